@@ -98,15 +98,17 @@ type Block struct {
 //
 // Which call causes a transition:
 //
-//   - Alloc makes Free and Cached chunks Live. Where memory is short it grows first: the device gives a region,
-//     or pages for an Unmapped chunk. The rest of a split stays Free, or is Slack if it is too small to grant.
-//   - Free makes a Live chunk Free and coalesces it with adjacent free chunks where the strategy merges. It makes
-//     it Pending if [RecordStream] named a stream that still uses the block, and Cached if a magazine takes it.
+//   - Alloc makes Free and Cached chunks Live. Where memory is short it grows first: the device
+//     gives a region, or pages for an Unmapped chunk. The rest of a split stays Free, or is Slack
+//     if it is too small to grant.
+//   - Free makes a Live chunk Free and coalesces it with adjacent free chunks where the strategy
+//     merges. It makes it Pending if [RecordStream] named a stream that still uses the block, and
+//     Cached if a magazine takes it.
 //   - Pending becomes Free when a later call finds that the stream is done.
-//   - Trim, Compact, Close and a request that the device refused release free regions, unmap free pages and flush
-//     magazines.
-//   - Aliased address space shows memory that is counted in another range, as in stitching. A range becomes Live
-//     when it is granted, and the ranges that share its pages become Aliased.
+//   - Trim, Compact, Close and a request that the device refused release free regions, unmap free
+//     pages and flush magazines.
+//   - Aliased address space shows memory that is counted in another range, as in stitching. A range
+//     becomes Live when it is granted, and the ranges that share its pages become Aliased.
 type State uint8
 
 // The states.
@@ -138,18 +140,19 @@ const NoClass int32 = -1
 
 // Chunk is one tile of a region, as Walk shows it.
 type Chunk struct {
-	Region    device.Addr   // start of the region the chunk lies in
-	Addr      device.Addr   // first byte
-	Size      device.Size   // bytes
-	Requested device.Size   // bytes asked for; 0 unless Live or Pending
-	Was       device.Size   // of a Free chunk: bytes that its last use asked for, where the strategy remembers
-	State     State         // what the chunk is
-	Class     int32         // bin, order or size class; NoClass where it has none
-	Owner     uint8         // side of a two-ended arena, part of a composed strategy
-	Pool      PoolID        // private pool; zero is the default
-	Stream    device.Stream // stream of the request; of a free chunk of a StreamRecorder, the one that need not wait for it
-	Tag       uint64        // label of the request; 0 unless Live or Pending
-	FreedAt   uint64        // count at which a timestamped chunk was freed; 0 when it is safe
+	Region    device.Addr // start of the region the chunk lies in
+	Addr      device.Addr // first byte
+	Size      device.Size // bytes
+	Requested device.Size // bytes asked for; 0 unless Live or Pending
+	Was       device.Size // of a Free chunk: bytes that its last use asked for, where the strategy remembers
+	State     State       // what the chunk is
+	Class     int32       // bin, order or size class; NoClass where it has none
+	Owner     uint8       // side of a two-ended arena, part of a composed strategy
+	Pool      PoolID      // private pool; zero is the default
+	// stream of the request; of a free chunk of a StreamRecorder, the one that need not wait for it
+	Stream  device.Stream
+	Tag     uint64 // label of the request; 0 unless Live or Pending
+	FreedAt uint64 // count at which a timestamped chunk was freed; 0 when it is safe
 }
 
 // End returns the address just above the chunk.

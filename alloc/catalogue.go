@@ -45,8 +45,9 @@ type Spec struct {
 	// there what it is about; nil if there is no such thing. It returns fields of the Config in JSON.
 	Given func(text string) (fields string, err error)
 
-	// Known are other names that users have for the strategy, such as that of the framework which brings it. Lookup
-	// does not take them, because a result names what ran and one setup has one name; its error leads to the strategy.
+	// Known are other names that users have for the strategy, such as that of the framework which
+	// brings it. Lookup does not take them, because a result names what ran and one setup has one
+	// name; its error leads to the strategy.
 	Known []string
 
 	// Originals are programs that the strategy was made after, each with a Config of its own. The
@@ -63,9 +64,9 @@ func (s Spec) KnownAs(names ...string) Spec {
 	return s
 }
 
-// WithOriginals returns the entry with [Spec.Originals]. An original is named like the preset that builds it,
-// "buddy:xdl", which sets the field "compat" to what follows the colon and has the original's Doc. The
-// Config of an original has that field too, with that one value.
+// WithOriginals returns the entry with [Spec.Originals]. An original is named like the preset that
+// builds it, "buddy:xdl", which sets the field "compat" to what follows the colon and has the
+// original's Doc. The Config of an original has that field too, with that one value.
 func (s Spec) WithOriginals(originals ...Spec) Spec {
 	for i := range originals {
 		for _, p := range s.Presets {
@@ -84,8 +85,8 @@ func (s Spec) preset() string {
 	return preset
 }
 
-// original returns the original that a configuration names, and whether it names one. It leaves other
-// mistakes in the configuration to the strict decoder.
+// original returns the original that a configuration names, and whether it names one. It leaves
+// other mistakes in the configuration to the strict decoder.
 func (s Spec) original(name string, layers ...json.RawMessage) (original Spec, ok bool, err error) {
 	var c struct{ Compat string }
 	for _, layer := range layers {
@@ -134,7 +135,8 @@ type PreallocatingConfig interface {
 	Preallocates() bool
 }
 
-// BaselineConfig is a configuration of a baseline: a strategy that others are compared with, and none to choose.
+// BaselineConfig is a configuration of a baseline: a strategy that others are compared with, and
+// none to choose.
 type BaselineConfig interface {
 	// Baseline reports whether the strategy is a baseline.
 	Baseline() bool
@@ -230,8 +232,8 @@ type Catalogue []Spec
 // Lookup returns the setup for a name such as "bfc" or "bfc:growth" with the fields of
 // override, a JSON object or nothing, replacing those of the preset. It fails for an
 // unknown strategy or preset, for JSON that is malformed, for an unknown field, and for
-// values that a [DefaultedConfig] refuses. What follows the colon may also be what [Spec.Given] reads. The bare name of a strategy that has no bare
-// preset starts from the zero Config.
+// values that a [DefaultedConfig] refuses. What follows the colon may also be what [Spec.Given]
+// reads. The bare name of a strategy that has no bare preset starts from the zero Config.
 func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) {
 	base, preset, hasPreset := strings.Cut(name, ":")
 	i := slices.IndexFunc(c, func(s Spec) bool { return s.Name == base })
@@ -267,8 +269,8 @@ func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) 
 	return spec.setup(strings.TrimSuffix(name, ":"), fields, override)
 }
 
-// wanted returns the suggestion for an unknown strategy: the strategy that users know by that name; else
-// the nearest name, or the one whose other name is nearest, if there is one; and all names.
+// wanted returns the suggestion for an unknown strategy: the strategy that users know by that name;
+// else the nearest name, or the one whose other name is nearest, if there is one; and all names.
 func (c Catalogue) wanted(name, base string) string {
 	var known []string
 	of := map[string]Spec{}

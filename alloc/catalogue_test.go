@@ -120,7 +120,9 @@ type oldToy struct {
 func TestOriginalsHaveAConfigOfTheirOwn(t *testing.T) {
 	c := toyCatalogue()
 	c[0].Presets = append(c[0].Presets, alloc.Preset{Name: "old", Doc: "as in 1965", JSON: `{"compat":"old"}`})
-	c[0] = c[0].WithOriginals(alloc.SpecOf("toy:old", "", func(_ device.Source, c oldToy) (*toy, error) { return newToy(c.Beads), nil }))
+	c[0] = c[0].WithOriginals(alloc.SpecOf("toy:old", "", func(_ device.Source, c oldToy) (*toy, error) {
+		return newToy(c.Beads), nil
+	}))
 	require.Equal(t, []string{"toy", "toy:fast", "toy:old", "plain:only"}, c.Names())
 	for name, config := range map[string]string{"toy:old": `{"beads":5}`, "toy": `{"beads":5,"compat":"old"}`} {
 		s, err := c.Lookup(name, json.RawMessage(config))
@@ -157,7 +159,8 @@ func TestStrategiesWithoutPresetsAreListed(t *testing.T) {
 	given := alloc.SpecOf("given", "named by its configuration", buildPlain)
 	given.Given = func(string) (string, error) { return "", nil }
 	c := append(toyCatalogue(), alloc.SpecOf("bare", "no presets", buildPlain), given,
-		alloc.SpecOf("first", "the yardstick", buildPlain, alloc.Preset{In: alloc.Timed | alloc.Yardstick}, alloc.Preset{Name: "more", In: alloc.Remat}))
+		alloc.SpecOf("first", "the yardstick", buildPlain, alloc.Preset{In: alloc.Timed | alloc.Yardstick},
+			alloc.Preset{Name: "more", In: alloc.Remat}))
 	require.Equal(t, []string{"toy", "toy:fast", "plain:only", "bare", "first", "first:more"}, c.Names())
 	require.Equal(t, []string{"toy", "plain:only", "bare"}, c.Default(alloc.Compared))
 	require.Equal(t, []string{"toy", "plain:only", "bare", "first:more"}, c.Default(alloc.Remat))

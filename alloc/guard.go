@@ -15,7 +15,8 @@ type guard struct {
 	settled func()                     // called when all work has finished
 }
 
-// newGuard returns the guard of a device with streams; settled is called when all work has finished.
+// newGuard returns the guard of a device with streams; settled is called when all work has
+// finished.
 func newGuard(dev device.Device, streams device.Streams, settled func()) *guard {
 	g := &guard{streams: streams, mapped: map[device.Handle]struct{}{}, settled: settled}
 	g.Forwarder = device.Hooked(dev, device.Hook{Before: g.before, After: g.after})

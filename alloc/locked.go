@@ -7,7 +7,8 @@ import (
 
 // errWaitsUnderLock refuses a lock around something that waits: Free could never take
 // the lock to bring the memory that Alloc waits for.
-var errWaitsUnderLock = errors.New("alloc: Locked around a strategy that waits for memory would never wake up; put Retrying outside Locked")
+var errWaitsUnderLock = errors.New("alloc: Locked around a strategy that waits for memory would never wake up; put " +
+	"Retrying outside Locked")
 
 // locked is a strategy behind one mutex.
 type locked struct {

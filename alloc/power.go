@@ -359,8 +359,8 @@ func Poll(s Inspector) (device.Size, error) {
 	return 0, ErrUnsupported
 }
 
-// WorkTime returns the nanoseconds that calls of Alloc and Free of s have taken so far where the work
-// is done. It fails with [ErrUnsupported] if s is not [SelfTimed].
+// WorkTime returns the nanoseconds that calls of Alloc and Free of s have taken so far where the
+// work is done. It fails with [ErrUnsupported] if s is not [SelfTimed].
 func WorkTime(s Inspector) (int64, error) {
 	if t, ok := s.(SelfTimed); ok && Has(s, PowerSelfTimed) {
 		return t.WorkTime(), nil

@@ -21,7 +21,8 @@ func wrapped(t *testing.T, s alloc.Strategy) map[string]alloc.Strategy {
 	require.NoError(t, err)
 	retrying, err := alloc.Retrying(locked, 0)
 	require.NoError(t, err)
-	return map[string]alloc.Strategy{"bare": s, "limited": limited, "recorded": recorded, "locked": locked, "retrying": retrying}
+	return map[string]alloc.Strategy{"bare": s, "limited": limited, "recorded": recorded, "locked": locked,
+		"retrying": retrying}
 }
 
 func TestPowersPassThroughEveryWrapper(t *testing.T) {

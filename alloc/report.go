@@ -33,10 +33,10 @@ func AppendHeap(s Inspector, text []byte) []byte {
 }
 
 // AppendFailure appends what is known of the last refused request of any strategy, if there is one:
-// the size requested and rounded, alignment, stream and tag, the reason, the size that the device was
-// asked for, and the free memory. Then come totals, and the tags with the most live bytes, as they
-// are now. It appends at most 15 lines. Name returns the text to print for a tag; if name is nil, tags
-// are printed as numbers. With [AppendReport] some strategies say more. O(chunks).
+// the size requested and rounded, alignment, stream and tag, the reason, the size that the device
+// was asked for, and the free memory. Then come totals, and the tags with the most live bytes, as
+// they are now. It appends at most 15 lines. Name returns the text to print for a tag; if name is
+// nil, tags are printed as numbers. With [AppendReport] some strategies say more. O(chunks).
 func AppendFailure(s Inspector, text []byte, name func(tag uint64) string) []byte {
 	if name == nil {
 		name = func(tag uint64) string { return strconv.FormatUint(tag, 10) }
@@ -59,7 +59,8 @@ func AppendFailure(s Inspector, text []byte, name func(tag uint64) string) []byt
 // appendTotals appends a line with the statistics.
 func appendTotals(s Inspector, text []byte) []byte {
 	t := s.Stats()
-	return fmt.Appendf(text, "live blocks %d: requested %v, rounded to %v; active %v, reserved %v, regions %d, largest free chunk %v\n",
+	return fmt.Appendf(text, "live blocks %d: requested %v, rounded to %v; active %v, reserved %v, regions %d, largest "+
+		"free chunk %v\n",
 		t.Live, t.Requested, t.Allocated, t.Active, t.Reserved, t.Regions, LargestFree(s))
 }
 
@@ -85,12 +86,15 @@ func appendTags(s Inspector, text []byte, name func(tag uint64) string) []byte {
 		t.requested += c.Requested
 		t.rounded += c.Size
 	}
-	slices.SortFunc(all, func(a, b *tagged) int { return cmp.Or(cmp.Compare(b.rounded, a.rounded), cmp.Compare(a.tag, b.tag)) })
+	slices.SortFunc(all, func(a, b *tagged) int {
+		return cmp.Or(cmp.Compare(b.rounded, a.rounded), cmp.Compare(a.tag, b.tag))
+	})
 	for i, t := range all {
 		if i == reportedTags {
 			return fmt.Appendf(text, "  and %d more tags\n", len(all)-i)
 		}
-		text = fmt.Appendf(text, "  tag %s: requested %v, rounded to %v, blocks %d\n", name(t.tag), t.requested, t.rounded, t.blocks)
+		text = fmt.Appendf(text, "  tag %s: requested %v, rounded to %v, blocks %d\n", name(t.tag), t.requested,
+			t.rounded, t.blocks)
 	}
 	return text
 }

@@ -27,11 +27,12 @@ type ReducedConfig[C any] interface {
 
 // Export says how the users of a framework choose a configuration.
 type Export struct {
-	Framework   string   `json:"framework"`             // whose users
-	Environment []string `json:"environment,omitempty"` // variables to set, each NAME=VALUE; none for what the framework does unasked
-	From        string   `json:"from,omitempty"`        // first release with these settings; none: all have them
-	Since       string   `json:"since,omitempty"`       // first release that reads Environment; none: all do
-	Before      []string `json:"before,omitempty"`      // variables that releases before Since read instead
+	Framework string `json:"framework"` // whose users
+	// variables to set, each NAME=VALUE; none for what the framework does unasked
+	Environment []string `json:"environment,omitempty"`
+	From        string   `json:"from,omitempty"`   // first release with these settings; none: all have them
+	Since       string   `json:"since,omitempty"`  // first release that reads Environment; none: all do
+	Before      []string `json:"before,omitempty"` // variables that releases before Since read instead
 }
 
 // ExportedConfig is a configuration that users of a framework may be able to choose.

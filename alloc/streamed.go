@@ -56,21 +56,21 @@ type use struct {
 }
 
 // Streamed builds a strategy over dev and makes it safe for a program whose work runs on several
-// streams, with the rules of PyTorch: what a request of one stream got and gave back, requests of the same
-// stream get at once; before a block with such bytes goes to another stream that one is made to wait
-// for what the first had queued, on the device, unless it is known to be done. No host waits for
-// it. The strategy places blocks as it would without streams.
+// streams, with the rules of PyTorch: what a request of one stream got and gave back, requests of
+// the same stream get at once; before a block with such bytes goes to another stream that one is
+// made to wait for what the first had queued, on the device, unless it is known to be done. No host
+// waits for it. The strategy places blocks as it would without streams.
 //
-// The result is a [StreamRecorder] and a [Poller]. A block that other streams use is pending when it is
-// freed, until they have passed the free; every call looks whether they have, and a request that
-// finds no memory waits for them and tries once more. Memory is unmapped only when all work has
-// finished, as memory is released. A strategy that gives the same memory two addresses gets waits for
-// all that other streams freed, whatever their addresses.
+// The result is a [StreamRecorder] and a [Poller]. A block that other streams use is pending when
+// it is freed, until they have passed the free; every call looks whether they have, and a request
+// that finds no memory waits for them and tries once more. Memory is unmapped only when all work
+// has finished, as memory is released. A strategy that gives the same memory two addresses gets
+// waits for all that other streams freed, whatever their addresses.
 //
-// A strategy that is a StreamRecorder already is returned as it is. Streamed fails if the strategy cannot be
-// built, or dev has no streams. A request that needs a stream marked, which the device refuses, is
-// [ErrOutOfMemory]. A call costs a look-up by address more than the strategy's, and O(streams) once there
-// are two; none is allocated on the heap once warm.
+// A strategy that is a StreamRecorder already is returned as it is. Streamed fails if the strategy
+// cannot be built, or dev has no streams. A request that needs a stream marked, which the device
+// refuses, is [ErrOutOfMemory]. A call costs a look-up by address more than the strategy's, and
+// O(streams) once there are two; none is allocated on the heap once warm.
 func Streamed(dev device.Device, build func(device.Source) (Strategy, error)) (Strategy, error) {
 	streams, ok := device.StreamsOf(dev)
 	if !ok {
@@ -123,8 +123,8 @@ func (s *streamed) Alloc(r Request) (Block, error) {
 	return b, nil
 }
 
-// glance frees what is pending and done. It follows calls that succeeded, because one that is refused as
-// a mistake changes nothing. What the device refuses is looked at again.
+// glance frees what is pending and done. It follows calls that succeeded, because one that is
+// refused as a mistake changes nothing. What the device refuses is looked at again.
 func (s *streamed) glance() {
 	if s.pending > 0 {
 		_, _ = s.look(s.passed)
@@ -278,8 +278,8 @@ func (s *streamed) waited(e device.Event) (bool, error) {
 	return err == nil, err
 }
 
-// look frees the pending blocks whose marks are done, and returns their bytes. The error is the first
-// of the device, or of the strategy if it could not free.
+// look frees the pending blocks whose marks are done, and returns their bytes. The error is the
+// first of the device, or of the strategy if it could not free.
 func (s *streamed) look(done func(device.Event) (bool, error)) (device.Size, error) {
 	before := s.stats.Active
 	var first error
@@ -321,8 +321,8 @@ func (q *uses) tidy() {
 	}
 }
 
-// Poll implements [Poller]. It asks the device once for each use that is done and once for each stream
-// that was recorded.
+// Poll implements [Poller]. It asks the device once for each use that is done and once for each
+// stream that was recorded.
 func (s *streamed) Poll() (device.Size, error) {
 	if s.closed {
 		return 0, ErrClosed
@@ -369,7 +369,8 @@ func (s *streamed) Check() error {
 		}
 	}
 	if pending != s.pending || live != s.stats.Live || live+pending != s.index.Len() && !s.closed {
-		return fmt.Errorf("alloc: Streamed counts %d live and %d pending blocks, the walk shows %d and %d, the table %d in all",
+		return fmt.Errorf("alloc: Streamed counts %d live and %d pending blocks, the walk shows %d and %d, the table "+
+			"%d in all",
 			s.stats.Live, s.pending, live, pending, s.index.Len())
 	}
 	end := device.Addr(0)
@@ -398,12 +399,14 @@ func (s *streamed) Close() error {
 	return errors.Join(err, s.spare.close(), s.flows.close())
 }
 
-// Has adds the powers that the wrapper has of its own. Blocks are not moved, because work may be queued on them.
+// Has adds the powers that the wrapper has of its own. Blocks are not moved, because work may be
+// queued on them.
 func (s *streamed) Has(p Power) bool {
 	return p == PowerStreamRecorder || p == PowerPoller || p != PowerMover && s.Forwarder.Has(p)
 }
 
-// FreeNeighbours implements [Neighbours]: a block that other streams use is pending when it is freed.
+// FreeNeighbours implements [Neighbours]: a block that other streams use is pending when it is
+// freed.
 func (s *streamed) FreeNeighbours(a device.Addr) (below, above device.Size) {
 	if h, err := s.find(a); err != nil || len(s.rows[h].used) > 0 {
 		return 0, 0
@@ -411,8 +414,8 @@ func (s *streamed) FreeNeighbours(a device.Addr) (below, above device.Size) {
 	return s.Forwarder.FreeNeighbours(a)
 }
 
-// CanPlace implements [Placer]. Blocks that other streams use count as live: a request waits for them if
-// it finds no room otherwise.
+// CanPlace implements [Placer]. Blocks that other streams use count as live: a request waits for
+// them if it finds no room otherwise.
 func (s *streamed) CanPlace(r Request, freed []device.Addr) bool {
 	return s.Forwarder.CanPlace(r, slices.DeleteFunc(slices.Clone(freed), func(a device.Addr) bool {
 		h, err := s.find(a)

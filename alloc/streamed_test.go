@@ -23,7 +23,8 @@ func streamedSubject(t *testing.T, name string, on sim.Config) props.Subject {
 	s := props.SubjectOfSetup(setup, on)
 	s.Name += "/streamed"
 	s.Promises.Except = append(slices.Clone(s.Promises.Except), alloc.Exception{
-		Invariant: props.IHonest.String(), Reason: "a block is refused, although it is free, if a stream can neither be marked nor waited for",
+		Invariant: props.IHonest.String(), Reason: "a block is refused, although it is free, if a stream can neither be " +
+			"marked nor waited for",
 	})
 	// What is pending may become free with any call, and merge or serve besides.
 	s.Promises.ExactNeighbours, s.Promises.ExactPlacer = false, false
@@ -50,8 +51,8 @@ func TestStreamedKeepsStreamsApart(t *testing.T) {
 	}
 }
 
-// TestStreamedWaitsOnlyForWhatItReuses follows the calls to the device: one stream costs none, another one
-// waits for the first on the device, once, and only for memory that the first had.
+// TestStreamedWaitsOnlyForWhatItReuses follows the calls to the device: one stream costs none,
+// another one waits for the first on the device, once, and only for memory that the first had.
 func TestStreamedWaitsOnlyForWhatItReuses(t *testing.T) {
 	dev, err := sim.New(sim.Config{Capacity: 64 * device.MiB})
 	require.NoError(t, err)
@@ -80,7 +81,8 @@ func TestStreamedWaitsOnlyForWhatItReuses(t *testing.T) {
 	require.NoError(t, s.Free(other))
 	require.NoError(t, dev.Drain(1))
 	take(3, 8192)
-	require.Zero(t, calls(device.CallSyncStream)+calls(device.CallSyncDevice)+calls(device.CallSyncEvent), "the host waits for nobody")
+	require.Zero(t, calls(device.CallSyncStream)+calls(device.CallSyncDevice)+calls(device.CallSyncEvent),
+		"the host waits for nobody")
 	require.NoError(t, s.Check())
 	require.NoError(t, s.Close())
 	require.True(t, dev.Usage().Empty())
@@ -99,8 +101,8 @@ func TestStreamedLeavesAloneWhoKnowsStreams(t *testing.T) {
 	require.ErrorContains(t, err, "without streams")
 }
 
-// TestStreamedWaitsForMemoryAtAnotherAddress stitches pages that the first stream freed into a range
-// that it never saw.
+// TestStreamedWaitsForMemoryAtAnotherAddress stitches pages that the first stream freed into a
+// range that it never saw.
 func TestStreamedWaitsForMemoryAtAnotherAddress(t *testing.T) {
 	dev, err := sim.New(sim.Config{Capacity: 8 * device.MiB})
 	require.NoError(t, err)

@@ -37,9 +37,9 @@ type Mover interface {
 	// may says no, asked with its live chunk, stays where it is, and those above it stay above it.
 	//
 	// The strategy calls moved for each block, when both places are the caller's: to copy with
-	// the semantics of memmove in the order of the calls is right, because no block is moved over bytes that
-	// are still to be read. The two places may overlap. A block keeps the alignment
-	// that its request asked for.
+	// the semantics of memmove in the order of the calls is right, because no block is moved over
+	// bytes that are still to be read. The two places may overlap. A block keeps the alignment that
+	// its request asked for.
 	//
 	// Neither function may call the strategy. Afterwards the blocks are live at their new
 	// addresses, with their sizes and labels; Stats stay as they are.
@@ -59,10 +59,10 @@ func FreeNeighbours(s Inspector, a device.Addr) (below, above device.Size) {
 }
 
 // CanPlace reports whether a request would find room in s after the live blocks that start at the
-// addresses were freed in their order. It uses [Placer]. Without, it is what a walk lets one hope: that free
-// chunks and those blocks, where they touch in a region, are as large as the request and its
-// alignment need. That is right for a strategy that merges all that touches and rounds sizes up by less
-// than what is left over, and a guess for others. It costs O(chunks log addresses).
+// addresses were freed in their order. It uses [Placer]. Without, it is what a walk lets one hope:
+// that free chunks and those blocks, where they touch in a region, are as large as the request and
+// its alignment need. That is right for a strategy that merges all that touches and rounds sizes up
+// by less than what is left over, and a guess for others. It costs O(chunks log addresses).
 func CanPlace(s Inspector, r Request, freed []device.Addr) bool {
 	if p, ok := s.(Placer); ok {
 		return p.CanPlace(r, freed)
@@ -98,8 +98,8 @@ func canPlaceByWalk(s Inspector, r Request, freed []device.Addr) bool {
 	return false
 }
 
-// Compact slides live blocks of s towards the low end of their regions and returns the bytes moved. It fails with
-// [ErrUnsupported] if s is no [Mover].
+// Compact slides live blocks of s towards the low end of their regions and returns the bytes moved.
+// It fails with [ErrUnsupported] if s is no [Mover].
 func Compact(s Inspector, may func(Chunk) bool, moved func(from, to Block)) (device.Size, error) {
 	if m, ok := s.(Mover); ok && Has(s, PowerMover) {
 		return m.Compact(may, moved)

@@ -16,7 +16,9 @@ func TestWhatIfPassesThroughEveryWrapper(t *testing.T) {
 		require.True(t, alloc.CanPlace(s, alloc.Request{Size: 8}, []device.Addr{1}), name)
 		require.False(t, alloc.CanPlace(s, alloc.Request{Size: 9}, []device.Addr{1}), name)
 		var moves []alloc.Block
-		n, err := alloc.Compact(s, func(c alloc.Chunk) bool { return c.Addr == 9 }, func(_, to alloc.Block) { moves = append(moves, to) })
+		n, err := alloc.Compact(s, func(c alloc.Chunk) bool { return c.Addr == 9 }, func(_, to alloc.Block) {
+			moves = append(moves, to)
+		})
 		if name != "bare" && name != "limited" { // outside of the one that records
 			require.ErrorIs(t, err, alloc.ErrUnsupported, name)
 			require.False(t, alloc.Has(s, alloc.PowerMover), name)

@@ -17,7 +17,8 @@ func TestCompareTakesSettings(t *testing.T) {
 		names = append(names, run.Strategy)
 	}
 	require.Equal(t, []string{`bfc{"limit":"64MiB"}`, "bfc", `slab{"class_sizes":[256,512]}`}, names)
-	r = fromJSON[compare.Report](t, "compare", "--strategies", "bfc", "--config", `{"allow_growth":true}`, "--json", "-", path)
+	r = fromJSON[compare.Report](t, "compare", "--strategies", "bfc", "--config", `{"allow_growth":true}`,
+		"--json", "-", path)
 	require.Equal(t, "bfc", r.Runs[0].Strategy)
 	require.Contains(t, string(r.Runs[0].Config), `"allow_growth": true`)
 }
@@ -52,7 +53,8 @@ func TestWrongSettings(t *testing.T) {
 		}
 	}
 	_, _, stderr := command(t, "compare", "--config", "{}", path)
-	require.Contains(t, stderr, `--config: 17 strategies are named: want one, or settings in --strategies, such as bfc{"limit":"16GiB"}`)
+	require.Contains(t, stderr,
+		`--config: 17 strategies are named: want one, or settings in --strategies, such as bfc{"limit":"16GiB"}`)
 	_, _, stderr = command(t, "compare", "--strategies", "bfc{}", "--config", "{}", path)
 	require.Contains(t, stderr, "--config: bfc has settings in --strategies: want one of the two")
 }

@@ -26,8 +26,10 @@ func TestBenchPrintsAndWrites(t *testing.T) {
 	file := filepath.Join(dir, "bench.json")
 	out := succeed(t, benching("--arena", "--json", file)...)
 	for _, want := range []string{
-		"2 interleaved rounds; clock: ", "w1: 20 blocks live, ", "w1: 30 blocks live, ", "w2: 773 blocks live, ", "w3: 257 blocks live, ",
-		"│ (empty loop) │", "│ strategy     │ ns/pair │ ", "│ address │ reserved │ arena │", "│ slabbuddy    │", "│      all │",
+		"2 interleaved rounds; clock: ", "w1: 20 blocks live, ", "w1: 30 blocks live, ", "w2: 773 blocks live, ",
+		"w3: 257 blocks live, ",
+		"│ (empty loop) │", "│ strategy     │ ns/pair │ ", "│ address │ reserved │ arena │",
+		"│ slabbuddy    │", "│      all │",
 	} {
 		require.Contains(t, out, want)
 	}
@@ -113,7 +115,8 @@ func TestBenchCSVHasTheFiguresOfTheJSON(t *testing.T) {
 
 func TestBenchProfileCanBeRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "cpu.pprof")
-	succeed(t, benching("--strategies", "bfc", "--workloads", "w1", "--live", "1000", "--pairs", "100000", "--cpuprofile", file)...)
+	succeed(t, benching("--strategies", "bfc", "--workloads", "w1", "--live", "1000", "--pairs", "100000",
+		"--cpuprofile", file)...)
 	out, err := exec.CommandContext(t.Context(), "go", "tool", "pprof", "-top", file).CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Contains(t, string(out), "Type: cpu")
@@ -140,7 +143,8 @@ func TestBenchRefuses(t *testing.T) {
 		{[]string{"--steps", "0"}, "--steps: w2: want 1 to "},
 		{[]string{"--capacity", "0"}, "--capacity: want more than 0 bytes"},
 		{[]string{"--capacity", "1MiB"}, "tlsf on w1 live=20 pairs=200 seed=42: "},
-		{[]string{"--strategies", "slab:blaze"}, "slab:blaze on w2 steps=1 seed=42: operation 530, allocate 425984000 bytes into slot 434: "},
+		{[]string{"--strategies", "slab:blaze"}, "slab:blaze on w2 steps=1 seed=42: operation 530, allocate 425984000 " +
+			"bytes into slot 434: "},
 		{[]string{"--cpuprofile", "-"}, "--cpuprofile: a profile is no text"},
 		{[]string{"--cpuprofile", "cpu.pb.gz"}, "--cpuprofile: a profile is compressed anyway"},
 		{[]string{"--cpuprofile", same, "--json", same}, "--cpuprofile: " + same + " is where --json is written"},

@@ -30,7 +30,8 @@ func TestCheckWrongInput(t *testing.T) {
 		{"unknown flag", []string{"--test", "1"}, "unknown flag: --test"},
 		{"no number", []string{"--tests", "many"}, "invalid argument"},
 		{"argument", []string{"bfc"}, `unknown command "bfc"`},
-		{"unknown strategy", []string{"--strategies", "bcf"}, `unknown strategy "bcf": did you mean "bfc"? want one of bfc, `},
+		{"unknown strategy", []string{"--strategies", "bcf"},
+			`unknown strategy "bcf": did you mean "bfc"? want one of bfc, `},
 		{"unknown preset", []string{"--strategies", "bfc:fast"}, `unknown preset "fast" of bfc`},
 		{"no strategies", []string{"--strategies", " ,"}, "--strategies: want at least one"},
 		{"no tests", []string{"--tests", "0"}, "--tests: want 1 to "},
@@ -56,7 +57,8 @@ func TestCheckWrongInput(t *testing.T) {
 	}
 }
 
-// TestCheckNeedsNoFolderToWriteTo runs where nothing can be written, which only --out is judged for.
+// TestCheckNeedsNoFolderToWriteTo runs where nothing can be written, which only --out is judged
+// for.
 func TestCheckNeedsNoFolderToWriteTo(t *testing.T) {
 	locked := "/proc/self"
 	if _, err := os.Stat(locked); err != nil {
@@ -73,7 +75,8 @@ func TestCheckNeedsNoFolderToWriteTo(t *testing.T) {
 // TestCheckOfHealthyStrategies prints the table and one line, and writes nothing.
 func TestCheckOfHealthyStrategies(t *testing.T) {
 	dir := t.TempDir()
-	args := []string{"check", "--strategies", "bfc, buddy:xdl,slab:blaze,bfc", "--tests", "60", "--ops", "40", "--out", dir}
+	args := []string{"check", "--strategies", "bfc, buddy:xdl,slab:blaze,bfc", "--tests", "60", "--ops", "40",
+		"--out", dir}
 	out := succeed(t, args...)
 	for _, name := range []string{"bfc@12MiB", "bfc@24MiB", "buddy:xdl@8GiB", "slab:blaze@8GiB", "verdict", "held"} {
 		require.Contains(t, out, name)
@@ -86,14 +89,16 @@ func TestCheckOfHealthyStrategies(t *testing.T) {
 }
 
 func TestCheckWithFaultsAndConfig(t *testing.T) {
-	out := succeed(t, "check", "--strategies", "buddy:xdl", "--config", `{"region_bytes":65536}`, "--tests", "80", "--faults", "--seed", "7")
+	out := succeed(t, "check", "--strategies", "buddy:xdl", "--config", `{"region_bytes":65536}`, "--tests", "80",
+		"--faults", "--seed", "7")
 	require.Contains(t, out, "buddy:xdl@512KiB")
 	require.Contains(t, out, "1 subjects, 82 sequences: every invariant held")
 }
 
 func TestCheckNamesExceptions(t *testing.T) {
 	r := check.Report{Subjects: []check.SubjectReport{{
-		Subject: props.Subject{Name: "odd"}, Result: props.Result{Excepted: map[props.Number]int{props.ILimit: 2, props.IRegions: 1}},
+		Subject: props.Subject{Name: "odd"},
+		Result:  props.Result{Excepted: map[props.Number]int{props.ILimit: 2, props.IRegions: 1}},
 	}}}
 	sheet := checkSheet(r)
 	require.Contains(t, sheet.Terminal(io.Discard), "held, but for I2, I20")
@@ -132,7 +137,8 @@ func TestCheckTellsFailure(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a folder")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	var out strings.Builder
-	f := &checkFlags{out: dir, ops: 100, files: outputs{[]*output{{flag: "html", path: filepath.Join(dir, "broken.html")}}}}
+	f := &checkFlags{out: dir, ops: 100,
+		files: outputs{[]*output{{flag: "html", path: filepath.Join(dir, "broken.html")}}}}
 	cmd := newCheck(everything)
 	cmd.SetOut(&out)
 	err = f.write(cmd, []suspect{s}, r)
@@ -162,7 +168,8 @@ func TestCheckTellsFailure(t *testing.T) {
 	require.ErrorContains(t, err, "shifty on I1: event 1: I1 (tiling): ")
 
 	// The strategy of the catalogue has no such bug, and takes its settings from the header.
-	require.Contains(t, succeed(t, "replay", "--check", "--strategy", "buddy:xdl", path), "every invariant held after each of ")
+	require.Contains(t, succeed(t, "replay", "--check", "--strategy", "buddy:xdl", path),
+		"every invariant held after each of ")
 	status, _, stderr := command(t, "replay", "--check", "--strategy", "slab:xdl", path)
 	require.Equal(t, exitTrouble, status)
 	require.Contains(t, stderr, "I1: header: configuration of slab:xdl: ")

@@ -61,7 +61,8 @@ func (c *checkCard) fits(s props.Subject) error {
 	if s.Device.Capacity <= c.free {
 		return nil
 	}
-	return fmt.Errorf("%s is checked on a device of %v, and cuda:%d has %v free", s.Name, s.Device.Capacity, c.place.GPU.Ordinal, c.free)
+	return fmt.Errorf("%s is checked on a device of %v, and cuda:%d has %v free", s.Name, s.Device.Capacity,
+		c.place.GPU.Ordinal, c.free)
 }
 
 // card returns what the suite opens for each instance, nil without a GPU.
@@ -90,11 +91,14 @@ var callKinds = []struct {
 	calls device.CallSet
 }{
 	{"of regions", device.CallsOf(device.CallReserve, device.CallRelease)},
-	{"of virtual memory", device.CallsOf(device.CallReserveRange, device.CallReleaseRange, device.CallCreateHandle, device.CallReleaseHandle,
+	{"of virtual memory", device.CallsOf(device.CallReserveRange, device.CallReleaseRange, device.CallCreateHandle,
+		device.CallReleaseHandle,
 		device.CallMap, device.CallSetAccess, device.CallUnmap)},
-	{"of streams and events", device.CallsOf(device.CallNewEvent, device.CallDestroyEvent, device.CallRecord, device.CallDone, device.CallWait,
+	{"of streams and events", device.CallsOf(device.CallNewEvent, device.CallDestroyEvent, device.CallRecord,
+		device.CallDone, device.CallWait,
 		device.CallSyncEvent, device.CallSyncStream, device.CallSyncDevice)},
-	{"of pools", device.CallsOf(device.CallNewPool, device.CallDestroyPool, device.CallAllocAsync, device.CallFreeAsync, device.CallTrimPool,
+	{"of pools", device.CallsOf(device.CallNewPool, device.CallDestroyPool, device.CallAllocAsync, device.CallFreeAsync,
+		device.CallTrimPool,
 		device.CallPoolAttribute, device.CallSetPoolAttribute)},
 	{"of memory information", device.CallsOf(device.CallMemoryInfo)},
 	{"of contents", device.CallsOf(device.CallFill, device.CallCompare)},
@@ -118,9 +122,11 @@ func (c *checkCard) told(r check.Report) (on, not string) {
 			parts = append(parts, fmt.Sprintf("%d %s", n, k.name))
 		}
 	}
-	on = fmt.Sprintf("each device call of the instance that is judged, answers compared: %d calls, %s; %v written to blocks, %v read back",
+	on = fmt.Sprintf("each device call of the instance that is judged, answers compared: %d calls, %s; %v written to "+
+		"blocks, %v read back",
 		sum.Calls.Total(), strings.Join(parts, ", "), units.Bytes(sum.Traffic.Written), units.Bytes(sum.Traffic.Read))
-	not = "addresses, time and the order of work, for a card has no timeline; the second instance, which the first is compared with"
+	not = "addresses, time and the order of work, for a card has no timeline; the second instance, which the first is " +
+		"compared with"
 	for lack := range device.Capabilities {
 		if lack != device.CapTimeline && !device.Has(c.held, lack) {
 			not += fmt.Sprintf("; %v, which the card or its driver lacks", lack)

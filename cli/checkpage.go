@@ -105,8 +105,8 @@ type brokenStep struct {
 	Device  []string     `json:"device"`  // its calls with their answers
 	Trouble string       `json:"trouble"` // while the strategy was looked at; empty for none
 	Regions []stepRegion `json:"regions"` // afterwards
-	// Chunks are its chunks afterwards: region, offset, size, requested bytes, state, class, pool, and how
-	// many more behind it look like it.
+	// Chunks are its chunks afterwards: region, offset, size, requested bytes, state, class, pool, and
+	// how many more behind it look like it.
 	Chunks  [][8]int64 `json:"chunks"`
 	LeftOut int        `json:"left_out_count"` // chunks that are not in the list, at least
 }
@@ -117,7 +117,8 @@ type stepRegion struct {
 	Size device.Size `json:"size"` // bytes up to the end of its last chunk
 }
 
-// A page keeps so many steps of a failure, its last, and so many chunks of each. The text beside has all.
+// A page keeps so many steps of a failure, its last, and so many chunks of each. The text beside
+// has all.
 const (
 	mostSteps  = 200
 	mostChunks = 200
@@ -171,6 +172,7 @@ func brokenStepOf(s check.Step) brokenStep {
 // chunkNumbers returns a chunk as the numbers of [brokenStep.Chunks].
 func chunkNumbers(region int, r check.Row) [8]int64 {
 	return [8]int64{
-		int64(region), int64(r.Addr - r.Region), int64(r.Size), int64(r.Requested), int64(r.State), int64(r.Class), int64(r.Pool), int64(r.More),
+		int64(region), int64(r.Addr - r.Region), int64(r.Size), int64(r.Requested), int64(r.State), int64(r.Class),
+		int64(r.Pool), int64(r.More),
 	}
 }

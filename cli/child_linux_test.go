@@ -19,8 +19,8 @@ import (
 	"github.com/vramyard/vramyard/props/planted"
 )
 
-// standInGo is a Go toolchain whose builds are a script that says its process, and either ends when it is
-// interrupted or never does.
+// standInGo is a Go toolchain whose builds are a script that says its process, and either ends when
+// it is interrupted or never does.
 const standInGo = `#!/bin/sh
 case "$1" in
 env) echo "$STAND_IN_MOD" ;;
@@ -31,8 +31,8 @@ build)
 esac
 `
 
-// plantedParent starts check --planted with a stand-in child, and returns the command, what the child
-// prints, and the process of the child.
+// plantedParent starts check --planted with a stand-in child, and returns the command, what the
+// child prints, and the process of the child.
 func plantedParent(t *testing.T, trap string) (c *exec.Cmd, said *bufio.Reader, child int) {
 	t.Helper()
 	if planted.Enabled {
@@ -58,8 +58,8 @@ func plantedParent(t *testing.T, trap string) (c *exec.Cmd, said *bufio.Reader, 
 	return c, said, child
 }
 
-// ended is the status of a process that has ended, which its parent has not asked for yet. In a container the first
-// process may never do so.
+// ended is the status of a process that has ended, which its parent has not asked for yet. In a
+// container the first process may never do so.
 var ended = regexp.MustCompile(`^\d+ \(.*\) Z `)
 
 // gone reports whether a process ends soon.
@@ -74,8 +74,8 @@ func gone(process int) bool {
 	return false
 }
 
-// TestPlantedPassesSignalsOn asks the command to end: the build with the bugs is interrupted, and shows
-// what it has finished.
+// TestPlantedPassesSignalsOn asks the command to end: the build with the bugs is interrupted, and
+// shows what it has finished.
 func TestPlantedPassesSignalsOn(t *testing.T) {
 	c, said, child := plantedParent(t, "echo partial; exit 130")
 	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
@@ -87,8 +87,8 @@ func TestPlantedPassesSignalsOn(t *testing.T) {
 	assert.True(t, gone(child))
 }
 
-// TestPlantedLeavesNothingRunning kills the command. The build with the bugs is gone with it, also one
-// that does not listen.
+// TestPlantedLeavesNothingRunning kills the command. The build with the bugs is gone with it, also
+// one that does not listen.
 func TestPlantedLeavesNothingRunning(t *testing.T) {
 	c, _, child := plantedParent(t, "")
 	require.NoError(t, c.Process.Kill())

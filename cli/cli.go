@@ -38,8 +38,8 @@ const (
 	exitPipe        = 141 // likewise
 )
 
-// failure is the error of a command that has done its work and found a violated condition or a failing
-// trace. Any other error is trouble.
+// failure is the error of a command that has done its work and found a violated condition or a
+// failing trace. Any other error is trouble.
 type failure struct{ error }
 
 // Unwrap returns the error without its kind.
@@ -133,7 +133,8 @@ func oneLine(err error) string {
 	return b.String()
 }
 
-// newRoot returns the command tree over a catalogue. started is set once the command line is accepted.
+// newRoot returns the command tree over a catalogue. started is set once the command line is
+// accepted.
 func newRoot(c alloc.Catalogue, started *bool) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "vramyard",
@@ -151,8 +152,10 @@ interrupted. Elsewhere a request that finds no memory is a result, and the statu
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(unknownFlag)
-	root.AddCommand(newCompare(c), newReplay(c), newVerify(c), newBench(c), newCheck(c), newWhatif(c), newTop(), newTune(c), newOffline(),
-		newRemat(c), newDiff(), newPlot(c), newTrace(c), newView(c), newStrategies(c), newDevices(), newTraces(), newLicenses())
+	root.AddCommand(newCompare(c), newReplay(c), newVerify(c), newBench(c), newCheck(c), newWhatif(c), newTop(),
+		newTune(c), newOffline(),
+		newRemat(c), newDiff(), newPlot(c), newTrace(c), newView(c), newStrategies(c), newDevices(), newTraces(),
+		newLicenses())
 	root.SetHelpCommand(newHelp())
 	complete(root, c, values(c))
 	root.InitDefaultCompletionCmd()

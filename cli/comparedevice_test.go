@@ -9,15 +9,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestCompareMeasuresWhereItCompletes has many streams, for each of which caching reserves a region: four times the
-// live bytes are too little.
+// TestCompareMeasuresWhereItCompletes has many streams, for each of which caching reserves a
+// region: four times the live bytes are too little.
 func TestCompareMeasuresWhereItCompletes(t *testing.T) {
 	var b strings.Builder
 	for i := range 1000 {
 		fmt.Fprintf(&b, "a %d 4096 stream=%d\n", i, i)
 	}
 	text := succeed(t, "compare", "--strategies", "async,caching", write(t, "t.trace", b.String()))
-	require.True(t, strings.HasPrefix(text, "async carries t with least memory: 4.00 MiB, 500.00 × less than caching (1.95 GiB).\n"), text)
+	require.True(t, strings.HasPrefix(text, "async carries t with least memory: 4.00 MiB, 500.00 × less than caching "+
+		"(1.95 GiB).\n"), text)
 	require.NotContains(t, text, "FAILED")
 }
 

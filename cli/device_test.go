@@ -109,10 +109,12 @@ func TestDeviceGivesTheCapacity(t *testing.T) {
 	require.Contains(t, out, "device free 0 B")
 }
 
-// TestSizesThatLackTheirUnitAreRefused gives bare numbers and decimal units wherever the size of a device is given.
+// TestSizesThatLackTheirUnitAreRefused gives bare numbers and decimal units wherever the size of a
+// device is given.
 func TestSizesThatLackTheirUnitAreRefused(t *testing.T) {
 	path := write(t, "t.trace", small)
-	const bare, decimal = `24 bytes are less than 1MiB: did you mean "24GiB", or "24B" for bytes?`, `size "24GB": units are powers of 1024: did you mean "24GiB"?`
+	const bare, decimal = `24 bytes are less than 1MiB: did you mean "24GiB", or "24B" for bytes?`,
+		`size "24GB": units are powers of 1024: did you mean "24GiB"?`
 	for _, c := range []struct {
 		args   []string
 		prefix string

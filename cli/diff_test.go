@@ -20,12 +20,16 @@ func results(t *testing.T) (a, b string) {
 	t.Helper()
 	head := `{"schema":"vramyard-compare/1","version":"1","device":{"capacity":0},"runs":[`
 	run := func(strategy, capacity, peak, time string) string {
-		return `{"trace":"llama","trace_sha256":"0123456789abcdef","strategy":"` + strategy + `","config":{"limit":` + capacity +
-			`},"min_capacity_bytes":` + capacity + `,"peak_reserved_bytes":` + peak + `,"reservation_waste":0.25,"ns_per_op":` + time + `}`
+		return `{"trace":"llama","trace_sha256":"0123456789abcdef","strategy":"` + strategy +
+			`","config":{"limit":` + capacity +
+			`},"min_capacity_bytes":` + capacity + `,"peak_reserved_bytes":` + peak +
+			`,"reservation_waste":0.25,"ns_per_op":` + time + `}`
 	}
-	a = write(t, "a.json", head+run("bfc", "17179869184", "18253611008", "50")+","+run("caching", "17179869184", "18253611008", "80")+","+run("tlsf", "1", "2", "3")+"]}")
+	a = write(t, "a.json", head+run("bfc", "17179869184", "18253611008", "50")+","+run("caching", "17179869184",
+		"18253611008", "80")+","+run("tlsf", "1", "2", "3")+"]}")
 	b = write(t, "b.json", strings.Replace(head, `"version":"1"`, `"version":"2"`, 1)+
-		run("bfc", "17179869184", "18253611008", "55.5")+","+run("caching", "null", "19327352832", "79")+","+run("slab", "1", "2", "3")+"]}")
+		run("bfc", "17179869184", "18253611008", "55.5")+","+run("caching", "null", "19327352832", "79")+","+
+		run("slab", "1", "2", "3")+"]}")
 	return a, b
 }
 
@@ -65,7 +69,8 @@ func TestDiffFailsWhereItIsTold(t *testing.T) {
 	a, b := results(t)
 	file := filepath.Join(t.TempDir(), "diff.json")
 	status, out, errs := command(t, "diff", a, b, "--json", file,
-		"--fail-if", "min_capacity_bytes > +2% @caching", "--fail-if", "peak_reserved_bytes>+2GiB@caching*", "--fail-if", "reservation_waste>0.2@bfc")
+		"--fail-if", "min_capacity_bytes > +2% @caching", "--fail-if", "peak_reserved_bytes>+2GiB@caching*", "--fail-if",
+		"reservation_waste>0.2@bfc")
 	require.Equal(t, exitFailed, status)
 	require.Equal(t, "vramyard: "+b+" against "+a+": 2 of 3 conditions violated\n", errs)
 	require.Contains(t, out, `
@@ -104,7 +109,8 @@ func TestDiffReadsEveryResult(t *testing.T) {
 		"replay":  {"replay", "--strategy", "caching", path},
 		"tune":    {"tune", "--strategy", "bfc", "--settings", "mended", path},
 		"offline": {"offline", path},
-		"bench":   {"bench", "--strategies", "tlsf", "--workloads", "w1", "--live", "100", "--pairs", "1000", "--rounds", "1"},
+		"bench": {"bench", "--strategies", "tlsf", "--workloads", "w1", "--live", "100", "--pairs", "1000",
+			"--rounds", "1"},
 	} {
 		file := filepath.Join(dir, name+".json.gz")
 		succeed(t, append(args, "--json", file)...)
@@ -121,7 +127,8 @@ func TestDiffReadsEveryResult(t *testing.T) {
 	snapshot, file := filepath.Join(dir, "s.pickle"), filepath.Join(dir, "verify.json")
 	succeed(t, "replay", "--strategy", "caching", "--snapshot", snapshot, path)
 	succeed(t, "verify", "--json", file, snapshot)
-	require.Contains(t, succeed(t, "diff", file, file, "--fail-if", "predicted_count<-0"), "predicted_count<-0: kept, 0 of 1 run\n")
+	require.Contains(t, succeed(t, "diff", file, file, "--fail-if", "predicted_count<-0"),
+		"predicted_count<-0: kept, 0 of 1 run\n")
 }
 
 func TestDiffRefuses(t *testing.T) {
@@ -139,7 +146,8 @@ func TestDiffRefuses(t *testing.T) {
 		{[]string{a, write(t, "t.trace", small)}, `t.trace: no result of this program but text that begins with "a 1 `},
 		{[]string{a, replayed}, "results of two commands"},
 		{[]string{a, b, "--fail-if", "oom"}, `--fail-if: condition "oom": want a figure`},
-		{[]string{a, b, "--fail-if", "oom>0"}, `--fail-if: condition "oom>0": unknown figure "oom": want one of min_capacity_bytes, ns_per_op,`},
+		{[]string{a, b, "--fail-if", "oom>0"},
+			`--fail-if: condition "oom>0": unknown figure "oom": want one of min_capacity_bytes, ns_per_op,`},
 		{[]string{a, b, "--json", a}, "is a file to read"},
 		{[]string{a, b, "--frobnicate"}, "unknown flag"},
 	} {
@@ -150,7 +158,8 @@ func TestDiffRefuses(t *testing.T) {
 	}
 }
 
-// TestResultsHaveTheDeviceAsUsed compares results on devices that are the same, named in different ways, and on another.
+// TestResultsHaveTheDeviceAsUsed compares results on devices that are the same, named in different
+// ways, and on another.
 func TestResultsHaveTheDeviceAsUsed(t *testing.T) {
 	path, dir, files := write(t, "t.trace", small), t.TempDir(), 0
 	result := func(args ...string) string {
@@ -161,7 +170,8 @@ func TestResultsHaveTheDeviceAsUsed(t *testing.T) {
 	}
 	const shape = `{"charge":2097152,"bandwidth":3350000000000}`
 	for _, command := range [][]string{
-		{"compare", "--strategies", "bfc"}, {"replay", "--strategy", "bfc"}, {"whatif"}, {"tune", "--strategy", "slab", "--points", "2", "--settings", "quantum"},
+		{"compare", "--strategies", "bfc"}, {"replay", "--strategy", "bfc"}, {"whatif"},
+		{"tune", "--strategy", "slab", "--points", "2", "--settings", "quantum"},
 	} {
 		with := func(args ...string) string { return result(append(slices.Clone(command), args...)...) }
 		plain, named := with(), with("--device", "sim")
@@ -169,8 +179,10 @@ func TestResultsHaveTheDeviceAsUsed(t *testing.T) {
 		assert.Contains(t, succeed(t, "diff", plain, with("--device", "sim:h100-80g")), "device.bandwidth", command)
 	}
 	compare := []string{"compare", "--strategies", "bfc"}
-	assert.NotContains(t, succeed(t, "diff", result(append(compare, "--capacity", "24GiB")...), result(append(compare, "--device", "sim:24GiB")...)), "device")
-	assert.NotContains(t, succeed(t, "diff", result(append(compare, "--sim", shape, "--capacity", "81090MiB")...), result(append(compare, "--device", "sim:h100-80g")...)), "device")
+	assert.NotContains(t, succeed(t, "diff", result(append(compare, "--capacity", "24GiB")...),
+		result(append(compare, "--device", "sim:24GiB")...)), "device")
+	assert.NotContains(t, succeed(t, "diff", result(append(compare, "--sim", shape, "--capacity", "81090MiB")...),
+		result(append(compare, "--device", "sim:h100-80g")...)), "device")
 	for _, args := range [][]string{compare, {"replay", "--strategy", "bfc"}, {"whatif"}} {
 		var r struct {
 			Device struct {
@@ -178,7 +190,8 @@ func TestResultsHaveTheDeviceAsUsed(t *testing.T) {
 				Card                  string
 			}
 		}
-		require.NoError(t, json.Unmarshal([]byte(succeed(t, append(args, "--device", "sim:h100-80g", "--json", "-", path)...)), &r))
+		require.NoError(t, json.Unmarshal(
+			[]byte(succeed(t, append(args, "--device", "sim:h100-80g", "--json", "-", path)...)), &r))
 		assert.Equal(t, "h100-80g", r.Device.Card, args)
 		assert.EqualValues(t, 81090<<20, r.Device.Capacity, args)
 		assert.EqualValues(t, 2<<20, r.Device.Granularity, args)
@@ -189,13 +202,15 @@ func TestDiffSaysWhatAFileIsInsteadOfAResult(t *testing.T) {
 	path, missing := write(t, "t.trace", small), filepath.Join(t.TempDir(), "missing.json")
 	status, _, stderr := command(t, "diff", path, path)
 	require.Equal(t, exitTrouble, status)
-	require.True(t, strings.HasPrefix(stderr, "vramyard: "+path+": no result of this program but text that begins with \"a 1 1000\": "+
+	require.True(t, strings.HasPrefix(stderr, "vramyard: "+path+": no result of this program but text that begins with "+
+		"\"a 1 1000\": "+
 		"want what --json writes, of the schema vramyard-bench/1, vramyard-compare/1, "), stderr)
 	result, table := filepath.Join(t.TempDir(), "a.json"), filepath.Join(t.TempDir(), "a.csv")
 	succeed(t, "compare", "--strategies", "bfc", "--json", result, "--csv", table, path)
 	_, _, stderr = command(t, "diff", result, table)
 	require.Contains(t, stderr, table+": no result of this program but CSV that begins with \"trace,trace_sha256,")
-	for _, args := range [][]string{{"diff", missing, missing}, {"plot", "--out", filepath.Join(t.TempDir(), "x.svg"), missing}, {"verify", missing}} {
+	for _, args := range [][]string{{"diff", missing, missing}, {"plot", "--out", filepath.Join(t.TempDir(), "x.svg"),
+		missing}, {"verify", missing}} {
 		_, _, stderr := command(t, args...)
 		require.Equal(t, "vramyard: "+missing+": no such file or directory\n", stderr)
 	}

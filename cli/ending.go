@@ -18,8 +18,10 @@ var endings = map[string][]string{
 
 // promising are endings that programs take for the form of a file.
 var promising = []string{
-	".7z", ".arrow", ".bin", ".bz2", ".csv", ".db", ".feather", ".h5", ".hdf5", ".htm", ".html", ".json", ".jsonl", ".lz4", ".md", ".npy",
-	".npz", ".ods", ".orc", ".parq", ".parquet", ".pb", ".pdf", ".pickle", ".pkl", ".png", ".pq", ".pt", ".pth", ".safetensors", ".sqlite", ".svg",
+	".7z", ".arrow", ".bin", ".bz2", ".csv", ".db", ".feather", ".h5", ".hdf5", ".htm", ".html", ".json", ".jsonl", ".lz4",
+	".md", ".npy",
+	".npz", ".ods", ".orc", ".parq", ".parquet", ".pb", ".pdf", ".pickle", ".pkl", ".png", ".pq", ".pt", ".pth",
+	".safetensors", ".sqlite", ".svg",
 	".tar", ".tgz", ".trace", ".tsv", ".xls", ".xlsx", ".xml", ".xz", ".yaml", ".yml", ".zip",
 }
 
@@ -33,15 +35,15 @@ func packed(want []string) (all []string) {
 	return all
 }
 
-// endingOf returns the ending of a name in lower case, and without what says that the file is packed as
-// [outfile.Write] packs it.
+// endingOf returns the ending of a name in lower case, and without what says that the file is
+// packed as [outfile.Write] packs it.
 func endingOf(path string) string {
 	name := strings.ToLower(path)
 	return filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"))
 }
 
-// checkEnding refuses a name whose ending promises another form than the wanted ones. A missing or unknown ending
-// promises nothing.
+// checkEnding refuses a name whose ending promises another form than the wanted ones. A missing or
+// unknown ending promises nothing.
 func checkEnding(path string, want []string) error {
 	e := endingOf(path)
 	if slices.Contains(want, e) || !slices.Contains(promising, e) {

@@ -60,9 +60,11 @@ func TestTroubleHidesNoFailure(t *testing.T) {
 	require.Equal(t, exitTrouble, exitOf(trouble))
 }
 
-// TestExitStatusIsDocumented holds the README and the help to one list of commands whose exit status may be 1.
+// TestExitStatusIsDocumented holds the README and the help to one list of commands whose exit
+// status may be 1.
 func TestExitStatusIsDocumented(t *testing.T) {
-	const list = "where that is a condition: verify, check, replay --check, replay --fail-on-oom, trace info, trace diff, diff --fail-if."
+	const list = "where that is a condition: verify, check, replay --check, replay --fail-on-oom, trace info, trace " +
+		"diff, diff --fail-if."
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
 	for _, text := range []string{string(readme), succeed(t, "--help")} {

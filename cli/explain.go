@@ -11,8 +11,10 @@ import (
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 )
 
-// explain replays once more up to the first request that finds no memory, if that is to be explained.
-func (f *replayFlags) explain(p *replay.Prepared, stacks *postmortem.Stacks, setup alloc.Setup, cfg sim.Config, at replay.FreeAt, step func(event int) error) error {
+// explain replays once more up to the first request that finds no memory, if that is to be
+// explained.
+func (f *replayFlags) explain(p *replay.Prepared, stacks *postmortem.Stacks, setup alloc.Setup, cfg sim.Config,
+	at replay.FreeAt, step func(event int) error) error {
 	if !f.files.wanted("explain") {
 		return nil
 	}

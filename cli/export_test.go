@@ -60,10 +60,13 @@ func TestWrongExports(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"ending of another form", []string{"--snapshot", at("x.json")}, "--snapshot: " + at("x.json") + ": want a name that ends in one of .pickle,"},
+		{"ending of another form", []string{"--snapshot", at("x.json")}, "--snapshot: " + at("x.json") +
+			": want a name that ends in one of .pickle,"},
 		{"ending of another packer", []string{"--snapshot", at("x.pickle.bz2")}, "want a name that ends in"},
-		{"a packer that the viewer lacks", []string{"--perfetto", at("x.json.zst")}, "--perfetto: " + at("x.json.zst") + ": want a name that ends in one of .json, .json.gz"},
-		{"two in one file", []string{"--snapshot", at("x"), "--perfetto", at("x")}, "--perfetto: " + at("x") + " is where --snapshot is written"},
+		{"a packer that the viewer lacks", []string{"--perfetto", at("x.json.zst")}, "--perfetto: " + at("x.json.zst") +
+			": want a name that ends in one of .json, .json.gz"},
+		{"two in one file", []string{"--snapshot", at("x"), "--perfetto", at("x")}, "--perfetto: " + at("x") +
+			" is where --snapshot is written"},
 		{"two on one stream", []string{"--snapshot", "-", "--json", "-"}, "--snapshot: - is where --json is written"},
 		{"over the trace", []string{"--snapshot", good}, "is a file to read"},
 		{"no such folder", []string{"--perfetto", at("y/x.json")}, "no such file or directory"},
@@ -88,7 +91,8 @@ func TestWrongExports(t *testing.T) {
 		fmt.Fprintf(&many, "a %d 4096\n", i)
 	}
 	status, _, stderr = command(t, "replay", "--strategy", "slab", "--config", `{"max_class_bytes":"256"}`,
-		"--sim", `{"gap":"1TiB"}`, "--snapshot", at("x.pickle"), "--placements", at("x.txt"), write(t, "many.trace", many.String()))
+		"--sim", `{"gap":"1TiB"}`, "--snapshot", at("x.pickle"), "--placements", at("x.txt"),
+		write(t, "many.trace", many.String()))
 	require.Equal(t, exitTrouble, status)
 	require.Contains(t, stderr, "--snapshot: address 0x")
 	files, err := os.ReadDir(dir)
@@ -104,22 +108,26 @@ func TestStopAtOOMEndsTheReplay(t *testing.T) {
 	snapshot := filepath.Join(t.TempDir(), "s.pickle")
 	require.Contains(t, succeed(t, append(args, "--stop-at-oom", "--snapshot", snapshot)...), `"stopped": true`)
 	require.Contains(t, succeed(t, "trace", "info", snapshot), "1 alloc, 1 refused")
-	require.Contains(t, succeed(t, "replay", "--strategy", "caching", "--device", "sim:64MiB", "--contents", "--stop-at-oom", path),
+	require.Contains(t, succeed(t, "replay", "--strategy", "caching", "--device", "sim:64MiB", "--contents",
+		"--stop-at-oom", path),
 		"every block kept its contents through 2 events")
 	status, _, stderr := command(t, "replay", "--strategy", "caching", "--check", "--stop-at-oom", path)
 	require.Equal(t, exitTrouble, status)
 	require.Contains(t, stderr, "check stop-at-oom")
 }
 
-// TestTheExampleThatDiesIsToldAsItsPageSays holds examples/oom/README.md to the commands that it names.
+// TestTheExampleThatDiesIsToldAsItsPageSays holds examples/oom/README.md to the commands that it
+// names.
 func TestTheExampleThatDiesIsToldAsItsPageSays(t *testing.T) {
 	const dir = "../examples/oom/"
 	page, err := os.ReadFile(dir + "README.md")
 	require.NoError(t, err)
 	words := strings.Join(strings.Fields(string(page)), " ")
 	info, verified := succeed(t, "trace", "info", dir+"chat.pickle.gz"), succeed(t, "verify", dir+"chat.pickle.gz")
-	told := strings.Join(strings.FieldsFunc(info+verified, func(r rune) bool { return r == '│' || unicode.IsSpace(r) }), " ")
-	for _, fact := range []string{"14.03 GiB", "2563837952 bytes free in 153 blocks", "2704 of 2704 allocations predicted, and 130 of 130 new segments"} {
+	told := strings.Join(strings.FieldsFunc(info+verified, func(r rune) bool { return r == '│' || unicode.IsSpace(r) }),
+		" ")
+	for _, fact := range []string{"14.03 GiB", "2563837952 bytes free in 153 blocks",
+		"2704 of 2704 allocations predicted, and 130 of 130 new segments"} {
 		require.Contains(t, words, fact)
 		require.Contains(t, told, fact)
 	}

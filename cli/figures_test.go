@@ -88,7 +88,8 @@ func TestParquetIsTheCSV(t *testing.T) {
 			require.Len(t, rows, 1+c.rows, name)
 		}
 		for column, kind := range map[string]parquet.Kind{
-			"strategy": parquet.ByteArray, "peak_reserved_bytes": parquet.Int64, "reservation_waste": parquet.Double, "starts": parquet.Boolean,
+			"strategy": parquet.ByteArray, "peak_reserved_bytes": parquet.Int64, "reservation_waste": parquet.Double,
+			"starts":    parquet.Boolean,
 			"ns_per_op": parquet.Double, "ratio": parquet.Double, "is_best": parquet.Boolean, "events": parquet.Int64,
 		} {
 			if got, ok := kinds[column]; ok {

@@ -18,8 +18,8 @@ import (
 	"github.com/vramyard/vramyard/device/cuda/cudatest"
 )
 
-// withDriver returns a function that runs a command in a process of its own, which finds the stand-in for the driver, and
-// binds every symbol at its start, as hardened programs do.
+// withDriver returns a function that runs a command in a process of its own, which finds the
+// stand-in for the driver, and binds every symbol at its start, as hardened programs do.
 func withDriver(t *testing.T) func(args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	directory := filepath.Dir(cudatest.Build(t))
@@ -60,7 +60,8 @@ func TestCommandsRunOnAGPU(t *testing.T) {
 	status, out, errs = run("compare", "--strategies", "bfc,caching", "--device", "cuda:1:256MiB", "w.trace")
 	assert.Zero(t, status, errs)
 	assert.Contains(t, out, "device: cuda:1, Stand-in 1")
-	status, out, errs = run("bench", "--strategies", "bfc", "--workloads", "w1", "--live", "20", "--pairs", "200", "--rounds", "1", "--device", "cuda:0")
+	status, out, errs = run("bench", "--strategies", "bfc", "--workloads", "w1", "--live", "20", "--pairs", "200",
+		"--rounds", "1", "--device", "cuda:0")
 	assert.Zero(t, status, errs)
 	assert.Contains(t, out, "device: cuda:0, Stand-in 0")
 }
@@ -88,14 +89,16 @@ func TestWrongDevicesAreNamed(t *testing.T) {
 	form := `want "cuda", "cuda:1", or "cuda:0:24GiB" for at most so much of it`
 	kind := `want "sim", or "sim:24GiB" and the like, for a simulated device, or "cuda:0", or "cuda:0:24GiB", for a GPU`
 	wrong := []struct{ device, want string }{
-		{"cuda:", form}, {"cuda:x", form}, {"cuda:-1", form}, {"cuda:256", form}, {"cuda:0:1:1", form}, {"cuda:0:0", "want more than 0 bytes"},
+		{"cuda:", form}, {"cuda:x", form}, {"cuda:-1", form}, {"cuda:256", form}, {"cuda:0:1:1", form},
+		{"cuda:0:0", "want more than 0 bytes"},
 		{"cuda:99", "cuda:99: device: invalid call: the driver shows cuda:0 to cuda:1"},
 		{"cuda:0:1PiB", "device: invalid call: cuda:0 has 1GiB"},
 		{"cuda:0:", `size "": want bytes, as a number or with a unit such as "512KiB", "2MiB", "80GiB"`},
 		{"gpu", kind}, {"CUDA:0", `did you mean "cuda:0"? ` + kind}, {"", kind},
 	}
 	for i, args := range [][]string{
-		{"replay", "--strategy", "bfc", "w.trace"}, {"compare", "--strategies", "bfc", "w.trace"}, {"bench", "--strategies", "bfc"},
+		{"replay", "--strategy", "bfc", "w.trace"}, {"compare", "--strategies", "bfc", "w.trace"},
+		{"bench", "--strategies", "bfc"},
 		{"check", "--strategies", "bfc"},
 	} {
 		for j, c := range wrong {
@@ -113,9 +116,11 @@ func TestWrongDevicesAreNamed(t *testing.T) {
 // TestOddDriversAreNamed has drivers without a GPU, and one that does not start.
 func TestOddDriversAreNamed(t *testing.T) {
 	for variable, want := range map[string]string{
-		"STANDIN_GPUS=0":           `vramyard: --device: device "cuda:0": cuda:0: device: invalid call: the driver shows no GPU` + "\n",
-		"STANDIN_INIT=100":         "vramyard: --device: cuda: no driver: libcuda.so.1 cannot be started: cuda: cuInit: CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device is detected\n",
-		"STANDIN_PLAIN_MAPPINGS=1": "vramyard: vmm@12MiB/filled: cannot be built: vmm: the device has no virtual memory: unsupported operation\n",
+		"STANDIN_GPUS=0": `vramyard: --device: device "cuda:0": cuda:0: device: invalid call: the driver shows no GPU` + "\n",
+		"STANDIN_INIT=100": "vramyard: --device: cuda: no driver: libcuda.so.1 cannot be started: cuda: cuInit: " +
+			"CUDA_ERROR_NO_DEVICE (100): no CUDA-capable device is detected\n",
+		"STANDIN_PLAIN_MAPPINGS=1": "vramyard: vmm@12MiB/filled: cannot be built: vmm: the device has no virtual memory: " +
+			"unsupported operation\n",
 	} {
 		t.Run(variable, func(t *testing.T) {
 			name, value, _ := strings.Cut(variable, "=")
@@ -136,15 +141,18 @@ func TestCheckRunsOnAGPU(t *testing.T) {
 		assert.Zero(t, status, errs)
 		assert.Contains(t, out, "/filled")
 		assert.Contains(t, out, "device: cuda:0, Stand-in 0 of 1GiB, driver for CUDA 12.4\n")
-		assert.Regexp(t, `\non it: each device call of the instance that is judged, answers compared: \d+ calls, .*\d+ of contents; .* written to blocks, .* read back\n`, out)
+		assert.Regexp(t,
+			`\non it: each device call of the instance that is judged, answers compared: \d+ calls, .*\d+ of contents; .* written to blocks, .* read back\n`, out)
 		assert.Contains(t, out, "\nnot on it: addresses, time and the order of work, for a card has no timeline")
 		assert.Contains(t, out, "every invariant held")
 	}
-	status, _, errs := run("check", "--strategies", "slab", "--device", "cuda:0", "--tests", "1", "--ops", "20", "--faults", "--html", "c.html")
+	status, _, errs := run("check", "--strategies", "slab", "--device", "cuda:0", "--tests", "1", "--ops", "20",
+		"--faults", "--html", "c.html")
 	assert.Zero(t, status, errs)
 	status, _, errs = run("check", "--strategies", "caching", "--device", "cuda:0:100MiB")
 	assert.Equal(t, exitTrouble, status)
-	assert.Equal(t, "vramyard: --device: caching@160MiB is checked on a device of 160MiB, and cuda:0 has 100MiB free\n", errs)
+	assert.Equal(t, "vramyard: --device: caching@160MiB is checked on a device of 160MiB, and cuda:0 has "+
+		"100MiB free\n", errs)
 }
 
 // TestCheckRunsOnTheGPU checks strategies on a real one, where there is one.
@@ -152,11 +160,13 @@ func TestCheckRunsOnTheGPU(t *testing.T) {
 	if list, err := cuda.List(""); err != nil || len(list.GPUs) == 0 {
 		t.Skipf("no GPU: %v", err)
 	}
-	status, out, errs := command(t, "check", "--strategies", "caching,caching:expandable,vmm,stitch,async,tlsf:growth", "--device", "cuda:0", "--tests", "3")
+	status, out, errs := command(t, "check", "--strategies", "caching,caching:expandable,vmm,stitch,async,tlsf:growth",
+		"--device", "cuda:0", "--tests", "3")
 	assert.Equal(t, exitDone, status, "%s\n%s", out, errs)
 }
 
-// TestPluginsRunOnAGPU runs allocators of others over the stand-in for the driver, by each command that takes a GPU.
+// TestPluginsRunOnAGPU runs allocators of others over the stand-in for the driver, by each command
+// that takes a GPU.
 func TestPluginsRunOnAGPU(t *testing.T) {
 	name := misbehaving(t)
 	run := withDriver(t)
@@ -180,10 +190,13 @@ func TestPluginsRunOnAGPU(t *testing.T) {
 // TestCheckFindsABrokenCard has the stand-in answer wrongly, in each of its ways.
 func TestCheckFindsABrokenCard(t *testing.T) {
 	for lie, c := range map[string]struct{ strategy, want string }{
-		"lost-write":  {"tlsf:growth", `what was written at 0x[0-9a-f]+ is not there on the card, where that is 0x[0-9a-f]+`},
-		"granularity": {"vmm", `create-handle 65536: the model answers "done", the card "cuda: cuMemCreate: CUDA_ERROR_INVALID_VALUE`},
-		"overlap":     {"tlsf:growth", `reserve \d+: the card gives 0x[0-9a-f]+, which lies in \d+ bytes that it gave at 0x[0-9a-f]+`},
-		"free":        {"tlsf:growth", `release 0x[0-9a-f]+: the model answers "done", the card "cuda: cuMemFree_v2: CUDA_ERROR_UNKNOWN \(999\)`},
+		"lost-write": {"tlsf:growth", `what was written at 0x[0-9a-f]+ is not there on the card, where that is 0x[0-9a-f]+`},
+		"granularity": {"vmm",
+			`create-handle 65536: the model answers "done", the card "cuda: cuMemCreate: CUDA_ERROR_INVALID_VALUE`},
+		"overlap": {"tlsf:growth",
+			`reserve \d+: the card gives 0x[0-9a-f]+, which lies in \d+ bytes that it gave at 0x[0-9a-f]+`},
+		"free": {"tlsf:growth",
+			`release 0x[0-9a-f]+: the model answers "done", the card "cuda: cuMemFree_v2: CUDA_ERROR_UNKNOWN \(999\)`},
 	} {
 		t.Run(lie, func(t *testing.T) {
 			t.Setenv("STANDIN_LIE", lie)

@@ -16,7 +16,8 @@ import (
 	"github.com/vramyard/vramyard/harness/study/whatif"
 )
 
-// TestPagesOfEveryCommand writes a page with each command that has one and reads it as a browser does.
+// TestPagesOfEveryCommand writes a page with each command that has one and reads it as a browser
+// does.
 func TestPagesOfEveryCommand(t *testing.T) {
 	trace := write(t, "t.trace", "a 1 3MiB tag=\"</script><b>\"\na 2 5MiB\nf 1\na 3 60MiB\nf 2\n")
 	for name, c := range map[string]struct {
@@ -26,8 +27,9 @@ func TestPagesOfEveryCommand(t *testing.T) {
 		"replay":  {[]string{"replay", "--strategy", "bfc", "--device", "sim:32MiB", trace}, "peak requested"},
 		"compare": {[]string{"compare", "--capacity", "32MiB", "--strategies", "bfc,caching", trace}, "lower bound"},
 		"whatif":  {[]string{"whatif", "--device", "sim:32MiB", trace}, "Answer"},
-		"bench":   {[]string{"bench", "--strategies", "bfc", "--workloads", "w1", "--live", "100", "--pairs", "1000", "--rounds", "1"}, "ns/pair"},
-		"check":   {[]string{"check", "--strategies", "bfc", "--tests", "1", "--ops", "10"}, "verdict"},
+		"bench": {[]string{"bench", "--strategies", "bfc", "--workloads", "w1", "--live", "100", "--pairs", "1000",
+			"--rounds", "1"}, "ns/pair"},
+		"check": {[]string{"check", "--strategies", "bfc", "--tests", "1", "--ops", "10"}, "verdict"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "r.html")
@@ -37,7 +39,8 @@ func TestPagesOfEveryCommand(t *testing.T) {
 			require.NoError(t, err)
 			scripts, shown := shownOn(t, string(text))
 			require.Equal(t, 4, scripts)
-			require.Equal(t, name != "bench" && name != "check", strings.Contains(string(text), `"grouped_by":"size"`), "who holds memory")
+			require.Equal(t, name != "bench" && name != "check", strings.Contains(string(text), `"grouped_by":"size"`),
+				"who holds memory")
 			require.Contains(t, shown, c.says)
 			require.Contains(t, shown, "vramyard "+name)
 			require.NotContains(t, shown, filepath.Dir(file), "a page is for others, who have other folders")
@@ -50,7 +53,8 @@ func TestPagesOfEveryCommand(t *testing.T) {
 	}
 }
 
-// shownOn reads a page as a browser does. It returns the number of scripts and the text outside of them.
+// shownOn reads a page as a browser does. It returns the number of scripts and the text outside of
+// them.
 func shownOn(t *testing.T, page string) (scripts int, shown string) {
 	t.Helper()
 	root, err := html.Parse(strings.NewReader(page))
@@ -66,7 +70,8 @@ func shownOn(t *testing.T, page string) (scripts int, shown string) {
 	return scripts, shown
 }
 
-// TestPagesSayThatTheFileHasOnlyAPart compares the sentence on pages with that of the verdict on terminals.
+// TestPagesSayThatTheFileHasOnlyAPart compares the sentence on pages with that of the verdict on
+// terminals.
 func TestPagesSayThatTheFileHasOnlyAPart(t *testing.T) {
 	for _, file := range []string{"../harness/trace/torch/testdata/vectors/state_only.pickle.xz", wrappedSnapshot(t)} {
 		for _, command := range []string{"compare --strategies caching", "replay --strategy caching"} {
@@ -82,7 +87,8 @@ func TestPagesSayThatTheFileHasOnlyAPart(t *testing.T) {
 	require.NotContains(t, shown, "Only a part")
 }
 
-// TestThePageOfWhatif draws what is recorded, the answer, and the best allocator that is no setting.
+// TestThePageOfWhatif draws what is recorded, the answer, and the best allocator that is no
+// setting.
 func TestThePageOfWhatif(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "r.html")
 	succeed(t, "whatif", "../examples/oom/chat.pickle.gz", "--html", file)
@@ -123,7 +129,8 @@ func TestThePageOfWhatif(t *testing.T) {
 
 // TestThePageOfBench has every call that was timed.
 func TestThePageOfBench(t *testing.T) {
-	text := succeed(t, "bench", "--strategies", "bfc,tlsf", "--workloads", "w1", "--live", "100", "--pairs", "1000", "--rounds", "1", "--html", "-")
+	text := succeed(t, "bench", "--strategies", "bfc,tlsf", "--workloads", "w1", "--live", "100", "--pairs", "1000",
+		"--rounds", "1", "--html", "-")
 	var data struct {
 		Bench bench.Report
 		Calls []struct{ Alloc, Free map[string]struct{ N int } }
@@ -141,7 +148,8 @@ func TestThePageOfBench(t *testing.T) {
 // TestAPageRepeatsWhatMatters reads the command that a page of view names.
 func TestAPageRepeatsWhatMatters(t *testing.T) {
 	c := newView(everything)
-	require.NoError(t, c.ParseFlags([]string{"--port", "8080", "--cache", "none", "--for", "1m", "--no-browser", "--strategies", "bfc"}))
+	require.NoError(t, c.ParseFlags([]string{"--port", "8080", "--cache", "none", "--for", "1m", "--no-browser",
+		"--strategies", "bfc"}))
 	require.Equal(t, "view --strategies bfc x.trace", commandLine(c, []string{"a/x.trace"}))
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asCommand is the variable that makes this program the command, so that signals reach it. As "quiet" it does not
-// say when it listens.
+// asCommand is the variable that makes this program the command, so that signals reach it. As
+// "quiet" it does not say when it listens.
 const asCommand = "VRAMYARD_TEST_COMMAND"
 
 // TestMain runs the tests, or the command, which then says when it listens.
@@ -90,8 +90,9 @@ var once = []os.Signal{os.Interrupt}
 
 func TestInterruptedSearchesShowWhatIsEvaluated(t *testing.T) {
 	for shown, args := range map[string][]string{
-		"points evaluated":      {"tune", "--strategy", "slab", "--json", "x.json"},
-		"settings tried":        {"whatif", "--grid", "full", "--json", "x.json", "--csv", "x.csv", "--html", "x.html", "cpu_gpt2_train_varlen"},
+		"points evaluated": {"tune", "--strategy", "slab", "--json", "x.json"},
+		"settings tried": {"whatif", "--grid", "full", "--json", "x.json", "--csv", "x.csv", "--html", "x.html",
+			"cpu_gpt2_train_varlen"},
 		"the search of the las": {"offline", "--steps", "1000000000000", "--json", "x.json"},
 	} {
 		status, out, errs := interruptedBy(t, once, args...)
@@ -102,7 +103,8 @@ func TestInterruptedSearchesShowWhatIsEvaluated(t *testing.T) {
 }
 
 func TestARequestToEndIsLikeAnInterrupt(t *testing.T) {
-	status, _, errs := interruptedBy(t, []os.Signal{syscall.SIGTERM}, "bench", "--json", "x.json", "--html", "x.html", "--cpuprofile", "x.pprof")
+	status, _, errs := interruptedBy(t, []os.Signal{syscall.SIGTERM}, "bench", "--json", "x.json", "--html", "x.html",
+		"--cpuprofile", "x.pprof")
 	assert.Equal(t, 143, status)
 	assert.Contains(t, errs, "; no file is written\n")
 }
@@ -134,7 +136,9 @@ func TestAnInterruptedComparisonWritesNoFile(t *testing.T) {
 }
 
 func TestTheSecondInterruptEndsAtOnce(t *testing.T) {
-	status, out, errs := interruptedBy(t, []os.Signal{os.Interrupt, os.Interrupt}, "check", "--strategies", "bfc", "--tests", "100000000") // a batch takes a minute
+	// a batch takes a minute
+	status, out, errs := interruptedBy(t, []os.Signal{os.Interrupt, os.Interrupt}, "check", "--strategies", "bfc",
+		"--tests", "100000000")
 	assert.Equal(t, 130, status)
 	assert.Empty(t, out)
 	assert.Contains(t, errs, "interrupt again to end at once")

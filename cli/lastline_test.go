@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAnOpenLastLineIsAWarning reads files that end within their last number, or might: they are read, with a warning that
-// names the line. With a line end there is none.
+// TestAnOpenLastLineIsAWarning reads files that end within their last number, or might: they are
+// read, with a warning that names the line. With a line end there is none.
 func TestAnOpenLastLineIsAWarning(t *testing.T) {
 	const doubt = "the last line has no line end: if the file was cut, its last number may have lost digits\n"
 	for name, text := range map[string]string{

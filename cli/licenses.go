@@ -9,7 +9,8 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// notices has the license of this program and the licenses of the modules linked into it. A test keeps it complete.
+// notices has the license of this program and the licenses of the modules linked into it. A test
+// keeps it complete.
 //
 //go:embed notices.txt
 var notices string

@@ -22,7 +22,8 @@ func linked(t *testing.T) map[string][]string {
 	t.Helper()
 	folders := map[string][]string{}
 	for _, system := range systems {
-		c := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}\t{{$.Dir}}{{end}}{{end}}", "../cmd/...")
+		c := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} "+
+			"{{.Dir}}\t{{$.Dir}}{{end}}{{end}}", "../cmd/...")
 		c.Env = append(os.Environ(), "GOOS="+system, "GOARCH=amd64", "CGO_ENABLED=0", "GOFLAGS=")
 		out, err := c.Output()
 		require.NoError(t, err)
@@ -38,8 +39,8 @@ func linked(t *testing.T) map[string][]string {
 // licenseFile matches the names of files that a license or a notice is in.
 var licenseFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|ofl|ftl)([-._].*)?$`)
 
-// licenseFiles returns the licenses of packages of a module: the files beside them and above them, and all of a folder
-// for licenses.
+// licenseFiles returns the licenses of packages of a module: the files beside them and above them,
+// and all of a folder for licenses.
 func licenseFiles(t *testing.T, root string, packages []string) []string {
 	t.Helper()
 	folders := map[string]bool{filepath.Join(root, "licenses"): true, root: true}
@@ -73,8 +74,8 @@ func made(t *testing.T) string {
 		plain := strings.ReplaceAll(strings.ToValidUTF8(string(content), "?"), "\r\n", "\n")
 		fmt.Fprintf(&b, "\n%s\n%s\n\n%s\n", title, strings.Repeat("-", len(title)), strings.Trim(plain, "\n"))
 	}
-	b.WriteString("The license of Vramyard, and those of the modules that are linked into its programs. The runtime and the standard\n" +
-		"library of Go have the license of golang.org/x/sys below.\n")
+	b.WriteString("The license of Vramyard, and those of the modules that are linked into its programs. The runtime and " +
+		"the standard\nlibrary of Go have the license of golang.org/x/sys below.\n")
 	text("Vramyard", "../LICENSE")
 	folders := linked(t)
 	for _, module := range slices.Sorted(maps.Keys(folders)) {
@@ -90,14 +91,16 @@ func made(t *testing.T) string {
 	return b.String()
 }
 
-// TestNoticesAreThoseOfWhatIsLinked holds the notices to the modules that the programs are built of.
+// TestNoticesAreThoseOfWhatIsLinked holds the notices to the modules that the programs are built
+// of.
 func TestNoticesAreThoseOfWhatIsLinked(t *testing.T) {
 	want := made(t)
 	if *rewrite {
 		require.NoError(t, os.WriteFile("notices.txt", []byte(want), 0o666))
 		return
 	}
-	require.True(t, want == notices, "the modules that are linked have changed: go test ./cli -run Notices -rewrite, and look at the diff")
+	require.True(t, want == notices, "the modules that are linked have changed: go test ./cli -run Notices -rewrite, "+
+		"and look at the diff")
 	out := succeed(t, "licenses")
 	require.Equal(t, notices, out)
 	for _, module := range []string{"github.com/ajstarks/svgo ", "github.com/golang/freetype "} {

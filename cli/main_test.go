@@ -58,7 +58,8 @@ func TestWrongInput(t *testing.T) {
 		want string
 	}{
 		{"unknown command", []string{"compair"}, `unknown command "compair"`},
-		{"unknown flag", []string{"compare", "--capcity", "1"}, `vramyard: compare: unknown flag: --capcity: did you mean --capacity?: see "vramyard compare --help"`},
+		{"unknown flag", []string{"compare", "--capcity", "1"},
+			`vramyard: compare: unknown flag: --capcity: did you mean --capacity?: see "vramyard compare --help"`},
 		{"flag without value", []string{"compare", "--capacity"}, "flag needs an argument"},
 		{"replay without trace", []string{"replay", "--strategy", "bfc"}, "accepts 1 arg(s), received 0"},
 		{"replay without strategy", []string{"replay", good}, `vramyard: replay: required flag(s) "strategy" not set`},
@@ -69,35 +70,46 @@ func TestWrongInput(t *testing.T) {
 		{"two strategies to show", []string{"strategies", "bfc", "buddy"}, "accepts at most 1 arg(s)"},
 		{"missing file", []string{"compare", missing}, missing + ": no such file or directory"},
 		{"bad content", []string{"replay", "--strategy", "bfc", bad}, bad + ":2: "},
-		{"unknown strategy", []string{"compare", good, "--strategies", "bcf"}, `--strategies: unknown strategy "bcf": did you mean "bfc"? want one of bfc, `},
+		{"unknown strategy", []string{"compare", good, "--strategies", "bcf"},
+			`--strategies: unknown strategy "bcf": did you mean "bfc"? want one of bfc, `},
 		{"unknown preset", []string{"compare", good, "--strategies", "bfc:fast"}, `unknown preset "fast" of bfc`},
 		{"no strategies", []string{"compare", good, "--strategies", ""}, "want at least one"},
 		{"bad capacity", []string{"compare", good, "--capacity", "-4GiB"}, `--capacity: size "-4GiB"`},
-		{"unknown time of frees", []string{"compare", good, "--free-at", "once"}, `--free-at: free at "once": want "requested" or "completed"`},
+		{"unknown time of frees", []string{"compare", good, "--free-at", "once"},
+			`--free-at: free at "once": want "requested" or "completed"`},
 		{"the same for one", []string{"replay", "--strategy", "bfc", "--free-at", "once", good}, "--free-at: "},
 		{"no capacity", []string{"compare", good, "--capacity", "0"}, "--capacity: want more than 0 bytes"},
 		{"bad JSON", []string{"replay", "--strategy", "bfc", "--config", "{", good}, "configuration of bfc: "},
 		{"unknown field", []string{"replay", "--strategy", "bfc", "--config", `{"limt":1}`, good}, `unknown field "limt"`},
 		{"bad value", []string{"replay", "--strategy", "bfc", "--config", `{"variant":"1999"}`, good}, "1999"},
-		{"bad device", []string{"replay", "--strategy", "bfc", "--sim", `{"policy":"worst"}`, good}, `--sim: simulated device: policy "worst"`},
-		{"unknown device field", []string{"replay", "--strategy", "bfc", "--sim", `{"size":1}`, good}, `unknown field "size"`},
+		{"bad device", []string{"replay", "--strategy", "bfc", "--sim", `{"policy":"worst"}`, good},
+			`--sim: simulated device: policy "worst"`},
+		{"unknown device field", []string{"replay", "--strategy", "bfc", "--sim", `{"size":1}`, good},
+			`unknown field "size"`},
 		{"unknown dialect", []string{"replay", "--strategy", "bfc", "--dialect", "jemalloc", good}, `jemalloc`},
 		{"unknown form", []string{"trace", "convert", "--to", "xml", good, "out"}, `--to: unknown form "xml"`},
 		{"unknown strategy to show", []string{"strategies", "slob"}, `unknown strategy "slob"`},
 		{"preset to show", []string{"strategies", "bfc:growth"}, "is a preset"},
-		{"output folder missing", []string{"trace", "convert", good, filepath.Join(missing, "out")}, "no such file or directory"},
+		{"output folder missing", []string{"trace", "convert", good, filepath.Join(missing, "out")},
+			"no such file or directory"},
 		{"names on two lines", []string{"compare", good, "--strategies", "bfc\nslab:xdl"}, `unknown strategy "bfc\nslab"`},
 		{"a quote in a name", []string{"compare", good, "--strategies", `"bfc`}, "unknown strategy"},
-		{"two outputs in one file", []string{"compare", good, "--json", "same", "--csv", "./same"}, "--csv: ./same is where --json is written"},
-		{"two documents on one stream", []string{"replay", "--strategy", "bfc", "--json", "-", "--final", "-", good}, "--json: - is where --final is written"},
+		{"two outputs in one file", []string{"compare", good, "--json", "same", "--csv", "./same"},
+			"--csv: ./same is where --json is written"},
+		{"two documents on one stream", []string{"replay", "--strategy", "bfc", "--json", "-", "--final", "-", good},
+			"--json: - is where --final is written"},
 		{"output over the input", []string{"replay", "--strategy", "bfc", "--json", good, good}, "is a file to read"},
 		{"standard input twice", []string{"compare", "-", "-"}, "standard input can be read only once"},
 		{"output is the trace", []string{"trace", "convert", good, good}, good + " is a file to read"},
-		{"part of a trace", []string{"trace", "info", "--part", "cuda:0", good}, `has no part "cuda:0": files of the form text hold one trace`},
+		{"part of a trace", []string{"trace", "info", "--part", "cuda:0", good},
+			`has no part "cuda:0": files of the form text hold one trace`},
 		{"completion of an unknown shell", []string{"completion", "foo"}, `unknown command "foo" for "vramyard completion"`},
-		{"a flag for a name", []string{"replay", "--strategy", "bfc", "--explain", "--fail-on-oom", good}, "--explain: --fail-on-oom is a flag, not the name of a file"},
+		{"a flag for a name", []string{"replay", "--strategy", "bfc", "--explain", "--fail-on-oom", good},
+			"--explain: --fail-on-oom is a flag, not the name of a file"},
 		{"no output name", []string{"trace", "convert", good, ""}, "want the name of a file"},
-		{"a checkpoint", []string{"compare", write(t, "model.pt", "PK\x03\x04"+strings.Repeat("\x00", 22)+"\x0e\x00\x00\x00model/data.pkl")}, "model.pt: is a checkpoint of PyTorch (torch.save), not a trace: want a memory snapshot"},
+		{"a checkpoint", []string{"compare", write(t, "model.pt", "PK\x03\x04"+strings.Repeat("\x00", 22)+
+			"\x0e\x00\x00\x00model/data.pkl")}, "model.pt: is a checkpoint of PyTorch (torch.save), not a trace: want a " +
+			"memory snapshot"},
 		{"a page", []string{"whatif", write(t, "page.html", "<!doctype html>")}, "page.html: is an HTML page, not a trace"},
 		{"help of nothing", []string{"help", "nothing"}, `unknown command "nothing"`},
 		{"name that drives the terminal", []string{"trace", "info", "x\x1b[31m"}, `x\x1b[31m: no such file`},
@@ -128,14 +140,16 @@ func TestFailureLeavesNoFile(t *testing.T) {
 
 func TestReplayWritesPlacementsAndFinalToOneStream(t *testing.T) {
 	path := write(t, "t.trace", small)
-	out := succeed(t, "replay", "--strategy", "bfc", "--config", `{"limit":"8KiB"}`, "--placements", "-", "--final", "-", path)
+	out := succeed(t, "replay", "--strategy", "bfc", "--config", `{"limit":"8KiB"}`, "--placements", "-",
+		"--final", "-", path)
 	require.True(t, strings.HasPrefix(out, "1 0 1024\n2 1024 256\n3 1280 2048\n4 OOM\nS num_allocs 3\n"), out)
 	require.True(t, strings.HasSuffix(out, "C 3328 4864 0 0 4 0 -1\n"), out)
 }
 
 func TestReplayDialects(t *testing.T) {
 	path := write(t, "t.trace", "a 1 1000\nf 9\na 2 300 512\np\n")
-	out := succeed(t, "replay", "--strategy", "bfc:2026", "--config", `{"limit":"4KiB"}`, "--dialect", "bfc", "--placements", "-", path)
+	out := succeed(t, "replay", "--strategy", "bfc:2026", "--config", `{"limit":"4KiB"}`, "--dialect", "bfc",
+		"--placements", "-", path)
 	require.Equal(t, "1 0 1024\n2 1024 512\nP 2 1536 1536 1024 4096 4096 2560 8192 0\n", out)
 	status, _, stderr := command(t, "replay", "--strategy", "bfc", path)
 	require.Equal(t, exitTrouble, status, "in the native form a free of nothing is an error")
@@ -152,7 +166,8 @@ func TestReplayTableAndJSON(t *testing.T) {
 	require.NoError(t, err)
 	var r map[string]any
 	require.NoError(t, json.Unmarshal(raw, &r))
-	for _, key := range []string{"strategy", "config", "trace", "trace_sha256", "lower_bound_bytes", "peak_reserved_bytes", "final_reserved_bytes", "latency", "series", "device_calls"} {
+	for _, key := range []string{"strategy", "config", "trace", "trace_sha256", "lower_bound_bytes", "peak_reserved_bytes",
+		"final_reserved_bytes", "latency", "series", "device_calls"} {
 		require.Contains(t, r, key)
 	}
 }
@@ -167,7 +182,8 @@ func TestReplayWritesTheStrategysReport(t *testing.T) {
 	require.Equal(t, "no request ran out of memory\n", out)
 }
 
-// TestReplayReportsTheFirstOOMOfEveryStrategy replays a trace with many tags on devices that are too small.
+// TestReplayReportsTheFirstOOMOfEveryStrategy replays a trace with many tags on devices that are
+// too small.
 func TestReplayReportsTheFirstOOMOfEveryStrategy(t *testing.T) {
 	var text strings.Builder
 	for i := range 14 {
@@ -182,7 +198,9 @@ func TestReplayReportsTheFirstOOMOfEveryStrategy(t *testing.T) {
 			require.Contains(t, out, "FAILED: refuses ", name) // never grants this size, which is no OOM
 			continue
 		}
-		require.Regexp(t, `^refused 1\.77GiB, (rounded to [0-9.]+GiB|rounded size not known), alignment 0B, stream 3, tag "last": `, report, name)
+		require.Regexp(t,
+			`^refused 1\.77GiB, (rounded to [0-9.]+GiB|rounded size not known), alignment 0B, stream 3, tag "last": `,
+			report, name)
 		require.Regexp(t, `\nlive blocks 14: requested 13\.35MiB, rounded to `, report, name)
 		require.Regexp(t, `\n  tag "layer0": requested 976\.56KiB, rounded to .*, blocks 1\n`, report, name)
 		require.Contains(t, report, "\n  and 4 more tags\n", name)
@@ -192,7 +210,8 @@ func TestReplayReportsTheFirstOOMOfEveryStrategy(t *testing.T) {
 
 func TestReplayReadsStandardInput(t *testing.T) {
 	var out, errs bytes.Buffer
-	status := run(t.Context(), everything, []string{"replay", "--strategy", "buddy:xdl", "--placements", "-", "-"}, strings.NewReader("a 1 1\n"), &out, &errs)
+	status := run(t.Context(), everything, []string{"replay", "--strategy", "buddy:xdl", "--placements", "-", "-"},
+		strings.NewReader("a 1 1\n"), &out, &errs)
 	require.Equal(t, exitDone, status, errs.String())
 	require.Equal(t, "1 0 16384\n", out.String())
 }
@@ -245,12 +264,14 @@ func TestCompareToStandardOutputHoldsOneThing(t *testing.T) {
 
 func TestStrategiesListsEveryNameAndSetting(t *testing.T) {
 	out := succeed(t, "strategies")
-	for _, name := range []string{"bfc", "bfc:growth", "bfc:mended", "buddy:xdl", "slab:xdl", "slab:blaze", "slabbuddy:xdl"} {
+	for _, name := range []string{"bfc", "bfc:growth", "bfc:mended", "buddy:xdl", "slab:xdl", "slab:blaze",
+		"slabbuddy:xdl"} {
 		require.Contains(t, out, name)
 	}
 	out = succeed(t, "strategies", "bfc")
 	for _, key := range []string{
-		"variant", "limit", "allow_growth", "garbage_collection", "fragmentation_fraction", "coalesce_regions", "timing", "spatial", "mended",
+		"variant", "limit", "allow_growth", "garbage_collection", "fragmentation_fraction", "coalesce_regions", "timing",
+		"spatial", "mended",
 	} {
 		require.Contains(t, out, key)
 	}

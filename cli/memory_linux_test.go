@@ -27,8 +27,8 @@ func peakOf(t *testing.T, args ...string) device.Size {
 	return device.Size(c.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) * device.KiB
 }
 
-// TestPeakStaysNearTheBound measures commands on traces just below and far above a bound. Without a soft memory limit
-// garbage, and replays side by side, took half as much again.
+// TestPeakStaysNearTheBound measures commands on traces just below and far above a bound. Without a
+// soft memory limit garbage, and replays side by side, took half as much again.
 func TestPeakStaysNearTheBound(t *testing.T) {
 	const bound, margin = 128 * device.MiB, 24 * device.MiB
 	base := peakOf(t, "trace", "info", write(t, "one.trace", "a 1 1\n"))

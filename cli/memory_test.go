@@ -8,16 +8,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestFilesTakeBoundedMemory gives every command that reads files one that needs more than --memory allows.
+// TestFilesTakeBoundedMemory gives every command that reads files one that needs more than --memory
+// allows.
 func TestFilesTakeBoundedMemory(t *testing.T) {
 	trace := write(t, "t.trace", strings.Repeat("a 1 1\nf 1\n", 10_000))
 	result := write(t, "r.json", `{"schema":"vramyard-compare/1","runs":[`+strings.Repeat("0,", 10_000)+"0]}")
 	history := write(t, "s.json", `{"segments":[],"device_traces":[[`+
-		strings.Repeat(`{"action":"alloc","addr":0,"size":1,"stream":0},`, 20_000)+`{"action":"alloc","addr":0,"size":1,"stream":0}]]}`)
+		strings.Repeat(`{"action":"alloc","addr":0,"size":1,"stream":0},`, 20_000)+
+		`{"action":"alloc","addr":0,"size":1,"stream":0}]]}`)
 	var log strings.Builder
 	log.WriteString(`{"INSTRUCTION":"ANNOTATE","ANNOTATION":"START"}` + "\n")
 	for i := range 10_000 {
-		fmt.Fprintf(&log, `{"INSTRUCTION":"CONSTANT","NAME":"x%d"}`+"\n"+`{"INSTRUCTION":"MEMORY","NAME":"x%d","MEMORY":"1"}`+"\n", i, i)
+		fmt.Fprintf(&log, `{"INSTRUCTION":"CONSTANT","NAME":"x%d"}`+"\n"+`{"INSTRUCTION":"MEMORY","NAME":"x%d","MEMORY":"1"}`+
+			"\n", i, i)
 	}
 	log.WriteByte('\n')
 	out := t.TempDir() + "/"
@@ -37,7 +40,8 @@ func TestFilesTakeBoundedMemory(t *testing.T) {
 		{"trace", "classes", trace},
 		{"top", trace},
 		{"verify", history},
-		{"verify", "--addresses", write(t, "a.addr", "what,seq,address,bytes\n"+strings.Repeat("initial_segment,,2097152,2097152\n", 10_000)), small},
+		{"verify", "--addresses", write(t, "a.addr", "what,seq,address,bytes\n"+
+			strings.Repeat("initial_segment,,2097152,2097152\n", 10_000)), small},
 		{"remat", write(t, "r.log", log.String())},
 		{"diff", result, result},
 		{"plot", "--out", out + "a.svg", result},

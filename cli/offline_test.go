@@ -35,7 +35,8 @@ func TestOffline(t *testing.T) {
 
 func TestOfflineWritesOffsets(t *testing.T) {
 	path := write(t, "tower.csv", tower)
-	require.Equal(t, "id,lower,upper,size,offset\n0,0,2,3,0\n1,1,4,2,3\n2,3,5,3,0\n", succeed(t, "offline", "--offsets", "-", path))
+	require.Equal(t, "id,lower,upper,size,offset\n0,0,2,3,0\n1,1,4,2,3\n2,3,5,3,0\n",
+		succeed(t, "offline", "--offsets", "-", path))
 	again := write(t, "t.trace", "a 1 10 align=4\nf 1\na 1 20\n")
 	placed := filepath.Join(t.TempDir(), "placed.csv")
 	require.Contains(t, succeed(t, "offline", "--offsets", placed, again), "best: ")

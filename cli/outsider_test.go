@@ -49,12 +49,14 @@ func TestAnOutsidersStrategyIsInEveryDefaultList(t *testing.T) {
 	require.Contains(t, over(t, c, "__complete", "compare", "--strategies", "mi"), "mine\n")
 }
 
-// TestACatalogueOfOne has nothing of ours, not even the strategies that stand for PyTorch's allocators.
+// TestACatalogueOfOne has nothing of ours, not even the strategies that stand for PyTorch's
+// allocators.
 func TestACatalogueOfOne(t *testing.T) {
 	c := alloc.Catalogue{outsider()}
 	require.Contains(t, over(t, c, "compare", outOfMemory("chat")), "│ mine ")
 	require.Contains(t, over(t, c, "whatif", write(t, "t.trace", small)), "│ mine ")
 	var out, errs bytes.Buffer
-	require.Equal(t, exitTrouble, run(t.Context(), c, []string{"verify", outOfMemory("chat")}, strings.NewReader(""), &out, &errs))
+	require.Equal(t, exitTrouble, run(t.Context(), c, []string{"verify", outOfMemory("chat")}, strings.NewReader(""),
+		&out, &errs))
 	require.Contains(t, errs.String(), `unknown strategy "caching": want one of mine`)
 }

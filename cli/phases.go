@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// phases shows on a terminal how far work has come that has several phases, one after the other, each with a line of
-// its own. Elsewhere it shows nothing. It is safe for concurrent use.
+// phases shows on a terminal how far work has come that has several phases, one after the other,
+// each with a line of its own. Elsewhere it shows nothing. It is safe for concurrent use.
 type phases struct {
 	w io.Writer
 
@@ -16,7 +16,8 @@ type phases struct {
 	over  bool
 }
 
-// reached says that so much of what is known of a phase is done. What nothing is known of has no bar.
+// reached says that so much of what is known of a phase is done. What nothing is known of has no
+// bar.
 func (p *phases) reached(phase string, done, known int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

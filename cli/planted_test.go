@@ -80,13 +80,14 @@ func TestPlantedMissed(t *testing.T) {
 func TestPlantedEndsWithItsBudget(t *testing.T) {
 	all := make([]bugs.Bug, 5)
 	looked := 0
-	verdicts, err := lookFor(t.Context(), all, 20*time.Millisecond, func(ctx context.Context, b bugs.Bug) (check.Verdict, error) {
-		if looked++; looked > 2 {
-			<-ctx.Done()
-			return check.Verdict{}, ctx.Err()
-		}
-		return check.Verdict{Bug: b}, nil
-	})
+	verdicts, err := lookFor(t.Context(), all, 20*time.Millisecond,
+		func(ctx context.Context, b bugs.Bug) (check.Verdict, error) {
+			if looked++; looked > 2 {
+				<-ctx.Done()
+				return check.Verdict{}, ctx.Err()
+			}
+			return check.Verdict{Bug: b}, nil
+		})
 	require.NoError(t, err)
 	require.LessOrEqual(t, len(verdicts), 2)
 	require.LessOrEqual(t, looked, 3)

@@ -22,7 +22,8 @@ func TestThePageOfAPlantedBug(t *testing.T) {
 	planted.Set("bestfit/misses-left")
 	defer planted.Set(planted.None)
 	file := cmp.Or(*plantedPage, filepath.Join(t.TempDir(), "r.html"))
-	status, _, stderr := command(t, "check", "--strategies", "bestfit", "--tests", "50", "--out", t.TempDir(), "--html", file)
+	status, _, stderr := command(t, "check", "--strategies", "bestfit", "--tests", "50", "--out", t.TempDir(),
+		"--html", file)
 	require.Equal(t, exitFailed, status)
 	require.Contains(t, stderr, "broke an invariant, first bestfit")
 	text, err := os.ReadFile(file)

@@ -17,8 +17,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the pictures of docs/plot.md; look at them")
 
-// TestThePageOfPlot runs every line of docs/plot.md and holds its pictures to what they write. Those of
-// times are new every time.
+// TestThePageOfPlot runs every line of docs/plot.md and holds its pictures to what they write.
+// Those of times are new every time.
 func TestThePageOfPlot(t *testing.T) {
 	page, err := os.ReadFile("../docs/plot.md")
 	require.NoError(t, err)
@@ -42,7 +42,8 @@ func TestThePageOfPlot(t *testing.T) {
 		}
 		kept, err := os.ReadFile(path)
 		require.NoError(t, err)
-		assert.True(t, bytes.Equal(kept, file), "%s is not what the page writes: go test ./cli -run PageOfPlot -rewrite", m[1])
+		assert.True(t, bytes.Equal(kept, file), "%s is not what the page writes: go test ./cli -run PageOfPlot -rewrite",
+			m[1])
 	}
 	for _, file := range []string{"time.svg", "p99.pdf", "tradeoff.svg"} {
 		assert.FileExists(t, file)

@@ -13,15 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// misbehaving compiles the plug-ins of the package's tests, each of which does what it may not at its
-// seventh request.
+// misbehaving compiles the plug-ins of the package's tests, each of which does what it may not at
+// its seventh request.
 func misbehaving(t *testing.T) string {
 	t.Helper()
 	if _, err := exec.LookPath("c++"); err != nil {
 		t.Skip("plug-ins are tested where there is a C++ compiler: ", err)
 	}
 	out := filepath.Join(t.TempDir(), "faults.so")
-	text, err := exec.Command("cc", "-shared", "-fPIC", "-w", "-o", out, "../strategies/plugin/testdata/faults.c", "-pthread").CombinedOutput()
+	text, err := exec.Command("cc", "-shared", "-fPIC", "-w", "-o", out, "../strategies/plugin/testdata/faults.c",
+		"-pthread").CombinedOutput()
 	require.NoError(t, err, string(text))
 	return "plugin:" + out + "?free=direct_free&alloc="
 }
@@ -69,7 +70,8 @@ func TestCheckShrinksWhatAPluginDoes(t *testing.T) {
 func TestTuneAndWhatifTakeAPlugin(t *testing.T) {
 	name, trace := misbehaving(t), tenRequests(t)
 	out := succeed(t, "tune", "--strategy", name+"direct_alloc", trace)
-	require.Contains(t, out, "\nvramyard replay --strategy '"+name+"direct_alloc' --config '{}' TRACE\n", "as a shell takes it")
+	require.Contains(t, out, "\nvramyard replay --strategy '"+name+"direct_alloc' --config '{}' TRACE\n",
+		"as a shell takes it")
 	grid := func(symbol string) string {
 		return write(t, "grid.yaml", "- strategy: \""+name+symbol+"\"\n- strategy: caching\n")
 	}
@@ -81,7 +83,8 @@ func TestTuneAndWhatifTakeAPlugin(t *testing.T) {
 		status, out, errs := command(t, args...)
 		require.Equal(t, exitTrouble, status, errs)
 		require.Empty(t, out)
-		require.Regexp(t, `^vramyard: .*: plugin: call 7, crash\(4096 bytes, device 0, stream 0\): killed by SIGSEGV at 0x10\n$`, errs)
+		require.Regexp(t,
+			`^vramyard: .*: plugin: call 7, crash\(4096 bytes, device 0, stream 0\): killed by SIGSEGV at 0x10\n$`, errs)
 	}
 }
 
@@ -95,7 +98,8 @@ func TestStrategiesTellsHowToNameAPlugin(t *testing.T) {
 func TestPluginsAreTimedWhereTheyRun(t *testing.T) {
 	name := misbehaving(t) + "direct_alloc"
 	file := filepath.Join(t.TempDir(), "bench.json")
-	status, out, errs := command(t, "bench", "--strategies", "tlsf,"+name, "--workloads", "w1", "--live", "100", "--pairs", "200",
+	status, out, errs := command(t, "bench", "--strategies", "tlsf,"+name, "--workloads", "w1", "--live", "100",
+		"--pairs", "200",
 		"--rounds", "1", "--json", file)
 	require.Equal(t, exitDone, status, errs)
 	require.Contains(t, out, name+" †")

@@ -59,16 +59,18 @@ func (r *recordings) open(path string, o formats.Options, stdin io.Reader) (trac
 	return src, nil
 }
 
-// openRecording opens a trace and returns the recording of a snapshot; the fields of any other file are nil.
-func openRecording(open opener[trace.Source], path string, o formats.Options, stdin io.Reader) (trace.Source, *postmortem.Recording, error) {
+// openRecording opens a trace and returns the recording of a snapshot; the fields of any other file
+// are nil.
+func openRecording(open opener[trace.Source], path string, o formats.Options, stdin io.Reader) (trace.Source,
+	*postmortem.Recording, error) {
 	of := &postmortem.Recording{}
 	o.Snapshot = func(s *torch.Snapshot, c *torch.Course) { of.Snapshot, of.Course = s, c }
 	src, err := open(path, o, stdin)
 	return src, of, err
 }
 
-// settingsOf returns the recorded settings of PyTorch's allocator, nil if there are none. A counterexample has a
-// configuration too, of the strategy that was checked.
+// settingsOf returns the recorded settings of PyTorch's allocator, nil if there are none. A
+// counterexample has a configuration too, of the strategy that was checked.
 func settingsOf(h trace.Header) []byte {
 	config, ok := h.Get(torch.KeyConfig)
 	if _, recorded := h.Get(torch.KeyPeak); !ok || !recorded {
@@ -77,7 +79,8 @@ func settingsOf(h trace.Header) []byte {
 	return []byte(config)
 }
 
-// recordedCard returns the capacity of the recorded device, as far as a refusal shows it; 0: not known.
+// recordedCard returns the capacity of the recorded device, as far as a refusal shows it; 0: not
+// known.
 func recordedCard(h trace.Header) device.Size {
 	text, _ := h.Get(torch.KeyCapacity)
 	n, _ := strconv.ParseUint(text, 10, 62) // 0 if it is no number
@@ -95,12 +98,13 @@ type allocator struct {
 // backendAsync is the key and the value with which PyTorch takes its memory from the driver's pool.
 const backendAsync = "backend:cudaMallocAsync"
 
-// recordedAllocator returns the strategy that stands for PyTorch's allocator with recorded settings. The file does not
-// record PyTorch's version: of two sets of rules it takes the better one at predicting the recording, if course is
-// not nil.
+// recordedAllocator returns the strategy that stands for PyTorch's allocator with recorded
+// settings. The file does not record PyTorch's version: of two sets of rules it takes the better
+// one at predicting the recording, if course is not nil.
 func recordedAllocator(c alloc.Catalogue, config []byte, course *torch.Course) (a allocator, err error) {
 	var settings caching.Config
-	if json.Unmarshal(config, &settings) == nil && strings.Contains(strings.ReplaceAll(settings.Conf, " ", ""), backendAsync) {
+	if json.Unmarshal(config, &settings) == nil && strings.Contains(strings.ReplaceAll(settings.Conf, " ", ""),
+		backendAsync) {
 		a.setup, err = c.Lookup("async:keep", nil)
 		return a, err
 	}

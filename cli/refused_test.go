@@ -18,8 +18,8 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// died are the snapshots in examples/oom and their lower bounds: the most bytes that are live at once,
-// the refused request included.
+// died are the snapshots in examples/oom and their lower bounds: the most bytes that are live at
+// once, the refused request included.
 var died = map[string]device.Size{
 	"chat": 15065182208, "layouts": 26277314560, "leftovers": 10223616000, "batches": 17448304640,
 }
@@ -39,41 +39,53 @@ type bound struct {
 	LowerBound device.Size `json:"lower_bound_bytes"`
 }
 
-// TestEveryCommandHasTheSameLowerBound takes the definition of docs/metrics.md to every command that shows one.
+// TestEveryCommandHasTheSameLowerBound takes the definition of docs/metrics.md to every command
+// that shows one.
 func TestEveryCommandHasTheSameLowerBound(t *testing.T) {
 	for name, want := range died {
 		t.Run(name, func(t *testing.T) {
 			file := outOfMemory(name)
 			require.Equal(t, want, fromJSON[[]trace.Info](t, "trace", "info", "--json", "-", file)[0].Peak, "trace info")
 			require.Regexp(t, `lower bound +│ `+units.Bytes(want)+` at event `, succeed(t, "trace", "info", file))
-			require.Equal(t, want, fromJSON[compare.Report](t, "compare", "--strategies", "caching", "--json", "-", file).Runs[0].LowerBound, "compare")
-			require.Equal(t, want, fromJSON[bound](t, "replay", "--strategy", "caching", "--json", "-", file).LowerBound, "replay")
-			require.Equal(t, want, whatifJSON(t, "--grid", write(t, "g.yaml", "- strategy: caching\n"), file).LowerBound, "whatif")
-			require.Equal(t, want, fromJSON[offline.Report](t, "offline", "--steps", "1000", "--json", "-", file).Traces[0].LowerBound, "offline")
-			r := fromJSON[tune.Result](t, "tune", "--strategy", "bestfit:strict", "--settings", "quantum", "--points", "1", "--json", "-", file)
+			require.Equal(t, want, fromJSON[compare.Report](t, "compare", "--strategies", "caching", "--json", "-",
+				file).Runs[0].LowerBound, "compare")
+			require.Equal(t, want, fromJSON[bound](t, "replay", "--strategy", "caching", "--json", "-", file).LowerBound,
+				"replay")
+			require.Equal(t, want, whatifJSON(t, "--grid", write(t, "g.yaml", "- strategy: caching\n"), file).LowerBound,
+				"whatif")
+			require.Equal(t, want, fromJSON[offline.Report](t, "offline", "--steps", "1000", "--json", "-",
+				file).Traces[0].LowerBound, "offline")
+			r := fromJSON[tune.Result](t, "tune", "--strategy", "bestfit:strict", "--settings", "quantum", "--points", "1",
+				"--json", "-", file)
 			require.Equal(t, want, r.Preset.Runs[0].LowerBound, "tune")
 		})
 	}
 }
 
 func TestTraceInfoNamesTheLastRefusedRequest(t *testing.T) {
-	out := strings.Join(strings.Fields(strings.ReplaceAll(succeed(t, "trace", "info", outOfMemory("chat")), "│", "")), " ")
-	require.Contains(t, out, "1 request: 99.86 MiB at event 5128; it ended the program: no allocation follows. The lower bound and every replay include it")
+	out := strings.Join(strings.Fields(strings.ReplaceAll(succeed(t, "trace", "info", outOfMemory("chat")), "│", "")),
+		" ")
+	require.Contains(t, out, "1 request: 99.86 MiB at event 5128; it ended the program: no allocation follows. The "+
+		"lower bound and every replay include it")
 	file := write(t, "t.trace", "a 1 1MiB\nrefused 8MiB\nrefused 2MiB\na 2 1MiB\n")
 	out = strings.Join(strings.Fields(strings.ReplaceAll(succeed(t, "trace", "info", file), "│", "")), " ")
-	require.Contains(t, out, "2 requests, up to 8.00 MiB; the last is 2.00 MiB at event 2; the program went on. The lower bound and every replay include them")
+	require.Contains(t, out, "2 requests, up to 8.00 MiB; the last is 2.00 MiB at event 2; the program went on. The "+
+		"lower bound and every replay include them")
 	require.Contains(t, out, "lower bound 9.00 MiB at event 1")
 }
 
 // TestFailedRunsStandLast measures on a card that carries one of three strategies.
 func TestFailedRunsStandLast(t *testing.T) {
-	out := succeed(t, "compare", "--strategies", "caching,bfc,caching:expandable", "--capacity", "16GiB", outOfMemory("chat"))
+	out := succeed(t, "compare", "--strategies", "caching,bfc,caching:expandable", "--capacity", "16GiB",
+		outOfMemory("chat"))
 	require.Regexp(t, `(?s)caching:expandable │    14.48 GiB │ .*`+
 		`\n│ caching +│    16\.10 GiB │   1\.147 │[^\n]* +— │ +— │ +— │ +— │ +— │ +— │ FAILED: 1 OOM on 16\.00 GiB +│`+
 		`\n│ bfc +│    16\.80 GiB │ .*FAILED: \d+ OOMs on 16\.00 GiB +│`, out)
 
-	out = succeed(t, "whatif", "--grid", write(t, "g.yaml", "- strategy: caching\n  conf: [\"expandable_segments:True\"]\n"), outOfMemory("chat"))
-	require.Regexp(t, `│ caching +│    16\.10 GiB │ [^\n]*fails │ +— │ +— │ +— │ +— │ +— │ FAILED: 1 OOM on 16\.00 GiB, as recorded `, out)
+	out = succeed(t, "whatif", "--grid",
+		write(t, "g.yaml", "- strategy: caching\n  conf: [\"expandable_segments:True\"]\n"), outOfMemory("chat"))
+	require.Regexp(t,
+		`│ caching +│    16\.10 GiB │ [^\n]*fails │ +— │ +— │ +— │ +— │ +— │ FAILED: 1 OOM on 16\.00 GiB, as recorded `, out)
 
 	file := write(t, "t.trace", "a 1 1MiB\na 2 3MiB align=4096\nf 2\nf 1\n")
 	out = succeed(t, "tune", "--strategy", "slab:blaze", "--points", "1", file)
@@ -93,21 +105,25 @@ func TestReplayFailsOnOOM(t *testing.T) {
 	require.Equal(t, exitFailed, status)
 	require.Equal(t, "vramyard: bestfit:growth on t: 1 OOM, the first at event 1 of 3\n", stderr)
 	require.Contains(t, stdout, "the only failure: event 1, ")
-	require.NotContains(t, succeed(t, "replay", "--strategy", "bestfit", "--device", "sim:8MiB", "--fail-on-oom", file), "FAILED")
+	require.NotContains(t, succeed(t, "replay", "--strategy", "bestfit", "--device", "sim:8MiB", "--fail-on-oom", file),
+		"FAILED")
 }
 
-// diesWith returns the snapshot of a program that dies of its last request on a device of 64 MiB, under a setting.
+// diesWith returns the snapshot of a program that dies of its last request on a device of 64 MiB,
+// under a setting.
 func diesWith(t *testing.T, conf string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "died.pickle")
 	trace := write(t, "t.trace", "a 1 30MiB\nf 1\na 2 21MiB\na 3 12MiB\na 4 25MiB\n")
-	succeed(t, "replay", "--strategy", "caching", "--config", `{"conf":"`+conf+`"}`, "--device", "sim:64MiB", "--stop-at-oom", "--snapshot", file, trace)
+	succeed(t, "replay", "--strategy", "caching", "--config", `{"conf":"`+conf+`"}`, "--device", "sim:64MiB",
+		"--stop-at-oom", "--snapshot", file, trace)
 	return file
 }
 
 func TestCompareHasTheRecordedRun(t *testing.T) {
 	out := succeed(t, "compare", "--strategies", "caching,bfc", outOfMemory("chat"))
-	require.Contains(t, out, "\nMeasured on 16.00 GiB, the card of the recording.\nThe recorded settings are those of \"caching\": {")
+	require.Contains(t, out, "\nMeasured on 16.00 GiB, the card of the recording.\nThe recorded settings are those of "+
+		"\"caching\": {")
 	require.NotContains(t, out, "caching, as recorded")
 
 	file := diesWith(t, "max_split_size_mb:20")
@@ -144,10 +160,12 @@ func TestReplayTakesTheRecordedRun(t *testing.T) {
 	require.NotContains(t, out, "record")
 	text := filepath.Join(t.TempDir(), "died.trace")
 	succeed(t, "trace", "convert", file, text)
-	require.Contains(t, succeed(t, "replay", "--strategy", "caching", text), "\nsettings as recorded: {\"conf\":\"max_split_size_mb:20\"")
+	require.Contains(t, succeed(t, "replay", "--strategy", "caching", text),
+		"\nsettings as recorded: {\"conf\":\"max_split_size_mb:20\"")
 }
 
-// TestOneEventNumber has the requests of a recording with 29 refused requests under one number in every command.
+// TestOneEventNumber has the requests of a recording with 29 refused requests under one number in
+// every command.
 func TestOneEventNumber(t *testing.T) {
 	const file = "../harness/trace/torch/testdata/vectors/segment_free.pickle.xz"
 	text := filepath.Join(t.TempDir(), "out.trace")
@@ -206,8 +224,8 @@ func TestOneEventNumber(t *testing.T) {
 	require.Equal(t, refused[28], failures[28].Event)
 }
 
-// TestRefusedRequestsAreJudged checks every invariant over requests that were refused, one that is granted and one that
-// is not.
+// TestRefusedRequestsAreJudged checks every invariant over requests that were refused, one that is
+// granted and one that is not.
 func TestRefusedRequestsAreJudged(t *testing.T) {
 	file := write(t, "t.trace", "a 1 1MiB\nrefused 2MiB\nf 1\na 2 1MiB\nrefused 8MiB\na 3 1MiB\nf 2\nrefused 512KiB\n")
 	for _, strategy := range []string{"bfc", "caching", "bestfit:growth", "slab"} {

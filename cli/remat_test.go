@@ -32,7 +32,8 @@ func TestRematTellsHowLittleSuffices(t *testing.T) {
 func TestRematWritesJSONAndCSV(t *testing.T) {
 	dir := t.TempDir()
 	asJSON, asCSV := filepath.Join(dir, "a.json"), filepath.Join(dir, "a.csv")
-	out := succeed(t, "remat", unet, "--heuristics", "eq,lru", "--strategies", "bfc", "--budgets", "0.6,0.9", "--json", asJSON, "--csv", asCSV)
+	out := succeed(t, "remat", unet, "--heuristics", "eq,lru", "--strategies", "bfc", "--budgets", "0.6,0.9", "--json",
+		asJSON, "--csv", asCSV)
 	require.Contains(t, out, "syn_unet4 by lru")
 	text, err := os.ReadFile(asJSON)
 	require.NoError(t, err)
@@ -75,7 +76,8 @@ func TestRematDrawsAPage(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, len(text), 500_000)
 	for _, part := range []string{
-		"syn_unet4 by eq: overhead by budget, or why there is none", "<figcaption>syn_unet4 by eq, ladder none: time over budget<",
+		"syn_unet4 by eq: overhead by budget, or why there is none", "<figcaption>syn_unet4 by eq, ladder none: time " +
+			"over budget<",
 		"<figcaption>syn_unet4 by eq, ladder defrag-first: time over budget<", "<dt>liveness</dt><dd>eager</dd>",
 		"<code>vramyard remat --budgets 0.7,0.8,1 --html a.html --strategies bfc,vmm syn_unet4.log.gz</code>",
 	} {
@@ -87,7 +89,8 @@ func TestRematReadsStandardInput(t *testing.T) {
 	log := `{"INSTRUCTION":"ANNOTATE","ANNOTATION":"START"}` + "\n" +
 		`{"INSTRUCTION":"CONSTANT","NAME":"x"}` + "\n" + `{"INSTRUCTION":"MEMORY","NAME":"x","MEMORY":"4096"}` + "\n"
 	var out, errs strings.Builder
-	require.Equal(t, exitDone, run(t.Context(), everything, []string{"remat", "-", "--strategies", ""}, strings.NewReader(log), &out, &errs), errs.String())
+	require.Equal(t, exitDone, run(t.Context(), everything, []string{"remat", "-", "--strategies", ""},
+		strings.NewReader(log), &out, &errs), errs.String())
 	require.Contains(t, out.String(), "stdin by eq: 1 operators of 0 ns, base peak 4.00 KiB")
 }
 
@@ -109,14 +112,17 @@ func TestWrongInputOfRemat(t *testing.T) {
 		"liveness":              {[]string{unet, "--liveness", "keen"}, `--liveness: liveness "keen": want none, eager, `},
 		"ladder":                {[]string{unet, "--ladders", "none,up"}, `--ladders: ladder "up": want none, `},
 		"no ladder":             {[]string{unet, "--ladders", ""}, "--ladders: want at least one"},
-		"trigger":               {[]string{unet, "--trigger", "threshold:2"}, `--trigger: ratio "2": want more than 0, at most 1`},
-		"sampling":              {[]string{unet, "--sampling", "few"}, `--sampling: "few": want none, stride, mge`},
-		"least tensor":          {[]string{unet, "--min-evictee", "tiny"}, `--min-evictee: "tiny": want a size`},
-		"order":                 {[]string{unet, "--parent-order", "up"}, `--parent-order: order "up": want argument, cheapest, largest`},
-		"quirks":                {[]string{unet, "--quirks", "q1,q99"}, `--quirks: quirk "q99": want q1, `},
-		"way to move":           {[]string{unet, "--defrag", "push"}, `--defrag: defrag "push": want slide, `},
-		"strategy":              {[]string{unet, "--strategies", "bcf"}, `--strategies: unknown strategy "bcf"`},
-		"budget of nothing":     {[]string{unet, "--budgets", "0:1:0.1"}, `--budgets: ratio "0": want more than 0, at most 10`},
+		"trigger": {[]string{unet, "--trigger", "threshold:2"},
+			`--trigger: ratio "2": want more than 0, at most 1`},
+		"sampling":     {[]string{unet, "--sampling", "few"}, `--sampling: "few": want none, stride, mge`},
+		"least tensor": {[]string{unet, "--min-evictee", "tiny"}, `--min-evictee: "tiny": want a size`},
+		"order": {[]string{unet, "--parent-order", "up"},
+			`--parent-order: order "up": want argument, cheapest, largest`},
+		"quirks":      {[]string{unet, "--quirks", "q1,q99"}, `--quirks: quirk "q99": want q1, `},
+		"way to move": {[]string{unet, "--defrag", "push"}, `--defrag: defrag "push": want slide, `},
+		"strategy":    {[]string{unet, "--strategies", "bcf"}, `--strategies: unknown strategy "bcf"`},
+		"budget of nothing": {[]string{unet, "--budgets", "0:1:0.1"},
+			`--budgets: ratio "0": want more than 0, at most 10`},
 		"range":                 {[]string{unet, "--budgets", "1:0.5:0.1"}, `--budgets: "1:0.5:0.1": want FROM:TO:STEP`},
 		"limit":                 {[]string{unet, "--limit", "1"}, "--limit: want more than 1"},
 		"limit that is none":    {[]string{unet, "--limit", "NaN"}, "--limit: want more than 1"},
@@ -154,7 +160,8 @@ func mustAbs(t *testing.T, path string) string {
 	return abs
 }
 
-// TestThePicturesOfRemat runs the lines below the pictures of docs/remat.md and holds the pictures to what they write.
+// TestThePicturesOfRemat runs the lines below the pictures of docs/remat.md and holds the pictures
+// to what they write.
 func TestThePicturesOfRemat(t *testing.T) {
 	t.Chdir("..")
 	page, err := os.ReadFile("docs/remat.md")
@@ -185,7 +192,8 @@ func TestThePicturesOfRemat(t *testing.T) {
 		}
 		kept, err := os.ReadFile(path)
 		require.NoError(t, err)
-		assert.True(t, bytes.Equal(kept, file), "%s is not what the page writes: go test ./cli -run PicturesOfRemat -rewrite", path)
+		assert.True(t, bytes.Equal(kept, file), "%s is not what the page writes: go test ./cli -run PicturesOfRemat -rewrite",
+			path)
 	}
 	require.Equal(t, 2, drawn)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// inputless are command lines whose input does not exist, up to the value of the flag that names their output. Each
-// is done at once if the output is judged first.
+// inputless are command lines whose input does not exist, up to the value of the flag that names
+// their output. Each is done at once if the output is judged first.
 func inputless(t *testing.T) map[string][]string {
 	t.Helper()
 	missing := filepath.Join(t.TempDir(), "no-input.json")
@@ -75,7 +75,8 @@ func inputless(t *testing.T) map[string][]string {
 	return all
 }
 
-// TestEveryFlagThatNamesAnOutputIsTried walks the commands, so that a new flag cannot be left out of the tests below.
+// TestEveryFlagThatNamesAnOutputIsTried walks the commands, so that a new flag cannot be left out
+// of the tests below.
 func TestEveryFlagThatNamesAnOutputIsTried(t *testing.T) {
 	tried := inputless(t)
 	started := false
@@ -116,7 +117,8 @@ func TestOutputsAreJudgedBeforeTheWork(t *testing.T) {
 			status, stdout, stderr := command(t, append(args, path)...)
 			assert.Equal(t, exitTrouble, status, name)
 			assert.Empty(t, stdout, name)
-			assert.True(t, strings.HasPrefix(stderr, "vramyard: "+flag+"write "+path+": ") && strings.HasSuffix(stderr, want), "%s: %s", name, stderr)
+			assert.True(t, strings.HasPrefix(stderr, "vramyard: "+flag+"write "+path+": ") && strings.HasSuffix(stderr, want),
+				"%s: %s", name, stderr)
 		}
 	}
 	left, err := os.ReadDir(dir)
@@ -129,7 +131,8 @@ func TestEndingsThatPromiseAnotherFormAreRefused(t *testing.T) {
 	for name, args := range inputless(t) {
 		_, flag, _ := strings.Cut(name, "--")
 		for _, ending := range map[string][]string{
-			"json": {".csv", ".html", ".parquet", ".xlsx", ".json.xz"}, "csv": {".json", ".xlsx"}, "html": {".pdf", ".json"}, "offsets": {".json"}, "parquet": {".csv", ".pq"},
+			"json": {".csv", ".html", ".parquet", ".xlsx", ".json.xz"}, "csv": {".json", ".xlsx"}, "html": {".pdf", ".json"},
+			"offsets": {".json"}, "parquet": {".csv", ".pq"},
 		}[flag] {
 			path := filepath.Join(dir, "x"+ending)
 			_, _, stderr := command(t, append(args, path)...)
@@ -143,14 +146,17 @@ func TestEndingsThatPromiseAnotherFormAreRefused(t *testing.T) {
 
 func TestTracesAreNotWrittenUnderEndingsOfOtherForms(t *testing.T) {
 	dir, good := t.TempDir(), write(t, "a.trace", small)
-	for _, ending := range []string{".xlsx", ".json", ".json.gz", ".pickle", ".parq", ".html", ".zip", ".trace.xz", ".foo", ".v2", ".txt.bak"} {
+	for _, ending := range []string{".xlsx", ".json", ".json.gz", ".pickle", ".parq", ".html", ".zip", ".trace.xz", ".foo",
+		".v2", ".txt.bak"} {
 		path := filepath.Join(dir, "x"+ending)
-		for _, args := range [][]string{{"trace", "convert", good}, {"trace", "gen", "w1"}, {"trace", "cut", "--events", "0:1", good}} {
+		for _, args := range [][]string{{"trace", "convert", good}, {"trace", "gen", "w1"},
+			{"trace", "cut", "--events", "0:1", good}} {
 			status, stdout, stderr := command(t, append(args, path)...)
 			require.Equal(t, exitTrouble, status)
 			require.Empty(t, stdout)
 			require.Contains(t, stderr, "vramyard: "+path+": no trace is written as ")
-			require.Contains(t, stderr, "want a name that ends in .csv, .trace or .txt, each also with .gz or .zst, or in .parquet, or --to with one of text, csv, ")
+			require.Contains(t, stderr, "want a name that ends in .csv, .trace or .txt, each also with .gz or .zst, or in "+
+				".parquet, or --to with one of text, csv, ")
 		}
 	}
 	for _, name := range []string{"x.trace", "x.txt.gz", "x", "x.zst", "X.CSV.ZST"} {
@@ -181,8 +187,10 @@ func TestTablesAreShownThoughAFileCannotBeWritten(t *testing.T) {
 		{"whatif", "--device", "sim:64MiB", good, "--json", full, "--csv", written + ".csv"},
 		{"tune", "--strategy", "slab", "--points", "3", "--settings", "quantum", good, "--json", full},
 		{"offline", good, "--json", full, "--offsets", written + ".csv"},
-		{"bench", "--strategies", "bfc", "--workloads", "w1", "--live", "10", "--pairs", "100", "--rounds", "1", "--json", full},
-		{"bench", "--strategies", "bfc", "--workloads", "w1", "--live", "10", "--pairs", "100", "--rounds", "1", "--cpuprofile", full},
+		{"bench", "--strategies", "bfc", "--workloads", "w1", "--live", "10", "--pairs", "100", "--rounds", "1",
+			"--json", full},
+		{"bench", "--strategies", "bfc", "--workloads", "w1", "--live", "10", "--pairs", "100", "--rounds", "1",
+			"--cpuprofile", full},
 		{"check", "--strategies", "bfc", "--tests", "1", "--html", full},
 		{"diff", result, result, "--json", full},
 		{"trace", "diff", good, good, "--json", full},

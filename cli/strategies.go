@@ -80,7 +80,8 @@ func showStrategy(w io.Writer, s alloc.Spec) error {
 		t := report.TextSheet([]report.Column{{Name: "preset"}, {Name: "settings"}, {Name: "what it is"}}, presets...)
 		fmt.Fprintf(w, "%s\n\n", t.Terminal(w))
 	}
-	t := report.TextSheet([]report.Column{{Name: "setting"}, {Name: "value"}, {Name: "default"}, {Name: "worth trying"}, {Name: "meaning"}}, knobs...)
+	t := report.TextSheet([]report.Column{{Name: "setting"}, {Name: "value"}, {Name: "default"}, {Name: "worth trying"},
+		{Name: "meaning"}}, knobs...)
 	_, err := fmt.Fprintln(w, t.Terminal(w))
 	for _, o := range s.Originals {
 		fmt.Fprintln(w)

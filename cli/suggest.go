@@ -11,7 +11,8 @@ import (
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
-// knownCommand refuses arguments of a command that has nothing but commands below it, and leads to the nearest one.
+// knownCommand refuses arguments of a command that has nothing but commands below it, and leads to
+// the nearest one.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

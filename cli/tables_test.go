@@ -94,8 +94,8 @@ func (o object) objects(t *testing.T, path string) (all []object) {
 	return all
 }
 
-// show returns a figure as its column or row shows it: "bytes:peak_reserved_bytes" is the form, a colon and the path of
-// the field. "—" is a figure that is null or absent.
+// show returns a figure as its column or row shows it: "bytes:peak_reserved_bytes" is the form, a
+// colon and the path of the field. "—" is a figure that is null or absent.
 func (o object) show(t *testing.T, what string) string {
 	t.Helper()
 	form, path, _ := strings.Cut(what, ":")
@@ -170,7 +170,8 @@ func withJSON(t *testing.T, args ...string) ([]printed, object) {
 	return printedTables(t, out), o
 }
 
-// tabled is a trace whose figures differ from each other, so that no cell can pass for its neighbour.
+// tabled is a trace whose figures differ from each other, so that no cell can pass for its
+// neighbour.
 func tabled(t *testing.T) string {
 	return write(t, "t.trace", "a 1 1MiB\na 2 3MiB\nf 1\na 3 2000\na 4 5MiB\nf 2\na 5 1KiB\nf 3\nf 4\n")
 }
@@ -179,15 +180,18 @@ func tabled(t *testing.T) string {
 var runColumns = map[string]string{
 	"strategy": "text:strategy", "min capacity": "bytes:min_capacity_bytes", "× bound": "fixed3:times_bound",
 	"safe from":     "bytes:safe_from_bytes",
-	"peak reserved": "bytes:peak_reserved_bytes", "waste": "percent:reservation_waste", "ext. frag.": "percent:external_fragmentation_peak",
-	"device calls": "count:device_calls", "device time": "ns:device_time_ns", "ns/op": "fixed0:ns_per_op", "notes": inWords,
+	"peak reserved": "bytes:peak_reserved_bytes", "waste": "percent:reservation_waste",
+	"ext. frag.":   "percent:external_fragmentation_peak",
+	"device calls": "count:device_calls", "device time": "ns:device_time_ns", "ns/op": "fixed0:ns_per_op",
+	"notes": inWords,
 }
 
-// derived adds to a run the figures that a table derives from two others. A run that failed loses those of the
-// measuring replay, which no table shows.
+// derived adds to a run the figures that a table derives from two others. A run that failed loses
+// those of the measuring replay, which no table shows.
 func derived(run object) object {
 	if run.at("starts") != true || run.at("oom_count") != 0. || run.at("refused_count") != 0. {
-		for _, name := range []string{"peak_reserved_bytes", "reservation_waste", "external_fragmentation_peak", "metadata_bytes",
+		for _, name := range []string{"peak_reserved_bytes", "reservation_waste", "external_fragmentation_peak",
+			"metadata_bytes",
 			"device_calls", "device_time_ns", "ns_per_op"} {
 			run[name] = nil
 		}
@@ -223,15 +227,18 @@ func TestTablesOfTuneAreItsJSON(t *testing.T) {
 	points := []string{"preset", "smallest", "fastest"}
 	names := []string{"bfc", "least memory", "least time"}
 	columns := map[string]string{
-		"trace": "text:trace", "point": "text:point", "min capacity": runColumns["min capacity"], "× bound": runColumns["× bound"],
-		"peak reserved": runColumns["peak reserved"], "metadata": "bytes:metadata_bytes", "device calls": runColumns["device calls"],
-		"device time": runColumns["device time"], "ns/op": runColumns["ns/op"], "notes": inWords,
+		"trace": "text:trace", "point": "text:point", "min capacity": runColumns["min capacity"],
+		"× bound":       runColumns["× bound"],
+		"peak reserved": runColumns["peak reserved"], "metadata": "bytes:metadata_bytes",
+		"device calls": runColumns["device calls"],
+		"device time":  runColumns["device time"], "ns/op": runColumns["ns/op"], "notes": inWords,
 	}
 	for i, name := range points {
 		point := object(r.at(name).(map[string]any))
 		point["name"] = names[i]
 		hold(t, tables[0], tables[0].lines[i], point, map[string]string{
-			"point": "text:name", "× bound": "fixed3:times_bound", "ns/op": "fixed0:ns_per_op", "settings that differ from the preset": inWords,
+			"point": "text:name", "× bound": "fixed3:times_bound", "ns/op": "fixed0:ns_per_op",
+			"settings that differ from the preset": inWords,
 		})
 		run := derived(point.objects(t, "runs")[0])
 		run["point"] = names[i]
@@ -253,7 +260,8 @@ func TestTablesOfBenchAreItsJSON(t *testing.T) {
 		require.Equal(t, loops[i].show(t, "fixed1:ns_per_pair_min"), table.lines[0]["min"])
 		for j, line := range table.lines[1:] {
 			run := runs[i*2+j]
-			run["spread"] = (run.at("ns_per_pair_max").(float64) - run.at("ns_per_pair_min").(float64)) / run.at("ns_per_pair_median").(float64)
+			run["spread"] = (run.at("ns_per_pair_max").(float64) - run.at("ns_per_pair_min").(float64)) /
+				run.at("ns_per_pair_median").(float64)
 			if run["preallocates"] == true {
 				run["reserved_ratio"] = "all"
 			}
@@ -266,10 +274,14 @@ func TestTablesOfBenchAreItsJSON(t *testing.T) {
 
 // benchTableColumns are the columns of a benchmark.
 var benchTableColumns = map[string]string{
-	"strategy": "text:strategy", "ns/pair": "fixed1:ns_per_pair_median", "min": "fixed1:ns_per_pair_min", "spread": "percent:spread",
-	"ratio": "fixed2:ratio_to_first", "p50": "count:latency/p50_ns", "p99": "count:latency/p99_ns", "p99.9": "count:latency/p999_ns",
-	"max": "count:latency/max_ns", "address": "fixed3:address_ratio", "reserved": "fixed3:reserved_ratio", "arena": "fixed3:arena_ratio",
-	"metadata B": "fixed1:metadata_bytes_per_block", "heap B": "fixed1:heap_bytes_per_block", "allocs": "digits:heap_allocs_per_pair",
+	"strategy": "text:strategy", "ns/pair": "fixed1:ns_per_pair_median", "min": "fixed1:ns_per_pair_min",
+	"spread": "percent:spread",
+	"ratio":  "fixed2:ratio_to_first", "p50": "count:latency/p50_ns", "p99": "count:latency/p99_ns",
+	"p99.9": "count:latency/p999_ns",
+	"max":   "count:latency/max_ns", "address": "fixed3:address_ratio", "reserved": "fixed3:reserved_ratio",
+	"arena":      "fixed3:arena_ratio",
+	"metadata B": "fixed1:metadata_bytes_per_block", "heap B": "fixed1:heap_bytes_per_block",
+	"allocs": "digits:heap_allocs_per_pair",
 }
 
 func TestTableOfWhatifIsItsJSON(t *testing.T) {
@@ -292,8 +304,9 @@ func TestTableOfWhatifIsItsJSON(t *testing.T) {
 		hold(t, table, line, derived(run), map[string]string{
 			"setting": "text:label", "min capacity": "bytes:min_capacity_bytes", "on the card": "text:verdict",
 			"safe from":     "bytes:safe_from_bytes",
-			"peak reserved": "bytes:peak_reserved_bytes", "waste": "percent:reservation_waste", "device calls": "count:device_calls",
-			"device time": "ns:device_time_ns", "ns/op": "fixed0:ns_per_op", "notes": inWords,
+			"peak reserved": "bytes:peak_reserved_bytes", "waste": "percent:reservation_waste",
+			"device calls": "count:device_calls",
+			"device time":  "ns:device_time_ns", "ns/op": "fixed0:ns_per_op", "notes": inWords,
 		})
 	}
 }
@@ -307,8 +320,9 @@ func TestTableOfOfflineIsItsJSON(t *testing.T) {
 	best["method"] = "best: " + best.show(t, "text:method")
 	for i, p := range append(sum.objects(t, "greedy"), best) {
 		hold(t, tables[0], tables[0].lines[1+i], p, map[string]string{
-			"placement": "text:method", "height": "bytes:height_bytes", "bytes": "count:height_bytes", "× bound": "fixed3:times_bound",
-			"steps": "count:steps", "nodes": "count:nodes", "notes": inWords,
+			"placement": "text:method", "height": "bytes:height_bytes", "bytes": "count:height_bytes",
+			"× bound": "fixed3:times_bound",
+			"steps":   "count:steps", "nodes": "count:nodes", "notes": inWords,
 		})
 	}
 }
@@ -317,7 +331,8 @@ func TestTableOfRematIsItsJSON(t *testing.T) {
 	tables, r := withJSON(t, "remat", unet, "--heuristics", "lru", "--strategies", "bfc", "--budgets", "0.5,0.7,1")
 	base := r.objects(t, "logs")[0]
 	require.Len(t, tables[0].lines, 1+len(r.objects(t, "lines")))
-	require.Equal(t, strconv.FormatFloat(base.at("lower_bound_bytes").(float64)/base.at("base_peak_bytes").(float64), 'f', 3, 64), tables[0].lines[0]["feasible"])
+	require.Equal(t, strconv.FormatFloat(base.at("lower_bound_bytes").(float64)/base.at("base_peak_bytes").(float64), 'f',
+		3, 64), tables[0].lines[0]["feasible"])
 	for _, l := range r.objects(t, "lines") {
 		why, _ := l.at("largest_infeasible_verdict").(string)
 		l["largest_infeasible_verdict"] = strings.TrimPrefix(why, "oom-")
@@ -330,8 +345,10 @@ func TestTableOfRematIsItsJSON(t *testing.T) {
 			}
 			hold(t, tables[0], line, l, map[string]string{
 				"strategy": "text:strategy", "ladder": "text:ladder", "feasible": "ratio:smallest_feasible_ratio",
-				"overhead": "fixed3:overhead_at_smallest", "infeasible": "ratio:largest_infeasible_ratio", "because": "text:largest_infeasible_verdict",
-				"at 0.5": "fixed3:overhead_at_half", "fragmentation": "ratio:price_of_fragmentation", "not moving": "ratio:price_of_not_moving",
+				"overhead": "fixed3:overhead_at_smallest", "infeasible": "ratio:largest_infeasible_ratio",
+				"because": "text:largest_infeasible_verdict",
+				"at 0.5":  "fixed3:overhead_at_half", "fragmentation": "ratio:price_of_fragmentation",
+				"not moving": "ratio:price_of_not_moving",
 			})
 		}
 	}
@@ -368,15 +385,20 @@ func TestTablesOfNamesAndValuesAreTheirJSON(t *testing.T) {
 		values[p[0]] = p[1]
 	}
 	for name, what := range map[string]string{
-		"lower bound": "bytes:lower_bound_bytes", "peak requested": "bytes:peak_requested_bytes", "peak allocated": "bytes:peak_allocated_bytes",
-		"peak active": "bytes:peak_active_bytes", "peak reserved": "bytes:peak_reserved_bytes", "at the end: requested": "bytes:final_requested_bytes",
+		"lower bound": "bytes:lower_bound_bytes", "peak requested": "bytes:peak_requested_bytes",
+		"peak allocated": "bytes:peak_allocated_bytes",
+		"peak active":    "bytes:peak_active_bytes", "peak reserved": "bytes:peak_reserved_bytes",
+		"at the end: requested": "bytes:final_requested_bytes",
 		"at the end: allocated": "bytes:final_allocated_bytes", "at the end: active": "bytes:final_active_bytes",
 		"at the end: reserved": "bytes:final_reserved_bytes", "reservation waste": "percent:reservation_waste",
 		"internal fragmentation at peak":          "percent:internal_fragmentation_at_peak",
 		"external fragmentation, peak":            "percent:external_fragmentation_peak",
 		"external fragmentation at peak reserved": "percent:external_fragmentation_at_peak_reserved",
-		"headroom at peak reserved":               "bytes:headroom_bytes/at_peak_reserved", "headroom at the end": "bytes:headroom_bytes/final",
-		"metadata on the host": "bytes:metadata_bytes", "events": "count:events", "granted": "count:alloc_count", "freed": "count:free_count",
+		"headroom at peak reserved":               "bytes:headroom_bytes/at_peak_reserved",
+		"headroom at the end":                     "bytes:headroom_bytes/final",
+		"metadata on the host":                    "bytes:metadata_bytes", "events": "count:events",
+		"granted":       "count:alloc_count",
+		"freed":         "count:free_count",
 		"out of memory": "count:oom_count", "refused sizes": "count:refused_count", "zero bytes refused": "count:null_count",
 	} {
 		require.Equal(t, r.show(t, what), values[name], name)
@@ -390,9 +412,11 @@ func TestTablesOfNamesAndValuesAreTheirJSON(t *testing.T) {
 	for _, p := range tables[0].pairs {
 		values[p[0]] = p[1]
 	}
-	require.Equal(t, info.show(t, "bytes:peak_live_bytes")+" at event "+info.show(t, "count:peak_event"), values["lower bound"])
+	require.Equal(t, info.show(t, "bytes:peak_live_bytes")+" at event "+info.show(t, "count:peak_event"),
+		values["lower bound"])
 	require.Equal(t, info.show(t, "count:peak_live_count"), values["most live blocks"])
-	require.Equal(t, info.show(t, "count:end_live_count")+" block, "+info.show(t, "bytes:end_live_bytes"), values["live at the end"])
+	require.Equal(t, info.show(t, "count:end_live_count")+" block, "+info.show(t, "bytes:end_live_bytes"),
+		values["live at the end"])
 	require.Equal(t, info.show(t, "bytes:sizes/total_bytes"), values["bytes asked for in all"])
 	require.Contains(t, values["events"], info.show(t, "count:events")+": ")
 }
@@ -423,7 +447,8 @@ func TestTablesOfTopAreItsJSON(t *testing.T) {
 			held[h.at("name")]["failure"] = h.at("bytes")
 		}
 		columns := map[string]string{
-			"bytes": "bytes:bytes", "share": "percent:share", "blocks": "count:block_count", "at failure": "bytes:failure", "category": "text:category",
+			"bytes": "bytes:bytes", "share": "percent:share", "blocks": "count:block_count", "at failure": "bytes:failure",
+			"category": "text:category",
 		}
 		if list == "holders" {
 			columns["call site"] = "text:name"

@@ -21,11 +21,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// longest is how long a command under a terminal may take before it is killed, which ends what reads from it.
+// longest is how long a command under a terminal may take before it is killed, which ends what
+// reads from it.
 const longest = time.Minute
 
-// hostile is a name with what drives terminals, what turns the direction of a line, and characters of two columns.
-const hostile = "日本\x1b[31m\u202e\a 🚀 a name that is longer than many windows are wide, as people like to have them.trace"
+// hostile is a name with what drives terminals, what turns the direction of a line, and characters
+// of two columns.
+const hostile = "日本\x1b[31m\u202e\a 🚀 a name that is longer than many windows are wide, as people like to " +
+	"have them.trace"
 
 // terminal is a command under a terminal of its own.
 type terminal struct {
@@ -35,7 +38,8 @@ type terminal struct {
 	seen    bytes.Buffer
 }
 
-// asProgram returns this program as a command with an environment that says nothing of terminals but what is given.
+// asProgram returns this program as a command with an environment that says nothing of terminals
+// but what is given.
 func asProgram(t *testing.T, env []string, args ...string) *exec.Cmd {
 	t.Helper()
 	exe, err := os.Executable()
@@ -106,8 +110,9 @@ var copied = regexp.MustCompile(`^ *(vramyard|export) `)
 // inColor begins or ends a piece of text in a colour of a verdict.
 var inColor = regexp.MustCompile("^\x1b\\[(32|31|0)m")
 
-// screen returns the lines that a terminal shows that does what it is told. It is told nothing but to wipe the
-// rest of a line and to show verdicts in colours, and no line is wider than the window on the way.
+// screen returns the lines that a terminal shows that does what it is told. It is told nothing but
+// to wipe the rest of a line and to show verdicts in colours, and no line is wider than the window
+// on the way.
 func (w *terminal) screen(t *testing.T) (lines []string) {
 	t.Helper()
 	var line []rune // a character of two columns has a zero behind it
@@ -153,18 +158,19 @@ func everyTable(t *testing.T) map[string][]string {
 	result := filepath.Join(t.TempDir(), "r.json")
 	succeed(t, "compare", "--strategies", "bfc,slab", "--json", result, path)
 	return map[string][]string{
-		"strategies":      {"strategies"},
-		"strategy":        {"strategies", "caching"},
-		"devices":         {"devices"},
-		"compare":         {"compare", "--strategies", "bfc,buddy:xdl,slab,caching", path},
-		"capacity":        {"compare", "--strategies", "bfc,caching", "--capacity", "64MiB", path},
-		"replay":          {"replay", "--strategy", "caching", "--device", "sim:64MiB", path},
-		"explain":         {"replay", "--strategy", "caching", "--device", "sim:64MiB", "--explain", "-", path},
-		"whatif":          {"whatif", "--device", "sim:64MiB", path},
-		"tune":            {"tune", "--strategy", "slab", "--points", "3", "--settings", "quantum", path},
-		"offline":         {"offline", path},
-		"check":           {"check", "--strategies", "bfc", "--tests", "2"},
-		"bench":           {"bench", "--strategies", "tlsf,bfc", "--workloads", "w1", "--live", "100", "--pairs", "1000", "--rounds", "1"},
+		"strategies": {"strategies"},
+		"strategy":   {"strategies", "caching"},
+		"devices":    {"devices"},
+		"compare":    {"compare", "--strategies", "bfc,buddy:xdl,slab,caching", path},
+		"capacity":   {"compare", "--strategies", "bfc,caching", "--capacity", "64MiB", path},
+		"replay":     {"replay", "--strategy", "caching", "--device", "sim:64MiB", path},
+		"explain":    {"replay", "--strategy", "caching", "--device", "sim:64MiB", "--explain", "-", path},
+		"whatif":     {"whatif", "--device", "sim:64MiB", path},
+		"tune":       {"tune", "--strategy", "slab", "--points", "3", "--settings", "quantum", path},
+		"offline":    {"offline", path},
+		"check":      {"check", "--strategies", "bfc", "--tests", "2"},
+		"bench": {"bench", "--strategies", "tlsf,bfc", "--workloads", "w1", "--live", "100", "--pairs", "1000",
+			"--rounds", "1"},
 		"trace info":      {"trace", "info", path},
 		"diff":            {"diff", result, result, "--all"},
 		"trace diff":      {"trace", "diff", path, path},
@@ -257,7 +263,8 @@ var endless = []string{"offline", "--steps", "1000000000000000"}
 
 func TestDumbTerminalsSeeNoProgress(t *testing.T) {
 	w := onTerminal(t, 60, []string{"TERM=dumb"}, endless...)
-	time.AfterFunc(progressAfter+2*progressTick, func() { _, _ = w.Write([]byte{3}) }) // an end that is not told of fails below
+	// an end that is not told of fails below
+	time.AfterFunc(progressAfter+2*progressTick, func() { _, _ = w.Write([]byte{3}) })
 	status, lines := w.end(t)
 	assert.Equal(t, exitInterrupted, status)
 	assert.NotContains(t, strings.Join(lines, " "), " left")
@@ -271,7 +278,8 @@ func TestCtrlCOnATerminal(t *testing.T) {
 	status, lines := w.end(t)
 	screen := strings.Join(lines, "\n")
 	assert.Equal(t, exitInterrupted, status)
-	assert.Contains(t, screen, "vramyard: ending with what is finished; interrupt again to\nend at once\n", "lines of their own")
+	assert.Contains(t, screen, "vramyard: ending with what is finished; interrupt again to\nend at once\n",
+		"lines of their own")
 	assert.Contains(t, screen, "vramyard: interrupted: ")
 	assert.NotRegexp(t, `, about \w+ left|, for \d+s`, screen, "the line of the progress is wiped")
 	assertAligned(t, lines)
@@ -296,16 +304,20 @@ var painted = regexp.MustCompile("\x1b\\[[0-9;]*m")
 func TestVerdictsAreInColour(t *testing.T) {
 	trace := tabled(t)
 	for first, args := range map[string][]string{
-		"\x1b[32mbestfit\x1b[0m carries t with least memory":                   {"compare", "--strategies", "bestfit,caching,slab:xdl", trace},
-		"\x1b[32mcaching\x1b[0m carries t and reserves":                        {"replay", "--strategy", "caching", trace},
-		"\x1b[31mFAILED:\x1b[0m refuses 3 requests":                            {"replay", "--strategy", "slab:xdl", trace},
-		"\x1b[32mcarries\x1b[0m this run on":                                   {"whatif", "--device", "sim:12MiB", trace},
-		"\x1b[31mNone:\x1b[0m":                                                 {"whatif", "--device", "sim:8MiB", trace},
-		"\x1b[32mbfc:growth with allow_growth=false\x1b[0m needs least memory": {"tune", "--strategy", "bfc:growth", "--settings", "allow_growth", trace},
-		"t fits in \x1b[32m8.00 MiB\x1b[0m, its lower bound":                   {"offline", trace},
-		"\x1b[31mFAILED:\x1b[0m no placement of t fits in 1.00 MiB":            {"offline", "--capacity", "1MiB", trace},
-		"with \x1b[32mbfc by lru (ladder ":                                     {"remat", mustAbs(t, unet), "--heuristics", "lru", "--strategies", "bfc", "--budgets", "0.6,1"},
-		"\x1b[32mtlsf\x1b[0m takes ":                                           benching("--strategies", "tlsf", "--workloads", "w1"),
+		"\x1b[32mbestfit\x1b[0m carries t with least memory": {"compare", "--strategies",
+			"bestfit,caching,slab:xdl", trace},
+		"\x1b[32mcaching\x1b[0m carries t and reserves": {"replay", "--strategy", "caching", trace},
+		"\x1b[31mFAILED:\x1b[0m refuses 3 requests":     {"replay", "--strategy", "slab:xdl", trace},
+		"\x1b[32mcarries\x1b[0m this run on":            {"whatif", "--device", "sim:12MiB", trace},
+		"\x1b[31mNone:\x1b[0m":                          {"whatif", "--device", "sim:8MiB", trace},
+		"\x1b[32mbfc:growth with allow_growth=false\x1b[0m needs least memory": {"tune", "--strategy", "bfc:growth",
+			"--settings", "allow_growth", trace},
+		"t fits in \x1b[32m8.00 MiB\x1b[0m, its lower bound":        {"offline", trace},
+		"\x1b[31mFAILED:\x1b[0m no placement of t fits in 1.00 MiB": {"offline", "--capacity", "1MiB", trace},
+		"with \x1b[32mbfc by lru (ladder ": {"remat", mustAbs(t, unet), "--heuristics",
+			"lru", "--strategies", "bfc", "--budgets", "0.6,1"},
+		"\x1b[32mtlsf\x1b[0m takes ": benching("--strategies", "tlsf",
+			"--workloads", "w1"),
 	} {
 		colored := onTerminal(t, 200, []string{"TERM=xterm-256color"}, args...)
 		colored.end(t)
@@ -319,7 +331,8 @@ func TestVerdictsAreInColour(t *testing.T) {
 	sizeless.until(nil)
 	require.NoError(t, sizeless.command.Wait())
 	require.Contains(t, sizeless.seen.String(), "\x1b[32mcaching\x1b[0m carries t and reserves", "the size is not known")
-	narrow := onTerminal(t, 60, []string{"TERM=xterm-256color"}, "compare", "--strategies", "bestfit,caching,slab:xdl", trace)
+	narrow := onTerminal(t, 60, []string{"TERM=xterm-256color"}, "compare", "--strategies",
+		"bestfit,caching,slab:xdl", trace)
 	narrow.end(t)
 	require.Regexp(t, painted, narrow.seen.String())
 	var lines []string

@@ -24,8 +24,8 @@ func TestPageShowsWhoHoldsMemory(t *testing.T) {
 	require.Equal(t, want+"\n", succeed(t, strings.Fields(line)...))
 }
 
-// snapshotOfAll returns a snapshot recorded with stacks="all": weights, an activation that is freed, and a gradient. The
-// last request is refused.
+// snapshotOfAll returns a snapshot recorded with stacks="all": weights, an activation that is
+// freed, and a gradient. The last request is refused.
 func snapshotOfAll(t *testing.T) string {
 	t.Helper()
 	frame := func(file, function string) map[string]any {
@@ -34,7 +34,8 @@ func snapshotOfAll(t *testing.T) string {
 	stack := func(frames ...map[string]any) []any {
 		all := []any{
 			frame("??", "torch::unwind::unwind()"), frame("??", "torch::CapturedTraceback::gather(bool, bool, bool)"),
-			frame("CUDACachingAllocator.cpp", "c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(unsigned long)"),
+			frame("CUDACachingAllocator.cpp",
+				"c10::cuda::CUDACachingAllocator::Native::DeviceCachingAllocator::malloc(unsigned long)"),
 		}
 		for _, f := range frames {
 			all = append(all, f, frame("??", "_PyEval_EvalFrameDefault"))
@@ -45,8 +46,10 @@ func snapshotOfAll(t *testing.T) string {
 	entry := func(action string, addr, size int, frames []any) map[string]any {
 		return map[string]any{"action": action, "addr": addr << 32, "size": size, "stream": 0, "frames": frames}
 	}
-	load, forward := stack(frame("load.py", "load_weights")), stack(frame("model.py", "forward"), frame("train.py", "<module>"))
-	engine := stack(frame("??", "torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor>&&)"), frame("??", "torch::autograd::Engine::thread_main()"))
+	load, forward := stack(frame("load.py", "load_weights")),
+		stack(frame("model.py", "forward"), frame("train.py", "<module>"))
+	engine := stack(frame("??", "torch::autograd::generated::MmBackward0::apply(std::vector<at::Tensor>&&)"),
+		frame("??", "torch::autograd::Engine::thread_main()"))
 	oom := map[string]any{"action": "oom", "device_free": 0, "size": 9 * mib, "stream": 0, "frames": forward}
 	text, err := json.Marshal(map[string]any{"segments": []any{}, "device_traces": []any{[]any{
 		entry("alloc", 1, 4*mib, load), entry("alloc", 2, 6*mib, forward),
@@ -67,7 +70,8 @@ func TestTopShowsWhoHoldsMemory(t *testing.T) {
 	require.Contains(t, rows, "0 B 0.0 % 0 2.00 MiB gradients MmBackward0")
 	require.NotContains(t, out, "unwind")
 	require.Contains(t, succeed(t, "top", "--rows", "1", path), "by call site, the 1 largest of 3\n")
-	require.Equal(t, "train.py:7 <module>;model.py:7 forward 6291456\nload.py:7 load_weights 4194304\n", succeed(t, "top", "--folded", "-", path))
+	require.Equal(t, "train.py:7 <module>;model.py:7 forward 6291456\nload.py:7 load_weights 4194304\n",
+		succeed(t, "top", "--folded", "-", path))
 
 	file := filepath.Join(t.TempDir(), "top.json")
 	succeed(t, "top", "--json", file, path)
@@ -106,7 +110,8 @@ func TestTopAgreesWithTheTrace(t *testing.T) {
 }
 
 func TestTopShowsTheOnlyRequest(t *testing.T) {
-	require.Equal(t, "t: nothing is allocated\nlast refused request: event 0 asked for 3.00 MiB with 0 B live in 0 blocks\n",
+	require.Equal(t, "t: nothing is allocated\nlast refused request: event 0 asked for 3.00 MiB with 0 B live in "+
+		"0 blocks\n",
 		succeed(t, "top", write(t, "t.trace", "refused 3MiB\n")))
 }
 

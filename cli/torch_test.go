@@ -25,7 +25,8 @@ func TestReplayOfVectorsOfPyTorch(t *testing.T) {
 			v := all[slices.IndexFunc(all, func(v vectors.Vector) bool { return v.ID() == "torch_"+rules+"/"+name })]
 			dir := t.TempDir()
 			placements, final := filepath.Join(dir, "p"), filepath.Join(dir, "q")
-			succeed(t, "replay", "--strategy", "caching", "--config", string(v.Config), "--dialect", "torch", "--sim", string(v.Sim),
+			succeed(t, "replay", "--strategy", "caching", "--config", string(v.Config), "--dialect", "torch", "--sim",
+				string(v.Sim),
 				"--placements", placements, "--final", final, "../testdata/vectors/torch/"+name+".trace.zst")
 			var got []string
 			for _, file := range []string{placements, final} {
@@ -47,15 +48,17 @@ func TestReplayShowsTheCountersOfPyTorch(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out), &result))
 	require.EqualValues(t, 2, result.Counters["allocation.all.allocated"])
 	require.EqualValues(t, 30000128, result.Counters["active_bytes.large_pool.current"])
-	require.Contains(t, succeed(t, "replay", "--strategy", "caching", "--dialect", "torch", path), "PyTorch's num_alloc_retries")
+	require.Contains(t, succeed(t, "replay", "--strategy", "caching", "--dialect", "torch", path),
+		"PyTorch's num_alloc_retries")
 }
 
 func TestWrongInputOfPyTorch(t *testing.T) {
 	for name, c := range map[string]struct {
 		text, config, sim, want string
 	}{
-		"broken line":          {"a 1 100\na 2\n", "{}", "{}", "t.trace:2: a lacks its size\n"},
-		"unknown letter":       {"a 1 100\nq 2\n", "{}", "{}", `t.trace:2: unknown operation "q": want one of a, b, d, e, f, n, r, t, x` + "\n"},
+		"broken line": {"a 1 100\na 2\n", "{}", "{}", "t.trace:2: a lacks its size\n"},
+		"unknown letter": {"a 1 100\nq 2\n", "{}", "{}",
+			`t.trace:2: unknown operation "q": want one of a, b, d, e, f, n, r, t, x` + "\n"},
 		"end without begin":    {"a 1 100\nn 3\n", "{}", "{}", "caching on t: event 1: end of pool 3: alloc: invalid pool\n"},
 		"release of no pool":   {"x 4\n", "{}", "{}", "caching on t: event 0: release of pool 4: alloc: invalid pool\n"},
 		"the default pool":     {"b 0\n", "{}", "{}", "caching on t: event 0: begin of pool 0: alloc: invalid pool\n"},
@@ -64,7 +67,8 @@ func TestWrongInputOfPyTorch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			status, _, stderr := command(t, "replay", "--strategy", "caching", "--config", c.config, "--sim", c.sim, "--dialect", "torch",
+			status, _, stderr := command(t, "replay", "--strategy", "caching", "--config", c.config, "--sim", c.sim,
+				"--dialect", "torch",
 				"--placements", filepath.Join(dir, "p"), "--final", filepath.Join(dir, "q"), write(t, "t.trace", c.text))
 			require.Equal(t, exitTrouble, status)
 			require.Contains(t, stderr, c.want)

@@ -25,7 +25,8 @@ func newTrace(catalogue alloc.Catalogue) *cobra.Command {
 			return errors.New("missing command: want info, convert, cut, diff, gen or classes")
 		},
 	}
-	c.AddCommand(newTraceInfo(), newTraceConvert(), newTraceCut(), newTraceDiff(), newTraceGen(), newTraceClasses(catalogue))
+	c.AddCommand(newTraceInfo(), newTraceConvert(), newTraceCut(), newTraceDiff(), newTraceGen(),
+		newTraceClasses(catalogue))
 	return c
 }
 
@@ -66,7 +67,9 @@ As minimalloc only lives and sizes are written. What another form cannot hold is
 			if err != nil {
 				return err
 			}
-			return fileio.Write(args[1], document(cmd.OutOrStdout()), func(w io.Writer) error { return form.Write(w, walking(cmd, "writing", t)) })
+			return fileio.Write(args[1], document(cmd.OutOrStdout()), func(w io.Writer) error {
+				return form.Write(w, walking(cmd, "writing", t))
+			})
 		},
 	}
 	addSource(c, &source)
@@ -88,7 +91,8 @@ func traceForm(to, path string) (formats.Format, error) {
 		case "", ".trace", ".txt":
 			to = "text"
 		default:
-			return formats.Format{}, fmt.Errorf("%s: no trace is written as %s: want a name that ends in .csv, .trace or .txt, each also with .gz or .zst, "+
+			return formats.Format{}, fmt.Errorf("%s: no trace is written as %s: want a name that ends in .csv, .trace or "+
+				".txt, each also with .gz or .zst, "+
 				"or in .parquet, or --to with one of %s", path, ending, strings.Join(writable(), ", "))
 		}
 	}

@@ -29,7 +29,8 @@ func TestTraceCutTakesParts(t *testing.T) {
 		{[]string{"--time", "1999ms:2.5s", "--stream", "0"}, "live 9 1000\nmark \"step 1\" t=2000000000\na 2 50\n"},
 		{[]string{"--events", "9:"}, "live 2 50\nlive 9 1000\nf 9\n"},
 		{[]string{"--events", ":1"}, "a 9 1000 t=1000000000\n"},
-		{[]string{"--stream", "7"}, "mark \"step 0\" t=1500000000\nmark \"step 1\" t=2000000000\nmark teardown t=3000000000\n"},
+		{[]string{"--stream", "7"}, "mark \"step 0\" t=1500000000\nmark \"step 1\" t=2000000000\nmark teardown " +
+			"t=3000000000\n"},
 		{[]string{"--events", ":"}, stepped},
 	} {
 		out := succeed(t, append([]string{"trace", "cut", path, "-"}, c.args...)...)
@@ -48,7 +49,8 @@ func TestTraceCutAndInfoAgree(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "part.trace.gz")
 	succeed(t, "trace", "cut", "meta_moe_ep_train", out, "--steps", "2:4")
 	var infos []trace.Info
-	require.NoError(t, json.Unmarshal([]byte(succeed(t, "trace", "info", "--json", "-", "meta_moe_ep_train", out)), &infos))
+	require.NoError(t, json.Unmarshal([]byte(succeed(t, "trace", "info", "--json", "-", "meta_moe_ep_train", out)),
+		&infos))
 	require.Equal(t, 5, infos[0].Steps.Count)
 	require.Equal(t, 2, infos[1].Steps.Count)
 	require.Equal(t, infos[0].Peak, infos[1].Peak, "the peak lies in those steps")
@@ -99,7 +101,8 @@ func TestTraceDiffTellsAndExits(t *testing.T) {
 		succeed(t, "trace", "convert", a, other)
 		require.Equal(t, "equal\n", succeed(t, "trace", "diff", a, other), name)
 	}
-	require.Equal(t, "equal\n", succeed(t, "trace", "diff", a, write(t, "renamed.txt", small)), "whatever the file is called")
+	require.Equal(t, "equal\n", succeed(t, "trace", "diff", a, write(t, "renamed.txt", small)),
+		"whatever the file is called")
 	require.Equal(t, "equal\n", succeed(t, "trace", "diff", write(t, "named.trace", "# name=other\n"+small), a))
 	status, stdout, stderr := command(t, "trace", "diff", a, b)
 	require.Equal(t, exitFailed, status)

@@ -26,10 +26,13 @@ name one with --part, as in
 	require.Contains(t, succeed(t, "trace", "info", "--part", "cuda:0", path), "lower bound")
 
 	_, _, stderr := command(t, "compare", path)
-	require.Equal(t, "vramyard: "+path+`: holds several parts, name one of them: "cuda:0" (1 events), "cuda:1" (7 events): take one with --part cuda:0`+"\n", stderr)
+	require.Equal(t, "vramyard: "+path+
+		`: holds several parts, name one of them: "cuda:0" (1 events), "cuda:1" (7 events): take one with --part cuda:0`+
+		"\n", stderr)
 
 	var all []map[string]any
-	require.NoError(t, json.Unmarshal([]byte(succeed(t, "trace", "info", "--json", "-", path, write(t, "a.trace", small))), &all))
+	require.NoError(t, json.Unmarshal([]byte(succeed(t, "trace", "info", "--json", "-", path, write(t, "a.trace", small))),
+		&all))
 	require.Len(t, all, 2)
 	require.Equal(t, map[string]any{"name": "two", "format": "snapshot", "parts": []any{
 		map[string]any{"part": "cuda:0", "events": 1.0}, map[string]any{"part": "cuda:1", "events": 7.0},
@@ -44,7 +47,8 @@ func TestTraceInfoGoesOnAfterABadFile(t *testing.T) {
 	require.Equal(t, exitFailed, status)
 	require.Contains(t, stdout, "good (text), sha256 ")
 	require.Contains(t, stdout, "other (text), sha256 ")
-	require.Regexp(t, `^vramyard: \S+bad.trace:2: .*\nvramyard: \S+missing: no such file or directory\nvramyard: 2 of 4 files cannot be read\n$`, stderr)
+	require.Regexp(t,
+		`^vramyard: \S+bad.trace:2: .*\nvramyard: \S+missing: no such file or directory\nvramyard: 2 of 4 files cannot be read\n$`, stderr)
 
 	status, stdout, _ = command(t, "trace", "info", "--json", "-", bad, good)
 	require.Equal(t, exitFailed, status)
@@ -54,7 +58,8 @@ func TestTraceInfoGoesOnAfterABadFile(t *testing.T) {
 
 	large := write(t, "large.trace", strings.Repeat("a 1 1\nf 1\n", 10_000))
 	_, _, stderr = command(t, "trace", "info", "--memory", "1MiB", good, large)
-	require.Contains(t, stderr, "takes more than 1MiB of memory: --memory 2MiB allows twice as much\n", "the advice is that for one file")
+	require.Contains(t, stderr, "takes more than 1MiB of memory: --memory 2MiB allows twice as much\n",
+		"the advice is that for one file")
 
 	status, stdout, _ = command(t, "trace", "info", bad)
 	require.Equal(t, exitTrouble, status)
@@ -69,7 +74,8 @@ func TestTraceInfoOfOneStateHasNoEventOfThePeak(t *testing.T) {
 	require.NotContains(t, text, "lifetimes")
 }
 
-// TestCommandsAgreeOnTheHistory has traces of which some request memory and some only begin with live blocks.
+// TestCommandsAgreeOnTheHistory has traces of which some request memory and some only begin with
+// live blocks.
 func TestCommandsAgreeOnTheHistory(t *testing.T) {
 	for text, history := range map[string]bool{
 		"a 1 4096\nf 1\n": true, "live 1 4096\na 2 512\n": true, "live 1 4096\nrefused 512\n": true, "refused 512\n": true,
@@ -99,7 +105,8 @@ func TestCommandsAgreeOnTheHistory(t *testing.T) {
 // TestTraceInfoCutsLongNames has a tag, a mark and a key of the header of 100 KB each.
 func TestTraceInfoCutsLongNames(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
-	text := succeed(t, "trace", "info", write(t, "t.trace", "# "+long+"=1\nmark step"+long+"\na 1 1 tag="+long+"\nmark step"+long+"\na 2 1\n"))
+	text := succeed(t, "trace", "info", write(t, "t.trace", "# "+long+"=1\nmark step"+long+"\na 1 1 tag="+long+
+		"\nmark step"+long+"\na 2 1\n"))
 	require.Less(t, len(text), 20_000)
 	require.Contains(t, text, " tag "+strings.Repeat("x", 99)+"… ")
 	require.Contains(t, text, " # "+strings.Repeat("x", 99)+"… ")

@@ -29,7 +29,8 @@ func TestTunePrintsAndWrites(t *testing.T) {
 	require.Len(t, r.Searched, 4)
 	require.Len(t, r.Worth, 2)
 	require.NotNil(t, r.Smallest.TimesBound)
-	for _, key := range []string{`"strategy"`, `"grid"`, `"times_bound"`, `"ns_per_op"`, `"min_capacity_bytes"`, `"worth"`, `"metadata_bytes"`} {
+	for _, key := range []string{`"strategy"`, `"grid"`, `"times_bound"`, `"ns_per_op"`, `"min_capacity_bytes"`, `"worth"`,
+		`"metadata_bytes"`} {
 		require.Contains(t, string(raw), key)
 	}
 }
@@ -64,10 +65,12 @@ func TestTuneRefuses(t *testing.T) {
 		{[]string{"--strategy", "bcf", path}, `unknown strategy "bcf"`},
 		{[]string{"--strategy", "bfc", "--config", `{"variant":1999}`, path}, "configuration of bfc"},
 		{[]string{"--strategy", "bfc", "--config", `{"variant":"1999"}`, path}, "1999"},
-		{[]string{"--strategy", "bfc", "--settings", "limt", path}, `bfc: setting "limt" has no values worth trying: want some of variant, `},
+		{[]string{"--strategy", "bfc", "--settings", "limt", path},
+			`bfc: setting "limt" has no values worth trying: want some of variant, `},
 		{[]string{"--strategy", "bfc", "--points", "0", path}, "--points: want at least 1"},
 		{[]string{"--strategy", "bfc", "--sim", `{"capacity":"1GiB"}`, path}, "--sim: capacity: is what this command varies"},
-		{[]string{"--strategy", "bfc", "--sim", `{"charge":3}`, path}, "--sim: simulated device: charge 3: want a power of two"},
+		{[]string{"--strategy", "bfc", "--sim", `{"charge":3}`, path}, "--sim: simulated device: charge 3: want a " +
+			"power of two"},
 		{[]string{"--strategy", "bfc", "--json", path, path}, "is a file to read"},
 		{[]string{"--strategy", "bfc", write(t, "empty.trace", "mark x\n")}, "allocates nothing"},
 		{[]string{"--strategy", "bfc", path + ".gone"}, "no such file"},

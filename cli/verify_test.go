@@ -60,7 +60,8 @@ func TestVerifyTellsTheFirstDisagreement(t *testing.T) {
 	status, stdout, stderr := command(t, "verify", requests, "--addresses", addresses)
 	require.Equal(t, exitFailed, status)
 	require.Contains(t, stdout, "1 of 2 allocations predicted, and 1 of 1 new segments\n")
-	require.Contains(t, stdout, "first disagreement: event 1, allocation 1 of 512 bytes on stream 0: predicted the block at 0x200000, recorded the block at 0x200600\n")
+	require.Contains(t, stdout, "first disagreement: event 1, allocation 1 of 512 bytes on stream 0: predicted the "+
+		"block at 0x200000, recorded the block at 0x200600\n")
 	require.Equal(t, "vramyard: run: 1 of 2 allocations are not predicted\n", stderr)
 
 	status, stdout, stderr = command(t, "verify", requests, "--addresses", addresses, "--json", "-")
@@ -70,7 +71,8 @@ func TestVerifyTellsTheFirstDisagreement(t *testing.T) {
 	require.NotNil(t, r.First)
 
 	// Settings that the recorded heap cannot have come from end the matter early.
-	_, stdout, _ = command(t, "verify", requests, "--addresses", addresses, "--config", `{"conf":"roundup_power2_divisions:4"}`)
+	_, stdout, _ = command(t, "verify", requests, "--addresses", addresses, "--config",
+		`{"conf":"roundup_power2_divisions:4"}`)
 	require.Contains(t, stdout, "first disagreement: event 1")
 }
 
@@ -85,24 +87,32 @@ func TestVerifyRefuses(t *testing.T) {
 		{"no addresses", []string{requests}, requests + ": is no snapshot of PyTorch: a trace needs --addresses"},
 		{"no snapshot", []string{missing}, missing + ": no such file or directory"},
 		{"a folder as a snapshot", []string{filepath.Dir(missing)}, "is a directory"},
-		{"a device beside addresses", []string{requests, "--addresses", addresses, "--part", "cuda:0"}, "--part: --addresses are those of one device"},
-		{"a snapshot without history", []string{vector("state_only")}, "state_only: the snapshot has no history of allocations to predict"},
-		{"another device", []string{vector("full"), "--part", "cuda:1"}, `--part: full has no history of "cuda:1": want cuda:0`},
+		{"a device beside addresses", []string{requests, "--addresses", addresses, "--part", "cuda:0"},
+			"--part: --addresses are those of one device"},
+		{"a snapshot without history", []string{vector("state_only")}, "state_only: the snapshot has no history of " +
+			"allocations to predict"},
+		{"another device", []string{vector("full"), "--part", "cuda:1"},
+			`--part: full has no history of "cuda:1": want cuda:0`},
 		{"a bad setting of a snapshot", []string{vector("full"), "--config", `{"conf":"x"}`}, "full: settings: "},
 		{"no JSON for a snapshot", []string{vector("full"), "--config", `[`}, "full: settings: "},
 		{"no trace", []string{"--addresses", addresses}, "accepts 1 arg(s), received 0"},
 		{"missing addresses", []string{requests, "--addresses", missing}, missing + ": no such file or directory"},
 		{"missing trace", []string{missing, "--addresses", addresses}, missing + ": no such file or directory"},
 		{"a folder", []string{requests, "--addresses", filepath.Dir(missing)}, "is a directory"},
-		{"the trace as addresses", []string{requests, "--addresses", requests}, requests + ":1: want the header line what,seq,address,bytes"},
-		{"addresses as the trace", []string{addresses, "--addresses", addresses}, addresses + `: begins with "what,seq,address`},
+		{"the trace as addresses", []string{requests, "--addresses", requests}, requests + ":1: want the header line " +
+			"what,seq,address,bytes"},
+		{"addresses as the trace", []string{addresses, "--addresses", addresses},
+			addresses + `: begins with "what,seq,address`},
 		{"standard input twice", []string{"-", "--addresses", "-"}, "standard input can be read only once"},
 		{"empty standard input", []string{requests, "--addresses", "-"}, "stdin:1: want the header line"},
-		{"output over the input", []string{requests, "--addresses", addresses, "--json", addresses}, "--json: " + addresses + " is a file to read"},
+		{"output over the input", []string{requests, "--addresses", addresses, "--json", addresses}, "--json: " + addresses +
+			" is a file to read"},
 		{"unknown field", []string{requests, "--addresses", addresses, "--config", `{"cnf":""}`}, `unknown field "cnf"`},
 		{"unknown setting", []string{requests, "--addresses", addresses, "--config", `{"conf":"max_split:3"}`}, "max_split"},
-		{"segments that grow", []string{requests, "--addresses", addresses, "--config", `{"conf":"expandable_segments:True"}`}, "on the recorded heap: caching: opening state: the segment at"},
-		{"a share of a card", []string{requests, "--addresses", addresses, "--config", `{"memory_fraction":0.5}`}, "on the recorded heap: caching: memory_fraction"},
+		{"segments that grow", []string{requests, "--addresses", addresses, "--config",
+			`{"conf":"expandable_segments:True"}`}, "on the recorded heap: caching: opening state: the segment at"},
+		{"a share of a card", []string{requests, "--addresses", addresses, "--config", `{"memory_fraction":0.5}`},
+			"on the recorded heap: caching: memory_fraction"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			status, stdout, stderr := command(t, append([]string{"verify"}, c.args...)...)
@@ -158,7 +168,8 @@ func TestVerifySnapshotOfTwoDevices(t *testing.T) {
 	require.Equal(t, exitFailed, status)
 	require.Contains(t, out, "caching on two cuda:0, ")
 	require.Contains(t, out, "caching on two cuda:1, ")
-	require.Contains(t, out, "two cuda:1: 1 allocations that are live at the end, and are no final block; the first at 0x400600 in the final state\n")
+	require.Contains(t, out, "two cuda:1: 1 allocations that are live at the end, and are no final block; the first at "+
+		"0x400600 in the final state\n")
 	require.Equal(t, "vramyard: two cuda:1: 1 of 1 allocations are not predicted\n", errs)
 
 	out = succeed(t, "verify", path, "--part", "cuda:0")
@@ -219,7 +230,8 @@ func TestVerifyRecordings(t *testing.T) {
 	allocs, predicted := 0, 0
 	for _, file := range files {
 		var r verify.Result
-		_, out, errs := command(t, "verify", strings.TrimSuffix(file, ".addr.gz")+".csv.gz", "--addresses", file, "--json", "-")
+		_, out, errs := command(t, "verify", strings.TrimSuffix(file, ".addr.gz")+".csv.gz", "--addresses", file,
+			"--json", "-")
 		require.NoError(t, json.Unmarshal([]byte(out), &r), errs)
 		t.Logf("%s: %d of %d allocations, %d of %d segments; peak reserved %d, recorded %d",
 			r.Trace, r.Predicted, r.Allocs, r.InSegments, r.Segments, r.Reserved, r.Recorded)

@@ -7,12 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReplaysAreVerifiedWithTheirConfiguration writes replays of ours as snapshots and holds caching to them.
+// TestReplaysAreVerifiedWithTheirConfiguration writes replays of ours as snapshots and holds
+// caching to them.
 func TestReplaysAreVerifiedWithTheirConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	replayed := func(strategy, config string) string {
 		file := filepath.Join(dir, "run.pickle")
-		succeed(t, "replay", "--strategy", strategy, "--config", config, "--device", "sim:8GiB", "--snapshot", file, "cpu_unet_train")
+		succeed(t, "replay", "--strategy", strategy, "--config", config, "--device", "sim:8GiB", "--snapshot", file,
+			"cpu_unet_train")
 		return file
 	}
 	const config = `{"memory_fraction":0.9,"rules":"2.6","conf":"roundup_power2_divisions:[64:8,>:4]"}`

@@ -27,7 +27,8 @@ func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
 		return err
 	}
 	if name := torch.Replayed(s.Settings); name != "" && name != cachingName && !strings.HasPrefix(name, cachingName+":") {
-		return fmt.Errorf("%s: a replay of the strategy %s, want a recording of PyTorch, or a replay of %s", header.Name, name, cachingName)
+		return fmt.Errorf("%s: a replay of the strategy %s, want a recording of PyTorch, or a replay of %s", header.Name,
+			name, cachingName)
 	}
 	target, err := cachingTarget(f.catalogue, recordedConfig(s, f.config))
 	if err != nil {
@@ -76,8 +77,8 @@ func openSnapshot(cmd *cobra.Command, path string, source formats.Options) (*tor
 	return formats.ReadSnapshot(file, path, o)
 }
 
-// recordedConfig returns the recorded settings with the fields of another configuration in their place.
-// What is no JSON object is returned as it is, for others to refuse.
+// recordedConfig returns the recorded settings with the fields of another configuration in their
+// place. What is no JSON object is returned as it is, for others to refuse.
 func recordedConfig(s *torch.Snapshot, config string) string {
 	var fields, over map[string]json.RawMessage
 	if config != "" && json.Unmarshal([]byte(config), &over) != nil {
@@ -112,7 +113,8 @@ func (f *verifyFlags) courses(s *torch.Snapshot, name string) ([]*torch.Course, 
 	case len(parts) == 0:
 		return nil, fmt.Errorf("%s: %w", name, verify.ErrNoHistory)
 	case len(courses) == 0:
-		return nil, flagError("part", fmt.Errorf("%s has no history of %q: want %s", name, f.source.Part, strings.Join(parts, ", ")))
+		return nil, flagError("part", fmt.Errorf("%s has no history of %q: want %s", name, f.source.Part,
+			strings.Join(parts, ", ")))
 	}
 	return courses, nil
 }

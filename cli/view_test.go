@@ -31,7 +31,8 @@ func (c firstLine) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// viewed runs the command with some words, hands its address to f, and interrupts it as a reader does.
+// viewed runs the command with some words, hands its address to f, and interrupts it as a reader
+// does.
 func viewed(t *testing.T, f func(address string), words ...string) {
 	t.Helper()
 	out := make(firstLine, 1)
@@ -40,7 +41,8 @@ func viewed(t *testing.T, f func(address string), words ...string) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
 	go func() {
-		done <- run(ctx, everything, append([]string{"view", "--no-browser", "--cache", "none", "--for", "10m"}, words...), strings.NewReader(""), out, &errs)
+		done <- run(ctx, everything, append([]string{"view", "--no-browser", "--cache", "none", "--for", "10m"}, words...),
+			strings.NewReader(""), out, &errs)
 	}()
 	select {
 	case address := <-out:
@@ -75,7 +77,8 @@ func TestViewServesATraceAndAPage(t *testing.T) {
 	file := filepath.Join(dir, `<script>alert(1)<script>.trace`)
 	require.NoError(t, os.WriteFile(file, []byte("a 1 1MiB tag=weights\na 2 2MiB\nf 1\na 3 100MiB\nf 2\n"), 0o600))
 	report := filepath.Join(dir, "r.html")
-	require.Equal(t, exitDone, run(t.Context(), everything, []string{"replay", "--strategy", "bfc", "--html", report, file}, nil, io.Discard, io.Discard))
+	require.Equal(t, exitDone, run(t.Context(), everything, []string{"replay", "--strategy", "bfc", "--html", report,
+		file}, nil, io.Discard, io.Discard))
 	viewed(t, func(address string) {
 		index := body(t, address)
 		require.NotContains(t, index, "<script>alert")
@@ -96,10 +99,13 @@ func TestViewShowsResults(t *testing.T) {
 	file := filepath.Join(dir, "t.trace")
 	require.NoError(t, os.WriteFile(file, []byte("# name <script>alert(1)</script>\na 1 1MiB\na 2 2MiB\nf 1\n"), 0o600))
 	compared, replayed := filepath.Join(dir, "c.json"), filepath.Join(dir, "r.json")
-	require.Equal(t, exitDone, run(t.Context(), everything, []string{"compare", "--strategies", "bfc,caching", "--json", compared, file}, nil, io.Discard, io.Discard))
-	require.Equal(t, exitDone, run(t.Context(), everything, []string{"replay", "--strategy", "bfc", "--json", replayed, file}, nil, io.Discard, io.Discard))
+	require.Equal(t, exitDone, run(t.Context(), everything, []string{"compare", "--strategies", "bfc,caching", "--json",
+		compared, file}, nil, io.Discard, io.Discard))
+	require.Equal(t, exitDone, run(t.Context(), everything, []string{"replay", "--strategy", "bfc", "--json", replayed,
+		file}, nil, io.Discard, io.Discard))
 	viewed(t, func(address string) {
-		for i, says := range []string{"vramyard view --strategies bfc,caching TRACE", "vramyard view --strategies bfc TRACE"} {
+		for i, says := range []string{"vramyard view --strategies bfc,caching TRACE",
+			"vramyard view --strategies bfc TRACE"} {
 			page := body(t, fmt.Sprintf("%s%d/", address, i))
 			require.Contains(t, page, says)
 			require.Contains(t, page, "No plot of time")
@@ -116,8 +122,10 @@ func TestViewShowsOtherResults(t *testing.T) {
 	file := filepath.Join(dir, "t.trace")
 	require.NoError(t, os.WriteFile(file, []byte("a 1 1MiB\na 2 2MiB\nf 1\n"), 0o600))
 	packed, planned := filepath.Join(dir, "c.json.zst"), filepath.Join(dir, "o.json.gz")
-	require.Equal(t, exitDone, run(t.Context(), everything, []string{"compare", "--strategies", "bfc", "--json", packed, file}, nil, io.Discard, io.Discard))
-	require.Equal(t, exitDone, run(t.Context(), everything, []string{"offline", "--json", planned, file}, nil, io.Discard, io.Discard))
+	require.Equal(t, exitDone, run(t.Context(), everything, []string{"compare", "--strategies", "bfc", "--json", packed,
+		file}, nil, io.Discard, io.Discard))
+	require.Equal(t, exitDone, run(t.Context(), everything, []string{"offline", "--json", planned, file}, nil, io.Discard,
+		io.Discard))
 	viewed(t, func(address string) {
 		require.Contains(t, body(t, address+"0/"), "vramyard view --strategies bfc TRACE")
 		page := body(t, address+"1/")
@@ -157,8 +165,9 @@ func TestViewRefusesWhatItCannotShow(t *testing.T) {
 		code  int
 		says  string
 	}{
-		"an unknown form":  {"view --no-browser " + form, exitTrouble, "as no known format does"},
-		"two wrong files":  {"view --no-browser " + empty + " " + dir + "/none", exitTrouble, "e.trace: is empty: a trace without events has a first line too; " + dir + "/none"},
+		"an unknown form": {"view --no-browser " + form, exitTrouble, "as no known format does"},
+		"two wrong files": {"view --no-browser " + empty + " " + dir + "/none", exitTrouble,
+			"e.trace: is empty: a trace without events has a first line too; " + dir + "/none"},
 		"a directory":      {"view --no-browser " + dir, exitTrouble, "is a directory"},
 		"an empty file":    {"view --no-browser " + empty, exitTrouble, "e.trace: is empty"},
 		"a cut file":       {"view --no-browser " + cut, exitTrouble, "cut.json.gz"},
@@ -185,8 +194,9 @@ func TestViewRefusesWhatItCannotShow(t *testing.T) {
 	}
 }
 
-// TestOtherUsersDoNotSeeTheAddress has a program in the place of the one that opens browsers: its argument, which every
-// user of the machine can read, is a file that only this one can, and that file leads to the address.
+// TestOtherUsersDoNotSeeTheAddress has a program in the place of the one that opens browsers: its
+// argument, which every user of the machine can read, is a file that only this one can, and that
+// file leads to the address.
 func TestOtherUsersDoNotSeeTheAddress(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs a system on which xdg-open opens browsers")
@@ -204,7 +214,8 @@ func TestOtherUsersDoNotSeeTheAddress(t *testing.T) {
 	done := make(chan int, 1)
 	trace := write(t, "t.trace", "a 1 1MiB\n")
 	go func() {
-		done <- run(ctx, everything, []string{"view", "--cache", "none", "--for", "10m", trace}, strings.NewReader(""), out, io.Discard)
+		done <- run(ctx, everything, []string{"view", "--cache", "none", "--for", "10m", trace}, strings.NewReader(""), out,
+			io.Discard)
 	}()
 	address := <-out
 	var said []byte

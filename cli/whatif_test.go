@@ -23,7 +23,8 @@ func whatifJSON(t *testing.T, args ...string) *whatif.Result {
 // TestWhatifReadsEverySample goes from each snapshot that ships to an answer.
 func TestWhatifReadsEverySample(t *testing.T) {
 	const dir = "../harness/trace/torch/testdata/vectors/"
-	for _, name := range []string{"full", "full_protocol5", "skip_free_requested", "segment_free", "multi_stream_pending", "private_pool", "mid_start", "state_only"} {
+	for _, name := range []string{"full", "full_protocol5", "skip_free_requested", "segment_free", "multi_stream_pending",
+		"private_pool", "mid_start", "state_only"} {
 		r := whatifJSON(t, dir+name+".pickle.xz")
 		require.Equal(t, whatif.Schema, r.Schema)
 		require.NotEmpty(t, r.Answer.Text, name)
@@ -66,8 +67,10 @@ func TestWhatifTakesTheCardThatIsNamed(t *testing.T) {
 	require.Equal(t, whatif.Carried, r.Answer.Verdict)
 	out := succeed(t, "whatif", "--device", "sim:16MiB", write(t, "t.trace", "a 1 12MiB\na 2 8MiB\n"))
 	require.True(t, strings.HasPrefix(out, "None: the live bytes alone need 20.00 MiB, and the card has 16.00 MiB. "), out)
-	require.Contains(t, out, "20.00 MiB in one piece, had every request been known before, and no less\n                 20.00 MiB if packed by size")
-	out = succeed(t, "whatif", "--device", "sim:64MiB", "--grid", write(t, "g.yaml", "- strategy: bfc\n"), write(t, "t.trace", "a 1 12MiB\n"))
+	require.Contains(t, out, "20.00 MiB in one piece, had every request been known before, and no less\n                "+
+		" 20.00 MiB if packed by size")
+	out = succeed(t, "whatif", "--device", "sim:64MiB", "--grid", write(t, "g.yaml", "- strategy: bfc\n"),
+		write(t, "t.trace", "a 1 12MiB\n"))
 	require.Contains(t, out, "1 setting; ")
 }
 

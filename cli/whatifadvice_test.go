@@ -11,10 +11,11 @@ import (
 	"github.com/vramyard/vramyard/harness/study/whatif"
 )
 
-// TestATraceOfPyTorchGetsSettingsOfPyTorch asks about traces of PyTorch 1.13. Of the first one, settings of TensorFlow
-// need least of all that a framework can be set to.
+// TestATraceOfPyTorchGetsSettingsOfPyTorch asks about traces of PyTorch 1.13. Of the first one,
+// settings of TensorFlow need least of all that a framework can be set to.
 func TestATraceOfPyTorchGetsSettingsOfPyTorch(t *testing.T) {
-	paths := []string{write(t, "t.trace", fragmenting("# vramyard-trace 1\n# torch=1.13.0a0\n")), "cpu_gpt2_train_varlen", "cpu_resnet50_train"}
+	paths := []string{write(t, "t.trace", fragmenting("# vramyard-trace 1\n# torch=1.13.0a0\n")), "cpu_gpt2_train_varlen",
+		"cpu_resnet50_train"}
 	if testing.Short() {
 		paths = paths[:1]
 	}
@@ -24,7 +25,8 @@ func TestATraceOfPyTorchGetsSettingsOfPyTorch(t *testing.T) {
 		require.Equal(t, "1.13.0a0", r.Recorded.Version)
 		require.Empty(t, r.Answer.Before, "the version is known")
 		words := strings.Join(append(r.Answer.Text, r.Answer.Environment...), " ")
-		for _, newer := range []string{"TF_", "PYTORCH_ALLOC_CONF", "expandable_segments", "large_segment_size_mb", "backend:", "per_process_memory_fraction"} {
+		for _, newer := range []string{"TF_", "PYTORCH_ALLOC_CONF", "expandable_segments", "large_segment_size_mb",
+			"backend:", "per_process_memory_fraction"} {
 			require.NotContains(t, words, newer, path)
 		}
 	}
@@ -64,7 +66,9 @@ func TestTheVersionDecidesTheVariable(t *testing.T) {
 		require.Equal(t, want[1], strings.Join(r.Answer.Before, " "), version)
 		text := succeed(t, "whatif", path, "--grid", grid, "--device", "sim:1GiB")
 		require.Contains(t, text, "\n    export "+want[0])
-		require.Equal(t, version == "", strings.Contains(text, "  # PyTorch 2.10 and newer\n    export PYTORCH_CUDA_ALLOC_CONF="+setting+"  # before 2.10\n"), text)
+		require.Equal(t, version == "",
+			strings.Contains(text, "  # PyTorch 2.10 and newer\n    export PYTORCH_CUDA_ALLOC_CONF="+setting+
+				"  # before 2.10\n"), text)
 	}
 }
 
@@ -72,7 +76,8 @@ func TestTheVersionDecidesTheVariable(t *testing.T) {
 func TestAnUnknownFrameworkGetsStrategies(t *testing.T) {
 	path := write(t, "t.trace", fragmenting(""))
 	for strategy, want := range map[string]string{
-		"- strategy: bfc:gc\n":  "The strategy bfc:gc (under TensorFlow: TF_FORCE_GPU_ALLOW_GROWTH=true) carries this run on a card of 1.00 GiB.",
+		"- strategy: bfc:gc\n": "The strategy bfc:gc (under TensorFlow: TF_FORCE_GPU_ALLOW_GROWTH=true) carries this run " +
+			"on a card of 1.00 GiB.",
 		"- strategy: caching\n": "The strategy caching (PyTorch without any setting) carries this run on a card of 1.00 GiB.",
 		"- strategy: slab\n":    "The strategy slab carries this run on a card of 1.00 GiB.",
 	} {
@@ -86,8 +91,8 @@ func TestAnUnknownFrameworkGetsStrategies(t *testing.T) {
 	}
 }
 
-// TestFiguresStandOnTheMinimum asks about a run that no card holds that died of it: on an ample device a strategy
-// reserves more than it needs.
+// TestFiguresStandOnTheMinimum asks about a run that no card holds that died of it: on an ample
+// device a strategy reserves more than it needs.
 func TestFiguresStandOnTheMinimum(t *testing.T) {
 	r := whatifJSON(t, "../examples/oom/batches.pickle.gz")
 	for _, p := range r.Runs {
@@ -102,19 +107,21 @@ func TestFiguresStandOnTheMinimum(t *testing.T) {
 	require.Contains(t, text, "│ safe from │")
 }
 
-// TestCardsHaveRoomForTheContext recommends a card with half a GiB to spare, and calls one that has not so much too
-// tight.
+// TestCardsHaveRoomForTheContext recommends a card with half a GiB to spare, and calls one that has
+// not so much too tight.
 func TestCardsHaveRoomForTheContext(t *testing.T) {
 	const file = "../examples/oom/chat.pickle.gz"
 	words := strings.Join(strings.Fields(succeed(t, "whatif", file)), " ")
 	require.Contains(t, words, "It needs 14.48 GiB")
 	require.NotContains(t, words, "Tesla T4")
-	require.Contains(t, words, "With 512.00 MiB for the CUDA context and libraries, the smallest listed card that has so much is the Tesla V100 SXM2 16GB (15.78 GiB).")
+	require.Contains(t, words, "With 512.00 MiB for the CUDA context and libraries, the smallest listed card that has "+
+		"so much is the Tesla V100 SXM2 16GB (15.78 GiB).")
 	require.NotContains(t, words, "too tight", "the card that was recorded had its context")
 
 	words = strings.Join(strings.Fields(succeed(t, "whatif", file, "--device", "sim:t4-16g")), " ")
 	require.Contains(t, words, "carries this run on the Tesla T4 (14.75 GiB).")
-	require.Contains(t, words, "That is too tight: it leaves 278.00 MiB for the CUDA context and libraries, which take about 512.00 MiB.")
+	require.Contains(t, words, "That is too tight: it leaves 278.00 MiB for the CUDA context and libraries, which take "+
+		"about 512.00 MiB.")
 }
 
 // TestCompareSaysFromWhereNothingFails has the same figure in its table, in JSON and in CSV.
@@ -122,7 +129,8 @@ func TestCompareSaysFromWhereNothingFails(t *testing.T) {
 	path := write(t, "t.trace", fragmenting(""))
 	require.Regexp(t, `│ +safe from │`, succeed(t, "compare", "--strategies", "bfc,caching", path))
 	var report compare.Report
-	require.NoError(t, json.Unmarshal([]byte(succeed(t, "compare", "--strategies", "bfc,caching", "--json", "-", path)), &report))
+	require.NoError(t, json.Unmarshal([]byte(succeed(t, "compare", "--strategies", "bfc,caching", "--json", "-", path)),
+		&report))
 	for _, r := range report.Runs {
 		require.NotNil(t, r.SafeFrom, r.Strategy)
 		require.GreaterOrEqual(t, *r.SafeFrom, *r.MinCapacity)

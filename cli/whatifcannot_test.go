@@ -34,14 +34,17 @@ func wrappedSnapshot(t *testing.T) string {
 	return write(t, "wrapped.pickle", b.String())
 }
 
-// TestWhatifSaysWhatAFileCannotAnswer takes a file without a history, one whose ring has overflowed, one whose
-// replay holds another peak than was recorded, and a state of TensorFlow.
+// TestWhatifSaysWhatAFileCannotAnswer takes a file without a history, one whose ring has
+// overflowed, one whose replay holds another peak than was recorded, and a state of TensorFlow.
 func TestWhatifSaysWhatAFileCannotAnswer(t *testing.T) {
 	const vectors = "../harness/trace/torch/testdata/vectors/"
 	for file, want := range map[string]string{
-		vectors + "state_only.pickle.xz":   "it has no history of requests, only the blocks that were live when it was written.",
-		vectors + "private_pool.pickle.xz": "replayed with the recorded settings the run holds 344.00 MiB at most, 4.2 % more than the 330.00 MiB that were recorded.",
-		wrappedSnapshot(t):                 "its history has lost its oldest entries: it has exactly 1000 entries and begins with blocks in use.",
+		vectors + "state_only.pickle.xz": "it has no history of requests, only the blocks that were live when it " +
+			"was written.",
+		vectors + "private_pool.pickle.xz": "replayed with the recorded settings the run holds 344.00 MiB at most, 4.2 % " +
+			"more than the 330.00 MiB that were recorded.",
+		wrappedSnapshot(t): "its history has lost its oldest entries: it has exactly 1000 entries and " +
+			"begins with blocks in use.",
 	} {
 		for _, more := range [][]string{nil, {"--device", "sim:h100-80g"}, {"--grid", "full"}} {
 			text := succeed(t, append([]string{"whatif", file}, more...)...)
@@ -59,7 +62,8 @@ func TestWhatifSaysWhatAFileCannotAnswer(t *testing.T) {
 		require.Empty(t, r.Answer.Environment)
 		require.Zero(t, r.Answer.Need)
 		require.Empty(t, r.Runs)
-		require.Equal(t, r.Final.Reserved.Bytes, r.Final.Live.Bytes+r.Final.Pending.Bytes+r.Final.Returnable+r.Final.PoolEmpty+r.Final.Beside)
+		require.Equal(t, r.Final.Reserved.Bytes, r.Final.Live.Bytes+r.Final.Pending.Bytes+r.Final.Returnable+
+			r.Final.PoolEmpty+r.Final.Beside)
 
 		page := filepath.Join(t.TempDir(), "r.html")
 		succeed(t, "whatif", file, "--html", page)
@@ -70,7 +74,8 @@ func TestWhatifSaysWhatAFileCannotAnswer(t *testing.T) {
 	}
 }
 
-// TestAWrappedFailureIsStillExplained keeps the heap at the refusal, which the end of a history has.
+// TestAWrappedFailureIsStillExplained keeps the heap at the refusal, which the end of a history
+// has.
 func TestAWrappedFailureIsStillExplained(t *testing.T) {
 	text := succeed(t, "whatif", wrappedSnapshot(t))
 	require.Contains(t, text, "The only failure, at event 1080, in the recording:\n")
@@ -81,7 +86,8 @@ func TestAWrappedFailureIsStillExplained(t *testing.T) {
 func TestAStateOfAnotherFrameworkGetsNoPython(t *testing.T) {
 	text := succeed(t, "whatif", write(t, "t.trace", "live 1 12MiB\nlive 2 8MiB\n"))
 	require.True(t, strings.HasPrefix(text, "This file cannot answer that: it has no history of requests"), text)
-	require.Contains(t, strings.Join(strings.Fields(text), " "), "A recording that begins before the first allocation can.")
+	require.Contains(t, strings.Join(strings.Fields(text), " "), "A recording that begins before the first "+
+		"allocation can.")
 	require.NotContains(t, text, "torch")
 }
 
@@ -94,11 +100,14 @@ func TestDocsQuoteTheRecipe(t *testing.T) {
 	require.Greater(t, r.Final.Live.Bytes, device.Size(0))
 }
 
-// TestVerdictsDoNotClaimTheRunOfAPart has the verdicts of replays name the same gap in the file as whatif.
+// TestVerdictsDoNotClaimTheRunOfAPart has the verdicts of replays name the same gap in the file as
+// whatif.
 func TestVerdictsDoNotClaimTheRunOfAPart(t *testing.T) {
 	for file, gap := range map[string]string{
-		"../harness/trace/torch/testdata/vectors/state_only.pickle.xz": "state_only: it has no history of requests, only the blocks that were live when it was written. ",
-		wrappedSnapshot(t): "wrapped: its history has lost its oldest entries: it has exactly 1000 entries and begins with blocks in use. ",
+		"../harness/trace/torch/testdata/vectors/state_only.pickle.xz": "state_only: it has no history of requests, only " +
+			"the blocks that were live when it was written. ",
+		wrappedSnapshot(t): "wrapped: its history has lost its oldest entries: it has exactly 1000 entries and begins with " +
+			"blocks in use. ",
 	} {
 		for _, c := range []struct{ command, claim string }{
 			{"compare --strategies caching --device sim:1TiB", "caching carries that part with least memory: "},
@@ -118,7 +127,8 @@ func TestVerdictsNameAStrategyOnce(t *testing.T) {
 	require.True(t, strings.HasPrefix(text, "caching carries t with least memory: "), text)
 }
 
-// TestReplaysOfAWholeDeviceDoNotClaimThePeak has bfc, which takes all of the device when it is built.
+// TestReplaysOfAWholeDeviceDoNotClaimThePeak has bfc, which takes all of the device when it is
+// built.
 func TestReplaysOfAWholeDeviceDoNotClaimThePeak(t *testing.T) {
 	path := write(t, "t.trace", "a 1 4096\nf 1\n")
 	text := succeed(t, "replay", "--strategy", "bfc", "--device", "sim:1GiB", path)
@@ -126,12 +136,15 @@ func TestReplaysOfAWholeDeviceDoNotClaimThePeak(t *testing.T) {
 	require.Contains(t, text, "), and `compare` finds the least it needs; no allocator can do with less than 4.00 KiB.\n")
 }
 
-// TestAFileWithoutHistoryHasNoPeak has whatif and top name the figures of a file with one moment only.
+// TestAFileWithoutHistoryHasNoPeak has whatif and top name the figures of a file with one moment
+// only.
 func TestAFileWithoutHistoryHasNoPeak(t *testing.T) {
 	const path = "../harness/trace/torch/testdata/vectors/state_only.pickle.xz"
 	text := succeed(t, "whatif", path)
-	require.Contains(t, text, "\nreserved         4.47 GiB when the file was written\nlive             2.79 GiB, the live bytes alone when the file was written\n")
+	require.Contains(t, text, "\nreserved         4.47 GiB when the file was written\nlive             2.79 GiB, the "+
+		"live bytes alone when the file was written\n")
 	require.NotContains(t, text, "peak reserved")
 	require.NotContains(t, text, "lower bound")
-	require.True(t, strings.HasPrefix(succeed(t, "top", path), "state_only: 2.79 GiB live in 398 blocks when the file was written\n"))
+	require.True(t, strings.HasPrefix(succeed(t, "top", path), "state_only: 2.79 GiB live in 398 blocks when the file "+
+		"was written\n"))
 }

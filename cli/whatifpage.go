@@ -60,8 +60,8 @@ func (f *whatifFlags) page(cmd *cobra.Command, w *whatif.Wanted, r *whatif.Resul
 	return p, err
 }
 
-// worthAPicture returns the recorded settings, the answer, and of all other allocators the one that needs
-// least: each once, as far as there is one.
+// worthAPicture returns the recorded settings, the answer, and of all other allocators the one that
+// needs least: each once, as far as there is one.
 func worthAPicture(r *whatif.Result) (points []*whatif.Point) {
 	var recorded, answer, other *whatif.Point
 	for i := range r.Runs {

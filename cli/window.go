@@ -12,12 +12,13 @@ import (
 	"github.com/vramyard/vramyard/harness/show/report"
 )
 
-// narrow has characters such as │ and × count as one column, whatever the language of the user: few terminals
-// show them as two, and what is written must not depend on it.
+// narrow has characters such as │ and × count as one column, whatever the language of the user:
+// few terminals show them as two, and what is written must not depend on it.
 func narrow() { text.OverrideRuneWidthEastAsianWidth(false) }
 
-// window returns a writer whose tables fit the window that w is, and what writes the rest at the end. Files and
-// pipes get all of every table, as does a terminal of unknown size, which has colours all the same.
+// window returns a writer whose tables fit the window that w is, and what writes the rest at the
+// end. Files and pipes get all of every table, as does a terminal of unknown size, which has
+// colours all the same.
 //
 // What is written ends the stage that a progress tells of.
 func window(w io.Writer, p *progress) (out io.Writer, end func() error) {
@@ -46,8 +47,8 @@ type screen struct {
 	raw io.Writer
 }
 
-// document returns where a document goes that is asked for on standard output: the same, but that it stays as it
-// is, since it is for programs.
+// document returns where a document goes that is asked for on standard output: the same, but that
+// it stays as it is, since it is for programs.
 func document(stdout io.Writer) io.Writer {
 	if s, ok := stdout.(screen); ok {
 		return s.raw
@@ -55,15 +56,16 @@ func document(stdout io.Writer) io.Writer {
 	return stdout
 }
 
-// tell writes a line to standard error, which on a terminal breaks between words. What fails to be told is lost.
+// tell writes a line to standard error, which on a terminal breaks between words. What fails to be
+// told is lost.
 func tell(stderr io.Writer, format string, args ...any) {
 	w, end := window(stderr, nil)
 	fmt.Fprintf(w, format+"\n", args...)
 	_ = end() // there is nowhere left to say so
 }
 
-// lively returns the terminal that progress can be drawn on, nil if w is none, or one that understands
-// no more than lines.
+// lively returns the terminal that progress can be drawn on, nil if w is none, or one that
+// understands no more than lines.
 func lively(w io.Writer) *os.File {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {

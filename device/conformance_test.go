@@ -82,7 +82,8 @@ func TestPlanIsReadAndWritten(t *testing.T) {
 
 // TestPlanStrikesOnlyTheCallsItNames counts the calls of its set alone.
 func TestPlanStrikesOnlyTheCallsItNames(t *testing.T) {
-	f, err := device.NewFaults(full(t, 0), device.FaultPlan{Nth: 2, Calls: device.CallsOf(device.CallCreateHandle, device.CallRelease)})
+	f, err := device.NewFaults(full(t, 0),
+		device.FaultPlan{Nth: 2, Calls: device.CallsOf(device.CallCreateHandle, device.CallRelease)})
 	require.NoError(t, err)
 	r, err := f.Reserve(device.MiB, 0)
 	require.NoError(t, err)

@@ -27,7 +27,8 @@ func TestNthCallFails(t *testing.T) {
 	require.ErrorIs(t, err, device.ErrInjected)
 	require.Equal(t, device.Size(256), f.Usage().Held, "a refused release leaves the region held")
 	require.NoError(t, f.Release(r.Addr))
-	require.Equal(t, device.Calls{device.CallReserve: {Done: 1}, device.CallRelease: {Done: 1, Failed: 1}}, f.Usage().Calls)
+	require.Equal(t, device.Calls{device.CallReserve: {Done: 1}, device.CallRelease: {Done: 1, Failed: 1}},
+		f.Usage().Calls)
 	require.Equal(t, uint64(1), f.Injected())
 }
 

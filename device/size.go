@@ -93,8 +93,8 @@ func ParseSize(s string) (Size, error) {
 // mostMiB is the first bare number that is no capacity in MiB: no card has 512 GiB.
 const mostMiB = 1 << 19
 
-// ParseCapacity reads the size of a device as a person gives it: as [ParseSize] does, but it refuses 0, and bare
-// numbers below 1 MiB, which lack their unit.
+// ParseCapacity reads the size of a device as a person gives it: as [ParseSize] does, but it
+// refuses 0, and bare numbers below 1 MiB, which lack their unit.
 func ParseCapacity(s string) (Size, error) {
 	n, err := ParseSize(s)
 	if err != nil {
@@ -117,8 +117,8 @@ func ParseCapacity(s string) (Size, error) {
 	return 0, fmt.Errorf("%s bytes are less than 1MiB: did you mean %q, or %q for bytes?", bare, bare+unit, bare+"B")
 }
 
-// binaryUnit returns the unit in powers of 1024 beside a unit in powers of 1000, such as "GiB" for "GB", and
-// whether the unit is one of those.
+// binaryUnit returns the unit in powers of 1024 beside a unit in powers of 1000, such as "GiB" for
+// "GB", and whether the unit is one of those.
 func binaryUnit(unit string) (string, bool) {
 	for _, u := range units[1:] {
 		if strings.EqualFold(unit, u[:1]+"B") {

@@ -68,7 +68,8 @@ func Nesting(s alloc.Stats) error {
 		{"Reserved", "PeakReserved", s.Reserved, s.PeakReserved},
 	} {
 		if o.lowBytes > o.highBytes {
-			return violated(INesting, "Stats.%s is %d, above Stats.%s of %d", o.low, uint64(o.lowBytes), o.high, uint64(o.highBytes))
+			return violated(INesting, "Stats.%s is %d, above Stats.%s of %d", o.low, uint64(o.lowBytes), o.high,
+				uint64(o.highBytes))
 		}
 	}
 	return nil
@@ -172,7 +173,8 @@ func SameWalk(before, after []alloc.Chunk, s, t alloc.Stats) error {
 // pending block. The argument page is the size of a page in bytes, counted from the start of its
 // range. With kept, memory may be left for another reason.
 func Trimmed(
-	walk []alloc.Chunk, ranges []device.Region, page device.Size, before, after alloc.Stats, returned device.Size, kept bool,
+	walk []alloc.Chunk, ranges []device.Region, page device.Size, before, after alloc.Stats,
+	returned device.Size, kept bool,
 ) error {
 	if before.Reserved-after.Reserved != returned {
 		return violated(ITrim, "trim says %d bytes, Stats.Reserved fell from %d to %d",
@@ -221,7 +223,8 @@ func Drained(walk []alloc.Chunk, s alloc.Stats) error {
 		}
 	}
 	if s.Live != 0 || s.Active != 0 {
-		return violated(IDrain, "every block is freed and Stats has %d live blocks, %d active bytes", s.Live, uint64(s.Active))
+		return violated(IDrain, "every block is freed and Stats has %d live blocks, %d active bytes", s.Live,
+			uint64(s.Active))
 	}
 	return nil
 }
@@ -240,7 +243,8 @@ func Holding(before, after alloc.Stats) error {
 func Honest(walk []alloc.Chunk, r alloc.Request, serves func(alloc.Chunk, alloc.Request) bool) error {
 	for _, c := range walk {
 		if c.State == alloc.Free && serves(c, r) {
-			return violated(IHonest, "%+v ran out of memory while free chunk %v of %d bytes serves it", r, c.Addr, uint64(c.Size))
+			return violated(IHonest, "%+v ran out of memory while free chunk %v of %d bytes serves it", r, c.Addr,
+				uint64(c.Size))
 		}
 	}
 	return nil

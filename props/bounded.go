@@ -140,7 +140,8 @@ func newLongRun(s *Subject, c Churn) (*longRun, error) {
 	most := min(alloc.MaxRequest(m.Strategy), mostAtOnce)
 	c = c.withDefaults(most)
 	r := &longRun{
-		machine: m, Churn: c, most: most, quantum: s.Promises.Quantum, rng: rand.New(rand.NewPCG(c.Seed, 0)), touched: map[device.Addr]struct{}{},
+		machine: m, Churn: c, most: most, quantum: s.Promises.Quantum, rng: rand.New(rand.NewPCG(c.Seed, 0)),
+		touched: map[device.Addr]struct{}{},
 		granule: device.Size(1) << max(bits.Len64(uint64(c.Live))-13, 8), // about 4096 of them hold what is live
 	}
 	r.observer, r.machines, r.growth.Granule = r, []*machine{m}, r.granule
@@ -225,7 +226,8 @@ func (r *longRun) after(c *Call) error {
 		r.book(c)
 	case err == nil:
 	case c.Kind == OpAlloc:
-		return violated(IBounded, "%d bytes with %d in use were answered by %v", uint64(c.Request.Size), uint64(r.used), quoted(err))
+		return violated(IBounded, "%d bytes with %d in use were answered by %v", uint64(c.Request.Size), uint64(r.used),
+			quoted(err))
 	case c.Kind == OpFree:
 		return violated(IFreeAnswer, "free of %v was answered by %v", c.Addr, quoted(err))
 	case c.Kind == OpUse:
@@ -410,11 +412,13 @@ func holdingsText(s alloc.Inspector) string {
 	}
 	slices.SortFunc(all, func(a, b sum) int {
 		k, l := a.kind, b.kind
-		return cmp.Or(cmp.Compare(k.Pool, l.Pool), cmp.Compare(k.Stream, l.Stream), cmp.Compare(k.Class, l.Class), cmp.Compare(k.State, l.State))
+		return cmp.Or(cmp.Compare(k.Pool, l.Pool), cmp.Compare(k.Stream, l.Stream), cmp.Compare(k.Class, l.Class),
+			cmp.Compare(k.State, l.State))
 	})
 	var b strings.Builder
 	for _, s := range all {
-		fmt.Fprintf(&b, "pool %d, stream %d, class %d: %v in %d %v chunks\n", uint64(s.kind.Pool), uint64(s.kind.Stream), s.kind.Class,
+		fmt.Fprintf(&b, "pool %d, stream %d, class %d: %v in %d %v chunks\n", uint64(s.kind.Pool), uint64(s.kind.Stream),
+			s.kind.Class,
 			s.bytes, s.chunks, s.kind.State)
 	}
 	return b.String()

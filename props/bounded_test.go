@@ -168,7 +168,8 @@ func TestBoundedWithStreams(t *testing.T) {
 				require.NoError(t, err)
 				require.Greater(t, len(read.Events), u.Call)
 				if b == releasesNone {
-					require.Equal(t, trace.PoolRelease, read.Events[len(read.Events)-1].Kind, "the trace ends with the call that broke it")
+					require.Equal(t, trace.PoolRelease, read.Events[len(read.Events)-1].Kind,
+						"the trace ends with the call that broke it")
 				}
 			}
 		})

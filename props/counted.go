@@ -35,7 +35,9 @@ var sums = [...]summed{
 	{"active", true, func(c alloc.Chunk, _ bool) int64 { return one(inUse(c)) }},
 	{"active_bytes", true, func(c alloc.Chunk, _ bool) int64 { return one(inUse(c)) * int64(c.Size) }},
 	{"requested_bytes", true, func(c alloc.Chunk, _ bool) int64 { return int64(c.Requested) }},
-	{"segment", false, func(c alloc.Chunk, _ bool) int64 { return one(c.Addr == c.Region && c.Owner != alloc.OwnerExpandable) }},
+	{"segment", false, func(c alloc.Chunk, _ bool) int64 {
+		return one(c.Addr == c.Region && c.Owner != alloc.OwnerExpandable)
+	}},
 	{"reserved_bytes", false, func(c alloc.Chunk, _ bool) int64 { return one(c.State.Held()) * int64(c.Size) }},
 	{"inactive_split", false, func(_ alloc.Chunk, split bool) int64 { return one(split) }},
 	{"inactive_split_bytes", false, func(c alloc.Chunk, split bool) int64 { return one(split) * int64(c.Size) }},
@@ -148,7 +150,8 @@ func (c *counted) retried(walk []alloc.Chunk) error {
 	retries, taken := c.is[c.retries]-c.was[c.retries], c.is[c.taken]-c.was[c.taken]
 	switch {
 	case c.depleted && retries != one(!c.redirecting):
-		return violated(ICounted, "num_alloc_retries rose by %d as a request ran out of memory, want %d", retries, one(!c.redirecting))
+		return violated(ICounted, "num_alloc_retries rose by %d as a request ran out of memory, want %d", retries,
+			one(!c.redirecting))
 	case !c.depleted && retries != 0 && (retries != 1 || taken == 0 && !slices.ContainsFunc(walk, grows)):
 		return violated(ICounted, "num_alloc_retries rose by %d for a request that took memory %d times", retries, taken)
 	}
@@ -171,7 +174,8 @@ func (c *counted) row(at [len(countedColumns)]int) error {
 		}
 	}
 	if rose[came]-rose[went] != rose[current] {
-		return violated(ICounted, "%s rose by %d, with %d allocated and %d freed", c.names[at[current]], rose[current], rose[came], rose[went])
+		return violated(ICounted, "%s rose by %d, with %d allocated and %d freed", c.names[at[current]], rose[current],
+			rose[came], rose[went])
 	}
 	return nil
 }

@@ -136,7 +136,8 @@ func (d *differential) suitable(r alloc.Request) bool {
 // differ, and so may the answers of a power that one of them lacks.
 func (d *differential) agrees(first, other *machine) bool {
 	a, b := first.answer.Err, other.answer.Err
-	if errors.Is(a, alloc.ErrUnsupported) || errors.Is(b, alloc.ErrUnsupported) || sameError(contractual(a), contractual(b)) {
+	if errors.Is(a, alloc.ErrUnsupported) || errors.Is(b, alloc.ErrUnsupported) ||
+		sameError(contractual(a), contractual(b)) {
 		return true
 	}
 	d.blame(first, other)

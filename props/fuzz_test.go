@@ -13,7 +13,8 @@ import (
 func FuzzParseSequence(f *testing.F) {
 	for _, seed := range []string{
 		"a 1\nf 0\nbadfree freed 1\nbadfree inside 2\nbadfree foreign 3\nbadfree null\ntrim\nfrontier 4\nclear\nfault 5\n",
-		"a 18446744073709551615 align=3 stream=4294967295 hint=high before=7\n", "a\nb 1\n\n  f  7 x\na 1 hint=none hint=low\n",
+		"a 18446744073709551615 align=3 stream=4294967295 hint=high before=7\n", "a\nb 1\n\n  f  7 x\na 1 hint=none " +
+			"hint=low\n",
 		"badfree", "a 1 align", "a -1", "f 18446744073709551616",
 	} {
 		f.Add(seed)

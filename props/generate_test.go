@@ -134,7 +134,8 @@ func TestLinesReadBack(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, s, read)
 	}
-	s, err := props.ParseSequence("a 1\nnonsense\n\nbadfree\na x\na 1 size=2\na 1 hint=up\nf\nf 0\npool\npool x 1\npool end x\npool begin 1 tag=1\n")
+	s, err := props.ParseSequence("a 1\nnonsense\n\nbadfree\na x\na 1 size=2\na 1 hint=up\nf\nf 0\npool\npool x 1\npool " +
+		"end x\npool begin 1 tag=1\n")
 	require.ErrorContains(t, err, `"nonsense"`)
 	require.Equal(t, props.Sequence{{Kind: props.OpAlloc, Size: 1}, {Kind: props.OpFree}}, s)
 }

@@ -32,7 +32,9 @@ func holdingsOf(walk []alloc.Chunk, ranges []device.Region) (h holdings) {
 // I59 if that cannot be.
 func (h *holdings) book(a alloc.Action) error {
 	it := span{a.Addr, a.Addr.Add(a.Size)}
-	i, found := slices.BinarySearchFunc(h.segments, a.Addr, func(r device.Region, a device.Addr) int { return cmp.Compare(r.Addr, a) })
+	i, found := slices.BinarySearchFunc(h.segments, a.Addr, func(r device.Region, a device.Addr) int {
+		return cmp.Compare(r.Addr, a)
+	})
 	switch a.Kind {
 	case alloc.SegmentAlloc, alloc.SegmentMap:
 		held := slices.Clone(h.mapped)
@@ -85,7 +87,8 @@ func Told(before, after []alloc.Chunk, rangesBefore, ranges []device.Region, tol
 		}
 		for _, c := range look {
 			if c.Addr == a.Addr && a.Kind == alloc.FreeCompleted && c.Requested != a.Size {
-				return violated(IHistory, "%v at %v is told of %d bytes, asked were %d", a.Kind, a.Addr, uint64(a.Size), uint64(c.Requested))
+				return violated(IHistory, "%v at %v is told of %d bytes, asked were %d", a.Kind, a.Addr, uint64(a.Size),
+					uint64(c.Requested))
 			}
 			if c.Addr == a.Addr && (inUse(c) || c.State == alloc.Free) && c.Stream != a.Stream {
 				return violated(IHistory, "%v at %v is told of stream %d, %v chunk %v is of stream %d",

@@ -20,7 +20,8 @@ func TestToldOfRanges(t *testing.T) {
 	told := func(before, after []alloc.Chunk, actions ...alloc.Action) error {
 		return props.Told(before, after, ranges, ranges, actions)
 	}
-	none, low, all := walk(alloc.Unmapped, alloc.Unmapped, alloc.Unmapped), walk(alloc.Free, alloc.Unmapped, alloc.Unmapped), walk()
+	none, low, all := walk(alloc.Unmapped, alloc.Unmapped, alloc.Unmapped),
+		walk(alloc.Free, alloc.Unmapped, alloc.Unmapped), walk()
 	require.NoError(t, props.Told(nil, low, nil, ranges, []alloc.Action{at(alloc.SegmentMap, 0, 64)}), "a new range")
 	require.NoError(t, told(low, all, at(alloc.SegmentMap, 128, 128), at(alloc.SegmentMap, 64, 64)))
 	require.NoError(t, told(all, low, at(alloc.SegmentUnmap, 64, 192)))

@@ -94,8 +94,9 @@ var invariantNames = [...]string{
 	IObservation: "observation", ITraceless: "traceless mistakes", ITranslation: "translation",
 	IBounded: "boundedness", ILinear: "linearizability", IRecency: "recency",
 	IMapping: "mapping", IAlias: "aliases", IOrder: "stream order", IPending: "pending", IContents: "contents",
-	IRedirected: "redirection", IApart: "pools apart", IKept: "pool kept", IGone: "pool gone", IPoolAnswer: "answer about a pool",
-	IIdle: "idle redirection", ICounted: "counters by name", IHistory: "history", IUnwaiting: "unwaiting",
+	IRedirected: "redirection", IApart: "pools apart", IKept: "pool kept", IGone: "pool gone",
+	IPoolAnswer: "answer about a pool",
+	IIdle:       "idle redirection", ICounted: "counters by name", IHistory: "history", IUnwaiting: "unwaiting",
 	IPlacement: "placement", IReturnOrder: "order of return", ICard: "card",
 	INeighbours: "neighbours", IForeseen: "foresight", IMoved: "moves", IRenewed: "renewal",
 }

@@ -22,8 +22,8 @@ const closelyJudged = 2000
 // every event as [Verify] does, against a model and a second instance that is given the same
 // calls, so that the trace of a [Failure] breaks the same invariant again.
 //
-// The replay must run on [Judge.Device], with [Judge.Contents], and have [Judge.Observe] as its observer. Each
-// event costs O(live blocks).
+// The replay must run on [Judge.Device], with [Judge.Contents], and have [Judge.Observe] as its
+// observer. Each event costs O(live blocks).
 type Judge struct {
 	r        *runner
 	events   []trace.Event
@@ -142,7 +142,8 @@ func (j *Judge) callsOf(o replay.Observation, e *trace.Event) (calls []Call) {
 	if !o.Called {
 		return calls
 	}
-	c := Call{Op: Op{Kind: kindOf(e.Kind), Stream: o.Stream, Pool: o.Pool}, ID: e.ID, Request: o.Request, Addr: o.Addr, Count: e.Arg}
+	c := Call{Op: Op{Kind: kindOf(e.Kind), Stream: o.Stream, Pool: o.Pool}, ID: e.ID, Request: o.Request, Addr: o.Addr,
+		Count: e.Arg}
 	c.nth = slices.IndexFunc(j.r.main.blocks, func(b alloc.Block) bool { return b.Addr == o.Addr })
 	if c.Kind == OpFree && o.Delayed {
 		use := c

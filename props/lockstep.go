@@ -132,7 +132,8 @@ func (e *ensemble) answered(m *machine, c *Call) error {
 	if m == first || e.same(first, m) {
 		return nil
 	}
-	return violated(m.number, "call %d, %v: %s answered %v, %s answered %v", e.step, c.Op, first.name, first.answer, m.name, m.answer)
+	return violated(m.number, "call %d, %v: %s answered %v, %s answered %v", e.step, c.Op, first.name, first.answer,
+		m.name, m.answer)
 }
 
 func (e *ensemble) after(c *Call) error {
@@ -152,7 +153,8 @@ func (e *ensemble) after(c *Call) error {
 
 // search runs the sequences of all seeds; finish is called after each that broke nothing. The
 // instances of another ensemble record a sequence that hangs.
-func (e *ensemble) search(name string, profile Profile, o Options, finish func(Sequence) error, another func() (*ensemble, error)) (
+func (e *ensemble) search(name string, profile Profile, o Options, finish func(Sequence) error,
+	another func() (*ensemble, error)) (
 	Result, error,
 ) {
 	sequences := Sequences(profile)
@@ -178,7 +180,8 @@ func (e *ensemble) search(name string, profile Profile, o Options, finish func(S
 		e.record = false
 		again, ok := errors.AsType[*Violation](err)
 		if !ok {
-			return fmt.Errorf("%s: seed %d: %w, but not when run again: a strategy depends on more than its calls", name, seed, v)
+			return fmt.Errorf("%s: seed %d: %w, but not when run again: a strategy depends on more than its calls",
+				name, seed, v)
 		}
 		f := e.failure(name, seed, generated, small, again)
 		describeAll(f.Trace)

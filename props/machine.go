@@ -74,7 +74,8 @@ func newTwin(s *Subject, plan device.FaultPlan, other *machine) (*machine, error
 }
 
 // makeMachine builds a machine whose strategy runs on a device over the simulated one.
-func makeMachine(s *Subject, plan device.FaultPlan, over func(*machine) (device.Device, error)) (m *machine, err error) {
+func makeMachine(s *Subject, plan device.FaultPlan, over func(*machine) (device.Device, error)) (m *machine,
+	err error) {
 	m = &machine{}
 	if m.dev, err = sim.New(s.Device); err != nil {
 		return m, err
@@ -177,7 +178,8 @@ func (m *machine) checkClosed() error {
 	}
 	for _, c := range calls {
 		if err := m.do(&c).Err; !errors.Is(err, alloc.ErrClosed) {
-			return violated(IClosed, "%s after Close was answered by %v, want %q", kinds[c.Kind].method, quoted(err), alloc.ErrClosed)
+			return violated(IClosed, "%s after Close was answered by %v, want %q", kinds[c.Kind].method, quoted(err),
+				alloc.ErrClosed)
 		}
 	}
 	for c := range m.Walk {

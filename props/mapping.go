@@ -51,7 +51,8 @@ func Mapped(walk []alloc.Chunk, ranges []device.Region, maps []sim.Mapping) erro
 			case c.State == alloc.Unmapped:
 				return violated(IMapping, "unmapped chunk %v of %d bytes: memory is mapped at %v", c.Addr, uint64(c.Size), m.Addr)
 			case m.Access != device.AccessReadWrite && c.State != alloc.Slack:
-				return violated(IMapping, "%v chunk %v of %d bytes: the access at %v is %v", c.State, c.Addr, uint64(c.Size), m.Addr, m.Access)
+				return violated(IMapping, "%v chunk %v of %d bytes: the access at %v is %v", c.State, c.Addr, uint64(c.Size),
+					m.Addr, m.Access)
 			}
 			at = m.Addr.Add(m.Size)
 		}

@@ -74,7 +74,8 @@ func (r *runner) look() error {
 		return err
 	}
 	for _, observe := range [...]func() error{
-		r.observeMappings, r.observeStreams, r.observePools, r.observeCounters, r.observeHistory, r.observeModel, r.observePromises,
+		r.observeMappings, r.observeStreams, r.observePools, r.observeCounters, r.observeHistory, r.observeModel,
+		r.observePromises,
 		r.observeIndexes, r.observeOutcome,
 	} {
 		if err := observe(); err != nil {
@@ -183,7 +184,8 @@ func (r *runner) recorded(outOfMemory bool) error {
 		return nil
 	}
 	u := r.usage().Calls
-	return RefusalRecord(r.is.walk, f, r.request, outOfMemory, refusals(u) > refusals(r.calls), u.Obtained() > r.calls.Obtained())
+	return RefusalRecord(r.is.walk, f, r.request, outOfMemory, refusals(u) > refusals(r.calls),
+		u.Obtained() > r.calls.Obtained())
 }
 
 // refusals returns how many calls of any kind failed: new memory may be created and not be mapped.

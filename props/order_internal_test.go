@@ -54,7 +54,8 @@ func TestOrderAgreesWithDevice(t *testing.T) {
 				for s := range device.Stream(4) {
 					ordered, err := dev.Ordered(e, s)
 					require.NoError(t, err)
-					require.Equal(t, ordered, !ok || l.order.ordered(r.place, s), "seed %d, call %d: event %d, stream %d", seed, call, e, s)
+					require.Equal(t, ordered, !ok || l.order.ordered(r.place, s), "seed %d, call %d: event %d, stream %d", seed,
+						call, e, s)
 				}
 			}
 		}

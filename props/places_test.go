@@ -31,5 +31,6 @@ func TestReturnedInOrder(t *testing.T) {
 		require.NoError(t, props.ReturnedInOrder(walk, right, alloc.BySizeThenAddress))
 	}
 	requireBroken(t, props.IReturnOrder, props.ReturnedInOrder(walk, []device.Region{high, low}, alloc.BySizeThenAddress))
-	requireBroken(t, props.IReturnOrder, props.ReturnedInOrder(walk, []device.Region{high, part, low}, alloc.BySizeThenAddress))
+	requireBroken(t, props.IReturnOrder, props.ReturnedInOrder(walk, []device.Region{high, part, low},
+		alloc.BySizeThenAddress))
 }

@@ -99,7 +99,8 @@ func (p *pooled) Alloc(r alloc.Request) (alloc.Block, error) {
 	switch {
 	case p.closed:
 		return alloc.Block{}, alloc.ErrClosed
-	case r.Size == 0 || r.Size > 4*pooledSegment || r.Align > pooledQuantum || r.Align != 0 && !device.IsPowerOfTwo(r.Align):
+	case r.Size == 0 || r.Size > 4*pooledSegment || r.Align > pooledQuantum || r.Align != 0 &&
+		!device.IsPowerOfTwo(r.Align):
 		return alloc.Block{}, alloc.ErrInvalidRequest
 	}
 	if len(p.active) == 0 || p.bug == settlesCaptured {

@@ -186,11 +186,12 @@ func PoolsGone(walk []alloc.Chunk, m *Model) error {
 
 // waits are the calls to a device that ask for what is queued on streams, or wait for it.
 var waits = [...]device.Call{
-	device.CallRecord, device.CallDone, device.CallWait, device.CallSyncEvent, device.CallSyncStream, device.CallSyncDevice,
+	device.CallRecord, device.CallDone, device.CallWait, device.CallSyncEvent, device.CallSyncStream,
+	device.CallSyncDevice,
 }
 
-// Unwaiting checks invariant I60 with the calls to the device before and after a call while requests
-// were redirected: none was about what is queued on streams.
+// Unwaiting checks invariant I60 with the calls to the device before and after a call while
+// requests were redirected: none was about what is queued on streams.
 func Unwaiting(before, after device.Calls) error {
 	for _, c := range waits {
 		if before[c] != after[c] {

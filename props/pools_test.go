@@ -15,12 +15,13 @@ import (
 
 // pooledSubject returns the test strategy with private pools, with a bug, on a small device.
 func pooledSubject(b bug) props.Subject {
-	return props.SubjectOf("pooled", newPooled, b, sim.Config{Capacity: 32 * device.KiB, Align: pooledSegment}, alloc.Promises{
-		Quantum:    pooledQuantum,
-		Honours:    func(r alloc.Request) bool { return r.Align <= pooledQuantum },
-		MustMerge:  alloc.MergeAll,
-		Boundaries: []device.Size{pooledSmall, pooledSegment},
-	})
+	return props.SubjectOf("pooled", newPooled, b, sim.Config{Capacity: 32 * device.KiB, Align: pooledSegment},
+		alloc.Promises{
+			Quantum:    pooledQuantum,
+			Honours:    func(r alloc.Request) bool { return r.Align <= pooledQuantum },
+			MustMerge:  alloc.MergeAll,
+			Boundaries: []device.Size{pooledSmall, pooledSegment},
+		})
 }
 
 func TestVerifyPassesStrategyWithPools(t *testing.T) {
@@ -112,7 +113,8 @@ func requireFound(t *testing.T, bugs map[bug]props.Number) {
 
 // TestJudgeRepeatsFailuresOfPools replays counterexamples from their text.
 func TestJudgeRepeatsFailuresOfPools(t *testing.T) {
-	for _, b := range []bug{lastDecides, takesOver, losesPool, trimsUsed, trimSparesPools, acceptsDefault, endsNothing, freesCaptured} {
+	for _, b := range []bug{lastDecides, takesOver, losesPool, trimsUsed, trimSparesPools, acceptsDefault, endsNothing,
+		freesCaptured} {
 		t.Run(string(b), func(t *testing.T) {
 			subject := pooledSubject(b)
 			_, err := props.Verify(subject, props.Options{Sequences: 300, Seed: 1, Tries: 500})
@@ -124,11 +126,13 @@ func TestJudgeRepeatsFailuresOfPools(t *testing.T) {
 	}
 }
 
-// TestJudgeLetsPoolsPass judges what sequences with pools, legal calls and mistakes, were recorded as.
+// TestJudgeLetsPoolsPass judges what sequences with pools, legal calls and mistakes, were recorded
+// as.
 func TestJudgeLetsPoolsPass(t *testing.T) {
 	subject := pooledSubject(none)
 	p := props.Profile{
-		Operations: 100, Quantum: pooledQuantum, Max: 4 * pooledSegment, Room: 32 * device.KiB, Streams: true, Poller: true, Pools: true,
+		Operations: 100, Quantum: pooledQuantum, Max: 4 * pooledSegment, Room: 32 * device.KiB, Streams: true, Poller: true,
+		Pools: true,
 	}
 	kinds := map[trace.Kind]int{}
 	for seed := range int64(50) {

@@ -228,7 +228,8 @@ func TestSameLiveAndSameWalk(t *testing.T) {
 	require.NoError(t, props.SameLive(before, merged), "free chunks may change")
 	requireBroken(t, props.IOutOfMemory, props.SameLive(before, nil))
 	requireBroken(t, props.IOutOfMemory, props.SameLive(nil, before))
-	requireBroken(t, props.IOutOfMemory, props.SameLive(before, with(walkOf(64, -64), 1, func(c *alloc.Chunk) { c.Requested = 1 })))
+	requireBroken(t, props.IOutOfMemory,
+		props.SameLive(before, with(walkOf(64, -64), 1, func(c *alloc.Chunk) { c.Requested = 1 })))
 
 	require.NoError(t, props.SameWalk(before, walkOf(64, -64, 128), alloc.Stats{}, alloc.Stats{}))
 	requireBroken(t, props.IRefusal, props.SameWalk(before, merged, alloc.Stats{}, alloc.Stats{}))
@@ -248,10 +249,13 @@ func TestTrimmedDrainedHolding(t *testing.T) {
 	const page = 192 // no power of two
 	unmapped := func(c *alloc.Chunk) { c.State = alloc.Unmapped }
 	require.NoError(t, props.Trimmed(walkOf(128, -64, 128), ranges, page, was, is, 128, false), "parts of pages")
-	require.NoError(t, props.Trimmed(with(walkOf(640), 0, unmapped), ranges, page, was, is, 128, false), "a range may stay")
+	require.NoError(t, props.Trimmed(with(walkOf(640), 0, unmapped), ranges, page, was, is, 128, false),
+		"a range may stay")
 	require.NoError(t, props.Trimmed(with(walkOf(-64, 128, 192), 2, unmapped), ranges, page, was, is, 128, false))
 	requireBroken(t, props.ITrim, props.Trimmed(walkOf(-64, 320), ranges, page, was, is, 128, false))
-	requireBroken(t, props.ITrim, props.Trimmed(with(walkOf(-64, 128, 128, 64), 2, func(c *alloc.Chunk) { c.State = alloc.Cached }),
+	requireBroken(t, props.ITrim, props.Trimmed(with(walkOf(-64, 128, 128, 64), 2, func(c *alloc.Chunk) {
+		c.State = alloc.Cached
+	}),
 		ranges, page, was, is, 128, false))
 
 	require.NoError(t, props.Drained(walkOf(128), is))
@@ -277,7 +281,8 @@ func TestHonest(t *testing.T) {
 func TestRefusalRecord(t *testing.T) {
 	r := alloc.Request{Size: 100}
 	walk := walkOf(64, -64, 128)
-	right := alloc.Refusal{Reason: alloc.ReasonDevice, Request: r, Device: device.ErrOutOfMemory, LargestHole: 128, Free: 192}
+	right := alloc.Refusal{Reason: alloc.ReasonDevice, Request: r, Device: device.ErrOutOfMemory,
+		LargestHole: 128, Free: 192}
 	require.NoError(t, props.RefusalRecord(walk, right, r, true, true, false))
 	for name, change := range map[string]func(*alloc.Refusal){
 		"request": func(f *alloc.Refusal) { f.Request.Size++ },
@@ -313,7 +318,8 @@ func TestRequestAnswer(t *testing.T) {
 		{"nothing", promising, alloc.Request{}, []error{alloc.ErrInvalidRequest}},
 		{"nothing, granted", granting, alloc.Request{}, []error{nil, alloc.ErrOutOfMemory}},
 		{"small alignment", promising, alloc.Request{Size: 1, Align: 64}, []error{nil, alloc.ErrOutOfMemory}},
-		{"large alignment", promising, alloc.Request{Size: 1, Align: 128}, []error{nil, alloc.ErrOutOfMemory, alloc.ErrInvalidRequest}},
+		{"large alignment", promising, alloc.Request{Size: 1, Align: 128},
+			[]error{nil, alloc.ErrOutOfMemory, alloc.ErrInvalidRequest}},
 		{"honoured", granting, alloc.Request{Size: 1, Align: 128}, []error{nil, alloc.ErrOutOfMemory}},
 		{"not honoured", granting, alloc.Request{Size: 1, Align: 256}, []error{alloc.ErrInvalidRequest}},
 		{"no power of two", granting, alloc.Request{Size: 1, Align: 96}, []error{alloc.ErrInvalidRequest}},

@@ -31,7 +31,8 @@ type forecast struct {
 	injected uint64 // faults when it was asked
 }
 
-// comingOf returns the frees that a sequence goes on with and the request behind them, if there is one.
+// comingOf returns the frees that a sequence goes on with and the request behind them, if there is
+// one.
 func (r *runner) comingOf(seq Sequence) []coming {
 	r.coming, r.ages = r.coming[:0], r.ages[:0]
 	for _, b := range r.main.blocks {
@@ -71,8 +72,8 @@ func (r *runner) comingIn(events []trace.Event, requests replay.Requests) []comi
 	return r.coming
 }
 
-// foresee asks the strategy what will come of the next calls. Only the instance that is looked at is asked: so
-// asking must change nothing that the other would not show.
+// foresee asks the strategy what will come of the next calls. Only the instance that is looked at
+// is asked: so asking must change nothing that the other would not show.
 func (r *runner) foresee(next []coming) {
 	f := &r.forecast
 	if f.frees = len(next) > 0 && next[0].frees && r.powers.has(alloc.PowerNeighbours); f.frees {
@@ -105,16 +106,18 @@ func (r *runner) foreseen() error {
 	return Foreseen(r.request, f.freed, f.placed, r.subject.Promises.ExactPlacer, r.answer.Err, more)
 }
 
-// Foreseen checks invariant I65: a request, for which the blocks at some addresses were freed, is granted if it
-// was said that it can be placed. If it was said that it cannot, exact says that it is granted only with more
-// memory from the device.
+// Foreseen checks invariant I65: a request, for which the blocks at some addresses were freed, is
+// granted if it was said that it can be placed. If it was said that it cannot, exact says that it
+// is granted only with more memory from the device.
 func Foreseen(r alloc.Request, freed []device.Addr, placed, exact bool, answered error, more bool) error {
 	switch {
 	case placed && answered != nil:
-		return violated(IForeseen, "%d bytes at a multiple of %d can be placed, it was said, once %v are free; the request was answered by %v",
+		return violated(IForeseen, "%d bytes at a multiple of %d can be placed, it was said, once %v are free; the request "+
+			"was answered by %v",
 			uint64(r.Size), uint64(r.Align), freed, quoted(answered))
 	case !placed && exact && answered == nil && !more:
-		return violated(IForeseen, "%d bytes at a multiple of %d cannot be placed, it was said, once %v are free; the request was granted in memory that was held",
+		return violated(IForeseen, "%d bytes at a multiple of %d cannot be placed, it was said, once %v are free; the "+
+			"request was granted in memory that was held",
 			uint64(r.Size), uint64(r.Align), freed)
 	}
 	return nil
@@ -131,7 +134,8 @@ func (r *runner) joined() error {
 		return nil // the walk was judged before
 	}
 	exact := r.subject.Promises.ExactNeighbours
-	return Joined(r.was.walk, r.is.walk, r.was.walk[i], f.below, f.above, exact, r.is.stats.Reserved < r.was.stats.Reserved)
+	return Joined(r.was.walk, r.is.walk, r.was.walk[i], f.below, f.above, exact,
+		r.is.stats.Reserved < r.was.stats.Reserved)
 }
 
 // Joined checks invariant I64: a live chunk that was freed is one free chunk with as many bytes
@@ -141,8 +145,10 @@ func Joined(before, after []alloc.Chunk, b alloc.Chunk, below, above device.Size
 	low, high := b.Addr-device.Addr(below), b.End().Add(above)
 	for _, c := range before {
 		inside := c.Addr < high && c.End() > low && c.Addr != b.Addr
-		if inside && (c.Region != b.Region || c.State != alloc.Free && c.State != alloc.Slack) || c.Region == b.Region && low < b.Region {
-			return violated(INeighbours, "block %v has %d bytes of free memory below and %d above, it was said; there is %v chunk %v",
+		if inside && (c.Region != b.Region || c.State != alloc.Free && c.State != alloc.Slack) || c.Region == b.Region &&
+			low < b.Region {
+			return violated(INeighbours, "block %v has %d bytes of free memory below and %d above, it was said; there is "+
+				"%v chunk %v",
 				b.Addr, uint64(below), uint64(above), c.State, c.Addr)
 		}
 	}
@@ -160,7 +166,8 @@ func Joined(before, after []alloc.Chunk, b alloc.Chunk, below, above device.Size
 	case c.State == alloc.Free && c.Addr <= low && c.End() >= high && !exact:
 	case c.State != alloc.Free && below|above == 0: // it waits, or is set aside
 	default:
-		return violated(INeighbours, "block %v of %d bytes would be one chunk with %d bytes below and %d above, it was said; it is in %v chunk %v of %d bytes",
+		return violated(INeighbours, "block %v of %d bytes would be one chunk with %d bytes below and %d above, it was "+
+			"said; it is in %v chunk %v of %d bytes",
 			b.Addr, uint64(b.Size), uint64(below), uint64(above), c.State, c.Addr, uint64(c.Size))
 	}
 	return nil

@@ -65,12 +65,13 @@ func TestMoved(t *testing.T) {
 	require.NoError(t, props.Moved(before, []props.Move{move(64, 0, 64)}, 64, nil))
 	require.NoError(t, props.Moved(before, nil, 0, nil))
 	for name, err := range map[string]error{
-		"it failed":             props.Moved(before, nil, 0, alloc.ErrUnsupported),
-		"no block was there":    props.Moved(before, []props.Move{move(0, 0, 64)}, 64, nil),
-		"it may not be moved":   props.Moved(before, []props.Move{move(192, 128, 64)}, 64, nil),
-		"it goes up":            props.Moved(before, []props.Move{move(64, 128, 64)}, 64, nil),
-		"it leaves its region":  props.Moved(before, []props.Move{move(64, ^device.Addr(63), 64)}, 64, nil),
-		"it shrinks":            props.Moved(before, []props.Move{{From: move(64, 0, 64).From, To: move(64, 0, 32).To}}, 64, nil),
+		"it failed":            props.Moved(before, nil, 0, alloc.ErrUnsupported),
+		"no block was there":   props.Moved(before, []props.Move{move(0, 0, 64)}, 64, nil),
+		"it may not be moved":  props.Moved(before, []props.Move{move(192, 128, 64)}, 64, nil),
+		"it goes up":           props.Moved(before, []props.Move{move(64, 128, 64)}, 64, nil),
+		"it leaves its region": props.Moved(before, []props.Move{move(64, ^device.Addr(63), 64)}, 64, nil),
+		"it shrinks": props.Moved(before, []props.Move{{From: move(64, 0, 64).From, To: move(64, 0, 32).To}}, 64,
+			nil),
 		"it goes over another":  props.Moved(before, []props.Move{move(256, 224, 32)}, 32, nil),
 		"it goes over one late": props.Moved(before, []props.Move{move(256, 64, 32), move(64, 0, 64)}, 96, nil),
 		"bytes are miscounted":  props.Moved(before, []props.Move{move(64, 0, 64)}, 65, nil),

@@ -43,7 +43,8 @@ func Recency(walk []alloc.Chunk, m *Model) error {
 	for g, count := range m.eachUnsafe {
 		for _, c := range walk {
 			if c.State == alloc.Free && g.touches(c.Addr, c.Size) && c.FreedAt < count {
-				return violated(IRecency, "free chunk %v of %d bytes shows count %d, in it allocation %d was freed at %d and the frontier is %d",
+				return violated(IRecency, "free chunk %v of %d bytes shows count %d, in it allocation %d was freed at %d and the "+
+					"frontier is %d",
 					c.Addr, uint64(c.Size), c.FreedAt, g.ID, count, m.stamps.frontier)
 			}
 		}
@@ -59,7 +60,8 @@ func InBound(b alloc.Block, r alloc.Request, m *Model) error {
 	}
 	for g, count := range m.eachUnsafe {
 		if count > r.Before && g.touches(b.Addr, b.Size) {
-			return violated(IRecency, "block %v was asked for from memory freed up to %d, in it allocation %d was freed at %d and the frontier is %d",
+			return violated(IRecency, "block %v was asked for from memory freed up to %d, in it allocation %d was freed at %d "+
+				"and the frontier is %d",
 				b.Addr, r.Before, g.ID, count, m.stamps.frontier)
 		}
 	}

@@ -24,7 +24,8 @@ func freedBlocks() *Model {
 // TestRecency looks at free chunks that are as unsafe as they must be, and at some that are not.
 func TestRecency(t *testing.T) {
 	free := func(from, size, count uint64) alloc.Chunk {
-		return alloc.Chunk{Region: 1000, Addr: 1000 + device.Addr(from), Size: device.Size(size), State: alloc.Free, FreedAt: count}
+		return alloc.Chunk{Region: 1000, Addr: 1000 + device.Addr(from), Size: device.Size(size), State: alloc.Free,
+			FreedAt: count}
 	}
 	m := freedBlocks()
 	require.NoError(t, Recency([]alloc.Chunk{free(0, 100, 1), free(100, 200, 3), free(300, 50, 0)}, m))

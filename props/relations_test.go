@@ -178,7 +178,8 @@ func TestSingleSequences(t *testing.T) {
 		inner, err := newFirstFit(src, none)
 		return &swayed{firstFit: inner, by: "stream"}, err
 	}
-	requireBroken(t, props.IIndifference, props.Relate(swaying, append(seq, props.Op{Kind: props.OpAlloc, Size: 1, Stream: 1})))
+	requireBroken(t, props.IIndifference,
+		props.Relate(swaying, append(seq, props.Op{Kind: props.OpAlloc, Size: 1, Stream: 1})))
 	require.NoError(t, props.Agree([]props.Subject{good, good}, nil), "an empty sequence")
 	require.NoError(t, props.Relate(good, nil))
 }

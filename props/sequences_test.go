@@ -40,7 +40,8 @@ func TestSequencesStay(t *testing.T) {
 	}
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Equal(t, strings.Split(string(want), "\n"), strings.Split(text.String(), "\n"), "go test ./props -run TestSequencesStay -rewrite")
+	require.Equal(t, strings.Split(string(want), "\n"), strings.Split(text.String(), "\n"),
+		"go test ./props -run TestSequencesStay -rewrite")
 }
 
 // outcomeOf returns one line on the sequence of a seed: digests of its operations and of its

@@ -93,7 +93,8 @@ func inOrder(m *Model, o *order, b alloc.Block, s device.Stream) error {
 		}
 		for _, p := range r.places {
 			if !o.ordered(p, s) {
-				return violated(IOrder, "block %v of %d bytes is granted to stream %d, in it stream %d may still use freed allocation %d",
+				return violated(IOrder, "block %v of %d bytes is granted to stream %d, in it stream %d may still use freed "+
+					"allocation %d",
 					b.Addr, uint64(b.Size), uint64(s), uint64(p.stream), r.id)
 			}
 		}
@@ -118,7 +119,8 @@ func pending(walk []alloc.Chunk, m *Model, o *order, polled bool) error {
 				continue
 			}
 			if p, ok := r.used(o); ok && c.State != alloc.Pending {
-				return violated(IPending, "%v chunk %v of %d bytes: stream %d was recorded for freed allocation %d in it and has not passed the free",
+				return violated(IPending, "%v chunk %v of %d bytes: stream %d was recorded for freed allocation %d in it and has "+
+					"not passed the free",
 					c.State, c.Addr, uint64(c.Size), uint64(p.stream), r.id)
 			}
 			if c.State == alloc.Unmapped {
@@ -127,7 +129,8 @@ func pending(walk []alloc.Chunk, m *Model, o *order, polled bool) error {
 			}
 		}
 		if polled && c.State == alloc.Pending && !busy {
-			return violated(IPending, "after Poll chunk %v of %d bytes is pending, and no stream uses it", c.Addr, uint64(c.Size))
+			return violated(IPending, "after Poll chunk %v of %d bytes is pending, and no stream uses it", c.Addr,
+				uint64(c.Size))
 		}
 	}
 	return nil

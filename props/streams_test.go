@@ -103,7 +103,8 @@ func readTrace(t *testing.T, text string) *trace.Trace {
 // TestJudgeFollowsDelayedFrees replays frees that become final later. A strategy with streams is
 // told of a stream that delays them, and has to wait for it.
 func TestJudgeFollowsDelayedFrees(t *testing.T) {
-	delayed := readTrace(t, "a 1 9\na 2 9 stream=1\nf 2\na 3 9\ndone 2\na 4 9\nf 1\nf 4\ndone 1\ndone 4\npoll\nf 3\ndrain 0\ndrain 1\npoll\n")
+	delayed := readTrace(t, "a 1 9\na 2 9 stream=1\nf 2\na 3 9\ndone 2\na 4 9\nf 1\nf 4\ndone 1\ndone 4\npoll\nf 3\n"+
+		"drain 0\ndrain 1\npoll\n")
 	require.NoError(t, judged(t, slottedSubject(none), delayed))
 	require.NoError(t, judged(t, firstFitSubject(none), delayed))
 	requireBroken(t, props.IPending, judged(t, slottedSubject(ignoresUses), delayed))
@@ -114,7 +115,8 @@ func TestJudgeFollowsDelayedFrees(t *testing.T) {
 func TestJudgeLetsStreamsPass(t *testing.T) {
 	subject := slottedSubject(none)
 	p := props.Profile{
-		Operations: 100, Quantum: slotSize, Max: slotSize, Room: slotSize * slotsEach * slotRegions, Streams: true, Poller: true,
+		Operations: 100, Quantum: slotSize, Max: slotSize, Room: slotSize * slotsEach * slotRegions, Streams: true,
+		Poller: true,
 	}
 	kinds := map[trace.Kind]int{}
 	for seed := range int64(50) {

@@ -373,9 +373,10 @@ func Record(s Subject, seq Sequence) (*trace.Trace, error) {
 // panic, and returns the answer.
 type Watcher func(c Call, next func() Answer) Answer
 
-// Repeat runs the sequence of a failure again, as thoroughly as when it was made smaller. The error is
-// the [*Violation], if there still is one; a call that hung is not made. The first watcher sees the
-// calls of the first instance, the second the calls of the twin, which is closed with its blocks live.
+// Repeat runs the sequence of a failure again, as thoroughly as when it was made smaller. The error
+// is the [*Violation], if there still is one; a call that hung is not made. The first watcher sees
+// the calls of the first instance, the second the calls of the twin, which is closed with its
+// blocks live.
 func Repeat(s Subject, f *Failure, watchers ...Watcher) error {
 	r := newRunner(&s)
 	r.thorough, r.watchers = true, watchers

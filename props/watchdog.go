@@ -51,7 +51,8 @@ func Guarded(patience time.Duration, f func(beat func()) error) error {
 
 // hangs returns the violation of something that does not return.
 func hangs(patience time.Duration, what string) *Violation {
-	return &Violation{Number: ITerminates, Detail: fmt.Sprintf("%s did not return within %v; Go cannot end a goroutine, so the check ends here",
+	return &Violation{Number: ITerminates, Detail: fmt.Sprintf("%s did not return within %v; Go cannot end a goroutine, "+
+		"so the check ends here",
 		what, cmp.Or(patience, defaultPatience))}
 }
 
@@ -83,9 +84,9 @@ func returns(patience time.Duration, beats *atomic.Int64, f func()) bool {
 }
 
 // watched calls verify, which uses the interpreter, in a goroutine of its own. A panic outside of a
-// sequence, such as one of a constructor, becomes a [*Failure]. So does a call that does not return:
-// its sequence ends with that call, and record runs it on other instances to return its trace, nil
-// if they cannot be built.
+// sequence, such as one of a constructor, becomes a [*Failure]. So does a call that does not
+// return: its sequence ends with that call, and record runs it on other instances to return its
+// trace, nil if they cannot be built.
 func (in *interpreter) watched(
 	name string, o Options, verify func() (Result, error), record func(*Failure) *trace.Trace,
 ) (Result, error) {
@@ -116,7 +117,8 @@ func (in *interpreter) stuck(name string, o Options) *Failure {
 	if t == nil {
 		t = &trial{seed: o.Seed}
 	}
-	f := &Failure{Subject: name, Seed: t.seed, Operations: o.Operations, Step: int(in.pulse.beats.Load() - t.begun), Plan: t.plan, Hung: true}
+	f := &Failure{Subject: name, Seed: t.seed, Operations: o.Operations, Step: int(in.pulse.beats.Load() - t.begun),
+		Plan: t.plan, Hung: true}
 	f.Sequence = t.seq[:min(f.Step, len(t.seq))]
 	what := "a closing step"
 	switch {

@@ -26,7 +26,8 @@ var wasteful = map[string]struct {
 	most   float64 // times the bytes in use at most
 	reason string
 }{
-	"buddy:xdl":          {2.5, "sizes are rounded up to powers of two, and a small block keeps its buddy from a large one"},
+	"buddy:xdl": {2.5, "sizes are rounded up to powers of two, and a small block keeps its buddy from a " +
+		"large one"},
 	"buddy":              {3.25, smallIsKept},
 	"buddy:whole":        {3, "sizes are rounded up to powers of two, and a small block keeps its buddy from a large one"},
 	"buddy:fibonacci":    {3.25, smallIsKept},
@@ -50,23 +51,26 @@ var wasteful = map[string]struct {
 	"caching:mended":     {3, streamsAndPools},
 	"caching:expandable": {5, "a range takes the addresses of another one that went back, and fills them in another way"},
 	"caching:split":      {5, tooLargeToSplit},
-	"slab:blaze":         {12, "a class that shrinks never feeds another, so each of a dozen magnitudes keeps the memory of its best time"},
+	"slab:blaze": {12, "a class that shrinks never feeds another, so each of a dozen magnitudes keeps the " +
+		"memory of its best time"},
 }
 
 // largerIsTheDevices is why they touch more addresses than they hold bytes.
-const largerIsTheDevices = "where a block above the largest class lies is the device's choice, which has addresses to waste"
+const largerIsTheDevices = "where a block above the largest class lies is the device's choice, which has " +
+	"addresses to waste"
 
 // streamsAndPools is why PyTorch's allocator holds more than in a program of one stream.
 const streamsAndPools = "each stream and each private pool has segments of its own, which serve nobody else"
 
 // tooLargeToSplit is why PyTorch's allocator holds ever more if large blocks may not be split.
-const tooLargeToSplit = "such a block serves only requests nearly as large, and segments go back only when the device refuses"
+const tooLargeToSplit = "such a block serves only requests nearly as large, and segments go back only when the " +
+	"device refuses"
 
 // smallIsKept is why a modern buddy touches more than it holds in use when sizes grow.
 const smallIsKept = "regions that small blocks leave empty go back only when the device refuses"
 
-// unbounded are presets whose memory goes on growing in a pattern while the bytes in use do not, with
-// the rule of the original that makes them.
+// unbounded are presets whose memory goes on growing in a pattern while the bytes in use do not,
+// with the rule of the original that makes them.
 var unbounded = map[string]string{
 	"caching:split/steady":  tooLargeToSplit,
 	"caching:split/queue":   tooLargeToSplit,

@@ -166,7 +166,8 @@ func nameOf(c caching.Config) string {
 }
 
 // tight returns what all traces together cost on cards with a quarter more than is live at most:
-// requests that find no memory, requests that get it with the last attempt, and the time of the device.
+// requests that find no memory, requests that get it with the last attempt, and the time of the
+// device.
 func tight(t *testing.T, traces []*trace.Trace, setup alloc.Setup) string {
 	var ooms, time uint64
 	var retries int64

@@ -33,8 +33,8 @@ const (
 	perRow    = device.GiB
 )
 
-// TestCachingSegments holds the picture of caching's page, what is held when most is live in segments
-// of fixed size and in segments that grow, to what the strategy does.
+// TestCachingSegments holds the picture of caching's page, what is held when most is live in
+// segments of fixed size and in segments that grow, to what the strategy does.
 //
 //	go test ./strategies -run TestCachingSegments -rewrite
 func TestCachingSegments(t *testing.T) {
@@ -143,13 +143,15 @@ func pixels(n device.Size) float64 { return float64(n) * rowWidth / float64(perR
 
 // svg returns the picture.
 func (p *picture) svg() string {
-	return fmt.Sprintf(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="-4 0 %d %d" font-family="sans-serif" font-size="13">
+	return fmt.Sprintf(
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="-4 0 %d %d" font-family="sans-serif" font-size="13">
 <style>rect.live{fill:#3b6ea5}rect.free{fill:#d9dee5}path{stroke:#b03a2e;stroke-width:1}</style>
 <rect x="-4" width="100%%" height="100%%" fill="#fff"/>
 `, rowWidth+8, p.y+8) + p.b.String() + "</svg>\n"
 }
 
-// cachingDrawings are small traces that the page draws event by event, between marks of their names.
+// cachingDrawings are small traces that the page draws event by event, between marks of their
+// names.
 var cachingDrawings = map[string][]string{
 	"pending": {"a 1 6MiB", "a 2 4MiB", "use 1 7", "f 1", "a 3 6MiB", "f 2", "drain 7", "a 4 8MiB"},
 	"pool": {"a 1 4MiB", "f 1", "pool begin 9", "a 2 4MiB", "pool end 9", "f 2", "a 3 4MiB", "trim",

@@ -14,8 +14,8 @@ import (
 	"github.com/vramyard/vramyard/strategies/caching"
 )
 
-// TestOverlappingCallsPanicUnderTheTag calls every strategy from inside its own Walk, and from a second
-// goroutine while a Walk runs.
+// TestOverlappingCallsPanicUnderTheTag calls every strategy from inside its own Walk, and from a
+// second goroutine while a Walk runs.
 func TestOverlappingCallsPanicUnderTheTag(t *testing.T) {
 	if !invariants.Enabled {
 		t.Skip("needs the tag invariants")

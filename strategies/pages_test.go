@@ -31,12 +31,12 @@ var (
 // table finds the table of a page.
 var table = regexp.MustCompile(`(?s)(<!-- table: begin -->\n)(.*)(<!-- table: end -->)`)
 
-// TestStrategyPages holds the table of each page under docs/strategies to testdata/pages.csv, and each line of
-// that to what the strategy does on a recorded trace. The smallest capacity that a search found takes two
-// replays to hold: it completes, and one step of the search below it fails. That nothing smaller completes
-// either is what the search looks for, which runs when the tables are written. Host memory and times stand on
-// the pages too, as they were then; the one depends on how Go lets slices grow, the other on everything, and
-// both are left out of the comparison:
+// TestStrategyPages holds the table of each page under docs/strategies to testdata/pages.csv, and
+// each line of that to what the strategy does on a recorded trace. The smallest capacity that a
+// search found takes two replays to hold: it completes, and one step of the search below it fails.
+// That nothing smaller completes either is what the search looks for, which runs when the tables
+// are written. Host memory and times stand on the pages too, as they were then; the one depends on
+// how Go lets slices grow, the other on everything, and both are left out of the comparison:
 //
 //	go test ./strategies -run TestStrategyPages -rewrite
 func TestStrategyPages(t *testing.T) {
@@ -95,7 +95,8 @@ func presets(t *testing.T, spec alloc.Spec) (setups []alloc.Setup) {
 }
 
 // pageTable returns the table of a page: a row for each preset, a column for each trace.
-func pageTable(t *testing.T, traces []*trace.Trace, setups []alloc.Setup, results pageResults, metadata, times []string) string {
+func pageTable(t *testing.T, traces []*trace.Trace, setups []alloc.Setup, results pageResults, metadata,
+	times []string) string {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString("|")

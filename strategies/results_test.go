@@ -26,8 +26,8 @@ var resultsFile = filepath.Join("testdata", "pages.csv")
 // resultKey names a line of the file.
 type resultKey struct{ preset, trace string }
 
-// pageResult is a line of the file: the smallest capacity in bytes, that on a device which charges whole pages
-// of 2 MiB, 0 for none, and the calls that the device gets on an ample one.
+// pageResult is a line of the file: the smallest capacity in bytes, that on a device which charges
+// whole pages of 2 MiB, 0 for none, and the calls that the device gets on an ample one.
 type pageResult struct {
 	smallest, onPages device.Size
 	calls             uint64
@@ -70,7 +70,8 @@ func writeResults(t *testing.T, results pageResults) {
 	var lines [][]string
 	for k, r := range results {
 		lines = append(lines, []string{
-			k.preset, k.trace, strconv.FormatUint(uint64(r.smallest), 10), strconv.FormatUint(uint64(r.onPages), 10), strconv.FormatUint(r.calls, 10),
+			k.preset, k.trace, strconv.FormatUint(uint64(r.smallest), 10), strconv.FormatUint(uint64(r.onPages), 10),
+			strconv.FormatUint(r.calls, 10),
 		})
 	}
 	slices.SortFunc(lines, slices.Compare)
@@ -95,7 +96,8 @@ func search(t *testing.T, traces []*trace.Trace, setups []alloc.Setup, results p
 			if run.MetadataBytes != nil && run.Trace == "meta_llama7b_fsdp8" {
 				host = units.Bytes(*run.MetadataBytes)
 			}
-			results[resultKey{s.Name, tr.Header.Name}] = pageResult{valueOf(run.MinCapacity), valueOf(paged.MinCapacity), run.DeviceCalls}
+			results[resultKey{s.Name, tr.Header.Name}] = pageResult{valueOf(run.MinCapacity), valueOf(paged.MinCapacity),
+				run.DeviceCalls}
 		}
 		metadata = append(metadata, host)
 	}
@@ -110,8 +112,8 @@ func valueOf(n *device.Size) device.Size {
 	return *n
 }
 
-// holdResult holds a line to what the strategy does. No capacity is the smallest of a strategy that refuses a
-// request however much there is.
+// holdResult holds a line to what the strategy does. No capacity is the smallest of a strategy that
+// refuses a request however much there is.
 func holdResult(t *testing.T, tr *replay.Prepared, s alloc.Setup, want pageResult) {
 	t.Helper()
 	var refused uint64
@@ -129,7 +131,8 @@ func holdResult(t *testing.T, tr *replay.Prepared, s alloc.Setup, want pageResul
 			refused = run.Refused
 		}
 		if smallest == 0 {
-			require.True(t, refused > 0 || !completes(t, contest, ample), "a capacity completes, and the page says that none does")
+			require.True(t, refused > 0 || !completes(t, contest, ample),
+				"a capacity completes, and the page says that none does")
 			continue
 		}
 		require.True(t, completes(t, contest, smallest), "%v does not complete", smallest)

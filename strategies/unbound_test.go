@@ -15,8 +15,8 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// grants allocates and frees at random on a device, and returns all that was granted and what the device
-// counted at most.
+// grants allocates and frees at random on a device, and returns all that was granted and what the
+// device counted at most.
 func grants(t *testing.T, seed uint64, s alloc.Setup, on sim.Config) ([]alloc.Block, device.Size) {
 	t.Helper()
 	dev, err := sim.New(on)
@@ -34,7 +34,8 @@ func grants(t *testing.T, seed uint64, s alloc.Setup, on sim.Config) ([]alloc.Bl
 			live = slices.Delete(live, k, k+1)
 			continue
 		}
-		b, err := a.Alloc(alloc.Request{Size: 1 + device.Size(r.Int64N(int64(512)<<r.IntN(17))), Stream: device.Stream(r.IntN(2))})
+		b, err := a.Alloc(alloc.Request{Size: 1 + device.Size(r.Int64N(int64(512)<<r.IntN(17))),
+			Stream: device.Stream(r.IntN(2))})
 		if errors.Is(err, alloc.ErrInvalidRequest) { // more than it serves at all
 			continue
 		}
@@ -47,8 +48,8 @@ func grants(t *testing.T, seed uint64, s alloc.Setup, on sim.Config) ([]alloc.Bl
 	return all, dev.Usage().PeakCharged
 }
 
-// TestUnboundStrategiesNeedWhatTheyHold holds every preset that says so to the same calls on an ample device
-// and on one that has exactly what the ample one counted.
+// TestUnboundStrategiesNeedWhatTheyHold holds every preset that says so to the same calls on an
+// ample device and on one that has exactly what the ample one counted.
 func TestUnboundStrategiesNeedWhatTheyHold(t *testing.T) {
 	var unbound []string
 	for _, spec := range strategies.All() {
@@ -70,7 +71,8 @@ func TestUnboundStrategiesNeedWhatTheyHold(t *testing.T) {
 			}
 		}
 	}
-	require.Subset(t, unbound, []string{"caching", "async", "async:keep", "buddy", "slab", "slabbuddy", "bestfit:growth", "tlsf:growth"})
+	require.Subset(t, unbound, []string{"caching", "async", "async:keep", "buddy", "slab", "slabbuddy", "bestfit:growth",
+		"tlsf:growth"})
 	require.NotSubset(t, unbound, []string{"bfc"})
 	require.NotSubset(t, unbound, []string{"caching:expandable"})
 	require.NotSubset(t, unbound, []string{"tlsf"})

@@ -26,7 +26,8 @@ import (
 // bundleSchema names the form of a [manifest].
 const bundleSchema = "vramyard-gpu-bundle/1"
 
-// Files of a bundle that are named in several places. Scripts lie as they do in the repository, because they look for each other.
+// Files of a bundle that are named in several places. Scripts lie as they do in the repository,
+// because they look for each other.
 const (
 	library      = "python/libvramyard.so"
 	trainScript  = "examples/pytorch/train.py"
@@ -203,7 +204,8 @@ func lacksCompilers() string {
 	return ""
 }
 
-// wants returns the newest version of each kind of symbols that a library takes from others, such as GLIBC_2.34.
+// wants returns the newest version of each kind of symbols that a library takes from others, such
+// as GLIBC_2.34.
 func wants(path string) ([]string, error) {
 	f, err := elf.Open(path)
 	if err != nil {

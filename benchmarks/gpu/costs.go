@@ -22,7 +22,8 @@ type point struct {
 	ns    float64
 }
 
-// table returns what calls cost in the form of the simulator. Of a call that was not timed it is what is published, and says so.
+// table returns what calls cost in the form of the simulator. Of a call that was not timed it is
+// what is published, and says so.
 func (r *Result) table() (sim.Costs, error) {
 	if r.Timing == nil || len(r.Timing.Calls) == 0 {
 		return sim.Costs{}, fmt.Errorf("%s: no call was timed", r.slug())
@@ -41,7 +42,8 @@ func (r *Result) table() (sim.Costs, error) {
 	return t, nil
 }
 
-// points returns the medians of a call by size. Of blocks of pools they are those of a pool that has the memory.
+// points returns the medians of a call by size. Of blocks of pools they are those of a pool that
+// has the memory.
 func (r *Result) points(c device.Call) (all []point) {
 	for _, timed := range r.Timing.Calls {
 		if timed.Call == c.String() && timed.Of == 0 && timed.Form != "cold" {
@@ -52,9 +54,10 @@ func (r *Result) points(c device.Call) (all []point) {
 	return all
 }
 
-// fit returns the base and the time of a page that come nearest to the points: of all lines through two points, and all that are
-// flat, the one with the least sum of ratios. Ratios, because a cheap call of a small size counts as much as a dear one.
-// What moves bytes takes their time from the bandwidth of a device, so that only the smallest size counts.
+// fit returns the base and the time of a page that come nearest to the points: of all lines through
+// two points, and all that are flat, the one with the least sum of ratios. Ratios, because a cheap
+// call of a small size counts as much as a dear one. What moves bytes takes their time from the
+// bandwidth of a device, so that only the smallest size counts.
 func fit(points []point, moves bool) sim.Cost {
 	if moves {
 		p := points[0]
@@ -105,7 +108,8 @@ func off(c sim.Cost, points []point) (sum, most float64) {
 // source names where a table is from.
 func (r *Result) source() string {
 	day, _, _ := strings.Cut(r.Started, "T")
-	return fmt.Sprintf("%s, driver %s for CUDA %s, %s", r.Machine.GPU, cmp.Or(r.Machine.Driver, "of unknown version"), r.Machine.CUDA, day)
+	return fmt.Sprintf("%s, driver %s for CUDA %s, %s", r.Machine.GPU, cmp.Or(r.Machine.Driver, "of unknown version"),
+		r.Machine.CUDA, day)
 }
 
 // writeTables writes the file of device/sim that has the tables of results.

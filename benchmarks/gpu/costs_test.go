@@ -25,7 +25,8 @@ var (
 	rewrite = flag.Bool("rewrite", false, "write what is made of testdata/standin; with -gpu.whole its result, too")
 )
 
-// Files of a result that was recorded over the stand-in for the driver: its times say nothing of any card.
+// Files of a result that was recorded over the stand-in for the driver: its times say nothing of
+// any card.
 const (
 	standinResult = "testdata/standin/result.json"
 	standinPage   = "testdata/standin/result.md"
@@ -44,7 +45,8 @@ func golden(t *testing.T, path, text string) {
 	assert.Equal(t, string(want), text, "go test ./benchmarks/gpu -rewrite")
 }
 
-// TestTheWholeOverTheStandIn makes a real bundle and runs all of it. It is asked for, because building takes minutes:
+// TestTheWholeOverTheStandIn makes a real bundle and runs all of it. It is asked for, because
+// building takes minutes:
 //
 //	go test ./benchmarks/gpu -run TestTheWhole -gpu.whole
 func TestTheWholeOverTheStandIn(t *testing.T) {
@@ -57,7 +59,8 @@ func TestTheWholeOverTheStandIn(t *testing.T) {
 	var log bytes.Buffer
 	require.NoError(t, build(t.Context(), "../..", bundle, &log), log.String())
 	require.NotContains(t, log.String(), "MISSING")
-	c := exec.CommandContext(t.Context(), filepath.Join(bundle, "gpu"), "run", "-out", out, "-tests", "12", "-largest", "8MiB", "-python", interpreter())
+	c := exec.CommandContext(t.Context(), filepath.Join(bundle, "gpu"), "run", "-out", out, "-tests", "12", "-largest",
+		"8MiB", "-python", interpreter())
 	c.Env = append(os.Environ(), "LD_LIBRARY_PATH="+driver, fakeTorch(t), "STANDIN_MEMORY=85899345920")
 	said, err := c.CombinedOutput()
 	require.NoError(t, err, "%s", said)
@@ -81,7 +84,8 @@ func TestWhatIsMadeOfAResult(t *testing.T) {
 	golden(t, standinTable, table.String())
 }
 
-// TestATableIsOneOfTheSimulator compiles the table of the stand-in into the simulator, and asks that for it.
+// TestATableIsOneOfTheSimulator compiles the table of the stand-in into the simulator, and asks
+// that for it.
 func TestATableIsOneOfTheSimulator(t *testing.T) {
 	r, err := readResult(standinResult)
 	require.NoError(t, err)
@@ -90,7 +94,8 @@ func TestATableIsOneOfTheSimulator(t *testing.T) {
 	here, err := filepath.Abs(standinTable)
 	require.NoError(t, err)
 	overlay := filepath.Join(t.TempDir(), "overlay.json")
-	text, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(root, filepath.FromSlash(tableFile)): here}})
+	text, err := json.Marshal(map[string]any{
+		"Replace": map[string]string{filepath.Join(root, filepath.FromSlash(tableFile)): here}})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(overlay, text, 0o600))
 	c := exec.CommandContext(t.Context(), "go", "run", "-overlay", overlay, "./testdata/asked", r.slug())
@@ -135,7 +140,8 @@ func TestAFitIsNearItsPoints(t *testing.T) {
 	assert.Equal(t, uint64(500), got.Page, "one point does not bend the line")
 	assert.Equal(t, "medians of 512B to 1GiB, off by at most 100 %", got.Source)
 	assert.Equal(t, sim.Cost{Base: 400, Source: "median"}, fit([]point{{ns: 400}}, false))
-	assert.Equal(t, sim.Cost{Base: 5000, Moves: true, Source: "median of 512B"}, fit([]point{{512, 1, 5000}, {device.GiB, 512, 9e6}}, true))
+	assert.Equal(t, sim.Cost{Base: 5000, Moves: true, Source: "median of 512B"},
+		fit([]point{{512, 1, 5000}, {device.GiB, 512, 9e6}}, true))
 	falling := fit([]point{{512, 1, 900}, {device.GiB, 512, 100}}, false)
 	assert.Zero(t, falling.Page)
 	assert.NotZero(t, fit([]point{{512, 1, 0}}, false).Base)
@@ -149,7 +155,8 @@ func TestWhatIsNotPublished(t *testing.T) {
 	assert.ErrorIs(t, publish(t.TempDir(), []string{dir}, &bytes.Buffer{}), errStandIn)
 	r.StandIn, r.Machine.GPU = false, "NVIDIA Test Card"
 	require.NoError(t, r.save(filepath.Join(dir, "result.json")))
-	assert.ErrorContains(t, publish(t.TempDir(), []string{dir}, &bytes.Buffer{}), "no such file", "its snapshots are not there")
+	assert.ErrorContains(t, publish(t.TempDir(), []string{dir}, &bytes.Buffer{}), "no such file",
+		"its snapshots are not there")
 	r.Snapshots = nil
 	require.NoError(t, r.save(filepath.Join(dir, "result.json")))
 	root := t.TempDir()

@@ -34,7 +34,9 @@ func courses(d *cuda.Device, largest device.Size) (all []course) {
 	}
 	if g := d.Granularity(); g != 0 {
 		for _, n := range sizesTo(g, largest) {
-			add("virtual memory", n, func(m *meter) (func() error, error) { return func() error { return mapped(m, n, n) }, nil })
+			add("virtual memory", n, func(m *meter) (func() error, error) {
+				return func() error { return mapped(m, n, n) }, nil
+			})
 			for _, piece := range []device.Size{g, 16 * g} {
 				if most := device.Size(64); piece < n && n/piece <= most {
 					add("virtual memory in pieces", n, func(m *meter) (func() error, error) {
@@ -118,15 +120,16 @@ func contents(m *meter, n device.Size) (func() error, error) {
 	const pattern = 0x5eedf00d
 	r, err := m.Reserve(n, 0)
 	return func() error {
-		if err := m.time(device.CallFill, n, func() error { return m.Fill(r.Addr, n, pattern) }); err != nil || n > mostCompared {
+		if err := m.time(device.CallFill, n, func() error { return m.Fill(r.Addr, n, pattern) }); err != nil ||
+			n > mostCompared {
 			return err
 		}
 		return m.time(device.CallCompare, n, func() error { _, _, err := m.Compare(r.Addr, n, pattern); return err })
 	}, err
 }
 
-// mapped maps memory of n bytes in pieces, and gives everything back. Of several pieces each is like one of its size, so
-// only what is about all of them is timed.
+// mapped maps memory of n bytes in pieces, and gives everything back. Of several pieces each is
+// like one of its size, so only what is about all of them is timed.
 func mapped(m *meter, n, piece device.Size) error {
 	whole, of := n == piece, piece
 	if whole {
@@ -139,13 +142,19 @@ func mapped(m *meter, n, piece device.Size) error {
 		return f()
 	}
 	var r device.Region
-	if err := maybe(device.CallReserveRange, func() (err error) { r, err = m.ReserveRange(n, 0, 0); return err }); err != nil {
+	if err := maybe(device.CallReserveRange, func() (err error) {
+		r, err = m.ReserveRange(n, 0, 0)
+		return err
+	}); err != nil {
 		return err
 	}
 	handles := make([]device.Handle, 0, n/piece)
 	for at := device.Size(0); at < n; at += piece {
 		var h device.Handle
-		if err := maybe(device.CallCreateHandle, func() (err error) { h, err = m.CreateHandle(piece); return err }); err != nil {
+		if err := maybe(device.CallCreateHandle, func() (err error) {
+			h, err = m.CreateHandle(piece)
+			return err
+		}); err != nil {
 			return err
 		}
 		handles = append(handles, h)
@@ -153,7 +162,9 @@ func mapped(m *meter, n, piece device.Size) error {
 			return err
 		}
 	}
-	err := m.timed(key{call: device.CallSetAccess, size: n, of: of}, func() error { return m.SetAccess(r.Addr, n, device.AccessReadWrite) })
+	err := m.timed(key{call: device.CallSetAccess, size: n, of: of}, func() error {
+		return m.SetAccess(r.Addr, n, device.AccessReadWrite)
+	})
 	if err == nil {
 		err = m.timed(key{call: device.CallUnmap, size: n, of: of}, func() error { return m.Unmap(r.Addr, n) })
 	}
@@ -195,7 +206,10 @@ func warm(m *meter, n device.Size) (func() error, error) {
 		var r device.Region
 		return steps(
 			func() error {
-				return m.timed(key{device.CallAllocAsync, n, 0, "warm"}, func() (err error) { r, err = m.AllocAsync(p, n, 0); return err })
+				return m.timed(key{device.CallAllocAsync, n, 0, "warm"}, func() (err error) {
+					r, err = m.AllocAsync(p, n, 0)
+					return err
+				})
 			},
 			func() error { return m.time(device.CallFreeAsync, n, func() error { return m.FreeAsync(r.Addr, 0) }) },
 			func() error { return m.SyncStream(0) },
@@ -210,7 +224,10 @@ func cold(m *meter, n device.Size) (func() error, error) {
 		var r device.Region
 		return steps(
 			func() error {
-				return m.timed(key{device.CallAllocAsync, n, 0, "cold"}, func() (err error) { r, err = m.AllocAsync(p, n, 0); return err })
+				return m.timed(key{device.CallAllocAsync, n, 0, "cold"}, func() (err error) {
+					r, err = m.AllocAsync(p, n, 0)
+					return err
+				})
 			},
 			func() error { return m.FreeAsync(r.Addr, 0) },
 			func() error { return m.SyncStream(0) },

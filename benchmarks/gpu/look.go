@@ -27,7 +27,8 @@ func (s *session) look(ctx context.Context) {
 		fmt.Fprintf(s.log, "%-10s %s\n", what, found)
 	}
 	say("bundle", fmt.Sprintf("%s, commit %s, made by %s", s.bundle, s.result.Commit, s.manifest.Go), "")
-	say("GPU", fmt.Sprintf("%s of %v, driver %s for CUDA %s", m.GPU, m.Memory, or(m.Driver, "of unknown version"), m.CUDA), m.NoGPU)
+	say("GPU", fmt.Sprintf("%s of %v, driver %s for CUDA %s", m.GPU, m.Memory, or(m.Driver, "of unknown version"), m.CUDA),
+		m.NoGPU)
 	say("library", fmt.Sprintf("%s, wants %s", library, strings.Join(s.manifest.Wants, ", ")), s.manifest.Missing[library])
 	say("PyTorch", fmt.Sprintf("%s for CUDA %s, Python %s", m.Torch, m.TorchCUDA, m.Python), m.NoTorch)
 	say("results", s.out, "")
@@ -52,7 +53,8 @@ func (s *session) lookGPU() {
 	s.result.StandIn = strings.HasPrefix(g.Name, "Stand-in")
 }
 
-// driverVersion returns the version of the kernel's module, as NVIDIA's driver for Linux tells it, "" if it does not.
+// driverVersion returns the version of the kernel's module, as NVIDIA's driver for Linux tells it,
+// "" if it does not.
 func driverVersion(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -65,7 +67,8 @@ func driverVersion(path string) string {
 	return string(found[1])
 }
 
-// torchQuestion asks for PyTorch in a process of its own: what a broken installation does, it does there.
+// torchQuestion asks for PyTorch in a process of its own: what a broken installation does, it does
+// there.
 const torchQuestion = `
 import json, platform
 found = {"python": platform.python_version()}

@@ -4,8 +4,8 @@
 //	gpu run [flags]                  run what the bundle beside the program holds, and write what came out
 //	gpu publish [DIR...]             put results of runs into the repository, and renew what is made of them
 //
-// The parts of a run, each with its share of the time, in processes of their own so that the end of one is not the end of
-// the others:
+// The parts of a run, each with its share of the time, in processes of their own so that the end of
+// one is not the end of the others:
 //
 //	suite        the conformance suite of devices on the first GPU
 //	timing       every call of the driver, by size

@@ -20,9 +20,12 @@ func (r *Result) markdown(w io.Writer) error {
 	fmt.Fprintf(b, "# %s, %s\n\n", or(m.GPU, "No GPU"), r.Started)
 	fmt.Fprintf(b, "| what | is |\n|---|---|\n")
 	for _, row := range [][2]string{
-		{"GPU", m.GPU}, {"memory", fmt.Sprintf("%v, %d bytes", m.Memory, uint64(m.Memory))}, {"compute capability", m.Capability},
-		{"driver", m.Driver}, {"driver for CUDA", m.CUDA}, {"no GPU", m.NoGPU}, {"system", fmt.Sprintf("%s, %d cores", m.System, m.Cores)},
-		{"Python", m.Python}, {"PyTorch", m.Torch}, {"PyTorch for CUDA", m.TorchCUDA}, {"no PyTorch", m.NoTorch}, {"commit", r.Commit},
+		{"GPU", m.GPU}, {"memory", fmt.Sprintf("%v, %d bytes", m.Memory, uint64(m.Memory))},
+		{"compute capability", m.Capability},
+		{"driver", m.Driver}, {"driver for CUDA", m.CUDA}, {"no GPU", m.NoGPU},
+		{"system", fmt.Sprintf("%s, %d cores", m.System, m.Cores)},
+		{"Python", m.Python}, {"PyTorch", m.Torch}, {"PyTorch for CUDA", m.TorchCUDA}, {"no PyTorch", m.NoTorch},
+		{"commit", r.Commit},
 		{"took", fmt.Sprintf("%.0f s", r.Seconds)},
 	} {
 		if row[1] != "" {
@@ -59,7 +62,8 @@ func (r *Result) timingText(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "\n## What calls of the driver cost\n\n")
-	fmt.Fprintf(w, "Medians, and what a tenth and nine tenths of the calls took at most, after %d rounds that are not counted. Each time has the way into "+
+	fmt.Fprintf(w, "Medians, and what a tenth and nine tenths of the calls took at most, after %d rounds that are not "+
+		"counted. Each time has the way into "+
 		"the driver and back in it, %s. The last column is the method of `device/cuda`, with context and bookkeeping.\n\n",
 		t.Warmup, nanoseconds(t.Crossing))
 	if !t.Complete {
@@ -74,7 +78,8 @@ func (r *Result) timingText(w io.Writer) {
 		if c.Of != 0 {
 			form = "in pieces of " + c.Of.String()
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %d | %s | %s | %s | %s |\n", c.Call, size, form, c.Count, nanoseconds(c.Driver.Median),
+		fmt.Fprintf(w, "| %s | %s | %s | %d | %s | %s | %s | %s |\n", c.Call, size, form, c.Count,
+			nanoseconds(c.Driver.Median),
 			nanoseconds(c.Driver.P10), nanoseconds(c.Driver.P90), nanoseconds(c.Ours.Median))
 	}
 	for i, l := range t.Left {
@@ -113,8 +118,10 @@ func (r *Result) trainingText(w io.Writer) {
 		fmt.Fprintln(w, "are not the same twice.")
 		return
 	}
-	fmt.Fprintf(w, "twice the same. Held means: equal to them bit for bit, and with poison no freed memory was written.\n\n"+
-		"| strategy | poison | steps | state | blocks | most held | filled | looked at | |\n|---|---|--:|---|--:|--:|--:|--:|---|\n")
+	fmt.Fprintf(w, "twice the same. Held means: equal to them bit for bit, and with poison no freed memory was "+
+		"written.\n\n"+
+		"| strategy | poison | steps | state | blocks | most held | filled | looked at | |\n"+
+		"|---|---|--:|---|--:|--:|--:|--:|---|\n")
 	for _, c := range t.Runs {
 		poison, filled, compared := "", "", ""
 		if c.Poison {
@@ -133,9 +140,11 @@ func (r *Result) snapshotText(w io.Writer) {
 	if len(r.Snapshots) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\n## Memory snapshots\n\n| file | program | steps | seed | events | bytes | `vramyard verify` |\n|---|---|--:|--:|--:|--:|---|\n")
+	fmt.Fprintf(w, "\n## Memory snapshots\n\n| file | program | steps | seed | events | bytes | `vramyard verify` |\n"+
+		"|---|---|--:|--:|--:|--:|---|\n")
 	for _, s := range r.Snapshots {
-		fmt.Fprintf(w, "| `%s` | %s | %d | %d | %d | %d | %s |\n", s.File, cell(s.What), s.Steps, s.Seed, s.Events, s.Bytes, cell(s.Settled))
+		fmt.Fprintf(w, "| `%s` | %s | %d | %d | %d | %d | %s |\n", s.File, cell(s.What), s.Steps, s.Seed, s.Events, s.Bytes,
+			cell(s.Settled))
 	}
 }
 

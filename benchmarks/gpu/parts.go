@@ -15,8 +15,10 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// testLine is a line of "go test -v": which test begins or goes on, how one ended, or what one says.
-var testLine = regexp.MustCompile(`^(?:=== (?:RUN|NAME|CONT)\s+(\S+)|\s*--- (PASS|FAIL|SKIP): (\S+)|\s+\S+\.go:\d+: (.*))`)
+// testLine is a line of "go test -v": which test begins or goes on, how one ended, or what one
+// says.
+var testLine = regexp.MustCompile(
+	`^(?:=== (?:RUN|NAME|CONT)\s+(\S+)|\s*--- (PASS|FAIL|SKIP): (\S+)|\s+\S+\.go:\d+: (.*))`)
 
 // readSuite reads what the suite said. A test that is left out says why before its end.
 func readSuite(text string) (found *Suite, whole bool) {
@@ -84,8 +86,8 @@ func (s *session) timing(ctx context.Context) (State, string) {
 	return ended(err)
 }
 
-// firstTests is how many sequences each strategy gets at first; each further round has twice as many, of seeds that were not yet
-// used.
+// firstTests is how many sequences each strategy gets at first; each further round has twice as
+// many, of seeds that were not yet used.
 const firstTests = 4
 
 // conformance checks every strategy, round after round with more sequences while there is time.
@@ -125,10 +127,13 @@ func (s *session) conformance(ctx context.Context) (State, string) {
 			break
 		}
 	}
-	return summed("strategies", len(all), func(i int) (string, State, string) { return all[i].Strategy, all[i].State, all[i].Reason })
+	return summed("strategies", len(all), func(i int) (string, State, string) {
+		return all[i].Strategy, all[i].State, all[i].Reason
+	})
 }
 
-// summed returns the state of a part that is made of several things: failed if one is, else late if one is.
+// summed returns the state of a part that is made of several things: failed if one is, else late if
+// one is.
 func summed(what string, n int, of func(int) (name string, s State, reason string)) (State, string) {
 	worst, first := Held, ""
 	count := map[State]int{}

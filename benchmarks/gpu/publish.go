@@ -23,8 +23,8 @@ const (
 // errStandIn refuses what no card has measured.
 var errStandIn = errors.New("the driver was the stand-in of the tests: that is no result of a card")
 
-// publish puts the results of runs into the repository at root, and renews all that is made of results. Everything is made before
-// anything is written.
+// publish puts the results of runs into the repository at root, and renews all that is made of
+// results. Everything is made before anything is written.
 func publish(root string, dirs []string, log io.Writer) error {
 	files := map[string][]byte{}
 	all, err := published(root)
@@ -101,7 +101,8 @@ func published(root string) (map[string]*Result, error) {
 	return all, nil
 }
 
-// derive makes what is made of results: their pages, the tables of the simulator, and the page of snapshots.
+// derive makes what is made of results: their pages, the tables of the simulator, and the page of
+// snapshots.
 func derive(all map[string]*Result, files map[string][]byte) error {
 	var timed []*Result
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -135,9 +136,12 @@ func derive(all map[string]*Result, files map[string][]byte) error {
 func (r *Result) snapshotPage(w io.Writer) {
 	m := r.Machine
 	fmt.Fprintf(w, "# Memory snapshots of PyTorch, %s\n\n", m.GPU)
-	fmt.Fprintf(w, "Recorded on %s by PyTorch %s for CUDA %s, Python %s; commit %s. The programs are those of [record.py](../../../benchmarks/gpu/record.py), "+
-		"made for this project: weights and inputs are drawn from the seed. They were recorded from before the first tensor on the GPU on, with "+
-		"`torch.cuda.memory._record_memory_history`. Paths of files in stacks were shortened to what follows the directory of packages.\n",
+	fmt.Fprintf(w, "Recorded on %s by PyTorch %s for CUDA %s, Python %s; commit %s. The programs are those of "+
+		"[record.py](../../../benchmarks/gpu/record.py), "+
+		"made for this project: weights and inputs are drawn from the seed. They were recorded from before the first "+
+		"tensor on the GPU on, with "+
+		"`torch.cuda.memory._record_memory_history`. Paths of files in stacks were shortened to what follows the directory "+
+		"of packages.\n",
 		r.source(), m.Torch, m.TorchCUDA, m.Python, r.Commit)
 	r.snapshotText(w)
 	fmt.Fprintf(w, "\nHow to make others: [docs/gpu.md](../../../docs/gpu.md#ten-minutes-on-a-card).\n")

@@ -15,12 +15,14 @@ import (
 // schema names the form of a [Result].
 const schema = "vramyard-gpu/1"
 
-// Result is what a run found, the file result.json. Sizes are bytes, times nanoseconds unless their names say otherwise.
+// Result is what a run found, the file result.json. Sizes are bytes, times nanoseconds unless their
+// names say otherwise.
 type Result struct {
 	Schema  string  `json:"schema"`  // its form
 	Started string  `json:"started"` // UTC, RFC 3339
 	Seconds float64 `json:"seconds"` // the whole run
-	// Commit is that of the repository that the bundle was made of, with "-dirty" if files differed from it.
+	// Commit is that of the repository that the bundle was made of, with "-dirty" if files differed
+	// from it.
 	Commit  string  `json:"commit"`
 	Machine Machine `json:"machine"` // where it ran
 	// StandIn says that the driver was the one of the tests: nothing here was measured on a card.
@@ -104,9 +106,10 @@ type Run struct {
 	Blocks   uint64      `json:"blocks"`              // granted
 	Peak     device.Size `json:"peak_reserved_bytes"` // most held of the GPU
 	Filled   uint64      `json:"poison_filled"`       // blocks that were filled when they were freed
-	Compared uint64      `json:"poison_compared"`     // pieces of freed memory that were looked at when they were used again
-	Stale    uint64      `json:"poison_violations"`   // of them, that somebody had written
-	Blind    bool        `json:"poison_blind"`        // memory was seen at two addresses, so the rest was not looked at
+	// pieces of freed memory that were looked at when they were used again
+	Compared uint64 `json:"poison_compared"`
+	Stale    uint64 `json:"poison_violations"` // of them, that somebody had written
+	Blind    bool   `json:"poison_blind"`      // memory was seen at two addresses, so the rest was not looked at
 }
 
 // Snapshot is a memory snapshot of PyTorch.

@@ -59,7 +59,8 @@ func parts() []part {
 	}
 }
 
-// run runs all parts, and writes what came out after each of them. What goes wrong in one is told and is not the end.
+// run runs all parts, and writes what came out after each of them. What goes wrong in one is told
+// and is not the end.
 func run(ctx context.Context, o options) error {
 	s := &session{options: o, start: o.now()}
 	if err := s.prepare(); err != nil {
@@ -160,14 +161,15 @@ func (s *session) conclude(unsaved error) {
 		fmt.Fprintln(s.log, "the result is not complete:", oneLine(unsaved.Error()))
 		return
 	}
-	fmt.Fprintln(s.log, "results:", filepath.Join(s.out, "result.md"), "and result.json; what the programs said is in logs")
+	fmt.Fprintln(s.log, "results:", filepath.Join(s.out, "result.md"), "and result.json; what the programs said "+
+		"is in logs")
 	if s.result.StandIn {
 		fmt.Fprintln(s.log, "the driver is the stand-in of the tests: nothing here was measured on a card")
 	}
 }
 
-// program runs a program of the bundle, or another one, and keeps what it says in the logs. The error names its
-// exit status and its last line; text is its standard output.
+// program runs a program of the bundle, or another one, and keeps what it says in the logs. The
+// error names its exit status and its last line; text is its standard output.
 func (s *session) program(ctx context.Context, log, name string, args ...string) (text string, err error) {
 	c := exec.CommandContext(ctx, name, args...)
 	c.WaitDelay = 3 * time.Second // for pipes that children hold open

@@ -22,7 +22,8 @@ import (
 	"github.com/vramyard/vramyard/device/cuda/cudatest"
 )
 
-// asCommand is the variable that makes this program the command, so that it can be run as the bundle's.
+// asCommand is the variable that makes this program the command, so that it can be run as the
+// bundle's.
 const asCommand = "GPU_TEST_COMMAND"
 
 // TestMain runs the tests, or the command.
@@ -33,7 +34,8 @@ func TestMain(m *testing.M) {
 	os.Exit(command(context.Background(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// Programs that stand in for those of a bundle. Each fails or takes for ever if the environment wants that.
+// Programs that stand in for those of a bundle. Each fails or takes for ever if the environment
+// wants that.
 const (
 	suiteStub = `#!/bin/sh
 echo "=== RUN   TestOnTheGPU"
@@ -68,7 +70,8 @@ func stubBundle(t *testing.T) string {
 		}
 		put(name, string(text), 0o644)
 	}
-	c := exec.CommandContext(t.Context(), "cc", "-shared", "-fPIC", "-O1", "-o", filepath.Join(dir, filepath.FromSlash(library)), "testdata/library.c")
+	c := exec.CommandContext(t.Context(), "cc", "-shared", "-fPIC", "-O1", "-o",
+		filepath.Join(dir, filepath.FromSlash(library)), "testdata/library.c")
 	out, err := c.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	m := manifest{Schema: bundleSchema, Commit: "0123", Go: "go", Files: map[string]string{}}
@@ -86,15 +89,19 @@ func fakeTorch(t *testing.T) string {
 	return "PYTHONPATH=" + path
 }
 
-// ran runs the command in a process of its own, which finds the stand-in for the driver, and returns what came out.
+// ran runs the command in a process of its own, which finds the stand-in for the driver, and
+// returns what came out.
 func ran(t *testing.T, bundle, out string, environment []string, flags ...string) (r *Result, status int, text string) {
 	t.Helper()
 	driver := filepath.Dir(cudatest.Build(t)) // which skips the test where there is no compiler of C
 	self, err := os.Executable()
 	require.NoError(t, err)
-	c := exec.CommandContext(t.Context(), self, append([]string{"run", "-bundle", bundle, "-out", out, "-largest", "4KiB", "-steps", "6", "-tests", "4", "-python", interpreter()},
-		flags...)...)
-	c.Env = append(append(os.Environ(), asCommand+"=1", "LD_LIBRARY_PATH="+driver, "STANDIN_MEMORY=268435456"), environment...)
+	c := exec.CommandContext(t.Context(), self,
+		append([]string{"run", "-bundle", bundle, "-out", out, "-largest", "4KiB", "-steps", "6", "-tests", "4", "-python",
+			interpreter()},
+			flags...)...)
+	c.Env = append(append(os.Environ(), asCommand+"=1", "LD_LIBRARY_PATH="+driver, "STANDIN_MEMORY=268435456"),
+		environment...)
 	var said bytes.Buffer
 	c.Stdout, c.Stderr = &said, &said
 	_ = c.Run() // the status tells
@@ -104,7 +111,8 @@ func ran(t *testing.T, bundle, out string, environment []string, flags ...string
 	return r, c.ProcessState.ExitCode(), said.String()
 }
 
-// interpreter is where python3 really is: what lies in the path may be a script that looks for it each time.
+// interpreter is where python3 really is: what lies in the path may be a script that looks for it
+// each time.
 var interpreter = sync.OnceValue(func() string {
 	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
 	if err != nil {
@@ -165,7 +173,8 @@ func TestEveryPartHolds(t *testing.T) {
 	assert.Contains(t, text, "of another run")
 }
 
-// TestEveryCallIsTimed looks at the part that needs no scripts: every call that there is, with figures that can be.
+// TestEveryCallIsTimed looks at the part that needs no scripts: every call that there is, with
+// figures that can be.
 func TestEveryCallIsTimed(t *testing.T) {
 	r, _, text := ran(t, withoutScripts(t), t.TempDir(), nil, "-limit", "1m", "-python", "no-python", "-largest", "8MiB")
 	require.NotNil(t, r, text)
@@ -209,16 +218,22 @@ func TestWhatGoesWrongIsTold(t *testing.T) {
 	}{
 		{"of three parts", []string{"STUB_SUITE=fail", "STANDIN_FAIL=cuEventRecord:3:999:1", "STUB_BROKEN=tlsf"}, noPython,
 			"suite failed, timing failed, conformance failed" + noScripts, []string{
-				"exit status 1: FAIL", "cuEventRecord: CUDA_ERROR_UNKNOWN (999)", "first tlsf: vramyard: exit status 1: vramyard: 1 of 2",
+				"exit status 1: FAIL", "cuEventRecord: CUDA_ERROR_UNKNOWN (999)", "first tlsf: vramyard: exit status 1: " +
+					"vramyard: 1 of 2",
 				`"no-python": executable file not found`,
 			}},
 		{"the suite skips itself", []string{"STUB_SUITE=skip"}, noPython, "suite failed" + noScripts,
 			[]string{"did not run: TestOnTheGPU: no GPU"}},
-		{"losses differ, freed memory is written", []string{"FAKE_LOSS_OF=slab", "FAKE_STALE_ON=caching"}, "", "training failed",
-			[]string{"of 4 trainings failed, first slab: the losses differ from those of PyTorch's own allocator, first in step 1"}},
-		{"losses are never the same", []string{"FAKE_UNSTEADY=1"}, "", "training failed", []string{"does not give the same losses twice"}},
-		{"PyTorch finds no GPU", []string{"FAKE_NO_GPU=1"}, "", "training skipped, snapshots skipped", []string{"PyTorch finds no GPU"}},
-		{"no PyTorch", []string{"PYTHONPATH="}, "", "training skipped, snapshots skipped", []string{"ModuleNotFoundError: No module named 'torch'"}},
+		{"losses differ, freed memory is written", []string{"FAKE_LOSS_OF=slab", "FAKE_STALE_ON=caching"}, "",
+			"training failed",
+			[]string{"of 4 trainings failed, first slab: the losses differ from those of PyTorch's own allocator, first " +
+				"in step 1"}},
+		{"losses are never the same", []string{"FAKE_UNSTEADY=1"}, "", "training failed",
+			[]string{"does not give the same losses twice"}},
+		{"PyTorch finds no GPU", []string{"FAKE_NO_GPU=1"}, "", "training skipped, snapshots skipped",
+			[]string{"PyTorch finds no GPU"}},
+		{"no PyTorch", []string{"PYTHONPATH="}, "", "training skipped, snapshots skipped",
+			[]string{"ModuleNotFoundError: No module named 'torch'"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -255,7 +270,8 @@ func TestWhatGoesWrongIsTold(t *testing.T) {
 }
 
 func TestTimeIsOver(t *testing.T) {
-	r, status, text := ran(t, withoutScripts(t), t.TempDir(), []string{"STUB_SLOW=caching"}, "-limit", "8s", "-python", "no-python")
+	r, status, text := ran(t, withoutScripts(t), t.TempDir(), []string{"STUB_SLOW=caching"}, "-limit", "8s", "-python",
+		"no-python")
 	require.NotNil(t, r, text)
 	assert.Equal(t, 1, status)
 	assert.Equal(t, Late, r.part("conformance").State, text)
@@ -267,7 +283,8 @@ func TestNoGPU(t *testing.T) {
 	driver := filepath.Dir(cudatest.Build(t))
 	for _, environment := range []string{"LD_LIBRARY_PATH=" + driver, "STANDIN_INIT=100"} {
 		out := t.TempDir()
-		r, status, text := ran(t, withoutScripts(t), out, []string{environment, "STANDIN_GPUS=0"}, "-limit", "1m", "-python", "no-python")
+		r, status, text := ran(t, withoutScripts(t), out, []string{environment, "STANDIN_GPUS=0"}, "-limit", "1m", "-python",
+			"no-python")
 		require.NotNil(t, r, text)
 		assert.Equal(t, 1, status)
 		assert.Equal(t, "suite skipped, timing skipped, conformance skipped, training skipped, snapshots skipped", states(r))
@@ -283,7 +300,8 @@ func TestTheDiskIsFull(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
 	out := t.TempDir()
-	c := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -f 1; exec "$0" "$@"`, self, "run", "-bundle", withoutScripts(t), "-out", out, "-limit", "20s",
+	c := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -f 1; exec "$0" "$@"`, self, "run", "-bundle",
+		withoutScripts(t), "-out", out, "-limit", "20s",
 		"-python", "no-python", "-largest", "64KiB")
 	c.Env = append(os.Environ(), asCommand+"=1", "LD_LIBRARY_PATH="+driver)
 	said, err := c.CombinedOutput()

@@ -30,7 +30,9 @@ func (s *session) snapshots(ctx context.Context) (State, string) {
 			s.result.Snapshots = append(s.result.Snapshots, *shot)
 		}
 	}
-	return summed("snapshots", len(programs), func(i int) (string, State, string) { return programs[i], states[i], reasons[i] })
+	return summed("snapshots", len(programs), func(i int) (string, State, string) {
+		return programs[i], states[i], reasons[i]
+	})
 }
 
 // record records one program, packs its snapshot and looks whether it can be read.
@@ -49,7 +51,8 @@ func (s *session) record(ctx context.Context, name string) (*Snapshot, error) {
 	if err := json.Unmarshal([]byte(lastLine(text)), &facts); err != nil {
 		return nil, fmt.Errorf("%s: %w", recordScript, err)
 	}
-	shot.What, shot.Steps, shot.Seed, shot.Events, shot.Frames = facts.What, facts.Steps, facts.Seed, facts.Events, facts.Frames
+	shot.What, shot.Steps, shot.Seed, shot.Events, shot.Frames = facts.What, facts.Steps, facts.Seed, facts.Events,
+		facts.Frames
 	packed := filepath.Join(s.out, filepath.FromSlash(shot.File))
 	if err := pack(plain, packed); err != nil {
 		return nil, err

@@ -14,7 +14,8 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// timeCommand is what run calls this program with to have the calls timed, in a process that may die.
+// timeCommand is what run calls this program with to have the calls timed, in a process that may
+// die.
 const timeCommand = "time-calls"
 
 // Timing is what calls of the driver cost.
@@ -40,7 +41,8 @@ type Timed struct {
 	Count int `json:"count"`
 	// Driver is the call, or calls, of the driver alone.
 	Driver Spread `json:"driver"`
-	// Ours is the method of device/cuda from entry to return: context, bookkeeping and account included.
+	// Ours is the method of device/cuda from entry to return: context, bookkeeping and account
+	// included.
 	Ours Spread `json:"with_us"`
 }
 
@@ -108,8 +110,8 @@ func timeAll(args []string) error {
 	return nil
 }
 
-// bounded returns n, or what a course may take of the GPU: it holds at most twice what it is about, and a driver
-// keeps some of what it was given back for a while.
+// bounded returns n, or what a course may take of the GPU: it holds at most twice what it is about,
+// and a driver keeps some of what it was given back for a while.
 func bounded(d *cuda.Device, n device.Size) (device.Size, error) {
 	free, _, err := d.MemoryInfo()
 	if err != nil {
@@ -179,12 +181,13 @@ func (m *meter) timed(k key, f func() error) error {
 type course struct {
 	name string
 	size device.Size
-	// begin gets ready, and returns what is done again and again. It holds nothing between rounds that was not there before.
+	// begin gets ready, and returns what is done again and again. It holds nothing between rounds that
+	// was not there before.
 	begin func(m *meter) (round func() error, err error)
 }
 
-// run times the calls of the course on a device of its own, so that what it leaves behind when something goes wrong is
-// given back.
+// run times the calls of the course on a device of its own, so that what it leaves behind when
+// something goes wrong is given back.
 func (c *course) run(t *Timing, budget time.Duration) {
 	m := &meter{}
 	err := c.rounds(m, budget)
@@ -194,7 +197,8 @@ func (c *course) run(t *Timing, budget time.Duration) {
 	}
 	for _, d := range m.all {
 		t.Calls = append(t.Calls, Timed{
-			Call: d.call.String(), Size: d.size, Of: d.of, Form: d.form, Count: len(d.ours), Driver: spread(d.driver), Ours: spread(d.ours),
+			Call: d.call.String(), Size: d.size, Of: d.of, Form: d.form, Count: len(d.ours), Driver: spread(d.driver),
+			Ours: spread(d.ours),
 		})
 	}
 }

@@ -35,13 +35,15 @@ var beside = []string{"memutils", "memutils:mintime", "memutils:minmemory"}
 func run(args []string, stdout io.Writer) error {
 	fl := flag.NewFlagSet("peers", flag.ContinueOnError)
 	fl.SetOutput(io.Discard) // an error is one line; help is printed below
-	ours := fl.String("strategies", "tlsf,bfc,bestfit", "strategies to time, separated by `commas`; the first is what ratios are of")
+	ours := fl.String("strategies", "tlsf,bfc,bestfit", "strategies to time, separated by `commas`; the first is what "+
+		"ratios are of")
 	chosen := bench.Selection{Steps: 300, Seed: 42}
 	fl.StringVar(&chosen.Workloads, "workloads", "w1", "workloads, separated by `commas`")
 	fl.StringVar(&chosen.Live, "live", "1000,10000,100000", "numbers of live blocks, separated by `commas`")
 	fl.IntVar(&chosen.Pairs, "pairs", 1_000_000, "pairs that are timed in each run, but for w2")
 	rounds := fl.Int("rounds", 9, "interleaved runs of each allocator")
-	file := fl.String("json", "", "also write all figures as JSON to this `file`, \"-\" for standard output instead of tables")
+	file := fl.String("json", "", "also write all figures as JSON to this `file`, \"-\" for standard output instead "+
+		"of tables")
 	if err := fl.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fl.SetOutput(stdout)

@@ -42,7 +42,8 @@ func TestLatencyIsInterpolated(t *testing.T) {
 	}
 	f := latencyFile{Loads: []loadTimes{at(1<<14, 2, 1), at(1<<16, 6, 2), at(1<<18, 100, 10)}}
 	for n, want := range map[float64][2]float64{
-		1: {2, 1}, 1 << 14: {2, 1}, 1 << 15: {4, 1.5}, 1 << 16: {6, 2}, 1 << 17: {53, 6}, 1 << 18: {100, 10}, 1 << 30: {100, 10},
+		1: {2, 1}, 1 << 14: {2, 1}, 1 << 15: {4, 1.5}, 1 << 16: {6, 2}, 1 << 17: {53, 6}, 1 << 18: {100, 10},
+		1 << 30: {100, 10},
 	} {
 		serial, parallel := f.of(n)
 		require.InDelta(t, want[0], serial, 1e-9, n)

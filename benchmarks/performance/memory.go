@@ -24,7 +24,8 @@ type memory struct {
 
 // newMemory returns a cache that is empty.
 func newMemory() *memory {
-	return &memory{recent: list.New(), where: map[uint64]*list.Element{}, pair: map[uint64]bool{}, places: map[uint64]int{}}
+	return &memory{recent: list.New(), where: map[uint64]*list.Element{}, pair: map[uint64]bool{},
+		places: map[uint64]int{}}
 }
 
 // startCounting makes what follows count: what is near is known by now.

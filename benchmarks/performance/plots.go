@@ -45,7 +45,8 @@ func (f *figures) drawn() (map[string]string, error) {
 	return files, nil
 }
 
-// looks are the same on every plot; strategies have those of all figures. Peers share two colours and a grey.
+// looks are the same on every plot; strategies have those of all figures. Peers share two colours
+// and a grey.
 var looks = map[string]chart.Look{
 	"tlsf": chart.LookOf(3), "bfc": chart.LookOf(0), "bestfit": chart.LookOf(2), "buddy": chart.LookOf(4),
 	"slab": chart.LookOf(6), "slabbuddy": chart.LookOf(9),
@@ -173,7 +174,8 @@ func (f *figures) lockedChart() (*chart.Chart, error) {
 		}
 		l.add(name, looks[name], locked)
 	}
-	x := chart.Log(fmt.Sprintf("goroutines (%d CPUs)", f.locked.Machine.CPUs), 1, float64(lockedCounts[len(lockedCounts)-1]))
+	x := chart.Log(fmt.Sprintf("goroutines (%d CPUs)", f.locked.Machine.CPUs), 1,
+		float64(lockedCounts[len(lockedCounts)-1]))
 	x.Ticks = nil
 	for _, n := range lockedCounts[1:] {
 		x.Ticks = append(x.Ticks, chart.Tick{Value: float64(n), Label: fmt.Sprint(n)})

@@ -76,7 +76,8 @@ func (f *figures) machineTable() string {
 	add := func(file string, h header) {
 		m := h.Machine
 		about := []string{
-			"`" + h.Commit + "`", m.Go + " " + m.OS + "/" + m.Arch, fmt.Sprintf("%s, %d CPUs", m.CPU, m.CPUs), strings.Join(h.Caches, ", "),
+			"`" + h.Commit + "`", m.Go + " " + m.OS + "/" + m.Arch, fmt.Sprintf("%s, %d CPUs", m.CPU, m.CPUs),
+			strings.Join(h.Caches, ", "),
 		}
 		for _, r := range rows {
 			if slices.Equal(r[1:], about) {
@@ -212,7 +213,8 @@ func (f *figures) peersTable() string {
 		}
 		rows = append(rows, row)
 	}
-	return fmt.Sprintf("%d rounds at `%s`, [peers.json](../benchmarks/results/peers.json):\n\n", f.peers.Rounds, f.peers.Commit) +
+	return fmt.Sprintf("%d rounds at `%s`, [peers.json](../benchmarks/results/peers.json):\n\n", f.peers.Rounds,
+		f.peers.Commit) +
 		markdown(head, rows)
 }
 

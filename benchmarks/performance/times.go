@@ -38,7 +38,8 @@ func (c contest) file() string { return "times-" + c.name + ".json" }
 func contests() []contest {
 	const million, all = 1_000_000, 10_000_000
 	return []contest{
-		{"w1", "w1", 0, 0, []entry{{"tlsf", all}, {"bfc", all}, {"bestfit", all}, {"buddy", million}, {"slab", million}, {"slabbuddy", million}}},
+		{"w1", "w1", 0, 0, []entry{{"tlsf", all}, {"bfc", all}, {"bestfit", all}, {"buddy", million}, {"slab", million},
+			{"slabbuddy", million}}},
 		{"buddy", "loguniform", 16 * device.KiB, device.MiB, []entry{{"tlsf", all}, {"buddy", million}}},
 		{"slab", "uniform", 1, 16 * device.KiB, []entry{{"tlsf", all}, {"slab", all}}},
 		{"slabbuddy", "loguniform", 256, device.MiB, []entry{{"tlsf", all}, {"slabbuddy", all}}},
@@ -72,7 +73,8 @@ func takeTimes(o options) error {
 				return err
 			}
 			fmt.Fprintf(o.log, "%s: %v\n", c.name, w)
-			r, err := bench.Measure(context.Background(), []workload.Workload{w}, setups, bench.Options{Rounds: roundsFor(n, o.rounds), Version: h.Commit})
+			r, err := bench.Measure(context.Background(), []workload.Workload{w}, setups,
+				bench.Options{Rounds: roundsFor(n, o.rounds), Version: h.Commit})
 			if err != nil {
 				return err
 			}

@@ -1,8 +1,8 @@
 // Command snapshots measures reading PyTorch's memory snapshots beside Python's unpickler.
 //
 // Each file is read by each reader in a process of its own, in interleaved rounds. Time is
-// CPU time, of all threads; memory is what the peak of the process grew by while it read, as the kernel
-// counts it. Both are medians. It needs Linux and python3.
+// CPU time, of all threads; memory is what the peak of the process grew by while it read, as the
+// kernel counts it. Both are medians. It needs Linux and python3.
 //
 //	go -C benchmarks/snapshots run . [--rounds 5] [--entries 1000000] [FILE...]
 package main
@@ -100,7 +100,8 @@ func table(dir string, rounds int) error {
 		const mb = 1e6
 		a, b := median(ours.seconds), median(theirs.seconds)
 		x, y := median(ours.bytes)/mb, median(theirs.bytes)/mb
-		fmt.Printf("| %s | %.1f | %.3f | %.3f | %.2f | %.1f | %.1f | %.3f |\n", f.Name(), float64(info.Size())/mb, a, b, a/b, x, y, x/y)
+		fmt.Printf("| %s | %.1f | %.3f | %.3f | %.2f | %.1f | %.1f | %.3f |\n", f.Name(), float64(info.Size())/mb, a, b,
+			a/b, x, y, x/y)
 	}
 	return nil
 }

@@ -27,8 +27,8 @@ func main() {}
 // library serves the process. Nothing is read from the environment before it is used.
 var library = pluggable.New(pluggable.Host{Env: getenv, Pid: os.Getpid(), Strategies: strategies.All(), Open: openCUDA})
 
-// getenv reads the environment as it is now: Go's own copy is as old as the loading of the library, and programs
-// set variables later.
+// getenv reads the environment as it is now: Go's own copy is as old as the loading of the library,
+// and programs set variables later.
 func getenv(name string) string {
 	key := C.CString(name)
 	defer C.free(unsafe.Pointer(key))
@@ -42,7 +42,8 @@ const (
 	statusFailed   = 2
 )
 
-// answer writes the text of an error, cut to its room, with a null behind it, and returns its status.
+// answer writes the text of an error, cut to its room, with a null behind it, and returns its
+// status.
 func answer(err error, text *C.char, room C.size_t) C.int {
 	if err == nil {
 		return statusOK
@@ -104,7 +105,8 @@ func vramyardGoRecordStream(ptr, stream C.uintptr_t, text *C.char, room C.size_t
 }
 
 //export vramyardGoPool
-func vramyardGoPool(what, ordinal C.int, first, second C.uint64_t, pool *C.uint64_t, text *C.char, room C.size_t) C.int {
+func vramyardGoPool(what, ordinal C.int, first, second C.uint64_t, pool *C.uint64_t, text *C.char,
+	room C.size_t) C.int {
 	k := pluggable.PoolKey{First: uint64(first), Second: uint64(second)}
 	var err error
 	switch what {

@@ -32,7 +32,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// directory returns where libvramyard.so and the programs of testdata are. Without compilers the test is skipped.
+// directory returns where libvramyard.so and the programs of testdata are. Without compilers the
+// test is skipped.
 func directory(t *testing.T) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -50,7 +51,8 @@ func directory(t *testing.T) string {
 		so := filepath.Join(built.dir, "libvramyard.so")
 		for _, args := range [][]string{
 			{"go", "build", "-buildmode=c-shared", "-o", so, "."},
-			{"cc", "-O1", "-Wall", "-Wextra", "-o", filepath.Join(built.dir, "threads"), "testdata/threads.c", "-ldl", "-pthread"},
+			{"cc", "-O1", "-Wall", "-Wextra", "-o", filepath.Join(built.dir, "threads"), "testdata/threads.c", "-ldl",
+				"-pthread"},
 			{"c++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-o", filepath.Join(built.dir, "throws"), "testdata/throws.cc", so},
 		} {
 			c := exec.Command(args[0], args[1:]...)
@@ -105,7 +107,8 @@ func TestThreadsThroughTheLibrary(t *testing.T) {
 			dir := t.TempDir()
 			tracePath, statsPath := filepath.Join(dir, "run.trace.zst"), filepath.Join(dir, "stats.json")
 			environment := []string{
-				pluggable.EnvStrategy + "=" + c.strategy, pluggable.EnvDevice + "=" + c.device, pluggable.EnvPoison + "=" + c.poison,
+				pluggable.EnvStrategy + "=" + c.strategy, pluggable.EnvDevice + "=" + c.device, pluggable.EnvPoison +
+					"=" + c.poison,
 				pluggable.EnvTrace + "=" + tracePath, pluggable.EnvStats + "=" + statsPath,
 			}
 			writes := "0"
@@ -122,7 +125,8 @@ func TestThreadsThroughTheLibrary(t *testing.T) {
 				steps = "200"
 			}
 			var d done
-			require.NoError(t, json.Unmarshal([]byte(run(t, environment, "threads", filepath.Join(directory(t), "libvramyard.so"), "4", steps, writes)), &d))
+			require.NoError(t, json.Unmarshal(
+				[]byte(run(t, environment, "threads", filepath.Join(directory(t), "libvramyard.so"), "4", steps, writes)), &d))
 			require.Zero(t, d.Overlaps+d.Misaligned+d.Damaged)
 			require.NotZero(t, d.Shared)
 			text, err := os.ReadFile(statsPath)

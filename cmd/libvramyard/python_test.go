@@ -40,8 +40,8 @@ func TestPythonHelper(t *testing.T) {
 	require.Len(t, tr.Events, 4, "two blocks, a free and a trim")
 }
 
-// TestTrainingScript holds the example to what can be checked without PyTorch: it compiles, tells how it is
-// used, and names strategies that there are.
+// TestTrainingScript holds the example to what can be checked without PyTorch: it compiles, tells
+// how it is used, and names strategies that there are.
 func TestTrainingScript(t *testing.T) {
 	script := filepath.Join("..", "..", "examples", "pytorch", "train.py")
 	c := exec.Command(python(t), script, "--help")
@@ -49,8 +49,9 @@ func TestTrainingScript(t *testing.T) {
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "--compare")
 	for want, args := range map[string][]string{
-		"want at least 1": {"--steps", "0"}, "--compare wants --strategy": {"--compare"}, "--poison want --strategy": {"--poison"},
-		"are of one run": {"--all", "--trace", "x"},
+		"want at least 1": {"--steps", "0"}, "--compare wants --strategy": {"--compare"},
+		"--poison want --strategy": {"--poison"},
+		"are of one run":           {"--all", "--trace", "x"},
 	} {
 		out, err := exec.Command(python(t), append([]string{script}, args...)...).CombinedOutput()
 		require.Error(t, err)

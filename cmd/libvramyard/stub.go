@@ -9,6 +9,7 @@ import (
 
 // main says what is missing.
 func main() {
-	fmt.Fprintln(os.Stderr, "libvramyard: needs Linux, cgo and a C++ compiler: go build -buildmode=c-shared -o libvramyard.so ./cmd/libvramyard")
+	fmt.Fprintln(os.Stderr, "libvramyard: needs Linux, cgo and a C++ compiler: go build -buildmode=c-shared -o "+
+		"libvramyard.so ./cmd/libvramyard")
 	os.Exit(1)
 }

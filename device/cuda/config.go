@@ -17,8 +17,8 @@ type Config struct {
 	Ordinal int `json:"ordinal"`
 	// Limit in bytes is the most that may be held; 0 is as much as there is.
 	Limit device.Size `json:"limit"`
-	// ForeignStreams says that the number of a stream is a CUstream that somebody else made, as PyTorch
-	// passes it. Such a stream must live as long as it is named.
+	// ForeignStreams says that the number of a stream is a CUstream that somebody else made, as
+	// PyTorch passes it. Such a stream must live as long as it is named.
 	ForeignStreams bool `json:"foreign_streams,omitempty"`
 }
 
@@ -27,8 +27,8 @@ var errConfig = errors.New(`want "cuda", "cuda:1", or "cuda:0:24GiB" for at most
 // IsDevice reports whether a text of the command line names a GPU, as [ParseDevice] reads it.
 func IsDevice(text string) bool { return text == "cuda" || strings.HasPrefix(text, "cuda:") }
 
-// ParseDevice reads a GPU as the command line names it: "cuda", "cuda:1", or "cuda:0:24GiB" for at most so much
-// of it.
+// ParseDevice reads a GPU as the command line names it: "cuda", "cuda:1", or "cuda:0:24GiB" for at
+// most so much of it.
 func ParseDevice(text string) (Config, error) {
 	parts := strings.Split(text, ":")
 	if parts[0] != "cuda" || len(parts) > 3 {

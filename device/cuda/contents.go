@@ -12,8 +12,8 @@ import (
 // window in bytes is what is copied to the host at once.
 const window = device.MiB
 
-// Fill implements [device.Contents] by cuMemset, and waits until it is done. What is not whole words is written
-// byte by byte.
+// Fill implements [device.Contents] by cuMemset, and waits until it is done. What is not whole
+// words is written byte by byte.
 func (d *Device) Fill(a device.Addr, n device.Size, pattern uint32) error {
 	return d.book(device.CallFill, d.fill(a, n, pattern))
 }
@@ -117,8 +117,8 @@ func (d *Device) accessible(a device.Addr, n device.Size, access device.Access) 
 	return err
 }
 
-// partAt returns how many bytes from address a on lie in one region, mapping or block, and what may be done with
-// them.
+// partAt returns how many bytes from address a on lie in one region, mapping or block, and what may
+// be done with them.
 func (d *Device) partAt(a device.Addr) (n device.Size, access device.Access, ok bool) {
 	if p, found := d.regions.Floor(a); found {
 		if e := d.regions.Entry(p); a.Sub(e.Addr) < e.Value.size {

@@ -29,7 +29,8 @@ func TestNoDriver(t *testing.T) {
 	}
 }
 
-// TestAStaticProgramIsPossible looks for what links to the C library among what the command imports with the tag nocuda.
+// TestAStaticProgramIsPossible looks for what links to the C library among what the command imports
+// with the tag nocuda.
 func TestAStaticProgramIsPossible(t *testing.T) {
 	for tags, want := range map[string]bool{"": true, "nocuda": false} {
 		c := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", tags, "../../cmd/vramyard")
@@ -47,7 +48,8 @@ func TestAStaticProgramIsPossible(t *testing.T) {
 // TestParseDevice reads what the command line names.
 func TestParseDevice(t *testing.T) {
 	for text, want := range map[string]cuda.Config{
-		"cuda": {}, "cuda:0": {}, "cuda:3": {Ordinal: 3}, "cuda:0:24GiB": {Limit: 24 * device.GiB}, "cuda:255:1B": {Ordinal: 255, Limit: 1},
+		"cuda": {}, "cuda:0": {}, "cuda:3": {Ordinal: 3}, "cuda:0:24GiB": {Limit: 24 * device.GiB},
+		"cuda:255:1B": {Ordinal: 255, Limit: 1},
 	} {
 		got, err := cuda.ParseDevice(text)
 		if err != nil || got != want || !cuda.IsDevice(text) {
@@ -57,7 +59,8 @@ func TestParseDevice(t *testing.T) {
 			t.Errorf("%q is written as %q and read back as %+v, %v", text, got, again, err)
 		}
 	}
-	for _, text := range []string{"", "cud", "cuda:", "cuda:-1", "cuda:256", "cuda:x", "cuda:0:", "cuda:0:0", "cuda:0:-1", "cuda:0:1:2", "cuda0", "sim"} {
+	for _, text := range []string{"", "cud", "cuda:", "cuda:-1", "cuda:256", "cuda:x", "cuda:0:", "cuda:0:0", "cuda:0:-1",
+		"cuda:0:1:2", "cuda0", "sim"} {
 		if c, err := cuda.ParseDevice(text); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%q: %+v, %v, want an error that names it", text, c, err)
 		}

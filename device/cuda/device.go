@@ -17,7 +17,8 @@ import (
 // round in bytes is what sizes of regions and of blocks of pools are rounded up to.
 const round device.Size = 512
 
-// mostBytes is more than any GPU has: what is above cannot overflow here, nor be read as negative by a driver.
+// mostBytes is more than any GPU has: what is above cannot overflow here, nor be read as negative
+// by a driver.
 const mostBytes device.Size = 1 << 56
 
 // Device is one GPU. It is not safe for concurrent use; any goroutine may use it.
@@ -58,7 +59,8 @@ type out struct {
 	mode         uint32  // CUstreamCaptureMode that the thread had
 }
 
-// captureRelaxed is CU_STREAM_CAPTURE_MODE_RELAXED: a thread may make calls that are unsafe while somebody captures.
+// captureRelaxed is CU_STREAM_CAPTURE_MODE_RELAXED: a thread may make calls that are unsafe while
+// somebody captures.
 const captureRelaxed = 2
 
 // region is what is known of one.
@@ -129,7 +131,8 @@ func (d *driver) count() (int, error) {
 	return int(n), err
 }
 
-// probe finds out what the GPU can. A driver that does not know an attribute has not what that is about.
+// probe finds out what the GPU can. A driver that does not know an attribute has not what that is
+// about.
 func (d *Device) probe() error {
 	if yes, err := d.driver.attribute(d.gpu, attrVirtualMemory); d.driver.virtual && err == nil && yes != 0 {
 		if err := d.probeVirtual(); err != nil {
@@ -159,7 +162,8 @@ func (d *Device) Config() Config { return d.cfg }
 // Usage implements [device.Device]. Times are measured.
 func (d *Device) Usage() device.Usage { return d.usage }
 
-// Close gives back all that is held, and the context. Calls after it fail. Closing again does nothing.
+// Close gives back all that is held, and the context. Calls after it fail. Closing again does
+// nothing.
 func (d *Device) Close() error {
 	if d.closed {
 		return nil
@@ -210,8 +214,8 @@ func (d *Device) giveAllBack() error {
 	return errors.Join(all...)
 }
 
-// call calls a function of the driver. Nothing is allocated for it, so what addresses among the arguments point to must be
-// on the heap and held by somebody.
+// call calls a function of the driver. Nothing is allocated for it, so what addresses among the
+// arguments point to must be on the heap and held by somebody.
 func (d *Device) call(e entry, args ...uintptr) error {
 	n := copy(d.args[:], args)
 	return d.driver.call(e, d.args[:n]...)
@@ -220,8 +224,8 @@ func (d *Device) call(e entry, args ...uintptr) error {
 // answer is the address of the word that the driver writes to.
 func (d *Device) answer() uintptr { return uintptr(unsafe.Pointer(&d.out.word)) }
 
-// push locks the goroutine to its thread, makes the context the thread's, and lets the thread do what a capture elsewhere in
-// the process forbids.
+// push locks the goroutine to its thread, makes the context the thread's, and lets the thread do
+// what a capture elsewhere in the process forbids.
 func (d *Device) push() error {
 	runtime.LockOSThread()
 	err := d.call(fnCtxPush, d.context)
@@ -271,8 +275,8 @@ func (d *Device) tick(c device.Call) {
 	d.usage.Times[c] += ns
 }
 
-// leave ends what enter began. The context was there, so that nothing is left to be said if it cannot be popped:
-// the next call will say it.
+// leave ends what enter began. The context was there, so that nothing is left to be said if it
+// cannot be popped: the next call will say it.
 func (d *Device) leave() { _ = d.pop() }
 
 // one makes a call of the kind c that is one call of the driver.
@@ -313,8 +317,8 @@ func (d *Device) letGo(n device.Size) {
 	d.usage.Charged = d.usage.Held
 }
 
-// Reserve implements [device.Source] by cuMemAlloc. An alignment that the driver does not give by itself costs a
-// second allocation, larger by the alignment.
+// Reserve implements [device.Source] by cuMemAlloc. An alignment that the driver does not give by
+// itself costs a second allocation, larger by the alignment.
 func (d *Device) Reserve(size, align device.Size) (device.Region, error) {
 	r, err := d.reserve(size, align)
 	return r, d.book(device.CallReserve, err)
@@ -383,8 +387,8 @@ func (d *Device) release(a device.Addr) error {
 	return nil
 }
 
-// MemoryInfo implements [device.MemoryInfo] by cuMemGetInfo: of the whole GPU, with what others hold. A limit
-// bounds both figures.
+// MemoryInfo implements [device.MemoryInfo] by cuMemGetInfo: of the whole GPU, with what others
+// hold. A limit bounds both figures.
 func (d *Device) MemoryInfo() (free, total device.Size, err error) {
 	err = d.one(device.CallMemoryInfo, fnMemGetInfo, d.answer(), uintptr(unsafe.Pointer(&d.out.second)))
 	if err == nil {
@@ -396,8 +400,8 @@ func (d *Device) MemoryInfo() (free, total device.Size, err error) {
 	return free, total, d.book(device.CallMemoryInfo, err)
 }
 
-// Crossing makes n calls of cuDriverGetVersion, which does nothing on the GPU, and returns how long they took: what it costs to get
-// into the driver and back, which is in the time of every call.
+// Crossing makes n calls of cuDriverGetVersion, which does nothing on the GPU, and returns how long
+// they took: what it costs to get into the driver and back, which is in the time of every call.
 func (d *Device) Crossing(n int) (time.Duration, error) {
 	start := time.Now()
 	for range n {

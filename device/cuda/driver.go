@@ -74,9 +74,11 @@ const (
 // symbols are the names under which the driver exports its functions. Where there are several
 // versions of one, it is that with sizes and addresses of 64 bits.
 var symbols = [numEntries]string{
-	fnInit: "cuInit", fnDriverGetVersion: "cuDriverGetVersion", fnDeviceGetCount: "cuDeviceGetCount", fnDeviceGet: "cuDeviceGet",
-	fnDeviceGetName: "cuDeviceGetName", fnDeviceTotalMem: "cuDeviceTotalMem_v2", fnDeviceGetAttribute: "cuDeviceGetAttribute",
-	fnPrimaryCtxRetain: "cuDevicePrimaryCtxRetain", fnPrimaryCtxRelease: "cuDevicePrimaryCtxRelease_v2",
+	fnInit: "cuInit", fnDriverGetVersion: "cuDriverGetVersion", fnDeviceGetCount: "cuDeviceGetCount",
+	fnDeviceGet:     "cuDeviceGet",
+	fnDeviceGetName: "cuDeviceGetName", fnDeviceTotalMem: "cuDeviceTotalMem_v2",
+	fnDeviceGetAttribute: "cuDeviceGetAttribute",
+	fnPrimaryCtxRetain:   "cuDevicePrimaryCtxRetain", fnPrimaryCtxRelease: "cuDevicePrimaryCtxRelease_v2",
 	fnCtxPush: "cuCtxPushCurrent_v2", fnCtxPop: "cuCtxPopCurrent_v2", fnCtxSynchronize: "cuCtxSynchronize",
 	fnGetErrorName: "cuGetErrorName", fnGetErrorString: "cuGetErrorString",
 	fnMemGetInfo: "cuMemGetInfo_v2", fnMemAlloc: "cuMemAlloc_v2", fnMemFree: "cuMemFree_v2",
@@ -87,8 +89,10 @@ var symbols = [numEntries]string{
 	fnMemGetAllocationGranularity: "cuMemGetAllocationGranularity", fnMemAddressReserve: "cuMemAddressReserve",
 	fnMemAddressFree: "cuMemAddressFree", fnMemCreate: "cuMemCreate", fnMemRelease: "cuMemRelease", fnMemMap: "cuMemMap",
 	fnMemUnmap: "cuMemUnmap", fnMemSetAccess: "cuMemSetAccess",
-	fnDeviceGetDefaultMemPool: "cuDeviceGetDefaultMemPool", fnMemPoolCreate: "cuMemPoolCreate", fnMemPoolDestroy: "cuMemPoolDestroy",
-	fnMemPoolTrimTo: "cuMemPoolTrimTo", fnMemPoolGetAttribute: "cuMemPoolGetAttribute", fnMemPoolSetAttribute: "cuMemPoolSetAttribute",
+	fnDeviceGetDefaultMemPool: "cuDeviceGetDefaultMemPool", fnMemPoolCreate: "cuMemPoolCreate",
+	fnMemPoolDestroy: "cuMemPoolDestroy",
+	fnMemPoolTrimTo:  "cuMemPoolTrimTo", fnMemPoolGetAttribute: "cuMemPoolGetAttribute",
+	fnMemPoolSetAttribute:   "cuMemPoolSetAttribute",
 	fnMemAllocFromPoolAsync: "cuMemAllocFromPoolAsync", fnMemFreeAsync: "cuMemFreeAsync",
 	fnThreadExchangeStreamCaptureMode: "cuThreadExchangeStreamCaptureMode",
 }
@@ -150,7 +154,8 @@ func load(path string) (*driver, error) {
 	return d, nil
 }
 
-// resolve looks up the functions. Of virtual memory, pools and captures, which older drivers lack, there are all or none.
+// resolve looks up the functions. Of virtual memory, pools and captures, which older drivers lack,
+// there are all or none.
 func (d *driver) resolve(library uintptr, path string) error {
 	d.virtual, d.pools, d.captures = true, true, true
 	for e, name := range symbols {
@@ -171,8 +176,9 @@ func (d *driver) resolve(library uintptr, path string) error {
 	return nil
 }
 
-// call calls a function of the driver and returns what it answered as an error, nil for success. Pointers
-// among the arguments are converted in the call itself, which keeps what they point to where it is.
+// call calls a function of the driver and returns what it answered as an error, nil for success.
+// Pointers among the arguments are converted in the call itself, which keeps what they point to
+// where it is.
 //
 //go:uintptrescapes
 func (d *driver) call(e entry, args ...uintptr) error {

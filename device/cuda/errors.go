@@ -19,8 +19,8 @@ const (
 	CodeNotSupported Code = 801 // CUDA_ERROR_NOT_SUPPORTED
 )
 
-// Error is a call that the driver refused. With errors.Is it is what it means of [device.ErrOutOfMemory],
-// [device.ErrInvalid] and [device.ErrUnsupported].
+// Error is a call that the driver refused. With errors.Is it is what it means of
+// [device.ErrOutOfMemory], [device.ErrInvalid] and [device.ErrUnsupported].
 type Error struct {
 	Call string // function of the driver
 	Code Code   // what it returned
@@ -61,7 +61,8 @@ func (d *driver) failed(e entry, code Code) error {
 	defer d.mu.Unlock()
 	err := d.errors[failure{e, code}]
 	if err == nil {
-		err = &Error{Call: symbols[e], Code: code, Name: d.describe(fnGetErrorName, code), Text: d.describe(fnGetErrorString, code)}
+		err = &Error{Call: symbols[e], Code: code, Name: d.describe(fnGetErrorName, code),
+			Text: d.describe(fnGetErrorString, code)}
 		d.errors[failure{e, code}] = err
 	}
 	return err

@@ -10,8 +10,9 @@ import (
 	"github.com/vramyard/vramyard/device/cuda/cudatest"
 )
 
-// TestNothingIsAllocatedOnTheHeap makes the calls that strategies make while they run. Not under the race detector, where
-// sync.Pool, from which purego takes the arguments of a call, forgets at random what it holds.
+// TestNothingIsAllocatedOnTheHeap makes the calls that strategies make while they run. Not under
+// the race detector, where sync.Pool, from which purego takes the arguments of a call, forgets at
+// random what it holds.
 func TestNothingIsAllocatedOnTheHeap(t *testing.T) {
 	driver := cudatest.Build(t)
 	d := open(t, cuda.Config{Driver: driver, Limit: 64 * device.MiB})

@@ -10,7 +10,8 @@ import (
 // defaultDriver names what there is not.
 const defaultDriver = "a CUDA driver"
 
-var errPlatform = errors.New("this program was built for " + runtime.GOOS + "/" + runtime.GOARCH + ", or with -tags nocuda, and loads none")
+var errPlatform = errors.New("this program was built for " + runtime.GOOS + "/" + runtime.GOARCH + ", or with -tags " +
+	"nocuda, and loads none")
 
 func openLibrary(string) (uintptr, error) { return 0, errPlatform }
 

@@ -56,7 +56,8 @@ func there(ordinal, n int) error {
 	return nil
 }
 
-// List returns the GPUs that a driver shows; "" stands for the driver of the system. It makes no context.
+// List returns the GPUs that a driver shows; "" stands for the driver of the system. It makes no
+// context.
 //
 // Errors: [ErrNoDriver]; an [Error] of the driver.
 func List(driver string) (Inventory, error) {
@@ -94,7 +95,8 @@ func (d *driver) describeGPU(ordinal int) (GPU, error) {
 	}
 	var values [8]int32
 	for i, attr := range []int{
-		attrMajor, attrMinor, attrMultiprocessors, attrPCIDomain, attrPCIBus, attrPCIDevice, attrVirtualMemory, attrMemoryPools,
+		attrMajor, attrMinor, attrMultiprocessors, attrPCIDomain, attrPCIBus, attrPCIDevice, attrVirtualMemory,
+		attrMemoryPools,
 	} {
 		// An old driver does not know the last two; it then has neither.
 		if values[i], err = d.attribute(gpu, attr); err != nil && attr < attrVirtualMemory {

@@ -23,8 +23,8 @@ var _ = [1]struct{}{}[unsafe.Sizeof(poolProps{})-88]
 // boundedPools is the version of the driver from which on a pool can be bounded.
 const boundedPools = 12020
 
-// poolAttributes are CUmemPool_attribute by [device.PoolAttribute]. The first three that are flags are ints of the
-// driver's, all else 64 bits.
+// poolAttributes are CUmemPool_attribute by [device.PoolAttribute]. The first three that are flags
+// are ints of the driver's, all else 64 bits.
 var poolAttributes = [device.NumPoolAttributes]uintptr{
 	device.FollowEvents: 1, device.ReuseFinished: 2, device.InsertWaits: 3, device.ReleaseThreshold: 4,
 	device.ReservedNow: 5, device.ReservedHigh: 6, device.UsedNow: 7, device.UsedHigh: 8,
@@ -131,8 +131,8 @@ func (d *Device) newPool(most device.Size) (device.Pool, error) {
 	return device.Pool(number), nil
 }
 
-// DestroyPool implements [device.Pools] by cuMemPoolDestroy. It fails with [device.ErrBusy] if the pool has blocks, which
-// the driver would let live on.
+// DestroyPool implements [device.Pools] by cuMemPoolDestroy. It fails with [device.ErrBusy] if the
+// pool has blocks, which the driver would let live on.
 func (d *Device) DestroyPool(p device.Pool) error {
 	return d.book(device.CallDestroyPool, d.destroyPool(p))
 }
@@ -274,5 +274,6 @@ func (d *Device) setPoolAttribute(name device.Pool, a device.PoolAttribute, v de
 		return device.ErrInvalid
 	}
 	d.out.second = uint64(v)
-	return d.one(device.CallSetPoolAttribute, fnMemPoolSetAttribute, p.handle, poolAttributes[a], uintptr(unsafe.Pointer(&d.out.second)))
+	return d.one(device.CallSetPoolAttribute, fnMemPoolSetAttribute, p.handle, poolAttributes[a],
+		uintptr(unsafe.Pointer(&d.out.second)))
 }

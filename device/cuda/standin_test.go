@@ -97,7 +97,8 @@ func TestErrorsAreNamed(t *testing.T) {
 		control.Fail("cuMemAlloc_v2", 1, c.code, 1)
 		_, err := d.Reserve(device.MiB, 0)
 		refused, ok := errors.AsType[*cuda.Error](err)
-		if !ok || int(refused.Code) != c.code || !strings.Contains(err.Error(), c.words) || c.is != nil && !errors.Is(err, c.is) {
+		if !ok || int(refused.Code) != c.code || !strings.Contains(err.Error(), c.words) || c.is != nil &&
+			!errors.Is(err, c.is) {
 			t.Errorf("code %d: %v, want %q", c.code, err, c.words)
 		}
 		now := d.Usage()
@@ -128,7 +129,8 @@ func TestOpening(t *testing.T) {
 	open(t, cuda.Config{Driver: driver, Ordinal: 1}) // the driver is loaded
 	held := control.Left()
 	for _, function := range []string{
-		"cuDeviceGetCount", "cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuMemGetAllocationGranularity", "cuDeviceGetDefaultMemPool",
+		"cuDeviceGetCount", "cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuMemGetAllocationGranularity",
+		"cuDeviceGetDefaultMemPool",
 		"cuMemPoolGetAttribute",
 	} {
 		control.Fail(function, 1, 999, 1)
@@ -171,7 +173,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestGPUWithoutCapabilities has a driver with all functions, and a GPU that lacks what they are for.
+// TestGPUWithoutCapabilities has a driver with all functions, and a GPU that lacks what they are
+// for.
 func TestGPUWithoutCapabilities(t *testing.T) {
 	t.Setenv("STANDIN_PLAIN_MAPPINGS", "1")
 	d := open(t, cuda.Config{Driver: cudatest.Build(t)})
@@ -247,7 +250,8 @@ func TestCloseGivesAllBack(t *testing.T) {
 	}
 }
 
-// TestAnyGoroutineMayCall takes and gives regions of two devices from many goroutines, of which each lands on any thread.
+// TestAnyGoroutineMayCall takes and gives regions of two devices from many goroutines, of which
+// each lands on any thread.
 func TestAnyGoroutineMayCall(t *testing.T) {
 	driver := cudatest.Build(t)
 	cudatest.Steer(t, driver)
@@ -292,7 +296,8 @@ func TestForeignStreams(t *testing.T) {
 	}
 }
 
-// TestSomebodyCaptures makes calls that a capture in the same process forbids to threads that do not say that they know.
+// TestSomebodyCaptures makes calls that a capture in the same process forbids to threads that do
+// not say that they know.
 func TestSomebodyCaptures(t *testing.T) {
 	runtime.LockOSThread() // the mode is the thread's
 	defer runtime.UnlockOSThread()
@@ -322,7 +327,8 @@ func TestSomebodyCaptures(t *testing.T) {
 			t.Errorf("%+v: %v; %d captures lost, the thread is in mode %d", c, err, control.Lost(), control.Mode())
 		}
 		control.Fail("cuThreadExchangeStreamCaptureMode", 1, 1, 1)
-		if _, err := d.Reserve(device.MiB, 0); err == nil || !strings.Contains(err.Error(), "cuThreadExchangeStreamCaptureMode") {
+		if _, err := d.Reserve(device.MiB, 0); err == nil ||
+			!strings.Contains(err.Error(), "cuThreadExchangeStreamCaptureMode") {
 			t.Errorf("%+v: the mode cannot be exchanged: %v", c, err)
 		}
 		if err := round(t, d); err != nil {
@@ -334,7 +340,8 @@ func TestSomebodyCaptures(t *testing.T) {
 	control = cudatest.Steer(t, driver)
 	d := open(t, cuda.Config{Driver: driver})
 	control.Capture(true)
-	if _, err := d.Reserve(device.MiB, 0); err == nil || !strings.Contains(err.Error(), "STREAM_CAPTURE_UNSUPPORTED") || control.Lost() != 1 {
+	if _, err := d.Reserve(device.MiB, 0); err == nil || !strings.Contains(err.Error(), "STREAM_CAPTURE_UNSUPPORTED") ||
+		control.Lost() != 1 {
 		t.Errorf("a driver that cannot: %v, %d captures lost, want one: else the stand-in shows nothing", err, control.Lost())
 	}
 	control.Capture(false)

@@ -14,7 +14,8 @@ type location struct {
 	id   int32
 }
 
-// allocationProp is a CUmemAllocationProp: pinned memory of one GPU that is shared with no other process.
+// allocationProp is a CUmemAllocationProp: pinned memory of one GPU that is shared with no other
+// process.
 type allocationProp struct {
 	kind         int32 // 1 is pinned
 	handleTypes  int32
@@ -65,8 +66,8 @@ func (d *Device) Granularity() device.Size { return d.granularity }
 // whole reports whether n is a multiple of the granularity.
 func (d *Device) whole(n device.Size) bool { return mapped.Whole(n, d.granularity) }
 
-// ReserveRange implements [device.VirtualMemory] by cuMemAddressReserve. The driver takes an address as a hint: a
-// range that comes elsewhere is given back, and there is no room.
+// ReserveRange implements [device.VirtualMemory] by cuMemAddressReserve. The driver takes an
+// address as a hint: a range that comes elsewhere is given back, and there is no room.
 func (d *Device) ReserveRange(size, align device.Size, at device.Addr) (device.Region, error) {
 	r, err := d.reserveRange(size, align, at)
 	return r, d.book(device.CallReserveRange, err)
@@ -147,7 +148,8 @@ func (d *Device) createHandle(size device.Size) (device.Handle, error) {
 	case d.over(size):
 		return 0, device.ErrOutOfMemory
 	}
-	err := d.one(device.CallCreateHandle, fnMemCreate, d.answer(), uintptr(size), uintptr(unsafe.Pointer(&d.properties)), 0)
+	err := d.one(device.CallCreateHandle, fnMemCreate, d.answer(), uintptr(size),
+		uintptr(unsafe.Pointer(&d.properties)), 0)
 	if err != nil {
 		return 0, err
 	}
@@ -191,7 +193,8 @@ func (d *Device) releaseHandle(h device.Handle) error {
 	return nil
 }
 
-// dropUnused books memory as given back that has no handle and is mapped nowhere: the driver has freed it.
+// dropUnused books memory as given back that has no handle and is mapped nowhere: the driver has
+// freed it.
 func (d *Device) dropUnused(slot int32) {
 	if m := d.handles.At(slot); !m.named && m.maps == 0 {
 		d.letGo(m.size)
@@ -244,8 +247,8 @@ func (d *Device) inOneRange(a device.Addr, size device.Size) bool {
 	return mapped.Within(device.Region{Addr: e.Addr, Size: e.Value}, a, size)
 }
 
-// SetAccess implements [device.VirtualMemory] by cuMemSetAccess, once for each range. Where ranges touch and the driver
-// refuses a later one, those before have the new access.
+// SetAccess implements [device.VirtualMemory] by cuMemSetAccess, once for each range. Where ranges
+// touch and the driver refuses a later one, those before have the new access.
 func (d *Device) SetAccess(a device.Addr, size device.Size, access device.Access) error {
 	return d.book(device.CallSetAccess, d.setAccess(a, size, access))
 }
@@ -282,8 +285,8 @@ func (d *Device) leftOfRange(a device.Addr) device.Size {
 	return e.Addr.Add(e.Value).Sub(a)
 }
 
-// Unmap implements [device.VirtualMemory] by cuMemUnmap, once for each mapping, which is all that the driver
-// promises. It waits for no work.
+// Unmap implements [device.VirtualMemory] by cuMemUnmap, once for each mapping, which is all that
+// the driver promises. It waits for no work.
 func (d *Device) Unmap(a device.Addr, size device.Size) error {
 	return d.book(device.CallUnmap, d.unmap(a, size))
 }

@@ -137,7 +137,8 @@ func (r *rig) destroyPool(want error, p device.Pool) {
 
 func (r *rig) allocAsync(want error, p device.Pool, size device.Size, s device.Stream) (g device.Region) {
 	r.Helper()
-	r.call(want, device.CallAllocAsync, func() (err error) { g, err = r.pool.AllocAsync(p, size, s); return err }, p, size, s)
+	r.call(want, device.CallAllocAsync, func() (err error) { g, err = r.pool.AllocAsync(p, size, s); return err },
+		p, size, s)
 	r.fits(want, g, size, 0)
 	return g
 }

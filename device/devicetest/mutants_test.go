@@ -62,7 +62,8 @@ func open(c sim.Config, wrap func(mutant) device.Device) devicetest.Maker {
 }
 
 // filled is a device with all that a simulated one can have.
-var filled = sim.Config{Memory: sim.Filled, Capacity: 256 * device.MiB, Align: 4 * device.KiB, Granularity: 64 * device.KiB}
+var filled = sim.Config{Memory: sim.Filled, Capacity: 256 * device.MiB, Align: 4 * device.KiB,
+	Granularity: 64 * device.KiB}
 
 // mutants break one promise each.
 var mutants = slices.Concat(regionMutants, virtualMutants, contentsMutants, streamMutants, poolMutants)

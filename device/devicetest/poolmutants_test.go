@@ -8,7 +8,10 @@ import (
 
 var poolMutants = []broken{
 	{"blocks of pools are disjoint", "PoolBlocksAreDisjoint", func(m mutant) device.Device { return &wideBlocks{m} }},
-	{"a pool with everything free goes down to its threshold", "PoolsKeepWhatTheThresholdSays", func(m mutant) device.Device { return &keeping{m} }},
+	{"a pool with everything free goes down to its threshold", "PoolsKeepWhatTheThresholdSays",
+		func(m mutant) device.Device {
+			return &keeping{m}
+		}},
 	{"a pool keeps its threshold", "PoolsKeepWhatTheThresholdSays", func(m mutant) device.Device { return &generous{m} }},
 	{"a trim gives back", "PoolsAreTrimmed", func(m mutant) device.Device { return &untrimmed{m} }},
 	{"what a pool uses is told", "PoolsTellTheirFigures", func(m mutant) device.Device { return &stuck{mutant: m} }},
@@ -21,7 +24,9 @@ var poolMutants = []broken{
 	{"a block of a pool is freed once", "PoolBlocksAreNotMisused", func(m mutant) device.Device { return &freeTwice{m} }},
 	{"a block of a pool is no region", "PoolBlocksAreNotMisused", func(m mutant) device.Device { return &released{m} }},
 	{"a pool tells streams apart", "PoolsAgreeWithBlocks", func(m mutant) device.Device { return &streamless{m} }},
-	{"another stream does not take what may be in use", "PoolsReuseInStreamOrder", func(m mutant) device.Device { return &eager{m} }},
+	{"another stream does not take what may be in use", "PoolsReuseInStreamOrder", func(m mutant) device.Device {
+		return &eager{m}
+	}},
 }
 
 type streamless struct{ mutant }

@@ -126,7 +126,8 @@ func poolFigures(r *rig) {
 	a, b := r.allocAsync(nil, p, device.MiB, 1), r.allocAsync(nil, p, 2*device.MiB, 1)
 	reserved, reservedHigh, used, usedHigh := figures()
 	if used != a.Size+b.Size || usedHigh != used || reserved < used || reservedHigh < reserved {
-		r.Errorf("blocks of %v: used %v, at most %v; reserved %v, at most %v", a.Size+b.Size, used, usedHigh, reserved, reservedHigh)
+		r.Errorf("blocks of %v: used %v, at most %v; reserved %v, at most %v", a.Size+b.Size, used, usedHigh, reserved,
+			reservedHigh)
 	}
 	r.freeAsync(nil, b.Addr, 1)
 	r.syncDevice(nil)
@@ -215,7 +216,8 @@ func poolMisuse(r *rig) {
 func poolBlockMisuse(r *rig) {
 	region := r.reserve(nil, device.MiB, 0)
 	a, b := r.allocAsync(nil, 0, device.MiB, 1), r.allocAsync(nil, 0, device.MiB, 1)
-	for _, wrong := range []device.Addr{0, 1, a.Addr + 1, a.Addr.Add(a.Size / 2), a.End() - 1, region.Addr, ^device.Addr(0)} {
+	for _, wrong := range []device.Addr{0, 1, a.Addr + 1, a.Addr.Add(a.Size / 2), a.End() - 1, region.Addr,
+		^device.Addr(0)} {
 		r.freeAsync(device.ErrInvalid, wrong, 1)
 	}
 	r.release(device.ErrInvalid, a.Addr)

@@ -184,7 +184,10 @@ func (m *pageModel) stepReserve() {
 			taken = oneOf{mistakes[0], taken[len(taken)-1]}
 		}
 		var g device.Region
-		err := m.try(taken, device.CallReserveRange, func() (err error) { g, err = m.vm.ReserveRange(n, 0, at); return err }, n, at)
+		err := m.try(taken, device.CallReserveRange, func() (err error) {
+			g, err = m.vm.ReserveRange(n, 0, at)
+			return err
+		}, n, at)
 		if err == nil {
 			m.ranges = append(m.ranges, g)
 		}
@@ -233,7 +236,8 @@ func (m *pageModel) stepCreate() {
 	}
 	if h := m.createHandle(wanted(mistakes), n); len(mistakes) == 0 {
 		pages := int(n / m.page)
-		m.handles = append(m.handles, &physical{handle: h, pages: pages, patterns: make([]uint32, pages), known: make([]bool, pages)})
+		m.handles = append(m.handles, &physical{handle: h, pages: pages, patterns: make([]uint32, pages),
+			known: make([]bool, pages)})
 	}
 }
 

@@ -42,7 +42,8 @@ func (m *pageModel) stepUnmap() {
 
 func (m *pageModel) stepAccess() {
 	a, n, mistakes := m.span()
-	to := []device.Access{device.AccessNone, device.AccessRead, device.AccessReadWrite, device.AccessReadWrite}[m.rng.IntN(4)]
+	to := []device.Access{device.AccessNone, device.AccessRead, device.AccessReadWrite,
+		device.AccessReadWrite}[m.rng.IntN(4)]
 	m.setAccess(wanted(mistakes), a, n, to)
 	if len(mistakes) > 0 {
 		return
@@ -117,6 +118,7 @@ func (m *pageModel) comparePages(a device.Addr, n device.Size) {
 	}
 	at, got := m.compare(nil, a, n, pattern)
 	if got != same || !same && at != want {
-		m.Fatalf("comparing %v at %v with %#x: first difference at %v (none: %v), want %v (none: %v)", n, a, pattern, at, got, want, same)
+		m.Fatalf("comparing %v at %v with %#x: first difference at %v (none: %v), want %v (none: %v)", n, a, pattern, at, got,
+			want, same)
 	}
 }

@@ -10,22 +10,32 @@ var regionMutants = []broken{
 	{"a region is aligned", "RegionsAreAlignedAndDisjoint", func(m mutant) device.Device { return &misaligned{m} }},
 	{"regions are disjoint", "RegionsAreAlignedAndDisjoint", func(m mutant) device.Device { return &overlapping{m} }},
 	{"a region is released once", "RegionsAreReleasedOnce", func(m mutant) device.Device { return &forgiving{m} }},
-	{"a region is released by its start", "RegionsAreReleasedOnce", func(m mutant) device.Device { return &inner{mutant: m} }},
+	{"a region is released by its start", "RegionsAreReleasedOnce", func(m mutant) device.Device {
+		return &inner{mutant: m}
+	}},
 	{"an alignment is a power of two", "RegionsAreReleasedOnce", func(m mutant) device.Device { return &anyAlign{m} }},
-	{"what a refused call took goes back", "RunningOutChangesNothing", func(m mutant) device.Device { return &leaking{m} }},
-	{"running out is told apart from a mistake", "RunningOutChangesNothing", func(m mutant) device.Device { return &blaming{m} }},
+	{"what a refused call took goes back", "RunningOutChangesNothing", func(m mutant) device.Device {
+		return &leaking{m}
+	}},
+	{"running out is told apart from a mistake", "RunningOutChangesNothing", func(m mutant) device.Device {
+		return &blaming{m}
+	}},
 	{"peaks stay", "RegionsAreAccounted", accounting(func(u *device.Usage) { u.PeakHeld = u.Held })},
 	{"what is held is told", "RegionsAreAccounted", accounting(func(u *device.Usage) { u.Held /= 2 })},
 	{"regions are counted", "RegionsAreAccounted", accounting(func(u *device.Usage) { u.Regions = min(u.Regions, 1) })},
-	{"what is held is charged", "RegionsAreAccounted", accounting(func(u *device.Usage) { u.Charged, u.PeakCharged = 0, 0 })},
-	{"refused calls count", "RegionsAreReleasedOnce", accounting(func(u *device.Usage) { u.Calls[device.CallRelease].Failed = 0 })},
+	{"what is held is charged", "RegionsAreAccounted",
+		accounting(func(u *device.Usage) { u.Charged, u.PeakCharged = 0, 0 })},
+	{"refused calls count", "RegionsAreReleasedOnce",
+		accounting(func(u *device.Usage) { u.Calls[device.CallRelease].Failed = 0 })},
 	{"a call counts as its kind", "HandlesAreNotMisused", accounting(func(u *device.Usage) {
 		u.Calls[device.CallReserve].Done += u.Calls[device.CallCreateHandle].Done
 	})},
 	{"time goes forward", "RegionsAreAccounted", accounting(func(u *device.Usage) { u.Time = 1000 - u.Calls.Total() })},
 	{"the capacity is kept", "RegionsAreAccounted", accounting(func(u *device.Usage) { u.Capacity = device.MiB })},
 	{"a capability has methods", "CapabilitiesAgreeWithMethods", func(m mutant) device.Device { return boasting{&m} }},
-	{"free memory follows what is held", "MemoryInfoFollowsWhatIsHeld", func(m mutant) device.Device { return &fixedInfo{m} }},
+	{"free memory follows what is held", "MemoryInfoFollowsWhatIsHeld", func(m mutant) device.Device {
+		return &fixedInfo{m}
+	}},
 }
 
 // accounting returns what replaces the account by a wrong one.

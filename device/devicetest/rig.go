@@ -78,7 +78,9 @@ func answers(err, want error) bool {
 		return false
 	}
 	// To ErrInvalid, the general mistake, a device may prefer a more precise kind.
-	general := errors.Is(want, device.ErrInvalid) && !slices.ContainsFunc(kinds, func(k error) bool { return errors.Is(want, k) })
+	general := errors.Is(want, device.ErrInvalid) && !slices.ContainsFunc(kinds, func(k error) bool {
+		return errors.Is(want, k)
+	})
 	return !slices.ContainsFunc(kinds, func(k error) bool {
 		return errors.Is(err, k) && !errors.Is(want, k) && !(general && errors.Is(k, device.ErrInvalid))
 	})

@@ -17,12 +17,18 @@ var contentsMutants = []broken{
 
 var streamMutants = []broken{
 	{"an event is not done early", "EventsAreNotDoneEarly", func(m mutant) device.Device { return &early{m} }},
-	{"an event without a mark is done", "EventsAreDoneWhenSynchronised", func(m mutant) device.Device { return &never{mutant: m} }},
+	{"an event without a mark is done", "EventsAreDoneWhenSynchronised", func(m mutant) device.Device {
+		return &never{mutant: m}
+	}},
 	{"a mark moves", "RecordingAgainMovesTheMark", func(m mutant) device.Device { return &once{mutant: m} }},
 	{"a wait waits", "WaitsAreSynchronisedToo", func(m mutant) device.Device { return &hurrying{m} }},
-	{"a wait waits for the present mark", "WaitsHoldThePresentMark", func(m mutant) device.Device { return &lateMark{mutant: m} }},
+	{"a wait waits for the present mark", "WaitsHoldThePresentMark", func(m mutant) device.Device {
+		return &lateMark{mutant: m}
+	}},
 	{"a stream is drained alone", "EventsAreNotDoneEarly", func(m mutant) device.Device { return &drainAll{m} }},
-	{"synchronising a stream finishes it", "EventsAreDoneWhenSynchronised", func(m mutant) device.Device { return &lazySync{m} }},
+	{"synchronising a stream finishes it", "EventsAreDoneWhenSynchronised", func(m mutant) device.Device {
+		return &lazySync{m}
+	}},
 	{"events are counted", "EventsAreAccounted", accounting(func(u *device.Usage) { u.Events = 0 })},
 	{"an event is destroyed once", "EventsAreNotMisused", func(m mutant) device.Device { return &immortal{m} }},
 	{"order goes one way", "OrderFollowsWaits", func(m mutant) device.Device { return &allOrdered{m} }},

@@ -113,7 +113,8 @@ func mapAndUnmap(r *rig) {
 	r.holds(was, device.Usage{Held: 2 * g, Handles: 1, Ranges: 1, Space: 4 * g})
 	r.mapAt(nil, a.Addr.Add(g), 2*g, h, 0)
 	r.holds(was, device.Usage{Held: 2 * g, Handles: 1, Ranges: 1, Space: 4 * g, Mapped: 2 * g})
-	for _, to := range []device.Access{device.AccessReadWrite, device.AccessRead, device.AccessNone, device.AccessReadWrite} {
+	for _, to := range []device.Access{device.AccessReadWrite, device.AccessRead, device.AccessNone,
+		device.AccessReadWrite} {
 		r.setAccess(nil, a.Addr.Add(g), 2*g, to)
 	}
 	if now := r.d.Usage(); now.Charged < was.Charged+2*g || now.PeakHeld != max(was.PeakHeld, now.Held) {

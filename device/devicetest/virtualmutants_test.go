@@ -7,13 +7,17 @@ import (
 )
 
 var virtualMutants = []broken{
-	{"a range comes where it is asked for", "RangesComeWhereTheyAreAskedFor", func(m mutant) device.Device { return &anywhere{m} }},
+	{"a range comes where it is asked for", "RangesComeWhereTheyAreAskedFor", func(m mutant) device.Device {
+		return &anywhere{m}
+	}},
 	{"a range with mappings stays", "RangesAreNotMisused", func(m mutant) device.Device { return &coldRange{m} }},
 	{"a range is no region", "RangesAreNoRegions", func(m mutant) device.Device { return &confusing{m} }},
 	{"ranges cost no memory", "RangesAreAlignedAndDisjoint", accounting(func(u *device.Usage) { u.Held += u.Space })},
 	{"address space is told", "RangesAreAlignedAndDisjoint", accounting(func(u *device.Usage) { u.Space = 0 })},
-	{"what is mapped is told", "MappingJoinsRangeAndHandle", accounting(func(u *device.Usage) { u.Mapped = min(u.Mapped, u.Held) / 2 })},
-	{"memory mapped twice is held once", "OneMemoryHasManyAddresses", accounting(func(u *device.Usage) { u.Held = max(u.Held, u.Mapped) })},
+	{"what is mapped is told", "MappingJoinsRangeAndHandle",
+		accounting(func(u *device.Usage) { u.Mapped = min(u.Mapped, u.Held) / 2 })},
+	{"memory mapped twice is held once", "OneMemoryHasManyAddresses",
+		accounting(func(u *device.Usage) { u.Held = max(u.Held, u.Mapped) })},
 	{"mapped memory is held without its handle", "MappedMemoryOutlivesItsHandle", accounting(func(u *device.Usage) {
 		if u.Handles == 0 {
 			u.Held -= min(u.Mapped, u.Held)
@@ -21,11 +25,15 @@ var virtualMutants = []broken{
 	})},
 	{"a handle goes back", "MappingJoinsRangeAndHandle", func(m mutant) device.Device { return &hoarding{m} }},
 	{"a released handle is gone", "HandlesAreNotMisused", func(m mutant) device.Device { return &forgivingHandle{m} }},
-	{"a stale handle does not pass", "HandlesAreNotMisused", func(m mutant) device.Device { return &recycling{mutant: m} }},
+	{"a stale handle does not pass", "HandlesAreNotMisused", func(m mutant) device.Device {
+		return &recycling{mutant: m}
+	}},
 	{"nothing is mapped over a mapping", "NothingIsMappedTwice", func(m mutant) device.Device { return &overMap{m} }},
 	{"a map stays in its range", "NothingIsMappedTwice", func(m mutant) device.Device { return &wideMap{m} }},
 	{"a map stays in its handle", "HandlesAreNotMisused", func(m mutant) device.Device { return &longMap{m} }},
-	{"a handle is mapped from the offset", "HandlesAreMappedFromAnOffset", func(m mutant) device.Device { return &fromStart{m} }},
+	{"a handle is mapped from the offset", "HandlesAreMappedFromAnOffset", func(m mutant) device.Device {
+		return &fromStart{m}
+	}},
 	{"a mapping is not cut", "MappingsAreNotCut", func(m mutant) device.Device { return &cutting{m} }},
 	{"what is unmapped was mapped", "MappingsAreNotCut", func(m mutant) device.Device { return &unmapping{m} }},
 	{"unmap takes all of it", "NeighboursAreServedAtOnce", func(m mutant) device.Device { return &halfUnmap{m} }},
@@ -164,7 +172,8 @@ type cutting struct{ mutant }
 
 func (m *cutting) Unmap(a device.Addr, n device.Size) error {
 	err := m.mutant.Unmap(a, n)
-	if n == m.Granularity() && err != nil && !errors.Is(err, device.ErrUnmapped) && !errors.Is(err, device.ErrGranularity) {
+	if n == m.Granularity() && err != nil && !errors.Is(err, device.ErrUnmapped) &&
+		!errors.Is(err, device.ErrGranularity) {
 		return m.forgive(device.CallUnmap, err, device.ErrInvalid)
 	}
 	return err

@@ -6,8 +6,9 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// repeat makes a call on the card that the model has answered, and compares the answers. Where the model runs out of
-// its own addresses, of room to align regions or of room in a pool, the card is not asked.
+// repeat makes a call on the card that the model has answered, and compares the answers. Where the
+// model runs out of its own addresses, of room to align regions or of room in a pool, the card is
+// not asked.
 func (d *Device) repeat(v *device.Invocation) {
 	if !d.alike() || !d.asked.Has(v.Call) {
 		return
@@ -56,7 +57,8 @@ func (d *Device) onCard(v *device.Invocation) *device.Invocation {
 	return &c
 }
 
-// book books the effects of a call that both devices granted, and compares the figures that it returned.
+// book books the effects of a call that both devices granted, and compares the figures that it
+// returned.
 func (d *Device) book(v, c *device.Invocation) {
 	switch v.Call {
 	case device.CallRelease, device.CallReleaseRange, device.CallFreeAsync:
@@ -102,7 +104,8 @@ func (d *Device) reserveRange(v *device.Invocation) {
 	d.took(addresses, v, &c)
 }
 
-// behind returns where a range goes on the card that follows another one on the model, 0 for anywhere.
+// behind returns where a range goes on the card that follows another one on the model, 0 for
+// anywhere.
 func (d *Device) behind(at device.Addr, align device.Size) device.Addr {
 	if at == 0 {
 		return 0
@@ -117,8 +120,9 @@ func (d *Device) behind(at device.Addr, align device.Size) device.Addr {
 	return 0
 }
 
-// done compares the state of an event. An event that is done on the model has to be done on the card once the host has
-// waited for it: no work is queued there, but its marks are passed only when the card comes to them.
+// done compares the state of an event. An event that is done on the model has to be done on the
+// card once the host has waited for it: no work is queued there, but its marks are passed only when
+// the card comes to them.
 func (d *Device) done(v *device.Invocation) {
 	c := d.onCard(v)
 	if v.Yes && c.Err == nil && !c.Yes {

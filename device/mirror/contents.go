@@ -2,15 +2,17 @@ package mirror
 
 import "github.com/vramyard/vramyard/device"
 
-// edge and inner in bytes are how large marks are: at both ends of what is filled, and at each page of a range
-// between them. A card is written and read byte for byte up to two edges. More would take a card of 80 GiB
-// seconds for each look at its blocks; what a card does wrong by pages or by allocations shows at their ends.
+// edge and inner in bytes are how large marks are: at both ends of what is filled, and at each page
+// of a range between them. A card is written and read byte for byte up to two edges. More would
+// take a card of 80 GiB seconds for each look at its blocks; what a card does wrong by pages or by
+// allocations shows at their ends.
 const (
 	edge  = 4 * device.KiB
 	inner = device.Size(64)
 )
 
-// touch writes marks to the card where the model was filled, and reads them where the model has them.
+// touch writes marks to the card where the model was filled, and reads them where the model has
+// them.
 func (d *Device) touch(v *device.Invocation) {
 	if v.Call == device.CallCompare && !v.Yes {
 		return
@@ -32,8 +34,8 @@ func (d *Device) touch(v *device.Invocation) {
 	d.same(v, card)
 }
 
-// marked calls f for each part or mark of n bytes at an address of the model's, with its addresses on the model and on the card,
-// until an error.
+// marked calls f for each part or mark of n bytes at an address of the model's, with its addresses
+// on the model and on the card, until an error.
 func (d *Device) marked(a device.Addr, n device.Size, f func(model, card device.Addr, n device.Size) error) error {
 	return d.each(a, n, func(part span, n device.Size) error {
 		here, at := a, d.at(a)

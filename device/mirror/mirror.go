@@ -21,7 +21,8 @@ type Extent uint8
 
 // The extents.
 const (
-	// Marks are written, at both ends and at each page. Then what is compared has to be what was filled by one call.
+	// Marks are written, at both ends and at each page. Then what is compared has to be what was
+	// filled by one call.
 	Marks Extent = iota
 	// Bytes are, all of them.
 	Bytes
@@ -31,8 +32,9 @@ const (
 type Options struct {
 	// Extent says which filled bytes are written to the card.
 	Extent Extent
-	// Room in bytes is what the card has beyond the model's capacity. A region with an alignment above 512 takes as
-	// much of it, because a card has no other way to align one; for more there is no memory.
+	// Room in bytes is what the card has beyond the model's capacity. A region with an alignment above
+	// 512 takes as much of it, because a card has no other way to align one; for more there is no
+	// memory.
 	Room device.Size
 }
 
@@ -79,14 +81,16 @@ type span struct {
 	kind kind
 }
 
-// nowhere makes an address that no card has of one that nothing was given out at, with the same low bits.
+// nowhere makes an address that no card has of one that nothing was given out at, with the same low
+// bits.
 const nowhere device.Addr = 1 << 62
 
 // New returns a mirror. Nothing may be held of the two devices, which are the mirror's from now on.
 func New(model device.Device, card Card, o Options) *Device {
 	d := &Device{
 		card: card, extent: o.Extent, room: o.Room,
-		handles: map[device.Handle]device.Handle{}, events: map[device.Event]device.Event{}, named: map[device.Pool]device.Pool{0: 0},
+		handles: map[device.Handle]device.Handle{}, events: map[device.Event]device.Event{},
+		named: map[device.Pool]device.Pool{0: 0},
 	}
 	d.Forwarder = device.Hooked(newModelled(model, card, o.Room), device.Hook{After: d.repeat})
 	d.vm, _ = device.VirtualMemoryOf(card)
@@ -127,7 +131,8 @@ func (d *Device) Close() error {
 	return d.card.Close()
 }
 
-// Settle compares the two accounts, notes what differs as any other difference, and returns the first of all.
+// Settle compares the two accounts, notes what differs as any other difference, and returns the
+// first of all.
 func (d *Device) Settle() error {
 	if !d.alike() {
 		return d.differs
@@ -163,7 +168,8 @@ func (d *Device) alike() bool { return d.differs == nil && !d.closed }
 
 // classes are the errors of devices, those that are of another kind first.
 var classes = [...]error{
-	device.ErrGranularity, device.ErrMapped, device.ErrUnmapped, device.ErrAccess, device.ErrHandle, device.ErrEvent, device.ErrPool,
+	device.ErrGranularity, device.ErrMapped, device.ErrUnmapped, device.ErrAccess, device.ErrHandle, device.ErrEvent,
+	device.ErrPool,
 	device.ErrBusy, device.ErrInvalid, device.ErrOutOfMemory, device.ErrUnsupported,
 }
 
@@ -254,8 +260,8 @@ func (d *Device) at(a device.Addr) device.Addr {
 	return a | nowhere
 }
 
-// inRange returns an address of a range as the card has it. One of anything else is nowhere there: where the model's
-// regions are whole pages, the card's may not be.
+// inRange returns an address of a range as the card has it. One of anything else is nowhere there:
+// where the model's regions are whole pages, the card's may not be.
 func (d *Device) inRange(a device.Addr) device.Addr {
 	if e, ok := d.around(a); ok && e.Value.kind != addresses {
 		return a | nowhere
@@ -279,8 +285,8 @@ func (d *Device) each(a device.Addr, size device.Size, f func(part span, n devic
 	}
 }
 
-// both makes a call about bytes of ranges on the card, in parts where the card's ranges are apart. A call that the
-// model refuses is not made in parts, because the first ones would be granted.
+// both makes a call about bytes of ranges on the card, in parts where the card's ranges are apart.
+// A call that the model refuses is not made in parts, because the first ones would be granted.
 func (d *Device) both(v *device.Invocation) {
 	a := v.Addr
 	if e, ok := d.around(a); v.Err != nil && ok && v.Size > e.Value.size-a.Sub(e.Addr) {

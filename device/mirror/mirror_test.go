@@ -228,14 +228,20 @@ func TestWhatACardDoesOtherwiseIsNoted(t *testing.T) {
 	var first, upper device.Region
 	for want, l := range map[string]*liar{
 		"": {},
-		"the granularity of the model is 2MiB, that of the card 4MiB":                                                      {granularity: 4 * device.MiB},
-		`release 0x7f0000000000: the model answers "done", the card "device: out of memory"`:                               {release: device.ErrOutOfMemory},
-		"memory-info: the model says that 268426240 of 268435456 bytes are free, the card that 268426241 of 268435456 are": {free: 1},
-		"the card's is not after the host has waited for it":                                                               {event: true},
-		"what was written at 0x7f0000000000 is not there on the card":                                                      {forgets: true},
-		`reserve 3000: the model answers "done", the card "device: out of memory"`: {reserve: func(device.Region, error) (device.Region, error) {
-			return device.Region{}, device.ErrOutOfMemory
-		}},
+		"the granularity of the model is 2MiB, that of the card 4MiB": {
+			granularity: 4 * device.MiB},
+		`release 0x7f0000000000: the model answers "done", the card "device: out of memory"`: {
+			release: device.ErrOutOfMemory},
+		"memory-info: the model says that 268426240 of 268435456 bytes are free, the card that 268426241 of 268435456 are": {
+			free: 1},
+		"the card's is not after the host has waited for it": {
+			event: true},
+		"what was written at 0x7f0000000000 is not there on the card": {
+			forgets: true},
+		`reserve 3000: the model answers "done", the card "device: out of memory"`: {
+			reserve: func(device.Region, error) (device.Region, error) {
+				return device.Region{}, device.ErrOutOfMemory
+			}},
 		"reserve 3000: the card gives address 0": {reserve: func(r device.Region, err error) (device.Region, error) {
 			r.Addr = 0
 			return r, err
@@ -244,10 +250,11 @@ func TestWhatACardDoesOtherwiseIsNoted(t *testing.T) {
 			r.Addr += 512
 			return r, err
 		}},
-		"reserve 3000: the model gives 3072 bytes, the card 3584": {reserve: func(r device.Region, err error) (device.Region, error) {
-			r.Size += 512
-			return r, err
-		}},
+		"reserve 3000: the model gives 3072 bytes, the card 3584": {
+			reserve: func(r device.Region, err error) (device.Region, error) {
+				r.Size += 512
+				return r, err
+			}},
 		"which lies in 3072 bytes that it gave at": {reserve: func(r device.Region, err error) (device.Region, error) {
 			if first.Size == 0 {
 				first = r
@@ -279,9 +286,11 @@ func TestWhatACardDoesOtherwiseIsNoted(t *testing.T) {
 	}
 }
 
-// TestTheModelHasTheRoomOfACard asks for more alignment and more addresses than cards have, with a card and alone.
+// TestTheModelHasTheRoomOfACard asks for more alignment and more addresses than cards have, with a
+// card and alone.
 func TestTheModelHasTheRoomOfACard(t *testing.T) {
-	d := mirror.New(newSim(t, model), second{newSim(t, model)}, mirror.Options{Room: 4 * device.MiB}) // from top down there is 1 TiB
+	// from top down there is 1 TiB
+	d := mirror.New(newSim(t, model), second{newSim(t, model)}, mirror.Options{Room: 4 * device.MiB})
 	vm, ok := device.VirtualMemoryOf(d.Alone(newSim(t, model)))
 	require.True(t, ok)
 	for _, v := range []device.VirtualMemory{d, vm} {

@@ -5,12 +5,13 @@ import "github.com/vramyard/vramyard/device"
 // plain in bytes is the alignment that a card gives any region by itself.
 const plain device.Size = 512
 
-// space in bytes is how much of ranges there is at once, and the most that one is aligned to. A card has addresses of
-// 47 bits and shares them with the process; a simulated device has 56.
+// space in bytes is how much of ranges there is at once, and the most that one is aligned to. A
+// card has addresses of 47 bits and shares them with the process; a simulated device has 56.
 const space = 4 * device.TiB
 
-// modelled is a simulated device with the capabilities of a card, on which an alignment of a region costs what it costs
-// on the card: as many bytes beside the region, of those that the card has beyond the capacity.
+// modelled is a simulated device with the capabilities of a card, on which an alignment of a region
+// costs what it costs on the card: as many bytes beside the region, of those that the card has
+// beyond the capacity.
 type modelled struct {
 	device.Forwarder
 	card    device.Device
@@ -40,8 +41,8 @@ func (m *modelled) Usage() device.Usage {
 	return u
 }
 
-// before refuses ranges that no card has room for, and alignments that cost more than the room. Mistakes are
-// left to the simulated device.
+// before refuses ranges that no card has room for, and alignments that cost more than the room.
+// Mistakes are left to the simulated device.
 func (m *modelled) before(v *device.Invocation) error {
 	short := false
 	switch v.Call {

@@ -11,8 +11,9 @@ var ErrUnavailable = errors.New("nvml: not available")
 
 // Memory is the memory of a GPU as the driver accounts for it, of all programs. Sizes are bytes.
 type Memory struct {
-	Total    device.Size `json:"total_bytes"`    // of the card
-	Used     device.Size `json:"used_bytes"`     // by programs; with what is reserved where the driver does not tell that apart
+	Total device.Size `json:"total_bytes"` // of the card
+	// by programs; with what is reserved where the driver does not tell that apart
+	Used     device.Size `json:"used_bytes"`
 	Free     device.Size `json:"free_bytes"`     // by nobody
 	Reserved device.Size `json:"reserved_bytes"` // by the driver and the firmware; 0 if it does not tell
 }

@@ -74,7 +74,8 @@ func tell[T any](s *Session, function string, call func() (T, nvml.Return)) T {
 	return v
 }
 
-// Inventory returns what there is. A GPU that does not answer, as one that fell off the bus, is an error.
+// Inventory returns what there is. A GPU that does not answer, as one that fell off the bus, is an
+// error.
 func (s *Session) Inventory() (Inventory, error) {
 	var all Inventory
 	all.Driver = tell(s, "nvmlSystemGetDriverVersion", s.lib.SystemGetDriverVersion)
@@ -97,7 +98,9 @@ func (s *Session) Inventory() (Inventory, error) {
 
 // gpu returns what is told of one GPU.
 func (s *Session) gpu(index int) (g GPU, err error) {
-	d, err := ask(s, "nvmlDeviceGetHandleByIndex_v2", func() (nvml.Device, nvml.Return) { return s.lib.DeviceGetHandleByIndex(index) })
+	d, err := ask(s, "nvmlDeviceGetHandleByIndex_v2", func() (nvml.Device, nvml.Return) {
+		return s.lib.DeviceGetHandleByIndex(index)
+	})
 	if err != nil {
 		return g, err
 	}
@@ -126,9 +129,11 @@ func (s *Session) gpu(index int) (g GPU, err error) {
 	return g, nil
 }
 
-// processes asks by the newest function that the library has: go-nvml calls the one it was made for.
+// processes asks by the newest function that the library has: go-nvml calls the one it was made
+// for.
 func (s *Session) processes(d nvml.Device) []nvml.ProcessInfo {
-	for _, function := range []string{"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetComputeRunningProcesses"} {
+	for _, function := range []string{"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2",
+		"nvmlDeviceGetComputeRunningProcesses"} {
 		if s.has(function) {
 			return tell(s, function, d.GetComputeRunningProcesses)
 		}
@@ -151,7 +156,8 @@ func (s *Session) memory(d nvml.Device) (Memory, error) {
 	if s.has("nvmlDeviceGetMemoryInfo_v2") {
 		m, err := ask(s, "nvmlDeviceGetMemoryInfo_v2", d.GetMemoryInfo_v2)
 		if err == nil {
-			return Memory{Total: device.Size(m.Total), Used: device.Size(m.Used), Free: device.Size(m.Free), Reserved: device.Size(m.Reserved)}, nil
+			return Memory{Total: device.Size(m.Total), Used: device.Size(m.Used), Free: device.Size(m.Free),
+				Reserved: device.Size(m.Reserved)}, nil
 		}
 	}
 	m, err := ask(s, "nvmlDeviceGetMemoryInfo", d.GetMemoryInfo)
@@ -160,14 +166,17 @@ func (s *Session) memory(d nvml.Device) (Memory, error) {
 
 // Memory returns the memory of the GPU at an address on the bus, as package device/cuda writes it.
 func (s *Session) Memory(pci string) (Memory, error) {
-	d, err := ask(s, "nvmlDeviceGetHandleByPciBusId_v2", func() (nvml.Device, nvml.Return) { return s.lib.DeviceGetHandleByPciBusId(pci) })
+	d, err := ask(s, "nvmlDeviceGetHandleByPciBusId_v2", func() (nvml.Device, nvml.Return) {
+		return s.lib.DeviceGetHandleByPciBusId(pci)
+	})
 	if err != nil {
 		return Memory{}, err
 	}
 	return s.memory(d)
 }
 
-// address returns an address on the bus as package device/cuda writes it; the library writes eight digits of the domain.
+// address returns an address on the bus as package device/cuda writes it; the library writes eight
+// digits of the domain.
 func address(p nvml.PciInfo) string {
 	text := make([]byte, 0, len(p.BusId))
 	for _, c := range p.BusId {

@@ -11,7 +11,8 @@ type Session struct{}
 //
 // Errors: [ErrUnavailable], always in this build.
 func Open() (*Session, error) {
-	return nil, fmt.Errorf("%w: this program was built without it (go build -tags nvml, with cgo, on Linux)", ErrUnavailable)
+	return nil, fmt.Errorf("%w: this program was built without it (go build -tags nvml, with cgo, on Linux)",
+		ErrUnavailable)
 }
 
 // Close stops the library.

@@ -68,7 +68,8 @@ func TestInventory(t *testing.T) {
 		g.BAR1Total != 128*device.GiB || g.BAR1Used != 5*device.MiB || g.ECC != "on" || g.MIG != "off" {
 		t.Errorf("GPU 3 is %+v", g)
 	}
-	if len(g.Processes) != 2 || *g.Processes[0].Used != device.GiB || g.Processes[1].PID != 8 || g.Processes[1].Used != nil {
+	if len(g.Processes) != 2 || *g.Processes[0].Used != device.GiB || g.Processes[1].PID != 8 ||
+		g.Processes[1].Used != nil {
 		t.Errorf("its processes are %+v", g.Processes)
 	}
 	if err := s.Close(); err != nil {
@@ -76,13 +77,15 @@ func TestInventory(t *testing.T) {
 	}
 }
 
-// TestOldLibrary has one without the newer functions: none of them may be called, which would end the program.
+// TestOldLibrary has one without the newer functions: none of them may be called, which would end
+// the program.
 func TestOldLibrary(t *testing.T) {
 	lib := server()
 	lib.LookupSymbolFunc = func(symbol string) error {
 		switch symbol {
 		case "nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetBAR1MemoryInfo", "nvmlDeviceGetMigMode", "nvmlDeviceGetEccMode",
-			"nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetComputeRunningProcesses_v3":
+			"nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetComputeRunningProcesses_v2",
+			"nvmlDeviceGetComputeRunningProcesses_v3":
 			return errors.New("no such symbol")
 		}
 		return nil
@@ -97,7 +100,8 @@ func TestOldLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, err := s.Inventory()
-	if err != nil || len(all.GPUs) != 8 || all.GPUs[0].Memory.Total == 0 || all.GPUs[0].ECC != "" || all.GPUs[0].Processes != nil {
+	if err != nil || len(all.GPUs) != 8 || all.GPUs[0].Memory.Total == 0 || all.GPUs[0].ECC != "" ||
+		all.GPUs[0].Processes != nil {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
@@ -145,7 +149,8 @@ func TestLostGPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Inventory(); err == nil || !strings.Contains(err.Error(), "GPU 5") || !strings.Contains(err.Error(), "nvmlDeviceGetMemoryInfo") {
+	if _, err := s.Inventory(); err == nil || !strings.Contains(err.Error(), "GPU 5") ||
+		!strings.Contains(err.Error(), "nvmlDeviceGetMemoryInfo") {
 		t.Errorf("%v, want an error that names the GPU and the function", err)
 	}
 }

@@ -98,7 +98,8 @@ type measuredCosts struct {
 	costs Costs
 }
 
-// CostTables returns the names of all tables: [Published], [NoCosts], and those that were measured on one card each.
+// CostTables returns the names of all tables: [Published], [NoCosts], and those that were measured
+// on one card each.
 func CostTables() []CostTable {
 	all := []CostTable{Published, NoCosts}
 	for _, m := range measured {
@@ -124,8 +125,9 @@ const (
 // published holds the figures of the table [Published]. docs/device-model.md shows the same
 // table; a test compares them.
 var published = Costs{
-	device.CallReserve:       {70_000, 520, false, "base " + windows + ", the same up to 16 MiB; page " + fitted},
-	device.CallRelease:       {170_000, 520, false, "base " + windows + ", the same up to 1 MiB; page " + assumed + " as of reserve"},
+	device.CallReserve: {70_000, 520, false, "base " + windows + ", the same up to 16 MiB; page " + fitted},
+	device.CallRelease: {170_000, 520, false, "base " + windows + ", the same up to 1 MiB; page " + assumed +
+		" as of reserve"},
 	device.CallReserveRange:  {19_000, 0, false, vmm + ", of 8 GB"},
 	device.CallReleaseRange:  {19_000, 0, false, assumed + " as reserve-range"},
 	device.CallCreateHandle:  {29_000, 390, false, "base " + attention + "; page " + fitted},

@@ -62,7 +62,8 @@ func TestPublishedCostsFitGMLake(t *testing.T) {
 	const all = 2 * device.GiB
 	reserve := costs.Of(device.CallReserve, all, 1)
 	for piece, want := range map[device.Size]float64{2 * device.MiB: 115, device.GiB: 1.5} {
-		each := costs.Of(device.CallCreateHandle, piece, 1) + costs.Of(device.CallMap, piece, 1) + costs.Of(device.CallSetAccess, piece, 1)
+		each := costs.Of(device.CallCreateHandle, piece, 1) + costs.Of(device.CallMap, piece, 1) +
+			costs.Of(device.CallSetAccess, piece, 1)
 		sum := costs.Of(device.CallReserveRange, all, 1) + uint64(all/piece)*each
 		require.InEpsilon(t, want, float64(sum)/float64(reserve), 0.02, piece)
 	}

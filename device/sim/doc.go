@@ -22,8 +22,8 @@
 //
 // Ranges lie in the same address space as regions, and the policy places them likewise, at
 // multiples of Config.Granularity too; their size is not rounded, and they are charged nothing. A
-// range at an address lies exactly there. A handle is charged its own size, until it is released and
-// mapped nowhere. SetAccess and Unmap take any number of neighbouring mappings, whole ones, of
+// range at an address lies exactly there. A handle is charged its own size, until it is released
+// and mapped nowhere. SetAccess and Unmap take any number of neighbouring mappings, whole ones, of
 // one range or of ranges that touch. A call that fails has changed nothing, and answers a bare
 // error of package device.
 //
@@ -42,17 +42,17 @@
 //
 // # Streams and time
 //
-// What is queued on a stream, work, records of events and waits, takes a ticket. It has finished when
-// the stream is drained past its ticket: by Drain and SyncStream as far as it is queued, by SyncEvent
-// up to the event, by SyncDevice and Release like all others. Draining past a wait drains what was
-// waited for. With Config.Clock at [Drained] nothing else finishes anything, so a trace decides
-// alone what is done.
+// What is queued on a stream, work, records of events and waits, takes a ticket. It has finished
+// when the stream is drained past its ticket: by Drain and SyncStream as far as it is queued, by
+// SyncEvent up to the event, by SyncDevice and Release like all others. Draining past a wait drains
+// what was waited for. With Config.Clock at [Drained] nothing else finishes anything, so a trace
+// decides alone what is done.
 //
-// Besides there is time. The host's clock, in nanoseconds, is moved by what calls take and by Elapse.
-// A stream is busy until its own clock: the later of that and the host's, and on top what work is
-// queued; a wait lifts it to the event's. The host's clock moves to the stream's, or the event's, when it is
-// waited for, and a stream that is drained ahead of its clock is done now. With [Timed]
-// work has also finished when the host's clock has passed it.
+// Besides there is time. The host's clock, in nanoseconds, is moved by what calls take and by
+// Elapse. A stream is busy until its own clock: the later of that and the host's, and on top what
+// work is queued; a wait lifts it to the event's. The host's clock moves to the stream's, or the
+// event's, when it is waited for, and a stream that is drained ahead of its clock is done now. With
+// [Timed] work has also finished when the host's clock has passed it.
 //
 // Each stream, and each event with it, has the set of the last marks of the other streams that it
 // comes after, through any number of waits. Sets share what they have in common: a chain of n
@@ -64,9 +64,9 @@
 //
 // Stream-ordered pools are those of kit/streampool, which tells who may reuse what. They grow by 32
 // MiB. What a pool does by itself, records and waits among it, is no call and takes no time, but
-// for the regions that it takes and gives back: each takes what one of a caller's would. Unlike that it
-// does not make the device wait. SyncEvent, SyncStream and SyncDevice bring pools down to their
-// thresholds.
+// for the regions that it takes and gives back: each takes what one of a caller's would. Unlike
+// that it does not make the device wait. SyncEvent, SyncStream and SyncDevice bring pools down to
+// their thresholds.
 //
 // # Determinism
 //

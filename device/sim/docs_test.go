@@ -64,7 +64,8 @@ func costsTable(t *testing.T) string {
 		if c.Moves {
 			moves = "yes"
 		}
-		fmt.Fprintf(&b, "| %v | %s | %s | %s | %s | %s |\n", device.Call(call), driverCalls[call], nanoseconds(c.Base), page, moves, c.Source)
+		fmt.Fprintf(&b, "| %v | %s | %s | %s | %s | %s |\n", device.Call(call), driverCalls[call], nanoseconds(c.Base), page,
+			moves, c.Source)
 	}
 	return b.String()
 }
@@ -80,7 +81,8 @@ func nanoseconds(ns uint64) string {
 // cardsTable returns the table of cards as the page has it.
 func cardsTable() string {
 	var b strings.Builder
-	b.WriteString("| name | card | memory, MiB | bandwidth, GB/s | source of the memory | source of the bandwidth |\n|---|---|--:|--:|---|---|\n")
+	b.WriteString("| name | card | memory, MiB | bandwidth, GB/s | source of the memory | source of the bandwidth |\n" +
+		"|---|---|--:|--:|---|---|\n")
 	for _, c := range sim.Cards() {
 		fmt.Fprintf(&b, "| `%s` | %s | %d | %d | %s | %s |\n",
 			c.Name, c.Model, c.Memory/device.MiB, c.Bandwidth/1e9, c.MemorySource, c.BandwidthSource)

@@ -60,7 +60,8 @@ func FuzzParseConfig(f *testing.F) {
 
 // FuzzParseDevice looks for specifications that are taken and make no device.
 func FuzzParseDevice(f *testing.F) {
-	for _, spec := range []string{"sim", "sim:24GiB", "sim:h100-80g", "cuda:0", "sim:", "sim:0", "sim:1.5TiB", "sim:16EiB"} {
+	for _, spec := range []string{"sim", "sim:24GiB", "sim:h100-80g", "cuda:0", "sim:", "sim:0", "sim:1.5TiB",
+		"sim:16EiB"} {
 		f.Add(spec)
 	}
 	f.Fuzz(func(t *testing.T, spec string) {

@@ -220,8 +220,8 @@ func (o *orders) put(id order, m mark) order {
 	return id
 }
 
-// merge takes the hold on a and returns a set with the later marks of both. Subtrees that they share,
-// and those whose marks have all finished, are not looked at.
+// merge takes the hold on a and returns a set with the later marks of both. Subtrees that they
+// share, and those whose marks have all finished, are not looked at.
 func (o *orders) merge(a, b order) order {
 	switch {
 	case a == b || o.isOver(b):

@@ -58,7 +58,8 @@ func checkPieces(t *testing.T, f *frames, owner []int32, first int32, n int) {
 	require.Zero(t, n)
 }
 
-// checkFree compares the free pieces, which do not touch each other, with the pages without an owner.
+// checkFree compares the free pieces, which do not touch each other, with the pages without an
+// owner.
 func checkFree(t *testing.T, f *frames, owner []int32) {
 	t.Helper()
 	var pieces []device.Size
@@ -92,7 +93,8 @@ func TestPhysicalMemoryIsInPieces(t *testing.T) {
 	}
 	require.NoError(t, d.ReleaseHandle(held[1]))
 	require.NoError(t, d.ReleaseHandle(held[3]))
-	require.Equal(t, Space{Used: 6 * device.MiB, Free: 4 * device.MiB, LargestFree: 2 * device.MiB, Pieces: 2}, d.Physical())
+	require.Equal(t, Space{Used: 6 * device.MiB, Free: 4 * device.MiB, LargestFree: 2 * device.MiB, Pieces: 2},
+		d.Physical())
 	_, err = d.CreateHandle(4 * device.MiB)
 	require.NoError(t, err, "pages need not lie together")
 	require.Equal(t, Space{Used: 10 * device.MiB}, d.Physical())

@@ -92,7 +92,8 @@ func (b backing) SyncDevice() error {
 	return nil
 }
 
-// newPool returns an empty pool of at most so many bytes, with the attributes that one has at first.
+// newPool returns an empty pool of at most so many bytes, with the attributes that one has at
+// first.
 func (d *Device) newPool(most device.Size) *streampool.Pool {
 	return streampool.New(backing{d}, streampool.Config{
 		Region: streampool.DefaultRegion, Limit: most, FollowEvents: true, ReuseFinished: true, InsertWaits: true,
@@ -125,8 +126,8 @@ func (d *Device) NewPool(most device.Size) (device.Pool, error) {
 }
 
 // DestroyPool implements [device.Pools]. It waits for the work that what was freed may still be
-// used by. It fails with [device.ErrBusy] if the pool has blocks, with [device.ErrPool] if it is not there,
-// and with [device.ErrInvalid] for pool zero.
+// used by. It fails with [device.ErrBusy] if the pool has blocks, with [device.ErrPool] if it is
+// not there, and with [device.ErrInvalid] for pool zero.
 func (d *Device) DestroyPool(p device.Pool) error {
 	if p == 0 {
 		return d.book(device.CallDestroyPool, 0, device.ErrInvalid)

@@ -77,7 +77,8 @@ func (d *Device) Config() Config { return d.cfg }
 // Usage implements [device.Device].
 func (d *Device) Usage() device.Usage { return d.usage }
 
-// Regions yields the regions held, by address, without those of pools. The device must not be called meanwhile.
+// Regions yields the regions held, by address, without those of pools. The device must not be
+// called meanwhile.
 func (d *Device) Regions(yield func(device.Region) bool) {
 	for e := range d.regions.All {
 		if e.Value.isRegion() && !yield(device.Region{Addr: e.Addr, Size: e.Value.size()}) {

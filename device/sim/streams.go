@@ -240,8 +240,8 @@ func (d *Device) SyncStream(s device.Stream) error {
 	return nil
 }
 
-// SyncDevice implements [device.Streams]. Pools go back to their thresholds. It costs O(streams with
-// something queued).
+// SyncDevice implements [device.Streams]. Pools go back to their thresholds. It costs O(streams
+// with something queued).
 func (d *Device) SyncDevice() error {
 	if err := d.book(device.CallSyncDevice, 0, nil); err != nil {
 		return err
@@ -271,8 +271,8 @@ func (d *Device) Work(s device.Stream, ns uint64) error {
 	return nil
 }
 
-// Drain implements [device.Timeline]. It never fails, and costs O(streams that s comes after), those
-// left out that a call has finished before.
+// Drain implements [device.Timeline]. It never fails, and costs O(streams that s comes after),
+// those left out that a call has finished before.
 func (d *Device) Drain(s device.Stream) error {
 	d.drain(s)
 	return nil

@@ -194,7 +194,8 @@ func (d *Device) mapAt(a device.Addr, size device.Size, h device.Handle, offset 
 	if err != nil {
 		return err
 	}
-	d.mappings.Insert(p, index.AddrEntry[mapped.Mapping]{Addr: a, Value: mapped.Mapping{Size: size, Slot: slot, Offset: offset}})
+	d.mappings.Insert(p, index.AddrEntry[mapped.Mapping]{Addr: a, Value: mapped.Mapping{Size: size, Slot: slot,
+		Offset: offset}})
 	m.maps++
 	d.usage.Mapped += size
 	return nil

@@ -13,7 +13,8 @@ const quantum device.Size = 256
 
 // Config of a first fit.
 type Config struct {
-	Capacity device.Size `json:"capacity" doc:"bytes of the one region; default 1 GiB"` // bytes of the one region; 0 means 1 GiB
+	// bytes of the one region; 0 means 1 GiB
+	Capacity device.Size `json:"capacity" doc:"bytes of the one region; default 1 GiB"`
 }
 
 // ForCapacity implements [alloc.CapacityConfig]: the whole device is the one region.

@@ -1,5 +1,5 @@
-// Command oom makes the runs of README.md that die for lack of memory: each as a trace, and as the memory snapshot
-// that PyTorch would leave behind when it dies.
+// Command oom makes the runs of README.md that die for lack of memory: each as a trace, and as the
+// memory snapshot that PyTorch would leave behind when it dies.
 //
 //	go run ./examples/oom DIR
 //

@@ -8,9 +8,9 @@ import (
 // seed of all random numbers.
 const seed = 9
 
-// chat answers chats and keeps the keys and values of each for the next turn, in tensors that every turn makes
-// anew and longer: torch.cat, then the old ones go. Old blocks are too small for what comes, and a log that
-// grows by a few MiB each turn cuts pieces off them that stay.
+// chat answers chats and keeps the keys and values of each for the next turn, in tensors that every
+// turn makes anew and longer: torch.cat, then the old ones go. Old blocks are too small for what
+// comes, and a log that grows by a few MiB each turn cuts pieces off them that stay.
 func chat(m *maker) {
 	const (
 		layers   = 16
@@ -57,11 +57,11 @@ func chat(m *maker) {
 	}
 }
 
-// layouts converts the weights of a mixture of experts layer by layer, as vLLM did before its pull request 41268,
-// https://github.com/vllm-project/vllm/pull/41268. Three numbers are from there: the converted tensors take 530 MiB
-// and 270 MiB, and the smaller one, put into a block that the larger has left behind, cuts off 260 MiB that
-// serve neither. How many layers there are is the model's, GPT-OSS 120B; the order of the calls and the card
-// are ours.
+// layouts converts the weights of a mixture of experts layer by layer, as vLLM did before its pull
+// request 41268, https://github.com/vllm-project/vllm/pull/41268. Three numbers are from there: the
+// converted tensors take 530 MiB and 270 MiB, and the smaller one, put into a block that the larger
+// has left behind, cuts off 260 MiB that serve neither. How many layers there are is the model's,
+// GPT-OSS 120B; the order of the calls and the card are ours.
 func layouts(m *maker) {
 	const (
 		layers = 36
@@ -77,9 +77,9 @@ func layouts(m *maker) {
 	}
 }
 
-// leftovers fills most of the card with tensors of 1.5 MiB and keeps one in seven of them: statistics of
-// batches that somebody appended to a list. Then it asks for large ones. Wherever PyTorch could give something
-// back, in pages of 11 MiB or more, lies a tensor that was kept.
+// leftovers fills most of the card with tensors of 1.5 MiB and keeps one in seven of them:
+// statistics of batches that somebody appended to a list. Then it asks for large ones. Wherever
+// PyTorch could give something back, in pages of 11 MiB or more, lies a tensor that was kept.
 func leftovers(m *maker) {
 	const (
 		small = 3 * device.MiB / 2
@@ -104,8 +104,8 @@ func leftovers(m *maker) {
 	}
 }
 
-// batches doubles the batch until it does not fit, as a search for the largest one does. What it needs at once
-// is too much for the card, wherever it lies.
+// batches doubles the batch until it does not fit, as a search for the largest one does. What it
+// needs at once is too much for the card, wherever it lies.
 func batches(m *maker) {
 	const (
 		layers = 24

@@ -49,8 +49,8 @@ func content(t *testing.T, path string) []byte {
 	return b
 }
 
-// TestFilesAreWhatTheProgramsMake makes every file anew. What is compared is their content: how it is compressed
-// may change with the compiler.
+// TestFilesAreWhatTheProgramsMake makes every file anew. What is compared is their content: how it
+// is compressed may change with the compiler.
 func TestFilesAreWhatTheProgramsMake(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, run([]string{dir}))
@@ -64,8 +64,8 @@ func TestFilesAreWhatTheProgramsMake(t *testing.T) {
 	require.ErrorContains(t, run(nil), "want one directory")
 }
 
-// TestRecordingsEndWithTheRefusal reads the snapshots as those of a stranger, and holds the table of README.md to
-// what they tell.
+// TestRecordingsEndWithTheRefusal reads the snapshots as those of a stranger, and holds the table
+// of README.md to what they tell.
 func TestRecordingsEndWithTheRefusal(t *testing.T) {
 	page, err := os.ReadFile("README.md")
 	require.NoError(t, err)
@@ -138,7 +138,8 @@ func TestVerdicts(t *testing.T) {
 		p := named(t, "chat")
 		require.False(t, carries(t, p, "caching", ""))
 		require.True(t, carries(t, p, "caching", "expandable_segments:True"))
-		for _, conf := range []string{"max_split_size_mb:128", "roundup_power2_divisions:8", "garbage_collection_threshold:0.6"} {
+		for _, conf := range []string{"max_split_size_mb:128", "roundup_power2_divisions:8",
+			"garbage_collection_threshold:0.6"} {
 			require.False(t, carries(t, p, "caching", conf), conf)
 		}
 		require.True(t, carries(t, p, "vmm", ""))

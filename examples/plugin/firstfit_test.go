@@ -33,7 +33,8 @@ func built(t *testing.T, query string) alloc.Setup {
 		t.Skip("the example is tested where there is a C++ compiler: ", err)
 	}
 	out := filepath.Join(t.TempDir(), "firstfit.so")
-	text, err := exec.Command("cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", out, "firstfit/firstfit.c", "-pthread").CombinedOutput()
+	text, err := exec.Command("cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", out,
+		"firstfit/firstfit.c", "-pthread").CombinedOutput()
 	require.NoError(t, err, string(text))
 	s, err := append(strategies.All(), plugin.Spec()).Lookup("plugin:"+out+query, nil)
 	require.NoError(t, err)

@@ -25,7 +25,8 @@ var rewrite = flag.Bool("rewrite", false, "write the table of README.md; review 
 // programs are the logs, in the order of the table.
 var programs = []string{"cnn", "transformer", "recurrent"}
 
-// measured is what record.py measured of a step without the recorder, after it had recorded the log.
+// measured is what record.py measured of a step without the recorder, after it had recorded the
+// log.
 type measured struct {
 	Torch string      `json:"torch"`
 	Step  int64       `json:"step_ns"`
@@ -118,7 +119,8 @@ func TestLogsHoldTheMemoryThatTheAllocatorGaveOut(t *testing.T) {
 		s, m := schedule(t, name), all[name]
 		require.Equal(t, m.End, left(s), "%s: the gradients", name)
 		rest := float64(peak(t, s) - constants(s))
-		// A log knows nothing of what operators need for themselves, and keeps a copy where the program writes in place.
+		// A log knows nothing of what operators need for themselves, and keeps a copy where the program
+		// writes in place.
 		require.InEpsilon(t, float64(m.Peak), rest, 0.02, name)
 		require.Greater(t, rest, 2*float64(constants(s)), "%s: activations are what a budget is about", name)
 	}
@@ -143,11 +145,13 @@ func TestPage(t *testing.T) {
 	table, after, ok := strings.Cut(rest, end)
 	require.True(t, ok)
 	var want strings.Builder
-	want.WriteString("| log | lines | operators | time | constants | peak | the allocator's | time of a step |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
+	want.WriteString("| log | lines | operators | time | constants | peak | the allocator's | time of a step |\n" +
+		"|---|--:|--:|--:|--:|--:|--:|--:|\n")
 	all := facts(t)
 	for _, name := range programs {
 		s, m := schedule(t, name), all[name]
-		fmt.Fprintf(&want, "| `%s` | %d | %d | %d ms | %s | %s | %s | %d ms |\n", name, lines(t, name), len(s.Ops), s.Cost/1e6,
+		fmt.Fprintf(&want, "| `%s` | %d | %d | %d ms | %s | %s | %s | %d ms |\n", name, lines(t, name), len(s.Ops),
+			s.Cost/1e6,
 			units.Bytes(constants(s)), units.Bytes(peak(t, s)), units.Bytes(constants(s)+m.Peak), m.Step/1e6)
 	}
 	if *rewrite {

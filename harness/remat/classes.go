@@ -6,8 +6,8 @@ import "slices"
 // costs of each: a union-find over nodes. Classes never split. A storage that comes back takes its
 // cost out of the sum and forgets its node, which stays in the class.
 //
-// As in the simulator, the outputs of an operator are neighbours before it has run, and sums drift: what was
-// never put in is taken out. If mended, they become neighbours when they exist.
+// As in the simulator, the outputs of an operator are neighbours before it has run, and sums drift:
+// what was never put in is taken out. If mended, they become neighbours when they exist.
 //
 // Invariant, if mended: the sums of all classes add up to the local costs of all evicted storages.
 type classes struct {
@@ -33,8 +33,8 @@ func (f *forest[T]) newNode(sum T) int32 {
 	return n
 }
 
-// root returns the root of a node, and links every node on the path to it. With QuirkReset the scores depend on
-// these links.
+// root returns the root of a node, and links every node on the path to it. With QuirkReset the
+// scores depend on these links.
 func (f *forest[T]) root(n int32) int32 {
 	root := n
 	for f.parent[root] != root {
@@ -81,8 +81,8 @@ func (c *classes) hold(s int32) {
 	c.held[s] = local
 }
 
-// let takes a storage out of its class. As in the simulator, that takes its local cost of now, or if
-// mended what the class holds of it.
+// let takes a storage out of its class. As in the simulator, that takes its local cost of now, or
+// if mended what the class holds of it.
 func (c *classes) let(s int32) {
 	switch {
 	case !c.mended:

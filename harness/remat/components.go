@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// components is the union-find of MegEngine and OneFlow over evicted storages. Other than [classes], every
-// storage has a node from the start, which holds its cost, and the neighbours of a storage are the inputs and the
-// outputs of the operators that make it; consumers are some too if QuirkProducer is mended.
+// components is the union-find of MegEngine and OneFlow over evicted storages. Other than
+// [classes], every storage has a node from the start, which holds its cost, and the neighbours of a
+// storage are the inputs and the outputs of the operators that make it; consumers are some too if
+// QuirkProducer is mended.
 //
 // Sums are floats, as there. They are exact as long as they are whole numbers below 2^53.
 type components struct {
@@ -62,8 +63,8 @@ func (c *components) join(a, b int32) {
 	}
 }
 
-// around returns the evicted neighbours of a storage, inputs first, as often as operators name them, and
-// how many of them are inputs.
+// around returns the evicted neighbours of a storage, inputs first, as often as operators name
+// them, and how many of them are inputs.
 func (c *components) around(s int32) (list []int32, inputs int) {
 	c.list = c.list[:0]
 	for op := range c.makers(s) {
@@ -105,7 +106,8 @@ func (c *components) addEvicted(s, n int32) {
 	}
 }
 
-// left lets a storage join its neighbours. One that died does not, in MegEngine, but is a neighbour for others.
+// left lets a storage join its neighbours. One that died does not, in MegEngine, but is a neighbour
+// for others.
 func (c *components) left(s int32, why Cause) {
 	c.evicted[s] = true
 	if why != Pressure && !c.dead {
@@ -183,8 +185,8 @@ func (c *components) neighbours(s int32) float64 {
 	return cost
 }
 
-// oneflow is OneFlow's score: the neighbours that MegEngine sees, counted as MegEngine counts them, and the own
-// cost, in time, by size and staleness. Dead storages join their neighbours, too.
+// oneflow is OneFlow's score: the neighbours that MegEngine sees, counted as MegEngine counts them,
+// and the own cost, in time, by size and staleness. Dead storages join their neighbours, too.
 type oneflow struct{ components }
 
 func newOneFlow(r *runner) neighbourhood {

@@ -29,7 +29,8 @@ func costs() string {
 	row("wait for the device", "µs", calls+"sync-device", float64(c.Sync)/1e3)
 	row("free and allocation", "µs", calls+"alloc-async and free-async", float64(c.Alloc)/1e3)
 	row("remap, each block", "µs", calls+"unmap and set-access", float64(c.Remap)/1e3)
-	row("remap, each page of "+c.Page.String(), "µs", calls+"map, and of pages for unmap and set-access", float64(c.Map)/1e3)
+	row("remap, each page of "+c.Page.String(), "µs", calls+"map, and of pages for unmap and set-access",
+		float64(c.Map)/1e3)
 	return b.String()
 }
 

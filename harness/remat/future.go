@@ -55,10 +55,10 @@ func (b *belady) rank(s int32) (score, tie float64) {
 //
 //	before · behind · memory / size / next
 //
-// before is the cost in bytes of the operators that make a storage and of those that make their missing inputs,
-// memory the bytes of these inputs and its own, behind one more than the missing tensors that are made of
-// it, those to come included, and next the steps until it is read. Each sum is a recursion that
-// remembers what it found: what is reached on two ways counts twice.
+// before is the cost in bytes of the operators that make a storage and of those that make their
+// missing inputs, memory the bytes of these inputs and its own, behind one more than the missing
+// tensors that are made of it, those to come included, and next the steps until it is read. Each
+// sum is a recursion that remembers what it found: what is reached on two ways counts twice.
 type static struct {
 	future
 	stale  bool      // something has come or gone since the sums were made

@@ -10,9 +10,9 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
-// game says whether a schedule can be run within a budget at all, whatever is evicted when and made again when: it
-// tries everything. A state is the set of resident storages. It is generous: what is dead or constant may be
-// evicted, and a view is there when its storage is.
+// game says whether a schedule can be run within a budget at all, whatever is evicted when and made
+// again when: it tries everything. A state is the set of resident storages. It is generous: what is
+// dead or constant may be evicted, and a view is there when its storage is.
 type game struct {
 	s      *remat.Schedule
 	budget device.Size

@@ -75,8 +75,8 @@ func (r row) liveness() string {
 // everyRow runs all rows of the golden tables, too: it takes some ten times as long as the rest.
 var everyRow = flag.Bool("golden.all", false, "run every row of the golden tables")
 
-// spared reports whether a row of the logs is left to -golden.all: all budgets but three, and of these two more of the
-// heuristics with regions on the logs that have thousands of dead storages.
+// spared reports whether a row of the logs is left to -golden.all: all budgets but three, and of
+// these two more of the heuristics with regions on the logs that have thousands of dead storages.
 func (r row) spared(t testing.TB) bool {
 	t.Helper()
 	ratio, err := strconv.ParseFloat(r["ratio"], 64)

@@ -11,7 +11,8 @@ import (
 
 // Heuristic is a rule that says which storage is evicted: the one with the least score, the last of
 // these in the order of the pool. A score is a cost divided by the bytes of the storage, by
-// the time since it was used, by both or by neither, or has a formula of its own; division by 0 makes it infinite.
+// the time since it was used, by both or by neither, or has a formula of its own; division by 0
+// makes it infinite.
 type Heuristic struct {
 	Name string // what Config calls it
 	Doc  string // what it goes by, for people
@@ -39,7 +40,8 @@ func Heuristics() []Heuristic {
 	one := around(func(*store) int64 { return 1 })
 	used := around(func(s *store) int64 { return s.access })
 	return []Heuristic{
-		{"estar", "cost of all evicted ancestors and descendants, size, staleness (h_DTR)", newRegions(down), bySize | byAge, true},
+		{"estar", "cost of all evicted ancestors and descendants, size, staleness (h_DTR)", newRegions(down),
+			bySize | byAge, true},
 		{"estar/m", "cost of all evicted ancestors and descendants, size", newRegions(down), bySize, true},
 		{"estar/s", "cost of all evicted ancestors and descendants, staleness", newRegions(down), byAge, true},
 		{"estar-only", "cost of all evicted ancestors and descendants", newRegions(down), 0, true},
@@ -49,11 +51,14 @@ func Heuristics() []Heuristic {
 		{"eq/s", "cost of evicted classes around, staleness", newClasses(false), byAge, true},
 		{"eq-only", "cost of evicted classes around", newClasses(false), 0, true},
 		{"eq-mended", "as eq, with sums that are exact", newClasses(true), bySize | byAge, true},
-		{"dte", "as eq, with the free bytes beside it for size (MegTaiChi)", newClasses(false), bySize | byAge | byCredit, true},
-		{"dte-cap", "as dte, with no more bytes than the request can use", newClasses(false), bySize | byAge | byCredit | byUse, true},
+		{"dte", "as eq, with the free bytes beside it for size (MegTaiChi)", newClasses(false),
+			bySize | byAge | byCredit, true},
+		{"dte-cap", "as dte, with no more bytes than the request can use", newClasses(false),
+			bySize | byAge | byCredit | byUse, true},
 		{"mge", "MegEngine's: bytes moved by components around, size with free neighbours, staleness", newMge(true), 0, true},
 		{"mge-nofrag", "as mge, without free neighbours", newMge(false), 0, true},
-		{"mge-static", "MegEngine's for graphs: regeneration before and behind, its memory, size, next use", newStatic, 0, false},
+		{"mge-static", "MegEngine's for graphs: regeneration before and behind, its memory, size, next use",
+			newStatic, 0, false},
 		{"oneflow", "OneFlow's: cost of components around, size, staleness", newOneFlow, 0, true},
 		{"belady", "farthest next use of the program, then own cost", newBelady, 0, false},
 		{"coop", "the neighbours in address space of least eq/s that make room together, eq where there are none (Coop)",
@@ -64,7 +69,8 @@ func Heuristics() []Heuristic {
 		{"local/m", "own cost, size", local, bySize, false},
 		{"local/s", "own cost, staleness", local, byAge, false},
 		{"local-only", "own cost", local, 0, false},
-		{"msps", "cost of all evicted ancestors, size (memory saved per second, as in Capuchin)", newRegions(up), bySize, true},
+		{"msps", "cost of all evicted ancestors, size (memory saved per second, as in Capuchin)", newRegions(up),
+			bySize, true},
 		{"lru", "longest unused first", used, 0, false},
 		{"size", "largest first", one, bySize, false},
 		{"1/s", "staleness", one, byAge, false},
@@ -97,8 +103,8 @@ func (r *runner) choose() int32 {
 	return r.least(all)
 }
 
-// least returns the storage of a list that is not empty with the least score: of equals the last, or
-// the first where candidates are a vector.
+// least returns the storage of a list that is not empty with the least score: of equals the last,
+// or the first where candidates are a vector.
 func (r *runner) least(list []int32) int32 {
 	best, least, victim := math.Inf(1), math.Inf(1), none32
 	for _, s := range list {
@@ -120,7 +126,8 @@ func (r *runner) least(list []int32) int32 {
 // slack is more than what rounding a quotient of floats three times can be off by, relatively.
 const slack = 1 + 1e-14
 
-// score returns the score of a storage and what decides between equal scores, or true if it is surely more than best.
+// score returns the score of a storage and what decides between equal scores, or true if it is
+// surely more than best.
 func (r *runner) score(s int32, best float64) (score, tie float64, worse bool) {
 	if r.ranks != nil {
 		score, tie = r.ranks.rank(s)

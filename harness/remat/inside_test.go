@@ -104,7 +104,8 @@ func TestNothingIsLeftOfAProgramThatReleasesAll(t *testing.T) {
 	}
 }
 
-// summer compares the sums of classes with the costs of evicted storages whenever something has happened.
+// summer compares the sums of classes with the costs of evicted storages whenever something has
+// happened.
 type summer struct {
 	t    *testing.T
 	r    *runner
@@ -169,8 +170,9 @@ func AuditClasses(t *testing.T, s *Schedule, budget device.Size, c Config) Resul
 	return r.res
 }
 
-// AuditRegions runs a schedule twice, once with regions that are found anew each time, and compares. It reports whether
-// the other run could do without to its end, and had to make something again.
+// AuditRegions runs a schedule twice, once with regions that are found anew each time, and
+// compares. It reports whether the other run could do without to its end, and had to make something
+// again.
 func AuditRegions(t *testing.T, s *Schedule, budget device.Size, c Config) bool {
 	var end [2]Result
 	spared := false

@@ -10,8 +10,9 @@ import (
 )
 
 // Ladder is what a run tries, step by step, when memory refuses a request. Whenever a step has done
-// something the request is made again, and if it is refused once more, the ladder is climbed from the
-// bottom. A step other than evict acts once for a request, and once again after something was evicted.
+// something the request is made again, and if it is refused once more, the ladder is climbed from
+// the bottom. A step other than evict acts once for a request, and once again after something was
+// evicted.
 type Ladder struct {
 	Name  string // what Config calls it
 	Steps string // in order, separated by commas
@@ -110,8 +111,8 @@ func (r *runner) place(size device.Size, owner Owner) (alloc.Block, bool) {
 	}
 }
 
-// climb takes the lowest step that has something to do, and returns false if there is none. Done is a
-// set of steps that are not to be taken again.
+// climb takes the lowest step that has something to do, and returns false if there is none. Done is
+// a set of steps that are not to be taken again.
 func (r *runner) climb(size device.Size, done uint64) (uint64, bool) {
 	for i, s := range r.ladder {
 		if done>>i&1 != 0 {
@@ -157,9 +158,9 @@ func (r *runner) evictFor(device.Size) effect {
 	return evicted
 }
 
-// evictWindow evicts what lies side by side and makes room for a request together, if the heuristic goes
-// by that and there is any such thing, or else one storage. What each of them is worth is looked at
-// before the first goes, although that changes what the others are worth.
+// evictWindow evicts what lies side by side and makes room for a request together, if the heuristic
+// goes by that and there is any such thing, or else one storage. What each of them is worth is
+// looked at before the first goes, although that changes what the others are worth.
 func (r *runner) evictWindow(size device.Size) effect {
 	if r.space == nil || r.h.by&byPlace == 0 || r.pool.n == 0 {
 		return r.evictFor(size)
@@ -184,8 +185,8 @@ func (r *runner) evictWindow(size device.Size) effect {
 	return evicted
 }
 
-// price returns what a block is worth to a window, or that it stays: its size is no part of that, because
-// the window has to be large enough anyway.
+// price returns what a block is worth to a window, or that it stays: its size is no part of that,
+// because the window has to be large enough anyway.
 func (r *runner) price(owner Owner, at device.Addr, least device.Size) (float64, bool) {
 	s := int32(owner) - 1
 	if s < 0 || !r.pool.has(s) || r.stores[s].block.Addr != at || r.s.Storages[s].Size < least {
@@ -198,8 +199,8 @@ func (r *runner) price(owner Owner, at device.Addr, least device.Size) (float64,
 	return max(quotient(cost, 1, uint64(r.clock-access)), 0), true
 }
 
-// end returns where a storage should lie: at the high end if the operator that makes it costs more for each of
-// its bytes than all operators do together. So holes among what is cheap grow together.
+// end returns where a storage should lie: at the high end if the operator that makes it costs more
+// for each of its bytes than all operators do together. So holes among what is cheap grow together.
 func (r *runner) end(owner Owner) alloc.Hint {
 	if owner == 0 {
 		return alloc.HintNone

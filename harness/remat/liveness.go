@@ -31,10 +31,10 @@ func livenesses() []struct {
 	}
 }
 
-// Livenesses returns the names of what may become of tensors that nobody refers to: none leaves them
-// to the heuristic, eager evicts them at once, banish frees them for good as soon as no evicted
-// tensor is made of them, and pins what was, and mge-refcount, of MegEngine, evicts them at once and
-// frees them for good when all that was made of them has been.
+// Livenesses returns the names of what may become of tensors that nobody refers to: none leaves
+// them to the heuristic, eager evicts them at once, banish frees them for good as soon as no
+// evicted tensor is made of them, and pins what was, and mge-refcount, of MegEngine, evicts them at
+// once and frees them for good when all that was made of them has been.
 func Livenesses() []string {
 	names := []string{}
 	for _, l := range livenesses() {
@@ -116,8 +116,9 @@ func (b *banish) left(s int32) {
 
 func (b *banish) died(s int32) { b.try(s) }
 
-// ran lets go of the inputs one by one. An input that is banished leaves the list that is being walked,
-// and the one behind it takes its place unseen: it stays locked, as it does in the simulator.
+// ran lets go of the inputs one by one. An input that is banished leaves the list that is being
+// walked, and the one behind it takes its place unseen: it stays locked, as it does in the
+// simulator.
 func (b *banish) ran(t Tensor) {
 	op := &b.r.s.Ops[b.r.s.Tensors[t].Op]
 	for i := 0; ; i++ {

@@ -227,7 +227,8 @@ func (r *reader) output(name string, args int) (Output, error) {
 		return Output{}, err
 	}
 	if r.rec.alias >= int64(args) {
-		return Output{}, r.lines.Blame(r.lines.Line(), fmt.Errorf("ALIAS %d: the operator has %d arguments", r.rec.alias, args))
+		return Output{}, r.lines.Blame(r.lines.Line(), fmt.Errorf("ALIAS %d: the operator has %d arguments",
+			r.rec.alias, args))
 	}
 	return Output{Size: size, Alias: int(r.rec.alias)}, nil
 }
@@ -268,9 +269,10 @@ func (r *reader) mutate() error {
 	return nil
 }
 
-// written returns the output that stands for argument i after it was written to: a copy, so that what was made of the
-// old content can be made of it again. What cannot be made again in a storage that stays for ever, such as a weight that
-// an optimizer steps, is written in its place, as in the program: a copy would keep both for ever.
+// written returns the output that stands for argument i after it was written to: a copy, so that
+// what was made of the old content can be made of it again. What cannot be made again in a storage
+// that stays for ever, such as a weight that an optimizer steps, is written in its place, as in the
+// program: a copy would keep both for ever.
 func (r *reader) written(arg Tensor, i int) Output {
 	if !r.rec.recomputable && r.b.fixed(arg) {
 		return Output{Alias: i, Written: true}

@@ -147,7 +147,8 @@ func TestSumsThatDoNotFitAreRefused(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(start + x + y))
 	f.Add([]byte(start + x + `{"INSTRUCTION":"MUTATE","NAME":"f","ARGS":["x"],"MUTATE":[0],"TIME":"5"}`))
-	f.Add([]byte(start + x + `{"INSTRUCTION":"COPY","DST":"z","SRC":"x"}` + "\n" + `{"INSTRUCTION":"COPY_FROM","DST":"z","SRC":"x"}`))
+	f.Add([]byte(start + x + `{"INSTRUCTION":"COPY","DST":"z","SRC":"x"}` + "\n" +
+		`{"INSTRUCTION":"COPY_FROM","DST":"z","SRC":"x"}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		s, err := remat.Read(bytes.NewReader(raw), "t", nil)
 		if err != nil {

@@ -13,8 +13,8 @@ type frame struct {
 	again bool   // the operator has run before
 }
 
-// materialise makes a tensor that is not defined, and before it, depth first, what it is made of. It
-// keeps its own stack: a chain may be longer than any stack of a program.
+// materialise makes a tensor that is not defined, and before it, depth first, what it is made of.
+// It keeps its own stack: a chain may be longer than any stack of a program.
 func (r *runner) materialise(t Tensor, again bool) Verdict {
 	r.push(t, again)
 	foresee := r.replay != nil && len(r.missing) > 0
@@ -104,8 +104,8 @@ func (r *runner) finish(f frame) Verdict {
 	}
 }
 
-// execute runs an operator. Outputs that are defined already get blocks of their own, which go right
-// afterwards.
+// execute runs an operator. Outputs that are defined already get blocks of their own, which go
+// right afterwards.
 func (r *runner) execute(op *Op, f frame) bool {
 	r.blocks = r.blocks[:0]
 	for t := range op.outputs() {

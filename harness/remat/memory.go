@@ -11,8 +11,8 @@ type Memory interface {
 	// Room reports whether an operator that needs so many bytes may begin. A memory that can only
 	// tell by trying says yes.
 	Room(need device.Size) bool
-	// Alloc returns a block of so many bytes, more than 0, or false if there is no place. The owner says
-	// who it is for, so that whoever walks through memory meets it again.
+	// Alloc returns a block of so many bytes, more than 0, or false if there is no place. The owner
+	// says who it is for, so that whoever walks through memory meets it again.
 	Alloc(size device.Size, owner Owner) (alloc.Block, bool)
 	// Free takes a block back.
 	Free(alloc.Block)
@@ -34,18 +34,20 @@ type Addressed interface {
 	Ends(of func(Owner) alloc.Hint)
 	// Judge returns what to call it that there is no place for so many bytes, after a refusal.
 	Judge(size device.Size) Verdict
-	// Refused returns, after a refusal, the bytes that are free, wherever, and the most of them in one piece.
+	// Refused returns, after a refusal, the bytes that are free, wherever, and the most of them in one
+	// piece.
 	Refused() (free, largest device.Size)
 	// LargestFree returns the bytes of the largest hole in what is held of the device.
 	LargestFree() device.Size
 	// Release gives what is free in pieces that can go back to the device, and returns the bytes.
 	Release() device.Size
-	// Window returns blocks whose eviction would make room for so many bytes at the least sum of what they
-	// are worth, none if it finds no such blocks. Worth says of a block of an owner what it is worth,
-	// or that it stays. If whole is true, regions become free that have to be released.
+	// Window returns blocks whose eviction would make room for so many bytes at the least sum of what
+	// they are worth, none if it finds no such blocks. Worth says of a block of an owner what it is
+	// worth, or that it stays. If whole is true, regions become free that have to be released.
 	Window(size device.Size, worth func(Owner, device.Addr) (float64, bool)) (goes []Owner, whole bool)
-	// Move moves blocks towards each other and sets where they lie now. If a block can be placed nowhere
-	// any more, it returns the bytes that were asked for it, and not all blocks of the list are live.
+	// Move moves blocks towards each other and sets where they lie now. If a block can be placed
+	// nowhere any more, it returns the bytes that were asked for it, and not all blocks of the list
+	// are live.
 	Move(list []Moving, by Move) (lost device.Size)
 }
 
@@ -60,22 +62,22 @@ type Moving struct {
 type Move uint8
 
 const (
-	// Anew is that all are freed, what is cached goes back, and they are asked for again in the order of
-	// the list: what they hold is elsewhere meanwhile.
+	// Anew is that all are freed, what is cached goes back, and they are asked for again in the order
+	// of the list: what they hold is elsewhere meanwhile.
 	Anew Move = iota
 	// Down is that they slide towards the low end of their region.
 	Down
 )
 
-// Touching is a [Memory] that knows what a block touches without ever merging with it, across the bounds of
-// regions.
+// Touching is a [Memory] that knows what a block touches without ever merging with it, across the
+// bounds of regions.
 type Touching interface {
 	// TouchingFree returns the free bytes right below and right above a block, mergeable or not.
 	TouchingFree(alloc.Block) (below, above device.Size)
 }
 
-// Owner says which storage a block was asked for; zero is a workspace. It need not be the block in which the
-// storage lies: an output that is there already gets another one while its operator runs.
+// Owner says which storage a block was asked for; zero is a workspace. It need not be the block in
+// which the storage lies: an output that is there already gets another one while its operator runs.
 type Owner uint64
 
 func ownerOf(s int32) Owner { return Owner(s) + 1 }

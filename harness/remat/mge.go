@@ -14,12 +14,13 @@ const (
 	mgeSize    = 1 << 20
 )
 
-// mge is MegEngine's score. The cost of an operator is the bytes that it reads and writes; they move a
-// clock of its own, and time is not asked for.
+// mge is MegEngine's score. The cost of an operator is the bytes that it reads and writes; they
+// move a clock of its own, and time is not asked for.
 //
 //	(N + ε) · ρ^again / ((bytes + free) / 2^20 · (now - used + ε))
 //
-// N is the cost of the components around, with the own cost unless QuirkNoOwn; free is the free bytes beside the block.
+// N is the cost of the components around, with the own cost unless QuirkNoOwn; free is the free
+// bytes beside the block.
 type mge struct {
 	components
 	credit bool
@@ -38,8 +39,8 @@ func newMge(credit bool) func(*runner) neighbourhood {
 	}
 }
 
-// moved returns the bytes that an operator reads and writes, each argument once for each time that it is
-// given. Views read what they lie in.
+// moved returns the bytes that an operator reads and writes, each argument once for each time that
+// it is given. Views read what they lie in.
 func moved(r *runner, op *Op) float64 {
 	sum := float64(op.Need)
 	for _, a := range op.Args {

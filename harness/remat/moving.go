@@ -12,9 +12,9 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// Defrag is how blocks are moved so that free memory becomes one piece. Between two operators all of
-// them may move, those of inputs that are locked too: no operator runs. Moving is no use, so nothing
-// looks younger for it, and its time is on a clock of its own.
+// Defrag is how blocks are moved so that free memory becomes one piece. Between two operators all
+// of them may move, those of inputs that are locked too: no operator runs. Moving is no use, so
+// nothing looks younger for it, and its time is on a clock of its own.
 type Defrag struct {
 	Kind  string    // of DefragKinds; empty: slide
 	Stay  bool      // pinned storages stay where they are, as if others knew their addresses
@@ -34,8 +34,9 @@ type MoveCosts struct {
 }
 
 // DefaultMoveCosts returns costs that others have measured or stated. PCIe is what 16 lanes of PCI
-// Express 4.0 carry, 16 GT/s in 128 of 130 bits; HBM is the data sheet of an A100 of 80 GB; the rest
-// are calls of the simulated device's table of published costs, a copy being started like a fill.
+// Express 4.0 carry, 16 GT/s in 128 of 130 bits; HBM is the data sheet of an A100 of 80 GB; the
+// rest are calls of the simulated device's table of published costs, a copy being started like a
+// fill.
 func DefaultMoveCosts() MoveCosts {
 	published, _ := sim.Published.Costs()
 	base := func(calls ...device.Call) (ns int64) {
@@ -65,9 +66,10 @@ type Moves struct {
 
 // defragKind is a way to move blocks.
 type defragKind struct {
-	name  string
-	by    Move
-	all   bool                                                     // every block is copied, not only what lies elsewhere then
+	name string
+	by   Move
+	// every block is copied, not only what lies elsewhere then
+	all   bool
 	order func(a, b Moving) int                                    // of the list that is moved
 	time  func(c *MoveCosts, blocks int, bytes, pages int64) int64 // ns
 }
@@ -94,8 +96,8 @@ func transfer(bytes int64, perSecond uint64) int64 {
 }
 
 // DefragKinds returns the ways to move: slide copies blocks within the device towards the low end,
-// bounce copies all of them to the host and back into memory that was emptied (MegEngine), remap moves
-// the addresses and leaves the pages where they are.
+// bounce copies all of them to the host and back into memory that was emptied (MegEngine), remap
+// moves the addresses and leaves the pages where they are.
 func DefragKinds() []string {
 	names := []string{}
 	for _, k := range defragKinds() {
@@ -175,7 +177,8 @@ type holder struct {
 	full  bool
 }
 
-// movable returns the blocks that may move: of storages by age, then those of the operator that is about to run.
+// movable returns the blocks that may move: of storages by age, then those of the operator that is
+// about to run.
 func (r *runner) movable() (list []Moving, holders []holder) {
 	for i := range r.stores {
 		st, size := &r.stores[i], r.s.Storages[i].Size

@@ -9,8 +9,8 @@ import (
 	"github.com/vramyard/vramyard/harness/remat"
 )
 
-// fill fills a space with blocks of so many KiB, from below, and returns those that move. A negative size is a
-// block that stays.
+// fill fills a space with blocks of so many KiB, from below, and returns those that move. A
+// negative size is a block that stays.
 func fill(t *testing.T, p *remat.Space, kib ...int) (moves []remat.Moving) {
 	for i, k := range kib {
 		size, owner := device.Size(max(k, -k))<<10, remat.Owner(i)+1

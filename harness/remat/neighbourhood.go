@@ -2,8 +2,9 @@ package remat
 
 import "slices"
 
-// neighbourhood says what it would cost to have a storage again. It is told what happens to storages, so
-// that it need not look at all of them for each score. It is a coster or a ranker, too.
+// neighbourhood says what it would cost to have a storage again. It is told what happens to
+// storages, so that it need not look at all of them for each score. It is a coster or a ranker,
+// too.
 type neighbourhood interface {
 	// linked is called when an operator is seen for the first time, before it runs. Its outputs are
 	// part of the graph from then on.
@@ -59,8 +60,9 @@ func around(of func(*store) int64) func(*runner) neighbourhood {
 	return func(r *runner) neighbourhood { return alone{r: r, of: of} }
 }
 
-// whole is the evicted storages that can be reached through evicted ones in one direction or the other,
-// each counted once, found anew for each score. A storage counts as used when any of them was.
+// whole is the evicted storages that can be reached through evicted ones in one direction or the
+// other, each counted once, found anew for each score. A storage counts as used when any of them
+// was.
 type whole struct {
 	passive
 	r     *runner

@@ -2,11 +2,11 @@ package remat
 
 import "slices"
 
-// pool is the storages that may be evicted, in the order in which they came. Coming costs O(1), going
-// leaves a gap, and whoever wants to see the list pays for closing the gaps.
+// pool is the storages that may be evicted, in the order in which they came. Coming costs O(1),
+// going leaves a gap, and whoever wants to see the list pays for closing the gaps.
 //
-// With swap, the last takes the place of one that goes, as in MegEngine: going costs O(1), and the order tells
-// nothing.
+// With swap, the last takes the place of one that goes, as in MegEngine: going costs O(1), and the
+// order tells nothing.
 type pool struct {
 	order []int32 // gaps hold none32
 	at    []int32 // by storage: where in order, or none32

@@ -9,15 +9,16 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// stage is a run whose schedule has been played without a budget. What is evicted is then said by hand.
+// stage is a run whose schedule has been played without a budget. What is evicted is then said by
+// hand.
 type stage struct {
 	*runner
 	t     *testing.T
 	names map[string]Tensor
 }
 
-// example is the operators of a small schedule: the name of each, the bytes of its outputs, which are called name and name2, and
-// what it reads. What reads nothing is a constant.
+// example is the operators of a small schedule: the name of each, the bytes of its outputs, which
+// are called name and name2, and what it reads. What reads nothing is a constant.
 type example []struct {
 	name  string
 	sizes []device.Size

@@ -8,8 +8,8 @@ import (
 // exactInt bounds the whole numbers that a float64 holds without rounding.
 const exactInt = 1 << 53
 
-// quotient returns n / (x·y), rounded once to the nearest float64, ties to even, for x·y > 0. A float
-// product would round twice and so make and break ties between victims.
+// quotient returns n / (x·y), rounded once to the nearest float64, ties to even, for x·y > 0. A
+// float product would round twice and so make and break ties between victims.
 func quotient(n int64, x, y uint64) float64 {
 	hi, lo := bits.Mul64(x, y)
 	a := uint64(max(n, -n))

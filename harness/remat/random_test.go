@@ -28,9 +28,9 @@ func schedules(t *testing.T, n int, f func(t *testing.T, s *remat.Schedule, r *w
 	}
 }
 
-// draw returns a random schedule: constants, operators of up to four inputs, most of them young, with
-// repeats; views, several outputs, mutations, constants that are written to, nothing that takes no bytes or no time
-// is left out.
+// draw returns a random schedule: constants, operators of up to four inputs, most of them young,
+// with repeats; views, several outputs, mutations, constants that are written to, nothing that
+// takes no bytes or no time is left out.
 func draw(t *testing.T, r *workload.Rand) *remat.Schedule {
 	t.Helper()
 	return drawOps(t, r, 5+int(r.Below(60)))
@@ -92,13 +92,15 @@ func drawOps(t *testing.T, r *workload.Rand, ops int) *remat.Schedule {
 	return b.Schedule()
 }
 
-// step writes to a weight in its place, with what another tensor says. Other views of the weight are dropped.
+// step writes to a weight in its place, with what another tensor says. Other views of the weight
+// are dropped.
 func step(t *testing.T, b *remat.Builder, live []remat.Tensor, weight, by remat.Tensor) ([]remat.Tensor, remat.Tensor) {
 	t.Helper()
 	if !slices.Contains(live, weight) {
 		return live, weight
 	}
-	next, err := b.Call(remat.Call{Cost: 1, Args: []remat.Tensor{weight, by}, Outputs: []remat.Output{{Alias: 0, Written: true}}, Fixed: true})
+	next, err := b.Call(remat.Call{Cost: 1, Args: []remat.Tensor{weight, by},
+		Outputs: []remat.Output{{Alias: 0, Written: true}}, Fixed: true})
 	require.NoError(t, err)
 	views := b.Schedule().Tensors
 	live = append(live, next)
@@ -122,8 +124,9 @@ func drop(t *testing.T, b *remat.Builder, live []remat.Tensor, which remat.Tenso
 	return live
 }
 
-// auditor believes nothing: it keeps its own account of what is resident, and gives each tensor a tag
-// made of its operator and of what was read. It is a memory too, the first fit of a row of bytes.
+// auditor believes nothing: it keeps its own account of what is resident, and gives each tensor a
+// tag made of its operator and of what was read. It is a memory too, the first fit of a row of
+// bytes.
 type auditor struct {
 	t        *testing.T
 	s        *remat.Schedule
@@ -141,7 +144,8 @@ type auditor struct {
 
 func newAuditor(t *testing.T, s *remat.Schedule, capacity device.Size) *auditor {
 	return &auditor{t: t, s: s, capacity: capacity, resident: map[int32]bool{}, defined: map[remat.Tensor]uint64{},
-		first: map[remat.Tensor]uint64{}, newest: map[int32]remat.Tensor{}, shows: map[remat.Tensor]remat.Tensor{}, pinned: map[int32]bool{}, banished: map[int32]bool{}}
+		first: map[remat.Tensor]uint64{}, newest: map[int32]remat.Tensor{}, shows: map[remat.Tensor]remat.Tensor{},
+		pinned: map[int32]bool{}, banished: map[int32]bool{}}
 }
 
 // Room says yes: a row of bytes can only tell by trying.
@@ -306,7 +310,8 @@ func TestRunsEqualThoseOfAnOracleThatRecurses(t *testing.T) {
 		peak := peakOf(t, s, "none")
 		for _, h := range []string{"local", "lru", "size", "1/(m*s)"} {
 			for _, liveness := range []string{"none", "eager"} {
-				o := &oracle{s: s, score: h, eager: liveness == "eager", budget: int64(r.Below(uint64(peak) + 1)), limit: 3 * s.Cost,
+				o := &oracle{s: s, score: h, eager: liveness == "eager", budget: int64(r.Below(uint64(peak) + 1)),
+					limit: 3 * s.Cost,
 					order: remat.ParentOrder(r.Below(3))}
 				seen := &order{}
 				want := o.run()

@@ -54,7 +54,8 @@ type record struct {
 	recomputable bool
 }
 
-// weight returns more bytes than a schedule takes for the record, in its own tables and in those of its names.
+// weight returns more bytes than a schedule takes for the record, in its own tables and in those of
+// its names.
 func (r *record) weight() int64 {
 	const itself, each = 384, 256
 	n := itself + len(r.name) + len(r.dst) + len(r.src)

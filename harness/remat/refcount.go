@@ -1,9 +1,10 @@
 package remat
 
-// refcount counts for each storage what is made of it and has not been freed for good: every output in
-// another storage, once for each time that its operator reads this one. A dead storage of which nothing
-// is made is freed for good, which may free what it was made of in turn; any other dead one is evicted
-// and can be computed again. So what is remembered does not grow with the length of a program.
+// refcount counts for each storage what is made of it and has not been freed for good: every output
+// in another storage, once for each time that its operator reads this one. A dead storage of which
+// nothing is made is freed for good, which may free what it was made of in turn; any other dead one
+// is evicted and can be computed again. So what is remembered does not grow with the length of a
+// program.
 //
 // Storages that views make out of each other keep each other. MegEngine has no views here.
 type refcount struct {
@@ -24,8 +25,8 @@ func (c *refcount) born(op *Op) {
 	}
 }
 
-// each calls f for every other storage that a tensor is made of, once for each argument, unless it can never be
-// made again.
+// each calls f for every other storage that a tensor is made of, once for each argument, unless it
+// can never be made again.
 func (c *refcount) each(t Tensor, f func(s int32)) {
 	if c.r.small(t) {
 		return

@@ -11,20 +11,21 @@ const (
 	up          // through parents
 )
 
-// region is the evicted storages that can be reached from a resident one through evicted ones, in one
-// direction, and the resident ones at their edge.
+// region is the evicted storages that can be reached from a resident one through evicted ones, in
+// one direction, and the resident ones at their edge.
 type region struct {
 	inside, edge sparse
 	cost         int64 // ns, of inside
 }
 
-// regions keeps both regions of every resident storage, as the simulator does: one that is evicted is
-// absorbed, with its region, by those it was at the edge of; when one comes back, the
-// regions around it are found anew.
+// regions keeps both regions of every resident storage, as the simulator does: one that is evicted
+// is absorbed, with its region, by those it was at the edge of; when one comes back, the regions
+// around it are found anew.
 //
-// To find them anew means to look at all they hold. As long as storages are made only of such that came before them, what that
-// would find can be told from what changes, and from the simulator's view that outputs are there, evicted, before their
-// operator has run: it counts them where a region is found anew meanwhile.
+// To find them anew means to look at all they hold. As long as storages are made only of such that
+// came before them, what that would find can be told from what changes, and from the simulator's
+// view that outputs are there, evicted, before their operator has run: it counts them where a
+// region is found anew meanwhile.
 type regions struct {
 	passive
 	r     *runner
@@ -80,8 +81,8 @@ func (g *regions) left(s int32, _ Cause) {
 	g.of[down][s].reset()
 }
 
-// absorb moves s from the edge of base's region to its inside, with the region of s. The simulator counts s
-// even if it is inside already, as what views link to itself may be.
+// absorb moves s from the edge of base's region to its inside, with the region of s. The simulator
+// counts s even if it is inside already, as what views link to itself may be.
 func (g *regions) absorb(side int, base, s int32) {
 	from, to := &g.of[side][s], &g.of[side][base]
 	to.edge.drop(s)
@@ -148,8 +149,8 @@ func (g *regions) bear(s int32) {
 	}
 }
 
-// below tells the region of p downwards that s has come back, which is made of it: what can be reached
-// through s alone is lost.
+// below tells the region of p downwards that s has come back, which is made of it: what can be
+// reached through s alone is lost.
 func (g *regions) below(p, s int32) {
 	to, from := &g.of[down][p], &g.of[down][s]
 	to.lose(g.r, s)
@@ -185,8 +186,8 @@ func (g *regions) reaches(p, x int32) bool {
 	return false
 }
 
-// above tells the region of c upwards that s has come back, which was inside. The parents of s are all
-// resident; those that can be reached through s alone are lost.
+// above tells the region of c upwards that s has come back, which was inside. The parents of s are
+// all resident; those that can be reached through s alone are lost.
 func (g *regions) above(c, s int32) {
 	to, graph := &g.of[up][c], g.r.graph
 	to.lose(g.r, s)

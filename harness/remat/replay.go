@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// ParentOrder is in which order the inputs that an operator lacks are made again. While one is made, those
-// before it are locked.
+// ParentOrder is in which order the inputs that an operator lacks are made again. While one is
+// made, those before it are locked.
 type ParentOrder uint8
 
 const (
@@ -14,8 +14,8 @@ const (
 	ByArgument ParentOrder = iota
 	// CheapestFirst begins with the one whose chain of operators costs least time, alone.
 	CheapestFirst
-	// LargestFirst begins with the one whose chain has the operator with the largest working set: inputs, each
-	// time they are given, outputs and workspace. The others are not locked by then.
+	// LargestFirst begins with the one whose chain has the operator with the largest working set:
+	// inputs, each time they are given, outputs and workspace. The others are not locked by then.
 	LargestFirst
 )
 
@@ -25,8 +25,8 @@ type chains struct {
 	stack []Tensor
 }
 
-// each calls f for every operator that must run for a tensor that is not defined, the tensor's own first,
-// each once. With more, it goes on with a walk and leaves out what that has met.
+// each calls f for every operator that must run for a tensor that is not defined, the tensor's own
+// first, each once. With more, it goes on with a walk and leaves out what that has met.
 func (c *chains) each(r *runner, t Tensor, more bool, f func(op *Op, of Tensor)) {
 	if c.seen == nil {
 		c.seen = make([]uint32, len(r.s.Ops))
@@ -82,10 +82,10 @@ func (r *runner) order(missing []Tensor) {
 	}
 }
 
-// replay evicts, while tensors are made again, what came back for that alone as soon as nothing that is to
-// run needs it: dead storages, since the program itself will read the others. So a chain takes the room of its
-// widest place and not of its length. Its counts are only a forecast: an eviction meanwhile may
-// call for more runs.
+// replay evicts, while tensors are made again, what came back for that alone as soon as nothing
+// that is to run needs it: dead storages, since the program itself will read the others. So a chain
+// takes the room of its widest place and not of its length. Its counts are only a forecast: an
+// eviction meanwhile may call for more runs.
 type replay struct {
 	r      *runner
 	on     bool    // something is being made again
@@ -105,7 +105,8 @@ func (p *replay) begin(t Tensor) {
 	p.plan(t, false)
 }
 
-// plan counts what the operators read that have to run for a tensor, as far as that was not foreseen.
+// plan counts what the operators read that have to run for a tensor, as far as that was not
+// foreseen.
 func (p *replay) plan(t Tensor, more bool) {
 	p.chains.each(p.r, t, more, func(_ *Op, of Tensor) {
 		for _, a := range p.r.live.parents(of) {
@@ -116,8 +117,8 @@ func (p *replay) plan(t Tensor, more bool) {
 	})
 }
 
-// ran lets go of what an operator that has run has read, and of what it made that nobody wants. What was wanted stays:
-// it is not locked yet.
+// ran lets go of what an operator that has run has read, and of what it made that nobody wants.
+// What was wanted stays: it is not locked yet.
 func (p *replay) ran(f frame) {
 	if !p.on {
 		return

@@ -40,12 +40,14 @@ func (a *again) Evicted(s int32, _ remat.Cause) { a.used[s] = false }
 
 func (*again) Gone(int32) {}
 
-// deep returns a schedule whose end is a chain of n dead tensors of a byte each, all of which are made again.
+// deep returns a schedule whose end is a chain of n dead tensors of a byte each, all of which are
+// made again.
 func deep(t *testing.T, n int) *remat.Schedule {
 	t.Helper()
 	var b remat.Builder
 	call := func(size device.Size, args ...remat.Tensor) remat.Tensor {
-		out, err := b.Call(remat.Call{Name: "op", Cost: 1, Args: args, Outputs: []remat.Output{{Size: size, Alias: remat.NoAlias}}})
+		out, err := b.Call(remat.Call{Name: "op", Cost: 1, Args: args,
+			Outputs: []remat.Output{{Size: size, Alias: remat.NoAlias}}})
 		require.NoError(t, err)
 		return out
 	}
@@ -92,7 +94,8 @@ func TestLettingGoEarlySparesWhatTheProgramWillRead(t *testing.T) {
 func TestMissingInputsAreMadeInTheOrderAskedFor(t *testing.T) {
 	var b remat.Builder
 	call := func(name string, cost int64, size device.Size, args ...remat.Tensor) remat.Tensor {
-		out, err := b.Call(remat.Call{Name: name, Cost: cost, Args: args, Outputs: []remat.Output{{Size: size, Alias: remat.NoAlias}}})
+		out, err := b.Call(remat.Call{Name: name, Cost: cost, Args: args,
+			Outputs: []remat.Output{{Size: size, Alias: remat.NoAlias}}})
 		require.NoError(t, err)
 		return out
 	}

@@ -64,14 +64,15 @@ type Verdict string
 const (
 	// OK is that the schedule was run to its end.
 	OK Verdict = "ok"
-	// OOM is that memory was short and nothing could be evicted. Memory with addresses says instead which of the
-	// three that follow it was.
+	// OOM is that memory was short and nothing could be evicted. Memory with addresses says instead
+	// which of the three that follow it was.
 	OOM Verdict = "oom"
 	// OOMCapacity is that the bytes asked for would not have fitted however well they were placed.
 	OOMCapacity Verdict = "oom-capacity"
 	// OOMFragmentation is that enough was free, and no place in it.
 	OOMFragmentation Verdict = "oom-fragmentation"
-	// OOMRounding is that the bytes asked for would have fitted, and what they are rounded up to did not.
+	// OOMRounding is that the bytes asked for would have fitted, and what they are rounded up to did
+	// not.
 	OOMRounding Verdict = "oom-rounding"
 	// Thrash is that recomputation passed its limit.
 	Thrash Verdict = "thrash"
@@ -107,10 +108,10 @@ type Refusals struct {
 	Largest int64 // sum over them of bytes of the largest hole
 }
 
-// Run runs a schedule in a memory that is empty, and leaves what is resident at the end in it. It fails only if the
-// configuration makes no sense. One choice of a victim costs a look at every storage that may be evicted.
-// Recomputation may take time exponential in the depth of a schedule; what ends it is the limit, so operators
-// that cost nothing are not bounded.
+// Run runs a schedule in a memory that is empty, and leaves what is resident at the end in it. It
+// fails only if the configuration makes no sense. One choice of a victim costs a look at every
+// storage that may be evicted. Recomputation may take time exponential in the depth of a schedule;
+// what ends it is the limit, so operators that cost nothing are not bounded.
 func Run(s *Schedule, m Memory, c Config) (Result, error) {
 	r, err := newRunner(s, m, c)
 	if err != nil {
@@ -210,9 +211,11 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 	}
 	switch {
 	case r.live == nil:
-		return nil, fmt.Errorf("liveness %q: %swant %s", c.Liveness, nearest.Hint(c.Liveness, Livenesses()), strings.Join(Livenesses(), ", "))
+		return nil, fmt.Errorf("liveness %q: %swant %s", c.Liveness, nearest.Hint(c.Liveness, Livenesses()),
+			strings.Join(Livenesses(), ", "))
 	case h.linked && c.Liveness == "banish":
-		return nil, fmt.Errorf("heuristic %s keeps neighbourhoods that liveness banish would tear apart: want another", h.Name)
+		return nil, fmt.Errorf("heuristic %s keeps neighbourhoods that liveness banish would tear apart: "+
+			"want another", h.Name)
 	}
 	return r, nil
 }

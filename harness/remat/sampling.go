@@ -14,18 +14,18 @@ type SampleKind uint8
 const (
 	// SampleNone looks at all.
 	SampleNone SampleKind = iota
-	// SampleStride goes through all with steps drawn from 1 to the root of their number, as PyTorch's prototype
-	// of DTR: about twice the root is seen.
+	// SampleStride goes through all with steps drawn from 1 to the root of their number, as PyTorch's
+	// prototype of DTR: about twice the root is seen.
 	SampleStride
-	// SampleMGE looks at the root of their number, as MegEngine, evenly spread behind a start that is drawn;
-	// with QuirkHalf as MegEngine does it.
+	// SampleMGE looks at the root of their number, as MegEngine, evenly spread behind a start that is
+	// drawn; with QuirkHalf as MegEngine does it.
 	SampleMGE
 	// SampleK draws Sampling.K of them, each once.
 	SampleK
 )
 
-// Sampling says which candidates a heuristic looks at. Where none of them is evicted it looks at all, so
-// sampling never runs out of memory by itself. The heuristic random needs no sample.
+// Sampling says which candidates a heuristic looks at. Where none of them is evicted it looks at
+// all, so sampling never runs out of memory by itself. The heuristic random needs no sample.
 type Sampling struct {
 	Kind SampleKind // how they are chosen
 	K    int        // how many, for SampleK
@@ -33,9 +33,13 @@ type Sampling struct {
 
 // Minimum says which storages are too small to be evicted. If all are, any is evicted, unless Cut.
 type Minimum struct {
-	Size    device.Size // bytes up to which a storage is too small; 0 for none
-	Percent int         // of the mean size of candidates, below which a storage is too small, as in PyTorch's prototype; 0 for none
-	Cut     bool        // with Size, as in MegEngine: what is too small at birth stays until it is freed for good, and keeps nothing it is made of
+	Size device.Size // bytes up to which a storage is too small; 0 for none
+	// of the mean size of candidates, below which a storage is too small, as in PyTorch's prototype; 0
+	// for none
+	Percent int
+	// with Size, as in MegEngine: what is too small at birth stays until it is freed for good, and
+	// keeps nothing it is made of
+	Cut bool
 }
 
 func (c *Config) check() error {
@@ -56,7 +60,8 @@ func (c *Config) check() error {
 	return nil
 }
 
-// sample returns what the heuristic looks at of a list that is not empty, in the order in which it looks.
+// sample returns what the heuristic looks at of a list that is not empty, in the order in which it
+// looks.
 func (r *runner) sample(all []int32) []int32 {
 	n := uint64(len(all))
 	root := uint64(math.Sqrt(float64(n)))

@@ -127,7 +127,8 @@ func TestWhatIsCutAtBirthKeepsNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, b.Release(k)) // nothing that can be made again is made of it, if cut
 		m := &Counter{Budget: Unlimited}
-		_, err = Run(b.Schedule(), m, Config{Heuristic: "mge", Liveness: "mge-refcount", MinEvictee: Minimum{Size: 10, Cut: cut}})
+		_, err = Run(b.Schedule(), m, Config{Heuristic: "mge", Liveness: "mge-refcount",
+			MinEvictee: Minimum{Size: 10, Cut: cut}})
 		require.NoError(t, err)
 		require.Equal(t, want, m.used)
 	}

@@ -17,8 +17,8 @@ type Tensor int32
 // NoAlias stands for an output that has a storage of its own.
 const NoAlias = -1
 
-// maxValue bounds one time in nanoseconds (thirteen days) and one size in bytes (a pebibyte), maxTotal
-// their sums over a schedule, so that no sum of a run overflows.
+// maxValue bounds one time in nanoseconds (thirteen days) and one size in bytes (a pebibyte),
+// maxTotal their sums over a schedule, so that no sum of a run overflows.
 const (
 	maxValue = 1 << 50
 	maxTotal = 1 << 60
@@ -69,7 +69,8 @@ type Storage struct {
 	Size device.Size // bytes
 }
 
-// Schedule is a log in the form that is run. It is not changed by a run, and safe for concurrent use.
+// Schedule is a log in the form that is run. It is not changed by a run, and safe for concurrent
+// use.
 type Schedule struct {
 	Ops      []Op      // all operators
 	Tensors  []View    // by Tensor
@@ -117,8 +118,9 @@ func (b *Builder) Constant(size device.Size) (Tensor, error) {
 	return b.Call(Call{Name: "constant", Outputs: []Output{{Size: size, Alias: NoAlias}}, Fixed: true})
 }
 
-// Call adds an operator and returns its first output; the others have the numbers that follow. What an operator
-// writes to in its place cannot be read as it was any more: tensors that would have to be made of it again are pinned before.
+// Call adds an operator and returns its first output; the others have the numbers that follow. What
+// an operator writes to in its place cannot be read as it was any more: tensors that would have to
+// be made of it again are pinned before.
 func (b *Builder) Call(c Call) (Tensor, error) {
 	if err := b.judge(c); err != nil {
 		return 0, err
@@ -162,8 +164,8 @@ func (b *Builder) add(t Tensor, v View, fixed bool) {
 	}
 }
 
-// keep pins every tensor that somebody refers to and that, if it went, would be made again of what a storage holds now. It looks at
-// what those tensors are made of that do not stay.
+// keep pins every tensor that somebody refers to and that, if it went, would be made again of what
+// a storage holds now. It looks at what those tensors are made of that do not stay.
 func (b *Builder) keep(storage int32) {
 	b.open = slices.DeleteFunc(b.open, func(t Tensor) bool { return b.refs[t] == 0 || b.stays[t] })
 	made := map[Tensor]bool{} // of the storage, with what stays left out
@@ -285,12 +287,14 @@ func (b *Builder) refer(k StepKind, t Tensor, by int32) error {
 // References returns how many references to a tensor there are.
 func (b *Builder) References(t Tensor) int { return int(b.refs[t]) }
 
-// StorageSize returns the bytes of the storage of a tensor, which may be more than a view of it shows.
+// StorageSize returns the bytes of the storage of a tensor, which may be more than a view of it
+// shows.
 func (b *Builder) StorageSize(t Tensor) device.Size {
 	return b.s.Storages[b.s.Tensors[t].Storage].Size
 }
 
-// fixed reports whether the storage of a tensor is there for ever: of a constant, of what cannot be made again, or pinned.
+// fixed reports whether the storage of a tensor is there for ever: of a constant, of what cannot be
+// made again, or pinned.
 func (b *Builder) fixed(t Tensor) bool { return b.held[b.s.Tensors[t].Storage] }
 
 // end returns the number behind the last output.

@@ -14,8 +14,9 @@ import (
 // spaceQuantum is what the simulated device hands out multiples of.
 const spaceQuantum device.Size = 256
 
-// Space is a [Memory] over a strategy, which has a simulated device of its own: a block lies somewhere,
-// and what fits by number need not fit. Requests are labelled with their [Owner]. It is to be closed.
+// Space is a [Memory] over a strategy, which has a simulated device of its own: a block lies
+// somewhere, and what fits by number need not fit. Requests are labelled with their [Owner]. It is
+// to be closed.
 type Space struct {
 	setup    alloc.Setup
 	s        alloc.Strategy // nil if the device has too little for what the strategy begins with
@@ -27,7 +28,8 @@ type Space struct {
 	tiles    []tile        // of the last walk
 	joined   []alloc.Chunk // of a window, as they would merge
 	places   []device.Addr // of a window's blocks
-	broken   error         // the first call of the strategy that failed other than by a refusal; from then on all is refused
+	// the first call of the strategy that failed other than by a refusal; from then on all is refused
+	broken error
 }
 
 // grant is what the strategy makes of a request when it is empty.
@@ -37,9 +39,10 @@ type grant struct {
 	ok    bool
 }
 
-// Over returns an empty space of so many bytes, down to whole multiples of 256 B, in which the strategy
-// places blocks; a strategy with a limit of its own gets that one. A strategy that cannot begin with so
-// little gets a space that refuses everything. It fails if the configuration of the strategy is invalid.
+// Over returns an empty space of so many bytes, down to whole multiples of 256 B, in which the
+// strategy places blocks; a strategy with a limit of its own gets that one. A strategy that cannot
+// begin with so little gets a space that refuses everything. It fails if the configuration of the
+// strategy is invalid.
 func Over(setup alloc.Setup, budget device.Size) (*Space, error) {
 	p := &Space{budget: budget, capacity: device.AlignDown(budget, spaceQuantum), grants: map[device.Size]grant{}}
 	p.setup = setup.ForCapacity(max(p.capacity, 1))
@@ -64,9 +67,9 @@ func (p *Space) build() (alloc.Strategy, *sim.Device, error) {
 	return s, dev, err
 }
 
-// Close gives all that is held back to the device, blocks and all. Its error is the first that a call of the strategy
-// met since [Over] and that was no refusal, as of a plug-in that has died: such a strategy is asked for nothing more, so
-// that a run over it ends.
+// Close gives all that is held back to the device, blocks and all. Its error is the first that a
+// call of the strategy met since [Over] and that was no refusal, as of a plug-in that has died:
+// such a strategy is asked for nothing more, so that a run over it ends.
 func (p *Space) Close() error {
 	if p.s == nil {
 		return nil
@@ -91,7 +94,8 @@ func (p *Space) Stats() alloc.Stats {
 	return p.s.Stats()
 }
 
-// Walk yields the chunks of the strategy, each labelled with its [Owner], as the strategy's own Walk does.
+// Walk yields the chunks of the strategy, each labelled with its [Owner], as the strategy's own
+// Walk does.
 func (p *Space) Walk(yield func(alloc.Chunk) bool) {
 	if p.s != nil {
 		p.s.Walk(yield)
@@ -139,7 +143,8 @@ func (p *Space) Free(b alloc.Block) {
 	}
 }
 
-// Judge implements [Addressed]. It walks the strategy, and makes the request of an empty one like it.
+// Judge implements [Addressed]. It walks the strategy, and makes the request of an empty one like
+// it.
 func (p *Space) Judge(size device.Size) Verdict {
 	if p.s == nil {
 		if size <= p.budget {
@@ -215,9 +220,9 @@ func (p *Space) FreeNeighbours(b alloc.Block) (below, above device.Size) {
 	return alloc.FreeNeighbours(p.s, b.Addr)
 }
 
-// Move implements [Addressed]. Blocks slide down if the strategy can do that. Otherwise they are freed and
-// asked for again, in the order of the list, and if one of them has no place then, the largest first, after what is
-// free was given back to the device.
+// Move implements [Addressed]. Blocks slide down if the strategy can do that. Otherwise they are
+// freed and asked for again, in the order of the list, and if one of them has no place then, the
+// largest first, after what is free was given back to the device.
 func (p *Space) Move(list []Moving, by Move) (lost device.Size) {
 	if by == Down && alloc.Has(p.s, alloc.PowerMover) {
 		p.slide(list)
@@ -244,8 +249,8 @@ func (p *Space) Move(list []Moving, by Move) (lost device.Size) {
 	return lost
 }
 
-// again asks for blocks that were freed, and returns how many of them there are before one that has no
-// place, and its size.
+// again asks for blocks that were freed, and returns how many of them there are before one that has
+// no place, and its size.
 func (p *Space) again(list []Moving, order []int) (placed int, lost device.Size) {
 	for n, i := range order {
 		b, ok := p.Alloc(list[i].Size, list[i].Owner)

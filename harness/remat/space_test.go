@@ -121,8 +121,9 @@ func TestARefusalIsCalledByItsCause(t *testing.T) {
 		want     device.Size
 		verdict  remat.Verdict
 	}{
-		"too little":               {"bestfit", 64 * kib, []device.Size{40 * kib}, nil, 25 * kib, remat.OOMCapacity},
-		"scattered":                {"bestfit", 64 * kib, []device.Size{20 * kib, 20 * kib, 20 * kib}, []int{0, 2}, 30 * kib, remat.OOMFragmentation},
+		"too little": {"bestfit", 64 * kib, []device.Size{40 * kib}, nil, 25 * kib, remat.OOMCapacity},
+		"scattered": {"bestfit", 64 * kib, []device.Size{20 * kib, 20 * kib, 20 * kib}, []int{0, 2}, 30 * kib,
+			remat.OOMFragmentation},
 		"no aligned place":         {"buddy:whole", 64 * kib, []device.Size{1 * kib}, nil, 40 * kib, remat.OOMFragmentation},
 		"larger than all":          {"buddy", 64 * kib, nil, nil, 65 * kib, remat.OOMCapacity},
 		"a power of two too large": {"slab:xdl", 64 * kib, nil, nil, 40 * kib, remat.OOMRounding},

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// sparse is a set of storages: words of 64 numbers, in order, less those that are empty. Storages that are made of each other
-// have numbers close to each other, so it takes less room than a list, and a union of a small set with a large one
-// costs what the small one takes.
+// sparse is a set of storages: words of 64 numbers, in order, less those that are empty. Storages
+// that are made of each other have numbers close to each other, so it takes less room than a list,
+// and a union of a small set with a large one costs what the small one takes.
 type sparse []word
 
 // word holds which of the storages 64·at to 64·at+63 are in a set.
@@ -16,8 +16,8 @@ type word struct {
 	bits uint64
 }
 
-// find returns where the word is or would be. The library's search calls a function for each step, which took a
-// third of the time of all golden rows.
+// find returns where the word is or would be. The library's search calls a function for each step,
+// which took a third of the time of all golden rows.
 func (p sparse) find(at int32) (int, bool) {
 	low, high := 0, len(p)
 	for low < high {

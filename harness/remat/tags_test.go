@@ -49,10 +49,10 @@ func (c contents) read(from, end device.Addr) (parts []cell) {
 	return parts
 }
 
-// vault is a memory that holds something: every tensor has a tag made of its operator and of what that
-// read, and every storage fills its bytes with the tag it was made with. Fresh blocks hold rubbish. It
-// looks up where things lie by the labels of the blocks that it handed out, and throws a mistake at
-// whatever does not agree.
+// vault is a memory that holds something: every tensor has a tag made of its operator and of what
+// that read, and every storage fills its bytes with the tag it was made with. Fresh blocks hold
+// rubbish. It looks up where things lie by the labels of the blocks that it handed out, and throws
+// a mistake at whatever does not agree.
 type vault struct {
 	remat.Addressed
 	s        *remat.Schedule
@@ -75,7 +75,8 @@ type mistake string
 
 func newVault(s *remat.Schedule, m remat.Addressed) *vault {
 	return &vault{Addressed: m, s: s, blocks: map[remat.Owner][]remat.Moving{}, stay: map[remat.Owner]bool{},
-		resident: map[int32]bool{}, gone: map[int32]bool{}, defined: map[remat.Tensor]uint64{}, first: map[remat.Tensor]uint64{},
+		resident: map[int32]bool{}, gone: map[int32]bool{}, defined: map[remat.Tensor]uint64{},
+		first: map[remat.Tensor]uint64{},
 		holds: map[int32]uint64{}, shows: map[remat.Tensor]uint64{}}
 }
 
@@ -165,7 +166,8 @@ func (v *vault) Move(list []remat.Moving, by remat.Move) device.Size {
 		owner, at := v.holder(was)
 		v.blocks[owner][at].Block = m.Block
 		for _, c := range held[i] {
-			v.memory.write(m.Block.Addr.Add(c.from.Sub(old[i].Block.Addr)), m.Block.Addr.Add(c.end.Sub(old[i].Block.Addr)), c.tag)
+			v.memory.write(m.Block.Addr.Add(c.from.Sub(old[i].Block.Addr)),
+				m.Block.Addr.Add(c.end.Sub(old[i].Block.Addr)), c.tag)
 		}
 	}
 	return 0
@@ -243,12 +245,14 @@ func (v *vault) account() {
 		return
 	}
 	agree(p.Stats().Requested == resident, "%v are resident, and %v requested", resident, p.Stats().Requested)
-	agree(p.Stats().Allocated == blocks && blocks >= resident, "%v are allocated, and %v granted", p.Stats().Allocated, blocks)
+	agree(p.Stats().Allocated == blocks && blocks >= resident, "%v are allocated, and %v granted",
+		p.Stats().Allocated, blocks)
 }
 
 func (v *vault) Evicted(storage int32, _ remat.Cause) {
 	agree(v.resident[storage], "storage %d is evicted twice", storage)
-	agree(v.s.Storages[storage].Size == 0 || v.freed == ownerOf(storage), "for storage %d the block of %d is freed", storage, v.freed)
+	agree(v.s.Storages[storage].Size == 0 || v.freed == ownerOf(storage), "for storage %d the block of %d is freed",
+		storage, v.freed)
 	v.resident[storage] = false
 	for t := range v.s.Tensors {
 		if v.s.Tensors[t].Storage == storage {
@@ -274,7 +278,8 @@ func TestWhateverIsReadIsWhatWasWritten(t *testing.T) {
 				triggers := remat.Triggers()
 				heuristics := []string{"eq", "coop", "dte", "mge", "lru", "coop-ends"}
 				livenesses := []string{"none", "eager", "mge-refcount"}
-				c := remat.Config{Heuristic: heuristics[r.Below(6)], Liveness: livenesses[r.Below(3)], Limit: s.Cost + 1, Ladder: ladder,
+				c := remat.Config{Heuristic: heuristics[r.Below(6)], Liveness: livenesses[r.Below(3)], Limit: s.Cost + 1,
+					Ladder:      ladder,
 					Defrag:      remat.Defrag{Kind: kind, Stay: v.stays},
 					Trigger:     remat.Trigger{Kind: triggers[r.Below(uint64(len(triggers)))], Bytes: budget},
 					ParentOrder: remat.ParentOrder(r.Below(3)), EagerInRemat: r.Below(2) == 0}

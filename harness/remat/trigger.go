@@ -21,11 +21,11 @@ type trigger struct {
 	after   func(r *runner, made Tensor)              // after an operator has run because this was wanted
 }
 
-// Triggers returns the kinds: room evicts before an operator until the memory says that it may begin,
-// budget until accounted and needed bytes are at most a bound, threshold while the accounted bytes are
-// above it, whatever the operator needs (MegEngine before 1.5), post-op does so after the operator (the
-// prototype in PyTorch). On-failure evicts only when memory refuses. Reserve evicts before each request
-// until a hole of what is held of the device is as large (MegEngine since 1.5).
+// Triggers returns the kinds: room evicts before an operator until the memory says that it may
+// begin, budget until accounted and needed bytes are at most a bound, threshold while the accounted
+// bytes are above it, whatever the operator needs (MegEngine before 1.5), post-op does so after the
+// operator (the prototype in PyTorch). On-failure evicts only when memory refuses. Reserve evicts
+// before each request until a hole of what is held of the device is as large (MegEngine since 1.5).
 func Triggers() []string {
 	names := []string{}
 	for _, t := range triggers() {
@@ -118,7 +118,8 @@ func (r *runner) evictWhile(holds func() bool) {
 	}
 }
 
-// evictAfter evicts down to the bound, but not what was just made: it may be an input that is waited for.
+// evictAfter evicts down to the bound, but not what was just made: it may be an input that is
+// waited for.
 func (r *runner) evictAfter(made Tensor) {
 	s := r.s.Tensors[made].Storage
 	resident := r.stores[s].resident // it may have been freed for good since

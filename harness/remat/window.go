@@ -17,17 +17,18 @@ type tile struct {
 	stays bool    // no window reaches over it
 }
 
-// Window implements [Addressed]. It walks the strategy once and looks at each chunk as the first of a
-// window, which grows upwards until the request would have a place in it, a chunk stays, the region
-// ends, or the best window so far is worth no more. The first of equals wins. The other way to make
-// room is to empty whole regions, for as much as the request would take of the device; it is chosen
-// if it is worth less than the best window.
+// Window implements [Addressed]. It walks the strategy once and looks at each chunk as the first of
+// a window, which grows upwards until the request would have a place in it, a chunk stays, the
+// region ends, or the best window so far is worth no more. The first of equals wins. The other way
+// to make room is to empty whole regions, for as much as the request would take of the device; it
+// is chosen if it is worth less than the best window.
 //
-// Whether a window would hold the request is what the strategy promises of merging and of serving, or
-// what it says itself where it promises less: so the windows of a buddy are aligned ranges, and those of
-// slabs are slots or whole slabs.
+// Whether a window would hold the request is what the strategy promises of merging and of serving,
+// or what it says itself where it promises less: so the windows of a buddy are aligned ranges, and
+// those of slabs are slots or whole slabs.
 //
-// It costs O(chunks · chunks of a window), each at what the strategy takes to say whether the request would fit.
+// It costs O(chunks · chunks of a window), each at what the strategy takes to say whether the
+// request would fit.
 func (p *Space) Window(size device.Size, worth func(Owner, device.Addr) (float64, bool)) (goes []Owner, whole bool) {
 	if p.s == nil {
 		return nil, false
@@ -58,7 +59,8 @@ func owners(tiles []tile) (goes []Owner) {
 	return goes
 }
 
-// cheapest returns the tiles of the best window and what they are worth, none and infinity if there is none.
+// cheapest returns the tiles of the best window and what they are worth, none and infinity if there
+// is none.
 func (p *Space) cheapest(r alloc.Request) (best []tile, least float64) {
 	least = math.Inf(1)
 	for from := range p.tiles {
@@ -106,7 +108,8 @@ func (p *Space) fits(c alloc.Chunk, bytes device.Size, r alloc.Request) bool {
 	return p.atAnEnd(r, func(r alloc.Request) bool { return alloc.CanPlace(p.s, r, p.places) })
 }
 
-// atAnEnd reports whether something holds of a request as Alloc would make it: at either end, if there are any.
+// atAnEnd reports whether something holds of a request as Alloc would make it: at either end, if
+// there are any.
 func (p *Space) atAnEnd(r alloc.Request, holds func(alloc.Request) bool) bool {
 	if p.ends == nil {
 		return holds(r)
@@ -126,10 +129,10 @@ type emptied struct {
 	worth float64
 }
 
-// regions returns the tiles of regions that are worth little, and what they are worth together: emptied
-// and given back, they leave the device enough for the request. They are taken by what a byte of them is
-// worth; those that turn out not to be needed are left out again, the dearest first. A single one that is
-// enough is better if it is worth less.
+// regions returns the tiles of regions that are worth little, and what they are worth together:
+// emptied and given back, they leave the device enough for the request. They are taken by what a
+// byte of them is worth; those that turn out not to be needed are left out again, the dearest
+// first. A single one that is enough is better if it is worth less.
 func (p *Space) regions(size device.Size) (tiles []tile, sum float64) {
 	g := p.grant(size)
 	left := p.dev.Usage().Free()

@@ -70,7 +70,8 @@ func drawScene(t *testing.T, name string, r *workload.Rand) (*scene, bool) {
 	return s, !s.works(t, nil)
 }
 
-// best returns what the best window is worth that works, found by trying all, and infinity if none does.
+// best returns what the best window is worth that works, found by trying all, and infinity if none
+// does.
 func (s *scene) best(t *testing.T) float64 {
 	p, live := s.build(t)
 	chunks, least := []alloc.Chunk{}, math.Inf(1)
@@ -114,8 +115,9 @@ func (s *scene) window(t *testing.T) (goes []remat.Owner, whole bool, sum float6
 	return goes, whole, sum
 }
 
-// guess reports whether windows may be missed: a strategy that gives regions or pages back as they become free, or lets
-// the device take a request for itself, does not say that the device will then have enough.
+// guess reports whether windows may be missed: a strategy that gives regions or pages back as they
+// become free, or lets the device take a request for itself, does not say that the device will then
+// have enough.
 func guess(name string) bool {
 	base, _, _ := strings.Cut(name, ":")
 	return name == "bfc:gc" || slices.Contains([]string{"buddy", "slabbuddy", "vmm"}, base)

@@ -17,16 +17,17 @@
 //
 // # Targets
 //
-// A [Target] is a simulated device or a GPU; [ParseTarget] reads its name. Any number of simulated devices
-// may run in parallel, each opened fresh. A GPU runs one replay at a time, and its addresses and times differ
-// from run to run. [Target.Watch] samples the memory that the driver reports as in use on the whole GPU.
+// A [Target] is a simulated device or a GPU; [ParseTarget] reads its name. Any number of simulated
+// devices may run in parallel, each opened fresh. A GPU runs one replay at a time, and its
+// addresses and times differ from run to run. [Target.Watch] samples the memory that the driver
+// reports as in use on the whole GPU.
 //
 // # Clocks and latency
 //
-// [ThreadTime] reads the CPU time of one thread where the system has such a clock, and wall time elsewhere;
-// [ClockName] says which. A reading is a system call of some tenths of a microsecond, so it times loops of
-// many calls. [WallTime] times single calls. A [Histogram] collects them in constant memory; its quantiles
-// are never below the true ones and at most 1/32 above.
+// [ThreadTime] reads the CPU time of one thread where the system has such a clock, and wall time
+// elsewhere; [ClockName] says which. A reading is a system call of some tenths of a microsecond, so
+// it times loops of many calls. [WallTime] times single calls. A [Histogram] collects them in
+// constant memory; its quantiles are never below the true ones and at most 1/32 above.
 //
 // # Cost
 //

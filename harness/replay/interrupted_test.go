@@ -43,8 +43,8 @@ func pairs(t *testing.T, n int) *trace.Trace {
 	return b.Trace()
 }
 
-// TestPrepareEndsSoon interrupts the preparation of a trace at every look at its context. Between two looks are no more
-// events than between two of a replay, which is some milliseconds.
+// TestPrepareEndsSoon interrupts the preparation of a trace at every look at its context. Between
+// two looks are no more events than between two of a replay, which is some milliseconds.
 func TestPrepareEndsSoon(t *testing.T) {
 	const sight = 1 << 16
 	tr := pairs(t, sight)
@@ -66,7 +66,8 @@ func TestPrepareEndsSoon(t *testing.T) {
 	}
 }
 
-// TestALayoutIsMadeAnew interrupts a replay while the trace is laid out for it. The next one is as if nothing was.
+// TestALayoutIsMadeAnew interrupts a replay while the trace is laid out for it. The next one is as
+// if nothing was.
 func TestALayoutIsMadeAnew(t *testing.T) {
 	p, err := replay.Prepare(t.Context(), pairs(t, 1<<16))
 	require.NoError(t, err)

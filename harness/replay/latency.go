@@ -49,8 +49,8 @@ func (h *Histogram) Quantiles() Quantiles {
 	return Quantiles{Count: h.n, P50: h.quantile(.5), P99: h.quantile(.99), P999: h.quantile(.999), Max: h.max}
 }
 
-// Buckets yields every bucket that is not empty, in order: the longest duration that belongs into it,
-// in nanoseconds, and how many do.
+// Buckets yields every bucket that is not empty, in order: the longest duration that belongs into
+// it, in nanoseconds, and how many do.
 func (h *Histogram) Buckets(yield func(upTo int64, count uint64) bool) {
 	for b, n := range h.counts {
 		if n > 0 && !yield(upper(b), n) {

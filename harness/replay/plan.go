@@ -12,16 +12,17 @@ import (
 // faultKey is the key of the header that FaultPlan reads.
 const faultKey = "fault-nth"
 
-// TagsKey is the key of the header by which a trace labels its requests: with the value "ids" the tag
-// of each request is the ID of its allocation, as in counterexamples of the property suite. Without
-// it the tag is the number of the text that the event has.
+// TagsKey is the key of the header by which a trace labels its requests: with the value "ids" the
+// tag of each request is the ID of its allocation, as in counterexamples of the property suite.
+// Without it the tag is the number of the text that the event has.
 const TagsKey = "request-tags"
 
 // Requests makes the requests of a trace from its events. They are the same for every replay,
 // observed or not, because a strategy may decide by any field.
 type Requests struct{ tagsAreIDs bool }
 
-// RequestsOf returns the requests of a trace with a header. It fails if [TagsKey] has another value.
+// RequestsOf returns the requests of a trace with a header. It fails if [TagsKey] has another
+// value.
 func RequestsOf(h trace.Header) (Requests, error) {
 	tags, ok := h.Get(TagsKey)
 	if ok && tags != "ids" {

@@ -60,7 +60,8 @@ func TestPoolsAreToldToTheStrategy(t *testing.T) {
 		seen = append(seen, o)
 		return nil
 	}}
-	res, calls, err := runPooled(t, "pool begin 3\npool begin 4 stream=7\na 1 100\npool end 3\npool end 4\npool release 3\n", o)
+	res, calls, err := runPooled(t, "pool begin 3\npool begin 4 stream=7\na 1 100\npool end 3\npool end 4\npool "+
+		"release 3\n", o)
 	require.NoError(t, err)
 	require.Zero(t, res.Ignored)
 	require.Equal(t, []string{"begin 3 -1", "begin 4 7", "end 3 0", "end 4 0", "release 3 0"}, calls)

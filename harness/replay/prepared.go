@@ -62,9 +62,10 @@ const (
 // noPlace is the place of an event that names no block.
 const noPlace = math.MaxUint32
 
-// Prepare makes a trace ready, with its refused requests as requests; see [trace.Refusals]. It walks it once. A Trace costs about as much as one replay without
-// a strategy, and 40 bytes for each event; as much again for each timing that a replay of a trace
-// with delayed frees asks for first. It fails where reading does, and soon after ctx ends, with its error.
+// Prepare makes a trace ready, with its refused requests as requests; see [trace.Refusals]. It
+// walks it once. A Trace costs about as much as one replay without a strategy, and 40 bytes for
+// each event; as much again for each timing that a replay of a trace with delayed frees asks for
+// first. It fails where reading does, and soon after ctx ends, with its error.
 func Prepare(ctx context.Context, src trace.Source) (*Prepared, error) {
 	p := &Prepared{recorded: src, head: src.Head()}
 	var err error
@@ -84,7 +85,9 @@ func Prepare(ctx context.Context, src trace.Source) (*Prepared, error) {
 	for when := range numTimings {
 		p.pieces[when] = p.pieces[atRequest]
 		if when == atRequest || when == onStreams && p.uses || p.late != nil {
-			p.pieces[when] = &whole{make: func(look func() error) (piece, error) { return p.newLayout(when).next(t.Events, look) }}
+			p.pieces[when] = &whole{make: func(look func() error) (piece, error) {
+				return p.newLayout(when).next(t.Events, look)
+			}}
 		}
 	}
 	if _, err := p.pieces[atRequest].get(ctx.Err); err != nil {
@@ -100,8 +103,8 @@ type whole struct {
 	laid piece
 }
 
-// get returns the layout. look is called every now and then while it is made; an error of its ends that, and who comes
-// next begins anew.
+// get returns the layout. look is called every now and then while it is made; an error of its ends
+// that, and who comes next begins anew.
 func (w *whole) get(look func() error) (piece, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -115,8 +118,8 @@ func (w *whole) get(look func() error) (piece, error) {
 	return w.laid, nil
 }
 
-// each hands on the pieces of the trace, laid out for a timing. look is called every now and then in between. It ends
-// with the first error.
+// each hands on the pieces of the trace, laid out for a timing. look is called every now and then
+// in between. It ends with the first error.
 func (p *Prepared) each(when timing, look func() error, yield func(piece) error) error {
 	if w := p.pieces[when]; w != nil {
 		laid, err := w.get(look)
@@ -158,8 +161,8 @@ func (p *Prepared) newLayout(when timing) *layout {
 	return l
 }
 
-// next lays out the events that follow. What it returns is valid until it is called again. look is called every now
-// and then; an error of its ends it.
+// next lays out the events that follow. What it returns is valid until it is called again. look is
+// called every now and then; an error of its ends it.
 func (l *layout) next(events []trace.Event, look func() error) (piece, error) {
 	if len(events) > cap(l.ops) {
 		l.ops = make([]op, len(events))
@@ -223,7 +226,8 @@ func (p *Prepared) Recorded() trace.Source { return p.recorded }
 // included: no allocator can complete the trace with less.
 func (p *Prepared) LowerBound() device.Size { return p.bound }
 
-// Memory returns about how many bytes replays take beside the trace: all of them together, and each of them.
+// Memory returns about how many bytes replays take beside the trace: all of them together, and each
+// of them.
 func (p *Prepared) Memory() (shared, each device.Size) {
 	if p.pieces[atRequest] != nil { // what is not laid out at once has no copies either
 		shared = trace.ReplayEvent * device.Size(p.head.Events)

@@ -22,7 +22,8 @@ const requested = "a 1 3000\na 3 4000\nf 3\na 4 9000\nf 4\nf 1\na 2 3000\na 5 60
 func TestRefusedRequestsAreReplayed(t *testing.T) {
 	var want, got strings.Builder
 	figures := func(text string, out *strings.Builder) *replay.Result {
-		r, err := run(t, text, "bestfit", "", sim.Config{Capacity: 8192}, replay.Options{Figures: true, Placements: out, Final: out})
+		r, err := run(t, text, "bestfit", "", sim.Config{Capacity: 8192}, replay.Options{Figures: true, Placements: out,
+			Final: out})
 		require.NoError(t, err)
 		return r
 	}

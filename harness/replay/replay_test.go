@@ -115,10 +115,12 @@ C 3328 4864 0 0 4 0 -1
 
 func TestFinalStateOfAStrategyThatLacksFigures(t *testing.T) {
 	var final bytes.Buffer
-	_, err := run(t, "a 1 20000\n", "buddy", `{"compat":"xdl","region_bytes":65536}`, sim.Config{}, replay.Options{Final: &final})
+	_, err := run(t, "a 1 20000\n", "buddy", `{"compat":"xdl","region_bytes":65536}`, sim.Config{},
+		replay.Options{Final: &final})
 	require.NoError(t, err)
 	for _, line := range []string{
-		"S bytes_limit -1\n", "S timestamped_queue_len -1\n", "R 0 65536\n", "C 0 32768 1 20000 -1 0 1\n", "C 32768 32768 0 0 1 0 -1\n",
+		"S bytes_limit -1\n", "S timestamped_queue_len -1\n", "R 0 65536\n", "C 0 32768 1 20000 -1 0 1\n",
+		"C 32768 32768 0 0 1 0 -1\n",
 	} {
 		require.Contains(t, final.String(), line)
 	}

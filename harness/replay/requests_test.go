@@ -38,10 +38,11 @@ func byLabels(t *testing.T, ops *[]alloc.Operation) alloc.Setup {
 	return setup
 }
 
-// TestLabelsDecideAlikeUnderObservation replays through a strategy that decides by labels, with each
-// option that makes the replay watch single calls: requests and placements stay the same.
+// TestLabelsDecideAlikeUnderObservation replays through a strategy that decides by labels, with
+// each option that makes the replay watch single calls: requests and placements stay the same.
 func TestLabelsDecideAlikeUnderObservation(t *testing.T) {
-	const events = "a 70 1000 tag=weights site=0xabc thread=2\na 3 2000 tag=grads\na 41 500\nf 3\na 5 3000 tag=grads thread=1\na 9 700 align=64\nf 70\na 70 100\n"
+	const events = "a 70 1000 tag=weights site=0xabc thread=2\na 3 2000 tag=grads\na 41 500\nf 3\na 5 3000 tag=grads " +
+		"thread=1\na 9 700 align=64\nf 70\na 70 100\n"
 	for _, header := range []string{"", "# request-tags=ids\n"} {
 		tr, err := trace.Read(strings.NewReader(header+events), "labels.trace", trace.Options{})
 		require.NoError(t, err)

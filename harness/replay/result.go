@@ -12,14 +12,15 @@ const Schema = "vramyard-replay/1"
 // Result is what one replay measured. Sizes are bytes, times nanoseconds; a null pointer
 // is a figure that the strategy or the trace does not have.
 type Result struct {
-	Schema      string          `json:"schema"`            // the constant Schema
-	Version     string          `json:"version"`           // of the program, for the caller to fill in
-	Strategy    string          `json:"strategy"`          // name and preset
-	Config      json.RawMessage `json:"config"`            // the strategy's configuration
-	Trace       string          `json:"trace"`             // name of the trace
-	TraceSHA256 string          `json:"trace_sha256"`      // hash of its decompressed file
-	Lacks       string          `json:"lacks"`             // why the trace is not the whole recorded run; empty: no gap is known
-	LowerBound  device.Size     `json:"lower_bound_bytes"` // peak of live bytes as requested; 0 without figures
+	Schema      string          `json:"schema"`       // the constant Schema
+	Version     string          `json:"version"`      // of the program, for the caller to fill in
+	Strategy    string          `json:"strategy"`     // name and preset
+	Config      json.RawMessage `json:"config"`       // the strategy's configuration
+	Trace       string          `json:"trace"`        // name of the trace
+	TraceSHA256 string          `json:"trace_sha256"` // hash of its decompressed file
+	// why the trace is not the whole recorded run; empty: no gap is known
+	Lacks      string      `json:"lacks"`
+	LowerBound device.Size `json:"lower_bound_bytes"` // peak of live bytes as requested; 0 without figures
 
 	Events       int    `json:"events"`             // events of the trace
 	Allocs       uint64 `json:"alloc_count"`        // requests granted
@@ -34,22 +35,29 @@ type Result struct {
 
 	Peak // each at its own highest moment
 
-	PeakPending      device.Size     `json:"peak_pending_bytes"` // most bytes freed that a stream still used
-	Streams          []StreamFigures `json:"streams"`            // of each stream that asks for memory, by its number; none without figures
+	PeakPending device.Size `json:"peak_pending_bytes"` // most bytes freed that a stream still used
+	// of each stream that asks for memory, by its number; none without figures
+	Streams          []StreamFigures `json:"streams"`
 	CrossStreamWaits uint64          `json:"cross_stream_waits"` // how often the strategy made one stream wait for another
 
 	Now // at the end
 
-	InternalFragmentation       float64  `json:"internal_fragmentation_at_peak"`                // when allocated bytes were highest
-	ExternalFragmentationPeak   float64  `json:"external_fragmentation_peak"`                   // highest seen
-	ExternalFragmentationAtPeak float64  `json:"external_fragmentation_at_peak_reserved"`       // when reserved bytes first were highest
+	// when allocated bytes were highest
+	InternalFragmentation     float64 `json:"internal_fragmentation_at_peak"`
+	ExternalFragmentationPeak float64 `json:"external_fragmentation_peak"` // highest seen
+	// when reserved bytes first were highest
+	ExternalFragmentationAtPeak float64  `json:"external_fragmentation_at_peak_reserved"`
 	ExternalFragmentationAtOOM  *float64 `json:"external_fragmentation_at_first_oom,omitempty"` // at the first OOM
-	ReservationWaste            float64  `json:"reservation_waste"`                             // 1 - peak requested / peak reserved
-	Headroom                    Headroom `json:"headroom_bytes"`                                // largest request that memory in hand would serve
+	// 1 - peak requested / peak reserved
+	ReservationWaste float64 `json:"reservation_waste"`
+	// largest request that memory in hand would serve
+	Headroom Headroom `json:"headroom_bytes"`
 
 	FirstFailure *FirstFailure `json:"first_failure,omitempty"` // the first request that was not granted
-	OOMReport    []byte        `json:"-"`                       // what [alloc.AppendFailure] reports of the first OOM, if it was asked for
-	OwnOOMReport []byte        `json:"-"`                       // the strategy's own text about the first OOM, if it was asked for and writes one
+	// what [alloc.AppendFailure] reports of the first OOM, if it was asked for
+	OOMReport []byte `json:"-"`
+	// the strategy's own text about the first OOM, if it was asked for and writes one
+	OwnOOMReport []byte `json:"-"`
 
 	DeviceCalls   uint64       `json:"device_calls"`         // calls to the device of all kinds
 	CallsByKind   CallsByKind  `json:"device_calls_by_kind"` // those that took memory or gave it back

@@ -51,7 +51,8 @@ func reserved(i int, e *trace.Event) error {
 	switch e.Kind {
 	case trace.Alloc, trace.LiveAtStart, trace.Refused, trace.Use, trace.Drain:
 		if e.Stream >= firstDelay {
-			return fmt.Errorf("event %d: stream %d: want less than 2^63, from where on streams stand for delayed frees", i, e.Stream)
+			return fmt.Errorf("event %d: stream %d: want less than 2^63, from where on streams stand for delayed frees",
+				i, e.Stream)
 		}
 	}
 	return nil
@@ -152,7 +153,8 @@ func (r *runner) perStream() []StreamFigures {
 	}
 	if r.flows == nil {
 		p := r.res.Peak
-		return []StreamFigures{{Stream: r.p.streams[0], Allocs: r.allocs, PeakRequested: p.Requested, PeakAllocated: p.Allocated}}
+		return []StreamFigures{{Stream: r.p.streams[0], Allocs: r.allocs, PeakRequested: p.Requested,
+			PeakAllocated: p.Allocated}}
 	}
 	all := make([]StreamFigures, len(r.flows))
 	for i, f := range r.flows {

@@ -11,19 +11,22 @@ import (
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
-// Target is where a strategy runs. The zero Place is the default simulated device. In JSON it is the configuration of the
-// simulated device, with the field "gpu" if it is none.
+// Target is where a strategy runs. The zero Place is the default simulated device. In JSON it is
+// the configuration of the simulated device, with the field "gpu" if it is none.
 type Target struct {
-	// Config is that of the simulated device. Of a GPU only the capacity counts: the most that may be held.
+	// Config is that of the simulated device. Of a GPU only the capacity counts: the most that may be
+	// held.
 	sim.Config
-	// Card names the card that a simulated device stands for, as [sim.ParseDevice] takes it. Only [Target.Used] sets it.
+	// Card names the card that a simulated device stands for, as [sim.ParseDevice] takes it. Only
+	// [Target.Used] sets it.
 	Card string `json:"card,omitempty"`
 	// GPU is nil for a simulated device.
 	GPU *GPU `json:"gpu,omitempty"`
 }
 
-// Used returns the target as a result records it: with the capacity that was used, 0 if each run has its own, with
-// the defaults of a simulated device filled in, and with the name of its card. Devices that do the same are equal.
+// Used returns the target as a result records it: with the capacity that was used, 0 if each run
+// has its own, with the defaults of a simulated device filled in, and with the name of its card.
+// Devices that do the same are equal.
 func (p Target) Used(capacity device.Size) Target {
 	p.Capacity = capacity
 	if p.GPU != nil {
@@ -62,7 +65,8 @@ type Device interface {
 func SimTarget(c sim.Config) Target { return Target{Config: c} }
 
 // errKind says which kinds of devices there are.
-var errKind = errors.New(`want "sim", or "sim:24GiB" and the like, for a simulated device, or "cuda:0", or "cuda:0:24GiB", for a GPU`)
+var errKind = errors.New(
+	`want "sim", or "sim:24GiB" and the like, for a simulated device, or "cuda:0", or "cuda:0:24GiB", for a GPU`)
 
 // named returns the devices that have names.
 func cardNames() []string {
@@ -73,7 +77,8 @@ func cardNames() []string {
 	return all
 }
 
-// ParseTarget reads a device of the command line: what [sim.ParseDevice] reads, or what [cuda.ParseDevice] does.
+// ParseTarget reads a device of the command line: what [sim.ParseDevice] reads, or what
+// [cuda.ParseDevice] does.
 //
 // Errors: [cuda.ErrNoDriver]; one that says which GPUs there are.
 func ParseTarget(text string) (Target, error) {
@@ -102,8 +107,8 @@ func ParseTarget(text string) (Target, error) {
 	return Target{Config: sim.Config{Capacity: c.Limit}, GPU: &GPU{GPU: g, Driver: list.Driver}}, nil
 }
 
-// Ample returns a capacity for a run that should not be short of memory: n, or on a GPU what is free there if that is
-// less. A GPU that does not tell is found out by who opens it.
+// Ample returns a capacity for a run that should not be short of memory: n, or on a GPU what is
+// free there if that is less. A GPU that does not tell is found out by who opens it.
 func (p Target) Ample(n device.Size) device.Size {
 	if p.GPU == nil {
 		return n

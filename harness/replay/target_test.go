@@ -25,7 +25,8 @@ func gpu(t *testing.T, limit device.Size) replay.Target {
 	cudatest.Steer(t, driver)
 	list, err := cuda.List(driver)
 	require.NoError(t, err)
-	return replay.Target{Config: sim.Config{Capacity: limit}, GPU: &replay.GPU{GPU: list.GPUs[0], Driver: list.Driver, Library: driver}}
+	return replay.Target{Config: sim.Config{Capacity: limit}, GPU: &replay.GPU{GPU: list.GPUs[0], Driver: list.Driver,
+		Library: driver}}
 }
 
 func TestASimulatedPlaceIsItsConfiguration(t *testing.T) {
@@ -77,7 +78,8 @@ func TestTheDriverIsAskedWhileSomethingRuns(t *testing.T) {
 	require.NoError(t, err)
 	r, err := d.Reserve(100*device.MiB, 0)
 	require.NoError(t, err)
-	time.Sleep(300 * time.Millisecond) // for a sample; on a machine that takes none meanwhile the figure at the end stands in
+	// for a sample; on a machine that takes none meanwhile the figure at the end stands in
+	time.Sleep(300 * time.Millisecond)
 	seen, err := stop()
 	require.NoError(t, err)
 	assert.Equal(t, "cuda", seen.Source)

@@ -194,8 +194,8 @@ func TestStreamsThatStandForDelaysAreNobodys(t *testing.T) {
 	for _, c := range []struct{ text, err string }{
 		{"a 1 1MiB stream=9223372036854775807\nf 1\na 2 1MiB\ndone 1\n", ""},
 		{"a 1 1MiB stream=9223372036854775808\nf 1\n", ""}, // none is delayed
-		{"a 1 1MiB\nf 1\na 2 1MiB\ndone 1\ndrain 9223372036854775808\n", "async on test: event 4: stream 9223372036854775808: " +
-			"want less than 2^63, from where on streams stand for delayed frees"},
+		{"a 1 1MiB\nf 1\na 2 1MiB\ndone 1\ndrain 9223372036854775808\n", "async on test: event 4: stream " +
+			"9223372036854775808: want less than 2^63, from where on streams stand for delayed frees"},
 	} {
 		tr, err := trace.Read(strings.NewReader(c.text), "test.trace", trace.Options{})
 		require.NoError(t, err)
@@ -241,7 +241,8 @@ func TestFiguresOfEachStream(t *testing.T) {
 		{Stream: 9, Allocs: 3, PeakRequested: 1100, PeakAllocated: 1280},
 	}, r.Streams)
 	r, _ = timed(t, "a 1 1000 stream=9\na 3 500 stream=9\n", false, "")
-	require.Equal(t, []replay.StreamFigures{{Stream: 9, Allocs: 2, PeakRequested: 1500, PeakAllocated: r.Peak.Allocated}}, r.Streams)
+	require.Equal(t, []replay.StreamFigures{{Stream: 9, Allocs: 2, PeakRequested: 1500, PeakAllocated: r.Peak.Allocated}},
+		r.Streams)
 }
 
 // TestEventsLeftBehind replays through a strategy that makes an event and keeps it.

@@ -117,7 +117,8 @@ func (r *runner) writeTorchFinal(out io.Writer) error {
 	writeCounters(w, countersOf(r.s))
 	var s segment
 	for c := range r.s.Walk {
-		// What the device added to a segment, and what it refused to take back, is none of PyTorch's blocks.
+		// What the device added to a segment, and what it refused to take back, is none of PyTorch's
+		// blocks.
 		block := c.State != alloc.Unmapped && c.State != alloc.Slack
 		if c.Region != s.Region || !block {
 			s.write(w)
@@ -188,7 +189,8 @@ func (s *segment) add(c alloc.Chunk) {
 		s.active += c.Size
 		s.requested += c.Requested
 	}
-	s.blocks.WriteString("= block " + offset(c.Addr) + " " + decimal(c.Size) + " " + decimal(requested) + " " + state + "\n")
+	s.blocks.WriteString("= block " + offset(c.Addr) + " " + decimal(c.Size) + " " + decimal(requested) + " " +
+		state + "\n")
 }
 
 // write writes the segment, if it has chunks, and empties it.

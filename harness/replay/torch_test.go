@@ -28,9 +28,11 @@ type counting struct {
 
 func (c *counting) Counters(yield func(string, int64) bool) {
 	for i, name := range []string{
-		"allocated_bytes.all.current", "allocated_bytes.all.peak", "allocated_bytes.all.allocated", "allocated_bytes.all.freed",
+		"allocated_bytes.all.current", "allocated_bytes.all.peak", "allocated_bytes.all.allocated",
+		"allocated_bytes.all.freed",
 		"active_bytes.all.current", "active_bytes.all.peak", "active_bytes.all.allocated", "active_bytes.all.freed",
-		"reserved_bytes.all.current", "inactive_split_bytes.all.current", "requested_bytes.all.current", "segment.all.current",
+		"reserved_bytes.all.current", "inactive_split_bytes.all.current", "requested_bytes.all.current",
+		"segment.all.current",
 		"num_ooms", "max_split_size",
 	} {
 		if !yield(name, int64(i-1)) {

@@ -9,7 +9,8 @@ import (
 	"github.com/vramyard/vramyard/device/nvml"
 )
 
-// Usage is what the driver said was in use on a GPU while something ran, by all programs. Sizes are bytes.
+// Usage is what the driver said was in use on a GPU while something ran, by all programs. Sizes are
+// bytes.
 type Usage struct {
 	Source  string      `json:"source"`            // "nvml" or "cuda", of whom it was asked
 	Before  device.Size `json:"used_before_bytes"` // when the run began
@@ -25,7 +26,8 @@ type asker struct {
 	close  func() error
 }
 
-// asker returns who tells what is in use: the management library, or the CUDA driver where the program has none.
+// asker returns who tells what is in use: the management library, or the CUDA driver where the
+// program has none.
 func (p Target) asker() (asker, error) {
 	if s, err := nvml.Open(); err == nil {
 		a := asker{"nvml", func() (device.Size, error) { m, err := s.Memory(p.GPU.PCI); return m.Used, err }, s.Close}
@@ -38,11 +40,12 @@ func (p Target) asker() (asker, error) {
 	if err != nil {
 		return asker{}, err
 	}
-	return asker{"cuda", func() (device.Size, error) { free, total, err := d.MemoryInfo(); return total - free, err }, d.Close}, nil
+	return asker{"cuda", func() (device.Size, error) { free, total, err := d.MemoryInfo(); return total - free, err },
+		d.Close}, nil
 }
 
-// Watch asks the driver again and again, once every so often, how much memory is in use, until stop is called, which returns what was seen.
-// It does nothing, and returns nil, on a simulated device.
+// Watch asks the driver again and again, once every so often, how much memory is in use, until stop
+// is called, which returns what was seen. It does nothing, and returns nil, on a simulated device.
 func (p Target) Watch(every time.Duration) (stop func() (*Usage, error), err error) {
 	if p.GPU == nil {
 		return func() (*Usage, error) { return nil, nil }, nil

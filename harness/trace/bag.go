@@ -6,8 +6,8 @@ import (
 )
 
 // bag counts how often it was given each number. It keeps the numbers in order, packed: some bytes
-// for each different one, however often it comes. So the median of the lives of 50 million blocks is
-// known exactly, and takes less memory than a list of them.
+// for each different one, however often it comes. So the median of the lives of 50 million blocks
+// is known exactly, and takes less memory than a list of them.
 type bag struct {
 	pending  []uint64 // not packed yet
 	packed   []byte   // for each number, by size: its distance from the one before, and how often it came
@@ -100,8 +100,8 @@ func (b *bag) ranks(places ...int) []uint64 {
 	return list
 }
 
-// spread returns the lower median, what nine of ten do not exceed, and the largest; all 0 of an empty
-// bag.
+// spread returns the lower median, what nine of ten do not exceed, and the largest; all 0 of an
+// empty bag.
 func (b *bag) spread() (median, tenth, most uint64) {
 	n := b.count
 	if n == 0 {

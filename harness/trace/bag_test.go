@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestBagCountsLikeAList compares ranks with those of a sorted list, over numbers of which few or many
-// are different, up to the largest.
+// TestBagCountsLikeAList compares ranks with those of a sorted list, over numbers of which few or
+// many are different, up to the largest.
 func TestBagCountsLikeAList(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 8))
@@ -47,7 +47,8 @@ func TestBagCountsLikeAList(t *testing.T) {
 	}
 }
 
-// TestBagTakesFewBytes holds a bag to its promise: what it keeps grows with the different numbers alone.
+// TestBagTakesFewBytes holds a bag to its promise: what it keeps grows with the different numbers
+// alone.
 func TestBagTakesFewBytes(t *testing.T) {
 	var b bag
 	for i := range uint64(2_000_000) {

@@ -11,8 +11,9 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// What a replay takes beside the events, in bytes: upper bounds for the strategies of the catalogue. A trace is refused
-// while it is read if its replay would not fit, and not when half of it is replayed.
+// What a replay takes beside the events, in bytes: upper bounds for the strategies of the
+// catalogue. A trace is refused while it is read if its replay would not fit, and not when half of
+// it is replayed.
 const (
 	ReplayEvent = 40  // for each event, as the loop reads it
 	ReplayLive  = 256 // for each allocation that is live at once: records of replay, strategy and simulated device
@@ -54,14 +55,14 @@ func NewBuilder(h Header) *Builder {
 	return &Builder{trace: Trace{Header: h}}
 }
 
-// NewBuilderWithin returns a builder of a trace that may take as much memory as a budget has, its replay
-// included.
+// NewBuilderWithin returns a builder of a trace that may take as much memory as a budget has, its
+// replay included.
 func NewBuilderWithin(memory *budget.Budget, h Header) *Builder {
 	return &Builder{trace: Trace{Header: h}, memory: memory}
 }
 
-// Grow makes room for n more events at once, for those who know how many will come. If they do not fit, the next
-// event is refused.
+// Grow makes room for n more events at once, for those who know how many will come. If they do not
+// fit, the next event is refused.
 func (b *Builder) Grow(n int) {
 	old := b.trace.Events
 	if cap(old)-len(old) >= n || b.err != nil {
@@ -77,8 +78,8 @@ func (b *Builder) Grow(n int) {
 }
 
 // Tag returns the index of a text in Trace.Tags, adding it if it is new. The empty text
-// has index 0. The text goes into the trace even if no event comes to use it. If it does not fit, the next event
-// is refused.
+// has index 0. The text goes into the trace even if no event comes to use it. If it does not fit,
+// the next event is refused.
 func (b *Builder) Tag(text string) uint32 { return b.intern([]byte(text)) }
 
 // intern is Tag for a text that the caller may overwrite.
@@ -113,8 +114,9 @@ func (b *Builder) intern(text []byte) uint32 {
 //
 // It refuses an allocation of an id that is live, a Free or Use of one that is not, a
 // Completed of one that is not freed, a BadFree of an id that was never allocated, a
-// LiveAtStart behind another event, a time that lies before that of an earlier event, and what does not fit
-// the memory of the builder. A refused event changes nothing, but for want of memory nothing can be added any more.
+// LiveAtStart behind another event, a time that lies before that of an earlier event, and what does
+// not fit the memory of the builder. A refused event changes nothing, but for want of memory
+// nothing can be added any more.
 func (b *Builder) Add(e Event) error {
 	if b.err != nil {
 		return b.err
@@ -141,8 +143,9 @@ func (b *Builder) Add(e Event) error {
 	return b.err
 }
 
-// replayed returns the bytes that a replay of the trace takes beside it, up to an event of a kind, which was added. The
-// replay of a trace with refused requests has events of its own: see [Refusals.Request].
+// replayed returns the bytes that a replay of the trace takes beside it, up to an event of a kind,
+// which was added. The replay of a trace with refused requests has events of its own: see
+// [Refusals.Request].
 func (b *Builder) replayed(k Kind) int64 {
 	if k == Refused {
 		b.refused = true

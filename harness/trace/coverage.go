@@ -1,7 +1,7 @@
 package trace
 
-// Coverage finds out whether a trace has a history of requests, or only the blocks of one moment. Every
-// command decides with it. The zero value has seen no event.
+// Coverage finds out whether a trace has a history of requests, or only the blocks of one moment.
+// Every command decides with it. The zero value has seen no event.
 type Coverage struct{ requests bool }
 
 // Step takes the next event of the trace.

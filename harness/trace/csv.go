@@ -17,7 +17,8 @@ const csvFormat = csvFamily + "1"
 // csvFamily begins that value in every version.
 const csvFamily = "memtrace-"
 
-// csvHeader is the line that names the columns. A file whose allocations have sites or threads has csvOrigins behind it.
+// csvHeader is the line that names the columns. A file whose allocations have sites or threads has
+// csvOrigins behind it.
 const (
 	csvHeader  = "seq,op,id,bytes,stream,time_us,tag"
 	csvOrigins = ",site,thread"

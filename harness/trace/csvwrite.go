@@ -103,7 +103,8 @@ func grown[T any](table []T, slot uint32) []T {
 	return table
 }
 
-// checkCSV reports whether a trace needs the columns of csvOrigins. It fails if a CSV cannot hold the trace.
+// checkCSV reports whether a trace needs the columns of csvOrigins. It fails if a CSV cannot hold
+// the trace.
 func checkCSV(t Source) (origins bool, err error) {
 	h := t.Head().Header
 	if !isCSVText(h.Name) {

@@ -16,8 +16,9 @@ type Span struct {
 	Stream *device.Stream // only what is allocated on this stream; nil for all
 }
 
-// InTime returns the events of a source from one time up to but not including another, in nanoseconds,
-// and whether any event has a time. An event without time has that of the one before. O(events).
+// InTime returns the events of a source from one time up to but not including another, in
+// nanoseconds, and whether any event has a time. An event without time has that of the one before.
+// O(events).
 func InTime(s Source, from, to int64) (span Span, timed bool, err error) {
 	n := s.Head().Events
 	span = Span{First: n, End: n}
@@ -38,21 +39,21 @@ func InTime(s Source, from, to int64) (span Span, timed bool, err error) {
 	return span, timed, err
 }
 
-// Cut returns a part of a trace as a trace of its own, unless the part has more than so many events; 0
-// means [DefaultMaxEvents].
+// Cut returns a part of a trace as a trace of its own, unless the part has more than so many
+// events; 0 means [DefaultMaxEvents].
 //
-// What was live at the start of the part becomes live at the start of the trace, by stream and id. What
-// other streams use of it is used again. What was freed but not final is freed at once, so that it
-// still becomes final where it did. Private pools that were there are there again, those that
-// requests went to in the same order, and the safe frontier is where it was. A block that was live in a
-// private pool is allocated in it again, because the model has no opening state of pools: behind what is
-// live at the start, and in the pool whose redirection was begun first. What was freed within
-// the part and becomes final behind it does so at its end; frees behind it vanish. So as many bytes
-// are live behind every event of the part as in the whole.
+// What was live at the start of the part becomes live at the start of the trace, by stream and id.
+// What other streams use of it is used again. What was freed but not final is freed at once, so
+// that it still becomes final where it did. Private pools that were there are there again, those
+// that requests went to in the same order, and the safe frontier is where it was. A block that was
+// live in a private pool is allocated in it again, because the model has no opening state of pools:
+// behind what is live at the start, and in the pool whose redirection was begun first. What was
+// freed within the part and becomes final behind it does so at its end; frees behind it vanish. So
+// as many bytes are live behind every event of the part as in the whole.
 //
-// The part that is the whole is the same trace. Otherwise the header says what was cut. A span that does
-// not lie in the trace is an error. The source is walked twice and not kept: memory grows with the part
-// and with what is live at once. O(events).
+// The part that is the whole is the same trace. Otherwise the header says what was cut. A span that
+// does not lie in the trace is an error. The source is walked twice and not kept: memory grows with
+// the part and with what is live at once. O(events).
 func Cut(s Source, span Span, most int) (*Trace, error) {
 	head := s.Head()
 	if span.First < 0 || span.First > span.End || span.End > head.Events {
@@ -133,8 +134,8 @@ type cutOpen struct {
 	stream device.Stream
 }
 
-// cutter takes a part out of a trace, in two walks. The first follows what is there up to the part, and
-// looks for what becomes of it behind. The second copies the part.
+// cutter takes a part out of a trace, in two walks. The first follows what is there up to the part,
+// and looks for what becomes of it behind. The second copies the part.
 type cutter struct {
 	Span
 	s       Source
@@ -187,7 +188,8 @@ func (c *cutter) meets(slot uint32, f cutFate) {
 	}
 }
 
-// take is the second walk: it copies the part, and behind it lets become final what was freed in it.
+// take is the second walk: it copies the part, and behind it lets become final what was freed in
+// it.
 func (c *cutter) take(i int, e *Event) error {
 	switch {
 	case i < c.First:
@@ -266,8 +268,8 @@ func (c *cutter) born(i int, e *Event) bool {
 	return true
 }
 
-// leave keeps a freed allocation whose slot is given to another. When there are twice as many as there
-// were, those are dropped that all streams are through with, so that it holds what waits.
+// leave keeps a freed allocation whose slot is given to another. When there are twice as many as
+// there were, those are dropped that all streams are through with, so that it holds what waits.
 func (c *cutter) leave(b *cutBlock) {
 	const least = 64
 	if len(c.left) >= max(c.prune, least) {
@@ -350,8 +352,8 @@ func (c *cutter) pendingUse(u cutUse) bool {
 	return !ok || drained < u.at
 }
 
-// blocks returns what was there at the start of the part, by stream and id: what is live, and what is
-// freed and not final, because the trace says later that it is or drains a stream that uses it.
+// blocks returns what was there at the start of the part, by stream and id: what is live, and what
+// is freed and not final, because the trace says later that it is or drains a stream that uses it.
 func (c *cutter) blocks() []*cutBlock {
 	var list []*cutBlock
 	for i := range c.slots {
@@ -399,8 +401,8 @@ func (c *cutter) opening() error {
 	return nil
 }
 
-// pendingEvents returns the uses that were not drained and the frees that were not final, in their order,
-// and the safe frontier.
+// pendingEvents returns the uses that were not drained and the frees that were not final, in their
+// order, and the safe frontier.
 func (c *cutter) pendingEvents(list []*cutBlock) []Event {
 	type dated struct {
 		at int
@@ -428,9 +430,10 @@ func (c *cutter) pendingEvents(list []*cutBlock) []Event {
 	return events
 }
 
-// openPools returns the events that begin the pools that were there, with their blocks. Each is begun and
-// ended once for every user without an open redirection, and its blocks are allocated in between.
-// Then the redirections are begun in their order, and what has more of them than users is released.
+// openPools returns the events that begin the pools that were there, with their blocks. Each is
+// begun and ended once for every user without an open redirection, and its blocks are allocated in
+// between. Then the redirections are begun in their order, and what has more of them than users is
+// released.
 func (c *cutter) openPools(blocks map[uint32][]Event) (events []Event) {
 	closed := make([]int, len(c.order))
 	for k, id := range c.order {

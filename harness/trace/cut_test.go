@@ -132,8 +132,8 @@ func TestCutOfEverythingIsTheTrace(t *testing.T) {
 	}
 }
 
-// TestCutAgreesWithTheWhole compares what is live, and what is freed but not final, behind every event of
-// random parts of random traces. The part must be one that can be written and read.
+// TestCutAgreesWithTheWhole compares what is live, and what is freed but not final, behind every
+// event of random parts of random traces. The part must be one that can be written and read.
 func TestCutAgreesWithTheWhole(t *testing.T) {
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 2))
@@ -158,8 +158,8 @@ func TestCutAgreesWithTheWhole(t *testing.T) {
 	}
 }
 
-// states returns the live bytes in front of the first and behind each allocation and free, of one stream
-// or all.
+// states returns the live bytes in front of the first and behind each allocation and free, of one
+// stream or all.
 func states(events []trace.Event, stream *device.Stream) []device.Size {
 	list := []device.Size{0}
 	sizes := map[uint64]device.Size{}
@@ -245,8 +245,8 @@ func (p *program) onStream(stream *device.Stream) map[uint64]block {
 	return blocks
 }
 
-// TestCutKeepsEveryBlockInItsPool compares the live blocks, the pools they lie in, the users of pools and
-// the redirections behind every event of random parts of random traces.
+// TestCutKeepsEveryBlockInItsPool compares the live blocks, the pools they lie in, the users of
+// pools and the redirections behind every event of random parts of random traces.
 func TestCutKeepsEveryBlockInItsPool(t *testing.T) {
 	pooled := 0
 	for seed := range uint64(2000) {
@@ -302,12 +302,14 @@ func TestCutKeepsEveryBlockInItsPool(t *testing.T) {
 	}
 }
 
-// poolTrace draws a trace of three streams and three private pools, without what a strategy refuses.
+// poolTrace draws a trace of three streams and three private pools, without what a strategy
+// refuses.
 func poolTrace(rng *rand.Rand) *trace.Trace {
 	var b trace.Builder
 	users, open := map[uint64]int{}, map[uint64]int{}
 	for range rng.IntN(80) {
-		e := trace.Event{Kind: trace.Alloc, ID: rng.Uint64N(12), Size: device.Size(1 + rng.IntN(100)), Stream: device.Stream(rng.IntN(3)), Time: trace.NoTime}
+		e := trace.Event{Kind: trace.Alloc, ID: rng.Uint64N(12), Size: device.Size(1 + rng.IntN(100)),
+			Stream: device.Stream(rng.IntN(3)), Time: trace.NoTime}
 		pool := 1 + rng.Uint64N(3)
 		switch rng.IntN(8) {
 		case 0, 1:
@@ -342,7 +344,8 @@ func TestCutRefusesAPartThatIsTooLong(t *testing.T) {
 	if part, err := trace.Cut(tr, trace.Span{First: 1, End: 2}, 2); err != nil || len(part.Events) != 2 {
 		t.Errorf("%v", err)
 	}
-	if _, err := trace.Cut(tr, trace.Span{First: 1, End: 3}, 2); err == nil || err.Error() != "the part has more than 2 events" {
+	if _, err := trace.Cut(tr, trace.Span{First: 1, End: 3}, 2); err == nil ||
+		err.Error() != "the part has more than 2 events" {
 		t.Errorf("%v", err)
 	}
 }

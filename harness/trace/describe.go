@@ -10,10 +10,10 @@ import (
 
 // Describe tells what is in a trace. It walks it once, and a second time if it has steps.
 //
-// Its memory grows with what is live at once, with the different sizes, lifetimes and ids, some bytes
-// for each, with the marks, and with the allocations of two steps. O(events · log events). The same
-// trace gives the same result, in the same order, whichever source it comes from. It fails if the
-// source does.
+// Its memory grows with what is live at once, with the different sizes, lifetimes and ids, some
+// bytes for each, with the marks, and with the allocations of two steps. O(events · log events).
+// The same trace gives the same result, in the same order, whichever source it comes from. It fails
+// if the source does.
 func Describe(s Source) (Info, error) {
 	h := s.Head().Header
 	d := describer{

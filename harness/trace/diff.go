@@ -39,8 +39,8 @@ type KindDiff struct {
 	B    int    `json:"b"`    // in B
 }
 
-// AllocDiff tells of allocations that only one of two traces has. The n-th allocation of a size on a
-// stream stands for the n-th of that size and stream in the other.
+// AllocDiff tells of allocations that only one of two traces has. The n-th allocation of a size on
+// a stream stands for the n-th of that size and stream in the other.
 type AllocDiff struct {
 	Count [2]int          `json:"only_in"`         // allocations
 	Bytes [2]device.Size  `json:"only_in_bytes"`   // their sum; the largest Size if that overflows
@@ -74,8 +74,8 @@ type LiveDiff struct {
 // mostAllocs bounds how many allocations a Diff shows of each trace.
 const mostAllocs = 10
 
-// Compare compares the contents of two traces. Names, formats, hashes and the numbers of slots and tags are
-// ignored, and times if neither trace has one after 0. It costs O(events · log events).
+// Compare compares the contents of two traces. Names, formats, hashes and the numbers of slots and
+// tags are ignored, and times if neither trace has one after 0. It costs O(events · log events).
 func Compare(a, b *Trace) Diff {
 	d := Diff{
 		Header: diffHeaders(a.Header, b.Header),
@@ -102,7 +102,8 @@ func kindTable(t *Trace) (counts [numKinds]int) {
 	return counts
 }
 
-// diffHeaders compares the pairs of headers. The n-th pair with a key stands for the n-th in the other.
+// diffHeaders compares the pairs of headers. The n-th pair with a key stands for the n-th in the
+// other.
 func diffHeaders(a, b Header) []HeaderDiff {
 	pairs := func(h Header) ([]Pair, map[Pair]string) {
 		list := slices.Clone(h.Meta)
@@ -148,8 +149,8 @@ func firstDiff(a, b *Trace) *EventDiff {
 	return nil
 }
 
-// timed reports whether any event has a time after 0. CSV has a time in every row, so that 0 throughout is
-// the form that a trace without times takes there.
+// timed reports whether any event has a time after 0. CSV has a time in every row, so that 0
+// throughout is the form that a trace without times takes there.
 func (t *Trace) timed() bool {
 	return slices.ContainsFunc(t.Events, func(e Event) bool { return e.Time > 0 })
 }

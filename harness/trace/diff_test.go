@@ -14,14 +14,16 @@ func TestCompareTellsWhatDiffers(t *testing.T) {
 	b := read(t, "# k=1\n# k=3\n# other=b\na 0 10\na 1 21\nmark x\na 3 30 stream=1\nf 0\na 4 40\n")
 	text := func(s string) *string { return &s }
 	want := trace.Diff{
-		Header: []trace.HeaderDiff{{Key: "k", A: text("2"), B: text("3")}, {Key: "only", A: text("a")}, {Key: "other", B: text("b")}},
+		Header: []trace.HeaderDiff{{Key: "k", A: text("2"), B: text("3")}, {Key: "only", A: text("a")},
+			{Key: "other", B: text("b")}},
 		Events: [2]int{4, 6},
 		First:  &trace.EventDiff{Index: 1, A: "a 1 20", B: "a 1 21"},
 		Kinds:  []trace.KindDiff{{Kind: "alloc", A: 3, B: 4}, {Kind: "mark", A: 0, B: 1}},
 		Allocs: trace.AllocDiff{
 			Count: [2]int{1, 2}, Bytes: [2]device.Size{20, 61},
-			First: [2][]trace.AllocEvent{{{Index: 1, ID: 1, Size: 20}}, {{Index: 1, ID: 1, Size: 21}, {Index: 5, ID: 4, Size: 40}}},
-			IDs:   &trace.IDDiff{OnlyIn: [2]int{1, 2}, Changed: 1},
+			First: [2][]trace.AllocEvent{{{Index: 1, ID: 1, Size: 20}},
+				{{Index: 1, ID: 1, Size: 21}, {Index: 5, ID: 4, Size: 40}}},
+			IDs: &trace.IDDiff{OnlyIn: [2]int{1, 2}, Changed: 1},
 		},
 		Live: trace.LiveDiff{Peak: [2]device.Size{50, 91}, At: [2]int{3, 5}, Apart: 41, Where: 2, Behind: 1},
 	}
@@ -34,7 +36,8 @@ func TestCompareTellsWhatDiffers(t *testing.T) {
 }
 
 func TestCompareIgnoresNamesAndTimesThatAreNone(t *testing.T) {
-	untimed, zero, timed := read(t, "# name=x\na 0 1\nf 0\n"), read(t, "# name=y\na 0 1 t=0\nf 0 t=0\n"), read(t, "a 0 1 t=0\nf 0 t=7\n")
+	untimed, zero, timed := read(t, "# name=x\na 0 1\nf 0\n"), read(t, "# name=y\na 0 1 t=0\nf 0 t=0\n"),
+		read(t, "a 0 1 t=0\nf 0 t=7\n")
 	if d := trace.Compare(untimed, zero); !d.Equal {
 		t.Errorf("%+v", d)
 	}

@@ -44,13 +44,14 @@
 //	print stats|map|totals                                           Print
 //
 // Every line also takes t=NANOSECONDS, which never decreases. SIZE and align are bytes, with
-// or without a unit ("512KiB"). site is a hash of the call stack, 0x and hexadecimal digits; thread is
-// the number of a host thread. Both are 0 where they are unknown, which is the same as leaving them out. A text with blanks, quotes, '=', '#' or characters that do
-// not print is quoted as in Go. Ids may be any numbers; one may be used again once it is
-// freed. Comments of the form key=value in front of the first event are kept in the header,
-// and name= replaces the file's name. In counterexamples, fault-nth=N there says that call
-// N to the device is refused, those that build and close the strategy included, and
-// request-tags=ids says that the tag of each request is its id.
+// or without a unit ("512KiB"). site is a hash of the call stack, 0x and hexadecimal digits; thread
+// is the number of a host thread. Both are 0 where they are unknown, which is the same as leaving
+// them out. A text with blanks, quotes, '=', '#' or characters that do not print is quoted as in
+// Go. Ids may be any numbers; one may be used again once it is freed. Comments of the form
+// key=value in front of the first event are kept in the header, and name= replaces the file's name.
+// In counterexamples, fault-nth=N there says that call N to the device is refused, those that build
+// and close the strategy included, and request-tags=ids says that the tag of each request is its
+// id.
 //
 // The first line is optional. Its number is the version of the form; a reader refuses
 // versions it does not know.
@@ -69,7 +70,7 @@
 //
 // # Hostile input
 //
-// A reader never panics. A line is at most 16 MiB, compressed data is read as a stream, and events, tags and
-// tables are taken from Options.Memory, so memory is bounded whatever the input claims to hold. A byte order
-// mark and line ends of Windows are accepted, a NUL byte is not.
+// A reader never panics. A line is at most 16 MiB, compressed data is read as a stream, and events,
+// tags and tables are taken from Options.Memory, so memory is bounded whatever the input claims to
+// hold. A byte order mark and line ends of Windows are accepted, a NUL byte is not.
 package trace

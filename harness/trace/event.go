@@ -69,8 +69,8 @@ const NoSlot = ^uint32(0)
 // NoTime is the Time of an event whose time is not known.
 const NoTime int64 = -1
 
-// Event is one line of a trace. Fields that the kind does not mention are zero. Alloc, LiveAtStart and
-// Refused are requests.
+// Event is one line of a trace. Fields that the kind does not mention are zero. Alloc, LiveAtStart
+// and Refused are requests.
 type Event struct {
 	Kind   Kind          // what it is
 	Hint   alloc.Hint    // Alloc: which end of the arena

@@ -13,8 +13,8 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// Lines reads a text file line by line and within the bounds of [Read]: compressed or not, with line ends of any
-// system, no line longer than 16 MiB, no NUL byte.
+// Lines reads a text file line by line and within the bounds of [Read]: compressed or not, with
+// line ends of any system, no line longer than 16 MiB, no NUL byte.
 type Lines struct {
 	name   string // as it was named by the caller
 	scan   *bufio.Scanner
@@ -25,7 +25,8 @@ type Lines struct {
 	memory *budget.Budget
 }
 
-// OpenLines opens a file whose content may take as much memory as a budget has. Its errors are those of [Open].
+// OpenLines opens a file whose content may take as much memory as a budget has. Its errors are
+// those of [Open].
 func OpenLines(path string, memory *budget.Budget) (*Lines, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -102,8 +103,8 @@ func (l *Lines) errorf(err error) error { return l.Blame(l.num, err) }
 // Hash returns the SHA-256 of the decompressed text, in hexadecimal, once Next has come to its end.
 func (l *Lines) Hash() string { return hex.EncodeToString(l.in.hash.Sum(nil)) }
 
-// Doubt returns an [*Error] if the last line has no line end, once Next has come to its end: the file may have been cut
-// within it.
+// Doubt returns an [*Error] if the last line has no line end, once Next has come to its end: the
+// file may have been cut within it.
 func (l *Lines) Doubt() error {
 	if l.num == 1 || l.in.last == '\n' {
 		return nil

@@ -9,31 +9,34 @@ import (
 
 // Info is what can be said of a trace without replaying it. Sizes are bytes as requested.
 type Info struct {
-	Name     string        `json:"name"`               // Header.Name
-	Format   string        `json:"format"`             // Header.Format
-	Hash     string        `json:"sha256"`             // Header.Hash
-	Meta     []Pair        `json:"meta,omitempty"`     // Header.Meta
-	Events   int           `json:"events"`             // number of events
-	Kinds    []KindCount   `json:"kinds"`              // events by kind, in the order of the kinds; none with 0
-	Allocs   int           `json:"allocs"`             // Alloc and LiveAtStart events
-	Slots    int           `json:"slots"`              // distinct ids
-	Streams  []StreamCount `json:"streams"`            // by number
-	Tags     []TagCount    `json:"tags,omitempty"`     // tags of allocations: most bytes first, then by text
-	Marks    int           `json:"marks"`              // Mark events
-	History  bool          `json:"history"`            // it requests memory; false: it has the blocks of one moment alone
-	Sizes    SizeInfo      `json:"sizes"`              // distribution of the requested sizes
-	Peak     device.Size   `json:"peak_live_bytes"`    // as LowerBound
-	PeakAt   int           `json:"peak_event"`         // index of the event that first reaches Peak; -1 without allocations
-	PeakLive int           `json:"peak_live_count"`    // most allocations live at once
-	End      device.Size   `json:"end_live_bytes"`     // live behind the last event
-	EndLive  int           `json:"end_live_count"`     // likewise
-	Lives    LifeInfo      `json:"lifetimes"`          // how long allocations live
-	Steps    StepInfo      `json:"steps"`              // how much steps are alike
-	Pools    int           `json:"pools"`              // private pools that are begun
-	Refused  device.Size   `json:"refused_bytes"`      // largest request that the recorded program was refused; 0 if none was
-	Refusals *RefusalInfo  `json:"refusals,omitempty"` // the requests that the recorded program was refused; absent: none was
-	Timed    bool          `json:"timed"`              // some event has a time
-	Duration int64         `json:"duration_ns"`        // from the first to the last known time
+	Name    string        `json:"name"`            // Header.Name
+	Format  string        `json:"format"`          // Header.Format
+	Hash    string        `json:"sha256"`          // Header.Hash
+	Meta    []Pair        `json:"meta,omitempty"`  // Header.Meta
+	Events  int           `json:"events"`          // number of events
+	Kinds   []KindCount   `json:"kinds"`           // events by kind, in the order of the kinds; none with 0
+	Allocs  int           `json:"allocs"`          // Alloc and LiveAtStart events
+	Slots   int           `json:"slots"`           // distinct ids
+	Streams []StreamCount `json:"streams"`         // by number
+	Tags    []TagCount    `json:"tags,omitempty"`  // tags of allocations: most bytes first, then by text
+	Marks   int           `json:"marks"`           // Mark events
+	History bool          `json:"history"`         // it requests memory; false: it has the blocks of one moment alone
+	Sizes   SizeInfo      `json:"sizes"`           // distribution of the requested sizes
+	Peak    device.Size   `json:"peak_live_bytes"` // as LowerBound
+	// index of the event that first reaches Peak; -1 without allocations
+	PeakAt   int         `json:"peak_event"`
+	PeakLive int         `json:"peak_live_count"` // most allocations live at once
+	End      device.Size `json:"end_live_bytes"`  // live behind the last event
+	EndLive  int         `json:"end_live_count"`  // likewise
+	Lives    LifeInfo    `json:"lifetimes"`       // how long allocations live
+	Steps    StepInfo    `json:"steps"`           // how much steps are alike
+	Pools    int         `json:"pools"`           // private pools that are begun
+	// largest request that the recorded program was refused; 0 if none was
+	Refused device.Size `json:"refused_bytes"`
+	// the requests that the recorded program was refused; absent: none was
+	Refusals *RefusalInfo `json:"refusals,omitempty"`
+	Timed    bool         `json:"timed"`       // some event has a time
+	Duration int64        `json:"duration_ns"` // from the first to the last known time
 }
 
 // RefusalInfo describes the requests that the recorded program was refused. They count in the lower

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine is the longest line in bytes that a reader accepts: tags of 10 MB have been seen to be made on purpose, and
-// a page shows them clipped.
+// maxLine is the longest line in bytes that a reader accepts: tags of 10 MB have been seen to be
+// made on purpose, and a page shows them clipped.
 const maxLine = 16 << 20
 
 // Error is what is wrong with a trace file, and where.

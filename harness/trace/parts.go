@@ -11,7 +11,8 @@ type Part struct {
 	Events int    `json:"events"` // events of the trace, or calls of the log that it is made from
 }
 
-// PartsError is the error of a reader that found several traces in a file and was not asked for one of them.
+// PartsError is the error of a reader that found several traces in a file and was not asked for one
+// of them.
 type PartsError struct {
 	Name   string `json:"name"`   // name of the file, as Header.Name
 	Format string `json:"format"` // as Header.Format

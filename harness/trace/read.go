@@ -14,8 +14,9 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// DefaultMaxEvents is the largest number of events of a trace that is made in memory: by a workload, or of a
-// part of another. An event takes 72 bytes, so a trace of this size takes 2.25 GiB.
+// DefaultMaxEvents is the largest number of events of a trace that is made in memory: by a
+// workload, or of a part of another. An event takes 72 bytes, so a trace of this size takes 2.25
+// GiB.
 const DefaultMaxEvents = 1 << 25
 
 // Options tell how to read a trace.
@@ -23,10 +24,11 @@ type Options struct {
 	// Dialect is "" for the native text form or CSV, whichever the content is, or the
 	// name of one of [Dialects].
 	Dialect string
-	// Memory is what the trace may take of memory, its replay included; nil means [budget.Default] bytes.
+	// Memory is what the trace may take of memory, its replay included; nil means [budget.Default]
+	// bytes.
 	Memory *budget.Budget
-	// Warn, if not nil, is called with an [*Error] for what makes a file doubtful that can be read: a last line without
-	// a line end, which may have been cut.
+	// Warn, if not nil, is called with an [*Error] for what makes a file doubtful that can be read: a
+	// last line without a line end, which may have been cut.
 	Warn func(error)
 }
 

@@ -140,8 +140,9 @@ func TestErrorsNameFileAndLine(t *testing.T) {
 		{"", "a 0 1 t=5\nf 0 t=4", `:2: time goes back from 5 ns to 4 ns`},
 		{"", "trim t=9223372036854775808", `:1: t "9223372036854775808": want nanoseconds`},
 		{"", "print all", `:1: print "all": want stats, map, totals`},
-		{"", "pool open 1", `:1: unknown operation "pool open": want one of a, badfree, clear, done, drain, f, fault, frontier, ` +
-			`live, mark, poll, pool begin, pool end, pool release, print, refused, trim, use`},
+		{"", "pool open 1",
+			`:1: unknown operation "pool open": want one of a, badfree, clear, done, drain, f, fault, frontier, ` +
+				`live, mark, poll, pool begin, pool end, pool release, print, refused, trim, use`},
 		{"", "# vramyard-trace 2\n", `:1: version 2 of the trace format is newer than this program, which reads version 1`},
 		{"", "# vramyard-trace one\n", `:1: version "one" of the trace format: want 1`},
 		{"", "trim\na 0 \x001", `:2: NUL byte: this is no text file`},
@@ -251,7 +252,8 @@ func (f *failing) Read(b []byte) (int, error) {
 
 func TestFilesThatCannotBeOpened(t *testing.T) {
 	_, err := trace.Open("no/such/file", trace.Options{})
-	if want := "no/such/file: no such file or directory"; err == nil || err.Error() != want || !errors.Is(err, os.ErrNotExist) {
+	if want := "no/such/file: no such file or directory"; err == nil || err.Error() != want ||
+		!errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v, want %s", err, want)
 	}
 	dir := t.TempDir()
@@ -259,7 +261,8 @@ func TestFilesThatCannotBeOpened(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	_, err = trace.Open("t.txt", trace.Options{Dialect: "tcmalloc"})
-	if want := `unknown dialect "tcmalloc": want one of bfc, torch, xdl, or none for text and CSV`; err == nil || err.Error() != want {
+	if want := `unknown dialect "tcmalloc": want one of bfc, torch, xdl, or none for text and CSV`; err == nil ||
+		err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -336,7 +339,8 @@ func TestIdsMayBeAnyNumbers(t *testing.T) {
 // not survive being written.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
-		"# vramyard-trace 1\n# k=v\nlive 1 2KiB\na 0 5 align=512 stream=1 hint=low before=3 tag=\"x y\" t=5\nuse 0 2\nf 0\ndone 0\n",
+		"# vramyard-trace 1\n# k=v\nlive 1 2KiB\na 0 5 align=512 stream=1 hint=low before=3 tag=\"x y\" t=5\nuse 0 2\nf " +
+			"0\ndone 0\n",
 		"mark a\ntrim\nfrontier 3\ndrain 1\npool begin 1\npool end 1\npool release 1\nrefused 5\nfault 2\nclear\nprint map\n",
 		"live 1 1 site=0xffffffffffffffff thread=4294967295\na 2 1 site=0x0\nrefused 5 thread=1 site=0x1\n",
 		"seq,op,id,bytes,stream,time_us,tag,site,thread\n0,a,0,5,0,1,x:y,0x5,7\n1,a,1,5,0,1,,,\n2,f,0,5,0,2,,,\n",

@@ -6,11 +6,13 @@ import (
 	"slices"
 )
 
-// Refusals are the requests that the recorded program was refused. The zero value has seen no event.
+// Refusals are the requests that the recorded program was refused. The zero value has seen no
+// event.
 //
 // A refused request is part of the trace: an allocator has to serve it to carry the run. If the
-// program survived the refusal, the request is an allocation that is freed at once. The last refused
-// request, with no allocation behind it, lives to the end. The event keeps its number either way.
+// program survived the refusal, the request is an allocation that is freed at once. The last
+// refused request, with no allocation behind it, lives to the end. The event keeps its number
+// either way.
 type Refusals struct {
 	Count  int   // refused requests
 	Last   Event // the last of them
@@ -61,7 +63,8 @@ func (r *Refusals) Request(src Source) (Source, error) {
 	return &c, nil
 }
 
-// request makes requests of the refused ones among events, before which there were n, and returns how many there are now.
+// request makes requests of the refused ones among events, before which there were n, and returns
+// how many there are now.
 func (r *Refusals) request(events []Event, n int) int {
 	for i := range events {
 		e := &events[i]

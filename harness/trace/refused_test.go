@@ -48,10 +48,12 @@ func TestRefusedRequestsAreRequested(t *testing.T) {
 		count, at  int
 		bound      device.Size
 	}{
-		"none":                {"a 1 4KiB\nf 1\n", "alloc 4KiB, free 0B", false, 0, 0, 4 * device.KiB},
-		"the last one":        {"a 1 4KiB\nrefused 8KiB\n", "alloc 4KiB, alloc 8KiB", true, 1, 1, 12 * device.KiB},
-		"frees follow":        {"a 1 4KiB\nrefused 8KiB\nf 1\n", "alloc 4KiB, alloc 8KiB, free 0B", true, 1, 1, 12 * device.KiB},
-		"the program goes on": {"a 1 4KiB\nrefused 8KiB\nf 1\na 2 1KiB\n", "alloc 4KiB, refused 8KiB, free 0B, alloc 1KiB", false, 1, 1, 12 * device.KiB},
+		"none":         {"a 1 4KiB\nf 1\n", "alloc 4KiB, free 0B", false, 0, 0, 4 * device.KiB},
+		"the last one": {"a 1 4KiB\nrefused 8KiB\n", "alloc 4KiB, alloc 8KiB", true, 1, 1, 12 * device.KiB},
+		"frees follow": {"a 1 4KiB\nrefused 8KiB\nf 1\n", "alloc 4KiB, alloc 8KiB, free 0B", true, 1, 1,
+			12 * device.KiB},
+		"the program goes on": {"a 1 4KiB\nrefused 8KiB\nf 1\na 2 1KiB\n", "alloc 4KiB, refused 8KiB, free 0B, alloc 1KiB",
+			false, 1, 1, 12 * device.KiB},
 		"survived, then died": {
 			"a 1 4KiB\nrefused 8KiB\nrefused 6KiB\na 2 1KiB\nrefused 2KiB\n",
 			"alloc 4KiB, refused 8KiB, refused 6KiB, alloc 1KiB, alloc 2KiB", true, 3, 4, 12 * device.KiB,
@@ -74,7 +76,8 @@ func TestRefusedRequestsAreRequested(t *testing.T) {
 			if err != nil || in.Peak != c.bound {
 				t.Errorf("%s: lower bound %v, want %v, error %v", name, in.Peak, c.bound, err)
 			}
-			if r := in.Refusals; (r != nil) != (c.count > 0) || r != nil && (r.Count != c.count || r.LastAt != c.at || r.Died != c.died) {
+			if r := in.Refusals; (r != nil) != (c.count > 0) || r != nil &&
+				(r.Count != c.count || r.LastAt != c.at || r.Died != c.died) {
 				t.Errorf("%s: %+v", name, r)
 			}
 		}

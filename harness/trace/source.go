@@ -44,8 +44,8 @@ func walk(s Source, f func(i int, e *Event) error) error {
 	})
 }
 
-// Watched returns a source that hands on the same events, and tells watch after each piece how many of how many
-// were. Pieces are no longer than some ten thousand events.
+// Watched returns a source that hands on the same events, and tells watch after each piece how many
+// of how many were. Pieces are no longer than some ten thousand events.
 func Watched(s Source, watch func(done, total int)) Source { return watchedSource{s, watch} }
 
 // watchedSource is a source that somebody watches.

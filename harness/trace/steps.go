@@ -18,11 +18,11 @@ type Step struct {
 
 // Steps returns the steps of a trace, none if its marks tell of none.
 //
-// Steps begin at marks that differ only in their numbers ("iter 0", "iter 1"), at least two of them.
-// If there are several such families, one that speaks of steps, iterations or batches is taken, the
-// one with most marks of these. A step ends where the next begins; the last one ends at the first
-// mark of a kind that no step before has, such as "teardown", or else with the trace. It walks the
-// trace once, and takes 32 bytes for each mark.
+// Steps begin at marks that differ only in their numbers ("iter 0", "iter 1"), at least two of
+// them. If there are several such families, one that speaks of steps, iterations or batches is
+// taken, the one with most marks of these. A step ends where the next begins; the last one ends at
+// the first mark of a kind that no step before has, such as "teardown", or else with the trace. It
+// walks the trace once, and takes 32 bytes for each mark.
 func Steps(s Source) ([]Step, error) {
 	m := marks{s: s}
 	if err := walk(s, m.add); err != nil {
@@ -92,8 +92,8 @@ func (m *marks) steps() []Step {
 	return steps
 }
 
-// family returns the text of a mark with '#' for every number in it. Without a number, the mark is a
-// family of its own, which begins with '='.
+// family returns the text of a mark with '#' for every number in it. Without a number, the mark is
+// a family of its own, which begins with '='.
 func family(text string) string {
 	var b strings.Builder
 	digits, numbers := false, 0

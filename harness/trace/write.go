@@ -106,8 +106,8 @@ func appendText(b []byte, s string) []byte {
 	return strconv.AppendQuote(b, s)
 }
 
-// appendEvent appends the line of an event, without its end: the word, the positional fields, and the keys. What may be
-// left out is, where it has its default.
+// appendEvent appends the line of an event, without its end: the word, the positional fields, and
+// the keys. What may be left out is, where it has its default.
 func appendEvent(b []byte, e *Event, tag string) ([]byte, error) {
 	switch {
 	case e.Kind >= numKinds:

@@ -41,8 +41,10 @@ func compare(t *testing.T, got, want *trace.Trace, text string) {
 
 // hostile are texts that a careless writer breaks.
 var hostile = []string{
-	"plain", "two words", "", "=", "a=b", "t=5", "#", "#x", `"`, `"x"`, `a"b`, `\`, `\n`, "'", "`", "line\nbreak", "\r", "\t", "\x00",
-	"\xff\xfe", "\ufffd", "\ufeff", "\u2028", "\u00a0", "é", "日本", " lead", "trail ", "stream=1", "0x5", "+5", "null", "hint=low#",
+	"plain", "two words", "", "=", "a=b", "t=5", "#", "#x", `"`, `"x"`, `a"b`, `\`, `\n`, "'", "`", "line\nbreak", "\r",
+	"\t", "\x00",
+	"\xff\xfe", "\ufffd", "\ufeff", "\u2028", "\u00a0", "é", "日本", " lead", "trail ", "stream=1", "0x5", "+5", "null",
+	"hint=low#",
 }
 
 // anyTrace draws a trace with every kind of event.
@@ -182,7 +184,8 @@ func TestWriteRefusesWhatTheFormCannotHold(t *testing.T) {
 		tr   trace.Trace
 		want string
 	}{
-		{trace.Trace{Header: trace.Header{Meta: []trace.Pair{{Key: "a b"}}}}, `header key "a b": want letters, digits and _ . -`},
+		{trace.Trace{Header: trace.Header{Meta: []trace.Pair{{Key: "a b"}}}},
+			`header key "a b": want letters, digits and _ . -`},
 		{trace.Trace{Events: []trace.Event{{Kind: 99}}}, "event 0: unknown kind of event 99"},
 		{trace.Trace{Events: []trace.Event{{Kind: trace.Print, Arg: 7}}}, "event 0: print of unknown number 7"},
 		{trace.Trace{Tags: []string{"", strings.Repeat("x", 16<<20)}, Events: []trace.Event{{Kind: trace.Mark, Tag: 1}}},
@@ -243,10 +246,12 @@ func TestCSVBecomesEvents(t *testing.T) {
 	if !reflect.DeepEqual(tr.Events, want) {
 		t.Errorf("got  %+v\nwant %+v", tr.Events, want)
 	}
-	if tags := []string{"", "phase fwd", "weight:linear", "phase bwd, second half", "again", "end"}; !reflect.DeepEqual(tr.Tags, tags) {
+	if tags := []string{"", "phase fwd", "weight:linear", "phase bwd, second half", "again", "end"}; !reflect.DeepEqual(
+		tr.Tags, tags) {
 		t.Errorf("tags %q", tr.Tags)
 	}
-	if h := tr.Header; h.Name != "small" || h.Format != "csv" || !reflect.DeepEqual(h.Meta, []trace.Pair{{Key: "device", Value: "cpu"}}) {
+	if h := tr.Header; h.Name != "small" || h.Format != "csv" ||
+		!reflect.DeepEqual(h.Meta, []trace.Pair{{Key: "device", Value: "cpu"}}) {
 		t.Errorf("header %+v", h)
 	}
 	sameAfterWriting(t, tr)
@@ -275,12 +280,13 @@ seq,op,id,bytes,stream,time_us,tag,site,thread
 
 func TestCSVRefusesWhatItCannotHold(t *testing.T) {
 	for text, want := range map[string]string{
-		"a 0 5\ntrim":        "csv: event 1: trim events cannot be held",
-		"a 0 5 align=512":    "csv: event 0: an allocation has only size, stream and tag: no alignment, hint or bound",
-		"a 0 0":              "csv: event 0: an allocation of 0 bytes cannot be held",
-		"a 0 5 t=1":          "csv: event 0: time 1 ns is no whole number of microseconds",
-		"a 0 5 tag=a,b":      `csv: event 0: tag "a,b": a comma cannot be held`,
-		"mark x t=1000":      "csv: event 0: a mark cannot have a time: want a text trace (.trace) or Parquet (.parquet), which keep it",
+		"a 0 5\ntrim":     "csv: event 1: trim events cannot be held",
+		"a 0 5 align=512": "csv: event 0: an allocation has only size, stream and tag: no alignment, hint or bound",
+		"a 0 0":           "csv: event 0: an allocation of 0 bytes cannot be held",
+		"a 0 5 t=1":       "csv: event 0: time 1 ns is no whole number of microseconds",
+		"a 0 5 tag=a,b":   `csv: event 0: tag "a,b": a comma cannot be held`,
+		"mark x t=1000": "csv: event 0: a mark cannot have a time: want a text trace (.trace) or Parquet (.parquet), " +
+			"which keep it",
 		`mark "a\nb"`:        `csv: event 0: text "a\nb": it must be printable and begin and end without a blank`,
 		"#format=x\nmark x":  `csv: header pair "format"="x" cannot be held`,
 		"#name=\xff\nmark x": `csv: name "\xff": it must be printable and begin and end without a blank`,
@@ -309,7 +315,8 @@ func TestDialectsBecomeEvents(t *testing.T) {
 		{"torch", "a 0 5 3\nr 0 2\nf 0\nr 0 2\nd 1\ne\nb 7\nb 8 1\nn 7\nx 7\nt\n", []trace.Event{
 			{Kind: trace.Alloc, Size: 5, Stream: 3}, {Kind: trace.Use, Stream: 2}, {Kind: trace.Free},
 			{Kind: trace.Drain, Slot: none, Stream: 1}, {Kind: trace.Trim, Slot: none},
-			{Kind: trace.PoolBegin, Slot: none, Arg: 7, Stream: trace.AllStreams}, {Kind: trace.PoolBegin, Slot: none, Arg: 8, Stream: 1},
+			{Kind: trace.PoolBegin, Slot: none, Arg: 7, Stream: trace.AllStreams},
+			{Kind: trace.PoolBegin, Slot: none, Arg: 8, Stream: 1},
 			{Kind: trace.PoolEnd, Slot: none, Arg: 7}, {Kind: trace.PoolRelease, Slot: none, Arg: 7},
 			{Kind: trace.Print, Slot: none, Arg: trace.PrintTotals},
 		}},
@@ -342,7 +349,8 @@ func TestLowerBoundSaturates(t *testing.T) {
 }
 
 func TestInfo(t *testing.T) {
-	tr := read(t, "# k=v\nlive 9 100 tag=w\nmark m t=1000\na 0 5 stream=2 tag=x t=2000\na 1 100 t=2500\nuse 0 1\nf 0 t=4000\na 2 1")
+	tr := read(t, "# k=v\nlive 9 100 tag=w\nmark m t=1000\na 0 5 stream=2 tag=x t=2000\na 1 100 t=2500\nuse 0 1\nf 0 "+
+		"t=4000\na 2 1")
 	got := tr.Info()
 	want := trace.Info{
 		Name: "t", Format: "text", Hash: tr.Header.Hash, Meta: []trace.Pair{{Key: "k", Value: "v"}}, Events: 7,
@@ -354,16 +362,19 @@ func TestInfo(t *testing.T) {
 		Streams: []trace.StreamCount{
 			{Stream: 0, Allocs: 3, Bytes: 201}, {Stream: 1, Uses: 1}, {Stream: 2, Allocs: 1, Bytes: 5},
 		},
-		Tags:  []trace.TagCount{{Tag: "", Allocs: 2, Bytes: 101}, {Tag: "w", Allocs: 1, Bytes: 100}, {Tag: "x", Allocs: 1, Bytes: 5}},
+		Tags: []trace.TagCount{{Tag: "", Allocs: 2, Bytes: 101}, {Tag: "w", Allocs: 1, Bytes: 100},
+			{Tag: "x", Allocs: 1, Bytes: 5}},
 		Sizes: trace.SizeInfo{Distinct: 3, Min: 1, Median: 5, Max: 100, Total: 206},
 		Peak:  205, PeakAt: 3, PeakLive: 3, End: 201, EndLive: 3, Timed: true, Duration: 3000,
-		Lives: trace.LifeInfo{Freed: 1, Kept: 3, MedianEvents: 3, TenthEvents: 3, MaxEvents: 3, Timed: 1, MedianTime: 2000, TenthTime: 2000, MaxTime: 2000},
+		Lives: trace.LifeInfo{Freed: 1, Kept: 3, MedianEvents: 3, TenthEvents: 3, MaxEvents: 3, Timed: 1, MedianTime: 2000,
+			TenthTime: 2000, MaxTime: 2000},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	empty := read(t, "").Info()
-	if empty.PeakAt != -1 || empty.Timed || empty.Duration != 0 || empty.Tags != nil || empty.Kinds == nil || empty.Streams == nil {
+	if empty.PeakAt != -1 || empty.Timed || empty.Duration != 0 || empty.Tags != nil || empty.Kinds == nil ||
+		empty.Streams == nil {
 		t.Errorf("empty trace: %+v", empty)
 	}
 }

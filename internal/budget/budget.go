@@ -1,8 +1,9 @@
-// Package budget bounds the memory that the content of a file takes, whatever the file claims or expands to.
+// Package budget bounds the memory that the content of a file takes, whatever the file claims or
+// expands to.
 //
-// A reader takes bytes from the [Budget] of its file before it grows a slice or a map, and gives back what it
-// releases. [Append] and [Put] do that for slices and maps. What a reader takes once whatever the file holds,
-// such as a buffer, is not counted.
+// A reader takes bytes from the [Budget] of its file before it grows a slice or a map, and gives
+// back what it releases. [Append] and [Put] do that for slices and maps. What a reader takes once
+// whatever the file holds, such as a buffer, is not counted.
 package budget
 
 import (
@@ -14,11 +15,12 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Default is the bound in bytes unless the user sets another. With the program itself, its buffers and its stacks,
-// some 60 MiB, a process stays below 1 GiB.
+// Default is the bound in bytes unless the user sets another. With the program itself, its buffers
+// and its stacks, some 60 MiB, a process stays below 1 GiB.
 const Default = 960 << 20
 
-// Budget is the memory that one file may take. A nil Budget is without bound. It is safe for concurrent use.
+// Budget is the memory that one file may take. A nil Budget is without bound. It is safe for
+// concurrent use.
 type Budget struct {
 	limit int64
 	used  atomic.Int64
@@ -41,7 +43,8 @@ type Error struct {
 // Error names the bound.
 func (e *Error) Error() string { return fmt.Sprintf("takes more than %v of memory", e.Limit) }
 
-// Take takes n bytes, which are not negative. If fewer are left it takes none and returns an [*Error].
+// Take takes n bytes, which are not negative. If fewer are left it takes none and returns an
+// [*Error].
 func (b *Budget) Take(n int64) error {
 	if b == nil {
 		return nil
@@ -86,7 +89,8 @@ func (b *Budget) Left() int64 {
 // SizeOf returns the bytes of n values of a type.
 func SizeOf[T any](n int) int64 { return int64(reflect.TypeFor[T]().Size()) * int64(n) }
 
-// Append appends a value to a slice. When the slice grows, the new array is taken before the old one is given back.
+// Append appends a value to a slice. When the slice grows, the new array is taken before the old
+// one is given back.
 func Append[T any](b *Budget, s []T, v T) ([]T, error) {
 	if len(s) == cap(s) {
 		var err error
@@ -97,8 +101,9 @@ func Append[T any](b *Budget, s []T, v T) ([]T, error) {
 	return append(s, v), nil
 }
 
-// largeShare is the share of a budget from which on the heap is collected before an array is made. The arrays that were
-// given back would lie on the heap beside the new one, and nothing counts them.
+// largeShare is the share of a budget from which on the heap is collected before an array is made.
+// The arrays that were given back would lie on the heap beside the new one, and nothing counts
+// them.
 const largeShare = 16
 
 // Make takes the bytes of an array of n values and returns an empty slice over it.
@@ -112,8 +117,8 @@ func Make[T any](b *Budget, n int) ([]T, error) {
 	return make([]T, 0, n), nil
 }
 
-// Grow makes room in a slice for n more values, and for a quarter more than it has, so that appending takes
-// amortized constant time.
+// Grow makes room in a slice for n more values, and for a quarter more than it has, so that
+// appending takes amortized constant time.
 func Grow[T any](b *Budget, s []T, n int) ([]T, error) {
 	if cap(s)-len(s) >= n {
 		return s, nil
@@ -140,13 +145,14 @@ func Put[K comparable, V any](b *Budget, m map[K]V, k K, v V) error {
 	return b.Take(EntrySize[K, V]())
 }
 
-// EntrySize returns the bytes that an entry of a map takes: after it has doubled, a map of Go is 7/16 full, and has a
-// byte for each place.
+// EntrySize returns the bytes that an entry of a map takes: after it has doubled, a map of Go is
+// 7/16 full, and has a byte for each place.
 func EntrySize[K comparable, V any]() int64 {
 	return (SizeOf[K](1) + SizeOf[V](1) + 1) * 16 / 7
 }
 
-// Share returns a budget whose bytes count against b too, until [Budget.Close] gives all of them back at once.
+// Share returns a budget whose bytes count against b too, until [Budget.Close] gives all of them
+// back at once.
 func (b *Budget) Share() *Budget {
 	if b == nil {
 		return nil

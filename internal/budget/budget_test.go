@@ -46,7 +46,8 @@ func TestNilIsWithoutBound(t *testing.T) {
 	require.Equal(t, []int{1}, list)
 }
 
-// TestSlicesAreCountedWhileTheyGrow holds the old array of a slice and the new one against the budget.
+// TestSlicesAreCountedWhileTheyGrow holds the old array of a slice and the new one against the
+// budget.
 func TestSlicesAreCountedWhileTheyGrow(t *testing.T) {
 	b := budget.New(1 << 20)
 	var list []uint64

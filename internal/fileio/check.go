@@ -2,9 +2,9 @@ package fileio
 
 import "fmt"
 
-// CheckOutput returns the error that [Write] would return for path before it calls fill: the folder is missing or
-// cannot be written to, or path is a folder. A long computation is so refused before it begins. It leaves the
-// file at path alone, and opens no device or pipe.
+// CheckOutput returns the error that [Write] would return for path before it calls fill: the folder
+// is missing or cannot be written to, or path is a folder. A long computation is so refused before
+// it begins. It leaves the file at path alone, and opens no device or pipe.
 func CheckOutput(path string) error {
 	if path == "-" {
 		return nil

@@ -1,2 +1,3 @@
-// Package fileio reads files that may be compressed, and writes output files completely or not at all.
+// Package fileio reads files that may be compressed, and writes output files completely or not at
+// all.
 package fileio

@@ -10,7 +10,8 @@ func lock(*os.File) bool { return true }
 // removeAbandoned does nothing: whether another program is writing the file is not known.
 func removeAbandoned(string) {}
 
-// finish closes a file, which cannot be renamed while it is open, and gives it its name. It reports whether the file has it.
+// finish closes a file, which cannot be renamed while it is open, and gives it its name. It reports
+// whether the file has it.
 func finish(f *os.File, target string) (renamed bool, err error) {
 	if err := f.Close(); err != nil {
 		return false, err

@@ -4,10 +4,10 @@ package fileio
 //
 // A file is written under a temporary name beside its target and renamed when it is
 // complete, so that a full disk, an error halfway or an interruption never leaves half a
-// file under the name that a script will read. The temporary file is locked while it is written; one that
-// a killed program has left behind is not, and the next write to the same target removes it. "-" is standard output.
-// Devices, pipes and open descriptors such as /dev/stdout are written to as they are. Names that end in
-// .gz or .zst are compressed.
+// file under the name that a script will read. The temporary file is locked while it is written;
+// one that a killed program has left behind is not, and the next write to the same target removes
+// it. "-" is standard output. Devices, pipes and open descriptors such as /dev/stdout are written
+// to as they are. Names that end in .gz or .zst are compressed.
 
 import (
 	"bufio"
@@ -32,8 +32,8 @@ var errName = errors.New("want the name of a file, or - for standard output")
 var errDir = errors.New("is a directory")
 
 // Write creates or replaces the file at path with what fill writes. stdout is where "-"
-// goes. A file that is replaced keeps its permissions, and a symbolic link its place, also one that leads to no file
-// yet. On any error the file at path is as it was before.
+// goes. A file that is replaced keeps its permissions, and a symbolic link its place, also one that
+// leads to no file yet. On any error the file at path is as it was before.
 func Write(path string, stdout io.Writer, fill func(io.Writer) error) (err error) {
 	if path == "-" {
 		return fillBuffered(stdout, fill)
@@ -181,14 +181,15 @@ func RemoveUnfinished() {
 	}
 }
 
-// Temporary files of one target are numbered, so that leftovers are found without a look at the whole folder.
+// Temporary files of one target are numbered, so that leftovers are found without a look at the
+// whole folder.
 const (
 	mostNumbers  = 1000 // writes to one target at once
 	leftOverLook = 8    // numbers at which leftovers are looked for
 )
 
-// create makes a temporary file beside a target, with the permissions of the target, or those of a new file. It removes
-// what killed programs have left there.
+// create makes a temporary file beside a target, with the permissions of the target, or those of a
+// new file. It removes what killed programs have left there.
 func create(to place) (made *os.File, err error) {
 	unfinished.Lock()
 	defer unfinished.Unlock()

@@ -45,8 +45,8 @@ func child(path string) *exec.Cmd {
 	return c
 }
 
-// TestOpenFilesAreWrittenTo has standard output, standard error and another descriptor lead to a file that is appended to,
-// and to a pipe: neither is replaced.
+// TestOpenFilesAreWrittenTo has standard output, standard error and another descriptor lead to a
+// file that is appended to, and to a pipe: neither is replaced.
 func TestOpenFilesAreWrittenTo(t *testing.T) {
 	for _, path := range []string{"/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/3", "/proc/self/fd/3"} {
 		if _, err := os.Stat(filepath.Dir(path)); err != nil {
@@ -156,8 +156,8 @@ func entries(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestLeftoversAreRemoved kills a program that writes: the next write to the same target removes its temporary file, and
-// leaves alone that of a program that still writes, and files of others.
+// TestLeftoversAreRemoved kills a program that writes: the next write to the same target removes
+// its temporary file, and leaves alone that of a program that still writes, and files of others.
 func TestLeftoversAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "killed")
@@ -175,7 +175,8 @@ func TestLeftoversAreRemoved(t *testing.T) {
 	require.NoError(t, fileio.Write(long, nil, hello))
 }
 
-// TestWritesToOneTargetAtOnce has many writes, some of which fail, to the same file at once: none disturbs another.
+// TestWritesToOneTargetAtOnce has many writes, some of which fail, to the same file at once: none
+// disturbs another.
 func TestWritesToOneTargetAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out")

@@ -19,8 +19,9 @@ import (
 )
 
 // maxWindow bounds the bytes that a stream may ask for to look back; it is what the highest
-// ordinary level of zstd uses, and twice what that of xz does. Of the readers of xz for Go only xi2/xz has such a bound:
-// ulikunitz/xz v0.5.17 makes room for what each block claims, 4 GiB for a file of a hundred bytes.
+// ordinary level of zstd uses, and twice what that of xz does. Of the readers of xz for Go only
+// xi2/xz has such a bound: ulikunitz/xz v0.5.17 makes room for what each block claims, 4 GiB for a
+// file of a hundred bytes.
 const maxWindow = 128 << 20
 
 // buffer is how much New decompresses ahead, and so how far Peek can look.

@@ -1,5 +1,5 @@
-// Package forecast tells what memory would be free after some frees, from a walk. Strategies build their
-// answer to alloc.CanPlace on it.
+// Package forecast tells what memory would be free after some frees, from a walk. Strategies build
+// their answer to alloc.CanPlace on it.
 package forecast
 
 import (
@@ -16,10 +16,11 @@ type Walk = func(yield func(alloc.Chunk) bool)
 type Placer struct {
 	// Most is the largest request in bytes.
 	Most device.Size
-	// Promises are the strategy's. ZeroSize and Honours tell legal requests, MustMerge what merges, and Serves
-	// which chunks serve; nil is nothing.
+	// Promises are the strategy's. ZeroSize and Honours tell legal requests, MustMerge what merges,
+	// and Serves which chunks serve; nil is nothing.
 	Promises alloc.Promises
-	// Freed yields by address the free chunks that a live one becomes at once, none if it waits or is set aside. Nil: one like it.
+	// Freed yields by address the free chunks that a live one becomes at once, none if it waits or is
+	// set aside. Nil: one like it.
 	Freed func(c alloc.Chunk, yield func(alloc.Chunk))
 	// Join returns what two free neighbours become that merge. Nil: one like the lower.
 	Join func(left, right alloc.Chunk) alloc.Chunk
@@ -36,8 +37,9 @@ func (p *Placer) Legal(r alloc.Request) bool {
 	return device.IsPowerOfTwo(r.Align) && (p.Promises.Honours == nil || p.Promises.Honours(r))
 }
 
-// CanPlace reports whether a free chunk would serve a legal request after the live blocks that start at the
-// addresses were freed. It costs O(chunks log addresses), and takes memory from the heap for the addresses.
+// CanPlace reports whether a free chunk would serve a legal request after the live blocks that
+// start at the addresses were freed. It costs O(chunks log addresses), and takes memory from the
+// heap for the addresses.
 func (p *Placer) CanPlace(walk Walk, r alloc.Request, freed []device.Addr) bool {
 	if !p.Legal(r) || p.Promises.Serves == nil {
 		return false
@@ -50,8 +52,9 @@ func (p *Placer) CanPlace(walk Walk, r alloc.Request, freed []device.Addr) bool 
 	return found
 }
 
-// Holes yields the chunks that would be free after the live blocks that start at the addresses were freed. Chunks
-// merge two by two, so that the chain of a buddy is found as well as a run of neighbours.
+// Holes yields the chunks that would be free after the live blocks that start at the addresses were
+// freed. Chunks merge two by two, so that the chain of a buddy is found as well as a run of
+// neighbours.
 func (p *Placer) Holes(walk Walk, freed []device.Addr, yield func(alloc.Chunk) bool) {
 	freed = slices.Clone(freed)
 	slices.Sort(freed)

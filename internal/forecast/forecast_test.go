@@ -48,7 +48,8 @@ func TestHolesMergeAsPromised(t *testing.T) {
 	buddies := forecast.Placer{Promises: alloc.Promises{MustMerge: alloc.MergeBuddies}}
 	require.Equal(t, [][2]device.Size{{0, 8}, {10, 6}}, holes(buddies, walk, base+2), "the chain of buddies")
 	require.Equal(t, [][2]device.Size{{0, 2}, {4, 4}, {8, 2}, {10, 6}}, holes(buddies, walk, base+8, base+9))
-	require.Equal(t, [][2]device.Size{{0, 2}, {2, 2}, {4, 4}, {10, 6}}, holes(forecast.Placer{}, walk, base+2), "nothing is known to merge")
+	require.Equal(t, [][2]device.Size{{0, 2}, {2, 2}, {4, 4}, {10, 6}}, holes(forecast.Placer{}, walk, base+2),
+		"nothing is known to merge")
 	waiting := all
 	waiting.Freed = func(alloc.Chunk, func(alloc.Chunk)) {}
 	require.Equal(t, [][2]device.Size{{0, 2}, {4, 4}, {10, 6}}, holes(waiting, walk, base+2))

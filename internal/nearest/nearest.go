@@ -6,9 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Name returns the known name nearest to another, or "" if none is near. Equal but for case is nearest, then a few
-// letters inserted, left out, replaced or swapped: at most one in three. Last come names that contain the other as a part, such
-// as "caching:expandable" for "expandable". Among equals the first wins.
+// Name returns the known name nearest to another, or "" if none is near. Equal but for case is
+// nearest, then a few letters inserted, left out, replaced or swapped: at most one in three. Last
+// come names that contain the other as a part, such as "caching:expandable" for "expandable". Among
+// equals the first wins.
 func Name(name string, known []string) string {
 	wanted := strings.ToLower(name)
 	letters := utf8.RuneCountInString(wanted)
@@ -33,13 +34,14 @@ func Name(name string, known []string) string {
 // longest is the most letters of a name that is compared with known ones; a longer one is no slip.
 const longest = 100
 
-// Want returns what an error about an unknown name says was wanted: the nearest known name, if there is one, and all of
-// them.
+// Want returns what an error about an unknown name says was wanted: the nearest known name, if
+// there is one, and all of them.
 func Want(name string, known []string) string {
 	return Hint(name, known) + "want one of " + strings.Join(known, ", ")
 }
 
-// Hint returns a question for the nearest known name, such as `did you mean "bfc"? `, or "" if none is near.
+// Hint returns a question for the nearest known name, such as `did you mean "bfc"? `, or "" if none
+// is near.
 func Hint(name string, known []string) string {
 	if near := Name(name, known); near != "" {
 		return `did you mean "` + near + `"? `
@@ -47,10 +49,11 @@ func Hint(name string, known []string) string {
 	return ""
 }
 
-// distance returns how many letters have to be inserted, left out, replaced or swapped with their neighbour to make one
-// name the other. No letter is changed twice.
+// distance returns how many letters have to be inserted, left out, replaced or swapped with their
+// neighbour to make one name the other. No letter is changed twice.
 func distance(a, b []rune) int {
-	// rows of the table of distances between beginnings of a and of b: the two before the current one, and it
+	// rows of the table of distances between beginnings of a and of b: the two before the current one,
+	// and it
 	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
 	for j := range rows[1] {
 		rows[1][j] = j

@@ -10,10 +10,12 @@ import (
 )
 
 func TestNameFindsSlips(t *testing.T) {
-	known := []string{"w1", "bfc", "bfc:growth", "buddy", "slab", "slab:xdl", "slabbuddy", "tlsf", "caching", "caching:expandable", "stitch"}
+	known := []string{"w1", "bfc", "bfc:growth", "buddy", "slab", "slab:xdl", "slabbuddy", "tlsf", "caching",
+		"caching:expandable", "stitch"}
 	for name, want := range map[string]string{
 		"BFC": "bfc", "bcf": "bfc", "cachin": "caching", "cahcing": "caching", "caching-expandable": "caching:expandable",
-		"expandable": "caching:expandable", "slabs": "slab", "slab:xld": "slab:xdl", "tslf": "tlsf", "Stich": "stitch", "growth": "bfc:growth",
+		"expandable": "caching:expandable", "slabs": "slab", "slab:xld": "slab:xdl", "tslf": "tlsf", "Stich": "stitch",
+		"growth":   "bfc:growth",
 		"slabuddy": "slabbuddy", "": "", "torch": "", "x": "", "arena": "", "w9": "", strings.Repeat("bfc", 50): "",
 	} {
 		require.Equal(t, want, nearest.Name(name, known), name)

@@ -70,7 +70,8 @@ type arguments struct {
 	values map[string]string
 }
 
-// call makes one call. The error is about the text of the call: what the strategy answers is a result.
+// call makes one call. The error is about the text of the call: what the strategy answers is a
+// result.
 func (s *session) call(verb string, words []datadriven.CmdArg) error {
 	args := arguments{values: map[string]string{}}
 	for _, w := range words {
@@ -264,7 +265,8 @@ func (s *session) each(names []string, call func(device.Addr) error) error {
 	return nil
 }
 
-// place returns an address as an offset in the newest region that contains it, R1 for the start of the first.
+// place returns an address as an offset in the newest region that contains it, R1 for the start of
+// the first.
 func (s *session) place(at device.Addr) string {
 	for i, r := range slices.Backward(s.regions) {
 		if r.Contains(at) {

@@ -18,7 +18,8 @@ import (
 
 // Decode reads one JSON object into v, a pointer to a struct, over what it holds
 // already. Nothing at all is an empty object. Unknown fields, fields in other case, fields
-// given twice, null but for a list, and trailing text are errors, and an error about a value names its field.
+// given twice, null but for a list, and trailing text are errors, and an error about a value names
+// its field.
 func Decode(raw []byte, v any) error {
 	switch string(bytes.TrimSpace(raw)) {
 	case "":

@@ -57,7 +57,8 @@ var floorSnippets = []snippet{
 		[]string{"strategies/bfc/a.go:2 knows nothing of it"}},
 	{tidy.Floors, "harness knows a strategy", files{"harness/replay/a.go": goFile("replay", "", "our:strategies/bfc")},
 		[]string{"harness/replay/a.go:2 knows nothing of it"}},
-	{tidy.Floors, "harness knows the catalogue", files{"harness/study/compare/a.go": goFile("compare", "", "our:strategies")},
+	{tidy.Floors, "harness knows the catalogue",
+		files{"harness/study/compare/a.go": goFile("compare", "", "our:strategies")},
 		[]string{"harness/study/compare/a.go:2 knows nothing of it"}},
 	{tidy.Floors, "harness knows properties", files{"harness/trace/a.go": goFile("trace", "", "our:props")},
 		[]string{"harness/trace/a.go:2 knows nothing of it"}},
@@ -67,9 +68,11 @@ var floorSnippets = []snippet{
 		[]string{"props/a.go:2 knows nothing of it"}},
 	{tidy.Floors, "props imports testing", files{"props/a.go": goFile("props", "", "testing")},
 		[]string{"props/a.go:2 imports testing outside tests"}},
-	{tidy.Floors, "cmd imported by a test", files{"harness/replay/a_test.go": goFile("replay_test", "", "our:cmd/vramyard")},
+	{tidy.Floors, "cmd imported by a test",
+		files{"harness/replay/a_test.go": goFile("replay_test", "", "our:cmd/vramyard")},
 		[]string{"harness/replay/a_test.go:2 nothing below cmd imports cmd"}},
-	{tidy.Floors, "library in an allocator", files{"strategies/bfc/a.go": goFile("bfc", "", "std:github.com/google/btree")},
+	{tidy.Floors, "library in an allocator",
+		files{"strategies/bfc/a.go": goFile("bfc", "", "std:github.com/google/btree")},
 		[]string{"strategies/bfc/a.go:2 standard library alone"}},
 	{tidy.Floors, "library in the contract", files{"alloc/a.go": goFile("alloc", "", "std:golang.org/x/exp/maps")},
 		[]string{"alloc/a.go:2 standard library alone"}},
@@ -78,12 +81,13 @@ var floorSnippets = []snippet{
 	{tidy.Floors, "no room", files{"attic/a.go": goFile("attic", "")},
 		[]string{"attic/a.go:1 no room"}},
 	{tidy.Floors, "all in order", files{
-		"device/a.go":                goFile("device", "", "fmt", "std:golang.org/x/exp/constraints"),
-		"device/sim/a.go":            goFile("sim", "", "our:device"),
-		"alloc/a.go":                 goFile("alloc", "", "our:device", "our:internal/invariants"),
-		"kit/front/a.go":             goFile("ledger", "", "our:kit/index", "our:alloc"),
-		"strategies/strategies.go":   goFile("strategies", "", "our:strategies/slab", "our:alloc"),
-		"strategies/slabbuddy/a.go":  goFile("slabbuddy", "", "our:strategies/internal/cells", "our:strategies/internal/blocks"),
+		"device/a.go":              goFile("device", "", "fmt", "std:golang.org/x/exp/constraints"),
+		"device/sim/a.go":          goFile("sim", "", "our:device"),
+		"alloc/a.go":               goFile("alloc", "", "our:device", "our:internal/invariants"),
+		"kit/front/a.go":           goFile("ledger", "", "our:kit/index", "our:alloc"),
+		"strategies/strategies.go": goFile("strategies", "", "our:strategies/slab", "our:alloc"),
+		"strategies/slabbuddy/a.go": goFile("slabbuddy", "", "our:strategies/internal/cells",
+			"our:strategies/internal/blocks"),
 		"strategies/bfc/a_test.go":   goFile("bfc_test", "", "our:props/propstest", "our:strategies", "testing"),
 		"harness/trace/torch/a.go":   goFile("torch", "", "our:harness/trace", "our:internal/fileio"),
 		"harness/study/compare/a.go": goFile("compare", "", "our:harness/replay", "std:github.com/google/btree"),
@@ -99,7 +103,8 @@ var floorSnippets = []snippet{
 var docSnippets = []snippet{
 	{tidy.PackageComments, "none", files{"alloc/a.go": "package alloc\n"},
 		[]string{"alloc/a.go:1 no package comment"}},
-	{tidy.PackageComments, "two", files{"cmd/x/a.go": "// Command x\npackage main\n", "cmd/x/b.go": "// Command x\npackage main\n"},
+	{tidy.PackageComments, "two", files{"cmd/x/a.go": "// Command x\npackage main\n",
+		"cmd/x/b.go": "// Command x\npackage main\n"},
 		[]string{"cmd/x/b.go:1 second package comment"}},
 	{tidy.PackageComments, "another name", files{"harness/a.go": "// Package hairness helps.\npackage harness\n"},
 		[]string{`harness/a.go:1 begin with "Package harness "`}},
@@ -119,7 +124,8 @@ const C = 1
 var (
 	V = 1
 )
-`}, []string{"a.go:2 F has no comment", "a.go:3 T has no comment", "a.go:4 M has no comment", "a.go:5 C has no comment", "a.go:7 variable V has no comment"}},
+`}, []string{"a.go:2 F has no comment", "a.go:3 T has no comment", "a.go:4 M has no comment", "a.go:5 C has no comment",
+		"a.go:7 variable V has no comment"}},
 	{tidy.DocComments, "wrong beginnings", files{"alloc/a.go": `package alloc
 // Returns nothing.
 func F() {}
@@ -131,7 +137,8 @@ var (
 	// This is it.
 	V = 1
 )
-`}, []string{"a.go:3 comment of F does not", "a.go:5 comment of T does not", "a.go:7 comment of M does not", "a.go:10 comment of V does not"}},
+`}, []string{"a.go:3 comment of F does not", "a.go:5 comment of T does not", "a.go:7 comment of M does not",
+		"a.go:10 comment of V does not"}},
 	{tidy.DocComments, "members", files{"alloc/a.go": `package alloc
 // T is a struct.
 type T[K any] struct {
@@ -149,8 +156,10 @@ type I interface {
 	// Do it.
 	N()
 }
-`}, []string{"a.go:4 field T.A has no", "a.go:6 field T.D has no", "a.go:11 N has no comment", "a.go:14 method I.M has no", "a.go:16 comment of N does not"}},
-	{tidy.DocComments, "all in order", files{"alloc/a_test.go": "package alloc\nfunc F() {}\n", "alloc/a.go": `package alloc
+`}, []string{"a.go:4 field T.A has no", "a.go:6 field T.D has no", "a.go:11 N has no comment",
+		"a.go:14 method I.M has no", "a.go:16 comment of N does not"}},
+	{tidy.DocComments, "all in order", files{"alloc/a_test.go": "package alloc\nfunc F() {}\n",
+		"alloc/a.go": `package alloc
 // F, too, is explained.
 func F() {}
 // A T is something.
@@ -190,7 +199,8 @@ var codeSnippets = []snippet{
 		[]string{"alloc/a_test.go:0 601 lines"}},
 	{tidy.Lengths, "function", files{"alloc/a.go": "package alloc\n" + long("f", 81) + strings.Repeat(long("g", 2), 30)},
 		[]string{"alloc/a.go:2 f has 81 lines"}},
-	{tidy.Lengths, "percentile", files{"alloc/a.go": "package alloc\n" + long("f", 61) + long("g", 61) + strings.Repeat(long("h", 2), 18)},
+	{tidy.Lengths, "percentile", files{"alloc/a.go": "package alloc\n" + long("f", 61) + long("g", 61) +
+		strings.Repeat(long("h", 2), 18)},
 		[]string{"alloc/a.go:2 percentile of functions has 61"}},
 	{tidy.Lengths, "readme", files{"README.md": strings.Repeat("\n", 201)},
 		[]string{"README.md:0 201 lines"}},
@@ -198,9 +208,11 @@ var codeSnippets = []snippet{
 		"README.md":  strings.Repeat("\n", 200),
 		"alloc/a.go": "package alloc\n" + long("f", 80) + strings.Repeat(long("h", 2), 19),
 		"alloc/b.go": "package alloc\n" + strings.Repeat("\n", 599),
-		"alloc/c.go": "// Code generated by hand. DO NOT EDIT.\n\npackage alloc\n" + strings.Repeat("\n", 700) + long("g", 90),
+		"alloc/c.go": "// Code generated by hand. DO NOT EDIT.\n\npackage alloc\n" + strings.Repeat("\n", 700) +
+			long("g", 90),
 	}, nil},
-	{tidy.Pointers, "unsafe and uintptr", files{"device/a.go": goFile("device", "var x uintptr\nvar y = unsafe.Sizeof(x)\n", "unsafe")},
+	{tidy.Pointers, "unsafe and uintptr",
+		files{"device/a.go": goFile("device", "var x uintptr\nvar y = unsafe.Sizeof(x)\n", "unsafe")},
 		[]string{"device/a.go:2 imports unsafe", "device/a.go:3 uses uintptr"}},
 	{tidy.Pointers, "in tests too", files{"device/a_test.go": goFile("device", "var x uintptr\n")},
 		[]string{"device/a_test.go:2 uses uintptr"}},
@@ -211,8 +223,10 @@ var codeSnippets = []snippet{
 	}, nil},
 	{tidy.Inits, "outside tests", files{"alloc/a.go": "package alloc\nfunc init() {}\n"},
 		[]string{"alloc/a.go:2 init function"}},
-	{tidy.Inits, "methods and tests", files{"alloc/a.go": "package alloc\ntype t int\nfunc (t) init() {}\n", "alloc/a_test.go": "package alloc\nfunc init() {}\n"}, nil},
-	{tidy.Clocks, "read and waited for", files{"device/sim/a.go": goFile("sim", "import clock \"time\"\nvar x = clock.Now()\nfunc f() { clock.Sleep(1) }\n")},
+	{tidy.Inits, "methods and tests", files{"alloc/a.go": "package alloc\ntype t int\nfunc (t) init() {}\n",
+		"alloc/a_test.go": "package alloc\nfunc init() {}\n"}, nil},
+	{tidy.Clocks, "read and waited for",
+		files{"device/sim/a.go": goFile("sim", "import clock \"time\"\nvar x = clock.Now()\nfunc f() { clock.Sleep(1) }\n")},
 		[]string{"device/sim/a.go:3 time.Now", "device/sim/a.go:4 time.Sleep"}},
 	{tidy.Clocks, "durations, tests, other rooms", files{
 		"alloc/a.go":          goFile("alloc", "var x time.Duration\n", "time"),
@@ -220,8 +234,10 @@ var codeSnippets = []snippet{
 		"harness/replay/a.go": goFile("replay", "var y = time.Now()\n", "time"),
 		"device/cuda/a.go":    goFile("cuda", "var y = time.Now()\n", "time"),
 	}, nil},
-	{tidy.StrategyImports, "surroundings, locks, chance", files{"strategies/x/a.go": goFile("x", "func f() { go f() }\n", "os", "sync", "math/rand/v2", "time")},
-		[]string{"a.go:2 imports os", "a.go:3 imports sync", "a.go:4 imports math/rand/v2", "a.go:5 imports time", "a.go:6 goroutine"}},
+	{tidy.StrategyImports, "surroundings, locks, chance",
+		files{"strategies/x/a.go": goFile("x", "func f() { go f() }\n", "os", "sync", "math/rand/v2", "time")},
+		[]string{"a.go:2 imports os", "a.go:3 imports sync", "a.go:4 imports math/rand/v2", "a.go:5 imports time",
+			"a.go:6 goroutine"}},
 	{tidy.StrategyImports, "tests and plugins", files{
 		"strategies/x/a_test.go": goFile("x", "func f() { go f() }\n", "os"),
 		"strategies/plugin/a.go": goFile("plugin", "", "os"),
@@ -239,7 +255,8 @@ var codeSnippets = []snippet{
 
 var mapSnippets = []snippet{
 	{tidy.MapRanges, "identifier, field, result, alias", files{
-		"internal/tool/a.go": "package tool\n// Made is a map.\ntype Made map[int]int\n// Make makes one.\nfunc Make() Made { return nil }\n",
+		"internal/tool/a.go": "package tool\n// Made is a map.\ntype Made map[int]int\n// Make makes one.\nfunc Make() " +
+			"Made { return nil }\n",
 		"strategies/x/a.go": goFile("x", `type s struct { m map[int]int }
 func f(m map[int]int, s s) {
 	for k := range m { _ = k }
@@ -251,7 +268,8 @@ func f(m map[int]int, s s) {
 func g[M ~map[int]int](m M) { for range m {} }
 `, "maps", "our:internal/tool"),
 	}, []string{"a.go:6 ranges", "a.go:7 ranges", "a.go:8 ranges", "a.go:10 ranges", "a.go:12 ranges"}},
-	{tidy.MapRanges, "iterator", files{"strategies/x/a.go": goFile("x", "func f(m map[int]int) { for range maps.Keys(m) {} }\n", "maps")},
+	{tidy.MapRanges, "iterator", files{
+		"strategies/x/a.go": goFile("x", "func f(m map[int]int) { for range maps.Keys(m) {} }\n", "maps")},
 		[]string{"a.go:3 maps.Keys without slices.Sorted"}},
 	{tidy.MapRanges, "slices, sorted keys, tests, other rooms", files{
 		"strategies/x/a.go": goFile("x", `func f(m map[int]int, s []int) {
@@ -270,11 +288,15 @@ func g[M ~map[int]int](m M) { for range m {} }
 var textSnippets = []snippet{
 	{tidy.Todos, "bare", files{"alloc/a.go": "package alloc\n// " + "TODO fix\n// " + "FIXME: this is quite wrong here\n"},
 		[]string{"a.go:2 without a sentence", "a.go:3 says FIXME"}},
-	{tidy.Todos, "explained", files{"alloc/a.go": "package alloc\n// " + "TODO: merge with the neighbour once regions can grow.\nvar s = \"" + "FIXME\"\n"}, nil},
-	{tidy.MachinePaths, "somebody's", files{"docs/a.md": "x\nsee /" + "home/me/x\n", "a.yml": "path: \"/" + "tmp/x\"\n", "docs/b.md": "`../" + "shared/x`"},
+	{tidy.Todos, "explained", files{"alloc/a.go": "package alloc\n// " + "TODO: merge with the neighbour once regions " +
+		"can grow.\nvar s = \"" + "FIXME\"\n"}, nil},
+	{tidy.MachinePaths, "somebody's", files{"docs/a.md": "x\nsee /" + "home/me/x\n", "a.yml": "path: \"/" + "tmp/x\"\n",
+		"docs/b.md": "`../" + "shared/x`"},
 		[]string{"a.yml:1 names a path", "docs/a.md:2 names a path", "docs/b.md:1 names a path"}},
-	{tidy.MachinePaths, "everybody's", files{"docs/a.md": "https://example.org/" + "home/x, out/" + "tmp/y, ./" + "work/z", "a.bin": "\x00 /" + "tmp/x"}, nil},
-	{tidy.Map, "missing and stale", files{"alloc/a.go": "package alloc\n", "docs/architecture.md": "# Map\n\n| `attic` | old |\n"},
+	{tidy.MachinePaths, "everybody's", files{"docs/a.md": "https://example.org/" + "home/x, out/" + "tmp/y, ./" + "work/z",
+		"a.bin": "\x00 /" + "tmp/x"}, nil},
+	{tidy.Map, "missing and stale",
+		files{"alloc/a.go": "package alloc\n", "docs/architecture.md": "# Map\n\n| `attic` | old |\n"},
 		[]string{"docs/architecture.md:0 no row for alloc", "docs/architecture.md:3 a row for attic"}},
 	{tidy.Map, "complete", files{
 		"alloc/a.go": "package alloc\n", "docs/architecture.md": "| `alloc` | contract |\n",
@@ -343,7 +365,8 @@ func TestEveryRuleCanFail(t *testing.T) {
 }
 
 func TestJudgeTellsOpenFindingsFromExcusedOnesAndStaleExceptions(t *testing.T) {
-	s := snippet{files: files{"alloc/a.go": "package alloc\nfunc init() {}\n", "alloc/b.go": "package alloc\nfunc init() {}\n"}}
+	s := snippet{files: files{"alloc/a.go": "package alloc\nfunc init() {}\n",
+		"alloc/b.go": "package alloc\nfunc init() {}\n"}}
 	needed := tidy.Exception{Rule: tidy.Inits.Name, File: "alloc/a.go", Text: "init function"}
 	other := []tidy.Exception{
 		{Rule: tidy.Clocks.Name, File: "alloc/b.go"},

@@ -28,7 +28,8 @@ var strategyImports = []string{"alloc", "device", "kit/...", "internal/..."}
 var catalogueImports = append([]string{"strategies/..."}, strategyImports...)
 
 // simImports is what the simulated device sees.
-var simImports = []string{"device", "device/internal/...", "kit/index", "kit/streampool", "internal/nearest", "internal/strictjson"}
+var simImports = []string{"device", "device/internal/...", "kit/index", "kit/streampool", "internal/nearest",
+	"internal/strictjson"}
 
 // cudaImports is what a real device sees, beside what loads its driver.
 var cudaImports = []string{"device", "device/internal/...", "kit/index"}
@@ -111,7 +112,8 @@ func (r room) holds(dir string) bool {
 // Floors checks who imports whom.
 var Floors = Rule{
 	Name: "floors",
-	Doc:  "imports lead down the floors table or stay on their floor; allocators, alloc and device build on the standard library",
+	Doc: "imports lead down the floors table or stay on their floor; allocators, alloc and device build on the " +
+		"standard library",
 	Check: func(h *House, report Report) {
 		h.each(true, func(p *Package, f *File) {
 			r, ok := roomOf(p.Dir)

@@ -9,13 +9,14 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 )
 
-// renamed is the first release of which the allocator for CUDA reads PYTORCH_ALLOC_CONF: since pull request 165135
-// of github.com/pytorch/pytorch it shares the settings of other devices. 2.9 has the variable, and ignores
-// expandable_segments there without a message (issue 183387).
+// renamed is the first release of which the allocator for CUDA reads PYTORCH_ALLOC_CONF: since pull
+// request 165135 of github.com/pytorch/pytorch it shares the settings of other devices. 2.9 has the
+// variable, and ignores expandable_segments there without a message (issue 183387).
 const renamed = "2.10"
 
-// Export returns how users of PyTorch choose settings, written as key:value pairs with commas between them. No
-// settings are what PyTorch does unasked. from is the first release that has all of the keys, "" if all have.
+// Export returns how users of PyTorch choose settings, written as key:value pairs with commas
+// between them. No settings are what PyTorch does unasked. from is the first release that has all
+// of the keys, "" if all have.
 func Export(settings, from string) alloc.Export {
 	e := alloc.Export{Framework: "PyTorch"}
 	if settings == "" {
@@ -30,7 +31,8 @@ func Export(settings, from string) alloc.Export {
 	return e
 }
 
-// Older reports whether a version is older than a release, by their first two numbers. "" is older than any release.
+// Older reports whether a version is older than a release, by their first two numbers. "" is older
+// than any release.
 func Older(version, release string) bool {
 	return slices.Compare(numbers(version), numbers(release)) < 0
 }

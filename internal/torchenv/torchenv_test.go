@@ -26,8 +26,8 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// TestExportNamesTheVariablesOfEachRelease exports settings that every release has, and settings that are newer than
-// the new name of the variable.
+// TestExportNamesTheVariablesOfEachRelease exports settings that every release has, and settings
+// that are newer than the new name of the variable.
 func TestExportNamesTheVariablesOfEachRelease(t *testing.T) {
 	e := torchenv.Export("a:1", "2.1")
 	require.Equal(t, []string{"PYTORCH_ALLOC_CONF=a:1"}, e.Environment)

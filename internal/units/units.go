@@ -1,5 +1,5 @@
-// Package units formats figures for people: every table, sentence and picture prints a size, a time, a
-// share or a count in the same form.
+// Package units formats figures for people: every table, sentence and picture prints a size, a
+// time, a share or a count in the same form.
 package units
 
 import (
@@ -10,7 +10,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Bytes returns n with two decimals in the largest binary unit that leaves a digit before the point.
+// Bytes returns n with two decimals in the largest binary unit that leaves a digit before the
+// point.
 func Bytes(n device.Size) string {
 	units := [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	k := 0
@@ -23,8 +24,8 @@ func Bytes(n device.Size) string {
 	return Fixed(float64(n)/float64(uint64(1)<<(10*k)), 2) + " " + units[k]
 }
 
-// Nanoseconds returns a time with two decimals in the largest of ns, µs, ms and s that leaves a digit
-// before the point.
+// Nanoseconds returns a time with two decimals in the largest of ns, µs, ms and s that leaves a
+// digit before the point.
 func Nanoseconds(ns uint64) string {
 	switch {
 	case ns < 1e3:
@@ -60,8 +61,8 @@ func Several[N int | uint64](n N, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// Printable returns s quoted if it has control characters, so that a name out of a file cannot drive
-// the terminal.
+// Printable returns s quoted if it has control characters, so that a name out of a file cannot
+// drive the terminal.
 func Printable(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return strconv.Quote(s)

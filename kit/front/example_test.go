@@ -8,7 +8,8 @@ import (
 	"github.com/vramyard/vramyard/kit/front"
 )
 
-// A front judges requests by the limits of its strategy, and remembers why the last one was refused.
+// A front judges requests by the limits of its strategy, and remembers why the last one was
+// refused.
 func ExampleFront() {
 	var f front.Front
 	view := f.Init(front.Limits{Most: device.GiB, Align: 512}, func() (largest, bytes device.Size) {
@@ -30,7 +31,8 @@ func ExampleFront() {
 	// 1 live block of 1KiB
 }
 
-// A ledger is the table of live blocks of a strategy that keeps no record of its own at a block's address.
+// A ledger is the table of live blocks of a strategy that keeps no record of its own at a block's
+// address.
 func ExampleLedger() {
 	var live front.Ledger
 	live.Add(0x7f0000000000, front.LiveBlock{Requested: 1000, Tag: 7, Place: 3})

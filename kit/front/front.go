@@ -67,7 +67,8 @@ func (f *Front) Refuse(r *alloc.Request) error {
 
 // OutOfMemory records a request that found no memory and returns [alloc.ErrOutOfMemory]. Rounded is
 // its size as the strategy rounds it. The last reservation, of asked bytes, failed with err: with
-// [regions.ErrTooMany] or [regions.ErrLimit], the strategy's own bounds, or with the device's error.
+// [regions.ErrTooMany] or [regions.ErrLimit], the strategy's own bounds, or with the device's
+// error.
 func (f *Front) OutOfMemory(r *alloc.Request, rounded, asked device.Size, err error) error {
 	why := alloc.Refusal{Reason: alloc.ReasonLimit, Request: *r, Rounded: rounded}
 	if !errors.Is(err, regions.ErrTooMany) && !errors.Is(err, regions.ErrLimit) {
@@ -103,7 +104,8 @@ func (f *Front) Close() {
 	f.Stats.Emptied()
 }
 
-// Stop is Close of a strategy that keeps the live blocks in regions that the device does not take back.
+// Stop is Close of a strategy that keeps the live blocks in regions that the device does not take
+// back.
 func (f *Front) Stop() { f.closed, f.most = true, 0 }
 
 // View holds the powers that a strategy has from its front. A strategy embeds it, and overrides

@@ -121,7 +121,8 @@ func TestFarAddressesAreNotFound(t *testing.T) {
 	require.Equal(t, front.LiveBlock{Requested: 5}, got)
 }
 
-// TestCountsOfPassedBlocksEnd fills a small table over and over, so that many blocks pass each bucket.
+// TestCountsOfPassedBlocksEnd fills a small table over and over, so that many blocks pass each
+// bucket.
 func TestCountsOfPassedBlocksEnd(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 0))
 	var l front.Ledger
@@ -148,7 +149,8 @@ func FuzzAgreesWithMap(f *testing.F) {
 		var l front.Ledger
 		want := map[device.Addr]front.LiveBlock{}
 		for ; len(calls) >= 3; calls = calls[3:] {
-			a := device.Addr(calls[1]%16+1)<<8 + device.Addr(calls[0]>>6)<<39 + device.Addr(calls[0]>>4&3)<<47 + device.Addr(calls[0]>>3&1)
+			a := device.Addr(calls[1]%16+1)<<8 + device.Addr(calls[0]>>6)<<39 + device.Addr(calls[0]>>4&3)<<47 +
+				device.Addr(calls[0]>>3&1)
 			w, live := want[a]
 			got, ok := l.Take(a)
 			require.Equal(t, live, ok)

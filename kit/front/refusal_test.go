@@ -11,7 +11,8 @@ import (
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-// TestOutOfMemoryNamesTheCause refuses a request because of the device, then because of the strategy's own bounds.
+// TestOutOfMemoryNamesTheCause refuses a request because of the device, then because of the
+// strategy's own bounds.
 func TestOutOfMemoryNamesTheCause(t *testing.T) {
 	var f front.Front
 	v := f.Init(front.Limits{Most: device.GiB}, func() (largest, bytes device.Size) { return 512, 768 })

@@ -22,7 +22,9 @@ type ranges struct {
 // newRanges returns an atlas without a range.
 func newRanges() *ranges {
 	r := &ranges{have: map[uint32]device.Region{}}
-	r.Atlas = index.NewAtlas(func(label uint32) (device.Addr, device.Size) { return r.have[label].Addr, r.have[label].Size })
+	r.Atlas = index.NewAtlas(func(label uint32) (device.Addr, device.Size) {
+		return r.have[label].Addr, r.have[label].Size
+	})
 	return r
 }
 
@@ -194,9 +196,12 @@ func TestNothingIsAllocatedOnceWarm(t *testing.T) {
 func TestMistakesPanic(t *testing.T) {
 	r := newRanges()
 	r.add(4096, 4096)
-	require.PanicsWithValue(t, "atlas: invariant (ranges are known): 0x0 is known as 1, not 2", func() { r.Clear(4096, 4096, 2) })
+	require.PanicsWithValue(t, "atlas: invariant (ranges are known): 0x0 is known as 1, not 2", func() {
+		r.Clear(4096, 4096, 2)
+	})
 	r.have[2] = device.Region{Addr: 4100, Size: 1}
-	require.PanicsWithValue(t, "atlas: invariant (ranges are disjoint): 0x1004 is in those of 1 and 2", func() { r.Set(4100, 1, 2) })
+	require.PanicsWithValue(t, "atlas: invariant (ranges are disjoint): 0x1004 is in those of 1 and 2",
+		func() { r.Set(4100, 1, 2) })
 }
 
 // FuzzAtlas reads ranges to enter, of which each third removes one instead.

@@ -94,7 +94,8 @@ func TestFarApartCostsLittle(t *testing.T) {
 	mustAgree(t, &s, []uint32{7}, math.MaxInt32-1)
 }
 
-// TestScatteredMembersCostLittle has one member in each page, for which whole pages would take 4 MiB.
+// TestScatteredMembersCostLittle has one member in each page, for which whole pages would take 4
+// MiB.
 func TestScatteredMembersCostLittle(t *testing.T) {
 	s := index.NewBitSet(1 << 25)
 	var want []uint32
@@ -142,7 +143,8 @@ func TestPagesFillAndEmpty(t *testing.T) {
 	}
 }
 
-// TestEmptyPagesAreUsedAgain moves one member through a room for whose bitmap 16 MiB would be needed.
+// TestEmptyPagesAreUsedAgain moves one member through a room for whose bitmap 16 MiB would be
+// needed.
 func TestEmptyPagesAreUsedAgain(t *testing.T) {
 	s := index.NewBitSet(1 << 27)
 	empty := s.Bytes()

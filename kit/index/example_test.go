@@ -7,8 +7,8 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// A SizeMap is the index of a best fit: Ceil finds the smallest free chunk that is large enough, the lowest of
-// its size first.
+// A SizeMap is the index of a best fit: Ceil finds the smallest free chunk that is large enough,
+// the lowest of its size first.
 func ExampleSizeMap() {
 	free := index.NewSizeMap(256)
 	free.Insert(4*device.KiB, 0x9000, 1)
@@ -23,7 +23,8 @@ func ExampleSizeMap() {
 	// chunk 3 taken, 2 left, the largest has 4KiB
 }
 
-// An AddrList keeps values in the order of addresses: Floor finds the region that an address may lie in.
+// An AddrList keeps values in the order of addresses: Floor finds the region that an address may
+// lie in.
 func ExampleAddrList() {
 	var regions index.AddrList[device.Size]
 	for _, a := range []device.Addr{0x4000, 0x1000, 0x2000} {

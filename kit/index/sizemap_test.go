@@ -41,7 +41,8 @@ type pair struct {
 }
 
 func newPair(t testing.TB, unit device.Size) *pair {
-	return &pair{t: t, m: index.NewSizeMap(unit), want: oracle{names: map[uint32]index.SizeAt{}}, used: map[device.Addr]bool{}}
+	return &pair{t: t, m: index.NewSizeMap(unit), want: oracle{names: map[uint32]index.SizeAt{}},
+		used: map[device.Addr]bool{}}
 }
 
 // insert adds an entry to both, unless its address or handle is taken.
@@ -152,7 +153,9 @@ var profiles = []profile{
 	{"every octave", 1, skewed, 3000, 30000},
 	{"no multiples of the unit", 4096, skewed, 3000, 30000},
 	{"one class", 1, func(rng *rand.Rand) device.Size { return 1<<40 + device.Size(rng.Uint64N(1<<20)) }, 3000, 30000},
-	{"pairs in one class", 1, func(rng *rand.Rand) device.Size { return 1<<50 + device.Size(rng.Uint64N(40))<<rng.UintN(20) }, 300, 30000},
+	{"pairs in one class", 1, func(rng *rand.Rand) device.Size {
+		return 1<<50 + device.Size(rng.Uint64N(40))<<rng.UintN(20)
+	}, 300, 30000},
 	{"many", 256, below(1<<30, 256), 30000, 100000},
 }
 

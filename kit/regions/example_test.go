@@ -9,8 +9,8 @@ import (
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-// A pool of kind Doubling reserves regions of twice the last size, and counts them in the statistics of the
-// strategy.
+// A pool of kind Doubling reserves regions of twice the last size, and counts them in the
+// statistics of the strategy.
 func ExamplePool() {
 	gpu, err := sim.New(sim.Config{})
 	if err != nil {

@@ -129,7 +129,8 @@ func TestRefusalIsAskedAgainForLess(t *testing.T) {
 }
 
 func TestLimitLeavesWhatItLeaves(t *testing.T) {
-	pool, stats, _ := growthOpen(t, regions.Policy{Kind: regions.Doubling, Region: device.MiB, Limit: 2500 * device.KiB}, 0)
+	pool, stats, _ := growthOpen(t, regions.Policy{Kind: regions.Doubling, Region: device.MiB, Limit: 2500 * device.KiB},
+		0)
 	for i := range int32(2) {
 		_, err := pool.Grow(1, 256, i)
 		require.NoError(t, err)
@@ -144,7 +145,8 @@ func TestDeviceThatRoundsUpKeepsTheLimit(t *testing.T) {
 	d, err := sim.New(sim.Config{Round: 64 * device.KiB})
 	require.NoError(t, err)
 	var stats alloc.Stats
-	pool := regions.NewPool(d, &stats, regions.Policy{Kind: regions.Whole, Region: 256, Limit: 100 * device.KiB, Quantum: 256})
+	pool := regions.NewPool(d, &stats, regions.Policy{Kind: regions.Whole, Region: 256, Limit: 100 * device.KiB,
+		Quantum: 256})
 	_, err = pool.Grow(1, 256, 0)
 	require.ErrorIs(t, err, regions.ErrLimit)
 	require.Zero(t, stats.Reserved)
@@ -152,7 +154,8 @@ func TestDeviceThatRoundsUpKeepsTheLimit(t *testing.T) {
 
 	f, err := device.NewFaults(d, device.FaultPlan{Nth: 2})
 	require.NoError(t, err)
-	pool = regions.NewPool(f, &stats, regions.Policy{Kind: regions.Whole, Region: 256, Limit: 100 * device.KiB, Quantum: 256})
+	pool = regions.NewPool(f, &stats, regions.Policy{Kind: regions.Whole, Region: 256, Limit: 100 * device.KiB,
+		Quantum: 256})
 	r, err := pool.Grow(1, 256, 0)
 	require.NoError(t, err, "a region that cannot go back is used")
 	require.Equal(t, r.Size, pool.Empty())
@@ -160,7 +163,8 @@ func TestDeviceThatRoundsUpKeepsTheLimit(t *testing.T) {
 }
 
 func TestEmptyRegionsAboveTheWatermarkGoBack(t *testing.T) {
-	pool, stats, d := growthOpen(t, regions.Policy{Kind: regions.Fixed, Region: device.MiB, Release: true, Keep: device.MiB}, 0)
+	pool, stats, d := growthOpen(t, regions.Policy{Kind: regions.Fixed, Region: device.MiB, Release: true,
+		Keep: device.MiB}, 0)
 	var held []device.Region
 	for i := range int32(3) {
 		r, err := pool.Grow(1, 256, i)

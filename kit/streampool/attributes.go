@@ -39,8 +39,8 @@ func (p *Pool) flag(a device.PoolAttribute) *bool {
 	return nil
 }
 
-// SetAttribute changes a setting, or resets a high-water mark. It fails with [device.ErrInvalid] if the
-// attribute cannot have the value.
+// SetAttribute changes a setting, or resets a high-water mark. It fails with [device.ErrInvalid] if
+// the attribute cannot have the value.
 func (p *Pool) SetAttribute(a device.PoolAttribute, v device.Size) error {
 	f := p.flag(a)
 	high := a == device.ReservedHigh || a == device.UsedHigh

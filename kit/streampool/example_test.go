@@ -8,7 +8,8 @@ import (
 	"github.com/vramyard/vramyard/kit/streampool"
 )
 
-// The stream that freed a block may have it at once. Another stream waits until the work before the free is done.
+// The stream that freed a block may have it at once. Another stream waits until the work before the
+// free is done.
 func Example() {
 	gpu, err := sim.New(sim.Config{})
 	if err != nil {

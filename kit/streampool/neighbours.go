@@ -3,8 +3,8 @@ package streampool
 import "github.com/vramyard/vramyard/device"
 
 // FreeNeighbours returns the free bytes just below and just above a live block that would be one
-// chunk with it if it were freed on its own stream now: those that belong to that stream or to nobody. They are 0 if other
-// streams use it. It costs a step for each chunk.
+// chunk with it if it were freed on its own stream now: those that belong to that stream or to
+// nobody. They are 0 if other streams use it. It costs a step for each chunk.
 func (p *Pool) FreeNeighbours(h Handle) (below, above device.Size) {
 	if p.Awaits(h) {
 		return 0, 0
@@ -29,8 +29,8 @@ func (p *Pool) FreeNeighbours(h Handle) (below, above device.Size) {
 // Ordered reports whether there are streams: without, what is freed is nobody's at once.
 func (p *Pool) Ordered() bool { return p.streams != nil }
 
-// Awaits reports whether a live block would be pending if it were freed on its own stream. It costs O(streams
-// recorded for it).
+// Awaits reports whether a live block would be pending if it were freed on its own stream. It costs
+// O(streams recorded for it).
 func (p *Pool) Awaits(h Handle) bool {
 	if !p.Ordered() {
 		return false

@@ -290,7 +290,8 @@ func (r *driver) step() {
 
 func (r *driver) alloc() {
 	q := streampool.Request{
-		Size: 1 + device.Size(r.rng.Uint64N(1<<(6+r.rng.Uint64N(8)))), Stream: device.Stream(r.rng.IntN(4)), Tag: r.rng.Uint64(),
+		Size: 1 + device.Size(r.rng.Uint64N(1<<(6+r.rng.Uint64N(8)))), Stream: device.Stream(r.rng.IntN(4)),
+		Tag: r.rng.Uint64(),
 	}
 	if r.rng.IntN(6) == 0 {
 		q.Align = 1 << r.rng.IntN(14)
@@ -309,7 +310,8 @@ func (r *driver) alloc() {
 	r.live = append(r.live, h)
 }
 
-// TestNothingIsReusedTooEarly makes random calls, on a device that may refuse, and watches over every byte.
+// TestNothingIsReusedTooEarly makes random calls, on a device that may refuse, and watches over
+// every byte.
 func TestNothingIsReusedTooEarly(t *testing.T) {
 	for seed := range uint64(48) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -6,7 +6,8 @@ import (
 	"github.com/vramyard/vramyard/kit/tiles"
 )
 
-// A table cuts a region into chunks that know their neighbors, so that a freed chunk merges without a search.
+// A table cuts a region into chunks that know their neighbors, so that a freed chunk merges without
+// a search.
 func ExampleTable() {
 	t := tiles.NewTable()
 	low := t.Add(0x10000, 4096)

@@ -18,7 +18,8 @@ func (v View) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	return below, above
 }
 
-// Placer returns what tells whether requests find room after frees, by the promises of a strategy over the core.
+// Placer returns what tells whether requests find room after frees, by the promises of a strategy
+// over the core.
 func (v View) Placer(p alloc.Promises) *forecast.Placer {
 	c := v.core
 	return &forecast.Placer{

@@ -294,7 +294,8 @@ func TestCoreKeepsItsInvariants(t *testing.T) {
 				require.NoError(t, f.Free(blocks[i].Addr))
 				require.ErrorIs(t, f.Free(blocks[i].Addr), alloc.ErrInvalidFree)
 				blocks[i], blocks = blocks[k-1], blocks[:k-1]
-			} else if b, err := f.Alloc(alloc.Request{Size: 1 + device.Size(rng.IntN(6000)), Align: 1 << rng.IntN(12), Tag: 1}); err == nil {
+			} else if b, err := f.Alloc(alloc.Request{Size: 1 + device.Size(rng.IntN(6000)), Align: 1 << rng.IntN(12),
+				Tag: 1}); err == nil {
 				blocks = append(blocks, b)
 			} else {
 				require.ErrorIs(t, err, alloc.ErrOutOfMemory)

@@ -128,7 +128,9 @@ func Run(ctx context.Context, subjects []props.Subject, o Options) (Report, erro
 		}
 	}
 	if p.stopped && ctx.Err() != nil {
-		r.Subjects = slices.DeleteFunc(r.Subjects, func(s SubjectReport) bool { return s.Result.Sequences == 0 && s.Failure == nil })
+		r.Subjects = slices.DeleteFunc(r.Subjects, func(s SubjectReport) bool {
+			return s.Result.Sequences == 0 && s.Failure == nil
+		})
 		return r, ctx.Err()
 	}
 	return r, nil

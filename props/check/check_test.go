@@ -51,7 +51,9 @@ func TestSameOnAnyNumberOfWorkers(t *testing.T) {
 	var first []told
 	for _, workers := range []int{1, 2, 7} {
 		var progress atomic.Int64
-		o := check.Options{Sequences: 400, Seed: 1, Tries: 200, Faults: true, Workers: workers, Progress: func() { progress.Add(1) }}
+		o := check.Options{Sequences: 400, Seed: 1, Tries: 200, Faults: true, Workers: workers, Progress: func() {
+			progress.Add(1)
+		}}
 		r, err := check.Run(t.Context(), all, o)
 		require.NoError(t, err)
 		assert.EqualValues(t, o.Batches(len(all)), progress.Load(), "%d workers", workers)
@@ -82,11 +84,14 @@ func TestFirstFailureIsThatOfOneRun(t *testing.T) {
 
 // TestSubjectThatCannotBeVerified is an error, and the same one whatever the workers.
 func TestSubjectThatCannotBeVerified(t *testing.T) {
-	none := props.Subject{Name: "none", New: func(device.Source) (alloc.Strategy, error) { return nil, errors.New("no luck") }}
+	none := props.Subject{Name: "none", New: func(device.Source) (alloc.Strategy, error) {
+		return nil, errors.New("no luck")
+	}}
 	other := none
 	other.Name = "other"
 	for _, workers := range []int{1, 2, 7} {
-		_, err := check.Run(t.Context(), []props.Subject{tiny(t), none, other}, check.Options{Sequences: 100, Workers: workers})
+		_, err := check.Run(t.Context(), []props.Subject{tiny(t), none, other},
+			check.Options{Sequences: 100, Workers: workers})
 		require.EqualError(t, err, "none: cannot be built: no luck")
 	}
 }
@@ -174,7 +179,8 @@ func TestRetell(t *testing.T) {
 		tail   []string
 	}{
 		{forgetsFree, props.IShown, "f 0x", []string{": done\n", " live ", "> invariant I14 (live chunks): "}},
-		{panicsOnFree, props.INoPanic, "f 0x", []string{": panic: a bad moment\n", "> invariant I35 (no panic): panic: a bad moment"}},
+		{panicsOnFree, props.INoPanic, "f 0x",
+			[]string{": panic: a bad moment\n", "> invariant I35 (no panic): panic: a bad moment"}},
 		{walksBadly, props.INoPanic, "a ", []string{"walk: panic: lost\n", "> invariant I35 (no panic): panic: lost"}},
 		{keepsRegions, props.IClose, "close: done", []string{"> invariant I32 (close): "}},
 	} {
@@ -206,7 +212,8 @@ func TestRetell(t *testing.T) {
 	}
 }
 
-// tiled holds that the rows of a step leave no gap in any region: what is left out lies where it is said.
+// tiled holds that the rows of a step leave no gap in any region: what is left out lies where it is
+// said.
 func tiled(t *testing.T, s check.Step) {
 	t.Helper()
 	for i, r := range s.Rows {
@@ -237,7 +244,8 @@ func TestRetellAfterPlannedFault(t *testing.T) {
 	inner := subject.New
 	subject.Name = "hopeful"
 	subject.New = func(src device.Source) (alloc.Strategy, error) { return inner(hopeful{src}) }
-	r, err := check.Run(t.Context(), []props.Subject{subject}, check.Options{Sequences: 400, Seed: 1, Tries: 200, Faults: true})
+	r, err := check.Run(t.Context(), []props.Subject{subject}, check.Options{Sequences: 400, Seed: 1, Tries: 200,
+		Faults: true})
 	require.NoError(t, err)
 	f := failureOf(t, subject)
 	require.Equal(t, r.Failures()[0].Error(), f.Error(), "a failure that needs no planned fault is found without")
@@ -272,14 +280,15 @@ func TestAStoppedVerificationHasWhatIsDone(t *testing.T) {
 	require.Equal(t, 50, r.Sequences(), "one batch")
 }
 
-// TestCallThatHangsEndsTheCheck has a subject before the one that hangs, and one that is not reached.
-// The clock runs only while everything waits.
+// TestCallThatHangsEndsTheCheck has a subject before the one that hangs, and one that is not
+// reached. The clock runs only while everything waits.
 func TestCallThatHangsEndsTheCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
 		subjects := []props.Subject{tiny(t), hanging(tiny(t), hangsOnFree, release), tiny(t)}
-		r, err := check.Run(t.Context(), subjects, check.Options{Sequences: 50, Operations: 60, Seed: 1, Workers: 1, Patience: time.Minute})
+		r, err := check.Run(t.Context(), subjects, check.Options{Sequences: 50, Operations: 60, Seed: 1, Workers: 1,
+			Patience: time.Minute})
 		require.NoError(t, err)
 		require.Equal(t, 50, r.Subjects[0].Result.Sequences)
 		require.Zero(t, r.Subjects[2].Result.Sequences)

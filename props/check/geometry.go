@@ -31,12 +31,12 @@ const (
 // A strategy with a limit of its own is checked on two devices, one of three quarters of the
 // limit, which refuses first, and one of three halves, on which the limit is met first. A
 // limit above 64 MiB is lowered to 16 MiB, which a short sequence can reach, or to the next of
-// 64 MiB, 256 MiB and so on with which a byte is granted. A strategy without limit is checked on a device with room for eight regions of the size of its first, in
-// pages of the device if it charges those;
-// generated sizes follow the device, so that a gigabyte a region is used up as soon as a
-// kilobyte. The strategy is built and asked for one byte to find out. If one of the sizes around which it
-// decides differently gets a region that this device has no room for, though it has for the size, the strategy is
-// checked on a second device, with room for eight of those.
+// 64 MiB, 256 MiB and so on with which a byte is granted. A strategy without limit is checked on a
+// device with room for eight regions of the size of its first, in pages of the device if it charges
+// those; generated sizes follow the device, so that a gigabyte a region is used up as soon as a
+// kilobyte. The strategy is built and asked for one byte to find out. If one of the sizes around
+// which it decides differently gets a region that this device has no room for, though it has for
+// the size, the strategy is checked on a second device, with room for eight of those.
 //
 // All devices are like the given one but for their capacity. The zero one is the default device
 // whose regions may start at every 256 bytes.
@@ -94,7 +94,8 @@ func largestRegion(s alloc.Setup, like sim.Config, most device.Size) (largest de
 }
 
 // measure builds the strategy on a device without bounds and returns its own limit, 0 for none,
-// and the bytes that it is charged for a first request of n, 0 if the limit leaves no room for that.
+// and the bytes that it is charged for a first request of n, 0 if the limit leaves no room for
+// that.
 //
 // Precondition: like has no capacity.
 func measure(s alloc.Setup, like sim.Config, n device.Size) (limit, region device.Size, err error) {

@@ -36,7 +36,9 @@ func plantedWrappers() map[planted.ID]func(alloc.Forwarder) alloc.Strategy {
 			slices.Reverse(all)
 			return all
 		}),
-		"wrapped/search-repeats":  searches(func(all []alloc.Chunk) []alloc.Chunk { return append(all[:min(1, len(all))], all...) }),
+		"wrapped/search-repeats": searches(func(all []alloc.Chunk) []alloc.Chunk {
+			return append(all[:min(1, len(all))], all...)
+		}),
 		"wrapped/panics-on-null":  func(f alloc.Forwarder) alloc.Strategy { return &startled{f} },
 		"wrapped/look-moves":      func(f alloc.Forwarder) alloc.Strategy { return &shy{Forwarder: f} },
 		"wrapped/free-takes-room": func(f alloc.Forwarder) alloc.Strategy { return &diary{Forwarder: f} },

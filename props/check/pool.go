@@ -44,7 +44,8 @@ func (o Options) split(subject int) (all []batch) {
 		size := max(p.batch, (n+mostBatches-1)/mostBatches)
 		for done := 0; done < n; done += size {
 			all = append(all, batch{subject: subject, pass: p, options: props.Options{
-				Sequences: min(size, n-done), Operations: o.Operations, Seed: o.Seed + int64(done), Tries: o.Tries, Patience: o.Patience,
+				Sequences: min(size, n-done), Operations: o.Operations, Seed: o.Seed + int64(done), Tries: o.Tries,
+				Patience: o.Patience,
 			}})
 		}
 	}

@@ -57,7 +57,8 @@ func Retell(s props.Subject, f *props.Failure) (*Story, error) {
 	err := props.Repeat(s, f, n.pages[0].watch, n.pages[1].watch)
 	var v *props.Violation
 	if !errors.As(err, &v) {
-		v = &props.Violation{Number: f.Violation.Number, Detail: "kept this time: the strategy depends on more than its calls"}
+		v = &props.Violation{Number: f.Violation.Number,
+			Detail: "kept this time: the strategy depends on more than its calls"}
 	}
 	story := &Story{n.steps(), v}
 	if f.Hung {
@@ -69,8 +70,8 @@ func Retell(s props.Subject, f *props.Failure) (*Story, error) {
 	return story, nil
 }
 
-// WriteText writes a story: for each call the call with its answer, the traffic with the device, and the
-// chunks one a line. The call after which the invariant broke is marked.
+// WriteText writes a story: for each call the call with its answer, the traffic with the device,
+// and the chunks one a line. The call after which the invariant broke is marked.
 func (s *Story) WriteText(w io.Writer) error {
 	var b strings.Builder
 	for i := range s.Steps {
@@ -97,9 +98,11 @@ func (s *Step) write(b *strings.Builder) {
 	}
 	for i, r := range s.Rows {
 		if i == 0 || r.Region != s.Rows[i-1].Region {
-			fmt.Fprintf(b, "        region %v\n        %12s %12s %-8s %12s %6s\n", r.Region, "offset", "size", "state", "requested", "class")
+			fmt.Fprintf(b, "        region %v\n        %12s %12s %-8s %12s %6s\n", r.Region, "offset", "size", "state",
+				"requested", "class")
 		}
-		fmt.Fprintf(b, "        %12d %12d %-8v %12d %6d", int64(r.Addr-r.Region), uint64(r.Size), r.State, uint64(r.Requested), r.Class)
+		fmt.Fprintf(b, "        %12d %12d %-8v %12d %6d", int64(r.Addr-r.Region), uint64(r.Size), r.State,
+			uint64(r.Requested), r.Class)
 		if r.Pool != 0 {
 			fmt.Fprintf(b, "  pool %d", uint64(r.Pool))
 		}

@@ -132,10 +132,12 @@ func stuck(h History, model porcupine.Model) string {
 	const shown = 12
 	sorted := slices.Clone(h)
 	slices.SortFunc(sorted, func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) })
-	n := sort.Search(len(sorted), func(n int) bool { return !porcupine.CheckOperations(model, beginning(sorted, n+1)) }) + 1
+	n := sort.Search(len(sorted), func(n int) bool { return !porcupine.CheckOperations(model, beginning(sorted, n+1)) }) +
+		1
 	var b strings.Builder
 	for _, o := range sorted[max(n-shown, 0):min(n, len(sorted))] {
-		fmt.Fprintf(&b, "\tcaller %d, %d to %d: %s\n", o.ClientId, o.Call, o.Return, describe(o.Input.(Call), o.Output.(Answer)))
+		fmt.Fprintf(&b, "\tcaller %d, %d to %d: %s\n", o.ClientId, o.Call, o.Return,
+			describe(o.Input.(Call), o.Output.(Answer)))
 	}
 	return b.String()
 }

@@ -21,7 +21,9 @@ func RunBounded(t *testing.T, calls int, subjects ...props.Subject) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			i := slices.IndexFunc(s.Promises.Except, func(e alloc.Exception) bool { return e.Invariant == props.IBounded.String() })
+			i := slices.IndexFunc(s.Promises.Except, func(e alloc.Exception) bool {
+				return e.Invariant == props.IBounded.String()
+			})
 			excused := false
 			for _, p := range patterns {
 				g, err := props.Bounded(s, props.Churn{Pattern: p, Operations: calls})

@@ -19,8 +19,8 @@ func AllocsZero(t testing.TB, s props.Subject) {
 	guarded(t, func(beat func()) { allocsZero(t, s, beat) })
 }
 
-// guarded calls f in a goroutine of its own. A panic of f fails the test with its stack, and so does
-// f if it hangs: if it does not call beat for as long as [props.Guarded] waits.
+// guarded calls f in a goroutine of its own. A panic of f fails the test with its stack, and so
+// does f if it hangs: if it does not call beat for as long as [props.Guarded] waits.
 func guarded(t testing.TB, f func(beat func())) {
 	t.Helper()
 	err := props.Guarded(0, func(beat func()) error {
@@ -97,8 +97,8 @@ func newWarm(t testing.TB, s props.Subject, beat func()) (alloc.Strategy, *stead
 	}
 }
 
-// newUnbounded returns a simulated device that does not run out, with pages as the subject has them. It has
-// a capacity, because strategies may be asked for a share of that.
+// newUnbounded returns a simulated device that does not run out, with pages as the subject has
+// them. It has a capacity, because strategies may be asked for a share of that.
 func newUnbounded(t testing.TB, s props.Subject) device.Device {
 	t.Helper()
 	dev, err := sim.New(sim.Config{Capacity: 1024 * device.TiB, Granularity: s.Device.Granularity})

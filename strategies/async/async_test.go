@@ -123,6 +123,7 @@ func TestConfigurationIsJudged(t *testing.T) {
 	}
 	c, err := async.Config{}.WithDefaults()
 	require.NoError(t, err)
-	require.Equal(t, async.Config{FollowEvents: "on", ReuseFinished: "on", InsertWaits: "on", RegionBytes: 32 * device.MiB}, c)
+	require.Equal(t, async.Config{FollowEvents: "on", ReuseFinished: "on", InsertWaits: "on",
+		RegionBytes: 32 * device.MiB}, c)
 	require.Equal(t, device.Size(512), c.ForCapacity(1).Limit)
 }

@@ -43,7 +43,8 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 // show returns a chunk of the pool as Walk shows it.
 func show(c streampool.Chunk) alloc.Chunk {
 	v := alloc.Chunk{
-		Region: c.Region, Addr: c.Addr, Size: c.Size, Requested: c.Requested, Class: alloc.NoClass, Stream: c.Stream, Tag: c.Tag,
+		Region: c.Region, Addr: c.Addr, Size: c.Size, Requested: c.Requested, Class: alloc.NoClass, Stream: c.Stream,
+		Tag: c.Tag,
 	}
 	switch {
 	case c.Slack:

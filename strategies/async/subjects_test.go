@@ -16,7 +16,8 @@ func subjects() []props.Subject {
 		subject("strict", async.Config{RegionBytes: 16 * kib, FollowEvents: off, ReuseFinished: off, InsertWaits: off}),
 		subject("follow", async.Config{RegionBytes: 1536, ReuseFinished: off, InsertWaits: off, ReleaseThreshold: 20 * kib}),
 		subject("finished", async.Config{RegionBytes: 4 * kib, FollowEvents: off, InsertWaits: off}),
-		subject("waits", async.Config{RegionBytes: 32 * kib, FollowEvents: off, ReuseFinished: off, ReleaseThreshold: 32 * kib}),
+		subject("waits", async.Config{RegionBytes: 32 * kib, FollowEvents: off, ReuseFinished: off,
+			ReleaseThreshold: 32 * kib}),
 	}
 }
 

@@ -130,7 +130,8 @@ func TestAlignmentTakesTheSmallestWithAnAlignedPlace(t *testing.T) {
 func TestEmptyRegionsGoBackBeforeARefusal(t *testing.T) {
 	gpu, err := sim.New(sim.Config{Capacity: 64 * device.KiB, Align: 256})
 	require.NoError(t, err)
-	a, err := bestfit.New(gpu, bestfit.Config{Growth: "fixed", RegionBytes: 16 * device.KiB, Release: true, KeepBytes: device.MiB})
+	a, err := bestfit.New(gpu, bestfit.Config{Growth: "fixed", RegionBytes: 16 * device.KiB, Release: true,
+		KeepBytes: device.MiB})
 	require.NoError(t, err)
 	var blocks []alloc.Block
 	for range 4 {

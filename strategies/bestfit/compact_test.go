@@ -13,8 +13,8 @@ import (
 	"github.com/vramyard/vramyard/strategies/bestfit"
 )
 
-// TestCompactKeepsContents copies what is in blocks as they are told to move, in memory of this program, and finds it
-// where they are then. Afterwards all that is free is one piece.
+// TestCompactKeepsContents copies what is in blocks as they are told to move, in memory of this
+// program, and finds it where they are then. Afterwards all that is free is one piece.
 func TestCompactKeepsContents(t *testing.T) {
 	const room = 1 << 20
 	rng := rand.New(rand.NewSource(1))

@@ -44,7 +44,8 @@ func (x *freeIndex) Insert(h tiles.Handle) {
 // Remove implements tiles.Index.
 func (x *freeIndex) Remove(h tiles.Handle) {
 	if !x.mapOf(h).Remove(x.core.Note(h), h) {
-		panic("bestfit: invariant F1 (the maps hold the free chunks): the chunk at " + x.core.AddrOf(h).String() + " is in none")
+		panic("bestfit: invariant F1 (the maps hold the free chunks): the chunk at " + x.core.AddrOf(h).String() +
+			" is in none")
 	}
 }
 

@@ -18,11 +18,15 @@ func subjects() []props.Subject {
 		subject("hole", bestfit.Config{Looks: 3, Spread: 2, Slack: 1, Tail: bestfit.TailHole, Limit: 96 * device.KiB}),
 		subject("coarse", bestfit.Config{Quantum: 4 * device.KiB, Looks: 40, Spread: 1, Slack: 64, Limit: 256 * device.KiB}),
 		subject("doubling", bestfit.Config{Growth: doubling, RegionBytes: 4 * device.KiB}),
-		subject("doubling-release", bestfit.Config{Growth: doubling, RegionBytes: 4 * device.KiB, Release: true, Looks: 1, Spread: 4, Slack: 2}),
-		subject("fixed-keep", bestfit.Config{Growth: fixed, RegionBytes: 8 * device.KiB, Release: true, KeepBytes: 16 * device.KiB,
-			Tail: bestfit.TailHole, Quantum: 512, Looks: 8, Slack: bestfit.NoSlack}),
-		subject("request", bestfit.Config{Growth: regions.Request, RegionBytes: device.KiB, Limit: 48 * device.KiB, Release: true}),
-		subject("proportional", bestfit.Config{Growth: regions.Proportional, RegionBytes: 2 * device.KiB, Tail: bestfit.TailHole, Quantum: 1}),
+		subject("doubling-release", bestfit.Config{Growth: doubling, RegionBytes: 4 * device.KiB, Release: true, Looks: 1,
+			Spread: 4, Slack: 2}),
+		subject("fixed-keep", bestfit.Config{Growth: fixed, RegionBytes: 8 * device.KiB, Release: true,
+			KeepBytes: 16 * device.KiB,
+			Tail:      bestfit.TailHole, Quantum: 512, Looks: 8, Slack: bestfit.NoSlack}),
+		subject("request", bestfit.Config{Growth: regions.Request, RegionBytes: device.KiB, Limit: 48 * device.KiB,
+			Release: true}),
+		subject("proportional", bestfit.Config{Growth: regions.Proportional, RegionBytes: 2 * device.KiB,
+			Tail: bestfit.TailHole, Quantum: 1}),
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 // TestSteadyWorkloadFitsSmallArena runs fill and churn of the workload w1 in one region that
 // is hardly larger than the bytes live at the worst moment. The best fits in use elsewhere
 // need 1.174, 1.151 and 1.079 times those bytes; strict best fit over the same tables needs
-// 1.205, 1.134 and 1.069. As tails come last, placement does not depend on the size of the region until a
-// request is refused: what survives in one arena survives in every larger one.
+// 1.205, 1.134 and 1.069. As tails come last, placement does not depend on the size of the region
+// until a request is refused: what survives in one arena survives in every larger one.
 func TestSteadyWorkloadFitsSmallArena(t *testing.T) {
 	for _, c := range []struct {
 		live     int

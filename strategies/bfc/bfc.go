@@ -140,8 +140,8 @@ func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 	return alloc.Block{Addr: c.addr, Size: c.size}
 }
 
-// Free implements [alloc.Allocator]. It costs O(log chunks). With timing the chunk is neither merged
-// nor given back to the gap: other streams may still use it.
+// Free implements [alloc.Allocator]. It costs O(log chunks). With timing the chunk is neither
+// merged nor given back to the gap: other streams may still use it.
 func (a *Allocator) Free(at device.Addr) error {
 	if a.front.Closed() {
 		return alloc.ErrClosed

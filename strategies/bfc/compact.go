@@ -7,13 +7,14 @@ import (
 
 var _ alloc.Mover = (*Allocator)(nil)
 
-// moves reports whether blocks can be moved: where none is aligned to more than the unit, because a chunk does not
-// know what its request asked for, where the arena has no ends to keep apart, and where no stream may still read what
-// was freed. The original has nothing like it.
+// moves reports whether blocks can be moved: where none is aligned to more than the unit, because a
+// chunk does not know what its request asked for, where the arena has no ends to keep apart, and
+// where no stream may still read what was freed. The original has nothing like it.
 func (c Config) moves() bool { return c.Variant != V2026 && !c.Spatial && !c.Timing }
 
 // Compact implements [alloc.Mover]. It costs O(chunks log chunks).
-func (a *Allocator) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (bytes device.Size, err error) {
+func (a *Allocator) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (bytes device.Size,
+	err error) {
 	switch {
 	case a.front.Closed():
 		return 0, alloc.ErrClosed
@@ -26,9 +27,11 @@ func (a *Allocator) Compact(may func(alloc.Chunk) bool, moved func(from, to allo
 	return bytes, nil
 }
 
-// slide moves the live chunks of a region down, of which it is given the first chunk, and returns the bytes moved. A
-// hole rises through them and takes up the holes that it meets; meanwhile it is in no bin.
-func (a *Allocator) slide(first handle, may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (bytes device.Size) {
+// slide moves the live chunks of a region down, of which it is given the first chunk, and returns
+// the bytes moved. A hole rises through them and takes up the holes that it meets; meanwhile it is
+// in no bin.
+func (a *Allocator) slide(first handle, may func(alloc.Chunk) bool,
+	moved func(from, to alloc.Block)) (bytes device.Size) {
 	hole := none
 	for h := first; h != none; h = a.chunks.rows[h].next {
 		switch {
@@ -57,8 +60,8 @@ func (a *Allocator) slide(first handle, may func(alloc.Chunk) bool, moved func(f
 	return bytes
 }
 
-// exchange makes a hole, in no bin, the live chunk right behind it, and that the hole. The records stay where they are
-// in the region, so that its first and its last keep their handles.
+// exchange makes a hole, in no bin, the live chunk right behind it, and that the hole. The records
+// stay where they are in the region, so that its first and its last keep their handles.
 func (a *Allocator) exchange(hole, h handle) {
 	low, high := &a.chunks.rows[hole], &a.chunks.rows[h]
 	requested, l := a.chunks.requested(h), a.chunks.label(h)

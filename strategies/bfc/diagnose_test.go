@@ -48,7 +48,8 @@ func TestMemoryMapIsJSON(t *testing.T) {
 	require.Equal(t, "bfc", m.Name)
 	require.Equal(t, 2.0, m.Stats["num_allocs"])
 	require.Equal(t, 1.0, m.Bins[1]["chunks_in_bin"])
-	require.Contains(t, string(raw), `{"address":139637976727552,"size":512,"requested_size":0,"bin":1,"in_use":false,"freed_at_count":1}`)
+	require.Contains(t, string(raw),
+		`{"address":139637976727552,"size":512,"requested_size":0,"bin":1,"in_use":false,"freed_at_count":1}`)
 	require.Contains(t, string(raw), `{"address":139637976728064,"size":256,"requested_size":256,"bin":-1,"in_use":true}`)
 }
 
@@ -80,7 +81,8 @@ func TestReportHasThePartsInOrder(t *testing.T) {
 	require.Equal(t, "before", lines[0])
 	require.Equal(t, "Allocator (bfc) ran out of memory.", lines[1])
 	require.Equal(t, "Bin (256): chunks 2, in use 2; 512B allocated, 512B in use, 512B requested by clients.", lines[2])
-	require.Equal(t, "Request of 1.8KiB, rounded to 2.0KiB, tag 0, belongs to bin 3 of 2.0KiB; its free chunks:", lines[23])
+	require.Equal(t, "Request of 1.8KiB, rounded to 2.0KiB, tag 0, belongs to bin 3 of 2.0KiB; its "+
+		"free chunks:", lines[23])
 	require.Equal(t, []string{
 		"  size 2.5KiB, requested 0B, free, bin 3, prev: size 256B, requested 256B, in use, bin -1",
 		"Region of 4096 bytes at 0x7f0000000000:",

@@ -57,34 +57,35 @@
 // With spatial the region has a lower end that grows upwards, an upper end that grows
 // downwards, and a gap between them that belongs to neither. A request names its end by
 // [alloc.Request] Hint, takes a hole of that end, else cuts into the gap: the lower end by
-// the rule for splits, the upper end exactly. A freed chunk that bounds its end falls back to the gap.
-// [alloc.Chunk] Owner is one of [OwnerNone], [OwnerLower], [OwnerUpper] and [OwnerGap].
+// the rule for splits, the upper end exactly. A freed chunk that bounds its end falls back to the
+// gap. [alloc.Chunk] Owner is one of [OwnerNone], [OwnerLower], [OwnerUpper] and [OwnerGap].
 //
 // # Cost
 //
 // Alloc and Free cost O(1), but for the shares of a heap (see kit/index) O(log chunks of
-// one size) amortized, and allocate nothing once the tables have grown. A request that fails costs no more, whatever is free where. Exceptions: a bound on the
-// count or an alignment above 256 walks the chunks it passes over; a new region moves the
-// list of regions. A sweep costs what it merges, once for each free; a forced one looks at
-// the whole queue. Metadata is 32 bytes a chunk, 9 to 14 a live chunk in the index, about
-// 32 a free chunk in the bins, 16 a chunk once a label is used, and with timing 24 a chunk
-// and 24 a queued free.
+// one size) amortized, and allocate nothing once the tables have grown. A request that fails costs
+// no more, whatever is free where. Exceptions: a bound on the count or an alignment above 256 walks
+// the chunks it passes over; a new region moves the list of regions. A sweep costs what it merges,
+// once for each free; a forced one looks at the whole queue. Metadata is 32 bytes a chunk, 9 to 14
+// a live chunk in the index, about 32 a free chunk in the bins, 16 a chunk once a label is used,
+// and with timing 24 a chunk and 24 a queued free.
 //
 // # Invariants
 //
-// Invariant B1: regions are disjoint and listed by address; all sizes and addresses are multiples of 256.
-// Invariant B2: the chunks from first to last tile their region, and prev mirrors next.
-// Invariant B3: each free chunk is in exactly one bin, that of its size and owner, and nothing else is in any.
-// Invariant B4: of two neighbours at most one is free; with timing, and mended, one of two free ones is queued.
-// Invariant B5: the bytes requested of a live chunk are at least one and at most its size.
-// Invariant B6: a live chunk has a remainder beyond the rounded request that the rule for splits leaves in place.
-// Invariant B7: the counters of Stats and of regions equal what Walk shows, and no peak is below its value.
-// Invariant B8: the address index holds exactly the starts of live chunks.
-// Invariant B9: every handle names a chunk of some region or is in the list of retired ones.
-// Invariant B10: in a two-ended arena a region has lower chunks first, then the gap, then upper chunks.
-// Invariant B11: a live chunk has no count, and mended, every unsafe chunk is queued.
-// Invariant B12: after all blocks are freed, without timing, each region is one free chunk.
-// Invariant B13: the same configuration, answers of the device and calls give the same addresses.
+// Invariant B1: regions are disjoint and listed by address; all sizes and addresses are multiples
+// of 256. Invariant B2: the chunks from first to last tile their region, and prev mirrors next.
+// Invariant B3: each free chunk is in exactly one bin, that of its size and owner, and nothing else
+// is in any. Invariant B4: of two neighbours at most one is free; with timing, and mended, one of
+// two free ones is queued. Invariant B5: the bytes requested of a live chunk are at least one and
+// at most its size. Invariant B6: a live chunk has a remainder beyond the rounded request that the
+// rule for splits leaves in place. Invariant B7: the counters of Stats and of regions equal what
+// Walk shows, and no peak is below its value. Invariant B8: the address index holds exactly the
+// starts of live chunks. Invariant B9: every handle names a chunk of some region or is in the list
+// of retired ones. Invariant B10: in a two-ended arena a region has lower chunks first, then the
+// gap, then upper chunks. Invariant B11: a live chunk has no count, and mended, every unsafe chunk
+// is queued. Invariant B12: after all blocks are freed, without timing, each region is one free
+// chunk. Invariant B13: the same configuration, answers of the device and calls give the same
+// addresses.
 //
 // With timing the original does not keep B4: a merge absorbs one neighbour on each side, so
 // of four chunks in a row that become safe at once one is left apart, and a forced merge
@@ -92,11 +93,11 @@
 //
 // # Variants
 //
-// [V2024] is described above. [V2026] honours alignments above 256 and has two-ended arenas. [V2016]
-// begins growth with 1 MiB instead of 2, splits only at twice the request, asks for whole
-// regions although the limit leaves less, and asks for less than that in one failed
-// reservation of its life only, in which it records one step less than it got; the rest shows as
-// Forgotten in [alloc.Stats]. It has none of the options, and its statistics cannot be reset.
+// [V2024] is described above. [V2026] honours alignments above 256 and has two-ended arenas.
+// [V2016] begins growth with 1 MiB instead of 2, splits only at twice the request, asks for whole
+// regions although the limit leaves less, and asks for less than that in one failed reservation of
+// its life only, in which it records one step less than it got; the rest shows as Forgotten in
+// [alloc.Stats]. It has none of the options, and its statistics cannot be reset.
 //
 // # Departures
 //

@@ -102,9 +102,11 @@ func (a *Allocator) MetadataBytes() device.Size {
 	return n + index.BytesOf(q.entries) + index.BytesOf(q.kept) + index.BytesOf(q.suspects) + index.BytesOf(q.merging)
 }
 
-// Has tells [alloc.Has] that the original of 2016 could not reset its statistics, and where blocks cannot be moved.
+// Has tells [alloc.Has] that the original of 2016 could not reset its statistics, and where blocks
+// cannot be moved.
 func (a *Allocator) Has(p alloc.Power) bool {
-	return alloc.Implements(a, p) && (p != alloc.PowerClearer || a.cfg.Variant != V2016) && (p != alloc.PowerMover || a.cfg.moves())
+	return alloc.Implements(a, p) && (p != alloc.PowerClearer || a.cfg.Variant != V2016) &&
+		(p != alloc.PowerMover || a.cfg.moves())
 }
 
 // Fragmentation returns the share of the free memory that lies outside the largest free

@@ -26,7 +26,8 @@ func TestConfigIsValidated(t *testing.T) {
 		{bfc.Config{Variant: bfc.V2016, FragmentationFraction: 0.5}, `bfc: fragmentation_fraction: variant "2016" has none`},
 		{bfc.Config{Variant: bfc.V2016, Spatial: true}, `bfc: spatial: needs variant "2026"`},
 		{bfc.Config{FragmentationFraction: math.NaN()}, `bfc: fragmentation_fraction: NaN is no number of bytes in a limit`},
-		{bfc.Config{FragmentationFraction: math.Inf(1)}, `bfc: fragmentation_fraction: +Inf is no number of bytes in a limit`},
+		{bfc.Config{FragmentationFraction: math.Inf(1)},
+			`bfc: fragmentation_fraction: +Inf is no number of bytes in a limit`},
 		{bfc.Config{FragmentationFraction: 1e9}, `bfc: fragmentation_fraction: 1e+09 of the limit does not fit 63 bits`},
 	} {
 		_, err := bfc.New(nil, c.config)
@@ -42,7 +43,8 @@ func TestZeroConfigIsTheAllocatorOf2024(t *testing.T) {
 }
 
 func TestFreeOfAnythingElseIsRefused(t *testing.T) {
-	for _, c := range []bfc.Config{{}, {Timing: true}, {Variant: bfc.V2016}, {Variant: bfc.V2026, Spatial: true}, {Mended: true}} {
+	for _, c := range []bfc.Config{{}, {Timing: true}, {Variant: bfc.V2016}, {Variant: bfc.V2026, Spatial: true},
+		{Mended: true}} {
 		c.Limit = mib
 		r := newRig(t, c, sim.Config{})
 		require.ErrorIs(t, r.Free(sim.Base), alloc.ErrInvalidFree, "before the first region")
@@ -70,7 +72,8 @@ func TestFreeOfAnythingElseIsRefused(t *testing.T) {
 }
 
 func TestSizesThatOverflowAreRefused(t *testing.T) {
-	for _, c := range []bfc.Config{{}, {AllowGrowth: true}, {Variant: bfc.V2016}, {Variant: bfc.V2026, Spatial: true}, {Mended: true}} {
+	for _, c := range []bfc.Config{{}, {AllowGrowth: true}, {Variant: bfc.V2016}, {Variant: bfc.V2026, Spatial: true},
+		{Mended: true}} {
 		r := newRig(t, c, sim.Config{Capacity: gib})
 		r.alloc(256)
 		before := r.chunks()

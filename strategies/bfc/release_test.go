@@ -29,7 +29,8 @@ func TestCloseGivesEverythingBack(t *testing.T) {
 		require.Zero(t, r.dev.Usage().Held)
 		require.Empty(t, r.chunks())
 		s := r.Stats()
-		require.Zero(t, [6]uint64{uint64(s.Live), uint64(s.Allocated), uint64(s.Requested), uint64(s.Active), uint64(s.Reserved), uint64(s.Regions)})
+		require.Zero(t, [6]uint64{uint64(s.Live), uint64(s.Allocated), uint64(s.Requested), uint64(s.Active),
+			uint64(s.Reserved), uint64(s.Regions)})
 		require.Equal(t, uint64(1), s.Frees, "what Close drops was not freed by the caller")
 		require.NoError(t, r.Check())
 
@@ -47,7 +48,8 @@ func TestCloseKeepsWhatTheDeviceRefuses(t *testing.T) {
 	r.dev.FailNext(1)
 	require.ErrorIs(t, r.Close(), device.ErrInjected)
 	require.Equal(t, []alloc.Chunk{{
-		Region: blocks[0].Addr, Addr: blocks[0].Addr, Size: 2 * mib, Requested: 2 * mib, State: alloc.Live, Class: alloc.NoClass,
+		Region: blocks[0].Addr, Addr: blocks[0].Addr, Size: 2 * mib, Requested: 2 * mib, State: alloc.Live,
+		Class: alloc.NoClass,
 	}}, r.chunks())
 	require.Equal(t, 2*mib, r.Stats().Reserved)
 	require.Equal(t, 2*mib, r.dev.Usage().Held)

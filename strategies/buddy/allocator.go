@@ -23,9 +23,10 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	if a.blocks, err = blocks.New(src, &a.front.Stats, blocks.Config(c)); err != nil {
 		return nil, err
 	}
-	a.View = a.front.Init(front.Limits{Most: blocks.MostRequest, Align: blocks.MostAlign}, func() (largest, bytes device.Size) {
-		return a.blocks.LargestFree(), a.blocks.FreeBytes()
-	})
+	a.View = a.front.Init(front.Limits{Most: blocks.MostRequest, Align: blocks.MostAlign},
+		func() (largest, bytes device.Size) {
+			return a.blocks.LargestFree(), a.blocks.FreeBytes()
+		})
 	return a, nil
 }
 

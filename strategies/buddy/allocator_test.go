@@ -126,7 +126,8 @@ func TestModernConfigErrors(t *testing.T) {
 		{`{"slack":1}`, `buddy: slack 1: of no meaning with coalescing "eager"`},
 		{`{"direct_bytes":2305843009213693952}`, `buddy: direct_bytes 2305843009213693952: want at most 1EiB`},
 		{`{"direct_cache_bytes":2305843009213693952}`, `buddy: direct_cache_bytes 2305843009213693952: want at most 1EiB`},
-		{`{"growth":"whole","limit":1099511628288}`, `buddy: limit 1099511628288: want at most 2147483648 blocks with growth "whole"`},
+		{`{"growth":"whole","limit":1099511628288}`,
+			`buddy: limit 1099511628288: want at most 2147483648 blocks with growth "whole"`},
 		{`{"growth":"whole","release":true}`, `buddy: release: of no meaning with growth "whole"`},
 		{`{"keep_bytes":1}`, `buddy: keep_bytes 1: of no meaning without release`},
 		{`{}`, ``},
@@ -299,7 +300,8 @@ func TestCoalescing(t *testing.T) {
 }
 
 func TestAlignmentBeyondTheBlock(t *testing.T) {
-	for _, family := range []string{buddy.Binary, buddy.Weighted, buddy.Fibonacci, buddy.FourPerDoubling, buddy.EightPerDoubling} {
+	for _, family := range []string{buddy.Binary, buddy.Weighted, buddy.Fibonacci, buddy.FourPerDoubling,
+		buddy.EightPerDoubling} {
 		for _, trim := range []string{buddy.TrimOff, buddy.TrimOn} {
 			s := build(t, 0, buddy.Config{Family: family, Trim: trim, DirectBytes: device.GiB})
 			for align := device.Size(1); align <= 2*device.MiB; align *= 2 {

@@ -92,7 +92,8 @@ func (c Config) ForCapacity(n device.Size) Config { return Config(blocks.Config(
 // Preallocates implements [alloc.PreallocatingConfig].
 func (c Config) Preallocates() bool { return blocks.Config(c).Preallocates() }
 
-// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole of it is taken.
+// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole
+// of it is taken.
 func (c Config) Unbound() bool { return !c.Preallocates() }
 
 // Promises implements [alloc.Promiser].

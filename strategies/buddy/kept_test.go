@@ -14,8 +14,8 @@ import (
 	"github.com/vramyard/vramyard/strategies/buddy"
 )
 
-// TestKeptRegionsAreFew has one huge block live for a moment, after which any number of bytes may be
-// kept, and then asks for ever larger blocks, none of which an earlier region serves.
+// TestKeptRegionsAreFew has one huge block live for a moment, after which any number of bytes may
+// be kept, and then asks for ever larger blocks, none of which an earlier region serves.
 func TestKeptRegionsAreFew(t *testing.T) {
 	gpu, err := sim.New(sim.Config{})
 	require.NoError(t, err)
@@ -37,8 +37,8 @@ func TestKeptRegionsAreFew(t *testing.T) {
 	require.Less(t, n, device.MiB)
 }
 
-// TestWholeDeviceCostsLittle has blocks of all sizes come and go in one region of 1 TiB, whose sets of
-// free blocks have room for 2^31 numbers.
+// TestWholeDeviceCostsLittle has blocks of all sizes come and go in one region of 1 TiB, whose sets
+// of free blocks have room for 2^31 numbers.
 func TestWholeDeviceCostsLittle(t *testing.T) {
 	gpu, err := sim.New(sim.Config{Capacity: device.TiB})
 	require.NoError(t, err)

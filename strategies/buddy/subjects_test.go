@@ -11,7 +11,8 @@ import (
 // subjects are the configurations that the property suite runs, with what each promises.
 func subjects() []props.Subject {
 	return []props.Subject{
-		subject("smallest", 64*device.KiB, buddy.Config{RegionBytes: 4 * device.KiB, Trim: buddy.TrimOn, DirectBytes: 16 * device.KiB}),
+		subject("smallest", 64*device.KiB, buddy.Config{RegionBytes: 4 * device.KiB, Trim: buddy.TrimOn,
+			DirectBytes: 16 * device.KiB}),
 		subject("whole", 128*device.KiB, buddy.Config{Growth: regions.Whole, Trim: buddy.TrimOn, Limit: 100_000}),
 		subject("weighted-leftmost", 96*device.KiB, buddy.Config{
 			Family: buddy.Weighted, Placement: buddy.Leftmost, RegionChoice: buddy.Fullest, Growth: regions.Fixed,

@@ -14,8 +14,8 @@ import (
 	"github.com/vramyard/vramyard/strategies/caching"
 )
 
-// TestMemoryStaysBounded churns through every combination of the keys that decide about memory, each
-// with some of the other settings, with 8 GiB in use at most.
+// TestMemoryStaysBounded churns through every combination of the keys that decide about memory,
+// each with some of the other settings, with 8 GiB in use at most.
 func TestMemoryStaysBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes some fifteen seconds, which -short leaves out")
@@ -39,8 +39,8 @@ func TestMemoryStaysBounded(t *testing.T) {
 	propstest.RunBounded(t, 100_000, all...)
 }
 
-// bounded returns a subject for long runs. Where the size of the device decides something it has 32 GiB,
-// which is enough for private pools that keep what they were given, for each stream.
+// bounded returns a subject for long runs. Where the size of the device decides something it has 32
+// GiB, which is enough for private pools that keep what they were given, for each stream.
 func bounded(t *testing.T, c caching.Config) props.Subject {
 	t.Helper()
 	c, err := c.WithDefaults()
@@ -49,5 +49,6 @@ func bounded(t *testing.T, c caching.Config) props.Subject {
 	if c.MemoryFraction > 0 || c.Mended || strings.Contains(c.Conf, "expandable") {
 		on.Capacity = 32 * device.GiB
 	}
-	return props.SubjectOf(fmt.Sprintf("%s-%v-%v-%s", c.Rules, c.MemoryFraction, c.Mended, c.Conf), caching.New, c, on, c.Promises())
+	return props.SubjectOf(fmt.Sprintf("%s-%v-%v-%s", c.Rules, c.MemoryFraction, c.Mended, c.Conf), caching.New, c, on,
+		c.Promises())
 }

@@ -137,8 +137,8 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	if !a.front.Judge(&r) {
 		return alloc.Block{}, a.front.Refuse(&r)
 	}
-	// What is pending is looked at before the search, so that what a stream is done with serves at once. A
-	// program that captures a graph must not ask for events.
+	// What is pending is looked at before the search, so that what a stream is done with serves at
+	// once. A program that captures a graph must not ask for events.
 	if a.waiting > 0 && len(a.redirections) == 0 {
 		_, _ = a.process() // what the device does not tell now it tells the next time
 	}
@@ -181,7 +181,8 @@ func (a *Allocator) lookup(sh *shelf, n device.Size) handle {
 	return sh.free.Take(a.rows[e.Handle].link)
 }
 
-// grant makes a block that is in no index, and not smaller than the rounded size, that of a request.
+// grant makes a block that is in no index, and not smaller than the rounded size, that of a
+// request.
 func (a *Allocator) grant(h handle, sh *shelf, n device.Size, r *alloc.Request) alloc.Block {
 	c, kind := &a.count, sh.kind
 	b := &a.rows[h]

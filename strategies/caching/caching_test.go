@@ -99,8 +99,8 @@ func (p plain) Reserve(size, align device.Size) (device.Region, error) {
 
 func (p plain) Release(at device.Addr) error { return p.dev.Release(at) }
 
-// TestWithoutStreamsNothingIsWaitedFor frees a block that another stream uses, now and while requests are
-// redirected.
+// TestWithoutStreamsNothingIsWaitedFor frees a block that another stream uses, now and while
+// requests are redirected.
 func TestWithoutStreamsNothingIsWaitedFor(t *testing.T) {
 	dev, err := sim.New(sim.Config{})
 	require.NoError(t, err)
@@ -124,8 +124,8 @@ func TestWithoutStreamsNothingIsWaitedFor(t *testing.T) {
 	require.NoError(t, b.Close())
 }
 
-// The original asks the device after it has waited for everything, and does not look at what that made
-// free.
+// The original asks the device after it has waited for everything, and does not look at what that
+// made free.
 func TestTheSearchAfterTheFlushIsWhatMendedAdds(t *testing.T) {
 	for _, mended := range []bool{false, true} {
 		b := newBench(t, 64*mib, caching.Config{Mended: mended})
@@ -227,7 +227,8 @@ func TestHistoryTellsWhatHappensToSegments(t *testing.T) {
 	require.Equal(t, []string{"segment_alloc", "oom", "free_completed", "segment_free"}, kinds)
 }
 
-// opening is what the walk of an allocator shows after a mixed history, with the device that holds it.
+// opening is what the walk of an allocator shows after a mixed history, with the device that holds
+// it.
 func opening(t *testing.T) (*bench, []alloc.Chunk) {
 	b := newBench(t, 0, caching.Config{})
 	var live []device.Addr
@@ -288,7 +289,8 @@ func growing(c []alloc.Chunk) []alloc.Chunk {
 	return c
 }
 
-// TestOpenTakesOverSegmentsThatGrow adopts a range with one page, in which there is a gap on both sides.
+// TestOpenTakesOverSegmentsThatGrow adopts a range with one page, in which there is a gap on both
+// sides.
 func TestOpenTakesOverSegmentsThatGrow(t *testing.T) {
 	const page = 2 * device.MiB
 	dev, err := sim.New(sim.Config{})
@@ -301,7 +303,8 @@ func TestOpenTakesOverSegmentsThatGrow(t *testing.T) {
 	var chunks []alloc.Chunk
 	at := r.Addr
 	for _, c := range []alloc.Chunk{
-		{Size: page, State: alloc.Unmapped}, {Size: 1024, State: alloc.Live, Requested: 700}, {Size: page - 1024, State: alloc.Free},
+		{Size: page, State: alloc.Unmapped}, {Size: 1024, State: alloc.Live, Requested: 700},
+		{Size: page - 1024, State: alloc.Free},
 		{Size: 6 * page, State: alloc.Unmapped},
 	} {
 		c.Region, c.Addr, c.Class, c.Owner = r.Addr, at, alloc.ClassSmall, alloc.OwnerExpandable
@@ -335,21 +338,27 @@ func TestOpenRefusesWhatCannotBe(t *testing.T) {
 		conf  string
 		want  string
 	}{
-		"a gap":        {withoutOne, "", "does not start where the one before ends"},
-		"an odd size":  {func(c []alloc.Chunk) []alloc.Chunk { c[0].Size++; return c }, "", "want a multiple of 512"},
-		"no request":   {func(c []alloc.Chunk) []alloc.Chunk { c[0].State, c[0].Requested = alloc.Live, 0; return c }, "", "for a request of 0"},
-		"another pool": {func(c []alloc.Chunk) []alloc.Chunk { c[1].Pool = 9; return c }, "", "of another class, pool or stream"},
-		"a class":      {func(c []alloc.Chunk) []alloc.Chunk { c[0].Class = 3; return c }, "", "of class 3"},
-		"slack":        {func(c []alloc.Chunk) []alloc.Chunk { c[0].State = alloc.Slack; return c }, "", "is slack"},
-		"twice":        {func(c []alloc.Chunk) []alloc.Chunk { return append(slices.Clone(c), c...) }, "", "begins in that at"},
-		"expandable":   {func(c []alloc.Chunk) []alloc.Chunk { return c }, "expandable_segments:True", "does not grow"},
-		"no setting":   {growing, "", "no setting lets it"},
+		"a gap":       {withoutOne, "", "does not start where the one before ends"},
+		"an odd size": {func(c []alloc.Chunk) []alloc.Chunk { c[0].Size++; return c }, "", "want a multiple of 512"},
+		"no request": {func(c []alloc.Chunk) []alloc.Chunk { c[0].State, c[0].Requested = alloc.Live, 0; return c }, "",
+			"for a request of 0"},
+		"another pool": {func(c []alloc.Chunk) []alloc.Chunk {
+			c[1].Pool = 9
+			return c
+		}, "", "of another class, pool or stream"},
+		"a class": {func(c []alloc.Chunk) []alloc.Chunk { c[0].Class = 3; return c }, "", "of class 3"},
+		"slack":   {func(c []alloc.Chunk) []alloc.Chunk { c[0].State = alloc.Slack; return c }, "", "is slack"},
+		"twice": {func(c []alloc.Chunk) []alloc.Chunk { return append(slices.Clone(c), c...) }, "",
+			"begins in that at"},
+		"expandable": {func(c []alloc.Chunk) []alloc.Chunk { return c }, "expandable_segments:True", "does not grow"},
+		"no setting": {growing, "", "no setting lets it"},
 		"half a page": {func(c []alloc.Chunk) []alloc.Chunk { return growing(c[:1]) }, "expandable_segments:True",
 			"want whole pages of 2MiB"},
 		"ranges that overlap": {func(c []alloc.Chunk) []alloc.Chunk {
 			one, two := growing(c), c[0]
 			one = append(slices.Clone(one), two)
-			one[len(one)-1].State, one[len(one)-1].Addr, one[len(one)-1].Size = alloc.Unmapped, one[len(one)-2].End(), 4*device.MiB
+			one[len(one)-1].State, one[len(one)-1].Addr, one[len(one)-1].Size = alloc.Unmapped, one[len(one)-2].End(),
+				4*device.MiB
 			two.Region = one[len(one)-1].Addr
 			two.Addr, two.Size, two.State = two.Region, 2*device.MiB, alloc.Free
 			return append(one, two)

@@ -64,7 +64,8 @@ func (a *Allocator) Check() error {
 	if a.front.Closed() {
 		return nil
 	}
-	s := sum{free: make([]int, len(a.shelves)), unmapped: make([]int, len(a.shelves)), held: make([]int, len(a.shelves)), segments: map[*pool]int{}, lookups: map[lookup]handle{}}
+	s := sum{free: make([]int, len(a.shelves)), unmapped: make([]int, len(a.shelves)), held: make([]int, len(a.shelves)),
+		segments: map[*pool]int{}, lookups: map[lookup]handle{}}
 	for i := range a.mem.Len() {
 		span := a.mem.At(i)
 		if err := a.checkSegment(span.Region, span.First, &s); err != nil {
@@ -168,8 +169,8 @@ func (a *Allocator) checkBlock(h handle, s *sum) error {
 	return nil
 }
 
-// checkLookup checks that no two blocks were granted by one lookup, since each one ages what is free. A block
-// of an opening state had none.
+// checkLookup checks that no two blocks were granted by one lookup, since each one ages what is
+// free. A block of an opening state had none.
 func (a *Allocator) checkLookup(h handle, sh *shelf, s *sum) error {
 	if int(h) >= len(a.born) || a.born[h] == 0 {
 		return nil
@@ -214,7 +215,8 @@ func (a *Allocator) checkRows(s *sum) error {
 		return broken(4, "it has %d of %d", a.live.Len(), s.live)
 	}
 	if a.waiting != s.pending || a.parked != s.parked || a.stuck != s.stuck {
-		return broken(8, "%d blocks are pending, %d counted; %d bytes, %d counted; %d stuck, %d counted", s.pending, a.waiting,
+		return broken(8, "%d blocks are pending, %d counted; %d bytes, %d counted; %d stuck, %d counted",
+			s.pending, a.waiting,
 			uint64(s.parked), uint64(a.parked), uint64(s.stuck), uint64(a.stuck))
 	}
 	return nil
@@ -245,8 +247,8 @@ func (a *Allocator) checkCounters(s *sum) error {
 	return nil
 }
 
-// checkPages checks that pages lie where blocks have memory. Together with the bytes of those blocks, which
-// are counted, these are all of them.
+// checkPages checks that pages lie where blocks have memory. Together with the bytes of those
+// blocks, which are counted, these are all of them.
 func (a *Allocator) checkPages(s *sum) error {
 	var mapped device.Size
 	for at, size := range a.mem.Pages {

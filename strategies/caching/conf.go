@@ -28,7 +28,8 @@ type confKey struct {
 }
 
 // confKeys are the keys of the string. Those read by flag and its like have no influence on where
-// blocks lie: they concern the memory of the host, locks, the capture of graphs and how failures are told.
+// blocks lie: they concern the memory of the host, locks, the capture of graphs and how failures
+// are told.
 var confKeys = []confKey{
 	{keyMaxSplit, false, (*confReader).maxSplit},
 	{keyRounding, false, (*confReader).maxRounding},
@@ -55,9 +56,9 @@ var confKeys = []confKey{
 // mostRegisterThreads is the most that PyTorch takes to register memory of the host.
 const mostRegisterThreads = 128
 
-// confReader reads the string from left to right. It takes one token after the other; each key has a function that
-// takes its value, checks it by itself and enters it. What has to be compared with another key is noted, and
-// compared at the end.
+// confReader reads the string from left to right. It takes one token after the other; each key has
+// a function that takes its value, checks it by itself and enters it. What has to be compared with
+// another key is noted, and compared at the end.
 type confReader struct {
 	tokens   []string // what stands between marks, and the marks , : [ ]
 	rules    string
@@ -73,9 +74,9 @@ type confSize struct {
 }
 
 // parseConf reads the string that PyTorch users know under a rule set. Keys may stand in any order:
-// 2.11 reads large_segment_size_mb first, and nothing else depends on another key. A key that is given twice is
-// read twice, and the later value stays; divisions overwrite only the intervals that they name.
-// The error names the key, the value and what is wanted.
+// 2.11 reads large_segment_size_mb first, and nothing else depends on another key. A key that is
+// given twice is read twice, and the later value stays; divisions overwrite only the intervals that
+// they name. The error names the key, the value and what is wanted.
 func parseConf(conf, rules string) (settings, error) {
 	r := confReader{tokens: confTokens(conf, rules), rules: rules}
 	r.set = settings{
@@ -173,8 +174,8 @@ func (r *confReader) unknown() error {
 	return fmt.Errorf("unknown key %q: %s", r.key, nearest.Want(r.key, names))
 }
 
-// number takes a whole number. In 2.6 it has 31 bits. PyTorch also takes a sign and ignores what follows the
-// digits, so that -1 is large and 128GB is 128 MiB; both are refused here.
+// number takes a whole number. In 2.6 it has 31 bits. PyTorch also takes a sign and ignores what
+// follows the digits, so that -1 is large and 128GB is 128 MiB; both are refused here.
 func (r *confReader) number(want string) (n uint64, err error) {
 	value := r.next()
 	size := 64
@@ -213,8 +214,8 @@ func (r *confReader) truth() (bool, error) {
 	return value == "True", nil
 }
 
-// maxSplit reads from where on blocks are not split. A bound below the size of a segment would leave no block that
-// could be split.
+// maxSplit reads from where on blocks are not split. A bound below the size of a segment would
+// leave no block that could be split.
 func (r *confReader) maxSplit() error {
 	n, err := r.mebibytes()
 	r.set.maxSplit = device.Size(n) * device.MiB
@@ -230,8 +231,8 @@ func (r *confReader) maxRounding() error {
 	return err
 }
 
-// largeSegment reads the size of segments of the large pool. Requests of leastAlone and more have segments of
-// their own, so that one as small as that would not hold what is meant for it.
+// largeSegment reads the size of segments of the large pool. Requests of leastAlone and more have
+// segments of their own, so that one as small as that would not hold what is meant for it.
 func (r *confReader) largeSegment() error {
 	n, err := r.mebibytes()
 	if err == nil && n <= uint64(leastAlone/device.MiB) {
@@ -241,7 +242,8 @@ func (r *confReader) largeSegment() error {
 	return err
 }
 
-// checkSizes compares sizes with that of a segment of the large pool: 2.6 wants more, 2.11 not less.
+// checkSizes compares sizes with that of a segment of the large pool: 2.6 wants more, 2.11 not
+// less.
 func (r *confReader) checkSizes() error {
 	least, want := uint64(r.set.largeSegment/device.MiB), "at least %d, the size of a large segment"
 	if r.rules == Rules26 {
@@ -262,8 +264,8 @@ func (r *confReader) threshold() (err error) {
 	return err
 }
 
-// fraction reads the share of the device that may be held. PyTorch takes 0 too, with which every request
-// fails.
+// fraction reads the share of the device that may be held. PyTorch takes 0 too, with which every
+// request fails.
 func (r *confReader) fraction() error {
 	x, err := r.real("a share from 0 to 1", func(x float64) bool { return x >= 0 && x <= 1 })
 	r.set.bound(x, r.rules)
@@ -277,7 +279,8 @@ func (r *confReader) expandable() (err error) {
 	return err
 }
 
-// backend reads the name of the allocator. There is another one of PyTorch's, which is the driver's.
+// backend reads the name of the allocator. There is another one of PyTorch's, which is the
+// driver's.
 func (r *confReader) backend() error {
 	switch value := r.next(); value {
 	case "native":
@@ -313,9 +316,9 @@ func (r *confReader) pinnedSegment() error {
 	return err
 }
 
-// reserve reads how much address space a segment that grows takes: a share of the device, or GiB with a G.
-// PyTorch warns of what is neither and goes on, so any value will do. The settings are younger than the
-// rules of 2.11 and are not followed.
+// reserve reads how much address space a segment that grows takes: a share of the device, or GiB
+// with a G. PyTorch warns of what is neither and goes on, so any value will do. The settings are
+// younger than the rules of 2.11 and are not followed.
 func (r *confReader) reserve() error {
 	switch value := r.next(); value {
 	case "", ",", ":", "[", "]":
@@ -356,9 +359,9 @@ func (r *confReader) list(read func(name string) error) error {
 // divisions reads into how many steps the way from one power of two to the next is divided: one
 // number for all sizes, or a list by the sizes in MiB from which on a number holds.
 //
-// Entry K of the list is for requests from K MiB to below 2K MiB. The first one is for all below it too.
-// What lies between two entries stays as it is, without steps. The mark > is for all above the last
-// entry, and in 2.6 for that one too.
+// Entry K of the list is for requests from K MiB to below 2K MiB. The first one is for all below it
+// too. What lies between two entries stays as it is, without steps. The mark > is for all above the
+// last entry, and in 2.6 for that one too.
 func (r *confReader) divisions() error {
 	if len(r.tokens) == 0 || r.tokens[0] != "[" {
 		n, err := r.steps(1)

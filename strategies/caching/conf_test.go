@@ -77,20 +77,30 @@ func TestConfSetsWhatIsNewIn211(t *testing.T) {
 		"max_non_split_rounding_mb:20": func(*settings) {},
 		"large_segment_size_mb:11":     func(s *settings) { s.largeSegment, s.maxRounding = 11*mib, 11*mib },
 		// The size of a segment is read first, wherever it stands.
-		"max_split_size_mb:15,large_segment_size_mb:15":         func(s *settings) { s.largeSegment, s.maxSplit, s.maxRounding = 15*mib, 15*mib, 15*mib },
-		"max_non_split_rounding_mb:40,large_segment_size_mb:12": func(s *settings) { s.largeSegment, s.maxRounding = 12*mib, 40*mib },
-		"large_segment_size_mb:64":                              func(s *settings) { s.largeSegment, s.maxRounding = 64*mib, 64*mib },
-		"max_split_size_mb:18446744073709551615":                func(s *settings) { s.maxSplit = ^device.Size(0) &^ (mib - 1) },
-		"max_split_size_mb:\t30\n":                              func(s *settings) { s.maxSplit = 30 * mib },
-		"per_process_memory_fraction:0":                         func(s *settings) { s.limited, s.fractionSet = true, true },
-		"per_process_memory_fraction:0.25":                      func(s *settings) { s.limited, s.fractionSet, s.fraction = true, true, 0.25 },
-		"per_process_memory_fraction:1.0":                       func(s *settings) { s.fractionSet, s.fraction = true, 1 },
-		"graph_capture_record_stream_reuse:True":                func(*settings) {},
-		"pinned_reserve_segment_size_mb:1":                      func(*settings) {},
-		"pinned_free_catch_all:False":                           func(*settings) {},
-		"throw_on_cudamalloc_oom:True":                          func(*settings) {},
-		"expandable_segments_reserve:40G":                       func(*settings) {},
-		"expandable_segments_reserve_by_class:[a:0.5,b:1G]":     func(*settings) {},
+		"max_split_size_mb:15,large_segment_size_mb:15": func(s *settings) {
+			s.largeSegment, s.maxSplit, s.maxRounding = 15*mib, 15*mib, 15*mib
+		},
+		"max_non_split_rounding_mb:40,large_segment_size_mb:12": func(s *settings) {
+			s.largeSegment, s.maxRounding = 12*mib, 40*mib
+		},
+		"large_segment_size_mb:64": func(s *settings) {
+			s.largeSegment, s.maxRounding = 64*mib, 64*mib
+		},
+		"max_split_size_mb:18446744073709551615": func(s *settings) {
+			s.maxSplit = ^device.Size(0) &^ (mib - 1)
+		},
+		"max_split_size_mb:\t30\n":      func(s *settings) { s.maxSplit = 30 * mib },
+		"per_process_memory_fraction:0": func(s *settings) { s.limited, s.fractionSet = true, true },
+		"per_process_memory_fraction:0.25": func(s *settings) {
+			s.limited, s.fractionSet, s.fraction = true, true, 0.25
+		},
+		"per_process_memory_fraction:1.0":                   func(s *settings) { s.fractionSet, s.fraction = true, 1 },
+		"graph_capture_record_stream_reuse:True":            func(*settings) {},
+		"pinned_reserve_segment_size_mb:1":                  func(*settings) {},
+		"pinned_free_catch_all:False":                       func(*settings) {},
+		"throw_on_cudamalloc_oom:True":                      func(*settings) {},
+		"expandable_segments_reserve:40G":                   func(*settings) {},
+		"expandable_segments_reserve_by_class:[a:0.5,b:1G]": func(*settings) {},
 	} {
 		want := defaults(Rules211)
 		change(&want)
@@ -108,7 +118,8 @@ func TestConfSetsWhatIsNewIn211(t *testing.T) {
 
 func TestConfSpreadsDivisions(t *testing.T) {
 	for conf, want := range map[string]struct{ old, now [intervals]device.Size }{
-		// The first entry holds below too, what is not named has none, and > in 2.6 also overwrites the last entry.
+		// The first entry holds below too, what is not named has none, and > in 2.6 also overwrites the
+		// last entry.
 		"[8:0,64:4,>:0]": {
 			[intervals]device.Size{},
 			[intervals]device.Size{6: 4},
@@ -140,52 +151,60 @@ func TestConfSpreadsDivisions(t *testing.T) {
 
 // refusedConfs are wrong settings, each with its reason.
 var refusedConfs = map[string]string{
-	",":                                                 `unknown key ",": want one of backend, expandable_segments,`,
-	"foo:1":                                             `unknown key "foo": want one of`,
-	"max_split_size_mb:30,,":                            `unknown key ","`,
-	"max_split_size_mb":                                 "max_split_size_mb: want a colon and a value",
-	"max_split_size_mb=40":                              `unknown key "max_split_size_mb=40"`,
-	"max_split_size_mb,40":                              "max_split_size_mb: want a colon and a value",
-	"max_split_size_mb:":                                "max_split_size_mb: no value: want a number of MiB",
-	"max_split_size_mb:,":                               "max_split_size_mb:,: want a number of MiB",
-	"max_split_size_mb:[32]":                            "max_split_size_mb:[: want a number of MiB",
-	"max_split_size_mb:40:50":                           `max_split_size_mb: ":" after its value: want a comma`,
-	"max_split_size_mb:19":                              "max_split_size_mb:19: want at least 2",
-	"max_split_size_mb:-1":                              "max_split_size_mb:-1: want a number of MiB, a whole number below 2^",
-	"max_split_size_mb:64MiB":                           "max_split_size_mb:64MiB: want a number of MiB",
-	"max_split_size_mb:99999999999999999999":            "max_split_size_mb:99999999999999999999: want a number of MiB",
-	"max_split_size_mb:10,max_split_size_mb:40":         "max_split_size_mb:10: want at least",
-	"max_non_split_rounding_mb:0":                       "max_non_split_rounding_mb:0: want at least 2",
-	"max_non_split_rounding_mb:2e1":                     "max_non_split_rounding_mb:2e1: want a number of MiB",
-	"garbage_collection_threshold:0":                    "garbage_collection_threshold:0: want a share above 0 and below 1",
-	"garbage_collection_threshold:1.0":                  "garbage_collection_threshold:1.0: want a share above 0 and below 1",
-	"garbage_collection_threshold:nan":                  "garbage_collection_threshold:nan: want a share",
-	"garbage_collection_threshold:inf":                  "garbage_collection_threshold:inf: want a share",
-	"garbage_collection_threshold:80%":                  "garbage_collection_threshold:80%: want a share",
-	"garbage_collection_threshold:1e999":                "garbage_collection_threshold:1e999: want a share",
-	"garbage_collection_threshold:0x_1p-1":              "garbage_collection_threshold:0x_1p-1: want a share",
-	"expandable_segments:true":                          "expandable_segments:true: want True or False",
-	"expandable_segments:1":                             "expandable_segments:1: want True or False",
-	"backend:cudaMallocAsync":                           "backend:cudaMallocAsync: want native; the driver's pool is the strategy async",
-	"backend:other":                                     "backend:other: want native, or the strategy async for cudaMallocAsync",
-	"release_lock_on_cudamalloc:yes":                    "release_lock_on_cudamalloc:yes: want True or False",
-	"pinned_num_register_threads:3":                     "pinned_num_register_threads:3: want a power of two up to 128",
-	"pinned_num_register_threads:256":                   "pinned_num_register_threads:256: want a power of two up to 128",
-	"pinned_num_register_threads:0":                     "pinned_num_register_threads:0: want a power of two",
-	"roundup_power2_divisions:0":                        "roundup_power2_divisions:0: want a power of two",
-	"roundup_power2_divisions:3":                        "roundup_power2_divisions:3: want a power of two",
-	"roundup_power2_divisions:[4:3]":                    "roundup_power2_divisions:3: want a power of two, or 0 for no steps",
-	"roundup_power2_divisions:[3:4]":                    "roundup_power2_divisions:3: want a power of two in MiB, or > for all above",
-	"roundup_power2_divisions:[0:4]":                    "roundup_power2_divisions:0: want a power of two in MiB",
-	"roundup_power2_divisions:[x:4]":                    "roundup_power2_divisions:x: want a power of two in MiB",
-	"roundup_power2_divisions:[4:2":                     "roundup_power2_divisions: want a closing bracket",
-	"roundup_power2_divisions:[":                        "roundup_power2_divisions: want a closing bracket",
-	"roundup_power2_divisions:[4:":                      "roundup_power2_divisions: no value: want a power of two",
-	"roundup_power2_divisions:[4]":                      `roundup_power2_divisions: "4": want a colon and a value`,
-	"roundup_power2_divisions:[4:2:8:4]":                `roundup_power2_divisions: ":": want a comma or a closing bracket`,
-	"roundup_power2_divisions:[,]":                      `roundup_power2_divisions: ",": want a colon and a value`,
-	"roundup_power2_divisions:4]":                       `roundup_power2_divisions: "]" after its value: want a comma`,
-	"roundup_power2_divisions:[18446744073709551616:4]": "roundup_power2_divisions:18446744073709551616: want a power of two in MiB",
+	",":                       `unknown key ",": want one of backend, expandable_segments,`,
+	"foo:1":                   `unknown key "foo": want one of`,
+	"max_split_size_mb:30,,":  `unknown key ","`,
+	"max_split_size_mb":       "max_split_size_mb: want a colon and a value",
+	"max_split_size_mb=40":    `unknown key "max_split_size_mb=40"`,
+	"max_split_size_mb,40":    "max_split_size_mb: want a colon and a value",
+	"max_split_size_mb:":      "max_split_size_mb: no value: want a number of MiB",
+	"max_split_size_mb:,":     "max_split_size_mb:,: want a number of MiB",
+	"max_split_size_mb:[32]":  "max_split_size_mb:[: want a number of MiB",
+	"max_split_size_mb:40:50": `max_split_size_mb: ":" after its value: want a comma`,
+	"max_split_size_mb:19":    "max_split_size_mb:19: want at least 2",
+	"max_split_size_mb:-1": "max_split_size_mb:-1: want a number of MiB, a whole " +
+		"number below 2^",
+	"max_split_size_mb:64MiB":                   "max_split_size_mb:64MiB: want a number of MiB",
+	"max_split_size_mb:99999999999999999999":    "max_split_size_mb:99999999999999999999: want a number of MiB",
+	"max_split_size_mb:10,max_split_size_mb:40": "max_split_size_mb:10: want at least",
+	"max_non_split_rounding_mb:0":               "max_non_split_rounding_mb:0: want at least 2",
+	"max_non_split_rounding_mb:2e1":             "max_non_split_rounding_mb:2e1: want a number of MiB",
+	"garbage_collection_threshold:0": "garbage_collection_threshold:0: want a share above 0 " +
+		"and below 1",
+	"garbage_collection_threshold:1.0": "garbage_collection_threshold:1.0: want a share above 0 " +
+		"and below 1",
+	"garbage_collection_threshold:nan":     "garbage_collection_threshold:nan: want a share",
+	"garbage_collection_threshold:inf":     "garbage_collection_threshold:inf: want a share",
+	"garbage_collection_threshold:80%":     "garbage_collection_threshold:80%: want a share",
+	"garbage_collection_threshold:1e999":   "garbage_collection_threshold:1e999: want a share",
+	"garbage_collection_threshold:0x_1p-1": "garbage_collection_threshold:0x_1p-1: want a share",
+	"expandable_segments:true":             "expandable_segments:true: want True or False",
+	"expandable_segments:1":                "expandable_segments:1: want True or False",
+	"backend:cudaMallocAsync": "backend:cudaMallocAsync: want native; the driver's pool is " +
+		"the strategy async",
+	"backend:other": "backend:other: want native, or the strategy async for " +
+		"cudaMallocAsync",
+	"release_lock_on_cudamalloc:yes":  "release_lock_on_cudamalloc:yes: want True or False",
+	"pinned_num_register_threads:3":   "pinned_num_register_threads:3: want a power of two up to 128",
+	"pinned_num_register_threads:256": "pinned_num_register_threads:256: want a power of two up to 128",
+	"pinned_num_register_threads:0":   "pinned_num_register_threads:0: want a power of two",
+	"roundup_power2_divisions:0":      "roundup_power2_divisions:0: want a power of two",
+	"roundup_power2_divisions:3":      "roundup_power2_divisions:3: want a power of two",
+	"roundup_power2_divisions:[4:3]": "roundup_power2_divisions:3: want a power of two, or 0 " +
+		"for no steps",
+	"roundup_power2_divisions:[3:4]": "roundup_power2_divisions:3: want a power of two in MiB, or > " +
+		"for all above",
+	"roundup_power2_divisions:[0:4]":     "roundup_power2_divisions:0: want a power of two in MiB",
+	"roundup_power2_divisions:[x:4]":     "roundup_power2_divisions:x: want a power of two in MiB",
+	"roundup_power2_divisions:[4:2":      "roundup_power2_divisions: want a closing bracket",
+	"roundup_power2_divisions:[":         "roundup_power2_divisions: want a closing bracket",
+	"roundup_power2_divisions:[4:":       "roundup_power2_divisions: no value: want a power of two",
+	"roundup_power2_divisions:[4]":       `roundup_power2_divisions: "4": want a colon and a value`,
+	"roundup_power2_divisions:[4:2:8:4]": `roundup_power2_divisions: ":": want a comma or a closing bracket`,
+	"roundup_power2_divisions:[,]":       `roundup_power2_divisions: ",": want a colon and a value`,
+	"roundup_power2_divisions:4]":        `roundup_power2_divisions: "]" after its value: want a comma`,
+	"roundup_power2_divisions:[18446744073709551616:4]": "roundup_power2_divisions:18446744073709551616: want a power " +
+		"of two in MiB",
 }
 
 func TestConfIsRefusedWithAReason(t *testing.T) {
@@ -196,22 +215,26 @@ func TestConfIsRefusedWithAReason(t *testing.T) {
 		}
 	}
 	for conf, why := range map[string]string{
-		"large_segment_size_mb:10":                              "large_segment_size_mb:10: want more than 10",
-		"max_split_size_mb:20,large_segment_size_mb:25":         "max_split_size_mb:20: want at least 25, the size of a large segment",
+		"large_segment_size_mb:10": "large_segment_size_mb:10: want more than 10",
+		"max_split_size_mb:20,large_segment_size_mb:25": "max_split_size_mb:20: want at least 25, the size of a " +
+			"large segment",
 		"large_segment_size_mb:30,max_non_split_rounding_mb:29": "max_non_split_rounding_mb:29: want at least 30",
 		"per_process_memory_fraction:1.1":                       "per_process_memory_fraction:1.1: want a share from 0 to 1",
 		"per_process_memory_fraction:nan":                       "per_process_memory_fraction:nan: want a share from 0 to 1",
 		"pinned_reserve_segment_size_mb:0":                      "pinned_reserve_segment_size_mb:0: want more than 0",
 		"expandable_segments_reserve:":                          "expandable_segments_reserve: no value: want a share",
-		"expandable_segments_reserve_by_class:0.5":              "expandable_segments_reserve_by_class:0.5: want a list in brackets",
-		"expandable_segments_reserve_by_class:":                 "expandable_segments_reserve_by_class: no value: want a list in brackets",
-		"expandable_segments_reserve_by_class:[a:]":             "expandable_segments_reserve_by_class:]: want a share",
+		"expandable_segments_reserve_by_class:0.5": "expandable_segments_reserve_by_class:0.5: want a list " +
+			"in brackets",
+		"expandable_segments_reserve_by_class:": "expandable_segments_reserve_by_class: no value: want a " +
+			"list in brackets",
+		"expandable_segments_reserve_by_class:[a:]": "expandable_segments_reserve_by_class:]: want a share",
 	} {
 		_, err := parseConf(conf, Rules211)
 		require.ErrorContains(t, err, why, conf)
 	}
 	// What only the one version takes.
-	for _, conf := range []string{"max_split_size_mb:20", "max_split_size_mb:2147483648", "max_split_size_mb:\t30", "roundup_power2_divisions:[4:2147483648]"} {
+	for _, conf := range []string{"max_split_size_mb:20", "max_split_size_mb:2147483648", "max_split_size_mb:\t30",
+		"roundup_power2_divisions:[4:2147483648]"} {
 		_, err := parseConf(conf, Rules26)
 		require.ErrorContains(t, err, "want", conf)
 		_, err = parseConf(conf, Rules211)

@@ -35,8 +35,8 @@ func (c Config) WithDefaults() (Config, error) {
 // settings returns what the configuration says to the algorithm. It fails with an error that names
 // the first bad field.
 //
-// The string is read each time, by WithDefaults, New and Promises, because a configuration keeps what the user
-// wrote and nothing that follows from it.
+// The string is read each time, by WithDefaults, New and Promises, because a configuration keeps
+// what the user wrote and nothing that follows from it.
 //
 // Precondition: the defaults of c are filled in, or c is about to be judged.
 func (c Config) settings() (settings, error) {
@@ -44,7 +44,8 @@ func (c Config) settings() (settings, error) {
 	case c.Rules != Rules26 && c.Rules != Rules211:
 		return settings{}, fmt.Errorf("caching: rules %q: want %q or %q", c.Rules, Rules26, Rules211)
 	case !(c.MemoryFraction >= 0 && c.MemoryFraction <= 1): // NaN is neither
-		return settings{}, fmt.Errorf("caching: memory_fraction %v: want 0 for no bound, or a share up to 1", c.MemoryFraction)
+		return settings{}, fmt.Errorf("caching: memory_fraction %v: want 0 for no bound, or a share up to 1",
+			c.MemoryFraction)
 	}
 	s, err := parseConf(c.Conf, c.Rules)
 	switch {
@@ -53,7 +54,8 @@ func (c Config) settings() (settings, error) {
 	case c.MemoryFraction == 0:
 		return s, nil
 	case s.fractionSet && s.fraction != c.MemoryFraction:
-		return settings{}, fmt.Errorf("caching: memory_fraction %v: conf says %s:%v", c.MemoryFraction, keyFraction, s.fraction)
+		return settings{}, fmt.Errorf("caching: memory_fraction %v: conf says %s:%v", c.MemoryFraction, keyFraction,
+			s.fraction)
 	}
 	s.bound(c.MemoryFraction, c.Rules)
 	return s, nil

@@ -97,7 +97,8 @@ func (n *counters) clear() {
 	n.retries, n.ooms, n.syncs, n.deviceAllocs, n.deviceFrees = 0, 0, 0, 0, 0
 }
 
-// emptied notes that every block is gone with the memory it lay in. That is no free of the caller's.
+// emptied notes that every block is gone with the memory it lay in. That is no free of the
+// caller's.
 func (n *counters) emptied() {
 	for _, c := range []*counter{
 		&n.allocation, &n.allocatedBytes, &n.active, &n.activeBytes, &n.requestedBytes, &n.inactiveSplit,
@@ -130,7 +131,8 @@ func nameCounters() (names []string) {
 	}
 	add("oversize_allocations")
 	add("oversize_segments")
-	return append(names, "num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_alloc", "num_device_free", "max_split_size")
+	return append(names, "num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_alloc", "num_device_free",
+		"max_split_size")
 }
 
 var _ alloc.Counted = (*Allocator)(nil)

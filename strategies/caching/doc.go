@@ -1,98 +1,109 @@
 // Package caching makes the decisions of PyTorch's caching allocator for CUDA devices.
 //
-// The allocator keeps what is freed. It takes segments from the device, cuts blocks from them, and gives segments
-// back only when a request finds no memory, or when it is told to. Small and large blocks lie in segments
-// of their own, and so do the blocks of each stream. Placement, calls to the device, statistics and the history are
-// those of the original, bit for bit, for two states of it: see [Config] Rules.
+// The allocator keeps what is freed. It takes segments from the device, cuts blocks from them, and
+// gives segments back only when a request finds no memory, or when it is told to. Small and large
+// blocks lie in segments of their own, and so do the blocks of each stream. Placement, calls to the
+// device, statistics and the history are those of the original, bit for bit, for two states of it:
+// see [Config] Rules.
 //
 // # Sizes
 //
-// A request is rounded up to 512 bytes, or, with roundup_power2_divisions, to one of a few steps between two
-// powers of two. Up to 1 MiB it is small and is served from segments of 2 MiB. Anything else is large: below 10 MiB
-// from segments of 20 MiB, from there on from a segment of its own size, rounded up to 2 MiB.
+// A request is rounded up to 512 bytes, or, with roundup_power2_divisions, to one of a few steps
+// between two powers of two. Up to 1 MiB it is small and is served from segments of 2 MiB. Anything
+// else is large: below 10 MiB from segments of 20 MiB, from there on from a segment of its own
+// size, rounded up to 2 MiB.
 //
 // # Search
 //
-// A shelf holds the free blocks of one pool, size kind and stream, ordered by size, then address. A request takes
-// the first one that is large enough, nothing of any other shelf. If there is none, in turn:
+// A shelf holds the free blocks of one pool, size kind and stream, ordered by size, then address. A
+// request takes the first one that is large enough, nothing of any other shelf. If there is none,
+// in turn:
 //
-//   - with garbage_collection_threshold, and a bound on what is held, segments of the large pool that were free
-//     for longer than the average go back while more is held than that share of the bound;
+//   - with garbage_collection_threshold, and a bound on what is held, segments of the large pool
+//     that were free for longer than the average go back while more is held than that share of the
+//     bound;
 //   - the device is asked for a segment;
-//   - with max_split_size_mb, blocks of the shelf that are too large to be split go back: the smallest that
-//     would serve alone, else the largest ones until they are enough. Then the device is asked again;
-//   - unless requests are redirected into a private pool, all pending blocks are waited for, all segments without
-//     a live block go back, and the device is asked for the last time.
+//   - with max_split_size_mb, blocks of the shelf that are too large to be split go back: the
+//     smallest that would serve alone, else the largest ones until they are enough. Then the device
+//     is asked again;
+//   - unless requests are redirected into a private pool, all pending blocks are waited for, all
+//     segments without a live block go back, and the device is asked for the last time.
 //
 // # Split and merge
 //
-// What is left of a small block is split off if it is 512 bytes or more, of a large one if it is more than 1 MiB. A
-// block keeps its low part. From max_split_size_mb on a block is never split: it serves only requests that are as
-// large as that, and less than max_non_split_rounding_mb below it. A freed block merges with its free
-// neighbours.
+// What is left of a small block is split off if it is 512 bytes or more, of a large one if it is
+// more than 1 MiB. A block keeps its low part. From max_split_size_mb on a block is never split: it
+// serves only requests that are as large as that, and less than max_non_split_rounding_mb below it.
+// A freed block merges with its free neighbours.
 //
 // # Segments that grow
 //
-// With expandable_segments a segment is a range of addresses somewhat larger than the device, in which
-// pages are mapped as they are needed: of 2 MiB for small blocks, of 20 MiB for large ones. Mapped and unmapped
-// blocks tile it. A request takes the free block that, with the unmapped one behind it, is the smallest, so
-// that what can grow is used last. If no block is large enough, memory is mapped at the first place in a
-// segment of the shelf that is large enough, beginning with a free block before an unmapped one. What goes back are
-// whole pages inside free blocks.
+// With expandable_segments a segment is a range of addresses somewhat larger than the device, in
+// which pages are mapped as they are needed: of 2 MiB for small blocks, of 20 MiB for large ones.
+// Mapped and unmapped blocks tile it. A request takes the free block that, with the unmapped one
+// behind it, is the smallest, so that what can grow is used last. If no block is large enough,
+// memory is mapped at the first place in a segment of the shelf that is large enough, beginning
+// with a free block before an unmapped one. What goes back are whole pages inside free blocks.
 //
 // # Streams
 //
-// A block that other streams use (RecordStream) is pending when it is freed, until each of them has finished what
-// was queued on it then. Every request looks first whether some have. A pending block merges with nothing.
+// A block that other streams use (RecordStream) is pending when it is freed, until each of them has
+// finished what was queued on it then. Every request looks first whether some have. A pending block
+// merges with nothing.
 //
 // # Private pools
 //
-// While requests are redirected into a private pool (BeginPool), as in a program that captures a graph, they are
-// served from shelves of that pool, no event is recorded or looked at, and blocks that other streams use stay
-// pending. The memory of a pool goes back once it has no users.
+// While requests are redirected into a private pool (BeginPool), as in a program that captures a
+// graph, they are served from shelves of that pool, no event is recorded or looked at, and blocks
+// that other streams use stay pending. The memory of a pool goes back once it has no users.
 //
 // # Running out of memory
 //
-// A request that fails has given back on its way what it could, and that stays given back. A failed call
-// to the device, whatever its error, is taken for no memory. Chunks that neither can be used nor given back are
-// shown as slack, and every later flush tries them again.
+// A request that fails has given back on its way what it could, and that stays given back. A failed
+// call to the device, whatever its error, is taken for no memory. Chunks that neither can be used
+// nor given back are shown as slack, and every later flush tries them again.
 //
 // # Statistics
 //
-// Counters (see [alloc.Counted]) have PyTorch's names. Of each sum there are what is there now, the most that was
-// there, and what came and went, for small and for large blocks and for both; private pools count by size kind.
+// Counters (see [alloc.Counted]) have PyTorch's names. Of each sum there are what is there now, the
+// most that was there, and what came and went, for small and for large blocks and for both; private
+// pools count by size kind.
 //
 //   - allocation and allocated_bytes are live blocks, by their size, until they are freed;
 //   - active, active_bytes and requested_bytes also those that are pending;
 //   - segment counts segments that do not grow, reserved_bytes all that is held;
-//   - inactive_split and inactive_split_bytes are free blocks that share their segment, unless it grows;
+//   - inactive_split and inactive_split_bytes are free blocks that share their segment, unless it
+//     grows;
 //   - oversize_allocations and oversize_segments are blocks and segments that may not be split;
-//   - num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc and num_device_free count events,
-//     and max_split_size is the setting, -1 without.
+//   - num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc and num_device_free count
+//     events, and max_split_size is the setting, -1 without.
 //
-// The history (see [alloc.Historian]) tells what is not seen from outside: segments that are taken, mapped, unmapped and
-// given back, frees of pending blocks that become final, and requests that found no memory.
+// The history (see [alloc.Historian]) tells what is not seen from outside: segments that are taken,
+// mapped, unmapped and given back, frees of pending blocks that become final, and requests that
+// found no memory.
 //
 // # Settings
 //
-// [Config] Conf is what users write into PYTORCH_CUDA_ALLOC_CONF: keys with a colon and a value each,
-// separated by commas.
+// [Config] Conf is what users write into PYTORCH_CUDA_ALLOC_CONF: keys with a colon and a value
+// each, separated by commas.
 //
-//   - max_split_size_mb: blocks from this size on are never split; above 20, in 2.11 at least the size of a large
-//     segment; without it all are;
-//   - max_non_split_rounding_mb: by how much such a block may be too large, with the same bounds; 20, in 2.11 the size
-//     of a large segment;
-//   - roundup_power2_divisions: how many steps there are from one power of two to the next, itself one; 1 and 0 are
-//     none. One number for all sizes, or a list by sizes in MiB such as [256:1,512:2,>:8], where each holds from its
-//     size to twice that, the first one below it too, and > above the last one, in 2.6 for that one as well;
-//   - garbage_collection_threshold: a share above 0 and below 1; it has no effect unless the bytes held are bounded;
+//   - max_split_size_mb: blocks from this size on are never split; above 20, in 2.11 at least the
+//     size of a large segment; without it all are;
+//   - max_non_split_rounding_mb: by how much such a block may be too large, with the same bounds;
+//     20, in 2.11 the size of a large segment;
+//   - roundup_power2_divisions: how many steps there are from one power of two to the next, itself
+//     one; 1 and 0 are none. One number for all sizes, or a list by sizes in MiB such as
+//     [256:1,512:2,>:8], where each holds from its size to twice that, the first one below it too,
+//     and > above the last one, in 2.6 for that one as well;
+//   - garbage_collection_threshold: a share above 0 and below 1; it has no effect unless the bytes
+//     held are bounded;
 //   - expandable_segments: True or False;
 //   - large_segment_size_mb (2.11): the size of a segment of the large pool, above 10;
 //   - per_process_memory_fraction (2.11): as [Config] MemoryFraction; 1 is no bound;
 //   - backend: native. For cudaMallocAsync there is the strategy async.
 //
-// Accepted without effect are release_lock_on_cudamalloc, pinned_use_cuda_host_register (both with hip instead of cuda
-// too), pinned_use_background_threads, pinned_num_register_threads, and in 2.11
+// Accepted without effect are release_lock_on_cudamalloc, pinned_use_cuda_host_register (both with
+// hip instead of cuda too), pinned_use_background_threads, pinned_num_register_threads, and in 2.11
 // graph_capture_record_stream_reuse, pinned_reserve_segment_size_mb, pinned_free_catch_all,
 // throw_on_cudamalloc_oom, expandable_segments_reserve and expandable_segments_reserve_by_class.
 //
@@ -100,36 +111,43 @@
 //
 // Where one would expect something else, this is what the original does:
 //
-//   - a tail of exactly 1 MiB of a large block stays with it, one of 512 bytes of a small block is split off;
+//   - a tail of exactly 1 MiB of a large block stays with it, one of 512 bytes of a small block is
+//     split off;
 //   - a request of 10 MiB has a segment of its own, and so has one that is rounded up to that;
-//   - if the first block that is large enough is refused because it may not be split, no other one is tried;
-//   - after everything was waited for and given back no block is looked for, only the device is asked: a request may
-//     fail and the same request succeed right after. A retry counts before it is known whether it works;
-//   - large segments go back before small ones, each by stream, size and address, which decides what the device has
-//     where afterwards;
-//   - among segments that grow a block counts with the unmapped one behind it, and an equal one does not
-//     replace the first; the place to map begins at the free block before an unmapped one;
+//   - if the first block that is large enough is refused because it may not be split, no other one
+//     is tried;
+//   - after everything was waited for and given back no block is looked for, only the device is
+//     asked: a request may fail and the same request succeed right after. A retry counts before it
+//     is known whether it works;
+//   - large segments go back before small ones, each by stream, size and address, which decides
+//     what the device has where afterwards;
+//   - among segments that grow a block counts with the unmapped one behind it, and an equal one
+//     does not replace the first; the place to map begins at the free block before an unmapped one;
 //   - the bound is compared with the size of the segment, not of the request;
-//   - each lookup ages all free blocks of its pool, one that finds something too; the average is not renewed before
-//     all blocks were compared with it;
+//   - each lookup ages all free blocks of its pool, one that finds something too; the average is
+//     not renewed before all blocks were compared with it;
 //   - sizes between two entries of roundup_power2_divisions have no steps;
 //   - allocated bytes sink when a block is freed, active and requested ones when its free is final.
 //
 // # Cost
 //
-// Alloc and Free cost O(1), but for the shares of a heap (see kit/index) O(log blocks of one size) amortized,
-// and O(log streams + redirections) where the stream changes. While blocks are pending, each request asks the
-// device about every stream that they wait for. Among segments that grow a lookup passes over blocks that reach
-// further than the next one; to map memory costs O(unmapped blocks). Giving memory back costs O(free blocks).
-// Metadata is 40 bytes a block beside the indexes. Nothing is allocated on the heap once warm.
+// Alloc and Free cost O(1), but for the shares of a heap (see kit/index) O(log blocks of one size)
+// amortized, and O(log streams + redirections) where the stream changes. While blocks are pending,
+// each request asks the device about every stream that they wait for. Among segments that grow a
+// lookup passes over blocks that reach further than the next one; to map memory costs O(unmapped
+// blocks). Giving memory back costs O(free blocks). Metadata is 40 bytes a block beside the
+// indexes. Nothing is allocated on the heap once warm.
 //
 // # Departures
 //
 // In every version:
 //
-//   - numbers are digits and nothing else: PyTorch reads 128GB as 128 MiB, and -1 as a very large number;
-//   - a colon or comma that is missing is an error also where later versions of the parser overlook it;
-//   - the private pools that have no users go back in the order of their numbers, where the original has none;
+//   - numbers are digits and nothing else: PyTorch reads 128GB as 128 MiB, and -1 as a very large
+//     number;
+//   - a colon or comma that is missing is an error also where later versions of the parser overlook
+//     it;
+//   - the private pools that have no users go back in the order of their numbers, where the
+//     original has none;
 //   - a free of anything but the start of a live block is refused, where the original aborts;
 //   - alignments above 512 are refused, the original has none.
 //
@@ -137,49 +155,50 @@
 //
 //   - after everything was given back the free blocks are searched once more (M1);
 //   - without a bound the threshold of the collection is a share of the device (M2);
-//   - a stream that was recorded while requests were redirected is waited for, also if the block was freed then (M3);
+//   - a stream that was recorded while requests were redirected is waited for, also if the block
+//     was freed then (M3);
 //   - no segment is made for a request that is larger than any segment that grows (M4).
 //
-// In every version a private pool is forgotten when it has no users and holds nothing. The original counts what it
-// takes by request and what it gives back by block, so that with segments that grow it keeps some for
-// ever, and stops with an internal error where it counted too little.
+// In every version a private pool is forgotten when it has no users and holds nothing. The original
+// counts what it takes by request and what it gives back by block, so that with segments that grow
+// it keeps some for ever, and stops with an internal error where it counted too little.
 //
 // # Data structure
 //
-// Blocks are rows of a table, 40 bytes each, which name their neighbours. A shelf is what one pool, size kind and
-// stream has: an ordered index of free blocks (kit/index) and a list of unmapped ones. A block never changes
-// its shelf, and the original's one set with the stream first is the shelves one after the other. Live
-// blocks are found by address in buckets whose chains run through the table. What few blocks have, streams that
-// use them and marks to wait for, is kept apart. Statistics are kept for small and large blocks, and all others
-// follow from them, but the highest values of both together.
+// Blocks are rows of a table, 40 bytes each, which name their neighbours. A shelf is what one pool,
+// size kind and stream has: an ordered index of free blocks (kit/index) and a list of unmapped
+// ones. A block never changes its shelf, and the original's one set with the stream first is the
+// shelves one after the other. Live blocks are found by address in buckets whose chains run through
+// the table. What few blocks have, streams that use them and marks to wait for, is kept apart.
+// Statistics are kept for small and large blocks, and all others follow from them, but the highest
+// values of both together.
 //
 // # When the device refuses
 //
-// What the original aborts on is survived here, and nothing is lost. A segment that the device does not take back stays
-// free in its shelf. Memory that was made and could not be mapped is idle and goes back at the next Trim, Close or
-// refusal; memory that was mapped and could neither be opened nor taken away shows as slack and is tried again. A block
-// whose streams could not be marked stays pending until they can. A stream that the device cannot be asked
-// about keeps its blocks pending.
+// What the original aborts on is survived here, and nothing is lost. A segment that the device does
+// not take back stays free in its shelf. Memory that was made and could not be mapped is idle and
+// goes back at the next Trim, Close or refusal; memory that was mapped and could neither be opened
+// nor taken away shows as slack and is tried again. A block whose streams could not be marked stays
+// pending until they can. A stream that the device cannot be asked about keeps its blocks pending.
 //
 // # Invariants
 //
 // Invariant P1: the blocks of a segment tile it, links mirror.
 // Invariant P2: no two neighbours are both free, or both unmapped.
-// Invariant P3: all blocks of a segment stand in one shelf, and every shelf where its pool, kind and stream say.
-// Invariant P4: the table of addresses holds the live blocks and nothing else.
+// Invariant P3: all blocks of a segment stand in one shelf, and every shelf where its pool, kind
+// and stream say. Invariant P4: the table of addresses holds the live blocks and nothing else.
 // Invariant P5: the index of a shelf is its free blocks, its list the unmapped ones by address.
-// Invariant P6: every row is a block of a segment or waits to be used.
-// Invariant P7: the counters are what the walk shows.
-// Invariant P8: what is pending has a stream or a mark to wait for, and is counted.
-// Invariant P9: a live or pending block is large enough for its request, rounded, and of its kind.
-// Invariant P10: pages are mapped exactly where blocks have memory.
-// Invariant P11: a private pool has users, redirections or segments.
-// Invariant P12: a block that is too large to be split is its segment, unless that can grow.
-// Invariant P13: where ages are counted, each live block had a lookup of its own, which aged all that was free.
+// Invariant P6: every row is a block of a segment or waits to be used. Invariant P7: the counters
+// are what the walk shows. Invariant P8: what is pending has a stream or a mark to wait for, and is
+// counted. Invariant P9: a live or pending block is large enough for its request, rounded, and of
+// its kind. Invariant P10: pages are mapped exactly where blocks have memory. Invariant P11: a
+// private pool has users, redirections or segments. Invariant P12: a block that is too large to be
+// split is its segment, unless that can grow. Invariant P13: where ages are counted, each live
+// block had a lookup of its own, which aged all that was free.
 //
 // # Source
 //
-// PyTorch, c10/cuda/CUDACachingAllocator.cpp and c10/cuda/CUDAAllocatorConfig.cpp of version 2.6.0, with the changes up
-// to 2.11, where the settings are in c10/core/AllocatorConfig.cpp; BSD licence, reproduced in behaviour and not
-// in text.
+// PyTorch, c10/cuda/CUDACachingAllocator.cpp and c10/cuda/CUDAAllocatorConfig.cpp of version 2.6.0,
+// with the changes up to 2.11, where the settings are in c10/core/AllocatorConfig.cpp; BSD licence,
+// reproduced in behaviour and not in text.
 package caching

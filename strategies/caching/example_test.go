@@ -9,8 +9,8 @@ import (
 	"github.com/vramyard/vramyard/strategies/caching"
 )
 
-// With max_split_size_mb a large block serves only requests that are nearly as large. The string is the
-// one of PYTORCH_CUDA_ALLOC_CONF.
+// With max_split_size_mb a large block serves only requests that are nearly as large. The string is
+// the one of PYTORCH_CUDA_ALLOC_CONF.
 func Example() {
 	for _, conf := range []string{"", "max_split_size_mb:32"} {
 		gpu, err := sim.New(sim.Config{Capacity: device.GiB})

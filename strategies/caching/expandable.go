@@ -30,8 +30,9 @@ func (a *Allocator) reach(h handle) device.Size {
 	return b.size + a.rows[b.next].size
 }
 
-// leastReach returns the free block, from one on in the order of the shelf, behind which the next one
-// would reach no less. So the block at the end of a segment, which can still grow, is taken last.
+// leastReach returns the free block, from one on in the order of the shelf, behind which the next
+// one would reach no less. So the block at the end of a segment, which can still grow, is taken
+// last.
 func (a *Allocator) leastReach(sh *shelf, e index.SizeEntry) index.SizeEntry {
 	for {
 		reach := a.reach(e.Handle)
@@ -53,8 +54,8 @@ func (a *Allocator) leastReach(sh *shelf, e index.SizeEntry) index.SizeEntry {
 	}
 }
 
-// grow maps memory for a rounded size and returns the block that serves it, in no index. On error, the
-// device's, what was mapped before stays, free.
+// grow maps memory for a rounded size and returns the block that serves it, in no index. On error,
+// the device's, what was mapped before stays, free.
 func (a *Allocator) grow(sh *shelf, n device.Size) (handle, error) {
 	h, err := a.place(sh, n)
 	if err != nil {
@@ -78,9 +79,9 @@ func (a *Allocator) grow(sh *shelf, n device.Size) (handle, error) {
 	return h, nil
 }
 
-// place returns the first block of the lowest row of free and unmapped blocks that together have n bytes,
-// one of which is unmapped; if there is none, that of a new segment. The original makes a segment also
-// for what no segment can ever hold.
+// place returns the first block of the lowest row of free and unmapped blocks that together have n
+// bytes, one of which is unmapped; if there is none, that of a new segment. The original makes a
+// segment also for what no segment can ever hold.
 func (a *Allocator) place(sh *shelf, n device.Size) (handle, error) {
 	// What is free before a gap needs no mapping, so a row begins there.
 	for _, h := range sh.gaps {
@@ -119,7 +120,9 @@ func (a *Allocator) place(sh *shelf, n device.Size) (handle, error) {
 
 // gapAt returns where the unmapped block of an address is, or belongs.
 func (a *Allocator) gapAt(sh *shelf, at device.Addr) int {
-	i, _ := slices.BinarySearchFunc(sh.gaps, at, func(h handle, at device.Addr) int { return cmp.Compare(a.rows[h].addr, at) })
+	i, _ := slices.BinarySearchFunc(sh.gaps, at, func(h handle, at device.Addr) int {
+		return cmp.Compare(a.rows[h].addr, at)
+	})
 	return i
 }
 
@@ -134,9 +137,9 @@ func (a *Allocator) dropGap(sh *shelf, h handle) {
 	sh.gaps = slices.Delete(sh.gaps, i, i+1)
 }
 
-// fill maps memory for the first n bytes of an unmapped block, in whole pages, and returns the free block
-// that they are part of then. On error, the device's, the memory that it could not take back is
-// stuck.
+// fill maps memory for the first n bytes of an unmapped block, in whole pages, and returns the free
+// block that they are part of then. On error, the device's, the memory that it could not take back
+// is stuck.
 func (a *Allocator) fill(h handle, n device.Size) (handle, error) {
 	sh := a.shelfOf(h)
 	low := a.rows[h].addr
@@ -183,8 +186,9 @@ func (a *Allocator) cutGap(sh *shelf, h handle, end device.Addr) {
 	sh.gaps = slices.Delete(sh.gaps, i, i+1)
 }
 
-// shrink takes the memory away from the whole pages of a free block, and gives the segment back if nothing
-// else is left in it. The error is the device's; then nothing has changed, or only the empty segment stays.
+// shrink takes the memory away from the whole pages of a free block, and gives the segment back if
+// nothing else is left in it. The error is the device's; then nothing has changed, or only the
+// empty segment stays.
 func (a *Allocator) shrink(h handle) error {
 	sh := a.shelfOf(h)
 	b := a.rows[h]
@@ -202,7 +206,8 @@ func (a *Allocator) shrink(h handle) error {
 	if err := a.mem.Clear(low, high); err != nil {
 		return err
 	}
-	// From here on nothing can fail: pages that the device does not take back now are idle until it does.
+	// From here on nothing can fail: pages that the device does not take back now are idle until it
+	// does.
 	err := a.mem.DropIdle()
 	sh.free.Take(b.link)
 	middle := h
@@ -227,8 +232,8 @@ func (a *Allocator) shrink(h handle) error {
 	return err
 }
 
-// vacate makes a block whose memory was taken away an unmapped one, merged with its unmapped neighbours,
-// and returns it.
+// vacate makes a block whose memory was taken away an unmapped one, merged with its unmapped
+// neighbours, and returns it.
 func (a *Allocator) vacate(sh *shelf, h handle) handle {
 	a.rows[h].become(unmapped)
 	if next := a.rows[h].next; a.is(next, unmapped) {
@@ -278,8 +283,8 @@ func (a *Allocator) unstick() (first error) {
 	return first
 }
 
-// condemn makes all blocks of the expandable segments that have memory stuck ones, which unstick gives
-// back: the strategy is closed.
+// condemn makes all blocks of the expandable segments that have memory stuck ones, which unstick
+// gives back: the strategy is closed.
 func (a *Allocator) condemn() {
 	// Blocks end where pages do not, so they are merged to what can be unmapped in one call.
 	for i := range a.mem.Len() {

@@ -16,8 +16,8 @@ var (
 	_ alloc.Metered    = (*Allocator)(nil)
 )
 
-// Stats implements [alloc.Inspector]. O(1). Forgotten is pages that are mapped nowhere because the device
-// refused to take them back.
+// Stats implements [alloc.Inspector]. O(1). Forgotten is pages that are mapped nowhere because the
+// device refused to take them back.
 func (a *Allocator) Stats() alloc.Stats {
 	s, c := a.front.Stats, &a.count
 	s.Allocs, s.Frees = uint64(c.allocation.added()), uint64(c.allocation.taken())
@@ -37,7 +37,8 @@ func (a *Allocator) ClearStats() {
 	s.PeakRequested = device.Size(a.count.requestedBytes.all()) - a.parked
 }
 
-// LargestFree implements [alloc.Holes]: of any pool and stream. O(log (pools * streams)), amortized.
+// LargestFree implements [alloc.Holes]: of any pool and stream. O(log (pools * streams)),
+// amortized.
 func (a *Allocator) LargestFree() device.Size {
 	return a.largest.Max(func(id uint32) device.Size {
 		if sh := a.shelves[id]; sh != nil {
@@ -66,9 +67,10 @@ func (a *Allocator) MetadataBytes() device.Size {
 	return n
 }
 
-// Trim implements [alloc.Trimmer]. It is PyTorch's empty_cache: it waits for all that is pending, then
-// gives back what no live block shares a segment, or a page of an expandable one, with. Private pools
-// keep what they have until they are released. It returns the bytes that are held no more.
+// Trim implements [alloc.Trimmer]. It is PyTorch's empty_cache: it waits for all that is pending,
+// then gives back what no live block shares a segment, or a page of an expandable one, with.
+// Private pools keep what they have until they are released. It returns the bytes that are held no
+// more.
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.front.Closed() {
 		return 0, alloc.ErrClosed
@@ -79,8 +81,8 @@ func (a *Allocator) Trim() (device.Size, error) {
 	return before - a.front.Stats.Reserved, err
 }
 
-// Close implements [alloc.Strategy]. What the device refuses to take back is shown by Walk as slack,
-// and is tried again by the next Close.
+// Close implements [alloc.Strategy]. What the device refuses to take back is shown by Walk as
+// slack, and is tried again by the next Close.
 func (a *Allocator) Close() error {
 	if !a.front.Closed() {
 		a.front.Close()
@@ -100,8 +102,8 @@ func (a *Allocator) Close() error {
 	return first
 }
 
-// Walk implements [alloc.Inspector]. Chunks show the stream of their segment, their pool, whether the
-// segment is for small or large blocks and expandable, and free ones what they served last.
+// Walk implements [alloc.Inspector]. Chunks show the stream of their segment, their pool, whether
+// the segment is for small or large blocks and expandable, and free ones what they served last.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() && !a.set.expandable {
 		a.segments.WalkSlack(yield)

@@ -8,14 +8,14 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Open returns an allocator that goes on from an opening state: chunks as Walk shows them, by address,
-// that tile their segments. src holds the segments already and takes them back by Release; of segments that
-// grow it has the ranges, and the pages under handles that are their addresses. Pending chunks are
-// taken for live ones: whoever recorded them frees them when their free became final. A private pool is
-// taken to have one user.
+// Open returns an allocator that goes on from an opening state: chunks as Walk shows them, by
+// address, that tile their segments. src holds the segments already and takes them back by Release;
+// of segments that grow it has the ranges, and the pages under handles that are their addresses.
+// Pending chunks are taken for live ones: whoever recorded them frees them when their free became
+// final. A private pool is taken to have one user.
 //
-// It fails like [New], and with an error that names the chunk if the state is none that the allocator can
-// be in.
+// It fails like [New], and with an error that names the chunk if the state is none that the
+// allocator can be in.
 func Open(src device.Source, c Config, opening []alloc.Chunk) (*Allocator, error) {
 	a, err := New(src, c)
 	if err != nil {
@@ -53,7 +53,8 @@ func (a *Allocator) adopt(chunks []alloc.Chunk) error {
 	case a.set.expandable && head.Owner != alloc.OwnerExpandable:
 		return fmt.Errorf("the segment at %v does not grow as expandable segments do", head.Region)
 	case head.Class != alloc.ClassSmall && head.Class != alloc.ClassLarge:
-		return fmt.Errorf("the segment at %v is of class %d: want %d or %d", head.Region, head.Class, alloc.ClassSmall, alloc.ClassLarge)
+		return fmt.Errorf("the segment at %v is of class %d: want %d or %d", head.Region, head.Class, alloc.ClassSmall,
+			alloc.ClassLarge)
 	}
 	sh := a.shelfIn(a.openPool(head.Pool), uint32(head.Class), head.Stream)
 	first, prev := none, none
@@ -138,7 +139,8 @@ func (a *Allocator) judgeOpening(c, head alloc.Chunk) error {
 	case c.Size == 0 || c.Size%quantum != 0:
 		return fmt.Errorf("the block at %v has %d bytes: want a multiple of %d", c.Addr, uint64(c.Size), uint64(quantum))
 	case c.State == alloc.Unmapped && a.set.expandable:
-		// It asks for nothing and shows no stream; only its place matters, which the walk through them shows.
+		// It asks for nothing and shows no stream; only its place matters, which the walk through them
+		// shows.
 	case c.State != alloc.Free && c.State != alloc.Live && c.State != alloc.Pending:
 		return fmt.Errorf("the block at %v is %v", c.Addr, c.State)
 	case c.Class != head.Class || c.Pool != head.Pool || c.Stream != head.Stream:
@@ -173,10 +175,10 @@ func (a *Allocator) adoptBlock(h handle, sh *shelf, c alloc.Chunk) {
 	a.booked(sh.kind, c.Requested, c.Size)
 }
 
-// ReleaseSegment gives back the segment that starts at an address, as a recording did for reasons of
-// its own; of a segment that grows the whole pages of the free block that has the address, which costs a
-// step for each block below. It fails with [device.ErrInvalid] if no segment starts there or a block of it
-// is not free, and with the device's error; then nothing has changed.
+// ReleaseSegment gives back the segment that starts at an address, as a recording did for reasons
+// of its own; of a segment that grows the whole pages of the free block that has the address, which
+// costs a step for each block below. It fails with [device.ErrInvalid] if no segment starts there
+// or a block of it is not free, and with the device's error; then nothing has changed.
 func (a *Allocator) ReleaseSegment(at device.Addr) error {
 	if a.front.Closed() {
 		return alloc.ErrClosed
@@ -200,8 +202,8 @@ func (a *Allocator) ReleaseSegment(at device.Addr) error {
 	return nil
 }
 
-// shrinkAt takes the memory away from the whole pages of the free block that has an address. It fails
-// like [Allocator.ReleaseSegment].
+// shrinkAt takes the memory away from the whole pages of the free block that has an address. It
+// fails like [Allocator.ReleaseSegment].
 func (a *Allocator) shrinkAt(at device.Addr) error {
 	if a.mem.Len() == 0 || !a.mem.Under(at).Contains(at) {
 		return device.ErrInvalid

@@ -11,9 +11,9 @@ var (
 	_ alloc.Placer     = (*Allocator)(nil)
 )
 
-// FreeNeighbours implements [alloc.Neighbours]. All of a segment is of one stream and pool, so whatever is free beside
-// the block merges with it; what is pending or unmapped does not. A block that other streams use is pending
-// itself when it is freed. O(1).
+// FreeNeighbours implements [alloc.Neighbours]. All of a segment is of one stream and pool, so
+// whatever is free beside the block merges with it; what is pending or unmapped does not. A block
+// that other streams use is pending itself when it is freed. O(1).
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	if link, err := a.find(at); err == nil && a.rows[*link].home&usedBit == 0 {
 		b := &a.rows[*link]
@@ -30,9 +30,9 @@ func (t *table) freeBytes(h handle) device.Size {
 	return 0
 }
 
-// CanPlace implements [alloc.Placer]: whether a block of the pool, stream and kind of the request will serve. That segments
-// which become free go back to the device, which may give others for them, is left out. It costs O(chunks log
-// addresses).
+// CanPlace implements [alloc.Placer]: whether a block of the pool, stream and kind of the request
+// will serve. That segments which become free go back to the device, which may give others for
+// them, is left out. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {
 		a.placer = &forecast.Placer{Most: mostRequest, Promises: a.cfg.Promises(), Freed: a.foreseen}
@@ -40,7 +40,8 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 			return c.Pool == a.poolOf(r.Stream).id && a.set.serves(c, r)
 		}
 	}
-	// Among segments that grow a lookup may prefer a block that reaches less far, and refuse it as too large to be split.
+	// Among segments that grow a lookup may prefer a block that reaches less far, and refuse it as too
+	// large to be split.
 	unsure := a.set.expandable && a.set.maxSplit != noLimit
 	return !a.front.Closed() && !unsure && a.placer.CanPlace(a.Walk, r, freed)
 }

@@ -14,13 +14,13 @@ type hole struct {
 	reach device.Size // bytes that it may have once what follows it is mapped
 }
 
-// places is the promise where a request gets its block, read off a walk alone: neither an index nor a link nor
-// a counter is looked at, so that it does not share their faults. For the same reason sizes are computed
-// here by divisions and not by masks, and what is compared is sorted anew each time. It costs O(chunks log
-// chunks) and is for tests.
+// places is the promise where a request gets its block, read off a walk alone: neither an index nor
+// a link nor a counter is looked at, so that it does not share their faults. For the same reason
+// sizes are computed here by divisions and not by masks, and what is compared is sorted anew each
+// time. It costs O(chunks log chunks) and is for tests.
 //
-// What it does not say: where a new segment lies, which is the device's choice; what happens after a
-// refusal; and what ages decide.
+// What it does not say: where a new segment lies, which is the device's choice; what happens after
+// a refusal; and what ages decide.
 func (s *settings) places(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID) alloc.Placement {
 	n := s.sizeFor(r.Size)
 	shelf, ok := segmentsOf(walk, r.Stream, into, n <= mostSmall)
@@ -44,8 +44,9 @@ func (s *settings) places(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID
 	return alloc.Placement{Size: s.cut(size, n), Takes: size}
 }
 
-// sizeFor returns the size of the block that a request is looked for: the next step above the power of two
-// below it, or the next quantum where there are no steps, or they would be smaller than that.
+// sizeFor returns the size of the block that a request is looked for: the next step above the power
+// of two below it, or the next quantum where there are no steps, or they would be smaller than
+// that.
 func (s *settings) sizeFor(n device.Size) device.Size {
 	interval := 0
 	for interval < intervals-1 && n>>(firstInterval+interval+1) > 0 {
@@ -64,8 +65,8 @@ func (s *settings) sizeFor(n device.Size) device.Size {
 	return below + (n-below+step-1)/step*step
 }
 
-// segmentsOf returns the chunks of the segments for small or large blocks of a stream and pool. It fails
-// if one may be among them that does not show its stream, because no chunk of it has memory.
+// segmentsOf returns the chunks of the segments for small or large blocks of a stream and pool. It
+// fails if one may be among them that does not show its stream, because no chunk of it has memory.
 func segmentsOf(walk []alloc.Chunk, stream device.Stream, pool alloc.PoolID, small bool) (all []alloc.Chunk, ok bool) {
 	hasStream := func(c alloc.Chunk) bool { return c.State != alloc.Unmapped && c.State != alloc.Slack }
 	for len(walk) > 0 {
@@ -90,9 +91,9 @@ func segmentsOf(walk []alloc.Chunk, stream device.Stream, pool alloc.PoolID, sma
 	return all, true
 }
 
-// serving returns the free chunk that serves a rounded size: the smallest that is large enough, the lowest
-// of those. Among segments that grow the next one by size is preferred as long as it reaches less far. One
-// that is too large to be split, or too small for a request that is, refuses for all.
+// serving returns the free chunk that serves a rounded size: the smallest that is large enough, the
+// lowest of those. Among segments that grow the next one by size is preferred as long as it reaches
+// less far. One that is too large to be split, or too small for a request that is, refuses for all.
 func (s *settings) serving(shelf []alloc.Chunk, n device.Size) (alloc.Chunk, bool) {
 	var holes []hole
 	for i, c := range shelf {
@@ -131,8 +132,8 @@ func (s *settings) cut(size, n device.Size) device.Size {
 	return size
 }
 
-// growing returns the placement of a request for which memory is mapped: at the first place that is large
-// enough, in whole pages, no more of them than what is free there leaves to be mapped.
+// growing returns the placement of a request for which memory is mapped: at the first place that is
+// large enough, in whole pages, no more of them than what is free there leaves to be mapped.
 func (s *settings) growing(shelf []alloc.Chunk, n device.Size) alloc.Placement {
 	page := s.largeSegment
 	if n <= mostSmall {
@@ -147,8 +148,8 @@ func (s *settings) growing(shelf []alloc.Chunk, n device.Size) alloc.Placement {
 			i--
 		}
 		p := alloc.Placement{Addr: shelf[i].Addr, Size: n}
-		// Free chunks count as they are, unmapped ones by the pages that are still missing then: a page that
-		// is begun is mapped whole, as long as the range has it.
+		// Free chunks count as they are, unmapped ones by the pages that are still missing then: a page
+		// that is begun is mapped whole, as long as the range has it.
 		var have device.Size
 		for _, next := range shelf[i:] {
 			if have >= n || next.Region != c.Region || next.State != alloc.Free && next.State != alloc.Unmapped {
@@ -169,8 +170,9 @@ func (s *settings) growing(shelf []alloc.Chunk, n device.Size) alloc.Placement {
 	return alloc.Placement{Size: n, Takes: (n + page - 1) / page * page}
 }
 
-// returns compares two segments that go back at once by which one goes first: large ones before small
-// ones in the default pool, the other way round in private ones, then by stream, size and address.
+// returns compares two segments that go back at once by which one goes first: large ones before
+// small ones in the default pool, the other way round in private ones, then by stream, size and
+// address.
 func returns(a, b alloc.Chunk) int {
 	kinds := cmp.Compare(a.Class, b.Class)
 	if a.Pool == 0 {

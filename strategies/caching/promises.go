@@ -5,9 +5,9 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Promises implements [alloc.Promiser]. Where blocks lie is promised by the vectors of the original; what
-// stands here is what a walk can show: sizes, merging, order, and that a refusal is true once
-// that is mended.
+// Promises implements [alloc.Promiser]. Where blocks lie is promised by the vectors of the
+// original; what stands here is what a walk can show: sizes, merging, order, and that a refusal is
+// true once that is mended.
 func (c Config) Promises() alloc.Promises {
 	set, err := c.settings()
 	if err != nil {
@@ -21,9 +21,9 @@ func (c Config) Promises() alloc.Promises {
 		// A segment belongs to one stream and pool, so all free neighbours are alike.
 		MustMerge:       alloc.MergeAll,
 		ExactNeighbours: true,
-		// The class is that of the segment, which a chunk alone cannot show. Without segments that grow its
-		// size often does: nothing as small as this is ever split off a large block, and nothing
-		// as large lies in a small segment.
+		// The class is that of the segment, which a chunk alone cannot show. Without segments that grow
+		// its size often does: nothing as small as this is ever split off a large block, and nothing as
+		// large lies in a small segment.
 		ClassOf: func(free alloc.Chunk) int32 {
 			switch {
 			case free.Size > smallSegment && !set.expandable:
@@ -50,7 +50,8 @@ func (c Config) Promises() alloc.Promises {
 	if set.maxSplit != ^device.Size(0) {
 		p.Boundaries = append(p.Boundaries, set.maxSplit)
 	}
-	// Pages of large segments are the larger ones, and whole pages of them are whole pages of small ones.
+	// Pages of large segments are the larger ones, and whole pages of them are whole pages of small
+	// ones.
 	if set.expandable {
 		p.Page = set.largeSegment
 		for p.Page%smallSegment != 0 {
@@ -69,10 +70,10 @@ func (c Config) Promises() alloc.Promises {
 			return at
 		}
 	}
-	// The original asks the device after it has waited and given back, and no free block, so that it may refuse what
-	// would be served if it were asked for again.
-	// A lookup among segments that grow may also prefer one that reaches less far and then refuse it, because
-	// it is too large to be split.
+	// The original asks the device after it has waited and given back, and no free block, so that it
+	// may refuse what would be served if it were asked for again. A lookup among segments that grow
+	// may also prefer one that reaches less far and then refuse it, because it is too large to be
+	// split.
 	if c.Mended && !(set.expandable && set.maxSplit != ^device.Size(0)) {
 		p.Serves = set.serves
 	}
@@ -81,8 +82,8 @@ func (c Config) Promises() alloc.Promises {
 
 // exceptions returns the invariants that the settings break, in the original as here.
 func (s *settings) exceptions(mended bool) (all []alloc.Exception) {
-	// The original may hold up to a page more than it is bound to. Segments that do not grow are whole pages of a
-	// card, unless they were given an odd size.
+	// The original may hold up to a page more than it is bound to. Segments that do not grow are whole
+	// pages of a card, unless they were given an odd size.
 	switch {
 	case !s.limited:
 	case s.expandable:
@@ -95,15 +96,17 @@ func (s *settings) exceptions(mended bool) (all []alloc.Exception) {
 	collects := s.gcThreshold > 0 && (s.limited || mended)
 	if s.maxSplit != ^device.Size(0) && !s.expandable && s.unstepped && !collects {
 		all = append(all, alloc.Exception{Invariant: "I44",
-			Reason: "what may not be split serves only requests a little smaller, so that each size keeps the memory of its best time"})
+			Reason: "what may not be split serves only requests a little smaller, so that each size keeps the memory of its " +
+				"best time"})
 	}
 	return all
 }
 
-// mostGranted returns the largest block that a request may be given: exactly what it is rounded to where what
-// is left of a block is always split off. That is so for small blocks and in segments that grow, because
-// both are a multiple of the quantum. A large block keeps a tail of up to 1 MiB, and one that may not be split
-// all that it is larger than the request, which is less than the rounding.
+// mostGranted returns the largest block that a request may be given: exactly what it is rounded to
+// where what is left of a block is always split off. That is so for small blocks and in segments
+// that grow, because both are a multiple of the quantum. A large block keeps a tail of up to 1 MiB,
+// and one that may not be split all that it is larger than the request, which is less than the
+// rounding.
 func (s *settings) mostGranted(r alloc.Request) device.Size {
 	if r.Size == 0 || r.Size > mostRequest {
 		return 0
@@ -118,8 +121,9 @@ func (s *settings) mostGranted(r alloc.Request) device.Size {
 	return n + min(s.maxRounding, mostRequest) - quantum
 }
 
-// serves reports whether a free block of the pool that a request goes to would serve it. The original looks
-// at the first block that is large enough only; if that one may not be taken, all larger ones may not either.
+// serves reports whether a free block of the pool that a request goes to would serve it. The
+// original looks at the first block that is large enough only; if that one may not be taken, all
+// larger ones may not either.
 func (s *settings) serves(free alloc.Chunk, r alloc.Request) bool {
 	n := s.round(r.Size)
 	switch {

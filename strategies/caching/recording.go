@@ -11,8 +11,8 @@ type BlockSizes struct {
 	//
 	// Precondition: the request is of 1 to 2^60 - 1 bytes.
 	Round func(device.Size) device.Size
-	// Segment returns the bytes that the device is asked for where no block serves one of so many bytes, unless
-	// segments grow.
+	// Segment returns the bytes that the device is asked for where no block serves one of so many
+	// bytes, unless segments grow.
 	Segment func(device.Size) device.Size
 	// Unsplit is the size from which on a block is never split; the largest size there is
 	// where there is none.

@@ -45,8 +45,8 @@ func (c Config) Reduced(d alloc.Demand) Config {
 	if !s.expandable && s.maxRounding == 0 && !s.servesMedium(d) {
 		s.largeSegment = usualSegment
 	}
-	// The original looks at ages only below a bound, the mended one below the memory of the device, and
-	// neither in segments that grow.
+	// The original looks at ages only below a bound, the mended one below the memory of the device,
+	// and neither in segments that grow.
 	if s.expandable || !s.limited && !c.Mended {
 		s.gcThreshold = 0
 	}
@@ -54,7 +54,8 @@ func (c Config) Reduced(d alloc.Demand) Config {
 	return r
 }
 
-// reduceDivisions forgets the steps of intervals in which no size is rounded otherwise than without.
+// reduceDivisions forgets the steps of intervals in which no size is rounded otherwise than
+// without.
 func (s *settings) reduceDivisions(d alloc.Demand) {
 	var matter [intervals]bool
 	for _, n := range d.Sizes {
@@ -82,7 +83,8 @@ func (s *settings) largestBlock(d alloc.Demand) device.Size {
 	return most
 }
 
-// servesMedium reports whether a request is served from a segment that it shares with other large ones.
+// servesMedium reports whether a request is served from a segment that it shares with other large
+// ones.
 func (s *settings) servesMedium(d alloc.Demand) bool {
 	for _, n := range d.Sizes {
 		if n > 0 && n <= mostRequest {
@@ -126,17 +128,19 @@ func (s *settings) conf(rules string) string {
 	return strings.Join(parts, ",")
 }
 
-// Unbound implements [alloc.UnboundConfig]. The memory of the device decides how large a range is in which
-// a segment grows, how much may be held, and, mended, at what age segments go back.
+// Unbound implements [alloc.UnboundConfig]. The memory of the device decides how large a range is
+// in which a segment grows, how much may be held, and, mended, at what age segments go back.
 func (c Config) Unbound() bool {
 	s, err := c.settings()
 	return err == nil && !s.expandable && !s.limited && (s.gcThreshold == 0 || !c.Mended)
 }
 
-// Export implements [alloc.ExportedConfig]. PyTorch reads the string from the environment. Expandable segments came
-// with 2.1, keys for the fraction and for the size of large segments with 2.11.
+// Export implements [alloc.ExportedConfig]. PyTorch reads the string from the environment.
+// Expandable segments came with 2.1, keys for the fraction and for the size of large segments with
+// 2.11.
 //
-// Source: pytorch.org/docs/stable/notes/cuda.html, "Optimizing memory usage with PYTORCH_ALLOC_CONF".
+// Source: pytorch.org/docs/stable/notes/cuda.html, "Optimizing memory usage with
+// PYTORCH_ALLOC_CONF".
 func (c Config) Export() (alloc.Export, bool) {
 	conf := c.Conf
 	s, err := c.settings()

@@ -40,7 +40,8 @@ func draw(r *rand.Rand) caching.Config {
 
 // edges are the sizes at which a rule begins to hold, or one of the settings that draw draws.
 var edges = []device.Size{
-	512, device.MiB, 2 * device.MiB, 10 * device.MiB, 12 * device.MiB, 16 * device.MiB, 20 * device.MiB, 21 * device.MiB, 32 * device.MiB, 64 * device.MiB,
+	512, device.MiB, 2 * device.MiB, 10 * device.MiB, 12 * device.MiB, 16 * device.MiB, 20 * device.MiB, 21 * device.MiB,
+	32 * device.MiB, 64 * device.MiB,
 }
 
 // drawEdges returns sizes at and just beside edges.
@@ -110,7 +111,8 @@ func differ(t *testing.T, seed uint64, a, b caching.Config, d alloc.Demand) erro
 			x, errX := all[0].Alloc(req)
 			y, errY := all[1].Alloc(req)
 			if x != y || errX != errY {
-				return fmt.Errorf("step %d, %d bytes: %v %w and %v %w", step, req.Size, x, cmp.Or(errX, alloc.ErrClosed), y, cmp.Or(errY, alloc.ErrClosed))
+				return fmt.Errorf("step %d, %d bytes: %v %w and %v %w", step, req.Size, x, cmp.Or(errX, alloc.ErrClosed), y,
+					cmp.Or(errY, alloc.ErrClosed))
 			}
 			if errX == nil {
 				live = append(live, x.Addr)
@@ -123,8 +125,8 @@ func differ(t *testing.T, seed uint64, a, b caching.Config, d alloc.Demand) erro
 	return nil
 }
 
-// TestReducedConfigurationsDecideAlike holds configurations and what they reduce to against each other, on
-// devices that run out.
+// TestReducedConfigurationsDecideAlike holds configurations and what they reduce to against each
+// other, on devices that run out.
 func TestReducedConfigurationsDecideAlike(t *testing.T) {
 	reduced := 0
 	for seed := range uint64(3000) {
@@ -143,7 +145,8 @@ func TestReducedConfigurationsDecideAlike(t *testing.T) {
 			continue
 		}
 		reduced++
-		require.NoError(t, differ(t, seed, full, short, d), "seed %d: %+v\nreduced: %+v\ndemand: %v", seed, full, short, d.Sizes)
+		require.NoError(t, differ(t, seed, full, short, d), "seed %d: %+v\nreduced: %+v\ndemand: %v", seed, full,
+			short, d.Sizes)
 	}
 	require.Greater(t, reduced, 1000)
 }
@@ -177,11 +180,14 @@ func TestReducedLeavesOutWhatMakesNoDifference(t *testing.T) {
 		"host memory":                  {"pinned_use_background_threads:True", "", []device.Size{512}},
 		"a threshold without a bound":  {"garbage_collection_threshold:0.8", "", []device.Size{512}},
 		"a segment that nobody shares": {"large_segment_size_mb:64", "", []device.Size{512, 12 * device.MiB}},
-		"a segment that somebody uses": {"large_segment_size_mb:64", "large_segment_size_mb:64", []device.Size{2 * device.MiB}},
-		"a split size above all":       {"max_split_size_mb:128", "", []device.Size{100 * device.MiB}},
-		"a split size that matters":    {"max_split_size_mb:100", "max_split_size_mb:100", []device.Size{100 * device.MiB}},
-		"steps on powers of two":       {"roundup_power2_divisions:8", "", []device.Size{512, 4096, device.MiB, 64 * device.MiB}},
-		"growing is kept":              {"expandable_segments:True,garbage_collection_threshold:0.8", "expandable_segments:True", []device.Size{512}},
+		"a segment that somebody uses": {"large_segment_size_mb:64", "large_segment_size_mb:64",
+			[]device.Size{2 * device.MiB}},
+		"a split size above all":    {"max_split_size_mb:128", "", []device.Size{100 * device.MiB}},
+		"a split size that matters": {"max_split_size_mb:100", "max_split_size_mb:100", []device.Size{100 * device.MiB}},
+		"steps on powers of two": {"roundup_power2_divisions:8", "",
+			[]device.Size{512, 4096, device.MiB, 64 * device.MiB}},
+		"growing is kept": {"expandable_segments:True,garbage_collection_threshold:0.8",
+			"expandable_segments:True", []device.Size{512}},
 	} {
 		full, err := caching.Config{Conf: c.conf}.WithDefaults()
 		require.NoError(t, err)
@@ -189,7 +195,8 @@ func TestReducedLeavesOutWhatMakesNoDifference(t *testing.T) {
 	}
 }
 
-// TestUnboundConfigurationsNeedWhatTheyHold replays on a device that has exactly what is held at most on an ample one.
+// TestUnboundConfigurationsNeedWhatTheyHold replays on a device that has exactly what is held at
+// most on an ample one.
 func TestUnboundConfigurationsNeedWhatTheyHold(t *testing.T) {
 	unbound := 0
 	for seed := range uint64(600) {
@@ -244,9 +251,12 @@ func TestExport(t *testing.T) {
 		ok   bool
 	}{
 		{caching.Config{}, nil, "", true},
-		{caching.Config{Conf: "expandable_segments:True"}, []string{"PYTORCH_ALLOC_CONF=expandable_segments:True"}, "2.1", true},
-		{caching.Config{Conf: "max_split_size_mb:64", Rules: caching.Rules26}, []string{"PYTORCH_ALLOC_CONF=max_split_size_mb:64"}, "", true},
-		{caching.Config{Conf: "large_segment_size_mb:32"}, []string{"PYTORCH_ALLOC_CONF=large_segment_size_mb:32"}, "2.11", true},
+		{caching.Config{Conf: "expandable_segments:True"}, []string{"PYTORCH_ALLOC_CONF=expandable_segments:True"},
+			"2.1", true},
+		{caching.Config{Conf: "max_split_size_mb:64", Rules: caching.Rules26},
+			[]string{"PYTORCH_ALLOC_CONF=max_split_size_mb:64"}, "", true},
+		{caching.Config{Conf: "large_segment_size_mb:32"}, []string{"PYTORCH_ALLOC_CONF=large_segment_size_mb:32"},
+			"2.11", true},
 		{caching.Config{MemoryFraction: 0.5}, []string{"PYTORCH_ALLOC_CONF=per_process_memory_fraction:0.5"}, "2.11", true},
 		{caching.Config{MemoryFraction: 0.5, Rules: caching.Rules26}, nil, "", false},
 		{caching.Config{Mended: true}, nil, "", false},

@@ -10,9 +10,9 @@ import (
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-// obtain returns a block that serves a rounded size, in no index, after a shelf had none. It tries in
-// turn what costs more and more, as PyTorch does. On failure what was given back on the way stays
-// so; the error is the device's, or [regions.ErrLimit].
+// obtain returns a block that serves a rounded size, in no index, after a shelf had none. It tries
+// in turn what costs more and more, as PyTorch does. On failure what was given back on the way
+// stays so; the error is the device's, or [regions.ErrLimit].
 func (a *Allocator) obtain(sh *shelf, n device.Size) (handle, error) {
 	if a.bar != noLimit {
 		a.collect()
@@ -97,8 +97,8 @@ func (a *Allocator) drain(h handle) error {
 }
 
 // releaseAvailable gives back segments of the shelf that are too large to be split, and reports
-// whether it was enough for a rounded size: the smallest that would serve alone, or else the largest ones one
-// after the other. What was given back stays so if it is not enough.
+// whether it was enough for a rounded size: the smallest that would serve alone, or else the
+// largest ones one after the other. What was given back stays so if it is not enough.
 func (a *Allocator) releaseAvailable(sh *shelf, n device.Size) bool {
 	if a.set.maxSplit == noLimit || a.set.expandable {
 		return false
@@ -126,11 +126,13 @@ func (a *Allocator) releaseAvailable(sh *shelf, n device.Size) bool {
 }
 
 // releaseCached waits for what is pending and gives back every segment without a live block, of the
-// default pool and of the private pools that have no users. While requests are redirected only the latter
-// go back, because a program that captures a graph must not wait for events: so later versions do it, and 2.6
-// aborts. The error is the device's first; what it refused to take stays. PyTorch's empty_cache is exactly this.
+// default pool and of the private pools that have no users. While requests are redirected only the
+// latter go back, because a program that captures a graph must not wait for events: so later
+// versions do it, and 2.6 aborts. The error is the device's first; what it refused to take stays.
+// PyTorch's empty_cache is exactly this.
 func (a *Allocator) releaseCached() (first error) {
-	// The order decides which addresses the device has free afterwards, and so where segments lie from now on.
+	// The order decides which addresses the device has free afterwards, and so where segments lie from
+	// now on.
 	if def := a.pools[0]; len(a.redirections) == 0 {
 		first = cmp.Or(first, a.synchronize())
 		first = cmp.Or(first, a.releaseSide(&def.sides[large]))
@@ -180,9 +182,10 @@ func (a *Allocator) stamp(h handle, sh *shelf) {
 	a.born[h] = sh.pool.sides[sh.kind].calls
 }
 
-// collect gives back whole segments of large blocks that were free for longer than the average, while
-// more than a share of the limit is held. Small blocks and private pools are left alone, as in the
-// original. It costs O(free large blocks) each time a segment is about to be taken above the share.
+// collect gives back whole segments of large blocks that were free for longer than the average,
+// while more than a share of the limit is held. Small blocks and private pools are left alone, as
+// in the original. It costs O(free large blocks) each time a segment is about to be taken above the
+// share.
 func (a *Allocator) collect() {
 	held := a.held()
 	if held <= a.bar || a.set.expandable {

@@ -80,7 +80,8 @@ func TestSegmentsHaveThreeSizes(t *testing.T) {
 			10*mib + 512: 12 * mib, 20 * mib: 20 * mib, 1 << 60: 1 << 60,
 		},
 		// A request of 10 MiB still gets a segment of its own size, which may be smaller than the others.
-		"large_segment_size_mb:64": {mib: 2 * mib, mib + 512: 64 * mib, 10*mib - 512: 64 * mib, 10 * mib: 10 * mib, 63 * mib: 64 * mib},
+		"large_segment_size_mb:64": {mib: 2 * mib, mib + 512: 64 * mib, 10*mib - 512: 64 * mib, 10 * mib: 10 * mib,
+			63 * mib: 64 * mib},
 	} {
 		s := of(t, conf)
 		for n, want := range sizes {

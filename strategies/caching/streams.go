@@ -101,13 +101,14 @@ func (a *Allocator) postpone(h handle) {
 		a.deferred = append(a.deferred, h)
 		return
 	}
-	// Uses that were recorded while requests were redirected count unless the block is freed then, too.
+	// Uses that were recorded while requests were redirected count unless the block is freed then,
+	// too.
 	u.during = u.during[:0]
 	_ = a.markUses(h) // what was not marked is tried again
 }
 
-// markUses puts an event behind each stream that uses a pending block, and finishes the block if there
-// is none. If the device refuses, which the error says, it is tried again the next time.
+// markUses puts an event behind each stream that uses a pending block, and finishes the block if
+// there is none. If the device refuses, which the error says, it is tried again the next time.
 func (a *Allocator) markUses(h handle) error {
 	u := a.usesBy(h)
 	if a.streams == nil {
@@ -151,7 +152,9 @@ func (a *Allocator) record(s device.Stream) (device.Event, error) {
 
 // queueOf returns the queue of a stream, which it makes if it is not there.
 func (w *waits) queueOf(s device.Stream) *queue {
-	i, found := slices.BinarySearchFunc(w.queues, s, func(q queue, s device.Stream) int { return cmp.Compare(q.stream, s) })
+	i, found := slices.BinarySearchFunc(w.queues, s, func(q queue, s device.Stream) int {
+		return cmp.Compare(q.stream, s)
+	})
 	if !found {
 		w.queues = slices.Insert(w.queues, i, queue{stream: s})
 	}
@@ -180,8 +183,8 @@ func (a *Allocator) forgetUses(h handle) {
 	a.rows[h].home &^= usedBit
 }
 
-// Poll implements [alloc.Poller]. While requests are redirected it does nothing, because PyTorch must
-// not ask for events while a graph is captured. It asks the device once for each free that has
+// Poll implements [alloc.Poller]. While requests are redirected it does nothing, because PyTorch
+// must not ask for events while a graph is captured. It asks the device once for each free that has
 // finished and once for each stream.
 func (a *Allocator) Poll() (device.Size, error) {
 	if a.front.Closed() {
@@ -235,8 +238,8 @@ func (q *queue) tidy() {
 }
 
 // markDeferred marks the streams of blocks that could not be marked when they were freed. Uses that
-// were recorded while requests were redirected are dropped if the block was freed then, because work
-// that is captured does not run. The error is the device's first.
+// were recorded while requests were redirected are dropped if the block was freed then, because
+// work that is captured does not run. The error is the device's first.
 func (a *Allocator) markDeferred() (first error) {
 	if len(a.deferred) == 0 {
 		return nil
@@ -256,8 +259,8 @@ func (a *Allocator) markDeferred() (first error) {
 	return first
 }
 
-// synchronize waits until all work that pending blocks wait for has finished, and makes them free. The error
-// is the device's first; what it did not wait for stays pending.
+// synchronize waits until all work that pending blocks wait for has finished, and makes them free.
+// The error is the device's first; what it did not wait for stays pending.
 func (a *Allocator) synchronize() (first error) {
 	a.count.syncs++
 	first = a.markDeferred()

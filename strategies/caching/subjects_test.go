@@ -16,13 +16,17 @@ func subjects() []props.Subject {
 		subject("split-2.6-mended", caching.Config{Rules: caching.Rules26, Conf: "max_split_size_mb:21", Mended: true}, 128),
 		subject("collect", caching.Config{Conf: "garbage_collection_threshold:0.4", MemoryFraction: 0.9}, 128),
 		subject("collect-mended", caching.Config{Conf: "garbage_collection_threshold:0.3", Mended: true}, 96),
-		subject("whole-2.6", caching.Config{Rules: caching.Rules26, Conf: "garbage_collection_threshold:0.5", MemoryFraction: 1}, 96),
+		subject("whole-2.6", caching.Config{Rules: caching.Rules26, Conf: "garbage_collection_threshold:0.5",
+			MemoryFraction: 1}, 96),
 		// The device adds a MiB to a segment of 13.
-		subject("segments", caching.Config{Conf: "large_segment_size_mb:13,max_split_size_mb:16,roundup_power2_divisions:[1:8,4:2,>:4]"}, 96),
+		subject("segments", caching.Config{
+			Conf: "large_segment_size_mb:13,max_split_size_mb:16,roundup_power2_divisions:[1:8,4:2,>:4]"}, 96),
 		subject("grows", caching.Config{Conf: grows}, 64),
 		subject("grows-2.6-limit", caching.Config{Rules: caching.Rules26, Conf: grows, MemoryFraction: 0.5}, 128),
-		subject("grows-split-mended", caching.Config{Conf: grows + ",max_split_size_mb:24,garbage_collection_threshold:0.5", MemoryFraction: 0.9, Mended: true}, 96),
-		subject("grows-segments", caching.Config{Conf: grows + ",large_segment_size_mb:12,roundup_power2_divisions:4", Mended: true}, 64),
+		subject("grows-split-mended", caching.Config{Conf: grows + ",max_split_size_mb:24,garbage_collection_threshold:0.5",
+			MemoryFraction: 0.9, Mended: true}, 96),
+		subject("grows-segments", caching.Config{Conf: grows + ",large_segment_size_mb:12,roundup_power2_divisions:4",
+			Mended: true}, 64),
 	}
 }
 

@@ -60,7 +60,8 @@ func (a *Allocator) Check() error {
 		}
 	}
 	if live, stale, held := a.live.Len(), a.held.Stale(), a.held.Len(); !a.front.Closed() && live+stale != held {
-		return fmt.Errorf("direct: invariant D1 (a region is one live block, or stale): %d live blocks, %d stale, %d regions", live, stale, held)
+		return fmt.Errorf("direct: invariant D1 (a region is one live block, or stale): %d live blocks, %d stale, %d regions",
+			live, stale, held)
 	}
 	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
 		return fmt.Errorf("direct: invariant D2 (counters are what the walk shows): %w", err)

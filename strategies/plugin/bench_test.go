@@ -19,7 +19,8 @@ import (
 func benched(tb testing.TB) alloc.Setup {
 	tb.Helper()
 	out := filepath.Join(tb.TempDir(), "plugin.so")
-	if text, err := exec.Command("cc", "-shared", "-fPIC", "-O2", "-w", "-o", out, "testdata/loads.c", "-DASKS", "-pthread").CombinedOutput(); err != nil {
+	if text, err := exec.Command("cc", "-shared", "-fPIC", "-O2", "-w", "-o", out, "testdata/loads.c", "-DASKS",
+		"-pthread").CombinedOutput(); err != nil {
 		tb.Skipf("plug-ins are timed where there is a C compiler: %v: %s", err, text)
 	}
 	s, err := alloc.Catalogue{plugin.Spec()}.Lookup("plugin:"+out+"?alloc=take&free=give", nil)

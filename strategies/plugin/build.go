@@ -46,12 +46,14 @@ func steps(source string) []step {
 	}
 	for _, soname := range runtimes {
 		all = append(all, step{
-			"-shared", "-Wl,-soname," + soname, "-Wl,--version-script," + soname + ".map", "-o", filepath.Join(standinsDir, soname), "runtime.o",
+			"-shared", "-Wl,-soname," + soname, "-Wl,--version-script," + soname + ".map", "-o",
+			filepath.Join(standinsDir, soname), "runtime.o",
 		})
 	}
 	// NVIDIA's driver has no versions of its symbols.
 	const driver = "libcuda.so.1"
-	return append(all, step{"-shared", "-Wl,-soname," + driver, "-o", filepath.Join(standinsDir, driver), "driver.o", "-ldl"})
+	return append(all, step{"-shared", "-Wl,-soname," + driver, "-o", filepath.Join(standinsDir, driver),
+		"driver.o", "-ldl"})
 }
 
 // runtimes are the names of the CUDA runtime by its releases.
@@ -60,8 +62,8 @@ var runtimes = []string{"libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13
 // building makes two that need the same build at the same time wait for one another.
 var building sync.Mutex
 
-// built returns the folder of the build, which is made if it is not in the user's cache. Its name is
-// the hash of all that it depends on, so nothing there is ever out of date.
+// built returns the folder of the build, which is made if it is not in the user's cache. Its name
+// is the hash of all that it depends on, so nothing there is ever out of date.
 func built() (string, error) {
 	building.Lock()
 	defer building.Unlock()
@@ -102,8 +104,8 @@ func built() (string, error) {
 }
 
 // errNoCompiler tells what to do about it.
-var errNoCompiler = errors.New("plugin: no C++ compiler: a plug-in runs in a small program that is compiled when it is first used; " +
-	"install g++ or clang++, or name one in the variable CXX")
+var errNoCompiler = errors.New("plugin: no C++ compiler: a plug-in runs in a small program that is compiled when it " +
+	"is first used; install g++ or clang++, or name one in the variable CXX")
 
 // findCompiler returns the command of the compiler, in words.
 func findCompiler() ([]string, error) {
@@ -145,7 +147,8 @@ func build(dir string, compiler []string) error {
 	if err := os.Mkdir(filepath.Join(dir, standinsDir), 0o755); err != nil {
 		return fmt.Errorf("plugin: %w", err)
 	}
-	// A plug-in that is linked with a runtime asks for its symbols with the version that they have there.
+	// A plug-in that is linked with a runtime asks for its symbols with the version that they have
+	// there.
 	for _, soname := range runtimes {
 		script := soname + " { global: cuda*; local: *; };\n"
 		if err := os.WriteFile(filepath.Join(dir, soname+".map"), []byte(script), 0o644); err != nil {

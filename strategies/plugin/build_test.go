@@ -25,7 +25,8 @@ func object(t *testing.T, source string, flags ...string) string {
 		t.Skip("plug-ins are tested where there is a C++ compiler: ", err)
 	}
 	out := filepath.Join(t.TempDir(), "plugin.so")
-	args := append([]string{"-shared", "-fPIC", "-O1", "-w", "-o", out, filepath.Join("testdata", source), "-pthread"}, flags...)
+	args := append([]string{"-shared", "-fPIC", "-O1", "-w", "-o", out, filepath.Join("testdata", source), "-pthread"},
+		flags...)
 	text, err := exec.Command(compiler, args...).CombinedOutput()
 	require.NoError(t, err, string(text))
 	return out

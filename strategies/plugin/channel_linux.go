@@ -44,17 +44,18 @@ type channel struct {
 	drained [8]byte        // what is read from waking
 }
 
-// mostSleep in milliseconds is after how long this program looks for itself, and wakes whoever sleeps
-// there: a plug-in may have closed all files that it found, or written where it says who sleeps.
+// mostSleep in milliseconds is after how long this program looks for itself, and wakes whoever
+// sleeps there: a plug-in may have closed all files that it found, or written where it says who
+// sleeps.
 const mostSleep = 50
 
 // mostOutput bounds in bytes what is kept of what an instance prints.
 const mostOutput = 64 << 10
 
-// How often this program looks for an answer before it sleeps: more often where that was worth it the
-// last time. A round trip between two idle cores takes less than a microsecond, and one that has to
-// wake somebody tens; but where others use the cores too, who looks keeps the one from running that he
-// looks for.
+// How often this program looks for an answer before it sleeps: more often where that was worth it
+// the last time. A round trip between two idle cores takes less than a microsecond, and one that
+// has to wake somebody tens; but where others use the cores too, who looks keeps the one from
+// running that he looks for.
 const (
 	fewLooks  = 16
 	mostLooks = 20_000 // as long as waking takes
@@ -115,7 +116,8 @@ func (c *channel) close() {
 // wake wakes who sleeps on a word.
 func wake(word *atomic.Uint32) {
 	const futexWake = 1
-	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, 1, 0, 0, 0) // nobody there is no error
+	// nobody there is no error
+	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, 1, 0, 0, 0)
 }
 
 // ask makes a call and returns what became of it. What the plug-in asks the device meanwhile is
@@ -179,7 +181,8 @@ func (c *channel) sleep(number uint32, most time.Duration) {
 	// First it is said, then looked at once more: whoever answers in between sees it and wakes.
 	c.programSleeps.Store(1)
 	if !c.stirs(number) {
-		if n, _ := unix.Poll(c.waits[:], int(min(most.Milliseconds()+1, mostSleep))); n == 0 { // the caller looks what there is
+		if n, _ := unix.Poll(c.waits[:], int(min(most.Milliseconds()+1, mostSleep))); n == 0 {
+			// the caller looks what there is
 			wake(&c.callAsked)
 			wake(&c.deviceAnswered)
 		}
@@ -188,7 +191,8 @@ func (c *channel) sleep(number uint32, most time.Duration) {
 	_, _ = unix.Read(c.waking, c.drained[:]) // nothing to read is no error
 }
 
-// printed returns the last line that the instance has printed to its standard error, "" if there is none.
+// printed returns the last line that the instance has printed to its standard error, "" if there is
+// none.
 func (c *channel) printed() string {
 	n, err := unix.Seek(c.output, 0, unix.SEEK_CUR) // the instance's own place: the file is the same
 	if err != nil || n == 0 {

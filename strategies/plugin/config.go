@@ -41,7 +41,8 @@ type Config struct {
 	Fraction string `json:"fraction,omitempty" doc:"symbol of void (double, int device), called with share behind init; empty for none"`
 	// Share is what Fraction is called with, from 0 to 1; default 1.
 	Share float64 `json:"share,omitempty" doc:"what fraction is called with (default 1)"`
-	// Base is the function that tells where the memory of a block begins: void *(void *, size_t *); "" for none.
+	// Base is the function that tells where the memory of a block begins: void *(void *, size_t *); ""
+	// for none.
 	Base string `json:"base,omitempty" doc:"symbol of void *(void *, size_t *), held to what is live by check; empty for none"`
 	// Device is the number of the device that the functions are told.
 	Device int `json:"device,omitempty" doc:"number of the device that the functions are told"`
@@ -51,7 +52,8 @@ type Config struct {
 	Timeout string `json:"timeout,omitempty" doc:"how long a call may take (default 30s)"`
 }
 
-// defaultTimeout is so long that only what never ends takes it: a call of a driver may take a second.
+// defaultTimeout is so long that only what never ends takes it: a call of a driver may take a
+// second.
 const defaultTimeout = "30s"
 
 // mostDevice is the highest number of a device; no machine has as many.
@@ -145,8 +147,8 @@ func (c *Config) fields() []field {
 	}
 }
 
-// WithDefaults returns c with every default filled in, the hash of the file among them. It reads the
-// file and fails with one error that names what is wrong with it, or with a field.
+// WithDefaults returns c with every default filled in, the hash of the file among them. It reads
+// the file and fails with one error that names what is wrong with it, or with a field.
 func (c Config) WithDefaults() (Config, error) {
 	c.Share, c.Align, c.Timeout = cmp.Or(c.Share, 1), cmp.Or(c.Align, 512), cmp.Or(c.Timeout, defaultTimeout)
 	limit, err := time.ParseDuration(c.Timeout)
@@ -200,7 +202,8 @@ func (c Config) Promises() alloc.Promises {
 		},
 	}
 	if c.RecordStream != "" {
-		p.Except = append(p.Except, alloc.Exception{Invariant: "I50", Reason: "what it keeps for streams after a free cannot be seen"})
+		p.Except = append(p.Except, alloc.Exception{Invariant: "I50", Reason: "what it keeps for streams after a free " +
+			"cannot be seen"})
 	}
 	return p
 }

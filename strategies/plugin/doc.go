@@ -11,22 +11,22 @@
 //
 // Code of others may crash, hang, exit, throw, print and write anywhere, so none of it runs in this
 // program. A small host, whose C++ source is embedded and compiled at first use into the user's
-// cache, loads the shared object and is forked for each instance, before any function of the plug-in was
-// called: each instance is as fresh as the first one and costs a millisecond or two, so that a
-// verification can have thousands. What an instance does to itself is told by the call that met it, as a
-// [Fault], and nobody else notices. A plug-in that starts threads while it is loaded, or asks for the
-// device, is loaded after the fork, because a fork would not take that along.
+// cache, loads the shared object and is forked for each instance, before any function of the
+// plug-in was called: each instance is as fresh as the first one and costs a millisecond or two, so
+// that a verification can have thousands. What an instance does to itself is told by the call that
+// met it, as a [Fault], and nobody else notices. A plug-in that starts threads while it is loaded,
+// or asks for the device, is loaded after the fork, because a fork would not take that along.
 //
-// Program and instance share one page of memory. A call is a number and a few words in it; the other
-// side looks for the number a while, then sleeps until it is woken.
+// Program and instance share one page of memory. A call is a number and a few words in it; the
+// other side looks for the number a while, then sleeps until it is woken.
 //
 // # The device
 //
 // Plug-ins call CUDA. The host has libraries of the same names first in its search path, made from
 // embedded source too: their entry points go back over the shared page and are calls of the
-// [device.Source] that the strategy was given, so that capacity, refusals on a plan, counters, costs and
-// addresses are those of any other strategy. There is no memory behind the addresses: a plug-in that
-// touches it is killed.
+// [device.Source] that the strategy was given, so that capacity, refusals on a plan, counters,
+// costs and addresses are those of any other strategy. There is no memory behind the addresses: a
+// plug-in that touches it is killed.
 //
 // # What is looked at
 //

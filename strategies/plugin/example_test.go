@@ -7,8 +7,8 @@ import (
 	"github.com/vramyard/vramyard/strategies/plugin"
 )
 
-// A catalogue with the entry of plug-ins understands their addresses; a file that is missing is an error before
-// anything is compiled or loaded.
+// A catalogue with the entry of plug-ins understands their addresses; a file that is missing is an
+// error before anything is compiled or loaded.
 func Example() {
 	catalogue := alloc.Catalogue{plugin.Spec()}
 	_, err := catalogue.Lookup("plugin:missing.so?alloc=my_malloc&free=my_free", nil)

@@ -128,7 +128,8 @@ func (a *Allocator) tiles(v *view, to device.Addr, between alloc.State) {
 			break
 		}
 		v.tile(e.Addr, between)
-		v.show(alloc.Chunk{Size: e.Value.size, Requested: e.Value.size, State: alloc.Live, Stream: e.Value.stream, Tag: e.Value.tag})
+		v.show(alloc.Chunk{Size: e.Value.size, Requested: e.Value.size, State: alloc.Live, Stream: e.Value.stream,
+			Tag: e.Value.tag})
 	}
 	v.tile(to, between)
 }
@@ -163,8 +164,8 @@ func stateOf(m mapping) alloc.State {
 	return alloc.Free
 }
 
-// Check implements [alloc.Inspector]: the counters against the walk, and what the base function says
-// of each live block, if there is one.
+// Check implements [alloc.Inspector]: the counters against the walk, and what the base function
+// says of each live block, if there is one.
 func (a *Allocator) Check() error {
 	if err := front.CompareStats(a.Stats(), a.Walk); err != nil {
 		return fmt.Errorf("plugin: %w", err)

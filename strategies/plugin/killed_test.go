@@ -50,7 +50,8 @@ func family(t *testing.T, path string) (host int, instances []int) {
 	return host, instances
 }
 
-// TestAProcessThatSomebodyKillsOrStopsIsNamed sends signals to an instance, and to what it was forked from.
+// TestAProcessThatSomebodyKillsOrStopsIsNamed sends signals to an instance, and to what it was
+// forked from.
 func TestAProcessThatSomebodyKillsOrStopsIsNamed(t *testing.T) {
 	t.Parallel()
 	path := object(t, "faults.c")
@@ -63,7 +64,8 @@ func TestAProcessThatSomebodyKillsOrStopsIsNamed(t *testing.T) {
 	}{
 		{unix.SIGKILL, false, "plugin: call 2, direct_alloc(1 bytes, device 0, stream 0): killed by SIGKILL"},
 		{unix.SIGSTOP, false, "plugin: call 2, direct_alloc(1 bytes, device 0, stream 0): it did not return within 3s"},
-		{unix.SIGKILL, true, "plugin: call 2, direct_alloc(1 bytes, device 0, stream 0): the program that plug-ins run in has ended"},
+		{unix.SIGKILL, true, "plugin: call 2, direct_alloc(1 bytes, device 0, stream 0): the program that plug-ins run in " +
+			"has ended"},
 	} {
 		s, _ := started(t, path, query)
 		_, err := s.Alloc(one)

@@ -32,8 +32,8 @@ type physical struct {
 	maps  int  // mappings of it
 }
 
-// memory is what a plug-in has from the device. It knows all of it, because every call comes through
-// here.
+// memory is what a plug-in has from the device. It knows all of it, because every call comes
+// through here.
 type memory struct {
 	src     device.Source        // behind everything
 	vm      device.VirtualMemory // nil: the device has none
@@ -173,13 +173,15 @@ func (m *memory) mapAt(a device.Addr, size device.Size, h device.Handle, offset 
 		return err
 	}
 	p, _ := m.mappings.Search(a)
-	m.mappings.Insert(p, index.AddrEntry[mapping]{Addr: a, Value: mapping{size: size, handle: h, offset: offset, alias: true}})
+	m.mappings.Insert(p, index.AddrEntry[mapping]{Addr: a, Value: mapping{size: size, handle: h, offset: offset,
+		alias: true}})
 	m.keep(h, func(f *physical) { f.maps++ })
 	m.name(h)
 	return nil
 }
 
-// name finds out again which mappings of a handle are aliases. It costs a step for each mapping there is.
+// name finds out again which mappings of a handle are aliases. It costs a step for each mapping
+// there is.
 func (m *memory) name(h device.Handle) {
 	type span struct{ from, to device.Size }
 	var seen []span
@@ -206,7 +208,8 @@ func (m *memory) name(h device.Handle) {
 // setAccess says what may be done with mapped memory.
 func (m *memory) setAccess(a device.Addr, size device.Size, access device.Access) error {
 	err := m.vm.SetAccess(a, size, access)
-	for p, end := m.mappingAt(a), a.Add(size); err == nil && m.mappings.Holds(p) && m.mappings.Entry(p).Addr < end; p = m.mappings.Next(p) {
+	for p, end := m.mappingAt(a), a.Add(size); err == nil && m.mappings.Holds(p) &&
+		m.mappings.Entry(p).Addr < end; p = m.mappings.Next(p) {
 		e := m.mappings.Entry(p)
 		e.Value.access = access
 		m.mappings.Set(p, e)
@@ -289,7 +292,8 @@ func (m *memory) usable(a device.Addr, n device.Size) bool {
 	return ok
 }
 
-// giveBack gives everything back to the device. What it refuses to take stays; the error is its first.
+// giveBack gives everything back to the device. What it refuses to take stays; the error is its
+// first.
 func (m *memory) giveBack() (first error) {
 	// What pools had is known here too. Memory goes before the addresses that it is mapped at, and a
 	// handle that stays mapped keeps its memory, so that everything can go that the device takes.

@@ -17,13 +17,15 @@ import (
 // machines are the processors that programs of ours run on, by Go's names.
 var machines = map[string]elf.Machine{
 	"386": elf.EM_386, "amd64": elf.EM_X86_64, "arm": elf.EM_ARM, "arm64": elf.EM_AARCH64, "loong64": elf.EM_LOONGARCH,
-	"mips64": elf.EM_MIPS, "mips64le": elf.EM_MIPS, "ppc64": elf.EM_PPC64, "ppc64le": elf.EM_PPC64, "riscv64": elf.EM_RISCV,
-	"s390x": elf.EM_S390,
+	"mips64": elf.EM_MIPS, "mips64le": elf.EM_MIPS, "ppc64": elf.EM_PPC64, "ppc64le": elf.EM_PPC64,
+	"riscv64": elf.EM_RISCV,
+	"s390x":   elf.EM_S390,
 }
 
-// inspect reads a shared object and returns its SHA-256. It fails if there is no such file, if it is
-// no shared object of this machine, or if it lacks one of the symbols that are not empty. That is
-// told here, because the system's loader would tell of the first thing wrong and in its own words.
+// inspect reads a shared object and returns its SHA-256. It fails if there is no such file, if it
+// is no shared object of this machine, or if it lacks one of the symbols that are not empty. That
+// is told here, because the system's loader would tell of the first thing wrong and in its own
+// words.
 func inspect(path string, symbols []string) (hash string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,7 +56,8 @@ func inspect(path string, symbols []string) (hash string, err error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// hasSymbols tells of the first symbol that an object does not export, and what it might be meant for.
+// hasSymbols tells of the first symbol that an object does not export, and what it might be meant
+// for.
 func hasSymbols(object *elf.File, want []string) error {
 	all, err := object.DynamicSymbols()
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
@@ -72,7 +75,9 @@ func hasSymbols(object *elf.File, want []string) error {
 			continue
 		}
 		why := fmt.Errorf("no function %s", name)
-		i := slices.IndexFunc(exported, func(s string) bool { return strings.HasPrefix(s, "_Z") && strings.Contains(s, name) })
+		i := slices.IndexFunc(exported, func(s string) bool {
+			return strings.HasPrefix(s, "_Z") && strings.Contains(s, name)
+		})
 		if i >= 0 {
 			why = fmt.Errorf(`%w; %s looks like it in C++: declare it extern "C"`, why, exported[i])
 		}

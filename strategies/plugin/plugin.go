@@ -46,8 +46,8 @@ var (
 )
 
 // New returns a fresh instance of the plug-in, whose calls of CUDA are answered by src. The first
-// one of a plug-in takes some tens of milliseconds, and some seconds if the host has to be compiled;
-// others are forked from the same host in a millisecond or two.
+// one of a plug-in takes some tens of milliseconds, and some seconds if the host has to be
+// compiled; others are forked from the same host in a millisecond or two.
 //
 // It fails if c is invalid, or if the plug-in cannot be loaded or does in its first call what no
 // allocator may do, which is a [*Fault].
@@ -117,8 +117,8 @@ func (a *Allocator) convict(broken, what string) error {
 	return a.fault
 }
 
-// Alloc implements [alloc.Allocator]. It costs a round trip to the process of the plug-in, what that
-// does, and O(log live blocks).
+// Alloc implements [alloc.Allocator]. It costs a round trip to the process of the plug-in, what
+// that does, and O(log live blocks).
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	switch {
 	case a.closed:
@@ -152,7 +152,8 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return a.granted(&r, at)
 }
 
-// nothing ends a request for no bytes as PyTorch does: what was returned, null too, is freed at once.
+// nothing ends a request for no bytes as PyTorch does: what was returned, null too, is freed at
+// once.
 func (a *Allocator) nothing(r *alloc.Request, at device.Addr, free bool) error {
 	if _, found := a.live.Search(at); found {
 		return a.convict(brokenDisjoint, fmt.Sprintf("it returned %v, where a live block starts", at))
@@ -174,18 +175,22 @@ func (a *Allocator) granted(r *alloc.Request, at device.Addr) (alloc.Block, erro
 		return alloc.Block{}, a.convict(brokenDisjoint, fmt.Sprintf("it returned %v, where a live block of %d bytes starts",
 			at, uint64(a.live.Entry(p).Value.size)))
 	case r.Size > ^device.Size(at):
-		return alloc.Block{}, a.convict(brokenContained, fmt.Sprintf("it returned %v: a block of %d bytes there ends nowhere", at, uint64(r.Size)))
+		return alloc.Block{}, a.convict(brokenContained, fmt.Sprintf("it returned %v: a block of %d bytes there ends nowhere",
+			at, uint64(r.Size)))
 	}
 	if other, b, ok := a.liveIn(device.Region{Addr: at, Size: r.Size}); ok {
-		return alloc.Block{}, a.convict(brokenDisjoint, fmt.Sprintf("it returned %v: %d bytes there overlap live block %v of %d bytes",
-			at, uint64(r.Size), other, uint64(b.size)))
+		return alloc.Block{}, a.convict(brokenDisjoint,
+			fmt.Sprintf("it returned %v: %d bytes there overlap live block %v of %d bytes",
+				at, uint64(r.Size), other, uint64(b.size)))
 	}
 	if !at.IsAligned(a.cfg.Align) {
-		return alloc.Block{}, a.convict(brokenAligned, fmt.Sprintf("it returned %v, no multiple of %d", at, uint64(a.cfg.Align)))
+		return alloc.Block{}, a.convict(brokenAligned, fmt.Sprintf("it returned %v, no multiple of %d", at,
+			uint64(a.cfg.Align)))
 	}
 	if !a.memory.usable(at, r.Size) {
-		return alloc.Block{}, a.convict(brokenContained, fmt.Sprintf("it returned %v: %d bytes there are not in one piece of memory that it has of the device",
-			at, uint64(r.Size)))
+		return alloc.Block{}, a.convict(brokenContained,
+			fmt.Sprintf("it returned %v: %d bytes there are not in one piece of memory that it has of the device",
+				at, uint64(r.Size)))
 	}
 	a.live.Insert(p, index.AddrEntry[block]{Addr: at, Value: block{r.Size, r.Stream, r.Tag}})
 	a.stats.Granted(r.Size, r.Size)
@@ -236,8 +241,8 @@ func (a *Allocator) find(at device.Addr) (index.AddrPos, error) {
 	}
 }
 
-// Trim implements [alloc.Trimmer], if there is a reset function: what that does. It cannot tell of an
-// error; what the device refused on a plan meanwhile is returned instead.
+// Trim implements [alloc.Trimmer], if there is a reset function: what that does. It cannot tell of
+// an error; what the device refused on a plan meanwhile is returned instead.
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.closed {
 		return 0, alloc.ErrClosed

@@ -46,8 +46,10 @@ func TestWhatAPluginMayNotDoEndsItsInstance(t *testing.T) {
 		"overlap":    {"I10", `it returned 0x[0-9a-f]+: 1000 bytes there overlap live block 0x[0-9a-f]+ of 1000 bytes`},
 		"twice":      {"I10", `it returned 0x[0-9a-f]+, where a live block of 1000 bytes starts`},
 		"misaligned": {"I12", `it returned 0x[0-9a-f]+, no multiple of 512`},
-		"outside":    {"I11", `it returned 0x5000: 1000 bytes there are not in one piece of memory that it has of the device`},
-		"past_end":   {"I11", `it returned 0x[0-9a-f]+: 1000 bytes there are not in one piece of memory that it has of the device`},
+		"outside": {"I11",
+			`it returned 0x5000: 1000 bytes there are not in one piece of memory that it has of the device`},
+		"past_end": {"I11",
+			`it returned 0x[0-9a-f]+: 1000 bytes there are not in one piece of memory that it has of the device`},
 		"wraps":      {"I11", `it returned 0xf+e00: a block of 1000 bytes there ends nowhere`},
 		"on_heap":    {"I1[12]", `it returned 0x[0-9a-f]+`},
 		"takes_back": {"I11", `it gave back .* at 0x[0-9a-f]+, in which live block 0x[0-9a-f]+ of 1000 bytes lies`},
@@ -121,7 +123,8 @@ func TestAStaticRuntimeIsNamed(t *testing.T) {
 	t.Parallel()
 	s, _ := started(t, object(t, "driver.c", "-ldl"), "alloc=static_alloc&free=vmm_free")
 	_, err := s.Alloc(alloc.Request{Size: 1000})
-	require.EqualError(t, err, "plugin: call 1, static_alloc(1000 bytes, device 0, stream 0): it has a CUDA runtime of NVIDIA's in it, "+
+	require.EqualError(t, err, "plugin: call 1, static_alloc(1000 bytes, device 0, stream 0): it has a CUDA runtime of "+
+		"NVIDIA's in it, "+
 		"which starts on NVIDIA's driver alone: link it with -cudart shared")
 	fault, ok := errors.AsType[*plugin.Fault](err)
 	require.True(t, ok)
@@ -134,7 +137,8 @@ func TestWhatIsThrownElsewhereIsAFault(t *testing.T) {
 	s, _ := started(t, path, "alloc=throws&free=free_throws")
 	b, err := s.Alloc(alloc.Request{Size: 1000})
 	require.NoError(t, err)
-	require.EqualError(t, s.Free(b.Addr), "plugin: call 2, free_throws("+b.Addr.String()+", 1000 bytes, device 0, stream 0): "+
+	require.EqualError(t, s.Free(b.Addr), "plugin: call 2, free_throws("+b.Addr.String()+
+		", 1000 bytes, device 0, stream 0): "+
 		"it threw an exception: not mine")
 	s, _ = started(t, path, "alloc=throws_through&free=frees")
 	_, err = untilFault(s)
@@ -168,7 +172,8 @@ func TestWhatIsNotLiveIsNeverFreed(t *testing.T) {
 	for _, a := range []device.Addr{0, b.Addr - 512, b.Addr + 1, b.Addr + 512} {
 		require.ErrorIs(t, s.Free(a), alloc.ErrInvalidFree)
 	}
-	require.ErrorContains(t, s.Free(b.Addr), "plugin: call 2, crash_in_free("+b.Addr.String()+", 1234 bytes, device 0, stream 0): killed by SIGSEGV at "+b.Addr.String())
+	require.ErrorContains(t, s.Free(b.Addr), "plugin: call 2, crash_in_free("+b.Addr.String()+", 1234 bytes, device 0, "+
+		"stream 0): killed by SIGSEGV at "+b.Addr.String())
 }
 
 func TestLoading(t *testing.T) {
@@ -176,13 +181,18 @@ func TestLoading(t *testing.T) {
 	build := func(source string, flags ...string) string { return object(t, source, flags...) }
 	faults := build("faults.c")
 	for name, c := range map[string]struct{ path, query, want string }{
-		"crashes":  {build("loads.c", "-DCRASHES"), "alloc=take&free=give", `: Segmentation fault \(signal 11\) while it was loaded$`},
-		"exits":    {build("loads.c", "-DLEAVES"), "alloc=take&free=give", `: it ended the process with status 5 while it was loaded$`},
-		"hangs":    {build("loads.c", "-DHANGS"), "alloc=take&free=give&timeout=3s", `: it takes more than 3s$`},
-		"unlinked": {build("loads.c", "-DSTARTS", "-Dusleep=no_such_function"), "alloc=take&free=give", `undefined symbol: no_such_function$`},
-		"init":     {faults, "alloc=crash&free=direct_free&init=crash_in_init", `^plugin: call 1, crash_in_init\(1 devices\): killed by SIGABRT$`},
-		"devices":  {faults, "alloc=crash&free=direct_free&init=tell_init&device=2", `exited with status 43$`},
-		"fraction": {faults, "alloc=crash&free=direct_free&fraction=tell_fraction&share=0.5&device=1", `exited with status 51$`},
+		"crashes": {build("loads.c", "-DCRASHES"), "alloc=take&free=give",
+			`: Segmentation fault \(signal 11\) while it was loaded$`},
+		"exits": {build("loads.c", "-DLEAVES"), "alloc=take&free=give",
+			`: it ended the process with status 5 while it was loaded$`},
+		"hangs": {build("loads.c", "-DHANGS"), "alloc=take&free=give&timeout=3s", `: it takes more than 3s$`},
+		"unlinked": {build("loads.c", "-DSTARTS", "-Dusleep=no_such_function"), "alloc=take&free=give",
+			`undefined symbol: no_such_function$`},
+		"init": {faults, "alloc=crash&free=direct_free&init=crash_in_init",
+			`^plugin: call 1, crash_in_init\(1 devices\): killed by SIGABRT$`},
+		"devices": {faults, "alloc=crash&free=direct_free&init=tell_init&device=2", `exited with status 43$`},
+		"fraction": {faults, "alloc=crash&free=direct_free&fraction=tell_fraction&share=0.5&device=1",
+			`exited with status 51$`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -255,7 +265,8 @@ func TestTheSuiteShrinksFaults(t *testing.T) {
 		"alloc=hole_alloc&free=vmm_free":                      {"driver.c", props.IContained, 1},
 		"alloc=direct_alloc&free=direct_free&base=wrong_base": {"faults.c", props.ICheck, 1},
 	} {
-		subject := props.SubjectOfSetup(named(t, object(t, want.source, "-ldl"), query), sim.Config{Capacity: 64 * device.MiB})
+		subject := props.SubjectOfSetup(named(t, object(t, want.source, "-ldl"), query),
+			sim.Config{Capacity: 64 * device.MiB})
 		_, err := props.Verify(subject, props.Options{Sequences: 20, Tries: 500})
 		failure, ok := errors.AsType[*props.Failure](err)
 		require.True(t, ok, "%s: %v", query, err)

@@ -76,11 +76,12 @@ func answerOf(op deviceOp, err error) deviceAnswer {
 	return answerFailed
 }
 
-// roomy is what a device without a bound says it has, in bytes: a plug-in that takes a share of what
-// there is needs some number.
+// roomy is what a device without a bound says it has, in bytes: a plug-in that takes a share of
+// what there is needs some number.
 const roomy = device.TiB
 
-// cudaAlign in bytes is what CUDA aligns memory to at least; a simulated device may be made to align less.
+// cudaAlign in bytes is what CUDA aligns memory to at least; a simulated device may be made to
+// align less.
 const cudaAlign = 512
 
 // serve answers a call of the device.
@@ -112,11 +113,13 @@ func (a *Allocator) answer(op deviceOp, arg [4]uint64) (value [2]uint64, err err
 		value = [2]uint64{uint64(r.Addr), uint64(r.Size)}
 	case deviceExportTable:
 		// Whatever it answers to calls after that, it is no answer of the allocator's.
-		a.accuse(brokenNoPanic, "it has a CUDA runtime of NVIDIA's in it, which starts on NVIDIA's driver alone: link it with -cudart shared")
+		a.accuse(brokenNoPanic, "it has a CUDA runtime of NVIDIA's in it, which starts on NVIDIA's driver alone: link it "+
+			"with -cudart shared")
 		err = device.ErrUnsupported
 	case deviceNewPool, deviceDestroyPool, deviceAllocAsync, deviceFreeAsync, deviceTrimPool, devicePoolGet, devicePoolSet:
 		value[0], err = m.answerPools(op, arg)
-	case deviceGranularity, deviceReserveRange, deviceReleaseRange, deviceCreate, deviceReleaseHandle, deviceMap, deviceSetAccess,
+	case deviceGranularity, deviceReserveRange, deviceReleaseRange, deviceCreate, deviceReleaseHandle, deviceMap,
+		deviceSetAccess,
 		deviceUnmap:
 		value[0], err = a.answerVirtual(op, arg)
 	default:
@@ -302,8 +305,9 @@ func (m *memory) synchronised(by deviceOp) {
 	}
 }
 
-// answerPools answers what is about pools in the order of streams. They are pools like the simulated
-// device's own, over regions of the device: so what lies in them shows as any other memory.
+// answerPools answers what is about pools in the order of streams. They are pools like the
+// simulated device's own, over regions of the device: so what lies in them shows as any other
+// memory.
 func (m *memory) answerPools(op deviceOp, arg [4]uint64) (value uint64, err error) {
 	if op == deviceFreeAsync {
 		p, h := m.inPool(device.Addr(arg[0]))

@@ -161,7 +161,8 @@ func TestAlignmentMovesARequestUp(t *testing.T) {
 		err                  error
 	}{
 		{1, 256, 256, nil}, {1, 512, 512, nil}, {257, 1024, 1024, nil}, {1, 2048, 256, nil}, {1, 2 * device.MiB, 256, nil},
-		{1, 4 * device.MiB, 0, alloc.ErrInvalidRequest}, {1, 3, 0, alloc.ErrInvalidRequest}, {0, 0, 0, alloc.ErrInvalidRequest},
+		{1, 4 * device.MiB, 0, alloc.ErrInvalidRequest}, {1, 3, 0, alloc.ErrInvalidRequest},
+		{0, 0, 0, alloc.ErrInvalidRequest},
 		{1 << 61, 0, 0, alloc.ErrInvalidRequest},
 	} {
 		b, err := a.Alloc(alloc.Request{Size: c.size, Align: c.align})
@@ -306,7 +307,8 @@ func TestConfigErrors(t *testing.T) {
 }
 
 func TestDefaultsStay(t *testing.T) {
-	for _, c := range []slab.Config{{}, {Growth: "whole"}, {MagazineRounds: 1}, {ClassSizes: []device.Size{1000}}, {SlabBytes: 512, SlabSlots: 4}, {Quantum: 1, Growth: "whole"}, {Quantum: device.MiB}} {
+	for _, c := range []slab.Config{{}, {Growth: "whole"}, {MagazineRounds: 1}, {ClassSizes: []device.Size{1000}},
+		{SlabBytes: 512, SlabSlots: 4}, {Quantum: 1, Growth: "whole"}, {Quantum: device.MiB}} {
 		once, err := c.WithDefaults()
 		require.NoError(t, err)
 		twice, err := once.WithDefaults()

@@ -11,7 +11,8 @@ import (
 
 func ExampleLearn() {
 	// A trace of a few sizes that no family of classes fits.
-	asked := []slab.SizeCount{{Size: 1000, Count: 500}, {Size: 1040, Count: 300}, {Size: 5000, Count: 40}, {Size: 70000, Count: 3}}
+	asked := []slab.SizeCount{{Size: 1000, Count: 500}, {Size: 1040, Count: 300}, {Size: 5000, Count: 40},
+		{Size: 70000, Count: 3}}
 	classes := slab.Learn(asked, 3)
 	fmt.Println(classes)
 

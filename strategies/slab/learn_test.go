@@ -148,15 +148,16 @@ func TestLegalClasses(t *testing.T) {
 		waste device.Size
 		want  []device.Size
 	}{
-		"rounded up and without doubles":    {[]device.Size{300, 1, 256, 512}, 4096, 8, []device.Size{256, 512}},
-		"just within":                       {[]device.Size{14 * 256}, 16 * 256, 8, []device.Size{14 * 256}},
-		"raised no further than it must be": {[]device.Size{6 * 256, 13 * 256}, 16 * 256, 8, []device.Size{7 * 256, 14 * 256}},
-		"three to a slab":                   {[]device.Size{18 * 256}, 64 * 256, 8, []device.Size{19 * 256}},
-		"no slot in whole quanta":           {[]device.Size{200}, 200, 8, nil},
-		"out of the slab":                   {[]device.Size{0, 4097}, 4096, 8, nil},
-		"still too much":                    {[]device.Size{5 * 256}, 16 * 256, 64, nil},
-		"4096 slots":                        {[]device.Size{256}, 4096 * 256, 8, []device.Size{256}},
-		"too many slots":                    {[]device.Size{256, 512}, 8192 * 256, 8, []device.Size{512}},
+		"rounded up and without doubles": {[]device.Size{300, 1, 256, 512}, 4096, 8, []device.Size{256, 512}},
+		"just within":                    {[]device.Size{14 * 256}, 16 * 256, 8, []device.Size{14 * 256}},
+		"raised no further than it must be": {[]device.Size{6 * 256, 13 * 256}, 16 * 256, 8,
+			[]device.Size{7 * 256, 14 * 256}},
+		"three to a slab":         {[]device.Size{18 * 256}, 64 * 256, 8, []device.Size{19 * 256}},
+		"no slot in whole quanta": {[]device.Size{200}, 200, 8, nil},
+		"out of the slab":         {[]device.Size{0, 4097}, 4096, 8, nil},
+		"still too much":          {[]device.Size{5 * 256}, 16 * 256, 64, nil},
+		"4096 slots":              {[]device.Size{256}, 4096 * 256, 8, []device.Size{256}},
+		"too many slots":          {[]device.Size{256, 512}, 8192 * 256, 8, []device.Size{512}},
 	} {
 		require.Equal(t, c.want, slab.Legal(c.sizes, c.slab, 256, c.waste), name)
 	}

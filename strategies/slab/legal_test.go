@@ -33,7 +33,8 @@ func leastLoss(histogram []slab.SizeCount, all, chosen []device.Size, k int) (le
 		return least, ok
 	}
 	for i, size := range all {
-		if n, serves := leastLoss(histogram, all[i+1:], append(chosen[:len(chosen):len(chosen)], size), k-1); serves && (!ok || n < least) {
+		if n, serves := leastLoss(histogram, all[i+1:], append(chosen[:len(chosen):len(chosen)], size), k-1); serves &&
+			(!ok || n < least) {
 			least, ok = n, true
 		}
 	}

@@ -77,10 +77,12 @@ func (c Config) searchOrder() func(a, b alloc.Chunk) int {
 
 func (c Config) exceptions() (all []alloc.Exception) {
 	if c.Segments > 1 && c.Assign == AssignStream {
-		all = append(all, alloc.Exception{Invariant: "I39", Reason: "the stream of a request chooses the segment that serves it"})
+		all = append(all, alloc.Exception{Invariant: "I39", Reason: "the stream of a request chooses the segment that " +
+			"serves it"})
 	}
 	if c.MagazineRounds > 0 {
-		all = append(all, alloc.Exception{Invariant: "I40", Reason: "a block that is freed goes to a magazine, where it is set aside"})
+		all = append(all, alloc.Exception{Invariant: "I40", Reason: "a block that is freed goes to a magazine, where it is " +
+			"set aside"})
 	}
 	return all
 }

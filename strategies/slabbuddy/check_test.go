@@ -45,7 +45,8 @@ func TestCheckOfSlabBuddyNamesWhatIsBroken(t *testing.T) {
 func TestEachPartKnowsItsOwn(t *testing.T) {
 	a, err := New(new(oracle.Shelf), Config{})
 	require.NoError(t, err)
-	for size, slot := range map[device.Size]bool{1: true, 32 * device.KiB: true, 32*device.KiB + 1: false, device.MiB + 1: false} {
+	for size, slot := range map[device.Size]bool{1: true, 32 * device.KiB: true, 32*device.KiB + 1: false,
+		device.MiB + 1: false} {
 		b, err := a.Alloc(alloc.Request{Size: size})
 		require.NoError(t, err)
 		_, ok := a.live.Get(b.Addr)

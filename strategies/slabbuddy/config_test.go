@@ -38,7 +38,8 @@ func TestConfigErrors(t *testing.T) {
 		{`{"family":"k5"}`, `slabbuddy: buddy: family "k5": want one of binary, weighted, fibonacci, k4, k8`},
 		{`{"block_bytes":3}`, `slabbuddy: buddy: block_bytes 3: want a power of two up to 2MiB`},
 		{`{"keep_bytes":1}`, `slabbuddy: buddy: keep_bytes 1: of no meaning without release`},
-		{`{"family":"fibonacci","block_bytes":4,"slab_max_bytes":16777216,"direct_bytes":16777216,"slab_slots":4096,"classes":"pow2"}`,
+		{
+			`{"family":"fibonacci","block_bytes":4,"slab_max_bytes":16777216,"direct_bytes":16777216,"slab_slots":4096,"classes":"pow2"}`,
 			`slabbuddy: slab_max_bytes 16777216: no block is a slab of 4096 slots within slab_waste 8`},
 	} {
 		var cfg slabbuddy.Config

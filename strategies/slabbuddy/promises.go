@@ -18,7 +18,9 @@ func (c Config) Promises() alloc.Promises {
 	classes := c.cells().Classes
 	// classFor returns the class that serves a request, or as many as there are for none.
 	classFor := func(r alloc.Request) int {
-		i, _ := slices.BinarySearchFunc(classes, r.Size, func(k cells.Class, n device.Size) int { return cmp.Compare(k.Slot, n) })
+		i, _ := slices.BinarySearchFunc(classes, r.Size, func(k cells.Class, n device.Size) int {
+			return cmp.Compare(k.Slot, n)
+		})
 		for i < len(classes) && min(classes[i].Slot&-classes[i].Slot, classes[i].Align) < r.Align {
 			i++
 		}
@@ -64,7 +66,8 @@ func (c Config) Promises() alloc.Promises {
 		p.Boundaries = append(p.Boundaries, k.Slot)
 	}
 	if c.MagazineRounds > 0 {
-		p.Except = append(p.Except, alloc.Exception{Invariant: "I40", Reason: "a block that is freed goes to a magazine, where it is set aside"})
+		p.Except = append(p.Except, alloc.Exception{Invariant: "I40", Reason: "a block that is freed goes to a magazine, " +
+			"where it is set aside"})
 	}
 	return p
 }

@@ -23,8 +23,10 @@ func subjects() []props.Subject {
 			DirectBytes: 16 * device.KiB, DirectCacheBytes: 1, Coalescing: buddy.Lazy,
 		}),
 		subject("weighted", 96*device.KiB, slabbuddy.Config{
-			BlockBytes: 256, RegionBytes: 6 * device.KiB, SlabMaxBytes: 3000, SlabSlots: 3, SlabWaste: 4, Classes: slab.ClassesK2,
-			Trim: buddy.TrimOn, Family: buddy.Weighted, Placement: buddy.Leftmost, RegionChoice: buddy.Fullest, Growth: "fixed",
+			BlockBytes: 256, RegionBytes: 6 * device.KiB, SlabMaxBytes: 3000, SlabSlots: 3, SlabWaste: 4,
+			Classes: slab.ClassesK2,
+			Trim:    buddy.TrimOn, Family: buddy.Weighted, Placement: buddy.Leftmost, RegionChoice: buddy.Fullest,
+			Growth:  "fixed",
 			Release: true, KeepBytes: 8 * device.KiB, Selection: slab.Lowest, DirectBytes: 1 << 60,
 		}),
 		subject("k4", 96*device.KiB, slabbuddy.Config{

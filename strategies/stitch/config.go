@@ -50,9 +50,11 @@ func (c Config) WithDefaults() (Config, error) {
 	c.MostSBlocks = cmp.Or(c.MostSBlocks, defaultMostSBlocks)
 	switch {
 	case !device.IsPowerOfTwo(c.ChunkBytes) || c.ChunkBytes < quantum || c.ChunkBytes > mostChunk:
-		return c, fmt.Errorf("stitch: chunk_bytes %d: want a power of two from %v to %v", uint64(c.ChunkBytes), quantum, mostChunk)
+		return c, fmt.Errorf("stitch: chunk_bytes %d: want a power of two from %v to %v", uint64(c.ChunkBytes),
+			quantum, mostChunk)
 	case c.SmallBytes%quantum != 0 || c.SmallBytes > mostSmall:
-		return c, fmt.Errorf("stitch: small_bytes %d: want a multiple of %v up to %v", uint64(c.SmallBytes), quantum, mostSmall)
+		return c, fmt.Errorf("stitch: small_bytes %d: want a multiple of %v up to %v", uint64(c.SmallBytes),
+			quantum, mostSmall)
 	case c.FragLimit > mostFragLimit:
 		return c, fmt.Errorf("stitch: frag_limit %d: want at most %v", uint64(c.FragLimit), mostFragLimit)
 	case c.MostSBlocks < 1 || c.MostSBlocks > mostMostSBlocks:

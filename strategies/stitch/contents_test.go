@@ -35,8 +35,8 @@ type filled struct {
 	pattern uint32
 }
 
-// TestNoBlockWritesIntoAnother fills each block with a pattern of its own and looks at it before it is
-// freed, while every kind of call fails now and then. At the end everything goes back.
+// TestNoBlockWritesIntoAnother fills each block with a pattern of its own and looks at it before it
+// is freed, while every kind of call fails now and then. At the end everything goes back.
 func TestNoBlockWritesIntoAnother(t *testing.T) {
 	for seed := range uint64(20) {
 		gpu, err := sim.New(sim.Config{Capacity: 40 * page, Align: page, Granularity: page, Charge: page, Memory: sim.Filled})

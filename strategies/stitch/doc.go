@@ -3,33 +3,33 @@
 //
 // # What is different
 //
-// Free memory that lies in pieces cannot serve a request that is larger than each of them. Elsewhere
-// such a request gets new memory. Here the pieces are mapped a second time, one behind the other, into a
-// range of their own, and the request gets that. So memory is asked for only when less is free
-// than is wanted.
+// Free memory that lies in pieces cannot serve a request that is larger than each of them.
+// Elsewhere such a request gets new memory. Here the pieces are mapped a second time, one behind
+// the other, into a range of their own, and the request gets that. So memory is asked for only when
+// less is free than is wanted.
 //
 // # Words of the paper
 //
 // Memory is created and mapped in pages of Config.ChunkBytes, the chunks of the paper. A segment
 // is a range with memory of its own, in which each page is mapped once. A pBlock is a part of a
-// segment: the paper's primitive block. An sBlock, for stitched, is a range onto which pages of several
-// pBlocks are mapped a second time; a piece of it is successive pages of one segment.
+// segment: the paper's primitive block. An sBlock, for stitched, is a range onto which pages of
+// several pBlocks are mapped a second time; a piece of it is successive pages of one segment.
 //
 // # Data structure
 //
 // The chunks of all regions lie in one table, with links to the neighbours in the region: parts of
-// the small pool, pBlocks, and one chunk for each sBlock. A segment has its handles and, for each page,
-// the pBlock that it belongs to. An sBlock has a list of pieces, and a segment the list of all
-// pieces over it, so that whoever gives pages back finds the sBlocks that must go before.
+// the small pool, pBlocks, and one chunk for each sBlock. A segment has its handles and, for each
+// page, the pBlock that it belongs to. An sBlock has a list of pieces, and a segment the list of
+// all pieces over it, so that whoever gives pages back finds the sBlocks that must go before.
 //
 // Free chunks of the small pool, free pBlocks, and idle sBlocks are each ordered by size and
 // address in an kit/index. The live blocks stand in an kit/front.
 //
 // An idle sBlock does not own its memory. Its pages are in pBlocks that are free, or in use by
-// others, and it may be granted only if all are free. Nobody counts that. An sBlock that turns out to be
-// blocked when it is looked at leaves the map and waits in a list of one of the pBlocks in its way; when
-// that is freed it is in the map again. So a free costs nothing for sBlocks that are not waiting,
-// and a blocked one costs nothing until something has changed.
+// others, and it may be granted only if all are free. Nobody counts that. An sBlock that turns out
+// to be blocked when it is looked at leaves the map and waits in a list of one of the pBlocks in
+// its way; when that is freed it is in the map again. So a free costs nothing for sBlocks that are
+// not waiting, and a blocked one costs nothing until something has changed.
 //
 // # Search
 //
@@ -46,77 +46,77 @@
 // smallest: as few pieces as can be. A request below Config.FragLimit is not stitched, nor one when
 // Config.MostSBlocks are in use; it gets a segment of its own.
 //
-// A request below a page goes to the small pool, a best fit over regions of Config.SmallBytes, or in
-// need of a page.
+// A request below a page goes to the small pool, a best fit over regions of Config.SmallBytes, or
+// in need of a page.
 //
 // # Split and merge
 //
 // A pBlock is cut where a request ends, and a freed one merges with its free neighbours in the
-// segment, at once. Neither calls the device: the pages stay where they are. An sBlock is never cut. When it is
-// freed its pBlocks become free and merge, and it stays, idle, for the next request of its size:
-// training repeats itself, and so the same sizes are stitched once. Of more than Config.MostSBlocks the
-// idle one freed longest ago is given up, which the paper calls StitchFree.
+// segment, at once. Neither calls the device: the pages stay where they are. An sBlock is never
+// cut. When it is freed its pBlocks become free and merge, and it stays, idle, for the next request
+// of its size: training repeats itself, and so the same sizes are stitched once. Of more than
+// Config.MostSBlocks the idle one freed longest ago is given up, which the paper calls StitchFree.
 //
 // # Memory that goes back
 //
 // Free makes no call to the device. Trim undoes idle sBlocks and unmaps free pages; the range of a
-// segment stays until all its pages are gone, and what is gone is not mapped again. A request that the device
-// refuses makes free pages and regions go back, as many bytes as it wants, and then tries again.
-// No alias outlives its memory: before pages go the sBlocks over them do.
+// segment stays until all its pages are gone, and what is gone is not mapped again. A request that
+// the device refuses makes free pages and regions go back, as many bytes as it wants, and then
+// tries again. No alias outlives its memory: before pages go the sBlocks over them do.
 //
-// The device may refuse any call. Until an sBlock or a segment is mapped and accessible, none of it is
-// granted, and what was made of it is unmade. If the device refuses that too, the region stays in the walk
-// and is tried again whenever memory goes back.
+// The device may refuse any call. Until an sBlock or a segment is mapped and accessible, none of it
+// is granted, and what was made of it is unmade. If the device refuses that too, the region stays
+// in the walk and is tried again whenever memory goes back.
 //
 // # What a walk shows
 //
-// Every byte of memory once. In use through an sBlock it is in the live chunk of that, and its pBlocks are
-// aliased. Otherwise its pBlock shows what it is, and the range of the sBlock is aliased. The largest
-// hole is the largest free chunk, as everywhere, though stitching may serve a request of all free
-// pages together.
+// Every byte of memory once. In use through an sBlock it is in the live chunk of that, and its
+// pBlocks are aliased. Otherwise its pBlock shows what it is, and the range of the sBlock is
+// aliased. The largest hole is the largest free chunk, as everywhere, though stitching may serve a
+// request of all free pages together.
 //
 // # Cost
 //
-// A pBlock is found in O(log n), an sBlock in O(log n) and a look at each of its pBlocks. Cutting and
-// merging write four bytes for each page of the smaller part. To stitch takes a call for
-// each page, two more, and O(log n) for each piece; a segment takes two for each page and two more. So a
+// A pBlock is found in O(log n), an sBlock in O(log n) and a look at each of its pBlocks. Cutting
+// and merging write four bytes for each page of the smaller part. To stitch takes a call for each
+// page, two more, and O(log n) for each piece; a segment takes two for each page and two more. So a
 // request is bounded by 16,384 pages.
 //
 // # Invariants
 //
 // Invariant G1: chunks tile their region, links mirror, and the pages of a pBlock name it.
-// Invariant G2: the maps hold exactly the free chunks, under their size and address, and their bytes are counted.
-// Invariant G3: no two free chunks are neighbours.
-// Invariant G4: pieces lie in segments and have memory, make up their sBlock, and their lists mirror.
-// Invariant G5: the pieces of an sBlock in use are pBlocks that are held, and no other pBlock is.
-// Invariant G6: an idle sBlock is in the map, or waits for a pBlock in use that has pages of it; there are at most MostSBlocks.
-// Invariant G7: every row of a table is in use or spare.
-// Invariant G8: the ledger holds exactly the live chunks.
-// Invariant G9: the counters are what the walk shows.
+// Invariant G2: the maps hold exactly the free chunks, under their size and address, and their
+// bytes are counted. Invariant G3: no two free chunks are neighbours. Invariant G4: pieces lie in
+// segments and have memory, make up their sBlock, and their lists mirror. Invariant G5: the pieces
+// of an sBlock in use are pBlocks that are held, and no other pBlock is. Invariant G6: an idle
+// sBlock is in the map, or waits for a pBlock in use that has pages of it; there are at most
+// MostSBlocks. Invariant G7: every row of a table is in use or spare. Invariant G8: the ledger
+// holds exactly the live chunks. Invariant G9: the counters are what the walk shows.
 //
 // # Source and departures
 //
 // Guo and others, GMLake: Efficient and Transparent GPU Memory Defragmentation for Large-scale DNN
-// Training with Virtual Memory Stitching, ASPLOS 2024 (arXiv 2401.08156), and its code in the directory
-// GMLake of github.com/intelligent-machine-learning/glake, file src/CUDACachingAllocator.cpp:
-// get_free_block, get_fused_fragmented_blocks and realloc_block. The code was read; of the paper its
-// states and rules as others retell them, so "the paper" below is to be read with that in mind.
-// What is different:
+// Training with Virtual Memory Stitching, ASPLOS 2024 (arXiv 2401.08156), and its code in the
+// directory GMLake of github.com/intelligent-machine-learning/glake, file
+// src/CUDACachingAllocator.cpp: get_free_block, get_fused_fragmented_blocks and realloc_block. The
+// code was read; of the paper its states and rules as others retell them, so "the paper" below is
+// to be read with that in mind. What is different:
 //
-//   - The code looks for a larger pBlock before an sBlock of the right size; the paper, and this, for what
-//     fits exactly first.
-//   - The code takes the largest pBlocks until it has enough and cuts the last one, this the smallest one
-//     that has the rest.
-//   - The code grants an sBlock of up to reuseLimit, ten, times the request, and cuts the pBlocks that are too
-//     much; this, as the paper, only one of the exact size.
-//   - The code gets all of a request anew where too little is free, unless reAlloc is set; the paper, and
-//     this, what is missing.
+//   - The code looks for a larger pBlock before an sBlock of the right size; the paper, and this,
+//     for what fits exactly first.
+//   - The code takes the largest pBlocks until it has enough and cuts the last one, this the
+//     smallest one that has the rest.
+//   - The code grants an sBlock of up to reuseLimit, ten, times the request, and cuts the pBlocks
+//     that are too much; this, as the paper, only one of the exact size.
+//   - The code gets all of a request anew where too little is free, unless reAlloc is set; the
+//     paper, and this, what is missing.
 //   - The code gives up sBlocks when their ranges have autoGC GiB together, this by their number.
-//   - The code counts free pages of each sBlock, at a step for each page and sBlock over it in every
-//     allocation and free; this lets sBlocks wait.
-//   - The code rounds segments up, to 20 MiB below 10 MiB, because it does not stitch small requests by default;
-//     this has none larger than what is asked for.
-//   - The code keeps memory apart by stream. Here a freed block is free for all, as in every strategy
-//     that knows no streams.
-//   - The code sends requests of up to 1 MiB to its small pool, the paper, and this, those below a page.
+//   - The code counts free pages of each sBlock, at a step for each page and sBlock over it in
+//     every allocation and free; this lets sBlocks wait.
+//   - The code rounds segments up, to 20 MiB below 10 MiB, because it does not stitch small
+//     requests by default; this has none larger than what is asked for.
+//   - The code keeps memory apart by stream. Here a freed block is free for all, as in every
+//     strategy that knows no streams.
+//   - The code sends requests of up to 1 MiB to its small pool, the paper, and this, those below a
+//     page.
 package stitch

@@ -22,8 +22,8 @@ var (
 	_ alloc.Metered    = (*Allocator)(nil)
 )
 
-// LargestFree implements [alloc.Holes]: the largest free chunk. Stitching may serve a larger request,
-// up to the sum of all free pBlocks. O(1).
+// LargestFree implements [alloc.Holes]: the largest free chunk. Stitching may serve a larger
+// request, up to the sum of all free pBlocks. O(1).
 func (a *Allocator) LargestFree() device.Size {
 	if a.front.Closed() {
 		return 0
@@ -38,7 +38,8 @@ func (a *Allocator) largest() device.Size {
 
 // MetadataBytes implements [alloc.Metered]. O(regions).
 func (a *Allocator) MetadataBytes() device.Size {
-	n := index.BytesOf(a.chunks) + index.BytesOf(a.regions) + index.BytesOf(a.pieces) + index.BytesOf(a.gathered) + a.order.Bytes(8) +
+	n := index.BytesOf(a.chunks) + index.BytesOf(a.regions) + index.BytesOf(a.pieces) + index.BytesOf(a.gathered) +
+		a.order.Bytes(8) +
 		a.free[small].Bytes() + a.free[pages].Bytes() + a.idle.Bytes() + a.live.Bytes()
 	for i := range a.regions {
 		r := &a.regions[i]
@@ -47,9 +48,9 @@ func (a *Allocator) MetadataBytes() device.Size {
 	return n
 }
 
-// Trim implements [alloc.Trimmer]: idle sBlocks are undone, then free pages and free regions of the small
-// pool go back. A range stays until all its pages are gone. It costs O(regions and pages) and a call to
-// the device for most of them.
+// Trim implements [alloc.Trimmer]: idle sBlocks are undone, then free pages and free regions of the
+// small pool go back. A range stays until all its pages are gone. It costs O(regions and pages) and
+// a call to the device for most of them.
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.front.Closed() {
 		return 0, alloc.ErrClosed
@@ -67,8 +68,8 @@ func (a *Allocator) trim() (device.Size, error) {
 	return before - a.front.Stats.Reserved, err
 }
 
-// Close implements [alloc.Strategy]: every block is freed, and all goes back as by Trim. Walk shows what
-// the device refuses to take back as slack, or as address space without memory of its own.
+// Close implements [alloc.Strategy]: every block is freed, and all goes back as by Trim. Walk shows
+// what the device refuses to take back as slack, or as address space without memory of its own.
 func (a *Allocator) Close() error {
 	if !a.front.Closed() {
 		a.front.Close()
@@ -81,8 +82,9 @@ func (a *Allocator) Close() error {
 	return err
 }
 
-// Walk implements [alloc.Inspector]. The memory of a block lies in one chunk: that of an sBlock in use is
-// Live, the pBlocks under it are Aliased, and so is an idle sBlock. Pages that went back are Unmapped.
+// Walk implements [alloc.Inspector]. The memory of a block lies in one chunk: that of an sBlock in
+// use is Live, the pBlocks under it are Aliased, and so is an idle sBlock. Pages that went back are
+// Unmapped.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	for e := range a.order.All {
 		r := &a.regions[e.Value]
@@ -115,8 +117,8 @@ func (a *Allocator) walkRegion(r *region, yield func(alloc.Chunk) bool) bool {
 	return r.space(used, r.size, alloc.Unmapped, yield)
 }
 
-// space yields the part of a region between two distances from its start, if there is any, and reports
-// whether there should be more.
+// space yields the part of a region between two distances from its start, if there is any, and
+// reports whether there should be more.
 func (r *region) space(from, to device.Size, s alloc.State, yield func(alloc.Chunk) bool) bool {
 	return from == to || yield(alloc.Chunk{
 		Region: r.addr, Addr: r.addr.Add(from), Size: to - from, State: s, Class: alloc.NoClass, Owner: uint8(r.kind),
@@ -144,8 +146,8 @@ func (a *Allocator) show(h uint32) alloc.Chunk {
 	return v
 }
 
-// WalkFree implements [alloc.FreeWalker]: the small pool, then the pBlocks, smallest first. What idle sBlocks
-// have shows as the pBlocks that it is.
+// WalkFree implements [alloc.FreeWalker]: the small pool, then the pBlocks, smallest first. What
+// idle sBlocks have shows as the pBlocks that it is.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {
 		return

@@ -25,8 +25,8 @@ type region struct {
 	kind  kind
 	chunk uint32 // the first one; none for an sBlock that is being made or undone
 
-	// mapped are bytes from its start on that memory is mapped at: of an sBlock, or of a segment that could
-	// not be made, whose memory no pBlock has.
+	// mapped are bytes from its start on that memory is mapped at: of an sBlock, or of a segment that
+	// could not be made, whose memory no pBlock has.
 	mapped  device.Size
 	handles []device.Handle // of a segment, of each page; zero if it has none any more
 	loose   int             // handles of pages that no pBlock has
@@ -75,7 +75,8 @@ func (a *Allocator) took(n device.Size) {
 	a.front.Stats.PeakReserved = max(a.front.Stats.PeakReserved, a.front.Stats.Reserved)
 }
 
-// lift books bytes of memory that are mapped in no region any more, and held until their handles go.
+// lift books bytes of memory that are mapped in no region any more, and held until their handles
+// go.
 func (a *Allocator) lift(n device.Size) {
 	a.front.Stats.Reserved -= n
 	a.front.Stats.Forgotten += n
@@ -89,7 +90,8 @@ func (a *Allocator) within(n device.Size) bool {
 	return a.cfg.Limit == 0 || a.holds() <= a.cfg.Limit && n <= a.cfg.Limit-a.holds()
 }
 
-// obtainSmall gets a region of n bytes for the small pool and returns its chunk, which is in no map.
+// obtainSmall gets a region of n bytes for the small pool and returns its chunk, which is in no
+// map.
 func (a *Allocator) obtainSmall(n device.Size) (uint32, error) {
 	a.asked = n
 	if !a.within(n) {
@@ -107,9 +109,9 @@ func (a *Allocator) obtainSmall(n device.Size) (uint32, error) {
 	return h, nil
 }
 
-// obtain gets a segment of n bytes and returns its pBlock, which is in no map. It makes two calls for
-// each page and two more. On failure nothing is held that was not before, unless the device refuses to
-// take it back as well: then it is tried again whenever memory is given back.
+// obtain gets a segment of n bytes and returns its pBlock, which is in no map. It makes two calls
+// for each page and two more. On failure nothing is held that was not before, unless the device
+// refuses to take it back as well: then it is tried again whenever memory is given back.
 func (a *Allocator) obtain(n device.Size) (uint32, error) {
 	a.asked = n
 	if !a.within(n) {
@@ -137,10 +139,12 @@ func (a *Allocator) obtain(n device.Size) (uint32, error) {
 	return h, nil
 }
 
-// fill creates the memory of a segment of n bytes and maps it. Until all is done its handles are loose.
+// fill creates the memory of a segment of n bytes and maps it. Until all is done its handles are
+// loose.
 func (a *Allocator) fill(r *region, n device.Size) error {
 	page := a.cfg.ChunkBytes
-	// All are created before one is mapped, so that running out of memory, the usual failure, is cheap.
+	// All are created before one is mapped, so that running out of memory, the usual failure, is
+	// cheap.
 	for i := range r.handles {
 		h, err := a.vm.CreateHandle(page)
 		if err != nil {
@@ -198,8 +202,8 @@ func (a *Allocator) giveBack(i uint32) error {
 	return first
 }
 
-// empty takes the memory away from a free pBlock, which is gone then, and returns the chunk that it is in.
-// The sBlocks over it are undone before, because no alias may outlive its memory.
+// empty takes the memory away from a free pBlock, which is gone then, and returns the chunk that it
+// is in. The sBlocks over it are undone before, because no alias may outlive its memory.
 func (a *Allocator) empty(h uint32) (uint32, error) {
 	c := &a.chunks[h]
 	r := &a.regions[c.region]
@@ -240,7 +244,8 @@ func (a *Allocator) loosen(r *region, page uint32) error {
 	return nil
 }
 
-// sweep gives back what pages that are gone have left of a segment, and its range once all of them are.
+// sweep gives back what pages that are gone have left of a segment, and its range once all of them
+// are.
 func (a *Allocator) sweep(i uint32) error {
 	r := &a.regions[i]
 	if r.mapped > 0 {
@@ -271,8 +276,8 @@ func (a *Allocator) sweep(i uint32) error {
 	return nil
 }
 
-// giveBackAll gives back regions of the kinds from first to last, the newest row first, until that has made
-// enough bytes of memory. It returns the first error.
+// giveBackAll gives back regions of the kinds from first to last, the newest row first, until that
+// has made enough bytes of memory. It returns the first error.
 func (a *Allocator) giveBackAll(first, last kind, enough device.Size) (failed error) {
 	before := a.holds()
 	for i := len(a.regions) - 1; i > 0 && before-a.holds() < enough; i-- {

@@ -13,8 +13,8 @@ var (
 	_ alloc.Placer     = (*Allocator)(nil)
 )
 
-// FreeNeighbours implements [alloc.Neighbours]. A block that was stitched becomes as many chunks as it has
-// pieces, none of which lies at its address. O(1).
+// FreeNeighbours implements [alloc.Neighbours]. A block that was stitched becomes as many chunks as
+// it has pieces, none of which lies at its address. O(1).
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	if b, ok := a.live.Get(at); ok {
 		// A block that was stitched gives its pieces back, which are as large as it is.
@@ -33,8 +33,8 @@ func (a *Allocator) freeBytes(h uint32) device.Size {
 	return 0
 }
 
-// CanPlace implements [alloc.Placer]. Whole pages that are free serve wherever they are: they are stitched, or go
-// back to the device before a request fails. It costs O(chunks log addresses).
+// CanPlace implements [alloc.Placer]. Whole pages that are free serve wherever they are: they are
+// stitched, or go back to the device before a request fails. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {
 		a.placer = &forecast.Placer{Most: a.MaxRequest(), Promises: a.cfg.Promises(), Freed: a.foreseen}
@@ -45,9 +45,9 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if r.Size < a.cfg.ChunkBytes {
 		return a.placer.CanPlace(a.Walk, r, freed)
 	}
-	// What is free may be in pieces too many to stitch, or in ranges too many to keep. It goes back to the device
-	// then, as much as is needed, and comes again in one piece, for which the limit leaves room because no more
-	// is held in the end than was.
+	// What is free may be in pieces too many to stitch, or in ranges too many to keep. It goes back to
+	// the device then, as much as is needed, and comes again in one piece, for which the limit leaves
+	// room because no more is held in the end than was.
 	have := a.freed[pages]
 	for i, at := range freed {
 		b, ok := a.live.Get(at)
@@ -61,7 +61,8 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	return have >= device.AlignUp(r.Size, a.cfg.ChunkBytes)
 }
 
-// foreseen yields what a live block becomes when it is freed: of one that was stitched, nothing at its address.
+// foreseen yields what a live block becomes when it is freed: of one that was stitched, nothing at
+// its address.
 func (a *Allocator) foreseen(c alloc.Chunk, yield func(alloc.Chunk)) {
 	if b, ok := a.live.Get(c.Addr); ok && a.regions[a.chunks[b.Place].region].kind != stitched {
 		yield(c)

@@ -46,8 +46,8 @@ func (a *Allocator) attach(i, last, h uint32) uint32 {
 	return p
 }
 
-// undo gives the range of an sBlock back that is idle, or was being made or undone when the device refused.
-// As long as memory is mapped in it, it stays what it is.
+// undo gives the range of an sBlock back that is idle, or was being made or undone when the device
+// refused. As long as memory is mapped in it, it stays what it is.
 func (a *Allocator) undo(i uint32) error {
 	r := &a.regions[i]
 	if r.mapped > 0 {
@@ -109,9 +109,9 @@ func (a *Allocator) detach(i uint32) {
 	a.regions[i].pieces = none
 }
 
-// stitch makes an sBlock of n bytes of free pBlocks and returns its chunk. The largest are taken until
-// one has what is still missing, of those the smallest: so there are as few pieces as can be. On failure
-// the pBlocks are free as before.
+// stitch makes an sBlock of n bytes of free pBlocks and returns its chunk. The largest are taken
+// until one has what is still missing, of those the smallest: so there are as few pieces as can be.
+// On failure the pBlocks are free as before.
 //
 // Precondition: so many bytes of pBlocks are free, and there may be one sBlock more.
 func (a *Allocator) stitch(n device.Size) (uint32, error) {
@@ -120,7 +120,8 @@ func (a *Allocator) stitch(n device.Size) (uint32, error) {
 		return none, err
 	}
 	i := a.addRegion(got, stitched)
-	// The pieces are listed before they are mapped: from the first page on no memory under them may go.
+	// The pieces are listed before they are mapped: from the first page on no memory under them may
+	// go.
 	a.gather(n)
 	last := none
 	for _, h := range a.gathered {
@@ -157,7 +158,8 @@ func (a *Allocator) gather(n device.Size) {
 	}
 }
 
-// mapPieces maps the memory of the pieces of an sBlock into its range of n bytes, one behind the other.
+// mapPieces maps the memory of the pieces of an sBlock into its range of n bytes, one behind the
+// other.
 func (a *Allocator) mapPieces(i uint32, n device.Size) error {
 	r, page := &a.regions[i], a.cfg.ChunkBytes
 	for p := r.pieces; p != none; p = a.pieces[p].next {
@@ -173,8 +175,9 @@ func (a *Allocator) mapPieces(i uint32, n device.Size) error {
 	return a.vm.SetAccess(r.addr, n, device.AccessReadWrite)
 }
 
-// match returns the chunk of an idle sBlock of n bytes all memory of which is free, and takes that memory.
-// Those that it finds to be in use in part wait until that is free and cost nothing meanwhile.
+// match returns the chunk of an idle sBlock of n bytes all memory of which is free, and takes that
+// memory. Those that it finds to be in use in part wait until that is free and cost nothing
+// meanwhile.
 func (a *Allocator) match(n device.Size) uint32 {
 	for {
 		at := a.idle.Ceil(n)
@@ -267,8 +270,8 @@ func (a *Allocator) leave(i uint32) {
 	r.waitsFor, r.waiting = none, none
 }
 
-// wake lets the sBlocks that wait for a pBlock be found again. Whether they wait for another one is not
-// looked at before they are.
+// wake lets the sBlocks that wait for a pBlock be found again. Whether they wait for another one is
+// not looked at before they are.
 func (a *Allocator) wake(h uint32) {
 	i := a.chunks[h].note
 	a.chunks[h].note = none

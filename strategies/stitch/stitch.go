@@ -67,12 +67,14 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	a := &Allocator{
 		cfg: c, src: src, vm: vm, pageShift: uint8(bits.TrailingZeros64(uint64(c.ChunkBytes))),
 		chunks: []chunk{{state: live}}, regions: make([]region, 1), pieces: make([]piece, 1),
-		free: [2]index.SizeMap{index.NewSizeMap(quantum), index.NewSizeMap(c.ChunkBytes)}, idle: index.NewSizeMap(c.ChunkBytes),
+		free: [2]index.SizeMap{index.NewSizeMap(quantum), index.NewSizeMap(c.ChunkBytes)},
+		idle: index.NewSizeMap(c.ChunkBytes),
 	}
 	// A page takes two calls to the device, which bounds the pages of a request.
-	a.View = a.front.Init(front.Limits{Most: mostPages * c.ChunkBytes, Align: c.ChunkBytes}, func() (largest, bytes device.Size) {
-		return a.largest(), a.freed[small] + a.freed[pages]
-	})
+	a.View = a.front.Init(front.Limits{Most: mostPages * c.ChunkBytes, Align: c.ChunkBytes},
+		func() (largest, bytes device.Size) {
+			return a.largest(), a.freed[small] + a.freed[pages]
+		})
 	a.front.Stats.Limit = c.Limit
 	return a, nil
 }
@@ -104,7 +106,8 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return alloc.Block{Addr: c.addr, Size: c.size}, nil
 }
 
-// serve returns a chunk for a request that can be granted, which is in no map, or why there is none.
+// serve returns a chunk for a request that can be granted, which is in no map, or why there is
+// none.
 func (a *Allocator) serve(r *alloc.Request) (uint32, error) {
 	if r.Size >= a.cfg.ChunkBytes {
 		n := a.rounded(r.Size)
@@ -140,8 +143,8 @@ func (a *Allocator) fromSmall(r *alloc.Request) uint32 {
 	return a.cut(e.Handle, device.AlignUp(e.Addr, max(r.Align, 1)), a.rounded(r.Size))
 }
 
-// growSmall adds a region with room for n bytes to the small pool. In need it gives back free memory for
-// it, and makes do with a page.
+// growSmall adds a region with room for n bytes to the small pool. In need it gives back free
+// memory for it, and makes do with a page.
 func (a *Allocator) growSmall(n device.Size) error {
 	least := max(n, a.cfg.ChunkBytes)
 	n = max(n, a.cfg.SmallBytes)
@@ -158,8 +161,8 @@ func (a *Allocator) growSmall(n device.Size) error {
 	return err
 }
 
-// fromPages returns n bytes of whole pages that need no call to the device: a pBlock of that size, else
-// an sBlock of that size (state S1 of the paper), else the first part of the smallest larger
+// fromPages returns n bytes of whole pages that need no call to the device: a pBlock of that size,
+// else an sBlock of that size (state S1 of the paper), else the first part of the smallest larger
 // pBlock (S2).
 func (a *Allocator) fromPages(n device.Size) uint32 {
 	at := a.free[pages].Ceil(n)

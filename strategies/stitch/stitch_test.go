@@ -21,7 +21,8 @@ type bench struct {
 // newBench returns an allocator with pages of 4 KiB over a device with room for some of them.
 func newBench(t *testing.T, room device.Size, c stitch.Config) *bench {
 	t.Helper()
-	gpu, err := sim.New(sim.Config{Capacity: room * page, Align: page, Granularity: page, Charge: page, Memory: sim.Filled})
+	gpu, err := sim.New(sim.Config{Capacity: room * page, Align: page, Granularity: page, Charge: page,
+		Memory: sim.Filled})
 	require.NoError(t, err)
 	c.ChunkBytes = page
 	if c.SmallBytes == 0 {

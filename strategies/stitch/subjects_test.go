@@ -8,8 +8,8 @@ import (
 )
 
 // page is the granularity of the devices of these tests: the least that a simulated device has, so
-// that a few pages are a small size. Devices have room for a dozen, because each page takes calls, and the
-// suite refuses each of them in turn.
+// that a few pages are a small size. Devices have room for a dozen, because each page takes calls,
+// and the suite refuses each of them in turn.
 const page = 4 * device.KiB
 
 // subjects are the configurations that the property suite runs, with what each promises.

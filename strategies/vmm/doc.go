@@ -18,8 +18,8 @@
 // the lowest place among equals. In a row of free and unmapped chunks that is a place that begins
 // or ends where a free chunk does, or begins with the row, so those are measured. Where most of a
 // hole has memory it is completed. The end of the range is taken only if it needs less than half
-// the pages of any hole, because there mostly is a part of a page free before it: without that rule a queue
-// of blocks walked through 18 GiB of addresses with 8 GiB live, with it through 15.
+// the pages of any hole, because there mostly is a part of a page free before it: without that rule
+// a queue of blocks walked through 18 GiB of addresses with 8 GiB live, with it through 15.
 //
 // # Pages come and go
 //
@@ -27,9 +27,9 @@
 // stays mapped: memory goes back when the limit or the device leaves no room for a request
 // (then all whole free pages do, and the request is tried once more), by Trim, and with
 // Config.Release as soon as more than Config.KeepBytes are free (then the whole pages of the chunk
-// that was just freed). Pages need not lie together physically, so no free page is ever out of reach of
-// a request: what is lost to fragmentation are parts of pages, and addresses, of which there
-// are plenty. Trim gives ranges without memory back too.
+// that was just freed). Pages need not lie together physically, so no free page is ever out of
+// reach of a request: what is lost to fragmentation are parts of pages, and addresses, of which
+// there are plenty. Trim gives ranges without memory back too.
 //
 // # When the device refuses
 //
@@ -47,11 +47,11 @@
 //
 // # Cost
 //
-// Alloc and Free cost O(1), amortized O(log chunks of one size), for the first fit a look at the leaves
-// that may have a chunk so large. Mapping looks at every unmapped chunk and what follows
-// it as far as the request is large, and makes two calls for each page and one more; unmapping
-// makes one call, and one for each page. An alignment above the quantum passes over chunks that are
-// large enough but misplaced. Nothing is allocated on the heap once warm.
+// Alloc and Free cost O(1), amortized O(log chunks of one size), for the first fit a look at the
+// leaves that may have a chunk so large. Mapping looks at every unmapped chunk and what follows it
+// as far as the request is large, and makes two calls for each page and one more; unmapping makes
+// one call, and one for each page. An alignment above the quantum passes over chunks that are large
+// enough but misplaced. Nothing is allocated on the heap once warm.
 //
 // # Invariants
 //
@@ -68,8 +68,8 @@
 // # Source and departures
 //
 // PyTorch's expandable segments (c10/cuda/CUDACachingAllocator.cpp, ExpandableSegment), and the
-// virtual memory management of the CUDA driver, from where the order of calls comes. PyTorch keeps a
-// segment for each stream and for small and large blocks, with pages of 2 and 20 MiB; it
-// maps at the first place that is large enough and not where the least is missing. Here one range
-// serves all.
+// virtual memory management of the CUDA driver, from where the order of calls comes. PyTorch keeps
+// a segment for each stream and for small and large blocks, with pages of 2 and 20 MiB; it maps at
+// the first place that is large enough and not where the least is missing. Here one range serves
+// all.
 package vmm

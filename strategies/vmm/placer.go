@@ -28,8 +28,8 @@ func (t *table) freeBytes(h handle) device.Size {
 	return 0
 }
 
-// CanPlace implements [alloc.Placer]. Whole pages that are free serve anywhere, because they are unmapped before a
-// request fails. It costs O(chunks log addresses).
+// CanPlace implements [alloc.Placer]. Whole pages that are free serve anywhere, because they are
+// unmapped before a request fails. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {
 		a.placer = &forecast.Placer{Most: MaxRequest, Promises: a.cfg.Promises()}

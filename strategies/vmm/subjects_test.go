@@ -20,7 +20,8 @@ func subjects() []props.Subject {
 		subject("coarse", vmm.Config{PageBytes: 3 * grain, Limit: 96 * device.KiB}),
 		subject("ranges", vmm.Config{RangeBytes: 2 * grain, Fit: vmm.FitFirst}),
 		subject("release", vmm.Config{Release: true}),
-		subject("release-keep", vmm.Config{Release: true, KeepBytes: 3 * grain, Fit: vmm.FitFirst, PageBytes: 2 * grain, RangeBytes: 8 * grain}),
+		subject("release-keep", vmm.Config{Release: true, KeepBytes: 3 * grain, Fit: vmm.FitFirst, PageBytes: 2 * grain,
+			RangeBytes: 8 * grain}),
 		subject("bytes", vmm.Config{Quantum: 1, Release: true, RangeBytes: grain}),
 	}
 }

@@ -141,7 +141,8 @@ func TestNothingIsLostWhenTheDeviceRefuses(t *testing.T) {
 	var plans []device.FaultPlan
 	for n := range uint64(80) {
 		plans = append(plans, device.FaultPlan{Nth: n + 1},
-			device.FaultPlan{Seed: n, Probability: 0.1}, device.FaultPlan{Seed: n, Probability: 0.4}, device.FaultPlan{Seed: n, Probability: 0.8})
+			device.FaultPlan{Seed: n, Probability: 0.1}, device.FaultPlan{Seed: n, Probability: 0.4},
+			device.FaultPlan{Seed: n, Probability: 0.8})
 	}
 	for _, plan := range plans {
 		gpu, err := sim.New(sim.Config{Capacity: 16 * grain, Align: grain, Granularity: grain})
@@ -204,7 +205,8 @@ func TestConfigurationIsJudged(t *testing.T) {
 	a, err := vmm.New(gpu, vmm.Config{})
 	require.NoError(t, err)
 	c := a.Config()
-	require.Equal(t, []device.Size{2 * device.MiB, device.TiB, 9 * device.TiB / 8}, []device.Size{c.PageBytes, c.Limit, c.RangeBytes})
+	require.Equal(t, []device.Size{2 * device.MiB, device.TiB, 9 * device.TiB / 8},
+		[]device.Size{c.PageBytes, c.Limit, c.RangeBytes})
 	require.Equal(t, device.Size(512), c.ForCapacity(512).Limit)
 }
 

@@ -71,9 +71,11 @@ func besideMain(ctx context.Context, words []string) error {
 	return b.race(ctx, os.Stdout, os.Stderr, flags.Args()[1:])
 }
 
-// race opens every snapshot in all ways, in turns, and writes a row of a table for each. What died is not tried again.
+// race opens every snapshot in all ways, in turns, and writes a row of a table for each. What died
+// is not tried again.
 func (b beside) race(ctx context.Context, table, progress io.Writer, snapshots []string) error {
-	fmt.Fprintln(table, "| snapshot | MB | viewer's own page, s | snapshot in it, s | tab, MB | page written, s | page, MB | page opened, s | tab, MB | `view`, s | tab, MB |")
+	fmt.Fprintln(table, "| snapshot | MB | viewer's own page, s | snapshot in it, s | tab, MB | page written, s | page, "+
+		"MB | page opened, s | tab, MB | `view`, s | tab, MB |")
 	fmt.Fprintln(table, "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
 	for _, snapshot := range snapshots {
 		snapshot, err := filepath.Abs(snapshot)
@@ -106,15 +108,18 @@ func (b beside) race(ctx context.Context, table, progress io.Writer, snapshots [
 					return fmt.Errorf("%s, %s: %w", snapshot, w.name, err)
 				}
 				w.took = append(w.took, o)
-				fmt.Fprintf(progress, "%s, round %d, %s: %.2f s and %.2f s, %.2f s of the processor, %.0f MB", filepath.Base(snapshot), round+1, w.name, o.before, o.seconds, o.cpu, float64(o.bytes)/1e6)
+				fmt.Fprintf(progress, "%s, round %d, %s: %.2f s and %.2f s, %.2f s of the processor, %.0f MB",
+					filepath.Base(snapshot), round+1, w.name, o.before, o.seconds, o.cpu, float64(o.bytes)/1e6)
 				if o.died != nil {
 					fmt.Fprintf(progress, ", no picture: %v", o.died)
 				}
 				fmt.Fprintln(progress)
 			}
 		}
-		fmt.Fprintf(table, "| `%s` | %.1f | %s | %s | %.2f | %.1f | %s | %s |\n", filepath.Base(snapshot), float64(file.Size())/1e6,
-			leastAndMiddle(ways[0].took, func(o opening) float64 { return o.before }), cells(ways[0].took), written.Seconds(), float64(html.Size())/1e6, cells(ways[1].took), cells(ways[2].took))
+		fmt.Fprintf(table, "| `%s` | %.1f | %s | %s | %.2f | %.1f | %s | %s |\n", filepath.Base(snapshot),
+			float64(file.Size())/1e6,
+			leastAndMiddle(ways[0].took, func(o opening) float64 { return o.before }), cells(ways[0].took), written.Seconds(),
+			float64(html.Size())/1e6, cells(ways[1].took), cells(ways[2].took))
 	}
 	return nil
 }

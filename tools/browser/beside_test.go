@@ -11,12 +11,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestBesideAnotherViewer races against stand-ins for PyTorch's viewer: one that draws, with what it imports from the
-// network led to a file, and one that stops at an error.
+// TestBesideAnotherViewer races against stand-ins for PyTorch's viewer: one that draws, with what
+// it imports from the network led to a file, and one that stops at an error.
 func TestBesideAnotherViewer(t *testing.T) {
 	dir := t.TempDir()
 	snapshot := filepath.Join(dir, "s.pickle")
-	out, err := exec.Command(house.program, "replay", "--strategy", "caching", "--snapshot", snapshot, traceFile(t, "s.trace", small)).CombinedOutput()
+	out, err := exec.Command(house.program, "replay", "--strategy", "caching", "--snapshot", snapshot,
+		traceFile(t, "s.trace", small)).CombinedOutput()
 	require.NoError(t, err, string(out))
 	write := func(name, text string) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
@@ -32,7 +33,8 @@ d3.select("input").addEventListener("change", (e) => e.target.files[0].text().th
 	race := func(breaks string) []string {
 		write("MemoryViz.js", strings.Replace(draws, "BREAK", breaks, 1))
 		var table, progress strings.Builder
-		b := beside{viz: dir, program: house.program, dir: t.TempDir(), shots: filepath.Join(dir, "shots"), strategy: "caching", rounds: 1, limit: time.Minute}
+		b := beside{viz: dir, program: house.program, dir: t.TempDir(), shots: filepath.Join(dir, "shots"),
+			strategy: "caching", rounds: 1, limit: time.Minute}
 		require.NoError(t, b.race(t.Context(), &table, &progress, []string{snapshot}))
 		rows := strings.Split(strings.TrimSpace(table.String()), "\n")
 		require.Len(t, rows, 3, table.String())

@@ -53,7 +53,8 @@ func TestMain(m *testing.M) {
 
 var desk = look{width: 1280, height: 900}
 
-// visit makes a report and opens it. At the end of the test it must have asked for nothing and logged nothing.
+// visit makes a report and opens it. At the end of the test it must have asked for nothing and
+// logged nothing.
 func visit(t *testing.T, words ...string) *tab {
 	t.Helper()
 	return opened(t, made(t, words...), desk, "")
@@ -90,7 +91,8 @@ func traceFile(t *testing.T, name, text string) string {
 	return path
 }
 
-// ask returns the value of an expression once everything is drawn. app is what the views of the page share.
+// ask returns the value of an expression once everything is drawn. app is what the views of the
+// page share.
 func ask[T any](t *testing.T, p *tab, expression string) T {
 	t.Helper()
 	require.NoError(t, p.settle())
@@ -110,7 +112,8 @@ func do(t *testing.T, p *tab, statements string) {
 // point is a place in the window.
 type point struct{ X, Y float64 }
 
-// onMap returns where an event and a place of the axis of addresses are on the first map, after scrolling to it.
+// onMap returns where an event and a place of the axis of addresses are on the first map, after
+// scrolling to it.
 func onMap(t *testing.T, p *tab, event, y float64) point {
 	t.Helper()
 	do(t, p, `app.map.list[0].plot.scrollIntoView({block: "center"})`)
@@ -120,7 +123,8 @@ func onMap(t *testing.T, p *tab, event, y float64) point {
 	})()`, event, y))
 }
 
-// colorOnMap returns the colour of a pixel of the first map at an event and a place of the axis of addresses.
+// colorOnMap returns the colour of a pixel of the first map at an event and a place of the axis of
+// addresses.
 func colorOnMap(t *testing.T, p *tab, event, y float64) string {
 	t.Helper()
 	return ask[string](t, p, fmt.Sprintf(`(() => {
@@ -131,7 +135,8 @@ func colorOnMap(t *testing.T, p *tab, event, y float64) string {
 	})()`, event, y))
 }
 
-// small has two blocks side by side, then one in the place of the first. Its tags weigh as much as their order here.
+// small has two blocks side by side, then one in the place of the first. Its tags weigh as much as
+// their order here.
 const small = `# name small
 a 1 8MiB tag=weights
 a 2 4MiB tag=activations
@@ -164,7 +169,8 @@ func TestPicturesShowWhatTheDataSay(t *testing.T) {
 	require.Contains(t, states, "12.00 MiB", "free bytes")
 
 	// The line of reserved memory passes through its peak, and the legend says the same.
-	peak := ask[[]float64](t, p, `app.trace.runs[0].peaks.filter(p => p.what === "requested").map(p => [p.event, p.bytes])[0]`)
+	peak := ask[[]float64](t, p,
+		`app.trace.runs[0].peaks.filter(p => p.what === "requested").map(p => [p.event, p.bytes])[0]`)
 	require.Equal(t, []float64{1, 12 * mib}, peak)
 	require.NoError(t, chromedp.Do(p.ctx, chromedp.MouseEvent("mouseMoved", 1, 1)))
 	do(t, p, `scrollTo(0, 0); app.state.set({curves: ["requested"]})`)
@@ -186,12 +192,15 @@ func TestEveryViewCanBeUsed(t *testing.T) {
 
 	// Drag over the chart of memory: the window is what was dragged.
 	do(t, p, `app.timeline.memory.plot.scrollIntoView({block: "center"})`)
-	box := ask[[]float64](t, p, `(b => [b.left, b.top, b.width, b.height])(app.timeline.memory.u.over.getBoundingClientRect())`)
-	require.NoError(t, chromedp.Do(p.ctx, chromedp.DragAndDropXY(box[0]+box[2]/4, box[1]+40, box[0]+box[2]/2, box[1]+60, 5)))
+	box := ask[[]float64](t, p,
+		`(b => [b.left, b.top, b.width, b.height])(app.timeline.memory.u.over.getBoundingClientRect())`)
+	require.NoError(t, chromedp.Do(p.ctx, chromedp.DragAndDropXY(box[0]+box[2]/4, box[1]+40, box[0]+box[2]/2,
+		box[1]+60, 5)))
 	window := ask[[]float64](t, p, `[app.state.from, app.state.to]`)
 	require.InDelta(t, full/4, window[0], full/50)
 	require.InDelta(t, full/2, window[1], full/50)
-	require.Equal(t, window, ask[[]float64](t, p, `(u => [u.scales.x.min, u.scales.x.max])(app.timeline.charts[4].u)`), "all charts follow")
+	require.Equal(t, window, ask[[]float64](t, p, `(u => [u.scales.x.min, u.scales.x.max])(app.timeline.charts[4].u)`),
+		"all charts follow")
 
 	// Keys: zoom, move the cursor, go back to all.
 	do(t, p, `app.timeline.memory.plot.focus()`)
@@ -227,17 +236,21 @@ func TestEveryViewCanBeUsed(t *testing.T) {
 
 	// Tables: sorted by the value, not by the text.
 	do(t, p, `document.querySelector("#vy-tables thead button").click()`)
-	do(t, p, `[...document.querySelectorAll("#vy-tables thead button")].find(b => b.textContent === "device calls").click()`)
-	calls := ask[[]float64](t, p, `[...document.querySelector("#vy-tables tbody").rows].map(r => [...r.cells].find((c, i) => r.closest("table").tHead.rows[0].cells[i].textContent === "device calls").dataset.v).filter(v => v).map(Number)`)
+	do(t, p,
+		`[...document.querySelectorAll("#vy-tables thead button")].find(b => b.textContent === "device calls").click()`)
+	calls := ask[[]float64](t, p,
+		`[...document.querySelector("#vy-tables tbody").rows].map(r => [...r.cells].find((c, i) => r.closest("table").tHead.rows[0].cells[i].textContent === "device calls").dataset.v).filter(v => v).map(Number)`)
 	require.IsIncreasing(t, calls)
 }
 
 // TestBenchmarks draws a benchmark, which has no trace.
 func TestBenchmarks(t *testing.T) {
-	p := visit(t, "bench", "--strategies", "tlsf,caching", "--workloads", "w1,loguniform", "--live", "50,100,200", "--pairs", "500", "--rounds", "2")
+	p := visit(t, "bench", "--strategies", "tlsf,caching", "--workloads", "w1,loguniform", "--live", "50,100,200",
+		"--pairs", "500", "--rounds", "2")
 	require.Equal(t, 4, ask[int](t, p, `document.querySelectorAll("#vy-bench .vy-plot > canvas").length`))
 	for _, theme := range []string{"dark", "light"} {
-		do(t, p, fmt.Sprintf(`[...document.querySelectorAll(".vy-theme button")].find(b => b.textContent === %q).click()`, theme))
+		do(t, p, fmt.Sprintf(`[...document.querySelectorAll(".vy-theme button")].find(b => b.textContent === %q).click()`,
+			theme))
 		require.Equal(t, theme, ask[string](t, p, `document.documentElement.dataset.theme`))
 	}
 	// tlsf takes the whole device at once, so that only caching has dots in the chart of memory.
@@ -250,10 +263,12 @@ func TestBenchmarks(t *testing.T) {
 
 	// A dot is named at the pointer, and by keys.
 	tip := `(t => t.hidden ? "" : t.innerText)(document.querySelector(".vy-tip"))`
-	do(t, p, `document.querySelector("#vy-bench .vy-plot").scrollIntoView({block: "center"}); document.querySelector("#vy-bench .vy-plot").focus()`)
+	do(t, p,
+		`document.querySelector("#vy-bench .vy-plot").scrollIntoView({block: "center"}); document.querySelector("#vy-bench .vy-plot").focus()`)
 	require.NoError(t, chromedp.Do(p.ctx, chromedp.KeyEvent(kb.ArrowRight)))
 	first := ask[string](t, p, tip)
-	require.Regexp(t, `(?s)tlsf.*live blocks\s50\s.*rounds\sfrom .* to .* ns.*memory\s.*iB, taken at once.*reserved ∕ live\s\d`, first)
+	require.Regexp(t,
+		`(?s)tlsf.*live blocks\s50\s.*rounds\sfrom .* to .* ns.*memory\s.*iB, taken at once.*reserved ∕ live\s\d`, first)
 	require.NoError(t, chromedp.Do(p.ctx, chromedp.KeyEvent(kb.ArrowRight)))
 	require.Regexp(t, `(?s)tlsf.*live blocks\s100\s`, ask[string](t, p, tip))
 	require.NoError(t, chromedp.Do(p.ctx, chromedp.KeyEvent(kb.ArrowDown)))
@@ -272,21 +287,23 @@ func TestBenchmarks(t *testing.T) {
 	require.Greater(t, len(seen), 2, "both strategies, and none beside them")
 }
 
-// TestBrokenInvariant draws the calls that broke one: of a strategy with a planted bug, which does not merge a freed
-// chunk with the free one before it, in a build that has such bugs.
+// TestBrokenInvariant draws the calls that broke one: of a strategy with a planted bug, which does
+// not merge a freed chunk with the free one before it, in a build that has such bugs.
 func TestBrokenInvariant(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "report.html")
 	overlay := t.TempDir()
 	for _, args := range [][]string{
 		{"run", "./props/planted/bugs/overlay", overlay},
-		{"test", "-overlay", filepath.Join(overlay, "overlay.json"), "-count=1", "./cli", "-run", "TestThePageOfAPlantedBug", "-planted-page", path},
+		{"test", "-overlay", filepath.Join(overlay, "overlay.json"), "-count=1", "./cli", "-run", "TestThePageOfAPlantedBug",
+			"-planted-page", path},
 	} {
 		out, err := exec.Command("go", append([]string{"-C", "../.."}, args...)...).CombinedOutput()
 		require.NoError(t, err, string(out))
 	}
 	p := opened(t, path, desk, "")
 	text := func() string { return ask[string](t, p, `document.getElementById("vy-proof").innerText`) }
-	// edges returns the colours along the upper edge of the row of chunks, each once: alarm is that of what the invariant names.
+	// edges returns the colours along the upper edge of the row of chunks, each once: alarm is that of
+	// what the invariant names.
 	edges := func() string {
 		return ask[string](t, p, `(() => {
 			const c = document.querySelector("#vy-proof .vy-plot canvas"), d = c.getContext("2d").getImageData(112, 5, c.width - 120, 1).data, seen = new Set();
@@ -295,13 +312,17 @@ func TestBrokenInvariant(t *testing.T) {
 		})()`)
 	}
 	key := func(name string) {
-		do(t, p, fmt.Sprintf(`document.querySelector("#vy-proof .vy-plot").dispatchEvent(new KeyboardEvent("keydown", {key: %q, bubbles: true}))`, name))
+		do(t, p,
+			fmt.Sprintf(
+				`document.querySelector("#vy-proof .vy-plot").dispatchEvent(new KeyboardEvent("keydown", {key: %q, bubbles: true}))`, name))
 	}
 	const alarm = "179 38 30"
 	require.Contains(t, text(), "Broken here: I5 (coalescing): free chunks 0x7f0000000000 of 256 bytes and 0x7f0000000100")
 	require.Contains(t, ask[string](t, p, `document.querySelector(".vy-broken code").textContent`), "f 0x7f0000000100")
 	require.Contains(t, edges(), alarm)
-	require.Equal(t, []bool{true, true}, ask[[]bool](t, p, `[...document.querySelectorAll("#vy-proof tbody tr")].map((r) => r.cells[7].textContent.includes("named by the invariant"))`))
+	require.Equal(t, []bool{true, true},
+		ask[[]bool](t, p,
+			`[...document.querySelectorAll("#vy-proof tbody tr")].map((r) => r.cells[7].textContent.includes("named by the invariant"))`))
 	steps := ask[int](t, p, `document.querySelectorAll("#vy-proof ol.vy-steps li").length`)
 	require.Equal(t, 5, steps, "the least calls that show it")
 	for i := steps - 2; i >= 0; i-- { // back to where it was built, then on by the button
@@ -322,7 +343,8 @@ func TestWhatif(t *testing.T) {
 	result := filepath.Join(t.TempDir(), "whatif.json")
 	p := visit(t, "whatif", "--json", result, "../../examples/oom/chat.pickle.gz")
 	require.Equal(t, "export PYTORCH_ALLOC_CONF=expandable_segments:True  # PyTorch 2.10 and newer\n"+
-		"export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # before 2.10", ask[string](t, p, `document.querySelector("#vy-answer pre").textContent`))
+		"export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True  # before 2.10",
+		ask[string](t, p, `document.querySelector("#vy-answer pre").textContent`))
 	const left = `getBoundingClientRect().left`
 	const right = `getBoundingClientRect().right`
 	bars := fmt.Sprintf(`[...document.querySelectorAll(".vy-needs tbody tr")].map((r) => {
@@ -369,13 +391,15 @@ func TestAFileThatCannotAnswer(t *testing.T) {
 	require.Contains(t, words, "The heap when the file was written")
 	require.Contains(t, words, "empty_cache()")
 	require.NotContains(t, words, "export ")
-	require.Contains(t, ask[string](t, p, `document.querySelector("#vy-answer pre").textContent`), "_record_memory_history(")
+	require.Contains(t, ask[string](t, p, `document.querySelector("#vy-answer pre").textContent`),
+		"_record_memory_history(")
 	require.Zero(t, ask[int](t, p, `document.querySelectorAll(".vy-needs").length`))
 }
 
 // TestTheAddressHoldsTheView opens a page at what its address says, and at nonsense.
 func TestTheAddressHoldsTheView(t *testing.T) {
-	path, err := report(t.Context(), house.program, t.TempDir(), "report", "compare", "--strategies", "bfc,tlsf", "meta_resnet50_b256")
+	path, err := report(t.Context(), house.program, t.TempDir(), "report", "compare", "--strategies", "bfc,tlsf",
+		"meta_resnet50_b256")
 	require.NoError(t, err)
 	p := opened(t, path, desk, "#x=100-900&unit=time&hide=1&curves=active&paint=size&at=1.500&theme=dark")
 	require.Equal(t, "100 900 time 1 active size 1 500 dark", ask[string](t, p,
@@ -385,21 +409,24 @@ func TestTheAddressHoldsTheView(t *testing.T) {
 	opened(t, path, desk, "#x=9e9-1&unit=x&hide=7.q&curves=&paint=%00&at=-1.nan&theme=<b>&trace=99&block=1e99")
 }
 
-// TestALongTrace opens a page of a million events, or as many pairs as the environment asks for, and logs how long its
-// pictures take.
+// TestALongTrace opens a page of a million events, or as many pairs as the environment asks for,
+// and logs how long its pictures take.
 func TestALongTrace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "long.parquet")
 	pairs := cmp.Or(os.Getenv("VRAMYARD_PAIRS"), "500000")
-	out, err := exec.Command(house.program, "trace", "gen", "w1", "--live", "10000", "--pairs", pairs, path).CombinedOutput()
+	out, err := exec.Command(house.program, "trace", "gen", "w1", "--live", "10000", "--pairs", pairs,
+		path).CombinedOutput()
 	require.NoError(t, err, string(out))
 	p := visit(t, "replay", "--strategy", "bfc:growth", path)
 	events := ask[float64](t, p, `app.trace.events`)
 	first := ask[float64](t, p, `performance.getEntriesByName("vy-picture")[0].startTime`)
 	whole := ask[string](t, p, `app.map.list[0].plot.dataset.ms`)
 	do(t, p, `app.state.window(app.trace.events / 2, app.trace.events * 0.52)`)
-	t.Logf("%.0f events: first picture after %.0f ms, map %s ms, zoomed %s ms", events, first, whole, ask[string](t, p, `app.map.list[0].plot.dataset.ms`))
+	t.Logf("%.0f events: first picture after %.0f ms, map %s ms, zoomed %s ms", events, first, whole,
+		ask[string](t, p, `app.map.list[0].plot.dataset.ms`))
 	require.Greater(t, ask[int](t, p, `app.map.list[0].run.map.rects.y.length`), 50_000)
-	peak := ask[[]float64](t, p, `[Math.max(...app.trace.runs[0].series.reserved.max), app.trace.runs[0].peaks.find(p => p.what === "reserved").bytes]`)
+	peak := ask[[]float64](t, p,
+		`[Math.max(...app.trace.runs[0].series.reserved.max), app.trace.runs[0].peaks.find(p => p.what === "reserved").bytes]`)
 	require.Equal(t, peak[1], peak[0])
 }
 
@@ -412,24 +439,28 @@ func TestEmptyTrace(t *testing.T) {
 // TestHostileNames shows names as text, whatever they are.
 func TestHostileNames(t *testing.T) {
 	const evil = `<img/src=x/onerror=window.hurt=1></script><script>window.hurt=1</script>`
-	trace := "# name " + evil + "\na 1 1MiB tag=" + evil + "\na 2 1MiB tag=" + strings.Repeat("long", 250_000) + "\na 3 64MiB tag=\u202e\u0007\u2028x\n"
+	trace := "# name " + evil + "\na 1 1MiB tag=" + evil + "\na 2 1MiB tag=" + strings.Repeat("long", 250_000) +
+		"\na 3 64MiB tag=\u202e\u0007\u2028x\n"
 	p := visit(t, "compare", "--capacity", "8MiB", "--strategies", "caching", traceFile(t, "x.trace", trace))
 	do(t, p, `document.querySelectorAll("details").forEach(d => d.open = true)`)
 	require.False(t, ask[bool](t, p, `"hurt" in window || document.querySelector("main img") !== null`))
 	at := onMap(t, p, 0.5, 1<<19)
 	require.NoError(t, chromedp.Do(p.ctx, chromedp.MouseEvent("mouseMoved", at.X, at.Y)))
 	require.Contains(t, ask[string](t, p, `document.querySelector(".vy-tip").innerText`), evil)
-	require.Less(t, ask[float64](t, p, `document.documentElement.scrollWidth - innerWidth`), 1.0, "a long name does not widen the page")
+	require.Less(t, ask[float64](t, p, `document.documentElement.scrollWidth - innerWidth`), 1.0,
+		"a long name does not widen the page")
 }
 
 // TestBrokenDataKeepTables cuts the data of a page short.
 func TestBrokenDataKeepTables(t *testing.T) {
-	path, err := report(t.Context(), house.program, t.TempDir(), "report", "replay", "--strategy", "bfc", traceFile(t, "s.trace", small))
+	path, err := report(t.Context(), house.program, t.TempDir(), "report", "replay", "--strategy", "bfc",
+		traceFile(t, "s.trace", small))
 	require.NoError(t, err)
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	at := strings.Index(string(text), `id="vy-data">`) + len(`id="vy-data">`)
-	require.NoError(t, os.WriteFile(path, append(text[:at+40:at+40], append([]byte(strings.Repeat("A", 40)), text[at+80:]...)...), 0o666))
+	require.NoError(t, os.WriteFile(path,
+		append(text[:at+40:at+40], append([]byte(strings.Repeat("A", 40)), text[at+80:]...)...), 0o666))
 	p := opened(t, path, desk, "")
 	require.Contains(t, ask[string](t, p, `document.querySelector("[role=alert]").textContent`), "cannot be shown")
 	require.Contains(t, ask[string](t, p, `document.getElementById("vy-tables").innerText`), "peak reserved")
@@ -437,16 +468,20 @@ func TestBrokenDataKeepTables(t *testing.T) {
 
 // TestPhoneAndPaper opens a page as wide as a phone, and prints a dark one.
 func TestPhoneAndPaper(t *testing.T) {
-	path, err := report(t.Context(), house.program, t.TempDir(), "report", "compare", "--strategies", "bfc,tlsf", "meta_resnet50_b256")
+	path, err := report(t.Context(), house.program, t.TempDir(), "report", "compare", "--strategies", "bfc,tlsf",
+		"meta_resnet50_b256")
 	require.NoError(t, err)
 	p := opened(t, path, look{width: 360, height: 740, dark: true}, "")
 	require.Less(t, ask[float64](t, p, `document.documentElement.scrollWidth - innerWidth`), 1.0)
-	require.Equal(t, "#14171b", ask[string](t, p, `getComputedStyle(document.documentElement).getPropertyValue("--paper")`))
-	do(t, p, `window.seen = []; addEventListener("beforeprint", () => seen.push(getComputedStyle(document.documentElement).getPropertyValue("--paper"), app.timeline.memory.u.width))`)
+	require.Equal(t, "#14171b", ask[string](t, p,
+		`getComputedStyle(document.documentElement).getPropertyValue("--paper")`))
+	do(t, p,
+		`window.seen = []; addEventListener("beforeprint", () => seen.push(getComputedStyle(document.documentElement).getPropertyValue("--paper"), app.timeline.memory.u.width))`)
 	_, err = chromedp.Run(p.ctx, chromedp.PrintToPDF())
 	require.NoError(t, err)
 	require.Equal(t, "#ffffff 700", ask[string](t, p, `seen.join(" ")`), "paper is white, and charts are as wide as it")
-	require.Equal(t, "#14171b", ask[string](t, p, `getComputedStyle(document.documentElement).getPropertyValue("--paper")`))
+	require.Equal(t, "#14171b", ask[string](t, p,
+		`getComputedStyle(document.documentElement).getPropertyValue("--paper")`))
 }
 
 // TestAReplayOpensOnAPicture looks at the first window, on a desk and on a phone.
@@ -454,7 +489,8 @@ func TestAReplayOpensOnAPicture(t *testing.T) {
 	path := made(t, "replay", "--strategy", "bfc", traceFile(t, "s.trace", small))
 	for _, l := range []look{{width: 1280, height: 800}, {width: 360, height: 740}} {
 		p := opened(t, path, l, "")
-		require.True(t, ask[bool](t, p, `(b => b.height > 30 && b.top > 0 && b.bottom < innerHeight)(document.querySelector(".vy-flame").getBoundingClientRect())`), "%d x %d", l.width, l.height)
+		require.True(t, ask[bool](t, p,
+			`(b => b.height > 30 && b.top > 0 && b.bottom < innerHeight)(document.querySelector(".vy-flame").getBoundingClientRect())`), "%d x %d", l.width, l.height)
 	}
 }
 
@@ -463,18 +499,23 @@ func TestEveryControlHasAName(t *testing.T) {
 	p := visit(t, "compare", "--strategies", "bfc,tlsf", "meta_resnet50_b256")
 	require.Empty(t, ask[[]string](t, p, `[...document.querySelectorAll("button, select, input, [tabindex]")].filter(e =>
 		!(e.textContent.trim() || e.ariaLabel || e.title || e.labels?.[0]?.textContent.trim())).map(e => e.outerHTML.slice(0, 200))`))
-	require.Empty(t, ask[[]string](t, p, `[...document.querySelectorAll("button")].filter(e => !/[\p{L}\p{N}]/u.test(e.ariaLabel ?? e.textContent)).map(e => e.outerHTML)`), "a sign is no name")
-	require.Empty(t, ask[[]string](t, p, `[...document.querySelectorAll("canvas")].filter(e => !e.closest("[aria-label], [aria-hidden]")).map(e => e.outerHTML.slice(0, 200))`))
+	require.Empty(t, ask[[]string](t, p,
+		`[...document.querySelectorAll("button")].filter(e => !/[\p{L}\p{N}]/u.test(e.ariaLabel ?? e.textContent)).map(e => e.outerHTML)`), "a sign is no name")
+	require.Empty(t, ask[[]string](t, p,
+		`[...document.querySelectorAll("canvas")].filter(e => !e.closest("[aria-label], [aria-hidden]")).map(e => e.outerHTML.slice(0, 200))`))
 
 	// What is pressed by a key keeps the focus, though what it is part of is made anew.
-	for _, control := range []string{".vy-theme button:nth-of-type(3)", "#vy-map .vy-controls button:nth-of-type(4)", "#vy-instant .vy-switch button:last-of-type",
+	for _, control := range []string{".vy-theme button:nth-of-type(3)", "#vy-map .vy-controls button:nth-of-type(4)",
+		"#vy-instant .vy-switch button:last-of-type",
 		"#vy-timeline .vy-legend tbody input", ".vy-bar .vy-switch button"} {
 		do(t, p, fmt.Sprintf(`(c => { c.focus(); c.click(); })(document.querySelector(%q))`, control))
-		require.True(t, ask[bool](t, p, fmt.Sprintf(`document.activeElement === document.querySelector(%q)`, control)), control)
+		require.True(t, ask[bool](t, p, fmt.Sprintf(`document.activeElement === document.querySelector(%q)`, control)),
+			control)
 	}
 	// Charts say their values where the cursor is, and instants the block that is kept.
 	do(t, p, `app.timeline.memory.plot.focus(); app.state.set({cursor: 5000})`)
-	require.Regexp(t, `^event 5\D000: lower bound .* GiB, tlsf reserved .* GiB$`, ask[string](t, p, `app.timeline.memory.plot.ariaValueText`))
+	require.Regexp(t, `^event 5\D000: lower bound .* GiB, tlsf reserved .* GiB$`,
+		ask[string](t, p, `app.timeline.memory.plot.ariaValueText`))
 	do(t, p, `app.instant.go(1800)`)
 	do(t, p, `app.instant.plot.dispatchEvent(new KeyboardEvent("keydown", {key: "ArrowDown"}))`)
 	require.Equal(t, "Block", ask[string](t, p, `app.map.card.hidden ? "" : app.map.card.innerText.slice(0, 5)`))
@@ -497,8 +538,8 @@ func TestColoursStayApart(t *testing.T) {
 	}
 }
 
-// distance returns how far two colours are apart in the space Oklab, seen without green cones. The matrix is that
-// of Machado, Oliveira and Fernandes (2009) for deuteranopia, over linear light.
+// distance returns how far two colours are apart in the space Oklab, seen without green cones. The
+// matrix is that of Machado, Oliveira and Fernandes (2009) for deuteranopia, over linear light.
 func distance(a, b string) float64 {
 	x, y := oklab(deuteranopia(linear(a))), oklab(deuteranopia(linear(b)))
 	return math.Hypot(math.Hypot(x[0]-y[0], x[1]-y[1]), x[2]-y[2])
@@ -528,13 +569,15 @@ func deuteranopia(v [3]float64) [3]float64 {
 // oklab returns a colour in Ottosson's space Oklab (2020).
 func oklab(v [3]float64) [3]float64 {
 	lms := times([3][3]float64{
-		{0.4122214708, 0.5363325363, 0.0514459929}, {0.2119034982, 0.6806995451, 0.1073969566}, {0.0883024619, 0.2817188376, 0.6299787005},
+		{0.4122214708, 0.5363325363, 0.0514459929}, {0.2119034982, 0.6806995451, 0.1073969566},
+		{0.0883024619, 0.2817188376, 0.6299787005},
 	}, v)
 	for i := range lms {
 		lms[i] = math.Cbrt(lms[i])
 	}
 	return times([3][3]float64{
-		{0.2104542553, 0.7936177850, -0.0040720468}, {1.9779984951, -2.4285922050, 0.4505937099}, {0.0259040371, 0.7827717662, -0.8086757660},
+		{0.2104542553, 0.7936177850, -0.0040720468}, {1.9779984951, -2.4285922050, 0.4505937099},
+		{0.0259040371, 0.7827717662, -0.8086757660},
 	}, lms)
 }
 

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestARebuiltInstantSaysWhatItKnows looks at an event of which no state was recorded, and at one behind the end of a run.
+// TestARebuiltInstantSaysWhatItKnows looks at an event of which no state was recorded, and at one
+// behind the end of a run.
 func TestARebuiltInstantSaysWhatItKnows(t *testing.T) {
 	p := visit(t, "compare", "--strategies", "slabbuddy", "meta_resnet50_b256")
 	recorded := ask[int](t, p, `app.trace.runs[0].instants[0].event`)
@@ -32,19 +33,23 @@ func TestARebuiltInstantSaysWhatItKnows(t *testing.T) {
 	require.Equal(t, sums[1], sums[0])
 	require.Positive(t, sums[0])
 
-	short := visit(t, "replay", "--strategy", "bfc", "--device", "sim:8MiB", "--stop-at-oom", traceFile(t, "o.trace", "a 1 4MiB\na 2 64MiB\nf 1\na 3 1MiB\n"))
+	short := visit(t, "replay", "--strategy", "bfc", "--device", "sim:8MiB", "--stop-at-oom",
+		traceFile(t, "o.trace", "a 1 4MiB\na 2 64MiB\nf 1\na 3 1MiB\n"))
 	do(t, short, `app.instant.go(3)`)
 	require.Contains(t, ask[string](t, short, `app.instant.says.textContent`), "The run ended there, before event 3.")
 }
 
 // touching makes regions that touch and regions that are partly free, on one stream.
-const touching = "a 1 30MiB\na 2 30MiB\na 3 30MiB\na 4 1MiB\nf 2\nf 1\na 5 5MiB\nf 3\na 6 40MiB\nf 5\na 7 300KiB\nf 4\nf 6\n"
+const touching = "a 1 30MiB\na 2 30MiB\na 3 30MiB\na 4 1MiB\nf 2\nf 1\na 5 5MiB\nf 3\na 6 40MiB\nf 5\na 7 300KiB\n" +
+	"f 4\nf 6\n"
 
-// TestARebuiltInstantHasTheRegionsOfTheStrategy compares rebuilt instants, chunk by chunk, with a walk of the strategy at the
-// same event, which the program that serves a page answers with. The strategies merge adjacent free chunks.
+// TestARebuiltInstantHasTheRegionsOfTheStrategy compares rebuilt instants, chunk by chunk, with a
+// walk of the strategy at the same event, which the program that serves a page answers with. The
+// strategies merge adjacent free chunks.
 func TestARebuiltInstantHasTheRegionsOfTheStrategy(t *testing.T) {
 	strategies := []string{"caching", "caching:expandable", "bfc:growth", "bfc:vmm", "tlsf:growth", "vmm"}
-	words := []string{"--strategies", strings.Join(strategies, ","), "--device", "sim:256MiB", traceFile(t, "touching.trace", touching)}
+	words := []string{"--strategies", strings.Join(strategies, ","), "--device", "sim:256MiB",
+		traceFile(t, "touching.trace", touching)}
 	file, live := visit(t, append([]string{"compare"}, words...)...), served(t, words...)
 	type state struct {
 		How    string
@@ -83,7 +88,8 @@ func TestARebuiltInstantHasTheRegionsOfTheStrategy(t *testing.T) {
 	require.Greater(t, rebuilt, 3*len(strategies))
 }
 
-// TestBlocksHaveTheColoursOfTheirCallSites opens a snapshot with stacks, of which two lead to one call site, as a file and served.
+// TestBlocksHaveTheColoursOfTheirCallSites opens a snapshot with stacks, of which two lead to one
+// call site, as a file and served.
 func TestBlocksHaveTheColoursOfTheirCallSites(t *testing.T) {
 	file := asked(t, []string{"forward", "train"}, []string{"other"}, []string{"forward", "eval"}, nil)
 	for name, open := range map[string]func() *tab{
@@ -93,7 +99,8 @@ func TestBlocksHaveTheColoursOfTheirCallSites(t *testing.T) {
 		p := open()
 		require.Equal(t, "site", ask[string](t, p, `app.state.paint`), name)
 		at := func(block int) string {
-			return colorOnMap(t, p, 3.5, ask[float64](t, p, fmt.Sprintf(`(r => r.y[%[1]d] + r.size[%[1]d] / 2)(app.map.list[0].tile.rects)`, block)))
+			return colorOnMap(t, p, 3.5, ask[float64](t, p,
+				fmt.Sprintf(`(r => r.y[%[1]d] + r.size[%[1]d] / 2)(app.map.list[0].tile.rects)`, block)))
 		}
 		require.Equal(t, "#88ccee", at(0), name)
 		require.Equal(t, at(0), at(2), name)
@@ -104,7 +111,8 @@ func TestBlocksHaveTheColoursOfTheirCallSites(t *testing.T) {
 			require.Contains(t, key, want, name)
 		}
 		do(t, p, `app.instant.go(2)`)
-		require.Equal(t, []int{1, 2, 1}, ask[[]int](t, p, `app.instant.heap.chunks.filter((c) => app.instant.isBlock(c)).map((c) => c.site)`))
+		require.Equal(t, []int{1, 2, 1},
+			ask[[]int](t, p, `app.instant.heap.chunks.filter((c) => app.instant.isBlock(c)).map((c) => c.site)`))
 	}
 	plain := visit(t, "replay", "--strategy", "bfc", traceFile(t, "t.trace", small))
 	require.NotContains(t, ask[string](t, plain, `app.map.controls.innerText`), "call site")
@@ -127,7 +135,8 @@ func TestColoursHaveSomethingToTell(t *testing.T) {
 	}
 }
 
-// TestBinsOfFreeMemoryShowNoShareInUse looks at a strategy whose blocks are in no bin, and at one whose blocks have a class.
+// TestBinsOfFreeMemoryShowNoShareInUse looks at a strategy whose blocks are in no bin, and at one
+// whose blocks have a class.
 func TestBinsOfFreeMemoryShowNoShareInUse(t *testing.T) {
 	const few = "a 1 1MiB\na 2 300KiB\na 3 1MiB\nf 2\na 4 256\n"
 	bins := visit(t, "replay", "--strategy", "bfc", "--device", "sim:48MiB", traceFile(t, "f.trace", few))
@@ -170,7 +179,8 @@ func TestSizesStayOffTheStripes(t *testing.T) {
 	require.Zero(t, got.Over)
 }
 
-// TestAxesCountWholeEvents opens a trace with a single event, whose axis has no room for even steps.
+// TestAxesCountWholeEvents opens a trace with a single event, whose axis has no room for even
+// steps.
 func TestAxesCountWholeEvents(t *testing.T) {
 	p := visit(t, "replay", "--strategy", "caching", traceFile(t, "one.trace", "a 1 1MiB\n"))
 	require.Equal(t, []string{"0", "1"}, ask[[]string](t, p, `app.timeline.charts[0].u.axes[0]._values`))

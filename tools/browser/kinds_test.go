@@ -10,15 +10,18 @@ import (
 // pressAll uses every control that a page has, and lets it draw.
 func pressAll(t *testing.T, p *tab) {
 	t.Helper()
-	do(t, p, `for (const b of document.querySelectorAll("main .vy-controls button, main thead button, .vy-theme button")) b.click()`)
-	do(t, p, `for (const s of document.querySelectorAll("main select")) for (const o of s.options) { s.value = o.value; s.dispatchEvent(new Event("change")); }`)
+	do(t, p,
+		`for (const b of document.querySelectorAll("main .vy-controls button, main thead button, .vy-theme button")) b.click()`)
+	do(t, p,
+		`for (const s of document.querySelectorAll("main select")) for (const o of s.options) { s.value = o.value; s.dispatchEvent(new Event("change")); }`)
 	do(t, p, `for (const c of document.querySelectorAll("main input[type=checkbox]")) c.click()`)
 	do(t, p, `document.querySelectorAll("details").forEach((d) => d.open = true)`)
 	do(t, p, `document.querySelectorAll("#vy-failures button, nav button").forEach((b) => b.click())`)
 }
 
-// TestEveryKindOfRun opens what every command writes of runs that are small, empty and failing, and uses every control
-// of the page. Nothing may be logged or asked for, and the views are those that such a run has.
+// TestEveryKindOfRun opens what every command writes of runs that are small, empty and failing, and
+// uses every control of the page. Nothing may be logged or asked for, and the views are those that
+// such a run has.
 func TestEveryKindOfRun(t *testing.T) {
 	dir := t.TempDir()
 	few := traceFile(t, "few.trace", small)
@@ -32,20 +35,28 @@ func TestEveryKindOfRun(t *testing.T) {
 		words []string
 		views []string // that must be there and seen
 	}{
-		"compare, small":          {[]string{"compare", "--strategies", "bfc,slab,buddy:xdl", few}, []string{timeline, "vy-map", instant, failures, "vy-latency"}},
-		"compare, several traces": {[]string{"compare", "--strategies", "bfc,tlsf", few, none, full}, []string{timeline, "vy-map", instant}},
-		"compare, failing":        {[]string{"compare", "--strategies", "bfc,tlsf", "--capacity", "16MiB", full}, []string{timeline, instant, failures}},
-		"compare, empty":          {[]string{"compare", "--strategies", "bfc", none}, nil},
-		"replay, small":           {[]string{"replay", "--strategy", "caching", few}, []string{timeline, "vy-map", instant, "vy-latency"}},
-		"replay, empty":           {[]string{"replay", "--strategy", "caching", none}, nil},
-		"replay, marks alone":     {[]string{"replay", "--strategy", "caching", marks}, nil},
-		"replay, one event":       {[]string{"replay", "--strategy", "caching", one}, []string{timeline, "vy-map", instant}},
-		"replay, failing":         {[]string{"replay", "--strategy", "tlsf", "--device", "sim:16MiB", full}, []string{timeline, instant, failures}},
-		"replay, stopped":         {[]string{"replay", "--strategy", "tlsf", "--device", "sim:16MiB", "--stop-at-oom", full}, []string{timeline, instant, failures}},
-		"replay, with times":      {[]string{"replay", "--strategy", "caching:expandable", timed}, []string{timeline, "vy-map", instant}},
-		"whatif, failing":         {[]string{"whatif", timed}, []string{"vy-answer", timeline, failures}},
-		"bench, one number":       {[]string{"bench", "--strategies", "bfc", "--workloads", "w1", "--live", "20", "--pairs", "50", "--rounds", "1"}, []string{"vy-bench"}},
-		"check, all holds":        {[]string{"check", "--strategies", "tlsf", "--tests", "3"}, nil},
+		"compare, small": {[]string{"compare", "--strategies", "bfc,slab,buddy:xdl", few},
+			[]string{timeline, "vy-map", instant, failures, "vy-latency"}},
+		"compare, several traces": {[]string{"compare", "--strategies", "bfc,tlsf", few, none, full},
+			[]string{timeline, "vy-map", instant}},
+		"compare, failing": {[]string{"compare", "--strategies", "bfc,tlsf", "--capacity", "16MiB", full},
+			[]string{timeline, instant, failures}},
+		"compare, empty": {[]string{"compare", "--strategies", "bfc", none}, nil},
+		"replay, small": {[]string{"replay", "--strategy", "caching", few},
+			[]string{timeline, "vy-map", instant, "vy-latency"}},
+		"replay, empty":       {[]string{"replay", "--strategy", "caching", none}, nil},
+		"replay, marks alone": {[]string{"replay", "--strategy", "caching", marks}, nil},
+		"replay, one event":   {[]string{"replay", "--strategy", "caching", one}, []string{timeline, "vy-map", instant}},
+		"replay, failing": {[]string{"replay", "--strategy", "tlsf", "--device", "sim:16MiB", full},
+			[]string{timeline, instant, failures}},
+		"replay, stopped": {[]string{"replay", "--strategy", "tlsf", "--device", "sim:16MiB", "--stop-at-oom", full},
+			[]string{timeline, instant, failures}},
+		"replay, with times": {[]string{"replay", "--strategy", "caching:expandable", timed},
+			[]string{timeline, "vy-map", instant}},
+		"whatif, failing": {[]string{"whatif", timed}, []string{"vy-answer", timeline, failures}},
+		"bench, one number": {[]string{"bench", "--strategies", "bfc", "--workloads", "w1", "--live", "20", "--pairs",
+			"50", "--rounds", "1"}, []string{"vy-bench"}},
+		"check, all holds": {[]string{"check", "--strategies", "tlsf", "--tests", "3"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path, err := report(t.Context(), house.program, dir, filepath.Base(t.Name()), run.words...)

@@ -94,7 +94,8 @@ func shootOne(browser context.Context, dir, path string, l look) error {
 		ID         string
 		X, Y, W, H float64
 	}
-	views, err := eval[[]view](t, `[...document.querySelectorAll("header, .vy-bar, section")].filter(s => s.offsetHeight).map(s => {
+	views, err := eval[[]view](t,
+		`[...document.querySelectorAll("header, .vy-bar, section")].filter(s => s.offsetHeight).map(s => {
 		const r = s.getBoundingClientRect();
 		return {ID: s.id || s.className || "head", X: 0, Y: r.top + scrollY, W: innerWidth, H: Math.min(r.height + 12, 4000)};
 	})`)
@@ -102,7 +103,8 @@ func shootOne(browser context.Context, dir, path string, l look) error {
 		return err
 	}
 	// What stays at the top of the window would cover a view that is higher than the window.
-	if _, err := eval[bool](t, `document.querySelector(".vy-bar")?.style.setProperty("position", "static"), true`); err != nil {
+	if _, err := eval[bool](t, `document.querySelector(".vy-bar")?.style.setProperty("position", "static"), true`); err !=
+		nil {
 		return err
 	}
 	for _, v := range views {

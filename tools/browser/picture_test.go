@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// helpers are what the tests of this file ask a page with: colours of pixels, and all texts that are drawn.
+// helpers are what the tests of this file ask a page with: colours of pixels, and all texts that
+// are drawn.
 const helpers = `
 	window.drawn = [];
 	const fillText = CanvasRenderingContext2D.prototype.fillText;
@@ -46,11 +47,13 @@ const mib = 1 << 20
 // colorsOf returns the colour of each strategy of the page as the swatches of its legend show it.
 func colorsOf(t *testing.T, p *tab) []string {
 	t.Helper()
-	return ask[[]string](t, p, `[...app.timeline.legend.querySelectorAll("tbody tr canvas")].map((c) => hex(c.getContext("2d").getImageData(3, Math.floor(c.height / 2), 1, 1).data))`)
+	return ask[[]string](t, p,
+		`[...app.timeline.legend.querySelectorAll("tbody tr canvas")].map((c) => hex(c.getContext("2d").getImageData(3, Math.floor(c.height / 2), 1, 1).data))`)
 }
 
-// on reports whether a chart of the timeline has a colour at a value anywhere between an event and the next. Lines are
-// dashed, and the lower bound, dashed too, lies on those that are as low: of 30 pixels it may leave one of a line to be seen.
+// on reports whether a chart of the timeline has a colour at a value anywhere between an event and
+// the next. Lines are dashed, and the lower bound, dashed too, lies on those that are as low: of 30
+// pixels it may leave one of a line to be seen.
 func on(t *testing.T, p *tab, chart int, event, value float64, color string) bool {
 	t.Helper()
 	return ask[bool](t, p, fmt.Sprintf(`(() => {
@@ -68,7 +71,8 @@ func figures(t *testing.T, p *tab, column string) []float64 {
 	})`, column))
 }
 
-// TestEveryValueOfALineIsAtItsEvent looks at every event of a trace whose sums follow from its text.
+// TestEveryValueOfALineIsAtItsEvent looks at every event of a trace whose sums follow from its
+// text.
 func TestEveryValueOfALineIsAtItsEvent(t *testing.T) {
 	path := made(t, "compare", "--strategies", "bfc,buddy", "--capacity", "16MiB", traceFile(t, "small.trace", small))
 	p := opened(t, path, desk, "", helpers)
@@ -76,14 +80,16 @@ func TestEveryValueOfALineIsAtItsEvent(t *testing.T) {
 	require.Equal(t, []string{"bfc", "buddy"}, ask[[]string](t, p, `app.trace.runs.map((r) => r.strategy)`))
 	require.Equal(t, blue, colors[0], "bfc is blue on every page")
 	require.NotEqual(t, colors[0], colors[1])
-	// In MiB, after each event. Block 2 is freed at event 5, but stream 7 still uses it: it is not live any more.
+	// In MiB, after each event. Block 2 is freed at event 5, but stream 7 still uses it: it is not
+	// live any more.
 	live := []float64{8, 12, 4, 6, 6, 2, 0}
 	for _, run := range []int{0, 1} {
 		do(t, p, fmt.Sprintf(`app.state.set({curves: ["requested"], hidden: [%d], cursor: null})`, 1-run))
 		for event, n := range live {
 			seen := n == 0 || on(t, p, 0, float64(event), n*mib, colors[run]) // at zero the axis covers it
 			require.True(t, seen, "%s, requested after event %d", colors[run], event)
-			require.False(t, on(t, p, 0, float64(event), (n+1.5)*mib, colors[run]), "%s, event %d: nothing above", colors[run], event)
+			require.False(t, on(t, p, 0, float64(event), (n+1.5)*mib, colors[run]), "%s, event %d: nothing above",
+				colors[run], event)
 		}
 	}
 	// Without a curve there is only the lower bound, a dashed line: what the trace has live.
@@ -104,8 +110,8 @@ func TestEveryValueOfALineIsAtItsEvent(t *testing.T) {
 		event := ask[float64](t, p, fmt.Sprintf(`app.trace.runs[%d].peaks.find((k) => k.what === "reserved").event`, run))
 		require.True(t, on(t, p, 0, event, peak, colors[run]), "run %d reserves most at event %g", run, event)
 	}
-	// The two fragmentations and the largest free chunk of bfc, which has one region of 16 MiB: after event 0 it has
-	// 8 MiB free in one piece; after event 2, 8 and 4 MiB.
+	// The two fragmentations and the largest free chunk of bfc, which has one region of 16 MiB: after
+	// event 0 it has 8 MiB free in one piece; after event 2, 8 and 4 MiB.
 	do(t, p, `app.state.set({hidden: [1]})`)
 	require.True(t, on(t, p, 1, 0, 0, blue), "bfc rounds nothing here")
 	require.True(t, on(t, p, 2, 2, 1-8.0/12, blue), "external fragmentation after event 2")
@@ -116,7 +122,8 @@ func TestEveryValueOfALineIsAtItsEvent(t *testing.T) {
 
 // TestCallsToTheDevice adds up the chart of calls and finds each call in it.
 func TestCallsToTheDevice(t *testing.T) {
-	path := made(t, "compare", "--strategies", "bfc,buddy,caching", "--device", "sim:24GiB", traceFile(t, "small.trace", small))
+	path := made(t, "compare", "--strategies", "bfc,buddy,caching", "--device", "sim:24GiB",
+		traceFile(t, "small.trace", small))
 	p := opened(t, path, desk, "", helpers)
 	colors := colorsOf(t, p)
 	counted := figures(t, p, "device calls")
@@ -131,7 +138,8 @@ func TestCallsToTheDevice(t *testing.T) {
 		}
 		require.Equal(t, counted[i], sum, name)
 		do(t, p, fmt.Sprintf(`app.state.set({calls: "%d"})`, i))
-		kinds := ask[[]float64](t, p, `app.timeline.charts[4].u.data.slice(1).map((line) => line.slice(0, -1).reduce((a, b) => a + b, 0))`)
+		kinds := ask[[]float64](t, p,
+			`app.timeline.charts[4].u.data.slice(1).map((line) => line.slice(0, -1).reduce((a, b) => a + b, 0))`)
 		sum = 0
 		for _, n := range kinds {
 			sum += n
@@ -139,16 +147,20 @@ func TestCallsToTheDevice(t *testing.T) {
 		require.Equal(t, counted[i], sum, "%s by kind", name)
 	}
 	do(t, p, `app.state.set({calls: "time", hidden: []})`)
-	require.Contains(t, ask[[]string](t, p, `textsOf(app.timeline.charts[4].u.ctx.canvas).map((t) => t.text)`), "device time an event")
+	require.Contains(t, ask[[]string](t, p, `textsOf(app.timeline.charts[4].u.ctx.canvas).map((t) => t.text)`),
+		"device time an event")
 
 	// The sums so far end at the figures of the tables.
 	do(t, p, `app.state.set({calls: "sum"})`)
-	require.Equal(t, counted, ask[[]float64](t, p, `app.timeline.charts[4].u.data.slice(1).map((line) => line[line.length - 1])`))
+	require.Equal(t, counted, ask[[]float64](t, p,
+		`app.timeline.charts[4].u.data.slice(1).map((line) => line[line.length - 1])`))
 	do(t, p, `app.state.set({calls: null})`)
-	require.Equal(t, "all", ask[string](t, p, `document.querySelector("#vy-timeline figure select").value`), "lines of three are told apart")
+	require.Equal(t, "all", ask[string](t, p, `document.querySelector("#vy-timeline figure select").value`),
+		"lines of three are told apart")
 }
 
-// TestRectanglesEndWhereBlocksDo walks over the pixels of a map along an event and along an address.
+// TestRectanglesEndWhereBlocksDo walks over the pixels of a map along an event and along an
+// address.
 func TestRectanglesEndWhereBlocksDo(t *testing.T) {
 	path := made(t, "compare", "--strategies", "bfc", "--capacity", "16MiB", traceFile(t, "small.trace", small))
 	p := opened(t, path, desk, "", helpers)
@@ -172,10 +184,12 @@ func TestRectanglesEndWhereBlocksDo(t *testing.T) {
 	column := func(event float64) float64 { return math.Floor(event / seen.Events * seen.W) }
 	// After event 2: block 2 from 8 to 12 MiB, with an edge of one pixel at its top; the rest is held.
 	require.Equal(t, []float64{row(12 * mib), row(12*mib) + 1, row(8 * mib)}, seen.Rows)
-	// At 10 MiB: from event 1 with an edge of one pixel to its end, with dots from the free on while stream 7 uses it.
+	// At 10 MiB: from event 1 with an edge of one pixel to its end, with dots from the free on while
+	// stream 7 uses it.
 	require.Equal(t, column(1), seen.Columns[0])
 	require.Equal(t, column(1)+1, seen.Columns[1])
-	dies := ask[float64](t, p, `(() => { const r = app.map.list[0].tile.rects, i = r.id.indexOf(2); return Math.min(r.dies[i], 7); })()`)
+	dies := ask[float64](t, p,
+		`(() => { const r = app.map.list[0].tile.rects, i = r.id.indexOf(2); return Math.min(r.dies[i], 7); })()`)
 	last := column(dies)
 	if dies == 7 { // it lives to the edge of the picture
 		last = seen.W
@@ -189,12 +203,15 @@ func TestRectanglesEndWhereBlocksDo(t *testing.T) {
 		for (let i = 0; i < d.length; i += 4) seen.add(hex(d.slice(i, i + 3)));
 		return seen.size > 1;
 	})`)
-	require.Equal(t, []bool{false, ask[bool](t, p, `(() => { const r = app.map.list[0].tile.rects, i = r.id.indexOf(2); return r.freed[i] < r.dies[i]; })()`)}, dots)
+	require.Equal(t, []bool{false,
+		ask[bool](t, p,
+			`(() => { const r = app.map.list[0].tile.rects, i = r.id.indexOf(2); return r.freed[i] < r.dies[i]; })()`)}, dots)
 }
 
 // TestStripesAreWhatRoundingAdded looks into a block of 5 MiB for which 8 were granted.
 func TestStripesAreWhatRoundingAdded(t *testing.T) {
-	path := made(t, "replay", "--strategy", "buddy:xdl", "--device", "sim:2GiB", traceFile(t, "r.trace", "# name r\na 1 5MiB tag=x\nmark here\nmark there\nf 1\n"))
+	path := made(t, "replay", "--strategy", "buddy:xdl", "--device", "sim:2GiB",
+		traceFile(t, "r.trace", "# name r\na 1 5MiB tag=x\nmark here\nmark there\nf 1\n"))
 	p := opened(t, path, desk, "", helpers)
 	size := ask[[]float64](t, p, `(r => [r.y[0], r.size[0], r.requested[0]])(app.map.list[0].tile.rects)`)
 	require.Equal(t, []float64{8 * mib, 5 * mib}, size[1:])
@@ -207,7 +224,8 @@ func TestStripesAreWhatRoundingAdded(t *testing.T) {
 	require.Equal(t, []bool{false, true}, white)
 }
 
-// TestFailuresAreShownWhereTheyAre has three refused requests, of which the second strategy grants all.
+// TestFailuresAreShownWhereTheyAre has three refused requests, of which the second strategy grants
+// all.
 func TestFailuresAreShownWhereTheyAre(t *testing.T) {
 	const trace = "# name oom\na 1 8MiB\na 2 20MiB\na 3 4MiB\na 4 20MiB\nf 1\na 5 20MiB\nf 3\n"
 	path := made(t, "compare", "--strategies", "bfc,tlsf", "--capacity", "16MiB", traceFile(t, "oom.trace", trace))
@@ -222,25 +240,32 @@ func TestFailuresAreShownWhereTheyAre(t *testing.T) {
 	for i := range rug {
 		require.Equal(t, []bool{false, true, false, true, false, true, false}, rug[i], runs[i])
 	}
-	require.Equal(t, []string{"3", "3"}, ask[[]string](t, p, `[...app.timeline.legend.querySelectorAll("tbody tr")].slice(0, 2).map((r) => r.cells[r.cells.length - 1].textContent)`))
-	events := ask[[]string](t, p, `[...document.querySelectorAll("#vy-failures details:first-of-type tbody button")].map((b) => b.textContent)`)
+	require.Equal(t, []string{"3", "3"},
+		ask[[]string](t, p,
+			`[...app.timeline.legend.querySelectorAll("tbody tr")].slice(0, 2).map((r) => r.cells[r.cells.length - 1].textContent)`))
+	events := ask[[]string](t, p,
+		`[...document.querySelectorAll("#vy-failures details:first-of-type tbody button")].map((b) => b.textContent)`)
 	require.Equal(t, []string{"1", "3", "5"}, events)
 	// The buttons go where they say: to the failure, to the first of all, to the peak, to the end.
 	do(t, p, `document.querySelectorAll("#vy-failures details:first-of-type tbody button")[1].click()`)
 	require.Equal(t, 3, ask[int](t, p, `app.state.event`))
 	for label, event := range map[string]string{"first failure": "1", "peak requested": "2", "end": "6"} {
-		do(t, p, fmt.Sprintf(`[...document.querySelectorAll("#vy-instant .vy-switch button")].find((b) => b.textContent.split(", ").includes(%q)).click()`, label))
+		do(t, p,
+			fmt.Sprintf(
+				`[...document.querySelectorAll("#vy-instant .vy-switch button")].find((b) => b.textContent.split(", ").includes(%q)).click()`, label))
 		require.Contains(t, ask[string](t, p, `app.instant.says.textContent`), "after event "+event+":", label)
 		require.Equal(t, event, ask[string](t, p, `document.querySelector("#vy-instant input[type=number]").value`), label)
 		require.Equal(t, event, ask[string](t, p, `String(app.state.cursor)`), label)
 	}
-	do(t, p, `const n = document.querySelector("#vy-instant input[type=number]"); n.value = "4"; n.dispatchEvent(new Event("change"))`)
+	do(t, p,
+		`const n = document.querySelector("#vy-instant input[type=number]"); n.value = "4"; n.dispatchEvent(new Event("change"))`)
 	require.Contains(t, ask[string](t, p, `app.instant.says.textContent`), "after event 4:")
 	do(t, p, `[...document.querySelectorAll("#vy-instant button")].find((b) => b.textContent === "›").click()`)
 	require.Contains(t, ask[string](t, p, `app.instant.says.textContent`), "after event 5:")
 }
 
-// TestAnInstantIsDrawnByAddress looks at the chunks of a region, and at the same instant rebuilt from the map.
+// TestAnInstantIsDrawnByAddress looks at the chunks of a region, and at the same instant rebuilt
+// from the map.
 func TestAnInstantIsDrawnByAddress(t *testing.T) {
 	path := made(t, "compare", "--strategies", "bfc", "--capacity", "16MiB", traceFile(t, "small.trace", small))
 	p := opened(t, path, desk, "", helpers)
@@ -283,7 +308,8 @@ func TestEveryAxisHasWordsAndUnits(t *testing.T) {
 	} {
 		all := texts(c.canvas)
 		require.Contains(t, all, c.x, c.canvas)
-		require.True(t, slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(s, c.y) }), "%s: %q among %q", c.canvas, c.y, all)
+		require.True(t, slices.ContainsFunc(all, func(s string) bool { return strings.HasPrefix(s, c.y) }), "%s: %q among %q",
+			c.canvas, c.y, all)
 		require.True(t, slices.ContainsFunc(all, c.marks.MatchString), "%s: %v among %q", c.canvas, c.marks, all)
 	}
 	// A mark of the axis stands where its value is.
@@ -305,8 +331,9 @@ func TestEveryAxisHasWordsAndUnits(t *testing.T) {
 	require.Less(t, slices.Max(off), 10.0, "the uppermost is moved into the picture")
 }
 
-// TestALongRunIsSummedUp draws more events than a page has buckets and more blocks than it keeps: 50,000 of 100 MiB, one
-// after the other above one of 1100 MiB, then 15,000 of 60 MiB, all of which are left out.
+// TestALongRunIsSummedUp draws more events than a page has buckets and more blocks than it keeps:
+// 50,000 of 100 MiB, one after the other above one of 1100 MiB, then 15,000 of 60 MiB, all of which
+// are left out.
 func TestALongRunIsSummedUp(t *testing.T) {
 	const heavy, light = 50_000, 15_000
 	var long strings.Builder
@@ -315,7 +342,8 @@ func TestALongRunIsSummedUp(t *testing.T) {
 		fmt.Fprintf(&long, "a %d %dMiB\nf %[1]d\n", i+1, []int{100, 60}[i/heavy])
 	}
 	long.WriteString("f 0\n")
-	p := opened(t, made(t, "compare", "--strategies", "bfc,caching", "--capacity", "2GiB", traceFile(t, "long.trace", long.String())), desk, "", helpers)
+	p := opened(t, made(t, "compare", "--strategies", "bfc,caching", "--capacity", "2GiB",
+		traceFile(t, "long.trace", long.String())), desk, "", helpers)
 	// The legend has the highest value of the events that it names.
 	for event, want := range map[int]string{1000: "1.17 GiB", 1001: "1.17 GiB", 2*heavy + 1000: "1.13 GiB"} {
 		do(t, p, fmt.Sprintf(`app.state.set({cursor: %d})`, event))
@@ -332,8 +360,10 @@ func TestALongRunIsSummedUp(t *testing.T) {
 	require.NotEqual(t, shade, colorOnMap(t, p, heavy, 1130*mib), "a block that is kept has its colour")
 
 	// No text is cut off, and the words at the side do not stand on numbers.
-	require.Contains(t, ask[[]string](t, p, `textsOf(app.timeline.memory.u.ctx.canvas).map((t) => t.text)`), "100\u202f000")
-	require.Empty(t, ask[[]string](t, p, `drawn.filter((t) => t.canvas.isConnected && !t.turned && (t.left < -1 || t.right > t.canvas.width + 1)).map((t) => t.text)`))
+	require.Contains(t, ask[[]string](t, p, `textsOf(app.timeline.memory.u.ctx.canvas).map((t) => t.text)`),
+		"100\u202f000")
+	require.Empty(t, ask[[]string](t, p,
+		`drawn.filter((t) => t.canvas.isConnected && !t.turned && (t.left < -1 || t.right > t.canvas.width + 1)).map((t) => t.text)`))
 	require.Empty(t, ask[[]string](t, p, `drawn.filter((t) => t.canvas.isConnected && t.turned).flatMap((side) =>
 		textsOf(side.canvas).filter((t) => !t.turned && t.left < side.right && t.right > side.left && Math.abs(t.y - side.y) < 40).map((t) => side.text + " on " + t.text))`))
 }
@@ -348,7 +378,8 @@ func TestHistogramsOfLatency(t *testing.T) {
 			if color == "" || run > 1 {
 				continue
 			}
-			h := ask[struct{ Upto, Count []float64 }](t, p, fmt.Sprintf(`(l => ({Upto: [...l.upto_ns], Count: [...l.count]}))(app.trace.runs[%d].latency.%s)`, run, what))
+			h := ask[struct{ Upto, Count []float64 }](t, p,
+				fmt.Sprintf(`(l => ({Upto: [...l.upto_ns], Count: [...l.count]}))(app.trace.runs[%d].latency.%s)`, run, what))
 			all, bins := 0.0, map[float64]float64{}
 			for i, ns := range h.Upto {
 				all += h.Count[i]
@@ -366,7 +397,8 @@ func TestHistogramsOfLatency(t *testing.T) {
 			})()`, chart, most, top/all, color))
 			require.True(t, there, "%s of run %d: %.3f of the calls take about %.0f ns", what, run, top/all, math.Exp2(most/4))
 			// The table beside it: calls, and the latency that half of them do not exceed.
-			row := ask[[]string](t, p, fmt.Sprintf(`[...app.latency.table.querySelectorAll("tbody tr")].filter((r) => r.cells[0].textContent === app.trace.runs[%d].strategy && r.cells[1].textContent === %q).map((r) => [...r.cells].map((c) => c.textContent))[0]`, run, what))
+			row := ask[[]string](t, p, fmt.Sprintf(
+				`[...app.latency.table.querySelectorAll("tbody tr")].filter((r) => r.cells[0].textContent === app.trace.runs[%d].strategy && r.cells[1].textContent === %q).map((r) => [...r.cells].map((c) => c.textContent))[0]`, run, what))
 			require.Equal(t, fmt.Sprint(all), strings.ReplaceAll(row[2], "\u202f", ""))
 			seen, median := 0.0, 0.0
 			for i, n := range h.Count {
@@ -384,7 +416,8 @@ func TestHistogramsOfLatency(t *testing.T) {
 
 // TestTablesAreSortedAndCopied sorts by words and by values, both ways, and reads what is copied.
 func TestTablesAreSortedAndCopied(t *testing.T) {
-	p := visit(t, "compare", "--strategies", "tlsf,bfc,caching", traceFile(t, "small.trace", strings.Replace(small, "name small", `name a "b", c`, 1)))
+	p := visit(t, "compare", "--strategies", "tlsf,bfc,caching",
+		traceFile(t, "small.trace", strings.Replace(small, "name small", `name a "b", c`, 1)))
 	column := func(name string) []string {
 		return ask[[]string](t, p, fmt.Sprintf(`(() => {
 			const table = document.querySelector("#vy-tables table"), at = [...table.tHead.rows[0].cells].findIndex((c) => c.textContent === %q);
@@ -392,7 +425,9 @@ func TestTablesAreSortedAndCopied(t *testing.T) {
 		})()`, name))
 	}
 	press := func(name string) {
-		do(t, p, fmt.Sprintf(`[...document.querySelectorAll("#vy-tables thead button")].find((b) => b.textContent === %q).click()`, name))
+		do(t, p,
+			fmt.Sprintf(`[...document.querySelectorAll("#vy-tables thead button")].find((b) => b.textContent === %q).click()`,
+				name))
 	}
 	press("strategy")
 	require.Equal(t, []string{"bfc", "caching", "lower bound", "tlsf"}, column("strategy"))
@@ -408,13 +443,15 @@ func TestTablesAreSortedAndCopied(t *testing.T) {
 	press("device calls")
 	require.Equal(t, "—", column("device calls")[3], "the other way round too")
 
-	do(t, p, `window.copied = []; navigator.clipboard.writeText = (text) => { copied.push(text); return Promise.resolve(); };
+	do(t, p,
+		`window.copied = []; navigator.clipboard.writeText = (text) => { copied.push(text); return Promise.resolve(); };
 		document.querySelector("#vy-tables .vy-copy").click()`)
 	text := ask[[]string](t, p, `copied`)
 	require.Len(t, text, 1)
 	rows, err := csv.NewReader(strings.NewReader(text[0])).ReadAll()
 	require.NoError(t, err)
-	shown := ask[[][]string](t, p, `[...document.querySelector("#vy-tables table").rows].map((r) => [...r.cells].map((c) => c.dataset.v || c.textContent))`)
+	shown := ask[[][]string](t, p,
+		`[...document.querySelector("#vy-tables table").rows].map((r) => [...r.cells].map((c) => c.dataset.v || c.textContent))`)
 	require.Equal(t, shown, rows)
 	at := slices.Index(rows[0], "peak reserved")
 	full := slices.IndexFunc(rows, func(r []string) bool { return r[0] == "bfc" })

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asked returns a snapshot of PyTorch with a block of each of these stacks, the first of them the largest.
+// asked returns a snapshot of PyTorch with a block of each of these stacks, the first of them the
+// largest.
 func asked(t *testing.T, stacks ...[]string) string {
 	t.Helper()
 	var entries []map[string]any
@@ -48,7 +49,8 @@ func TestABlockTellsWhoAsked(t *testing.T) {
 func requireWhoAsked(t *testing.T, p *tab, evil string) {
 	t.Helper()
 	said := func(block int) string {
-		at := onMap(t, p, 3.5, ask[float64](t, p, fmt.Sprintf(`(r => r.y[%[1]d] + r.size[%[1]d] / 2)(app.map.list[0].tile.rects)`, block)))
+		at := onMap(t, p, 3.5, ask[float64](t, p,
+			fmt.Sprintf(`(r => r.y[%[1]d] + r.size[%[1]d] / 2)(app.map.list[0].tile.rects)`, block)))
 		require.NoError(t, chromedp.Do(p.ctx, chromedp.MouseEvent("mouseMoved", at.X, at.Y)))
 		tip := ask[string](t, p, `document.querySelector(".vy-tip").innerText`)
 		require.NoError(t, chromedp.Do(p.ctx, chromedp.MouseClickXY(at.X, at.Y)))

@@ -64,7 +64,8 @@ type look struct {
 func blank(browser context.Context, l look) (*tab, error) {
 	ctx, cancel := chromedp.NewContext(browser)
 	t := &tab{ctx: ctx, close: cancel}
-	media := emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}}
+	media := emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: "light"}}}
 	if l.dark {
 		media.Features[0].Value = "dark"
 	}
@@ -94,8 +95,8 @@ func blank(browser context.Context, l look) (*tab, error) {
 // drawn holds as soon as a page of ours shows its first picture, or that it has none.
 const drawn = `performance.getEntriesByName("vy-picture").length > 0 || document.getElementById("vy-app")?.dataset.state === "none"`
 
-// open opens a file, or an address that is served, and waits until its pictures are drawn, if it has any.
-// first are scripts that run before those of the page.
+// open opens a file, or an address that is served, and waits until its pictures are drawn, if it
+// has any. first are scripts that run before those of the page.
 func open(browser context.Context, path string, l look, hash string, first ...string) (*tab, error) {
 	t, err := blank(browser, l)
 	if err != nil {

@@ -35,15 +35,18 @@ func fingers(t *testing.T, p *tab, from, to []point) {
 
 // TestFingersMoveTheWindow pans and pinches a chart and a map, and scrolls over them.
 func TestFingersMoveTheWindow(t *testing.T) {
-	path, err := report(t.Context(), house.program, t.TempDir(), "report", "compare", "--strategies", "bfc,tlsf", "meta_resnet50_b256")
+	path, err := report(t.Context(), house.program, t.TempDir(), "report", "compare", "--strategies", "bfc,tlsf",
+		"meta_resnet50_b256")
 	require.NoError(t, err)
 	p := opened(t, path, look{width: 360, height: 740}, "")
-	_, err = chromedp.Call(p.ctx, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true})
+	_, err = chromedp.Call(p.ctx, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{
+		Enabled: true})
 	require.NoError(t, err)
 	events := ask[float64](t, p, `app.trace.events`)
 	window := func() []float64 { return ask[[]float64](t, p, `[app.state.from, app.state.to]`) }
 	for _, of := range []string{"app.timeline.memory.u.over", "app.map.list[0].pixels"} {
-		do(t, p, `app.state.window(0, app.trace.events); app.state.set({cursor: null, pin: null}); `+of+`.scrollIntoView({block: "center"})`)
+		do(t, p, `app.state.window(0, app.trace.events); app.state.set({cursor: null, pin: null}); `+of+
+			`.scrollIntoView({block: "center"})`)
 		box := ask[[]float64](t, p, `(b => [b.left, b.top, b.width, b.height])(`+of+`.getBoundingClientRect())`)
 		at := func(share float64) point { return point{box[0] + share*box[2], box[1] + box[3]/2} }
 
@@ -73,10 +76,12 @@ func TestFingersMoveTheWindow(t *testing.T) {
 
 // TestATapKeepsABlock taps on a map where a pointer would click.
 func TestATapKeepsABlock(t *testing.T) {
-	path, err := report(t.Context(), house.program, t.TempDir(), "report", "compare", "--strategies", "bfc", "--capacity", "16MiB", traceFile(t, "small.trace", small))
+	path, err := report(t.Context(), house.program, t.TempDir(), "report", "compare", "--strategies", "bfc", "--capacity",
+		"16MiB", traceFile(t, "small.trace", small))
 	require.NoError(t, err)
 	p := opened(t, path, look{width: 360, height: 740}, "")
-	_, err = chromedp.Call(p.ctx, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true})
+	_, err = chromedp.Call(p.ctx, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{
+		Enabled: true})
 	require.NoError(t, err)
 	tap := onMap(t, p, 2.5, 10<<20)
 	fingers(t, p, []point{tap}, []point{tap})

@@ -17,7 +17,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The tests of this file know what must be seen from a trace, from a replay or from a result, never from the page.
+// The tests of this file know what must be seen from a trace, from a replay or from a result, never
+// from the page.
 
 // ending is what a replay ends with.
 type ending struct {
@@ -31,7 +32,8 @@ type ending struct {
 	} `json:"device_calls_each"`
 }
 
-// endings replays the first event of a trace alone, the first two, and so on: what holds after each event.
+// endings replays the first event of a trace alone, the first two, and so on: what holds after each
+// event.
 func endings(t *testing.T, strategy, trace string) (list []ending) {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,7 +41,8 @@ func endings(t *testing.T, strategy, trace string) (list []ending) {
 	for n := 2; n < len(lines); n++ {
 		file, result := filepath.Join(dir, "first.trace"), filepath.Join(dir, "first.json")
 		require.NoError(t, os.WriteFile(file, []byte(strings.Join(lines[:n], "")), 0o666))
-		out, err := exec.Command(house.program, "replay", "--strategy", strategy, "--device", "sim:24GiB", "--json", result, file).CombinedOutput()
+		out, err := exec.Command(house.program, "replay", "--strategy", strategy, "--device", "sim:24GiB", "--json", result,
+			file).CombinedOutput()
 		require.NoError(t, err, string(out))
 		var e ending
 		decoded(t, result, &e)
@@ -59,10 +62,12 @@ func decoded(t *testing.T, path string, into any) {
 // stretch is a part of the axis.
 type stretch struct{ from, to float64 }
 
-// lineHeights returns in how many columns a line has a colour over a part of the axis, in what rows of the chart the colour
-// is besides, counted from the line, and what the widest hole in the line is. A hole has nothing at all: the lower bound,
-// which is dashed as well, lies on the sums that are as low, and covers most of their dashes for up to 25 pixels. Both ends are left out by two pixels: there lines go up and down. all is the whole axis. Positions are
-// computed here, not asked for: the axis is as wide as the plot.
+// lineHeights returns in how many columns a line has a colour over a part of the axis, in what rows
+// of the chart the colour is besides, counted from the line, and what the widest hole in the line
+// is. A hole has nothing at all: the lower bound, which is dashed as well, lies on the sums that
+// are as low, and covers most of their dashes for up to 25 pixels. Both ends are left out by two
+// pixels: there lines go up and down. all is the whole axis. Positions are computed here, not asked
+// for: the axis is as wide as the plot.
 const lineHeights = `(() => {
 	const u = app.timeline.charts[%[1]d].u, at = (x) => u.bbox.left + (x - %[2]g) / (%[3]g - %[2]g) * u.bbox.width;
 	const left = Math.ceil(at(%[4]g)) + 2, right = Math.floor(at(%[5]g)) - 2, top = u.bbox.top, w = right - left, h = u.bbox.height + 2;
@@ -82,8 +87,9 @@ const lineHeights = `(() => {
 	return [columns, Math.min(...rows), Math.max(...rows), Math.max(hole, w - last - 1)];
 })()`
 
-// requireLine fails unless a chart has a line of a colour all along a part of its axis at a value, dashed or not, and
-// nothing of that colour above or below it but the figures that tell strategies apart, which reach 5 pixels.
+// requireLine fails unless a chart has a line of a colour all along a part of its axis at a value,
+// dashed or not, and nothing of that colour above or below it but the figures that tell strategies
+// apart, which reach 5 pixels.
 func requireLine(t *testing.T, p *tab, chart int, all, at stretch, value float64, color, of string) {
 	t.Helper()
 	seen := ask[[]float64](t, p, fmt.Sprintf(lineHeights, chart, all.from, all.to, at.from, at.to, color, value))
@@ -96,7 +102,8 @@ func requireLine(t *testing.T, p *tab, chart int, all, at stretch, value float64
 	}
 }
 
-// course has calls at three events, a block that another stream uses on, two marks, and times that are not even.
+// course has calls at three events, a block that another stream uses on, two marks, and times that
+// are not even.
 const course = `# name course
 a 1 12MiB tag=weights t=0
 a 2 4MiB tag=activations t=2000000
@@ -109,15 +116,19 @@ f 1 t=34000000
 f 3 t=40000000
 `
 
-// TestCurvesAreThoseOfReplays holds each event of every curve to a replay that ends there, over events and over time.
+// TestCurvesAreThoseOfReplays holds each event of every curve to a replay that ends there, over
+// events and over time.
 func TestCurvesAreThoseOfReplays(t *testing.T) {
 	truth := endings(t, "caching", course)
-	p := opened(t, made(t, "replay", "--strategy", "caching", "--device", "sim:24GiB", traceFile(t, "course.trace", course)), desk, "", helpers)
+	p := opened(t, made(t, "replay", "--strategy", "caching", "--device", "sim:24GiB",
+		traceFile(t, "course.trace", course)), desk, "", helpers)
 	color := colorsOf(t, p)[0]
 	times := []float64{0, 2e6, 4e6, 8e6, 12e6, 22e6, 24e6, 34e6, 40e6}
 	require.Len(t, truth, len(times))
 	sums := map[string]func(e ending) float64{
-		"requested": func(e ending) float64 { return e.Requested }, "allocated": func(e ending) float64 { return e.Allocated },
+		"requested": func(e ending) float64 { return e.Requested }, "allocated": func(e ending) float64 {
+			return e.Allocated
+		},
 		"active": func(e ending) float64 { return e.Active }, "reserved": func(e ending) float64 { return e.Reserved },
 	}
 	for what, of := range sums {
@@ -134,9 +145,11 @@ func TestCurvesAreThoseOfReplays(t *testing.T) {
 	const where = `textsOf(app.timeline.memory.u.ctx.canvas).filter((t) => %s).slice(-%d).map((t) => (t.x - app.timeline.memory.u.bbox.left) / app.timeline.memory.u.bbox.width * %g)`
 	warm := ask[[]float64](t, p, fmt.Sprintf(where, `t.text === "warm"`, 1, 40e6))
 	require.InDeltaSlice(t, []float64{12e6}, warm, 0.05e6)
-	require.InDeltaSlice(t, []float64{10, 20, 30}, ask[[]float64](t, p, fmt.Sprintf(where, `/^[123]0 ms$/.test(t.text)`, 3, 40.0)), 0.05)
+	require.InDeltaSlice(t, []float64{10, 20, 30},
+		ask[[]float64](t, p, fmt.Sprintf(where, `/^[123]0 ms$/.test(t.text)`, 3, 40.0)), 0.05)
 	requireMarks(t, p, 40e6, []float64{12e6, 22e6}, []float64{9e6, 14e6})
-	// The first block is 12 MiB high and there from the first event to its free, at 34 ms; before that, nothing.
+	// The first block is 12 MiB high and there from the first event to its free, at 34 ms; before
+	// that, nothing.
 	right := ask[float64](t, p, `(() => {
 		const m = app.map.list[0], c = m.pixels, w = c.width, d = c.getContext("2d").getImageData(0, Math.round(c.height * (1 - 6 * 1048576 / m.y1)), w, 1).data;
 		let last = 0;
@@ -149,7 +162,8 @@ func TestCurvesAreThoseOfReplays(t *testing.T) {
 	do(t, p, `app.state.set({unit: "event", curves: ["reserved"]})`)
 	for k, e := range truth {
 		do(t, p, fmt.Sprintf(`app.state.set({cursor: %d})`, k))
-		require.Equal(t, []string{said(e.Requested), said(e.Allocated), said(e.Active), said(e.Reserved)}, legend(t, p), "event %d", k)
+		require.Equal(t, []string{said(e.Requested), said(e.Allocated), said(e.Active), said(e.Reserved)}, legend(t, p),
+			"event %d", k)
 	}
 
 	// Calls to the device, all and by kind.
@@ -159,7 +173,8 @@ func TestCurvesAreThoseOfReplays(t *testing.T) {
 		before = e.Calls
 	}
 	do(t, p, `app.state.set({calls: "0"})`)
-	byKind := ask[map[string][]float64](t, p, `Object.fromEntries(app.timeline.charts[4].lines.map((l) => [l.kind, app.timeline.charts[4].u.data[l.at]]))`)
+	byKind := ask[map[string][]float64](t, p,
+		`Object.fromEntries(app.timeline.charts[4].lines.map((l) => [l.kind, app.timeline.charts[4].u.data[l.at]]))`)
 	require.Len(t, byKind, len(truth[8].Each))
 	for kind, n := range byKind {
 		for k, e := range truth {
@@ -184,8 +199,8 @@ func TestCurvesAreThoseOfReplays(t *testing.T) {
 	require.Contains(t, dots, true)
 }
 
-// requireMarks fails unless the chart of memory has faint lines at some places of its axis and none at others. It looks
-// in a row without anything else, beside the lines of the grid.
+// requireMarks fails unless the chart of memory has faint lines at some places of its axis and none
+// at others. It looks in a row without anything else, beside the lines of the grid.
 func requireMarks(t *testing.T, p *tab, all float64, there, not []float64) {
 	t.Helper()
 	for _, at := range slices.Concat(there, not) {
@@ -210,15 +225,19 @@ func said(n float64) string {
 	return fmt.Sprintf("%.2f %s", n, units[k])
 }
 
-// legend returns what the first row of the legend says of the four sums, from requested to reserved.
+// legend returns what the first row of the legend says of the four sums, from requested to
+// reserved.
 func legend(t *testing.T, p *tab) []string {
 	t.Helper()
-	return ask[[]string](t, p, `[...app.timeline.legend.querySelectorAll("tbody tr")[0].cells].slice(1, 5).reverse().map((c) => c.textContent)`)
+	return ask[[]string](t, p,
+		`[...app.timeline.legend.querySelectorAll("tbody tr")[0].cells].slice(1, 5).reverse().map((c) => c.textContent)`)
 }
 
-// TestTheEndOfMemoryIsALine looks for the line of the capacity where the plot reaches it, and where it does not.
+// TestTheEndOfMemoryIsALine looks for the line of the capacity where the plot reaches it, and where
+// it does not.
 func TestTheEndOfMemoryIsALine(t *testing.T) {
-	p := opened(t, made(t, "compare", "--strategies", "bfc", "--capacity", "16MiB", traceFile(t, "small.trace", small)), desk, "", helpers)
+	p := opened(t, made(t, "compare", "--strategies", "bfc", "--capacity", "16MiB", traceFile(t, "small.trace", small)),
+		desk, "", helpers)
 	const alarm = "#b2251d"
 	count := func() float64 {
 		return ask[float64](t, p, fmt.Sprintf(`(() => {
@@ -229,10 +248,12 @@ func TestTheEndOfMemoryIsALine(t *testing.T) {
 		})()`, alarm))
 	}
 	do(t, p, `drawn.length = 0; app.state.set({curves: ["requested", "reserved"]})`)
-	text := ask[[]float64](t, p, `textsOf(app.timeline.memory.u.ctx.canvas).filter((t) => t.text === "capacity 16.00 MiB").map((t) => t.y - app.timeline.memory.u.valToPos(16 * 1048576, "y", true))`)
+	text := ask[[]float64](t, p,
+		`textsOf(app.timeline.memory.u.ctx.canvas).filter((t) => t.text === "capacity 16.00 MiB").map((t) => t.y - app.timeline.memory.u.valToPos(16 * 1048576, "y", true))`)
 	require.NotEmpty(t, text)
 	require.InDelta(t, -3, text[0], 1, "its words stand on it")
-	require.Greater(t, count(), ask[float64](t, p, `app.timeline.memory.u.bbox.width / 2`), "a dashed line from side to side")
+	require.Greater(t, count(), ask[float64](t, p, `app.timeline.memory.u.bbox.width / 2`),
+		"a dashed line from side to side")
 	do(t, p, `drawn.length = 0; app.state.set({curves: ["requested"]})`) // 12 MiB at most
 	require.Zero(t, count())
 	require.NotContains(t, ask[[]string](t, p, `drawn.map((t) => t.text)`), "capacity 16.00 MiB")
@@ -241,7 +262,8 @@ func TestTheEndOfMemoryIsALine(t *testing.T) {
 // TestDotsOfABenchmark finds each run of the result where the numbers at the axes say that it is.
 func TestDotsOfABenchmark(t *testing.T) {
 	result := filepath.Join(t.TempDir(), "bench.json")
-	p := opened(t, made(t, "bench", "--strategies", "bfc:growth", "--workloads", "w1", "--live", "50,100,400", "--pairs", "500", "--rounds", "2", "--json", result), desk, "", helpers)
+	p := opened(t, made(t, "bench", "--strategies", "bfc:growth", "--workloads", "w1", "--live", "50,100,400", "--pairs",
+		"500", "--rounds", "2", "--json", result), desk, "", helpers)
 	var raw struct {
 		Runs []struct {
 			Live     float64 `json:"live"`
@@ -266,7 +288,8 @@ func TestDotsOfABenchmark(t *testing.T) {
 			Text string
 			X, Y float64
 		}
-		labels := ask[[]label](t, p, `textsOf(`+canvas+`).filter((t) => !t.turned && /^[\d.\u202f]+$/.test(t.text)).map((t) => ({Text: t.text, X: t.x, Y: t.y}))`)
+		labels := ask[[]label](t, p, `textsOf(`+canvas+
+			`).filter((t) => !t.turned && /^[\d.\u202f]+$/.test(t.text)).map((t) => ({Text: t.text, X: t.x, Y: t.y}))`)
 		foot := 0.0
 		for _, l := range labels {
 			foot = max(foot, l.Y)
@@ -309,7 +332,8 @@ func TestDotsOfABenchmark(t *testing.T) {
 	}
 }
 
-// placeAt returns where a value is on an axis with some values and their places: on the line through the first and the last.
+// placeAt returns where a value is on an axis with some values and their places: on the line
+// through the first and the last.
 func placeAt(axis [][2]float64, v float64) float64 {
 	a, b := axis[0], axis[len(axis)-1]
 	return a[1] + (v-a[0])/(b[0]-a[0])*(b[1]-a[1])
@@ -350,7 +374,8 @@ func requireTable(t *testing.T, p *tab, result string) {
 	}
 	require.False(t, slices.IsSorted(texts(calls)), "by letters the order is another")
 	read := func() [][]string {
-		do(t, p, `window.copied = []; navigator.clipboard.writeText = (text) => { copied.push(text); return Promise.resolve(); };
+		do(t, p,
+			`window.copied = []; navigator.clipboard.writeText = (text) => { copied.push(text); return Promise.resolve(); };
 			document.querySelector("#vy-tables .vy-copy").click()`)
 		rows, err := csv.NewReader(strings.NewReader(ask[string](t, p, `copied[0]`))).ReadAll()
 		require.NoError(t, err)
@@ -367,7 +392,9 @@ func requireTable(t *testing.T, p *tab, result string) {
 		return list
 	}
 	press := func(name string) {
-		do(t, p, fmt.Sprintf(`[...document.querySelectorAll("#vy-tables thead button")].find((b) => b.textContent === %q).click()`, name))
+		do(t, p,
+			fmt.Sprintf(`[...document.querySelectorAll("#vy-tables thead button")].find((b) => b.textContent === %q).click()`,
+				name))
 	}
 	press("device calls")
 	require.Equal(t, texts(calls), column(read(), "device calls"))

@@ -16,8 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// served starts "vramyard view" on files and opens its page. At the end the page must have asked nobody else
-// and logged nothing, and the program must end well when it is interrupted.
+// served starts "vramyard view" on files and opens its page. At the end the page must have asked
+// nobody else and logged nothing, and the program must end well when it is interrupted.
 func served(t *testing.T, words ...string) *tab {
 	t.Helper()
 	c := exec.Command(house.program, append([]string{"view", "--no-browser", "--cache", "none"}, words...)...)
@@ -61,7 +61,8 @@ func served(t *testing.T, words ...string) *tab {
 func answered(t *testing.T, p *tab) {
 	t.Helper()
 	require.NoError(t, p.settle())
-	_, err := eval[bool](p, "new Promise(done => setTimeout(() => done(true), 200))") // what rests is asked for after 90 ms
+	// what rests is asked for after 90 ms
+	_, err := eval[bool](p, "new Promise(done => setTimeout(() => done(true), 200))")
 	require.NoError(t, err)
 	require.NoError(t, p.wait(`document.documentElement.dataset.asking === "0"`))
 	require.NoError(t, p.settle())
@@ -70,7 +71,8 @@ func answered(t *testing.T, p *tab) {
 // TestAServedPageKnowsAllWhenLookedAtCloser zooms into a trace that a page has no room for.
 func TestAServedPageKnowsAllWhenLookedAtCloser(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "w1.parquet")
-	require.NoError(t, exec.Command(house.program, "trace", "gen", "w1", "--live", "2000", "--pairs", "50000", trace).Run())
+	require.NoError(t, exec.Command(house.program, "trace", "gen", "w1", "--live", "2000", "--pairs", "50000",
+		trace).Run())
 	p := served(t, "--strategies", "caching,bfc", trace)
 	require.False(t, ask[bool](t, p, "app.map.list[0].run.map.complete"))
 	require.Greater(t, ask[int](t, p, "app.trace.shift"), 0)
@@ -80,7 +82,8 @@ func TestAServedPageKnowsAllWhenLookedAtCloser(t *testing.T) {
 	answered(t, p)
 	for _, i := range []string{"0", "1"} {
 		require.True(t, ask[bool](t, p, "app.map.list["+i+"].tile.complete"))
-		// Every event of the window but its first is the birth or the end of a block that is there within.
+		// Every event of the window but its first is the birth or the end of a block that is there
+		// within.
 		require.Equal(t, 399.0, ask[float64](t, p, `(() => {
 			const r = app.map.list[`+i+`].tile.rects, at = new Set();
 			for (let k = 0; k < r.born.length; k++) for (const e of [r.born[k], r.dies[k]]) if (e > 50000 && e < 50400) at.add(e);
@@ -89,12 +92,14 @@ func TestAServedPageKnowsAllWhenLookedAtCloser(t *testing.T) {
 	}
 	require.Equal(t, 0, ask[int](t, p, "app.trace.shift"))
 	require.Equal(t, ask[float64](t, p, "app.trace.events"), events)
-	// The highest values of the whole are what they were: no finer bucket lies above the coarse one around it.
+	// The highest values of the whole are what they were: no finer bucket lies above the coarse one
+	// around it.
 	require.True(t, ask[bool](t, p, `(() => {
 		const r = app.trace.runs[0], top = (v) => v.reduce((a, b) => Math.max(a, b), 0);
 		return top(r.series.reserved.max) === top(r.whole.reserved.max) && top(app.trace.bound) === top(app.trace.whole.bound);
 	})()`))
-	require.True(t, ask[bool](t, p, `app.trace.buckets.first.every((e, i, all) => i === 0 || e === app.trace.buckets.last[i - 1] + 1)`))
+	require.True(t, ask[bool](t, p,
+		`app.trace.buckets.first.every((e, i, all) => i === 0 || e === app.trace.buckets.last[i - 1] + 1)`))
 
 	// The state after any event holds the blocks that the map has there.
 	do(t, p, "app.state.set({event: 50123, run: 0})")
@@ -113,8 +118,8 @@ func TestAServedPageKnowsAllWhenLookedAtCloser(t *testing.T) {
 	require.True(t, ask[bool](t, p, "app.map.list[0].tile.complete && app.trace.buckets === app.trace.whole.buckets"))
 }
 
-// TestAMillionBlocksAreDrawnAsTheyAre holds pixels of a map with a million blocks to the blocks that lie there, and
-// logs what they took.
+// TestAMillionBlocksAreDrawnAsTheyAre holds pixels of a map with a million blocks to the blocks
+// that lie there, and logs what they took.
 func TestAMillionBlocksAreDrawnAsTheyAre(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "w1.parquet")
 	pairs := cmp.Or(os.Getenv("VRAMYARD_PAIRS"), "1100000")
@@ -129,7 +134,8 @@ func TestAMillionBlocksAreDrawnAsTheyAre(t *testing.T) {
 		answered(t, p)
 		t.Logf("1/%d: %s ms with what was there, %s ms with %.0f blocks of the window", part, followed,
 			ask[string](t, p, "app.map.list[0].plot.dataset.ms"), ask[float64](t, p, "app.map.list[0].tile.rects.y.length"))
-		// A pixel has the colour of a block that touches it or its neighbours; where there is none, it is ground.
+		// A pixel has the colour of a block that touches it or its neighbours; where there is none, it is
+		// ground.
 		wrong := ask[[]string](t, p, `(() => {
 			const m = app.map.list[0], r = m.tile.rects, v = m.view(), w = m.pixels.width, h = m.pixels.height;
 			const image = m.pixels.getContext("2d").getImageData(0, 0, w, h).data, hex = (n) => n.toString(16).padStart(2, "0");
@@ -164,11 +170,12 @@ func TestAMillionBlocksAreDrawnAsTheyAre(t *testing.T) {
 	require.Greater(t, ask[float64](t, p, "app.map.list[0].tile.rects.y.length"), 0.0)
 }
 
-// TestAStateIsThereBeforeTheReplay shows what the recorded blocks say of an event and then what a replay says: both
-// have the same blocks.
+// TestAStateIsThereBeforeTheReplay shows what the recorded blocks say of an event and then what a
+// replay says: both have the same blocks.
 func TestAStateIsThereBeforeTheReplay(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "w1.parquet")
-	require.NoError(t, exec.Command(house.program, "trace", "gen", "w1", "--live", "2000", "--pairs", "100000", trace).Run())
+	require.NoError(t, exec.Command(house.program, "trace", "gen", "w1", "--live", "2000", "--pairs", "100000",
+		trace).Run())
 	p := served(t, "--strategies", "caching", trace)
 	answered(t, p)
 	do(t, p, `window.seen = []; const renew = app.instant.renew;

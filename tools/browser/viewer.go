@@ -23,8 +23,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// open starts a Chromium of its own, so that nobody meets what another has left in its memory, and takes the time from
-// there to a picture of the window with what is loaded.
+// open starts a Chromium of its own, so that nobody meets what another has left in its memory, and
+// takes the time from there to a picture of the window with what is loaded.
 func (b beside) open(ctx context.Context, name string, w way) (o opening, err error) {
 	browser, stop, err := start(ctx)
 	if err != nil {
@@ -76,7 +76,8 @@ func (b beside) open(ctx context.Context, name string, w way) (o opening, err er
 	return o, nil
 }
 
-// ends tells when a tab crashes, and when a script in it stops at an error: there will be no picture then.
+// ends tells when a tab crashes, and when a script in it stops at an error: there will be no
+// picture then.
 func ends(t *tab, fail func(error)) error {
 	if _, err := chromedp.Call(t.ctx, inspector.Enable, struct{}{}); err != nil {
 		return err
@@ -95,8 +96,8 @@ func ends(t *tab, fail func(error)) error {
 	})
 }
 
-// cost returns the most memory that the largest process of a tab has held, in bytes, as Linux counts it, elsewhere zero, and
-// the processor time of the processes of tabs, in seconds.
+// cost returns the most memory that the largest process of a tab has held, in bytes, as Linux
+// counts it, elsewhere zero, and the processor time of the processes of tabs, in seconds.
 func cost(browser context.Context) (most int64, cpu float64) {
 	all, err := chromedp.CallBrowser(browser, systeminfo.GetProcessInfo, struct{}{})
 	if err != nil {
@@ -120,8 +121,9 @@ func cost(browser context.Context) (most int64, cpu float64) {
 	return most, cpu
 }
 
-// until waits until an expression of the page is true at the beginning of a frame, and two frames were drawn since: the
-// first shows what is there now. A page that loads itself again is asked again.
+// until waits until an expression of the page is true at the beginning of a frame, and two frames
+// were drawn since: the first shows what is there now. A page that loads itself again is asked
+// again.
 func until(ctx context.Context, expression string) error {
 	text := `new Promise((done) => {
 		const look = () => requestAnimationFrame(() => {
@@ -142,7 +144,8 @@ func until(ctx context.Context, expression string) error {
 	}
 }
 
-// picture waits for the first picture of a page of ours, which it moves into the window if it is below.
+// picture waits for the first picture of a page of ours, which it moves into the window if it is
+// below.
 func picture(ctx context.Context) error {
 	return until(ctx, `(`+drawn+`) && (document.querySelector("main canvas")?.scrollIntoView({block: "nearest"}) ?? true)`)
 }
@@ -157,7 +160,8 @@ func show(address string) func(ctx context.Context, t *tab) error {
 	}
 }
 
-// view starts "vramyard view", which knows nothing of the snapshot yet, and opens its page as a browser would.
+// view starts "vramyard view", which knows nothing of the snapshot yet, and opens its page as a
+// browser would.
 func (b beside) view(snapshot string) way {
 	end := func() {}
 	return way{
@@ -188,8 +192,8 @@ func (b beside) view(snapshot string) way {
 	}
 }
 
-// official serves PyTorch's viewer as it is, with the addresses of d3 led to a file beside it, and gives it a snapshot by
-// its button. The clock runs from there to its timeline.
+// official serves PyTorch's viewer as it is, with the addresses of d3 led to a file beside it, and
+// gives it a snapshot by its button. The clock runs from there to its timeline.
 func (b beside) official(snapshot string) way {
 	var server http.Server
 	return way{
@@ -212,7 +216,8 @@ func (b beside) official(snapshot string) way {
 			return until(ctx, `document.querySelector("input[type=file]")`)
 		},
 		load: func(ctx context.Context, _ *tab) error {
-			if err := chromedp.Do(ctx, chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), []string{snapshot})); err != nil {
+			if err := chromedp.Do(ctx, chromedp.SetUploadFiles(chromedp.CSS("input[type=file]"), []string{snapshot})); err !=
+				nil {
 				return err
 			}
 			return until(ctx, `document.querySelector("svg polygon")`)
@@ -226,7 +231,8 @@ var (
 	word     = regexp.MustCompile(`\w+`)
 )
 
-// viewer answers what the viewer asks for: its files, and d3 wherever it imports something from the network.
+// viewer answers what the viewer asks for: its files, and d3 wherever it imports something from the
+// network.
 func viewer(dir, text string) http.Handler {
 	names, addresses := map[string]bool{}, []string{}
 	for _, m := range named.FindAllStringSubmatch(text, -1) {

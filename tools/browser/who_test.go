@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// flame returns the boxes of the flame graph: what is read out of each, and its place in shares of the width.
+// flame returns the boxes of the flame graph: what is read out of each, and its place in shares of
+// the width.
 func flame(t *testing.T, p *tab) map[string][2]float64 {
 	t.Helper()
 	return ask[map[string][2]float64](t, p, `(() => {
@@ -24,13 +25,15 @@ func flame(t *testing.T, p *tab) map[string][2]float64 {
 	})()`)
 }
 
-// TestAPageShowsWhoHoldsMemory holds the boxes of a flame graph to the stacks of a snapshot, and walks over them by keys.
+// TestAPageShowsWhoHoldsMemory holds the boxes of a flame graph to the stacks of a snapshot, and
+// walks over them by keys.
 func TestAPageShowsWhoHoldsMemory(t *testing.T) {
 	const evil = `<img/src=x/onerror=window.hurt=1>`
 	file := asked(t, []string{evil, "main"}, []string{"load_weights", "main"}, []string{"other"}, nil) // 8, 6, 4 and 2 MiB
 	p := visit(t, "replay", "--strategy", "bfc", file)
 	require.Equal(t, "vy-who", ask[string](t, p, `document.querySelector("#vy-app section").id`), "it is the first view")
-	require.Contains(t, ask[string](t, p, `document.querySelector("#vy-who").innerText`), "20.00 MiB live in 4 blocks at the peak, after event 3")
+	require.Contains(t, ask[string](t, p, `document.querySelector("#vy-who").innerText`),
+		"20.00 MiB live in 4 blocks at the peak, after event 3")
 	want := map[string][2]float64{
 		"all live blocks, 20.00 MiB, 100.0 %, 4 blocks": {0, 1}, "train.py:2 main, 14.00 MiB, 70.0 %, 2 blocks": {0, 0.7},
 		"train.py:1 " + evil + ", 8.00 MiB, 40.0 %, 1 block": {0, 0.4}, "train.py:1 load_weights, 6.00 MiB, 30.0 %, 1 block": {0.4, 0.3},
@@ -49,7 +52,8 @@ func TestAPageShowsWhoHoldsMemory(t *testing.T) {
 	require.Equal(t, []string{"not known 14.00 MiB, 70.0 %", "weights 6.00 MiB, 30.0 %"},
 		ask[[]string](t, p, `[...document.querySelectorAll("#vy-who .vy-key")].map((k) => k.textContent)`))
 
-	// One box is reached by Tab. Arrow keys lead from line to line, Enter fills the width, Escape shows all.
+	// One box is reached by Tab. Arrow keys lead from line to line, Enter fills the width, Escape
+	// shows all.
 	require.Equal(t, 1, ask[int](t, p, `document.querySelectorAll('.vy-flame-box[tabindex="0"]').length`))
 	press := func(keys ...string) string {
 		for _, k := range keys {
@@ -76,7 +80,8 @@ func TestAPageShowsWhoHoldsMemory(t *testing.T) {
 	require.Equal(t, 3, ask[int](t, p, `app.state.event`))
 }
 
-// TestTheFailureHasAFlameGraphToo switches to the last refused request of a run that died, in a page that is served.
+// TestTheFailureHasAFlameGraphToo switches to the last refused request of a run that died, in a
+// page that is served.
 func TestTheFailureHasAFlameGraphToo(t *testing.T) {
 	file := filepath.Join("..", "..", "examples", "oom", "chat.pickle.gz")
 	out, err := exec.Command(house.program, "top", "--json", "-", file).Output()
@@ -121,10 +126,12 @@ func TestTheFailureHasAFlameGraphToo(t *testing.T) {
 func TestTracesWithoutStacksShowWhatTheyHave(t *testing.T) {
 	tags := visit(t, "replay", "--strategy", "bfc", traceFile(t, "tags.trace", small))
 	require.Contains(t, flame(t, tags), "weights, 8.00 MiB, 66.7 %, 1 block")
-	require.Contains(t, ask[string](t, tags, `document.querySelector("#vy-who").innerText`), "Categories are what the tags begin with.")
+	require.Contains(t, ask[string](t, tags, `document.querySelector("#vy-who").innerText`),
+		"Categories are what the tags begin with.")
 	sizes := visit(t, "replay", "--strategy", "bfc", traceFile(t, "sizes.trace", "a 1 1MiB\na 2 2MiB\na 3 2MiB\n"))
 	require.Contains(t, flame(t, sizes), "blocks of 2MiB, 4.00 MiB, 80.0 %, 2 blocks")
-	require.Contains(t, ask[string](t, sizes, `document.querySelector("#vy-who").innerText`), "Less than half of the bytes have a stack or a tag")
+	require.Contains(t, ask[string](t, sizes, `document.querySelector("#vy-who").innerText`),
+		"Less than half of the bytes have a stack or a tag")
 	none := visit(t, "replay", "--strategy", "bfc", traceFile(t, "none.trace", "# name none\nmark x\n"))
 	require.True(t, ask[bool](t, none, `document.querySelector("#vy-who").hidden`))
 }

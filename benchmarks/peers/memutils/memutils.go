@@ -167,7 +167,8 @@ func (p *Peer) Walk(yield func(alloc.Chunk) bool) {
 		}
 		if size != 0 { // the end of the memory has a record of its own, even when none is left
 			chunks = append(chunks, alloc.Chunk{
-				Region: p.region.Addr, Addr: p.region.Addr.Add(device.Size(offset)), Size: device.Size(size), State: state, Class: -1,
+				Region: p.region.Addr, Addr: p.region.Addr.Add(device.Size(offset)), Size: device.Size(size),
+				State: state, Class: -1,
 			})
 		}
 		return nil

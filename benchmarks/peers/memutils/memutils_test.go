@@ -58,9 +58,11 @@ func TestPlacementsAreThePublished(t *testing.T) {
 		s := setup(t, "memutils", "")
 		course := bench.NewCourse(program(t, c.workload, c.live), workload.MaxSize)
 		for _, n := range []device.Size{memutils.Range + memutils.Align, device.AlignUp(4*course.PeakLive, device.GiB)} {
-			f, err := course.Figures(bench.Contender{Name: s.Name, Device: replay.SimTarget(sim.Config{Capacity: n}), New: s.ForCapacity(n).New})
+			f, err := course.Figures(bench.Contender{Name: s.Name, Device: replay.SimTarget(sim.Config{Capacity: n}),
+				New: s.ForCapacity(n).New})
 			require.NoError(t, err)
-			require.InDelta(t, c.address, float64(f.Address)/float64(course.PeakLive), .0005, "%s %d on %v", c.workload, c.live, n)
+			require.InDelta(t, c.address, float64(f.Address)/float64(course.PeakLive), .0005, "%s %d on %v",
+				c.workload, c.live, n)
 			require.True(t, f.Named)
 		}
 	}

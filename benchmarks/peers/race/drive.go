@@ -42,7 +42,8 @@ func drive(name, file, placements string) (r reply, err error) {
 	if strings.HasPrefix(name, memutils.Name) {
 		r.About, r.ByAddress = memutils.About+", "+runtime.Version(), false
 	}
-	k := bench.Contender{Name: name, Device: replay.SimTarget(sim.Config{Capacity: o.span}), New: s.ForCapacity(o.span).New}
+	k := bench.Contender{Name: name, Device: replay.SimTarget(sim.Config{Capacity: o.span}),
+		New: s.ForCapacity(o.span).New}
 	if placements != "" {
 		return r, writePlacements(o, k, placements)
 	}

@@ -34,7 +34,8 @@ func command(args []string, stdout io.Writer) error {
 	}
 	fl := flag.NewFlagSet("race", flag.ContinueOnError)
 	fl.SetOutput(io.Discard) // an error is one line; help is printed below
-	ours := fl.String("strategies", "tlsf,bfc,bestfit,memutils", "what this program drives itself, separated by `commas`; ratios are to the first")
+	ours := fl.String("strategies", "tlsf,bfc,bestfit,memutils", "what this program drives itself, separated by "+
+		"`commas`; ratios are to the first")
 	drivers := fl.String("drivers", "", "`folder` whose executable files are drivers")
 	chosen := bench.Selection{Steps: 300, Seed: 42}
 	fl.StringVar(&chosen.Workloads, "workloads", "w1", "workloads, separated by `commas`")

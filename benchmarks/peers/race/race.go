@@ -37,11 +37,12 @@ type run struct {
 	ByAddress bool   `json:"by_address"` // frees a block by its address alone
 	bench.Load
 	bench.Timing
-	Ratio        float64     `json:"ratio_to_first"`       // median / median of the first
-	RatioOfMin   float64     `json:"min_ratio_to_first"`   // the same of the minima
-	Address      device.Size `json:"address_bytes"`        // highest end of a block
-	AddressRatio float64     `json:"address_ratio"`        // the same / peak live bytes
-	HeapPerBlock float64     `json:"heap_bytes_per_block"` // what the heap grew by until the churn / most live blocks; 0: not known
+	Ratio        float64     `json:"ratio_to_first"`     // median / median of the first
+	RatioOfMin   float64     `json:"min_ratio_to_first"` // the same of the minima
+	Address      device.Size `json:"address_bytes"`      // highest end of a block
+	AddressRatio float64     `json:"address_ratio"`      // the same / peak live bytes
+	// what the heap grew by until the churn / most live blocks; 0: not known
+	HeapPerBlock float64 `json:"heap_bytes_per_block"`
 }
 
 // race runs everything on one workload, interleaved.

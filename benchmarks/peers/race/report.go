@@ -51,7 +51,8 @@ func tableOf(w io.Writer, runs []run) error {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"allocator", "ns/pair", "min", "spread", "ratio", "ratio of min", "address", "heap B", "about"})
+	t.AppendHeader(table.Row{"allocator", "ns/pair", "min", "spread", "ratio", "ratio of min", "address",
+		"heap B", "about"})
 	var right []table.ColumnConfig
 	for c := 2; c <= 8; c++ {
 		right = append(right, table.ColumnConfig{Number: c, Align: text.AlignRight, AlignHeader: text.AlignRight})

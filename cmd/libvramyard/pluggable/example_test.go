@@ -9,7 +9,8 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// A library reads its strategy and its device from the environment, and then serves PyTorch's calls.
+// A library reads its strategy and its device from the environment, and then serves PyTorch's
+// calls.
 func Example() {
 	environment := map[string]string{pluggable.EnvStrategy: "caching", pluggable.EnvDevice: "sim:1GiB"}
 	l := pluggable.New(pluggable.Host{

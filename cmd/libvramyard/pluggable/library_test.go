@@ -31,7 +31,8 @@ func env(pairs ...string) func(string) string {
 	return func(name string) string { return m[name] }
 }
 
-// library returns a library whose real GPUs are simulated ones of which the test decides what has finished.
+// library returns a library whose real GPUs are simulated ones of which the test decides what has
+// finished.
 func library(devices *[]*sim.Device, pairs ...string) *pluggable.Library {
 	return pluggable.New(pluggable.Host{
 		Env: env(pairs...), Pid: 7, Strategies: strategies.All(),
@@ -74,7 +75,8 @@ func serve(t *testing.T, name string) {
 	const threads, steps = 4, 300
 	path := filepath.Join(t.TempDir(), "run.trace")
 	l := pluggable.New(pluggable.Host{
-		Env: env(pluggable.EnvStrategy, name, pluggable.EnvDevice, "sim:4GiB", pluggable.EnvTrace, path), Strategies: strategies.All(),
+		Env:        env(pluggable.EnvStrategy, name, pluggable.EnvDevice, "sim:4GiB", pluggable.EnvTrace, path),
+		Strategies: strategies.All(),
 	})
 	var mu sync.Mutex // the table must see blocks come and go in the order in which the library does
 	var live []held
@@ -160,8 +162,8 @@ func told(t *testing.T, name, path string, want map[trace.Kind]int) {
 	require.Equal(t, uint64(want[trace.Alloc]), again.Allocs)
 }
 
-// TestNoStreamIsGivenWhatAnotherStillUses frees a block on one stream whose work has not finished, and asks
-// on another until that would have to be reused.
+// TestNoStreamIsGivenWhatAnotherStillUses frees a block on one stream whose work has not finished,
+// and asks on another until that would have to be reused.
 func TestNoStreamIsGivenWhatAnotherStillUses(t *testing.T) {
 	for _, name := range strategies.All().Names() {
 		t.Run(name, func(t *testing.T) {
@@ -251,7 +253,8 @@ func TestOutOfMemoryReadsAsPyTorchs(t *testing.T) {
 	var oom *pluggable.OutOfMemoryError
 	require.ErrorAs(t, err, &oom)
 	require.Equal(t, 9*device.GiB, oom.Size)
-	require.Contains(t, err.Error(), "CUDA out of memory. Tried to allocate 9.00 GiB. GPU 0 has a total capacity of 8.00 GiB of which")
+	require.Contains(t, err.Error(), "CUDA out of memory. Tried to allocate 9.00 GiB. GPU 0 has a total capacity of "+
+		"8.00 GiB of which")
 	_, err = l.Alloc(5*device.GiB, 0, 0, 0)
 	require.NoError(t, err, "what is left can be had")
 }
@@ -322,7 +325,8 @@ func TestAPanicBreaksTheLibraryAndNothingElse(t *testing.T) {
 }
 
 func TestGPUsDoNotShareAddresses(t *testing.T) {
-	l := pluggable.New(pluggable.Host{Env: env(pluggable.EnvDevice, "sim:1GiB", pluggable.EnvStrategy, "bfc"), Strategies: strategies.All()})
+	l := pluggable.New(pluggable.Host{Env: env(pluggable.EnvDevice, "sim:1GiB", pluggable.EnvStrategy, "bfc"),
+		Strategies: strategies.All()})
 	seen := map[device.Addr]bool{}
 	for gpu := range 4 {
 		a, err := l.Alloc(100, gpu, 3, 0)
@@ -426,7 +430,8 @@ func TestPoisonFindsWritesBehindAFree(t *testing.T) {
 
 func TestStatisticsAreJSON(t *testing.T) {
 	dir := t.TempDir()
-	l := library(nil, pluggable.EnvStats, filepath.Join(dir, "s-%p.json"), pluggable.EnvTrace, filepath.Join(dir, "t.trace.gz"))
+	l := library(nil, pluggable.EnvStats, filepath.Join(dir, "s-%p.json"), pluggable.EnvTrace,
+		filepath.Join(dir, "t.trace.gz"))
 	for gpu := range 2 {
 		_, err := l.Alloc(100, gpu, 0, 0)
 		require.NoError(t, err)

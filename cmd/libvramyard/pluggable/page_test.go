@@ -11,7 +11,8 @@ import (
 	"github.com/vramyard/vramyard/cmd/libvramyard/pluggable"
 )
 
-// TestPageTellsEverySettingAndFigure holds docs/pytorch.md to the variables and the fields there are.
+// TestPageTellsEverySettingAndFigure holds docs/pytorch.md to the variables and the fields there
+// are.
 func TestPageTellsEverySettingAndFigure(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/pytorch.md")
 	require.NoError(t, err)
@@ -24,7 +25,8 @@ func TestPageTellsEverySettingAndFigure(t *testing.T) {
 	}
 	require.Contains(t, page, pluggable.Schema)
 	for _, of := range []reflect.Type{
-		reflect.TypeFor[pluggable.Stats](), reflect.TypeFor[pluggable.DeviceStats](), reflect.TypeFor[pluggable.PoisonStats](),
+		reflect.TypeFor[pluggable.Stats](), reflect.TypeFor[pluggable.DeviceStats](),
+		reflect.TypeFor[pluggable.PoisonStats](),
 	} {
 		for i := range of.NumField() {
 			name, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")

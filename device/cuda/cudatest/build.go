@@ -23,9 +23,9 @@ const (
 	Capture Part = "WITHOUT_CAPTURE" // that which exchanges a thread's mode of capture
 )
 
-// Build compiles a stand-in that lacks the parts, and returns the path of the library, libcuda.so.1 in a directory of
-// its own: so it is also what a program loads whose LD_LIBRARY_PATH names the directory. Each is its own, with its own
-// memory.
+// Build compiles a stand-in that lacks the parts, and returns the path of the library, libcuda.so.1
+// in a directory of its own: so it is also what a program loads whose LD_LIBRARY_PATH names the
+// directory. Each is its own, with its own memory.
 func Build(t testing.TB, without ...Part) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {

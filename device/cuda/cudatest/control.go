@@ -20,8 +20,8 @@ type Control struct {
 	mode      func() int
 }
 
-// Steer returns the control of the stand-in at a path. At the end of the test the stand-in may have nothing to complain
-// of: no call that the driver's documentation does not allow.
+// Steer returns the control of the stand-in at a path. At the end of the test the stand-in may have
+// nothing to complain of: no call that the driver's documentation does not allow.
 func Steer(t testing.TB, path string) *Control {
 	t.Helper()
 	library, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
@@ -53,8 +53,9 @@ func (c *Control) Calls(function string) int { return c.calls(function) }
 // Left returns how much is held: allocations, ranges, mappings, handles, contexts.
 func (c *Control) Left() int { return c.left() }
 
-// Capture begins or ends the capture of a graph, in the global mode, which is the default: calls that are unsafe meanwhile fail on
-// every thread that is not in the relaxed mode, and the capture is lost.
+// Capture begins or ends the capture of a graph, in the global mode, which is the default: calls
+// that are unsafe meanwhile fail on every thread that is not in the relaxed mode, and the capture
+// is lost.
 func (c *Control) Capture(on bool) {
 	n := 0
 	if on {

@@ -1,8 +1,9 @@
 package handle
 
-// A number names a thing of a table: 8 bits of the table's ordinal, so that a thing of another one is
-// none of its own; 28 bits of generation, so that the number of what is gone stays wrong while its
-// slot serves others; 28 bits of slot. The generation of a slot starts at 1, hence no number is zero.
+// A number names a thing of a table: 8 bits of the table's ordinal, so that a thing of another one
+// is none of its own; 28 bits of generation, so that the number of what is gone stays wrong while
+// its slot serves others; 28 bits of slot. The generation of a slot starts at 1, hence no number is
+// zero.
 const (
 	slotBits       = 28
 	generationBits = 28
@@ -10,8 +11,8 @@ const (
 	generationMask = 1<<generationBits - 1
 )
 
-// Table keeps things under numbers. It allocates nothing once it has held as many. The zero Table is
-// empty, with the ordinal 0.
+// Table keeps things under numbers. It allocates nothing once it has held as many. The zero Table
+// is empty, with the ordinal 0.
 type Table[T any] struct {
 	// Ordinal tells the numbers of tables apart. It may not change once there was a thing.
 	Ordinal uint8

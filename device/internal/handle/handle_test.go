@@ -6,7 +6,8 @@ import (
 	"github.com/vramyard/vramyard/device/internal/handle"
 )
 
-// TestNumbersOfWhatIsGoneStayWrong fills slots again and again and asks for every number that there was.
+// TestNumbersOfWhatIsGoneStayWrong fills slots again and again and asks for every number that there
+// was.
 func TestNumbersOfWhatIsGoneStayWrong(t *testing.T) {
 	mine, other := handle.Table[int]{Ordinal: 3}, handle.Table[int]{Ordinal: 4}
 	gone := map[uint64]bool{0: true, ^uint64(0): true}

@@ -13,12 +13,14 @@ type Mapping struct {
 	Offset device.Size   // bytes: where it starts in the memory
 }
 
-// List is mappings by address. The zero List is empty. It allocates nothing once it has held as many.
+// List is mappings by address. The zero List is empty. It allocates nothing once it has held as
+// many.
 type List struct {
 	index.AddrList[Mapping]
 }
 
-// Whole reports whether n, or all of several that were joined by "or", is a multiple of the granularity g, a power of two.
+// Whole reports whether n, or all of several that were joined by "or", is a multiple of the
+// granularity g, a power of two.
 func Whole(n, g device.Size) bool { return n&(g-1) == 0 }
 
 // Within reports whether size bytes at a lie in a range that starts at or below a.
@@ -33,7 +35,8 @@ func (l *List) Below(p index.AddrPos, end device.Addr) bool {
 	return l.Holds(p) && l.Entry(p).Addr < end
 }
 
-// Room returns the place of a mapping of size bytes at a, or [device.ErrMapped] if one of them is mapped. O(log mappings).
+// Room returns the place of a mapping of size bytes at a, or [device.ErrMapped] if one of them is
+// mapped. O(log mappings).
 func (l *List) Room(a device.Addr, size device.Size) (index.AddrPos, error) {
 	p, ok := l.Floor(a)
 	if ok {
@@ -48,9 +51,10 @@ func (l *List) Room(a device.Addr, size device.Size) (index.AddrPos, error) {
 	return p, nil
 }
 
-// Fill returns the place of the first of the mappings that fill size bytes at a, of a device with the granularity g, or
-// says why they do not: [device.ErrInvalid] for no bytes and where a mapping would be cut, [device.ErrGranularity],
-// [device.ErrUnmapped]. It costs O(log mappings) and a step for each of them.
+// Fill returns the place of the first of the mappings that fill size bytes at a, of a device with
+// the granularity g, or says why they do not: [device.ErrInvalid] for no bytes and where a mapping
+// would be cut, [device.ErrGranularity], [device.ErrUnmapped]. It costs O(log mappings) and a step
+// for each of them.
 func (l *List) Fill(a device.Addr, size, g device.Size) (index.AddrPos, error) {
 	if size == 0 {
 		return index.AddrPos{}, device.ErrInvalid
@@ -81,7 +85,8 @@ func (l *List) Fill(a device.Addr, size, g device.Size) (index.AddrPos, error) {
 	return first, nil
 }
 
-// Allow notes what may be done with the mappings from place p on that start below end, and returns the place behind them.
+// Allow notes what may be done with the mappings from place p on that start below end, and returns
+// the place behind them.
 func (l *List) Allow(p index.AddrPos, end device.Addr, access device.Access) index.AddrPos {
 	for ; l.Below(p, end); p = l.Next(p) {
 		e := l.Entry(p)

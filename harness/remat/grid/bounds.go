@@ -5,7 +5,8 @@ import (
 	"github.com/vramyard/vramyard/harness/remat"
 )
 
-// Bounds say below which budget no heuristic can complete a schedule in any memory. Sizes are bytes.
+// Bounds say below which budget no heuristic can complete a schedule in any memory. Sizes are
+// bytes.
 type Bounds struct {
 	Constant   device.Size `json:"constant_bytes"`    // what is there for ever, such as weights
 	Bottleneck device.Size `json:"bottleneck_bytes"`  // most that one operator reads and makes

@@ -36,8 +36,8 @@ type Options struct {
 	Ratios     []Ratio  // budgets in base peaks
 	Workers    int      // runs at once; 0 is one for each core
 	Version    string   // of the program, kept in the report
-	// Done is called after each run, from many goroutines, with about how much of the work of all runs is done, 0 to 1;
-	// nil for none.
+	// Done is called after each run, from many goroutines, with about how much of the work of all runs
+	// is done, 0 to 1; nil for none.
 	Done func(share float64)
 }
 
@@ -65,7 +65,8 @@ type Base struct {
 var errEmpty = errors.New("no operator makes anything: there is no memory to be short of")
 
 func baseOf(l Log, o *Options) (Base, error) {
-	res, err := remat.Run(l.Schedule, &remat.Counter{Budget: remat.Unlimited}, remat.Config{Heuristic: o.Heuristics[0], Liveness: o.Liveness})
+	res, err := remat.Run(l.Schedule, &remat.Counter{Budget: remat.Unlimited},
+		remat.Config{Heuristic: o.Heuristics[0], Liveness: o.Liveness})
 	if err == nil && res.Peak == 0 {
 		err = errEmpty
 	}
@@ -73,12 +74,13 @@ func baseOf(l Log, o *Options) (Base, error) {
 		return Base{}, fmt.Errorf("%s: %w", l.Model, err)
 	}
 	return Base{
-		Model: l.Model, SHA256: l.Schedule.SHA256, Ops: len(l.Schedule.Ops), Time: res.Model, Peak: res.Peak, Bounds: BoundsOf(l.Schedule),
+		Model: l.Model, SHA256: l.Schedule.SHA256, Ops: len(l.Schedule.Ops), Time: res.Model, Peak: res.Peak,
+		Bounds: BoundsOf(l.Schedule),
 	}, nil
 }
 
-// Parse reads a report in JSON, and judges whether it is one: its runs are of its logs, and those of all lines are
-// within the same budgets.
+// Parse reads a report in JSON, and judges whether it is one: its runs are of its logs, and those
+// of all lines are within the same budgets.
 func Parse(text []byte) (*Report, error) {
 	r := &Report{}
 	if err := json.Unmarshal(text, r); err != nil {
@@ -98,7 +100,8 @@ func Parse(text []byte) (*Report, error) {
 			return nil, fmt.Errorf("%.60q: a run of a log that is not told, or not in the order of the logs", l.Model)
 		}
 		if !slices.EqualFunc(l.Runs, r.Lines[0].Runs, func(a, b Run) bool { return a.Ratio == b.Ratio }) {
-			return nil, fmt.Errorf("%.60q on %.60q by %.60q: its runs have other ratios than those before", l.Strategy, l.Model, l.Heuristic)
+			return nil, fmt.Errorf("%.60q on %.60q by %.60q: its runs have other ratios than those before", l.Strategy, l.Model,
+				l.Heuristic)
 		}
 	}
 	return r, nil

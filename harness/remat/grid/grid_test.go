@@ -74,7 +74,8 @@ func goldenRows(t *testing.T) map[string]map[string]string {
 func TestTheMemoryThatCountsGivesTheSimulatorsRows(t *testing.T) {
 	want := goldenRows(t)
 	r, err := grid.Grid(t.Context(), []grid.Log{logOf(t, "syn_chain64"), logOf(t, "syn_unet4")}, nil, grid.Options{
-		Heuristics: []string{"eq", "lru"}, Settings: grid.Settings{Liveness: "eager", Limit: 2}, Ratios: ratios(t, "0.1:1.0:0.1"),
+		Heuristics: []string{"eq", "lru"}, Settings: grid.Settings{Liveness: "eager", Limit: 2},
+		Ratios: ratios(t, "0.1:1.0:0.1"),
 	})
 	require.NoError(t, err)
 	require.Len(t, r.Runs, 2*2*10)
@@ -125,7 +126,8 @@ func TestBoundsAreThoseOfTheSimulator(t *testing.T) {
 func small(t *testing.T) ([]grid.Log, []alloc.Setup, grid.Options) {
 	t.Helper()
 	return []grid.Log{logOf(t, "syn_unet4")}, setupsOf(t, "bfc", "bestfit", "buddy"), grid.Options{
-		Heuristics: []string{"eq", "lru"}, Ladders: []string{grid.Evict}, Settings: grid.Settings{Liveness: "eager", Limit: 2}, Ratios: ratios(t, "0.2:1.2:0.05"),
+		Heuristics: []string{"eq", "lru"}, Ladders: []string{grid.Evict},
+		Settings: grid.Settings{Liveness: "eager", Limit: 2}, Ratios: ratios(t, "0.2:1.2:0.05"),
 	}
 }
 
@@ -196,7 +198,8 @@ func TestAGridThatIsStoppedKeepsWholeLines(t *testing.T) {
 	require.Len(t, r.Runs, len(o.Ratios))
 }
 
-// TestTheShareWeighsLogsByTheirLength runs two logs of which the second is longer, one run after the other.
+// TestTheShareWeighsLogsByTheirLength runs two logs of which the second is longer, one run after
+// the other.
 func TestTheShareWeighsLogsByTheirLength(t *testing.T) {
 	logs := []grid.Log{logOf(t, "syn_chain64"), logOf(t, "syn_unet4")}
 	_, _, o := small(t)
@@ -230,8 +233,9 @@ func TestWhatCannotRunIsAnErrorThatNamesIt(t *testing.T) {
 // TestMovingFirstIsWhatThePriceOfNotMovingIsToldBy runs one strategy with both ladders.
 func TestMovingFirstIsWhatThePriceOfNotMovingIsToldBy(t *testing.T) {
 	r, err := grid.Grid(t.Context(), []grid.Log{logOf(t, "syn_unet4")}, setupsOf(t, "bestfit"), grid.Options{
-		Heuristics: []string{"eq"}, Ladders: []string{grid.Evict, grid.DefragFirst}, Settings: grid.Settings{Liveness: "eager", Limit: 2},
-		Ratios: ratios(t, "0.6:1:0.1"),
+		Heuristics: []string{"eq"}, Ladders: []string{grid.Evict, grid.DefragFirst},
+		Settings: grid.Settings{Liveness: "eager", Limit: 2},
+		Ratios:   ratios(t, "0.6:1:0.1"),
 	})
 	require.NoError(t, err)
 	require.Len(t, r.Lines, 3)
@@ -249,7 +253,8 @@ func TestMovingFirstIsWhatThePriceOfNotMovingIsToldBy(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	right := grid.Settings{Liveness: "eager", Trigger: "threshold:0.9", Defrag: "remap", Sampling: "5", MinEvictee: "1MiB,cut", Quirks: "q1,q7"}
+	right := grid.Settings{Liveness: "eager", Trigger: "threshold:0.9", Defrag: "remap", Sampling: "5",
+		MinEvictee: "1MiB,cut", Quirks: "q1,q7"}
 	require.NoError(t, right.Check("mge", grid.DefragFirst))
 	for want, s := range map[string]grid.Settings{
 		`trigger "never": want room, `:      {Trigger: "never"},
@@ -279,7 +284,8 @@ func TestSettingsReachTheRuns(t *testing.T) {
 	}
 	usual := runGrid(grid.Settings{})
 	for _, s := range []grid.Settings{
-		{Trigger: "threshold:0.7"}, {Defrag: "bounce"}, {Sampling: "2"}, {MinEvictee: "20MiB"}, {Quirks: "all"}, {Trigger: "reserve"}, {Order: "largest"},
+		{Trigger: "threshold:0.7"}, {Defrag: "bounce"}, {Sampling: "2"}, {MinEvictee: "20MiB"}, {Quirks: "all"},
+		{Trigger: "reserve"}, {Order: "largest"},
 		{EarlyEvict: true},
 	} {
 		r := runGrid(s)
@@ -317,7 +323,8 @@ func TestRatios(t *testing.T) {
 		require.Equal(t, c.want, fmt.Sprint(all))
 	}
 	for _, wrong := range []string{
-		"", "0", "-1", "1e-1", "0.1:0.5", "0.5:0.1:0.1", "0.1:0.5:0", "11", "0.0000001", "0.1:10:0.001", "0.1,", "NaN", "1.0.0", ".",
+		"", "0", "-1", "1e-1", "0.1:0.5", "0.5:0.1:0.1", "0.1:0.5:0", "11", "0.0000001", "0.1:10:0.001", "0.1,", "NaN",
+		"1.0.0", ".",
 		"0.1:1:0.1:2", "0.001:0.9:0.001,1.001:1.9:0.001",
 	} {
 		_, err := grid.ParseRatios(wrong)

@@ -2,8 +2,9 @@ package grid
 
 import "github.com/vramyard/vramyard/harness/remat"
 
-// Line says what the runs of one strategy with one ladder by one heuristic on one log come to. Prices are differences of
-// the smallest budgets that suffice, in base peaks; null where there is none to compare.
+// Line says what the runs of one strategy with one ladder by one heuristic on one log come to.
+// Prices are differences of the smallest budgets that suffice, in base peaks; null where there is
+// none to compare.
 type Line struct {
 	Model     string `json:"model"`      // name of the log
 	SHA256    string `json:"log_sha256"` // of the decompressed file
@@ -11,11 +12,14 @@ type Line struct {
 	Strategy  string `json:"strategy"`   // name and preset, or counting
 	Ladder    string `json:"ladder"`     // what was tried when memory was short
 
-	Smallest   *Ratio        `json:"smallest_feasible_ratio"`              // smallest budget that suffices; null: none of them
-	AtSmallest *float64      `json:"overhead_at_smallest"`                 // overhead within that budget; null: there is none
+	// smallest budget that suffices; null: none of them
+	Smallest *Ratio `json:"smallest_feasible_ratio"`
+	// overhead within that budget; null: there is none
+	AtSmallest *float64      `json:"overhead_at_smallest"`
 	Largest    *Ratio        `json:"largest_infeasible_ratio"`             // largest that does not; null: all suffice
 	Why        remat.Verdict `json:"largest_infeasible_verdict,omitempty"` // how the run ended there
-	AtHalf     *float64      `json:"overhead_at_half"`                     // overhead at half of the base peak; null: infeasible, or not run
+	// overhead at half of the base peak; null: infeasible, or not run
+	AtHalf *float64 `json:"overhead_at_half"`
 
 	Fragmentation *Ratio `json:"price_of_fragmentation"` // more than the memory that counts needs
 	NotMoving     *Ratio `json:"price_of_not_moving"`    // more than the same strategy needs if blocks are moved first

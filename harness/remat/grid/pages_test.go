@@ -116,10 +116,12 @@ func (p *pages) logTable() string {
 	for _, b := range p.bases {
 		rows = append(rows, []string{
 			strings.ReplaceAll(b.Model, "_", " "), fmt.Sprint(b.Ops), fmt.Sprintf("%.1f", float64(b.Time)/1e6),
-			fmt.Sprintf("%.1f", float64(b.Peak)/float64(device.MiB)), share(b.Constant, b.Peak), share(b.Bottleneck, b.Peak), share(b.Lower, b.Peak),
+			fmt.Sprintf("%.1f", float64(b.Peak)/float64(device.MiB)), share(b.Constant, b.Peak), share(b.Bottleneck, b.Peak),
+			share(b.Lower, b.Peak),
 		})
 	}
-	return sheet([]string{"log", "operators", "step in ms", "base peak in MiB", "constants", "widest operator", "lower bound"}, rows)
+	return sheet([]string{"log", "operators", "step in ms", "base peak in MiB", "constants", "widest operator",
+		"lower bound"}, rows)
 }
 
 // share returns a part of the base peak.
@@ -140,7 +142,8 @@ func (p *pages) strategyTable(ladder string) string {
 	return sheet(append(p.names("strategy"), "mean price"), rows)
 }
 
-// halfTable says what each strategy costs in time within the budget in the middle between what counting needs and the peak.
+// halfTable says what each strategy costs in time within the budget in the middle between what
+// counting needs and the peak.
 func (p *pages) halfTable() string {
 	rows := [][]string{}
 	for _, s := range append([]string{grid.Counting}, pageStrategies...) {
@@ -187,7 +190,8 @@ func (p *pages) heuristicTable() string {
 	return sheet(head, rows)
 }
 
-// spreadTable says how much the choice of the heuristic and that of the strategy change what is needed.
+// spreadTable says how much the choice of the heuristic and that of the strategy change what is
+// needed.
 func (p *pages) spreadTable() string {
 	span := func(lines []*pageLine) string {
 		least, most := math.Inf(1), 0.0
@@ -208,11 +212,13 @@ func (p *pages) spreadTable() string {
 			byStrategy = append(byStrategy, p.line(model, pageBase, s, grid.Evict))
 		}
 		rows = append(rows, []string{
-			strings.ReplaceAll(model, "_", " "), p.line(model, pageBase, grid.Counting, "").cell(), span(byHeuristic), span(byStrategy), span(inRegion),
+			strings.ReplaceAll(model, "_", " "), p.line(model, pageBase, grid.Counting, "").cell(), span(byHeuristic),
+			span(byStrategy), span(inRegion),
 		})
 	}
 	return sheet([]string{
-		"log", "counting by `" + pageBase + "`", "counting by any heuristic", "any strategy by `" + pageBase + "`", "`" + pageOneRegion + "` by any heuristic",
+		"log", "counting by `" + pageBase + "`", "counting by any heuristic", "any strategy by `" + pageBase + "`",
+		"`" + pageOneRegion + "` by any heuristic",
 	}, rows)
 }
 
@@ -252,7 +258,8 @@ func (p *pages) kindTable() string {
 			cell := "—"
 			if l := p.lines[lineKey{b.Model, pageBase, pageOneRegion, grid.DefragFirst, kind}]; l != nil && l.smallest != nil {
 				r := l.smallest
-				cell = fmt.Sprintf("%s: %.2f + %.2f", r.ratio, float64(r.clock)/float64(p.bases[i].Time), float64(r.moving)/float64(p.bases[i].Time))
+				cell = fmt.Sprintf("%s: %.2f + %.2f", r.ratio, float64(r.clock)/float64(p.bases[i].Time),
+					float64(r.moving)/float64(p.bases[i].Time))
 			}
 			row = append(row, cell)
 		}
@@ -285,6 +292,7 @@ func (p *pages) monotoneLine() string {
 		names = append(names, "`"+s+"`")
 	}
 	slices.Sort(names)
-	return fmt.Sprintf("Of %d lines that complete within any budget, %d fail within a larger one, %d of them with `counting`. Memories in which that happens: %s.\n",
+	return fmt.Sprintf("Of %d lines that complete within any budget, %d fail within a larger one, %d of them with "+
+		"`counting`. Memories in which that happens: %s.\n",
 		all, odd, counting, strings.Join(names, ", "))
 }

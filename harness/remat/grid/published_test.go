@@ -19,7 +19,8 @@ import (
 	"github.com/vramyard/vramyard/harness/remat/grid"
 )
 
-var rewrite = flag.Bool("rewrite", false, "run the grid of docs/remat.md anew, which takes long, and write its rows and tables")
+var rewrite = flag.Bool("rewrite", false, "run the grid of docs/remat.md anew, which takes long, and write its rows "+
+	"and tables")
 
 // What the page is about.
 const (
@@ -31,9 +32,11 @@ const (
 )
 
 var (
-	pageHeuristics = []string{"eq", "eq-mended", "local", "lru", "msps", "dte", "dte-cap", "mge", "mge-nofrag", "oneflow", "coop", "belady"}
+	pageHeuristics = []string{"eq", "eq-mended", "local", "lru", "msps", "dte", "dte-cap", "mge", "mge-nofrag", "oneflow",
+		"coop", "belady"}
 	pageStrategies = []string{
-		"bestfit", "bfc", "tlsf", "buddy", "buddy:whole", "slab", "slabbuddy", "caching", "caching:expandable", "async", "vmm", "stitch",
+		"bestfit", "bfc", "tlsf", "buddy", "buddy:whole", "slab", "slabbuddy", "caching", "caching:expandable", "async",
+		"vmm", "stitch",
 	}
 )
 
@@ -67,7 +70,8 @@ func (r pageRow) cells() []string {
 // rowOf returns the row that cells hold.
 func rowOf(t *testing.T, c []string) pageRow {
 	t.Helper()
-	r := pageRow{model: c[0], heuristic: c[1], strategy: c[2], ladder: c[3], defrag: c[4], ratio: ratios(t, c[5])[0], verdict: remat.Verdict(c[6])}
+	r := pageRow{model: c[0], heuristic: c[1], strategy: c[2], ladder: c[3], defrag: c[4], ratio: ratios(t, c[5])[0],
+		verdict: remat.Verdict(c[6])}
 	for i, n := range []*int64{&r.clock, &r.moved, &r.moving, &r.evictions, &r.wasted, &r.remats, &r.refusals} {
 		var err error
 		*n, err = strconv.ParseInt(c[7+i], 10, 64)
@@ -130,7 +134,8 @@ func writeRows(t *testing.T, rows []pageRow) {
 	z, err := gzip.NewWriterLevel(f, gzip.BestCompression)
 	require.NoError(t, err)
 	w := csv.NewWriter(z)
-	require.NoError(t, w.Write([]string{"model", "heuristic", "strategy", "ladder", "defrag", "ratio", "verdict", "clock_ns", "moved_bytes",
+	require.NoError(t, w.Write([]string{"model", "heuristic", "strategy", "ladder", "defrag", "ratio", "verdict",
+		"clock_ns", "moved_bytes",
 		"move_ns", "evict_pressure", "evict_bytes_wasted", "remat_ops", "refused_count"}))
 	for _, r := range rows {
 		require.NoError(t, w.Write(r.cells()))
@@ -157,8 +162,8 @@ func readRows(t *testing.T) (rows []pageRow) {
 	return rows
 }
 
-// TestThePageHoldsWhatRunsCameTo holds the tables of docs/remat.md to the rows beside this test, and a share
-// of the rows to runs of now. All rows take half an hour on two cores:
+// TestThePageHoldsWhatRunsCameTo holds the tables of docs/remat.md to the rows beside this test,
+// and a share of the rows to runs of now. All rows take half an hour on two cores:
 //
 //	go test ./harness/remat/grid -run TestThePage -timeout 0 -rewrite
 func TestThePageHoldsWhatRunsCameTo(t *testing.T) {
@@ -191,7 +196,8 @@ func TestThePageHoldsWhatRunsCameTo(t *testing.T) {
 			page = before + begin + table.text + end + after
 			continue
 		}
-		require.Equal(t, table.text, written, "%s: go test ./harness/remat/grid -run TestThePage -timeout 0 -rewrite", table.name)
+		require.Equal(t, table.text, written, "%s: go test ./harness/remat/grid -run TestThePage -timeout 0 -rewrite",
+			table.name)
 	}
 	if *rewrite {
 		require.NoError(t, os.WriteFile(pageFile, []byte(page), 0o644))

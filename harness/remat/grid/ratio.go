@@ -13,7 +13,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Ratio is a share in millionths, so that sums of steps and differences are exact. In JSON it is a number.
+// Ratio is a share in millionths, so that sums of steps and differences are exact. In JSON it is a
+// number.
 type Ratio int64
 
 // Whole is the ratio of everything, Half that at which overheads are compared.
@@ -34,8 +35,8 @@ var (
 	errRange = errors.New("want FROM:TO:STEP, such as 0.1:1.0:0.1")
 )
 
-// ParseRatios reads ratios separated by commas, each of them a number or a range FROM:TO:STEP with both ends.
-// It returns them in rising order, each once.
+// ParseRatios reads ratios separated by commas, each of them a number or a range FROM:TO:STEP with
+// both ends. It returns them in rising order, each once.
 func ParseRatios(s string) ([]Ratio, error) {
 	var all []Ratio
 	for part := range strings.SplitSeq(s, ",") {
@@ -70,7 +71,8 @@ func ParseRatios(s string) ([]Ratio, error) {
 func parseRatio(s string) (Ratio, error) {
 	whole, part, _ := strings.Cut(s, ".")
 	const decimals = 6
-	if len(part) <= decimals && len(whole)+len(part) > 0 && len(whole) <= decimals && strings.Trim(whole+part, "0123456789") == "" {
+	if len(part) <= decimals && len(whole)+len(part) > 0 && len(whole) <= decimals &&
+		strings.Trim(whole+part, "0123456789") == "" {
 		n, err := strconv.ParseInt("0"+whole+part+strings.Repeat("0", decimals-len(part)), 10, 64)
 		if r := Ratio(n); err == nil && r > 0 && r <= maxRatio {
 			return r, nil

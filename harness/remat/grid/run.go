@@ -28,7 +28,8 @@ type Run struct {
 	Lower     device.Size   `json:"lower_bound_bytes"` // no smaller budget suffices in any memory
 	Verdict   remat.Verdict `json:"verdict"`           // how it ended
 
-	Overhead *float64 `json:"overhead"`         // time of all operators that ran, in times of the model; null where that takes none
+	// time of all operators that ran, in times of the model; null where that takes none
+	Overhead *float64 `json:"overhead"`
 	Total    *float64 `json:"total_overhead"`   // the same with the time of moves
 	Clock    int64    `json:"clock_ns"`         // time of all operators that ran; starts at 1
 	Compute  int64    `json:"model_compute_ns"` // of first runs of operators
@@ -44,10 +45,12 @@ type Run struct {
 	Collateral         int         `json:"remat_collateral"`     // outputs that came back with another that was wanted
 	ComputeCalls       int         `json:"compute_calls"`        // runs of operators
 	MakeRoomCalls      int         `json:"make_room_calls"`      // runs of operators that had to wait for memory
-	Deepest            int         `json:"deepest_chain"`        // most operators that were to run again at once, each for the next
-	VictimsSHA256      string      `json:"evict_seq_sha256"`     // of the victims of pressure in order
+	// most operators that were to run again at once, each for the next
+	Deepest       int    `json:"deepest_chain"`
+	VictimsSHA256 string `json:"evict_seq_sha256"` // of the victims of pressure in order
 
-	EvictBytesWasted int64 `json:"evict_bytes_wasted"`    // bytes evicted for an operator none of whose blocks came to lie there
+	// bytes evicted for an operator none of whose blocks came to lie there
+	EvictBytesWasted int64 `json:"evict_bytes_wasted"`
 	Refusals         int   `json:"refused_count"`         // requests that had no place at first
 	RefusedFree      int64 `json:"refused_free_bytes"`    // bytes that were free then, the sum over all
 	RefusedLargest   int64 `json:"refused_largest_bytes"` // bytes of the largest hole then, the sum over all
@@ -78,7 +81,8 @@ func (r *Run) fill(res *remat.Result, base int64) {
 	r.Deepest, r.VictimsSHA256 = res.Deepest, res.VictimsSHA256
 	r.EvictWindow, r.EvictBytesWasted = res.Windows, res.Wasted
 	r.Refusals, r.RefusedFree, r.RefusedLargest = res.Refusals.Count, res.Refusals.Free, res.Refusals.Largest
-	r.Defrags, r.MovedBlocks, r.MovedBytes, r.MoveTime = res.Moves.Defrags, res.Moves.Blocks, res.Moves.Bytes, res.Moves.Time
+	r.Defrags, r.MovedBlocks, r.MovedBytes, r.MoveTime = res.Moves.Defrags, res.Moves.Blocks, res.Moves.Bytes,
+		res.Moves.Time
 	if base > 0 {
 		x, total := float64(res.Clock)/float64(base), float64(res.Clock+res.Moves.Time)/float64(base)
 		r.Overhead, r.Total = &x, &total
@@ -124,9 +128,9 @@ func (p *point) make(ctx context.Context) error {
 	return nil
 }
 
-// Grid runs every log through every strategy, and the memory that counts before them, by every heuristic and within every
-// budget. If ctx ends before, the error is that of ctx, and the report has the lines that were
-// finished.
+// Grid runs every log through every strategy, and the memory that counts before them, by every
+// heuristic and within every budget. If ctx ends before, the error is that of ctx, and the report
+// has the lines that were finished.
 func Grid(ctx context.Context, logs []Log, setups []alloc.Setup, o Options) (*Report, error) {
 	r := &Report{Schema: Schema, Version: o.Version, Settings: o.Settings}
 	var points []point
@@ -171,7 +175,8 @@ func Grid(ctx context.Context, logs []Log, setups []alloc.Setup, o Options) (*Re
 	return r, ctx.Err()
 }
 
-// pointsOf returns the points of a log, those of a line one after the other. The memory that counts has nothing to move.
+// pointsOf returns the points of a log, those of a line one after the other. The memory that counts
+// has nothing to move.
 func pointsOf(l *Log, b *Base, setups []alloc.Setup, o *Options) (points []point, err error) {
 	line := func(heuristic, strategy, ladder string, setup *alloc.Setup) {
 		baseline := setup != nil && setup.Baseline
@@ -203,8 +208,8 @@ func limitOf(times float64, model int64) int64 {
 	return int64(max(1, min((times-1)*float64(model), most))) // 0 would be no limit
 }
 
-// each calls f for 0 … n-1 in this order, so many at once, until one fails or ctx ends. Its error is that of the
-// first in order that failed.
+// each calls f for 0 … n-1 in this order, so many at once, until one fails or ctx ends. Its error
+// is that of the first in order that failed.
 func each(ctx context.Context, n, workers int, f func(int) error) error {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)

@@ -11,21 +11,27 @@ import (
 	"github.com/vramyard/vramyard/harness/remat"
 )
 
-// Settings are what all runs of a grid have in common. An empty text is the default of package remat.
+// Settings are what all runs of a grid have in common. An empty text is the default of package
+// remat.
 type Settings struct {
-	Liveness   string  `json:"liveness"`       // of remat.Livenesses; also for the base peak
-	Trigger    string  `json:"trigger"`        // of remat.Triggers, with ":" and a share of the budget behind it for another bound than all
-	Defrag     string  `json:"defrag"`         // of remat.DefragKinds
-	Sampling   string  `json:"sampling"`       // none, stride, mge, or how many candidates are drawn
-	MinEvictee string  `json:"min_evictee"`    // bytes up to which a tensor is too small, or a share of the mean such as 1%; with ",cut" as MegEngine does it
-	Order      string  `json:"parent_order"`   // in which order what an operator lacks is made again: argument, cheapest, largest
+	Liveness string `json:"liveness"` // of remat.Livenesses; also for the base peak
+	// of remat.Triggers, with ":" and a share of the budget behind it for another bound than all
+	Trigger  string `json:"trigger"`
+	Defrag   string `json:"defrag"`   // of remat.DefragKinds
+	Sampling string `json:"sampling"` // none, stride, mge, or how many candidates are drawn
+	// bytes up to which a tensor is too small, or a share of the mean such as 1%; with ",cut" as
+	// MegEngine does it
+	MinEvictee string `json:"min_evictee"`
+	// in which order what an operator lacks is made again: argument, cheapest, largest
+	Order      string  `json:"parent_order"`
 	EarlyEvict bool    `json:"eager_in_remat"` // what was made again and is dead goes as soon as it was read
 	Quirks     string  `json:"quirks"`         // of MegEngine, as remat.ParseQuirks reads them
 	Limit      float64 `json:"limit"`          // most time of a run without moves, in times of its operators; more than 1
 	Seed       uint64  `json:"seed"`           // of what is drawn
 }
 
-// errNumber is what is wrong with a sample, errMinimum with a least size, errShare with a share of the budget.
+// errNumber is what is wrong with a sample, errMinimum with a least size, errShare with a share of
+// the budget.
 var (
 	errNumber  = errors.New("want none, stride, mge, or a number from 1 to 1000000")
 	errMinimum = errors.New(`want a size such as 1MiB, with ",cut" behind it or not, or a share such as 1%`)
@@ -62,7 +68,8 @@ func (s *Settings) config(budget device.Size, counts bool) (c remat.Config, err 
 	return c, err
 }
 
-// Check returns what is wrong with the settings, for a heuristic and a ladder, without running anything.
+// Check returns what is wrong with the settings, for a heuristic and a ladder, without running
+// anything.
 func (s *Settings) Check(heuristic, ladder string) error {
 	c, err := s.config(0, false)
 	if err != nil {
@@ -74,7 +81,8 @@ func (s *Settings) Check(heuristic, ladder string) error {
 }
 
 func parseSampling(text string) (remat.Sampling, error) {
-	kinds := map[string]remat.SampleKind{"": remat.SampleNone, "none": remat.SampleNone, "stride": remat.SampleStride, "mge": remat.SampleMGE}
+	kinds := map[string]remat.SampleKind{"": remat.SampleNone, "none": remat.SampleNone, "stride": remat.SampleStride,
+		"mge": remat.SampleMGE}
 	if kind, ok := kinds[text]; ok {
 		return remat.Sampling{Kind: kind}, nil
 	}

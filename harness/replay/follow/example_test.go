@@ -13,7 +13,8 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// A follower between a replay and its device counts the blocks in use and the memory held after each event.
+// A follower between a replay and its device counts the blocks in use and the memory held after
+// each event.
 func ExampleFollower() {
 	t, err := trace.Read(strings.NewReader("a 1 1MiB\na 2 1MiB\nf 1\n"), "small.trace", trace.Options{})
 	if err != nil {

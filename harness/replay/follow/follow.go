@@ -73,8 +73,9 @@ func New(tap *Tap, w Watcher) *Follower {
 	return &Follower{tap: tap, watch: w, parked: map[device.Addr]int32{}}
 }
 
-// Begin takes the strategy when it is built. With history, one that tells what it does is asked to; it may
-// then make more calls to the device, because PyTorch's history has what the device has left.
+// Begin takes the strategy when it is built. With history, one that tells what it does is asked to;
+// it may then make more calls to the device, because PyTorch's history has what the device has
+// left.
 func (f *Follower) Begin(s alloc.Strategy, history bool) {
 	f.s = s
 	f.tells = history && alloc.SetHistory(s, func(a alloc.Action) { f.told = append(f.told, a) }) == nil
@@ -158,8 +159,8 @@ func (f *Follower) place() int32 {
 	return int32(len(f.blocks) - 1)
 }
 
-// free takes what a free or its completion says of a block, and returns the block if the strategy was
-// asked to take it back, or -1.
+// free takes what a free or its completion says of a block, and returns the block if the strategy
+// was asked to take it back, or -1.
 func (f *Follower) free(o *replay.Observation) int32 {
 	e := o.Of
 	if int(e.Slot) >= len(f.bySlot) || f.bySlot[e.Slot] == 0 || o.Err != nil {
@@ -238,8 +239,8 @@ func (f *Follower) goneBut(still map[device.Addr]bool) {
 	f.waiting = slices.DeleteFunc(f.waiting, func(i int32) bool { return !f.waits(i) })
 }
 
-// toldPending returns the bytes that are pending by what the strategy has told, if the block that was
-// just freed is; all that are pending in fact if the strategy has told of that block.
+// toldPending returns the bytes that are pending by what the strategy has told, if the block that
+// was just freed is; all that are pending in fact if the strategy has told of that block.
 func (f *Follower) toldPending(freed int32, held device.Size) device.Size {
 	left := f.pending
 	for _, a := range f.told {
@@ -267,8 +268,9 @@ func (f *Follower) gone(i int32) {
 	f.empty = append(f.empty, i)
 }
 
-// Memory tells the watcher what the strategy has told since the last time, or else what the device was
-// asked. It is called with each event; who looks at what happens outside of events calls it too.
+// Memory tells the watcher what the strategy has told since the last time, or else what the device
+// was asked. It is called with each event; who looks at what happens outside of events calls it
+// too.
 func (f *Follower) Memory() {
 	told := f.told
 	if !f.tells {

@@ -26,8 +26,8 @@ func readTrace(t *testing.T, text string) *trace.Trace {
 	return tr
 }
 
-// TestBlocksAreThoseThatAWalkShows holds the follower's blocks to a walk after every event, with every
-// strategy of the catalogue.
+// TestBlocksAreThoseThatAWalkShows holds the follower's blocks to a walk after every event, with
+// every strategy of the catalogue.
 func TestBlocksAreThoseThatAWalkShows(t *testing.T) {
 	tr := readTrace(t, delayed)
 	for _, name := range strategies.All().Names() {

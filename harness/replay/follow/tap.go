@@ -42,8 +42,8 @@ func NewTap(dev device.Device) *Tap {
 // Held returns the bytes of memory that are held from the device.
 func (t *Tap) Held() device.Size { return t.held }
 
-// MostHeld returns the most bytes that were held since it was asked last, which may be more than before
-// and after an event: memory that moves is held twice.
+// MostHeld returns the most bytes that were held since it was asked last, which may be more than
+// before and after an event: memory that moves is held twice.
 func (t *Tap) MostHeld() device.Size {
 	most := max(t.most, t.held)
 	t.most = t.held
@@ -65,7 +65,8 @@ func (t *Tap) Close() { t.off = true }
 
 // sized are the calls that are about a number of bytes.
 var sized = device.CallsOf(
-	device.CallReserve, device.CallReserveRange, device.CallCreateHandle, device.CallMap, device.CallSetAccess, device.CallUnmap,
+	device.CallReserve, device.CallReserveRange, device.CallCreateHandle, device.CallMap, device.CallSetAccess,
+	device.CallUnmap,
 	device.CallAllocAsync,
 )
 

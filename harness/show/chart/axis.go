@@ -87,8 +87,8 @@ func scaled(title string, high, unit float64, name string) Axis {
 	return a
 }
 
-// Between returns a linear axis that holds two values and does not begin at 0, for marks and lines, with
-// round ticks.
+// Between returns a linear axis that holds two values and does not begin at 0, for marks and lines,
+// with round ticks.
 func Between(title string, low, high float64) Axis {
 	span := max(high-low, 1e-6*math.Abs(high), 1e-9)
 	step := math.Pow(10, math.Floor(math.Log10(span)))

@@ -45,7 +45,8 @@ func TestFilesAreTheSameWheneverTheyAreWritten(t *testing.T) {
 	for _, f := range []chart.Format{chart.SVG, chart.PDF, chart.PNG} {
 		assert.Equal(t, written(t, sample("a"), f), written(t, sample("a"), f), f)
 	}
-	assert.NotContains(t, string(written(t, sample("a"), chart.PDF)), "Date", "a file that was made at another time would differ")
+	assert.NotContains(t, string(written(t, sample("a"), chart.PDF)), "Date", "a file that was made at another time "+
+		"would differ")
 }
 
 func TestFilesHoldTheirFonts(t *testing.T) {
@@ -92,13 +93,15 @@ func TestHostileNamesAreText(t *testing.T) {
 func TestTicksAreRoundAndWithinTheAxis(t *testing.T) {
 	for name, a := range map[string]chart.Axis{
 		"bytes": chart.Bytes("x", 57.7*(1<<30)), "one byte": chart.Bytes("x", 1), "nothing": chart.Bytes("x", 0),
-		"counts": chart.Counts("x", 61444), "one": chart.Counts("x", 0), "all": chart.Percent("x", 1), "few": chart.Percent("x", 0.0012),
+		"counts": chart.Counts("x", 61444), "one": chart.Counts("x", 0), "all": chart.Percent("x", 1),
+		"few": chart.Percent("x", 0.0012),
 		"log": chart.Log("x", 70, 450), "wide": chart.Log("x", 1, 1e7), "point": chart.Log("x", 5, 5),
 		"between": chart.Between("x", 1, 1.28), "equal": chart.Between("x", 1, 1),
 	} {
 		labelled := 0
 		for _, tick := range a.Ticks {
-			assert.True(t, tick.Value >= a.Low*(1-1e-9) && tick.Value <= a.High*(1+1e-9) || name == "counts" || name == "one", "%s: %v in %v to %v", name, tick, a.Low, a.High)
+			assert.True(t, tick.Value >= a.Low*(1-1e-9) && tick.Value <= a.High*(1+1e-9) || name == "counts" || name == "one",
+				"%s: %v in %v to %v", name, tick, a.Low, a.High)
 			if tick.Label != "" {
 				labelled++
 			}
@@ -129,10 +132,12 @@ func TestLooksDifferWithoutColour(t *testing.T) {
 }
 
 func TestPagesThatAreTooSmallAreRefused(t *testing.T) {
-	err := sample("a").Write(io.Discard, chart.PDF, chart.Page{Width: 3 * vg.Centimeter, Height: 2 * vg.Centimeter, Font: 20})
+	err := sample("a").Write(io.Discard, chart.PDF,
+		chart.Page{Width: 3 * vg.Centimeter, Height: 2 * vg.Centimeter, Font: 20})
 	assert.ErrorContains(t, err, "no room for the figure on 3.0 x 2.0 cm")
 	c := chart.New(chart.FromZero("x", 1), chart.Rows(strings.Split(strings.Repeat("row ", 40), " ")))
-	assert.ErrorContains(t, c.Write(io.Discard, chart.PDF, chart.Page{Width: chart.OneColumn, Height: 4 * vg.Centimeter, Font: 8}), "no room")
+	assert.ErrorContains(t, c.Write(io.Discard, chart.PDF, chart.Page{Width: chart.OneColumn, Height: 4 * vg.Centimeter,
+		Font: 8}), "no room")
 }
 
 // drawnTexts returns what is written in a chart, with its font and the place where it begins.
@@ -141,7 +146,8 @@ func drawnTexts(t *testing.T, c *chart.Chart, p chart.Page) map[string]float64 {
 	var b bytes.Buffer
 	require.NoError(t, c.Write(&b, chart.SVG, p))
 	at := map[string]float64{}
-	for _, m := range regexp.MustCompile(`<text x="([-0-9.]+)"[^>]*>([^<]*)</text>`).FindAllStringSubmatch(b.String(), -1) {
+	for _, m := range regexp.MustCompile(`<text x="([-0-9.]+)"[^>]*>([^<]*)</text>`).FindAllStringSubmatch(
+		b.String(), -1) {
 		x, err := strconv.ParseFloat(m[1], 64)
 		require.NoError(t, err)
 		at[m[2]] = x
@@ -167,15 +173,18 @@ func TestTitlesAreWithinThePage(t *testing.T) {
 	x := drawnTexts(t, chart.New(chart.FromZero(title, 1), rows), page)[title]
 	assert.Less(t, x+8*0.5*float64(len(title)), float64(chart.OneColumn), "the end of the title is on the page")
 	c := chart.New(chart.FromZero("x", 1), chart.FromZero(strings.Repeat("long ", 12), 1))
-	require.NoError(t, c.Write(io.Discard, chart.SVG, chart.Page{Width: chart.OneColumn, Font: 8}), "the page grows with the title")
+	require.NoError(t, c.Write(io.Discard, chart.SVG, chart.Page{Width: chart.OneColumn, Font: 8}),
+		"the page grows with the title")
 	c = chart.New(chart.FromZero("x", 1), chart.FromZero(strings.Repeat("long ", 12), 1))
-	assert.ErrorContains(t, c.Write(io.Discard, chart.SVG, chart.Page{Width: chart.OneColumn, Height: 5 * vg.Centimeter, Font: 8}), "no room")
+	assert.ErrorContains(t, c.Write(io.Discard, chart.SVG, chart.Page{Width: chart.OneColumn, Height: 5 * vg.Centimeter,
+		Font: 8}), "no room")
 	c = chart.New(chart.FromZero(strings.Repeat("long ", 20), 1), chart.FromZero("y", 1))
 	assert.ErrorContains(t, c.Write(io.Discard, chart.SVG, chart.Page{Width: chart.OneColumn, Font: 8}),
 		"no room for the figure on a width of 8.5 cm with text of 8 points: want more of the one or less of the other")
 }
 
-// TestMarksLieOnAllLines draws two lines at one place: the marks of the lower one come behind the upper one.
+// TestMarksLieOnAllLines draws two lines at one place: the marks of the lower one come behind the
+// upper one.
 func TestMarksLieOnAllLines(t *testing.T) {
 	c := chart.New(chart.FromZero("x", 1), chart.FromZero("y", 1))
 	for i := range 2 {
@@ -229,7 +238,8 @@ func hue(number int) string {
 	return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B)
 }
 
-// TestColoursAreSeen holds lines to the contrast with their background that WCAG 2.2 wants of what is no text.
+// TestColoursAreSeen holds lines to the contrast with their background that WCAG 2.2 wants of what
+// is no text.
 func TestColoursAreSeen(t *testing.T) {
 	for name, theme := range map[string]struct {
 		colors []color.RGBA

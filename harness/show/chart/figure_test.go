@@ -71,9 +71,12 @@ func compared(t *testing.T, runs ...compare.Run) (asJSON, asCSV string) {
 }
 
 func TestCapacityIsSortedAndSaysWhatDoesNotComplete(t *testing.T) {
-	text, csv := compared(t, row("t", "worse", 10<<30, 15<<30), row("t", "never", 10<<30, 0), row("t", "best", 10<<30, 11<<30))
+	text, csv := compared(t, row("t", "worse", 10<<30, 15<<30), row("t", "never", 10<<30, 0),
+		row("t", "best", 10<<30, 11<<30))
 	drawn := svg(t, chart.Options{}, read(t, "a.json", text))
-	names := slices.DeleteFunc(texts(drawn), func(s string) bool { return !slices.Contains([]string{"worse", "never", "best"}, s) })
+	names := slices.DeleteFunc(texts(drawn), func(s string) bool {
+		return !slices.Contains([]string{"worse", "never", "best"}, s)
+	})
 	assert.Equal(t, []string{"never", "worse", "best"}, names, "rows are written from the bottom")
 	all := texts(drawn)
 	for _, want := range []string{"1.100×", "1.500×", "none", "lower bound, 10.00 GiB", "minimum capacity (GiB)"} {
@@ -83,7 +86,8 @@ func TestCapacityIsSortedAndSaysWhatDoesNotComplete(t *testing.T) {
 }
 
 func TestSeveralTracesAreInMultiplesOfTheirBounds(t *testing.T) {
-	text, _ := compared(t, row("t", "a", 1<<30, 2<<30), row("u", "a", 1<<40, 1<<40), row("t", "b", 1<<30, 1<<30), row("u", "b", 1<<40, 0))
+	text, _ := compared(t, row("t", "a", 1<<30, 2<<30), row("u", "a", 1<<40, 1<<40), row("t", "b", 1<<30, 1<<30),
+		row("u", "b", 1<<40, 0))
 	all := texts(svg(t, chart.Options{}, read(t, "a.json", text)))
 	for _, want := range []string{"t", "u", "1 none", "minimum capacity / lower bound"} {
 		assert.Contains(t, all, want)
@@ -96,7 +100,8 @@ func TestSeveralTracesAreInMultiplesOfTheirBounds(t *testing.T) {
 func TestWasteShowsThreeShares(t *testing.T) {
 	text, _ := compared(t, row("t", "a", 1<<30, 2<<30), row("t", "b", 1<<30, 2<<30))
 	all := texts(svg(t, chart.Options{Kind: "waste"}, read(t, "a.json", text)))
-	for _, want := range []string{"reservation waste", "external fragmentation, peak", "internal fragmentation, at peak", "share (%)"} {
+	for _, want := range []string{"reservation waste", "external fragmentation, peak", "internal fragmentation, at peak",
+		"share (%)"} {
 		assert.Contains(t, all, want)
 	}
 	one := texts(svg(t, chart.Options{Kind: "waste", Metric: "external_fragmentation_peak"}, read(t, "a.json", text)))
@@ -106,8 +111,9 @@ func TestWasteShowsThreeShares(t *testing.T) {
 // replayed returns the result of a replay with a course.
 func replayed(t *testing.T, strategy string, points []replay.Point) string {
 	t.Helper()
-	text, err := json.Marshal(replay.Result{Schema: replay.Schema, Strategy: strategy, Trace: "t", TraceSHA256: "ab", LowerBound: 1 << 30,
-		Config: json.RawMessage("{}"), Series: &replay.Series{Stride: 1, Points: points}})
+	text, err := json.Marshal(replay.Result{Schema: replay.Schema, Strategy: strategy, Trace: "t", TraceSHA256: "ab",
+		LowerBound: 1 << 30,
+		Config:     json.RawMessage("{}"), Series: &replay.Series{Stride: 1, Points: points}})
 	require.NoError(t, err)
 	return string(text)
 }
@@ -123,7 +129,8 @@ func TestMemoryKeepsEveryPeak(t *testing.T) {
 		at := random.IntN(len(points))
 		points[at].Reserved = 5000
 		drawn := svg(t, chart.Options{Metric: "reserved"}, read(t, "a.json", replayed(t, "a", points)))
-		assert.InDelta(t, 5000.0/5120, highest(t, drawn), 0.005, "seed %d, %d: the line reaches the peak, the axis 5 KiB", seed, n)
+		assert.InDelta(t, 5000.0/5120, highest(t, drawn), 0.005, "seed %d, %d: the line reaches the peak, the "+
+			"axis 5 KiB", seed, n)
 	}
 }
 
@@ -131,7 +138,8 @@ func TestMemoryKeepsEveryPeak(t *testing.T) {
 func highest(t *testing.T, svg string) float64 {
 	t.Helper()
 	line := 0.0
-	for _, path := range regexp.MustCompile(`<path d="([^"]*)" style="fill:none;stroke:`+figureHue(0)).FindAllStringSubmatch(svg, -1) {
+	for _, path := range regexp.MustCompile(`<path d="([^"]*)" style="fill:none;stroke:`+
+		figureHue(0)).FindAllStringSubmatch(svg, -1) {
 		if strings.Count(path[1], "L") == 1 {
 			continue // of the legend
 		}
@@ -139,7 +147,8 @@ func highest(t *testing.T, svg string) float64 {
 			line = max(line, number(t, y[1]))
 		}
 	}
-	axis := regexp.MustCompile(`<path d="M([0-9.]+),([0-9.]+)L([0-9.]+),([0-9.]+)" style="fill:none;stroke:#E4E4E4`).FindStringSubmatch(svg)
+	axis := regexp.MustCompile(
+		`<path d="M([0-9.]+),([0-9.]+)L([0-9.]+),([0-9.]+)" style="fill:none;stroke:#E4E4E4`).FindStringSubmatch(svg)
 	require.Len(t, axis, 5, "lines of the grid are as long as the axis")
 	low, high := number(t, axis[2]), number(t, axis[4])
 	return (line - low) / (high - low)
@@ -154,7 +163,8 @@ func number(t *testing.T, s string) float64 {
 }
 
 func TestMemoryMarksWhereItRunsOut(t *testing.T) {
-	points := []replay.Point{{Event: 0, Reserved: 1 << 30}, {Event: 1, Reserved: 1 << 30, OOMs: 2}, {Event: 2, Reserved: 1 << 30, OOMs: 1}, {Event: 3, Reserved: 1 << 30}}
+	points := []replay.Point{{Event: 0, Reserved: 1 << 30}, {Event: 1, Reserved: 1 << 30, OOMs: 2},
+		{Event: 2, Reserved: 1 << 30, OOMs: 1}, {Event: 3, Reserved: 1 << 30}}
 	failing := read(t, "a.json", replayed(t, "a", points))
 	assert.Contains(t, texts(svg(t, chart.Options{}, failing)), "memory runs out")
 	points[1].OOMs, points[2].OOMs = 0, 0
@@ -163,7 +173,8 @@ func TestMemoryMarksWhereItRunsOut(t *testing.T) {
 
 func TestRunsOfOneNameAreToldApart(t *testing.T) {
 	points := []replay.Point{{Event: 5, Reserved: 1 << 30}}
-	all := texts(svg(t, chart.Options{}, read(t, "x/small.json", replayed(t, "a", points)), read(t, "large.json.gz", replayed(t, "a", points))))
+	all := texts(svg(t, chart.Options{}, read(t, "x/small.json", replayed(t, "a", points)),
+		read(t, "large.json.gz", replayed(t, "a", points))))
 	assert.Contains(t, all, "a (large)")
 	assert.Contains(t, all, "a")
 }
@@ -172,7 +183,8 @@ func TestTimesAreOverLiveBlocks(t *testing.T) {
 	var runs []string
 	for _, strategy := range []string{"a", "b"} {
 		for _, live := range []int{100000, 1000} {
-			runs = append(runs, fmt.Sprintf(`{"strategy":%q,"config":{},"workload":"w1","parameters":{"live":%d},"workload_hash":"0","live":%d,"ns_per_pair_median":%d}`,
+			runs = append(runs, fmt.Sprintf(
+				`{"strategy":%q,"config":{},"workload":"w1","parameters":{"live":%d},"workload_hash":"0","live":%d,"ns_per_pair_median":%d}`,
 				strategy, live, live, live/10+len(runs)))
 		}
 	}
@@ -186,8 +198,10 @@ func TestTimesAreOverLiveBlocks(t *testing.T) {
 // packed returns the result of an offline search.
 func packed(t *testing.T, trace string, lower, best device.Size) string {
 	t.Helper()
-	text, err := json.Marshal(offline.Report{Schema: offline.Schema, Traces: []*offline.Summary{{Trace: trace, LowerBound: lower,
-		Greedy: []offline.Placement{{Method: "greedy by size", Height: 2 * best}}, Best: offline.Placement{Method: "repacked", Height: best}}}})
+	text, err := json.Marshal(offline.Report{Schema: offline.Schema,
+		Traces: []*offline.Summary{{Trace: trace, LowerBound: lower,
+			Greedy: []offline.Placement{{Method: "greedy by size", Height: 2 * best}},
+			Best:   offline.Placement{Method: "repacked", Height: best}}}})
 	require.NoError(t, err)
 	return string(text)
 }
@@ -195,7 +209,8 @@ func packed(t *testing.T, trace string, lower, best device.Size) string {
 func TestPlacementsStandBesideStrategies(t *testing.T) {
 	text, _ := compared(t, row("t", "a", 1<<30, 3<<30))
 	strategies := read(t, "a.json", text)
-	for _, sources := range [][]*chart.Source{{read(t, "o.json", packed(t, "t", 1<<30, 1<<30))}, {strategies, read(t, "o.json", packed(t, "t", 1<<30, 1<<30))}} {
+	for _, sources := range [][]*chart.Source{{read(t, "o.json", packed(t, "t", 1<<30, 1<<30))},
+		{strategies, read(t, "o.json", packed(t, "t", 1<<30, 1<<30))}} {
 		all := texts(svg(t, chart.Options{}, sources...))
 		for _, want := range []string{"offline: best", "1.000×", "offline: by size", "2.000×"} {
 			assert.Contains(t, all, want)
@@ -204,11 +219,13 @@ func TestPlacementsStandBesideStrategies(t *testing.T) {
 	}
 	_, err := chart.Draw([]*chart.Source{strategies, read(t, "o.json", packed(t, "t", 2<<30, 2<<30))}, chart.Options{})
 	assert.ErrorContains(t, err, "capacity: the runs on t have lower bounds of 2147483648 and 1073741824 bytes")
-	_, err = chart.Draw([]*chart.Source{strategies, read(t, "o.json", packed(t, "t", 1<<30, 1<<30))}, chart.Options{Kind: "waste"})
+	_, err = chart.Draw([]*chart.Source{strategies, read(t, "o.json", packed(t, "t", 1<<30, 1<<30))},
+		chart.Options{Kind: "waste"})
 	assert.ErrorContains(t, err, "the results are of compare and offline: want the kind capacity or budget, not waste")
 }
 
-// searched returns the result of a search over settings, each of a time and a capacity in MiB on one trace.
+// searched returns the result of a search over settings, each of a time and a capacity in MiB on
+// one trace.
 func searched(t *testing.T, strategy string, points ...[2]float64) string {
 	t.Helper()
 	r := tune.Result{Schema: tune.Schema, Strategy: strategy}
@@ -227,12 +244,15 @@ func searched(t *testing.T, strategy string, points ...[2]float64) string {
 }
 
 func TestTradeoffJoinsWhatNoneBeats(t *testing.T) {
-	text := searched(t, "a", [2]float64{100, 4}, [2]float64{200, 2}, [2]float64{300, 3}, [2]float64{400, 1}, [2]float64{50, 0})
+	text := searched(t, "a", [2]float64{100, 4}, [2]float64{200, 2}, [2]float64{300, 3}, [2]float64{400, 1},
+		[2]float64{50, 0})
 	drawn := svg(t, chart.Options{}, read(t, "a.json", text))
-	for _, want := range []string{"a, none better in both", "preset", "settings tried", "1 not drawn: not every trace completes", "time of an operation (ns)"} {
+	for _, want := range []string{"a, none better in both", "preset", "settings tried",
+		"1 not drawn: not every trace completes", "time of an operation (ns)"} {
 		assert.Contains(t, texts(drawn), want)
 	}
-	front := regexp.MustCompile(`<path d="(M[^"]*)" style="fill:none;stroke:`+figureHue(0)).FindAllStringSubmatch(drawn, -1)
+	front := regexp.MustCompile(`<path d="(M[^"]*)" style="fill:none;stroke:`+figureHue(0)).FindAllStringSubmatch(drawn,
+		-1)
 	require.NotEmpty(t, front)
 	assert.Equal(t, 4, strings.Count(front[0][1], "L"), "three points, with a step between any two: %s", front[0][1])
 	two := texts(svg(t, chart.Options{}, read(t, "a.json", text), read(t, "b.json", searched(t, "b", [2]float64{60, 5}))))
@@ -266,7 +286,8 @@ func TestFailuresStayApart(t *testing.T) {
 // TestRequestedIsOfTheRunThatServes draws a run that refuses all, first.
 func TestRequestedIsOfTheRunThatServes(t *testing.T) {
 	course := func(requested device.Size, ooms uint32) *chart.Source {
-		return read(t, "a.json", replayed(t, fmt.Sprint("s", ooms), []replay.Point{{Event: 0, Requested: requested, OOMs: ooms}, {Event: 9, Requested: requested, OOMs: ooms}}))
+		return read(t, "a.json", replayed(t, fmt.Sprint("s", ooms),
+			[]replay.Point{{Event: 0, Requested: requested, OOMs: ooms}, {Event: 9, Requested: requested, OOMs: ooms}}))
 	}
 	line := regexp.MustCompile(`<path d="([^"]*)" style="fill:none;stroke:#404040`)
 	one := line.FindAllStringSubmatch(svg(t, chart.Options{}, course(0, 1), course(1<<30, 0)), -1)
@@ -280,9 +301,11 @@ func TestLongNamesStayApart(t *testing.T) {
 	var runs []string
 	for _, x := range "xyz" {
 		label := strings.Repeat("a", 30) + string(x) + strings.Repeat("b", 30)
-		runs = append(runs, fmt.Sprintf(`{"label":%q,"strategy":"s","trace":"t","lower_bound_bytes":1,"min_capacity_bytes":%d}`, label, 2+x))
+		runs = append(runs, fmt.Sprintf(
+			`{"label":%q,"strategy":"s","trace":"t","lower_bound_bytes":1,"min_capacity_bytes":%d}`, label, 2+x))
 	}
-	all := texts(svg(t, chart.Options{}, read(t, "a.json", `{"schema":"vramyard-whatif/1","runs":[`+strings.Join(runs, ",")+`]}`)))
+	all := texts(svg(t, chart.Options{},
+		read(t, "a.json", `{"schema":"vramyard-whatif/1","runs":[`+strings.Join(runs, ",")+`]}`)))
 	for _, x := range "xyz" {
 		assert.Contains(t, all, strings.Repeat("a", 10)+"…aaaa"+string(x)+strings.Repeat("b", 19)+"…")
 	}
@@ -304,7 +327,8 @@ func TestLongTracesStayApart(t *testing.T) {
 	}
 }
 
-// TestSeriesAreBounded gives figures more than a page can show, which must not take the memory of a machine.
+// TestSeriesAreBounded gives figures more than a page can show, which must not take the memory of a
+// machine.
 func TestSeriesAreBounded(t *testing.T) {
 	list := func(n int, run string) *chart.Source {
 		var b strings.Builder
@@ -313,12 +337,14 @@ func TestSeriesAreBounded(t *testing.T) {
 		}
 		return read(t, "a.json", `{"schema":"vramyard-compare/1","runs":[`+b.String()[1:]+`]}`)
 	}
-	const byStrategy, byTrace = `{"strategy":"s%d","trace":"t","min_capacity_bytes":5}`, `{"strategy":"s","trace":"t%d","min_capacity_bytes":5,"lower_bound_bytes":5}`
+	const byStrategy, byTrace = `{"strategy":"s%d","trace":"t","min_capacity_bytes":5}`,
+		`{"strategy":"s","trace":"t%d","min_capacity_bytes":5,"lower_bound_bytes":5}`
 	for _, c := range []struct {
 		run, want string
 		o         chart.Options
 	}{
-		{byStrategy, "the results have 300 strategies or settings: want at most 256 in a figure; choose by --strategies", chart.Options{}},
+		{byStrategy, "the results have 300 strategies or settings: want at most 256 in a figure; choose by --strategies",
+			chart.Options{}},
 		{byTrace, "the results have 300 traces: want at most 256 in a figure; choose by --trace", chart.Options{}},
 		{byStrategy, "", chart.Options{Strategies: []string{"s7", "s9"}}},
 		{byTrace, "", chart.Options{Trace: "t7"}},
@@ -343,16 +369,19 @@ func TestTheCardIsALine(t *testing.T) {
 	}
 	assert.Contains(t, of(`"schema":"vramyard-whatif/1","card_bytes":17179869184`, 20<<30), "card, 16.00 GiB")
 	assert.Contains(t, of(`"schema":"vramyard-whatif/1","card_bytes":17179869184`, 12<<30), "card, 16.00 GiB")
-	assert.Contains(t, of(`"schema":"vramyard-whatif/1","card_bytes":17179869184`, 1<<30), "card, 16.00 GiB, is far to the right")
+	assert.Contains(t, of(`"schema":"vramyard-whatif/1","card_bytes":17179869184`, 1<<30),
+		"card, 16.00 GiB, is far to the right")
 	assert.NotContains(t, strings.Join(of(`"schema":"vramyard-whatif/1","card_bytes":0`, 12<<30), " "), "card")
 	assert.Contains(t, of(`"schema":"vramyard-compare/1","device":{"capacity":17179869184}`, 12<<30), "card, 16.00 GiB")
 	assert.NotContains(t, strings.Join(of(`"schema":"vramyard-compare/1","device":{"capacity":0}`, 12<<30), " "), "card")
-	recorded := `{"schema":"vramyard-compare/1","runs":[{"strategy":"a","trace":"t","min_capacity_bytes":8589934592,"recorded_capacity_bytes":8589934592}]}`
+	recorded :=
+		`{"schema":"vramyard-compare/1","runs":[{"strategy":"a","trace":"t","min_capacity_bytes":8589934592,"recorded_capacity_bytes":8589934592}]}`
 	assert.Contains(t, texts(svg(t, chart.Options{}, read(t, "a.json", recorded))), "card, 8.00 GiB")
 	chosen := read(t, "b.json", strings.Replace(recorded, `"runs"`, `"device":{"capacity":17179869184},"runs"`, 1))
 	other := read(t, "c.json", strings.Replace(recorded, `"runs"`, `"device":{"capacity":0},"runs"`, 1))
 	for _, sources := range [][]*chart.Source{{chosen, other}, {other, chosen}} {
-		assert.NotContains(t, strings.Join(texts(svg(t, chart.Options{}, sources...)), " "), "card", "one result is of its own card")
+		assert.NotContains(t, strings.Join(texts(svg(t, chart.Options{}, sources...)), " "), "card",
+			"one result is of its own card")
 	}
 }
 
@@ -360,14 +389,17 @@ func TestTheCardIsALine(t *testing.T) {
 func TestBenchmarksHaveErrorBars(t *testing.T) {
 	draw := func(rounds string) string {
 		run := `{"strategy":"a","workload":"w1","live":%d,"ns_per_pair_median":50` + rounds + `}`
-		return svg(t, chart.Options{}, read(t, "a.json", fmt.Sprintf(`{"schema":"vramyard-bench/1","runs":[`+run+`,`+run+`]}`, 10, 100)))
+		return svg(t, chart.Options{},
+			read(t, "a.json", fmt.Sprintf(`{"schema":"vramyard-bench/1","runs":[`+run+`,`+run+`]}`, 10, 100)))
 	}
 	plain, barred := draw(""), draw(`,"ns_per_pair_min":40,"ns_per_pair_max":70`)
 	assert.NotContains(t, texts(plain), "bars: the shortest and the longest round")
 	assert.Contains(t, texts(barred), "bars: the shortest and the longest round")
-	// Two bars, each of a stroke and two caps. The axis reaches to the longest round, so it has more ticks.
+	// Two bars, each of a stroke and two caps. The axis reaches to the longest round, so it has more
+	// ticks.
 	assert.GreaterOrEqual(t, strings.Count(barred, "<path"), strings.Count(plain, "<path")+2*3)
-	assert.NotContains(t, texts(draw(`,"ns_per_pair_min":50,"ns_per_pair_max":50`)), "bars: the shortest and the longest round")
+	assert.NotContains(t, texts(draw(`,"ns_per_pair_min":50,"ns_per_pair_max":50`)),
+		"bars: the shortest and the longest round")
 }
 
 // TestSettingsHaveTheColourOfTheirStrategy draws a setting, which has no colour of its own.
@@ -405,18 +437,30 @@ func TestWrongInputIsRefused(t *testing.T) {
 		o     chart.Options
 		texts []string
 	}{
-		`unknown kind "pie": want memory, capacity, waste, budget, tradeoff, time or overhead`:         {chart.Options{Kind: "pie"}, []string{a}},
-		"0.json is a result of compare: want the kind capacity, waste, budget or tradeoff, not memory": {chart.Options{Kind: "memory"}, []string{a}},
-		"the results are of compare and replay: no figure is of both":                                  {chart.Options{}, []string{a, r}},
-		`no run of "b": the results have a`:                                                            {chart.Options{Strategies: []string{"b"}}, []string{a}},
-		`no run on "v": the results are on t, u`:                                                       {chart.Options{Trace: "v"}, []string{two}},
-		"the results hold no run":                                                                      {chart.Options{}, []string{empty}},
-		`capacity: no run has a number for "min_capacity_bytes"`:                                       {chart.Options{}, []string{none}},
-		`capacity: metric "ns_per_op": want one of bytes`:                                              {chart.Options{Metric: "ns_per_op"}, []string{a}},
-		`waste: metric "ns_per_op": want one of reservation_waste, external`:                           {chart.Options{Kind: "waste", Metric: "ns_per_op"}, []string{a}},
-		"budget: want results on at least two traces":                                                  {chart.Options{Kind: "budget"}, []string{a}},
-		`memory: metric "x": want requested, allocated or reserved`:                                    {chart.Options{Metric: "x"}, []string{r}},
-		"memory: the result holds no course of its run":                                                {chart.Options{}, []string{noCourse}},
+		`unknown kind "pie": want memory, capacity, waste, budget, tradeoff, time or overhead`: {
+			chart.Options{Kind: "pie"}, []string{a}},
+		"0.json is a result of compare: want the kind capacity, waste, budget or tradeoff, not memory": {
+			chart.Options{Kind: "memory"}, []string{a}},
+		"the results are of compare and replay: no figure is of both": {chart.Options{},
+			[]string{a, r}},
+		`no run of "b": the results have a`: {
+			chart.Options{Strategies: []string{"b"}}, []string{a}},
+		`no run on "v": the results are on t, u`: {
+			chart.Options{Trace: "v"}, []string{two}},
+		"the results hold no run": {chart.Options{},
+			[]string{empty}},
+		`capacity: no run has a number for "min_capacity_bytes"`: {chart.Options{},
+			[]string{none}},
+		`capacity: metric "ns_per_op": want one of bytes`: {
+			chart.Options{Metric: "ns_per_op"}, []string{a}},
+		`waste: metric "ns_per_op": want one of reservation_waste, external`: {
+			chart.Options{Kind: "waste", Metric: "ns_per_op"}, []string{a}},
+		"budget: want results on at least two traces": {
+			chart.Options{Kind: "budget"}, []string{a}},
+		`memory: metric "x": want requested, allocated or reserved`: {
+			chart.Options{Metric: "x"}, []string{r}},
+		"memory: the result holds no course of its run": {chart.Options{},
+			[]string{noCourse}},
 	} {
 		var sources []*chart.Source
 		for i, text := range c.texts {
@@ -426,18 +470,21 @@ func TestWrongInputIsRefused(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 	}
 	for text, want := range map[string]string{
-		`{"schema":"vramyard-verify/1"}`:                               "a: there is no figure of a result of verify: memory is of replay, capacity is of compare, whatif or offline, ",
-		`{"schema":"vramyard-diff/1"}`:                                 "a: there is no figure of a result of diff",
-		`{"schema":"vramyard-postmortem/1"}`:                           "a: there is no figure of a result of replay --explain",
+		`{"schema":"vramyard-verify/1"}`: "a: there is no figure of a result of verify: " +
+			"memory is of replay, capacity is of compare, whatif or offline, ",
+		`{"schema":"vramyard-diff/1"}`: "a: there is no figure of a result of diff",
+		`{"schema":"vramyard-postmortem/1"}`: "a: there is no figure of a result of replay " +
+			"--explain",
 		`{"schema":"vramyard-offline/1","traces":[null]}`:              `a: "traces": want objects`,
 		`{"schema":"vramyard-offline/1","traces":[{"trace":""}]}`:      `a: "runs", run 0: want "strategy" and "trace"`,
 		`{"schema":"vramyard-tune/1","evaluated_points":[{"runs":1}]}`: "a: json: cannot unmarshal number",
-		"":                                "a: byte 0: JSON ends in the middle",
-		"hello\n1,2\n":                    "a: no result: want what --json of replay, compare, whatif, tune, offline, bench or remat writes, or --csv of compare, whatif, bench or remat",
-		`{"schema":"x"}`:                  `a: schema "x": want the result of replay, compare, whatif, tune, offline, bench or remat`,
-		"trace,strategy,ns_per_op\nt,s,x": `a: line 2, "ns_per_op": "x" is no number`,
-		"trace,strategy\nt":               "a: record on line 2: wrong number of fields",
-		"trace,strategy,a,a\nt,s,1,2":     `a: the column "a" is there twice`,
+		"": "a: byte 0: JSON ends in the middle",
+		"hello\n1,2\n": "a: no result: want what --json of replay, compare, whatif, tune, offline, " +
+			"bench or remat writes, or --csv of compare, whatif, bench or remat",
+		`{"schema":"x"}`:                                  `a: schema "x": want the result of replay, compare, whatif, tune, offline, bench or remat`,
+		"trace,strategy,ns_per_op\nt,s,x":                 `a: line 2, "ns_per_op": "x" is no number`,
+		"trace,strategy\nt":                               "a: record on line 2: wrong number of fields",
+		"trace,strategy,a,a\nt,s,1,2":                     `a: the column "a" is there twice`,
 		strings.Replace(r, `"event":5`, `"event":-5`, 1):  `a: "series", point 0: event -5 does not follow`,
 		strings.Replace(r, `"event":5`, `"event":"x"`, 1): `a: json: cannot unmarshal string`,
 	} {
@@ -455,7 +502,8 @@ func TestLongAndHostileNamesAreShort(t *testing.T) {
 
 // TestLargeMultiplesMakeTheAxisLogarithmic draws one strategy that needs far more than the others.
 func TestLargeMultiplesMakeTheAxisLogarithmic(t *testing.T) {
-	text, _ := compared(t, row("t", "a", 1<<20, 1<<20), row("u", "a", 1<<20, 3<<20), row("t", "b", 1<<20, 2000<<20), row("u", "b", 1<<20, 40<<20))
+	text, _ := compared(t, row("t", "a", 1<<20, 1<<20), row("u", "a", 1<<20, 3<<20), row("t", "b", 1<<20, 2000<<20),
+		row("u", "b", 1<<20, 40<<20))
 	for _, kind := range []string{"capacity", "budget"} {
 		all := texts(svg(t, chart.Options{Kind: kind}, read(t, "a.json", text)))
 		for _, want := range []string{"1", "10", "100", "1000"} {

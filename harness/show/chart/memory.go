@@ -101,7 +101,8 @@ func (d *drawing) together(c *Chart, s sum) {
 	}
 }
 
-// served returns the course with the fewest refusals: what was refused is not among what it has as requested.
+// served returns the course with the fewest refusals: what was refused is not among what it has as
+// requested.
 func (d *drawing) served() *replay.Series {
 	refusals := func(r run) (n uint64) {
 		for _, p := range r.series.Points {
@@ -132,11 +133,12 @@ func course(s *replay.Series, of sum) (points []Point) {
 	return append(points, Point{X: float64(begin - 1), Y: last.Y})
 }
 
-// mostFailures is how many strokes fit beside each other in a column of a journal so that each can be seen.
+// mostFailures is how many strokes fit beside each other in a column of a journal so that each can
+// be seen.
 const mostFailures = 48
 
-// failures marks where requests find no memory: where such begin, if several follow each other. Those of one
-// run that would touch are one.
+// failures marks where requests find no memory: where such begin, if several follow each other.
+// Those of one run that would touch are one.
 func (d *drawing) failures(c *Chart, s sum) {
 	var at []Point
 	apart := c.Span() / mostFailures

@@ -66,7 +66,8 @@ func TestBudgetCurvesAreOfOneLogThatCompletes(t *testing.T) {
 	_, err := chart.Draw([]*chart.Source{two}, chart.Options{})
 	require.ErrorContains(t, err, "overhead: the results are on the logs m, n: want one, by --trace")
 	require.Contains(t, texts(svg(t, chart.Options{Trace: "n"}, two)), "budget / base peak (n)")
-	_, err = chart.Draw([]*chart.Source{read(t, "a.json", gridSVG(t, gridOf("m", "bfc", "eq", "none")[1:2]))}, chart.Options{})
+	_, err = chart.Draw([]*chart.Source{read(t, "a.json", gridSVG(t, gridOf("m", "bfc", "eq", "none")[1:2]))},
+		chart.Options{})
 	require.ErrorIs(t, err, chart.ErrNothing)
 }
 
@@ -74,5 +75,6 @@ func TestBudgetCurvesOfACSVAreThoseOfTheJSON(t *testing.T) {
 	runs := gridOf("m", "bfc", "eq", "none")
 	var b bytes.Buffer
 	require.NoError(t, report.RematTable(&grid.Report{Runs: runs}).WriteCSV(&b))
-	require.Equal(t, svg(t, chart.Options{}, read(t, "a.json", gridSVG(t, runs))), svg(t, chart.Options{}, read(t, "a.csv", b.String())))
+	require.Equal(t, svg(t, chart.Options{}, read(t, "a.json", gridSVG(t, runs))),
+		svg(t, chart.Options{}, read(t, "a.csv", b.String())))
 }

@@ -33,7 +33,8 @@ const (
 	ofRemat   = "remat"
 )
 
-// Results returns every form of results that names its schema, those first of which there is a figure.
+// Results returns every form of results that names its schema, those first of which there is a
+// figure.
 func Results() []Result {
 	return []Result{
 		{ofReplay, replay.Schema, false, "alloc_count"},
@@ -59,7 +60,8 @@ func (r Result) Kinds() (kinds []Kind) {
 	return kinds
 }
 
-// Drawn returns, in words, the commands that write JSON and those that write CSV of which there is a figure.
+// Drawn returns, in words, the commands that write JSON and those that write CSV of which there is
+// a figure.
 func Drawn() (asJSON, asCSV string) {
 	var json, csv []string
 	for _, r := range Results() {

@@ -10,9 +10,10 @@ import (
 // mostName is how many characters of a name are drawn.
 const mostName = 36
 
-// shortened returns names as they can be drawn: their control characters escaped, and no more than fits a row. Of a long
-// one the middle is left out, because names of settings differ at their ends. Where that would make several the same,
-// the common part is left out instead; names that still are the same get numbers.
+// shortened returns names as they can be drawn: their control characters escaped, and no more than
+// fits a row. Of a long one the middle is left out, because names of settings differ at their ends.
+// Where that would make several the same, the common part is left out instead; names that still are
+// the same get numbers.
 func shortened(names []string) map[string]string {
 	same := map[string][]string{} // names that become one, by that
 	for _, n := range names {
@@ -44,7 +45,8 @@ func clipped(s string) string {
 	return units.Printable(s)
 }
 
-// apart returns the part of a long name from where it differs from the others of a group, behind its beginning.
+// apart returns the part of a long name from where it differs from the others of a group, behind
+// its beginning.
 func apart(name string, group []string) string {
 	long := []rune(name)
 	common := len(long) // characters with which all begin

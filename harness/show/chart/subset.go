@@ -16,8 +16,9 @@ import (
 // errFont is what is wrong with a font whose outlines are not TrueType's.
 var errFont = errors.New("chart: the font has no TrueType outlines")
 
-// subset returns a font with the glyphs of some characters and what those are composed of, as a figure
-// needs no more: of Liberation Sans a twentieth. Kerning and ligatures go; nothing is measured with them.
+// subset returns a font with the glyphs of some characters and what those are composed of, as a
+// figure needs no more: of Liberation Sans a twentieth. Kerning and ligatures go; nothing is
+// measured with them.
 //
 // The form of a font is the OpenType specification's, version 1.9.
 func subset(of *opentype.Font, chars map[rune]bool) (*opentype.Font, error) {
@@ -259,8 +260,9 @@ var namesKept = []uint16{0, 1, 2, 4, postScriptName, 13, 14}
 
 const postScriptName = 6
 
-// renamed returns the table of names, those in English on Windows. The PostScript name begins with six letters
-// that follow from the glyphs, by which readers of PDF know a part of a font and do not take it for another one.
+// renamed returns the table of names, those in English on Windows. The PostScript name begins with
+// six letters that follow from the glyphs, by which readers of PDF know a part of a font and do not
+// take it for another one.
 func renamed(old []byte, glyphs []uint16) []byte {
 	const header, entry = 6, 12
 	if len(old) < header {

@@ -31,10 +31,12 @@ func glyph(t *testing.T, f *opentype.Font, r rune) (sfnt.Segments, fixed.Int26_6
 	return append(sfnt.Segments(nil), outline...), width
 }
 
-// TestPartsOfFontsDrawTheSame compares every character that is taken, composed ones too, and some that are not.
+// TestPartsOfFontsDrawTheSame compares every character that is taken, composed ones too, and some
+// that are not.
 func TestPartsOfFontsDrawTheSame(t *testing.T) {
 	for name, text := range map[string]string{
-		"plain": "0.25 bfc:growth (GiB)", "composed": "éÅůñ×…µ", "all of latin": latinLetters(), "nothing": "", "not there": "中\U0001f600\u202e",
+		"plain": "0.25 bfc:growth (GiB)", "composed": "éÅůñ×…µ", "all of latin": latinLetters(), "nothing": "",
+		"not there": "中\U0001f600\u202e",
 	} {
 		chars := map[rune]bool{}
 		for _, r := range text {

@@ -17,7 +17,8 @@ type costs struct {
 	at    Point
 }
 
-// errNoCosts is what is wrong with runs of which none has both a time and a capacity on every trace.
+// errNoCosts is what is wrong with runs of which none has both a time and a capacity on every
+// trace.
 var errNoCosts = errors.New("nothing completes every trace and has a time")
 
 // tradeoff draws memory against time.
@@ -58,7 +59,8 @@ func (d *drawing) searched() bool {
 	return slices.ContainsFunc(d.runs, func(r run) bool { return r.point > 0 })
 }
 
-// costs returns what each strategy or setting takes, in the order of the runs, and how many have no such figure.
+// costs returns what each strategy or setting takes, in the order of the runs, and how many have no
+// such figure.
 func (d *drawing) costs() (all []costs, missing int) {
 	type key struct {
 		label string
@@ -109,7 +111,8 @@ func (d *drawing) strategies(c *Chart, all []costs) {
 	}
 }
 
-// fronts draws a cloud of settings for each strategy, their front, and the preset that the search began with.
+// fronts draws a cloud of settings for each strategy, their front, and the preset that the search
+// began with.
 func (d *drawing) fronts(c *Chart, all []costs) {
 	var presets []Point
 	for _, name := range d.labels() {

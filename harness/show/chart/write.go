@@ -62,10 +62,11 @@ const (
 )
 
 // errSize is what is wrong with most sizes.
-var errSize = errors.New(`want "one" or "two" columns, or a width in cm such as "12", or with the height, "8.5x6", each from 2 to 100`)
+var errSize = errors.New(
+	`want "one" or "two" columns, or a width in cm such as "12", or with the height, "8.5x6", each from 2 to 100`)
 
-// ParseSize reads the size of a page: the width of one or two columns, or a width or width and height
-// in centimetres. The height is 0 if it is left to the chart.
+// ParseSize reads the size of a page: the width of one or two columns, or a width or width and
+// height in centimetres. The height is 0 if it is left to the chart.
 func ParseSize(s string) (width, height vg.Length, err error) {
 	switch s {
 	case "one":
@@ -87,7 +88,8 @@ func ParseSize(s string) (width, height vg.Length, err error) {
 	return vg.Length(cm[0]) * vg.Centimeter, vg.Length(cm[1]) * vg.Centimeter, nil
 }
 
-// Write draws the chart and writes it. It fails for a page that is too small. A chart is written once.
+// Write draws the chart and writes it. It fails for a page that is too small. A chart is written
+// once.
 func (c *Chart) Write(w io.Writer, f Format, p Page) error {
 	l := c.layout(p.Width, p.Font)
 	natural := l.natural(p.Width)
@@ -97,7 +99,8 @@ func (c *Chart) Write(w io.Writer, f Format, p Page) error {
 	var drawn recorder.Canvas
 	if !l.draw(draw.NewCanvas(&drawn, p.Width, p.Height)) {
 		if p.Height >= natural { // more of it would not help
-			return fmt.Errorf("no room for the figure on a width of %.1f cm with text of %g points: want more of the one or less of the other",
+			return fmt.Errorf("no room for the figure on a width of %.1f cm with text of %g points: want more of the one or "+
+				"less of the other",
 				p.Width/vg.Centimeter, float64(p.Font))
 		}
 		return fmt.Errorf("no room for the figure on %.1f x %.1f cm; at this width and font it takes about %.1f cm of height",
@@ -115,8 +118,8 @@ func (c *Chart) Write(w io.Writer, f Format, p Page) error {
 	return err
 }
 
-// paint does on a canvas what was recorded, in which all text is of one typeface. Parts of fonts hold the
-// characters that are there.
+// paint does on a canvas what was recorded, in which all text is of one typeface. Parts of fonts
+// hold the characters that are there.
 func paint(on vg.Canvas, actions []recorder.Action, part bool) error {
 	chars := map[rune]bool{'?': true} // which stands for those that a PDF lacks
 	for _, a := range actions {
@@ -192,7 +195,8 @@ func finish(f Format, file []byte) []byte {
 		return withDensity(file)
 	}
 	// Liberation Sans has the widths of Arial, so that either fits.
-	return bytes.ReplaceAll(file, []byte("font-family:Liberation Sans;"), []byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
+	return bytes.ReplaceAll(file, []byte("font-family:Liberation Sans;"),
+		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
 }
 
 // withDensity puts the chunk into a PNG that says how large a dot is, behind the header.

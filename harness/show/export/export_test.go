@@ -31,9 +31,10 @@ func everySetup(t *testing.T, capacity device.Size) (list []alloc.Setup) {
 	return list
 }
 
-// recorded makes a recording on a simulated device, and replays without one. It skips the test if the
-// device has no room for what the strategy takes at once.
-func recorded(t *testing.T, tr trace.Source, s alloc.Setup, c sim.Config, at replay.FreeAt) (*export.Run, *replay.Result) {
+// recorded makes a recording on a simulated device, and replays without one. It skips the test if
+// the device has no room for what the strategy takes at once.
+func recorded(t *testing.T, tr trace.Source, s alloc.Setup, c sim.Config, at replay.FreeAt) (*export.Run,
+	*replay.Result) {
 	t.Helper()
 	dev, err := sim.New(c)
 	require.NoError(t, err)
@@ -51,8 +52,8 @@ func recorded(t *testing.T, tr trace.Source, s alloc.Setup, c sim.Config, at rep
 	return r, res
 }
 
-// TestSnapshotsAreConsistent replays the history of each snapshot and compares what it leads to with the
-// segments and blocks.
+// TestSnapshotsAreConsistent replays the history of each snapshot and compares what it leads to
+// with the segments and blocks.
 func TestSnapshotsAreConsistent(t *testing.T) {
 	const capacity = 2 * device.GiB
 	seeds := uint64(12)

@@ -18,8 +18,8 @@ type drawn struct {
 	lane int    // from 0
 }
 
-// needOf returns how much the picture needs a block: those that were there when allocated bytes first
-// were highest come first, then the largest.
+// needOf returns how much the picture needs a block: those that were there when allocated bytes
+// first were highest come first, then the largest.
 func (r *Run) needOf(l *life) uint64 {
 	need := uint64(l.block.Size)
 	if l.start <= r.peak && l.end > r.peak {

@@ -22,8 +22,8 @@ import (
 // memory is told, but not asked again; on the way memory has gone back.
 var untold = []trace.Kind{trace.Trim, trace.PoolBegin}
 
-// TestSnapshotsComeBack exports a replay of each of PyTorch's vectors, imports the snapshot, and replays
-// that: every block lies where it lay.
+// TestSnapshotsComeBack exports a replay of each of PyTorch's vectors, imports the snapshot, and
+// replays that: every block lies where it lay.
 func TestSnapshotsComeBack(t *testing.T) {
 	all, err := vectors.Torch()
 	require.NoError(t, err)
@@ -31,7 +31,9 @@ func TestSnapshotsComeBack(t *testing.T) {
 	for _, v := range all {
 		tr, err := v.Trace()
 		require.NoError(t, err)
-		if v.Refused > 0 || slices.ContainsFunc(tr.Events, func(e trace.Event) bool { return slices.Contains(untold, e.Kind) }) {
+		if v.Refused > 0 || slices.ContainsFunc(tr.Events, func(e trace.Event) bool {
+			return slices.Contains(untold, e.Kind)
+		}) {
 			continue
 		}
 		told++

@@ -8,7 +8,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// confKey is the key of PyTorch's own settings, and confField that of a configuration that has them.
+// confKey is the key of PyTorch's own settings, and confField that of a configuration that has
+// them.
 const (
 	confKey   = "PYTORCH_CUDA_ALLOC_CONF"
 	confField = "conf"

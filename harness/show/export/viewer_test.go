@@ -17,8 +17,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/vectors"
 )
 
-// viewer holds what the page pytorch.org/memory_viz makes of a file: it goes from the state at the end
-// back to the beginning, entry by entry, and does not forgive what is missing on the way.
+// viewer holds what the page pytorch.org/memory_viz makes of a file: it goes from the state at the
+// end back to the beginning, entry by entry, and does not forgive what is missing on the way.
 type viewer struct {
 	segments []shownSegment // by address
 	blocks   map[int64]shownBlock
@@ -235,8 +235,8 @@ func view(file []byte) (entries []dict, err error) {
 	return entries, nil
 }
 
-// TestViewerOpensSnapshots writes a snapshot of random replays through every strategy, opens it as the
-// viewer does, and reads it back.
+// TestViewerOpensSnapshots writes a snapshot of random replays through every strategy, opens it as
+// the viewer does, and reads it back.
 func TestViewerOpensSnapshots(t *testing.T) {
 	for seed := range uint64(3) {
 		tr := randomTrace(t, 100+seed, 1500)
@@ -267,8 +267,9 @@ func TestViewerOpensSnapshots(t *testing.T) {
 	}
 }
 
-// TestViewerOpensSnapshotsOfVectors opens replays of golden traces that lead every strategy through pools,
-// streams and a device that is too small; strategies that map pages have some of them side by side.
+// TestViewerOpensSnapshotsOfVectors opens replays of golden traces that lead every strategy through
+// pools, streams and a device that is too small; strategies that map pages have some of them side
+// by side.
 func TestViewerOpensSnapshotsOfVectors(t *testing.T) {
 	all, err := vectors.Torch()
 	require.NoError(t, err)

@@ -15,7 +15,8 @@ type ref struct {
 	Count  int    `json:"n"` // elements
 }
 
-// arena is the data of a page: arrays one after the other, each at a multiple of 8 bytes, little endian.
+// arena is the data of a page: arrays one after the other, each at a multiple of 8 bytes, little
+// endian.
 type arena struct{ data []byte }
 
 // begin begins an array.

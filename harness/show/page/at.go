@@ -15,12 +15,12 @@ import (
 // errClosed is returned by a [Walker] that is over.
 var errClosed = errors.New("the replay is over")
 
-// Walker is a replay that stops at the events it is told, one after the other, and can wait there: the next event
-// after it costs one event more, where a new replay costs all before it. Make one with [Trace.Walker]. It is not
-// safe for concurrent use, and must be closed.
+// Walker is a replay that stops at the events it is told, one after the other, and can wait there:
+// the next event after it costs one event more, where a new replay costs all before it. Make one
+// with [Trace.Walker]. It is not safe for concurrent use, and must be closed.
 //
-// It has a goroutine of its own and no coroutine of package iter, for a replay keeps to one thread while it
-// takes its time.
+// It has a goroutine of its own and no coroutine of package iter, for a replay keeps to one thread
+// while it takes its time.
 type Walker struct {
 	run  func(*Walker) error // the whole replay
 	asks chan step
@@ -82,8 +82,9 @@ func (w *Walker) say(at *Instant) error {
 // Last returns the event after which the replay waits; -1 if it has not begun.
 func (w *Walker) Last() int { return w.last }
 
-// To replays up to an event that does not lie before [Walker.Last], and returns the state after it. If ctx ends,
-// the replay waits where it is, and can go on from there; after any other error it is over.
+// To replays up to an event that does not lie before [Walker.Last], and returns the state after it.
+// If ctx ends, the replay waits where it is, and can go on from there; after any other error it is
+// over.
 func (w *Walker) To(ctx context.Context, event int) (*Instant, error) {
 	if event < w.last {
 		return nil, errors.New("the event lies before those that were replayed")

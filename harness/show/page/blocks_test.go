@@ -16,7 +16,8 @@ import (
 	"github.com/vramyard/vramyard/harness/show/page"
 )
 
-// random returns blocks of a trace of so many events, short and long ones, in the order of their deaths.
+// random returns blocks of a trace of so many events, short and long ones, in the order of their
+// deaths.
 func random(seed uint64, n, events int) []page.Rect {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	list := make([]page.Rect, n)
@@ -143,7 +144,8 @@ func TestFindEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// BenchmarkFind looks for windows among a million blocks, from all of them to a thousandth of the trace.
+// BenchmarkFind looks for windows among a million blocks, from all of them to a thousandth of the
+// trace.
 func BenchmarkFind(b *testing.B) {
 	const events = 2_000_000
 	text := blocksWritten(b, random(1, 1_000_000, events), events)

@@ -10,8 +10,8 @@ import (
 // mostText is the most characters that are shown of a text out of a file.
 const mostText = 200
 
-// clip returns a text out of a file as it is shown: characters that control something are replaced, what is
-// no UTF-8 too, and what is too long is cut.
+// clip returns a text out of a file as it is shown: characters that control something are replaced,
+// what is no UTF-8 too, and what is too long is cut.
 func clip(s string) string { return clipTo(s, mostText) }
 
 // clipTo is clip for texts of at most so many characters.

@@ -7,8 +7,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Curve is the course of a figure: its highest and lowest value in each bucket. A bucket in which it
-// was not looked at has NaN.
+// Curve is the course of a figure: its highest and lowest value in each bucket. A bucket in which
+// it was not looked at has NaN.
 type Curve struct {
 	Max []float64 // by bucket
 	Min []float64 // by bucket

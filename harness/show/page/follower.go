@@ -31,25 +31,26 @@ func (f *follower) replay(
 	f.tap = follow.NewTap(dev)
 	f.last = -1
 	f.blocks = follow.New(f.tap, f.watch)
-	return p.Run(setup, f.tap, replay.Options{FreeAt: f.o.FreeAt, StopAtOOM: f.o.StopAtOOM, Observe: func(seen replay.Observation) error {
-		f.seen = seen // or every event would leave garbage
-		o := &f.seen
-		switch {
-		case o.Event < 0:
-			if f.strategy = o.Strategy; o.Err == nil {
-				f.blocks.Begin(o.Strategy, false)
+	return p.Run(setup, f.tap, replay.Options{FreeAt: f.o.FreeAt, StopAtOOM: f.o.StopAtOOM,
+		Observe: func(seen replay.Observation) error {
+			f.seen = seen // or every event would leave garbage
+			o := &f.seen
+			switch {
+			case o.Event < 0:
+				if f.strategy = o.Strategy; o.Err == nil {
+					f.blocks.Begin(o.Strategy, false)
+				}
+				return o.Err
+			case o.Of == nil: // closing is no part of the run
+				return nil
 			}
-			return o.Err
-		case o.Of == nil: // closing is no part of the run
-			return nil
-		}
-		f.last = o.Event
-		if err := f.o.step(o.Event); err != nil {
-			return err
-		}
-		if err := f.blocks.Event(o); err != nil {
-			return err
-		}
-		return event(o)
-	}})
+			f.last = o.Event
+			if err := f.o.step(o.Event); err != nil {
+				return err
+			}
+			if err := f.blocks.Event(o); err != nil {
+				return err
+			}
+			return event(o)
+		}})
 }

@@ -68,8 +68,10 @@ func TestBlocksComeBackAsTheyWere(t *testing.T) {
 		for i := range rects {
 			r := &rects[i]
 			*r = page.Rect{
-				Addr: device.Addr(base + 512*rng.Uint64N(1<<wide)), Size: device.Size(512 * (1 + rng.Uint64N(1<<wide))), ID: rng.Uint64N(1 << wide),
-				Born: uint32(rng.Uint64N(1 << min(wide, 31))), Tag: uint32(rng.IntN(1 << min(wide, 12))), Stream: uint16(rng.IntN(4)), Class: -1,
+				Addr: device.Addr(base + 512*rng.Uint64N(1<<wide)), Size: device.Size(512 * (1 + rng.Uint64N(1<<wide))),
+				ID:   rng.Uint64N(1 << wide),
+				Born: uint32(rng.Uint64N(1 << min(wide, 31))), Tag: uint32(rng.IntN(1 << min(wide, 12))),
+				Stream: uint16(rng.IntN(4)), Class: -1,
 			}
 			r.Requested = r.Size - device.Size(rng.Uint64N(uint64(r.Size)))
 			r.Dies = r.Born + 1 + uint32(rng.Uint64N(1<<min(wide, 31)))
@@ -101,13 +103,15 @@ func TestBlocksComeBackAsTheyWere(t *testing.T) {
 			widths[regexp.MustCompile(`[uf]\d+`).FindString(string(c.V))] = true
 			return list
 		}
-		y, size, loss, born, life, tail, tag, id := of("y"), of("size"), of("loss"), of("born"), of("life"), of("tail"), of("tag"), of("id")
+		y, size, loss, born, life, tail, tag, id := of("y"), of("size"), of("loss"), of("born"), of("life"), of("tail"),
+			of("tag"), of("id")
 		at := uint32(0)
 		for i, r := range rects {
 			at += uint32(born[i])
 			dies := at + uint32(life[i])
 			require.Equal(t, r, page.Rect{
-				Addr: device.Addr(base + uint64(y[i])), Size: device.Size(size[i]), Requested: device.Size(size[i] - loss[i]), ID: uint64(id[i]),
+				Addr: device.Addr(base + uint64(y[i])), Size: device.Size(size[i]), Requested: device.Size(size[i] - loss[i]),
+				ID:   uint64(id[i]),
 				Born: at, Dies: dies, Freed: dies - uint32(tail[i]), Tag: uint32(tag[i]), Stream: r.Stream, Class: -1,
 			})
 		}

@@ -22,7 +22,9 @@ type Options struct {
 	Latency   bool          // replay once more for the latency of single calls
 	Events    []int         // events whose instants are wanted beside the peaks
 
-	Each func(r *Rect)         // called with every block, those that die in the order of their deaths, then the others; nil for none
+	// called with every block, those that die in the order of their deaths, then the others; nil for
+	// none
+	Each func(r *Rect)
 	Step func(event int) error // called now and then with the number of an event; its error ends the replay; nil for none
 }
 
@@ -34,7 +36,8 @@ func Budget(runs int) Options {
 	if runs <= 8 {
 		few = min(60_000, 100_000/runs)
 	}
-	o := Options{Buckets: 4096, Blocks: 60_000, Regions: 8192, Rows: 256, Columns: 512, Chunks: 20_000, Ranges: 1024, Failures: 200}
+	o := Options{Buckets: 4096, Blocks: 60_000, Regions: 8192, Rows: 256, Columns: 512, Chunks: 20_000, Ranges: 1024,
+		Failures: 200}
 	for ; runs > 1; runs = (runs + 1) / 2 {
 		o.Blocks /= 2
 		o.Regions = max(o.Regions/2, 256)

@@ -114,10 +114,10 @@ var layout = template.Must(template.New("page").Parse(pageHTML))
 // defaultLimit is the most bytes of a page: what mails and wikis take, and browsers open at once.
 const defaultLimit = 5_000_000
 
-// Add adds a trace to Traces. Pictures that are too large for the page are thinned as soon as that is known, and not
-// when the last of them is there, so that memory holds little more than the page. Write would thin them as often, or
-// more. It costs one encoding of the trace, and one of every trace each time that all are thinned. It fails
-// where Write would, for what is no JSON.
+// Add adds a trace to Traces. Pictures that are too large for the page are thinned as soon as that
+// is known, and not when the last of them is there, so that memory holds little more than the page.
+// Write would thin them as often, or more. It costs one encoding of the trace, and one of every
+// trace each time that all are thinned. It fails where Write would, for what is no JSON.
 func (r *Report) Add(t Traced) error {
 	all := []Traced{t}
 	for range r.thinnings {
@@ -148,16 +148,16 @@ func (r *Report) Add(t Traced) error {
 	}
 }
 
-// weigh returns how many bytes the pictures of a trace take in a page, with what is said of them. Together they
-// take a little less than one by one, and less so than the rest of a page takes.
+// weigh returns how many bytes the pictures of a trace take in a page, with what is said of them.
+// Together they take a little less than one by one, and less so than the rest of a page takes.
 func weigh(t *Traced) (int, error) {
 	e := &encoder{}
 	about, data, err := e.parts(e.trace(t))
 	return len(about) + len(data), err
 }
 
-// Write writes the page. The same report gives the same bytes. Pictures that are too large together are
-// thinned until the page is within its limit; what is said in tables and texts is not.
+// Write writes the page. The same report gives the same bytes. Pictures that are too large together
+// are thinned until the page is within its limit; what is said in tables and texts is not.
 func Write(w io.Writer, r *Report) error {
 	limit, traces := cmp.Or(r.Limit, defaultLimit), r.Traces
 	for {
@@ -268,8 +268,8 @@ type source struct {
 	Runs         []Fact // strategies with their configuration
 }
 
-// fill returns what fills the layout. What goes into scripts is written by ourselves and can not end
-// one: JSON has no "<", nor has base64.
+// fill returns what fills the layout. What goes into scripts is written by ourselves and can not
+// end one: JSON has no "<", nor has base64.
 func fill(r *Report, about, data string) *filling {
 	f := &filling{
 		Report: r, Licences: licences(),

@@ -171,7 +171,8 @@ func TestNothingLeadsToANetwork(t *testing.T) {
 
 // hostile are texts that must be shown and never run.
 var hostile = []string{
-	`</script><script>alert(1)</script>`, `<img src=x onerror=alert(1)>`, "\x00\x1b[31m\u202e\u2028", "\xff\xfe", `"'&<!--`,
+	`</script><script>alert(1)</script>`, `<img src=x onerror=alert(1)>`, "\x00\x1b[31m\u202e\u2028",
+	"\xff\xfe", `"'&<!--`,
 	`javascript:alert(1)`, strings.Repeat("x", 10<<20), `]]>`, `{{.Version}}`,
 }
 
@@ -253,7 +254,8 @@ func TestPagesFitTheirLimit(t *testing.T) {
 	x, live := uint64(1), []uint64(nil)
 	for id := uint64(1); id <= 8_000; id++ { // sizes and lives without a pattern that packs well
 		x = x*6364136223846793005 + 1442695040888963407
-		add(trace.Event{Kind: trace.Alloc, ID: id, Size: device.Size(1 + x>>44), Tag: b.Tag(strings.Repeat("t", int(id%97)+1))})
+		add(trace.Event{Kind: trace.Alloc, ID: id, Size: device.Size(1 + x>>44),
+			Tag: b.Tag(strings.Repeat("t", int(id%97)+1))})
 		live = append(live, id)
 		if len(live) > 300 {
 			i := int(x >> 33 % 300)
@@ -280,8 +282,8 @@ func TestPagesFitTheirLimit(t *testing.T) {
 	}
 }
 
-// TestManyTracesAreThinnedAsTheyCome adds traces to a page that has no room for them as they are. They are thinned before
-// the page is written, and not more than Write would have thinned them.
+// TestManyTracesAreThinnedAsTheyCome adds traces to a page that has no room for them as they are.
+// They are thinned before the page is written, and not more than Write would have thinned them.
 func TestManyTracesAreThinnedAsTheyCome(t *testing.T) {
 	var text strings.Builder
 	x := uint64(1)

@@ -47,7 +47,8 @@ func lower(a, b float64) float64 {
 // sum returns the sum of two values.
 func sum[T uint32 | float64](a, b T) T { return a + b }
 
-// Pick returns the trace with the buckets that are chosen. Its grid numbers them as if all were there.
+// Pick returns the trace with the buckets that are chosen. Its grid numbers them as if all were
+// there.
 func (t *Trace) Pick(p Pick) *Trace {
 	c := *t
 	c.Grid.Shift += p.Shift
@@ -56,7 +57,8 @@ func (t *Trace) Pick(p Pick) *Trace {
 	return &c
 }
 
-// Pick returns the run with the buckets that are chosen. The highest and lowest values stay what they are.
+// Pick returns the run with the buckets that are chosen. The highest and lowest values stay what
+// they are.
 func (r *Picture) Pick(p Pick) *Picture {
 	c := *r
 	for _, curve := range c.Curves.All() {

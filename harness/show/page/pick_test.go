@@ -10,7 +10,8 @@ import (
 	"github.com/vramyard/vramyard/harness/show/page"
 )
 
-// TestPickedBucketsAreThoseOfACoarserPicture draws in fine buckets, makes them coarse, and draws coarsely.
+// TestPickedBucketsAreThoseOfACoarserPicture draws in fine buckets, makes them coarse, and draws
+// coarsely.
 func TestPickedBucketsAreThoseOfACoarserPicture(t *testing.T) {
 	fine := tiny
 	fine.Buckets = 1024

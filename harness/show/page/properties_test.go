@@ -33,8 +33,8 @@ func sumOf[T float32 | float64](list []T) (n float64) {
 	return n
 }
 
-// TestRectanglesAreTheMemoryInUse adds up the rectangles of every event, which is what the strategy has
-// active then, and looks for two in one place.
+// TestRectanglesAreTheMemoryInUse adds up the rectangles of every event, which is what the strategy
+// has active then, and looks for two in one place.
 func TestRectanglesAreTheMemoryInUse(t *testing.T) {
 	forAll(t, ample, func(t *testing.T, c *drawn) {
 		require.Zero(t, c.run.RectsLeft)
@@ -55,10 +55,12 @@ func TestRectanglesAreTheMemoryInUse(t *testing.T) {
 	})
 }
 
-// cellError is the most that rounding takes from or adds to a cell of a raster, or a sum of a few: a float32 has 24 bits.
+// cellError is the most that rounding takes from or adds to a cell of a raster, or a sum of a few:
+// a float32 has 24 bits.
 const cellError = 1.0 / (1 << 23)
 
-// TestTheRasterHoldsEveryByte compares the raster with the same sum, and every cell with its bounds.
+// TestTheRasterHoldsEveryByte compares the raster with the same sum, and every cell with its
+// bounds.
 func TestTheRasterHoldsEveryByte(t *testing.T) {
 	forAll(t, tiny, func(t *testing.T, c *drawn) {
 		r := c.run.Raster
@@ -134,8 +136,8 @@ func TestRegionsAreWhatIsHeld(t *testing.T) {
 	})
 }
 
-// TestRegionsStayApart compares the regions of held memory with those of a walk after every event: regions that touch are two,
-// and the pages of one region are one.
+// TestRegionsStayApart compares the regions of held memory with those of a walk after every event:
+// regions that touch are two, and the pages of one region are one.
 func TestRegionsStayApart(t *testing.T) {
 	touched := 0
 	forAll(t, ample, func(t *testing.T, c *drawn) {
@@ -250,7 +252,8 @@ func highest(c page.Curve) float64 {
 	return most
 }
 
-// TestRegionsHaveTheStreamOfTheirBlocks looks at regions of a trace with one stream, and of one with two.
+// TestRegionsHaveTheStreamOfTheirBlocks looks at regions of a trace with one stream, and of one
+// with two.
 func TestRegionsHaveTheStreamOfTheirBlocks(t *testing.T) {
 	for text, want := range map[string]uint16{
 		"a 1 1MiB stream=7\nf 1\na 2 1MiB stream=7\n": 0,

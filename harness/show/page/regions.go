@@ -30,7 +30,8 @@ func (h *spans) take(a device.Addr, size device.Size, region device.Addr, now in
 	*h = slices.Insert(*h, h.at(a), s)
 }
 
-// giveBack ends what is held of a range and yields it. What is left of a span beside the range stays.
+// giveBack ends what is held of a range and yields it. What is left of a span beside the range
+// stays.
 func (h *spans) giveBack(a device.Addr, size device.Size, now int, yield func(Stretch)) {
 	end := a.Add(size)
 	first := h.at(a)
@@ -70,9 +71,9 @@ func (r *collector) memory(event int, a alloc.Action) {
 // stretch keeps memory that went back.
 func (r *collector) stretch(s Stretch) { r.stretches.add(s, s.weight(r.trace.Grid.Events)) }
 
-// look walks over the strategy for what only a walk tells: the classes of blocks, and whose memory a
-// region is. Walks are as many as the events pay for, so that a picture does not cost more the more
-// blocks are live.
+// look walks over the strategy for what only a walk tells: the classes of blocks, and whose memory
+// a region is. Walks are as many as the events pay for, so that a picture does not cost more the
+// more blocks are live.
 func (r *collector) look() {
 	r.credit += float64(int(1) << r.trace.Grid.Shift)
 	cost := float64(2*r.blocks.InUse() + len(r.held))
@@ -106,8 +107,8 @@ func (r *collector) lookAt(c alloc.Chunk) {
 	}
 }
 
-// lookAtSpan takes what a chunk says of a span. Strategies join the ranges of the device into regions
-// of their own, so the stretch of a span ends where its region changes.
+// lookAtSpan takes what a chunk says of a span. Strategies join the ranges of the device into
+// regions of their own, so the stretch of a span ends where its region changes.
 func (r *collector) lookAtSpan(s *span, c alloc.Chunk) {
 	if s.Region != c.Region {
 		if now := uint32(r.last); s.Born != now {

@@ -58,7 +58,8 @@ type Failure struct {
 
 // Draw replays the trace through the strategy of setup and keeps what is drawn. p is the trace made
 // ready; on returns a fresh device for every replay. It fails where a replay does.
-func (t *Trace) Draw(p *replay.Prepared, setup alloc.Setup, on func() (device.Device, error), o Options) (*Picture, error) {
+func (t *Trace) Draw(p *replay.Prepared, setup alloc.Setup, on func() (device.Device, error),
+	o Options) (*Picture, error) {
 	o = o.withDefaults()
 	r := newCollector(t, o)
 	res, err := r.replay(p, setup, on, r.event)

@@ -12,18 +12,21 @@ import (
 //go:embed assets/script
 var scriptFiles embed.FS
 
-// scriptParts are the parts of the page's script. What a part needs while it is read stands before it.
+// scriptParts are the parts of the page's script. What a part needs while it is read stands before
+// it.
 var scriptParts = [...]string{
-	"units", "dom", "palette", "data", "paint", "state", "chart", "timeline", "pixels", "easel", "map", "heap", "instant", "who", "failures",
+	"units", "dom", "palette", "data", "paint", "state", "chart", "timeline", "pixels", "easel", "map", "heap", "instant",
+	"who", "failures",
 	"latency", "bench", "steps", "answer", "tables", "overview", "main",
 }
 
-// pageScript returns the page's script: its parts in one function, so that they share names with each other
-// and with nothing else. Only a page that is served has the part that asks for more.
+// pageScript returns the page's script: its parts in one function, so that they share names with
+// each other and with nothing else. Only a page that is served has the part that asks for more.
 func pageScript(live bool) string {
 	var b strings.Builder
 	b.WriteString("(() => {\n\"use strict\";\n")
-	fmt.Fprintf(&b, "const LINES = { light: %s, dark: %s, turn: %d };\n", colors(chart.Light()), colors(chart.Dark()), chart.Turn)
+	fmt.Fprintf(&b, "const LINES = { light: %s, dark: %s, turn: %d };\n", colors(chart.Light()), colors(chart.Dark()),
+		chart.Turn)
 	parts := scriptParts[:]
 	if live {
 		parts = append([]string{"live"}, parts...)
@@ -43,9 +46,10 @@ func pageScript(live bool) string {
 	return b.String()
 }
 
-// plotScript returns uPlot as its authors wrote it, with an Intl of its own that makes nothing before it is used. uPlot
-// asks for the reader's numbers and time zone while it is read, which our axes, having words of their own, never use, and
-// which takes a browser longer than the rest of uPlot.
+// plotScript returns uPlot as its authors wrote it, with an Intl of its own that makes nothing
+// before it is used. uPlot asks for the reader's numbers and time zone while it is read, which our
+// axes, having words of their own, never use, and which takes a browser longer than the rest of
+// uPlot.
 func plotScript() string {
 	return strings.Replace(uplotFrame, "/* uPlot */", uplotJS, 1)
 }

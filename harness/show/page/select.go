@@ -2,8 +2,9 @@ package page
 
 import "cmp"
 
-// heaviest moves the n blocks that cover most to the front, in any order. Of equal ones, those go first that come
-// first by birth and address, so that the same question has the same answer. Expected O(len(list)).
+// heaviest moves the n blocks that cover most to the front, in any order. Of equal ones, those go
+// first that come first by birth and address, so that the same question has the same answer.
+// Expected O(len(list)).
 func heaviest(list []weighed, n int) {
 	for len(list) > n && n > 0 {
 		pivot := middle(&list[0], &list[len(list)/2], &list[len(list)-1])

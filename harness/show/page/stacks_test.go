@@ -23,7 +23,8 @@ func (c calls) Stack(id uint64) uint32 {
 	return uint32(id) + 1
 }
 
-// Lines implements page.Stacks: each allocation has places of its own, and the outermost is the call site.
+// Lines implements page.Stacks: each allocation has places of its own, and the outermost is the
+// call site.
 func (c calls) Lines(stack uint32) (lines []string, site string) {
 	for i, function := range c[stack-1] {
 		lines = append(lines, fmt.Sprintf("run%d.py:%d %s", stack, i, function))
@@ -61,7 +62,8 @@ func keptOf(t *testing.T, text string) kept {
 	}
 	rects := tr["runs"].([]any)[0].(map[string]any)["map"].(map[string]any)["rects"].(map[string]any)
 	return kept{
-		strings.Split(string(of(stacks["places"])), "\n"), numbers(stacks["frames"]), numbers(stacks["starts"]), numbers(stacks["sites"]),
+		strings.Split(string(of(stacks["places"])), "\n"), numbers(stacks["frames"]), numbers(stacks["starts"]),
+		numbers(stacks["sites"]),
 		int(stacks["left_out"].(float64)), numbers(rects["stack"]),
 	}
 }

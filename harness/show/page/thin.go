@@ -13,9 +13,9 @@ const (
 	leastFailures = 8
 )
 
-// Thinner returns the pictures of a trace and its runs with about half as much in them. Peaks stay, and so
-// do the number of failures in every bucket, the first of them, and the instants. The pictures that
-// were there before do not change. Of what is down to the least nothing more goes.
+// Thinner returns the pictures of a trace and its runs with about half as much in them. Peaks stay,
+// and so do the number of failures in every bucket, the first of them, and the instants. The
+// pictures that were there before do not change. Of what is down to the least nothing more goes.
 func (t *Trace) Thinner(runs []*Picture) (*Trace, []*Picture) {
 	buckets := Pick{To: t.Grid.Len()}
 	if t.Grid.Len() > leastBuckets {
@@ -108,8 +108,8 @@ func (r *Raster) thinner() *Raster {
 	return &thin
 }
 
-// keep keeps so many chunks of an instant, the largest, and of its regions those that they lie in: a
-// sixteenth as many as chunks and some, the largest.
+// keep keeps so many chunks of an instant, the largest, and of its regions those that they lie in:
+// a sixteenth as many as chunks and some, the largest.
 func (x *Instant) keep(chunks int) {
 	total := len(x.Chunks) + x.More
 	regions := chunks/16 + leastOfAKind

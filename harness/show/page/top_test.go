@@ -29,7 +29,8 @@ func TestPagesSayWhoHoldsMemory(t *testing.T) {
 		return []any{name, bytes, 1.0, category, below}
 	}
 	weights := box(1, 3*mib, 0, box(2, 3*mib, 0))
-	require.Equal(t, []any{0.0, 4 * mib, 2.0, 0.0, []any{weights, box(3, mib, 2, box(2, mib, 2))}}, moments[0].(map[string]any)["flame"])
+	require.Equal(t, []any{0.0, 4 * mib, 2.0, 0.0, []any{weights, box(3, mib, 2, box(2, mib, 2))}},
+		moments[0].(map[string]any)["flame"])
 	require.Equal(t, box(0, 3*mib, 0, weights), moments[1].(map[string]any)["flame"])
 	require.Equal(t, "last refused request", moments[1].(map[string]any)["name"])
 }

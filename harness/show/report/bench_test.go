@@ -22,7 +22,8 @@ func TestBenchTables(t *testing.T) {
 	arena, metadata := 1.25, 48.25
 	first := bench.Run{
 		Strategy: "tlsf", Load: one, Preallocates: true, Timing: bench.Timing{Median: 50, Min: 40, Max: 60}, Ratio: 1,
-		AddressRatio: 1.125, ReservedRatio: 9, ArenaRatio: &arena, MetadataPerBlock: &metadata, HeapPerBlock: 51, MallocsPerPair: .00002,
+		AddressRatio: 1.125, ReservedRatio: 9, ArenaRatio: &arena, MetadataPerBlock: &metadata, HeapPerBlock: 51,
+		MallocsPerPair: .00002,
 	}
 	first.Latency.P50, first.Latency.Max = 31, 4096
 	second := bench.Run{Strategy: "slab", Load: one, Timing: bench.Timing{Median: 75}, Ratio: 1.5, ReservedRatio: 2.5}
@@ -37,10 +38,13 @@ func TestBenchTables(t *testing.T) {
 	require.NoError(t, report.BenchTables(&b, r))
 	for _, want := range []string{
 		"5 interleaved rounds; clock: time of the wall; go1 on plan9/arm, 3 CPUs, \"a\\x1bb\"\n",
-		"\nw1: 10 blocks live, 3.00 MiB at most; 100 pairs timed, seed 42; device of 1.00 GiB\n", "\nuniform:1B-16KiB: 10 blocks",
+		"\nw1: 10 blocks live, 3.00 MiB at most; 100 pairs timed, seed 42; device of 1.00 GiB\n",
+		"\nuniform:1B-16KiB: 10 blocks",
 		"│ (empty loop) │     3.0 │  0.0 │  0.0 % │     — │",
-		"│ tlsf         │    50.0 │ 40.0 │ 40.0 % │  1.00 │  31 │   0 │     0 │ 4096 │   1.125 │      all │ 1.250 │       48.2 │   51.0 │  2e-05 │",
-		"│ slab         │    75.0 │  0.0 │  0.0 % │  1.50 │   0 │   0 │     0 │    0 │   0.000 │    2.500 │     — │          — │    0.0 │      0 │",
+		"│ tlsf         │    50.0 │ 40.0 │ 40.0 % │  1.00 │  31 │   0 │     0 │ 4096 │   1.125 │     " +
+			" all │ 1.250 │       48.2 │   51.0 │  2e-05 │",
+		"│ slab         │    75.0 │  0.0 │  0.0 % │  1.50 │   0 │   0 │     0 │    0 │   0.000 │    " +
+			"2.500 │     — │          — │    0.0 │      0 │",
 	} {
 		require.Contains(t, b.String(), want)
 	}

@@ -36,12 +36,15 @@ func TraceDiff(w io.Writer, a, b string, d trace.Diff) error {
 		}
 	}
 	if ids := d.Allocs.IDs; ids != nil {
-		out.printf("ids: %d only in A, %d only in B, %d of another size or stream\n", ids.OnlyIn[0], ids.OnlyIn[1], ids.Changed)
+		out.printf("ids: %d only in A, %d only in B, %d of another size or stream\n", ids.OnlyIn[0], ids.OnlyIn[1],
+			ids.Changed)
 	}
 	l := d.Live
-	out.printf("peak live: A %s at event %d, B %s at event %d\n", units.Bytes(l.Peak[0]), l.At[0], units.Bytes(l.Peak[1]), l.At[1])
+	out.printf("peak live: A %s at event %d, B %s at event %d\n", units.Bytes(l.Peak[0]), l.At[0],
+		units.Bytes(l.Peak[1]), l.At[1])
 	if l.Behind >= 0 {
-		out.printf("live bytes: apart from allocation or free %d on, most at %d by %s\n", l.Behind, l.Where, units.Bytes(l.Apart))
+		out.printf("live bytes: apart from allocation or free %d on, most at %d by %s\n", l.Behind, l.Where,
+			units.Bytes(l.Apart))
 	} else {
 		out.printf("live bytes: the same behind every allocation and free\n")
 	}

@@ -10,8 +10,9 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Fitter is a writer for a terminal. Lines that are wider than the window are broken between words, but for those
-// to be copied: they begin with a command or an object in JSON. Tables fit already: see [Sheet.Terminal].
+// Fitter is a writer for a terminal. Lines that are wider than the window are broken between words,
+// but for those to be copied: they begin with a command or an object in JSON. Tables fit already:
+// see [Sheet.Terminal].
 type Fitter struct {
 	w     io.Writer
 	width int    // of the window, in columns
@@ -29,7 +30,8 @@ func (f *Fitter) Colors() { f.color = true }
 // hasColors reports whether text comes in colours.
 func (f *Fitter) hasColors() bool { return f.color }
 
-// Columns returns how wide lines of sentences may be that are written to w: as wide as the window, but no more than most.
+// Columns returns how wide lines of sentences may be that are written to w: as wide as the window,
+// but no more than most.
 func Columns(w io.Writer, most int) int {
 	if f, ok := w.(interface{ columns() int }); ok {
 		return min(f.columns(), most)
@@ -73,11 +75,12 @@ func (f *Fitter) put(s string) {
 // copied are the beginnings of lines that are for a shell, which a line break would spoil.
 var copied = []string{"vramyard ", "export ", "go run ", "http://", "{"}
 
-// sentence returns a line that fits. What goes on below the first line stands under its words, behind
-// a mark if there is one.
+// sentence returns a line that fits. What goes on below the first line stands under its words,
+// behind a mark if there is one.
 func (f *Fitter) sentence(l string) string {
 	words := strings.TrimLeft(l, " ")
-	if text.StringWidthWithoutEscSequences(l) <= f.width || slices.ContainsFunc(copied, func(c string) bool { return strings.HasPrefix(words, c) }) {
+	if text.StringWidthWithoutEscSequences(l) <= f.width ||
+		slices.ContainsFunc(copied, func(c string) bool { return strings.HasPrefix(words, c) }) {
 		return l + "\n"
 	}
 	blank := l[:len(l)-len(words)]
@@ -98,8 +101,8 @@ func (f *Fitter) sentence(l string) string {
 // label is what stands in front of a line, in a column of its own.
 var label = regexp.MustCompile(`^\S+( \S+)*  +`)
 
-// wrapped breaks a line between words, or within one that is longer than a line. The first line begins
-// with one indent, what follows with another, which is no shorter.
+// wrapped breaks a line between words, or within one that is longer than a line. The first line
+// begins with one indent, what follows with another, which is no shorter.
 func wrapped(first, s string, width int, indent string) string {
 	lines := strings.Split(text.WrapSoft(s, max(width-len(indent), 8)), "\n")
 	for i := range lines {

@@ -61,7 +61,8 @@ func TestTablesOfWideWindowsAreAsTheyWere(t *testing.T) {
 }
 
 func TestNarrowWindowsDoWithoutColumns(t *testing.T) {
-	assert.Equal(t, `┌─────────────┬──────────────┬─────────┬──────────────────┐
+	assert.Equal(t,
+		`┌─────────────┬──────────────┬─────────┬──────────────────┐
 │ strategy    │ min capacity │ × bound │ notes            │
 ├─────────────┼──────────────┼─────────┼──────────────────┤
 │ lower bound │ 57.74 GiB    │ 1.000   │ live bytes alone │
@@ -102,11 +103,13 @@ caching
 }
 
 func TestTablesOfTwoColumnsBecomeNameAndValue(t *testing.T) {
-	assert.Equal(t, "name: a\n  value\nb: 1 more\n", shown(t, report.TextSheet(columns("name", "a value"), []any{"b", "1\nmore"}), 13))
+	assert.Equal(t, "name: a\n  value\nb: 1 more\n",
+		shown(t, report.TextSheet(columns("name", "a value"), []any{"b", "1\nmore"}), 13))
 }
 
 func TestNoLineIsWiderThanTheWindow(t *testing.T) {
-	long := report.TextSheet(columns("name", "what it is", "a", "b"), []any{strings.Repeat("n", 90), strings.Repeat("word ", 60), "中文", "×"})
+	long := report.TextSheet(columns("name", "what it is", "a", "b"),
+		[]any{strings.Repeat("n", 90), strings.Repeat("word ", 60), "中文", "×"})
 	for width := 20; width < 120; width += 7 {
 		for _, s := range []report.Sheet{wide(), long} {
 			for line := range strings.Lines(shown(t, s, width)) {
@@ -117,8 +120,10 @@ func TestNoLineIsWiderThanTheWindow(t *testing.T) {
 }
 
 func TestLastColumnsAreFolded(t *testing.T) {
-	long := report.TextSheet(columns("name", "what it is"), []any{"a", "one two three four five six seven eight"}, []any{"b", "nine"})
-	assert.Equal(t, `┌──────┬──────────────────────────┐
+	long := report.TextSheet(columns("name", "what it is"), []any{"a", "one two three four five six seven eight"},
+		[]any{"b", "nine"})
+	assert.Equal(t,
+		`┌──────┬──────────────────────────┐
 │ name │ what it is               │
 ├──────┼──────────────────────────┤
 │ a    │ one two three four five  │
@@ -129,8 +134,10 @@ func TestLastColumnsAreFolded(t *testing.T) {
 }
 
 func TestRowsOfSeveralLinesAreOneOfAList(t *testing.T) {
-	names := report.TextSheet(columns("name", "first figure", "second figure"), []any{"caching a:1,\nb:2", "1", "2"}, []any{"bfc", "3\n4", "5"})
-	assert.Equal(t, "caching a:1, b:2\n  first figure: 1\n  second figure: 2\nbfc\n  first figure: 3 4\n  second figure: 5\n", shown(t, names, 30))
+	names := report.TextSheet(columns("name", "first figure", "second figure"), []any{"caching a:1,\nb:2", "1", "2"},
+		[]any{"bfc", "3\n4", "5"})
+	assert.Equal(t, "caching a:1, b:2\n  first figure: 1\n  second figure: 2\nbfc\n  first figure: 3 4\n  second "+
+		"figure: 5\n", shown(t, names, 30))
 }
 
 func TestLabelsStayInTheirColumn(t *testing.T) {
@@ -148,10 +155,12 @@ func TestSentencesAreBrokenBetweenWords(t *testing.T) {
 	said := "a sentence of thirty-four columns.\n- a point that is longer than a line\n  figure           of 1\n"
 	assert.Equal(t, said, fit(t, said, 80, 7))
 	for _, piece := range []int{1, 7, 1000} {
-		assert.Equal(t, "a sentence of\nthirty-four columns.\n- a point that is\n  longer than a line\n  figure of 1\n", fit(t, said, 20, piece))
+		assert.Equal(t, "a sentence of\nthirty-four columns.\n- a point that is\n  longer than a line\n  figure of 1\n",
+			fit(t, said, 20, piece))
 	}
 	assert.Equal(t, "日本語の名\n前\n", fit(t, "日本語の名前\n", 10, 1000), "wide characters take two columns")
-	copied := "vramyard replay --strategy bfc --config '{\"limit\":8192}' TRACE\n    export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n"
+	copied := "vramyard replay --strategy bfc --config '{\"limit\":8192}' TRACE\n    export " +
+		"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n"
 	assert.Equal(t, copied, fit(t, copied, 20, 1000), "what is to be copied stays in one line")
 	assert.Equal(t, "no end", fit(t, "no end", 20, 3))
 }
@@ -159,9 +168,11 @@ func TestSentencesAreBrokenBetweenWords(t *testing.T) {
 // TestLongLabelsAreBroken folds a first column of words, and not within a word.
 func TestLongLabelsAreBroken(t *testing.T) {
 	table := report.TextSheet([]report.Column{{Name: "setting"}, {Name: "min capacity", Number: true}, {Name: "notes"}},
-		[]any{"caching max_split_size_mb:1, roundup_power2_divisions:8,\nlarge_segment_size_mb:32", "16.72 GiB", "as recorded, 23 OOMs on 16.00 GiB"},
+		[]any{"caching max_split_size_mb:1, roundup_power2_divisions:8,\nlarge_segment_size_mb:32", "16.72 GiB",
+			"as recorded, 23 OOMs on 16.00 GiB"},
 		[]any{"slab", "14.03 GiB", ""})
-	assert.Equal(t, `┌─────────────────────────────┬──────────────┬───────────────────────────┐
+	assert.Equal(t,
+		`┌─────────────────────────────┬──────────────┬───────────────────────────┐
 │ setting                     │ min capacity │ notes                     │
 ├─────────────────────────────┼──────────────┼───────────────────────────┤
 │ caching                     │    16.72 GiB │ as recorded, 23 OOMs on   │

@@ -27,7 +27,8 @@ func TraceInfo(w io.Writer, i *trace.Info) error {
 	return err
 }
 
-// TraceParts writes the parts of a file that holds several traces, and the command that describes one of them.
+// TraceParts writes the parts of a file that holds several traces, and the command that describes
+// one of them.
 func TraceParts(w io.Writer, path string, several *trace.PartsError) error {
 	var rows [][]any
 	for _, p := range several.Parts {
@@ -35,7 +36,8 @@ func TraceParts(w io.Writer, path string, several *trace.PartsError) error {
 	}
 	t := TextSheet([]Column{{Name: "part"}, {Name: "events", Number: true}}, rows...)
 	_, err := fmt.Fprintf(w, "%s (%s): %d parts\n%s\nname one with --part, as in\n  vramyard trace info --part %s %s\n\n",
-		units.Printable(several.Name), several.Format, len(several.Parts), t.Terminal(w), ShellWord(several.Parts[0].Name), ShellWord(path))
+		units.Printable(several.Name), several.Format, len(several.Parts), t.Terminal(w), ShellWord(several.Parts[0].Name),
+		ShellWord(path))
 	return err
 }
 
@@ -43,12 +45,14 @@ func infoRows(i trace.Info) [][]any {
 	rows := [][]any{{"events", strings.TrimSuffix(fmt.Sprintf("%d: %s", i.Events, kinds(i.Kinds)), ": ")}}
 	rows = append(rows, liveRows(i)...)
 	rows = append(rows, [][]any{
-		{"sizes", fmt.Sprintf("%d distinct, %s to %s, median %s", i.Sizes.Distinct, units.Bytes(i.Sizes.Min), units.Bytes(i.Sizes.Max), units.Bytes(i.Sizes.Median))},
+		{"sizes", fmt.Sprintf("%d distinct, %s to %s, median %s", i.Sizes.Distinct, units.Bytes(i.Sizes.Min),
+			units.Bytes(i.Sizes.Max), units.Bytes(i.Sizes.Median))},
 		{"bytes asked for in all", units.Bytes(i.Sizes.Total)},
 	}...)
 	rows = append(rows, lifeRows(i)...)
 	for _, s := range i.Streams {
-		rows = append(rows, []any{fmt.Sprintf("stream %d", s.Stream), fmt.Sprintf("%d allocations, %s", s.Allocs, units.Bytes(s.Bytes))})
+		rows = append(rows, []any{fmt.Sprintf("stream %d", s.Stream),
+			fmt.Sprintf("%d allocations, %s", s.Allocs, units.Bytes(s.Bytes))})
 	}
 	if i.Timed {
 		rows = append(rows, []any{"duration", time.Duration(i.Duration).String()})
@@ -77,7 +81,8 @@ func infoRows(i trace.Info) [][]any {
 func lifeRows(i trace.Info) [][]any {
 	var rows [][]any
 	if l := i.Lives; l.Freed > 0 && i.History {
-		text := fmt.Sprintf("%d freed: median %d events, 9 of 10 at most %d, longest %d", l.Freed, l.MedianEvents, l.TenthEvents, l.MaxEvents)
+		text := fmt.Sprintf("%d freed: median %d events, 9 of 10 at most %d, longest %d", l.Freed, l.MedianEvents,
+			l.TenthEvents, l.MaxEvents)
 		if l.Timed > 0 {
 			text += fmt.Sprintf("; median %v, 9 of 10 at most %v, longest %v",
 				time.Duration(l.MedianTime), time.Duration(l.TenthTime), time.Duration(l.MaxTime))
@@ -107,7 +112,8 @@ func refusals(r *trace.RefusalInfo, largest device.Size) string {
 		return fmt.Sprintf("1 request: %s at event %d; %s. The lower bound and every replay include it",
 			units.Bytes(r.Last), r.LastAt, end)
 	}
-	return fmt.Sprintf("%d requests, up to %s; the last is %s at event %d; %s. The lower bound and every replay include them",
+	return fmt.Sprintf("%d requests, up to %s; the last is %s at event %d; %s. The lower bound and every replay "+
+		"include them",
 		r.Count, units.Bytes(largest), units.Bytes(r.Last), r.LastAt, end)
 }
 
@@ -125,8 +131,8 @@ func steps(s trace.StepInfo) string {
 		s.Count, first, s.MinAllocs, s.MaxAllocs, units.Percent(float64(s.Recurring)/float64(s.Compared)), s.Identical)
 }
 
-// liveRows describes the live blocks at the peak and at the end. A file without a history has one state, and its
-// events are only an order of its blocks.
+// liveRows describes the live blocks at the peak and at the end. A file without a history has one
+// state, and its events are only an order of its blocks.
 func liveRows(i trace.Info) [][]any {
 	end := fmt.Sprintf("%s, %s", units.Several(i.EndLive, "block"), units.Bytes(i.End))
 	bound := fmt.Sprintf("%s at event %d", units.Bytes(i.Peak), i.PeakAt)

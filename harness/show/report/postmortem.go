@@ -59,10 +59,12 @@ func Postmortem(w io.Writer, r *postmortem.Report) error {
 	t.line("device", "%s", deviceText(r))
 	t.line("live", "%s in %s, %s of that rounding", b(r.Live.Bytes), units.Several(r.Live.Count, "block"), b(r.Loss))
 	t.line("free", "%s in %s, the largest %s (external fragmentation %s); of use here %s, the largest %s",
-		b(r.Free.Bytes), units.Several(r.Free.Count, "hole"), b(r.Largest), units.Percent(r.External), b(r.Usable.Bytes), b(r.UsableTop))
+		b(r.Free.Bytes), units.Several(r.Free.Count, "hole"), b(r.Largest), units.Percent(r.External), b(r.Usable.Bytes),
+		b(r.UsableTop))
 	t.shares(r)
 	if r.Pending.Count+r.Cached.Count > 0 || r.Lost > 0 {
-		t.line("not free", "%s pending on streams, %s set aside by size, %s lost", b(r.Pending.Bytes), b(r.Cached.Bytes), b(r.Lost))
+		t.line("not free", "%s pending on streams, %s set aside by size, %s lost", b(r.Pending.Bytes),
+			b(r.Cached.Bytes), b(r.Lost))
 	}
 	if r.Empty.Count > 0 {
 		t.line("empty", "%s of %s could go back whole", units.Several(r.Empty.Count, "region"), b(r.Empty.Bytes))
@@ -103,7 +105,8 @@ func (t *lines) shares(r *postmortem.Report) {
 		}
 	}
 	for _, s := range firstOf(t, r.Pools, shownPools, "further pool") {
-		t.line(fmt.Sprintf("private pool %d", s.Pool), "%s held, %s free, the largest hole %s", b(s.Reserved), b(s.Free), b(s.Largest))
+		t.line(fmt.Sprintf("private pool %d", s.Pool), "%s held, %s free, the largest hole %s", b(s.Reserved), b(s.Free),
+			b(s.Largest))
 	}
 }
 
@@ -130,7 +133,8 @@ func (t *lines) pins(r *postmortem.Report) {
 	t.line("pinned", "%s are free in regions that are partly used, kept", b(r.Pinned.Bytes))
 	for _, p := range firstOf(t, r.Pins, shownPins, "further place") {
 		t.line("", "%s (%s beside nobody else's) by %s of %s in %s: %s", b(p.Pinned), b(p.Alone),
-			units.Several(p.Blocks.Count, "block"), b(p.Blocks.Bytes), units.Several(p.Regions, "region"), units.Printable(p.Name()))
+			units.Several(p.Blocks.Count, "block"), b(p.Blocks.Bytes), units.Several(p.Regions, "region"),
+			units.Printable(p.Name()))
 	}
 }
 
@@ -158,10 +162,12 @@ func FinalHeap(w io.Writer, f *postmortem.Final) error {
 		out.printf("  %-10s %s\n", name, units.Printable(fmt.Sprintf(format, args...)))
 	}
 	line("reserved", "%s in %s", units.Bytes(f.Reserved.Bytes), units.Several(f.Reserved.Count, "segment"))
-	line("live", "%s requested in %s, %s with rounding", units.Bytes(f.Requested), units.Several(f.Live.Count+f.Pending.Count, "block"),
+	line("live", "%s requested in %s, %s with rounding", units.Bytes(f.Requested),
+		units.Several(f.Live.Count+f.Pending.Count, "block"),
 		units.Bytes(f.Live.Bytes+f.Pending.Bytes))
 	if f.Pending.Count > 0 {
-		line("pending", "%s of that in %s, freed by the program, still in use by a stream", units.Bytes(f.Pending.Bytes), units.Several(f.Pending.Count, "block"))
+		line("pending", "%s of that in %s, freed by the program, still in use by a stream", units.Bytes(f.Pending.Bytes),
+			units.Several(f.Pending.Count, "block"))
 	}
 	emptyText(f, line)
 	line("beside", "%s free beside blocks in use, which no call returns", units.Bytes(f.Beside))
@@ -170,7 +176,8 @@ func FinalHeap(w io.Writer, f *postmortem.Final) error {
 		free += f.Sparse[i].Free
 	}
 	if len(f.Sparse) > 0 {
-		line("held", "%s of that in %s of which at most a tenth is in use", units.Bytes(free), units.Several(len(f.Sparse), "segment"))
+		line("held", "%s of that in %s of which at most a tenth is in use", units.Bytes(free),
+			units.Several(len(f.Sparse), "segment"))
 	}
 	for i := range f.Sparse[:min(len(f.Sparse), mostSparse)] {
 		s := &f.Sparse[i]
@@ -178,7 +185,8 @@ func FinalHeap(w io.Writer, f *postmortem.Final) error {
 		if len(s.By.Stack) > 0 {
 			by = ": " + s.By.Name()
 		}
-		line("", "%s at %#x by %s of %s%s", units.Bytes(s.Bytes), uint64(s.Addr), units.Several(s.Used.Count, "block"), units.Bytes(s.Used.Bytes), by)
+		line("", "%s at %#x by %s of %s%s", units.Bytes(s.Bytes), uint64(s.Addr), units.Several(s.Used.Count, "block"),
+			units.Bytes(s.Used.Bytes), by)
 	}
 	if more := len(f.Sparse) - mostSparse; more > 0 {
 		line("", "and %s more", units.Several(more, "segment"))

@@ -10,14 +10,15 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// recordedNotes describes the runs of one trace beside its recording: the device of their figures, and the row with the
-// recorded settings. A trace that records neither has no notes.
+// recordedNotes describes the runs of one trace beside its recording: the device of their figures,
+// and the row with the recorded settings. A trace that records neither has no notes.
 func recordedNotes(runs []compare.Run) (all []string) {
 	at := slices.IndexFunc(runs, func(r compare.Run) bool { return r.AsRecorded })
 	if card := runs[0].Card; card > 0 {
 		all = append(all, measuredOn(runs, card))
 	} else if at >= 0 {
-		all = append(all, fmt.Sprintf("Measured on %s: the file does not show the size of the recorded card.", units.Bytes(runs[at].Device)))
+		all = append(all, fmt.Sprintf("Measured on %s: the file does not show the size of the recorded card.",
+			units.Bytes(runs[at].Device)))
 	}
 	if at >= 0 {
 		all = append(all, fmt.Sprintf("The recorded settings are those of %q: %s", runs[at].Strategy, runs[at].Config))
@@ -37,7 +38,9 @@ func measuredOn(runs []compare.Run, card device.Size) string {
 	case len(elsewhere) == 0:
 		return fmt.Sprintf("Measured on %s, the card of the recording.", units.Bytes(card))
 	case len(elsewhere) == len(runs):
-		return fmt.Sprintf("Measured on %s; the card of the recording has %s.", units.Bytes(runs[0].Device), units.Bytes(card))
+		return fmt.Sprintf("Measured on %s; the card of the recording has %s.", units.Bytes(runs[0].Device),
+			units.Bytes(card))
 	}
-	return fmt.Sprintf("Measured on %s, the card of the recording; on its minimum capacity: %s.", units.Bytes(card), strings.Join(elsewhere, ", "))
+	return fmt.Sprintf("Measured on %s, the card of the recording; on its minimum capacity: %s.", units.Bytes(card),
+		strings.Join(elsewhere, ", "))
 }

@@ -13,12 +13,13 @@ import (
 	"github.com/vramyard/vramyard/harness/show/report"
 )
 
-// gridOf returns a report of a log that two strategies run: one as if bytes were counted, one that fails
-// again within more and one that completes nowhere.
+// gridOf returns a report of a log that two strategies run: one as if bytes were counted, one that
+// fails again within more and one that completes nowhere.
 func gridOf() *grid.Report {
 	const tenth = grid.Whole / 10
-	r := &grid.Report{Settings: grid.Settings{Liveness: "eager", Defrag: "slide", Limit: 2}, Logs: []grid.Base{{Model: "net\x1b", SHA256: "abc", Ops: 3, Time: 1500, Peak: 2048,
-		Bounds: grid.Bounds{Constant: 512, Lower: 1024}}}}
+	r := &grid.Report{Settings: grid.Settings{Liveness: "eager", Defrag: "slide", Limit: 2},
+		Logs: []grid.Base{{Model: "net\x1b", SHA256: "abc", Ops: 3, Time: 1500, Peak: 2048,
+			Bounds: grid.Bounds{Constant: 512, Lower: 1024}}}}
 	for _, s := range []struct {
 		strategy string
 		ends     [3]remat.Verdict
@@ -40,8 +41,9 @@ func gridOf() *grid.Report {
 func TestTheTableOfAGrid(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, report.RematTables(&b, gridOf()))
-	require.Equal(t, `"net\x1b" completes within 0.5 × the base peak, the smallest budget that sufficed, with odd by eq (ladder none): `+
-		`1.500 × the time of its operators, the least within that budget; it fails again within 0.6.
+	require.Equal(t,
+		`"net\x1b" completes within 0.5 × the base peak, the smallest budget that sufficed, with odd by eq (ladder none): `+
+			`1.500 × the time of its operators, the least within that budget; it fails again within 0.6.
 
 budgets are shares of the base peak: what a run without a budget holds at most, liveness eager
 recomputation may make a run take 2 times the time of its operators; moves (slide) come on top
@@ -73,8 +75,10 @@ func TestEveryEndOfAGridIsShown(t *testing.T) {
 		}
 		rows = append(rows, strings.Join(cells, " "))
 	}
-	require.Equal(t, []string{"counting none 1.500 1.250 1.000", "odd none 1.500 frag. 1.000", "worst none round. cap. thrash"}, rows)
-	require.Equal(t, "oom-fragmentation: 0 evictions, 0 B of them in vain; 0 recomputations, chains of up to 0; 0 B moved", sheets[0].Rows[1][3].Hint)
+	require.Equal(t, []string{"counting none 1.500 1.250 1.000", "odd none 1.500 frag. 1.000",
+		"worst none round. cap. thrash"}, rows)
+	require.Equal(t, "oom-fragmentation: 0 evictions, 0 B of them in vain; 0 recomputations, chains of up to 0; 0 B moved",
+		sheets[0].Rows[1][3].Hint)
 }
 
 func TestTheCSVOfAGridHasARowForEachRun(t *testing.T) {
@@ -109,7 +113,8 @@ func TestTheHeadlineOfALogHasAColumnForEachHeuristic(t *testing.T) {
 		cells = append(cells, texts)
 	}
 	require.Equal(t, [][]string{
-		{"lower bound", "", "0.500", "0.500"}, {"counting", "none", "0.5 (1.500)", "0.5 (1.500)"}, {"odd", "none", "0.5 (1.500)", "—"}, {"worst", "none", "—", "—"},
+		{"lower bound", "", "0.500", "0.500"}, {"counting", "none", "0.5 (1.500)", "0.5 (1.500)"},
+		{"odd", "none", "0.5 (1.500)", "—"}, {"worst", "none", "—", "—"},
 	}, cells)
 	require.Equal(t, "eq", sheets[0].Columns[2].Name)
 	require.Equal(t, "lru", sheets[0].Columns[3].Name)
@@ -144,8 +149,10 @@ func TestGridsBeginWithTheWinner(t *testing.T) {
 			`"net\x1b" completes within 0.5 × the base peak, the smallest budget that sufficed, with worst by eq (ladder none): ` +
 				"1.500 × the time of its operators, the least within that budget.",
 		},
-		{func(r *grid.Run) bool { return r.Strategy != "odd" }, `No strategy completes "net\x1b" within any budget that was tried.`},
-		{func(r *grid.Run) bool { return r.Strategy == grid.Counting }, "budgets are shares of the base peak: what a run without a budget holds at most, liveness eager"},
+		{func(r *grid.Run) bool { return r.Strategy != "odd" },
+			`No strategy completes "net\x1b" within any budget that was tried.`},
+		{func(r *grid.Run) bool { return r.Strategy == grid.Counting }, "budgets are shares of the base peak: what a run " +
+			"without a budget holds at most, liveness eager"},
 	} {
 		r := gridOf()
 		var runs []grid.Run

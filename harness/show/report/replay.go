@@ -28,7 +28,8 @@ func ReplayText(w io.Writer, r *replay.Result) error {
 	if r.Device != nil && r.Device.GPU != nil {
 		out.printf("device: %s\n", r.Device.GPU)
 	}
-	out.printf("%s on %s, sha256 %.12s\n%s\n", r.Strategy, units.Printable(r.Trace), r.TraceSHA256, t.Terminal(w, rules...))
+	out.printf("%s on %s, sha256 %.12s\n%s\n", r.Strategy, units.Printable(r.Trace), r.TraceSHA256,
+		t.Terminal(w, rules...))
 	if r.FirstFailure != nil {
 		out.printf("%s\n", strings.Join(failureLines(r), "\n  "))
 	}
@@ -90,8 +91,8 @@ func memoryRows(r *replay.Result) [][]any {
 	return rows
 }
 
-// waste returns the reservation waste. A replay in which requests failed has none: its peaks are of a part of the
-// trace.
+// waste returns the reservation waste. A replay in which requests failed has none: its peaks are of
+// a part of the trace.
 func waste(r *replay.Result) string {
 	if r.Failures() > 0 {
 		return none
@@ -153,7 +154,8 @@ func deviceRows(r *replay.Result) [][]any {
 	rows := [][]any{{"device calls", deviceCell(r.DeviceCalls, r.DeviceTime)}}
 	for kind, n := range r.Calls {
 		call := device.Call(kind)
-		if n.Done > 0 || r.DeviceTimes[kind] > 0 && n.Failed == 0 || call == device.CallReserve || call == device.CallRelease {
+		if n.Done > 0 || r.DeviceTimes[kind] > 0 && n.Failed == 0 || call == device.CallReserve ||
+			call == device.CallRelease {
 			rows = append(rows, []any{"device: " + call.String(), deviceCell(n.Done, r.DeviceTimes[kind])})
 		}
 		if n.Failed > 0 {
@@ -231,5 +233,6 @@ func failureLines(r *replay.Result) []string {
 	if f.DeviceFree != nil {
 		free = "device free " + units.Bytes(*f.DeviceFree)
 	}
-	return []string{first, fmt.Sprintf("%s free in held regions, largest hole %s, %s", units.Bytes(f.Free), units.Bytes(f.LargestHole), free)}
+	return []string{first, fmt.Sprintf("%s free in held regions, largest hole %s, %s", units.Bytes(f.Free),
+		units.Bytes(f.LargestHole), free)}
 }

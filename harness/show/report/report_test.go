@@ -23,12 +23,19 @@ func size(n device.Size) *device.Size { return &n }
 // runs is a report of two traces, its rows in no useful order.
 func runs() *compare.Report {
 	return &compare.Report{Schema: compare.Schema, Runs: []compare.Run{
-		{Trace: "one", TraceSHA256: "aa", Strategy: "never", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30, SearchedUpTo: 64 << 30, PeakReserved: 5, OOMs: 2, Device: 4 << 30},
-		{Trace: "one", TraceSHA256: "aa", Strategy: "large", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30, MinCapacity: size(3 << 30), FailsAbove: size(4 << 30), PeakReserved: 3 << 30, Waste: 2. / 3, External: 0.125, DeviceCalls: 3, DeviceTime: 1_234_567, NsPerOp: 99.6},
-		{Trace: "one", TraceSHA256: "aa", Strategy: "small", Starts: true, Config: json.RawMessage(`{"limit":1}`), LowerBound: 1 << 30, MinCapacity: size(3 << 29), PeakReserved: 3 << 29},
-		{Trace: "one", TraceSHA256: "aa", Strategy: "refuses", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30, Refused: 7},
-		{Trace: "one", TraceSHA256: "aa", Strategy: "least", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30, MinCapacity: size(5 << 28), PeakReserved: 1 << 29, OOMs: 1, Device: 1 << 30},
-		{Trace: "two\x1b[31m", TraceSHA256: "bb", Strategy: "small", Starts: true, Config: json.RawMessage(`{}`), MinCapacity: size(2 << 20), MetadataBytes: size(77)},
+		{Trace: "one", TraceSHA256: "aa", Strategy: "never", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30,
+			SearchedUpTo: 64 << 30, PeakReserved: 5, OOMs: 2, Device: 4 << 30},
+		{Trace: "one", TraceSHA256: "aa", Strategy: "large", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30,
+			MinCapacity: size(3 << 30), FailsAbove: size(4 << 30), PeakReserved: 3 << 30, Waste: 2. / 3, External: 0.125,
+			DeviceCalls: 3, DeviceTime: 1_234_567, NsPerOp: 99.6},
+		{Trace: "one", TraceSHA256: "aa", Strategy: "small", Starts: true, Config: json.RawMessage(`{"limit":1}`),
+			LowerBound: 1 << 30, MinCapacity: size(3 << 29), PeakReserved: 3 << 29},
+		{Trace: "one", TraceSHA256: "aa", Strategy: "refuses", Starts: true, Config: json.RawMessage(`{}`),
+			LowerBound: 1 << 30, Refused: 7},
+		{Trace: "one", TraceSHA256: "aa", Strategy: "least", Starts: true, Config: json.RawMessage(`{}`), LowerBound: 1 << 30,
+			MinCapacity: size(5 << 28), PeakReserved: 1 << 29, OOMs: 1, Device: 1 << 30},
+		{Trace: "two\x1b[31m", TraceSHA256: "bb", Strategy: "small", Starts: true, Config: json.RawMessage(`{}`),
+			MinCapacity: size(2 << 20), MetadataBytes: size(77)},
 	}}
 }
 
@@ -50,7 +57,8 @@ func TestTablesAreSortedByMinimumCapacity(t *testing.T) {
 
 `
 	first, rest, _ := strings.Cut(out.String(), "\n\n")
-	require.Equal(t, "small carries one with least memory: 1.50 GiB, 2.00 × less than large (3.00 GiB). never, refuses and least fail.", first)
+	require.Equal(t, "small carries one with least memory: 1.50 GiB, 2.00 × less than large (3.00 GiB). never, refuses "+
+		"and least fail.", first)
 	require.True(t, strings.HasPrefix(rest, want), rest)
 	require.NotContains(t, out.String(), "\x1b", "a name must not drive the terminal")
 	require.Equal(t, 2, strings.Count(out.String(), "lower bound"))
@@ -58,7 +66,8 @@ func TestTablesAreSortedByMinimumCapacity(t *testing.T) {
 
 func TestStrategyThatDoesNotStartSaysSo(t *testing.T) {
 	var out bytes.Buffer
-	require.NoError(t, report.CompareTables(&out, &compare.Report{Runs: []compare.Run{{Trace: "one", Strategy: "large", MinCapacity: size(1 << 30), Device: 1 << 20}}}))
+	require.NoError(t, report.CompareTables(&out,
+		&compare.Report{Runs: []compare.Run{{Trace: "one", Strategy: "large", MinCapacity: size(1 << 30), Device: 1 << 20}}}))
 	require.Contains(t, out.String(), "│ FAILED: does not start on 1.00 MiB ")
 }
 
@@ -97,8 +106,10 @@ func TestReplayTableTellsOfEachKindOfDeviceCall(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, report.ReplayText(&out, r))
 	for _, want := range []string{
-		`│ device calls\s+│\s+1010 in 2\.00 s │`, `│ device: reserve\s+│\s+3 in 70\.00 µs │`, `│ device: reserve refused\s+│\s+4 │`,
-		`│ device: release\s+│\s+0 │`, `│ device: map\s+│\s+1000 in 1\.45 ms │`, `│ device: create-handle refused\s+│\s+3 │`,
+		`│ device calls\s+│\s+1010 in 2\.00 s │`, `│ device: reserve\s+│\s+3 in 70\.00 µs │`,
+		`│ device: reserve refused\s+│\s+4 │`,
+		`│ device: release\s+│\s+0 │`, `│ device: map\s+│\s+1000 in 1\.45 ms │`,
+		`│ device: create-handle refused\s+│\s+3 │`,
 		`│ device: trim-pool\s+│\s+0 in 999 ns │`,
 	} {
 		require.Regexp(t, want, out.String())
@@ -111,18 +122,22 @@ func TestReplayTableTellsTheFirstFailure(t *testing.T) {
 	r := &replay.Result{
 		Strategy: "bfc", Trace: "one", ExternalFragmentationAtOOM: &x, MetadataBytes: size(2048), IllegalFrees: 3,
 		NsPerOp: 50, OOMs: 1, Refused: 2, Events: 9, ReservationWaste: 0.5,
-		Counters: replay.Counters{{Name: "num_alloc_retries", Value: 17}, {Name: "inactive_split_bytes.all.peak", Value: 3 << 20}},
-		Latency:  &replay.Latency{Alloc: replay.Quantiles{P50: 1, P99: 2, P999: 3, Max: 4}, NsPerOp: 100},
+		Counters: replay.Counters{{Name: "num_alloc_retries", Value: 17},
+			{Name: "inactive_split_bytes.all.peak", Value: 3 << 20}},
+		Latency: &replay.Latency{Alloc: replay.Quantiles{P50: 1, P99: 2, P999: 3, Max: 4}, NsPerOp: 100},
 		FirstFailure: &replay.FirstFailure{
-			Event: 5, ID: 6, Size: 1 << 20, Error: "alloc: out of memory", Reason: "limit reached", Free: 2 << 20, LargestHole: 1 << 19,
+			Event: 5, ID: 6, Size: 1 << 20, Error: "alloc: out of memory", Reason: "limit reached", Free: 2 << 20,
+			LargestHole: 1 << 19,
 		},
 	}
 	var out bytes.Buffer
 	require.NoError(t, report.ReplayText(&out, r))
-	require.True(t, strings.HasPrefix(out.String(), "FAILED: 1 OOM, refuses 2 requests, the first at event 5 of 9\n\nbfc on one"), out.String())
+	require.True(t, strings.HasPrefix(out.String(), "FAILED: 1 OOM, refuses 2 requests, the first at event 5 of 9\n\n"+
+		"bfc on one"), out.String())
 	require.Regexp(t, `reservation waste +│ +— │`, out.String())
 	for _, want := range []string{
-		"external fragmentation at first OOM", "25.0 %", "2.00 KiB", "illegal frees refused", "PyTorch's num_alloc_retries             │               17 │",
+		"external fragmentation at first OOM", "25.0 %", "2.00 KiB", "illegal frees refused",
+		"PyTorch's num_alloc_retries             │               17 │",
 		"PyTorch's inactive_split_bytes, peak", "3.00 MiB", "1 / 2 / 3 / 4 ns", "100.0 ns, 2.00 ×",
 		"first of 3 failures: event 5, allocation 6 of 1.00 MiB: alloc: out of memory (limit reached)\n" +
 			"  2.00 MiB free in held regions, largest hole 512.00 KiB, device unlimited\n",

@@ -16,10 +16,12 @@ const (
 	Bad               // a run fails
 )
 
-// Style paints text. The zero value leaves it as it is, for files, pipes and terminals without colours.
+// Style paints text. The zero value leaves it as it is, for files, pipes and terminals without
+// colours.
 type Style struct{ colored bool }
 
-// StyleOf returns the style of text written to w: in colours if w, or a writer below it, is a [Fitter] with colours.
+// StyleOf returns the style of text written to w: in colours if w, or a writer below it, is a
+// [Fitter] with colours.
 func StyleOf(w io.Writer) Style {
 	f, ok := w.(interface{ hasColors() bool })
 	return Style{ok && f.hasColors()}

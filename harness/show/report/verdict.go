@@ -19,8 +19,8 @@ import (
 // reference is the allocator that most users have: verdicts compare the winner with it.
 const reference = "caching"
 
-// part returns a sentence about a trace that is not the whole recorded run, "" for any other. It also
-// returns what the sentences behind it call the trace.
+// part returns a sentence about a trace that is not the whole recorded run, "" for any other. It
+// also returns what the sentences behind it call the trace.
 func part(trace, lacks string) (sentence, name string) {
 	if name = units.Printable(trace); lacks == "" {
 		return "", name
@@ -36,7 +36,8 @@ func partNotes(trace, lacks string) []string {
 	return nil
 }
 
-// compareVerdict returns in a sentence which strategy carries a trace with least memory, and by how much.
+// compareVerdict returns in a sentence which strategy carries a trace with least memory, and by how
+// much.
 func compareVerdict(style Style, runs []compare.Run) string {
 	gap, trace := part(runs[0].Trace, runs[0].Lacks)
 	known := slices.DeleteFunc(slices.Clone(runs), func(r compare.Run) bool {
@@ -47,7 +48,8 @@ func compareVerdict(style Style, runs []compare.Run) string {
 	if best < 0 {
 		s := style.Paint(Bad, "No strategy") + " carries " + trace
 		if i := slices.IndexFunc(runs, func(r compare.Run) bool { return r.Baseline && r.Completed() }); i >= 0 {
-			s = style.Paint(Bad, "No strategy") + " but " + units.Printable(runs[i].Strategy) + ", the baseline, carries " + trace
+			s = style.Paint(Bad, "No strategy") + " but " + units.Printable(runs[i].Strategy) +
+				", the baseline, carries " + trace
 			if len(runs) == 1 {
 				s = units.Printable(runs[i].Strategy) + ", the baseline, carries " + trace
 			}
@@ -65,13 +67,14 @@ func compareVerdict(style Style, runs []compare.Run) string {
 	}
 	s := listed(names) + verb + trace + " with least memory: " + units.Bytes(least)
 	if other := rival(known, least); other != nil {
-		s += fmt.Sprintf(", %.2f × less than %s (%s)", float64(*other.MinCapacity)/float64(least), units.Printable(other.Strategy), units.Bytes(*other.MinCapacity))
+		s += fmt.Sprintf(", %.2f × less than %s (%s)", float64(*other.MinCapacity)/float64(least),
+			units.Printable(other.Strategy), units.Bytes(*other.MinCapacity))
 	}
 	return gap + s + "." + failing(style, runs)
 }
 
-// shortOf describes the smallest capacity for a strategy that failed on the device of the measuring replay. The
-// device may be larger than the minimum: completing is not monotone in the capacity.
+// shortOf describes the smallest capacity for a strategy that failed on the device of the measuring
+// replay. The device may be larger than the minimum: completing is not monotone in the capacity.
 func shortOf(r *compare.Run) string {
 	name, minimum := units.Printable(r.Strategy), units.Bytes(*r.MinCapacity)
 	if *r.MinCapacity > r.Device {
@@ -84,7 +87,8 @@ func shortOf(r *compare.Run) string {
 	if r.SafeFrom == nil || *r.SafeFrom <= fails {
 		return fmt.Sprintf("%s completes on %s and fails again up to %s", name, minimum, units.Bytes(fails))
 	}
-	return fmt.Sprintf("%s completes on %s, fails again up to %s and is safe from %s", name, minimum, units.Bytes(fails), units.Bytes(*r.SafeFrom))
+	return fmt.Sprintf("%s completes on %s, fails again up to %s and is safe from %s", name, minimum, units.Bytes(fails),
+		units.Bytes(*r.SafeFrom))
 }
 
 // named returns the painted names of the strategies whose runs are wanted, each name once.
@@ -98,8 +102,8 @@ func named(style Style, tone Tone, runs []compare.Run, wanted func(*compare.Run)
 	return names
 }
 
-// rival returns the run that the best ones are compared with, which need least: the reference, or else the next
-// one; nil if none needs more.
+// rival returns the run that the best ones are compared with, which need least: the reference, or
+// else the next one; nil if none needs more.
 func rival(known []compare.Run, least device.Size) (next *compare.Run) {
 	for i := range known {
 		switch r := &known[i]; {
@@ -113,8 +117,8 @@ func rival(known []compare.Run, least device.Size) (next *compare.Run) {
 	return next
 }
 
-// failing returns a sentence about the strategies that fail on the device of the measuring replay, if any do; the notes
-// of the table say why.
+// failing returns a sentence about the strategies that fail on the device of the measuring replay,
+// if any do; the notes of the table say why.
 func failing(style Style, runs []compare.Run) string {
 	names := named(style, Bad, runs, func(r *compare.Run) bool { return !r.Completed() })
 	switch len(names) {
@@ -149,14 +153,15 @@ func replayVerdict(style Style, r *replay.Result) string {
 	gap, trace := part(r.Trace, r.Lacks)
 	reserves := " and reserves " + units.Bytes(r.Peak.Reserved) + " at most"
 	if r.Preallocates {
-		reserves = "; it takes all the memory it may at once (" + units.Bytes(r.Peak.Reserved) + "), and `compare` finds the least it needs"
+		reserves = "; it takes all the memory it may at once (" + units.Bytes(r.Peak.Reserved) + "), and `compare` finds " +
+			"the least it needs"
 	}
 	return fmt.Sprintf("%s%s carries %s%s; no allocator can do with less than %s.",
 		gap, style.Paint(Good, units.Printable(r.Strategy)), trace, reserves, units.Bytes(r.LowerBound))
 }
 
-// tuneVerdict returns in a sentence what the best settings need, and how much less that is than the preset's. The
-// sentences before it name the traces that are not whole runs.
+// tuneVerdict returns in a sentence what the best settings need, and how much less that is than the
+// preset's. The sentences before it name the traces that are not whole runs.
 func tuneVerdict(style Style, r *tune.Result) string {
 	var gaps []string
 	for _, run := range r.Preset.Runs {
@@ -175,7 +180,8 @@ func bestSettings(style Style, r *tune.Result) string {
 	case least == nil:
 		return style.Paint(Bad, "No setting") + " of " + name + " that was tried carries every trace."
 	case r.Baseline:
-		return fmt.Sprintf("%s, the baseline, needs %.3f × the lower bound and takes %.0f ns/op.", name, *least, r.Fastest.NsPerOp)
+		return fmt.Sprintf("%s, the baseline, needs %.3f × the lower bound and takes %.0f ns/op.", name, *least,
+			r.Fastest.NsPerOp)
 	}
 	s := style.Paint(Good, name+with(r.Smallest)) + fmt.Sprintf(" needs least memory: %.3f × the lower bound", *least)
 	switch preset := r.Preset.TimesBound; {
@@ -201,8 +207,8 @@ func with(p tune.Point) string {
 	return " as it is"
 }
 
-// benchVerdict returns in a sentence which strategy is fastest on a workload, and by how much. It says so if the
-// rounds of the first two overlap.
+// benchVerdict returns in a sentence which strategy is fastest on a workload, and by how much. It
+// says so if the rounds of the first two overlap.
 func benchVerdict(style Style, workload string, runs []bench.Run) string {
 	if len(runs) == 0 {
 		return ""
@@ -228,8 +234,8 @@ func benchVerdict(style Style, workload string, runs []bench.Run) string {
 	return s + "."
 }
 
-// offlineVerdict returns in a sentence how low a trace was packed, and whether a lower placement is ruled out.
-// capacity is the height that is low enough; 0: none was given.
+// offlineVerdict returns in a sentence how low a trace was packed, and whether a lower placement is
+// ruled out. capacity is the height that is low enough; 0: none was given.
 func offlineVerdict(style Style, s *offline.Summary, capacity device.Size) string {
 	gap, trace := part(s.Trace, s.Lacks)
 	best := s.Best
@@ -238,9 +244,11 @@ func offlineVerdict(style Style, s *offline.Summary, capacity device.Size) strin
 		if best.ProvenBound > capacity {
 			return failed + " fits in " + units.Bytes(capacity) + "."
 		}
-		return fmt.Sprintf("%s in %s was found; the lowest takes %s.", failed, units.Bytes(capacity), units.Bytes(best.Height))
+		return fmt.Sprintf("%s in %s was found; the lowest takes %s.", failed, units.Bytes(capacity),
+			units.Bytes(best.Height))
 	}
-	text := fmt.Sprintf("%sPacked with all of it known in advance, %s fits in %s, ", gap, trace, style.Paint(Good, units.Bytes(best.Height)))
+	text := fmt.Sprintf("%sPacked with all of it known in advance, %s fits in %s, ", gap, trace,
+		style.Paint(Good, units.Bytes(best.Height)))
 	if best.Height == s.LowerBound {
 		return text + "its lower bound: no placement is lower."
 	}
@@ -251,12 +259,15 @@ func offlineVerdict(style Style, s *offline.Summary, capacity device.Size) strin
 	return text + "; a placement up to " + units.Bytes(best.Height-best.ProvenBound) + " lower is not ruled out."
 }
 
-// rematVerdict returns in a sentence which strategies and heuristics complete a log within the smallest budget, and
-// which of them take the least time. The byte counter is not a strategy, and a baseline is never the winner.
+// rematVerdict returns in a sentence which strategies and heuristics complete a log within the
+// smallest budget, and which of them take the least time. The byte counter is not a strategy, and a
+// baseline is never the winner.
 func rematVerdict(style Style, groups []rematGroup) string {
 	var lines []grid.Line
 	for _, g := range groups {
-		lines = append(lines, slices.DeleteFunc(slices.Clone(g.lines), func(l grid.Line) bool { return l.Strategy == grid.Counting })...)
+		lines = append(lines, slices.DeleteFunc(slices.Clone(g.lines), func(l grid.Line) bool {
+			return l.Strategy == grid.Counting
+		})...)
 	}
 	if len(lines) == 0 {
 		return ""
@@ -266,12 +277,15 @@ func rematVerdict(style Style, groups []rematGroup) string {
 	ranked := slices.DeleteFunc(slices.Clone(lines), func(l grid.Line) bool { return l.Baseline })
 	if len(ranked) == 0 || ranked[0].Smallest == nil {
 		s := style.Paint(Bad, "No strategy")
-		if base := lines[slices.IndexFunc(lines, func(l grid.Line) bool { return l.Baseline || l.Smallest == nil })]; base.Smallest != nil {
+		if base := lines[slices.IndexFunc(lines, func(l grid.Line) bool {
+			return l.Baseline || l.Smallest == nil
+		})]; base.Smallest != nil {
 			name := units.Printable(base.Strategy) + ", the baseline,"
 			if s += " but " + name; len(ranked) == 0 {
 				s = name
 			}
-			return fmt.Sprintf("%s completes %s within %v × the base peak, the smallest budget that sufficed.", s, model, base.Smallest)
+			return fmt.Sprintf("%s completes %s within %v × the base peak, the smallest budget that sufficed.", s, model,
+				base.Smallest)
 		}
 		return s + " completes " + model + " within any budget that was tried."
 	}
@@ -280,10 +294,12 @@ func rematVerdict(style Style, groups []rematGroup) string {
 	for i := range lines {
 		l := &lines[i]
 		if bySmallest(*l, best) == 0 {
-			names = append(names, style.Paint(Good, fmt.Sprintf("%s by %s (ladder %s)", units.Printable(l.Strategy), units.Printable(l.Heuristic), units.Printable(l.Ladder))))
+			names = append(names, style.Paint(Good, fmt.Sprintf("%s by %s (ladder %s)", units.Printable(l.Strategy),
+				units.Printable(l.Heuristic), units.Printable(l.Ladder))))
 		}
 	}
-	s := fmt.Sprintf("%s completes within %v × the base peak, the smallest budget that sufficed, with %s", model, best.Smallest, listed(names))
+	s := fmt.Sprintf("%s completes within %v × the base peak, the smallest budget that sufficed, with %s", model,
+		best.Smallest, listed(names))
 	if best.AtSmallest != nil {
 		s += fmt.Sprintf(": %.3f × the time of its operators, the least within that budget", *best.AtSmallest)
 	}

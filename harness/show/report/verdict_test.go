@@ -14,7 +14,8 @@ import (
 	"github.com/vramyard/vramyard/harness/study/tune"
 )
 
-// verdictOf returns the first line of a comparison of strategies on one trace; a minimum of 0 is none.
+// verdictOf returns the first line of a comparison of strategies on one trace; a minimum of 0 is
+// none.
 func verdictOf(t *testing.T, minima map[string]device.Size, order ...string) string {
 	t.Helper()
 	var r compare.Report
@@ -36,18 +37,24 @@ func verdictOf(t *testing.T, minima map[string]device.Size, order ...string) str
 
 func TestComparisonsBeginWithTheWinner(t *testing.T) {
 	minima := map[string]device.Size{
-		"bfc": 20 * device.GiB, "caching": 18 * device.GiB, "slab": 15 * device.GiB, "buddy": 15 * device.GiB, "direct": 14 * device.GiB,
-		"tlsf": 15 * device.GiB, "vmm": 15 * device.GiB, "stitch": 15 * device.GiB,
+		"bfc": 20 * device.GiB, "caching": 18 * device.GiB, "slab": 15 * device.GiB, "buddy": 15 * device.GiB,
+		"direct": 14 * device.GiB,
+		"tlsf":   15 * device.GiB, "vmm": 15 * device.GiB, "stitch": 15 * device.GiB,
 	}
 	for _, c := range []struct {
 		strategies []string
 		want       string
 	}{
-		{[]string{"bfc", "slab", "caching"}, "slab carries chat with least memory: 15.00 GiB, 1.20 × less than caching (18.00 GiB). bfc fails."},
-		{[]string{"bfc", "slab"}, "slab carries chat with least memory: 15.00 GiB, 1.33 × less than bfc (20.00 GiB). bfc fails."},
-		{[]string{"bfc", "caching"}, "caching carries chat with least memory: 18.00 GiB, 1.11 × less than bfc (20.00 GiB). bfc fails."},
-		{[]string{"slab", "buddy", "caching"}, "slab and buddy carry chat with least memory: 15.00 GiB, 1.20 × less than caching (18.00 GiB)."},
-		{[]string{"slab", "buddy", "tlsf", "vmm", "stitch"}, "slab, buddy, tlsf and 2 more carry chat with least memory: 15.00 GiB."},
+		{[]string{"bfc", "slab", "caching"}, "slab carries chat with least memory: 15.00 GiB, 1.20 × less than caching " +
+			"(18.00 GiB). bfc fails."},
+		{[]string{"bfc", "slab"}, "slab carries chat with least memory: 15.00 GiB, 1.33 × less than bfc (20.00 GiB). " +
+			"bfc fails."},
+		{[]string{"bfc", "caching"}, "caching carries chat with least memory: 18.00 GiB, 1.11 × less than bfc (20.00 " +
+			"GiB). bfc fails."},
+		{[]string{"slab", "buddy", "caching"}, "slab and buddy carry chat with least memory: 15.00 GiB, 1.20 × less than " +
+			"caching (18.00 GiB)."},
+		{[]string{"slab", "buddy", "tlsf", "vmm", "stitch"}, "slab, buddy, tlsf and 2 more carry chat with least memory: " +
+			"15.00 GiB."},
 		{[]string{"direct", "slab"}, "slab carries chat with least memory: 15.00 GiB."},
 		{[]string{"direct"}, "direct, the baseline, carries chat."},
 		{[]string{"slab", "async", "xdl"}, "slab carries chat with least memory: 15.00 GiB. async and xdl fail."},
@@ -60,7 +67,8 @@ func TestComparisonsBeginWithTheWinner(t *testing.T) {
 	}
 }
 
-// TestVerdictsNameTheFailuresAboveTheMinimum has a strategy that fails on a larger device than it needs.
+// TestVerdictsNameTheFailuresAboveTheMinimum has a strategy that fails on a larger device than it
+// needs.
 func TestVerdictsNameTheFailuresAboveTheMinimum(t *testing.T) {
 	size := func(n device.Size) *device.Size { n *= device.GiB; return &n }
 	for _, c := range []struct {
@@ -84,7 +92,8 @@ func TestVerdictsNameTheFailuresAboveTheMinimum(t *testing.T) {
 func TestBenchmarksBeginWithTheFastest(t *testing.T) {
 	load := bench.Load{Workload: "w1", Live: 100}
 	r := &bench.Report{Loops: []bench.Loop{{Load: load}}, Runs: []bench.Run{
-		{Strategy: "slow", Timing: bench.Timing{Median: 75, Min: 70, Max: 80}}, {Strategy: "fast", Timing: bench.Timing{Median: 50, Min: 48, Max: 60}},
+		{Strategy: "slow", Timing: bench.Timing{Median: 75, Min: 70, Max: 80}},
+		{Strategy: "fast", Timing: bench.Timing{Median: 50, Min: 48, Max: 60}},
 	}}
 	for _, want := range []string{
 		"\nfast is fastest on w1 with 100 blocks: 50.0 ns/pair, 1.50 × less than slow.\n",
@@ -101,11 +110,13 @@ func TestBenchmarksBeginWithTheFastest(t *testing.T) {
 	}
 }
 
-// TestVerdictsNeverNameTheBaseline has a baseline that is faster and needs less than everything else.
+// TestVerdictsNeverNameTheBaseline has a baseline that is faster and needs less than everything
+// else.
 func TestVerdictsNeverNameTheBaseline(t *testing.T) {
 	load := bench.Load{Workload: "w1", Live: 100}
 	r := &bench.Report{Loops: []bench.Loop{{Load: load}}, Runs: []bench.Run{
-		{Strategy: "direct", Baseline: true, Timing: bench.Timing{Median: 10, Min: 9, Max: 11}}, {Strategy: "slow", Timing: bench.Timing{Median: 75, Min: 70, Max: 80}},
+		{Strategy: "direct", Baseline: true, Timing: bench.Timing{Median: 10, Min: 9, Max: 11}},
+		{Strategy: "slow", Timing: bench.Timing{Median: 75, Min: 70, Max: 80}},
 		{Strategy: "fast", Timing: bench.Timing{Median: 50, Min: 48, Max: 60}},
 	}}
 	var b strings.Builder
@@ -115,7 +126,8 @@ func TestVerdictsNeverNameTheBaseline(t *testing.T) {
 	bound := 1.0
 	p := tune.Point{TimesBound: &bound, NsPerOp: 100, Config: []byte("{}")}
 	b.Reset()
-	require.NoError(t, report.TuneTables(&b, &tune.Result{Strategy: "direct", Baseline: true, Preset: p, Smallest: p, Fastest: p}))
+	require.NoError(t, report.TuneTables(&b, &tune.Result{Strategy: "direct", Baseline: true, Preset: p, Smallest: p,
+		Fastest: p}))
 	require.Contains(t, b.String(), "direct, the baseline, needs 1.000 × the lower bound and takes 100 ns/op.\n")
 }
 
@@ -127,19 +139,25 @@ func TestPackingsBeginWithTheirHeight(t *testing.T) {
 		lacks    string
 		want     string
 	}{
-		{offline.Placement{Height: 100, Optimal: true, ProvenBound: 100}, 0, "", known + "chat fits in 100 B, its lower bound: no placement is lower."},
-		{offline.Placement{Height: 110, Optimal: true, ProvenBound: 110}, 0, "", known + "chat fits in 110 B, 10 B above its lower bound: no placement is lower."},
-		{offline.Placement{Height: 110, ProvenBound: 104}, 120, "", known + "chat fits in 110 B, 10 B above its lower bound; a placement up to 6 B lower is not ruled out."},
+		{offline.Placement{Height: 100, Optimal: true, ProvenBound: 100}, 0, "", known + "chat fits in 100 B, its lower " +
+			"bound: no placement is lower."},
+		{offline.Placement{Height: 110, Optimal: true, ProvenBound: 110}, 0, "", known + "chat fits in 110 B, 10 B above " +
+			"its lower bound: no placement is lower."},
+		{offline.Placement{Height: 110, ProvenBound: 104}, 120, "", known + "chat fits in 110 B, 10 B above its lower " +
+			"bound; a placement up to 6 B lower is not ruled out."},
 		{offline.Placement{Height: 110, ProvenBound: 106}, 105, "", "FAILED: no placement of chat fits in 105 B."},
-		{offline.Placement{Height: 110, ProvenBound: 105}, 105, "", "FAILED: no placement of chat in 105 B was found; the lowest takes 110 B."},
+		{offline.Placement{Height: 110, ProvenBound: 105}, 105, "", "FAILED: no placement of chat in 105 B was found; the " +
+			"lowest takes 110 B."},
 		{
 			offline.Placement{Height: 100, Optimal: true, ProvenBound: 100}, 0, "it has no history",
-			"Only a part of the run is in chat: it has no history. " + known + "that part fits in 100 B, its lower bound: no placement is lower.",
+			"Only a part of the run is in chat: it has no history. " + known + "that part fits in 100 B, its lower bound: no " +
+				"placement is lower.",
 		},
 	} {
 		var b strings.Builder
 		require.NoError(t, report.OfflineTables(&b, &offline.Report{
-			Limits: offline.Limits{Capacity: c.capacity}, Traces: []*offline.Summary{{Trace: "chat", LowerBound: 100, Best: c.best, Lacks: c.lacks}},
+			Limits: offline.Limits{Capacity: c.capacity},
+			Traces: []*offline.Summary{{Trace: "chat", LowerBound: 100, Best: c.best, Lacks: c.lacks}},
 		}))
 		first, _, _ := strings.Cut(b.String(), "\n")
 		require.Equal(t, c.want, first)

@@ -19,16 +19,15 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Cache keeps the replays of traces, those of each trace in a directory named by the hash of what they depend on.
-// The zero value keeps nothing.
+// Cache keeps the replays of traces, those of each trace in a directory named by the hash of what
+// they depend on. The zero value keeps nothing.
 type Cache struct {
 	Dir   string // made if there is none; empty for no cache
 	Build string // names the program that replays: another one may come to other results
 	From  int    // events of the shortest trace whose replays are kept
 	Most  int64  // bytes of all traces; those that were used longest ago go first
-	// Explain fills in who holds memory, and the reports of runs that ran out of memory; nil for neither. They are
-	// kept with the replays.
-	// step is called now and then; its error must end it.
+	// Explain fills in who holds memory, and the reports of runs that ran out of memory; nil for
+	// neither. They are kept with the replays. step is called now and then; its error must end it.
 	Explain func(t *page.Traced, p *replay.Prepared, step func(event int) error) error
 }
 
@@ -38,9 +37,10 @@ const form = 4
 // unfinished begins the name of a directory that is being written.
 const unfinished = ".new-"
 
-// Open returns the replays of a trace: those that are kept, or new ones. [Replays.Close] removes replays that are
-// not kept.
-func (c *Cache) Open(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt, p *Progress) (*Replays, error) {
+// Open returns the replays of a trace: those that are kept, or new ones. [Replays.Close] removes
+// replays that are not kept.
+func (c *Cache) Open(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt,
+	p *Progress) (*Replays, error) {
 	h := src.Head()
 	if c.Dir == "" || h.Header.Hash == "" || h.Events < c.From {
 		return c.replayAway(ctx, src, wanted, at, p)
@@ -102,7 +102,8 @@ func (c *Cache) replay(
 }
 
 // replayAway makes replays whose files are removed when they are closed.
-func (c *Cache) replayAway(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt, p *Progress) (*Replays, error) {
+func (c *Cache) replayAway(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt,
+	p *Progress) (*Replays, error) {
 	dir, err := os.MkdirTemp("", "vramyard-view-")
 	if err != nil {
 		return nil, err
@@ -125,7 +126,8 @@ func (c *Cache) key(h trace.Head, wanted []Wanted, at replay.FreeAt) (string, er
 	for i, w := range wanted {
 		runs[i] = run{w.Setup.Name, w.Setup.Config, w.Device}
 	}
-	text, err := json.Marshal([]any{form, c.Build, h.Header.Hash, h.Header.Format, h.Header.Meta, h.Events, runs, at, fineBuckets})
+	text, err := json.Marshal([]any{form, c.Build, h.Header.Hash, h.Header.Format, h.Header.Meta, h.Events, runs, at,
+		fineBuckets})
 	if err != nil {
 		return "", err
 	}
@@ -136,8 +138,8 @@ func (c *Cache) key(h trace.Head, wanted []Wanted, at replay.FreeAt) (string, er
 // keptName is the name of a directory of replays.
 var keptName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// trim removes what was used longest ago until the others fit, but not the replays of a name, and what was
-// left unfinished a day ago. It touches nothing without such a name.
+// trim removes what was used longest ago until the others fit, but not the replays of a name, and
+// what was left unfinished a day ago. It touches nothing without such a name.
 func (c *Cache) trim(but string) error {
 	list, err := os.ReadDir(c.Dir)
 	if err != nil {

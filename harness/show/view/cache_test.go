@@ -14,7 +14,8 @@ import (
 	"github.com/vramyard/vramyard/harness/study/top"
 )
 
-// opened opens the sample through a cache and returns what its page shows, and whether it was replayed.
+// opened opens the sample through a cache and returns what its page shows, and whether it was
+// replayed.
 func opened(t *testing.T, c *view.Cache, events int, names ...string) (pageOf any, replayed bool) {
 	t.Helper()
 	p := view.NewProgress(func(string, int, int) { replayed = true })
@@ -87,7 +88,8 @@ func TestDamagedReplaysAreMadeAgain(t *testing.T) {
 	require.Len(t, names(t, c.Dir), 1)
 }
 
-// TestTheCacheIsBounded keeps the replays of two traces where one fits, beside a directory of somebody else.
+// TestTheCacheIsBounded keeps the replays of two traces where one fits, beside a directory of
+// somebody else.
 func TestTheCacheIsBounded(t *testing.T) {
 	c := &view.Cache{Dir: t.TempDir(), From: 1, Most: 1}
 	require.NoError(t, os.Mkdir(filepath.Join(c.Dir, "photos"), 0o700))

@@ -14,22 +14,24 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// The bounds of a page, which has room for 5 MB of text: how many bytes its pictures have, which become a third more,
-// and of how many runs there is a table of all.
+// The bounds of a page, which has room for 5 MB of text: how many bytes its pictures have, which
+// become a third more, and of how many runs there is a table of all.
 const (
 	mostCurves = 1_600_000
 	mostRuns   = 20_000
 )
 
-// Grid returns the page of a grid of rematerialization: its tables, and budget curves for each log, heuristic and ladder
-// as far as there is room. number is that of a strategy in the palette.
+// Grid returns the page of a grid of rematerialization: its tables, and budget curves for each log,
+// heuristic and ladder as far as there is room. number is that of a strategy in the palette.
 func Grid(r *grid.Report, number func(strategy string) int) (*page.Report, error) {
 	p := &page.Report{
 		Kind: "remat", Title: "Training steps within less memory", Sheets: report.RematSheets(r),
 		Facts: []page.Fact{
-			{Name: "limit", Value: strconv.FormatFloat(r.Limit, 'g', -1, 64)}, {Name: "seed", Value: strconv.FormatUint(r.Seed, 10)},
+			{Name: "limit", Value: strconv.FormatFloat(r.Limit, 'g', -1, 64)},
+			{Name: "seed", Value: strconv.FormatUint(r.Seed, 10)},
 			{Name: "liveness", Value: r.Liveness}, {Name: "trigger", Value: r.Trigger}, {Name: "defrag", Value: r.Defrag},
-			{Name: "sampling", Value: r.Sampling}, {Name: "least evictee", Value: r.MinEvictee}, {Name: "parent order", Value: r.Order},
+			{Name: "sampling", Value: r.Sampling}, {Name: "least evictee", Value: r.MinEvictee},
+			{Name: "parent order", Value: r.Order},
 			{Name: "eager in remat", Value: strconv.FormatBool(r.EarlyEvict)}, {Name: "quirks", Value: r.Quirks},
 		},
 	}
@@ -37,7 +39,8 @@ func Grid(r *grid.Report, number func(strategy string) int) (*page.Report, error
 	if len(r.Runs) <= mostRuns {
 		p.Sheets = append(p.Sheets, report.RematGrids(r)...)
 	} else {
-		p.Texts = append(p.Texts, page.Text{Title: "Tables that are left out", Body: fmt.Sprintf("how each of %d runs ended is in --json and --csv", len(r.Runs))})
+		p.Texts = append(p.Texts, page.Text{Title: "Tables that are left out",
+			Body: fmt.Sprintf("how each of %d runs ended is in --json and --csv", len(r.Runs))})
 	}
 	size, left := 0, 0
 	for _, runs := range curves(r) {
@@ -67,7 +70,8 @@ func Grid(r *grid.Report, number func(strategy string) int) (*page.Report, error
 	return p, nil
 }
 
-// curves returns the runs of each log, heuristic and ladder, those of the memory that counts with each ladder.
+// curves returns the runs of each log, heuristic and ladder, those of the memory that counts with
+// each ladder.
 func curves(r *grid.Report) (all [][]grid.Run) {
 	for lines := range report.ByHeuristic(r.Lines) {
 		var counted []grid.Run

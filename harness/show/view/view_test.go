@@ -107,12 +107,13 @@ func (s *stalled) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// TestClientsThatTakeNothingBlockNobody has as many clients as are answered at once ask and take nothing: another is answered,
-// and writes to the former have a deadline.
+// TestClientsThatTakeNothingBlockNobody has as many clients as are answered at once ask and take
+// nothing: another is answered, and writes to the former have a deadline.
 func TestClientsThatTakeNothingBlockNobody(t *testing.T) {
 	s := serve(t, drawn(t, 500, "bfc"))
 	require.NoError(t, s.Wait(context.Background()))
-	for _, question := range []string{"tile?run=0&from=0&to=500&low=0&high=99999999&most=100", "state?run=0&event=5", "series?from=0&to=300&most=100", ""} {
+	for _, question := range []string{"tile?run=0&from=0&to=500&low=0&high=99999999&most=100", "state?run=0&event=5",
+		"series?from=0&to=300&most=100", ""} {
 		path := s.Path() + "0/" + question
 		answer, text := s.ask(t, path, nil)
 		require.Equal(t, http.StatusOK, answer.StatusCode, "%s: %s", question, text)
@@ -217,7 +218,8 @@ func TestWrongQuestionsAreRefused(t *testing.T) {
 		"tile?run=0&from=-1&to=9&low=0&high=9&most=9", "tile?run=0&from=0&to=9&low=0&high=9&most=99999999999999999999",
 		"tile?run=0&from=0&to=9&low=0&high=9&most=1e3", "tile?run=0&run=0&from=0&to=9&low=0&high=9&most=9",
 		"tile?run=0&from=0&to=9&low=0&high=18446744073709551615&most=9", "tile?%zz", "tile?run=0;from=0",
-		"series?from=9&to=9&most=9", "series?from=9&to=3&most=9", "series?from=0&to=9", "state?run=0&event=500", "state?run=0&event=",
+		"series?from=9&to=9&most=9", "series?from=9&to=3&most=9", "series?from=0&to=9", "state?run=0&event=500",
+		"state?run=0&event=",
 		"state?event=" + strings.Repeat("1", 5000),
 	} {
 		answer, text := s.ask(t, s.Path()+"0/"+q, nil)
@@ -271,7 +273,8 @@ func TestManyAskAtOnceAndGo(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 24 {
 		wg.Go(func() {
-			for _, q := range []string{"state?run=0&event=49999", "tile?run=0&from=0&to=50000&low=0&high=99999999999&most=9999"} {
+			for _, q := range []string{"state?run=0&event=49999",
+				"tile?run=0&from=0&to=50000&low=0&high=99999999999&most=9999"} {
 				if i%2 == 1 {
 					ctx, stop := context.WithTimeout(context.Background(), time.Duration(i)*time.Millisecond)
 					r, _ := http.NewRequestWithContext(ctx, http.MethodGet, s.at+s.Path()+"0/"+q, nil)
@@ -295,13 +298,16 @@ func TestManyAskAtOnceAndGo(t *testing.T) {
 func TestAPageThatIsMadeIsWaitedFor(t *testing.T) {
 	ended := make(chan error, 1)
 	started := make(chan struct{})
-	s := serve(t, view.Document{Name: "slow <script>", Make: func(ctx context.Context, p *view.Progress) (*view.Content, error) {
-		p.Set("reading the trace", 30, 120)
-		close(started)
-		<-ctx.Done()
-		ended <- ctx.Err()
-		return nil, ctx.Err()
-	}}, view.Document{Name: "other", Make: func(context.Context, *view.Progress) (*view.Content, error) { return &view.Content{}, nil }})
+	s := serve(t, view.Document{Name: "slow <script>",
+		Make: func(ctx context.Context, p *view.Progress) (*view.Content, error) {
+			p.Set("reading the trace", 30, 120)
+			close(started)
+			<-ctx.Done()
+			ended <- ctx.Err()
+			return nil, ctx.Err()
+		}}, view.Document{Name: "other", Make: func(context.Context, *view.Progress) (*view.Content, error) {
+		return &view.Content{}, nil
+	}})
 	<-started
 	answer, text := s.ask(t, s.Path()+"0/", nil)
 	require.Equal(t, 200, answer.StatusCode)

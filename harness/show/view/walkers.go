@@ -7,8 +7,8 @@ import (
 	"github.com/vramyard/vramyard/harness/show/page"
 )
 
-// walkers keeps replays that wait, so that whoever goes on to a later event need not begin anew. A strategy
-// cannot be copied, so there is no way back but from the start.
+// walkers keeps replays that wait, so that whoever goes on to a later event need not begin anew. A
+// strategy cannot be copied, so there is no way back but from the start.
 type walkers struct {
 	mu     sync.Mutex
 	list   []waiting // the one that was used last at the end
@@ -21,8 +21,8 @@ type waiting struct {
 	*page.Walker
 }
 
-// take returns a replay of a run for the caller alone: of those that wait before an event the one nearest to
-// it, or what begin makes.
+// take returns a replay of a run for the caller alone: of those that wait before an event the one
+// nearest to it, or what begin makes.
 func (w *walkers) take(run, event int, begin func() (*page.Walker, error)) (*page.Walker, error) {
 	w.mu.Lock()
 	best := -1

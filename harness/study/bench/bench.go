@@ -74,28 +74,36 @@ type Loop struct {
 // Run holds the figures of one strategy on one workload. Sizes are bytes. docs/metrics.md
 // defines each figure.
 type Run struct {
-	Strategy     string          `json:"strategy"`             // name and preset
-	Config       json.RawMessage `json:"config"`               // fitted to the device
-	Preallocates bool            `json:"preallocates"`         // takes the whole device at once, so that what it reserves says nothing
-	Baseline     bool            `json:"is_baseline"`          // others are compared with the strategy; no verdict names it the winner
-	Named        bool            `json:"named"`                // is handed its own name of a block to free, where others find it by address
-	SelfTimed    bool            `json:"self_timed,omitempty"` // times are of its own clock, where it does its work, without the way there
+	Strategy string          `json:"strategy"` // name and preset
+	Config   json.RawMessage `json:"config"`   // fitted to the device
+	// takes the whole device at once, so that what it reserves says nothing
+	Preallocates bool `json:"preallocates"`
+	// others are compared with the strategy; no verdict names it the winner
+	Baseline bool `json:"is_baseline"`
+	// is handed its own name of a block to free, where others find it by address
+	Named bool `json:"named"`
+	// times are of its own clock, where it does its work, without the way there
+	SelfTimed bool `json:"self_timed,omitempty"`
 	Load
 	Timing
 	Ratio   float64 `json:"ratio_to_first"` // median / median of the first strategy
 	Latency Latency `json:"latency"`        // of single operations
 
-	AddressRatio  float64      `json:"address_ratio"`        // highest address granted - lowest address of all regions, / peak live bytes
-	ReservedRatio float64      `json:"reserved_ratio"`       // peak of the bytes held / peak live bytes
-	ArenaRatio    *float64     `json:"arena_ratio"`          // smallest arena / peak live bytes; null: not asked for
-	Address       device.Size  `json:"address_bytes"`        // highest address granted - lowest address of all regions
-	Reserved      device.Size  `json:"peak_reserved_bytes"`  // most held from the device
-	Arena         *device.Size `json:"smallest_arena_bytes"` // smallest device on which every request is granted; null: not asked for
+	// highest address granted - lowest address of all regions, / peak live bytes
+	AddressRatio  float64     `json:"address_ratio"`
+	ReservedRatio float64     `json:"reserved_ratio"`      // peak of the bytes held / peak live bytes
+	ArenaRatio    *float64    `json:"arena_ratio"`         // smallest arena / peak live bytes; null: not asked for
+	Address       device.Size `json:"address_bytes"`       // highest address granted - lowest address of all regions
+	Reserved      device.Size `json:"peak_reserved_bytes"` // most held from the device
+	// smallest device on which every request is granted; null: not asked for
+	Arena *device.Size `json:"smallest_arena_bytes"`
 
-	Metadata         *device.Size `json:"metadata_bytes"`           // host memory of the strategy when live bytes first were highest; null: not known
+	// host memory of the strategy when live bytes first were highest; null: not known
+	Metadata         *device.Size `json:"metadata_bytes"`
 	MetadataPerBlock *float64     `json:"metadata_bytes_per_block"` // the same / most live blocks
-	HeapPerBlock     float64      `json:"heap_bytes_per_block"`     // what the Go heap grew by until the churn / most live blocks
-	MallocsPerPair   float64      `json:"heap_allocs_per_pair"`     // objects taken from the Go heap by the churn / pairs
+	// what the Go heap grew by until the churn / most live blocks
+	HeapPerBlock   float64 `json:"heap_bytes_per_block"`
+	MallocsPerPair float64 `json:"heap_allocs_per_pair"` // objects taken from the Go heap by the churn / pairs
 }
 
 var (
@@ -114,7 +122,8 @@ func Measure(ctx context.Context, workloads []workload.Workload, setups []alloc.
 		return nil, errNothing
 	}
 	r := &Report{
-		Schema: Schema, Version: o.Version, Clock: replay.ClockName(), Machine: ThisMachine(), Rounds: o.Rounds, Device: o.Device.Used(o.Capacity),
+		Schema: Schema, Version: o.Version, Clock: replay.ClockName(), Machine: ThisMachine(), Rounds: o.Rounds,
+		Device: o.Device.Used(o.Capacity),
 	}
 	each := o.Rounds + 2 // the figures and the latencies have runs of their own
 	if o.Arena {

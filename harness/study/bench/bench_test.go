@@ -77,7 +77,8 @@ func TestArenaIsNotSearchedUnasked(t *testing.T) {
 
 func TestHeapFigures(t *testing.T) {
 	w := pages(t, 10, 5000)
-	r := measured(t, bench.Options{}, w, setup(t, `{"page":4096,"pages":1048576}`), setup(t, `{"page":4096,"pages":10,"waste":true}`))
+	r := measured(t, bench.Options{}, w, setup(t, `{"page":4096,"pages":1048576}`),
+		setup(t, `{"page":4096,"pages":10,"waste":true}`))
 	large, wasteful := r.Runs[0], r.Runs[1]
 	// Its 4 GiB of pages are cut down to the 1 GiB of an ample device: a byte for each page.
 	require.InEpsilon(t, 1<<18/10, large.HeapPerBlock, .05)
@@ -98,7 +99,8 @@ func TestRefusalsNameThePlace(t *testing.T) {
 		{`{"page":2048,"pages":50}`, "operation 0, allocate 4096 bytes into slot 0: alloc: invalid request"},
 		{`{"page":4096,"pages":50,"keep_from":1}`, "free slot "},
 	} {
-		_, err := bench.Measure(t.Context(), []workload.Workload{pages(t, 10, 10)}, []alloc.Setup{setup(t, c.config)}, bench.Options{Rounds: 1})
+		_, err := bench.Measure(t.Context(), []workload.Workload{pages(t, 10, 10)}, []alloc.Setup{setup(t, c.config)},
+			bench.Options{Rounds: 1})
 		require.ErrorContains(t, err, "toy on uniform live=10 pairs=10 least=4096 most=4096 seed=42: operation ")
 		require.ErrorContains(t, err, c.want)
 		var r *bench.Refusal
@@ -111,7 +113,8 @@ func TestRefusalsNameThePlace(t *testing.T) {
 	require.ErrorIs(t, err, alloc.ErrInvalidRequest)
 	require.ErrorContains(t, err, "slab:blaze on w2 steps=1 seed=42: operation 530, ", "the 531st, as the original")
 	require.ErrorContains(t, err, "(above the strategy's maximum)")
-	_, err = bench.Measure(t.Context(), []workload.Workload{w2}, []alloc.Setup{blaze}, bench.Options{Rounds: 1, Capacity: 1})
+	_, err = bench.Measure(t.Context(), []workload.Workload{w2}, []alloc.Setup{blaze},
+		bench.Options{Rounds: 1, Capacity: 1})
 	require.Error(t, err, "no room for anything")
 }
 
@@ -136,7 +139,8 @@ func TestProgressCountsEveryRun(t *testing.T) {
 	require.Equal(t, []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, seen)
 }
 
-// TestTheShareWeighsWorkloadsByTheirEvents has a second workload with a hundred times as many blocks.
+// TestTheShareWeighsWorkloadsByTheirEvents has a second workload with a hundred times as many
+// blocks.
 func TestTheShareWeighsWorkloadsByTheirEvents(t *testing.T) {
 	loads := []workload.Workload{
 		settled(t, "w1", func(p *workload.Params) { p.Live, p.Pairs = 10, 100 }),
@@ -206,7 +210,8 @@ func TestKeysStay(t *testing.T) {
 	require.Equal(t, "1.2", top["version"])
 	require.Contains(t, []any{replay.ThreadCPU, replay.Wall}, top["clock"])
 	require.Equal(t, replay.ClockName(), top["clock"])
-	require.Equal(t, []string{"clock", "device", "loops", "machine", "rounds", "runs", "schema", "version"}, slices.Sorted(maps.Keys(top)))
+	require.Equal(t, []string{"clock", "device", "loops", "machine", "rounds", "runs", "schema", "version"},
+		slices.Sorted(maps.Keys(top)))
 
 	machine := top["machine"].(map[string]any)
 	require.Equal(t, runtime.Version(), machine["go"])
@@ -227,7 +232,8 @@ func TestKeysStay(t *testing.T) {
 
 	quantiles := []string{"count", "p50_ns", "p99_ns", "p999_ns", "max_ns"}
 	latency := run["latency"].(map[string]any)
-	require.ElementsMatch(t, append([]string{"alloc", "free", "clock_ns"}, quantiles...), slices.Collect(maps.Keys(latency)))
+	require.ElementsMatch(t, append([]string{"alloc", "free", "clock_ns"}, quantiles...),
+		slices.Collect(maps.Keys(latency)))
 	require.ElementsMatch(t, quantiles, slices.Collect(maps.Keys(latency["alloc"].(map[string]any))))
 }
 

@@ -172,7 +172,8 @@ func (c *Course) over(k Contender, dev *meter) (*Pass, error) {
 }
 
 // Churn runs the next pairs of the churn, or what is left of it, and returns the nanoseconds
-// that took and the pairs. They are of the clock that [replay.ClockName] names, or of the strategy's own.
+// that took and the pairs. They are of the clock that [replay.ClockName] names, or of the
+// strategy's own.
 func (p *Pass) Churn(pairs int) (ns int64, done int, err error) {
 	left, ops := p.course.Pairs-p.done, p.course.churn[p.next:]
 	if done = min(pairs, left); done < left {

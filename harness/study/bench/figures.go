@@ -47,7 +47,8 @@ type Figures struct {
 	SelfTimed bool
 	Reserved  device.Size  // most held from the device
 	Metadata  *device.Size // host memory of the strategy when live bytes first were highest; nil if it does not tell
-	Heap      device.Size  // what the Go heap grew by until the churn, or until that moment if nothing comes before the churn
+	// what the Go heap grew by until the churn, or until that moment if nothing comes before the churn
+	Heap device.Size
 }
 
 // Figures sends the contender over the whole course and returns the memory that took.

@@ -21,7 +21,8 @@ func TestSelectionKeepsTheOrder(t *testing.T) {
 }
 
 func TestSelectionTakesTheSizesOfMixes(t *testing.T) {
-	all, err := bench.Selection{Workloads: "loguniform:16KiB-1MiB,uniform:1-16384,uniform", Live: "10", Pairs: 5, Seed: 7}.Resolve()
+	all, err := bench.Selection{Workloads: "loguniform:16KiB-1MiB,uniform:1-16384,uniform", Live: "10", Pairs: 5,
+		Seed: 7}.Resolve()
 	require.NoError(t, err)
 	var names []string
 	for _, w := range all {

@@ -34,15 +34,17 @@ type Options struct {
 	Version  string        // of the program, kept in the report
 	// FreeAt says when a strategy that knows no streams is told of a delayed free.
 	FreeAt replay.FreeAt
-	// Across has each strategy run on every trace before the next one begins, instead of all on one trace.
+	// Across has each strategy run on every trace before the next one begins, instead of all on one
+	// trace.
 	Across bool
 	// Done is called with each run that is finished and its place among those of the report, from many
 	// goroutines; nil for none.
 	Done func(place int, r *Run)
-	// Replayed is called every now and then with how many events were replayed since, from many goroutines; nil
-	// for none.
+	// Replayed is called every now and then with how many events were replayed since, from many
+	// goroutines; nil for none.
 	Replayed func(events int)
-	// Share is called as often, with about how much of the time of all runs is over, 0 to 1; nil for none.
+	// Share is called as often, with about how much of the time of all runs is over, 0 to 1; nil for
+	// none.
 	Share func(done float64)
 	// worked is called as often with the events that were replayed since, and with how long that took.
 	worked func(events int, took time.Duration)
@@ -66,8 +68,8 @@ func (o *Options) origin(trace int) Origin {
 	return o.Origins[trace]
 }
 
-// commonCard returns the capacity of the card on which all traces were recorded; 0 if they were recorded on different
-// ones, or one is not known.
+// commonCard returns the capacity of the card on which all traces were recorded; 0 if they were
+// recorded on different ones, or one is not known.
 func (o *Options) commonCard() device.Size {
 	if len(o.Origins) == 0 || slices.ContainsFunc(o.Origins, func(r Origin) bool { return r.Card != o.Origins[0].Card }) {
 		return 0
@@ -75,7 +77,8 @@ func (o *Options) commonCard() device.Size {
 	return o.Origins[0].Card
 }
 
-// Setups returns what a trace is replayed through, by its number: setups, and the recorded one unless it is among them.
+// Setups returns what a trace is replayed through, by its number: setups, and the recorded one
+// unless it is among them.
 func (o *Options) Setups(trace int, setups []alloc.Setup) []alloc.Setup {
 	own := o.origin(trace).Setup
 	if own.Name == "" || slices.ContainsFunc(setups, func(s alloc.Setup) bool { return same(s, own) }) {
@@ -120,48 +123,60 @@ type Run struct {
 	Version     string          `json:"version"`      // of the program
 	Events      int             `json:"events"`       // of the trace
 
-	Baseline   bool        `json:"is_baseline"`             // others are compared with the strategy; no verdict names it the winner
+	// others are compared with the strategy; no verdict names it the winner
+	Baseline   bool        `json:"is_baseline"`
 	AsRecorded bool        `json:"as_recorded"`             // the recorded program had this strategy and these settings
 	Card       device.Size `json:"recorded_capacity_bytes"` // least capacity of the recorded device; 0: not known
 
-	Lacks         string       `json:"lacks"`                          // why the trace is not the whole recorded run; empty: no gap is known
-	LowerBound    device.Size  `json:"lower_bound_bytes"`              // peak of live bytes as requested
-	MinCapacity   *device.Size `json:"min_capacity_bytes"`             // null: none was found, or the strategy refuses some size
-	FailsAbove    *device.Size `json:"failure_above_bytes"`            // largest capacity above the minimum that was seen to fail; null: none
-	SafeFrom      *device.Size `json:"safe_from_bytes"`                // smallest capacity from which on nothing that was tried fails up to 1.25 times it; null: none was found, or it was not searched
-	SearchedUpTo  device.Size  `json:"searched_up_to_bytes"`           // largest capacity that was tried
-	Probes        int          `json:"probe_count"`                    // replays that the search made
-	Device        device.Size  `json:"device_bytes"`                   // capacity of the measuring replay
-	PeakRequested device.Size  `json:"peak_requested_bytes"`           // most bytes asked for by live blocks
-	PeakAllocated device.Size  `json:"peak_allocated_bytes"`           // most bytes granted to them
-	PeakReserved  device.Size  `json:"peak_reserved_bytes"`            // most bytes held from the device
-	Waste         float64      `json:"reservation_waste"`              // 1 - peak requested / peak reserved
-	External      float64      `json:"external_fragmentation_peak"`    // highest 1 - largest free chunk / free bytes
-	Internal      float64      `json:"internal_fragmentation_at_peak"` // 1 - requested / allocated when allocated was highest
-	Starts        bool         `json:"starts"`                         // the device has room for what the strategy takes when it is built; if not, what follows is zero
-	OOMs          uint64       `json:"oom_count"`                      // requests that found no memory
-	Refused       uint64       `json:"refused_count"`                  // requests the strategy can never grant
-	DeviceCalls   uint64       `json:"device_calls"`                   // of all kinds
-	DeviceTime    uint64       `json:"device_time_ns"`                 // what they take together by the cost model of the device
-	MetadataBytes *device.Size `json:"metadata_bytes"`                 // host memory of the strategy at the end; null: not known
-	NsPerOp       float64      `json:"ns_per_op"`                      // median of three replays
-	SelfTimed     bool         `json:"self_timed,omitempty"`           // NsPerOp is of the strategy's own clock, where it does its work
+	// why the trace is not the whole recorded run; empty: no gap is known
+	Lacks      string      `json:"lacks"`
+	LowerBound device.Size `json:"lower_bound_bytes"` // peak of live bytes as requested
+	// null: none was found, or the strategy refuses some size
+	MinCapacity *device.Size `json:"min_capacity_bytes"`
+	// largest capacity above the minimum that was seen to fail; null: none
+	FailsAbove *device.Size `json:"failure_above_bytes"`
+	// smallest capacity from which on nothing that was tried fails up to 1.25 times it; null: none was
+	// found, or it was not searched
+	SafeFrom      *device.Size `json:"safe_from_bytes"`
+	SearchedUpTo  device.Size  `json:"searched_up_to_bytes"`        // largest capacity that was tried
+	Probes        int          `json:"probe_count"`                 // replays that the search made
+	Device        device.Size  `json:"device_bytes"`                // capacity of the measuring replay
+	PeakRequested device.Size  `json:"peak_requested_bytes"`        // most bytes asked for by live blocks
+	PeakAllocated device.Size  `json:"peak_allocated_bytes"`        // most bytes granted to them
+	PeakReserved  device.Size  `json:"peak_reserved_bytes"`         // most bytes held from the device
+	Waste         float64      `json:"reservation_waste"`           // 1 - peak requested / peak reserved
+	External      float64      `json:"external_fragmentation_peak"` // highest 1 - largest free chunk / free bytes
+	// 1 - requested / allocated when allocated was highest
+	Internal float64 `json:"internal_fragmentation_at_peak"`
+	// the device has room for what the strategy takes when it is built; if not, what follows is zero
+	Starts      bool   `json:"starts"`
+	OOMs        uint64 `json:"oom_count"`     // requests that found no memory
+	Refused     uint64 `json:"refused_count"` // requests the strategy can never grant
+	DeviceCalls uint64 `json:"device_calls"`  // of all kinds
+	// what they take together by the cost model of the device
+	DeviceTime uint64 `json:"device_time_ns"`
+	// host memory of the strategy at the end; null: not known
+	MetadataBytes *device.Size `json:"metadata_bytes"`
+	NsPerOp       float64      `json:"ns_per_op"` // median of three replays
+	// NsPerOp is of the strategy's own clock, where it does its work
+	SelfTimed bool `json:"self_timed,omitempty"`
 }
 
-// Completed reports whether every request was granted in the measuring replay. If not, its figures are of a part of
-// the trace only.
+// Completed reports whether every request was granted in the measuring replay. If not, its figures
+// are of a part of the trace only.
 func (r *Run) Completed() bool { return r.Starts && r.OOMs == 0 && r.Refused == 0 }
 
-// Compare replays every trace through every setup. If ctx ends before, the error is that of ctx, and
-// the report has the runs that were finished.
+// Compare replays every trace through every setup. If ctx ends before, the error is that of ctx,
+// and the report has the runs that were finished.
 func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Setup, o Options) (*Report, error) {
 	p := NewPool(o.Device.AtOnce(o.Workers), o.Memory)
 	jobs := o.jobs(len(traces), setups)
-	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device.Used(cmp.Or(o.Capacity, o.commonCard())), FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Runs: make([]Run, len(jobs))}
+	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device.Used(cmp.Or(o.Capacity, o.commonCard())),
+		FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Runs: make([]Run, len(jobs))}
 	errs := make([]error, len(jobs))
 	var running sync.WaitGroup
-	// Twice as many contests as replays at once keep the pool busy, and end one after the other, so that much is
-	// finished if the comparison is stopped.
+	// Twice as many contests as replays at once keep the pool busy, and end one after the other, so
+	// that much is finished if the comparison is stopped.
 	places := make(chan struct{}, 2*cap(p.free))
 	prepared := make([]*replay.Prepared, len(traces))
 	known := newEstimate(traces, jobs)
@@ -282,10 +297,11 @@ func (c *Contest) Run(ctx context.Context) (Run, error) {
 	return row, nil
 }
 
-// again returns the capacities of further measuring replays, if neither a capacity was asked for nor the trace
-// failed on its recorded card. A strategy that takes all it may at once is measured on its minimum capacity, because
-// what it reserves on a larger device says nothing. A strategy that fails on the ample device is measured on a device
-// that is ample by its minimum capacity, or else on the minimum itself.
+// again returns the capacities of further measuring replays, if neither a capacity was asked for
+// nor the trace failed on its recorded card. A strategy that takes all it may at once is measured
+// on its minimum capacity, because what it reserves on a larger device says nothing. A strategy
+// that fails on the ample device is measured on a device that is ample by its minimum capacity, or
+// else on the minimum itself.
 func (c *Contest) again(row *Run, minimum *device.Size) []device.Size {
 	switch {
 	case c.o.Capacity != 0 || minimum == nil || c.card != 0 && !row.Completed():
@@ -300,8 +316,9 @@ func (c *Contest) again(row *Run, minimum *device.Size) []device.Size {
 
 func (c *Contest) ample() device.Size { return c.o.Device.Ample(Ample(c.bound)) }
 
-// always returns the capacity from which on the trace is known to complete, by the last Measure; 0 if that is not
-// known. It is for strategies that do not look at the capacity: see [alloc.UnboundConfig].
+// always returns the capacity from which on the trace is known to complete, by the last Measure; 0
+// if that is not known. It is for strategies that do not look at the capacity: see
+// [alloc.UnboundConfig].
 func (c *Contest) always(row *Run) device.Size {
 	if !row.Completed() || !c.setup.Unbound() {
 		return 0
@@ -330,12 +347,12 @@ func (c *Contest) search(ctx context.Context, always device.Size) (*Search, erro
 	return s, nil
 }
 
-// PeakCharged returns the most bytes that the device counted against its capacity in the last Measure: those
-// reserved, in whole pages of its own. 0 before the first.
+// PeakCharged returns the most bytes that the device counted against its capacity in the last
+// Measure: those reserved, in whole pages of its own. 0 before the first.
 func (c *Contest) PeakCharged() device.Size { return c.charged }
 
-// Completes reports whether the trace completes on a device of n bytes. The replay ends at the first
-// request that finds no memory.
+// Completes reports whether the trace completes on a device of n bytes. The replay ends at the
+// first request that finds no memory.
 func (c *Contest) Completes(ctx context.Context, n device.Size) (ok bool, err error) {
 	err = c.pool.Each(1, c.trace, func(int) error {
 		ok, err = c.completes(ctx, n)
@@ -350,8 +367,8 @@ func (c *Contest) completes(ctx context.Context, n device.Size) (bool, error) {
 	return err == nil && res != nil && res.OOMs == 0, err
 }
 
-// Measure replays with all figures on a device of n bytes, unless the last Measure did. The row it returns has no
-// minimum capacity.
+// Measure replays with all figures on a device of n bytes, unless the last Measure did. The row it
+// returns has no minimum capacity.
 func (c *Contest) Measure(ctx context.Context, n device.Size) (Run, error) {
 	if c.measured != nil && c.measured.Device == n {
 		return *c.measured, nil
@@ -362,8 +379,9 @@ func (c *Contest) Measure(ctx context.Context, n device.Size) (Run, error) {
 	}
 	t := c.trace.Head()
 	row := Run{
-		Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Lacks: c.trace.Lacks(), Strategy: c.setup.Name, Baseline: c.setup.Baseline,
-		Version: c.o.Version, Events: t.Events, LowerBound: c.bound, Device: n,
+		Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Lacks: c.trace.Lacks(), Strategy: c.setup.Name,
+		Baseline: c.setup.Baseline,
+		Version:  c.o.Version, Events: t.Events, LowerBound: c.bound, Device: n,
 	}
 	row.fill(res, c.setup.ForCapacity(n))
 	if res != nil {

@@ -140,7 +140,8 @@ func TestSameFiguresOnAnyNumberOfWorkers(t *testing.T) {
 	var want []compare.Run
 	for _, workers := range []int{1, 3, 16} {
 		var done atomic.Int32
-		r, err := compare.Compare(t.Context(), []*trace.Trace{tr}, all, compare.Options{Workers: workers, Done: func(int, *compare.Run) { done.Add(1) }})
+		r, err := compare.Compare(t.Context(), []*trace.Trace{tr}, all,
+			compare.Options{Workers: workers, Done: func(int, *compare.Run) { done.Add(1) }})
 		require.NoError(t, err)
 		require.Equal(t, compare.Schema, r.Schema)
 		require.Equal(t, len(all), int(done.Load()))
@@ -202,9 +203,11 @@ func TestSearchWhereCompletingIsNotMonotone(t *testing.T) {
 		safe       device.Size
 	}{
 		"everything completes": {func(device.Size) bool { return true }, 2 * device.MiB, nil, 2 * device.MiB},
-		"a threshold":          {func(n device.Size) bool { return n >= 122*device.MiB }, 122 * device.MiB, nil, 122 * device.MiB},
+		"a threshold": {func(n device.Size) bool { return n >= 122*device.MiB }, 122 * device.MiB, nil,
+			122 * device.MiB},
 		"a failure 4 MiB above the minimum": {
-			func(n device.Size) bool { return n >= 122*device.MiB && n != 126*device.MiB }, 122 * device.MiB, ptr(126 * device.MiB), 128 * device.MiB,
+			func(n device.Size) bool { return n >= 122*device.MiB && n != 126*device.MiB }, 122 * device.MiB,
+			ptr(126 * device.MiB), 128 * device.MiB,
 		},
 		"a gap in the quarter above": {
 			func(n device.Size) bool { return n >= 122*device.MiB && (n < 134*device.MiB || n > 148*device.MiB) },
@@ -231,7 +234,8 @@ func TestSearchWhereCompletingIsNotMonotone(t *testing.T) {
 	}
 }
 
-// TestSafeIsWhereNothingTriedFails holds the capacity to every one that was tried, where completing is erratic.
+// TestSafeIsWhereNothingTriedFails holds the capacity to every one that was tried, where completing
+// is erratic.
 func TestSafeIsWhereNothingTriedFails(t *testing.T) {
 	for _, fan := range []int{1, 3} {
 		for seed := range uint64(300) {
@@ -240,7 +244,8 @@ func TestSafeIsWhereNothingTriedFails(t *testing.T) {
 				return n >= 2*device.GiB || n >= 64*device.MiB && x>>61 != 0
 			}
 			tried := map[device.Size]bool{}
-			s := compare.NewSearch(compare.Bounds{Floor: 32 * device.MiB, First: 4 * device.GiB, Always: 2 * device.GiB}, compare.Effort{Fan: fan, Safe: 16})
+			s := compare.NewSearch(compare.Bounds{Floor: 32 * device.MiB, First: 4 * device.GiB, Always: 2 * device.GiB},
+				compare.Effort{Fan: fan, Safe: 16})
 			for len(s.Points()) > 0 {
 				require.Nil(t, s.SafeFrom())
 				var answers []bool
@@ -272,7 +277,8 @@ func TestSearchGivesUp(t *testing.T) {
 }
 
 func TestSearchBeginsAboveTheAmpleDeviceIfNeedBe(t *testing.T) {
-	row := one(t, read(t, "a 1 2MiB\n"), compare.Options{}, moodySetup(t, func(n device.Size) bool { return n >= 5*device.GiB }))
+	row := one(t, read(t, "a 1 2MiB\n"), compare.Options{},
+		moodySetup(t, func(n device.Size) bool { return n >= 5*device.GiB }))
 	require.Equal(t, 5*device.GiB, *row.MinCapacity)
 }
 

@@ -7,13 +7,14 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// typicalReplays is how often a run replays its trace, in whole traces, as long as no run tells: on w1 with 100,000 pairs
-// and 1,000 live blocks buddy took 28, bfc 32, caching 40 and tlsf 48.
+// typicalReplays is how often a run replays its trace, in whole traces, as long as no run tells: on
+// w1 with 100,000 pairs and 1,000 live blocks buddy took 28, bfc 32, caching 40 and tlsf 48.
 const typicalReplays = 36
 
-// estimate tells how much of the time of a comparison is over. The time of a run is the events of its trace, times
-// the replays that its setup takes, times what one event takes in it. A setup whose runs are finished or under way
-// has figures of its own; any other is taken for the mean of those.
+// estimate tells how much of the time of a comparison is over. The time of a run is the events of
+// its trace, times the replays that its setup takes, times what one event takes in it. A setup
+// whose runs are finished or under way has figures of its own; any other is taken for the mean of
+// those.
 type estimate struct {
 	lock   sync.Mutex
 	setups int
@@ -47,8 +48,8 @@ func (o Options) estimated(e *estimate, run int) Options {
 	return o
 }
 
-// add takes events that were replayed for a run within some time, and returns the share of all time that is over,
-// 0 to 1.
+// add takes events that were replayed for a run within some time, and returns the share of all time
+// that is over, 0 to 1.
 func (e *estimate) add(run, events int, took time.Duration, finished bool) float64 {
 	e.lock.Lock()
 	defer e.lock.Unlock()

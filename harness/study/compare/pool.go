@@ -9,8 +9,8 @@ import (
 	"github.com/vramyard/vramyard/harness/replay"
 )
 
-// Pool bounds how many replays run at once, and the memory that they take together. A job that waits for its replays
-// holds no place in it.
+// Pool bounds how many replays run at once, and the memory that they take together. A job that
+// waits for its replays holds no place in it.
 type Pool struct {
 	free   chan struct{}
 	memory device.Size // 0 is without bound
@@ -21,8 +21,8 @@ type Pool struct {
 	taken   device.Size // by those that run
 }
 
-// NewPool returns a pool for so many replays at once; 0 is one for each core. Together they take at most so many
-// bytes, 0 for any number, unless a single one takes more.
+// NewPool returns a pool for so many replays at once; 0 is one for each core. Together they take at
+// most so many bytes, 0 for any number, unless a single one takes more.
 func NewPool(workers int, memory device.Size) *Pool {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -32,8 +32,8 @@ func NewPool(workers int, memory device.Size) *Pool {
 	return p
 }
 
-// Each calls f for 0 … n-1 at once, as far as the pool allows, and waits for all. Each call is one replay of t. The
-// error is the first in the order of the calls.
+// Each calls f for 0 … n-1 at once, as far as the pool allows, and waits for all. Each call is
+// one replay of t. The error is the first in the order of the calls.
 func (p *Pool) Each(n int, t *replay.Prepared, f func(i int) error) error {
 	shared, takes := t.Memory()
 	errs := make([]error, n)

@@ -22,7 +22,8 @@ func TestPoolBoundsMemory(t *testing.T) {
 	shared, each := p.Memory()
 	require.EqualValues(t, 3*trace.ReplayEvent, shared)
 	require.EqualValues(t, 2*trace.ReplayLive, each)
-	for memory, most := range map[device.Size]int64{1: 1, shared + each: 1, shared + 2*each - 1: 1, shared + 3*each: 3, 0: 8} {
+	for memory, most := range map[device.Size]int64{1: 1, shared + each: 1, shared + 2*each - 1: 1,
+		shared + 3*each: 3, 0: 8} {
 		var now, peak atomic.Int64
 		done := atomic.Int64{}
 		require.NoError(t, compare.NewPool(8, memory).Each(50, p, func(int) error {

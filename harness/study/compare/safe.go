@@ -7,15 +7,16 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// safeShare is the part of a capacity up to which nothing above it may fail if it is safe: a quarter.
+// safeShare is the part of a capacity up to which nothing above it may fail if it is safe: a
+// quarter.
 const safeShare = 4
 
 // mostMoves bounds how often the candidate for the safe capacity moves up.
 const mostMoves = 16
 
-// SafeFrom returns the smallest capacity in bytes at which the trace completes, as at every capacity that was tried
-// from there up to 1.25 times it. It is nil before the search is over, where nothing above the minimum was tried, and
-// where failures go on too far up.
+// SafeFrom returns the smallest capacity in bytes at which the trace completes, as at every
+// capacity that was tried from there up to 1.25 times it. It is nil before the search is over,
+// where nothing above the minimum was tried, and where failures go on too far up.
 func (s *Search) SafeFrom() *device.Size {
 	if s.step != stepDone {
 		return nil
@@ -31,8 +32,8 @@ func (s *Search) completes(n device.Size) (ok, known bool) {
 	return ok, known
 }
 
-// window returns the capacities to try above a candidate: 1, 2, 4, 8, … steps of the grid above it, and some
-// spread over the quarter up to its end.
+// window returns the capacities to try above a candidate: 1, 2, 4, 8, … steps of the grid above
+// it, and some spread over the quarter up to its end.
 func (s *Search) window(n device.Size) []device.Size {
 	end := n + n/safeShare
 	points := spread(n, end, device.Size(s.effort.Safe))
@@ -42,7 +43,8 @@ func (s *Search) window(n device.Size) []device.Size {
 	return points
 }
 
-// ask asks for the unknown ones of some capacities, a few at once. It reports whether there are any.
+// ask asks for the unknown ones of some capacities, a few at once. It reports whether there are
+// any.
 func (s *Search) ask(points []device.Size) bool {
 	slices.Sort(points)
 	s.queue = slices.DeleteFunc(slices.Compact(points), func(n device.Size) bool {
@@ -85,8 +87,9 @@ func (s *Search) settle() {
 	}
 }
 
-// failure returns the highest capacity that failed in the window of the candidate, 0 if none did, and the lowest that
-// completes above it, 0 if none is known. No capacity between the two was tried.
+// failure returns the highest capacity that failed in the window of the candidate, 0 if none did,
+// and the lowest that completes above it, 0 if none is known. No capacity between the two was
+// tried.
 func (s *Search) failure() (fails, completes device.Size) {
 	end := s.safe + s.safe/safeShare
 	tried := slices.Sorted(maps.Keys(s.results))

@@ -21,16 +21,17 @@ type Effort struct {
 	Fan int
 	// Below is how many capacities below a minimum are tried, because completing is not monotone.
 	Below int
-	// Above says that capacities above a minimum are tried up to the first one that completed, for one that fails.
+	// Above says that capacities above a minimum are tried up to the first one that completed, for one
+	// that fails.
 	Above bool
-	// Safe is how many capacities are spread over the quarter above a minimum, to find out from where on
-	// nothing fails: see [Search.SafeFrom]. 0: that is not searched.
+	// Safe is how many capacities are spread over the quarter above a minimum, to find out from where
+	// on nothing fails: see [Search.SafeFrom]. 0: that is not searched.
 	Safe int
 }
 
 // The efforts. An island of successes below a minimum is missed only if it is narrower than the
-// distance of the points tried there; with 8 of them three of fourteen minima of BFC on the recorded
-// traces were missed, by 2 %.
+// distance of the points tried there; with 8 of them three of fourteen minima of BFC on the
+// recorded traces were missed, by 2 %.
 var (
 	thorough = Effort{Fan: 3, Below: 64, Above: true, Safe: 16}
 	quick    = Effort{Fan: 3, Below: 8, Above: true}
@@ -52,11 +53,12 @@ type Bounds struct {
 //     floor nothing is tried; that is the lower end.
 //  2. The interval is cut by some points at once. The lowest of them that completes becomes the
 //     upper end, the highest failing one below it the lower end, until they are neighbours.
-//  3. Because completing is not monotone, points spread between the floor and the minimum are tried.
-//     If one completes, the search goes on below it.
+//  3. Because completing is not monotone, points spread between the floor and the minimum are
+//     tried. If one completes, the search goes on below it.
 //  4. Capacities 1, 2, 4, 8, … steps of the grid above the minimum are tried up to the upper end;
 //     the largest that fails is remembered.
-//  5. From the minimum on, the lowest capacity is looked for in the quarter above which nothing that is tried fails.
+//  5. From the minimum on, the lowest capacity is looked for in the quarter above which nothing
+//     that is tried fails.
 type Search struct {
 	effort     Effort
 	floor, top device.Size
@@ -89,7 +91,8 @@ const (
 // NewSearch returns a search that has tried nothing.
 func NewSearch(b Bounds, e Effort) *Search {
 	s := &Search{
-		effort: e, floor: device.AlignUp(max(b.Floor, 1), Grid), known: b.Completes, always: b.Always, results: map[device.Size]bool{},
+		effort: e, floor: device.AlignUp(max(b.Floor, 1), Grid), known: b.Completes, always: b.Always,
+		results: map[device.Size]bool{},
 	}
 	s.low = s.floor - Grid
 	if b.First == 0 && b.Completes != 0 {

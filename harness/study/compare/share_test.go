@@ -11,9 +11,10 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// TestTheShareWeighsRunsByTheirCost goes through the runs of a comparison on a clock of its own: three setups, of
-// which one takes a hundred times as long for an event and another twice as many replays, on traces of different
-// lengths. Once each setup has finished a run, what is told to be left has to be what is left.
+// TestTheShareWeighsRunsByTheirCost goes through the runs of a comparison on a clock of its own:
+// three setups, of which one takes a hundred times as long for an event and another twice as many
+// replays, on traces of different lengths. Once each setup has finished a run, what is told to be
+// left has to be what is left.
 func TestTheShareWeighsRunsByTheirCost(t *testing.T) {
 	var traces []*trace.Trace
 	for _, events := range []int{1000, 9000, 3000} {
@@ -52,8 +53,8 @@ func TestTheShareWeighsRunsByTheirCost(t *testing.T) {
 	require.Equal(t, all, clock)
 }
 
-// TestTheShareKnowsASlowSetupEarly begins with a cheap setup and goes on with one that is much dearer: as soon as it is
-// under way, the trace after it is expected to be as dear.
+// TestTheShareKnowsASlowSetupEarly begins with a cheap setup and goes on with one that is much
+// dearer: as soon as it is under way, the trace after it is expected to be as dear.
 func TestTheShareKnowsASlowSetupEarly(t *testing.T) {
 	tr, err := trace.Read(strings.NewReader("a 1 1\nf 1\n"), "t.trace", trace.Options{})
 	require.NoError(t, err)

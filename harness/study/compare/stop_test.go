@@ -34,10 +34,11 @@ func TestAStopCutsAReplay(t *testing.T) {
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(t.Context())
 	replayed := 0
-	r, err := compare.Compare(ctx, []*trace.Trace{long}, setups(t, "bfc"), compare.Options{Workers: 1, Replayed: func(n int) {
-		replayed += n
-		stop()
-	}})
+	r, err := compare.Compare(ctx, []*trace.Trace{long}, setups(t, "bfc"),
+		compare.Options{Workers: 1, Replayed: func(n int) {
+			replayed += n
+			stop()
+		}})
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, r.Runs)
 	require.Positive(t, replayed)

@@ -15,7 +15,8 @@ import (
 // what else the machine does hits all of them alike; the least of them is what it hit least.
 // Each replay is on an ample device, of
 // which on tells all but the capacity. It ends with the error of ctx soon after that ends.
-func Time[S trace.Source](ctx context.Context, traces []S, setups []alloc.Setup, on sim.Config, rounds int) ([][]float64, error) {
+func Time[S trace.Source](ctx context.Context, traces []S, setups []alloc.Setup, on sim.Config,
+	rounds int) ([][]float64, error) {
 	ns := make([][]float64, len(setups))
 	for i := range ns {
 		ns[i] = make([]float64, len(traces))

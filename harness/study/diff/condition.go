@@ -9,16 +9,18 @@ import (
 	"strings"
 )
 
-// Condition is what must not hold of a run of B, such as "min_capacity_bytes>+2%". [ParseCondition] makes one.
+// Condition is what must not hold of a run of B, such as "min_capacity_bytes>+2%". [ParseCondition]
+// makes one.
 //
 //	condition = figure operator limit [ "@" strategy [ "@" trace ] ]
 //	operator  = ">" | ">=" | "<" | "<=" | "==" | "!="
 //	limit     = [ "+" | "-" ] number [ unit ]
 //	unit      = "%" | "B" | "KiB" | "MiB" | "GiB" | "TiB" | "ns" | "us" | "ms" | "s"
 //
-// With a sign the limit is the figure of A changed by so much, else it is the number itself. A change may be
-// a share of A, in percent. Without a unit bytes and nanoseconds are meant where the figure counts them.
-// Strategy and trace say which runs are judged: "*" stands for any characters, "?" for one.
+// With a sign the limit is the figure of A changed by so much, else it is the number itself. A
+// change may be a share of A, in percent. Without a unit bytes and nanoseconds are meant where the
+// figure counts them. Strategy and trace say which runs are judged: "*" stands for any characters,
+// "?" for one.
 type Condition struct {
 	Figure   string // name of the figure
 	Operator string // one of the six
@@ -34,8 +36,8 @@ type operator struct {
 	holds func(order int) bool
 }
 
-// operators holds what each operator makes of the order of a figure and its limit. Longer ones come first,
-// because they begin like others.
+// operators holds what each operator makes of the order of a figure and its limit. Longer ones come
+// first, because they begin like others.
 var operators = []operator{
 	{">=", func(o int) bool { return o >= 0 }},
 	{"<=", func(o int) bool { return o <= 0 }},
@@ -54,7 +56,8 @@ var factors = []struct {
 	of   Unit
 	is   int64
 }{
-	{"B", UnitBytes, 1}, {"KiB", UnitBytes, 1 << 10}, {"MiB", UnitBytes, 1 << 20}, {"GiB", UnitBytes, 1 << 30}, {"TiB", UnitBytes, 1 << 40},
+	{"B", UnitBytes, 1}, {"KiB", UnitBytes, 1 << 10}, {"MiB", UnitBytes, 1 << 20}, {"GiB", UnitBytes, 1 << 30},
+	{"TiB", UnitBytes, 1 << 40},
 	{"ns", UnitNs, 1}, {"us", UnitNs, 1e3}, {"ms", UnitNs, 1e6}, {"s", UnitNs, 1e9},
 }
 
@@ -132,7 +135,8 @@ func (c *Condition) parseLimit(s string) error {
 	return nil
 }
 
-// String returns the condition in the form that [ParseCondition] reads, without spaces around its parts.
+// String returns the condition in the form that [ParseCondition] reads, without spaces around its
+// parts.
 func (c Condition) String() string {
 	s := c.Figure + c.Operator + c.Sign + c.Number + c.Unit
 	if c.Strategy != "" {
@@ -191,7 +195,8 @@ func (c *Condition) test(order int) bool {
 	return i >= 0 && operators[i].holds(order)
 }
 
-// glob reports whether a pattern with * and ? covers the whole of s. It costs at most the product of the lengths.
+// glob reports whether a pattern with * and ? covers the whole of s. It costs at most the product
+// of the lengths.
 func glob(pattern, s string) bool {
 	valid := func(s string) string { return string([]rune(s)) } // bytes that are not UTF-8 become U+FFFD
 	expression := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(valid(pattern)))

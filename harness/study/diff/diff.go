@@ -35,11 +35,13 @@ func UnitOf(figure string) Unit {
 	return UnitNumber
 }
 
-// Measured reports whether a figure was measured with a clock, or in the heap of the program, and so differs
-// between runs that did the same. The times that calls to the device take are computed and no such figure.
+// Measured reports whether a figure was measured with a clock, or in the heap of the program, and
+// so differs between runs that did the same. The times that calls to the device take are computed
+// and no such figure.
 func Measured(figure string) bool {
 	for part := range strings.SplitSeq(figure, ".") {
-		if part == "latency" || part == "ratio_to_first" || strings.HasPrefix(part, "ns_per_") || strings.HasPrefix(part, "heap_") {
+		if part == "latency" || part == "ratio_to_first" || strings.HasPrefix(part, "ns_per_") ||
+			strings.HasPrefix(part, "heap_") {
 			return true
 		}
 	}
@@ -84,7 +86,8 @@ type Diff struct {
 	onlyA, onlyB []*Run
 }
 
-// Compare compares b with a. All keeps figures that are the same too. It fails if the results are of two schemas.
+// Compare compares b with a. All keeps figures that are the same too. It fails if the results are
+// of two schemas.
 func Compare(a, b *Result, all bool) (*Diff, error) {
 	if a.Schema != b.Schema {
 		return nil, fmt.Errorf("results of two commands: A is %s and B is %s", a.Schema, b.Schema)
@@ -109,8 +112,8 @@ func Compare(a, b *Result, all bool) (*Diff, error) {
 	return d, nil
 }
 
-// Equal reports whether the results have the same runs with the same figures, those aside that were measured.
-// Settings do not count: a version is one.
+// Equal reports whether the results have the same runs with the same figures, those aside that were
+// measured. Settings do not count: a version is one.
 func (d *Diff) Equal() bool {
 	exact, _ := d.Count()
 	return exact == 0 && len(d.OnlyA) == 0 && len(d.OnlyB) == 0
@@ -183,7 +186,8 @@ func finite(n *big.Rat) *float64 {
 	return &x
 }
 
-// larger puts figures that were not measured first, then those without a relative change, then the larger ones.
+// larger puts figures that were not measured first, then those without a relative change, then the
+// larger ones.
 func larger(x, y Change) int {
 	measured := map[bool]int{true: 1}
 	return cmp.Or(cmp.Compare(measured[x.Measured], measured[y.Measured]), cmp.Compare(weight(&y), weight(&x)))

@@ -34,8 +34,8 @@ const (
 	figureCompletes = "completes_at_bytes"
 )
 
-// known returns a figure as it is judged: a minimum that was not searched to the end is not known, and
-// not one that no device has.
+// known returns a figure as it is judged: a minimum that was not searched to the end is not known,
+// and not one that no device has.
 func (r *Run) known(name string) Value {
 	v := r.Figure(name)
 	if name == figureMinimum && v.Kind() == KindNull && r.Figure(figureCompletes).Kind() == KindNumber {
@@ -46,9 +46,10 @@ func (r *Run) known(name string) Value {
 
 // Verdict is what became of one condition.
 type Verdict struct {
-	Condition  Condition   `json:"condition"`  // what was judged; in JSON in the form that [ParseCondition] reads
-	Judged     int         `json:"judged"`     // runs that it was applied to
-	Unjudged   int         `json:"unjudged"`   // runs that it selects and cannot be applied to, because A has no figure to compare with
+	Condition Condition `json:"condition"` // what was judged; in JSON in the form that [ParseCondition] reads
+	Judged    int       `json:"judged"`    // runs that it was applied to
+	// runs that it selects and cannot be applied to, because A has no figure to compare with
+	Unjudged   int         `json:"unjudged"`
 	Violations []Violation `json:"violations"` // runs in which it holds
 }
 
@@ -63,9 +64,10 @@ type Violation struct {
 // errNothingJudged says that a condition could not have failed.
 var errNothingJudged = errors.New("no run that it is about has anything to judge")
 
-// Judge applies conditions and keeps the verdicts. A run of A that B lacks violates every condition that is about it.
-// A run that only B has is judged by limits that are no changes. It fails for a figure that no run has, for a
-// unit that the figure is not in, and for a condition that applies to no run.
+// Judge applies conditions and keeps the verdicts. A run of A that B lacks violates every condition
+// that is about it. A run that only B has is judged by limits that are no changes. It fails for a
+// figure that no run has, for a unit that the figure is not in, and for a condition that applies to
+// no run.
 func (d *Diff) Judge(conditions []Condition) error {
 	for i := range conditions {
 		c := &conditions[i]
@@ -153,8 +155,8 @@ func (v *Verdict) add(c *Condition, n Name, x, y Value) {
 	}
 }
 
-// judge returns what is wrong with a figure that is x in A and y in B, "" if nothing is, and whether there was
-// anything to judge.
+// judge returns what is wrong with a figure that is x in A and y in B, "" if nothing is, and
+// whether there was anything to judge.
 func (c *Condition) judge(x, y Value) (why string, judged bool) {
 	null := absences[c.Figure]
 	if null == nothing {

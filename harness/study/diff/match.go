@@ -36,8 +36,8 @@ type matched struct {
 	match Match
 }
 
-// match finds the runs of b that runs of a stand for, in the order of a. Of several that agree alike the first
-// of a stands for the first of b, and so on.
+// match finds the runs of b that runs of a stand for, in the order of a. Of several that agree
+// alike the first of a stands for the first of b, and so on.
 func match(a, b []Run) (pairs []matched, onlyA, onlyB []int) {
 	partner, taken := slices.Repeat([]int{-1}, len(a)), make([]bool, len(b))
 	how := make([]Match, len(a))

@@ -30,7 +30,8 @@ var forms = []form{
 	{schema: "vramyard-bench/1", list: "runs", left: []string{"loops"}},
 	{schema: "vramyard-compare/1", list: "runs"},
 	{schema: "vramyard-offline/1", list: "traces", strategy: "offline"},
-	{schema: "vramyard-remat/1", list: "runs", left: []string{"lines", "logs"}, more: []string{"ladder", "heuristic", "ratio"}},
+	{schema: "vramyard-remat/1", list: "runs", left: []string{"lines", "logs"},
+		more: []string{"ladder", "heuristic", "ratio"}},
 	{schema: "vramyard-replay/1", left: []string{"series"}, settings: []string{fieldDevice}},
 	{schema: "vramyard-tune/1", list: "runs", points: []string{"preset", "smallest", "fastest"},
 		left: []string{"evaluated_points", "worth"}},
@@ -38,7 +39,8 @@ var forms = []form{
 	{schema: "vramyard-whatif/1", list: "runs"},
 }
 
-// The fields that say what a run is of; where there are more, the second is of results on workloads, the third of logs or placements.
+// The fields that say what a run is of; where there are more, the second is of results on
+// workloads, the third of logs or placements.
 const (
 	fieldSchema   = "schema"
 	fieldVersion  = "version"
@@ -99,9 +101,9 @@ func (r *Run) Figure(name string) Value {
 	return r.Figures[i].Value
 }
 
-// Read reads the result of a command, which may be compressed. It refuses what is no JSON, fields that
-// are given twice, numbers that no float64 holds, files of other schemas, runs without a name, and a file that takes more
-// memory than a budget has.
+// Read reads the result of a command, which may be compressed. It refuses what is no JSON, fields
+// that are given twice, numbers that no float64 holds, files of other schemas, runs without a name,
+// and a file that takes more memory than a budget has.
 func Read(r io.Reader, memory *budget.Budget) (*Result, error) {
 	plain, err := fileio.NewReader(r)
 	if err != nil {
@@ -114,7 +116,8 @@ func Read(r io.Reader, memory *budget.Budget) (*Result, error) {
 	}
 	if head, err := plain.Peek(headBytes); err == nil {
 		if other := otherForm(head); other != "" {
-			return nil, fmt.Errorf("no result of this program but %s: want what --json writes, of the schema %s", other, strings.Join(Schemas(), ", "))
+			return nil, fmt.Errorf("no result of this program but %s: want what --json writes, of the schema %s", other,
+				strings.Join(Schemas(), ", "))
 		}
 	}
 	root, items, err := parse(plain, lists, memory)
@@ -132,7 +135,8 @@ func Read(r io.Reader, memory *budget.Budget) (*Result, error) {
 	return forms[i].read(root, items)
 }
 
-// headBytes is how much of a file [otherForm] looks at, and shownBytes how much of it an error shows.
+// headBytes is how much of a file [otherForm] looks at, and shownBytes how much of it an error
+// shows.
 const (
 	headBytes  = 64
 	shownBytes = 32
@@ -196,7 +200,8 @@ func (f *form) read(root Value, items map[string][]Value) (*Result, error) {
 		if len(f.points) > 0 {
 			suffix = " (" + top + ")"
 			point := root.field(top)
-			point.fields = append([]field{{fieldStrategy, root.field(fieldStrategy)}, {fieldsTrace[0], Value{kind: KindText, text: `"all traces"`}}}, point.fields...)
+			point.fields = append([]field{{fieldStrategy, root.field(fieldStrategy)},
+				{fieldsTrace[0], Value{kind: KindText, text: `"all traces"`}}}, point.fields...)
 			run, err := f.run(point, suffix)
 			if err != nil {
 				return nil, fmt.Errorf("%q: %w", top, err)
@@ -251,7 +256,8 @@ func (f *form) run(v Value, suffix string) (Run, error) {
 		}
 		var err error
 		switch {
-		case x.name == fieldSchema || x.name == fieldVersion || x.name == f.list || slices.Contains(f.left, x.name) || slices.Contains(f.settings, x.name):
+		case x.name == fieldSchema || x.name == fieldVersion || x.name == f.list || slices.Contains(f.left, x.name) ||
+			slices.Contains(f.settings, x.name):
 		case x.name == fieldStrategy:
 			r.Strategy, err = x.value.Text()+suffix, text()
 		case slices.Contains(fieldsTrace, x.name):
@@ -292,7 +298,8 @@ func flatten(to []Figure, name string, v Value) []Figure {
 	return to
 }
 
-// sortFigures sorts by name. It refuses two of one name, which a field with a point in its name can lead to.
+// sortFigures sorts by name. It refuses two of one name, which a field with a point in its name can
+// lead to.
 func sortFigures(list []Figure) error {
 	slices.SortFunc(list, func(x, y Figure) int { return strings.Compare(x.Name, y.Name) })
 	for i := 1; i < len(list); i++ {

@@ -52,8 +52,10 @@ func judged(t *testing.T, a, b, condition string) (diff.Verdict, error) {
 
 func TestChangesTellHowFarFiguresAreApart(t *testing.T) {
 	d := compared(t,
-		file(of("t", "h", "bfc", `{}`, `,"peak_reserved_bytes":100,"oom_count":0,"ns_per_op":10,"probe_count":7,"x":{"y_ns":5,"list":[1,2]},"starts":true`)),
-		file(of("t", "h", "bfc", `{}`, `,"peak_reserved_bytes":150,"oom_count":2,"ns_per_op":20,"probe_count":7.0,"x":{"y_ns":4,"list":[1,3]},"starts":true`)), false)
+		file(of("t", "h", "bfc", `{}`,
+			`,"peak_reserved_bytes":100,"oom_count":0,"ns_per_op":10,"probe_count":7,"x":{"y_ns":5,"list":[1,2]},"starts":true`)),
+		file(of("t", "h", "bfc", `{}`,
+			`,"peak_reserved_bytes":150,"oom_count":2,"ns_per_op":20,"probe_count":7.0,"x":{"y_ns":4,"list":[1,3]},"starts":true`)), false)
 	var got []string
 	for _, c := range d.Pairs[0].Changes {
 		line := fmt.Sprintf("%s %s %v: %v %v", c.Figure, c.Unit, c.Measured, c.A, c.B)
@@ -79,7 +81,8 @@ func TestChangesTellHowFarFiguresAreApart(t *testing.T) {
 func TestOnlyMeasuredTimesMakeNoDifference(t *testing.T) {
 	a, b := file(of("t", "h", "bfc", `{}`, `,"ns_per_op":1`)), file(of("t", "h", "bfc", `{}`, `,"ns_per_op":2`))
 	require.True(t, compared(t, a, b, false).Equal())
-	require.False(t, compared(t, a, file(of("t", "h", "bfc", `{}`, `,"ns_per_op":1,"device_time_ns":2`)), false).Equal(), "the time of the model is exact")
+	require.False(t, compared(t, a, file(of("t", "h", "bfc", `{}`, `,"ns_per_op":1,"device_time_ns":2`)), false).Equal(),
+		"the time of the model is exact")
 }
 
 func TestRunsAreMatchedByWhatTheyAreOf(t *testing.T) {
@@ -115,7 +118,8 @@ func TestRunsAreMatchedByWhatTheyAreOf(t *testing.T) {
 }
 
 func TestTheBestMatchIsTakenFirst(t *testing.T) {
-	// The second of A is the first of B to the last setting; what is left differs in its configuration.
+	// The second of A is the first of B to the last setting; what is left differs in its
+	// configuration.
 	a := file(of("t", "h", "bfc", `{"x":1}`, ""), of("t", "h", "bfc", `{"x":2}`, ""))
 	b := file(of("t", "h", "bfc", `{"x":2}`, ""), of("t", "h", "bfc", `{"x":3}`, ""))
 	d := compared(t, a, b, false)
@@ -136,7 +140,8 @@ func TestOneSettingDoesNotStandForAnother(t *testing.T) {
 // TestABracketIsNoFailure judges minima of which only an upper end is known.
 func TestABracketIsNoFailure(t *testing.T) {
 	run := func(more string) string { return file(of("llama", "h", "caching", `{}`, more)) }
-	bracket, exact := run(`,"min_capacity_bytes":null,"completes_at_bytes":7`), run(`,"min_capacity_bytes":5,"completes_at_bytes":5`)
+	bracket, exact := run(`,"min_capacity_bytes":null,"completes_at_bytes":7`),
+		run(`,"min_capacity_bytes":5,"completes_at_bytes":5`)
 	for _, condition := range []string{"min_capacity_bytes>24GiB", "min_capacity_bytes>+2%"} {
 		_, err := judged(t, bracket, bracket, condition)
 		require.ErrorContains(t, err, "has anything to judge")
@@ -181,9 +186,11 @@ func TestConditionsJudge(t *testing.T) {
 		{`,"oom_count":0`, `,"oom_count":1`, "oom_count>+2%", "beyond the limit"},
 		{`,"oom_count":3`, `,"oom_count":3`, "oom_count>+0", ""},
 		{`,"peak_reserved_bytes":104857600`, `,"peak_reserved_bytes":209715200`, "peak_reserved_bytes>+100MiB", ""},
-		{`,"peak_reserved_bytes":104857600`, `,"peak_reserved_bytes":209715201`, "peak_reserved_bytes>+100MiB", "beyond the limit"},
+		{`,"peak_reserved_bytes":104857600`, `,"peak_reserved_bytes":209715201`, "peak_reserved_bytes>+100MiB",
+			"beyond the limit"},
 		{`,"peak_reserved_bytes":100`, `,"peak_reserved_bytes":99`, "peak_reserved_bytes>-2%", "beyond the limit"},
-		{`,"peak_reserved_bytes":18446744073709551614`, `,"peak_reserved_bytes":18446744073709551615`, "peak_reserved_bytes>+0", "beyond the limit"},
+		{`,"peak_reserved_bytes":18446744073709551614`, `,"peak_reserved_bytes":18446744073709551615`,
+			"peak_reserved_bytes>+0", "beyond the limit"},
 		{`,"device_time_ns":1000000`, `,"device_time_ns":4000001`, "device_time_ns>3.5ms", "beyond the limit"},
 		{`,"reservation_waste":0.1`, `,"reservation_waste":0.2`, "reservation_waste>0.25@caching*", ""},
 		{`,"reservation_waste":-1`, `,"reservation_waste":-0.9`, "reservation_waste>+5%@*@ll?ma", "beyond the limit"},
@@ -293,8 +300,8 @@ func randomFile(r *rand.Rand) string {
 	return file(runs...)
 }
 
-// TestDiffsMirror exchanges A and B: what was gained is lost, and nothing else changes. A result does not differ
-// from itself.
+// TestDiffsMirror exchanges A and B: what was gained is lost, and nothing else changes. A result
+// does not differ from itself.
 func TestDiffsMirror(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -313,7 +320,8 @@ func TestDiffsMirror(t *testing.T) {
 	}
 }
 
-// pairsOf returns the changes of each pair as text, sorted by nothing but the runs, mirrored if asked for.
+// pairsOf returns the changes of each pair as text, sorted by nothing but the runs, mirrored if
+// asked for.
 func pairsOf(t *testing.T, d *diff.Diff, mirrored bool) map[string]int {
 	t.Helper()
 	lines := map[string]int{}
@@ -388,7 +396,8 @@ func TestResultsOfTwoCommandsAreNotCompared(t *testing.T) {
 
 // FuzzCondition reads anything, and what is a condition is written and read as the same one.
 func FuzzCondition(f *testing.F) {
-	for _, s := range []string{"min_capacity_bytes>+2%", "oom_count > 0", "a>=-1.5GiB@x*@y?", "a!=+0@ b ", "a<1ns", "=>", "a>1%"} {
+	for _, s := range []string{"min_capacity_bytes>+2%", "oom_count > 0", "a>=-1.5GiB@x*@y?", "a!=+0@ b ", "a<1ns",
+		"=>", "a>1%"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -402,10 +411,13 @@ func FuzzCondition(f *testing.F) {
 	})
 }
 
-// FuzzRead reads anything; what is a result does not differ from itself, and is judged without a panic.
+// FuzzRead reads anything; what is a result does not differ from itself, and is judged without a
+// panic.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(file(of("t", "h", "bfc", `{}`, `,"min_capacity_bytes":1,"x":{"y":[1,{}]},"n":null`))))
-	f.Add([]byte(`{"schema":"vramyard-tune/1","strategy":"s","preset":{"config":{},"runs":[]},"smallest":{"runs":[]},"fastest":{"runs":[]}}`))
+	f.Add(
+		[]byte(
+			`{"schema":"vramyard-tune/1","strategy":"s","preset":{"config":{},"runs":[]},"smallest":{"runs":[]},"fastest":{"runs":[]}}`))
 	f.Add([]byte(`{"schema":"vramyard-replay/1","strategy":"s","trace":"t","ns_per_op":1e308}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := diff.Read(strings.NewReader(string(data)), nil)
@@ -428,12 +440,15 @@ func FuzzRead(f *testing.F) {
 // TestAGridIsComparedPointByPoint has two points of one line, of which only one is in both results.
 func TestAGridIsComparedPointByPoint(t *testing.T) {
 	point := func(ratio, verdict string) string {
-		return fmt.Sprintf(`{"model":"m","log_sha256":"h","strategy":"bfc","ladder":"none","heuristic":"eq","ratio":%s,"verdict":%q}`, ratio, verdict)
+		return fmt.Sprintf(
+			`{"model":"m","log_sha256":"h","strategy":"bfc","ladder":"none","heuristic":"eq","ratio":%s,"verdict":%q}`,
+			ratio, verdict)
 	}
 	grid := func(points ...string) string {
 		return `{"schema":"vramyard-remat/1","limit":2,"logs":[],"lines":[],"runs":[` + strings.Join(points, ",") + `]}`
 	}
-	d := compared(t, grid(point("0.5", "thrash"), point("0.6", "ok")), grid(point("0.6", "thrash"), point("0.7", "ok")), false)
+	d := compared(t, grid(point("0.5", "thrash"), point("0.6", "ok")),
+		grid(point("0.6", "thrash"), point("0.7", "ok")), false)
 	require.Len(t, d.Pairs, 1)
 	require.Equal(t, "bfc none eq 0.6", d.Pairs[0].A.Strategy)
 	require.Equal(t, "m", d.Pairs[0].A.Trace)

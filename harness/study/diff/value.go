@@ -52,7 +52,8 @@ type field struct {
 // Kind returns what the value is, "" if there is none.
 func (v Value) Kind() Kind { return v.kind }
 
-// Number returns the number, 0 for false and 1 for true, nil for what is neither. It must not be changed.
+// Number returns the number, 0 for false and 1 for true, nil for what is neither. It must not be
+// changed.
 func (v Value) Number() *big.Rat { return v.number }
 
 // Items returns the length of a list.
@@ -69,7 +70,8 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return []byte(v.text), nil
 }
 
-// Equal reports whether two values are the same. Numbers are compared as such, however they are written.
+// Equal reports whether two values are the same. Numbers are compared as such, however they are
+// written.
 func (v Value) Equal(w Value) bool {
 	if v.kind == KindNumber && w.kind == KindNumber {
 		return v.number.Cmp(w.number) == 0
@@ -97,8 +99,8 @@ type parser struct {
 // valueBytes is what a value takes while a result is read, beside its text.
 const valueBytes = 256
 
-// parse reads one JSON value and nothing behind it. It returns the items of the lists named, by name; other
-// lists keep their text only.
+// parse reads one JSON value and nothing behind it. It returns the items of the lists named, by
+// name; other lists keep their text only.
 func parse(r io.Reader, lists []string, memory *budget.Budget) (Value, map[string][]Value, error) {
 	limited := &io.LimitedReader{R: r, N: maxBytes + 1}
 	p := &parser{d: json.NewDecoder(limited), memory: memory, lists: map[string][]Value{}}

@@ -26,9 +26,10 @@ type Report struct {
 // Summary is what can be said of a problem and how low it can be packed. It has no offsets; times
 // are not in it, so that it is the same on every machine, unless a limit of time ended the search.
 type Summary struct {
-	Trace      string      `json:"trace"`             // name of the trace
-	Hash       string      `json:"sha256,omitempty"`  // of its file
-	Lacks      string      `json:"-"`                 // why the trace is not the whole recorded run; empty: no gap is known
+	Trace string `json:"trace"`            // name of the trace
+	Hash  string `json:"sha256,omitempty"` // of its file
+	// why the trace is not the whole recorded run; empty: no gap is known
+	Lacks      string      `json:"-"`
 	Buffers    int         `json:"buffers"`           // how many there are
 	LowerBound device.Size `json:"lower_bound_bytes"` // most bytes live at once
 	Greedy     []Placement `json:"greedy"`            // one for each order

@@ -228,7 +228,8 @@ func (e *engine) highest(t part) device.Size {
 	return limit
 }
 
-// key names the state of a part. Buffers of one class are alike, so the sum does not tell them apart.
+// key names the state of a part. Buffers of one class are alike, so the sum does not tell them
+// apart.
 func (e *engine) key(order []int32, done int, from device.Size) state {
 	sum := state{lo: uint64(e.capacity)}
 	for i, b := range order {

@@ -39,7 +39,8 @@ func TestMinimallocInstances(t *testing.T) {
 			require.NoError(t, err)
 			s := search(t, p, offline.Limits{Capacity: device.Size(capacity)})
 			require.LessOrEqual(t, uint64(s.Height), capacity)
-			t.Logf("%d buffers, bound %d, height %d, %d nodes, %d steps", len(p.Buffers()), p.LowerBound(), s.Height, s.Nodes, s.Steps)
+			t.Logf("%d buffers, bound %d, height %d, %d nodes, %d steps", len(p.Buffers()), p.LowerBound(), s.Height,
+				s.Nodes, s.Steps)
 		})
 	}
 }

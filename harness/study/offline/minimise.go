@@ -61,8 +61,8 @@ func (r *searcher) heightOf(t part) (height device.Size) {
 	return height
 }
 
-// decide tries to bring every part below a capacity, each in all orders by turns. If it succeeds, the
-// best solution is renewed.
+// decide tries to bring every part below a capacity, each in all orders by turns. If it succeeds,
+// the best solution is renewed.
 func (r *searcher) decide(e *engine, parts []part, capacity device.Size, share uint64) outcome {
 	s := Solution{Offsets: append([]device.Size(nil), r.best.Offsets...)}
 	for _, t := range parts {
@@ -91,8 +91,8 @@ func (r *searcher) decide(e *engine, parts []part, capacity device.Size, share u
 	return found
 }
 
-// parts returns the parts of time that share no buffer, in their order. Buffers without bytes are in
-// none.
+// parts returns the parts of time that share no buffer, in their order. Buffers without bytes are
+// in none.
 func (p *Problem) parts() []part {
 	cuts := p.cuts()
 	at := make([]int32, len(cuts)) // the part that a section is in

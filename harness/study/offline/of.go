@@ -20,10 +20,11 @@ type Options struct {
 // Of returns the problem of a trace: one buffer for each allocation, in the order of the trace.
 //
 // Two lives overlap exactly if they do in the trace, in the order of its events: a free makes room
-// for what is allocated behind it, not in front. Moments count the events with which lives begin and
-// end. Only a problem of MiniMalloc keeps its own: the times of other traces come from clocks, and
-// the answer is not to depend on them. What is live at the start lives from 0, what is never freed
-// until the end. Refused requests are buffers; see [trace.Refusals]. Streams and private pools are left out: whoever knows the future needs neither.
+// for what is allocated behind it, not in front. Moments count the events with which lives begin
+// and end. Only a problem of MiniMalloc keeps its own: the times of other traces come from clocks,
+// and the answer is not to depend on them. What is live at the start lives from 0, what is never
+// freed until the end. Refused requests are buffers; see [trace.Refusals]. Streams and private
+// pools are left out: whoever knows the future needs neither.
 //
 // It costs O(n log n) and 56 bytes for each allocation.
 func Of(src trace.Source, o Options) (*Problem, error) {

@@ -89,8 +89,8 @@ func random(t testing.TB, r *rand.Rand, n int, aligned bool) *offline.Problem {
 	return problem(t, rows...)
 }
 
-// lowestOf tries every order of the buffers, each on its lowest offset: one of them is as low as any
-// placement, the one in the order of its offsets.
+// lowestOf tries every order of the buffers, each on its lowest offset: one of them is as low as
+// any placement, the one in the order of its offsets.
 func lowestOf(p *offline.Problem, list []int32, k int) device.Size {
 	if k == len(list) {
 		return p.Packed(list, math.MaxUint64).Height
@@ -119,8 +119,8 @@ func TestSearchIsAsLowAsAnyOrder(t *testing.T) {
 	require.NotZero(t, above, "no problem asks for a proof beyond the lower bound")
 }
 
-// cut cuts a rectangle of time and bytes into n by cuts from side to side, so that they fit into its
-// height without a hole.
+// cut cuts a rectangle of time and bytes into n by cuts from side to side, so that they fit into
+// its height without a hole.
 func cut(r *rand.Rand, t0, t1, size int64, n int) [][4]int64 {
 	if n == 1 || t1-t0 == 1 && size == 1 {
 		return [][4]int64{{t0, t1, size, 0}}
@@ -234,14 +234,19 @@ func TestValidateNamesWhatIsWrong(t *testing.T) {
 		height  device.Size
 		want    string
 	}{
-		"right":              {[]device.Size{0, 0, 8, 3}, 16, ""},
-		"one missing":        {[]device.Size{0, 0, 8}, 16, "3 offsets for 4 buffers"},
-		"wrong height":       {[]device.Size{0, 0, 8, 3}, 17, "height 17: the highest buffer ends at 16"},
-		"alignment":          {[]device.Size{0, 0, 9, 3}, 17, "buffer 2 (id 2, [2, 6), 8 bytes): offset 9: alignment 4 does not divide it"},
-		"overflow":           {[]device.Size{math.MaxUint64, 0, 8, 3}, 16, "buffer 0 (id 0, [0, 4), 8 bytes): offset 18446744073709551615: end overflows"},
-		"overlaps one below": {[]device.Size{0, 0, 4, 3}, 12, "buffer 0 (id 0, [0, 4), 8 bytes) at 0 and buffer 2 (id 2, [2, 6), 8 bytes) at 4 share bytes while both are live"},
-		"overlaps one above": {[]device.Size{0, 10, 12, 3}, 20, "buffer 1 (id 1, [4, 9), 8 bytes) at 10 and buffer 2 (id 2, [2, 6), 8 bytes) at 12 share bytes while both are live"},
-		"same place":         {[]device.Size{8, 0, 8, 3}, 16, "buffer 2 (id 2, [2, 6), 8 bytes) at 8 and buffer 0 (id 0, [0, 4), 8 bytes) at 8 share bytes while both are live"},
+		"right":        {[]device.Size{0, 0, 8, 3}, 16, ""},
+		"one missing":  {[]device.Size{0, 0, 8}, 16, "3 offsets for 4 buffers"},
+		"wrong height": {[]device.Size{0, 0, 8, 3}, 17, "height 17: the highest buffer ends at 16"},
+		"alignment": {[]device.Size{0, 0, 9, 3}, 17, "buffer 2 (id 2, [2, 6), 8 bytes): offset 9: alignment 4 " +
+			"does not divide it"},
+		"overflow": {[]device.Size{math.MaxUint64, 0, 8, 3}, 16, "buffer 0 (id 0, [0, 4), 8 bytes): offset " +
+			"18446744073709551615: end overflows"},
+		"overlaps one below": {[]device.Size{0, 0, 4, 3}, 12, "buffer 0 (id 0, [0, 4), 8 bytes) at 0 and buffer 2 (id 2, " +
+			"[2, 6), 8 bytes) at 4 share bytes while both are live"},
+		"overlaps one above": {[]device.Size{0, 10, 12, 3}, 20, "buffer 1 (id 1, [4, 9), 8 bytes) at 10 and buffer 2 (id " +
+			"2, [2, 6), 8 bytes) at 12 share bytes while both are live"},
+		"same place": {[]device.Size{8, 0, 8, 3}, 16, "buffer 2 (id 2, [2, 6), 8 bytes) at 8 and buffer 0 (id 0, " +
+			"[0, 4), 8 bytes) at 8 share bytes while both are live"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := p.Validate(&offline.Solution{Offsets: c.offsets, Height: c.height})
@@ -285,9 +290,11 @@ func TestNewRefuses(t *testing.T) {
 		b    offline.Buffer
 		want string
 	}{
-		"no life":   {offline.Buffer{ID: 7, Lower: 3, Upper: 3}, "buffer 1 (id 7): life [3, 3) does not end behind its begin"},
+		"no life": {offline.Buffer{ID: 7, Lower: 3, Upper: 3}, "buffer 1 (id 7): life [3, 3) does not end behind " +
+			"its begin"},
 		"alignment": {offline.Buffer{ID: 7, Upper: 1, Align: 12}, "buffer 1 (id 7): alignment 12: want a power of two"},
-		"too much":  {offline.Buffer{ID: 7, Upper: 1, Size: math.MaxInt64}, "buffer 1 (id 7): all bytes up to here exceed 9223372036854775807"},
+		"too much": {offline.Buffer{ID: 7, Upper: 1, Size: math.MaxInt64}, "buffer 1 (id 7): all bytes up to here exceed " +
+			"9223372036854775807"},
 	} {
 		_, err := offline.New([]offline.Buffer{{Upper: 1, Size: 1}, c.b})
 		require.EqualError(t, err, c.want, name)
@@ -345,7 +352,9 @@ func TestOfATrace(t *testing.T) {
 	}
 	require.Equal(t, want, p.Buffers())
 	require.EqualValues(t, 174, p.LowerBound())
-	p, err = offline.Of(tr, offline.Options{FreeAt: replay.AtRequested, Round: func(n device.Size) device.Size { return 2 * n }})
+	p, err = offline.Of(tr, offline.Options{FreeAt: replay.AtRequested, Round: func(n device.Size) device.Size {
+		return 2 * n
+	}})
 	require.NoError(t, err)
 	require.EqualValues(t, 3, p.Buffers()[1].Upper)
 	require.EqualValues(t, 328, p.LowerBound())

@@ -33,7 +33,8 @@ const (
 	// the part of the steps that this may take.
 	repacks, repackShare = 64, 4
 	// stepsAtFirst is how many steps an attempt has at first for each pair of buffers. Attempts take
-	// turns in all orders, with twice the steps in each round, because a bad beginning is seldom mended.
+	// turns in all orders, with twice the steps in each round, because a bad beginning is seldom
+	// mended.
 	stepsAtFirst = 4
 )
 
@@ -84,7 +85,8 @@ func (m *meter) look() {
 // ones, packs again what lies too high, and then searches the parts of time that are still too high
 // and have at most 50,000 buffers. Whenever it ends, it returns the lowest placement so far.
 //
-// A step is some tens of nanoseconds. The search keeps at most 512 MiB of orders and refuted states.
+// A step is some tens of nanoseconds. The search keeps at most 512 MiB of orders and refuted
+// states.
 func (p *Problem) Search(ctx context.Context, l Limits) *Solution {
 	return p.searchFrom(ctx, l, p.greedies())
 }
@@ -134,9 +136,9 @@ func (r *searcher) enough() bool {
 		r.limits.Capacity > 0 && r.proven > r.limits.Capacity
 }
 
-// repack packs greedily again and again, each time with the buffers that ended above the lower bound
-// moved up in the order: what was in trouble gets its place earlier. It goes on from the last order,
-// be it better or not.
+// repack packs greedily again and again, each time with the buffers that ended above the lower
+// bound moved up in the order: what was in trouble gets its place earlier. It goes on from the last
+// order, be it better or not.
 func (r *searcher) repack() {
 	order := r.p.byOffset(r.best.Offsets)
 	most := r.meter.budget / repackShare

@@ -11,8 +11,8 @@ import (
 // sections. A buffer covers some nodes as a whole, at most two on each level.
 //
 // Invariant: spans[n] holds the ranges of all buffers that cover node n or live anywhere below it;
-// whole[n] those that cover n. What a buffer must not meet in a node that it covers is spans, and in
-// the nodes above, which it lives in for a part of the time only, it is whole.
+// whole[n] those that cover n. What a buffer must not meet in a node that it covers is spans, and
+// in the nodes above, which it lives in for a part of the time only, it is whole.
 type timeTree struct {
 	leaves int // a power of two
 	whole  []ranges

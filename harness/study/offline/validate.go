@@ -119,11 +119,15 @@ type placed struct {
 const leafMost = 512
 
 func (l *byOffset) find(at device.Size) (leaf, place int) {
-	leaf, _ = slices.BinarySearchFunc(l.leaves, at, func(k []placed, at device.Size) int { return cmp.Compare(k[len(k)-1].at, at) })
+	leaf, _ = slices.BinarySearchFunc(l.leaves, at, func(k []placed, at device.Size) int {
+		return cmp.Compare(k[len(k)-1].at, at)
+	})
 	if leaf == len(l.leaves) {
 		return leaf, 0
 	}
-	place, _ = slices.BinarySearchFunc(l.leaves[leaf], at, func(k placed, at device.Size) int { return cmp.Compare(k.at, at) })
+	place, _ = slices.BinarySearchFunc(l.leaves[leaf], at, func(k placed, at device.Size) int {
+		return cmp.Compare(k.at, at)
+	})
 	return leaf, place
 }
 

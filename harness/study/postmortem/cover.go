@@ -14,13 +14,13 @@ type item struct {
 	index int         // of the region
 }
 
-// mostStates bounds the sets that the search for the least one looks at, each in 56 bytes. Where few blocks are
-// enough, thousands of regions take less.
+// mostStates bounds the sets that the search for the least one looks at, each in 56 bytes. Where
+// few blocks are enough, thousands of regions take less.
 const mostStates = 1 << 18
 
-// cover returns the indices of items whose values together reach a sum, of the least cost: fewest blocks, then
-// fewest bytes, then fewest waits. least is false where the search was too long to be finished, and the set is
-// only a good one. nil if all items together do not reach the sum.
+// cover returns the indices of items whose values together reach a sum, of the least cost: fewest
+// blocks, then fewest bytes, then fewest waits. least is false where the search was too long to be
+// finished, and the set is only a good one. nil if all items together do not reach the sum.
 func cover(items []item, sum device.Size) (chosen []int, least bool) {
 	best, reached := greedy(items, sum)
 	if !reached {
@@ -39,8 +39,8 @@ func cover(items []item, sum device.Size) (chosen []int, least bool) {
 	return chosen, least
 }
 
-// greedy takes the items that give most for a block until the sum is reached, then leaves out again what is not
-// needed, the dearest first.
+// greedy takes the items that give most for a block until the sum is reached, then leaves out again
+// what is not needed, the dearest first.
 func greedy(items []item, sum device.Size) (chosen []int, reached bool) {
 	for k := range items {
 		chosen = append(chosen, k)
@@ -80,8 +80,8 @@ type state struct {
 	prev  int // index of a state; -1: none
 }
 
-// fronts finds the least set exactly, by dynamic programming: for each number of blocks it keeps the sets that
-// no other one beats in value and cost. It fails where these are too many.
+// fronts finds the least set exactly, by dynamic programming: for each number of blocks it keeps
+// the sets that no other one beats in value and cost. It fails where these are too many.
 func fronts(items []item, sum device.Size, most int) (chosen []int, ok bool) {
 	if most >= mostStates {
 		return nil, false
@@ -122,8 +122,8 @@ func fronts(items []item, sum device.Size, most int) (chosen []int, ok bool) {
 	return nil, false
 }
 
-// insert adds a state to a front, unless another one there is as good in everything, and takes out those that
-// it beats.
+// insert adds a state to a front, unless another one there is as good in everything, and takes out
+// those that it beats.
 func insert(front []int, states *[]state, x state) []int {
 	all := *states
 	at := 0

@@ -15,9 +15,9 @@ import (
 
 const mib = device.MiB
 
-// heap builds regions of a text: a region a line of chunks of so many MiB, each with a letter for what it is:
-// f free, l live, p pending, c set aside, s slack, u unmapped. A region may begin with "s7:" for stream 7, "p3:" for
-// private pool 3, "k1:" for class 1.
+// heap builds regions of a text: a region a line of chunks of so many MiB, each with a letter for
+// what it is: f free, l live, p pending, c set aside, s slack, u unmapped. A region may begin with
+// "s7:" for stream 7, "p3:" for private pool 3, "k1:" for class 1.
 func heap(t *testing.T, text string, free *device.Size) *postmortem.Heap {
 	t.Helper()
 	h := &postmortem.Heap{DeviceFree: free}
@@ -81,14 +81,19 @@ func TestCauses(t *testing.T) {
 		cause   postmortem.Cause
 		verdict string // part of it
 	}{
-		"scattered":   {"l4 f6 l4 f6\nl8 f4 l8", 2 * mib, 10 * mib, postmortem.CauseScattered, "16.00 MiB free in 3 holes, the largest 6.00 MiB, and 2.00 MiB left"},
-		"stream":      {"l4 f4\ns7: l1 f20", 2 * mib, 10 * mib, postmortem.CauseStream, "a hole of 20.00 MiB would do, and serves another stream"},
-		"streams":     {"l4 f4\ns7: l1 f6 l1", 1 * mib, 10 * mib, postmortem.CauseStream, "6.00 MiB serve other streams"},
-		"pending":     {"l4 f4 p8 f1 l2", 0, 10 * mib, postmortem.CausePending, "8.00 MiB are pending"},
-		"pool":        {"l4 f4\np3: f20", 0, 10 * mib, postmortem.CausePool, "a hole of 20.00 MiB would do, and lies in a private pool"},
-		"kind":        {"l4 f4\nk1: l1 f20", 0, 10 * mib, postmortem.CauseKind, "a hole of 20.00 MiB would do"},
-		"rounding":    {"l4 l4 l4 l4 f4\nl1 f5", 0, 10 * mib, postmortem.CauseRounding, "misses 1.00 MiB, and blocks have 1.25 MiB more"},
-		"too little":  {"l4 f4\nl2 f1", 3 * mib, 10 * mib, postmortem.CauseTooLittle, "even with all that is free joined 2.00 MiB are missing"},
+		"scattered": {"l4 f6 l4 f6\nl8 f4 l8", 2 * mib, 10 * mib, postmortem.CauseScattered,
+			"16.00 MiB free in 3 holes, the largest 6.00 MiB, and 2.00 MiB left"},
+		"stream": {"l4 f4\ns7: l1 f20", 2 * mib, 10 * mib, postmortem.CauseStream, "a hole of 20.00 MiB would do, and " +
+			"serves another stream"},
+		"streams": {"l4 f4\ns7: l1 f6 l1", 1 * mib, 10 * mib, postmortem.CauseStream, "6.00 MiB serve other streams"},
+		"pending": {"l4 f4 p8 f1 l2", 0, 10 * mib, postmortem.CausePending, "8.00 MiB are pending"},
+		"pool": {"l4 f4\np3: f20", 0, 10 * mib, postmortem.CausePool, "a hole of 20.00 MiB would do, and lies in a " +
+			"private pool"},
+		"kind": {"l4 f4\nk1: l1 f20", 0, 10 * mib, postmortem.CauseKind, "a hole of 20.00 MiB would do"},
+		"rounding": {"l4 l4 l4 l4 f4\nl1 f5", 0, 10 * mib, postmortem.CauseRounding, "misses 1.00 MiB, and blocks have " +
+			"1.25 MiB more"},
+		"too little": {"l4 f4\nl2 f1", 3 * mib, 10 * mib, postmortem.CauseTooLittle, "even with all that is free joined " +
+			"2.00 MiB are missing"},
 		"again":       {"l4 f12", 3 * mib, 10 * mib, postmortem.CauseAgain, "a free chunk of 12.00 MiB would serve"},
 		"device":      {"l4 f4", 13 * mib, 10 * mib, postmortem.CauseDevice, "the device has 13.00 MiB"},
 		"set aside":   {"l4 f4 c6 l1", 0, 10 * mib, postmortem.CauseApart, "side by side"},
@@ -138,7 +143,8 @@ func TestFigures(t *testing.T) {
 		{Stream: 7, Reserved: 12 * mib, Free: 4 * mib, Largest: 4 * mib},
 	}, r.Streams)
 	require.Equal(t, []postmortem.Share{{Pool: 3, Reserved: 4 * mib, Free: 3 * mib, Largest: 3 * mib}}, r.Pools)
-	// Odd are blocks 1 and 3 in the first region and 5 in the pool, even are 2 in the first, 4 and 6 on their own.
+	// Odd are blocks 1 and 3 in the first region and 5 in the pool, even are 2 in the first, 4 and 6
+	// on their own.
 	require.Len(t, r.Pins, 2)
 	even, odd := r.Pins[0], r.Pins[1]
 	require.Equal(t, []string{"even", "odd"}, []string{even.Tag, odd.Tag})
@@ -169,11 +175,13 @@ func TestTextIsShort(t *testing.T) {
 	t.Log(text.String())
 }
 
-// TestPlacesOfPythonAreNamed skips what lies below the program: the allocator and PyTorch's own code.
+// TestPlacesOfPythonAreNamed skips what lies below the program: the allocator and PyTorch's own
+// code.
 func TestPlacesOfPythonAreNamed(t *testing.T) {
 	free := device.Size(0)
 	who := func(uint64) postmortem.Owner {
-		return postmortem.Owner{Known: true, Stack: []string{"??:0 torch::unwind", "/a/model.py:7 forward", "/a/train.py:9 step"}}
+		return postmortem.Owner{Known: true, Stack: []string{"??:0 torch::unwind", "/a/model.py:7 forward",
+			"/a/train.py:9 step"}}
 	}
 	var text strings.Builder
 	require.NoError(t, report.Postmortem(&text, postmortem.Explain(heap(t, "l4 f4", &free), apart(10*mib), who)))

@@ -11,8 +11,8 @@ import (
 // sparseShare is the share of a segment that is in use at most if the segment is sparse: a tenth.
 const sparseShare = 10
 
-// Final is the memory of a snapshot when it was written, from its segments and blocks. Every reserved byte is in
-// one of Live, Pending, Returnable, PoolEmpty and Beside.
+// Final is the memory of a snapshot when it was written, from its segments and blocks. Every
+// reserved byte is in one of Live, Pending, Returnable, PoolEmpty and Beside.
 type Final struct {
 	Reserved   Amount      `json:"reserved"`                        // segments
 	Live       Amount      `json:"live"`                            // blocks of the program, with rounding

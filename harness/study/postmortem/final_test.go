@@ -27,8 +27,8 @@ func segmentOf(at uint64, sizes ...int) torch.Segment {
 	return s
 }
 
-// TestTheFinalHeapAddsUp has an empty segment, a sparse one, one of a private pool, and one that grows in pages of
-// 20 MiB.
+// TestTheFinalHeapAddsUp has an empty segment, a sparse one, one of a private pool, and one that
+// grows in pages of 20 MiB.
 func TestTheFinalHeapAddsUp(t *testing.T) {
 	pool, grows := segmentOf(3, -50), segmentOf(4, -30, 15, -75)
 	pool.Pool, grows.Expandable = [2]uint64{1, 0}, true

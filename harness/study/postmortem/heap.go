@@ -24,20 +24,22 @@ type Need struct {
 	Segment device.Size   // bytes that the device is asked for where no chunk serves; 0: it is asked for nothing
 	Returns bool          // regions without a block in use go back before a request is refused
 
-	// Fits reports whether a free chunk of the request's pool would serve a request; nil: one of Block bytes does.
+	// Fits reports whether a free chunk of the request's pool would serve a request; nil: one of Block
+	// bytes does.
 	Fits func(free alloc.Chunk, r alloc.Request) bool
 
-	// PageOf returns the bytes in which the region of a chunk is mapped and unmapped, 0 for a region that
-	// comes and goes whole; nil: all do.
+	// PageOf returns the bytes in which the region of a chunk is mapped and unmapped, 0 for a region
+	// that comes and goes whole; nil: all do.
 	PageOf func(c alloc.Chunk) device.Size
 }
 
 // Owner is who asked for a block.
 type Owner struct {
-	Known bool     `json:"known"`           // something is known of it
-	ID    uint64   `json:"id"`              // the allocation's name in the trace
-	Born  int      `json:"born"`            // event at which it was made; -1: before the first one
-	Age   int      `json:"age"`             // events from then to the refusal; from the first one for what was there before
+	Known bool   `json:"known"` // something is known of it
+	ID    uint64 `json:"id"`    // the allocation's name in the trace
+	Born  int    `json:"born"`  // event at which it was made; -1: before the first one
+	// events from then to the refusal; from the first one for what was there before
+	Age   int      `json:"age"`
 	Stack []string `json:"stack,omitempty"` // where the program asked for it, the innermost place first
 	Tag   string   `json:"tag,omitempty"`   // what the trace calls it
 }
@@ -45,8 +47,8 @@ type Owner struct {
 // Who tells the owner of the block with a tag.
 type Who func(tag uint64) Owner
 
-// Name returns a short name for lists: the two innermost places, or the tag. Places in the allocator and in
-// PyTorch's own code are skipped where there are places in Python.
+// Name returns a short name for lists: the two innermost places, or the tag. Places in the
+// allocator and in PyTorch's own code are skipped where there are places in Python.
 func (o *Owner) Name() string {
 	places := o.Stack
 	if i := slices.IndexFunc(places, isPython); i >= 0 {

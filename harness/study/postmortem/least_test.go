@@ -52,7 +52,8 @@ func hasHole(chunks []alloc.Chunk, n *postmortem.Need) bool {
 		var size device.Size
 		for j := i; j < len(chunks) && chunks[j].Region == chunks[i].Region; j++ {
 			c := chunks[j]
-			if c.State != alloc.Free && c.State != alloc.Cached || c.Pool != n.Pool || c.Stream != n.Request.Stream || c.Class != 0 {
+			if c.State != alloc.Free && c.State != alloc.Cached || c.Pool != n.Pool || c.Stream != n.Request.Stream ||
+				c.Class != 0 {
 				break
 			}
 			if size += c.Size; size >= n.Block {
@@ -83,7 +84,8 @@ func goesBack(chunks []alloc.Chunk) (n device.Size) {
 func randomHeap(r *rand.Rand) *postmortem.Heap {
 	free := device.Size(r.IntN(8)) * mib
 	h := &postmortem.Heap{DeviceFree: &free}
-	states := []alloc.State{alloc.Free, alloc.Free, alloc.Live, alloc.Live, alloc.Live, alloc.Pending, alloc.Cached, alloc.Slack}
+	states := []alloc.State{alloc.Free, alloc.Free, alloc.Live, alloc.Live, alloc.Live, alloc.Pending, alloc.Cached,
+		alloc.Slack}
 	for g := range 1 + r.IntN(5) {
 		c := alloc.Chunk{Region: device.Addr(g+1) << 30, Stream: device.Stream(r.IntN(5) / 4), Class: int32(r.IntN(5) / 4)}
 		c.Addr = c.Region
@@ -249,7 +251,8 @@ func TestPagesAreFreedInTheCheapestPlace(t *testing.T) {
 	require.Greater(t, planned, 300)
 }
 
-// TestLongSearchesEnd has more regions than can be searched for the least set. The plan is a good one and says so.
+// TestLongSearchesEnd has more regions than can be searched for the least set. The plan is a good
+// one and says so.
 func TestLongSearchesEnd(t *testing.T) {
 	t.Logf("seed %d", *seed)
 	r := rand.New(rand.NewPCG(*seed, 15))

@@ -7,15 +7,17 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// leastBlock returns the bytes of the smallest chunk at the start of a region that would serve a request. Where
-// none does, because what serves depends on more than size, it is the request itself, rounded.
+// leastBlock returns the bytes of the smallest chunk at the start of a region that would serve a
+// request. Where none does, because what serves depends on more than size, it is the request
+// itself, rounded.
 func leastBlock(n *Need, p alloc.Promises) device.Size {
 	quantum := max(p.Quantum, 1)
 	units := (max(n.Request.Size, 1) + quantum - 1) / quantum
 	// What serves is at most twice the request or, of the largest ones, a little more than that.
 	k := sort.Search(int(units)+1, func(k int) bool {
 		c := alloc.Chunk{
-			Region: quantumBase, Addr: quantumBase, Size: (units + device.Size(k)) * quantum, Pool: n.Pool, Stream: n.Request.Stream,
+			Region: quantumBase, Addr: quantumBase, Size: (units + device.Size(k)) * quantum, Pool: n.Pool,
+			Stream: n.Request.Stream,
 		}
 		large := c // the class may be that of the region
 		large.Class = alloc.ClassLarge
@@ -46,8 +48,8 @@ func fitsOf(p alloc.Promises) func(alloc.Chunk, alloc.Request) bool {
 	}
 }
 
-// keepsBuddies reports whether two halves of one block merge and two neighbours of different blocks do not, so
-// that a block lies at a multiple of its size, which is a power of two.
+// keepsBuddies reports whether two halves of one block merge and two neighbours of different blocks
+// do not, so that a block lies at a multiple of its size, which is a power of two.
 func keepsBuddies(p alloc.Promises) bool {
 	if p.MustMerge == nil || p.Quantum == 0 {
 		return false
@@ -58,10 +60,12 @@ func keepsBuddies(p alloc.Promises) bool {
 	return p.MustMerge(at(0), at(1)) && !p.MustMerge(at(1), at(2)) && p.MustMerge(at(2), at(3))
 }
 
-// smallPage is what segments for small blocks map at once, if they grow, in all versions of PyTorch.
+// smallPage is what segments for small blocks map at once, if they grow, in all versions of
+// PyTorch.
 const smallPage = 2 * device.MiB
 
-// torchPages returns the pages of regions that grow where chunks show what PyTorch's do: see [alloc.Counted].
+// torchPages returns the pages of regions that grow where chunks show what PyTorch's do: see
+// [alloc.Counted].
 func torchPages(p alloc.Promises) func(alloc.Chunk) device.Size {
 	return func(c alloc.Chunk) device.Size {
 		switch {
@@ -94,9 +98,9 @@ func pagesOf(p alloc.Promises, h *Heap, src device.Source) func(alloc.Chunk) dev
 	}
 }
 
-// grow makes the segment of a need whole pages, if the request may use regions that grow. Free pages there count as
-// pages that go back, so that what is mapped already is not counted twice. A strategy that joins pages from anywhere
-// asks for them itself.
+// grow makes the segment of a need whole pages, if the request may use regions that grow. Free
+// pages there count as pages that go back, so that what is mapped already is not counted twice. A
+// strategy that joins pages from anywhere asks for them itself.
 func (n *Need) grow(h *Heap) {
 	for _, c := range h.Chunks {
 		page := n.page(c)

@@ -10,7 +10,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// Recording is a device's part of a PyTorch memory snapshot, and the allocator that it was recorded of.
+// Recording is a device's part of a PyTorch memory snapshot, and the allocator that it was recorded
+// of.
 type Recording struct {
 	Snapshot *torch.Snapshot // the file
 	Course   *torch.Course   // what happened on the device; its trace has been made
@@ -31,8 +32,8 @@ func (r *Recording) Refusals() (entries []int) {
 	return entries
 }
 
-// AtEntry explains the request that was refused at an entry. The heap is that of the file where nothing happened
-// since, and otherwise what [verify.HeapAt] works out.
+// AtEntry explains the request that was refused at an entry. The heap is that of the file where
+// nothing happened since, and otherwise what [verify.HeapAt] works out.
 //
 // Errors: ErrNoRefusal, those of verify.HeapAt.
 func (r *Recording) AtEntry(entry int) (*Report, error) {
@@ -70,8 +71,8 @@ func (r *Recording) AtEntry(entry int) (*Report, error) {
 	return why, nil
 }
 
-// AtEnd explains why a request would be refused when the snapshot was written, if the device had so many bytes
-// left; nil is not known. The cause is CauseNone if it would not be.
+// AtEnd explains why a request would be refused when the snapshot was written, if the device had so
+// many bytes left; nil is not known. The cause is CauseNone if it would not be.
 func (r *Recording) AtEnd(request alloc.Request, free *device.Size) *Report {
 	end := len(r.Course.Steps)
 	l := r.livesAt(end)

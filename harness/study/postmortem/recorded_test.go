@@ -87,8 +87,8 @@ func sums(h *torch.History, entry int) (live postmortem.Amount, held device.Size
 	return live, held
 }
 
-// TestRecordedRefusals looks at each request that a recording of the original allocator refused, on a device of
-// 1 GiB.
+// TestRecordedRefusals looks at each request that a recording of the original allocator refused, on
+// a device of 1 GiB.
 func TestRecordedRefusals(t *testing.T) {
 	r := recordings(t, filepath.Join(vectorDir, "segment_free.pickle.xz"))[0]
 	entries := r.Refusals()
@@ -121,7 +121,8 @@ func TestRecordedRefusals(t *testing.T) {
 	}, causes)
 }
 
-// TestRecordedRefusalInWords has one of them in full: with 39.23 MiB less, its segment of 52 MiB would have gone back.
+// TestRecordedRefusalInWords has one of them in full: with 39.23 MiB less, its segment of 52 MiB
+// would have gone back.
 func TestRecordedRefusalInWords(t *testing.T) {
 	r := recordings(t, filepath.Join(vectorDir, "segment_free.pickle.xz"))[0]
 	why, err := r.AtEntry(494)
@@ -145,7 +146,8 @@ func TestRecordedRefusalInWords(t *testing.T) {
 
 // TestBothWaysToTheEndAgree compares the segments of files with what their histories lead to.
 func TestBothWaysToTheEndAgree(t *testing.T) {
-	for _, name := range []string{"full", "mid_start", "multi_stream_pending", "skip_free_requested", "segment_free", "private_pool"} {
+	for _, name := range []string{"full", "mid_start", "multi_stream_pending", "skip_free_requested", "segment_free",
+		"private_pool"} {
 		r := recordings(t, filepath.Join(vectorDir, name+".pickle.xz"))[0]
 		h, err := verify.FromCourse(r.Course)
 		require.NoError(t, err)
@@ -240,7 +242,8 @@ func TestRefusalsWithoutSegments(t *testing.T) {
 // TestRefusalsAtTheEnd has two refusals behind the last change; the file is their heap.
 func TestRefusalsAtTheEnd(t *testing.T) {
 	segment := torch.Segment{Addr: 1 << 30, Total: 20 << 20, Large: true, Blocks: []torch.Block{
-		{Addr: 1 << 30, Size: 12 << 20}, {Addr: 1<<30 + 12<<20, Size: 8 << 20, Requested: 8<<20 - 9, State: torch.ActiveAllocated},
+		{Addr: 1 << 30, Size: 12 << 20}, {Addr: 1<<30 + 12<<20, Size: 8 << 20, Requested: 8<<20 - 9,
+			State: torch.ActiveAllocated},
 	}}
 	r := refusing([]torch.Segment{segment},
 		torch.Entry{Action: torch.ActionOOM, Addr: 1 << 20, Size: 13 << 20},

@@ -17,11 +17,14 @@ const FirstOOM = -1
 
 // Options say at which event a replay is looked at, and how.
 type Options struct {
-	Event  int                           // a request, granted or not, or one that the recorded program was refused; or FirstOOM
-	FreeAt replay.FreeAt                 // as in [replay.Options]
-	Stacks func(id uint64) []string      // where the program asked for an allocation, the innermost place first; nil: not known
+	// a request, granted or not, or one that the recorded program was refused; or FirstOOM
+	Event  int
+	FreeAt replay.FreeAt // as in [replay.Options]
+	// where the program asked for an allocation, the innermost place first; nil: not known
+	Stacks func(id uint64) []string
 	Device func() (device.Device, error) // a fresh device for each replay; there are several
-	Step   func(event int) error         // called now and then with the number of an event; its error ends the replay; nil for none
+	// called now and then with the number of an event; its error ends the replay; nil for none
+	Step func(event int) error
 }
 
 // Outcome is what came of the request that a replay is looked at for.
@@ -41,30 +44,31 @@ const Schema = "vramyard-postmortem/1"
 
 // Verdict is what a strategy did with one request of a trace. Sizes are bytes, times nanoseconds.
 type Verdict struct {
-	Schema   string        `json:"schema"`                  // the constant Schema
-	Version  string        `json:"version"`                 // of the program, for the caller to fill in
-	Trace    string        `json:"trace"`                   // name of the trace
-	Hash     string        `json:"trace_sha256"`            // hash of its decompressed file
-	Config   any           `json:"config"`                  // the strategy's configuration
-	Strategy string        `json:"strategy"`                // name and preset
-	Outcome  Outcome       `json:"outcome"`                 // what came of the request
-	Event    int           `json:"event"`                   // the request; -1 if there is none
-	ID       uint64        `json:"id"`                      // its allocation
-	Size     device.Size   `json:"requested_bytes"`         // asked for
-	Stream   device.Stream `json:"stream"`                  // of the request
-	Before   int           `json:"refused_before_count"`    // requests before it that found no memory
-	Failures int           `json:"refused_count,omitempty"` // requests of the whole trace that find no memory, for the caller to fill in
-	Took     device.Size   `json:"taken_bytes"`             // held more afterwards
-	Gave     device.Size   `json:"given_back_bytes"`        // held less afterwards
-	Held     device.Size   `json:"reserved_bytes"`          // held afterwards
-	Calls    uint64        `json:"device_calls"`            // calls to the device on the way
-	Time     uint64        `json:"device_time_ns"`          // what they take by its cost model
-	Report   *Report       `json:"report,omitempty"`        // Refused: why
+	Schema   string        `json:"schema"`               // the constant Schema
+	Version  string        `json:"version"`              // of the program, for the caller to fill in
+	Trace    string        `json:"trace"`                // name of the trace
+	Hash     string        `json:"trace_sha256"`         // hash of its decompressed file
+	Config   any           `json:"config"`               // the strategy's configuration
+	Strategy string        `json:"strategy"`             // name and preset
+	Outcome  Outcome       `json:"outcome"`              // what came of the request
+	Event    int           `json:"event"`                // the request; -1 if there is none
+	ID       uint64        `json:"id"`                   // its allocation
+	Size     device.Size   `json:"requested_bytes"`      // asked for
+	Stream   device.Stream `json:"stream"`               // of the request
+	Before   int           `json:"refused_before_count"` // requests before it that found no memory
+	// requests of the whole trace that find no memory, for the caller to fill in
+	Failures int         `json:"refused_count,omitempty"`
+	Took     device.Size `json:"taken_bytes"`      // held more afterwards
+	Gave     device.Size `json:"given_back_bytes"` // held less afterwards
+	Held     device.Size `json:"reserved_bytes"`   // held afterwards
+	Calls    uint64      `json:"device_calls"`     // calls to the device on the way
+	Time     uint64      `json:"device_time_ns"`   // what they take by its cost model
+	Report   *Report     `json:"report,omitempty"` // Refused: why
 }
 
-// Replay replays a trace through a strategy up to a request and tells what came of it. If no memory was
-// found, it says why, and tries whether the blocks that it names stood in the way: it frees them and asks once
-// more. Plans that hold come first; those that were tried in vain are marked.
+// Replay replays a trace through a strategy up to a request and tells what came of it. If no memory
+// was found, it says why, and tries whether the blocks that it names stood in the way: it frees
+// them and asks once more. Plans that hold come first; those that were tried in vain are marked.
 //
 // Errors: an event that is no request, what a replay fails with, what Options.Device fails with.
 func Replay(p *replay.Prepared, setup alloc.Setup, o Options) (*Verdict, error) {
@@ -73,7 +77,8 @@ func Replay(p *replay.Prepared, setup alloc.Setup, o Options) (*Verdict, error) 
 		return nil, err
 	}
 	head := p.Head().Header
-	v := &Verdict{Schema: Schema, Trace: head.Name, Hash: head.Hash, Config: setup.Config, Strategy: setup.Name, Event: o.Event}
+	v := &Verdict{Schema: Schema, Trace: head.Name, Hash: head.Hash, Config: setup.Config, Strategy: setup.Name,
+		Event: o.Event}
 	err := at.reach()
 	switch {
 	case errors.Is(err, device.ErrOutOfMemory) && at.s == nil:
@@ -158,8 +163,8 @@ func (m *moment) eventAt(event int) (e trace.Event, err error) {
 	return e, err
 }
 
-// reach replays up to the request. s stays nil if there is none. What the strategy holds is left to the device,
-// which is given up with it.
+// reach replays up to the request. s stays nil if there is none. What the strategy holds is left to
+// the device, which is given up with it.
 func (m *moment) reach() error {
 	dev, err := m.o.Device()
 	if err != nil {
@@ -266,8 +271,8 @@ func (m *moment) need(h *Heap, pool alloc.PoolID) Need {
 	return n
 }
 
-// look walks the trace up to the request. It returns who asked for the blocks that are there now, and the private
-// pool that the request goes to.
+// look walks the trace up to the request. It returns who asked for the blocks that are there now,
+// and the private pool that the request goes to.
 func (m *moment) look() (Who, alloc.PoolID, error) {
 	owners := map[uint64]Owner{}
 	for c := range m.s.Walk {
@@ -338,8 +343,8 @@ func (m *moment) pool(begun []trace.Event) (id alloc.PoolID) {
 	return id
 }
 
-// prove tries each plan until one holds: it frees the blocks and asks again. For every plan after the first the
-// trace is replayed anew. A plan with blocks that wait for a stream is not tried.
+// prove tries each plan until one holds: it frees the blocks and asks again. For every plan after
+// the first the trace is replayed anew. A plan with blocks that wait for a stream is not tried.
 func (m *moment) prove(r *Report) error {
 	for i := range r.Plans {
 		p := &r.Plans[i]

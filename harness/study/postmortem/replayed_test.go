@@ -53,9 +53,9 @@ func onDevices(capacity device.Size) func() (device.Device, error) {
 	return func() (device.Device, error) { return sim.New(sim.Config{Capacity: capacity}) }
 }
 
-// TestPlansMakeRoom goes through random traces with every strategy. Where memory runs out, the blocks of a plan are
-// freed and the strategy is asked again. It must grant the request then, unless nothing is known of which of its free
-// chunks merge; in that case another plan must hold.
+// TestPlansMakeRoom goes through random traces with every strategy. Where memory runs out, the
+// blocks of a plan are freed and the strategy is asked again. It must grant the request then,
+// unless nothing is known of which of its free chunks merge; in that case another plan must hold.
 func TestPlansMakeRoom(t *testing.T) {
 	t.Logf("seed %d", *seed)
 	all := strategies.All()
@@ -79,7 +79,9 @@ func TestPlansMakeRoom(t *testing.T) {
 			require.NotNil(t, first.Proven, name)
 			require.True(t, *first.Proven, "%s: %s %v", name, v.Report.Verdict, &first)
 			if setup.Promises.MustMerge != nil {
-				require.False(t, slices.ContainsFunc(v.Report.Plans, func(p postmortem.Plan) bool { return p.Proven != nil && !*p.Proven }), name)
+				require.False(t, slices.ContainsFunc(v.Report.Plans, func(p postmortem.Plan) bool {
+					return p.Proven != nil && !*p.Proven
+				}), name)
 			}
 			require.NotEqual(t, postmortem.CauseAgain, v.Report.Cause, name)
 			require.Equal(t, fmt.Sprintf("layer %d", v.ID%5), v.Report.Asker.Tag, name)
@@ -94,8 +96,8 @@ func TestPlansMakeRoom(t *testing.T) {
 	require.Greater(t, proven, 200)
 }
 
-// TestOnlyWhatFitsIsUsed holds strategies to the promise Fits: a block lies in a free chunk that fits, if no memory
-// was taken for it.
+// TestOnlyWhatFitsIsUsed holds strategies to the promise Fits: a block lies in a free chunk that
+// fits, if no memory was taken for it.
 func TestOnlyWhatFitsIsUsed(t *testing.T) {
 	t.Logf("seed %d", *seed)
 	all := strategies.All()
@@ -163,7 +165,8 @@ func TestVerdicts(t *testing.T) {
 	require.Equal(t, 9*mib, v.Size)
 	require.Equal(t, postmortem.Granted, at(3, 40*mib).Outcome)
 
-	for event, want := range map[int]string{2: "event 2: free: want a request", 4: "event 4: small has 4 events", -7: "event -7: small has 4 events"} {
+	for event, want := range map[int]string{2: "event 2: free: want a request", 4: "event 4: small has 4 events",
+		-7: "event -7: small has 4 events"} {
 		_, err := postmortem.Replay(p, setup, postmortem.Options{Event: event, Device: onDevices(mib)})
 		require.EqualError(t, err, want)
 	}
@@ -172,12 +175,13 @@ func TestVerdicts(t *testing.T) {
 	require.Equal(t, postmortem.Refused, at(1, 10*mib).Outcome)
 }
 
-// TestRequestsOfPrivatePoolsAreExplainedThere refuses a request that goes to a private pool, beside free memory
-// that is not the pool's.
+// TestRequestsOfPrivatePoolsAreExplainedThere refuses a request that goes to a private pool, beside
+// free memory that is not the pool's.
 func TestRequestsOfPrivatePoolsAreExplainedThere(t *testing.T) {
 	b := trace.NewBuilder(trace.Header{Name: "pool"})
 	for _, e := range []trace.Event{
-		{Kind: trace.Alloc, ID: 1, Size: 12 * mib}, {Kind: trace.Alloc, ID: 2, Size: 2 * mib}, {Kind: trace.Alloc, ID: 3, Size: 16 * mib},
+		{Kind: trace.Alloc, ID: 1, Size: 12 * mib}, {Kind: trace.Alloc, ID: 2, Size: 2 * mib},
+		{Kind: trace.Alloc, ID: 3, Size: 16 * mib},
 		{Kind: trace.Alloc, ID: 4, Size: 2 * mib}, {Kind: trace.Free, ID: 2},
 		{Kind: trace.PoolBegin, Arg: 5, Stream: trace.AllStreams}, {Kind: trace.Alloc, ID: 5, Size: 2 * mib},
 	} {
@@ -208,7 +212,8 @@ func TestVerdictsInWords(t *testing.T) {
 		postmortem.NotBuilt: "bfc: the device has no room for what the strategy takes at once\n",
 		postmortem.NoOOM:    "bfc: no request ran out of memory\n",
 	} {
-		v := postmortem.Verdict{Strategy: "bfc", Outcome: outcome, Event: 3, ID: 4, Size: 5 * mib, Stream: 6, Calls: 1, Held: 9 * mib}
+		v := postmortem.Verdict{Strategy: "bfc", Outcome: outcome, Event: 3, ID: 4, Size: 5 * mib, Stream: 6, Calls: 1,
+			Held: 9 * mib}
 		var text strings.Builder
 		require.NoError(t, report.PostmortemVerdict(&text, &v))
 		require.Equal(t, want, text.String())

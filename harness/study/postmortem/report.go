@@ -33,14 +33,15 @@ type Report struct {
 	Cause   Cause  `json:"cause"`   // in a word
 	Verdict string `json:"verdict"` // in a sentence
 
-	Asker     *Owner        `json:"asker,omitempty"`             // who asked; absent: not known
-	Requested device.Size   `json:"requested_bytes"`             // asked for
-	Block     device.Size   `json:"block_bytes"`                 // smallest free chunk that would have served
-	Segment   device.Size   `json:"segment_bytes"`               // what the device was asked for; 0: nothing
-	Stream    device.Stream `json:"stream"`                      // of the request
-	Pool      alloc.PoolID  `json:"pool"`                        // private pool of the request; 0: none
-	Capacity  device.Size   `json:"capacity_bytes"`              // of the device; 0: not known
-	Device    *device.Size  `json:"device_free_bytes,omitempty"` // what the device or the allocator's bound had left; absent: not known
+	Asker     *Owner        `json:"asker,omitempty"` // who asked; absent: not known
+	Requested device.Size   `json:"requested_bytes"` // asked for
+	Block     device.Size   `json:"block_bytes"`     // smallest free chunk that would have served
+	Segment   device.Size   `json:"segment_bytes"`   // what the device was asked for; 0: nothing
+	Stream    device.Stream `json:"stream"`          // of the request
+	Pool      alloc.PoolID  `json:"pool"`            // private pool of the request; 0: none
+	Capacity  device.Size   `json:"capacity_bytes"`  // of the device; 0: not known
+	// what the device or the allocator's bound had left; absent: not known
+	Device *device.Size `json:"device_free_bytes,omitempty"`
 
 	Reserved  device.Size `json:"reserved_bytes"`           // held from the device
 	Live      Amount      `json:"live"`                     // blocks that the program has
@@ -99,7 +100,8 @@ type Share struct {
 	Pending  device.Size   `json:"pending_bytes"`      // given back, a stream still uses it
 }
 
-// Pin is who keeps regions that are partly free from going back. Regions with blocks of several count for each.
+// Pin is who keeps regions that are partly free from going back. Regions with blocks of several
+// count for each.
 type Pin struct {
 	Stack   []string    `json:"stack,omitempty"`    // where the program asked for the blocks
 	Tag     string      `json:"tag,omitempty"`      // what the trace calls them
@@ -112,9 +114,9 @@ type Pin struct {
 	last int // region counted last, from 1
 }
 
-// Explain says why the request of a need found no room in a heap, and what would have made some. who may be nil.
-// The same heap gives the same report. O(chunks log chunks), and a bounded search for the least set of
-// regions.
+// Explain says why the request of a need found no room in a heap, and what would have made some.
+// who may be nil. The same heap gives the same report. O(chunks log chunks), and a bounded search
+// for the least set of regions.
 func Explain(h *Heap, n Need, who Who) *Report {
 	if who == nil {
 		who = func(tag uint64) Owner { return Owner{ID: tag, Born: -1} }
@@ -292,8 +294,8 @@ func (r *Report) plans(regions []region, n *Need) {
 	})
 }
 
-// missing returns what the device lacks for the segment, after all that goes back by itself; false if that is not
-// known, or nothing goes back.
+// missing returns what the device lacks for the segment, after all that goes back by itself; false
+// if that is not known, or nothing goes back.
 func (r *Report) missing(regions []region, n *Need) (device.Size, bool) {
 	if r.Device == nil || n.Segment == 0 || !n.Returns {
 		return 0, false
@@ -305,7 +307,8 @@ func (r *Report) missing(regions []region, n *Need) (device.Size, bool) {
 	return n.Segment - has, true
 }
 
-// loose returns the bytes that go back by themselves: empty regions and pages, outside of private pools.
+// loose returns the bytes that go back by themselves: empty regions and pages, outside of private
+// pools.
 func loose(regions []region) (n device.Size) {
 	for i := range regions {
 		g := &regions[i]

@@ -25,9 +25,11 @@ type Plan struct {
 	Count   int           `json:"block_count"`       // live blocks that would have to be freed, or moved elsewhere
 	Bytes   device.Size   `json:"copied_bytes"`      // bytes of them: what moving them copies
 	Waits   int           `json:"pending_count"`     // blocks that a stream would have to be done with
-	Least   bool          `json:"least"`             // no set with fewer blocks, or as many and fewer bytes, does it this way
-	Proven  *bool         `json:"proven,omitempty"`  // the strategy was tried without them, and granted the request or did not; null: not tried
-	Blocks  []Block       `json:"blocks"`            // all of them, by address
+	// no set with fewer blocks, or as many and fewer bytes, does it this way
+	Least bool `json:"least"`
+	// the strategy was tried without them, and granted the request or did not; null: not tried
+	Proven *bool   `json:"proven,omitempty"`
+	Blocks []Block `json:"blocks"` // all of them, by address
 }
 
 // Block is a block that stood in the way.
@@ -109,9 +111,10 @@ func (w window) widened() window {
 	return w
 }
 
-// slide finds the cheapest window of a stretch that is enough, if it is cheaper than the best so far; enough must
-// stay true of a window that grows. For each chunk only the shortest window that begins there is looked at, because
-// longer ones cost as much or more; accept may refuse one. O(chunks).
+// slide finds the cheapest window of a stretch that is enough, if it is cheaper than the best so
+// far; enough must stay true of a window that grows. For each chunk only the shortest window that
+// begins there is looked at, because longer ones cost as much or more; accept may refuse one.
+// O(chunks).
 func (w *window) slide(stretch []alloc.Chunk, enough, accept func(*window) bool) {
 	x := window{stretch: stretch}
 	for x.i = range stretch {
@@ -151,8 +154,8 @@ func stretches(chunks []alloc.Chunk, pass func(*alloc.Chunk) bool, yield func([]
 // solid reports whether a chunk has memory that somebody uses or may use.
 func solid(c *alloc.Chunk) bool { return c.State.Held() && c.State != alloc.Slack }
 
-// hole returns the cheapest way to one hole inside a region, nil if there is none. apart says that nobody would have
-// to go: the hole is there, and the allocator keeps it in parts.
+// hole returns the cheapest way to one hole inside a region, nil if there is none. apart says that
+// nobody would have to go: the hole is there, and the allocator keeps it in parts.
 func (n *Need) hole(regions []region) (p *Plan, apart bool) {
 	var best window
 	may := func(c *alloc.Chunk) bool { return solid(c) && n.obstacle(*c) == usable }
@@ -174,8 +177,8 @@ func (n *Need) hole(regions []region) (p *Plan, apart bool) {
 	return p, false
 }
 
-// pages returns the cheapest way to pages that go back, by emptying memory in one place of a region that
-// grows; nil if there is none. missing is the bytes that the device lacks.
+// pages returns the cheapest way to pages that go back, by emptying memory in one place of a region
+// that grows; nil if there is none. missing is the bytes that the device lacks.
 func (n *Need) pages(regions []region, missing device.Size) *Plan {
 	var best window
 	var back device.Size
@@ -211,8 +214,8 @@ func whole(c alloc.Chunk, page device.Size) device.Size {
 	return to - from
 }
 
-// loosePages returns for each chunk the bytes of the pages in the free ones before it, which go back without
-// any block, and at the end those in all.
+// loosePages returns for each chunk the bytes of the pages in the free ones before it, which go
+// back without any block, and at the end those in all.
 func loosePages(chunks []alloc.Chunk, page device.Size) []device.Size {
 	sums := make([]device.Size, len(chunks)+1)
 	for i, c := range chunks {
@@ -224,8 +227,8 @@ func loosePages(chunks []alloc.Chunk, page device.Size) []device.Size {
 	return sums
 }
 
-// back returns the cheapest way to regions that go back, nil if there is none or none is needed. missing
-// is the bytes that the device lacks, those of empty regions left out.
+// back returns the cheapest way to regions that go back, nil if there is none or none is needed.
+// missing is the bytes that the device lacks, those of empty regions left out.
 func (n *Need) back(regions []region, missing device.Size) *Plan {
 	var items []item
 	for i := range regions {

@@ -6,8 +6,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// Stacks holds the stacks with which a recorded program made the allocations of the trace of its course. It is
-// safe for concurrent use.
+// Stacks holds the stacks with which a recorded program made the allocations of the trace of its
+// course. It is safe for concurrent use.
 type Stacks struct {
 	of     torch.Snapshot // its texts, frames and calls
 	frames *torch.Frames

@@ -23,16 +23,19 @@ func (r *Report) judge(loose device.Size) {
 	say := func(c Cause, format string, args ...any) { r.Cause, r.Verdict = c, fmt.Sprintf(format, args...) }
 	switch {
 	case r.serves > 0:
-		say(CauseAgain, "a free chunk of %s would serve: the allocator does not look again after it has given memory back", b(r.serves))
+		say(CauseAgain, "a free chunk of %s would serve: the allocator does not look again after it has given memory back",
+			b(r.serves))
 	case r.Device != nil && r.Segment > 0 && has >= r.Segment:
-		say(CauseDevice, "with what would go back the device has %s, enough for the %s that it was asked for, and refused all the same", b(has), b(r.Segment))
+		say(CauseDevice, "with what would go back the device has %s, enough for the %s that it was asked for, and refused "+
+			"all the same", b(has), b(r.Segment))
 	case joined < least && joined+r.Loss >= least:
 		say(CauseRounding, "all that is free joined misses %s, and blocks have %s more than was asked for them",
 			b(least-joined), b(r.Loss))
 	case joined < least:
 		say(CauseTooLittle, "plainly too little: even with all that is free joined %s are missing", b(least-joined))
 	case r.waitingServes():
-		say(CausePending, "memory that was given back would do, and a stream still uses it: %s are pending", b(r.Pending.Bytes))
+		say(CausePending, "memory that was given back would do, and a stream still uses it: %s are pending",
+			b(r.Pending.Bytes))
 	case r.apart:
 		say(CauseApart, "free chunks side by side would do, and the allocator keeps them apart or sets them aside")
 	case r.stream.largest >= r.Block:
@@ -44,7 +47,8 @@ func (r *Report) judge(loose device.Size) {
 	case has >= r.Block:
 		say(CauseSegment, "the device has %s left, enough for the block, and is asked for %s", b(has), b(r.Segment))
 	case has+r.Usable.Bytes-min(loose, r.Usable.Bytes) >= least:
-		say(CauseScattered, "free memory would do, but it is scattered: %s free in %s, the largest %s, and %s left on the device",
+		say(CauseScattered, "free memory would do, but it is scattered: %s free in %s, the largest %s, and %s left on "+
+			"the device",
 			b(r.Usable.Bytes), units.Several(r.Usable.Count, "hole"), b(r.UsableTop), b(has))
 	default:
 		r.blame()
@@ -62,8 +66,8 @@ func (r *Report) elsewhere() string {
 	return "a private pool"
 }
 
-// blame names what has most of the free bytes that the request may not use: joined with the others, but not
-// without, they would be enough.
+// blame names what has most of the free bytes that the request may not use: joined with the others,
+// but not without, they would be enough.
 func (r *Report) blame() {
 	most := device.Size(0)
 	for _, x := range []struct {

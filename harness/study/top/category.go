@@ -26,10 +26,12 @@ var Categories = []Category{
 	Weights, Activations, Gradients, Optimizer, InnerGradients, Cache, Temporary, Inputs, Unknown,
 }
 
-// tagWords are the first words of tags, up to the first character that is no letter. A function may be named so, too.
+// tagWords are the first words of tags, up to the first character that is no letter. A function may
+// be named so, too.
 var tagWords = map[string]Category{
-	"weight": Weights, "weights": Weights, "param": Weights, "params": Weights, "parameter": Weights, "parameters": Weights,
-	"grad": Gradients, "grads": Gradients, "gradient": Gradients, "gradients": Gradients,
+	"weight": Weights, "weights": Weights, "param": Weights, "params": Weights, "parameter": Weights,
+	"parameters": Weights,
+	"grad":       Gradients, "grads": Gradients, "gradient": Gradients, "gradients": Gradients,
 	"actgrad": InnerGradients, "optimizer": Optimizer, "optim": Optimizer,
 	"activation": Activations, "activations": Activations, "kvcache": Cache,
 	"temp": Temporary, "temporary": Temporary, "workspace": Temporary, "input": Inputs, "inputs": Inputs, "batch": Inputs,
@@ -64,13 +66,16 @@ func ofFrame(file, function string) Category {
 		return Optimizer
 	case containsAny(file+" "+lower, "kv_cache", "kvcache", "cache_utils.py"):
 		return Cache
-	case containsAny(function, "torch::autograd::Engine", "torch::autograd::generated::") && !strings.Contains(function, "VariableType"),
+	case containsAny(function, "torch::autograd::Engine", "torch::autograd::generated::") &&
+		!strings.Contains(function, "VariableType"),
 		containsAny(file, "torch/autograd/graph.py", "torch/autograd/__init__.py") && containsAny(lower, "backward", "grad"):
 		return Gradients
-	case strings.Contains(lower, "load") && containsAny(lower, "weight", "state_dict", "checkpoint", "shard", "pretrained"),
+	case strings.Contains(lower, "load") && containsAny(lower, "weight", "state_dict", "checkpoint", "shard",
+		"pretrained"),
 		containsAny(lower, "from_pretrained", "reset_parameters"),
 		strings.Contains(file, "torch/nn/modules/") && function == "__init__",
-		strings.HasSuffix(file, "torch/nn/modules/module.py") && (function == "_apply" || function == "convert" || function == "to"):
+		strings.HasSuffix(file, "torch/nn/modules/module.py") && (function == "_apply" || function == "convert" ||
+			function == "to"):
 		return Weights
 	case lower == "forward", strings.HasSuffix(file, "torch/nn/functional.py"):
 		return Activations

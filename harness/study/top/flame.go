@@ -24,8 +24,8 @@ type Node struct {
 // picture of 250 points.
 const leastShare = 500
 
-// Flame returns the stacks of a moment as a tree, from the outermost line inwards. Boxes that are too small to
-// be seen are joined.
+// Flame returns the stacks of a moment as a tree, from the outermost line inwards. Boxes that are
+// too small to be seen are joined.
 func (m *Moment) Flame() *Node {
 	root := &Node{Name: "all live blocks"}
 	for i := range m.Stacks {
@@ -62,14 +62,17 @@ func (n *Node) add(s *Stack) {
 	n.shares[s.Category] += s.Bytes
 }
 
-// settle sorts the boxes inside of a box, joins those with fewer bytes than least, and finds its category.
+// settle sorts the boxes inside of a box, joins those with fewer bytes than least, and finds its
+// category.
 func (n *Node) settle(least device.Size) {
 	for _, c := range Categories {
 		if n.Category == "" || n.shares[c] > n.shares[n.Category] {
 			n.Category = c
 		}
 	}
-	slices.SortFunc(n.Below, func(a, b *Node) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(n.Below, func(a, b *Node) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name))
+	})
 	first := slices.IndexFunc(n.Below, func(b *Node) bool { return b.Bytes < least })
 	if first >= 0 && len(n.Below)-first > 1 {
 		rest := &Node{Name: fmt.Sprintf("%d smaller", len(n.Below)-first), shares: map[Category]device.Size{}}

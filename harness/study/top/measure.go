@@ -87,7 +87,8 @@ func collect(src trace.Source, events ...int) (map[int][]block, error) {
 	return found, err
 }
 
-// groupingOf returns what blocks are grouped by: stacks or tags, if at least half of the bytes have some.
+// groupingOf returns what blocks are grouped by: stacks or tags, if at least half of the bytes have
+// some.
 func groupingOf(blocks []block, stacks Stacks) Grouping {
 	var all, stacked, tagged device.Size
 	for i := range blocks {
@@ -109,8 +110,8 @@ func groupingOf(blocks []block, stacks Stacks) Grouping {
 	return BySize
 }
 
-// Measure finds out who holds memory at the peak of live bytes and at the last refused request. stacks is
-// nil where nothing is known of them. It fails if the trace cannot be read.
+// Measure finds out who holds memory at the peak of live bytes and at the last refused request.
+// stacks is nil where nothing is known of them. It fails if the trace cannot be read.
 func Measure(src trace.Source, stacks Stacks) (*Report, error) {
 	s, err := look(src)
 	if err != nil {

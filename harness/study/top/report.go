@@ -25,16 +25,17 @@ const (
 
 // Report says who holds memory.
 type Report struct {
-	Schema  string   `json:"schema"`               // the constant Schema
-	Version string   `json:"version"`              // of the program
-	Trace   string   `json:"trace"`                // name
-	Hash    string   `json:"trace_sha256"`         // of the file
-	Events  int      `json:"events"`               // of the trace
-	History bool     `json:"history"`              // the file records allocations; false: it has one state alone
-	By      Grouping `json:"grouped_by"`           // what Holders are
-	Peak    Moment   `json:"peak"`                 // most live bytes; without a history the recorded state
-	Failure *Moment  `json:"failure,omitempty"`    // the last refused request; absent: none was refused
-	Cut     int      `json:"cut_stacks,omitempty"` // stacks of which only the call site is kept: all of them would take too much memory
+	Schema  string   `json:"schema"`            // the constant Schema
+	Version string   `json:"version"`           // of the program
+	Trace   string   `json:"trace"`             // name
+	Hash    string   `json:"trace_sha256"`      // of the file
+	Events  int      `json:"events"`            // of the trace
+	History bool     `json:"history"`           // the file records allocations; false: it has one state alone
+	By      Grouping `json:"grouped_by"`        // what Holders are
+	Peak    Moment   `json:"peak"`              // most live bytes; without a history the recorded state
+	Failure *Moment  `json:"failure,omitempty"` // the last refused request; absent: none was refused
+	// stacks of which only the call site is kept: all of them would take too much memory
+	Cut int `json:"cut_stacks,omitempty"`
 }
 
 // Moment is the live memory after an event.
@@ -219,7 +220,8 @@ func at[K comparable, V any](m map[K]*V, key K) *V {
 }
 
 func compareHolders(a, b Holder) int {
-	return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Blocks, a.Blocks), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Category, b.Category))
+	return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Blocks, a.Blocks), cmp.Compare(a.Name, b.Name),
+		cmp.Compare(a.Category, b.Category))
 }
 
 // Categorized reports whether a category of any block is known.
@@ -230,7 +232,8 @@ func (r *Report) Categorized() bool {
 	return known(&r.Peak) || r.Failure != nil && known(r.Failure)
 }
 
-// Notes returns the limits of the report in sentences: data that the file lacks, and how categories are derived.
+// Notes returns the limits of the report in sentences: data that the file lacks, and how categories
+// are derived.
 func (r *Report) Notes() []string {
 	var notes []string
 	if !r.History {
@@ -241,21 +244,25 @@ func (r *Report) Notes() []string {
 		notes = append(notes, "Less than half of the bytes have a stack or a tag, so blocks are grouped by size. "+
 			`torch.cuda.memory._record_memory_history(stacks="python") records stacks.`)
 	case !r.Categorized():
-		notes = append(notes, fmt.Sprintf("No category, such as weights or activations, is known from the %ss.", map[Grouping]string{ByCallSite: "stack", ByTag: "tag"}[r.By]))
+		notes = append(notes, fmt.Sprintf("No category, such as weights or activations, is known from the %ss.",
+			map[Grouping]string{ByCallSite: "stack", ByTag: "tag"}[r.By]))
 	case r.By == ByTag:
 		notes = append(notes, "Categories are what the tags begin with.")
 	default:
-		notes = append(notes, "Categories are derived from the functions of the stacks: a temporary of a forward function counts as an "+
+		notes = append(notes, "Categories are derived from the functions of the stacks: a temporary of a forward function "+
+			"counts as an "+
 			"activation, and gradients of weights and of activations are not told apart.")
 	}
 	if r.Cut > 0 {
-		notes = append(notes, fmt.Sprintf("%d stacks are shown by their call site alone: the others take all the memory for stacks.", r.Cut))
+		notes = append(notes, fmt.Sprintf("%d stacks are shown by their call site alone: the others take all the memory "+
+			"for stacks.", r.Cut))
 	}
 	for _, h := range r.Peak.Holders {
 		switch {
 		case h.Name != noName:
 		case r.By == ByCallSite:
-			notes = append(notes, fmt.Sprintf("%d of %d blocks have no stack, such as those from before the recording.", h.Blocks, r.Peak.Blocks))
+			notes = append(notes, fmt.Sprintf("%d of %d blocks have no stack, such as those from before the recording.",
+				h.Blocks, r.Peak.Blocks))
 		default:
 			notes = append(notes, fmt.Sprintf("%d of %d blocks have no tag.", h.Blocks, r.Peak.Blocks))
 		}
@@ -263,8 +270,8 @@ func (r *Report) Notes() []string {
 	return notes
 }
 
-// WriteFolded writes the stacks of a moment in the folded form of flame graph tools: the lines of a stack
-// from the outermost to the innermost, separated by semicolons, then its bytes.
+// WriteFolded writes the stacks of a moment in the folded form of flame graph tools: the lines of a
+// stack from the outermost to the innermost, separated by semicolons, then its bytes.
 func (m *Moment) WriteFolded(w io.Writer) error {
 	clean := strings.NewReplacer(";", ",", "\n", " ", "\r", " ")
 	for _, s := range m.Stacks {

@@ -93,7 +93,8 @@ func names(list []top.Holder) (said []string) {
 	return said
 }
 
-// TestThePeakIsTheFirstEventWithMostLiveBytes groups by tag, and leaves out what was freed before and made after.
+// TestThePeakIsTheFirstEventWithMostLiveBytes groups by tag, and leaves out what was freed before
+// and made after.
 func TestThePeakIsTheFirstEventWithMostLiveBytes(t *testing.T) {
 	r := measure(t, `a 1 3MiB tag=weights:fc
 a 2 1MiB tag=temp:mul
@@ -115,9 +116,11 @@ a 5 4MiB tag=activation:mm
 	require.Equal(t, "actgrad;mm 4194304\nweights;fc 3145728\nweights;head 1048576\n", folded.String())
 }
 
-// TestTheFailureIsTheLastRefusedRequest looks at two refusals, of which the first has more live bytes.
+// TestTheFailureIsTheLastRefusedRequest looks at two refusals, of which the first has more live
+// bytes.
 func TestTheFailureIsTheLastRefusedRequest(t *testing.T) {
-	r := measure(t, "a 1 3MiB tag=weights\na 2 2MiB tag=input\nrefused 8MiB\nf 2\na 3 1MiB tag=grad\nrefused 9MiB\nf 1\n", nil)
+	r := measure(t, "a 1 3MiB tag=weights\na 2 2MiB tag=input\nrefused 8MiB\nf 2\na 3 1MiB tag=grad\nrefused "+
+		"9MiB\nf 1\n", nil)
 	require.Equal(t, 1, r.Peak.Event, "a refused request is not live")
 	require.Equal(t, 5, r.Failure.Event)
 	require.Equal(t, 9*device.MiB, r.Failure.Asked)
@@ -129,20 +132,25 @@ func TestTheFailureIsTheLastRefusedRequest(t *testing.T) {
 func TestStacksAreGroupedByCallSite(t *testing.T) {
 	forward := [2]string{"model.py", "forward"}
 	of := stacks{
-		nil, {forward, {"train.py", "one; step"}}, {forward, {"train.py", "eval"}}, {{"torch/optim/adam.py", "_init_group"}, forward},
+		nil, {forward, {"train.py", "one; step"}}, {forward, {"train.py", "eval"}},
+		{{"torch/optim/adam.py", "_init_group"}, forward},
 	}
 	r := measure(t, "a 0 1MiB\na 1 4MiB\na 2 2MiB\na 3 3MiB\n", of)
 	require.Equal(t, top.ByCallSite, r.By)
-	require.Equal(t, []string{"model.py forward 6MiB", "torch/optim/adam.py _init_group 3MiB", "(not recorded) 1MiB"}, names(r.Peak.Holders))
+	require.Equal(t, []string{"model.py forward 6MiB", "torch/optim/adam.py _init_group 3MiB", "(not recorded) 1MiB"},
+		names(r.Peak.Holders))
 	require.Equal(t, []string{"activations 6MiB", "optimizer 3MiB", "not known 1MiB"}, names(r.Peak.Categories))
-	require.True(t, slices.ContainsFunc(r.Notes(), func(n string) bool { return strings.HasPrefix(n, "1 of 4 blocks have no stack") }))
+	require.True(t, slices.ContainsFunc(r.Notes(), func(n string) bool {
+		return strings.HasPrefix(n, "1 of 4 blocks have no stack")
+	}))
 	var folded bytes.Buffer
 	require.NoError(t, r.Peak.WriteFolded(&folded))
 	require.Contains(t, folded.String(), "train.py one, step;model.py forward 4194304\n")
 
 	few := measure(t, "a 0 9MiB\na 9 1234567\na 1 4MiB\n", of)
 	require.Equal(t, top.BySize, few.By, "most bytes have no stack")
-	require.Equal(t, []string{"blocks of 9MiB 9MiB", "blocks of 4MiB 4MiB", "blocks of 1.18MiB (1234567 bytes) 1.18MiB"}, names(few.Peak.Holders))
+	require.Equal(t, []string{"blocks of 9MiB 9MiB", "blocks of 4MiB 4MiB", "blocks of 1.18MiB (1234567 bytes) 1.18MiB"},
+		names(few.Peak.Holders))
 }
 
 // TestAStateWithoutHistoryIsTheLast has a block that was given back before the file was written.
@@ -184,7 +192,8 @@ func TestAFlameGraphHoldsEveryByte(t *testing.T) {
 	of := stacks{}
 	for i := range 3000 {
 		fmt.Fprintf(&text, "a %d %d\n", i, 100+i%700)
-		of = append(of, [][2]string{{"m.py", fmt.Sprint("leaf", i%800)}, {"m.py", fmt.Sprint("layer", i%3)}, {"train.py", "main"}})
+		of = append(of, [][2]string{{"m.py", fmt.Sprint("leaf", i%800)}, {"m.py", fmt.Sprint("layer", i%3)},
+			{"train.py", "main"}})
 	}
 	text.WriteString("a 9999 9MiB\n")
 	of = append(of, make(stacks, 7000)...)
@@ -229,7 +238,8 @@ func (s shared) Lines(stack uint32) (lines []string, site string) {
 
 func (s shared) Frames(uint32) iter.Seq[uint32] { return func(func(uint32) bool) {} }
 
-// TestSharedLinesAreBounded shows stacks that would take a gigabyte: the call site is kept of those that do not fit.
+// TestSharedLinesAreBounded shows stacks that would take a gigabyte: the call site is kept of those
+// that do not fit.
 func TestSharedLinesAreBounded(t *testing.T) {
 	const blocks = 4000
 	var text strings.Builder
@@ -248,7 +258,8 @@ func TestSharedLinesAreBounded(t *testing.T) {
 	}
 	require.InDelta(t, 500, whole, 100)
 	require.Equal(t, blocks-whole, r.Cut)
-	require.Contains(t, r.Notes(), fmt.Sprintf("%d stacks are shown by their call site alone: the others take all the memory for stacks.", r.Cut))
+	require.Contains(t, r.Notes(), fmt.Sprintf("%d stacks are shown by their call site alone: the others take all the "+
+		"memory for stacks.", r.Cut))
 }
 
 // TestTagsHaveAtMost256Lines groups by a tag that is made of separators.

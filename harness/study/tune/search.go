@@ -78,7 +78,8 @@ type search struct {
 	done, planned atomic.Int64
 }
 
-func newSearch(ctx context.Context, traces []*trace.Trace, catalogue alloc.Catalogue, strategy string, fixed json.RawMessage, o Options) (*search, error) {
+func newSearch(ctx context.Context, traces []*trace.Trace, catalogue alloc.Catalogue, strategy string,
+	fixed json.RawMessage, o Options) (*search, error) {
 	preset, err := catalogue.Lookup(strategy, fixed)
 	if err != nil {
 		return nil, err
@@ -253,13 +254,14 @@ func (s *search) evaluate(choices []choice) error {
 	return err
 }
 
-// compare returns the runs of each setup, one for each trace. With an error they are those that were finished,
-// nil for a setup that was not on every trace.
+// compare returns the runs of each setup, one for each trace. With an error they are those that
+// were finished, nil for a setup that was not on every trace.
 func (s *search) compare(setups []alloc.Setup, quick bool) ([][]compare.Run, error) {
 	s.planned.Add(int64(len(setups) * len(s.traces)))
 	finished := make([]*compare.Run, len(s.traces)*len(setups))
 	_, err := compare.Compare(s.ctx, s.traces, setups, compare.Options{
-		Workers: s.o.Workers, Memory: s.o.Memory, Version: s.o.Version, Device: replay.SimTarget(s.o.Device), Quick: quick, Across: true, Replayed: s.o.Replayed,
+		Workers: s.o.Workers, Memory: s.o.Memory, Version: s.o.Version, Device: replay.SimTarget(s.o.Device), Quick: quick,
+		Across: true, Replayed: s.o.Replayed,
 		Done: func(at int, r *compare.Run) {
 			finished[at] = r
 			if n := s.done.Add(1); s.o.Progress != nil {

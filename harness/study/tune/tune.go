@@ -47,8 +47,8 @@ type Options struct {
 	// Progress is called with the number of points and traces done and known so far, from
 	// many goroutines; nil for none.
 	Progress func(done, known int)
-	// Replayed is called every now and then with how many events were replayed since, from many goroutines; nil
-	// for none.
+	// Replayed is called every now and then with how many events were replayed since, from many
+	// goroutines; nil for none.
 	Replayed func(events int)
 }
 
@@ -95,9 +95,10 @@ type Change struct {
 // Tune searches the grid of the named strategy. Fixed holds settings, as a JSON object,
 // that are given and not varied; nothing at all is none. It fails for what
 // [alloc.Catalogue.Lookup] refuses, for a knob that there is not or that has no grid, and if
-// a replay fails. If ctx ends before, the error is that of ctx, and the result has the points that were
-// evaluated, timed once; nil if the preset is not among them.
-func Tune(ctx context.Context, traces []*trace.Trace, catalogue alloc.Catalogue, strategy string, fixed json.RawMessage, o Options) (*Result, error) {
+// a replay fails. If ctx ends before, the error is that of ctx, and the result has the points that
+// were evaluated, timed once; nil if the preset is not among them.
+func Tune(ctx context.Context, traces []*trace.Trace, catalogue alloc.Catalogue, strategy string, fixed json.RawMessage,
+	o Options) (*Result, error) {
 	if o.Points <= 0 {
 		o.Points = defaultPoints
 	}
@@ -219,8 +220,9 @@ func (s *search) result() (*Result, error) {
 // told returns what is known of all points, and of single changes of the smallest.
 func (s *search) told(smallest choice) *Result {
 	r := &Result{
-		Schema: Schema, Version: s.o.Version, Strategy: s.strategy, Baseline: s.baseline, Device: replay.SimTarget(s.o.Device).Used(0),
-		Space: s.space(), Evaluated: len(s.points), Refused: s.refused, Whole: s.whole(),
+		Schema: Schema, Version: s.o.Version, Strategy: s.strategy, Baseline: s.baseline,
+		Device: replay.SimTarget(s.o.Device).Used(0),
+		Space:  s.space(), Evaluated: len(s.points), Refused: s.refused, Whole: s.whole(),
 	}
 	for i, k := range s.knobs {
 		r.Grid = append(r.Grid, Range{k.Name, k.Grid})
@@ -259,5 +261,6 @@ func errKnob(strategy, name string, known []alloc.Knob) error {
 	for _, k := range known {
 		names = append(names, k.Name)
 	}
-	return fmt.Errorf("%s: setting %q has no values worth trying: %swant some of %s", strategy, name, nearest.Hint(name, names), strings.Join(names, ", "))
+	return fmt.Errorf("%s: setting %q has no values worth trying: %swant some of %s", strategy, name,
+		nearest.Hint(name, names), strings.Join(names, ", "))
 }

@@ -92,7 +92,8 @@ func read(t *testing.T, text string) *trace.Trace {
 
 func search(t *testing.T, name, fixed string, o tune.Options) *tune.Result {
 	t.Helper()
-	r, err := tune.Tune(t.Context(), []*trace.Trace{read(t, "a 1 2MiB\nf 1\n"), read(t, "a 1 4MiB\n")}, toys(), name, json.RawMessage(fixed), o)
+	r, err := tune.Tune(t.Context(), []*trace.Trace{read(t, "a 1 2MiB\nf 1\n"), read(t, "a 1 4MiB\n")}, toys(), name,
+		json.RawMessage(fixed), o)
 	require.NoError(t, err)
 	return r
 }
@@ -125,7 +126,8 @@ func TestDescentFindsTheSame(t *testing.T) {
 			"base 20>40 2.250", "base 20>30 1.625", "extra 0>10 1.875", "extra 0>4 1.500", `mode "good">"plain" 1.250`,
 		}, worths)
 		if points == 7 {
-			// The descent for memory uses them up. The descent for time, whose path depends on the clock, does not begin.
+			// The descent for memory uses them up. The descent for time, whose path depends on the clock,
+			// does not begin.
 			require.Equal(t, 14, r.Evaluated, "of the 18 points of the grid")
 		}
 	}
@@ -140,7 +142,8 @@ func TestGivenSettingsStay(t *testing.T) {
 }
 
 func TestSameOnAnyNumberOfCores(t *testing.T) {
-	one, four := search(t, "toy:extra", "", tune.Options{Points: 16, Workers: 1}), search(t, "toy:extra", "", tune.Options{Points: 16, Workers: 4})
+	one, four := search(t, "toy:extra", "", tune.Options{Points: 16, Workers: 1}),
+		search(t, "toy:extra", "", tune.Options{Points: 16, Workers: 4})
 	require.Equal(t, one.Smallest.Config, four.Smallest.Config)
 	require.Equal(t, one.Smallest.TimesBound, four.Smallest.TimesBound)
 	require.Equal(t, one.Preset.TimesBound, four.Preset.TimesBound)
@@ -165,7 +168,8 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"tay", "", nil, `unknown strategy "tay"`},
 		{"toy", `{"mode":"odd"}`, nil, "toy: mode: odd"},
-		{"toy", "", []string{"bass"}, `toy: setting "bass" has no values worth trying: did you mean "base"? want some of base, extra, mode`},
+		{"toy", "", []string{"bass"},
+			`toy: setting "bass" has no values worth trying: did you mean "base"? want some of base, extra, mode`},
 		{"toy", "", []string{"size"}, `setting "size" has no values worth trying`},
 		{"toy", "", []string{"mode", "mode"}, `toy: setting "mode" is named twice`},
 		{"toy", `{"base":20}`, []string{"base"}, `setting "base" has no values worth trying`},
@@ -189,7 +193,8 @@ func TestTablesShowTheAnswer(t *testing.T) {
 }
 
 func TestAStoppedSearchHasWhatIsEvaluated(t *testing.T) {
-	// With one worker two runs may be under way, so that a point on three traces is not complete when the first run is.
+	// With one worker two runs may be under way, so that a point on three traces is not complete when
+	// the first run is.
 	traces := []*trace.Trace{read(t, "a 1 2MiB\nf 1\n"), read(t, "a 1 4MiB\n"), read(t, "a 1 6MiB\n")}
 	for done, wanted := range map[int]bool{1: false, 24: true} {
 		ctx, stop := context.WithCancel(t.Context())

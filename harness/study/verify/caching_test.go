@@ -17,8 +17,8 @@ import (
 	"github.com/vramyard/vramyard/strategies/caching"
 )
 
-// cachingTarget is the strategy itself, with the settings of a vector but for the share of the card:
-// a recording does not know the card, and what the share leads to is that segments go back.
+// cachingTarget is the strategy itself, with the settings of a vector but for the share of the
+// card: a recording does not know the card, and what the share leads to is that segments go back.
 func cachingTarget(t *testing.T, v vectors.Vector) *verify.Target {
 	t.Helper()
 	var c caching.Config
@@ -57,7 +57,8 @@ func TestCachingPredictsVectors(t *testing.T) {
 				require.NoError(t, err)
 				res, err := verify.Run(h, cachingTarget(t, v))
 				require.NoError(t, err)
-				require.Equal(t, res.Allocs-hidden[fmt.Sprintf("%s/%d", v.Name, cut)], res.Predicted, "%v %s", res.First, res.Stopped)
+				require.Equal(t, res.Allocs-hidden[fmt.Sprintf("%s/%d", v.Name, cut)], res.Predicted, "%v %s", res.First,
+					res.Stopped)
 			})
 		}
 	}

@@ -1,4 +1,5 @@
-// Package verify asks whether a strategy would have done what a recording says that an allocator did.
+// Package verify asks whether a strategy would have done what a recording says that an allocator
+// did.
 //
 // A [History] is such a recording: the segments and blocks that were there when it began, and then
 // each allocation with the address it got, each free, and each segment taken from the device or
@@ -28,18 +29,19 @@
 //
 // # Snapshots
 //
-// [FromCourse] makes a history of a device's part of a PyTorch memory snapshot. Blocks that are still there at
-// its end have their true sizes. A request whose block lies in a segment of a private pool is served from that
-// pool; where nothing tells the pool of a segment, because it came and went between the snapshot's two ends, it is
-// the default pool.
+// [FromCourse] makes a history of a device's part of a PyTorch memory snapshot. Blocks that are
+// still there at its end have their true sizes. A request whose block lies in a segment of a
+// private pool is served from that pool; where nothing tells the pool of a segment, because it came
+// and went between the snapshot's two ends, it is the default pool.
 //
 // # Segments that grow
 //
-// Of a segment that grows a snapshot has what is mapped, not the range of addresses around it. PyTorch makes one range,
-// larger than the device, for each pool, stream and size kind, and maps what lies lowest first. So all that is
-// mapped for one of them is one range: it begins at the lowest address that is mapped as long as it has memory, because
-// nothing is placed below, and goes on above the highest, because it is never full. An allocation is
-// predicted if exactly the recorded memory is mapped for it.
+// Of a segment that grows a snapshot has what is mapped, not the range of addresses around it.
+// PyTorch makes one range, larger than the device, for each pool, stream and size kind, and maps
+// what lies lowest first. So all that is mapped for one of them is one range: it begins at the
+// lowest address that is mapped as long as it has memory, because nothing is placed below, and goes
+// on above the highest, because it is never full. An allocation is predicted if exactly the
+// recorded memory is mapped for it.
 //
 // # Files
 //

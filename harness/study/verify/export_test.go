@@ -41,8 +41,8 @@ func written(t *testing.T, v vectors.Vector) (*trace.Trace, *torch.Snapshot) {
 	return tr, s
 }
 
-// TestWrittenSnapshotsComeBack replays every vector, writes a snapshot of it, and takes that for a trace
-// and for a recording: the requests are the vector's, and each allocation is predicted.
+// TestWrittenSnapshotsComeBack replays every vector, writes a snapshot of it, and takes that for a
+// trace and for a recording: the requests are the vector's, and each allocation is predicted.
 func TestWrittenSnapshotsComeBack(t *testing.T) {
 	all, err := vectors.Torch()
 	require.NoError(t, err)
@@ -79,8 +79,8 @@ func sizes(tr *trace.Trace) (list []alloc.Request) {
 	return list
 }
 
-// TestWrappedSnapshotsArePredicted leaves out the oldest entries of written snapshots, as a ring does that is full: what
-// was there then is worked out backwards.
+// TestWrappedSnapshotsArePredicted leaves out the oldest entries of written snapshots, as a ring
+// does that is full: what was there then is worked out backwards.
 func TestWrappedSnapshotsArePredicted(t *testing.T) {
 	all, err := vectors.Torch()
 	require.NoError(t, err)

@@ -233,8 +233,10 @@ func (l *layout) chunks(t *Target) []alloc.Chunk {
 	return list
 }
 
-// appendSegment appends the chunks of a segment, or of a mapped part of the one that begins at a base.
-func (l *layout) appendSegment(list []alloc.Chunk, base device.Addr, s index.AddrEntry[segment], t *Target) []alloc.Chunk {
+// appendSegment appends the chunks of a segment, or of a mapped part of the one that begins at a
+// base.
+func (l *layout) appendSegment(list []alloc.Chunk, base device.Addr, s index.AddrEntry[segment],
+	t *Target) []alloc.Chunk {
 	c := alloc.Chunk{Region: base, Class: alloc.ClassLarge, Stream: s.Value.stream, Pool: s.Value.pool}
 	if s.Value.small {
 		c.Class = alloc.ClassSmall

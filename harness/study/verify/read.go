@@ -183,7 +183,8 @@ func requests(t *trace.Trace) (list []request, total int, err error) {
 		case trace.Alloc, trace.LiveAtStart:
 			switch {
 			case r.opening && started:
-				return nil, 0, fmt.Errorf("event %d: allocation %d was live when the recording began, but stands behind its beginning", seq, e.ID)
+				return nil, 0, fmt.Errorf("event %d: allocation %d was live when the recording began, but stands behind its "+
+					"beginning", seq, e.ID)
 			case e.Size == 0:
 				return nil, 0, fmt.Errorf("event %d: an allocation of 0 bytes lies nowhere", seq)
 			}

@@ -12,21 +12,24 @@ const Schema = "vramyard-verify/1"
 
 // Result is what came of one verification. Sizes are bytes.
 type Result struct {
-	Schema     string          `json:"schema"`                     // the constant Schema
-	Version    string          `json:"version"`                    // of the program
-	Strategy   string          `json:"strategy"`                   // name
-	Config     json.RawMessage `json:"config"`                     // the strategy's configuration
-	Trace      string          `json:"trace"`                      // name of the trace
-	TraceHash  string          `json:"trace_sha256"`               // hash of its decompressed file
-	Addresses  string          `json:"addresses_sha256,omitempty"` // hash of the decompressed file with the addresses; "" if there is none
-	Allocs     int             `json:"alloc_count"`                // allocations that the recording has
-	Predicted  int             `json:"predicted_count"`            // of them, those the strategy placed as recorded
-	Segments   int             `json:"segment_count"`              // segments that the recording takes from the device
-	InSegments int             `json:"predicted_segment_count"`    // of them, those the strategy takes likewise
-	Lost       int             `json:"unknown_pool_count"`         // of those not predicted, recorded or predicted in segments of which nothing tells the pool
-	Odd        int             `json:"inconsistent_count"`         // things in the recording that cannot have been, and were left out
-	FirstOdd   string          `json:"inconsistency,omitempty"`    // first of them
-	Stopped    string          `json:"stopped,omitempty"`          // why the rest was not looked at; empty: all was
+	Schema    string          `json:"schema"`       // the constant Schema
+	Version   string          `json:"version"`      // of the program
+	Strategy  string          `json:"strategy"`     // name
+	Config    json.RawMessage `json:"config"`       // the strategy's configuration
+	Trace     string          `json:"trace"`        // name of the trace
+	TraceHash string          `json:"trace_sha256"` // hash of its decompressed file
+	// hash of the decompressed file with the addresses; "" if there is none
+	Addresses  string `json:"addresses_sha256,omitempty"`
+	Allocs     int    `json:"alloc_count"`             // allocations that the recording has
+	Predicted  int    `json:"predicted_count"`         // of them, those the strategy placed as recorded
+	Segments   int    `json:"segment_count"`           // segments that the recording takes from the device
+	InSegments int    `json:"predicted_segment_count"` // of them, those the strategy takes likewise
+	// of those not predicted, recorded or predicted in segments of which nothing tells the pool
+	Lost int `json:"unknown_pool_count"`
+	// things in the recording that cannot have been, and were left out
+	Odd      int    `json:"inconsistent_count"`
+	FirstOdd string `json:"inconsistency,omitempty"` // first of them
+	Stopped  string `json:"stopped,omitempty"`       // why the rest was not looked at; empty: all was
 
 	OpeningBlocks int         `json:"opening_blocks"`               // live when the recording began
 	OpeningBytes  device.Size `json:"opening_reserved_bytes"`       // held when the recording began

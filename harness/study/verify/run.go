@@ -28,9 +28,9 @@ type run struct {
 	res    *Result
 }
 
-// Run has the target serve the history. An allocation that is not predicted is a result, and so is what
-// cannot have been: it is counted and left out. Errors are a strategy that refuses the opening state
-// or breaks its contract.
+// Run has the target serve the history. An allocation that is not predicted is a result, and so is
+// what cannot have been: it is counted and left out. Errors are a strategy that refuses the opening
+// state or breaks its contract.
 func Run(h *History, t *Target) (*Result, error) {
 	r, err := begin(h, t)
 	if err != nil {
@@ -48,9 +48,10 @@ func Run(h *History, t *Target) (*Result, error) {
 	return r.res, r.end()
 }
 
-// HeapAt returns the recorded heap before the first step of an event, as a strategy's Walk would show it. A chunk's
-// tag is the ID of its allocation; what is pending shows as live. Where the target predicts the recording, sizes are
-// exact; otherwise what a block has beyond its request is worked out from what lies behind it.
+// HeapAt returns the recorded heap before the first step of an event, as a strategy's Walk would
+// show it. A chunk's tag is the ID of its allocation; what is pending shows as live. Where the
+// target predicts the recording, sizes are exact; otherwise what a block has beyond its request is
+// worked out from what lies behind it.
 //
 // Errors: those of [Run], and a recording in which more is not predicted than Run looks at.
 func HeapAt(h *History, t *Target, event int) ([]alloc.Chunk, error) {
@@ -125,8 +126,8 @@ func (r *run) odd(err error) {
 	r.res.Odd++
 }
 
-// survey goes through a history once. It counts, and returns what of the history can have been, with what later
-// steps tell of the sizes of the opening blocks.
+// survey goes through a history once. It counts, and returns what of the history can have been,
+// with what later steps tell of the sizes of the opening blocks.
 func (r *run) survey(h *History) *History {
 	r.layout = &layout{}
 	l, kept := r.layout, *h

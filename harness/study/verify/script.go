@@ -85,7 +85,8 @@ func (d *script) Release(a device.Addr) error {
 	return nil
 }
 
-// The virtual memory of a script grants ranges and handles, and compares what is mapped and unmapped.
+// The virtual memory of a script grants ranges and handles, and compares what is mapped and
+// unmapped.
 
 func (d *script) Granularity() device.Size { return smallSegment }
 
@@ -112,8 +113,8 @@ func (d *script) ReleaseHandle(device.Handle) error { return nil }
 
 func (d *script) Map(device.Addr, device.Size, device.Handle, device.Size) error { return nil }
 
-// SetAccess implements device.VirtualMemory. It is the last call for memory that is mapped, and the one that
-// tells how much it is in all.
+// SetAccess implements device.VirtualMemory. It is the last call for memory that is mapped, and the
+// one that tells how much it is in all.
 func (d *script) SetAccess(a device.Addr, size device.Size, _ device.Access) error {
 	r := device.Region{Addr: a, Size: size}
 	switch {

@@ -14,8 +14,8 @@ import (
 // ErrNoHistory is the error of snapshots of which nothing can be predicted.
 var ErrNoHistory = errors.New("the snapshot has no history of allocations to predict")
 
-// FromCourse returns the history that a device's part of a PyTorch snapshot is. Name and hash are the
-// caller's to set.
+// FromCourse returns the history that a device's part of a PyTorch snapshot is. Name and hash are
+// the caller's to set.
 //
 // Errors: ErrNoHistory.
 func FromCourse(c *torch.Course) (*History, error) {
@@ -63,7 +63,8 @@ func (f *courseReader) pool(p [2]uint64) alloc.PoolID {
 	return id
 }
 
-// steps takes what happened, in the order of the entries. A free takes effect where it is completed.
+// steps takes what happened, in the order of the entries. A free takes effect where it is
+// completed.
 func (f *courseReader) steps() error {
 	from, traffic, endings := &f.c.Device.History, f.c.Traffic, f.c.Endings
 	for i, step := range f.c.Steps {

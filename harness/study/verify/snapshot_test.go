@@ -88,7 +88,8 @@ func handmade(pool [2]uint64) *torch.Device {
 	return d
 }
 
-// TestRequestsOfPrivatePoolsAreServedThere takes a segment for a pool although another one has room.
+// TestRequestsOfPrivatePoolsAreServedThere takes a segment for a pool although another one has
+// room.
 func TestRequestsOfPrivatePoolsAreServedThere(t *testing.T) {
 	for pool, missed := range map[[2]uint64]int{{0, 7}: 0, {0, 0}: 2} {
 		d := handmade(pool)
@@ -143,12 +144,12 @@ func TestWhatCannotHaveBeenIsLeftOut(t *testing.T) {
 	require.Greater(t, res.Predicted, 150, "%v", res.First)
 }
 
-// snapshots is the variable that names a folder with recordings of real programs: X.pickle.xz, and beside
-// those with a history what another program made of it, X.csv.gz and X.addr.gz.
+// snapshots is the variable that names a folder with recordings of real programs: X.pickle.xz, and
+// beside those with a history what another program made of it, X.csv.gz and X.addr.gz.
 const snapshots = "VRAMYARD_SNAPSHOTS"
 
-// TestSnapshotsAreTheHistoriesOfOthers compares what is made of real recordings with what another program
-// made of them, step by step, and holds the strategy to them.
+// TestSnapshotsAreTheHistoriesOfOthers compares what is made of real recordings with what another
+// program made of them, step by step, and holds the strategy to them.
 func TestSnapshotsAreTheHistoriesOfOthers(t *testing.T) {
 	dir := os.Getenv(snapshots)
 	if dir == "" {

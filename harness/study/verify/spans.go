@@ -9,8 +9,9 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// span names the range of addresses in which the blocks of one pool, stream and size kind grow. PyTorch
-// makes a second one for the same only when the first, which is larger than the device, is full.
+// span names the range of addresses in which the blocks of one pool, stream and size kind grow.
+// PyTorch makes a second one for the same only when the first, which is larger than the device, is
+// full.
 type span struct {
 	pool   alloc.PoolID
 	stream device.Stream
@@ -26,17 +27,17 @@ type room struct {
 	bytes device.Size // mapped now
 }
 
-// spans is the ranges that have memory, by base. Where a range begins and ends is in no recording: it is
-// taken to begin at the lowest address that is mapped as long as it has memory, below which nothing is
-// ever placed then, and to end far above the highest one.
+// spans is the ranges that have memory, by base. Where a range begins and ends is in no recording:
+// it is taken to begin at the lowest address that is mapped as long as it has memory, below which
+// nothing is ever placed then, and to end far above the highest one.
 type spans struct {
 	list []room
 	lows map[span]device.Addr // of ranges that are there when the recording begins: what later steps tell of their bases
 	ever []device.Addr        // where the ranges of the whole recording begin, in order; nil until that is known
 }
 
-// beyondMapped is how far a range goes on above what is mapped, if no other one begins there: more than any
-// device has.
+// beyondMapped is how far a range goes on above what is mapped, if no other one begins there: more
+// than any device has.
 const beyondMapped = device.TiB
 
 func (x *spans) mapped(of span, r device.Region) {
@@ -74,8 +75,8 @@ func (x *spans) bases() map[span]device.Addr {
 	return bases
 }
 
-// lower notes where ranges begin, and those that begin lower than was known, as long as they are those that
-// bases returned.
+// lower notes where ranges begin, and those that begin lower than was known, as long as they are
+// those that bases returned.
 func (x *spans) lower(bases map[span]device.Addr) {
 	for _, g := range x.list {
 		if _, same := x.lows[g.span]; same {
@@ -91,7 +92,8 @@ func (x *spans) sort() {
 	slices.SortFunc(x.list, func(a, b room) int { return cmp.Compare(a.base, b.base) })
 }
 
-// above returns how many bytes a range can have from an address on, so that it does not reach into another one.
+// above returns how many bytes a range can have from an address on, so that it does not reach into
+// another one.
 func (x *spans) above(at device.Addr, most device.Size) device.Size {
 	i, _ := slices.BinarySearch(x.ever, at)
 	if i < len(x.ever) {
@@ -111,7 +113,8 @@ func (l *layout) join(e index.AddrEntry[segment]) {
 		}
 	}
 	p, _ = l.segments.Search(e.Addr)
-	if low, some := l.segments.Below(p); some && low.Value.grows && low.Addr.Add(low.Value.size) == e.Addr && spanOf(low.Value) == of {
+	if low, some := l.segments.Below(p); some && low.Value.grows && low.Addr.Add(low.Value.size) == e.Addr &&
+		spanOf(low.Value) == of {
 		p, _ = l.segments.Search(low.Addr)
 		low.Value.size += e.Value.size
 		l.segments.Set(p, low)
@@ -142,8 +145,9 @@ func appendGap(list []alloc.Chunk, g room, from, to device.Addr) []alloc.Chunk {
 		return list
 	}
 	c := alloc.Chunk{
-		Region: g.base, Addr: from, Size: to.Sub(from), State: alloc.Unmapped, Class: alloc.ClassLarge, Owner: alloc.OwnerExpandable,
-		Pool: g.pool, Stream: g.stream,
+		Region: g.base, Addr: from, Size: to.Sub(from), State: alloc.Unmapped, Class: alloc.ClassLarge,
+		Owner: alloc.OwnerExpandable,
+		Pool:  g.pool, Stream: g.stream,
 	}
 	if g.small {
 		c.Class = alloc.ClassSmall

@@ -151,15 +151,17 @@ func plainVectors(t *testing.T) (list []vectors.Vector) {
 		tr, err := v.Trace()
 		require.NoError(t, err)
 		pools := slices.ContainsFunc(tr.Events, func(e trace.Event) bool { return e.Kind == trace.PoolBegin })
-		if v.Kind == "torch_2.6" && !pools && (c.Conf == "" || strings.HasPrefix(c.Conf, "garbage_collection_threshold:") && !strings.Contains(c.Conf, ",")) {
+		if v.Kind == "torch_2.6" && !pools && (c.Conf == "" || strings.HasPrefix(c.Conf, "garbage_collection_threshold:") &&
+			!strings.Contains(c.Conf, ",")) {
 			list = append(list, v)
 		}
 	}
 	return list
 }
 
-// hidden are recordings with a rest of a block that nothing is placed behind in time: the hole there
-// seems larger than it was, and a request finds another one smaller. The figures are allocations.
+// hidden are recordings with a rest of a block that nothing is placed behind in time: the hole
+// there seems larger than it was, and a request finds another one smaller. The figures are
+// allocations.
 var hidden = map[string]int{"gc_threshold_03_tight/587": 1, "roundup_div_8/1350": 1, "large_segment_64_mixed/1349": 1}
 
 // TestVectorsAreHistories tells the answers of the original to our vectors as recordings, from the

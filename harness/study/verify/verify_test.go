@@ -121,15 +121,21 @@ func TestMispredictionsAreSeenAndOutlived(t *testing.T) {
 		{"another hole", "alloc,3,2097152,512\n", "alloc,3,2099712,512\n", 3, // and the last one finds the better hole now
 			"event 3, allocation 3 of 512 bytes on stream 0: predicted the block at 0x200000, recorded the block at 0x200a00"},
 		{"another end of a hole", "alloc,4,8388608,5000000\n", "alloc,4,9437184,5000000\n", 4,
-			"event 4, allocation 4 of 5000000 bytes on stream 0: predicted the block at 0x700000, recorded the block at 0x900000"},
+			"event 4, allocation 4 of 5000000 bytes on stream 0: predicted the block at 0x700000, recorded the block " +
+				"at 0x900000"},
 		{"a segment too large", "segment_alloc,5,33554432,12582912\n", "segment_alloc,5,33554432,20971520\n", 4,
-			"event 5, allocation 5 of 12000000 bytes on stream 0: predicted a new segment of 12582912 bytes, recorded a new segment of 20971520 bytes and the block at 0x2000000"},
-		{"a segment not needed", "alloc,7,4194304,4000000\n", "segment_alloc,7,62914560,20971520\nalloc,7,62914560,4000000\n", 4,
-			"event 7, allocation 6 of 4000000 bytes on stream 0: predicted the block at 0x400000, recorded a new segment of 20971520 bytes and the block at 0x3c00000"},
+			"event 5, allocation 5 of 12000000 bytes on stream 0: predicted a new segment of 12582912 bytes, recorded a new " +
+				"segment of 20971520 bytes and the block at 0x2000000"},
+		{"a segment not needed", "alloc,7,4194304,4000000\n", "segment_alloc,7,62914560,20971520\nalloc,7,62914560,4000000\n",
+			4,
+			"event 7, allocation 6 of 4000000 bytes on stream 0: predicted the block at 0x400000, recorded a new segment of " +
+				"20971520 bytes and the block at 0x3c00000"},
 		{"a block beside the start of its segment", "alloc,5,33554432,12000000\n", "alloc,5,33554944,12000000\n", 4,
-			"event 5, allocation 5 of 12000000 bytes on stream 0: predicted a new segment of 12582912 bytes and the block at 0x2000000, recorded a new segment of 12582912 bytes and the block at 0x2000200"},
+			"event 5, allocation 5 of 12000000 bytes on stream 0: predicted a new segment of 12582912 bytes and the block at " +
+				"0x2000000, recorded a new segment of 12582912 bytes and the block at 0x2000200"},
 		{"a small block among large ones", "alloc,9,2098688,1048576\n", "alloc,9,13388800,1048576\n", 4,
-			"event 9, allocation 7 of 1048576 bytes on stream 0: predicted a new segment of 2097152 bytes, recorded the block at 0xcc4c00"},
+			"event 9, allocation 7 of 1048576 bytes on stream 0: predicted a new segment of 2097152 bytes, recorded the block " +
+				"at 0xcc4c00"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			requests, addresses := smallCSV, smallAddr
@@ -155,7 +161,8 @@ func TestMispredictionsAreSeenAndOutlived(t *testing.T) {
 
 func TestStreamsOfOpeningSegments(t *testing.T) {
 	// What was live does not know its stream; what follows does.
-	requests := strings.NewReplacer("4,a,4,5000000,0", "4,a,4,5000000,7", "7,a,6,4000000,0", "7,a,6,4000000,7").Replace(smallCSV)
+	requests := strings.NewReplacer("4,a,4,5000000,0", "4,a,4,5000000,7", "7,a,6,4000000,0",
+		"7,a,6,4000000,7").Replace(smallCSV)
 	h, err := read(requests, smallAddr)
 	require.NoError(t, err)
 	require.EqualValues(t, 0, h.Segments[0].Stream)

@@ -16,8 +16,9 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
-// TestReducedSettingsPlaceAlike replays recorded traces through the settings of the quick grid and what they
-// reduce to, on a device that nearly runs out, and compares every placement and every call.
+// TestReducedSettingsPlaceAlike replays recorded traces through the settings of the quick grid and
+// what they reduce to, on a device that nearly runs out, and compares every placement and every
+// call.
 func TestReducedSettingsPlaceAlike(t *testing.T) {
 	pairs := 0
 	for _, name := range []string{"cpu_resnet50_train", "cpu_gpt2_train_varlen", "meta_resnet50_b256"} {
@@ -34,7 +35,8 @@ func TestReducedSettingsPlaceAlike(t *testing.T) {
 				continue
 			}
 			pairs++
-			require.Equal(t, told(t, p, s, capacity), told(t, p, short, capacity), "%s: %s and %s", name, encoded(t, s), encoded(t, short))
+			require.Equal(t, told(t, p, s, capacity), told(t, p, short, capacity), "%s: %s and %s", name, encoded(t, s),
+				encoded(t, short))
 		}
 	}
 	require.Greater(t, pairs, 10)

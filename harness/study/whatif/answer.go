@@ -28,15 +28,16 @@ const (
 
 // Answer is the outcome in words.
 type Answer struct {
-	Verdict     Verdict     `json:"verdict"`               // what kind of answer it is
-	Text        []string    `json:"text"`                  // sentences, the answer first
-	Recipe      []string    `json:"recipe,omitempty"`      // lines of Python that record a file with an answer
-	Sure        []string    `json:"how_sure"`              // sentences about how far it can be trusted
-	Label       string      `json:"label,omitempty"`       // of the setting that is answered with
-	Environment []string    `json:"environment,omitempty"` // to export for it
-	Since       string      `json:"since,omitempty"`       // first release of the framework that reads Environment, if the recorded one is unknown
-	Before      []string    `json:"before,omitempty"`      // to export instead for releases before Since
-	Need        device.Size `json:"need_bytes,omitempty"`  // capacity with which it completes
+	Verdict     Verdict  `json:"verdict"`               // what kind of answer it is
+	Text        []string `json:"text"`                  // sentences, the answer first
+	Recipe      []string `json:"recipe,omitempty"`      // lines of Python that record a file with an answer
+	Sure        []string `json:"how_sure"`              // sentences about how far it can be trusted
+	Label       string   `json:"label,omitempty"`       // of the setting that is answered with
+	Environment []string `json:"environment,omitempty"` // to export for it
+	// first release of the framework that reads Environment, if the recorded one is unknown
+	Since  string      `json:"since,omitempty"`
+	Before []string    `json:"before,omitempty"`     // to export instead for releases before Since
+	Need   device.Size `json:"need_bytes,omitempty"` // capacity with which it completes
 }
 
 // nearly is how much more than the best a setting may need that is simpler: one per cent.
@@ -54,8 +55,8 @@ type teller struct {
 	a        Answer
 }
 
-// Tell says in words what a search has found. pools says that the trace itself tells which requests go
-// to private pools.
+// Tell says in words what a search has found. pools says that the trace itself tells which requests
+// go to private pools.
 func Tell(r *Result, pools bool) Answer {
 	t := teller{Result: r, pools: pools}
 	for i := range r.Runs {
@@ -83,7 +84,8 @@ func (t *teller) tell() {
 		t.refuse()
 	case t.LowerBound > mostLive:
 		t.a.Verdict = TooLittle
-		t.say("None: the live bytes alone need %s, and there is no card of more than %s.", units.Bytes(t.LowerBound), units.Bytes(sim.Cards()[0].Memory))
+		t.say("None: the live bytes alone need %s, and there is no card of more than %s.", units.Bytes(t.LowerBound),
+			units.Bytes(sim.Cards()[0].Memory))
 		t.say("So nothing was tried.")
 	case t.Card == 0:
 		t.a.Verdict = NoCard
@@ -108,14 +110,16 @@ func (t *teller) tell() {
 		t.a.Verdict = Strategy
 		b := t.best(carries)
 		t.choose(b)
-		t.say("No setting of %s that was tried carries this run on %s. %s would: it %s.", t.Recorded.Framework, t.cardName(), capital(t.name(b)), needs(b))
+		t.say("No setting of %s that was tried carries this run on %s. %s would: it %s.", t.Recorded.Framework, t.cardName(),
+			capital(t.name(b)), needs(b))
 		t.tight(b)
 		t.costs(b)
 		t.fits(b)
 	default:
 		t.a.Verdict = None
 		if i := slices.IndexFunc(t.Runs, func(p Point) bool { return p.Baseline && carries(&p) }); i >= 0 {
-			t.say("None: of the %d settings that were tried only %s, the baseline, carries this run on %s.", t.Points, t.Runs[i].Label, t.cardName())
+			t.say("None: of the %d settings that were tried only %s, the baseline, carries this run on %s.", t.Points,
+				t.Runs[i].Label, t.cardName())
 		} else {
 			t.say("None: none of the %d settings that were tried carries this run on %s.", t.Points, t.cardName())
 		}
@@ -131,7 +135,8 @@ func (t *teller) preface() {
 	case !f.Fatal:
 		t.say("The program was refused memory %s and went on.", times(f.Count))
 	case t.Card == 0:
-		t.say("The recorded program found no memory for %s. The file does not tell how large the card is: --device does.", units.Bytes(f.Size))
+		t.say("The recorded program found no memory for %s. The file does not tell how large the card is: --device does.",
+			units.Bytes(f.Size))
 	}
 }
 
@@ -142,8 +147,8 @@ func (t *teller) best(f func(*Point) bool) *Point { return t.easiest(f, nearly) 
 // least returns the point that needs least of those that f names, nil if there is none.
 func (t *teller) least(f func(*Point) bool) *Point { return t.easiest(f, math.MaxInt) }
 
-// easiest returns the easiest of the points that f names and that need at most one part in so many more
-// than the one that needs least; nil if there is none. It never returns a baseline.
+// easiest returns the easiest of the points that f names and that need at most one part in so many
+// more than the one that needs least; nil if there is none. It never returns a baseline.
 func (t *teller) easiest(f func(*Point) bool, part device.Size) *Point {
 	named := f
 	f = func(p *Point) bool { return !p.Baseline && named(p) }
@@ -163,8 +168,8 @@ func (t *teller) easiest(f func(*Point) bool, part device.Size) *Point {
 	return best
 }
 
-// easier reports whether one of two points that need nearly the same is to be preferred: it changes less,
-// or its calls to the device take less time.
+// easier reports whether one of two points that need nearly the same is to be preferred: it changes
+// less, or its calls to the device take less time.
 func easier(a, b *Point) bool {
 	if a.Changes != b.Changes {
 		return a.Changes < b.Changes
@@ -204,7 +209,8 @@ func (t *teller) setting(b, least *Point) {
 	t.elsewhere(b, least)
 }
 
-// held returns the bytes that the recorded program held when it was refused memory, 0 if it was not.
+// held returns the bytes that the recorded program held when it was refused memory, 0 if it was
+// not.
 func (t *teller) held() device.Size {
 	if t.Recorded.Failure == nil {
 		return 0
@@ -212,7 +218,8 @@ func (t *teller) held() device.Size {
 	return t.Recorded.Failure.Reserved
 }
 
-// alreadyCarried says that the recorded settings carry the run, and what that means if they did not.
+// alreadyCarried says that the recorded settings carry the run, and what that means if they did
+// not.
 func (t *teller) alreadyCarried() {
 	p := t.recorded
 	if f := t.Recorded.Failure; f != nil && f.Fatal && t.Card <= t.Recorded.Capacity {
@@ -264,8 +271,8 @@ func (t *teller) howSmall(b, least *Point) {
 	}
 }
 
-// open reports whether a setting may still need noticeably less than a point does: its minimum was not searched
-// to the end.
+// open reports whether a setting may still need noticeably less than a point does: its minimum was
+// not searched to the end.
 func (t *teller) open(p *Point) bool {
 	return slices.ContainsFunc(t.Runs, func(q Point) bool {
 		if !t.ours(&q) || q.CompletesAt == nil || q.MinCapacity != nil {
@@ -284,7 +291,8 @@ func (t *teller) elsewhere(b, least *Point) {
 	if least == nil || b == least || b != nil && b.Need() != 0 && b.Need()-min(b.Need(), least.Need()) <= b.Need()/nearly {
 		return
 	}
-	t.say("Of all that was tried %s needs least: %s, where the live bytes alone are %s.", t.name(least), amount(least), units.Bytes(t.LowerBound))
+	t.say("Of all that was tried %s needs least: %s, where the live bytes alone are %s.", t.name(least), amount(least),
+		units.Bytes(t.LowerBound))
 }
 
 // costs says what a setting costs in calls to the device.
@@ -295,18 +303,20 @@ func (t *teller) costs(b *Point) {
 		if p.OOMs > 0 {
 			fail = ", which fail,"
 		}
-		t.say("It makes %s calls to the device, %s %s, where the recorded settings%s make %s, %s.", units.Count(b.DeviceCalls),
+		t.say("It makes %s calls to the device, %s %s, where the recorded settings%s make %s, %s.",
+			units.Count(b.DeviceCalls),
 			units.Nanoseconds(b.DeviceTime), model, fail, units.Count(p.DeviceCalls), units.Nanoseconds(p.DeviceTime))
 		return
 	}
 	t.say("It makes %s calls to the device, %s %s.", units.Count(b.DeviceCalls), units.Nanoseconds(b.DeviceTime), model)
 }
 
-// contextReserve is the memory of a card that the allocator never gets: the CUDA context and the code of libraries.
-// docs/whatif.md has the measurements.
+// contextReserve is the memory of a card that the allocator never gets: the CUDA context and the
+// code of libraries. docs/whatif.md has the measurements.
 const contextReserve = 512 * device.MiB
 
-// fits names the smallest card that has what a point needs, and room for the CUDA context and libraries.
+// fits names the smallest card that has what a point needs, and room for the CUDA context and
+// libraries.
 func (t *teller) fits(p *Point) {
 	cards := sim.Cards()
 	for i := len(cards) - 1; i >= 0; i-- { // the smallest is the last
@@ -325,8 +335,8 @@ func (t *teller) fits(p *Point) {
 		units.Bytes(contextReserve), cards[0].Model, units.Bytes(cards[0].Memory))
 }
 
-// tight says that a card that carries the run leaves too little for the CUDA context and libraries. On the recorded
-// card what they took is not counted.
+// tight says that a card that carries the run leaves too little for the CUDA context and libraries.
+// On the recorded card what they took is not counted.
 func (t *teller) tight(p *Point) {
 	if spare := t.Card - min(t.Card, p.Need()); t.Card != t.Recorded.Capacity && spare < contextReserve {
 		t.say("That is too tight: it leaves %s for the CUDA context and libraries, which take about %s.", units.Bytes(spare),
@@ -362,8 +372,8 @@ func (p *Point) environment() []string {
 	return p.Export.Environment
 }
 
-// name names a point in a sentence. Settings of another framework are a strategy to users of the recorded one; of an
-// unknown framework both are named.
+// name names a point in a sentence. Settings of another framework are a strategy to users of the
+// recorded one; of an unknown framework both are named.
 func (t *teller) name(p *Point) string {
 	strategy := "the strategy " + p.Label
 	if p.Export == nil || t.Recorded.Framework != "" && !t.ours(p) {

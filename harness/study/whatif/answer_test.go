@@ -14,7 +14,8 @@ import (
 
 const gib = device.GiB
 
-// point returns a point of PyTorch with some of the settings, or of a strategy that nobody can choose.
+// point returns a point of PyTorch with some of the settings, or of a strategy that nobody can
+// choose.
 func point(label string, need, card device.Size, settings ...string) whatif.Point {
 	p := whatif.Point{Label: label, Changes: max(len(settings), 1)}
 	if strings.HasPrefix(label, "caching") {
@@ -100,56 +101,60 @@ func TestAnswersToAFailure(t *testing.T) {
 			card: 24 * gib, bound: 17 * gib, rec: recording(t, 23*gib, died(gib)),
 			runs: []whatif.Point{
 				point("bestfit", 17*gib+gib/2, 24*gib), point("caching "+grows, 18*gib, 24*gib, grows),
-				point("caching split", 18*gib-gib/10, 24*gib, "max_split_size_mb:64", "roundup_power2_divisions:8"), asRecorded(point("caching", 27*gib, 24*gib)),
+				point("caching split", 18*gib-gib/10, 24*gib, "max_split_size_mb:64", "roundup_power2_divisions:8"),
+				asRecorded(point("caching", 27*gib, 24*gib)),
 			},
 			verdict: whatif.Setting, environment: []string{"PYTORCH_ALLOC_CONF=" + grows},
-			want: "Yes: PYTORCH_ALLOC_CONF=expandable_segments:True carries this run on the same card (24.00 GiB). It needs 18.00 GiB; 23.00 GiB " +
-				"were held when memory ran out, 5.00 GiB more. It makes 2,176 calls to the device, 44.00 ms by the cost model, where the recorded " +
-				"settings, which fail, make 104, 9.00 ms. With 512.00 MiB for the CUDA context and libraries, the smallest listed card that has " +
-				"so much is the NVIDIA L4 (22.16 GiB). Of all that was tried the strategy bestfit needs least: 17.50 GiB, where the live bytes " +
-				"alone are 17.00 GiB.",
+			want: "Yes: PYTORCH_ALLOC_CONF=expandable_segments:True carries this run on the same card (24.00 GiB). It needs " +
+				"18.00 GiB; 23.00 GiB were held when memory ran out, 5.00 GiB more. It makes 2,176 calls to the device, 44.00 ms " +
+				"by the cost model, where the recorded settings, which fail, make 104, 9.00 ms. With 512.00 MiB for the CUDA " +
+				"context and libraries, the smallest listed card that has so much is the NVIDIA L4 (22.16 GiB). Of all that was " +
+				"tried the strategy bestfit needs least: 17.50 GiB, where the live bytes alone are 17.00 GiB.",
 		},
 		"only a strategy does": {
 			card: 24 * gib, bound: 17 * gib, rec: recording(t, 23*gib, died(gib)),
 			runs:    []whatif.Point{point("bestfit", 18*gib, 24*gib), asRecorded(point("caching", 27*gib, 24*gib))},
 			verdict: whatif.Strategy,
-			want: "No setting of PyTorch that was tried carries this run on the same card (24.00 GiB). The strategy bestfit would: it needs 18.00 " +
-				"GiB. It makes 2,176 calls to the device, 44.00 ms by the cost model, where the recorded settings, which fail, make 104, 9.00 ms. " +
-				"With 512.00 MiB for the CUDA context and libraries, the smallest listed card that has so much is the NVIDIA L4 (22.16 GiB).",
+			want: "No setting of PyTorch that was tried carries this run on the same card (24.00 GiB). The strategy bestfit " +
+				"would: it needs 18.00 GiB. It makes 2,176 calls to the device, 44.00 ms by the cost model, where the recorded " +
+				"settings, which fail, make 104, 9.00 ms. With 512.00 MiB for the CUDA context and libraries, the smallest " +
+				"listed card that has so much is the NVIDIA L4 (22.16 GiB).",
 		},
 		"only another framework's allocator does": {
 			card: 24 * gib, bound: 17 * gib, rec: recording(t, 23*gib, died(gib)),
 			runs:    []whatif.Point{ofTensorFlow(point("bfc", 18*gib, 24*gib)), asRecorded(point("caching", 27*gib, 24*gib))},
 			verdict: whatif.Strategy,
-			want: "No setting of PyTorch that was tried carries this run on the same card (24.00 GiB). The strategy bfc would: it needs 18.00 GiB. " +
-				"It makes 2,176 calls to the device, 44.00 ms by the cost model, where the recorded settings, which fail, make 104, 9.00 ms. With " +
-				"512.00 MiB for the CUDA context and libraries, the smallest listed card that has so much is the NVIDIA L4 (22.16 GiB).",
+			want: "No setting of PyTorch that was tried carries this run on the same card (24.00 GiB). The strategy bfc " +
+				"would: it needs 18.00 GiB. It makes 2,176 calls to the device, 44.00 ms by the cost model, where the recorded " +
+				"settings, which fail, make 104, 9.00 ms. With 512.00 MiB for the CUDA context and libraries, the smallest " +
+				"listed card that has so much is the NVIDIA L4 (22.16 GiB).",
 		},
 		"nothing does": {
 			card: 24 * gib, bound: 17 * gib, rec: recording(t, 23*gib, died(gib)),
 			runs:    []whatif.Point{point("bestfit", 25*gib, 24*gib), asRecorded(point("caching", 27*gib, 24*gib))},
 			verdict: whatif.None,
-			want: "None: none of the 30 settings that were tried carries this run on the same card (24.00 GiB). With the recorded settings it needs " +
-				"27.00 GiB. With 512.00 MiB for the CUDA context and libraries, the smallest listed card that has so much is the GeForce RTX 5090 " +
-				"(31.36 GiB). Nothing to gain from settings: none of PyTorch that was tried needs noticeably less. Of all that was tried the " +
-				"strategy bestfit needs least: 25.00 GiB, where the live bytes alone are 17.00 GiB.",
+			want: "None: none of the 30 settings that were tried carries this run on the same card (24.00 GiB). With the " +
+				"recorded settings it needs 27.00 GiB. With 512.00 MiB for the CUDA context and libraries, the smallest listed " +
+				"card that has so much is the GeForce RTX 5090 (31.36 GiB). Nothing to gain from settings: none of PyTorch that " +
+				"was tried needs noticeably less. Of all that was tried the strategy bestfit needs least: 25.00 GiB, where the " +
+				"live bytes alone are 17.00 GiB.",
 		},
 		"the live bytes are too many": {
 			card: 24 * gib, bound: 25 * gib, rec: recording(t, 23*gib, died(gib)),
 			runs:    []whatif.Point{point("bestfit", 26*gib, 24*gib), asRecorded(point("caching", 27*gib, 24*gib))},
 			verdict: whatif.TooLittle,
-			want: "None: the live bytes alone need 25.00 GiB, and there were 24.00 GiB. With the recorded settings it needs 27.00 GiB. With 512.00 " +
-				"MiB for the CUDA context and libraries, the smallest listed card that has so much is the GeForce RTX 5090 (31.36 GiB). Of all " +
-				"that was tried the strategy bestfit needs least: 26.00 GiB.",
+			want: "None: the live bytes alone need 25.00 GiB, and there were 24.00 GiB. With the recorded settings it needs " +
+				"27.00 GiB. With 512.00 MiB for the CUDA context and libraries, the smallest listed card that has so much is the " +
+				"GeForce RTX 5090 (31.36 GiB). Of all that was tried the strategy bestfit needs least: 26.00 GiB.",
 		},
 		"the replay does not fail": {
 			card: 24 * gib, bound: 17 * gib, rec: recording(t, 23*gib, died(gib)),
 			runs:    []whatif.Point{asRecorded(point("caching", 20*gib, 24*gib))},
 			verdict: whatif.Carried,
-			want: "The replay does not fail: with the recorded settings this run completes on the same card (24.00 GiB). So what it died of is not " +
-				"in the file, and what another setting would have done cannot be told from it. With 512.00 MiB for the CUDA context and " +
-				"libraries, the smallest listed card that has so much is the NVIDIA L4 (22.16 GiB). Nothing to gain from settings: none of " +
-				"PyTorch that was tried needs noticeably less.",
+			want: "The replay does not fail: with the recorded settings this run completes on the same card (24.00 GiB). So " +
+				"what it died of is not in the file, and what another setting would have done cannot be told from it. With " +
+				"512.00 MiB for the CUDA context and libraries, the smallest listed card that has so much is the NVIDIA L4 " +
+				"(22.16 GiB). Nothing to gain from settings: none of PyTorch that was tried needs noticeably less.",
 		},
 	} {
 		c.check(t, name)
@@ -160,56 +165,60 @@ func TestOtherAnswers(t *testing.T) {
 	for name, c := range map[string]answerCase{
 		"another card that is large enough": {
 			card: 22692 * device.MiB, bound: 17 * gib, rec: recording(t, 21*gib, nil),
-			runs:    []whatif.Point{asRecorded(point("caching", 20*gib, 22692*device.MiB)), point("caching "+grows, 18*gib, 22692*device.MiB, grows)},
+			runs: []whatif.Point{asRecorded(point("caching", 20*gib, 22692*device.MiB)),
+				point("caching "+grows, 18*gib, 22692*device.MiB, grows)},
 			verdict: whatif.Carried, environment: []string{"PYTORCH_ALLOC_CONF=" + grows},
-			want: "No failure is recorded. With the recorded settings the run completes on the NVIDIA L4 (22.16 GiB): it needs 20.00 GiB. With " +
-				"512.00 MiB for the CUDA context and libraries, the smallest listed card that has so much is the NVIDIA L4 (22.16 GiB). " +
-				"PYTORCH_ALLOC_CONF=expandable_segments:True needs 18.00 GiB: 2.00 GiB less. It makes 2,176 calls to the device, 44.00 ms by the " +
-				"cost model, where the recorded settings make 104, 9.00 ms.",
+			want: "No failure is recorded. With the recorded settings the run completes on the NVIDIA L4 (22.16 GiB): it " +
+				"needs 20.00 GiB. With 512.00 MiB for the CUDA context and libraries, the smallest listed card that has so much " +
+				"is the NVIDIA L4 (22.16 GiB). PYTORCH_ALLOC_CONF=expandable_segments:True needs 18.00 GiB: 2.00 GiB less. It " +
+				"makes 2,176 calls to the device, 44.00 ms by the cost model, where the recorded settings make 104, 9.00 ms.",
 		},
 		"no card is known": {
 			bound: 17 * gib, rec: recording(t, 20*gib, nil),
 			runs:    []whatif.Point{asRecorded(point("caching", 20*gib, 0)), point("caching "+grows, 20*gib-gib/10, 0, grows)},
 			verdict: whatif.NoCard,
-			want: "No failure is recorded. With the recorded settings it needs 20.00 GiB. With 512.00 MiB for the CUDA context and libraries, the " +
-				"smallest listed card that has so much is the NVIDIA L4 (22.16 GiB). Nothing to gain from settings: none of PyTorch that was " +
-				"tried needs noticeably less.",
+			want: "No failure is recorded. With the recorded settings it needs 20.00 GiB. With 512.00 MiB for the CUDA " +
+				"context and libraries, the smallest listed card that has so much is the NVIDIA L4 (22.16 GiB). Nothing to gain " +
+				"from settings: none of PyTorch that was tried needs noticeably less.",
 		},
 		"a trace of an unknown allocator": {
 			card: 16 * gib, bound: 12 * gib, rec: whatif.Recorded{Streams: 1},
 			runs:    []whatif.Point{point("caching", 15*gib, 16*gib), point("bestfit", 12*gib, 16*gib)},
 			verdict: whatif.Strategy,
-			want: "The strategy bestfit carries this run on a card of 16.00 GiB. It needs 12.00 GiB. It makes 2,176 calls to the device, 44.00 ms " +
-				"by the cost model. With 512.00 MiB for the CUDA context and libraries, the smallest listed card that has so much is the Tesla T4 " +
-				"(14.75 GiB).",
+			want: "The strategy bestfit carries this run on a card of 16.00 GiB. It needs 12.00 GiB. It makes 2,176 calls to " +
+				"the device, 44.00 ms by the cost model. With 512.00 MiB for the CUDA context and libraries, the smallest listed " +
+				"card that has so much is the Tesla T4 (14.75 GiB).",
 		},
 		"what would need less was not searched": {
 			bound: 17 * gib, rec: recording(t, 20*gib, nil),
-			runs:    []whatif.Point{asRecorded(point("caching", 20*gib, 0)), notSearched(point("caching "+grows, 20*gib-gib/10, 0, grows))},
+			runs: []whatif.Point{asRecorded(point("caching", 20*gib, 0)),
+				notSearched(point("caching "+grows, 20*gib-gib/10, 0, grows))},
 			verdict: whatif.NoCard,
-			want: "No failure is recorded. With the recorded settings it needs 20.00 GiB. With 512.00 MiB for the CUDA context and libraries, the " +
-				"smallest listed card that has so much is the NVIDIA L4 (22.16 GiB). Nothing to gain from settings, as far as was searched: none " +
-				"of PyTorch that was tried needs noticeably less.",
+			want: "No failure is recorded. With the recorded settings it needs 20.00 GiB. With 512.00 MiB for the CUDA " +
+				"context and libraries, the smallest listed card that has so much is the NVIDIA L4 (22.16 GiB). Nothing to gain " +
+				"from settings, as far as was searched: none of PyTorch that was tried needs noticeably less.",
 		},
 		"more than any card has": {
 			bound: 3 * device.TiB, rec: recording(t, 20*gib, nil), runs: []whatif.Point{}, verdict: whatif.TooLittle,
-			want: "None: the live bytes alone need 3.00 TiB, and there is no card of more than 178.36 GiB. So nothing was tried.",
+			want: "None: the live bytes alone need 3.00 TiB, and there is no card of more than 178.36 GiB. So nothing " +
+				"was tried.",
 		},
 		"it was refused memory and went on": {
 			bound: 17 * gib, rec: recording(t, 20*gib, &whatif.Failure{Count: 3, Size: gib}),
 			runs:    []whatif.Point{asRecorded(point("caching", 200*gib, 0))},
 			verdict: whatif.NoCard,
-			want: "The program was refused memory 3 times and went on. With the recorded settings it needs 200.00 GiB. No card listed has so much, " +
-				"with 512.00 MiB for the CUDA context and libraries: the largest is the NVIDIA B200 (178.36 GiB). Nothing to gain from settings: " +
-				"none of PyTorch that was tried needs noticeably less.",
+			want: "The program was refused memory 3 times and went on. With the recorded settings it needs 200.00 GiB. No " +
+				"card listed has so much, with 512.00 MiB for the CUDA context and libraries: the largest is the NVIDIA B200 " +
+				"(178.36 GiB). Nothing to gain from settings: none of PyTorch that was tried needs noticeably less.",
 		},
 		"it died on a card that is not known": {
 			bound: 17 * gib, rec: recording(t, 20*gib, &whatif.Failure{Fatal: true, Count: 1, Size: gib}),
 			runs:    []whatif.Point{asRecorded(point("caching", 20*gib, 0))},
 			verdict: whatif.NoCard,
-			want: "The recorded program found no memory for 1.00 GiB. The file does not tell how large the card is: --device does. With the " +
-				"recorded settings it needs 20.00 GiB. With 512.00 MiB for the CUDA context and libraries, the smallest listed card that has so " +
-				"much is the NVIDIA L4 (22.16 GiB). Nothing to gain from settings: none of PyTorch that was tried needs noticeably less.",
+			want: "The recorded program found no memory for 1.00 GiB. The file does not tell how large the card is: --device " +
+				"does. With the recorded settings it needs 20.00 GiB. With 512.00 MiB for the CUDA context and libraries, the " +
+				"smallest listed card that has so much is the NVIDIA L4 (22.16 GiB). Nothing to gain from settings: none of " +
+				"PyTorch that was tried needs noticeably less.",
 		},
 	} {
 		c.check(t, name)
@@ -223,7 +232,8 @@ func TestHowSure(t *testing.T) {
 		rec.Replayed = 20*gib + gib/10
 		change(&rec)
 		r := &whatif.Result{Card: 21 * gib, LowerBound: 17 * gib, Recorded: rec, Runs: []whatif.Point{
-			point("caching grow", 21*gib-gib/10, 21*gib, "expandable_segments:True"), asRecorded(point("caching", 22*gib, 21*gib)),
+			point("caching grow", 21*gib-gib/10, 21*gib, "expandable_segments:True"),
+			asRecorded(point("caching", 22*gib, 21*gib)),
 		}}
 		return strings.Join(whatif.Tell(r, false).Sure, "\n")
 	}
@@ -232,18 +242,24 @@ func TestHowSure(t *testing.T) {
 		"Private pools (CUDA graphs) are replayed")
 	require.Contains(t, plain, "That is close: 102.40 MiB are to spare, 0.5 % of the card.")
 	require.Contains(t, plain, "places all 100 allocations of this file where they were.")
-	require.Contains(t, plain, "Replayed with the recorded settings this run holds 20.10 GiB at most, recorded are 20.00 GiB.")
-	require.Contains(t, plain, "The card counts as what was held when memory ran out and what the device had left: 21.00 GiB.")
+	require.Contains(t, plain, "Replayed with the recorded settings this run holds 20.10 GiB at most, recorded are "+
+		"20.00 GiB.")
+	require.Contains(t, plain, "The card counts as what was held when memory ran out and what the device had left: "+
+		"21.00 GiB.")
 	for want, change := range map[string]func(*whatif.Recorded){
 		"places 50 of 100 allocations of this file where they were (50.0 %).": func(r *whatif.Recorded) { r.Predicted = 50 },
-		"The rest was not judged: enough.":                                    func(r *whatif.Recorded) { r.Predicted, r.Stopped = 50, "enough" },
-		"The file has no addresses":                                           func(r *whatif.Recorded) { r.Allocs = 0 },
-		"The file does not tell which allocator was recorded":                 func(r *whatif.Recorded) { r.Allocs, r.Setup = 0, alloc.Setup{} },
-		"The recording begins with 1,234 live allocations.":                   func(r *whatif.Recorded) { r.Opening = 1234 },
-		"3 things in the file do not fit together":                            func(r *whatif.Recorded) { r.Doubts = 3 },
-		"Private pools (CUDA graphs) are in the recording":                    func(r *whatif.Recorded) { r.Pools = 1 },
-		"4 streams ask for memory.":                                           func(r *whatif.Recorded) { r.Streams = 4 },
-		"only the size that the allocator made of it is known":                func(r *whatif.Recorded) { r.Rounded = true },
+		"The rest was not judged: enough.": func(r *whatif.Recorded) {
+			r.Predicted, r.Stopped = 50, "enough"
+		},
+		"The file has no addresses": func(r *whatif.Recorded) { r.Allocs = 0 },
+		"The file does not tell which allocator was recorded": func(r *whatif.Recorded) {
+			r.Allocs, r.Setup = 0, alloc.Setup{}
+		},
+		"The recording begins with 1,234 live allocations.":    func(r *whatif.Recorded) { r.Opening = 1234 },
+		"3 things in the file do not fit together":             func(r *whatif.Recorded) { r.Doubts = 3 },
+		"Private pools (CUDA graphs) are in the recording":     func(r *whatif.Recorded) { r.Pools = 1 },
+		"4 streams ask for memory.":                            func(r *whatif.Recorded) { r.Streams = 4 },
+		"only the size that the allocator made of it is known": func(r *whatif.Recorded) { r.Rounded = true },
 	} {
 		require.NotContains(t, plain, want)
 		require.Contains(t, sure(change), want)

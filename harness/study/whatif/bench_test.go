@@ -17,9 +17,9 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// BenchmarkQuickGrid asks a trace of a million events with the quick grid, on one core, and reports what that
-// takes in replays: a replay is the mean of one through each setting of the grid, counting only, which is done
-// before and after. docs/whatif.md says how to run it.
+// BenchmarkQuickGrid asks a trace of a million events with the quick grid, on one core, and reports
+// what that takes in replays: a replay is the mean of one through each setting of the grid,
+// counting only, which is done before and after. docs/whatif.md says how to run it.
 func BenchmarkQuickGrid(b *testing.B) {
 	shape, err := workload.Lookup("w1")
 	require.NoError(b, err)

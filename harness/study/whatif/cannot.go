@@ -10,7 +10,8 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// mostDeviation is the largest part by which the replayed peak may differ from the recorded one: one in fifty.
+// mostDeviation is the largest part by which the replayed peak may differ from the recorded one:
+// one in fifty.
 const mostDeviation = 50
 
 // leastEntries is how many entries the recommended history has at least.
@@ -27,9 +28,10 @@ func (r *Result) cannot(why string) {
 	}
 }
 
-// faithful replays the recorded settings on the recorded device, and reports whether the most bytes that they
-// hold are nearly the recorded ones. If not, the result is one without an answer. If the device is not known, it is the
-// one that everything is measured on without a card, or a larger one that holds twice the recorded peak.
+// faithful replays the recorded settings on the recorded device, and reports whether the most bytes
+// that they hold are nearly the recorded ones. If not, the result is one without an answer. If the
+// device is not known, it is the one that everything is measured on without a card, or a larger one
+// that holds twice the recorded peak.
 func (s *search) faithful() (bool, error) {
 	rec := &s.Recorded
 	if len(s.Runs) == 0 || !s.Runs[0].Recorded || rec.Peak == 0 {
@@ -60,7 +62,8 @@ func (s *search) faithful() (bool, error) {
 
 func share(part, n device.Size) string { return units.Percent(float64(part) / float64(n)) }
 
-// recipe returns the lines of Python that record a run from its beginning, nil if the file is not of PyTorch.
+// recipe returns the lines of Python that record a run from its beginning, nil if the file is not
+// of PyTorch.
 func (r *Recorded) recipe() []string {
 	if r.Framework != pytorch {
 		return nil

@@ -8,17 +8,21 @@ import (
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 )
 
-// explainedAs is how many replays the look at one request is charged for: one to get there, and one for
-// each way to make room that is tried.
+// explainedAs is how many replays the look at one request is charged for: one to get there, and one
+// for each way to make room that is tried.
 const explainedAs = 4
 
 // Explained is a request that found no memory, explained.
 type Explained struct {
-	Event    int                 `json:"event"`              // the request, by its number in the trace
-	Which    string              `json:"which"`              // "last": the last request that the recorded program was refused; "first": the first that the replay of the recorded settings is refused
-	Of       int                 `json:"of_count"`           // refusals of the recorded program, or of that replay
-	Recorded *postmortem.Report  `json:"recorded,omitempty"` // why, by the recorded heap; absent: the file does not have it
-	Replayed *postmortem.Verdict `json:"replayed,omitempty"` // what the recorded settings do with it on the card, in the replay
+	Event int `json:"event"` // the request, by its number in the trace
+	// "last": the last request that the recorded program was refused; "first": the first that the
+	// replay of the recorded settings is refused
+	Which string `json:"which"`
+	Of    int    `json:"of_count"` // refusals of the recorded program, or of that replay
+	// why, by the recorded heap; absent: the file does not have it
+	Recorded *postmortem.Report `json:"recorded,omitempty"`
+	// what the recorded settings do with it on the card, in the replay
+	Replayed *postmortem.Verdict `json:"replayed,omitempty"`
 }
 
 // Moment is what became of that request with another setting, on the card.

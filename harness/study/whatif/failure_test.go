@@ -34,8 +34,11 @@ func TestFailureIsExplained(t *testing.T) {
 	require.LessOrEqual(t, r.Replayed, r.Budget)
 	var out bytes.Buffer
 	require.NoError(t, report.WhatIf(&out, r))
-	require.Contains(t, out.String(), "The only failure, at event 72, in the replay of the recorded settings:\n\nno room for 60.00 MiB on stream 0: ")
-	require.Regexp(t, `│ bfc +│   204\.00 MiB │ [^\n]*fails │    204\.00 MiB │ .*│ FAILED, measured on 204\.00 MiB instead `, out.String())
+	require.Contains(t, out.String(), "The only failure, at event 72, in the replay of the recorded settings:\n\nno "+
+		"room for 60.00 MiB on stream 0: ")
+	require.Regexp(t,
+		`│ bfc +│   204\.00 MiB │ [^\n]*fails │    204\.00 MiB │ .*│ FAILED, measured on 204\.00 MiB instead `,
+		out.String())
 	require.Contains(t, out.String(), "With other settings that request (event 72) would have been:\n- granted, ")
 
 	plain := strings.ReplaceAll(text, "refused 60MiB\n", "a 99 60MiB\n")

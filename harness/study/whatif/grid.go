@@ -198,7 +198,8 @@ func readEntry(n *yaml.Node, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
 				return nil, err
 			}
 		default:
-			return nil, at(p.key, fmt.Errorf("unknown field %q: %s", p.key.Value, nearest.Want(p.key.Value, []string{"strategy", "conf", "config"})))
+			return nil, at(p.key, fmt.Errorf("unknown field %q: %s", p.key.Value,
+				nearest.Want(p.key.Value, []string{"strategy", "conf", "config"})))
 		}
 	}
 	switch {

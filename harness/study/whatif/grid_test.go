@@ -79,7 +79,8 @@ func TestWrongGridsNameTheLine(t *testing.T) {
 		strings.Repeat("- ", 40000):                   "line 1, column 33: exceeded max depth of 16",
 		strings.Repeat("- strategy: bfc\n", 5000):     "more than 4096 settings",
 		strings.Repeat("#", 1<<18+1):                  "want at most 262144 bytes",
-		"- strategy: bestfit\n  config: {looks: [" + strings.Repeat("1,", 99) + "1], slack: [" + strings.Repeat("8,", 99) + "8]}\n": "more than 4096 settings",
+		"- strategy: bestfit\n  config: {looks: [" + strings.Repeat("1,", 99) + "1], slack: [" + strings.Repeat("8,", 99) +
+			"8]}\n": "more than 4096 settings",
 	} {
 		_, err := whatif.ReadGrid(strings.NewReader(text), strategies.All())
 		require.ErrorContains(t, err, want, "%.60q", text)
@@ -111,7 +112,8 @@ func TestGridsOfTheCommandAreLegal(t *testing.T) {
 func TestFitGridFollowsTheCatalogue(t *testing.T) {
 	mine := alloc.SpecOf("mine", "no presets", direct.New)
 	tlsf, _ := strategies.All().Spec("tlsf")
-	setups, err := whatif.FitGrid(strings.NewReader("- strategy: caching\n- strategy: tlsf:scan\n- strategy: tlsf:none\n"), alloc.Catalogue{tlsf, mine})
+	setups, err := whatif.FitGrid(strings.NewReader("- strategy: caching\n- strategy: tlsf:scan\n- strategy: tlsf:none\n"),
+		alloc.Catalogue{tlsf, mine})
 	require.NoError(t, err)
 	var names []string
 	for _, s := range setups {
@@ -147,8 +149,8 @@ func TestPageShowsAGrid(t *testing.T) {
 	require.Len(t, setups, 8)
 }
 
-// TestGridsLeaveNoStrategyOut looks for every strategy in the quick grid and for every preset, by its
-// configuration, in the full one.
+// TestGridsLeaveNoStrategyOut looks for every strategy in the quick grid and for every preset, by
+// its configuration, in the full one.
 func TestGridsLeaveNoStrategyOut(t *testing.T) {
 	is := func(name string, s alloc.Setup) string {
 		family, _, _ := strings.Cut(name, ":")

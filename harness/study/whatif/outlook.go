@@ -30,7 +30,8 @@ func (s *search) measured(i int) {
 	s.known++
 }
 
-// probed enters a capacity that was tried, whose answer the search for the minimum takes at the end of the round.
+// probed enters a capacity that was tried, whose answer the search for the minimum takes at the end
+// of the round.
 func (s *search) probed() {
 	s.lock.Lock()
 	s.probes++
@@ -76,8 +77,8 @@ func (s *search) bounded(done, todo uint64) uint64 {
 	return max(done, min(done+todo, s.Budget))
 }
 
-// searching returns about how many events are to be replayed until every point is searched: what the measured ones
-// have still to try, and for each of the others as much as one of those takes.
+// searching returns about how many events are to be replayed until every point is searched: what
+// the measured ones have still to try, and for each of the others as much as one of those takes.
 func (s *search) searching(done uint64) uint64 {
 	n := uint64(s.trace.Head().Events)
 	if s.known == 0 {

@@ -18,11 +18,14 @@ type Recorded struct {
 	Framework string `json:"framework,omitempty"`         // framework of the recorded program; empty: not known
 	Version   string `json:"framework_version,omitempty"` // its version; empty: not known
 
-	Config   json.RawMessage `json:"config,omitempty"`             // recorded settings, as a configuration of the strategy that stands for the recorded allocator
-	Peak     device.Size     `json:"peak_reserved_bytes"`          // most bytes the recorded allocator held; 0: not known
-	Replayed device.Size     `json:"replayed_peak_reserved_bytes"` // most bytes held in a replay with the recorded settings; 0: there was none
-	Capacity device.Size     `json:"capacity_bytes"`               // what it held when it was refused memory, and what the device had left; 0: not known
-	Failure  *Failure        `json:"failure,omitempty"`            // the last request that found no memory
+	// recorded settings, as a configuration of the strategy that stands for the recorded allocator
+	Config json.RawMessage `json:"config,omitempty"`
+	Peak   device.Size     `json:"peak_reserved_bytes"` // most bytes the recorded allocator held; 0: not known
+	// most bytes held in a replay with the recorded settings; 0: there was none
+	Replayed device.Size `json:"replayed_peak_reserved_bytes"`
+	// what it held when it was refused memory, and what the device had left; 0: not known
+	Capacity device.Size `json:"capacity_bytes"`
+	Failure  *Failure    `json:"failure,omitempty"` // the last request that found no memory
 
 	Predicted int    `json:"predicted_count"`           // allocations that the strategy places as recorded
 	Allocs    int    `json:"judged_count"`              // of so many; 0: the file has no addresses
@@ -66,7 +69,8 @@ func RecordedIn(w *Wanted) Recorded {
 		return n
 	}
 	r := Recorded{
-		Peak: device.Size(number(torch.KeyPeak)), Capacity: device.Size(number(torch.KeyCapacity)), Opening: int(min(number(torch.KeyOpening), 1<<31-1)),
+		Peak: device.Size(number(torch.KeyPeak)), Capacity: device.Size(number(torch.KeyCapacity)),
+		Opening: int(min(number(torch.KeyOpening), 1<<31-1)),
 		Streams: w.Streams, Rounded: w.Rounded, Empty: w.Empty,
 	}
 	r.Framework, r.Version = frameworkOf(h)

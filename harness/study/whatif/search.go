@@ -12,11 +12,11 @@ import (
 	"github.com/vramyard/vramyard/harness/study/compare"
 )
 
-// How much is replayed. A setting costs one replay in which everything is measured, on the card if it
-// is known, so that the same replay tells whether the card carries the trace; points that decide like others
-// leave theirs. The rest is spent on minimum capacities: an eighth of that again, which makes about thirty-five
-// replays of thirty-one settings (BenchmarkQuickGrid); and for short traces ten million events, about a
-// second, which fade away until a trace has more than a million itself.
+// How much is replayed. A setting costs one replay in which everything is measured, on the card if
+// it is known, so that the same replay tells whether the card carries the trace; points that decide
+// like others leave theirs. The rest is spent on minimum capacities: an eighth of that again, which
+// makes about thirty-five replays of thirty-one settings (BenchmarkQuickGrid); and for short traces
+// ten million events, about a second, which fade away until a trace has more than a million itself.
 const (
 	probeShare = 8          // one probe for so many settings
 	probeFloor = 10_000_000 // events ...
@@ -29,8 +29,9 @@ func budget(n, points uint64) uint64 {
 	return n*points + max(n*points/probeShare, probeFloor-min(probeFloor, probeFade*n))
 }
 
-// economical cuts intervals in half and takes completing to be monotone below a minimum. In the quarter above it
-// some capacities are tried when all minima are found and the budget has more; --grid full looks further.
+// economical cuts intervals in half and takes completing to be monotone below a minimum. In the
+// quarter above it some capacities are tried when all minima are found and the budget has more;
+// --grid full looks further.
 var economical = compare.Effort{Fan: 1, Safe: 4}
 
 // search is the state of a search.
@@ -83,8 +84,8 @@ func (s *search) run() error {
 	return s.measureAgain()
 }
 
-// partial leaves what is known of the points that were measured before the search was ended. It reports whether
-// there are any.
+// partial leaves what is known of the points that were measured before the search was ended. It
+// reports whether there are any.
 func (s *search) partial() bool {
 	if !s.o.Full {
 		s.conclude()
@@ -96,8 +97,8 @@ func (s *search) partial() bool {
 
 func (s *search) onCard() bool { return s.Card >= s.LowerBound }
 
-// measuredOn returns the capacity on which everything is measured: the card's if the trace can fit it
-// at all, else one that no sensible strategy exhausts.
+// measuredOn returns the capacity on which everything is measured: the card's if the trace can fit
+// it at all, else one that no sensible strategy exhausts.
 func (s *search) measuredOn() device.Size {
 	if s.onCard() {
 		return s.Card
@@ -112,7 +113,8 @@ func (s *search) measure(i int, at device.Size) (compare.Run, error) {
 	return s.contests[i].Measure(s.ctx, at)
 }
 
-// sideBySide calls f for 0 … n-1, each in a goroutine of its own, and returns the first error in their order.
+// sideBySide calls f for 0 … n-1, each in a goroutine of its own, and returns the first error in
+// their order.
 func sideBySide(n int, f func(i int) error) error {
 	errs := make([]error, n)
 	var wg sync.WaitGroup
@@ -154,8 +156,9 @@ func (s *search) begin(i int) *compare.Search {
 	return compare.NewSearch(s.bounds(i, clean), economical)
 }
 
-// bounds returns what is known of a point's minimum capacity, and what to try first: what the device counted
-// for the reserved bytes, with which a strategy that does not look at the capacity completes.
+// bounds returns what is known of a point's minimum capacity, and what to try first: what the
+// device counted for the reserved bytes, with which a strategy that does not look at the capacity
+// completes.
 func (s *search) bounds(i int, clean bool) compare.Bounds {
 	p := &s.Runs[i]
 	at, first := p.Device, device.AlignUp(s.contests[i].PeakCharged(), compare.Grid)
@@ -220,7 +223,8 @@ func (s *search) round(most int, many uint64) []int {
 	}
 	slices.SortStableFunc(open, func(a, b int) int {
 		x, y := s.rank(a), s.rank(b)
-		return cmp.Or(cmp.Compare(x.part, y.part), cmp.Compare(x.class, y.class), cmp.Compare(x.stage, y.stage), cmp.Compare(x.need, y.need))
+		return cmp.Or(cmp.Compare(x.part, y.part), cmp.Compare(x.class, y.class), cmp.Compare(x.stage, y.stage),
+			cmp.Compare(x.need, y.need))
 	})
 	return open[:min(len(open), most, int(min(many, mostAtOnce)))]
 }
@@ -280,8 +284,8 @@ func (s *search) conclude() {
 	}
 }
 
-// again returns the points to be measured again, on their minima: on an ample device a strategy reserves more than it
-// needs, and one that takes all it may at once does so on every device.
+// again returns the points to be measured again, on their minima: on an ample device a strategy
+// reserves more than it needs, and one that takes all it may at once does so on every device.
 func (s *search) again() (list []int) {
 	for i := range s.Runs {
 		p := &s.Runs[i]

@@ -51,7 +51,8 @@ func search(t *testing.T, src trace.Source, grid []alloc.Setup, o whatif.Options
 	return r
 }
 
-// scattered leaves a block of 4 MiB in every segment that PyTorch takes for five of them, and is refused 60 MiB.
+// scattered leaves a block of 4 MiB in every segment that PyTorch takes for five of them, and is
+// refused 60 MiB.
 func scattered() string {
 	var b strings.Builder
 	for i := range 40 {
@@ -111,8 +112,8 @@ func TestAlikeIsReplayedOnce(t *testing.T) {
 	require.Equal(t, 31, alike, "the recorded settings are one of the grid")
 }
 
-// TestRecordedSettingsAreMeasuredOnce compares the cost of a search with and without the check that the recorded settings
-// hold about as much in the replay as they did in the recorded run.
+// TestRecordedSettingsAreMeasuredOnce compares the cost of a search with and without the check that
+// the recorded settings hold about as much in the replay as they did in the recorded run.
 func TestRecordedSettingsAreMeasuredOnce(t *testing.T) {
 	w, err := whatif.Want(read(t, scattered()))
 	require.NoError(t, err)
@@ -164,8 +165,8 @@ func long(t *testing.T, n int) *trace.Trace {
 	return b.Trace()
 }
 
-// TestBudgetIsKept takes a trace that is too long to search everything, and makes sure that something was
-// left undone, that nothing was overspent, and that what was left shows as a bracket.
+// TestBudgetIsKept takes a trace that is too long to search everything, and makes sure that
+// something was left undone, that nothing was overspent, and that what was left shows as a bracket.
 func TestBudgetIsKept(t *testing.T) {
 	tr := long(t, 400_000)
 	r := search(t, tr, quick(t), whatif.Options{})
@@ -194,8 +195,8 @@ func TestFullGridSearchesToTheEnd(t *testing.T) {
 	}
 }
 
-// TestProgressForeseesItsEnd compares the totals that are told on the way with the events that were replayed in the
-// end, with and without a card on which a request finds no memory.
+// TestProgressForeseesItsEnd compares the totals that are told on the way with the events that were
+// replayed in the end, with and without a card on which a request finds no memory.
 func TestProgressForeseesItsEnd(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		for _, o := range []whatif.Options{{}, {Card: 190 * device.MiB}} {
@@ -210,7 +211,8 @@ func TestProgressForeseesItsEnd(t *testing.T) {
 				require.LessOrEqual(t, done[i], total[i])
 				require.LessOrEqual(t, total[i], 2*r.Replayed)
 				if done[i] >= r.Replayed/2 {
-					require.InEpsilon(t, r.Replayed, total[i], 0.3, "full %v on %v: after %d of %d events", full, o.Card, done[i], r.Replayed)
+					require.InEpsilon(t, r.Replayed, total[i], 0.3, "full %v on %v: after %d of %d events", full, o.Card, done[i],
+						r.Replayed)
 				}
 			}
 		}
@@ -246,7 +248,8 @@ func TestWritersAgree(t *testing.T) {
 
 // TestNobodyReplaysAMistake asks for more than there is by far: page by page that would take hours.
 func TestNobodyReplaysAMistake(t *testing.T) {
-	r := search(t, read(t, "a 1 1MiB\nrefused 8000000000GiB\nrefused 8000000000GiB\na 2 1MiB\n"), quick(t), whatif.Options{})
+	r := search(t, read(t, "a 1 1MiB\nrefused 8000000000GiB\nrefused 8000000000GiB\na 2 1MiB\n"), quick(t),
+		whatif.Options{})
 	require.Empty(t, r.Runs)
 	require.Zero(t, r.Replayed)
 	require.Equal(t, whatif.TooLittle, r.Answer.Verdict)
@@ -274,11 +277,12 @@ func TestAStoppedSearchHasWhatIsMeasured(t *testing.T) {
 	for _, full := range []bool{false, true} {
 		ctx, stop := context.WithCancel(t.Context())
 		var tried atomic.Int64
-		r, err := whatif.Search(ctx, w, whatif.RecordedIn(w), grid, whatif.Options{Workers: 1, Full: full, Card: 190 * device.MiB, Progress: func(uint64, uint64) {
-			if tried.Add(1) == 3 {
-				stop()
-			}
-		}})
+		r, err := whatif.Search(ctx, w, whatif.RecordedIn(w), grid,
+			whatif.Options{Workers: 1, Full: full, Card: 190 * device.MiB, Progress: func(uint64, uint64) {
+				if tried.Add(1) == 3 {
+					stop()
+				}
+			}})
 		require.ErrorIs(t, err, context.Canceled)
 		require.GreaterOrEqual(t, len(r.Runs), 3)
 		require.Less(t, r.Points, len(grid))
@@ -291,8 +295,9 @@ func TestAStoppedSearchHasWhatIsMeasured(t *testing.T) {
 	}
 }
 
-// TestAnAmpleDeviceIsNoNeed replays a trace that is too long to search everything: where nothing but an ample device
-// is known to complete, no figure of that device stands in the table, nor in the answer.
+// TestAnAmpleDeviceIsNoNeed replays a trace that is too long to search everything: where nothing
+// but an ample device is known to complete, no figure of that device stands in the table, nor in
+// the answer.
 func TestAnAmpleDeviceIsNoNeed(t *testing.T) {
 	var grid []alloc.Setup
 	for _, s := range quick(t) {

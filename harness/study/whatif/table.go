@@ -8,7 +8,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/flat"
 )
 
-// tableRow is a setting. Its label and environment are its own; the figures are of the setting that was replayed for it.
+// tableRow is a setting. Its label and environment are its own; the figures are of the setting that
+// was replayed for it.
 type tableRow struct {
 	Label       string `json:"label"`
 	Environment string `json:"environment"` // how users of a framework choose the setting; empty: they cannot
@@ -18,8 +19,8 @@ type tableRow struct {
 	Point
 }
 
-// Table returns all settings for programs that analyse them, one row for each. A setting that decides like a
-// replayed one has its figures.
+// Table returns all settings for programs that analyse them, one row for each. A setting that
+// decides like a replayed one has its figures.
 func Table(r *Result) *flat.Table {
 	var rows []tableRow
 	for i := range r.Runs {

@@ -32,8 +32,8 @@ type Options struct {
 	Workers int           // replays at once; 0 is one for each core
 	Memory  device.Size   // bytes that replays at once may take; 0 is without bound. One replay always runs
 	Version string        // of the program, kept in the result
-	// Progress is called with the events that were replayed and about how many there will be in all, one
-	// call at a time; nil for none. The two are equal in the end.
+	// Progress is called with the events that were replayed and about how many there will be in all,
+	// one call at a time; nil for none. The two are equal in the end.
 	Progress func(done, total uint64)
 }
 
@@ -48,31 +48,36 @@ type Result struct {
 	Answer   Answer   `json:"answer"`   // in words
 	Recorded Recorded `json:"recorded"` // what the file says of the run
 
-	Explained *Explained `json:"failure,omitempty"` // the request that found no memory; absent: none did, or no card is known
+	// the request that found no memory; absent: none did, or no card is known
+	Explained *Explained `json:"failure,omitempty"`
 
 	Cannot string            `json:"cannot_answer,omitempty"` // why the file has no answer; empty: it has one
 	Final  *postmortem.Final `json:"final_heap,omitempty"`    // of a file without an answer: the heap when it was written
 
-	// Offline is how little would do if everything were known before; absent where the trace is too long.
+	// Offline is how little would do if everything were known before; absent where the trace is too
+	// long.
 	Offline *offline.Summary `json:"offline,omitempty"`
 
-	LowerBound device.Size `json:"lower_bound_bytes"`    // peak of the live bytes, refused requests among them
-	Budget     uint64      `json:"event_budget"`         // most events to replay; 0: no bound
-	Replayed   uint64      `json:"replayed_event_count"` // events that were replayed; what explains a failure is counted as four replays of each setting
-	Points     int         `json:"point_count"`          // settings that were asked for
-	Runs       []Point     `json:"runs"`                 // of those that may differ, by minimum capacity
+	LowerBound device.Size `json:"lower_bound_bytes"` // peak of the live bytes, refused requests among them
+	Budget     uint64      `json:"event_budget"`      // most events to replay; 0: no bound
+	// events that were replayed; what explains a failure is counted as four replays of each setting
+	Replayed uint64  `json:"replayed_event_count"`
+	Points   int     `json:"point_count"` // settings that were asked for
+	Runs     []Point `json:"runs"`        // of those that may differ, by minimum capacity
 }
 
 // Point is one setting of one strategy, and what became of it.
 type Point struct {
 	compare.Run
-	Label    string        `json:"label"`                      // short name: the setting, or strategy and what differs from its preset
+	// short name: the setting, or strategy and what differs from its preset
+	Label    string        `json:"label"`
 	Export   *alloc.Export `json:"export,omitempty" flat:"-"`  // how users of a framework choose it; absent: they cannot
 	Changes  int           `json:"change_count"`               // settings that differ from the recorded ones
 	Recorded bool          `json:"is_recorded"`                // as the recorded program had it
 	Same     []string      `json:"same_as,omitempty" flat:"-"` // labels of settings that decide alike on this trace
 	Carried  *bool         `json:"carried"`                    // the trace completes on the card; null: no card is known
-	FailsAt  *device.Size  `json:"fails_at_bytes"`             // highest capacity that failed below CompletesAt; null: none did
+	// highest capacity that failed below CompletesAt; null: none did
+	FailsAt *device.Size `json:"fails_at_bytes"`
 	// CompletesAt is the lowest capacity that was seen to complete; null: none was.
 	CompletesAt *device.Size `json:"completes_at_bytes"`
 
@@ -97,13 +102,15 @@ func (p *Point) Need() device.Size {
 	return *p.CompletesAt
 }
 
-// mostLive is the most live bytes that are replayed: ten times what the largest card has. What a program asks for by
-// mistake may be any number, and strategies that map pages take each of them apart.
+// mostLive is the most live bytes that are replayed: ten times what the largest card has. What a
+// program asks for by mistake may be any number, and strategies that map pages take each of them
+// apart.
 const mostLive = 2 * device.TiB
 
-// Search replays a trace through every setting of a grid and says which of them would have carried it.
-// The recorded settings, if they are known, are one more. If ctx ends before, the error is that of ctx, and the
-// result has the settings that were tried, and what is known of them; nil if there is none.
+// Search replays a trace through every setting of a grid and says which of them would have carried
+// it. The recorded settings, if they are known, are one more. If ctx ends before, the error is that
+// of ctx, and the result has the settings that were tried, and what is known of them; nil if there
+// is none.
 func Search(ctx context.Context, w *Wanted, rec Recorded, grid []alloc.Setup, o Options) (*Result, error) {
 	prepared, err := replay.Prepare(ctx, w)
 	if err != nil {
@@ -114,8 +121,9 @@ func Search(ctx context.Context, w *Wanted, rec Recorded, grid []alloc.Setup, o 
 	}
 	card := cmp.Or(o.Card, rec.Capacity)
 	r := &Result{
-		Schema: Schema, Version: o.Version, Device: replay.SimTarget(o.Device).Used(card), FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted),
-		Card: card, Recorded: rec, LowerBound: prepared.LowerBound(), Points: len(grid),
+		Schema: Schema, Version: o.Version, Device: replay.SimTarget(o.Device).Used(card),
+		FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted),
+		Card:   card, Recorded: rec, LowerBound: prepared.LowerBound(), Points: len(grid),
 	}
 	if rec.Setup.Name != "" {
 		r.Points++
@@ -184,8 +192,8 @@ func packed(ctx context.Context, w *Wanted, at replay.FreeAt, full bool) (*offli
 	return sum, nil
 }
 
-// byNeed orders points by their minimum capacity, or where only a bracket is known by what is probably
-// enough; points without any bound come last. Runs that failed stand behind all others.
+// byNeed orders points by their minimum capacity, or where only a bracket is known by what is
+// probably enough; points without any bound come last. Runs that failed stand behind all others.
 func byNeed(a, b Point) int {
 	rank := func(p *Point) device.Size {
 		if p.CompletesAt != nil && p.MinCapacity == nil && !p.setup.Preallocates && p.Completed() {
@@ -199,7 +207,8 @@ func byNeed(a, b Point) int {
 		}
 		return 0
 	}
-	return cmp.Or(cmp.Compare(failed(&a), failed(&b)), cmp.Compare(rank(&a), rank(&b)), cmp.Compare(a.PeakReserved, b.PeakReserved))
+	return cmp.Or(cmp.Compare(failed(&a), failed(&b)), cmp.Compare(rank(&a), rank(&b)),
+		cmp.Compare(a.PeakReserved, b.PeakReserved))
 }
 
 // points returns the settings that may differ in a demand, the recorded ones first. Of those that
@@ -272,8 +281,8 @@ func newPoint(s, recorded alloc.Setup) Point {
 	return p
 }
 
-// changes counts what has to be set or unset to come from one environment to another. A variable may
-// hold several settings, with commas between them.
+// changes counts what has to be set or unset to come from one environment to another. A variable
+// may hold several settings, with commas between them.
 func changes(from, to []string) int {
 	a, b := settingsOf(from), settingsOf(to)
 	n := 0

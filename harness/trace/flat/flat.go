@@ -40,9 +40,10 @@ type Table struct {
 	rows    []reflect.Value
 }
 
-// Of returns a table with a row for each struct. The columns are the fields of its JSON form, in their order. Fields of
-// an object become columns of their own, except those tagged `flat:"text"`, whose fields vary: they stay one cell of
-// JSON, as lists do. Fields tagged `flat:"-"` are left out.
+// Of returns a table with a row for each struct. The columns are the fields of its JSON form, in
+// their order. Fields of an object become columns of their own, except those tagged `flat:"text"`,
+// whose fields vary: they stay one cell of JSON, as lists do. Fields tagged `flat:"-"` are left
+// out.
 func Of[R any](rows []R) *Table {
 	t := &Table{columns: columnsOf(reflect.TypeFor[R]())}
 	for i := range rows {
@@ -66,7 +67,8 @@ func columnsOf(row reflect.Type) []Column {
 	})
 }
 
-// collect appends the columns of a struct, or of a pointer to one, whose place in the row is that of within.
+// collect appends the columns of a struct, or of a pointer to one, whose place in the row is that
+// of within.
 func collect(all *[]Column, t reflect.Type, within Column) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -129,8 +131,8 @@ func kindOf(t reflect.Type) (k Kind, signed bool) {
 	return Text, false
 }
 
-// Value returns the value of a column in a row: a string, bool, int64, uint64 or float64 by the kind of the column, nil if
-// it is absent.
+// Value returns the value of a column in a row: a string, bool, int64, uint64 or float64 by the
+// kind of the column, nil if it is absent.
 func (t *Table) Value(row, column int) (any, error) {
 	c := &t.columns[column]
 	v := t.rows[row]
@@ -182,8 +184,8 @@ func (c *Column) value(v reflect.Value) (any, error) {
 	return string(text), err
 }
 
-// WriteCSV writes the table as comma-separated values, with the names of the columns in the first line. An absent value
-// is an empty cell.
+// WriteCSV writes the table as comma-separated values, with the names of the columns in the first
+// line. An absent value is an empty cell.
 func (t *Table) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	cells := make([]string, len(t.columns))

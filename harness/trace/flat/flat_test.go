@@ -47,7 +47,8 @@ type row struct {
 func TestColumnsFollowTheJSON(t *testing.T) {
 	least := device.Size(7)
 	rows := []row{
-		{base: base{Name: "inner", Config: json.RawMessage(`{"a":1}`), Bytes: 1 << 40, Least: &least, hidden: 1}, Name: "outer, here", Share: 5, Offset: -3,
+		{base: base{Name: "inner", Config: json.RawMessage(`{"a":1}`), Bytes: 1 << 40, Least: &least, hidden: 1},
+			Name: "outer, here", Share: 5, Offset: -3,
 			Rounds: []float64{1.5, 2}, Machine: machine{"x"}, Maybe: &machine{"y"}, Params: map[string]int{"k": 1}, Ok: true},
 		{},
 	}

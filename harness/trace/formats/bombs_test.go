@@ -15,7 +15,8 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// bomb is a file without an end: a head, and then what a function makes of 0, 1, 2, … It watches the heap.
+// bomb is a file without an end: a head, and then what a function makes of 0, 1, 2, … It watches
+// the heap.
 type bomb struct {
 	next []byte
 	make func(b []byte, n uint64) []byte
@@ -119,17 +120,20 @@ var bombs = map[string]bomb{
 	}},
 	"xspace: allocators": {make: func(b []byte, n uint64) []byte {
 		name := fmt.Appendf(bytes.Repeat([]byte("x"), 1<<16), "%d", n)
-		return append(b, field(1, varint(1, n), xspaceNames, field(3, field(4, varint(1, 1), field(4, varint(1, 1), varint(3, n)),
-			field(4, varint(1, 2), field(5, name)), field(4, varint(1, 3), varint(3, 1)))))...)
+		return append(b, field(1, varint(1, n), xspaceNames,
+			field(3, field(4, varint(1, 1), field(4, varint(1, 1), varint(3, n)),
+				field(4, varint(1, 2), field(5, name)), field(4, varint(1, 3), varint(3, 1)))))...)
 	}},
 	"minimalloc: rows": {
-		next: []byte("id,lower,upper,size\n"), make: func(b []byte, n uint64) []byte { return fmt.Appendf(b, "b%d,0,1,%d\n", n, n) },
+		next: []byte("id,lower,upper,size\n"), make: func(b []byte, n uint64) []byte {
+			return fmt.Appendf(b, "b%d,0,1,%d\n", n, n)
+		},
 	},
 	"parquet: a pipe": {next: []byte("PAR1"), make: say("%d")},
 }
 
-// TestBombsAreRefused reads files without an end under a low bound: they are refused in one line, and what lies on
-// the heap until then stays near the bound.
+// TestBombsAreRefused reads files without an end under a low bound: they are refused in one line,
+// and what lies on the heap until then stays near the bound.
 func TestBombsAreRefused(t *testing.T) {
 	const limit = 8 << 20
 	for name, b := range bombs {
@@ -163,7 +167,8 @@ func TestMoreMemoryReadsMore(t *testing.T) {
 	require.Len(t, tr.Events, 100_000)
 }
 
-// TestTracesOfSnapshotsAreWeighed reads a history that fits and whose trace, which is five times as large, does not.
+// TestTracesOfSnapshotsAreWeighed reads a history that fits and whose trace, which is five times as
+// large, does not.
 func TestTracesOfSnapshotsAreWeighed(t *testing.T) {
 	text := []byte(`{"segments":[],"device_traces":[[`)
 	for n := range 50_000 {

@@ -11,9 +11,10 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// book gives every stay of a block at an address a name, call by call, and keeps the events packed: a
-// log of a million lines takes some 10 MB here, and the events of its trace 80. They cannot be events
-// at once, because what was live at the start stands in front of them and is known at the end.
+// book gives every stay of a block at an address a name, call by call, and keeps the events packed:
+// a log of a million lines takes some 10 MB here, and the events of its trace 80. They cannot be
+// events at once, because what was live at the start stands in front of them and is known at the
+// end.
 type book struct {
 	memory *budget.Budget
 	calls  int
@@ -144,8 +145,8 @@ func (p *log) trace(h trace.Header, x *texts) (*trace.Trace, error) {
 	return b.Trace(), nil
 }
 
-// open adds what was live at the start, by stream and address, and what was never mentioned. It returns
-// the ids of the openings.
+// open adds what was live at the start, by stream and address, and what was never mentioned. It
+// returns the ids of the openings.
 func (p *log) open(b *trace.Builder) (ids []uint64, err error) {
 	if err := p.memory.Take(budget.SizeOf[int](2 * len(p.openings))); err != nil {
 		return nil, err
@@ -162,7 +163,8 @@ func (p *log) open(b *trace.Builder) (ids []uint64, err error) {
 	for id, i := range order {
 		ids[i] = uint64(id)
 		o := &p.openings[i]
-		e := trace.Event{Kind: trace.LiveAtStart, ID: uint64(id), Size: device.Size(o.size), Stream: o.stream, Time: trace.NoTime}
+		e := trace.Event{Kind: trace.LiveAtStart, ID: uint64(id), Size: device.Size(o.size), Stream: o.stream,
+			Time: trace.NoTime}
 		if err := b.Add(e); err != nil {
 			return nil, err
 		}

@@ -18,7 +18,8 @@ type foreign struct {
 // wantSnapshot says what to give instead of a file of weights.
 const wantSnapshot = "want a memory snapshot, as torch.cuda.memory._dump_snapshot writes it, or a log of allocations"
 
-// strangers are the kinds of files that are named when they are given as a trace. The first that fits counts.
+// strangers are the kinds of files that are named when they are given as a trace. The first that
+// fits counts.
 var strangers = []foreign{
 	{"a checkpoint of PyTorch (torch.save)", wantSnapshot, isCheckpoint},
 	{"a file of weights (safetensors)", wantSnapshot, isSafetensors},
@@ -28,15 +29,20 @@ var strangers = []foreign{
 	}},
 	{"an HDF5 file", wantSnapshot, begins("\x89HDF\r\n")},
 	{"a zip archive", "want one of the files in it", begins("PK\x03\x04", "PK\x05\x06")},
-	{"a tar archive", "want one of the files in it", func(head []byte) bool { return len(head) > 262 && string(head[257:262]) == "ustar" }},
-	{"an HTML page", "vramyard view opens pages that --html wrote", func(head []byte) bool { return htmlStart.Match(head) }},
+	{"a tar archive", "want one of the files in it", func(head []byte) bool {
+		return len(head) > 262 && string(head[257:262]) == "ustar"
+	}},
+	{"an HTML page", "vramyard view opens pages that --html wrote", func(head []byte) bool {
+		return htmlStart.Match(head)
+	}},
 	{"a database of SQLite", "", begins("SQLite format 3\x00")},
 	{"a program or library (ELF)", "", begins("\x7fELF")},
 	{"a PDF file", "", begins("%PDF-")},
 	{"a picture", "", begins("\x89PNG\r\n", "\xff\xd8\xff", "GIF8")},
 }
 
-// notATrace returns an error that names what a file is, if it is a known kind of file without a trace.
+// notATrace returns an error that names what a file is, if it is a known kind of file without a
+// trace.
 func notATrace(head []byte) error {
 	if m := resultStart.FindSubmatch(head); m != nil {
 		return fmt.Errorf("is a result of vramyard %s, not a trace: results are for vramyard diff, plot and view", m[1])
@@ -72,17 +78,19 @@ func begins(marks ...string) func([]byte) bool {
 	}
 }
 
-// torchMagic is the number with which torch.save begins a file of its form before PyTorch 1.6, as a pickle.
+// torchMagic is the number with which torch.save begins a file of its form before PyTorch 1.6, as a
+// pickle.
 const torchMagic = "\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 
-// isCheckpoint reports whether a file begins as torch.save writes it: a zip with data.pkl among its first entries,
-// the magic number, or a pickle that calls for tensors. No snapshot calls anything.
+// isCheckpoint reports whether a file begins as torch.save writes it: a zip with data.pkl among its
+// first entries, the magic number, or a pickle that calls for tensors. No snapshot calls anything.
 func isCheckpoint(head []byte) bool {
 	if firstInZip(head) != "" && bytes.Contains(head, []byte("/data.pkl")) || begins(torchMagic)(head) {
 		return true
 	}
 	return len(head) > 0 && head[0] == pickleMark &&
-		(bytes.Contains(head, []byte("ctorch._utils\n_rebuild_")) || bytes.Contains(head, []byte("\x8c\x0ctorch._utils\x94\x8c")))
+		(bytes.Contains(head, []byte("ctorch._utils\n_rebuild_")) ||
+			bytes.Contains(head, []byte("\x8c\x0ctorch._utils\x94\x8c")))
 }
 
 // firstInZip returns the name of the first entry of a zip archive, "" of another file.

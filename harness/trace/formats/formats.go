@@ -24,8 +24,8 @@ type Format struct {
 	Doc    string // what it is, in a few words
 	Absent string // what such a file cannot tell, for people; "" if it tells all that a trace has
 
-	// Framework is the framework of the programs that such files are recorded of, as [alloc.Export] names it; ""
-	// if the format does not decide it.
+	// Framework is the framework of the programs that such files are recorded of, as [alloc.Export]
+	// names it; "" if the format does not decide it.
 	Framework string
 
 	// Parts says that a file may hold several traces, of which [Options].Part takes one.
@@ -88,16 +88,18 @@ type Options struct {
 	// Part is the device or the allocator to take from a file that has several; "" is the only one
 	// there is, apart from those of the host.
 	Part string
-	// Memory is the largest number of bytes that a file may take in memory, the replay of its trace included; 0 means
-	// [budget.Default].
+	// Memory is the largest number of bytes that a file may take in memory, the replay of its trace
+	// included; 0 means [budget.Default].
 	Memory device.Size
-	// Warn, if not nil, is called with a [*trace.Error] for what makes a file doubtful that can be read; see [trace.Options].
+	// Warn, if not nil, is called with a [*trace.Error] for what makes a file doubtful that can be
+	// read; see [trace.Options].
 	Warn func(error)
-	// Snapshot, if not nil, is handed a memory snapshot of PyTorch that a trace is made of, and the course
-	// of its device, for those who need more than the trace.
+	// Snapshot, if not nil, is handed a memory snapshot of PyTorch that a trace is made of, and the
+	// course of its device, for those who need more than the trace.
 	Snapshot func(*torch.Snapshot, *torch.Course)
-	// Watch, if not nil, is called every now and then while a file is read, with how many bytes of it were and how
-	// many it has, 0 if that is not known. What is compressed counts as it lies in the file.
+	// Watch, if not nil, is called every now and then while a file is read, with how many bytes of it
+	// were and how many it has, 0 if that is not known. What is compressed counts as it lies in the
+	// file.
 	Watch func(done, size int64)
 }
 
@@ -149,7 +151,8 @@ func (w *watched) told(n int) {
 type Input struct {
 	Options
 	Name string // the file's name, for messages
-	// File is the file itself, for formats that look at places of it; nil if it is compressed or a pipe.
+	// File is the file itself, for formats that look at places of it; nil if it is compressed or a
+	// pipe.
 	File io.ReaderAt
 	Size int64 // bytes of File
 
@@ -173,8 +176,8 @@ func Open(path string, o Options) (*trace.Trace, error) {
 // name is the file's name for messages and for the header; it may be a path. A format that needs to
 // look at places of the file does so if r is an [os.File].
 //
-// An error is one line that begins with the name and says where the file is wrong, a [*trace.Error]. It wraps a
-// [*trace.PartsError] if the file holds several traces.
+// An error is one line that begins with the name and says where the file is wrong, a
+// [*trace.Error]. It wraps a [*trace.PartsError] if the file holds several traces.
 func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 	switch {
 	case o.Dialect != "" && o.Part != "":
@@ -219,8 +222,9 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 	return t, nil
 }
 
-// Recognize returns what is wrong with the beginning of a regular file, as [Open] would say, and nil if a format of
-// [All] knows it. It reads no more than that, so that a program can refuse a wrong file before it begins anything.
+// Recognize returns what is wrong with the beginning of a regular file, as [Open] would say, and
+// nil if a format of [All] knows it. It reads no more than that, so that a program can refuse a
+// wrong file before it begins anything.
 func Recognize(path string, o Options) error {
 	f, err := os.Open(path)
 	if err != nil {

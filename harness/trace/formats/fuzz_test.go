@@ -11,9 +11,9 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// fuzz looks for panics, for errors that are no single line with the file's name, for traces that do
-// not survive being written, and for readers that reserve more than the content can justify. What
-// is compressed is left out: its content may be long.
+// fuzz looks for panics, for errors that are no single line with the file's name, for traces that
+// do not survive being written, and for readers that reserve more than the content can justify.
+// What is compressed is left out: its content may be long.
 func fuzz(t *testing.T, data []byte, name string) {
 	t.Helper()
 	if plain, err := fileio.NewReader(bytes.NewReader(data)); err != nil || plain.Form() != "" {

@@ -41,25 +41,29 @@ func TestHostileFilesAreOneError(t *testing.T) {
 		rmmOld + "Realloc,0,0x4,0,6,0,0,0,1,1,0":        `t:4: event type "Realloc": want Alloc or Free`,
 		rmmOld + "Alloc,-1,0x4,0,6,0,0,0,1,1,0":         `t:4: device "-1": want its number`,
 
-		`{"traceEvents":[]}`:                    "t: has no events about memory: the profiler records them with profile_memory=True",
-		`{"traceEvents":{}}`:                    "t: byte 14: want the list of events",
-		`{"traceEvents":[1]}`:                   "t: byte 16: want an event",
-		`{"traceEvents":[{"ph":"i"},`:           "t: byte 27: JSON data is truncated",
-		`{"traceEvents":[{"ts":NaN}]}`:          "t: byte 16: invalid character 'N' looking for beginning of value",
-		`{"traceEvents":[]} {}`:                 "t: byte 18: something follows the end of the data",
-		kinetoHead + `1}]}`:                     "t: byte 16: args of [memory]: want an object with Device Type, Device Id, Addr and Bytes",
+		`{"traceEvents":[]}`: "t: has no events about memory: the profiler records them with " +
+			"profile_memory=True",
+		`{"traceEvents":{}}`:           "t: byte 14: want the list of events",
+		`{"traceEvents":[1]}`:          "t: byte 16: want an event",
+		`{"traceEvents":[{"ph":"i"},`:  "t: byte 27: JSON data is truncated",
+		`{"traceEvents":[{"ts":NaN}]}`: "t: byte 16: invalid character 'N' looking for beginning of value",
+		`{"traceEvents":[]} {}`:        "t: byte 18: something follows the end of the data",
+		kinetoHead + `1}]}`: "t: byte 16: args of [memory]: want an object with Device Type, Device " +
+			"Id, Addr and Bytes",
 		kinetoHead + `{"Device Type":1}}]}`:     `t: byte 16: Bytes "": want a whole number of at most 64 bits`,
 		kinetoHead + `{"Bytes":1.5}}]}`:         `t: byte 16: Bytes "1.5": want a whole number of at most 64 bits`,
 		kinetoHead + `{"Bytes":1,"Addr":-5}}]}`: `t: byte 16: key Addr is "-5": want an address`,
 		kinetoHead + `{"Bytes":1,"Addr":5}}]}`:  `t: byte 16: Device Type "": want a whole number of at most 64 bits`,
 		kinetoHead + `{"Bytes":18446744073709551616,"Addr":5}}]}`: `t: byte 16: Bytes "18446744073709551616": ` +
 			`want a whole number of at most 64 bits`,
-		`{"traceEvents":[{"name":"[OutOfMemory]","ts":1,"args":{"Bytes":-1}}]}`: "t: byte 16: key Bytes is -1: a request is not negative",
-		`{"traceEvents":[{"name":"[memory]","ts":1e999,"args":{}}]}`:            `t: byte 16: ts "1e999": want microseconds`,
-		`{"traceEvents":[{"name":"[memory]","ts":"NaN","args":{}}]}`:            `t: byte 16: ts "NaN": want microseconds`,
-		`{"schemaVersion":` + strings.Repeat("[", 5000):                         "t: byte 1017: nested more than 1000 deep",
+		`{"traceEvents":[{"name":"[OutOfMemory]","ts":1,"args":{"Bytes":-1}}]}`: "t: byte 16: key Bytes is -1: a request " +
+			"is not negative",
+		`{"traceEvents":[{"name":"[memory]","ts":1e999,"args":{}}]}`: `t: byte 16: ts "1e999": want microseconds`,
+		`{"traceEvents":[{"name":"[memory]","ts":"NaN","args":{}}]}`: `t: byte 16: ts "NaN": want microseconds`,
+		`{"schemaVersion":` + strings.Repeat("[", 5000):              "t: byte 1017: nested more than 1000 deep",
 
-		`[[1,2],[[0],[1]]]`:   "t: byte 1: want [time, action, bytes, category]; a timeline of sums per category cannot be read, the one that ends in .raw.json.gz can",
+		`[[1,2],[[0],[1]]]`: "t: byte 1: want [time, action, bytes, category]; a timeline of sums per category cannot be " +
+			"read, the one that ends in .raw.json.gz can",
 		`[[1,2,3,9]]`:         "t: byte 1: category 9: want 0 to 7",
 		`[[1,2,-3,1]]`:        "t: byte 1: action 2 with -3 bytes: want 1 or 2 with a size, 4 with a negative one, or 3",
 		`[[1,9,3,1]]`:         "t: byte 1: action 9 with 3 bytes: want 1 or 2 with a size, 4 with a negative one, or 3",
@@ -68,12 +72,15 @@ func TestHostileFilesAreOneError(t *testing.T) {
 		`[[1,2,3,1],[4,4,-3,`: "t: byte 19: JSON data is truncated",
 		`[["x",2,3,1]]`:       "t: byte 1: want a list of numbers",
 
-		"\x0a\x03gpu\x1a\x04\x08\x05\x10\x00":                                     "t: byte 5: chunk of 0 bytes at 0x5",
-		"\x0a\x03gpu\x1a\x7f\x08":                                                 "t: byte 5: protobuf data is truncated",
-		"\x0a\x03gpu\x12\x00":                                                     "t: has no chunks",
-		"\x0a\x03gpu\x1a\x04\x08\x05\x10\x01\x1b":                                 "t: byte 11: field with an unknown wire type",
-		"\x0a\x03gpu\x1a\x06\x08\x05\x10\x01\x18\x02":                             "t: byte 5: chunk of 1 bytes at 0x5 holds a request of 2",
-		"\x0a\x03gpu\x1a\x04\x08\x05\x10\x02\x1a\x04\x08\x06\x10\x01":             "t: chunk at 0x6 overlaps the one below it",
+		"\x0a\x03gpu\x1a\x04\x08\x05\x10\x00": "t: byte 5: chunk of 0 bytes at 0x5",
+		"\x0a\x03gpu\x1a\x7f\x08":             "t: byte 5: protobuf data is truncated",
+		"\x0a\x03gpu\x12\x00":                 "t: has no chunks",
+		"\x0a\x03gpu\x1a\x04\x08\x05\x10\x01\x1b": "t: byte 11: field with an unknown " +
+			"wire type",
+		"\x0a\x03gpu\x1a\x06\x08\x05\x10\x01\x18\x02": "t: byte 5: chunk of 1 bytes at 0x5 " +
+			"holds a request of 2",
+		"\x0a\x03gpu\x1a\x04\x08\x05\x10\x02\x1a\x04\x08\x06\x10\x01": "t: chunk at 0x6 overlaps the " +
+			"one below it",
 		"\x0a\x03gpu\x1a\x0c\x08\x05\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01": "t: byte 9: protobuf data is truncated",
 		"\x0a\x03gpu\x1a\x0d\x08\x05\x10\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01": "t: byte 5: chunk of -1 bytes at 0x5",
 		"\x0a\x03gpu\x12\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f":         "t: has no chunks",

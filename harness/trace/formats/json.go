@@ -12,8 +12,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// maxValue is the longest single value of a JSON file, or text of a protocol buffer, that is read, in bytes. Long lists are read
-// value by value, so it bounds what a reader holds of the file.
+// maxValue is the longest single value of a JSON file, or text of a protocol buffer, that is read,
+// in bytes. Long lists are read value by value, so it bounds what a reader holds of the file.
 const maxValue = 16 << 20
 
 // maxNesting bounds how deep a value that is skipped may be nested.
@@ -194,9 +194,9 @@ func micros(name string, n json.Number) (int64, error) {
 // maxMicros bounds a time, so that it and the difference of two fit nanoseconds of 64 bits.
 const maxMicros = 1 << 52
 
-// keysIn returns the keys of the outermost object that the beginning of a file shows, and whether it
-// begins as JSON at all: with an object, or with a list, whose first members are returned as they
-// begin.
+// keysIn returns the keys of the outermost object that the beginning of a file shows, and whether
+// it begins as JSON at all: with an object, or with a list, whose first members are returned as
+// they begin.
 func keysIn(head []byte) (keys []string, list string) {
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, utf8BOM), " \t\r\n")
 	if len(text) == 0 {

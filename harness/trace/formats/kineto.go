@@ -241,8 +241,8 @@ func kinetoPart(a *kinetoArgs) (name string, host bool, err error) {
 	return fmt.Sprintf("device-type-%d:%d", kind, max(id, 0)), false, nil
 }
 
-// order books the calls of a part in their order, with the steps between them, and compares the running
-// totals.
+// order books the calls of a part in their order, with the steps between them, and compares the
+// running totals.
 func (r *kinetoReader) order(p *log, calls []kinetoCall) error {
 	indexed := !slices.ContainsFunc(calls, func(c kinetoCall) bool { return c.index < 0 })
 	slices.SortStableFunc(calls, func(a, b kinetoCall) int {

@@ -97,7 +97,8 @@ const maxParts = 4096
 // errParts is the error about a file that has more.
 var errParts = fmt.Errorf("more than %d devices or allocators", maxParts)
 
-// part is one of several traces in a file. A part that is idle is taken only by its name, or if all are.
+// part is one of several traces in a file. A part that is idle is taken only by its name, or if all
+// are.
 type part struct {
 	trace.Part
 	idle bool

@@ -93,9 +93,9 @@ func liveBytes(tr *trace.Trace) []uint64 {
 	return list
 }
 
-// TestLogsAreReadFromAnyMoment reads logs from their beginning and from their middle: every line is an
-// event, and what is live behind each of them is what was live in the program, but for what a log
-// without running totals never mentions.
+// TestLogsAreReadFromAnyMoment reads logs from their beginning and from their middle: every line is
+// an event, and what is live behind each of them is what was live in the program, but for what a
+// log without running totals never mentions.
 func TestLogsAreReadFromAnyMoment(t *testing.T) {
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 4))
@@ -116,7 +116,8 @@ func TestLogsAreReadFromAnyMoment(t *testing.T) {
 				want = append(want, l.live-silent)
 			}
 			require.Equal(t, want, got, "seed %d, %s from line %d", seed, name, from)
-			for _, key := range []string{"frees_lost", "allocations_lost", "lines_lost", "free_sizes_that_disagree", "times_that_went_back"} {
+			for _, key := range []string{"frees_lost", "allocations_lost", "lines_lost", "free_sizes_that_disagree",
+				"times_that_went_back"} {
 				_, ok := tr.Header.Get(key)
 				require.False(t, ok, key)
 			}
@@ -148,8 +149,10 @@ func TestKinetoVariants(t *testing.T) {
 	marked := read(t, "\ufeff["+one("5.5", 1, 0, 64, 100)+"]")
 	require.Len(t, marked.Events, 1, "a byte order mark")
 	require.Len(t, marked.Header.Hash, 64)
-	require.NotEqual(t, read(t, "["+one("5.5", 1, 0, 64, 100)+"]").Header.Hash, marked.Header.Hash, "the mark is hashed too")
-	_, err := formats.Read(strings.NewReader("["+one("1", 1, 0, 1, 1)+","+one("1", 1, 1, 1, 1)+"]"), "t", formats.Options{})
+	require.NotEqual(t, read(t, "["+one("5.5", 1, 0, 64, 100)+"]").Header.Hash, marked.Header.Hash,
+		"the mark is hashed too")
+	_, err := formats.Read(strings.NewReader("["+one("1", 1, 0, 1, 1)+","+one("1", 1, 1, 1, 1)+"]"), "t",
+		formats.Options{})
 	require.EqualError(t, err, `t: holds several parts, name one of them: "cuda:0" (1 events), "cuda:1" (1 events)`)
 }
 
@@ -168,8 +171,8 @@ func TestRMMTimes(t *testing.T) {
 	}
 }
 
-// TestPartOfAFormatWithoutPartsIsAnError asks files that hold one trace for a part of them: who names a
-// part must not be given something else.
+// TestPartOfAFormatWithoutPartsIsAnError asks files that hold one trace for a part of them: who
+// names a part must not be given something else.
 func TestPartOfAFormatWithoutPartsIsAnError(t *testing.T) {
 	for text, want := range map[string]string{
 		"a 0 5\n":                          `t: has no part "cuda:0": files of the form text hold one trace`,

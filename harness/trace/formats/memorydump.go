@@ -188,7 +188,8 @@ func (r *dumpReader) trace(h trace.Header) (*trace.Trace, error) {
 		if !c.inUse {
 			continue
 		}
-		e := trace.Event{Kind: trace.LiveAtStart, ID: id, Size: device.Size(c.requested), Tag: b.Tag(c.op), Time: trace.NoTime}
+		e := trace.Event{Kind: trace.LiveAtStart, ID: id, Size: device.Size(c.requested), Tag: b.Tag(c.op),
+			Time: trace.NoTime}
 		if err := b.Add(e); err != nil {
 			return nil, err
 		}

@@ -24,7 +24,8 @@ f 1 t=9
 f 2 t=9
 `
 	require.Equal(t, want, lines(t, read(t, "id,lower,upper,size,alignment\nb1,0,3,4,1\n1,3,9,4,0\n\nb3,0,9,4,8\n")))
-	require.Equal(t, want, lines(t, read(t, "alignment,size,begin,end,buffer_id\r\n1,4,0,2,b1\r\n1,4,3,8,1\r\n8,4,0,8,b3\r\n")),
+	require.Equal(t, want, lines(t,
+		read(t, "alignment,size,begin,end,buffer_id\r\n1,4,0,2,b1\r\n1,4,3,8,1\r\n8,4,0,8,b3\r\n")),
 		"an end is the last moment of a life")
 	tr := read(t, "id,lower,upper,size,gaps,offset\n0,0,9,4,2-3 5-6,77\n1,0,9,4,,78\n")
 	gaps, _ := tr.Header.Get("gaps_ignored")

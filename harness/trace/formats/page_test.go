@@ -33,7 +33,8 @@ func TestPageListsEveryFormat(t *testing.T) {
 		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", f.Name, f.Doc, written, f.Absent)
 	}
 	if *rewrite {
-		require.NoError(t, os.WriteFile(page, []byte(before+"<!-- formats: "+how+"-->\n"+want.String()+"<!-- /formats -->"+after), 0o600))
+		require.NoError(t, os.WriteFile(page, []byte(before+"<!-- formats: "+how+"-->\n"+want.String()+"<!-- /formats -->"+
+			after), 0o600))
 		return
 	}
 	require.Equal(t, want.String(), table, "go test ./harness/trace/formats -run TestPage -rewrite renews it")

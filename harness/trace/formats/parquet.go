@@ -14,7 +14,8 @@ import (
 
 // parquetFormat is our own, for long traces.
 var parquetFormat = Format{
-	Name: parquet.Format, Doc: "columns in a Parquet file, for long traces", Looks: parquet.Is, Read: readParquet, Write: parquet.Write,
+	Name: parquet.Format, Doc: "columns in a Parquet file, for long traces", Looks: parquet.Is, Read: readParquet,
+	Write: parquet.Write,
 }
 
 // readParquet reads a whole trace.

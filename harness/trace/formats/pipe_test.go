@@ -13,8 +13,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/formats"
 )
 
-// TestSourceIsReadFromANamedPipe opens a pipe into which somebody writes once and goes: it may be opened
-// for reading only once, or what was written is lost and the second opening waits for ever.
+// TestSourceIsReadFromANamedPipe opens a pipe into which somebody writes once and goes: it may be
+// opened for reading only once, or what was written is lost and the second opening waits for ever.
 func TestSourceIsReadFromANamedPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(path, 0o600))

@@ -158,8 +158,8 @@ func (r *rmmReader) row(cells []string) error {
 	return r.add("device", c)
 }
 
-// thread returns the number of a thread: they count from 1 in the order in which they appear. Those that come after
-// very many others are unknown.
+// thread returns the number of a thread: they count from 1 in the order in which they appear. Those
+// that come after very many others are unknown.
 func (r *rmmReader) thread(name string) (uint32, error) {
 	const manyThreads = 1 << 16
 	n := r.threads[name]

@@ -91,8 +91,8 @@ func TestPartIsChosenByName(t *testing.T) {
 	require.EqualError(t, err, `t: holds several parts, name one of them: "cuda:0" (1 events), "cuda:1" (2 events)`)
 }
 
-const rmmOld = "Event Type,Device ID,Address,Stream,Size (bytes),Free Memory,Total Memory,Current Allocs,Start,End,Elapsed\n" +
-	"Alloc,0,0x4,0,6,0,0,0,1,1,0\nFree,0,0x4,0,6,0,0,0,1,1,0\n"
+const rmmOld = "Event Type,Device ID,Address,Stream,Size (bytes),Free Memory,Total Memory,Current " +
+	"Allocs,Start,End,Elapsed\nAlloc,0,0x4,0,6,0,0,0,1,1,0\nFree,0,0x4,0,6,0,0,0,1,1,0\n"
 
 // TestBrokenCompressionIsNoFaultOfTheContent cuts a compressed file in the middle.
 func TestBrokenCompressionIsNoFaultOfTheContent(t *testing.T) {

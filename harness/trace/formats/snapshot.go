@@ -25,8 +25,8 @@ var snapshotFormat = Format{
 	Parts: true,
 }
 
-// isSnapshot reports whether a file begins as a snapshot does: it is a pickle, or JSON with the keys of
-// one or of its segments.
+// isSnapshot reports whether a file begins as a snapshot does: it is a pickle, or JSON with the
+// keys of one or of its segments.
 func isSnapshot(head []byte) bool {
 	if !torch.Recognize(head) {
 		return false
@@ -49,8 +49,8 @@ const pickleMark = 0x80
 var ErrNoSnapshot = errors.New("is no snapshot of PyTorch")
 
 // ReadSnapshot reads a snapshot of PyTorch, compressed or not, for those who need more of it than a
-// trace. It also returns the header that its traces have, without what is told of a device. Of the options only
-// Watch and Memory count.
+// trace. It also returns the header that its traces have, without what is told of a device. Of the
+// options only Watch and Memory count.
 //
 // Errors: those of [Read]; ErrNoSnapshot.
 func ReadSnapshot(r io.Reader, name string, o Options) (*torch.Snapshot, trace.Header, error) {

@@ -13,7 +13,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// twoDevices is a snapshot as JSON whose first device has segments alone. HISTORY is that of the first.
+// twoDevices is a snapshot as JSON whose first device has segments alone. HISTORY is that of the
+// first.
 const twoDevices = `{"segments":[
 {"device":0,"address":4194304,"total_size":2097152,"stream":0,"segment_type":"small","blocks":[
  {"address":4194304,"size":512,"requested_size":9,"state":"active_allocated"},{"address":4194816,"size":2096640,"requested_size":0,"state":"inactive"}]},
@@ -25,7 +26,8 @@ func TestSnapshotGivesTheDeviceWithAHistory(t *testing.T) {
 	text := strings.Replace(twoDevices, "HISTORY", "", 1)
 	tr := read(t, text)
 	require.Equal(t, "snapshot", tr.Header.Format)
-	require.Equal(t, []trace.Pair{{Key: "part", Value: "cuda:1"}, {Key: "parts_left_out", Value: "cuda:0"}}, tr.Header.Meta[:2])
+	require.Equal(t, []trace.Pair{{Key: "part", Value: "cuda:1"}, {Key: "parts_left_out", Value: "cuda:0"}},
+		tr.Header.Meta[:2])
 	require.Contains(t, lines(t, tr), "\na 0 8\n")
 
 	tr, err := formats.Read(strings.NewReader(text), "t", formats.Options{Part: "cuda:0"})

@@ -63,8 +63,8 @@ type timelineReader struct {
 }
 
 // errCumulative is what is wrong with the other file that the profiler writes.
-var errCumulative = errors.New("want [time, action, bytes, category]; a timeline of sums per category cannot be read, " +
-	"the one that ends in .raw.json.gz can")
+var errCumulative = errors.New("want [time, action, bytes, category]; a timeline of sums per category cannot " +
+	"be read, the one that ends in .raw.json.gz can")
 
 // readTimeline reads a timeline.
 func readTimeline(in *Input) (*trace.Trace, error) {

@@ -21,8 +21,8 @@ var (
 	errWireField  = errors.New("field 0")
 )
 
-// message reads the fields of one protobuf message. A message inside another is a part of the same bytes, so
-// reading copies nothing.
+// message reads the fields of one protobuf message. A message inside another is a part of the same
+// bytes, so reading copies nothing.
 type message struct {
 	data []byte
 	base int64 // where data begins in the file
@@ -66,7 +66,8 @@ func (m *message) next() bool {
 	return m.err == nil
 }
 
-// wireTag reads the tag of a field and returns its size. Groups, which no format here has, are an error.
+// wireTag reads the tag of a field and returns its size. Groups, which no format here has, are an
+// error.
 func wireTag(b []byte) (protowire.Number, protowire.Type, int, error) {
 	tag, n := protowire.ConsumeVarint(b)
 	if n < 0 {
@@ -114,8 +115,8 @@ func (m *message) text() (string, error) {
 	return string(m.bytes), nil
 }
 
-// each calls visit for every field up to the end or the first error, which it returns with its place
-// in the file.
+// each calls visit for every field up to the end or the first error, which it returns with its
+// place in the file.
 func (m *message) each(in *Input, visit func() error) error {
 	for m.next() {
 		if err := visit(); err != nil {
@@ -128,8 +129,8 @@ func (m *message) each(in *Input, visit func() error) error {
 	return nil
 }
 
-// fields calls visit for every field of a file that is one message, up to the end or the first error. Only one
-// field at a time is in memory.
+// fields calls visit for every field of a file that is one message, up to the end or the first
+// error. Only one field at a time is in memory.
 func (in *Input) fields(visit func(*message) error) error {
 	r := bufio.NewReader(in)
 	m := &message{}

@@ -5,8 +5,8 @@
 // # Traces
 //
 // A file has a row for each event and a column for each field, compressed with zstd, in groups of
-// 2^20 rows; docs/traces.md has the table of the columns, which pandas, polars and DuckDB show as it
-// is. What a header says is in the metadata of the file, under keys that begin with "vramyard.".
+// 2^20 rows; docs/traces.md has the table of the columns, which pandas, polars and DuckDB show as
+// it is. What a header says is in the metadata of the file, under keys that begin with "vramyard.".
 // [Write] takes any [trace.Source] and holds one group of rows at most. The same events give the
 // same bytes.
 //
@@ -21,6 +21,6 @@
 // that is missing, not known or of another type, a count of events that differs from the rows, a
 // kind that is not known, a free of what is not live, or time that goes back is an error that
 // names the file, and the row where there is one, counted from 0. Pages are checked against their
-// checksums. A broken file never makes a reader panic, and one that was made to expand takes no more memory than the
-// budget that Open is given.
+// checksums. A broken file never makes a reader panic, and one that was made to expand takes no
+// more memory than the budget that Open is given.
 package parquet

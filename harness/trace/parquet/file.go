@@ -54,8 +54,8 @@ const maxFooter = 16 << 20
 // Open opens the trace in size bytes of r. name is the file's name for messages and for the header;
 // it may be a path. r is read whenever the trace is walked.
 //
-// It reads all bytes once, for their hash, and the description at the end of the file. What walks and traces of
-// the file take comes out of memory. An error is a [trace.Error].
+// It reads all bytes once, for their hash, and the description at the end of the file. What walks
+// and traces of the file take comes out of memory. An error is a [trace.Error].
 func Open(r io.ReaderAt, size int64, name string, memory *budget.Budget) (*File, error) {
 	f := &File{name: name, memory: memory}
 	if err := f.open(r, size); err != nil {

@@ -22,7 +22,8 @@ type lives struct {
 	memory  *budget.Budget
 }
 
-// liveBytes is what an allocation that is live at once with others takes in these tables and in those of a replay.
+// liveBytes is what an allocation that is live at once with others takes in these tables and in
+// those of a replay.
 const liveBytes = 300
 
 // newLives returns an empty table. Where no free becomes final later, it forgets allocations that

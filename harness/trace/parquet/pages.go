@@ -89,7 +89,8 @@ func (p *pages) next() (page, error) {
 		}
 		return page{}, fmt.Errorf("head of a page: %w", err)
 	}
-	if h.CompressedPageSize < 0 || h.CompressedPageSize > maxPage || h.UncompressedPageSize < 0 || h.UncompressedPageSize > maxPage {
+	if h.CompressedPageSize < 0 || h.CompressedPageSize > maxPage || h.UncompressedPageSize < 0 ||
+		h.UncompressedPageSize > maxPage {
 		return page{}, fmt.Errorf("a page of %d bytes, %d before it was compressed: want at most %d",
 			h.CompressedPageSize, h.UncompressedPageSize, maxPage)
 	}

@@ -36,7 +36,8 @@ func Keys() []Key {
 	return []Key{
 		{keyVersion, "version of the schema: " + version},
 		{keyName, "short name of the trace"},
-		{keyHeader, "what else the trace says of itself, its settings and what is missing in it: a JSON array of objects with `key` and `value`, in order"},
+		{keyHeader, "what else the trace says of itself, its settings and what is missing in it: a JSON array of objects " +
+			"with `key` and `value`, in order"},
 		{keyEvents, "events by kind: a JSON object"},
 		{keySourceFormat, "form of the file that the trace was read from; absent if there was none"},
 		{keySourceHash, "SHA-256 of that file, decompressed; absent if there was none"},
@@ -104,7 +105,8 @@ var columnList = Columns()
 
 var typeNames = map[reflect.Kind]string{reflect.String: "VARCHAR", reflect.Uint64: "UBIGINT", reflect.Int64: "BIGINT"}
 
-// checkSchema returns how many columns a file has, or why they are not those of a row or an originRow.
+// checkSchema returns how many columns a file has, or why they are not those of a row or an
+// originRow.
 func checkSchema(got []parquet.Field) (int, error) {
 	want := parquet.SchemaOf(originRow{}).Fields()
 	find := func(name string) int {
@@ -130,8 +132,9 @@ func checkSchema(got []parquet.Field) (int, error) {
 	return len(want), nil
 }
 
-// sameType reports whether a column of one type holds what one of the type that we write does. Whole
-// numbers of 64 bits have a sign unless they are said to have none, and most programs do not say so.
+// sameType reports whether a column of one type holds what one of the type that we write does.
+// Whole numbers of 64 bits have a sign unless they are said to have none, and most programs do not
+// say so.
 func sameType(got, want string) bool {
 	return got == want || got == "INT64" && want == "INT(64,true)"
 }

@@ -23,7 +23,8 @@ import (
 
 // texts are tags and values that a careless writer breaks.
 var texts = []string{
-	"plain", "two words", "", "a,b", `"x"`, `\n`, "line\nbreak", "\x00", "\ufffd", "\ufeff", "日本", " lead", "<b>&", strings.Repeat("long ", 9000),
+	"plain", "two words", "", "a,b", `"x"`, `\n`, "line\nbreak", "\x00", "\ufffd", "\ufeff", "日本", " lead", "<b>&",
+	strings.Repeat("long ", 9000),
 }
 
 // anyTrace draws a trace. A plain one has neither illegal frees nor faults.
@@ -42,7 +43,8 @@ func anyTrace(seed uint64, plain bool) *trace.Trace {
 		n := rng.Uint64() >> rng.IntN(64)
 		e := trace.Event{
 			Kind: trace.Kind(rng.IntN(18)), ID: rng.Uint64N(12), Time: trace.NoTime, Size: device.Size(n),
-			Stream: device.Stream(n * 31 >> rng.IntN(64)), Arg: n * 7, Align: device.Size(n & 4096), Hint: alloc.Hint(rng.IntN(3)),
+			Stream: device.Stream(n * 31 >> rng.IntN(64)), Arg: n * 7, Align: device.Size(n & 4096),
+			Hint: alloc.Hint(rng.IntN(3)),
 		}
 		if plain && (e.Kind == trace.BadFree || e.Kind == trace.Fault) {
 			continue
@@ -142,8 +144,8 @@ func TestStreamedTracesAreTheSame(t *testing.T) {
 	}
 }
 
-// TestPiecesAreDescribedAndCutAsTheWhole compares what is said of a walked file, its steps and random
-// parts of it with the same of the trace in memory.
+// TestPiecesAreDescribedAndCutAsTheWhole compares what is said of a walked file, its steps and
+// random parts of it with the same of the trace in memory.
 func TestPiecesAreDescribedAndCutAsTheWhole(t *testing.T) {
 	for seed := range uint64(300) {
 		tr := anyTrace(seed, true)
@@ -241,8 +243,8 @@ func TestManyWalksAtOnce(t *testing.T) {
 }
 
 // TestWhatPyarrowWroteIsRead reads a file of ours that pyarrow 25.0.0 has read and written again
-// (pq.write_table(pq.read_table(...), compression="zstd")): its pages are of another form, its whole
-// numbers are not said to have a sign, and the metadata are there still.
+// (pq.write_table(pq.read_table(...), compression="zstd")): its pages are of another form, its
+// whole numbers are not said to have a sign, and the metadata are there still.
 func TestWhatPyarrowWroteIsRead(t *testing.T) {
 	data, err := os.ReadFile("testdata/pyarrow.parquet")
 	require.NoError(t, err)

@@ -11,11 +11,13 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/flat"
 )
 
-// WriteTable writes a table of results. The columns have the names, order and types of the table; an absent value is
-// null. Whole numbers without a sign are UINT64. It fails if w does, and for a text that is no UTF-8.
+// WriteTable writes a table of results. The columns have the names, order and types of the table;
+// an absent value is null. Whole numbers without a sign are UINT64. It fails if w does, and for a
+// text that is no UTF-8.
 func WriteTable(w io.Writer, t *flat.Table) error {
 	columns := t.Columns()
-	out := parquet.NewWriter(w, tableSchema(columns), parquet.Compression(&parquet.Zstd), parquet.CreatedBy("vramyard", version, "parquet-go"))
+	out := parquet.NewWriter(w, tableSchema(columns), parquet.Compression(&parquet.Zstd),
+		parquet.CreatedBy("vramyard", version, "parquet-go"))
 	row := make(parquet.Row, len(columns))
 	for r := range t.Len() {
 		for i := range columns {
@@ -46,7 +48,8 @@ func cellOf(v any, column int, optional bool) (parquet.Value, error) {
 	return parquet.ValueOf(v).Level(0, present, column), nil
 }
 
-// tableSchema returns the schema of a table. It goes through a struct because a parquet.Group orders its fields by name.
+// tableSchema returns the schema of a table. It goes through a struct because a parquet.Group
+// orders its fields by name.
 func tableSchema(columns []flat.Column) *parquet.Schema {
 	fields := make([]reflect.StructField, len(columns))
 	for i, c := range columns {

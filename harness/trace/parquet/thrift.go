@@ -28,12 +28,12 @@ const thriftDepth = 32
 
 var errThrift = errors.New("the Parquet data is corrupt: the description at the end claims more than it has")
 
-// thriftPart is more bytes than the library takes for a part of a description, be it a structure or an
-// element of a list: that of a column has 400.
+// thriftPart is more bytes than the library takes for a part of a description, be it a structure or
+// an element of a list: that of a column has 400.
 const thriftPart = 512
 
-// checkThrift reports whether b begins with a structure whose parts lie within b, and how many structures,
-// lists and elements that has.
+// checkThrift reports whether b begins with a structure whose parts lie within b, and how many
+// structures, lists and elements that has.
 func checkThrift(b []byte) (parts int, ok bool) {
 	c := &thriftCheck{b: b}
 	c.value(thriftStruct, thriftDepth)

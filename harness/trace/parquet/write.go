@@ -25,9 +25,9 @@ const (
 	dictionaryBytes = 32 << 20
 )
 
-// Write writes a trace. It walks it once, and before that as far as the first request with a site or a thread. Its
-// memory is bounded by a group of rows. It fails if the trace or w does, and for an event of no known kind and a
-// text that is no UTF-8.
+// Write writes a trace. It walks it once, and before that as far as the first request with a site
+// or a thread. Its memory is bounded by a group of rows. It fails if the trace or w does, and for
+// an event of no known kind and a text that is no UTF-8.
 func Write(w io.Writer, t trace.Source) error {
 	origins := false
 	err := t.Pieces(func(events []trace.Event) error {

@@ -22,7 +22,8 @@ type place struct {
 	stream int64  // handle
 }
 
-// back reads the history backwards from the file's blocks and finds what was there at its beginning.
+// back reads the history backwards from the file's blocks and finds what was there at its
+// beginning.
 func (c *Course) back(n *numbers) {
 	h, r := &c.Device.History, c.Report
 	places := make([]place, len(n.addrs))
@@ -84,8 +85,8 @@ type walk struct {
 	books  books
 }
 
-// forward reads the history from its opening state on, gives each allocation its id and compares what
-// comes out with the file's blocks.
+// forward reads the history from its opening state on, gives each allocation its id and compares
+// what comes out with the file's blocks.
 func (c *Course) forward(n *numbers) {
 	h := &c.Device.History
 	w := &walk{Course: c, places: make([]place, len(n.addrs)), next: uint32(len(c.Opening))}

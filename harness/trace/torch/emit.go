@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// batch is the most items that are appended at once: PyTorch's page hands them to a call as its arguments,
-// and a stack overflows between 120,000 and 300,000.
+// batch is the most items that are appended at once: PyTorch's page hands them to a call as its
+// arguments, and a stack overflows between 120,000 and 300,000.
 const batch = 1000
 
 // emitter writes the steps of a pickle of protocol 4. Strings and frames are written once and taken

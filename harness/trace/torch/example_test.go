@@ -10,7 +10,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// A snapshot of PyTorch, here as JSON, has a history for each device; each becomes a trace of the program's requests.
+// A snapshot of PyTorch, here as JSON, has a history for each device; each becomes a trace of the
+// program's requests.
 func ExampleTraces() {
 	const file = `{"segments": [], "device_traces": [[
 		{"action": "alloc", "addr": 4096, "size": 1000, "stream": 0},

@@ -37,7 +37,8 @@ func (m *machine) find(root value) (value, error) {
 	case root.kind == isEmpty:
 		return root, nil
 	}
-	return value{}, m.errorf("%s%s, want the dictionary of a snapshot, or a list of segments", m.describe(root), m.keyList(root))
+	return value{}, m.errorf("%s%s, want the dictionary of a snapshot, or a list of segments", m.describe(root),
+		m.keyList(root))
 }
 
 // look looks for snapshots in a value. It is called at most maxNesting deep.

@@ -31,17 +31,18 @@ const (
 	mostText = 512  // bytes of a line
 )
 
-// Frames shows stacks as a reader needs them. With stacks="all" a recorded stack begins with the frames
-// of the unwinder and of the allocator, and the interpreter's own frames stand between those of Python.
-// Make one with [NewFrames]. It is safe for concurrent use.
+// Frames shows stacks as a reader needs them. With stacks="all" a recorded stack begins with the
+// frames of the unwinder and of the allocator, and the interpreter's own frames stand between those
+// of Python. Make one with [NewFrames]. It is safe for concurrent use.
 //
 // The rules, from the innermost frame outwards:
 //   - Frames of the unwinder, the allocator, the interpreter and the C library are skipped.
 //   - Frames of C++ are skipped where the stack has any of Python. The outermost operator below the
 //     innermost Python frame stays in brackets behind it.
-//   - Consecutive frames of PyTorch or of Python's standard library are one line, that of the innermost.
-//   - A stack of C++ alone, such as that of the backward pass, shows the nodes of the autograd graph with
-//     their operators, or else every frame that is left.
+//   - Consecutive frames of PyTorch or of Python's standard library are one line, that of the
+//     innermost.
+//   - A stack of C++ alone, such as that of the backward pass, shows the nodes of the autograd
+//     graph with their operators, or else every frame that is left.
 //   - A stack of which nothing is left is shown whole.
 //   - A stack has at most 256 lines, the innermost. A line has at most 512 bytes.
 type Frames struct {
@@ -58,9 +59,10 @@ func NewFrames(s *Snapshot) *Frames {
 	return f
 }
 
-// Lines returns the lines of a stack, the innermost first, and its call site. That is the innermost line
-// outside of PyTorch and the standard library, or else the innermost line. Where it lies in an installed
-// package, the innermost line of the program is added. A stack without frames has no lines.
+// Lines returns the lines of a stack, the innermost first, and its call site. That is the innermost
+// line outside of PyTorch and the standard library, or else the innermost line. Where it lies in an
+// installed package, the innermost line of the program is added. A stack without frames has no
+// lines.
 func (f *Frames) Lines(stack uint32) (lines []string, site string) {
 	w := &lineWriter{Frames: f, site: -1, program: -1}
 	python := false
@@ -205,10 +207,11 @@ func (w *lineWriter) whole(stack uint32) {
 	}
 }
 
-// nativeFiles are the endings of files that are not Python. "??" stands for a frame that the unwinder
-// could not place.
+// nativeFiles are the endings of files that are not Python. "??" stands for a frame that the
+// unwinder could not place.
 var nativeFiles = map[string]bool{
-	"": true, ".c": true, ".cc": true, ".cpp": true, ".cxx": true, ".cu": true, ".cuh": true, ".h": true, ".hpp": true, ".inl": true, ".so": true, ".S": true,
+	"": true, ".c": true, ".cc": true, ".cpp": true, ".cxx": true, ".cu": true, ".cuh": true, ".h": true, ".hpp": true,
+	".inl": true, ".so": true, ".S": true,
 }
 
 // plumbing are parts of the names of functions that lead from a program to the record of its stack.
@@ -247,7 +250,8 @@ func kindOf(file, function string) frameKind {
 	return frameNative
 }
 
-// isNative reports whether a frame is compiled code. A library is named with its version, as in libc.so.6.
+// isNative reports whether a frame is compiled code. A library is named with its version, as in
+// libc.so.6.
 func isNative(file, function string) bool {
 	switch {
 	case file == "??", strings.Contains(path.Base(slashed(file)), ".so."):
@@ -272,8 +276,9 @@ func containsAny(text string, parts []string) bool {
 // slashed returns a path with forward slashes, as programs on Windows do not record it.
 func slashed(file string) string { return strings.ReplaceAll(file, `\`, "/") }
 
-// shortFile returns the path of a Python file as it is shown, and the name of the library that it belongs
-// to if that is PyTorch or Python's own. The path of an installed package begins with its name.
+// shortFile returns the path of a Python file as it is shown, and the name of the library that it
+// belongs to if that is PyTorch or Python's own. The path of an installed package begins with its
+// name.
 func shortFile(file string) (short, library string) {
 	plain := slashed(file)
 	if strings.HasPrefix(plain, "<frozen ") {

@@ -18,8 +18,8 @@ CUDACachingAllocator.cpp 0 c10::cuda::CUDACachingAllocator::Native::DeviceCachin
 ?? 0 at::detail::empty_cuda(c10::ArrayRef<long>, c10::TensorOptions const&)
 `
 
-// TestFramesShowWhatAReaderNeeds shows stacks of Python, of Python and C++, and of C++ alone. A line is a
-// file, a line and a function.
+// TestFramesShowWhatAReaderNeeds shows stacks of Python, of Python and C++, and of C++ alone. A
+// line is a file, a line and a function.
 func TestFramesShowWhatAReaderNeeds(t *testing.T) {
 	for name, c := range map[string]struct {
 		stack string
@@ -64,7 +64,9 @@ train.py 9 <module>
 ?? 0 torch::autograd::Engine::thread_main(std::shared_ptr<torch::autograd::GraphTask> const&)
 ?? 0 __clone
 `, []string{"MeanBackward0 [aten::div_Scalar]"}, ""},
-		"C++ alone":     {unwound + "serve.cpp 7 mine::serve()\nserve.cpp 20 main\n", []string{"??:0 at::detail::empty_cuda(c10::ArrayRef<long>, c10::TensorOptions const&)", "serve.cpp:7 mine::serve()"}, ""},
+		"C++ alone": {unwound + "serve.cpp 7 mine::serve()\nserve.cpp 20 main\n",
+			[]string{"??:0 at::detail::empty_cuda(c10::ArrayRef<long>, c10::TensorOptions const&)", "serve.cpp:7 mine::serve()"},
+			""},
 		"plumbing":      {"?? 0 torch::unwind::unwind()\n", []string{"??:0 torch::unwind::unwind()"}, ""},
 		"library alone": {"/x/site-packages/torch/optim/adam.py 3 step\n", []string{"torch/optim/adam.py:3 step"}, ""},
 		"a name alone":  {"chat 0 mlp.up\n", []string{"chat:0 mlp.up"}, ""},
@@ -93,7 +95,8 @@ train.py 9 <module>
 
 // TestFramesAreBounded shows stacks that are deeper, and with longer names, than any report needs.
 func TestFramesAreBounded(t *testing.T) {
-	for _, file := range []string{"deep.py", "deep.cpp", strings.Repeat("é", 10_000) + ".py", strings.Repeat("é", 10_000) + ".cpp"} {
+	for _, file := range []string{"deep.py", "deep.cpp", strings.Repeat("é", 10_000) + ".py",
+		strings.Repeat("é", 10_000) + ".cpp"} {
 		s := &torch.Snapshot{}
 		in := torch.NewInterner(s)
 		frames := make([]uint32, 60_000)

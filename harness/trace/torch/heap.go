@@ -89,8 +89,8 @@ func (h *Heap) add(s *Segment) {
 	}
 }
 
-// External returns the external fragmentation: the share of the free bytes that the largest free block
-// does not have. 0 without free bytes.
+// External returns the external fragmentation: the share of the free bytes that the largest free
+// block does not have. 0 without free bytes.
 func (h *Heap) External() float64 {
 	if h.Free == 0 {
 		return 0

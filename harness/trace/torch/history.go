@@ -35,9 +35,9 @@ type Result struct {
 	Course *Course      // what the trace was made of
 }
 
-// Traces returns a trace for each device that has a history of requests or, if it has none, live blocks.
-// Its header has no name and no hash: those are the file's. The error is that of a trace that cannot
-// hold so much.
+// Traces returns a trace for each device that has a history of requests or, if it has none, live
+// blocks. Its header has no name and no hash: those are the file's. The error is that of a trace
+// that cannot hold so much.
 func Traces(s *Snapshot) ([]Result, error) { return TracesWithin(s, nil) }
 
 // TracesWithin is [Traces] for traces that may take as much memory together as a budget has.
@@ -105,11 +105,13 @@ type Refusal struct {
 
 // Course is what happened on a device, entry by entry.
 type Course struct {
-	Device   *Device       // whose history it is
-	Opening  []Life        // what was there at the beginning, by stream and address; the index is the id
-	Steps    []Step        // by entry
-	IDs      []uint32      // by entry: the allocation of its step
-	Events   []int         // by entry: number of its step's event in the trace, or of the next event; one more for the end; nil before [Course.Trace]
+	Device  *Device  // whose history it is
+	Opening []Life   // what was there at the beginning, by stream and address; the index is the id
+	Steps   []Step   // by entry
+	IDs     []uint32 // by entry: the allocation of its step
+	// by entry: number of its step's event in the trace, or of the next event; one more for the end;
+	// nil before [Course.Trace]
+	Events   []int
 	Endings  []Ending      // by entry
 	Pending  []uint32      // ids of what is pending at the end, as it became so
 	Segments []HeldSegment // what was held at the beginning, by address

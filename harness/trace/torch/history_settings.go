@@ -45,7 +45,8 @@ func setting(settings []Setting, key string) (string, bool) {
 	return "", false
 }
 
-// Keys of the settings that say where a snapshot comes from, beside those of PyTorch, if it is a replay of ours.
+// Keys of the settings that say where a snapshot comes from, beside those of PyTorch, if it is a
+// replay of ours.
 const (
 	KeyReplayed       = "vramyard_strategy"     // name and preset of the strategy
 	KeyReplayedConfig = "vramyard_config"       // its configuration, as JSON
@@ -53,8 +54,8 @@ const (
 	KeyReplayedHash   = "vramyard_trace_sha256" // hash of its decompressed file
 )
 
-// Replayed returns the name and preset of the strategy that a snapshot is a replay with, "" if it is
-// a recording.
+// Replayed returns the name and preset of the strategy that a snapshot is a replay with, "" if it
+// is a recording.
 func Replayed(settings []Setting) string {
 	name, _ := setting(settings, KeyReplayed)
 	return name
@@ -64,7 +65,8 @@ func Replayed(settings []Setting) string {
 // configuration that it had, but for the share of a device that is not in the file.
 func Config(settings []Setting) json.RawMessage {
 	fields := map[string]any{}
-	if text, ok := setting(settings, KeyReplayedConfig); ok && json.Unmarshal([]byte(text), &fields) == nil && fields["conf"] != nil {
+	if text, ok := setting(settings, KeyReplayedConfig); ok && json.Unmarshal([]byte(text), &fields) == nil &&
+		fields["conf"] != nil {
 		delete(fields, "memory_fraction")
 	} else {
 		fields = map[string]any{"conf": Conf(settings)}

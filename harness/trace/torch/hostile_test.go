@@ -141,7 +141,8 @@ func TestHostileFilesTakeLittleMemory(t *testing.T) {
 		"opened lists": []byte("\x80\x04" + strings.Repeat("]", 100_000)),
 		"opened dicts": []byte("\x80\x04" + strings.Repeat("}", 100_000)),
 		"tuples":       []byte("\x80\x04](" + strings.Repeat(")K\x01\x85", 100_000)),
-		"histories":    []byte("\x80\x04](" + strings.Repeat("](}(\x8c\x06action\x8c\x01a\x8c\x04addrK\x01\x8c\x04sizeK\x01ue", 10_000)),
+		"histories": []byte("\x80\x04](" +
+			strings.Repeat("](}(\x8c\x06action\x8c\x01a\x8c\x04addrK\x01\x8c\x04sizeK\x01ue", 10_000)),
 		"segments": []byte("\x80\x04](" + strings.Repeat(
 			"}(\x8c\x0atotal_sizeK\x01\x8c\x06blocks]\x8c\x07addressK\x01u", 10_000)),
 	}

@@ -11,8 +11,8 @@ type Interner struct {
 	s *Snapshot
 	// strings, frames and calls hold indices; none of them has index 0 in it.
 	strings, frames, calls table
-	// secret and seed keep files from choosing things that all belong in one place. No index depends on
-	// them.
+	// secret and seed keep files from choosing things that all belong in one place. No index depends
+	// on them.
 	secret [2]uint64
 	seed   maphash.Seed
 	// frameOf and callOf are the stack that came last, outermost frame first: the next one
@@ -104,8 +104,8 @@ func (in *Interner) Frame(f Frame) uint32 {
 }
 
 // Stack returns the index of a stack, whose frames are given by index, the innermost first.
-// The cost is a step for each frame, and for a stack that is not among the recent ones a look-up for
-// each frame that the last one did not share.
+// The cost is a step for each frame, and for a stack that is not among the recent ones a look-up
+// for each frame that the last one did not share.
 func (in *Interner) Stack(frames []uint32) uint32 {
 	hash := uint64(len(frames))
 	for _, f := range frames {
@@ -154,7 +154,9 @@ func (in *Interner) newStack(frames []uint32) uint32 {
 
 // callAt returns the place of a call in the table.
 func (in *Interner) callAt(c Call) *uint32 {
-	return in.calls.find(in.hash(uint64(c.Frame), uint64(c.Caller)), func(id uint32) bool { return in.s.Calls.at(id) == c })
+	return in.calls.find(in.hash(uint64(c.Frame), uint64(c.Caller)), func(id uint32) bool {
+		return in.s.Calls.at(id) == c
+	})
 }
 
 // callHash returns the hash of a call of the snapshot.

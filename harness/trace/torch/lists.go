@@ -50,7 +50,8 @@ func (m *machine) pairOf(p [2]uint64) value {
 	return value{kind: isPair, x: at}
 }
 
-// maxDepth is the largest number of frames of a stack. Python has a thousand unless it is told otherwise.
+// maxDepth is the largest number of frames of a stack. Python has a thousand unless it is told
+// otherwise.
 const maxDepth = 1 << 16
 
 // stackOf returns the stack of frames.

@@ -3,9 +3,9 @@ package torch
 // memoPage is the number of places of the memo that are made together.
 const memoPage = 1024
 
-// memo holds the values that a file wants again, by number. A million entries of a history lie in it
-// that nobody asks for, so a place takes 4 bytes: kind in the upper 5 bits, x in the others. In a page
-// that the file has left behind it takes 2 where that is enough.
+// memo holds the values that a file wants again, by number. A million entries of a history lie in
+// it that nobody asks for, so a place takes 4 bytes: kind in the upper 5 bits, x in the others. In
+// a page that the file has left behind it takes 2 where that is enough.
 type memo struct {
 	pages []page32
 	n     uint32   // places taken
@@ -31,8 +31,8 @@ const (
 	packedBytes = 2304
 )
 
-// offsetBits is how many bits of a packed place are added to a base, and maxBases what the others tell
-// apart.
+// offsetBits is how many bits of a packed place are added to a base, and maxBases what the others
+// tell apart.
 const (
 	offsetBits = 13
 	maxBases   = 1 << (16 - offsetBits)

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPackedMemoHoldsWhatAPlainOneDoes fills a memo as files do, and as no file does, beside a slice.
+// TestPackedMemoHoldsWhatAPlainOneDoes fills a memo as files do, and as no file does, beside a
+// slice.
 func TestPackedMemoHoldsWhatAPlainOneDoes(t *testing.T) {
 	const places = 12 * memoPage
 	for seed := range uint64(20) {

@@ -5,16 +5,16 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// numbers gives each address at which there ever was a block a small number, so that what is known of
-// it lies in a slice.
+// numbers gives each address at which there ever was a block a small number, so that what is known
+// of it lies in a slice.
 type numbers struct {
 	entry []uint32      // by entry: the number of its address; 0 for entries without a block
 	addrs []device.Addr // by number; 0 is none
 	index index.AddrMap
 }
 
-// number numbers the addresses of the history and of the blocks in use at its end, and counts on its way
-// what the history consists of.
+// number numbers the addresses of the history and of the blocks in use at its end, and counts on
+// its way what the history consists of.
 func (c *Course) number() *numbers {
 	h := &c.Device.History
 	n := &numbers{entry: make([]uint32, h.Len()), addrs: make([]device.Addr, 1), index: index.NewAddrMap()}

@@ -39,8 +39,8 @@ func anything(rng *workload.Rand) torch.Device {
 	return d
 }
 
-// TestNothingIsRefused makes traces of histories that cannot have been. Each is a trace that holds the
-// rules of traces, with as many allocations as the history has.
+// TestNothingIsRefused makes traces of histories that cannot have been. Each is a trace that holds
+// the rules of traces, with as many allocations as the history has.
 func TestNothingIsRefused(t *testing.T) {
 	rng := workload.NewRand(8)
 	for range 3000 {

@@ -147,7 +147,8 @@ func blocksOf(d *torch.Device) []given {
 
 // TestProtocolsAgree reads what Python before and after 3.14 writes.
 func TestProtocolsAgree(t *testing.T) {
-	require.Equal(t, read(t, content(t, snapshotVectorDir+"/full.pickle.xz")), read(t, content(t, snapshotVectorDir+"/full_protocol5.pickle.xz")))
+	require.Equal(t, read(t, content(t, snapshotVectorDir+"/full.pickle.xz")),
+		read(t, content(t, snapshotVectorDir+"/full_protocol5.pickle.xz")))
 }
 
 // TestFormsAgree reads one snapshot in the other forms that occur: as PyTorch's own writer has it,

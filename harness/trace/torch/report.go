@@ -12,10 +12,11 @@ const Schema = "vramyard-snapshot-report/1"
 
 // Report says how far the trace of a device can be trusted, and what else the file tells.
 type Report struct {
-	Schema    string      `json:"schema"`              // the constant Schema
-	GPU       int         `json:"gpu"`                 // ordinal of the device
-	Entries   int         `json:"entry_count"`         // of the history
-	Requests  int         `json:"request_count"`       // of them, those that are the program's: allocations, frees, refusals
+	Schema  string `json:"schema"`      // the constant Schema
+	GPU     int    `json:"gpu"`         // ordinal of the device
+	Entries int    `json:"entry_count"` // of the history
+	// of them, those that are the program's: allocations, frees, refusals
+	Requests  int         `json:"request_count"`
 	Allocs    int         `json:"alloc_count"`         // allocations in the history
 	Frees     int         `json:"free_count"`          // frees by the program
 	Delayed   int         `json:"delayed_free_count"`  // of them, those whose memory became free later or not at all
@@ -32,10 +33,11 @@ type Report struct {
 	End        uint64 `json:"recorded_end_reserved_bytes"`  // bytes of the file's segments
 	Capacity   uint64 `json:"least_capacity_bytes"`         // the device has at least so many; 0: no refusal tells
 
-	Wrapped  string    `json:"wrapped,omitempty"` // why the history probably lost its oldest entries; empty: nothing says so
-	Findings []Finding `json:"findings"`          // what does not fit
-	Unknown  []string  `json:"unknown"`           // what the file cannot tell
-	Heaps    []Heap    `json:"heaps"`             // memory at the end, by pool and stream
+	// why the history probably lost its oldest entries; empty: nothing says so
+	Wrapped  string    `json:"wrapped,omitempty"`
+	Findings []Finding `json:"findings"` // what does not fit
+	Unknown  []string  `json:"unknown"`  // what the file cannot tell
+	Heaps    []Heap    `json:"heaps"`    // memory at the end, by pool and stream
 }
 
 // State is what is there when a history begins.
@@ -126,7 +128,8 @@ func newReport(d *Device) *Report {
 	return r
 }
 
-// find counts something that does not fit. entry is -1 for what is about the file's segments and blocks.
+// find counts something that does not fit. entry is -1 for what is about the file's segments and
+// blocks.
 func (r *Report) find(kind finding, entry int, addr uint64) {
 	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.kind == kind })
 	if i < 0 {
@@ -232,10 +235,13 @@ func unknown(c *Course) []string {
 func (r *Report) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("GPU %d: %d entries, %d allocations, %d frees (%d delayed), %d refused requests", r.GPU, r.Entries, r.Allocs, r.Frees, r.Delayed, r.Refused)
-	line("at the start %d blocks of %d bytes live, %d of %d bytes pending, %d bytes reserved", r.Opening.Live.Count, r.Opening.Live.Bytes,
+	line("GPU %d: %d entries, %d allocations, %d frees (%d delayed), %d refused requests", r.GPU, r.Entries, r.Allocs,
+		r.Frees, r.Delayed, r.Refused)
+	line("at the start %d blocks of %d bytes live, %d of %d bytes pending, %d bytes reserved", r.Opening.Live.Count,
+		r.Opening.Live.Bytes,
 		r.Opening.Pending.Count, r.Opening.Pending.Bytes, r.Opening.Reserved)
-	line("at the end %d blocks of %d bytes live, %d of %d bytes pending, %d bytes reserved", r.EndLive.Count, r.EndLive.Bytes,
+	line("at the end %d blocks of %d bytes live, %d of %d bytes pending, %d bytes reserved", r.EndLive.Count,
+		r.EndLive.Bytes,
 		r.EndPending.Count, r.EndPending.Bytes, r.End)
 	line("peak reserved %d bytes; segments taken %d times, given back %d times", r.Peak, r.Taken, r.GivenBack)
 	if r.Capacity > 0 {

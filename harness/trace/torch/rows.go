@@ -210,7 +210,8 @@ func (m *machine) streamOf(handle int64) (uint16, bool) {
 	return indexOf(m.streams, &hist.Streams, handle)
 }
 
-// indexOf returns the index of a value in a list, adding the value if it is new. It fails if the list is full.
+// indexOf returns the index of a value in a list, adding the value if it is new. It fails if the
+// list is full.
 func indexOf[K comparable](known map[K]uint16, list *[]K, v K) (uint16, bool) {
 	id, ok := known[v]
 	if !ok {
@@ -321,8 +322,8 @@ func (m *machine) state(v value) (BlockState, bool) {
 	return 0, false
 }
 
-// lastUse returns the first of the uses that a file before PyTorch 2.1 lists with a block. A block that
-// is in use has one; a free one has the last use of each of its parts.
+// lastUse returns the first of the uses that a file before PyTorch 2.1 lists with a block. A block
+// that is in use has one; a free one has the last use of each of its parts.
 func (m *machine) lastUse(v value) (value, bool) {
 	if v.kind != isList {
 		return value{}, v.kind == isEmpty || v.kind == isNone

@@ -7,7 +7,8 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// HeldSegment is memory that the recorded allocator held; of a segment that grows a part that was mapped.
+// HeldSegment is memory that the recorded allocator held; of a segment that grows a part that was
+// mapped.
 type HeldSegment struct {
 	Addr, Size uint64    // first byte, bytes
 	Stream     int64     // handle
@@ -20,8 +21,8 @@ type HeldSegment struct {
 // smallSegment is the bytes of a segment for small blocks; one for large blocks never has so few.
 const smallSegment = 2 << 20
 
-// largePage is the bytes of a page of a segment for large blocks that grows. For small blocks they are
-// smallSegment, and mapped one at a time.
+// largePage is the bytes of a page of a segment for large blocks that grows. For small blocks they
+// are smallSegment, and mapped one at a time.
 const largePage = 20 << 20
 
 // Traffic is an entry about a segment.
@@ -195,8 +196,8 @@ func (r *ranges) covers(addr, size uint64) bool {
 	return false
 }
 
-// cut takes a range out, and returns what its lowest part belonged to. It fails, and changes nothing,
-// unless all of it is there and, if it may not be a part, is exactly one entry.
+// cut takes a range out, and returns what its lowest part belonged to. It fails, and changes
+// nothing, unless all of it is there and, if it may not be a part, is exactly one entry.
 func (r *ranges) cut(addr, size uint64, part bool) (HeldSegment, bool) {
 	p, ok := r.list.Floor(device.Addr(addr))
 	if !ok || size == 0 || !r.covers(addr, size) {

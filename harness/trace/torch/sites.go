@@ -8,9 +8,9 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// sites returns the hash of every stack, by index; that of the empty one is 0. It depends on files, functions and
-// lines alone, so that the same place has the same hash in every recording of a program.
-// It takes a step for each byte of the strings and for each call.
+// sites returns the hash of every stack, by index; that of the empty one is 0. It depends on files,
+// functions and lines alone, so that the same place has the same hash in every recording of a
+// program. It takes a step for each byte of the strings and for each call.
 func (s *Snapshot) sites(memory *budget.Budget) ([]uint64, error) {
 	if s.Calls.n < 2 { // without stacks
 		return []uint64{0}, nil

@@ -1,7 +1,8 @@
 package torch
 
 // table finds things by their hash: an open table of their numbers, which begin at 1. It is at most
-// three quarters full. A map would take five times the memory, and as it grows leave as much behind.
+// three quarters full. A map would take five times the memory, and as it grows leave as much
+// behind.
 type table struct{ slots []uint32 }
 
 // find returns the place of the thing that same knows, or the free one, with a 0 in it, where

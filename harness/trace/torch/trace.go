@@ -12,8 +12,8 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// Rounded is the tag of a Refused event: its size is what the allocator made of the request, because
-// the file does not have what was asked for.
+// Rounded is the tag of a Refused event: its size is what the allocator made of the request,
+// because the file does not have what was asked for.
 const Rounded = "rounded"
 
 // endSuffix ends the text of a mark at which a named part of the program ends.
@@ -154,8 +154,8 @@ func (m *maker) tick(i int, e *Entry) error {
 	return nil
 }
 
-// since returns the nanoseconds from the first event to a time. What is earlier is at the first event,
-// and what is too far away to be told at the latest time there is.
+// since returns the nanoseconds from the first event to a time. What is earlier is at the first
+// event, and what is too far away to be told at the latest time there is.
 func (m *maker) since(us int64) int64 {
 	const most = 1<<63 - 1
 	switch d := us - m.start; {
@@ -286,7 +286,8 @@ func (c *Course) meta(s *Snapshot, start int64) []trace.Pair {
 }
 
 // poolWarning is what there is to say of every trace of a program with private pools.
-const poolWarning = ": a replay into one pool reuses memory that such a pool keeps, so what it saves there is an illusion"
+const poolWarning = ": a replay into one pool reuses memory that such a pool keeps, so what it saves there is " +
+	"an illusion"
 
 // poolName returns a private pool as the file's two numbers.
 func poolName(p [2]uint64) string { return fmt.Sprintf("%d.%d", p[0], p[1]) }

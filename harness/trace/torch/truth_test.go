@@ -21,9 +21,10 @@ const vectorDir = "testdata/vectors"
 
 // truth is what such a program did. Numbers are those of JSON.
 type truth struct {
-	Base   uint64  `json:"address_base"`
-	Live   [][]any `json:"live_when_recording_started"` // id, requested, stream, offset, block
-	Events [][]any `json:"events_while_recording"`      // "alloc", id, requested, stream, …; "free", id; "oom", id, requested, stream
+	Base uint64  `json:"address_base"`
+	Live [][]any `json:"live_when_recording_started"` // id, requested, stream, offset, block
+	// "alloc", id, requested, stream, …; "free", id; "oom", id, requested, stream
+	Events [][]any `json:"events_while_recording"`
 }
 
 // readTruth reads the truth about a vector.
@@ -115,15 +116,17 @@ func TestTracesAreWhatTheProgramsDid(t *testing.T) {
 	}
 }
 
-// opening compares what was live when the recording began, which the trace lists by stream and address.
+// opening compares what was live when the recording began, which the trace lists by stream and
+// address.
 func (p *pairing) opening(d *torch.Device, tr *trace.Trace, w *truth) {
 	opening := torch.Solve(d).Opening
 	require.Len(p.t, opening, len(w.Live))
 	at := map[uint64]int{}
 	for id, o := range opening {
 		require.EqualValues(p.t, trace.Event{
-			Kind: trace.LiveAtStart, ID: uint64(id), Slot: uint32(id), Size: device.Size(o.Size), Stream: device.Stream(o.Stream),
-			Time: trace.NoTime,
+			Kind: trace.LiveAtStart, ID: uint64(id), Slot: uint32(id), Size: device.Size(o.Size),
+			Stream: device.Stream(o.Stream),
+			Time:   trace.NoTime,
 		}, tr.Events[id])
 		at[o.Addr] = id
 	}
@@ -151,8 +154,8 @@ func requests(tr *trace.Trace) (list []trace.Event) {
 	return list
 }
 
-// TestDelayedFreesAreCompleted compares a recording with requested frees and one without: each block
-// is reusable at the same moment in both.
+// TestDelayedFreesAreCompleted compares a recording with requested frees and one without: each
+// block is reusable at the same moment in both.
 func TestDelayedFreesAreCompleted(t *testing.T) {
 	full := load(t, filepath.Join(vectorDir, "multi_stream_pending.pickle.xz"))
 	bare := load(t, filepath.Join(vectorDir, "skip_free_requested.pickle.xz"))
@@ -189,8 +192,8 @@ func TestDelayedFreesAreCompleted(t *testing.T) {
 	require.Equal(t, want, got)
 }
 
-// snapshots is the variable that names a folder with recordings of real programs: X.pickle.xz, and beside
-// those with a history the same as X.csv.gz, made by another program.
+// snapshots is the variable that names a folder with recordings of real programs: X.pickle.xz, and
+// beside those with a history the same as X.csv.gz, made by another program.
 const snapshots = "VRAMYARD_SNAPSHOTS"
 
 // TestRecordings compares real recordings with what another program made of them, event by event.

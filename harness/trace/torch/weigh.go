@@ -3,8 +3,8 @@ package torch
 // weighEach is how many bytes of a file lie between two weighings.
 const weighEach = 64 << 10
 
-// weigh takes from the budget what was added since it was called last. It is called for every weighEach bytes of
-// the file, and by the steps that can take much more than their length.
+// weigh takes from the budget what was added since it was called last. It is called for every
+// weighEach bytes of the file, and by the steps that can take much more than their length.
 func (m *machine) weigh() error {
 	m.weighAt = m.at + weighEach
 	now := int64(m.rest() + m.rowBytes + m.memo.bytes + cap(m.memo.pages)*32)
@@ -25,8 +25,8 @@ func (m *machine) release() {
 }
 
 // rest returns the bytes that all takes but packed entries and the memo. The stack and what lies in
-// containers count three times: they are what a bomb fills, and as a slice grows the old array is there too, and the
-// one before it until it is collected.
+// containers count three times: they are what a bomb fills, and as a slice grows the old array is
+// there too, and the one before it until it is collected.
 func (m *machine) rest() int {
 	const ( // with what the heap rounds up
 		textEach = 16 // of what a text refers to

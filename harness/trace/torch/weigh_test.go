@@ -12,8 +12,8 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// endless is a beginning and then one text again and again, at most so many bytes. If it counts, the zeros in
-// the text are different each time.
+// endless is a beginning and then one text again and again, at most so many bytes. If it counts,
+// the zeros in the text are different each time.
 type endless struct {
 	next, text []byte
 	left       int
@@ -68,19 +68,22 @@ var bombs = map[string]endless{
 	"pairs":                {next: []byte("\x80\x04]("), text: []byte("J0000J0000\x86"), count: true},
 	"histories":            {next: []byte(bombKeys), text: []byte("](" + bombEntry + "ea")},
 	"histories of 17":      {next: []byte(bombKeys), text: []byte("](" + strings.Repeat(bombEntry, 17) + "ea")},
-	"copied entries":       {next: []byte(bombKeys + "](" + strings.Repeat(bombEntry+"\x94", 20)), text: []byte("h\x0bh\x0d")},
-	"blocks":               {next: []byte(bombKeys + "]("), text: []byte(bombBlock)},
-	"block lists":          {next: []byte(bombKeys), text: []byte("](" + bombBlock + "ea")},
-	"segments":             {next: []byte(bombKeys + "]("), text: []byte(bombSegment)},
-	"frames":               {next: []byte(bombKeys + "]("), text: []byte("}(h\x08h\x08h\x09h\x09h\x0aJ0000u"), count: true},
-	"ignored keys":         {next: []byte(bombKeys + "]("), text: []byte(bombEntry[:len(bombEntry)-1] + "\x8c\x0c________0000Nu"), count: true},
-	"lists of JSON":        {next: []byte("["), text: []byte("[],")},
-	"numbers of JSON":      {next: []byte("["), text: []byte("1,")},
-	"strings of JSON":      {next: []byte("["), text: []byte(`"________0000",`), count: true},
+	"copied entries": {next: []byte(bombKeys + "](" + strings.Repeat(bombEntry+"\x94", 20)),
+		text: []byte("h\x0bh\x0d")},
+	"blocks":      {next: []byte(bombKeys + "]("), text: []byte(bombBlock)},
+	"block lists": {next: []byte(bombKeys), text: []byte("](" + bombBlock + "ea")},
+	"segments":    {next: []byte(bombKeys + "]("), text: []byte(bombSegment)},
+	"frames": {next: []byte(bombKeys + "]("), text: []byte("}(h\x08h\x08h\x09h\x09h\x0aJ0000u"),
+		count: true},
+	"ignored keys": {next: []byte(bombKeys + "]("),
+		text: []byte(bombEntry[:len(bombEntry)-1] + "\x8c\x0c________0000Nu"), count: true},
+	"lists of JSON":   {next: []byte("["), text: []byte("[],")},
+	"numbers of JSON": {next: []byte("["), text: []byte("1,")},
+	"strings of JSON": {next: []byte("["), text: []byte(`"________0000",`), count: true},
 }
 
-// TestBombsAreWeighed reads files without an end under a low limit. What is weighed may not be less than what
-// lies on the heap, or else the true limit would be another.
+// TestBombsAreWeighed reads files without an end under a low limit. What is weighed may not be less
+// than what lies on the heap, or else the true limit would be another.
 func TestBombsAreWeighed(t *testing.T) {
 	const limit = 24 << 20
 	for name, bomb := range bombs {
@@ -102,7 +105,8 @@ func TestBombsAreWeighed(t *testing.T) {
 			runtime.ReadMemStats(&after)
 			weighed := m.rest() + m.rowBytes + m.memo.bytes
 			live := int(after.HeapAlloc) - int(before.HeapAlloc)
-			t.Logf("%d MiB live, %d MiB weighed, %d MiB in all: %v", live>>20, weighed>>20, (after.TotalAlloc-before.TotalAlloc)>>20, err)
+			t.Logf("%d MiB live, %d MiB weighed, %d MiB in all: %v", live>>20, weighed>>20,
+				(after.TotalAlloc-before.TotalAlloc)>>20, err)
 			require.EqualError(t, err, "takes more than 24MiB of memory")
 			require.LessOrEqual(t, live, weighed+weighed/8+1<<20)
 			require.LessOrEqual(t, weighed, 2*limit)

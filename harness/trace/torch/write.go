@@ -9,8 +9,8 @@ import (
 // Write writes a snapshot as a pickle that Python, PyTorch's tools and PyTorch's page read: of
 // protocol 4, in batches, without anything that the page lacks. Equal snapshots give equal bytes.
 //
-// The page wants more than the format says. Blocks tile their segments; what is live in the end agrees with
-// the history; a free has both of its entries; if any entry has a category, one is
+// The page wants more than the format says. Blocks tile their segments; what is live in the end
+// agrees with the history; a free has both of its entries; if any entry has a category, one is
 // "unknown"; addresses are below 1<<53. Write leaves that to those who make the snapshot.
 //
 // Devices are in the order of their ordinals, which are below 4096.

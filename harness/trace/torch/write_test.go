@@ -97,7 +97,8 @@ func odd() *torch.Snapshot {
 	var h torch.History
 	h.Pools = [][2]uint64{{}, {0, 1}, {math.MaxUint64, 2}}
 	n := 0
-	for _, edge := range []uint64{0, 1 << 8, 1 << 15, 1 << 16, 1 << 31, 1 << 32, 1 << 39, 1 << 40, 1 << 55, 1 << 63, math.MaxUint64} {
+	for _, edge := range []uint64{0, 1 << 8, 1 << 15, 1 << 16, 1 << 31, 1 << 32, 1 << 39, 1 << 40, 1 << 55, 1 << 63,
+		math.MaxUint64} {
 		for _, x := range []uint64{edge - 1, edge} {
 			h.Streams = append(h.Streams, int64(x), -int64(x))
 			h.Append(torch.Entry{
@@ -109,7 +110,8 @@ func odd() *torch.Snapshot {
 	}
 	h.Append(torch.Entry{Time: torch.NoTime, Action: torch.ActionOther})
 	s.Devices = []torch.Device{
-		{Ordinal: 2, History: h, Segments: []torch.Segment{{Addr: 4096, Total: 8192, Pool: [2]uint64{0, 3}, Stack: stacks[2]}}},
+		{Ordinal: 2, History: h, Segments: []torch.Segment{
+			{Addr: 4096, Total: 8192, Pool: [2]uint64{0, 3}, Stack: stacks[2]}}},
 		{Ordinal: 5, Segments: []torch.Segment{{Stream: -7, Large: true, Expandable: true}}},
 	}
 	for i := range 2500 {

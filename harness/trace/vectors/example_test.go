@@ -7,7 +7,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/vectors"
 )
 
-// The vectors that a strategy must reproduce, each a trace with the answers of the original program.
+// The vectors that a strategy must reproduce, each a trace with the answers of the original
+// program.
 func ExampleOf() {
 	list, err := vectors.Of("buddy")
 	if err != nil {

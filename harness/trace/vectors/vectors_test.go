@@ -84,7 +84,8 @@ func TestOptionsBecomeConfigurations(t *testing.T) {
 		{"caching", "torch_2.6/fuzz_02",
 			`{"conf":"expandable_segments:True,garbage_collection_threshold:0.2","rules":"2.6","memory_fraction":1}`,
 			`{"capacity":100663296,"round":2097152,"charge":2097152}`},
-		{"caching", "torch_2.11/micro_spurious_oom", `{"rules":"2.11"}`, `{"capacity":67108864,"round":2097152,"charge":2097152}`},
+		{"caching", "torch_2.11/micro_spurious_oom", `{"rules":"2.11"}`,
+			`{"capacity":67108864,"round":2097152,"charge":2097152}`},
 	} {
 		list, err := vectors.Of(want.strategy)
 		if err != nil {

@@ -1,20 +1,20 @@
-// Package workload provides traces and operation sequences that need no file: the recorded training runs
-// built into the program, and the generated yardstick workloads.
+// Package workload provides traces and operation sequences that need no file: the recorded training
+// runs built into the program, and the generated yardstick workloads.
 //
 // # Recordings
 //
-// [Recordings] lists memory traces of real training runs, recorded at PyTorch's own allocator interface.
-// They are part of the binary, so that every comparison can use them. recorded/README.md describes how they
-// were recorded and what they do not show.
+// [Recordings] lists memory traces of real training runs, recorded at PyTorch's own allocator
+// interface. They are part of the binary, so that every comparison can use them. recorded/README.md
+// describes how they were recorded and what they do not show.
 //
 // # Yardstick workloads
 //
-// A [Shape] is an entry of the catalogue, [All]. With its parameters settled it is a [Workload], which
-// yields its operations one by one, sums them up, or stores them as a [Program] or a trace.
+// A [Shape] is an entry of the catalogue, [All]. With its parameters settled it is a [Workload],
+// which yields its operations one by one, sums them up, or stores them as a [Program] or a trace.
 //
-// The operations come in three parts. The fill builds up the live blocks. The settle, which only the mixes
-// have, is an untimed churn that lets placement reach its steady state. The churn is timed; it frees and
-// allocates in pairs.
+// The operations come in three parts. The fill builds up the live blocks. The settle, which only
+// the mixes have, is an untimed churn that lets placement reach its steady state. The churn is
+// timed; it frees and allocates in pairs.
 //
 //	w1          N blocks live; a random one is replaced. Lognormal-like sizes, 256 B to 64 MiB
 //	w2          a transformer in training: activations in stack order, persistent weights
@@ -23,9 +23,10 @@
 //	loguniform  as lognormal, every octave of sizes equally likely
 //	uniform     as lognormal, every size equally likely
 //
-// docs/workloads.md defines each of them to the last bit. Only integers are used, so that a seed gives the
-// same operations on every machine. [Summary.Hash] is a fingerprint of the operations: two programs with
-// equal hashes, for instance ours and one in C++, ran the same sequence. The tests hold the published values.
+// docs/workloads.md defines each of them to the last bit. Only integers are used, so that a seed
+// gives the same operations on every machine. [Summary.Hash] is a fingerprint of the operations:
+// two programs with equal hashes, for instance ours and one in C++, ran the same sequence. The
+// tests hold the published values.
 //
 // # Cost
 //

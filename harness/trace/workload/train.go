@@ -29,7 +29,8 @@ func trainParts(p Params) Parts { return Parts{Churn: trainOnce + trainPerStep*p
 // two matrices of the feed-forward network, two norms, two biases.
 func tensors() [trainTensors]device.Size {
 	const h = trainHidden
-	return [...]device.Size{3 * h * h * 2, h * h * 2, 4 * h * h * 2, 4 * h * h * 2, 2 * h * 2, 2 * h * 2, 3 * h * 2, 4 * h * 2}
+	return [...]device.Size{3 * h * h * 2, h * h * 2, 4 * h * h * 2, 4 * h * h * 2, 2 * h * 2, 2 * h * 2,
+		3 * h * 2, 4 * h * 2}
 }
 
 const embedding = trainVocab * trainHidden * 2 // bytes

@@ -15,7 +15,8 @@ import (
 	"strings"
 )
 
-// switchPath is the import path of the switch, and switchFile the file of it that the overlay changes.
+// switchPath is the import path of the switch, and switchFile the file of it that the overlay
+// changes.
 const (
 	switchPath = "github.com/vramyard/vramyard/props/planted"
 	switchFile = "props/planted/enabled.go"

@@ -74,7 +74,9 @@ func (c Config) Promises() alloc.Promises {
 		MustMerge:       alloc.MergeBuddies,
 		ExactNeighbours: true,
 		ExactPlacer:     true,
-		ClassOf:         func(free alloc.Chunk) int32 { return int32(bits.TrailingZeros64(uint64(free.Size / c.BlockBytes))) },
+		ClassOf: func(free alloc.Chunk) int32 {
+			return int32(bits.TrailingZeros64(uint64(free.Size / c.BlockBytes)))
+		},
 		SearchOrder: func(a, b alloc.Chunk) int {
 			if a.Region != b.Region {
 				return -1 // by age, which a walk does not show

@@ -25,7 +25,8 @@ func slowLongest(free uint64) (n byte) {
 
 func TestLongestIn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
-	words := []uint64{0, 1, 2, 3, 6, 0xf0, 0xff00, ^uint64(0), ^uint64(0) >> 1, 1 << 63, 0xffffffff, 0xffffffff << 32, 0xffffffff << 16}
+	words := []uint64{0, 1, 2, 3, 6, 0xf0, 0xff00, ^uint64(0), ^uint64(0) >> 1, 1 << 63, 0xffffffff, 0xffffffff << 32,
+		0xffffffff << 16}
 	for range 400 {
 		words = append(words, rng.Uint64()|rng.Uint64()|rng.Uint64(), ^(uint64(1) << rng.IntN(64)), rng.Uint64()&rng.Uint64())
 	}

@@ -53,7 +53,8 @@ func TestConfigErrors(t *testing.T) {
 		{`{"compat":"bfc"}`, `buddy: compat "bfc": want "xdl"`},
 		{`{"compat":"xdl","block_bytes":3}`, `buddy: block_bytes 3: want a power of two`},
 		{`{"compat":"xdl","region_bytes":1000}`, `buddy: region_bytes 1000: want a power of two`},
-		{`{"compat":"xdl","region_bytes":4096,"block_bytes":4096}`, `buddy: block_bytes 4096: want less than region_bytes 4096`},
+		{`{"compat":"xdl","region_bytes":4096,"block_bytes":4096}`,
+			`buddy: block_bytes 4096: want less than region_bytes 4096`},
 		{`{"compat":"xdl","region_bytes":4096}`, `buddy: block_bytes 16384: want less than region_bytes 4096`},
 		{`{"compat":"xdl","region_bytes":2147483648,"block_bytes":1}`,
 			`buddy: block_bytes 1: want at most 2^30 blocks in region_bytes 2147483648`},
@@ -120,7 +121,8 @@ func TestAlignmentIsThatOfTheBlockAndTheRegion(t *testing.T) {
 		ok          bool
 	}{
 		{1, 1, true}, {1, 256, true}, {1, 512, false}, {257, 512, true}, {257, 1024, false},
-		{2 * device.MiB, 2 * device.MiB, true}, {4 * device.MiB, 2 * device.MiB, true}, {4 * device.MiB, 4 * device.MiB, false},
+		{2 * device.MiB, 2 * device.MiB, true}, {4 * device.MiB, 2 * device.MiB, true},
+		{4 * device.MiB, 4 * device.MiB, false},
 		{1, 1 << 63, false}, {1, 3, false},
 	} {
 		b, err := a.Alloc(alloc.Request{Size: c.size, Align: c.align})
@@ -218,7 +220,8 @@ func TestIllegalFrees(t *testing.T) {
 	before, walk := a.Stats(), slices.Collect(a.Walk)
 	for name, p := range map[string]device.Addr{
 		"null": 0, "double": sim.Base.Add(gone), "interior": sim.Base.Add(kept + 256), "unaligned": sim.Base.Add(kept + 1),
-		"foreign": sim.Base - 256, "above": sim.Base.Add(64 * device.KiB), "end": sim.Base.Add(kept + 1024), "last": ^device.Addr(0),
+		"foreign": sim.Base - 256, "above": sim.Base.Add(64 * device.KiB), "end": sim.Base.Add(kept + 1024),
+		"last": ^device.Addr(0),
 	} {
 		require.ErrorIs(t, a.Free(p), alloc.ErrInvalidFree, name)
 	}

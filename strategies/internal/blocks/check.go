@@ -83,7 +83,8 @@ func (b *Engine) checkRegion(r *region, total []uint32) (device.Size, error) {
 	}
 	// What follows looks for free blocks only where they are noted.
 	if !b.store.sound(&r.upper) {
-		return 0, errors.New("invariant H5 (summaries tell what is free): the uppermost levels have words that their summary does not tell")
+		return 0, errors.New("invariant H5 (summaries tell what is free): the uppermost levels have words that their " +
+			"summary does not tell")
 	}
 	for c := range t.within(r.units) + 1 {
 		n := b.len(r, c)
@@ -91,14 +92,16 @@ func (b *Engine) checkRegion(r *region, total []uint32) (device.Size, error) {
 			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): %d free blocks of class %d are not noted so", n, c)
 		}
 		if c < len(r.sets) && !b.store.sound(&r.sets[c]) {
-			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): class %d has words that its summary does not tell", c)
+			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): class %d has words that its summary "+
+				"does not tell", c)
 		}
 	}
 	found := make([]int, len(t.size))
 	next := b.heads(r)
 	for n, ok := next.from(b, r, 0); ok; n, ok = next.from(b, r, n.at+1) {
 		if n.at < end {
-			return 0, fmt.Errorf("invariant H3 (free blocks are disjoint): block of class %d at unit %d, the one below ends at %d", n.class, n.at, end)
+			return 0, fmt.Errorf("invariant H3 (free blocks are disjoint): block of class %d at unit %d, the one below "+
+				"ends at %d", n.class, n.at, end)
 		}
 		if err := b.checkNode(r, n); err != nil {
 			return 0, err
@@ -113,7 +116,8 @@ func (b *Engine) checkRegion(r *region, total []uint32) (device.Size, error) {
 	}
 	for c := range t.within(r.units) + 1 {
 		if n := b.len(r, c); n != found[c] {
-			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): %d free blocks of class %d, counted %d", found[c], c, n)
+			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): %d free blocks of class %d, counted %d",
+				found[c], c, n)
 		}
 		if b.lists {
 			if err := b.checkList(r, c, found[c]); err != nil {
@@ -142,7 +146,8 @@ func (b *Engine) checkNode(r *region, n node) error {
 	}
 	w.to(t, root, n.at)
 	if buddy, _, ok := w.up(t, n); ok && b.isFree(r, buddy) && !b.unmerged {
-		return fmt.Errorf("invariant H4 (free buddies are merged): class %d at unit %d and class %d at %d", n.class, n.at, buddy.class, buddy.at)
+		return fmt.Errorf("invariant H4 (free buddies are merged): class %d at unit %d and class %d at %d", n.class, n.at,
+			buddy.class, buddy.at)
 	}
 	return nil
 }
@@ -179,7 +184,8 @@ func (b *Engine) checkChoice() error {
 			return fmt.Errorf("invariant H6 (each region has one record): region %v of rank %d is at %d", r.base, r.rank, rank)
 		}
 		if b.fullest && r.bucket != bucketOf(r) {
-			return fmt.Errorf("invariant H6 (each region has one record): region %v in bucket %d, of which %d of %d units are used", r.base, r.bucket, r.used, r.units)
+			return fmt.Errorf("invariant H6 (each region has one record): region %v in bucket %d, of which %d of %d "+
+				"units are used", r.base, r.bucket, r.used, r.units)
 		}
 		last = slot
 		for c := range r.has.all {
@@ -189,7 +195,8 @@ func (b *Engine) checkChoice() error {
 	}
 	for c := range b.ranked {
 		if n := b.store.len(&b.ranked[c]); n != noted[c] || !b.store.sound(&b.ranked[c]) {
-			return fmt.Errorf("invariant H5 (summaries tell what is free): %d regions have class %d, noted are %d", noted[c], c, n)
+			return fmt.Errorf("invariant H5 (summaries tell what is free): %d regions have class %d, noted are %d",
+				noted[c], c, n)
 		}
 	}
 	if some != b.some {
@@ -228,10 +235,12 @@ func (b *Engine) checkDirect(n int) error {
 		}
 	}
 	if lent != b.lent {
-		return fmt.Errorf("invariant H8 (bytes are counted): %d in direct regions live, counted %d", uint64(lent), uint64(b.lent))
+		return fmt.Errorf("invariant H8 (bytes are counted): %d in direct regions live, counted %d", uint64(lent),
+			uint64(b.lent))
 	}
 	if n != 0 || free != len(b.kept) || cache != b.cache {
-		return fmt.Errorf("invariant H10 (direct regions without a live block are kept by size): %d of %d bytes, counted %d of %d",
+		return fmt.Errorf("invariant H10 (direct regions without a live block are kept by size): %d of %d bytes, "+
+			"counted %d of %d",
 			free, uint64(cache), len(b.kept), uint64(b.cache))
 	}
 	return nil

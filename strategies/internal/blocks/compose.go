@@ -13,7 +13,8 @@ import (
 // GrabHeld is Grab without a device call. It merges buddies that were left unmerged if it must.
 //
 // Precondition: Judge returns ReasonNone for the request.
-func (b *Engine) GrabHeld(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, ok bool) {
+func (b *Engine) GrabHeld(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size,
+	place uint64, ok bool) {
 	if n <= b.halves && align == 0 && hint != alloc.HintHigh {
 		if addr, granted, place, ok = b.grabHalf(n); ok {
 			return addr, granted, place, true
@@ -26,7 +27,8 @@ func (b *Engine) GrabHeld(n, align device.Size, hint alloc.Hint) (addr device.Ad
 }
 
 // grabPool serves a request of any size from the pool.
-func (b *Engine) grabPool(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, ok bool) {
+func (b *Engine) grabPool(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size,
+	place uint64, ok bool) {
 	w := b.needOf(n, align)
 	if w.class < 0 {
 		return 0, 0, 0, false
@@ -59,13 +61,15 @@ func (b *Engine) grabKept(n device.Size) (addr device.Addr, granted device.Size,
 // too many are kept. The error is as of Grab.
 //
 // Precondition: GrabHeld has no block for the request.
-func (b *Engine) GrabNew(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, err error) {
+func (b *Engine) GrabNew(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64,
+	err error) {
 	b.asked = 0
 	return b.grabNew(n, align, hint)
 }
 
 // grabNew is GrabNew for another attempt: Asked keeps its value.
-func (b *Engine) grabNew(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, err error) {
+func (b *Engine) grabNew(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64,
+	err error) {
 	if n <= b.direct {
 		if w := b.needOf(n, align); w.class >= 0 {
 			if err = b.addRegion(device.Size(b.classes.size[w.class]) << b.shift); err != nil {
@@ -89,7 +93,8 @@ func (b *Engine) grabNew(n, align device.Size, hint alloc.Hint) (addr device.Add
 // than a block. Otherwise the error is the given one or the device's.
 //
 // Precondition: neither GrabHeld nor GrabNew serves the request.
-func (b *Engine) GrabLast(n, align device.Size, hint alloc.Hint, refused error) (addr device.Addr, granted device.Size, place uint64, err error) {
+func (b *Engine) GrabLast(n, align device.Size, hint alloc.Hint, refused error) (addr device.Addr, granted device.Size,
+	place uint64, err error) {
 	if n > b.direct {
 		if addr, granted, place, ok := b.grabPool(n, align, hint); ok {
 			return addr, granted, place, nil

@@ -71,7 +71,8 @@ func New(src device.Source, stats *alloc.Stats, c Config) (Engine, error) {
 	}
 	b := Engine{
 		classes: classesOf(c.Family), shift: uint8(log2(c.BlockBytes)), binary: c.Family == Binary,
-		most: c.mostUnits(), trims: c.Trim == TrimOn, lists: c.Placement == SmallestNewest, fullest: c.RegionChoice == Fullest,
+		most: c.mostUnits(), trims: c.Trim == TrimOn, lists: c.Placement == SmallestNewest,
+		fullest:  c.RegionChoice == Fullest,
 		anywhere: c.Placement == Leftmost || c.Placement == TopDown, high: c.Placement == TopDown,
 		lazy: c.Coalescing != Eager, direct: c.DirectBytes, keep: c.DirectCacheBytes,
 		choice: c.RegionChoice, stride: 64, limit: c.Limit, stats: stats, pool: regions.NewPool(src, stats, c.policy()),
@@ -227,7 +228,8 @@ func honours(align device.Size) bool { return device.IsPowerOfTwo(align) && alig
 // Apart from device calls it costs O(classes + levels of a bit set) and a step for each split.
 //
 // Precondition: Judge returns ReasonNone for the request.
-func (b *Engine) Grab(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64, err error) {
+func (b *Engine) Grab(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64,
+	err error) {
 	b.asked = 0
 	addr, granted, place, ok := b.GrabHeld(n, align, hint)
 	if ok {

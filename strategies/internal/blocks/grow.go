@@ -47,7 +47,8 @@ func (b *Engine) enter(slot uint32, held device.Region, direct device.Size) *reg
 		}
 	}
 	r := &b.regs[slot]
-	*r = region{base: held.Addr, size: held.Size, held: true, direct: direct, age: b.ages, slot: slot, sets: r.sets, upper: r.upper}
+	*r = region{base: held.Addr, size: held.Size, held: true, direct: direct, age: b.ages, slot: slot, sets: r.sets,
+		upper: r.upper}
 	b.ages++
 	if b.ages == 1 { // the first: by now it is known where b lies, of which New returned a copy
 		b.where = index.NewAtlas(b.extent)

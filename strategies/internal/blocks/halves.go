@@ -46,7 +46,8 @@ func (b *Engine) grabHalf(n device.Size) (addr device.Addr, granted device.Size,
 	b.occupy(r, 1<<(class&31))
 	granted = 1 << ((uint(class) + uint(b.shift)) & 63)
 	b.freed -= granted
-	return r.base.Add(device.Size(i-1<<(r.level(class)&31)) << ((uint(class) + uint(b.shift)) & 63)), granted, uint64(slot), true
+	return r.base.Add(device.Size(i-1<<(r.level(class)&31)) << ((uint(class) + uint(b.shift)) & 63)), granted,
+		uint64(slot), true
 }
 
 func (b *Engine) returnHalf(slot uint32, r *region, addr device.Addr, n device.Size) device.Size {

@@ -64,7 +64,8 @@ func (b *Engine) Bytes() device.Size {
 // ReleaseAll releases every region, oldest first, and forgets every block. Regions that the device
 // refuses stay; the error is the first. Afterwards only WalkSlack and ReleaseAll may be called.
 func (b *Engine) ReleaseAll() error {
-	b.regs, b.listed, b.byRank, b.spare, b.kept, b.ranked, b.store, b.where = nil, nil, nil, nil, nil, nil, store{}, index.Atlas{}
+	b.regs, b.listed, b.byRank, b.spare, b.kept, b.ranked, b.store, b.where = nil, nil, nil, nil, nil, nil, store{},
+		index.Atlas{}
 	b.some, b.freed, b.cache = mask{}, 0, 0
 	return b.pool.ReleaseAll()
 }

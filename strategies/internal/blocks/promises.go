@@ -77,7 +77,8 @@ func (c Config) searchOrder() func(a, b alloc.Chunk) int {
 // requests are served.
 func (c Config) boundaries(b *Engine) (all []device.Size) {
 	for _, units := range b.classes.size {
-		if n := device.Size(units) << b.shift; n <= max(4*c.RegionBytes, 2*c.DirectBytes) && n <= device.GiB && len(all) < 64 {
+		if n := device.Size(units) << b.shift; n <= max(4*c.RegionBytes, 2*c.DirectBytes) && n <= device.GiB &&
+			len(all) < 64 {
 			all = append(all, n)
 		}
 	}

@@ -36,12 +36,14 @@ func (a *Engine) checkSlabs() error {
 			for i, w := range a.words.all[a.backs[n].words:][:(k.slots+63)>>6] {
 				left += bits.OnesCount64(w)
 				if (w != 0) != (s.free>>i&1 != 0) {
-					return fmt.Errorf("slab: invariant C1 (a slot is free or used): slab %d: word %d is %#x, summed up as %#x", n, i, w, s.free)
+					return fmt.Errorf("slab: invariant C1 (a slot is free or used): slab %d: word %d is %#x, summed up as %#x", n,
+						i, w, s.free)
 				}
 			}
 		}
 		if left != int(s.left) || left > int(k.slots) {
-			return fmt.Errorf("slab: invariant C1 (a slot is free or used): slab %d of %d slots: %d are free, counted %d", n, k.slots, left, s.left)
+			return fmt.Errorf("slab: invariant C1 (a slot is free or used): slab %d of %d slots: %d are free, counted %d", n,
+				k.slots, left, s.left)
 		}
 		if uint32(left) == k.slots {
 			empties += k.slab
@@ -51,7 +53,8 @@ func (a *Engine) checkSlabs() error {
 		used += device.Size(int(k.slots)-left) * k.slot
 	}
 	if used != a.used || usable != a.usable || empties != a.empties || held != a.taken {
-		return fmt.Errorf("slab: invariant C4 (sums are over the slabs): %d, %d and %d bytes in %d slabs, counted %d, %d and %d in %d",
+		return fmt.Errorf("slab: invariant C4 (sums are over the slabs): %d, %d and %d bytes in %d slabs, counted %d, %d "+
+			"and %d in %d",
 			used, usable, empties, held, a.used, a.usable, a.empties, a.taken)
 	}
 	return nil
@@ -76,7 +79,8 @@ func (a *Engine) checkShelves() error {
 				return fmt.Errorf("slab: invariant C2 (a slab is in the list of its level): slab %d in stock %d", n, i)
 			}
 			if want := k.level(uint32(s.left)); want != level {
-				return fmt.Errorf("slab: invariant C2 (a slab is in the list of its level): slab %d in level %d, want %d", n, level, want)
+				return fmt.Errorf("slab: invariant C2 (a slab is in the list of its level): slab %d in level %d, want %d", n,
+					level, want)
 			}
 			if level == levelEmpty {
 				empties[s.class]++
@@ -86,7 +90,8 @@ func (a *Engine) checkShelves() error {
 			}
 		}
 		if found != sh.empties || found > a.keep {
-			return fmt.Errorf("slab: invariant C5 (empty slabs are kept up to a bound): stock %d has %d, counted %d, kept are %d", i, found, sh.empties, a.keep)
+			return fmt.Errorf("slab: invariant C5 (empty slabs are kept up to a bound): stock %d has %d, counted %d, "+
+				"kept are %d", i, found, sh.empties, a.keep)
 		}
 		if err := a.checkHeap(i); err != nil {
 			return err
@@ -101,8 +106,10 @@ func (a *Engine) checkHeap(stock int) error {
 	}
 	h := a.heaps[stock]
 	for i, n := range h {
-		if int(a.slabs[n].prev) != i || a.slabs[h[(i-min(i, 1))/2]].base > a.slabs[n].base || a.stocks[stock].head[0] != h[0] {
-			return fmt.Errorf("slab: invariant C2 (a slab is in the list of its level): slab %d at %d of the heap of stock %d", n, i, stock)
+		if int(a.slabs[n].prev) != i || a.slabs[h[(i-min(i, 1))/2]].base > a.slabs[n].base ||
+			a.stocks[stock].head[0] != h[0] {
+			return fmt.Errorf("slab: invariant C2 (a slab is in the list of its level): slab %d at %d of the heap of stock %d",
+				n, i, stock)
 		}
 	}
 	return nil
@@ -111,7 +118,8 @@ func (a *Engine) checkHeap(stock int) error {
 func (a *Engine) checkListed(partial, empties []int32, listed int) error {
 	for i := range a.kinds {
 		if k := &a.kinds[i]; k.partial != partial[i] || k.empties != empties[i] {
-			return fmt.Errorf("slab: invariant C2 (a slab is in the list of its level): class %d: %d partial and %d empty slabs, counted %d and %d",
+			return fmt.Errorf("slab: invariant C2 (a slab is in the list of its level): class %d: %d partial and %d empty "+
+				"slabs, counted %d and %d",
 				i, partial[i], empties[i], k.partial, k.empties)
 		}
 	}
@@ -135,7 +143,8 @@ func (a *Engine) checkMagazines() error {
 			count++
 		}
 		if count != d.count || d.least > d.count || d.count > m.limit {
-			return fmt.Errorf("slab: invariant C6 (a depot has at most so many full magazines): depot %d: %d, counted %d, at least %d, at most %d",
+			return fmt.Errorf("slab: invariant C6 (a depot has at most so many full magazines): depot %d: %d, counted %d, at "+
+				"least %d, at most %d",
 				i, count, d.count, d.least, m.limit)
 		}
 	}
@@ -188,14 +197,16 @@ func (a *Engine) checkUse() error {
 	cached := map[cell]bool{}
 	var bytes device.Size
 	for i, c := range a.eachCached {
-		if int(c.slab) >= len(a.slabs) || !a.slabs[c.slab].held() || c.slot >= a.kinds[a.slabs[c.slab].class].slots || cached[c] || !a.serves(i, c.slab) {
+		if int(c.slab) >= len(a.slabs) || !a.slabs[c.slab].held() || c.slot >= a.kinds[a.slabs[c.slab].class].slots ||
+			cached[c] || !a.serves(i, c.slab) {
 			return fmt.Errorf("slab: invariant C7 (a slot in use is live or in a magazine): %+v is in a magazine of %d", c, i)
 		}
 		cached[c] = true
 		bytes += a.kinds[a.slabs[c.slab].class].slot
 	}
 	if bytes != a.cached.bytes {
-		return fmt.Errorf("slab: invariant C7 (a slot in use is live or in a magazine): %d bytes are in magazines, counted %d", bytes, a.cached.bytes)
+		return fmt.Errorf("slab: invariant C7 (a slot in use is live or in a magazine): %d bytes are in magazines, "+
+			"counted %d", bytes, a.cached.bytes)
 	}
 	noted := 0
 	for n := range a.slabs {
@@ -209,7 +220,8 @@ func (a *Engine) checkUse() error {
 		noted += more
 	}
 	if noted != a.notes.Len() || len(cached) != 0 {
-		return fmt.Errorf("slab: invariant C7 (a slot in use is live or in a magazine): %d live slots are noted, there are %d notes; %d are in magazines and not marked so",
+		return fmt.Errorf("slab: invariant C7 (a slot in use is live or in a magazine): %d live slots are noted, there are "+
+			"%d notes; %d are in magazines and not marked so",
 			noted, a.notes.Len(), len(cached))
 	}
 	return nil
@@ -237,7 +249,8 @@ func (a *Engine) checkSlots(n int32, cached map[cell]bool) (noted int, err error
 			ok = device.Size(slack) < k.slot
 		}
 		if !ok {
-			return 0, fmt.Errorf("slab: invariant C7 (a slot in use is live or in a magazine): slot %d of slab %d is marked %d", slot, n, *a.slackOf(n, slot))
+			return 0, fmt.Errorf("slab: invariant C7 (a slot in use is live or in a magazine): slot %d of slab %d is marked %d",
+				slot, n, *a.slackOf(n, slot))
 		}
 	}
 	return noted, nil
@@ -259,7 +272,8 @@ func (a *Engine) checkWhere() error {
 		s := &a.slabs[n]
 		from, to := max(e.Addr, s.base), min(e.Addr.Add(e.Size-1), s.base.Add(a.kinds[s.class].slab-1))
 		if from > to {
-			return fmt.Errorf("slab: invariant C11 (the atlas leads to the slabs): from %v to slab %d, which is not there", e.Addr, n)
+			return fmt.Errorf("slab: invariant C11 (the atlas leads to the slabs): from %v to slab %d, which is "+
+				"not there", e.Addr, n)
 		}
 		left[n] -= to.Sub(from) + 1
 	}

@@ -87,7 +87,8 @@ func (c Config) Check() error {
 		case k.Slot == 0 || k.Slot%c.Quantum != 0 || i > 0 && k.Slot <= c.Classes[i-1].Slot:
 			return fmt.Errorf("slab: class of %d bytes: want ascending multiples of %d", uint64(k.Slot), uint64(c.Quantum))
 		case k.Slot > k.Slab || k.slots() > MostSlots:
-			return fmt.Errorf("slab: class of %d bytes: want 1 to %d slots in %d bytes", uint64(k.Slot), MostSlots, uint64(k.Slab))
+			return fmt.Errorf("slab: class of %d bytes: want 1 to %d slots in %d bytes", uint64(k.Slot), MostSlots,
+				uint64(k.Slab))
 		}
 	}
 	switch c.Selection {

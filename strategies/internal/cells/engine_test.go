@@ -145,7 +145,8 @@ func TestStealingComesAfterAttaching(t *testing.T) {
 		b := newBench(t, cells.Config{Segments: 2, Steal: steal})
 		b.parent.most, b.parent.more = 2, 3
 		b.grab(t, 1, 0)
-		require.Equal(t, []int32{1}, b.slabsOf(b.grab(t, 1, 1)), "an unattached piece is taken before a slot of another segment")
+		require.Equal(t, []int32{1}, b.slabsOf(b.grab(t, 1, 1)), "an unattached piece is taken before a slot of "+
+			"another segment")
 		b.grab(t, 3, 0)
 		got := b.grab(t, 4, 0)
 		if steal {
@@ -185,7 +186,8 @@ func TestMagazinesTakeAndGiveBack(t *testing.T) {
 	require.Equal(t, device.Size(2*256), b.FreeBytes())
 	again := b.grab(t, 6, 0)
 	require.Zero(t, b.CachedBytes())
-	require.Equal(t, []device.Addr{all[5], all[4], all[3], all[2], all[1], all[0]}, again, "the last that came back goes first")
+	require.Equal(t, []device.Addr{all[5], all[4], all[3], all[2], all[1], all[0]}, again,
+		"the last that came back goes first")
 	b.back(t, again...)
 	require.True(t, b.Drain())
 	require.False(t, b.Drain())
@@ -247,7 +249,8 @@ func TestWalkOfASlab(t *testing.T) {
 		text += fmt.Sprintln(c.Addr, c.Size, c.State, c.Class)
 		return true
 	})
-	require.Equal(t, "0x1000 256B live 0\n0x1100 256B cached 0\n0x1200 256B cached 0\n0x1300 256B free 0\n0x1400 100B slack -1\n", text)
+	require.Equal(t, "0x1000 256B live 0\n0x1100 256B cached 0\n0x1200 256B cached 0\n0x1300 256B free 0\n0x1400 100B "+
+		"slack -1\n", text)
 }
 
 // TestOnlyLiveSlotsCanBeReturned tries every address in and around two slabs with free slots,
@@ -296,7 +299,8 @@ func TestSlotsKeepWhatWasAsked(t *testing.T) {
 	i := 0
 	b.WalkSlab(0, 4096, func(c alloc.Chunk) bool {
 		require.Equal(t, alloc.Chunk{
-			Region: 4096, Addr: all[i], Size: slot, Requested: asked[i].Size, State: alloc.Live, Stream: asked[i].Stream, Tag: asked[i].Tag,
+			Region: 4096, Addr: all[i], Size: slot, Requested: asked[i].Size, State: alloc.Live, Stream: asked[i].Stream,
+			Tag: asked[i].Tag,
 		}, c)
 		i++
 		return true
@@ -320,7 +324,8 @@ func TestClassesOfSizes(t *testing.T) {
 		ok          bool
 	}{
 		{0, 0, 0, false}, {1, 0, 0, true}, {256, 0, 0, true}, {257, 0, 1, true}, {768, 256, 1, true}, {769, 0, 2, true},
-		{2048, 2048, 2, true}, {2049, 0, 0, false}, {1 << 63, 0, 0, false}, {1, 512, 2, true}, {257, 512, 2, true}, {1, 4096, 3, false},
+		{2048, 2048, 2, true}, {2049, 0, 0, false}, {1 << 63, 0, 0, false}, {1, 512, 2, true}, {257, 512, 2, true},
+		{1, 4096, 3, false},
 	} {
 		class, ok := b.ClassFor(c.size, c.align)
 		require.Equal(t, c.ok, ok, c)
@@ -333,17 +338,25 @@ func TestClassesOfSizes(t *testing.T) {
 func TestCellsRefuseWhatTheyCannotKeep(t *testing.T) {
 	good := cells.Config{Quantum: 256, Segments: 1, Classes: []cells.Class{{Slot: 256, Slab: 1024, Align: 256}}}
 	for want, spoil := range map[string]func(*cells.Config){
-		"slab: quantum 3: want a power of two":                        func(c *cells.Config) { c.Quantum = 3 },
-		"slab: classes: 0 of them: want 1 to 4096":                    func(c *cells.Config) { c.Classes = nil },
-		"slab: segments 0: want 1 to 4096":                            func(c *cells.Config) { c.Segments = 0 },
-		"slab: segments 4097: want 1 to 4096":                         func(c *cells.Config) { c.Segments = 4097 },
-		"slab: class of 100 bytes: want ascending multiples of 256":   func(c *cells.Config) { c.Classes = []cells.Class{{Slot: 100, Slab: 1024}} },
-		"slab: class of 256 bytes: want ascending multiples of 256":   func(c *cells.Config) { c.Classes = append(c.Classes, c.Classes[0]) },
-		"slab: class of 256 bytes: want 1 to 4096 slots in 255 bytes": func(c *cells.Config) { c.Classes = []cells.Class{{Slot: 256, Slab: 255}} },
+		"slab: quantum 3: want a power of two":     func(c *cells.Config) { c.Quantum = 3 },
+		"slab: classes: 0 of them: want 1 to 4096": func(c *cells.Config) { c.Classes = nil },
+		"slab: segments 0: want 1 to 4096":         func(c *cells.Config) { c.Segments = 0 },
+		"slab: segments 4097: want 1 to 4096":      func(c *cells.Config) { c.Segments = 4097 },
+		"slab: class of 100 bytes: want ascending multiples of 256": func(c *cells.Config) {
+			c.Classes = []cells.Class{{Slot: 100, Slab: 1024}}
+		},
+		"slab: class of 256 bytes: want ascending multiples of 256": func(c *cells.Config) {
+			c.Classes = append(c.Classes, c.Classes[0])
+		},
+		"slab: class of 256 bytes: want 1 to 4096 slots in 255 bytes": func(c *cells.Config) {
+			c.Classes = []cells.Class{{Slot: 256, Slab: 255}}
+		},
 		"slab: class of 256 bytes: want 1 to 4096 slots in 1048832 bytes": func(c *cells.Config) {
 			c.Classes = []cells.Class{{Slot: 256, Slab: 4097 * 256}}
 		},
-		`slab: selection "best": want "fullest", "emptiest", "lifo", "fifo" or "lowest"`: func(c *cells.Config) { c.Selection = "best" },
+		`slab: selection "best": want "fullest", "emptiest", "lifo", "fifo" or "lowest"`: func(c *cells.Config) {
+			c.Selection = "best"
+		},
 	} {
 		c := good
 		spoil(&c)

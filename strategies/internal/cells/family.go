@@ -33,7 +33,8 @@ func perDoubling(family string) (n device.Size, ok bool) {
 func Family(family string, quantum, largest device.Size) ([]device.Size, error) {
 	n, ok := perDoubling(family)
 	if !ok {
-		return nil, fmt.Errorf("slab: classes %q: want %q, %q, %q or %q", family, ClassesPow2, ClassesK2, ClassesK4, ClassesK8)
+		return nil, fmt.Errorf("slab: classes %q: want %q, %q, %q or %q", family, ClassesPow2, ClassesK2,
+			ClassesK4, ClassesK8)
 	}
 	var all []device.Size
 	for low := quantum; low != 0 && low <= largest; low <<= 1 {

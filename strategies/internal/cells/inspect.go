@@ -44,7 +44,8 @@ const (
 // Bytes returns the host memory of the engine, unused capacity included. It costs O(segments *
 // classes) with the selection of the lowest address, else O(1).
 func (a *Engine) Bytes() device.Size {
-	n := cap(a.kinds)*kindBytes + cap(a.stocks)*stockBytes + cap(a.slabs)*slabBytes + cap(a.backs)*backBytes + cap(a.classOf)*2 +
+	n := cap(a.kinds)*kindBytes + cap(a.stocks)*stockBytes + cap(a.slabs)*slabBytes + cap(a.backs)*backBytes +
+		cap(a.classOf)*2 +
 		a.words.bytes()
 	for _, again := range a.spare {
 		n += cap(again) * 4

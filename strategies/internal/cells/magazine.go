@@ -47,7 +47,8 @@ type depot struct {
 }
 
 func (m *magazines) init(c Config, stocks, classes int) {
-	m.rounds, m.limit, m.every, m.classes = int32(c.Rounds), int32(c.Depot), int32(cmp.Or(c.Interval, defaultInterval)), classes
+	m.rounds, m.limit, m.every, m.classes = int32(c.Rounds), int32(c.Depot),
+		int32(cmp.Or(c.Interval, defaultInterval)), classes
 	m.spare, m.left = None, m.every
 	if m.rounds == 0 {
 		return
@@ -198,7 +199,8 @@ func (a *Engine) unloadMagazine(n, has int32) {
 	m := &a.cached
 	for _, c := range m.cells[n*m.rounds:][:has] {
 		if a.isFree(c) {
-			panic(fmt.Sprintf("slab: invariant C7 (a slot in use is live or in a magazine): slot %d of slab %d is free", c.slot, c.slab))
+			panic(fmt.Sprintf("slab: invariant C7 (a slot in use is live or in a magazine): slot %d of slab %d is free",
+				c.slot, c.slab))
 		}
 		s := &a.slabs[c.slab]
 		k := &a.kinds[s.class]

@@ -57,7 +57,8 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Allocator{cfg: c, index: index.NewAddrMap(), low: bits.TrailingZeros64(uint64(c.MinClassBytes)), align: regions.Align(c.RegionBytes)}
+	a := &Allocator{cfg: c, index: index.NewAddrMap(), low: bits.TrailingZeros64(uint64(c.MinClassBytes)),
+		align: regions.Align(c.RegionBytes)}
 	for k := range a.lists {
 		a.lists[k] = none
 	}

@@ -92,7 +92,8 @@ func TestBlazeGrantIsNextPowerOfTwo(t *testing.T) {
 func TestBlazeTakesItsFirstRegionAtOnce(t *testing.T) {
 	a, f := open(t, 0, regionOf(device.MiB))
 	require.Equal(t, 1, f.Usage().Regions)
-	require.Equal(t, []alloc.Chunk{{Region: sim.Base, Addr: sim.Base, Size: device.MiB, Class: alloc.NoClass}}, slices.Collect(a.Walk))
+	require.Equal(t, []alloc.Chunk{{Region: sim.Base, Addr: sim.Base, Size: device.MiB, Class: alloc.NoClass}},
+		slices.Collect(a.Walk))
 }
 
 func TestBlazeCutsFromTheBottomWithoutAlignment(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 	"github.com/vramyard/vramyard/strategies/slab/blaze"
 )
 
-// Each request is rounded up to a power of two, and a freed block serves the next request of its class.
+// Each request is rounded up to a power of two, and a freed block serves the next request of its
+// class.
 func Example() {
 	gpu, err := sim.New(sim.Config{})
 	if err != nil {

@@ -21,8 +21,10 @@ func FuzzConformance(f *testing.F) { propstest.FuzzEach(f, subjects()...) }
 // subjects are the configurations that the property suite runs, with what each promises.
 func subjects() []props.Subject {
 	return []props.Subject{
-		subject("blaze-tiny", blaze.Config{Compat: "blaze", MinClassBytes: 2, MaxClassBytes: device.KiB, RegionBytes: 4 * device.KiB}),
-		subject("blaze-aligned", blaze.Config{MinClassBytes: 256, MaxClassBytes: 64 * device.KiB, RegionBytes: 192 * device.KiB}),
+		subject("blaze-tiny", blaze.Config{Compat: "blaze", MinClassBytes: 2, MaxClassBytes: device.KiB,
+			RegionBytes: 4 * device.KiB}),
+		subject("blaze-aligned", blaze.Config{MinClassBytes: 256, MaxClassBytes: 64 * device.KiB,
+			RegionBytes: 192 * device.KiB}),
 		subject("blaze", blaze.Config{MinClassBytes: 2, MaxClassBytes: 256 * device.MiB, RegionBytes: device.GiB}),
 	}
 }

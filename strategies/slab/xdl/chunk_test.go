@@ -29,7 +29,8 @@ func TestWordArithmetic(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
 	words := []uint64{0, 1, 3, 7, 15, 31, 1 << 63, ^uint64(0), ^uint64(0) >> 1, ^uint64(1), 0xf0f0}
 	for range 500 {
-		words = append(words, rng.Uint64()|rng.Uint64(), rng.Uint64()&rng.Uint64(), ^uint64(0)>>rng.IntN(64), ^(1 << rng.IntN(64)))
+		words = append(words, rng.Uint64()|rng.Uint64(), rng.Uint64()&rng.Uint64(), ^uint64(0)>>rng.IntN(64),
+			^(1 << rng.IntN(64)))
 	}
 	for _, w := range words {
 		most := slowLongest(w)

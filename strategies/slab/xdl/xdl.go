@@ -46,9 +46,10 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	for i := range int32(len(a.links)) {
 		a.links[i] = link{next: i, prev: i}
 	}
-	a.View = a.front.Init(front.Limits{Most: maxUnits * c.UnitBytes, Align: a.quantum()}, func() (largest, bytes device.Size) {
-		return a.LargestFree(), a.FreeBytes()
-	})
+	a.View = a.front.Init(front.Limits{Most: maxUnits * c.UnitBytes, Align: a.quantum()},
+		func() (largest, bytes device.Size) {
+			return a.LargestFree(), a.FreeBytes()
+		})
 	a.regions = regions.NewSet(src, &a.front.Stats)
 	a.front.Stats.NextRegion = c.RegionBytes
 	return a, nil

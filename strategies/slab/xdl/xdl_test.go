@@ -288,7 +288,8 @@ func TestIllegalFrees(t *testing.T) {
 		before, walk := a.Stats(), slices.Collect(a.Walk)
 		for name, p := range map[string]device.Addr{
 			"null": 0, "double": sim.Base.Add(gone), "interior": sim.Base.Add(kept + unit), "unaligned": sim.Base.Add(kept + 1),
-			"foreign": sim.Base - unit, "not granted": sim.Base.Add(kept + 1024), "far above": sim.Base.Add(device.GiB), "last": ^device.Addr(0),
+			"foreign": sim.Base - unit, "not granted": sim.Base.Add(kept + 1024), "far above": sim.Base.Add(device.GiB),
+			"last": ^device.Addr(0),
 		} {
 			require.ErrorIs(t, a.Free(p), alloc.ErrInvalidFree, name)
 		}

@@ -84,8 +84,10 @@ func TestConfigErrors(t *testing.T) {
 		{`{"compat":"xdl","block_bytes":2}`, `slabbuddy: block_bytes 2: want a power of two from 4`},
 		{`{"compat":"xdl","region_bytes":4096}`, `slabbuddy: block_bytes 16384: want less than region_bytes 4096`},
 		{`{"compat":"xdl","segments":-1}`, `slabbuddy: segments -1: want at least 1`},
-		{`{"compat":"xdl","segments":3}`, `slabbuddy: segments 3: want 16*segments*block_bytes to divide region_bytes 1073741824`},
-		{`{"compat":"xdl","segments":8192}`, `slabbuddy: segments 8192: want 16*segments*block_bytes to divide region_bytes 1073741824`},
+		{`{"compat":"xdl","segments":3}`,
+			`slabbuddy: segments 3: want 16*segments*block_bytes to divide region_bytes 1073741824`},
+		{`{"compat":"xdl","segments":8192}`,
+			`slabbuddy: segments 8192: want 16*segments*block_bytes to divide region_bytes 1073741824`},
 		{`{"compat":"xdl","segments":9223372036854775807}`,
 			`slabbuddy: segments 9223372036854775807: want 16*segments*block_bytes to divide region_bytes 1073741824`},
 		{`{"compat":"xdl","region_bytes":9223372036854775808,"block_bytes":4611686018427387904}`,
@@ -196,7 +198,8 @@ func TestRefusals(t *testing.T) {
 		require.ErrorIs(t, err, alloc.ErrOutOfMemory)
 		got, _ = a.LastRefusal()
 		require.Equal(t, alloc.Refusal{
-			Reason: alloc.ReasonDevice, Request: alloc.Request{Size: size}, Asked: max(size, region), Device: device.ErrOutOfMemory,
+			Reason: alloc.ReasonDevice, Request: alloc.Request{Size: size}, Asked: max(size, region),
+			Device:      device.ErrOutOfMemory,
 			LargestHole: region / 2, Free: free,
 		}, got)
 		require.Equal(t, uint64(n+1), a.Stats().OOMs)
@@ -313,7 +316,8 @@ func TestPartsBehaveAsAlone(t *testing.T) {
 		RegionBytes: region, BlockBytes: block,
 	})
 	require.NoError(t, err)
-	bases := map[uint8]map[device.Addr]device.Addr{slabbuddy.OwnerSlab: {}, slabbuddy.OwnerBuddy: {}} // of regions alone, in the whole
+	// of regions alone, in the whole
+	bases := map[uint8]map[device.Addr]device.Addr{slabbuddy.OwnerSlab: {}, slabbuddy.OwnerBuddy: {}}
 	type pair struct {
 		whole, alone device.Addr
 		owner        uint8

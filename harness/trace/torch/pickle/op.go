@@ -77,9 +77,12 @@ var opcodes = [256]opcode{
 	'j': {"LONG_BINGET", Get, byte4}, 'q': {"BINPUT", Put, byte1}, 'r': {"LONG_BINPUT", Put, byte4},
 	0x94: {"MEMOIZE", Memoize, nothing}, 0x80: {"PROTO", header, proto}, 0x95: {"FRAME", header, frame},
 
-	'c': {"GLOBAL", refused, code}, 0x93: {"STACK_GLOBAL", refused, code}, 'R': {"REDUCE", refused, code}, 'b': {"BUILD", refused, code},
-	'i': {"INST", refused, code}, 'o': {"OBJ", refused, code}, 0x81: {"NEWOBJ", refused, code}, 0x92: {"NEWOBJ_EX", refused, code},
-	'P': {"PERSID", refused, code}, 'Q': {"BINPERSID", refused, code}, 0x82: {"EXT1", refused, code}, 0x83: {"EXT2", refused, code},
+	'c': {"GLOBAL", refused, code}, 0x93: {"STACK_GLOBAL", refused, code}, 'R': {"REDUCE", refused, code},
+	'b': {"BUILD", refused, code},
+	'i': {"INST", refused, code}, 'o': {"OBJ", refused, code}, 0x81: {"NEWOBJ", refused, code},
+	0x92: {"NEWOBJ_EX", refused, code},
+	'P':  {"PERSID", refused, code}, 'Q': {"BINPERSID", refused, code}, 0x82: {"EXT1", refused, code},
+	0x83: {"EXT2", refused, code},
 	0x84: {"EXT4", refused, code}, 0x97: {"NEXT_BUFFER", refused, code}, 0x98: {"READONLY_BUFFER", refused, code},
 	// These only occur in protocols 0 and 1, or with types that are no data of ours.
 	'0': {name: "POP"}, '1': {name: "POP_MARK"}, '2': {name: "DUP"}, 'F': {name: "FLOAT"}, 'I': {name: "INT"},
