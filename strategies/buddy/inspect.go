@@ -15,6 +15,8 @@ var (
 	_ alloc.FreeWalker = (*Allocator)(nil)
 	_ alloc.Trimmer    = (*Allocator)(nil)
 	_ alloc.Metered    = (*Allocator)(nil)
+	_ alloc.Neighbours = (*Allocator)(nil)
+	_ alloc.Placer     = (*Allocator)(nil)
 )
 
 // LargestFree implements [alloc.Holes]. O(1).

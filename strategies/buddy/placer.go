@@ -5,11 +5,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-var (
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
-)
-
 // FreeNeighbours implements [alloc.Neighbours]: the chain of free buddies, as far as they would be merged now. It
 // costs a step for each class.
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {

@@ -1,6 +1,54 @@
 package slab
 
-import "github.com/vramyard/vramyard/device"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/regions"
+	"github.com/vramyard/vramyard/strategies/internal/cells"
+)
+
+// The values of Config fields that are zero.
+const (
+	defaultQuantum = 256
+	defaultSlab    = 8 * device.KiB
+	defaultSlots   = 8
+
+	defaultWholeSlab = 4096 * defaultQuantum // the largest, for a region as large as a device
+	defaultMax       = 256 * device.KiB
+	defaultWaste     = 8
+)
+
+// The values of Config.Assign.
+const (
+	AssignStream     = "stream"      // a stream's requests go to one segment
+	AssignRoundRobin = "round-robin" // segments take turns
+)
+
+// The values of Config.Steal.
+const (
+	StealOn  = "on"  // a segment uses what others have before a region is asked for
+	StealOff = "off" // it never does
+)
+
+// The values of Config.Selection: the slab that serves a request first.
+const (
+	Fullest  = cells.Fullest  // the one with the fewest free slots, so that the others drain
+	Emptiest = cells.Emptiest // the one with the most
+	Lifo     = cells.Lifo     // the one that got a free slot last
+	Fifo     = cells.Fifo     // the one that has had a free slot for the longest time
+	Lowest   = cells.Lowest   // the one at the lowest address
+)
+
+// The values of Config.Classes.
+const (
+	ClassesPow2 = cells.ClassesPow2 // powers of two: up to half of a slot is lost
+	ClassesK2   = cells.ClassesK2   // two classes for each doubling: up to a third
+	ClassesK4   = cells.ClassesK4   // four: up to a fifth
+	ClassesK8   = cells.ClassesK8   // eight: up to a ninth
+)
 
 // Config describes a slab allocator. The zero value of a field means its default.
 type Config struct {
@@ -44,3 +92,220 @@ type Config struct {
 	// KeepBytes is what is kept of such regions all the same.
 	KeepBytes device.Size `json:"keep_bytes" doc:"bytes in such regions that are kept although release is set" grid:"0,16MiB"`
 }
+
+// Bounds of fields.
+const (
+	mostWaste  = 1 << 12
+	mostRounds = 1 << 12
+	mostDepot  = 1 << 16
+	mostEmpty  = 1 << 20
+	mostSlices = 1 << 24 // of a region, 4 bytes of host memory each and two bits
+	mostClass  = device.TiB
+)
+
+// gradeFactor is how much larger the slabs of one grade are than those of the one before.
+// Four keeps the grades few, each of which may have slices that no other can use, and
+// the slots of a slab at most four times as many as asked for.
+const gradeFactor = 4
+
+func (c Config) filled() Config {
+	c.Quantum = cmp.Or(c.Quantum, defaultQuantum)
+	slab := defaultSlab
+	if c.Growth == regions.Whole { // one region, and so slabs of one size
+		slab = defaultWholeSlab
+	}
+	c.SlabBytes = cmp.Or(c.SlabBytes, max(min(slab, cells.MostSlots*c.Quantum), c.Quantum))
+	c.SlabSlots = cmp.Or(c.SlabSlots, defaultSlots)
+	c.Waste = cmp.Or(c.Waste, defaultWaste)
+	c.Segments = cmp.Or(c.Segments, 1)
+	c.RegionBytes = cmp.Or(c.RegionBytes, c.SlabBytes)
+	c.Selection = cmp.Or(c.Selection, Fullest)
+	c.Assign = cmp.Or(c.Assign, AssignStream)
+	c.Steal = cmp.Or(c.Steal, StealOn)
+	c.Growth = cmp.Or(c.Growth, regions.Proportional)
+	if len(c.ClassSizes) == 0 {
+		c.Classes = cmp.Or(c.Classes, ClassesK4)
+	}
+	if c.Growth == regions.Whole {
+		c.Limit = cmp.Or(c.Limit, max(min(regions.WholeLimit/c.SlabBytes, mostSlices)*c.SlabBytes, c.SlabBytes))
+		c.MaxClassBytes = cmp.Or(c.MaxClassBytes, max(c.SlabBytes/device.Size(max(c.SlabSlots, 1)), c.Quantum))
+	}
+	c.MaxClassBytes = cmp.Or(c.MaxClassBytes, max(defaultMax, c.SlabBytes/device.Size(max(c.SlabSlots, 1)), c.Quantum))
+	return c
+}
+
+// WithDefaults returns c with every default filled in. It fails with an error that names the
+// first bad field.
+func (c Config) WithDefaults() (Config, error) {
+	c = c.filled()
+	switch {
+	case !device.IsPowerOfTwo(c.Quantum) || c.Quantum > device.GiB:
+		return c, fmt.Errorf("slab: quantum %d: want a power of two of at most %v", uint64(c.Quantum), device.GiB)
+	case !device.IsPowerOfTwo(c.SlabBytes) || c.SlabBytes < c.Quantum || c.SlabBytes/c.Quantum > cells.MostSlots:
+		return c, fmt.Errorf("slab: slab_bytes %d: want a power of two of 1 to %d quanta of %d", uint64(c.SlabBytes), cells.MostSlots, uint64(c.Quantum))
+	}
+	if err := c.checkClasses(); err != nil {
+		return c, err
+	}
+	if err := c.checkCounts(); err != nil {
+		return c, err
+	}
+	return c, c.checkGrowth()
+}
+
+func (c Config) checkClasses() error {
+	most := min(mostClass, cells.MostQuanta*c.Quantum)
+	switch {
+	case c.SlabSlots < 1 || c.SlabSlots > cells.MostSlots/gradeFactor:
+		return fmt.Errorf("slab: slab_slots %d: want 1 to %d", c.SlabSlots, cells.MostSlots/gradeFactor)
+	case c.MaxClassBytes > most || c.MaxClassBytes < c.Quantum:
+		return fmt.Errorf("slab: max_class_bytes %d: want %d to %d", uint64(c.MaxClassBytes), uint64(c.Quantum), uint64(most))
+	case c.Waste < 1 || c.Waste > mostWaste:
+		return fmt.Errorf("slab: waste %d: want 1 to %d", c.Waste, mostWaste)
+	case len(c.ClassSizes) > 0 && c.Classes != "":
+		return fmt.Errorf("slab: classes %q: of no meaning with class_sizes", c.Classes)
+	}
+	for _, size := range c.ClassSizes {
+		if size == 0 || size > device.AlignUp(c.MaxClassBytes, c.Quantum) {
+			return fmt.Errorf("slab: class_sizes: %d: want 1 to max_class_bytes %d", uint64(size), uint64(c.MaxClassBytes))
+		}
+		if _, ok := c.classAt(size); !ok {
+			return fmt.Errorf("slab: class_sizes: %d: leaves more than one part in %d of a slab of %d",
+				uint64(size), c.Waste, uint64(c.slabOf(size)))
+		}
+	}
+	if _, err := cells.Family(c.Classes, c.Quantum, c.Quantum); err != nil && len(c.ClassSizes) == 0 {
+		return err
+	}
+	all := c.classes()
+	switch n := len(all); {
+	case n == 0 || n > cells.MostClasses:
+		return fmt.Errorf("slab: classes: %d of them are legal: want 1 to %d", n, cells.MostClasses)
+	case c.Growth == regions.Whole && all[0].Slab != all[n-1].Slab:
+		return fmt.Errorf("slab: max_class_bytes %d: slabs of several sizes do not share one region, want at most %d with growth %q",
+			uint64(c.MaxClassBytes), uint64(c.SlabBytes)/uint64(c.SlabSlots), regions.Whole)
+	}
+	return nil
+}
+
+func (c Config) checkCounts() error {
+	for _, f := range [...]struct {
+		name        string
+		value, most int
+	}{
+		{"segments", c.Segments, cells.MostSegments}, {"empty_slabs", c.EmptySlabs, mostEmpty},
+		{"magazine_rounds", c.MagazineRounds, mostRounds}, {"depot", c.Depot, mostDepot},
+	} {
+		if f.value < 0 || f.value > f.most {
+			return fmt.Errorf("slab: %s %d: want 0 to %d", f.name, f.value, f.most)
+		}
+	}
+	switch {
+	case c.MagazineRounds == 0 && c.Depot != 0:
+		return fmt.Errorf("slab: depot %d: of no meaning without magazine_rounds", c.Depot)
+	case c.Assign != AssignStream && c.Assign != AssignRoundRobin:
+		return fmt.Errorf("slab: assign %q: want %q or %q", c.Assign, AssignStream, AssignRoundRobin)
+	case c.Steal != StealOn && c.Steal != StealOff:
+		return fmt.Errorf("slab: steal %q: want %q or %q", c.Steal, StealOn, StealOff)
+	}
+	return c.cells().Check() // which knows the selections
+}
+
+func (c Config) checkGrowth() error {
+	p := c.policy(c.SlabBytes)
+	p.Region = c.RegionBytes
+	if err := p.Check("slab"); err != nil {
+		return err
+	}
+	if c.RegionBytes/c.SlabBytes > mostSlices || c.Growth == regions.Whole && c.Limit/c.SlabBytes > mostSlices {
+		return fmt.Errorf("slab: region_bytes %d, limit %d: want at most %d slabs of %d in a region",
+			uint64(c.RegionBytes), uint64(c.Limit), mostSlices, uint64(c.SlabBytes))
+	}
+	return nil
+}
+
+// align returns the largest alignment that a request may ask for, which regions are asked for with.
+func (c Config) align() device.Size { return max(2*device.MiB, c.Quantum) }
+
+// policy returns the policy of the regions of slabs of a size.
+func (c Config) policy(slab device.Size) regions.Policy {
+	return regions.Policy{
+		Kind: c.Growth, Region: device.AlignUp(c.RegionBytes, slab), Limit: c.Limit, Release: c.Release, Keep: c.KeepBytes,
+		Quantum: slab,
+	}
+}
+
+// slabOf returns the size of the smallest slabs with at least SlabSlots slots of a class.
+func (c Config) slabOf(size device.Size) device.Size {
+	slab := c.SlabBytes
+	for slab/device.AlignUp(size, c.Quantum) < device.Size(c.SlabSlots) {
+		slab *= gradeFactor
+	}
+	return slab
+}
+
+// ClassOf returns the smallest legal class for a size, if there is one: whole quanta, at most
+// MaxClassBytes rounded up, and leaving no more of a slab than Waste says.
+//
+// Precondition: defaults are filled in.
+func (c Config) ClassOf(size device.Size) (k cells.Class, ok bool) {
+	most := device.AlignUp(c.MaxClassBytes, c.Quantum)
+	for size = max(size, 1); size <= most; {
+		if k, ok = c.classAt(size); ok {
+			return k, k.Slot <= most
+		}
+		// Slots of no size of which a slab has as many waste so little. The next size has
+		// fewer, or larger slabs.
+		slab := c.slabOf(size)
+		size = device.AlignDown(slab/(slab/device.AlignUp(size, c.Quantum)), c.Quantum) + c.Quantum
+	}
+	return cells.Class{}, false
+}
+
+// classAt returns the class for a chosen size, and whether it is legal: the size in whole quanta
+// or, if that leaves too much of a slab, a larger one with as many slots.
+func (c Config) classAt(size device.Size) (k cells.Class, legal bool) {
+	slab := c.slabOf(size)
+	slots := Legal([]device.Size{size}, slab, c.Quantum, device.Size(c.Waste))
+	if len(slots) == 0 {
+		return cells.Class{}, false
+	}
+	return cells.Class{Slot: slots[0], Slab: slab, Align: min(slab, c.align())}, true
+}
+
+func (c Config) classes() (all []cells.Class) {
+	sizes := slices.Clone(c.ClassSizes)
+	if len(sizes) == 0 {
+		sizes, _ = cells.Family(c.Classes, c.Quantum, c.MaxClassBytes) // checked before
+	}
+	slices.Sort(sizes)
+	for _, size := range sizes {
+		if k, ok := c.classAt(size); ok && (len(all) == 0 || k.Slot > all[len(all)-1].Slot) {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+func (c Config) cells() cells.Config {
+	return cells.Config{
+		Quantum: c.Quantum, Classes: c.classes(), Selection: c.Selection, EmptySlabs: c.EmptySlabs,
+		Segments: c.Segments, RoundRobin: c.Assign == AssignRoundRobin,
+		Steal: c.Steal == StealOn, Rounds: c.MagazineRounds, Depot: c.Depot,
+	}
+}
+
+// ForCapacity implements [alloc.CapacityConfig]: an allocator with a limit of its own gets
+// the capacity for one.
+func (c Config) ForCapacity(n device.Size) Config {
+	if c.Limit != 0 || c.Growth == regions.Whole {
+		c.Limit = n
+	}
+	return c
+}
+
+// Preallocates implements [alloc.PreallocatingConfig].
+func (c Config) Preallocates() bool { return c.Growth == regions.Whole }
+
+// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole of it is taken.
+func (c Config) Unbound() bool { return !c.Preallocates() }

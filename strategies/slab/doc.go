@@ -3,71 +3,57 @@
 //
 // # Data structure
 //
-// A request is rounded up to a size class: one of a family ([Family]), or one of a list,
-// for instance of the classes of least waste for a trace ([Learn]). Each class has slabs,
-// pieces of equal size cut into equal slots. A slab is a record of 64 bytes beside the
-// memory: its address, its free slots as a bitmap, with a second level if there are more than 64,
-// and links. In each segment, the slabs of a class that are partly used lie in eight lists by
-// how full they are, those without a used slot in one of their own, and those without a
-// free one in none. With the selection of the lowest address a heap stands in for the lists.
+// A request is rounded up to a size class: one of a family, or one of a list, such as the classes of
+// least waste for a trace ([Learn]). Each class has slabs, pieces of memory of equal size cut into
+// equal slots. A slab is a record of 64 bytes on the host: its address, a bitmap of its free slots,
+// in two levels above 64, and links. In each segment the partly used slabs of a class are in eight
+// lists by how full they are, and the empty ones in one list. With selection "lowest" a heap replaces
+// the lists.
 //
-// There is no table of live blocks. A freed address leads to its slab by package atlas, a trie of
-// areas; the offset in the slab to the slot, by a product in place of a division that also
-// tells whether a slot starts there; and the bitmap says whether it is in use. What was asked for
-// is kept as slack, the bytes that the slot has beyond it: two bytes for each slot, sixteen in the
-// record, and in further ones behind it if there are more. A block with a stream, a label or a larger slack has a note besides, in a
-// hash table that is empty otherwise, and a slot in a magazine has a slack of its own.
+// There is no table of live blocks. An atlas leads from an address to its slab, a product in place of
+// a division to its slot, and the bitmap shows whether that is used. The request is kept as slack, the
+// bytes that the slot has beyond it, in two bytes a slot. A block with a stream, a tag or a larger
+// slack has an entry in a hash table.
 //
-// All that is a cells engine, the engine, which does not know where slabs come from: a [Parent] gives
-// it slabs. Here the parent cuts regions, sized by package growth, into slices. In slabbuddy a
-// buddy system is the parent.
+// This is the engine of strategies/internal/cells. Its parent here cuts regions, sized by a policy of
+// kit/regions, into slices. A slab has at least SlabSlots slots: small classes have slabs of SlabBytes,
+// larger ones of 4, 16, ... times as much. Classes with slabs of one size are a grade. A grade has
+// regions of its own, and each of their slices can become a slab of any of its classes in any segment.
 //
-// A slab has SlabSlots slots at least: slabs of small classes have SlabBytes, those of larger
-// ones 4, 16, ... times as many. Classes whose slabs are of one size make a grade; a grade
-// has regions of its own, and any of their slices can become a slab of any of its classes,
-// in any segment. So a few small blocks take little, and large ones still share a slab.
-//
-// In front of the slabs of each class stand magazines, if they are asked for: stacks of
-// free slots, two for each segment and class, and a depot of full ones for each class.
-// Slots in magazines are chunks in state Cached.
+// Magazines are stacks of free slots in front of the slabs: two for each segment and class, and a depot
+// of full ones for each class. Their slots are chunks in state Cached.
 //
 // # Search
 //
-// A request is served by the first of: the loaded magazine, the one before it, a full one
-// of the depot; a partly used slab of its segment, by the selection, and in it the lowest
-// free slot; an empty slab of its class and segment; a slice that no slab has; if segments
-// steal, a partly used or empty slab of another one; a new region. A slice that no
-// slab has is attached before another segment's slots are used, which keeps a segment's blocks to
-// itself. (Eight segments in turn, 1000 live blocks of lognormal sizes: 5.9 times peak live, 7.1
-// without stealing, 2.1 with one segment.)
+// A request is served by the first of: the loaded magazine, the one before it, a full one of the
+// depot; a partly used slab of its segment by the selection, and its lowest free slot; an empty slab;
+// a free slice; if segments steal, a slab of another one; a new region. Free slices come before other
+// segments, which keeps the blocks of a segment apart. (Eight segments in turn, 1000 live blocks of
+// lognormal sizes: 5.9 times peak live, 7.1 without stealing, 2.1 with one segment.)
 //
-// If the device refuses, magazines are emptied into their slabs, slabs without a used slot
-// become slices, and regions without a slab go back to the device, which is asked once
-// more; the search is repeated after each step. A request above the largest class gets a
-// region of its own, of whole quanta, which goes back when it is freed.
+// If the device refuses, magazines are emptied, empty slabs become slices, and regions without a slab
+// are released, with another attempt after each. A request above the largest class gets a region
+// of its own, which is released when it is freed.
 //
 // # Split and merge
 //
-// Slots are neither split nor merged. A slab without a used slot is whole again: beyond
-// EmptySlabs for its class and segment it goes back to the parent at once. A region without
-// a slab goes back to the device if Release is set, beyond KeepBytes. What a class leaves
-// unused behind its last slot is at most one part in Waste of the slab.
+// Slots are neither split nor merged. A slab without a used slot goes back to the parent at once if
+// its class and segment keep EmptySlabs. A region without a slab is released if Release is set, beyond
+// KeepBytes. A class leaves at most one part in Waste of a slab behind its last slot.
 //
-// A depot gives back, every 4096 calls, as many full magazines as it had at the least
-// since the last time: what it did without, which is the working set rule of Bonwick and
-// Adams with calls for a clock.
+// Every 4096 calls a depot gives back its least count of full magazines since the last time: the
+// working set rule of Bonwick and Adams, with calls for a clock.
 //
 // # Cost
 //
-// A call costs O(1) a call, O(segments) if a segment steals, and O(log slabs) with
-// the lowest address; a slab takes 76 bytes for each sixteen slots begun, rounded up to a power of two
-// of them, and 4 to 64 in the atlas, a slice 4 bytes. Nothing is allocated on the heap once as much has been held as
-// ever will be.
+// A call costs O(1), O(segments) if a segment steals, and O(log slabs) with the lowest address. A slab
+// takes 76 bytes for each sixteen slots begun, rounded up to a power of two of them, and 4 to 64 in the
+// atlas, a slice 4 bytes. Nothing is allocated on the heap once warm.
 //
 // # Alignment
 //
-// A request goes to the smallest class whose slots all have its alignment, or else gets a region
-// of its own. Every alignment up to 2 MiB, or the quantum if that is larger, is honoured, and every other is refused.
+// A request goes to the smallest class whose slots all have its alignment, or else gets a region of its
+// own. Alignments up to 2 MiB, or the quantum if that is larger, are honoured.
 //
 // # Invariants
 //

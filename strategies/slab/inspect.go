@@ -17,6 +17,8 @@ var (
 	_ alloc.FreeWalker = (*Allocator)(nil)
 	_ alloc.Trimmer    = (*Allocator)(nil)
 	_ alloc.Metered    = (*Allocator)(nil)
+	_ alloc.Neighbours = (*Allocator)(nil)
+	_ alloc.Placer     = (*Allocator)(nil)
 )
 
 // Stats implements [alloc.Inspector].

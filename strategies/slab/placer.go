@@ -5,11 +5,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-var (
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
-)
-
 // FreeNeighbours implements [alloc.Neighbours]: nothing, unless the block is the last of its slab. Then it is all of
 // the slab. O(1).
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {

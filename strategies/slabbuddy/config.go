@@ -1,6 +1,7 @@
 package slabbuddy
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/vramyard/vramyard/device"
@@ -87,29 +88,22 @@ type Config struct {
 	KeepBytes device.Size `json:"keep_bytes" doc:"with release: bytes of such regions that stay"`
 }
 
-// set gives a zero field its default.
-func set[T comparable](field *T, value T) {
-	if *field == *new(T) {
-		*field = value
-	}
-}
-
 // WithDefaults returns c with every default filled in. It fails with an error that names the
 // first bad field.
 func (c Config) WithDefaults() (Config, error) {
-	set(&c.BlockBytes, defaultBlock)
-	set(&c.RegionBytes, max(defaultRegion, c.BlockBytes))
+	c.BlockBytes = cmp.Or(c.BlockBytes, defaultBlock)
+	c.RegionBytes = cmp.Or(c.RegionBytes, max(defaultRegion, c.BlockBytes))
 	if c.DirectBytes != 0 {
-		set(&c.SlabMaxBytes, min(defaultSlabMax, c.DirectBytes))
+		c.SlabMaxBytes = cmp.Or(c.SlabMaxBytes, min(defaultSlabMax, c.DirectBytes))
 	}
-	set(&c.SlabMaxBytes, defaultSlabMax)
-	set(&c.Classes, cells.ClassesK4)
-	set(&c.SlabSlots, defaultSlabSlots)
-	set(&c.SlabWaste, defaultSlabWaste)
-	set(&c.Selection, cells.Fullest)
-	set(&c.DirectBytes, max(defaultDirect, c.SlabMaxBytes))
-	set(&c.Trim, blocks.TrimOff)
-	set(&c.Growth, regions.Proportional)
+	c.SlabMaxBytes = cmp.Or(c.SlabMaxBytes, defaultSlabMax)
+	c.Classes = cmp.Or(c.Classes, cells.ClassesK4)
+	c.SlabSlots = cmp.Or(c.SlabSlots, defaultSlabSlots)
+	c.SlabWaste = cmp.Or(c.SlabWaste, defaultSlabWaste)
+	c.Selection = cmp.Or(c.Selection, cells.Fullest)
+	c.DirectBytes = cmp.Or(c.DirectBytes, max(defaultDirect, c.SlabMaxBytes))
+	c.Trim = cmp.Or(c.Trim, blocks.TrimOff)
+	c.Growth = cmp.Or(c.Growth, regions.Proportional)
 	// Before what depends on it is judged.
 	if most := min(mostSlabMax, cells.MostQuanta*c.quantum()); c.SlabMaxBytes > most {
 		return c, fmt.Errorf("slabbuddy: slab_max_bytes %d: want at most %v", uint64(c.SlabMaxBytes), most)

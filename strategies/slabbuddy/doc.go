@@ -3,63 +3,59 @@
 //
 // # Data structure
 //
-// [blocks.Engine] has the regions of the pool and the free blocks in them, [cells.Engine] the
-// slabs, each of which is one block of that buddy. A slab has the size of the smallest block
-// with room for SlabSlots slots that leaves at most one part in SlabWaste behind the last: so
-// the first request of a class takes eight times its size, not a region.
+// The buddy is the engine of strategies/internal/blocks, the slabs that of strategies/internal/cells.
+// A slab is one block of the buddy: the smallest with room for SlabSlots slots that leaves at most one
+// part in SlabWaste behind the last. So the first request of a class takes eight times its size, not a
+// region.
 //
-// A free asks the slabs first, who find the slot of an address from that alone, see package
-// slab. What is in none is looked up in the table of the other live blocks, which keeps what was
-// asked for, while the buddy tells from the address which region the block lies in or is; an
-// address that is not in the table was not granted.
+// A free asks the slabs first, which find the slot of an address from that alone. Other live blocks are
+// in a hash table with their requests, and the buddy finds the region of a block from its address.
 //
 // # Search
 //
 //	request                     served by          granted
-//	0                           nobody             ErrInvalidRequest
+//	0                           -                  ErrInvalidRequest
 //	1 .. SlabMaxBytes           slot of a slab     the class's slot, at most a quarter more
 //	.. DirectBytes              block of the buddy the family's next size
 //	above                       a region alone     whole BlockBytes, a kept region up to 1/8 more
 //
-// A slot comes from a magazine if there are any, from the slab that Selection says, from one
-// that is empty, from a block of the buddy; a block from where Placement and RegionChoice say; a
-// region alone from those that are kept, the smallest that fits. Only then the device is asked,
-// for a region as large as Growth says.
+// A slot comes from a magazine, from the slab of the selection, from an empty slab, or from a new
+// one; a block from where Placement and RegionChoice say; a region alone from the smallest kept
+// one that fits. Only then the device is asked, for a region as large as Growth says.
 //
 // # Split and merge
 //
-// A slab without a used slot, of which its class keeps EmptySlabs, is a block of the buddy
-// again and merges with its buddies; a region without a live block, of which KeepBytes stay,
-// goes back to the device if Release is set. So what one class frees any other can have. A
-// region alone is kept when it is freed, up to DirectCacheBytes, or by default while those kept
-// and in use come to no more than a quarter above the most that were in use.
+// A slab without a used slot, beyond the EmptySlabs of its class, is a block of the buddy again and
+// merges with its buddies. A region without a live block, beyond KeepBytes, is released if Release is
+// set. So memory that one class frees serves every other. A region alone is kept when it is freed, up
+// to DirectCacheBytes, or by default while kept and used ones are at most a quarter above the most
+// ever in use.
 //
 // # When memory runs out
 //
-// When the device, or the limit, refuses a region, memory is given up in this order, and after
-// each rung that had any the request is tried again:
+// When the device or the limit refuses a region, memory is given up in this order. The request is tried
+// again after each step that gave up any:
 //
 //  1. magazines are emptied into their slabs;
 //  2. empty slabs become blocks of the buddy;
-//  3. empty regions and kept ones go back to the device;
-//  4. the device is asked again, if anything went back;
+//  3. empty and kept regions are released;
+//  4. the device is asked again, if anything was released;
 //  5. the request is served alone: a small one by a block of the buddy or a region, a medium
 //     one by a region, which may be smaller than a block, a large one by the pool;
-//  6. it is refused, and [Allocator.LastRefusal] tells why.
+//  6. it is refused, and [Allocator.LastRefusal] returns why.
 //
 // # Cost
 //
-// A slot costs O(1), a block one probe of the hash table, one search in
-// two sets and a step for each split or merge; neither depends on how many slabs or regions
-// there are. Metadata is 80 bytes for each slab of up to sixteen slots, and 4 to 64 that lead
-// to it; an entry of the table for each block of the buddy; and the buddy's sets, 16 bytes for each
-// region and class and two bits for each unit.
+// A slot costs O(1); a block one probe of the hash table, one search in two sets and a step for each
+// split or merge. Neither depends on the number of slabs or regions. A slab of up to sixteen slots takes
+// 80 bytes and 4 to 64 in the atlas; a block of the buddy an entry of the table; the sets of the
+// buddy 16 bytes for each region and class and two bits for each unit.
 //
 // # Growth and alignment
 //
-// Policies of kit/regions; by default a region has a sixteenth of what the pool has, 16 KiB
-// at least. Regions are aligned to 2 MiB, which is the largest alignment that is honoured. A
-// request that a slot would not align goes to a larger class or to the buddy.
+// By default a region is a sixteenth of the pool, at least 16 KiB. Regions are aligned to 2 MiB, the
+// largest alignment that is honoured. A request that a slot would not align goes to a larger class or
+// to the buddy.
 //
 // # What chose the defaults
 //

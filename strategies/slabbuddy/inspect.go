@@ -18,6 +18,8 @@ var (
 	_ alloc.FreeWalker = (*Allocator)(nil)
 	_ alloc.Trimmer    = (*Allocator)(nil)
 	_ alloc.Metered    = (*Allocator)(nil)
+	_ alloc.Neighbours = (*Allocator)(nil)
+	_ alloc.Placer     = (*Allocator)(nil)
 )
 
 // mostRequest is the largest size that [blocks.Engine] judges to be possible.

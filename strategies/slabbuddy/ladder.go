@@ -62,23 +62,24 @@ func (a *Allocator) giveUp(next rung) bool {
 
 func (a *Allocator) allocHeld(r *alloc.Request, class int, small bool) (b alloc.Block, ok bool) {
 	if small {
-		p, ok := a.cells.Grab(class, 0, r, false)
-		if !ok {
-			return alloc.Block{}, false
-		}
-		return a.grantSlot(p, class, r.Size), true
+		return a.allocSlot(r, class, false)
 	}
 	return a.allocBlock(r)
+}
+
+// allocSlot serves a request by a slot; more lets the cells ask the device for memory.
+func (a *Allocator) allocSlot(r *alloc.Request, class int, more bool) (b alloc.Block, ok bool) {
+	p, ok := a.cells.Grab(class, 0, r, more)
+	if ok {
+		b = a.grantSlot(p, class, r.Size)
+	}
+	return b, ok
 }
 
 // allocNew serves a request out of a new region.
 func (a *Allocator) allocNew(r *alloc.Request, class int, small bool) (alloc.Block, bool) {
 	if small {
-		p, ok := a.cells.Grab(class, 0, r, true)
-		if !ok {
-			return alloc.Block{}, false
-		}
-		return a.grantSlot(p, class, r.Size), true
+		return a.allocSlot(r, class, true)
 	}
 	return a.blockOr(r, a.blocks.GrabNew)
 }

@@ -6,11 +6,6 @@ import (
 	"github.com/vramyard/vramyard/strategies/internal/blocks"
 )
 
-var (
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
-)
-
 // FreeNeighbours implements [alloc.Neighbours]: for the last slot of a slab the slab, with its
 // chain of free buddies if it becomes a block of the buddy again. It costs a step for each class.
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {

@@ -6,11 +6,6 @@ import (
 	"github.com/vramyard/vramyard/internal/forecast"
 )
 
-var (
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
-)
-
 // FreeNeighbours implements [alloc.Neighbours]: the chain of free buddies. It costs a step for each order.
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	if l, ok := a.live.Get(p); ok {

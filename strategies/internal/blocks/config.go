@@ -1,6 +1,7 @@
 package blocks
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -102,31 +103,24 @@ func (c *Config) choices() []choice {
 	}
 }
 
-// fill gives a field that is zero its default.
-func fill[T comparable](field *T, value T) {
-	if *field == *new(T) {
-		*field = value
-	}
-}
-
 // WithDefaults returns c with every default filled in. It fails with an error that names the
 // first bad field.
 func (c Config) WithDefaults() (Config, error) {
 	for _, f := range c.choices() {
-		fill(f.value, f.known[0])
+		*f.value = cmp.Or(*f.value, f.known[0])
 		if !slices.Contains(f.known, *f.value) {
 			return c, fmt.Errorf("buddy: %s %q: want one of %s", f.name, *f.value, strings.Join(f.known, ", "))
 		}
 	}
-	fill(&c.BlockBytes, defaultBlock)
-	fill(&c.RegionBytes, max(defaultRegion, c.BlockBytes))
-	fill(&c.TrimBytes, c.BlockBytes)
-	fill(&c.DirectBytes, defaultDirect)
+	c.BlockBytes = cmp.Or(c.BlockBytes, defaultBlock)
+	c.RegionBytes = cmp.Or(c.RegionBytes, max(defaultRegion, c.BlockBytes))
+	c.TrimBytes = cmp.Or(c.TrimBytes, c.BlockBytes)
+	c.DirectBytes = cmp.Or(c.DirectBytes, defaultDirect)
 	if c.Coalescing == Lazy {
-		fill(&c.Slack, defaultSlack)
+		c.Slack = cmp.Or(c.Slack, defaultSlack)
 	}
 	if c.Growth == regions.Whole {
-		fill(&c.Limit, min(regions.WholeLimit, c.mostUnits()*c.BlockBytes))
+		c.Limit = cmp.Or(c.Limit, min(regions.WholeLimit, c.mostUnits()*c.BlockBytes))
 	}
 	return c, c.judge()
 }

@@ -39,28 +39,26 @@ func (p *store) reserve(s *places, n int) {
 	}
 }
 
-// add makes i, which is no member, one, and reports whether it is the only one. It allocates only
-// above the highest member ever.
-func (p *store) add(s *places, i uint32) (only bool) {
+// add makes i, which is no member, one. It allocates only above the highest member ever.
+func (p *store) add(s *places, i uint32) {
 	if w := i >> wordLog; w >= uint32(s.room) {
 		if s.wide {
-			return p.addWide(s, i)
+			p.addWide(s, i)
+			return
 		}
 		p.widen(s, w+1)
 	}
-	return p.put(s, i)
+	p.put(s, i)
 }
 
 // put is add for a set whose words include i. It is inlined.
-func (p *store) put(s *places, i uint32) (only bool) {
+func (p *store) put(s *places, i uint32) {
 	w := i >> wordLog
-	only = s.top == 0
 	p.words[s.at+w] |= 1 << (i & wordMask)
 	s.top |= 1 << (w & wordMask)
-	return only
 }
 
-func (p *store) addWide(s *places, i uint32) (only bool) {
+func (p *store) addWide(s *places, i uint32) {
 	if s.at == 0 {
 		p.wide = append(p.wide, index.BitSet{})
 		s.at = uint32(len(p.wide))
@@ -70,7 +68,6 @@ func (p *store) addWide(s *places, i uint32) (only bool) {
 		set.Grow(int(i) + 1)
 	}
 	set.Add(i)
-	return set.Len() == 1
 }
 
 // widen gives a set at least n words, a power of two up to 64.

@@ -30,7 +30,7 @@ func TestPlacesAgreeWithSortedSlice(t *testing.T) {
 				}
 			} else {
 				want = slices.Insert(want, at, i)
-				require.Equal(t, len(want) == 1, p.add(s, i))
+				p.add(s, i)
 			}
 			mustBe(t, p, s, want, uint32(rng.IntN(n)))
 		}
@@ -66,7 +66,7 @@ func TestPlacesServeLargerAndSmallerRegions(t *testing.T) {
 	for _, n := range []int{64, 65, 3, 4096, 64, 4097, 1, 70, 100_000} {
 		p.reserve(s, n)
 		last := uint32(n - 1)
-		require.True(t, p.add(s, last))
+		p.add(s, last)
 		mustBe(t, p, s, []uint32{last}, 0)
 		require.True(t, p.remove(s, last))
 		mustBe(t, p, s, nil, last)

@@ -8,11 +8,6 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-var (
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
-)
-
 // FreeNeighbours implements [alloc.Neighbours]: blocks are never merged.
 func (*Allocator) FreeNeighbours(device.Addr) (below, above device.Size) { return 0, 0 }
 

@@ -15,6 +15,8 @@ var (
 	_ alloc.Holes      = (*Allocator)(nil)
 	_ alloc.FreeWalker = (*Allocator)(nil)
 	_ alloc.Metered    = (*Allocator)(nil)
+	_ alloc.Neighbours = (*Allocator)(nil)
+	_ alloc.Placer     = (*Allocator)(nil)
 )
 
 // LargestFree implements [alloc.Holes]. It costs O(1), or a look at every chunk if what was

@@ -7,11 +7,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-var (
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
-)
-
 // FreeNeighbours implements [alloc.Neighbours]: the free units around the block in its chunk of 64. O(1).
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	if b, ok := a.live.Get(p); ok {

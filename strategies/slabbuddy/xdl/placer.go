@@ -8,11 +8,6 @@ import (
 	"github.com/vramyard/vramyard/strategies/slabbuddy"
 )
 
-var (
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
-)
-
 // FreeNeighbours implements [alloc.Neighbours], as the part does that has the block. What came straight from the
 // device goes back to it.
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
