@@ -32,8 +32,8 @@ func (a asked) setup(c alloc.Catalogue) (alloc.Setup, error) {
 	return c.Lookup(a.name, json.RawMessage(a.config))
 }
 
-// parseAsked reads a list of strategies separated by commas and drops repeated items. The settings of
-// an item are compacted.
+// parseAsked reads a list of strategies separated by commas and drops repeated items. The settings
+// of an item are compacted.
 func parseAsked(list string) (all []asked, err error) {
 	for rest := list; rest != ""; rest = strings.TrimPrefix(rest, ",") {
 		var a asked
@@ -46,7 +46,8 @@ func parseAsked(list string) (all []asked, err error) {
 		if strings.HasPrefix(rest, "{") {
 			from := len(list) - len(rest)
 			if a.name == "" {
-				return nil, fmt.Errorf("character %d: want the name of a strategy before its settings", utf8.RuneCountInString(list[:from])+1)
+				return nil, fmt.Errorf("character %d: want the name of a strategy before its settings",
+					utf8.RuneCountInString(list[:from])+1)
 			}
 			a.config, rest, err = cutObject(rest)
 			if err == nil && rest != "" && rest[0] != ',' {
@@ -63,8 +64,8 @@ func parseAsked(list string) (all []asked, err error) {
 	return all, nil
 }
 
-// wrong returns an error about the settings with its place in a text: the byte from, or the byte behind from that a
-// [jsonError] names.
+// wrong returns an error about the settings with its place in a text: the byte from, or the byte
+// behind from that a [jsonError] names.
 func (a asked) wrong(text string, from int, err error) error {
 	if e, ok := errors.AsType[*jsonError](err); ok {
 		from += e.at
@@ -97,8 +98,8 @@ func cutObject(text string) (object, rest string, err error) {
 	return b.String(), strings.TrimLeft(text[d.InputOffset():], " \t\n"), err
 }
 
-// askedFor reads --strategies and, unless it is "", --config, which holds the settings of the one strategy
-// that is named.
+// askedFor reads --strategies and, unless it is "", --config, which holds the settings of the one
+// strategy that is named.
 func askedFor(list, config string) ([]asked, error) {
 	all, err := parseAsked(list)
 	switch {
@@ -109,7 +110,9 @@ func askedFor(list, config string) ([]asked, error) {
 	case config == "":
 		return all, nil
 	case len(all) > 1:
-		return nil, flagError("config", fmt.Errorf(`%d strategies are named: want one, or settings in --strategies, such as %s{"limit":"16GiB"}`, len(all), all[0].name))
+		return nil, flagError("config",
+			fmt.Errorf(`%d strategies are named: want one, or settings in --strategies, such as %s{"limit":"16GiB"}`, len(all),
+				all[0].name))
 	case all[0].config != "":
 		return nil, flagError("config", fmt.Errorf("%s has settings in --strategies: want one of the two", all[0].name))
 	}

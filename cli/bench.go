@@ -52,19 +52,23 @@ refuses a request ends the benchmark.`,
 	}
 	usual := workload.All()[0].Default
 	fl := c.Flags()
-	fl.StringVar(&f.strategies, "strategies", strings.Join(catalogue.Default(alloc.Timed), ","), "strategies to time, "+namedUsage)
-	fl.StringVar(&f.chosen.Workloads, "workloads", "w1,w2,w3", "workloads, separated by commas, out of "+strings.Join(workload.Names(), ",")+
+	fl.StringVar(&f.strategies, "strategies", strings.Join(catalogue.Default(alloc.Timed), ","),
+		"strategies to time, "+namedUsage)
+	fl.StringVar(&f.chosen.Workloads, "workloads", "w1,w2,w3", "workloads, separated by commas, out of "+
+		strings.Join(workload.Names(), ",")+
 		"; loguniform and uniform may have their sizes behind them, as in loguniform:16KiB-1MiB")
 	fl.StringVar(&f.chosen.Live, "live", "1000,10000", "numbers of live blocks, for workloads that have such a parameter")
 	fl.IntVar(&f.rounds, "rounds", 9, "interleaved runs of each strategy")
 	fl.IntVar(&f.chosen.Pairs, "pairs", usual.Pairs, "pairs that are timed in each run, but for w2")
 	fl.IntVar(&f.chosen.Steps, "steps", 300, "steps of the training that w2 is")
 	fl.Uint64Var(&f.chosen.Seed, "seed", usual.Seed, "seed of the random numbers")
-	fl.StringVar(&f.capacity, "capacity", "", "capacity of the device (default: that of --device, or four times the live bytes, up to the next GiB)")
+	fl.StringVar(&f.capacity, "capacity", "", "capacity of the device (default: that of --device, or four times the "+
+		"live bytes, up to the next GiB)")
 	f.addPlace(c, "the arena is searched on smaller ones like it")
 	fl.BoolVar(&f.arena, "arena", false, "search the smallest arena of each strategy too, which takes a dozen runs")
 	f.files.addFigures(c, "tables")
-	f.files.add(c, "cpuprofile", `write a CPU profile to this file, for "go tool pprof"; its samples are labelled by strategy, workload and live`)
+	f.files.add(c, "cpuprofile",
+		`write a CPU profile to this file, for "go tool pprof"; its samples are labelled by strategy, workload and live`)
 	f.files.addHTML(c)
 	return c
 }
@@ -142,7 +146,8 @@ func (f *benchFlags) judge() error {
 	case profile == "-":
 		return flagError("cpuprofile", errors.New("a profile is no text: want the name of a file"))
 	case ext == ".gz" || ext == ".zst":
-		return flagError("cpuprofile", errors.New("a profile is compressed anyway: want a name that does not end in .gz or .zst"))
+		return flagError("cpuprofile", errors.New("a profile is compressed anyway: want a name that does not end in "+
+			".gz or .zst"))
 	}
 	return f.files.check()
 }

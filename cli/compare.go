@@ -53,8 +53,10 @@ those of no strategy that is compared.`,
 	}
 	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(catalogue.Default(alloc.Compared), ","),
 		"strategies to compare, "+namedUsage)
-	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of the preset of the one strategy named")
-	c.Flags().StringVar(&f.capacity, "capacity", "", `measure on a device of this size, such as "24GiB" (default: that of --device, of the recording, or an ample one)`)
+	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of the preset of the one "+
+		"strategy named")
+	c.Flags().StringVar(&f.capacity, "capacity", "",
+		`measure on a device of this size, such as "24GiB" (default: that of --device, of the recording, or an ample one)`)
 	addPart(c, &f.source)
 	f.addPlace(c, "measured on its capacity, all capacities are searched")
 	f.addSim(c, simShapeUsage)
@@ -125,7 +127,8 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // draw makes the page of a comparison. Each run is drawn on the device that it was measured on.
-func (f *compareFlags) draw(cmd *cobra.Command, traces []trace.Source, stacks askers, settings *compare.Options, setups []alloc.Setup, r *compare.Report) (*page.Report, error) {
+func (f *compareFlags) draw(cmd *cobra.Command, traces []trace.Source, stacks askers, settings *compare.Options,
+	setups []alloc.Setup, r *compare.Report) (*page.Report, error) {
 	color := colors(f.catalogue)
 	p := &page.Report{Kind: "compare", Title: "Strategies compared", Sheets: report.CompareSheets(r)}
 	o := page.Budget(len(r.Runs))

@@ -15,8 +15,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
-// values returns the values that shells offer for the flags of a name, which is the same in every command. A flag
-// that takes several values separated by commas offers them after each comma.
+// values returns the values that shells offer for the flags of a name, which is the same in every
+// command. A flag that takes several values separated by commas offers them after each comma.
 func values(c alloc.Catalogue) map[string]func() []string {
 	return map[string]func() []string{
 		"strategy":     c.Names,
@@ -57,7 +57,8 @@ func complete(c *cobra.Command, catalogue alloc.Catalogue, values map[string]fun
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if of, ok := values[f.Name]; ok {
 			several := strings.Contains(f.Usage, "separated by commas")
-			err := c.RegisterFlagCompletionFunc(f.Name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			err := c.RegisterFlagCompletionFunc(f.Name, func(_ *cobra.Command, _ []string, typed string) ([]string,
+				cobra.ShellCompDirective) {
 				return offered(of(), typed, several), cobra.ShellCompDirectiveNoFileComp
 			})
 			if err != nil {
@@ -87,8 +88,8 @@ func complete(c *cobra.Command, catalogue alloc.Catalogue, values map[string]fun
 	}
 }
 
-// offered returns the names that begin with the typed text, or with its part behind the last comma if a flag takes
-// several.
+// offered returns the names that begin with the typed text, or with its part behind the last comma
+// if a flag takes several.
 func offered(names []string, typed string, several bool) []string {
 	before := ""
 	if i := strings.LastIndex(typed, ","); several && i >= 0 {

@@ -19,7 +19,8 @@ type deviceFlags struct {
 	device, sim spec // commands may have no --sim
 }
 
-// spec is the value of a flag that may not be empty, as that of a variable that is not set would be.
+// spec is the value of a flag that may not be empty, as that of a variable that is not set would
+// be.
 type spec struct {
 	value string
 	given bool
@@ -57,7 +58,8 @@ func judgeConfig(config string) error { return flagError("config", judgeUnit(con
 // addDevice adds the flag --device; does says what the command takes of it.
 func (f *deviceFlags) addDevice(c *cobra.Command, does string) {
 	f.device.add(c, "device",
-		"simulated `device`: \"sim\", \"sim:24GiB\", or \"sim:h100-80g\" for one like a card (\"vramyard devices\" lists them); "+does)
+		"simulated `device`: \"sim\", \"sim:24GiB\", or \"sim:h100-80g\" for one like a card (\"vramyard devices\" "+
+			"lists them); "+does)
 }
 
 // addSim adds the flag --sim; means describes its value.
@@ -108,7 +110,8 @@ func (f *deviceFlags) placed() (replay.Target, device.Size, error) {
 	return p, n, err
 }
 
-// onlySimulated refuses what is made by replaying on several devices alike, which there are of simulated ones only.
+// onlySimulated refuses what is made by replaying on several devices alike, which there are of
+// simulated ones only.
 func onlySimulated(p replay.Target, wanted ...*output) error {
 	for _, o := range wanted {
 		if p.GPU != nil && o.path != "" {
@@ -118,10 +121,12 @@ func onlySimulated(p replay.Target, wanted ...*output) error {
 	return nil
 }
 
-// addPlace adds the flag --device to a command that also runs on a GPU; does says what the command takes of it.
+// addPlace adds the flag --device to a command that also runs on a GPU; does says what the command
+// takes of it.
 func (f *deviceFlags) addPlace(c *cobra.Command, does string) {
 	f.device.add(c, "device",
-		"`device`: \"sim\", \"sim:24GiB\", \"sim:h100-80g\" for one like a card, or \"cuda:0\" for a GPU, \"cuda:0:24GiB\" for a part of it (\"vramyard devices\" lists them); "+does)
+		"`device`: \"sim\", \"sim:24GiB\", \"sim:h100-80g\" for one like a card, or \"cuda:0\" for a GPU, \"cuda:0:24GiB\" "+
+			"for a part of it (\"vramyard devices\" lists them); "+does)
 }
 
 // shape returns the device but for its capacity, and that apart, 0 if it is not bounded. It is for

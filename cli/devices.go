@@ -48,8 +48,9 @@ what each call costs. docs/device-model.md says what of a card is modelled, docs
 
 A program that was built with "-tags nvml" also tells what NVIDIA's management library says of the
 GPUs: how much memory is in use and reserved, BAR1, ECC, MIG and who computes.`,
-		Example: "  vramyard compare --device sim:rtx4090-24g gpt2_train.csv\n  vramyard replay --strategy bfc --device cuda:0 gpt2_train.csv",
-		Args:    cobra.NoArgs,
+		Example: "  vramyard compare --device sim:rtx4090-24g gpt2_train.csv\n  vramyard replay --strategy bfc --device " +
+			"cuda:0 gpt2_train.csv",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := files.check(); err != nil {
 				return err
@@ -64,7 +65,8 @@ GPUs: how much memory is in use and reserved, BAR1, ECC, MIG and who computes.`,
 			})
 		},
 	}
-	files.add(c, "json", `also write the cards, and what calls cost, as JSON to this file, "-" for standard output instead of the table`)
+	files.add(c, "json",
+		`also write the cards, and what calls cost, as JSON to this file, "-" for standard output instead of the table`)
 	return c
 }
 

@@ -84,7 +84,8 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	f.files.json(d)
 	err = f.files.write(stdout, func(w io.Writer) error { return report.ResultDiff(w, args[0], args[1], d) })
 	if n := d.Violated(); n > 0 {
-		err = errors.Join(failure{fmt.Errorf("%s against %s: %d of %d conditions violated", args[1], args[0], n, len(conditions))}, err)
+		err = errors.Join(failure{fmt.Errorf("%s against %s: %d of %d conditions violated", args[1], args[0], n,
+			len(conditions))}, err)
 	}
 	return err
 }

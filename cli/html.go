@@ -26,8 +26,8 @@ import (
 // immaterial are flags that change how a command runs or serves, and nothing of what it shows.
 var immaterial = []string{"cache", "for", "no-browser", "port", "workers"}
 
-// commandLine returns the words that repeat a command, without flags that are immaterial. Files lose their
-// folders: a page is for others, who have other ones.
+// commandLine returns the words that repeat a command, without flags that are immaterial. Files
+// lose their folders: a page is for others, who have other ones.
 func commandLine(cmd *cobra.Command, args []string) string {
 	words := []string{cmd.CommandPath()}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -55,8 +55,8 @@ func baseOf(word string) string {
 	return filepath.Base(word)
 }
 
-// colors returns a function from names of strategies to numbers in the palette, the same on every page: first the
-// strategies that are compared by default, then the rest of the catalogue.
+// colors returns a function from names of strategies to numbers in the palette, the same on every
+// page: first the strategies that are compared by default, then the rest of the catalogue.
 func colors(c alloc.Catalogue) func(name string) int {
 	order := c.Default(alloc.Compared)
 	for _, n := range c.Names() {
@@ -100,9 +100,10 @@ func (a askers) open(path string, o formats.Options, stdin io.Reader) (trace.Sou
 	return src, err
 }
 
-// draw replays a trace through several strategies once more and draws what happens. stacks is nil where nothing is
-// known of them.
-func draw(cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, runs []drawing, o page.Options) (page.Traced, error) {
+// draw replays a trace through several strategies once more and draws what happens. stacks is nil
+// where nothing is known of them.
+func draw(cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, runs []drawing,
+	o page.Options) (page.Traced, error) {
 	bar := begin(cmd, stage{what: "drawing", unit: "runs", total: int64(len(runs))})
 	t, err := page.NewTrace(p.Source(), o)
 	if err != nil {
@@ -177,7 +178,8 @@ func explain(t *page.Traced, p *replay.Prepared, stacks *postmortem.Stacks, runs
 }
 
 // answerTo returns what a strategy did with a request.
-func answerTo(p *replay.Prepared, stacks *postmortem.Stacks, d *drawing, event int, o page.Options) (*postmortem.Verdict, error) {
+func answerTo(p *replay.Prepared, stacks *postmortem.Stacks, d *drawing, event int,
+	o page.Options) (*postmortem.Verdict, error) {
 	options := postmortem.Options{
 		Event: event, FreeAt: o.FreeAt, Step: o.Step, Device: func() (device.Device, error) { return sim.New(d.device) },
 	}

@@ -99,9 +99,9 @@ func (m *memory) Set(text string) error {
 // userLimit is the soft memory limit of the environment, GOMEMLIMIT, which a command only lowers.
 var userLimit = debug.SetMemoryLimit(-1)
 
-// collectWithin raises the soft memory limit of the process to the present heap and the memory of one more file, until
-// the command ends. The garbage collector then keeps the garbage of reading and of replays within that. The budget of
-// the file, which is counted, decides what is refused.
+// collectWithin raises the soft memory limit of the process to the present heap and the memory of
+// one more file, until the command ends. The garbage collector then keeps the garbage of reading
+// and of replays within that. The budget of the file, which is counted, decides what is refused.
 func collectWithin(m device.Size) {
 	held := heap() // without the garbage of the file before
 	debug.SetMemoryLimit(min(userLimit, int64(held+min(m, device.TiB))))
@@ -115,13 +115,15 @@ func heap() device.Size {
 	return device.Size(now.HeapAlloc)
 }
 
-// heapLeft returns the bytes that replays may take at once beside what is on the heap: those below the soft memory limit.
+// heapLeft returns the bytes that replays may take at once beside what is on the heap: those below
+// the soft memory limit.
 func heapLeft() device.Size {
 	most := device.Size(debug.SetMemoryLimit(-1))
 	return most - min(heap(), most-1)
 }
 
-// advised adds to an error about a file the flag that helps: --memory for a larger bound, --part for one of its parts.
+// advised adds to an error about a file the flag that helps: --memory for a larger bound, --part
+// for one of its parts.
 func advised(err error) error {
 	if e, ok := errors.AsType[*budget.Error](err); ok {
 		return fmt.Errorf("%w: --memory %v allows twice as much", err, 2*e.Limit)
@@ -141,9 +143,11 @@ func openFile(path string) (*os.File, error) {
 	return f, err
 }
 
-// readFile calls read with a file, or with standard input for "-", and with the memory that it may take.
+// readFile calls read with a file, or with standard input for "-", and with the memory that it may
+// take.
 func readFile[T any](
-	cmd *cobra.Command, path string, most device.Size, read func(name string, in io.Reader, memory *budget.Budget) (T, error),
+	cmd *cobra.Command, path string, most device.Size,
+	read func(name string, in io.Reader, memory *budget.Budget) (T, error),
 ) (result T, err error) {
 	collectWithin(most)
 	if path == "-" {
@@ -163,8 +167,8 @@ func addSource(c *cobra.Command, o *formats.Options) {
 	addPart(c, o)
 }
 
-// openSource is openTrace for those who need no more than to walk the trace: a long one stays in its
-// file, if that can be.
+// openSource is openTrace for those who need no more than to walk the trace: a long one stays in
+// its file, if that can be.
 func openSource(path string, o formats.Options, stdin io.Reader) (trace.Source, error) {
 	if _, err := os.Stat(path); path == "-" || err != nil {
 		return openTrace(path, o, stdin)

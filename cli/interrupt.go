@@ -14,9 +14,10 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// interrupts are the signals that end the program, of Ctrl-C and SIGTERM. A command that can end with what it has
-// finished listens for the first; the second ends it at once, as does the first where none listens.
-// Either way what is half written goes away, and the exit status is that of a shell, 128 and the signal.
+// interrupts are the signals that end the program, of Ctrl-C and SIGTERM. A command that can end
+// with what it has finished listens for the first; the second ends it at once, as does the first
+// where none listens. Either way what is half written goes away, and the exit status is that of a
+// shell, 128 and the signal.
 type interrupts struct {
 	lock   sync.Mutex
 	stop   context.CancelFunc // nil if no command listens
@@ -30,8 +31,8 @@ type interruptsKey struct{}
 func (i *interrupts) watch() context.Context {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	// Who reads standard output may have seen enough. A write then fails with EPIPE, and what is half written
-	// goes away, where the signal would have ended the program on the spot.
+	// Who reads standard output may have seen enough. A write then fails with EPIPE, and what is half
+	// written goes away, where the signal would have ended the program on the spot.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	go func() {
 		for s := range signals {

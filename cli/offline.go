@@ -44,7 +44,8 @@ The steps bound the search, so that the same trace gives the same answer on ever
 	addSource(c, &f.source)
 	addFreeAt(c, &f.freeAt)
 	f.files.addFigures(c, "tables")
-	f.files.add(c, "offsets", `also write where every allocation lies to this file, as MiniMalloc does; "-" for standard output`)
+	f.files.add(c, "offsets",
+		`also write where every allocation lies to this file, as MiniMalloc does; "-" for standard output`)
 	return c
 }
 
@@ -109,7 +110,8 @@ func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
 		bar.estimated(float64(events) / float64(max(all, 1)))
 		bar.step()
 		if ctx.Err() != nil {
-			return f.files.finished(cmd.OutOrStdout(), fmt.Sprintf("%d of %d traces, the search of the last is cut short", len(r.Traces), len(traces)),
+			return f.files.finished(cmd.OutOrStdout(), fmt.Sprintf("%d of %d traces, the search of the last is cut short",
+				len(r.Traces), len(traces)),
 				func(w io.Writer) error { return report.OfflineTables(w, r) })
 		}
 	}

@@ -45,10 +45,13 @@ func (o *outputs) add(c *cobra.Command, flag, usage string) *output {
 // the text that a file on standard output replaces.
 func (o *outputs) addFigures(c *cobra.Command, instead string) {
 	o.add(c, "json", `also write all figures as JSON to this file, "-" for standard output instead of `+instead)
-	o.add(c, "csv", `also write the figures as a table in CSV, one row for each run, to this file, "-" for standard output instead of `+instead)
+	o.add(c, "csv",
+		`also write the figures as a table in CSV, one row for each run, to this file, "-" for standard output instead of `+
+			instead)
 	columns := &output{flag: "parquet"}
 	o.all = append(o.all, columns)
-	c.Flags().Func("parquet", "also write the same table as Parquet, with types, to this `file`, such as \"result.parquet\"", func(path string) error {
+	c.Flags().Func("parquet", "also write the same table as Parquet, with types, to this `file`, such as "+
+		"\"result.parquet\"", func(path string) error {
 		columns.path = path
 		if ext := strings.ToLower(filepath.Ext(path)); ext == ".gz" || ext == ".zst" {
 			return errPacked
@@ -86,8 +89,8 @@ func (o *outputs) figures(result any, t *flat.Table) {
 	o.of("parquet").fill = func(w io.Writer) error { return parquet.WriteTable(w, t) }
 }
 
-// page sets the content of --html, which is made when it is written. The command and the version are
-// filled in.
+// page sets the content of --html, which is made when it is written. The command and the version
+// are filled in.
 func (o *outputs) page(cmd *cobra.Command, args []string, draw func() (*page.Report, error)) {
 	o.of("html").fill = func(w io.Writer) error {
 		r, err := draw()
@@ -138,9 +141,9 @@ func (o *output) check(inputs []string, before []*output) error {
 	return err
 }
 
-// write prints the tables of a command with show, unless an output takes standard output, and then writes
-// the outputs. If show fails no file is written. A file that cannot be written does not keep the others from
-// being written; the errors are joined.
+// write prints the tables of a command with show, unless an output takes standard output, and then
+// writes the outputs. If show fails no file is written. A file that cannot be written does not keep
+// the others from being written; the errors are joined.
 func (o *outputs) write(stdout io.Writer, show func(io.Writer) error) error {
 	if !o.onStdout() {
 		if err := fileio.Write("-", stdout, func(w io.Writer) error { return show(report.Over(stdout, w)) }); err != nil {
@@ -160,8 +163,8 @@ func (o *outputs) write(stdout io.Writer, show func(io.Writer) error) error {
 	return errors.Join(errs...)
 }
 
-// conclude ends a command whose work returned err. Without one it writes the tables and the outputs. Of a command that
-// was interrupted it shows the finished part, if there is one.
+// conclude ends a command whose work returned err. Without one it writes the tables and the
+// outputs. Of a command that was interrupted it shows the finished part, if there is one.
 func (o *outputs) conclude(cmd *cobra.Command, err error, part bool, what string, show func(io.Writer) error) error {
 	switch {
 	case errors.Is(err, context.Canceled) && part:
@@ -172,8 +175,8 @@ func (o *outputs) conclude(cmd *cobra.Command, err error, part bool, what string
 	return o.write(cmd.OutOrStdout(), show)
 }
 
-// finished shows the finished part of an interrupted command and says that it is partial, unless an output
-// takes standard output.
+// finished shows the finished part of an interrupted command and says that it is partial, unless an
+// output takes standard output.
 func (o *outputs) finished(stdout io.Writer, what string, show func(io.Writer) error) error {
 	if o.onStdout() {
 		return interrupted(what)
@@ -190,7 +193,8 @@ func (o *outputs) finished(stdout io.Writer, what string, show func(io.Writer) e
 	return interrupted(what)
 }
 
-// latch is a writer that keeps its first error to itself, so that the work that writes to it goes on.
+// latch is a writer that keeps its first error to itself, so that the work that writes to it goes
+// on.
 type latch struct {
 	io.Writer
 	err error

@@ -33,7 +33,8 @@ func newPlot(catalogue alloc.Catalogue) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plot --out FIGURE RESULT...",
 		Short: "Draw results as a figure for a paper",
-		Long: "Draw results as a figure for a paper. A RESULT is what --json of " + asJSON + "\nwrites, or --csv of " + asCSV +
+		Long: "Draw results as a figure for a paper. A RESULT is what --json of " + asJSON +
+			"\nwrites, or --csv of " + asCSV +
 			`; "-" is standard input. FIGURE ends in .svg, .pdf or .png.
 
 The kind of the figure follows from the results, and --kind chooses another that they allow:
@@ -51,9 +52,11 @@ docs/plot.md shows each kind.`,
 	c.Flags().StringVar(&f.Kind, "kind", "", "kind of the figure (default: the first that the results allow)")
 	c.Flags().StringVar(&f.Metric, "metric", "", "figure to draw, by its name in the results (default: the kind's own)")
 	c.Flags().StringVar(&f.Trace, "trace", "", "trace or workload to draw, of results on several")
-	c.Flags().StringVar(&f.strategies, "strategies", "", "strategies to draw, in this order, separated by commas (default: all)")
+	c.Flags().StringVar(&f.strategies, "strategies", "", "strategies to draw, in this order, separated by commas "+
+		"(default: all)")
 	addMemory(c, &f.memory)
-	c.Flags().StringVar(&f.size, "size", "one", `width of "one" or "two" columns, or in cm, with the height if that is given: "12" or "8.5x6"`)
+	c.Flags().StringVar(&f.size, "size", "one",
+		`width of "one" or "two" columns, or in cm, with the height if that is given: "12" or "8.5x6"`)
 	c.Flags().Float64Var(&f.font, "font", 8, "size of the text in points")
 	mustHave(c, "out")
 	return c

@@ -19,16 +19,16 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// When the line of a progress is drawn: not for work that is done at once, not more often than an eye sees,
-// and so often that the time is seen to go on where nothing else does.
+// When the line of a progress is drawn: not for work that is done at once, not more often than an
+// eye sees, and so often that the time is seen to go on where nothing else does.
 const (
 	progressAfter = 300 * time.Millisecond
 	progressEvery = 100 * time.Millisecond
 	progressTick  = time.Second
 )
 
-// progress tells on a terminal how far a command is, in one line that goes away, and nothing anywhere else. It
-// is safe for concurrent use, and nil is one that tells nothing.
+// progress tells on a terminal how far a command is, in one line that goes away, and nothing
+// anywhere else. It is safe for concurrent use, and nil is one that tells nothing.
 type progress struct {
 	terminal *os.File
 
@@ -60,8 +60,8 @@ func newProgress(w io.Writer) *progress {
 // progressKey finds the progress in the context of a command.
 type progressKey struct{}
 
-// begin begins a stage of a command, in place of the one before. It ends where the next one begins, where
-// something is written to standard output, and with the command.
+// begin begins a stage of a command, in place of the one before. It ends where the next one begins,
+// where something is written to standard output, and with the command.
 func begin(cmd *cobra.Command, s stage) *progress {
 	p, _ := cmd.Context().Value(progressKey{}).(*progress)
 	p.begin(s)
@@ -154,8 +154,8 @@ func (p *progress) stop() {
 // wipe removes the line that the cursor is in.
 const wipe = "\r\x1b[K"
 
-// line returns what there is to tell after some time: the time that is left first behind the counts, because a
-// narrow window cuts off the end.
+// line returns what there is to tell after some time: the time that is left first behind the
+// counts, because a narrow window cuts off the end.
 func (s *stage) line(took time.Duration) string {
 	parts := []string{s.what}
 	if s.total > 0 || s.done > 0 {
@@ -223,8 +223,8 @@ func (c cleared) Write(b []byte) (int, error) {
 	return c.Writer.Write(b)
 }
 
-// reading begins a stage in which a file is read, and returns the options for that, which tell how far it is and what is
-// doubtful about the file.
+// reading begins a stage in which a file is read, and returns the options for that, which tell how
+// far it is and what is doubtful about the file.
 func reading(cmd *cobra.Command, path string, o formats.Options) formats.Options {
 	name := "standard input"
 	if path != "-" {
@@ -244,7 +244,8 @@ func warnings(cmd *cobra.Command) func(error) {
 	}
 }
 
-// walking begins a stage in which a trace is walked, and returns the trace, which tells how far that is.
+// walking begins a stage in which a trace is walked, and returns the trace, which tells how far
+// that is.
 func walking(cmd *cobra.Command, what string, t trace.Source) trace.Source {
 	p := begin(cmd, stage{what: what, unit: "events"})
 	return trace.Watched(t, func(done, total int) { p.reached(int64(done), int64(total)) })

@@ -47,9 +47,13 @@ the price of fragmentation.`,
 		RunE:    f.run,
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.heuristics, "heuristics", "eq,mge,coop", "which tensor goes, separated by commas, out of "+strings.Join(heuristicNames(), ","))
-	fl.StringVar(&f.strategies, "strategies", strings.Join(append([]string{grid.Counting}, catalogue.Default(alloc.Remat)...), ","), "where tensors lie: strategies "+namedUsage)
-	fl.StringVar(&f.ladders, "ladders", grid.Evict+","+grid.DefragFirst, "what is tried when a request has no place, separated by commas: "+ladderWords())
+	fl.StringVar(&f.heuristics, "heuristics", "eq,mge,coop", "which tensor goes, separated by commas, out of "+
+		strings.Join(heuristicNames(), ","))
+	fl.StringVar(&f.strategies, "strategies",
+		strings.Join(append([]string{grid.Counting}, catalogue.Default(alloc.Remat)...), ","),
+		"where tensors lie: strategies "+namedUsage)
+	fl.StringVar(&f.ladders, "ladders", grid.Evict+","+grid.DefragFirst, "what is tried when a request has no place, "+
+		"separated by commas: "+ladderWords())
 	fl.StringVar(&f.budgets, "budgets", "0.1:1.0:0.1", "budgets in base peaks, separated by commas, or as FROM:TO:STEP")
 	f.addSettings(fl)
 	fl.IntVar(&f.workers, "workers", 0, "runs at once; 0 for one on each core")
@@ -61,16 +65,25 @@ the price of fragmentation.`,
 
 // addSettings adds the flags of what all runs have in common.
 func (f *rematFlags) addSettings(fl *pflag.FlagSet) {
-	fl.Float64Var(&f.Limit, "limit", 2, "a run that takes more than this many times the time of its operators, moves aside, has failed")
-	fl.StringVar(&f.Liveness, "liveness", "eager", "what becomes of tensors that nobody refers to: "+strings.Join(remat.Livenesses(), ", "))
-	fl.StringVar(&f.Trigger, "trigger", remat.Triggers()[0], "when tensors are evicted: "+strings.Join(remat.Triggers(), ", ")+
+	fl.Float64Var(&f.Limit, "limit", 2, "a run that takes more than this many times the time of its operators, moves "+
+		"aside, has failed")
+	fl.StringVar(&f.Liveness, "liveness", "eager", "what becomes of tensors that nobody refers to: "+
+		strings.Join(remat.Livenesses(), ", "))
+	fl.StringVar(&f.Trigger, "trigger", remat.Triggers()[0], "when tensors are evicted: "+
+		strings.Join(remat.Triggers(), ", ")+
 		"; a share of the budget may be behind it as its bound, as in threshold:0.9")
-	fl.StringVar(&f.Defrag, "defrag", remat.DefragKinds()[0], "how blocks are moved: "+strings.Join(remat.DefragKinds(), ", "))
-	fl.StringVar(&f.Sampling, "sampling", "none", "which candidates a heuristic looks at: none (all), stride, mge, or how many are drawn")
-	fl.StringVar(&f.MinEvictee, "min-evictee", "", `tensors up to this size stay, such as "1MiB", or "1%" of the mean; with ",cut" behind a size as in MegEngine`)
-	fl.StringVar(&f.Order, "parent-order", grid.Orders()[0], "which of several lacking tensors is computed first: "+strings.Join(grid.Orders(), ", "))
-	fl.BoolVar(&f.EarlyEvict, "eager-in-remat", false, "evict what was computed again and is not needed later as soon as it was read")
-	fl.StringVar(&f.Quirks, "quirks", "", "mistakes of MegEngine to make again, separated by commas: "+remat.AllQuirks.String()+", or all")
+	fl.StringVar(&f.Defrag, "defrag", remat.DefragKinds()[0], "how blocks are moved: "+
+		strings.Join(remat.DefragKinds(), ", "))
+	fl.StringVar(&f.Sampling, "sampling", "none", "which candidates a heuristic looks at: none (all), stride, mge, or "+
+		"how many are drawn")
+	fl.StringVar(&f.MinEvictee, "min-evictee", "",
+		`tensors up to this size stay, such as "1MiB", or "1%" of the mean; with ",cut" behind a size as in MegEngine`)
+	fl.StringVar(&f.Order, "parent-order", grid.Orders()[0], "which of several lacking tensors is computed first: "+
+		strings.Join(grid.Orders(), ", "))
+	fl.BoolVar(&f.EarlyEvict, "eager-in-remat", false, "evict what was computed again and is not needed later as soon "+
+		"as it was read")
+	fl.StringVar(&f.Quirks, "quirks", "", "mistakes of MegEngine to make again, separated by commas: "+
+		remat.AllQuirks.String()+", or all")
 	fl.Uint64Var(&f.Seed, "seed", 0, "seed of what is drawn")
 }
 

@@ -88,8 +88,10 @@ docs/export.md says how to open them.`,
 	addSource(c, &f.source)
 	f.files.add(c, "placements", `write where each allocation lies to this file, "-" for standard output`).text = true
 	f.files.add(c, "final", `write the state at the end to this file, "-" for standard output`).text = true
-	f.files.add(c, "oom-report", `write the report about the first OOM, and the strategy's own if it writes one, to this file, "-" for standard output`).text = true
-	explain := f.files.add(c, "explain", `write why the first request found no memory to this file, as JSON if it ends in .json, "-" for standard output`)
+	f.files.add(c, "oom-report",
+		`write the report about the first OOM, and the strategy's own if it writes one, to this file, "-" for standard output`).text = true
+	explain := f.files.add(c, "explain",
+		`write why the first request found no memory to this file, as JSON if it ends in .json, "-" for standard output`)
 	explain.text, explain.words, explain.fill = true, true, f.writeExplained
 	f.files.addFigures(c, "the table")
 	f.addExports(c)
@@ -157,7 +159,8 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err := f.prove(prepared, t, setup, on, o); err != nil {
 		return err
 	}
-	if err := f.record(t, setup, cfg, export.Options{FreeAt: o.FreeAt, StopAtOOM: f.stop, Watch: watch("recording")}); err != nil {
+	if err := f.record(t, setup, cfg, export.Options{FreeAt: o.FreeAt, StopAtOOM: f.stop,
+		Watch: watch("recording")}); err != nil {
 		return err
 	}
 	if err := f.explain(prepared, f.askers[t], setup, cfg, o.FreeAt, watch("explaining")); err != nil {
@@ -182,7 +185,9 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	f.fill(res, final)
-	f.files.page(cmd, []string{path}, func() (*page.Report, error) { return f.draw(cmd, prepared, f.askers[t], setup, cfg, res, o.FreeAt) })
+	f.files.page(cmd, []string{path}, func() (*page.Report, error) {
+		return f.draw(cmd, prepared, f.askers[t], setup, cfg, res, o.FreeAt)
+	})
 	err = errors.Join(f.unplaced, f.files.write(cmd.OutOrStdout(), func(w io.Writer) error { return f.show(w, res) }))
 	if failed := report.ReplayFailure(res); f.failOnOOM && failed != "" {
 		err = errors.Join(err, failure{fmt.Errorf("%s on %s: %s", setup.Name, res.Trace, failed)})
@@ -192,7 +197,8 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 
 // time takes the time, and then the latencies.
 func (f *replayFlags) time(
-	res *replay.Result, p *replay.Prepared, setup alloc.Setup, on replay.Target, o replay.Options, watch func(what string) func(int) error,
+	res *replay.Result, p *replay.Prepared, setup alloc.Setup, on replay.Target, o replay.Options,
+	watch func(what string) func(int) error,
 ) error {
 	o.Watch = watch("timing")
 	timed, err := runOn(p, setup, on, o)
@@ -210,13 +216,15 @@ func (f *replayFlags) time(
 
 // draw makes the page.
 func (f *replayFlags) draw(
-	cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, setup alloc.Setup, cfg sim.Config, res *replay.Result, at replay.FreeAt,
+	cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, setup alloc.Setup, cfg sim.Config,
+	res *replay.Result, at replay.FreeAt,
 ) (*page.Report, error) {
 	figures := *res
 	figures.Series = nil // the page has its own
 	o := page.Budget(1)
 	o.FreeAt, o.StopAtOOM = at, f.stop
-	run := drawing{setup: setup, color: colors(f.catalogue)(setup.Name), device: cfg, figures: &figures, latency: res.Latency}
+	run := drawing{setup: setup, color: colors(f.catalogue)(setup.Name), device: cfg, figures: &figures,
+		latency: res.Latency}
 	drawn, err := draw(cmd, p, stacks, []drawing{run}, o)
 	return &page.Report{
 		Kind: "replay", Title: setup.Name + " on " + units.Printable(res.Trace),
@@ -234,8 +242,8 @@ func (f *replayFlags) open(cmd *cobra.Command, path string) (trace.Source, error
 	return f.recordings.open(path, reading(cmd, path, f.source), cmd.InOrStdin())
 }
 
-// settings returns strategy and device of the flags. Without flags they are taken from the recorded run, or with
-// --check from the header of a counterexample.
+// settings returns strategy and device of the flags. Without flags they are taken from the recorded
+// run, or with --check from the header of a counterexample.
 func (f *replayFlags) settings(t trace.Source) (alloc.Setup, replay.Target, error) {
 	h := t.Head().Header
 	config, on := f.config, f.deviceFlags
@@ -280,7 +288,8 @@ func (f *replayFlags) onlySimulated(on replay.Target) error {
 	if f.check {
 		check.path = "yes"
 	}
-	return onlySimulated(on, f.files.of("snapshot"), f.files.of("perfetto"), f.files.of("explain"), f.files.of("html"), check)
+	return onlySimulated(on, f.files.of("snapshot"), f.files.of("perfetto"), f.files.of("explain"),
+		f.files.of("html"), check)
 }
 
 // sampling is how often the driver of a GPU is asked what is in use.
@@ -365,7 +374,8 @@ func (f *replayFlags) show(w io.Writer, res *replay.Result) error {
 }
 
 // prove replays for --check and --contents, which both look and measure nothing.
-func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Setup, on replay.Target, o replay.Options) error {
+func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Setup, on replay.Target,
+	o replay.Options) error {
 	if f.contents {
 		on.Memory = sim.Filled // of a simulated device
 	}
@@ -378,7 +388,8 @@ func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Se
 			return err
 		}
 		contents, _ := device.ContentsOf(dev) // such devices have them
-		_, err = p.Run(setup, dev, replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Contents: contents, Watch: o.Watch})
+		_, err = p.Run(setup, dev, replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Contents: contents,
+			Watch: o.Watch})
 		if _, ok := errors.AsType[*alloc.Corruption](err); ok {
 			err = failure{err}
 		}
@@ -387,7 +398,8 @@ func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Se
 	return nil
 }
 
-// writeFirstOOM writes the report about the first OOM: the lines of every strategy, then the strategy's own text.
+// writeFirstOOM writes the report about the first OOM: the lines of every strategy, then the
+// strategy's own text.
 func writeFirstOOM(w io.Writer, res *replay.Result) error {
 	text := []byte("no request ran out of memory\n")
 	if res.OOMs > 0 {
@@ -405,10 +417,11 @@ func checkReplay(t *trace.Trace, setup alloc.Setup, cfg sim.Config, o replay.Opt
 		return err
 	}
 	at := 0
-	_, err = replay.Run(t, setup, judge.Device(), replay.Options{FreeAt: o.FreeAt, Watch: o.Watch, Contents: judge.Contents(), Observe: func(o replay.Observation) error {
-		at = o.Event
-		return judge.Observe(o)
-	}})
+	_, err = replay.Run(t, setup, judge.Device(), replay.Options{FreeAt: o.FreeAt, Watch: o.Watch,
+		Contents: judge.Contents(), Observe: func(o replay.Observation) error {
+			at = o.Event
+			return judge.Observe(o)
+		}})
 	var v *props.Violation
 	if !errors.As(err, &v) {
 		return err
@@ -420,7 +433,8 @@ func checkReplay(t *trace.Trace, setup alloc.Setup, cfg sim.Config, o replay.Opt
 	case at == len(t.Events):
 		place = "at the end"
 	}
-	return failure{fmt.Errorf("%s on %s: %s: %v (%s): %s", setup.Name, t.Header.Name, place, v.Number, v.Number.Name(), v.Detail)}
+	return failure{fmt.Errorf("%s on %s: %s: %v (%s): %s", setup.Name, t.Header.Name, place, v.Number,
+		v.Number.Name(), v.Detail)}
 }
 
 // runOn replays over a fresh device.

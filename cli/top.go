@@ -37,8 +37,10 @@ was written. docs/top.md says how call sites and categories are found.
 	}
 	c.Flags().IntVar(&f.rows, "rows", f.rows, "most rows of the table of holders; JSON has all")
 	addSource(c, &f.source)
-	f.files.add(c, "json", `also write all holders and stacks as JSON to this file, "-" for standard output instead of tables`)
-	f.files.add(c, "folded", `also write the stacks of the peak in the folded form of flame graph tools, "-" for standard output instead of tables`)
+	f.files.add(c, "json",
+		`also write all holders and stacks as JSON to this file, "-" for standard output instead of tables`)
+	f.files.add(c, "folded",
+		`also write the stacks of the peak in the folded form of flame graph tools, "-" for standard output instead of tables`)
 	return c
 }
 

@@ -98,7 +98,8 @@ func countClasses(sizes map[device.Size]uint64, t *trace.Trace, c slab.Config) {
 }
 
 // learn returns the settings with the best so many classes in them.
-func learn(catalogue alloc.Catalogue, fields map[string]json.RawMessage, sizes map[device.Size]uint64, count int) ([]byte, error) {
+func learn(catalogue alloc.Catalogue, fields map[string]json.RawMessage, sizes map[device.Size]uint64,
+	count int) ([]byte, error) {
 	var histogram []slab.SizeCount
 	for size, n := range sizes {
 		histogram = append(histogram, slab.SizeCount{Size: size, Count: n})

@@ -34,9 +34,10 @@ live in front of A is live at the start of the part, what was freed but not fina
 final, and private pools are there again. --time takes durations since the start of the trace
 ("1.5s:2s"), --steps the steps that "vramyard trace info" finds in the marks. --stream takes what is
 allocated on one stream, of all events or of a range.`,
-		Example: "  vramyard trace cut run.csv.gz step3.trace --steps 3:4\n  vramyard trace cut run.csv.gz late.csv.gz --time 2s:",
-		Args:    cobra.ExactArgs(2),
-		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1]) },
+		Example: "  vramyard trace cut run.csv.gz step3.trace --steps 3:4\n  vramyard trace cut run.csv.gz late.csv.gz " +
+			"--time 2s:",
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0], args[1]) },
 	}
 	addSource(c, &f.source)
 	c.Flags().StringVar(&f.events, "events", "", "range of events")
@@ -73,7 +74,9 @@ func (f *cutFlags) run(cmd *cobra.Command, in, out string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", in, err)
 	}
-	return fileio.Write(out, document(cmd.OutOrStdout()), func(w io.Writer) error { return form.Write(w, walking(cmd, "writing", part)) })
+	return fileio.Write(out, document(cmd.OutOrStdout()), func(w io.Writer) error {
+		return form.Write(w, walking(cmd, "writing", part))
+	})
 }
 
 // span returns the events that those flags ask for which were given.

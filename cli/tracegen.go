@@ -27,7 +27,8 @@ the parameters of one.
 Without --to, the name of OUT decides: CSV if it ends in .csv, .csv.gz or .csv.zst, Parquet if it
 ends in .parquet, text if it ends in .trace or .txt, each also with .gz or .zst, or has no ending.
 Only Parquet files hold more than 33,554,432 events.`,
-		Example: "  vramyard trace gen w1 --live 10000 w1.csv.zst\n  vramyard trace gen loguniform --least 16KiB --most 1MiB -",
+		Example: "  vramyard trace gen w1 --live 10000 w1.csv.zst\n  vramyard trace gen loguniform --least 16KiB " +
+			"--most 1MiB -",
 		// A flag of a workload whose name is wrong is not what is to be complained about.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE: func(_ *cobra.Command, args []string) error {

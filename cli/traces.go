@@ -36,7 +36,9 @@ type innerTrace struct {
 var traceColumns = []report.ColumnOf[innerTrace]{
 	report.Texts("trace", "", func(t innerTrace) string { return t.Name }),
 	report.Texts("events", "", func(t innerTrace) string { return fmt.Sprint(t.Events) }).AtRight(),
-	report.Texts("lower bound", "most live bytes", func(t innerTrace) string { return units.Bytes(t.LowerBound) }).AtRight(),
+	report.Texts("lower bound", "most live bytes", func(t innerTrace) string {
+		return units.Bytes(t.LowerBound)
+	}).AtRight(),
 	report.Texts("streams", "", func(t innerTrace) string { return fmt.Sprint(t.Streams) }).AtRight(),
 	report.Texts("what it is", "", func(t innerTrace) string { return t.Doc }),
 }

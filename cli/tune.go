@@ -39,8 +39,10 @@ program are used.`,
 	}
 	c.Flags().StringVar(&f.strategy, "strategy", "", "strategy to tune, by name or name:preset")
 	c.Flags().StringVar(&f.config, "config", "", "settings to leave as given here, as a JSON object over the preset's")
-	c.Flags().StringVar(&f.settings, "settings", "", "settings to vary, separated by commas (default: all that have a grid)")
-	c.Flags().IntVar(&f.points, "points", 200, "points of the grid to search; the single changes of the best one come on top")
+	c.Flags().StringVar(&f.settings, "settings", "", "settings to vary, separated by commas (default: all that "+
+		"have a grid)")
+	c.Flags().IntVar(&f.points, "points", 200, "points of the grid to search; the single changes of the best one "+
+		"come on top")
 	addPart(c, &f.source)
 	f.addDevice(c, "all but its capacity, which is what is searched")
 	f.addSim(c, simShapeUsage)

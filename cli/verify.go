@@ -50,7 +50,8 @@ read.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	c.Flags().StringVar(&f.addresses, "addresses", "", `the recorded addresses, "-" for standard input`)
-	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of caching without a preset, or the recorded ones")
+	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of caching without a preset, or "+
+		"the recorded ones")
 	f.files.add(c, "json", `also write the result as JSON to this file, "-" for standard output instead of words`)
 	addPart(c, &f.source)
 	c.Flags().Lookup("part").Usage = "device of a snapshot, such as cuda:0; the default is each"
@@ -93,7 +94,8 @@ func (f *verifyFlags) verify(cmd *cobra.Command, h *verify.History, target *veri
 	f.files.json(res)
 	err = f.files.write(stdout, func(w io.Writer) error { return report.Verification(w, res) })
 	if !res.All() {
-		err = errors.Join(failure{fmt.Errorf("%s: %d of %d allocations are not predicted", h.Name, res.Allocs-res.Predicted, res.Allocs)}, err)
+		err = errors.Join(failure{fmt.Errorf("%s: %d of %d allocations are not predicted", h.Name, res.Allocs-res.Predicted,
+			res.Allocs)}, err)
 	}
 	return err
 }

@@ -78,12 +78,14 @@ words in the address. Ctrl-C ends it. docs/reports.md says what is kept of long 
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    f.run,
 	}
-	c.Flags().StringVar(&f.strategies, "strategies", "", "strategies to replay through, "+namedUsage+" (default: caching, as recorded)")
+	c.Flags().StringVar(&f.strategies, "strategies", "", "strategies to replay through, "+namedUsage+
+		" (default: caching, as recorded)")
 	f.addDevice(c, "with its capacity")
 	f.addSim(c, "simulated device as a JSON object; the default is "+defaultDevice())
 	addSource(c, &f.source)
 	addFreeAt(c, &f.freeAt)
-	c.Flags().StringVar(&f.cacheDir, "cache", "", `directory for what is kept of long traces, or "none" (default: vramyard in that of the user's caches)`)
+	c.Flags().StringVar(&f.cacheDir, "cache", "",
+		`directory for what is kept of long traces, or "none" (default: vramyard in that of the user's caches)`)
 	c.Flags().BoolVar(&f.noBrowser, "no-browser", false, "print the address and open no browser")
 	c.Flags().Uint16Var(&f.port, "port", 0, "port to serve on; 0 for a free one")
 	c.Flags().DurationVar(&f.until, "for", 0, "end after this time, such as 10m (default: at Ctrl-C)")
@@ -202,9 +204,10 @@ func listen(port uint16) (net.Listener, error) {
 	return on, err
 }
 
-// browse opens the reader's browser. The arguments of a process can be read by everybody on the machine, and the address
-// is what lets somebody in. So the browser is given a file that only this user can read, which leads to the address.
-// The caller removes that file at the end, also after an error.
+// browse opens the reader's browser. The arguments of a process can be read by everybody on the
+// machine, and the address is what lets somebody in. So the browser is given a file that only this
+// user can read, which leads to the address. The caller removes that file at the end, also after an
+// error.
 func browse(address string) (letter string, err error) {
 	f, err := os.CreateTemp("", "vramyard-view-*.html") // with mode 0600
 	if err != nil {
@@ -255,18 +258,20 @@ func (f *viewFlags) document(cmd *cobra.Command, path string) (view.Document, er
 	return d, nil
 }
 
-// recognize returns what is wrong with a trace as far as its name and its first bytes tell. Standard input and pipes
-// can be read only once.
+// recognize returns what is wrong with a trace as far as its name and its first bytes tell.
+// Standard input and pipes can be read only once.
 func (f *viewFlags) recognize(path string) error {
 	info, err := os.Stat(path)
 	switch {
-	case path == "-", err == nil && !info.Mode().IsRegular(), err != nil && slices.Contains(workload.RecordingNames(), path):
+	case path == "-", err == nil && !info.Mode().IsRegular(), err != nil &&
+		slices.Contains(workload.RecordingNames(), path):
 		return nil
 	}
 	return formats.Recognize(path, f.source)
 }
 
-// headOf returns the first bytes of a file, none of standard input, a pipe and a trace inside the program.
+// headOf returns the first bytes of a file, none of standard input, a pipe and a trace inside the
+// program.
 func headOf(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -353,7 +358,8 @@ func readAll(path string) ([]byte, error) {
 }
 
 // draw replays a trace and makes its page.
-func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string, p *view.Progress) (*view.Content, error) {
+func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string,
+	p *view.Progress) (*view.Content, error) {
 	p.Set("reading the file", 0, 0)
 	src, stacks, wanted, err := f.open(path, cmd.InOrStdin())
 	if err != nil {
@@ -384,7 +390,8 @@ func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string, p
 	}
 	names := make([]string, len(wanted))
 	r := &page.Report{
-		Kind: "view", Version: version, Command: commandLine(cmd, []string{path}), Traces: []page.Traced{t}, Live: true, Limit: mostPage,
+		Kind: "view", Version: version, Command: commandLine(cmd, []string{path}), Traces: []page.Traced{t}, Live: true,
+		Limit: mostPage,
 	}
 	for i := range rec.Runs {
 		names[i] = rec.Runs[i].Setup.Name
@@ -398,8 +405,8 @@ func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string, p
 	return &view.Content{Page: b.Bytes(), Replays: rec, Close: rec.Close}, nil
 }
 
-// open opens a trace and says what it is replayed through, and where the program asked for memory, nil if that is not
-// known.
+// open opens a trace and says what it is replayed through, and where the program asked for memory,
+// nil if that is not known.
 func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmortem.Stacks, []view.Wanted, error) {
 	src, of, err := openRecording(openSource, path, f.source, stdin)
 	if err != nil {
@@ -433,8 +440,8 @@ func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmorte
 	return src, stacks, wanted, nil
 }
 
-// recordedSetup returns the strategy that stands for the recorded allocator, or PyTorch's without any setting if the
-// file does not tell.
+// recordedSetup returns the strategy that stands for the recorded allocator, or PyTorch's without
+// any setting if the file does not tell.
 func recordedSetup(c alloc.Catalogue, h trace.Header, course *torch.Course) (alloc.Setup, error) {
 	if config := settingsOf(h); config != nil {
 		if a, err := recordedAllocator(c, config, course); err != nil || a.setup.Name != "" {

@@ -105,7 +105,9 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	}
 	f.files.figures(r, whatif.Table(r))
 	f.files.page(cmd, []string{path}, func() (*page.Report, error) { return f.page(cmd, w, r) })
-	return f.files.conclude(cmd, err, true, fmt.Sprintf("settings tried: %d", r.Points), func(w io.Writer) error { return report.WhatIf(w, r) })
+	return f.files.conclude(cmd, err, true, fmt.Sprintf("settings tried: %d", r.Points), func(w io.Writer) error {
+		return report.WhatIf(w, r)
+	})
 }
 
 func (f *whatifFlags) readGrid() ([]alloc.Setup, error) {
@@ -120,7 +122,8 @@ func (f *whatifFlags) readGrid() ([]alloc.Setup, error) {
 		err = errors.New("want quick, full or a file")
 	default:
 		if in, err = os.Open(f.grid); errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf("%s: no such file: %swant %s, %s or a file", f.grid, nearest.Hint(f.grid, []string{gridQuick, gridFull}), gridQuick, gridFull)
+			err = fmt.Errorf("%s: no such file: %swant %s, %s or a file", f.grid,
+				nearest.Hint(f.grid, []string{gridQuick, gridFull}), gridQuick, gridFull)
 		}
 	}
 	if err != nil {
@@ -134,7 +137,8 @@ func (f *whatifFlags) readGrid() ([]alloc.Setup, error) {
 	return setups, err
 }
 
-// open reads the file and what it says of the run. A snapshot tells more than the trace that is made of it.
+// open reads the file and what it says of the run. A snapshot tells more than the trace that is
+// made of it.
 func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.Wanted, whatif.Recorded, error) {
 	src, of, err := openRecording(openSource, path, reading(cmd, path, f.source), cmd.InOrStdin())
 	if err != nil {
@@ -161,8 +165,8 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.Wanted, wha
 	return w, rec, nil
 }
 
-// standIn finds the strategy that stands for the recorded allocator, holds it to the recording, and has it
-// explain the failure.
+// standIn finds the strategy that stands for the recorded allocator, holds it to the recording, and
+// has it explain the failure.
 func standIn(c alloc.Catalogue, rec *whatif.Recorded, of *postmortem.Recording) error {
 	if len(rec.Config) == 0 {
 		return nil
@@ -182,8 +186,8 @@ func standIn(c alloc.Catalogue, rec *whatif.Recorded, of *postmortem.Recording) 
 	return nil
 }
 
-// explainRecorded explains the last refusal by the recorded heap. Where that cannot be told, the file has
-// one thing more that it does not tell.
+// explainRecorded explains the last refusal by the recorded heap. Where that cannot be told, the
+// file has one thing more that it does not tell.
 func explainRecorded(rec *whatif.Recorded, of *postmortem.Recording) {
 	if of.Course == nil || of.Target == nil || of.Course.LastRefusal == nil {
 		return

@@ -34,8 +34,8 @@ func ThreadTime() int64 {
 	return WallTime()
 }
 
-// WallTime returns the time of the wall clock, which is the quickest to read, in nanoseconds from some moment.
-// Single calls are measured by it.
+// WallTime returns the time of the wall clock, which is the quickest to read, in nanoseconds from
+// some moment. Single calls are measured by it.
 func WallTime() int64 { return int64(time.Since(began)) }
 
 // stopwatch adds up the thread's time, without the parts in which it is stopped. Stops nest.

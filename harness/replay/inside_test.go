@@ -6,7 +6,8 @@ import (
 )
 
 // RunClocked is Run that first passes on whether the clock of the loop runs.
-func (p *Prepared) RunClocked(setup alloc.Setup, dev device.Device, o Options, clock func(runs func() bool)) (*Result, error) {
+func (p *Prepared) RunClocked(setup alloc.Setup, dev device.Device, o Options,
+	clock func(runs func() bool)) (*Result, error) {
 	r, err := p.newRunner(setup, dev, o)
 	if err != nil {
 		return nil, err

@@ -51,8 +51,8 @@ func (r *runner) moment() int64 {
 	return ns
 }
 
-// sight is how many events are replayed between two calls of [Options].Watch: some milliseconds, so that what
-// it costs cannot be measured.
+// sight is how many events are replayed between two calls of [Options].Watch: some milliseconds, so
+// that what it costs cannot be measured.
 const sight = 1 << 16
 
 // inSight has a piece replayed, cut into smaller ones if somebody watches.

@@ -55,7 +55,9 @@ func TestWalksAreNotTimed(t *testing.T) {
 		require.NoError(t, err)
 		dev, err := sim.New(sim.Config{Capacity: device.GiB})
 		require.NoError(t, err)
-		res, err := p.RunClocked(setup, dev, replay.Options{Figures: true, Report: true}, func(runs func() bool) { w.runs = runs })
+		res, err := p.RunClocked(setup, dev, replay.Options{Figures: true, Report: true}, func(runs func() bool) {
+			w.runs = runs
+		})
 		require.NoError(t, err)
 		require.Greater(t, w.walks, 60)
 		require.Zero(t, w.timed)

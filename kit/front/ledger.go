@@ -150,7 +150,8 @@ func (t *Ledger) find(at, number uint64) uint {
 	k := &t.buckets[at]
 	for found := k.like(markOf(number)); found != 0; found &= found - 1 {
 		i := cellOf(found)
-		if k.low[i] == uint32(number) && (t.extras == nil || uint64(t.extras[at*cells+uint64(i)].number) == number>>fullBits) {
+		if k.low[i] == uint32(number) &&
+			(t.extras == nil || uint64(t.extras[at*cells+uint64(i)].number) == number>>fullBits) {
 			return i
 		}
 	}

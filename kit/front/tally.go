@@ -31,7 +31,8 @@ func CompareStats(s alloc.Stats, walk func(func(alloc.Chunk) bool)) error {
 	return compare(s, sum)
 }
 
-// add books one chunk. Address space whose memory is nowhere, or is counted elsewhere, is not reserved.
+// add books one chunk. Address space whose memory is nowhere, or is counted elsewhere, is not
+// reserved.
 func add(sum *alloc.Stats, c alloc.Chunk) {
 	if c.State.Held() {
 		sum.Reserved += c.Size

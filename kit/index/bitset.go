@@ -38,8 +38,8 @@ const (
 	partLog   = 6
 	partPages = 1 << partLog
 	partMask  = partPages - 1
-	// smallTop is the highest level of a small set, of at most 2^18 numbers: all its runs have 64 words,
-	// which costs it 32 KiB at most.
+	// smallTop is the highest level of a small set, of at most 2^18 numbers: all its runs have 64
+	// words, which costs it 32 KiB at most.
 	smallTop = 2
 	// maxLevels serve any 32-bit number: 64^6 > 2^32.
 	maxLevels = 6
@@ -48,20 +48,21 @@ const (
 // BitSet is a set of numbers below its room. The zero Set is empty and has no room. It is not
 // safe for concurrent use.
 type BitSet struct {
-	parts [][]page            // the directory, partPages pages each; nil where no member is
-	spare [][]page            // parts without a member, to use again
-	words []uint64            // the words of all pages, in runs
-	runs  [pageLog + 1]uint32 // by log2 of the length, the first unused run plus one; its first word is the next, 0 is the end
-	least uint8               // log2 of the length of the shortest run: 0, or 6 in a small set
-	upper []uint64            // the levels above the pages, the lowest first
-	base  [maxLevels]uint32   // where each of these starts, from level 2 on
-	top   int                 // number of the highest level, which is a single word; 0 is the bitmap, 1 the pages
-	room  int                 // numbers below it may be members
-	n     int                 // members
+	parts [][]page // the directory, partPages pages each; nil where no member is
+	spare [][]page // parts without a member, to use again
+	words []uint64 // the words of all pages, in runs
+	// by log2 of the length, the first unused run plus one; its first word is the next, 0 is the end
+	runs  [pageLog + 1]uint32
+	least uint8             // log2 of the length of the shortest run: 0, or 6 in a small set
+	upper []uint64          // the levels above the pages, the lowest first
+	base  [maxLevels]uint32 // where each of these starts, from level 2 on
+	top   int               // number of the highest level, which is a single word; 0 is the bitmap, 1 the pages
+	room  int               // numbers below it may be members
+	n     int               // members
 }
 
-// page is 64 words of the bitmap. Words that are not zero lie in a run of 2^log words, in order. In a
-// run of 64 words each word has its own place, and the others are zero.
+// page is 64 words of the bitmap. Words that are not zero lie in a run of 2^log words, in order. In
+// a run of 64 words each word has its own place, and the others are zero.
 type page struct {
 	has uint64 // words that are not zero
 	run uint32 // first word of the run, if has is not zero or the run has 64 words
@@ -169,8 +170,8 @@ func (s *BitSet) Grow(n int) {
 // partSize returns the pages of part i: the last one has no more than the room needs.
 func (s *BitSet) partSize(i int) int { return min(partPages, wordsFor(wordsFor(s.room))-i<<partLog) }
 
-// word returns the word of the number i in a page that has it, nil if it is zero in a page whose run
-// is shorter than 64 words.
+// word returns the word of the number i in a page that has it, nil if it is zero in a page whose
+// run is shorter than 64 words.
 func (s *BitSet) word(p *page, i uint32) *uint64 {
 	if p.log == pageLog {
 		return &s.words[p.run+i>>wordLog&pageMask]

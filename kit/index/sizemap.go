@@ -107,7 +107,8 @@ const (
 	rootBit     = 1 << 31
 )
 
-// SizeMap holds free chunks by size and address. Use [NewSizeMap]. It is not safe for concurrent use.
+// SizeMap holds free chunks by size and address. Use [NewSizeMap]. It is not safe for concurrent
+// use.
 type SizeMap struct {
 	nodes []sizeNode       // nodes[0] is no entry: whoever has no neighbour has it for one
 	cells []uint32         // by class less base: the root of its smallest group, or dirBit and a directory
@@ -246,7 +247,8 @@ func (m *SizeMap) Take(at SizeAt) (handle uint32) {
 		m.nodes[*link].prev--
 		m.cut(at)
 	case *link != at:
-		panic("sizemap: invariant M2 (a group stands where its size belongs): that of the chunk at " + e.addr.String() + " does not")
+		panic("sizemap: invariant M2 (a group stands where its size belongs): that of the chunk at " + e.addr.String() +
+			" does not")
 	case e.child != NoEntry:
 		heir := m.gather(e.child)
 		h := &m.nodes[heir]

@@ -102,8 +102,9 @@ func (m *SizeMap) newDir(shift uint32) uint32 {
 	return i
 }
 
-// vacateBelow notes that the cell of a size is empty in the directory of another. It reports whether the directory went,
-// because it became empty. One size keeps it: it may soon have company again.
+// vacateBelow notes that the cell of a size is empty in the directory of another. It reports
+// whether the directory went, because it became empty. One size keeps it: it may soon have company
+// again.
 func (m *SizeMap) vacateBelow(cell uint32, size device.Size) bool {
 	d := &m.dirs[cell&^dirBit]
 	i := d.digit(size)

@@ -36,8 +36,8 @@ const (
 const WholeLimit = device.TiB
 
 // share is the part of the bytes held that the next region of kind Proportional has, those
-// left out that a strategy reserves beside the pool for single blocks. A sixteenth bounds the waste of a region that is hardly used at 6 %, and takes 183 regions
-// from 256 KiB to 16 GiB.
+// left out that a strategy reserves beside the pool for single blocks. A sixteenth bounds the waste
+// of a region that is hardly used at 6 %, and takes 183 regions from 256 KiB to 16 GiB.
 const share = 16
 
 // Policy says how large regions are and when they go back. Sizes are bytes.

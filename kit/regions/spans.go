@@ -58,8 +58,8 @@ type Memory struct {
 	held  device.Size
 }
 
-// NewMemory returns an empty memory over vm that books in stats: mapped bytes as Reserved, idle ones as
-// Forgotten, ranges as Regions, pages made and given back as Reserves and Releases.
+// NewMemory returns an empty memory over vm that books in stats: mapped bytes as Reserved, idle
+// ones as Forgotten, ranges as Regions, pages made and given back as Reserves and Releases.
 func NewMemory(vm device.VirtualMemory, stats *alloc.Stats) Memory {
 	return Memory{vm: vm, stats: stats}
 }
@@ -140,8 +140,8 @@ func (m *Memory) enter(r device.Region, page device.Size, first uint32) {
 	m.stats.Regions++
 }
 
-// Adopt enters a range that the device has already, with its first chunk. Its memory is given by parts of whole
-// pages, disjoint; the handle of a page is its address.
+// Adopt enters a range that the device has already, with its first chunk. Its memory is given by
+// parts of whole pages, disjoint; the handle of a page is its address.
 func (m *Memory) Adopt(r device.Region, pageSize device.Size, first uint32, parts []device.Region) {
 	m.enter(r, pageSize, first)
 	for _, part := range parts {
@@ -155,8 +155,8 @@ func (m *Memory) Adopt(r device.Region, pageSize device.Size, first uint32, part
 	m.stats.PeakReserved = max(m.stats.PeakReserved, m.held)
 }
 
-// Close gives the range back that an address lies in, and in which nothing is mapped. The error is the
-// device's; then the range stays. O(ranges).
+// Close gives the range back that an address lies in, and in which nothing is mapped. The error is
+// the device's; then the range stays. O(ranges).
 //
 // Precondition: it lies in one.
 func (m *Memory) Close(a device.Addr) error {

@@ -175,7 +175,8 @@ func (p *Pool) checkGroup(g uint32, n int) error {
 		return broken(5, "%d free chunks belong to %d, its queue has %d", n, g, queued)
 	}
 	if waited := p.groups[g].firstUse != noUse; g != nobody && p.busy.Has(g) != (n > 0 || waited) {
-		return broken(5, "%d is known as busy: %v, with %d free chunks, marks that a pending chunk waits for: %v", g, p.busy.Has(g), n, waited)
+		return broken(5, "%d is known as busy: %v, with %d free chunks, marks that a pending chunk waits for: %v", g,
+			p.busy.Has(g), n, waited)
 	}
 	return nil
 }

@@ -20,8 +20,8 @@
 // that has one:
 //
 //  1. the chunks of its stream and of nobody;
-//  2. with Config.FollowEvents, chunks of a stream behind whose free its own stream is queued because of a
-//     wait: the timeline of the device is asked about [looks] chunks of each stream;
+//  2. with Config.FollowEvents, chunks of a stream behind whose free its own stream is queued
+//     because of a wait: the timeline of the device is asked about [looks] chunks of each stream;
 //  3. with Config.ReuseFinished, chunks that have finished when the device is asked;
 //  4. with Config.InsertWaits, chunks of any stream, for which its own stream is made to wait;
 //  5. a new region;

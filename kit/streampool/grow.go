@@ -169,8 +169,8 @@ func (p *Pool) dropped(at index.AddrPos) {
 }
 
 // Close gives all regions and events back, blocks or not. What the device refuses to take stays, as
-// slack, and goes back when it is closed again; the error is the device's first. Nothing else may be
-// called any more but Walk, Stats, Bytes and Close.
+// slack, and goes back when it is closed again; the error is the device's first. Nothing else may
+// be called any more but Walk, Stats, Bytes and Close.
 func (p *Pool) Close() (first error) {
 	if p.groups != nil {
 		for id := range p.marks.rows {

@@ -62,7 +62,8 @@ func (p *Pool) Bytes() (n device.Size) {
 	for i := range p.groups {
 		n += p.groups[i].free.Bytes()
 	}
-	return n + index.BytesOf(p.rows) + index.BytesOf(p.groups) + index.BytesOf(p.marks.rows) + index.BytesOf(p.marks.events) +
+	return n + index.BytesOf(p.rows) + index.BytesOf(p.groups) + index.BytesOf(p.marks.rows) +
+		index.BytesOf(p.marks.events) +
 		index.BytesOf(p.uses.rows) + p.busy.Bytes() + p.largest.Bytes() + p.live.Bytes() + p.index.Bytes() +
 		p.regions.Bytes(device.Size(reflect.TypeFor[region]().Size()))
 }

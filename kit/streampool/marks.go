@@ -133,8 +133,8 @@ func (p *Pool) wait(id markID, s device.Stream) bool {
 	return true
 }
 
-// destroyEvents gives the events back that go round. It returns the first error of the device; those
-// that it refused are kept.
+// destroyEvents gives the events back that go round. It returns the first error of the device;
+// those that it refused are kept.
 func (p *Pool) destroyEvents() (first error) {
 	kept := p.marks.events[:0]
 	for _, e := range p.marks.events {

@@ -13,7 +13,8 @@ const Quantum device.Size = 512
 // Page in bytes is what large regions are rounded up to: a page of drivers.
 const Page = 2 * device.MiB
 
-// DefaultRegion in bytes is the smallest region unless Config says otherwise, as that of CUDA's pools.
+// DefaultRegion in bytes is the smallest region unless Config says otherwise, as that of CUDA's
+// pools.
 const DefaultRegion = 32 * device.MiB
 
 // MaxRequest in bytes is the largest request: no device has more, and no sum overflows.
@@ -331,7 +332,8 @@ func (p *Pool) unshelve(h Handle) {
 	}
 }
 
-// idle takes a group out of the busy ones if nothing belongs to its stream and nothing waits for it.
+// idle takes a group out of the busy ones if nothing belongs to its stream and nothing waits for
+// it.
 func (p *Pool) idle(g uint32) {
 	if q := &p.groups[g]; q.oldest == None && q.firstUse == noUse {
 		p.busy.Remove(g)

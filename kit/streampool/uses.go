@@ -42,7 +42,8 @@ func (u *uses) remove(i use) {
 	u.spare = i
 }
 
-// Use notes that work on a stream uses a live block. That of its free needs no note. It costs O(streams that do already).
+// Use notes that work on a stream uses a live block. That of its free needs no note. It costs
+// O(streams that do already).
 func (p *Pool) Use(h Handle, s device.Stream) {
 	g := p.groupOf(s)
 	for i := p.rows[h].uses; i != noUse; i = p.uses.rows[i].next {
@@ -89,8 +90,8 @@ func (p *Pool) await(h Handle) bool {
 	return n > 0
 }
 
-// used takes the first note of a stream off its queue, whose mark is done, and returns the bytes that are
-// no longer pending.
+// used takes the first note of a stream off its queue, whose mark is done, and returns the bytes
+// that are no longer pending.
 func (p *Pool) used(of uint32) (bytes device.Size) {
 	g := &p.groups[of]
 	i := g.firstUse

@@ -39,7 +39,8 @@ func (v View) Check() error {
 	case s.live != c.live.Len():
 		return c.broken(4, "%d live chunks, %d entries", s.live, c.live.Len())
 	case s.chunks != c.Len():
-		return c.broken(5, "%d chunks, %d rings and %d spare rows of %d", s.chunks, c.anchors, c.spares, len(c.Rows)-len(noRing))
+		return c.broken(5, "%d chunks, %d rings and %d spare rows of %d", s.chunks, c.anchors, c.spares,
+			len(c.Rows)-len(noRing))
 	case s.empty != c.pool.Empty():
 		return c.broken(6, "%d bytes, the counter says %d", s.empty, c.pool.Empty())
 	}

@@ -10,7 +10,8 @@ import (
 
 var _ alloc.Mover = View{}
 
-// Compact implements [alloc.Mover]. It costs O(chunks), and what the index takes for two changes a block.
+// Compact implements [alloc.Mover]. It costs O(chunks), and what the index takes for two changes a
+// block.
 func (v View) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (bytes device.Size, err error) {
 	c := v.core
 	if c.Closed() {
@@ -24,8 +25,8 @@ func (v View) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Bloc
 	return bytes, nil
 }
 
-// slide moves the blocks of one region down. A hole rises through the blocks meanwhile, and takes up the holes that it
-// meets.
+// slide moves the blocks of one region down. A hole rises through the blocks meanwhile, and takes
+// up the holes that it meets.
 type slide struct {
 	core  *Core
 	held  regions.Held
@@ -58,8 +59,9 @@ func (s *slide) run() {
 	}
 }
 
-// block moves a live chunk down into the hole below it, as far as its alignment allows, and reports whether that was
-// at all. If it was the hole is the row of the chunk then, else it is in the index.
+// block moves a live chunk down into the hole below it, as far as its alignment allows, and reports
+// whether that was at all. If it was the hole is the row of the chunk then, else it is in the
+// index.
 func (s *slide) block(hole, h Handle) bool {
 	c := s.core
 	pad := Pad(c.Rows[hole].Addr, c.alignOf(h))
@@ -79,8 +81,8 @@ func (s *slide) block(hole, h Handle) bool {
 	return true
 }
 
-// exchange makes a hole, in no ring, the live chunk right behind it, and that the hole. The rows stay where they are in
-// the region, so that the first keeps its handle.
+// exchange makes a hole, in no ring, the live chunk right behind it, and that the hole. The rows
+// stay where they are in the region, so that the first keeps its handle.
 func (c *Core) exchange(hole, h Handle) {
 	at := c.Rows[h].Addr
 	if first := c.live.Of(at); *first == h {

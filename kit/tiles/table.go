@@ -45,7 +45,9 @@ type Table struct {
 
 	labels Column[Label]
 	wide   Column[device.Size] // requested bytes of live chunks whose slack does not fit a word
-	aligns Column[uint8]       // log2 of the alignment that live chunks were requested with; where there are any, there are labels
+	// log2 of the alignment that live chunks were requested with; where there are any, there are
+	// labels
+	aligns Column[uint8]
 }
 
 // NewTable returns an empty table.

@@ -55,7 +55,8 @@ func (c Config) WithDefaults() (Config, error) {
 		return c, fmt.Errorf("async: region_bytes %d: want a multiple of %d up to %v",
 			uint64(c.RegionBytes), uint64(streampool.Quantum), mostRegion)
 	case c.Limit != 0 && c.Limit < streampool.Quantum || c.Limit > mostRegion:
-		return c, fmt.Errorf("async: limit %d: want 0, or %d up to %v", uint64(c.Limit), uint64(streampool.Quantum), mostRegion)
+		return c, fmt.Errorf("async: limit %d: want 0, or %d up to %v", uint64(c.Limit), uint64(streampool.Quantum),
+			mostRegion)
 	}
 	return c, nil
 }
@@ -76,9 +77,9 @@ func (c Config) ForCapacity(n device.Size) Config {
 // Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse.
 func (c Config) Unbound() bool { return true }
 
-// Export implements [alloc.ExportedConfig]: PyTorch's other backend takes its memory from the driver's
-// pool. It has every reuse on and a release threshold that is never reached, so other configurations
-// are not what it does.
+// Export implements [alloc.ExportedConfig]: PyTorch's other backend takes its memory from the
+// driver's pool. It has every reuse on and a release threshold that is never reached, so other
+// configurations are not what it does.
 //
 // Source: c10/cuda/CUDAMallocAsyncAllocator.cpp of PyTorch, lazy_init_device.
 func (c Config) Export() (alloc.Export, bool) {

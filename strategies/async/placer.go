@@ -20,8 +20,8 @@ func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	return below, above
 }
 
-// CanPlace implements [alloc.Placer]. What belongs to other streams, or is pending, is left out: whether the device is
-// done with it only the device knows. It costs O(chunks log addresses).
+// CanPlace implements [alloc.Placer]. What belongs to other streams, or is pending, is left out:
+// whether the device is done with it only the device knows. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {
 		a.placer = &forecast.Placer{Most: streampool.MaxRequest, Promises: a.cfg.Promises(), Freed: a.foreseen, Join: joined}

@@ -41,7 +41,8 @@ type Config struct {
 	Quantum device.Size `json:"quantum" doc:"what sizes are rounded up to, a power of two" grid:"256,512,4KiB"`
 	// Looks is how many of the smallest chunks that serve are looked at for the lowest address.
 	Looks int `json:"looks" doc:"how many of the smallest chunks that serve are looked at; the one at the lowest address is taken. 1 is strict best fit" grid:"1,2,4,8,16,32"`
-	// Spread bounds by how much a chunk may exceed the smallest that serves: a Spread-th of the request.
+	// Spread bounds by how much a chunk may exceed the smallest that serves: a Spread-th of the
+	// request.
 	Spread int `json:"spread" doc:"of the chunks looked at, one may exceed the smallest by the request divided by this" grid:"2,4,8,16,32"`
 	// Slack bounds what a block may have beyond its request: a Slack-th of that. NoSlack is none.
 	Slack int `json:"slack" doc:"a remainder of at most the request divided by this, a power of two, stays with the block; 1048576 for none" grid:"8,16,32,64,1048576"`
@@ -111,5 +112,6 @@ func (c Config) ForCapacity(n device.Size) Config {
 // so that what it reserves says nothing about what is needed.
 func (c Config) Preallocates() bool { return c.policy().Preallocates() }
 
-// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole of it is taken.
+// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole
+// of it is taken.
 func (c Config) Unbound() bool { return !c.Preallocates() }

@@ -176,7 +176,8 @@ func (c *checker) counters() error {
 	case c.pool != s.Reserved || s.PeakReserved < s.Reserved || s.Regions != len(t.order):
 		return broken(7, "%d bytes in %d regions, Stats say %d in %d", c.pool, len(t.order), s.Reserved, s.Regions)
 	case c.liveBytes != s.Allocated || s.PeakAllocated < s.Allocated || s.Active != s.Allocated:
-		return broken(7, "%d bytes live, Stats say %d, active %d, peak %d", c.liveBytes, s.Allocated, s.Active, s.PeakAllocated)
+		return broken(7, "%d bytes live, Stats say %d, active %d, peak %d", c.liveBytes, s.Allocated, s.Active,
+			s.PeakAllocated)
 	case c.requested != s.Requested || c.live != s.Live:
 		return broken(7, "%d blocks of %d requested bytes, Stats say %d of %d", c.live, c.requested, s.Live, s.Requested)
 	case c.tails != s.Forgotten:
@@ -239,7 +240,8 @@ func (c *checker) spares() error {
 		n++
 	}
 	if n != t.spares || n+c.chunks != len(t.rows) {
-		return broken(9, "%d in the list, the counter says %d, of %d records %d are chunks", n, t.spares, len(t.rows), c.chunks)
+		return broken(9, "%d in the list, the counter says %d, of %d records %d are chunks", n, t.spares,
+			len(t.rows), c.chunks)
 	}
 	return nil
 }

@@ -186,7 +186,8 @@ func (t *chunkTable) setLabel(h handle, l label) {
 }
 
 func (t *chunkTable) bytes() device.Size {
-	return index.BytesOf(t.rows) + index.BytesOf(t.labels) + index.BytesOf(t.freedAt) + index.BytesOf(t.wide) + index.BytesOf(t.marks)
+	return index.BytesOf(t.rows) + index.BytesOf(t.labels) + index.BytesOf(t.freedAt) + index.BytesOf(t.wide) +
+		index.BytesOf(t.marks)
 }
 
 // regionOf returns the number of the region a chunk lies in.

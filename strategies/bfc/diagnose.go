@@ -171,7 +171,8 @@ func (a *Allocator) AppendReport(text []byte, refused alloc.Request) []byte {
 func (a *Allocator) reportBin(r *report, refused alloc.Request) {
 	size := roundUp(min(refused.Size, maxRequest))
 	bin := binOf(size)
-	r.add("Request of ", refused.Size, ", rounded to ", size, ", tag ", refused.Tag, ", belongs to bin ", bin, " of ", binSize(bin), "; its free chunks:").line()
+	r.add("Request of ", refused.Size, ", rounded to ", size, ", tag ", refused.Tag, ", belongs to bin ", bin, " of ",
+		binSize(bin), "; its free chunks:").line()
 	for owner := range a.bins {
 		for e := range a.bins[owner].From(binSize(bin)) {
 			if binOf(e.Size) != bin {

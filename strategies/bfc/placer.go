@@ -12,8 +12,8 @@ var (
 	_ alloc.Placer     = (*Allocator)(nil)
 )
 
-// FreeNeighbours implements [alloc.Neighbours]. With timing nothing is merged before the frontier has
-// passed. O(1).
+// FreeNeighbours implements [alloc.Neighbours]. With timing nothing is merged before the frontier
+// has passed. O(1).
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	if name := a.live.Get(at, a.chunks.addrOf); name != index.NoHandle && !a.cfg.Timing {
 		c := &a.chunks.rows[name-1]
@@ -29,8 +29,9 @@ func (a *Allocator) freeBytes(h handle) device.Size {
 	return 0
 }
 
-// CanPlace implements [alloc.Placer]. In a two-ended arena, and with timing, it may be false although there will
-// be room: what becomes of the ends, and what may be merged by force, is not foreseen. It costs O(chunks log addresses).
+// CanPlace implements [alloc.Placer]. In a two-ended arena, and with timing, it may be false
+// although there will be room: what becomes of the ends, and what may be merged by force, is not
+// foreseen. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {
 		promises := a.cfg.Promises()

@@ -142,7 +142,8 @@ func (c Config) WithDefaults() (Config, error) {
 	case !device.IsPowerOfTwo(c.Quantum) || c.Quantum > device.GiB:
 		return c, fmt.Errorf("slab: quantum %d: want a power of two of at most %v", uint64(c.Quantum), device.GiB)
 	case !device.IsPowerOfTwo(c.SlabBytes) || c.SlabBytes < c.Quantum || c.SlabBytes/c.Quantum > cells.MostSlots:
-		return c, fmt.Errorf("slab: slab_bytes %d: want a power of two of 1 to %d quanta of %d", uint64(c.SlabBytes), cells.MostSlots, uint64(c.Quantum))
+		return c, fmt.Errorf("slab: slab_bytes %d: want a power of two of 1 to %d quanta of %d", uint64(c.SlabBytes),
+			cells.MostSlots, uint64(c.Quantum))
 	}
 	if err := c.checkClasses(); err != nil {
 		return c, err
@@ -182,7 +183,8 @@ func (c Config) checkClasses() error {
 	case n == 0 || n > cells.MostClasses:
 		return fmt.Errorf("slab: classes: %d of them are legal: want 1 to %d", n, cells.MostClasses)
 	case c.Growth == regions.Whole && all[0].Slab != all[n-1].Slab:
-		return fmt.Errorf("slab: max_class_bytes %d: slabs of several sizes do not share one region, want at most %d with growth %q",
+		return fmt.Errorf("slab: max_class_bytes %d: slabs of several sizes do not share one region, want at most %d with "+
+			"growth %q",
 			uint64(c.MaxClassBytes), uint64(c.SlabBytes)/uint64(c.SlabSlots), regions.Whole)
 	}
 	return nil
@@ -307,5 +309,6 @@ func (c Config) ForCapacity(n device.Size) Config {
 // Preallocates implements [alloc.PreallocatingConfig].
 func (c Config) Preallocates() bool { return c.Growth == regions.Whole }
 
-// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole of it is taken.
+// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole
+// of it is taken.
 func (c Config) Unbound() bool { return !c.Preallocates() }

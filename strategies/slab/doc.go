@@ -3,57 +3,58 @@
 //
 // # Data structure
 //
-// A request is rounded up to a size class: one of a family, or one of a list, such as the classes of
-// least waste for a trace ([Learn]). Each class has slabs, pieces of memory of equal size cut into
-// equal slots. A slab is a record of 64 bytes on the host: its address, a bitmap of its free slots,
-// in two levels above 64, and links. In each segment the partly used slabs of a class are in eight
-// lists by how full they are, and the empty ones in one list. With selection "lowest" a heap replaces
-// the lists.
+// A request is rounded up to a size class: one of a family, or one of a list, such as the classes
+// of least waste for a trace ([Learn]). Each class has slabs, pieces of memory of equal size cut
+// into equal slots. A slab is a record of 64 bytes on the host: its address, a bitmap of its free
+// slots, in two levels above 64, and links. In each segment the partly used slabs of a class are in
+// eight lists by how full they are, and the empty ones in one list. With selection "lowest" a heap
+// replaces the lists.
 //
-// There is no table of live blocks. An atlas leads from an address to its slab, a product in place of
-// a division to its slot, and the bitmap shows whether that is used. The request is kept as slack, the
-// bytes that the slot has beyond it, in two bytes a slot. A block with a stream, a tag or a larger
-// slack has an entry in a hash table.
+// There is no table of live blocks. An atlas leads from an address to its slab, a product in place
+// of a division to its slot, and the bitmap shows whether that is used. The request is kept as
+// slack, the bytes that the slot has beyond it, in two bytes a slot. A block with a stream, a tag
+// or a larger slack has an entry in a hash table.
 //
-// This is the engine of strategies/internal/cells. Its parent here cuts regions, sized by a policy of
-// kit/regions, into slices. A slab has at least SlabSlots slots: small classes have slabs of SlabBytes,
-// larger ones of 4, 16, ... times as much. Classes with slabs of one size are a grade. A grade has
-// regions of its own, and each of their slices can become a slab of any of its classes in any segment.
+// This is the engine of strategies/internal/cells. Its parent here cuts regions, sized by a policy
+// of kit/regions, into slices. A slab has at least SlabSlots slots: small classes have slabs of
+// SlabBytes, larger ones of 4, 16, ... times as much. Classes with slabs of one size are a grade. A
+// grade has regions of its own, and each of their slices can become a slab of any of its classes in
+// any segment.
 //
-// Magazines are stacks of free slots in front of the slabs: two for each segment and class, and a depot
-// of full ones for each class. Their slots are chunks in state Cached.
+// Magazines are stacks of free slots in front of the slabs: two for each segment and class, and a
+// depot of full ones for each class. Their slots are chunks in state Cached.
 //
 // # Search
 //
 // A request is served by the first of: the loaded magazine, the one before it, a full one of the
-// depot; a partly used slab of its segment by the selection, and its lowest free slot; an empty slab;
-// a free slice; if segments steal, a slab of another one; a new region. Free slices come before other
-// segments, which keeps the blocks of a segment apart. (Eight segments in turn, 1000 live blocks of
-// lognormal sizes: 5.9 times peak live, 7.1 without stealing, 2.1 with one segment.)
+// depot; a partly used slab of its segment by the selection, and its lowest free slot; an empty
+// slab; a free slice; if segments steal, a slab of another one; a new region. Free slices come
+// before other segments, which keeps the blocks of a segment apart. (Eight segments in turn, 1000
+// live blocks of lognormal sizes: 5.9 times peak live, 7.1 without stealing, 2.1 with one segment.)
 //
-// If the device refuses, magazines are emptied, empty slabs become slices, and regions without a slab
-// are released, with another attempt after each. A request above the largest class gets a region
-// of its own, which is released when it is freed.
+// If the device refuses, magazines are emptied, empty slabs become slices, and regions without a
+// slab are released, with another attempt after each. A request above the largest class gets a
+// region of its own, which is released when it is freed.
 //
 // # Split and merge
 //
 // Slots are neither split nor merged. A slab without a used slot goes back to the parent at once if
-// its class and segment keep EmptySlabs. A region without a slab is released if Release is set, beyond
-// KeepBytes. A class leaves at most one part in Waste of a slab behind its last slot.
+// its class and segment keep EmptySlabs. A region without a slab is released if Release is set,
+// beyond KeepBytes. A class leaves at most one part in Waste of a slab behind its last slot.
 //
 // Every 4096 calls a depot gives back its least count of full magazines since the last time: the
 // working set rule of Bonwick and Adams, with calls for a clock.
 //
 // # Cost
 //
-// A call costs O(1), O(segments) if a segment steals, and O(log slabs) with the lowest address. A slab
-// takes 76 bytes for each sixteen slots begun, rounded up to a power of two of them, and 4 to 64 in the
-// atlas, a slice 4 bytes. Nothing is allocated on the heap once warm.
+// A call costs O(1), O(segments) if a segment steals, and O(log slabs) with the lowest address. A
+// slab takes 76 bytes for each sixteen slots begun, rounded up to a power of two of them, and 4 to
+// 64 in the atlas, a slice 4 bytes. Nothing is allocated on the heap once warm.
 //
 // # Alignment
 //
-// A request goes to the smallest class whose slots all have its alignment, or else gets a region of its
-// own. Alignments up to 2 MiB, or the quantum if that is larger, are honoured.
+// A request goes to the smallest class whose slots all have its alignment, or else gets a region of
+// its own. Alignments up to 2 MiB, or the quantum if that is larger, are honoured.
 //
 // # Invariants
 //

@@ -117,7 +117,8 @@ func (g *grade) chunkOf(w *row, i uint32) alloc.Chunk {
 		n = len(w.slabs) - int(i)
 	}
 	return alloc.Chunk{
-		Region: w.region.Addr, Addr: w.region.Addr.Add(device.Size(i) << g.shift), Size: device.Size(n) << g.shift, Class: alloc.NoClass,
+		Region: w.region.Addr, Addr: w.region.Addr.Add(device.Size(i) << g.shift), Size: device.Size(n) << g.shift,
+		Class: alloc.NoClass,
 	}
 }
 
@@ -197,7 +198,8 @@ func (a *Allocator) checkRows() error {
 		taken += n
 	}
 	if taken != a.cells.Slabs() {
-		return fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): %d are slabs' of %d", taken, a.cells.Slabs())
+		return fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): %d are slabs' of %d", taken,
+			a.cells.Slabs())
 	}
 	return nil
 }
@@ -216,32 +218,39 @@ func (a *Allocator) checkGrade(at int) (taken int, err error) {
 		own := 0
 		if left := len(w.slabs) - int(w.fresh); left > 0 {
 			if fresh != 0 {
-				return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): row %d is not the only one with slices that none had", n)
+				return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): row %d is not the only one with "+
+					"slices that none had", n)
 			}
 			fresh = left
 		}
 		for i, slab := range w.slabs {
 			if (slab == cells.None) != w.free.Has(uint32(i)) || slab != cells.None && uint32(i) >= w.fresh {
-				return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): slice %d of row %d has slab %d", i, n, slab)
+				return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): slice %d of row %d has slab %d",
+					i, n, slab)
 			}
 			if slab == cells.None {
 				continue
 			}
 			own++
-			if p := a.cells.Piece(slab); p.Addr != w.region.Addr.Add(device.Size(i)<<g.shift) || int(p.Handle) != n<<gradeBits|at {
-				return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): slice %d of row %d, slab %d at %v", i, n, slab, p.Addr)
+			if p := a.cells.Piece(slab); p.Addr != w.region.Addr.Add(device.Size(i)<<g.shift) ||
+				int(p.Handle) != n<<gradeBits|at {
+				return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): slice %d of row %d, slab %d at %v", i,
+					n, slab, p.Addr)
 			}
 		}
 		if own != int(w.taken) || own+w.free.Len() != len(w.slabs) || g.open.Has(uint32(n)) != (w.free.Len() > 0) {
-			return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): row %d: %d taken, counted %d", n, own, w.taken)
+			return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): row %d: %d taken, counted %d", n,
+				own, w.taken)
 		}
 		if own == 0 {
 			empty += w.region.Size
 		}
 		taken, loose = taken+own, loose+w.free.Len()
 	}
-	if loose != g.loose || fresh != g.fresh || empty != g.pool.Empty() || cut != g.pool.Len() || cut+len(g.spare) != len(g.rows) {
-		return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): %d loose, counted %d; %d bytes empty, counted %d",
+	if loose != g.loose || fresh != g.fresh || empty != g.pool.Empty() || cut != g.pool.Len() ||
+		cut+len(g.spare) != len(g.rows) {
+		return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): %d loose, counted %d; %d bytes "+
+			"empty, counted %d",
 			loose, g.loose, empty, g.pool.Empty())
 	}
 	return taken, nil
@@ -267,7 +276,8 @@ func (a *Allocator) checkSingles() error {
 		rows -= a.slices.grades[i].pool.Len()
 	}
 	if singles != 0 || rows != 0 {
-		return fmt.Errorf("slab: invariant C9 (a region is cut, one live block, or stale): %d regions too many for the blocks, %d for the rows",
+		return fmt.Errorf("slab: invariant C9 (a region is cut, one live block, or stale): %d regions too many for the "+
+			"blocks, %d for the rows",
 			singles, rows)
 	}
 	return nil

@@ -5,8 +5,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// FreeNeighbours implements [alloc.Neighbours]: nothing, unless the block is the last of its slab. Then it is all of
-// the slab. O(1).
+// FreeNeighbours implements [alloc.Neighbours]: nothing, unless the block is the last of its slab.
+// Then it is all of the slab. O(1).
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	if !a.front.Closed() {
 		below, above, _ = a.cells.FreeNeighbours(p)
@@ -14,8 +14,8 @@ func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	return below, above
 }
 
-// CanPlace implements [alloc.Placer]. What becomes of regions without a slab is left out, if the request needs slabs of another
-// size. O(addresses).
+// CanPlace implements [alloc.Placer]. What becomes of regions without a slab is left out, if the
+// request needs slabs of another size. O(addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if !a.front.Judge(&r) {
 		return false
@@ -24,14 +24,18 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if !ok {
 		return a.canPlaceDirect(r, freed)
 	}
-	return a.cells.CanGrab(class, freed, func(other int) bool { return a.slices.gradeOf[other] == a.slices.gradeOf[class] }) ||
+	return a.cells.CanGrab(class, freed, func(other int) bool {
+		return a.slices.gradeOf[other] == a.slices.gradeOf[class]
+	}) ||
 		a.slices.grades[a.slices.gradeOf[class]].loose > 0
 }
 
-// canPlaceDirect is CanPlace of a request that gets a region of its own: it may have that of a block that is freed.
+// canPlaceDirect is CanPlace of a request that gets a region of its own: it may have that of a
+// block that is freed.
 func (a *Allocator) canPlaceDirect(r alloc.Request, freed []device.Addr) bool {
 	for _, p := range freed {
-		if b, ok := a.live.Get(p); ok && p.IsAligned(max(r.Align, 1)) && device.AlignUp(b.Requested, a.cfg.Quantum) >= device.AlignUp(r.Size, a.cfg.Quantum) {
+		if b, ok := a.live.Get(p); ok && p.IsAligned(max(r.Align, 1)) && device.AlignUp(b.Requested, a.cfg.Quantum) >=
+			device.AlignUp(r.Size, a.cfg.Quantum) {
 			return true
 		}
 	}

@@ -112,7 +112,8 @@ func (c Config) WithDefaults() (Config, error) {
 	if err != nil {
 		return c, fmt.Errorf("slabbuddy: %w", err)
 	}
-	c.Family, c.Trim, c.Placement, c.RegionChoice, c.Coalescing = b.Family, b.Trim, b.Placement, b.RegionChoice, b.Coalescing
+	c.Family, c.Trim, c.Placement, c.RegionChoice, c.Coalescing = b.Family, b.Trim, b.Placement, b.RegionChoice,
+		b.Coalescing
 	c.Growth, c.Limit = b.Growth, b.Limit
 	if err := c.checkSlabs(); err != nil {
 		return c, err
@@ -125,7 +126,8 @@ func (c Config) WithDefaults() (Config, error) {
 
 func (c Config) checkSlabs() error {
 	if c.DirectBytes < c.SlabMaxBytes {
-		return fmt.Errorf("slabbuddy: direct_bytes %d: want at least slab_max_bytes %d", uint64(c.DirectBytes), uint64(c.SlabMaxBytes))
+		return fmt.Errorf("slabbuddy: direct_bytes %d: want at least slab_max_bytes %d", uint64(c.DirectBytes),
+			uint64(c.SlabMaxBytes))
 	}
 	for _, f := range [...]struct {
 		name               string
@@ -218,5 +220,6 @@ func (c Config) ForCapacity(n device.Size) Config {
 // Preallocates implements [alloc.PreallocatingConfig].
 func (c Config) Preallocates() bool { return c.policy().Preallocates() }
 
-// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole of it is taken.
+// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole
+// of it is taken.
 func (c Config) Unbound() bool { return !c.Preallocates() }

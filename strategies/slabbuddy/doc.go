@@ -3,13 +3,14 @@
 //
 // # Data structure
 //
-// The buddy is the engine of strategies/internal/blocks, the slabs that of strategies/internal/cells.
-// A slab is one block of the buddy: the smallest with room for SlabSlots slots that leaves at most one
-// part in SlabWaste behind the last. So the first request of a class takes eight times its size, not a
-// region.
+// The buddy is the engine of strategies/internal/blocks, the slabs that of
+// strategies/internal/cells. A slab is one block of the buddy: the smallest with room for SlabSlots
+// slots that leaves at most one part in SlabWaste behind the last. So the first request of a class
+// takes eight times its size, not a region.
 //
-// A free asks the slabs first, which find the slot of an address from that alone. Other live blocks are
-// in a hash table with their requests, and the buddy finds the region of a block from its address.
+// A free asks the slabs first, which find the slot of an address from that alone. Other live blocks
+// are in a hash table with their requests, and the buddy finds the region of a block from its
+// address.
 //
 // # Search
 //
@@ -26,15 +27,15 @@
 // # Split and merge
 //
 // A slab without a used slot, beyond the EmptySlabs of its class, is a block of the buddy again and
-// merges with its buddies. A region without a live block, beyond KeepBytes, is released if Release is
-// set. So memory that one class frees serves every other. A region alone is kept when it is freed, up
-// to DirectCacheBytes, or by default while kept and used ones are at most a quarter above the most
-// ever in use.
+// merges with its buddies. A region without a live block, beyond KeepBytes, is released if Release
+// is set. So memory that one class frees serves every other. A region alone is kept when it is
+// freed, up to DirectCacheBytes, or by default while kept and used ones are at most a quarter above
+// the most ever in use.
 //
 // # When memory runs out
 //
-// When the device or the limit refuses a region, memory is given up in this order. The request is tried
-// again after each step that gave up any:
+// When the device or the limit refuses a region, memory is given up in this order. The request is
+// tried again after each step that gave up any:
 //
 //  1. magazines are emptied into their slabs;
 //  2. empty slabs become blocks of the buddy;
@@ -46,16 +47,16 @@
 //
 // # Cost
 //
-// A slot costs O(1); a block one probe of the hash table, one search in two sets and a step for each
-// split or merge. Neither depends on the number of slabs or regions. A slab of up to sixteen slots takes
-// 80 bytes and 4 to 64 in the atlas; a block of the buddy an entry of the table; the sets of the
-// buddy 16 bytes for each region and class and two bits for each unit.
+// A slot costs O(1); a block one probe of the hash table, one search in two sets and a step for
+// each split or merge. Neither depends on the number of slabs or regions. A slab of up to sixteen
+// slots takes 80 bytes and 4 to 64 in the atlas; a block of the buddy an entry of the table; the
+// sets of the buddy 16 bytes for each region and class and two bits for each unit.
 //
 // # Growth and alignment
 //
-// By default a region is a sixteenth of the pool, at least 16 KiB. Regions are aligned to 2 MiB, the
-// largest alignment that is honoured. A request that a slot would not align goes to a larger class or
-// to the buddy.
+// By default a region is a sixteenth of the pool, at least 16 KiB. Regions are aligned to 2 MiB,
+// the largest alignment that is honoured. A request that a slot would not align goes to a larger
+// class or to the buddy.
 //
 // # What chose the defaults
 //

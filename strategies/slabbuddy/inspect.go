@@ -183,7 +183,8 @@ func (a *Allocator) checkSlabs() (err error) {
 		granted, place := a.slabGranted(number)
 		if fits := s.Size == bytes || s.Size > bytes && blocks.IsDirect(place); s.State != alloc.Live || !fits ||
 			s.Size != granted || p.Addr != s.Addr || int32(p.Handle) != number {
-			err = fmt.Errorf("slabbuddy: invariant W1 (a slab is one block of the buddy): slab %d of %d bytes at %v, a span of %d, granted %d",
+			err = fmt.Errorf("slabbuddy: invariant W1 (a slab is one block of the buddy): slab %d of %d bytes at %v, a span "+
+				"of %d, granted %d",
 				number, uint64(bytes), s.Addr, uint64(s.Size), uint64(granted))
 		}
 		return err == nil
@@ -209,13 +210,15 @@ func (a *Allocator) checkOwners() (err error) {
 		}
 		granted++
 		if l, ok := a.live.Get(s.Addr); !ok || a.granted(s.Addr, l) != s.Size {
-			err = fmt.Errorf("slabbuddy: invariant W2 (what is granted is a slab or a live block): %d bytes at %v are granted, the table has %d",
+			err = fmt.Errorf("slabbuddy: invariant W2 (what is granted is a slab or a live block): %d bytes at %v are "+
+				"granted, the table has %d",
 				uint64(s.Size), s.Addr, uint64(l.Requested))
 		}
 		return err == nil
 	})
 	if err == nil && granted != a.live.Len() {
-		err = fmt.Errorf("slabbuddy: invariant W2 (what is granted is a slab or a live block): %d blocks are granted, %d live", granted, a.live.Len())
+		err = fmt.Errorf("slabbuddy: invariant W2 (what is granted is a slab or a live block): %d blocks are "+
+			"granted, %d live", granted, a.live.Len())
 	}
 	return err
 }

@@ -26,14 +26,14 @@ func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	return below + under, above + granted - a.slabBytes(gone) + over
 }
 
-// CanPlace implements [alloc.Placer]: slots first, then blocks of the buddy, among which are slabs that lose their last
-// slot. It costs O(chunks log addresses).
+// CanPlace implements [alloc.Placer]: slots first, then blocks of the buddy, among which are slabs
+// that lose their last slot. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.front.Closed() || a.blocks.Judge(&r) != alloc.ReasonNone {
 		return false
 	}
-	// In the end a block of the buddy serves a small request too, and the least one that holds it serves if one does
-	// that holds a slab.
+	// In the end a block of the buddy serves a small request too, and the least one that holds it
+	// serves if one does that holds a slab.
 	class, small := a.cells.ClassFor(r.Size, r.Align)
 	if small && a.cells.CanGrab(class, freed, func(other int) bool { return other == class }) {
 		return true

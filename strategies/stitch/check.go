@@ -117,7 +117,8 @@ func (a *Allocator) checkChunk(h uint32, s *sum) error {
 		first := c.addr.Sub(r.addr) >> a.pageShift
 		for page := first; page < first+c.size>>a.pageShift; page++ {
 			if r.owner[page] != h {
-				return broken(1, "page %d of %v names chunk %d, it is of the one at %v", uint64(page), r.addr, r.owner[page], c.addr)
+				return broken(1, "page %d of %v names chunk %d, it is of the one at %v", uint64(page), r.addr,
+					r.owner[page], c.addr)
 			}
 		}
 	}
@@ -182,7 +183,8 @@ func (a *Allocator) checkMaps(s *sum) error {
 			return broken(2, "%v", err)
 		}
 		if m.Len() != s.free[k] || a.freed[k] != s.freed[k] {
-			return broken(2, "%d entries and %d bytes for %d chunks of %d", m.Len(), uint64(a.freed[k]), s.free[k], uint64(s.freed[k]))
+			return broken(2, "%d entries and %d bytes for %d chunks of %d", m.Len(), uint64(a.freed[k]), s.free[k],
+				uint64(s.freed[k]))
 		}
 		for e := range m.All {
 			c := &a.chunks[e.Handle]
@@ -194,8 +196,8 @@ func (a *Allocator) checkMaps(s *sum) error {
 	return nil
 }
 
-// checkIdle checks that every idle sBlock is in the list by age, and either in the map or in the list of
-// a pBlock in use that has memory of it.
+// checkIdle checks that every idle sBlock is in the list by age, and either in the map or in the
+// list of a pBlock in use that has memory of it.
 func (a *Allocator) checkIdle(s *sum) error {
 	if err := a.idle.Check(); err != nil {
 		return broken(6, "%v", err)
@@ -231,7 +233,8 @@ func (a *Allocator) checkIdle(s *sum) error {
 	return nil
 }
 
-// checkWaiting checks that the pBlock which an sBlock waits for is in use, knows it and has memory of it.
+// checkWaiting checks that the pBlock which an sBlock waits for is in use, knows it and has memory
+// of it.
 func (a *Allocator) checkWaiting(i uint32) error {
 	t := a.regions[i].waitsFor
 	c := &a.chunks[t]
@@ -248,7 +251,8 @@ func (a *Allocator) checkWaiting(i uint32) error {
 		overlaps = overlaps || at < c.end() && c.addr < at.Add(device.Size(q.count)<<a.pageShift)
 	}
 	if !known || !overlaps {
-		return broken(6, "the sBlock at %v waits for the pBlock at %v, which has nothing to do with it", a.regions[i].addr, c.addr)
+		return broken(6, "the sBlock at %v waits for the pBlock at %v, which has nothing to do with it",
+			a.regions[i].addr, c.addr)
 	}
 	return nil
 }

@@ -24,8 +24,8 @@ type chunk struct {
 	prev   uint32 // chunk before it in its region
 	next   uint32 // chunk behind it; of a row that is not in use, the next such
 	region uint32
-	// note is the name of a free chunk in the map of its kind, and of an idle sBlock in that of idle ones;
-	// of a pBlock in use it is the first sBlock that waits for it.
+	// note is the name of a free chunk in the map of its kind, and of an idle sBlock in that of idle
+	// ones; of a pBlock in use it is the first sBlock that waits for it.
 	note  uint32
 	state state
 }
@@ -66,9 +66,9 @@ func (a *Allocator) paint(h uint32, at device.Addr, n device.Size) {
 	}
 }
 
-// split cuts a chunk that is in no map behind its first n bytes and returns both parts, which are in none
-// either. The larger one keeps the handle, so that it costs four bytes written for each page of the
-// smaller one.
+// split cuts a chunk that is in no map behind its first n bytes and returns both parts, which are
+// in none either. The larger one keeps the handle, so that it costs four bytes written for each
+// page of the smaller one.
 //
 // Precondition: 0 < n < size.
 func (a *Allocator) split(h uint32, n device.Size) (front, tail uint32) {
@@ -88,8 +88,8 @@ func (a *Allocator) split(h uint32, n device.Size) (front, tail uint32) {
 	return front, tail
 }
 
-// join makes a chunk and the one behind it one and returns it. Neither is in a map. It costs four bytes
-// written for each page of the smaller one, whose handle is spare then.
+// join makes a chunk and the one behind it one and returns it. Neither is in a map. It costs four
+// bytes written for each page of the smaller one, whose handle is spare then.
 func (a *Allocator) join(left, right uint32) uint32 {
 	l, r := a.chunks[left], a.chunks[right]
 	keep, gone := left, right

@@ -4,11 +4,11 @@
 // # Data structure
 //
 // The chunks lie in the table of kit/tiles, whose rings are the lists. A list holds the chunks of
-// one class. The first 2^SecondLevel classes are single sizes, 1, 2, … quanta; above, each doubling
-// of the size has 2^SecondLevel classes of equal width. A bit for each class says whether it has a
-// chunk, and a bit for each word of those whether the word is zero, so two instructions find the
-// next class with a chunk. Words are always full, where the paper has a word for each doubling; no
-// class is open-ended.
+// one class. The first 2^SecondLevel classes are single sizes, 1, 2, … quanta; above, each
+// doubling of the size has 2^SecondLevel classes of equal width. A bit for each class says whether
+// it has a chunk, and a bit for each word of those whether the word is zero, so two instructions
+// find the next class with a chunk. Words are always full, where the paper has a word for each
+// doubling; no class is open-ended.
 //
 // Tails, each the last chunk of its region, have a map by size (kit/index).
 //

@@ -195,7 +195,8 @@ func (x *freeIndex) Check(n int) error {
 		}
 	}
 	if holes+x.tails.Len() != n {
-		return fmt.Errorf("invariant L1 (the lists hold the free chunks): %d holes and %d tails, %d free chunks", holes, x.tails.Len(), n)
+		return fmt.Errorf("invariant L1 (the lists hold the free chunks): %d holes and %d tails, %d free chunks", holes,
+			x.tails.Len(), n)
 	}
 	if err := x.tails.Check(); err != nil {
 		return fmt.Errorf("invariant L4 (the map holds the tails): %w", err)
@@ -203,7 +204,8 @@ func (x *freeIndex) Check(n int) error {
 	for e := range x.tails.All {
 		r := &x.core.Rows[e.Handle]
 		if !x.apart || !x.core.IsTail(e.Handle) || !x.core.IsFree(e.Handle) || r.Addr != e.Addr || r.Size != e.Size {
-			return fmt.Errorf("invariant L4 (the map holds the tails): entry %v, chunk of %d bytes at %v", e, uint64(r.Size), r.Addr)
+			return fmt.Errorf("invariant L4 (the map holds the tails): entry %v, chunk of %d bytes at %v", e,
+				uint64(r.Size), r.Addr)
 		}
 	}
 	return nil
@@ -228,7 +230,8 @@ func (x *freeIndex) checkList(class uint32, n int) (count int, err error) {
 		prev = h
 	}
 	if last := x.core.Before(ring); last != prev {
-		return 0, fmt.Errorf("invariant L1 (the lists hold the free chunks): class %d ends with chunk %d, not %d", class, prev, last)
+		return 0, fmt.Errorf("invariant L1 (the lists hold the free chunks): class %d ends with chunk %d, not %d", class,
+			prev, last)
 	}
 	return count, nil
 }

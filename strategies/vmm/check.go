@@ -154,9 +154,11 @@ func (a *Allocator) checkCounters() error {
 	}
 	m := &a.mem
 	idle := device.Size(m.Idle(a.cfg.PageBytes)) * a.cfg.PageBytes
-	if a.front.Stats.Forgotten != idle || m.Held() != a.front.Stats.Reserved+idle || a.front.Stats.Reserved != device.Size(m.Mapped())*a.cfg.PageBytes {
+	if a.front.Stats.Forgotten != idle || m.Held() != a.front.Stats.Reserved+idle ||
+		a.front.Stats.Reserved != device.Size(m.Mapped())*a.cfg.PageBytes {
 		return broken(8, "%d bytes held, %d reserved, %d forgotten; %d pages mapped, %d idle",
-			uint64(m.Held()), uint64(a.front.Stats.Reserved), uint64(a.front.Stats.Forgotten), m.Mapped(), m.Idle(a.cfg.PageBytes))
+			uint64(m.Held()), uint64(a.front.Stats.Reserved), uint64(a.front.Stats.Forgotten), m.Mapped(),
+			m.Idle(a.cfg.PageBytes))
 	}
 	return nil
 }

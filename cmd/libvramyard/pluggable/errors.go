@@ -38,9 +38,11 @@ func (e *OutOfMemoryError) Error() string {
 	if e.Never {
 		text += " Strategy " + e.Strategy + " never grants so much."
 	}
-	text += fmt.Sprintf(" Of the memory of strategy %s %s is allocated by PyTorch, and %s is reserved but unallocated,", e.Strategy,
+	text += fmt.Sprintf(" Of the memory of strategy %s %s is allocated by PyTorch, and %s is reserved but unallocated,",
+		e.Strategy,
 		inUnits(e.Allocated), inUnits(e.Reserved-e.Allocated-e.Pending))
-	return text + fmt.Sprintf(" the largest hole being %s; %s waits for other streams.", inUnits(e.Hole), inUnits(e.Pending))
+	return text + fmt.Sprintf(" the largest hole being %s; %s waits for other streams.", inUnits(e.Hole),
+		inUnits(e.Pending))
 }
 
 func inUnits(n device.Size) string {

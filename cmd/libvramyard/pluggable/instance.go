@@ -93,8 +93,8 @@ func newInstance(c *config, ordinal int, dev device.Device, share float64) (*ins
 // simShift parts the addresses of simulated GPUs, which all begin at the same one.
 const simShift = 44
 
-// measure takes the size of the device and its bound, and returns what a strategy may take at once: of
-// a real device not all that is free, because libraries take memory beside the allocator.
+// measure takes the size of the device and its bound, and returns what a strategy may take at once:
+// of a real device not all that is free, because libraries take memory beside the allocator.
 func (n *instance) measure(c *config, share float64) (device.Size, error) {
 	info, ok := device.MemoryInfoOf(n.dev)
 	if !ok {
@@ -117,7 +117,8 @@ func (n *instance) measure(c *config, share float64) (device.Size, error) {
 	return device.AlignDown(free, 2*device.MiB), nil
 }
 
-// headroom is the part of a real device that a strategy which takes everything at once leaves: a sixteenth, 5 GiB of
+// headroom is the part of a real device that a strategy which takes everything at once leaves: a
+// sixteenth, 5 GiB of
 // 80. Kernels, cuBLAS and NCCL take some hundreds of MiB each.
 const headroom = 16
 
@@ -200,8 +201,8 @@ func (n *instance) grant(size device.Size, s device.Stream) (alloc.Block, error)
 	return b, nil
 }
 
-// relieve does what may bring memory back: it waits for all work, which makes pending frees final, and
-// gives cached memory back. What the device refuses of it the next request will tell.
+// relieve does what may bring memory back: it waits for all work, which makes pending frees final,
+// and gives cached memory back. What the device refuses of it the next request will tell.
 func (n *instance) relieve() {
 	if n.streams.SyncDevice() == nil {
 		_, _ = alloc.Poll(n.strategy)
@@ -254,7 +255,8 @@ func (n *instance) use(a device.Addr, s device.Stream) error {
 	return nil
 }
 
-// settle looks which pending frees have become final. It walks only where the sums say that some have.
+// settle looks which pending frees have become final. It walks only where the sums say that some
+// have.
 func (n *instance) settle() {
 	if len(n.pending) == 0 {
 		return

@@ -28,8 +28,8 @@ type Host struct {
 	Open       func(ordinal int) (device.Device, error) // a real GPU; nil where there are none
 }
 
-// Library is the allocators of all GPUs of a process. It is safe for concurrent use. Its methods never panic: what
-// would be a panic is an error, and every later request is refused with the same.
+// Library is the allocators of all GPUs of a process. It is safe for concurrent use. Its methods
+// never panic: what would be a panic is an error, and every later request is refused with the same.
 type Library struct {
 	host    Host
 	once    sync.Once
@@ -128,8 +128,9 @@ func ours(err error) error {
 	return fmt.Errorf("vramyard: %w", err)
 }
 
-// Alloc grants size bytes on a stream of a GPU; into is the number of a private pool as BeginPool returned
-// it, 0 for none. A size of 0 is granted the address 0. The error is an [*OutOfMemoryError] if there is no memory.
+// Alloc grants size bytes on a stream of a GPU; into is the number of a private pool as BeginPool
+// returned it, 0 for none. A size of 0 is granted the address 0. The error is an
+// [*OutOfMemoryError] if there is no memory.
 func (l *Library) Alloc(size device.Size, ordinal int, s device.Stream, into alloc.PoolID) (a device.Addr, err error) {
 	defer l.survive(&err)
 	n, err := l.gpu(ordinal)
@@ -145,8 +146,8 @@ func (l *Library) Alloc(size device.Size, ordinal int, s device.Stream, into all
 	return a, ours(err)
 }
 
-// Free takes back what Alloc granted; the address 0 is nothing. A GPU that does not have the block is not
-// insisted on: the one that has it takes it back.
+// Free takes back what Alloc granted; the address 0 is nothing. A GPU that does not have the block
+// is not insisted on: the one that has it takes it back.
 func (l *Library) Free(a device.Addr, ordinal int) (err error) {
 	defer l.survive(&err)
 	if a == 0 {
@@ -203,8 +204,8 @@ func (l *Library) Reset() (err error) {
 	return err
 }
 
-// MemoryFraction bounds what may be held of a GPU by a share of it, above 0 and up to 1. What is held already
-// stays.
+// MemoryFraction bounds what may be held of a GPU by a share of it, above 0 and up to 1. What is
+// held already stays.
 func (l *Library) MemoryFraction(share float64, ordinal int) (err error) {
 	defer l.survive(&err)
 	if err := l.prepare(); err != nil {
@@ -270,8 +271,8 @@ func (l *Library) ReleasePool(ordinal int, k PoolKey) error {
 	return l.with(ordinal, func(n *instance) error { return n.release(k) })
 }
 
-// DumpTrace writes what was recorded so far; the empty name is that of the environment. See [fileOf] for
-// what stands for several GPUs in it.
+// DumpTrace writes what was recorded so far; the empty name is that of the environment. See
+// [fileOf] for what stands for several GPUs in it.
 func (l *Library) DumpTrace(path string) (err error) {
 	defer l.survive(&err)
 	if err := l.prepare(); err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// What memory is filled with. What is read after it was freed is no number, as a float of 32 bits or the
-// upper half of one, and spoils what is computed from it; what is read before it was written is -20.7,
-// because programs that are right sometimes multiply such memory by zero.
+// What memory is filled with. What is read after it was freed is no number, as a float of 32 bits
+// or the upper half of one, and spoils what is computed from it; what is read before it was written
+// is -20.7, because programs that are right sometimes multiply such memory by zero.
 const (
 	poisonFresh uint32 = 0xc1a5f3d7 // granted and not written yet
 	poisonFreed uint32 = 0xffc1d1e9 // freed
@@ -22,8 +22,8 @@ type span struct {
 	stream     device.Stream // of the request
 }
 
-// poison fills memory that is freed, and looks at it when it is used again. The device is made to wait
-// for all work at each step, so that nobody's kernels are in the way.
+// poison fills memory that is freed, and looks at it when it is used again. The device is made to
+// wait for all work at each step, so that nobody's kernels are in the way.
 type poison struct {
 	memory  device.Contents
 	streams device.Streams
@@ -38,8 +38,8 @@ type PoisonStats struct {
 	Compared   uint64 `json:"compared"`   // pieces of freed memory that were looked at
 	Violations uint64 `json:"violations"` // of them, that somebody had written
 	First      string `json:"first"`      // the first of those, in words; "" if there is none
-	// Blind says that memory was seen at two addresses, so that what was written at one of them cannot be
-	// told from a write behind a free: since then nothing is compared.
+	// Blind says that memory was seen at two addresses, so that what was written at one of them cannot
+	// be told from a write behind a free: since then nothing is compared.
 	Blind bool `json:"blind"`
 }
 
@@ -77,8 +77,8 @@ func (p *poison) freed(a device.Addr, n device.Size, s device.Stream) error {
 	return nil
 }
 
-// granted looks at the freed memory in a block and fills the block. The error is a [*StaleWriteError],
-// or the device's.
+// granted looks at the freed memory in a block and fills the block. The error is a
+// [*StaleWriteError], or the device's.
 func (p *poison) granted(a device.Addr, n device.Size) error {
 	err := p.look(a, a.Add(n))
 	p.forget(a, n)

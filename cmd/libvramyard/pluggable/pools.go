@@ -16,8 +16,8 @@ type PoolKey struct {
 	Second uint64 // of a pool that the program made, 0 otherwise
 }
 
-// pool is a private pool. PyTorch says which requests go there one by one, strategies want a stream, and
-// so a stream is redirected with its first request that goes there.
+// pool is a private pool. PyTorch says which requests go there one by one, strategies want a
+// stream, and so a stream is redirected with its first request that goes there.
 type pool struct {
 	id      alloc.PoolID
 	users   int             // begun and not released

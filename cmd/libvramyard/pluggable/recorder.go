@@ -41,8 +41,8 @@ func newRecorder(h trace.Header, most int) *recorder {
 	return &recorder{header: h, start: time.Now(), most: most, index: map[device.Stream]uint16{}}
 }
 
-// note keeps an event. One that is beyond the bound, or on a stream beyond 65535 others, is lost, and so is
-// everything behind it.
+// note keeps an event. One that is beyond the bound, or on a stream beyond 65535 others, is lost,
+// and so is everything behind it.
 func (r *recorder) note(k trace.Kind, id uint32, size uint64, s device.Stream) {
 	i, known := r.index[s]
 	if r.lost > 0 || r.count == r.most || !known && len(r.streams) == 1<<16-1 {
@@ -113,8 +113,8 @@ func (r *recorder) write(path string) error {
 	return fileio.Write(path, io.Discard, func(w io.Writer) error { return trace.Write(w, r) })
 }
 
-// fileOf returns the name of a file of one GPU: %d stands for its number and %p for the process. Without
-// %d those after the first get their number in front of the endings of the name.
+// fileOf returns the name of a file of one GPU: %d stands for its number and %p for the process.
+// Without %d those after the first get their number in front of the endings of the name.
 func fileOf(path string, ordinal int, first bool, pid int) string {
 	numbered := strings.Contains(path, "%d")
 	path = strings.NewReplacer("%d", strconv.Itoa(ordinal), "%p", strconv.Itoa(pid)).Replace(path)

@@ -15,45 +15,47 @@ const Schema = "vramyard-pytorch/1"
 
 // Stats is what the library tells of a process. Sizes are bytes.
 type Stats struct {
-	Schema   string        `json:"schema"`   // [Schema]
-	Version  string        `json:"version"`  // of the library
-	Pid      int           `json:"pid"`      // number of the process
-	Strategy string        `json:"strategy"` // name and preset
-	Config   any           `json:"config"`   // settings of the strategy, before they were fitted to a GPU
-	Device   string        `json:"device"`   // cuda, or which simulated one
-	Error    string        `json:"error"`    // the internal error after which nothing is allocated any more; "" without one
-	Devices  []DeviceStats `json:"devices"`  // of the GPUs that were used, by number
+	Schema   string `json:"schema"`   // [Schema]
+	Version  string `json:"version"`  // of the library
+	Pid      int    `json:"pid"`      // number of the process
+	Strategy string `json:"strategy"` // name and preset
+	Config   any    `json:"config"`   // settings of the strategy, before they were fitted to a GPU
+	Device   string `json:"device"`   // cuda, or which simulated one
+	// the internal error after which nothing is allocated any more; "" without one
+	Error   string        `json:"error"`
+	Devices []DeviceStats `json:"devices"` // of the GPUs that were used, by number
 }
 
 // DeviceStats is what the library tells of one GPU. Sizes are bytes.
 type DeviceStats struct {
-	Device        int              `json:"device"`               // number
-	Total         device.Size      `json:"total_bytes"`          // of the GPU; 0 for no bound
-	Bound         device.Size      `json:"bound_bytes"`          // most that may be held; 0 for no bound
-	Allocs        uint64           `json:"allocs"`               // blocks granted
-	Frees         uint64           `json:"frees"`                // blocks freed
-	OOMs          uint64           `json:"ooms"`                 // requests that failed in the end
-	Ladders       uint64           `json:"ladders"`              // requests that found no memory at first
-	Zero          uint64           `json:"zero_sized"`           // requests of no bytes, which are granted null
-	BadFrees      uint64           `json:"bad_frees"`            // frees of what was not live
-	Uses          uint64           `json:"recorded_streams"`     // calls of record_stream
-	BadUses       uint64           `json:"bad_uses"`             // those of what was not live
-	Trims         uint64           `json:"empty_cache_calls"`    // calls of empty_cache
-	Live          int              `json:"live_blocks"`          // not freed
-	Requested     device.Size      `json:"requested_bytes"`      // that live blocks were asked for with
-	Allocated     device.Size      `json:"allocated_bytes"`      // granted to live blocks
-	Active        device.Size      `json:"active_bytes"`         // and to freed ones that other streams use
-	Reserved      device.Size      `json:"reserved_bytes"`       // held from the GPU
-	PeakRequested device.Size      `json:"peak_requested_bytes"` // most of Requested
-	PeakAllocated device.Size      `json:"peak_allocated_bytes"` // most of Allocated
-	PeakActive    device.Size      `json:"peak_active_bytes"`    // most of Active
-	PeakReserved  device.Size      `json:"peak_reserved_bytes"`  // most of Reserved
-	LargestHole   device.Size      `json:"largest_hole_bytes"`   // largest free chunk
-	Calls         uint64           `json:"device_calls"`         // calls to the driver
-	Waits         uint64           `json:"stream_waits"`         // of them, that made a stream wait for another
-	TraceEvents   int              `json:"trace_events"`         // recorded
-	Poison        *PoisonStats     `json:"poison,omitempty"`     // with VRAMYARD_POISON
-	Counters      map[string]int64 `json:"counters,omitempty"`   // those of torch.cuda.memory_stats, where the strategy counts so
+	Device        int          `json:"device"`               // number
+	Total         device.Size  `json:"total_bytes"`          // of the GPU; 0 for no bound
+	Bound         device.Size  `json:"bound_bytes"`          // most that may be held; 0 for no bound
+	Allocs        uint64       `json:"allocs"`               // blocks granted
+	Frees         uint64       `json:"frees"`                // blocks freed
+	OOMs          uint64       `json:"ooms"`                 // requests that failed in the end
+	Ladders       uint64       `json:"ladders"`              // requests that found no memory at first
+	Zero          uint64       `json:"zero_sized"`           // requests of no bytes, which are granted null
+	BadFrees      uint64       `json:"bad_frees"`            // frees of what was not live
+	Uses          uint64       `json:"recorded_streams"`     // calls of record_stream
+	BadUses       uint64       `json:"bad_uses"`             // those of what was not live
+	Trims         uint64       `json:"empty_cache_calls"`    // calls of empty_cache
+	Live          int          `json:"live_blocks"`          // not freed
+	Requested     device.Size  `json:"requested_bytes"`      // that live blocks were asked for with
+	Allocated     device.Size  `json:"allocated_bytes"`      // granted to live blocks
+	Active        device.Size  `json:"active_bytes"`         // and to freed ones that other streams use
+	Reserved      device.Size  `json:"reserved_bytes"`       // held from the GPU
+	PeakRequested device.Size  `json:"peak_requested_bytes"` // most of Requested
+	PeakAllocated device.Size  `json:"peak_allocated_bytes"` // most of Allocated
+	PeakActive    device.Size  `json:"peak_active_bytes"`    // most of Active
+	PeakReserved  device.Size  `json:"peak_reserved_bytes"`  // most of Reserved
+	LargestHole   device.Size  `json:"largest_hole_bytes"`   // largest free chunk
+	Calls         uint64       `json:"device_calls"`         // calls to the driver
+	Waits         uint64       `json:"stream_waits"`         // of them, that made a stream wait for another
+	TraceEvents   int          `json:"trace_events"`         // recorded
+	Poison        *PoisonStats `json:"poison,omitempty"`     // with VRAMYARD_POISON
+	// those of torch.cuda.memory_stats, where the strategy counts so
+	Counters map[string]int64 `json:"counters,omitempty"`
 }
 
 // Stats returns the statistics now. The error is what is wrong with the environment.
@@ -103,7 +105,8 @@ func (n *instance) stats() DeviceStats {
 	return d
 }
 
-// StatsJSON returns the statistics as JSON; what is wrong with the environment is in there as an error.
+// StatsJSON returns the statistics as JSON; what is wrong with the environment is in there as an
+// error.
 func (l *Library) StatsJSON() []byte {
 	s, err := l.Stats()
 	if err != nil {

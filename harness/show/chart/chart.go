@@ -285,7 +285,8 @@ func (l *layout) draw(all draw.Canvas) bool {
 		return false
 	}
 	inner := p.DataCanvas(area)
-	if s := inner.Size(); !(s.X >= 1.5*vg.Centimeter && s.Y >= vg.Centimeter/2) || l.rows > 0 && s.Y < vg.Length(l.rows)*l.ticks.Font.Size {
+	if s := inner.Size(); !(s.X >= 1.5*vg.Centimeter && s.Y >= vg.Centimeter/2) || l.rows > 0 &&
+		s.Y < vg.Length(l.rows)*l.ticks.Font.Size {
 		return false
 	}
 	if l.text.Width(l.x.Title)+2*gap > all.Size().X || l.text.Width(l.y.Title)+2*gap > all.Size().Y-l.above() {
@@ -326,7 +327,8 @@ func (l *layout) apart(inner draw.Canvas) []Tick {
 	return ticks
 }
 
-// within returns the middle of something long, at a place or as near to it as keeps it between two ends.
+// within returns the middle of something long, at a place or as near to it as keeps it between two
+// ends.
 func within(middle, long, low, high vg.Length) vg.Length {
 	return max(min(middle, high-long/2), low+long/2)
 }
@@ -336,10 +338,12 @@ func within(middle, long, low, high vg.Length) vg.Length {
 func (l *layout) title(all, inner draw.Canvas) {
 	style := l.text
 	style.XAlign, style.YAlign = draw.XCenter, draw.YBottom
-	all.FillText(style, vg.Point{X: within(inner.Center().X, style.Width(l.x.Title), all.Min.X+gap, all.Max.X-gap), Y: gap}, l.x.Title)
+	all.FillText(style, vg.Point{X: within(inner.Center().X, style.Width(l.x.Title), all.Min.X+gap, all.Max.X-gap),
+		Y: gap}, l.x.Title)
 	style.Rotation, style.YAlign = math.Pi/2, draw.YTop
 	length := l.text.Width(l.y.Title)
-	all.FillText(style, vg.Point{X: gap / 2, Y: within(inner.Center().Y, length, all.Min.Y+gap, all.Max.Y-l.above())}, l.y.Title)
+	all.FillText(style, vg.Point{X: gap / 2, Y: within(inner.Center().Y, length, all.Min.Y+gap, all.Max.Y-l.above())},
+		l.y.Title)
 }
 
 // drawBeside writes the text at the right of the rows.

@@ -37,15 +37,18 @@ type Kind struct {
 func Kinds() []Kind {
 	needs := []string{ofCompare, ofWhatif, ofOffline}
 	return []Kind{
-		{"memory", "memory over events: a run with what is requested, allocated and reserved, or one of them for several runs",
+		{"memory", "memory over events: a run with what is requested, allocated and reserved, or one of them for " +
+			"several runs",
 			[]string{ofReplay}, false, "reserved", (*drawing).memory},
-		{"capacity", "minimum capacity by strategy or placement: bars with the lower bound, or, on several traces, marks in multiples of it",
+		{"capacity", "minimum capacity by strategy or placement: bars with the lower bound, or, on several traces, marks " +
+			"in multiples of it",
 			needs, true, "min_capacity_bytes", (*drawing).capacity},
 		{"waste", "reservation waste and fragmentation by strategy; on several traces one of them",
 			[]string{ofCompare, ofWhatif, ofReplay}, false, "reservation_waste", (*drawing).waste},
 		{"budget", "share of the traces that complete on a device of a multiple of their lower bounds",
 			needs, true, "min_capacity_bytes", (*drawing).budget},
-		{"tradeoff", "memory against time, of strategies or of the settings that a search tried, and those that none beats in both",
+		{"tradeoff", "memory against time, of strategies or of the settings that a search tried, and those that none " +
+			"beats in both",
 			[]string{ofTune, ofCompare}, false, "min_capacity_bytes", (*drawing).tradeoff},
 		{"time", "time of a pair of a free and an allocation over live blocks, by strategy",
 			[]string{ofBench}, false, "ns_per_pair_median", (*drawing).time},
@@ -164,7 +167,8 @@ func (d *drawing) collect(sources []*Source, o Options) error {
 		traces := distinct(all, func(r *run) string { return r.of })
 		all = slices.DeleteFunc(all, func(r run) bool { return r.of != o.Trace })
 		if len(all) == 0 {
-			return fmt.Errorf("no run on %q: %sthe results are on %s", o.Trace, nearest.Hint(o.Trace, traces), strings.Join(traces, ", "))
+			return fmt.Errorf("no run on %q: %sthe results are on %s", o.Trace, nearest.Hint(o.Trace, traces),
+				strings.Join(traces, ", "))
 		}
 	}
 	if err := d.choose(all, o.Strategies); err != nil {
@@ -173,7 +177,8 @@ func (d *drawing) collect(sources []*Source, o Options) error {
 	tellApart(d.runs, sources)
 	d.traces = distinct(d.runs, func(r *run) string { return r.of })
 	names := distinct(d.runs, func(r *run) string { return r.label })
-	if err := errors.Join(bounded(names, "strategies or settings", "strategies"), bounded(d.traces, "traces", "trace")); err != nil {
+	if err := errors.Join(bounded(names, "strategies or settings", "strategies"),
+		bounded(d.traces, "traces", "trace")); err != nil {
 		return err
 	}
 	d.card = cardOf(sources, d.runs)
@@ -192,7 +197,8 @@ func (d *drawing) collect(sources []*Source, o Options) error {
 	return nil
 }
 
-// newRun returns a run of a source, named by its strategy, or by its setting where that is what was searched.
+// newRun returns a run of a source, named by its strategy, or by its setting where that is what was
+// searched.
 func newRun(s *Source, r diff.Run) run {
 	out := run{Run: r, label: r.Strategy, of: r.Trace, series: s.series}
 	if label := r.Figure("label").Text(); label != "" {
@@ -234,8 +240,8 @@ func (d *drawing) choose(all []run, strategies []string) error {
 	return nil
 }
 
-// tellApart gives runs of one label and one trace labels of their own: those of their files where there
-// is one from each, else numbers.
+// tellApart gives runs of one label and one trace labels of their own: those of their files where
+// there is one from each, else numbers.
 func tellApart(runs []run, sources []*Source) {
 	seen := map[string]int{}
 	for i := range runs {
@@ -270,7 +276,8 @@ func distinct(runs []run, of func(*run) string) (all []string) {
 	return all
 }
 
-// mostSeries is how many rows or lines, or traces, a figure has at most: several times what a page can show.
+// mostSeries is how many rows or lines, or traces, a figure has at most: several times what a page
+// can show.
 const mostSeries = 256
 
 // bounded refuses more of something than a figure has room for.
@@ -278,7 +285,8 @@ func bounded(names []string, what, flag string) error {
 	if len(names) <= mostSeries {
 		return nil
 	}
-	return fmt.Errorf("the results have %d %s: want at most %d in a figure; choose by --%s", len(names), what, mostSeries, flag)
+	return fmt.Errorf("the results have %d %s: want at most %d in a figure; choose by --%s", len(names), what,
+		mostSeries, flag)
 }
 
 // clip makes the labels short.

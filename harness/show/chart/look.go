@@ -34,14 +34,15 @@ func LookOf(number int) Look {
 	turn := number / Turn
 	return Look{
 		Color: colors[number%len(colors)],
-		// Shifted by three each turn, so that two of one colour differ in the mark too: they are two turns apart.
+		// Shifted by three each turn, so that two of one colour differ in the mark too: they are two
+		// turns apart.
 		Shape:  shapes[(number+3*turn)%len(shapes)],
 		Dashes: dashes[turn%len(dashes)],
 	}
 }
 
-// MarkOf returns the look of marks with a number from 0 on, which are hollow first: two that meet are
-// both seen.
+// MarkOf returns the look of marks with a number from 0 on, which are hollow first: two that meet
+// are both seen.
 func MarkOf(number int) Look {
 	l := LookOf(number)
 	shapes := []draw.GlyphDrawer{
@@ -54,7 +55,8 @@ func MarkOf(number int) Look {
 
 // Neutral returns the look of what is no strategy, such as a bound: grey and dashed.
 func Neutral() Look {
-	return Look{Color: color.RGBA{0x40, 0x40, 0x40, 0xff}, Shape: draw.CrossGlyph{}, Dashes: []vg.Length{3, 2}, Width: thin}
+	return Look{Color: color.RGBA{0x40, 0x40, 0x40, 0xff}, Shape: draw.CrossGlyph{}, Dashes: []vg.Length{3, 2},
+		Width: thin}
 }
 
 // Card returns the look of the capacity of a card: a whole line in red.

@@ -16,14 +16,15 @@ var ErrNothing = errors.New("no run completes")
 // lineFields are what names a line of budgets, beside the strategy, in results of remat.
 var lineFields = []string{"heuristic", "ladder"}
 
-// line makes a run that is a point of a line, which names itself by all that it is of, one of the strategy.
+// line makes a run that is a point of a line, which names itself by all that it is of, one of the
+// strategy.
 func (r *run) line(point string) {
 	r.Strategy, r.Trace = r.Figure("strategy").Text(), r.Trace+" "+point
 	r.label, r.plain = r.Strategy, r.Strategy == grid.Counting
 }
 
-// nameLines adds to the labels of runs on lines of budgets what tells them apart: the heuristic if there are several,
-// the ladder if the strategy has several.
+// nameLines adds to the labels of runs on lines of budgets what tells them apart: the heuristic if
+// there are several, the ladder if the strategy has several.
 func nameLines(all []run) {
 	values := map[string]map[string]bool{} // by field and, for ladders, strategy
 	key := func(r *run, field string) string {
@@ -53,7 +54,8 @@ func nameLines(all []run) {
 	}
 }
 
-// overhead draws a figure of runs over their budgets. A line is broken where a run did not complete.
+// overhead draws a figure of runs over their budgets. A line is broken where a run did not
+// complete.
 func (d *drawing) overhead() (*Chart, error) {
 	if len(d.traces) > 1 {
 		return nil, fmt.Errorf("the results are on the logs %s: want one, by --trace", strings.Join(d.traces, ", "))
@@ -92,7 +94,8 @@ func (d *drawing) overhead() (*Chart, error) {
 	if least > 0 {
 		left = min(left, least)
 	}
-	c := New(Between("budget / base peak ("+clipped(d.traces[0])+")", left, right), Between(timeTitle(d.metric), low, high))
+	c := New(Between("budget / base peak ("+clipped(d.traces[0])+")", left, right),
+		Between(timeTitle(d.metric), low, high))
 	for _, label := range d.labels() {
 		name := label // in the legend once
 		for _, points := range lines[label] {

@@ -18,8 +18,8 @@ import (
 // maxBytes bounds what is read of a file, decompressed; resultdiff has the same bound.
 const maxBytes = 1 << 26
 
-// mostValues is how many values a file has at most, by its commas: as many as 50,000 runs have. Each takes up to some hundred
-// bytes when it is read.
+// mostValues is how many values a file has at most, by its commas: as many as 50,000 runs have.
+// Each takes up to some hundred bytes when it is read.
 const mostValues = 2_000_000
 
 // Source is what was read of one file.
@@ -30,8 +30,8 @@ type Source struct {
 	series *replay.Series // of a replay that has one
 }
 
-// Read reads a result, which may be compressed and take as much memory as a budget has. name is that of the file, for
-// messages and legends.
+// Read reads a result, which may be compressed and take as much memory as a budget has. name is
+// that of the file, for messages and legends.
 func Read(name string, r io.Reader, memory *budget.Budget) (*Source, error) {
 	s, err := read(name, r, memory)
 	if err != nil {
@@ -88,7 +88,8 @@ func read(name string, r io.Reader, memory *budget.Budget) (*Source, error) {
 	return s, s.check()
 }
 
-// formOf returns the form of a result in JSON. What names no schema is left to those who say where the mistake is.
+// formOf returns the form of a result in JSON. What names no schema is left to those who say where
+// the mistake is.
 func formOf(text []byte) (Result, error) {
 	var head struct {
 		Schema string `json:"schema"`

@@ -35,7 +35,8 @@ func (d *drawing) capacity() (*Chart, error) {
 	least, bounded := d.runs[0].value(bound)
 	for _, r := range d.runs {
 		if other, ok := r.value(bound); bounded && ok && other != least {
-			return nil, fmt.Errorf("the runs on %s have lower bounds of %.0f and %.0f bytes: want them of one trace", r.of, least, other)
+			return nil, fmt.Errorf("the runs on %s have lower bounds of %.0f and %.0f bytes: want them of one trace", r.of,
+				least, other)
 		}
 	}
 	inside := d.card > 0 && d.card <= farthest*max(high, least)
@@ -73,8 +74,8 @@ func (d *drawing) capacity() (*Chart, error) {
 // farthest is how many times the largest value a card may be for the axis to reach it.
 const farthest = 2
 
-// cardOf returns the capacity of the card that all runs are of, 0 if there is none, or not one. It is where the result
-// says what it is about, or in each run.
+// cardOf returns the capacity of the card that all runs are of, 0 if there is none, or not one. It
+// is where the result says what it is about, or in each run.
 func cardOf(sources []*Source, runs []run) float64 {
 	var cards []float64
 	see := func(v diff.Value) {
@@ -113,8 +114,8 @@ func (d *drawing) multiples() (*Chart, error) {
 		func(c *Chart) { c.Upright("", Neutral(), 1) })
 }
 
-// multipleAxis returns an axis of multiples of the lower bound, which is on it. It is logarithmic where some are
-// so large that all others would be one spot.
+// multipleAxis returns an axis of multiples of the lower bound, which is on it. It is logarithmic
+// where some are so large that all others would be one spot.
 func (d *drawing) multipleAxis(low, high float64) Axis {
 	const wide = 10
 	name := title(d.metric) + " / lower bound"
@@ -140,7 +141,9 @@ var shares = [...]struct{ figure, name string }{
 
 // waste draws shares of memory that are lost.
 func (d *drawing) waste() (*Chart, error) {
-	if d.asked && !slices.ContainsFunc(shares[:], func(s struct{ figure, name string }) bool { return s.figure == d.metric }) {
+	if d.asked && !slices.ContainsFunc(shares[:], func(s struct{ figure, name string }) bool {
+		return s.figure == d.metric
+	}) {
 		var names []string
 		for _, s := range shares {
 			names = append(names, s.figure)
@@ -173,7 +176,8 @@ func (d *drawing) waste() (*Chart, error) {
 }
 
 // marks draws a row for each strategy with a mark for each trace, the least on average first.
-func (d *drawing) marks(value func(*run) (float64, bool), axis func(low, high float64) Axis, more func(*Chart)) (*Chart, error) {
+func (d *drawing) marks(value func(*run) (float64, bool), axis func(low, high float64) Axis,
+	more func(*Chart)) (*Chart, error) {
 	names, low, high := d.ranked(value)
 	c := New(axis(low, high), Rows(names))
 	if more != nil {

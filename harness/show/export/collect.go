@@ -23,8 +23,8 @@ type Options struct {
 }
 
 // Replay replays a trace through the strategy of setup over a device that was not used before, as
-// [replay.Run] does, and notes everything. It fails where a replay does, and if the strategy shows chunks
-// that cannot be.
+// [replay.Run] does, and notes everything. It fails where a replay does, and if the strategy shows
+// chunks that cannot be.
 func Replay(src trace.Source, setup alloc.Setup, dev device.Device, o Options) (*Run, error) {
 	config, err := json.Marshal(setup.Config)
 	if err != nil {
@@ -40,12 +40,14 @@ func Replay(src trace.Source, setup alloc.Setup, dev device.Device, o Options) (
 		tap: follow.NewTap(dev), src: src, at: map[device.Addr]*follow.Block{},
 		streams: map[device.Stream]uint16{}, stacks: map[string]uint32{}, stops: o.StopAtOOM,
 	}
-	r.blocks = follow.New(r.tap, follow.Watcher{Granted: r.granted, OOM: r.oom, Freed: r.freed, Gone: r.gone, Memory: r.memory})
+	r.blocks = follow.New(r.tap, follow.Watcher{Granted: r.granted, OOM: r.oom, Freed: r.freed, Gone: r.gone,
+		Memory: r.memory})
 	r.intern = torch.NewInterner(r.torch)
 	if r.timed, err = hasTimes(src); err != nil {
 		return nil, err
 	}
-	if _, err = replay.Run(src, setup, r.tap, replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Watch: o.Watch, Observe: r.observe}); err != nil {
+	if _, err = replay.Run(src, setup, r.tap, replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Watch: o.Watch,
+		Observe: r.observe}); err != nil {
 		return nil, err
 	}
 	r.settle()
@@ -185,7 +187,8 @@ func (r *collector) streamOf(s device.Stream) uint16 {
 	return n
 }
 
-// poolOf returns the number of a private pool in the history, which has pools from the first such on.
+// poolOf returns the number of a private pool in the history, which has pools from the first such
+// on.
 func (r *collector) poolOf(id alloc.PoolID) uint16 {
 	h := &r.torch.Devices[0].History
 	if id == 0 {
@@ -202,7 +205,8 @@ func (r *collector) poolOf(id alloc.PoolID) uint16 {
 	return uint16(n)
 }
 
-// poolPair returns the name that a private pool has in a snapshot: that of one that the program made.
+// poolPair returns the name that a private pool has in a snapshot: that of one that the program
+// made.
 func poolPair(id alloc.PoolID) [2]uint64 { return [2]uint64{0, uint64(id)} }
 
 func (r *collector) stackOf(e *trace.Event) uint32 {

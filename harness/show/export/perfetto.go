@@ -25,8 +25,8 @@ const (
 // that found no memory, and in a process of its own the calls to the device.
 //
 // Of more than 100,000 blocks, or more than 256 at a time, those of the highest moment and the
-// largest are drawn; of more than 100,000 calls those that took longest. Curves have at most 65,536 points,
-// each the highest of its events. How many are not drawn stands in otherData.
+// largest are drawn; of more than 100,000 calls those that took longest. Curves have at most 65,536
+// points, each the highest of its events. How many are not drawn stands in otherData.
 func (r *Run) WritePerfetto(w io.Writer) error {
 	p := &painter{Run: r, w: bufio.NewWriterSize(w, 1<<16)}
 	blocks, calls := r.blocks(), r.longest()

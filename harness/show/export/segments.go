@@ -51,8 +51,8 @@ func (h *reserved) belongs(r device.Region, pool alloc.PoolID) {
 	}
 }
 
-// grows reports whether segments are to be shown as mapped memory: where they are joined, and also where
-// there is mapped memory besides, because the viewer joins that to any segment beside it.
+// grows reports whether segments are to be shown as mapped memory: where they are joined, and also
+// where there is mapped memory besides, because the viewer joins that to any segment beside it.
 func (h *reserved) grows() bool { return h.joined || h.whole && h.maps }
 
 // hold notes that memory was taken or given back.
@@ -155,7 +155,8 @@ func (r *collector) finish() error {
 			spans = spans[1:]
 		}
 		if len(spans) == 0 || !spans[0].Contains(c.Addr) || c.End() > spans[0].End() {
-			return fmt.Errorf("the strategy shows a chunk of %d bytes at %v outside of the memory it holds", uint64(c.Size), c.Addr)
+			return fmt.Errorf("the strategy shows a chunk of %d bytes at %v outside of the memory it holds",
+				uint64(c.Size), c.Addr)
 		}
 		if err := r.chunk(spans[0], c); err != nil {
 			return err
@@ -222,8 +223,8 @@ func (r *collector) endSpan(s span) {
 }
 
 // chunk adds a chunk to the segments of a span. Mapped memory of two regions side by side is two
-// segments if the strategy tells of them; else one call may have mapped pages of both, and the viewer
-// wants what is mapped at once to lie in one segment.
+// segments if the strategy tells of them; else one call may have mapped pages of both, and the
+// viewer wants what is mapped at once to lie in one segment.
 func (r *collector) chunk(s span, c alloc.Chunk) error {
 	if r.open && s.grows && r.blocks.Tells() && !r.joined && c.Region != r.region {
 		r.fill(c.Addr)

@@ -43,7 +43,9 @@ func (e *encoder) trace(t *Traced) object {
 	p := t.Picture
 	o := object{
 		"name": clip(p.Head.Header.Name), "sha256": p.Head.Header.Hash, "events": p.Head.Events,
-		"source":            column(p.Head.Header.Meta, func(m *trace.Pair) [2]string { return [2]string{clip(m.Key), clip(m.Value)} }),
+		"source": column(p.Head.Header.Meta, func(m *trace.Pair) [2]string {
+			return [2]string{clip(m.Key), clip(m.Value)}
+		}),
 		"lower_bound_bytes": p.LowerBound,
 		"marks": column(p.Marks, func(m *Mark) object {
 			return object{"event": m.Event, "time": known(m.Time), "text": clip(m.Text)}
@@ -149,7 +151,8 @@ func peaks(p *Picture) []object {
 	return list
 }
 
-// failures encodes the requests that were not granted. What is known of the first OOM stands there too.
+// failures encodes the requests that were not granted. What is known of the first OOM stands there
+// too.
 func failures(p *Picture, report any) []object {
 	list := make([]object, len(p.Failures))
 	for i := range p.Failures {
@@ -285,8 +288,8 @@ func states() (names []string) {
 	return names
 }
 
-// parts returns an object as JSON, in which characters that could end a script are escaped, and the data of the arrays
-// that it refers to.
+// parts returns an object as JSON, in which characters that could end a script are escaped, and the
+// data of the arrays that it refers to.
 func (e *encoder) parts(o object) (about, data string, err error) {
 	if e.err != nil {
 		return "", "", e.err

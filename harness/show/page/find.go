@@ -68,15 +68,15 @@ type FoundBlocks struct {
 	Stopped bool   // so many blocks were looked at that some of those left out may be larger than some found
 }
 
-// spare is the part of what is wanted by which what is found may exceed it before it is cut: more takes
-// memory, less takes time.
+// spare is the part of what is wanted by which what is found may exceed it before it is cut: more
+// takes memory, less takes time.
 const spare = 4
 
 // mostLooked bounds the blocks that are looked at for one window.
 const mostLooked = 1 << 22
 
-// Find finds the blocks of a window, those that cover most of its byte-events. It fails if the file cannot be
-// read or ctx ends.
+// Find finds the blocks of a window, those that cover most of its byte-events. It fails if the file
+// cannot be read or ctx ends.
 func (f *BlockFile) Find(ctx context.Context, w BlockWindow) (*FoundBlocks, error) {
 	w.Most = max(w.Most, 1)
 	s := search{f: f, w: w, least: -1, whole: true}

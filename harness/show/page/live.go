@@ -9,9 +9,9 @@ import (
 	"math/bits"
 )
 
-// An answer to the script of a page that is served is one piece: four bytes with the length of a description,
-// little endian, the description in JSON, filled up with spaces so that all before the arrays is a multiple of
-// eight bytes, and the arrays that it refers to.
+// An answer to the script of a page that is served is one piece: four bytes with the length of a
+// description, little endian, the description in JSON, filled up with spaces so that all before the
+// arrays is a multiple of eight bytes, and the arrays that it refers to.
 
 func (e *encoder) answer(w io.Writer, o object) error {
 	text, err := json.Marshal(o)
@@ -29,8 +29,8 @@ func (e *encoder) answer(w io.Writer, o object) error {
 	return err
 }
 
-// Tile answers with the blocks of a window, by birth, of a trace of so many events. whole says that no block of the window is left
-// out. stacks may be nil.
+// Tile answers with the blocks of a window, by birth, of a trace of so many events. whole says that
+// no block of the window is left out. stacks may be nil.
 func Tile(w io.Writer, space *Space, rects []Rect, whole bool, events int, stacks Stacks) error {
 	e := &encoder{}
 	o := object{"complete": whole}
@@ -39,8 +39,9 @@ func Tile(w io.Writer, space *Space, rects []Rect, whole bool, events int, stack
 	return e.answer(w, o)
 }
 
-// packed encodes rectangles by birth in a third of the bytes of [encoder.rects]: as differences, in columns as
-// narrow as their largest number. Differences are modulo 2^32, so that what never happens is a number too.
+// packed encodes rectangles by birth in a third of the bytes of [encoder.rects]: as differences, in
+// columns as narrow as their largest number. Differences are modulo 2^32, so that what never
+// happens is a number too.
 func (e *encoder) packed(space *Space, rects []Rect) object {
 	of := func(f func(r *Rect) uint64) object { return e.narrow(column(rects, f)) }
 	last := uint32(0)
@@ -67,7 +68,8 @@ func (e *encoder) packed(space *Space, rects []Rect) object {
 	return o
 }
 
-// narrow encodes whole numbers as multiples of their largest common power of two, in as few bytes as that leaves.
+// narrow encodes whole numbers as multiples of their largest common power of two, in as few bytes
+// as that leaves.
 func (e *encoder) narrow(v []uint64) object {
 	var all, most uint64
 	for _, x := range v {
@@ -101,7 +103,8 @@ func Moment(w io.Writer, at *Instant, stacks Stacks) error {
 	return e.answer(w, o)
 }
 
-// about puts a table of stacks of its own into an answer: the numbers of the page are for what the page holds.
+// about puts a table of stacks of its own into an answer: the numbers of the page are for what the
+// page holds.
 func (e *encoder) about(o object, stacks Stacks, weigh func(*stackWeights)) {
 	if stacks == nil {
 		return
@@ -112,8 +115,8 @@ func (e *encoder) about(o object, stacks Stacks, weigh func(*stackWeights)) {
 	o["stacks"] = e.stackTable(e.stacks)
 }
 
-// Series answers with the curves of the runs of a trace in some of its buckets, of which the first has a
-// number. A run that is nil has none.
+// Series answers with the curves of the runs of a trace in some of its buckets, of which the first
+// has a number. A run that is nil has none.
 func Series(w io.Writer, t *Trace, runs []*Picture, first int) error {
 	e := &encoder{}
 	o := object{"shift": t.Grid.Shift}

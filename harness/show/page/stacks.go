@@ -28,8 +28,8 @@ const (
 	frameDeeper = 1<<32 - 1 // stands for the outer places of a stack that are not kept
 )
 
-// roomForStacks returns how many bytes stacks may take beside so many blocks, before they are compressed. It falls
-// with the blocks that are kept, so that a page that is too large loses both.
+// roomForStacks returns how many bytes stacks may take beside so many blocks, before they are
+// compressed. It falls with the blocks that are kept, so that a page that is too large loses both.
 func roomForStacks(blocks int) int { return max(16<<10, min(64*blocks, 1<<20)) }
 
 // stackWeights adds up what the blocks of each stack weigh.
@@ -97,7 +97,8 @@ func (w *stackWeights) table() *stackTable {
 	return t
 }
 
-// take adds the lines of a stack and returns the bytes that they take, or more than there is room for.
+// take adds the lines of a stack and returns the bytes that they take, or more than there is room
+// for.
 func (t *stackTable) take(stack uint32, room int) (taken int) {
 	lines, site := t.of.Lines(stack)
 	for n, line := range lines {

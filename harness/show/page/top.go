@@ -11,8 +11,8 @@ import (
 // topRows is how many of the largest holders of memory a page lists.
 const topRows = 10
 
-// topTable encodes who holds memory: sentences, the largest holders, and a flame graph of each moment.
-// The boxes of all of them refer to one list of names.
+// topTable encodes who holds memory: sentences, the largest holders, and a flame graph of each
+// moment. The boxes of all of them refer to one list of names.
 func (e *encoder) topTable(r *top.Report) object {
 	sheets := report.TopSheets(r, topRows)
 	f := &flames{numbers: map[string]int{}}
@@ -41,7 +41,8 @@ func (f *flames) moment(name string, m *top.Moment) object {
 	return object{"name": name, "event": m.Event, "bytes": m.Bytes, "categories": categories, "flame": f.box(m.Flame())}
 }
 
-// box encodes a box: the number of its name, its bytes, its blocks, its category, and the boxes inside.
+// box encodes a box: the number of its name, its bytes, its blocks, its category, and the boxes
+// inside.
 func (f *flames) box(n *top.Node) []any {
 	text := clipTo(n.Name, mostLine)
 	number, known := f.numbers[text]

@@ -66,7 +66,8 @@ const (
 	OtherStream = math.MaxUint16
 )
 
-// NewTrace looks at a trace once, that of a [replay.Prepared]. It fails if the trace cannot be read.
+// NewTrace looks at a trace once, that of a [replay.Prepared]. It fails if the trace cannot be
+// read.
 func NewTrace(src trace.Source, o Options) (*Trace, error) {
 	o = o.withDefaults()
 	head := src.Head()

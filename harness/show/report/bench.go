@@ -53,15 +53,21 @@ func BenchTable(r *bench.Report) *flat.Table {
 	return flat.Of(rows)
 }
 
-// benchColumns are the columns of a benchmark. The row above all others is the empty loop, which has times alone.
+// benchColumns are the columns of a benchmark. The row above all others is the empty loop, which
+// has times alone.
 var benchColumns = []ColumnOf[bench.Run]{
 	Texts("strategy", "name and preset", func(r bench.Run) string { return r.Strategy + benchMarks(r) }).
 		top(func(bench.Run) Cell { return words("(empty loop)") }),
-	figures("ns/pair", "CPU time of a free and an allocation, nanoseconds: the median of the rounds", benchMedian).top(benchMedian),
+	figures("ns/pair", "CPU time of a free and an allocation, nanoseconds: the median of the rounds", benchMedian).top(
+		benchMedian),
 	figures("min", "likewise, the least of the rounds", benchLeast).top(benchLeast),
 	figures("spread", "the longest round less the shortest, of their median", benchSpread).top(benchSpread),
-	fixed("ratio", "median of the ratios to the first strategy, round by round", 2, func(r bench.Run) float64 { return r.Ratio }),
-	fixed("p50", "half of the single operations took no longer, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.P50) }),
+	fixed("ratio", "median of the ratios to the first strategy, round by round", 2, func(r bench.Run) float64 {
+		return r.Ratio
+	}),
+	fixed("p50", "half of the single operations took no longer, nanoseconds", 0, func(r bench.Run) float64 {
+		return float64(r.Latency.P50)
+	}),
 	fixed("p99", "99 % took no longer, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.P99) }),
 	fixed("p99.9", "99.9 % took no longer, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.P999) }),
 	fixed("max", "the longest, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.Max) }),
@@ -73,11 +79,15 @@ var benchColumns = []ColumnOf[bench.Run]{
 		}
 		return c
 	}),
-	figures("arena", "the smallest device, in peaks of live bytes", func(r bench.Run) Cell { return ratioOf(r.ArenaRatio) }),
+	figures("arena", "the smallest device, in peaks of live bytes", func(r bench.Run) Cell {
+		return ratioOf(r.ArenaRatio)
+	}),
 	figures("metadata B", "host memory of the strategy for each live block, bytes", func(r bench.Run) Cell {
 		return maybe(r.MetadataPerBlock, func(x float64) Cell { return fixedCell(x, 1) })
 	}),
-	fixed("heap B", "growth of the heap for each live block, bytes", 1, func(r bench.Run) float64 { return r.HeapPerBlock }),
+	fixed("heap B", "growth of the heap for each live block, bytes", 1, func(r bench.Run) float64 {
+		return r.HeapPerBlock
+	}),
 	// Two digits, so that a number that is not zero never looks like zero.
 	figures("allocs", "objects taken from the heap for each pair", func(r bench.Run) Cell {
 		return number(strconv.FormatFloat(r.MallocsPerPair, 'g', 2, 64), r.MallocsPerPair)
@@ -122,7 +132,8 @@ func benchSheet(l bench.Loop, runs []bench.Run) Sheet {
 		s.Notes = append(s.Notes, "* is handed its own name of a block to free; the others find it by address")
 	}
 	if slices.ContainsFunc(runs, func(r bench.Run) bool { return r.SelfTimed }) {
-		s.Notes = append(s.Notes, "† is timed in its own process, by the clock of the wall, without the way there and what the device took")
+		s.Notes = append(s.Notes, "† is timed in its own process, by the clock of the wall, without the way there and "+
+			"what the device took")
 	}
 	return s
 }

@@ -40,8 +40,8 @@ func CompareTables(w io.Writer, r *compare.Report) error {
 	return out.err
 }
 
-// target writes which GPU it is, or how the simulated device differs from the default, in the form that --sim
-// takes. The capacity stands with the figures.
+// target writes which GPU it is, or how the simulated device differs from the default, in the form
+// that --sim takes. The capacity stands with the figures.
 func (l *lines) target(t replay.Target) {
 	if t.GPU != nil {
 		l.printf("device: %s\n\n", t.GPU)
@@ -104,7 +104,8 @@ var (
 		}
 		return fixedCell(float64(*r.MinCapacity)/float64(r.LowerBound), 3)
 	}).top(func(compare.Run) Cell { return fixedCell(1, 3) })
-	runSafeFrom = figures("safe from", "the smallest device from which on nothing that was tried fails up to 1.25 times it, bytes",
+	runSafeFrom = figures("safe from",
+		"the smallest device from which on nothing that was tried fails up to 1.25 times it, bytes",
 		func(r compare.Run) Cell { return maybe(r.SafeFrom, bytesCell) })
 	runPeakReserved = figures("peak reserved", "most bytes held from the device",
 		completed(func(r compare.Run) Cell { return bytesCell(r.PeakReserved) })).
@@ -119,7 +120,8 @@ var (
 		completed(func(r compare.Run) Cell { return countCell(r.DeviceCalls) }))
 	runDeviceTime = figures("device time", "time of the device calls by the cost model of the device, nanoseconds",
 		completed(func(r compare.Run) Cell { return number(units.Nanoseconds(r.DeviceTime), float64(r.DeviceTime)) }))
-	runNsPerOp = figures("ns/op", "CPU time for each Alloc or Free, bookkeeping included, nanoseconds: the median of three replays",
+	runNsPerOp = figures("ns/op", "CPU time for each Alloc or Free, bookkeeping included, nanoseconds: the median of "+
+		"three replays",
 		completed(func(r compare.Run) Cell { return fixedCell(r.NsPerOp, 0) }))
 	runNotes = ColumnOf[compare.Run]{
 		Column: Column{Name: "notes", Meaning: "what the figures leave out"},
@@ -134,8 +136,8 @@ var (
 	}
 )
 
-// completed returns the cell of a figure of the measuring replay. A run in which requests failed has none: it would
-// be the figure of a part of the trace.
+// completed returns the cell of a figure of the measuring replay. A run in which requests failed
+// has none: it would be the figure of a part of the trace.
 func completed(cell func(compare.Run) Cell) func(compare.Run) Cell {
 	return func(r compare.Run) Cell {
 		if !r.Completed() {
@@ -147,14 +149,16 @@ func completed(cell func(compare.Run) Cell) func(compare.Run) Cell {
 
 // compareColumns are the columns of a comparison, from the left.
 var compareColumns = []ColumnOf[compare.Run]{
-	runStrategy, runMinCapacity, runTimesBound, runSafeFrom, runPeakReserved, runWaste, runExternal, runDeviceCalls, runDeviceTime, runNsPerOp, runNotes,
+	runStrategy, runMinCapacity, runTimesBound, runSafeFrom, runPeakReserved, runWaste, runExternal, runDeviceCalls,
+	runDeviceTime, runNsPerOp, runNotes,
 }
 
 // compareSheet returns the table of one trace.
 func compareSheet(runs []compare.Run) Sheet {
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, byMinimumCapacity)
-	title := fmt.Sprintf("%s: %d events, sha256 %.12s", units.Printable(runs[0].Trace), runs[0].Events, runs[0].TraceSHA256)
+	title := fmt.Sprintf("%s: %d events, sha256 %.12s", units.Printable(runs[0].Trace), runs[0].Events,
+		runs[0].TraceSHA256)
 	s := sheetBelow(runs[0], title, compareColumns, runs)
 	s.Notes = recordedNotes(runs)
 	return s
@@ -196,8 +200,8 @@ func notes(r compare.Run) string {
 	return strings.Join(all, ", ")
 }
 
-// byMinimumCapacity orders runs by minimum capacity, those without one last, equals by what they reserve, then by
-// name. Runs that failed stand behind all others.
+// byMinimumCapacity orders runs by minimum capacity, those without one last, equals by what they
+// reserve, then by name. Runs that failed stand behind all others.
 func byMinimumCapacity(a, b compare.Run) int {
 	rank := func(r compare.Run) device.Size {
 		if r.MinCapacity == nil {

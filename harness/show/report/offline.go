@@ -13,8 +13,8 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// OfflineTables writes a verdict and a table for each trace: the lower bound, every greedy placement and the
-// lowest placement of all.
+// OfflineTables writes a verdict and a table for each trace: the lower bound, every greedy
+// placement and the lowest placement of all.
 func OfflineTables(w io.Writer, r *offline.Report) error {
 	out := &lines{w: w}
 	if r.FreeAt == replay.AtRequested {
@@ -36,7 +36,8 @@ type placementRow struct {
 	offline.Placement
 }
 
-// OfflineTable returns the placements for programs that analyse them, one row for each, the best of each trace last.
+// OfflineTable returns the placements for programs that analyse them, one row for each, the best of
+// each trace last.
 func OfflineTable(r *offline.Report) *flat.Table {
 	var rows []placementRow
 	for _, s := range r.Traces {
@@ -56,8 +57,12 @@ var placementColumns = []ColumnOf[offline.Placement]{
 	figures("height", "memory that the placement takes", placementHeight).top(placementHeight),
 	figures("bytes", "the same in bytes", placementBytes).top(placementBytes),
 	figures("× bound", "height in lower bounds", placementTimes).top(placementTimes),
-	figures("steps", "work of the search, in buffers and ranges looked at", func(p offline.Placement) Cell { return countCell(p.Steps) }),
-	figures("nodes", "partial placements that the search extended", func(p offline.Placement) Cell { return countCell(p.Nodes) }),
+	figures("steps", "work of the search, in buffers and ranges looked at", func(p offline.Placement) Cell {
+		return countCell(p.Steps)
+	}),
+	figures("nodes", "partial placements that the search extended", func(p offline.Placement) Cell {
+		return countCell(p.Nodes)
+	}),
 	Texts("notes", "why the search ended", func(p offline.Placement) string {
 		if p.Optimal {
 			return "optimal"
@@ -70,14 +75,15 @@ func placementHeight(p offline.Placement) Cell { return bytesCell(p.Height) }
 func placementBytes(p offline.Placement) Cell  { return countCell(uint64(p.Height)) }
 func placementTimes(p offline.Placement) Cell  { return fixedCell(p.TimesBound, 3) }
 
-// offline writes the verdict and the table of one trace. Greedy placements above a capacity that was asked for stand
-// behind the others.
+// offline writes the verdict and the table of one trace. Greedy placements above a capacity that
+// was asked for stand behind the others.
 func (l *lines) offline(s *offline.Summary, capacity device.Size) {
 	title := fmt.Sprintf("%s: %d buffers, sha256 %.12s", units.Printable(s.Trace), s.Buffers, s.Hash)
 	best := s.Best
 	best.Method = "best: " + best.Method
 	fits := func(p offline.Placement) bool { return capacity == 0 || p.Height <= capacity }
-	low, high := slices.DeleteFunc(slices.Clone(s.Greedy), func(p offline.Placement) bool { return !fits(p) }), slices.DeleteFunc(slices.Clone(s.Greedy), fits)
+	low, high := slices.DeleteFunc(slices.Clone(s.Greedy), func(p offline.Placement) bool { return !fits(p) }),
+		slices.DeleteFunc(slices.Clone(s.Greedy), fits)
 	rows := append(slices.Concat(low, high), best)
 	t := sheetBelow(offline.Placement{Height: s.LowerBound, TimesBound: 1}, title, placementColumns, rows)
 	for i, p := range rows {

@@ -15,8 +15,9 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// RematTables writes a verdict for each log, and a table for each log and heuristic of a grid: its strategies sorted
-// by the smallest budget that suffices, the lower bound and the memory that counts above them.
+// RematTables writes a verdict for each log, and a table for each log and heuristic of a grid: its
+// strategies sorted by the smallest budget that suffices, the lower bound and the memory that
+// counts above them.
 func RematTables(w io.Writer, r *grid.Report) error {
 	out := &lines{w: w}
 	verdicts := ""
@@ -29,7 +30,8 @@ func RematTables(w io.Writer, r *grid.Report) error {
 		out.printf("%s\n", verdicts)
 	}
 	out.printf("budgets are shares of the base peak: what a run without a budget holds at most, liveness %s\n"+
-		"recomputation may make a run take %s times the time of its operators; moves (%s) come on top\n\n", r.Liveness, raw(r.Limit), r.Defrag)
+		"recomputation may make a run take %s times the time of its operators; moves (%s) come on top\n\n", r.Liveness,
+		raw(r.Limit), r.Defrag)
 	for _, s := range RematSheets(r) {
 		out.sheet(&s, 2)
 		out.printf("\n")
@@ -42,10 +44,14 @@ func RematTable(r *grid.Report) *flat.Table { return flat.Of(r.Runs) }
 
 // The columns that say what a line of a grid is of.
 var (
-	lineStrategy = Texts("strategy", "name and preset; counting knows no addresses", func(l grid.Line) string { return l.Strategy }).
-			top(func(grid.Line) Cell { return words("lower bound") })
-	lineLadder = Texts("ladder", "what is tried when memory is short, before a request fails", func(l grid.Line) string { return l.Ladder }).
-			top(noWords)
+	lineStrategy = Texts("strategy", "name and preset; counting knows no addresses", func(l grid.Line) string {
+		return l.Strategy
+	}).
+		top(func(grid.Line) Cell { return words("lower bound") })
+	lineLadder = Texts("ladder", "what is tried when memory is short, before a request fails", func(l grid.Line) string {
+		return l.Ladder
+	}).
+		top(noWords)
 )
 
 func noWords(grid.Line) Cell { return words("") }
@@ -69,8 +75,8 @@ func (g *rematGroup) columns() []ColumnOf[grid.Line] {
 	}
 }
 
-// fragmentation returns the cell with the price of fragmentation; a line that completes within no budget has a
-// lower bound of it.
+// fragmentation returns the cell with the price of fragmentation; a line that completes within no
+// budget has a lower bound of it.
 func (g *rematGroup) fragmentation(l grid.Line) Cell {
 	c, least := ratioCell(l.Fragmentation), g.lines[0].Smallest
 	if l.Smallest == nil && least != nil && l.Strategy != grid.Counting {
@@ -79,8 +85,8 @@ func (g *rematGroup) fragmentation(l grid.Line) Cell {
 	return c
 }
 
-// RematSheets returns a table for each log and heuristic of a grid, and before those of a log that has several
-// heuristics one of all of them.
+// RematSheets returns a table for each log and heuristic of a grid, and before those of a log that
+// has several heuristics one of all of them.
 func RematSheets(r *grid.Report) (all []Sheet) {
 	for groups := range byLog(r) {
 		if len(groups) > 1 {
@@ -97,13 +103,15 @@ func byLog(r *grid.Report) iter.Seq[[]rematGroup] {
 	return adjacent(rematGroups(r), func(a, b rematGroup) bool { return a.base == b.base })
 }
 
-// rematHeadline returns the table of one log with a column for each heuristic, in the order of the first one.
+// rematHeadline returns the table of one log with a column for each heuristic, in the order of the
+// first one.
 func rematHeadline(groups []rematGroup) Sheet {
 	s := Sheet{
 		Title:   units.Printable(groups[0].base.Model) + " by each heuristic",
 		Columns: []Column{lineStrategy.Column, lineLadder.Column},
 		Rows:    [][]Cell{{words("lower bound"), words("")}},
-		Notes:   []string{"the smallest budget within which the log completes, in base peaks; in brackets the overhead at 0.5"},
+		Notes: []string{"the smallest budget within which the log completes, in base peaks; in brackets the " +
+			"overhead at 0.5"},
 	}
 	for i := range groups {
 		h := units.Printable(groups[i].lines[0].Heuristic)
@@ -123,7 +131,8 @@ func rematHeadline(groups []rematGroup) Sheet {
 	return s
 }
 
-// headlineCell returns what a line says in a headline; a line that is not there, of an interrupted grid, says nothing.
+// headlineCell returns what a line says in a headline; a line that is not there, of an interrupted
+// grid, says nothing.
 func headlineCell(lines []grid.Line, at int) Cell {
 	if at < 0 {
 		return lacking()
@@ -141,7 +150,8 @@ type rematGroup struct {
 	lines []grid.Line
 }
 
-// rematGroups returns the lines by log and heuristic, each group sorted by the smallest budget that suffices.
+// rematGroups returns the lines by log and heuristic, each group sorted by the smallest budget that
+// suffices.
 func rematGroups(r *grid.Report) (groups []rematGroup) {
 	at := 0 // in the logs
 	for lines := range ByHeuristic(r.Lines) {
@@ -162,8 +172,8 @@ func ByHeuristic(lines []grid.Line) iter.Seq[[]grid.Line] {
 	})
 }
 
-// bySmallest orders lines by the smallest budget that suffices, those without one last, equals by the overhead within
-// it. The memory that counts comes first.
+// bySmallest orders lines by the smallest budget that suffices, those without one last, equals by
+// the overhead within it. The memory that counts comes first.
 func bySmallest(a, b grid.Line) int {
 	counts := func(l grid.Line) int {
 		if l.Strategy == grid.Counting {
@@ -171,7 +181,8 @@ func bySmallest(a, b grid.Line) int {
 		}
 		return 1
 	}
-	return cmp.Or(cmp.Compare(counts(a), counts(b)), lastIfNil(a.Smallest, b.Smallest), lastIfNil(a.AtSmallest, b.AtSmallest))
+	return cmp.Or(cmp.Compare(counts(a), counts(b)), lastIfNil(a.Smallest, b.Smallest),
+		lastIfNil(a.AtSmallest, b.AtSmallest))
 }
 
 // lastIfNil compares two values, of which nil is more than any.
@@ -189,7 +200,8 @@ func lastIfNil[T cmp.Ordered](a, b *T) int {
 
 // title says what a group is of.
 func (g *rematGroup) title() string {
-	return fmt.Sprintf("%s by %s: %d operators of %s, base peak %s, sha256 %.12s", units.Printable(g.base.Model), g.lines[0].Heuristic,
+	return fmt.Sprintf("%s by %s: %d operators of %s, base peak %s, sha256 %.12s", units.Printable(g.base.Model),
+		g.lines[0].Heuristic,
 		g.base.Ops, units.Nanoseconds(uint64(g.base.Time)), units.Bytes(g.base.Peak), g.base.SHA256)
 }
 
@@ -217,21 +229,23 @@ func ratioCell(r *grid.Ratio) Cell {
 	return maybe(r, func(r grid.Ratio) Cell { return number(r.String(), r.Float()) })
 }
 
-// The bounds of tables of all runs: how many columns of budgets one has, and up to how many runs each has its figures
-// beside it, which take about a hundred bytes.
+// The bounds of tables of all runs: how many columns of budgets one has, and up to how many runs
+// each has its figures beside it, which take about a hundred bytes.
 const (
 	mostBudgets = 50
 	mostHints   = 10_000
 )
 
-// RematGrids returns a table for each log and heuristic of a grid with the end of every run: its overhead, or why it
-// did not complete, and more at the pointer. Of more than 50 budgets some are left out, evenly.
+// RematGrids returns a table for each log and heuristic of a grid with the end of every run: its
+// overhead, or why it did not complete, and more at the pointer. Of more than 50 budgets some are
+// left out, evenly.
 func RematGrids(r *grid.Report) (all []Sheet) {
 	for _, g := range rematGroups(r) {
 		runs := g.lines[0].Runs
 		every := (len(runs) + mostBudgets - 1) / mostBudgets
 		s := Sheet{
-			Title:   fmt.Sprintf("%s by %s: overhead by budget, or why there is none", units.Printable(g.base.Model), units.Printable(g.lines[0].Heuristic)),
+			Title: fmt.Sprintf("%s by %s: overhead by budget, or why there is none", units.Printable(g.base.Model),
+				units.Printable(g.lines[0].Heuristic)),
 			Columns: []Column{lineStrategy.Column, lineLadder.Column},
 		}
 		for i := 0; i < len(runs); i += every {
@@ -269,6 +283,7 @@ func endCell(r *grid.Run) Cell {
 // rematHint says more of a run.
 func rematHint(r *grid.Run) string {
 	return fmt.Sprintf("%s: %d evictions, %s of them in vain; %d recomputations, chains of up to %d; %s moved",
-		units.Printable(string(r.Verdict)), r.EvictPressure, units.Bytes(device.Size(max(r.EvictBytesWasted, 0))), r.Remats, r.Deepest,
+		units.Printable(string(r.Verdict)), r.EvictPressure, units.Bytes(device.Size(max(r.EvictBytesWasted, 0))),
+		r.Remats, r.Deepest,
 		units.Bytes(device.Size(max(r.MovedBytes, 0))))
 }

@@ -13,10 +13,12 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// ResultDiff writes how two results differ, which are called a and b, and what became of the conditions.
+// ResultDiff writes how two results differ, which are called a and b, and what became of the
+// conditions.
 func ResultDiff(w io.Writer, a, b string, d *diff.Diff) error {
 	out := &lines{w: w}
-	out.printf("A %s\nB %s\n%s, %s compared\n", units.Printable(a), units.Printable(b), d.Of, units.Several(len(d.Pairs), "run"))
+	out.printf("A %s\nB %s\n%s, %s compared\n", units.Printable(a), units.Printable(b), d.Of,
+		units.Several(len(d.Pairs), "run"))
 	for _, c := range d.Settings {
 		out.printf("%s: A %s, B %s\n", units.Printable(c.Figure), figureText(&c, c.A), figureText(&c, c.B))
 	}
@@ -68,7 +70,8 @@ func pairText(out *lines, p *diff.Pair) {
 		a, b := configText(p.A.Config, p.B.Config)
 		out.printf("; %s: A %s, B %s", p.Match, units.Printable(a), units.Printable(b))
 	default:
-		out.printf("; %s: B %s on %s%s", p.Match, units.Printable(p.B.Strategy), units.Printable(p.B.Trace), hashText(p.B.Hash))
+		out.printf("; %s: B %s on %s%s", p.Match, units.Printable(p.B.Strategy), units.Printable(p.B.Trace),
+			hashText(p.B.Hash))
 	}
 	out.printf("\n")
 	if len(p.Changes) == 0 {
@@ -170,14 +173,16 @@ func verdictText(out *lines, verdicts []diff.Verdict) {
 		if len(v.Violations) > 0 {
 			state = "VIOLATED"
 		}
-		out.printf("%s: %s, %d of %s", units.Printable(v.Condition.String()), state, len(v.Violations), units.Several(v.Judged, "run"))
+		out.printf("%s: %s, %d of %s", units.Printable(v.Condition.String()), state, len(v.Violations),
+			units.Several(v.Judged, "run"))
 		if v.Unjudged > 0 {
 			out.printf(", %d without a figure in A to compare with", v.Unjudged)
 		}
 		out.printf("\n")
 		for _, x := range v.Violations {
 			c := &diff.Change{Unit: diff.UnitOf(v.Condition.Figure)}
-			out.printf("  %s on %s: A %s, B %s: %s\n", units.Printable(x.Strategy), units.Printable(x.Trace), figureText(c, x.A), figureText(c, x.B), x.Why)
+			out.printf("  %s on %s: A %s, B %s: %s\n", units.Printable(x.Strategy), units.Printable(x.Trace), figureText(c, x.A),
+				figureText(c, x.B), x.Why)
 		}
 	}
 }

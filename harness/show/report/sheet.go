@@ -38,12 +38,14 @@ type Cell struct {
 	Hint   string // more about it in a sentence, which pages tell at the pointer
 }
 
-// ColumnOf is a column of a table whose rows show values of type R. The heading and the function that fills the cells
-// below it are one value, so that no table can show a figure under the heading of another.
+// ColumnOf is a column of a table whose rows show values of type R. The heading and the function
+// that fills the cells below it are one value, so that no table can show a figure under the heading
+// of another.
 type ColumnOf[R any] struct {
 	Column
 	Cell func(R) Cell // fills the cell of a row
-	// Top fills the cell of the row above all others, such as the lower bound; nil: there is no figure.
+	// Top fills the cell of the row above all others, such as the lower bound; nil: there is no
+	// figure.
 	Top func(R) Cell
 }
 

@@ -11,11 +11,13 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// minor are the columns that a narrow window does without, the least important first. They are named
-// below the table.
+// minor are the columns that a narrow window does without, the least important first. They are
+// named below the table.
 var minor = []string{
-	"device calls", "device time", "metadata", "ext. frag.", "steps", "nodes", "spread", "heap B", "range", "operations", "sequences", "default",
-	"worth trying", "because", "at 0.5", "infeasible", "overhead", "ns/op", "waste", "peak reserved", "safe from", "× bound", "on the card",
+	"device calls", "device time", "metadata", "ext. frag.", "steps", "nodes", "spread", "heap B", "range", "operations",
+	"sequences", "default",
+	"worth trying", "because", "at 0.5", "infeasible", "overhead", "ns/op", "waste", "peak reserved", "safe from",
+	"× bound", "on the card",
 }
 
 // least is the width that the first and the last column of a table keep when they are folded.
@@ -30,8 +32,8 @@ type layout struct {
 	room  []int  // width that a folded column keeps; 0: as wide as its cells
 }
 
-// Terminal returns the table as it fits the window of w, in its colours, with a line below each number of rows.
-// A window that is too narrow gets folded columns, then fewer columns, then a list.
+// Terminal returns the table as it fits the window of w, in its colours, with a line below each
+// number of rows. A window that is too narrow gets folded columns, then fewer columns, then a list.
 func (s *Sheet) Terminal(w io.Writer, rules ...int) string {
 	style := StyleOf(w)
 	l := &layout{rules: rules, room: make([]int, len(s.Columns))}
@@ -177,7 +179,8 @@ func (l *layout) draw(kept []int) string {
 	return t.Render()
 }
 
-// list returns the table without lines: a paragraph for each row, or, of two columns, name and value.
+// list returns the table without lines: a paragraph for each row, or, of two columns, name and
+// value.
 func (l *layout) list(width int) string {
 	var b strings.Builder
 	rows := l.rows

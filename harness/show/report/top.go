@@ -12,8 +12,8 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// TopTables writes who holds memory: a sentence for each moment, a table by category, and one with so many of the
-// largest holders.
+// TopTables writes who holds memory: a sentence for each moment, a table by category, and one with
+// so many of the largest holders.
 func TopTables(w io.Writer, r *top.Report, rows int) error {
 	out := &lines{w: w}
 	out.printf("%s\n", TopHeadline(r))
@@ -43,7 +43,8 @@ func TopHeadline(r *top.Report) string {
 	}
 	text = units.Printable(r.Trace) + ": " + text
 	if f := r.Failure; f != nil {
-		text += fmt.Sprintf("\nlast refused request: event %d asked for %s with %s live in %s", f.Event, units.Bytes(f.Asked), units.Bytes(f.Bytes), units.Several(f.Blocks, "block"))
+		text += fmt.Sprintf("\nlast refused request: event %d asked for %s with %s live in %s", f.Event, units.Bytes(f.Asked),
+			units.Bytes(f.Bytes), units.Several(f.Blocks, "block"))
 		if f.Refusals > 1 {
 			text += fmt.Sprintf(" (%d requests were refused)", f.Refusals)
 		}
@@ -77,11 +78,14 @@ func heldAt(peak, failure []top.Holder) []held {
 		}
 		rows[i].failure = h.Bytes
 	}
-	slices.SortStableFunc(rows, func(a, b held) int { return cmp.Compare(max(b.Bytes, b.failure), max(a.Bytes, a.failure)) })
+	slices.SortStableFunc(rows, func(a, b held) int {
+		return cmp.Compare(max(b.Bytes, b.failure), max(a.Bytes, a.failure))
+	})
 	return rows
 }
 
-// TopSheets returns the tables of a report: by category, where that is known, and the largest holders.
+// TopSheets returns the tables of a report: by category, where that is known, and the largest
+// holders.
 func TopSheets(r *top.Report, rows int) []Sheet {
 	failure := top.Moment{}
 	if r.Failure != nil {
@@ -98,10 +102,13 @@ func TopSheets(r *top.Report, rows int) []Sheet {
 		columns = append(columns, figures("at failure", "live when the last request was refused, in bytes",
 			func(h held) Cell { return bytesCell(h.failure) }))
 	}
-	category := Texts("category", "derived from the stack or the tag, see docs/top.md", func(h held) string { return string(h.Category) })
+	category := Texts("category", "derived from the stack or the tag, see docs/top.md", func(h held) string {
+		return string(h.Category)
+	})
 	var sheets []Sheet
 	if r.Categorized() {
-		sheets = append(sheets, NewSheet("by category", append(slices.Clip(columns), category), heldAt(r.Peak.Categories, failure.Categories)))
+		sheets = append(sheets, NewSheet("by category", append(slices.Clip(columns), category),
+			heldAt(r.Peak.Categories, failure.Categories)))
 	}
 	all, title := heldAt(r.Peak.Holders, failure.Holders), "by "+string(r.By)
 	if len(all) > rows {
@@ -111,14 +118,17 @@ func TopSheets(r *top.Report, rows int) []Sheet {
 	if r.By == top.ByCallSite && r.Categorized() {
 		columns = append(columns, category)
 	}
-	name := ColumnOf[held]{Column{string(r.By), "what the blocks have in common", false}, func(h held) Cell { return placeCell(h.Name) }, nil}
+	name := ColumnOf[held]{Column{string(r.By), "what the blocks have in common", false}, func(h held) Cell {
+		return placeCell(h.Name)
+	}, nil}
 	return append(sheets, NewSheet(title, append(columns, name), all))
 }
 
 // mostPlace is the most characters of a call site in a table.
 const mostPlace = 100
 
-// placeCell returns a call site, whose folders give way where it is too long: the page and JSON have them.
+// placeCell returns a call site, whose folders give way where it is too long: the page and JSON
+// have them.
 func placeCell(name string) Cell {
 	c := words(name)
 	if characters := strings.Split(c.Text, ""); len(characters) > mostPlace {

@@ -48,13 +48,15 @@ What each setting was worth: the point of least memory with one setting changed
 
 vramyard replay --strategy %s --config %s TRACE
 `, tuneVerdict(StyleOf(w), r), r.Strategy, r.Evaluated, strconv.FormatFloat(r.Space, 'g', 4, 64), how, r.Refused,
-		best.Terminal(w), traces.Terminal(w, rules...), worth.Terminal(w), ShellWord(r.Strategy), ShellWord(string(r.Smallest.Config)))
+		best.Terminal(w), traces.Terminal(w, rules...), worth.Terminal(w), ShellWord(r.Strategy),
+		ShellWord(string(r.Smallest.Config)))
 	return out.err
 }
 
 // settingRow is a run of a setting that a search evaluated.
 type settingRow struct {
-	Point      string          `json:"point"`          // preset, smallest, fastest, measured again; evaluated: as measured in the search
+	// preset, smallest, fastest, measured again; evaluated: as measured in the search
+	Point      string          `json:"point"`
 	Settings   json.RawMessage `json:"settings"`       // that differ from the preset
 	TimesBound *float64        `json:"times_bound"`    // of all traces
 	Completed  int             `json:"completed"`      // traces
@@ -62,8 +64,8 @@ type settingRow struct {
 	compare.Run
 }
 
-// TuneTable returns the points of a search for programs that analyse them, one row for each point and trace: the
-// points that the search found, measured again, then all that it evaluated.
+// TuneTable returns the points of a search for programs that analyse them, one row for each point
+// and trace: the points that the search found, measured again, then all that it evaluated.
 func TuneTable(r *tune.Result) *flat.Table {
 	var rows []settingRow
 	add := func(name string, p *tune.Point) {
@@ -89,9 +91,13 @@ type tunePoint struct {
 // tuneBest are the columns of the points that a search found.
 var tuneBest = []ColumnOf[tunePoint]{
 	Texts("point", "the preset, or what the point is the best at", func(p tunePoint) string { return p.name }),
-	figures("× bound", "geometric mean of minimum capacity in lower bounds", func(p tunePoint) Cell { return ratioOf(p.TimesBound) }),
+	figures("× bound", "geometric mean of minimum capacity in lower bounds", func(p tunePoint) Cell {
+		return ratioOf(p.TimesBound)
+	}),
 	figures("ns/op", "geometric mean of the nanoseconds for each operation", tuneTime),
-	{Column: Column{Name: "settings that differ from the preset"}, Cell: func(p tunePoint) Cell { return Cell{Text: settings(p.Config)} }},
+	{Column: Column{Name: "settings that differ from the preset"}, Cell: func(p tunePoint) Cell {
+		return Cell{Text: settings(p.Config)}
+	}},
 }
 
 // tuneTime returns the time of a point, if all of its runs completed.
@@ -111,7 +117,8 @@ type tuneRun struct {
 var tuneRuns = append([]ColumnOf[tuneRun]{
 	Texts("trace", "", func(r tuneRun) string { return r.run.Trace }),
 	Texts("point", "", func(r tuneRun) string { return r.point }),
-}, runsOf(runMinCapacity, runTimesBound, runPeakReserved, runMetadata, runDeviceCalls, runDeviceTime, runNsPerOp, runNotes)...)
+}, runsOf(runMinCapacity, runTimesBound, runPeakReserved, runMetadata, runDeviceCalls, runDeviceTime, runNsPerOp,
+	runNotes)...)
 
 // runsOf returns columns of runs as columns of the runs of points.
 func runsOf(columns ...ColumnOf[compare.Run]) (all []ColumnOf[tuneRun]) {
@@ -124,7 +131,9 @@ func runsOf(columns ...ColumnOf[compare.Run]) (all []ColumnOf[tuneRun]) {
 var tuneWorth = []ColumnOf[tune.Worth]{
 	Texts("setting", "", func(w tune.Worth) string { return w.Setting }),
 	{Column: Column{Name: "value"}, Cell: func(w tune.Worth) Cell { return Cell{Text: plain(w.Value)} }},
-	{Column: Column{Name: "every other value: memory, time"}, Cell: func(w tune.Worth) Cell { return Cell{Text: others(w)} }},
+	{Column: Column{Name: "every other value: memory, time"}, Cell: func(w tune.Worth) Cell {
+		return Cell{Text: others(w)}
+	}},
 }
 
 // settings returns the fields of a configuration as a person writes them.

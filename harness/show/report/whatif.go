@@ -20,7 +20,8 @@ const textWidth = 100
 // labelWidth is the most columns of the first column, if a label can be broken there.
 const labelWidth = 50
 
-// WhatIf writes the answer of a search, how sure it is, what was recorded, and all settings that were tried.
+// WhatIf writes the answer of a search, how sure it is, what was recorded, and all settings that
+// were tried.
 func WhatIf(w io.Writer, r *whatif.Result) error {
 	var b strings.Builder
 	width := Columns(w, textWidth)
@@ -172,7 +173,8 @@ func whatIfColumns(r *whatif.Result) []ColumnOf[*whatif.Point] {
 	needed := func(c ColumnOf[*whatif.Point]) ColumnOf[*whatif.Point] {
 		cell := c.Cell
 		c.Cell = func(p *whatif.Point) Cell {
-			if !p.Completed() || p.Setup(p.Device).Preallocates && p.Device != r.Card && (p.MinCapacity == nil || *p.MinCapacity != p.Device) {
+			if !p.Completed() || p.Setup(p.Device).Preallocates && p.Device != r.Card &&
+				(p.MinCapacity == nil || *p.MinCapacity != p.Device) {
 				return lacking()
 			}
 			return cell(p)
@@ -180,7 +182,9 @@ func whatIfColumns(r *whatif.Result) []ColumnOf[*whatif.Point] {
 		return c
 	}
 	return []ColumnOf[*whatif.Point]{
-		Texts("setting", "the setting, or strategy and what differs from its preset", func(p *whatif.Point) string { return p.Label }),
+		Texts("setting", "the setting, or strategy and what differs from its preset", func(p *whatif.Point) string {
+			return p.Label
+		}),
 		{Column: runMinCapacity.Column, Cell: minimumCell},
 		run(runSafeFrom),
 		figures("on the card", "what becomes of the trace on the card", onCard),
@@ -209,7 +213,8 @@ func whatIfTable(w io.Writer, b *strings.Builder, r *whatif.Result, width int) {
 	if r.Points == 1 {
 		fmt.Fprintf(b, "1 setting; %s events replayed", units.Count(r.Replayed))
 	} else {
-		fmt.Fprintf(b, "%d settings, %d of them different on this trace; %s events replayed", r.Points, len(r.Runs), units.Count(r.Replayed))
+		fmt.Fprintf(b, "%d settings, %d of them different on this trace; %s events replayed", r.Points, len(r.Runs),
+			units.Count(r.Replayed))
 	}
 	if r.Budget != 0 {
 		fmt.Fprintf(b, " of at most %s", units.Count(r.Budget))
@@ -249,7 +254,8 @@ func minimumCell(p *whatif.Point) Cell {
 	return lacking()
 }
 
-// decisive are the words of an answer that say whether the run is carried; the first of them decides.
+// decisive are the words of an answer that say whether the run is carried; the first of them
+// decides.
 var decisive = regexp.MustCompile(`^(Yes:|None:|No setting)|\bcarr(y|ies)\b`)
 
 // paintAnswer returns the text of an answer with its decisive words in colour.
@@ -303,7 +309,8 @@ func whatIfNotes(r *whatif.Result, p *whatif.Point) string {
 	return strings.Join(all, ", ")
 }
 
-// explainedText writes why the request failed, and its outcome with the other settings, in paragraphs of a width.
+// explainedText writes why the request failed, and its outcome with the other settings, in
+// paragraphs of a width.
 func explainedText(w io.Writer, r *whatif.Result, width int) error {
 	x := r.Explained
 	if x == nil {
@@ -314,7 +321,8 @@ func explainedText(w io.Writer, r *whatif.Result, width int) error {
 		why, where = x.Replayed.Report, "in the replay of the recorded settings"
 	}
 	if why != nil {
-		if _, err := fmt.Fprintf(w, "The %s, at event %d, %s:\n\n", postmortem.WhichOf(x.Which, x.Of), x.Event, where); err != nil {
+		if _, err := fmt.Fprintf(w, "The %s, at event %d, %s:\n\n", postmortem.WhichOf(x.Which, x.Of), x.Event,
+			where); err != nil {
 			return err
 		}
 		if err := Postmortem(w, why); err != nil {

@@ -54,8 +54,8 @@ func (r *Replays) run(n *numbers) *Run {
 	return nil
 }
 
-// tile answers with the blocks of a window: of the events from "from" to before "to", and of the axis of
-// addresses from "low" to before "high", at most "most".
+// tile answers with the blocks of a window: of the events from "from" to before "to", and of the
+// axis of addresses from "low" to before "high", at most "most".
 func (r *Replays) tile(ctx context.Context, w io.Writer, q url.Values) error {
 	n := &numbers{Values: q}
 	run := r.run(n)
@@ -90,8 +90,9 @@ func addresses(s *page.Space, low, high float64) (from, to device.Addr) {
 	return from, to
 }
 
-// series answers with the curves of all runs over a window: from "from" to before "to", in buckets that are as
-// fine as "most" of them may be. The first bucket begins where one of the page does, and so the last one ends.
+// series answers with the curves of all runs over a window: from "from" to before "to", in buckets
+// that are as fine as "most" of them may be. The first bucket begins where one of the page does,
+// and so the last one ends.
 func (r *Replays) series(_ context.Context, w io.Writer, q url.Values) error {
 	n := &numbers{Values: q}
 	g := r.Trace.Grid

@@ -20,8 +20,8 @@ const (
 	mostRows   = 2000 // of each
 )
 
-// plain returns the page of a result whose figures nothing is known of: its fields as tables, one for each object
-// and each list of them.
+// plain returns the page of a result whose figures nothing is known of: its fields as tables, one
+// for each object and each list of them.
 func plain(name string, text []byte) (*page.Report, error) {
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.UseNumber()

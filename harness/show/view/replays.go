@@ -21,8 +21,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// fineBuckets is the most buckets of the curves of a replay. A run takes 18 MiB with so many, and a window
-// shows single events when it is as wide as 1/32 of a trace of four million.
+// fineBuckets is the most buckets of the curves of a replay. A run takes 18 MiB with so many, and a
+// window shows single events when it is as wide as 1/32 of a trace of four million.
 const fineBuckets = 1 << 17
 
 // Wanted is a strategy to replay a trace through.
@@ -32,7 +32,8 @@ type Wanted struct {
 	Color  int         // in the palette
 }
 
-// Replays is a trace with its replays through some strategies, of which a reader may ask for any part. It is safe for concurrent use.
+// Replays is a trace with its replays through some strategies, of which a reader may ask for any
+// part. It is safe for concurrent use.
 type Replays struct {
 	Trace *page.Trace // with fine buckets
 	Runs  []Run       // in the order of what was wanted
@@ -89,7 +90,8 @@ type overview struct {
 }
 
 // Replay replays a trace through what is wanted and writes the blocks into a directory.
-func Replay(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt, dir string, p *Progress) (*Replays, error) {
+func Replay(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt, dir string,
+	p *Progress) (*Replays, error) {
 	o := page.Budget(len(wanted))
 	o.Buckets, o.FreeAt, o.Latency = fineBuckets, at, true
 	events := src.Head().Events
@@ -155,7 +157,8 @@ func (r *Replays) explain(ctx context.Context, c *Cache, p *Progress) error {
 	return nil
 }
 
-// newReplays returns replays without pictures, for the caller to fill in. They are of no use once ctx has ended.
+// newReplays returns replays without pictures, for the caller to fill in. They are of no use once
+// ctx has ended.
 func newReplays(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt) *Replays {
 	r := &Replays{src: src, freeAt: at, Runs: make([]Run, len(wanted))}
 	r.prepared = sync.OnceValues(func() (*replay.Prepared, error) { return replay.Prepare(ctx, src) })

@@ -18,10 +18,10 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// Result returns the page of a result in JSON: its figures as tables, and the plots that can be made of it. name
-// is that of the file, number that of a strategy in the palette. What a result does not hold, the page says,
-// with the command that would. Results that are no runs, such as those of offline, are shown field by field. A result
-// may take as much memory as a budget has.
+// Result returns the page of a result in JSON: its figures as tables, and the plots that can be
+// made of it. name is that of the file, number that of a strategy in the palette. What a result
+// does not hold, the page says, with the command that would. Results that are no runs, such as
+// those of offline, are shown field by field. A result may take as much memory as a budget has.
 func Result(name string, text []byte, number func(strategy string) int, memory *budget.Budget) (*page.Report, error) {
 	var head struct{ Schema string }
 	if json.Unmarshal(text, &head) == nil && !slices.Contains(diff.Schemas(), head.Schema) {
@@ -117,7 +117,8 @@ func figuresSheet(trace string, runs []diff.Run) report.Sheet {
 	return s
 }
 
-// cellOf returns a figure as people read it: sizes with their unit, other fractions with four digits.
+// cellOf returns a figure as people read it: sizes with their unit, other fractions with four
+// digits.
 func cellOf(name string, v diff.Value) report.Cell {
 	c := report.Cell{Text: v.String(), Number: true}
 	n := v.Number()

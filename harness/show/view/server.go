@@ -52,13 +52,15 @@ type Server struct {
 	replaying chan struct{} // places for those for whom a trace is replayed
 }
 
-// New returns a server of documents. notify is told how far the making of pages has come; it may be nil.
+// New returns a server of documents. notify is told how far the making of pages has come; it may be
+// nil.
 func New(documents []Document, notify func(phase string, done, known int)) *Server {
 	var secret [16]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	cores := runtime.GOMAXPROCS(0)
 	s := &Server{
-		token: hex.EncodeToString(secret[:]), answering: make(chan struct{}, cores), replaying: make(chan struct{}, (cores+1)/2),
+		token: hex.EncodeToString(secret[:]), answering: make(chan struct{}, cores),
+		replaying: make(chan struct{}, (cores+1)/2),
 	}
 	for _, d := range documents {
 		s.documents = append(s.documents, &document{Document: d, progress: NewProgress(notify), ready: make(chan struct{})})
@@ -90,7 +92,8 @@ func (s *Server) Run(ctx context.Context, on net.Listener) error {
 	select {
 	case err = <-served:
 	case <-ctx.Done():
-		// What was asked ends with ctx; a browser keeps connections open that it has asked nothing by yet.
+		// What was asked ends with ctx; a browser keeps connections open that it has asked nothing by
+		// yet.
 		grace, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 		if server.Shutdown(grace) != nil {
 			err = server.Close()
@@ -147,8 +150,9 @@ func (s *Server) judge(r *http.Request) *refusal {
 	return nil
 }
 
-// opens reports whether a browser asks for a page of its own, as when a reader follows a link or opens a file that
-// leads here. What other sites can make a browser ask for besides, such as a script or a frame, says otherwise.
+// opens reports whether a browser asks for a page of its own, as when a reader follows a link or
+// opens a file that leads here. What other sites can make a browser ask for besides, such as a
+// script or a frame, says otherwise.
 func opens(r *http.Request) bool {
 	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
@@ -198,7 +202,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.document(w, r, s.documents[n], parts[1])
 }
 
-// patience is how long a request for a page that is being made is held, which is how often its progress is shown.
+// patience is how long a request for a page that is being made is held, which is how often its
+// progress is shown.
 const patience = time.Second
 
 // document answers about a document: with its page, or a question of its script.

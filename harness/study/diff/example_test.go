@@ -9,7 +9,8 @@ import (
 
 func Example() {
 	result := func(need int) *diff.Result {
-		text := fmt.Sprintf(`{"schema":"vramyard-compare/1","runs":[{"trace":"chat","strategy":"bfc","min_capacity_bytes":%d}]}`, need)
+		text := fmt.Sprintf(
+			`{"schema":"vramyard-compare/1","runs":[{"trace":"chat","strategy":"bfc","min_capacity_bytes":%d}]}`, need)
 		r, err := diff.Read(strings.NewReader(text), nil)
 		if err != nil {
 			panic(err)

@@ -122,12 +122,14 @@ func (a *Allocator) Check() error {
 
 func (a *Allocator) checkRegions() error {
 	if n := a.regions.Len(); n != len(a.bases) || n != len(a.trees) || n != len(a.roots) {
-		return fmt.Errorf("buddy: invariant U7 (regions by age and by address agree): %d by address, %d by age", n, len(a.bases))
+		return fmt.Errorf("buddy: invariant U7 (regions by age and by address agree): %d by address, %d by age", n,
+			len(a.bases))
 	}
 	for region := range a.trees {
 		t := &a.trees[region]
 		if h, ok := a.regions.Find(a.bases[region]); !ok || int(h.Label) != region {
-			return fmt.Errorf("buddy: invariant U7 (regions by age and by address agree): region %d at %v", region, a.bases[region])
+			return fmt.Errorf("buddy: invariant U7 (regions by age and by address agree): region %d at %v", region,
+				a.bases[region])
 		}
 		if a.roots[region] != t.longest[1] {
 			return fmt.Errorf("buddy: invariant U6 (roots are copies): region %d: %d, the tree has %d",
@@ -154,7 +156,8 @@ func (t *tree) check(i uint32, order int) error {
 	case t.isFree(2*i, order-1) && t.isFree(2*i+1, order-1):
 		return fmt.Errorf("invariant U4 (two free buddies are merged): node %d of order %d reads %d", i, order, v)
 	case v != max(t.longest[2*i], t.longest[2*i+1]):
-		return fmt.Errorf("invariant U5 (summary is the longest free run): node %d of order %d reads %d, its children %d and %d",
+		return fmt.Errorf("invariant U5 (summary is the longest free run): node %d of order %d reads %d, its children "+
+			"%d and %d",
 			i, order, v, t.longest[2*i], t.longest[2*i+1])
 	}
 	if err := t.check(2*i, order-1); err != nil {
@@ -166,7 +169,8 @@ func (t *tree) check(i uint32, order int) error {
 func (t *tree) checkWord(i uint32) error {
 	w, longest := t.wordsOf(i, t.leaf)[0], 0
 	if w.free&w.heads != 0 || w.free&^run(t.leaf) != 0 {
-		return fmt.Errorf("invariant U9 (granted blocks are not free): word of node %d: free %#x, granted from %#x", i, w.free, w.heads)
+		return fmt.Errorf("invariant U9 (granted blocks are not free): word of node %d: free %#x, granted from %#x", i,
+			w.free, w.heads)
 	}
 	for s := range func(yield func(span) bool) { t.spansIn(i<<t.leaf-1<<t.top, yield) } {
 		if s.free {
@@ -174,7 +178,8 @@ func (t *tree) checkWord(i uint32) error {
 		}
 	}
 	if int(t.longest[i]) != longest {
-		return fmt.Errorf("invariant U5 (summary is the longest free run): word of node %d reads %d, has %d", i, t.longest[i], longest)
+		return fmt.Errorf("invariant U5 (summary is the longest free run): word of node %d reads %d, has %d", i,
+			t.longest[i], longest)
 	}
 	return nil
 }
@@ -189,7 +194,8 @@ func (a *Allocator) checkBlocks() error {
 			granted++
 			at := a.addrOf(region, s.at)
 			if b, ok := a.live.Get(at); !ok || int(b.Place) != region || a.orderFor(b.Requested) != s.order {
-				return fmt.Errorf("buddy: invariant U1 (live blocks are granted runs): run of order %d at %v, block of %d bytes (%t)",
+				return fmt.Errorf("buddy: invariant U1 (live blocks are granted runs): run of order %d at %v, block of %d "+
+					"bytes (%t)",
 					s.order, at, b.Requested, ok)
 			}
 			if s.at%(1<<s.order) != 0 {

@@ -6,7 +6,8 @@ import (
 	"github.com/vramyard/vramyard/internal/forecast"
 )
 
-// FreeNeighbours implements [alloc.Neighbours]: the chain of free buddies. It costs a step for each order.
+// FreeNeighbours implements [alloc.Neighbours]: the chain of free buddies. It costs a step for each
+// order.
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	if l, ok := a.live.Get(p); ok {
 		base, order := a.bases[l.Place], a.orderFor(l.Requested)

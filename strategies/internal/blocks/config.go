@@ -99,7 +99,8 @@ func (c *Config) choices() []choice {
 		{"placement", &c.Placement, []string{Smallest, SmallestNewest, Leftmost, TopDown}},
 		{"region_choice", &c.RegionChoice, []string{Oldest, Fullest, Lowest}},
 		{"coalescing", &c.Coalescing, []string{Eager, Lazy, OnFailure}},
-		{"growth", &c.Growth, []string{regions.Request, regions.Fixed, regions.Doubling, regions.Proportional, regions.Whole}},
+		{"growth", &c.Growth, []string{regions.Request, regions.Fixed, regions.Doubling, regions.Proportional,
+			regions.Whole}},
 	}
 }
 
@@ -133,7 +134,8 @@ func (c Config) judge() error {
 	case c.RegionBytes > c.mostUnits()*c.BlockBytes:
 		return fmt.Errorf("buddy: region_bytes %d: want at most %d blocks", uint64(c.RegionBytes), uint64(c.mostUnits()))
 	case c.TrimBytes%c.BlockBytes != 0 || c.TrimBytes > MostRequest:
-		return fmt.Errorf("buddy: trim_bytes %d: want a multiple of block_bytes %d", uint64(c.TrimBytes), uint64(c.BlockBytes))
+		return fmt.Errorf("buddy: trim_bytes %d: want a multiple of block_bytes %d", uint64(c.TrimBytes),
+			uint64(c.BlockBytes))
 	case c.Trim == TrimOff && c.TrimBytes != c.BlockBytes:
 		return fmt.Errorf("buddy: trim_bytes %d: of no meaning with trim %q", uint64(c.TrimBytes), TrimOff)
 	case c.Slack < 0 || c.Slack >= 1<<31:

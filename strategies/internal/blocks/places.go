@@ -27,8 +27,9 @@ type places struct {
 // store holds the words of all sets side by side, so that no set needs a pointer to its own.
 type store struct {
 	words []uint64
-	runs  [wordLog + 1]uint32 // by log2 of their length, runs that no set has, plus one; each leads to the next. 0 for none
-	wide  []index.BitSet
+	// by log2 of their length, runs that no set has, plus one; each leads to the next. 0 for none
+	runs [wordLog + 1]uint32
+	wide []index.BitSet
 }
 
 // reserve makes room for n numbers in an empty set.

@@ -91,7 +91,8 @@ func TestRecordsAreCountedInFull(t *testing.T) {
 	for _, c := range []struct {
 		record any
 		bytes  int
-	}{{region{}, regionBytes}, {listing{}, listingBytes}, {places{}, placesBytes}, {list{}, listBytes}, {link{}, linkBytes}} {
+	}{{region{}, regionBytes}, {listing{}, listingBytes}, {places{}, placesBytes}, {list{}, listBytes},
+		{link{}, linkBytes}} {
 		require.Equal(t, int(reflect.TypeOf(c.record).Size()), c.bytes, "%T", c.record)
 	}
 }

@@ -149,7 +149,8 @@ func (a *Allocator) checkCuts() error {
 		for i := range a.blocksOf(region) {
 			b := &a.blocks[i]
 			if b.addr != at {
-				return fmt.Errorf("slab: invariant Z1 (a block starts where the one before ends): block %d at %v, not %v", i, b.addr, at)
+				return fmt.Errorf("slab: invariant Z1 (a block starts where the one before ends): block %d at %v, not %v", i,
+					b.addr, at)
 			}
 			if n := a.index.Get(at, a.addrOf); int(n) != i+1 {
 				return fmt.Errorf("slab: invariant Z4 (the index has every block): block %d at %v", i, at)
@@ -159,11 +160,13 @@ func (a *Allocator) checkCuts() error {
 		if rest := a.cfg.RegionBytes - at.Sub(c.base); region+1 < len(a.cuts) {
 			lost += rest
 		} else if rest != a.left {
-			return fmt.Errorf("slab: invariant Z1 (a block starts where the one before ends): %d bytes left, counted %d", rest, a.left)
+			return fmt.Errorf("slab: invariant Z1 (a block starts where the one before ends): %d bytes left, counted %d",
+				rest, a.left)
 		}
 	}
 	if lost != a.lost {
-		return fmt.Errorf("slab: invariant Z1 (a block starts where the one before ends): %d bytes lost, counted %d", lost, a.lost)
+		return fmt.Errorf("slab: invariant Z1 (a block starts where the one before ends): %d bytes lost, counted %d",
+			lost, a.lost)
 	}
 	return nil
 }

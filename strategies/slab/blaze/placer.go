@@ -11,7 +11,8 @@ import (
 // FreeNeighbours implements [alloc.Neighbours]: blocks are never merged.
 func (*Allocator) FreeNeighbours(device.Addr) (below, above device.Size) { return 0, 0 }
 
-// CanPlace implements [alloc.Placer]: whether the list of its class, or what is not yet cut, has a block. O(addresses).
+// CanPlace implements [alloc.Placer]: whether the list of its class, or what is not yet cut, has a
+// block. O(addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.front.Closed() || a.judge(r) != alloc.ReasonNone {
 		return false

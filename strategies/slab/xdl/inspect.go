@@ -194,7 +194,8 @@ func (a *Allocator) checkSlices() error {
 			most = max(most, lines)
 			from := a.first[region*len(a.lines)+g]
 			if (from != none) != (region < lines) {
-				return fmt.Errorf("slab: invariant S5 (slices are attached in order): region %d, segment %d of %d lines", region, g, lines)
+				return fmt.Errorf("slab: invariant S5 (slices are attached in order): region %d, segment %d of %d lines",
+					region, g, lines)
 			}
 			if from != none && a.all[from].base != base.Add(device.Size(g)*a.slice) {
 				return fmt.Errorf("slab: invariant S5 (slices are attached in order): slice %d of region %d begins at %v",
@@ -203,7 +204,8 @@ func (a *Allocator) checkSlices() error {
 		}
 	}
 	if most != len(a.bases) {
-		return fmt.Errorf("slab: invariant S6 (a region is taken for a segment that needs it): %d regions, at most %d attached",
+		return fmt.Errorf("slab: invariant S6 (a region is taken for a segment that needs it): %d regions, at most "+
+			"%d attached",
 			len(a.bases), most)
 	}
 	return nil
@@ -244,13 +246,15 @@ func (a *Allocator) checkLists() error {
 				c, l := &a.all[i], a.linkOf(i)
 				if int(c.class) != min(maxUnits, longest(c.free)) || c.class != k || c.segment != g ||
 					a.links[l].prev != prev || count == len(a.all) {
-					return fmt.Errorf("slab: invariant S1 (a chunk is in the list of its class): chunk %d in list %d of segment %d", i, k, g)
+					return fmt.Errorf("slab: invariant S1 (a chunk is in the list of its class): chunk %d in list %d of "+
+						"segment %d", i, k, g)
 				}
 				prev = l
 				count++
 			}
 			if last := a.links[anchorOf(g, k)].prev; last != prev {
-				return fmt.Errorf("slab: invariant S1 (a chunk is in the list of its class): list %d of segment %d ends at %d, not %d",
+				return fmt.Errorf("slab: invariant S1 (a chunk is in the list of its class): list %d of segment %d ends at "+
+					"%d, not %d",
 					k, g, prev, last)
 			}
 		}
@@ -264,7 +268,8 @@ func (a *Allocator) checkLists() error {
 func (a *Allocator) checkHole() error {
 	for i := range a.all {
 		if n := longest(a.all[i].free); n > a.hole.units {
-			return fmt.Errorf("slab: invariant S9 (no free run is longer than the one remembered): chunk %d: %d units, remembered %d",
+			return fmt.Errorf("slab: invariant S9 (no free run is longer than the one remembered): chunk %d: %d units, "+
+				"remembered %d",
 				i, n, a.hole.units)
 		}
 	}

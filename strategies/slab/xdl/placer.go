@@ -7,7 +7,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// FreeNeighbours implements [alloc.Neighbours]: the free units around the block in its chunk of 64. O(1).
+// FreeNeighbours implements [alloc.Neighbours]: the free units around the block in its chunk of 64.
+// O(1).
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	if b, ok := a.live.Get(p); ok {
 		c, unit := &a.all[b.Place/chunkUnits], int(b.Place%chunkUnits)

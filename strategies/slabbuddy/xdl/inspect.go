@@ -125,7 +125,8 @@ func (a *Allocator) checkOwners() error {
 	for i := range a.regions.Len() {
 		held[a.regions.At(i).Label]++
 	}
-	if s, b := a.slab.Stats().Regions, a.buddy.Stats().Regions; held[slabbuddy.OwnerSlab] != s || held[slabbuddy.OwnerBuddy] != b {
+	if s, b := a.slab.Stats().Regions, a.buddy.Stats().Regions; held[slabbuddy.OwnerSlab] != s ||
+		held[slabbuddy.OwnerBuddy] != b {
 		return fmt.Errorf("slabbuddy: invariant R2 (a region has one owner): slab %d of %d, buddy %d of %d",
 			s, held[slabbuddy.OwnerSlab], b, held[slabbuddy.OwnerBuddy])
 	}
@@ -135,7 +136,8 @@ func (a *Allocator) checkOwners() error {
 		}
 	}
 	if n, stale := a.direct.Len(), a.regions.Stale(); n+stale != held[slabbuddy.OwnerDirect] {
-		return fmt.Errorf("slabbuddy: invariant R3 (direct blocks are regions): %d blocks, %d stale, %d regions", n, stale, held[slabbuddy.OwnerDirect])
+		return fmt.Errorf("slabbuddy: invariant R3 (direct blocks are regions): %d blocks, %d stale, %d regions", n, stale,
+			held[slabbuddy.OwnerDirect])
 	}
 	return nil
 }
