@@ -3,6 +3,7 @@ package tiles
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -40,19 +41,23 @@ type Core struct {
 	quantum device.Size
 	release bool // empty regions may go back
 	index   Index
+	placer  forecast.Placer
 
 	pool regions.Pool      // regions held; a label is the first chunk of a region
 	live index.AddrBuckets // of the starts of live chunks; the links of these chain them
 }
 
-// Init prepares the core of a strategy of the given name over src, and returns the view that the strategy
-// embeds. Every power of two is an alignment that is honoured.
+// Init prepares the core of a strategy of the given name over src, and returns the view that the
+// strategy embeds. CanPlace follows the promises. Every power of two is an alignment that is honoured.
 //
 // Precondition: the policy passes its Check.
-func (c *Core) Init(name string, src device.Source, p regions.Policy, free Index) View {
+func (c *Core) Init(
+	name string, src device.Source, p regions.Policy, promises alloc.Promises, free Index,
+) View {
 	c.Table, c.live = NewTable(), index.NewAddrBuckets()
 	c.name, c.quantum, c.release, c.index = name, p.Quantum, p.Release, free
 	c.pool = regions.NewPool(src, &c.Stats, p)
+	c.placer = forecast.Placer{Most: MaxRequest, Promises: promises, Freed: c.foreseen, Join: joined}
 	shown := c.Front.Init(front.Limits{Most: MaxRequest}, func() (largest, bytes device.Size) {
 		return c.index.Largest(), c.Stats.Reserved - c.Stats.Active
 	})

@@ -3,10 +3,12 @@ package tiles
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/forecast"
 )
 
-var _ alloc.Neighbours = View{}
+var (
+	_ alloc.Neighbours = View{}
+	_ alloc.Placer     = View{}
+)
 
 // FreeNeighbours implements [alloc.Neighbours]. O(1).
 func (v View) FreeNeighbours(at device.Addr) (below, above device.Size) {
@@ -18,26 +20,20 @@ func (v View) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	return below, above
 }
 
-// Placer returns what tells whether requests find room after frees, by the promises of a strategy
-// over the core.
-func (v View) Placer(p alloc.Promises) *forecast.Placer {
-	c := v.core
-	return &forecast.Placer{
-		Most: MaxRequest, Promises: p,
-		Freed: func(live alloc.Chunk, yield func(alloc.Chunk)) {
-			live.Class, live.Owner = c.index.Show(c.find(live.Addr))
-			yield(live)
-		},
-		// Whether a chunk is the end of its region its upper part tells.
-		Join: func(left, right alloc.Chunk) alloc.Chunk {
-			left.Size += right.Size
-			left.Class, left.Owner = right.Class, right.Owner
-			return left
-		},
-	}
+// CanPlace implements [alloc.Placer]. It costs O(chunks log addresses).
+func (v View) CanPlace(r alloc.Request, freed []device.Addr) bool {
+	return !v.core.Closed() && v.core.placer.CanPlace(v.core.walk, r, freed)
 }
 
-// CanPlace answers for a strategy with a placer. O(chunks log addresses).
-func (v View) CanPlace(p *forecast.Placer, r alloc.Request, freed []device.Addr) bool {
-	return !v.core.Closed() && p.CanPlace(v.core.walk, r, freed)
+// foreseen yields the free chunk that a live one becomes.
+func (c *Core) foreseen(live alloc.Chunk, yield func(alloc.Chunk)) {
+	live.Class, live.Owner = c.index.Show(c.find(live.Addr))
+	yield(live)
+}
+
+// joined merges two free chunks. The upper one says whether the result ends its region.
+func joined(left, right alloc.Chunk) alloc.Chunk {
+	left.Size += right.Size
+	left.Class, left.Owner = right.Class, right.Owner
+	return left
 }

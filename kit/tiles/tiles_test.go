@@ -184,7 +184,7 @@ func newFirstFit(t *testing.T, src device.Source, p regions.Policy) *firstFit {
 	t.Helper()
 	require.NoError(t, p.Check("first"))
 	f := &firstFit{}
-	f.View = f.core.Init("first", src, p, f)
+	f.View = f.core.Init("first", src, p, alloc.Promises{}, f)
 	return f
 }
 

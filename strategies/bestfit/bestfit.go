@@ -3,7 +3,6 @@ package bestfit
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/tiles"
 )
@@ -11,11 +10,10 @@ import (
 // Allocator is a best fit. Use [New]; it is not safe for concurrent use.
 type Allocator struct {
 	tiles.View
-	core   tiles.Core
-	free   freeIndex
-	cfg    Config
-	placer *forecast.Placer // made when it is asked for
-	slack  uint8            // a block may have so much more than n: n shifted by this
+	core  tiles.Core
+	free  freeIndex
+	cfg   Config
+	slack uint8 // a block may have so much more than n: n shifted by this
 }
 
 var _ alloc.Strategy = (*Allocator)(nil)
@@ -31,7 +29,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		core: &a.core, apart: c.Tail == TailLast, looks: c.Looks, spread: device.Size(c.Spread),
 		holes: index.NewSizeMap(c.Quantum), tails: index.NewSizeMap(c.Quantum),
 	}
-	a.View = a.core.Init("bestfit", src, c.policy(), &a.free)
+	a.View = a.core.Init("bestfit", src, c.policy(), c.Promises(), &a.free)
 	return a, nil
 }
 

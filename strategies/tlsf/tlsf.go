@@ -3,7 +3,6 @@ package tlsf
 import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
-	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/tiles"
 )
@@ -14,8 +13,6 @@ type Allocator struct {
 	core tiles.Core
 	free freeIndex
 	cfg  Config
-
-	placer *forecast.Placer // made when it is asked for
 }
 
 var _ alloc.Strategy = (*Allocator)(nil)
@@ -32,7 +29,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		apart: c.Tail == TailLast, exhaustive: c.Exhaustive, scan: c.Scan,
 		tails: index.NewSizeMap(c.Quantum),
 	}
-	a.View = a.core.Init("tlsf", src, c.policy(), &a.free)
+	a.View = a.core.Init("tlsf", src, c.policy(), c.Promises(), &a.free)
 	return a, nil
 }
 
