@@ -36,7 +36,7 @@ func Read(r io.Reader, name string, memory *budget.Budget) (*Schedule, error) {
 type reader struct {
 	lines *trace.Lines
 	b     Builder
-	rec   record
+	rec   logLine
 	begun bool             // the warm-up is over
 	names map[string]int32 // to indices of bound
 	bound []Tensor         // what each name means, in order of first definition
@@ -135,7 +135,7 @@ var meanings = map[string]func(*reader) error{
 	"ALIAS":     (*reader).stray,
 }
 
-// apply lowers the record that was read, with the lines that belong to it.
+// apply lowers the line that was read, with the lines that belong to it.
 func (r *reader) apply() error {
 	if !r.begun && r.rec.annotation != "START" {
 		return nil
@@ -158,7 +158,7 @@ func (r *reader) stray() error {
 	return fmt.Errorf("%s of %s without the line it belongs to", r.rec.instruction, clip(r.rec.name))
 }
 
-// follow reads the line that must come next: a kind of record about a name.
+// follow reads the line that must come next: its kind, and the name it is about.
 func (r *reader) follow(kind, name string) error {
 	more, err := r.next()
 	switch {
@@ -233,7 +233,7 @@ func (r *reader) output(name string, args int) (Output, error) {
 	return Output{Size: size, Alias: int(r.rec.alias)}, nil
 }
 
-func (r *reader) operator(rec *record, args []Tensor, outs []Output) Call {
+func (r *reader) operator(rec *logLine, args []Tensor, outs []Output) Call {
 	return Call{rec.name, rec.time, device.Size(rec.workspace), args, outs, !rec.recomputable}
 }
 

@@ -38,8 +38,8 @@ const more = fFlops | fBytes | fWorkspace | fRecomputable | fStream | fSeed
 // maxName bounds the bytes of a name.
 const maxName = 4096
 
-// record is one line. Its texts are valid as long as it is.
-type record struct {
+// logLine is one line of a log.
+type logLine struct {
 	has          field
 	instruction  string
 	annotation   string
@@ -54,9 +54,9 @@ type record struct {
 	recomputable bool
 }
 
-// weight returns more bytes than a schedule takes for the record, in its own tables and in those of
+// weight returns more bytes than a schedule takes for the line, in its own tables and in those of
 // its names.
-func (r *record) weight() int64 {
+func (r *logLine) weight() int64 {
 	const itself, each = 384, 256
 	n := itself + len(r.name) + len(r.dst) + len(r.src)
 	for _, list := range [][]string{r.result, r.args, r.mutate} {
@@ -70,30 +70,30 @@ func (r *record) weight() int64 {
 // fields tells by name how a field is read.
 var fields = map[string]struct {
 	bit  field
-	read func(r *record, v any) error
+	read func(r *logLine, v any) error
 }{
-	"INSTRUCTION":  {fInstruction, func(r *record, v any) error { return text(&r.instruction, v) }},
-	"ANNOTATION":   {fAnnotation, func(r *record, v any) error { return text(&r.annotation, v) }},
-	"NAME":         {fName, func(r *record, v any) error { return text(&r.name, v) }},
-	"DST":          {fDst, func(r *record, v any) error { return text(&r.dst, v) }},
-	"SRC":          {fSrc, func(r *record, v any) error { return text(&r.src, v) }},
-	"RESULT":       {fResult, func(r *record, v any) error { return texts(&r.result, v) }},
-	"ARGS":         {fArgs, func(r *record, v any) error { return texts(&r.args, v) }},
-	"MUTATE":       {fMutate, func(r *record, v any) error { return texts(&r.mutate, v) }},
-	"MEMORY":       {fMemory, func(r *record, v any) error { return number(&r.memory, v, 0, maxValue) }},
-	"TIME":         {fTime, func(r *record, v any) error { return number(&r.time, v, 0, maxValue) }},
-	"ALIAS":        {fAlias, func(r *record, v any) error { return number(&r.alias, v, NoAlias, maxValue) }},
-	"FLOPS":        {fFlops, func(r *record, v any) error { return number(&r.other, v, 0, 1<<62) }},
-	"BYTES":        {fBytes, func(r *record, v any) error { return number(&r.other, v, 0, 1<<62) }},
-	"WORKSPACE":    {fWorkspace, func(r *record, v any) error { return number(&r.workspace, v, 0, maxValue) }},
-	"STREAM":       {fStream, func(r *record, v any) error { return number(&r.other, v, 0, 1<<62) }},
-	"SEED":         {fSeed, func(r *record, v any) error { return number(&r.other, v, -1<<62, 1<<62) }},
-	"RECOMPUTABLE": {fRecomputable, func(r *record, v any) error { return truth(&r.recomputable, v) }},
+	"INSTRUCTION":  {fInstruction, func(r *logLine, v any) error { return text(&r.instruction, v) }},
+	"ANNOTATION":   {fAnnotation, func(r *logLine, v any) error { return text(&r.annotation, v) }},
+	"NAME":         {fName, func(r *logLine, v any) error { return text(&r.name, v) }},
+	"DST":          {fDst, func(r *logLine, v any) error { return text(&r.dst, v) }},
+	"SRC":          {fSrc, func(r *logLine, v any) error { return text(&r.src, v) }},
+	"RESULT":       {fResult, func(r *logLine, v any) error { return texts(&r.result, v) }},
+	"ARGS":         {fArgs, func(r *logLine, v any) error { return texts(&r.args, v) }},
+	"MUTATE":       {fMutate, func(r *logLine, v any) error { return texts(&r.mutate, v) }},
+	"MEMORY":       {fMemory, func(r *logLine, v any) error { return number(&r.memory, v, 0, maxValue) }},
+	"TIME":         {fTime, func(r *logLine, v any) error { return number(&r.time, v, 0, maxValue) }},
+	"ALIAS":        {fAlias, func(r *logLine, v any) error { return number(&r.alias, v, NoAlias, maxValue) }},
+	"FLOPS":        {fFlops, func(r *logLine, v any) error { return number(&r.other, v, 0, 1<<62) }},
+	"BYTES":        {fBytes, func(r *logLine, v any) error { return number(&r.other, v, 0, 1<<62) }},
+	"WORKSPACE":    {fWorkspace, func(r *logLine, v any) error { return number(&r.workspace, v, 0, maxValue) }},
+	"STREAM":       {fStream, func(r *logLine, v any) error { return number(&r.other, v, 0, 1<<62) }},
+	"SEED":         {fSeed, func(r *logLine, v any) error { return number(&r.other, v, -1<<62, 1<<62) }},
+	"RECOMPUTABLE": {fRecomputable, func(r *logLine, v any) error { return truth(&r.recomputable, v) }},
 }
 
 // parse reads one line. An error says which field is wrong.
-func (r *record) parse(line []byte) error {
-	*r = record{recomputable: true}
+func (r *logLine) parse(line []byte) error {
+	*r = logLine{recomputable: true}
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.UseNumber()
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -116,7 +116,7 @@ func (r *record) parse(line []byte) error {
 	return nil
 }
 
-func (r *record) field(d *json.Decoder) error {
+func (r *logLine) field(d *json.Decoder) error {
 	key, err := d.Token()
 	if err != nil {
 		return errJSON(err)
