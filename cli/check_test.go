@@ -98,7 +98,7 @@ func TestCheckWithFaultsAndConfig(t *testing.T) {
 func TestCheckNamesExceptions(t *testing.T) {
 	r := check.Report{Subjects: []check.SubjectReport{{
 		Subject: props.Subject{Name: "odd"},
-		Result:  props.Result{Excepted: map[props.Number]int{props.ILimit: 2, props.IRegions: 1}},
+		Result:  props.Result{Sequences: 1, Excepted: map[props.Number]int{props.ILimit: 2, props.IRegions: 1}},
 	}}}
 	sheet := checkSheet(r)
 	require.Contains(t, sheet.Terminal(io.Discard), "held, but for I2, I20")
