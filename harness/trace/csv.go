@@ -238,23 +238,20 @@ func (r *csvRow) parse(line []byte, origins bool) error {
 		return fmt.Errorf("op %s: want a or f", clip(op))
 	}
 	r.op, r.tag = op[0], tag
-	r.seq, ok1 = parseUint(seq)
-	r.id, ok2 = parseUint(id)
-	r.bytes, ok3 = parseUint(size)
-	r.stream, ok4 = parseUint(stream)
-	r.time, ok5 = parseUint(time)
-	switch {
-	case !ok1:
-		return notNumber("seq", seq)
-	case !ok2:
-		return notNumber("id", id)
-	case !ok3:
-		return notNumber("bytes", size)
-	case !ok4:
-		return notNumber("stream", stream)
-	case !ok5:
-		return notNumber("time_us", time)
-	case r.time > math.MaxInt64/1000:
+	for _, c := range [...]struct {
+		name string
+		cell []byte
+		to   *uint64
+	}{
+		{"seq", seq, &r.seq}, {"id", id, &r.id}, {"bytes", size, &r.bytes}, {"stream", stream, &r.stream},
+		{"time_us", time, &r.time},
+	} {
+		var ok bool
+		if *c.to, ok = parseUint(c.cell); !ok {
+			return notNumber(c.name, c.cell)
+		}
+	}
+	if r.time > math.MaxInt64/1000 {
 		return fmt.Errorf("time_us %d: want at most %d", r.time, uint64(math.MaxInt64/1000))
 	}
 	return nil
