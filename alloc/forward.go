@@ -208,6 +208,13 @@ func (f *Forwarder) SetHistory(tell func(Action)) {
 	_ = SetHistory(f.inner, tell) // as above
 }
 
+// Mark implements [Informed]; without the power it does nothing.
+func (f *Forwarder) Mark(text string) {
+	f.enter()
+	defer f.leave()
+	_ = Mark(f.inner, text) // the package function asked Has before it came here
+}
+
 // FreeNeighbours implements [Neighbours].
 func (f *Forwarder) FreeNeighbours(a device.Addr) (below, above device.Size) {
 	f.enter()

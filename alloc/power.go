@@ -29,6 +29,7 @@ const (
 	PowerNeighbours                  // Neighbours
 	PowerPlacer                      // Placer
 	PowerMover                       // Mover
+	PowerInformed                    // Informed
 	numPowers
 )
 
@@ -57,6 +58,7 @@ var powers = [numPowers]struct {
 	PowerNeighbours:     {"neighbours", is[Neighbours]},
 	PowerPlacer:         {"placer", is[Placer]},
 	PowerMover:          {"mover", is[Mover]},
+	PowerInformed:       {"informed", is[Informed]},
 }
 
 // is reports whether the method set of s has a power.
@@ -184,6 +186,13 @@ type SelfTimed interface {
 	// WorkTime returns the nanoseconds that calls of Alloc and Free have taken so far where the
 	// work is done, by the clock of the wall. O(1).
 	WorkTime() int64
+}
+
+// Informed receives the marks of the program between its calls.
+type Informed interface {
+	// Mark passes the text of a mark: the start of a training step, a phase, an annotation. The
+	// strategy may adapt, but grants and frees nothing.
+	Mark(text string)
 }
 
 // Reason says why a request was refused.
@@ -366,6 +375,15 @@ func WorkTime(s Inspector) (int64, error) {
 		return t.WorkTime(), nil
 	}
 	return 0, ErrUnsupported
+}
+
+// Mark passes a mark of the program to s. It fails with [ErrUnsupported] if s is not [Informed].
+func Mark(s Inspector, text string) error {
+	if i, ok := s.(Informed); ok && Has(s, PowerInformed) {
+		i.Mark(text)
+		return nil
+	}
+	return ErrUnsupported
 }
 
 // AppendReport appends the strategy's own report about a refused request to text. It

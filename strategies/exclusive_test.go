@@ -68,6 +68,7 @@ func overlapping(s alloc.Strategy, live device.Addr) map[string]func() {
 		alloc.PowerNeighbours:     func() { alloc.FreeNeighbours(s, live) },
 		alloc.PowerPlacer:         func() { alloc.CanPlace(s, alloc.Request{Size: 1}, nil) },
 		alloc.PowerMover:          func() { _, _ = alloc.Compact(s, nil, nil) },
+		alloc.PowerInformed:       func() { _ = alloc.Mark(s, "step") },
 	} {
 		if alloc.Has(s, power) {
 			calls[power.String()] = call

@@ -234,7 +234,8 @@ func (r *runner) step(i int, o *op, e *trace.Event) (oom bool, err error) {
 	case trace.Refused:
 		return r.refused(i, o)
 	case trace.Mark:
-		return false, nil // about the recorded program, not for the allocator
+		_ = alloc.Mark(r.s, r.p.src.TagOf(e)) // most strategies need no marks
+		return false, nil
 	}
 	if errors.Is(err, alloc.ErrUnsupported) {
 		r.res.Ignored++

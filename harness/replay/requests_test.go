@@ -83,3 +83,42 @@ func TestRequestTagsHaveOneForm(t *testing.T) {
 	_, err := run(t, "# request-tags=texts\na 1 1\n", "bfc", ``, sim.Config{}, replay.Options{})
 	require.EqualError(t, err, "test: header request-tags=texts: want ids")
 }
+
+// marked is a strategy that keeps the marks of the program.
+type marked struct {
+	alloc.Strategy
+	marks *[]string
+}
+
+func (m marked) Mark(text string) { *m.marks = append(*m.marks, text) }
+
+// TestMarksReachTheStrategy replays marks through a strategy with the power Informed, also behind a
+// wrapper, and through one without it.
+func TestMarksReachTheStrategy(t *testing.T) {
+	inner, err := strategies.All().Lookup("tlsf", nil)
+	require.NoError(t, err)
+	for _, wrap := range []func(alloc.Strategy) (alloc.Strategy, error){
+		func(s alloc.Strategy) (alloc.Strategy, error) { return s, nil },
+		alloc.Locked,
+	} {
+		var marks []string
+		setup, err := alloc.Catalogue{alloc.SpecOf("marked", "", func(src device.Source, _ struct{}) (alloc.Strategy, error) {
+			s, err := inner.New(src)
+			if err != nil {
+				return nil, err
+			}
+			return wrap(marked{s, &marks})
+		}, alloc.Preset{})}.Lookup("marked", nil)
+		require.NoError(t, err)
+		tr, err := trace.Read(strings.NewReader("mark \"step 1\"\na 1 100\nmark \"step 2\"\nf 1\n"), "marks.trace", trace.Options{})
+		require.NoError(t, err)
+		for _, s := range []alloc.Setup{setup, inner} {
+			dev, err := sim.New(sim.Config{})
+			require.NoError(t, err)
+			res, err := replay.Run(tr, s, dev, replay.Options{})
+			require.NoError(t, err)
+			require.Zero(t, res.Ignored)
+		}
+		require.Equal(t, []string{"step 1", "step 2"}, marks)
+	}
+}
