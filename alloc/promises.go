@@ -61,6 +61,10 @@ type Promises struct {
 	// LastPoolFirst says that of the redirections into private pools that match a request the one
 	// begun last decides, not the one begun first.
 	LastPoolFirst bool
+	// Quiescent weakens the promise of a [Concurrent] strategy: concurrent calls need not be answered
+	// as if each happened at one moment. A request may be refused although there is room, and Stats
+	// may be torn. When no call is in progress, the state follows from all answers.
+	Quiescent bool
 	// Boundaries are sizes in bytes around which the strategy decides differently, such
 	// as its size classes. The generator aims at them and one byte to either side.
 	Boundaries []device.Size

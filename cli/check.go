@@ -82,7 +82,7 @@ minutes whatever the seed, and says so. The exit status is 1 if a bug is missed 
 	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(catalogue.Names(), ","),
 		"strategies to check, "+namedUsage)
 	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of the preset of the one strategy named")
-	c.Flags().IntVar(&f.tests, "tests", 2000, "sequences of calls for each strategy on each device")
+	c.Flags().IntVar(&f.tests, "tests", 2000, "sequences of calls for each strategy on each device; with --planted 20000 for each bug unless given")
 	c.Flags().IntVar(&f.ops, "ops", 100, "calls in a sequence")
 	c.Flags().Int64Var(&f.seed, "seed", 1, "seed of the first sequence; each next one has the next seed")
 	c.Flags().BoolVar(&f.contents, "contents", false, "fill and compare the memory of every block")

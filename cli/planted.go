@@ -38,6 +38,9 @@ func (f *checkFlags) runPlanted(cmd *cobra.Command) error {
 	p := begin(cmd, stage{unit: "bugs", total: int64(len(all))})
 	ctx, done := untilInterrupt(cmd)
 	defer done()
+	if !cmd.Flags().Changed("tests") {
+		f.tests = 0 // as many as package check finds right
+	}
 	o := check.Options{Sequences: f.tests, Operations: f.ops, Seed: f.seed}
 	verdicts, err := lookFor(ctx, all, plantedBudget, func(ctx context.Context, b bugs.Bug) (check.Verdict, error) {
 		defer p.step()
@@ -121,8 +124,14 @@ func (f *checkFlags) runPlantedBuild(cmd *cobra.Command) (err error) {
 	}
 	built := err == nil
 	if built {
-		err = runChild(ctx, cmd, "", exe, "check", "--planted", "--strategies", f.strategies,
-			"--tests", strconv.Itoa(f.tests), "--ops", strconv.Itoa(f.ops), "--seed", strconv.FormatInt(f.seed, 10))
+		args := []string{
+			"check", "--planted", "--strategies", f.strategies,
+			"--ops", strconv.Itoa(f.ops), "--seed", strconv.FormatInt(f.seed, 10),
+		}
+		if cmd.Flags().Changed("tests") {
+			args = append(args, "--tests", strconv.Itoa(f.tests))
+		}
+		err = runChild(ctx, cmd, "", exe, args...)
 	}
 	if ctx.Err() != nil {
 		return interrupted("the build with planted bugs was told to end")
@@ -172,10 +181,10 @@ func sourceAtHand() (root string, ok bool) {
 func writeVerdicts(stdout io.Writer, verdicts []check.Verdict, all int) error {
 	caught, small := 0, 0
 	for _, v := range verdicts {
-		if v.Caught() {
+		if v.Caught {
 			caught++
 		}
-		if v.Caught() && v.Small() {
+		if v.Caught && v.Small() {
 			small++
 		}
 	}
@@ -210,7 +219,7 @@ var verdictColumns = []report.ColumnOf[check.Verdict]{
 	report.Texts("enough", "", func(v check.Verdict) string { return fmt.Sprint(v.Minimal) }).AtRight(),
 	report.Texts("verdict", "", func(v check.Verdict) string {
 		switch {
-		case !v.Caught():
+		case !v.Caught:
 			return "missed, want " + strings.Join(v.Bug.Breaks, " or ")
 		case !v.Small():
 			return "caught, not shrunk"

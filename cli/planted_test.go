@@ -93,7 +93,7 @@ func TestPlantedEndsWithItsBudget(t *testing.T) {
 	require.LessOrEqual(t, looked, 3)
 
 	var out bytes.Buffer
-	err = writeVerdicts(&out, []check.Verdict{{Bug: bugs.Bug{Breaks: []string{"I1"}}, Broken: "I1"}}, 5)
+	err = writeVerdicts(&out, []check.Verdict{{Bug: bugs.Bug{Breaks: []string{"I1"}}, Broken: "I1", Caught: true}}, 5)
 	require.Equal(t, exitFailed, exitOf(err))
 	require.Contains(t, out.String(), "caught 1 of 1\n4 of 5 bugs were not looked for: the search ends after 8m0s\n")
 }

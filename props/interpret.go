@@ -255,8 +255,8 @@ func (in *interpreter) panicked(p any) error {
 	if in.called != nil && in.called.name != "" {
 		name = in.called.name + ": "
 	}
-	if err, ok := p.(error); ok && errors.Is(err, errRunaway) {
-		return violated(ITerminates, "%s%v", name, err)
+	if r, ok := p.(runaway); ok {
+		return violated(ITerminates, "%s%s", name, string(r))
 	}
 	return &Violation{INoPanic, fmt.Sprintf("%spanic: %v", name, p), debug.Stack()}
 }

@@ -1,8 +1,10 @@
 package props
 
 import (
-	"errors"
+	"fmt"
+	"iter"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -10,8 +12,18 @@ import (
 // steps of a tenth takes 400.
 const mostCalls = 1 << 16
 
-// errRunaway is the panic of a callLimiter.
-var errRunaway = errors.New("one call made more than 65536 device calls")
+// runaway is the panic that ends a call which exceeds a bound on its steps.
+type runaway string
+
+// bounded returns the chunks of a walk.
+func bounded(walk iter.Seq[alloc.Chunk]) (all []alloc.Chunk) {
+	for c := range walk {
+		if all = append(all, c); len(all) > mostChunks {
+			panic(runaway(fmt.Sprintf("a walk showed more than %d chunks", mostChunks)))
+		}
+	}
+	return all
+}
 
 // callLimiter stops a strategy that calls its device endlessly. It counts the calls that a fault
 // plan counts, and keeps the model of streams up to date.
@@ -36,7 +48,7 @@ func (l *callLimiter) begin() { l.calls, l.returned = 0, l.returned[:0] }
 func (l *callLimiter) count(*device.Invocation) error {
 	l.total++
 	if l.calls++; l.calls > mostCalls {
-		panic(errRunaway)
+		panic(runaway("one call made more than 65536 device calls"))
 	}
 	return nil
 }

@@ -239,7 +239,7 @@ func (r *relations) undo(seq Sequence) error {
 		done++
 		r.step++
 		r.pulse.beats.Add(1)
-		before, was := slices.Collect(m.Walk), m.Stats()
+		before, was := bounded(m.Walk), m.Stats()
 		a := m.do(&Call{Op: seq[i], Request: seq[i].request(r.ids + done)})
 		if a.Err != nil {
 			continue // invariants I24 and I25 judge it
@@ -249,7 +249,7 @@ func (r *relations) undo(seq Sequence) error {
 		}
 		now := m.Stats()
 		moved := now.Reserves != was.Reserves || now.Releases != was.Releases
-		if err := Undone(before, slices.Collect(m.Walk), moved); err != nil {
+		if err := Undone(before, bounded(m.Walk), moved); err != nil {
 			return err
 		}
 	}

@@ -23,15 +23,25 @@ func (m *machine) compact(p *alloc.Promises) error {
 		return nil
 	}
 	m.limiter.begin()
-	before, was := slices.Collect(m.Walk), m.Stats()
+	before, was := bounded(m.Walk), m.Stats()
 	var moves []Move
-	n, err := alloc.Compact(m.Strategy, func(c alloc.Chunk) bool { return !stays(c) }, func(from, to alloc.Block) {
+	steps := max(mostCalls, 8*len(before)) // a few for each block are enough
+	step := func() {
+		if steps--; steps < 0 {
+			panic(runaway("Compact went on after it had seen every block eight times"))
+		}
+	}
+	n, err := alloc.Compact(m.Strategy, func(c alloc.Chunk) bool {
+		step()
+		return !stays(c)
+	}, func(from, to alloc.Block) {
+		step()
 		moves = append(moves, Move{from, to})
 	})
 	if err := corrupted(err); err != nil {
 		return err
 	}
-	after := slices.Collect(m.Walk)
+	after := bounded(m.Walk)
 	alignOf := func(c alloc.Chunk) device.Size { return max(m.aligns[c.Addr], p.Quantum, 1) }
 	found := []error{
 		Tiling(after), Moved(before, moves, n, err), Slid(before, after, moves, alignOf), Accounting(after, m.Stats()),
@@ -41,7 +51,7 @@ func (m *machine) compact(p *alloc.Promises) error {
 	}
 	found = append(found, Coalescing(after, p.MustMerge), Classes(after, p.ClassOf), Hole(after, alloc.LargestFree(m.Strategy)))
 	if alloc.Has(m.Strategy, alloc.PowerFreeWalker) {
-		found = append(found, FreeList(after, slices.Collect(func(yield func(alloc.Chunk) bool) { alloc.WalkFree(m.Strategy, yield) })))
+		found = append(found, FreeList(after, bounded(func(yield func(alloc.Chunk) bool) { alloc.WalkFree(m.Strategy, yield) })))
 	}
 	if err := cmp.Or(found...); err != nil {
 		return err

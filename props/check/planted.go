@@ -40,11 +40,10 @@ type Verdict struct {
 	Sequences int            // sequences until then
 	Shrunk    int            // operations left of the last one
 	Minimal   int            // operations that a person needs
-}
 
-// Caught reports whether the suite reported an invariant that the bug is about.
-func (v Verdict) Caught() bool {
-	return slices.Contains(v.Bug.Breaks, v.Broken) || slices.Contains(v.Bug.Or, v.Broken)
+	// Caught reports whether the bug was found: an invariant broke that the same calls keep without
+	// the bug. Which one, if several break, depends on the calls; those of Minimal break Breaks.
+	Caught bool
 }
 
 // Small reports whether the counterexample is at most twice as long as it need be.
@@ -54,6 +53,10 @@ func (v Verdict) Small() bool { return v.Shrunk <= 2*max(v.Minimal, 1) }
 var judges = [...]func(props.Subject, props.Options) (props.Result, error){
 	bugs.ByCalls: props.Verify, bugs.ByFaults: props.VerifyFaults, bugs.ByRelations: props.Metamorphic,
 }
+
+// plantedSequences is how many sequences look for a bug unless the options say so. The rarest bugs take
+// about a thousand.
+const plantedSequences = 20_000
 
 // plantedTries bounds the runs that shrink a failing sequence, unless the options do: it is enough
 // for every bug here.
@@ -83,6 +86,7 @@ func Planted(ctx context.Context, c alloc.Catalogue, b bugs.Bug, o Options) (Ver
 	if b.Judge == bugs.ByHeap {
 		return v, v.weigh(subject)
 	}
+	o.Sequences = cmp.Or(o.Sequences, plantedSequences)
 	o = o.withDefaults()
 	for v.Sequences < o.Sequences {
 		if ctx.Err() != nil {
@@ -95,6 +99,8 @@ func Planted(ctx context.Context, c alloc.Catalogue, b bugs.Bug, o Options) (Ver
 		v.Sequences += r.Sequences
 		if errors.As(err, &v.Failure) {
 			v.Broken, v.Shrunk = NumberOf(v.Failure.Violation), len(v.Failure.Sequence)
+			planted.Set(planted.None)
+			v.Caught = repeat(subject, b, &props.Failure{Sequence: v.Failure.Sequence, Plan: v.Failure.Plan}) == nil
 			return v, nil
 		}
 		if err != nil {
@@ -153,6 +159,14 @@ func NumbersOf(v *props.Violation) (all []string) {
 // NumberOf returns the first of [NumbersOf].
 func NumberOf(v *props.Violation) string { return NumbersOf(v)[0] }
 
+// repeat runs the calls of a failure again, before the judge of a bug.
+func repeat(s props.Subject, b bugs.Bug, f *props.Failure) error {
+	if b.Judge == bugs.ByRelations {
+		return props.Relate(s, f.Sequence)
+	}
+	return props.Repeat(s, f)
+}
+
 // Broken returns every invariant that the least calls of a bug break, in the order in which
 // they are found when each one found before is excused.
 func Broken(s props.Subject, b bugs.Bug) (all []string, err error) {
@@ -160,15 +174,10 @@ func Broken(s props.Subject, b bugs.Bug) (all []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("check: %s: %w", b.ID, err)
 	}
-	repeat := func() error {
-		return props.Repeat(s, &props.Failure{Sequence: seq, Plan: device.FaultPlan{Nth: b.Nth}})
-	}
-	if b.Judge == bugs.ByRelations {
-		repeat = func() error { return props.Relate(s, seq) }
-	}
+	least := props.Failure{Sequence: seq, Plan: device.FaultPlan{Nth: b.Nth}}
 	s.Promises.Except = slices.Clone(s.Promises.Except)
 	for {
-		err := repeat()
+		err := repeat(s, b, &least)
 		var v *props.Violation
 		if !errors.As(err, &v) {
 			return all, err

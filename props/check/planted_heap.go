@@ -43,7 +43,7 @@ func (v *Verdict) weigh(s props.Subject) error {
 	}
 	runtime.ReadMemStats(&after)
 	if after.TotalAlloc-before.TotalAlloc > weighed {
-		v.Broken, v.Sequences = props.IWarm.String(), 1
+		v.Broken, v.Sequences, v.Caught = props.IWarm.String(), 1, true
 	}
 	return nil
 }

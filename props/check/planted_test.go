@@ -89,7 +89,7 @@ func TestPlantedTable(t *testing.T) {
 	for _, b := range all {
 		v, err := check.Planted(t.Context(), strategies.All(), b, check.Options{Seed: 1})
 		require.NoError(t, err, b.ID)
-		assert.True(t, v.Caught(), "%s in %s: reported %q, want one of %v\n%v", b.ID, b.Setting.Strategy, v.Broken, b.Breaks, v.Failure)
+		assert.True(t, v.Caught, "%s in %s: reported %q, want one of %v\n%v", b.ID, b.Setting.Strategy, v.Broken, b.Breaks, v.Failure)
 		assert.True(t, v.Small(), "%s in %s: %d operations, %d are enough\n%v", b.ID, b.Setting.Strategy, v.Shrunk, v.Minimal, v.Failure)
 		text.WriteString(row(v))
 	}

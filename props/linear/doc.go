@@ -11,6 +11,9 @@
 // A request that waits for memory (alloc.Waiter) is one call: it is granted at some moment
 // of its wait.
 //
+// [Verify] does both for a strategy that promises to be alloc.Concurrent, and [Rest] judges the
+// state that is left, which is all that a quiescent strategy promises.
+//
 // Few blocks make the search for an order short, thousands of calls make a wrong answer
 // likely: with four blocks and four callers, ten thousand calls are checked in well under a
 // second.

@@ -2,6 +2,7 @@ package linear_test
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
@@ -243,6 +244,54 @@ func TestCheckThenActIsFound(t *testing.T) {
 		})
 	}
 }
+
+// ConcurrencySafe implements [alloc.Concurrent]. A torn strategy promises too much.
+func (s *torn) ConcurrencySafe() {}
+
+// tornSubject returns a torn strategy over few blocks.
+func tornSubject(t *testing.T, bug string, quiescent bool) props.Subject {
+	on := sim.Config{Capacity: 4096, Align: 256}
+	setup, err := strategies.All().Lookup("bfc", nil)
+	require.NoError(t, err)
+	setup = setup.ForCapacity(on.Capacity)
+	s := props.SubjectOfSetup(setup, on)
+	s.Promises.Quiescent = quiescent
+	return s.Wrapped("torn", func(a alloc.Strategy) (alloc.Strategy, error) {
+		l, err := alloc.Locked(a)
+		return &torn{Strategy: l, bug: bug}, err
+	})
+}
+
+// TestVerifyFindsBrokenPromises plants bugs in a strategy that promises thread safety. One that is
+// never at rest too late is right for a quiescent strategy.
+func TestVerifyFindsBrokenPromises(t *testing.T) {
+	for _, c := range []struct {
+		bug   string
+		right bool // for a quiescent strategy
+	}{{"", true}, {freesTwice, false}, {grantsTwice, false}, {countsTwice, true}} {
+		for _, quiescent := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/quiescent=%t", c.bug, quiescent), func(t *testing.T) {
+				err := linear.Verify(tornSubject(t, c.bug, quiescent), 60, 1, func() {})
+				if c.bug == "" || quiescent && c.right {
+					require.NoError(t, err)
+					return
+				}
+				var v *props.Violation
+				require.ErrorAs(t, err, &v)
+				require.Equal(t, props.ILinear, v.Number)
+				t.Log(err)
+			})
+		}
+	}
+}
+
+func TestRecordRaisesPanic(t *testing.T) {
+	s := tornSubject(t, "", false).Wrapped("panics", func(alloc.Strategy) (alloc.Strategy, error) { return nothing{}, nil })
+	require.Panics(t, func() { _ = linear.Verify(s, 1, 1, func() {}) })
+}
+
+// nothing is a strategy whose calls panic.
+type nothing struct{ alloc.Strategy }
 
 // TestCheckJudgesSmallHistories holds the model to account, answer by answer.
 func TestCheckJudgesSmallHistories(t *testing.T) {

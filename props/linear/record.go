@@ -58,7 +58,8 @@ type History []porcupine.Operation
 
 // Record lets the callers of a load loose on a strategy that is safe for concurrent use and
 // returns what they saw. Times are taken from one counter, which every call advances when it
-// begins and when it ends. The blocks that are live at the end stay so.
+// begins and when it ends. The blocks that are live at the end stay so. If a call panics, so does
+// Record once all callers have ended.
 func Record(s alloc.Strategy, l Load) History {
 	l = l.withDefaults()
 	callers := make([]caller, l.Callers)
@@ -74,6 +75,9 @@ func Record(s alloc.Strategy, l Load) History {
 	all.Wait()
 	var h History
 	for i := range callers {
+		if p := callers[i].panicked; p != nil {
+			panic(p)
+		}
 		h = append(h, callers[i].history...)
 	}
 	return h
@@ -92,9 +96,12 @@ type caller struct {
 	rng     *rand.Rand
 	mine    []device.Addr
 	history History
+
+	panicked any // by a call; nil for none
 }
 
 func (c *caller) run() {
+	defer func() { c.panicked = recover() }()
 	for range c.Operations {
 		c.one()
 		if c.Think != nil {

@@ -2,7 +2,9 @@ package propstest
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"sync"
 	"testing"
 
@@ -12,11 +14,32 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/props"
+	"github.com/vramyard/vramyard/props/linear"
 )
+
+// concurrentRounds is how many histories of a strategy that promises thread safety are judged. Which
+// calls overlap is the scheduler's choice, so one is not enough.
+const concurrentRounds = 40
+
+// serveConcurrently judges the promise of a strategy that is [alloc.Concurrent] by itself.
+func serveConcurrently(t *testing.T, s props.Subject) {
+	guarded(t, func(beat func()) { require.NoError(t, linear.Verify(s, concurrentRounds, uint64(*flagSeed), beat)) })
+}
+
+// concurrent reports whether a subject promises thread safety.
+func concurrent(t *testing.T, s props.Subject) bool {
+	t.Helper()
+	dev, err := sim.New(s.Device)
+	require.NoError(t, err)
+	a, err := s.New(dev)
+	require.NoError(t, err)
+	defer a.Close() // the device is thrown away with it
+	return alloc.Has(a, alloc.PowerConcurrent)
+}
 
 // serveMany lets goroutines allocate and free through one lock. Their blocks must be disjoint, and
 // none may be left at the end. Run it with the race detector.
-func serveMany(t *testing.T, s props.Subject) {
+func serveMany(t *testing.T, s props.Subject, beat func()) {
 	const callers, rounds = 4, 500
 	dev, err := sim.New(s.Device)
 	require.NoError(t, err)
@@ -28,7 +51,7 @@ func serveMany(t *testing.T, s props.Subject) {
 	var all sync.WaitGroup
 	faults := make(chan error, callers)
 	for caller := range uint64(callers) {
-		all.Go(func() { faults <- call(locked, rand.New(rand.NewPCG(uint64(*flagSeed), caller)), rounds, most) })
+		all.Go(func() { faults <- call(locked, rand.New(rand.NewPCG(uint64(*flagSeed), caller)), rounds, most, beat) })
 	}
 	all.Wait()
 	for range callers {
@@ -41,9 +64,15 @@ func serveMany(t *testing.T, s props.Subject) {
 }
 
 // call is one of many callers. It frees everything it got before it returns.
-func call(s alloc.Strategy, rng *rand.Rand, rounds int, most device.Size) error {
+func call(s alloc.Strategy, rng *rand.Rand, rounds int, most device.Size, beat func()) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
 	var mine []device.Addr
 	for range rounds {
+		beat()
 		if len(mine) > 0 && rng.IntN(2) == 0 {
 			i := rng.IntN(len(mine))
 			if err := s.Free(mine[i]); err != nil {

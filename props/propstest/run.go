@@ -42,8 +42,8 @@ func options(share, subjects int) props.Options {
 }
 
 // Run verifies every subject: bare, with the device refusing one of its calls, each time another, with
-// blocks that are filled and compared, inside each wrapper of package alloc, and, behind a
-// lock, called by many goroutines at once. Subjects run in parallel. Up to four run all the
+// blocks that are filled and compared, inside each wrapper of package alloc, and called by many
+// goroutines at once: behind a lock, or without one if it is [alloc.Concurrent] (see [linear.Verify]). Subjects run in parallel. Up to four run all the
 // sequences that the flags ask for; more share those of four, and each runs a quarter at least.
 func Run(t *testing.T, subjects ...props.Subject) {
 	t.Helper()
@@ -116,7 +116,13 @@ func runOne(t *testing.T, s props.Subject, subjects int) {
 			Verify(t, inside, options(20, subjects))
 		})
 	}
-	t.Run("ServesManyCallersBehindLock", func(t *testing.T) { serveMany(t, s) })
+	if concurrent(t, s) {
+		t.Run("ServesManyCallersAtOnce", func(t *testing.T) { serveConcurrently(t, s) })
+		return
+	}
+	t.Run("ServesManyCallersBehindLock", func(t *testing.T) {
+		guarded(t, func(beat func()) { serveMany(t, s, beat) })
+	})
 }
 
 type wrapper struct {

@@ -31,7 +31,6 @@ type Bug struct {
 	Setting Setting    // where the suite looks for the bug
 	Doc     string     // the mistake, in a line
 	Breaks  []string   // invariants that Minimal breaks; the suite must report one of them, or one of Or
-	Or      []string   // invariants that other calls may break first
 	Minimal string     // the least calls that show the bug, one a line
 	Judge   Judge      // who is meant to catch it
 	Nth     uint64     // device call that is refused when Minimal is run; 0 for none

@@ -52,7 +52,7 @@ const small = `# Two bugs.
 setting plain: bfc {} on {"capacity":1}
 
 bug one/adds-two: it adds two
-in plain breaks I1 B2 or I3 by faults refusing 2
+in plain breaks I1 B2 by faults refusing 2
     a 1
     f 0
 bug one/adds-none: it adds nothing
@@ -94,7 +94,7 @@ func TestAFileIsParsed(t *testing.T) {
 	setting := Setting{"bfc", "{}", `{"capacity":1}`}
 	require.Equal(t, []Bug{
 		{
-			ID: "one/adds-two", Setting: setting, Doc: "it adds two", Breaks: []string{"I1", "B2"}, Or: []string{"I3"},
+			ID: "one/adds-two", Setting: setting, Doc: "it adds two", Breaks: []string{"I1", "B2"},
 			Minimal: "a 1\nf 0", Judge: ByFaults, Nth: 2,
 		},
 		{ID: "one/adds-none", Setting: setting, Doc: "it adds nothing", Breaks: []string{"I4"}},
@@ -165,7 +165,7 @@ func TestBadFilesAreRefused(t *testing.T) {
 		head + "in s":                                              "3: want breaks and invariants after the setting",
 		head + "in s breaks I1 by chance":                          `3: judge "chance": want faults, heap or relations`,
 		head + "in s breaks I1 refusing none":                      `3: refusing "none": want the number of a device call`,
-		head + "in s breaks I1 I":                                  `3: "I": want or NUMBER..., by JUDGE, refusing CALL, in this order`,
+		head + "in s breaks I1 I":                                  `3: "I": want by JUDGE, refusing CALL, in this order`,
 		head + "in s breaks I1\nedit a.go f\n x":                   "4: no line that is put in has planted.Is",
 		head + "in s breaks I1\nedit a.go f\n+planted.Is(\"a/c\")": "4: a/c is no bug of this file",
 		head + "in s breaks I1\nedit a.go f\n-planted.Is(\"a/b\")": "4: a/b stands in a line that is not put in",

@@ -18,8 +18,7 @@
 //	 		a.shelveRemainder(rest, a.chunks.rows[rest].next)
 //
 // A record names, in this order and on one line: the setting; after "breaks" the invariants
-// that the calls below it break, one of which the suite must report; after "or" the
-// invariants that other calls may break first; after "by" the judge, if it is not generated
+// that the calls below it break; after "by" the judge, if it is not generated
 // calls alone: faults, heap or relations; after "refusing" the number of the device call that
 // the device refuses when the calls are run. The indented calls are the least that show the bug.
 //

@@ -147,7 +147,6 @@ func (p *reader) record(line string) error {
 	if len(b.Breaks) == 0 {
 		return errors.New("want breaks and invariants after the setting")
 	}
-	b.Or, words = numbers("or", words)
 	if len(words) > 1 && words[0] == "by" {
 		judge := slices.Index([]string{"calls", "faults", "heap", "relations"}, words[1])
 		if judge < 1 {
@@ -163,7 +162,7 @@ func (p *reader) record(line string) error {
 		b.Nth, words = nth, words[2:]
 	}
 	if len(words) > 0 {
-		return fmt.Errorf("%q: want or NUMBER..., by JUDGE, refusing CALL, in this order", words[0])
+		return fmt.Errorf("%q: want by JUDGE, refusing CALL, in this order", words[0])
 	}
 	p.bugs = append(p.bugs, b)
 	p.calls = true
