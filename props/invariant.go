@@ -2,7 +2,11 @@ package props
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
 )
 
 // Number names an invariant that every strategy keeps. Numbers are stable: a number that
@@ -143,6 +147,32 @@ func (v *Violation) Error() string {
 	return fmt.Sprintf("invariant %v (%s): %s", v.Number, v.Number.Name(), v.Detail)
 }
 
+// violated returns a violation. Sizes in its text are numbers of bytes, also those inside a struct.
 func violated(n Number, format string, args ...any) error {
+	for i, a := range args {
+		args[i] = exact(a)
+	}
 	return &Violation{Number: n, Detail: fmt.Sprintf(format, args...)}
+}
+
+// exact returns a value that prints as v does, but for sizes, which print as numbers of bytes.
+func exact(v any) any {
+	if n, ok := v.(device.Size); ok {
+		return uint64(n)
+	}
+	of := reflect.ValueOf(v)
+	if of.Kind() != reflect.Struct {
+		return v
+	}
+	switch v.(type) {
+	case fmt.Stringer, error:
+		return v
+	}
+	var fields []string
+	for field, value := range of.Fields() {
+		if field.IsExported() {
+			fields = append(fields, fmt.Sprintf("%s:%v", field.Name, exact(value.Interface())))
+		}
+	}
+	return "{" + strings.Join(fields, " ") + "}"
 }

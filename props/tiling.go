@@ -68,11 +68,11 @@ func Regions(walk []alloc.Chunk, held []device.Region, joined bool) error {
 	for i := range max(len(shown), len(held)) {
 		switch {
 		case i >= len(held):
-			return violated(IRegions, "region %v is shown but not held", show(shown[i]))
+			return violated(IRegions, "region %v is shown but not held", blockText(shown[i]))
 		case i >= len(shown):
-			return violated(IRegions, "region %v is held but not shown", show(held[i]))
+			return violated(IRegions, "region %v is held but not shown", blockText(held[i]))
 		case shown[i] != held[i]:
-			return violated(IRegions, "region %v is shown where %v is held", show(shown[i]), show(held[i]))
+			return violated(IRegions, "region %v is shown where %v is held", blockText(shown[i]), blockText(held[i]))
 		}
 	}
 	return nil
@@ -194,6 +194,3 @@ func Hole(walk []alloc.Chunk, largest device.Size) error {
 	}
 	return nil
 }
-
-// show returns a region as start+size.
-func show(r device.Region) string { return r.Addr.String() + "+" + r.Size.String() }
