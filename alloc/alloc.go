@@ -8,7 +8,7 @@ import (
 
 // Errors of a strategy. They are returned as they are, without detail, because running
 // out of memory is a normal answer that eviction loops meet thousands of times; ask
-// [LastRefusal] for the detail.
+// [power.LastRefusal] for the detail.
 var (
 	// ErrOutOfMemory says that the request was legal and no memory was found for it.
 	ErrOutOfMemory = errors.New("alloc: out of memory")
@@ -102,7 +102,7 @@ type Block struct {
 //     gives a region, or pages for an Unmapped chunk. The rest of a split stays Free, or is Slack
 //     if it is too small to grant.
 //   - Free makes a Live chunk Free and coalesces it with adjacent free chunks where the strategy
-//     merges. It makes it Pending if [RecordStream] named a stream that still uses the block, and
+//     merges. It makes it Pending if [power.RecordStream] named a stream that still uses the block, and
 //     Cached if a magazine takes it.
 //   - Pending becomes Free when a later call finds that the stream is done.
 //   - Trim, Compact, Close and a request that the device refused release free regions, unmap free

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 )
@@ -51,12 +52,12 @@ type plainConfig struct{}
 
 func buildPlain(device.Source, plainConfig) (*toy, error) { return newToy(1), nil }
 
-func toyCatalogue() alloc.Catalogue {
-	return alloc.Catalogue{
-		alloc.SpecOf("toy", "a toy", buildToy,
-			alloc.Preset{Doc: "bare", JSON: `{"cells":3}`},
-			alloc.Preset{Name: "fast", Doc: "fast", JSON: `{"cells":4,"fast":true}`}).KnownAs("plaything"),
-		alloc.SpecOf("plain", "no bare name", buildPlain, alloc.Preset{Name: "only", Doc: "only"}),
+func toyCatalogue() setting.Catalogue {
+	return setting.Catalogue{
+		setting.SpecOf("toy", "a toy", buildToy,
+			setting.Preset{Doc: "bare", JSON: `{"cells":3}`},
+			setting.Preset{Name: "fast", Doc: "fast", JSON: `{"cells":4,"fast":true}`}).KnownAs("plaything"),
+		setting.SpecOf("plain", "no bare name", buildPlain, setting.Preset{Name: "only", Doc: "only"}),
 	}
 }
 
@@ -119,8 +120,8 @@ type oldToy struct {
 // TestOriginalsHaveAConfigOfTheirOwn looks up an original by its preset and by its field.
 func TestOriginalsHaveAConfigOfTheirOwn(t *testing.T) {
 	c := toyCatalogue()
-	c[0].Presets = append(c[0].Presets, alloc.Preset{Name: "old", Doc: "as in 1965", JSON: `{"compat":"old"}`})
-	c[0] = c[0].WithOriginals(alloc.SpecOf("toy:old", "", func(_ device.Source, c oldToy) (*toy, error) {
+	c[0].Presets = append(c[0].Presets, setting.Preset{Name: "old", Doc: "as in 1965", JSON: `{"compat":"old"}`})
+	c[0] = c[0].WithOriginals(setting.SpecOf("toy:old", "", func(_ device.Source, c oldToy) (*toy, error) {
 		return newToy(c.Beads), nil
 	}))
 	require.Equal(t, []string{"toy", "toy:fast", "toy:old", "plain:only"}, c.Names())
@@ -156,15 +157,15 @@ func TestBuildErrorIsNoStrategy(t *testing.T) {
 }
 
 func TestStrategiesWithoutPresetsAreListed(t *testing.T) {
-	given := alloc.SpecOf("given", "named by its configuration", buildPlain)
+	given := setting.SpecOf("given", "named by its configuration", buildPlain)
 	given.Given = func(string) (string, error) { return "", nil }
-	c := append(toyCatalogue(), alloc.SpecOf("bare", "no presets", buildPlain), given,
-		alloc.SpecOf("first", "the yardstick", buildPlain, alloc.Preset{In: alloc.Timed | alloc.Yardstick},
-			alloc.Preset{Name: "more", In: alloc.Remat}))
+	c := append(toyCatalogue(), setting.SpecOf("bare", "no presets", buildPlain), given,
+		setting.SpecOf("first", "the yardstick", buildPlain, setting.Preset{In: setting.Timed | setting.Yardstick},
+			setting.Preset{Name: "more", In: setting.Remat}))
 	require.Equal(t, []string{"toy", "toy:fast", "plain:only", "bare", "first", "first:more"}, c.Names())
-	require.Equal(t, []string{"toy", "plain:only", "bare"}, c.Default(alloc.Compared))
-	require.Equal(t, []string{"toy", "plain:only", "bare", "first:more"}, c.Default(alloc.Remat))
-	require.Equal(t, []string{"first", "toy", "plain:only", "bare"}, c.Default(alloc.Timed))
+	require.Equal(t, []string{"toy", "plain:only", "bare"}, c.Default(setting.Compared))
+	require.Equal(t, []string{"toy", "plain:only", "bare", "first:more"}, c.Default(setting.Remat))
+	require.Equal(t, []string{"first", "toy", "plain:only", "bare"}, c.Default(setting.Timed))
 	for _, name := range c.Names() {
 		_, err := c.Lookup(name, nil)
 		require.NoError(t, err, name)
@@ -176,7 +177,7 @@ func TestNamesAndKnobs(t *testing.T) {
 	require.Equal(t, []string{"toy", "toy:fast", "plain:only"}, c.Names())
 	spec, ok := c.Spec("toy")
 	require.True(t, ok)
-	require.Equal(t, []alloc.Knob{
+	require.Equal(t, []setting.Knob{
 		{Name: "cells", Type: "number", Doc: "number of cells", Default: "0", Grid: []string{"1", "4"}},
 		{Name: "limit", Type: "size", Doc: "bytes", Default: "0", Grid: []string{"4096", `"64KiB"`}},
 		{Name: "fast", Type: "yes/no", Doc: "go faster", Default: "false", Grid: []string{"true", "false"}},

@@ -1,13 +1,21 @@
-// Package alloc is the contract between a memory allocator and everything that drives
-// or judges one.
+// Package alloc is the contract between a memory allocator and everything that
+// drives or judges one.
 //
-// A [Strategy] takes regions from a [device.Source], cuts them into chunks and grants
+// A [Strategy] takes regions from a device.Source, cuts them into chunks and grants
 // blocks. It is an [Allocator] (the hot path), an [Inspector] (read-only views for
 // statistics, property tests and pictures) and it can be closed.
 //
+// The packages below this one hold the rest of the contract:
+//
+//   - alloc/power: what only some strategies can do.
+//   - alloc/promise: what a configuration promises beyond the rules below.
+//   - alloc/setting: names, presets and configurations, and the catalogue of strategies.
+//   - alloc/wrap: strategies around a strategy, such as the one that adds a mutex.
+//   - alloc/inspect: the heap of any strategy as text.
+//
 // # Rules every strategy keeps
 //
-//   - Single-threaded. [Locked] adds the one mutex. Nothing waits inside a strategy.
+//   - Single-threaded. wrap.Locked adds the one mutex. Nothing waits inside a strategy.
 //   - Deterministic: the same configuration, the same answers of the device and the same
 //     calls give the same addresses.
 //   - A caller's mistake returns [ErrInvalidRequest], [ErrInvalidFree], [ErrClosed] or
@@ -16,29 +24,4 @@
 //     A strategy's own mistake panics with the number of the broken invariant.
 //   - Alloc and Free allocate nothing on the Go heap once the strategy is warm.
 //   - All metadata is on the host; device memory is never touched.
-//
-// # Powers
-//
-// What only some strategies can do is a small interface each ([Holes], [Trimmer],
-// [Frontier] and so on), with a function of this package that uses it, or falls back to
-// a slow and obviously right version over Walk, or returns [ErrUnsupported]. [Has] tells
-// what is really there.
-//
-// # Promises
-//
-// What a strategy keeps beyond the rules above (how it merges, which blocks it grants,
-// which alignments it honours) its configuration states as [Promises], to which the
-// property suite holds it. [OneRegion] is a part for strategies that hold the whole device
-// as one region.
-//
-// # Wrappers
-//
-// [Locked], [Limited], [Recorded], [Retrying], [Filled] and [Streamed] wrap a strategy and are
-// strategies. They embed [Forwarder], which passes every power on. A wrapper is never unwrapped:
-// reaching around Locked would step around the lock.
-//
-// # Catalogue
-//
-// A [Catalogue] is a plain slice of [Spec]. Outsiders append to their own and pass it to
-// the harness; nothing registers itself.
 package alloc

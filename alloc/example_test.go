@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/inspect"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/strategies"
@@ -32,7 +33,7 @@ func full() alloc.Strategy {
 }
 
 func ExampleAppendFailure() {
-	fmt.Printf("%s", alloc.AppendFailure(full(), nil, nil))
+	fmt.Printf("%s", inspect.AppendFailure(full(), nil, nil))
 	// Output:
 	// refused 3MiB, rounded to 3MiB, alignment 0B, stream 0, tag 2: device refused
 	// the device was asked for 20MiB: device: out of memory
@@ -43,7 +44,7 @@ func ExampleAppendFailure() {
 }
 
 func ExampleAppendHeap() {
-	fmt.Printf("%s", alloc.AppendHeap(full(), nil))
+	fmt.Printf("%s", inspect.AppendHeap(full(), nil))
 	// Output:
 	// live blocks 2: requested 684.57KiB, rounded to 685KiB; active 685KiB, reserved 2MiB, regions 1, largest free chunk 1.33MiB
 	// region 0x7f0000000000

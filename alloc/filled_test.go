@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -54,7 +55,7 @@ func (f *forgetful) Alloc(r alloc.Request) (alloc.Block, error) {
 
 func newFilled(t *testing.T, s alloc.Strategy, memory device.Contents) alloc.Strategy {
 	t.Helper()
-	f, err := alloc.Filled(s, memory)
+	f, err := wrap.Filled(s, memory)
 	require.NoError(t, err)
 	return f
 }
@@ -97,9 +98,9 @@ func TestOverlapShowsAsCorruption(t *testing.T) {
 	_, err = s.Alloc(alloc.Request{Size: 1})
 	require.NoError(t, err)
 	for _, err := range []error{s.Check(), s.Free(a.Addr), s.Close()} {
-		var c *alloc.Corruption
+		var c *wrap.Corruption
 		require.ErrorAs(t, err, &c)
-		require.Equal(t, alloc.Corruption{Block: a, Serial: 1, At: toyBase + 100}, *c)
+		require.Equal(t, wrap.Corruption{Block: a, Serial: 1, At: toyBase + 100}, *c)
 		require.ErrorContains(t, err, "grant 1, 256 bytes at 0x1000: somebody else wrote at 0x1064")
 	}
 	require.NoError(t, s.Close(), "what was found was said")
@@ -114,7 +115,7 @@ func TestBlockOutsideMemoryIsNotGranted(t *testing.T) {
 	}
 	for range 2 {
 		_, err := s.Alloc(alloc.Request{Size: 1})
-		var c *alloc.Corruption
+		var c *wrap.Corruption
 		require.ErrorAs(t, err, &c)
 		require.ErrorIs(t, err, device.ErrUnmapped)
 		require.Equal(t, alloc.Block{Addr: toyBase + 512, Size: 256}, c.Block)
@@ -133,7 +134,7 @@ func TestMemoryTakenAwayShowsAsCorruption(t *testing.T) {
 	err = s.Free(a.Addr)
 	require.ErrorIs(t, err, device.ErrUnmapped)
 	require.ErrorContains(t, err, "grant 1, 256 bytes at 0x1000: device: invalid call: no memory is mapped there")
-	_, err = alloc.Filled(newToy(1), nil)
+	_, err = wrap.Filled(newToy(1), nil)
 	require.ErrorContains(t, err, "without memory")
 }
 

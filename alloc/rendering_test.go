@@ -7,10 +7,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/inspect"
 )
 
 func TestRenderingOfNothing(t *testing.T) {
-	require.Equal(t, "<allocator contains no memory>", alloc.Rendering(newToy(0)))
+	require.Equal(t, "<allocator contains no memory>", inspect.Rendering(newToy(0)))
 }
 
 func TestRenderingShowsRequestedAndRounding(t *testing.T) {
@@ -22,7 +23,7 @@ func TestRenderingShowsRequestedAndRounding(t *testing.T) {
 	require.NoError(t, s.Free(toyBase+256))
 	s.cells[2] = 1 // 1 of 256 bytes requested
 	want := strings.Repeat("*", 25) + strings.Repeat("_", 25) + "*" + strings.Repeat("x", 24) + strings.Repeat("_", 25)
-	require.Equal(t, want, alloc.Rendering(s))
+	require.Equal(t, want, inspect.Rendering(s))
 }
 
 func TestLaterChunksPaintOverEarlierOnes(t *testing.T) {
@@ -32,5 +33,5 @@ func TestLaterChunksPaintOverEarlierOnes(t *testing.T) {
 		require.NoError(t, err)
 	}
 	s.cells[2] = 1
-	require.Equal(t, "*"+strings.Repeat("_", 99), alloc.Rendering(s))
+	require.Equal(t, "*"+strings.Repeat("_", 99), inspect.Rendering(s))
 }

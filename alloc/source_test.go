@@ -5,13 +5,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 func TestSourceOfAnAllocator(t *testing.T) {
 	below := newToy(1)
-	src := alloc.SourceOf(below)
+	src := wrap.SourceOf(below)
 	_, err := src.Reserve(257, 0)
 	require.ErrorIs(t, err, device.ErrInvalid)
 	r, err := src.Reserve(100, 256)
@@ -23,7 +24,7 @@ func TestSourceOfAnAllocator(t *testing.T) {
 	require.NoError(t, src.Release(toyBase))
 
 	// A strategy above: its region is a block of the one below.
-	above, err := alloc.ReserveOne(src, 256, 0)
+	above, err := regions.ReserveOne(src, 256, 0)
 	require.NoError(t, err)
 	require.Equal(t, 1, below.Stats().Live)
 	require.NoError(t, above.Close())

@@ -7,6 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/promise"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/props"
@@ -22,13 +25,13 @@ func streamedSubject(t *testing.T, name string, on sim.Config) props.Subject {
 	setup = setup.ForCapacity(on.Capacity)
 	s := props.SubjectOfSetup(setup, on)
 	s.Name += "/streamed"
-	s.Promises.Except = append(slices.Clone(s.Promises.Except), alloc.Exception{
+	s.Promises.Except = append(slices.Clone(s.Promises.Except), promise.Exception{
 		Invariant: props.IHonest.String(), Reason: "a block is refused, although it is free, if a stream can neither be " +
 			"marked nor waited for",
 	})
 	// What is pending may become free with any call, and merge or serve besides.
 	s.Promises.ExactNeighbours, s.Promises.ExactPlacer = false, false
-	s.New = func(src device.Source) (alloc.Strategy, error) { return alloc.Streamed(src.(device.Device), setup.New) }
+	s.New = func(src device.Source) (alloc.Strategy, error) { return wrap.Streamed(src.(device.Device), setup.New) }
 	return s
 }
 
@@ -58,7 +61,7 @@ func TestStreamedWaitsOnlyForWhatItReuses(t *testing.T) {
 	require.NoError(t, err)
 	setup, err := strategies.All().Lookup("bestfit:strict", nil)
 	require.NoError(t, err)
-	s, err := alloc.Streamed(dev, setup.ForCapacity(64*device.MiB).New)
+	s, err := wrap.Streamed(dev, setup.ForCapacity(64*device.MiB).New)
 	require.NoError(t, err)
 	calls := func(c device.Call) uint64 { return dev.Usage().Calls[c].Done }
 	take := func(on device.Stream, n device.Size) device.Addr {
@@ -93,11 +96,11 @@ func TestStreamedLeavesAloneWhoKnowsStreams(t *testing.T) {
 	require.NoError(t, err)
 	setup, err := strategies.All().Lookup("caching", nil)
 	require.NoError(t, err)
-	s, err := alloc.Streamed(dev, setup.New)
+	s, err := wrap.Streamed(dev, setup.New)
 	require.NoError(t, err)
-	require.True(t, alloc.Has(s, alloc.PowerPrivatePools))
+	require.True(t, power.Has(s, power.PowerPrivatePools))
 	require.NoError(t, s.Close())
-	_, err = alloc.Streamed(struct{ device.Device }{dev}, setup.New)
+	_, err = wrap.Streamed(struct{ device.Device }{dev}, setup.New)
 	require.ErrorContains(t, err, "without streams")
 }
 
@@ -108,7 +111,7 @@ func TestStreamedWaitsForMemoryAtAnotherAddress(t *testing.T) {
 	require.NoError(t, err)
 	setup, err := strategies.All().Lookup("stitch", nil)
 	require.NoError(t, err)
-	s, err := alloc.Streamed(dev, setup.ForCapacity(8*device.MiB).New)
+	s, err := wrap.Streamed(dev, setup.ForCapacity(8*device.MiB).New)
 	require.NoError(t, err)
 	var all []device.Addr
 	for _, on := range []device.Stream{1, 1, 1, 2} {

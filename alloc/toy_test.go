@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -82,7 +83,7 @@ type rich struct {
 	*toy
 	frontier uint64
 	pools    []string // calls of PrivatePools
-	tell     func(alloc.Action)
+	tell     func(power.Action)
 }
 
 func (*rich) LargestFree() device.Size { return 77 }
@@ -93,7 +94,7 @@ func (*rich) Trim() (device.Size, error)                       { return 5, nil }
 func (s *rich) SetFrontier(n uint64)                           { s.frontier = n }
 func (s *rich) QueuedFrees() int                               { return int(s.frontier) }
 func (*rich) MetadataBytes() device.Size                       { return 99 }
-func (*rich) LastRefusal() (alloc.Refusal, bool)               { return alloc.Refusal{Free: 3}, true }
+func (*rich) LastRefusal() (power.Refusal, bool)               { return power.Refusal{Free: 3}, true }
 func (*rich) MaxRequest() device.Size                          { return 256 }
 func (s *rich) ClearStats()                                    { s.stats.Clear() }
 func (*rich) AppendReport(text []byte, _ alloc.Request) []byte { return append(text, "report"...) }
@@ -128,4 +129,4 @@ func (s *rich) ReleasePool(id alloc.PoolID) error {
 
 func (*rich) Counters(yield func(string, int64) bool) { yield("num_ooms", 6) }
 
-func (s *rich) SetHistory(tell func(alloc.Action)) { s.tell = tell }
+func (s *rich) SetHistory(tell func(power.Action)) { s.tell = tell }

@@ -6,22 +6,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 )
 
 func TestWhatIfPassesThroughEveryWrapper(t *testing.T) {
 	for name, s := range wrapped(t, &rich{toy: newToy(4)}) {
-		below, above := alloc.FreeNeighbours(s, 7)
+		below, above := power.FreeNeighbours(s, 7)
 		require.Equal(t, [2]device.Size{7, 14}, [2]device.Size{below, above}, name)
-		require.True(t, alloc.CanPlace(s, alloc.Request{Size: 8}, []device.Addr{1}), name)
-		require.False(t, alloc.CanPlace(s, alloc.Request{Size: 9}, []device.Addr{1}), name)
+		require.True(t, power.CanPlace(s, alloc.Request{Size: 8}, []device.Addr{1}), name)
+		require.False(t, power.CanPlace(s, alloc.Request{Size: 9}, []device.Addr{1}), name)
 		var moves []alloc.Block
-		n, err := alloc.Compact(s, func(c alloc.Chunk) bool { return c.Addr == 9 }, func(_, to alloc.Block) {
+		n, err := power.Compact(s, func(c alloc.Chunk) bool { return c.Addr == 9 }, func(_, to alloc.Block) {
 			moves = append(moves, to)
 		})
 		if name != "bare" && name != "limited" { // outside of the one that records
 			require.ErrorIs(t, err, alloc.ErrUnsupported, name)
-			require.False(t, alloc.Has(s, alloc.PowerMover), name)
+			require.False(t, power.Has(s, power.PowerMover), name)
 			continue
 		}
 		require.NoError(t, err, name)
@@ -39,7 +41,7 @@ func TestWhatIfWithoutPowers(t *testing.T) {
 		at = append(at, b.Addr)
 	}
 	require.NoError(t, s.Free(at[1]))
-	below, above := alloc.FreeNeighbours(s, at[0])
+	below, above := power.FreeNeighbours(s, at[0])
 	require.Zero(t, below)
 	require.Zero(t, above, "nothing is known of what merges")
 	for _, c := range []struct {
@@ -59,13 +61,13 @@ func TestWhatIfWithoutPowers(t *testing.T) {
 		{0, 0, []device.Addr{at[0]}, false},
 		{256, 3, []device.Addr{at[0]}, false},
 	} {
-		require.Equal(t, c.want, alloc.CanPlace(s, alloc.Request{Size: c.size, Align: c.align}, c.freed), "%+v", c)
+		require.Equal(t, c.want, power.CanPlace(s, alloc.Request{Size: c.size, Align: c.align}, c.freed), "%+v", c)
 	}
-	_, err := alloc.Compact(s, nil, nil)
+	_, err := power.Compact(s, nil, nil)
 	require.ErrorIs(t, err, alloc.ErrUnsupported)
-	limited, err := alloc.Limited(s, 1000)
+	limited, err := wrap.Limited(s, 1000)
 	require.NoError(t, err)
-	require.True(t, alloc.CanPlace(limited, alloc.Request{Size: 200}, nil))
-	require.False(t, alloc.CanPlace(limited, alloc.Request{Size: 256}, nil), "above the limit")
-	require.True(t, alloc.CanPlace(limited, alloc.Request{Size: 256}, at[:1]))
+	require.True(t, power.CanPlace(limited, alloc.Request{Size: 200}, nil))
+	require.False(t, power.CanPlace(limited, alloc.Request{Size: 256}, nil), "above the limit")
+	require.True(t, power.CanPlace(limited, alloc.Request{Size: 256}, at[:1]))
 }

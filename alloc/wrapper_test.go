@@ -10,34 +10,36 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 )
 
 func TestWrappersRefuseTheWrongOrder(t *testing.T) {
 	s := newToy(1)
-	_, err := alloc.Retrying(s, time.Second)
+	_, err := wrap.Retrying(s, time.Second)
 	require.ErrorContains(t, err, "not safe for concurrent use")
-	locked, err := alloc.Locked(s)
+	locked, err := wrap.Locked(s)
 	require.NoError(t, err)
-	again, err := alloc.Locked(locked)
+	again, err := wrap.Locked(locked)
 	require.NoError(t, err)
 	require.Same(t, locked, again, "one lock is enough")
-	retrying, err := alloc.Retrying(locked, time.Second)
+	retrying, err := wrap.Retrying(locked, time.Second)
 	require.NoError(t, err)
-	same, err := alloc.Locked(retrying)
+	same, err := wrap.Locked(retrying)
 	require.NoError(t, err)
 	require.Same(t, retrying, same)
-	limited, err := alloc.Limited(retrying, 1000)
+	limited, err := wrap.Limited(retrying, 1000)
 	require.NoError(t, err)
-	require.False(t, alloc.Has(limited, alloc.PowerConcurrent), "the check and the call are two steps")
-	_, err = alloc.Locked(limited)
+	require.False(t, power.Has(limited, power.PowerConcurrent), "the check and the call are two steps")
+	_, err = wrap.Locked(limited)
 	require.ErrorContains(t, err, "put Retrying outside Locked")
-	_, err = alloc.Recorded(s, nil)
+	_, err = wrap.Recorded(s, nil)
 	require.Error(t, err)
 }
 
 func TestLimitedBoundsRequestedBytes(t *testing.T) {
-	s, err := alloc.Limited(newToy(10), 500)
+	s, err := wrap.Limited(newToy(10), 500)
 	require.NoError(t, err)
 	a, err := s.Alloc(alloc.Request{Size: 250})
 	require.NoError(t, err)
@@ -45,9 +47,9 @@ func TestLimitedBoundsRequestedBytes(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Alloc(alloc.Request{Size: 1})
 	require.ErrorIs(t, err, alloc.ErrOutOfMemory)
-	why, ok := alloc.LastRefusal(s)
+	why, ok := power.LastRefusal(s)
 	require.True(t, ok)
-	require.Equal(t, alloc.ReasonLimit, why.Reason)
+	require.Equal(t, power.ReasonLimit, why.Reason)
 	require.Equal(t, uint64(1), s.Stats().OOMs)
 	require.NoError(t, s.Free(a.Addr))
 	_, err = s.Alloc(alloc.Request{Size: 250})
@@ -60,9 +62,9 @@ func TestLimitedBoundsRequestedBytes(t *testing.T) {
 }
 
 func TestRecordedReportsEveryCall(t *testing.T) {
-	var ops []alloc.Operation
+	var ops []wrap.Operation
 	inner := &rich{toy: newToy(1)}
-	s, err := alloc.Recorded(inner, func(o alloc.Operation) { ops = append(ops, o) })
+	s, err := wrap.Recorded(inner, func(o wrap.Operation) { ops = append(ops, o) })
 	require.NoError(t, err)
 	b, err := s.Alloc(alloc.Request{Size: 9, Tag: 4})
 	require.NoError(t, err)
@@ -70,39 +72,39 @@ func TestRecordedReportsEveryCall(t *testing.T) {
 	require.ErrorIs(t, err, alloc.ErrOutOfMemory)
 	require.ErrorIs(t, s.Free(1), alloc.ErrInvalidFree)
 	require.NoError(t, s.Free(b.Addr))
-	_, err = alloc.Trim(s)
+	_, err = power.Trim(s)
 	require.NoError(t, err)
-	require.NoError(t, alloc.SetFrontier(s, 6))
-	require.NoError(t, alloc.ClearStats(s))
-	require.ErrorIs(t, alloc.RecordStream(s, b.Addr, 7), alloc.ErrUnsupported, "a cell has no streams")
+	require.NoError(t, power.SetFrontier(s, 6))
+	require.NoError(t, power.ClearStats(s))
+	require.ErrorIs(t, power.RecordStream(s, b.Addr, 7), alloc.ErrUnsupported, "a cell has no streams")
 	recorded := s.(interface {
-		alloc.StreamRecorder
-		alloc.Poller
+		power.StreamRecorder
+		power.Poller
 	})
 	require.ErrorIs(t, recorded.RecordStream(b.Addr, 7), alloc.ErrUnsupported)
 	_, err = recorded.Poll()
 	require.ErrorIs(t, err, alloc.ErrUnsupported)
-	require.NoError(t, alloc.BeginPool(s, 3, alloc.AllStreams))
-	require.NoError(t, alloc.EndPool(s, 3))
-	require.ErrorIs(t, alloc.ReleasePool(s, 4), alloc.ErrInvalidPool)
-	require.Equal(t, []alloc.Operation{
-		{Kind: alloc.OpAlloc, Request: alloc.Request{Size: 9, Tag: 4}, Block: b},
-		{Kind: alloc.OpAlloc, Request: alloc.Request{Size: 9}, Err: alloc.ErrOutOfMemory},
-		{Kind: alloc.OpFree, Addr: 1, Err: alloc.ErrInvalidFree},
-		{Kind: alloc.OpFree, Addr: b.Addr},
-		{Kind: alloc.OpTrim},
-		{Kind: alloc.OpFrontier, Count: 6},
-		{Kind: alloc.OpClear},
-		{Kind: alloc.OpUse, Addr: b.Addr, Stream: 7, Err: alloc.ErrUnsupported},
-		{Kind: alloc.OpPoll, Err: alloc.ErrUnsupported},
-		{Kind: alloc.OpBeginPool, Pool: 3, Stream: alloc.AllStreams},
-		{Kind: alloc.OpEndPool, Pool: 3},
-		{Kind: alloc.OpReleasePool, Pool: 4, Err: alloc.ErrInvalidPool},
+	require.NoError(t, power.BeginPool(s, 3, power.AllStreams))
+	require.NoError(t, power.EndPool(s, 3))
+	require.ErrorIs(t, power.ReleasePool(s, 4), alloc.ErrInvalidPool)
+	require.Equal(t, []wrap.Operation{
+		{Kind: wrap.OpAlloc, Request: alloc.Request{Size: 9, Tag: 4}, Block: b},
+		{Kind: wrap.OpAlloc, Request: alloc.Request{Size: 9}, Err: alloc.ErrOutOfMemory},
+		{Kind: wrap.OpFree, Addr: 1, Err: alloc.ErrInvalidFree},
+		{Kind: wrap.OpFree, Addr: b.Addr},
+		{Kind: wrap.OpTrim},
+		{Kind: wrap.OpFrontier, Count: 6},
+		{Kind: wrap.OpClear},
+		{Kind: wrap.OpUse, Addr: b.Addr, Stream: 7, Err: alloc.ErrUnsupported},
+		{Kind: wrap.OpPoll, Err: alloc.ErrUnsupported},
+		{Kind: wrap.OpBeginPool, Pool: 3, Stream: power.AllStreams},
+		{Kind: wrap.OpEndPool, Pool: 3},
+		{Kind: wrap.OpReleasePool, Pool: 4, Err: alloc.ErrInvalidPool},
 	}, ops)
 }
 
 func TestLockedIsRaceFree(t *testing.T) {
-	s, err := alloc.Locked(newToy(16))
+	s, err := wrap.Locked(newToy(16))
 	require.NoError(t, err)
 	var wg sync.WaitGroup
 	for range 8 {
@@ -129,25 +131,25 @@ func TestLockedIsRaceFree(t *testing.T) {
 
 // retrier returns a toy of some cells behind Locked and Retrying, and the count of tries, which
 // a waiting Alloc raises on a goroutine of its own.
-func retrier(t *testing.T, cells int, wait time.Duration) (*alloc.Retrier, *atomic.Int64) {
+func retrier(t *testing.T, cells int, wait time.Duration) (*wrap.Retrier, *atomic.Int64) {
 	t.Helper()
 	tries := new(atomic.Int64)
-	counted, err := alloc.Recorded(newToy(cells), func(o alloc.Operation) {
-		if o.Kind == alloc.OpAlloc {
+	counted, err := wrap.Recorded(newToy(cells), func(o wrap.Operation) {
+		if o.Kind == wrap.OpAlloc {
 			tries.Add(1)
 		}
 	})
 	require.NoError(t, err)
-	locked, err := alloc.Locked(counted)
+	locked, err := wrap.Locked(counted)
 	require.NoError(t, err)
-	r, err := alloc.Retrying(locked, wait)
+	r, err := wrap.Retrying(locked, wait)
 	require.NoError(t, err)
 	return r, tries
 }
 
 func TestRetryGivesUpAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, tries := retrier(t, 0, alloc.DefaultWait)
+		r, tries := retrier(t, 0, wrap.DefaultWait)
 		start := time.Now()
 		_, err := r.Alloc(alloc.Request{Size: 1})
 		require.ErrorIs(t, err, alloc.ErrOutOfMemory)
@@ -168,7 +170,7 @@ func TestRetryWithoutWaitTriesThreeTimes(t *testing.T) {
 
 func TestRetryWakesOnFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, tries := retrier(t, 1, alloc.DefaultWait)
+		r, tries := retrier(t, 1, wrap.DefaultWait)
 		b, err := r.Alloc(alloc.Request{Size: 1})
 		require.NoError(t, err)
 		done := make(chan time.Duration)
@@ -193,14 +195,14 @@ func TestRetryWakesOnFree(t *testing.T) {
 }
 
 func TestRetryWakesOnWhatMayBringMemory(t *testing.T) {
-	for name, wake := range map[string]func(r *alloc.Retrier){
-		"frontier": func(r *alloc.Retrier) { r.SetFrontier(1) },
-		"end":      func(r *alloc.Retrier) { _ = r.EndPool(1) },
-		"release":  func(r *alloc.Retrier) { _ = r.ReleasePool(1) },
-		"close":    func(r *alloc.Retrier) { _ = r.Close() },
+	for name, wake := range map[string]func(r *wrap.Retrier){
+		"frontier": func(r *wrap.Retrier) { r.SetFrontier(1) },
+		"end":      func(r *wrap.Retrier) { _ = r.EndPool(1) },
+		"release":  func(r *wrap.Retrier) { _ = r.ReleasePool(1) },
+		"close":    func(r *wrap.Retrier) { _ = r.Close() },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			r, tries := retrier(t, 0, alloc.DefaultWait)
+			r, tries := retrier(t, 0, wrap.DefaultWait)
 			done := make(chan error)
 			go func() {
 				_, err := r.Alloc(alloc.Request{Size: 1})
@@ -222,7 +224,7 @@ func TestRetryWakesOnWhatMayBringMemory(t *testing.T) {
 
 func TestOnlyOutOfMemoryIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, tries := retrier(t, 0, alloc.DefaultWait)
+		r, tries := retrier(t, 0, wrap.DefaultWait)
 		_, err := r.Alloc(alloc.Request{})
 		require.ErrorIs(t, err, alloc.ErrInvalidRequest)
 		require.EqualValues(t, 1, tries.Load())

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 )
 
 // namedUsage describes the items of a flag --strategies.
@@ -25,9 +25,9 @@ func (a asked) String() string { return a.name + a.config }
 
 // setup looks the strategy up. A setup with settings of its own has them in its name, so that two
 // setups of one strategy differ in every table.
-func (a asked) setup(c alloc.Catalogue) (alloc.Setup, error) {
+func (a asked) setup(c setting.Catalogue) (setting.Setup, error) {
 	if err := judgeUnit(a.config, "limit"); err != nil {
-		return alloc.Setup{}, fmt.Errorf("configuration of %s: %w", a.name, err)
+		return setting.Setup{}, fmt.Errorf("configuration of %s: %w", a.name, err)
 	}
 	return c.Lookup(a.name, json.RawMessage(a.config))
 }
@@ -124,7 +124,7 @@ func askedFor(list, config string) ([]asked, error) {
 }
 
 // lookupAll returns the setups of the strategies that --strategies and --config name.
-func lookupAll(c alloc.Catalogue, list, config string) ([]alloc.Setup, error) {
+func lookupAll(c setting.Catalogue, list, config string) ([]setting.Setup, error) {
 	all, err := askedFor(list, config)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func lookupAll(c alloc.Catalogue, list, config string) ([]alloc.Setup, error) {
 	if config != "" {
 		flag = "config"
 	}
-	setups := make([]alloc.Setup, len(all))
+	setups := make([]setting.Setup, len(all))
 	for i, a := range all {
 		if setups[i], err = a.setup(c); err != nil {
 			return nil, flagError(flag, err)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/show/page"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/bench"
@@ -21,7 +21,7 @@ import (
 )
 
 type benchFlags struct {
-	catalogue  alloc.Catalogue
+	catalogue  setting.Catalogue
 	strategies string
 	chosen     bench.Selection
 	rounds     int
@@ -31,7 +31,7 @@ type benchFlags struct {
 	files outputs
 }
 
-func newBench(catalogue alloc.Catalogue) *cobra.Command {
+func newBench(catalogue setting.Catalogue) *cobra.Command {
 	f := benchFlags{catalogue: catalogue}
 	c := &cobra.Command{
 		Use:   "bench",
@@ -52,7 +52,7 @@ refuses a request ends the benchmark.`,
 	}
 	usual := workload.All()[0].Default
 	fl := c.Flags()
-	fl.StringVar(&f.strategies, "strategies", strings.Join(catalogue.Default(alloc.Timed), ","),
+	fl.StringVar(&f.strategies, "strategies", strings.Join(catalogue.Default(setting.Timed), ","),
 		"strategies to time, "+namedUsage)
 	fl.StringVar(&f.chosen.Workloads, "workloads", "w1,w2,w3", "workloads, separated by commas, out of "+
 		strings.Join(workload.Names(), ",")+

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/study/bench"
 )
 
@@ -40,7 +40,7 @@ func TestBenchPrintsAndWrites(t *testing.T) {
 	require.Equal(t, bench.Schema, r.Schema)
 	require.Equal(t, version, r.Version)
 	require.Len(t, r.Loops, 4)
-	require.Len(t, r.Runs, 4*len(everything.Default(alloc.Timed)))
+	require.Len(t, r.Runs, 4*len(everything.Default(setting.Timed)))
 	require.EqualValues(t, 42, r.Runs[0].Params.Seed)
 	require.NotNil(t, r.Runs[0].ArenaRatio)
 	left, err := os.ReadDir(dir)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/show/page"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/internal/fileio"
@@ -23,7 +23,7 @@ import (
 )
 
 type checkFlags struct {
-	catalogue alloc.Catalogue
+	catalogue setting.Catalogue
 	deviceFlags
 	strategies, config, out string
 	tests, ops              int
@@ -41,7 +41,7 @@ const (
 	mostOps   = 100_000
 )
 
-func newCheck(catalogue alloc.Catalogue) *cobra.Command {
+func newCheck(catalogue setting.Catalogue) *cobra.Command {
 	f := checkFlags{catalogue: catalogue}
 	c := &cobra.Command{
 		Use:   "check",

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -105,7 +107,7 @@ func TestCheckNamesExceptions(t *testing.T) {
 }
 
 // shifty is a strategy that hides small free chunks from its walk while two blocks are live.
-type shifty struct{ alloc.Forwarder }
+type shifty struct{ wrap.Forwarder }
 
 // Walk implements [alloc.Inspector].
 func (s *shifty) Walk(yield func(alloc.Chunk) bool) {
@@ -122,7 +124,7 @@ func shiftySuspect(t *testing.T) suspect {
 	subjects, err := check.Subjects(setup, sim.Config{})
 	require.NoError(t, err)
 	wrapped := subjects[0].Wrapped("shifty", func(a alloc.Strategy) (alloc.Strategy, error) {
-		return &shifty{alloc.Forward(a, nil)}, nil
+		return &shifty{wrap.Forward(a, nil)}, nil
 	})
 	return suspect{wrapped, asked{name, config}}
 }
@@ -162,7 +164,7 @@ func TestCheckTellsFailure(t *testing.T) {
 	counterexample, err := trace.Open(path, trace.Options{})
 	require.NoError(t, err)
 	build := func(src device.Source, _ struct{}) (alloc.Strategy, error) { return s.New(src) }
-	setup, err := alloc.Catalogue{alloc.SpecOf("shifty", "", build, alloc.Preset{})}.Lookup("shifty", nil)
+	setup, err := setting.Catalogue{setting.SpecOf("shifty", "", build, setting.Preset{})}.Lookup("shifty", nil)
 	require.NoError(t, err)
 	err = checkReplay(counterexample, setup, s.Device, replay.Options{})
 	require.ErrorContains(t, err, "shifty on I1: event 1: I1 (tiling): ")
@@ -237,17 +239,17 @@ func TestCheckReplayOutsideEvents(t *testing.T) {
 		}, "leak on empty: before the first event: I2 (regions): "},
 		{"closed", func(src device.Source, _ struct{}) (alloc.Strategy, error) {
 			a, err := s.New(src)
-			return &reopened{alloc.Forward(a, nil)}, err
+			return &reopened{wrap.Forward(a, nil)}, err
 		}, "closed on empty: at the end: I33 (closed): "},
 	} {
-		setup, err := alloc.Catalogue{alloc.SpecOf(c.name, "", c.build, alloc.Preset{})}.Lookup(c.name, nil)
+		setup, err := setting.Catalogue{setting.SpecOf(c.name, "", c.build, setting.Preset{})}.Lookup(c.name, nil)
 		require.NoError(t, err)
 		require.ErrorContains(t, checkReplay(empty, setup, sim.Config{}, replay.Options{}), c.want)
 	}
 }
 
 // reopened is a strategy that works after it was closed.
-type reopened struct{ alloc.Forwarder }
+type reopened struct{ wrap.Forwarder }
 
 // Close implements [alloc.Strategy].
 func (*reopened) Close() error { return nil }

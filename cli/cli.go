@@ -2,7 +2,7 @@
 // its own:
 //
 //	func main() {
-//		cli.Main(append(strategies.All(), alloc.SpecOf("mine", "what it is", mine.New))...)
+//		cli.Main(append(strategies.All(), setting.SpecOf("mine", "what it is", mine.New))...)
 //	}
 //
 // Every command takes the strategies that [Main] is given, and its default list is computed
@@ -22,7 +22,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 )
 
 // version of the program, kept in every result.
@@ -46,14 +46,14 @@ type failure struct{ error }
 func (f failure) Unwrap() error { return f.error }
 
 // Main runs the program over strategies, in the order in which they are shown, and exits with
-// its status. Strategies without [alloc.Lists] are in the default lists of every command.
-func Main(strategies ...alloc.Spec) {
+// its status. Strategies without [setting.Lists] are in the default lists of every command.
+func Main(strategies ...setting.Spec) {
 	narrow()
 	os.Exit(run((&interrupts{}).watch(), strategies, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run executes one command line and returns the exit status.
-func run(ctx context.Context, c alloc.Catalogue, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+func run(ctx context.Context, c setting.Catalogue, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer debug.SetMemoryLimit(userLimit) // which opened files lower
 	started := false
 	root := newRoot(c, &started)
@@ -135,7 +135,7 @@ func oneLine(err error) string {
 
 // newRoot returns the command tree over a catalogue. started is set once the command line is
 // accepted.
-func newRoot(c alloc.Catalogue, started *bool) *cobra.Command {
+func newRoot(c setting.Catalogue, started *bool) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "vramyard",
 		Short: "A proving ground for GPU memory allocators",

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/show/page"
@@ -22,7 +22,7 @@ import (
 )
 
 type compareFlags struct {
-	catalogue  alloc.Catalogue
+	catalogue  setting.Catalogue
 	strategies string
 	config     string
 	capacity   string
@@ -32,7 +32,7 @@ type compareFlags struct {
 	freeAt string
 }
 
-func newCompare(catalogue alloc.Catalogue) *cobra.Command {
+func newCompare(catalogue setting.Catalogue) *cobra.Command {
 	f := compareFlags{catalogue: catalogue}
 	c := &cobra.Command{
 		Use:   "compare [TRACE...]",
@@ -51,7 +51,7 @@ those of no strategy that is compared.`,
 			`  vramyard compare --strategies 'caching,caching{"conf":"max_split_size_mb:128"}' trace.csv`,
 		RunE: f.run,
 	}
-	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(catalogue.Default(alloc.Compared), ","),
+	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(catalogue.Default(setting.Compared), ","),
 		"strategies to compare, "+namedUsage)
 	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of the preset of the one "+
 		"strategy named")
@@ -128,7 +128,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 
 // draw makes the page of a comparison. Each run is drawn on the device that it was measured on.
 func (f *compareFlags) draw(cmd *cobra.Command, traces []trace.Source, stacks askers, settings *compare.Options,
-	setups []alloc.Setup, r *compare.Report) (*page.Report, error) {
+	setups []setting.Setup, r *compare.Report) (*page.Report, error) {
 	color := colors(f.catalogue)
 	p := &page.Report{Kind: "compare", Title: "Strategies compared", Sheets: report.CompareSheets(r)}
 	o := page.Budget(len(r.Runs))
@@ -163,8 +163,8 @@ func (f *compareFlags) draw(cmd *cobra.Command, traces []trace.Source, stacks as
 }
 
 // hasStrategy reports whether a strategy is among setups, with any preset.
-func hasStrategy(setups []alloc.Setup, name string) bool {
-	return slices.ContainsFunc(setups, func(s alloc.Setup) bool {
+func hasStrategy(setups []setting.Setup, name string) bool {
+	return slices.ContainsFunc(setups, func(s setting.Setup) bool {
 		family, _, _ := strings.Cut(s.Name, ":")
 		return family == name
 	})

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/remat"
 	"github.com/vramyard/vramyard/harness/remat/grid"
@@ -17,7 +17,7 @@ import (
 
 // values returns the values that shells offer for the flags of a name, which is the same in every
 // command. A flag that takes several values separated by commas offers them after each comma.
-func values(c alloc.Catalogue) map[string]func() []string {
+func values(c setting.Catalogue) map[string]func() []string {
 	return map[string]func() []string{
 		"strategy":     c.Names,
 		"strategies":   c.Names,
@@ -53,7 +53,7 @@ func kindNames() (names []string) {
 }
 
 // complete has shells offer the names that the flags and arguments of every command below c take.
-func complete(c *cobra.Command, catalogue alloc.Catalogue, values map[string]func() []string) {
+func complete(c *cobra.Command, catalogue setting.Catalogue, values map[string]func() []string) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if of, ok := values[f.Name]; ok {
 			several := strings.Contains(f.Usage, "separated by commas")

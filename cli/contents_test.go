@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -54,7 +55,7 @@ func TestReplayFindsCorruption(t *testing.T) {
 		s, err := setup.New(src)
 		return &crowding{Strategy: s}, err
 	}
-	setup, err := alloc.Catalogue{alloc.SpecOf("crowding", "", build, alloc.Preset{})}.Lookup("crowding", nil)
+	setup, err := setting.Catalogue{setting.SpecOf("crowding", "", build, setting.Preset{})}.Lookup("crowding", nil)
 	require.NoError(t, err)
 	for _, check := range []bool{false, true} {
 		path := write(t, "t.trace", "a 1 1000\na 2 1000\nf 1\n")

@@ -1,7 +1,7 @@
 package cli_test
 
 import (
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/cli"
 	"github.com/vramyard/vramyard/strategies"
 	"github.com/vramyard/vramyard/strategies/direct"
@@ -9,5 +9,5 @@ import (
 
 // The whole program with one more strategy. "compare" without --strategies compares it too.
 func ExampleMain() {
-	cli.Main(append(strategies.All(), alloc.SpecOf("mine", "one device call for each block", direct.New))...)
+	cli.Main(append(strategies.All(), setting.SpecOf("mine", "one device call for each block", direct.New))...)
 }

@@ -3,7 +3,7 @@ package cli
 import (
 	"io"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -13,7 +13,7 @@ import (
 
 // explain replays once more up to the first request that finds no memory, if that is to be
 // explained.
-func (f *replayFlags) explain(p *replay.Prepared, stacks *postmortem.Stacks, setup alloc.Setup, cfg sim.Config,
+func (f *replayFlags) explain(p *replay.Prepared, stacks *postmortem.Stacks, setup setting.Setup, cfg sim.Config,
 	at replay.FreeAt, step func(event int) error) error {
 	if !f.files.wanted("explain") {
 		return nil

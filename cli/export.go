@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/show/export"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -45,7 +45,7 @@ func (f *replayFlags) checkExports() error {
 }
 
 // record replays once more and records everything for the exports that are asked for.
-func (f *replayFlags) record(t trace.Source, setup alloc.Setup, cfg sim.Config, o export.Options) error {
+func (f *replayFlags) record(t trace.Source, setup setting.Setup, cfg sim.Config, o export.Options) error {
 	if !f.files.wanted("snapshot") && !f.files.wanted("perfetto") {
 		return nil
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -57,8 +57,8 @@ func baseOf(word string) string {
 
 // colors returns a function from names of strategies to numbers in the palette, the same on every
 // page: first the strategies that are compared by default, then the rest of the catalogue.
-func colors(c alloc.Catalogue) func(name string) int {
-	order := c.Default(alloc.Compared)
+func colors(c setting.Catalogue) func(name string) int {
+	order := c.Default(setting.Compared)
 	for _, n := range c.Names() {
 		if !slices.Contains(order, n) {
 			order = append(order, n)
@@ -80,7 +80,7 @@ const pluginLooks = 48
 
 // drawing is one run to draw.
 type drawing struct {
-	setup   alloc.Setup
+	setup   setting.Setup
 	color   int // in the palette
 	device  sim.Config
 	figures any

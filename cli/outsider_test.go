@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/study/bench"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/whatif"
@@ -18,10 +18,10 @@ import (
 )
 
 // outsider is a strategy of another module, which says nothing of lists.
-func outsider() alloc.Spec { return alloc.SpecOf("mine", "another best fit", bestfit.New) }
+func outsider() setting.Spec { return setting.SpecOf("mine", "another best fit", bestfit.New) }
 
 // over runs a command line over a catalogue.
-func over(t *testing.T, c alloc.Catalogue, args ...string) string {
+func over(t *testing.T, c setting.Catalogue, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
 	require.Equal(t, exitDone, run(t.Context(), c, args, strings.NewReader(""), &out, &errs), errs.String())
@@ -52,7 +52,7 @@ func TestAnOutsidersStrategyIsInEveryDefaultList(t *testing.T) {
 // TestACatalogueOfOne has nothing of ours, not even the strategies that stand for PyTorch's
 // allocators.
 func TestACatalogueOfOne(t *testing.T) {
-	c := alloc.Catalogue{outsider()}
+	c := setting.Catalogue{outsider()}
 	require.Contains(t, over(t, c, "compare", outOfMemory("chat")), "│ mine ")
 	require.Contains(t, over(t, c, "whatif", write(t, "t.trace", small)), "│ mine ")
 	var out, errs bytes.Buffer

@@ -9,21 +9,21 @@ import (
 	"github.com/spf13/cobra"
 	"gonum.org/v1/plot/vg"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/show/chart"
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
 type plotFlags struct {
-	catalogue alloc.Catalogue
+	catalogue setting.Catalogue
 	chart.Options
 	out, size, strategies string
 	font                  float64
 	memory                device.Size
 }
 
-func newPlot(catalogue alloc.Catalogue) *cobra.Command {
+func newPlot(catalogue setting.Catalogue) *cobra.Command {
 	f := plotFlags{catalogue: catalogue}
 	var kinds strings.Builder
 	for _, k := range chart.Kinds() {

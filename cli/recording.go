@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
@@ -21,7 +21,7 @@ import (
 
 // recordings holds what files have of their recorded runs beside the traces.
 type recordings struct {
-	catalogue alloc.Catalogue
+	catalogue setting.Catalogue
 	askers                                    // nil: stacks are not kept
 	runs      map[trace.Source]compare.Origin // allocator and device
 	family    func(name string) bool          // strategies whose recorded settings are of use
@@ -89,7 +89,7 @@ func recordedCard(h trace.Header) device.Size {
 
 // allocator is the strategy that stands for a recorded allocator.
 type allocator struct {
-	setup   alloc.Setup    // with the recorded settings; no name: not known
+	setup   setting.Setup  // with the recorded settings; no name: not known
 	target  *verify.Target // that was held to the recording; nil: not known
 	judged  *verify.Result // how many allocations it predicts; nil: there is nothing to hold it to
 	unknown string         // why the settings are not understood
@@ -101,7 +101,7 @@ const backendAsync = "backend:cudaMallocAsync"
 // recordedAllocator returns the strategy that stands for PyTorch's allocator with recorded
 // settings. The file does not record PyTorch's version: of two sets of rules it takes the better
 // one at predicting the recording, if course is not nil.
-func recordedAllocator(c alloc.Catalogue, config []byte, course *torch.Course) (a allocator, err error) {
+func recordedAllocator(c setting.Catalogue, config []byte, course *torch.Course) (a allocator, err error) {
 	var settings caching.Config
 	if json.Unmarshal(config, &settings) == nil && strings.Contains(strings.ReplaceAll(settings.Conf, " ", ""),
 		backendAsync) {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/remat"
 	"github.com/vramyard/vramyard/harness/remat/grid"
@@ -21,7 +21,7 @@ import (
 )
 
 type rematFlags struct {
-	catalogue alloc.Catalogue
+	catalogue setting.Catalogue
 	grid.Settings
 	heuristics, strategies, ladders, budgets string
 	workers                                  int
@@ -29,7 +29,7 @@ type rematFlags struct {
 	files                                    outputs
 }
 
-func newRemat(catalogue alloc.Catalogue) *cobra.Command {
+func newRemat(catalogue setting.Catalogue) *cobra.Command {
 	f := rematFlags{catalogue: catalogue}
 	c := &cobra.Command{
 		Use:   "remat LOG...",
@@ -50,7 +50,7 @@ the price of fragmentation.`,
 	fl.StringVar(&f.heuristics, "heuristics", "eq,mge,coop", "which tensor goes, separated by commas, out of "+
 		strings.Join(heuristicNames(), ","))
 	fl.StringVar(&f.strategies, "strategies",
-		strings.Join(append([]string{grid.Counting}, catalogue.Default(alloc.Remat)...), ","),
+		strings.Join(append([]string{grid.Counting}, catalogue.Default(setting.Remat)...), ","),
 		"where tensors lie: strategies "+namedUsage)
 	fl.StringVar(&f.ladders, "ladders", grid.Evict+","+grid.DefragFirst, "what is tried when a request has no place, "+
 		"separated by commas: "+ladderWords())
@@ -134,7 +134,7 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 // options returns what the flags ask for.
-func (f *rematFlags) options() (o grid.Options, setups []alloc.Setup, err error) {
+func (f *rematFlags) options() (o grid.Options, setups []setting.Setup, err error) {
 	o = grid.Options{Settings: f.Settings, Workers: f.workers, Version: version}
 	for _, list := range []struct {
 		flag, text string

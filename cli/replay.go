@@ -12,7 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -43,7 +44,7 @@ type replayFlags struct {
 	unplaced error // why the file of placements could not be written
 }
 
-func newReplay(catalogue alloc.Catalogue) *cobra.Command {
+func newReplay(catalogue setting.Catalogue) *cobra.Command {
 	f := replayFlags{recordings: recordings{catalogue: catalogue}}
 	c := &cobra.Command{
 		Use:   "replay --strategy NAME [flags] TRACE",
@@ -197,7 +198,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 
 // time takes the time, and then the latencies.
 func (f *replayFlags) time(
-	res *replay.Result, p *replay.Prepared, setup alloc.Setup, on replay.Target, o replay.Options,
+	res *replay.Result, p *replay.Prepared, setup setting.Setup, on replay.Target, o replay.Options,
 	watch func(what string) func(int) error,
 ) error {
 	o.Watch = watch("timing")
@@ -216,7 +217,7 @@ func (f *replayFlags) time(
 
 // draw makes the page.
 func (f *replayFlags) draw(
-	cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, setup alloc.Setup, cfg sim.Config,
+	cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, setup setting.Setup, cfg sim.Config,
 	res *replay.Result, at replay.FreeAt,
 ) (*page.Report, error) {
 	figures := *res
@@ -244,7 +245,7 @@ func (f *replayFlags) open(cmd *cobra.Command, path string) (trace.Source, error
 
 // settings returns strategy and device of the flags. Without flags they are taken from the recorded
 // run, or with --check from the header of a counterexample.
-func (f *replayFlags) settings(t trace.Source) (alloc.Setup, replay.Target, error) {
+func (f *replayFlags) settings(t trace.Source) (setting.Setup, replay.Target, error) {
 	h := t.Head().Header
 	config, on := f.config, f.deviceFlags
 	from := func(err error) error { return err }
@@ -260,7 +261,7 @@ func (f *replayFlags) settings(t trace.Source) (alloc.Setup, replay.Target, erro
 	}
 	setup, err := f.catalogue.Lookup(f.strategy, json.RawMessage(config))
 	if err != nil {
-		return alloc.Setup{}, replay.Target{}, from(err)
+		return setting.Setup{}, replay.Target{}, from(err)
 	}
 	at, err := on.place()
 	if err != nil && on != f.deviceFlags {
@@ -297,7 +298,7 @@ const sampling = time.Millisecond
 
 // watched replays while the driver, if the device is a GPU, is asked what is in use.
 func (f *replayFlags) watched(
-	stdout io.Writer, t *replay.Prepared, setup alloc.Setup, on replay.Target, o replay.Options,
+	stdout io.Writer, t *replay.Prepared, setup setting.Setup, on replay.Target, o replay.Options,
 ) (res *replay.Result, final []byte, err error) {
 	stop, err := on.Watch(sampling)
 	if err != nil {
@@ -318,7 +319,7 @@ func (f *replayFlags) watched(
 // replay runs the trace and writes the placements. It returns the figures and the text of
 // the final state.
 func (f *replayFlags) replay(
-	stdout io.Writer, t *replay.Prepared, setup alloc.Setup, on replay.Target, o replay.Options,
+	stdout io.Writer, t *replay.Prepared, setup setting.Setup, on replay.Target, o replay.Options,
 ) (res *replay.Result, final []byte, err error) {
 	var state bytes.Buffer
 	o.Report = true
@@ -374,7 +375,7 @@ func (f *replayFlags) show(w io.Writer, res *replay.Result) error {
 }
 
 // prove replays for --check and --contents, which both look and measure nothing.
-func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Setup, on replay.Target,
+func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup setting.Setup, on replay.Target,
 	o replay.Options) error {
 	if f.contents {
 		on.Memory = sim.Filled // of a simulated device
@@ -390,7 +391,7 @@ func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup alloc.Se
 		contents, _ := device.ContentsOf(dev) // such devices have them
 		_, err = p.Run(setup, dev, replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Contents: contents,
 			Watch: o.Watch})
-		if _, ok := errors.AsType[*alloc.Corruption](err); ok {
+		if _, ok := errors.AsType[*wrap.Corruption](err); ok {
 			err = failure{err}
 		}
 		return errors.Join(err, dev.Close())
@@ -411,7 +412,7 @@ func writeFirstOOM(w io.Writer, res *replay.Result) error {
 
 // checkReplay replays under the eyes of a judge. Its error names the event after which an
 // invariant was broken.
-func checkReplay(t *trace.Trace, setup alloc.Setup, cfg sim.Config, o replay.Options) error {
+func checkReplay(t *trace.Trace, setup setting.Setup, cfg sim.Config, o replay.Options) error {
 	judge, err := props.NewJudge(props.SubjectOfSetup(setup, cfg), t)
 	if err != nil {
 		return err
@@ -438,7 +439,7 @@ func checkReplay(t *trace.Trace, setup alloc.Setup, cfg sim.Config, o replay.Opt
 }
 
 // runOn replays over a fresh device.
-func runOn(t *replay.Prepared, setup alloc.Setup, on replay.Target, o replay.Options) (*replay.Result, error) {
+func runOn(t *replay.Prepared, setup setting.Setup, on replay.Target, o replay.Options) (*replay.Result, error) {
 	dev, err := on.Open()
 	if err != nil {
 		return nil, err

@@ -10,12 +10,12 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/show/report"
 )
 
-func newStrategies(catalogue alloc.Catalogue) *cobra.Command {
+func newStrategies(catalogue setting.Catalogue) *cobra.Command {
 	return &cobra.Command{
 		Use:   "strategies [NAME]",
 		Short: "List the strategies, or show presets and settings of one",
@@ -38,7 +38,7 @@ func newStrategies(catalogue alloc.Catalogue) *cobra.Command {
 }
 
 // listStrategies writes one line for every name of the catalogue.
-func listStrategies(w io.Writer, catalogue alloc.Catalogue) error {
+func listStrategies(w io.Writer, catalogue setting.Catalogue) error {
 	var rows [][]any
 	for _, s := range catalogue {
 		if s.Given != nil {
@@ -58,7 +58,7 @@ func listStrategies(w io.Writer, catalogue alloc.Catalogue) error {
 }
 
 // showStrategy writes the presets and settings of one strategy, and of its originals.
-func showStrategy(w io.Writer, s alloc.Spec) error {
+func showStrategy(w io.Writer, s setting.Spec) error {
 	var presets, knobs [][]any
 	for _, p := range s.Presets {
 		name := s.Name
@@ -92,7 +92,7 @@ func showStrategy(w io.Writer, s alloc.Spec) error {
 
 // showValue returns a value of a setting, given in JSON, as a person writes it: sizes with a
 // unit, texts without quotes. A setting of no default shows a dash.
-func showValue(k alloc.Knob, value string) string {
+func showValue(k setting.Knob, value string) string {
 	var plain string
 	var n device.Size
 	switch {

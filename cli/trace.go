@@ -9,14 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/parquet"
 	"github.com/vramyard/vramyard/internal/fileio"
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
-func newTrace(catalogue alloc.Catalogue) *cobra.Command {
+func newTrace(catalogue setting.Catalogue) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trace",
 		Short: "Look at traces, change and compare them, make them up",

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
@@ -16,7 +16,7 @@ import (
 	"github.com/vramyard/vramyard/strategies/slab"
 )
 
-func newTraceClasses(catalogue alloc.Catalogue) *cobra.Command {
+func newTraceClasses(catalogue setting.Catalogue) *cobra.Command {
 	var config string
 	var source formats.Options
 	count := 32
@@ -65,7 +65,7 @@ class.`,
 }
 
 // slabSettings returns the settings of a slab as they are written and as they are meant.
-func slabSettings(catalogue alloc.Catalogue, config string) (map[string]json.RawMessage, slab.Config, error) {
+func slabSettings(catalogue setting.Catalogue, config string) (map[string]json.RawMessage, slab.Config, error) {
 	setup, err := catalogue.Lookup("slab", json.RawMessage(config))
 	if err != nil {
 		return nil, slab.Config{}, err
@@ -98,7 +98,7 @@ func countClasses(sizes map[device.Size]uint64, t *trace.Trace, c slab.Config) {
 }
 
 // learn returns the settings with the best so many classes in them.
-func learn(catalogue alloc.Catalogue, fields map[string]json.RawMessage, sizes map[device.Size]uint64,
+func learn(catalogue setting.Catalogue, fields map[string]json.RawMessage, sizes map[device.Size]uint64,
 	count int) ([]byte, error) {
 	var histogram []slab.SizeCount
 	for size, n := range sizes {

@@ -8,14 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/tune"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 )
 
 type tuneFlags struct {
-	catalogue                  alloc.Catalogue
+	catalogue                  setting.Catalogue
 	strategy, config, settings string
 	deviceFlags
 	source formats.Options
@@ -23,7 +23,7 @@ type tuneFlags struct {
 	files  outputs
 }
 
-func newTune(catalogue alloc.Catalogue) *cobra.Command {
+func newTune(catalogue setting.Catalogue) *cobra.Command {
 	f := tuneFlags{catalogue: catalogue}
 	c := &cobra.Command{
 		Use:   "tune --strategy NAME [TRACE...]",

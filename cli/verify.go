@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/verify"
@@ -20,13 +21,13 @@ import (
 )
 
 type verifyFlags struct {
-	catalogue         alloc.Catalogue
+	catalogue         setting.Catalogue
 	addresses, config string
 	files             outputs
 	source            formats.Options
 }
 
-func newVerify(catalogue alloc.Catalogue) *cobra.Command {
+func newVerify(catalogue setting.Catalogue) *cobra.Command {
 	f := verifyFlags{catalogue: catalogue}
 	c := &cobra.Command{
 		Use:   "verify [flags] SNAPSHOT | verify --addresses FILE [flags] TRACE",
@@ -132,7 +133,7 @@ func openLines(path string, most device.Size, stdin io.Reader) (*trace.Lines, er
 const cachingName = "caching"
 
 // cachingTarget returns the strategy that is held to recordings.
-func cachingTarget(catalogue alloc.Catalogue, config string) (*verify.Target, error) {
+func cachingTarget(catalogue setting.Catalogue, config string) (*verify.Target, error) {
 	setup, err := catalogue.Lookup(cachingName, json.RawMessage(config))
 	if err != nil {
 		return nil, err

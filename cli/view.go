@@ -23,7 +23,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/show/page"
@@ -40,7 +40,7 @@ import (
 )
 
 type viewFlags struct {
-	catalogue alloc.Catalogue
+	catalogue setting.Catalogue
 	deviceFlags
 	strategies, freeAt, cacheDir string
 	source                       formats.Options
@@ -48,7 +48,7 @@ type viewFlags struct {
 	port                         uint16
 	until                        time.Duration
 
-	setups []alloc.Setup // none: as the trace was recorded
+	setups []setting.Setup // none: as the trace was recorded
 	on     sim.Config
 	at     replay.FreeAt
 	cache  view.Cache
@@ -59,7 +59,7 @@ const (
 	mostKept = 8 << 30 // bytes of all that are kept
 )
 
-func newView(catalogue alloc.Catalogue) *cobra.Command {
+func newView(catalogue setting.Catalogue) *cobra.Command {
 	f := viewFlags{catalogue: catalogue}
 	c := &cobra.Command{
 		Use:   "view FILE...",
@@ -427,7 +427,7 @@ func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmorte
 		if err != nil {
 			return nil, nil, nil, fmt.Errorf("%s: %w", path, err)
 		}
-		setups = []alloc.Setup{setup}
+		setups = []setting.Setup{setup}
 	}
 	color := colors(f.catalogue)
 	wanted := make([]view.Wanted, len(setups))
@@ -442,7 +442,7 @@ func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmorte
 
 // recordedSetup returns the strategy that stands for the recorded allocator, or PyTorch's without
 // any setting if the file does not tell.
-func recordedSetup(c alloc.Catalogue, h trace.Header, course *torch.Course) (alloc.Setup, error) {
+func recordedSetup(c setting.Catalogue, h trace.Header, course *torch.Course) (setting.Setup, error) {
 	if config := settingsOf(h); config != nil {
 		if a, err := recordedAllocator(c, config, course); err != nil || a.setup.Name != "" {
 			return a.setup, err

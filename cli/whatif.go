@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/show/page"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
@@ -30,7 +30,7 @@ const (
 )
 
 type whatifFlags struct {
-	catalogue alloc.Catalogue
+	catalogue setting.Catalogue
 	deviceFlags
 	files        outputs
 	grid, freeAt string
@@ -40,7 +40,7 @@ type whatifFlags struct {
 	stacks *postmortem.Stacks // of what is drawn; nil: they are not known
 }
 
-func newWhatif(catalogue alloc.Catalogue) *cobra.Command {
+func newWhatif(catalogue setting.Catalogue) *cobra.Command {
 	f := whatifFlags{catalogue: catalogue}
 	c := &cobra.Command{
 		Use:   "whatif FILE",
@@ -110,7 +110,7 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	})
 }
 
-func (f *whatifFlags) readGrid() ([]alloc.Setup, error) {
+func (f *whatifFlags) readGrid() ([]setting.Setup, error) {
 	var in io.ReadCloser
 	var err error
 	read := whatif.ReadGrid
@@ -167,7 +167,7 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.Wanted, wha
 
 // standIn finds the strategy that stands for the recorded allocator, holds it to the recording, and
 // has it explain the failure.
-func standIn(c alloc.Catalogue, rec *whatif.Recorded, of *postmortem.Recording) error {
+func standIn(c setting.Catalogue, rec *whatif.Recorded, of *postmortem.Recording) error {
 	if len(rec.Config) == 0 {
 		return nil
 	}

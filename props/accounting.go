@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -253,7 +254,7 @@ func Honest(walk []alloc.Chunk, r alloc.Request, serves func(alloc.Chunk, alloc.
 // RefusalRecord checks invariant I27: the recorded refusal is of this request, for a reason of the
 // right kind, with the holes of the walk. The device refused or granted a reservation during the
 // request as refused and granted say.
-func RefusalRecord(walk []alloc.Chunk, f alloc.Refusal, r alloc.Request, outOfMemory, refused, granted bool) error {
+func RefusalRecord(walk []alloc.Chunk, f power.Refusal, r alloc.Request, outOfMemory, refused, granted bool) error {
 	var largest, free device.Size
 	for _, c := range walk {
 		if c.State == alloc.Free {
@@ -261,15 +262,15 @@ func RefusalRecord(walk []alloc.Chunk, f alloc.Refusal, r alloc.Request, outOfMe
 			free += c.Size
 		}
 	}
-	ofMemory := f.Reason == alloc.ReasonLimit || f.Reason == alloc.ReasonDevice || f.Reason == alloc.ReasonUnusable
+	ofMemory := f.Reason == power.ReasonLimit || f.Reason == power.ReasonDevice || f.Reason == power.ReasonUnusable
 	switch {
 	case f.Request != r:
 		return violated(IRecord, "the last refusal is of %+v, refused was %+v", f.Request, r)
-	case f.Reason == alloc.ReasonNone || ofMemory != outOfMemory:
+	case f.Reason == power.ReasonNone || ofMemory != outOfMemory:
 		return violated(IRecord, "%+v was refused for %q, which does not go with the error", r, f.Reason)
-	case f.Reason == alloc.ReasonDevice && (!refused || f.Device == nil):
+	case f.Reason == power.ReasonDevice && (!refused || f.Device == nil):
 		return violated(IRecord, "%+v was refused because the device refused (%v), and it did not", r, f.Device)
-	case f.Reason == alloc.ReasonUnusable && !granted:
+	case f.Reason == power.ReasonUnusable && !granted:
 		return violated(IRecord, "%+v was refused because a new region did not serve, and there was none", r)
 	case outOfMemory && f.LargestHole != largest:
 		return violated(IRecord, "%+v: the largest hole is recorded as %d bytes, the walk shows %d",

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -137,7 +138,7 @@ func newLongRun(s *Subject, c Churn) (*longRun, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: cannot be built: %w", s.Name, err)
 	}
-	most := min(alloc.MaxRequest(m.Strategy), mostAtOnce)
+	most := min(power.MaxRequest(m.Strategy), mostAtOnce)
 	c = c.withDefaults(most)
 	r := &longRun{
 		machine: m, Churn: c, most: most, quantum: s.Promises.Quantum, rng: rand.New(rand.NewPCG(c.Seed, 0)),
@@ -292,7 +293,7 @@ func (r *longRun) streams(i int) error {
 	if i%drainEvery == 0 {
 		calls = append(calls, Op{Kind: OpDrain, Stream: r.stream()})
 	}
-	if i%pollEvery == 0 && alloc.Has(r.Strategy, alloc.PowerPoller) {
+	if i%pollEvery == 0 && power.Has(r.Strategy, power.PowerPoller) {
 		calls = append(calls, Op{Kind: OpPoll})
 	}
 	switch {
@@ -316,14 +317,14 @@ func (r *longRun) capture() (calls []Op) {
 	if len(r.pools) == capturesKept {
 		calls = append(calls, Op{Kind: OpPoolRelease, Pool: r.pools[0]})
 		r.pools = slices.Delete(r.pools, 0, 1)
-		if alloc.Has(r.Strategy, alloc.PowerTrimmer) {
+		if power.Has(r.Strategy, power.PowerTrimmer) {
 			calls = append(calls, Op{Kind: OpTrim})
 		}
 	}
 	r.made++
 	r.capturing = true
 	r.pools = append(r.pools, r.made)
-	o := Op{Kind: OpPoolBegin, Pool: r.made, Stream: alloc.AllStreams}
+	o := Op{Kind: OpPoolBegin, Pool: r.made, Stream: power.AllStreams}
 	if r.rng.IntN(2) == 0 {
 		o.Stream = r.stream()
 	}
@@ -388,9 +389,9 @@ func (r *longRun) unbounded(s *Subject, v *Violation) error {
 }
 
 // holdingsText sums up the chunks of a walk by pool, stream, class and state. Classes are ignored
-// unless the strategy is [alloc.Counted]: others have many.
+// unless the strategy is [power.Counted]: others have many.
 func holdingsText(s alloc.Inspector) string {
-	counted := alloc.Has(s, alloc.PowerCounted)
+	counted := power.Has(s, power.PowerCounted)
 	type sum struct {
 		kind   alloc.Chunk
 		chunks int

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -36,7 +37,7 @@ const (
 )
 
 func (w *wasting) Alloc(r alloc.Request) (alloc.Block, error) {
-	n := alloc.PowerOfTwo(r.Size, 64*device.KiB)
+	n := promise.PowerOfTwo(r.Size, 64*device.KiB)
 	if w.bug == exactFit {
 		n = r.Size
 	}
@@ -97,7 +98,7 @@ func wastingSubject(b string) props.Subject {
 		w.stats.Reserved = w.whole.Size
 		return w, err
 	}
-	return props.SubjectOf(b, build, b, sim.Config{}, alloc.Promises{Quantum: 64 * device.KiB})
+	return props.SubjectOf(b, build, b, sim.Config{}, promise.Set{Quantum: 64 * device.KiB})
 }
 
 func TestBoundedPassesBoundedStrategy(t *testing.T) {

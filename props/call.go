@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -129,25 +130,25 @@ func (m *machine) execute(c *Call) (a Answer) {
 	case OpFree, OpDoubleFree, OpInterior, OpForeign, OpNull:
 		a.Err = m.Free(c.Addr)
 	case OpTrim:
-		a.Bytes, a.Err = alloc.Trim(m.Strategy)
+		a.Bytes, a.Err = power.Trim(m.Strategy)
 	case OpFrontier:
-		a.Err = alloc.SetFrontier(m.Strategy, c.Count)
+		a.Err = power.SetFrontier(m.Strategy, c.Count)
 	case OpClear:
-		a.Err = alloc.ClearStats(m.Strategy)
+		a.Err = power.ClearStats(m.Strategy)
 	case OpFault:
 		m.faults.FailNext(c.Count)
 	case OpUse:
-		a.Err = alloc.RecordStream(m.Strategy, c.Addr, c.Stream)
+		a.Err = power.RecordStream(m.Strategy, c.Addr, c.Stream)
 	case OpDrain:
 		a.Err = m.limiter.Drain(c.Stream)
 	case OpPoll:
-		a.Bytes, a.Err = alloc.Poll(m.Strategy)
+		a.Bytes, a.Err = power.Poll(m.Strategy)
 	case OpPoolBegin:
-		a.Err = alloc.BeginPool(m.Strategy, c.Pool, c.Stream)
+		a.Err = power.BeginPool(m.Strategy, c.Pool, c.Stream)
 	case OpPoolEnd:
-		a.Err = alloc.EndPool(m.Strategy, c.Pool)
+		a.Err = power.EndPool(m.Strategy, c.Pool)
 	case OpPoolRelease:
-		a.Err = alloc.ReleasePool(m.Strategy, c.Pool)
+		a.Err = power.ReleasePool(m.Strategy, c.Pool)
 	case opClose:
 		a.Err = m.Close()
 	}

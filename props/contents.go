@@ -4,13 +4,14 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device/sim"
 )
 
 // Filled returns the subject on a device with contents. Every block is filled when it is granted
 // and compared when it is freed, and all blocks are compared after every request and every look
-// ([alloc.Filled]). An arithmetic mistake then shows as corruption, and invariant I51 is checked
+// ([wrap.Filled]). An arithmetic mistake then shows as corruption, and invariant I51 is checked
 // first.
 func (s Subject) Filled() Subject {
 	if s.Device.Memory != sim.Filled {
@@ -27,7 +28,7 @@ func (s Subject) ByContents() Subject {
 	s.Promises.Except = slices.Clone(s.Promises.Except)
 	for n := range Numbers {
 		if n != IContents {
-			s.Promises.Except = append(s.Promises.Except, alloc.Exception{Invariant: n.String(), Reason: "it is arithmetic"})
+			s.Promises.Except = append(s.Promises.Except, promise.Exception{Invariant: n.String(), Reason: "it is arithmetic"})
 		}
 	}
 	return s
@@ -37,7 +38,7 @@ func (s Subject) ByContents() Subject {
 // also returns the invariant that an error names by itself: a plug-in is watched from outside, and
 // caught in the call. It returns nil for any other answer.
 func corrupted(answer error) error {
-	if c, ok := errors.AsType[*alloc.Corruption](answer); ok {
+	if c, ok := errors.AsType[*wrap.Corruption](answer); ok {
 		return violated(IContents, "%v", c)
 	}
 	if c, ok := errors.AsType[interface {

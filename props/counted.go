@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 )
 
 // The parts of the name of a counter such as active_bytes.large_pool.peak.
@@ -36,7 +37,7 @@ var sums = [...]summed{
 	{"active_bytes", true, func(c alloc.Chunk, _ bool) int64 { return one(inUse(c)) * int64(c.Size) }},
 	{"requested_bytes", true, func(c alloc.Chunk, _ bool) int64 { return int64(c.Requested) }},
 	{"segment", false, func(c alloc.Chunk, _ bool) int64 {
-		return one(c.Addr == c.Region && c.Owner != alloc.OwnerExpandable)
+		return one(c.Addr == c.Region && c.Owner != power.OwnerExpandable)
 	}},
 	{"reserved_bytes", false, func(c alloc.Chunk, _ bool) int64 { return one(c.State.Held()) * int64(c.Size) }},
 	{"inactive_split", false, func(_ alloc.Chunk, split bool) int64 { return one(split) }},
@@ -168,7 +169,7 @@ func (c *counted) retried(walk []alloc.Chunk) error {
 	return nil
 }
 
-func grows(c alloc.Chunk) bool { return c.Owner == alloc.OwnerExpandable }
+func grows(c alloc.Chunk) bool { return c.Owner == power.OwnerExpandable }
 
 func (c *counted) row(at [len(countedColumns)]int) error {
 	if n, most := c.is[at[current]], c.is[at[peak]]; n < 0 || n > most {
@@ -207,9 +208,9 @@ func (c *counted) shown(walk []alloc.Chunk) error {
 	var want [len(sums)][len(countedPools)]int64
 	for i, chunk := range walk {
 		alone := (i == 0 || walk[i-1].Region != chunk.Region) && (i+1 == len(walk) || walk[i+1].Region != chunk.Region)
-		split := chunk.State == alloc.Free && chunk.Owner != alloc.OwnerExpandable && !alone
+		split := chunk.State == alloc.Free && chunk.Owner != power.OwnerExpandable && !alone
 		pool := 1
-		if chunk.Class == alloc.ClassLarge {
+		if chunk.Class == power.ClassLarge {
 			pool = 2
 		}
 		for n := range sums {
@@ -234,13 +235,13 @@ func (c *counted) shown(walk []alloc.Chunk) error {
 }
 
 func (r *runner) observeCounters() error {
-	if !r.powers.has(alloc.PowerCounted) {
+	if !r.powers.has(power.PowerCounted) {
 		return nil
 	}
 	var names []string
 	same := true
 	r.is.counters = r.is.counters[:0]
-	_ = alloc.Counters(r.main.Strategy, func(name string, value int64) bool { // it has the power
+	_ = power.Counters(r.main.Strategy, func(name string, value int64) bool { // it has the power
 		i := len(r.is.counters)
 		r.is.counters = append(r.is.counters, value)
 		if r.index == nil {

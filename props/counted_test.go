@@ -2,6 +2,7 @@ package props_test
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -139,28 +140,28 @@ func (p *pooled) Counters(yield func(name string, value int64) bool) {
 // ClearStats leaves the counters alone that have names.
 func (p *pooled) ClearStats() { p.stats.Clear() }
 
-func (p *pooled) SetHistory(tell func(alloc.Action)) { p.tell = tell }
+func (p *pooled) SetHistory(tell func(power.Action)) { p.tell = tell }
 
 // note tells an action.
-func (p *pooled) note(a alloc.Action) {
+func (p *pooled) note(a power.Action) {
 	if p.tell == nil {
 		return
 	}
 	times := 1
 	switch {
-	case p.bug == allocUntold && a.Kind == alloc.SegmentAlloc && len(p.segments) == 1,
-		p.bug == freeUntold && a.Kind == alloc.SegmentFree,
-		p.bug == completedUntold && a.Kind == alloc.FreeCompleted,
-		p.bug == oomUntold && a.Kind == alloc.OutOfMemory:
+	case p.bug == allocUntold && a.Kind == power.SegmentAlloc && len(p.segments) == 1,
+		p.bug == freeUntold && a.Kind == power.SegmentFree,
+		p.bug == completedUntold && a.Kind == power.FreeCompleted,
+		p.bug == oomUntold && a.Kind == power.OutOfMemory:
 		times = 0
-	case p.bug == freeTooLong && a.Kind == alloc.SegmentFree:
+	case p.bug == freeTooLong && a.Kind == power.SegmentFree:
 		a.Size++
-	case p.bug == allocTwice && a.Kind == alloc.SegmentAlloc:
+	case p.bug == allocTwice && a.Kind == power.SegmentAlloc:
 		times = 2
 	case p.bug == wrongStreamTold:
 		a.Stream = 0
 	}
-	if info, ok := device.MemoryInfoOf(p.src); ok && a.Kind == alloc.OutOfMemory {
+	if info, ok := device.MemoryInfoOf(p.src); ok && a.Kind == power.OutOfMemory {
 		left, total, err := info.MemoryInfo()
 		if a.DeviceFree = left; err != nil {
 			a.DeviceFree = 0

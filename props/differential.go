@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -79,8 +80,8 @@ func newDifferential(subjects []Subject, operations int) (*differential, Profile
 			return nil, all, err
 		}
 		ceiling := device.Size(0)
-		if alloc.Has(m.Strategy, alloc.PowerCeiling) {
-			ceiling = alloc.MaxRequest(m.Strategy)
+		if power.Has(m.Strategy, power.PowerCeiling) {
+			ceiling = power.MaxRequest(m.Strategy)
 		}
 		d.ceilings = append(d.ceilings, ceiling)
 		if m.Stats().Limit != 0 || s.Device.Capacity != 0 {

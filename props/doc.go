@@ -12,7 +12,7 @@
 //   - The predicates ([Tiling], [Regions], [Coalescing] and so on) are pure functions of
 //     walks, statistics and the model. Each names its invariant and the two values that
 //     disagree. docs/invariants.md lists them all.
-//   - [alloc.Promises] are the guarantees of one strategy, in one configuration, beyond the
+//   - [promise.Set] are the guarantees of one strategy, in one configuration, beyond the
 //     core that every strategy keeps.
 //   - [Verify] runs generated sequences and judges every answer and the state after every
 //     step. [VerifyFaults] lets the device refuse each of its calls in turn. A [Failure]

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -63,7 +64,7 @@ type firstFit struct {
 	limit   device.Size
 	regions [][]alloc.Chunk
 	stats   alloc.Stats
-	refusal alloc.Refusal
+	refusal power.Refusal
 	refused bool
 	closed  bool
 	splits  int
@@ -88,13 +89,13 @@ func classOf(c alloc.Chunk) int32 { return int32(c.Size / 1024) }
 
 func (f *firstFit) MaxRequest() device.Size { return ffLimit }
 
-func (f *firstFit) refuse(r alloc.Request, why alloc.Reason, dev error) (alloc.Block, error) {
+func (f *firstFit) refuse(r alloc.Request, why power.Reason, dev error) (alloc.Block, error) {
 	if f.bug != wrongReason || !f.refused {
 		f.refusal.Reason = why
 	}
 	f.refused = true
-	f.refusal = alloc.Refusal{Reason: f.refusal.Reason, Request: r, Device: dev}
-	if why < alloc.ReasonLimit {
+	f.refusal = power.Refusal{Reason: f.refusal.Reason, Request: r, Device: dev}
+	if why < power.ReasonLimit {
 		return alloc.Block{}, alloc.ErrInvalidRequest
 	}
 	for c := range f.Walk {
@@ -121,13 +122,13 @@ func (f *firstFit) Alloc(r alloc.Request) (alloc.Block, error) {
 	case f.closed && f.bug != worksAfterClose:
 		return alloc.Block{}, alloc.ErrClosed
 	case r.Size == 0 && f.bug != acceptsZero:
-		return f.refuse(r, alloc.ReasonZero, nil)
+		return f.refuse(r, power.ReasonZero, nil)
 	case r.Align != 0 && !device.IsPowerOfTwo(r.Align):
-		return f.refuse(r, alloc.ReasonAlignment, nil)
+		return f.refuse(r, power.ReasonAlignment, nil)
 	case r.Align > 4096 && f.bug != ignoresAlign:
-		return f.refuse(r, alloc.ReasonAlignment, nil)
+		return f.refuse(r, power.ReasonAlignment, nil)
 	case r.Size > ffLimit && !(f.bug == acceptsOverflow && r.Size > 1<<63):
-		return f.refuse(r, alloc.ReasonTooLarge, nil)
+		return f.refuse(r, power.ReasonTooLarge, nil)
 	}
 	need := max(device.AlignUp(r.Size, device.Size(ffQuantum)), ffQuantum)
 	if f.bug == grantsTooLittle && r.Size%ffQuantum == 1 && r.Size > 1 {
@@ -142,7 +143,7 @@ func (f *firstFit) Alloc(r alloc.Request) (alloc.Block, error) {
 		held = f.stats.Reserved
 	}
 	if held > f.limit {
-		return f.refuse(r, alloc.ReasonLimit, nil)
+		return f.refuse(r, power.ReasonLimit, nil)
 	}
 	region, err := f.src.Reserve(size, 4096)
 	for f.bug == neverEnds && err != nil {
@@ -153,12 +154,12 @@ func (f *firstFit) Alloc(r alloc.Request) (alloc.Block, error) {
 		if f.bug != reservesUncounted {
 			f.stats.ReserveFailures++
 		}
-		return f.refuse(r, alloc.ReasonDevice, err)
+		return f.refuse(r, power.ReasonDevice, err)
 	}
 	if f.bug == leaksOnFault && len(f.regions) == 2 {
 		if _, err := f.src.Reserve(size, 4096); err != nil {
 			f.stats.ReserveFailures++
-			return f.refuse(r, alloc.ReasonDevice, err)
+			return f.refuse(r, power.ReasonDevice, err)
 		}
 	}
 	f.stats.RegionAdded(region.Size)
@@ -169,7 +170,7 @@ func (f *firstFit) Alloc(r alloc.Request) (alloc.Block, error) {
 	if b, ok := f.take(r, need); ok {
 		return b, nil
 	}
-	return f.refuse(r, alloc.ReasonUnusable, nil)
+	return f.refuse(r, power.ReasonUnusable, nil)
 }
 
 // take grants need bytes from the first chunk that has them at its start.
@@ -358,7 +359,7 @@ func (f *firstFit) LargestFree() device.Size {
 	return f.largest()
 }
 
-func (f *firstFit) LastRefusal() (alloc.Refusal, bool) { return f.refusal, f.refused }
+func (f *firstFit) LastRefusal() (power.Refusal, bool) { return f.refusal, f.refused }
 func (f *firstFit) ClearStats()                        { f.stats.Clear() }
 func (f *firstFit) Stats() alloc.Stats                 { return f.stats }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/leanovate/gopter/gen"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -134,7 +135,7 @@ func (t *mix) pool(rng *rand.Rand, o *Op) {
 	if o.Kind != OpPoolBegin {
 		return
 	}
-	o.Stream = alloc.AllStreams
+	o.Stream = power.AllStreams
 	if rng.Intn(2) == 0 {
 		o.Stream = device.Stream(rng.Intn(streams))
 	}

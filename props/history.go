@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -30,13 +31,13 @@ func holdingsOf(walk []alloc.Chunk, ranges []device.Region) (h holdings) {
 
 // book books an action that takes memory or gives it back. It returns a violation of invariant
 // I59 if that cannot be.
-func (h *holdings) book(a alloc.Action) error {
+func (h *holdings) book(a power.Action) error {
 	it := span{a.Addr, a.Addr.Add(a.Size)}
 	i, found := slices.BinarySearchFunc(h.segments, a.Addr, func(r device.Region, a device.Addr) int {
 		return cmp.Compare(r.Addr, a)
 	})
 	switch a.Kind {
-	case alloc.SegmentAlloc, alloc.SegmentMap:
+	case power.SegmentAlloc, power.SegmentMap:
 		held := slices.Clone(h.mapped)
 		for _, r := range h.segments {
 			held = append(held, span{r.Addr, r.End()})
@@ -44,17 +45,17 @@ func (h *holdings) book(a alloc.Action) error {
 		if twice := within(held, []span{it}); a.Size == 0 || len(twice) > 0 {
 			return violated(IHistory, "%v of %d bytes at %v: %v are held", a.Kind, uint64(a.Size), a.Addr, twice)
 		}
-		if a.Kind == alloc.SegmentAlloc {
+		if a.Kind == power.SegmentAlloc {
 			h.segments = slices.Insert(h.segments, i, device.Region{Addr: a.Addr, Size: a.Size})
 		} else {
 			h.mapped = union(append(h.mapped, it))
 		}
-	case alloc.SegmentFree:
+	case power.SegmentFree:
 		if !found || h.segments[i].Size != a.Size {
 			return violated(IHistory, "segment_free of %d bytes at %v: there is no such segment", uint64(a.Size), a.Addr)
 		}
 		h.segments = slices.Delete(h.segments, i, i+1)
-	case alloc.SegmentUnmap:
+	case power.SegmentUnmap:
 		if missing := without([]span{it}, h.mapped); a.Size == 0 || len(missing) > 0 {
 			return violated(IHistory, "segment_unmap of %d bytes at %v: %v are not mapped", uint64(a.Size), a.Addr, missing)
 		}
@@ -67,26 +68,26 @@ func (h *holdings) book(a alloc.Action) error {
 // actions give those of the walk after it. A free was completed for each chunk that is no longer
 // pending, and for nothing else. An action has the stream of its chunk. The ranges are those of
 // the device before and after the call.
-func Told(before, after []alloc.Chunk, rangesBefore, ranges []device.Region, told []alloc.Action) error {
+func Told(before, after []alloc.Chunk, rangesBefore, ranges []device.Region, told []power.Action) error {
 	before, after = withoutSlack(before), withoutSlack(after)
 	h := holdingsOf(before, rangesBefore)
 	var completed []device.Addr
 	for _, a := range told {
 		look := after
 		switch a.Kind {
-		case alloc.OutOfMemory:
+		case power.OutOfMemory:
 			continue
-		case alloc.FreeCompleted:
+		case power.FreeCompleted:
 			completed = append(completed, a.Addr)
 			look = before
-		case alloc.SegmentFree, alloc.SegmentUnmap:
+		case power.SegmentFree, power.SegmentUnmap:
 			look = before
 		}
 		if err := h.book(a); err != nil {
 			return err
 		}
 		for _, c := range look {
-			if c.Addr == a.Addr && a.Kind == alloc.FreeCompleted && c.Requested != a.Size {
+			if c.Addr == a.Addr && a.Kind == power.FreeCompleted && c.Requested != a.Size {
 				return violated(IHistory, "%v at %v is told of %d bytes, asked were %d", a.Kind, a.Addr, uint64(a.Size),
 					uint64(c.Requested))
 			}
@@ -127,10 +128,10 @@ func completions(before, after []alloc.Chunk, told []device.Addr) error {
 // ToldOfRefusal checks invariant I59 of the history of a request. If it ran out of memory, there
 // is one out-of-memory action, with the stream, at least the bytes of the request, and the bytes
 // that the device had left if they are known. Otherwise there is none.
-func ToldOfRefusal(told []alloc.Action, r alloc.Request, depleted bool, left device.Size, known bool) error {
+func ToldOfRefusal(told []power.Action, r alloc.Request, depleted bool, left device.Size, known bool) error {
 	n := 0
 	for _, a := range told {
-		if a.Kind != alloc.OutOfMemory {
+		if a.Kind != power.OutOfMemory {
 			continue
 		}
 		if n++; !depleted || a.Stream != r.Stream || a.Size < r.Size || a.Addr != 0 || known && a.DeviceFree != left {
@@ -145,7 +146,7 @@ func ToldOfRefusal(told []alloc.Action, r alloc.Request, depleted bool, left dev
 }
 
 func (r *runner) observeHistory() error {
-	if !r.powers.has(alloc.PowerHistorian) || r.step == 0 {
+	if !r.powers.has(power.PowerHistorian) || r.step == 0 {
 		return nil // before the first call it may hold what it was built with
 	}
 	left := device.Size(0)

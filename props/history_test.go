@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/props"
 )
@@ -14,30 +15,30 @@ import (
 func TestToldOfRanges(t *testing.T) {
 	ranges := []device.Region{{Addr: base, Size: 256}}
 	walk := func(states ...alloc.State) []alloc.Chunk { return inState(walkOf(64, 64, 128), states...) }
-	at := func(k alloc.ActionKind, offset, size device.Size) alloc.Action {
-		return alloc.Action{Kind: k, Addr: base.Add(offset), Size: size}
+	at := func(k power.ActionKind, offset, size device.Size) power.Action {
+		return power.Action{Kind: k, Addr: base.Add(offset), Size: size}
 	}
-	told := func(before, after []alloc.Chunk, actions ...alloc.Action) error {
+	told := func(before, after []alloc.Chunk, actions ...power.Action) error {
 		return props.Told(before, after, ranges, ranges, actions)
 	}
 	none, low, all := walk(alloc.Unmapped, alloc.Unmapped, alloc.Unmapped),
 		walk(alloc.Free, alloc.Unmapped, alloc.Unmapped), walk()
-	require.NoError(t, props.Told(nil, low, nil, ranges, []alloc.Action{at(alloc.SegmentMap, 0, 64)}), "a new range")
-	require.NoError(t, told(low, all, at(alloc.SegmentMap, 128, 128), at(alloc.SegmentMap, 64, 64)))
-	require.NoError(t, told(all, low, at(alloc.SegmentUnmap, 64, 192)))
-	require.NoError(t, told(low, low, at(alloc.SegmentMap, 64, 64), at(alloc.SegmentUnmap, 64, 64)))
-	require.NoError(t, props.Told(low, nil, ranges, nil, []alloc.Action{at(alloc.SegmentUnmap, 0, 64)}))
+	require.NoError(t, props.Told(nil, low, nil, ranges, []power.Action{at(power.SegmentMap, 0, 64)}), "a new range")
+	require.NoError(t, told(low, all, at(power.SegmentMap, 128, 128), at(power.SegmentMap, 64, 64)))
+	require.NoError(t, told(all, low, at(power.SegmentUnmap, 64, 192)))
+	require.NoError(t, told(low, low, at(power.SegmentMap, 64, 64), at(power.SegmentUnmap, 64, 64)))
+	require.NoError(t, props.Told(low, nil, ranges, nil, []power.Action{at(power.SegmentUnmap, 0, 64)}))
 
 	for name, err := range map[string]error{
 		"untold":          told(none, low),
-		"mapped twice":    told(low, all, at(alloc.SegmentMap, 0, 256)),
-		"too little":      told(low, all, at(alloc.SegmentMap, 64, 64)),
-		"not mapped":      told(low, none, at(alloc.SegmentUnmap, 0, 128)),
-		"nothing":         told(low, low, at(alloc.SegmentMap, 64, 0)),
-		"no bytes":        told(low, low, at(alloc.SegmentUnmap, 0, 0)),
-		"unmapped untold": told(all, low, at(alloc.SegmentUnmap, 64, 64)),
-		"a segment":       told(none, low, at(alloc.SegmentAlloc, 0, 64)),
-		"no segment":      told(low, none, at(alloc.SegmentFree, 0, 64)),
+		"mapped twice":    told(low, all, at(power.SegmentMap, 0, 256)),
+		"too little":      told(low, all, at(power.SegmentMap, 64, 64)),
+		"not mapped":      told(low, none, at(power.SegmentUnmap, 0, 128)),
+		"nothing":         told(low, low, at(power.SegmentMap, 64, 0)),
+		"no bytes":        told(low, low, at(power.SegmentUnmap, 0, 0)),
+		"unmapped untold": told(all, low, at(power.SegmentUnmap, 64, 64)),
+		"a segment":       told(none, low, at(power.SegmentAlloc, 0, 64)),
+		"no segment":      told(low, none, at(power.SegmentFree, 0, 64)),
 	} {
 		t.Run(name, func(t *testing.T) { requireBroken(t, props.IHistory, err) })
 	}

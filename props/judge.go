@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -179,7 +180,7 @@ func (j *Judge) event(o replay.Observation, e *trace.Event) error {
 	if err := r.look(); err != nil {
 		return err
 	}
-	if r.powers.has(alloc.PowerStreamRecorder) || r.outcome == freed {
+	if r.powers.has(power.PowerStreamRecorder) || r.outcome == freed {
 		return r.empty()
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -18,7 +19,7 @@ import (
 func judged(t *testing.T, subject props.Subject, events *trace.Trace) error {
 	t.Helper()
 	build := func(src device.Source, _ struct{}) (alloc.Strategy, error) { return subject.New(src) }
-	catalogue := alloc.Catalogue{alloc.SpecOf("first-fit", "", build, alloc.Preset{})}
+	catalogue := setting.Catalogue{setting.SpecOf("first-fit", "", build, setting.Preset{})}
 	setup, err := catalogue.Lookup("first-fit", nil)
 	require.NoError(t, err)
 	judge, err := props.NewJudge(subject, events)

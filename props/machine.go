@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/mirror"
 	"github.com/vramyard/vramyard/device/sim"
@@ -90,7 +92,7 @@ func makeMachine(s *Subject, plan device.FaultPlan, over func(*machine) (device.
 	m.limiter = newCallLimiter(m.faults)
 	if m.Strategy, err = s.New(m.limiter); err == nil && s.Device.Memory == sim.Filled {
 		memory, _ := device.ContentsOf(on)
-		m.Strategy, err = alloc.Filled(m.Strategy, memory) // not behind the faults, which are for the strategy
+		m.Strategy, err = wrap.Filled(m.Strategy, memory) // not behind the faults, which are for the strategy
 	}
 	return m, err
 }
@@ -107,7 +109,7 @@ func (m *machine) carded() error {
 
 // listen sets a history that discards actions. A strategy with a history may query its device more
 // often than one without, so both instances have one.
-func listen(m *machine) { _ = alloc.SetHistory(m.Strategy, func(alloc.Action) {}) } // if it has the power
+func listen(m *machine) { _ = power.SetHistory(m.Strategy, func(power.Action) {}) } // if it has the power
 
 // closeAll closes the strategy, once more if the device refused, and checks invariants
 // I32 and I34: the device holds nothing afterwards.
@@ -168,10 +170,10 @@ func unbuilt(u device.Usage) error {
 func (m *machine) checkClosed() error {
 	const a = device.Addr(1 << 20)
 	calls := []Call{{Op: Op{Kind: OpAlloc}, Request: alloc.Request{Size: 1}}, {Op: Op{Kind: OpFree}, Addr: a}}
-	if alloc.Has(m.Strategy, alloc.PowerStreamRecorder) {
+	if power.Has(m.Strategy, power.PowerStreamRecorder) {
 		calls = append(calls, Call{Op: Op{Kind: OpUse, Stream: 1}, Addr: a})
 	}
-	if alloc.Has(m.Strategy, alloc.PowerPrivatePools) {
+	if power.Has(m.Strategy, power.PowerPrivatePools) {
 		for k := OpPoolBegin; k <= OpPoolRelease; k++ {
 			calls = append(calls, Call{Op: Op{Kind: k, Pool: 1}})
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 )
@@ -91,7 +92,7 @@ func (r *relations) build() (machines []*machine, err error) {
 func (r *relations) relabel(c *Call) {
 	stream := func(s device.Stream) device.Stream {
 		switch {
-		case s == alloc.AllStreams:
+		case s == power.AllStreams:
 			return s
 		case r.pools:
 			return 2*s + 1
@@ -129,14 +130,14 @@ func inspect(m *machine) {
 		break
 	}
 	_ = s.Check() // invariant I21 judges it
-	alloc.WalkFree(s, func(alloc.Chunk) bool { return true })
-	_ = alloc.LargestFree(s)
-	_, _ = alloc.LastRefusal(s)
-	_ = alloc.MaxRequest(s)
+	power.WalkFree(s, func(alloc.Chunk) bool { return true })
+	_ = power.LargestFree(s)
+	_, _ = power.LastRefusal(s)
+	_ = power.MaxRequest(s)
 	// Powers that are not there have nothing to show.
-	_, _ = alloc.MetadataBytes(s)
-	_, _ = alloc.QueuedFrees(s)
-	_, _ = alloc.AppendReport(s, nil, alloc.Request{Size: 1})
+	_, _ = power.MetadataBytes(s)
+	_, _ = power.QueuedFrees(s)
+	_, _ = power.AppendReport(s, nil, alloc.Request{Size: 1})
 }
 
 // nobodys is a private pool that no sequence names.
@@ -144,7 +145,7 @@ const nobodys alloc.PoolID = 1 << 40
 
 // redirectNothing redirects requests into a pool and ends it at once.
 func redirectNothing(m *machine) {
-	m.try(Call{Op: Op{Kind: OpPoolBegin, Pool: nobodys, Stream: alloc.AllStreams}}, Call{Op: Op{Kind: OpPoolEnd, Pool: nobodys}},
+	m.try(Call{Op: Op{Kind: OpPoolBegin, Pool: nobodys, Stream: power.AllStreams}}, Call{Op: Op{Kind: OpPoolEnd, Pool: nobodys}},
 		Call{Op: Op{Kind: OpPoolRelease, Pool: nobodys}})
 }
 
@@ -167,7 +168,7 @@ func (r *relations) heckle(m *machine) {
 		}
 	}
 	m.try(Call{Op: request, Request: alloc.Request{Size: 1, Align: 3}})
-	if most := alloc.MaxRequest(m.Strategy); alloc.Has(m.Strategy, alloc.PowerCeiling) && most != ^device.Size(0) {
+	if most := power.MaxRequest(m.Strategy); power.Has(m.Strategy, power.PowerCeiling) && most != ^device.Size(0) {
 		m.try(Call{Op: request, Request: alloc.Request{Size: most + 1}})
 	}
 	if !r.subject.Promises.ZeroSize {

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -18,8 +20,8 @@ type Move struct {
 func stays(c alloc.Chunk) bool { return c.Tag%5 == 4 }
 
 // compact checks invariant I66 of an instance with live blocks.
-func (m *machine) compact(p *alloc.Promises) error {
-	if !alloc.Has(m.Strategy, alloc.PowerMover) {
+func (m *machine) compact(p *promise.Set) error {
+	if !power.Has(m.Strategy, power.PowerMover) {
 		return nil
 	}
 	m.limiter.begin()
@@ -31,7 +33,7 @@ func (m *machine) compact(p *alloc.Promises) error {
 			panic(runaway("Compact went on after it had seen every block eight times"))
 		}
 	}
-	n, err := alloc.Compact(m.Strategy, func(c alloc.Chunk) bool {
+	n, err := power.Compact(m.Strategy, func(c alloc.Chunk) bool {
 		step()
 		return !stays(c)
 	}, func(from, to alloc.Block) {
@@ -49,9 +51,9 @@ func (m *machine) compact(p *alloc.Promises) error {
 	if was != m.Stats() {
 		found = append(found, violated(IMoved, "the statistics were %+v, and are %+v after blocks were moved", was, m.Stats()))
 	}
-	found = append(found, Coalescing(after, p.MustMerge), Classes(after, p.ClassOf), Hole(after, alloc.LargestFree(m.Strategy)))
-	if alloc.Has(m.Strategy, alloc.PowerFreeWalker) {
-		found = append(found, FreeList(after, bounded(func(yield func(alloc.Chunk) bool) { alloc.WalkFree(m.Strategy, yield) })))
+	found = append(found, Coalescing(after, p.MustMerge), Classes(after, p.ClassOf), Hole(after, power.LargestFree(m.Strategy)))
+	if power.Has(m.Strategy, power.PowerFreeWalker) {
+		found = append(found, FreeList(after, bounded(func(yield func(alloc.Chunk) bool) { power.WalkFree(m.Strategy, yield) })))
 	}
 	if err := cmp.Or(found...); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 )
@@ -63,7 +64,7 @@ func (r *runner) look() error {
 	}
 	if err := r.judge(
 		Regions(r.is.walk, r.is.held, p.JoinsRegions),
-		Chunks(r.is.walk, p.Quantum, r.powers.has(alloc.PowerStreamRecorder)),
+		Chunks(r.is.walk, p.Quantum, r.powers.has(power.PowerStreamRecorder)),
 		Shown(r.is.walk, &r.model),
 		Labels(r.is.walk, &r.model),
 		Accounting(r.is.walk, r.is.stats),
@@ -126,14 +127,14 @@ func (r *runner) observePromises() error {
 	if err := r.judge(Classes(r.is.walk, p.ClassOf)); err != nil || !r.thorough && r.step%sampleEvery != 0 {
 		return err
 	}
-	if err := r.judge(Hole(r.is.walk, alloc.LargestFree(r.main.Strategy)), stoppable(r.main, r.is.walk)); err != nil {
+	if err := r.judge(Hole(r.is.walk, power.LargestFree(r.main.Strategy)), stoppable(r.main, r.is.walk)); err != nil {
 		return err
 	}
-	if !r.powers.has(alloc.PowerFreeWalker) {
+	if !r.powers.has(power.PowerFreeWalker) {
 		return nil
 	}
 	r.search = r.search[:0]
-	alloc.WalkFree(r.main.Strategy, func(c alloc.Chunk) bool {
+	power.WalkFree(r.main.Strategy, func(c alloc.Chunk) bool {
 		r.search = append(r.search, c)
 		return len(r.search) <= len(r.is.walk)
 	})
@@ -179,8 +180,8 @@ func (r *runner) observeOutcome() error {
 // recorded compares the strategy's record of its last refusal with the walk. Only a
 // request leaves a record.
 func (r *runner) recorded(outOfMemory bool) error {
-	f, ok := alloc.LastRefusal(r.main.Strategy)
-	if !ok || !r.powers.has(alloc.PowerFailure) || !r.asked {
+	f, ok := power.LastRefusal(r.main.Strategy)
+	if !ok || !r.powers.has(power.PowerFailure) || !r.asked {
 		return nil
 	}
 	u := r.usage().Calls

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -69,7 +70,7 @@ type Op struct {
 	Kind   Kind          // which call
 	Size   device.Size   // OpAlloc: bytes
 	Align  device.Size   // OpAlloc: bytes; 0 for any
-	Stream device.Stream // OpAlloc, OpUse, OpDrain; OpPoolBegin, where it may be alloc.AllStreams
+	Stream device.Stream // OpAlloc, OpUse, OpDrain; OpPoolBegin, where it may be power.AllStreams
 	Hint   alloc.Hint    // OpAlloc
 	Before uint64        // OpAlloc: Request.Before
 	Pool   alloc.PoolID  // OpPoolBegin, OpPoolEnd, OpPoolRelease
@@ -117,7 +118,7 @@ func (o *Op) options(hint *uint64) []option {
 			{"hint", hint, uint64(alloc.HintNone)}, {"before", &o.Before, 0},
 		}
 	case OpPoolBegin:
-		return []option{{"stream", (*uint64)(&o.Stream), uint64(alloc.AllStreams)}}
+		return []option{{"stream", (*uint64)(&o.Stream), uint64(power.AllStreams)}}
 	}
 	return nil
 }

@@ -4,14 +4,15 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 )
 
 // Placed checks invariant I61: a block has the promised address and size, and the promised memory
 // was taken for it.
-func Placed(b alloc.Block, want alloc.Placement, was, is alloc.Stats) error {
+func Placed(b alloc.Block, want promise.Placement, was, is alloc.Stats) error {
 	switch {
-	case want == alloc.Placement{}:
+	case want == promise.Placement{}:
 		return nil
 	case want.Addr != 0 && b.Addr != want.Addr, b.Size != want.Size:
 		return violated(IPlacement, "the block at %v has %d bytes, want %d at %v (0 is anywhere)",

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/props"
 )
@@ -13,13 +14,13 @@ import (
 func TestPlaced(t *testing.T) {
 	b := alloc.Block{Addr: base, Size: 64}
 	was, is := alloc.Stats{Reserved: 64}, alloc.Stats{Reserved: 192}
-	require.NoError(t, props.Placed(b, alloc.Placement{}, was, is), "nothing is promised")
-	require.NoError(t, props.Placed(b, alloc.Placement{Size: 64, Takes: 128}, was, is), "anywhere")
-	require.NoError(t, props.Placed(b, alloc.Placement{Addr: base, Size: 64, Takes: 128}, was, is))
-	requireBroken(t, props.IPlacement, props.Placed(b, alloc.Placement{Addr: base + 64, Size: 64, Takes: 128}, was, is))
-	requireBroken(t, props.IPlacement, props.Placed(b, alloc.Placement{Addr: base, Size: 128, Takes: 128}, was, is))
-	requireBroken(t, props.IPlacement, props.Placed(b, alloc.Placement{Addr: base, Size: 64}, was, is))
-	requireBroken(t, props.IPlacement, props.Placed(b, alloc.Placement{Addr: base, Size: 64}, is, was))
+	require.NoError(t, props.Placed(b, promise.Placement{}, was, is), "nothing is promised")
+	require.NoError(t, props.Placed(b, promise.Placement{Size: 64, Takes: 128}, was, is), "anywhere")
+	require.NoError(t, props.Placed(b, promise.Placement{Addr: base, Size: 64, Takes: 128}, was, is))
+	requireBroken(t, props.IPlacement, props.Placed(b, promise.Placement{Addr: base + 64, Size: 64, Takes: 128}, was, is))
+	requireBroken(t, props.IPlacement, props.Placed(b, promise.Placement{Addr: base, Size: 128, Takes: 128}, was, is))
+	requireBroken(t, props.IPlacement, props.Placed(b, promise.Placement{Addr: base, Size: 64}, was, is))
+	requireBroken(t, props.IPlacement, props.Placed(b, promise.Placement{Addr: base, Size: 64}, is, was))
 }
 
 func TestReturnedInOrder(t *testing.T) {
@@ -28,9 +29,9 @@ func TestReturnedInOrder(t *testing.T) {
 	low, high := device.Region{Addr: base, Size: 128}, device.Region{Addr: base + 4096, Size: 256}
 	part := device.Region{Addr: base, Size: 64}
 	for _, right := range [][]device.Region{nil, {high}, {low, high}, {low, part, high}} {
-		require.NoError(t, props.ReturnedInOrder(walk, right, alloc.BySizeThenAddress))
+		require.NoError(t, props.ReturnedInOrder(walk, right, promise.BySizeThenAddress))
 	}
-	requireBroken(t, props.IReturnOrder, props.ReturnedInOrder(walk, []device.Region{high, low}, alloc.BySizeThenAddress))
+	requireBroken(t, props.IReturnOrder, props.ReturnedInOrder(walk, []device.Region{high, low}, promise.BySizeThenAddress))
 	requireBroken(t, props.IReturnOrder, props.ReturnedInOrder(walk, []device.Region{high, part, low},
-		alloc.BySizeThenAddress))
+		promise.BySizeThenAddress))
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -61,7 +62,7 @@ type pooled struct {
 	users    map[alloc.PoolID]int
 	turn     int
 	counts   pooledCounts
-	tell     func(alloc.Action)
+	tell     func(power.Action)
 }
 
 type pooledInto struct {
@@ -86,7 +87,7 @@ func newPooled(src device.Source, b bug) (*pooled, error) {
 // into returns the pool of a request.
 func (p *pooled) into(s device.Stream) (to alloc.PoolID) {
 	for _, r := range p.active {
-		if r.stream == s || r.stream == alloc.AllStreams || p.bug == ignoresFilter {
+		if r.stream == s || r.stream == power.AllStreams || p.bug == ignoresFilter {
 			if to = r.pool; p.bug != lastDecides {
 				return to
 			}
@@ -107,10 +108,10 @@ func (p *pooled) Alloc(r alloc.Request) (alloc.Block, error) {
 		_ = p.settle() // what the device refuses to tell is looked for later
 	}
 	defer p.count()
-	want := segment{pool: p.into(r.Stream), stream: r.Stream, class: alloc.ClassLarge}
+	want := segment{pool: p.into(r.Stream), stream: r.Stream, class: power.ClassLarge}
 	need := device.AlignUp(r.Size, device.Size(pooledQuantum))
 	if need <= pooledSmall {
-		want.class = alloc.ClassSmall
+		want.class = power.ClassSmall
 	}
 	for tries := 0; ; tries++ {
 		if b, ok := p.take(r, want, need); ok {
@@ -122,7 +123,7 @@ func (p *pooled) Alloc(r alloc.Request) (alloc.Block, error) {
 		}
 		if tries > 0 || len(p.active) > 0 && p.bug != evictsOther {
 			p.stats.OOMs++
-			p.note(alloc.Action{Kind: alloc.OutOfMemory, Size: need, Stream: r.Stream})
+			p.note(power.Action{Kind: power.OutOfMemory, Size: need, Stream: r.Stream})
 			return alloc.Block{}, alloc.ErrOutOfMemory
 		}
 		_, _ = p.release(p.bug == evictsOther) // what the device refuses stays
@@ -171,7 +172,7 @@ func (p *pooled) grow(want segment, need device.Size) error {
 		return err
 	}
 	p.stats.RegionAdded(r.Size)
-	p.note(alloc.Action{Kind: alloc.SegmentAlloc, Addr: r.Addr, Size: r.Size, Stream: want.stream})
+	p.note(power.Action{Kind: power.SegmentAlloc, Addr: r.Addr, Size: r.Size, Stream: want.stream})
 	want.pieces = []*piece{{Chunk: alloc.Chunk{
 		Region: r.Addr, Addr: r.Addr, Size: r.Size, Class: want.class, Pool: want.pool, Stream: want.stream,
 	}}}
@@ -230,7 +231,7 @@ func (p *pooled) Free(a device.Addr) error {
 	}
 	if len(c.todo) == 0 {
 		if p.bug == completedTwice {
-			p.note(alloc.Action{Kind: alloc.FreeCompleted, Addr: c.Addr, Size: c.Requested, Stream: c.Stream})
+			p.note(power.Action{Kind: power.FreeCompleted, Addr: c.Addr, Size: c.Requested, Stream: c.Stream})
 		}
 		p.finish(s, c)
 	} else if len(p.active) == 0 {
@@ -291,7 +292,7 @@ func (p *pooled) settle() (first error) {
 				first = err
 			}
 			if len(c.wait) == 0 && len(c.todo) == 0 {
-				p.note(alloc.Action{Kind: alloc.FreeCompleted, Addr: c.Addr, Size: c.Requested, Stream: c.Stream})
+				p.note(power.Action{Kind: power.FreeCompleted, Addr: c.Addr, Size: c.Requested, Stream: c.Stream})
 				p.finish(s, c)
 			}
 		}
@@ -340,7 +341,7 @@ func (p *pooled) release(all bool) (n device.Size, err error) {
 			err = e
 			continue
 		}
-		p.note(alloc.Action{Kind: alloc.SegmentFree, Addr: c.Addr, Size: c.Size, Stream: s.stream})
+		p.note(power.Action{Kind: power.SegmentFree, Addr: c.Addr, Size: c.Size, Stream: s.stream})
 		p.stats.RegionReleased(c.Size)
 		n += c.Size
 		p.segments = slices.Delete(p.segments, i, i+1)

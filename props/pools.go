@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -25,7 +26,7 @@ type redirections struct {
 // decides, or the last.
 func (p *redirections) into(s device.Stream, last bool) (to alloc.PoolID) {
 	for _, r := range p.active {
-		if r.stream != s && r.stream != alloc.AllStreams {
+		if r.stream != s && r.stream != power.AllStreams {
 			continue
 		}
 		if to = r.pool; !last {
@@ -203,7 +204,7 @@ func Unwaiting(before, after device.Calls) error {
 
 func (r *runner) pooled(c *Call) error {
 	r.outcome = mistake
-	if !r.powers.has(alloc.PowerPrivatePools) {
+	if !r.powers.has(power.PowerPrivatePools) {
 		return nil
 	}
 	if err := r.judge(PoolAnswer(&r.model, c.Op, r.answer.Err)); err != nil || r.answer.Err != nil {
@@ -215,7 +216,7 @@ func (r *runner) pooled(c *Call) error {
 }
 
 func (r *runner) observePools() error {
-	if !r.powers.has(alloc.PowerPrivatePools) {
+	if !r.powers.has(power.PowerPrivatePools) {
 		return nil
 	}
 	var spender alloc.PoolID
@@ -248,7 +249,7 @@ func (r *runner) redirecting() bool { return len(r.model.pools.active) > 0 }
 
 // releasable returns the chunks of the regions that hold no memory of a private pool with users.
 func (r *runner) releasable() []alloc.Chunk {
-	if !r.powers.has(alloc.PowerPrivatePools) {
+	if !r.powers.has(power.PowerPrivatePools) {
 		return r.is.walk
 	}
 	var all []alloc.Chunk

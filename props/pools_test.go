@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -16,10 +17,10 @@ import (
 // pooledSubject returns the test strategy with private pools, with a bug, on a small device.
 func pooledSubject(b bug) props.Subject {
 	return props.SubjectOf("pooled", newPooled, b, sim.Config{Capacity: 32 * device.KiB, Align: pooledSegment},
-		alloc.Promises{
+		promise.Set{
 			Quantum:    pooledQuantum,
 			Honours:    func(r alloc.Request) bool { return r.Align <= pooledQuantum },
-			MustMerge:  alloc.MergeAll,
+			MustMerge:  promise.MergeAll,
 			Boundaries: []device.Size{pooledSmall, pooledSegment},
 		})
 }

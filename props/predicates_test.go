@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/props"
 )
@@ -97,20 +99,20 @@ func TestChunks(t *testing.T) {
 
 func TestCoalescing(t *testing.T) {
 	neighbours := walkOf(64, 64, -64, 64, 64)
-	requireBroken(t, props.ICoalescing, props.Coalescing(neighbours, alloc.MergeAll))
-	require.NoError(t, props.Coalescing(walkOf(64, -64, 64), alloc.MergeAll))
+	requireBroken(t, props.ICoalescing, props.Coalescing(neighbours, promise.MergeAll))
+	require.NoError(t, props.Coalescing(walkOf(64, -64, 64), promise.MergeAll))
 	unsafe := with(walkOf(64, 64), 1, func(c *alloc.Chunk) { c.FreedAt = 3 })
-	require.NoError(t, props.Coalescing(unsafe, alloc.MergeSafe))
-	requireBroken(t, props.ICoalescing, props.Coalescing(walkOf(64, 64), alloc.MergeSafe))
+	require.NoError(t, props.Coalescing(unsafe, promise.MergeSafe))
+	requireBroken(t, props.ICoalescing, props.Coalescing(walkOf(64, 64), promise.MergeSafe))
 
-	require.NoError(t, props.Coalescing(walkOf(-64, 64, 64, -64), alloc.MergeBuddies), "touching but no buddies")
-	requireBroken(t, props.ICoalescing, props.Coalescing(walkOf(-64, -64, 64, 64), alloc.MergeBuddies))
+	require.NoError(t, props.Coalescing(walkOf(-64, 64, 64, -64), promise.MergeBuddies), "touching but no buddies")
+	requireBroken(t, props.ICoalescing, props.Coalescing(walkOf(-64, -64, 64, 64), promise.MergeBuddies))
 
-	require.NoError(t, props.Coalescing(walkOf(128, 128), alloc.MergeWithin(128)))
-	requireBroken(t, props.ICoalescing, props.Coalescing(walkOf(128, 64, 64), alloc.MergeWithin(128)))
+	require.NoError(t, props.Coalescing(walkOf(128, 128), promise.MergeWithin(128)))
+	requireBroken(t, props.ICoalescing, props.Coalescing(walkOf(128, 64, 64), promise.MergeWithin(128)))
 
 	apart := with(walkOf(64, 64), 1, func(c *alloc.Chunk) { c.Region = c.Addr })
-	require.NoError(t, props.Coalescing(apart, alloc.MergeAll), "two regions that touch")
+	require.NoError(t, props.Coalescing(apart, promise.MergeAll), "two regions that touch")
 }
 
 func TestClasses(t *testing.T) {
@@ -133,11 +135,11 @@ func TestFreeList(t *testing.T) {
 
 func TestSearchOrder(t *testing.T) {
 	walk := walkOf(128, -64, 64, -64, 128)
-	require.NoError(t, props.SearchOrder([]alloc.Chunk{walk[2], walk[0], walk[4]}, alloc.BySizeThenAddress))
-	requireBroken(t, props.ISearchOrder, props.SearchOrder([]alloc.Chunk{walk[0], walk[2]}, alloc.BySizeThenAddress))
-	requireBroken(t, props.ISearchOrder, props.SearchOrder([]alloc.Chunk{walk[4], walk[0]}, alloc.BySizeThenAddress))
+	require.NoError(t, props.SearchOrder([]alloc.Chunk{walk[2], walk[0], walk[4]}, promise.BySizeThenAddress))
+	requireBroken(t, props.ISearchOrder, props.SearchOrder([]alloc.Chunk{walk[0], walk[2]}, promise.BySizeThenAddress))
+	requireBroken(t, props.ISearchOrder, props.SearchOrder([]alloc.Chunk{walk[4], walk[0]}, promise.BySizeThenAddress))
 	walk[2].Class = 1
-	require.NoError(t, props.SearchOrder([]alloc.Chunk{walk[0], walk[2]}, alloc.BySizeThenAddress), "two classes")
+	require.NoError(t, props.SearchOrder([]alloc.Chunk{walk[0], walk[2]}, promise.BySizeThenAddress), "two classes")
 }
 
 func TestHole(t *testing.T) {
@@ -267,7 +269,7 @@ func TestTrimmedDrainedHolding(t *testing.T) {
 }
 
 func TestHonest(t *testing.T) {
-	serves := alloc.ServesAnywhere(64)
+	serves := promise.ServesAnywhere(64)
 	walk := walkOf(64, -64, 128)
 	require.NoError(t, props.Honest(walk, alloc.Request{Size: 129}, serves))
 	requireBroken(t, props.IHonest, props.Honest(walk, alloc.Request{Size: 100}, serves))
@@ -281,17 +283,17 @@ func TestHonest(t *testing.T) {
 func TestRefusalRecord(t *testing.T) {
 	r := alloc.Request{Size: 100}
 	walk := walkOf(64, -64, 128)
-	right := alloc.Refusal{Reason: alloc.ReasonDevice, Request: r, Device: device.ErrOutOfMemory,
+	right := power.Refusal{Reason: power.ReasonDevice, Request: r, Device: device.ErrOutOfMemory,
 		LargestHole: 128, Free: 192}
 	require.NoError(t, props.RefusalRecord(walk, right, r, true, true, false))
-	for name, change := range map[string]func(*alloc.Refusal){
-		"request": func(f *alloc.Refusal) { f.Request.Size++ },
-		"none":    func(f *alloc.Refusal) { f.Reason = alloc.ReasonNone },
-		"kind":    func(f *alloc.Refusal) { f.Reason = alloc.ReasonZero },
-		"device":  func(f *alloc.Refusal) { f.Device = nil },
-		"region":  func(f *alloc.Refusal) { f.Reason = alloc.ReasonUnusable },
-		"hole":    func(f *alloc.Refusal) { f.LargestHole = 64 },
-		"free":    func(f *alloc.Refusal) { f.Free = 128 },
+	for name, change := range map[string]func(*power.Refusal){
+		"request": func(f *power.Refusal) { f.Request.Size++ },
+		"none":    func(f *power.Refusal) { f.Reason = power.ReasonNone },
+		"kind":    func(f *power.Refusal) { f.Reason = power.ReasonZero },
+		"device":  func(f *power.Refusal) { f.Device = nil },
+		"region":  func(f *power.Refusal) { f.Reason = power.ReasonUnusable },
+		"hole":    func(f *power.Refusal) { f.LargestHole = 64 },
+		"free":    func(f *power.Refusal) { f.Free = 128 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			wrong := right
@@ -303,12 +305,12 @@ func TestRefusalRecord(t *testing.T) {
 
 func TestRequestAnswer(t *testing.T) {
 	const ceiling = 1000
-	promising := &alloc.Promises{Quantum: 64}
-	granting := &alloc.Promises{Quantum: 64, ZeroSize: true, Honours: func(r alloc.Request) bool { return r.Align <= 128 }}
+	promising := &promise.Set{Quantum: 64}
+	granting := &promise.Set{Quantum: 64, ZeroSize: true, Honours: func(r alloc.Request) bool { return r.Align <= 128 }}
 	other := errors.New("device: gone")
 	for _, c := range []struct {
 		name  string
-		p     *alloc.Promises
+		p     *promise.Set
 		r     alloc.Request
 		right []error
 	}{

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -76,19 +77,19 @@ func (r *runner) comingIn(events []trace.Event, requests replay.Requests) []comi
 // is asked: so asking must change nothing that the other would not show.
 func (r *runner) foresee(next []coming) {
 	f := &r.forecast
-	if f.frees = len(next) > 0 && next[0].frees && r.powers.has(alloc.PowerNeighbours); f.frees {
+	if f.frees = len(next) > 0 && next[0].frees && r.powers.has(power.PowerNeighbours); f.frees {
 		f.addr = next[0].addr
-		f.below, f.above = alloc.FreeNeighbours(r.main.Strategy, f.addr)
+		f.below, f.above = power.FreeNeighbours(r.main.Strategy, f.addr)
 	}
 	switch n := len(next); {
-	case n == 0 || next[n-1].frees || !r.powers.has(alloc.PowerPlacer):
+	case n == 0 || next[n-1].frees || !r.powers.has(power.PowerPlacer):
 		f.requests = false
 	case !f.requests:
 		f.requests, f.injected, f.freed = true, r.main.faults.Injected(), f.freed[:0]
 		for _, c := range next[:n-1] {
 			f.freed = append(f.freed, c.addr)
 		}
-		f.placed = alloc.CanPlace(r.main.Strategy, next[n-1].request, f.freed)
+		f.placed = power.CanPlace(r.main.Strategy, next[n-1].request, f.freed)
 	}
 }
 
@@ -175,10 +176,10 @@ func Joined(before, after []alloc.Chunk, b alloc.Chunk, below, above device.Size
 
 // noNeighbours checks invariant I64 for an address without a live block.
 func (r *runner) noNeighbours(a device.Addr) error {
-	if !r.powers.has(alloc.PowerNeighbours) {
+	if !r.powers.has(power.PowerNeighbours) {
 		return nil
 	}
-	if below, above := alloc.FreeNeighbours(r.main.Strategy, a); below|above != 0 {
+	if below, above := power.FreeNeighbours(r.main.Strategy, a); below|above != 0 {
 		return violated(INeighbours, "no live block starts at %v, and yet it has %d bytes of free memory below and %d above",
 			a, uint64(below), uint64(above))
 	}

@@ -5,7 +5,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// stamps are the counts of frees that the model keeps: see [alloc.Frontier].
+// stamps are the counts of frees that the model keeps: see [power.Frontier].
 type stamps struct {
 	frontier  uint64 // frees below this count are safe
 	forgotten uint64 // frees up to this count may have been of memory that went back since

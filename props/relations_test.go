@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/props"
 )
@@ -158,7 +159,7 @@ func TestMetamorphicFindsWhatMatters(t *testing.T) {
 			var file bytes.Buffer
 			require.NoError(t, f.WriteTrace(&file))
 
-			s.Promises.Except = []alloc.Exception{{Invariant: want.String(), Reason: "a test"}}
+			s.Promises.Except = []promise.Exception{{Invariant: want.String(), Reason: "a test"}}
 			_, err = props.Metamorphic(s, props.Options{Sequences: 50, Seed: 1})
 			require.NoError(t, err, "an exception is respected")
 		})

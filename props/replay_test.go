@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -15,7 +17,7 @@ import (
 )
 
 // journal is what an instance of a strategy answered.
-type journal []alloc.Operation
+type journal []wrap.Operation
 
 // journalled returns the test strategy that writes down the answers of each instance.
 func journalled(all *[]*journal) func(device.Source, struct{}) (alloc.Strategy, error) {
@@ -26,7 +28,7 @@ func journalled(all *[]*journal) func(device.Source, struct{}) (alloc.Strategy, 
 		}
 		j := &journal{}
 		*all = append(*all, j)
-		return alloc.Recorded(a, func(o alloc.Operation) {
+		return wrap.Recorded(a, func(o wrap.Operation) {
 			o.Request.Tag = 0 // a number in the suite, an index of texts in a replay
 			*j = append(*j, o)
 		})
@@ -49,7 +51,7 @@ func TestTraceRepeatsSequence(t *testing.T) {
 		read, err := trace.Read(&file, "sequence.trace", trace.Options{})
 		require.NoError(t, err)
 
-		catalogue := alloc.Catalogue{alloc.SpecOf("first-fit", "", journalled(&all), alloc.Preset{})}
+		catalogue := setting.Catalogue{setting.SpecOf("first-fit", "", journalled(&all), setting.Preset{})}
 		setup, err := catalogue.Lookup("first-fit", nil)
 		require.NoError(t, err)
 		dev, err := sim.New(subject.Device)

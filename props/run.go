@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 )
@@ -62,7 +63,7 @@ type runner struct {
 	injected uint64       // faults before the last call
 	moment   moment       // of the streams, before the last call
 	captured bool         // requests were redirected before the last call
-	told     []alloc.Action
+	told     []power.Action
 
 	outcome outcome
 	asked   bool          // whether the last call was a request
@@ -185,9 +186,9 @@ func (r *runner) study(twin *machine, err error) error {
 		r.machines[i].watch = w
 	}
 	s := r.main.Strategy
-	r.ceiling = alloc.MaxRequest(s)
+	r.ceiling = power.MaxRequest(s)
 	r.powers = powersOf(s, r.main.dev.Config().Clock == sim.Timed)
-	_ = alloc.SetHistory(s, func(a alloc.Action) { r.told = append(r.told, a) }) // if it has the power
+	_ = power.SetHistory(s, func(a power.Action) { r.told = append(r.told, a) }) // if it has the power
 	listen(r.twin)
 	return nil
 }
@@ -197,7 +198,7 @@ func (r *runner) before() {
 	r.calls, r.captured = r.usage().Calls, r.redirecting()
 	r.injected = r.main.faults.Injected()
 	r.told = r.told[:0]
-	if r.powers.has(alloc.PowerStreamRecorder) {
+	if r.powers.has(power.PowerStreamRecorder) {
 		r.moment = r.main.limiter.order.now()
 	}
 	r.outcome, r.asked = changed, false
@@ -267,9 +268,9 @@ func (r *runner) after(c *Call) error {
 	case OpDoubleFree, OpInterior, OpForeign, OpNull:
 		return r.misused(c)
 	case OpTrim:
-		return r.returned(c, alloc.PowerTrimmer, trimmed)
+		return r.returned(c, power.PowerTrimmer, trimmed)
 	case OpPoll:
-		return r.returned(c, alloc.PowerPoller, polled)
+		return r.returned(c, power.PowerPoller, polled)
 	case OpUse:
 		return r.used(c)
 	case OpPoolBegin, OpPoolEnd, OpPoolRelease:
@@ -289,7 +290,7 @@ func (r *runner) after(c *Call) error {
 func (r *runner) requested(c *Call) error {
 	r.request, r.asked = c.Request, true
 	err := r.answer.Err
-	known := r.powers.has(alloc.PowerCeiling)
+	known := r.powers.has(power.PowerCeiling)
 	if err := r.judge(RequestAnswer(&r.subject.Promises, c.Request, r.ceiling, known, err)); err != nil {
 		return err
 	}
@@ -364,14 +365,14 @@ func (r *runner) released(c *Call) error {
 func (r *runner) misused(c *Call) error {
 	r.outcome = mistake
 	err := r.judge(FreeAnswer(&r.model, c.Addr, r.answer.Err), r.noNeighbours(c.Addr))
-	if err != nil || !r.powers.has(alloc.PowerStreamRecorder) {
+	if err != nil || !r.powers.has(power.PowerStreamRecorder) {
 		return err
 	}
 	return r.exchange(&Call{Op: Op{Kind: OpUse, Stream: 1}, Addr: c.Addr}, nil)
 }
 
 // returned judges the answer to a trim or a poll, which fails only if the device refuses a call.
-func (r *runner) returned(c *Call, p alloc.Power, o outcome) error {
+func (r *runner) returned(c *Call, p power.Power, o outcome) error {
 	r.fault = r.main.faults.Injected() > r.injected
 	switch err := r.answer.Err; {
 	case !r.powers.has(p):

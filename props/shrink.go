@@ -7,6 +7,7 @@ import (
 	"github.com/leanovate/gopter/gen"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -40,7 +41,7 @@ var drops = [...]func(*Op){
 	func(o *Op) { o.Align = 0 },
 	func(o *Op) {
 		if o.Stream = 0; o.Kind == OpPoolBegin {
-			o.Stream = alloc.AllStreams
+			o.Stream = power.AllStreams
 		}
 	},
 	func(o *Op) { o.Hint = alloc.HintNone },

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -153,20 +154,20 @@ type powers struct {
 
 // powersOf returns the powers of a strategy on a device with or without a clock.
 func powersOf(s alloc.Inspector, timed bool) powers {
-	p := powers{timed: timed}
-	for power := range alloc.Powers {
-		p.all[power] = alloc.Has(s, power)
+	all := powers{timed: timed}
+	for p := range power.Powers {
+		all.all[p] = power.Has(s, p)
 	}
-	return p
+	return all
 }
 
-func (p *powers) has(power alloc.Power) bool { return p.all[power] }
+func (p *powers) has(one power.Power) bool { return p.all[one] }
 
 // ordered reports whether the model of streams predicts what the strategy may do.
-func (p *powers) ordered() bool { return p.has(alloc.PowerStreamRecorder) && !p.timed }
+func (p *powers) ordered() bool { return p.has(power.PowerStreamRecorder) && !p.timed }
 
 func (r *runner) used(c *Call) error {
-	if !r.powers.has(alloc.PowerStreamRecorder) {
+	if !r.powers.has(power.PowerStreamRecorder) {
 		r.outcome = mistake
 		return nil
 	}
@@ -205,7 +206,7 @@ func (r *runner) late() bool {
 // settleStreams finishes the work on all streams and polls, so that nothing is pending. It does so
 // twice if the device refuses a call or has.
 func (r *runner) settleStreams() error {
-	for tries := 0; r.powers.has(alloc.PowerStreamRecorder) && tries < 2; tries++ {
+	for tries := 0; r.powers.has(power.PowerStreamRecorder) && tries < 2; tries++ {
 		for _, s := range slices.Sorted(maps.Keys(r.main.limiter.order.queued)) {
 			if err := r.perform(&Call{Op: Op{Kind: OpDrain, Stream: s}}); err != nil {
 				return err
@@ -224,11 +225,11 @@ func (r *runner) settled() bool {
 	switch {
 	case len(r.model.Live()) > 0 || len(r.model.remnants) > 0:
 		return false
-	case !r.powers.has(alloc.PowerStreamRecorder):
+	case !r.powers.has(power.PowerStreamRecorder):
 		return true
 	case r.late():
 		return false
-	case !r.powers.has(alloc.PowerPoller):
+	case !r.powers.has(power.PowerPoller):
 		return r.outcome == trimmed && !r.fault
 	}
 	return r.outcome == polled && !r.fault

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -18,7 +19,7 @@ import (
 func slottedSubject(b bug) props.Subject {
 	return props.Subject{
 		Name: "slotted", Config: b, Device: sim.Config{Capacity: 16 * device.KiB, Align: slotSize},
-		Promises: alloc.Promises{
+		Promises: promise.Set{
 			Quantum: slotSize,
 			Honours: func(r alloc.Request) bool { return r.Align <= slotSize },
 		},

@@ -4,6 +4,10 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/promise"
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/mirror"
 	"github.com/vramyard/vramyard/device/sim"
@@ -11,10 +15,10 @@ import (
 
 // Subject is a strategy in one configuration, put to the test.
 type Subject struct {
-	Name     string         // strategy and configuration, as failures and tests name it
-	Config   any            // the strategy's configuration, for failures
-	Device   sim.Config     // the device it runs on; a small capacity makes it run out often; see [Subject.Filled]
-	Promises alloc.Promises // its guarantees beyond the core
+	Name     string      // strategy and configuration, as failures and tests name it
+	Config   any         // the strategy's configuration, for failures
+	Device   sim.Config  // the device it runs on; a small capacity makes it run out often; see [Subject.Filled]
+	Promises promise.Set // its guarantees beyond the core
 
 	// Card, if not nil, is a real device that repeats the calls of the first instance. Other
 	// instances run on the simulated device alone. See invariant I63.
@@ -34,7 +38,7 @@ type Card struct {
 
 // SubjectOf returns the subject of a strategy whose constructor is build.
 func SubjectOf[C any, S alloc.Strategy](
-	name string, build func(device.Source, C) (S, error), config C, on sim.Config, p alloc.Promises,
+	name string, build func(device.Source, C) (S, error), config C, on sim.Config, p promise.Set,
 ) Subject {
 	return Subject{
 		Name: name, Config: config, Device: on, Promises: p,
@@ -43,13 +47,13 @@ func SubjectOf[C any, S alloc.Strategy](
 			if err != nil {
 				return nil, err // not s, which would be a typed nil
 			}
-			return alloc.Exclusive(name, s), nil
+			return wrap.Exclusive(name, s), nil
 		},
 	}
 }
 
 // SubjectOfSetup returns the subject of a catalogue entry in one configuration.
-func SubjectOfSetup(s alloc.Setup, on sim.Config) Subject {
+func SubjectOfSetup(s setting.Setup, on sim.Config) Subject {
 	return Subject{Name: s.Name, Config: s.Config, Device: on, Promises: s.Promises, New: s.New}
 }
 
@@ -101,13 +105,13 @@ func (s Subject) profile(operations int) (Profile, error) {
 	p := Profile{
 		Operations: operations,
 		Quantum:    max(s.Promises.Quantum, 1),
-		Max:        alloc.MaxRequest(a),
+		Max:        power.MaxRequest(a),
 		Room:       64 * device.MiB,
 		Boundaries: s.Promises.Boundaries,
-		Frontier:   alloc.Has(a, alloc.PowerFrontier),
-		Streams:    alloc.Has(a, alloc.PowerStreamRecorder),
-		Poller:     alloc.Has(a, alloc.PowerPoller),
-		Pools:      alloc.Has(a, alloc.PowerPrivatePools),
+		Frontier:   power.Has(a, power.PowerFrontier),
+		Streams:    power.Has(a, power.PowerStreamRecorder),
+		Poller:     power.Has(a, power.PowerPoller),
+		Pools:      power.Has(a, power.PowerPrivatePools),
 	}
 	limit, capacity := a.Stats().Limit, s.Device.Capacity
 	switch {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -152,8 +153,8 @@ func FreeList(walk, search []alloc.Chunk) error {
 		}
 	}
 	search = slices.Clone(search)
-	slices.SortFunc(free, alloc.ByAddress)
-	slices.SortFunc(search, alloc.ByAddress)
+	slices.SortFunc(free, promise.ByAddress)
+	slices.SortFunc(search, promise.ByAddress)
 	for i := range max(len(free), len(search)) {
 		switch {
 		case i >= len(search) || i < len(free) && free[i].Addr < search[i].Addr:

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -21,13 +22,13 @@ func firstFitSubject(b bug) props.Subject {
 	if b == neverEnds {
 		capacity = 28 * device.KiB // below the limit, so that the device refuses for good
 	}
-	return props.SubjectOf("first-fit", newFirstFit, b, sim.Config{Capacity: capacity, Align: 4096}, alloc.Promises{
+	return props.SubjectOf("first-fit", newFirstFit, b, sim.Config{Capacity: capacity, Align: 4096}, promise.Set{
 		Quantum:     ffQuantum,
 		Honours:     func(r alloc.Request) bool { return r.Align <= 4096 },
 		MaxGrant:    func(r alloc.Request) device.Size { return r.Size + ffQuantum - 1 },
-		MustMerge:   alloc.MergeAll,
+		MustMerge:   promise.MergeAll,
 		ClassOf:     classOf,
-		SearchOrder: alloc.ByAddress,
+		SearchOrder: promise.ByAddress,
 		Serves: func(c alloc.Chunk, r alloc.Request) bool {
 			return c.Size >= r.Size && (r.Align == 0 || c.Addr.IsAligned(r.Align))
 		},

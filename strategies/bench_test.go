@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/props"
@@ -21,7 +21,7 @@ import (
 //
 //	go test ./strategies -run '^$' -bench Steady -count 10
 func BenchmarkSteady(b *testing.B) {
-	propstest.Bench(b, subjects(b, strategies.All().Default(alloc.Compared)...)...)
+	propstest.Bench(b, subjects(b, strategies.All().Default(setting.Compared)...)...)
 }
 
 // million makes BenchmarkYardstick go up to a million live blocks, which takes gigabytes.
@@ -36,7 +36,7 @@ func BenchmarkYardstick(b *testing.B) {
 	if *million {
 		w1 = w1.At(append(slices.Clone(w1.Live), 1_000_000)...)
 	}
-	all := subjects(b, strategies.All().Default(alloc.Compared)...)
+	all := subjects(b, strategies.All().Default(setting.Compared)...)
 	for _, w := range []propstest.Workload{w1, propstest.W2, propstest.W3} {
 		w.Bench(b, all...)
 	}

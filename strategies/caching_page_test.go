@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -109,7 +109,7 @@ var onCard = sim.Config{Charge: 2 * device.MiB}
 
 // settingsTables returns the table of the smallest cards and that of what is held on an ample one.
 func settingsTables(t *testing.T, traces []*trace.Trace, settings []caching.Config) (smallest, held string) {
-	var setups []alloc.Setup
+	var setups []setting.Setup
 	for _, c := range settings {
 		config, err := json.Marshal(c)
 		require.NoError(t, err)
@@ -168,7 +168,7 @@ func nameOf(c caching.Config) string {
 // tight returns what all traces together cost on cards with a quarter more than is live at most:
 // requests that find no memory, requests that get it with the last attempt, and the time of the
 // device.
-func tight(t *testing.T, traces []*trace.Trace, setup alloc.Setup) string {
+func tight(t *testing.T, traces []*trace.Trace, setup setting.Setup) string {
 	var ooms, time uint64
 	var retries int64
 	for _, tr := range traces {

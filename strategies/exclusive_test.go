@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/internal/invariants"
@@ -58,20 +60,20 @@ func overlapping(s alloc.Strategy, live device.Addr) map[string]func() {
 		"Check": func() { _ = s.Check() },
 		"Close": func() { _ = s.Close() },
 	}
-	for power, call := range map[alloc.Power]func(){
-		alloc.PowerFreeWalker:     func() { alloc.WalkFree(s, func(alloc.Chunk) bool { return true }) },
-		alloc.PowerTrimmer:        func() { _, _ = alloc.Trim(s) },
-		alloc.PowerFrontier:       func() { _ = alloc.SetFrontier(s, 1) },
-		alloc.PowerStreamRecorder: func() { _ = alloc.RecordStream(s, live, 1) },
-		alloc.PowerPoller:         func() { _, _ = alloc.Poll(s) },
-		alloc.PowerPrivatePools:   func() { _ = alloc.BeginPool(s, 1, alloc.AllStreams) },
-		alloc.PowerNeighbours:     func() { alloc.FreeNeighbours(s, live) },
-		alloc.PowerPlacer:         func() { alloc.CanPlace(s, alloc.Request{Size: 1}, nil) },
-		alloc.PowerMover:          func() { _, _ = alloc.Compact(s, nil, nil) },
-		alloc.PowerInformed:       func() { _ = alloc.Mark(s, "step") },
+	for p, call := range map[power.Power]func(){
+		power.PowerFreeWalker:     func() { power.WalkFree(s, func(alloc.Chunk) bool { return true }) },
+		power.PowerTrimmer:        func() { _, _ = power.Trim(s) },
+		power.PowerFrontier:       func() { _ = power.SetFrontier(s, 1) },
+		power.PowerStreamRecorder: func() { _ = power.RecordStream(s, live, 1) },
+		power.PowerPoller:         func() { _, _ = power.Poll(s) },
+		power.PowerPrivatePools:   func() { _ = power.BeginPool(s, 1, power.AllStreams) },
+		power.PowerNeighbours:     func() { power.FreeNeighbours(s, live) },
+		power.PowerPlacer:         func() { power.CanPlace(s, alloc.Request{Size: 1}, nil) },
+		power.PowerMover:          func() { _, _ = power.Compact(s, nil, nil) },
+		power.PowerInformed:       func() { _ = power.Mark(s, "step") },
 	} {
-		if alloc.Has(s, power) {
-			calls[power.String()] = call
+		if power.Has(s, p) {
+			calls[p.String()] = call
 		}
 	}
 	return calls
@@ -87,10 +89,10 @@ func TestGuardKeepsPowers(t *testing.T) {
 	old, err := bfc.New(dev, bfc.Config{Variant: bfc.V2016})
 	require.NoError(t, err)
 	for _, s := range []alloc.Strategy{pytorch, old} {
-		guarded := alloc.Exclusive("guarded", s)
+		guarded := wrap.Exclusive("guarded", s)
 		require.Equal(t, invariants.Enabled, guarded != s, "an ordinary build has no guard")
-		for p := range alloc.Powers {
-			require.Equal(t, alloc.Has(s, p), alloc.Has(guarded, p), "%v", p)
+		for p := range power.Powers {
+			require.Equal(t, power.Has(s, p), power.Has(guarded, p), "%v", p)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/props"
@@ -78,7 +79,7 @@ func heavy(text []byte) bool {
 }
 
 // useBriefly makes a few calls on a device of 1 MiB.
-func useBriefly(t *testing.T, setup alloc.Setup, r alloc.Request) {
+func useBriefly(t *testing.T, setup setting.Setup, r alloc.Request) {
 	dev, err := sim.New(sim.Config{Capacity: device.MiB, Align: 256})
 	require.NoError(t, err)
 	s, err := setup.New(dev)

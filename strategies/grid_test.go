@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/props"
 	"github.com/vramyard/vramyard/strategies"
@@ -50,7 +50,7 @@ func TestRandomPointsOfEachGridKeepEveryInvariant(t *testing.T) {
 }
 
 // randomPoint draws a value for about half of the settings that have a grid.
-func randomPoint(t *testing.T, rng *rand.Rand, spec alloc.Spec) json.RawMessage {
+func randomPoint(t *testing.T, rng *rand.Rand, spec setting.Spec) json.RawMessage {
 	t.Helper()
 	fields := map[string]json.RawMessage{}
 	for _, k := range spec.Knobs {

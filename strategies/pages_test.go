@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -85,7 +85,7 @@ func TestStrategyPages(t *testing.T) {
 }
 
 // presets returns the presets of a strategy.
-func presets(t *testing.T, spec alloc.Spec) (setups []alloc.Setup) {
+func presets(t *testing.T, spec setting.Spec) (setups []setting.Setup) {
 	for _, p := range spec.Presets {
 		s, err := strategies.All().Lookup(strings.TrimSuffix(spec.Name+":"+p.Name, ":"), nil)
 		require.NoError(t, err)
@@ -95,7 +95,7 @@ func presets(t *testing.T, spec alloc.Spec) (setups []alloc.Setup) {
 }
 
 // pageTable returns the table of a page: a row for each preset, a column for each trace.
-func pageTable(t *testing.T, traces []*trace.Trace, setups []alloc.Setup, results pageResults, metadata,
+func pageTable(t *testing.T, traces []*trace.Trace, setups []setting.Setup, results pageResults, metadata,
 	times []string) string {
 	t.Helper()
 	var b strings.Builder
@@ -179,7 +179,7 @@ func column(table string, fromRight int) (cells []string) {
 }
 
 // times measures each setup against bfc in one run.
-func times(t *testing.T, traces []*trace.Trace, setups []alloc.Setup) (all []string) {
+func times(t *testing.T, traces []*trace.Trace, setups []setting.Setup) (all []string) {
 	bfc, err := strategies.All().Lookup("bfc", nil)
 	require.NoError(t, err)
 	ns, err := compare.Time(t.Context(), traces, append(setups[:len(setups):len(setups)], bfc), sim.Config{}, 5)

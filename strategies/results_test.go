@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -81,7 +81,7 @@ func writeResults(t *testing.T, results pageResults) {
 }
 
 // search searches what the lines of some presets say, and returns their host memory.
-func search(t *testing.T, traces []*trace.Trace, setups []alloc.Setup, results pageResults) (metadata []string) {
+func search(t *testing.T, traces []*trace.Trace, setups []setting.Setup, results pageResults) (metadata []string) {
 	t.Helper()
 	var reports [len(devices)]*compare.Report
 	for i, on := range devices {
@@ -114,7 +114,7 @@ func valueOf(n *device.Size) device.Size {
 
 // holdResult holds a line to what the strategy does. No capacity is the smallest of a strategy that
 // refuses a request however much there is.
-func holdResult(t *testing.T, tr *replay.Prepared, s alloc.Setup, want pageResult) {
+func holdResult(t *testing.T, tr *replay.Prepared, s setting.Setup, want pageResult) {
 	t.Helper()
 	var refused uint64
 	for i, smallest := range []device.Size{want.smallest, want.onPages} {

@@ -1,7 +1,7 @@
 package strategies
 
 import (
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/strategies/async"
 	"github.com/vramyard/vramyard/strategies/bestfit"
 	"github.com/vramyard/vramyard/strategies/bfc"
@@ -20,125 +20,125 @@ import (
 )
 
 // untimed are the default lists of strategies that do not serve every yardstick workload.
-const untimed = alloc.Compared | alloc.Remat
+const untimed = setting.Compared | setting.Remat
 
 // All returns the catalogue. The slice is the caller's own.
-func All() alloc.Catalogue {
+func All() setting.Catalogue {
 	return append(hostAllocators(), deviceAllocators()...)
 }
 
 // hostAllocators cut regions of device memory into blocks, as allocators of host memory do.
-func hostAllocators() alloc.Catalogue {
-	return alloc.Catalogue{
-		alloc.SpecOf("bfc", "TensorFlow's best-fit with coalescing", bfc.New,
-			alloc.Preset{Doc: "as TensorFlow 2.17 and XLA of 2024 place blocks; the whole limit in one region"},
-			alloc.Preset{Name: "growth", In: alloc.Compared, Doc: "regions are added as they are needed",
+func hostAllocators() setting.Catalogue {
+	return setting.Catalogue{
+		setting.SpecOf("bfc", "TensorFlow's best-fit with coalescing", bfc.New,
+			setting.Preset{Doc: "as TensorFlow 2.17 and XLA of 2024 place blocks; the whole limit in one region"},
+			setting.Preset{Name: "growth", In: setting.Compared, Doc: "regions are added as they are needed",
 				JSON: `{"allow_growth":true}`},
-			alloc.Preset{Name: "gc", Doc: "growth, and free regions go back before a request fails, as TensorFlow does on GPUs",
+			setting.Preset{Name: "gc", Doc: "growth, and free regions go back before a request fails, as TensorFlow does on GPUs",
 				JSON: `{"allow_growth":true,"garbage_collection":true}`},
-			alloc.Preset{Name: "vmm", Doc: "growth in one address range whose regions join, as over virtual memory",
+			setting.Preset{Name: "vmm", Doc: "growth in one address range whose regions join, as over virtual memory",
 				JSON: `{"allow_growth":true,"coalesce_regions":true}`},
-			alloc.Preset{Name: "2026", Doc: "as XLA of August 2026: alignment is honoured", JSON: `{"variant":"2026"}`},
-			alloc.Preset{Name: "spatial", Doc: "XLA of August 2026 with the two-ended arena",
+			setting.Preset{Name: "2026", Doc: "as XLA of August 2026: alignment is honoured", JSON: `{"variant":"2026"}`},
+			setting.Preset{Name: "spatial", Doc: "XLA of August 2026 with the two-ended arena",
 				JSON: `{"variant":"2026","spatial":true}`},
-			alloc.Preset{Name: "2016", Doc: "as TensorFlow 0.10", JSON: `{"variant":"2016"}`},
-			alloc.Preset{Name: "mended", Doc: "the original's quirks mended", JSON: `{"mended":true}`},
+			setting.Preset{Name: "2016", Doc: "as TensorFlow 0.10", JSON: `{"variant":"2016"}`},
+			setting.Preset{Name: "mended", Doc: "the original's quirks mended", JSON: `{"mended":true}`},
 		).KnownAs("tensorflow", "tf", "xla", "jax"),
-		alloc.SpecOf("bestfit", "one of the smallest chunks that serve, the lowest of them", bestfit.New,
-			alloc.Preset{Doc: "the lower of the two smallest chunks, small remainders stay with the block; the whole device " +
+		setting.SpecOf("bestfit", "one of the smallest chunks that serve, the lowest of them", bestfit.New,
+			setting.Preset{Doc: "the lower of the two smallest chunks, small remainders stay with the block; the whole device " +
 				"in one region"},
-			alloc.Preset{Name: "strict", Doc: "the smallest chunk that serves, the lowest among equals, cut to the quantum",
+			setting.Preset{Name: "strict", Doc: "the smallest chunk that serves, the lowest among equals, cut to the quantum",
 				JSON: `{"looks":1,"slack":1048576}`},
-			alloc.Preset{Name: "tight", Doc: "the lowest of the eight smallest chunks, cut to the quantum",
+			setting.Preset{Name: "tight", Doc: "the lowest of the eight smallest chunks, cut to the quantum",
 				JSON: `{"looks":8,"slack":1048576}`},
-			alloc.Preset{Name: "growth", Doc: "regions are added as they are needed, a sixteenth of what is held",
+			setting.Preset{Name: "growth", Doc: "regions are added as they are needed, a sixteenth of what is held",
 				JSON: `{"growth":"proportional"}`}),
-		alloc.SpecOf("tlsf", "two-level segregated fit: lists by size, constant time", tlsf.New,
-			alloc.Preset{In: untimed | alloc.Timed | alloc.Yardstick, Doc: "as in the paper, but that the end of the memory " +
+		setting.SpecOf("tlsf", "two-level segregated fit: lists by size, constant time", tlsf.New,
+			setting.Preset{In: untimed | setting.Timed | setting.Yardstick, Doc: "as in the paper, but that the end of the memory " +
 				"comes last; the whole device in one region"},
-			alloc.Preset{Name: "growth", Doc: "regions are added as they are needed, a sixteenth of what is held",
+			setting.Preset{Name: "growth", Doc: "regions are added as they are needed, a sixteenth of what is held",
 				JSON: `{"growth":"proportional"}`},
-			alloc.Preset{Name: "scan", Doc: "the lowest of four chunks of the request's own class, if one serves",
+			setting.Preset{Name: "scan", Doc: "the lowest of four chunks of the request's own class, if one serves",
 				JSON: `{"scan":4}`},
-			alloc.Preset{Name: "exhaustive", Doc: "every chunk that may serve is looked at before the end of the memory is used",
+			setting.Preset{Name: "exhaustive", Doc: "every chunk that may serve is looked at before the end of the memory is used",
 				JSON: `{"exhaustive":true}`}),
-		alloc.SpecOf("buddy", "blocks that halve, or split like Fibonacci numbers and others", buddy.New,
-			alloc.Preset{Doc: "halves up to 4 MiB in regions of 32 MiB; larger requests get regions of their own, " +
+		setting.SpecOf("buddy", "blocks that halve, or split like Fibonacci numbers and others", buddy.New,
+			setting.Preset{Doc: "halves up to 4 MiB in regions of 32 MiB; larger requests get regions of their own, " +
 				"which are kept"},
-			alloc.Preset{Name: "whole", Doc: "the whole limit in one region, what a block has too much is given back, no " +
+			setting.Preset{Name: "whole", Doc: "the whole limit in one region, what a block has too much is given back, no " +
 				"device calls",
 				JSON: `{"growth":"whole","trim":"on","direct_bytes":"1EiB"}`},
-			alloc.Preset{Name: "fibonacci", Doc: "sizes of blocks are Fibonacci numbers", JSON: `{"family":"fibonacci"}`},
-			alloc.Preset{Name: "lazy", Doc: "a few blocks of each size stay unmerged for the next request",
+			setting.Preset{Name: "fibonacci", Doc: "sizes of blocks are Fibonacci numbers", JSON: `{"family":"fibonacci"}`},
+			setting.Preset{Name: "lazy", Doc: "a few blocks of each size stay unmerged for the next request",
 				JSON: `{"coalescing":"lazy"}`},
-			alloc.Preset{Name: "regions", Doc: "small regions, the fullest first; those without a live block go back",
+			setting.Preset{Name: "regions", Doc: "small regions, the fullest first; those without a live block go back",
 				JSON: `{"growth":"fixed","region_bytes":"8MiB","region_choice":"fullest","release":true,"keep_bytes":"64MiB","direct_cache_bytes":"1GiB"}`},
-			alloc.Preset{Name: "xdl", In: alloc.Compared, Doc: "as Alibaba's XDL: leftmost, 1 GiB regions, 16 KiB blocks",
+			setting.Preset{Name: "xdl", In: setting.Compared, Doc: "as Alibaba's XDL: leftmost, 1 GiB regions, 16 KiB blocks",
 				JSON: `{"compat":"xdl"}`},
-		).WithOriginals(alloc.SpecOf("buddy:xdl", "", buddyxdl.New)),
-		alloc.SpecOf("slab", "classes of equal slots, with magazines and segments; or runs of units", slab.New,
-			alloc.Preset{Doc: "eight slots to a slab or more, the fullest slab first; the device for blocks above 256 KiB"},
-			alloc.Preset{Name: "magazines", Doc: "freed slots go to stacks of 16 first, and a depot of eight full ones for " +
+		).WithOriginals(setting.SpecOf("buddy:xdl", "", buddyxdl.New)),
+		setting.SpecOf("slab", "classes of equal slots, with magazines and segments; or runs of units", slab.New,
+			setting.Preset{Doc: "eight slots to a slab or more, the fullest slab first; the device for blocks above 256 KiB"},
+			setting.Preset{Name: "magazines", Doc: "freed slots go to stacks of 16 first, and a depot of eight full ones for " +
 				"each class",
 				JSON: `{"magazine_rounds":16,"depot":8}`},
-			alloc.Preset{Name: "streams", Doc: "eight segments by stream, which steal before the device is asked",
+			setting.Preset{Name: "streams", Doc: "eight segments by stream, which steal before the device is asked",
 				JSON: `{"segments":8}`},
-			alloc.Preset{Name: "uniform", Doc: "slabs of 64 KiB for all classes, which any of them can use",
+			setting.Preset{Name: "uniform", Doc: "slabs of 64 KiB for all classes, which any of them can use",
 				JSON: `{"slab_bytes":"64KiB","slab_slots":1,"max_class_bytes":"64KiB"}`},
-			alloc.Preset{Name: "xdl", In: alloc.Compared, Doc: "as Alibaba's XDL: runs of 1 to 4 units of 4 KiB in 32 segments",
+			setting.Preset{Name: "xdl", In: setting.Compared, Doc: "as Alibaba's XDL: runs of 1 to 4 units of 4 KiB in 32 segments",
 				JSON: `{"compat":"xdl"}`},
-			alloc.Preset{Name: "blaze", In: alloc.Compared, Doc: "as XDL's blaze: power-of-two free lists over 1 GiB regions",
+			setting.Preset{Name: "blaze", In: setting.Compared, Doc: "as XDL's blaze: power-of-two free lists over 1 GiB regions",
 				JSON: `{"compat":"blaze"}`},
-		).WithOriginals(alloc.SpecOf("slab:xdl", "", slabxdl.New), alloc.SpecOf("slab:blaze", "", blaze.New)),
-		alloc.SpecOf("slabbuddy", "slab for small, buddy for medium, the device for large requests", slabbuddy.New,
-			alloc.Preset{Doc: "slabs up to 32 KiB, cut from a buddy up to 1 MiB in one pool of regions; the device " +
+		).WithOriginals(setting.SpecOf("slab:xdl", "", slabxdl.New), setting.SpecOf("slab:blaze", "", blaze.New)),
+		setting.SpecOf("slabbuddy", "slab for small, buddy for medium, the device for large requests", slabbuddy.New,
+			setting.Preset{Doc: "slabs up to 32 KiB, cut from a buddy up to 1 MiB in one pool of regions; the device " +
 				"above, cached"},
-			alloc.Preset{Name: "fast", Doc: "slabs up to 1 MiB; magazines, and an empty slab of each class kept",
+			setting.Preset{Name: "fast", Doc: "slabs up to 1 MiB; magazines, and an empty slab of each class kept",
 				JSON: `{"slab_max_bytes":"1MiB","slab_slots":4,"empty_slabs":1,"magazine_rounds":8}`},
-			alloc.Preset{Name: "lean", Doc: "regions without a live block go back, and 256 MiB of single blocks are kept",
+			setting.Preset{Name: "lean", Doc: "regions without a live block go back, and 256 MiB of single blocks are kept",
 				JSON: `{"release":true,"direct_cache_bytes":"256MiB"}`},
-			alloc.Preset{Name: "pages", Doc: "regions of whole pages of 2 MiB, for a device that charges them",
+			setting.Preset{Name: "pages", Doc: "regions of whole pages of 2 MiB, for a device that charges them",
 				JSON: `{"region_bytes":"2MiB"}`},
-			alloc.Preset{Name: "onepool", Doc: "XDL's bounds and regions of 1 GiB, but one pool of them instead of two",
+			setting.Preset{Name: "onepool", Doc: "XDL's bounds and regions of 1 GiB, but one pool of them instead of two",
 				JSON: `{"region_bytes":"1GiB","growth":"fixed","block_bytes":"16KiB","slab_max_bytes":"16KiB","direct_bytes":"1GiB","direct_cache_bytes":1}`},
-			alloc.Preset{Name: "xdl", In: alloc.Compared, Doc: "as Alibaba's XDL on GPUs", JSON: `{"compat":"xdl"}`},
-		).WithOriginals(alloc.SpecOf("slabbuddy:xdl", "", slabbuddyxdl.New)),
+			setting.Preset{Name: "xdl", In: setting.Compared, Doc: "as Alibaba's XDL on GPUs", JSON: `{"compat":"xdl"}`},
+		).WithOriginals(setting.SpecOf("slabbuddy:xdl", "", slabbuddyxdl.New)),
 	}
 }
 
 // deviceAllocators know streams or virtual memory, or pass each request to the device.
-func deviceAllocators() alloc.Catalogue {
-	return alloc.Catalogue{
-		alloc.SpecOf("caching", "PyTorch's caching allocator", caching.New,
-			alloc.Preset{In: untimed, Doc: "as PyTorch 2.11 without any setting: segments of 2 MiB, of 20 MiB, and of their " +
+func deviceAllocators() setting.Catalogue {
+	return setting.Catalogue{
+		setting.SpecOf("caching", "PyTorch's caching allocator", caching.New,
+			setting.Preset{In: untimed, Doc: "as PyTorch 2.11 without any setting: segments of 2 MiB, of 20 MiB, and of their " +
 				"own size from 10 MiB on"},
-			alloc.Preset{Name: "expandable", In: untimed, Doc: "segments that grow by mapping pages",
+			setting.Preset{Name: "expandable", In: untimed, Doc: "segments that grow by mapping pages",
 				JSON: `{"conf":"expandable_segments:True"}`},
-			alloc.Preset{Name: "split", Doc: "blocks from 128 MiB on are never split", JSON: `{"conf":"max_split_size_mb:128"}`},
-			alloc.Preset{Name: "2.6", Doc: "as PyTorch 2.6 without any setting", JSON: `{"rules":"2.6"}`},
-			alloc.Preset{Name: "mended", Doc: "the original's quirks mended", JSON: `{"mended":true}`},
+			setting.Preset{Name: "split", Doc: "blocks from 128 MiB on are never split", JSON: `{"conf":"max_split_size_mb:128"}`},
+			setting.Preset{Name: "2.6", Doc: "as PyTorch 2.6 without any setting", JSON: `{"rules":"2.6"}`},
+			setting.Preset{Name: "mended", Doc: "the original's quirks mended", JSON: `{"mended":true}`},
 		).KnownAs("torch", "pytorch", "cudacachingallocator", "native"),
-		alloc.SpecOf("async", "the driver's stream-ordered pool", async.New,
-			alloc.Preset{In: untimed, Doc: "as cudaMallocAsync is at first: regions of 32 MiB, and whenever the host " +
+		setting.SpecOf("async", "the driver's stream-ordered pool", async.New,
+			setting.Preset{In: untimed, Doc: "as cudaMallocAsync is at first: regions of 32 MiB, and whenever the host " +
 				"synchronises those without a block go back"},
-			alloc.Preset{Name: "keep", Doc: "nothing goes back before a request fails, as frameworks set it",
+			setting.Preset{Name: "keep", Doc: "nothing goes back before a request fails, as frameworks set it",
 				JSON: `{"release_threshold":"1EiB"}`},
-			alloc.Preset{Name: "strict", Doc: "what one stream freed no other takes before the host has synchronised",
+			setting.Preset{Name: "strict", Doc: "what one stream freed no other takes before the host has synchronised",
 				JSON: `{"follow_events":"off","reuse_finished":"off","insert_waits":"off"}`}).KnownAs("cudamallocasync"),
-		alloc.SpecOf("vmm", "ranges of addresses that grow by mapping pages and shrink by unmapping", vmm.New,
-			alloc.Preset{In: untimed, Doc: "one range of nine eighths of the device, pages of its granularity, which are kept " +
+		setting.SpecOf("vmm", "ranges of addresses that grow by mapping pages and shrink by unmapping", vmm.New,
+			setting.Preset{In: untimed, Doc: "one range of nine eighths of the device, pages of its granularity, which are kept " +
 				"until memory runs out"},
-			alloc.Preset{Name: "coarse", Doc: "pages of 20 MiB, as PyTorch's expandable segments have for large blocks",
+			setting.Preset{Name: "coarse", Doc: "pages of 20 MiB, as PyTorch's expandable segments have for large blocks",
 				JSON: `{"page_bytes":"20MiB"}`},
-			alloc.Preset{Name: "release", Doc: "free pages go back at once when more than 1 GiB is free",
+			setting.Preset{Name: "release", Doc: "free pages go back at once when more than 1 GiB is free",
 				JSON: `{"release":true,"keep_bytes":"1GiB"}`}),
-		alloc.SpecOf("stitch", "scattered pages joined under one address range, in the manner of GMLake", stitch.New,
-			alloc.Preset{In: untimed, Doc: "whatever takes pages is stitched, memory is created only for what is missing"},
-			alloc.Preset{Name: "paper", Doc: "as GMLake by default: requests from 512 MiB on are stitched, and ranges of 1000 " +
+		setting.SpecOf("stitch", "scattered pages joined under one address range, in the manner of GMLake", stitch.New,
+			setting.Preset{In: untimed, Doc: "whatever takes pages is stitched, memory is created only for what is missing"},
+			setting.Preset{Name: "paper", Doc: "as GMLake by default: requests from 512 MiB on are stitched, and ranges of 1000 " +
 				"GiB are kept",
 				JSON: `{"frag_limit":"512MiB","most_sblocks":2000}`}).KnownAs("gmlake"),
-		alloc.SpecOf("direct", "the baseline: every block straight from the device", direct.New,
-			alloc.Preset{In: alloc.Compared, Doc: "cudaMalloc for each request and cudaFree for each free; " +
+		setting.SpecOf("direct", "the baseline: every block straight from the device", direct.New,
+			setting.Preset{In: setting.Compared, Doc: "cudaMalloc for each request and cudaFree for each free; " +
 				"nothing is kept"}).KnownAs("cudamalloc"),
 	}
 }

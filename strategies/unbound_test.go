@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/strategies"
@@ -17,7 +18,7 @@ import (
 
 // grants allocates and frees at random on a device, and returns all that was granted and what the
 // device counted at most.
-func grants(t *testing.T, seed uint64, s alloc.Setup, on sim.Config) ([]alloc.Block, device.Size) {
+func grants(t *testing.T, seed uint64, s setting.Setup, on sim.Config) ([]alloc.Block, device.Size) {
 	t.Helper()
 	dev, err := sim.New(on)
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/benchmarks/peers/memutils"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/bench"
@@ -71,7 +71,7 @@ func run(args []string, stdout io.Writer) error {
 }
 
 // lookup returns the strategies with the given names, and the peers behind them.
-func lookup(ours string) (all []alloc.Setup, err error) {
+func lookup(ours string) (all []setting.Setup, err error) {
 	catalogue := append(strategies.All(), memutils.Spec())
 	for _, name := range append(strings.Split(ours, ","), beside...) {
 		s, err := catalogue.Lookup(strings.TrimSpace(name), nil)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
@@ -103,7 +104,7 @@ func traced(args []string) error {
 	if err := d.drive(p.Churn[:2*tracedBefore]); err != nil {
 		return err
 	}
-	metadata, err := alloc.MetadataBytes(s)
+	metadata, err := power.MetadataBytes(s)
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/study/bench"
@@ -39,7 +41,7 @@ type lockedRun struct {
 	Metadata float64 `json:"metadata_bytes_per_block"` // at the end of the last round
 }
 
-// takeLocked times alloc.Locked.
+// takeLocked times wrap.Locked.
 func takeLocked(o options) error {
 	h, err := newHeader()
 	if err != nil {
@@ -99,7 +101,7 @@ func (r *lockedRun) round(work []*workload.Program) (err error) {
 		return err
 	}
 	if r.Goroutines > 0 {
-		if s, err = alloc.Locked(s); err != nil {
+		if s, err = wrap.Locked(s); err != nil {
 			return err
 		}
 	}
@@ -129,7 +131,7 @@ func (r *lockedRun) round(work []*workload.Program) (err error) {
 			return err
 		}
 	}
-	n, err := alloc.MetadataBytes(s)
+	n, err := power.MetadataBytes(s)
 	if err != nil {
 		return err
 	}

@@ -157,7 +157,7 @@ func (f *figures) mixesChart() (*chart.Chart, error) {
 	return c, nil
 }
 
-// lockedChart shows alloc.Locked over goroutines.
+// lockedChart shows wrap.Locked over goroutines.
 func (f *figures) lockedChart() (*chart.Chart, error) {
 	var l lines
 	var bare []series

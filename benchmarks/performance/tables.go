@@ -218,7 +218,7 @@ func (f *figures) peersTable() string {
 		markdown(head, rows)
 }
 
-// lockedTable has the times of alloc.Locked.
+// lockedTable has the times of wrap.Locked.
 func (f *figures) lockedTable() string {
 	var rows [][]string
 	for _, r := range f.locked.Runs {

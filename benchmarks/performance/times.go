@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/bench"
 	"github.com/vramyard/vramyard/harness/trace/workload"
@@ -97,7 +97,7 @@ func roundsFor(n, rounds int) int {
 }
 
 // setups returns the strategies that take part at so many live blocks.
-func (c contest) setups(n int) (all []alloc.Setup, err error) {
+func (c contest) setups(n int) (all []setting.Setup, err error) {
 	for _, e := range c.entries {
 		if n > e.most {
 			continue

@@ -5,13 +5,13 @@
 package main
 
 import (
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/cli"
 	"github.com/vramyard/vramyard/strategies"
 )
 
 func main() {
-	cli.Main(append(strategies.All(), alloc.SpecOf("pages", "equal pages", New,
-		alloc.Preset{Doc: "pages of 64 KiB"},
-		alloc.Preset{Name: "2m", Doc: "pages of 2 MiB", JSON: `{"page":"2MiB"}`}))...)
+	cli.Main(append(strategies.All(), setting.SpecOf("pages", "equal pages", New,
+		setting.Preset{Doc: "pages of 64 KiB"},
+		setting.Preset{Name: "2m", Doc: "pages of 2 MiB", JSON: `{"page":"2MiB"}`}))...)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -13,7 +14,7 @@ type Config struct {
 	Capacity device.Size `json:"capacity" doc:"bytes of all pages; default 1 GiB"`
 }
 
-// WithDefaults implements [alloc.DefaultedConfig].
+// WithDefaults implements [setting.DefaultedConfig].
 func (c Config) WithDefaults() (Config, error) {
 	if c.Page == 0 {
 		c.Page = 64 * device.KiB
@@ -27,18 +28,18 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, nil
 }
 
-// ForCapacity implements [alloc.CapacityConfig].
+// ForCapacity implements [setting.CapacityConfig].
 func (c Config) ForCapacity(n device.Size) Config {
 	c.Capacity = n
 	return c
 }
 
-// Preallocates implements [alloc.PreallocatingConfig].
+// Preallocates implements [setting.PreallocatingConfig].
 func (Config) Preallocates() bool { return true }
 
-// Promises implements [alloc.Promiser]: any free page serves any request.
-func (c Config) Promises() alloc.Promises {
-	return alloc.Promises{
+// Promises implements [promise.Promiser]: any free page serves any request.
+func (c Config) Promises() promise.Set {
+	return promise.Set{
 		Quantum:  c.Page,
 		Honours:  func(r alloc.Request) bool { return r.Align <= c.Page },
 		MaxGrant: func(alloc.Request) device.Size { return c.Page },
@@ -151,10 +152,10 @@ func (p *Pages) Check() error {
 	return nil
 }
 
-// MaxRequest implements [alloc.Ceiling].
+// MaxRequest implements [power.Ceiling].
 func (p *Pages) MaxRequest() device.Size { return p.page }
 
-// LargestFree implements [alloc.Holes].
+// LargestFree implements [power.Holes].
 func (p *Pages) LargestFree() device.Size {
 	if len(p.free) == 0 {
 		return 0

@@ -3,7 +3,7 @@ package main
 import (
 	"cmp"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -17,19 +17,19 @@ type Config struct {
 	Capacity device.Size `json:"capacity" doc:"bytes of the one region; default 1 GiB"`
 }
 
-// ForCapacity implements [alloc.CapacityConfig]: the whole device is the one region.
+// ForCapacity implements [setting.CapacityConfig]: the whole device is the one region.
 func (Config) ForCapacity(n device.Size) Config { return Config{Capacity: n} }
 
-// Preallocates implements [alloc.PreallocatingConfig]: the region is taken whole, so what
+// Preallocates implements [setting.PreallocatingConfig]: the region is taken whole, so what
 // is reserved says nothing about what is needed.
 func (Config) Preallocates() bool { return true }
 
-// Promises implements [alloc.Promiser].
-func (Config) Promises() alloc.Promises {
-	return alloc.Promises{
+// Promises implements [promise.Promiser].
+func (Config) Promises() promise.Set {
+	return promise.Set{
 		Quantum:   quantum,
-		MustMerge: alloc.MergeAll,
-		Serves:    alloc.ServesAnywhere(quantum),
+		MustMerge: promise.MergeAll,
+		Serves:    promise.ServesAnywhere(quantum),
 	}
 }
 

@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // FirstFit places each block at the lowest address at which it fits.
@@ -12,15 +14,15 @@ import (
 // It keeps the live blocks and nothing else: what lies between two of them is free, so
 // there are no free chunks to split or to merge. Alloc and Free cost O(live blocks).
 type FirstFit struct {
-	alloc.OneRegion               // the whole device, with Stats, Closed and Close
-	live            []alloc.Chunk // by address; the last is no block, it marks the end of the region
+	regions.One               // the whole device, with Stats, Closed and Close
+	live        []alloc.Chunk // by address; the last is no block, it marks the end of the region
 }
 
 // New returns a first fit over src. It fails if the device has no room for the region; then
 // nothing is held, and what is returned has no room for anything.
 func New(src device.Source, c Config) (*FirstFit, error) {
-	one, err := alloc.ReserveOne(src, c.limit(), quantum)
-	return &FirstFit{OneRegion: one, live: []alloc.Chunk{{Addr: one.Region.End()}}}, err
+	one, err := regions.ReserveOne(src, c.limit(), quantum)
+	return &FirstFit{One: one, live: []alloc.Chunk{{Addr: one.Region.End()}}}, err
 }
 
 // Alloc implements [alloc.Allocator].
@@ -51,7 +53,7 @@ func (f *FirstFit) Free(a device.Addr) error {
 	if f.Closed() {
 		return alloc.ErrClosed
 	}
-	i, found := slices.BinarySearchFunc(f.live, alloc.Chunk{Addr: a}, alloc.ByAddress)
+	i, found := slices.BinarySearchFunc(f.live, alloc.Chunk{Addr: a}, promise.ByAddress)
 	if !found || f.live[i].Size == 0 { // the mark at the end has no bytes
 		return alloc.ErrInvalidFree
 	}

@@ -7,11 +7,11 @@
 package main
 
 import (
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/cli"
 	"github.com/vramyard/vramyard/strategies"
 )
 
 func main() {
-	cli.Main(append(strategies.All(), alloc.SpecOf("firstfit", "lowest address that fits", New))...)
+	cli.Main(append(strategies.All(), setting.SpecOf("firstfit", "lowest address that fits", New))...)
 }

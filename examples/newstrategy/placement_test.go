@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/study/compare"
@@ -122,11 +123,11 @@ func TestMinimumCapacityIsTheExtent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := alloc.Catalogue{alloc.SpecOf("firstfit", "lowest address that fits", New)}.Lookup("firstfit", nil)
+	s, err := setting.Catalogue{setting.SpecOf("firstfit", "lowest address that fits", New)}.Lookup("firstfit", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := compare.Compare(t.Context(), []*trace.Trace{tr}, []alloc.Setup{s}, compare.Options{})
+	r, err := compare.Compare(t.Context(), []*trace.Trace{tr}, []setting.Setup{s}, compare.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

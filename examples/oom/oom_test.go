@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -170,7 +170,7 @@ func TestVerdicts(t *testing.T) {
 		page, err := os.ReadFile("README.md")
 		require.NoError(t, err)
 		require.Contains(t, string(page), "the live bytes alone need "+units.Bytes(prepared.LowerBound()))
-		for _, name := range strategies.All().Default(alloc.Compared) {
+		for _, name := range strategies.All().Default(setting.Compared) {
 			setup, err := strategies.All().Lookup(name, nil)
 			require.NoError(t, err)
 			res, err := prepared.Run(setup.ForCapacity(p.card), card(t, p), replay.Options{StopAtOOM: true})

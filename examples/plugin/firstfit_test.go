@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -27,7 +27,7 @@ const (
 )
 
 // built compiles the example as README.md says and returns what names it.
-func built(t *testing.T, query string) alloc.Setup {
+func built(t *testing.T, query string) setting.Setup {
 	t.Helper()
 	if _, err := exec.LookPath("c++"); err != nil {
 		t.Skip("the example is tested where there is a C++ compiler: ", err)

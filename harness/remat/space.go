@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 )
@@ -18,7 +20,7 @@ const spaceQuantum device.Size = 256
 // somewhere, and what fits by number need not fit. Requests are labelled with their [Owner]. It is
 // to be closed.
 type Space struct {
-	setup    alloc.Setup
+	setup    setting.Setup
 	s        alloc.Strategy // nil if the device has too little for what the strategy begins with
 	dev      *sim.Device
 	budget   device.Size
@@ -43,7 +45,7 @@ type grant struct {
 // strategy places blocks; a strategy with a limit of its own gets that one. A strategy that cannot
 // begin with so little gets a space that refuses everything. It fails if the configuration of the
 // strategy is invalid.
-func Over(setup alloc.Setup, budget device.Size) (*Space, error) {
+func Over(setup setting.Setup, budget device.Size) (*Space, error) {
 	p := &Space{budget: budget, capacity: device.AlignDown(budget, spaceQuantum), grants: map[device.Size]grant{}}
 	p.setup = setup.ForCapacity(max(p.capacity, 1))
 	if p.capacity == 0 {
@@ -188,11 +190,11 @@ func (p *Space) Refused() (free, largest device.Size) {
 		return p.capacity, 0
 	}
 	left := p.dev.Usage().Free()
-	if last, ok := alloc.LastRefusal(p.s); ok {
+	if last, ok := power.LastRefusal(p.s); ok {
 		return left + last.Free, max(left, last.LargestHole)
 	}
 	st := p.s.Stats()
-	return left + st.Reserved - st.Active, max(left, alloc.LargestFree(p.s))
+	return left + st.Reserved - st.Active, max(left, power.LargestFree(p.s))
 }
 
 // LargestFree implements [Addressed]. A strategy that does not know costs a walk.
@@ -200,7 +202,7 @@ func (p *Space) LargestFree() device.Size {
 	if p.s == nil {
 		return 0
 	}
-	return alloc.LargestFree(p.s)
+	return power.LargestFree(p.s)
 }
 
 // Release implements [Addressed]: it trims the strategy, if that can be done.
@@ -208,7 +210,7 @@ func (p *Space) Release() device.Size {
 	if p.s == nil {
 		return 0
 	}
-	n, err := alloc.Trim(p.s)
+	n, err := power.Trim(p.s)
 	if !errors.Is(err, alloc.ErrUnsupported) {
 		p.breaks("cannot give back", err)
 	}
@@ -217,14 +219,14 @@ func (p *Space) Release() device.Size {
 
 // FreeNeighbours implements [Neighbours]. It costs what the strategy's power does.
 func (p *Space) FreeNeighbours(b alloc.Block) (below, above device.Size) {
-	return alloc.FreeNeighbours(p.s, b.Addr)
+	return power.FreeNeighbours(p.s, b.Addr)
 }
 
 // Move implements [Addressed]. Blocks slide down if the strategy can do that. Otherwise they are
 // freed and asked for again, in the order of the list, and if one of them has no place then, the
 // largest first, after what is free was given back to the device.
 func (p *Space) Move(list []Moving, by Move) (lost device.Size) {
-	if by == Down && alloc.Has(p.s, alloc.PowerMover) {
+	if by == Down && power.Has(p.s, power.PowerMover) {
 		p.slide(list)
 		return 0
 	}
@@ -272,6 +274,6 @@ func (p *Space) slide(list []Moving) {
 		return listed
 	}
 	to := func(from, to alloc.Block) { list[at[from.Addr]].Block = to }
-	_, err := alloc.Compact(p.s, may, to)
+	_, err := power.Compact(p.s, may, to)
 	p.breaks("cannot move blocks", err)
 }

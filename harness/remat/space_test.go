@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/remat"
 	"github.com/vramyard/vramyard/harness/trace/workload"
@@ -188,7 +189,7 @@ func TestAStrategyThatDiesEndsTheRun(t *testing.T) {
 			s, err := bestfit.New(src, c)
 			return &mortal{s, left}, err
 		}
-		setup, err := alloc.Catalogue{alloc.SpecOf("mortal", "dies", build)}.Lookup("mortal", nil)
+		setup, err := setting.Catalogue{setting.SpecOf("mortal", "dies", build)}.Lookup("mortal", nil)
 		require.NoError(t, err)
 		p, err := remat.Over(setup, 100<<20)
 		require.NoError(t, err)

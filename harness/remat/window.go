@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -105,7 +106,7 @@ func (p *Space) fits(c alloc.Chunk, bytes device.Size, r alloc.Request) bool {
 	case may.Serves != nil && p.atAnEnd(r, func(r alloc.Request) bool { return may.Serves(c, r) }):
 		return true
 	}
-	return p.atAnEnd(r, func(r alloc.Request) bool { return alloc.CanPlace(p.s, r, p.places) })
+	return p.atAnEnd(r, func(r alloc.Request) bool { return power.CanPlace(p.s, r, p.places) })
 }
 
 // atAnEnd reports whether something holds of a request as Alloc would make it: at either end, if

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -105,7 +106,7 @@ type course struct {
 	t     *replay.Prepared
 	slots int
 	ops   []bareOp
-	setup alloc.Setup
+	setup setting.Setup
 }
 
 // bench runs the rounds and reports medians of CPU time per operation.

@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 )
 
-// Counter is a counter of a strategy that counts as PyTorch does; see [alloc.Counted].
+// Counter is a counter of a strategy that counts as PyTorch does; see [power.Counted].
 type Counter struct {
 	Name  string // as in torch.cuda.memory_stats
 	Value int64  // bytes or a count, as the name says
@@ -18,7 +19,7 @@ type Counters []Counter
 // countersOf returns the counters of s, nil if it does not count so.
 func countersOf(s alloc.Strategy) (c Counters) {
 	// Without the power nothing is yielded, and nil says so.
-	_ = alloc.Counters(s, func(name string, value int64) bool {
+	_ = power.Counters(s, func(name string, value int64) bool {
 		c = append(c, Counter{name, value})
 		return true
 	})

@@ -13,7 +13,7 @@
 // Placements and the final state have one form for all strategies, but for traces in the form
 // of PyTorch's golden vectors. Through a strategy that counts as PyTorch does, which the figures
 // of that form need, such a trace gives the lines of the vectors, with what the strategy does
-// besides where it is an [alloc.Historian].
+// besides where it is a [power.Historian].
 //
 // # Targets
 //

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/inspect"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -42,7 +44,7 @@ func (r *runner) print(what uint64) error {
 	case trace.PrintStats:
 		line = r.statsLine()
 	case trace.PrintMap:
-		line = "O " + alloc.Rendering(r.s) + "\n"
+		line = "O " + inspect.Rendering(r.s) + "\n"
 	default:
 		var ok bool
 		if line, ok = r.totals(); !ok {
@@ -58,7 +60,7 @@ func (r *runner) print(what uint64) error {
 // peak_pool largest_free next_region fragmentation.
 func (r *runner) statsLine() string {
 	s := r.s.Stats()
-	largest := alloc.LargestFree(r.s)
+	largest := power.LargestFree(r.s)
 	line := []byte{'P'}
 	for _, v := range []string{
 		strconv.FormatUint(s.Allocs, 10), decimal(s.Allocated), decimal(s.PeakAllocated), decimal(s.LargestAlloc),
@@ -82,7 +84,7 @@ func (r *runner) writeFinal(out io.Writer) error {
 	for _, line := range r.finalStats(tiles) {
 		w.WriteString("S " + line.name + " " + line.value + "\n")
 	}
-	w.WriteString("O " + alloc.Rendering(r.s) + "\n")
+	w.WriteString("O " + inspect.Rendering(r.s) + "\n")
 	for _, region := range tiles.regions {
 		w.WriteString("R " + offset(region.Addr) + " " + decimal(region.Size) + "\n")
 	}
@@ -139,9 +141,9 @@ type stat struct{ name, value string }
 // finalStats returns the S lines in the order of the vectors.
 func (r *runner) finalStats(t tiling) []stat {
 	s := r.s.Stats()
-	largest := alloc.LargestFree(r.s)
+	largest := power.LargestFree(r.s)
 	queued := "-1"
-	if n, err := alloc.QueuedFrees(r.s); err == nil {
+	if n, err := power.QueuedFrees(r.s); err == nil {
 		queued = strconv.Itoa(n)
 	}
 	count := func(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -2,6 +2,7 @@ package replay
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -21,7 +22,7 @@ func lookStride(n int) int {
 // shape follows how the free bytes of a strategy lie.
 type shape struct {
 	s     alloc.Inspector
-	holes alloc.Holes // s if it has that power, else a walk with the clock stopped
+	holes power.Holes // s if it has that power, else a walk with the clock stopped
 	mask  int         // an event is looked at if its number has none of these bits
 
 	peak           float64     // external fragmentation, highest seen
@@ -34,31 +35,31 @@ type shape struct {
 // newShape returns the shape of a strategy in a replay of so many events, timed by a clock.
 func newShape(s alloc.Inspector, events int, clock *stopwatch) *shape {
 	f := &shape{s: s, mask: lookStride(events) - 1, holes: walked{s, clock}}
-	if alloc.Has(s, alloc.PowerHoles) {
-		f.holes = s.(alloc.Holes)
+	if power.Has(s, power.PowerHoles) {
+		f.holes = s.(power.Holes)
 	}
 	f.raise(0)
 	return f
 }
 
-// walked finds the largest free chunk of a strategy without the power [alloc.Holes]. Its walks take
+// walked finds the largest free chunk of a strategy without the power [power.Holes]. Its walks take
 // far longer than the calls that are timed.
 type walked struct {
 	alloc.Inspector
 	clock *stopwatch
 }
 
-// LargestFree implements [alloc.Holes].
+// LargestFree implements [power.Holes].
 func (w walked) LargestFree() device.Size {
 	w.clock.stop()
 	defer w.clock.start()
-	return alloc.LargestFree(w.Inspector)
+	return power.LargestFree(w.Inspector)
 }
 
 // grown takes the shape at a new peak of reserved bytes.
 func (f *shape) grown(active, reserved device.Size) {
 	x := f.external(active, reserved)
-	f.peakReserved, f.atPeak, f.headroomAtPeak = reserved, x, min(f.holes.LargestFree(), alloc.MaxRequest(f.s))
+	f.peakReserved, f.atPeak, f.headroomAtPeak = reserved, x, min(f.holes.LargestFree(), power.MaxRequest(f.s))
 	f.raise(x)
 }
 
@@ -89,5 +90,5 @@ func ratio(part, whole device.Size) float64 {
 
 // headroom returns the largest request that a free chunk in hand would serve.
 func headroom(s alloc.Inspector) device.Size {
-	return min(alloc.LargestFree(s), alloc.MaxRequest(s))
+	return min(power.LargestFree(s), power.MaxRequest(s))
 }

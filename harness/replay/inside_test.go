@@ -1,12 +1,12 @@
 package replay
 
 import (
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 )
 
 // RunClocked is Run that first passes on whether the clock of the loop runs.
-func (p *Prepared) RunClocked(setup alloc.Setup, dev device.Device, o Options,
+func (p *Prepared) RunClocked(setup setting.Setup, dev device.Device, o Options,
 	clock func(runs func() bool)) (*Result, error) {
 	r, err := p.newRunner(setup, dev, o)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"runtime"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -47,7 +48,7 @@ func (r *runner) moment() int64 {
 	if !r.selfTimed {
 		return WallTime()
 	}
-	ns, _ := alloc.WorkTime(r.s) // it has the power
+	ns, _ := power.WorkTime(r.s) // it has the power
 	return ns
 }
 

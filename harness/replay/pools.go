@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -15,11 +16,11 @@ func (r *runner) pool(e *trace.Event) (err error) {
 	id := alloc.PoolID(e.Arg)
 	switch e.Kind {
 	case trace.PoolBegin:
-		err = alloc.BeginPool(r.s, id, e.Stream)
+		err = power.BeginPool(r.s, id, e.Stream)
 	case trace.PoolEnd:
-		err = alloc.EndPool(r.s, id)
+		err = power.EndPool(r.s, id)
 	default:
-		err = alloc.ReleasePool(r.s, id)
+		err = power.ReleasePool(r.s, id)
 	}
 	r.saw(Observation{Pool: id, Stream: e.Stream, Err: err})
 	if r.o.Observe != nil && errors.Is(err, alloc.ErrInvalidPool) {

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -42,12 +44,12 @@ func runPooled(t *testing.T, text string, o replay.Options) (*replay.Result, []s
 	dev, err := sim.New(sim.Config{Capacity: 1 << 30})
 	require.NoError(t, err)
 	var p *pooled
-	spec := alloc.SpecOf("pooled", "", func(src device.Source, c bfc.Config) (alloc.Strategy, error) {
+	spec := setting.SpecOf("pooled", "", func(src device.Source, c bfc.Config) (alloc.Strategy, error) {
 		s, err := bfc.New(src, c)
 		p = &pooled{Strategy: s}
 		return p, err
-	}, alloc.Preset{})
-	setup, err := alloc.Catalogue{spec}.Lookup("pooled", nil)
+	}, setting.Preset{})
+	setup, err := setting.Catalogue{spec}.Lookup("pooled", nil)
 	require.NoError(t, err)
 	res, err := replay.Run(events, setup, dev, o)
 	return res, p.calls, err
@@ -65,7 +67,7 @@ func TestPoolsAreToldToTheStrategy(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, res.Ignored)
 	require.Equal(t, []string{"begin 3 -1", "begin 4 7", "end 3 0", "end 4 0", "release 3 0"}, calls)
-	require.Equal(t, replay.Observation{Event: 0, Called: true, Pool: 3, Stream: alloc.AllStreams}, seen[1])
+	require.Equal(t, replay.Observation{Event: 0, Called: true, Pool: 3, Stream: power.AllStreams}, seen[1])
 	require.Equal(t, replay.Observation{Event: 1, Called: true, Pool: 4, Stream: 7}, seen[2])
 	require.Equal(t, replay.Observation{Event: 5, Called: true, Pool: 3}, seen[6])
 }

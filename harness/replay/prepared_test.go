@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -166,7 +166,7 @@ func TestPiecesReplayLikeTheWhole(t *testing.T) {
 
 // replayed replays on a small device, as far as it goes and up to the first request that is
 // refused, and returns the figures, the placements and the final state.
-func replayed(t *testing.T, p *replay.Prepared, setup alloc.Setup, at replay.FreeAt) (all [2]string) {
+func replayed(t *testing.T, p *replay.Prepared, setup setting.Setup, at replay.FreeAt) (all [2]string) {
 	t.Helper()
 	for i, stop := range []bool{false, true} {
 		dev, err := sim.New(sim.Config{Capacity: 24 * device.MiB})

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -30,7 +32,7 @@ func TestWhatIsRecordedReplaysTheSame(t *testing.T) {
 		require.NoError(t, err)
 		var text, placements bytes.Buffer
 		recorder := trace.NewRecorder(&text)
-		s, err := alloc.Recorded(inner, recorder.Record)
+		s, err := wrap.Recorded(inner, recorder.Record)
 		require.NoError(t, err)
 		want := play(t, s, rand.New(rand.NewPCG(seed, 0)))
 		require.NoError(t, recorder.Close())
@@ -68,7 +70,7 @@ func play(t *testing.T, s alloc.Strategy, rng *rand.Rand) (lines []string) {
 		case k == 8:
 			require.ErrorIs(t, s.Free(device.Addr(rng.Uint64N(1<<20))), alloc.ErrInvalidFree)
 		default:
-			require.NoError(t, alloc.SetFrontier(s, rng.Uint64N(300)))
+			require.NoError(t, power.SetFrontier(s, rng.Uint64N(300)))
 		}
 	}
 	return lines

@@ -10,6 +10,10 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/inspect"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -25,7 +29,7 @@ type Options struct {
 	Final      io.Writer // the state at the end; nil for none
 
 	// Contents, if not nil, is the memory of the device. Every block is filled, and must be as
-	// it was filled when it is freed, or at the end; see [alloc.Filled].
+	// it was filled when it is freed, or at the end; see [wrap.Filled].
 	Contents device.Contents
 
 	// Watch, if not nil, is called every now and then with the number of events that are replayed, and never
@@ -39,7 +43,7 @@ type Options struct {
 }
 
 // Run prepares a trace and replays it once; see [Prepared.Run].
-func Run(src trace.Source, setup alloc.Setup, dev device.Device, o Options) (*Result, error) {
+func Run(src trace.Source, setup setting.Setup, dev device.Device, o Options) (*Result, error) {
 	p, err := Prepare(context.Background(), src)
 	if err != nil {
 		return nil, err
@@ -54,7 +58,7 @@ func Run(src trace.Source, setup alloc.Setup, dev device.Device, o Options) (*Re
 // strategy takes at once gives an error that is [device.ErrOutOfMemory]), if the
 // strategy breaks its contract (refuses to free a live block, miscounts, leaves regions
 // behind), and if a writer fails. Requests that are not granted are results.
-func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result, error) {
+func (p *Prepared) Run(setup setting.Setup, dev device.Device, o Options) (*Result, error) {
 	r, err := p.newRunner(setup, dev, o)
 	if err != nil {
 		return nil, err
@@ -67,7 +71,7 @@ func (p *Prepared) Run(setup alloc.Setup, dev device.Device, o Options) (*Result
 }
 
 // newRunner builds the strategy and all that a replay keeps.
-func (p *Prepared) newRunner(setup alloc.Setup, dev device.Device, o Options) (*runner, error) {
+func (p *Prepared) newRunner(setup setting.Setup, dev device.Device, o Options) (*runner, error) {
 	h := p.head.Header
 	config, err := json.Marshal(setup.Config)
 	if err != nil {
@@ -84,12 +88,12 @@ func (p *Prepared) newRunner(setup alloc.Setup, dev device.Device, o Options) (*
 	}
 	s, err := setup.New(faults)
 	if err == nil && o.Contents != nil {
-		s, err = alloc.Filled(s, o.Contents)
+		s, err = wrap.Filled(s, o.Contents)
 	}
 	if err = o.built(s, faults, err); err != nil {
 		return nil, named(setup.Name, err)
 	}
-	recorder := alloc.Has(s, alloc.PowerStreamRecorder)
+	recorder := power.Has(s, power.PowerStreamRecorder)
 	when := o.FreeAt.timing(recorder)
 	if when == onStreams && p.late != nil && p.reserved != nil {
 		return nil, errors.Join(fmt.Errorf("%s on %s: %w", setup.Name, h.Name, p.reserved), s.Close())
@@ -111,7 +115,7 @@ func (p *Prepared) newRunner(setup alloc.Setup, dev device.Device, o Options) (*
 		}
 	}
 	r.torch = r.newTorchLines()
-	r.selfTimed = alloc.Has(s, alloc.PowerSelfTimed)
+	r.selfTimed = power.Has(s, power.PowerSelfTimed)
 	return r, nil
 }
 
@@ -205,16 +209,16 @@ func (r *runner) step(i int, o *op, e *trace.Event) (oom bool, err error) {
 		r.faults.FailNext(e.Arg)
 	case trace.Trim:
 		var n device.Size
-		n, err = alloc.Trim(r.s)
+		n, err = power.Trim(r.s)
 		r.saw(Observation{Returned: n, Err: err})
 		if errors.Is(err, device.ErrInjected) {
 			err = nil // the region stays; that is the fault's doing
 		}
 	case trace.Frontier:
-		err = alloc.SetFrontier(r.s, e.Arg)
+		err = power.SetFrontier(r.s, e.Arg)
 		r.saw(Observation{Err: err})
 	case trace.ClearStats:
-		err = alloc.ClearStats(r.s)
+		err = power.ClearStats(r.s)
 		r.saw(Observation{Err: err})
 	case trace.Print:
 		return false, r.print(e.Arg)
@@ -224,7 +228,7 @@ func (r *runner) step(i int, o *op, e *trace.Event) (oom bool, err error) {
 		err = r.drain(e.Stream)
 	case trace.Poll:
 		var n device.Size
-		n, err = alloc.Poll(r.s)
+		n, err = power.Poll(r.s)
 		r.saw(Observation{Returned: n, Err: err})
 		if errors.Is(err, device.ErrInjected) {
 			err = nil // what was not found is found later
@@ -234,7 +238,7 @@ func (r *runner) step(i int, o *op, e *trace.Event) (oom bool, err error) {
 	case trace.Refused:
 		return r.refused(i, o)
 	case trace.Mark:
-		_ = alloc.Mark(r.s, r.p.src.TagOf(e)) // most strategies need no marks
+		_ = power.Mark(r.s, r.p.src.TagOf(e)) // most strategies need no marks
 		return false, nil
 	}
 	if errors.Is(err, alloc.ErrUnsupported) {
@@ -348,9 +352,9 @@ func (r *runner) firstOOM(e *trace.Event) {
 		r.res.ExternalFragmentationAtOOM = &x
 	}
 	if r.o.Report {
-		r.res.OOMReport = alloc.AppendFailure(r.s, nil, r.tagName)
+		r.res.OOMReport = inspect.AppendFailure(r.s, nil, r.tagName)
 		// A strategy that writes no report leaves it empty.
-		r.res.OwnOOMReport, _ = alloc.AppendReport(r.s, nil, r.p.requests.Of(e))
+		r.res.OwnOOMReport, _ = power.AppendReport(r.s, nil, r.p.requests.Of(e))
 	}
 }
 
@@ -378,13 +382,13 @@ func (r *runner) describe(i int, e *trace.Event, cause error) *FirstFailure {
 	defer r.clock.start()
 	f := &FirstFailure{
 		Event: i, ID: e.ID, Size: e.Size, Error: cause.Error(),
-		LargestHole: alloc.LargestFree(r.s), Free: r.dev.held - r.active(),
+		LargestHole: power.LargestFree(r.s), Free: r.dev.held - r.active(),
 	}
 	if u := r.dev.Usage(); u.Capacity != 0 {
 		free := u.Free()
 		f.DeviceFree = &free
 	}
-	if why, ok := alloc.LastRefusal(r.s); ok {
+	if why, ok := power.LastRefusal(r.s); ok {
 		f.Reason, f.DeviceAsked = why.Reason.String(), why.Asked
 	}
 	return f
@@ -521,7 +525,7 @@ func (r *runner) finish(elapsed int64) {
 	res.ExternalFragmentationPeak, res.ExternalFragmentationAtPeak = r.shape.peak, r.shape.atPeak
 	res.Headroom = Headroom{AtPeak: r.shape.headroomAtPeak, Final: headroom(r.s)}
 	res.Series = r.series.finish(r.done)
-	if n, err := alloc.MetadataBytes(r.s); err == nil {
+	if n, err := power.MetadataBytes(r.s); err == nil {
 		res.MetadataBytes = &n
 	}
 	res.Counters = countersOf(r.s)

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -193,7 +195,7 @@ func TestFaultsOfACounterexample(t *testing.T) {
 
 // liar is a strategy that breaks the contract in one way.
 type liar struct {
-	alloc.Forwarder
+	wrap.Forwarder
 	how string
 }
 
@@ -247,13 +249,13 @@ func TestABrokenContractIsAnError(t *testing.T) {
 		"accepts":   "event 6: illegal free of 0x0: got <nil>",
 		"":          "",
 	} {
-		spec := alloc.SpecOf("liar", "", func(src device.Source, _ struct{}) (*liar, error) {
+		spec := setting.SpecOf("liar", "", func(src device.Source, _ struct{}) (*liar, error) {
 			setup, err := strategies.All().Lookup("bfc", json.RawMessage(workedPool))
 			require.NoError(t, err)
 			s, err := setup.New(src)
-			return &liar{alloc.Forward(s, nil), how}, err
+			return &liar{wrap.Forward(s, nil), how}, err
 		})
-		setup, err := alloc.Catalogue{spec}.Lookup("liar", nil)
+		setup, err := setting.Catalogue{spec}.Lookup("liar", nil)
 		require.NoError(t, err)
 		dev, err := sim.New(sim.Config{})
 		require.NoError(t, err)

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -15,7 +17,7 @@ import (
 )
 
 // labelled aligns each block by the labels of its request.
-type labelled struct{ alloc.Forwarder }
+type labelled struct{ wrap.Forwarder }
 
 func (l *labelled) Alloc(r alloc.Request) (alloc.Block, error) {
 	r.Align = 512 << ((r.Tag + 3*r.ID + 5*r.Origin.Site() + uint64(r.Origin.Thread())) % 7)
@@ -23,16 +25,16 @@ func (l *labelled) Alloc(r alloc.Request) (alloc.Block, error) {
 }
 
 // byLabels returns a best fit that aligns by labels and keeps its operations.
-func byLabels(t *testing.T, ops *[]alloc.Operation) alloc.Setup {
+func byLabels(t *testing.T, ops *[]wrap.Operation) setting.Setup {
 	inner, err := strategies.All().Lookup("bestfit", nil)
 	require.NoError(t, err)
-	catalogue := alloc.Catalogue{alloc.SpecOf("labelled", "", func(src device.Source, _ struct{}) (alloc.Strategy, error) {
+	catalogue := setting.Catalogue{setting.SpecOf("labelled", "", func(src device.Source, _ struct{}) (alloc.Strategy, error) {
 		s, err := inner.New(src)
 		if err != nil {
 			return nil, err
 		}
-		return alloc.Recorded(&labelled{alloc.Forward(s, nil)}, func(o alloc.Operation) { *ops = append(*ops, o) })
-	}, alloc.Preset{})}
+		return wrap.Recorded(&labelled{wrap.Forward(s, nil)}, func(o wrap.Operation) { *ops = append(*ops, o) })
+	}, setting.Preset{})}
 	setup, err := catalogue.Lookup("labelled", nil)
 	require.NoError(t, err)
 	return setup
@@ -46,7 +48,7 @@ func TestLabelsDecideAlikeUnderObservation(t *testing.T) {
 	for _, header := range []string{"", "# request-tags=ids\n"} {
 		tr, err := trace.Read(strings.NewReader(header+events), "labels.trace", trace.Options{})
 		require.NoError(t, err)
-		record := func(o replay.Options) (ops []alloc.Operation) {
+		record := func(o replay.Options) (ops []wrap.Operation) {
 			dev, err := sim.New(sim.Config{})
 			require.NoError(t, err)
 			_, err = replay.Run(tr, byLabels(t, &ops), dev, o)
@@ -99,20 +101,20 @@ func TestMarksReachTheStrategy(t *testing.T) {
 	require.NoError(t, err)
 	for _, wrap := range []func(alloc.Strategy) (alloc.Strategy, error){
 		func(s alloc.Strategy) (alloc.Strategy, error) { return s, nil },
-		alloc.Locked,
+		wrap.Locked,
 	} {
 		var marks []string
-		setup, err := alloc.Catalogue{alloc.SpecOf("marked", "", func(src device.Source, _ struct{}) (alloc.Strategy, error) {
+		setup, err := setting.Catalogue{setting.SpecOf("marked", "", func(src device.Source, _ struct{}) (alloc.Strategy, error) {
 			s, err := inner.New(src)
 			if err != nil {
 				return nil, err
 			}
 			return wrap(marked{s, &marks})
-		}, alloc.Preset{})}.Lookup("marked", nil)
+		}, setting.Preset{})}.Lookup("marked", nil)
 		require.NoError(t, err)
 		tr, err := trace.Read(strings.NewReader("mark \"step 1\"\na 1 100\nmark \"step 2\"\nf 1\n"), "marks.trace", trace.Options{})
 		require.NoError(t, err)
-		for _, s := range []alloc.Setup{setup, inner} {
+		for _, s := range []setting.Setup{setup, inner} {
 			dev, err := sim.New(sim.Config{})
 			require.NoError(t, err)
 			res, err := replay.Run(tr, s, dev, replay.Options{})

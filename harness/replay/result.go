@@ -54,7 +54,7 @@ type Result struct {
 	Headroom Headroom `json:"headroom_bytes"`
 
 	FirstFailure *FirstFailure `json:"first_failure,omitempty"` // the first request that was not granted
-	// what [alloc.AppendFailure] reports of the first OOM, if it was asked for
+	// what [inspect.AppendFailure] reports of the first OOM, if it was asked for
 	OOMReport []byte `json:"-"`
 	// the strategy's own text about the first OOM, if it was asked for and writes one
 	OwnOOMReport []byte `json:"-"`

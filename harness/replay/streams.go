@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -18,7 +19,7 @@ func (r *runner) use(e *trace.Event, o *op) error {
 		return nil
 	}
 	a := r.blocks[o.place].addr
-	err := alloc.RecordStream(r.s, a, e.Stream)
+	err := power.RecordStream(r.s, a, e.Stream)
 	r.saw(Observation{Addr: a, Stream: e.Stream, Err: err})
 	switch {
 	case errors.Is(err, alloc.ErrUnsupported):
@@ -34,7 +35,7 @@ func (r *runner) use(e *trace.Event, o *op) error {
 // streams, and a device that has them, it tells nobody anything.
 func (r *runner) drain(s device.Stream) error {
 	line, ok := device.TimelineOf(r.faults)
-	if !ok || !alloc.Has(r.s, alloc.PowerStreamRecorder) {
+	if !ok || !power.Has(r.s, power.PowerStreamRecorder) {
 		return alloc.ErrUnsupported
 	}
 	r.seen.Stream, r.seen.Drained = s, true
@@ -72,7 +73,7 @@ func (r *runner) freeLate(i int, o *op) error {
 	}
 	s := firstDelay + device.Stream(o.place)
 	if o.kind == opDelayed {
-		if err := alloc.RecordStream(r.s, b.addr, s); err != nil {
+		if err := power.RecordStream(r.s, b.addr, s); err != nil {
 			return fmt.Errorf("use of live allocation %d by a stream of its own: %w", r.event(i).ID, err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -118,14 +119,14 @@ func (d *deferring) Stats() alloc.Stats {
 }
 
 // deferred returns a setup with streams, which leaves its strategy in last.
-func deferred(t *testing.T, inner alloc.Setup, last **deferring) alloc.Setup {
+func deferred(t *testing.T, inner setting.Setup, last **deferring) setting.Setup {
 	t.Helper()
 	build := func(src device.Source, _ struct{}) (alloc.Strategy, error) {
 		s, err := inner.New(src)
 		*last = newDeferring(src, s)
 		return *last, err
 	}
-	setup, err := alloc.Catalogue{alloc.SpecOf("deferring", "", build, alloc.Preset{})}.Lookup("deferring", nil)
+	setup, err := setting.Catalogue{setting.SpecOf("deferring", "", build, setting.Preset{})}.Lookup("deferring", nil)
 	require.NoError(t, err)
 	return setup
 }
@@ -257,7 +258,7 @@ func TestEventsLeftBehind(t *testing.T) {
 		d.leaks = true
 		return d, err
 	}
-	leaking, err := alloc.Catalogue{alloc.SpecOf("leaking", "", build, alloc.Preset{})}.Lookup("leaking", nil)
+	leaking, err := setting.Catalogue{setting.SpecOf("leaking", "", build, setting.Preset{})}.Lookup("leaking", nil)
 	require.NoError(t, err)
 	dev, err := sim.New(sim.Config{})
 	require.NoError(t, err)
@@ -325,7 +326,7 @@ func sideStreams(t *testing.T, steps int) *trace.Trace {
 func TestManyStreamsThroughEveryStrategy(t *testing.T) {
 	p, err := replay.Prepare(t.Context(), sideStreams(t, 50))
 	require.NoError(t, err)
-	for _, name := range strategies.All().Default(alloc.Compared) {
+	for _, name := range strategies.All().Default(setting.Compared) {
 		t.Run(name, func(t *testing.T) {
 			setup, err := strategies.All().Lookup(name, nil)
 			require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -28,13 +29,13 @@ type torchLines struct {
 // newTorchLines returns what writes r's lines in PyTorch's form, nil if they have another: those of
 // a trace in another format, and those of a strategy that does not count as PyTorch does.
 func (r *runner) newTorchLines() *torchLines {
-	if r.p.head.Header.Format != torchFormat || !alloc.Has(r.s, alloc.PowerCounted) {
+	if r.p.head.Header.Format != torchFormat || !power.Has(r.s, power.PowerCounted) {
 		return nil
 	}
 	l := &torchLines{out: r.o.Placements, ids: map[device.Addr]uint64{}}
 	if l.out != nil {
 		// A strategy without a history gets no lines of it.
-		_ = alloc.SetHistory(r.s, l.tell)
+		_ = power.SetHistory(r.s, l.tell)
 	}
 	return l
 }
@@ -44,7 +45,7 @@ func (r *runner) endHistory() error {
 	if r.torch == nil || r.torch.out == nil {
 		return nil
 	}
-	_ = alloc.SetHistory(r.s, nil) // as above
+	_ = power.SetHistory(r.s, nil) // as above
 	return r.torch.err
 }
 
@@ -57,16 +58,16 @@ func (l *torchLines) write(line string) error {
 }
 
 // tell writes what the strategy did.
-func (l *torchLines) tell(a alloc.Action) {
+func (l *torchLines) tell(a power.Action) {
 	line := "! " + a.Kind.String()
 	switch a.Kind {
-	case alloc.FreeCompleted:
+	case power.FreeCompleted:
 		id, known := l.ids[a.Addr]
 		if !known && l.err == nil {
 			l.err = fmt.Errorf("the strategy tells that the free of %v is final, where it granted no block", a.Addr)
 		}
 		line += " " + strconv.FormatUint(id, 10)
-	case alloc.OutOfMemory:
+	case power.OutOfMemory:
 		line += fmt.Sprintf(" device_free=%d size=%d stream=%d", uint64(a.DeviceFree), uint64(a.Size), uint64(a.Stream))
 	default:
 		line += " " + offset(a.Addr) + " " + decimal(a.Size) + " " + stream(a.Stream)
@@ -199,10 +200,10 @@ func (s *segment) write(w *bufio.Writer) {
 		return
 	}
 	size, kind := "small", "fixed"
-	if s.Class == alloc.ClassLarge {
+	if s.Class == power.ClassLarge {
 		size = "large"
 	}
-	if s.Owner == alloc.OwnerExpandable {
+	if s.Owner == power.OwnerExpandable {
 		kind = "expandable"
 	}
 	fmt.Fprintf(w, "= segment %s %d %s %s %s pool=0,%d allocated=%d active=%d requested=%d\n%s",

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -22,7 +24,7 @@ import (
 // chunks are labelled by hand. A free on stream 7 is told to be delayed, until the trim.
 type counting struct {
 	pooled
-	tell func(alloc.Action)
+	tell func(power.Action)
 	late []device.Addr
 }
 
@@ -41,7 +43,7 @@ func (c *counting) Counters(yield func(string, int64) bool) {
 	}
 }
 
-func (c *counting) SetHistory(tell func(alloc.Action)) { c.tell = tell }
+func (c *counting) SetHistory(tell func(power.Action)) { c.tell = tell }
 
 func (c *counting) Alloc(r alloc.Request) (alloc.Block, error) {
 	b, err := c.Strategy.Alloc(r)
@@ -49,16 +51,16 @@ func (c *counting) Alloc(r alloc.Request) (alloc.Block, error) {
 	case c.tell == nil:
 	case err == nil && r.Stream == 7:
 		c.late = append(c.late, b.Addr)
-		c.tell(alloc.Action{Kind: alloc.SegmentMap, Addr: b.Addr, Size: b.Size, Stream: 7})
+		c.tell(power.Action{Kind: power.SegmentMap, Addr: b.Addr, Size: b.Size, Stream: 7})
 	case errors.Is(err, alloc.ErrOutOfMemory):
-		c.tell(alloc.Action{Kind: alloc.OutOfMemory, Size: r.Size, Stream: r.Stream, DeviceFree: 11})
+		c.tell(power.Action{Kind: power.OutOfMemory, Size: r.Size, Stream: r.Stream, DeviceFree: 11})
 	}
 	return b, err
 }
 
 func (c *counting) Trim() (device.Size, error) {
 	for _, a := range c.late {
-		c.tell(alloc.Action{Kind: alloc.FreeCompleted, Addr: a})
+		c.tell(power.Action{Kind: power.FreeCompleted, Addr: a})
 	}
 	return 0, nil
 }
@@ -73,7 +75,7 @@ func (c *counting) Close() error {
 // Walk shows blocks of 512 bytes as memory that is not there, and what is free as pending.
 func (c *counting) Walk(yield func(alloc.Chunk) bool) {
 	for k := range c.Strategy.Walk {
-		k.Class, k.Owner, k.Stream, k.Pool = alloc.ClassLarge, alloc.OwnerExpandable, 7, 3
+		k.Class, k.Owner, k.Stream, k.Pool = power.ClassLarge, power.OwnerExpandable, 7, 3
 		switch {
 		case k.State == alloc.Free:
 			k.State, k.Requested = alloc.Pending, 9
@@ -95,11 +97,11 @@ func runCounting(t *testing.T, text string, o replay.Options) (*replay.Result, e
 	require.NoError(t, err)
 	dev, err := sim.New(sim.Config{Capacity: 1 << 30})
 	require.NoError(t, err)
-	spec := alloc.SpecOf("counting", "", func(src device.Source, c bfc.Config) (alloc.Strategy, error) {
+	spec := setting.SpecOf("counting", "", func(src device.Source, c bfc.Config) (alloc.Strategy, error) {
 		s, err := bfc.New(src, c)
 		return &counting{pooled: pooled{Strategy: s}}, err
-	}, alloc.Preset{})
-	setup, err := alloc.Catalogue{spec}.Lookup("counting", json.RawMessage(workedPool))
+	}, setting.Preset{})
+	setup, err := setting.Catalogue{spec}.Lookup("counting", json.RawMessage(workedPool))
 	require.NoError(t, err)
 	return replay.Run(events, setup, dev, o)
 }
@@ -174,11 +176,11 @@ func TestSegmentsOfPyTorchEndBeforeWhatTheDeviceAdds(t *testing.T) {
 func TestHistoryOfBlocksThatWereNeverGrantedIsAnError(t *testing.T) {
 	_, err := runCounting(t, "a 1 100 7\ne\n", replay.Options{Placements: &bytes.Buffer{}})
 	require.NoError(t, err)
-	setups := alloc.SpecOf("liar", "", func(src device.Source, c bfc.Config) (alloc.Strategy, error) {
+	setups := setting.SpecOf("liar", "", func(src device.Source, c bfc.Config) (alloc.Strategy, error) {
 		s, err := bfc.New(src, c)
 		return &counting{pooled: pooled{Strategy: s}, late: []device.Addr{5}}, err
-	}, alloc.Preset{})
-	setup, err := alloc.Catalogue{setups}.Lookup("liar", nil)
+	}, setting.Preset{})
+	setup, err := setting.Catalogue{setups}.Lookup("liar", nil)
 	require.NoError(t, err)
 	events, err := trace.Read(strings.NewReader("a 1 100\ne\n"), "test.trace", trace.Options{Dialect: "torch"})
 	require.NoError(t, err)

@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -14,7 +16,7 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// walkCounter is a strategy without the power alloc.Holes. It counts its walks, and those that a
+// walkCounter is a strategy without the power power.Holes. It counts its walks, and those that a
 // running clock times.
 type walkCounter struct {
 	alloc.Strategy
@@ -39,17 +41,17 @@ func TestWalksAreNotTimed(t *testing.T) {
 	require.NoError(t, err)
 	for _, wrap := range []func(alloc.Strategy) (alloc.Strategy, error){
 		func(s alloc.Strategy) (alloc.Strategy, error) { return s, nil },
-		alloc.Locked, // whose method set has every power
+		wrap.Locked, // whose method set has every power
 	} {
 		var w *walkCounter
-		setup, err := alloc.Catalogue{alloc.SpecOf("walks", "", func(src device.Source, _ struct{}) (alloc.Strategy, error) {
+		setup, err := setting.Catalogue{setting.SpecOf("walks", "", func(src device.Source, _ struct{}) (alloc.Strategy, error) {
 			s, err := inner.New(src)
 			if err != nil {
 				return nil, err
 			}
 			w = &walkCounter{Strategy: s}
 			return wrap(w)
-		}, alloc.Preset{})}.Lookup("walks", nil)
+		}, setting.Preset{})}.Lookup("walks", nil)
 		require.NoError(t, err)
 		p, err := replay.Prepare(t.Context(), tr)
 		require.NoError(t, err)

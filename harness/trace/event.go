@@ -2,6 +2,7 @@ package trace
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -61,7 +62,7 @@ const (
 )
 
 // AllStreams as the Stream of PoolBegin means every stream.
-const AllStreams = alloc.AllStreams
+const AllStreams = power.AllStreams
 
 // NoSlot is the Slot of an event that names no allocation.
 const NoSlot = ^uint32(0)

@@ -6,14 +6,14 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 )
 
 // Recorder writes the calls of a strategy as a native trace while they happen:
 //
 //	rec := trace.NewRecorder(file)
-//	s, err := alloc.Recorded(inner, rec.Record)
+//	s, err := wrap.Recorded(inner, rec.Record)
 //	…
 //	err = rec.Close()
 //
@@ -22,7 +22,7 @@ import (
 // failed becomes an illegal free: of an allocation, live or freed, where one is known for
 // the address, otherwise of the address itself.
 //
-// It is not safe for concurrent use; within [alloc.Locked] it need not be. It keeps an
+// It is not safe for concurrent use; within [wrap.Locked] it need not be. It keeps an
 // entry for every address that ever was the start of a block.
 type Recorder struct {
 	out    *bufio.Writer
@@ -46,31 +46,31 @@ func NewRecorder(w io.Writer) *Recorder {
 }
 
 // Record writes one operation. An error of the writer is returned by Close.
-func (r *Recorder) Record(op alloc.Operation) {
+func (r *Recorder) Record(op wrap.Operation) {
 	e := Event{Time: NoTime}
 	tag := ""
 	switch op.Kind {
-	case alloc.OpAlloc:
+	case wrap.OpAlloc:
 		e, tag = r.alloc(op)
-	case alloc.OpFree:
+	case wrap.OpFree:
 		e = r.free(op)
-	case alloc.OpTrim:
+	case wrap.OpTrim:
 		e.Kind = Trim
-	case alloc.OpFrontier:
+	case wrap.OpFrontier:
 		e.Kind, e.Arg = Frontier, op.Count
-	case alloc.OpClear:
+	case wrap.OpClear:
 		e.Kind = ClearStats
-	case alloc.OpPoll:
+	case wrap.OpPoll:
 		e.Kind = Poll
-	case alloc.OpUse:
+	case wrap.OpUse:
 		b := r.blocks[op.Addr]
 		if op.Err != nil || !b.live { // a trace names no use of what is not live
 			fmt.Fprintf(r.out, "# use of %v by stream %d failed\n", op.Addr, uint64(op.Stream))
 			return
 		}
 		e.Kind, e.ID, e.Stream = Use, b.id, op.Stream
-	case alloc.OpBeginPool, alloc.OpEndPool, alloc.OpReleasePool:
-		e.Kind = poolKinds[op.Kind-alloc.OpBeginPool]
+	case wrap.OpBeginPool, wrap.OpEndPool, wrap.OpReleasePool:
+		e.Kind = poolKinds[op.Kind-wrap.OpBeginPool]
 		if op.Err != nil { // a trace names no pool that is not there
 			fmt.Fprintf(r.out, "# %v %d failed\n", e.Kind, uint64(op.Pool))
 			return
@@ -84,7 +84,7 @@ func (r *Recorder) Record(op alloc.Operation) {
 	r.line, _ = appendEvent(r.line[:0], &e, tag)
 	if op.Err != nil {
 		word := "failed"
-		if op.Kind == alloc.OpAlloc {
+		if op.Kind == wrap.OpAlloc {
 			word = "refused"
 		}
 		r.line = append(append(r.line, " # "+word+": "...), printable(op.Err.Error())...)
@@ -92,7 +92,7 @@ func (r *Recorder) Record(op alloc.Operation) {
 	r.out.Write(append(r.line, '\n'))
 }
 
-// poolKinds are the kinds of the calls of [alloc.PrivatePools], in their order.
+// poolKinds are the kinds of the calls of [power.PrivatePools], in their order.
 var poolKinds = [...]Kind{PoolBegin, PoolEnd, PoolRelease}
 
 // printable returns a text as it is if it fits into a comment, otherwise quoted.
@@ -107,7 +107,7 @@ func printable(s string) string {
 // does not close.
 func (r *Recorder) Close() error { return r.out.Flush() }
 
-func (r *Recorder) alloc(op alloc.Operation) (Event, string) {
+func (r *Recorder) alloc(op wrap.Operation) (Event, string) {
 	q := op.Request
 	e := Event{
 		Kind: Alloc, ID: r.next, Size: q.Size, Align: q.Align, Stream: q.Stream, Hint: q.Hint, Arg: q.Before, Time: NoTime,
@@ -122,7 +122,7 @@ func (r *Recorder) alloc(op alloc.Operation) (Event, string) {
 	return e, strconv.FormatUint(q.Tag, 10)
 }
 
-func (r *Recorder) free(op alloc.Operation) Event {
+func (r *Recorder) free(op wrap.Operation) Event {
 	b, ok := r.blocks[op.Addr]
 	switch {
 	case ok && b.live && op.Err == nil:

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -382,31 +384,31 @@ func TestInfo(t *testing.T) {
 func TestRecorderWritesWhatAReplayRepeats(t *testing.T) {
 	var b bytes.Buffer
 	r := trace.NewRecorder(&b)
-	granted := func(q alloc.Request, a device.Addr) alloc.Operation {
-		return alloc.Operation{Kind: alloc.OpAlloc, Request: q, Block: alloc.Block{Addr: a, Size: 512}}
+	granted := func(q alloc.Request, a device.Addr) wrap.Operation {
+		return wrap.Operation{Kind: wrap.OpAlloc, Request: q, Block: alloc.Block{Addr: a, Size: 512}}
 	}
 	bad := alloc.ErrInvalidFree
-	for _, op := range []alloc.Operation{
+	for _, op := range []wrap.Operation{
 		granted(alloc.Request{Size: 500, Align: 256, Stream: 1, Hint: alloc.HintHigh, Before: 3, Tag: 77}, 0x1000),
-		{Kind: alloc.OpAlloc, Request: alloc.Request{Size: 1 << 40}, Err: alloc.ErrOutOfMemory},
-		{Kind: alloc.OpFree, Addr: 0x1010, Err: bad},
-		{Kind: alloc.OpFree, Addr: 0x1000},
-		{Kind: alloc.OpFree, Addr: 0x1000, Err: bad},
-		{Kind: alloc.OpFree, Addr: 0x1010, Err: bad},
-		{Kind: alloc.OpFree, Err: bad},
+		{Kind: wrap.OpAlloc, Request: alloc.Request{Size: 1 << 40}, Err: alloc.ErrOutOfMemory},
+		{Kind: wrap.OpFree, Addr: 0x1010, Err: bad},
+		{Kind: wrap.OpFree, Addr: 0x1000},
+		{Kind: wrap.OpFree, Addr: 0x1000, Err: bad},
+		{Kind: wrap.OpFree, Addr: 0x1010, Err: bad},
+		{Kind: wrap.OpFree, Err: bad},
 		granted(alloc.Request{Size: 1}, 0x1000),
-		{Kind: alloc.OpUse, Addr: 0x1000, Stream: 3},
-		{Kind: alloc.OpUse, Addr: 0x1010, Stream: 3, Err: bad},
-		{Kind: alloc.OpFree, Addr: 0x1000},
-		{Kind: alloc.OpTrim, Err: errors.New("two\nlines")},
-		{Kind: alloc.OpFrontier, Count: 8},
-		{Kind: alloc.OpClear},
-		{Kind: alloc.OpPoll},
-		{Kind: alloc.OpBeginPool, Pool: 3, Stream: 2},
-		{Kind: alloc.OpBeginPool, Pool: 4, Stream: alloc.AllStreams},
-		{Kind: alloc.OpEndPool, Pool: 3},
-		{Kind: alloc.OpEndPool, Pool: 3, Err: alloc.ErrInvalidPool},
-		{Kind: alloc.OpReleasePool, Pool: 3},
+		{Kind: wrap.OpUse, Addr: 0x1000, Stream: 3},
+		{Kind: wrap.OpUse, Addr: 0x1010, Stream: 3, Err: bad},
+		{Kind: wrap.OpFree, Addr: 0x1000},
+		{Kind: wrap.OpTrim, Err: errors.New("two\nlines")},
+		{Kind: wrap.OpFrontier, Count: 8},
+		{Kind: wrap.OpClear},
+		{Kind: wrap.OpPoll},
+		{Kind: wrap.OpBeginPool, Pool: 3, Stream: 2},
+		{Kind: wrap.OpBeginPool, Pool: 4, Stream: power.AllStreams},
+		{Kind: wrap.OpEndPool, Pool: 3},
+		{Kind: wrap.OpEndPool, Pool: 3, Err: alloc.ErrInvalidPool},
+		{Kind: wrap.OpReleasePool, Pool: 3},
 	} {
 		r.Record(op)
 	}

@@ -1,11 +1,12 @@
 // Package forecast tells what memory would be free after some frees, from a walk. Strategies build
-// their answer to alloc.CanPlace on it.
+// their answer to power.CanPlace on it.
 package forecast
 
 import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -18,7 +19,7 @@ type Placer struct {
 	Most device.Size
 	// Promises are the strategy's. ZeroSize and Honours tell legal requests, MustMerge what merges,
 	// and Serves which chunks serve; nil is nothing.
-	Promises alloc.Promises
+	Promises promise.Set
 	// Freed yields by address the free chunks that a live one becomes at once, none if it waits or is
 	// set aside. Nil: one like it.
 	Freed func(c alloc.Chunk, yield func(alloc.Chunk))

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
 )
@@ -40,12 +41,12 @@ func holes(p forecast.Placer, walk forecast.Walk, freed ...device.Addr) (all [][
 
 func TestHolesMergeAsPromised(t *testing.T) {
 	walk := walkOf(2, -2, 4, -1, -1, 6)
-	all := forecast.Placer{Promises: alloc.Promises{MustMerge: alloc.MergeAll}}
+	all := forecast.Placer{Promises: promise.Set{MustMerge: promise.MergeAll}}
 	require.Equal(t, [][2]device.Size{{0, 2}, {4, 4}, {10, 6}}, holes(all, walk))
 	require.Equal(t, [][2]device.Size{{0, 8}, {10, 6}}, holes(all, walk, base+2))
 	require.Equal(t, [][2]device.Size{{0, 2}, {4, 5}, {10, 6}}, holes(all, walk, base+8, base+8, base+4, base+3))
 	require.Equal(t, [][2]device.Size{{0, 16}}, holes(all, walk, base+9, base+2, base+8))
-	buddies := forecast.Placer{Promises: alloc.Promises{MustMerge: alloc.MergeBuddies}}
+	buddies := forecast.Placer{Promises: promise.Set{MustMerge: promise.MergeBuddies}}
 	require.Equal(t, [][2]device.Size{{0, 8}, {10, 6}}, holes(buddies, walk, base+2), "the chain of buddies")
 	require.Equal(t, [][2]device.Size{{0, 2}, {4, 4}, {8, 2}, {10, 6}}, holes(buddies, walk, base+8, base+9))
 	require.Equal(t, [][2]device.Size{{0, 2}, {2, 2}, {4, 4}, {10, 6}}, holes(forecast.Placer{}, walk, base+2),
@@ -56,9 +57,9 @@ func TestHolesMergeAsPromised(t *testing.T) {
 }
 
 func TestOnlyLegalRequestsCanBePlaced(t *testing.T) {
-	p := forecast.Placer{Most: 8, Promises: alloc.Promises{
+	p := forecast.Placer{Most: 8, Promises: promise.Set{
 		Honours: func(r alloc.Request) bool { return r.Align <= 4 },
-		Serves:  alloc.ServesAnywhere(1),
+		Serves:  promise.ServesAnywhere(1),
 	}}
 	for _, c := range []struct {
 		size, align device.Size

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -62,7 +63,7 @@ func (r *run) alloc() error {
 	b, err := r.s.Alloc(req)
 	switch {
 	case errors.Is(err, alloc.ErrOutOfMemory), errors.Is(err, alloc.ErrInvalidRequest):
-		if refusal, ok := alloc.LastRefusal(r.s); !ok || refusal.Request != req {
+		if refusal, ok := power.LastRefusal(r.s); !ok || refusal.Request != req {
 			return fmt.Errorf("refused %d bytes, the record says %+v", req.Size, refusal)
 		}
 		return nil
@@ -134,7 +135,7 @@ func (r *run) compare() error {
 	if live != len(r.live) {
 		return fmt.Errorf("walk shows %d live blocks, there are %d", live, len(r.live))
 	}
-	if got := alloc.LargestFree(r.s); got != largest {
+	if got := power.LargestFree(r.s); got != largest {
 		return fmt.Errorf("largest free chunk is %d, the walk shows %d", got, largest)
 	}
 	return r.compareFree(free)
@@ -144,7 +145,7 @@ func (r *run) compare() error {
 func (r *run) compareFree(free map[device.Addr]alloc.Chunk) error {
 	n := 0
 	var err error
-	alloc.WalkFree(r.s, func(c alloc.Chunk) bool {
+	power.WalkFree(r.s, func(c alloc.Chunk) bool {
 		n++
 		if free[c.Addr] != c {
 			err = fmt.Errorf("search order shows %+v, the walk %+v", c, free[c.Addr])

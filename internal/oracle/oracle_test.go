@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/internal/oracle"
@@ -15,7 +16,7 @@ import (
 
 // tampered passes calls on to a strategy, some of them wrongly.
 type tampered struct {
-	alloc.Forwarder
+	wrap.Forwarder
 	alloc func(alloc.Block) alloc.Block
 	free  func(error) error
 	walk  func(alloc.Chunk) alloc.Chunk
@@ -68,7 +69,7 @@ func TestFindsWhatIsWrong(t *testing.T) {
 			a, err := xdl.New(d, xdl.Config{RegionBytes: 65536, BlockBytes: 256})
 			require.NoError(t, err)
 			s := c.spoil
-			s.Forwarder = alloc.Forward(a, nil)
+			s.Forwarder = wrap.Forward(a, nil)
 			err = oracle.Drive{
 				Seed: 1, Calls: 200,
 				Size:    func(rng *rand.Rand) device.Size { return device.Size(1 + rng.IntN(256)) },

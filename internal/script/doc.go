@@ -3,7 +3,7 @@
 //
 // The test of a strategy is one line:
 //
-//	func TestScripts(t *testing.T) { script.Run(t, alloc.SpecOf("buddy", "", buddy.New)) }
+//	func TestScripts(t *testing.T) { script.Run(t, setting.SpecOf("buddy", "", buddy.New)) }
 //
 // It runs testdata/*.txt. With -rewrite it writes the expected parts; review the difference. A
 // group is one call a line, then "----", then the expected part up to an empty line. A line between

@@ -14,12 +14,14 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 )
 
 // Run runs each file testdata/*.txt as a subtest, with strategies that spec builds.
-func Run(t *testing.T, spec alloc.Spec) {
+func Run(t *testing.T, spec setting.Spec) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("testdata/*.txt: want at least one file (%v)", err)
@@ -34,7 +36,7 @@ func Run(t *testing.T, spec alloc.Spec) {
 
 // session is the state of one file.
 type session struct {
-	spec    alloc.Spec
+	spec    setting.Spec
 	s       alloc.Strategy
 	gpu     *sim.Device
 	faults  *device.Faults
@@ -98,7 +100,7 @@ func (s *session) call(verb string, words []datadriven.CmdArg) error {
 	case "free":
 		return s.each(args.bare, func(at device.Addr) error { return s.s.Free(at) })
 	case "record":
-		return s.each(args.bare, func(at device.Addr) error { return alloc.RecordStream(s.s, at, stream) })
+		return s.each(args.bare, func(at device.Addr) error { return power.RecordStream(s.s, at, stream) })
 	case "work":
 		return s.gpu.Work(stream, 1)
 	case "drain":
@@ -106,11 +108,11 @@ func (s *session) call(verb string, words []datadriven.CmdArg) error {
 	case "refuse":
 		s.faults.FailNext(number)
 	case "frontier":
-		return alloc.SetFrontier(s.s, number)
+		return power.SetFrontier(s.s, number)
 	case "trim":
-		return s.released(alloc.Trim(s.s))
+		return s.released(power.Trim(s.s))
 	case "poll":
-		return s.released(alloc.Poll(s.s))
+		return s.released(power.Poll(s.s))
 	case "close":
 		s.result("close", s.s.Close())
 	case "walk":
@@ -158,7 +160,7 @@ func (s *session) build(values map[string]string) error {
 	if err != nil {
 		return err
 	}
-	setup, err := alloc.Catalogue{s.spec}.Lookup(name, override)
+	setup, err := setting.Catalogue{s.spec}.Lookup(name, override)
 	if err != nil {
 		return err
 	}
@@ -242,7 +244,7 @@ func (s *session) alloc(args arguments, stream device.Stream) (err error) {
 		s.printf("%s: %s at %s", name, bytes(b.Size), s.place(b.Addr))
 		return nil
 	}
-	if refusal, ok := alloc.LastRefusal(s.s); ok && !errors.Is(err, alloc.ErrClosed) {
+	if refusal, ok := power.LastRefusal(s.s); ok && !errors.Is(err, alloc.ErrClosed) {
 		s.printf("%s: %v, %v (largest free chunk %s of %s)",
 			name, err, refusal.Reason, bytes(refusal.LargestHole), bytes(refusal.Free))
 		return nil

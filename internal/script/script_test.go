@@ -3,9 +3,9 @@ package script_test
 import (
 	"testing"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/internal/script"
 	"github.com/vramyard/vramyard/strategies/direct"
 )
 
-func TestScripts(t *testing.T) { script.Run(t, alloc.SpecOf("direct", "", direct.New)) }
+func TestScripts(t *testing.T) { script.Run(t, setting.SpecOf("direct", "", direct.New)) }

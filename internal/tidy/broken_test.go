@@ -50,7 +50,7 @@ var floorSnippets = []snippet{
 	{tidy.Floors, "upward in an internal test", files{"device/a_test.go": goFile("device", "", "our:alloc")},
 		[]string{"device/a_test.go:2 may import of ours nothing"}},
 	{tidy.Floors, "sideways", files{"strategies/bfc/a.go": goFile("bfc", "", "our:strategies/slab")},
-		[]string{"strategies/bfc/a.go:2 may import of ours only alloc, device"}},
+		[]string{"strategies/bfc/a.go:2 may import of ours only alloc, alloc/..., device"}},
 	{tidy.Floors, "strategy sees the simulation", files{"strategies/bfc/a.go": goFile("bfc", "", "our:device/sim")},
 		[]string{"strategies/bfc/a.go:2 may import of ours only"}},
 	{tidy.Floors, "strategy sees a tool of others", files{"strategies/bfc/a.go": goFile("bfc", "", "our:internal/fileio")},

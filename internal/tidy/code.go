@@ -95,7 +95,7 @@ func selectors(f *File, imported string, visit func(*ast.SelectorExpr)) {
 // strategyBans lists imports that have no place in a strategy, with the reason.
 var strategyBans = map[string]string{
 	"os":           "a strategy does not depend on its surroundings",
-	"sync":         "alloc.Locked has the one mutex",
+	"sync":         "wrap.Locked has the one mutex",
 	"sync/atomic":  "a strategy is single-threaded",
 	"math/rand":    "a strategy is deterministic",
 	"math/rand/v2": "a strategy is deterministic",

@@ -22,7 +22,7 @@ type room struct {
 }
 
 // strategyImports is all that a strategy sees of the house.
-var strategyImports = []string{"alloc", "device", "kit/...", "internal/..."}
+var strategyImports = []string{"alloc", "alloc/...", "device", "kit/...", "internal/..."}
 
 // catalogueImports is what the list of strategies sees beside.
 var catalogueImports = append([]string{"strategies/..."}, strategyImports...)

@@ -32,7 +32,7 @@ type Exception struct {
 // Exceptions returns all that the house excuses.
 func Exceptions() []Exception {
 	return []Exception{
-		{Clocks.Name, "alloc/retrying.go", "", "a deadline is what Retrying is for"},
+		{Clocks.Name, "alloc/wrap/retrying.go", "", "a deadline is what Retrying is for"},
 	}
 }
 

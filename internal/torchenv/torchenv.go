@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 )
 
 // renamed is the first release of which the allocator for CUDA reads PYTORCH_ALLOC_CONF: since pull
@@ -17,8 +17,8 @@ const renamed = "2.10"
 // Export returns how users of PyTorch choose settings, written as key:value pairs with commas
 // between them. No settings are what PyTorch does unasked. from is the first release that has all
 // of the keys, "" if all have.
-func Export(settings, from string) alloc.Export {
-	e := alloc.Export{Framework: "PyTorch"}
+func Export(settings, from string) setting.Export {
+	e := setting.Export{Framework: "PyTorch"}
 	if settings == "" {
 		return e
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/regions"
 )
@@ -12,7 +13,7 @@ import (
 type Limits struct {
 	Most  device.Size  // largest request in bytes, at least 1
 	Align device.Size  // largest alignment that is honoured; 0 for any power of two
-	Above alloc.Reason // of the refusal of a larger request; zero is [alloc.ReasonTooLarge]
+	Above power.Reason // of the refusal of a larger request; zero is [power.ReasonTooLarge]
 }
 
 // Front is the state of a strategy at its interface: the counters, the last refusal, whether it is
@@ -25,7 +26,7 @@ type Front struct {
 
 	limits  Limits
 	closed  bool
-	refusal alloc.Refusal // the last one
+	refusal power.Refusal // the last one
 	free    func() (largest, bytes device.Size)
 }
 
@@ -35,8 +36,8 @@ func (f *Front) Init(l Limits, free func() (largest, bytes device.Size)) View {
 	if l.Align == 0 {
 		l.Align = ^device.Size(0)
 	}
-	if l.Above == alloc.ReasonNone {
-		l.Above = alloc.ReasonTooLarge
+	if l.Above == power.ReasonNone {
+		l.Above = power.ReasonTooLarge
 	}
 	f.most, f.align, f.limits, f.free = l.Most, l.Align, l, free
 	return View{f}
@@ -54,14 +55,14 @@ func (f *Front) Refuse(r *alloc.Request) error {
 	if f.closed {
 		return alloc.ErrClosed
 	}
-	why := alloc.ReasonAlignment
+	why := power.ReasonAlignment
 	switch {
 	case r.Size == 0:
-		why = alloc.ReasonZero
+		why = power.ReasonZero
 	case r.Size > f.limits.Most:
 		why = f.limits.Above
 	}
-	f.Record(alloc.Refusal{Reason: why, Request: *r})
+	f.Record(power.Refusal{Reason: why, Request: *r})
 	return alloc.ErrInvalidRequest
 }
 
@@ -70,9 +71,9 @@ func (f *Front) Refuse(r *alloc.Request) error {
 // [regions.ErrTooMany] or [regions.ErrLimit], the strategy's own bounds, or with the device's
 // error.
 func (f *Front) OutOfMemory(r *alloc.Request, rounded, asked device.Size, err error) error {
-	why := alloc.Refusal{Reason: alloc.ReasonLimit, Request: *r, Rounded: rounded}
+	why := power.Refusal{Reason: power.ReasonLimit, Request: *r, Rounded: rounded}
 	if !errors.Is(err, regions.ErrTooMany) && !errors.Is(err, regions.ErrLimit) {
-		why.Reason, why.Asked, why.Device = alloc.ReasonDevice, asked, err
+		why.Reason, why.Asked, why.Device = power.ReasonDevice, asked, err
 	}
 	f.Stats.OOMs++
 	f.Record(why)
@@ -81,7 +82,7 @@ func (f *Front) OutOfMemory(r *alloc.Request, rounded, asked device.Size, err er
 
 // Record keeps a refusal, completed with the free memory of this moment. It allocates nothing:
 // eviction loops are refused thousands of times.
-func (f *Front) Record(why alloc.Refusal) {
+func (f *Front) Record(why power.Refusal) {
 	why.LargestHole, why.Free = f.free()
 	f.refusal = why
 }
@@ -113,21 +114,21 @@ func (f *Front) Stop() { f.closed, f.most = true, 0 }
 type View struct{ front *Front }
 
 var (
-	_ alloc.Failure = View{}
-	_ alloc.Ceiling = View{}
-	_ alloc.Clearer = View{}
+	_ power.Failure = View{}
+	_ power.Ceiling = View{}
+	_ power.Clearer = View{}
 )
 
 // Stats implements [alloc.Inspector]. O(1).
 func (v View) Stats() alloc.Stats { return v.front.Stats }
 
-// ClearStats implements [alloc.Clearer].
+// ClearStats implements [power.Clearer].
 func (v View) ClearStats() { v.front.Stats.Clear() }
 
-// LastRefusal implements [alloc.Failure].
-func (v View) LastRefusal() (alloc.Refusal, bool) {
-	return v.front.refusal, v.front.refusal.Reason != alloc.ReasonNone
+// LastRefusal implements [power.Failure].
+func (v View) LastRefusal() (power.Refusal, bool) {
+	return v.front.refusal, v.front.refusal.Reason != power.ReasonNone
 }
 
-// MaxRequest implements [alloc.Ceiling].
+// MaxRequest implements [power.Ceiling].
 func (v View) MaxRequest() device.Size { return v.front.limits.Most }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -23,37 +24,37 @@ func TestRequestsAreJudgedByTheLimits(t *testing.T) {
 	for _, c := range []struct {
 		limits front.Limits
 		r      alloc.Request
-		want   alloc.Reason
+		want   power.Reason
 	}{
-		{front.Limits{Most: most}, alloc.Request{Size: 1}, alloc.ReasonNone},
-		{front.Limits{Most: most}, alloc.Request{Size: most, Align: 1 << 63}, alloc.ReasonNone},
-		{front.Limits{Most: most}, alloc.Request{}, alloc.ReasonZero},
-		{front.Limits{Most: most}, alloc.Request{Size: most + 1}, alloc.ReasonTooLarge},
-		{front.Limits{Most: most}, alloc.Request{Size: math.MaxUint64, Align: 3}, alloc.ReasonTooLarge},
-		{front.Limits{Most: most, Above: alloc.ReasonOverflow}, alloc.Request{Size: most + 1}, alloc.ReasonOverflow},
-		{front.Limits{Most: most}, alloc.Request{Size: 1, Align: 3}, alloc.ReasonAlignment},
-		{front.Limits{Most: most, Align: 512}, alloc.Request{Size: 1, Align: 512}, alloc.ReasonNone},
-		{front.Limits{Most: most, Align: 512}, alloc.Request{Size: 1, Align: 1024}, alloc.ReasonAlignment},
+		{front.Limits{Most: most}, alloc.Request{Size: 1}, power.ReasonNone},
+		{front.Limits{Most: most}, alloc.Request{Size: most, Align: 1 << 63}, power.ReasonNone},
+		{front.Limits{Most: most}, alloc.Request{}, power.ReasonZero},
+		{front.Limits{Most: most}, alloc.Request{Size: most + 1}, power.ReasonTooLarge},
+		{front.Limits{Most: most}, alloc.Request{Size: math.MaxUint64, Align: 3}, power.ReasonTooLarge},
+		{front.Limits{Most: most, Above: power.ReasonOverflow}, alloc.Request{Size: most + 1}, power.ReasonOverflow},
+		{front.Limits{Most: most}, alloc.Request{Size: 1, Align: 3}, power.ReasonAlignment},
+		{front.Limits{Most: most, Align: 512}, alloc.Request{Size: 1, Align: 512}, power.ReasonNone},
+		{front.Limits{Most: most, Align: 512}, alloc.Request{Size: 1, Align: 1024}, power.ReasonAlignment},
 	} {
 		f, v := open(c.limits)
 		require.EqualValues(t, most, v.MaxRequest())
-		require.Equal(t, c.want == alloc.ReasonNone, f.Judge(&c.r), "%+v", c.r)
-		if c.want == alloc.ReasonNone {
+		require.Equal(t, c.want == power.ReasonNone, f.Judge(&c.r), "%+v", c.r)
+		if c.want == power.ReasonNone {
 			continue
 		}
 		require.ErrorIs(t, f.Refuse(&c.r), alloc.ErrInvalidRequest)
 		why, ok := v.LastRefusal()
 		require.True(t, ok)
-		require.Equal(t, alloc.Refusal{Reason: c.want, Request: c.r, LargestHole: 100, Free: 300}, why)
+		require.Equal(t, power.Refusal{Reason: c.want, Request: c.r, LargestHole: 100, Free: 300}, why)
 		require.Zero(t, v.Stats(), "a mistake of the caller is no shortage")
 	}
 }
 
 func TestOutOfMemoryIsRecorded(t *testing.T) {
 	r := alloc.Request{Size: 1000, Tag: 7}
-	for err, want := range map[error]alloc.Refusal{
-		regions.ErrLimit:      {Reason: alloc.ReasonLimit},
-		device.ErrOutOfMemory: {Reason: alloc.ReasonDevice, Asked: 2048, Device: device.ErrOutOfMemory},
+	for err, want := range map[error]power.Refusal{
+		regions.ErrLimit:      {Reason: power.ReasonLimit},
+		device.ErrOutOfMemory: {Reason: power.ReasonDevice, Asked: 2048, Device: device.ErrOutOfMemory},
 	} {
 		f, v := open(front.Limits{Most: 4096})
 		_, ok := v.LastRefusal()

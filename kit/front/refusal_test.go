@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -19,11 +20,11 @@ func TestOutOfMemoryNamesTheCause(t *testing.T) {
 	r := alloc.Request{Size: 1000}
 	for _, cause := range []struct {
 		err  error
-		want alloc.Refusal
+		want power.Refusal
 	}{
-		{device.ErrOutOfMemory, alloc.Refusal{Reason: alloc.ReasonDevice, Asked: 4096, Device: device.ErrOutOfMemory}},
-		{regions.ErrTooMany, alloc.Refusal{Reason: alloc.ReasonLimit}},
-		{regions.ErrLimit, alloc.Refusal{Reason: alloc.ReasonLimit}},
+		{device.ErrOutOfMemory, power.Refusal{Reason: power.ReasonDevice, Asked: 4096, Device: device.ErrOutOfMemory}},
+		{regions.ErrTooMany, power.Refusal{Reason: power.ReasonLimit}},
+		{regions.ErrLimit, power.Refusal{Reason: power.ReasonLimit}},
 	} {
 		require.ErrorIs(t, f.OutOfMemory(&r, 1024, 4096, cause.err), alloc.ErrOutOfMemory)
 		cause.want.Request, cause.want.Rounded, cause.want.LargestHole, cause.want.Free = r, 1024, 512, 768

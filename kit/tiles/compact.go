@@ -4,13 +4,14 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-var _ alloc.Mover = View{}
+var _ power.Mover = View{}
 
-// Compact implements [alloc.Mover]. It costs O(chunks), and what the index takes for two changes a
+// Compact implements [power.Mover]. It costs O(chunks), and what the index takes for two changes a
 // block.
 func (v View) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (bytes device.Size, err error) {
 	c := v.core

@@ -2,6 +2,7 @@ package tiles
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/kit/front"
@@ -52,7 +53,7 @@ type Core struct {
 //
 // Precondition: the policy passes its Check.
 func (c *Core) Init(
-	name string, src device.Source, p regions.Policy, promises alloc.Promises, free Index,
+	name string, src device.Source, p regions.Policy, promises promise.Set, free Index,
 ) View {
 	c.Table, c.live = NewTable(), index.NewAddrBuckets()
 	c.name, c.quantum, c.release, c.index = name, p.Quantum, p.Release, free

@@ -2,15 +2,16 @@ package tiles
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
 var (
-	_ alloc.Neighbours = View{}
-	_ alloc.Placer     = View{}
+	_ power.Neighbours = View{}
+	_ power.Placer     = View{}
 )
 
-// FreeNeighbours implements [alloc.Neighbours]. O(1).
+// FreeNeighbours implements [power.Neighbours]. O(1).
 func (v View) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	c := v.core
 	if h := c.find(at); h != None {
@@ -20,7 +21,7 @@ func (v View) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	return below, above
 }
 
-// CanPlace implements [alloc.Placer]. It costs O(chunks log addresses).
+// CanPlace implements [power.Placer]. It costs O(chunks log addresses).
 func (v View) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	return !v.core.Closed() && v.core.placer.CanPlace(v.core.walk, r, freed)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -184,7 +185,7 @@ func newFirstFit(t *testing.T, src device.Source, p regions.Policy) *firstFit {
 	t.Helper()
 	require.NoError(t, p.Check("first"))
 	f := &firstFit{}
-	f.View = f.core.Init("first", src, p, alloc.Promises{}, f)
+	f.View = f.core.Init("first", src, p, promise.Set{}, f)
 	return f
 }
 

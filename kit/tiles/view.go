@@ -2,6 +2,7 @@ package tiles
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/index"
@@ -17,13 +18,13 @@ type View struct {
 
 var (
 	_ alloc.Inspector  = View{}
-	_ alloc.Holes      = View{}
-	_ alloc.FreeWalker = View{}
-	_ alloc.Trimmer    = View{}
-	_ alloc.Metered    = View{}
+	_ power.Holes      = View{}
+	_ power.FreeWalker = View{}
+	_ power.Trimmer    = View{}
+	_ power.Metered    = View{}
 )
 
-// LargestFree implements [alloc.Holes]. It costs what the index takes for it.
+// LargestFree implements [power.Holes]. It costs what the index takes for it.
 func (v View) LargestFree() device.Size {
 	if v.core.Closed() {
 		return 0
@@ -31,13 +32,13 @@ func (v View) LargestFree() device.Size {
 	return v.core.index.Largest()
 }
 
-// MetadataBytes implements [alloc.Metered]. O(1).
+// MetadataBytes implements [power.Metered]. O(1).
 func (v View) MetadataBytes() device.Size {
 	c := v.core
 	return c.Bytes() + c.pool.Bytes() + c.live.Bytes() + c.index.Bytes()
 }
 
-// Trim implements [alloc.Trimmer]: regions go back highest address first. O(regions).
+// Trim implements [power.Trimmer]: regions go back highest address first. O(regions).
 func (v View) Trim() (device.Size, error) {
 	c := v.core
 	if c.Closed() {
@@ -93,7 +94,7 @@ func (c *Core) show(region device.Addr, h Handle) alloc.Chunk {
 	return v
 }
 
-// WalkFree implements [alloc.FreeWalker].
+// WalkFree implements [power.FreeWalker].
 func (v View) WalkFree(yield func(alloc.Chunk) bool) {
 	c := v.core
 	if c.Closed() {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/props"
@@ -49,7 +50,7 @@ const (
 
 // broken is a strategy with a bug.
 type broken struct {
-	alloc.Forwarder
+	wrap.Forwarder
 	bug     bug
 	release chan struct{} // ends what hangs
 }
@@ -67,7 +68,7 @@ func breaking(s props.Subject, b bug) props.Subject { return hanging(s, b, nil) 
 // hanging returns the subject with a bug that may hang until it is released.
 func hanging(s props.Subject, b bug, release chan struct{}) props.Subject {
 	return s.Wrapped(string(b[:5]), func(a alloc.Strategy) (alloc.Strategy, error) {
-		return &broken{alloc.Forward(a, nil), b, release}, nil
+		return &broken{wrap.Forward(a, nil), b, release}, nil
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -155,7 +156,7 @@ func TestGeometry(t *testing.T) {
 
 func TestGeometryOfStrategyThatCannotBeBuilt(t *testing.T) {
 	build := func(device.Source, struct{}) (alloc.Strategy, error) { return nil, errors.New("no luck") }
-	setup, err := alloc.Catalogue{alloc.SpecOf("none", "", build, alloc.Preset{})}.Lookup("none", nil)
+	setup, err := setting.Catalogue{setting.SpecOf("none", "", build, setting.Preset{})}.Lookup("none", nil)
 	require.NoError(t, err)
 	_, err = check.Subjects(setup, sim.Config{})
 	require.EqualError(t, err, "none: no luck")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/props"
@@ -40,7 +41,7 @@ const (
 //
 // All devices are like the given one but for their capacity. The zero one is the default device
 // whose regions may start at every 256 bytes.
-func Subjects(s alloc.Setup, like sim.Config) ([]props.Subject, error) {
+func Subjects(s setting.Setup, like sim.Config) ([]props.Subject, error) {
 	if like == (sim.Config{}) {
 		like.Align = finest
 	}
@@ -70,7 +71,7 @@ func Subjects(s alloc.Setup, like sim.Config) ([]props.Subject, error) {
 }
 
 // on returns the subject of a setup on a device of n bytes.
-func on(s alloc.Setup, n device.Size, like sim.Config) props.Subject {
+func on(s setting.Setup, n device.Size, like sim.Config) props.Subject {
 	like.Capacity = device.AlignUp(n, max(finest, like.Charge))
 	subject := props.SubjectOfSetup(s, like)
 	subject.Name += "@" + subject.Device.Capacity.String()
@@ -79,7 +80,7 @@ func on(s alloc.Setup, n device.Size, like sim.Config) props.Subject {
 
 // largestRegion returns the largest charge for one request of a size just below, at or just above
 // a boundary at which the strategy decides differently. Sizes above most are skipped.
-func largestRegion(s alloc.Setup, like sim.Config, most device.Size) (largest device.Size) {
+func largestRegion(s setting.Setup, like sim.Config, most device.Size) (largest device.Size) {
 	for _, b := range s.Promises.Boundaries {
 		for _, n := range [...]device.Size{b - 1, b, b + 1} {
 			if n == 0 || n > most {
@@ -98,7 +99,7 @@ func largestRegion(s alloc.Setup, like sim.Config, most device.Size) (largest de
 // that.
 //
 // Precondition: like has no capacity.
-func measure(s alloc.Setup, like sim.Config, n device.Size) (limit, region device.Size, err error) {
+func measure(s setting.Setup, like sim.Config, n device.Size) (limit, region device.Size, err error) {
 	err = props.Guarded(0, func(func()) (err error) {
 		limit, region, err = measureOne(s, like, n)
 		return err
@@ -109,7 +110,7 @@ func measure(s alloc.Setup, like sim.Config, n device.Size) (limit, region devic
 	return limit, region, err
 }
 
-func measureOne(s alloc.Setup, like sim.Config, n device.Size) (limit, region device.Size, err error) {
+func measureOne(s setting.Setup, like sim.Config, n device.Size) (limit, region device.Size, err error) {
 	dev, err := sim.New(like)
 	if err != nil {
 		return 0, 0, err

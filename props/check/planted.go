@@ -10,6 +10,9 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/props"
@@ -67,7 +70,7 @@ const plantedTries = 2000
 // built, or that ctx ended.
 //
 // The bug is planted in the whole program: no other goroutine may use a strategy.
-func Planted(ctx context.Context, c alloc.Catalogue, b bugs.Bug, o Options) (Verdict, error) {
+func Planted(ctx context.Context, c setting.Catalogue, b bugs.Bug, o Options) (Verdict, error) {
 	v := Verdict{Bug: b}
 	if !planted.Enabled {
 		return v, ErrNotPlantable
@@ -116,7 +119,7 @@ const plantedBatch = 50
 
 // Plantable returns the subject of a bug. It has the bug only while it is planted, or if it
 // is one that a wrapper makes.
-func Plantable(c alloc.Catalogue, b bugs.Bug) (props.Subject, error) {
+func Plantable(c setting.Catalogue, b bugs.Bug) (props.Subject, error) {
 	setup, err := c.Lookup(b.Setting.Strategy, []byte(b.Setting.Config))
 	if err != nil {
 		return props.Subject{}, fmt.Errorf("check: %s: %w", b.ID, err)
@@ -126,14 +129,14 @@ func Plantable(c alloc.Catalogue, b bugs.Bug) (props.Subject, error) {
 		return props.Subject{}, fmt.Errorf("check: %s: %w", b.ID, err)
 	}
 	s := props.SubjectOfSetup(setup, on)
-	if wrap, ok := plantedWrappers()[b.ID]; ok {
+	if spoil, ok := plantedWrappers()[b.ID]; ok {
 		inner := s.New
 		s.New = func(src device.Source) (alloc.Strategy, error) {
 			a, err := inner(src)
 			if err != nil || !planted.Is(b.ID) {
 				return a, err
 			}
-			return wrap(alloc.Forward(a, nil)), nil
+			return spoil(wrap.Forward(a, nil)), nil
 		}
 	}
 	return s, nil
@@ -183,10 +186,10 @@ func Broken(s props.Subject, b bugs.Bug) (all []string, err error) {
 			return all, err
 		}
 		number := v.Number.String()
-		if slices.ContainsFunc(s.Promises.Except, func(e alloc.Exception) bool { return e.Invariant == number }) {
+		if slices.ContainsFunc(s.Promises.Except, func(e promise.Exception) bool { return e.Invariant == number }) {
 			return all, nil // there is no exception to this one
 		}
 		all = append(all, NumbersOf(v)...)
-		s.Promises.Except = append(s.Promises.Except, alloc.Exception{Invariant: number, Reason: "found already"})
+		s.Promises.Except = append(s.Promises.Except, promise.Exception{Invariant: number, Reason: "found already"})
 	}
 }

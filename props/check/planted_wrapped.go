@@ -4,14 +4,16 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/props/planted"
 )
 
 // plantedWrappers returns the bugs that are not in a strategy but around it. It is no variable, so
 // that a build without bugs does not have them either.
-func plantedWrappers() map[planted.ID]func(alloc.Forwarder) alloc.Strategy {
-	return map[planted.ID]func(alloc.Forwarder) alloc.Strategy{
+func plantedWrappers() map[planted.ID]func(wrap.Forwarder) alloc.Strategy {
+	return map[planted.ID]func(wrap.Forwarder) alloc.Strategy{
 		"wrapped/allocs-count-refused":   miscounts(func(s *alloc.Stats) { s.Allocs += s.OOMs }),
 		"wrapped/refusals-of-the-device": miscounts(func(s *alloc.Stats) { s.OOMs = s.ReserveFailures }),
 		"wrapped/live-is-all-ever":       miscounts(func(s *alloc.Stats) { s.Live = int(s.Allocs) }),
@@ -29,9 +31,9 @@ func plantedWrappers() map[planted.ID]func(alloc.Forwarder) alloc.Strategy {
 		"wrapped/failures-are-refusals":  miscounts(func(s *alloc.Stats) { s.ReserveFailures = s.OOMs }),
 		"wrapped/releases-uncounted":     miscounts(func(s *alloc.Stats) { s.Releases = 0 }),
 
-		"wrapped/frees-outlive-reset": func(f alloc.Forwarder) alloc.Strategy { return &freesForEver{Forwarder: f} },
-		"wrapped/freed-is-pending":    func(f alloc.Forwarder) alloc.Strategy { return &neverFree{Forwarder: f} },
-		"wrapped/hole-is-free-bytes":  func(f alloc.Forwarder) alloc.Strategy { return &oneHole{f} },
+		"wrapped/frees-outlive-reset": func(f wrap.Forwarder) alloc.Strategy { return &freesForEver{Forwarder: f} },
+		"wrapped/freed-is-pending":    func(f wrap.Forwarder) alloc.Strategy { return &neverFree{Forwarder: f} },
+		"wrapped/hole-is-free-bytes":  func(f wrap.Forwarder) alloc.Strategy { return &oneHole{f} },
 		"wrapped/search-backwards": searches(func(all []alloc.Chunk) []alloc.Chunk {
 			slices.Reverse(all)
 			return all
@@ -39,22 +41,22 @@ func plantedWrappers() map[planted.ID]func(alloc.Forwarder) alloc.Strategy {
 		"wrapped/search-repeats": searches(func(all []alloc.Chunk) []alloc.Chunk {
 			return append(all[:min(1, len(all))], all...)
 		}),
-		"wrapped/panics-on-null":  func(f alloc.Forwarder) alloc.Strategy { return &startled{f} },
-		"wrapped/look-moves":      func(f alloc.Forwarder) alloc.Strategy { return &shy{Forwarder: f} },
-		"wrapped/free-takes-room": func(f alloc.Forwarder) alloc.Strategy { return &diary{Forwarder: f} },
-		"wrapped/walk-takes-room": func(f alloc.Forwarder) alloc.Strategy { return &scroll{f} },
+		"wrapped/panics-on-null":  func(f wrap.Forwarder) alloc.Strategy { return &startled{f} },
+		"wrapped/look-moves":      func(f wrap.Forwarder) alloc.Strategy { return &shy{Forwarder: f} },
+		"wrapped/free-takes-room": func(f wrap.Forwarder) alloc.Strategy { return &diary{Forwarder: f} },
+		"wrapped/walk-takes-room": func(f wrap.Forwarder) alloc.Strategy { return &scroll{f} },
 	}
 }
 
 // miscounting is a strategy that changes its statistics on the way out.
 type miscounting struct {
-	alloc.Forwarder
+	wrap.Forwarder
 	change func(*alloc.Stats)
 }
 
 // miscounts returns what wraps a strategy so that its statistics are changed.
-func miscounts(change func(*alloc.Stats)) func(alloc.Forwarder) alloc.Strategy {
-	return func(f alloc.Forwarder) alloc.Strategy { return &miscounting{f, change} }
+func miscounts(change func(*alloc.Stats)) func(wrap.Forwarder) alloc.Strategy {
+	return func(f wrap.Forwarder) alloc.Strategy { return &miscounting{f, change} }
 }
 
 // Stats implements [alloc.Inspector].
@@ -66,11 +68,11 @@ func (m *miscounting) Stats() alloc.Stats {
 
 // freesForEver is a strategy whose count of frees survives a reset.
 type freesForEver struct {
-	alloc.Forwarder
+	wrap.Forwarder
 	cleared uint64
 }
 
-// ClearStats implements [alloc.Clearer].
+// ClearStats implements [power.Clearer].
 func (f *freesForEver) ClearStats() {
 	f.cleared = f.Stats().Frees
 	f.Forwarder.ClearStats()
@@ -85,7 +87,7 @@ func (f *freesForEver) Stats() alloc.Stats {
 
 // neverFree is a strategy that keeps what is freed pending.
 type neverFree struct {
-	alloc.Forwarder
+	wrap.Forwarder
 	pending []alloc.Block
 	asked   device.Size // by the requests for these
 	cleared int         // of these, freed before the last reset
@@ -127,7 +129,7 @@ func (n *neverFree) isPending(c alloc.Chunk) bool {
 	return slices.Contains(n.pending, alloc.Block{Addr: c.Addr, Size: c.Size})
 }
 
-// ClearStats implements [alloc.Clearer].
+// ClearStats implements [power.Clearer].
 func (n *neverFree) ClearStats() {
 	n.Forwarder.ClearStats()
 	n.cleared, n.peakRequested, n.peakAllocated = len(n.pending), 0, 0
@@ -158,9 +160,9 @@ func (n *neverFree) Stats() alloc.Stats {
 }
 
 // oneHole is a strategy that takes all free bytes for one hole.
-type oneHole struct{ alloc.Forwarder }
+type oneHole struct{ wrap.Forwarder }
 
-// LargestFree implements [alloc.Holes].
+// LargestFree implements [power.Holes].
 func (o *oneHole) LargestFree() (n device.Size) {
 	for c := range o.Walk {
 		if c.State == alloc.Free {
@@ -172,16 +174,16 @@ func (o *oneHole) LargestFree() (n device.Size) {
 
 // searcher is a strategy that tells another search than it makes.
 type searcher struct {
-	alloc.Forwarder
+	wrap.Forwarder
 	change func([]alloc.Chunk) []alloc.Chunk
 }
 
 // searches returns what wraps a strategy so that its search is told differently.
-func searches(change func([]alloc.Chunk) []alloc.Chunk) func(alloc.Forwarder) alloc.Strategy {
-	return func(f alloc.Forwarder) alloc.Strategy { return &searcher{f, change} }
+func searches(change func([]alloc.Chunk) []alloc.Chunk) func(wrap.Forwarder) alloc.Strategy {
+	return func(f wrap.Forwarder) alloc.Strategy { return &searcher{f, change} }
 }
 
-// WalkFree implements [alloc.FreeWalker].
+// WalkFree implements [power.FreeWalker].
 func (s *searcher) WalkFree(yield func(alloc.Chunk) bool) {
 	for _, c := range s.change(slices.Collect(s.Forwarder.WalkFree)) {
 		if !yield(c) {
@@ -191,7 +193,7 @@ func (s *searcher) WalkFree(yield func(alloc.Chunk) bool) {
 }
 
 // startled is a strategy that cannot bear the free of a null.
-type startled struct{ alloc.Forwarder }
+type startled struct{ wrap.Forwarder }
 
 // Free implements [alloc.Allocator].
 func (s *startled) Free(a device.Addr) error {
@@ -203,20 +205,20 @@ func (s *startled) Free(a device.Addr) error {
 
 // shy is a strategy that grants more once somebody looked.
 type shy struct {
-	alloc.Forwarder
+	wrap.Forwarder
 	seen bool
 }
 
 // Alloc implements [alloc.Allocator].
 func (s *shy) Alloc(r alloc.Request) (alloc.Block, error) {
-	if s.seen && r.Size <= alloc.MaxRequest(&s.Forwarder)/2 {
+	if s.seen && r.Size <= power.MaxRequest(&s.Forwarder)/2 {
 		r.Size *= 2
 	}
 	s.seen = false
 	return s.Forwarder.Alloc(r)
 }
 
-// WalkFree implements [alloc.FreeWalker].
+// WalkFree implements [power.FreeWalker].
 func (s *shy) WalkFree(yield func(alloc.Chunk) bool) {
 	s.seen = true
 	s.Forwarder.WalkFree(yield)
@@ -224,7 +226,7 @@ func (s *shy) WalkFree(yield func(alloc.Chunk) bool) {
 
 // diary is a strategy that writes down every free.
 type diary struct {
-	alloc.Forwarder
+	wrap.Forwarder
 	freed []device.Addr
 }
 
@@ -235,7 +237,7 @@ func (d *diary) Free(a device.Addr) error {
 }
 
 // scroll is a strategy that copies the chunks of a walk before it shows them.
-type scroll struct{ alloc.Forwarder }
+type scroll struct{ wrap.Forwarder }
 
 // Walk implements [alloc.Inspector].
 func (s *scroll) Walk(yield func(alloc.Chunk) bool) {

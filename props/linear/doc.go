@@ -8,10 +8,10 @@
 // strategy of equal blocks: any free block may be granted, so it takes the one that was;
 // out of memory is right only while all are live; a free is right only of a live block.
 //
-// A request that waits for memory (alloc.Waiter) is one call: it is granted at some moment
+// A request that waits for memory (power.Waiter) is one call: it is granted at some moment
 // of its wait.
 //
-// [Verify] does both for a strategy that promises to be alloc.Concurrent, and [Rest] judges the
+// [Verify] does both for a strategy that promises to be power.Concurrent, and [Rest] judges the
 // state that is left, which is all that a quiescent strategy promises.
 //
 // Few blocks make the search for an order short, thousands of calls make a wrong answer

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/props"
@@ -55,7 +56,7 @@ func build(t *testing.T, name, config string, capacity device.Size) alloc.Strate
 // locked puts a strategy behind the lock of package alloc.
 func locked(t *testing.T, s alloc.Strategy) alloc.Strategy {
 	t.Helper()
-	l, err := alloc.Locked(s)
+	l, err := wrap.Locked(s)
 	require.NoError(t, err)
 	return l
 }
@@ -70,7 +71,7 @@ func TestLockedIsLinearizable(t *testing.T) {
 }
 
 func TestRetryingWithoutPatienceIsLinearizable(t *testing.T) {
-	r, err := alloc.Retrying(locked(t, tiny["bfc"](t, 4)), 0)
+	r, err := wrap.Retrying(locked(t, tiny["bfc"](t, 4)), 0)
 	require.NoError(t, err)
 	requireLinear(t, linear.Record(r, linear.Load{}), 4)
 }
@@ -78,7 +79,7 @@ func TestRetryingWithoutPatienceIsLinearizable(t *testing.T) {
 // TestRetryingIsLinearizable has twice as many callers as blocks, each of which holds one at
 // most. A request that waits is one call, and none may give up: whoever holds a block frees it.
 func TestRetryingIsLinearizable(t *testing.T) {
-	r, err := alloc.Retrying(locked(t, tiny["bfc"](t, 2)), time.Minute)
+	r, err := wrap.Retrying(locked(t, tiny["bfc"](t, 2)), time.Minute)
 	require.NoError(t, err)
 	h := linear.Record(r, linear.Load{Modest: true, Think: runtime.Gosched})
 	requireLinear(t, h, 2)
@@ -93,7 +94,7 @@ func TestRetryingIsLinearizable(t *testing.T) {
 // clock that runs only while everybody waits.
 func TestWaitSpansTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, err := alloc.Retrying(locked(t, tiny["bfc"](t, 2)), time.Hour)
+		r, err := wrap.Retrying(locked(t, tiny["bfc"](t, 2)), time.Hour)
 		require.NoError(t, err)
 		h := linear.Record(r, linear.Load{
 			Modest: true, Callers: 6, Operations: 100, Think: func() { time.Sleep(time.Second) },
@@ -245,7 +246,7 @@ func TestCheckThenActIsFound(t *testing.T) {
 	}
 }
 
-// ConcurrencySafe implements [alloc.Concurrent]. A torn strategy promises too much.
+// ConcurrencySafe implements [power.Concurrent]. A torn strategy promises too much.
 func (s *torn) ConcurrencySafe() {}
 
 // tornSubject returns a torn strategy over few blocks.
@@ -257,7 +258,7 @@ func tornSubject(t *testing.T, bug string, quiescent bool) props.Subject {
 	s := props.SubjectOfSetup(setup, on)
 	s.Promises.Quiescent = quiescent
 	return s.Wrapped("torn", func(a alloc.Strategy) (alloc.Strategy, error) {
-		l, err := alloc.Locked(a)
+		l, err := wrap.Locked(a)
 		return &torn{Strategy: l, bug: bug}, err
 	})
 }

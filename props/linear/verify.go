@@ -18,9 +18,9 @@ const (
 	decision   = 2 * time.Second // what the search for an order may take
 )
 
-// Verify lets many goroutines call a strategy that promises to be [alloc.Concurrent], each round on a
+// Verify lets many goroutines call a strategy that promises to be [power.Concurrent], each round on a
 // new instance. Each history must be linearizable, unless the subject promises only
-// [alloc.Promises.Quiescent], and the state at rest behind it must follow from it. Beat is called
+// [promise.Set.Quiescent], and the state at rest behind it must follow from it. Beat is called
 // between calls. The error is a [*props.Violation] of invariant I45 if the promise is broken.
 func Verify(s props.Subject, rounds int, seed uint64, beat func()) error {
 	size, blocks := fewBlocks(s)

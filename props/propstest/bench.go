@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/bench"
 	"github.com/vramyard/vramyard/harness/trace/workload"
@@ -144,7 +145,7 @@ func newCell(b *testing.B, s props.Subject, p *workload.Program) *cell {
 	if err != nil {
 		b.Fatal(err)
 	}
-	most, limit := alloc.MaxRequest(a), a.Stats().Limit
+	most, limit := power.MaxRequest(a), a.Stats().Limit
 	if err := a.Close(); err != nil {
 		b.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/props"
 )
 
@@ -21,7 +21,7 @@ func RunBounded(t *testing.T, calls int, subjects ...props.Subject) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			i := slices.IndexFunc(s.Promises.Except, func(e alloc.Exception) bool {
+			i := slices.IndexFunc(s.Promises.Except, func(e promise.Exception) bool {
 				return e.Invariant == props.IBounded.String()
 			})
 			excused := false

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/props"
@@ -21,7 +23,7 @@ import (
 // calls overlap is the scheduler's choice, so one is not enough.
 const concurrentRounds = 40
 
-// serveConcurrently judges the promise of a strategy that is [alloc.Concurrent] by itself.
+// serveConcurrently judges the promise of a strategy that is [power.Concurrent] by itself.
 func serveConcurrently(t *testing.T, s props.Subject) {
 	guarded(t, func(beat func()) { require.NoError(t, linear.Verify(s, concurrentRounds, uint64(*flagSeed), beat)) })
 }
@@ -34,7 +36,7 @@ func concurrent(t *testing.T, s props.Subject) bool {
 	a, err := s.New(dev)
 	require.NoError(t, err)
 	defer a.Close() // the device is thrown away with it
-	return alloc.Has(a, alloc.PowerConcurrent)
+	return power.Has(a, power.PowerConcurrent)
 }
 
 // serveMany lets goroutines allocate and free through one lock. Their blocks must be disjoint, and
@@ -45,9 +47,9 @@ func serveMany(t *testing.T, s props.Subject, beat func()) {
 	require.NoError(t, err)
 	bare, err := s.New(dev)
 	require.NoError(t, err)
-	locked, err := alloc.Locked(bare)
+	locked, err := wrap.Locked(bare)
 	require.NoError(t, err)
-	most := min(alloc.MaxRequest(locked), 64*max(s.Promises.Quantum, 256))
+	most := min(power.MaxRequest(locked), 64*max(s.Promises.Quantum, 256))
 	var all sync.WaitGroup
 	faults := make(chan error, callers)
 	for caller := range uint64(callers) {

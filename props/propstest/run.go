@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/props"
 )
@@ -43,7 +45,7 @@ func options(share, subjects int) props.Options {
 
 // Run verifies every subject: bare, with the device refusing one of its calls, each time another, with
 // blocks that are filled and compared, inside each wrapper of package alloc, and called by many
-// goroutines at once: behind a lock, or without one if it is [alloc.Concurrent] (see [linear.Verify]). Subjects run in parallel. Up to four run all the
+// goroutines at once: behind a lock, or without one if it is [power.Concurrent] (see [linear.Verify]). Subjects run in parallel. Up to four run all the
 // sequences that the flags ask for; more share those of four, and each runs a quarter at least.
 func Run(t *testing.T, subjects ...props.Subject) {
 	t.Helper()
@@ -128,30 +130,30 @@ func runOne(t *testing.T, s props.Subject, subjects int) {
 type wrapper struct {
 	name   string
 	wrap   func(alloc.Strategy) (alloc.Strategy, error)
-	except []alloc.Exception // invariants that it breaks by design
-	tries  bool              // a request that is refused is tried again, and its second segment in turn may have memory
+	except []promise.Exception // invariants that it breaks by design
+	tries  bool                // a request that is refused is tried again, and its second segment in turn may have memory
 }
 
 // wide is a limit that no sequence reaches.
 const wide = ^device.Size(0)
 
 var wrappers = []wrapper{
-	{name: "Locked", wrap: alloc.Locked},
-	{name: "Limited", wrap: func(s alloc.Strategy) (alloc.Strategy, error) { return alloc.Limited(s, wide) },
-		except: []alloc.Exception{
+	{name: "Locked", wrap: wrap.Locked},
+	{name: "Limited", wrap: func(s alloc.Strategy) (alloc.Strategy, error) { return wrap.Limited(s, wide) },
+		except: []promise.Exception{
 			{Invariant: props.IRequestAnswer.String(), Reason: "above the limit it cannot tell which alignments the strategy honours"},
 			{Invariant: props.IRecord.String(), Reason: "for its own refusals it counts slack as free, because telling them apart takes a walk"},
 		}},
 	{name: "Recorded", wrap: func(s alloc.Strategy) (alloc.Strategy, error) {
-		return alloc.Recorded(s, func(alloc.Operation) {})
+		return wrap.Recorded(s, func(wrap.Operation) {})
 	}},
 	{name: "Retrying", wrap: func(s alloc.Strategy) (alloc.Strategy, error) {
-		l, err := alloc.Locked(s)
+		l, err := wrap.Locked(s)
 		if err != nil {
 			return nil, err
 		}
-		return alloc.Retrying(l, 0) // nothing is ever freed while a call waits here
-	}, tries: true, except: []alloc.Exception{
+		return wrap.Retrying(l, 0) // nothing is ever freed while a call waits here
+	}, tries: true, except: []promise.Exception{
 		{Invariant: props.ICounters.String(), Reason: "every try counts as out of memory"},
 		{Invariant: props.ICounted.String(), Reason: "every try counts as out of memory"},
 		{Invariant: props.IHistory.String(), Reason: "every try is told as out of memory"},

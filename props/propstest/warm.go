@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/trace/workload"
@@ -45,7 +46,7 @@ func allocsZero(t testing.TB, s props.Subject, beat func()) {
 		t.Errorf("invariant %v (%s): a pair of Free and Alloc takes %v allocations from the heap, want 0",
 			props.IWarm, props.IWarm.Name(), n)
 	}
-	if alloc.Has(a, alloc.PowerStreamRecorder) && w.line != nil {
+	if power.Has(a, power.PowerStreamRecorder) && w.line != nil {
 		if failed == nil {
 			failed = w.warmStreams()
 		}
@@ -122,7 +123,7 @@ type steady struct {
 
 func newSteady(a alloc.Strategy, live int, draw workload.Sizes, beat func()) *steady {
 	return &steady{
-		Strategy: a, draw: draw, rng: workload.NewRand(42), slots: make([]device.Addr, live), most: alloc.MaxRequest(a),
+		Strategy: a, draw: draw, rng: workload.NewRand(42), slots: make([]device.Addr, live), most: power.MaxRequest(a),
 		beat: beat,
 	}
 }
@@ -179,7 +180,7 @@ func (w *steady) streamStep() error {
 	slot := &w.slots[w.rng.Below(uint64(len(w.slots)))]
 	w.steps++
 	if w.steps%4 == 0 {
-		if err := alloc.RecordStream(w.Strategy, *slot, device.Stream(2+w.steps/4%3)); err != nil {
+		if err := power.RecordStream(w.Strategy, *slot, device.Stream(2+w.steps/4%3)); err != nil {
 			return err
 		}
 	}
@@ -192,7 +193,7 @@ func (w *steady) streamStep() error {
 				return err
 			}
 		}
-		if _, err := alloc.Poll(w.Strategy); err != nil && !errors.Is(err, alloc.ErrUnsupported) {
+		if _, err := power.Poll(w.Strategy); err != nil && !errors.Is(err, alloc.ErrUnsupported) {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/kit/front"
@@ -22,9 +23,9 @@ type Allocator struct {
 
 var (
 	_ alloc.Strategy       = (*Allocator)(nil)
-	_ alloc.StreamRecorder = (*Allocator)(nil)
-	_ alloc.Poller         = (*Allocator)(nil)
-	_ alloc.Trimmer        = (*Allocator)(nil)
+	_ power.StreamRecorder = (*Allocator)(nil)
+	_ power.Poller         = (*Allocator)(nil)
+	_ power.Trimmer        = (*Allocator)(nil)
 )
 
 // New returns an allocator over src that holds nothing yet. It fails if c is invalid. Of src it
@@ -88,7 +89,7 @@ func (a *Allocator) find(at device.Addr) (streampool.Handle, error) {
 	return streampool.None, a.front.NoBlock()
 }
 
-// RecordStream implements [alloc.StreamRecorder]. It costs O(streams recorded for the block).
+// RecordStream implements [power.StreamRecorder]. It costs O(streams recorded for the block).
 func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
 	h, err := a.find(at)
 	if err == nil {
@@ -97,7 +98,7 @@ func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
 	return err
 }
 
-// Poll implements [alloc.Poller]. Regions without a block go back above Config.ReleaseThreshold.
+// Poll implements [power.Poller]. Regions without a block go back above Config.ReleaseThreshold.
 // It asks the device once for each free that has finished and once for each stream.
 func (a *Allocator) Poll() (device.Size, error) {
 	if a.front.Closed() {
@@ -108,7 +109,7 @@ func (a *Allocator) Poll() (device.Size, error) {
 	return bytes, err
 }
 
-// Trim implements [alloc.Trimmer]: regions go back highest address first, whatever
+// Trim implements [power.Trimmer]: regions go back highest address first, whatever
 // Config.ReleaseThreshold is. The device waits for all streams when it takes one.
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.front.Closed() {

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/strategies/async"
@@ -79,7 +80,7 @@ func TestKeepKeepsUntilARequestFails(t *testing.T) {
 	_, err = a.Alloc(alloc.Request{Size: 1})
 	require.ErrorIs(t, err, alloc.ErrOutOfMemory)
 	why, _ := a.LastRefusal()
-	require.Equal(t, alloc.ReasonDevice, why.Reason)
+	require.Equal(t, power.ReasonDevice, why.Reason)
 	require.Equal(t, 16*device.KiB, why.Asked)
 }
 
@@ -89,7 +90,7 @@ func TestTheLimitIsTold(t *testing.T) {
 	_, err := a.Alloc(alloc.Request{Size: 1})
 	require.ErrorIs(t, err, alloc.ErrOutOfMemory)
 	why, _ := a.LastRefusal()
-	require.Equal(t, alloc.ReasonLimit, why.Reason)
+	require.Equal(t, power.ReasonLimit, why.Reason)
 }
 
 func TestTrimTakesWhatStreamsMayStillUse(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/torchenv"
 	"github.com/vramyard/vramyard/kit/streampool"
@@ -74,19 +74,19 @@ func (c Config) ForCapacity(n device.Size) Config {
 	return c
 }
 
-// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse.
+// Unbound implements [setting.UnboundConfig]: the limit is looked at to refuse.
 func (c Config) Unbound() bool { return true }
 
-// Export implements [alloc.ExportedConfig]: PyTorch's other backend takes its memory from the
+// Export implements [setting.ExportedConfig]: PyTorch's other backend takes its memory from the
 // driver's pool. It has every reuse on and a release threshold that is never reached, so other
 // configurations are not what it does.
 //
 // Source: c10/cuda/CUDAMallocAsyncAllocator.cpp of PyTorch, lazy_init_device.
-func (c Config) Export() (alloc.Export, bool) {
+func (c Config) Export() (setting.Export, bool) {
 	const never = device.Size(1) << 60
 	kept := c.ReleaseThreshold >= never && c.RegionBytes == streampool.DefaultRegion
 	if !kept || c.FollowEvents != On || c.ReuseFinished != On || c.InsertWaits != On {
-		return alloc.Export{}, false
+		return setting.Export{}, false
 	}
 	return torchenv.Export("backend:cudaMallocAsync", "2.0"), true
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/streampool"
@@ -16,8 +17,8 @@ const (
 )
 
 var (
-	_ alloc.Holes   = (*Allocator)(nil)
-	_ alloc.Metered = (*Allocator)(nil)
+	_ power.Holes   = (*Allocator)(nil)
+	_ power.Metered = (*Allocator)(nil)
 )
 
 // Stats implements [alloc.Inspector]. O(1).
@@ -28,10 +29,10 @@ func (a *Allocator) Stats() alloc.Stats {
 	return s
 }
 
-// LargestFree implements [alloc.Holes]: of any stream. O(log streams), amortized.
+// LargestFree implements [power.Holes]: of any stream. O(log streams), amortized.
 func (a *Allocator) LargestFree() device.Size { return a.pool.LargestFree() }
 
-// MetadataBytes implements [alloc.Metered]. O(streams + regions / 32).
+// MetadataBytes implements [power.Metered]. O(streams + regions / 32).
 func (a *Allocator) MetadataBytes() device.Size { return a.pool.Bytes() }
 
 // Walk implements [alloc.Inspector]. A free chunk that belongs to a stream shows it, and

@@ -2,17 +2,18 @@ package async
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/kit/streampool"
 )
 
 var (
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
+	_ power.Neighbours = (*Allocator)(nil)
+	_ power.Placer     = (*Allocator)(nil)
 )
 
-// FreeNeighbours implements [alloc.Neighbours]. It costs a step for each free chunk.
+// FreeNeighbours implements [power.Neighbours]. It costs a step for each free chunk.
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	if h, err := a.find(at); err == nil {
 		below, above = a.pool.FreeNeighbours(h)
@@ -20,7 +21,7 @@ func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	return below, above
 }
 
-// CanPlace implements [alloc.Placer]. What belongs to other streams, or is pending, is left out:
+// CanPlace implements [power.Placer]. What belongs to other streams, or is pending, is left out:
 // whether the device is done with it only the device knows. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {

@@ -2,14 +2,15 @@ package async
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/streampool"
 )
 
-// Promises implements [alloc.Promiser].
-func (c Config) Promises() alloc.Promises {
-	fits := alloc.ServesAnywhere(streampool.Quantum)
-	return alloc.Promises{
+// Promises implements [promise.Promiser].
+func (c Config) Promises() promise.Set {
+	fits := promise.ServesAnywhere(streampool.Quantum)
+	return promise.Set{
 		Quantum:  streampool.Quantum,
 		Honours:  func(alloc.Request) bool { return true },
 		MaxGrant: func(r alloc.Request) device.Size { return device.AlignUp(r.Size, streampool.Quantum) },
@@ -22,8 +23,8 @@ func (c Config) Promises() alloc.Promises {
 		Serves: func(f alloc.Chunk, r alloc.Request) bool {
 			return (f.Owner == OwnerNobody || f.Stream == r.Stream) && fits(f, r)
 		},
-		Boundaries: alloc.PowersOfTwo(streampool.Quantum, device.GiB),
-		Except: []alloc.Exception{
+		Boundaries: promise.PowersOfTwo(streampool.Quantum, device.GiB),
+		Except: []promise.Exception{
 			{Invariant: "I39", Reason: "the stream of a request chooses what is free for it"},
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/strategies/bestfit"
@@ -40,7 +41,7 @@ func TestCompactKeepsContents(t *testing.T) {
 		for tag, b := range live {
 			tagOf[b.Addr] = tag
 		}
-		n, err := alloc.Compact(a, func(alloc.Chunk) bool { return true }, func(from, to alloc.Block) {
+		n, err := power.Compact(a, func(alloc.Chunk) bool { return true }, func(from, to alloc.Block) {
 			copy(part(to), part(from)) // which is memmove
 			live[tagOf[from.Addr]] = to
 		})
@@ -55,7 +56,7 @@ func TestCompactKeepsContents(t *testing.T) {
 			require.NoError(t, a.Free(b.Addr))
 		}
 		require.NoError(t, a.Close())
-		_, err = alloc.Compact(a, nil, nil)
+		_, err = power.Compact(a, nil, nil)
 		require.ErrorIs(t, err, alloc.ErrClosed)
 	}
 }

@@ -112,6 +112,6 @@ func (c Config) ForCapacity(n device.Size) Config {
 // so that what it reserves says nothing about what is needed.
 func (c Config) Preallocates() bool { return c.policy().Preallocates() }
 
-// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole
+// Unbound implements [setting.UnboundConfig]: the limit is looked at to refuse, and where the whole
 // of it is taken.
 func (c Config) Unbound() bool { return !c.Preallocates() }

@@ -2,19 +2,20 @@ package bestfit
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 )
 
-// Promises implements [alloc.Promiser].
-func (c Config) Promises() alloc.Promises {
-	return alloc.Promises{
+// Promises implements [promise.Promiser].
+func (c Config) Promises() promise.Set {
+	return promise.Set{
 		Quantum: c.Quantum,
 		Honours: func(alloc.Request) bool { return true },
 		MaxGrant: func(r alloc.Request) device.Size {
 			n := device.AlignUp(r.Size, c.Quantum)
 			return n + n>>c.slack()
 		},
-		MustMerge:       alloc.MergeAll,
+		MustMerge:       promise.MergeAll,
 		ExactNeighbours: true,
 		ExactPlacer:     true,
 		ClassOf:         func(alloc.Chunk) int32 { return alloc.NoClass },
@@ -22,10 +23,10 @@ func (c Config) Promises() alloc.Promises {
 			if a.Owner != b.Owner {
 				return int(a.Owner) - int(b.Owner)
 			}
-			return alloc.BySizeThenAddress(a, b)
+			return promise.BySizeThenAddress(a, b)
 		},
-		Serves:       alloc.ServesAnywhere(c.Quantum),
+		Serves:       promise.ServesAnywhere(c.Quantum),
 		FreeReleases: c.Release,
-		Boundaries:   alloc.PowersOfTwo(c.Quantum, device.GiB),
+		Boundaries:   promise.PowersOfTwo(c.Quantum, device.GiB),
 	}
 }

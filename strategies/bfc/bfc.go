@@ -2,6 +2,7 @@ package bfc
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/kit/front"
@@ -34,12 +35,12 @@ type Allocator struct {
 
 var (
 	_ alloc.Strategy   = (*Allocator)(nil)
-	_ alloc.Holes      = (*Allocator)(nil)
-	_ alloc.FreeWalker = (*Allocator)(nil)
-	_ alloc.Trimmer    = (*Allocator)(nil)
-	_ alloc.Frontier   = (*Allocator)(nil)
-	_ alloc.Metered    = (*Allocator)(nil)
-	_ alloc.Reporter   = (*Allocator)(nil)
+	_ power.Holes      = (*Allocator)(nil)
+	_ power.FreeWalker = (*Allocator)(nil)
+	_ power.Trimmer    = (*Allocator)(nil)
+	_ power.Frontier   = (*Allocator)(nil)
+	_ power.Metered    = (*Allocator)(nil)
+	_ power.Reporter   = (*Allocator)(nil)
 )
 
 // New returns an allocator over src. It takes nothing from the device yet. It fails if the
@@ -57,7 +58,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	if c.Timing {
 		a.chunks.freedAt, a.chunks.marks = []uint64{}, []mark{} // not nil: the columns exist
 	}
-	limits := front.Limits{Most: maxRequest, Align: unit, Above: alloc.ReasonOverflow}
+	limits := front.Limits{Most: maxRequest, Align: unit, Above: power.ReasonOverflow}
 	if c.Variant == V2026 {
 		limits.Align = 0
 	}
@@ -87,7 +88,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	}
 	h := a.find(w)
 	if h == none {
-		var why alloc.Refusal
+		var why power.Refusal
 		if h, why = a.findMore(w); h == none {
 			why.Request, why.Rounded = r, w.size
 			a.front.Record(why)

@@ -29,7 +29,7 @@ func (a *Allocator) roomAfterCollection() device.Size {
 	return limit - pool
 }
 
-// Trim implements [alloc.Trimmer]. It gives back every region without a live block,
+// Trim implements [power.Trimmer]. It gives back every region without a live block,
 // whatever GarbageCollection says. If no region is left, growth starts anew: the next region would
 // otherwise be as large as if all of them were still held. It costs O(regions + chunks given back).
 func (a *Allocator) Trim() (device.Size, error) {

@@ -2,17 +2,18 @@ package bfc
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
-var _ alloc.Mover = (*Allocator)(nil)
+var _ power.Mover = (*Allocator)(nil)
 
 // moves reports whether blocks can be moved: where none is aligned to more than the unit, because a
 // chunk does not know what its request asked for, where the arena has no ends to keep apart, and
 // where no stream may still read what was freed. The original has nothing like it.
 func (c Config) moves() bool { return c.Variant != V2026 && !c.Spatial && !c.Timing }
 
-// Compact implements [alloc.Mover]. It costs O(chunks log chunks).
+// Compact implements [power.Mover]. It costs O(chunks log chunks).
 func (a *Allocator) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (bytes device.Size,
 	err error) {
 	switch {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -102,18 +102,18 @@ func (c Config) checkVariant() error {
 	return nil
 }
 
-// Export implements [alloc.ExportedConfig]. TensorFlow takes nearly the whole memory of the card in
+// Export implements [setting.ExportedConfig]. TensorFlow takes nearly the whole memory of the card in
 // one region unless it is told to let regions grow, and gives regions without live blocks back
 // unless it is told not to. The rules of other years, and what no variable says, cannot be chosen.
 //
 // Source: tensorflow/core/common_runtime/gpu/gpu_bfc_allocator.cc.
-func (c Config) Export() (alloc.Export, bool) {
+func (c Config) Export() (setting.Export, bool) {
 	c.Limit = 0
 	plain := Config{Variant: V2024, AllowGrowth: c.AllowGrowth, GarbageCollection: c.GarbageCollection}
 	if c != plain {
-		return alloc.Export{}, false
+		return setting.Export{}, false
 	}
-	e := alloc.Export{Framework: "TensorFlow"}
+	e := setting.Export{Framework: "TensorFlow"}
 	if c.AllowGrowth {
 		e.Environment = append(e.Environment, "TF_FORCE_GPU_ALLOW_GROWTH=true")
 	}

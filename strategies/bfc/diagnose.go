@@ -148,7 +148,7 @@ func (r *report) add(parts ...any) *report {
 
 func (r *report) line() { r.text = append(r.text, '\n') }
 
-// AppendReport implements [alloc.Reporter]. The parts are those of the original, in its
+// AppendReport implements [power.Reporter]. The parts are those of the original, in its
 // order: bins, the free chunks of the bin in question, every chunk, a histogram of the
 // live ones, totals, counters, the rendering. O(chunks log chunks).
 func (a *Allocator) AppendReport(text []byte, refused alloc.Request) []byte {

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/inspect"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/strategies/bfc"
@@ -106,14 +107,14 @@ func TestReportHasThePartsInOrder(t *testing.T) {
 
 func TestReportOfAnythingEnds(t *testing.T) {
 	r := newRig(t, bfc.Config{Variant: bfc.V2026, Limit: 4096, Spatial: true}, sim.Config{})
-	require.Contains(t, string(r.AppendReport(nil, alloc.Request{Size: math.MaxUint64})), alloc.NoMemoryRendering)
+	require.Contains(t, string(r.AppendReport(nil, alloc.Request{Size: math.MaxUint64})), inspect.NoMemoryRendering)
 	r.alloc(256)
 	require.Contains(t, string(r.AppendReport(nil, alloc.Request{})), "belongs to bin 0")
 }
 
 func TestRendering(t *testing.T) {
 	r := newRig(t, bfc.Config{Limit: 700}, sim.Config{})
-	require.Equal(t, alloc.NoMemoryRendering, r.Rendering())
+	require.Equal(t, inspect.NoMemoryRendering, r.Rendering())
 	r.alloc(1)
 	require.Equal(t, "*"+strings.Repeat("x", 49)+strings.Repeat("_", 50), r.Rendering())
 }

@@ -3,7 +3,7 @@ package bfc
 import (
 	"errors"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -16,10 +16,10 @@ var errMalformed = errors.New("bfc: the device returned a region that is too sma
 // The size meant for the next region doubles until the wish fits, and once more after each
 // region for which it did not have to, however large the limit; the doubling stays when
 // the device refuses.
-func (a *Allocator) grow(w wish) alloc.Refusal {
+func (a *Allocator) grow(w wish) power.Refusal {
 	room, ok := a.roomFor(w.size)
 	if !ok {
-		return alloc.Refusal{Reason: alloc.ReasonLimit}
+		return power.Refusal{Reason: power.ReasonLimit}
 	}
 	doubledForWish := w.size > a.cur
 	for w.size > a.cur {
@@ -30,7 +30,7 @@ func (a *Allocator) grow(w wish) alloc.Refusal {
 		ask = a.reserve2016
 	}
 	r, why := ask(min(a.cur, room), w)
-	if why.Reason != alloc.ReasonNone {
+	if why.Reason != power.ReasonNone {
 		return why
 	}
 	if !doubledForWish {
@@ -91,15 +91,15 @@ func (a *Allocator) reserve(n, align device.Size) (reservation, error) {
 
 // reserveAtMost asks the device for n bytes, and for less until it grants or the wish would
 // not fit any more. What it grants may be more than was asked.
-func (a *Allocator) reserveAtMost(n device.Size, w wish) (reservation, alloc.Refusal) {
+func (a *Allocator) reserveAtMost(n device.Size, w wish) (reservation, power.Refusal) {
 	for {
 		r, err := a.reserve(n, w.align)
 		if err == nil {
-			return r, alloc.Refusal{Asked: n}
+			return r, power.Refusal{Asked: n}
 		}
 		next := backpedal(n)
 		if next < w.size {
-			return r, alloc.Refusal{Reason: alloc.ReasonDevice, Asked: n, Device: err}
+			return r, power.Refusal{Reason: power.ReasonDevice, Asked: n, Device: err}
 		}
 		n = next
 	}
@@ -109,7 +109,7 @@ func (a *Allocator) reserveAtMost(n device.Size, w wish) (reservation, alloc.Ref
 // Each try there is followed by a step even when it succeeds, so that the region recorded
 // is one step smaller than what the device gave; the tail is forgotten. The step after a
 // success is the original's own, which at 2304 bytes and below changes nothing.
-func (a *Allocator) reserve2016(n device.Size, w wish) (reservation, alloc.Refusal) {
+func (a *Allocator) reserve2016(n device.Size, w wish) (reservation, power.Refusal) {
 	asked := n
 	r, err := a.reserve(n, w.align)
 	if err != nil && !a.backpedaled {
@@ -124,10 +124,10 @@ func (a *Allocator) reserve2016(n device.Size, w wish) (reservation, alloc.Refus
 		}
 	}
 	if err != nil {
-		return r, alloc.Refusal{Reason: alloc.ReasonDevice, Asked: asked, Device: err}
+		return r, power.Refusal{Reason: power.ReasonDevice, Asked: asked, Device: err}
 	}
 	r.shorten(n)
-	return r, alloc.Refusal{Asked: asked}
+	return r, power.Refusal{Asked: asked}
 }
 
 // addRegion registers what the device gave and returns the free chunk that covers it,

@@ -2,6 +2,8 @@ package bfc
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/inspect"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 )
@@ -56,7 +58,7 @@ func (a *Allocator) view(h handle) alloc.Chunk {
 	return v
 }
 
-// LargestFree implements [alloc.Holes]. O(1).
+// LargestFree implements [power.Holes]. O(1).
 func (a *Allocator) LargestFree() (largest device.Size) {
 	if !a.cfg.Spatial {
 		return a.bins[OwnerNone].Largest()
@@ -70,7 +72,7 @@ func (a *Allocator) LargestFree() (largest device.Size) {
 // searchOrder is the order in which owners are searched for a request without a hint.
 var searchOrder = [numOwners]uint8{OwnerNone, OwnerLower, OwnerGap, OwnerUpper}
 
-// WalkFree implements [alloc.FreeWalker]: smallest first, among equals the lowest address.
+// WalkFree implements [power.FreeWalker]: smallest first, among equals the lowest address.
 // In a two-ended arena the holes of the lower end come first, then the gap, then the holes
 // of the upper end.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
@@ -83,16 +85,16 @@ func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	}
 }
 
-// SetFrontier implements [alloc.Frontier]. Merging waits for the next Alloc.
+// SetFrontier implements [power.Frontier]. Merging waits for the next Alloc.
 func (a *Allocator) SetFrontier(count uint64) {
 	a.frontier = max(a.frontier, count)
 }
 
-// QueuedFrees implements [alloc.Frontier]. It counts entries that the next sweep will find
+// QueuedFrees implements [power.Frontier]. It counts entries that the next sweep will find
 // out of date, as the original does.
 func (a *Allocator) QueuedFrees() int { return a.queue.n }
 
-// MetadataBytes implements [alloc.Metered]. O(regions).
+// MetadataBytes implements [power.Metered]. O(regions).
 func (a *Allocator) MetadataBytes() device.Size {
 	n := a.chunks.bytes() + a.regions.bytes() + a.live.Bytes()
 	for owner := range a.bins {
@@ -102,11 +104,11 @@ func (a *Allocator) MetadataBytes() device.Size {
 	return n + index.BytesOf(q.entries) + index.BytesOf(q.kept) + index.BytesOf(q.suspects) + index.BytesOf(q.merging)
 }
 
-// Has tells [alloc.Has] that the original of 2016 could not reset its statistics, and where blocks
+// Has tells [power.Has] that the original of 2016 could not reset its statistics, and where blocks
 // cannot be moved.
-func (a *Allocator) Has(p alloc.Power) bool {
-	return alloc.Implements(a, p) && (p != alloc.PowerClearer || a.cfg.Variant != V2016) &&
-		(p != alloc.PowerMover || a.cfg.moves())
+func (a *Allocator) Has(p power.Power) bool {
+	return power.Implements(a, p) && (p != power.PowerClearer || a.cfg.Variant != V2016) &&
+		(p != power.PowerMover || a.cfg.moves())
 }
 
 // Fragmentation returns the share of the free memory that lies outside the largest free
@@ -120,5 +122,5 @@ func (a *Allocator) Fragmentation() float64 {
 }
 
 // Rendering returns a line of 100 characters that shows where live blocks lie, see
-// [alloc.Rendering].
-func (a *Allocator) Rendering() string { return alloc.Rendering(a) }
+// [inspect.Rendering].
+func (a *Allocator) Rendering() string { return inspect.Rendering(a) }

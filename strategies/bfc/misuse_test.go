@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/strategies/bfc"
@@ -82,7 +83,7 @@ func TestSizesThatOverflowAreRefused(t *testing.T) {
 			_, err := r.Alloc(alloc.Request{Size: n})
 			require.ErrorIs(t, err, alloc.ErrInvalidRequest, "%d", n)
 			why, _ := r.LastRefusal()
-			require.Equal(t, alloc.ReasonOverflow, why.Reason)
+			require.Equal(t, power.ReasonOverflow, why.Reason)
 		}
 		for _, n := range []device.Size{math.MaxUint64 - 255, 1<<63 + 1, 1 << 63} {
 			r.oom(alloc.Request{Size: n})
@@ -115,8 +116,8 @@ func TestRefusalIsDescribed(t *testing.T) {
 	require.True(t, ok)
 	require.ErrorIs(t, why.Device, device.ErrOutOfMemory)
 	why.Device = nil
-	require.Equal(t, alloc.Refusal{
-		Reason: alloc.ReasonDevice, Request: q, Rounded: 2 * mib, Asked: 2 * mib, LargestHole: mib, Free: mib,
+	require.Equal(t, power.Refusal{
+		Reason: power.ReasonDevice, Request: q, Rounded: 2 * mib, Asked: 2 * mib, LargestHole: mib, Free: mib,
 	}, why)
 }
 

@@ -2,17 +2,18 @@ package bfc
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/kit/index"
 )
 
 var (
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
+	_ power.Neighbours = (*Allocator)(nil)
+	_ power.Placer     = (*Allocator)(nil)
 )
 
-// FreeNeighbours implements [alloc.Neighbours]. With timing nothing is merged before the frontier
+// FreeNeighbours implements [power.Neighbours]. With timing nothing is merged before the frontier
 // has passed. O(1).
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	if name := a.live.Get(at, a.chunks.addrOf); name != index.NoHandle && !a.cfg.Timing {
@@ -29,7 +30,7 @@ func (a *Allocator) freeBytes(h handle) device.Size {
 	return 0
 }
 
-// CanPlace implements [alloc.Placer]. In a two-ended arena, and with timing, it may be false
+// CanPlace implements [power.Placer]. In a two-ended arena, and with timing, it may be false
 // although there will be room: what becomes of the ends, and what may be merged by force, is not
 // foreseen. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {

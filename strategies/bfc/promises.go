@@ -4,13 +4,14 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 )
 
-// Promises implements [alloc.Promiser].
-func (c Config) Promises() alloc.Promises {
+// Promises implements [promise.Promiser].
+func (c Config) Promises() promise.Set {
 	waste := c.mostWaste()
-	p := alloc.Promises{
+	p := promise.Set{
 		Quantum: unit,
 		Honours: func(r alloc.Request) bool { return c.Variant == V2026 || r.Align <= unit },
 		MaxGrant: func(r alloc.Request) device.Size {
@@ -26,23 +27,23 @@ func (c Config) Promises() alloc.Promises {
 			}
 			return int32(min(bits.Len64(uint64(free.Size/unit)), numBins)) - 1
 		},
-		MustMerge:       alloc.MergeAll,
+		MustMerge:       promise.MergeAll,
 		ExactNeighbours: true,
 		ExactPlacer:     !c.Timing && !c.Spatial,
 		SearchOrder: func(a, b alloc.Chunk) int {
 			if a.Owner != b.Owner {
 				return -1
 			}
-			return alloc.BySizeThenAddress(a, b)
+			return promise.BySizeThenAddress(a, b)
 		},
 		Serves:       c.serves(),
 		Stamped:      c.Timing,
 		JoinsRegions: c.CoalesceRegions,
-		Boundaries:   alloc.PowersOfTwo(unit, min(c.Limit, device.TiB)),
+		Boundaries:   promise.PowersOfTwo(unit, min(c.Limit, device.TiB)),
 		Except:       c.exceptions(),
 	}
 	if c.Timing {
-		p.MustMerge = alloc.MergeSafe
+		p.MustMerge = promise.MergeSafe
 	}
 	return p
 }
@@ -58,17 +59,17 @@ func (c Config) mostWaste() device.Size {
 }
 
 // exceptions returns what the originals do not keep.
-func (c Config) exceptions() (all []alloc.Exception) {
+func (c Config) exceptions() (all []promise.Exception) {
 	if c.Timing && !c.Mended {
-		all = append(all, alloc.Exception{Invariant: "I5",
+		all = append(all, promise.Exception{Invariant: "I5",
 			Reason: "a sweep absorbs one neighbour on each side, so of three chunks that become safe at once one is left apart"})
 	}
 	if c.Variant == V2016 {
 		const tail = "after a refusal the region is recorded one step smaller than what the device gave; the tail is lost"
 		all = append(all,
-			alloc.Exception{Invariant: "I2", Reason: tail},
-			alloc.Exception{Invariant: "I19", Reason: tail},
-			alloc.Exception{Invariant: "I20", Reason: "the next region is asked for whole, whatever is left of the limit"})
+			promise.Exception{Invariant: "I2", Reason: tail},
+			promise.Exception{Invariant: "I19", Reason: tail},
+			promise.Exception{Invariant: "I20", Reason: "the next region is asked for whole, whatever is left of the limit"})
 	}
 	return all
 }
@@ -76,7 +77,7 @@ func (c Config) exceptions() (all []alloc.Exception) {
 // serves returns which free chunks must serve a request: in a two-ended arena those of the
 // end that is asked for, and the gap.
 func (c Config) serves() func(alloc.Chunk, alloc.Request) bool {
-	fits := alloc.ServesAnywhere(unit)
+	fits := promise.ServesAnywhere(unit)
 	return func(free alloc.Chunk, r alloc.Request) bool {
 		end := OwnerLower
 		if r.Hint == alloc.HintHigh {

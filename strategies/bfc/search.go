@@ -1,7 +1,7 @@
 package bfc
 
 import (
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 )
@@ -127,13 +127,13 @@ func (a *Allocator) shelveRemainder(h, neighbour handle) {
 //
 // A new region does not always serve. The variant of 2016 may record less than it asked
 // for, and a device may align to less than it was asked to. The region stays then.
-func (a *Allocator) findMore(w wish) (handle, alloc.Refusal) {
+func (a *Allocator) findMore(w wish) (handle, power.Refusal) {
 	why := a.grow(w)
-	if why.Reason == alloc.ReasonNone {
+	if why.Reason == power.ReasonNone {
 		if h := a.find(w); h != none {
 			return h, why
 		}
-		why.Reason = alloc.ReasonUnusable
+		why.Reason = power.ReasonUnusable
 	}
 	if w.before == 0 && a.queue.n > 0 && a.sweep(w.size) {
 		if h := a.find(w); h != none {
@@ -142,11 +142,11 @@ func (a *Allocator) findMore(w wish) (handle, alloc.Refusal) {
 	}
 	if a.cfg.GarbageCollection && a.collect(w.size) {
 		why = a.grow(w)
-		if why.Reason == alloc.ReasonNone {
+		if why.Reason == power.ReasonNone {
 			if h := a.find(w); h != none {
 				return h, why
 			}
-			why.Reason = alloc.ReasonUnusable
+			why.Reason = power.ReasonUnusable
 		}
 	}
 	return none, why

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/strategies/bfc"
@@ -86,7 +87,7 @@ func TestAlignmentOverADeviceThatIgnoresIt(t *testing.T) {
 	require.ErrorIs(t, err, alloc.ErrOutOfMemory)
 	why, ok := a.LastRefusal()
 	require.True(t, ok)
-	require.Equal(t, alloc.ReasonUnusable, why.Reason)
+	require.Equal(t, power.ReasonUnusable, why.Reason)
 	require.Equal(t, device.Size(4096), a.Stats().Reserved)
 }
 
@@ -98,7 +99,7 @@ func TestAlignmentAbove256IsRefusedBefore2026(t *testing.T) {
 			_, err := r.Alloc(aligned(1, align))
 			require.ErrorIs(t, err, alloc.ErrInvalidRequest, "%d", align)
 			why, _ := r.LastRefusal()
-			require.Equal(t, alloc.ReasonAlignment, why.Reason)
+			require.Equal(t, power.ReasonAlignment, why.Reason)
 		}
 	}
 }

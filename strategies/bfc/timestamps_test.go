@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/strategies/bfc"
@@ -159,7 +160,7 @@ func TestLimitHoldsWhenMended(t *testing.T) {
 		if mended {
 			r.oom(alloc.Request{Size: 4 * mib})
 			why, _ := r.LastRefusal()
-			require.Equal(t, alloc.ReasonLimit, why.Reason)
+			require.Equal(t, power.ReasonLimit, why.Reason)
 		} else {
 			r.alloc(4 * mib)
 			require.Greater(t, r.Stats().Reserved, c.Limit)

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/strategies/bfc"
@@ -107,7 +108,7 @@ func TestLimitBoundsGrowth(t *testing.T) {
 		r.alloc(256)
 		r.oom(alloc.Request{Size: c.big})
 		why, _ := r.LastRefusal()
-		require.Equal(t, alloc.ReasonLimit, why.Reason)
+		require.Equal(t, power.ReasonLimit, why.Reason)
 		require.Equal(t, c.limit-256, why.LargestHole)
 	}
 }
@@ -251,7 +252,7 @@ func TestBackpedalEndsWhenTheDeviceAlwaysRefuses(t *testing.T) {
 		r.dev.FailNext(1000)
 		r.oom(alloc.Request{Size: 100})
 		why, _ := r.LastRefusal()
-		require.Equal(t, alloc.ReasonDevice, why.Reason)
+		require.Equal(t, power.ReasonDevice, why.Reason)
 		require.ErrorIs(t, why.Device, device.ErrInjected)
 		if v != bfc.V2016 {
 			require.Equal(t, uint64(8), r.Stats().ReserveFailures)
@@ -292,7 +293,7 @@ func TestRegionsOf2016LoseNothingAtTheFixedPoint(t *testing.T) {
 func TestStatisticsOf2016CannotBeReset(t *testing.T) {
 	r := newRig(t, bfc.Config{Variant: bfc.V2016, Limit: mib}, sim.Config{})
 	r.alloc(1000)
-	require.ErrorIs(t, alloc.ClearStats(r), alloc.ErrUnsupported)
+	require.ErrorIs(t, power.ClearStats(r), alloc.ErrUnsupported)
 	require.Equal(t, uint64(1), r.Stats().Allocs)
-	require.True(t, alloc.Has(r, alloc.PowerFrontier))
+	require.True(t, power.Has(r, power.PowerFrontier))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -340,7 +341,7 @@ func TestWhatIsEmptyGoesBackBeforeMemoryRunsOut(t *testing.T) {
 	require.ErrorIs(t, err, alloc.ErrOutOfMemory)
 	r, ok := s.LastRefusal()
 	require.True(t, ok)
-	require.Equal(t, alloc.ReasonDevice, r.Reason)
+	require.Equal(t, power.ReasonDevice, r.Reason)
 	require.Equal(t, device.Size(16*unit), r.Asked)
 	require.Equal(t, device.Size(8*unit), r.LargestHole)
 	require.Equal(t, device.Size(15*unit), r.Free)

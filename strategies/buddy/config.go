@@ -1,7 +1,7 @@
 package buddy
 
 import (
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/strategies/internal/blocks"
 )
@@ -86,15 +86,15 @@ func (c Config) WithDefaults() (Config, error) {
 	return Config(filled), err
 }
 
-// ForCapacity implements [alloc.CapacityConfig]. Only a configuration with a limit gets one.
+// ForCapacity implements [setting.CapacityConfig]. Only a configuration with a limit gets one.
 func (c Config) ForCapacity(n device.Size) Config { return Config(blocks.Config(c).ForCapacity(n)) }
 
-// Preallocates implements [alloc.PreallocatingConfig].
+// Preallocates implements [setting.PreallocatingConfig].
 func (c Config) Preallocates() bool { return blocks.Config(c).Preallocates() }
 
-// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole
+// Unbound implements [setting.UnboundConfig]: the limit is looked at to refuse, and where the whole
 // of it is taken.
 func (c Config) Unbound() bool { return !c.Preallocates() }
 
-// Promises implements [alloc.Promiser].
-func (c Config) Promises() alloc.Promises { return blocks.Config(c).Promises() }
+// Promises implements [promise.Promiser].
+func (c Config) Promises() promise.Set { return blocks.Config(c).Promises() }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/strategies/internal/blocks"
@@ -11,18 +12,18 @@ import (
 
 var (
 	_ alloc.Strategy   = (*Allocator)(nil)
-	_ alloc.Holes      = (*Allocator)(nil)
-	_ alloc.FreeWalker = (*Allocator)(nil)
-	_ alloc.Trimmer    = (*Allocator)(nil)
-	_ alloc.Metered    = (*Allocator)(nil)
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
+	_ power.Holes      = (*Allocator)(nil)
+	_ power.FreeWalker = (*Allocator)(nil)
+	_ power.Trimmer    = (*Allocator)(nil)
+	_ power.Metered    = (*Allocator)(nil)
+	_ power.Neighbours = (*Allocator)(nil)
+	_ power.Placer     = (*Allocator)(nil)
 )
 
-// LargestFree implements [alloc.Holes]. O(1).
+// LargestFree implements [power.Holes]. O(1).
 func (a *Allocator) LargestFree() device.Size { return a.blocks.LargestFree() }
 
-// MetadataBytes implements [alloc.Metered].
+// MetadataBytes implements [power.Metered].
 func (a *Allocator) MetadataBytes() device.Size { return a.blocks.Bytes() + a.live.Bytes() }
 
 // Walk implements [alloc.Inspector]. Free chunks are the largest blocks that free buddies
@@ -54,7 +55,7 @@ func (a *Allocator) chunkOf(s blocks.Span) alloc.Chunk {
 	return c
 }
 
-// WalkFree implements [alloc.FreeWalker].
+// WalkFree implements [power.FreeWalker].
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	if !a.front.Closed() {
 		a.blocks.WalkFree(func(s blocks.Span) bool { return yield(a.chunkOf(s)) })

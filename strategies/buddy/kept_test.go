@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -32,7 +33,7 @@ func TestKeptRegionsAreFew(t *testing.T) {
 	}
 	require.NoError(t, a.Check())
 	require.Less(t, a.Stats().Regions, 300)
-	n, err := alloc.MetadataBytes(a)
+	n, err := power.MetadataBytes(a)
 	require.NoError(t, err)
 	require.Less(t, n, device.MiB)
 }
@@ -57,7 +58,7 @@ func TestWholeDeviceCostsLittle(t *testing.T) {
 		}
 	}
 	require.NoError(t, a.Check())
-	n, err := alloc.MetadataBytes(a)
+	n, err := power.MetadataBytes(a)
 	require.NoError(t, err)
 	require.Less(t, n, 8*device.MiB)
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// FreeNeighbours implements [alloc.Neighbours]: the chain of free buddies, as far as they would be
+// FreeNeighbours implements [power.Neighbours]: the chain of free buddies, as far as they would be
 // merged now. It costs a step for each class.
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	if l, ok := a.live.Get(p); ok {
@@ -15,7 +15,7 @@ func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	return below, above
 }
 
-// CanPlace implements [alloc.Placer]. Of families that do not halve, only what a block is by itself
+// CanPlace implements [power.Placer]. Of families that do not halve, only what a block is by itself
 // is foreseen, and not what it merges with. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	return !a.front.Closed() && a.blocks.CanGrab(a.Walk, r, freed)

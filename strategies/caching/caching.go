@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/kit/front"
@@ -45,7 +46,7 @@ type Allocator struct {
 	count       counters
 	parked      device.Size // requested bytes of pending blocks
 	parkedBytes device.Size // bytes of pending blocks
-	tell        func(alloc.Action)
+	tell        func(power.Action)
 	placer      *forecast.Placer // made when it is asked for
 	largest     index.MaxTree    // of the free blocks of each shelf
 }
@@ -55,10 +56,10 @@ const noLimit = ^device.Size(0)
 
 var (
 	_ alloc.Strategy       = (*Allocator)(nil)
-	_ alloc.StreamRecorder = (*Allocator)(nil)
-	_ alloc.Poller         = (*Allocator)(nil)
-	_ alloc.PrivatePools   = (*Allocator)(nil)
-	_ alloc.Historian      = (*Allocator)(nil)
+	_ power.StreamRecorder = (*Allocator)(nil)
+	_ power.Poller         = (*Allocator)(nil)
+	_ power.PrivatePools   = (*Allocator)(nil)
+	_ power.Historian      = (*Allocator)(nil)
 )
 
 // New returns an allocator over src that holds nothing yet. It fails if c is invalid, with

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/strategies/caching"
@@ -111,7 +112,7 @@ func TestWithoutStreamsNothingIsWaitedFor(t *testing.T) {
 		at := b.alloc(4*mib, 0)
 		require.NoError(t, b.RecordStream(at, 5))
 		if redirected {
-			require.NoError(t, b.BeginPool(1, alloc.AllStreams))
+			require.NoError(t, b.BeginPool(1, power.AllStreams))
 		}
 		b.free(at)
 		if redirected {
@@ -182,10 +183,10 @@ func TestUsesDuringRedirectionCountWhereMended(t *testing.T) {
 
 func TestAPoolLivesUntilNobodyUsesIt(t *testing.T) {
 	b := newBench(t, 100*mib, caching.Config{})
-	require.ErrorIs(t, b.BeginPool(0, alloc.AllStreams), alloc.ErrInvalidPool)
+	require.ErrorIs(t, b.BeginPool(0, power.AllStreams), alloc.ErrInvalidPool)
 	require.ErrorIs(t, b.EndPool(4), alloc.ErrInvalidPool)
 	require.ErrorIs(t, b.ReleasePool(4), alloc.ErrInvalidPool)
-	require.NoError(t, b.BeginPool(4, alloc.AllStreams))
+	require.NoError(t, b.BeginPool(4, power.AllStreams))
 	at := b.alloc(mib, 0)
 	require.NoError(t, b.EndPool(4))
 	b.free(at)
@@ -215,7 +216,7 @@ func TestRequestsBeyondAllSegments(t *testing.T) {
 func TestHistoryTellsWhatHappensToSegments(t *testing.T) {
 	b := newBench(t, 64*mib, caching.Config{})
 	var kinds []string
-	b.SetHistory(func(x alloc.Action) { kinds = append(kinds, x.Kind.String()) })
+	b.SetHistory(func(x power.Action) { kinds = append(kinds, x.Kind.String()) })
 	at := b.alloc(30*mib, 0)
 	b.oom(50 * mib)
 	require.NoError(t, b.RecordStream(at, 1))
@@ -284,7 +285,7 @@ func growing(c []alloc.Chunk) []alloc.Chunk {
 		if c[i].Region != c[0].Region {
 			return c[:i]
 		}
-		c[i].Owner = alloc.OwnerExpandable
+		c[i].Owner = power.OwnerExpandable
 	}
 	return c
 }
@@ -307,7 +308,7 @@ func TestOpenTakesOverSegmentsThatGrow(t *testing.T) {
 		{Size: page - 1024, State: alloc.Free},
 		{Size: 6 * page, State: alloc.Unmapped},
 	} {
-		c.Region, c.Addr, c.Class, c.Owner = r.Addr, at, alloc.ClassSmall, alloc.OwnerExpandable
+		c.Region, c.Addr, c.Class, c.Owner = r.Addr, at, power.ClassSmall, power.OwnerExpandable
 		if c.State != alloc.Unmapped {
 			c.Stream = 5
 		}

@@ -1,6 +1,8 @@
 package caching
 
-import "github.com/vramyard/vramyard/alloc"
+import (
+	"github.com/vramyard/vramyard/alloc/power"
+)
 
 // The kinds of blocks, by which counters are kept.
 const (
@@ -135,9 +137,9 @@ func nameCounters() (names []string) {
 		"max_split_size")
 }
 
-var _ alloc.Counted = (*Allocator)(nil)
+var _ power.Counted = (*Allocator)(nil)
 
-// Counters implements [alloc.Counted], under the names of torch.cuda.memory_stats.
+// Counters implements [power.Counted], under the names of torch.cuda.memory_stats.
 func (a *Allocator) Counters(yield func(name string, value int64) bool) {
 	// Names are made once, so that asking for the counters takes nothing from the heap.
 	i, more := 0, true

@@ -65,7 +65,7 @@
 //
 // # Statistics
 //
-// Counters (see [alloc.Counted]) have PyTorch's names. Of each sum there are what is there now, the
+// Counters (see [power.Counted]) have PyTorch's names. Of each sum there are what is there now, the
 // most that was there, and what came and went, for small and for large blocks and for both; private
 // pools count by size kind.
 //
@@ -78,7 +78,7 @@
 //   - num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc and num_device_free count
 //     events, and max_split_size is the setting, -1 without.
 //
-// The history (see [alloc.Historian]) tells what is not seen from outside: segments that are taken,
+// The history (see [power.Historian]) tells what is not seen from outside: segments that are taken,
 // mapped, unmapped and given back, frees of pending blocks that become final, and requests that
 // found no memory.
 //

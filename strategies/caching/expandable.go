@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -171,7 +171,7 @@ func (a *Allocator) fill(h handle, n device.Size) (handle, error) {
 	a.shelve(h, sh)
 	a.count.reservedBytes.add(sh.kind, int64(bytes))
 	a.count.deviceAllocs++
-	a.say(alloc.Action{Kind: alloc.SegmentMap, Addr: low, Size: bytes, Stream: sh.stream, Pool: sh.pool.id})
+	a.say(power.Action{Kind: power.SegmentMap, Addr: low, Size: bytes, Stream: sh.stream, Pool: sh.pool.id})
 	return h, nil
 }
 
@@ -224,7 +224,7 @@ func (a *Allocator) shrink(h handle) error {
 	bytes := high.Sub(low)
 	a.count.reservedBytes.sub(sh.kind, int64(bytes))
 	a.count.deviceFrees++
-	a.say(alloc.Action{Kind: alloc.SegmentUnmap, Addr: low, Size: bytes, Stream: sh.stream, Pool: sh.pool.id})
+	a.say(power.Action{Kind: power.SegmentUnmap, Addr: low, Size: bytes, Stream: sh.stream, Pool: sh.pool.id})
 	middle = a.vacate(sh, middle)
 	if !a.rows[middle].isSplit() {
 		err = cmp.Or(err, a.discard(middle))

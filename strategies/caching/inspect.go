@@ -4,16 +4,17 @@ import (
 	"cmp"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
 var (
-	_ alloc.Holes      = (*Allocator)(nil)
-	_ alloc.FreeWalker = (*Allocator)(nil)
-	_ alloc.Trimmer    = (*Allocator)(nil)
-	_ alloc.Metered    = (*Allocator)(nil)
+	_ power.Holes      = (*Allocator)(nil)
+	_ power.FreeWalker = (*Allocator)(nil)
+	_ power.Trimmer    = (*Allocator)(nil)
+	_ power.Metered    = (*Allocator)(nil)
 )
 
 // Stats implements [alloc.Inspector]. O(1). Forgotten is pages that are mapped nowhere because the
@@ -28,7 +29,7 @@ func (a *Allocator) Stats() alloc.Stats {
 	return s
 }
 
-// ClearStats implements [alloc.Clearer]. It does to the counters what reset_peak_memory_stats and
+// ClearStats implements [power.Clearer]. It does to the counters what reset_peak_memory_stats and
 // reset_accumulated_memory_stats together do in PyTorch.
 func (a *Allocator) ClearStats() {
 	a.count.clear()
@@ -37,7 +38,7 @@ func (a *Allocator) ClearStats() {
 	s.PeakRequested = device.Size(a.count.requestedBytes.all()) - a.parked
 }
 
-// LargestFree implements [alloc.Holes]: of any pool and stream. O(log (pools * streams)),
+// LargestFree implements [power.Holes]: of any pool and stream. O(log (pools * streams)),
 // amortized.
 func (a *Allocator) LargestFree() device.Size {
 	return a.largest.Max(func(id uint32) device.Size {
@@ -51,7 +52,7 @@ func (a *Allocator) LargestFree() device.Size {
 // shelfBytes bounds the host memory of a shelf.
 const shelfBytes = 256
 
-// MetadataBytes implements [alloc.Metered]. O(pools * streams + segments / 32).
+// MetadataBytes implements [power.Metered]. O(pools * streams + segments / 32).
 func (a *Allocator) MetadataBytes() device.Size {
 	n := a.largest.Bytes() + a.live.Bytes() + a.tags.Bytes() + a.usesOf.Bytes() + a.segments.Bytes() + a.mem.Bytes() +
 		index.BytesOf(a.rows) + index.BytesOf(a.born) + index.BytesOf(a.spareEvents) + index.BytesOf(a.shelves) +
@@ -67,7 +68,7 @@ func (a *Allocator) MetadataBytes() device.Size {
 	return n
 }
 
-// Trim implements [alloc.Trimmer]. It is PyTorch's empty_cache: it waits for all that is pending,
+// Trim implements [power.Trimmer]. It is PyTorch's empty_cache: it waits for all that is pending,
 // then gives back what no live block shares a segment, or a page of an expandable one, with.
 // Private pools keep what they have until they are released. It returns the bytes that are held no
 // more.
@@ -157,7 +158,7 @@ func (a *Allocator) show(region device.Addr, h handle) alloc.Chunk {
 		Pool: sh.pool.id,
 	}
 	if a.set.expandable {
-		c.Owner = alloc.OwnerExpandable
+		c.Owner = power.OwnerExpandable
 	}
 	switch b.state() {
 	case unmapped, stuck:
@@ -171,7 +172,7 @@ func (a *Allocator) show(region device.Addr, h handle) alloc.Chunk {
 	return c
 }
 
-// WalkFree implements [alloc.FreeWalker]: by pool, kind, stream, size and address.
+// WalkFree implements [power.FreeWalker]: by pool, kind, stream, size and address.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	for _, p := range a.pools {
 		for k := range p.sides {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -48,13 +49,13 @@ func (a *Allocator) adopt(chunks []alloc.Chunk) error {
 	switch held, found := a.segments.Under(head.Region); {
 	case found:
 		return fmt.Errorf("the segment at %v begins in that at %v", head.Region, held.Addr)
-	case !a.set.expandable && head.Owner == alloc.OwnerExpandable:
+	case !a.set.expandable && head.Owner == power.OwnerExpandable:
 		return fmt.Errorf("the segment at %v grows, and no setting lets it", head.Region)
-	case a.set.expandable && head.Owner != alloc.OwnerExpandable:
+	case a.set.expandable && head.Owner != power.OwnerExpandable:
 		return fmt.Errorf("the segment at %v does not grow as expandable segments do", head.Region)
-	case head.Class != alloc.ClassSmall && head.Class != alloc.ClassLarge:
-		return fmt.Errorf("the segment at %v is of class %d: want %d or %d", head.Region, head.Class, alloc.ClassSmall,
-			alloc.ClassLarge)
+	case head.Class != power.ClassSmall && head.Class != power.ClassLarge:
+		return fmt.Errorf("the segment at %v is of class %d: want %d or %d", head.Region, head.Class, power.ClassSmall,
+			power.ClassLarge)
 	}
 	sh := a.shelfIn(a.openPool(head.Pool), uint32(head.Class), head.Stream)
 	first, prev := none, none

@@ -2,16 +2,17 @@ package caching
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
 )
 
 var (
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
+	_ power.Neighbours = (*Allocator)(nil)
+	_ power.Placer     = (*Allocator)(nil)
 )
 
-// FreeNeighbours implements [alloc.Neighbours]. All of a segment is of one stream and pool, so
+// FreeNeighbours implements [power.Neighbours]. All of a segment is of one stream and pool, so
 // whatever is free beside the block merges with it; what is pending or unmapped does not. A block
 // that other streams use is pending itself when it is freed. O(1).
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
@@ -30,7 +31,7 @@ func (t *table) freeBytes(h handle) device.Size {
 	return 0
 }
 
-// CanPlace implements [alloc.Placer]: whether a block of the pool, stream and kind of the request
+// CanPlace implements [power.Placer]: whether a block of the pool, stream and kind of the request
 // will serve. That segments which become free go back to the device, which may give others for
 // them, is left out. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -21,14 +23,14 @@ type hole struct {
 //
 // What it does not say: where a new segment lies, which is the device's choice; what happens after
 // a refusal; and what ages decide.
-func (s *settings) places(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID) alloc.Placement {
+func (s *settings) places(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID) promise.Placement {
 	n := s.sizeFor(r.Size)
 	shelf, ok := segmentsOf(walk, r.Stream, into, n <= mostSmall)
 	if !ok {
-		return alloc.Placement{}
+		return promise.Placement{}
 	}
 	if b, ok := s.serving(shelf, n); ok {
-		return alloc.Placement{Addr: b.Addr, Size: s.cut(b.Size, n)}
+		return promise.Placement{Addr: b.Addr, Size: s.cut(b.Size, n)}
 	}
 	if s.expandable {
 		return s.growing(shelf, n)
@@ -41,7 +43,7 @@ func (s *settings) places(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID
 	case n >= leastAlone:
 		size = (n + aloneQuantum - 1) / aloneQuantum * aloneQuantum
 	}
-	return alloc.Placement{Size: s.cut(size, n), Takes: size}
+	return promise.Placement{Size: s.cut(size, n), Takes: size}
 }
 
 // sizeFor returns the size of the block that a request is looked for: the next step above the power
@@ -56,7 +58,7 @@ func (s *settings) sizeFor(n device.Size) device.Size {
 	if steps <= 1 || n <= quantum*steps {
 		return (n + quantum - 1) / quantum * quantum
 	}
-	above := alloc.PowerOfTwo(n, quantum)
+	above := promise.PowerOfTwo(n, quantum)
 	below := above / 2
 	step := below / steps
 	if n == above || step == 0 {
@@ -77,7 +79,7 @@ func segmentsOf(walk []alloc.Chunk, stream device.Stream, pool alloc.PoolID, sma
 		}
 		segment := walk[:end]
 		walk = walk[end:]
-		if c := segment[0]; c.Pool != pool || (c.Class == alloc.ClassSmall) != small {
+		if c := segment[0]; c.Pool != pool || (c.Class == power.ClassSmall) != small {
 			continue
 		}
 		// All chunks of a segment are of one stream. An unmapped one belongs to nobody, and shows none.
@@ -134,7 +136,7 @@ func (s *settings) cut(size, n device.Size) device.Size {
 
 // growing returns the placement of a request for which memory is mapped: at the first place that is
 // large enough, in whole pages, no more of them than what is free there leaves to be mapped.
-func (s *settings) growing(shelf []alloc.Chunk, n device.Size) alloc.Placement {
+func (s *settings) growing(shelf []alloc.Chunk, n device.Size) promise.Placement {
 	page := s.largeSegment
 	if n <= mostSmall {
 		page = smallSegment
@@ -147,7 +149,7 @@ func (s *settings) growing(shelf []alloc.Chunk, n device.Size) alloc.Placement {
 		if i > 0 && shelf[i-1].Region == c.Region && shelf[i-1].State == alloc.Free {
 			i--
 		}
-		p := alloc.Placement{Addr: shelf[i].Addr, Size: n}
+		p := promise.Placement{Addr: shelf[i].Addr, Size: n}
 		// Free chunks count as they are, unmapped ones by the pages that are still missing then: a page
 		// that is begun is mapped whole, as long as the range has it.
 		var have device.Size
@@ -167,7 +169,7 @@ func (s *settings) growing(shelf []alloc.Chunk, n device.Size) alloc.Placement {
 		}
 	}
 	// A new range is nothing but addresses; the block lies at its start.
-	return alloc.Placement{Size: n, Takes: (n + page - 1) / page * page}
+	return promise.Placement{Size: n, Takes: (n + page - 1) / page * page}
 }
 
 // returns compares two segments that go back at once by which one goes first: large ones before
@@ -178,5 +180,5 @@ func returns(a, b alloc.Chunk) int {
 	if a.Pool == 0 {
 		kinds = -kinds
 	}
-	return cmp.Or(cmp.Compare(a.Pool, b.Pool), kinds, cmp.Compare(a.Stream, b.Stream), alloc.BySizeThenAddress(a, b))
+	return cmp.Or(cmp.Compare(a.Pool, b.Pool), kinds, cmp.Compare(a.Stream, b.Stream), promise.BySizeThenAddress(a, b))
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 )
@@ -39,12 +40,12 @@ type pool struct {
 // redirection sends requests to a pool.
 type redirection struct {
 	pool   *pool
-	stream device.Stream // alloc.AllStreams for every one
+	stream device.Stream // power.AllStreams for every one
 }
 
 // matches reports whether the redirection concerns a stream.
 func (r *redirection) matches(s device.Stream) bool {
-	return r.stream == alloc.AllStreams || r.stream == s
+	return r.stream == power.AllStreams || r.stream == s
 }
 
 // poolOf returns the pool that requests of a stream go to. If several redirections concern it, the
@@ -108,7 +109,7 @@ func (a *Allocator) findPool(id alloc.PoolID) (i int, found bool) {
 	return slices.BinarySearchFunc(a.pools, id, func(p *pool, id alloc.PoolID) int { return cmp.Compare(p.id, id) })
 }
 
-// BeginPool implements [alloc.PrivatePools]. PyTorch refuses to begin a pool again that was
+// BeginPool implements [power.PrivatePools]. PyTorch refuses to begin a pool again that was
 // released and still holds memory; here it is revived.
 func (a *Allocator) BeginPool(id alloc.PoolID, s device.Stream) error {
 	switch {
@@ -128,7 +129,7 @@ func (a *Allocator) BeginPool(id alloc.PoolID, s device.Stream) error {
 	return nil
 }
 
-// EndPool implements [alloc.PrivatePools].
+// EndPool implements [power.PrivatePools].
 func (a *Allocator) EndPool(id alloc.PoolID) error {
 	if a.front.Closed() {
 		return alloc.ErrClosed
@@ -144,7 +145,7 @@ func (a *Allocator) EndPool(id alloc.PoolID) error {
 	return nil
 }
 
-// ReleasePool implements [alloc.PrivatePools]. The memory of a pool without users goes back with
+// ReleasePool implements [power.PrivatePools]. The memory of a pool without users goes back with
 // the next [Allocator.Trim], or when a request finds none.
 func (a *Allocator) ReleasePool(id alloc.PoolID) error {
 	if a.front.Closed() {

@@ -2,24 +2,26 @@ package caching
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 )
 
-// Promises implements [alloc.Promiser]. Where blocks lie is promised by the vectors of the
+// Promises implements [promise.Promiser]. Where blocks lie is promised by the vectors of the
 // original; what stands here is what a walk can show: sizes, merging, order, and that a refusal is
 // true once that is mended.
-func (c Config) Promises() alloc.Promises {
+func (c Config) Promises() promise.Set {
 	set, err := c.settings()
 	if err != nil {
-		return alloc.Promises{} // nothing can be built of it
+		return promise.Set{} // nothing can be built of it
 	}
-	p := alloc.Promises{
+	p := promise.Set{
 		// Segments begin at multiples of the quantum, and all that is cut from them is a multiple of it.
 		Quantum:  quantum,
 		Honours:  func(r alloc.Request) bool { return r.Align <= quantum },
 		MaxGrant: set.mostGranted,
 		// A segment belongs to one stream and pool, so all free neighbours are alike.
-		MustMerge:       alloc.MergeAll,
+		MustMerge:       promise.MergeAll,
 		ExactNeighbours: true,
 		// The class is that of the segment, which a chunk alone cannot show. Without segments that grow
 		// its size often does: nothing as small as this is ever split off a large block, and nothing as
@@ -27,17 +29,17 @@ func (c Config) Promises() alloc.Promises {
 		ClassOf: func(free alloc.Chunk) int32 {
 			switch {
 			case free.Size > smallSegment && !set.expandable:
-				return alloc.ClassLarge
+				return power.ClassLarge
 			case isSmall(free.Size) && !set.expandable:
-				return alloc.ClassSmall
+				return power.ClassSmall
 			}
-			return min(max(free.Class, alloc.ClassSmall), alloc.ClassLarge)
+			return min(max(free.Class, power.ClassSmall), power.ClassLarge)
 		},
 		SearchOrder: func(a, b alloc.Chunk) int {
 			if a.Pool != b.Pool || a.Stream != b.Stream {
 				return -1 // never compared: a request looks at one pool and stream
 			}
-			return alloc.BySizeThenAddress(a, b)
+			return promise.BySizeThenAddress(a, b)
 		},
 		ReturnOrder:   returns,
 		LastPoolFirst: set.lastBegunFirst,
@@ -62,10 +64,10 @@ func (c Config) Promises() alloc.Promises {
 	p.Places = set.places
 	if set.gcThreshold != 0 && (set.limited || c.Mended) {
 		// Ages decide what goes back before memory is taken, and a walk does not show them.
-		p.Places = func(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID) alloc.Placement {
+		p.Places = func(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID) promise.Placement {
 			at := set.places(walk, r, into)
 			if at.Takes != 0 {
-				return alloc.Placement{}
+				return promise.Placement{}
 			}
 			return at
 		}
@@ -81,21 +83,21 @@ func (c Config) Promises() alloc.Promises {
 }
 
 // exceptions returns the invariants that the settings break, in the original as here.
-func (s *settings) exceptions(mended bool) (all []alloc.Exception) {
+func (s *settings) exceptions(mended bool) (all []promise.Exception) {
 	// The original may hold up to a page more than it is bound to. Segments that do not grow are whole
 	// pages of a card, unless they were given an odd size.
 	switch {
 	case !s.limited:
 	case s.expandable:
-		all = append(all, alloc.Exception{Invariant: "I20",
+		all = append(all, promise.Exception{Invariant: "I20",
 			Reason: "the bound is compared with the size of the request, rounded, and whole pages are mapped for it"})
 	case s.largeSegment%aloneQuantum != 0:
-		all = append(all, alloc.Exception{Invariant: "I20",
+		all = append(all, promise.Exception{Invariant: "I20",
 			Reason: "the bound is compared with the size of the segment, to which the device adds up to a page"})
 	}
 	collects := s.gcThreshold > 0 && (s.limited || mended)
 	if s.maxSplit != ^device.Size(0) && !s.expandable && s.unstepped && !collects {
-		all = append(all, alloc.Exception{Invariant: "I44",
+		all = append(all, promise.Exception{Invariant: "I44",
 			Reason: "what may not be split serves only requests a little smaller, so that each size keeps the memory of its " +
 				"best time"})
 	}
@@ -127,7 +129,7 @@ func (s *settings) mostGranted(r alloc.Request) device.Size {
 func (s *settings) serves(free alloc.Chunk, r alloc.Request) bool {
 	n := s.round(r.Size)
 	switch {
-	case free.Stream != r.Stream || (free.Class == alloc.ClassSmall) != isSmall(n) || free.Size < n:
+	case free.Stream != r.Stream || (free.Class == power.ClassSmall) != isSmall(n) || free.Size < n:
 		return false
 	case n < s.maxSplit:
 		return free.Size < s.maxSplit

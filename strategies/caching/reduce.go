@@ -5,12 +5,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/torchenv"
 )
 
-// Reduced implements [alloc.ReducedConfig]. What is left out of the string:
+// Reduced implements [setting.ReducedConfig]. What is left out of the string:
 //
 //   - keys that concern other things than where blocks lie;
 //   - garbage_collection_threshold where nothing bounds what is held, and where segments grow;
@@ -21,7 +21,7 @@ import (
 //   - large_segment_size_mb where no request is served from such a segment.
 //
 // Without private pools the two sets of rules differ in the string alone.
-func (c Config) Reduced(d alloc.Demand) Config {
+func (c Config) Reduced(d setting.Demand) Config {
 	s, err := c.settings()
 	if err != nil {
 		return c // New will say so
@@ -56,7 +56,7 @@ func (c Config) Reduced(d alloc.Demand) Config {
 
 // reduceDivisions forgets the steps of intervals in which no size is rounded otherwise than
 // without.
-func (s *settings) reduceDivisions(d alloc.Demand) {
+func (s *settings) reduceDivisions(d setting.Demand) {
 	var matter [intervals]bool
 	for _, n := range d.Sizes {
 		// Whatever is outside these is refused before it is rounded.
@@ -73,7 +73,7 @@ func (s *settings) reduceDivisions(d alloc.Demand) {
 }
 
 // largestBlock returns the largest block there can be in segments that do not grow.
-func (s *settings) largestBlock(d alloc.Demand) device.Size {
+func (s *settings) largestBlock(d setting.Demand) device.Size {
 	most := smallSegment
 	for _, n := range d.Sizes {
 		if n > 0 && n <= mostRequest {
@@ -85,7 +85,7 @@ func (s *settings) largestBlock(d alloc.Demand) device.Size {
 
 // servesMedium reports whether a request is served from a segment that it shares with other large
 // ones.
-func (s *settings) servesMedium(d alloc.Demand) bool {
+func (s *settings) servesMedium(d setting.Demand) bool {
 	for _, n := range d.Sizes {
 		if n > 0 && n <= mostRequest {
 			if n = s.round(n); !isSmall(n) && n < leastAlone {
@@ -128,28 +128,28 @@ func (s *settings) conf(rules string) string {
 	return strings.Join(parts, ",")
 }
 
-// Unbound implements [alloc.UnboundConfig]. The memory of the device decides how large a range is
+// Unbound implements [setting.UnboundConfig]. The memory of the device decides how large a range is
 // in which a segment grows, how much may be held, and, mended, at what age segments go back.
 func (c Config) Unbound() bool {
 	s, err := c.settings()
 	return err == nil && !s.expandable && !s.limited && (s.gcThreshold == 0 || !c.Mended)
 }
 
-// Export implements [alloc.ExportedConfig]. PyTorch reads the string from the environment.
+// Export implements [setting.ExportedConfig]. PyTorch reads the string from the environment.
 // Expandable segments came with 2.1, keys for the fraction and for the size of large segments with
 // 2.11.
 //
 // Source: pytorch.org/docs/stable/notes/cuda.html, "Optimizing memory usage with
 // PYTORCH_ALLOC_CONF".
-func (c Config) Export() (alloc.Export, bool) {
+func (c Config) Export() (setting.Export, bool) {
 	conf := c.Conf
 	s, err := c.settings()
 	if err != nil || c.Mended {
-		return alloc.Export{}, false
+		return setting.Export{}, false
 	}
 	if c.MemoryFraction != 0 && !s.fractionSet {
 		if c.Rules == Rules26 {
-			return alloc.Export{}, false
+			return setting.Export{}, false
 		}
 		conf = strings.TrimPrefix(conf+","+keyFraction+":"+strconv.FormatFloat(c.MemoryFraction, 'g', -1, 64), ",")
 	}

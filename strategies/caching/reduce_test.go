@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/strategies/caching"
@@ -45,7 +47,7 @@ var edges = []device.Size{
 }
 
 // drawEdges returns sizes at and just beside edges.
-func drawEdges(r *rand.Rand) (d alloc.Demand) {
+func drawEdges(r *rand.Rand) (d setting.Demand) {
 	beside := []int64{-512, -1, 0, 0, 1, 512}
 	for range 1 + r.IntN(4) {
 		n := int64(edges[r.IntN(len(edges))]) + beside[r.IntN(len(beside))]
@@ -57,21 +59,21 @@ func drawEdges(r *rand.Rand) (d alloc.Demand) {
 }
 
 // drawDemand returns some sizes to ask for, often only small or only large ones, or such at edges.
-func drawDemand(r *rand.Rand) alloc.Demand {
+func drawDemand(r *rand.Rand) setting.Demand {
 	if r.IntN(3) == 0 {
 		return drawEdges(r)
 	}
 	kinds := []device.Size{600, 64 * device.KiB, 3 * device.MiB, 12 * device.MiB, 24 * device.MiB}
 	from := r.IntN(len(kinds))
 	to := from + 1 + r.IntN(len(kinds)-from)
-	var d alloc.Demand
+	var d setting.Demand
 	for range 1 + r.IntN(6) {
 		n := kinds[from+r.IntN(to-from)]
 		if r.IntN(3) > 0 {
 			n += device.Size(r.Int64N(int64(n)))
 		}
 		if r.IntN(3) == 0 {
-			n = alloc.PowerOfTwo(n, 512)
+			n = promise.PowerOfTwo(n, 512)
 		}
 		d.Sizes = append(d.Sizes, n)
 	}
@@ -81,7 +83,7 @@ func drawDemand(r *rand.Rand) alloc.Demand {
 }
 
 // differ drives two configurations side by side on small devices and returns the first difference.
-func differ(t *testing.T, seed uint64, a, b caching.Config, d alloc.Demand) error {
+func differ(t *testing.T, seed uint64, a, b caching.Config, d setting.Demand) error {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 9))
 	capacity := device.AlignUp(d.Largest()*device.Size(2+r.IntN(12)), 2*device.MiB) + 2*device.MiB
@@ -191,7 +193,7 @@ func TestReducedLeavesOutWhatMakesNoDifference(t *testing.T) {
 	} {
 		full, err := caching.Config{Conf: c.conf}.WithDefaults()
 		require.NoError(t, err)
-		require.Equal(t, c.want, full.Reduced(alloc.Demand{Sizes: c.sizes}).Conf, name)
+		require.Equal(t, c.want, full.Reduced(setting.Demand{Sizes: c.sizes}).Conf, name)
 	}
 }
 
@@ -226,7 +228,7 @@ func TestUnboundConfigurationsNeedWhatTheyHold(t *testing.T) {
 }
 
 // churn allocates and frees, and returns all blocks.
-func churn(t *testing.T, r *rand.Rand, a *caching.Allocator, d alloc.Demand) (all []alloc.Block) {
+func churn(t *testing.T, r *rand.Rand, a *caching.Allocator, d setting.Demand) (all []alloc.Block) {
 	t.Helper()
 	var live []device.Addr
 	for range 200 {

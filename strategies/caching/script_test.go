@@ -3,9 +3,9 @@ package caching_test
 import (
 	"testing"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/internal/script"
 	"github.com/vramyard/vramyard/strategies/caching"
 )
 
-func TestScripts(t *testing.T) { script.Run(t, alloc.SpecOf("caching", "", caching.New)) }
+func TestScripts(t *testing.T) { script.Run(t, setting.SpecOf("caching", "", caching.New)) }

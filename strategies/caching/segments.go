@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -66,7 +66,7 @@ func (a *Allocator) extend(sh *shelf, n device.Size) (handle, error) {
 		c.oversizeSegments.add(large, 1)
 	}
 	c.deviceAllocs++
-	a.say(alloc.Action{Kind: alloc.SegmentAlloc, Addr: r.Addr, Size: size, Stream: sh.stream, Pool: sh.pool.id})
+	a.say(power.Action{Kind: power.SegmentAlloc, Addr: r.Addr, Size: size, Stream: sh.stream, Pool: sh.pool.id})
 	return h, nil
 }
 
@@ -92,7 +92,7 @@ func (a *Allocator) drain(h handle) error {
 	if b.size >= a.set.maxSplit {
 		c.oversizeSegments.sub(large, 1)
 	}
-	a.say(alloc.Action{Kind: alloc.SegmentFree, Addr: b.addr, Size: b.size, Stream: sh.stream, Pool: sh.pool.id})
+	a.say(power.Action{Kind: power.SegmentFree, Addr: b.addr, Size: b.size, Stream: sh.stream, Pool: sh.pool.id})
 	return nil
 }
 
@@ -226,7 +226,7 @@ func (a *Allocator) collect() {
 }
 
 // say tells the history what was done.
-func (a *Allocator) say(x alloc.Action) {
+func (a *Allocator) say(x power.Action) {
 	if a.tell != nil {
 		a.tell(x)
 	}
@@ -241,8 +241,8 @@ func (a *Allocator) tellOOM(n device.Size, s device.Stream) {
 	if a.info != nil {
 		left, _, _ = a.info.MemoryInfo() // 0 if the device does not tell
 	}
-	a.tell(alloc.Action{Kind: alloc.OutOfMemory, Size: n, Stream: s, DeviceFree: left})
+	a.tell(power.Action{Kind: power.OutOfMemory, Size: n, Stream: s, DeviceFree: left})
 }
 
-// SetHistory implements [alloc.Historian].
-func (a *Allocator) SetHistory(tell func(alloc.Action)) { a.tell = tell }
+// SetHistory implements [power.Historian].
+func (a *Allocator) SetHistory(tell func(power.Action)) { a.tell = tell }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/tiles"
 )
@@ -41,7 +42,7 @@ type waits struct {
 	waiting     int // pending blocks
 }
 
-// RecordStream implements [alloc.StreamRecorder]. It costs O(streams recorded for the block).
+// RecordStream implements [power.StreamRecorder]. It costs O(streams recorded for the block).
 func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
 	link, err := a.find(at)
 	if err != nil {
@@ -169,7 +170,7 @@ func (a *Allocator) complete(h handle) {
 	a.parkedBytes -= b.size
 	a.forgetUses(h)
 	sh := a.shelfOf(h)
-	a.say(alloc.Action{Kind: alloc.FreeCompleted, Addr: b.addr, Size: b.asked, Stream: sh.stream, Pool: sh.pool.id})
+	a.say(power.Action{Kind: power.FreeCompleted, Addr: b.addr, Size: b.asked, Stream: sh.stream, Pool: sh.pool.id})
 	a.finish(h, sh)
 }
 
@@ -183,7 +184,7 @@ func (a *Allocator) forgetUses(h handle) {
 	a.rows[h].home &^= usedBit
 }
 
-// Poll implements [alloc.Poller]. While requests are redirected it does nothing, because PyTorch
+// Poll implements [power.Poller]. While requests are redirected it does nothing, because PyTorch
 // must not ask for events while a graph is captured. It asks the device once for each free that has
 // finished and once for each stream.
 func (a *Allocator) Poll() (device.Size, error) {

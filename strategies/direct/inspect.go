@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -11,18 +12,18 @@ import (
 
 var (
 	_ alloc.Strategy = (*Allocator)(nil)
-	_ alloc.Holes    = (*Allocator)(nil)
-	_ alloc.Trimmer  = (*Allocator)(nil)
-	_ alloc.Metered  = (*Allocator)(nil)
+	_ power.Holes    = (*Allocator)(nil)
+	_ power.Trimmer  = (*Allocator)(nil)
+	_ power.Metered  = (*Allocator)(nil)
 )
 
-// LargestFree implements [alloc.Holes]: no chunk is ever free.
+// LargestFree implements [power.Holes]: no chunk is ever free.
 func (a *Allocator) LargestFree() device.Size { return 0 }
 
-// MetadataBytes implements [alloc.Metered].
+// MetadataBytes implements [power.Metered].
 func (a *Allocator) MetadataBytes() device.Size { return a.live.Bytes() + a.held.Bytes() }
 
-// Trim implements [alloc.Trimmer]: stale regions go back.
+// Trim implements [power.Trimmer]: stale regions go back.
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.front.Closed() {
 		return 0, alloc.ErrClosed

@@ -1,10 +1,13 @@
 package direct
 
-import "github.com/vramyard/vramyard/alloc"
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
+)
 
-// Promises implements [alloc.Promiser]. The size of a block is the device's choice.
-func (Config) Promises() alloc.Promises {
-	return alloc.Promises{
+// Promises implements [promise.Promiser]. The size of a block is the device's choice.
+func (Config) Promises() promise.Set {
+	return promise.Set{
 		Honours:      func(alloc.Request) bool { return true },
 		FreeReleases: true,
 	}

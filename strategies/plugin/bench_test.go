@@ -10,20 +10,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/strategies/plugin"
 )
 
 // benched returns the setup of the allocator whose every block is memory of the device's own.
-func benched(tb testing.TB) alloc.Setup {
+func benched(tb testing.TB) setting.Setup {
 	tb.Helper()
 	out := filepath.Join(tb.TempDir(), "plugin.so")
 	if text, err := exec.Command("cc", "-shared", "-fPIC", "-O2", "-w", "-o", out, "testdata/loads.c", "-DASKS",
 		"-pthread").CombinedOutput(); err != nil {
 		tb.Skipf("plug-ins are timed where there is a C compiler: %v: %s", err, text)
 	}
-	s, err := alloc.Catalogue{plugin.Spec()}.Lookup("plugin:"+out+"?alloc=take&free=give", nil)
+	s, err := setting.Catalogue{plugin.Spec()}.Lookup("plugin:"+out+"?alloc=take&free=give", nil)
 	require.NoError(tb, err)
 	return s
 }
@@ -44,7 +46,7 @@ func BenchmarkPair(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	ns, err := alloc.WorkTime(s)
+	ns, err := power.WorkTime(s)
 	require.NoError(b, err)
 	b.ReportMetric(float64(ns)/float64(b.N), "worked-ns/op")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/strategies/plugin"
@@ -33,9 +34,9 @@ func object(t *testing.T, source string, flags ...string) string {
 }
 
 // named returns the setup of a plug-in as a command line names it.
-func named(t *testing.T, path, query string) alloc.Setup {
+func named(t *testing.T, path, query string) setting.Setup {
 	t.Helper()
-	s, err := alloc.Catalogue{plugin.Spec()}.Lookup("plugin:"+path+"?"+query, nil)
+	s, err := setting.Catalogue{plugin.Spec()}.Lookup("plugin:"+path+"?"+query, nil)
 	require.NoError(t, err)
 	return s
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/nearest"
 )
@@ -66,8 +68,8 @@ var (
 
 // Spec returns the entry of a catalogue by which names like
 // "plugin:./lib.so?alloc=my_malloc&free=my_free" are understood.
-func Spec() alloc.Spec {
-	s := alloc.SpecOf(Name, "an allocator of others out of a shared object: plugin:PATH?alloc=NAME&free=NAME", New)
+func Spec() setting.Spec {
+	s := setting.SpecOf(Name, "an allocator of others out of a shared object: plugin:PATH?alloc=NAME&free=NAME", New)
 	s.Given = parse
 	return s
 }
@@ -190,19 +192,19 @@ func (c *Config) timeout() time.Duration {
 	return d
 }
 
-// Promises implements [alloc.Promiser]: what can be asked of any plug-in from outside.
-func (c Config) Promises() alloc.Promises {
-	p := alloc.Promises{
+// Promises implements [promise.Promiser]: what can be asked of any plug-in from outside.
+func (c Config) Promises() promise.Set {
+	p := promise.Set{
 		FreeReleases: true,
 		Honours:      func(r alloc.Request) bool { return r.Align <= c.Align },
-		Except: []alloc.Exception{
+		Except: []promise.Exception{
 			{Invariant: "I24", Reason: "a request for no bytes is passed on, and what the plug-in does about it shows"},
 			{Invariant: "I29", Reason: "what is cached is the plug-in's own affair, and so is what it gives back"},
 			{Invariant: "I48", Reason: "whether it means to have memory under two addresses cannot be told"},
 		},
 	}
 	if c.RecordStream != "" {
-		p.Except = append(p.Except, alloc.Exception{Invariant: "I50", Reason: "what it keeps for streams after a free " +
+		p.Except = append(p.Except, promise.Exception{Invariant: "I50", Reason: "what it keeps for streams after a free " +
 			"cannot be seen"})
 	}
 	return p

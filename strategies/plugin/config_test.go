@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/strategies/plugin"
 )
 
@@ -47,7 +47,7 @@ func TestNamesThatAreWrong(t *testing.T) {
 		"plugin:" + executable + "?alloc=a&free=b":                 "no ",
 		"plugin:" + foreign + "?alloc=throws&free=frees":           "built for EM_RISCV, this program runs on ",
 	} {
-		_, err := alloc.Catalogue{plugin.Spec()}.Lookup(name, nil)
+		_, err := setting.Catalogue{plugin.Spec()}.Lookup(name, nil)
 		require.ErrorContains(t, err, want, name)
 		require.NotContains(t, err.Error(), "\n", name)
 	}
@@ -65,12 +65,12 @@ func TestAResultHoldsWhatWasRun(t *testing.T) {
 	require.Equal(t, path, c.Path)
 	require.Len(t, c.SHA256, 64)
 	require.Equal(t, [2]string{"throws", "frees"}, [2]string{c.Alloc, c.Free})
-	again, err := alloc.Catalogue{plugin.Spec()}.Lookup(s.Name, text)
+	again, err := setting.Catalogue{plugin.Spec()}.Lookup(s.Name, text)
 	require.NoError(t, err)
 	require.Equal(t, s.Config, again.Config)
 	other, err := json.Marshal(map[string]string{"sha256": "00"})
 	require.NoError(t, err)
-	_, err = alloc.Catalogue{plugin.Spec()}.Lookup(s.Name, other)
+	_, err = setting.Catalogue{plugin.Spec()}.Lookup(s.Name, other)
 	require.ErrorContains(t, err, "has the SHA-256 "+c.SHA256+": want 00")
 }
 

@@ -39,7 +39,7 @@
 // # Time
 //
 // The clock is read in the host, around each call: without the way there, without what the device
-// took, and less what the same takes for a function that does nothing ([alloc.SelfTimed]).
+// took, and less what the same takes for a function that does nothing ([power.SelfTimed]).
 //
 // # Cost
 //

@@ -4,20 +4,21 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// Has tells [alloc.Has] what the plug-in has functions for.
-func (a *Allocator) Has(p alloc.Power) bool {
+// Has tells [power.Has] what the plug-in has functions for.
+func (a *Allocator) Has(p power.Power) bool {
 	switch p {
-	case alloc.PowerTrimmer:
+	case power.PowerTrimmer:
 		return a.cfg.Reset != ""
-	case alloc.PowerStreamRecorder:
+	case power.PowerStreamRecorder:
 		return a.cfg.RecordStream != ""
 	}
-	return alloc.Implements(a, p)
+	return power.Implements(a, p)
 }
 
 // Stats implements [alloc.Inspector]. O(1).
@@ -28,15 +29,15 @@ func (a *Allocator) Stats() alloc.Stats {
 	return s
 }
 
-// ClearStats implements [alloc.Clearer].
+// ClearStats implements [power.Clearer].
 func (a *Allocator) ClearStats() { a.stats.Clear() }
 
-// WorkTime implements [alloc.SelfTimed].
+// WorkTime implements [power.SelfTimed].
 func (a *Allocator) WorkTime() int64 { return int64(a.worked) }
 
 // note remembers a refusal, by value. It costs a walk: only that tells what is free.
-func (a *Allocator) note(r *alloc.Request, why alloc.Reason) {
-	a.refusal = alloc.Refusal{Reason: why, Request: *r}
+func (a *Allocator) note(r *alloc.Request, why power.Reason) {
+	a.refusal = power.Refusal{Reason: why, Request: *r}
 	for c := range a.Walk {
 		if c.State == alloc.Free {
 			a.refusal.LargestHole = max(a.refusal.LargestHole, c.Size)
@@ -45,13 +46,13 @@ func (a *Allocator) note(r *alloc.Request, why alloc.Reason) {
 	}
 }
 
-// LastRefusal implements [alloc.Failure]. A plug-in gives no reason: it is the device if that
+// LastRefusal implements [power.Failure]. A plug-in gives no reason: it is the device if that
 // refused something meanwhile, else a limit of the plug-in's own.
-func (a *Allocator) LastRefusal() (alloc.Refusal, bool) {
-	return a.refusal, a.refusal.Reason != alloc.ReasonNone
+func (a *Allocator) LastRefusal() (power.Refusal, bool) {
+	return a.refusal, a.refusal.Reason != power.ReasonNone
 }
 
-// AppendReport implements [alloc.Reporter]: what the plug-in threw, and what it holds.
+// AppendReport implements [power.Reporter]: what the plug-in threw, and what it holds.
 func (a *Allocator) AppendReport(text []byte, refused alloc.Request) []byte {
 	if a.threw != "" {
 		text = fmt.Appendf(text, "%s threw an exception: %s\n", a.cfg.Alloc, a.threw)

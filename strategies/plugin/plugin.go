@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 )
@@ -25,7 +26,7 @@ type Allocator struct {
 	worked   uint64        // nanoseconds that calls of Alloc and Free took
 	threw    string        // by the last request that found no memory
 	stats    alloc.Stats   // but what memory counts
-	refusal  alloc.Refusal // of the last request that was refused
+	refusal  power.Refusal // of the last request that was refused
 }
 
 // block is what is known of a live one.
@@ -37,12 +38,12 @@ type block struct {
 
 var (
 	_ alloc.Strategy       = (*Allocator)(nil)
-	_ alloc.Trimmer        = (*Allocator)(nil)
-	_ alloc.StreamRecorder = (*Allocator)(nil)
-	_ alloc.Failure        = (*Allocator)(nil)
-	_ alloc.Reporter       = (*Allocator)(nil)
-	_ alloc.Clearer        = (*Allocator)(nil)
-	_ alloc.SelfTimed      = (*Allocator)(nil)
+	_ power.Trimmer        = (*Allocator)(nil)
+	_ power.StreamRecorder = (*Allocator)(nil)
+	_ power.Failure        = (*Allocator)(nil)
+	_ power.Reporter       = (*Allocator)(nil)
+	_ power.Clearer        = (*Allocator)(nil)
+	_ power.SelfTimed      = (*Allocator)(nil)
 )
 
 // New returns a fresh instance of the plug-in, whose calls of CUDA are answered by src. The first
@@ -126,7 +127,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	case a.fault != nil:
 		return alloc.Block{}, a.fault
 	case r.Align != 0 && (!device.IsPowerOfTwo(r.Align) || r.Align > a.cfg.Align):
-		a.note(&r, alloc.ReasonAlignment)
+		a.note(&r, power.ReasonAlignment)
 		return alloc.Block{}, alloc.ErrInvalidRequest
 	}
 	got, err := a.call(call{callAlloc, [4]uint64{uint64(r.Size), uint64(a.cfg.Device), uint64(r.Stream)}})
@@ -143,9 +144,9 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 		return alloc.Block{}, a.nothing(&r, at, got.verdict == verdictReturned)
 	case at == 0:
 		a.stats.OOMs++
-		a.note(&r, alloc.ReasonLimit)
+		a.note(&r, power.ReasonLimit)
 		if a.memory.refusal != nil {
-			a.refusal.Reason, a.refusal.Asked, a.refusal.Device = alloc.ReasonDevice, a.memory.asked, a.memory.refusal
+			a.refusal.Reason, a.refusal.Asked, a.refusal.Device = power.ReasonDevice, a.memory.asked, a.memory.refusal
 		}
 		return alloc.Block{}, alloc.ErrOutOfMemory
 	}
@@ -163,7 +164,7 @@ func (a *Allocator) nothing(r *alloc.Request, at device.Addr, free bool) error {
 			return err
 		}
 	}
-	a.note(r, alloc.ReasonZero)
+	a.note(r, power.ReasonZero)
 	return alloc.ErrInvalidRequest
 }
 
@@ -241,7 +242,7 @@ func (a *Allocator) find(at device.Addr) (index.AddrPos, error) {
 	}
 }
 
-// Trim implements [alloc.Trimmer], if there is a reset function: what that does. It cannot tell of
+// Trim implements [power.Trimmer], if there is a reset function: what that does. It cannot tell of
 // an error; what the device refused on a plan meanwhile is returned instead.
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.closed {
@@ -254,7 +255,7 @@ func (a *Allocator) Trim() (device.Size, error) {
 	return before - min(before, a.memory.regions+a.memory.mapped), a.memory.failure
 }
 
-// RecordStream implements [alloc.StreamRecorder], if there is a function for it.
+// RecordStream implements [power.StreamRecorder], if there is a function for it.
 func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
 	if _, err := a.find(at); err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/cuda"
 	"github.com/vramyard/vramyard/device/cuda/cudatest"
@@ -97,14 +98,14 @@ func TestWhatIsThrownIsARefusal(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 2*firstBad-1, granted)
 		require.EqualValues(t, 1, s.Stats().OOMs)
-		why, ok := alloc.LastRefusal(s)
+		why, ok := power.LastRefusal(s)
 		require.True(t, ok)
-		require.Equal(t, alloc.ReasonLimit, why.Reason)
+		require.Equal(t, power.ReasonLimit, why.Reason)
 		for range firstBad - 1 { // the report is of the last request
 			_, err = s.Alloc(alloc.Request{Size: device.GiB})
 			require.ErrorIs(t, err, alloc.ErrOutOfMemory)
 		}
-		report, err := alloc.AppendReport(s, nil, alloc.Request{Size: 1000})
+		report, err := power.AppendReport(s, nil, alloc.Request{Size: 1000})
 		require.NoError(t, err)
 		require.Contains(t, string(report), symbol+" returned null\n")
 		fresh, _ := started(t, path, "alloc="+symbol+"&free=frees")
@@ -112,7 +113,7 @@ func TestWhatIsThrownIsARefusal(t *testing.T) {
 			_, err = fresh.Alloc(alloc.Request{Size: 1000})
 		}
 		require.ErrorIs(t, err, alloc.ErrOutOfMemory)
-		report, err = alloc.AppendReport(fresh, nil, alloc.Request{Size: 1000})
+		report, err = power.AppendReport(fresh, nil, alloc.Request{Size: 1000})
 		require.NoError(t, err)
 		require.Contains(t, string(report), want)
 	}
@@ -294,12 +295,12 @@ func TestRequestsForNoBytesArePassedOn(t *testing.T) {
 func TestTimesAreThoseOfThePlugin(t *testing.T) {
 	t.Parallel()
 	s, _ := started(t, object(t, "faults.c"), "alloc=prints&free=direct_free")
-	before, err := alloc.WorkTime(s)
+	before, err := power.WorkTime(s)
 	require.NoError(t, err)
 	require.Zero(t, before)
 	_, err = s.Alloc(alloc.Request{Size: 1})
 	require.NoError(t, err)
-	after, err := alloc.WorkTime(s)
+	after, err := power.WorkTime(s)
 	require.NoError(t, err)
 	require.Positive(t, after, "two hundred lines take time on any machine")
 }

@@ -8,6 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/promise"
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -102,9 +106,9 @@ func TestShortageIsMetStepByStep(t *testing.T) {
 	require.Equal(t, uint64(1), a.Stats().Releases)
 	_, err := a.Alloc(alloc.Request{Size: 1})
 	require.ErrorIs(t, err, alloc.ErrOutOfMemory)
-	r, ok := alloc.LastRefusal(a)
+	r, ok := power.LastRefusal(a)
 	require.True(t, ok)
-	require.Equal(t, alloc.ReasonDevice, r.Reason)
+	require.Equal(t, power.ReasonDevice, r.Reason)
 	require.Zero(t, r.Free)
 	giveBack(t, a, three...)
 	take(t, a, 1)
@@ -147,7 +151,7 @@ func TestLargeBlocksAreTheDevices(t *testing.T) {
 	require.Equal(t, 1280, int(a.Stats().Reserved), "the device did not take the region back")
 	require.ErrorIs(t, a.Free(p), alloc.ErrInvalidFree)
 	f.FailNext(1)
-	_, err := alloc.Trim(a)
+	_, err := power.Trim(a)
 	require.ErrorIs(t, err, device.ErrInjected)
 	f.FailNext(1)
 	take(t, a, 2049)
@@ -179,8 +183,8 @@ func TestLimitIsOfEverything(t *testing.T) {
 	take(t, a, 256, 2048)
 	_, err := a.Alloc(alloc.Request{Size: 1025})
 	require.ErrorIs(t, err, alloc.ErrOutOfMemory)
-	r, _ := alloc.LastRefusal(a)
-	require.Equal(t, alloc.ReasonLimit, r.Reason)
+	r, _ := power.LastRefusal(a)
+	require.Equal(t, power.ReasonLimit, r.Reason)
 	require.Equal(t, 4096, int(a.Stats().Reserved))
 }
 
@@ -222,7 +226,9 @@ func TestStarvationIsOver(t *testing.T) {
 }
 
 // catalogue has nothing but the slab.
-func catalogue() alloc.Catalogue { return alloc.Catalogue{alloc.SpecOf("slab", "slab", slab.New)} }
+func catalogue() setting.Catalogue {
+	return setting.Catalogue{setting.SpecOf("slab", "slab", slab.New)}
+}
 
 // TestOverOtherStrategies verifies slabs whose regions are blocks of a strategy below. The
 // device's account is then not theirs.
@@ -246,10 +252,10 @@ func TestOverOtherStrategies(t *testing.T) {
 				if err != nil {
 					return nil, err
 				}
-				return slab.New(alloc.SourceOf(parent), c)
+				return slab.New(wrap.SourceOf(parent), c)
 			}, c, sim.Config{Capacity: device.MiB, Align: 256}, c.Promises())
 			for _, n := range []string{"I2", "I11", "I19", "I27", "I32", "I34", "I65"} {
-				s.Promises.Except = append(s.Promises.Except, alloc.Exception{Invariant: n, Reason: "the device is the parent's"})
+				s.Promises.Except = append(s.Promises.Except, promise.Exception{Invariant: n, Reason: "the device is the parent's"})
 			}
 			propstest.Verify(t, s, props.Options{Sequences: 200, Operations: 100, Seed: 1})
 		})
@@ -350,9 +356,9 @@ func TestFreshSlicesAreOneChunk(t *testing.T) {
 			}
 		}
 		require.Equal(t, want, sizes)
-		require.Equal(t, slices.Max(sizes)*slice, alloc.LargestFree(a))
+		require.Equal(t, slices.Max(sizes)*slice, power.LargestFree(a))
 		sizes = sizes[:0]
-		for c := range a.(alloc.FreeWalker).WalkFree {
+		for c := range a.(power.FreeWalker).WalkFree {
 			sizes = append(sizes, c.Size/slice)
 		}
 		require.Equal(t, want, sizes)

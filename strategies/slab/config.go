@@ -297,7 +297,7 @@ func (c Config) cells() cells.Config {
 	}
 }
 
-// ForCapacity implements [alloc.CapacityConfig]: an allocator with a limit of its own gets
+// ForCapacity implements [setting.CapacityConfig]: an allocator with a limit of its own gets
 // the capacity for one.
 func (c Config) ForCapacity(n device.Size) Config {
 	if c.Limit != 0 || c.Growth == regions.Whole {
@@ -306,9 +306,9 @@ func (c Config) ForCapacity(n device.Size) Config {
 	return c
 }
 
-// Preallocates implements [alloc.PreallocatingConfig].
+// Preallocates implements [setting.PreallocatingConfig].
 func (c Config) Preallocates() bool { return c.Growth == regions.Whole }
 
-// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole
+// Unbound implements [setting.UnboundConfig]: the limit is looked at to refuse, and where the whole
 // of it is taken.
 func (c Config) Unbound() bool { return !c.Preallocates() }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -13,12 +14,12 @@ import (
 
 var (
 	_ alloc.Strategy   = (*Allocator)(nil)
-	_ alloc.Holes      = (*Allocator)(nil)
-	_ alloc.FreeWalker = (*Allocator)(nil)
-	_ alloc.Trimmer    = (*Allocator)(nil)
-	_ alloc.Metered    = (*Allocator)(nil)
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
+	_ power.Holes      = (*Allocator)(nil)
+	_ power.FreeWalker = (*Allocator)(nil)
+	_ power.Trimmer    = (*Allocator)(nil)
+	_ power.Metered    = (*Allocator)(nil)
+	_ power.Neighbours = (*Allocator)(nil)
+	_ power.Placer     = (*Allocator)(nil)
 )
 
 // Stats implements [alloc.Inspector].
@@ -28,7 +29,7 @@ func (a *Allocator) Stats() alloc.Stats {
 	return s
 }
 
-// LargestFree implements [alloc.Holes]. O(classes).
+// LargestFree implements [power.Holes]. O(classes).
 func (a *Allocator) LargestFree() device.Size {
 	if a.front.Closed() {
 		return 0
@@ -43,7 +44,7 @@ func (a *Allocator) FreeBytes() device.Size {
 	return loose + a.cells.FreeBytes()
 }
 
-// MetadataBytes implements [alloc.Metered].
+// MetadataBytes implements [power.Metered].
 func (a *Allocator) MetadataBytes() device.Size {
 	if a.front.Closed() {
 		return a.slices.held.Bytes()
@@ -51,7 +52,7 @@ func (a *Allocator) MetadataBytes() device.Size {
 	return a.live.Bytes() + a.cells.Bytes() + a.slices.hostBytes()
 }
 
-// Trim implements [alloc.Trimmer]: magazines are emptied, slabs without a used slot become
+// Trim implements [power.Trimmer]: magazines are emptied, slabs without a used slot become
 // slices, and regions without a slab go back.
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.front.Closed() {
@@ -135,7 +136,7 @@ func (a *Allocator) walkSingle(h regions.Held, yield func(alloc.Chunk) bool) boo
 	return yield(c) && regions.Excess(h.Region, c.Size, yield)
 }
 
-// WalkFree implements [alloc.FreeWalker]: what slabs have, segment by segment and in each
+// WalkFree implements [power.FreeWalker]: what slabs have, segment by segment and in each
 // class by class, and then the slices that none has.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {

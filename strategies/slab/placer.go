@@ -5,7 +5,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// FreeNeighbours implements [alloc.Neighbours]: nothing, unless the block is the last of its slab.
+// FreeNeighbours implements [power.Neighbours]: nothing, unless the block is the last of its slab.
 // Then it is all of the slab. O(1).
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	if !a.front.Closed() {
@@ -14,7 +14,7 @@ func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	return below, above
 }
 
-// CanPlace implements [alloc.Placer]. What becomes of regions without a slab is left out, if the
+// CanPlace implements [power.Placer]. What becomes of regions without a slab is left out, if the
 // request needs slabs of another size. O(addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if !a.front.Judge(&r) {

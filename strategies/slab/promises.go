@@ -4,12 +4,13 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/strategies/internal/cells"
 )
 
-// Promises implements [alloc.Promiser].
-func (c Config) Promises() alloc.Promises {
+// Promises implements [promise.Promiser].
+func (c Config) Promises() promise.Set {
 	classes := c.classes()
 	sizes := make([]device.Size, len(classes))
 	grades := make([]device.Size, 0, len(classes)) // sizes of slabs, which a chunk's owner counts
@@ -30,7 +31,7 @@ func (c Config) Promises() alloc.Promises {
 		}
 		return cells.Class{}
 	}
-	return alloc.Promises{
+	return promise.Set{
 		Quantum: c.Quantum,
 		Honours: func(r alloc.Request) bool { return r.Align <= c.align() },
 		MaxGrant: func(r alloc.Request) device.Size {
@@ -69,19 +70,19 @@ func (c Config) searchOrder() func(a, b alloc.Chunk) int {
 	slab := func(k alloc.Chunk) device.Size { return k.Addr.Sub(k.Region) / c.slabOf(k.Size) }
 	return func(a, b alloc.Chunk) int {
 		if a.Class != alloc.NoClass && (byAddress || a.Region == b.Region && slab(a) == slab(b)) {
-			return alloc.ByAddress(a, b)
+			return promise.ByAddress(a, b)
 		}
 		return -1
 	}
 }
 
-func (c Config) exceptions() (all []alloc.Exception) {
+func (c Config) exceptions() (all []promise.Exception) {
 	if c.Segments > 1 && c.Assign == AssignStream {
-		all = append(all, alloc.Exception{Invariant: "I39", Reason: "the stream of a request chooses the segment that " +
+		all = append(all, promise.Exception{Invariant: "I39", Reason: "the stream of a request chooses the segment that " +
 			"serves it"})
 	}
 	if c.MagazineRounds > 0 {
-		all = append(all, alloc.Exception{Invariant: "I40", Reason: "a block that is freed goes to a magazine, where it is " +
+		all = append(all, promise.Exception{Invariant: "I40", Reason: "a block that is freed goes to a magazine, where it is " +
 			"set aside"})
 	}
 	return all

@@ -3,9 +3,9 @@ package slab_test
 import (
 	"testing"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/internal/script"
 	"github.com/vramyard/vramyard/strategies/slab"
 )
 
-func TestScripts(t *testing.T) { script.Run(t, alloc.SpecOf("slab", "", slab.New)) }
+func TestScripts(t *testing.T) { script.Run(t, setting.SpecOf("slab", "", slab.New)) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/strategies/internal/blocks"
@@ -122,7 +123,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	}
 	class, small := a.cells.ClassOf(r.Size)
 	if r.Align != 0 || r.Size-1 >= mostRequest { // which most are not, and the copy for Judge takes time
-		if a.blocks.Judge(&r) != alloc.ReasonNone {
+		if a.blocks.Judge(&r) != power.ReasonNone {
 			return alloc.Block{}, a.front.Refuse(&r)
 		}
 		class, small = a.cells.ClassFor(r.Size, r.Align)
@@ -172,7 +173,7 @@ func (a *Allocator) Free(p device.Addr) error {
 	return nil
 }
 
-// Trim implements [alloc.Trimmer]: magazines are emptied, slabs without a used slot become
+// Trim implements [power.Trimmer]: magazines are emptied, slabs without a used slot become
 // blocks of the buddy, and regions without a live block go back.
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.front.Closed() {

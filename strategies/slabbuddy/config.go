@@ -211,15 +211,15 @@ func (c Config) slabAlign(size device.Size) device.Size {
 
 func (c Config) policy() regions.Policy { return regions.Policy{Kind: c.Growth} }
 
-// ForCapacity implements [alloc.CapacityConfig]. Only a configuration with a limit gets one.
+// ForCapacity implements [setting.CapacityConfig]. Only a configuration with a limit gets one.
 func (c Config) ForCapacity(n device.Size) Config {
 	c.Limit = c.blocks().ForCapacity(n).Limit
 	return c
 }
 
-// Preallocates implements [alloc.PreallocatingConfig].
+// Preallocates implements [setting.PreallocatingConfig].
 func (c Config) Preallocates() bool { return c.policy().Preallocates() }
 
-// Unbound implements [alloc.UnboundConfig]: the limit is looked at to refuse, and where the whole
+// Unbound implements [setting.UnboundConfig]: the limit is looked at to refuse, and where the whole
 // of it is taken.
 func (c Config) Unbound() bool { return !c.Preallocates() }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/strategies/internal/blocks"
@@ -14,18 +15,18 @@ import (
 
 var (
 	_ alloc.Strategy   = (*Allocator)(nil)
-	_ alloc.Holes      = (*Allocator)(nil)
-	_ alloc.FreeWalker = (*Allocator)(nil)
-	_ alloc.Trimmer    = (*Allocator)(nil)
-	_ alloc.Metered    = (*Allocator)(nil)
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
+	_ power.Holes      = (*Allocator)(nil)
+	_ power.FreeWalker = (*Allocator)(nil)
+	_ power.Trimmer    = (*Allocator)(nil)
+	_ power.Metered    = (*Allocator)(nil)
+	_ power.Neighbours = (*Allocator)(nil)
+	_ power.Placer     = (*Allocator)(nil)
 )
 
 // mostRequest is the largest size that [blocks.Engine] judges to be possible.
 const mostRequest device.Size = 1 << 60
 
-// LargestFree implements [alloc.Holes]. O(classes).
+// LargestFree implements [power.Holes]. O(classes).
 func (a *Allocator) LargestFree() device.Size {
 	if a.front.Closed() {
 		return 0
@@ -33,7 +34,7 @@ func (a *Allocator) LargestFree() device.Size {
 	return max(a.blocks.LargestFree(), a.cells.LargestFree())
 }
 
-// MetadataBytes implements [alloc.Metered].
+// MetadataBytes implements [power.Metered].
 func (a *Allocator) MetadataBytes() device.Size {
 	n := a.blocks.Bytes() + a.live.Bytes() + device.Size(cap(a.pieces.sizes))*8 +
 		device.Size(cap(a.pieces.places)+cap(a.order))*4
@@ -134,7 +135,7 @@ func (a *Allocator) chunkOf(s blocks.Span) alloc.Chunk {
 	return c
 }
 
-// WalkFree implements [alloc.FreeWalker]: what slabs have, class by class, and then the free
+// WalkFree implements [power.FreeWalker]: what slabs have, class by class, and then the free
 // blocks of the buddy as its search tries them.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/strategies/slabbuddy"
@@ -155,8 +156,8 @@ func TestRefusalTellsWhatWasTried(t *testing.T) {
 	require.ErrorIs(t, err, alloc.ErrOutOfMemory)
 	got, ok := a.LastRefusal()
 	require.True(t, ok)
-	require.Equal(t, alloc.Refusal{
-		Reason: alloc.ReasonDevice, Request: alloc.Request{Size: 6 * device.KiB, Tag: 3}, Asked: 6 * device.KiB,
+	require.Equal(t, power.Refusal{
+		Reason: power.ReasonDevice, Request: alloc.Request{Size: 6 * device.KiB, Tag: 3}, Asked: 6 * device.KiB,
 		Device: device.ErrOutOfMemory, LargestHole: 2 * device.KiB, Free: 2 * device.KiB,
 	}, got)
 	require.Equal(t, uint64(1), a.Stats().OOMs)

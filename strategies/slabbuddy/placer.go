@@ -2,11 +2,12 @@ package slabbuddy
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/strategies/internal/blocks"
 )
 
-// FreeNeighbours implements [alloc.Neighbours]: for the last slot of a slab the slab, with its
+// FreeNeighbours implements [power.Neighbours]: for the last slot of a slab the slab, with its
 // chain of free buddies if it becomes a block of the buddy again. It costs a step for each class.
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	if a.front.Closed() {
@@ -26,10 +27,10 @@ func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	return below + under, above + granted - a.slabBytes(gone) + over
 }
 
-// CanPlace implements [alloc.Placer]: slots first, then blocks of the buddy, among which are slabs
+// CanPlace implements [power.Placer]: slots first, then blocks of the buddy, among which are slabs
 // that lose their last slot. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	if a.front.Closed() || a.blocks.Judge(&r) != alloc.ReasonNone {
+	if a.front.Closed() || a.blocks.Judge(&r) != power.ReasonNone {
 		return false
 	}
 	// In the end a block of the buddy serves a small request too, and the least one that holds it

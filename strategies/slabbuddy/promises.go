@@ -5,14 +5,15 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/strategies/internal/blocks"
 	"github.com/vramyard/vramyard/strategies/internal/cells"
 )
 
-// Promises implements [alloc.Promiser]. What concerns free blocks and blocks
+// Promises implements [promise.Promiser]. What concerns free blocks and blocks
 // outside slabs is promised as the buddy does.
-func (c Config) Promises() alloc.Promises {
+func (c Config) Promises() promise.Set {
 	p := mustPromise(c.blocks())
 	buddy := p // without the slabs
 	classes := c.cells().Classes
@@ -66,14 +67,14 @@ func (c Config) Promises() alloc.Promises {
 		p.Boundaries = append(p.Boundaries, k.Slot)
 	}
 	if c.MagazineRounds > 0 {
-		p.Except = append(p.Except, alloc.Exception{Invariant: "I40", Reason: "a block that is freed goes to a magazine, " +
+		p.Except = append(p.Except, promise.Exception{Invariant: "I40", Reason: "a block that is freed goes to a magazine, " +
 			"where it is set aside"})
 	}
 	return p
 }
 
 // mustPromise returns the promises of a buddy with a valid configuration.
-func mustPromise(c blocks.Config) alloc.Promises {
+func mustPromise(c blocks.Config) promise.Set {
 	c, err := c.WithDefaults()
 	if err != nil {
 		panic(err)
@@ -83,7 +84,7 @@ func mustPromise(c blocks.Config) alloc.Promises {
 
 // searchOrder compares free chunks of one class: slots before blocks, those of one slab by address,
 // and all of a class if the lowest slab serves first.
-func (c Config) searchOrder(classes []cells.Class, buddy alloc.Promises) func(a, b alloc.Chunk) int {
+func (c Config) searchOrder(classes []cells.Class, buddy promise.Set) func(a, b alloc.Chunk) int {
 	byAddress := c.Selection == cells.Lowest
 	// one reports whether two slots are of one slab. Binary slabs start at multiples of
 	// their size.
@@ -95,7 +96,7 @@ func (c Config) searchOrder(classes []cells.Class, buddy alloc.Promises) func(a,
 		switch {
 		case a.Owner == OwnerSlab && b.Owner == OwnerSlab:
 			if a.Class != alloc.NoClass && (byAddress || one(a, b)) {
-				return alloc.ByAddress(a, b)
+				return promise.ByAddress(a, b)
 			}
 			return -1
 		case a.Owner == OwnerSlab || buddy.SearchOrder == nil:

@@ -2,6 +2,7 @@ package stitch
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/index"
@@ -16,13 +17,13 @@ const (
 )
 
 var (
-	_ alloc.Holes      = (*Allocator)(nil)
-	_ alloc.FreeWalker = (*Allocator)(nil)
-	_ alloc.Trimmer    = (*Allocator)(nil)
-	_ alloc.Metered    = (*Allocator)(nil)
+	_ power.Holes      = (*Allocator)(nil)
+	_ power.FreeWalker = (*Allocator)(nil)
+	_ power.Trimmer    = (*Allocator)(nil)
+	_ power.Metered    = (*Allocator)(nil)
 )
 
-// LargestFree implements [alloc.Holes]: the largest free chunk. Stitching may serve a larger
+// LargestFree implements [power.Holes]: the largest free chunk. Stitching may serve a larger
 // request, up to the sum of all free pBlocks. O(1).
 func (a *Allocator) LargestFree() device.Size {
 	if a.front.Closed() {
@@ -36,7 +37,7 @@ func (a *Allocator) largest() device.Size {
 	return max(a.free[small].Largest(), a.free[pages].Largest())
 }
 
-// MetadataBytes implements [alloc.Metered]. O(regions).
+// MetadataBytes implements [power.Metered]. O(regions).
 func (a *Allocator) MetadataBytes() device.Size {
 	n := index.BytesOf(a.chunks) + index.BytesOf(a.regions) + index.BytesOf(a.pieces) + index.BytesOf(a.gathered) +
 		a.order.Bytes(8) +
@@ -48,7 +49,7 @@ func (a *Allocator) MetadataBytes() device.Size {
 	return n
 }
 
-// Trim implements [alloc.Trimmer]: idle sBlocks are undone, then free pages and free regions of the
+// Trim implements [power.Trimmer]: idle sBlocks are undone, then free pages and free regions of the
 // small pool go back. A range stays until all its pages are gone. It costs O(regions and pages) and
 // a call to the device for most of them.
 func (a *Allocator) Trim() (device.Size, error) {
@@ -146,7 +147,7 @@ func (a *Allocator) show(h uint32) alloc.Chunk {
 	return v
 }
 
-// WalkFree implements [alloc.FreeWalker]: the small pool, then the pBlocks, smallest first. What
+// WalkFree implements [power.FreeWalker]: the small pool, then the pBlocks, smallest first. What
 // idle sBlocks have shows as the pBlocks that it is.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {

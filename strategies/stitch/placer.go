@@ -4,16 +4,17 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
 )
 
 var (
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
+	_ power.Neighbours = (*Allocator)(nil)
+	_ power.Placer     = (*Allocator)(nil)
 )
 
-// FreeNeighbours implements [alloc.Neighbours]. A block that was stitched becomes as many chunks as
+// FreeNeighbours implements [power.Neighbours]. A block that was stitched becomes as many chunks as
 // it has pieces, none of which lies at its address. O(1).
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	if b, ok := a.live.Get(at); ok {
@@ -33,7 +34,7 @@ func (a *Allocator) freeBytes(h uint32) device.Size {
 	return 0
 }
 
-// CanPlace implements [alloc.Placer]. Whole pages that are free serve wherever they are: they are
+// CanPlace implements [power.Placer]. Whole pages that are free serve wherever they are: they are
 // stitched, or go back to the device before a request fails. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {

@@ -4,12 +4,13 @@ import (
 	"cmp"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 )
 
-// Promises implements [alloc.Promiser].
-func (c Config) Promises() alloc.Promises {
-	return alloc.Promises{
+// Promises implements [promise.Promiser].
+func (c Config) Promises() promise.Set {
+	return promise.Set{
 		Quantum: quantum,
 		Honours: func(r alloc.Request) bool { return r.Align <= c.ChunkBytes },
 		MaxGrant: func(r alloc.Request) device.Size {
@@ -18,11 +19,11 @@ func (c Config) Promises() alloc.Promises {
 			}
 			return device.AlignUp(r.Size, c.ChunkBytes)
 		},
-		MustMerge:       alloc.MergeAll,
+		MustMerge:       promise.MergeAll,
 		ExactNeighbours: true,
 		ClassOf:         func(alloc.Chunk) int32 { return alloc.NoClass },
 		SearchOrder: func(a, b alloc.Chunk) int {
-			return cmp.Or(cmp.Compare(a.Owner, b.Owner), alloc.BySizeThenAddress(a, b))
+			return cmp.Or(cmp.Compare(a.Owner, b.Owner), promise.BySizeThenAddress(a, b))
 		},
 		Serves: func(f alloc.Chunk, r alloc.Request) bool {
 			switch {
@@ -33,6 +34,6 @@ func (c Config) Promises() alloc.Promises {
 			}
 			return f.Owner == OwnerPages && f.Size >= device.AlignUp(r.Size, c.ChunkBytes)
 		},
-		Boundaries: append(alloc.PowersOfTwo(quantum, 8*c.ChunkBytes), 3*c.ChunkBytes, c.SmallBytes),
+		Boundaries: append(promise.PowersOfTwo(quantum, 8*c.ChunkBytes), 3*c.ChunkBytes, c.SmallBytes),
 	}
 }

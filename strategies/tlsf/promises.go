@@ -4,23 +4,24 @@ import (
 	"cmp"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 )
 
-// Promises implements [alloc.Promiser].
-func (c Config) Promises() alloc.Promises {
+// Promises implements [promise.Promiser].
+func (c Config) Promises() promise.Set {
 	classes := c.scale()
-	p := alloc.Promises{
+	p := promise.Set{
 		Quantum:         c.Quantum,
 		Honours:         func(alloc.Request) bool { return true },
 		MaxGrant:        func(r alloc.Request) device.Size { return device.AlignUp(r.Size, c.Quantum) },
-		MustMerge:       alloc.MergeAll,
+		MustMerge:       promise.MergeAll,
 		ExactNeighbours: true,
 		ExactPlacer:     c.Scan == 0 || c.Exhaustive,
 		ClassOf:         func(free alloc.Chunk) int32 { return int32(classes.class(free.Size)) },
 		Serves:          c.serves(),
 		FreeReleases:    c.Release,
-		Boundaries:      alloc.PowersOfTwo(c.Quantum, device.GiB),
+		Boundaries:      promise.PowersOfTwo(c.Quantum, device.GiB),
 	}
 	if c.List == ListAddress {
 		p.SearchOrder = func(a, b alloc.Chunk) int {
@@ -28,9 +29,9 @@ func (c Config) Promises() alloc.Promises {
 			case a.Owner != b.Owner:
 				return cmp.Compare(a.Owner, b.Owner)
 			case a.Owner == OwnerTail:
-				return alloc.BySizeThenAddress(a, b)
+				return promise.BySizeThenAddress(a, b)
 			}
-			return alloc.ByAddress(a, b)
+			return promise.ByAddress(a, b)
 		}
 	}
 	return p
@@ -48,7 +49,7 @@ func (c Config) Bound(n, align device.Size) device.Size {
 // serves returns which free chunks must serve a request: those from the bound on, or, if all
 // are looked at, any with room. So must a tail that is kept apart.
 func (c Config) serves() func(alloc.Chunk, alloc.Request) bool {
-	fits := alloc.ServesAnywhere(c.Quantum)
+	fits := promise.ServesAnywhere(c.Quantum)
 	return func(free alloc.Chunk, r alloc.Request) bool {
 		if c.Exhaustive || free.Owner == OwnerTail {
 			return fits(free, r)

@@ -2,27 +2,28 @@ package vmm
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 )
 
 var (
-	_ alloc.Holes      = (*Allocator)(nil)
-	_ alloc.FreeWalker = (*Allocator)(nil)
-	_ alloc.Trimmer    = (*Allocator)(nil)
-	_ alloc.Metered    = (*Allocator)(nil)
+	_ power.Holes      = (*Allocator)(nil)
+	_ power.FreeWalker = (*Allocator)(nil)
+	_ power.Trimmer    = (*Allocator)(nil)
+	_ power.Metered    = (*Allocator)(nil)
 )
 
-// LargestFree implements [alloc.Holes]: what serves without a call to the device. O(1) for the best
+// LargestFree implements [power.Holes]: what serves without a call to the device. O(1) for the best
 // fit; for the first, O(free chunks).
 func (a *Allocator) LargestFree() device.Size { return a.free.largest() }
 
-// MetadataBytes implements [alloc.Metered]. O(leaves of the lists).
+// MetadataBytes implements [power.Metered]. O(leaves of the lists).
 func (a *Allocator) MetadataBytes() device.Size {
 	return index.BytesOf(a.rows) + a.free.bytes() + a.gaps.Bytes(4) + a.live.Bytes() + a.mem.Bytes()
 }
 
-// Trim implements [alloc.Trimmer]: every whole page without a live block goes back, by address,
+// Trim implements [power.Trimmer]: every whole page without a live block goes back, by address,
 // and then the ranges without memory. It returns the bytes that are mapped no more.
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.front.Closed() {
@@ -89,7 +90,7 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	}
 }
 
-// WalkFree implements [alloc.FreeWalker].
+// WalkFree implements [power.FreeWalker].
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	for h := range a.free.all {
 		if !yield(a.show(a.mem.Under(a.rows[h].addr).Addr, h)) {

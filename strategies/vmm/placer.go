@@ -2,16 +2,17 @@ package vmm
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
 )
 
 var (
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
+	_ power.Neighbours = (*Allocator)(nil)
+	_ power.Placer     = (*Allocator)(nil)
 )
 
-// FreeNeighbours implements [alloc.Neighbours]: what is mapped. O(1).
+// FreeNeighbours implements [power.Neighbours]: what is mapped. O(1).
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	if h := a.live.Get(at, a.at); h != none {
 		c := &a.rows[h]
@@ -28,7 +29,7 @@ func (t *table) freeBytes(h handle) device.Size {
 	return 0
 }
 
-// CanPlace implements [alloc.Placer]. Whole pages that are free serve anywhere, because they are
+// CanPlace implements [power.Placer]. Whole pages that are free serve anywhere, because they are
 // unmapped before a request fails. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {

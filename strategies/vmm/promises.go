@@ -2,26 +2,27 @@ package vmm
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 )
 
-// Promises implements [alloc.Promiser].
-func (c Config) Promises() alloc.Promises {
-	p := alloc.Promises{
+// Promises implements [promise.Promiser].
+func (c Config) Promises() promise.Set {
+	p := promise.Set{
 		Quantum:         c.Quantum,
 		Honours:         func(alloc.Request) bool { return true },
 		MaxGrant:        func(r alloc.Request) device.Size { return device.AlignUp(r.Size, c.Quantum) },
-		MustMerge:       alloc.MergeAll,
+		MustMerge:       promise.MergeAll,
 		ExactNeighbours: true,
 		ClassOf:         func(alloc.Chunk) int32 { return alloc.NoClass },
-		SearchOrder:     alloc.BySizeThenAddress,
-		Serves:          alloc.ServesAnywhere(c.Quantum),
+		SearchOrder:     promise.BySizeThenAddress,
+		Serves:          promise.ServesAnywhere(c.Quantum),
 		FreeReleases:    c.Release,
 		Page:            c.PageBytes,
-		Boundaries:      alloc.PowersOfTwo(c.Quantum, device.GiB),
+		Boundaries:      promise.PowersOfTwo(c.Quantum, device.GiB),
 	}
 	if c.Fit == FitFirst {
-		p.SearchOrder = alloc.ByAddress
+		p.SearchOrder = promise.ByAddress
 	}
 	return p
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/strategies/vmm"
@@ -132,7 +133,7 @@ func TestHopelessRequestsMakeNoCalls(t *testing.T) {
 	require.Equal(t, before, gpu.Usage().Calls.Total())
 	why, ok := a.LastRefusal()
 	require.True(t, ok)
-	require.Equal(t, alloc.ReasonLimit, why.Reason)
+	require.Equal(t, power.ReasonLimit, why.Reason)
 }
 
 // TestNothingIsLostWhenTheDeviceRefuses refuses each call of a run in turn, and then calls by

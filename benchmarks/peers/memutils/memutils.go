@@ -15,6 +15,7 @@ import (
 	"github.com/vkngwrapper/arsenal/memutils/metadata"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -44,7 +45,7 @@ var fits = map[string]metadata.AllocationStrategy{
 	"time":     metadata.AllocationStrategyMinTime,
 }
 
-// WithDefaults implements [alloc.DefaultedConfig].
+// WithDefaults implements [setting.DefaultedConfig].
 func (c Config) WithDefaults() (Config, error) {
 	if c.Fit == "" {
 		c.Fit = "balanced"
@@ -61,13 +62,13 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, nil
 }
 
-// ForCapacity implements [alloc.CapacityConfig]: it manages no more than the device has.
+// ForCapacity implements [setting.CapacityConfig]: it manages no more than the device has.
 func (c Config) ForCapacity(n device.Size) Config {
 	c.Range = min(c.Range, device.AlignDown(n, Align))
 	return c
 }
 
-// Preallocates implements [alloc.PreallocatingConfig].
+// Preallocates implements [setting.PreallocatingConfig].
 func (c Config) Preallocates() bool { return true }
 
 // Spec is the peer's entry in a catalogue. The presets are its ways to choose a free range.
@@ -75,11 +76,11 @@ func (c Config) Preallocates() bool { return true }
 // MinMemory asks only the one list that the request belongs to before it cuts from the end of
 // the range, so that it takes the more memory the longer it runs; the published figures are
 // those of the balanced way.
-func Spec() alloc.Spec {
-	return alloc.SpecOf(Name, "a two-level segregated fit by others, in Go", New,
-		alloc.Preset{Doc: "no strategy chosen, which is a balance of the two"},
-		alloc.Preset{Name: "minmemory", Doc: "MinMemory", JSON: `{"fit":"memory"}`},
-		alloc.Preset{Name: "mintime", Doc: "MinTime", JSON: `{"fit":"time"}`})
+func Spec() setting.Spec {
+	return setting.SpecOf(Name, "a two-level segregated fit by others, in Go", New,
+		setting.Preset{Doc: "no strategy chosen, which is a balance of the two"},
+		setting.Preset{Name: "minmemory", Doc: "MinMemory", JSON: `{"fit":"memory"}`},
+		setting.Preset{Name: "mintime", Doc: "MinTime", JSON: `{"fit":"time"}`})
 }
 
 // Peer is an instance. It serves one caller at a time.

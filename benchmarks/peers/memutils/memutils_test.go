@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/benchmarks/peers/memutils"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
@@ -34,9 +35,9 @@ func program(t *testing.T, name string, live int) *workload.Program {
 }
 
 // setup returns the peer of a name or name:preset.
-func setup(t *testing.T, name, config string) alloc.Setup {
+func setup(t *testing.T, name, config string) setting.Setup {
 	t.Helper()
-	s, err := alloc.Catalogue{memutils.Spec()}.Lookup(name, json.RawMessage(config))
+	s, err := setting.Catalogue{memutils.Spec()}.Lookup(name, json.RawMessage(config))
 	require.NoError(t, err)
 	return s
 }
@@ -142,7 +143,7 @@ func TestNoRoom(t *testing.T) {
 
 func TestWrongConfigurations(t *testing.T) {
 	for _, config := range []string{`{"fit":"best"}`, `{"range":100}`, `{"range":1099511627776}`, `{"gap":1}`} {
-		_, err := alloc.Catalogue{memutils.Spec()}.Lookup("memutils", json.RawMessage(config))
+		_, err := setting.Catalogue{memutils.Spec()}.Lookup("memutils", json.RawMessage(config))
 		require.Error(t, err, config)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/benchmarks/peers/memutils"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
@@ -26,7 +27,7 @@ type reply struct {
 }
 
 // catalogue is what this program drives itself.
-func catalogue() alloc.Catalogue { return append(strategies.All(), memutils.Spec()) }
+func catalogue() setting.Catalogue { return append(strategies.All(), memutils.Spec()) }
 
 // drive is a driver of what the catalogue has, on a device as large as the range.
 func drive(name, file, placements string) (r reply, err error) {

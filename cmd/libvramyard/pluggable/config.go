@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 )
@@ -28,7 +28,7 @@ const defaultEvents = 20_000_000
 
 // config is what the environment says.
 type config struct {
-	setup   alloc.Setup
+	setup   setting.Setup
 	device  string
 	sim     *sim.Config // nil for a real device
 	limited bool        // the user has set the limit of the strategy
@@ -40,7 +40,7 @@ type config struct {
 }
 
 // parse reads the environment. The error names the first variable that is wrong.
-func parse(env func(string) string, catalogue alloc.Catalogue) (c config, err error) {
+func parse(env func(string) string, catalogue setting.Catalogue) (c config, err error) {
 	name := env(EnvStrategy)
 	if name == "" {
 		name = "caching"

@@ -5,7 +5,7 @@
 // A [Library] has one strategy for each GPU, made on first use from environment variables, behind a
 // lock of its own. It keeps its own table of live blocks by address, because the sizes that PyTorch
 // hands to its free function are not reliable. Every strategy keeps streams apart: by itself, or
-// inside [alloc.Streamed].
+// inside [wrap.Streamed].
 //
 // A request that finds no memory waits for what is pending, gives cached memory back and tries once
 // more, and then is an [OutOfMemoryError]. Nothing is waited for while a private pool is filled,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -64,7 +65,7 @@ func (n *instance) refusal(size device.Size, cause error) error {
 	s := n.strategy.Stats()
 	e := &OutOfMemoryError{
 		Device: n.ordinal, Size: size, Total: n.total, Bound: n.dev.most, Allocated: s.Allocated,
-		Pending: s.Active - s.Allocated, Reserved: s.Reserved, Hole: alloc.LargestFree(n.strategy), Strategy: n.name,
+		Pending: s.Active - s.Allocated, Reserved: s.Reserved, Hole: power.LargestFree(n.strategy), Strategy: n.name,
 		Never: errors.Is(cause, alloc.ErrInvalidRequest),
 	}
 	if info, ok := device.MemoryInfoOf(n.dev); ok {

@@ -8,6 +8,9 @@ import (
 	"sync"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -73,7 +76,7 @@ func newInstance(c *config, ordinal int, dev device.Device, share float64) (*ins
 	if capacity > 0 && !c.limited {
 		setup = setup.ForCapacity(capacity)
 	}
-	if n.strategy, err = alloc.Streamed(n.dev, setup.New); err != nil {
+	if n.strategy, err = wrap.Streamed(n.dev, setup.New); err != nil {
 		return nil, fmt.Errorf("strategy %s on %s: %w", setup.Name, c.device, err)
 	}
 	if c.poison {
@@ -134,7 +137,7 @@ func (n *instance) restrict(share float64) error {
 	return nil
 }
 
-func (n *instance) header(c *config, setup alloc.Setup) trace.Header {
+func (n *instance) header(c *config, setup setting.Setup) trace.Header {
 	settings, _ := json.Marshal(setup.Config) // a configuration was read from JSON
 	return trace.Header{Name: "pytorch-gpu" + strconv.Itoa(n.ordinal), Meta: []trace.Pair{
 		{Key: "source", Value: "libvramyard " + Version}, {Key: "strategy", Value: setup.Name},
@@ -153,7 +156,7 @@ func (n *instance) alloc(size device.Size, s device.Stream, into alloc.PoolID) (
 		return 0, err
 	}
 	if len(n.pending) > 0 && !n.pools.open() {
-		_, _ = alloc.Poll(n.strategy) // what the device refuses is looked at again
+		_, _ = power.Poll(n.strategy) // what the device refuses is looked at again
 	}
 	b, err := n.grant(size, s)
 	if errors.Is(err, alloc.ErrOutOfMemory) && !n.pools.open() {
@@ -205,9 +208,9 @@ func (n *instance) grant(size device.Size, s device.Stream) (alloc.Block, error)
 // and gives cached memory back. What the device refuses of it the next request will tell.
 func (n *instance) relieve() {
 	if n.streams.SyncDevice() == nil {
-		_, _ = alloc.Poll(n.strategy)
+		_, _ = power.Poll(n.strategy)
 	}
-	_, _ = alloc.Trim(n.strategy)
+	_, _ = power.Trim(n.strategy)
 }
 
 // free takes a block back. The error is the program's mistake, or that of poisoned memory.
@@ -243,7 +246,7 @@ func (n *instance) use(a device.Addr, s device.Stream) error {
 		n.count.badUses++
 		return fmt.Errorf("record_stream of %v on device %d: no live block starts there", a, n.ordinal)
 	}
-	if err := alloc.RecordStream(n.strategy, a-n.shift, s); err != nil {
+	if err := power.RecordStream(n.strategy, a-n.shift, s); err != nil {
 		return fmt.Errorf("record_stream of %v on device %d: %w", a, n.ordinal, err)
 	}
 	n.count.uses++
@@ -294,12 +297,12 @@ func (n *instance) empty() error {
 	if err := n.streams.SyncDevice(); err != nil {
 		return err
 	}
-	if _, err := alloc.Poll(n.strategy); err != nil {
+	if _, err := power.Poll(n.strategy); err != nil {
 		return err
 	}
 	n.settle()
 	n.note(trace.Trim, 0, 0, 0)
-	if _, err := alloc.Trim(n.strategy); err != nil && !errors.Is(err, alloc.ErrUnsupported) {
+	if _, err := power.Trim(n.strategy); err != nil && !errors.Is(err, alloc.ErrUnsupported) {
 		return err
 	}
 	return stale

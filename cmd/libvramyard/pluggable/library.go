@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -24,7 +25,7 @@ const mostDevices = 128
 type Host struct {
 	Env        func(name string) string                 // value of an environment variable, "" if it is not set
 	Pid        int                                      // number of the process
-	Strategies alloc.Catalogue                          // what can be named
+	Strategies setting.Catalogue                        // what can be named
 	Open       func(ordinal int) (device.Device, error) // a real GPU; nil where there are none
 }
 

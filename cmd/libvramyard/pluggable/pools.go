@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -54,7 +55,7 @@ var errNoPools = errors.New("has no private pools: CUDA graphs and MemPool want 
 // begin opens a pool, which is made if it is not there, and returns its number.
 func (n *instance) begin(k PoolKey) (alloc.PoolID, error) {
 	switch {
-	case !alloc.Has(n.strategy, alloc.PowerPrivatePools):
+	case !power.Has(n.strategy, power.PowerPrivatePools):
 		return 0, fmt.Errorf("strategy %s %w", n.name, errNoPools)
 	case n.poison != nil:
 		return 0, errors.New(EnvPoison + ": poisoning waits for all work, which a program that captures a graph may not")
@@ -88,7 +89,7 @@ func (n *instance) redirect(into alloc.PoolID, s device.Stream) error {
 			return nil
 		}
 	}
-	if err := alloc.BeginPool(n.strategy, q.id, s); err != nil {
+	if err := power.BeginPool(n.strategy, q.id, s); err != nil {
 		return err
 	}
 	n.note(trace.PoolBegin, 0, uint64(q.id), s)
@@ -99,7 +100,7 @@ func (n *instance) redirect(into alloc.PoolID, s device.Stream) error {
 		return nil
 	}
 	n.note(trace.PoolRelease, 0, uint64(q.id), 0) // one user has begun it for two streams
-	return alloc.ReleasePool(n.strategy, q.id)
+	return power.ReleasePool(n.strategy, q.id)
 }
 
 // end closes a pool, which keeps its memory.
@@ -110,7 +111,7 @@ func (n *instance) end(k PoolKey) error {
 	}
 	var first error
 	for range q.streams {
-		first = cmp.Or(first, alloc.EndPool(n.strategy, q.id))
+		first = cmp.Or(first, power.EndPool(n.strategy, q.id))
 		n.note(trace.PoolEnd, 0, uint64(q.id), 0)
 	}
 	q.streams, q.active = q.streams[:0], false
@@ -129,7 +130,7 @@ func (n *instance) release(k PoolKey) error {
 	if q.held > q.users {
 		q.held--
 		n.note(trace.PoolRelease, 0, uint64(q.id), 0)
-		err = alloc.ReleasePool(n.strategy, q.id)
+		err = power.ReleasePool(n.strategy, q.id)
 	}
 	if q.users == 0 && !q.active {
 		delete(n.pools.all, k)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/fileio"
 )
@@ -85,7 +85,7 @@ func (n *instance) stats() DeviceStats {
 		Uses: c.uses, BadUses: c.badUses, Trims: c.trims, Live: s.Live,
 		Requested: s.Requested, Allocated: s.Allocated, Active: s.Active, Reserved: s.Reserved,
 		PeakRequested: s.PeakRequested, PeakAllocated: s.PeakAllocated, PeakActive: s.PeakActive,
-		PeakReserved: s.PeakReserved, LargestHole: alloc.LargestFree(n.strategy),
+		PeakReserved: s.PeakReserved, LargestHole: power.LargestFree(n.strategy),
 		Calls: u.Calls.Total(), Waits: u.Calls[device.CallWait].Done,
 	}
 	if n.rec != nil {
@@ -95,7 +95,7 @@ func (n *instance) stats() DeviceStats {
 		report := n.poison.report
 		d.Poison = &report
 	}
-	_ = alloc.Counters(n.strategy, func(name string, v int64) bool { // without them there are none
+	_ = power.Counters(n.strategy, func(name string, v int64) bool { // without them there are none
 		if d.Counters == nil {
 			d.Counters = map[string]int64{}
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/remat"
 	"github.com/vramyard/vramyard/harness/remat/grid"
@@ -31,7 +31,7 @@ func logOf(t *testing.T, model string) grid.Log {
 }
 
 // setupsOf looks strategies up.
-func setupsOf(t *testing.T, names ...string) (setups []alloc.Setup) {
+func setupsOf(t *testing.T, names ...string) (setups []setting.Setup) {
 	t.Helper()
 	for _, name := range names {
 		s, err := strategies.All().Lookup(name, nil)
@@ -123,7 +123,7 @@ func TestBoundsAreThoseOfTheSimulator(t *testing.T) {
 }
 
 // small is a grid that takes milliseconds.
-func small(t *testing.T) ([]grid.Log, []alloc.Setup, grid.Options) {
+func small(t *testing.T) ([]grid.Log, []setting.Setup, grid.Options) {
 	t.Helper()
 	return []grid.Log{logOf(t, "syn_unet4")}, setupsOf(t, "bfc", "bestfit", "buddy"), grid.Options{
 		Heuristics: []string{"eq", "lru"}, Ladders: []string{grid.Evict},

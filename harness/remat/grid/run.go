@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/remat"
 )
@@ -92,9 +92,9 @@ func (r *Run) fill(res *remat.Result, base int64) {
 // point is a run to make.
 type point struct {
 	log   *Log
-	setup *alloc.Setup // nil for the memory that counts
-	run   *Run         // its name is filled in
-	c     remat.Config // how it is run
+	setup *setting.Setup // nil for the memory that counts
+	run   *Run           // its name is filled in
+	c     remat.Config   // how it is run
 }
 
 func (p *point) memory() (remat.Memory, func() error, error) {
@@ -131,7 +131,7 @@ func (p *point) make(ctx context.Context) error {
 // Grid runs every log through every strategy, and the memory that counts before them, by every
 // heuristic and within every budget. If ctx ends before, the error is that of ctx, and the report
 // has the lines that were finished.
-func Grid(ctx context.Context, logs []Log, setups []alloc.Setup, o Options) (*Report, error) {
+func Grid(ctx context.Context, logs []Log, setups []setting.Setup, o Options) (*Report, error) {
 	r := &Report{Schema: Schema, Version: o.Version, Settings: o.Settings}
 	var points []point
 	for i := range logs {
@@ -177,8 +177,8 @@ func Grid(ctx context.Context, logs []Log, setups []alloc.Setup, o Options) (*Re
 
 // pointsOf returns the points of a log, those of a line one after the other. The memory that counts
 // has nothing to move.
-func pointsOf(l *Log, b *Base, setups []alloc.Setup, o *Options) (points []point, err error) {
-	line := func(heuristic, strategy, ladder string, setup *alloc.Setup) {
+func pointsOf(l *Log, b *Base, setups []setting.Setup, o *Options) (points []point, err error) {
+	line := func(heuristic, strategy, ladder string, setup *setting.Setup) {
 		baseline := setup != nil && setup.Baseline
 		for _, ratio := range o.Ratios {
 			p := point{log: l, setup: setup, run: &Run{

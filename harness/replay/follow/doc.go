@@ -7,7 +7,7 @@
 //
 // # Memory
 //
-// A strategy that is an [alloc.Historian] tells what it did. Of any other one the device is
+// A strategy that is a [power.Historian] tells what it did. Of any other one the device is
 // listened to: a reservation is a segment, and a mapping grows or shrinks one. Every byte of memory
 // is shown once: memory that is mapped at several addresses is where a block uses it, or else where
 // it was mapped first.

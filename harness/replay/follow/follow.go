@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -45,7 +46,7 @@ type Watcher struct {
 	Freed   func(b *Block)                  // the program freed it
 	Gone    func(event int, b *Block)       // its memory is free again
 	OOM     func(o *replay.Observation)     // a request found no memory
-	Memory  func(event int, a alloc.Action) // memory was taken or given back, or the strategy tells of an OOM
+	Memory  func(event int, a power.Action) // memory was taken or given back, or the strategy tells of an OOM
 }
 
 // Follower follows the blocks of one replay. Make one with [New].
@@ -54,7 +55,7 @@ type Follower struct {
 	watch Watcher
 	s     alloc.Strategy
 	tells bool           // the strategy tells what it does
-	told  []alloc.Action // what it has told since somebody looked
+	told  []power.Action // what it has told since somebody looked
 	now   int            // number of the event
 
 	blocks  []Block
@@ -78,7 +79,7 @@ func New(tap *Tap, w Watcher) *Follower {
 // left.
 func (f *Follower) Begin(s alloc.Strategy, history bool) {
 	f.s = s
-	f.tells = history && alloc.SetHistory(s, func(a alloc.Action) { f.told = append(f.told, a) }) == nil
+	f.tells = history && power.SetHistory(s, func(a power.Action) { f.told = append(f.told, a) }) == nil
 }
 
 // Tells reports whether the strategy tells what it does.
@@ -244,7 +245,7 @@ func (f *Follower) goneBut(still map[device.Addr]bool) {
 func (f *Follower) toldPending(freed int32, held device.Size) device.Size {
 	left := f.pending
 	for _, a := range f.told {
-		if i, ok := f.parked[a.Addr]; ok && a.Kind == alloc.FreeCompleted {
+		if i, ok := f.parked[a.Addr]; ok && a.Kind == power.FreeCompleted {
 			if i == freed {
 				return held
 			}
@@ -277,7 +278,7 @@ func (f *Follower) Memory() {
 		told = f.tap.told
 	}
 	for _, a := range told {
-		if a.Kind == alloc.FreeCompleted {
+		if a.Kind == power.FreeCompleted {
 			if i, ok := f.parked[a.Addr]; ok {
 				f.gone(i)
 			}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 )
@@ -25,7 +26,7 @@ type mapping struct {
 // memory is what the calls to a device have made of it, in the terms of a history: each byte of
 // memory is shown at one address.
 type memory struct {
-	told     []alloc.Action // what was done since somebody looked
+	told     []power.Action // what was done since somebody looked
 	regions  map[device.Addr]device.Size
 	ranges   index.AddrList[device.Size] // reserved address ranges, in which memory is mapped
 	mappings index.AddrList[mapping]
@@ -61,15 +62,15 @@ func (m *memory) unreserved(a device.Addr) {
 
 // tell appends an action. Memory is mapped page by page, so an action that continues the previous
 // one in the same address range is merged with it.
-func (m *memory) tell(kind alloc.ActionKind, a device.Addr, size device.Size) {
-	if n := len(m.told); n > 0 && (kind == alloc.SegmentMap || kind == alloc.SegmentUnmap) {
+func (m *memory) tell(kind power.ActionKind, a device.Addr, size device.Size) {
+	if n := len(m.told); n > 0 && (kind == power.SegmentMap || kind == power.SegmentUnmap) {
 		last := &m.told[n-1]
 		if last.Kind == kind && last.Addr.Add(last.Size) == a && m.Region(last.Addr) == m.Region(a) {
 			last.Size += size
 			return
 		}
 	}
-	m.told = append(m.told, alloc.Action{Kind: kind, Addr: a, Size: size})
+	m.told = append(m.told, power.Action{Kind: kind, Addr: a, Size: size})
 }
 
 // take notes a region.
@@ -78,12 +79,12 @@ func (m *memory) take(r device.Region) {
 		m.regions = map[device.Addr]device.Size{}
 	}
 	m.regions[r.Addr] = r.Size
-	m.tell(alloc.SegmentAlloc, r.Addr, r.Size)
+	m.tell(power.SegmentAlloc, r.Addr, r.Size)
 }
 
 // giveBack notes that a region went back.
 func (m *memory) giveBack(a device.Addr) {
-	m.tell(alloc.SegmentFree, a, m.regions[a])
+	m.tell(power.SegmentFree, a, m.regions[a])
 	delete(m.regions, a)
 }
 
@@ -97,7 +98,7 @@ func (m *memory) mapped(a device.Addr, size device.Size, of page) {
 	m.mappings.Insert(p, index.AddrEntry[mapping]{Addr: a, Value: v})
 	m.places[of] = append(m.places[of], a)
 	if v.shown {
-		m.tell(alloc.SegmentMap, a, size)
+		m.tell(power.SegmentMap, a, size)
 	} else {
 		m.hidden++
 	}
@@ -120,7 +121,7 @@ func (m *memory) unmapped(a device.Addr, size device.Size) {
 		case !v.shown:
 			m.hidden--
 		default:
-			m.tell(alloc.SegmentUnmap, a, v.size)
+			m.tell(power.SegmentUnmap, a, v.size)
 			if len(left) > 0 {
 				bereft = append(bereft, left[0])
 			}
@@ -191,12 +192,12 @@ func (m *memory) show(starts []device.Addr) {
 			}
 		}
 	}
-	m.tellAll(alloc.SegmentUnmap, from)
-	m.tellAll(alloc.SegmentMap, to)
+	m.tellAll(power.SegmentUnmap, from)
+	m.tellAll(power.SegmentMap, to)
 }
 
 // tellAll notes mappings, by address, so that neighbours join.
-func (m *memory) tellAll(kind alloc.ActionKind, starts []device.Addr) {
+func (m *memory) tellAll(kind power.ActionKind, starts []device.Addr) {
 	slices.SortFunc(starts, cmp.Compare[device.Addr])
 	for _, a := range starts {
 		p, _ := m.mappings.Search(a)

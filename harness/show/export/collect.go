@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/replay/follow"
@@ -25,7 +27,7 @@ type Options struct {
 // Replay replays a trace through the strategy of setup over a device that was not used before, as
 // [replay.Run] does, and notes everything. It fails where a replay does, and if the strategy shows
 // chunks that cannot be.
-func Replay(src trace.Source, setup alloc.Setup, dev device.Device, o Options) (*Run, error) {
+func Replay(src trace.Source, setup setting.Setup, dev device.Device, o Options) (*Run, error) {
 	config, err := json.Marshal(setup.Config)
 	if err != nil {
 		return nil, fmt.Errorf("%s: configuration: %w", setup.Name, err)
@@ -264,14 +266,14 @@ func (r *collector) gone(_ int, b *follow.Block) {
 }
 
 // segmentActions are the actions that are told of memory, as the snapshot has them.
-var segmentActions = map[alloc.ActionKind]torch.Action{
-	alloc.SegmentAlloc: torch.ActionSegmentAlloc, alloc.SegmentFree: torch.ActionSegmentFree,
-	alloc.SegmentMap: torch.ActionSegmentMap, alloc.SegmentUnmap: torch.ActionSegmentUnmap,
+var segmentActions = map[power.ActionKind]torch.Action{
+	power.SegmentAlloc: torch.ActionSegmentAlloc, power.SegmentFree: torch.ActionSegmentFree,
+	power.SegmentMap: torch.ActionSegmentMap, power.SegmentUnmap: torch.ActionSegmentUnmap,
 }
 
 // memory notes what became of memory.
-func (r *collector) memory(_ int, a alloc.Action) {
-	if a.Kind == alloc.OutOfMemory {
+func (r *collector) memory(_ int, a power.Action) {
+	if a.Kind == power.OutOfMemory {
 		var stack uint32
 		if r.asking != nil {
 			stack = r.stackOf(r.asking)

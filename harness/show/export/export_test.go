@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -21,7 +22,7 @@ import (
 )
 
 // everySetup returns each preset of each strategy, limited to a device of a capacity.
-func everySetup(t *testing.T, capacity device.Size) (list []alloc.Setup) {
+func everySetup(t *testing.T, capacity device.Size) (list []setting.Setup) {
 	t.Helper()
 	for _, name := range strategies.All().Names() {
 		s, err := strategies.All().Lookup(name, json.RawMessage(nil))
@@ -33,7 +34,7 @@ func everySetup(t *testing.T, capacity device.Size) (list []alloc.Setup) {
 
 // recorded makes a recording on a simulated device, and replays without one. It skips the test if
 // the device has no room for what the strategy takes at once.
-func recorded(t *testing.T, tr trace.Source, s alloc.Setup, c sim.Config, at replay.FreeAt) (*export.Run,
+func recorded(t *testing.T, tr trace.Source, s setting.Setup, c sim.Config, at replay.FreeAt) (*export.Run,
 	*replay.Result) {
 	t.Helper()
 	dev, err := sim.New(c)
@@ -156,11 +157,11 @@ func (l liar) Walk(yield func(alloc.Chunk) bool) {
 
 // TestStrategiesThatHideBlocks are refused.
 func TestStrategiesThatHideBlocks(t *testing.T) {
-	spec := alloc.SpecOf("liar", "hides its blocks", func(src device.Source, c bfc.Config) (alloc.Strategy, error) {
+	spec := setting.SpecOf("liar", "hides its blocks", func(src device.Source, c bfc.Config) (alloc.Strategy, error) {
 		b, err := bfc.New(src, c)
 		return liar{b}, err
-	}, alloc.Preset{Doc: "the only one"})
-	s, err := alloc.Catalogue{spec}.Lookup("liar", json.RawMessage(`{"limit":"1MiB"}`))
+	}, setting.Preset{Doc: "the only one"})
+	s, err := setting.Catalogue{spec}.Lookup("liar", json.RawMessage(`{"limit":"1MiB"}`))
 	require.NoError(t, err)
 	b := trace.NewBuilder(trace.Header{Name: "one"})
 	require.NoError(t, b.Alloc(1, 512, 0))

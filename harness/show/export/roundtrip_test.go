@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/show/export"
@@ -61,7 +62,7 @@ func TestSnapshotsComeBack(t *testing.T) {
 }
 
 // placements replays a trace and returns every block that was granted.
-func placements(t *testing.T, tr *trace.Trace, s alloc.Setup, c sim.Config) (list []alloc.Block) {
+func placements(t *testing.T, tr *trace.Trace, s setting.Setup, c sim.Config) (list []alloc.Block) {
 	t.Helper()
 	dev, err := sim.New(c)
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay/follow"
 	"github.com/vramyard/vramyard/harness/trace/torch"
@@ -56,23 +57,23 @@ func (h *reserved) belongs(r device.Region, pool alloc.PoolID) {
 func (h *reserved) grows() bool { return h.joined || h.whole && h.maps }
 
 // hold notes that memory was taken or given back.
-func (h *reserved) hold(a alloc.Action) {
+func (h *reserved) hold(a power.Action) {
 	switch a.Kind {
-	case alloc.SegmentAlloc:
+	case power.SegmentAlloc:
 		h.whole = true
 		h.belongs(device.Region{Addr: a.Addr, Size: a.Size}, a.Pool)
 		p, _ := h.segments.Search(a.Addr)
 		h.segments.Insert(p, index.AddrEntry[device.Size]{Addr: a.Addr, Value: a.Size})
-	case alloc.SegmentFree:
+	case power.SegmentFree:
 		if p, ok := h.segments.Search(a.Addr); ok {
 			h.segments.Delete(p)
 		}
-	case alloc.SegmentMap:
+	case power.SegmentMap:
 		h.maps = true
 		h.belongs(device.Region{Addr: a.Addr, Size: a.Size}, a.Pool)
 		h.edge(a.Addr, 1)
 		h.edge(a.Addr.Add(a.Size), -1)
-	case alloc.SegmentUnmap:
+	case power.SegmentUnmap:
 		h.edge(a.Addr, -1)
 		h.edge(a.Addr.Add(a.Size), 1)
 	}
@@ -251,7 +252,7 @@ func (r *collector) chunk(s span, c alloc.Chunk) error {
 	if r.blocks.Tells() && !r.known && c.State != alloc.Slack {
 		r.known = true
 		r.segment.Stream, r.segment.Pool = int64(c.Stream), poolPair(c.Pool)
-		r.segment.Large = c.Class != alloc.ClassSmall
+		r.segment.Large = c.Class != power.ClassSmall
 	}
 	return nil
 }

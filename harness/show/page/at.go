@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/replay/follow"
@@ -38,7 +38,7 @@ type step struct {
 
 // Walker returns a replay through the strategy of setup that has not begun. p and on are those of
 // [Trace.Draw]. It holds what the strategy, its device and a piece of the trace need, and a thread.
-func (t *Trace) Walker(p *replay.Prepared, setup alloc.Setup, on func() (device.Device, error), o Options) *Walker {
+func (t *Trace) Walker(p *replay.Prepared, setup setting.Setup, on func() (device.Device, error), o Options) *Walker {
 	run := func(w *Walker) error {
 		o.Step = func(int) error {
 			for w.on.ctx.Err() != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/replay/follow"
@@ -75,7 +76,7 @@ func (r *collector) keep(rect Rect) {
 // event takes the state after an event.
 func (r *collector) event(o *replay.Observation) error {
 	if o.Event == 0 {
-		r.streams = alloc.Has(r.strategy, alloc.PowerStreamRecorder)
+		r.streams = power.Has(r.strategy, power.PowerStreamRecorder)
 	}
 	bucket := o.Event >> r.trace.Grid.Shift
 	now := r.timeOf(o.Of)
@@ -109,7 +110,7 @@ func (r *collector) event(o *replay.Observation) error {
 
 // shape looks at the largest free chunk.
 func (r *collector) shape(bucket int, active, reserved device.Size) {
-	largest := alloc.LargestFree(r.strategy)
+	largest := power.LargestFree(r.strategy)
 	r.run.Curves.LargestFree.add(bucket, float64(largest))
 	external := 0.0
 	if free := reserved - active; free != 0 && free >= reserved/100 {
@@ -150,7 +151,7 @@ func (r *collector) failure(o *replay.Observation, bucket int, now int64) {
 		Event: o.Event, Time: now, Asked: e.Size, ID: e.ID, Tag: r.trace.tagOf(e), Stream: r.trace.streamOf(e.Stream),
 		Error: o.Err.Error(),
 	}
-	if why, ok := alloc.LastRefusal(r.strategy); ok {
+	if why, ok := power.LastRefusal(r.strategy); ok {
 		f.Reason, f.Free, f.Hole = why.Reason.String(), why.Free, why.LargestHole
 	}
 	r.run.Failures = append(r.run.Failures, f)

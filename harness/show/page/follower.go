@@ -2,6 +2,7 @@ package page
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/replay/follow"
@@ -21,7 +22,7 @@ type follower struct {
 
 // replay replays the trace once and calls event for every event.
 func (f *follower) replay(
-	p *replay.Prepared, setup alloc.Setup, on func() (device.Device, error), event func(o *replay.Observation) error,
+	p *replay.Prepared, setup setting.Setup, on func() (device.Device, error), event func(o *replay.Observation) error,
 ) (*replay.Result, error) {
 	dev, err := on()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -90,7 +91,7 @@ func forAll(t *testing.T, small page.Options, judge func(t *testing.T, c *drawn)
 // drawn is a picture, and what it is of.
 type drawn struct {
 	trace    *trace.Trace
-	setup    alloc.Setup
+	setup    setting.Setup
 	capacity device.Size
 	o        page.Options
 	picture  *page.Trace

@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -58,12 +59,12 @@ func (h *spans) giveBack(a device.Addr, size device.Size, now int, yield func(St
 }
 
 // memory follows what is held from the device.
-func (r *collector) memory(event int, a alloc.Action) {
+func (r *collector) memory(event int, a power.Action) {
 	switch a.Kind {
-	case alloc.SegmentAlloc, alloc.SegmentMap:
+	case power.SegmentAlloc, power.SegmentMap:
 		r.space.hold(a.Addr, a.Size)
 		r.held.take(a.Addr, a.Size, r.tap.Region(a.Addr), event)
-	case alloc.SegmentFree, alloc.SegmentUnmap:
+	case power.SegmentFree, power.SegmentUnmap:
 		r.held.giveBack(a.Addr, a.Size, event, r.stretch)
 	}
 }

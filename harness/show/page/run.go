@@ -3,7 +3,7 @@ package page
 import (
 	"encoding/json"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -58,7 +58,7 @@ type Failure struct {
 
 // Draw replays the trace through the strategy of setup and keeps what is drawn. p is the trace made
 // ready; on returns a fresh device for every replay. It fails where a replay does.
-func (t *Trace) Draw(p *replay.Prepared, setup alloc.Setup, on func() (device.Device, error),
+func (t *Trace) Draw(p *replay.Prepared, setup setting.Setup, on func() (device.Device, error),
 	o Options) (*Picture, error) {
 	o = o.withDefaults()
 	r := newCollector(t, o)

@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -27,9 +27,9 @@ const fineBuckets = 1 << 17
 
 // Wanted is a strategy to replay a trace through.
 type Wanted struct {
-	Setup  alloc.Setup // on its device
-	Device sim.Config  // the device
-	Color  int         // in the palette
+	Setup  setting.Setup // on its device
+	Device sim.Config    // the device
+	Color  int           // in the palette
 }
 
 // Replays is a trace with its replays through some strategies, of which a reader may ask for any

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace/workload"
@@ -114,7 +114,7 @@ var (
 // Measure times each strategy on each workload. Every request has to be granted: the error for one
 // that is not is a [*Refusal]. If ctx ends before, the error is that of ctx, and the report has the
 // workloads that were finished; a run that has begun is not cut.
-func Measure(ctx context.Context, workloads []workload.Workload, setups []alloc.Setup, o Options) (*Report, error) {
+func Measure(ctx context.Context, workloads []workload.Workload, setups []setting.Setup, o Options) (*Report, error) {
 	switch {
 	case o.Rounds < 1:
 		return nil, errRounds
@@ -173,7 +173,7 @@ func (c *counter) step() error {
 // match is all strategies on one workload.
 type match struct {
 	course     *Course
-	setups     []alloc.Setup // fitted to the device
+	setups     []setting.Setup // fitted to the device
 	contenders []Contender
 	o          Options
 	steps      *counter
@@ -181,7 +181,7 @@ type match struct {
 	runs       []Run
 }
 
-func newMatch(w workload.Workload, setups []alloc.Setup, o Options, steps *counter) *match {
+func newMatch(w workload.Workload, setups []setting.Setup, o Options, steps *counter) *match {
 	p := w.Program()
 	load := Load{
 		Workload: w.Shape().Name, Params: w.Params(), Hash: p.Summary.Hash, Live: p.Summary.PeakBlocks,
@@ -207,7 +207,7 @@ func ample(live device.Size) device.Size {
 	return device.AlignUp(4*min(live, most/4), device.GiB)
 }
 
-func contender(s alloc.Setup, n device.Size, on replay.Target) Contender {
+func contender(s setting.Setup, n device.Size, on replay.Target) Contender {
 	on.Capacity = n
 	return Contender{Name: s.Name, Device: on, New: s.ForCapacity(n).New}
 }

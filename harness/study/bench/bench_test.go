@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/bench"
@@ -19,7 +20,7 @@ import (
 )
 
 // measured returns the report of a short benchmark.
-func measured(t *testing.T, o bench.Options, w workload.Workload, setups ...alloc.Setup) *bench.Report {
+func measured(t *testing.T, o bench.Options, w workload.Workload, setups ...setting.Setup) *bench.Report {
 	t.Helper()
 	o.Rounds = max(o.Rounds, 2)
 	r, err := bench.Measure(t.Context(), []workload.Workload{w}, setups, o)
@@ -99,7 +100,7 @@ func TestRefusalsNameThePlace(t *testing.T) {
 		{`{"page":2048,"pages":50}`, "operation 0, allocate 4096 bytes into slot 0: alloc: invalid request"},
 		{`{"page":4096,"pages":50,"keep_from":1}`, "free slot "},
 	} {
-		_, err := bench.Measure(t.Context(), []workload.Workload{pages(t, 10, 10)}, []alloc.Setup{setup(t, c.config)},
+		_, err := bench.Measure(t.Context(), []workload.Workload{pages(t, 10, 10)}, []setting.Setup{setup(t, c.config)},
 			bench.Options{Rounds: 1})
 		require.ErrorContains(t, err, "toy on uniform live=10 pairs=10 least=4096 most=4096 seed=42: operation ")
 		require.ErrorContains(t, err, c.want)
@@ -109,17 +110,17 @@ func TestRefusalsNameThePlace(t *testing.T) {
 	blaze, err := strategies.All().Lookup("slab:blaze", nil)
 	require.NoError(t, err)
 	w2 := settled(t, "w2", func(p *workload.Params) { p.Steps = 1 })
-	_, err = bench.Measure(t.Context(), []workload.Workload{w2}, []alloc.Setup{blaze}, bench.Options{Rounds: 1})
+	_, err = bench.Measure(t.Context(), []workload.Workload{w2}, []setting.Setup{blaze}, bench.Options{Rounds: 1})
 	require.ErrorIs(t, err, alloc.ErrInvalidRequest)
 	require.ErrorContains(t, err, "slab:blaze on w2 steps=1 seed=42: operation 530, ", "the 531st, as the original")
 	require.ErrorContains(t, err, "(above the strategy's maximum)")
-	_, err = bench.Measure(t.Context(), []workload.Workload{w2}, []alloc.Setup{blaze},
+	_, err = bench.Measure(t.Context(), []workload.Workload{w2}, []setting.Setup{blaze},
 		bench.Options{Rounds: 1, Capacity: 1})
 	require.Error(t, err, "no room for anything")
 }
 
 func TestWrongOptions(t *testing.T) {
-	w, s := []workload.Workload{pages(t, 1, 1)}, []alloc.Setup{setup(t, `{"page":4096,"pages":5}`)}
+	w, s := []workload.Workload{pages(t, 1, 1)}, []setting.Setup{setup(t, `{"page":4096,"pages":5}`)}
 	_, err := bench.Measure(t.Context(), w, s, bench.Options{})
 	require.ErrorContains(t, err, "at least one round")
 	_, err = bench.Measure(t.Context(), nil, s, bench.Options{Rounds: 1})
@@ -150,7 +151,7 @@ func TestTheShareWeighsWorkloadsByTheirEvents(t *testing.T) {
 	require.NoError(t, err)
 	var shares, want []float64
 	o := bench.Options{Rounds: 1, Share: func(done float64) { shares = append(shares, done) }}
-	_, err = bench.Measure(t.Context(), loads, []alloc.Setup{s}, o)
+	_, err = bench.Measure(t.Context(), loads, []setting.Setup{s}, o)
 	require.NoError(t, err)
 	a, b := float64(loads[0].Events()), float64(loads[1].Events())
 	require.Greater(t, b, 5*a)
@@ -162,7 +163,7 @@ func TestTheShareWeighsWorkloadsByTheirEvents(t *testing.T) {
 
 // TestTheSameEverywhere compares all figures that the clock and the Go heap have no part in.
 func TestTheSameEverywhere(t *testing.T) {
-	var setups []alloc.Setup
+	var setups []setting.Setup
 	for _, name := range []string{"tlsf", "bfc:growth", "buddy", "slab"} {
 		s, err := strategies.All().Lookup(name, nil)
 		require.NoError(t, err)
@@ -247,7 +248,7 @@ func TestAStoppedBenchmarkHasWhatIsFinished(t *testing.T) {
 			stop()
 		}
 	}}
-	r, err := bench.Measure(ctx, w, []alloc.Setup{exact}, o)
+	r, err := bench.Measure(ctx, w, []setting.Setup{exact}, o)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, r.Runs, 1)
 	require.Len(t, r.Loops, 1)

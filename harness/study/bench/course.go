@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace/workload"
@@ -168,7 +169,7 @@ func (c *Course) over(k Contender, dev *meter) (*Pass, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", k.Name, c.Name, errors.Join(err, dev.dev.Close()))
 	}
-	return &Pass{course: c, name: k.Name, strategy: s, device: dev, timed: alloc.Has(s, alloc.PowerSelfTimed)}, nil
+	return &Pass{course: c, name: k.Name, strategy: s, device: dev, timed: power.Has(s, power.PowerSelfTimed)}, nil
 }
 
 // Churn runs the next pairs of the churn, or what is left of it, and returns the nanoseconds
@@ -209,7 +210,7 @@ func (p *Pass) run(ops []workload.Op, first int) error {
 
 func (p *Pass) refused(i int, err error) error {
 	r := &Refusal{Contender: p.name, Course: p.course.Name, Operation: i, Op: p.course.at(i), Err: err}
-	if why, ok := alloc.LastRefusal(p.strategy); ok && !r.Op.IsFree() {
+	if why, ok := power.LastRefusal(p.strategy); ok && !r.Op.IsFree() {
 		r.Reason = why.Reason.String()
 	}
 	return r

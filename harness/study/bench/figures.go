@@ -4,6 +4,7 @@ import (
 	"runtime"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace/workload"
@@ -43,7 +44,7 @@ type Named interface {
 type Figures struct {
 	Address device.Size // from the lowest address of all regions to the highest that was granted
 	Named   bool        // the strategy is [Named], so that finding a block is not in its time
-	// SelfTimed says that the strategy is [alloc.SelfTimed], so that its times are of its own clock.
+	// SelfTimed says that the strategy is [power.SelfTimed], so that its times are of its own clock.
 	SelfTimed bool
 	Reserved  device.Size  // most held from the device
 	Metadata  *device.Size // host memory of the strategy when live bytes first were highest; nil if it does not tell
@@ -84,7 +85,7 @@ func (c *Course) Figures(k Contender) (f Figures, err error) {
 			f.Heap = now - min(before, now)
 		}
 		if i == c.peakAt {
-			if n, err := alloc.MetadataBytes(p.strategy); err == nil {
+			if n, err := power.MetadataBytes(p.strategy); err == nil {
 				f.Metadata = &n
 			}
 		}
@@ -103,7 +104,7 @@ func (p *Pass) moment() int64 {
 	if !p.timed {
 		return replay.WallTime()
 	}
-	ns, _ := alloc.WorkTime(p.strategy) // it has the power
+	ns, _ := power.WorkTime(p.strategy) // it has the power
 	return ns
 }
 

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
@@ -21,13 +23,13 @@ type toyConfig struct {
 	KeepFrom int         `json:"keep_from"` // refuse to free pages from this one on; 0 for none
 }
 
-// ForCapacity implements [alloc.CapacityConfig].
+// ForCapacity implements [setting.CapacityConfig].
 func (c toyConfig) ForCapacity(n device.Size) toyConfig {
 	c.Pages = min(c.Pages, int(n/c.Page))
 	return c
 }
 
-// Preallocates implements [alloc.PreallocatingConfig].
+// Preallocates implements [setting.PreallocatingConfig].
 func (c toyConfig) Preallocates() bool { return true }
 
 // toy grants the lowest free page of its one region, so that anybody can tell where every
@@ -80,12 +82,12 @@ func (t *toy) Walk(func(alloc.Chunk) bool) {}
 func (t *toy) Check() error                { return nil }
 func (t *toy) Close() error                { return t.src.Release(t.region.Addr) }
 func (t *toy) MetadataBytes() device.Size  { return device.Size(len(t.used)) }
-func (t *toy) Has(p alloc.Power) bool      { return p == alloc.PowerMetered && !t.Quiet }
+func (t *toy) Has(p power.Power) bool      { return p == power.PowerMetered && !t.Quiet }
 
 // setup returns a toy with the given configuration.
-func setup(t *testing.T, config string) alloc.Setup {
+func setup(t *testing.T, config string) setting.Setup {
 	t.Helper()
-	s, err := alloc.Catalogue{alloc.SpecOf("toy", "pages of one size", newToy)}.Lookup("toy", json.RawMessage(config))
+	s, err := setting.Catalogue{setting.SpecOf("toy", "pages of one size", newToy)}.Lookup("toy", json.RawMessage(config))
 	require.NoError(t, err)
 	return s
 }

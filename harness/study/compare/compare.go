@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -57,8 +57,8 @@ type Options struct {
 
 // Origin is the allocator and the device that a trace was recorded on.
 type Origin struct {
-	Setup alloc.Setup // stands for the recorded allocator, with its settings; no name: not known
-	Card  device.Size // least capacity of the recorded device in bytes; 0: not known
+	Setup setting.Setup // stands for the recorded allocator, with its settings; no name: not known
+	Card  device.Size   // least capacity of the recorded device in bytes; 0: not known
 }
 
 func (o *Options) origin(trace int) Origin {
@@ -79,9 +79,9 @@ func (o *Options) commonCard() device.Size {
 
 // Setups returns what a trace is replayed through, by its number: setups, and the recorded one
 // unless it is among them.
-func (o *Options) Setups(trace int, setups []alloc.Setup) []alloc.Setup {
+func (o *Options) Setups(trace int, setups []setting.Setup) []setting.Setup {
 	own := o.origin(trace).Setup
-	if own.Name == "" || slices.ContainsFunc(setups, func(s alloc.Setup) bool { return same(s, own) }) {
+	if own.Name == "" || slices.ContainsFunc(setups, func(s setting.Setup) bool { return same(s, own) }) {
 		return setups
 	}
 	own.Name += asRecorded
@@ -92,8 +92,8 @@ func (o *Options) Setups(trace int, setups []alloc.Setup) []alloc.Setup {
 const asRecorded = ", as recorded"
 
 // same reports whether two setups are of one strategy and one configuration.
-func same(a, b alloc.Setup) bool {
-	family := func(s alloc.Setup) string {
+func same(a, b setting.Setup) bool {
+	family := func(s setting.Setup) string {
 		name, _, _ := strings.Cut(strings.TrimSuffix(s.Name, asRecorded), ":")
 		return name
 	}
@@ -168,7 +168,7 @@ func (r *Run) Completed() bool { return r.Starts && r.OOMs == 0 && r.Refused == 
 
 // Compare replays every trace through every setup. If ctx ends before, the error is that of ctx,
 // and the report has the runs that were finished.
-func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Setup, o Options) (*Report, error) {
+func Compare[S trace.Source](ctx context.Context, traces []S, setups []setting.Setup, o Options) (*Report, error) {
 	p := NewPool(o.Device.AtOnce(o.Workers), o.Memory)
 	jobs := o.jobs(len(traces), setups)
 	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device.Used(cmp.Or(o.Capacity, o.commonCard())),
@@ -231,10 +231,10 @@ func Compare[S trace.Source](ctx context.Context, traces []S, setups []alloc.Set
 // job is one run of a report.
 type job struct {
 	run, trace, column int // its number, that of its trace, and that of its setup among those of the trace
-	setup              alloc.Setup
+	setup              setting.Setup
 }
 
-func (o *Options) jobs(traces int, setups []alloc.Setup) (all []job) {
+func (o *Options) jobs(traces int, setups []setting.Setup) (all []job) {
 	for i := range traces {
 		for j, s := range o.Setups(i, setups) {
 			all = append(all, job{len(all), i, j, s})
@@ -250,7 +250,7 @@ func (o *Options) jobs(traces int, setups []alloc.Setup) (all []job) {
 type Contest struct {
 	pool  *Pool
 	trace *replay.Prepared
-	setup alloc.Setup
+	setup setting.Setup
 	bound device.Size
 	card  device.Size // of the recorded run; 0: not known
 	o     Options
@@ -264,7 +264,7 @@ type Contest struct {
 func (c *Contest) Replayed() uint64 { return c.replayed.Load() }
 
 // NewContest returns a contest whose replays wait for a place in the pool.
-func NewContest(p *Pool, t *replay.Prepared, s alloc.Setup, o Options) *Contest {
+func NewContest(p *Pool, t *replay.Prepared, s setting.Setup, o Options) *Contest {
 	return &Contest{pool: p, trace: t, setup: s, bound: t.LowerBound(), o: o}
 }
 
@@ -318,7 +318,7 @@ func (c *Contest) ample() device.Size { return c.o.Device.Ample(Ample(c.bound)) 
 
 // always returns the capacity from which on the trace is known to complete, by the last Measure; 0
 // if that is not known. It is for strategies that do not look at the capacity: see
-// [alloc.UnboundConfig].
+// [setting.UnboundConfig].
 func (c *Contest) always(row *Run) device.Size {
 	if !row.Completed() || !c.setup.Unbound() {
 		return 0
@@ -393,7 +393,7 @@ func (c *Contest) Measure(ctx context.Context, n device.Size) (Run, error) {
 
 // fill copies the figures of a replay; nil stands for a device that has no room for what
 // the strategy takes when it is built.
-func (r *Run) fill(res *replay.Result, setup alloc.Setup) {
+func (r *Run) fill(res *replay.Result, setup setting.Setup) {
 	if res == nil {
 		r.Config, _ = json.Marshal(setup.Config) // a replay of the same setup encoded it before
 		return

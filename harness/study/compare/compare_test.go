@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -26,7 +28,7 @@ func read(t *testing.T, text string) *trace.Trace {
 	return tr
 }
 
-func setups(t *testing.T, names ...string) (all []alloc.Setup) {
+func setups(t *testing.T, names ...string) (all []setting.Setup) {
 	t.Helper()
 	for _, n := range names {
 		s, err := strategies.All().Lookup(n, nil)
@@ -36,7 +38,7 @@ func setups(t *testing.T, names ...string) (all []alloc.Setup) {
 	return all
 }
 
-func one(t *testing.T, tr *trace.Trace, o compare.Options, s ...alloc.Setup) compare.Run {
+func one(t *testing.T, tr *trace.Trace, o compare.Options, s ...setting.Setup) compare.Run {
 	t.Helper()
 	r, err := compare.Compare(t.Context(), []*trace.Trace{tr}, s, o)
 	require.NoError(t, err)
@@ -133,7 +135,7 @@ func TestDeviceTooSmallForTheStrategy(t *testing.T) {
 func TestSameFiguresOnAnyNumberOfWorkers(t *testing.T) {
 	tr, err := workload.OpenRecording("meta_resnet50_b256")
 	require.NoError(t, err)
-	all := setups(t, strategies.All().Default(alloc.Compared)...)
+	all := setups(t, strategies.All().Default(setting.Compared)...)
 	if testing.Short() { // what the pool does is the same for fewer
 		all = setups(t, "bfc", "caching", "buddy:xdl")
 	}
@@ -157,7 +159,7 @@ func TestSameFiguresOnAnyNumberOfWorkers(t *testing.T) {
 
 // moody is a strategy that completes only on some capacities.
 type moody struct {
-	alloc.Forwarder
+	wrap.Forwarder
 	ok bool
 }
 
@@ -179,17 +181,17 @@ func (c moodyConfig) ForCapacity(n device.Size) moodyConfig {
 }
 
 // moodySetup completes on capacities for which good returns true.
-func moodySetup(t *testing.T, good func(device.Size) bool) alloc.Setup {
+func moodySetup(t *testing.T, good func(device.Size) bool) setting.Setup {
 	t.Helper()
 	inner := setups(t, "bfc:growth")[0]
-	spec := alloc.SpecOf("moody", "", func(src device.Source, c moodyConfig) (*moody, error) {
+	spec := setting.SpecOf("moody", "", func(src device.Source, c moodyConfig) (*moody, error) {
 		s, err := inner.ForCapacity(max(c.Limit, device.GiB)).New(src)
 		if err != nil {
 			return nil, err
 		}
-		return &moody{alloc.Forward(s, nil), good(c.Limit)}, nil
+		return &moody{wrap.Forward(s, nil), good(c.Limit)}, nil
 	})
-	s, err := alloc.Catalogue{spec}.Lookup("moody", nil)
+	s, err := setting.Catalogue{spec}.Lookup("moody", nil)
 	require.NoError(t, err)
 	return s
 }

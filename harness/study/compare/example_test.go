@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/strategies"
@@ -15,11 +15,11 @@ func ExampleCompare() {
 	if err := b.Alloc(1, 3<<20, 0); err != nil {
 		panic(err)
 	}
-	setup, err := alloc.Catalogue(strategies.All()).Lookup("direct", nil)
+	setup, err := setting.Catalogue(strategies.All()).Lookup("direct", nil)
 	if err != nil {
 		panic(err)
 	}
-	r, err := compare.Compare(context.Background(), []*trace.Trace{b.Trace()}, []alloc.Setup{setup}, compare.Options{})
+	r, err := compare.Compare(context.Background(), []*trace.Trace{b.Trace()}, []setting.Setup{setup}, compare.Options{})
 	if err != nil {
 		panic(err)
 	}

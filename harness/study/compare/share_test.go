@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -73,4 +73,4 @@ func TestTheShareOfNothing(t *testing.T) {
 }
 
 // grid returns the runs of so many setups on each trace.
-func grid(traces, setups int) []job { return (&Options{}).jobs(traces, make([]alloc.Setup, setups)) }
+func grid(traces, setups int) []job { return (&Options{}).jobs(traces, make([]setting.Setup, setups)) }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"math"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -15,7 +15,7 @@ import (
 // what else the machine does hits all of them alike; the least of them is what it hit least.
 // Each replay is on an ample device, of
 // which on tells all but the capacity. It ends with the error of ctx soon after that ends.
-func Time[S trace.Source](ctx context.Context, traces []S, setups []alloc.Setup, on sim.Config,
+func Time[S trace.Source](ctx context.Context, traces []S, setups []setting.Setup, on sim.Config,
 	rounds int) ([][]float64, error) {
 	ns := make([][]float64, len(setups))
 	for i := range ns {

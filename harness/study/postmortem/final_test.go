@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
@@ -33,7 +33,7 @@ func TestTheFinalHeapAddsUp(t *testing.T) {
 	pool, grows := segmentOf(3, -50), segmentOf(4, -30, 15, -75)
 	pool.Pool, grows.Expandable = [2]uint64{1, 0}, true
 	r := refusing([]torch.Segment{segmentOf(1, -100), segmentOf(2, -60, 4, 1, -15), pool, grows, segmentOf(5, 30, -10)})
-	r.Promises = alloc.Promises{Page: 20 * mib}
+	r.Promises = promise.Set{Page: 20 * mib}
 	f := r.Final()
 	require.Equal(t, postmortem.Amount{Count: 5, Bytes: 390 * mib}, f.Reserved)
 	require.Equal(t, postmortem.Amount{Count: 4, Bytes: 50 * mib}, f.Live)

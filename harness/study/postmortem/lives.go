@@ -2,6 +2,7 @@ package postmortem
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
@@ -95,13 +96,13 @@ func (r *Recording) fileChunks(l *lives, pools [][2]uint64) (list []alloc.Chunk)
 	for i := range r.Course.Device.Segments {
 		s := &r.Course.Device.Segments[i]
 		c := alloc.Chunk{
-			Region: device.Addr(s.Addr), Stream: device.Stream(s.Stream), Pool: poolOf(pools, s.Pool), Class: alloc.ClassSmall,
+			Region: device.Addr(s.Addr), Stream: device.Stream(s.Stream), Pool: poolOf(pools, s.Pool), Class: power.ClassSmall,
 		}
 		if s.Large {
-			c.Class = alloc.ClassLarge
+			c.Class = power.ClassLarge
 		}
 		if s.Expandable {
-			c.Owner = alloc.OwnerExpandable
+			c.Owner = power.OwnerExpandable
 		}
 		for _, b := range s.Blocks {
 			x := c

@@ -4,13 +4,15 @@ import (
 	"sort"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 )
 
 // leastBlock returns the bytes of the smallest chunk at the start of a region that would serve a
 // request. Where none does, because what serves depends on more than size, it is the request
 // itself, rounded.
-func leastBlock(n *Need, p alloc.Promises) device.Size {
+func leastBlock(n *Need, p promise.Set) device.Size {
 	quantum := max(p.Quantum, 1)
 	units := (max(n.Request.Size, 1) + quantum - 1) / quantum
 	// What serves is at most twice the request or, of the largest ones, a little more than that.
@@ -20,7 +22,7 @@ func leastBlock(n *Need, p alloc.Promises) device.Size {
 			Stream: n.Request.Stream,
 		}
 		large := c // the class may be that of the region
-		large.Class = alloc.ClassLarge
+		large.Class = power.ClassLarge
 		return n.fits(c) || n.fits(large)
 	})
 	if k > int(units) {
@@ -32,13 +34,13 @@ func leastBlock(n *Need, p alloc.Promises) device.Size {
 // quantumBase is the start of a region that is aligned to whatever may be asked for.
 const quantumBase device.Addr = 1 << 46
 
-func fitsOf(p alloc.Promises) func(alloc.Chunk, alloc.Request) bool {
+func fitsOf(p promise.Set) func(alloc.Chunk, alloc.Request) bool {
 	serves := p.Fits
 	if serves == nil {
 		serves = p.Serves
 	}
 	if serves == nil {
-		serves = alloc.ServesAnywhere(max(p.Quantum, 1))
+		serves = promise.ServesAnywhere(max(p.Quantum, 1))
 	}
 	return func(c alloc.Chunk, r alloc.Request) bool {
 		if p.ClassOf != nil {
@@ -50,7 +52,7 @@ func fitsOf(p alloc.Promises) func(alloc.Chunk, alloc.Request) bool {
 
 // keepsBuddies reports whether two halves of one block merge and two neighbours of different blocks
 // do not, so that a block lies at a multiple of its size, which is a power of two.
-func keepsBuddies(p alloc.Promises) bool {
+func keepsBuddies(p promise.Set) bool {
 	if p.MustMerge == nil || p.Quantum == 0 {
 		return false
 	}
@@ -65,13 +67,13 @@ func keepsBuddies(p alloc.Promises) bool {
 const smallPage = 2 * device.MiB
 
 // torchPages returns the pages of regions that grow where chunks show what PyTorch's do: see
-// [alloc.Counted].
-func torchPages(p alloc.Promises) func(alloc.Chunk) device.Size {
+// [power.Counted].
+func torchPages(p promise.Set) func(alloc.Chunk) device.Size {
 	return func(c alloc.Chunk) device.Size {
 		switch {
-		case c.Owner != alloc.OwnerExpandable:
+		case c.Owner != power.OwnerExpandable:
 			return 0
-		case c.Class == alloc.ClassSmall:
+		case c.Class == power.ClassSmall:
 			return smallPage
 		}
 		return p.Page
@@ -79,7 +81,7 @@ func torchPages(p alloc.Promises) func(alloc.Chunk) device.Size {
 }
 
 // pagesOf returns the pages of regions that grow: those that have room without memory.
-func pagesOf(p alloc.Promises, h *Heap, src device.Source) func(alloc.Chunk) device.Size {
+func pagesOf(p promise.Set, h *Heap, src device.Source) func(alloc.Chunk) device.Size {
 	page := p.Page
 	if vm, ok := device.VirtualMemoryOf(src); ok && page == 0 {
 		page = vm.Granularity()
@@ -104,7 +106,7 @@ func pagesOf(p alloc.Promises, h *Heap, src device.Source) func(alloc.Chunk) dev
 func (n *Need) grow(h *Heap) {
 	for _, c := range h.Chunks {
 		page := n.page(c)
-		if page > 0 && n.obstacle(c) == usable && (n.Segment == 0 || c.Owner == alloc.OwnerExpandable) {
+		if page > 0 && n.obstacle(c) == usable && (n.Segment == 0 || c.Owner == power.OwnerExpandable) {
 			n.Segment = (n.Block + page - 1) / page * page
 			return
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/verify"
 	"github.com/vramyard/vramyard/harness/trace/torch"
@@ -16,7 +17,7 @@ type Recording struct {
 	Snapshot *torch.Snapshot // the file
 	Course   *torch.Course   // what happened on the device; its trace has been made
 	Target   *verify.Target  // the strategy that does what was recorded, with the recorded settings
-	Promises alloc.Promises  // of that strategy
+	Promises promise.Set     // of that strategy
 }
 
 // ErrNoRefusal is the error for an entry at which no request was refused.

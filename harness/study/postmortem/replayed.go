@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -71,7 +73,7 @@ type Verdict struct {
 // them and asks once more. Plans that hold come first; those that were tried in vain are marked.
 //
 // Errors: an event that is no request, what a replay fails with, what Options.Device fails with.
-func Replay(p *replay.Prepared, setup alloc.Setup, o Options) (*Verdict, error) {
+func Replay(p *replay.Prepared, setup setting.Setup, o Options) (*Verdict, error) {
 	at := moment{p: p, setup: setup, o: o}
 	if err := at.find(); err != nil {
 		return nil, err
@@ -107,7 +109,7 @@ func Replay(p *replay.Prepared, setup alloc.Setup, o Options) (*Verdict, error) 
 // moment is a replay that has come to a request.
 type moment struct {
 	p     *replay.Prepared
-	setup alloc.Setup
+	setup setting.Setup
 	o     Options
 	event int // that was looked for or found
 
@@ -252,10 +254,10 @@ func (m *moment) heap() *Heap {
 func (m *moment) need(h *Heap, pool alloc.PoolID) Need {
 	p := m.setup.Promises
 	n := Need{Request: m.request, Pool: pool, Returns: true, Fits: fitsOf(p)}
-	if why, ok := alloc.LastRefusal(m.s); ok {
+	if why, ok := power.LastRefusal(m.s); ok {
 		n.Segment = why.Asked
 	}
-	if alloc.Has(m.s, alloc.PowerCounted) {
+	if power.Has(m.s, power.PowerCounted) {
 		n.PageOf = torchPages(p)
 	} else {
 		n.PageOf = pagesOf(p, h, m.faults)
@@ -328,11 +330,11 @@ func (m *moment) owner(src trace.Source, e *trace.Event, at int) Owner {
 
 // pool returns the private pool that the request goes to, 0 for none.
 func (m *moment) pool(begun []trace.Event) (id alloc.PoolID) {
-	if !alloc.Has(m.s, alloc.PowerPrivatePools) {
+	if !power.Has(m.s, power.PowerPrivatePools) {
 		return 0
 	}
 	for _, p := range begun {
-		if p.Stream != m.request.Stream && p.Stream != alloc.AllStreams {
+		if p.Stream != m.request.Stream && p.Stream != power.AllStreams {
 			continue
 		}
 		id = alloc.PoolID(p.Arg)

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -61,11 +61,11 @@ type choice []int
 type search struct {
 	ctx       context.Context
 	traces    []*trace.Trace
-	catalogue alloc.Catalogue
+	catalogue setting.Catalogue
 	strategy  string
 	baseline  bool
 	fixed     map[string]json.RawMessage
-	knobs     []alloc.Knob
+	knobs     []setting.Knob
 	start     choice
 	o         Options
 
@@ -78,7 +78,7 @@ type search struct {
 	done, planned atomic.Int64
 }
 
-func newSearch(ctx context.Context, traces []*trace.Trace, catalogue alloc.Catalogue, strategy string,
+func newSearch(ctx context.Context, traces []*trace.Trace, catalogue setting.Catalogue, strategy string,
 	fixed json.RawMessage, o Options) (*search, error) {
 	preset, err := catalogue.Lookup(strategy, fixed)
 	if err != nil {
@@ -103,7 +103,7 @@ func newSearch(ctx context.Context, traces []*trace.Trace, catalogue alloc.Catal
 			return nil, err // Lookup has read it before
 		}
 	}
-	var varied []alloc.Knob
+	var varied []setting.Knob
 	for _, k := range spec.Knobs {
 		if _, given := s.fixed[k.Name]; len(k.Grid) > 1 && !given {
 			varied = append(varied, k)
@@ -113,11 +113,11 @@ func newSearch(ctx context.Context, traces []*trace.Trace, catalogue alloc.Catal
 	if o.Knobs != nil {
 		s.knobs = nil
 		for _, name := range o.Knobs {
-			i := slices.IndexFunc(varied, func(k alloc.Knob) bool { return k.Name == name })
+			i := slices.IndexFunc(varied, func(k setting.Knob) bool { return k.Name == name })
 			if i < 0 {
 				return nil, errKnob(base, name, varied)
 			}
-			if slices.ContainsFunc(s.knobs, func(k alloc.Knob) bool { return k.Name == name }) {
+			if slices.ContainsFunc(s.knobs, func(k setting.Knob) bool { return k.Name == name }) {
 				return nil, fmt.Errorf("%s: setting %q is named twice", base, name)
 			}
 			s.knobs = append(s.knobs, varied[i])
@@ -219,7 +219,7 @@ func (s *search) at(c choice) *Point { return s.byKey[s.known[c.key()]] }
 
 // evaluate replays the traces through the choices that are new.
 func (s *search) evaluate(choices []choice) error {
-	var setups []alloc.Setup
+	var setups []setting.Setup
 	var fresh []*Point
 	for _, c := range choices {
 		if _, ok := s.known[c.key()]; ok {
@@ -256,7 +256,7 @@ func (s *search) evaluate(choices []choice) error {
 
 // compare returns the runs of each setup, one for each trace. With an error they are those that
 // were finished, nil for a setup that was not on every trace.
-func (s *search) compare(setups []alloc.Setup, quick bool) ([][]compare.Run, error) {
+func (s *search) compare(setups []setting.Setup, quick bool) ([][]compare.Run, error) {
 	s.planned.Add(int64(len(setups) * len(s.traces)))
 	finished := make([]*compare.Run, len(s.traces)*len(setups))
 	_, err := compare.Compare(s.ctx, s.traces, setups, compare.Options{
@@ -320,8 +320,8 @@ func (s *search) fastest(n int) (all []choice) {
 	return all
 }
 
-func (s *search) setups(choices []choice) ([]alloc.Setup, error) {
-	setups := make([]alloc.Setup, len(choices))
+func (s *search) setups(choices []choice) ([]setting.Setup, error) {
+	setups := make([]setting.Setup, len(choices))
 	for i, c := range choices {
 		var err error
 		if setups[i], err = s.catalogue.Lookup(s.strategy, s.override(c)); err != nil {

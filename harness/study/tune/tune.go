@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -94,10 +94,10 @@ type Change struct {
 
 // Tune searches the grid of the named strategy. Fixed holds settings, as a JSON object,
 // that are given and not varied; nothing at all is none. It fails for what
-// [alloc.Catalogue.Lookup] refuses, for a knob that there is not or that has no grid, and if
+// [setting.Catalogue.Lookup] refuses, for a knob that there is not or that has no grid, and if
 // a replay fails. If ctx ends before, the error is that of ctx, and the result has the points that
 // were evaluated, timed once; nil if the preset is not among them.
-func Tune(ctx context.Context, traces []*trace.Trace, catalogue alloc.Catalogue, strategy string, fixed json.RawMessage,
+func Tune(ctx context.Context, traces []*trace.Trace, catalogue setting.Catalogue, strategy string, fixed json.RawMessage,
 	o Options) (*Result, error) {
 	if o.Points <= 0 {
 		o.Points = defaultPoints
@@ -236,7 +236,7 @@ func (s *search) told(smallest choice) *Result {
 }
 
 // worth compares the best point with the same point under other values of one setting.
-func (s *search) worth(best choice, i int, k alloc.Knob) Worth {
+func (s *search) worth(best choice, i int, k setting.Knob) Worth {
 	w := Worth{Setting: k.Name, Value: s.value(best, i)}
 	here := s.at(best)
 	for v := range k.Grid {
@@ -256,7 +256,7 @@ func (s *search) worth(best choice, i int, k alloc.Knob) Worth {
 	return w
 }
 
-func errKnob(strategy, name string, known []alloc.Knob) error {
+func errKnob(strategy, name string, known []setting.Knob) error {
 	var names []string
 	for _, k := range known {
 		names = append(names, k.Name)

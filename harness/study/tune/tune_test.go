@@ -12,10 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/tune"
 	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // toyConfig is the configuration of a strategy whose memory is known in advance: it wants a
@@ -51,13 +53,13 @@ func (c toyConfig) mib() int {
 
 // toy is one region of which blocks are cut and never reused.
 type toy struct {
-	alloc.OneRegion
+	regions.One
 	next device.Addr
 	live map[device.Addr]device.Size
 }
 
 func newToy(src device.Source, c toyConfig) (*toy, error) {
-	one, err := alloc.ReserveOne(src, device.Size(c.mib())*device.MiB, 0)
+	one, err := regions.ReserveOne(src, device.Size(c.mib())*device.MiB, 0)
 	return &toy{one, one.Region.Addr, map[device.Addr]device.Size{}}, err
 }
 
@@ -78,9 +80,9 @@ func (s *toy) Walk(func(alloc.Chunk) bool) {}
 
 func (s *toy) Check() error { return nil }
 
-func toys() alloc.Catalogue {
-	return alloc.Catalogue{alloc.SpecOf("toy", "a toy", newToy,
-		alloc.Preset{Doc: "bare"}, alloc.Preset{Name: "extra", Doc: "with extra", JSON: `{"extra":10}`})}
+func toys() setting.Catalogue {
+	return setting.Catalogue{setting.SpecOf("toy", "a toy", newToy,
+		setting.Preset{Doc: "bare"}, setting.Preset{Name: "extra", Doc: "with extra", JSON: `{"extra":10}`})}
 }
 
 func read(t *testing.T, text string) *trace.Trace {

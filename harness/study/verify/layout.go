@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 )
@@ -237,12 +238,12 @@ func (l *layout) chunks(t *Target) []alloc.Chunk {
 // base.
 func (l *layout) appendSegment(list []alloc.Chunk, base device.Addr, s index.AddrEntry[segment],
 	t *Target) []alloc.Chunk {
-	c := alloc.Chunk{Region: base, Class: alloc.ClassLarge, Stream: s.Value.stream, Pool: s.Value.pool}
+	c := alloc.Chunk{Region: base, Class: power.ClassLarge, Stream: s.Value.stream, Pool: s.Value.pool}
 	if s.Value.small {
-		c.Class = alloc.ClassSmall
+		c.Class = power.ClassSmall
 	}
 	if s.Value.grows {
-		c.Owner = alloc.OwnerExpandable
+		c.Owner = power.OwnerExpandable
 	}
 	end := s.Addr.Add(s.Value.size)
 	at := s.Addr

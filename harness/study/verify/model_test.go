@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/verify"
 )
@@ -30,10 +31,10 @@ var plain = verify.Target{Strategy: "model", Open: openModel}
 // the lowest of them, or a new segment.
 func (m *model) Alloc(r alloc.Request) (alloc.Block, error) {
 	n := max(512, (r.Size+511)/512*512)
-	class, segment := alloc.ClassLarge, (n+2*device.MiB-1)/(2*device.MiB)*(2*device.MiB)
+	class, segment := power.ClassLarge, (n+2*device.MiB-1)/(2*device.MiB)*(2*device.MiB)
 	switch {
 	case n <= device.MiB:
-		class, segment = alloc.ClassSmall, 2*device.MiB
+		class, segment = power.ClassSmall, 2*device.MiB
 	case n < 10*device.MiB:
 		segment = 20 * device.MiB
 	}
@@ -54,7 +55,7 @@ func (m *model) Alloc(r alloc.Request) (alloc.Block, error) {
 			Region: region.Addr, Addr: region.Addr, Size: region.Size, Class: class, Stream: r.Stream,
 		})
 	}
-	if rest := m.chunks[best].Size - n; class == alloc.ClassSmall && rest >= 512 || rest > device.MiB {
+	if rest := m.chunks[best].Size - n; class == power.ClassSmall && rest >= 512 || rest > device.MiB {
 		tail := m.chunks[best]
 		tail.Addr, tail.Size = tail.Addr.Add(n), rest
 		m.chunks = slices.Insert(m.chunks, best+1, tail)

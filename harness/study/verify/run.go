@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -264,7 +265,7 @@ func (r *run) served() { r.taken, r.maps = device.Region{}, r.maps[:0] }
 func (r *run) request(s Step) (b alloc.Block, err error) {
 	pool := r.layout.poolAt(s.Addr)
 	if pool != 0 {
-		if err := alloc.BeginPool(r.s, pool, alloc.AllStreams); err != nil {
+		if err := power.BeginPool(r.s, pool, power.AllStreams); err != nil {
 			return b, err
 		}
 	}
@@ -273,7 +274,7 @@ func (r *run) request(s Step) (b alloc.Block, err error) {
 		return b, err
 	}
 	// The user that the pool was given for the redirection goes; those of the program stay.
-	if failed := errors.Join(alloc.EndPool(r.s, pool), alloc.ReleasePool(r.s, pool)); failed != nil {
+	if failed := errors.Join(power.EndPool(r.s, pool), power.ReleasePool(r.s, pool)); failed != nil {
 		return b, failed
 	}
 	return b, err

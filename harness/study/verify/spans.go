@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 )
@@ -145,12 +146,12 @@ func appendGap(list []alloc.Chunk, g room, from, to device.Addr) []alloc.Chunk {
 		return list
 	}
 	c := alloc.Chunk{
-		Region: g.base, Addr: from, Size: to.Sub(from), State: alloc.Unmapped, Class: alloc.ClassLarge,
-		Owner: alloc.OwnerExpandable,
+		Region: g.base, Addr: from, Size: to.Sub(from), State: alloc.Unmapped, Class: power.ClassLarge,
+		Owner: power.OwnerExpandable,
 		Pool:  g.pool, Stream: g.stream,
 	}
 	if g.small {
-		c.Class = alloc.ClassSmall
+		c.Class = power.ClassSmall
 	}
 	return append(list, c)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/verify"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -102,13 +103,13 @@ func TestSmallHistoryIsPredicted(t *testing.T) {
 		return c
 	}
 	require.Equal(t, []alloc.Chunk{
-		chunk(2<<20, 2<<20, 512, 0, alloc.ClassSmall),
-		chunk(2<<20, 2<<20+512, 1024, 700, alloc.ClassSmall),
-		chunk(2<<20, 2<<20+1536, 2<<20-1536, 0, alloc.ClassSmall),
-		chunk(4<<20, 4<<20, 4<<20, 3145728, alloc.ClassLarge),
-		chunk(4<<20, 8<<20, 12<<20, 0, alloc.ClassLarge),
-		chunk(4<<20, 20<<20, 2<<20, 2097152, alloc.ClassLarge),
-		chunk(4<<20, 22<<20, 2<<20, 0, alloc.ClassLarge),
+		chunk(2<<20, 2<<20, 512, 0, power.ClassSmall),
+		chunk(2<<20, 2<<20+512, 1024, 700, power.ClassSmall),
+		chunk(2<<20, 2<<20+1536, 2<<20-1536, 0, power.ClassSmall),
+		chunk(4<<20, 4<<20, 4<<20, 3145728, power.ClassLarge),
+		chunk(4<<20, 8<<20, 12<<20, 0, power.ClassLarge),
+		chunk(4<<20, 20<<20, 2<<20, 2097152, power.ClassLarge),
+		chunk(4<<20, 22<<20, 2<<20, 0, power.ClassLarge),
 	}, opening)
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -43,7 +43,7 @@ func TestReducedSettingsPlaceAlike(t *testing.T) {
 }
 
 // encoded returns a configuration in JSON.
-func encoded(t *testing.T, s alloc.Setup) string {
+func encoded(t *testing.T, s setting.Setup) string {
 	t.Helper()
 	text, err := json.Marshal(s.Config)
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func encoded(t *testing.T, s alloc.Setup) string {
 }
 
 // told returns a hash of all placements, and what the device was asked.
-func told(t *testing.T, p *replay.Prepared, s alloc.Setup, capacity device.Size) string {
+func told(t *testing.T, p *replay.Prepared, s setting.Setup, capacity device.Size) string {
 	t.Helper()
 	dev, err := sim.New(sim.Config{Capacity: capacity})
 	require.NoError(t, err)

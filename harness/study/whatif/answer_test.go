@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/whatif"
 	"github.com/vramyard/vramyard/strategies"
@@ -19,7 +19,7 @@ const gib = device.GiB
 func point(label string, need, card device.Size, settings ...string) whatif.Point {
 	p := whatif.Point{Label: label, Changes: max(len(settings), 1)}
 	if strings.HasPrefix(label, "caching") {
-		p.Changes, p.Export = len(settings), &alloc.Export{Framework: "PyTorch"}
+		p.Changes, p.Export = len(settings), &setting.Export{Framework: "PyTorch"}
 		if len(settings) > 0 {
 			p.Export.Environment = []string{"PYTORCH_ALLOC_CONF=" + strings.Join(settings, ",")}
 		}
@@ -39,7 +39,7 @@ func point(label string, need, card device.Size, settings ...string) whatif.Poin
 
 // ofTensorFlow makes a point one that TensorFlow can be told.
 func ofTensorFlow(p whatif.Point) whatif.Point {
-	p.Export = &alloc.Export{Framework: "TensorFlow", Environment: []string{"TF_ENABLE_GPU_GARBAGE_COLLECTION=false"}}
+	p.Export = &setting.Export{Framework: "TensorFlow", Environment: []string{"TF_ENABLE_GPU_GARBAGE_COLLECTION=false"}}
 	return p
 }
 
@@ -253,7 +253,7 @@ func TestHowSure(t *testing.T) {
 		},
 		"The file has no addresses": func(r *whatif.Recorded) { r.Allocs = 0 },
 		"The file does not tell which allocator was recorded": func(r *whatif.Recorded) {
-			r.Allocs, r.Setup = 0, alloc.Setup{}
+			r.Allocs, r.Setup = 0, setting.Setup{}
 		},
 		"The recording begins with 1,234 live allocations.":    func(r *whatif.Recorded) { r.Opening = 1234 },
 		"3 things in the file do not fit together":             func(r *whatif.Recorded) { r.Doubts = 3 },

@@ -7,7 +7,7 @@
 // has to be carried, and the lower bound has it too. [Search] then replays the trace through every
 // point of a grid, which [ReadGrid] reads, and through the recorded settings. Points that cannot
 // differ on the trace are replayed once: those with equal configurations, and those that their
-// strategy reduces to equal ones (see [alloc.ReducedConfig]).
+// strategy reduces to equal ones (see [setting.ReducedConfig]).
 //
 // # What is measured
 //
@@ -22,7 +22,7 @@
 // that again, and for short traces up to ten million events, so that they are searched to the end.
 // What the settings do not take that decide like others is spent on minima too. A replay that fails
 // is charged what it replayed. A strategy that does not look at the capacity (see
-// [alloc.UnboundConfig]) is known to do with what it held. Probes go first to what the users of the
+// [setting.UnboundConfig]) is known to do with what it held. Probes go first to what the users of the
 // recorded framework can choose, the best of it first. A minimum that was not found shows as a
 // bracket. Which probes are made depends on the trace and the grid alone: the figures, times
 // excepted, are the same on any number of cores.

@@ -3,13 +3,13 @@ package whatif
 import (
 	"cmp"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/torch"
 	"github.com/vramyard/vramyard/internal/torchenv"
 )
 
-// pytorch is the name of PyTorch in [alloc.Export].
+// pytorch is the name of PyTorch in [setting.Export].
 const pytorch = "PyTorch"
 
 // frameworkOf returns the framework that a trace was recorded of and its version, "" for what the
@@ -40,7 +40,7 @@ func (r *Result) candidate(p *Point) bool {
 
 // exported returns the variables that the recorded version reads. If the version is unknown these
 // are the newest ones, and before is what releases before Since read instead.
-func (r *Recorded) exported(e *alloc.Export) (environment, before []string) {
+func (r *Recorded) exported(e *setting.Export) (environment, before []string) {
 	switch {
 	case e.Since == "" || r.Framework != e.Framework:
 		return e.Environment, nil

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
@@ -47,12 +47,12 @@ const confField = "conf"
 //     config: {region_bytes: [8MiB, 32MiB]}        # two: fields of the configuration over the preset's
 //
 // Lists are multiplied out, the last one varies first. The error names line and column.
-func ReadGrid(r io.Reader, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
+func ReadGrid(r io.Reader, catalogue setting.Catalogue) ([]setting.Setup, error) {
 	list, err := gridList(r)
 	if err != nil {
 		return nil, err
 	}
-	var all []alloc.Setup
+	var all []setting.Setup
 	for _, n := range list {
 		setups, err := readEntry(n, catalogue)
 		if err != nil {
@@ -67,12 +67,12 @@ func ReadGrid(r io.Reader, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
 
 // FitGrid reads a grid that was written for another catalogue: it leaves out the entries that this
 // catalogue refuses, and appends the strategies compared by default that no entry names.
-func FitGrid(r io.Reader, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
+func FitGrid(r io.Reader, catalogue setting.Catalogue) ([]setting.Setup, error) {
 	list, err := gridList(r)
 	if err != nil {
 		return nil, err
 	}
-	var all []alloc.Setup
+	var all []setting.Setup
 	named := map[string]bool{}
 	for _, n := range list {
 		setups, err := readEntry(n, catalogue)
@@ -83,7 +83,7 @@ func FitGrid(r io.Reader, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
 		family, _, _ := strings.Cut(setups[0].Name, ":")
 		named[family] = true
 	}
-	for _, name := range catalogue.Default(alloc.Compared) {
+	for _, name := range catalogue.Default(setting.Compared) {
 		if family, _, _ := strings.Cut(name, ":"); named[family] {
 			continue
 		}
@@ -180,7 +180,7 @@ func pairs(n *yaml.Node, wrong error) ([]pair, error) {
 	return all, nil
 }
 
-func readEntry(n *yaml.Node, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
+func readEntry(n *yaml.Node, catalogue setting.Catalogue) ([]setting.Setup, error) {
 	keys, err := pairs(n, errEntry)
 	if err != nil {
 		return nil, err
@@ -217,8 +217,8 @@ func readEntry(n *yaml.Node, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
 	return setups(name, fields, catalogue)
 }
 
-func setups(name *yaml.Node, fields []axis, catalogue alloc.Catalogue) ([]alloc.Setup, error) {
-	var all []alloc.Setup
+func setups(name *yaml.Node, fields []axis, catalogue setting.Catalogue) ([]setting.Setup, error) {
+	var all []setting.Setup
 	err := product(fields, func(chosen []json.RawMessage) error {
 		over := map[string]json.RawMessage{}
 		for i, f := range fields {

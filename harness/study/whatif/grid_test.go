@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/study/whatif"
 	"github.com/vramyard/vramyard/strategies"
 	"github.com/vramyard/vramyard/strategies/direct"
@@ -110,10 +110,10 @@ func TestGridsOfTheCommandAreLegal(t *testing.T) {
 }
 
 func TestFitGridFollowsTheCatalogue(t *testing.T) {
-	mine := alloc.SpecOf("mine", "no presets", direct.New)
+	mine := setting.SpecOf("mine", "no presets", direct.New)
 	tlsf, _ := strategies.All().Spec("tlsf")
 	setups, err := whatif.FitGrid(strings.NewReader("- strategy: caching\n- strategy: tlsf:scan\n- strategy: tlsf:none\n"),
-		alloc.Catalogue{tlsf, mine})
+		setting.Catalogue{tlsf, mine})
 	require.NoError(t, err)
 	var names []string
 	for _, s := range setups {
@@ -152,7 +152,7 @@ func TestPageShowsAGrid(t *testing.T) {
 // TestGridsLeaveNoStrategyOut looks for every strategy in the quick grid and for every preset, by
 // its configuration, in the full one.
 func TestGridsLeaveNoStrategyOut(t *testing.T) {
-	is := func(name string, s alloc.Setup) string {
+	is := func(name string, s setting.Setup) string {
 		family, _, _ := strings.Cut(name, ":")
 		text, err := json.Marshal(s.Config)
 		require.NoError(t, err)

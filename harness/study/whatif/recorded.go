@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/study/verify"
@@ -46,7 +46,7 @@ type Recorded struct {
 	// Final is the heap when the file was written; nil: the file does not have it.
 	Final *postmortem.Final `json:"-"`
 	// Setup stands for the recorded allocator with the recorded settings; no name: neither is known.
-	Setup alloc.Setup `json:"-"`
+	Setup setting.Setup `json:"-"`
 }
 
 // Failure is a request that found no memory.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/compare"
@@ -26,7 +26,7 @@ import (
 )
 
 // quick returns the grid of the command.
-func quick(t *testing.T) []alloc.Setup {
+func quick(t *testing.T) []setting.Setup {
 	t.Helper()
 	text, err := os.ReadFile("../../../cli/grids/quick.yaml")
 	require.NoError(t, err)
@@ -36,7 +36,7 @@ func quick(t *testing.T) []alloc.Setup {
 }
 
 // search asks what a trace would have needed, as a program of PyTorch without settings.
-func search(t *testing.T, src trace.Source, grid []alloc.Setup, o whatif.Options) *whatif.Result {
+func search(t *testing.T, src trace.Source, grid []setting.Setup, o whatif.Options) *whatif.Result {
 	t.Helper()
 	w, err := whatif.Want(src)
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func TestMinimaAreThoseOfCompare(t *testing.T) {
 		for _, p := range r.Runs {
 			s, err := strategies.All().Lookup(p.Strategy, configOf(t, p.Config))
 			require.NoError(t, err)
-			want, err := compare.Compare(t.Context(), []trace.Source{w}, []alloc.Setup{s}, compare.Options{Quick: true})
+			want, err := compare.Compare(t.Context(), []trace.Source{w}, []setting.Setup{s}, compare.Options{Quick: true})
 			require.NoError(t, err)
 			require.Equal(t, want.Runs[0].MinCapacity, p.MinCapacity, "%s on %v", p.Label, card)
 			if p.MinCapacity != nil && card >= r.LowerBound {
@@ -299,7 +299,7 @@ func TestAStoppedSearchHasWhatIsMeasured(t *testing.T) {
 // but an ample device is known to complete, no figure of that device stands in the table, nor in
 // the answer.
 func TestAnAmpleDeviceIsNoNeed(t *testing.T) {
-	var grid []alloc.Setup
+	var grid []setting.Setup
 	for _, s := range quick(t) {
 		if s.Name == "bfc" || s.Name == "tlsf" || s.Name == "async" {
 			grid = append(grid, s)

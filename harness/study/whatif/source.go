@@ -3,7 +3,7 @@ package whatif
 import (
 	"slices"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/torch"
@@ -12,7 +12,7 @@ import (
 // Wanted is a trace and what it asks for, refused requests included.
 type Wanted struct {
 	trace.Source
-	Demand   alloc.Demand   // sizes and private pools of all requests
+	Demand   setting.Demand // sizes and private pools of all requests
 	Refusals trace.Refusals // of the recorded program
 	Rounded  bool           // of some refusal only the rounded size is known
 	Empty    bool           // nothing is requested but what is live at the start

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
@@ -70,12 +70,12 @@ type Result struct {
 type Point struct {
 	compare.Run
 	// short name: the setting, or strategy and what differs from its preset
-	Label    string        `json:"label"`
-	Export   *alloc.Export `json:"export,omitempty" flat:"-"`  // how users of a framework choose it; absent: they cannot
-	Changes  int           `json:"change_count"`               // settings that differ from the recorded ones
-	Recorded bool          `json:"is_recorded"`                // as the recorded program had it
-	Same     []string      `json:"same_as,omitempty" flat:"-"` // labels of settings that decide alike on this trace
-	Carried  *bool         `json:"carried"`                    // the trace completes on the card; null: no card is known
+	Label    string          `json:"label"`
+	Export   *setting.Export `json:"export,omitempty" flat:"-"`  // how users of a framework choose it; absent: they cannot
+	Changes  int             `json:"change_count"`               // settings that differ from the recorded ones
+	Recorded bool            `json:"is_recorded"`                // as the recorded program had it
+	Same     []string        `json:"same_as,omitempty" flat:"-"` // labels of settings that decide alike on this trace
+	Carried  *bool           `json:"carried"`                    // the trace completes on the card; null: no card is known
 	// highest capacity that failed below CompletesAt; null: none did
 	FailsAt *device.Size `json:"fails_at_bytes"`
 	// CompletesAt is the lowest capacity that was seen to complete; null: none was.
@@ -84,12 +84,12 @@ type Point struct {
 	// AtFailure is what became of the request that found no memory; null: it was not looked at.
 	AtFailure *Moment `json:"at_failure" flat:"-"`
 
-	setup alloc.Setup
+	setup setting.Setup
 	alike []Point // the settings of Same, which were not replayed
 }
 
 // Setup returns the setting, on a device of so many bytes.
-func (p *Point) Setup(n device.Size) alloc.Setup { return p.setup.ForCapacity(n) }
+func (p *Point) Setup(n device.Size) setting.Setup { return p.setup.ForCapacity(n) }
 
 // Fails reports whether the trace does not complete on the card, or on the device of its figures.
 func (p *Point) Fails() bool { return !p.Completed() || p.Carried != nil && !*p.Carried }
@@ -111,7 +111,7 @@ const mostLive = 2 * device.TiB
 // it. The recorded settings, if they are known, are one more. If ctx ends before, the error is that
 // of ctx, and the result has the settings that were tried, and what is known of them; nil if there
 // is none.
-func Search(ctx context.Context, w *Wanted, rec Recorded, grid []alloc.Setup, o Options) (*Result, error) {
+func Search(ctx context.Context, w *Wanted, rec Recorded, grid []setting.Setup, o Options) (*Result, error) {
 	prepared, err := replay.Prepare(ctx, w)
 	if err != nil {
 		return nil, err
@@ -213,7 +213,7 @@ func byNeed(a, b Point) int {
 
 // points returns the settings that may differ in a demand, the recorded ones first. Of those that
 // decide alike one stands for all: the recorded ones, or those with the fewest changes.
-func points(grid []alloc.Setup, recorded alloc.Setup, d alloc.Demand) []Point {
+func points(grid []setting.Setup, recorded setting.Setup, d setting.Demand) []Point {
 	var all []Point
 	if recorded.Name != "" {
 		p := newPoint(recorded, recorded)
@@ -258,13 +258,13 @@ func simpler(a, b *Point) bool {
 }
 
 // decisions names what a setup decides: the strategy without its preset, and the configuration.
-func decisions(s alloc.Setup) string {
+func decisions(s setting.Setup) string {
 	name, _, _ := strings.Cut(s.Name, ":")
 	text, _ := json.Marshal(s.Config) // a replay will say what is wrong with it
 	return name + string(text)
 }
 
-func newPoint(s, recorded alloc.Setup) Point {
+func newPoint(s, recorded setting.Setup) Point {
 	p := Point{setup: s, Label: s.Name}
 	p.Strategy, p.Baseline = s.Name, s.Baseline
 	e, ok := s.Export()
@@ -275,7 +275,7 @@ func newPoint(s, recorded alloc.Setup) Point {
 	p.Export = &e
 	from, known := recorded.Export()
 	if !known || from.Framework != e.Framework {
-		from = alloc.Export{}
+		from = setting.Export{}
 	}
 	p.Changes = changes(from.Environment, e.Environment)
 	return p
@@ -356,7 +356,7 @@ func fieldText(fields map[string]json.RawMessage) string {
 	return string(raw)
 }
 
-func fieldsOf(s alloc.Setup) (fields map[string]json.RawMessage) {
+func fieldsOf(s setting.Setup) (fields map[string]json.RawMessage) {
 	text, err := json.Marshal(s.Config)
 	if err != nil || json.Unmarshal(text, &fields) != nil {
 		return nil // a replay will say what is wrong with it

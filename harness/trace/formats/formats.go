@@ -24,7 +24,7 @@ type Format struct {
 	Doc    string // what it is, in a few words
 	Absent string // what such a file cannot tell, for people; "" if it tells all that a trace has
 
-	// Framework is the framework of the programs that such files are recorded of, as [alloc.Export]
+	// Framework is the framework of the programs that such files are recorded of, as [setting.Export]
 	// names it; "" if the format does not decide it.
 	Framework string
 

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -58,20 +59,20 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, nil
 }
 
-// Unbound implements [alloc.UnboundConfig]: the allocator has no limit.
+// Unbound implements [setting.UnboundConfig]: the allocator has no limit.
 func (Config) Unbound() bool { return true }
 
 // log2 returns the logarithm of a power of two.
 func log2(n device.Size) int { return bits.TrailingZeros64(uint64(n)) }
 
-// Promises implements [alloc.Promiser].
-func (c Config) Promises() alloc.Promises {
-	grant := func(r alloc.Request) device.Size { return alloc.PowerOfTwo(r.Size, c.BlockBytes) }
-	return alloc.Promises{
+// Promises implements [promise.Promiser].
+func (c Config) Promises() promise.Set {
+	grant := func(r alloc.Request) device.Size { return promise.PowerOfTwo(r.Size, c.BlockBytes) }
+	return promise.Set{
 		Quantum:         c.BlockBytes,
 		Honours:         func(r alloc.Request) bool { return r.Align <= min(grant(r), 2*device.MiB) },
 		MaxGrant:        grant,
-		MustMerge:       alloc.MergeBuddies,
+		MustMerge:       promise.MergeBuddies,
 		ExactNeighbours: true,
 		ExactPlacer:     true,
 		ClassOf: func(free alloc.Chunk) int32 {
@@ -81,9 +82,9 @@ func (c Config) Promises() alloc.Promises {
 			if a.Region != b.Region {
 				return -1 // by age, which a walk does not show
 			}
-			return alloc.ByAddress(a, b)
+			return promise.ByAddress(a, b)
 		},
 		Serves:     func(free alloc.Chunk, r alloc.Request) bool { return free.Size >= grant(r) },
-		Boundaries: alloc.PowersOfTwo(c.BlockBytes, c.RegionBytes),
+		Boundaries: promise.PowersOfTwo(c.BlockBytes, c.RegionBytes),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -11,14 +12,14 @@ import (
 
 var (
 	_ alloc.Strategy   = (*Allocator)(nil)
-	_ alloc.Holes      = (*Allocator)(nil)
-	_ alloc.FreeWalker = (*Allocator)(nil)
-	_ alloc.Metered    = (*Allocator)(nil)
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
+	_ power.Holes      = (*Allocator)(nil)
+	_ power.FreeWalker = (*Allocator)(nil)
+	_ power.Metered    = (*Allocator)(nil)
+	_ power.Neighbours = (*Allocator)(nil)
+	_ power.Placer     = (*Allocator)(nil)
 )
 
-// LargestFree implements [alloc.Holes]. It reads one byte per region.
+// LargestFree implements [power.Holes]. It reads one byte per region.
 func (a *Allocator) LargestFree() device.Size {
 	var longest byte
 	for _, r := range a.roots {
@@ -41,7 +42,7 @@ const (
 	wordBytes = 16
 )
 
-// MetadataBytes implements [alloc.Metered].
+// MetadataBytes implements [power.Metered].
 func (a *Allocator) MetadataBytes() device.Size {
 	n := a.regions.Bytes() + a.live.Bytes()
 	n += device.Size(cap(a.bases))*8 + device.Size(cap(a.trees))*treeBytes + device.Size(cap(a.roots))
@@ -93,7 +94,7 @@ func (a *Allocator) chunkOf(region int, s span) alloc.Chunk {
 	return c
 }
 
-// WalkFree implements [alloc.FreeWalker]: oldest region first, in it by address.
+// WalkFree implements [power.FreeWalker]: oldest region first, in it by address.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	for region := range a.trees {
 		for s := range a.trees[region].spans {

@@ -6,7 +6,7 @@ import (
 	"github.com/vramyard/vramyard/internal/forecast"
 )
 
-// FreeNeighbours implements [alloc.Neighbours]: the chain of free buddies. It costs a step for each
+// FreeNeighbours implements [power.Neighbours]: the chain of free buddies. It costs a step for each
 // order.
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	if l, ok := a.live.Get(p); ok {
@@ -35,7 +35,7 @@ func (t *tree) merged(at uint32, order int) (uint32, int) {
 	return at, order
 }
 
-// CanPlace implements [alloc.Placer]. It costs O(chunks log addresses).
+// CanPlace implements [power.Placer]. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {
 		a.placer = &forecast.Placer{Most: a.cfg.RegionBytes, Promises: a.cfg.Promises()}

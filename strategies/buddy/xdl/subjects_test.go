@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/props"
@@ -34,7 +35,7 @@ func subjects() []props.Subject {
 func subject(name string, c xdl.Config) props.Subject {
 	p := c.Promises()
 	p.SearchOrder = func(a, b alloc.Chunk) int {
-		return cmp.Or(cmp.Compare(b.Region, a.Region), alloc.ByAddress(a, b))
+		return cmp.Or(cmp.Compare(b.Region, a.Region), promise.ByAddress(a, b))
 	}
 	on := sim.Config{Capacity: 8 * c.RegionBytes, Align: 256, Policy: sim.TopDown}
 	return props.SubjectOf(name, xdl.New, c, on, p)

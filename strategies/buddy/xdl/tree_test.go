@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/oracle"
 )
@@ -94,7 +95,7 @@ func TestHostMemoryIsBounded(t *testing.T) {
 	_, err = a.Alloc(alloc.Request{Size: 1})
 	require.ErrorIs(t, err, alloc.ErrOutOfMemory)
 	why, _ := a.LastRefusal()
-	require.Equal(t, alloc.ReasonLimit, why.Reason)
+	require.Equal(t, power.ReasonLimit, why.Reason)
 	require.Zero(t, a.front.Stats.ReserveFailures, "the device was not asked")
 	a.trees = nil
 	_, err = a.Alloc(alloc.Request{Size: 1})

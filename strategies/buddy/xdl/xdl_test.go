@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/internal/oracle"
@@ -92,20 +93,20 @@ func TestRefusedRequestsChangeNothing(t *testing.T) {
 	before, walk := a.Stats(), slices.Collect(a.Walk)
 	for _, c := range []struct {
 		r    alloc.Request
-		want alloc.Reason
+		want power.Reason
 	}{
-		{alloc.Request{}, alloc.ReasonZero},
-		{alloc.Request{Size: 64*device.KiB + 1}, alloc.ReasonTooLarge},
-		{alloc.Request{Size: 1 << 63}, alloc.ReasonTooLarge},
-		{alloc.Request{Size: ^device.Size(0)}, alloc.ReasonTooLarge},
-		{alloc.Request{Size: 1, Align: 3}, alloc.ReasonAlignment},
-		{alloc.Request{Size: 1, Align: 512}, alloc.ReasonAlignment},
+		{alloc.Request{}, power.ReasonZero},
+		{alloc.Request{Size: 64*device.KiB + 1}, power.ReasonTooLarge},
+		{alloc.Request{Size: 1 << 63}, power.ReasonTooLarge},
+		{alloc.Request{Size: ^device.Size(0)}, power.ReasonTooLarge},
+		{alloc.Request{Size: 1, Align: 3}, power.ReasonAlignment},
+		{alloc.Request{Size: 1, Align: 512}, power.ReasonAlignment},
 	} {
 		_, err := a.Alloc(c.r)
 		require.ErrorIs(t, err, alloc.ErrInvalidRequest)
 		got, ok := a.LastRefusal()
 		require.True(t, ok)
-		require.Equal(t, alloc.Refusal{
+		require.Equal(t, power.Refusal{
 			Reason: c.want, Request: c.r, LargestHole: 32 * device.KiB, Free: 64*device.KiB - 512,
 		}, got)
 	}
@@ -239,8 +240,8 @@ func TestOutOfMemoryChangesNothing(t *testing.T) {
 	require.Equal(t, walk, slices.Collect(a.Walk))
 	require.NoError(t, a.Check())
 	got, _ := a.LastRefusal()
-	require.Equal(t, alloc.Refusal{
-		Reason: alloc.ReasonDevice, Request: alloc.Request{Size: 4096}, Asked: 4096, Device: device.ErrOutOfMemory,
+	require.Equal(t, power.Refusal{
+		Reason: power.ReasonDevice, Request: alloc.Request{Size: 4096}, Asked: 4096, Device: device.ErrOutOfMemory,
 		LargestHole: 2048, Free: 2048,
 	}, got)
 	s := a.Stats()
@@ -370,7 +371,7 @@ func TestWarmCallsTakeNothingFromTheHeap(t *testing.T) {
 func TestMetadataIsSmall(t *testing.T) {
 	a, _ := open(t, 0, device.GiB, 16*device.KiB)
 	at(t, a, 1)
-	n, err := alloc.MetadataBytes(a)
+	n, err := power.MetadataBytes(a)
 	require.NoError(t, err)
 	require.Less(t, n, 24*device.KiB)
 }
@@ -379,7 +380,7 @@ func TestClearStats(t *testing.T) {
 	a, _ := open(t, 0, 4096, 256)
 	free(t, a, at(t, a, 4096))
 	at(t, a, 100)
-	require.NoError(t, alloc.ClearStats(a))
+	require.NoError(t, power.ClearStats(a))
 	s := a.Stats()
 	require.Zero(t, s.Allocs+s.Frees)
 	require.Equal(t, device.Size(100), s.PeakRequested)

@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/kit/index"
@@ -205,16 +206,16 @@ func (b *Engine) alignedNeed(w need, align device.Size) need {
 }
 
 // Judge returns why a request can never be granted, ReasonNone if it can.
-func (b *Engine) Judge(r *alloc.Request) alloc.Reason {
+func (b *Engine) Judge(r *alloc.Request) power.Reason {
 	switch {
 	case r.Size == 0:
-		return alloc.ReasonZero
+		return power.ReasonZero
 	case r.Size > MostRequest:
-		return alloc.ReasonTooLarge
+		return power.ReasonTooLarge
 	case r.Align != 0 && !honours(r.Align):
-		return alloc.ReasonAlignment
+		return power.ReasonAlignment
 	}
-	return alloc.ReasonNone
+	return power.ReasonNone
 }
 
 func honours(align device.Size) bool { return device.IsPowerOfTwo(align) && align <= MostAlign }

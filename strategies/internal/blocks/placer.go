@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
 )
@@ -79,7 +80,7 @@ func (b *Engine) CanGrab(walk forecast.Walk, r alloc.Request, freed []device.Add
 	p.Promises.Honours = func(r alloc.Request) bool { return honours(r.Align) }
 	p.Promises.Serves, p.Freed = b.serves, b.foreseen
 	if b.binary {
-		p.Promises.MustMerge = alloc.MergeBuddies // also of blocks that were left unmerged, before a request fails
+		p.Promises.MustMerge = promise.MergeBuddies // also of blocks that were left unmerged, before a request fails
 	}
 	return p.CanPlace(walk, r, freed)
 }

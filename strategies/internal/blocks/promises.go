@@ -2,17 +2,18 @@ package blocks
 
 import (
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 )
 
 // Promises returns the promises of a buddy with configuration c, whose defaults are filled in.
-func (c Config) Promises() alloc.Promises {
+func (c Config) Promises() promise.Set {
 	b := Engine{
 		classes: classesOf(c.Family), shift: uint8(log2(c.BlockBytes)), binary: c.Family == Binary,
 		most: c.mostUnits(), trims: c.Trim == TrimOn, grain: c.TrimBytes,
 	}
 	block := func(class int32) device.Size { return device.Size(b.classes.size[class]) << b.shift }
-	p := alloc.Promises{
+	p := promise.Set{
 		Quantum:  c.BlockBytes,
 		Honours:  func(r alloc.Request) bool { return r.Align <= MostAlign },
 		MaxGrant: func(r alloc.Request) device.Size { return c.mostGranted(&b, r) },
@@ -35,7 +36,7 @@ func (c Config) Promises() alloc.Promises {
 		Boundaries:   c.boundaries(&b),
 	}
 	if c.Coalescing == Eager && c.Family == Binary {
-		p.MustMerge = alloc.MergeBuddies
+		p.MustMerge = promise.MergeBuddies
 	}
 	p.ExactPlacer = c.Family == Binary
 	if c.Coalescing == Eager {
@@ -67,9 +68,9 @@ func (c Config) searchOrder() func(a, b alloc.Chunk) int {
 		case a.Class == alloc.NoClass || a.Region != b.Region && c.RegionChoice != Lowest:
 			return -1
 		case a.Region == b.Region && c.Placement == TopDown:
-			return alloc.ByAddress(b, a)
+			return promise.ByAddress(b, a)
 		}
-		return alloc.ByAddress(a, b)
+		return promise.ByAddress(a, b)
 	}
 }
 

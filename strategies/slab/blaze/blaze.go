@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/index"
@@ -79,8 +80,8 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	if a.front.Closed() {
 		return alloc.Block{}, alloc.ErrClosed
 	}
-	if why := a.judge(r); why != alloc.ReasonNone {
-		a.front.Record(alloc.Refusal{Reason: why, Request: r})
+	if why := a.judge(r); why != power.ReasonNone {
+		a.front.Record(power.Refusal{Reason: why, Request: r})
 		return alloc.Block{}, alloc.ErrInvalidRequest
 	}
 	k := a.classFor(r.Size)
@@ -100,14 +101,14 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 }
 
 // judge returns why a request can never be granted. A request for no bytes can be.
-func (a *Allocator) judge(r alloc.Request) alloc.Reason {
+func (a *Allocator) judge(r alloc.Request) power.Reason {
 	switch {
 	case r.Size > a.cfg.MaxClassBytes:
-		return alloc.ReasonTooLarge
+		return power.ReasonTooLarge
 	case r.Align != 0 && (!device.IsPowerOfTwo(r.Align) || r.Align > a.quantum()):
-		return alloc.ReasonAlignment
+		return power.ReasonAlignment
 	}
-	return alloc.ReasonNone
+	return power.ReasonNone
 }
 
 // quantum returns the alignment of every block: a block starts where the one before ended.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/strategies/slab/blaze"
@@ -83,10 +84,10 @@ func TestBlazeGrantIsNextPowerOfTwo(t *testing.T) {
 	for _, size := range []device.Size{256*device.MiB + 1, 1 << 63, ^device.Size(0)} {
 		_, err := a.Alloc(alloc.Request{Size: size})
 		require.ErrorIs(t, err, alloc.ErrInvalidRequest)
-		r, _ := alloc.LastRefusal(a)
-		require.Equal(t, alloc.ReasonTooLarge, r.Reason)
+		r, _ := power.LastRefusal(a)
+		require.Equal(t, power.ReasonTooLarge, r.Reason)
 	}
-	require.Equal(t, 256*device.MiB, alloc.MaxRequest(a))
+	require.Equal(t, 256*device.MiB, power.MaxRequest(a))
 }
 
 func TestBlazeTakesItsFirstRegionAtOnce(t *testing.T) {
@@ -112,7 +113,7 @@ func TestBlazeGrantsTheBlockFreedLast(t *testing.T) {
 		free(t, a, b)
 	}
 	var searched []device.Size
-	alloc.WalkFree(a, func(c alloc.Chunk) bool { searched = append(searched, c.Addr.Sub(sim.Base)); return true })
+	power.WalkFree(a, func(c alloc.Chunk) bool { searched = append(searched, c.Addr.Sub(sim.Base)); return true })
 	require.Equal(t, []device.Size{0, 3072, 1024, 4096}, searched)
 	for _, b := range []device.Size{0, 3072, 1024, 4096} {
 		require.Equal(t, b, at(t, a, 1000))
@@ -141,7 +142,7 @@ func TestBlazeLosesTheTailOfARegion(t *testing.T) {
 	require.Equal(t, []alloc.State{alloc.Live, alloc.Slack, alloc.Live, alloc.Live, alloc.Free}, states)
 	_, err := a.Alloc(alloc.Request{Size: 4097})
 	require.ErrorIs(t, err, alloc.ErrInvalidRequest)
-	r, _ := alloc.LastRefusal(a)
+	r, _ := power.LastRefusal(a)
 	require.Equal(t, device.Size(4094), r.Free)
 	require.Equal(t, device.Size(4094), r.LargestHole)
 }

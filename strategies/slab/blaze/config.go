@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -56,13 +57,13 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, nil
 }
 
-// Unbound implements [alloc.UnboundConfig]: the allocator has no limit.
+// Unbound implements [setting.UnboundConfig]: the allocator has no limit.
 func (Config) Unbound() bool { return true }
 
-// Promises implements [alloc.Promiser].
-func (c Config) Promises() alloc.Promises {
-	grant := func(r alloc.Request) device.Size { return alloc.PowerOfTwo(r.Size, c.MinClassBytes) }
-	return alloc.Promises{
+// Promises implements [promise.Promiser].
+func (c Config) Promises() promise.Set {
+	grant := func(r alloc.Request) device.Size { return promise.PowerOfTwo(r.Size, c.MinClassBytes) }
+	return promise.Set{
 		Quantum:         c.MinClassBytes,
 		ZeroSize:        true,
 		Honours:         func(r alloc.Request) bool { return r.Align <= c.MinClassBytes },
@@ -81,6 +82,6 @@ func (c Config) Promises() alloc.Promises {
 			}
 			return free.Size == grant(r)
 		},
-		Boundaries: alloc.PowersOfTwo(c.MinClassBytes, c.MaxClassBytes),
+		Boundaries: promise.PowersOfTwo(c.MinClassBytes, c.MaxClassBytes),
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -12,14 +13,14 @@ import (
 
 var (
 	_ alloc.Strategy   = (*Allocator)(nil)
-	_ alloc.Holes      = (*Allocator)(nil)
-	_ alloc.FreeWalker = (*Allocator)(nil)
-	_ alloc.Metered    = (*Allocator)(nil)
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
+	_ power.Holes      = (*Allocator)(nil)
+	_ power.FreeWalker = (*Allocator)(nil)
+	_ power.Metered    = (*Allocator)(nil)
+	_ power.Neighbours = (*Allocator)(nil)
+	_ power.Placer     = (*Allocator)(nil)
 )
 
-// LargestFree implements [alloc.Holes]. O(1).
+// LargestFree implements [power.Holes]. O(1).
 func (a *Allocator) LargestFree() device.Size {
 	if a.some == 0 {
 		return a.left
@@ -31,7 +32,7 @@ func (a *Allocator) freeBytes() device.Size {
 	return device.Size(len(a.cuts))*a.cfg.RegionBytes - a.lost - a.front.Stats.Allocated
 }
 
-// MetadataBytes implements [alloc.Metered].
+// MetadataBytes implements [power.Metered].
 func (a *Allocator) MetadataBytes() device.Size {
 	const blockBytes, cutBytes = 40, 16
 	return a.regions.Bytes() + a.index.Bytes() + device.Size(cap(a.blocks))*blockBytes + device.Size(cap(a.cuts))*cutBytes
@@ -99,7 +100,7 @@ func (a *Allocator) restOf(region int, at device.Addr) alloc.Chunk {
 	return c
 }
 
-// WalkFree implements [alloc.FreeWalker]: the lists from the smallest class up, each from
+// WalkFree implements [power.FreeWalker]: the lists from the smallest class up, each from
 // the block pushed last, and then what is not yet cut.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {

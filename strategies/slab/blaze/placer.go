@@ -4,17 +4,18 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// FreeNeighbours implements [alloc.Neighbours]: blocks are never merged.
+// FreeNeighbours implements [power.Neighbours]: blocks are never merged.
 func (*Allocator) FreeNeighbours(device.Addr) (below, above device.Size) { return 0, 0 }
 
-// CanPlace implements [alloc.Placer]: whether the list of its class, or what is not yet cut, has a
+// CanPlace implements [power.Placer]: whether the list of its class, or what is not yet cut, has a
 // block. O(addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	if a.front.Closed() || a.judge(r) != alloc.ReasonNone {
+	if a.front.Closed() || a.judge(r) != power.ReasonNone {
 		return false
 	}
 	k := a.classFor(r.Size)

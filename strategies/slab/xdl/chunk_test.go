@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/oracle"
 	"github.com/vramyard/vramyard/kit/front"
@@ -119,7 +120,7 @@ func TestHostMemoryIsBounded(t *testing.T) {
 	_, err = a.Alloc(alloc.Request{Size: 1})
 	require.ErrorIs(t, err, alloc.ErrOutOfMemory)
 	why, _ := a.LastRefusal()
-	require.Equal(t, alloc.ReasonLimit, why.Reason)
+	require.Equal(t, power.ReasonLimit, why.Reason)
 	require.Zero(t, a.front.Stats.Regions, "the device was not asked")
 	a.chunks = chunks
 	_, err = a.Alloc(alloc.Request{Size: 1})

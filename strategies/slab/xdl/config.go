@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -67,16 +68,16 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, nil
 }
 
-// Unbound implements [alloc.UnboundConfig]: the allocator has no limit.
+// Unbound implements [setting.UnboundConfig]: the allocator has no limit.
 func (Config) Unbound() bool { return true }
 
-// Promises implements [alloc.Promiser].
-func (c Config) Promises() alloc.Promises {
-	p := alloc.Promises{
+// Promises implements [promise.Promiser].
+func (c Config) Promises() promise.Set {
+	p := promise.Set{
 		Quantum:         c.UnitBytes,
 		Honours:         func(r alloc.Request) bool { return r.Align <= c.UnitBytes&-c.UnitBytes },
 		MaxGrant:        func(r alloc.Request) device.Size { return (r.Size + c.UnitBytes - 1) / c.UnitBytes * c.UnitBytes },
-		MustMerge:       alloc.MergeWithin(chunkUnits * c.UnitBytes),
+		MustMerge:       promise.MergeWithin(chunkUnits * c.UnitBytes),
 		ExactNeighbours: true,
 		ExactPlacer:     true,
 	}

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -12,14 +13,14 @@ import (
 
 var (
 	_ alloc.Strategy   = (*Allocator)(nil)
-	_ alloc.Holes      = (*Allocator)(nil)
-	_ alloc.FreeWalker = (*Allocator)(nil)
-	_ alloc.Metered    = (*Allocator)(nil)
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
+	_ power.Holes      = (*Allocator)(nil)
+	_ power.FreeWalker = (*Allocator)(nil)
+	_ power.Metered    = (*Allocator)(nil)
+	_ power.Neighbours = (*Allocator)(nil)
+	_ power.Placer     = (*Allocator)(nil)
 )
 
-// LargestFree implements [alloc.Holes]. It costs O(1), or a look at every chunk if what was
+// LargestFree implements [power.Holes]. It costs O(1), or a look at every chunk if what was
 // the longest free run has been granted from since.
 func (a *Allocator) LargestFree() device.Size {
 	if len(a.bases)*len(a.lines)*a.chunks > len(a.all) {
@@ -33,7 +34,7 @@ func (a *Allocator) FreeBytes() device.Size {
 	return device.Size(len(a.bases))*a.cfg.RegionBytes - a.front.Stats.Allocated
 }
 
-// MetadataBytes implements [alloc.Metered].
+// MetadataBytes implements [power.Metered].
 func (a *Allocator) MetadataBytes() device.Size {
 	return a.regions.Bytes() + a.live.Bytes() + device.Size(cap(a.bases))*8 + device.Size(cap(a.first)+cap(a.lines))*4 +
 		device.Size(cap(a.all))*chunkBytes + device.Size(cap(a.links))*linkBytes
@@ -122,7 +123,7 @@ func (a *Allocator) chunkOf(region int, c *chunk, b, n int) alloc.Chunk {
 	return t
 }
 
-// WalkFree implements [alloc.FreeWalker] in the order of requests of one unit made now and later:
+// WalkFree implements [power.FreeWalker] in the order of requests of one unit made now and later:
 // the segment whose turn it is, its lists from the smallest class up, a chunk from its lowest unit,
 // then the slices not attached, oldest region first; then the next segment.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {

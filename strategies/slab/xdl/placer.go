@@ -7,7 +7,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// FreeNeighbours implements [alloc.Neighbours]: the free units around the block in its chunk of 64.
+// FreeNeighbours implements [power.Neighbours]: the free units around the block in its chunk of 64.
 // O(1).
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	if b, ok := a.live.Get(p); ok {
@@ -19,7 +19,7 @@ func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	return below, above
 }
 
-// CanPlace implements [alloc.Placer]. Which segment serves the next request is known. O(addresses).
+// CanPlace implements [power.Placer]. Which segment serves the next request is known. O(addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if !a.front.Judge(&r) {
 		return false

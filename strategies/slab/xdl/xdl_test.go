@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/internal/oracle"
@@ -111,7 +112,7 @@ func TestGrantIsInUnits(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.want*unit, b.Size, "%d", c.size)
 	}
-	require.Equal(t, device.Size(1024), alloc.MaxRequest(a))
+	require.Equal(t, device.Size(1024), power.MaxRequest(a))
 }
 
 // TestTurn is who advances the rotation: two segments, a slice of one chunk each, so the
@@ -146,8 +147,8 @@ func TestTurn(t *testing.T) {
 			_, err := a.Alloc(alloc.Request{Size: 1})
 			require.ErrorIs(t, err, alloc.ErrOutOfMemory)
 			require.NoError(t, a.Check())
-			r, _ := alloc.LastRefusal(a)
-			require.Equal(t, alloc.ReasonDevice, r.Reason)
+			r, _ := power.LastRefusal(a)
+			require.Equal(t, power.ReasonDevice, r.Reason)
 			require.Equal(t, device.Size(128*unit), r.Asked)
 			require.ErrorIs(t, r.Device, device.ErrInjected)
 			free(t, a, 0)         // of segment 0
@@ -245,13 +246,13 @@ func TestFreedRunsMerge(t *testing.T) {
 		blocks = append(blocks, units(t, a, 1))
 		require.Equal(t, i, blocks[i])
 	}
-	require.Zero(t, alloc.LargestFree(a))
+	require.Zero(t, power.LargestFree(a))
 	for _, b := range []device.Size{10, 12, 11, 63, 62, 0, 1} {
 		free(t, a, b*unit)
 	}
-	require.Equal(t, device.Size(3*unit), alloc.LargestFree(a))
+	require.Equal(t, device.Size(3*unit), power.LargestFree(a))
 	require.Equal(t, device.Size(10), units(t, a, 3))
-	require.Equal(t, device.Size(2*unit), alloc.LargestFree(a))
+	require.Equal(t, device.Size(2*unit), power.LargestFree(a))
 	require.Equal(t, device.Size(0), units(t, a, 2))
 	require.Equal(t, device.Size(62), units(t, a, 2))
 }
@@ -325,8 +326,8 @@ func TestAlignment(t *testing.T) {
 		for _, bad := range []device.Size{2 * c.want, 3, 1 << 63} {
 			_, err := a.Alloc(alloc.Request{Size: 1, Align: bad})
 			require.ErrorIs(t, err, alloc.ErrInvalidRequest, "%d", bad)
-			r, _ := alloc.LastRefusal(a)
-			require.Equal(t, alloc.ReasonAlignment, r.Reason)
+			r, _ := power.LastRefusal(a)
+			require.Equal(t, power.ReasonAlignment, r.Reason)
 		}
 	}
 }
@@ -468,8 +469,8 @@ func TestClosedRefuses(t *testing.T) {
 		require.ErrorIs(t, err, alloc.ErrClosed)
 		require.ErrorIs(t, a.Free(sim.Base), alloc.ErrClosed)
 		require.Empty(t, slices.Collect(a.Walk))
-		alloc.WalkFree(a, func(alloc.Chunk) bool { t.Error("a free chunk"); return true })
-		require.Zero(t, alloc.LargestFree(a))
+		power.WalkFree(a, func(alloc.Chunk) bool { t.Error("a free chunk"); return true })
+		require.Zero(t, power.LargestFree(a))
 		require.Zero(t, f.Usage().Regions)
 		require.Zero(t, a.Stats().Live+a.Stats().Regions)
 	}
@@ -480,7 +481,7 @@ func TestClearStats(t *testing.T) {
 		a, _ := open(t, 0, c)
 		free(t, a, at(t, a, 1000))
 		at(t, a, 100)
-		require.NoError(t, alloc.ClearStats(a))
+		require.NoError(t, power.ClearStats(a))
 		require.Zero(t, a.Stats().Allocs)
 		require.Equal(t, device.Size(100), a.Stats().PeakRequested)
 	}

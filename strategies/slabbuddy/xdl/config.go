@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/device"
 	buddy "github.com/vramyard/vramyard/strategies/buddy/xdl"
 	slab "github.com/vramyard/vramyard/strategies/slab/xdl"
@@ -74,15 +75,15 @@ func (c Config) buddy() buddy.Config {
 	return buddy.Config{RegionBytes: c.RegionBytes, BlockBytes: c.BlockBytes}
 }
 
-// Unbound implements [alloc.UnboundConfig]: the allocator has no limit.
+// Unbound implements [setting.UnboundConfig]: the allocator has no limit.
 func (Config) Unbound() bool { return true }
 
-// Promises implements [alloc.Promiser]: a request has the promises of the part that its size is
+// Promises implements [promise.Promiser]: a request has the promises of the part that its size is
 // routed to.
-func (c Config) Promises() alloc.Promises {
+func (c Config) Promises() promise.Set {
 	runs, blocks := c.slab().Promises(), c.buddy().Promises()
 	unit := c.slab().UnitBytes
-	return alloc.Promises{
+	return promise.Set{
 		Quantum: unit,
 		Honours: func(r alloc.Request) bool {
 			switch {

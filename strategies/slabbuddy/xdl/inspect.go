@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -12,14 +13,14 @@ import (
 
 var (
 	_ alloc.Strategy   = (*Allocator)(nil)
-	_ alloc.Holes      = (*Allocator)(nil)
-	_ alloc.FreeWalker = (*Allocator)(nil)
-	_ alloc.Metered    = (*Allocator)(nil)
-	_ alloc.Neighbours = (*Allocator)(nil)
-	_ alloc.Placer     = (*Allocator)(nil)
+	_ power.Holes      = (*Allocator)(nil)
+	_ power.FreeWalker = (*Allocator)(nil)
+	_ power.Metered    = (*Allocator)(nil)
+	_ power.Neighbours = (*Allocator)(nil)
+	_ power.Placer     = (*Allocator)(nil)
 )
 
-// LargestFree implements [alloc.Holes]. It reads one byte per region of the buddy part.
+// LargestFree implements [power.Holes]. It reads one byte per region of the buddy part.
 func (a *Allocator) LargestFree() device.Size {
 	if a.front.Closed() {
 		return 0
@@ -29,7 +30,7 @@ func (a *Allocator) LargestFree() device.Size {
 
 func (a *Allocator) freeBytes() device.Size { return a.slab.FreeBytes() + a.buddy.FreeBytes() }
 
-// MetadataBytes implements [alloc.Metered].
+// MetadataBytes implements [power.Metered].
 func (a *Allocator) MetadataBytes() device.Size {
 	n := a.regions.Bytes() + a.direct.Bytes()
 	if !a.front.Closed() {
@@ -75,7 +76,7 @@ func (a *Allocator) walkHeld(h regions.Held, yield func(alloc.Chunk) bool) bool 
 	}) && regions.Excess(h.Region, b.Requested, yield)
 }
 
-// WalkFree implements [alloc.FreeWalker]: the slab part in its order, then the buddy part.
+// WalkFree implements [power.FreeWalker]: the slab part in its order, then the buddy part.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {
 		return

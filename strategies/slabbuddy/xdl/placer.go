@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/strategies/slabbuddy"
 )
 
-// FreeNeighbours implements [alloc.Neighbours], as the part does that has the block. What came
+// FreeNeighbours implements [power.Neighbours], as the part does that has the block. What came
 // straight from the device goes back to it.
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	if a.front.Closed() {
@@ -21,7 +21,7 @@ func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	return below, above
 }
 
-// CanPlace implements [alloc.Placer], as the part does that serves the request. What came straight
+// CanPlace implements [power.Placer], as the part does that serves the request. What came straight
 // from the device goes back to it, and makes room for as much.
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.front.Closed() {

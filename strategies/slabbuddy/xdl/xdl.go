@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/regions"
@@ -96,7 +97,7 @@ func (a *Allocator) allocDirect(r alloc.Request) (alloc.Block, error) {
 }
 
 // refused adopts the refusal that a part recorded, and returns err.
-func (a *Allocator) refused(by alloc.Failure, err error) error {
+func (a *Allocator) refused(by power.Failure, err error) error {
 	if errors.Is(err, alloc.ErrOutOfMemory) {
 		a.front.Stats.OOMs++
 	}

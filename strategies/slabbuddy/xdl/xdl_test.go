@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/internal/oracle"
@@ -174,7 +175,7 @@ func TestAlignment(t *testing.T) {
 		if !c.ok {
 			require.ErrorIs(t, err, alloc.ErrInvalidRequest)
 			r, _ := a.LastRefusal()
-			require.Equal(t, alloc.ReasonAlignment, r.Reason)
+			require.Equal(t, power.ReasonAlignment, r.Reason)
 			continue
 		}
 		require.NoError(t, err, "%d aligned to %d", c.size, c.align)
@@ -191,14 +192,14 @@ func TestRefusals(t *testing.T) {
 	_, err := a.Alloc(alloc.Request{})
 	require.ErrorIs(t, err, alloc.ErrInvalidRequest)
 	got, _ := a.LastRefusal()
-	require.Equal(t, alloc.Refusal{Reason: alloc.ReasonZero, LargestHole: region / 2, Free: free}, got)
+	require.Equal(t, power.Refusal{Reason: power.ReasonZero, LargestHole: region / 2, Free: free}, got)
 	require.Equal(t, before, a.Stats())
 	for n, size := range []device.Size{region - 1, region, 1 << 40, ^device.Size(0)} {
 		_, err = a.Alloc(alloc.Request{Size: size})
 		require.ErrorIs(t, err, alloc.ErrOutOfMemory)
 		got, _ = a.LastRefusal()
-		require.Equal(t, alloc.Refusal{
-			Reason: alloc.ReasonDevice, Request: alloc.Request{Size: size}, Asked: max(size, region),
+		require.Equal(t, power.Refusal{
+			Reason: power.ReasonDevice, Request: alloc.Request{Size: size}, Asked: max(size, region),
 			Device:      device.ErrOutOfMemory,
 			LargestHole: region / 2, Free: free,
 		}, got)
@@ -294,7 +295,7 @@ func TestClosedRefuses(t *testing.T) {
 	require.Empty(t, slices.Collect(a.Walk))
 	require.Empty(t, slices.Collect(a.WalkFree))
 	require.Zero(t, a.LargestFree())
-	n, err := alloc.MetadataBytes(a)
+	n, err := power.MetadataBytes(a)
 	require.NoError(t, err)
 	require.Less(t, n, 4*device.KiB)
 }
@@ -404,6 +405,6 @@ func TestStatsCountTheWhole(t *testing.T) {
 		PeakReserved: 8 * region, LargestAlloc: 3 * region,
 		Regions: 4, Reserves: 5, ReserveFailures: 1, Releases: 1,
 	}, a.Stats())
-	require.NoError(t, alloc.ClearStats(a))
+	require.NoError(t, power.ClearStats(a))
 	require.Equal(t, 1+block+3*region, a.Stats().PeakRequested)
 }

@@ -1,19 +1,22 @@
-package alloc
+package regions
 
-import "github.com/vramyard/vramyard/device"
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
 
-// OneRegion is the device as a single region, for a strategy that needs no more. A pointer
+// One is the device as a single region, for a strategy that needs no more. A pointer
 // to a strategy that embeds it has Stats and Close; what remains is to place blocks in
 // Region, to book them in Counters, and to keep to Close:
 //
-//   - Alloc and Free return [ErrClosed] once Closed reports true;
+//   - Alloc and Free return [alloc.ErrClosed] once Closed reports true;
 //   - Walk yields chunks as long as Region has bytes: a device may refuse to take the region
 //     back, which then is still held, blocks and all.
 //
 // The zero value holds nothing, and there is nothing to close.
-type OneRegion struct {
+type One struct {
 	Region   device.Region // all that is held of the device; the zero region once it was given back
-	Counters Stats         // what Stats returns; the strategy books its blocks and refusals here
+	Counters alloc.Stats   // what Stats returns; the strategy books its blocks and refusals here
 
 	src    device.Source
 	closed bool
@@ -24,27 +27,27 @@ type OneRegion struct {
 //
 // Postcondition: on error, which is the device's, nothing is held and the result is the zero
 // value.
-func ReserveOne(src device.Source, size, align device.Size) (OneRegion, error) {
+func ReserveOne(src device.Source, size, align device.Size) (One, error) {
 	region, err := src.Reserve(size, align)
 	if err != nil {
-		return OneRegion{}, err
+		return One{}, err
 	}
-	o := OneRegion{Region: region, Counters: Stats{Limit: region.Size}, src: src}
+	o := One{Region: region, Counters: alloc.Stats{Limit: region.Size}, src: src}
 	o.Counters.RegionAdded(region.Size)
 	return o, nil
 }
 
-// Stats implements [Inspector].
-func (o *OneRegion) Stats() Stats { return o.Counters }
+// Stats implements [alloc.Inspector].
+func (o *One) Stats() alloc.Stats { return o.Counters }
 
 // Closed reports whether Close was called, whatever the device answered.
-func (o *OneRegion) Closed() bool { return o.closed }
+func (o *One) Closed() bool { return o.closed }
 
-// Close implements [Strategy]: it gives the region back, and with it what is live there.
+// Close implements [alloc.Strategy]: it gives the region back, and with it what is live there.
 //
 // Postcondition: on error, which is the device's, the region is still held and booked;
 // calling Close again tries once more. Otherwise Region is the zero region.
-func (o *OneRegion) Close() error {
+func (o *One) Close() error {
 	o.closed = true
 	if o.Region.Size == 0 {
 		return nil

@@ -1,4 +1,4 @@
-package alloc
+package wrap
 
 import "github.com/vramyard/vramyard/device"
 

@@ -1,6 +1,7 @@
-package alloc
+package power
 
 import (
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -36,7 +37,7 @@ const (
 // powers is the table of all powers: the name of each, and whether a method set has it.
 var powers = [numPowers]struct {
 	name        string
-	implemented func(Inspector) bool
+	implemented func(alloc.Inspector) bool
 }{
 	PowerHoles:          {"holes", is[Holes]},
 	PowerFreeWalker:     {"free-walker", is[FreeWalker]},
@@ -62,7 +63,7 @@ var powers = [numPowers]struct {
 }
 
 // is reports whether the method set of s has a power.
-func is[T any](s Inspector) bool {
+func is[T any](s alloc.Inspector) bool {
 	_, ok := s.(T)
 	return ok
 }
@@ -93,7 +94,7 @@ type Holes interface {
 // FreeWalker shows its free chunks in the order in which its search tries them.
 type FreeWalker interface {
 	// WalkFree yields every free chunk in search order.
-	WalkFree(yield func(Chunk) bool)
+	WalkFree(yield func(alloc.Chunk) bool)
 }
 
 // Trimmer can give cached regions back to the device.
@@ -134,7 +135,7 @@ type Ceiling interface {
 
 // Clearer can reset its statistics.
 type Clearer interface {
-	// ClearStats does to Stats what [Stats.Clear] says.
+	// ClearStats does to Stats what [alloc.Stats.Clear] says.
 	ClearStats()
 }
 
@@ -142,7 +143,7 @@ type Clearer interface {
 type Reporter interface {
 	// AppendReport appends a report in lines of text about a request that was refused, and
 	// returns the longer slice.
-	AppendReport(text []byte, refused Request) []byte
+	AppendReport(text []byte, refused alloc.Request) []byte
 }
 
 // Concurrent marks a strategy that is safe for concurrent use.
@@ -162,11 +163,11 @@ type Waiter interface {
 // with it. PyTorch calls it record_stream. It should be a [Poller] too, because nobody else can
 // make it look.
 //
-// Free does not fail where the device refuses to mark a stream: the block stays [Pending], and the
+// Free does not fail where the device refuses to mark a stream: the block stays [alloc.Pending], and the
 // strategy tries again when it looks.
 type StreamRecorder interface {
 	// RecordStream notes that work on a stream uses the live block that starts at a. When the
-	// block is freed it stays [Pending] until all that is queued on the stream at that moment
+	// block is freed it stays [alloc.Pending] until all that is queued on the stream at that moment
 	// has finished. The stream of the request, and one that was recorded before, change nothing.
 	//
 	// Errors: ErrInvalidFree if no live block starts there, ErrClosed.
@@ -175,7 +176,7 @@ type StreamRecorder interface {
 
 // Poller can look which deferred frees may be finished.
 type Poller interface {
-	// Poll makes free what is [Pending] on work that has finished, and returns the bytes. It
+	// Poll makes free what is [alloc.Pending] on work that has finished, and returns the bytes. It
 	// does not wait. The error is the device's, with what was found until then made free.
 	Poll() (device.Size, error)
 }
@@ -225,13 +226,13 @@ func (r Reason) String() string {
 
 // Refusal describes one refused request. Sizes are bytes.
 type Refusal struct {
-	Reason      Reason      // why
-	Request     Request     // what was asked
-	Rounded     device.Size // its size as the strategy rounds it; 0 if that is not known
-	Asked       device.Size // the last reservation tried on the way; 0 if none was
-	Device      error       // what the device answered to it; nil if it was not asked
-	LargestHole device.Size // largest free chunk at that moment
-	Free        device.Size // bytes in free chunks at that moment
+	Reason      Reason        // why
+	Request     alloc.Request // what was asked
+	Rounded     device.Size   // its size as the strategy rounds it; 0 if that is not known
+	Asked       device.Size   // the last reservation tried on the way; 0 if none was
+	Device      error         // what the device answered to it; nil if it was not asked
+	LargestHole device.Size   // largest free chunk at that moment
+	Free        device.Size   // bytes in free chunks at that moment
 }
 
 // haver is implemented by wrappers, whose methods say nothing about what is behind them,
@@ -239,7 +240,7 @@ type Refusal struct {
 type haver interface{ Has(Power) bool }
 
 // Has reports whether s really has the power, through any number of wrappers.
-func Has(s Inspector, p Power) bool {
+func Has(s alloc.Inspector, p Power) bool {
 	if h, ok := s.(haver); ok {
 		return h.Has(p)
 	}
@@ -248,20 +249,20 @@ func Has(s Inspector, p Power) bool {
 
 // Implements reports whether the method set of s has the power, whatever [Has] says. A
 // strategy with a method Has of its own uses it for the powers it always has.
-func Implements(s Inspector, p Power) bool { return p < numPowers && powers[p].implemented(s) }
+func Implements(s alloc.Inspector, p Power) bool { return p < numPowers && powers[p].implemented(s) }
 
 // LargestFree returns the size of the largest free chunk of s, 0 if there is none. It
 // uses [Holes], or else costs a walk.
-func LargestFree(s Inspector) device.Size {
+func LargestFree(s alloc.Inspector) device.Size {
 	if h, ok := s.(Holes); ok {
 		return h.LargestFree()
 	}
 	return largestFreeByWalk(s)
 }
 
-func largestFreeByWalk(s Inspector) (largest device.Size) {
+func largestFreeByWalk(s alloc.Inspector) (largest device.Size) {
 	for c := range s.Walk {
-		if c.State == Free {
+		if c.State == alloc.Free {
 			largest = max(largest, c.Size)
 		}
 	}
@@ -270,7 +271,7 @@ func largestFreeByWalk(s Inspector) (largest device.Size) {
 
 // WalkFree yields the free chunks of s in the order in which its search tries them. It
 // uses [FreeWalker], or else yields them by address.
-func WalkFree(s Inspector, yield func(Chunk) bool) {
+func WalkFree(s alloc.Inspector, yield func(alloc.Chunk) bool) {
 	if w, ok := s.(FreeWalker); ok {
 		w.WalkFree(yield)
 		return
@@ -278,54 +279,54 @@ func WalkFree(s Inspector, yield func(Chunk) bool) {
 	walkFreeByAddress(s, yield)
 }
 
-func walkFreeByAddress(s Inspector, yield func(Chunk) bool) {
+func walkFreeByAddress(s alloc.Inspector, yield func(alloc.Chunk) bool) {
 	for c := range s.Walk {
-		if c.State == Free && !yield(c) {
+		if c.State == alloc.Free && !yield(c) {
 			return
 		}
 	}
 }
 
 // Trim gives cached regions of s back to the device and returns their bytes. It fails
-// with [ErrUnsupported] if s is no [Trimmer].
-func Trim(s Inspector) (device.Size, error) {
+// with [alloc.ErrUnsupported] if s is no [Trimmer].
+func Trim(s alloc.Inspector) (device.Size, error) {
 	if t, ok := s.(Trimmer); ok && Has(s, PowerTrimmer) {
 		return t.Trim()
 	}
-	return 0, ErrUnsupported
+	return 0, alloc.ErrUnsupported
 }
 
-// SetFrontier raises the safe frontier of s. It fails with [ErrUnsupported] if s is no
+// SetFrontier raises the safe frontier of s. It fails with [alloc.ErrUnsupported] if s is no
 // [Frontier].
-func SetFrontier(s Inspector, count uint64) error {
+func SetFrontier(s alloc.Inspector, count uint64) error {
 	if f, ok := s.(Frontier); ok && Has(s, PowerFrontier) {
 		f.SetFrontier(count)
 		return nil
 	}
-	return ErrUnsupported
+	return alloc.ErrUnsupported
 }
 
 // QueuedFrees returns how many freed chunks wait for the frontier of s. It fails with
-// [ErrUnsupported] if s is no [Frontier].
-func QueuedFrees(s Inspector) (int, error) {
+// [alloc.ErrUnsupported] if s is no [Frontier].
+func QueuedFrees(s alloc.Inspector) (int, error) {
 	if f, ok := s.(Frontier); ok && Has(s, PowerFrontier) {
 		return f.QueuedFrees(), nil
 	}
-	return 0, ErrUnsupported
+	return 0, alloc.ErrUnsupported
 }
 
 // MetadataBytes returns the host memory of the metadata of s. It fails with
-// [ErrUnsupported] if s is not [Metered].
-func MetadataBytes(s Inspector) (device.Size, error) {
+// [alloc.ErrUnsupported] if s is not [Metered].
+func MetadataBytes(s alloc.Inspector) (device.Size, error) {
 	if m, ok := s.(Metered); ok && Has(s, PowerMetered) {
 		return m.MetadataBytes(), nil
 	}
-	return 0, ErrUnsupported
+	return 0, alloc.ErrUnsupported
 }
 
 // LastRefusal returns why s refused its last refused request. It returns false if
 // nothing was refused yet or s does not know.
-func LastRefusal(s Inspector) (Refusal, bool) {
+func LastRefusal(s alloc.Inspector) (Refusal, bool) {
 	if f, ok := s.(Failure); ok {
 		return f.LastRefusal()
 	}
@@ -334,63 +335,63 @@ func LastRefusal(s Inspector) (Refusal, bool) {
 
 // MaxRequest returns the largest request that s can ever grant. Without [Ceiling] that
 // is the largest size there is.
-func MaxRequest(s Inspector) device.Size {
+func MaxRequest(s alloc.Inspector) device.Size {
 	if c, ok := s.(Ceiling); ok {
 		return c.MaxRequest()
 	}
 	return ^device.Size(0)
 }
 
-// ClearStats resets the statistics of s. It fails with [ErrUnsupported] if s is no [Clearer].
-func ClearStats(s Inspector) error {
+// ClearStats resets the statistics of s. It fails with [alloc.ErrUnsupported] if s is no [Clearer].
+func ClearStats(s alloc.Inspector) error {
 	if c, ok := s.(Clearer); ok && Has(s, PowerClearer) {
 		c.ClearStats()
 		return nil
 	}
-	return ErrUnsupported
+	return alloc.ErrUnsupported
 }
 
 // RecordStream notes that work on a stream uses a live block of s. It fails with
-// [ErrUnsupported] if s is no [StreamRecorder].
-func RecordStream(s Inspector, a device.Addr, on device.Stream) error {
+// [alloc.ErrUnsupported] if s is no [StreamRecorder].
+func RecordStream(s alloc.Inspector, a device.Addr, on device.Stream) error {
 	if r, ok := s.(StreamRecorder); ok && Has(s, PowerStreamRecorder) {
 		return r.RecordStream(a, on)
 	}
-	return ErrUnsupported
+	return alloc.ErrUnsupported
 }
 
 // Poll makes free what is pending in s on work that has finished, and returns the bytes. It
-// fails with [ErrUnsupported] if s is no [Poller].
-func Poll(s Inspector) (device.Size, error) {
+// fails with [alloc.ErrUnsupported] if s is no [Poller].
+func Poll(s alloc.Inspector) (device.Size, error) {
 	if p, ok := s.(Poller); ok && Has(s, PowerPoller) {
 		return p.Poll()
 	}
-	return 0, ErrUnsupported
+	return 0, alloc.ErrUnsupported
 }
 
 // WorkTime returns the nanoseconds that calls of Alloc and Free of s have taken so far where the
-// work is done. It fails with [ErrUnsupported] if s is not [SelfTimed].
-func WorkTime(s Inspector) (int64, error) {
+// work is done. It fails with [alloc.ErrUnsupported] if s is not [SelfTimed].
+func WorkTime(s alloc.Inspector) (int64, error) {
 	if t, ok := s.(SelfTimed); ok && Has(s, PowerSelfTimed) {
 		return t.WorkTime(), nil
 	}
-	return 0, ErrUnsupported
+	return 0, alloc.ErrUnsupported
 }
 
-// Mark passes a mark of the program to s. It fails with [ErrUnsupported] if s is not [Informed].
-func Mark(s Inspector, text string) error {
+// Mark passes a mark of the program to s. It fails with [alloc.ErrUnsupported] if s is not [Informed].
+func Mark(s alloc.Inspector, text string) error {
 	if i, ok := s.(Informed); ok && Has(s, PowerInformed) {
 		i.Mark(text)
 		return nil
 	}
-	return ErrUnsupported
+	return alloc.ErrUnsupported
 }
 
 // AppendReport appends the strategy's own report about a refused request to text. It
-// fails with [ErrUnsupported] if s is no [Reporter].
-func AppendReport(s Inspector, text []byte, refused Request) ([]byte, error) {
+// fails with [alloc.ErrUnsupported] if s is no [Reporter].
+func AppendReport(s alloc.Inspector, text []byte, refused alloc.Request) ([]byte, error) {
 	if r, ok := s.(Reporter); ok && Has(s, PowerReporter) {
 		return r.AppendReport(text, refused), nil
 	}
-	return text, ErrUnsupported
+	return text, alloc.ErrUnsupported
 }

@@ -1,4 +1,4 @@
-package alloc
+package inspect
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -15,7 +17,7 @@ const reportedTags = 10
 // AppendHeap appends the heap of any strategy to text, at any time between two calls: a line of
 // totals, one for each region, and one for each chunk with address, state and size; of a live or
 // pending chunk also the size requested, the stream and the tag. O(chunks).
-func AppendHeap(s Inspector, text []byte) []byte {
+func AppendHeap(s alloc.Inspector, text []byte) []byte {
 	text = appendTotals(s, text)
 	var region device.Addr
 	for c := range s.Walk {
@@ -24,7 +26,7 @@ func AppendHeap(s Inspector, text []byte) []byte {
 			text = fmt.Appendf(text, "region %v\n", region)
 		}
 		text = fmt.Appendf(text, "  %v %-8v %v", c.Addr, c.State, c.Size)
-		if c.State == Live || c.State == Pending {
+		if c.State == alloc.Live || c.State == alloc.Pending {
 			text = fmt.Appendf(text, ", requested %v, stream %d, tag %d", c.Requested, uint64(c.Stream), c.Tag)
 		}
 		text = append(text, '\n')
@@ -36,12 +38,12 @@ func AppendHeap(s Inspector, text []byte) []byte {
 // the size requested and rounded, alignment, stream and tag, the reason, the size that the device
 // was asked for, and the free memory. Then come totals, and the tags with the most live bytes, as
 // they are now. It appends at most 15 lines. Name returns the text to print for a tag; if name is
-// nil, tags are printed as numbers. With [AppendReport] some strategies say more. O(chunks).
-func AppendFailure(s Inspector, text []byte, name func(tag uint64) string) []byte {
+// nil, tags are printed as numbers. With [power.AppendReport] some strategies say more. O(chunks).
+func AppendFailure(s alloc.Inspector, text []byte, name func(tag uint64) string) []byte {
 	if name == nil {
 		name = func(tag uint64) string { return strconv.FormatUint(tag, 10) }
 	}
-	if r, ok := LastRefusal(s); ok {
+	if r, ok := power.LastRefusal(s); ok {
 		rounded := "rounded size not known"
 		if r.Rounded != 0 {
 			rounded = fmt.Sprintf("rounded to %v", r.Rounded)
@@ -57,15 +59,15 @@ func AppendFailure(s Inspector, text []byte, name func(tag uint64) string) []byt
 }
 
 // appendTotals appends a line with the statistics.
-func appendTotals(s Inspector, text []byte) []byte {
+func appendTotals(s alloc.Inspector, text []byte) []byte {
 	t := s.Stats()
 	return fmt.Appendf(text, "live blocks %d: requested %v, rounded to %v; active %v, reserved %v, regions %d, largest "+
 		"free chunk %v\n",
-		t.Live, t.Requested, t.Allocated, t.Active, t.Reserved, t.Regions, LargestFree(s))
+		t.Live, t.Requested, t.Allocated, t.Active, t.Reserved, t.Regions, power.LargestFree(s))
 }
 
 // appendTags appends a line for each of the tags with the most live bytes.
-func appendTags(s Inspector, text []byte, name func(tag uint64) string) []byte {
+func appendTags(s alloc.Inspector, text []byte, name func(tag uint64) string) []byte {
 	type tagged struct {
 		tag                uint64
 		blocks             int
@@ -74,7 +76,7 @@ func appendTags(s Inspector, text []byte, name func(tag uint64) string) []byte {
 	byTag := map[uint64]*tagged{}
 	var all []*tagged
 	for c := range s.Walk {
-		if c.State != Live {
+		if c.State != alloc.Live {
 			continue
 		}
 		t := byTag[c.Tag]

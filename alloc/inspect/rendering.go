@@ -1,8 +1,9 @@
-package alloc
+package inspect
 
 import (
 	"math/bits"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -16,7 +17,7 @@ const NoMemoryRendering = "<allocator contains no memory>"
 // '*' where a column touches requested bytes of a live block, 'x' where it touches only
 // what rounding added to one, '_' where it touches neither. It is the picture that
 // TensorFlow's BFC logs when it runs out of memory. O(chunks).
-func Rendering(s Inspector) string {
+func Rendering(s alloc.Inspector) string {
 	var total device.Size
 	for c := range s.Walk {
 		total += c.Size
@@ -30,7 +31,7 @@ func Rendering(s Inspector) string {
 	}
 	var at device.Size // where the chunk starts when all regions are laid end to end
 	for c := range s.Walk {
-		if c.State == Live || c.State == Pending {
+		if c.State == alloc.Live || c.State == alloc.Pending {
 			// Rounding first: where both share a column, the requested bytes show.
 			paint(&line, 'x', at+c.Requested, at+c.Size, total)
 			paint(&line, '*', at, at+c.Requested, total)

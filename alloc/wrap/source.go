@@ -1,13 +1,14 @@
-package alloc
+package wrap
 
 import (
 	"errors"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 )
 
 // source is an allocator as a source of regions.
-type source struct{ a Allocator }
+type source struct{ a alloc.Allocator }
 
 // SourceOf returns an allocator as a source of regions, so that strategies can be stacked:
 // what one grants as a block is a region to the one above. Closing the one above gives
@@ -15,11 +16,11 @@ type source struct{ a Allocator }
 //
 // What a refuses for lack of memory is [device.ErrOutOfMemory], what it refuses for ever,
 // and an address at which it has no block, [device.ErrInvalid].
-func SourceOf(a Allocator) device.Source { return source{a} }
+func SourceOf(a alloc.Allocator) device.Source { return source{a} }
 
 // Reserve implements [device.Source].
 func (s source) Reserve(size, align device.Size) (device.Region, error) {
-	b, err := s.a.Alloc(Request{Size: size, Align: align})
+	b, err := s.a.Alloc(alloc.Request{Size: size, Align: align})
 	if err != nil {
 		return device.Region{}, asDevice(err)
 	}
@@ -32,9 +33,9 @@ func (s source) Release(a device.Addr) error { return asDevice(s.a.Free(a)) }
 // asDevice returns the error of a device that says what the error of an allocator says.
 func asDevice(err error) error {
 	switch {
-	case errors.Is(err, ErrOutOfMemory):
+	case errors.Is(err, alloc.ErrOutOfMemory):
 		return device.ErrOutOfMemory
-	case errors.Is(err, ErrInvalidRequest), errors.Is(err, ErrInvalidFree), errors.Is(err, ErrClosed):
+	case errors.Is(err, alloc.ErrInvalidRequest), errors.Is(err, alloc.ErrInvalidFree), errors.Is(err, alloc.ErrClosed):
 		return device.ErrInvalid
 	}
 	return err

@@ -1,8 +1,10 @@
-package alloc
+package wrap
 
 import (
 	"errors"
 
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -26,15 +28,15 @@ const (
 // Operation is one call that a recorded strategy answered. Fields that the kind does not
 // mention are zero.
 type Operation struct {
-	Kind    OpKind      // which call
-	Request Request     // OpAlloc: what was asked
-	Block   Block       // OpAlloc: what was granted
-	Addr    device.Addr // OpFree, OpUse: the argument
-	Count   uint64      // OpFrontier: the argument
-	Err     error       // the answer
+	Kind    OpKind        // which call
+	Request alloc.Request // OpAlloc: what was asked
+	Block   alloc.Block   // OpAlloc: what was granted
+	Addr    device.Addr   // OpFree, OpUse: the argument
+	Count   uint64        // OpFrontier: the argument
+	Err     error         // the answer
 
 	Stream device.Stream // OpUse, OpBeginPool: the argument
-	Pool   PoolID        // OpBeginPool, OpEndPool, OpReleasePool: the argument
+	Pool   alloc.PoolID  // OpBeginPool, OpEndPool, OpReleasePool: the argument
 }
 
 // recorded is a strategy that reports its calls.
@@ -48,7 +50,7 @@ type recorded struct {
 //
 // The sink runs inside the call: within Locked it is called with the lock held, so the
 // order of its calls is the order in which s saw them.
-func Recorded(s Strategy, sink func(Operation)) (Strategy, error) {
+func Recorded(s alloc.Strategy, sink func(Operation)) (alloc.Strategy, error) {
 	if sink == nil {
 		return nil, errors.New("alloc: Recorded without a sink")
 	}
@@ -56,76 +58,76 @@ func Recorded(s Strategy, sink func(Operation)) (Strategy, error) {
 }
 
 // Has leaves out moving: a trace knows a block by where it was granted.
-func (r *recorded) Has(p Power) bool { return p != PowerMover && r.Forwarder.Has(p) }
+func (r *recorded) Has(p power.Power) bool { return p != power.PowerMover && r.Forwarder.Has(p) }
 
-// Compact implements [Mover]: it is unsupported.
-func (*recorded) Compact(func(Chunk) bool, func(from, to Block)) (device.Size, error) {
-	return 0, ErrUnsupported
+// Compact implements [power.Mover]: it is unsupported.
+func (*recorded) Compact(func(alloc.Chunk) bool, func(from, to alloc.Block)) (device.Size, error) {
+	return 0, alloc.ErrUnsupported
 }
 
-// Alloc implements [Allocator].
-func (r *recorded) Alloc(req Request) (Block, error) {
+// Alloc implements [alloc.Allocator].
+func (r *recorded) Alloc(req alloc.Request) (alloc.Block, error) {
 	b, err := r.inner.Alloc(req)
 	r.sink(Operation{Kind: OpAlloc, Request: req, Block: b, Err: err})
 	return b, err
 }
 
-// Free implements [Allocator].
+// Free implements [alloc.Allocator].
 func (r *recorded) Free(a device.Addr) error {
 	err := r.inner.Free(a)
 	r.sink(Operation{Kind: OpFree, Addr: a, Err: err})
 	return err
 }
 
-// Trim implements [Trimmer].
+// Trim implements [power.Trimmer].
 func (r *recorded) Trim() (device.Size, error) {
 	n, err := r.Forwarder.Trim()
 	r.sink(Operation{Kind: OpTrim, Err: err})
 	return n, err
 }
 
-// SetFrontier implements [Frontier].
+// SetFrontier implements [power.Frontier].
 func (r *recorded) SetFrontier(count uint64) {
 	r.Forwarder.SetFrontier(count)
 	r.sink(Operation{Kind: OpFrontier, Count: count})
 }
 
-// ClearStats implements [Clearer].
+// ClearStats implements [power.Clearer].
 func (r *recorded) ClearStats() {
 	r.Forwarder.ClearStats()
 	r.sink(Operation{Kind: OpClear})
 }
 
-// RecordStream implements [StreamRecorder].
+// RecordStream implements [power.StreamRecorder].
 func (r *recorded) RecordStream(a device.Addr, s device.Stream) error {
 	err := r.Forwarder.RecordStream(a, s)
 	r.sink(Operation{Kind: OpUse, Addr: a, Stream: s, Err: err})
 	return err
 }
 
-// Poll implements [Poller].
+// Poll implements [power.Poller].
 func (r *recorded) Poll() (device.Size, error) {
 	n, err := r.Forwarder.Poll()
 	r.sink(Operation{Kind: OpPoll, Err: err})
 	return n, err
 }
 
-// BeginPool implements [PrivatePools].
-func (r *recorded) BeginPool(id PoolID, s device.Stream) error {
+// BeginPool implements [power.PrivatePools].
+func (r *recorded) BeginPool(id alloc.PoolID, s device.Stream) error {
 	err := r.Forwarder.BeginPool(id, s)
 	r.sink(Operation{Kind: OpBeginPool, Pool: id, Stream: s, Err: err})
 	return err
 }
 
-// EndPool implements [PrivatePools].
-func (r *recorded) EndPool(id PoolID) error {
+// EndPool implements [power.PrivatePools].
+func (r *recorded) EndPool(id alloc.PoolID) error {
 	err := r.Forwarder.EndPool(id)
 	r.sink(Operation{Kind: OpEndPool, Pool: id, Err: err})
 	return err
 }
 
-// ReleasePool implements [PrivatePools].
-func (r *recorded) ReleasePool(id PoolID) error {
+// ReleasePool implements [power.PrivatePools].
+func (r *recorded) ReleasePool(id alloc.PoolID) error {
 	err := r.Forwarder.ReleasePool(id)
 	r.sink(Operation{Kind: OpReleasePool, Pool: id, Err: err})
 	return err

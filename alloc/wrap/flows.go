@@ -1,8 +1,9 @@
-package alloc
+package wrap
 
 import (
 	"slices"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 )
@@ -58,7 +59,7 @@ func (f *flows) of(s device.Stream) int32 {
 }
 
 // freed books that a block of a flow is free; places is as in order.
-func (f *flows) freed(i int32, b Block, places bool) {
+func (f *flows) freed(i int32, b alloc.Block, places bool) {
 	w := &f.all[i]
 	w.frees++
 	if len(f.all) == 1 || !places {
@@ -87,7 +88,7 @@ func (f *flows) freed(i int32, b Block, places bool) {
 // order makes what is queued on the stream of a flow from now on run after all that may still use
 // the memory of a block, which is not free any more. Without places any freed memory may be that
 // of the block.
-func (f *flows) order(i int32, b Block, places bool) error {
+func (f *flows) order(i int32, b alloc.Block, places bool) error {
 	if len(f.all) == 1 {
 		return nil
 	}
@@ -165,7 +166,7 @@ func (f *flows) settled() {
 }
 
 // overlap calls look with every remnant that shares bytes with a block.
-func (f *flows) overlap(b Block, look func(remnant)) {
+func (f *flows) overlap(b alloc.Block, look func(remnant)) {
 	end := b.Addr.Add(b.Size)
 	p, ok := f.left.Floor(b.Addr)
 	if ok && f.left.Entry(p).Addr.Add(f.left.Entry(p).Value.size) <= b.Addr {
@@ -177,7 +178,7 @@ func (f *flows) overlap(b Block, look func(remnant)) {
 }
 
 // cut takes the bytes of a block out of the remnants.
-func (f *flows) cut(b Block) {
+func (f *flows) cut(b alloc.Block) {
 	end := b.Addr.Add(b.Size)
 	f.split(end)
 	f.split(b.Addr)

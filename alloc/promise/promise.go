@@ -1,16 +1,17 @@
-package alloc
+package promise
 
 import (
 	"cmp"
 	"math/bits"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 )
 
-// Promises are what a strategy in one configuration keeps beyond the core that every
+// Set is what a strategy in one configuration keeps beyond the core that every
 // strategy keeps. The zero value promises nothing more. The property suite holds a
 // strategy to them.
-type Promises struct {
+type Set struct {
 	// Quantum in bytes: blocks start at a multiple of it from the start of their region,
 	// and powers of two up to it are honoured as alignment. 0 promises neither.
 	Quantum device.Size
@@ -18,37 +19,37 @@ type Promises struct {
 	ZeroSize bool
 	// Honours reports whether the alignment of a request, a power of two, is honoured.
 	// If it is nil, alignments above Quantum may be honoured or refused.
-	Honours func(Request) bool
+	Honours func(alloc.Request) bool
 	// MaxGrant returns the largest block that a request may be given; nil is no promise.
-	MaxGrant func(Request) device.Size
+	MaxGrant func(alloc.Request) device.Size
 	// MustMerge reports whether two free chunks, right starting where left ends in one
 	// region, should have been one; nil is no promise.
-	MustMerge func(left, right Chunk) bool
+	MustMerge func(left, right alloc.Chunk) bool
 	// ClassOf returns the Class of a free chunk; nil is no promise.
-	ClassOf func(Chunk) int32
+	ClassOf func(alloc.Chunk) int32
 	// SearchOrder compares two free chunks of one class by who is tried first; nil is no
 	// promise. Classes are not compared with one another.
-	SearchOrder func(a, b Chunk) int
+	SearchOrder func(a, b alloc.Chunk) int
 	// Serves reports whether a free chunk of the pool that a request goes to should have served
 	// it: if one did, the strategy may not have run out of memory. Nil is no promise.
-	Serves func(Chunk, Request) bool
+	Serves func(alloc.Chunk, alloc.Request) bool
 	// Fits reports whether a free chunk of the pool that a request goes to may serve it at all: what it
 	// denies is left alone even if memory runs out. Nil: as Serves says.
-	Fits func(Chunk, Request) bool
-	// ExactNeighbours says that [Neighbours] tells all that a freed block becomes one chunk with.
+	Fits func(alloc.Chunk, alloc.Request) bool
+	// ExactNeighbours says that [power.Neighbours] tells all that a freed block becomes one chunk with.
 	// Without, that may be more.
 	ExactNeighbours bool
-	// ExactPlacer says that what [Placer] denies the memory held does not serve: nothing but more
+	// ExactPlacer says that what [power.Placer] denies the memory held does not serve: nothing but more
 	// memory from the device does. Without, it may.
 	ExactPlacer bool
 	// Places says what a request must get of the chunks of a walk and of the device, if nothing is
 	// pending, or may be looked at, and nothing is refused; into is the pool that the request goes
 	// to. Nil is no promise.
-	Places func(walk []Chunk, r Request, into PoolID) Placement
+	Places func(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID) Placement
 	// ReturnOrder compares two regions that a trim gives back by which one goes first. Of each it
 	// is shown the first chunk, with the size of the region; nil is no promise.
-	ReturnOrder func(a, b Chunk) int
-	// Stamped says that frees are counted as [Frontier] says: until the frontier has passed
+	ReturnOrder func(a, b alloc.Chunk) int
+	// Stamped says that frees are counted as [power.Frontier] says: until the frontier has passed
 	// the count of a free, the chunk that holds its bytes shows that count or a later one.
 	Stamped bool
 	// FreeReleases says that Free may give a region back to the device.
@@ -61,7 +62,7 @@ type Promises struct {
 	// LastPoolFirst says that of the redirections into private pools that match a request the one
 	// begun last decides, not the one begun first.
 	LastPoolFirst bool
-	// Quiescent weakens the promise of a [Concurrent] strategy: concurrent calls need not be answered
+	// Quiescent weakens the promise of a [power.Concurrent] strategy: concurrent calls need not be answered
 	// as if each happened at one moment. A request may be refused although there is room, and Stats
 	// may be torn. When no call is in progress, the state follows from all answers.
 	Quiescent bool
@@ -89,39 +90,39 @@ type Exception struct {
 type Promiser interface {
 	// Promises returns the promises. It is asked of a configuration whose defaults are
 	// filled in.
-	Promises() Promises
+	Promises() Set
 }
 
 // MergeAll is a MustMerge: no two neighbours are both free.
-func MergeAll(_, _ Chunk) bool { return true }
+func MergeAll(_, _ alloc.Chunk) bool { return true }
 
 // MergeSafe is the MustMerge of a timestamped strategy: no two neighbours are both free
 // unless one still waits for the frontier.
-func MergeSafe(left, right Chunk) bool { return left.FreedAt == 0 && right.FreedAt == 0 }
+func MergeSafe(left, right alloc.Chunk) bool { return left.FreedAt == 0 && right.FreedAt == 0 }
 
 // MergeBuddies is a MustMerge: no two free chunks of one size are each other's buddy.
-func MergeBuddies(left, right Chunk) bool {
+func MergeBuddies(left, right alloc.Chunk) bool {
 	return left.Size == right.Size && left.Addr.Sub(left.Region)%(2*left.Size) == 0
 }
 
 // MergeWithin returns a MustMerge: free neighbours inside one span are merged, spans
 // being counted in bytes from the start of the region.
-func MergeWithin(span device.Size) func(left, right Chunk) bool {
-	return func(_, right Chunk) bool { return right.Addr.Sub(right.Region)%span != 0 }
+func MergeWithin(span device.Size) func(left, right alloc.Chunk) bool {
+	return func(_, right alloc.Chunk) bool { return right.Addr.Sub(right.Region)%span != 0 }
 }
 
 // BySizeThenAddress is the SearchOrder of a best fit.
-func BySizeThenAddress(a, b Chunk) int {
+func BySizeThenAddress(a, b alloc.Chunk) int {
 	return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Addr, b.Addr))
 }
 
 // ByAddress is the SearchOrder of a first fit.
-func ByAddress(a, b Chunk) int { return cmp.Compare(a.Addr, b.Addr) }
+func ByAddress(a, b alloc.Chunk) int { return cmp.Compare(a.Addr, b.Addr) }
 
 // ServesAnywhere returns a Serves: any chunk does that has room for the request, rounded
 // up to quantum, at an aligned place. The quantum is a power of two.
-func ServesAnywhere(quantum device.Size) func(Chunk, Request) bool {
-	return func(c Chunk, r Request) bool {
+func ServesAnywhere(quantum device.Size) func(alloc.Chunk, alloc.Request) bool {
+	return func(c alloc.Chunk, r alloc.Request) bool {
 		if r.Before != 0 && c.FreedAt > r.Before || !device.CanAlignUp(r.Size, quantum) {
 			return false
 		}

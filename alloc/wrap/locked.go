@@ -1,8 +1,11 @@
-package alloc
+package wrap
 
 import (
 	"errors"
 	"sync"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 )
 
 // errWaitsUnderLock refuses a lock around something that waits: Free could never take
@@ -21,11 +24,11 @@ type locked struct {
 // it is; one that waits for memory ([Retrying]) without being safe is refused.
 //
 // Uncontended, the mutex costs about 10 ns for a pair of Alloc and Free.
-func Locked(s Strategy) (Strategy, error) {
+func Locked(s alloc.Strategy) (alloc.Strategy, error) {
 	switch {
-	case Has(s, PowerConcurrent):
+	case power.Has(s, power.PowerConcurrent):
 		return s, nil
-	case Has(s, PowerWaiter):
+	case power.Has(s, power.PowerWaiter):
 		return nil, errWaitsUnderLock
 	}
 	l := &locked{}
@@ -34,7 +37,7 @@ func Locked(s Strategy) (Strategy, error) {
 }
 
 // Has adds that the wrapper is safe for concurrent use.
-func (l *locked) Has(p Power) bool { return p == PowerConcurrent || l.Forwarder.Has(p) }
+func (l *locked) Has(p power.Power) bool { return p == power.PowerConcurrent || l.Forwarder.Has(p) }
 
-// ConcurrencySafe implements [Concurrent].
+// ConcurrencySafe implements [power.Concurrent].
 func (*locked) ConcurrencySafe() {}

@@ -1,10 +1,12 @@
-package alloc
+package wrap
 
 import (
 	"errors"
 	"sync"
 	"time"
 
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -22,15 +24,15 @@ type Retrier struct {
 }
 
 var (
-	_ Strategy   = (*Retrier)(nil)
-	_ Concurrent = (*Retrier)(nil)
-	_ Waiter     = (*Retrier)(nil)
+	_ alloc.Strategy   = (*Retrier)(nil)
+	_ power.Concurrent = (*Retrier)(nil)
+	_ power.Waiter     = (*Retrier)(nil)
 )
 
 // Retrying returns s with TensorFlow's retry: an Alloc that finds no memory waits for a
 // Free, a raised frontier, or the end or release of a private pool, which kept memory
 // back, and tries again, for at most wait after its second failure;
-// then it tries one last time. Only [ErrOutOfMemory] is retried. A plain failure costs
+// then it tries one last time. Only [alloc.ErrOutOfMemory] is retried. A plain failure costs
 // four tries: the ordinary one, the first of the retry, one when the wait runs out, and
 // the last. Negative waits count as zero, which leaves three.
 //
@@ -41,31 +43,31 @@ var (
 //
 // s must be safe for concurrent use, because memory comes back from other goroutines:
 // Retrying goes outside [Locked], never inside.
-func Retrying(s Strategy, wait time.Duration) (*Retrier, error) {
-	if !Has(s, PowerConcurrent) {
+func Retrying(s alloc.Strategy, wait time.Duration) (*Retrier, error) {
+	if !power.Has(s, power.PowerConcurrent) {
 		return nil, errors.New("alloc: Retrying around a strategy that is not safe for concurrent use; put Locked inside")
 	}
 	return &Retrier{Forwarder: Forward(s, nil), wait: wait, returned: make(chan struct{})}, nil
 }
 
-// Alloc implements [Allocator]. It may wait.
-func (r *Retrier) Alloc(req Request) (Block, error) {
+// Alloc implements [alloc.Allocator]. It may wait.
+func (r *Retrier) Alloc(req alloc.Request) (alloc.Block, error) {
 	b, err := r.inner.Alloc(req)
-	if !errors.Is(err, ErrOutOfMemory) {
+	if !errors.Is(err, alloc.ErrOutOfMemory) {
 		return b, err
 	}
 	return r.retry(req)
 }
 
 // retry is the slow path: the original's retry helper.
-func (r *Retrier) retry(req Request) (Block, error) {
+func (r *Retrier) retry(req alloc.Request) (alloc.Block, error) {
 	var start, deadline time.Time
 	for {
 		// The channel is taken before the try, so that memory returned after the try has
 		// looked is noticed.
 		returned := r.signal()
 		b, err := r.inner.Alloc(req)
-		if !errors.Is(err, ErrOutOfMemory) {
+		if !errors.Is(err, alloc.ErrOutOfMemory) {
 			r.waited(start)
 			return b, err
 		}
@@ -86,7 +88,7 @@ func (r *Retrier) retry(req Request) (Block, error) {
 	}
 }
 
-// Free implements [Allocator]. It wakes every waiting Alloc, whatever its own result, as
+// Free implements [alloc.Allocator]. It wakes every waiting Alloc, whatever its own result, as
 // the original does.
 func (r *Retrier) Free(a device.Addr) error {
 	err := r.inner.Free(a)
@@ -94,34 +96,34 @@ func (r *Retrier) Free(a device.Addr) error {
 	return err
 }
 
-// SetFrontier implements [Frontier]. It wakes every waiting Alloc.
+// SetFrontier implements [power.Frontier]. It wakes every waiting Alloc.
 func (r *Retrier) SetFrontier(count uint64) {
 	r.Forwarder.SetFrontier(count)
 	r.wake()
 }
 
-// EndPool implements [PrivatePools]. It wakes every waiting Alloc.
-func (r *Retrier) EndPool(id PoolID) error {
+// EndPool implements [power.PrivatePools]. It wakes every waiting Alloc.
+func (r *Retrier) EndPool(id alloc.PoolID) error {
 	err := r.Forwarder.EndPool(id)
 	r.wake()
 	return err
 }
 
-// ReleasePool implements [PrivatePools]. It wakes every waiting Alloc.
-func (r *Retrier) ReleasePool(id PoolID) error {
+// ReleasePool implements [power.PrivatePools]. It wakes every waiting Alloc.
+func (r *Retrier) ReleasePool(id alloc.PoolID) error {
 	err := r.Forwarder.ReleasePool(id)
 	r.wake()
 	return err
 }
 
-// Compact implements [Mover]. It wakes every waiting Alloc.
-func (r *Retrier) Compact(may func(Chunk) bool, moved func(from, to Block)) (device.Size, error) {
+// Compact implements [power.Mover]. It wakes every waiting Alloc.
+func (r *Retrier) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (device.Size, error) {
 	n, err := r.Forwarder.Compact(may, moved)
 	r.wake()
 	return n, err
 }
 
-// Close implements [Strategy]. It wakes every waiting Alloc, which then returns [ErrClosed].
+// Close implements [alloc.Strategy]. It wakes every waiting Alloc, which then returns [alloc.ErrClosed].
 func (r *Retrier) Close() error {
 	err := r.inner.Close()
 	r.wake()
@@ -137,14 +139,14 @@ func (r *Retrier) Delay() time.Duration {
 }
 
 // Has adds that the wrapper is safe for concurrent use and waits.
-func (r *Retrier) Has(p Power) bool {
-	return p == PowerConcurrent || p == PowerWaiter || r.Forwarder.Has(p)
+func (r *Retrier) Has(p power.Power) bool {
+	return p == power.PowerConcurrent || p == power.PowerWaiter || r.Forwarder.Has(p)
 }
 
-// ConcurrencySafe implements [Concurrent].
+// ConcurrencySafe implements [power.Concurrent].
 func (*Retrier) ConcurrencySafe() {}
 
-// AllocMayWait implements [Waiter].
+// AllocMayWait implements [power.Waiter].
 func (*Retrier) AllocMayWait() {}
 
 // signal returns the channel that is closed when memory comes back.

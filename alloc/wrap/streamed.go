@@ -1,10 +1,12 @@
-package alloc
+package wrap
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
 )
@@ -26,15 +28,15 @@ type streamed struct {
 	redo    []uint32 // room for retry
 	pending int      // blocks
 
-	stats   Stats // counts of what callers see; the rest is the strategy's own
-	refusal Refusal
+	stats   alloc.Stats // counts of what callers see; the rest is the strategy's own
+	refusal power.Refusal
 	refused bool // the last refusal was made here
 	closed  bool
 }
 
 // grant is a block that is live or pending.
 type grant struct {
-	Block
+	alloc.Block
 	requested device.Size
 	flow      int32           // of the stream of the request
 	waits     int32           // marks that are not known to be done
@@ -61,7 +63,7 @@ type use struct {
 // made to wait for what the first had queued, on the device, unless it is known to be done. No host
 // waits for it. The strategy places blocks as it would without streams.
 //
-// The result is a [StreamRecorder] and a [Poller]. A block that other streams use is pending when
+// The result is a [power.StreamRecorder] and a [power.Poller]. A block that other streams use is pending when
 // it is freed, until they have passed the free; every call looks whether they have, and a request
 // that finds no memory waits for them and tries once more. Memory is unmapped only when all work
 // has finished, as memory is released. A strategy that gives the same memory two addresses gets
@@ -69,9 +71,9 @@ type use struct {
 //
 // A strategy that is a StreamRecorder already is returned as it is. Streamed fails if the strategy
 // cannot be built, or dev has no streams. A request that needs a stream marked, which the device
-// refuses, is [ErrOutOfMemory]. A call costs a look-up by address more than the strategy's, and
+// refuses, is [alloc.ErrOutOfMemory]. A call costs a look-up by address more than the strategy's, and
 // O(streams) once there are two; none is allocated on the heap once warm.
-func Streamed(dev device.Device, build func(device.Source) (Strategy, error)) (Strategy, error) {
+func Streamed(dev device.Device, build func(device.Source) (alloc.Strategy, error)) (alloc.Strategy, error) {
 	streams, ok := device.StreamsOf(dev)
 	if !ok {
 		return nil, errors.New("alloc: Streamed over a device without streams")
@@ -88,7 +90,7 @@ func Streamed(dev device.Device, build func(device.Source) (Strategy, error)) (S
 	if err != nil {
 		return nil, err
 	}
-	if Has(inner, PowerStreamRecorder) {
+	if power.Has(inner, power.PowerStreamRecorder) {
 		s.guard.open = true
 		return inner, nil
 	}
@@ -96,24 +98,24 @@ func Streamed(dev device.Device, build func(device.Source) (Strategy, error)) (S
 	return s, nil
 }
 
-// Alloc implements [Allocator].
-func (s *streamed) Alloc(r Request) (Block, error) {
+// Alloc implements [alloc.Allocator].
+func (s *streamed) Alloc(r alloc.Request) (alloc.Block, error) {
 	b, err := s.inner.Alloc(r)
-	if err != nil && s.pending > 0 && errors.Is(err, ErrOutOfMemory) {
+	if err != nil && s.pending > 0 && errors.Is(err, alloc.ErrOutOfMemory) {
 		if n, _ := s.look(s.waited); n > 0 {
 			b, err = s.inner.Alloc(r)
 		}
 	}
 	if err != nil {
 		s.refused = false
-		if errors.Is(err, ErrOutOfMemory) {
+		if errors.Is(err, alloc.ErrOutOfMemory) {
 			s.stats.OOMs++
 		}
-		return Block{}, err
+		return alloc.Block{}, err
 	}
 	flow := s.flows.of(r.Stream)
 	if cause := s.flows.order(flow, b, !s.guard.aliased); cause != nil {
-		return Block{}, s.refuse(r, b, cause)
+		return alloc.Block{}, s.refuse(r, b, cause)
 	}
 	h := s.row()
 	s.rows[h] = grant{Block: b, requested: r.Size, flow: flow, used: s.rows[h].used[:0]}
@@ -132,7 +134,7 @@ func (s *streamed) glance() {
 }
 
 // refuse gives a block back to the strategy that cannot be handed out, and returns why.
-func (s *streamed) refuse(r Request, b Block, cause error) error {
+func (s *streamed) refuse(r alloc.Request, b alloc.Block, cause error) error {
 	if err := s.inner.Free(b.Addr); err != nil {
 		// It is nobody's, and must not be lost: it is tried again as what is pending is.
 		h := s.row()
@@ -145,13 +147,13 @@ func (s *streamed) refuse(r Request, b Block, cause error) error {
 	}
 	s.stats.OOMs++
 	s.refused = true
-	s.refusal = Refusal{Reason: ReasonDevice, Request: r, Device: cause, LargestHole: LargestFree(s.inner)}
+	s.refusal = power.Refusal{Reason: power.ReasonDevice, Request: r, Device: cause, LargestHole: power.LargestFree(s.inner)}
 	for c := range s.inner.Walk {
-		if c.State == Free {
+		if c.State == alloc.Free {
 			s.refusal.Free += c.Size
 		}
 	}
-	return ErrOutOfMemory
+	return alloc.ErrOutOfMemory
 }
 
 // row returns the handle of an unused row.
@@ -168,15 +170,15 @@ func (s *streamed) row() uint32 {
 // find returns the live block that starts at an address.
 func (s *streamed) find(a device.Addr) (uint32, error) {
 	if s.closed {
-		return index.NoHandle, ErrClosed
+		return index.NoHandle, alloc.ErrClosed
 	}
 	if h := s.index.Get(a, s.at); h != index.NoHandle && !s.rows[h].freed {
 		return h, nil
 	}
-	return index.NoHandle, ErrInvalidFree
+	return index.NoHandle, alloc.ErrInvalidFree
 }
 
-// Free implements [Allocator].
+// Free implements [alloc.Allocator].
 func (s *streamed) Free(a device.Addr) error {
 	h, err := s.find(a)
 	if err != nil {
@@ -209,7 +211,7 @@ func (s *streamed) forget(h uint32) {
 	s.idle = append(s.idle, h)
 }
 
-// RecordStream implements [StreamRecorder]. It costs O(streams recorded for the block).
+// RecordStream implements [power.StreamRecorder]. It costs O(streams recorded for the block).
 func (s *streamed) RecordStream(a device.Addr, on device.Stream) error {
 	h, err := s.find(a)
 	if err != nil {
@@ -321,17 +323,17 @@ func (q *uses) tidy() {
 	}
 }
 
-// Poll implements [Poller]. It asks the device once for each use that is done and once for each
+// Poll implements [power.Poller]. It asks the device once for each use that is done and once for each
 // stream that was recorded.
 func (s *streamed) Poll() (device.Size, error) {
 	if s.closed {
-		return 0, ErrClosed
+		return 0, alloc.ErrClosed
 	}
 	return s.look(s.passed)
 }
 
-// Stats implements [Inspector].
-func (s *streamed) Stats() Stats {
+// Stats implements [alloc.Inspector].
+func (s *streamed) Stats() alloc.Stats {
 	in, own := s.inner.Stats(), s.stats
 	own.Reserved, own.Forgotten, own.PeakReserved = in.Reserved, in.Forgotten, in.PeakReserved
 	own.Limit, own.NextRegion, own.Regions = in.Limit, in.NextRegion, in.Regions
@@ -339,16 +341,16 @@ func (s *streamed) Stats() Stats {
 	return own
 }
 
-// Walk implements [Inspector].
-func (s *streamed) Walk(yield func(Chunk) bool) {
+// Walk implements [alloc.Inspector].
+func (s *streamed) Walk(yield func(alloc.Chunk) bool) {
 	if s.pending == 0 {
 		s.inner.Walk(yield)
 		return
 	}
 	for c := range s.inner.Walk {
-		if c.State == Live {
+		if c.State == alloc.Live {
 			if h := s.index.Get(c.Addr, s.at); h != index.NoHandle && s.rows[h].freed {
-				c.State = Pending
+				c.State = alloc.Pending
 			}
 		}
 		if !yield(c) {
@@ -357,14 +359,14 @@ func (s *streamed) Walk(yield func(Chunk) bool) {
 	}
 }
 
-// Check implements [Inspector].
+// Check implements [alloc.Inspector].
 func (s *streamed) Check() error {
 	pending, live := 0, 0
 	for c := range s.Walk {
 		switch c.State {
-		case Live:
+		case alloc.Live:
 			live++
-		case Pending:
+		case alloc.Pending:
 			pending++
 		}
 	}
@@ -383,7 +385,7 @@ func (s *streamed) Check() error {
 	return s.inner.Check()
 }
 
-// Close implements [Strategy].
+// Close implements [alloc.Strategy].
 func (s *streamed) Close() error {
 	s.closed, s.guard.dirty = true, true
 	s.pending, s.retry = 0, nil
@@ -401,11 +403,11 @@ func (s *streamed) Close() error {
 
 // Has adds the powers that the wrapper has of its own. Blocks are not moved, because work may be
 // queued on them.
-func (s *streamed) Has(p Power) bool {
-	return p == PowerStreamRecorder || p == PowerPoller || p != PowerMover && s.Forwarder.Has(p)
+func (s *streamed) Has(p power.Power) bool {
+	return p == power.PowerStreamRecorder || p == power.PowerPoller || p != power.PowerMover && s.Forwarder.Has(p)
 }
 
-// FreeNeighbours implements [Neighbours]: a block that other streams use is pending when it is
+// FreeNeighbours implements [power.Neighbours]: a block that other streams use is pending when it is
 // freed.
 func (s *streamed) FreeNeighbours(a device.Addr) (below, above device.Size) {
 	if h, err := s.find(a); err != nil || len(s.rows[h].used) > 0 {
@@ -414,35 +416,35 @@ func (s *streamed) FreeNeighbours(a device.Addr) (below, above device.Size) {
 	return s.Forwarder.FreeNeighbours(a)
 }
 
-// CanPlace implements [Placer]. Blocks that other streams use count as live: a request waits for
+// CanPlace implements [power.Placer]. Blocks that other streams use count as live: a request waits for
 // them if it finds no room otherwise.
-func (s *streamed) CanPlace(r Request, freed []device.Addr) bool {
+func (s *streamed) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	return s.Forwarder.CanPlace(r, slices.DeleteFunc(slices.Clone(freed), func(a device.Addr) bool {
 		h, err := s.find(a)
 		return err != nil || len(s.rows[h].used) > 0
 	}))
 }
 
-// Compact implements [Mover]: it is unsupported.
-func (*streamed) Compact(func(Chunk) bool, func(from, to Block)) (device.Size, error) {
-	return 0, ErrUnsupported
+// Compact implements [power.Mover]: it is unsupported.
+func (*streamed) Compact(func(alloc.Chunk) bool, func(from, to alloc.Block)) (device.Size, error) {
+	return 0, alloc.ErrUnsupported
 }
 
-// ClearStats implements [Clearer].
+// ClearStats implements [power.Clearer].
 func (s *streamed) ClearStats() {
 	s.stats.Clear()
 	s.Forwarder.ClearStats()
 }
 
-// LastRefusal implements [Failure].
-func (s *streamed) LastRefusal() (Refusal, bool) {
+// LastRefusal implements [power.Failure].
+func (s *streamed) LastRefusal() (power.Refusal, bool) {
 	if s.refused {
 		return s.refusal, true
 	}
 	return s.Forwarder.LastRefusal()
 }
 
-// MetadataBytes implements [Metered].
+// MetadataBytes implements [power.Metered].
 func (s *streamed) MetadataBytes() device.Size {
 	const rowBytes, handleBytes, markBytes = 64, 4, 16
 	n := s.Forwarder.MetadataBytes() + s.index.Bytes() + s.flows.bytes() + device.Size(cap(s.rows))*rowBytes

@@ -1,8 +1,10 @@
-package alloc
+package wrap
 
 import (
 	"sync/atomic"
 
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/internal/invariants"
 )
 
@@ -25,9 +27,9 @@ func (b *busy) Unlock() { b.held.Store(false) }
 // callback of Walk, WalkFree or Compact. Name begins the message. A strategy that is safe for
 // concurrent use is returned as it is, and so is every strategy in an ordinary build.
 //
-// [Setup.New] applies it to every strategy that it builds.
-func Exclusive(name string, s Strategy) Strategy {
-	if !invariants.Enabled || Has(s, PowerConcurrent) {
+// [setting.Setup.New] applies it to every strategy that it builds.
+func Exclusive(name string, s alloc.Strategy) alloc.Strategy {
+	if !invariants.Enabled || power.Has(s, power.PowerConcurrent) {
 		return s
 	}
 	f := Forward(s, &busy{name: name})

@@ -1,6 +1,9 @@
-package alloc
+package power
 
-import "github.com/vramyard/vramyard/device"
+import (
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
+)
 
 // AllStreams as the stream of [PrivatePools].BeginPool means every stream.
 const AllStreams = ^device.Stream(0)
@@ -11,22 +14,22 @@ type PrivatePools interface {
 	// BeginPool redirects the requests of a stream, or of every one, into a pool from now on. A
 	// pool that is not there is made, with one user; one that is has one user more. If a request
 	// matches several redirections the one begun first decides, or the last one with
-	// [Promises].LastPoolFirst.
+	// [promise.Set].LastPoolFirst.
 	//
 	// Errors: ErrInvalidPool for the default pool, ErrClosed.
-	BeginPool(id PoolID, s device.Stream) error
+	BeginPool(id alloc.PoolID, s device.Stream) error
 
 	// EndPool ends the redirection into a pool that was begun first. The pool keeps its memory and
 	// its users.
 	//
 	// Errors: ErrInvalidPool if nothing is redirected into it, ErrClosed.
-	EndPool(id PoolID) error
+	EndPool(id alloc.PoolID) error
 
 	// ReleasePool says that a pool has one user less. Without users its memory goes back to the
 	// device with other cached memory, as blocks are freed, and the pool is forgotten at the end.
 	//
 	// Errors: ErrInvalidPool if there is no such pool with a user, ErrClosed.
-	ReleasePool(id PoolID) error
+	ReleasePool(id alloc.PoolID) error
 }
 
 // What the chunks of a [Counted] strategy show: small and large blocks lie in segments of their
@@ -37,7 +40,7 @@ const (
 	OwnerExpandable uint8 = 1 // Chunk.Owner in a segment that grows
 )
 
-// Counted counts as PyTorch's caching allocator does, beside [Stats].
+// Counted counts as PyTorch's caching allocator does, beside [alloc.Stats].
 type Counted interface {
 	// Counters yields each counter under the name it has in torch.cuda.memory_stats, such as
 	// "active_bytes.large_pool.peak", always all of them and in the same order. It must not be
@@ -76,7 +79,7 @@ type Action struct {
 	Addr       device.Addr   // first byte; 0 of OutOfMemory
 	Size       device.Size   // bytes: of the memory; of FreeCompleted those asked for; of OutOfMemory the request, rounded
 	Stream     device.Stream // stream of the segment, the block or the request
-	Pool       PoolID        // private pool of the segment or the block; 0 of OutOfMemory
+	Pool       alloc.PoolID  // private pool of the segment or the block; 0 of OutOfMemory
 	DeviceFree device.Size   // OutOfMemory: bytes that the device has left
 }
 
@@ -87,49 +90,49 @@ type Historian interface {
 	SetHistory(tell func(Action))
 }
 
-// BeginPool redirects requests of s into a private pool. It fails with [ErrUnsupported] if s has
+// BeginPool redirects requests of s into a private pool. It fails with [alloc.ErrUnsupported] if s has
 // no [PrivatePools].
-func BeginPool(s Inspector, id PoolID, stream device.Stream) error {
+func BeginPool(s alloc.Inspector, id alloc.PoolID, stream device.Stream) error {
 	if p, ok := s.(PrivatePools); ok && Has(s, PowerPrivatePools) {
 		return p.BeginPool(id, stream)
 	}
-	return ErrUnsupported
+	return alloc.ErrUnsupported
 }
 
-// EndPool ends a redirection of s into a private pool. It fails with [ErrUnsupported] if s has no
+// EndPool ends a redirection of s into a private pool. It fails with [alloc.ErrUnsupported] if s has no
 // [PrivatePools].
-func EndPool(s Inspector, id PoolID) error {
+func EndPool(s alloc.Inspector, id alloc.PoolID) error {
 	if p, ok := s.(PrivatePools); ok && Has(s, PowerPrivatePools) {
 		return p.EndPool(id)
 	}
-	return ErrUnsupported
+	return alloc.ErrUnsupported
 }
 
-// ReleasePool says that a private pool of s has one user less. It fails with [ErrUnsupported] if s
+// ReleasePool says that a private pool of s has one user less. It fails with [alloc.ErrUnsupported] if s
 // has no [PrivatePools].
-func ReleasePool(s Inspector, id PoolID) error {
+func ReleasePool(s alloc.Inspector, id alloc.PoolID) error {
 	if p, ok := s.(PrivatePools); ok && Has(s, PowerPrivatePools) {
 		return p.ReleasePool(id)
 	}
-	return ErrUnsupported
+	return alloc.ErrUnsupported
 }
 
-// Counters yields the counters of s in PyTorch's terms. It fails with [ErrUnsupported] if s is not
+// Counters yields the counters of s in PyTorch's terms. It fails with [alloc.ErrUnsupported] if s is not
 // [Counted].
-func Counters(s Inspector, yield func(name string, value int64) bool) error {
+func Counters(s alloc.Inspector, yield func(name string, value int64) bool) error {
 	if c, ok := s.(Counted); ok && Has(s, PowerCounted) {
 		c.Counters(yield)
 		return nil
 	}
-	return ErrUnsupported
+	return alloc.ErrUnsupported
 }
 
-// SetHistory has tell called with what s does. It fails with [ErrUnsupported] if s is no
+// SetHistory has tell called with what s does. It fails with [alloc.ErrUnsupported] if s is no
 // [Historian].
-func SetHistory(s Inspector, tell func(Action)) error {
+func SetHistory(s alloc.Inspector, tell func(Action)) error {
 	if h, ok := s.(Historian); ok && Has(s, PowerHistorian) {
 		h.SetHistory(tell)
 		return nil
 	}
-	return ErrUnsupported
+	return alloc.ErrUnsupported
 }

@@ -1,4 +1,4 @@
-package alloc_test
+package regions_test
 
 import (
 	"testing"
@@ -8,6 +8,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/kit/regions"
 )
 
 // moody returns a device of 1 MiB that can be told to refuse.
@@ -22,7 +23,7 @@ func moody(t *testing.T) *device.Faults {
 
 func TestOneRegionIsBookedAndGivenBack(t *testing.T) {
 	dev := moody(t)
-	o, err := alloc.ReserveOne(dev, 64*device.KiB, 4096)
+	o, err := regions.ReserveOne(dev, 64*device.KiB, 4096)
 	require.NoError(t, err)
 	require.Equal(t, 64*device.KiB, o.Region.Size)
 	require.True(t, o.Region.Addr.IsAligned(4096))
@@ -56,12 +57,12 @@ func TestOneRegionIsBookedAndGivenBack(t *testing.T) {
 func TestOneRegionRefusedReserve(t *testing.T) {
 	dev := moody(t)
 	for name, size := range map[string]device.Size{"too large": 2 * device.MiB, "nothing": 0} {
-		o, err := alloc.ReserveOne(dev, size, 256)
+		o, err := regions.ReserveOne(dev, size, 256)
 		require.Error(t, err, name)
 		require.Zero(t, o, name)
 	}
 	dev.FailNext(1)
-	o, err := alloc.ReserveOne(dev, device.KiB, 256)
+	o, err := regions.ReserveOne(dev, device.KiB, 256)
 	require.ErrorIs(t, err, device.ErrOutOfMemory)
 	require.ErrorIs(t, err, device.ErrInjected)
 	require.Zero(t, o)
@@ -72,7 +73,7 @@ func TestOneRegionRefusedReserve(t *testing.T) {
 
 func TestOneRegionRefusedReleaseIsTriedAgain(t *testing.T) {
 	dev := moody(t)
-	o, err := alloc.ReserveOne(dev, device.KiB, 256)
+	o, err := regions.ReserveOne(dev, device.KiB, 256)
 	require.NoError(t, err)
 	o.Counters.Granted(1, 256)
 	region, before := o.Region, o.Stats()

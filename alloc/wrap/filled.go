@@ -1,16 +1,17 @@
-package alloc
+package wrap
 
 import (
 	"errors"
 	"fmt"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 )
 
 // Corruption is the error of a strategy that gave memory away under a live block. Only what
 // [Filled] returns ever says so.
 type Corruption struct {
-	Block  Block       // the live block
+	Block  alloc.Block // the live block
 	Serial uint64      // which grant it was; the first is 1
 	At     device.Addr // first byte that is not what was written; 0 if it cannot be read
 	Device error       // what the device answered to reading or writing the block; nil if At says all
@@ -30,7 +31,7 @@ func (c *Corruption) Unwrap() error { return c.Device }
 
 // filledBlock is a live block and what is in it.
 type filledBlock struct {
-	Block
+	alloc.Block
 	serial uint64
 }
 
@@ -53,7 +54,7 @@ type filled struct {
 // be written, Free, Check or Close if a block has changed. Alloc and Free then do nothing, Close
 // does what it does. It costs what the device needs for filling and comparing the block, Check and
 // Close what it needs for all live blocks.
-func Filled(s Strategy, memory device.Contents) (Strategy, error) {
+func Filled(s alloc.Strategy, memory device.Contents) (alloc.Strategy, error) {
 	if memory == nil {
 		return nil, errors.New("alloc: Filled without memory")
 	}
@@ -64,8 +65,8 @@ func Filled(s Strategy, memory device.Contents) (Strategy, error) {
 // can: it is Knuth's multiplicative hash of the serial.
 func (b filledBlock) pattern() uint32 { return uint32(b.serial * 0x9e3779b97f4a7c15 >> 32) }
 
-// Alloc implements [Allocator].
-func (f *filled) Alloc(r Request) (Block, error) {
+// Alloc implements [alloc.Allocator].
+func (f *filled) Alloc(r alloc.Request) (alloc.Block, error) {
 	b, err := f.inner.Alloc(r)
 	if err != nil {
 		return b, err
@@ -73,14 +74,14 @@ func (f *filled) Alloc(r Request) (Block, error) {
 	f.grants++
 	n := filledBlock{b, f.grants}
 	if err := f.memory.Fill(b.Addr, b.Size, n.pattern()); err != nil {
-		return Block{}, errors.Join(&Corruption{Block: b, Serial: n.serial, Device: err}, f.inner.Free(b.Addr))
+		return alloc.Block{}, errors.Join(&Corruption{Block: b, Serial: n.serial, Device: err}, f.inner.Free(b.Addr))
 	}
 	f.at[b.Addr] = len(f.live)
 	f.live = append(f.live, n)
 	return b, nil
 }
 
-// Free implements [Allocator].
+// Free implements [alloc.Allocator].
 func (f *filled) Free(a device.Addr) error {
 	i, known := f.at[a]
 	if known {
@@ -99,11 +100,11 @@ func (f *filled) Free(a device.Addr) error {
 	return err
 }
 
-// Compact implements [Mover]. A pattern moves with its block, after the caller was told; that it is
+// Compact implements [power.Mover]. A pattern moves with its block, after the caller was told; that it is
 // there before is verified, and nothing that was found keeps the blocks from moving.
-func (f *filled) Compact(may func(Chunk) bool, moved func(from, to Block)) (device.Size, error) {
+func (f *filled) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (device.Size, error) {
 	var found error
-	n, err := f.Forwarder.Compact(may, func(from, to Block) {
+	n, err := f.Forwarder.Compact(may, func(from, to alloc.Block) {
 		i, known := f.at[from.Addr]
 		if !known {
 			moved(from, to)
@@ -142,7 +143,7 @@ func (f *filled) verifyAll() error {
 	return nil
 }
 
-// Check implements [Inspector].
+// Check implements [alloc.Inspector].
 func (f *filled) Check() error {
 	if err := f.verifyAll(); err != nil {
 		return err
@@ -150,7 +151,7 @@ func (f *filled) Check() error {
 	return f.inner.Check()
 }
 
-// Close implements [Strategy].
+// Close implements [alloc.Strategy].
 func (f *filled) Close() error {
 	found := f.verifyAll()
 	f.live, f.at = nil, map[device.Addr]int{}

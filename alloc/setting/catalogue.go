@@ -1,4 +1,4 @@
-package alloc
+package setting
 
 import (
 	"encoding/json"
@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/nearest"
 	"github.com/vramyard/vramyard/internal/strictjson"
@@ -144,7 +147,7 @@ type BaselineConfig interface {
 
 // SpecOf returns the catalogue entry of a strategy whose constructor is build. C is its
 // Config: a struct that encodes to JSON and whose zero value is useful.
-func SpecOf[C any, S Strategy](name, doc string, build func(device.Source, C) (S, error), presets ...Preset) Spec {
+func SpecOf[C any, S alloc.Strategy](name, doc string, build func(device.Source, C) (S, error), presets ...Preset) Spec {
 	return Spec{
 		Name:    name,
 		Doc:     doc,
@@ -170,20 +173,20 @@ func SpecOf[C any, S Strategy](name, doc string, build func(device.Source, C) (S
 
 // Setup is one strategy with one configuration, ready to be built any number of times.
 type Setup struct {
-	Name         string   // name and preset: bfc:growth
-	Config       any      // the strategy's Config, defaults filled in; encodes to JSON
-	Promises     Promises // what the strategy keeps in this configuration
-	Preallocates bool     // takes its whole limit at once, so that what it reserves says nothing
-	Baseline     bool     // others are compared with it; no verdict names it the winner
+	Name         string      // name and preset: bfc:growth
+	Config       any         // the strategy's Config, defaults filled in; encodes to JSON
+	Promises     promise.Set // what the strategy keeps in this configuration
+	Preallocates bool        // takes its whole limit at once, so that what it reserves says nothing
+	Baseline     bool        // others are compared with it; no verdict names it the winner
 
-	build       func(device.Source) (Strategy, error)
+	build       func(device.Source) (alloc.Strategy, error)
 	forCapacity func(device.Size) Setup
 	reduced     func(Demand) Setup
 }
 
 // New builds the strategy over src. It fails if the configuration is invalid, or if the
 // strategy takes memory when it is built and the device refuses.
-func (s Setup) New(src device.Source) (Strategy, error) { return s.build(src) }
+func (s Setup) New(src device.Source) (alloc.Strategy, error) { return s.build(src) }
 
 // ForCapacity returns the setup for a device of n bytes, under the same name. A strategy that
 // bounds itself gets that bound; any other is returned as it is.
@@ -193,16 +196,16 @@ func (s Setup) ForCapacity(n device.Size) Setup {
 	return fitted
 }
 
-func setupOf[C any, S Strategy](name string, c C, build func(device.Source, C) (S, error)) Setup {
+func setupOf[C any, S alloc.Strategy](name string, c C, build func(device.Source, C) (S, error)) Setup {
 	s := Setup{Name: name, Config: c}
-	s.build = func(src device.Source) (Strategy, error) {
+	s.build = func(src device.Source) (alloc.Strategy, error) {
 		a, err := build(src, c)
 		if err != nil {
 			return nil, err // not a, which would be a typed nil
 		}
-		return Exclusive(name, a), nil
+		return wrap.Exclusive(name, a), nil
 	}
-	if p, ok := any(c).(Promiser); ok {
+	if p, ok := any(c).(promise.Promiser); ok {
 		s.Promises = p.Promises()
 	}
 	if p, ok := any(c).(PreallocatingConfig); ok {

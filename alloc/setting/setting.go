@@ -1,4 +1,4 @@
-package alloc
+package setting
 
 import "github.com/vramyard/vramyard/device"
 

@@ -1,8 +1,9 @@
-package alloc
+package power
 
 import (
 	"slices"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -26,8 +27,8 @@ type Placer interface {
 	//
 	// It is true only if memory that is held, or that these frees would give back to the device, is
 	// enough. So it may be false although the device would have had more to give; and with
-	// [Promises].ExactPlacer it is false for no other reason.
-	CanPlace(r Request, freed []device.Addr) bool
+	// [promise.Set].ExactPlacer it is false for no other reason.
+	CanPlace(r alloc.Request, freed []device.Addr) bool
 }
 
 // Mover can move live blocks, for a caller who copies what is in them.
@@ -45,13 +46,13 @@ type Mover interface {
 	// addresses, with their sizes and labels; Stats stay as they are.
 	//
 	// Errors: ErrClosed; nothing was moved then.
-	Compact(may func(Chunk) bool, moved func(from, to Block)) (device.Size, error)
+	Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (device.Size, error)
 }
 
 // FreeNeighbours returns the bytes of free memory of s just below and just above a live block that
 // would be one chunk with it if it were freed now. Without [Neighbours] nothing is known of what
 // merges, and both are 0.
-func FreeNeighbours(s Inspector, a device.Addr) (below, above device.Size) {
+func FreeNeighbours(s alloc.Inspector, a device.Addr) (below, above device.Size) {
 	if n, ok := s.(Neighbours); ok {
 		return n.FreeNeighbours(a)
 	}
@@ -63,7 +64,7 @@ func FreeNeighbours(s Inspector, a device.Addr) (below, above device.Size) {
 // that free chunks and those blocks, where they touch in a region, are as large as the request and
 // its alignment need. That is right for a strategy that merges all that touches and rounds sizes up
 // by less than what is left over, and a guess for others. It costs O(chunks log addresses).
-func CanPlace(s Inspector, r Request, freed []device.Addr) bool {
+func CanPlace(s alloc.Inspector, r alloc.Request, freed []device.Addr) bool {
 	if p, ok := s.(Placer); ok {
 		return p.CanPlace(r, freed)
 	}
@@ -71,19 +72,19 @@ func CanPlace(s Inspector, r Request, freed []device.Addr) bool {
 }
 
 // canPlaceByWalk is CanPlace without the power.
-func canPlaceByWalk(s Inspector, r Request, freed []device.Addr) bool {
+func canPlaceByWalk(s alloc.Inspector, r alloc.Request, freed []device.Addr) bool {
 	if r.Size == 0 || r.Size > MaxRequest(s) || r.Align&(r.Align-1) != 0 {
 		return false
 	}
 	freed = slices.Clone(freed)
 	slices.Sort(freed)
-	var run Chunk
+	var run alloc.Chunk
 	for c := range s.Walk {
 		switch _, goes := slices.BinarySearch(freed, c.Addr); {
-		case c.State == Free && (c.FreedAt == 0 || r.Before != 0 && c.FreedAt <= r.Before):
-		case c.State == Live && goes:
+		case c.State == alloc.Free && (c.FreedAt == 0 || r.Before != 0 && c.FreedAt <= r.Before):
+		case c.State == alloc.Live && goes:
 		default:
-			run = Chunk{}
+			run = alloc.Chunk{}
 			continue
 		}
 		if run.Size != 0 && run.End() == c.Addr && run.Region == c.Region && run.Pool == c.Pool && run.Owner == c.Owner {
@@ -99,10 +100,10 @@ func canPlaceByWalk(s Inspector, r Request, freed []device.Addr) bool {
 }
 
 // Compact slides live blocks of s towards the low end of their regions and returns the bytes moved.
-// It fails with [ErrUnsupported] if s is no [Mover].
-func Compact(s Inspector, may func(Chunk) bool, moved func(from, to Block)) (device.Size, error) {
+// It fails with [alloc.ErrUnsupported] if s is no [Mover].
+func Compact(s alloc.Inspector, may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (device.Size, error) {
 	if m, ok := s.(Mover); ok && Has(s, PowerMover) {
 		return m.Compact(may, moved)
 	}
-	return 0, ErrUnsupported
+	return 0, alloc.ErrUnsupported
 }
