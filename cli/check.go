@@ -81,12 +81,15 @@ minutes whatever the seed, and says so. The exit status is 1 if a bug is missed 
 	}
 	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(catalogue.Names(), ","),
 		"strategies to check, "+namedUsage)
-	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of the preset of the one strategy named")
-	c.Flags().IntVar(&f.tests, "tests", 2000, "sequences of calls for each strategy on each device; with --planted 20000 for each bug unless given")
+	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of the preset of the one "+
+		"strategy named")
+	c.Flags().IntVar(&f.tests, "tests", 2000, "sequences of calls for each strategy on each device; with --planted "+
+		"20000 for each bug unless given")
 	c.Flags().IntVar(&f.ops, "ops", 100, "calls in a sequence")
 	c.Flags().Int64Var(&f.seed, "seed", 1, "seed of the first sequence; each next one has the next seed")
 	c.Flags().BoolVar(&f.contents, "contents", false, "fill and compare the memory of every block")
-	c.Flags().BoolVar(&f.faults, "faults", false, "also let the device refuse each of its calls in turn, in one of 40 sequences")
+	c.Flags().BoolVar(&f.faults, "faults", false,
+		"also let the device refuse each of its calls in turn, in one of 40 sequences")
 	c.Flags().BoolVar(&f.planted, "planted", false, "look for the planted bugs of the strategies instead")
 	f.addPlace(c, "all but its capacity, which is the most that may be held of a GPU")
 	f.files.addHTML(c)
@@ -119,14 +122,16 @@ func (f *checkFlags) verify(cmd *cobra.Command, suspects []suspect) error {
 	for i, s := range suspects {
 		subjects[i] = s.Subject
 	}
-	o := check.Options{Sequences: f.tests, Operations: f.ops, Seed: f.seed, Contents: f.contents, Faults: f.faults, Card: f.card.card()}
+	o := check.Options{Sequences: f.tests, Operations: f.ops, Seed: f.seed, Contents: f.contents, Faults: f.faults,
+		Card: f.card.card()}
 	o.Progress = begin(cmd, stage{unit: "batches", total: int64(o.Batches(len(subjects)))}).step
 	ctx, done := untilInterrupt(cmd)
 	r, err := check.Run(ctx, subjects, o)
 	done()
 	if errors.Is(err, context.Canceled) && len(r.Subjects) > 0 {
 		sheet := checkSheet(r)
-		return f.files.finished(cmd.OutOrStdout(), fmt.Sprintf("%d of %d subjects are begun, of which the table tells the sequences", len(r.Subjects), len(subjects)),
+		return f.files.finished(cmd.OutOrStdout(),
+			fmt.Sprintf("%d of %d subjects are begun, of which the table tells the sequences", len(r.Subjects), len(subjects)),
 			func(w io.Writer) error { _, err := fmt.Fprintln(w, sheet.Terminal(w)); return err })
 	}
 	if err != nil {
@@ -214,7 +219,8 @@ func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Repor
 	p := f.page(sheet)
 	if f.card != nil {
 		on, not := f.card.told(r)
-		p.Facts = append(p.Facts, page.Fact{Name: "device", Value: f.card.place.GPU.String()}, page.Fact{Name: "on it", Value: on},
+		p.Facts = append(p.Facts, page.Fact{Name: "device", Value: f.card.place.GPU.String()},
+			page.Fact{Name: "on it", Value: on},
 			page.Fact{Name: "not on it", Value: not})
 	}
 	var broken []*brokenInvariant
@@ -248,7 +254,8 @@ func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Repor
 	}))
 	if len(broken) > 0 {
 		first := broken[0].Failure
-		errs = append(errs, failure{fmt.Errorf("%d of %d subjects broke an invariant, first %s: %v (%s)", len(broken), len(r.Subjects),
+		errs = append(errs, failure{fmt.Errorf("%d of %d subjects broke an invariant, first %s: %v (%s)", len(broken),
+			len(r.Subjects),
 			first.Subject, first.Violation.Number, first.Violation.Number.Name())})
 	}
 	return errors.Join(errs...)
@@ -295,7 +302,8 @@ func checkSheet(r check.Report) report.Sheet {
 	for _, of := range r.Subjects {
 		n := of.Result
 		row := []report.Cell{{Text: of.Subject.Name}}
-		for _, v := range []int{n.Sequences, n.Calls, n.Grants, n.Frees, n.OutOfMemory, n.Mistakes, n.BadFrees, int(n.Faults)} {
+		for _, v := range []int{n.Sequences, n.Calls, n.Grants, n.Frees, n.OutOfMemory, n.Mistakes, n.BadFrees,
+			int(n.Faults)} {
 			text := strconv.Itoa(v)
 			row = append(row, report.Cell{Text: text, Value: text, Number: true})
 		}

@@ -62,7 +62,8 @@ const plantedBudget = 8 * time.Minute
 
 // lookFor looks for one bug after another until ctx ends or the budget is spent, and returns the
 // verdicts that were reached.
-func lookFor(ctx context.Context, all []bugs.Bug, budget time.Duration, look func(context.Context, bugs.Bug) (check.Verdict, error)) (
+func lookFor(ctx context.Context, all []bugs.Bug, budget time.Duration,
+	look func(context.Context, bugs.Bug) (check.Verdict, error)) (
 	verdicts []check.Verdict, err error,
 ) {
 	ctx, stop := context.WithTimeout(ctx, budget)
@@ -108,7 +109,8 @@ func (f *checkFlags) judgePlanted(cmd *cobra.Command) error {
 func (f *checkFlags) runPlantedBuild(cmd *cobra.Command) (err error) {
 	root, ok := sourceAtHand()
 	if !ok {
-		return fmt.Errorf("--planted: this build has no planted bugs: in the source of %s, run go run ./cmd/vramyard check --planted", module)
+		return fmt.Errorf("--planted: this build has no planted bugs: in the source of %s, run go run ./cmd/vramyard check "+
+			"--planted", module)
 	}
 	folder, err := os.MkdirTemp("", "vramyard-planted-")
 	if err != nil {
@@ -120,7 +122,8 @@ func (f *checkFlags) runPlantedBuild(cmd *cobra.Command) (err error) {
 	ctx, done := untilInterrupt(cmd)
 	defer done()
 	if err = runChild(ctx, cmd, root, "go", "run", "./props/planted/bugs/overlay", folder); err == nil {
-		err = runChild(ctx, cmd, root, "go", "build", "-overlay", filepath.Join(folder, "overlay.json"), "-o", exe, "./cmd/vramyard")
+		err = runChild(ctx, cmd, root, "go", "build", "-overlay", filepath.Join(folder, "overlay.json"), "-o", exe,
+			"./cmd/vramyard")
 	}
 	built := err == nil
 	if built {

@@ -172,7 +172,8 @@ func (r *longRun) run() error {
 		{"touched", g.TouchedQuarter, g.Touched},
 	} {
 		if float64(f.at) > r.Factor*float64(f.quarter) {
-			return violated(IBounded, "with %v bytes in use at most, %v were %s in the first quarter of %d calls and %v at the end",
+			return violated(IBounded, "with %v bytes in use at most, %v were %s in the first quarter of %d calls and %v "+
+				"at the end",
 				g.PeakLive, f.quarter, f.what, r.Operations, f.at)
 		}
 	}

@@ -64,8 +64,8 @@ type counterIndex struct {
 }
 
 // newCounterIndex returns the index, or a violation of invariant I58 if a name is there twice or,
-// where any is PyTorch's, one of PyTorch's is missing. A strategy may have counters of its own alone:
-// they are not compared with the walk, and the index has no columns.
+// where any is PyTorch's, one of PyTorch's is missing. A strategy may have counters of its own
+// alone: they are not compared with the walk, and the index has no columns.
 func newCounterIndex(names []string) (*counterIndex, error) {
 	x := &counterIndex{names: names}
 	at := map[string]int{}

@@ -8,7 +8,8 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 )
 
-// TestCountersOfItsOwn has names that PyTorch does not have; one name of PyTorch's makes all of them due.
+// TestCountersOfItsOwn has names that PyTorch does not have; one name of PyTorch's makes all of
+// them due.
 func TestCountersOfItsOwn(t *testing.T) {
 	x, err := newCounterIndex([]string{"pages.current", "steals"})
 	require.NoError(t, err)

@@ -14,10 +14,10 @@ import (
 
 // Metamorphic runs generated sequences over several instances of the subject in lockstep.
 // The first gets the sequence as it is; each of the others differs in one thing that must
-// not matter (invariants I39, I41 to I43 and I57), and has to give the same answers. At the end of each
-// sequence blocks are allocated and freed at once (invariant I40). The device refuses calls
-// where the sequence says so, for all instances alike. The error is a [*Failure] if a
-// relation does not hold, anything else if the subject cannot be built.
+// not matter (invariants I39, I41 to I43 and I57), and has to give the same answers. At the end of
+// each sequence blocks are allocated and freed at once (invariant I40). The device refuses calls
+// where the sequence says so, for all instances alike. The error is a [*Failure] if a relation does
+// not hold, anything else if the subject cannot be built.
 func Metamorphic(s Subject, o Options) (Result, error) {
 	o = o.withDefaults()
 	profile, err := s.Profile(o.Operations)
@@ -25,7 +25,9 @@ func Metamorphic(s Subject, o Options) (Result, error) {
 		return Result{}, err
 	}
 	r := newRelations(s, profile)
-	return r.search(s.Name, profile, o, r.undo, func() (*ensemble, error) { return &newRelations(s, profile).ensemble, nil })
+	return r.search(s.Name, profile, o, r.undo, func() (*ensemble, error) {
+		return &newRelations(s, profile).ensemble, nil
+	})
 }
 
 // Relate runs one sequence over instances of the subject in lockstep, as [Metamorphic] does.
@@ -145,7 +147,8 @@ const nobodys alloc.PoolID = 1 << 40
 
 // redirectNothing redirects requests into a pool and ends it at once.
 func redirectNothing(m *machine) {
-	m.try(Call{Op: Op{Kind: OpPoolBegin, Pool: nobodys, Stream: power.AllStreams}}, Call{Op: Op{Kind: OpPoolEnd, Pool: nobodys}},
+	m.try(Call{Op: Op{Kind: OpPoolBegin, Pool: nobodys, Stream: power.AllStreams}},
+		Call{Op: Op{Kind: OpPoolEnd, Pool: nobodys}},
 		Call{Op: Op{Kind: OpPoolRelease, Pool: nobodys}})
 }
 
@@ -280,7 +283,8 @@ func Undone(before, after []alloc.Chunk, moved bool) error {
 	if lost := without(within(was, held), usable); len(lost) > 0 {
 		return violated(IUndo, "%v were free, are held and are neither free nor slack", lost)
 	}
-	// A region that went back and one that came since may lie over one another, also from the same start.
+	// A region that went back and one that came since may lie over one another, also from the same
+	// start.
 	sizes, now := extents(before), extents(after)
 	old := spans(before, func(c alloc.Chunk) bool { return memory(c) && sizes[c.Region] == now[c.Region] })
 	if won := without(within(is, old), was); len(won) > 0 {

@@ -49,11 +49,15 @@ func (m *machine) compact(p *promise.Set) error {
 		Tiling(after), Moved(before, moves, n, err), Slid(before, after, moves, alignOf), Accounting(after, m.Stats()),
 	}
 	if was != m.Stats() {
-		found = append(found, violated(IMoved, "the statistics were %+v, and are %+v after blocks were moved", was, m.Stats()))
+		found = append(found, violated(IMoved, "the statistics were %+v, and are %+v after blocks were moved", was,
+			m.Stats()))
 	}
-	found = append(found, Coalescing(after, p.MustMerge), Classes(after, p.ClassOf), Hole(after, power.LargestFree(m.Strategy)))
+	found = append(found, Coalescing(after, p.MustMerge), Classes(after, p.ClassOf),
+		Hole(after, power.LargestFree(m.Strategy)))
 	if power.Has(m.Strategy, power.PowerFreeWalker) {
-		found = append(found, FreeList(after, bounded(func(yield func(alloc.Chunk) bool) { power.WalkFree(m.Strategy, yield) })))
+		found = append(found, FreeList(after, bounded(func(yield func(alloc.Chunk) bool) {
+			power.WalkFree(m.Strategy, yield)
+		})))
 	}
 	if err := cmp.Or(found...); err != nil {
 		return err

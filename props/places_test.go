@@ -31,7 +31,8 @@ func TestReturnedInOrder(t *testing.T) {
 	for _, right := range [][]device.Region{nil, {high}, {low, high}, {low, part, high}} {
 		require.NoError(t, props.ReturnedInOrder(walk, right, promise.BySizeThenAddress))
 	}
-	requireBroken(t, props.IReturnOrder, props.ReturnedInOrder(walk, []device.Region{high, low}, promise.BySizeThenAddress))
+	requireBroken(t, props.IReturnOrder, props.ReturnedInOrder(walk, []device.Region{high, low},
+		promise.BySizeThenAddress))
 	requireBroken(t, props.IReturnOrder, props.ReturnedInOrder(walk, []device.Region{high, part, low},
 		promise.BySizeThenAddress))
 }

@@ -1,6 +1,8 @@
 package strategies
 
 import (
+	"slices"
+
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/strategies/async"
 	"github.com/vramyard/vramyard/strategies/bestfit"
@@ -24,17 +26,18 @@ const untimed = setting.Compared | setting.Remat
 
 // All returns the catalogue. The slice is the caller's own.
 func All() setting.Catalogue {
-	return append(hostAllocators(), deviceAllocators()...)
+	return slices.Concat(fitAllocators(), classAllocators(), deviceAllocators())
 }
 
-// hostAllocators cut regions of device memory into blocks, as allocators of host memory do.
-func hostAllocators() setting.Catalogue {
+// fitAllocators cut a region into blocks of any size and search its free chunks.
+func fitAllocators() setting.Catalogue {
 	return setting.Catalogue{
 		setting.SpecOf("bfc", "TensorFlow's best-fit with coalescing", bfc.New,
 			setting.Preset{Doc: "as TensorFlow 2.17 and XLA of 2024 place blocks; the whole limit in one region"},
 			setting.Preset{Name: "growth", In: setting.Compared, Doc: "regions are added as they are needed",
 				JSON: `{"allow_growth":true}`},
-			setting.Preset{Name: "gc", Doc: "growth, and free regions go back before a request fails, as TensorFlow does on GPUs",
+			setting.Preset{Name: "gc", Doc: "growth, and free regions go back before a request fails, as TensorFlow " +
+				"does on GPUs",
 				JSON: `{"allow_growth":true,"garbage_collection":true}`},
 			setting.Preset{Name: "vmm", Doc: "growth in one address range whose regions join, as over virtual memory",
 				JSON: `{"allow_growth":true,"coalesce_regions":true}`},
@@ -54,14 +57,21 @@ func hostAllocators() setting.Catalogue {
 			setting.Preset{Name: "growth", Doc: "regions are added as they are needed, a sixteenth of what is held",
 				JSON: `{"growth":"proportional"}`}),
 		setting.SpecOf("tlsf", "two-level segregated fit: lists by size, constant time", tlsf.New,
-			setting.Preset{In: untimed | setting.Timed | setting.Yardstick, Doc: "as in the paper, but that the end of the memory " +
-				"comes last; the whole device in one region"},
+			setting.Preset{In: untimed | setting.Timed | setting.Yardstick, Doc: "as in the paper, but that the end of " +
+				"the memory comes last; the whole device in one region"},
 			setting.Preset{Name: "growth", Doc: "regions are added as they are needed, a sixteenth of what is held",
 				JSON: `{"growth":"proportional"}`},
 			setting.Preset{Name: "scan", Doc: "the lowest of four chunks of the request's own class, if one serves",
 				JSON: `{"scan":4}`},
-			setting.Preset{Name: "exhaustive", Doc: "every chunk that may serve is looked at before the end of the memory is used",
+			setting.Preset{Name: "exhaustive", Doc: "every chunk that may serve is looked at before the end of the " +
+				"memory is used",
 				JSON: `{"exhaustive":true}`}),
+	}
+}
+
+// classAllocators cut regions into blocks of a few sizes: buddies and slabs.
+func classAllocators() setting.Catalogue {
+	return setting.Catalogue{
 		setting.SpecOf("buddy", "blocks that halve, or split like Fibonacci numbers and others", buddy.New,
 			setting.Preset{Doc: "halves up to 4 MiB in regions of 32 MiB; larger requests get regions of their own, " +
 				"which are kept"},
@@ -85,9 +95,11 @@ func hostAllocators() setting.Catalogue {
 				JSON: `{"segments":8}`},
 			setting.Preset{Name: "uniform", Doc: "slabs of 64 KiB for all classes, which any of them can use",
 				JSON: `{"slab_bytes":"64KiB","slab_slots":1,"max_class_bytes":"64KiB"}`},
-			setting.Preset{Name: "xdl", In: setting.Compared, Doc: "as Alibaba's XDL: runs of 1 to 4 units of 4 KiB in 32 segments",
+			setting.Preset{Name: "xdl", In: setting.Compared, Doc: "as Alibaba's XDL: runs of 1 to 4 units of 4 KiB in " +
+				"32 segments",
 				JSON: `{"compat":"xdl"}`},
-			setting.Preset{Name: "blaze", In: setting.Compared, Doc: "as XDL's blaze: power-of-two free lists over 1 GiB regions",
+			setting.Preset{Name: "blaze", In: setting.Compared, Doc: "as XDL's blaze: power-of-two free lists over 1 " +
+				"GiB regions",
 				JSON: `{"compat":"blaze"}`},
 		).WithOriginals(setting.SpecOf("slab:xdl", "", slabxdl.New), setting.SpecOf("slab:blaze", "", blaze.New)),
 		setting.SpecOf("slabbuddy", "slab for small, buddy for medium, the device for large requests", slabbuddy.New,
@@ -114,7 +126,8 @@ func deviceAllocators() setting.Catalogue {
 				"own size from 10 MiB on"},
 			setting.Preset{Name: "expandable", In: untimed, Doc: "segments that grow by mapping pages",
 				JSON: `{"conf":"expandable_segments:True"}`},
-			setting.Preset{Name: "split", Doc: "blocks from 128 MiB on are never split", JSON: `{"conf":"max_split_size_mb:128"}`},
+			setting.Preset{Name: "split", Doc: "blocks from 128 MiB on are never split",
+				JSON: `{"conf":"max_split_size_mb:128"}`},
 			setting.Preset{Name: "2.6", Doc: "as PyTorch 2.6 without any setting", JSON: `{"rules":"2.6"}`},
 			setting.Preset{Name: "mended", Doc: "the original's quirks mended", JSON: `{"mended":true}`},
 		).KnownAs("torch", "pytorch", "cudacachingallocator", "native"),
@@ -126,16 +139,16 @@ func deviceAllocators() setting.Catalogue {
 			setting.Preset{Name: "strict", Doc: "what one stream freed no other takes before the host has synchronised",
 				JSON: `{"follow_events":"off","reuse_finished":"off","insert_waits":"off"}`}).KnownAs("cudamallocasync"),
 		setting.SpecOf("vmm", "ranges of addresses that grow by mapping pages and shrink by unmapping", vmm.New,
-			setting.Preset{In: untimed, Doc: "one range of nine eighths of the device, pages of its granularity, which are kept " +
-				"until memory runs out"},
+			setting.Preset{In: untimed, Doc: "one range of nine eighths of the device, pages of its granularity, which " +
+				"are kept until memory runs out"},
 			setting.Preset{Name: "coarse", Doc: "pages of 20 MiB, as PyTorch's expandable segments have for large blocks",
 				JSON: `{"page_bytes":"20MiB"}`},
 			setting.Preset{Name: "release", Doc: "free pages go back at once when more than 1 GiB is free",
 				JSON: `{"release":true,"keep_bytes":"1GiB"}`}),
 		setting.SpecOf("stitch", "scattered pages joined under one address range, in the manner of GMLake", stitch.New,
 			setting.Preset{In: untimed, Doc: "whatever takes pages is stitched, memory is created only for what is missing"},
-			setting.Preset{Name: "paper", Doc: "as GMLake by default: requests from 512 MiB on are stitched, and ranges of 1000 " +
-				"GiB are kept",
+			setting.Preset{Name: "paper", Doc: "as GMLake by default: requests from 512 MiB on are stitched, and " +
+				"ranges of 1000 GiB are kept",
 				JSON: `{"frag_limit":"512MiB","most_sblocks":2000}`}).KnownAs("gmlake"),
 		setting.SpecOf("direct", "the baseline: every block straight from the device", direct.New,
 			setting.Preset{In: setting.Compared, Doc: "cudaMalloc for each request and cudaFree for each free; " +

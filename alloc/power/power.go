@@ -163,8 +163,8 @@ type Waiter interface {
 // with it. PyTorch calls it record_stream. It should be a [Poller] too, because nobody else can
 // make it look.
 //
-// Free does not fail where the device refuses to mark a stream: the block stays [alloc.Pending], and the
-// strategy tries again when it looks.
+// Free does not fail where the device refuses to mark a stream: the block stays [alloc.Pending],
+// and the strategy tries again when it looks.
 type StreamRecorder interface {
 	// RecordStream notes that work on a stream uses the live block that starts at a. When the
 	// block is freed it stays [alloc.Pending] until all that is queued on the stream at that moment
@@ -378,7 +378,8 @@ func WorkTime(s alloc.Inspector) (int64, error) {
 	return 0, alloc.ErrUnsupported
 }
 
-// Mark passes a mark of the program to s. It fails with [alloc.ErrUnsupported] if s is not [Informed].
+// Mark passes a mark of the program to s. It fails with [alloc.ErrUnsupported] if s is not
+// [Informed].
 func Mark(s alloc.Inspector, text string) error {
 	if i, ok := s.(Informed); ok && Has(s, PowerInformed) {
 		i.Mark(text)

@@ -90,8 +90,8 @@ type Historian interface {
 	SetHistory(tell func(Action))
 }
 
-// BeginPool redirects requests of s into a private pool. It fails with [alloc.ErrUnsupported] if s has
-// no [PrivatePools].
+// BeginPool redirects requests of s into a private pool. It fails with [alloc.ErrUnsupported] if s
+// has no [PrivatePools].
 func BeginPool(s alloc.Inspector, id alloc.PoolID, stream device.Stream) error {
 	if p, ok := s.(PrivatePools); ok && Has(s, PowerPrivatePools) {
 		return p.BeginPool(id, stream)
@@ -99,8 +99,8 @@ func BeginPool(s alloc.Inspector, id alloc.PoolID, stream device.Stream) error {
 	return alloc.ErrUnsupported
 }
 
-// EndPool ends a redirection of s into a private pool. It fails with [alloc.ErrUnsupported] if s has no
-// [PrivatePools].
+// EndPool ends a redirection of s into a private pool. It fails with [alloc.ErrUnsupported] if s
+// has no [PrivatePools].
 func EndPool(s alloc.Inspector, id alloc.PoolID) error {
 	if p, ok := s.(PrivatePools); ok && Has(s, PowerPrivatePools) {
 		return p.EndPool(id)
@@ -108,8 +108,8 @@ func EndPool(s alloc.Inspector, id alloc.PoolID) error {
 	return alloc.ErrUnsupported
 }
 
-// ReleasePool says that a private pool of s has one user less. It fails with [alloc.ErrUnsupported] if s
-// has no [PrivatePools].
+// ReleasePool says that a private pool of s has one user less. It fails with [alloc.ErrUnsupported]
+// if s has no [PrivatePools].
 func ReleasePool(s alloc.Inspector, id alloc.PoolID) error {
 	if p, ok := s.(PrivatePools); ok && Has(s, PowerPrivatePools) {
 		return p.ReleasePool(id)
@@ -117,8 +117,8 @@ func ReleasePool(s alloc.Inspector, id alloc.PoolID) error {
 	return alloc.ErrUnsupported
 }
 
-// Counters yields the counters of s in PyTorch's terms. It fails with [alloc.ErrUnsupported] if s is not
-// [Counted].
+// Counters yields the counters of s in PyTorch's terms. It fails with [alloc.ErrUnsupported] if s
+// is not [Counted].
 func Counters(s alloc.Inspector, yield func(name string, value int64) bool) error {
 	if c, ok := s.(Counted); ok && Has(s, PowerCounted) {
 		c.Counters(yield)

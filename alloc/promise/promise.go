@@ -33,14 +33,14 @@ type Set struct {
 	// Serves reports whether a free chunk of the pool that a request goes to should have served
 	// it: if one did, the strategy may not have run out of memory. Nil is no promise.
 	Serves func(alloc.Chunk, alloc.Request) bool
-	// Fits reports whether a free chunk of the pool that a request goes to may serve it at all: what it
-	// denies is left alone even if memory runs out. Nil: as Serves says.
+	// Fits reports whether a free chunk of the pool that a request goes to may serve it at all: what
+	// it denies is left alone even if memory runs out. Nil: as Serves says.
 	Fits func(alloc.Chunk, alloc.Request) bool
-	// ExactNeighbours says that [power.Neighbours] tells all that a freed block becomes one chunk with.
-	// Without, that may be more.
+	// ExactNeighbours says that [power.Neighbours] tells all that a freed block becomes one chunk
+	// with. Without, that may be more.
 	ExactNeighbours bool
-	// ExactPlacer says that what [power.Placer] denies the memory held does not serve: nothing but more
-	// memory from the device does. Without, it may.
+	// ExactPlacer says that what [power.Placer] denies the memory held does not serve: nothing but
+	// more memory from the device does. Without, it may.
 	ExactPlacer bool
 	// Places says what a request must get of the chunks of a walk and of the device, if nothing is
 	// pending, or may be looked at, and nothing is refused; into is the pool that the request goes
@@ -62,9 +62,9 @@ type Set struct {
 	// LastPoolFirst says that of the redirections into private pools that match a request the one
 	// begun last decides, not the one begun first.
 	LastPoolFirst bool
-	// Quiescent weakens the promise of a [power.Concurrent] strategy: concurrent calls need not be answered
-	// as if each happened at one moment. A request may be refused although there is room, and Stats
-	// may be torn. When no call is in progress, the state follows from all answers.
+	// Quiescent weakens the promise of a [power.Concurrent] strategy: concurrent calls need not be
+	// answered as if each happened at one moment. A request may be refused although there is room, and
+	// Stats may be torn. When no call is in progress, the state follows from all answers.
 	Quiescent bool
 	// Boundaries are sizes in bytes around which the strategy decides differently, such
 	// as its size classes. The generator aims at them and one byte to either side.

@@ -147,7 +147,8 @@ type BaselineConfig interface {
 
 // SpecOf returns the catalogue entry of a strategy whose constructor is build. C is its
 // Config: a struct that encodes to JSON and whose zero value is useful.
-func SpecOf[C any, S alloc.Strategy](name, doc string, build func(device.Source, C) (S, error), presets ...Preset) Spec {
+func SpecOf[C any, S alloc.Strategy](name, doc string, build func(device.Source, C) (S, error),
+	presets ...Preset) Spec {
 	return Spec{
 		Name:    name,
 		Doc:     doc,

@@ -100,8 +100,8 @@ func (f *filled) Free(a device.Addr) error {
 	return err
 }
 
-// Compact implements [power.Mover]. A pattern moves with its block, after the caller was told; that it is
-// there before is verified, and nothing that was found keeps the blocks from moving.
+// Compact implements [power.Mover]. A pattern moves with its block, after the caller was told; that
+// it is there before is verified, and nothing that was found keeps the blocks from moving.
 func (f *filled) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (device.Size, error) {
 	var found error
 	n, err := f.Forwarder.Compact(may, func(from, to alloc.Block) {

@@ -33,7 +33,8 @@ func (l *limited) Alloc(r alloc.Request) (alloc.Block, error) {
 	if s := l.inner.Stats(); r.Size > l.limit-min(s.Requested, l.limit) && !l.closed && l.wellFormed(r) {
 		l.oom++
 		l.last = true
-		l.refusal = power.Refusal{Reason: power.ReasonLimit, Request: r, LargestHole: power.LargestFree(l.inner), Free: s.Reserved - s.Active}
+		l.refusal = power.Refusal{Reason: power.ReasonLimit, Request: r, LargestHole: power.LargestFree(l.inner),
+			Free: s.Reserved - s.Active}
 		return alloc.Block{}, alloc.ErrOutOfMemory
 	}
 	b, err := l.inner.Alloc(r)
@@ -48,7 +49,8 @@ func (l *limited) wellFormed(r alloc.Request) bool {
 	return r.Size <= power.MaxRequest(l.inner) && (r.Align == 0 || device.IsPowerOfTwo(r.Align))
 }
 
-// CanPlace implements [power.Placer]: what the blocks asked for counts as free of the limit. O(chunks).
+// CanPlace implements [power.Placer]: what the blocks asked for counts as free of the limit.
+// O(chunks).
 func (l *limited) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if !l.closed && l.wellFormed(r) {
 		held := l.inner.Stats().Requested

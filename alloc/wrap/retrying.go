@@ -123,7 +123,8 @@ func (r *Retrier) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.
 	return n, err
 }
 
-// Close implements [alloc.Strategy]. It wakes every waiting Alloc, which then returns [alloc.ErrClosed].
+// Close implements [alloc.Strategy]. It wakes every waiting Alloc, which then returns
+// [alloc.ErrClosed].
 func (r *Retrier) Close() error {
 	err := r.inner.Close()
 	r.wake()

@@ -63,16 +63,16 @@ type use struct {
 // made to wait for what the first had queued, on the device, unless it is known to be done. No host
 // waits for it. The strategy places blocks as it would without streams.
 //
-// The result is a [power.StreamRecorder] and a [power.Poller]. A block that other streams use is pending when
-// it is freed, until they have passed the free; every call looks whether they have, and a request
-// that finds no memory waits for them and tries once more. Memory is unmapped only when all work
-// has finished, as memory is released. A strategy that gives the same memory two addresses gets
-// waits for all that other streams freed, whatever their addresses.
+// The result is a [power.StreamRecorder] and a [power.Poller]. A block that other streams use is
+// pending when it is freed, until they have passed the free; every call looks whether they have,
+// and a request that finds no memory waits for them and tries once more. Memory is unmapped only
+// when all work has finished, as memory is released. A strategy that gives the same memory two
+// addresses gets waits for all that other streams freed, whatever their addresses.
 //
 // A strategy that is a StreamRecorder already is returned as it is. Streamed fails if the strategy
 // cannot be built, or dev has no streams. A request that needs a stream marked, which the device
-// refuses, is [alloc.ErrOutOfMemory]. A call costs a look-up by address more than the strategy's, and
-// O(streams) once there are two; none is allocated on the heap once warm.
+// refuses, is [alloc.ErrOutOfMemory]. A call costs a look-up by address more than the strategy's,
+// and O(streams) once there are two; none is allocated on the heap once warm.
 func Streamed(dev device.Device, build func(device.Source) (alloc.Strategy, error)) (alloc.Strategy, error) {
 	streams, ok := device.StreamsOf(dev)
 	if !ok {
@@ -147,7 +147,8 @@ func (s *streamed) refuse(r alloc.Request, b alloc.Block, cause error) error {
 	}
 	s.stats.OOMs++
 	s.refused = true
-	s.refusal = power.Refusal{Reason: power.ReasonDevice, Request: r, Device: cause, LargestHole: power.LargestFree(s.inner)}
+	s.refusal = power.Refusal{Reason: power.ReasonDevice, Request: r, Device: cause,
+		LargestHole: power.LargestFree(s.inner)}
 	for c := range s.inner.Walk {
 		if c.State == alloc.Free {
 			s.refusal.Free += c.Size
@@ -323,8 +324,8 @@ func (q *uses) tidy() {
 	}
 }
 
-// Poll implements [power.Poller]. It asks the device once for each use that is done and once for each
-// stream that was recorded.
+// Poll implements [power.Poller]. It asks the device once for each use that is done and once for
+// each stream that was recorded.
 func (s *streamed) Poll() (device.Size, error) {
 	if s.closed {
 		return 0, alloc.ErrClosed
@@ -407,8 +408,8 @@ func (s *streamed) Has(p power.Power) bool {
 	return p == power.PowerStreamRecorder || p == power.PowerPoller || p != power.PowerMover && s.Forwarder.Has(p)
 }
 
-// FreeNeighbours implements [power.Neighbours]: a block that other streams use is pending when it is
-// freed.
+// FreeNeighbours implements [power.Neighbours]: a block that other streams use is pending when it
+// is freed.
 func (s *streamed) FreeNeighbours(a device.Addr) (below, above device.Size) {
 	if h, err := s.find(a); err != nil || len(s.rows[h].used) > 0 {
 		return 0, 0
@@ -416,8 +417,8 @@ func (s *streamed) FreeNeighbours(a device.Addr) (below, above device.Size) {
 	return s.Forwarder.FreeNeighbours(a)
 }
 
-// CanPlace implements [power.Placer]. Blocks that other streams use count as live: a request waits for
-// them if it finds no room otherwise.
+// CanPlace implements [power.Placer]. Blocks that other streams use count as live: a request waits
+// for them if it finds no room otherwise.
 func (s *streamed) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	return s.Forwarder.CanPlace(r, slices.DeleteFunc(slices.Clone(freed), func(a device.Addr) bool {
 		h, err := s.find(a)

@@ -353,8 +353,9 @@ func TestWrongCommandLines(t *testing.T) {
 func TestTheVersionOfTheDriver(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "version")
 	for text, want := range map[string]string{
-		"NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024\nGCC version:  gcc version 12.2.0\n": "550.54.15",
-		"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  (x)\n":                                    "580.95.05",
+		"NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024\n" +
+			"GCC version:  gcc version 12.2.0\n": "550.54.15",
+		"NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build  (x)\n": "580.95.05",
 		"nothing": "",
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))

@@ -114,7 +114,8 @@ func TestMistakesInAConfigurationAreNamed(t *testing.T) {
 		{Heuristic: "lru", Liveness: "none", MinEvictee: remat.Minimum{Percent: 101}}: "a minimum of 101 percent: " +
 			"want 0 to 100",
 		{Heuristic: "lru", Liveness: "none", MinEvictee: remat.Minimum{Percent: 1, Cut: true}}: "want no cut",
-		{Heuristic: "lru", Liveness: "none", Quirks: remat.AllQuirks + 1}:                      "quirks 0x800: want at most 0x7ff",
+		{Heuristic: "lru", Liveness: "none", Quirks: remat.AllQuirks + 1}: "quirks 0x800: " +
+			"want at most 0x7ff",
 		{Heuristic: "eq", Liveness: "banish"}: "heuristic eq keeps " +
 			"neighbourhoods that liveness banish would tear apart",
 	} {

@@ -32,8 +32,8 @@ type Options struct {
 	// it was filled when it is freed, or at the end; see [wrap.Filled].
 	Contents device.Contents
 
-	// Watch, if not nil, is called every now and then with the number of events that are replayed, and never
-	// while time is taken. An error of its ends the replay.
+	// Watch, if not nil, is called every now and then with the number of events that are replayed, and
+	// never while time is taken. An error of its ends the replay.
 	Watch func(events int) error
 
 	// Observe, if not nil, is called when the strategy is built, after each event and when
@@ -99,7 +99,8 @@ func (p *Prepared) newRunner(setup setting.Setup, dev device.Device, o Options) 
 		return nil, errors.Join(fmt.Errorf("%s on %s: %w", setup.Name, h.Name, p.reserved), s.Close())
 	}
 	r := &runner{
-		p: p, s: s, dev: m, faults: faults, o: o, clock: newStopwatch(), streams: p.streams, when: when, pends: recorder && p.pending,
+		p: p, s: s, dev: m, faults: faults, o: o, clock: newStopwatch(), streams: p.streams, when: when,
+		pends: recorder && p.pending,
 		res: Result{
 			Schema: Schema, Strategy: setup.Name, Config: config,
 			Trace: h.Name, TraceSHA256: h.Hash, Lacks: p.Lacks(), Preallocates: setup.Preallocates,
@@ -565,7 +566,8 @@ func (r *runner) close() error {
 		return fmt.Errorf("close: %w", err)
 	}
 	if u := r.dev.Usage(); !u.Empty() {
-		return fmt.Errorf("close left %d bytes reserved, %d handles, %d ranges and %d events", u.Held, u.Handles, u.Ranges, u.Events)
+		return fmt.Errorf("close left %d bytes reserved, %d handles, %d ranges and %d events", u.Held, u.Handles,
+			u.Ranges, u.Events)
 	}
 	return nil
 }

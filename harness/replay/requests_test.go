@@ -28,13 +28,14 @@ func (l *labelled) Alloc(r alloc.Request) (alloc.Block, error) {
 func byLabels(t *testing.T, ops *[]wrap.Operation) setting.Setup {
 	inner, err := strategies.All().Lookup("bestfit", nil)
 	require.NoError(t, err)
-	catalogue := setting.Catalogue{setting.SpecOf("labelled", "", func(src device.Source, _ struct{}) (alloc.Strategy, error) {
-		s, err := inner.New(src)
-		if err != nil {
-			return nil, err
-		}
-		return wrap.Recorded(&labelled{wrap.Forward(s, nil)}, func(o wrap.Operation) { *ops = append(*ops, o) })
-	}, setting.Preset{})}
+	catalogue := setting.Catalogue{
+		setting.SpecOf("labelled", "", func(src device.Source, _ struct{}) (alloc.Strategy, error) {
+			s, err := inner.New(src)
+			if err != nil {
+				return nil, err
+			}
+			return wrap.Recorded(&labelled{wrap.Forward(s, nil)}, func(o wrap.Operation) { *ops = append(*ops, o) })
+		}, setting.Preset{})}
 	setup, err := catalogue.Lookup("labelled", nil)
 	require.NoError(t, err)
 	return setup
@@ -104,15 +105,17 @@ func TestMarksReachTheStrategy(t *testing.T) {
 		wrap.Locked,
 	} {
 		var marks []string
-		setup, err := setting.Catalogue{setting.SpecOf("marked", "", func(src device.Source, _ struct{}) (alloc.Strategy, error) {
-			s, err := inner.New(src)
-			if err != nil {
-				return nil, err
-			}
-			return wrap(marked{s, &marks})
-		}, setting.Preset{})}.Lookup("marked", nil)
+		setup, err := setting.Catalogue{
+			setting.SpecOf("marked", "", func(src device.Source, _ struct{}) (alloc.Strategy, error) {
+				s, err := inner.New(src)
+				if err != nil {
+					return nil, err
+				}
+				return wrap(marked{s, &marks})
+			}, setting.Preset{})}.Lookup("marked", nil)
 		require.NoError(t, err)
-		tr, err := trace.Read(strings.NewReader("mark \"step 1\"\na 1 100\nmark \"step 2\"\nf 1\n"), "marks.trace", trace.Options{})
+		tr, err := trace.Read(strings.NewReader("mark \"step 1\"\na 1 100\nmark \"step 2\"\nf 1\n"), "marks.trace",
+			trace.Options{})
 		require.NoError(t, err)
 		for _, s := range []setting.Setup{setup, inner} {
 			dev, err := sim.New(sim.Config{})

@@ -44,14 +44,15 @@ func TestWalksAreNotTimed(t *testing.T) {
 		wrap.Locked, // whose method set has every power
 	} {
 		var w *walkCounter
-		setup, err := setting.Catalogue{setting.SpecOf("walks", "", func(src device.Source, _ struct{}) (alloc.Strategy, error) {
-			s, err := inner.New(src)
-			if err != nil {
-				return nil, err
-			}
-			w = &walkCounter{Strategy: s}
-			return wrap(w)
-		}, setting.Preset{})}.Lookup("walks", nil)
+		setup, err := setting.Catalogue{
+			setting.SpecOf("walks", "", func(src device.Source, _ struct{}) (alloc.Strategy, error) {
+				s, err := inner.New(src)
+				if err != nil {
+					return nil, err
+				}
+				w = &walkCounter{Strategy: s}
+				return wrap(w)
+			}, setting.Preset{})}.Lookup("walks", nil)
 		require.NoError(t, err)
 		p, err := replay.Prepare(t.Context(), tr)
 		require.NoError(t, err)

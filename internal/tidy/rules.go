@@ -9,6 +9,7 @@ func Rules() []Rule {
 		PackageComments,
 		DocComments,
 		Lengths,
+		Widths,
 		Pointers,
 		MapRanges,
 		Todos,

@@ -49,7 +49,8 @@ type Core struct {
 }
 
 // Init prepares the core of a strategy of the given name over src, and returns the view that the
-// strategy embeds. CanPlace follows the promises. Every power of two is an alignment that is honoured.
+// strategy embeds. CanPlace follows the promises. Every power of two is an alignment that is
+// honoured.
 //
 // Precondition: the policy passes its Check.
 func (c *Core) Init(
@@ -131,7 +132,8 @@ func (c *Core) Grant(h Handle, r *alloc.Request) alloc.Block {
 		c.rehash()
 	}
 	row := &c.Rows[h]
-	if row.setLive(r.Size, c.live.Enter(row.Addr, h)) || uint64(r.Stream)|r.Tag|uint64(r.Align) != 0 || c.labels.cells != nil {
+	if row.setLive(r.Size, c.live.Enter(row.Addr, h)) || uint64(r.Stream)|r.Tag|uint64(r.Align) != 0 ||
+		c.labels.cells != nil {
 		c.annotate(h, r.Size, Label{r.Tag, r.Stream}, logOf(r.Align))
 	}
 	c.Stats.Granted(r.Size, row.Size)

@@ -21,7 +21,8 @@ import (
 )
 
 // ErrNotPlantable is the error of [Planted] in a build without bugs.
-var ErrNotPlantable = errors.New("check: this build has no planted bugs: build it with the overlay of props/planted/bugs/overlay")
+var ErrNotPlantable = errors.New("check: this build has no planted bugs: build it with the overlay of " +
+	"props/planted/bugs/overlay")
 
 // PlantedBugs returns the bugs of the strategies that are named, with or without a preset;
 // all of them if none is named. A build without the overlay has none.
@@ -57,8 +58,8 @@ var judges = [...]func(props.Subject, props.Options) (props.Result, error){
 	bugs.ByCalls: props.Verify, bugs.ByFaults: props.VerifyFaults, bugs.ByRelations: props.Metamorphic,
 }
 
-// plantedSequences is how many sequences look for a bug unless the options say so. The rarest bugs take
-// about a thousand.
+// plantedSequences is how many sequences look for a bug unless the options say so. The rarest bugs
+// take about a thousand.
 const plantedSequences = 20_000
 
 // plantedTries bounds the runs that shrink a failing sequence, unless the options do: it is enough

@@ -85,12 +85,15 @@ func TestPlantedTable(t *testing.T) {
 	all := check.PlantedBugs()
 	require.GreaterOrEqual(t, len(all), 60)
 	var text strings.Builder
-	text.WriteString("| bug | strategy | invariant | what goes wrong | sequences | operations |\n|---|---|---|---|--:|--:|\n")
+	text.WriteString("| bug | strategy | invariant | what goes wrong | sequences | operations |\n" +
+		"|---|---|---|---|--:|--:|\n")
 	for _, b := range all {
 		v, err := check.Planted(t.Context(), strategies.All(), b, check.Options{Seed: 1})
 		require.NoError(t, err, b.ID)
-		assert.True(t, v.Caught, "%s in %s: reported %q, want one of %v\n%v", b.ID, b.Setting.Strategy, v.Broken, b.Breaks, v.Failure)
-		assert.True(t, v.Small(), "%s in %s: %d operations, %d are enough\n%v", b.ID, b.Setting.Strategy, v.Shrunk, v.Minimal, v.Failure)
+		assert.True(t, v.Caught, "%s in %s: reported %q, want one of %v\n%v", b.ID, b.Setting.Strategy, v.Broken,
+			b.Breaks, v.Failure)
+		assert.True(t, v.Small(), "%s in %s: %d operations, %d are enough\n%v", b.ID, b.Setting.Strategy, v.Shrunk,
+			v.Minimal, v.Failure)
 		text.WriteString(row(v))
 	}
 	fmt.Fprintf(&text, "\nCaught: %d of %d.\n", len(all), len(all))
@@ -106,7 +109,8 @@ func TestPlantedTable(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, slices.Concat(parts[1], []byte(text.String()), parts[3]), 0o644))
 		return
 	}
-	require.Equal(t, text.String(), string(parts[2]), "%s: go run ./props/planted/bugs/overlay FOLDER, then go test -overlay FOLDER/overlay.json ./props/check -run TestPlantedTable -rewrite", path)
+	require.Equal(t, text.String(), string(parts[2]), "%s: go run ./props/planted/bugs/overlay FOLDER, then go test "+
+		"-overlay FOLDER/overlay.json ./props/check -run TestPlantedTable -rewrite", path)
 }
 
 // row returns one line of the table. The invariant that was reported comes first.
@@ -117,7 +121,8 @@ func row(v check.Verdict) string {
 			numbers = append(numbers, n)
 		}
 	}
-	return fmt.Sprintf("| `%s` | %s | %s | %s | %d | %d / %d |\n", v.Bug.ID, v.Bug.Setting.Strategy, strings.Join(numbers, ", "),
+	return fmt.Sprintf("| `%s` | %s | %s | %s | %d | %d / %d |\n", v.Bug.ID, v.Bug.Setting.Strategy,
+		strings.Join(numbers, ", "),
 		v.Bug.Doc, v.Sequences, v.Shrunk, v.Minimal)
 }
 
@@ -129,10 +134,13 @@ var bugless = []struct{ Invariant, SeenAs, Reason string }{
 	{"I44", "", "it is about runs far longer than a sequence; tests of Bounded in props plant bugs for it"},
 	{"I45", "", "it is about calls at the same time; tests in props/linear plant bugs for it"},
 	{"I51", "", "any bug of I10, seen in the memory; tests of contents in props and props/check look for some so"},
-	{"I63", "", "it is about a device and no strategy; tests in props/check have a stand-in for the driver answer wrongly"},
-	{"B12", "I5", "Check does not know that every block was freed; the suite does, and then looks for neighbours left apart"},
+	{"I63", "", "it is about a device and no strategy; tests in props/check have a stand-in for the driver " +
+		"answer wrongly"},
+	{"B12", "I5", "Check does not know that every block was freed; the suite does, and then looks for neighbours " +
+		"left apart"},
 	{"B13", "I31", "Check sees one instance; the suite compares two"},
-	{"W5", "I26", "Check does not know what was refused; the suite does, and then looks for chunks that would have served"},
+	{"W5", "I26", "Check does not know what was refused; the suite does, and then looks for chunks that would " +
+		"have served"},
 	{"R4", "", "it is about a part alone and the same part in the whole; a test in strategies/slabbuddy splits sequences"},
 }
 

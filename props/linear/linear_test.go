@@ -119,7 +119,8 @@ func requireLinear(t *testing.T, h linear.History, blocks int) {
 	for _, o := range h {
 		count[o.Input.(linear.Call).Kind]++
 	}
-	t.Logf("%d requests, %d frees and %d counts, checked in %v", count[linear.Alloc], count[linear.Free], count[linear.Live],
+	t.Logf("%d requests, %d frees and %d counts, checked in %v", count[linear.Alloc], count[linear.Free],
+		count[linear.Live],
 		time.Since(start))
 	for k, n := range count {
 		require.Greater(t, n, len(h)/100, "kind %d", k)
@@ -287,7 +288,9 @@ func TestVerifyFindsBrokenPromises(t *testing.T) {
 }
 
 func TestRecordRaisesPanic(t *testing.T) {
-	s := tornSubject(t, "", false).Wrapped("panics", func(alloc.Strategy) (alloc.Strategy, error) { return nothing{}, nil })
+	s := tornSubject(t, "", false).Wrapped("panics", func(alloc.Strategy) (alloc.Strategy, error) {
+		return nothing{}, nil
+	})
 	require.Panics(t, func() { _ = linear.Verify(s, 1, 1, func() {}) })
 }
 
@@ -324,17 +327,20 @@ func TestCheckJudgesSmallHistories(t *testing.T) {
 		"out of memory while one is free": {linear.History{get(1, 2, a), none(3, 4)}, false},
 		"out of memory while all live":    {linear.History{get(1, 2, a), get(3, 4, b), none(5, 6)}, true},
 		"out of memory at some moment":    {linear.History{get(1, 2, a), get(3, 4, b), none(5, 9), free(6, 7, a, nil)}, true},
-		"out of memory after the free":    {linear.History{get(1, 2, a), get(3, 4, b), free(5, 6, a, nil), none(7, 8)}, false},
-		"waited for a free":               {linear.History{get(1, 2, a), get(3, 4, b), get(5, 9, a), free(6, 7, a, nil)}, true},
-		"freed twice":                     {linear.History{get(1, 2, a), free(3, 6, a, nil), free(4, 5, a, nil)}, false},
-		"freed once, refused once":        {linear.History{get(1, 2, a), free(3, 6, a, alloc.ErrInvalidFree), free(4, 5, a, nil)}, true},
-		"a live block refused":            {linear.History{get(1, 2, a), free(3, 4, a, alloc.ErrInvalidFree)}, false},
-		"a stranger freed":                {linear.History{free(1, 2, b, nil)}, false},
-		"a stranger refused":              {linear.History{free(1, 2, b, alloc.ErrInvalidFree)}, true},
-		"a wrong error":                   {linear.History{free(1, 2, b, alloc.ErrClosed)}, false},
-		"a wrong count":                   {linear.History{get(1, 2, a), live(3, 4, 2)}, false},
-		"a count at some moment":          {linear.History{get(1, 4, a), live(2, 3, 0)}, true},
-		"more blocks than there are":      {linear.History{get(1, 2, a), get(3, 4, b), get(5, 6, 0x3000)}, false},
+		"out of memory after the free": {linear.History{get(1, 2, a), get(3, 4, b), free(5, 6, a, nil), none(7, 8)},
+			false},
+		"waited for a free": {linear.History{get(1, 2, a), get(3, 4, b), get(5, 9, a), free(6, 7, a, nil)},
+			true},
+		"freed twice": {linear.History{get(1, 2, a), free(3, 6, a, nil), free(4, 5, a, nil)}, false},
+		"freed once, refused once": {linear.History{get(1, 2, a), free(3, 6, a, alloc.ErrInvalidFree),
+			free(4, 5, a, nil)}, true},
+		"a live block refused":       {linear.History{get(1, 2, a), free(3, 4, a, alloc.ErrInvalidFree)}, false},
+		"a stranger freed":           {linear.History{free(1, 2, b, nil)}, false},
+		"a stranger refused":         {linear.History{free(1, 2, b, alloc.ErrInvalidFree)}, true},
+		"a wrong error":              {linear.History{free(1, 2, b, alloc.ErrClosed)}, false},
+		"a wrong count":              {linear.History{get(1, 2, a), live(3, 4, 2)}, false},
+		"a count at some moment":     {linear.History{get(1, 4, a), live(2, 3, 0)}, true},
+		"more blocks than there are": {linear.History{get(1, 2, a), get(3, 4, b), get(5, 6, 0x3000)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := linear.Check(c.history, 2, patience)
@@ -357,6 +363,7 @@ func TestModelDescribesItself(t *testing.T) {
 	assert.True(t, right)
 	assert.Equal(t, "10 live", m.DescribeState(after))
 	assert.Equal(t, "Alloc: 0x2000", m.DescribeOperation(call, got))
-	assert.Equal(t, "Free 0x2000: done", m.DescribeOperation(linear.Call{Kind: linear.Free, Addr: 0x2000}, linear.Answer{}))
+	assert.Equal(t, "Free 0x2000: done", m.DescribeOperation(linear.Call{Kind: linear.Free, Addr: 0x2000},
+		linear.Answer{}))
 	assert.Equal(t, "1 live", m.DescribeOperation(linear.Call{Kind: linear.Live}, linear.Answer{Live: 1}))
 }

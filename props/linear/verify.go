@@ -18,8 +18,8 @@ const (
 	decision   = 2 * time.Second // what the search for an order may take
 )
 
-// Verify lets many goroutines call a strategy that promises to be [power.Concurrent], each round on a
-// new instance. Each history must be linearizable, unless the subject promises only
+// Verify lets many goroutines call a strategy that promises to be [power.Concurrent], each round on
+// a new instance. Each history must be linearizable, unless the subject promises only
 // [promise.Set.Quiescent], and the state at rest behind it must follow from it. Beat is called
 // between calls. The error is a [*props.Violation] of invariant I45 if the promise is broken.
 func Verify(s props.Subject, rounds int, seed uint64, beat func()) error {
@@ -54,9 +54,9 @@ func build(s props.Subject) (alloc.Strategy, error) {
 	return s.New(dev)
 }
 
-// fewBlocks returns a size in bytes of which the subject has a few equal blocks, as a [Model] has, and
-// their number. It is 0, with the default size, if there is no such size: then an answer can be right
-// that the model refuses.
+// fewBlocks returns a size in bytes of which the subject has a few equal blocks, as a [Model] has,
+// and their number. It is 0, with the default size, if there is no such size: then an answer can be
+// right that the model refuses.
 func fewBlocks(s props.Subject) (size device.Size, n int) {
 	for size := s.Device.Capacity / 4; size > 0 && size > s.Device.Capacity/mostBlocks; size -= max(size/4, 1) {
 		if n := granted(s, size); n >= 2 && n <= mostBlocks && sequential(s, size, n) {
@@ -89,9 +89,9 @@ func sequential(s props.Subject, size device.Size, n int) bool {
 	return Check(Record(a, Load{Callers: 1, Operations: 500, Size: size}), n, decision) == nil
 }
 
-// Rest checks the state at rest after a history: the live blocks are those that were granted and not
-// freed, none twice, they are disjoint, and the counters and private indexes agree with them. It frees
-// all blocks. The error is a [*props.Violation] of invariant I45.
+// Rest checks the state at rest after a history: the live blocks are those that were granted and
+// not freed, none twice, they are disjoint, and the counters and private indexes agree with them.
+// It frees all blocks. The error is a [*props.Violation] of invariant I45.
 func Rest(s alloc.Strategy, h History) error {
 	broken := func(format string, args ...any) error {
 		return &props.Violation{Number: props.ILinear, Detail: "at rest: " + fmt.Sprintf(format, args...)}

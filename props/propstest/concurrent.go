@@ -19,8 +19,8 @@ import (
 	"github.com/vramyard/vramyard/props/linear"
 )
 
-// concurrentRounds is how many histories of a strategy that promises thread safety are judged. Which
-// calls overlap is the scheduler's choice, so one is not enough.
+// concurrentRounds is how many histories of a strategy that promises thread safety are judged.
+// Which calls overlap is the scheduler's choice, so one is not enough.
 const concurrentRounds = 40
 
 // serveConcurrently judges the promise of a strategy that is [power.Concurrent] by itself.

@@ -43,10 +43,11 @@ func options(share, subjects int) props.Options {
 	return props.Options{Sequences: max(n/share, 1), Operations: *flagOps, Seed: *flagSeed}
 }
 
-// Run verifies every subject: bare, with the device refusing one of its calls, each time another, with
-// blocks that are filled and compared, inside each wrapper of package alloc, and called by many
-// goroutines at once: behind a lock, or without one if it is [power.Concurrent] (see [linear.Verify]). Subjects run in parallel. Up to four run all the
-// sequences that the flags ask for; more share those of four, and each runs a quarter at least.
+// Run verifies every subject: bare, with the device refusing one of its calls, each time another,
+// with blocks that are filled and compared, inside each wrapper of package alloc, and called by
+// many goroutines at once: behind a lock, or without one if it is [power.Concurrent] (see
+// [linear.Verify]). Subjects run in parallel. Up to four run all the sequences that the flags ask
+// for; more share those of four, and each runs a quarter at least.
 func Run(t *testing.T, subjects ...props.Subject) {
 	t.Helper()
 	for _, s := range subjects {
@@ -141,8 +142,10 @@ var wrappers = []wrapper{
 	{name: "Locked", wrap: wrap.Locked},
 	{name: "Limited", wrap: func(s alloc.Strategy) (alloc.Strategy, error) { return wrap.Limited(s, wide) },
 		except: []promise.Exception{
-			{Invariant: props.IRequestAnswer.String(), Reason: "above the limit it cannot tell which alignments the strategy honours"},
-			{Invariant: props.IRecord.String(), Reason: "for its own refusals it counts slack as free, because telling them apart takes a walk"},
+			{Invariant: props.IRequestAnswer.String(), Reason: "above the limit it cannot tell which alignments the " +
+				"strategy honours"},
+			{Invariant: props.IRecord.String(), Reason: "for its own refusals it counts slack as free, because telling them " +
+				"apart takes a walk"},
 		}},
 	{name: "Recorded", wrap: func(s alloc.Strategy) (alloc.Strategy, error) {
 		return wrap.Recorded(s, func(wrap.Operation) {})
@@ -200,7 +203,8 @@ var unfit = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 
 // writeTrace leaves the trace of a failure in the test's artifact directory: the one
 // asked for with -artifacts, or else one that stays after the test.
-func writeTrace(t testing.TB, subject string, v *props.Violation, write func(io.Writer) error) (path string, err error) {
+func writeTrace(t testing.TB, subject string, v *props.Violation, write func(io.Writer) error) (path string,
+	err error) {
 	dir := t.ArtifactDir()
 	if !artifactsKept() {
 		if dir, err = os.MkdirTemp("", "props-"); err != nil {

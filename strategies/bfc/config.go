@@ -102,8 +102,8 @@ func (c Config) checkVariant() error {
 	return nil
 }
 
-// Export implements [setting.ExportedConfig]. TensorFlow takes nearly the whole memory of the card in
-// one region unless it is told to let regions grow, and gives regions without live blocks back
+// Export implements [setting.ExportedConfig]. TensorFlow takes nearly the whole memory of the card
+// in one region unless it is told to let regions grow, and gives regions without live blocks back
 // unless it is told not to. The rules of other years, and what no variable says, cannot be chosen.
 //
 // Source: tensorflow/core/common_runtime/gpu/gpu_bfc_allocator.cc.

@@ -82,8 +82,8 @@ func (c Config) exceptions() (all []promise.Exception) {
 			"serves it"})
 	}
 	if c.MagazineRounds > 0 {
-		all = append(all, promise.Exception{Invariant: "I40", Reason: "a block that is freed goes to a magazine, where it is " +
-			"set aside"})
+		all = append(all, promise.Exception{Invariant: "I40", Reason: "a block that is freed goes to a magazine, " +
+			"where it is set aside"})
 	}
 	return all
 }

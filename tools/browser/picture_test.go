@@ -368,8 +368,9 @@ func TestALongRunIsSummedUp(t *testing.T) {
 		textsOf(side.canvas).filter((t) => !t.turned && t.left < side.right && t.right > side.left && Math.abs(t.y - side.y) < 40).map((t) => side.text + " on " + t.text))`))
 }
 
-// TestHistogramsOfLatency compares bars and quantiles with the counts that the page holds. Each strategy has a page of
-// its own: on a common page the curve of another one may cover the pixel that is looked at.
+// TestHistogramsOfLatency compares bars and quantiles with the counts that the page holds. Each
+// strategy has a page of its own: on a common page the curve of another one may cover the pixel
+// that is looked at.
 func TestHistogramsOfLatency(t *testing.T) {
 	for _, strategy := range []string{"bfc", "caching"} {
 		p := opened(t, made(t, "compare", "--strategies", strategy, "meta_resnet50_b256"), desk, "", helpers)

@@ -97,7 +97,8 @@ type Change struct {
 // [setting.Catalogue.Lookup] refuses, for a knob that there is not or that has no grid, and if
 // a replay fails. If ctx ends before, the error is that of ctx, and the result has the points that
 // were evaluated, timed once; nil if the preset is not among them.
-func Tune(ctx context.Context, traces []*trace.Trace, catalogue setting.Catalogue, strategy string, fixed json.RawMessage,
+func Tune(ctx context.Context, traces []*trace.Trace, catalogue setting.Catalogue, strategy string,
+	fixed json.RawMessage,
 	o Options) (*Result, error) {
 	if o.Points <= 0 {
 		o.Points = defaultPoints

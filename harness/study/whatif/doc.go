@@ -22,8 +22,8 @@
 // that again, and for short traces up to ten million events, so that they are searched to the end.
 // What the settings do not take that decide like others is spent on minima too. A replay that fails
 // is charged what it replayed. A strategy that does not look at the capacity (see
-// [setting.UnboundConfig]) is known to do with what it held. Probes go first to what the users of the
-// recorded framework can choose, the best of it first. A minimum that was not found shows as a
+// [setting.UnboundConfig]) is known to do with what it held. Probes go first to what the users of
+// the recorded framework can choose, the best of it first. A minimum that was not found shows as a
 // bracket. Which probes are made depends on the trace and the grid alone: the figures, times
 // excepted, are the same on any number of cores.
 //

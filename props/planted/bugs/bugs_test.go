@@ -135,7 +135,8 @@ func (s *set[T]) put(v T) {
 func write(t *testing.T, folder, text string) {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(filepath.Join(folder, filepath.Dir(switchFile)), 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(folder, switchFile), []byte("package planted\n\nconst Enabled = false\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, switchFile),
+		[]byte("package planted\n\nconst Enabled = false\n"), 0o644))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "one.go"), []byte(text), 0o644))
 }
 
@@ -182,10 +183,14 @@ func TestEditsThatDoNotFitAreRefused(t *testing.T) {
 	const head = "setting s: bfc {} on {}\nbug a/b: doc\nin s breaks I1\n"
 	const plus = "+\tplanted.Is(\"a/b\")\n"
 	for text, want := range map[string]string{
-		"edit one.go f\n \tn++\n" + plus:                                    "props/planted/bugs/one.txt:4: the lines of this edit occur 2 times in f of one.go, want once",
-		"edit one.go f\n \tx++\n" + plus:                                    "props/planted/bugs/one.txt:4: the lines of this edit occur 0 times in f of one.go, want once",
-		"edit one.go f\n" + plus:                                            "props/planted/bugs/one.txt:4: the lines of this edit occur 6 times in f of one.go, want once",
-		"edit one.go g\n \tn++\n" + plus:                                    "props/planted/bugs/one.txt:4: one.go has no function g",
+		"edit one.go f\n \tn++\n" + plus: "props/planted/bugs/one.txt:4: the lines of " +
+			"this edit occur 2 times in f of one.go, want once",
+		"edit one.go f\n \tx++\n" + plus: "props/planted/bugs/one.txt:4: the lines of " +
+			"this edit occur 0 times in f of one.go, want once",
+		"edit one.go f\n" + plus: "props/planted/bugs/one.txt:4: the lines of " +
+			"this edit occur 6 times in f of one.go, want once",
+		"edit one.go g\n \tn++\n" + plus: "props/planted/bugs/one.txt:4: one.go has no " +
+			"function g",
 		"edit two.go f\n \tn++\n" + plus:                                    "props/planted/bugs/one.txt:4: open ",
 		"edit one.go f\n-\tm++\n" + plus + "edit one.go f\n-\tm++\n" + plus: "one.go: two edits change line 5",
 		"edit one.go f\n \tm++\n" + plus + "edit one.go f\n \tm++\n" + plus: "one.go: two edits change line 6",
