@@ -2,6 +2,7 @@ package props
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -94,7 +95,9 @@ func (in *interpreter) watched(
 	var err error
 	in.seed = o.Seed
 	if returns(o.Patience, &in.pulse.beats, func() { r, err = verify() }) {
-		if v, ok := err.(*Violation); ok {
+		var f *Failure
+		var v *Violation
+		if !errors.As(err, &f) && errors.As(err, &v) {
 			err = in.failure(name, in.seed, o.Operations, nil, v)
 		}
 		return r, err

@@ -299,7 +299,7 @@ func (s *session) heap() {
 		}
 		fmt.Fprintln(w)
 	}
-	w.Flush()
+	_ = w.Flush() // a buffer takes everything
 }
 
 // detail returns the fields of a chunk that are not zero.

@@ -96,22 +96,22 @@ func deviceText(r *postmortem.Report) string {
 }
 
 // shares writes the streams, if there are several, and the private pools.
-func (t *lines) shares(r *postmortem.Report) {
+func (l *lines) shares(r *postmortem.Report) {
 	b := units.Bytes
 	if len(r.Streams) > 1 {
-		for _, s := range firstOf(t, r.Streams, shownStreams, "further stream") {
-			t.line(fmt.Sprintf("stream %d", s.Stream), "%s held, %s free, the largest hole %s, of use here %s",
+		for _, s := range firstOf(l, r.Streams, shownStreams, "further stream") {
+			l.line(fmt.Sprintf("stream %d", s.Stream), "%s held, %s free, the largest hole %s, of use here %s",
 				b(s.Reserved), b(s.Free), b(s.Largest), b(s.Usable))
 		}
 	}
-	for _, s := range firstOf(t, r.Pools, shownPools, "further pool") {
-		t.line(fmt.Sprintf("private pool %d", s.Pool), "%s held, %s free, the largest hole %s", b(s.Reserved), b(s.Free),
+	for _, s := range firstOf(l, r.Pools, shownPools, "further pool") {
+		l.line(fmt.Sprintf("private pool %d", s.Pool), "%s held, %s free, the largest hole %s", b(s.Reserved), b(s.Free),
 			b(s.Largest))
 	}
 }
 
 // firstOf yields the first elements of a list, and writes how many more there are.
-func firstOf[T any](t *lines, list []T, most int, noun string) iter.Seq2[int, *T] {
+func firstOf[T any](l *lines, list []T, most int, noun string) iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
 		for i := range list[:min(len(list), most)] {
 			if !yield(i, &list[i]) {
@@ -119,35 +119,35 @@ func firstOf[T any](t *lines, list []T, most int, noun string) iter.Seq2[int, *T
 			}
 		}
 		if more := len(list) - most; more > 0 {
-			t.line("", "and %s", units.Several(more, noun))
+			l.line("", "and %s", units.Several(more, noun))
 		}
 	}
 }
 
 // pins writes the owners of blocks in regions that are partly free.
-func (t *lines) pins(r *postmortem.Report) {
+func (l *lines) pins(r *postmortem.Report) {
 	if len(r.Pins) == 0 {
 		return
 	}
 	b := units.Bytes
-	t.line("pinned", "%s are free in regions that are partly used, kept", b(r.Pinned.Bytes))
-	for _, p := range firstOf(t, r.Pins, shownPins, "further place") {
-		t.line("", "%s (%s beside nobody else's) by %s of %s in %s: %s", b(p.Pinned), b(p.Alone),
+	l.line("pinned", "%s are free in regions that are partly used, kept", b(r.Pinned.Bytes))
+	for _, p := range firstOf(l, r.Pins, shownPins, "further place") {
+		l.line("", "%s (%s beside nobody else's) by %s of %s in %s: %s", b(p.Pinned), b(p.Alone),
 			units.Several(p.Blocks.Count, "block"), b(p.Blocks.Bytes), units.Several(p.Regions, "region"),
 			units.Printable(p.Name()))
 	}
 }
 
-func (t *lines) plans(r *postmortem.Report) {
+func (l *lines) plans(r *postmortem.Report) {
 	for i := range r.Plans[:min(len(r.Plans), shownPlans)] {
 		p := &r.Plans[i]
-		t.line("room", "%v", p)
+		l.line("room", "%v", p)
 		for k := range p.Blocks {
 			if k == shownBlocks {
-				t.line("", "and %d more", len(p.Blocks)-k)
+				l.line("", "and %d more", len(p.Blocks)-k)
 				break
 			}
-			t.line("", "%v", &p.Blocks[k])
+			l.line("", "%v", &p.Blocks[k])
 		}
 	}
 }

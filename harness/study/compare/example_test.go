@@ -15,7 +15,7 @@ func ExampleCompare() {
 	if err := b.Alloc(1, 3<<20, 0); err != nil {
 		panic(err)
 	}
-	setup, err := setting.Catalogue(strategies.All()).Lookup("direct", nil)
+	setup, err := strategies.All().Lookup("direct", nil)
 	if err != nil {
 		panic(err)
 	}

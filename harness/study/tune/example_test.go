@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/study/tune"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/strategies"
@@ -16,7 +15,7 @@ func ExampleTune() {
 		panic(err)
 	}
 	traces := []*trace.Trace{b.Trace()}
-	r, err := tune.Tune(context.Background(), traces, setting.Catalogue(strategies.All()), "direct", nil, tune.Options{})
+	r, err := tune.Tune(context.Background(), traces, strategies.All(), "direct", nil, tune.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/study/whatif"
 	"github.com/vramyard/vramyard/strategies"
 )
@@ -15,7 +14,7 @@ func ExampleReadGrid() {
   conf: ["", "expandable_segments:True"]
 - strategy: bfc
 `
-	all, err := whatif.ReadGrid(strings.NewReader(grid), setting.Catalogue(strategies.All()))
+	all, err := whatif.ReadGrid(strings.NewReader(grid), strategies.All())
 	if err != nil {
 		panic(err)
 	}
