@@ -249,7 +249,8 @@ func TestFailuresAreShownWhereTheyAre(t *testing.T) {
 	// The buttons go where they say: to the failure, to the first of all, to the peak, to the end.
 	do(t, p, `document.querySelectorAll("#vy-failures details:first-of-type tbody button")[1].click()`)
 	require.Equal(t, 3, ask[int](t, p, `app.state.event`))
-	for label, event := range map[string]string{"first failure": "1", "peak requested": "2", "end": "6"} {
+	for _, button := range [][2]string{{"first failure", "1"}, {"peak requested", "2"}, {"end", "6"}} {
+		label, event := button[0], button[1]
 		do(t, p,
 			fmt.Sprintf(
 				`[...document.querySelectorAll("#vy-instant .vy-switch button")].find((b) => b.textContent.split(", ").includes(%q)).click()`, label))
@@ -345,9 +346,12 @@ func TestALongRunIsSummedUp(t *testing.T) {
 	p := opened(t, made(t, "compare", "--strategies", "bfc,caching", "--capacity", "2GiB",
 		traceFile(t, "long.trace", long.String())), desk, "", helpers)
 	// The legend has the highest value of the events that it names.
-	for event, want := range map[int]string{1000: "1.17 GiB", 1001: "1.17 GiB", 2*heavy + 1000: "1.13 GiB"} {
-		do(t, p, fmt.Sprintf(`app.state.set({cursor: %d})`, event))
-		require.Equal(t, want, legend(t, p)[0])
+	for _, highest := range []struct {
+		event int
+		want  string
+	}{{1000, "1.17 GiB"}, {1001, "1.17 GiB"}, {2*heavy + 1000, "1.13 GiB"}} {
+		do(t, p, fmt.Sprintf(`app.state.set({cursor: %d})`, highest.event))
+		require.Equal(t, highest.want, legend(t, p)[0])
 		require.Contains(t, ask[string](t, p, `app.timeline.legend.innerText`), "highest within 32 events")
 	}
 	// What is left out is a shade of what is held, where it lies and nowhere else.

@@ -132,7 +132,8 @@ class Timeline {
     g.save();
     g.font = colors.font.replace(/(\d+)px/, (_, n) => `${n * scale}px`);
     g.textBaseline = "bottom";
-    g.textAlign = "left"; // the plot has left it as the last axis has it
+    g.textAlign = "left"; // uPlot leaves the alignment of its last axis and the dashes of its last curve
+    g.setLineDash([]);
     g.lineWidth = scale;
     this.marks(u, g, scale, colors);
     this.rug(u, g, scale, colors);
