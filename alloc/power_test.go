@@ -108,14 +108,56 @@ func TestMissingPowersAreUnsupportedThroughEveryWrapper(t *testing.T) {
 	}
 }
 
-// TestForwarderHasEveryPower keeps the forwarder complete. Markers have no methods to pass on.
-func TestForwarderHasEveryPower(t *testing.T) {
-	f := wrap.Forward(newToy(1), nil)
-	for p := range power.Powers {
-		marker := p == power.PowerConcurrent || p == power.PowerWaiter
-		require.Equal(t, !marker, power.Implements(&f, p), p)
-	}
-	require.False(t, power.Implements(&f, 200))
+// TestPowersHoldTheLocksOnTheirWay puts two wrappers with locks around a strategy, and one between
+// them that replaces a power: each lock is held exactly where it should be.
+func TestPowersHoldTheLocksOnTheirWay(t *testing.T) {
+	var outer, inner counted
+	probe := &probing{rich: &rich{toy: newToy(4)}, held: func() string { return fmt.Sprint(outer.held, inner.held) }}
+	below := wrap.Forward(probe, &inner)
+	between := &trims{Forwarder: wrap.Forward(&below, nil), held: probe.held}
+	s := wrap.Forward(between, &outer)
+	_, err := power.MetadataBytes(&s)
+	require.NoError(t, err)
+	require.Equal(t, "true true", probe.seen)
+	_, err = power.Trim(&s)
+	require.NoError(t, err)
+	require.Equal(t, "true false", between.seen, "the wrapper's own method")
+	require.Equal(t, 2, outer.taken)
+	require.Equal(t, 1, inner.taken)
+	require.False(t, power.Implements(&s, 200))
+}
+
+// counted is a lock that counts.
+type counted struct {
+	held  bool
+	taken int
+}
+
+func (c *counted) Lock()   { c.held, c.taken = true, c.taken+1 }
+func (c *counted) Unlock() { c.held = false }
+
+// probing notes which locks are held when its metadata is asked for.
+type probing struct {
+	*rich
+	held func() string
+	seen string
+}
+
+func (p *probing) MetadataBytes() device.Size {
+	p.seen = p.held()
+	return 1
+}
+
+// trims is a wrapper with a Trim of its own.
+type trims struct {
+	wrap.Forwarder
+	held func() string
+	seen string
+}
+
+func (r *trims) Trim() (device.Size, error) {
+	r.seen = r.held()
+	return 0, nil
 }
 
 func TestFallbacksWalk(t *testing.T) {

@@ -53,10 +53,8 @@ type Mover interface {
 // would be one chunk with it if it were freed now. Without [Neighbours] nothing is known of what
 // merges, and both are 0.
 func FreeNeighbours(s alloc.Inspector, a device.Addr) (below, above device.Size) {
-	if n, ok := s.(Neighbours); ok {
-		return n.FreeNeighbours(a)
-	}
-	return 0, 0
+	reach(s, func(n Neighbours) { below, above = n.FreeNeighbours(a) })
+	return below, above
 }
 
 // CanPlace reports whether a request would find room in s after the live blocks that start at the
@@ -64,9 +62,9 @@ func FreeNeighbours(s alloc.Inspector, a device.Addr) (below, above device.Size)
 // that free chunks and those blocks, where they touch in a region, are as large as the request and
 // its alignment need. That is right for a strategy that merges all that touches and rounds sizes up
 // by less than what is left over, and a guess for others. It costs O(chunks log addresses).
-func CanPlace(s alloc.Inspector, r alloc.Request, freed []device.Addr) bool {
-	if p, ok := s.(Placer); ok {
-		return p.CanPlace(r, freed)
+func CanPlace(s alloc.Inspector, r alloc.Request, freed []device.Addr) (can bool) {
+	if reach(s, func(p Placer) { can = p.CanPlace(r, freed) }) {
+		return can
 	}
 	return canPlaceByWalk(s, r, freed)
 }
@@ -102,8 +100,5 @@ func canPlaceByWalk(s alloc.Inspector, r alloc.Request, freed []device.Addr) boo
 // Compact slides live blocks of s towards the low end of their regions and returns the bytes moved.
 // It fails with [alloc.ErrUnsupported] if s is no [Mover].
 func Compact(s alloc.Inspector, may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (device.Size, error) {
-	if m, ok := s.(Mover); ok && Has(s, PowerMover) {
-		return m.Compact(may, moved)
-	}
-	return 0, alloc.ErrUnsupported
+	return ask(s, PowerMover, func(m Mover) (device.Size, error) { return m.Compact(may, moved) })
 }

@@ -1,6 +1,8 @@
 package power
 
 import (
+	"sync"
+
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 )
@@ -235,6 +237,14 @@ type Refusal struct {
 	Free        device.Size   // bytes in free chunks at that moment
 }
 
+// Wrapper is a strategy around another one. Powers that it does not have itself are those of the
+// strategy behind it.
+type Wrapper interface {
+	// Wrapped returns the strategy behind, and the lock that has to be held while one of its
+	// methods runs; nil for none.
+	Wrapped() (alloc.Inspector, sync.Locker)
+}
+
 // haver is implemented by wrappers, whose methods say nothing about what is behind them,
 // and by strategies whose powers depend on their configuration.
 type haver interface{ Has(Power) bool }
@@ -251,16 +261,57 @@ func Has(s alloc.Inspector, p Power) bool {
 // strategy with a method Has of its own uses it for the powers it always has.
 func Implements(s alloc.Inspector, p Power) bool { return p < numPowers && powers[p].implemented(s) }
 
-// LargestFree returns the size of the largest free chunk of s, 0 if there is none. It
-// uses [Holes], or else costs a walk.
-func LargestFree(s alloc.Inspector) device.Size {
-	if h, ok := s.(Holes); ok {
-		return h.LargestFree()
+// reach calls do with s if it has the methods of T, or else with the first strategy behind it that
+// has, while the locks between them are held. It reports whether one was found. T has one method:
+// a wrapper may replace a part of a power.
+func reach[T any](s alloc.Inspector, do func(T)) bool {
+	if own, ok := s.(T); ok {
+		do(own)
+		return true
 	}
-	return largestFreeByWalk(s)
+	w, ok := s.(Wrapper)
+	if !ok {
+		return false
+	}
+	inner, lock := w.Wrapped()
+	if lock != nil {
+		lock.Lock()
+		defer lock.Unlock()
+	}
+	return reach(inner, do)
 }
 
-func largestFreeByWalk(s alloc.Inspector) (largest device.Size) {
+// tell is reach for a power that s must have. It fails with [alloc.ErrUnsupported] otherwise.
+func tell[T any](s alloc.Inspector, p Power, do func(T)) error {
+	if Has(s, p) && reach(s, do) {
+		return nil
+	}
+	return alloc.ErrUnsupported
+}
+
+// try is tell for a method that may fail.
+func try[T any](s alloc.Inspector, p Power, do func(T) error) (err error) {
+	if missing := tell(s, p, func(t T) { err = do(t) }); missing != nil {
+		return missing
+	}
+	return err
+}
+
+// ask is try for a method with a result.
+func ask[T, R any](s alloc.Inspector, p Power, do func(T) (R, error)) (result R, err error) {
+	err = try(s, p, func(t T) (err error) {
+		result, err = do(t)
+		return err
+	})
+	return result, err
+}
+
+// LargestFree returns the size of the largest free chunk of s, 0 if there is none. It
+// uses [Holes], or else costs a walk.
+func LargestFree(s alloc.Inspector) (largest device.Size) {
+	if reach(s, func(h Holes) { largest = h.LargestFree() }) {
+		return largest
+	}
 	for c := range s.Walk {
 		if c.State == alloc.Free {
 			largest = max(largest, c.Size)
@@ -272,14 +323,9 @@ func largestFreeByWalk(s alloc.Inspector) (largest device.Size) {
 // WalkFree yields the free chunks of s in the order in which its search tries them. It
 // uses [FreeWalker], or else yields them by address.
 func WalkFree(s alloc.Inspector, yield func(alloc.Chunk) bool) {
-	if w, ok := s.(FreeWalker); ok {
-		w.WalkFree(yield)
+	if reach(s, func(w FreeWalker) { w.WalkFree(yield) }) {
 		return
 	}
-	walkFreeByAddress(s, yield)
-}
-
-func walkFreeByAddress(s alloc.Inspector, yield func(alloc.Chunk) bool) {
 	for c := range s.Walk {
 		if c.State == alloc.Free && !yield(c) {
 			return
@@ -289,110 +335,72 @@ func walkFreeByAddress(s alloc.Inspector, yield func(alloc.Chunk) bool) {
 
 // Trim gives cached regions of s back to the device and returns their bytes. It fails
 // with [alloc.ErrUnsupported] if s is no [Trimmer].
-func Trim(s alloc.Inspector) (device.Size, error) {
-	if t, ok := s.(Trimmer); ok && Has(s, PowerTrimmer) {
-		return t.Trim()
-	}
-	return 0, alloc.ErrUnsupported
-}
+func Trim(s alloc.Inspector) (device.Size, error) { return ask(s, PowerTrimmer, Trimmer.Trim) }
 
 // SetFrontier raises the safe frontier of s. It fails with [alloc.ErrUnsupported] if s is no
 // [Frontier].
 func SetFrontier(s alloc.Inspector, count uint64) error {
-	if f, ok := s.(Frontier); ok && Has(s, PowerFrontier) {
-		f.SetFrontier(count)
-		return nil
-	}
-	return alloc.ErrUnsupported
+	return tell(s, PowerFrontier, func(f interface{ SetFrontier(count uint64) }) { f.SetFrontier(count) })
 }
 
 // QueuedFrees returns how many freed chunks wait for the frontier of s. It fails with
 // [alloc.ErrUnsupported] if s is no [Frontier].
-func QueuedFrees(s alloc.Inspector) (int, error) {
-	if f, ok := s.(Frontier); ok && Has(s, PowerFrontier) {
-		return f.QueuedFrees(), nil
-	}
-	return 0, alloc.ErrUnsupported
+func QueuedFrees(s alloc.Inspector) (n int, err error) {
+	err = tell(s, PowerFrontier, func(f interface{ QueuedFrees() int }) { n = f.QueuedFrees() })
+	return n, err
 }
 
 // MetadataBytes returns the host memory of the metadata of s. It fails with
 // [alloc.ErrUnsupported] if s is not [Metered].
-func MetadataBytes(s alloc.Inspector) (device.Size, error) {
-	if m, ok := s.(Metered); ok && Has(s, PowerMetered) {
-		return m.MetadataBytes(), nil
-	}
-	return 0, alloc.ErrUnsupported
+func MetadataBytes(s alloc.Inspector) (n device.Size, err error) {
+	err = tell(s, PowerMetered, func(m Metered) { n = m.MetadataBytes() })
+	return n, err
 }
 
 // LastRefusal returns why s refused its last refused request. It returns false if
 // nothing was refused yet or s does not know.
-func LastRefusal(s alloc.Inspector) (Refusal, bool) {
-	if f, ok := s.(Failure); ok {
-		return f.LastRefusal()
-	}
-	return Refusal{}, false
+func LastRefusal(s alloc.Inspector) (last Refusal, known bool) {
+	reach(s, func(f Failure) { last, known = f.LastRefusal() })
+	return last, known
 }
 
 // MaxRequest returns the largest request that s can ever grant. Without [Ceiling] that
 // is the largest size there is.
 func MaxRequest(s alloc.Inspector) device.Size {
-	if c, ok := s.(Ceiling); ok {
-		return c.MaxRequest()
-	}
-	return ^device.Size(0)
+	largest := ^device.Size(0)
+	reach(s, func(c Ceiling) { largest = c.MaxRequest() })
+	return largest
 }
 
 // ClearStats resets the statistics of s. It fails with [alloc.ErrUnsupported] if s is no [Clearer].
-func ClearStats(s alloc.Inspector) error {
-	if c, ok := s.(Clearer); ok && Has(s, PowerClearer) {
-		c.ClearStats()
-		return nil
-	}
-	return alloc.ErrUnsupported
-}
+func ClearStats(s alloc.Inspector) error { return tell(s, PowerClearer, Clearer.ClearStats) }
 
 // RecordStream notes that work on a stream uses a live block of s. It fails with
 // [alloc.ErrUnsupported] if s is no [StreamRecorder].
 func RecordStream(s alloc.Inspector, a device.Addr, on device.Stream) error {
-	if r, ok := s.(StreamRecorder); ok && Has(s, PowerStreamRecorder) {
-		return r.RecordStream(a, on)
-	}
-	return alloc.ErrUnsupported
+	return try(s, PowerStreamRecorder, func(r StreamRecorder) error { return r.RecordStream(a, on) })
 }
 
 // Poll makes free what is pending in s on work that has finished, and returns the bytes. It
 // fails with [alloc.ErrUnsupported] if s is no [Poller].
-func Poll(s alloc.Inspector) (device.Size, error) {
-	if p, ok := s.(Poller); ok && Has(s, PowerPoller) {
-		return p.Poll()
-	}
-	return 0, alloc.ErrUnsupported
-}
+func Poll(s alloc.Inspector) (device.Size, error) { return ask(s, PowerPoller, Poller.Poll) }
 
 // WorkTime returns the nanoseconds that calls of Alloc and Free of s have taken so far where the
 // work is done. It fails with [alloc.ErrUnsupported] if s is not [SelfTimed].
-func WorkTime(s alloc.Inspector) (int64, error) {
-	if t, ok := s.(SelfTimed); ok && Has(s, PowerSelfTimed) {
-		return t.WorkTime(), nil
-	}
-	return 0, alloc.ErrUnsupported
+func WorkTime(s alloc.Inspector) (ns int64, err error) {
+	err = tell(s, PowerSelfTimed, func(t SelfTimed) { ns = t.WorkTime() })
+	return ns, err
 }
 
 // Mark passes a mark of the program to s. It fails with [alloc.ErrUnsupported] if s is not
 // [Informed].
 func Mark(s alloc.Inspector, text string) error {
-	if i, ok := s.(Informed); ok && Has(s, PowerInformed) {
-		i.Mark(text)
-		return nil
-	}
-	return alloc.ErrUnsupported
+	return tell(s, PowerInformed, func(i Informed) { i.Mark(text) })
 }
 
 // AppendReport appends the strategy's own report about a refused request to text. It
 // fails with [alloc.ErrUnsupported] if s is no [Reporter].
 func AppendReport(s alloc.Inspector, text []byte, refused alloc.Request) ([]byte, error) {
-	if r, ok := s.(Reporter); ok && Has(s, PowerReporter) {
-		return r.AppendReport(text, refused), nil
-	}
-	return text, alloc.ErrUnsupported
+	err := tell(s, PowerReporter, func(r Reporter) { text = r.AppendReport(text, refused) })
+	return text, err
 }

@@ -93,46 +93,34 @@ type Historian interface {
 // BeginPool redirects requests of s into a private pool. It fails with [alloc.ErrUnsupported] if s
 // has no [PrivatePools].
 func BeginPool(s alloc.Inspector, id alloc.PoolID, stream device.Stream) error {
-	if p, ok := s.(PrivatePools); ok && Has(s, PowerPrivatePools) {
-		return p.BeginPool(id, stream)
+	type beginner interface {
+		BeginPool(alloc.PoolID, device.Stream) error
 	}
-	return alloc.ErrUnsupported
+	return try(s, PowerPrivatePools, func(p beginner) error { return p.BeginPool(id, stream) })
 }
 
 // EndPool ends a redirection of s into a private pool. It fails with [alloc.ErrUnsupported] if s
 // has no [PrivatePools].
 func EndPool(s alloc.Inspector, id alloc.PoolID) error {
-	if p, ok := s.(PrivatePools); ok && Has(s, PowerPrivatePools) {
-		return p.EndPool(id)
-	}
-	return alloc.ErrUnsupported
+	type ender interface{ EndPool(alloc.PoolID) error }
+	return try(s, PowerPrivatePools, func(p ender) error { return p.EndPool(id) })
 }
 
 // ReleasePool says that a private pool of s has one user less. It fails with [alloc.ErrUnsupported]
 // if s has no [PrivatePools].
 func ReleasePool(s alloc.Inspector, id alloc.PoolID) error {
-	if p, ok := s.(PrivatePools); ok && Has(s, PowerPrivatePools) {
-		return p.ReleasePool(id)
-	}
-	return alloc.ErrUnsupported
+	type releaser interface{ ReleasePool(alloc.PoolID) error }
+	return try(s, PowerPrivatePools, func(p releaser) error { return p.ReleasePool(id) })
 }
 
 // Counters yields the counters of s in PyTorch's terms. It fails with [alloc.ErrUnsupported] if s
 // is not [Counted].
 func Counters(s alloc.Inspector, yield func(name string, value int64) bool) error {
-	if c, ok := s.(Counted); ok && Has(s, PowerCounted) {
-		c.Counters(yield)
-		return nil
-	}
-	return alloc.ErrUnsupported
+	return tell(s, PowerCounted, func(c Counted) { c.Counters(yield) })
 }
 
-// SetHistory has tell called with what s does. It fails with [alloc.ErrUnsupported] if s is no
+// SetHistory has listener called with what s does. It fails with [alloc.ErrUnsupported] if s is no
 // [Historian].
-func SetHistory(s alloc.Inspector, tell func(Action)) error {
-	if h, ok := s.(Historian); ok && Has(s, PowerHistorian) {
-		h.SetHistory(tell)
-		return nil
-	}
-	return alloc.ErrUnsupported
+func SetHistory(s alloc.Inspector, listener func(Action)) error {
+	return tell(s, PowerHistorian, func(h Historian) { h.SetHistory(listener) })
 }

@@ -2,6 +2,6 @@
 // bytes, [Recorded] tells of every call, [Retrying] waits for memory, [Filled] checks what is in
 // the memory, and [Streamed] makes a strategy safe for streams that it knows nothing of.
 //
-// A wrapper embeds [Forwarder], which passes every power on. A wrapper is never unwrapped: a call
-// around [Locked] would not hold its lock.
+// A wrapper embeds [Forwarder], behind which package power finds the powers of the strategy: with
+// the lock of [Locked] held, so nothing else may unwrap it.
 package wrap

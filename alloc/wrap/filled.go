@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -104,7 +105,7 @@ func (f *filled) Free(a device.Addr) error {
 // it is there before is verified, and nothing that was found keeps the blocks from moving.
 func (f *filled) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (device.Size, error) {
 	var found error
-	n, err := f.Forwarder.Compact(may, func(from, to alloc.Block) {
+	n, err := power.Compact(f.inner, may, func(from, to alloc.Block) {
 		i, known := f.at[from.Addr]
 		if !known {
 			moved(from, to)

@@ -93,5 +93,5 @@ func (l *limited) LastRefusal() (power.Refusal, bool) {
 // ClearStats implements [power.Clearer].
 func (l *limited) ClearStats() {
 	l.oom = 0
-	l.Forwarder.ClearStats()
+	_ = power.ClearStats(l.inner) // the caller asked power.Has
 }

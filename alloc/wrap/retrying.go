@@ -98,27 +98,27 @@ func (r *Retrier) Free(a device.Addr) error {
 
 // SetFrontier implements [power.Frontier]. It wakes every waiting Alloc.
 func (r *Retrier) SetFrontier(count uint64) {
-	r.Forwarder.SetFrontier(count)
+	_ = power.SetFrontier(r.inner, count) // the caller asked power.Has
 	r.wake()
 }
 
 // EndPool implements [power.PrivatePools]. It wakes every waiting Alloc.
 func (r *Retrier) EndPool(id alloc.PoolID) error {
-	err := r.Forwarder.EndPool(id)
+	err := power.EndPool(r.inner, id)
 	r.wake()
 	return err
 }
 
 // ReleasePool implements [power.PrivatePools]. It wakes every waiting Alloc.
 func (r *Retrier) ReleasePool(id alloc.PoolID) error {
-	err := r.Forwarder.ReleasePool(id)
+	err := power.ReleasePool(r.inner, id)
 	r.wake()
 	return err
 }
 
 // Compact implements [power.Mover]. It wakes every waiting Alloc.
 func (r *Retrier) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (device.Size, error) {
-	n, err := r.Forwarder.Compact(may, moved)
+	n, err := power.Compact(r.inner, may, moved)
 	r.wake()
 	return n, err
 }

@@ -414,27 +414,22 @@ func (s *streamed) FreeNeighbours(a device.Addr) (below, above device.Size) {
 	if h, err := s.find(a); err != nil || len(s.rows[h].used) > 0 {
 		return 0, 0
 	}
-	return s.Forwarder.FreeNeighbours(a)
+	return power.FreeNeighbours(s.inner, a)
 }
 
 // CanPlace implements [power.Placer]. Blocks that other streams use count as live: a request waits
 // for them if it finds no room otherwise.
 func (s *streamed) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	return s.Forwarder.CanPlace(r, slices.DeleteFunc(slices.Clone(freed), func(a device.Addr) bool {
+	return power.CanPlace(s.inner, r, slices.DeleteFunc(slices.Clone(freed), func(a device.Addr) bool {
 		h, err := s.find(a)
 		return err != nil || len(s.rows[h].used) > 0
 	}))
 }
 
-// Compact implements [power.Mover]: it is unsupported.
-func (*streamed) Compact(func(alloc.Chunk) bool, func(from, to alloc.Block)) (device.Size, error) {
-	return 0, alloc.ErrUnsupported
-}
-
 // ClearStats implements [power.Clearer].
 func (s *streamed) ClearStats() {
 	s.stats.Clear()
-	s.Forwarder.ClearStats()
+	_ = power.ClearStats(s.inner) // the caller asked power.Has
 }
 
 // LastRefusal implements [power.Failure].
@@ -442,13 +437,14 @@ func (s *streamed) LastRefusal() (power.Refusal, bool) {
 	if s.refused {
 		return s.refusal, true
 	}
-	return s.Forwarder.LastRefusal()
+	return power.LastRefusal(s.inner)
 }
 
 // MetadataBytes implements [power.Metered].
 func (s *streamed) MetadataBytes() device.Size {
 	const rowBytes, handleBytes, markBytes = 64, 4, 16
-	n := s.Forwarder.MetadataBytes() + s.index.Bytes() + s.flows.bytes() + device.Size(cap(s.rows))*rowBytes
+	n, _ := power.MetadataBytes(s.inner) // the caller asked power.Has
+	n += s.index.Bytes() + s.flows.bytes() + device.Size(cap(s.rows))*rowBytes
 	n += device.Size(cap(s.idle)+cap(s.retry)+cap(s.redo)) * handleBytes
 	for i := range s.queues {
 		n += device.Size(cap(s.queues[i].marks)) * markBytes

@@ -22,8 +22,8 @@ func lookStride(n int) int {
 // shape follows how the free bytes of a strategy lie.
 type shape struct {
 	s     alloc.Inspector
-	holes power.Holes // s if it has that power, else a walk with the clock stopped
-	mask  int         // an event is looked at if its number has none of these bits
+	walks *stopwatch // stopped while the strategy is walked; nil if it has [power.Holes]
+	mask  int        // an event is looked at if its number has none of these bits
 
 	peak           float64     // external fragmentation, highest seen
 	share          float64     // of the free bytes: where the largest chunk has it, the peak stays
@@ -34,32 +34,27 @@ type shape struct {
 
 // newShape returns the shape of a strategy in a replay of so many events, timed by a clock.
 func newShape(s alloc.Inspector, events int, clock *stopwatch) *shape {
-	f := &shape{s: s, mask: lookStride(events) - 1, holes: walked{s, clock}}
-	if power.Has(s, power.PowerHoles) {
-		f.holes = s.(power.Holes)
+	f := &shape{s: s, mask: lookStride(events) - 1}
+	if !power.Has(s, power.PowerHoles) {
+		f.walks = clock
 	}
 	f.raise(0)
 	return f
 }
 
-// walked finds the largest free chunk of a strategy without the power [power.Holes]. Its walks take
-// far longer than the calls that are timed.
-type walked struct {
-	alloc.Inspector
-	clock *stopwatch
-}
-
-// LargestFree implements [power.Holes].
-func (w walked) LargestFree() device.Size {
-	w.clock.stop()
-	defer w.clock.start()
-	return power.LargestFree(w.Inspector)
+// largestFree returns the size of the strategy's largest free chunk.
+func (f *shape) largestFree() device.Size {
+	if f.walks != nil {
+		f.walks.stop()
+		defer f.walks.start()
+	}
+	return power.LargestFree(f.s)
 }
 
 // grown takes the shape at a new peak of reserved bytes.
 func (f *shape) grown(active, reserved device.Size) {
 	x := f.external(active, reserved)
-	f.peakReserved, f.atPeak, f.headroomAtPeak = reserved, x, min(f.holes.LargestFree(), power.MaxRequest(f.s))
+	f.peakReserved, f.atPeak, f.headroomAtPeak = reserved, x, min(f.largestFree(), power.MaxRequest(f.s))
 	f.raise(x)
 }
 
@@ -77,7 +72,7 @@ func (f *shape) external(active, reserved device.Size) float64 {
 	if free == 0 || free < reserved/100 {
 		return 0
 	}
-	return 1 - float64(f.holes.LargestFree())/float64(free)
+	return 1 - float64(f.largestFree())/float64(free)
 }
 
 // ratio returns 1 - part/whole, and 0 where there is no whole.

@@ -486,7 +486,7 @@ func (r *runner) look(i int) {
 		return
 	}
 	// Nearly no moment is the worst so far, and to see that takes no division.
-	if largest := f.holes.LargestFree(); float64(largest) < f.share*float64(free) {
+	if largest := f.largestFree(); float64(largest) < f.share*float64(free) {
 		f.raise(1 - float64(largest)/float64(free))
 	}
 }

@@ -75,7 +75,7 @@ type freesForEver struct {
 // ClearStats implements [power.Clearer].
 func (f *freesForEver) ClearStats() {
 	f.cleared = f.Stats().Frees
-	f.Forwarder.ClearStats()
+	_ = power.ClearStats(&f.Forwarder) // the caller asked power.Has
 }
 
 // Stats implements [alloc.Inspector].
@@ -131,7 +131,7 @@ func (n *neverFree) isPending(c alloc.Chunk) bool {
 
 // ClearStats implements [power.Clearer].
 func (n *neverFree) ClearStats() {
-	n.Forwarder.ClearStats()
+	_ = power.ClearStats(&n.Forwarder) // the caller asked power.Has
 	n.cleared, n.peakRequested, n.peakAllocated = len(n.pending), 0, 0
 	n.raise()
 }
@@ -185,7 +185,12 @@ func searches(change func([]alloc.Chunk) []alloc.Chunk) func(wrap.Forwarder) all
 
 // WalkFree implements [power.FreeWalker].
 func (s *searcher) WalkFree(yield func(alloc.Chunk) bool) {
-	for _, c := range s.change(slices.Collect(s.Forwarder.WalkFree)) {
+	var told []alloc.Chunk
+	power.WalkFree(&s.Forwarder, func(c alloc.Chunk) bool {
+		told = append(told, c)
+		return true
+	})
+	for _, c := range s.change(told) {
 		if !yield(c) {
 			return
 		}
@@ -221,7 +226,7 @@ func (s *shy) Alloc(r alloc.Request) (alloc.Block, error) {
 // WalkFree implements [power.FreeWalker].
 func (s *shy) WalkFree(yield func(alloc.Chunk) bool) {
 	s.seen = true
-	s.Forwarder.WalkFree(yield)
+	power.WalkFree(&s.Forwarder, yield)
 }
 
 // diary is a strategy that writes down every free.
