@@ -49,33 +49,66 @@ type Request struct {
 	Before uint64        // only chunks freed at or before this count (BFC's timestamped mode); 0 means no bound
 	Tag    uint64        // the caller's label, carried into Chunk and traces
 	ID     uint64        // the allocation's number in the trace that is replayed; 0 outside of replays
-	Origin Origin        // call site and thread; 0 where they are not known
+	Origin Origin        // call site, thread and expected lifetime; 0 where they are not known
 }
 
-// Origin is the call site and the thread of a request, in one word: a [Request] of at most eight
-// words is passed in registers.
+// Origin is what the program says of a request beside its size, in one word: a [Request] of at most
+// eight words is passed in registers.
 type Origin uint64
 
 // The parts of an Origin.
 const (
-	threadBits = 20
-	siteBits   = 64 - threadBits
+	threadBits   = 18
+	lifetimeBits = 2
+	siteShift    = threadBits + lifetimeBits
+	siteBits     = 64 - siteShift
 )
 
 // OriginOf returns an origin. The hash of the call stack is folded to 44 bits. Threads are counted
-// from 1; those above 1,048,575 count as that one. For both, 0 is unknown.
+// from 1; those above 262,143 count as that one. For both, 0 is unknown.
 func OriginOf(site uint64, thread uint32) Origin {
 	if site != 0 {
 		site = max((site^site>>siteBits)&(1<<siteBits-1), 1)
 	}
-	return Origin(site<<threadBits | uint64(min(thread, 1<<threadBits-1)))
+	return Origin(site<<siteShift | uint64(min(thread, 1<<threadBits-1)))
 }
 
 // Site returns the folded hash of the call stack, 0 if it is unknown.
-func (o Origin) Site() uint64 { return uint64(o >> threadBits) }
+func (o Origin) Site() uint64 { return uint64(o >> siteShift) }
 
 // Thread returns the number of the thread, 0 if it is unknown.
 func (o Origin) Thread() uint32 { return uint32(o & (1<<threadBits - 1)) }
+
+// Lifetime returns the lifetime that the program expects of the block.
+func (o Origin) Lifetime() Lifetime { return Lifetime(o >> threadBits & (1<<lifetimeBits - 1)) }
+
+// WithLifetime returns the origin with an expected lifetime.
+func (o Origin) WithLifetime(l Lifetime) Origin {
+	const mask = 1<<lifetimeBits - 1
+	return o&^(mask<<threadBits) | Origin(l&mask)<<threadBits
+}
+
+// Lifetime is a hint: the scope at whose end the program expects a block to be freed. It may be
+// wrong, and a strategy that uses it keeps every promise all the same.
+type Lifetime uint8
+
+// The lifetimes.
+const (
+	LifeUnknown Lifetime = iota // the program says nothing
+	LifeMark                    // freed before the next mark of the program
+	LifeStep                    // freed before the step ends, such as one iteration of a training
+	LifeRun                     // live until the program ends
+)
+
+var lifetimeNames = [...]string{"unknown", "mark", "step", "run"}
+
+// String returns the lifetime in lower case.
+func (l Lifetime) String() string {
+	if int(l) < len(lifetimeNames) {
+		return lifetimeNames[l]
+	}
+	return "invalid"
+}
 
 // Block is a granted allocation.
 type Block struct {

@@ -35,7 +35,7 @@ func RequestsOf(h trace.Header) (Requests, error) {
 func (q Requests) Of(e *trace.Event) alloc.Request {
 	r := alloc.Request{
 		Size: e.Size, Align: e.Align, Stream: e.Stream, Hint: e.Hint, Before: e.Arg, Tag: uint64(e.Tag), ID: e.ID,
-		Origin: alloc.OriginOf(e.Site, e.Thread),
+		Origin: e.Origin(),
 	}
 	if q.tagsAreIDs {
 		r.Tag = e.ID

@@ -192,7 +192,7 @@ func (l *layout) lay(i int, e *trace.Event, o *op) {
 		o.stream = l.number
 		o.place = l.take(e.Slot, seat{size: e.Size, stream: o.stream, late: l.late.has(i)})
 		if e.Align == 0 && e.Hint == 0 && e.Arg == 0 && !l.requests.tagsAreIDs {
-			o.kind, o.tag, o.id, o.origin = opAlloc, e.Tag, e.ID, alloc.OriginOf(e.Site, e.Thread)
+			o.kind, o.tag, o.id, o.origin = opAlloc, e.Tag, e.ID, e.Origin()
 		}
 	case trace.Refused:
 		o.stream = l.numbers[e.Stream]

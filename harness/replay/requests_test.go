@@ -20,7 +20,8 @@ import (
 type labelled struct{ wrap.Forwarder }
 
 func (l *labelled) Alloc(r alloc.Request) (alloc.Block, error) {
-	r.Align = 512 << ((r.Tag + 3*r.ID + 5*r.Origin.Site() + uint64(r.Origin.Thread())) % 7)
+	origin := 5*r.Origin.Site() + uint64(r.Origin.Thread()) + 2*uint64(r.Origin.Lifetime())
+	r.Align = 512 << ((r.Tag + 3*r.ID + origin) % 7)
 	return l.Forwarder.Alloc(r)
 }
 
@@ -44,8 +45,8 @@ func byLabels(t *testing.T, ops *[]wrap.Operation) setting.Setup {
 // TestLabelsDecideAlikeUnderObservation replays through a strategy that decides by labels, with
 // each option that makes the replay watch single calls: requests and placements stay the same.
 func TestLabelsDecideAlikeUnderObservation(t *testing.T) {
-	const events = "a 70 1000 tag=weights site=0xabc thread=2\na 3 2000 tag=grads\na 41 500\nf 3\na 5 3000 tag=grads " +
-		"thread=1\na 9 700 align=64\nf 70\na 70 100\n"
+	const events = "a 70 1000 tag=weights site=0xabc thread=2\na 3 2000 tag=grads life=step\na 41 500\nf 3\na 5 " +
+		"3000 tag=grads thread=1\na 9 700 align=64\nf 70\na 70 100\n"
 	for _, header := range []string{"", "# request-tags=ids\n"} {
 		tr, err := trace.Read(strings.NewReader(header+events), "labels.trace", trace.Options{})
 		require.NoError(t, err)
@@ -65,6 +66,7 @@ func TestLabelsDecideAlikeUnderObservation(t *testing.T) {
 				}
 				require.Equal(t, tag, plain[i].Request.Tag, "event %d", i)
 				require.Equal(t, e.ID, plain[i].Request.ID, "event %d", i)
+				require.Equal(t, e.Origin(), plain[i].Request.Origin, "event %d", i)
 			}
 		}
 		var seen []alloc.Request

@@ -271,7 +271,7 @@ func (b *Builder) Alloc(id uint64, size device.Size, stream device.Stream) error
 func (b *Builder) AllocRequest(id uint64, r alloc.Request, tag string) error {
 	return b.Add(Event{
 		Kind: Alloc, ID: id, Size: r.Size, Align: r.Align, Stream: r.Stream, Hint: r.Hint, Arg: r.Before,
-		Tag: b.Tag(tag), Time: NoTime,
+		Site: r.Origin.Site(), Thread: r.Origin.Thread(), Life: r.Origin.Lifetime(), Tag: b.Tag(tag), Time: NoTime,
 	})
 }
 

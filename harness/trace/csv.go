@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
@@ -17,18 +18,21 @@ const csvFormat = csvFamily + "1"
 // csvFamily begins that value in every version.
 const csvFamily = "memtrace-"
 
-// csvHeader is the line that names the columns. A file whose allocations have sites or threads has
-// csvOrigins behind it.
+// csvHeader is the line that names the columns. A file whose allocations have sites, threads or
+// lifetimes has more columns behind it.
+const csvHeader = "seq,op,id,bytes,stream,time_us,tag"
+
+// csvOrigins are the columns that may stand behind csvHeader, by form of the file.
+var csvOrigins = [...]string{"", ",site,thread", ",site,thread,life"}
+
+// The indexes of csvOrigins.
 const (
-	csvHeader  = "seq,op,id,bytes,stream,time_us,tag"
-	csvOrigins = ",site,thread"
+	originsNone = iota
+	originsKnown
+	originsWithLife
 )
 
-var (
-	errHeader        = errors.New("want the header line " + csvHeader)
-	errColumns       = errors.New("want 7 columns: " + csvHeader)
-	errOriginColumns = errors.New("want 9 columns: " + csvHeader + csvOrigins)
-)
+var errHeader = errors.New("want the header line " + csvHeader)
 
 // csvMark takes what follows "# mark,": the number of the event it precedes, and its text.
 // What is wrong with it counts only once the file turns out to be a CSV.
@@ -56,14 +60,14 @@ func (p *parser) csvMark(rest []byte) error {
 type csvRow struct {
 	seq, id, bytes, stream, time uint64
 	op                           byte
-	tag, site, thread            []byte
+	tag, site, thread, life      []byte
 }
 
 // csvReader reads the rows of a CSV.
 type csvReader struct {
 	*parser
 	row     csvRow
-	origins bool       // rows have the columns of csvOrigins
+	origins string     // columns behind those of csvHeader
 	seq     uint64     // of the row to come
 	last    uint64     // time of the row before
 	born    []csvBirth // by slot: what a free must repeat
@@ -74,8 +78,8 @@ type csvBirth struct{ bytes, stream uint64 }
 
 // readCSV reads everything from the header line on.
 func (p *parser) readCSV(header []byte) error {
-	columns, origins := strings.CutSuffix(string(header), csvOrigins)
-	if columns != csvHeader {
+	origins, ok := strings.CutPrefix(string(header), csvHeader)
+	if !ok || !slices.Contains(csvOrigins[:], origins) {
 		return p.src.errorf(errHeader)
 	}
 	if p.markErr != nil {
@@ -181,6 +185,11 @@ func (c *csvReader) alloc() error {
 			return err
 		}
 	}
+	if len(r.life) > 0 {
+		if e.Life, err = parseLife(r.life); err != nil {
+			return err
+		}
+	}
 	if err := c.b.Add(e); err != nil {
 		return err
 	}
@@ -202,6 +211,9 @@ func (c *csvReader) free() error {
 	if len(r.site) > 0 || len(r.thread) > 0 {
 		return fmt.Errorf("site %s, thread %s: want none on a free", clip(r.site), clip(r.thread))
 	}
+	if len(r.life) > 0 {
+		return fmt.Errorf("life %s: want none on a free", clip(r.life))
+	}
 	if err := c.b.Add(Event{Kind: Free, ID: r.id, Time: int64(r.time) * 1000}); err != nil {
 		return err
 	}
@@ -215,29 +227,24 @@ func (c *csvReader) free() error {
 	return nil
 }
 
-// parse reads the columns of a line in place, those of csvOrigins included if rows have them.
-func (r *csvRow) parse(line []byte, origins bool) error {
+// parse reads the columns of a line in place: those of csvHeader, and those in origins.
+func (r *csvRow) parse(line []byte, origins string) error {
 	seq, line, ok1 := bytes.Cut(line, comma)
 	op, line, ok2 := bytes.Cut(line, comma)
 	id, line, ok3 := bytes.Cut(line, comma)
 	size, line, ok4 := bytes.Cut(line, comma)
 	stream, line, ok5 := bytes.Cut(line, comma)
-	time, tag, ok6 := bytes.Cut(line, comma)
-	if origins {
-		var ok7, ok8 bool
-		tag, line, ok7 = bytes.Cut(tag, comma)
-		r.site, r.thread, ok8 = bytes.Cut(line, comma)
-		if !ok7 || !ok8 || bytes.IndexByte(r.thread, ',') >= 0 {
-			return errOriginColumns
-		}
+	time, line, ok6 := bytes.Cut(line, comma)
+	if more := strings.Count(origins, ","); !(ok1 && ok2 && ok3 && ok4 && ok5 && ok6) || bytes.Count(line, comma) != more {
+		return fmt.Errorf("want %d columns: %s%s", 1+strings.Count(csvHeader, ",")+more, csvHeader, origins)
 	}
-	if !(ok1 && ok2 && ok3 && ok4 && ok5 && ok6) || bytes.IndexByte(tag, ',') >= 0 {
-		return errColumns
-	}
+	r.tag, line, _ = bytes.Cut(line, comma)
+	r.site, line, _ = bytes.Cut(line, comma)
+	r.thread, r.life, _ = bytes.Cut(line, comma)
 	if len(op) != 1 || op[0] != 'a' && op[0] != 'f' {
 		return fmt.Errorf("op %s: want a or f", clip(op))
 	}
-	r.op, r.tag = op[0], tag
+	r.op = op[0]
 	for _, c := range [...]struct {
 		name string
 		cell []byte

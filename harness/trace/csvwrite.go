@@ -16,7 +16,8 @@ import (
 // That form holds allocations and frees with whole microseconds, and marks without time.
 // Anything else in the trace is an error that names the event; nothing is written then.
 // Events without time get that of the event before. Columns for site and thread are there if an
-// allocation has one of them. It walks the trace three times and keeps in memory what is live.
+// allocation has one of them, and one for the lifetime if an allocation has that. It walks the
+// trace three times and keeps in memory what is live.
 func WriteCSV(w io.Writer, t Source) error {
 	origins, err := checkCSV(t)
 	if err != nil {
@@ -44,11 +45,7 @@ func WriteCSV(w io.Writer, t Source) error {
 	if err != nil {
 		return err
 	}
-	out.WriteString(csvHeader)
-	if origins {
-		out.WriteString(csvOrigins)
-	}
-	out.WriteByte('\n')
+	out.WriteString(csvHeader + csvOrigins[origins] + "\n")
 	if err := writeRows(out, t, origins); err != nil {
 		return err
 	}
@@ -56,7 +53,7 @@ func WriteCSV(w io.Writer, t Source) error {
 }
 
 // writeRows writes the allocations and frees.
-func writeRows(out *bufio.Writer, t Source, origins bool) error {
+func writeRows(out *bufio.Writer, t Source, origins int) error {
 	var births []csvBirth // by slot
 	var seq, time uint64
 	var line []byte
@@ -81,12 +78,17 @@ func writeRows(out *bufio.Writer, t Source, origins bool) error {
 			line = append(strconv.AppendUint(line, n, 10), ',')
 		}
 		line = append(line, t.TagOf(e)...)
-		if origins {
+		if origins >= originsKnown {
 			if line = append(line, ','); e.Site != 0 {
 				line = appendHex(line, e.Site)
 			}
 			if line = append(line, ','); e.Thread != 0 {
 				line = strconv.AppendUint(line, uint64(e.Thread), 10)
+			}
+		}
+		if origins == originsWithLife {
+			if line = append(line, ','); e.Life != alloc.LifeUnknown {
+				line = append(line, e.Life.String()...)
 			}
 		}
 		seq++
@@ -103,23 +105,28 @@ func grown[T any](table []T, slot uint32) []T {
 	return table
 }
 
-// checkCSV reports whether a trace needs the columns of csvOrigins. It fails if a CSV cannot hold
-// the trace.
-func checkCSV(t Source) (origins bool, err error) {
+// checkCSV returns the index of the columns in csvOrigins that a trace needs. It fails if a CSV
+// cannot hold the trace.
+func checkCSV(t Source) (origins int, err error) {
 	h := t.Head().Header
 	if !isCSVText(h.Name) {
-		return false, fmt.Errorf("csv: name %s: it must be printable and begin and end without a blank", clip([]byte(h.Name)))
+		return 0, fmt.Errorf("csv: name %s: it must be printable and begin and end without a blank", clip([]byte(h.Name)))
 	}
 	for _, p := range h.Meta {
 		if !isKey(p.Key) || p.Key == "name" || p.Key == "format" || !isCSVText(p.Value) {
-			return false, fmt.Errorf("csv: header pair %s=%s cannot be held", clip([]byte(p.Key)), clip([]byte(p.Value)))
+			return 0, fmt.Errorf("csv: header pair %s=%s cannot be held", clip([]byte(p.Key)), clip([]byte(p.Value)))
 		}
 	}
 	err = walk(t, func(i int, e *Event) error {
 		if err := checkCSVEvent(t, e); err != nil {
 			return fmt.Errorf("csv: event %d: %w", i, err)
 		}
-		origins = origins || e.Site != 0 || e.Thread != 0
+		switch {
+		case e.Life != alloc.LifeUnknown:
+			origins = originsWithLife
+		case e.Site != 0 || e.Thread != 0:
+			origins = max(origins, originsKnown)
+		}
 		return nil
 	})
 	return origins, err

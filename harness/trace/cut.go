@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -103,6 +104,7 @@ type cutSlot struct {
 	freed  int // event of its free, counted from 1; 0 while it is live
 	site   uint64
 	thread uint32
+	life   alloc.Lifetime
 	tag    uint32 // of the source
 	pool   uint32 // the private pool it went to, as cutter.order has it, counted from 1; 0 for none
 	there  bool   // the slot has an allocation of the part's streams
@@ -258,8 +260,8 @@ func (c *cutter) born(i int, e *Event) bool {
 		return false
 	}
 	*s = cutSlot{
-		id: e.ID, size: e.Size, align: e.Align, stream: e.Stream, site: e.Site, thread: e.Thread, tag: e.Tag,
-		there: true, known: i >= c.First,
+		id: e.ID, size: e.Size, align: e.Align, stream: e.Stream, site: e.Site, thread: e.Thread, life: e.Life,
+		tag: e.Tag, there: true, known: i >= c.First,
 	}
 	k := slices.IndexFunc(c.open, func(o cutOpen) bool { return o.stream == AllStreams || o.stream == e.Stream })
 	if e.Kind == Alloc && k >= 0 {
@@ -384,7 +386,7 @@ func (c *cutter) opening() error {
 	for _, s := range list {
 		e := Event{
 			Kind: LiveAtStart, ID: s.id, Size: s.size, Align: s.align, Stream: s.stream,
-			Site: s.site, Thread: s.thread, Tag: s.tag, Time: NoTime,
+			Site: s.site, Thread: s.thread, Life: s.life, Tag: s.tag, Time: NoTime,
 		}
 		if s.pool > 0 {
 			e.Kind = Alloc

@@ -28,7 +28,7 @@ func cutText(t *testing.T, text string, s trace.Span) string {
 }
 
 func TestCutBacksolvesWhatWasThere(t *testing.T) {
-	const whole = `live 9 900 stream=1 tag=w thread=3
+	const whole = `live 9 900 stream=1 tag=w thread=3 life=run
 a 1 100 align=256 stream=2 hint=high site=0xab t=5
 use 1 3
 a 2 200
@@ -60,7 +60,7 @@ done 2
 		"middle": {trace.Span{First: 13, End: 20}, `# name=t
 # cut=events 13:20 of 23
 live 2 200
-live 9 900 stream=1 tag=w thread=3
+live 9 900 stream=1 tag=w thread=3 life=run
 live 1 100 align=256 stream=2 site=0xab
 pool begin 8
 pool end 8
@@ -80,7 +80,7 @@ done 2
 		"one stream": {trace.Span{First: 14, End: 23, Stream: &one}, `# name=t
 # cut=events 14:23 of 23
 # cut_stream=1
-live 9 900 stream=1 tag=w thread=3
+live 9 900 stream=1 tag=w thread=3 life=run
 pool begin 8
 pool end 8
 frontier 12

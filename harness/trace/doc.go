@@ -23,9 +23,9 @@
 //
 // The lines:
 //
-//	a ID SIZE [align=] [stream=] [hint=low|high] [before=] [tag=] [site=] [thread=]    Alloc
+//	a ID SIZE [align=] [stream=] [hint=low|high] [before=] [tag=] [ORIGIN]    Alloc
 //	f ID                                                             Free
-//	live ID SIZE [align=] [stream=] [tag=] [site=] [thread=]         LiveAtStart; before all others
+//	live ID SIZE [align=] [stream=] [tag=] [ORIGIN]                 LiveAtStart; before all others
 //	done ID                                                          Completed
 //	use ID STREAM                                                    Use
 //	mark TEXT                                                        Mark
@@ -36,19 +36,23 @@
 //	pool begin P [stream=]                                           PoolBegin; of all streams without one
 //	pool end P                                                       PoolEnd
 //	pool release P                                                   PoolRelease
-//	refused SIZE [align=] [stream=] [tag=] [site=] [thread=]         Refused
+//	refused SIZE [align=] [stream=] [tag=] [ORIGIN]                 Refused
 //	badfree ID [+OFFSET]                                             BadFree of an allocation, live or freed
 //	badfree 0xADDR, badfree null                                     BadFree of an address
 //	fault [N]                                                        Fault; 1 without a number
 //	clear                                                            ClearStats
 //	print stats|map|totals                                           Print
 //
-// Every line also takes t=NANOSECONDS, which never decreases. SIZE and align are bytes, with
-// or without a unit ("512KiB"). site is a hash of the call stack, 0x and hexadecimal digits; thread
+// ORIGIN stands for site=, thread= and life=mark|step|run, each of which may be left out.
+//
+// Every line also takes t=NANOSECONDS, which never decreases. SIZE and align are bytes, with or
+// without a unit ("512KiB"). site is a hash of the call stack, 0x and hexadecimal digits; thread
 // is the number of a host thread. Both are 0 where they are unknown, which is the same as leaving
-// them out. A text with blanks, quotes, '=', '#' or characters that do not print is quoted as in
-// Go. Ids may be any numbers; one may be used again once it is freed. Comments of the form
-// key=value in front of the first event are kept in the header, and name= replaces the file's name.
+// them out. life is when the program expects to free the block: before the next mark, before the
+// step ends, or never (run). A text with blanks, quotes, '=', '#' or characters that do not print
+// is quoted as in Go. Ids may be any numbers; one may be used again once it is freed. Comments of
+// the form key=value in front of the first event are kept in the header, and name= replaces the
+// file's name.
 // In counterexamples, fault-nth=N there says that call N to the device is refused, those that build
 // and close the strategy included, and request-tags=ids says that the tag of each request is its
 // id.
@@ -63,7 +67,7 @@
 //
 // CSV is the form of the recorded traces; it is recognised by its header line:
 //
-//	seq,op,id,bytes,stream,time_us,tag
+//	seq,op,id,bytes,stream,time_us,tag[,site,thread[,life]]
 //
 // The dialects "bfc", "xdl" and "torch" are those of the golden vectors, with one letter a
 // line. Their frees of unknown ids are skipped, as the originals' harnesses did.

@@ -73,19 +73,23 @@ const NoTime int64 = -1
 // Event is one line of a trace. Fields that the kind does not mention are zero. Alloc, LiveAtStart
 // and Refused are requests.
 type Event struct {
-	Kind   Kind          // what it is
-	Hint   alloc.Hint    // Alloc: which end of the arena
-	Slot   uint32        // dense number of the allocation that ID names; NoSlot if none
-	Tag    uint32        // index into Trace.Tags; 0 is no tag
-	Thread uint32        // requests: the host thread that asked, counted from 1; 0 is unknown
-	ID     uint64        // the allocation's name in the file
-	Size   device.Size   // bytes
-	Align  device.Size   // Alloc: bytes; 0 is no wish
-	Stream device.Stream // stream
-	Arg    uint64        // Alloc: Request.Before; otherwise as the kind says
-	Time   int64         // nanoseconds since the start of the trace, or NoTime
-	Site   uint64        // requests: hash of the call stack that asked; 0 is unknown
+	Kind   Kind           // what it is
+	Hint   alloc.Hint     // Alloc: which end of the arena
+	Life   alloc.Lifetime // requests: when the program expects to free the block
+	Slot   uint32         // dense number of the allocation that ID names; NoSlot if none
+	Tag    uint32         // index into Trace.Tags; 0 is no tag
+	Thread uint32         // requests: the host thread that asked, counted from 1; 0 is unknown
+	ID     uint64         // the allocation's name in the file
+	Size   device.Size    // bytes
+	Align  device.Size    // Alloc: bytes; 0 is no wish
+	Stream device.Stream  // stream
+	Arg    uint64         // Alloc: Request.Before; otherwise as the kind says
+	Time   int64          // nanoseconds since the start of the trace, or NoTime
+	Site   uint64         // requests: hash of the call stack that asked; 0 is unknown
 }
+
+// Origin returns what a request says of itself beside its size.
+func (e *Event) Origin() alloc.Origin { return alloc.OriginOf(e.Site, e.Thread).WithLifetime(e.Life) }
 
 // Pair is one entry of a header, in the order of the file.
 type Pair struct {

@@ -110,7 +110,8 @@ func (r *Recorder) Close() error { return r.out.Flush() }
 func (r *Recorder) alloc(op wrap.Operation) (Event, string) {
 	q := op.Request
 	e := Event{
-		Kind: Alloc, ID: r.next, Size: q.Size, Align: q.Align, Stream: q.Stream, Hint: q.Hint, Arg: q.Before, Time: NoTime,
+		Kind: Alloc, ID: r.next, Size: q.Size, Align: q.Align, Stream: q.Stream, Hint: q.Hint, Arg: q.Before,
+		Site: q.Origin.Site(), Thread: q.Origin.Thread(), Life: q.Origin.Lifetime(), Time: NoTime,
 	}
 	r.next++
 	if op.Err == nil {

@@ -66,6 +66,12 @@ var (
 		e.Thread, err = parseThread(b)
 		return err
 	}, get: func(e *Event, _ string) uint64 { return uint64(e.Thread) }}
+	fieldLife = field{"life", func(_ *parser, e *Event, b []byte) (err error) {
+		e.Life, err = parseLife(b)
+		return err
+	}, func(e *Event, _ string) uint64 { return uint64(e.Life) }, func(b []byte, e *Event, _ string) []byte {
+		return append(b, e.Life.String()...)
+	}}
 	fieldBefore = number("before", argOf)
 	fieldCount  = number("count", argOf)
 	fieldPool   = number("pool", argOf)
@@ -181,6 +187,16 @@ func parseThread(b []byte) (uint32, error) {
 	return uint32(n), nil
 }
 
+// parseLife reads an expected lifetime.
+func parseLife(b []byte) (alloc.Lifetime, error) {
+	for l := alloc.LifeMark; l <= alloc.LifeRun; l++ {
+		if string(b) == l.String() {
+			return l, nil
+		}
+	}
+	return 0, fmt.Errorf("life %s: want mark, step or run", clip(b))
+}
+
 // parseNumber reads a decimal number.
 func parseNumber(name string, b []byte) (uint64, error) {
 	n, ok := parseUint(b)
@@ -224,10 +240,10 @@ func (p *parser) text(e *Event, b []byte) error {
 // native holds the lines of the text form by their first word. Lines of pools have two.
 var native = map[string]*verb{
 	"a": {Event{Kind: Alloc}, []field{fieldID, fieldSize}, 2,
-		[]field{fieldAlign, fieldStream, fieldHint, fieldBefore, fieldTag, fieldSite, fieldThread, fieldTime}},
+		[]field{fieldAlign, fieldStream, fieldHint, fieldBefore, fieldTag, fieldSite, fieldThread, fieldLife, fieldTime}},
 	"f": {Event{Kind: Free}, []field{fieldID}, 1, []field{fieldTime}},
 	"live": {Event{Kind: LiveAtStart}, []field{fieldID, fieldSize}, 2,
-		[]field{fieldAlign, fieldStream, fieldTag, fieldSite, fieldThread, fieldTime}},
+		[]field{fieldAlign, fieldStream, fieldTag, fieldSite, fieldThread, fieldLife, fieldTime}},
 	"done": {Event{Kind: Completed}, []field{fieldID}, 1, []field{fieldTime}},
 	"use":  {Event{Kind: Use}, []field{fieldID, fieldStream}, 2, []field{fieldTime}},
 	"mark": {Event{Kind: Mark}, []field{fieldMark}, 1, []field{fieldTime}},
@@ -242,7 +258,7 @@ var native = map[string]*verb{
 	"pool release": {Event{Kind: PoolRelease}, []field{fieldPool}, 1, []field{fieldTime}},
 
 	"refused": {Event{Kind: Refused}, []field{fieldSize}, 1,
-		[]field{fieldAlign, fieldStream, fieldTag, fieldSite, fieldThread, fieldTime}},
+		[]field{fieldAlign, fieldStream, fieldTag, fieldSite, fieldThread, fieldLife, fieldTime}},
 	"badfree": {Event{Kind: BadFree}, []field{fieldBad, fieldOffset}, 1, []field{fieldTime}},
 	"fault":   {Event{Kind: Fault, Arg: 1}, []field{fieldFaults}, 0, []field{fieldTime}},
 	"clear":   {Event{Kind: ClearStats}, nil, 0, []field{fieldTime}},

@@ -85,6 +85,7 @@ func fill(rng *rand.Rand, e *trace.Event, tag func() uint32) {
 		e.Size, e.Align, e.Stream, e.Tag = device.Size(n), device.Size(1)<<rng.IntN(20), device.Stream(id), tag()
 		if rng.IntN(2) == 0 {
 			e.Site, e.Thread = rng.Uint64()>>rng.IntN(64), rng.Uint32()>>rng.IntN(32)
+			e.Life = alloc.Lifetime(rng.IntN(4))
 		}
 	case trace.Free, trace.Completed:
 		e.ID = id
@@ -148,7 +149,7 @@ func TestTextIsWhatPeopleWouldWrite(t *testing.T) {
 # source=by hand
 # odd=" x"
 live 7 2097152 stream=1
-a 0 1000 align=512 stream=1 hint=low before=3 tag="layer 3" site=0xfedcba9876543210 thread=7 t=5
+a 0 1000 align=512 stream=1 hint=low before=3 tag="layer 3" site=0xfedcba9876543210 thread=7 life=step t=5
 use 0 2
 mark "step 1" t=6
 trim
@@ -164,7 +165,7 @@ pool begin 1
 pool begin 2 stream=4
 pool end 1
 pool release 1
-refused 5 tag=x site=0x1 thread=2
+refused 5 tag=x site=0x1 thread=2 life=mark
 fault
 fault 3
 clear
@@ -268,7 +269,14 @@ seq,op,id,bytes,stream,time_us,tag,site,thread
 2,a,2,512,3,7,,,
 3,f,0,4096,0,9,,,
 `
-	for _, text := range []string{exampleCSV, origins} {
+	lives := `# format=memtrace-1
+# name=lives
+seq,op,id,bytes,stream,time_us,tag,site,thread,life
+0,a,0,4096,0,7,weight,0xfedcba9876543210,,run
+1,a,1,512,3,7,,,,
+2,f,0,4096,0,9,,,,
+`
+	for _, text := range []string{exampleCSV, origins, lives} {
 		var b bytes.Buffer
 		if err := trace.WriteCSV(&b, read(t, text)); err != nil {
 			t.Fatal(err)
@@ -389,7 +397,8 @@ func TestRecorderWritesWhatAReplayRepeats(t *testing.T) {
 	}
 	bad := alloc.ErrInvalidFree
 	for _, op := range []wrap.Operation{
-		granted(alloc.Request{Size: 500, Align: 256, Stream: 1, Hint: alloc.HintHigh, Before: 3, Tag: 77}, 0x1000),
+		granted(alloc.Request{Size: 500, Align: 256, Stream: 1, Hint: alloc.HintHigh, Before: 3, Tag: 77,
+			Origin: alloc.OriginOf(0xab, 5).WithLifetime(alloc.LifeStep)}, 0x1000),
 		{Kind: wrap.OpAlloc, Request: alloc.Request{Size: 1 << 40}, Err: alloc.ErrOutOfMemory},
 		{Kind: wrap.OpFree, Addr: 0x1010, Err: bad},
 		{Kind: wrap.OpFree, Addr: 0x1000},
@@ -416,7 +425,7 @@ func TestRecorderWritesWhatAReplayRepeats(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `# vramyard-trace 1
-a 0 500 align=256 stream=1 hint=high before=3 tag=77
+a 0 500 align=256 stream=1 hint=high before=3 tag=77 site=0xab thread=5 life=step
 a 1 1099511627776 # refused: alloc: out of memory
 badfree 0 +16 # failed: alloc: invalid free
 f 0

@@ -61,11 +61,18 @@ type row struct {
 // originRow is the row of a trace in which a request has a site or a thread.
 type originRow struct {
 	row
-	Site   uint64 `parquet:"site,dict" doc:"hash of the call stack of a request, 0 if unknown; the column is absent if every site and thread is unknown"`
+	Site   uint64 `parquet:"site,dict" doc:"hash of the call stack of a request, 0 if unknown; the column is absent if every site, thread and lifetime is unknown"`
 	Thread uint64 `parquet:"thread,dict" doc:"number of the host thread of a request, 0 if unknown; absent with site"`
 }
 
-// The columns, in the order of the row. Those from colSite on are absent from the files of row.
+// lifeRow is the row of a trace in which a request has an expected lifetime.
+type lifeRow struct {
+	originRow
+	Life string `parquet:"life,dict" doc:"scope at whose end the program expects a block to be freed: mark, step, run or empty; the column is absent if no request has one"`
+}
+
+// The columns, in the order of the row. Those from colSite on are absent from the files of row,
+// and colLife from those of originRow.
 const (
 	colKind = iota
 	colID
@@ -78,6 +85,7 @@ const (
 	colTag
 	colSite
 	colThread
+	colLife
 	numColumns
 )
 
@@ -91,7 +99,7 @@ type ColumnDoc struct {
 // Columns returns the columns of a file in their order.
 func Columns() []ColumnDoc {
 	var list []ColumnDoc
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[originRow]()) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[lifeRow]()) {
 		if !f.Anonymous {
 			name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
 			list = append(list, ColumnDoc{name, typeNames[f.Type.Kind()], f.Tag.Get("doc")})
@@ -105,15 +113,18 @@ var columnList = Columns()
 
 var typeNames = map[reflect.Kind]string{reflect.String: "VARCHAR", reflect.Uint64: "UBIGINT", reflect.Int64: "BIGINT"}
 
-// checkSchema returns how many columns a file has, or why they are not those of a row or an
-// originRow.
+// checkSchema returns how many columns a file has, or why they are not those of a row, an originRow
+// or a lifeRow.
 func checkSchema(got []parquet.Field) (int, error) {
-	want := parquet.SchemaOf(originRow{}).Fields()
+	want := parquet.SchemaOf(lifeRow{}).Fields()
 	find := func(name string) int {
 		return slices.IndexFunc(got, func(g parquet.Field) bool { return g.Name() == name })
 	}
-	if find(columnList[colSite].Name) < 0 && find(columnList[colThread].Name) < 0 {
-		want = want[:colSite]
+	if find(columnList[colLife].Name) < 0 {
+		want = want[:colLife]
+		if find(columnList[colSite].Name) < 0 && find(columnList[colThread].Name) < 0 {
+			want = want[:colSite]
+		}
 	}
 	for _, f := range want {
 		i := find(f.Name())
@@ -188,6 +199,12 @@ var addressKind = kindNumbers[badAddress]
 
 // hintNames are the names of the hints, by number.
 var hintNames = []string{alloc.HintNone: "", alloc.HintLow: "low", alloc.HintHigh: "high"}
+
+// lifeNames are the names of the lifetimes, by number.
+var lifeNames = []string{"", alloc.LifeMark.String(), alloc.LifeStep.String(), alloc.LifeRun.String()}
+
+// lifeNumbers are the lifetimes by their names.
+var lifeNumbers = numbersOf(lifeNames)
 
 // hintNumbers are the hints by their names.
 var hintNumbers = numbersOf(hintNames)

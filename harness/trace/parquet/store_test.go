@@ -54,6 +54,9 @@ func anyTrace(seed uint64, plain bool) *trace.Trace {
 		}
 		if seed%2 == 0 && (e.Kind == trace.Alloc || e.Kind == trace.LiveAtStart || e.Kind == trace.Refused) {
 			e.Site, e.Thread = rng.Uint64()>>rng.IntN(64), rng.Uint32N(3)
+			if seed%4 == 0 {
+				e.Life = alloc.Lifetime(rng.IntN(4))
+			}
 		}
 		if rng.IntN(2) == 0 {
 			now = max(now, 0) + rng.Int64N(1000)

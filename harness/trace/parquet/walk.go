@@ -36,6 +36,7 @@ func newWalker(f *File, zip *zstd.Decoder, memory *budget.Budget) *walker {
 	w := &walker{f: f, events: make([]trace.Event, pieceRows)}
 	codes := map[int]func([]byte) (uint32, error){
 		colKind: codeOf("kind", kindNumbers), colHint: codeOf("hint", hintNumbers), colTag: f.tag,
+		colLife: codeOf("life", lifeNumbers),
 	}
 	for i := range f.columns {
 		if code := codes[i]; code != nil {
@@ -48,6 +49,7 @@ func newWalker(f *File, zip *zstd.Decoder, memory *budget.Budget) *walker {
 	}
 	for i := f.columns; i < numColumns; i++ {
 		w.numbers[i].out = make([]uint64, pieceRows)
+		w.words[i].out = make([]uint32, pieceRows)
 	}
 	return w
 }
@@ -120,14 +122,15 @@ func (w *walker) next(first, n int) (_ []trace.Event, err error) {
 	number := func(column int) []uint64 { return w.numbers[column].out }
 	ids, sizes, streams, aligns := number(colID), number(colSize), number(colStream), number(colAlign)
 	args, times, sites, threads := number(colArg), number(colTime), number(colSite), number(colThread)
-	kinds, hints, tags := w.words[colKind].out, w.words[colHint].out, w.words[colTag].out
+	word := func(column int) []uint32 { return w.words[column].out }
+	kinds, hints, tags, lives := word(colKind), word(colHint), word(colTag), word(colLife)
 	events := w.events[:n]
 	for k := range events {
 		e := &events[k]
 		*e = trace.Event{
 			Kind: trace.Kind(kinds[k]), Hint: alloc.Hint(hints[k]), Tag: tags[k], Thread: uint32(threads[k]), ID: ids[k],
 			Size: device.Size(sizes[k]), Align: device.Size(aligns[k]), Stream: device.Stream(streams[k]),
-			Arg: args[k], Time: int64(times[k]), Site: sites[k],
+			Arg: args[k], Time: int64(times[k]), Site: sites[k], Life: alloc.Lifetime(lives[k]),
 		}
 		if kinds[k] == addressKind {
 			e.Kind, e.Slot = trace.BadFree, trace.NoSlot

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
@@ -25,31 +26,37 @@ const (
 	dictionaryBytes = 32 << 20
 )
 
-// Write writes a trace. It walks it once, and before that as far as the first request with a site
-// or a thread. Its memory is bounded by a group of rows. It fails if the trace or w does, and for
-// an event of no known kind and a text that is no UTF-8.
+// Write writes a trace. It walks it once, and before that as far as the first request with an
+// expected lifetime. Its memory is bounded by a group of rows. It fails if the trace or w does, and
+// for an event of no known kind and a text that is no UTF-8.
 func Write(w io.Writer, t trace.Source) error {
-	origins := false
+	var origins, lives bool
 	err := t.Pieces(func(events []trace.Event) error {
-		if origins = slices.ContainsFunc(events, hasOrigin); origins {
-			return errOrigin
+		origins = origins || slices.ContainsFunc(events, hasOrigin)
+		if lives = slices.ContainsFunc(events, hasLife); lives {
+			return errLife
 		}
 		return nil
 	})
+	withOrigin := func(r row, e *trace.Event) originRow { return originRow{r, e.Site, uint64(e.Thread)} }
 	switch {
-	case origins:
-		return write(w, t, func(r row, e *trace.Event) originRow { return originRow{r, e.Site, uint64(e.Thread)} })
+	case lives:
+		return write(w, t, func(r row, e *trace.Event) lifeRow { return lifeRow{withOrigin(r, e), lifeNames[e.Life]} })
 	case err != nil:
 		return err
+	case origins:
+		return write(w, t, withOrigin)
 	}
 	return write(w, t, func(r row, _ *trace.Event) row { return r })
 }
 
-// errOrigin ends the search for a site or a thread.
-var errOrigin = errors.New("a request has a site or a thread")
+// errLife ends the search for an expected lifetime.
+var errLife = errors.New("a request has an expected lifetime")
 
 // hasOrigin reports whether it is known where an event comes from.
 func hasOrigin(e trace.Event) bool { return e.Site != 0 || e.Thread != 0 }
+
+func hasLife(e trace.Event) bool { return e.Life != alloc.LifeUnknown }
 
 // write writes a trace as rows of a type.
 func write[R any](w io.Writer, t trace.Source, complete func(row, *trace.Event) R) error {
@@ -104,6 +111,9 @@ func rowOf(t trace.Source, e *trace.Event) (row, error) {
 	}
 	if int(e.Hint) >= len(hintNames) {
 		return row{}, fmt.Errorf("unknown hint %d", e.Hint)
+	}
+	if int(e.Life) >= len(lifeNames) {
+		return row{}, fmt.Errorf("unknown lifetime %d", e.Life)
 	}
 	tag := t.TagOf(e)
 	if !utf8.ValidString(tag) {

@@ -83,6 +83,10 @@ func TestWhatIsNoTraceIsRefused(t *testing.T) {
 		like
 		Extra int64 `parquet:"extra"`
 	}
+	type lived struct {
+		from
+		Life string `parquet:"life,dict"`
+	}
 	type sited struct {
 		like
 		Site uint64 `parquet:"site"`
@@ -113,6 +117,9 @@ func TestWhatIsNoTraceIsRefused(t *testing.T) {
 			[]more{}, described(`{}`)...),
 		"x.parquet: column thread is missing": forged(t,
 			[]sited{}, described(`{}`)...),
+		`x.parquet: row 1: unknown life "long"`: forged(t, []lived{
+			{from: from{like: like{Kind: "alloc"}}}, {from{like: like{Kind: "alloc", ID: 1}}, "long"},
+		}, described(`{"alloc":2}`)...),
 		"x.parquet: row 1: thread 4294967296: want at most 4294967295": forged(t, []from{
 			{like: like{Kind: "alloc"}}, {like{Kind: "alloc", ID: 1}, 5, 1 << 32},
 		}, described(`{"alloc":2}`)...),
