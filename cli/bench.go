@@ -117,7 +117,6 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 	return errors.Join(err, f.files.write(stdout, show))
 }
 
-// benchPage returns the page of a benchmark.
 func benchPage(r *bench.Report, color func(string) int) *page.Report {
 	number := map[string]int{}
 	var calls []page.Calls

@@ -140,7 +140,6 @@ func (f *checkFlags) verify(cmd *cobra.Command, suspects []suspect) error {
 	return f.write(cmd, suspects, r)
 }
 
-// suspects judges the flags and returns what they name.
 func (f *checkFlags) suspects() (all []suspect, err error) {
 	if err := f.judge(); err != nil {
 		return nil, err
@@ -191,7 +190,6 @@ func splitNames(list string) (names []string) {
 	return names
 }
 
-// judge returns what is wrong with the flags that are no names.
 func (f *checkFlags) judge() error {
 	if f.tests < 1 || f.tests > mostTests {
 		return flagError("tests", fmt.Errorf("want 1 to %d", mostTests))
@@ -290,7 +288,6 @@ func traceName(f *props.Failure) string {
 	return unfit.ReplaceAllString(f.Subject, "-") + "-" + f.Violation.Number.String() + ".trace"
 }
 
-// checkSheet returns the table of what was done.
 func checkSheet(r check.Report) report.Sheet {
 	var s report.Sheet
 	for i, name := range []string{

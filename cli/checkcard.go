@@ -77,7 +77,6 @@ func (c *checkCard) card() *props.Card {
 	}}
 }
 
-// close gives the GPU back.
 func (c *checkCard) close() error {
 	if c == nil {
 		return nil

@@ -41,7 +41,6 @@ func withFailures(p *page.Report, broken []*brokenInvariant) *page.Report {
 	return p
 }
 
-// yesNo says whether something was done.
 func yesNo(done bool) string {
 	if done {
 		return "yes"
@@ -127,7 +126,6 @@ const (
 // addresses are addresses in a sentence.
 var addresses = regexp.MustCompile(`0x[0-9a-f]{4,16}`)
 
-// data returns what the script of a page shows.
 func (b *brokenInvariant) data() brokenData {
 	v := b.story.Violation
 	d := brokenData{
@@ -148,7 +146,6 @@ func (b *brokenInvariant) data() brokenData {
 	return d
 }
 
-// brokenStepOf returns what a page shows of a step.
 func brokenStepOf(s check.Step) brokenStep {
 	b := brokenStep{Call: s.Call, Answer: s.Answer, Device: s.Device, Trouble: s.Trouble}
 	for i, r := range s.Rows {

@@ -44,7 +44,6 @@ func deviceNames() []string {
 	return names
 }
 
-// kindNames returns the kinds of figures.
 func kindNames() (names []string) {
 	for _, k := range chart.Kinds() {
 		names = append(names, k.Name)

@@ -27,7 +27,6 @@ type spec struct {
 	exact bool // out of a trace, so that a bare number is meant
 }
 
-// add adds the flag to a command.
 func (s *spec) add(c *cobra.Command, name, usage string) {
 	c.Flags().Func(name, usage, func(value string) error {
 		*s = spec{value: value, given: true}

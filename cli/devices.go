@@ -146,7 +146,6 @@ var cardColumns = []report.ColumnOf[sim.Card]{
 	report.Texts("bandwidth", "", func(c sim.Card) string { return strconv.FormatUint(c.Bandwidth/1e9, 10) + " GB/s" }),
 }
 
-// deviceTable writes the cards.
 func deviceTable(w io.Writer) error {
 	t := report.NewSheet("", cardColumns, sim.Cards())
 	_, err := fmt.Fprintf(w, "%s\nsim: a device without bounds; sim:24GiB: one of so many bytes\n", t.Terminal(w))

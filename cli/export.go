@@ -14,7 +14,6 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// addExports adds the flags that show a replay to the viewers of others.
 func (f *replayFlags) addExports(c *cobra.Command) {
 	f.files.add(c, "snapshot",
 		`write the replay as a memory snapshot for pytorch.org/memory_viz to this file, .pickle or .pickle.gz, "-" for standard output`)

@@ -60,7 +60,6 @@ func (o *outputs) addFigures(c *cobra.Command, instead string) {
 	})
 }
 
-// addHTML adds the flag of a page.
 func (o *outputs) addHTML(c *cobra.Command) {
 	o.add(c, "html", `write tables and pictures as one HTML file that opens offline, "-" for standard output`)
 }
@@ -69,7 +68,6 @@ func (o *outputs) of(flag string) *output {
 	return o.all[slices.IndexFunc(o.all, func(out *output) bool { return out.flag == flag })]
 }
 
-// wanted reports whether a flag is given.
 func (o *outputs) wanted(flag string) bool { return o.of(flag).path != "" }
 
 // onStdout reports whether an output takes standard output, which then holds nothing else.

@@ -32,7 +32,6 @@ func (p *phases) reached(phase string, done, known int) {
 	p.bar.reached(int64(done), int64(known))
 }
 
-// stop removes the bar.
 func (p *phases) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

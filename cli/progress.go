@@ -99,18 +99,15 @@ func (p *progress) begin(s stage) {
 	}()
 }
 
-// reached tells that so much of a total is done.
 func (p *progress) reached(done, total int64) {
 	p.change(func(s *stage) { s.done, s.total = done, total })
 }
 
-// step tells that one more is done.
 func (p *progress) step() { p.change(func(s *stage) { s.done++ }) }
 
 // estimated tells about how much of the work is done, 0 to 1.
 func (p *progress) estimated(share float64) { p.change(func(s *stage) { s.share = share }) }
 
-// replayed tells that so many events more were replayed.
 func (p *progress) replayed(events int) { p.change(func(s *stage) { s.events += int64(events) }) }
 
 // change changes what is told of the stage, and draws it if it is time to.
@@ -184,7 +181,6 @@ func (s *stage) line(took time.Duration) string {
 	return strings.Join(parts, ", ")
 }
 
-// count returns how much of how much is done.
 func (s *stage) count() string {
 	switch {
 	case s.unit == "bytes" && s.total > 0:

@@ -94,7 +94,6 @@ func heuristicNames() (names []string) {
 	return names
 }
 
-// ladderWords says what ladders there are.
 func ladderWords() string {
 	var words []string
 	for _, l := range remat.Ladders() {
@@ -133,7 +132,6 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 		func(w io.Writer) error { return report.RematTables(w, r) })
 }
 
-// options returns what the flags ask for.
 func (f *rematFlags) options() (o grid.Options, setups []setting.Setup, err error) {
 	o = grid.Options{Settings: f.Settings, Workers: f.workers, Version: version}
 	for _, list := range []struct {
@@ -206,7 +204,6 @@ func (f *rematFlags) judge(heuristics, ladders []string) error {
 	return nil
 }
 
-// openLogs reads the logs.
 func openLogs(cmd *cobra.Command, paths []string, most device.Size) ([]grid.Log, error) {
 	if err := onceFromStdin(paths); err != nil {
 		return nil, err

@@ -215,7 +215,6 @@ func (f *replayFlags) time(
 	return nil
 }
 
-// draw makes the page.
 func (f *replayFlags) draw(
 	cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, setup setting.Setup, cfg sim.Config,
 	res *replay.Result, at replay.FreeAt,
@@ -357,7 +356,6 @@ func (f *replayFlags) fill(res *replay.Result, final []byte) {
 	f.files.figures(res, report.ReplayTable(res))
 }
 
-// show prints the figures.
 func (f *replayFlags) show(w io.Writer, res *replay.Result) error {
 	err := report.ReplayText(w, res)
 	for _, line := range f.basis {

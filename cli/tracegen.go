@@ -90,7 +90,6 @@ func sizeFlag(flag, value string) (device.Size, error) {
 	return n, flagError(flag, err)
 }
 
-// generate writes the trace of a workload.
 func generate(cmd *cobra.Command, s workload.Shape, p workload.Params, to, path string) error {
 	if err := argument(path).check(); err != nil {
 		return err

@@ -101,7 +101,6 @@ func (f *verifyFlags) verify(cmd *cobra.Command, h *verify.History, target *veri
 	return err
 }
 
-// history reads the recording.
 func (f *verifyFlags) history(cmd *cobra.Command, path string) (*verify.History, error) {
 	t, err := openTrace(path, reading(cmd, path, f.source), cmd.InOrStdin())
 	if err != nil {

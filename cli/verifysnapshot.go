@@ -95,7 +95,6 @@ func recordedConfig(s *torch.Snapshot, config string) string {
 	return string(raw)
 }
 
-// courses returns the devices to verify.
 func (f *verifyFlags) courses(s *torch.Snapshot, name string) ([]*torch.Course, error) {
 	var courses []*torch.Course
 	var parts []string

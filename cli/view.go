@@ -302,7 +302,6 @@ var resultHead = regexp.MustCompile(`^\s*\{\s*"schema":\s*"vramyard-[a-z-]+/`)
 // isResult reports whether a file begins as a result in JSON does.
 func isResult(head []byte) bool { return resultHead.Match(head) }
 
-// showResult makes the page of a result.
 func (f *viewFlags) showResult(path string) (*view.Content, error) {
 	text, err := readAll(path)
 	if err != nil {
@@ -336,7 +335,6 @@ func readPage(path string) (*view.Content, error) {
 	return &view.Content{Page: text, Foreign: true}, nil
 }
 
-// readAll reads a file that is shown as a whole.
 func readAll(path string) ([]byte, error) {
 	in, err := os.Open(path)
 	if err != nil {
@@ -357,7 +355,6 @@ func readAll(path string) ([]byte, error) {
 	return text, errors.Join(err, in.Close())
 }
 
-// draw replays a trace and makes its page.
 func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string,
 	p *view.Progress) (*view.Content, error) {
 	p.Set("reading the file", 0, 0)

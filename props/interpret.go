@@ -89,7 +89,6 @@ func (in *interpreter) begin() {
 	in.before()
 }
 
-// apply executes one operation.
 func (in *interpreter) apply(op Op) error {
 	in.begin()
 	c := &in.present

@@ -152,7 +152,6 @@ func redirectNothing(m *machine) {
 		Call{Op: Op{Kind: OpPoolRelease, Pool: nobodys}})
 }
 
-// try makes calls whose answers do not matter here.
 func (m *machine) try(calls ...Call) {
 	for _, c := range calls {
 		_ = m.do(&c) // invariants I22, I23 and I56 judge it

@@ -58,7 +58,6 @@ func AppendFailure(s alloc.Inspector, text []byte, name func(tag uint64) string)
 	return appendTags(s, appendTotals(s, text), name)
 }
 
-// appendTotals appends a line with the statistics.
 func appendTotals(s alloc.Inspector, text []byte) []byte {
 	t := s.Stats()
 	return fmt.Appendf(text, "live blocks %d: requested %v, rounded to %v; active %v, reserved %v, regions %d, largest "+

@@ -343,7 +343,6 @@ func (s Spec) Listed() []Preset {
 	return s.Presets
 }
 
-// names returns the names of the presets of s.
 func (s Spec) names() []string {
 	var all []string
 	for _, p := range s.Listed() {

@@ -225,7 +225,6 @@ func (f *flows) close() (first error) {
 	return first
 }
 
-// bytes returns the host memory that all this takes.
 func (f *flows) bytes() (n device.Size) {
 	const flowBytes, wordBytes, valueBytes = 64, 8, 24
 	for k := range f.all {
@@ -258,7 +257,6 @@ func (s *spares) record(on device.Stream) (device.Event, error) {
 	return e, nil
 }
 
-// close is as that of [flows].
 func (s *spares) close() (first error) {
 	s.events = slices.DeleteFunc(s.events, func(e device.Event) bool {
 		err := s.streams.DestroyEvent(e)

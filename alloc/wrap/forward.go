@@ -27,7 +27,6 @@ func (f *Forwarder) enter() {
 	}
 }
 
-// leave ends what enter began.
 func (f *Forwarder) leave() {
 	if f.lock != nil {
 		f.lock.Unlock()

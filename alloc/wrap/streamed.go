@@ -272,10 +272,8 @@ func (s *streamed) queueOf(on device.Stream) *uses {
 	return &s.queues[len(s.queues)-1]
 }
 
-// passed reports whether a mark is done.
 func (s *streamed) passed(e device.Event) (bool, error) { return s.flows.streams.Done(e) }
 
-// waited waits until a mark is done.
 func (s *streamed) waited(e device.Event) (bool, error) {
 	err := s.flows.streams.SyncEvent(e)
 	return err == nil, err

@@ -260,7 +260,6 @@ func sumOf(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// save writes the manifest into a bundle.
 func (m *manifest) save(dir string) error {
 	return fileio.Write(filepath.Join(dir, manifestName), nil, func(w io.Writer) error {
 		e := json.NewEncoder(w)

@@ -21,7 +21,6 @@ func sizesTo(least, most device.Size) (all []device.Size) {
 // mostCompared bounds what is copied to the host.
 const mostCompared = 128 * device.MiB
 
-// courses returns all courses for a device, with sizes up to the largest.
 func courses(d *cuda.Device, largest device.Size) (all []course) {
 	add := func(name string, size device.Size, begin func(*meter) (func() error, error)) {
 		all = append(all, course{name, size, begin})
@@ -56,7 +55,6 @@ func courses(d *cuda.Device, largest device.Size) (all []course) {
 	return all
 }
 
-// information asks how much memory there is.
 func information(m *meter) (func() error, error) {
 	return func() error {
 		return m.time(device.CallMemoryInfo, 0, func() error {
@@ -105,7 +103,6 @@ func steps(all ...func() error) error {
 	return nil
 }
 
-// regions takes a region and gives it back.
 func regions(m *meter, n device.Size) error {
 	var r device.Region
 	err := m.time(device.CallReserve, n, func() (err error) { r, err = m.Reserve(n, 0); return err })
@@ -179,7 +176,6 @@ func mapped(m *meter, n, piece device.Size) error {
 	return maybe(device.CallReleaseRange, func() error { return m.ReleaseRange(r.Addr) })
 }
 
-// pools makes a pool, asks and sets, and destroys it.
 func pools(m *meter) error {
 	var p device.Pool
 	return steps(

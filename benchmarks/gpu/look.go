@@ -118,10 +118,8 @@ func (s *session) lacksTraining() string {
 	return s.manifest.Missing[library]
 }
 
-// file returns the path of a file of the bundle.
 func (s *session) file(name string) string { return filepath.Join(s.bundle, filepath.FromSlash(name)) }
 
-// or returns a text, or another one for none.
 func or(text, none string) string {
 	if text == "" {
 		return none

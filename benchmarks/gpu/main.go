@@ -52,7 +52,6 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 // errUsage says what there is.
 var errUsage = errors.New("want gpu build DIR, gpu run [flags], or gpu publish [DIR...]")
 
-// dispatch calls the command that is named.
 func dispatch(ctx context.Context, args []string, stdout io.Writer) error {
 	if len(args) == 0 {
 		return errUsage
@@ -74,7 +73,6 @@ func dispatch(ctx context.Context, args []string, stdout io.Writer) error {
 	return fmt.Errorf("%q: %w", args[0], errUsage)
 }
 
-// runCommand reads the flags of run.
 func runCommand(ctx context.Context, args []string, stdout io.Writer) error {
 	o := options{log: stdout, now: time.Now, largest: 8 * device.GiB}
 	fl := flag.NewFlagSet("run", flag.ContinueOnError)

@@ -44,7 +44,6 @@ func (r *Result) markdown(w io.Writer) error {
 	return b.Flush()
 }
 
-// suiteText writes what the conformance suite said.
 func (r *Result) suiteText(w io.Writer) {
 	if r.Suite == nil {
 		return
@@ -55,7 +54,6 @@ func (r *Result) suiteText(w io.Writer) {
 	}
 }
 
-// timingText writes what calls cost.
 func (r *Result) timingText(w io.Writer) {
 	t := r.Timing
 	if t == nil {
@@ -90,7 +88,6 @@ func (r *Result) timingText(w io.Writer) {
 	}
 }
 
-// conformanceText writes how the strategies did.
 func (r *Result) conformanceText(w io.Writer) {
 	if len(r.Conformance) == 0 {
 		return
@@ -102,7 +99,6 @@ func (r *Result) conformanceText(w io.Writer) {
 	}
 }
 
-// trainingText writes how the trainings did.
 func (r *Result) trainingText(w io.Writer) {
 	t := r.Training
 	if t == nil {
@@ -135,7 +131,6 @@ func (r *Result) trainingText(w io.Writer) {
 	}
 }
 
-// snapshotText writes which snapshots were recorded.
 func (r *Result) snapshotText(w io.Writer) {
 	if len(r.Snapshots) == 0 {
 		return

@@ -47,7 +47,6 @@ func readSuite(text string) (found *Suite, whole bool) {
 // deviceTest is the test that runs the suite on a card.
 const deviceTest = "TestOnTheGPU"
 
-// suite runs the conformance suite of devices.
 func (s *session) suite(ctx context.Context) (State, string) {
 	deadline, _ := ctx.Deadline()
 	// The test ends itself before it is ended, and says where it was.
@@ -66,7 +65,6 @@ func (s *session) suite(ctx context.Context) (State, string) {
 	return Held, ""
 }
 
-// timing times the calls of the driver.
 func (s *session) timing(ctx context.Context) (State, string) {
 	deadline, _ := ctx.Deadline()
 	self, err := os.Executable()
@@ -192,7 +190,6 @@ func (s *session) training(ctx context.Context) (State, string) {
 	})
 }
 
-// label names a run.
 func (r *Run) label() string {
 	if r.Poison {
 		return r.Strategy + " with poison"
@@ -200,7 +197,6 @@ func (r *Run) label() string {
 	return r.Strategy
 }
 
-// trainer runs the example and returns its lines.
 func (s *session) trainer(ctx context.Context, args ...string) ([]string, error) {
 	text, err := s.program(ctx, "training", s.python, append([]string{s.file(trainScript)}, args...)...)
 	return strings.Fields(text), err

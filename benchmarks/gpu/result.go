@@ -159,7 +159,6 @@ func (r *Result) slug() string {
 	return strings.Map(clean, name+"-"+day)
 }
 
-// write writes the result.
 func (r *Result) write(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

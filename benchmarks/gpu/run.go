@@ -142,7 +142,6 @@ func (s *session) one(ctx context.Context, p part, deadline time.Time) Part {
 	return done
 }
 
-// conclude says how it ended.
 func (s *session) conclude(unsaved error) {
 	fmt.Fprintln(s.log)
 	byState := map[State][]string{}
@@ -217,7 +216,6 @@ func lastLine(text string) string {
 	return strings.TrimSpace(lines[len(lines)-1])
 }
 
-// oneLine joins the lines of a text.
 func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }

@@ -17,7 +17,6 @@ const mostShipped = 1_000_000
 // programs are what snapshots are recorded of, by the names that record.py has for them.
 var programs = []string{"cnn_train", "transformer_train", "transformer_kv"}
 
-// snapshots records PyTorch's memory snapshots.
 func (s *session) snapshots(ctx context.Context) (State, string) {
 	if err := os.MkdirAll(filepath.Join(s.out, "snapshots"), 0o755); err != nil {
 		return ended(err)

@@ -203,7 +203,6 @@ func (c *course) run(t *Timing, budget time.Duration) {
 	}
 }
 
-// rounds makes the rounds of the course.
 func (c *course) rounds(m *meter, budget time.Duration) (err error) {
 	if m.Device, err = cuda.Open(cuda.Config{}); err != nil {
 		return err

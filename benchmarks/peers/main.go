@@ -31,7 +31,6 @@ func main() {
 // beside are the peers, which follow the strategies in each table.
 var beside = []string{"memutils", "memutils:mintime", "memutils:minmemory"}
 
-// run executes the command line.
 func run(args []string, stdout io.Writer) error {
 	fl := flag.NewFlagSet("peers", flag.ContinueOnError)
 	fl.SetOutput(io.Discard) // an error is one line; help is printed below

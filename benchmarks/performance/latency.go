@@ -47,7 +47,6 @@ func takeLatency(o options) error {
 	return store(o, "latency.json", f)
 }
 
-// timeLoads times loads from n bytes.
 func timeLoads(n, rounds int) loadTimes {
 	runtime.LockOSThread() // the clock is the thread's
 	defer runtime.UnlockOSThread()

@@ -209,7 +209,6 @@ func (t *tracee) pair(m *memory) error {
 	}
 }
 
-// decode returns the instruction at an address of the thread.
 func (t *tracee) decode(at uint64) (*decoded, error) {
 	if d := t.decoded[at]; d != nil {
 		return d, nil
@@ -233,7 +232,6 @@ var (
 	pops   = []x86asm.Op{x86asm.POP, x86asm.RET}
 )
 
-// decodeCode decodes one instruction.
 func decodeCode(code []byte, at uint64) *decoded {
 	inst, err := x86asm.Decode(code, 64)
 	if err != nil {

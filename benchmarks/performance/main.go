@@ -44,14 +44,12 @@ type step struct {
 	run  func(options) error
 }
 
-// steps returns all of them in their order.
 func steps() []step {
 	return []step{
 		{"times", takeTimes}, {"locked", takeLocked}, {"latency", takeLatency}, {"lines", takeLines}, {"render", render},
 	}
 }
 
-// run executes the command line.
 func run(args []string, stdout io.Writer) error {
 	if len(args) > 0 && args[0] == tracedCommand {
 		return traced(args[1:])

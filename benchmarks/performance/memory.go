@@ -22,7 +22,6 @@ type memory struct {
 	places                          map[uint64]int // far lines first touched, by instruction
 }
 
-// newMemory returns a cache that is empty.
 func newMemory() *memory {
 	return &memory{recent: list.New(), where: map[uint64]*list.Element{}, pair: map[uint64]bool{},
 		places: map[uint64]int{}}
@@ -31,7 +30,6 @@ func newMemory() *memory {
 // startCounting makes what follows count: what is near is known by now.
 func (m *memory) startCounting() { m.counting = true }
 
-// beginPair begins the next pair.
 func (m *memory) beginPair() {
 	clear(m.pair)
 	if m.counting {
@@ -39,7 +37,6 @@ func (m *memory) beginPair() {
 	}
 }
 
-// instruction counts one.
 func (m *memory) instruction(unknown bool) {
 	if !m.counting {
 		return
@@ -83,7 +80,6 @@ func (m *memory) use(line uint64) bool {
 	return false
 }
 
-// report fills in the figures.
 func (m *memory) report(s *linesSeen) {
 	mean := func(n int) float64 { return float64(n) / float64(max(m.pairs, 1)) }
 	s.Instructions, s.Unknown, s.Lines, s.Far = mean(m.instructions), mean(m.odd), mean(m.lines), mean(m.far)

@@ -19,7 +19,6 @@ type drawing struct {
 	make func(*figures) (*chart.Chart, error)
 }
 
-// plots returns all of them.
 func plots() []drawing {
 	return []drawing{
 		{"times-w1.svg", (*figures).timesChart}, {"metadata-w1.svg", (*figures).metadataChart},
@@ -71,7 +70,6 @@ type lines struct {
 	low, high float64
 }
 
-// add adds a line.
 func (l *lines) add(name string, look chart.Look, points []chart.Point) {
 	if len(l.all) == 0 {
 		l.low = math.Inf(1)
@@ -91,12 +89,10 @@ func (l *lines) over(x, y chart.Axis) *chart.Chart {
 	return c
 }
 
-// liveAxis returns the axis of live blocks.
 func liveAxis(of string) chart.Axis {
 	return chart.Log("live blocks ("+of+")", float64(live[0]), float64(live[len(live)-1]))
 }
 
-// overLive adds a line for each strategy of a contest.
 func (l *lines) overLive(of contest, t *timesFile, value func(*bench.Run) (float64, bool)) {
 	for _, e := range of.entries {
 		var points []chart.Point
@@ -192,7 +188,6 @@ func (f *figures) lockedChart() (*chart.Chart, error) {
 	return c, nil
 }
 
-// latencyChart shows what loads take.
 func (f *figures) latencyChart() (*chart.Chart, error) {
 	var serial, parallel []chart.Point
 	var ticks []chart.Tick

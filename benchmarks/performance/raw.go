@@ -26,7 +26,6 @@ type header struct {
 	Caches  []string      `json:"caches"` // of the first CPU: level, kind, size; empty if the system does not tell
 }
 
-// newHeader describes this run.
 func newHeader() (header, error) {
 	commit, err := commitID()
 	return header{schema, commit, bench.ThisMachine(), caches()}, err
@@ -66,7 +65,6 @@ func caches() (all []string) {
 	}
 }
 
-// store writes a raw file.
 func store(o options, name string, v any) error {
 	if err := os.MkdirAll(o.results, 0o755); err != nil {
 		return err

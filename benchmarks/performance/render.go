@@ -38,7 +38,6 @@ type peersFile struct {
 	} `json:"runs"`
 }
 
-// loadAll reads the raw files.
 func loadAll(o options) (f figures, err error) {
 	f.contests = contests()
 	for _, c := range f.contests {
@@ -84,7 +83,6 @@ func render(o options) error {
 	return writeAll(files)
 }
 
-// writeAll writes files with their texts.
 func writeAll(files map[string]string) error {
 	for name, text := range files {
 		err := fileio.Write(name, nil, func(w io.Writer) error {

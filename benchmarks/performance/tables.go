@@ -18,7 +18,6 @@ type table struct {
 	write func(*figures) string
 }
 
-// tables returns all of them.
 func tables() []table {
 	return []table{
 		{"machine", (*figures).machineTable}, {"w1", (*figures).w1Tables}, {"mixes", (*figures).mixTables},
@@ -65,7 +64,6 @@ func nanos(x float64) string {
 	return fixed(x, 0)
 }
 
-// rawLink returns a link to a raw file.
 func rawLink(name string) string {
 	return "[" + name + "](../benchmarks/results/" + name + ")"
 }
@@ -128,7 +126,6 @@ func (f *figures) w1Tables() string {
 		grid(metadata)
 }
 
-// roundsText says how many rounds there were.
 func (f *timesFile) roundsText() string {
 	first, last := f.Reports[0], f.Reports[len(f.Reports)-1]
 	text := strconv.Itoa(first.Rounds) + " rounds"
@@ -146,7 +143,6 @@ func reserved(r *bench.Run) string {
 	return fixed(r.ReservedRatio, 3)
 }
 
-// metadata returns the metadata of a block.
 func metadata(r *bench.Run) string {
 	if r.MetadataPerBlock == nil {
 		return none
@@ -154,7 +150,6 @@ func metadata(r *bench.Run) string {
 	return fixed(*r.MetadataPerBlock, 1)
 }
 
-// mixTables has a table for each mix.
 func (f *figures) mixTables() string {
 	var b strings.Builder
 	for i, c := range f.contests[1:] {
@@ -218,7 +213,6 @@ func (f *figures) peersTable() string {
 		markdown(head, rows)
 }
 
-// lockedTable has the times of wrap.Locked.
 func (f *figures) lockedTable() string {
 	var rows [][]string
 	for _, r := range f.locked.Runs {
@@ -235,7 +229,6 @@ func (f *figures) lockedTable() string {
 	}, rows)
 }
 
-// latencyTable has what loads take.
 func (f *figures) latencyTable() string {
 	var rows [][]string
 	for _, l := range f.latency.Loads {
@@ -266,7 +259,6 @@ func (f *figures) floorTable() string {
 	}, rows)
 }
 
-// distance returns a / b.
 func distance(a, b float64) string {
 	if b == 0 {
 		return none

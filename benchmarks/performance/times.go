@@ -29,7 +29,6 @@ type contest struct {
 	entries     []entry     // the first is what ratios are of
 }
 
-// file returns the name of the raw file.
 func (c contest) file() string { return "times-" + c.name + ".json" }
 
 // contests returns what is timed. The bounds leave out what would take minutes a round: a
@@ -52,7 +51,6 @@ type timesFile struct {
 	Reports []*bench.Report `json:"reports"`
 }
 
-// takeTimes runs every contest.
 func takeTimes(o options) error {
 	h, err := newHeader()
 	if err != nil {
@@ -111,7 +109,6 @@ func (c contest) setups(n int) (all []setting.Setup, err error) {
 	return all, nil
 }
 
-// workload returns the work with so many live blocks.
 func (c contest) workload(n int) (workload.Workload, error) {
 	shape, err := workload.Lookup(c.shape)
 	if err != nil {
@@ -125,7 +122,6 @@ func (c contest) workload(n int) (workload.Workload, error) {
 	return shape.New(p)
 }
 
-// title says what the workload is.
 func (c contest) title() string {
 	if c.most == 0 {
 		return strings.ToUpper(c.shape)

@@ -35,7 +35,6 @@ func main() {
 	}
 }
 
-// run executes the command line.
 func run(args []string) error {
 	if len(args) == 2 && args[0] == readCommand {
 		return readOne(args[1])
@@ -63,7 +62,6 @@ func run(args []string) error {
 // figures are what one reader took.
 type figures struct{ seconds, bytes []float64 }
 
-// median returns the median.
 func median(all []float64) float64 {
 	slices.Sort(all)
 	return all[len(all)/2]
@@ -106,7 +104,6 @@ func table(dir string, rounds int) error {
 	return nil
 }
 
-// take reads a file once.
 func (f *figures) take(command string, args ...string) error {
 	out, err := output(command, args...)
 	if err != nil {
@@ -120,7 +117,6 @@ func (f *figures) take(command string, args ...string) error {
 	return nil
 }
 
-// output runs a program.
 func output(command string, args ...string) (string, error) {
 	var said bytes.Buffer
 	c := exec.Command(command, args...)

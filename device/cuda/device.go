@@ -112,7 +112,6 @@ func Open(c Config) (*Device, error) {
 	return d, nil
 }
 
-// gpu returns the driver's name of a GPU.
 func (d *driver) gpu(ordinal int) (gpu int32, err error) {
 	n, err := d.count()
 	if err != nil {
@@ -124,7 +123,6 @@ func (d *driver) gpu(ordinal int) (gpu int32, err error) {
 	return gpu, d.call(fnDeviceGet, uintptr(unsafe.Pointer(&gpu)), uintptr(ordinal))
 }
 
-// count returns how many GPUs the driver shows.
 func (d *driver) count() (int, error) {
 	var n int32
 	err := d.call(fnDeviceGetCount, uintptr(unsafe.Pointer(&n)))
@@ -303,7 +301,6 @@ func (d *Device) book(c device.Call, err error) error {
 // over reports whether so many bytes more are above the limit.
 func (d *Device) over(n device.Size) bool { return n > mostBytes || n > d.usage.Free() }
 
-// hold books bytes as held.
 func (d *Device) hold(n device.Size) {
 	d.usage.Held += n
 	d.usage.Charged = d.usage.Held
@@ -311,7 +308,6 @@ func (d *Device) hold(n device.Size) {
 	d.usage.PeakCharged = d.usage.PeakHeld
 }
 
-// letGo books bytes as given back.
 func (d *Device) letGo(n device.Size) {
 	d.usage.Held -= n
 	d.usage.Charged = d.usage.Held

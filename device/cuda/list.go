@@ -78,7 +78,6 @@ func List(driver string) (Inventory, error) {
 	return list, nil
 }
 
-// describeGPU asks for what is told of a GPU.
 func (d *driver) describeGPU(ordinal int) (GPU, error) {
 	gpu, err := d.gpu(ordinal)
 	if err != nil {
@@ -110,7 +109,6 @@ func (d *driver) describeGPU(ordinal int) (GPU, error) {
 	return g, nil
 }
 
-// attribute asks for an attribute of a GPU.
 func (d *driver) attribute(gpu int32, attr int) (value int32, err error) {
 	err = d.call(fnDeviceGetAttribute, uintptr(unsafe.Pointer(&value)), uintptr(attr), uintptr(gpu))
 	return value, err

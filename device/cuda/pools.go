@@ -69,7 +69,6 @@ func (d *Device) figure(p *pool, a device.PoolAttribute) (device.Size, error) {
 	return device.Size(d.out.word), err
 }
 
-// pool returns what a name stands for.
 func (d *Device) pool(p device.Pool) (*pool, error) {
 	if p == 0 {
 		return &d.defaultPool, nil

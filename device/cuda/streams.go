@@ -34,7 +34,6 @@ func (d *Device) stream(s device.Stream) (uintptr, error) {
 	return made, nil
 }
 
-// event returns the CUevent with a name.
 func (d *Device) event(e device.Event) (uintptr, error) {
 	if i, ok := d.events.Find(uint64(e)); ok {
 		return *d.events.At(i), nil

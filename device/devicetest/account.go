@@ -7,14 +7,12 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// holdings prints what an account says is held.
 func holdings(u device.Usage) string {
 	return fmt.Sprintf("%v (peak %v, charged %v, peak %v) in %d regions and %d handles, %d ranges of %v with %v mapped, "+
 		"%d events",
 		u.Held, u.PeakHeld, u.Charged, u.PeakCharged, u.Regions, u.Handles, u.Ranges, u.Space, u.Mapped, u.Events)
 }
 
-// counts prints calls by kind.
 func counts(c device.Calls) string {
 	b, err := json.Marshal(c)
 	if err != nil {

@@ -87,7 +87,6 @@ func (r *rig) kinds() (s device.CallSet) {
 	return s
 }
 
-// names prints a set of kinds of calls.
 func names(s device.CallSet) string {
 	b, err := s.MarshalJSON()
 	if err != nil {

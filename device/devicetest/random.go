@@ -71,7 +71,6 @@ func wanted(mistakes []error) error {
 	return oneOf(mistakes)
 }
 
-// step makes one call.
 func (m *pageModel) step() {
 	switch k := m.rng.IntN(20); {
 	case k < 2:

@@ -42,7 +42,6 @@ func poolsAgree(r *rig) {
 	r.holds(was, device.Usage{})
 }
 
-// stream draws a stream.
 func (m *poolModel) stream() device.Stream { return device.Stream(m.rng.IntN(4)) }
 
 // step makes one call, or a few that belong together.

@@ -30,7 +30,6 @@ type streamModel struct {
 	byTime  bool // whether work also finishes when its time has come
 }
 
-// streamsAgree makes random calls beside the model.
 func streamsAgree(r *rig) {
 	m := &streamModel{rig: r, rng: r.rng(3), queued: map[device.Stream][]place{}, drained: map[device.Stream]int{}}
 	m.probe()
@@ -70,7 +69,6 @@ func (m *streamModel) queue(s device.Stream, waitsFor place) place {
 	return place{s, len(m.queued[s])}
 }
 
-// step makes one call.
 func (m *streamModel) step() {
 	s := device.Stream(m.rng.IntN(5))
 	if len(m.events) < 2 || len(m.events) < 12 && m.rng.IntN(10) == 0 {

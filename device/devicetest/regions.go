@@ -97,7 +97,6 @@ func regionsAccounted(r *rig) {
 	}
 }
 
-// regionMisuse makes every mistake with regions.
 func regionMisuse(r *rig) {
 	r.reserve(device.ErrInvalid, 0, 0)
 	for _, align := range []device.Size{3, 768, device.MiB + 1, ^device.Size(0)} {

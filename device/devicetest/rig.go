@@ -25,7 +25,6 @@ type rig struct {
 	seen   device.CallSet // kinds that were called
 }
 
-// newRig returns a rig around a device.
 func newRig(t testing.TB, d device.Device) *rig {
 	r := &rig{TB: t, d: d}
 	r.vm, _ = device.VirtualMemoryOf(d)
@@ -117,7 +116,6 @@ func (r *rig) try(want error, c device.Call, f func() error, args ...any) error 
 	return err
 }
 
-// text prints an answer.
 func text(err error) string {
 	if err == nil {
 		return "success"

@@ -188,7 +188,6 @@ func address(p nvml.PciInfo) string {
 	return strings.TrimPrefix(strings.ToLower(string(text)), "0000")
 }
 
-// onOff returns a switch in words.
 func onOff(on bool) string {
 	if on {
 		return "on"

@@ -83,7 +83,6 @@ func (o *orders) drop(id order) {
 	o.free[0] = append(o.free[0], id)
 }
 
-// level returns the level of a node.
 func (o *orders) level(id order) uint8 {
 	if id <= 0 {
 		return 0

@@ -14,7 +14,6 @@ type pools struct {
 	others handle.Table[*streampool.Pool]
 }
 
-// all yields every pool that there is.
 func (t *pools) all(yield func(*streampool.Pool) bool) {
 	if t.first != nil && !yield(t.first) {
 		return
@@ -100,7 +99,6 @@ func (d *Device) newPool(most device.Size) *streampool.Pool {
 	})
 }
 
-// pool returns the pool with a number.
 func (d *Device) pool(p device.Pool) (*streampool.Pool, error) {
 	t := &d.pools
 	if p == 0 {

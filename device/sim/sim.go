@@ -35,7 +35,6 @@ const (
 	poolBit  extent = 1 << 62
 )
 
-// size returns the bytes of address space.
 func (e extent) size() device.Size { return device.Size(e &^ (rangeBit | poolBit)) }
 
 // isRange reports whether it is a range and no region.

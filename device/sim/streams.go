@@ -112,7 +112,6 @@ func (d *Device) over(m mark) bool {
 		d.cfg.Clock == Timed && m.time <= d.now
 }
 
-// event returns the event with a name.
 func (d *Device) event(e device.Event) (*event, error) {
 	t := &d.streams.events
 	if i, ok := t.Find(uint64(e)); ok {

@@ -115,7 +115,6 @@ func (p *Pages) Free(a device.Addr) error {
 	return nil
 }
 
-// start returns the address of a page.
 func (p *Pages) start(i int) device.Addr { return p.region.Addr.Add(device.Size(i) * p.page) }
 
 // Walk implements [alloc.Inspector]: one chunk for each page.

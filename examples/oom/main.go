@@ -43,7 +43,6 @@ func run(args []string) error {
 	return nil
 }
 
-// write writes trace and snapshot of a program.
 func (p *program) write(dir string) error {
 	text, err := p.text()
 	if err != nil {

@@ -22,7 +22,6 @@ var programs = []program{
 	{"batches", 16 * device.GiB, batches},
 }
 
-// trace returns what the program asks for.
 func (p *program) trace() (*trace.Trace, error) {
 	m := &maker{b: trace.NewBuilder(trace.Header{Name: p.name})}
 	p.make(m)
@@ -49,7 +48,6 @@ func (m *maker) alloc(size device.Size, tag string) tensor {
 	return tensor(m.next)
 }
 
-// free gives memory back.
 func (m *maker) free(list ...tensor) {
 	for _, t := range list {
 		m.add(trace.Event{Kind: trace.Free, ID: uint64(t), Time: trace.NoTime})
@@ -61,7 +59,6 @@ func (m *maker) mark(format string, args ...any) {
 	m.add(trace.Event{Kind: trace.Mark, Tag: m.b.Tag(fmt.Sprintf(format, args...)), Time: trace.NoTime})
 }
 
-// add adds an event.
 func (m *maker) add(e trace.Event) {
 	if m.err == nil {
 		m.err = m.b.Add(e)

@@ -9,7 +9,6 @@ type meter struct {
 	held device.Size
 }
 
-// newMeter returns a meter of a device.
 func newMeter(dev device.Device) *meter {
 	m := &meter{}
 	m.Forwarder = device.Hooked(dev, device.Hook{After: m.weigh})

@@ -298,7 +298,6 @@ func (r *runner) alloc(i int, o *op) (oom bool, err error) {
 	return oom, err
 }
 
-// granted books a block.
 func (r *runner) granted(o *op, b alloc.Block) {
 	r.allocs++
 	r.blocks[o.place] = block{addr: b.Addr, size: b.Size, serial: r.allocs, live: true}
@@ -419,7 +418,6 @@ func (r *runner) free(i int, o *op) (err error) {
 	return nil
 }
 
-// freed books that a block is gone.
 func (r *runner) freed(o *op, b *block) {
 	r.res.Frees++
 	b.live = false

@@ -22,7 +22,6 @@ func newSeries(events int) *series {
 	return &series{shift: shift, points: make([]Point, events>>shift+1)}
 }
 
-// at returns the point of an event.
 func (s *series) at(event int) *Point { return &s.points[event>>s.shift] }
 
 // raise takes the state after an event of the point.

@@ -131,7 +131,6 @@ type flow struct {
 	StreamFigures
 }
 
-// granted books a block.
 func (f *flow) granted(requested, size device.Size) {
 	f.Allocs++
 	f.requested += requested
@@ -140,7 +139,6 @@ func (f *flow) granted(requested, size device.Size) {
 	f.PeakAllocated = max(f.PeakAllocated, f.allocated)
 }
 
-// freed books that a block is gone.
 func (f *flow) freed(requested, size device.Size) {
 	f.requested -= requested
 	f.allocated -= size

@@ -84,7 +84,6 @@ func (s *surveyor) foresee(k trace.Kind) {
 	s.tracks = s.tracks || k == trace.Use || k == trace.Completed
 }
 
-// see takes the event with a number.
 func (s *surveyor) see(at uint32, e *trace.Event) {
 	s.ledger.Step(e)
 	s.refusals.Step(e)
@@ -106,7 +105,6 @@ func (s *surveyor) see(at uint32, e *trace.Event) {
 	}
 }
 
-// stream gives a stream its number.
 func (s *surveyor) stream(of device.Stream) {
 	if of == s.last && len(s.streams) > 0 {
 		return

@@ -49,7 +49,6 @@ func (at FreeAt) timing(streams bool) timing {
 // the result, so that the uses of the block tell nothing more.
 type delays []uint64
 
-// add puts events into the set.
 func (d *delays) add(events ...uint32) {
 	for _, i := range events {
 		if n := int(i/64) + 1 - len(*d); n > 0 {
@@ -59,10 +58,8 @@ func (d *delays) add(events ...uint32) {
 	}
 }
 
-// has reports whether event i is one of those.
 func (d delays) has(i int) bool { return i/64 < len(d) && d[i/64]>>(i%64)&1 != 0 }
 
-// free lays out a free.
 func (l *layout) free(o *op, slot uint32, delayed bool) {
 	at, ok := l.name(o, slot)
 	switch {

@@ -49,7 +49,6 @@ func (r *runner) endHistory() error {
 	return r.torch.err
 }
 
-// write writes one line.
 func (l *torchLines) write(line string) error {
 	if l.err == nil {
 		_, l.err = io.WriteString(l.out, line+"\n")
@@ -172,7 +171,6 @@ type segment struct {
 	blocks      strings.Builder
 }
 
-// add puts the next chunk into the segment.
 func (s *segment) add(c alloc.Chunk) {
 	if s.total == 0 {
 		s.Chunk = c
@@ -212,5 +210,4 @@ func (s *segment) write(w *bufio.Writer) {
 	*s = segment{}
 }
 
-// stream returns the number of a stream.
 func stream(s device.Stream) string { return strconv.FormatUint(uint64(s), 10) }

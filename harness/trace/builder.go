@@ -234,7 +234,6 @@ func (b *Builder) Live(id uint64) bool {
 	return ok && b.lives[slot] == slotLive
 }
 
-// find returns the slot of an id.
 func (b *Builder) find(id uint64) (uint32, bool) {
 	if id < uint64(len(b.dense)) && b.dense[id] != NoSlot {
 		return b.dense[id], true

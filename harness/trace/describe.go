@@ -64,7 +64,6 @@ type lifetime struct {
 	atStart     bool
 }
 
-// add takes the event with number i.
 func (d *describer) add(i int, e *Event) error {
 	d.in.Events++
 	d.counts[e.Kind]++
@@ -98,7 +97,6 @@ func (d *describer) add(i int, e *Event) error {
 	return d.marks.add(i, e)
 }
 
-// streamOf returns the row of an event's stream.
 func (d *describer) streamOf(e *Event) *StreamCount {
 	if d.stream == nil || d.stream.Stream != e.Stream {
 		s := d.streams[e.Stream]
@@ -111,7 +109,6 @@ func (d *describer) streamOf(e *Event) *StreamCount {
 	return d.stream
 }
 
-// born books an allocation.
 func (d *describer) born(i int, e *Event) {
 	d.in.Allocs++
 	s := d.streamOf(e)
@@ -133,7 +130,6 @@ func (d *describer) born(i int, e *Event) {
 	d.births[e.Slot] = lifetime{born: i, time: e.Time, atStart: e.Kind == LiveAtStart}
 }
 
-// freed books a free.
 func (d *describer) freed(i int, e *Event) {
 	b := &d.births[e.Slot]
 	b.freed = i
@@ -147,7 +143,6 @@ func (d *describer) freed(i int, e *Event) {
 	}
 }
 
-// info sums up.
 func (d *describer) info() Info {
 	in := &d.in
 	in.Kinds, in.Streams = []KindCount{}, []StreamCount{}

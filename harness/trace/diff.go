@@ -187,7 +187,6 @@ type allocKey struct {
 	stream device.Stream
 }
 
-// allocs calls f for every allocation.
 func (t *Trace) allocs(f func(i int, e *Event)) {
 	for i := range t.Events {
 		if e := &t.Events[i]; e.Kind == Alloc || e.Kind == LiveAtStart {

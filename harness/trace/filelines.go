@@ -97,7 +97,6 @@ func (l *Lines) Blame(line int, err error) error {
 	return &Error{File: l.name, Line: line, Err: err}
 }
 
-// errorf blames the current line.
 func (l *Lines) errorf(err error) error { return l.Blame(l.num, err) }
 
 // Hash returns the SHA-256 of the decompressed text, in hexadecimal, once Next has come to its end.

@@ -150,7 +150,6 @@ func (l *Ledger) Reached() device.Size { return l.reached }
 // PeakCount returns the most allocations that were live at once.
 func (l *Ledger) PeakCount() int { return l.peakCount }
 
-// begin adds an allocation.
 func (l *Ledger) begin(n device.Size) {
 	var carry uint64
 	l.lo, carry = bits.Add64(l.lo, uint64(n), 0)
@@ -159,7 +158,6 @@ func (l *Ledger) begin(n device.Size) {
 	l.peakCount = max(l.peakCount, l.count)
 }
 
-// end removes an allocation.
 func (l *Ledger) end(n device.Size) {
 	var borrow uint64
 	l.lo, borrow = bits.Sub64(l.lo, uint64(n), 0)
@@ -183,7 +181,6 @@ func (l *Ledger) Live() device.Size {
 	return device.Size(l.lo)
 }
 
-// addSize adds without overflow.
 func addSize(a, b device.Size) device.Size {
 	if sum := a + b; sum >= a {
 		return sum

@@ -32,7 +32,6 @@ type Options struct {
 	Warn func(error)
 }
 
-// memory returns the budget of a file.
 func (o Options) memory() *budget.Budget {
 	if o.Memory != nil {
 		return o.Memory

@@ -168,7 +168,6 @@ func getOffset(e *Event, _ string) uint64 {
 	return uint64(e.Size)
 }
 
-// parseSite reads the hash of a call stack.
 func parseSite(b []byte) (uint64, error) {
 	if digits, ok := bytes.CutPrefix(b, []byte("0x")); ok && len(digits) <= 16 {
 		if n, err := strconv.ParseUint(string(digits), 16, 64); err == nil {
@@ -178,7 +177,6 @@ func parseSite(b []byte) (uint64, error) {
 	return 0, fmt.Errorf("site %s: want 0x and 1 to 16 hexadecimal digits", clip(b))
 }
 
-// parseThread reads the number of a thread.
 func parseThread(b []byte) (uint32, error) {
 	n, ok := parseUint(b)
 	if !ok || n > math.MaxUint32 {
@@ -197,7 +195,6 @@ func parseLife(b []byte) (alloc.Lifetime, error) {
 	return 0, fmt.Errorf("life %s: want mark, step or run", clip(b))
 }
 
-// parseNumber reads a decimal number.
 func parseNumber(name string, b []byte) (uint64, error) {
 	n, ok := parseUint(b)
 	if !ok {
@@ -358,7 +355,6 @@ func (v *verb) key(tok []byte) (int, []byte) {
 	return -1, nil
 }
 
-// names lists the names of fields for a message.
 func names(fields []field) string {
 	var s []string
 	for _, f := range fields {

@@ -39,7 +39,6 @@ func Write(w io.Writer, t Source) error {
 	return out.Flush()
 }
 
-// appendHeader appends the first lines of a file.
 func appendHeader(b []byte, h Header) ([]byte, error) {
 	b = fmt.Appendf(b, "# %s %d\n", nativeMagic, version)
 	pairs := h.Meta

@@ -195,7 +195,6 @@ func (s *session) observe(v *device.Invocation) {
 	}
 }
 
-// printf writes a line.
 func (s *session) printf(format string, values ...any) { fmt.Fprintf(&s.out, format+"\n", values...) }
 
 // result writes the outcome of a call.

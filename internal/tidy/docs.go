@@ -83,7 +83,6 @@ type docChecker struct {
 	report Report
 }
 
-// flag reports a finding at a node.
 func (d docChecker) flag(at ast.Node, format string, args ...any) {
 	d.report(d.f.Name, d.h.Line(at.Pos()), format, args...)
 }

@@ -45,7 +45,6 @@ var Lengths = Rule{
 	},
 }
 
-// lines counts the lines of a file.
 func lines(content []byte) int {
 	n := bytes.Count(content, []byte("\n"))
 	if len(content) > 0 && content[len(content)-1] != '\n' {

@@ -20,7 +20,6 @@ type counter struct {
 	base      [kinds]int64 // what current was when increased was last cleared
 }
 
-// add raises the counter of a kind.
 func (c *counter) add(kind uint32, n int64) {
 	// The mask tells the compiler that the index is in range.
 	kind &= large
@@ -31,10 +30,8 @@ func (c *counter) add(kind uint32, n int64) {
 	c.peakAll = max(c.peakAll, now+c.current[kind^large])
 }
 
-// sub lowers the counter of a kind.
 func (c *counter) sub(kind uint32, n int64) { c.current[kind&large] -= n }
 
-// change raises or lowers the counter of a kind.
 func (c *counter) change(kind uint32, n int64) {
 	if n > 0 {
 		c.add(kind, n)

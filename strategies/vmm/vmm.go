@@ -37,13 +37,11 @@ type Allocator struct {
 // gapList is the unmapped chunks, by address.
 type gapList struct{ index.AddrList[handle] }
 
-// add enters a chunk.
 func (l *gapList) add(a device.Addr, h handle) {
 	p, _ := l.Search(a)
 	l.Insert(p, index.AddrEntry[handle]{Addr: a, Value: h})
 }
 
-// remove takes the chunk at an address out.
 func (l *gapList) remove(a device.Addr) {
 	p, ok := l.Search(a)
 	if !ok {

@@ -217,7 +217,6 @@ func writeVariables(w *bytes.Buffer, p *packages.Package, decl *ast.GenDecl) {
 	}
 }
 
-// uncomment drops the comments of a declaration.
 func uncomment(decl ast.Decl) {
 	ast.Inspect(decl, func(n ast.Node) bool {
 		switch n := n.(type) {

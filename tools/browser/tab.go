@@ -20,7 +20,6 @@ import (
 // errNoBrowser is returned where there is no Chromium.
 var errNoBrowser = errors.New("no chromium on the path (on Debian: apt-get install chromium)")
 
-// start starts a browser for the time of a context.
 func start(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		path, err := exec.LookPath(name)

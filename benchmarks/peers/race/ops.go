@@ -24,12 +24,10 @@ type operations struct {
 	untimed, churn []workload.Op
 }
 
-// operationsOf returns those of a workload.
 func operationsOf(p *workload.Program, span device.Size) operations {
 	return operations{p.Summary.Slots, span, slices.Concat(p.Fill, p.Settle), p.Churn}
 }
 
-// write writes the file.
 func (o operations) write(path string) error {
 	b := make([]byte, 0, 8*(headerWords+len(o.untimed)+len(o.churn)))
 	b = append(b, magic...)
@@ -44,7 +42,6 @@ func (o operations) write(path string) error {
 	return os.WriteFile(path, b, 0o600)
 }
 
-// readOperations reads the file.
 func readOperations(path string) (o operations, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -73,7 +70,6 @@ func readOperations(path string) (o operations, err error) {
 	return o, nil
 }
 
-// wordsOf returns the whole words that bytes hold.
 func wordsOf(b []byte) []uint64 {
 	words := make([]uint64, len(b)/8)
 	for i := range words {

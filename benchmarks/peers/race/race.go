@@ -106,7 +106,6 @@ func (r racer) placed(o operations, load bench.Load, file, placements string) (r
 	}, nil
 }
 
-// timed runs a round.
 func (r racer) timed(to *run, file string) error {
 	out, err := r.ask(to.Hash, file)
 	if err != nil {
@@ -140,7 +139,6 @@ func (r racer) ask(want workload.Hash, files ...string) (out reply, err error) {
 	return out, nil
 }
 
-// firstLine returns the first line of a text.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line

@@ -27,7 +27,6 @@ type report struct {
 	Runs    []run         `json:"runs"`    // by workload, then by allocator
 }
 
-// tables writes a table for each workload.
 func (r report) tables(w io.Writer) error {
 	fmt.Fprintf(w, "%d interleaved rounds, each run a process of its own; CPU time of the thread\n", r.Rounds)
 	fmt.Fprintf(w, "%s on %s/%s, %d CPUs, %s; caches %s; commit %s\n", r.Machine.Go, r.Machine.OS, r.Machine.Arch,
@@ -46,7 +45,6 @@ func (r report) tables(w io.Writer) error {
 	return err
 }
 
-// tableOf writes the table of one workload.
 func tableOf(w io.Writer, runs []run) error {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)

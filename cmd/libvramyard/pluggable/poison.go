@@ -121,7 +121,6 @@ func (p *poison) at(a device.Addr) int {
 	return i
 }
 
-// forget takes memory out of the spans.
 func (p *poison) forget(a device.Addr, n device.Size) {
 	end := a.Add(n)
 	i := p.at(a)

@@ -121,7 +121,6 @@ func (f *Follower) Event(o *replay.Observation) error {
 	return nil
 }
 
-// alloc takes a request.
 func (f *Follower) alloc(o *replay.Observation) {
 	e := o.Of
 	if n := int(e.Slot) + 1 - len(f.bySlot); n > 0 {

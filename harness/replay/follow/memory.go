@@ -47,13 +47,11 @@ func (m *memory) Region(a device.Addr) device.Addr {
 	return a
 }
 
-// reserved notes an address range.
 func (m *memory) reserved(r device.Region) {
 	p, _ := m.ranges.Search(r.Addr)
 	m.ranges.Insert(p, index.AddrEntry[device.Size]{Addr: r.Addr, Value: r.Size})
 }
 
-// unreserved notes that an address range is gone.
 func (m *memory) unreserved(a device.Addr) {
 	if p, ok := m.ranges.Search(a); ok {
 		m.ranges.Delete(p)
@@ -73,7 +71,6 @@ func (m *memory) tell(kind power.ActionKind, a device.Addr, size device.Size) {
 	m.told = append(m.told, power.Action{Kind: kind, Addr: a, Size: size})
 }
 
-// take notes a region.
 func (m *memory) take(r device.Region) {
 	if m.regions == nil {
 		m.regions = map[device.Addr]device.Size{}
@@ -82,7 +79,6 @@ func (m *memory) take(r device.Region) {
 	m.tell(power.SegmentAlloc, r.Addr, r.Size)
 }
 
-// giveBack notes that a region went back.
 func (m *memory) giveBack(a device.Addr) {
 	m.tell(power.SegmentFree, a, m.regions[a])
 	delete(m.regions, a)

@@ -171,14 +171,12 @@ func (c *Chart) Note(text string) { c.legend(entry{name: text}) }
 // Span returns the length of the x axis in its values.
 func (c *Chart) Span() float64 { return c.x.High - c.x.Low }
 
-// legend adds a line to the legend.
 func (c *Chart) legend(e entry) {
 	if e.name != "" {
 		c.entries = append(c.entries, e)
 	}
 }
 
-// style returns how the look's lines are drawn.
 func (l Look) style() draw.LineStyle {
 	width := l.Width
 	if width == 0 {
@@ -187,7 +185,6 @@ func (l Look) style() draw.LineStyle {
 	return draw.LineStyle{Color: l.Color, Width: width, Dashes: l.Dashes}
 }
 
-// glyph returns how the look's marks are drawn.
 func (l Look) glyph() draw.GlyphStyle {
 	radius := dot
 	if l.small {

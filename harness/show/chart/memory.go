@@ -21,7 +21,6 @@ type sum struct {
 	of   func(replay.Point) device.Size
 }
 
-// sums returns them, the largest last.
 func sums() []sum {
 	return []sum{
 		{"requested", func(p replay.Point) device.Size { return p.Requested }},

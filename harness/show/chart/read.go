@@ -123,7 +123,6 @@ func (s *Source) check() error {
 	return nil
 }
 
-// errCSV says what is wrong with a file that is no result.
 func errCSV() error {
 	asJSON, asCSV := Drawn()
 	return fmt.Errorf("no result: want what --json of %s writes, or --csv of %s", asJSON, asCSV)

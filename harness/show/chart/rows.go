@@ -301,7 +301,6 @@ func (d *drawing) sortBy(figure string) {
 // labels returns the names of the runs, each once.
 func (d *drawing) labels() []string { return distinct(d.runs, func(r *run) string { return r.label }) }
 
-// lookOf returns the look of the runs of a name.
 func (d *drawing) lookOf(label string) Look {
 	return d.runs[slices.IndexFunc(d.runs, func(r run) bool { return r.label == label })].look()
 }

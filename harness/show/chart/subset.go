@@ -67,7 +67,6 @@ func tablesOf(raw []byte) tables {
 	return t
 }
 
-// bytes returns the font that has the tables.
 func (t tables) bytes() []byte {
 	const header, entry = 12, 16
 	n := len(t)
@@ -89,7 +88,6 @@ func (t tables) bytes() []byte {
 	return append(font, body...)
 }
 
-// sumOf returns the checksum of a table.
 func sumOf(table []byte) (sum uint32) {
 	for word := range slices.Chunk(padded(slices.Clone(table), 4), 4) {
 		sum += binary.BigEndian.Uint32(word)
@@ -157,7 +155,6 @@ func (s *subsetter) add(glyph uint16) uint16 {
 	return n
 }
 
-// font returns the new font.
 func (s *subsetter) font(number map[rune]uint16) []byte {
 	var glyf, loca, hmtx []byte
 	for len(hmtx) < 4*len(s.kept) { // which grows: parts of a glyph come behind it

@@ -117,7 +117,6 @@ func (r *collector) observe(o replay.Observation) error {
 	return r.finish()
 }
 
-// event notes an event and what it has led to.
 func (r *collector) event(o *replay.Observation) error {
 	e := o.Of
 	r.tick(e, o.Event)
@@ -164,7 +163,6 @@ func (r *collector) tick(e *trace.Event, i int) {
 	r.last = max(r.last, r.now)
 }
 
-// entry appends to the history.
 func (r *collector) entry(e torch.Entry) {
 	e.Time = r.now / 1000
 	r.torch.Devices[0].History.Append(e)
@@ -177,7 +175,6 @@ func (r *collector) lifeEntry(a torch.Action, l *life) {
 	})
 }
 
-// streamOf returns the number of a stream in the history.
 func (r *collector) streamOf(s device.Stream) uint16 {
 	n, ok := r.streams[s]
 	if !ok {
@@ -225,7 +222,6 @@ func (r *collector) stackOf(e *trace.Event) uint32 {
 	return id
 }
 
-// granted notes a block.
 func (r *collector) granted(e *trace.Event, b *follow.Block) {
 	b.Note = len(r.lives)
 	l := life{
@@ -253,12 +249,10 @@ func (r *collector) oom(o *replay.Observation) {
 	}
 }
 
-// freed notes that the program gave a block back.
 func (r *collector) freed(b *follow.Block) {
 	r.lifeEntry(torch.ActionFreeRequested, &r.lives[b.Note])
 }
 
-// gone notes that a free has become final.
 func (r *collector) gone(_ int, b *follow.Block) {
 	l := &r.lives[b.Note]
 	l.end = r.now
@@ -271,7 +265,6 @@ var segmentActions = map[power.ActionKind]torch.Action{
 	power.SegmentMap: torch.ActionSegmentMap, power.SegmentUnmap: torch.ActionSegmentUnmap,
 }
 
-// memory notes what became of memory.
 func (r *collector) memory(_ int, a power.Action) {
 	if a.Kind == power.OutOfMemory {
 		var stack uint32

@@ -190,7 +190,6 @@ func (p *painter) phases() {
 	}
 }
 
-// block writes the life of a block.
 func (p *painter) block(b drawn) {
 	tag, name := "", b.requested.String()
 	if b.stack != 0 {
@@ -220,7 +219,6 @@ func (p *painter) oom(x *oom) {
 		arg{key: "stream", number: uint64(x.stream)}, arg{key: "device_free_bytes", number: uint64(x.free)})
 }
 
-// call writes a call to the device.
 func (p *painter) call(c *call) {
 	name := c.kind.String()
 	if c.failed {

@@ -193,7 +193,6 @@ func (b *builder) fill(to device.Addr) {
 	}
 }
 
-// add adds a block on top.
 func (b *builder) add(x torch.Block) {
 	s := &b.segment
 	s.Blocks = append(s.Blocks, x)

@@ -49,7 +49,6 @@ func (r *Run) WriteSnapshot(w io.Writer) error {
 	return torch.Write(w, s)
 }
 
-// settle completes a run.
 func (r *collector) settle() {
 	r.torch.Settings = r.settings()
 	for i, m := range r.marks {

@@ -19,7 +19,6 @@ type ref struct {
 // endian.
 type arena struct{ data []byte }
 
-// begin begins an array.
 func (a *arena) begin(kind string, count int) *ref {
 	for len(a.data)%8 != 0 {
 		a.data = append(a.data, 0)
@@ -27,7 +26,6 @@ func (a *arena) begin(kind string, count int) *ref {
 	return &ref{kind, len(a.data), count}
 }
 
-// put adds an array.
 func put[T uint8 | uint16 | int16 | uint32 | float32 | float64](a *arena, kind string, v []T) *ref {
 	r := a.begin(kind, len(v))
 	a.data, _ = binary.Append(a.data, binary.LittleEndian, v) // numbers of a fixed size always have room

@@ -34,7 +34,6 @@ type collector struct {
 	classes map[device.Addr]int32
 }
 
-// newCollector returns a collector of a run.
 func newCollector(t *Trace, o Options) *collector {
 	n := t.Grid.Len()
 	r := &collector{
@@ -53,19 +52,16 @@ func newCollector(t *Trace, o Options) *collector {
 	return r
 }
 
-// granted begins a block.
 func (r *collector) granted(e *trace.Event, b *follow.Block) {
 	r.space.hold(b.Addr, b.Size)
 	b.Note = r.note(note{tag: r.trace.tagOf(e), class: alloc.NoClass})
 }
 
-// gone keeps a block that is over.
 func (r *collector) gone(event int, b *follow.Block) {
 	r.keep(r.rectOf(b, uint32(event)))
 	r.unused = append(r.unused, b.Note)
 }
 
-// keep takes the rectangle of a block.
 func (r *collector) keep(rect Rect) {
 	if r.o.Each != nil {
 		r.o.Each(&rect)
@@ -73,7 +69,6 @@ func (r *collector) keep(rect Rect) {
 	r.rects.add(rect, rect.weight(r.trace.Grid.Events))
 }
 
-// event takes the state after an event.
 func (r *collector) event(o *replay.Observation) error {
 	if o.Event == 0 {
 		r.streams = power.Has(r.strategy, power.PowerStreamRecorder)

@@ -14,12 +14,10 @@ type Curve struct {
 	Min []float64 // by bucket
 }
 
-// newCurve returns a curve that was not looked at.
 func newCurve(n int) Curve {
 	return Curve{slices.Repeat([]float64{math.NaN()}, n), slices.Repeat([]float64{math.NaN()}, n)}
 }
 
-// add takes a value.
 func (c *Curve) add(bucket int, v float64) {
 	if !(v <= c.Max[bucket]) {
 		c.Max[bucket] = v
@@ -41,7 +39,6 @@ type Curves struct {
 	External    Curve // 1 - largest free chunk / free bytes, as docs/metrics.md defines it
 }
 
-// newCurves returns curves over so many buckets.
 func newCurves(n int) Curves {
 	var c Curves
 	for _, p := range c.All() {

@@ -38,7 +38,6 @@ func column[T, V any](list []T, f func(*T) V) []V {
 	return v
 }
 
-// trace encodes a trace and its runs.
 func (e *encoder) trace(t *Traced) object {
 	p := t.Picture
 	o := object{
@@ -168,7 +167,6 @@ func failures(p *Picture, report any) []object {
 	return list
 }
 
-// blocks encodes the map of memory.
 func (e *encoder) blocks(t *Trace, p *Picture) object {
 	y := func(a device.Addr) float64 { return p.Space.Y(a) }
 	regions, numbers := p.Regions, map[device.Addr]uint32{}
@@ -199,7 +197,6 @@ func (e *encoder) blocks(t *Trace, p *Picture) object {
 	}
 }
 
-// rects encodes the rectangles of blocks.
 func (e *encoder) rects(space *Space, rects []Rect) object {
 	o := object{
 		"y":         e.f64(column(rects, func(r *Rect) float64 { return space.Y(r.Addr) })),
@@ -240,7 +237,6 @@ func (e *encoder) raster(t *Trace, p *Picture) object {
 	}
 }
 
-// instant encodes the state at one moment.
 func (e *encoder) instant(x *Instant) object {
 	c := x.Chunks
 	chunks := object{
@@ -271,7 +267,6 @@ func (e *encoder) instant(x *Instant) object {
 	}
 }
 
-// histogram encodes latencies.
 func (e *encoder) histogram(h *replay.Histogram) object {
 	var upTo, count []float64
 	for ns, n := range h.Buckets {

@@ -208,7 +208,6 @@ func (s *search) cut() {
 	}
 }
 
-// finish returns what was found.
 func (s *search) finish() []Rect {
 	s.cut()
 	order := make([]uint64, len(s.found)) // births and places: numbers are sorted many times faster than blocks

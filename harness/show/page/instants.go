@@ -57,7 +57,6 @@ func (m *moments) want(event int, label string) {
 	m.labels[event] = append(m.labels[event], label)
 }
 
-// moments returns the instants of a run.
 func (r *collector) moments() *moments {
 	m := &moments{labels: map[int][]string{}}
 	m.want(r.run.Peaks[Reserved].Event, "peak reserved")

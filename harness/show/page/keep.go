@@ -23,7 +23,6 @@ type heavy[T any] struct {
 	came   int
 }
 
-// newForemost returns what keeps so many.
 func newForemost[T any](most int) foremost[T] { return foremost[T]{most: most, least: -1} }
 
 // add takes one more. O(1) but for every most-th that is kept, which costs a sort.

@@ -44,7 +44,6 @@ func lower(a, b float64) float64 {
 	return a
 }
 
-// sum returns the sum of two values.
 func sum[T uint32 | float64](a, b T) T { return a + b }
 
 // Pick returns the trace with the buckets that are chosen. Its grid numbers them as if all were

@@ -39,14 +39,12 @@ type stackWeights struct {
 	blocks int // that are kept
 }
 
-// add adds a block.
 func (w *stackWeights) add(id uint64, weight float64) {
 	if stack := w.of.Stack(id); stack != 0 {
 		w.weight[stack] += weight
 	}
 }
 
-// rects adds rectangles.
 func (w *stackWeights) rects(rects []Rect, events int) {
 	w.blocks += len(rects)
 	for i := range rects {
@@ -54,7 +52,6 @@ func (w *stackWeights) rects(rects []Rect, events int) {
 	}
 }
 
-// instant adds the blocks of an instant.
 func (w *stackWeights) instant(x *Instant) {
 	w.blocks = max(w.blocks, len(x.Chunks)) // most of them are among the rectangles of a page
 	for i := range x.Chunks {

@@ -118,7 +118,6 @@ type weight struct {
 	byteEvents float64
 }
 
-// see takes the next event.
 func (s *sight) see(e *trace.Event) {
 	s.ledger.Step(e)
 	bucket := s.i >> s.Grid.Shift
@@ -147,7 +146,6 @@ func (s *sight) see(e *trace.Event) {
 	s.i++
 }
 
-// stream gives a stream its number.
 func (s *sight) stream(of device.Stream) {
 	if _, ok := s.streams[of]; !ok && len(s.Streams) < OtherStream {
 		s.streams[of] = uint16(len(s.Streams))

@@ -70,7 +70,6 @@ func (w *Writer) Add(r *Rect) {
 	}
 }
 
-// flush writes a chunk.
 func (w *Writer) flush(k int) {
 	list := w.bands[k]
 	if len(list) == 0 {

@@ -153,7 +153,6 @@ var compareColumns = []ColumnOf[compare.Run]{
 	runDeviceTime, runNsPerOp, runNotes,
 }
 
-// compareSheet returns the table of one trace.
 func compareSheet(runs []compare.Run) Sheet {
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, byMinimumCapacity)

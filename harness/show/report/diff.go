@@ -77,7 +77,6 @@ func (l *lines) line(name, format string, args ...any) {
 	l.printf("  %-15s %s\n", name, fmt.Sprintf(format, args...))
 }
 
-// valueOf shows a value of a header.
 func valueOf(v *string) string {
 	if v == nil {
 		return "has none"
@@ -85,7 +84,6 @@ func valueOf(v *string) string {
 	return units.Printable(*v)
 }
 
-// lineOf shows an event.
 func lineOf(line string) string {
 	if line == "" {
 		return "has ended"

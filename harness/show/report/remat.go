@@ -198,7 +198,6 @@ func lastIfNil[T cmp.Ordered](a, b *T) int {
 	return cmp.Compare(*a, *b)
 }
 
-// title says what a group is of.
 func (g *rematGroup) title() string {
 	return fmt.Sprintf("%s by %s: %d operators of %s, base peak %s, sha256 %.12s", units.Printable(g.base.Model),
 		g.lines[0].Heuristic,

@@ -138,7 +138,6 @@ func figureText(c *diff.Change, v diff.Value) string {
 	return clipped(units.Printable(v.String()), most)
 }
 
-// signed shows a change.
 func signed(x float64, unit diff.Unit) string {
 	sign := "+"
 	if x < 0 {
@@ -150,7 +149,6 @@ func signed(x float64, unit diff.Unit) string {
 	return sign + amount(math.Abs(x), unit)
 }
 
-// amount shows a number in its unit.
 func amount(x float64, unit diff.Unit) string {
 	whole := x >= 0 && x < 1<<63
 	switch {

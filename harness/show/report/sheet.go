@@ -76,7 +76,6 @@ func (c ColumnOf[R]) AtRight() ColumnOf[R] {
 	return c
 }
 
-// figures returns a column of numbers.
 func figures[R any](name, meaning string, cell func(R) Cell) ColumnOf[R] {
 	return ColumnOf[R]{Column: Column{name, meaning, true}, Cell: cell}
 }

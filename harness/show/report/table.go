@@ -62,7 +62,6 @@ func (l *layout) width(kept []int) int {
 	return n
 }
 
-// column returns the width of a column.
 func (l *layout) column(c int) int {
 	n := l.room[c]
 	for cell := range l.cells(c) {

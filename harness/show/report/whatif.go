@@ -111,7 +111,6 @@ func wrap(b *strings.Builder, width int, mark, paragraph string) {
 	b.WriteString(line + "\n")
 }
 
-// recordedText writes the figures of the recorded run.
 func recordedText(b *strings.Builder, r *whatif.Result) {
 	rec := &r.Recorded
 	line := func(what, format string, args ...any) {
@@ -361,7 +360,6 @@ func atFailure(r *whatif.Result, width int) string {
 	return b.String()
 }
 
-// momentText describes the outcome of a request.
 func momentText(m *whatif.Moment) string {
 	text := string(m.Outcome)
 	switch {

@@ -76,7 +76,6 @@ func (p *plainPage) object(title string, fields map[string]any) {
 	}
 }
 
-// value adds an object or a list.
 func (p *plainPage) value(title string, v any) {
 	switch v := v.(type) {
 	case map[string]any:

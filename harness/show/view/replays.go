@@ -195,7 +195,6 @@ func (r *Run) measure(p *replay.Prepared, at replay.FreeAt, watch func(events in
 	return err
 }
 
-// open takes the file of blocks.
 func (r *Run) open(f *os.File) error {
 	info, err := f.Stat()
 	if err == nil {

@@ -96,7 +96,6 @@ func (f *courseReader) steps() error {
 	return nil
 }
 
-// traffic returns the step of a segment that came or went.
 func (f *courseReader) traffic(t torch.Traffic) Step {
 	r := regionOf(t.Segment)
 	s := Step{

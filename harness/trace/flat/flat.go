@@ -110,7 +110,6 @@ var (
 // writesItself reports whether a type has a form of its own.
 func writesItself(t reflect.Type) bool { return t.Implements(textual) || t.Implements(inJSON) }
 
-// kindOf returns the kind of a field of a type.
 func kindOf(t reflect.Type) (k Kind, signed bool) {
 	switch {
 	case t.Implements(decimal):
@@ -154,7 +153,6 @@ func (t *Table) Value(row, column int) (any, error) {
 	return c.value(v)
 }
 
-// value returns the value of a field.
 func (c *Column) value(v reflect.Value) (any, error) {
 	switch c.Kind {
 	case Bool:
@@ -211,7 +209,6 @@ func (t *Table) WriteCSV(w io.Writer) error {
 	return out.Error()
 }
 
-// cellOf returns a value as a cell.
 func cellOf(v any) string {
 	switch v := v.(type) {
 	case nil:

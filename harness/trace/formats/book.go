@@ -46,7 +46,6 @@ type opening struct {
 	stream     device.Stream
 }
 
-// add books a call.
 func (b *book) add(c *call) error {
 	if b.calls == 0 {
 		b.at, b.first = map[uint64]resident{}, c.time

@@ -71,7 +71,6 @@ func (d *document) next() {
 	d.start = d.base + d.dec.InputOffset()
 }
 
-// token returns the next token.
 func (d *document) token() (json.Token, error) {
 	d.next()
 	t, err := d.dec.Token()

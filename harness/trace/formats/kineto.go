@@ -147,7 +147,6 @@ func (r *kinetoReader) events() error {
 	return err
 }
 
-// event takes one event.
 func (r *kinetoReader) event(e *kinetoEvent) error {
 	c := kinetoCall{index: -1}
 	switch {

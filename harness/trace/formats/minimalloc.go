@@ -114,7 +114,6 @@ func readMinimalloc(in *Input) (*trace.Trace, error) {
 	return t, err
 }
 
-// parseBuffer reads a row.
 func parseBuffer(cells []string, where [numColumns]int, last bool) (b buffer, err error) {
 	number := func(column int, name string) (n uint64) {
 		n, wrong := strconv.ParseUint(cells[where[column]], 10, 64)

@@ -18,7 +18,6 @@ var parquetFormat = Format{
 	Write: parquet.Write,
 }
 
-// readParquet reads a whole trace.
 func readParquet(in *Input) (*trace.Trace, error) {
 	at, size := in.File, in.Size
 	if at == nil {

@@ -66,7 +66,6 @@ type timelineReader struct {
 var errCumulative = errors.New("want [time, action, bytes, category]; a timeline of sums per category cannot " +
 	"be read, the one that ends in .raw.json.gz can")
 
-// readTimeline reads a timeline.
 func readTimeline(in *Input) (*trace.Trace, error) {
 	doc, err := newDocument(in)
 	if err != nil {
@@ -94,7 +93,6 @@ func readTimeline(in *Input) (*trace.Trace, error) {
 	return r.trace(in.header("timeline"))
 }
 
-// row takes one entry.
 func (r *timelineReader) row(row []json.Number) error {
 	if len(row) != 4 {
 		return errCumulative
@@ -147,7 +145,6 @@ func (r *timelineReader) row(row []json.Number) error {
 	return nil
 }
 
-// birth books a new block.
 func (r *timelineReader) birth(kind trace.Kind, k kindOf, time int64) (err error) {
 	e := trace.Event{Kind: kind, ID: r.next, Size: device.Size(k.size), Tag: uint32(k.category), Time: trace.NoTime}
 	if err := r.put(k, r.next); err != nil {
@@ -200,7 +197,6 @@ func (r *timelineReader) clock(time int64) int64 {
 	return r.now
 }
 
-// trace builds the trace.
 func (r *timelineReader) trace(h trace.Header) (*trace.Trace, error) {
 	h.Meta = append(h.Meta, trace.Pair{Key: "approximate", Value: "lifetimes are guessed from sizes and categories"})
 	if r.unknown > 0 {

@@ -95,7 +95,6 @@ func wireError(size int) error {
 	return errWireVarint
 }
 
-// sub returns the message in the present field.
 func (m *message) sub() *message {
 	inner := &message{base: m.base + int64(m.at-len(m.bytes)), data: m.bytes}
 	if m.wire != protowire.BytesType {
@@ -104,7 +103,6 @@ func (m *message) sub() *message {
 	return inner
 }
 
-// text returns the present field as text.
 func (m *message) text() (string, error) {
 	switch {
 	case m.wire != protowire.BytesType:

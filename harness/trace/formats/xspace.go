@@ -211,7 +211,6 @@ type xValue struct {
 	text   string
 }
 
-// stat reads one statistic.
 func (r *xspaceReader) stat(m *message, values map[string]xValue) error {
 	var name string
 	var v xValue
@@ -237,7 +236,6 @@ func (r *xspaceReader) stat(m *message, values map[string]xValue) error {
 	return err
 }
 
-// add books an event.
 func (r *xspaceReader) add(kind string, now int64, picos uint64, values map[string]xValue) error {
 	c := xCall{picos: picos, allocated: values[statAllocated].number, own: values[statOwn].number}
 	c.kind, c.time, c.addr = trace.Alloc, now, values[statAddr].number

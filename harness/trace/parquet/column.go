@@ -54,7 +54,6 @@ func (c *numbers) next(n int) (int, error) {
 	return n, nil
 }
 
-// turn decodes the next page.
 func (c *numbers) turn() error {
 	p, err := c.pages.next()
 	if err != nil {
@@ -137,7 +136,6 @@ func (c *words) meet(rank uint32) (uint32, error) {
 	return n + 1, err
 }
 
-// turn decodes the next page.
 func (c *words) turn() error {
 	p, err := c.pages.next()
 	if err != nil {

@@ -64,7 +64,6 @@ func Open(r io.ReaderAt, size int64, name string, memory *budget.Budget) (*File,
 	return f, nil
 }
 
-// open reads the description.
 func (f *File) open(r io.ReaderAt, size int64) (err error) {
 	if err := f.checkFrame(r, size); err != nil {
 		return err

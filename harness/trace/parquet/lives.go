@@ -70,7 +70,6 @@ func (l *lives) objection(e *trace.Event, h uint32) error {
 	return fmt.Errorf("id %d is not freed", e.ID)
 }
 
-// born makes the id of an allocation live.
 func (l *lives) born(e *trace.Event) error {
 	if e.Kind == trace.Alloc {
 		l.started = true

@@ -150,7 +150,6 @@ func sameType(got, want string) bool {
 	return got == want || got == "INT64" && want == "INT(64,true)"
 }
 
-// typeOf describes the type of a column.
 func typeOf(f parquet.Field) string {
 	switch {
 	case !f.Leaf():
@@ -163,7 +162,6 @@ func typeOf(f parquet.Field) string {
 	return f.Type().String()
 }
 
-// namesOf lists the names of columns.
 func namesOf(columns []parquet.Field) string {
 	var names []string
 	for _, c := range columns {

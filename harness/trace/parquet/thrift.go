@@ -59,7 +59,6 @@ func (c *thriftCheck) skip(n uint64) {
 	c.b = c.b[n:]
 }
 
-// byte takes a byte.
 func (c *thriftCheck) byte() byte {
 	if len(c.b) == 0 {
 		c.fail()
@@ -106,7 +105,6 @@ func (c *thriftCheck) value(kind byte, depth int) {
 	}
 }
 
-// list takes a list.
 func (c *thriftCheck) list(depth int) {
 	head := c.byte()
 	n := uint64(head >> 4)
@@ -124,7 +122,6 @@ func (c *thriftCheck) list(depth int) {
 	}
 }
 
-// entries takes a map.
 func (c *thriftCheck) entries(depth int) {
 	n := c.number()
 	if n == 0 {
@@ -143,7 +140,6 @@ func (c *thriftCheck) entries(depth int) {
 	}
 }
 
-// fields takes a structure.
 func (c *thriftCheck) fields(depth int) {
 	for !c.bad {
 		head := c.byte()

@@ -103,7 +103,6 @@ func write[R any](w io.Writer, t trace.Source, complete func(row, *trace.Event) 
 	return out.Close()
 }
 
-// rowOf returns the row of an event.
 func rowOf(t trace.Source, e *trace.Event) (row, error) {
 	name := kindName(e)
 	if _, ok := kindNumbers[name]; !ok {

@@ -117,7 +117,6 @@ func (m *machine) blame(part string, v value, want string) error {
 	return m.errorf("%s is %s%s, want %s", part, m.describe(v), m.keyList(v), want)
 }
 
-// addSegments adds a list of segments.
 func (m *machine) addSegments(v value) error {
 	if v.absent() {
 		return nil
@@ -178,7 +177,6 @@ func (s *Segment) complete(sums bool) {
 	}
 }
 
-// device returns the device of an ordinal.
 func (m *machine) device(ordinal int) *Device {
 	i, ok := slices.BinarySearchFunc(m.s.Devices, ordinal, func(d Device, o int) int { return cmp.Compare(d.Ordinal, o) })
 	if !ok {
@@ -216,7 +214,6 @@ func (m *machine) addTraces(v value) error {
 	return nil
 }
 
-// addAnnotations adds the annotations.
 func (m *machine) addAnnotations(v value) error {
 	if v.absent() {
 		return nil
@@ -235,7 +232,6 @@ const maxSettings = 1 << 10
 // times could be longer than any memory.
 const maxPrinted = 1 << 16
 
-// addSettings adds the settings.
 func (m *machine) addSettings(v value) error {
 	if v.absent() {
 		return nil

@@ -66,12 +66,10 @@ func (e *emitter) long(x uint64, n int) {
 	e.w.Write(b[:2+n])
 }
 
-// float writes a float.
 func (e *emitter) float(f float64) {
 	e.w.Write(binary.BigEndian.AppendUint64(append(e.room[:0], 'G'), math.Float64bits(f)))
 }
 
-// bool writes a truth value.
 func (e *emitter) bool(is bool) {
 	if is {
 		e.byte(0x88)
@@ -80,7 +78,6 @@ func (e *emitter) bool(is bool) {
 	e.byte(0x89)
 }
 
-// text writes a string.
 func (e *emitter) text(text string) {
 	if len(text) <= math.MaxUint8 {
 		e.byte(0x8c, byte(len(text)))
@@ -116,13 +113,11 @@ func (e *emitter) get(place uint32) {
 	e.uint4('j', place)
 }
 
-// list begins a list.
 func (e *emitter) list() {
 	e.byte(']')
 	e.open = append(e.open, 0)
 }
 
-// item comes before each item of a list.
 func (e *emitter) item() {
 	n := &e.open[len(e.open)-1]
 	if *n%batch == 0 {
@@ -134,7 +129,6 @@ func (e *emitter) item() {
 	*n++
 }
 
-// endList ends a list.
 func (e *emitter) endList() {
 	if e.open[len(e.open)-1] > 0 {
 		e.byte('e')
@@ -142,8 +136,6 @@ func (e *emitter) endList() {
 	e.open = e.open[:len(e.open)-1]
 }
 
-// dict begins a dictionary.
 func (e *emitter) dict() { e.byte('}', '(') }
 
-// endDict ends it.
 func (e *emitter) endDict() { e.byte('u') }

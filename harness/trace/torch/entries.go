@@ -119,7 +119,6 @@ type column struct {
 	shift, width uint8
 }
 
-// at returns a number.
 func (c *column) at(i int) uint64 {
 	switch c.width {
 	case 1:

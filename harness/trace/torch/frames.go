@@ -108,7 +108,6 @@ func (f *Frames) Frame(frame uint32) (file, function string) {
 	return file[:min(len(file), mostName)], function[:min(len(function), mostName)]
 }
 
-// function returns the function of a frame.
 func (f *Frames) function(frame uint32) string {
 	_, function := f.Frame(frame)
 	return function
@@ -226,7 +225,6 @@ var plumbingFiles = []string{
 	"pythonrun.c", "Modules/main.c", "Objects/", "Python/", "pycore_", "ceval.c", "cpython/", "core/boxing", "/Redispatch",
 }
 
-// kindOf classifies a frame.
 func kindOf(file, function string) frameKind {
 	if !isNative(file, function) {
 		switch short, library := shortFile(file); {
@@ -263,7 +261,6 @@ func isNative(file, function string) bool {
 	return ending != "" && nativeFiles[ending]
 }
 
-// containsAny reports whether a text contains one of some parts.
 func containsAny(text string, parts []string) bool {
 	for _, part := range parts {
 		if strings.Contains(text, part) {

@@ -51,7 +51,6 @@ func heaps(segments []Segment) []Heap {
 	return list
 }
 
-// add adds a segment.
 func (h *Heap) add(s *Segment) {
 	used := 0
 	var free, busy uint64

@@ -35,7 +35,6 @@ func Conf(settings []Setting) string {
 	return strings.Join(parts, ",")
 }
 
-// setting returns the value of a setting.
 func setting(settings []Setting, key string) (string, bool) {
 	for _, s := range settings {
 		if s.Key == key {

@@ -58,12 +58,10 @@ func (in *Interner) hash(a, b uint64) uint64 {
 	return high ^ low
 }
 
-// stringAt returns the place of a text in the table.
 func (in *Interner) stringAt(text string) *uint32 {
 	return in.strings.find(maphash.String(in.seed, text), func(id uint32) bool { return in.s.Strings[id] == text })
 }
 
-// stringHash returns the hash of a text of the snapshot.
 func (in *Interner) stringHash(id uint32) uint64 { return maphash.String(in.seed, in.s.Strings[id]) }
 
 // String returns the index of a text.
@@ -80,13 +78,11 @@ func (in *Interner) String(text string) uint32 {
 	return *at
 }
 
-// frameAt returns the place of a frame in the table.
 func (in *Interner) frameAt(f Frame) *uint32 {
 	hash := in.hash(uint64(f.File)<<32|uint64(f.Function), uint64(f.Line))
 	return in.frames.find(hash, func(id uint32) bool { return in.s.Frames[id] == f })
 }
 
-// frameHash returns the hash of a frame of the snapshot.
 func (in *Interner) frameHash(id uint32) uint64 {
 	f := in.s.Frames[id]
 	return in.hash(uint64(f.File)<<32|uint64(f.Function), uint64(f.Line))
@@ -152,20 +148,17 @@ func (in *Interner) newStack(frames []uint32) uint32 {
 	return id
 }
 
-// callAt returns the place of a call in the table.
 func (in *Interner) callAt(c Call) *uint32 {
 	return in.calls.find(in.hash(uint64(c.Frame), uint64(c.Caller)), func(id uint32) bool {
 		return in.s.Calls.at(id) == c
 	})
 }
 
-// callHash returns the hash of a call of the snapshot.
 func (in *Interner) callHash(id uint32) uint64 {
 	c := in.s.Calls.at(id)
 	return in.hash(uint64(c.Frame), uint64(c.Caller))
 }
 
-// call returns the index of a call.
 func (in *Interner) call(c Call) uint32 {
 	in.calls.room(in.s.Calls.n, in.callHash)
 	at := in.callAt(c)

@@ -54,7 +54,6 @@ func (m *machine) pairOf(p [2]uint64) value {
 // otherwise.
 const maxDepth = 1 << 16
 
-// stackOf returns the stack of frames.
 func (m *machine) stackOf(items []value) (value, error) {
 	m.scratch = m.scratch[:0]
 	for _, v := range items {

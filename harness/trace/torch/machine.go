@@ -154,7 +154,6 @@ func (m *machine) above() ([]value, error) {
 	return items, nil
 }
 
-// text returns the index of a text.
 func (m *machine) text(b []byte) uint64 {
 	m.textAt.room(m.texts.n, func(id uint32) uint64 { return maphash.String(m.seed, m.texts.ref(uint64(id-1)).text) })
 	at := m.textAt.find(maphash.Bytes(m.seed, b), func(id uint32) bool {

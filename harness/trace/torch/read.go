@@ -80,7 +80,6 @@ func (m *machine) placed(err error) error {
 	return fmt.Errorf("at byte %d: %w", m.at, err)
 }
 
-// readPickle builds what a pickle says.
 func (m *machine) readPickle(r io.Reader) error {
 	scan := pickle.NewScanner(r)
 	for {

@@ -53,7 +53,6 @@ type Amount struct {
 	Bytes uint64 `json:"bytes"` // bytes asked for
 }
 
-// add adds a block.
 func (a *Amount) add(n uint64) {
 	a.Count++
 	a.Bytes += n

@@ -108,7 +108,6 @@ var actions = map[word]Action{
 	wordSnapshot: ActionSnapshot,
 }
 
-// entry makes an entry of a dictionary.
 func (m *machine) entry(nd *node, h has) (value, error) {
 	e := Entry{Time: NoTime}
 	var stream int64
@@ -159,7 +158,6 @@ func (m *machine) entry(nd *node, h has) (value, error) {
 	return value{kind: isEntry, x: m.entries - 1, n: 1}, nil
 }
 
-// action returns what an entry says.
 func (m *machine) action(v value) (Action, bool) {
 	if v.kind != isText {
 		return 0, false
@@ -181,7 +179,6 @@ func (v value) handle() (int64, bool) {
 	return int64(x), ok
 }
 
-// stack returns the stack that a list of frames is.
 func (v value) stack() (uint32, bool) {
 	switch v.kind {
 	case isStack:
@@ -192,7 +189,6 @@ func (v value) stack() (uint32, bool) {
 	return 0, false
 }
 
-// history returns the history that entries are added to.
 func (m *machine) history() *History {
 	if m.streams == nil {
 		if k := len(m.histories); k > 0 {
@@ -246,7 +242,6 @@ func (m *machine) errTooMany() error {
 	return m.errorf("entries of more streams or pools than %d, want fewer", math.MaxUint16+1)
 }
 
-// frame makes a frame of a dictionary.
 func (m *machine) frame(nd *node) (value, error) {
 	var f Frame
 	for i := 0; i < len(nd.items); i += 2 {
@@ -272,7 +267,6 @@ func (m *machine) frame(nd *node) (value, error) {
 	return value{kind: isFrame, x: uint64(m.Frame(f)), n: 1}, nil
 }
 
-// block makes a block of a dictionary.
 func (m *machine) block(nd *node, h has) (value, error) {
 	b := Block{Addr: noAddr}
 	var last value
@@ -309,7 +303,6 @@ func (m *machine) block(nd *node, h has) (value, error) {
 	return value{kind: isBlock, x: m.blocks.add(b), n: 1}, nil
 }
 
-// state returns what a block is.
 func (m *machine) state(v value) (BlockState, bool) {
 	switch m.wordOf(v) {
 	case wordAllocated:
@@ -352,7 +345,6 @@ func (m *machine) use(b *Block, nd *node, sized bool) error {
 	return nil
 }
 
-// segment makes a segment of a dictionary.
 func (m *machine) segment(nd *node, h has) (value, error) {
 	row := segmentRow{sums: h.all(1<<keyAllocated | 1<<keyActive | 1<<keyRequested)}
 	s := &row.seg
@@ -398,13 +390,11 @@ func (m *machine) segment(nd *node, h has) (value, error) {
 	return value{kind: isSegment, x: m.segments.add(row), n: 1}, nil
 }
 
-// device returns the ordinal of a device.
 func (v value) device() (int, bool) {
 	x, ok := v.count()
 	return int(x), ok && x < maxDevice
 }
 
-// annotation makes an annotation of a dictionary.
 func (m *machine) annotation(nd *node) (value, error) {
 	a := Annotation{Time: NoTime}
 	for i := 0; i < len(nd.items); i += 2 {

@@ -110,7 +110,6 @@ func (m *maker) events() int {
 	return n
 }
 
-// add adds an event.
 func (m *maker) add(e trace.Event) error {
 	m.count++
 	return m.b.Add(e)
@@ -179,7 +178,6 @@ func (m *maker) marksBefore(us int64) error {
 	return nil
 }
 
-// mark adds a mark.
 func (m *maker) mark(a Annotation) error {
 	text := m.texts[a.Name]
 	if !a.Start {
@@ -228,7 +226,6 @@ func (m *maker) endings(i int) error {
 	return nil
 }
 
-// tag returns the tag of a text of the file.
 func (m *maker) tag(text uint32) uint32 {
 	if text == 0 {
 		return 0

@@ -95,7 +95,6 @@ type arena[T any] struct {
 	n     int
 }
 
-// add appends a row and returns its index.
 func (a *arena[T]) add(row T) uint64 {
 	if a.n%arenaRows == 0 {
 		a.parts = append(a.parts, make([]T, 0, arenaRows))
@@ -117,7 +116,6 @@ func (a *arena[T]) bytes() int {
 // rowBytes returns what a row takes.
 func (a *arena[T]) rowBytes() int { return int(reflect.TypeFor[T]().Size()) }
 
-// at returns a row.
 func (a *arena[T]) at(i uint32) T { return a.parts[i/arenaRows][i%arenaRows] }
 
 // rows returns the rows of a run, which the caller does not change.

@@ -72,7 +72,6 @@ func (b *writer) snapshot() error {
 	return nil
 }
 
-// string writes a string of the snapshot.
 func (b *writer) string(id uint32) {
 	if place := b.strings[id]; place != 0 {
 		b.get(place - 1)
@@ -97,7 +96,6 @@ func (b *writer) stack(id uint32) {
 	b.stacks[id] = b.memoize() + 1
 }
 
-// frame writes a frame.
 func (b *writer) frame(id uint32) {
 	if place := b.frames[id]; place != 0 {
 		b.get(place - 1)
@@ -115,7 +113,6 @@ func (b *writer) frame(id uint32) {
 	b.frames[id] = b.memoize() + 1
 }
 
-// segments writes the segments of all devices.
 func (b *writer) segments() {
 	b.list()
 	for i := range b.s.Devices {
@@ -128,7 +125,6 @@ func (b *writer) segments() {
 	b.endList()
 }
 
-// segment writes a segment.
 func (b *writer) segment(device int, s *Segment) {
 	b.dict()
 	b.key("device")
@@ -162,13 +158,11 @@ func (b *writer) segment(device int, s *Segment) {
 	b.endDict()
 }
 
-// number writes a key and a number.
 func (b *writer) number(key string, x uint64) {
 	b.key(key)
 	b.uint(x)
 }
 
-// pool writes a pair.
 func (b *writer) pool(pool [2]uint64) {
 	b.uint(pool[0])
 	b.uint(pool[1])
@@ -180,7 +174,6 @@ var blockStates = [...]string{
 	Inactive: "inactive", ActiveAllocated: "active_allocated", ActivePendingFree: "active_pending_free",
 }
 
-// block writes a block.
 func (b *writer) block(block Block) {
 	b.dict()
 	b.number("address", block.Addr)
@@ -211,7 +204,6 @@ func (b *writer) traces() {
 	b.endList()
 }
 
-// history writes the entries of a device.
 func (b *writer) history(h *History) {
 	traced := false
 	for i := 0; i < h.Len() && !traced; i++ {
@@ -225,7 +217,6 @@ func (b *writer) history(h *History) {
 	b.endList()
 }
 
-// entry writes an entry.
 func (b *writer) entry(h *History, e Entry, traced bool) {
 	b.dict()
 	b.key("action")
@@ -257,7 +248,6 @@ func (b *writer) entry(h *History, e Entry, traced bool) {
 	b.endDict()
 }
 
-// annotations writes the annotations.
 func (b *writer) annotations() {
 	b.list()
 	for _, a := range b.s.Annotations {
@@ -282,7 +272,6 @@ func (b *writer) annotations() {
 	b.endList()
 }
 
-// settings writes the settings.
 func (b *writer) settings() error {
 	b.dict()
 	for _, set := range b.s.Settings {

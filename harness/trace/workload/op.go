@@ -75,7 +75,6 @@ type meter struct {
 // newMeter returns a meter that has seen nothing.
 func newMeter() *meter { return &meter{Summary: Summary{Hash: fnvOffset}} }
 
-// add takes the next operation.
 func (m *meter) add(o Op) {
 	slot, size := int(o.Slot()), o.Size()
 	if slot >= len(m.sizes) {
@@ -117,10 +116,8 @@ type sink struct {
 	done  bool // the iteration has ended
 }
 
-// alloc hands on an allocation.
 func (s *sink) alloc(slot uint32, size device.Size) { s.put(newOp(slot, size)) }
 
-// free hands on a free.
 func (s *sink) free(slot uint32) { s.put(newOp(slot, 0)) }
 
 func (s *sink) put(o Op) { s.done = s.done || !s.yield(o) }

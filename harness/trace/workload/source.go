@@ -68,7 +68,6 @@ func (s *source) Pieces(yield func([]trace.Event) error) (err error) {
 	return err
 }
 
-// eventOf returns the event of an operation.
 func eventOf(o Op) trace.Event {
 	e := trace.Event{Kind: trace.Alloc, Slot: o.Slot(), ID: uint64(o.Slot()), Size: o.Size(), Time: trace.NoTime}
 	if o.IsFree() {
@@ -95,7 +94,6 @@ func (w Workload) starts() (all []start) {
 	return all
 }
 
-// header returns the header of the workload's trace.
 func (w Workload) header(s Summary) trace.Header {
 	meta := []trace.Pair{{Key: "workload", Value: w.shape.Name}}
 	for _, p := range w.listed() {

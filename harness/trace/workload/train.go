@@ -91,7 +91,6 @@ func (t *trainer) gradient(size device.Size) { t.gradients = append(t.gradients,
 // layer is what the forward pass of one layer leaves for the backward pass: slots.
 type layer struct{ ln1, qkv, lse, att, proj, mask, ln2, fc1, gelu, fc2 uint32 }
 
-// step makes one step of training on sequences of seq tokens.
 func (t *trainer) step(seq device.Size, first bool) {
 	tok := trainBatch * seq
 	u := tok * trainHidden * 2 // bytes of an activation

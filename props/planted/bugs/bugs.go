@@ -70,7 +70,6 @@ func Edited() (map[planted.ID]bool, error) {
 	return edited, nil
 }
 
-// readAll returns every file of bugs.
 func readAll() (all []*file, err error) {
 	entries, err := texts.ReadDir(".")
 	if err != nil {

@@ -62,7 +62,6 @@ func (c Config) WithDefaults() (Config, error) {
 // Unbound implements [setting.UnboundConfig]: the allocator has no limit.
 func (Config) Unbound() bool { return true }
 
-// log2 returns the logarithm of a power of two.
 func log2(n device.Size) int { return bits.TrailingZeros64(uint64(n)) }
 
 // Promises implements [promise.Promiser].

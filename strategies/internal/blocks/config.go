@@ -175,5 +175,4 @@ func (c Config) ForCapacity(n device.Size) Config {
 // Preallocates reports whether the engine takes its whole limit at once.
 func (c Config) Preallocates() bool { return c.policy().Preallocates() }
 
-// log2 returns the logarithm of a power of two.
 func log2(n device.Size) int { return bits.TrailingZeros64(uint64(n)) }
