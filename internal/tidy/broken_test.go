@@ -155,14 +155,16 @@ type T[K any] struct {
 // M of a generic type begins well.
 func (t *T[K]) M() {}
 func (t *T[K]) N() {}
+func (t *T[K]) Close() error { return nil }
+func (t *T[K]) O() {}
 // I is an interface.
 type I interface {
 	M()
 	// Do it.
 	N()
 }
-`}, []string{"a.go:4 field T.A has no", "a.go:6 field T.D has no", "a.go:11 N has no comment",
-		"a.go:14 method I.M has no", "a.go:16 comment of N does not"}},
+`}, []string{"a.go:4 field T.A has no", "a.go:6 field T.D has no", "a.go:13 O has no comment",
+		"a.go:16 method I.M has no", "a.go:18 comment of N does not"}},
 	{tidy.DocComments, "all in order", files{"alloc/a_test.go": "package alloc\nfunc F() {}\n",
 		"alloc/a.go": `package alloc
 // F, too, is explained.

@@ -60,10 +60,11 @@ func checkPackageComment(p *Package, f *File, h *House, report Report) {
 var DocComments = Rule{
 	Name: "doc comments",
 	Doc: "every exported name, interface method and struct field has a comment that begins with the name " +
-		"(fields: any phrase)",
+		"(fields: any phrase); a method that an interface documents may go without",
 	Check: func(h *House, report Report) {
+		documented := interfaceMethods(h)
 		h.each(false, func(_ *Package, f *File) {
-			d := docChecker{h: h, f: f, report: report}
+			d := docChecker{h: h, f: f, report: report, documented: documented}
 			for _, decl := range f.AST.Decls {
 				switch decl := decl.(type) {
 				case *ast.FuncDecl:
@@ -76,11 +77,42 @@ var DocComments = Rule{
 	},
 }
 
+// standardMethods are the methods of the standard library's interfaces that our types implement.
+var standardMethods = []string{"Close", "Error", "Import", "Len", "Less", "MarshalJSON", "MarshalText", "Read",
+	"ReadAt", "Seek", "ServeHTTP", "String", "Swap", "UnmarshalJSON", "UnmarshalText", "Unwrap", "Write"}
+
+// interfaceMethods returns the names of all methods of the exported interfaces of a tree and of the
+// standard library. Whether a type implements the interface is left to the compiler.
+func interfaceMethods(h *House) map[string]bool {
+	names := map[string]bool{}
+	for _, name := range standardMethods {
+		names[name] = true
+	}
+	h.each(false, func(_ *Package, f *File) {
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			spec, ok := n.(*ast.TypeSpec)
+			if !ok || !spec.Name.IsExported() {
+				return true
+			}
+			if t, ok := spec.Type.(*ast.InterfaceType); ok {
+				for _, field := range t.Methods.List {
+					for _, name := range field.Names {
+						names[name.Name] = true
+					}
+				}
+			}
+			return false
+		})
+	})
+	return names
+}
+
 // docChecker checks the comments of one file.
 type docChecker struct {
-	h      *House
-	f      *File
-	report Report
+	h          *House
+	f          *File
+	report     Report
+	documented map[string]bool // methods that interfaces document
 }
 
 func (d docChecker) flag(at ast.Node, format string, args ...any) {
@@ -108,7 +140,7 @@ func (d docChecker) function(decl *ast.FuncDecl) {
 	if !decl.Name.IsExported() {
 		return
 	}
-	if decl.Recv != nil && !ast.IsExported(receiver(decl)) {
+	if decl.Recv != nil && (!ast.IsExported(receiver(decl)) || decl.Doc == nil && d.documented[decl.Name.Name]) {
 		return
 	}
 	d.named(decl, decl.Doc, decl.Name.Name)
