@@ -28,12 +28,12 @@ func Differential(subjects []Subject, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	r, err := d.search("differential", profile, o, nil, func() (*ensemble, error) {
-		another, _, err := newDifferential(subjects, o.Operations)
+	r, err := searchAll("differential", profile, o, func() (*ensemble, error) {
+		d, _, err = newDifferential(subjects, o.Operations) // the last one has the subjects that disagree
 		if err != nil {
 			return nil, err
 		}
-		return &another.ensemble, nil
+		return &d.ensemble, nil
 	})
 	if f, ok := errors.AsType[*Failure](err); ok && d.blamed != "" {
 		f.Subject = d.blamed
@@ -49,7 +49,7 @@ func Agree(subjects []Subject, seq Sequence) error {
 		return err
 	}
 	defer d.close()
-	return d.run(seq, nil)
+	return d.run(seq)
 }
 
 // roomy bounds the requests of a subject without a bound of its own. It is above most of

@@ -119,6 +119,35 @@ func TestShrinkFindsTheMinimum(t *testing.T) {
 	require.Equal(t, props.Sequence{{Kind: props.OpAlloc, Size: 1}, {Kind: props.OpAlloc, Size: 101}},
 		props.Shrink(pairs, 10_000, coupled))
 
+	// The free of the youngest block, bound to that many frees, however many come before.
+	youngest := func(s props.Sequence) bool {
+		var blocks, frees uint64
+		bound := false
+		for _, o := range s {
+			switch {
+			case o.Kind == props.OpAlloc && o.Before > 0:
+				bound = o.Before == frees
+			case o.Kind == props.OpAlloc:
+				blocks++
+			case o.Pick+1+frees == blocks:
+				frees++
+			default:
+				return false
+			}
+		}
+		return bound
+	}
+	var many props.Sequence
+	for range 20 {
+		many = append(many, props.Op{Kind: props.OpAlloc, Size: 1})
+	}
+	for i := range uint64(10) {
+		many = append(many, props.Op{Kind: props.OpFree, Pick: 19 - i})
+	}
+	many = append(many, props.Op{Kind: props.OpAlloc, Size: 1, Before: 10})
+	require.True(t, youngest(many))
+	require.Equal(t, "a 1\nf 0\na 1 before=1\n", props.Shrink(many, 10_000, youngest).Lines())
+
 	tries := 0
 	props.Shrink(long, 50, func(props.Sequence) bool { tries++; return false })
 	require.Equal(t, 50, tries, "the number of tries is bounded")

@@ -34,9 +34,12 @@ type interpreter struct {
 	events  []trace.Event
 	tally   Result
 
-	seed  int64 // of the present sequence
-	pulse pulse
-	last  *Failure // that of a call that hangs, before which to stop; nil for none
+	seed      int64      // of the present sequence
+	found     bool       // it broke an invariant, and is being shrunk
+	hanging   []Sequence // candidates of the shrinker that do not return
+	exhausted bool       // the last of them was met, and the sequence stays as it is
+	pulse     pulse
+	last      *Failure // that of a call that hangs, before which to stop; nil for none
 }
 
 // demand is a request for a block, as all instances know it.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/leanovate/gopter"
+
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
@@ -30,13 +32,14 @@ type ensemble struct {
 	enrol    func() ([]*machine, error) // builds the instances for one sequence
 	suits    func(alloc.Request) bool   // whether a request is given to the instances
 	same     func(first, other *machine) bool
-	compare  func() error // compares what the instances show
-	faults   bool         // whether the device may refuse
+	compare  func() error         // compares what the instances show
+	finish   func(Sequence) error // called at the end of a sequence; nil for nothing
+	faults   bool                 // whether the device may refuse
 }
 
-// run builds the instances and gives them the sequence; finish, if not nil, is called at its end.
-// It returns a *Violation, or another error if an instance cannot be built.
-func (e *ensemble) run(seq Sequence, finish func(Sequence) error) error {
+// run builds the instances and gives them the sequence. It returns a *Violation, or another error if
+// an instance cannot be built.
+func (e *ensemble) run(seq Sequence) error {
 	e.starts(seq, device.FaultPlan{})
 	e.reset()
 	return e.guard(func() (err error) {
@@ -53,10 +56,10 @@ func (e *ensemble) run(seq Sequence, finish func(Sequence) error) error {
 				}
 			}
 		}
-		if err := e.compare(); err != nil || finish == nil {
+		if err := e.compare(); err != nil || e.finish == nil {
 			return err
 		}
-		return finish(seq)
+		return e.finish(seq)
 	}, nil)
 }
 
@@ -151,51 +154,53 @@ func (e *ensemble) after(c *Call) error {
 	return nil
 }
 
-// search runs the sequences of all seeds; finish is called after each that broke nothing. The
-// instances of another ensemble record a sequence that hangs.
-func (e *ensemble) search(name string, profile Profile, o Options, finish func(Sequence) error,
-	another func() (*ensemble, error)) (
-	Result, error,
-) {
+// searchAll runs the sequences of all seeds on ensembles that build returns.
+func searchAll(name string, profile Profile, o Options, build func() (*ensemble, error)) (Result, error) {
 	sequences := Sequences(profile)
+	return watched(name, o, func() (search, error) {
+		e, err := build()
+		if err != nil {
+			return search{}, err
+		}
+		one := func(seed int64) error { return e.one(name, sequences, seed, o) }
+		return search{&e.interpreter, func() (Result, error) { return e.eachSeed(o, one) }, func(f *Failure) *trace.Trace {
+			e.finish = nil
+			_ = e.run(f.Sequence) // the violation of f
+			t := e.trace(f.Violation.Number.String())
+			e.describe(t)
+			return t
+		}}, nil
+	})
+}
+
+func (e *ensemble) describe(t *trace.Trace) {
+	for _, s := range e.subjects {
+		describe(t, "subject", s.Name, "config", asJSON(s.Config))
+	}
+}
+
+// one runs the sequence of one seed.
+func (e *ensemble) one(name string, sequences gopter.Gen, seed int64, o Options) error {
 	attempt := func(seq Sequence) error {
 		defer e.close()
-		return e.run(seq, finish)
+		return e.run(seq)
 	}
-	describeAll := func(t *trace.Trace) {
-		for _, s := range e.subjects {
-			describe(t, "subject", s.Name, "config", asJSON(s.Config))
-		}
+	small, generated, v, err := e.hunt(sequences, seed, o, attempt, nil)
+	if err != nil {
+		return fmt.Errorf("%s: seed %d: %w", name, seed, err)
 	}
-	one := func(seed int64) error {
-		small, generated, v, err := hunt(sequences, seed, o.Tries, attempt, nil)
-		if err != nil {
-			return fmt.Errorf("%s: seed %d: %w", name, seed, err)
-		}
-		if v == nil {
-			return nil
-		}
-		e.record = true
-		err = attempt(small)
-		e.record = false
-		again, ok := errors.AsType[*Violation](err)
-		if !ok {
-			return fmt.Errorf("%s: seed %d: %w, but not when run again: a strategy depends on more than its calls",
-				name, seed, v)
-		}
-		f := e.failure(name, seed, generated, small, again)
-		describeAll(f.Trace)
-		return f
+	if v == nil {
+		return nil
 	}
-	return e.watched(name, o, func() (Result, error) { return e.eachSeed(o, one) }, func(f *Failure) *trace.Trace {
-		again, err := another()
-		if err != nil {
-			return nil
-		}
-		again.record, again.last = true, f
-		_ = again.run(f.Sequence, nil) // the violation of f
-		t := again.trace(f.Violation.Number.String())
-		describeAll(t)
-		return t
-	})
+	e.record = true
+	err = attempt(small)
+	e.record = false
+	again, ok := errors.AsType[*Violation](err)
+	if !ok {
+		return fmt.Errorf("%s: seed %d: %w, but not when run again: a strategy depends on more than its calls",
+			name, seed, v)
+	}
+	f := e.failure(name, seed, generated, small, again)
+	e.describe(f.Trace)
+	return f
 }

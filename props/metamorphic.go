@@ -24,10 +24,7 @@ func Metamorphic(s Subject, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	r := newRelations(s, profile)
-	return r.search(s.Name, profile, o, r.undo, func() (*ensemble, error) {
-		return &newRelations(s, profile).ensemble, nil
-	})
+	return searchAll(s.Name, profile, o, func() (*ensemble, error) { return &newRelations(s, profile).ensemble, nil })
 }
 
 // Relate runs one sequence over instances of the subject in lockstep, as [Metamorphic] does.
@@ -39,7 +36,7 @@ func Relate(s Subject, seq Sequence) error {
 	}
 	r := newRelations(s, profile)
 	defer r.close()
-	return r.run(seq, r.undo)
+	return r.run(seq)
 }
 
 type relations struct {
@@ -54,7 +51,7 @@ func newRelations(s Subject, p Profile) *relations {
 	s.Device.Memory = sim.Counted // a shifted device has no contents at its addresses
 	r := &relations{subject: s, frontier: p.Frontier, pools: p.Pools, except: s.exceptions()}
 	r.observer, r.subjects, r.faults = &r.ensemble, []Subject{s}, true
-	r.enrol, r.same, r.compare = r.build, r.equal, r.compareAll
+	r.enrol, r.same, r.compare, r.finish = r.build, r.equal, r.compareAll, r.undo
 	r.suits = func(alloc.Request) bool { return true }
 	return r
 }

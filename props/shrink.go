@@ -66,7 +66,7 @@ type shrinker struct {
 }
 
 // Shrink returns a smaller sequence for which fails still holds. It first tries one allocation.
-// Then it removes single operations and pairs, joins two allocations into one, lowers numbers one
+// Then it removes runs of operations, single ones and pairs, joins two allocations into one, lowers numbers one
 // by one, all equal ones together and in pairs, and repeats until nothing helps or fails was
 // called tries times. The library's shrinker removes halves only and never considers two
 // operations together, so this pass follows it.
@@ -76,7 +76,7 @@ func Shrink(s Sequence, tries int, fails func(Sequence) bool) Sequence {
 	sh := &shrinker{best: slices.Clone(s), tries: tries, fails: fails}
 	sh.alone()
 	for sh.tries > 0 {
-		if !(sh.dropOne() || sh.plain() || sh.lower() || sh.lowerEqual() || sh.dropTwo() || sh.dropEarlier() ||
+		if !(sh.dropRuns() || sh.dropOne() || sh.plain() || sh.lower() || sh.lowerEqual() || sh.dropTwo() || sh.dropEarlier() ||
 			sh.join() || sh.lowerTwo()) {
 			break
 		}
@@ -119,6 +119,50 @@ func (sh *shrinker) without(i, j int) Sequence {
 		}
 	}
 	return c
+}
+
+// dropRuns takes out every run of operations that is not needed, long ones first. Where that does not
+// help, it also makes the operations behind the run name the same blocks and frees as before.
+func (sh *shrinker) dropRuns() (helped bool) {
+	for n := len(sh.best) / 2; n > 0; n /= 2 {
+		for i := len(sh.best) - n; i >= 0; i-- {
+			rest := slices.Delete(slices.Clone(sh.best), i, i+n)
+			if sh.try(rest) || sh.renames(rest, sh.best[i:i+n], i) {
+				helped = true
+				i = min(i, len(sh.best)-n+1)
+			}
+		}
+	}
+	return helped
+}
+
+// renames tries a sequence out of which a run was taken, with the operations from i on changed: the
+// picks of blocks are lower by the blocks that the run left live, the bounds on frees by its frees.
+func (sh *shrinker) renames(rest, run Sequence, i int) bool {
+	var blocks, frees uint64
+	for _, o := range run {
+		switch {
+		case o.Kind == OpAlloc:
+			blocks++
+		case o.Kind == OpFree:
+			frees++
+		}
+	}
+	blocks -= min(blocks, frees)
+	changed := false
+	lower := func(n *uint64, by uint64) {
+		if *n >= by && by > 0 {
+			*n, changed = *n-by, true
+		}
+	}
+	for k := range rest[i:] {
+		o := &rest[i+k]
+		lower(&o.Before, frees)
+		if o.Kind == OpFree || o.Kind == OpInterior || o.Kind == OpUse {
+			lower(&o.Pick, blocks)
+		}
+	}
+	return changed && sh.try(rest)
 }
 
 // dropOne takes out every operation that is not needed, last first.

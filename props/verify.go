@@ -28,8 +28,12 @@ type Options struct {
 	Tries      int   // how often a failing sequence is run to make it smaller; default 4000
 	Faults     int   // most device calls of a sequence that are refused in turn, spread over all; default every one
 
+	// OneBug says that the subject has one known bug: a smaller sequence may break another invariant.
+	// Without it, that could be another bug.
+	OneBug bool
+
 	// Patience is how long one call may take, with the checks after it, before it is taken to hang;
-	// default 10 seconds.
+	// default 10 seconds. At most 3 smaller sequences of a failure may hang; they are left out.
 	Patience time.Duration
 }
 
@@ -112,6 +116,7 @@ type Failure struct {
 	Plan       device.FaultPlan // device calls that were refused
 	Trace      *trace.Trace     // the shrunken sequence as a trace
 	Hung       bool             // the last call of the sequence did not return; see [Options.Patience]
+	Hanging    []Sequence       // smaller sequences that do not return, and were left out
 	Closing    []string         // calls after the sequence, which free and close everything, up to the broken invariant
 }
 
@@ -129,6 +134,11 @@ func (f *Failure) Error() string {
 	s += "\n" + f.Sequence.Lines()
 	if len(f.Closing) > 0 {
 		s += "then everything is freed and closed\n" + strings.Join(f.Closing, "\n") + "\n"
+	}
+	if len(f.Hanging) > 0 {
+		shortest := slices.MinFunc(f.Hanging, func(a, b Sequence) int { return cmp.Compare(len(a), len(b)) })
+		s += fmt.Sprintf("left out, because they hang: %d smaller sequences, of which the shortest is\n%s", len(f.Hanging),
+			shortest.Lines())
 	}
 	return s
 }
@@ -189,22 +199,22 @@ func (r *runner) stride(seq Sequence, most int) (stride, first uint64, err error
 type attempt func(*runner, Sequence) (device.FaultPlan, error)
 
 func verify(s Subject, o Options, once attempt) (Result, error) {
-	r := newRunner(&s)
-	return r.watched(s.Name, o, func() (Result, error) {
-		profile, err := s.Profile(o.Operations)
-		if err != nil {
-			return Result{}, err
-		}
-		defer func() { _ = r.leaveCard() }() // of a sequence that failed; that is said
-		sequences := Sequences(profile)
-		return r.eachSeed(o, func(seed int64) error { return oneSeed(r, sequences, seed, o, once) })
-	}, func(f *Failure) *trace.Trace {
-		again := newRunner(&s)
-		again.record, again.last = true, f
-		_ = again.run(f.Sequence, f.Plan) // the violation of f
-		t := again.trace(f.Violation.Number.String())
-		again.describe(f, t)
-		return t
+	return watched(s.Name, o, func() (search, error) {
+		r := newRunner(&s)
+		return search{&r.interpreter, func() (Result, error) {
+			profile, err := s.Profile(o.Operations)
+			if err != nil {
+				return Result{}, err
+			}
+			defer func() { _ = r.leaveCard() }() // of a sequence that failed; that is said
+			sequences := Sequences(profile)
+			return r.eachSeed(o, func(seed int64) error { return oneSeed(r, sequences, seed, o, once) })
+		}, func(f *Failure) *trace.Trace {
+			_ = r.run(f.Sequence, f.Plan) // the violation of f
+			t := r.trace(f.Violation.Number.String())
+			r.describe(f, t)
+			return t
+		}}, nil
 	})
 }
 
@@ -238,13 +248,13 @@ func oneSeed(r *runner, sequences gopter.Gen, seed int64, o Options, once attemp
 		}
 		return v
 	}
-	small, generated, first, err := hunt(sequences, seed, o.Tries, run, closer)
+	small, generated, first, err := r.hunt(sequences, seed, o, run, closer)
 	if err != nil || first == nil {
 		return err
 	}
-	plan, _ := once(r, small)
-	if plan.Nth != 0 {
-		if spelt, ok := r.spellOut(small, first.Number); ok {
+	plan, err := once(r, small)
+	if v, ok := errors.AsType[*Violation](err); ok && plan.Nth != 0 {
+		if spelt, ok := r.spellOut(small, v.Number); ok {
 			small, plan = spelt, device.FaultPlan{}
 		}
 	}
@@ -266,13 +276,17 @@ func oneSeed(r *runner, sequences gopter.Gen, seed int64, o Options, once attemp
 }
 
 // hunt runs the one sequence of a seed. If it breaks an invariant, the generator's shrinker and
-// then ours make it smaller; only sequences that break the same invariant count. The function
-// closer, if not nil, has another look at the first violation.
-func hunt(sequences gopter.Gen, seed int64, tries int, attempt func(Sequence) error,
+// then ours make it smaller. Only sequences that break the same invariant count, unless
+// [Options.OneBug]. The function closer, if not nil, has another look at the first violation.
+func (in *interpreter) hunt(sequences gopter.Gen, seed int64, o Options, attempt func(Sequence) error,
 	closer func(Sequence, *Violation) *Violation,
 ) (small Sequence, generated int, first *Violation, err error) {
 	var other error
+	in.found = false
 	fails := func(seq Sequence) bool {
+		if in.found && in.skips(seq) {
+			return false
+		}
 		err := attempt(seq)
 		v, ok := errors.AsType[*Violation](err)
 		switch {
@@ -282,9 +296,10 @@ func hunt(sequences gopter.Gen, seed int64, tries int, attempt func(Sequence) er
 			other = err
 			return true
 		case first != nil:
-			return v.Number == first.Number
+			return o.OneBug || v.Number == first.Number
 		}
-		if first, generated = v, len(seq); closer != nil {
+		first, generated, in.found = v, len(seq), true
+		if closer != nil && !in.skips(seq) {
 			first = closer(seq, v)
 		}
 		return true
@@ -300,7 +315,7 @@ func hunt(sequences gopter.Gen, seed int64, tries int, attempt func(Sequence) er
 	case first == nil:
 		return nil, 0, nil, fmt.Errorf("generator failed: %w", result.Error)
 	}
-	return Shrink(result.Args[0].Arg.(Sequence), tries, fails), generated, first, nil
+	return Shrink(result.Args[0].Arg.(Sequence), o.Tries, fails), generated, first, nil
 }
 
 // spellOut looks for a way to fail without a plan, with a fault in the sequence instead: a
@@ -310,7 +325,7 @@ func (r *runner) spellOut(seq Sequence, n Number) (Sequence, bool) {
 	for i := range seq {
 		spelt := slices.Insert(slices.Clone(seq), i, Op{Kind: OpFault, Pick: 1})
 		var v *Violation
-		if errors.As(r.run(spelt, device.FaultPlan{}), &v) && v.Number == n {
+		if !r.skips(spelt) && errors.As(r.run(spelt, device.FaultPlan{}), &v) && v.Number == n {
 			return spelt, true
 		}
 	}
@@ -325,7 +340,7 @@ const undrainedKey = "undrained"
 func (in *interpreter) failure(name string, seed int64, generated int, seq Sequence, v *Violation) *Failure {
 	f := &Failure{
 		Subject: name, Seed: seed, Operations: generated, Step: in.step, Violation: v, Sequence: seq,
-		Trace: in.trace(v.Number.String()), Closing: slices.Clone(in.closing),
+		Trace: in.trace(v.Number.String()), Closing: slices.Clone(in.closing), Hanging: in.hanging,
 	}
 	describe(f.Trace, "invariant", v.Number.String(), "detail", v.Detail, replay.TagsKey, "ids")
 	return f

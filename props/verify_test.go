@@ -142,3 +142,25 @@ func requireRepeats(t *testing.T, f *props.Failure) {
 	require.Equal(t, f.Trace.Events, read.Events, file.String())
 	require.Equal(t, f.Trace.Slots, read.Slots)
 }
+
+// TestOneBugShrinksAcrossInvariants has a strategy that miscounts five blocks, and always lies about
+// a trim. Only a counterexample of one known bug may go from the one to the other.
+func TestOneBugShrinksAcrossInvariants(t *testing.T) {
+	subject := firstFitSubject(trimLies)
+	inner := subject.New
+	subject.New = func(src device.Source) (alloc.Strategy, error) {
+		s, err := inner(src)
+		return &liar{firstFit: s.(*firstFit)}, err
+	}
+	crossed := false
+	for seed := range int64(20) {
+		var f *props.Failure
+		_, err := props.Verify(subject, props.Options{Sequences: 20, Seed: seed, OneBug: true})
+		require.ErrorAs(t, err, &f)
+		require.LessOrEqual(t, len(f.Sequence), 2)
+		_, err = props.Verify(subject, props.Options{Sequences: 20, Seed: seed})
+		require.ErrorAs(t, err, &f)
+		crossed = crossed || f.Violation.Number == props.ICounters && len(f.Sequence) == 5
+	}
+	require.True(t, crossed)
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -23,16 +24,29 @@ type pulse struct {
 
 // trial is one run of a sequence.
 type trial struct {
-	seed  int64
-	seq   Sequence
-	plan  device.FaultPlan
-	begun int64 // beats before its first step
+	seed    int64
+	seq     Sequence
+	plan    device.FaultPlan
+	begun   int64 // beats before its first step
+	smaller bool  // the sequence of the seed broke an invariant, and is being shrunk
 }
 
 // starts publishes the run of a sequence to the watchdog.
 func (in *interpreter) starts(seq Sequence, plan device.FaultPlan) {
 	in.pulse.looking.Store(false)
-	in.pulse.running.Store(&trial{in.seed, seq, plan, in.pulse.beats.Load()})
+	in.pulse.running.Store(&trial{in.seed, seq, plan, in.pulse.beats.Load(), in.found})
+}
+
+// mostHangs is how many candidates of the shrinker may hang. Each costs the patience of the
+// watchdog, and its goroutine keeps a core busy.
+const mostHangs = 3
+
+// skips reports whether the shrinker is to leave a candidate out: because it hangs, or because the
+// last candidate that may hang came before it.
+func (in *interpreter) skips(seq Sequence) bool {
+	i := slices.IndexFunc(in.hanging, func(s Sequence) bool { return slices.Equal(s, seq) })
+	in.exhausted = in.exhausted || i == mostHangs-1
+	return in.exhausted || i >= 0
 }
 
 // Guarded calls f in a goroutine of its own and returns its error. A panic of f is a violation of
@@ -84,34 +98,51 @@ func returns(patience time.Duration, beats *atomic.Int64, f func()) bool {
 	return false
 }
 
-// watched calls verify, which uses the interpreter, in a goroutine of its own. A panic outside of a
-// sequence, such as one of a constructor, becomes a [*Failure]. So does a call that does not
-// return: its sequence ends with that call, and record runs it on other instances to return its
-// trace, nil if they cannot be built.
-func (in *interpreter) watched(
-	name string, o Options, verify func() (Result, error), record func(*Failure) *trace.Trace,
-) (Result, error) {
-	var r Result
-	var err error
-	in.seed = o.Seed
-	if returns(o.Patience, &in.pulse.beats, func() { r, err = verify() }) {
-		var f *Failure
-		var v *Violation
-		if !errors.As(err, &f) && errors.As(err, &v) {
-			err = in.failure(name, in.seed, o.Operations, nil, v)
+// search is an interpreter that looks for a failure.
+type search struct {
+	*interpreter
+	run    func() (Result, error)
+	record func(*Failure) *trace.Trace // runs the sequence of a call that hangs, up to that call
+}
+
+// watched runs a search in a goroutine of its own. A panic outside of a sequence, such as one of a
+// constructor, becomes a [*Failure]. So does a call that does not return: its sequence ends with
+// that call, and another search records its trace. If the sequence was a candidate of the shrinker,
+// the failure that is being shrunk stays the result: another search finds it again and skips the
+// candidate. The error of begin is one of a search that records.
+func watched(name string, o Options, begin func() (search, error)) (Result, error) {
+	var hanging []Sequence
+	for {
+		s, err := begin()
+		if err != nil {
+			return Result{}, err
 		}
-		return r, err
-	}
-	f := in.stuck(name, o)
-	f.Trace = &trace.Trace{Header: trace.Header{Name: f.Violation.Number.String(), Format: "text"}}
-	if f.Step > 0 {
-		var t *trace.Trace
-		if returns(o.Patience, &in.pulse.beats, func() { t = record(f) }) && t != nil {
-			f.Trace = t
+		var r Result
+		s.seed, s.hanging = o.Seed, hanging
+		if returns(o.Patience, &s.pulse.beats, func() { r, err = s.run() }) {
+			var f *Failure
+			var v *Violation
+			if !errors.As(err, &f) && errors.As(err, &v) {
+				err = s.failure(name, s.seed, o.Operations, nil, v)
+			}
+			return r, err
 		}
+		if t := s.pulse.running.Load(); t != nil && t.smaller && len(hanging) < mostHangs {
+			hanging = append(slices.Clone(hanging), t.seq) // the search that hangs reads the old ones
+			continue
+		}
+		f := s.stuck(name, o)
+		f.Trace = &trace.Trace{Header: trace.Header{Name: f.Violation.Number.String(), Format: "text"}}
+		if again, err := begin(); f.Step > 0 && err == nil {
+			var t *trace.Trace
+			again.interpreter.record, again.last = true, f
+			if returns(o.Patience, &again.pulse.beats, func() { t = again.record(f) }) {
+				f.Trace = t
+			}
+		}
+		describe(f.Trace, "invariant", f.Violation.Number.String(), "detail", f.Violation.Detail)
+		return Result{Sequences: int(f.Seed-o.Seed) + 1}, f
 	}
-	describe(f.Trace, "invariant", f.Violation.Number.String(), "detail", f.Violation.Detail)
-	return Result{Sequences: int(f.Seed-o.Seed) + 1}, f
 }
 
 // stuck returns the failure of an interpreter that hangs in another goroutine.

@@ -90,6 +90,52 @@ func TestCallThatHangsIsAFailure(t *testing.T) {
 	}
 }
 
+// TestSmallerSequenceThatHangsIsLeftOut finds a lie after the fifth block. A sequence of four blocks
+// hangs, so that the shrinker must stop at five.
+func TestSmallerSequenceThatHangsIsLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		subject := firstFitSubject(none)
+		inner := subject.New
+		subject.New = func(src device.Source) (alloc.Strategy, error) {
+			s, err := inner(src)
+			return &liar{s.(*firstFit), release}, err
+		}
+		_, err := props.Verify(subject, props.Options{Sequences: 20, Seed: 7})
+		var f *props.Failure
+		require.ErrorAs(t, err, &f)
+		require.False(t, f.Hung)
+		require.Equal(t, props.ICounters, f.Violation.Number)
+		require.GreaterOrEqual(t, len(f.Sequence), 5)
+		require.NotEmpty(t, f.Hanging)
+		require.LessOrEqual(t, len(f.Hanging), 3)
+		require.Contains(t, f.Error(), "left out, because they hang")
+		require.ErrorAs(t, props.Repeat(subject, f), new(*props.Violation))
+	})
+}
+
+// liar is a first fit that counts five blocks as six, and with a channel does not close after four.
+type liar struct {
+	*firstFit
+	release chan struct{}
+}
+
+func (l *liar) Stats() alloc.Stats {
+	s := l.firstFit.Stats()
+	if s.Allocs >= 5 {
+		s.Allocs++
+	}
+	return s
+}
+
+func (l *liar) Close() error {
+	if l.stats.Allocs == 4 && l.release != nil {
+		<-l.release
+	}
+	return l.firstFit.Close()
+}
+
 func TestConstructorThatPanicsIsAFailure(t *testing.T) {
 	subject := firstFitSubject(none)
 	subject.New = func(device.Source) (alloc.Strategy, error) { panic("not today") }

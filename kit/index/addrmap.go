@@ -166,6 +166,7 @@ func (m *AddrMap) extend(h uint32, at AddrOf) {
 	if n := int(h) + 1; n > len(m.next) {
 		next := make([]uint32, n+max(n/16, 1<<minLog))
 		copy(next, m.next)
+		next[NoHandle] = ^uint32(0) // Unlink of an address that is not in the map panics here and does not loop
 		m.next = next
 	}
 	if !m.buckets.Full() {

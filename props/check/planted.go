@@ -92,28 +92,41 @@ func Planted(ctx context.Context, c setting.Catalogue, b bugs.Bug, o Options) (V
 	}
 	o.Sequences = cmp.Or(o.Sequences, plantedSequences)
 	o = o.withDefaults()
-	for v.Sequences < o.Sequences {
-		if ctx.Err() != nil {
+	for starts := 0; v.Sequences < o.Sequences && starts < plantedStarts && (starts == 0 || !v.Small()); {
+		if ctx.Err() != nil && v.Failure == nil {
 			return v, ctx.Err()
 		}
 		r, err := judges[b.Judge](subject, props.Options{
 			Sequences: min(plantedBatch, o.Sequences-v.Sequences), Operations: o.Operations, Seed: o.Seed + int64(v.Sequences),
-			Tries: cmp.Or(o.Tries, plantedTries),
+			Tries: cmp.Or(o.Tries, plantedTries), OneBug: true,
 		})
 		v.Sequences += r.Sequences
-		if errors.As(err, &v.Failure) {
-			v.Broken, v.Shrunk = NumberOf(v.Failure.Violation), len(v.Failure.Sequence)
-			planted.Set(planted.None)
-			v.Caught = repeat(subject, b, &props.Failure{Sequence: v.Failure.Sequence, Plan: v.Failure.Plan}) == nil
-			return v, nil
-		}
-		if err != nil {
+		f, failed := errors.AsType[*props.Failure](err)
+		switch {
+		case failed:
+			if starts++; starts == 1 || len(f.Sequence) < v.Shrunk {
+				v.Failure, v.Broken, v.Shrunk = f, NumberOf(f.Violation), len(f.Sequence)
+			}
+			if f.Hung {
+				starts = plantedStarts
+			}
+		case err != nil:
 			return v, err
 		}
 	}
-	v.Sequences = 0
+	if v.Failure == nil {
+		v.Sequences = 0
+		return v, nil
+	}
+	planted.Set(planted.None)
+	v.Caught = repeat(subject, b, &props.Failure{Sequence: v.Failure.Sequence, Plan: v.Failure.Plan}) == nil
 	return v, nil
 }
+
+// plantedStarts is how many sequences that break an invariant are shrunk at most, until one shrinks
+// to little more than the least calls. A shrinker takes operations away and makes numbers smaller;
+// from some sequences no such step leads to the least calls.
+const plantedStarts = 8
 
 // plantedBatch is the number of sequences between two looks at the context.
 const plantedBatch = 50
