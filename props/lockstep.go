@@ -37,8 +37,8 @@ type ensemble struct {
 	faults   bool                 // whether the device may refuse
 }
 
-// run builds the instances and gives them the sequence. It returns a *Violation, or another error if
-// an instance cannot be built.
+// run builds the instances and gives them the sequence. It returns a *Violation, or another error
+// if an instance cannot be built.
 func (e *ensemble) run(seq Sequence) error {
 	e.starts(seq, device.FaultPlan{})
 	e.reset()

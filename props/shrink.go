@@ -66,9 +66,9 @@ type shrinker struct {
 }
 
 // Shrink returns a smaller sequence for which fails still holds. It first tries one allocation.
-// Then it removes runs of operations, single ones and pairs, joins two allocations into one, lowers numbers one
-// by one, all equal ones together and in pairs, and repeats until nothing helps or fails was
-// called tries times. The library's shrinker removes halves only and never considers two
+// Then it removes runs of operations, single ones and pairs, joins two allocations into one, lowers
+// numbers one by one, all equal ones together and in pairs, and repeats until nothing helps or
+// fails was called tries times. The library's shrinker removes halves only and never considers two
 // operations together, so this pass follows it.
 //
 // Precondition: fails(s) holds.
@@ -76,8 +76,8 @@ func Shrink(s Sequence, tries int, fails func(Sequence) bool) Sequence {
 	sh := &shrinker{best: slices.Clone(s), tries: tries, fails: fails}
 	sh.alone()
 	for sh.tries > 0 {
-		if !(sh.dropRuns() || sh.dropOne() || sh.plain() || sh.lower() || sh.lowerEqual() || sh.dropTwo() || sh.dropEarlier() ||
-			sh.join() || sh.lowerTwo()) {
+		if !(sh.dropRuns() || sh.dropOne() || sh.plain() || sh.lower() || sh.lowerEqual() || sh.dropTwo() ||
+			sh.dropEarlier() || sh.join() || sh.lowerTwo()) {
 			break
 		}
 	}
@@ -121,8 +121,8 @@ func (sh *shrinker) without(i, j int) Sequence {
 	return c
 }
 
-// dropRuns takes out every run of operations that is not needed, long ones first. Where that does not
-// help, it also makes the operations behind the run name the same blocks and frees as before.
+// dropRuns takes out every run of operations that is not needed, long ones first. Where that does
+// not help, it also makes the operations behind the run name the same blocks and frees as before.
 func (sh *shrinker) dropRuns() (helped bool) {
 	for n := len(sh.best) / 2; n > 0; n /= 2 {
 		for i := len(sh.best) - n; i >= 0; i-- {

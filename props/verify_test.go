@@ -143,8 +143,8 @@ func requireRepeats(t *testing.T, f *props.Failure) {
 	require.Equal(t, f.Trace.Slots, read.Slots)
 }
 
-// TestOneBugShrinksAcrossInvariants has a strategy that miscounts five blocks, and always lies about
-// a trim. Only a counterexample of one known bug may go from the one to the other.
+// TestOneBugShrinksAcrossInvariants has a strategy that miscounts five blocks, and always lies
+// about a trim. Only a counterexample of one known bug may go from the one to the other.
 func TestOneBugShrinksAcrossInvariants(t *testing.T) {
 	subject := firstFitSubject(trimLies)
 	inner := subject.New

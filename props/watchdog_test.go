@@ -90,8 +90,8 @@ func TestCallThatHangsIsAFailure(t *testing.T) {
 	}
 }
 
-// TestSmallerSequenceThatHangsIsLeftOut finds a lie after the fifth block. A sequence of four blocks
-// hangs, so that the shrinker must stop at five.
+// TestSmallerSequenceThatHangsIsLeftOut finds a lie after the fifth block. A sequence of four
+// blocks hangs, so that the shrinker must stop at five.
 func TestSmallerSequenceThatHangsIsLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -115,7 +115,7 @@ func TestSmallerSequenceThatHangsIsLeftOut(t *testing.T) {
 	})
 }
 
-// liar is a first fit that counts five blocks as six, and with a channel does not close after four.
+// liar is a first fit that counts five blocks as six. With a channel it does not close after four.
 type liar struct {
 	*firstFit
 	release chan struct{}
