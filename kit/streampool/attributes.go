@@ -2,7 +2,7 @@ package streampool
 
 import "github.com/vramyard/vramyard/device"
 
-// Attribute returns an attribute. It fails with [device.ErrInvalid] if there is no such one.
+// Attribute returns an attribute. It fails with [device.ErrInvalid] if the attribute is unknown.
 func (p *Pool) Attribute(a device.PoolAttribute) (device.Size, error) {
 	stats := p.Stats()
 	switch a {
@@ -26,7 +26,7 @@ func (p *Pool) Attribute(a device.PoolAttribute) (device.Size, error) {
 	return 0, device.ErrInvalid
 }
 
-// flag returns where a pool has an attribute that is a flag, nil if it is none.
+// flag returns the field of a boolean attribute, nil for another attribute.
 func (p *Pool) flag(a device.PoolAttribute) *bool {
 	switch a {
 	case device.FollowEvents:

@@ -6,23 +6,23 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// sayings are the invariants of the package comment in a few words, by number.
-var sayings = [...]string{
+// invariants are the invariants of the package comment in short, by number.
+var invariants = [...]string{
 	1: "chunks tile their region, links mirror",
 	2: "free neighbours of one owner are merged",
 	3: "the maps hold the free chunks",
 	4: "the address index holds the live chunks",
-	5: "queues hold what belongs to streams, with a mark",
+	5: "queues hold the owned chunks, each with a mark",
 	6: "pending chunks count their marks",
-	7: "rows, marks and events are held as often as they count",
+	7: "reference counts of rows, marks and events are exact",
 	8: "statistics are sums over the chunks",
 }
 
 func broken(number int, format string, args ...any) error {
-	return fmt.Errorf("invariant Q%d (%s): %s", number, sayings[number], fmt.Sprintf(format, args...))
+	return fmt.Errorf("invariant Q%d (%s): %s", number, invariants[number], fmt.Sprintf(format, args...))
 }
 
-// tally is what a check counts.
+// tally holds the counts of a check.
 type tally struct {
 	stats    Stats
 	chunks   int
@@ -104,7 +104,7 @@ func (p *Pool) checkChunk(h Handle, t *tally) error {
 		if b := &p.rows[w.prev]; w.prev != None && b.state == Free && b.group == w.group {
 			return broken(2, "%v and %v are neighbours and free", b.addr, w.addr)
 		}
-		if (w.mark == noMark) != (w.group == nobody) {
+		if (w.mark == noMark) != (w.group == unowned) {
 			return broken(5, "%v belongs to stream %d and has mark %d", w.addr, w.group, w.mark)
 		}
 	case Live:
@@ -171,17 +171,17 @@ func (p *Pool) checkGroup(g uint32, n int) error {
 		}
 		last = h
 	}
-	if g != nobody && queued != n || last != p.groups[g].newest {
+	if g != unowned && queued != n || last != p.groups[g].newest {
 		return broken(5, "%d free chunks belong to %d, its queue has %d", n, g, queued)
 	}
-	if waited := p.groups[g].firstUse != noUse; g != nobody && p.busy.Has(g) != (n > 0 || waited) {
+	if waited := p.groups[g].firstUse != noUse; g != unowned && p.busy.Has(g) != (n > 0 || waited) {
 		return broken(5, "%d is known as busy: %v, with %d free chunks, marks that a pending chunk waits for: %v", g,
 			p.busy.Has(g), n, waited)
 	}
 	return nil
 }
 
-// checkSpares checks that all that is held by nobody is spare.
+// checkSpares checks that every row, use and mark without a holder is spare.
 func (p *Pool) checkSpares(t *tally) error {
 	spares := 0
 	for h := p.spare; h != None && spares <= p.spares; h = p.rows[h].chain {

@@ -7,7 +7,7 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// grow gets a free chunk for n bytes, in no map, in the ways that come last.
+// grow returns a free chunk for n bytes, which is in no map, from steps 5 to 7 of the search.
 func (p *Pool) grow(n, align device.Size, g uint32) (Handle, error) {
 	least := p.regionFor(n)
 	h, err := p.extend(max(least, p.Config.Region), align)
@@ -18,12 +18,12 @@ func (p *Pool) grow(n, align device.Size, g uint32) (Handle, error) {
 		return h, nil
 	}
 	if p.Synchronise() == nil {
-		if h := p.own(n, align, g); h != None {
+		if h := p.reuseOwn(n, align, g); h != None {
 			return h, nil
 		}
 	}
 	if bytes, _ := p.Trim(0, true); bytes > 0 {
-		if h := p.own(n, align, g); h != None { // the source has waited
+		if h := p.reuseOwn(n, align, g); h != None { // releasing has synchronized
 			return h, nil
 		}
 		h, err = p.extend(least, align)
@@ -31,13 +31,13 @@ func (p *Pool) grow(n, align device.Size, g uint32) (Handle, error) {
 	return h, err
 }
 
-// regionFor returns the bytes of a region for n bytes: whole pages, or where regions are smaller,
-// multiples of what those are.
+// regionFor returns the size of a region for n bytes: whole pages, or multiples of the largest
+// power of two that divides Config.Region if that is smaller.
 func (p *Pool) regionFor(n device.Size) device.Size {
 	return device.AlignUp(n, min(p.Config.Region&-p.Config.Region, Page))
 }
 
-// extend takes a region and returns the chunk that fills it, in no map.
+// extend reserves a region and returns the chunk that fills it, which is in no map.
 func (p *Pool) extend(n, align device.Size) (Handle, error) {
 	if p.Config.Limit != 0 && (n > p.Config.Limit || p.stats.Reserved > p.Config.Limit-n) {
 		return None, ErrLimit
@@ -52,7 +52,8 @@ func (p *Pool) extend(n, align device.Size) (Handle, error) {
 		return None, err
 	}
 	if p.Config.Limit != 0 && r.Size > p.Config.Limit-p.stats.Reserved && p.src.Release(r.Addr) == nil {
-		// The source rounds up above the limit. What it does not take back is better used than lost.
+		// The source rounded up above the limit. A region that it does not take back is used instead of
+		// lost.
 		p.stats.Reserves++
 		p.stats.Releases++
 		return None, ErrLimit
@@ -69,8 +70,8 @@ func (p *Pool) extend(n, align device.Size) (Handle, error) {
 	return h, nil
 }
 
-// Synchronise waits for the device, after which all that was freed is finished. It does nothing
-// where there is nothing to wait for.
+// Synchronise waits for the device and makes every freed chunk unowned. It is a no-op if no chunk
+// waits for a mark.
 func (p *Pool) Synchronise() error {
 	if p.streams == nil || p.Settled() {
 		return nil
@@ -79,17 +80,16 @@ func (p *Pool) Synchronise() error {
 		return err
 	}
 	p.stats.Syncs++
-	_, _, _ = p.finishDone(true) // nothing is asked
+	_, _, _ = p.retireDone(true) // makes no device call
 	return nil
 }
 
-// Settled reports whether nothing waits for a mark. O(1).
+// Settled reports whether no chunk waits for a mark. O(1).
 func (p *Pool) Settled() bool { return p.busy.Len() == 0 }
 
-// Poll looks which marks are done, without waiting, and then gives regions above the threshold
-// back that nobody uses. A source that waits for all work when it takes one has done everything
-// then, so it looks again. It returns the bytes that are no longer pending, and the first error of
-// the device.
+// Poll retires the marks that are done, without waiting, and then releases empty regions above
+// Config.Threshold. It repeats both after a release, because the release may synchronize the
+// device. It returns the bytes that are no longer pending, and the first error of the device.
 func (p *Pool) Poll() (bytes device.Size, first error) {
 	for freed := device.Size(1); freed > 0; {
 		n, err := p.Finish()
@@ -101,25 +101,25 @@ func (p *Pool) Poll() (bytes device.Size, first error) {
 	return bytes, first
 }
 
-// Finish is Poll without giving regions back.
+// Finish is Poll without releasing regions.
 func (p *Pool) Finish() (bytes device.Size, first error) {
-	bytes, _, first = p.finishDone(false)
+	bytes, _, first = p.retireDone(false)
 	return bytes, first
 }
 
-// Trim gives regions without a block back, the highest first, as long as at least keep bytes stay.
-// It returns the bytes and the first error of the source. Regions with chunks that belong to a
-// stream go back only with wait, which says that the source waits for all work when it takes a
-// region: then all is finished afterwards.
+// Trim releases empty regions, the highest first, while at least keep bytes stay reserved. It
+// returns the bytes released and the first error of the source. Regions with owned chunks are
+// released only with wait, which means that the source synchronizes the device when it releases a
+// region.
 //
-// O(regions), and O(chunks) of those without a block.
+// O(regions), and O(chunks) of the empty ones.
 func (p *Pool) Trim(keep device.Size, wait bool) (bytes device.Size, first error) {
 	for again := true; again; {
 		freed, err := p.trim(keep, wait)
 		bytes += freed
 		first = cmp.Or(first, err)
 		if again = wait && freed > 0 && !p.Settled(); again {
-			_, _, _ = p.finishDone(true)
+			_, _, _ = p.retireDone(true)
 		}
 	}
 	return bytes, first
@@ -149,10 +149,10 @@ func (p *Pool) trim(keep device.Size, wait bool) (bytes device.Size, first error
 	return bytes, first
 }
 
-// empty reports whether the chunks of a region are free, and of nobody unless owned ones will do.
+// empty reports whether all chunks of a region are free and, unless owned is set, unowned.
 func (p *Pool) empty(h Handle, owned bool) bool {
 	for ; h != None; h = p.rows[h].next {
-		if w := &p.rows[h]; w.state != Free || w.group != nobody && !owned {
+		if w := &p.rows[h]; w.state != Free || w.group != unowned && !owned {
 			return false
 		}
 	}
@@ -168,9 +168,9 @@ func (p *Pool) dropped(at index.AddrPos) {
 	p.stats.Slack -= size % Quantum
 }
 
-// Close gives all regions and events back, blocks or not. What the device refuses to take stays, as
-// slack, and goes back when it is closed again; the error is the device's first. Nothing else may
-// be called any more but Walk, Stats, Bytes and Close.
+// Close releases all regions and destroys all events, live blocks or not. Regions that the device
+// does not release stay as slack, and a second Close tries them again. The error is the first of
+// the device. Afterwards only Walk, Stats, Bytes and Close may be called.
 func (p *Pool) Close() (first error) {
 	if p.groups != nil {
 		for id := range p.marks.rows {

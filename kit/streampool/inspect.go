@@ -13,14 +13,14 @@ type Chunk struct {
 	Addr      device.Addr   // first byte
 	Size      device.Size   // bytes
 	Requested device.Size   // 0 unless live or pending
-	State     State         // what it is
-	Slack     bool          // the end of a region, which is no chunk
-	Stream    device.Stream // of the request if it is live, of the free if it is pending or free and Owner is not 0
-	Owner     int           // number of the stream that a free chunk belongs to, by first use from 1; 0 for nobody
+	State     State         // state of the chunk
+	Slack     bool          // end of a region, too small for a chunk
+	Stream    device.Stream // live: stream of the request; pending or owned: stream of the free
+	Owner     int           // free: number of the owner, by first use from 1; 0 if unowned
 	Tag       uint64        // 0 unless live or pending
 }
 
-// Show returns a live chunk. O(1); Region is not told.
+// Show returns a live chunk, without Region. O(1).
 func (p *Pool) Show(h Handle) Chunk {
 	w := &p.rows[h]
 	c := Chunk{
@@ -68,7 +68,7 @@ func (p *Pool) Bytes() (n device.Size) {
 		p.regions.Bytes(device.Size(reflect.TypeFor[region]().Size()))
 }
 
-// Region returns where a live chunk lies. O(1).
+// Region returns the addresses of a live chunk. O(1).
 func (p *Pool) Region(h Handle) device.Region {
 	return device.Region{Addr: p.rows[h].addr, Size: p.rows[h].size}
 }

@@ -2,29 +2,29 @@ package streampool
 
 import "github.com/vramyard/vramyard/device"
 
-// markID names a mark.
+// markID is the index of a mark.
 type markID = uint32
 
-// noMark is the mark of what belongs to nobody.
+// noMark is the mark of unowned chunks.
 const noMark markID = 0
 
-// mark is a place in a stream: behind what was queued when it was recorded.
+// mark is a point in a stream: the end of the work that was queued when the mark was recorded.
 type mark struct {
-	event   device.Event // 0: it could not be recorded yet
-	turn    uint64       // marks recorded before it; the largest while it is not
+	event   device.Event // 0: not recorded yet
+	turn    uint64       // number of marks recorded before; the largest value if not recorded
 	group   uint32
-	holders int32 // 0: spare
+	holders int32 // reference count; 0: spare
 	done    bool
-	next    markID // spare: the next one
+	next    markID // spare: next spare mark
 }
 
-// marks is all marks, and the events that go round.
+// marks holds the marks and the events that they recycle.
 type marks struct {
-	rows   []mark // rows[0] is none
+	rows   []mark // rows[0] is unused
 	spare  markID
 	turn   uint64
-	events []device.Event // recorded for nobody
-	made   int            // events there are
+	events []device.Event // spare
+	made   int            // number of events created
 }
 
 func newMarks() marks { return marks{rows: make([]mark, 1)} }
@@ -35,7 +35,7 @@ func (m *marks) hold(id markID) {
 	}
 }
 
-// drop is hold taken back. The last holder frees the event for others.
+// drop releases a hold. After the last one the event is spare.
 func (m *marks) drop(id markID) {
 	if id == noMark {
 		return
@@ -51,12 +51,12 @@ func (m *marks) drop(id markID) {
 	m.spare = id
 }
 
-// later reports whether a mark is behind another of its stream.
+// later reports whether mark a was recorded after mark b of the same stream.
 func (m *marks) later(a, b markID) bool {
 	return m.rows[a].turn > m.rows[b].turn
 }
 
-// newMark marks what is queued on the stream of a group now, for one holder.
+// newMark returns a mark after the work that is queued now on the stream of a group, held once.
 func (p *Pool) newMark(g uint32) markID {
 	m := &p.marks
 	id := m.spare
@@ -67,11 +67,11 @@ func (p *Pool) newMark(g uint32) markID {
 		m.spare = m.rows[id].next
 	}
 	m.rows[id] = mark{group: g, holders: 1, turn: ^uint64(0)}
-	_ = p.record(id) // what fails is tried again when somebody asks
+	_ = p.record(id) // retried by passed and wait
 	return id
 }
 
-// record records a mark unless it is.
+// record records a mark that is not recorded yet.
 func (p *Pool) record(id markID) error {
 	m := &p.marks
 	w := &m.rows[id]
@@ -98,7 +98,7 @@ func (p *Pool) record(id markID) error {
 	return nil
 }
 
-// passed reports whether a mark is done, which it is not before it is recorded.
+// passed reports whether a mark is done. An unrecorded mark is not.
 func (p *Pool) passed(id markID) (bool, error) {
 	w := &p.marks.rows[id]
 	if w.done {
@@ -112,7 +112,7 @@ func (p *Pool) passed(id markID) (bool, error) {
 	return w.done, err
 }
 
-// ordered reports whether what is queued on a stream from now on comes after a mark.
+// ordered reports whether new work on a stream runs after a mark.
 func (p *Pool) ordered(id markID, s device.Stream) bool {
 	w := &p.marks.rows[id]
 	if w.event == 0 {
@@ -133,8 +133,8 @@ func (p *Pool) wait(id markID, s device.Stream) bool {
 	return true
 }
 
-// destroyEvents gives the events back that go round. It returns the first error of the device;
-// those that it refused are kept.
+// destroyEvents destroys the spare events. It returns the first error of the device and keeps the
+// events that the device did not destroy.
 func (p *Pool) destroyEvents() (first error) {
 	kept := p.marks.events[:0]
 	for _, e := range p.marks.events {

@@ -7,59 +7,58 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// Quantum in bytes is what sizes are rounded up to and blocks start at multiples of, as CUDA's do.
+// Quantum in bytes is the alignment of sizes and addresses, as in CUDA.
 const Quantum device.Size = 512
 
-// Page in bytes is what large regions are rounded up to: a page of drivers.
+// Page in bytes is the page size of drivers. Large regions are multiples of it.
 const Page = 2 * device.MiB
 
-// DefaultRegion in bytes is the smallest region unless Config says otherwise, as that of CUDA's
-// pools.
+// DefaultRegion in bytes is the default of Config.Region, as in CUDA's pools.
 const DefaultRegion = 32 * device.MiB
 
 // MaxRequest in bytes is the largest request: no device has more, and no sum overflows.
 const MaxRequest device.Size = 1 << 60
 
-// ErrLimit says that Config.Limit leaves no room.
-var ErrLimit = errors.New("streampool: the limit leaves no room")
+// ErrLimit is the error of a request that would exceed Config.Limit.
+var ErrLimit = errors.New("streampool: limit exceeded")
 
-// Config says how a pool works.
+// Config is the policy of a pool.
 type Config struct {
 	Region        device.Size // smallest region, in bytes, a multiple of Quantum
-	Limit         device.Size // most to hold of the source; 0 for no bound
-	Threshold     device.Size // regions without a block go back above this when the pool is polled
-	FollowEvents  bool        // reuse what a wait made safe
-	ReuseFinished bool        // reuse what is found to be finished
-	InsertWaits   bool        // make a stream wait to reuse what another freed
+	Limit         device.Size // most bytes to reserve; 0 for no bound
+	Threshold     device.Size // bytes: Poll releases empty regions above this
+	FollowEvents  bool        // reuse chunks that a wait between streams made safe
+	ReuseFinished bool        // reuse chunks whose marks are done
+	InsertWaits   bool        // make a stream wait in order to reuse another stream's chunk
 }
 
-// Request is what a block is for.
+// Request is a request for a block.
 type Request struct {
 	Size   device.Size   // bytes wanted: at least 1, at most MaxRequest
 	Align  device.Size   // power of two of at most MaxRequest, or zero
-	Stream device.Stream // that will use it
-	Tag    uint64        // carried
+	Stream device.Stream // stream that will use the block
+	Tag    uint64        // label, copied into Chunk
 }
 
 // Stats are the figures of a pool. Sizes are bytes.
 type Stats struct {
-	Reserved, ReservedHigh device.Size // of regions: now, and at most
-	Used, UsedHigh         device.Size // of live blocks: now, and at most
-	Pending                device.Size // of freed blocks that other streams still use
-	Slack                  device.Size // at the ends of regions, too small for a chunk
+	Reserved, ReservedHigh device.Size // bytes of regions: now, and high-water mark
+	Used, UsedHigh         device.Size // bytes of live blocks: now, and high-water mark
+	Pending                device.Size // bytes of freed blocks that other streams still use
+	Slack                  device.Size // bytes at the ends of regions, too small for a chunk
 	Regions                int         // regions held
 	Live                   int         // live blocks
 	Reserves               uint64      // regions that the source granted
-	ReserveFailures        uint64      // regions that it refused
-	Releases               uint64      // regions that went back
+	ReserveFailures        uint64      // regions that the source refused
+	Releases               uint64      // regions released
 	Waits                  uint64      // waits that were inserted
-	Syncs                  uint64      // times that the device was synchronised to find memory
+	Syncs                  uint64      // device synchronizations to find memory
 }
 
 // Free returns the bytes of free chunks.
 func (s *Stats) Free() device.Size { return s.Reserved - s.Used - s.Pending - s.Slack }
 
-// region is what is kept of one beside its address.
+// region is the record of a region. Its address is the key in Pool.regions.
 type region struct {
 	size  device.Size
 	first Handle
@@ -71,15 +70,15 @@ type Pool struct {
 	Config Config
 
 	src      device.Source
-	streams  device.Streams // nil: all is done at once
+	streams  device.Streams // nil: work counts as finished at once
 	timeline device.Timeline
 
 	table
 	live    index.AddrBuckets // of the starts of live chunks
 	regions index.AddrList[region]
-	groups  []group       // groups[0] is nobody
-	busy    index.BitSet  // groups of streams that have a free chunk or a mark that a pending chunk waits for
-	largest index.MaxTree // of the free chunks of each group
+	groups  []group       // groups[0] holds the unowned chunks
+	busy    index.BitSet  // groups with a free chunk or a mark that a pending chunk waits for
+	largest index.MaxTree // bound of the free chunk sizes of each group
 	index   index.AddrMap
 	marks   marks
 	uses    uses
@@ -87,19 +86,20 @@ type Pool struct {
 	asked   device.Size
 }
 
-// group is a stream with what belongs to it.
+// group holds the free chunks and pending marks of a stream.
 type group struct {
 	stream         device.Stream
 	free           index.SizeMap
-	oldest, newest Handle // queue of the free chunks
-	firstUse       use    // queue of the marks that pending chunks have on the stream
+	oldest, newest Handle // queue of the free chunks, by time of the free
+	firstUse       use    // queue of the marks on the stream that pending chunks wait for
 	lastUse        use
 }
 
-// nobody is the group of what is finished.
-const nobody = 0
+// unowned is the group of the chunks that every stream may use.
+const unowned = 0
 
-// New returns an empty pool over src. What streams and timeline src has is used.
+// New returns an empty pool over src. It uses the capabilities Streams and Timeline if src has
+// them.
 func New(src device.Source, c Config) *Pool {
 	p := &Pool{
 		Config: c, src: src, table: newTable(), live: index.NewAddrBuckets(), index: index.NewAddrMap(),
@@ -113,8 +113,8 @@ func New(src device.Source, c Config) *Pool {
 // Stats returns the figures. O(1).
 func (p *Pool) Stats() Stats { return p.stats }
 
-// ResetHighs brings the high-water marks of the bytes reserved, or of those used, down to the
-// present values.
+// ResetHighs resets the high-water marks of reserved bytes, used bytes or both to the present
+// values.
 func (p *Pool) ResetHighs(reserved, used bool) {
 	if reserved {
 		p.stats.ReservedHigh = p.stats.Reserved
@@ -124,7 +124,8 @@ func (p *Pool) ResetHighs(reserved, used bool) {
 	}
 }
 
-// Asked returns the bytes of the last region that Alloc tried to take, 0 if it tried none.
+// Asked returns the bytes of the last region that the last Alloc tried to reserve, 0 if it tried
+// none.
 func (p *Pool) Asked() device.Size { return p.asked }
 
 // LargestFree returns the size of the largest free chunk. O(log streams), amortized.
@@ -149,10 +150,10 @@ func (p *Pool) groupOf(s device.Stream) uint32 {
 	return g
 }
 
-// Alloc grants a block. The error is [ErrLimit] or the source's; then no block has changed, but
-// chunks may have been finished and merged and regions may have gone back.
+// Alloc grants a block. The error is [ErrLimit] or the source's. After an error the live blocks are
+// unchanged, but free chunks may have been coalesced and regions released.
 //
-// Precondition: the request is within its bounds.
+// Precondition: size and alignment are within the bounds of [Request].
 func (p *Pool) Alloc(r Request) (Handle, error) {
 	n, g := device.AlignUp(r.Size, Quantum), p.groupOf(r.Stream)
 	p.asked = 0
@@ -166,7 +167,7 @@ func (p *Pool) Alloc(r Request) (Handle, error) {
 	return p.grant(h, n, g, &r), nil
 }
 
-// grant cuts a free chunk, in no map and no queue, to size and makes it live.
+// grant splits a free chunk, which is in no map and no queue, to size and makes it live.
 func (p *Pool) grant(h Handle, n device.Size, g uint32, r *Request) Handle {
 	if pad := padOf(p.rows[h].addr, r.Align); pad != 0 {
 		rest := p.split(h, pad)
@@ -198,7 +199,7 @@ func padOf(a device.Addr, align device.Size) device.Size {
 	return device.Size(-a) & (max(align, 1) - 1)
 }
 
-// Find returns the live chunk that starts at an address, [None] if there is none. O(1).
+// Find returns the live chunk that starts at an address, or [None]. O(1).
 func (p *Pool) Find(a device.Addr) Handle {
 	h := *p.live.Of(a)
 	for h != None && p.rows[h].addr != a {
@@ -226,8 +227,8 @@ func (p *Pool) rehash() {
 	}
 }
 
-// Free gives a live block back once the work queued on a stream has finished, and that on
-// the streams that [Pool.Use] told of.
+// Free frees a live block on a stream. The memory is reusable once that stream and every stream
+// recorded by [Pool.Use] have finished the work queued until now.
 func (p *Pool) Free(h Handle, s device.Stream) {
 	p.unlist(h)
 	g := p.groupOf(s)
@@ -237,7 +238,7 @@ func (p *Pool) Free(h Handle, s device.Stream) {
 	p.stats.Used -= size
 	if p.streams == nil {
 		p.forgetUses(h)
-		p.finish(h)
+		p.freeUnowned(h)
 		return
 	}
 	w.group, w.mark = g, p.newMark(g)
@@ -246,42 +247,42 @@ func (p *Pool) Free(h Handle, s device.Stream) {
 		p.stats.Pending += size
 		return
 	}
-	p.settle(h)
+	p.freeOwned(h)
 }
 
-// settle makes a chunk, in no map and no queue, that of its stream, with the neighbours that it
-// takes along.
-func (p *Pool) settle(h Handle) {
+// freeOwned makes a chunk, which is in no map and no queue, a free chunk of its stream and
+// coalesces it.
+func (p *Pool) freeOwned(h Handle) {
 	g := p.rows[h].group
-	p.vacate(h)
-	h = p.gather(h, func(n *row) bool { return n.group == g || n.group == nobody })
+	p.resetFree(h)
+	h = p.coalesce(h, func(n *row) bool { return n.group == g || n.group == unowned })
 	p.shelve(h)
 }
 
-// finish makes a chunk, in no map and no queue, that of nobody, with the neighbours that are.
-func (p *Pool) finish(h Handle) {
+// freeUnowned makes a chunk, which is in no map and no queue, a free unowned chunk and coalesces
+// it.
+func (p *Pool) freeUnowned(h Handle) {
 	p.release(h)
-	p.vacate(h)
-	p.rows[h].group = nobody
-	p.shelve(p.gather(h, func(n *row) bool { return n.group == nobody }))
+	p.resetFree(h)
+	p.rows[h].group = unowned
+	p.shelve(p.coalesce(h, func(n *row) bool { return n.group == unowned }))
 }
 
-// vacate makes a chunk a free one that nothing was asked of.
-func (p *Pool) vacate(h Handle) {
+func (p *Pool) resetFree(h Handle) {
 	w := &p.rows[h]
 	w.state, w.requested, w.tag = Free, 0, 0
 }
 
-// gather joins a chunk, in no map and no queue, with the free neighbours that are wanted. The
-// later mark holds.
-func (p *Pool) gather(h Handle, wanted func(*row) bool) Handle {
+// coalesce joins a chunk, which is in no map and no queue, with adjacent free chunks for which
+// wanted returns true.
+func (p *Pool) coalesce(h Handle, wanted func(*row) bool) Handle {
 	for {
 		b := p.rows[h].prev
 		if b == None || p.rows[b].state != Free || !wanted(&p.rows[b]) {
 			break
 		}
 		p.unshelve(b)
-		p.takeAlong(b, h)
+		p.joinMarked(b, h)
 		h = b
 	}
 	for {
@@ -290,26 +291,26 @@ func (p *Pool) gather(h Handle, wanted func(*row) bool) Handle {
 			return h
 		}
 		p.unshelve(b)
-		p.takeAlong(h, b)
+		p.joinMarked(h, b)
 	}
 }
 
-// takeAlong joins two neighbours. The whole belongs to whom the one with the later mark does.
-func (p *Pool) takeAlong(left, right Handle) {
+// joinMarked joins two adjacent chunks. The result has the later mark and its owner.
+func (p *Pool) joinMarked(left, right Handle) {
 	l, r := &p.rows[left], &p.rows[right]
 	if l.mark == noMark || r.mark != noMark && p.marks.later(r.mark, l.mark) {
 		l.mark, r.mark = r.mark, l.mark
 	}
-	l.group = max(l.group, r.group) // they are equal, or one is nobody's
+	l.group = max(l.group, r.group) // equal, or one is unowned
 	p.release(right)
 	p.join(left, right)
 }
 
-// shelve enters a free chunk into the map, and the queue, of whom it belongs to.
+// shelve enters a free chunk into the map and the queue of its owner.
 func (p *Pool) shelve(h Handle) {
 	w := &p.rows[h]
 	g := &p.groups[w.group]
-	if w.group != nobody {
+	if w.group != unowned {
 		p.enqueue(g, h)
 		if w.older == None {
 			p.busy.Add(w.group)
@@ -319,21 +320,20 @@ func (p *Pool) shelve(h Handle) {
 	p.largest.Raise(w.group, w.size)
 }
 
-// unshelve is shelve taken back. The chunk keeps its mark.
+// unshelve undoes shelve. The chunk keeps its mark.
 func (p *Pool) unshelve(h Handle) {
 	w := &p.rows[h]
 	g := &p.groups[w.group]
 	if !g.free.Remove(w.at, h) {
-		panic("streampool: invariant Q3 (the maps hold the free chunks): the chunk at " + w.addr.String() + " is in none")
+		panic("streampool: invariant Q3 (the maps hold the free chunks): the chunk at " + w.addr.String() + " is in no map")
 	}
-	if w.group != nobody {
+	if w.group != unowned {
 		p.dequeue(g, h)
 		p.idle(w.group)
 	}
 }
 
-// idle takes a group out of the busy ones if nothing belongs to its stream and nothing waits for
-// it.
+// idle removes a group from busy if it has no free chunk and no pending mark.
 func (p *Pool) idle(g uint32) {
 	if q := &p.groups[g]; q.oldest == None && q.firstUse == noUse {
 		p.busy.Remove(g)

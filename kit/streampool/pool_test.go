@@ -131,7 +131,7 @@ func TestTheLimitHolds(t *testing.T) {
 	require.Zero(t, p.Stats().ReserveFailures)
 }
 
-func TestFreedChunksTakeAlongWhatIsTheirsOrNobodys(t *testing.T) {
+func TestFreedChunksCoalesceWithOwnAndUnownedChunks(t *testing.T) {
 	d := newSim(t, 0)
 	p := streampool.New(d, streampool.Config{Region: 16 * kib})
 	var at []device.Addr
@@ -146,7 +146,7 @@ func TestFreedChunksTakeAlongWhatIsTheirsOrNobodys(t *testing.T) {
 	bytes, err := p.Poll()
 	require.NoError(t, err)
 	require.Zero(t, bytes, "nothing was pending")
-	require.Equal(t, 8*kib, p.LargestFree(), "nobody's and that of stream 2 stay apart")
+	require.Equal(t, 8*kib, p.LargestFree(), "unowned chunks and those of stream 2 do not coalesce")
 	free(t, p, at[3], 2)
 	require.Equal(t, 16*kib, p.LargestFree(), "stream 2 takes all along")
 }

@@ -5,37 +5,37 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// looks is of how many chunks of a stream a device is asked whether another is queued behind
-// them: those freed last often are not, those freed first mostly are, and which of them is
-// small enough is a matter of chance.
-const looks = 8
+// mostQueries bounds the chunks of a stream for which a search queries the device's timeline.
+// Chunks freed long ago are mostly safe and recent ones often are not, but a search goes by size.
+const mostQueries = 8
 
-// reuse takes a free chunk for n bytes of a stream out of its map, None if none may serve.
+// reuse takes a free chunk of at least n bytes for a stream out of its map. It returns None if no
+// chunk is usable.
 func (p *Pool) reuse(n, align device.Size, g uint32) Handle {
-	if h := p.own(n, align, g); h != None {
+	if h := p.reuseOwn(n, align, g); h != None {
 		return h
 	}
 	if p.Config.FollowEvents && p.timeline != nil {
-		if h := p.behind(n, align, g); h != None {
+		if h := p.reuseOrdered(n, align, g); h != None {
 			return h
 		}
 	}
 	if p.Config.ReuseFinished {
-		if _, changed, _ := p.finishDone(false); changed {
-			if h := p.own(n, align, g); h != None {
+		if _, changed, _ := p.retireDone(false); changed {
+			if h := p.reuseOwn(n, align, g); h != None {
 				return h
 			}
 		}
 	}
 	if p.Config.InsertWaits {
-		return p.after(n, align, g)
+		return p.reuseAfterWait(n, align, g)
 	}
 	return None
 }
 
-// own takes the best chunk of a stream or of nobody.
-func (p *Pool) own(n, align device.Size, g uint32) Handle {
-	return p.take(p.better(p.best(g, n, align), p.best(nobody, n, align)))
+// reuseOwn takes the best fitting chunk that is unowned or of the stream.
+func (p *Pool) reuseOwn(n, align device.Size, g uint32) Handle {
+	return p.take(p.better(p.best(g, n, align), p.best(unowned, n, align)))
 }
 
 func (p *Pool) take(h Handle) Handle {
@@ -45,8 +45,7 @@ func (p *Pool) take(h Handle) Handle {
 	return h
 }
 
-// best returns the smallest chunk of a group that serves and, among equals, the lowest; None if
-// there is none.
+// best returns the smallest fitting chunk of a group, the lowest of equals, or None.
 func (p *Pool) best(g uint32, n, align device.Size) Handle {
 	m := &p.groups[g].free
 	if align <= Quantum {
@@ -67,7 +66,7 @@ func (p *Pool) serves(h Handle, n, align device.Size) bool {
 	return w.size >= n && padOf(w.addr, align) <= w.size-n
 }
 
-// better returns the smaller of two chunks and, of equals, the lower; the other if one is None.
+// better returns the smaller of two chunks, the lower of equals. Either may be None.
 func (p *Pool) better(a, b Handle) Handle {
 	x, y := &p.rows[a], &p.rows[b]
 	if a == None || b != None && (y.size < x.size || y.size == x.size && y.addr < x.addr) {
@@ -76,14 +75,14 @@ func (p *Pool) better(a, b Handle) Handle {
 	return a
 }
 
-// behind takes the best chunk of another stream behind whose mark that of g is queued.
-func (p *Pool) behind(n, align device.Size, g uint32) Handle {
+// reuseOrdered takes the best chunk of another stream whose mark precedes new work of g.
+func (p *Pool) reuseOrdered(n, align device.Size, g uint32) Handle {
 	s, found := p.groups[g].stream, None
 	for i := range p.busy.All {
 		if i == g {
 			continue
 		}
-		left := looks
+		left := mostQueries
 		m := &p.groups[i].free
 		at := m.First(n, func(h uint32) bool {
 			left--
@@ -96,8 +95,9 @@ func (p *Pool) behind(n, align device.Size, g uint32) Handle {
 	return p.take(found)
 }
 
-// after takes the best chunk of another stream and makes that of g wait for its mark.
-func (p *Pool) after(n, align device.Size, g uint32) Handle {
+// reuseAfterWait takes the best chunk of another stream and makes the stream of g wait for its
+// mark.
+func (p *Pool) reuseAfterWait(n, align device.Size, g uint32) Handle {
 	found := None
 	for i := range p.busy.All {
 		if i != g {
@@ -110,10 +110,10 @@ func (p *Pool) after(n, align device.Size, g uint32) Handle {
 	return p.take(found)
 }
 
-// finishDone makes free what is pending on marks that are done, and that of nobody what is free
-// behind them; with all, every mark is. It returns the bytes that are no longer pending, whether
-// anything changed, and the device's first error.
-func (p *Pool) finishDone(all bool) (bytes device.Size, changed bool, first error) {
+// retireDone frees the pending chunks whose marks are done, and makes the free chunks with done
+// marks unowned. With all, every mark counts as done. It returns the bytes that are no longer
+// pending, whether anything changed, and the device's first error.
+func (p *Pool) retireDone(all bool) (bytes device.Size, changed bool, first error) {
 	over := func(id markID) bool {
 		if all {
 			return true
@@ -126,14 +126,14 @@ func (p *Pool) finishDone(all bool) (bytes device.Size, changed bool, first erro
 	}
 	for g, ok := p.busy.Next(0); ok; g, ok = p.busy.Next(g + 1) {
 		for p.groups[g].firstUse != noUse && over(p.uses.rows[p.groups[g].firstUse].mark) {
-			bytes += p.used(g)
+			bytes += p.retireUse(g)
 		}
 	}
 	changed = bytes > 0
 	for g, ok := p.busy.Next(0); ok; g, ok = p.busy.Next(g + 1) {
 		for h := p.groups[g].oldest; h != None && over(p.rows[h].mark); h = p.groups[g].oldest {
 			p.unshelve(h)
-			p.finish(h)
+			p.freeUnowned(h)
 			changed = true
 		}
 	}

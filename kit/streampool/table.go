@@ -5,41 +5,41 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// Handle names a chunk.
+// Handle is the index of a chunk.
 type Handle = uint32
 
 // None is no chunk.
 const None Handle = 0
 
-// State is what a chunk is.
+// State is the state of a chunk.
 type State uint8
 
 // The states.
 const (
-	Free    State = iota // may be granted, to its own stream at least
+	Free    State = iota // may be granted, at least to the stream that owns it
 	Live                 // granted
 	Pending              // freed, but other streams still use it
-	retired              // a row in use for no chunk
+	retired              // spare row
 )
 
-// row is a chunk. What a free one and a live one need is apart, so that neither can be taken for
-// the other.
+// row is the record of a chunk. Free and live chunks use different fields, so that a mistaken state
+// cannot corrupt links.
 type row struct {
 	addr         device.Addr
 	size         device.Size
 	prev, next   Handle // neighbours in the region
-	group        uint32 // free or pending: whom it belongs to; live: the stream of the request
-	mark         markID // free or pending: the mark of the free
-	older, newer Handle // free: in the queue of its stream
+	group        uint32 // free: owner; pending: stream of the free; live: stream of the request
+	mark         markID // free or pending: mark of the free
+	older, newer Handle // free: links in the queue of its stream
 	at           index.SizeAt
-	chain        Handle      // live: the next one of its bucket; retired: the next spare row
-	uses         use         // live: the streams that use it besides; pending: how many of those marks are not done
+	chain        Handle      // live: next chunk of its bucket; retired: next spare row
+	uses         use         // live: list of other streams that use it; pending: number of marks not yet done
 	requested    device.Size // live or pending
-	tag          uint64      // likewise
+	tag          uint64      // live or pending
 	state        State
 }
 
-// table is all chunks. Row 0 is none: the neighbour of whoever has none.
+// table holds the chunks. Row 0 is the sentinel None.
 type table struct {
 	rows   []row
 	spare  Handle
@@ -67,8 +67,8 @@ func (t *table) retire(h Handle) {
 	t.spares++
 }
 
-// split cuts a free chunk, in no map, behind n bytes and returns the rest, which belongs to the
-// same and shares its mark.
+// split splits a free chunk, which is in no map, after n bytes and returns the remainder, which has
+// the same owner and mark.
 func (p *Pool) split(h Handle, n device.Size) Handle {
 	rest := p.add(p.rows[h].addr.Add(n), p.rows[h].size-n)
 	w, r := &p.rows[h], &p.rows[rest]

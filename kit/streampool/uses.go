@@ -2,14 +2,15 @@ package streampool
 
 import "github.com/vramyard/vramyard/device"
 
-// use names a note that a stream uses a block besides that of its free.
+// use is the index of a useRow.
 type use = uint32
 
-// noUse is none.
+// noUse ends a list.
 const noUse use = 0
 
-// useRow is such a note. While the block is live the notes of the block are a list; when it is
-// pending each is in the queue of its stream, with a mark.
+// useRow records that a stream, other than the stream of the free, uses a block. The rows of a live
+// block are linked in a list. The rows of a pending block are in the queues of their streams, each
+// with a mark.
 type useRow struct {
 	group uint32
 	chunk Handle // pending
@@ -17,9 +18,9 @@ type useRow struct {
 	next  use
 }
 
-// uses is all notes.
+// uses holds the rows.
 type uses struct {
-	rows  []useRow // rows[0] is none
+	rows  []useRow // rows[0] is unused
 	spare use
 }
 
@@ -42,8 +43,8 @@ func (u *uses) remove(i use) {
 	u.spare = i
 }
 
-// Use notes that work on a stream uses a live block. That of its free needs no note. It costs
-// O(streams that do already).
+// Use records that work on a stream uses a live block. The stream of the free needs no record. It
+// costs O(streams recorded for the block).
 func (p *Pool) Use(h Handle, s device.Stream) {
 	g := p.groupOf(s)
 	for i := p.rows[h].uses; i != noUse; i = p.uses.rows[i].next {
@@ -63,8 +64,8 @@ func (p *Pool) forgetUses(h Handle) {
 	p.rows[h].uses = 0
 }
 
-// await marks the other streams that use a block, which is being freed on that of its group, and
-// reports whether there are any.
+// await records a mark on each stream, other than that of its group, which uses a block that is
+// being freed. It reports whether there are any.
 func (p *Pool) await(h Handle) bool {
 	n := uint32(0)
 	for i := p.rows[h].uses; i != noUse; {
@@ -90,9 +91,9 @@ func (p *Pool) await(h Handle) bool {
 	return n > 0
 }
 
-// used takes the first note of a stream off its queue, whose mark is done, and returns the bytes
-// that are no longer pending.
-func (p *Pool) used(of uint32) (bytes device.Size) {
+// retireUse removes the first use from the queue of a stream, whose mark is done. It returns the
+// bytes that are no longer pending.
+func (p *Pool) retireUse(of uint32) (bytes device.Size) {
 	g := &p.groups[of]
 	i := g.firstUse
 	u := p.uses.rows[i]
@@ -108,6 +109,6 @@ func (p *Pool) used(of uint32) (bytes device.Size) {
 	}
 	bytes = w.size
 	p.stats.Pending -= bytes
-	p.settle(u.chunk)
+	p.freeOwned(u.chunk)
 	return bytes
 }
