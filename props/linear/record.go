@@ -21,6 +21,8 @@ type Load struct {
 	// Modest callers hold at most one block each and free no other's, so that with a block
 	// free for every second caller somebody always goes on. It is for strategies that wait.
 	Modest bool
+	// Streams gives each caller a stream of its own. Each caller is a thread of its own anyway.
+	Streams bool
 	// Think is called by a caller between two calls; nil for nothing.
 	Think func()
 }
@@ -127,7 +129,7 @@ func (c *caller) one() {
 		c.free(c.rng.IntN(len(c.mine)))
 	default:
 		got := c.call(Call{Kind: Alloc}, func() Answer {
-			b, err := c.Alloc(alloc.Request{Size: c.Size})
+			b, err := c.Alloc(c.request())
 			return Answer{Addr: b.Addr, Err: err}
 		})
 		if got.Err == nil {
@@ -135,6 +137,14 @@ func (c *caller) one() {
 			c.seen[c.rng.IntN(len(c.seen))].Store(uint64(got.Addr))
 		}
 	}
+}
+
+func (c *caller) request() alloc.Request {
+	r := alloc.Request{Size: c.Size, Origin: alloc.OriginOf(0, uint32(c.id)+1)}
+	if c.Streams {
+		r.Stream = device.Stream(c.id)
+	}
+	return r
 }
 
 // free frees block i of its own, which another caller may have freed already.
