@@ -16,6 +16,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -46,7 +47,8 @@ type failure struct{ error }
 func (f failure) Unwrap() error { return f.error }
 
 // Main runs the program over strategies, in the order in which they are shown, and exits with
-// its status. Strategies without [setting.Lists] are in the default lists of every command.
+// its status. Strategies without [setting.Lists] are in the default lists of every command. Each of
+// them is there in shards too: "sharded:NAME", by [setting.Sharded].
 func Main(strategies ...setting.Spec) {
 	narrow()
 	os.Exit(run((&interrupts{}).watch(), strategies, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
@@ -56,7 +58,7 @@ func Main(strategies ...setting.Spec) {
 func run(ctx context.Context, c setting.Catalogue, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer debug.SetMemoryLimit(userLimit) // which opened files lower
 	started := false
-	root := newRoot(c, &started)
+	root := newRoot(append(slices.Clip(c), setting.Sharded(c)), &started)
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	p := newProgress(stderr)

@@ -112,7 +112,7 @@ func (s Spec) original(name string, layers ...json.RawMessage) (original Spec, o
 // meaning, grid the values worth trying.
 type Knob struct {
 	Name    string   // key in JSON
-	Type    string   // what the value is: size, number, text, yes/no, list
+	Type    string   // what the value is: size, number, text, yes/no, list, object
 	Doc     string   // meaning
 	Default string   // value, in JSON, in the zero Config with its defaults filled in; "" where that is no legal Config
 	Grid    []string // values worth trying, in JSON; empty for a field that a search leaves alone
@@ -412,6 +412,8 @@ func knobType(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[device.Size]():
 		return "size"
+	case t == reflect.TypeFor[json.RawMessage]():
+		return "object"
 	case t.Kind() == reflect.Bool:
 		return "yes/no"
 	case t.Kind() == reflect.String:

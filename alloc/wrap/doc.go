@@ -1,6 +1,7 @@
-// Package wrap holds strategies around a strategy. [Locked] adds a mutex, [Limited] a limit of
-// bytes, [Recorded] tells of every call, [Retrying] waits for memory, [Filled] checks what is in
-// the memory, and [Streamed] makes a strategy safe for streams that it knows nothing of.
+// Package wrap holds strategies around a strategy. [Locked] adds a mutex, [Sharded] builds several
+// with a mutex each, [Limited] adds a limit of bytes, [Recorded] reports every call, [Retrying]
+// waits for memory, [Filled] checks the contents of the memory, and [Streamed] makes a strategy
+// without knowledge of streams safe for them.
 //
 // A wrapper embeds [Forwarder], behind which package power finds the powers of the strategy: with
 // the lock of [Locked] held, so nothing else may unwrap it.

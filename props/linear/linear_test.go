@@ -263,8 +263,7 @@ func tornSubject(t *testing.T, bug string, quiescent bool) props.Subject {
 	})
 }
 
-// tears are what the strategy of TestTorn is, and whether that is right for a quiescent one: it is if
-// the state at rest is.
+// tears are the bugs of TestTorn, and whether each is right for a quiescent strategy.
 var tears = map[string]bool{"": true, freesTwice: false, grantsTwice: false, countsTwice: true}
 
 // TestRunFindsBrokenPromises plants bugs in a strategy that promises thread safety. The property
@@ -299,8 +298,8 @@ func TestTorn(t *testing.T) {
 	propstest.Run(t, tornSubject(t, bug, mode == "quiescent"))
 }
 
-// TestTangledHistoryIsUndecided has calls that all overlap and one that no order explains: the search
-// for an order has to end, whatever the machine.
+// TestTangledHistoryIsUndecided has calls that all overlap and one that no order explains: the
+// search for an order has to end, whatever the machine.
 func TestTangledHistoryIsUndecided(t *testing.T) {
 	h := linear.History{{Input: linear.Call{Kind: linear.Live}, Call: 100, Output: linear.Answer{Live: 2}, Return: 101}}
 	for i := range int64(40) {

@@ -13,8 +13,8 @@ import (
 	"github.com/vramyard/vramyard/props"
 )
 
-// mostBlocks bounds the blocks of a strategy whose histories are checked: more make the search for an
-// order long.
+// mostBlocks bounds the blocks of a strategy whose histories are checked: more make the search for
+// an order long.
 const mostBlocks = 16
 
 // Verify lets many goroutines call a strategy that promises to be [power.Concurrent], each round on

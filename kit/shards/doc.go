@@ -1,0 +1,18 @@
+// Package shards holds the parts of a strategy that many threads call at once. [Set] is strategies
+// behind a lock each, with counters that are exact for all of them together. [Device] shares one
+// device among them and finds the shard that holds an address without a lock.
+//
+// # Locks
+//
+// A call takes the lock of one shard. Counters, walks and checks take every lock, in the order of
+// the shards. A shard takes the lock of the device last. So every call happens at one moment, and
+// no two calls wait for each other.
+//
+// # Peaks
+//
+// The peak of a sum is not the sum of the peaks. Each shard therefore has room: the bytes that it
+// may hold before the sum can exceed the peak. While every shard stays within its room the peak is
+// right, whatever the others do. A shard that leaves its room takes every lock, renews the peak and
+// shares out what the sum is below it. In steady state that is rare. While the peak grows, every
+// Alloc does it. The peak of the bytes held from the device is counted under the device's lock.
+package shards
