@@ -1,54 +1,37 @@
 package alloc_test
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/vramyard/vramyard/alloc"
-	"github.com/vramyard/vramyard/alloc/inspect"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
-	"github.com/vramyard/vramyard/strategies"
+	"github.com/vramyard/vramyard/strategies/tlsf"
 )
 
-// full returns an allocator of a full device, which has refused a request.
-func full() alloc.Strategy {
+func Example() {
 	gpu, err := sim.New(sim.Config{Capacity: 4 * device.MiB})
 	if err != nil {
 		panic(err)
 	}
-	setup, err := strategies.All().Lookup("caching", nil)
+	s, err := tlsf.New(gpu, tlsf.Config{})
 	if err != nil {
 		panic(err)
 	}
-	s, err := setup.New(gpu)
+	block, err := s.Alloc(alloc.Request{Size: 3 * device.MiB})
 	if err != nil {
 		panic(err)
 	}
-	for tag, n := range []device.Size{1000, 700_000, 3 * device.MiB} {
-		if _, err := s.Alloc(alloc.Request{Size: n, Tag: uint64(tag)}); err != nil {
-			break
-		}
+	_, err = s.Alloc(alloc.Request{Size: 2 * device.MiB})
+	fmt.Println(errors.Is(err, alloc.ErrOutOfMemory))
+	fmt.Println(s.Stats().Requested, s.Stats().Reserved)
+	if err := s.Free(block.Addr); err != nil {
+		panic(err)
 	}
-	return s
-}
-
-func ExampleAppendFailure() {
-	fmt.Printf("%s", inspect.AppendFailure(full(), nil, nil))
+	fmt.Println(s.Close())
 	// Output:
-	// refused 3MiB, rounded to 3MiB, alignment 0B, stream 0, tag 2: device refused
-	// the device was asked for 20MiB: device: out of memory
-	// free then 1.33MiB, the largest chunk 1.33MiB
-	// live blocks 2: requested 684.57KiB, rounded to 685KiB; active 685KiB, reserved 2MiB, regions 1, largest free chunk 1.33MiB
-	//   tag 1: requested 683.59KiB, rounded to 684KiB, blocks 1
-	//   tag 0: requested 1000B, rounded to 1KiB, blocks 1
-}
-
-func ExampleAppendHeap() {
-	fmt.Printf("%s", inspect.AppendHeap(full(), nil))
-	// Output:
-	// live blocks 2: requested 684.57KiB, rounded to 685KiB; active 685KiB, reserved 2MiB, regions 1, largest free chunk 1.33MiB
-	// region 0x7f0000000000
-	//   0x7f0000000000 live     1KiB, requested 1000B, stream 0, tag 0
-	//   0x7f0000000400 live     684KiB, requested 683.59KiB, stream 0, tag 1
-	//   0x7f00000ab400 free     1.33MiB
+	// true
+	// 3MiB 4MiB
+	// <nil>
 }

@@ -199,6 +199,14 @@ type I interface {
 	error
 }
 `}, nil},
+	{tidy.Examples, "none", files{"alloc/a.go": "package alloc\nvar a, B int\n", "kit/a.go": "package kit\nfunc F() {}\n",
+		"props/a.go": "package props\ntype T int\n", "props/a_test.go": "package props\nfunc TestExample() {}\n"},
+		[]string{"alloc/a.go:1 package alloc has no", "kit/a.go:1 package kit has no", "props/a.go:1 package props has no"}},
+	{tidy.Examples, "all in order", files{
+		"alloc/a.go": "package alloc\nfunc F() {}\n", "alloc/a_test.go": "package alloc_test\nfunc ExampleF() {}\n",
+		"kit/internal/a.go": "package internal\nfunc F() {}\n", "cmd/a.go": "package main\nfunc F() {}\n",
+		"props/a.go": "package props\nimport _ \"fmt\"\ntype t int\nfunc (t) String() string { return \"\" }\n",
+	}, nil},
 }
 
 var codeSnippets = []snippet{

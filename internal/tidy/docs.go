@@ -252,3 +252,48 @@ func (d docChecker) valueSpec(decl *ast.GenDecl, spec *ast.ValueSpec) {
 		d.flag(spec, "%s %s has no comment, nor has its group", what, exported[0])
 	}
 }
+
+// Examples checks that every public package shows how it is used.
+var Examples = Rule{
+	Name: "examples",
+	Doc:  "every package that others can import, and that exports a name, has an Example function",
+	Check: func(h *House, report Report) {
+		for _, p := range h.Packages {
+			if p.Name == "main" || slices.Contains(strings.Split(p.Dir, "/"), "internal") {
+				continue
+			}
+			first, shown := "", false // file that exports a name; there is an Example
+			for _, f := range p.Files {
+				for _, decl := range f.AST.Decls {
+					if fn, ok := decl.(*ast.FuncDecl); f.Test {
+						shown = shown || ok && strings.HasPrefix(fn.Name.Name, "Example")
+					} else if first == "" && exports(decl) {
+						first = f.Name
+					}
+				}
+			}
+			if first != "" && !shown {
+				report(first, 1, "package %s has no Example", p.Name)
+			}
+		}
+	},
+}
+
+// exports reports whether a declaration adds an exported name to its package.
+func exports(decl ast.Decl) bool {
+	switch decl := decl.(type) {
+	case *ast.FuncDecl:
+		return decl.Recv == nil && decl.Name.IsExported()
+	case *ast.GenDecl:
+		return slices.ContainsFunc(decl.Specs, func(spec ast.Spec) bool {
+			switch spec := spec.(type) {
+			case *ast.TypeSpec:
+				return spec.Name.IsExported()
+			case *ast.ValueSpec:
+				return slices.ContainsFunc(spec.Names, (*ast.Ident).IsExported)
+			}
+			return false
+		})
+	}
+	return false
+}

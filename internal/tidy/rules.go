@@ -8,6 +8,7 @@ func Rules() []Rule {
 		Floors,
 		PackageComments,
 		DocComments,
+		Examples,
 		Lengths,
 		Widths,
 		Pointers,
