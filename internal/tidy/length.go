@@ -92,14 +92,14 @@ func Percentile(sorted []Function, percent int) Function {
 // CommentShare checks that strategies explain themselves and do not drown in comments.
 var CommentShare = Rule{
 	Name: "comment share",
-	Doc:  "of the lines of a strategy that are not blank, 20 to 45 % hold a comment (tests aside)",
+	Doc:  "of the lines of a strategy that are not blank, 15 to 45 % hold a comment (tests aside)",
 	Check: func(h *House, report Report) {
 		for _, p := range h.Packages {
 			if path.Dir(p.Dir) != "strategies" {
 				continue
 			}
-			if share, ok := Share(p); ok && (share < 20 || share > 45) {
-				report(p.Dir, 0, "%.1f %% of the lines hold a comment: want 20 to 45", share)
+			if share, ok := Share(p); ok && (share < 15 || share > 45) {
+				report(p.Dir, 0, "%.1f %% of the lines hold a comment: want 15 to 45", share)
 			}
 		}
 	},

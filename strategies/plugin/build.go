@@ -14,13 +14,13 @@ import (
 	"sync"
 )
 
-// native is the source of what is compiled on the machine of who has a plug-in: the program that
-// it runs in, and libraries that stand in for CUDA's.
+// native is the source code that is compiled on the user's machine: the host program and the
+// libraries that stand in for CUDA's.
 //
 //go:embed native/*
 var native embed.FS
 
-// compilers are looked for in this order, unless the variable CXX names one.
+// compilers are tried in this order, unless the variable CXX names one.
 var compilers = []string{"c++", "g++", "clang++"}
 
 // The files of a build.
@@ -29,17 +29,17 @@ const (
 	standinsDir = "standins" // the libraries
 )
 
-// flags are for everything that is compiled.
+// flags are the options of every compilation.
 var flags = []string{"-std=c++17", "-O2", "-fvisibility=hidden"}
 
 // step is one call of the compiler; out and in are files of the build.
 type step []string
 
-// steps returns the calls of the compiler, in order. A library has the versions of its symbols from
-// a script, because plug-ins ask for them by name of the library.
+// steps returns the calls of the compiler, in order. A version script gives the symbols of a
+// library their versions, because plug-ins require symbols by library name and version.
 func steps(source string) []step {
 	from := func(name string) string { return filepath.Join(source, name) }
-	// The libraries find the way to the device in the host, which therefore shows its functions.
+	// The libraries call functions of the host, which therefore exports them.
 	all := []step{{"-rdynamic", "-o", hostFile, from("host.cc"), "-ldl", "-pthread"}}
 	for _, unit := range []string{"runtime", "driver"} {
 		all = append(all, step{"-fPIC", "-fno-exceptions", "-fno-rtti", "-c", "-o", unit + ".o", from(unit + ".cc")})
@@ -50,7 +50,7 @@ func steps(source string) []step {
 			filepath.Join(standinsDir, soname), "runtime.o",
 		})
 	}
-	// NVIDIA's driver has no versions of its symbols.
+	// NVIDIA's driver library does not version its symbols.
 	const driver = "libcuda.so.1"
 	return append(all, step{"-shared", "-Wl,-soname," + driver, "-o", filepath.Join(standinsDir, driver),
 		"driver.o", "-ldl"})
@@ -59,11 +59,11 @@ func steps(source string) []step {
 // runtimes are the names of the CUDA runtime by its releases.
 var runtimes = []string{"libcudart.so.11.0", "libcudart.so.12", "libcudart.so.13"}
 
-// building makes two that need the same build at the same time wait for one another.
+// building serializes builds.
 var building sync.Mutex
 
-// built returns the folder of the build, which is made if it is not in the user's cache. Its name
-// is the hash of all that it depends on, so nothing there is ever out of date.
+// built returns the folder of the build, which is made if it is not in the user's cache. The name
+// is the hash of all inputs, so a cached build is never stale.
 func built() (string, error) {
 	building.Lock()
 	defer building.Unlock()
@@ -90,11 +90,11 @@ func built() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("plugin: no folder to keep the host in: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(draft) }() // nothing is left of it unless something failed
+	defer func() { _ = os.RemoveAll(draft) }() // nothing remains of it unless something failed
 	if err := build(draft, compiler); err != nil {
 		return "", err
 	}
-	// Another program may have made the same build meanwhile, which serves as well.
+	// If another process made the same build in the meantime, that one is used.
 	if err := os.Rename(draft, dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		if _, gone := os.Stat(filepath.Join(dir, hostFile)); gone != nil {
 			return "", fmt.Errorf("plugin: %w", err)
@@ -103,11 +103,11 @@ func built() (string, error) {
 	return dir, nil
 }
 
-// errNoCompiler tells what to do about it.
+// errNoCompiler names the remedy.
 var errNoCompiler = errors.New("plugin: no C++ compiler: a plug-in runs in a small program that is compiled when it " +
 	"is first used; install g++ or clang++, or name one in the variable CXX")
 
-// findCompiler returns the command of the compiler, in words.
+// findCompiler returns the command of the compiler and its arguments.
 func findCompiler() ([]string, error) {
 	if words := strings.Fields(os.Getenv("CXX")); len(words) > 0 {
 		if _, err := exec.LookPath(words[0]); err != nil {
@@ -123,7 +123,7 @@ func findCompiler() ([]string, error) {
 	return nil, errNoCompiler
 }
 
-// buildName returns the hash of the sources, the compiler and how it is called.
+// buildName returns the hash of the sources and of the compiler with its arguments.
 func buildName(compiler []string) (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q\n", compiler, flags, steps("native"))
@@ -138,7 +138,6 @@ func buildName(compiler []string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:16]), err
 }
 
-// build compiles everything into a folder.
 func build(dir string, compiler []string) error {
 	source := filepath.Join(dir, "native")
 	if err := os.CopyFS(dir, native); err != nil {
@@ -147,8 +146,7 @@ func build(dir string, compiler []string) error {
 	if err := os.Mkdir(filepath.Join(dir, standinsDir), 0o755); err != nil {
 		return fmt.Errorf("plugin: %w", err)
 	}
-	// A plug-in that is linked with a runtime asks for its symbols with the version that they have
-	// there.
+	// A plug-in linked with a CUDA runtime requires its symbols with the versions of that runtime.
 	for _, soname := range runtimes {
 		script := soname + " { global: cuda*; local: *; };\n"
 		if err := os.WriteFile(filepath.Join(dir, soname+".map"), []byte(script), 0o644); err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// callOp is what a host is asked for. The values are those of native/wire.h.
+// callOp is the kind of a call of the host. The values are those in native/wire.h.
 type callOp uint64
 
 const (
@@ -21,18 +21,16 @@ const (
 // The verdicts on a call, as in native/wire.h.
 const (
 	verdictReturned uint64 = iota // there is a reply
-	verdictThrew                  // the text is what was thrown
+	verdictThrew                  // the text is the exception's
 	verdictUnloaded               // the text says why the plug-in cannot be loaded
 )
 
-// call is one call of the plug-in.
 type call struct {
 	op  callOp
 	arg [4]uint64
 }
 
-// describe returns the call as a person would write it, with the names that the plug-in has for its
-// functions.
+// describe returns the call in C syntax, with the plug-in's function names.
 func (c *Config) describe(k call) string {
 	switch k.op {
 	case callAlloc:

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wire is what is shared with an instance, as native/wire.h has it.
+// wire is the layout of the memory shared with an instance. It mirrors native/wire.h.
 type wire struct {
-	callAsked, callAnswered     atomic.Uint32 // numbers of questions
-	hostSleeps, programSleeps   atomic.Uint32 // who has to be woken
-	deviceAsked, deviceAnswered atomic.Uint32 // numbers of questions
+	callAsked, callAnswered     atomic.Uint32 // sequence numbers of calls
+	hostSleeps, programSleeps   atomic.Uint32 // whether the side has to be woken
+	deviceAsked, deviceAnswered atomic.Uint32 // sequence numbers of device calls
 	deviceSleeps                atomic.Uint32 // a thread of the plug-in has to be woken
 	gone                        atomic.Uint32 // the instance has ended
 
@@ -26,42 +26,40 @@ type wire struct {
 	deviceResult  [2]uint64
 	deviceVerdict deviceAnswer
 
-	signal, fault uint64 // that ended it, and the address that was about
-	status        uint64 // as wait tells it
+	signal, fault uint64 // signal that ended the instance, and the faulting address
+	status        uint64 // exit status, as wait returns it
 	text          [1024]byte
 }
 
-// channel is the way to one instance: shared memory, a file by which it wakes this program, and one
-// that has what it prints to its standard error.
+// channel is the connection to one instance: shared memory, a file by which the instance wakes this
+// program, and a file that receives its standard error.
 type channel struct {
 	*wire
 	memory  []byte
-	file    int // behind memory, until the instance has it
+	file    int // file of memory, until the instance has it
 	waking  int
 	output  int
-	looks   int            // how often to look the next time
-	waits   [2]unix.PollFd // waking, and the socket of the host, which breaks when that ends
-	drained [8]byte        // what is read from waking
+	looks   int            // number of spins before the next sleep
+	waits   [2]unix.PollFd // waking, and the socket of the host, which closes when the host ends
+	drained [8]byte        // buffer for reads from waking
 }
 
-// mostSleep in milliseconds is after how long this program looks for itself, and wakes whoever
-// sleeps there: a plug-in may have closed all files that it found, or written where it says who
-// sleeps.
+// mostSleep in milliseconds is the longest sleep before this program polls and wakes the instance
+// again. The plug-in may have closed the files or overwritten the flags by which it would wake us.
 const mostSleep = 50
 
-// mostOutput bounds in bytes what is kept of what an instance prints.
+// mostOutput in bytes bounds the standard error that is kept of an instance.
 const mostOutput = 64 << 10
 
-// How often this program looks for an answer before it sleeps: more often where that was worth it
-// the last time. A round trip between two idle cores takes less than a microsecond, and one that
-// has to wake somebody tens; but where others use the cores too, who looks keeps the one from
-// running that he looks for.
+// The number of spins before this program sleeps. It grows while spinning pays. A round trip
+// between two idle cores takes less than a microsecond, one with a wake-up tens. On busy cores a
+// spinning program delays the instance it waits for.
 const (
 	fewLooks  = 16
-	mostLooks = 20_000 // as long as waking takes
+	mostLooks = 20_000 // as long as a wake-up takes
 )
 
-// newChannel returns a channel to nobody yet.
+// newChannel returns a channel without an instance.
 func newChannel() (*channel, error) {
 	c := &channel{file: -1, waking: -1, output: -1, looks: mostLooks}
 	const size = int(unsafe.Sizeof(wire{}))
@@ -75,8 +73,8 @@ func newChannel() (*channel, error) {
 	return c, nil
 }
 
-// open makes the files. What an instance prints goes to a file that cannot grow, so that the last
-// that fits is kept and the plug-in does not notice.
+// open creates the files. Standard error goes to a file of bounded size: the beginning is kept and
+// the plug-in gets no error.
 func (c *channel) open(size int) (err error) {
 	if c.file, err = unix.MemfdCreate("vramyard-wire", unix.MFD_CLOEXEC); err != nil {
 		return err
@@ -100,11 +98,11 @@ func (c *channel) open(size int) (err error) {
 	return err
 }
 
-// close gives everything back. The instance is not told.
+// close frees the resources of the channel. It does not notify the instance.
 func (c *channel) close() {
 	for _, fd := range []int{c.file, c.waking, c.output} {
 		if fd >= 0 {
-			_ = unix.Close(fd) // it is ours
+			_ = unix.Close(fd) // our own descriptor
 		}
 	}
 	if c.memory != nil {
@@ -113,24 +111,24 @@ func (c *channel) close() {
 	c.memory, c.wire, c.file, c.waking, c.output = nil, nil, -1, -1, -1
 }
 
-// wake wakes who sleeps on a word.
+// wake wakes the sleepers on a word.
 func wake(word *atomic.Uint32) {
 	const futexWake = 1
-	// nobody there is no error
+	// Waking a word without a sleeper is no error.
 	_, _, _ = unix.Syscall6(unix.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWake, 1, 0, 0, 0)
 }
 
-// ask makes a call and returns what became of it. What the plug-in asks the device meanwhile is
+// ask makes a call and returns its outcome. Device calls that the plug-in makes in the meantime are
 // answered by serve.
 func (c *channel) ask(k call, limit time.Duration, serve serveFunc) (reply, outcome) {
 	c.question = k
 	number := c.callAsked.Load() + 1
 	c.callAsked.Store(number)
-	// Waking is a call of the system, which nobody needs who is still looking.
+	// The system call is spared while the host is spinning.
 	if c.hostSleeps.Swap(0) != 0 {
 		wake(&c.callAsked)
 	}
-	var since time.Time // of the first moment at which there was something to wait for
+	var since time.Time // first moment without an answer
 	for {
 		c.look(number)
 		switch asked := c.deviceAsked.Load(); {
@@ -148,7 +146,7 @@ func (c *channel) ask(k call, limit time.Duration, serve serveFunc) (reply, outc
 		if since.IsZero() {
 			since = time.Now()
 		}
-		// A plug-in that asks the device for ever has to end too.
+		// A plug-in that calls the device in an endless loop must time out too.
 		left := limit - time.Since(since)
 		if left <= 0 {
 			return reply{}, overdue
@@ -157,15 +155,15 @@ func (c *channel) ask(k call, limit time.Duration, serve serveFunc) (reply, outc
 	}
 }
 
-// stirs reports whether there is something to do for who waits for an answer.
+// stirs reports whether a reply or a device call has arrived.
 func (c *channel) stirs(number uint32) bool {
 	return c.callAnswered.Load() == number || c.deviceAsked.Load() != c.deviceAnswered.Load() || c.gone.Load() != 0
 }
 
-// look waits for something to do for a moment.
+// look spins for a while until something has arrived.
 func (c *channel) look(number uint32) {
 	if runtime.NumCPU() == 1 {
-		return // looking would only keep the other from running
+		return // spinning would only delay the instance
 	}
 	for range c.looks {
 		if c.stirs(number) {
@@ -176,9 +174,10 @@ func (c *channel) look(number uint32) {
 	c.looks = max(c.looks/2, fewLooks)
 }
 
-// sleep waits for something to do, at most so long.
+// sleep waits until something has arrived, at most so long.
 func (c *channel) sleep(number uint32, most time.Duration) {
-	// First it is said, then looked at once more: whoever answers in between sees it and wakes.
+	// Publish the flag, then check once more: an instance that answers in between sees the flag and
+	// wakes us.
 	c.programSleeps.Store(1)
 	if !c.stirs(number) {
 		if n, _ := unix.Poll(c.waits[:], int(min(most.Milliseconds()+1, mostSleep))); n == 0 {
@@ -188,13 +187,12 @@ func (c *channel) sleep(number uint32, most time.Duration) {
 		}
 	}
 	c.programSleeps.Store(0)
-	_, _ = unix.Read(c.waking, c.drained[:]) // nothing to read is no error
+	_, _ = unix.Read(c.waking, c.drained[:]) // an empty pipe is no error
 }
 
-// printed returns the last line that the instance has printed to its standard error, "" if there is
-// none.
+// printed returns the last line that the instance wrote to standard error, or "".
 func (c *channel) printed() string {
-	n, err := unix.Seek(c.output, 0, unix.SEEK_CUR) // the instance's own place: the file is the same
+	n, err := unix.Seek(c.output, 0, unix.SEEK_CUR) // the offset is shared with the instance
 	if err != nil || n == 0 {
 		return ""
 	}
@@ -205,7 +203,7 @@ func (c *channel) printed() string {
 	return lastLine(string(text[:n]))
 }
 
-// pread reads a file from its start.
+// pread reads a file from offset 0.
 func pread(fd int, into []byte) (int64, error) {
 	n, err := unix.Pread(fd, into, 0)
 	return int64(n), err

@@ -19,15 +19,14 @@ import (
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
-// Name is that of the strategy in catalogues; what follows its colon names the plug-in.
+// Name is the name of the strategy in catalogues. The text after its colon names the plug-in.
 const Name = "plugin"
 
-// Config names a plug-in and the functions in it. It has no useful zero value: there is no plug-in
-// that everybody has.
+// Config names a plug-in and its functions. The zero value is invalid.
 type Config struct {
 	// Path of the shared object.
 	Path string `json:"path,omitempty" doc:"shared object"`
-	// SHA256 of the shared object; filled in. A file with another one is refused.
+	// SHA256 of the shared object; filled in. A file with another hash is refused.
 	SHA256 string `json:"sha256,omitempty" doc:"hash of the shared object, filled in; one with another hash is refused"`
 	// Alloc is the function that allocates: void *(size_t size, int device, cudaStream_t stream).
 	Alloc string `json:"alloc,omitempty" doc:"symbol of void *(size_t, int device, cudaStream_t)"`
@@ -35,30 +34,30 @@ type Config struct {
 	Free string `json:"free,omitempty" doc:"symbol of void (void *, size_t, int device, cudaStream_t)"`
 	// Init is the function that is called first: void (int devices); "" for none.
 	Init string `json:"init,omitempty" doc:"symbol of void (int devices), called first; empty for none"`
-	// Reset is the function that gives back what is cached: void (void); "" for none.
+	// Reset is the function that releases cached memory: void (void); "" for none.
 	Reset string `json:"reset,omitempty" doc:"symbol of void (void), called to trim; empty for none"`
-	// RecordStream is the function that is told of uses: void (void *, cudaStream_t); "" for none.
-	RecordStream string `json:"record_stream,omitempty" doc:"symbol of void (void *, cudaStream_t), told of uses by other streams; empty for none"`
-	// Fraction is the function that bounds memory: void (double, int device); "" for none.
-	Fraction string `json:"fraction,omitempty" doc:"symbol of void (double, int device), called with share behind init; empty for none"`
-	// Share is what Fraction is called with, from 0 to 1; default 1.
-	Share float64 `json:"share,omitempty" doc:"what fraction is called with (default 1)"`
-	// Base is the function that tells where the memory of a block begins: void *(void *, size_t *); ""
+	// RecordStream is the function that records uses by other streams: void (void *, cudaStream_t); ""
 	// for none.
-	Base string `json:"base,omitempty" doc:"symbol of void *(void *, size_t *), held to what is live by check; empty for none"`
-	// Device is the number of the device that the functions are told.
-	Device int `json:"device,omitempty" doc:"number of the device that the functions are told"`
+	RecordStream string `json:"record_stream,omitempty" doc:"symbol of void (void *, cudaStream_t), called for uses by other streams; empty for none"`
+	// Fraction is the function that bounds memory: void (double, int device); "" for none.
+	Fraction string `json:"fraction,omitempty" doc:"symbol of void (double, int device), called with share after init; empty for none"`
+	// Share is the argument of Fraction, from 0 to 1; default 1.
+	Share float64 `json:"share,omitempty" doc:"argument of fraction (default 1)"`
+	// Base is the function that returns the start of the memory of a block: void *(void *, size_t *);
+	// "" for none.
+	Base string `json:"base,omitempty" doc:"symbol of void *(void *, size_t *), compared with the live blocks by check; empty for none"`
+	// Device is the device number that is passed to the functions.
+	Device int `json:"device,omitempty" doc:"device number passed to the functions"`
 	// Align in bytes, a power of two: blocks start at multiples of it; default 512.
-	Align device.Size `json:"align,omitempty" doc:"blocks have to start at multiples of it (default 512)"`
+	Align device.Size `json:"align,omitempty" doc:"alignment of every block in bytes (default 512)"`
 	// Timeout is how long a call may take, as "30s", which is the default.
 	Timeout string `json:"timeout,omitempty" doc:"how long a call may take (default 30s)"`
 }
 
-// defaultTimeout is so long that only what never ends takes it: a call of a driver may take a
-// second.
+// defaultTimeout is long enough for every call that ends: a driver call may take a second.
 const defaultTimeout = "30s"
 
-// mostDevice is the highest number of a device; no machine has as many.
+// mostDevice is the highest device number.
 const mostDevice = 255
 
 var (
@@ -66,16 +65,15 @@ var (
 	errSymbols = errors.New("plugin: want the names of two functions: plugin:PATH?alloc=NAME&free=NAME")
 )
 
-// Spec returns the entry of a catalogue by which names like
-// "plugin:./lib.so?alloc=my_malloc&free=my_free" are understood.
+// Spec returns the catalogue entry that parses names such as
+// "plugin:./lib.so?alloc=my_malloc&free=my_free".
 func Spec() setting.Spec {
 	s := setting.SpecOf(Name, "an allocator of others out of a shared object: plugin:PATH?alloc=NAME&free=NAME", New)
 	s.Given = parse
 	return s
 }
 
-// parse reads PATH?key=value&…, in which percent stands before two digits as in any address, and
-// returns the fields in JSON.
+// parse reads PATH?key=value&…, percent-encoded as in a URL, and returns the fields in JSON.
 func parse(text string) (string, error) {
 	path, query, _ := strings.Cut(text, "?")
 	path, err := url.PathUnescape(path)
@@ -106,13 +104,13 @@ func parse(text string) (string, error) {
 	return string(encoded), err
 }
 
-// field is a key of the address, and what its value does.
+// field is a key of the query, and the function that sets its value.
 type field struct {
 	name string
 	set  func(value string) error
 }
 
-// keys returns the names of the fields that an address may have.
+// keys returns the names of the keys.
 func (c *Config) keys() (names []string) {
 	for _, f := range c.fields() {
 		names = append(names, f.name)
@@ -120,7 +118,7 @@ func (c *Config) keys() (names []string) {
 	return names
 }
 
-// fields returns the keys that an address may have.
+// fields returns the keys.
 func (c *Config) fields() []field {
 	text := func(to *string) func(string) error {
 		return func(value string) error {
@@ -149,8 +147,8 @@ func (c *Config) fields() []field {
 	}
 }
 
-// WithDefaults returns c with every default filled in, the hash of the file among them. It reads
-// the file and fails with one error that names what is wrong with it, or with a field.
+// WithDefaults returns c with every default filled in, including the hash of the file. It reads the
+// file. The error names the invalid file or field.
 func (c Config) WithDefaults() (Config, error) {
 	c.Share, c.Align, c.Timeout = cmp.Or(c.Share, 1), cmp.Or(c.Align, 512), cmp.Or(c.Timeout, defaultTimeout)
 	limit, err := time.ParseDuration(c.Timeout)
@@ -179,7 +177,7 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, nil
 }
 
-// symbols returns the names of the functions, "" for those that are not given.
+// symbols returns the names of all functions, "" for functions that are not set.
 func (c *Config) symbols() []string {
 	return []string{c.Alloc, c.Free, c.Init, c.Reset, c.RecordStream, c.Fraction, c.Base}
 }
@@ -188,24 +186,23 @@ func (c *Config) symbols() []string {
 //
 // Precondition: the defaults are filled in.
 func (c *Config) timeout() time.Duration {
-	d, _ := time.ParseDuration(c.Timeout) // WithDefaults has judged it
+	d, _ := time.ParseDuration(c.Timeout) // WithDefaults has checked it
 	return d
 }
 
-// Promises implements [promise.Promiser]: what can be asked of any plug-in from outside.
+// Promises implements [promise.Promiser]: the promises that can be judged from outside.
 func (c Config) Promises() promise.Set {
 	p := promise.Set{
 		FreeReleases: true,
 		Honours:      func(r alloc.Request) bool { return r.Align <= c.Align },
 		Except: []promise.Exception{
-			{Invariant: "I24", Reason: "a request for no bytes is passed on, and what the plug-in does about it shows"},
-			{Invariant: "I29", Reason: "what is cached is the plug-in's own affair, and so is what it gives back"},
-			{Invariant: "I48", Reason: "whether it means to have memory under two addresses cannot be told"},
+			{Invariant: "I24", Reason: "requests for no bytes are passed to the plug-in"},
+			{Invariant: "I29", Reason: "the plug-in's cache cannot be seen"},
+			{Invariant: "I48", Reason: "intended aliases cannot be distinguished"},
 		},
 	}
 	if c.RecordStream != "" {
-		p.Except = append(p.Except, promise.Exception{Invariant: "I50", Reason: "what it keeps for streams after a free " +
-			"cannot be seen"})
+		p.Except = append(p.Except, promise.Exception{Invariant: "I50", Reason: "blocks pending on streams cannot be seen"})
 	}
 	return p
 }

@@ -1,50 +1,49 @@
-// Package plugin runs an allocator of others out of a shared object, in the form in which PyTorch
-// takes one (torch.cuda.memory.CUDAPluggableAllocator): two C functions,
+// Package plugin runs a third-party allocator from a shared object, in the form that PyTorch
+// accepts (torch.cuda.memory.CUDAPluggableAllocator): two C functions,
 //
 //	void *NAME1(size_t size, int device, cudaStream_t stream);
 //	void  NAME2(void *ptr, size_t size, int device, cudaStream_t stream);
 //
-// and up to five optional ones ([Config]). A command line names it
-// plugin:PATH?alloc=NAME1&free=NAME2; docs/plugins.md is for who has one.
+// and up to five optional ones ([Config]). On a command line it is named
+// plugin:PATH?alloc=NAME1&free=NAME2; docs/plugins.md is the user's guide.
 //
 // # Processes
 //
-// Code of others may crash, hang, exit, throw, print and write anywhere, so none of it runs in this
-// program. A small host, whose C++ source is embedded and compiled at first use into the user's
-// cache, loads the shared object and is forked for each instance, before any function of the
-// plug-in was called: each instance is as fresh as the first one and costs a millisecond or two, so
-// that a verification can have thousands. What an instance does to itself is told by the call that
-// met it, as a [Fault], and nobody else notices. A plug-in that starts threads while it is loaded,
-// or asks for the device, is loaded after the fork, because a fork would not take that along.
+// Third-party code may crash, hang, exit, throw, print and write anywhere, so none of it runs in
+// this program. A small host program, whose C++ source is embedded and compiled at first use into
+// the user's cache, loads the shared object. Each instance is forked from the host before any
+// function of the plug-in was called: every instance starts fresh and costs a millisecond or two,
+// so a verification can have thousands. A crash is reported as a [Fault] by the call in which it
+// happened and affects no other instance. A plug-in that starts threads or calls the device while
+// it is loaded is loaded after the fork, because a fork does not copy threads.
 //
-// Program and instance share one page of memory. A call is a number and a few words in it; the
-// other side looks for the number a while, then sleeps until it is woken.
+// Program and instance share one page of memory. A call is a sequence number and a few words; the
+// other side spins on the number for a while, then sleeps until it is woken.
 //
 // # The device
 //
-// Plug-ins call CUDA. The host has libraries of the same names first in its search path, made from
-// embedded source too: their entry points go back over the shared page and are calls of the
-// [device.Source] that the strategy was given, so that capacity, refusals on a plan, counters,
-// costs and addresses are those of any other strategy. There is no memory behind the addresses: a
-// plug-in that touches it is killed.
+// Plug-ins call CUDA. The host's search path begins with stand-in libraries of the same names, made
+// from embedded source. They forward each call over the shared page to the [device.Source] of the
+// strategy, so capacity, injected faults, counters, costs and addresses are the same as for any
+// other strategy. There is no memory behind the addresses: a plug-in that touches it is killed.
 //
-// # What is looked at
+// # Inspection
 //
-// From outside, the live blocks and what the device gave out are known. Each block that is returned
-// has to be aligned, to lie in one piece of that memory, and to share no byte with a live block;
-// memory that goes back may hold none. What is not live is of a state that only the plug-in knows:
-// Walk shows it as free, in chunks as large as can be, and what is computed of free chunks is
-// therefore the best that can be true. There is no search, no class and no order to look at.
+// From outside, only the live blocks and the memory held from the device are known. Each returned
+// block must be aligned, lie within this memory and be disjoint from every live block; released
+// memory must not contain a live block. Only the plug-in knows the state of other memory: Walk
+// shows it as free, in chunks as large as possible, so figures computed from free chunks are a best
+// case. Search order and size classes are unknown.
 //
 // # Time
 //
-// The clock is read in the host, around each call: without the way there, without what the device
-// took, and less what the same takes for a function that does nothing ([power.SelfTimed]).
+// The clock is read in the host, around each call. It excludes the round trip and device calls, and
+// the cost of an empty call is subtracted ([power.SelfTimed]).
 //
 // # Cost
 //
-// Alloc and Free cost a round trip between two processes and O(log live blocks): about 20 µs where
-// cores are shared with others. A refusal costs a walk.
+// Alloc and Free cost a round trip between two processes and O(log live blocks): about 20 µs on
+// shared cores. A refusal costs a walk.
 //
 // # Source
 //

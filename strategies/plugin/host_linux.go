@@ -17,29 +17,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host is the process from which the instances of one plug-in are forked. It ends when this program
-// does, whatever way that is, and with it all instances end.
+// host is the process from which the instances of one plug-in are forked. It ends with this
+// program, however that ends, and all instances end with it.
 type host struct {
-	mu      sync.Mutex // around a message
-	key     string     // in hosts
-	control int        // socket
-	last    uint32     // instance so far
+	mu      sync.Mutex // held while a message is sent
+	key     string     // key in hosts
+	control int        // socket to the host
+	last    uint32     // number of the last instance
 }
 
-// hosts are those of this program, by what is loaded in them. They stay until it ends: check forks
-// thousands of instances from one.
+// hosts are the host processes of this program, by the plug-in that is loaded in them. They stay
+// until the program ends, because check forks thousands of instances.
 var hosts struct {
 	mu  sync.Mutex
 	all map[string]*host
 }
 
-// greeting is what a host says first, as native/host.cc has it.
+// greeting is the first message of a host, as in native/host.cc.
 type greeting struct {
 	Ready, Late, EmptyNs uint64
 	Text                 [1024]byte
 }
 
-// The orders, as native/host.cc has them.
+// The orders to a host, as in native/host.cc.
 const (
 	orderFork uint32 = 1
 	orderKill uint32 = 2
@@ -48,7 +48,7 @@ const (
 // hostOf returns the host of a plug-in.
 func hostOf(c *Config) (*host, error) {
 	same := *c
-	same.Align, same.Timeout = 0, "" // nothing of the host's
+	same.Align, same.Timeout = 0, "" // settings that do not concern the host
 	key, err := json.Marshal(same)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (h *host) drop() {
 	}
 }
 
-// startHost starts the host of a plug-in, which tries to load it.
+// startHost starts the host of a plug-in and has it load the plug-in.
 func startHost(c *Config) (*host, error) {
 	dir, err := built()
 	if err != nil {
@@ -99,23 +99,23 @@ func startHost(c *Config) (*host, error) {
 		c.Fraction, c.Base, strconv.FormatFloat(c.Share, 'g', -1, 64), strconv.Itoa(c.Device), standins)
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+searchPath(standins))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt of the terminal is not for it
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // keeps the terminal's interrupt from the host
 	err = cmd.Start()
-	_ = theirs.Close() // it has its own
+	_ = theirs.Close() // the host has its own copy
 	if err != nil {
-		_ = unix.Close(ends[0]) // nobody is there
+		_ = unix.Close(ends[0]) // the host did not start
 		return nil, fmt.Errorf("plugin: the program that plug-ins run in does not start: %w", err)
 	}
-	go func() { _ = cmd.Wait() }() // how it ends is told over the socket
+	go func() { _ = cmd.Wait() }() // the socket closes when the host ends
 	h := &host{control: ends[0]}
 	if err := h.greeted(c); err != nil {
-		_ = unix.Close(ends[0]) // which ends it, and a trial of loading that hangs
+		_ = unix.Close(ends[0]) // ends the host, even while loading hangs
 		return nil, fmt.Errorf("plugin: %s cannot be loaded: %w", c.Path, err)
 	}
 	return h, nil
 }
 
-// searchPath returns where a host looks for libraries: at the stand-ins first.
+// searchPath returns the library search path of a host: the stand-ins come first.
 func searchPath(standins string) string {
 	if rest := os.Getenv("LD_LIBRARY_PATH"); rest != "" {
 		return standins + ":" + rest
@@ -123,7 +123,7 @@ func searchPath(standins string) string {
 	return standins
 }
 
-// greeted waits for a host to say that it has loaded the plug-in.
+// greeted waits for the host's report that the plug-in is loaded.
 func (h *host) greeted(c *Config) error {
 	var g greeting
 	text := make([]byte, binary.Size(g))
@@ -140,7 +140,7 @@ func (h *host) greeted(c *Config) error {
 			break
 		}
 	}
-	// A message comes whole or not at all; nothing is there to read when the other end is closed.
+	// Messages are atomic; a read of 0 bytes means that the host has closed the socket.
 	if n, err := unix.Read(h.control, text); err != nil || n != len(text) {
 		return errors.New("the program that loads it has ended")
 	}
@@ -153,7 +153,7 @@ func (h *host) greeted(c *Config) error {
 	return nil
 }
 
-// send sends an order, with files or none.
+// send sends an order, optionally with files.
 func (h *host) send(op, id uint32, files ...int) error {
 	var rights []byte
 	if len(files) > 0 {
@@ -163,7 +163,7 @@ func (h *host) send(op, id uint32, files ...int) error {
 	return unix.Sendmsg(h.control, order, rights, nil, unix.MSG_NOSIGNAL)
 }
 
-// instance is a process with the plug-in loaded and never called before.
+// instance is a process in which the plug-in is loaded and was not called before.
 type instance struct {
 	*channel
 	host *host
@@ -182,7 +182,7 @@ func newInstance(c *Config) (*instance, error) {
 		return nil, err
 	}
 	ch.waits[1] = unix.PollFd{Fd: int32(h.control)}
-	// Orders of two that are made at once may not mix, nor their numbers.
+	// Concurrent orders must not interleave, and numbers are unique.
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.last++
@@ -192,12 +192,12 @@ func newInstance(c *Config) (*instance, error) {
 		h.drop()
 		return nil, fmt.Errorf("plugin: the program that plug-ins run in has ended: %w", err)
 	}
-	_ = unix.Close(ch.file) // the instance has its own
+	_ = unix.Close(ch.file) // the instance has its own copy
 	ch.file = -1
 	return i, nil
 }
 
-// end ends the instance, if it has not ended, and gives its channel back. It may be called again.
+// end ends the instance if it has not ended, and closes its channel. It may be called again.
 func (i *instance) end() {
 	i.once.Do(func() {
 		i.host.mu.Lock()
@@ -207,7 +207,7 @@ func (i *instance) end() {
 	})
 }
 
-// ending says in words how the process of an instance ended.
+// ending describes how the process of the instance ended.
 func (i *instance) ending() string {
 	status := unix.WaitStatus(i.status)
 	text := "the process has ended"
@@ -215,14 +215,15 @@ func (i *instance) ending() string {
 	case i.gone.Load() == 0:
 		text = "the program that plug-ins run in has ended"
 	case status.Signaled():
-		// The address is of the first signal that was noted. Another one may have ended it.
+		// The address belongs to the first signal that was recorded; a later one may have ended the
+		// process.
 		s := status.Signal()
 		text = "killed by " + unix.SignalName(s)
 		if uint64(s) == i.signal && i.fault != 0 {
 			text += fmt.Sprintf(" at 0x%x", i.fault)
 		}
 	case status.Exited() && status.ExitStatus() == 0 && i.text[0] != 0:
-		text = untilZero(i.text[:]) // no process could be forked
+		text = untilZero(i.text[:]) // the fork failed
 	case status.Exited():
 		text = fmt.Sprintf("exited with status %d", status.ExitStatus())
 	}
@@ -232,5 +233,5 @@ func (i *instance) ending() string {
 	return text
 }
 
-// said returns what the plug-in said in its last call: the text of an exception.
+// said returns the text of the exception that the plug-in threw in its last call.
 func (i *instance) said() string { return untilZero(i.text[:]) }

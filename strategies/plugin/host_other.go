@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// errLinux says where plug-ins can be run.
+// errLinux is the error on other systems.
 var errLinux = errors.New("plugin: plug-ins run on Linux only")
 
-// instance is what there is none of here.
+// instance has no implementation on this system.
 type instance struct{}
 
 func newInstance(*Config) (*instance, error) { return nil, errLinux }

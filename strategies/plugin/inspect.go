@@ -10,7 +10,7 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// Has tells [power.Has] what the plug-in has functions for.
+// Has limits the powers to the functions that the plug-in provides.
 func (a *Allocator) Has(p power.Power) bool {
 	switch p {
 	case power.PowerTrimmer:
@@ -35,7 +35,7 @@ func (a *Allocator) ClearStats() { a.stats.Clear() }
 // WorkTime implements [power.SelfTimed].
 func (a *Allocator) WorkTime() int64 { return int64(a.worked) }
 
-// note remembers a refusal, by value. It costs a walk: only that tells what is free.
+// note records a refusal. It costs a walk, which alone shows the free memory.
 func (a *Allocator) note(r *alloc.Request, why power.Reason) {
 	a.refusal = power.Refusal{Reason: why, Request: *r}
 	for c := range a.Walk {
@@ -46,13 +46,13 @@ func (a *Allocator) note(r *alloc.Request, why power.Reason) {
 	}
 }
 
-// LastRefusal implements [power.Failure]. A plug-in gives no reason: it is the device if that
-// refused something meanwhile, else a limit of the plug-in's own.
+// LastRefusal implements [power.Failure]. A plug-in gives no reason: it is the device if the device
+// refused memory during the request, otherwise a limit of the plug-in.
 func (a *Allocator) LastRefusal() (power.Refusal, bool) {
 	return a.refusal, a.refusal.Reason != power.ReasonNone
 }
 
-// AppendReport implements [power.Reporter]: what the plug-in threw, and what it holds.
+// AppendReport implements [power.Reporter]: the plug-in's exception and the memory that it holds.
 func (a *Allocator) AppendReport(text []byte, refused alloc.Request) []byte {
 	if a.threw != "" {
 		text = fmt.Appendf(text, "%s threw an exception: %s\n", a.cfg.Alloc, a.threw)
@@ -64,14 +64,14 @@ func (a *Allocator) AppendReport(text []byte, refused alloc.Request) []byte {
 		uint64(refused.Size), s.Live, uint64(s.Allocated), uint64(s.Reserved+s.Forgotten), s.Regions)
 }
 
-// Walk implements [alloc.Inspector]. What is live is known. Of what is not, only the plug-in knows
-// whether it can be granted: it is shown as free, and as one chunk up to the next block. So what is
-// computed of free chunks is the best that can be true of the plug-in.
+// Walk implements [alloc.Inspector]. Live blocks are known. Only the plug-in knows which other
+// memory can be granted, so the memory between blocks is shown as one free chunk. Figures computed
+// from free chunks are therefore a best case.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	for e := range a.memory.extents.All {
 		v := view{region: device.Region{Addr: e.Addr, Size: e.Value.size}, at: e.Addr, yield: yield}
 		switch {
-		case a.closed: // what the device did not take back
+		case a.closed: // memory that the device refused to take back
 			if v.tile(v.region.End(), a.idle(e)); v.over {
 				return
 			}
@@ -87,7 +87,7 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	}
 }
 
-// idle returns the state of an extent that nobody uses any more.
+// idle returns the state of an extent after Close.
 func (a *Allocator) idle(e index.AddrEntry[extent]) alloc.State {
 	if e.Value.isRange {
 		return alloc.Unmapped
@@ -95,22 +95,22 @@ func (a *Allocator) idle(e index.AddrEntry[extent]) alloc.State {
 	return alloc.Slack
 }
 
-// view is a walk through one region.
+// view is the state of a walk through one region.
 type view struct {
 	region device.Region
-	at     device.Addr // up to where it was shown
+	at     device.Addr // end of the chunks yielded so far
 	yield  func(alloc.Chunk) bool
 	over   bool
 }
 
-// tile shows what is left up to an address as one chunk.
+// tile yields the rest up to an address as one chunk.
 func (v *view) tile(to device.Addr, state alloc.State) {
 	if v.at < to {
 		v.show(alloc.Chunk{Size: to.Sub(v.at), State: state})
 	}
 }
 
-// show shows the next chunk, whose place is known.
+// show yields the next chunk.
 func (v *view) show(c alloc.Chunk) {
 	if v.over {
 		return
@@ -120,7 +120,7 @@ func (v *view) show(c alloc.Chunk) {
 	v.over = !v.yield(c)
 }
 
-// tiles shows the live blocks up to an address, and what lies between them in one state.
+// tiles yields the live blocks up to an address, and the memory between them in one state.
 func (a *Allocator) tiles(v *view, to device.Addr, between alloc.State) {
 	p, _ := a.live.Search(v.at)
 	for p = a.live.Above(p); !v.over && a.live.Holds(p); p = a.live.Next(p) {
@@ -135,7 +135,7 @@ func (a *Allocator) tiles(v *view, to device.Addr, between alloc.State) {
 	v.tile(to, between)
 }
 
-// rangeTiles shows a range: mappings that follow each other and may be used as one stretch.
+// rangeTiles yields the chunks of a range. Adjacent mappings with the same access form one stretch.
 func (a *Allocator) rangeTiles(v *view) {
 	m := &a.memory.mappings
 	p, _ := m.Search(v.region.Addr)
@@ -144,7 +144,7 @@ func (a *Allocator) rangeTiles(v *view) {
 		if e.Addr > v.at {
 			v.tile(e.Addr, alloc.Unmapped)
 		}
-		// Mappings that touch and may be used alike are one stretch: a block may lie across them.
+		// A block may span adjacent mappings with the same access.
 		state, end := stateOf(e.Value), e.Addr
 		for ; m.Holds(p) && m.Entry(p).Addr == end && stateOf(m.Entry(p).Value) == state; p = m.Next(p) {
 			end = end.Add(m.Entry(p).Value.size)
@@ -154,7 +154,7 @@ func (a *Allocator) rangeTiles(v *view) {
 	v.tile(v.region.End(), alloc.Unmapped)
 }
 
-// stateOf returns the state of what is not live in a mapping.
+// stateOf returns the state of the memory of a mapping that is in no live block.
 func stateOf(m mapping) alloc.State {
 	switch {
 	case m.alias:
@@ -165,8 +165,8 @@ func stateOf(m mapping) alloc.State {
 	return alloc.Free
 }
 
-// Check implements [alloc.Inspector]: the counters against the walk, and what the base function
-// says of each live block, if there is one.
+// Check implements [alloc.Inspector]: it compares the counters with the walk, and the base
+// function's results with the live blocks if there is one.
 func (a *Allocator) Check() error {
 	if err := front.CompareStats(a.Stats(), a.Walk); err != nil {
 		return fmt.Errorf("plugin: %w", err)
@@ -174,7 +174,7 @@ func (a *Allocator) Check() error {
 	if a.cfg.Base == "" || a.closed {
 		return nil
 	}
-	// One call for each block, so this is for who asks for it.
+	// A call for each block: only Check is that expensive.
 	for e := range a.live.All {
 		r, err := a.call(call{callBase, [4]uint64{uint64(e.Addr), uint64(e.Value.size)}})
 		if err != nil {

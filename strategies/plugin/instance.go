@@ -5,30 +5,30 @@ import (
 	"unicode"
 )
 
-// reply is what a call returned.
+// reply is the result of a call.
 type reply struct {
 	result  uint64 // an address
 	extra   uint64
 	verdict uint64
-	ns      uint64 // that the call took in the plug-in
+	ns      uint64 // nanoseconds that the call took in the plug-in
 }
 
-// outcome is what became of a call.
+// outcome is how a call ended.
 type outcome uint8
 
 const (
 	returned outcome = iota // there is a reply
 	ended                   // the process of the instance has ended
-	overdue                 // there was no reply in time
+	overdue                 // no reply in time
 )
 
-// serveFunc answers what a plug-in asks the device.
+// serveFunc answers a device call of the plug-in.
 type serveFunc func(op deviceOp, arg [4]uint64) ([2]uint64, deviceAnswer)
 
-// mostLine bounds in bytes what a message holds of a text of the plug-in's.
+// mostLine in bytes bounds the plug-in's text in a message.
 const mostLine = 300
 
-// lastLine returns the last line of a text with a letter in it, cut to a sensible length.
+// lastLine returns the last line of a text that has a letter, shortened.
 func lastLine(text string) string {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' || r == 0 })
 	for i := len(lines) - 1; i >= 0; i-- {
@@ -39,7 +39,7 @@ func lastLine(text string) string {
 	return ""
 }
 
-// untilZero returns a text of C.
+// untilZero returns a C string.
 func untilZero(text []byte) string {
 	s, _, _ := strings.Cut(string(text), "\x00")
 	return s[:min(len(s), mostLine)]

@@ -10,51 +10,51 @@ import (
 	"github.com/vramyard/vramyard/kit/streampool"
 )
 
-// extent is a region, or a range of addresses, that the device gave out.
+// extent is a region or an address range from the device.
 type extent struct {
 	size    device.Size
 	isRange bool
 }
 
-// mapping is memory in a range.
+// mapping is memory mapped in a range.
 type mapping struct {
-	size   device.Size   // whole pages of the device
-	handle device.Handle // whose memory it is
-	offset device.Size   // in that
-	access device.Access // what may be done with it
-	alias  bool          // of the same bytes as a mapping at a lower address
+	size   device.Size   // multiple of the page size
+	handle device.Handle // physical memory
+	offset device.Size   // offset in the physical memory
+	access device.Access // access rights
+	alias  bool          // whether a mapping at a lower address has the same bytes
 }
 
-// physical is the memory of a handle.
+// physical is the record of a handle's memory.
 type physical struct {
 	size  device.Size
 	named bool // the handle is not released
-	maps  int  // mappings of it
+	maps  int  // number of mappings
 }
 
-// memory is what a plug-in has from the device. It knows all of it, because every call comes
-// through here.
+// memory records everything that a plug-in holds from the device. It is complete because every
+// device call passes through it.
 type memory struct {
-	src     device.Source        // behind everything
-	vm      device.VirtualMemory // nil: the device has none
-	streams device.Streams       // nil: all is done at once
-	info    device.MemoryInfo    // nil: the device does not tell
+	src     device.Source        // the real source
+	vm      device.VirtualMemory // nil without the capability
+	streams device.Streams       // nil: work counts as finished at once
+	info    device.MemoryInfo    // nil without the capability
 
 	extents  index.AddrList[extent]   // by address
 	mappings index.AddrList[mapping]  // by address, of all ranges
-	handles  index.AddrList[physical] // by number
+	handles  index.AddrList[physical] // by handle
 	events   []device.Event           // not destroyed
-	pools    []*streampool.Pool       // by number; nil is one that is gone
-	stats    *alloc.Stats             // of the strategy; what is about the device is counted here
+	pools    []*streampool.Pool       // by number; nil for a destroyed pool
+	stats    *alloc.Stats             // statistics of the strategy; this type counts the device's part
 	regions  device.Size              // bytes of regions
-	behind   device.Size              // bytes behind handles
-	mapped   device.Size              // of those, what is mapped, each byte once
-	refusal  error                    // of the device, in the present call
-	asked    device.Size              // bytes that it refused
-	failure  error                    // a refusal on a plan, of any kind of call, in the present call
+	behind   device.Size              // bytes of physical memory behind handles
+	mapped   device.Size              // mapped bytes of these, aliases counted once
+	refusal  error                    // error of the device in the present call
+	asked    device.Size              // bytes that the device refused
+	failure  error                    // injected fault of any kind of call in the present call
 }
 
-// newMemory returns the memory of a plug-in that has none yet.
+// newMemory returns an empty record.
 func newMemory(src device.Source, stats *alloc.Stats) *memory {
 	m := &memory{src: src, stats: stats}
 	m.vm, _ = device.VirtualMemoryOf(src)
@@ -63,7 +63,7 @@ func newMemory(src device.Source, stats *alloc.Stats) *memory {
 	return m
 }
 
-// took books that memory came from the device, behind a handle or in a region, or did not.
+// took counts memory obtained from the device, as a region or behind a handle, or the refusal.
 func (m *memory) took(kind *device.Size, size device.Size, err error) {
 	if err != nil {
 		m.stats.ReserveFailures++
@@ -87,7 +87,7 @@ func (m *memory) Reserve(size, align device.Size) (device.Region, error) {
 	return r, nil
 }
 
-// enter notes a region or a range.
+// enter records a region or a range.
 func (m *memory) enter(r device.Region, isRange bool) {
 	p, _ := m.extents.Search(r.Addr)
 	m.extents.Insert(p, index.AddrEntry[extent]{Addr: r.Addr, Value: extent{r.Size, isRange}})
@@ -110,7 +110,6 @@ func (m *memory) Release(a device.Addr) error {
 	return nil
 }
 
-// reserveRange reserves address space.
 func (m *memory) reserveRange(size, align device.Size, at device.Addr) (device.Region, error) {
 	r, err := m.vm.ReserveRange(size, align, at)
 	if err == nil {
@@ -119,7 +118,6 @@ func (m *memory) reserveRange(size, align device.Size, at device.Addr) (device.R
 	return r, err
 }
 
-// releaseRange gives address space back.
 func (m *memory) releaseRange(a device.Addr) error {
 	err := m.vm.ReleaseRange(a)
 	if err == nil {
@@ -130,7 +128,6 @@ func (m *memory) releaseRange(a device.Addr) error {
 	return err
 }
 
-// createHandle makes physical memory.
 func (m *memory) createHandle(size device.Size) (device.Handle, error) {
 	h, err := m.vm.CreateHandle(size)
 	m.took(&m.behind, size, err)
@@ -141,7 +138,6 @@ func (m *memory) createHandle(size device.Size) (device.Handle, error) {
 	return h, err
 }
 
-// releaseHandle gives a handle back.
 func (m *memory) releaseHandle(h device.Handle) error {
 	err := m.vm.ReleaseHandle(h)
 	if err == nil {
@@ -151,8 +147,8 @@ func (m *memory) releaseHandle(h device.Handle) error {
 	return err
 }
 
-// keep changes what is known of physical memory, which is gone if nothing names it any more. It
-// returns how often it is mapped.
+// keep updates the record of a handle's memory and drops it when neither a name nor a mapping is
+// left. It returns the number of mappings.
 func (m *memory) keep(h device.Handle, change func(*physical)) int {
 	p, _ := m.handles.Search(device.Addr(h))
 	e := m.handles.Entry(p)
@@ -166,7 +162,6 @@ func (m *memory) keep(h device.Handle, change func(*physical)) int {
 	return e.Value.maps
 }
 
-// mapAt maps memory.
 func (m *memory) mapAt(a device.Addr, size device.Size, h device.Handle, offset device.Size) error {
 	err := m.vm.Map(a, size, h, offset)
 	if err != nil {
@@ -180,8 +175,7 @@ func (m *memory) mapAt(a device.Addr, size device.Size, h device.Handle, offset 
 	return nil
 }
 
-// name finds out again which mappings of a handle are aliases. It costs a step for each mapping
-// there is.
+// name recomputes which mappings of a handle are aliases. O(mappings).
 func (m *memory) name(h device.Handle) {
 	type span struct{ from, to device.Size }
 	var seen []span
@@ -205,7 +199,6 @@ func (m *memory) name(h device.Handle) {
 	}
 }
 
-// setAccess says what may be done with mapped memory.
 func (m *memory) setAccess(a device.Addr, size device.Size, access device.Access) error {
 	err := m.vm.SetAccess(a, size, access)
 	for p, end := m.mappingAt(a), a.Add(size); err == nil && m.mappings.Holds(p) &&
@@ -217,7 +210,6 @@ func (m *memory) setAccess(a device.Addr, size device.Size, access device.Access
 	return err
 }
 
-// unmap takes memory away.
 func (m *memory) unmap(a device.Addr, size device.Size) error {
 	err := m.vm.Unmap(a, size)
 	for p, end := m.mappingAt(a), a.Add(size); err == nil && m.mappings.Holds(p) && m.mappings.Entry(p).Addr < end; {
@@ -233,13 +225,12 @@ func (m *memory) unmap(a device.Addr, size device.Size) error {
 	return err
 }
 
-// mappingAt returns the place of the first mapping that starts at a or above.
+// mappingAt returns the position of the first mapping that starts at a or above.
 func (m *memory) mappingAt(a device.Addr) index.AddrPos {
 	p, _ := m.mappings.Search(a)
 	return m.mappings.Above(p)
 }
 
-// newEvent makes an event.
 func (m *memory) newEvent() (device.Event, error) {
 	e, err := m.streams.NewEvent()
 	if err == nil {
@@ -248,7 +239,6 @@ func (m *memory) newEvent() (device.Event, error) {
 	return e, err
 }
 
-// destroyEvent gives an event back.
 func (m *memory) destroyEvent(e device.Event) error {
 	err := m.streams.DestroyEvent(e)
 	if i := slices.Index(m.events, e); err == nil && i >= 0 {
@@ -257,7 +247,7 @@ func (m *memory) destroyEvent(e device.Event) error {
 	return err
 }
 
-// around returns the region or range that a lies in.
+// around returns the region or range that contains a.
 func (m *memory) around(a device.Addr) (r device.Region, isRange, ok bool) {
 	p, ok := m.extents.Floor(a)
 	if !ok {
@@ -268,8 +258,8 @@ func (m *memory) around(a device.Addr) (r device.Region, isRange, ok bool) {
 	return r, e.Value.isRange, r.Contains(a)
 }
 
-// usable reports whether n bytes at a lie in one region, or where memory that may be read and
-// written is mapped in one range.
+// usable reports whether n bytes at a lie in one region, or in adjacent readable and writable
+// mappings of one range.
 func (m *memory) usable(a device.Addr, n device.Size) bool {
 	r, isRange, ok := m.around(a)
 	if !ok || n > r.End().Sub(a) {
@@ -292,11 +282,11 @@ func (m *memory) usable(a device.Addr, n device.Size) bool {
 	return ok
 }
 
-// giveBack gives everything back to the device. What it refuses to take stays; the error is its
-// first.
+// giveBack releases everything to the device. Whatever the device refuses stays; the error is the
+// first refusal.
 func (m *memory) giveBack() (first error) {
-	// What pools had is known here too. Memory goes before the addresses that it is mapped at, and a
-	// handle that stays mapped keeps its memory, so that everything can go that the device takes.
+	// Regions of pools are recorded here too. Memory is unmapped before its address range is released,
+	// and a handle that stays mapped keeps its memory.
 	m.pools = nil
 	for i := m.mappings.Len() - 1; i >= 0; i-- {
 		e := m.mappings.Entry(m.mappings.Nth(i))

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// machines are the processors that programs of ours run on, by Go's names.
+// machines maps Go's names of processors to ELF's.
 var machines = map[string]elf.Machine{
 	"386": elf.EM_386, "amd64": elf.EM_X86_64, "arm": elf.EM_ARM, "arm64": elf.EM_AARCH64, "loong64": elf.EM_LOONGARCH,
 	"mips64": elf.EM_MIPS, "mips64le": elf.EM_MIPS, "ppc64": elf.EM_PPC64, "ppc64le": elf.EM_PPC64,
@@ -22,10 +22,9 @@ var machines = map[string]elf.Machine{
 	"s390x":   elf.EM_S390,
 }
 
-// inspect reads a shared object and returns its SHA-256. It fails if there is no such file, if it
-// is no shared object of this machine, or if it lacks one of the symbols that are not empty. That
-// is told here, because the system's loader would tell of the first thing wrong and in its own
-// words.
+// inspect reads a shared object and returns its SHA-256. It fails if the file does not exist, is no
+// shared object of this machine, or lacks one of the symbols that are not empty. The check is made
+// here because the system's loader stops at the first problem and words it less clearly.
 func inspect(path string, symbols []string) (hash string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,7 +47,7 @@ func inspect(path string, symbols []string) (hash string, err error) {
 	if err := hasSymbols(object, symbols); err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	// Of the whole file, in one piece: what is read again later may be another file.
+	// Hash the bytes that were inspected: the file may change before it is read again.
 	h := sha256.New()
 	if _, err := io.Copy(h, io.NewSectionReader(f, 0, 1<<62)); err != nil {
 		return "", err
@@ -56,8 +55,7 @@ func inspect(path string, symbols []string) (hash string, err error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// hasSymbols tells of the first symbol that an object does not export, and what it might be meant
-// for.
+// hasSymbols returns an error that names the first missing symbol and the nearest exported one.
 func hasSymbols(object *elf.File, want []string) error {
 	all, err := object.DynamicSymbols()
 	if err != nil && !errors.Is(err, elf.ErrNoSymbols) {
@@ -65,7 +63,7 @@ func hasSymbols(object *elf.File, want []string) error {
 	}
 	var exported []string
 	for _, s := range all {
-		// What is not defined here is only asked for.
+		// Undefined symbols are imports.
 		if s.Section != elf.SHN_UNDEF && elf.ST_TYPE(s.Info) == elf.STT_FUNC {
 			exported = append(exported, s.Name)
 		}

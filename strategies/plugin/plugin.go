@@ -11,28 +11,29 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// Allocator is an instance of a plug-in. Use [New]; it is not safe for concurrent use. One that is
-// not closed is ended when it is collected, or with the program.
+// Allocator is an instance of a plug-in. Use [New]; it is not safe for concurrent use. The process
+// of an instance that is not closed ends when the Allocator is garbage collected, or with the
+// program.
 type Allocator struct {
 	cfg      Config
-	limit    time.Duration         // that a call may take
+	limit    time.Duration         // time limit of a call
 	instance *instance             // the process
-	memory   *memory               // what it has of the device
+	memory   *memory               // memory held from the device
 	live     index.AddrList[block] // granted and not freed, by address
 	closed   bool
 	fault    *Fault        // what ended the instance
-	calls    uint64        // of the plug-in
-	doing    call          // the last of them
+	calls    uint64        // number of calls of the plug-in
+	doing    call          // the last call
 	worked   uint64        // nanoseconds that calls of Alloc and Free took
-	threw    string        // by the last request that found no memory
-	stats    alloc.Stats   // but what memory counts
+	threw    string        // exception of the last request that found no memory
+	stats    alloc.Stats   // without the device's part, which memory counts
 	refusal  power.Refusal // of the last request that was refused
 }
 
-// block is what is known of a live one.
+// block is the record of a live block.
 type block struct {
-	size   device.Size   // asked for, which is what is granted as far as can be seen
-	stream device.Stream // of the request; told again when it is freed
+	size   device.Size   // bytes requested, and granted as far as can be seen
+	stream device.Stream // stream of the request; passed again to free
 	tag    uint64        // of the request
 }
 
@@ -46,12 +47,10 @@ var (
 	_ power.SelfTimed      = (*Allocator)(nil)
 )
 
-// New returns a fresh instance of the plug-in, whose calls of CUDA are answered by src. The first
-// one of a plug-in takes some tens of milliseconds, and some seconds if the host has to be
-// compiled; others are forked from the same host in a millisecond or two.
-//
-// It fails if c is invalid, or if the plug-in cannot be loaded or does in its first call what no
-// allocator may do, which is a [*Fault].
+// New returns a fresh instance of the plug-in, whose CUDA calls are answered by src. The first
+// instance takes some tens of milliseconds, or seconds if the host has to be compiled. Others are
+// forked from the same host in a millisecond or two. It fails if c is invalid, if the plug-in
+// cannot be loaded, or with a [*Fault] if its first call violates the contract.
 func New(src device.Source, c Config) (*Allocator, error) {
 	c, err := c.WithDefaults()
 	if err != nil {
@@ -65,7 +64,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	a.memory = newMemory(src, &a.stats)
 	runtime.AddCleanup(a, func(i *instance) { i.end() }, i)
 	if _, err := a.call(call{op: callStart, arg: [4]uint64{uint64(c.Device) + 1}}); err != nil {
-		_ = a.Close() // the error above says more
+		_ = a.Close() // the first error says more
 		return nil, err
 	}
 	a.calls = 0
@@ -75,7 +74,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 // Config returns the configuration with every default filled in.
 func (a *Allocator) Config() Config { return a.cfg }
 
-// call makes a call of the plug-in. It fails with the Fault that the instance has ended with.
+// call makes a call of the plug-in. The error is the Fault that ended the instance.
 func (a *Allocator) call(k call) (reply, error) {
 	if a.fault != nil {
 		return reply{}, a.fault
@@ -104,22 +103,22 @@ func (a *Allocator) call(k call) (reply, error) {
 	return r, nil
 }
 
-// accuse notes what the plug-in did in its present call. The first thing counts.
+// accuse records a violation of the present call. The first one counts.
 func (a *Allocator) accuse(broken, what string) {
 	if a.fault == nil {
 		a.fault = &Fault{Call: a.calls, Doing: a.cfg.describe(a.doing), What: what, Broken: broken}
 	}
 }
 
-// convict ends the instance for what it did and returns that.
+// convict ends the instance because of a violation and returns the Fault.
 func (a *Allocator) convict(broken, what string) error {
 	a.accuse(broken, what)
 	a.instance.end()
 	return a.fault
 }
 
-// Alloc implements [alloc.Allocator]. It costs a round trip to the process of the plug-in, what
-// that does, and O(log live blocks).
+// Alloc implements [alloc.Allocator]. It costs a round trip to the plug-in's process, the plug-in's
+// own work and O(log live blocks).
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	switch {
 	case a.closed:
@@ -153,8 +152,8 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return a.granted(&r, at)
 }
 
-// nothing ends a request for no bytes as PyTorch does: what was returned, null too, is freed at
-// once.
+// nothing completes a request for no bytes as PyTorch does: the returned pointer, null included, is
+// freed at once.
 func (a *Allocator) nothing(r *alloc.Request, at device.Addr, free bool) error {
 	if _, found := a.live.Search(at); found {
 		return a.convict(brokenDisjoint, fmt.Sprintf("it returned %v, where a live block starts", at))
@@ -168,7 +167,7 @@ func (a *Allocator) nothing(r *alloc.Request, at device.Addr, free bool) error {
 	return alloc.ErrInvalidRequest
 }
 
-// granted judges what the plug-in returned and books it.
+// granted checks the pointer that the plug-in returned and records the block.
 func (a *Allocator) granted(r *alloc.Request, at device.Addr) (alloc.Block, error) {
 	p, found := a.live.Search(at)
 	switch {
@@ -198,7 +197,7 @@ func (a *Allocator) granted(r *alloc.Request, at device.Addr) (alloc.Block, erro
 	return alloc.Block{Addr: at, Size: r.Size}, nil
 }
 
-// liveIn returns the first live block with a byte in r.
+// liveIn returns the first live block that overlaps r.
 func (a *Allocator) liveIn(r device.Region) (at device.Addr, b block, ok bool) {
 	p, found := a.live.Floor(r.Addr)
 	if found {
@@ -215,20 +214,20 @@ func (a *Allocator) liveIn(r device.Region) (at device.Addr, b block, ok bool) {
 	return 0, b, false
 }
 
-// Free implements [alloc.Allocator]. What is not live never reaches the plug-in.
+// Free implements [alloc.Allocator]. Addresses that are not live never reach the plug-in.
 func (a *Allocator) Free(at device.Addr) error {
 	p, err := a.find(at)
 	if err != nil {
 		return err
 	}
 	b := a.live.Entry(p).Value
-	a.live.Delete(p) // before the call, in which the plug-in may give its memory back
+	a.live.Delete(p) // before the call, in which the plug-in may release the memory
 	a.stats.Freed(b.size, b.size)
 	_, err = a.call(call{callFree, [4]uint64{uint64(at), uint64(b.size), uint64(a.cfg.Device), uint64(b.stream)}})
 	return err
 }
 
-// find returns the place of the live block that starts at an address.
+// find returns the position of the live block that starts at an address.
 func (a *Allocator) find(at device.Addr) (index.AddrPos, error) {
 	switch p, found := a.live.Search(at); {
 	case a.closed:
@@ -242,8 +241,8 @@ func (a *Allocator) find(at device.Addr) (index.AddrPos, error) {
 	}
 }
 
-// Trim implements [power.Trimmer], if there is a reset function: what that does. It cannot tell of
-// an error; what the device refused on a plan meanwhile is returned instead.
+// Trim implements [power.Trimmer] by the reset function, if there is one. The function returns no
+// error; an injected fault of the device during the call is returned instead.
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.closed {
 		return 0, alloc.ErrClosed
@@ -264,8 +263,8 @@ func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
 	return err
 }
 
-// Close implements [alloc.Strategy]: the process of the instance ends, and the device gets all back
-// that it had of it, as from any process that ends.
+// Close implements [alloc.Strategy]. The process of the instance ends and all its memory goes back
+// to the device, as for any process.
 func (a *Allocator) Close() error {
 	a.closed = true
 	a.instance.end()

@@ -8,8 +8,8 @@ import (
 	"github.com/vramyard/vramyard/kit/streampool"
 )
 
-// deviceOp is what a plug-in asks the device for, through a stand-in. The values are those of
-// native/wire.h.
+// deviceOp is the kind of a device call that a plug-in makes through a stand-in library. The values
+// are those in native/wire.h.
 type deviceOp uint64
 
 const (
@@ -19,12 +19,12 @@ const (
 	deviceNewEvent                          // -> event
 	deviceDestroyEvent                      // event
 	deviceRecord                            // event, stream
-	deviceDone                              // event -> 1 if it is
+	deviceDone                              // event -> 1 if done
 	deviceWait                              // stream, event
 	deviceSyncEvent                         // event
 	deviceSyncStream                        // stream
 	deviceSync                              // of all streams
-	deviceStreamDone                        // stream -> 1 if it is
+	deviceStreamDone                        // stream -> 1 if idle
 	deviceGranularity                       // -> bytes
 	deviceReserveRange                      // size, alignment, address -> address
 	deviceReleaseRange                      // address
@@ -41,23 +41,23 @@ const (
 	devicePoolGet                           // pool, attribute -> value
 	devicePoolSet                           // pool, attribute, value
 	deviceLookup                            // address -> region around it
-	deviceExportTable                       // what only a runtime of NVIDIA's asks for
+	deviceExportTable                       // requested by NVIDIA's own CUDA runtime only
 )
 
-// deviceAnswer is what it is told, as in native/wire.h.
+// deviceAnswer is the status of the answer, as in native/wire.h.
 type deviceAnswer uint64
 
 const (
-	answerDone        deviceAnswer = iota // it was done
-	answerOutOfMemory                     // there is too little
-	answerInvalid                         // the call makes no sense
-	answerUnsupported                     // the device cannot do that
-	_                                     // nobody can be asked: only a host says so
-	answerFailed                          // anything else
+	answerDone        deviceAnswer = iota // success
+	answerOutOfMemory                     // out of memory
+	answerInvalid                         // invalid argument
+	answerUnsupported                     // unsupported by the device
+	_                                     // sent by the host only: the program has ended
+	answerFailed                          // any other error
 )
 
-// answerOf returns the answer for an error of the device. A refusal on a plan looks like what a
-// driver would say instead.
+// answerOf returns the status for an error of the device. An injected fault is answered like a
+// driver's refusal.
 func answerOf(op deviceOp, err error) deviceAnswer {
 	switch {
 	case err == nil:
@@ -76,15 +76,15 @@ func answerOf(op deviceOp, err error) deviceAnswer {
 	return answerFailed
 }
 
-// roomy is what a device without a bound says it has, in bytes: a plug-in that takes a share of
-// what there is needs some number.
+// roomy in bytes is the free memory that is reported for an unbounded device. Plug-ins that take a
+// share of the memory need a number.
 const roomy = device.TiB
 
-// cudaAlign in bytes is what CUDA aligns memory to at least; a simulated device may be made to
-// align less.
+// cudaAlign in bytes is the least alignment of CUDA's memory. A simulated device may be configured
+// to align less.
 const cudaAlign = 512
 
-// serve answers a call of the device.
+// serve answers a device call.
 func (a *Allocator) serve(op deviceOp, arg [4]uint64) ([2]uint64, deviceAnswer) {
 	value, err := a.answer(op, arg)
 	if errors.Is(err, device.ErrInjected) {
@@ -93,7 +93,7 @@ func (a *Allocator) serve(op deviceOp, arg [4]uint64) ([2]uint64, deviceAnswer) 
 	return value, answerOf(op, err)
 }
 
-// answer makes a call of the device.
+// answer makes a device call.
 func (a *Allocator) answer(op deviceOp, arg [4]uint64) (value [2]uint64, err error) {
 	m := a.memory
 	switch op {
@@ -104,7 +104,7 @@ func (a *Allocator) answer(op deviceOp, arg [4]uint64) (value [2]uint64, err err
 	case deviceRelease:
 		err = a.release(device.Addr(arg[0]))
 	case deviceInfo:
-		return m.tell()
+		return m.memoryInfo()
 	case deviceLookup:
 		r, _, ok := m.around(device.Addr(arg[0]))
 		if !ok {
@@ -112,7 +112,7 @@ func (a *Allocator) answer(op deviceOp, arg [4]uint64) (value [2]uint64, err err
 		}
 		value = [2]uint64{uint64(r.Addr), uint64(r.Size)}
 	case deviceExportTable:
-		// Whatever it answers to calls after that, it is no answer of the allocator's.
+		// The allocator is not to blame for what the plug-in does after this answer.
 		a.accuse(brokenNoPanic, "it has a CUDA runtime of NVIDIA's in it, which starts on NVIDIA's driver alone: link it "+
 			"with -cudart shared")
 		err = device.ErrUnsupported
@@ -128,7 +128,7 @@ func (a *Allocator) answer(op deviceOp, arg [4]uint64) (value [2]uint64, err err
 	return value, err
 }
 
-// release gives a region back, or a block of a pool: CUDA has one call for both.
+// release releases a region or a pool block: CUDA has one call for both.
 func (a *Allocator) release(at device.Addr) error {
 	if p, h := a.memory.inPool(at); p != nil {
 		p.Free(h, 0)
@@ -140,7 +140,7 @@ func (a *Allocator) release(at device.Addr) error {
 	return a.memory.Release(at)
 }
 
-// vacated looks whether a live block lies in memory that the plug-in gives away.
+// vacated accuses the plug-in if a live block lies in memory that it releases.
 func (a *Allocator) vacated(r device.Region, doing string) {
 	if at, b, ok := a.liveIn(r); ok {
 		a.accuse(brokenContained, fmt.Sprintf("it %s %v at %v, in which live block %v of %d bytes lies",
@@ -148,8 +148,8 @@ func (a *Allocator) vacated(r device.Region, doing string) {
 	}
 }
 
-// tell returns how much memory there is.
-func (m *memory) tell() (value [2]uint64, err error) {
+// memoryInfo returns the free and total memory.
+func (m *memory) memoryInfo() (value [2]uint64, err error) {
 	if m.info == nil {
 		return value, device.ErrUnsupported
 	}
@@ -161,7 +161,7 @@ func (m *memory) tell() (value [2]uint64, err error) {
 	return [2]uint64{uint64(free), uint64(total)}, err
 }
 
-// answerStreams answers what is about streams and events.
+// answerStreams answers calls about streams and events.
 func (m *memory) answerStreams(op deviceOp, arg [4]uint64) (value uint64, err error) {
 	if m.streams == nil {
 		return 0, device.ErrUnsupported
@@ -203,7 +203,7 @@ func truth(b bool, err error) (uint64, error) {
 	return 0, err
 }
 
-// streamDone reports whether what is queued on a stream has finished, by an event of its own.
+// streamDone reports whether the work queued on a stream has finished, by a temporary event.
 func (m *memory) streamDone(s device.Stream) (done bool, err error) {
 	e, err := m.newEvent()
 	if err != nil {
@@ -215,7 +215,7 @@ func (m *memory) streamDone(s device.Stream) (done bool, err error) {
 	return done, errors.Join(err, m.destroyEvent(e))
 }
 
-// answerVirtual answers what is about virtual memory.
+// answerVirtual answers calls about virtual memory.
 func (a *Allocator) answerVirtual(op deviceOp, arg [4]uint64) (value uint64, err error) {
 	m := a.memory
 	if m.vm == nil {
@@ -246,13 +246,13 @@ func (a *Allocator) answerVirtual(op deviceOp, arg [4]uint64) (value uint64, err
 	return 0, err
 }
 
-// backing is the memory as pools see it.
+// backing is the memory as a source of pools.
 type backing struct {
 	*memory
 	device.Streams
 }
 
-// Has tells what pools can use.
+// Has limits the capabilities to the ones that pools use.
 func (b backing) Has(c device.Capability) bool { return c == device.CapStreams && b.Streams != nil }
 
 // NewEvent implements [device.Streams].
@@ -261,7 +261,7 @@ func (b backing) NewEvent() (device.Event, error) { return b.newEvent() }
 // DestroyEvent implements [device.Streams].
 func (b backing) DestroyEvent(e device.Event) error { return b.destroyEvent(e) }
 
-// newPool makes a pool as CUDA's are at first.
+// newPool creates a pool with CUDA's default settings.
 func (m *memory) newPool() *streampool.Pool {
 	p := streampool.New(backing{m, m.streams}, streampool.Config{
 		Region: streampool.DefaultRegion, FollowEvents: true, ReuseFinished: true, InsertWaits: true,
@@ -270,7 +270,7 @@ func (m *memory) newPool() *streampool.Pool {
 	return p
 }
 
-// pool returns the pool with a number, nil if there is none. Pool 0 is there from the start.
+// pool returns the pool with a number, or nil. Pool 0 always exists.
 func (m *memory) pool(n uint64) *streampool.Pool {
 	if len(m.pools) == 0 {
 		m.newPool()
@@ -281,7 +281,7 @@ func (m *memory) pool(n uint64) *streampool.Pool {
 	return m.pools[n]
 }
 
-// inPool returns the pool that a block starts in at an address, with the block.
+// inPool returns the pool and the handle of the block that starts at an address.
 func (m *memory) inPool(at device.Addr) (*streampool.Pool, streampool.Handle) {
 	for _, p := range m.pools {
 		if p != nil {
@@ -293,21 +293,21 @@ func (m *memory) inPool(at device.Addr) (*streampool.Pool, streampool.Handle) {
 	return nil, streampool.None
 }
 
-// synchronised lets pools give back what they need not keep, as CUDA's do when the host has waited.
+// synchronised lets pools release memory above their thresholds, as CUDA's pools do when the host
+// synchronizes.
 func (m *memory) synchronised(by deviceOp) {
 	if by != deviceSyncEvent && by != deviceSyncStream && by != deviceSync {
 		return
 	}
 	for _, p := range m.pools {
 		if p != nil {
-			_, _ = p.Poll() // what the device refuses to take stays
+			_, _ = p.Poll() // regions that the device refuses stay
 		}
 	}
 }
 
-// answerPools answers what is about pools in the order of streams. They are pools like the
-// simulated device's own, over regions of the device: so what lies in them shows as any other
-// memory.
+// answerPools answers calls about stream-ordered pools. The pools are of package streampool over
+// regions of the device, so Walk shows their memory like any other.
 func (m *memory) answerPools(op deviceOp, arg [4]uint64) (value uint64, err error) {
 	if op == deviceFreeAsync {
 		p, h := m.inPool(device.Addr(arg[0]))
@@ -353,7 +353,7 @@ func (m *memory) answerPools(op deviceOp, arg [4]uint64) (value uint64, err erro
 	return 0, p.SetAttribute(poolAttribute(arg[1]), device.Size(arg[2]))
 }
 
-// poolAttribute returns the attribute that CUDA numbers so.
+// poolAttribute maps CUDA's number of an attribute.
 func poolAttribute(n uint64) device.PoolAttribute {
 	all := [...]device.PoolAttribute{
 		1: device.FollowEvents, 2: device.ReuseFinished, 3: device.InsertWaits, 4: device.ReleaseThreshold,
