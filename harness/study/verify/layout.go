@@ -260,7 +260,7 @@ func (l *layout) appendSegment(list []alloc.Chunk, base device.Addr, s index.Add
 			next = min(end, l.blocks.Entry(q).Addr)
 		}
 		c := c
-		c.Addr, c.State, c.Requested, c.Tag = b.Addr, alloc.Live, b.Value.requested, b.Value.id
+		c.Addr, c.State, c.Requested = b.Addr, alloc.Live, b.Value.requested
 		c.Size = t.extent(s.Value, b.Value, next.Sub(b.Addr))
 		list = append(list, c)
 		at = c.End()

@@ -269,7 +269,7 @@ func (r *run) request(s Step) (b alloc.Block, err error) {
 			return b, err
 		}
 	}
-	b, err = r.s.Alloc(alloc.Request{Size: s.Size, Stream: s.Stream, Tag: s.ID})
+	b, err = r.s.Alloc(alloc.Request{Size: s.Size, Stream: s.Stream, ID: s.ID})
 	if pool == 0 {
 		return b, err
 	}

@@ -93,12 +93,10 @@ func TestSmallHistoryIsPredicted(t *testing.T) {
 	require.EqualValues(t, 34<<20, res.Recorded)
 	require.EqualValues(t, 34<<20, res.Reserved)
 	require.EqualValues(t, 22<<20, res.OpeningBytes)
-	var ids uint64
 	chunk := func(region, addr device.Addr, size, requested device.Size, class int32) alloc.Chunk {
 		c := alloc.Chunk{Region: region, Addr: addr, Size: size, Requested: requested, Class: class}
 		if requested > 0 {
-			c.State, c.Tag = alloc.Live, ids
-			ids++
+			c.State = alloc.Live
 		}
 		return c
 	}
