@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -166,7 +167,7 @@ func TestCheckTellsFailure(t *testing.T) {
 	build := func(src device.Source, _ struct{}) (alloc.Strategy, error) { return s.New(src) }
 	setup, err := setting.Catalogue{setting.SpecOf("shifty", "", build, setting.Preset{})}.Lookup("shifty", nil)
 	require.NoError(t, err)
-	err = checkReplay(counterexample, setup, s.Device, replay.Options{})
+	err = judged(t, counterexample, setup, s.Device)
 	require.ErrorContains(t, err, "shifty on I1: event 1: I1 (tiling): ")
 
 	// The strategy of the catalogue has no such bug, and takes its settings from the header.
@@ -244,8 +245,93 @@ func TestCheckReplayOutsideEvents(t *testing.T) {
 	} {
 		setup, err := setting.Catalogue{setting.SpecOf(c.name, "", c.build, setting.Preset{})}.Lookup(c.name, nil)
 		require.NoError(t, err)
-		require.ErrorContains(t, checkReplay(empty, setup, sim.Config{}, replay.Options{}), c.want)
+		require.ErrorContains(t, judged(t, empty, setup, sim.Config{}), c.want)
 	}
+}
+
+// judged replays a trace as replay --check does.
+func judged(t *testing.T, tr *trace.Trace, s setting.Setup, on sim.Config) error {
+	t.Helper()
+	p, err := replay.Prepare(t.Context(), tr)
+	require.NoError(t, err)
+	return checkReplay(p, tr, s, on, replay.Options{})
+}
+
+// TestCheckReplayOfCallThatHangsOrPanics stops one call of a strategy: by a clock that runs only
+// while everything waits, and by a panic.
+func TestCheckReplayOfCallThatHangsOrPanics(t *testing.T) {
+	tr := &trace.Trace{Header: trace.Header{Name: "four"}, Tags: []string{""}, Slots: 2, Events: []trace.Event{
+		{Kind: trace.Alloc, ID: 1, Size: 512}, {Kind: trace.Alloc, ID: 2, Size: 512, Slot: 1},
+		{Kind: trace.Free, ID: 1}, {Kind: trace.Free, ID: 2, Slot: 1},
+	}}
+	for at, place := range map[string]string{
+		"New": "before the first event", "Alloc": "event 1", "Free": "event 2", "Walk": "event 3", "Close": "at the end",
+	} {
+		for _, c := range []struct {
+			name string
+			stop func(release chan struct{})
+			want string
+		}{
+			{"hangs", func(release chan struct{}) { <-release }, "I36 (termination): the call did not return within 10s"},
+			{"panics", func(chan struct{}) { panic("lost") }, "I35 (no panic): panic: lost"},
+		} {
+			t.Run(at+"/"+c.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					release := make(chan struct{})
+					defer close(release)
+					stop := func() { c.stop(release) }
+					build := func(src device.Source, _ struct{}) (alloc.Strategy, error) {
+						if at == "New" {
+							stop()
+						}
+						s, err := everything.Lookup("bestfit", nil)
+						require.NoError(t, err)
+						a, err := s.New(src)
+						return &stopped{wrap.Forward(a, nil), at, stop}, err
+					}
+					s, err := setting.Catalogue{setting.SpecOf("stopped", "", build, setting.Preset{})}.Lookup("stopped", nil)
+					require.NoError(t, err)
+					err = judged(t, tr, s, sim.Config{})
+					require.ErrorContains(t, err, "stopped on four: "+place+": "+c.want)
+					require.ErrorAs(t, err, new(failure), "the exit status is 1")
+				})
+			})
+		}
+	}
+}
+
+// stopped is a strategy that stops in one of its methods: in Alloc and Free once a block is live,
+// in the others when none is left.
+type stopped struct {
+	wrap.Forwarder
+	at   string // method
+	stop func()
+}
+
+func (s *stopped) called(method string, live bool) {
+	if stats := s.Stats(); method == s.at && stats.Allocs > 0 && live == (stats.Live > 0) {
+		s.stop()
+	}
+}
+
+func (s *stopped) Alloc(r alloc.Request) (alloc.Block, error) {
+	s.called("Alloc", true)
+	return s.Forwarder.Alloc(r)
+}
+
+func (s *stopped) Free(a device.Addr) error {
+	s.called("Free", true)
+	return s.Forwarder.Free(a)
+}
+
+func (s *stopped) Walk(yield func(alloc.Chunk) bool) {
+	s.called("Walk", false)
+	s.Forwarder.Walk(yield)
+}
+
+func (s *stopped) Close() error {
+	s.called("Close", false)
+	return s.Forwarder.Close()
 }
 
 // reopened is a strategy that works after it was closed.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -55,8 +56,8 @@ A TRACE is a file of any format in docs/traces.md, "-" for standard input, or th
 of a trace inside the program.
 
 With --check, the invariants of docs/invariants.md are judged after every event. The first
-broken one ends the replay with exit status 1. So a failure of "vramyard check"
-is seen again from its trace, whose header has configuration and device: they are used
+broken one ends the replay with exit status 1, and so does a call that panics or does not
+return within 10 seconds. So a failure of "vramyard check" is seen again from its trace, whose header has configuration and device: they are used
 unless --config, or --device or --sim, is given.
 
 With --contents, the trace is first replayed on a device that knows what is in its memory:
@@ -380,7 +381,7 @@ func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup setting.
 	}
 	switch {
 	case f.check:
-		return checkReplay(src.(*trace.Trace), setup, on.Config, o) // open saw to that
+		return checkReplay(p, src.(*trace.Trace), setup, on.Config, o) // open saw to that
 	case f.contents:
 		dev, err := on.Open()
 		if err != nil {
@@ -408,28 +409,37 @@ func writeFirstOOM(w io.Writer, res *replay.Result) error {
 	return err
 }
 
-// checkReplay replays under the eyes of a judge. Its error names the event after which an
-// invariant was broken.
-func checkReplay(t *trace.Trace, setup setting.Setup, cfg sim.Config, o replay.Options) error {
+// checkReplay replays with a judge and a watchdog. Its error names the event at which an invariant
+// was broken, or which did not return.
+func checkReplay(p *replay.Prepared, t *trace.Trace, setup setting.Setup, cfg sim.Config, o replay.Options) error {
 	judge, err := props.NewJudge(props.SubjectOfSetup(setup, cfg), t)
 	if err != nil {
 		return err
 	}
-	at := 0
-	_, err = replay.Run(t, setup, judge.Device(), replay.Options{FreeAt: o.FreeAt, Watch: o.Watch,
-		Contents: judge.Contents(), Observe: func(o replay.Observation) error {
-			at = o.Event
-			return judge.Observe(o)
-		}})
-	var v *props.Violation
-	if !errors.As(err, &v) {
+	var at atomic.Int64 // the present event: the replay may go on in its goroutine when the watchdog has ended
+	at.Store(-1)
+	err = props.Guarded(0, func(beat func()) error {
+		_, err := p.Run(setup, judge.Device(), replay.Options{FreeAt: o.FreeAt, Watch: o.Watch,
+			Contents: judge.Contents(), Observe: func(o replay.Observation) error {
+				beat()
+				at.Store(int64(o.Event))
+				err := judge.Observe(o)
+				if err == nil && !o.Continues(t.Events) {
+					at.Add(1)
+				}
+				return err
+			}})
+		return err
+	})
+	v, ok := errors.AsType[*props.Violation](err)
+	if !ok {
 		return err
 	}
-	place := fmt.Sprintf("event %d", at)
-	switch {
-	case at < 0:
+	place := fmt.Sprintf("event %d", at.Load())
+	switch at.Load() {
+	case -1:
 		place = "before the first event"
-	case at == len(t.Events):
+	case int64(len(t.Events)):
 		place = "at the end"
 	}
 	return failure{fmt.Errorf("%s on %s: %s: %v (%s): %s", setup.Name, t.Header.Name, place, v.Number,

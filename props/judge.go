@@ -96,7 +96,7 @@ func (j *Judge) observe(o replay.Observation) (err error) {
 	j.begin()
 	switch {
 	case err != nil:
-	case j.events[o.Event].Kind == trace.Refused && o.Of.Kind == trace.Alloc && o.Err == nil:
+	case o.Continues(j.events):
 		j.r.foresee(nil) // a free may follow within the event
 	default:
 		j.foresee(o.Event + 1)

@@ -35,6 +35,12 @@ type Observation struct {
 	Panic    any           // what the strategy panicked with instead of answering
 }
 
+// Continues reports whether the event, one of events, is observed once more: a refused request that
+// was granted is freed at once.
+func (o Observation) Continues(events []trace.Event) bool {
+	return o.Of != nil && o.Of.Kind == trace.Alloc && o.Err == nil && events[o.Event].Kind == trace.Refused
+}
+
 // built tells the observer that the strategy was built, or that it was not because of err.
 func (o Options) built(s alloc.Strategy, faults *device.Faults, err error) error {
 	if o.Observe == nil {
