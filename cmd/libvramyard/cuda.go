@@ -7,7 +7,7 @@ import (
 	"github.com/vramyard/vramyard/device/cuda"
 )
 
-// openCUDA opens a real GPU, whose streams are those of PyTorch.
+// openCUDA opens a real GPU with PyTorch's streams.
 func openCUDA(ordinal int) (device.Device, error) {
 	d, err := cuda.Open(cuda.Config{Ordinal: ordinal, ForeignStreams: true})
 	if err != nil {

@@ -3,7 +3,7 @@
 //
 //	go build -buildmode=c-shared -o libvramyard.so ./cmd/libvramyard
 //
-// It needs cgo, a C++ compiler and Linux; anything else builds a program that says so. vramyard.h
-// has the functions, docs/pytorch.md how they are used. What they do is in package pluggable; here
-// is the border: shim.cc throws what Go answers as an error.
+// It needs cgo, a C++ compiler and Linux; elsewhere it builds a program that prints this.
+// vramyard.h declares the functions and docs/pytorch.md describes their use. Package pluggable
+// implements them; this package converts types, and shim.cc throws the errors that Go returns.
 package main

@@ -21,29 +21,28 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// main is never called: the library is not a program.
+// main is required by the build mode and never called.
 func main() {}
 
-// library serves the process. Nothing is read from the environment before it is used.
+// library serves the process. It reads the environment at first use.
 var library = pluggable.New(pluggable.Host{Env: getenv, Pid: os.Getpid(), Strategies: strategies.All(), Open: openCUDA})
 
-// getenv reads the environment as it is now: Go's own copy is as old as the loading of the library,
-// and programs set variables later.
+// getenv reads the current environment. Go's own copy dates from the loading of the library, and
+// programs set variables later.
 func getenv(name string) string {
 	key := C.CString(name)
 	defer C.free(unsafe.Pointer(key))
 	return C.GoString(C.getenv(key))
 }
 
-// What shim.cc is answered.
+// The statuses that are returned to shim.cc.
 const (
 	statusOK       = 0
 	statusNoMemory = 1
 	statusFailed   = 2
 )
 
-// answer writes the text of an error, cut to its room, with a null behind it, and returns its
-// status.
+// answer writes the text of an error, truncated and null-terminated, and returns the status.
 func answer(err error, text *C.char, room C.size_t) C.int {
 	if err == nil {
 		return statusOK
@@ -56,7 +55,7 @@ func answer(err error, text *C.char, room C.size_t) C.int {
 	return statusFailed
 }
 
-// put copies as much of a text as there is room for, and returns the length of all of it.
+// put copies as much of a text as fits, and returns the length of the whole text.
 func put(s string, text *C.char, room C.size_t) C.size_t {
 	copy(unsafe.Slice((*byte)(unsafe.Pointer(text)), int(room)), s)
 	return C.size_t(len(s))

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// main says what is missing.
+// main prints the requirements.
 func main() {
 	fmt.Fprintln(os.Stderr, "libvramyard: needs Linux, cgo and a C++ compiler: go build -buildmode=c-shared -o "+
 		"libvramyard.so ./cmd/libvramyard")

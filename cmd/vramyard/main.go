@@ -1,25 +1,25 @@
 // Command vramyard compares GPU memory allocators on real traces, on a simulated GPU.
 //
-//	vramyard compare [TRACE...]                        strategies side by side
-//	vramyard replay --strategy NAME TRACE              one strategy in detail
-//	vramyard verify --addresses FILE TRACE             hold caching to a recording of PyTorch
-//	vramyard bench                                     time and memory on yardstick workloads
-//	vramyard check                                     prove invariants on generated calls
-//	vramyard whatif FILE                               which setting would have carried a run
-//	vramyard top FILE                                  who holds memory at the peak and at the failure
+//	vramyard compare [TRACE...]                        compare strategies on traces
+//	vramyard replay --strategy NAME TRACE              replay a trace through one strategy
+//	vramyard verify --addresses FILE TRACE             compare caching with a recording of PyTorch
+//	vramyard bench                                     measure time and memory on reference workloads
+//	vramyard check                                     check the invariants with generated calls
+//	vramyard whatif FILE                               find the setting that would have carried a run
+//	vramyard top FILE                                  list the owners of memory at the peak and at the failure
 //	vramyard tune --strategy NAME [TRACE...]           search the settings of a strategy
-//	vramyard diff A.json B.json                         tell how two results differ, and fail where they may not
-//	vramyard plot --out FIGURE RESULT...               a figure for a paper
-//	vramyard offline [TRACE...]                        how little memory would do, known in advance
-//	vramyard remat LOG...                              training steps within less memory, by computing tensors again
-//	vramyard trace info|convert|cut|diff|gen ...       look at traces, change and compare them, make them up
-//	vramyard view FILE...                              look at traces, snapshots and reports in a browser
-//	vramyard strategies [NAME]                         what there is, with every setting
-//	vramyard devices                                   the cards that a device can stand for
-//	vramyard traces                                    the traces inside the program
+//	vramyard diff A.json B.json                        compare two results; fail on a regression
+//	vramyard plot --out FIGURE RESULT...               draw a figure for a paper
+//	vramyard offline [TRACE...]                        compute the offline-optimal packing of a trace
+//	vramyard remat LOG...                              simulate training under a memory budget (DTR)
+//	vramyard trace info|convert|cut|diff|gen ...       inspect, convert, cut, compare and generate traces
+//	vramyard view FILE...                              show traces, snapshots and reports in a browser
+//	vramyard strategies [NAME]                         list the strategies and their settings
+//	vramyard devices                                   list the simulated cards and the GPUs
+//	vramyard traces                                    list the traces inside the program
 //	vramyard licenses                                  the licenses of the program and its modules
 //
-// Exit status, as diff, grep and pytest have it:
+// Exit status, as in diff, grep and pytest:
 //
 //	0    done; a request that finds no memory is a result, not an error
 //	1    a condition is violated, or a trace fails where that is a condition: verify, check, replay --check,

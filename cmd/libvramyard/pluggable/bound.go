@@ -4,16 +4,16 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// bound is a device with a bound on the bytes held. It also reports memory that is about to be
-// released, and whether one piece of memory was mapped at two addresses.
+// bound is a device with a limit on the bytes held. It also reports memory that is about to be
+// released, and whether physical memory was mapped at two addresses.
 type bound struct {
 	device.Forwarder
 	inner   device.Device
-	most    device.Size // 0 for no bound
+	most    device.Size // limit; 0 for none
 	sizes   map[device.Addr]device.Size
 	mapped  map[device.Handle]bool
 	aliased bool
-	gone    func(a device.Addr, n device.Size) // memory is about to go back
+	gone    func(a device.Addr, n device.Size) // called before memory is released
 }
 
 func newBound(d device.Device) *bound {
@@ -30,7 +30,7 @@ func (b *bound) room(n device.Size) bool {
 	return b.most == 0 || held <= b.most && n <= b.most-held
 }
 
-// before refuses memory above the bound, and says which memory is about to go back.
+// before refuses memory above the limit, and calls gone before memory is released.
 func (b *bound) before(v *device.Invocation) error {
 	switch v.Call {
 	case device.CallReserve, device.CallCreateHandle:
@@ -47,7 +47,7 @@ func (b *bound) before(v *device.Invocation) error {
 	return nil
 }
 
-// after notes the sizes of regions and the handles that are mapped.
+// after records the sizes of regions and the mapped handles.
 func (b *bound) after(v *device.Invocation) {
 	switch {
 	case v.Err != nil:

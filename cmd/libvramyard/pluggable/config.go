@@ -14,24 +14,24 @@ import (
 // The environment variables.
 const (
 	EnvStrategy = "VRAMYARD_STRATEGY"     // name and preset as on the command line; default "caching"
-	EnvConfig   = "VRAMYARD_CONFIG"       // fields of the strategy's configuration, as a JSON object
+	EnvConfig   = "VRAMYARD_CONFIG"       // fields of the strategy's configuration, a JSON object
 	EnvDevice   = "VRAMYARD_DEVICE"       // "cuda", the default, or a simulated device such as "sim:24GiB"
-	EnvTrace    = "VRAMYARD_TRACE"        // file for a trace, written when the program ends
-	EnvEvents   = "VRAMYARD_TRACE_EVENTS" // most events in a trace
-	EnvStats    = "VRAMYARD_STATS"        // file for statistics, written when the program ends
-	EnvPoison   = "VRAMYARD_POISON"       // 1: freed memory is filled and looked at when it is used again
-	EnvPanic    = "VRAMYARD_TEST_PANIC"   // for tests: the number of the request that meets a bug
+	EnvTrace    = "VRAMYARD_TRACE"        // trace file, written when the program ends
+	EnvEvents   = "VRAMYARD_TRACE_EVENTS" // maximum number of events in a trace
+	EnvStats    = "VRAMYARD_STATS"        // statistics file, written when the program ends
+	EnvPoison   = "VRAMYARD_POISON"       // 1: fill freed memory and compare it when it is reused
+	EnvPanic    = "VRAMYARD_TEST_PANIC"   // for tests: number of the request that panics
 )
 
 // defaultEvents bounds a trace: 24 bytes of host memory for each event make 480 MB.
 const defaultEvents = 20_000_000
 
-// config is what the environment says.
+// config holds the parsed environment variables.
 type config struct {
 	setup   setting.Setup
 	device  string
 	sim     *sim.Config // nil for a real device
-	limited bool        // the user has set the limit of the strategy
+	limited bool        // whether the user has set the limit of the strategy
 	trace   string
 	events  int
 	stats   string
@@ -39,7 +39,7 @@ type config struct {
 	panicAt uint64
 }
 
-// parse reads the environment. The error names the first variable that is wrong.
+// parse reads the environment. The error names the first invalid variable.
 func parse(env func(string) string, catalogue setting.Catalogue) (c config, err error) {
 	name := env(EnvStrategy)
 	if name == "" {
@@ -102,7 +102,7 @@ func number(env func(string) string, name string, unset int) (int, error) {
 	return n, nil
 }
 
-// errContents refuses to look into memory that cannot be looked into.
+// errContents is the error of poisoning on a device without access to contents.
 var errContents = errors.New(EnvPoison + ": the device does not let its memory be written")
 
 func (c *config) open(ordinal int, cuda func(int) (device.Device, error)) (device.Device, error) {
@@ -114,7 +114,7 @@ func (c *config) open(ordinal int, cuda func(int) (device.Device, error)) (devic
 	}
 	s := *c.sim
 	s.Ordinal = uint8(ordinal)
-	s.Clock = sim.Timed // work of a program that is not simulated takes no simulated time
+	s.Clock = sim.Timed // work outside of the simulation takes no simulated time
 	if c.poison {
 		s.Memory = sim.Filled
 	}

@@ -9,20 +9,20 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// OutOfMemoryError says that a request found no memory. Sizes are bytes. Its text has the form of
-// PyTorch's own message.
+// OutOfMemoryError is the error of a request that found no memory. Sizes are bytes. The text has
+// the form of PyTorch's message.
 type OutOfMemoryError struct {
 	Device    int         // number of the GPU
-	Size      device.Size // what was asked for
-	Total     device.Size // of the GPU; 0 for no bound
-	Free      device.Size // of the GPU, held by nobody
-	Bound     device.Size // the most that may be held; 0 for no bound
-	Allocated device.Size // granted to live blocks
-	Pending   device.Size // freed, and still used by other streams
-	Reserved  device.Size // held from the GPU
+	Size      device.Size // bytes requested
+	Total     device.Size // capacity of the GPU; 0 if unbounded
+	Free      device.Size // free memory of the GPU
+	Bound     device.Size // limit on the bytes held; 0 for none
+	Allocated device.Size // bytes of live blocks
+	Pending   device.Size // freed bytes that other streams still use
+	Reserved  device.Size // bytes held from the GPU
 	Hole      device.Size // largest free chunk
-	Strategy  string      // its name
-	Never     bool        // the strategy cannot grant so much at any time
+	Strategy  string      // name of the strategy
+	Never     bool        // the request exceeds the strategy's largest request
 }
 
 // Error implements error.
@@ -37,7 +37,7 @@ func (e *OutOfMemoryError) Error() string {
 		text += fmt.Sprintf(" Of it %s are allowed.", inUnits(e.Bound))
 	}
 	if e.Never {
-		text += " Strategy " + e.Strategy + " never grants so much."
+		text += " Strategy " + e.Strategy + " never grants a block of this size."
 	}
 	text += fmt.Sprintf(" Of the memory of strategy %s %s is allocated by PyTorch, and %s is reserved but unallocated,",
 		e.Strategy,
@@ -69,7 +69,7 @@ func (n *instance) refusal(size device.Size, cause error) error {
 		Never: errors.Is(cause, alloc.ErrInvalidRequest),
 	}
 	if info, ok := device.MemoryInfoOf(n.dev); ok {
-		e.Free, _, _ = info.MemoryInfo() // 0 if the device does not say
+		e.Free, _, _ = info.MemoryInfo() // 0 if the device does not report it
 	}
 	return e
 }

@@ -15,43 +15,43 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Align is the alignment of every block in bytes, that of PyTorch's own allocator.
+// Align in bytes is the alignment of every block, as in PyTorch's own allocator.
 const Align device.Size = 512
 
-// block is a live block of a program, or one whose free is not final.
+// block is a live block, or one whose free is pending.
 type block struct {
-	size    device.Size // bytes that the program asked for
+	size    device.Size // bytes requested
 	granted device.Size
 	stream  device.Stream
 	id      uint32
-	used    bool // by another stream
+	used    bool // whether another stream has used it
 }
 
 // instance is the allocator of one GPU.
 type instance struct {
 	mu       sync.Mutex
-	name     string // of the strategy
+	name     string // name of the strategy
 	ordinal  int
-	shift    device.Addr // what addresses of a program are above those of the device
+	shift    device.Addr // offset from device addresses to program addresses
 	dev      *bound
 	streams  device.Streams
-	total    device.Size // bytes of the device; 0 for no bound
+	total    device.Size // capacity of the device; 0 if unbounded
 	strategy alloc.Strategy
-	rounded  bool // the strategy does not honour Align, so sizes are multiples of it
+	rounded  bool // the strategy does not honor Align, so sizes are rounded up to it
 
 	live    map[device.Addr]block
-	pending map[device.Addr]block // freed, and used by other streams
-	waiting device.Size           // bytes granted to those
-	ids     []uint32              // names to use again
+	pending map[device.Addr]block // freed, still used by other streams
+	waiting device.Size           // granted bytes of the pending blocks
+	ids     []uint32              // free trace ids
 	next    uint32
 
 	pools  pools
-	rec    *recorder // nil for none
-	poison *poison   // nil for none
+	rec    *recorder // nil if nothing is recorded
+	poison *poison   // nil without poisoning
 	count  counts
 }
 
-// counts are what an instance counts besides its strategy.
+// counts are counters that the strategy does not have.
 type counts struct {
 	zero, badFrees, uses, badUses, trims, ladders, ooms uint64
 }
@@ -93,11 +93,11 @@ func newInstance(c *config, ordinal int, dev device.Device, share float64) (*ins
 	return n, nil
 }
 
-// simShift parts the addresses of simulated GPUs, which all begin at the same one.
+// simShift separates the address ranges of simulated GPUs, which all start at the same address.
 const simShift = 44
 
-// measure takes the size of the device and its bound, and returns what a strategy may take at once:
-// of a real device not all that is free, because libraries take memory beside the allocator.
+// measure reads the capacity of the device and returns the limit for the strategy. On a real device
+// libraries need memory beside the allocator, so the limit is below the free memory.
 func (n *instance) measure(c *config, share float64) (device.Size, error) {
 	info, ok := device.MemoryInfoOf(n.dev)
 	if !ok {
@@ -120,12 +120,11 @@ func (n *instance) measure(c *config, share float64) (device.Size, error) {
 	return device.AlignDown(free, 2*device.MiB), nil
 }
 
-// headroom is the part of a real device that a strategy which takes everything at once leaves: a
-// sixteenth, 5 GiB of
-// 80. Kernels, cuBLAS and NCCL take some hundreds of MiB each.
+// headroom is the fraction of a real device that a preallocating strategy leaves free: a sixteenth,
+// 5 GiB of 80 GiB. Kernels, cuBLAS and NCCL take some hundreds of MiB each.
 const headroom = 16
 
-// restrict bounds what is held by a share of the device.
+// restrict limits the bytes held to a share of the device.
 func (n *instance) restrict(share float64) error {
 	switch {
 	case share == 0:
@@ -138,7 +137,7 @@ func (n *instance) restrict(share float64) error {
 }
 
 func (n *instance) header(c *config, setup setting.Setup) trace.Header {
-	settings, _ := json.Marshal(setup.Config) // a configuration was read from JSON
+	settings, _ := json.Marshal(setup.Config) // the configuration was read from JSON
 	return trace.Header{Name: "pytorch-gpu" + strconv.Itoa(n.ordinal), Meta: []trace.Pair{
 		{Key: "source", Value: "libvramyard " + Version}, {Key: "strategy", Value: setup.Name},
 		{Key: "config", Value: string(settings)}, {Key: "device", Value: c.device},
@@ -146,7 +145,7 @@ func (n *instance) header(c *config, setup setting.Setup) trace.Header {
 	}}
 }
 
-// alloc grants a block; into is the private pool that the request goes to, 0 for none.
+// alloc grants a block; into is the private pool of the request, 0 for none.
 func (n *instance) alloc(size device.Size, s device.Stream, into alloc.PoolID) (device.Addr, error) {
 	if size == 0 {
 		n.count.zero++
@@ -156,7 +155,7 @@ func (n *instance) alloc(size device.Size, s device.Stream, into alloc.PoolID) (
 		return 0, err
 	}
 	if len(n.pending) > 0 && !n.pools.open() {
-		_, _ = power.Poll(n.strategy) // what the device refuses is looked at again
+		_, _ = power.Poll(n.strategy) // a device error is retried at the next poll
 	}
 	b, err := n.grant(size, s)
 	if errors.Is(err, alloc.ErrOutOfMemory) && !n.pools.open() {
@@ -181,7 +180,7 @@ func (n *instance) alloc(size device.Size, s device.Stream, into alloc.PoolID) (
 	return b.Addr + n.shift, nil
 }
 
-// grant asks the strategy for an aligned block.
+// grant requests an aligned block from the strategy.
 func (n *instance) grant(size device.Size, s device.Stream) (alloc.Block, error) {
 	if !n.rounded {
 		b, err := n.strategy.Alloc(alloc.Request{Size: size, Align: Align, Stream: s})
@@ -204,8 +203,8 @@ func (n *instance) grant(size device.Size, s device.Stream) (alloc.Block, error)
 	return b, nil
 }
 
-// relieve does what may bring memory back: it waits for all work, which makes pending frees final,
-// and gives cached memory back. What the device refuses of it the next request will tell.
+// relieve tries to free memory: it waits for all work, which completes pending frees, and trims the
+// strategy. If the device refuses, the next request fails.
 func (n *instance) relieve() {
 	if n.streams.SyncDevice() == nil {
 		_, _ = power.Poll(n.strategy)
@@ -213,7 +212,7 @@ func (n *instance) relieve() {
 	_, _ = power.Trim(n.strategy)
 }
 
-// free takes a block back. The error is the program's mistake, or that of poisoned memory.
+// free frees a block. The error is a mistake of the program or a stale write to poisoned memory.
 func (n *instance) free(a device.Addr) error {
 	a -= n.shift
 	b, ok := n.live[a]
@@ -258,8 +257,8 @@ func (n *instance) use(a device.Addr, s device.Stream) error {
 	return nil
 }
 
-// settle looks which pending frees have become final. It walks only where the sums say that some
-// have.
+// settle completes the pending frees that are done. It walks only if the statistics show that there
+// are some.
 func (n *instance) settle() {
 	if len(n.pending) == 0 {
 		return
@@ -284,11 +283,11 @@ func (n *instance) settle() {
 	}
 }
 
-// empty gives cached memory back, as torch.cuda.empty_cache does.
+// empty releases cached memory, as torch.cuda.empty_cache does.
 func (n *instance) empty() error {
 	n.count.trims++
 	if n.pools.open() {
-		return nil // nothing may be waited for
+		return nil // waiting is not allowed during a capture
 	}
 	var stale error
 	if n.poison != nil {
@@ -308,7 +307,7 @@ func (n *instance) empty() error {
 	return stale
 }
 
-// base returns the region that holds an address.
+// base returns the region that contains an address.
 func (n *instance) base(a device.Addr) (at device.Addr, size device.Size, ok bool) {
 	for c := range n.strategy.Walk {
 		if c.Region != at {

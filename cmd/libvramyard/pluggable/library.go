@@ -15,38 +15,38 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Version is that of the library.
+// Version is the version of the library.
 const Version = "0.1.0"
 
-// mostDevices is how many GPUs there may be: their numbers are bytes in PyTorch.
+// mostDevices bounds the number of GPUs: PyTorch numbers them in a byte.
 const mostDevices = 128
 
-// Host is what a [Library] needs of the process that it runs in.
+// Host is the environment of a [Library].
 type Host struct {
 	Env        func(name string) string                 // value of an environment variable, "" if it is not set
-	Pid        int                                      // number of the process
-	Strategies setting.Catalogue                        // what can be named
-	Open       func(ordinal int) (device.Device, error) // a real GPU; nil where there are none
+	Pid        int                                      // process id
+	Strategies setting.Catalogue                        // strategies that can be selected
+	Open       func(ordinal int) (device.Device, error) // opens a real GPU; nil if there are none
 }
 
-// Library is the allocators of all GPUs of a process. It is safe for concurrent use. Its methods
-// never panic: what would be a panic is an error, and every later request is refused with the same.
+// Library holds the allocators of all GPUs of a process. It is safe for concurrent use. Its methods
+// never panic: after an internal panic every request fails with the same error.
 type Library struct {
 	host    Host
 	once    sync.Once
 	conf    config
-	wrong   error // what is wrong with the environment
+	wrong   error // error in the environment
 	gpus    [mostDevices]atomic.Pointer[instance]
-	list    atomic.Pointer[[]*instance] // those of gpus, by number
+	list    atomic.Pointer[[]*instance] // the instances, by number
 	making  sync.Mutex
-	first   int // GPU that was made first, -1 for none
+	first   int // number of the first instance, -1 for none
 	shares  [mostDevices]float64
-	devices int // as init was told, 0 if it was not
+	devices int // number of GPUs passed to Init, 0 if it was not called
 	calls   atomic.Uint64
 	broken  atomic.Pointer[error]
 }
 
-// New returns a library that reads its environment at the first call that needs it.
+// New returns a library. It reads the environment at the first call that needs it.
 func New(h Host) *Library { return &Library{host: h, first: -1} }
 
 func (l *Library) prepare() error {
@@ -60,7 +60,7 @@ func (l *Library) prepare() error {
 	return nil
 }
 
-// survive turns a panic into an error, and breaks the library.
+// survive turns a panic into an error and disables the library.
 func (l *Library) survive(err *error) {
 	if p := recover(); p != nil {
 		bug := fmt.Errorf("vramyard: internal error, nothing is allocated any more: %v\n%s", p, debug.Stack())
@@ -69,7 +69,7 @@ func (l *Library) survive(err *error) {
 	}
 }
 
-// gpu returns the instance of a GPU, which it makes on first use.
+// gpu returns the instance of a GPU and builds it on first use.
 func (l *Library) gpu(ordinal int) (*instance, error) {
 	if err := l.prepare(); err != nil {
 		return nil, err
@@ -118,20 +118,20 @@ func (l *Library) with(ordinal int, f func(*instance) error) (err error) {
 	return ours(f(n))
 }
 
-// ours returns an error of an instance as the library tells it.
+// ours adds the prefix of the library to an error.
 func ours(err error) error {
 	if err == nil {
 		return nil
 	}
 	if _, oom := errors.AsType[*OutOfMemoryError](err); oom {
-		return err // has the text of PyTorch's own
+		return err // has PyTorch's text
 	}
 	return fmt.Errorf("vramyard: %w", err)
 }
 
-// Alloc grants size bytes on a stream of a GPU; into is the number of a private pool as BeginPool
-// returned it, 0 for none. A size of 0 is granted the address 0. The error is an
-// [*OutOfMemoryError] if there is no memory.
+// Alloc grants size bytes on a stream of a GPU. into is the private pool that BeginPool returned, 0
+// for none. A request for 0 bytes gets the address 0. The error is an [*OutOfMemoryError] if memory
+// is exhausted.
 func (l *Library) Alloc(size device.Size, ordinal int, s device.Stream, into alloc.PoolID) (a device.Addr, err error) {
 	defer l.survive(&err)
 	n, err := l.gpu(ordinal)
@@ -147,8 +147,8 @@ func (l *Library) Alloc(size device.Size, ordinal int, s device.Stream, into all
 	return a, ours(err)
 }
 
-// Free takes back what Alloc granted; the address 0 is nothing. A GPU that does not have the block
-// is not insisted on: the one that has it takes it back.
+// Free frees a block of Alloc; the address 0 is a no-op. If the given GPU does not have the block
+// it is freed on the GPU that has it.
 func (l *Library) Free(a device.Addr, ordinal int) (err error) {
 	defer l.survive(&err)
 	if a == 0 {
@@ -180,7 +180,7 @@ func (l *Library) owner(a device.Addr) (int, bool) {
 	return 0, false
 }
 
-// made returns the instances there are, by number. The caller does not change the slice.
+// made returns the instances, by number. The caller must not change the slice.
 func (l *Library) made() []*instance {
 	if list := l.list.Load(); list != nil {
 		return *list
@@ -188,7 +188,7 @@ func (l *Library) made() []*instance {
 	return nil
 }
 
-// Init says how many GPUs there are; 0 is not known yet.
+// Init sets the number of GPUs; 0 means unknown.
 func (l *Library) Init(devices int) (err error) {
 	defer l.survive(&err)
 	l.making.Lock()
@@ -197,7 +197,7 @@ func (l *Library) Init(devices int) (err error) {
 	return l.prepare()
 }
 
-// Reset gives the cached memory of every GPU back, as torch.cuda.empty_cache does.
+// Reset releases the cached memory of every GPU, as torch.cuda.empty_cache does.
 func (l *Library) Reset() (err error) {
 	for _, n := range l.made() {
 		err = errors.Join(err, l.with(n.ordinal, (*instance).empty))
@@ -205,8 +205,8 @@ func (l *Library) Reset() (err error) {
 	return err
 }
 
-// MemoryFraction bounds what may be held of a GPU by a share of it, above 0 and up to 1. What is
-// held already stays.
+// MemoryFraction limits the bytes held on a GPU to a share of its capacity, above 0 and up to 1.
+// Memory that is held already stays.
 func (l *Library) MemoryFraction(share float64, ordinal int) (err error) {
 	defer l.survive(&err)
 	if err := l.prepare(); err != nil {
@@ -220,12 +220,12 @@ func (l *Library) MemoryFraction(share float64, ordinal int) (err error) {
 	n := l.gpus[ordinal].Load()
 	l.making.Unlock()
 	if n == nil {
-		return nil // it will be made with the bound
+		return nil // the instance will be built with the limit
 	}
 	return l.with(ordinal, func(n *instance) error { return n.restrict(share) })
 }
 
-// Base returns the start and the size of the region that holds an address, and false if none does.
+// Base returns the start and size of the region that contains an address, or false.
 func (l *Library) Base(a device.Addr) (at device.Addr, size device.Size, ok bool) {
 	for _, n := range l.made() {
 		err := l.with(n.ordinal, func(n *instance) error {
@@ -239,7 +239,7 @@ func (l *Library) Base(a device.Addr) (at device.Addr, size device.Size, ok bool
 	return at, size, ok
 }
 
-// RecordStream says that a stream uses the block at an address.
+// RecordStream records that a stream uses the block at an address.
 func (l *Library) RecordStream(a device.Addr, s device.Stream) error {
 	if a == 0 {
 		return nil
@@ -248,12 +248,12 @@ func (l *Library) RecordStream(a device.Addr, s device.Stream) error {
 	if made := l.made(); !ok && len(made) == 0 {
 		return fmt.Errorf("vramyard: record_stream of %v: no live block starts there", a)
 	} else if !ok {
-		ordinal = made[0].ordinal // which counts it as a mistake
+		ordinal = made[0].ordinal // counts as a mistake there
 	}
 	return l.with(ordinal, func(n *instance) error { return n.use(a, s) })
 }
 
-// BeginPool opens a private pool and returns its number, for the requests that go there.
+// BeginPool opens a private pool and returns its number.
 func (l *Library) BeginPool(ordinal int, k PoolKey) (id alloc.PoolID, err error) {
 	err = l.with(ordinal, func(n *instance) (err error) {
 		id, err = n.begin(k)
@@ -267,13 +267,13 @@ func (l *Library) EndPool(ordinal int, k PoolKey) error {
 	return l.with(ordinal, func(n *instance) error { return n.end(k) })
 }
 
-// ReleasePool says that a private pool has one user less.
+// ReleasePool drops one user of a private pool.
 func (l *Library) ReleasePool(ordinal int, k PoolKey) error {
 	return l.with(ordinal, func(n *instance) error { return n.release(k) })
 }
 
-// DumpTrace writes what was recorded so far; the empty name is that of the environment. See
-// [fileOf] for what stands for several GPUs in it.
+// DumpTrace writes the events recorded so far. The empty path is the one in the environment;
+// [fileOf] describes its placeholders.
 func (l *Library) DumpTrace(path string) (err error) {
 	defer l.survive(&err)
 	if err := l.prepare(); err != nil {
@@ -296,12 +296,11 @@ func (l *Library) DumpTrace(path string) (err error) {
 	return err
 }
 
-// Finish writes what the environment asks for at the end of the program, and looks a last time at
-// poisoned memory.
+// Finish writes the files that the environment names, and compares poisoned memory a last time.
 func (l *Library) Finish() (err error) {
 	defer l.survive(&err)
 	if len(l.made()) == 0 || l.prepare() != nil {
-		return nil // nothing was asked for, or the program was told what is wrong
+		return nil // no output was requested, or the error was returned before
 	}
 	if l.conf.poison {
 		for _, n := range l.made() {

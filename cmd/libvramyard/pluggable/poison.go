@@ -8,22 +8,22 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// What memory is filled with. What is read after it was freed is no number, as a float of 32 bits
-// or the upper half of one, and spoils what is computed from it; what is read before it was written
-// is -20.7, because programs that are right sometimes multiply such memory by zero.
+// The fill patterns. Freed memory reads as NaN, as a 32-bit float or its upper half, which spoils
+// results computed from it. Fresh memory reads as -20.7, because correct programs sometimes
+// multiply such memory by zero.
 const (
-	poisonFresh uint32 = 0xc1a5f3d7 // granted and not written yet
+	poisonFresh uint32 = 0xc1a5f3d7 // granted, not written yet
 	poisonFreed uint32 = 0xffc1d1e9 // freed
 )
 
 // span is freed memory that was filled.
 type span struct {
 	start, end device.Addr
-	stream     device.Stream // of the request
+	stream     device.Stream // stream of the request
 }
 
-// poison fills memory that is freed, and looks at it when it is used again. The device is made to
-// wait for all work at each step, so that nobody's kernels are in the way.
+// poison fills freed memory and compares it when it is reused. Each step synchronizes the device,
+// so no kernel writes meanwhile.
 type poison struct {
 	memory  device.Contents
 	streams device.Streams
@@ -32,28 +32,28 @@ type poison struct {
 	report  PoisonStats
 }
 
-// PoisonStats tell what poisoning found.
+// PoisonStats are the results of poisoning.
 type PoisonStats struct {
 	Filled     uint64 `json:"filled"`     // blocks filled when they were freed
-	Compared   uint64 `json:"compared"`   // pieces of freed memory that were looked at
-	Violations uint64 `json:"violations"` // of them, that somebody had written
-	First      string `json:"first"`      // the first of those, in words; "" if there is none
-	// Blind says that memory was seen at two addresses, so that what was written at one of them cannot
-	// be told from a write behind a free: since then nothing is compared.
+	Compared   uint64 `json:"compared"`   // ranges of freed memory compared
+	Violations uint64 `json:"violations"` // ranges that had been written
+	First      string `json:"first"`      // the first violation, in words; "" if none
+	// Blind reports that memory was mapped at two addresses. Writes through an alias cannot be
+	// distinguished from stale writes, so comparing stopped.
 	Blind bool `json:"blind"`
 }
 
-// StaleWriteError is memory that was written after it was freed.
+// StaleWriteError is a write to memory after it was freed.
 type StaleWriteError struct {
 	At     device.Addr   // first byte that differs
-	Start  device.Addr   // of the piece of freed memory
+	Start  device.Addr   // start of the freed range
 	Size   device.Size   // bytes of the piece
-	Stream device.Stream // stream whose program freed it
+	Stream device.Stream // stream that freed it
 }
 
 // Error implements error.
 func (e *StaleWriteError) Error() string {
-	return fmt.Sprintf("poison: somebody wrote at %v after it was freed (%d bytes from %v on, of stream %d)", e.At,
+	return fmt.Sprintf("poison: %v was written after it was freed (%d freed bytes at %v, stream %d)", e.At,
 		uint64(e.Size), e.Start, uint64(e.Stream))
 }
 
@@ -77,8 +77,8 @@ func (p *poison) freed(a device.Addr, n device.Size, s device.Stream) error {
 	return nil
 }
 
-// granted looks at the freed memory in a block and fills the block. The error is a
-// [*StaleWriteError], or the device's.
+// granted compares the freed memory in a block and fills the block. The error is a
+// [*StaleWriteError] or the device's.
 func (p *poison) granted(a device.Addr, n device.Size) error {
 	err := p.look(a, a.Add(n))
 	p.forget(a, n)
@@ -137,5 +137,5 @@ func (p *poison) forget(a device.Addr, n device.Size) {
 	p.spans = slices.Replace(p.spans, i, j, kept...)
 }
 
-// all looks at all freed memory that nobody has used again.
+// all compares all freed memory that was not reused.
 func (p *poison) all() error { return p.look(0, ^device.Addr(0)) }

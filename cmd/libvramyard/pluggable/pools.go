@@ -11,21 +11,21 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// PoolKey names a private pool as PyTorch does: by two numbers. Both zero is no pool.
+// PoolKey identifies a private pool by PyTorch's two numbers. Both zero is no pool.
 type PoolKey struct {
-	First  uint64 // of a capture, 0 otherwise
-	Second uint64 // of a pool that the program made, 0 otherwise
+	First  uint64 // of a graph capture, 0 otherwise
+	Second uint64 // of a MemPool, 0 otherwise
 }
 
-// pool is a private pool. PyTorch says which requests go there one by one, strategies want a
-// stream, and so a stream is redirected with its first request that goes there.
+// pool is a private pool. PyTorch names the pool in each request, but strategies redirect whole
+// streams, so the first request of a stream to a pool redirects the stream.
 type pool struct {
 	id      alloc.PoolID
 	users   int             // begun and not released
-	held    int             // users that the strategy knows of
-	streams []device.Stream // redirected now
+	held    int             // users that the strategy has counted
+	streams []device.Stream // streams redirected now
 	active  bool            // begun and not ended
-	known   bool            // the strategy knows of the user that began it last
+	known   bool            // the strategy has counted the last user
 }
 
 // pools are the private pools of an instance.
@@ -49,10 +49,10 @@ func (p *pools) byID(id alloc.PoolID) *pool {
 	return nil
 }
 
-// errNoPools refuses pools.
+// errNoPools is the error of a strategy without private pools.
 var errNoPools = errors.New("has no private pools: CUDA graphs and MemPool want one of the caching presets")
 
-// begin opens a pool, which is made if it is not there, and returns its number.
+// begin opens a pool, or creates it, and returns its number.
 func (n *instance) begin(k PoolKey) (alloc.PoolID, error) {
 	switch {
 	case !power.Has(n.strategy, power.PowerPrivatePools):
@@ -75,7 +75,7 @@ func (n *instance) begin(k PoolKey) (alloc.PoolID, error) {
 	return q.id, nil
 }
 
-// redirect makes the requests of a stream go to a pool.
+// redirect redirects the requests of a stream into a pool.
 func (n *instance) redirect(into alloc.PoolID, s device.Stream) error {
 	if into == 0 {
 		return nil
@@ -99,7 +99,7 @@ func (n *instance) redirect(into alloc.PoolID, s device.Stream) error {
 		q.held++
 		return nil
 	}
-	n.note(trace.PoolRelease, 0, uint64(q.id), 0) // one user has begun it for two streams
+	n.note(trace.PoolRelease, 0, uint64(q.id), 0) // one user began it for two streams
 	return power.ReleasePool(n.strategy, q.id)
 }
 
@@ -119,11 +119,11 @@ func (n *instance) end(k PoolKey) error {
 	return first
 }
 
-// release gives a pool up by one user.
+// release drops one user of a pool.
 func (n *instance) release(k PoolKey) error {
 	q := n.pools.all[k]
 	if q == nil {
-		return fmt.Errorf("release of pool (%d, %d) on device %d: there is none", k.First, k.Second, n.ordinal)
+		return fmt.Errorf("release of pool (%d, %d) on device %d: no such pool", k.First, k.Second, n.ordinal)
 	}
 	q.users--
 	var err error

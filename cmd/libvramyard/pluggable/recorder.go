@@ -15,24 +15,24 @@ import (
 // entry is one event of a trace, in 24 bytes.
 type entry struct {
 	time   int64  // nanoseconds since the recorder began
-	size   uint64 // bytes; the number of a pool
+	size   uint64 // bytes, or the number of a pool
 	id     uint32
-	stream uint16 // index
+	stream uint16 // index of the stream
 	kind   trace.Kind
 }
 
-// pieceEntries is how many events are kept together, and handed on together.
+// pieceEntries is the number of events in a piece.
 const pieceEntries = 1 << 13
 
-// recorder keeps what a program asked for. Its names of blocks are used again when a free is final,
-// so that a trace has as few as are live at once.
+// recorder records the requests of a program. Ids of blocks are reused after the free completes, so
+// a trace has as few ids as blocks that are live at once.
 type recorder struct {
 	header  trace.Header
 	start   time.Time
 	pieces  [][]entry
 	count   int
-	most    int // events that are kept
-	lost    int // events that were not
+	most    int // maximum number of events
+	lost    int // number of events dropped
 	streams []device.Stream
 	index   map[device.Stream]uint16
 }
@@ -41,8 +41,8 @@ func newRecorder(h trace.Header, most int) *recorder {
 	return &recorder{header: h, start: time.Now(), most: most, index: map[device.Stream]uint16{}}
 }
 
-// note keeps an event. One that is beyond the bound, or on a stream beyond 65535 others, is lost,
-// and so is everything behind it.
+// note records an event. After the maximum number of events or 65,535 streams the event and all
+// later ones are dropped.
 func (r *recorder) note(k trace.Kind, id uint32, size uint64, s device.Stream) {
 	i, known := r.index[s]
 	if r.lost > 0 || r.count == r.most || !known && len(r.streams) == 1<<16-1 {
@@ -71,10 +71,10 @@ func (r *recorder) Head() trace.Head {
 	return trace.Head{Header: h, Events: r.count}
 }
 
-// TagOf implements [trace.Source]; PyTorch gives no names.
+// TagOf implements [trace.Source]; PyTorch gives no tags.
 func (*recorder) TagOf(*trace.Event) string { return "" }
 
-// Pieces implements [trace.Source]. The slot of an event is its name.
+// Pieces implements [trace.Source]. The slot of an event is its id.
 func (r *recorder) Pieces(yield func([]trace.Event) error) error {
 	events := make([]trace.Event, 0, pieceEntries)
 	for _, piece := range r.pieces {
@@ -108,13 +108,13 @@ func (r *recorder) event(e *entry) trace.Event {
 	return out
 }
 
-// write writes the trace to a file, whole or not at all.
+// write writes the trace to a file, atomically.
 func (r *recorder) write(path string) error {
 	return fileio.Write(path, io.Discard, func(w io.Writer) error { return trace.Write(w, r) })
 }
 
-// fileOf returns the name of a file of one GPU: %d stands for its number and %p for the process.
-// Without %d those after the first get their number in front of the endings of the name.
+// fileOf returns the name of the file of a GPU: %d stands for the number of the GPU and %p for the
+// process id. Without %d, every GPU but the first gets its number before the extensions.
 func fileOf(path string, ordinal int, first bool, pid int) string {
 	numbered := strings.Contains(path, "%d")
 	path = strings.NewReplacer("%d", strconv.Itoa(ordinal), "%p", strconv.Itoa(pid)).Replace(path)

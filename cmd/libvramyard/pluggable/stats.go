@@ -13,52 +13,52 @@ import (
 // Schema names the form of [Stats].
 const Schema = "vramyard-pytorch/1"
 
-// Stats is what the library tells of a process. Sizes are bytes.
+// Stats are the statistics of a process. Sizes are bytes.
 type Stats struct {
 	Schema   string `json:"schema"`   // [Schema]
 	Version  string `json:"version"`  // of the library
-	Pid      int    `json:"pid"`      // number of the process
+	Pid      int    `json:"pid"`      // process id
 	Strategy string `json:"strategy"` // name and preset
-	Config   any    `json:"config"`   // settings of the strategy, before they were fitted to a GPU
-	Device   string `json:"device"`   // cuda, or which simulated one
-	// the internal error after which nothing is allocated any more; "" without one
+	Config   any    `json:"config"`   // settings of the strategy, before they were adapted to a GPU
+	Device   string `json:"device"`   // cuda, or the simulated device
+	// internal error that disabled the library; "" if none
 	Error   string        `json:"error"`
-	Devices []DeviceStats `json:"devices"` // of the GPUs that were used, by number
+	Devices []DeviceStats `json:"devices"` // GPUs that were used, by number
 }
 
-// DeviceStats is what the library tells of one GPU. Sizes are bytes.
+// DeviceStats are the statistics of one GPU. Sizes are bytes.
 type DeviceStats struct {
-	Device        int          `json:"device"`               // number
-	Total         device.Size  `json:"total_bytes"`          // of the GPU; 0 for no bound
-	Bound         device.Size  `json:"bound_bytes"`          // most that may be held; 0 for no bound
+	Device        int          `json:"device"`               // number of the GPU
+	Total         device.Size  `json:"total_bytes"`          // capacity; 0 if unbounded
+	Bound         device.Size  `json:"bound_bytes"`          // limit on the bytes held; 0 if none
 	Allocs        uint64       `json:"allocs"`               // blocks granted
 	Frees         uint64       `json:"frees"`                // blocks freed
-	OOMs          uint64       `json:"ooms"`                 // requests that failed in the end
-	Ladders       uint64       `json:"ladders"`              // requests that found no memory at first
-	Zero          uint64       `json:"zero_sized"`           // requests of no bytes, which are granted null
-	BadFrees      uint64       `json:"bad_frees"`            // frees of what was not live
+	OOMs          uint64       `json:"ooms"`                 // requests that failed after the retry
+	Ladders       uint64       `json:"ladders"`              // requests that failed at first
+	Zero          uint64       `json:"zero_sized"`           // requests of 0 bytes, which return null
+	BadFrees      uint64       `json:"bad_frees"`            // frees of addresses that are not live
 	Uses          uint64       `json:"recorded_streams"`     // calls of record_stream
-	BadUses       uint64       `json:"bad_uses"`             // those of what was not live
+	BadUses       uint64       `json:"bad_uses"`             // calls of record_stream for addresses that are not live
 	Trims         uint64       `json:"empty_cache_calls"`    // calls of empty_cache
-	Live          int          `json:"live_blocks"`          // not freed
-	Requested     device.Size  `json:"requested_bytes"`      // that live blocks were asked for with
-	Allocated     device.Size  `json:"allocated_bytes"`      // granted to live blocks
-	Active        device.Size  `json:"active_bytes"`         // and to freed ones that other streams use
-	Reserved      device.Size  `json:"reserved_bytes"`       // held from the GPU
-	PeakRequested device.Size  `json:"peak_requested_bytes"` // most of Requested
-	PeakAllocated device.Size  `json:"peak_allocated_bytes"` // most of Allocated
-	PeakActive    device.Size  `json:"peak_active_bytes"`    // most of Active
-	PeakReserved  device.Size  `json:"peak_reserved_bytes"`  // most of Reserved
+	Live          int          `json:"live_blocks"`          // live blocks
+	Requested     device.Size  `json:"requested_bytes"`      // bytes requested by live blocks
+	Allocated     device.Size  `json:"allocated_bytes"`      // bytes granted to live blocks
+	Active        device.Size  `json:"active_bytes"`         // bytes granted to live and pending blocks
+	Reserved      device.Size  `json:"reserved_bytes"`       // bytes held from the GPU
+	PeakRequested device.Size  `json:"peak_requested_bytes"` // peak of Requested
+	PeakAllocated device.Size  `json:"peak_allocated_bytes"` // peak of Allocated
+	PeakActive    device.Size  `json:"peak_active_bytes"`    // peak of Active
+	PeakReserved  device.Size  `json:"peak_reserved_bytes"`  // peak of Reserved
 	LargestHole   device.Size  `json:"largest_hole_bytes"`   // largest free chunk
-	Calls         uint64       `json:"device_calls"`         // calls to the driver
-	Waits         uint64       `json:"stream_waits"`         // of them, that made a stream wait for another
-	TraceEvents   int          `json:"trace_events"`         // recorded
+	Calls         uint64       `json:"device_calls"`         // driver calls
+	Waits         uint64       `json:"stream_waits"`         // driver calls that made a stream wait for another
+	TraceEvents   int          `json:"trace_events"`         // events recorded
 	Poison        *PoisonStats `json:"poison,omitempty"`     // with VRAMYARD_POISON
-	// those of torch.cuda.memory_stats, where the strategy counts so
+	// counters as in torch.cuda.memory_stats, if the strategy has them
 	Counters map[string]int64 `json:"counters,omitempty"`
 }
 
-// Stats returns the statistics now. The error is what is wrong with the environment.
+// Stats returns the present statistics. The error is an error in the environment.
 func (l *Library) Stats() (s Stats, err error) {
 	defer l.survive(&err)
 	s = Stats{Schema: Schema, Version: Version, Pid: l.host.Pid, Devices: []DeviceStats{}}
@@ -95,7 +95,7 @@ func (n *instance) stats() DeviceStats {
 		report := n.poison.report
 		d.Poison = &report
 	}
-	_ = power.Counters(n.strategy, func(name string, v int64) bool { // without them there are none
+	_ = power.Counters(n.strategy, func(name string, v int64) bool { // no counters without the power
 		if d.Counters == nil {
 			d.Counters = map[string]int64{}
 		}
@@ -105,8 +105,7 @@ func (n *instance) stats() DeviceStats {
 	return d
 }
 
-// StatsJSON returns the statistics as JSON; what is wrong with the environment is in there as an
-// error.
+// StatsJSON returns the statistics as JSON, including an error in the environment.
 func (l *Library) StatsJSON() []byte {
 	s, err := l.Stats()
 	if err != nil {
@@ -119,7 +118,7 @@ func (l *Library) StatsJSON() []byte {
 	return append(text, '\n')
 }
 
-// writeStats writes the statistics to a file, whole or not at all.
+// writeStats writes the statistics to a file, atomically.
 func (l *Library) writeStats(path string) error {
 	err := fileio.Write(path, io.Discard, func(w io.Writer) error {
 		_, err := w.Write(l.StatsJSON())
