@@ -77,9 +77,9 @@ func (p *progress) begin(s stage) {
 	if p == nil {
 		return
 	}
-	p.stop()
 	p.lock.Lock()
 	defer p.lock.Unlock()
+	p.end()
 	p.now, p.begun = s, time.Now()
 	if s.quiet {
 		return
@@ -97,6 +97,21 @@ func (p *progress) begin(s stage) {
 			}
 		}
 	}()
+}
+
+// phase shows how far a named stage of the work has come, in place of the stage before. A stage
+// without a known total is not shown.
+func (p *progress) phase(what string, done, known int) {
+	if p == nil || known == 0 {
+		return
+	}
+	p.lock.Lock()
+	begun := p.now.what == what
+	p.lock.Unlock()
+	if !begun {
+		p.begin(stage{what: what})
+	}
+	p.reached(int64(done), int64(known))
 }
 
 func (p *progress) reached(done, total int64) {
@@ -131,13 +146,17 @@ func (p *progress) change(f func(*stage)) {
 	fmt.Fprintf(p.terminal, "\r%s\x1b[K", text.Snip(p.now.line(now.Sub(p.begun)), columns-1, "…"))
 }
 
-// stop ends the stage and wipes its line.
 func (p *progress) stop() {
 	if p == nil {
 		return
 	}
 	p.lock.Lock()
 	defer p.lock.Unlock()
+	p.end()
+}
+
+// end ends the stage and wipes its line. The caller holds the lock.
+func (p *progress) end() {
 	if p.ticking != nil {
 		close(p.ticking)
 		p.ticking = nil

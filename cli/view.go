@@ -116,9 +116,8 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 		ctx, cancel = context.WithTimeout(ctx, f.until)
 		defer cancel()
 	}
-	bars := &phases{w: cmd.ErrOrStderr()}
-	defer bars.stop()
-	return f.serve(ctx, cmd, view.New(documents, bars.reached), on, bars.stop)
+	p, _ := ctx.Value(progressKey{}).(*progress)
+	return f.serve(ctx, cmd, view.New(documents, p.phase), on, p.stop)
 }
 
 // serve serves until ctx ends or a page cannot be made. made is called when all pages are.
