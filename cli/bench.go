@@ -25,6 +25,7 @@ type benchFlags struct {
 	strategies string
 	chosen     bench.Selection
 	rounds     int
+	threads    string
 	capacity   string
 	deviceFlags
 	arena bool
@@ -59,6 +60,8 @@ refuses a request ends the benchmark.`,
 		"; loguniform and uniform may have their sizes behind them, as in loguniform:16KiB-1MiB")
 	fl.StringVar(&f.chosen.Live, "live", "1000,10000", "numbers of live blocks, for workloads that have such a parameter")
 	fl.IntVar(&f.rounds, "rounds", 9, "interleaved runs of each strategy")
+	fl.StringVar(&f.threads, "threads", "", "also time so many goroutines at once, such as 1,2,4: behind one mutex, in "+
+		"shards, and with the strategy's own locks")
 	fl.IntVar(&f.chosen.Pairs, "pairs", usual.Pairs, "pairs that are timed in each run, but for w2")
 	fl.IntVar(&f.chosen.Steps, "steps", 300, "steps of the training that w2 is")
 	fl.Uint64Var(&f.chosen.Seed, "seed", usual.Seed, "seed of the random numbers")
@@ -88,6 +91,15 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 	o := bench.Options{Rounds: f.rounds, Arena: f.arena, Version: version}
 	if o.Device, o.Capacity, err = f.placed(); err != nil {
 		return err
+	}
+	if f.threads != "" {
+		o.Threads, err = bench.ParseThreads(f.threads)
+		if wrong, ok := errors.AsType[*bench.SelectionError](err); ok {
+			return flagError(wrong.Part, wrong.Why)
+		}
+		if o.Device.GPU != nil {
+			return flagError("threads", errors.New("want a simulated device: a GPU serves one thread here"))
+		}
 	}
 	if f.capacity != "" {
 		if o.Capacity, err = parseCapacity(f.capacity); err != nil {
@@ -125,7 +137,7 @@ func benchPage(r *bench.Report, color func(string) int) *page.Report {
 		calls = append(calls, page.Calls{Alloc: r.Runs[i].Latency.AllocCalls, Free: r.Runs[i].Latency.FreeCalls})
 	}
 	return &page.Report{
-		Kind: "bench", Title: "Strategies timed", Sheets: report.BenchSheets(r),
+		Kind: "bench", Title: "Strategies timed", Sheets: append(report.BenchSheets(r), report.ThreadSheets(r)...),
 		Facts: []page.Fact{
 			{Name: "Go", Value: r.Machine.Go}, {Name: "system", Value: r.Machine.OS + "/" + r.Machine.Arch},
 			{Name: "processor", Value: r.Machine.CPU}, {Name: "rounds", Value: strconv.Itoa(r.Rounds)},

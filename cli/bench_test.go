@@ -162,3 +162,28 @@ func TestBenchRefuses(t *testing.T) {
 		require.Empty(t, left, "%v: nothing half written", c.args)
 	}
 }
+
+func TestBenchThreads(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "bench.json")
+	args := benching("--strategies", "tlsf,buddy", "--workloads", "w1", "--threads", "1,2", "--json", file)
+	out := succeed(t, args...)
+	require.Contains(t, out, "w1 by several threads: ")
+	require.Contains(t, out, "│ strategy │ threads │ locks  │ ns/pair │")
+	raw, err := os.ReadFile(file)
+	require.NoError(t, err)
+	var r bench.Report
+	require.NoError(t, json.Unmarshal(raw, &r))
+	require.Len(t, r.Threads, 2*2*(3+2), "two numbers of blocks, two strategies, and no lock for one thread alone")
+
+	succeed(t, benching("--strategies", "tlsf", "--workloads", "w1", "--json", file)...)
+	raw, err = os.ReadFile(file)
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), `"threads"`)
+
+	for _, bad := range []string{"0", "-1", "257", "1,", "x"} {
+		status, _, stderr := command(t, benching("--threads", bad)...)
+		require.Equal(t, exitTrouble, status)
+		require.Contains(t, stderr, "--threads: ")
+		require.Contains(t, stderr, "want whole numbers from 1 to 256, separated by commas")
+	}
+}

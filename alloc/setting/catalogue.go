@@ -183,6 +183,7 @@ type Setup struct {
 	build       func(device.Source) (alloc.Strategy, error)
 	forCapacity func(device.Size) Setup
 	reduced     func(Demand) Setup
+	withLocks   func() Setup // nil for a strategy without locks of its own
 }
 
 // New builds the strategy over src. It fails if the configuration is invalid, or if the
@@ -220,6 +221,9 @@ func setupOf[C any, S alloc.Strategy](name string, c C, build func(device.Source
 			return setupOf(name, f.ForCapacity(n), build)
 		}
 		return s
+	}
+	if l, ok := any(c).(LockingConfig[C]); ok {
+		s.withLocks = func() Setup { return setupOf(name, l.WithLocks(), build) }
 	}
 	s.reduced = func(d Demand) Setup {
 		if r, ok := any(c).(ReducedConfig[C]); ok {

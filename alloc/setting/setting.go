@@ -49,6 +49,21 @@ type UnboundConfig interface {
 	Unbound() bool
 }
 
+// LockingConfig is a configuration of a strategy that may have locks of its own.
+type LockingConfig[C any] interface {
+	// WithLocks returns the configuration with which the strategy is [power.Concurrent].
+	WithLocks() C
+}
+
+// WithLocks returns the setup with which the strategy is safe for concurrent use by its own locks,
+// and false if it has none.
+func (s Setup) WithLocks() (Setup, bool) {
+	if s.withLocks == nil {
+		return Setup{}, false
+	}
+	return s.withLocks(), true
+}
+
 // Unbound reports whether nothing depends on the capacity of the device but what it refuses.
 func (s Setup) Unbound() bool {
 	u, ok := s.Config.(UnboundConfig)

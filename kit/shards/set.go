@@ -23,7 +23,8 @@ type Set struct {
 type shard struct {
 	sync.Mutex
 	strategy alloc.Strategy
-	room     sizes // the strategy holds at most this while the peak of the set is right
+	room     sizes       // the strategy holds at most this while the peak of the set is right
+	left     device.Size // bytes that can be granted within the room if nothing is freed
 	_        [64]byte
 }
 
@@ -40,6 +41,12 @@ func (a sizes) each(b sizes, f func(a, b device.Size) device.Size) sizes {
 		requested: f(a.requested, b.requested), allocated: f(a.allocated, b.allocated),
 		active: f(a.active, b.active),
 	}
+}
+
+// below returns the least difference of b and a, 0 if one of a is larger.
+func (a sizes) below(b sizes) device.Size {
+	return min(b.requested-min(a.requested, b.requested), b.allocated-min(a.allocated, b.allocated),
+		b.active-min(a.active, b.active))
 }
 
 func (a sizes) within(b sizes) bool {
@@ -100,9 +107,17 @@ func (s *Set) Alloc(i int, r alloc.Request) (alloc.Block, error) {
 func (p *shard) alloc(r alloc.Request) (b alloc.Block, raised bool, err error) {
 	p.Mutex.Lock()
 	defer p.Mutex.Unlock()
-	b, err = p.strategy.Alloc(r)
+	if b, err = p.strategy.Alloc(r); err != nil {
+		return b, false, err
+	}
+	if b.Size <= p.left {
+		p.left -= b.Size
+		return b, false, nil
+	}
 	stats := p.strategy.Stats()
-	return b, !sizesOf(&stats).within(p.room), err
+	now := sizesOf(&stats)
+	p.left = now.below(p.room)
+	return b, !now.within(p.room), nil
 }
 
 // Free passes a free to strategy i.
@@ -125,7 +140,7 @@ func (s *Set) Level() {
 	s.peak = s.peak.each(sum, func(a, b device.Size) device.Size { return max(a, b) })
 	share := s.peak.each(sum, func(a, b device.Size) device.Size { return (a - b) / device.Size(len(s.all)) })
 	for _, p := range s.all {
-		p.room = p.room.each(share, plus)
+		p.room, p.left = p.room.each(share, plus), sizes{}.below(share)
 	}
 }
 

@@ -32,7 +32,49 @@ func BenchTables(w io.Writer, r *bench.Report) error {
 		out.printf("\n%s\n\n", benchVerdict(StyleOf(w), workload, runsOn(r, i)))
 		out.sheet(&s, 1)
 	}
+	for _, s := range ThreadSheets(r) {
+		out.printf("\n")
+		out.sheet(&s, 0)
+	}
 	return out.err
+}
+
+// threadColumns are the columns of a benchmark of several threads.
+var threadColumns = []ColumnOf[bench.ThreadRun]{
+	Texts("strategy", "name and preset", func(r bench.ThreadRun) string { return r.Strategy }),
+	fixed("threads", "goroutines that call the strategy at once", 0, func(r bench.ThreadRun) float64 {
+		return float64(r.Threads)
+	}),
+	Texts("locks", "none, one mutex, shards with a mutex for each thread, or the strategy's own",
+		func(r bench.ThreadRun) string { return string(r.Locking) }),
+	fixed("ns/pair", "time of the wall of all pairs, divided by the pairs, nanoseconds: the median of the rounds", 1,
+		func(r bench.ThreadRun) float64 { return r.Median }),
+	fixed("min", "likewise, the least of the rounds", 1, func(r bench.ThreadRun) float64 { return r.Min }),
+	figures("spread", "the longest round less the shortest, of their median", func(r bench.ThreadRun) Cell {
+		return percentCell(r.Spread())
+	}),
+	figures("× mutex", "median / median behind one mutex with as many threads", func(r bench.ThreadRun) Cell {
+		return ratioOf(r.Ratio)
+	}),
+	fixed("reserved", "most bytes held from the device, in peaks of live bytes", 3, func(r bench.ThreadRun) float64 {
+		return r.ReservedRatio
+	}),
+	figures("metadata B", "host memory of the strategy for each live block, bytes", func(r bench.ThreadRun) Cell {
+		return maybe(r.MetadataPerBlock, func(x float64) Cell { return fixedCell(x, 1) })
+	}),
+}
+
+// ThreadSheets returns a table for each workload that several threads ran; none if none did.
+func ThreadSheets(r *bench.Report) (all []Sheet) {
+	each := len(r.Threads) / max(len(r.Loops), 1)
+	for i, l := range r.Loops {
+		if runs := r.Threads[i*each : (i+1)*each]; len(runs) > 0 {
+			title := fmt.Sprintf("%s by several threads: each has its share of the blocks and pairs, %d CPUs",
+				workloadName(l), r.Machine.CPUs)
+			all = append(all, NewSheet(title, threadColumns, runs))
+		}
+	}
+	return all
 }
 
 // benchRow is a run of a benchmark with the figures that all runs have in common.

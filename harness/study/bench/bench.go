@@ -25,6 +25,7 @@ type Options struct {
 	Rounds   int                   // interleaved runs of each strategy; at least 1
 	Capacity device.Size           // of the device; 0 is an ample one for each workload
 	Device   replay.Target         // where, but for the capacity
+	Threads  []int                 // numbers of threads that call a strategy at once, timed besides; nil for none
 	Arena    bool                  // search the smallest arena too, which takes a dozen runs of each strategy
 	Version  string                // of the program, kept in the report
 	Progress func(done, known int) // told how many runs are over, between two of them; nil for none
@@ -41,6 +42,8 @@ type Report struct {
 	Device  replay.Target `json:"device"`  // where; its capacity is 0 if each workload has its own
 	Loops   []Loop        `json:"loops"`   // the empty loop, one for each workload
 	Runs    []Run         `json:"runs"`    // by workload, then by strategy
+	// several threads at once, by workload, number of threads, strategy and locking
+	Threads []ThreadRun `json:"threads,omitempty"`
 }
 
 // Timing is the time of a pair of a free and an allocation in nanoseconds, over all rounds.
@@ -129,6 +132,7 @@ func Measure(ctx context.Context, workloads []workload.Workload, setups []settin
 	if o.Arena {
 		each++
 	}
+	each += len(o.Threads)
 	steps := &counter{known: len(workloads) * len(setups) * each, report: o.Progress, share: o.Share, ctx: ctx}
 	for _, w := range workloads {
 		steps.all += float64(w.Events()) * float64(len(setups)*each)
@@ -143,6 +147,12 @@ func Measure(ctx context.Context, workloads []workload.Workload, setups []settin
 			return nil, err
 		}
 		r.Loops, r.Runs = append(r.Loops, m.loop), append(r.Runs, m.runs...)
+		for _, n := range o.Threads {
+			runs, err := m.threaded(w, setups, n)
+			if r.Threads = append(r.Threads, runs...); err != nil {
+				return r, err
+			}
+		}
 	}
 	return r, nil
 }

@@ -128,9 +128,10 @@ type Pass struct {
 	name     string
 	strategy alloc.Strategy
 	device   *meter
-	timed    bool // the strategy tells its times
-	next     int  // operation of the churn
-	done     int  // pairs of the churn
+	origin   alloc.Origin // of every request
+	timed    bool         // the strategy tells its times
+	next     int          // operation of the churn
+	done     int          // pairs of the churn
 }
 
 // Ready builds the contender and runs what is untimed. An error that is a [*Refusal] says that
@@ -202,7 +203,7 @@ func (p *Pass) Close() error {
 }
 
 func (p *Pass) run(ops []workload.Op, first int) error {
-	if i, err := drive(p.strategy, ops, p.course.live); err != nil {
+	if i, err := drive(p.strategy, ops, p.course.live, p.origin); err != nil {
 		return p.refused(first+i, err)
 	}
 	return nil
@@ -217,11 +218,11 @@ func (p *Pass) refused(i int, err error) error {
 }
 
 // drive is the timed loop. It returns the index of the operation that failed.
-func drive(s alloc.Allocator, ops []workload.Op, live []device.Addr) (int, error) {
+func drive(s alloc.Allocator, ops []workload.Op, live []device.Addr, from alloc.Origin) (int, error) {
 	for i, op := range ops {
 		slot := op.Slot()
 		if size := op.Size(); size != 0 {
-			b, err := s.Alloc(alloc.Request{Size: size})
+			b, err := s.Alloc(alloc.Request{Size: size, Origin: from})
 			if err != nil {
 				return i, err
 			}

@@ -25,6 +25,11 @@
 // tables. What the Go heap grew by stands beside that. Latencies of single calls come from
 // another run, because reading the clock costs as much as an allocation.
 //
+// # Threads
+//
+// With [Options.Threads] each workload is shared out to goroutines that call one strategy at once:
+// behind one mutex, in shards, and with the strategy's own locks. Times are of the wall.
+//
 // docs/metrics.md has the formula of each figure. All but times and what the Go heap says are
 // the same on every machine.
 package bench
