@@ -24,16 +24,16 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// leafMost is the entries that a leaf holds. In BenchmarkChurn of device/sim, 32 make calls with
-// a million regions one and a half to four times as dear, and 128 those with a thousand or more
-// by half.
+// leafMost is the capacity of a leaf. In BenchmarkChurn of device/sim, leaves of 32 make calls with
+// a million regions 1.5 to 4 times slower, and leaves of 128 make calls with a thousand or more 1.5
+// times slower.
 const leafMost = 64
 
-// A leaf of at most joinBelow entries joins a neighbour if both then fill half a leaf, so
-// that many calls lie between a cut and a join.
+// A leaf of at most joinBelow entries joins a neighbor if both together fill at most half a leaf.
+// So at least that many calls lie between a split and a join.
 const joinBelow = leafMost / 4
 
-// rowBytes is the host memory of a leaf beside its entries, and addrBytes that of an address.
+// rowBytes is the host memory of a leaf without its entries; addrBytes that of an address.
 const (
 	rowBytes  = 24 + 8 + 8
 	addrBytes = 8
@@ -45,21 +45,21 @@ type AddrEntry[V any] struct {
 	Value V           // holds no pointers
 }
 
-// AddrList is entries by address. The zero List is empty. It is not safe for concurrent use, not
-// even for reading.
+// AddrList holds entries by address. The zero value is empty. It is not safe for concurrent use,
+// not even for reading.
 type AddrList[V any] struct {
-	leaves [][]AddrEntry[V] // sorted; none is empty, but for the only one
-	firsts []device.Addr    // the lowest address of each leaf; of an empty one, anything
+	leaves [][]AddrEntry[V] // sorted; none is empty, except a single one
+	firsts []device.Addr    // lowest address of each leaf; arbitrary for an empty one
 	bounds []device.Size    // of each leaf
-	groups []device.Size    // of each groupLeaves leaves, at least the bound of every one
-	spare  [][]AddrEntry[V] // empty ones, to be used again
+	groups []device.Size    // maximum of the bounds of each groupLeaves leaves
+	spare  [][]AddrEntry[V] // empty leaves, for reuse
 	count  int
-	// Nth remembers a leaf and how many entries lie below it, so that a walk by number costs
-	// O(1) an entry.
+	// Nth remembers a leaf and the number of entries below it, so that ascending calls cost O(1).
 	finger, below int
 }
 
-// AddrPos is the place of an entry, or one between entries. It holds until the list changes.
+// AddrPos is the position of an entry, or a position between entries. It is valid until the list
+// changes.
 type AddrPos struct {
 	Leaf int // leaves below
 	At   int // entries below in the leaf
@@ -74,8 +74,8 @@ func (l *AddrList[V]) Leaves() int { return len(l.leaves) }
 // Leaf returns the entries of leaf j, which the caller does not change.
 func (l *AddrList[V]) Leaf(j int) []AddrEntry[V] { return l.leaves[j] }
 
-// Bytes returns the host memory of a list whose values take so many bytes, unused capacity
-// included. O(leaves).
+// Bytes returns the host memory of a list with values of value bytes, unused capacity included.
+// O(leaves).
 func (l *AddrList[V]) Bytes(value device.Size) device.Size {
 	rows, entries := cap(l.leaves)+cap(l.spare), 0
 	for _, set := range [2][][]AddrEntry[V]{l.leaves, l.spare} {
@@ -86,8 +86,7 @@ func (l *AddrList[V]) Bytes(value device.Size) device.Size {
 	return device.Size(rows)*rowBytes + device.Size(entries)*(value+addrBytes)
 }
 
-// Search returns the place of the entry at a and true, or the place where it belongs and
-// false.
+// Search returns the position of the entry at a and true, or its insertion position and false.
 func (l *AddrList[V]) Search(a device.Addr) (AddrPos, bool) {
 	if len(l.leaves) == 0 {
 		return AddrPos{}, false
@@ -112,7 +111,7 @@ func (l *AddrList[V]) Search(a device.Addr) (AddrPos, bool) {
 	return AddrPos{j, i}, i < len(f) && f[i].Addr == a
 }
 
-// End returns the place behind the last entry.
+// End returns the position after the last entry.
 func (l *AddrList[V]) End() AddrPos {
 	if len(l.leaves) == 0 {
 		return AddrPos{}
@@ -121,7 +120,7 @@ func (l *AddrList[V]) End() AddrPos {
 	return AddrPos{last, len(l.leaves[last])}
 }
 
-// Holds reports whether there is an entry at p, and not only a place for one.
+// Holds reports whether there is an entry at p.
 func (l *AddrList[V]) Holds(p AddrPos) bool {
 	return p.Leaf < len(l.leaves) && p.At < len(l.leaves[p.Leaf])
 }
@@ -131,7 +130,7 @@ func (l *AddrList[V]) Holds(p AddrPos) bool {
 // Precondition: Holds(p).
 func (l *AddrList[V]) Entry(p AddrPos) AddrEntry[V] { return l.leaves[p.Leaf][p.At] }
 
-// Below returns the entry before place p, if there is one.
+// Below returns the entry before position p, if there is one.
 func (l *AddrList[V]) Below(p AddrPos) (e AddrEntry[V], ok bool) {
 	if p.At > 0 {
 		return l.leaves[p.Leaf][p.At-1], true
@@ -143,8 +142,7 @@ func (l *AddrList[V]) Below(p AddrPos) (e AddrEntry[V], ok bool) {
 	return f[len(f)-1], true
 }
 
-// Floor returns the place of the highest entry at or below a, or the lowest place and false if
-// there is none.
+// Floor returns the position of the highest entry at or below a, or the lowest position and false.
 func (l *AddrList[V]) Floor(a device.Addr) (p AddrPos, ok bool) {
 	p, ok = l.Search(a)
 	if !ok && p.At > 0 { // Search looks in the leaf that starts at or below a, if there is one
@@ -154,8 +152,8 @@ func (l *AddrList[V]) Floor(a device.Addr) (p AddrPos, ok bool) {
 	return p, ok
 }
 
-// Above returns p if there is an entry at it, or the place of the next one, at which Holds is
-// false if there is none.
+// Above returns p if it holds an entry, otherwise the position of the next entry. At the end Holds
+// is false there.
 func (l *AddrList[V]) Above(p AddrPos) AddrPos {
 	if p.Leaf < len(l.leaves) && p.At >= len(l.leaves[p.Leaf]) {
 		return AddrPos{p.Leaf + 1, 0}
@@ -163,14 +161,14 @@ func (l *AddrList[V]) Above(p AddrPos) AddrPos {
 	return p
 }
 
-// Next returns the place of the entry above that at p, at which Holds is false if there is none.
+// Next returns the position of the entry after p. At the end Holds is false there.
 //
 // Precondition: Holds(p).
 func (l *AddrList[V]) Next(p AddrPos) AddrPos { return l.Above(AddrPos{p.Leaf, p.At + 1}) }
 
 // Set replaces the entry at p.
 //
-// Precondition: Holds(p), and the new address lies between those of the neighbours.
+// Precondition: Holds(p), and the new address keeps the order.
 func (l *AddrList[V]) Set(p AddrPos, e AddrEntry[V]) {
 	l.leaves[p.Leaf][p.At] = e
 	l.firsts[p.Leaf] = l.leaves[p.Leaf][0].Addr
@@ -191,8 +189,8 @@ func (l *AddrList[V]) Clear() {
 	l.regroup(0)
 }
 
-// Nth returns the place of the entry with i entries below it. One after the other costs O(1),
-// else it is O(leaves).
+// Nth returns the position of the entry with i entries below it. Ascending calls cost O(1), others
+// O(leaves).
 //
 // Precondition: 0 <= i < Len().
 func (l *AddrList[V]) Nth(i int) AddrPos {
@@ -207,7 +205,7 @@ func (l *AddrList[V]) Nth(i int) AddrPos {
 	return AddrPos{l.finger, i - l.below}
 }
 
-// All yields every entry by address. The list must not change meanwhile.
+// All yields every entry by address. The list must not change during the iteration.
 func (l *AddrList[V]) All(yield func(AddrEntry[V]) bool) {
 	for _, f := range l.leaves {
 		for _, e := range f {
@@ -218,11 +216,10 @@ func (l *AddrList[V]) All(yield func(AddrEntry[V]) bool) {
 	}
 }
 
-// Insert enters an entry at a place and returns the place it is at. Nothing is allocated once
-// the list has been as large.
+// Insert inserts an entry at a position and returns its position afterwards. In steady state
+// nothing is allocated.
 //
-// Precondition: p is of this list, and the entries below it have lower addresses, the others
-// higher ones.
+// Precondition: p is a position of this list and keeps the order of addresses.
 func (l *AddrList[V]) Insert(p AddrPos, e AddrEntry[V]) AddrPos {
 	switch {
 	case len(l.leaves) == 0:
@@ -243,7 +240,7 @@ func (l *AddrList[V]) Insert(p AddrPos, e AddrEntry[V]) AddrPos {
 	return p
 }
 
-// Delete removes the entry at p and returns the place of the next one, or End.
+// Delete removes the entry at p and returns the position of the next one, or End.
 //
 // Precondition: Holds(p).
 func (l *AddrList[V]) Delete(p AddrPos) AddrPos {
@@ -267,14 +264,14 @@ func (l *AddrList[V]) Delete(p AddrPos) AddrPos {
 	return p
 }
 
-// changed notes that the number of entries of leaf j, or of one above, has changed.
+// changed updates the finger after a change in leaf j or above.
 func (l *AddrList[V]) changed(j int) {
 	if l.finger > j {
 		l.finger, l.below = 0, 0
 	}
 }
 
-// cut makes two leaves of the full one of p and returns what p has become.
+// cut splits the full leaf of p and returns the new position of p.
 func (l *AddrList[V]) cut(p AddrPos) AddrPos {
 	at := leafMost / 2
 	if p == l.End() {
@@ -308,8 +305,8 @@ func (l *AddrList[V]) insertLeaf(j int, f []AddrEntry[V], bound device.Size) {
 	l.changed(j)
 }
 
-// shrink joins the small leaf of p with a neighbour, if the two are not too large or there
-// is nothing left in it, and returns what p has become.
+// shrink joins the small leaf of p with a neighbor if both fit, or if the leaf is empty, and
+// returns the new position of p.
 func (l *AddrList[V]) shrink(p AddrPos) AddrPos {
 	n := len(l.leaves[p.Leaf])
 	fits := func(j int) bool {

@@ -2,22 +2,20 @@ package index
 
 import "github.com/vramyard/vramyard/device"
 
-// groupLeaves is how many leaves share a bound. With a million entries there are some
-// four hundred groups.
+// groupLeaves is the number of leaves that share a bound. A million entries have about 400 groups.
 const groupLeaves = 64
 
-// Raise says that an entry of leaf j has so much.
+// Raise raises the bound of leaf j to at least n, the size of one of its entries.
 func (l *AddrList[V]) Raise(j int, n device.Size) {
 	l.bounds[j] = max(l.bounds[j], n)
 	g := j / groupLeaves
 	l.groups[g] = max(l.groups[g], n)
 }
 
-// Lower says that no entry of leaf j has more than n.
+// Lower sets the bound of leaf j. No entry of the leaf may exceed it.
 func (l *AddrList[V]) Lower(j int, n device.Size) { l.bounds[j] = n }
 
-// NextLeaf returns the lowest leaf from j on whose bound is at least n, and Leaves() if there
-// is none.
+// NextLeaf returns the lowest leaf from j on whose bound is at least n, or Leaves().
 func (l *AddrList[V]) NextLeaf(j int, n device.Size) int {
 	for j < len(l.bounds) {
 		g := j / groupLeaves
@@ -37,8 +35,7 @@ func (l *AddrList[V]) NextLeaf(j int, n device.Size) int {
 	return len(l.bounds)
 }
 
-// PrevLeaf returns the highest leaf up to j whose bound is at least n, and -1 if there is
-// none.
+// PrevLeaf returns the highest leaf up to j whose bound is at least n, or -1.
 func (l *AddrList[V]) PrevLeaf(j int, n device.Size) int {
 	for j >= 0 {
 		g := j / groupLeaves
@@ -60,7 +57,7 @@ func (l *AddrList[V]) PrevLeaf(j int, n device.Size) int {
 
 func (l *AddrList[V]) groupEnd(g int) int { return min((g+1)*groupLeaves, len(l.bounds)) }
 
-// tighten lowers the bound of a group to the largest of its leaves.
+// tighten lowers the bound of a group to the maximum of its leaves.
 func (l *AddrList[V]) tighten(g int) {
 	most := device.Size(0)
 	for _, b := range l.bounds[g*groupLeaves : l.groupEnd(g)] {
@@ -69,7 +66,7 @@ func (l *AddrList[V]) tighten(g int) {
 	l.groups[g] = most
 }
 
-// regroup renews the bounds of the groups from that of leaf j on, after leaves have moved.
+// regroup recomputes the group bounds from leaf j on, after leaves have moved.
 func (l *AddrList[V]) regroup(j int) {
 	n := (len(l.bounds) + groupLeaves - 1) / groupLeaves
 	for len(l.groups) < n {

@@ -24,16 +24,16 @@ import "github.com/vramyard/vramyard/device"
 const (
 	minLog = 6                  // smallest table: 64 buckets
 	golden = 0x9E3779B97F4A7C15 // 2^64 / golden ratio, odd
-	fold   = 23                 // bits by which an address is shifted to be folded
+	fold   = 23                 // shift of the folded bits
 )
 
-// NoHandle is no handle. Handles are from 1.
+// NoHandle is the zero handle: none. Handles start at 1.
 const NoHandle = 0
 
-// AddrBuckets are the first handles of chains, by address. The chains are the caller's, who has
-// room for the handle that follows in its own records. Use [NewAddrBuckets].
+// AddrBuckets holds the first handle of each chain, by address. The caller stores the next handle
+// of a chain in its own records. Use [NewAddrBuckets].
 //
-// To look an address up, and to take it out:
+// To look up and remove an address:
 //
 //	first := b.Of(a)
 //	h := *first
@@ -43,8 +43,8 @@ const NoHandle = 0
 //	*first = rows[h].chain // or the chain of the one before
 //	b.Left()
 //
-// To enter one: if b.Full() then for each handle that b.Double() returns, and what follows it
-// in its chain, rows[h].chain = b.Enter(rows[h].addr, h); and then the same for the new one.
+// To insert: if b.Full(), then for each handle in the chains that b.Double() returns, set
+// rows[h].chain = b.Enter(rows[h].addr, h). Then do the same for the new handle.
 type AddrBuckets struct {
 	heads []uint32
 	shift uint8 // 64 - log2(len(heads))
@@ -62,19 +62,18 @@ func (b *AddrBuckets) Len() int { return b.n }
 // Bytes returns the host memory of the buckets.
 func (b *AddrBuckets) Bytes() device.Size { return BytesOf(b.heads) }
 
-// Of returns the bucket of an address: the first handle among which that of a is, None if
-// there is none.
+// Of returns the bucket of an address: the first handle of its chain, NoHandle if empty.
 func (b *AddrBuckets) Of(a device.Addr) *uint32 {
 	return &b.heads[uint64(a^a>>fold)*golden>>(b.shift&63)]
 }
 
-// Left notes that the caller has taken a handle out.
+// Left counts a removal by the caller.
 func (b *AddrBuckets) Left() { b.n-- }
 
-// Full reports whether there must be more buckets before another address is entered.
+// Full reports whether Double must be called before the next Enter.
 func (b *AddrBuckets) Full() bool { return 5*b.n >= 4*len(b.heads) }
 
-// Double makes twice as many buckets, all empty, and returns the old ones, whose chains the
+// Double doubles the number of buckets, all empty, and returns the old ones, whose chains the
 // caller enters again.
 func (b *AddrBuckets) Double() []uint32 {
 	old := b.heads
@@ -83,7 +82,7 @@ func (b *AddrBuckets) Double() []uint32 {
 	return old
 }
 
-// Enter makes h the first handle of the bucket of a, and returns the one that follows it now.
+// Enter makes h the first handle of the bucket of a, and returns the handle that follows it.
 //
 // Precondition: a is not in the buckets, and they are not full.
 func (b *AddrBuckets) Enter(a device.Addr, h uint32) (next uint32) {
@@ -93,14 +92,14 @@ func (b *AddrBuckets) Enter(a device.Addr, h uint32) (next uint32) {
 	return next
 }
 
-// AddrOf tells the address that a handle stands for. It is asked of handles in the map only.
+// AddrOf returns the address of a handle in the map.
 type AddrOf func(handle uint32) device.Addr
 
-// AddrMap is buckets with an array for the chains, for callers whose records have no room. Use
-// [NewAddrMap].
+// AddrMap is AddrBuckets with an array for the chains, for callers whose records have no room for
+// them. Use [NewAddrMap].
 type AddrMap struct {
 	buckets AddrBuckets
-	next    []uint32 // by handle: the next one of its bucket
+	next    []uint32 // by handle: next handle of the bucket
 }
 
 // NewAddrMap returns an empty map.
@@ -109,16 +108,16 @@ func NewAddrMap() AddrMap { return AddrMap{buckets: NewAddrBuckets()} }
 // Len returns the number of addresses.
 func (m *AddrMap) Len() int { return m.buckets.Len() }
 
-// First returns the first handle among which that of a is, None if there is none.
+// First returns the first handle of the chain in which a would be, or NoHandle.
 func (m *AddrMap) First(a device.Addr) uint32 { return *m.buckets.Of(a) }
 
 // Bytes returns the host memory of the map.
 func (m *AddrMap) Bytes() device.Size { return m.buckets.Bytes() + BytesOf(m.next) }
 
-// Next returns the handle behind h in its bucket, None if it is the last.
+// Next returns the handle after h in its bucket, or NoHandle.
 func (m *AddrMap) Next(h uint32) uint32 { return m.next[h] }
 
-// Get returns the handle of a, None if there is none. O(1) expected.
+// Get returns the handle of a, or NoHandle. O(1) expected.
 func (m *AddrMap) Get(a device.Addr, at AddrOf) uint32 {
 	h := m.First(a)
 	for h != NoHandle && at(h) != a {
@@ -127,7 +126,7 @@ func (m *AddrMap) Get(a device.Addr, at AddrOf) uint32 {
 	return h
 }
 
-// Delete removes a and returns the handle it had, None if it had none. O(1) expected.
+// Delete removes a and returns its handle, or NoHandle. O(1) expected.
 func (m *AddrMap) Delete(a device.Addr, at AddrOf) uint32 {
 	h := m.Get(a, at)
 	if h != NoHandle {
@@ -136,9 +135,9 @@ func (m *AddrMap) Delete(a device.Addr, at AddrOf) uint32 {
 	return h
 }
 
-// Unlink removes a, which has the handle h. O(1) expected.
+// Unlink removes address a with handle h. O(1) expected.
 //
-// Precondition: it has.
+// Precondition: the map has this entry.
 func (m *AddrMap) Unlink(a device.Addr, h uint32) {
 	m.buckets.Left()
 	link := m.buckets.Of(a)
@@ -148,10 +147,10 @@ func (m *AddrMap) Unlink(a device.Addr, h uint32) {
 	*link = m.next[h]
 }
 
-// Put maps a to a handle. O(1) expected; it allocates only when there are more addresses, or
-// a higher handle, than ever before.
+// Put maps a to a handle. O(1) expected; it allocates only beyond the highest number of addresses
+// or the highest handle so far.
 //
-// Precondition: a is not in the map, and the handle neither.
+// Precondition: neither a nor the handle is in the map.
 func (m *AddrMap) Put(a device.Addr, h uint32, at AddrOf) {
 	if m.buckets.Full() || int(h) >= len(m.next) {
 		m.extend(h, at)
@@ -159,9 +158,8 @@ func (m *AddrMap) Put(a device.Addr, h uint32, at AddrOf) {
 	m.next[h] = m.buckets.Enter(a, h)
 }
 
-// extend makes room for one more address and for a handle. Handles count the chunks of a
-// strategy, free ones too, and their array grows by a sixteenth, because its size is what a
-// block costs in host memory.
+// extend makes room for an address and a handle. Handles count all chunks of a strategy, so their
+// array grows by only a sixteenth: its size is most of the host memory of a block.
 func (m *AddrMap) extend(h uint32, at AddrOf) {
 	if n := int(h) + 1; n > len(m.next) {
 		next := make([]uint32, n+max(n/16, 1<<minLog))

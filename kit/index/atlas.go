@@ -33,22 +33,22 @@ const (
 	most    = inner - 1   // largest label
 )
 
-// node is sixteen entries, each for a sixteenth of what the entry that leads here stands for.
+// node has sixteen entries, each for a sixteenth of the extent of the entry that leads to it.
 type node [fan]uint32
 
-// Extent tells where the range of a label starts and how many bytes it has.
+// Extent returns the start and the size of the range of a label.
 type Extent func(label uint32) (device.Addr, device.Size)
 
 // Atlas is a set of disjoint ranges of addresses, each with a label. Use [NewAtlas].
 type Atlas struct {
-	window          // the largest
+	window          // the largest window
 	others []window // the others, by address
-	nodes  []node   // the first is nobody's
-	spare  uint32   // a node that nobody has, linked by its first entry, plus one; 0 for none
+	nodes  []node   // nodes[0] is unused and zero
+	spare  uint32   // first unused node plus one, linked by first entries; 0 for none
 	extent Extent
 }
 
-// NewAtlas returns an atlas without a range. It asks extent for the ends of ranges that it has.
+// NewAtlas returns an empty atlas. It calls extent for labels that it holds.
 func NewAtlas(extent Extent) Atlas { return Atlas{extent: extent, nodes: make([]node, 1)} }
 
 // Bytes returns the host memory of the atlas, unused capacity included. O(windows).
@@ -60,9 +60,9 @@ func (t *Atlas) Bytes() device.Size {
 	return n
 }
 
-// Get returns the label of the only range that an address can lie in, 0 if there is none. It
-// may lie beside the range all the same. It costs a step for each node, of which there are
-// five at most and one or two where ranges have some KiB.
+// Get returns the label of the only range that can contain an address, or 0. The range may still
+// lie beside the address. It costs a step per node: at most five, one or two for ranges of some
+// KiB.
 func (t *Atlas) Get(a device.Addr) uint32 {
 	i := uint64(a)>>areaLog - t.first
 	if i >= uint64(len(t.areas)) {
@@ -75,15 +75,14 @@ func (t *Atlas) Get(a device.Addr) uint32 {
 	return t.descend(e, a, areaLog-3*fanLog)
 }
 
-// step returns what an entry leads to, or the entry itself if it is a label. Which of them it is
-// nobody could predict, so that there is no branch: from a label it looks into node 0, which is
-// nobody's.
+// step returns the entry of the node that e leads to, or e itself if it is a label. Branch-free:
+// which of both is unpredictable, so for a label it reads node 0, which is zero.
 func (t *Atlas) step(e uint32, at device.Addr) uint32 {
-	leads := uint32(int32(e) >> 31) // all bits, or none
+	leads := uint32(int32(e) >> 31) // all ones for a node, otherwise 0
 	return e ^ (e^t.nodes[e&leads&most][at&(fan-1)])&leads
 }
 
-// descend is Get from an entry that leads to a node, in which the parts have 2^shift bytes.
+// descend is Get from an entry that leads to a node whose parts have 2^shift bytes.
 func (t *Atlas) descend(e uint32, a device.Addr, shift int) uint32 {
 	for ; e >= inner; shift -= fanLog {
 		e = t.nodes[e&most][uint64(a)>>(shift&63)&(fan-1)]
@@ -101,12 +100,11 @@ func (t *Atlas) getFar(a device.Addr) uint32 {
 	return t.descend(w.areas[area-w.first], a, areaLog-fanLog)
 }
 
-// Set enters a range of n bytes from a up. It costs a step for each area that it reaches into,
-// and at the ends of the range one for each node; it allocates only when more ranges are known
-// than ever before, or others.
+// Set enters a range of n bytes at a. It costs a step for each area that the range overlaps and for
+// each node at its ends. It allocates only beyond the largest number of areas or nodes so far.
 //
-// Preconditions: the label is from 1 to 2^31-1 and no range's; n is not zero; the range lies
-// beside all others, and extent knows it.
+// Preconditions: the label is from 1 to 2^31-1 and unused; n is not zero; the range is disjoint
+// from all others, and extent knows it.
 func (t *Atlas) Set(a device.Addr, n device.Size, label uint32) {
 	last := a.Add(n - 1)
 	for area := uint64(a) >> areaLog; area <= uint64(last)>>areaLog; area++ {
@@ -119,8 +117,8 @@ func (t *Atlas) Set(a device.Addr, n device.Size, label uint32) {
 	}
 }
 
-// insert enters what a range from lo to hi has of an entry, which stands for 2^log bytes from
-// at up, and returns the entry as it is then.
+// insert enters the part of a range [lo, hi) that overlaps an entry for 2^log bytes at at, and
+// returns the new entry.
 func (t *Atlas) insert(e uint32, at device.Addr, log uint, lo, hi device.Addr, label uint32) uint32 {
 	if e == 0 {
 		return label
@@ -138,27 +136,27 @@ func (t *Atlas) insert(e uint32, at device.Addr, log uint, lo, hi device.Addr, l
 	return e
 }
 
-// spread enters a range into the entries of a node that it reaches into.
+// spread enters a range into the overlapping entries of a node.
 func (t *Atlas) spread(e uint32, at device.Addr, log uint, lo, hi device.Addr, label uint32) {
 	log -= fanLog
 	first, last := reach(at, log, lo, hi)
 	for i := first; i <= last; i++ {
 		child := t.insert(t.nodes[e&most][i], at+device.Addr(i<<log), log, lo, hi, label)
-		t.nodes[e&most][i] = child // which may lie elsewhere by now
+		t.nodes[e&most][i] = child // nodes may have been reallocated
 	}
 }
 
-// reach returns the first and the last entry of a node at an address, each of 2^log bytes, that
-// a range from lo to hi reaches into.
+// reach returns the first and the last entry of a node at an address, each of 2^log bytes, that a
+// range [lo, hi) overlaps.
 //
-// Precondition: it reaches into the node.
+// Precondition: they overlap.
 func reach(at device.Addr, log uint, lo, hi device.Addr) (first, last uint64) {
 	first = uint64(max(lo, at)-at) >> log
 	last = min(uint64(hi-at)>>log, fan-1)
 	return first, last
 }
 
-// Clear removes a range of n bytes from a up, at the cost of Set.
+// Clear removes a range of n bytes at a, at the cost of Set.
 //
 // Precondition: Set entered it with that label.
 func (t *Atlas) Clear(a device.Addr, n device.Size, label uint32) {
@@ -175,8 +173,8 @@ func (t *Atlas) Clear(a device.Addr, n device.Size, label uint32) {
 	}
 }
 
-// remove removes what a range from lo to hi has of an entry, which stands for 2^log bytes from
-// at up, and returns the entry as it is then.
+// remove removes the part of a range [lo, hi) that overlaps an entry for 2^log bytes at at, and
+// returns the new entry.
 func (t *Atlas) remove(e uint32, at device.Addr, log uint, lo, hi device.Addr, label uint32) uint32 {
 	if e == label {
 		return 0
@@ -210,15 +208,14 @@ func (t *Atlas) take() uint32 {
 	return uint32(len(t.nodes) - 1)
 }
 
-// AtlasEntry is what the atlas knows of some bytes: no range but one reaches into them.
+// AtlasEntry is an aligned extent that at most one range overlaps.
 type AtlasEntry struct {
 	Addr  device.Addr // first byte
 	Size  device.Size // bytes, a power of two
-	Label uint32      // of the range, or 0 for a node in which there is none, which must not be
+	Label uint32      // label of the range; 0 for an empty node, which breaks an invariant
 }
 
-// All yields every entry that has a label, window by window and in each by address. It is for
-// checks.
+// All yields every entry with a label, window by window and by address in each. It is for checks.
 func (t *Atlas) All(yield func(AtlasEntry) bool) {
 	if !t.allOf(&t.window, yield) {
 		return
@@ -230,7 +227,7 @@ func (t *Atlas) All(yield func(AtlasEntry) bool) {
 	}
 }
 
-// allOf yields the entries of a window, and reports whether to go on.
+// allOf yields the entries of a window, and reports whether to continue.
 func (t *Atlas) allOf(w *window, yield func(AtlasEntry) bool) bool {
 	for i, e := range w.areas {
 		if !t.under(e, device.Addr((w.first+uint64(i))<<areaLog), areaLog, yield) {
@@ -240,7 +237,7 @@ func (t *Atlas) allOf(w *window, yield func(AtlasEntry) bool) bool {
 	return true
 }
 
-// under yields what an entry leads to, and reports whether to go on.
+// under yields the labels below an entry, and reports whether to continue.
 func (t *Atlas) under(e uint32, at device.Addr, log uint, yield func(AtlasEntry) bool) bool {
 	if e < inner {
 		return e == 0 || yield(AtlasEntry{at, 1 << log, e})

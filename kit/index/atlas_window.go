@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Bounds of a window: it has perUsed areas at most for each in use, and the largest has freeAreas
-// besides, so that what lies within 4 GiB is together at once, for 16 KiB.
+// Bounds of a window: it has at most perUsed areas for each one in use, and the largest window
+// freeAreas more. So an address space of 4 GiB lies in one window, for 16 KiB.
 const (
 	freeAreas = 1 << 12
 	perUsed   = 1 << 5
 )
 
-// window is the entries of areas that lie one after the other.
+// window is the entries of consecutive areas.
 type window struct {
 	areas []uint32
 	first uint64 // number of the first area
@@ -21,13 +21,13 @@ type window struct {
 
 func (w *window) end() uint64 { return w.first + uint64(len(w.areas)) }
 
-// below returns the number of windows besides the largest that begin below an area.
+// below returns the number of windows in others that begin below an area.
 func (t *Atlas) below(area uint64) int {
 	i, _ := slices.BinarySearchFunc(t.others, area, func(w window, area uint64) int { return cmp.Compare(w.first, area) })
 	return i
 }
 
-// windowOf returns the window besides the largest that has an area, nil if none has.
+// windowOf returns the window in others that has an area, or nil.
 func (t *Atlas) windowOf(area uint64) *window {
 	if i := t.below(area + 1); i > 0 && area < t.others[i-1].end() {
 		return &t.others[i-1]
@@ -35,7 +35,7 @@ func (t *Atlas) windowOf(area uint64) *window {
 	return nil
 }
 
-// open returns the window that has an area, after making or widening it if there is none.
+// open returns the window of an area. If there is none it widens or creates one.
 func (t *Atlas) open(area uint64) *window {
 	if area-t.first < uint64(len(t.areas)) {
 		return &t.window
@@ -47,7 +47,7 @@ func (t *Atlas) open(area uint64) *window {
 		return &t.window
 	}
 	i := t.below(area)
-	for j := max(i, 1) - 1; j < min(i+1, len(t.others)); j++ { // any other would meet one of these two
+	for j := max(i, 1) - 1; j < min(i+1, len(t.others)); j++ { // any other window would collide with one of these two
 		if w := &t.others[j]; t.widen(w, area) {
 			if len(w.areas) <= len(t.areas) {
 				return w
@@ -61,9 +61,9 @@ func (t *Atlas) open(area uint64) *window {
 	return &t.others[i]
 }
 
-// widen makes a window reach to an area, and a quarter of its length beyond, so that one that
-// grows step by step is moved rarely. It reports false, and does nothing, if the window would
-// then be too long for what is in use of it, or would meet another one.
+// widen extends a window to an area and a quarter of its length beyond, so that a growing window
+// moves rarely. It returns false and changes nothing if the window would be too long for its used
+// areas or collide with another.
 func (t *Atlas) widen(w *window, area uint64) bool {
 	if len(w.areas) == 0 {
 		w.areas, w.first = make([]uint32, 1), area
@@ -91,7 +91,7 @@ func (t *Atlas) widen(w *window, area uint64) bool {
 	return true
 }
 
-// clear reports whether no window but w has an area from first up to end.
+// clear reports whether no window but w has an area in [first, end).
 func (t *Atlas) clear(w *window, first, end uint64) bool {
 	if w != &t.window && first < t.end() && t.first < end {
 		return false
@@ -104,8 +104,8 @@ func (t *Atlas) clear(w *window, first, end uint64) bool {
 	return true
 }
 
-// leave notes that an entry of a window has become zero. The last one takes the window with it,
-// unless it is the largest.
+// leave counts an entry of a window that became zero. An empty window is removed, unless it is the
+// largest.
 func (t *Atlas) leave(w *window) {
 	if w.used--; w.used == 0 && w != &t.window {
 		i := t.below(w.first)

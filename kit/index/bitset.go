@@ -4,20 +4,20 @@ package index
 //
 // # Data structure
 //
-// A bitmap, and above it summaries: a bit of a level says that a word of the level below is not
+// A bitmap with summaries above it: a bit of a level is set if a word of the level below is not
 // zero. A search reads at most two words a level, log64 of the room.
 //
-// The bitmap lies in pages of 64 words, 4096 numbers. A page stores only its words that are not
-// zero: in a run of 1 to 32 words by rank, or of 64 words by position. The page's word of the level
-// above says which words it has. Pages lie in parts of 64, which exist only while they have a
-// member. A small set, of up to 2^18 numbers, has runs of 64 words only, so it moves none.
+// The bitmap lies in pages of 64 words, 4096 numbers. A page stores only its nonzero words: in a
+// run of 1 to 32 words by rank, or of 64 words by position. The page's word in the level above is
+// the set of its nonzero words. Pages lie in parts of 64, which exist only while they have a
+// member. A small set, of up to 2^18 numbers, has runs of 64 words only and never moves them.
 //
 // # Cost
 //
-// Add and Remove change one bit and climb only when a word becomes the first or ceases to be the
-// last that is not zero; in a set that is not small they then move up to 32 words of the page. The
-// host memory is 1 KiB for each 2^18 numbers with a member, 8 bytes for each word with a member, up
-// to four times that in a page that had more, and 1/1000 bit for each number of the room.
+// Add and Remove change one bit. They climb only if a word becomes nonzero or zero; in a set that
+// is not small they then move up to 32 words of the page. The host memory is 1 KiB for each 2^18
+// numbers with a member, 8 bytes for each word with a member, up to four times that in a page that
+// had more, and 1/1000 bit for each number of the room.
 //
 // Source: van Emde Boas, Preserving Order in a Forest in Less Than Logarithmic Time, 1975, with the
 // fan-out of a machine word.
@@ -45,11 +45,11 @@ const (
 	maxLevels = 6
 )
 
-// BitSet is a set of numbers below its room. The zero Set is empty and has no room. It is not
+// BitSet is a set of numbers below its room. The zero value is empty and has no room. It is not
 // safe for concurrent use.
 type BitSet struct {
 	parts [][]page // the directory, partPages pages each; nil where no member is
-	spare [][]page // parts without a member, to use again
+	spare [][]page // empty parts, for reuse
 	words []uint64 // the words of all pages, in runs
 	// by log2 of the length, the first unused run plus one; its first word is the next, 0 is the end
 	runs  [pageLog + 1]uint32
@@ -69,9 +69,9 @@ type page struct {
 	log uint8  // log2 of its length
 }
 
-// at returns where word w of the page lies.
+// at returns the index of word w of the page.
 //
-// Precondition: it is not zero, or the run has 64 words.
+// Precondition: the word is not zero, or the run has 64 words.
 func (p *page) at(w uint32) uint32 {
 	if p.log == pageLog {
 		return p.run + w
@@ -109,7 +109,7 @@ func NewBitSet(n int) BitSet {
 
 func wordsFor(n int) int { return (n + wordMask) >> wordLog }
 
-// Room returns the number below which members lie.
+// Room returns the exclusive upper bound of members.
 func (s *BitSet) Room() int { return s.room }
 
 // Len returns the number of members. O(1).
@@ -126,8 +126,8 @@ func (s *BitSet) Bytes() device.Size {
 	return n
 }
 
-// Grow makes room for the numbers below n, if there is less. It costs O(room / 4096) and at
-// least doubles the room, so that growing step by step costs next to nothing a number.
+// Grow raises the room to at least n. It costs O(room / 4096) and at least doubles the room, so
+// growing step by step is amortized.
 func (s *BitSet) Grow(n int) {
 	if n <= s.room {
 		return
@@ -167,11 +167,10 @@ func (s *BitSet) Grow(n int) {
 	*s = wide
 }
 
-// partSize returns the pages of part i: the last one has no more than the room needs.
 func (s *BitSet) partSize(i int) int { return min(partPages, wordsFor(wordsFor(s.room))-i<<partLog) }
 
-// word returns the word of the number i in a page that has it, nil if it is zero in a page whose
-// run is shorter than 64 words.
+// word returns the word of number i in a page, or nil if the word is zero in a run shorter than 64
+// words.
 func (s *BitSet) word(p *page, i uint32) *uint64 {
 	if p.log == pageLog {
 		return &s.words[p.run+i>>wordLog&pageMask]
@@ -179,7 +178,7 @@ func (s *BitSet) word(p *page, i uint32) *uint64 {
 	return s.packed(p, i>>wordLog&pageMask)
 }
 
-// packed is word for a run shorter than 64 words: it keeps word small enough to be inlined.
+// packed is word for runs shorter than 64 words. It is separate so that word is inlined.
 func (s *BitSet) packed(p *page, w uint32) *uint64 {
 	if p.has>>w&1 == 0 {
 		return nil
@@ -220,8 +219,7 @@ func (s *BitSet) Has(i uint32) bool {
 	return int(i) < s.room && s.leaf(i>>wordLog)>>(i&wordMask)&1 != 0
 }
 
-// Add makes i a member. Adding a member changes nothing. It allocates only if the words or parts in
-// use have never been as many.
+// Add adds i. It allocates only beyond the largest number of words or parts so far.
 //
 // Precondition: i is below the room.
 func (s *BitSet) Add(i uint32) {
@@ -249,7 +247,7 @@ func (s *BitSet) Add(i uint32) {
 	}
 }
 
-// newPart returns part i, which was nil: a spare one if there is one.
+// newPart creates part i, from a spare one if possible.
 func (s *BitSet) newPart(i int) []page {
 	size, last := s.partSize(i), len(s.spare)-1
 	if size == partPages && last >= 0 {
@@ -261,7 +259,7 @@ func (s *BitSet) newPart(i int) []page {
 	return s.parts[i]
 }
 
-// insert gives word w of a page, for which its run has no place, a value.
+// insert sets word w of a page whose run has no place for it.
 func (s *BitSet) insert(p *page, w uint32, value uint64) {
 	count := bits.OnesCount64(p.has)
 	if count == 0 {
@@ -278,7 +276,7 @@ func (s *BitSet) insert(p *page, w uint32, value uint64) {
 	p.has |= 1 << w
 }
 
-// remove takes word w, which has become zero, from a page.
+// remove removes word w, which became zero, from a page.
 func (s *BitSet) remove(p *page, w uint32) {
 	p.has &^= 1 << w
 	count := bits.OnesCount64(p.has)
@@ -291,7 +289,7 @@ func (s *BitSet) remove(p *page, w uint32) {
 		at, end := p.at(w), p.run+uint32(count)
 		copy(s.words[at:end], s.words[at+1:end+1])
 	}
-	if count <= 1<<p.log>>2 && p.log > s.least { // not at a half, where one more and one less would move it each time
+	if count <= 1<<p.log>>2 && p.log > s.least { // at a quarter, so that alternating calls move nothing
 		s.move(p, p.log-1)
 	}
 }
@@ -309,7 +307,7 @@ func (s *BitSet) move(p *page, log uint8) {
 	s.free(&old)
 }
 
-// take returns a run of 2^log words. One of 64 words is zero, as a page leaves it.
+// take returns a run of 2^log words. A run of 64 words is zero.
 func (s *BitSet) take(log uint8) (run uint32) {
 	if run = s.runs[log]; run != 0 {
 		run--
@@ -323,13 +321,13 @@ func (s *BitSet) take(log uint8) (run uint32) {
 	return run
 }
 
-// free makes the run of a page unused.
+// free releases the run of a page.
 func (s *BitSet) free(p *page) {
 	s.words[p.run] = uint64(s.runs[p.log])
 	s.runs[p.log] = p.run + 1
 }
 
-// Remove makes i no member. Removing what is none changes nothing.
+// Remove removes i, if it is a member.
 func (s *BitSet) Remove(i uint32) {
 	if int(i) >= s.room {
 		return
@@ -355,8 +353,8 @@ func (s *BitSet) Remove(i uint32) {
 	s.climb(part, i, p.has)
 }
 
-// climb clears the bits of empty pages in the levels above, after the page of the number i was left
-// with the words in rest.
+// climb clears the bits of empty pages in the levels above. rest is the remaining set of words of
+// the page of number i.
 func (s *BitSet) climb(part []page, i uint32, rest uint64) {
 	at := i >> (wordLog + pageLog + partLog)
 	i >>= wordLog
@@ -371,7 +369,7 @@ func (s *BitSet) climb(part []page, i uint32, rest uint64) {
 	}
 }
 
-// Min returns the smallest member, and whether there is one.
+// Min returns the smallest member, or false.
 func (s *BitSet) Min() (uint32, bool) {
 	if s.n == 0 {
 		return 0, false
@@ -379,7 +377,7 @@ func (s *BitSet) Min() (uint32, bool) {
 	return s.lowest(0, s.top), true
 }
 
-// Max returns the largest member, and whether there is one.
+// Max returns the largest member, or false.
 func (s *BitSet) Max() (uint32, bool) {
 	if s.n == 0 {
 		return 0, false
@@ -387,7 +385,7 @@ func (s *BitSet) Max() (uint32, bool) {
 	return s.highest(0, s.top), true
 }
 
-// Next returns the smallest member that is at least i, and whether there is one.
+// Next returns the smallest member that is at least i, or false.
 func (s *BitSet) Next(i uint32) (uint32, bool) {
 	if int(i) >= s.room {
 		return 0, false
@@ -403,7 +401,7 @@ func (s *BitSet) Next(i uint32) (uint32, bool) {
 	return 0, false
 }
 
-// Prev returns the largest member that is at most i, and whether there is one.
+// Prev returns the largest member that is at most i, or false.
 func (s *BitSet) Prev(i uint32) (uint32, bool) {
 	if s.n == 0 {
 		return 0, false
@@ -421,7 +419,7 @@ func (s *BitSet) Prev(i uint32) (uint32, bool) {
 	return 0, false
 }
 
-// All yields every member in ascending order. The set must not be changed meanwhile.
+// All yields every member in ascending order. The set must not change during the iteration.
 func (s *BitSet) All(yield func(uint32) bool) {
 	for i, ok := s.Next(0); ok && yield(i); i, ok = s.Next(i + 1) {
 	}
@@ -442,10 +440,9 @@ func (s *BitSet) Clear() {
 	}
 }
 
-// lowest returns the smallest member below bit i of the level above the given one, going
-// down from there.
+// lowest returns the smallest member below bit i of the level above the given one.
 //
-// Precondition: that bit is set.
+// Precondition: the bit is set.
 func (s *BitSet) lowest(i uint32, level int) uint32 {
 	for ; level >= 0; level-- {
 		i = i<<wordLog + uint32(bits.TrailingZeros64(s.at(level, i)))

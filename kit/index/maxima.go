@@ -8,7 +8,7 @@ package index
 
 import "github.com/vramyard/vramyard/device"
 
-// MaxTree is upper bounds by index. The zero Tree has none. It is not safe for concurrent use.
+// MaxTree holds upper bounds by index. The zero value is empty. It is not safe for concurrent use.
 type MaxTree struct {
 	rows []device.Size // rows[1] is the root, rows[i] is above 2i and 2i+1, and the second half are the bounds
 }
@@ -18,15 +18,15 @@ func (t *MaxTree) leaves() int { return len(t.rows) / 2 }
 // Bytes returns the host memory of the tree.
 func (t *MaxTree) Bytes() device.Size { return BytesOf(t.rows) }
 
-// Raise notes that the value with an index is at least v. O(1) if it was before, else O(log n). It
-// allocates only above the highest index that ever was.
+// Raise raises the bound of an index to at least v. O(1) if it was as high before, otherwise O(log
+// n). It allocates only above the highest index so far.
 func (t *MaxTree) Raise(i uint32, v device.Size) {
 	if n := t.leaves(); int(i) >= n || t.rows[n+int(i)] < v {
 		t.raise(i, v)
 	}
 }
 
-// raise is Raise where the bound rises. It is apart so that Raise is inlined.
+// raise is Raise for a rising bound. It is separate so that Raise is inlined.
 func (t *MaxTree) raise(i uint32, v device.Size) {
 	if int(i) >= t.leaves() {
 		t.grow(int(i) + 1)
@@ -49,7 +49,7 @@ func (t *MaxTree) grow(n int) {
 	}
 }
 
-// Max returns the largest value, 0 if there is none. value returns the value with an index.
+// Max returns the largest value, 0 if there are none. value returns the value of an index.
 //
 // Precondition: Raise was called for each value when it rose.
 func (t *MaxTree) Max(value func(i uint32) device.Size) device.Size {

@@ -1,18 +1,18 @@
 package index
 
-// [SizeMap] is the index of a best fit: it finds the smallest free chunk that is large enough and,
-// among equals, the one at the lowest address. The order is that of a search tree with keys (size,
-// address), the cost that of lists by size class.
+// [SizeMap] is the index of a best fit: it finds the smallest free chunk that is large enough, the
+// lowest of equals. It has the order of a search tree with keys (size, address) at the cost of
+// lists by size class.
 //
 // # Data structure
 //
-// Three layers, each for what the one above does not tell apart:
+// Three layers, each resolving the ties of the one above:
 //
-// Classes. The class of a size is its leading one and the eight bits behind it, in units: like a
-// floating-point number, so classes ascend with sizes. Up to 512 units a class is a single size. A
-// bit for each class says whether it has chunks, and a bit for each word of those whether the word
-// is zero. A search reads the bits of 64 classes from its own class on, wherever words end, so no
-// branch depends on that.
+// Classes. The class of a size in units is its leading one and the eight bits after it, as in a
+// floating-point number, so classes ascend with sizes. Up to 512 units a class is a single size.
+// One bit per class shows whether it has chunks, and one bit per word of these shows whether the
+// word is zero. A search reads the bits of 64 classes starting at its own class, across word
+// boundaries, so no branch depends on them.
 //
 // Groups. The chunks of one size are a group. The groups of a class are a list in the order of
 // their sizes. A fifth group turns the list into a directory of sixteen lists by the next four bits
@@ -47,15 +47,15 @@ package index
 //
 // # Invariants
 //
-// Invariant M1: a group has one size, what lies below an entry has a higher address, links mirror,
-// the root counts.
-// Invariant M2: a group is in the cell of its size, at most four in one, in the order of their
-// sizes.
-// Invariant M3: a bit of a class, a word or a directory is set exactly if there is something under
-// it.
-// Invariant M4: a directory in use has something, and tells apart the four bits below those that
+// Invariant M1: the chunks of a group have one size; children in a heap have higher addresses;
+// links are symmetric; the root holds the count.
+// Invariant M2: a group is in the cell of its size; a cell has at most four groups, ordered by
+// size.
+// Invariant M3: a bit of a class, a word or a directory is set if and only if its part is not
+// empty.
+// Invariant M4: a directory in use is not empty; it distinguishes the four bits below the ones that
 // lead to it.
-// Invariant M5: every node is an entry or spare, and Len counts the entries.
+// Invariant M5: every node is an entry or spare; Len counts the entries.
 //
 // # Source
 //
@@ -68,17 +68,17 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// SizeAt names an entry of a map from its Insert to its Remove.
+// SizeAt identifies an entry from its Insert to its Remove.
 type SizeAt = uint32
 
-// NoEntry is the name of no entry.
+// NoEntry identifies no entry.
 const NoEntry SizeAt = 0
 
 // SizeEntry is one free chunk.
 type SizeEntry struct {
 	Size   device.Size // bytes
 	Addr   device.Addr // first byte
-	Handle uint32      // the caller's name of the chunk, at most MostHandle
+	Handle uint32      // handle of the chunk, at most MostHandle
 }
 
 // MostHandle is the largest handle.
@@ -88,7 +88,7 @@ const (
 	fineBits  = 8 // a doubling of the size has 2^fineBits classes
 	wordBits  = 6 // log2 of the bits in a word
 	classMask = 1<<wordBits - 1
-	mostWords = (65 - fineBits) << fineBits >> wordBits // what the classes of all sizes take
+	mostWords = (65 - fineBits) << fineBits >> wordBits // words for the classes of all sizes
 	sumWords  = (mostWords + classMask) >> wordBits
 )
 
@@ -96,10 +96,10 @@ const (
 type sizeNode struct {
 	size   device.Size
 	addr   device.Addr
-	handle uint32 // spareHandle if the node is not in use
-	child  SizeAt // first of those below it
-	next   SizeAt // next of those below the same entry; of a root, the next root; of a node not in use, the next such
-	prev   uint32 // the one before it, or the one above the first; of a root, rootBit and the members of the group
+	handle uint32 // spareHandle if unused
+	child  SizeAt // first child
+	next   SizeAt // next sibling; of a root, the next root; of an unused node, the next unused one
+	prev   uint32 // previous sibling, or the parent of the first child; of a root, rootBit and the number of members
 }
 
 const (
@@ -110,21 +110,21 @@ const (
 // SizeMap holds free chunks by size and address. Use [NewSizeMap]. It is not safe for concurrent
 // use.
 type SizeMap struct {
-	nodes []sizeNode       // nodes[0] is no entry: whoever has no neighbour has it for one
-	cells []uint32         // by class less base: the root of its smallest group, or dirBit and a directory
-	words []uint64         // a bit for each cell that has any; one word more than cells fill
-	sums  [sumWords]uint64 // a bit for each word that is not zero
+	nodes []sizeNode       // nodes[0] is the sentinel NoEntry
+	cells []uint32         // by class less base: root of the smallest group, or dirBit and a directory
+	words []uint64         // one bit per nonempty cell; one word more than the cells fill
+	sums  [sumWords]uint64 // one bit per nonzero word
 	dirs  []dir
 
-	base     uint32 // class of the first cell, of which no smaller one is or was in use; the first of a word
-	spare    SizeAt // list of nodes not in use
-	spareDir uint32 // list of directories not in use, one more than the index; 0 ends it
-	unit     uint8  // log2 of what sizes are multiples of
+	base     uint32 // class of the first cell, a multiple of the word size; smaller classes were never used
+	spare    SizeAt // list of unused nodes
+	spareDir uint32 // list of unused directories, index plus one; 0 ends it
+	unit     uint8  // log2 of the unit of sizes
 	n        int
 }
 
 // NewSizeMap returns an empty map for sizes that are multiples of unit, a power of two. Other sizes
-// are in order too, but share classes and cost more.
+// work, but share classes and cost more.
 func NewSizeMap(unit device.Size) SizeMap {
 	return SizeMap{unit: uint8(bits.TrailingZeros64(uint64(unit)))}
 }
@@ -132,12 +132,12 @@ func NewSizeMap(unit device.Size) SizeMap {
 // Len returns the number of entries.
 func (m *SizeMap) Len() int { return m.n }
 
-// Bytes returns the host memory of the map beyond the Map itself, unused room included.
+// Bytes returns the host memory of the tables, unused capacity included.
 func (m *SizeMap) Bytes() device.Size {
 	return BytesOf(m.nodes) + BytesOf(m.dirs) + BytesOf(m.cells) + BytesOf(m.words)
 }
 
-// Entry returns what was inserted under a name.
+// Entry returns an entry.
 //
 // Precondition: at is in the map.
 func (m *SizeMap) Entry(at SizeAt) SizeEntry {
@@ -145,8 +145,8 @@ func (m *SizeMap) Entry(at SizeAt) SizeEntry {
 	return SizeEntry{e.size, e.addr, e.handle}
 }
 
-// classOf returns the class of a size: itself, in units, as far as that has at most fineBits+1
-// bits; above, its leading one and the fineBits bits behind it. Classes ascend with sizes.
+// classOf returns the class of a size in units: the size itself up to fineBits+1 bits, above that
+// the leading one and the fineBits bits after it. Classes ascend with sizes.
 func (m *SizeMap) classOf(size device.Size) uint32 {
 	u := uint64(size) >> (m.unit & 63)
 	k := uint32(bits.Len64(u|1<<fineBits)) - fineBits - 1
@@ -158,7 +158,7 @@ func (m *SizeMap) widthOf(class uint32) uint32 {
 	return max(class>>fineBits, 1) - 1 + uint32(m.unit)
 }
 
-// cellOf returns the cell that the group of a size belongs to.
+// cellOf returns the cell of the group of a size.
 //
 // Precondition: the class of the size has a cell.
 func (m *SizeMap) cellOf(size device.Size) *uint32 {
@@ -170,8 +170,8 @@ func (m *SizeMap) cellOf(size device.Size) *uint32 {
 	return cell
 }
 
-// find returns the link, from a cell on, to the first root of at least a size. The node of None
-// has the largest.
+// find returns the link, starting at a cell, to the first root of at least a size. The size of the
+// sentinel is the largest.
 func (m *SizeMap) find(cell *uint32, size device.Size) *uint32 {
 	for m.nodes[*cell].size < size {
 		cell = &m.nodes[*cell].next
@@ -179,8 +179,8 @@ func (m *SizeMap) find(cell *uint32, size device.Size) *uint32 {
 	return cell
 }
 
-// Insert adds an entry and returns its name. It allocates only if there were never as many
-// entries, or none so small or so large. O(1), and O(64 - fineBits) in a class of many sizes.
+// Insert adds an entry. It allocates only beyond the largest number of entries or the range of
+// sizes so far. O(1), and O(64 - fineBits) in a class of many sizes.
 //
 // Precondition: no other entry has the same address.
 func (m *SizeMap) Insert(size device.Size, addr device.Addr, handle uint32) SizeAt {
@@ -195,8 +195,8 @@ func (m *SizeMap) Insert(size device.Size, addr device.Addr, handle uint32) Size
 	e := &m.nodes[at]
 	m.spare = e.next
 	m.n++
-	// One by one, because a composite literal is built elsewhere and copied by twice as many
-	// bytes at a time, which waits for the stores.
+	// Assign field by field: a composite literal would be copied in wider words, which wait for the
+	// narrower stores.
 	e.size, e.addr, e.handle, e.child = size, addr, handle, NoEntry
 	class -= m.base
 	cell := &m.cells[class]
@@ -221,9 +221,8 @@ func (m *SizeMap) Insert(size device.Size, addr device.Addr, handle uint32) Size
 	return at
 }
 
-// Remove takes the entry of a name out and reports whether it is there under that handle. If
-// not, nothing changes. O(1), and amortized O(log entries of the size) if entries of the same
-// size lie above it.
+// Remove removes an entry and reports whether it exists with that handle. If not, nothing changes.
+// O(1), and amortized O(log entries of the size) if entries of the same size have higher addresses.
 func (m *SizeMap) Remove(at SizeAt, handle uint32) bool {
 	if int(at) >= len(m.nodes) || m.nodes[at].handle != handle {
 		return false
@@ -232,7 +231,7 @@ func (m *SizeMap) Remove(at SizeAt, handle uint32) bool {
 	return true
 }
 
-// Take takes the entry of a name out and returns its handle. It costs what Remove does.
+// Take removes an entry and returns its handle, at the cost of Remove.
 //
 // Precondition: at is in the map.
 func (m *SizeMap) Take(at SizeAt) (handle uint32) {
@@ -280,7 +279,7 @@ func (m *SizeMap) vacate(size device.Size) {
 	}
 }
 
-// grow adds unused nodes, a sixteenth of those there are.
+// grow adds unused nodes: a sixteenth of the present number.
 func (m *SizeMap) grow() {
 	n := len(m.nodes)
 	if n == cap(m.nodes) {
@@ -296,7 +295,7 @@ func (m *SizeMap) grow() {
 	m.spare = SizeAt(n)
 }
 
-// extend makes room for a class below the first cell or beyond the last.
+// extend adds cells so that a class has one.
 func (m *SizeMap) extend(class uint32) {
 	word := class >> wordBits
 	first, end := word, word+1

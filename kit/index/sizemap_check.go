@@ -6,8 +6,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// sayings are the invariants of the package comment in a few words, by number.
-var sayings = [...]string{
+// invariants are the invariants of the file comment in short, by number.
+var invariants = [...]string{
 	1: "a group is a heap by address",
 	2: "a group stands where its size belongs",
 	3: "bits say which cells have any",
@@ -16,7 +16,7 @@ var sayings = [...]string{
 }
 
 func broken(number int, format string, args ...any) error {
-	return fmt.Errorf("sizemap: invariant M%d (%s): %s", number, sayings[number], fmt.Sprintf(format, args...))
+	return fmt.Errorf("sizemap: invariant M%d (%s): %s", number, invariants[number], fmt.Sprintf(format, args...))
 }
 
 // Check verifies the invariants of the package comment and returns an error that names the
@@ -34,7 +34,7 @@ func (m *SizeMap) Check() error {
 	return c.spares()
 }
 
-// checker counts what a check comes across.
+// checker holds the counts of a check.
 type checker struct {
 	m       *SizeMap
 	entries int
@@ -42,7 +42,7 @@ type checker struct {
 	queue   []SizeAt // scratch of group
 }
 
-// word checks the cells of one word of bits from the first of them, which is a class less base.
+// word checks the cells of one word of bits, given its first class less base.
 func (c *checker) word(first uint32) error {
 	m, w := c.m, first>>wordBits
 	members, cells := m.words[w], m.cells[first:min(int(first)+1<<wordBits, len(m.cells))]
@@ -50,7 +50,7 @@ func (c *checker) word(first uint32) error {
 		return broken(3, "word %d: %b, its sum says otherwise", w, members)
 	}
 	if members == 0 && empty(cells) {
-		return nil // most are
+		return nil // most words are zero
 	}
 	for i := range cells {
 		class := first + uint32(i)
@@ -67,8 +67,8 @@ func (c *checker) word(first uint32) error {
 	return nil
 }
 
-// empty reports whether no cell has anything. It has no branch for a cell, of which there are
-// thousands, because a check after every call costs little else.
+// empty reports whether all cells are empty. Branch-free: a check after every call spends most of
+// its time here.
 func empty(cells []uint32) bool {
 	var all uint32
 	for _, c := range cells {

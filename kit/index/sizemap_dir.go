@@ -9,21 +9,21 @@ import (
 const (
 	digitBits = 4
 	dirCells  = 1 << digitBits
-	dirBit    = 1 << 31 // of a cell: the rest is the index of a directory, not of a node
-	mostRoots = 4       // more in a cell are divided among those of a directory
+	dirBit    = 1 << 31 // of a cell: the other bits are the index of a directory, not of a node
+	mostRoots = 4       // a cell with more roots becomes a directory
 )
 
-// dir is a directory: it tells sizes apart that agree in everything above a digit.
+// dir is a directory: it distributes sizes that agree in all bits above a digit.
 type dir struct {
 	cells [dirCells]uint32 // by digit; cells[0] also links directories not in use
-	used  uint32           // a bit for each cell that has any
-	shift uint32           // where the digit stands in a size
+	used  uint32           // one bit per nonempty cell
+	shift uint32           // position of the digit in a size
 }
 
-// digit returns the digit of a size that counts in the directory.
+// digit returns the digit of a size in the directory.
 func (d *dir) digit(size device.Size) uint32 { return uint32(size>>(d.shift&63)) % dirCells }
 
-// isLong reports whether more roots than a cell should have follow one.
+// isLong reports whether a list has more roots than a cell may have.
 func (m *SizeMap) isLong(root SizeAt) bool {
 	n := 0
 	for ; root != NoEntry; root = m.nodes[root].next {
@@ -32,7 +32,7 @@ func (m *SizeMap) isLong(root SizeAt) bool {
 	return n > mostRoots
 }
 
-// insertBelow is Insert into a class that has a directory, of a node that has its key.
+// insertBelow inserts a node into a class that has a directory.
 func (m *SizeMap) insertBelow(cell uint32, at SizeAt) {
 	e := &m.nodes[at]
 	i := cell &^ dirBit
@@ -54,12 +54,12 @@ func (m *SizeMap) insertBelow(cell uint32, at SizeAt) {
 	*link = at
 	if m.isLong(d.cells[k]) {
 		c := m.divide(d.cells[k], d.shift)
-		m.dirs[i].cells[k] = c // which may have moved
+		m.dirs[i].cells[k] = c // directories may have been reallocated
 	}
 }
 
-// divide gives roots, whose sizes agree in everything above width bits, to a new directory,
-// and if too many agree in a digit too, those to one below that. It returns the cell for it.
+// divide moves roots, whose sizes agree in all bits above width, into a new directory, and
+// recursively if too many share a digit. It returns the cell for the directory.
 func (m *SizeMap) divide(root SizeAt, width uint32) uint32 {
 	i := m.newDir(max(width, digitBits) - digitBits)
 	d := &m.dirs[i]
@@ -79,7 +79,7 @@ func (m *SizeMap) divide(root SizeAt, width uint32) uint32 {
 	for k, c := range d.cells {
 		if m.isLong(c) {
 			c = m.divide(c, m.dirs[i].shift)
-			m.dirs[i].cells[k] = c // which may have moved
+			m.dirs[i].cells[k] = c // directories may have been reallocated
 		}
 	}
 	return dirBit | i
@@ -102,9 +102,9 @@ func (m *SizeMap) newDir(shift uint32) uint32 {
 	return i
 }
 
-// vacateBelow notes that the cell of a size is empty in the directory of another. It reports
-// whether the directory went, because it became empty. One size keeps it: it may soon have company
-// again.
+// vacateBelow records that the cell of a size is empty in its directory. It reports whether the
+// directory became empty and was removed. A directory with one size stays, because more sizes are
+// likely to come back.
 func (m *SizeMap) vacateBelow(cell uint32, size device.Size) bool {
 	d := &m.dirs[cell&^dirBit]
 	i := d.digit(size)
@@ -119,10 +119,10 @@ func (m *SizeMap) vacateBelow(cell uint32, size device.Size) bool {
 	return true
 }
 
-// ceilBelow returns the root of the smallest group of at least a size below a cell, None if
-// there is none. A size of 0 is that of the smallest group of all.
+// ceilBelow returns the root of the smallest group of at least a size below a cell, or NoEntry. A
+// size of 0 selects the smallest group.
 //
-// Precondition: the sizes below agree with the size in everything above, or it is 0.
+// Precondition: the sizes below agree with the size in all bits above, or it is 0.
 func (m *SizeMap) ceilBelow(cell uint32, size device.Size) SizeAt {
 	if cell&dirBit == 0 {
 		return *m.find(&cell, size)

@@ -1,6 +1,6 @@
 package index
 
-// join adds an entry to the group of the root that a link leads to. O(1).
+// join adds an entry to the group whose root a link refers to. O(1).
 func (m *SizeMap) join(link *uint32, at SizeAt) {
 	root := *link
 	e, r := &m.nodes[at], &m.nodes[root]
@@ -16,8 +16,8 @@ func (m *SizeMap) join(link *uint32, at SizeAt) {
 	r.child = at
 }
 
-// cut takes an entry that is not the root out of its group. Those below it take its place as
-// one, which is in order: what is above it is above them.
+// cut removes an entry that is not the root from its group. Its children are melded and take its
+// place; their parent's address is still lower.
 func (m *SizeMap) cut(at SizeAt) {
 	e := &m.nodes[at]
 	next, prev, heir := e.next, e.prev, e.next
@@ -34,9 +34,8 @@ func (m *SizeMap) cut(at SizeAt) {
 	}
 }
 
-// gather makes one of the entries in a list that of all others, and returns it: in pairs from
-// the first to the last, then the pairs from the last to the first. Its own neighbours are
-// for the caller to set.
+// gather melds the entries of a sibling list into one heap and returns its root: in pairs from
+// first to last, then the pairs from last to first. The caller sets the root's own links.
 func (m *SizeMap) gather(first SizeAt) SizeAt {
 	pairs := NoEntry
 	for at := first; at != NoEntry; {
@@ -60,7 +59,7 @@ func (m *SizeMap) gather(first SizeAt) SizeAt {
 	return top
 }
 
-// meld puts the higher of two entries below the lower, which it returns.
+// meld makes the higher of two entries a child of the lower, which it returns.
 func (m *SizeMap) meld(low, high SizeAt) SizeAt {
 	if m.nodes[high].addr < m.nodes[low].addr {
 		low, high = high, low

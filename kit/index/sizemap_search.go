@@ -8,8 +8,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Ceil returns the name of the smallest entry of at least size bytes and, among equals, the
-// one at the lowest address; None if there is none.
+// Ceil returns the smallest entry of at least size bytes, the lowest of equals, or NoEntry.
 func (m *SizeMap) Ceil(size device.Size) SizeAt {
 	own := max(m.classOf(size), m.base) - m.base
 	if int(own) >= len(m.cells) {
@@ -37,8 +36,8 @@ func (m *SizeMap) Ceil(size device.Size) SizeAt {
 	}
 }
 
-// from returns a size as the methods on directories want it: 0 where it is not of the class of
-// a cell, whose sizes are all larger then.
+// from returns the size to search for below a cell: 0 if the cell is of a higher class, whose sizes
+// are all larger.
 func (m *SizeMap) from(size device.Size, cell uint32) device.Size {
 	if m.classOf(size) != m.base+cell {
 		return 0
@@ -46,16 +45,16 @@ func (m *SizeMap) from(size device.Size, cell uint32) device.Size {
 	return size
 }
 
-// window returns the bits of 64 classes from one on. A search rarely goes further.
+// window returns the bits of 64 classes, starting at one. A search rarely goes further.
 //
-// Precondition: there is a cell.
+// Precondition: the map has cells.
 func (m *SizeMap) window(class uint32) uint64 {
 	w, shift := class>>wordBits, class&classMask
 	return m.words[w]>>shift | m.words[w+1]<<1<<(classMask-shift)
 }
 
-// beyond returns a class behind the window at another, and the bits from there on: the next
-// window, or if that is empty the next word that is not. No bits if there is none.
+// beyond returns the class and bits of the next window, or of the next nonzero word if that is
+// empty. The bits are 0 at the end.
 func (m *SizeMap) beyond(class uint32) (base uint32, rest uint64) {
 	base = class + 1<<wordBits
 	if int(base) >= len(m.cells) {
@@ -80,9 +79,9 @@ func (m *SizeMap) beyond(class uint32) (base uint32, rest uint64) {
 	return w << wordBits, m.words[w]
 }
 
-// Near returns the name of one of the first looks entries that are large enough: the one at
-// the lowest address among those that exceed the first by at most spread bytes; None if
-// none is large enough. Entries of one size count one by one, but only the lowest is read.
+// Near returns one of the first looks entries that are large enough: the one at the lowest address
+// that exceeds the first by at most spread bytes; NoEntry if none is large enough. Entries of one
+// size count singly, but only the lowest is read.
 //
 // Precondition: looks >= 1; size + spread does not overflow.
 func (m *SizeMap) Near(size, spread device.Size, looks int) SizeAt {
@@ -127,17 +126,17 @@ func (m *SizeMap) Near(size, spread device.Size, looks int) SizeAt {
 	}
 }
 
-// look is how far a search for the lowest of a few has come.
+// look is the state of a search for the lowest of a few entries.
 type look struct {
-	best   SizeAt      // the lowest so far
+	best   SizeAt      // lowest entry so far
 	lowest device.Addr // its address
-	most   device.Size // larger ones are no candidates
-	left   int         // how many more to look at; none, if one was too large
+	most   device.Size // larger entries are not candidates
+	left   int         // entries still to look at; 0 if one was too large
 }
 
-// nearBelow goes on with a search among the groups of at least a size below a cell.
+// nearBelow continues a search among the groups of at least a size below a cell.
 //
-// Precondition: the sizes below agree with the size in everything above, or it is 0.
+// Precondition: the sizes below agree with the size in all bits above, or it is 0.
 func (m *SizeMap) nearBelow(cell uint32, size, spread device.Size, l look) look {
 	if cell&dirBit != 0 {
 		d := &m.dirs[cell&^dirBit]
@@ -168,10 +167,9 @@ func (m *SizeMap) nearBelow(cell uint32, size, spread device.Size, l look) look 
 	return l
 }
 
-// First returns the name of the smallest entry of at least size bytes that fits and, among
-// equals, the one at the lowest address; None if there is none. It looks at every entry that is
-// large enough and comes before that one, and at no more than one that lies below each of those
-// in their heaps, which costs amortized O(log entries of the size) for each as Remove does.
+// First returns the smallest entry of at least size bytes for which fits is true, the lowest of
+// equals, or NoEntry. It calls fits for every smaller entry that is large enough, and at most once
+// for a child of each of these; each costs amortized O(log entries of the size), as Remove does.
 func (m *SizeMap) First(size device.Size, fits func(handle uint32) bool) SizeAt {
 	for root := m.Ceil(size); root != NoEntry; root = m.after(root) {
 		if at := m.lowest(root, fits); at != NoEntry {
@@ -181,7 +179,7 @@ func (m *SizeMap) First(size device.Size, fits func(handle uint32) bool) SizeAt 
 	return NoEntry
 }
 
-// after returns the root of the next larger group, None at the end.
+// after returns the root of the next larger group, or NoEntry.
 func (m *SizeMap) after(root SizeAt) SizeAt {
 	size := m.nodes[root].size
 	if size == ^device.Size(0) {
@@ -190,9 +188,9 @@ func (m *SizeMap) after(root SizeAt) SizeAt {
 	return m.Ceil(size + 1)
 }
 
-// lowest returns the lowest entry of a group that fits, None if there is none. Where one does
-// not fit those below it are gathered below the next one, and stay so: thousands of them would
-// otherwise be looked at again by every search.
+// lowest returns the lowest entry of a group that fits, or NoEntry. Children of an entry that does
+// not fit are melded below the next one and stay there: otherwise every search would visit
+// thousands of them again.
 func (m *SizeMap) lowest(root SizeAt, fits func(handle uint32) bool) SizeAt {
 	at := root
 	for !fits(m.nodes[at].handle) {
@@ -207,7 +205,7 @@ func (m *SizeMap) lowest(root SizeAt, fits func(handle uint32) bool) SizeAt {
 	return at
 }
 
-// Largest returns the size of the largest entry, 0 if there is none.
+// Largest returns the size of the largest entry, 0 if the map is empty.
 func (m *SizeMap) Largest() device.Size {
 	for i := uint32(sumWords); i > 0; i-- {
 		if m.sums[i-1] == 0 {
@@ -227,13 +225,13 @@ func (m *SizeMap) Largest() device.Size {
 	return 0
 }
 
-// All yields every entry, smallest first, among equals the lowest. It allocates room for the
+// All yields every entry, smallest first, the lowest of equals first. It allocates room for the
 // largest group and takes O(n log n).
 func (m *SizeMap) All(yield func(SizeEntry) bool) {
 	m.From(0)(yield)
 }
 
-// From returns what All yields, beginning with the first entry of at least size bytes.
+// From is All starting at the first entry of at least size bytes.
 func (m *SizeMap) From(size device.Size) func(yield func(SizeEntry) bool) {
 	return func(yield func(SizeEntry) bool) {
 		var group []SizeAt
@@ -248,7 +246,7 @@ func (m *SizeMap) From(size device.Size) func(yield func(SizeEntry) bool) {
 	}
 }
 
-// members appends the entries of a group in the order of their addresses.
+// members appends the entries of a group by address.
 func (m *SizeMap) members(root SizeAt, group []SizeAt) []SizeAt {
 	group = append(group, root)
 	for i := 0; i < len(group); i++ {

@@ -31,27 +31,27 @@ const (
 	Whole        = "whole"
 )
 
-// WholeLimit is the limit of a policy of kind Whole that sets none. It is above any card,
-// so that the device is what runs out.
+// WholeLimit is the limit of a policy of kind Whole without Limit. It exceeds every card, so the
+// device is the bound.
 const WholeLimit = device.TiB
 
-// share is the part of the bytes held that the next region of kind Proportional has, those
-// left out that a strategy reserves beside the pool for single blocks. A sixteenth bounds the waste
-// of a region that is hardly used at 6 %, and takes 183 regions from 256 KiB to 16 GiB.
+// share divides the bytes held into the size of the next region of kind Proportional; regions for
+// single blocks do not count. A sixteenth bounds the waste of a nearly unused region at 6 %, and
+// takes 183 regions from 256 KiB to 16 GiB.
 const share = 16
 
-// Policy says how large regions are and when they go back. Sizes are bytes.
+// Policy determines the sizes of regions and when they are released. Sizes are bytes.
 type Policy struct {
 	Kind    string      // one of the kinds
 	Region  device.Size // smallest region
-	Limit   device.Size // most to hold; 0 for no bound, which Whole does not allow
-	Release bool        // give empty regions back
-	Keep    device.Size // empty bytes that are kept although Release is set
+	Limit   device.Size // limit of the bytes held; 0 for none, which Whole does not allow
+	Release bool        // release empty regions
+	Keep    device.Size // empty bytes to keep even with Release
 	Quantum device.Size // regions are whole multiples of it; a power of two
 }
 
-// Check returns an error that names the first bad field of the policy as the configuration
-// of the named strategy has it.
+// Check returns an error that names the first invalid field as the configuration of the strategy
+// calls it.
 func (p Policy) Check(strategy string) error {
 	switch p.Kind {
 	case Fixed, Doubling, Request, Proportional, Whole:
@@ -69,9 +69,9 @@ func (p Policy) Check(strategy string) error {
 	case p.Limit > mostRegion:
 		return fmt.Errorf("%s: limit %d: want at most %v", strategy, uint64(p.Limit), mostRegion)
 	case p.Keep != 0 && !p.Release:
-		return fmt.Errorf("%s: keep_bytes %d: of no meaning without release", strategy, uint64(p.Keep))
+		return fmt.Errorf("%s: keep_bytes %d: needs release", strategy, uint64(p.Keep))
 	case p.Release && p.Kind == Whole:
-		return fmt.Errorf("%s: release: of no meaning with growth %q", strategy, Whole)
+		return fmt.Errorf("%s: release: not used with growth %q", strategy, Whole)
 	}
 	return nil
 }
@@ -80,18 +80,19 @@ func (p Policy) Check(strategy string) error {
 // overflow.
 const mostRegion device.Size = 1 << 60
 
-// Pool is the regions of a strategy under a policy. Use [NewPool].
+// Pool holds the regions of a strategy under a policy. Use [NewPool].
 type Pool struct {
 	Set
 	policy Policy
 	stats  *alloc.Stats
-	next   device.Size // of kind Doubling, the size of the next region
+	next   device.Size // kind Doubling: size of the next region
 	empty  device.Size // bytes of regions without a live block
 	asked  device.Size // bytes of the last reservation tried
-	grown  device.Size // bytes of the regions that Grow took and Drop has not given back
+	grown  device.Size // bytes of the regions from Grow that Drop has not released
 }
 
-// NewPool returns an empty pool over src that books in stats, whose Limit and NextRegion it keeps.
+// NewPool returns an empty pool over src. It counts in stats and maintains Limit and NextRegion
+// there.
 //
 // Precondition: the policy passes Check.
 func NewPool(src device.Source, stats *alloc.Stats, p Policy) Pool {
@@ -101,7 +102,7 @@ func NewPool(src device.Source, stats *alloc.Stats, p Policy) Pool {
 	return pool
 }
 
-// setNext notes the size of the next region of kind Doubling, and shows what is meant next.
+// setNext sets the size of the next region of kind Doubling and updates NextRegion.
 func (p *Pool) setNext(n device.Size) {
 	p.next = n
 	switch p.policy.Kind {
@@ -112,21 +113,20 @@ func (p *Pool) setNext(n device.Size) {
 	}
 }
 
-// Preallocates reports whether what is held says nothing about what is needed.
+// Preallocates reports whether the bytes held are independent of the demand.
 func (p Policy) Preallocates() bool { return p.Kind == Whole }
 
 // Empty returns the bytes of regions without a live block.
 func (p *Pool) Empty() device.Size { return p.empty }
 
-// Asked returns the bytes of the last reservation tried by Grow, 0 if the limit left no
-// room to try one.
+// Asked returns the bytes of the last reservation that Grow tried, 0 if the limit left no room.
 func (p *Pool) Asked() device.Size { return p.asked }
 
-// Grow takes a region of at least so many bytes, as large as the policy says or as the device
-// gives, and enters it under a label as an empty one. It makes at most 64 device calls.
+// Grow reserves a region of at least least bytes, of the size that the policy wants or the largest
+// that the device grants, and enters it under a label as empty. It makes at most 64 device calls.
 //
-// The error is [ErrLimit] if the limit leaves no room, or the one region of kind
-// Whole is held already, or the device's. Then nothing has changed but counts of calls.
+// The error is [ErrLimit] if the limit leaves no room or the single region of kind Whole exists
+// already, otherwise the device's. After an error only the counts of calls have changed.
 //
 // Precondition: 0 < least <= 1<<61.
 func (p *Pool) Grow(least, align device.Size, label int32) (device.Region, error) {
@@ -141,8 +141,8 @@ func (p *Pool) Grow(least, align device.Size, label int32) (device.Region, error
 		return device.Region{}, err
 	}
 	if p.policy.Limit != 0 && p.stats.Reserved > p.policy.Limit && p.Release(r.Addr) == nil {
-		// The device rounds up, and what it gave is above the limit. If it does not take it
-		// back either, it is better used than lost.
+		// The device rounded up above the limit. A region that it does not take back is used instead of
+		// lost.
 		return device.Region{}, ErrLimit
 	}
 	if p.policy.Kind == Doubling {
@@ -153,7 +153,7 @@ func (p *Pool) Grow(least, align device.Size, label int32) (device.Region, error
 	return r, nil
 }
 
-// reserve asks the device for n bytes, and for less, down to least, until it grants.
+// reserve requests n bytes, then less, down to least, until the device grants.
 func (p *Pool) reserve(n, least, align device.Size, label int32) (device.Region, error) {
 	for {
 		p.asked = n
@@ -168,9 +168,9 @@ func (p *Pool) reserve(n, least, align device.Size, label int32) (device.Region,
 	}
 }
 
-// mostOf takes the largest region that the device gives, from least bytes up to less than
-// most, to wholeGrain. It halves what it asks for until the device grants, and then the
-// interval that is left; what was granted goes back before more is tried.
+// mostOf reserves the largest region that the device grants, from least bytes up to less than most,
+// to a precision of wholeGrain. It halves the size until the device grants, then bisects; each
+// grant is released before a larger one is tried.
 func (p *Pool) mostOf(least, most, align device.Size, label int32) (r device.Region, err error) {
 	quantum := p.policy.Quantum
 	for {
@@ -186,7 +186,7 @@ func (p *Pool) mostOf(least, most, align device.Size, label int32) (r device.Reg
 	held := true
 	for most-p.asked > max(quantum, wholeGrain) {
 		if held && p.Release(r.Addr) != nil {
-			return r, nil // it stays, so it is used
+			return r, nil // the device does not take it back, so it is used
 		}
 		n := device.AlignDown(p.asked+(most-p.asked)/2, quantum)
 		larger, refused := p.Reserve(n, align, label)
@@ -202,7 +202,8 @@ func (p *Pool) mostOf(least, most, align device.Size, label int32) (r device.Reg
 	return r, nil
 }
 
-// wholeGrain is how exactly the whole of a device is found: a page of drivers.
+// wholeGrain is the precision with which kind Whole finds the size of the device: a page of
+// drivers.
 const wholeGrain = 2 * device.MiB
 
 func (p *Pool) room() device.Size {
@@ -217,7 +218,7 @@ func (p *Pool) room() device.Size {
 	return p.policy.Limit - p.stats.Reserved
 }
 
-// wish returns the size that the policy wants for a region of at least so many bytes.
+// wish returns the size that the policy wants for a region of at least least bytes.
 func (p *Pool) wish(least device.Size) device.Size {
 	switch p.policy.Kind {
 	case Fixed:
@@ -232,17 +233,17 @@ func (p *Pool) wish(least device.Size) device.Size {
 	return (least + p.policy.Region - 1) / p.policy.Region * p.policy.Region
 }
 
-// Occupied books that a region of size bytes has its first live block.
+// Occupied counts the first live block of a region of size bytes.
 func (p *Pool) Occupied(size device.Size) { p.empty -= size }
 
-// Vacated books that a region of size bytes has lost its last live block, and reports
-// whether it should go back to the device, for which the caller calls Drop.
+// Vacated counts the loss of the last live block of a region of size bytes. It reports whether the
+// region should be released, for which the caller calls Drop.
 func (p *Pool) Vacated(size device.Size) (drop bool) {
 	p.empty += size
 	return p.policy.Release && p.empty > p.policy.Keep
 }
 
-// Drop gives back an empty region. On error, the device's, the region stays.
+// Drop releases an empty region. On error, the device's, the region stays.
 //
 // Precondition: a region without a live block starts at a.
 func (p *Pool) Drop(a device.Addr) error {
@@ -252,7 +253,7 @@ func (p *Pool) Drop(a device.Addr) error {
 	}
 	p.empty -= h.Size
 	p.grown -= h.Size
-	if p.policy.Kind == Doubling { // what comes and goes must not make regions larger each time
+	if p.policy.Kind == Doubling { // repeated release and growth must not double forever
 		p.setNext(max(p.policy.Region, device.AlignDown(p.next/2, p.policy.Quantum)))
 	}
 	return nil

@@ -5,27 +5,27 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// One is the device as a single region, for a strategy that needs no more. A pointer
-// to a strategy that embeds it has Stats and Close; what remains is to place blocks in
-// Region, to book them in Counters, and to keep to Close:
+// One is the device as a single region. A strategy that embeds a One by pointer has Stats and
+// Close. It places blocks in Region, counts them in Counters and keeps to Close:
 //
 //   - Alloc and Free return [alloc.ErrClosed] once Closed reports true;
-//   - Walk yields chunks as long as Region has bytes: a device may refuse to take the region
-//     back, which then is still held, blocks and all.
 //
-// The zero value holds nothing, and there is nothing to close.
+// - Walk yields chunks as long as Region has bytes: after a failed Close the region is still held,
+// blocks included.
+//
+// The zero value holds nothing; closing it is a no-op.
 type One struct {
-	Region   device.Region // all that is held of the device; the zero region once it was given back
-	Counters alloc.Stats   // what Stats returns; the strategy books its blocks and refusals here
+	Region   device.Region // the region held from the device; the zero region after a successful Close
+	Counters alloc.Stats   // result of Stats; the strategy counts its blocks and refusals here
 
 	src    device.Source
 	closed bool
 }
 
-// ReserveOne reserves a region of at least size bytes whose start is a multiple of align, a
-// power of two or zero for no wish. The region is booked, and is the limit.
+// ReserveOne reserves a region of at least size bytes at a multiple of align, a power of two or
+// zero for any address. Counters has the region, and its size as Limit.
 //
-// Postcondition: on error, which is the device's, nothing is held and the result is the zero
+// Postcondition: after an error, which is the device's, nothing is held and the result is the zero
 // value.
 func ReserveOne(src device.Source, size, align device.Size) (One, error) {
 	region, err := src.Reserve(size, align)
@@ -40,13 +40,13 @@ func ReserveOne(src device.Source, size, align device.Size) (One, error) {
 // Stats implements [alloc.Inspector].
 func (o *One) Stats() alloc.Stats { return o.Counters }
 
-// Closed reports whether Close was called, whatever the device answered.
+// Closed reports whether Close was called, even if the device refused.
 func (o *One) Closed() bool { return o.closed }
 
-// Close implements [alloc.Strategy]: it gives the region back, and with it what is live there.
+// Close implements [alloc.Strategy]: it releases the region, live blocks included.
 //
-// Postcondition: on error, which is the device's, the region is still held and booked;
-// calling Close again tries once more. Otherwise Region is the zero region.
+// Postcondition: after an error, which is the device's, the region is still held; another Close
+// tries again. Otherwise Region is the zero region.
 func (o *One) Close() error {
 	o.closed = true
 	if o.Region.Size == 0 {

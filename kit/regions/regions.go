@@ -15,23 +15,22 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// ErrTooMany is what a strategy fails with instead of growing when its tables would take
-// more host memory than they may.
+// ErrTooMany is the error of growth that would make the strategy's tables exceed their bound.
 var ErrTooMany = errors.New("tables would take too much host memory")
 
-// ErrLimit is what a strategy fails with instead of growing when its own limit leaves no room.
+// ErrLimit is the error of growth beyond the strategy's own limit.
 var ErrLimit = errors.New("the limit leaves no room")
 
 // recordBytes is the host memory of a record.
 const recordBytes = 24
 
-// maxAlign is the alignment of the pages that GPU drivers back large regions with.
-// Asking for more would cost address space, or be refused.
+// maxAlign is the page size with which GPU drivers back large regions. A larger alignment would
+// cost address space or be refused.
 const maxAlign = 2 * device.MiB
 
-// Align returns the alignment that a strategy asks for its regions of n bytes: the
-// largest power of two that divides n, at most 2 MiB. Blocks at multiples of a power of
-// two up to that are then aligned absolutely, and a driver gives it for nothing.
+// Align returns the alignment for regions of n bytes: the largest power of two that divides n, at
+// most 2 MiB. Blocks at multiples of a smaller power of two in the region are then aligned
+// absolutely, and a driver grants this alignment at no cost.
 //
 // Precondition: n is not zero.
 func Align(n device.Size) device.Size { return min(n&-n, maxAlign) }
@@ -42,10 +41,10 @@ type Held struct {
 	Label int32 // given by the strategy
 }
 
-// record is what is kept of a region beside its address.
+// record is a region without its address.
 type record struct {
 	size  device.Size
-	age   uint64 // regions reserved before it
+	age   uint64 // number of regions reserved before
 	label int32
 }
 
@@ -59,16 +58,16 @@ type Set struct {
 	stats *alloc.Stats
 	held  index.AddrList[record]
 	age   uint64
-	stale []device.Addr // regions that Discard could not give back
+	stale []device.Addr // regions that the device refused to take back
 }
 
-// NewSet returns an empty set over src that books in stats.
+// NewSet returns an empty set over src that counts in stats.
 func NewSet(src device.Source, stats *alloc.Stats) Set { return Set{src: src, stats: stats} }
 
 // Len returns the number of regions held.
 func (s *Set) Len() int { return s.held.Len() }
 
-// At returns the region with i regions below it. One after the other costs O(1).
+// At returns the region with i regions below it. Ascending calls cost O(1).
 func (s *Set) At(i int) Held { return heldAt(s.held.Entry(s.held.Nth(i))) }
 
 // Bytes returns the host memory of the set, unused capacity included. O(regions / 32).
@@ -76,10 +75,10 @@ func (s *Set) Bytes() device.Size {
 	return s.held.Bytes(recordBytes) + index.BytesOf(s.stale)
 }
 
-// Reserve asks the device for a region and enters it under a label. If the device refuses,
-// stale regions go back and it is asked once more. The error is the device's; then nothing has
-// changed but the counts of calls and the stale regions. A region at address zero, which is no
-// address, is a refusal too, so that a null from below never becomes a block.
+// Reserve requests a region and enters it under a label. If the device refuses, it releases stale
+// regions and tries once more. The error is the device's; then only counts of calls and stale
+// regions have changed. A region at address zero counts as a refusal, so a null address never
+// becomes a block.
 func (s *Set) Reserve(size, align device.Size, label int32) (device.Region, error) {
 	r, err := s.reserve(size, align)
 	if err != nil && len(s.stale) > 0 {
@@ -94,7 +93,7 @@ func (s *Set) Reserve(size, align device.Size, label int32) (device.Region, erro
 	return r, err
 }
 
-// reserve asks the device for a region and counts a refusal.
+// reserve requests a region and counts a refusal.
 func (s *Set) reserve(size, align device.Size) (device.Region, error) {
 	r, err := s.src.Reserve(size, align)
 	if err == nil && r.Addr == 0 {
@@ -107,7 +106,7 @@ func (s *Set) reserve(size, align device.Size) (device.Region, error) {
 	return r, nil
 }
 
-// Adopt enters a region that is held already under a label.
+// Adopt enters a region that is already held.
 func (s *Set) Adopt(r device.Region, label int32) {
 	p, _ := s.held.Search(r.Addr)
 	s.held.Insert(p, index.AddrEntry[record]{Addr: r.Addr, Value: record{size: r.Size, age: s.age, label: label}})
@@ -115,8 +114,8 @@ func (s *Set) Adopt(r device.Region, label int32) {
 	s.stats.RegionAdded(r.Size)
 }
 
-// Release gives back the region that starts at a. It fails with [device.ErrInvalid] if
-// none does, or with the device's error; then the region stays.
+// Release releases the region at a. It fails with [device.ErrInvalid] if there is none, or with the
+// device's error; then the region stays.
 func (s *Set) Release(a device.Addr) error {
 	p, ok := s.held.Search(a)
 	if !ok {
@@ -130,8 +129,8 @@ func (s *Set) Release(a device.Addr) error {
 	return nil
 }
 
-// Discard gives back the region that starts at a, which the strategy no longer uses. If the
-// device refuses, the region stays held as a stale one, and [Set.Retry] tries again.
+// Discard releases the region at a, which the strategy no longer uses. If the device refuses, the
+// region becomes stale, and [Set.Retry] tries again.
 //
 // Precondition: the set holds the region, and it is not stale.
 func (s *Set) Discard(a device.Addr) {
@@ -143,8 +142,8 @@ func (s *Set) Discard(a device.Addr) {
 // Stale returns the number of stale regions.
 func (s *Set) Stale() int { return len(s.stale) }
 
-// Retry gives back the stale regions, oldest first. Regions that the device refuses again stay
-// stale; the error is the device's first.
+// Retry releases the stale regions, oldest first. Regions that the device refuses again stay stale;
+// the error is the first refusal.
 func (s *Set) Retry() (first error) {
 	left := s.stale[:0]
 	for _, a := range s.stale {
@@ -157,8 +156,8 @@ func (s *Set) Retry() (first error) {
 	return first
 }
 
-// ReleaseAll gives back every region, oldest first. Regions that the device refuses to
-// take stay; the error is the device's first.
+// ReleaseAll releases every region, oldest first. Regions that the device refuses stay; the error
+// is the first refusal.
 func (s *Set) ReleaseAll() (first error) {
 	s.stale = nil
 	oldest := slices.SortedFunc(s.held.All, func(a, b index.AddrEntry[record]) int {
@@ -170,7 +169,7 @@ func (s *Set) ReleaseAll() (first error) {
 	return first
 }
 
-// Find returns the region that starts at a, and whether one does. O(log regions).
+// Find returns the region that starts at a, if any. O(log regions).
 func (s *Set) Find(a device.Addr) (Held, bool) {
 	if p, ok := s.held.Search(a); ok {
 		return heldAt(s.held.Entry(p)), true
@@ -178,7 +177,7 @@ func (s *Set) Find(a device.Addr) (Held, bool) {
 	return Held{}, false
 }
 
-// Under returns the region that a lies in, and whether there is one. O(log regions).
+// Under returns the region that contains a, if any. O(log regions).
 func (s *Set) Under(a device.Addr) (Held, bool) {
 	p, ok := s.held.Search(a)
 	if ok {
@@ -191,8 +190,8 @@ func (s *Set) Under(a device.Addr) (Held, bool) {
 	return Held{}, false
 }
 
-// WalkSlack yields each region as one chunk that can never be granted, by address. It is
-// the walk of a strategy that was closed and holds what the device refused to take back.
+// WalkSlack yields each region as one slack chunk, by address. It is the walk of a closed strategy
+// whose regions the device refused to take back.
 func (s *Set) WalkSlack(yield func(alloc.Chunk) bool) {
 	for e := range s.held.All {
 		if !yield(alloc.Chunk{
@@ -203,9 +202,8 @@ func (s *Set) WalkSlack(yield func(alloc.Chunk) bool) {
 	}
 }
 
-// Excess yields the part of a region above the first used bytes as one chunk that can
-// never be granted, if the device gave more than was asked for. It reports whether the
-// walk goes on.
+// Excess yields the part of a region beyond the first used bytes as a slack chunk, if the device
+// granted more than requested. It reports whether the walk continues.
 func Excess(r device.Region, used device.Size, yield func(alloc.Chunk) bool) bool {
 	return r.Size == used || yield(alloc.Chunk{
 		Region: r.Addr, Addr: r.Addr.Add(used), Size: r.Size - used, State: alloc.Slack, Class: alloc.NoClass,

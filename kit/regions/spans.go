@@ -1,14 +1,14 @@
 package regions
 
-// [Memory] keeps ranges of address space and the pages mapped in them, for strategies that grow by
-// mapping. It counts the bytes held in the statistics of the strategy, and loses nothing when the
-// device refuses.
+// [Memory] manages address ranges and the pages mapped in them, for strategies that grow by
+// mapping. It counts the bytes held in the strategy's statistics and loses no memory when a device
+// call fails.
 //
-// A range has pages of one size. A page is physical memory of its own, mapped as a whole or idle:
-// held, but mapped nowhere. Idle pages are those that the device refused to take back, and those
-// created for a mapping that failed; they are used before new ones are created.
+// A range has pages of one size. A page is one physical allocation, either mapped as a whole or
+// idle: held but not mapped. Pages become idle when the device refuses to take them back or a
+// mapping fails. Idle pages are used before new ones are created.
 //
-// Finding a range is a binary search; noting a page costs a search and a move of at most 64
+// Finding a range is a binary search; recording a page costs a search and a move of at most 64
 // entries. A page takes 24 bytes and a range 40.
 
 import (
@@ -20,14 +20,14 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// Span is a range of addresses.
+// Span is an address range.
 type Span struct {
 	device.Region
 	Page  device.Size // bytes of its pages
-	First uint32      // the strategy's: its first chunk
+	First uint32      // first chunk, for the strategy
 }
 
-// Below returns the start of the page that an address of the range lies in.
+// Below returns the start of the page that contains an address of the range.
 func (s *Span) Below(a device.Addr) device.Addr {
 	return s.Addr.Add(a.Sub(s.Addr) / s.Page * s.Page)
 }
@@ -37,7 +37,7 @@ func (s *Span) Above(a device.Addr) device.Addr {
 	return s.Addr.Add((a.Sub(s.Addr) + s.Page - 1) / s.Page * s.Page)
 }
 
-// page is physical memory.
+// page is a physical allocation.
 type page struct {
 	handle device.Handle
 	size   device.Size
@@ -46,20 +46,20 @@ type page struct {
 // pageBytes is the host memory of a page.
 const pageBytes = 16
 
-// Memory is the ranges and pages of a strategy. Use [NewMemory].
+// Memory holds the ranges and pages of a strategy. Use [NewMemory].
 //
-// Invariant: what is held is the pages that are mapped and the idle ones.
+// Invariant: the bytes held are the mapped and the idle pages.
 type Memory struct {
 	vm    device.VirtualMemory
 	stats *alloc.Stats
 	spans []Span               // by address
-	pages index.AddrList[page] // those that are mapped
-	idle  []page               // mapped nowhere; the last is used next
+	pages index.AddrList[page] // mapped pages
+	idle  []page               // idle pages; the last is used next
 	held  device.Size
 }
 
-// NewMemory returns an empty memory over vm that books in stats: mapped bytes as Reserved, idle
-// ones as Forgotten, ranges as Regions, pages made and given back as Reserves and Releases.
+// NewMemory returns an empty memory over vm. In stats, mapped bytes count as Reserved, idle bytes
+// as Forgotten, ranges as Regions, and created and released pages as Reserves and Releases.
 func NewMemory(vm device.VirtualMemory, stats *alloc.Stats) Memory {
 	return Memory{vm: vm, stats: stats}
 }
@@ -70,12 +70,12 @@ func (m *Memory) Len() int { return len(m.spans) }
 // At returns the range with i ranges below it. It is valid until a range comes or goes.
 func (m *Memory) At(i int) *Span { return &m.spans[i] }
 
-// Under returns the range that an address lies in. O(log ranges).
+// Under returns the range that contains an address. O(log ranges).
 //
-// Precondition: it lies in one.
+// Precondition: there is one.
 func (m *Memory) Under(a device.Addr) *Span { return &m.spans[m.index(a)] }
 
-// index returns the place of the range that an address lies in, if it lies in one.
+// index returns the index of the range that contains an address, if there is one.
 func (m *Memory) index(a device.Addr) int {
 	low := 0
 	for high := len(m.spans); high-low > 1; {
@@ -88,13 +88,13 @@ func (m *Memory) index(a device.Addr) int {
 	return low
 }
 
-// Held returns the bytes held of the device.
+// Held returns the bytes held from the device.
 func (m *Memory) Held() device.Size { return m.held }
 
 // Mapped returns the number of pages that are mapped.
 func (m *Memory) Mapped() int { return m.pages.Len() }
 
-// Idle returns the number of pages of a size that are mapped nowhere. O(idle pages).
+// Idle returns the number of idle pages of a size. O(idle pages).
 func (m *Memory) Idle(size device.Size) (n int) {
 	for _, p := range m.idle {
 		if p.size == size {
@@ -104,7 +104,7 @@ func (m *Memory) Idle(size device.Size) (n int) {
 	return n
 }
 
-// Pages yields where pages are mapped, by address.
+// Pages yields the mapped pages by address.
 func (m *Memory) Pages(yield func(a device.Addr, size device.Size) bool) {
 	for e := range m.pages.All {
 		if !yield(e.Addr, e.Value.size) {
@@ -113,13 +113,13 @@ func (m *Memory) Pages(yield func(a device.Addr, size device.Size) bool) {
 	}
 }
 
-// Bytes returns the host memory of what is noted, unused capacity included. O(pages / 32).
+// Bytes returns the host memory of the records, unused capacity included. O(pages / 32).
 func (m *Memory) Bytes() device.Size {
 	return m.pages.Bytes(pageBytes) + index.BytesOf(m.idle) + index.BytesOf(m.spans)
 }
 
-// Open reserves a range of size bytes for pages of a size, and enters it with its first chunk. The
-// error is the device's; then nothing has changed.
+// Open reserves a range of size bytes for pages of a size, and enters it with its first chunk. On
+// error, the device's, nothing has changed.
 func (m *Memory) Open(size, page device.Size, first uint32) (device.Region, error) {
 	r, err := m.vm.ReserveRange(size, 0, 0)
 	if err != nil {
@@ -140,8 +140,8 @@ func (m *Memory) enter(r device.Region, page device.Size, first uint32) {
 	m.stats.Regions++
 }
 
-// Adopt enters a range that the device has already, with its first chunk. Its memory is given by
-// parts of whole pages, disjoint; the handle of a page is its address.
+// Adopt enters an existing range with its first chunk. parts are the mapped parts: disjoint, in
+// whole pages. The handle of a page is its address.
 func (m *Memory) Adopt(r device.Region, pageSize device.Size, first uint32, parts []device.Region) {
 	m.enter(r, pageSize, first)
 	for _, part := range parts {
@@ -155,10 +155,10 @@ func (m *Memory) Adopt(r device.Region, pageSize device.Size, first uint32, part
 	m.stats.PeakReserved = max(m.stats.PeakReserved, m.held)
 }
 
-// Close gives the range back that an address lies in, and in which nothing is mapped. The error is
-// the device's; then the range stays. O(ranges).
+// Close releases the range that contains an address and has no mapped page. On error, the device's,
+// the range stays. O(ranges).
 //
-// Precondition: it lies in one.
+// Precondition: there is one.
 func (m *Memory) Close(a device.Addr) error {
 	i := m.index(a)
 	if err := m.vm.ReleaseRange(m.spans[i].Addr); err != nil {
@@ -169,12 +169,12 @@ func (m *Memory) Close(a device.Addr) error {
 	return nil
 }
 
-// acquire makes the last n idle pages ones of a size, and makes those that are missing. On error
-// what was made stays, idle.
+// acquire makes sure that the last n idle pages have a size, and creates the missing ones. Pages
+// created before an error stay, idle.
 func (m *Memory) acquire(n int, size device.Size) error {
 	have := 0
 	for i := range m.idle {
-		// Those that serve come last.
+		// Move pages of the right size to the end.
 		if p := m.idle[i]; p.size == size {
 			have++
 		} else if have > 0 {
@@ -187,7 +187,7 @@ func (m *Memory) acquire(n int, size device.Size) error {
 			m.stats.ReserveFailures++
 			return err
 		}
-		// It is idle until it is mapped, so that a failure in between loses nothing.
+		// The page counts as idle until it is mapped, so an error loses nothing.
 		m.stats.Reserves++
 		m.idle = append(m.idle, page{h, size})
 		m.held += size
@@ -197,9 +197,9 @@ func (m *Memory) acquire(n int, size device.Size) error {
 	return nil
 }
 
-// Fill maps memory at the pages from low to high of a range and opens it; all of it is made before
-// any is mapped. On error it has put memory at the pages below mapped, which it could
-// neither open nor take away; mostly there are none. What was made and is not mapped is idle.
+// Fill maps memory at the pages from low to high of a range and sets its access. All pages are
+// created before the first is mapped. After an error, the pages below mapped could neither be made
+// accessible nor unmapped, which is rare; other pages created are idle.
 func (m *Memory) Fill(low, high device.Addr) (mapped device.Addr, err error) {
 	size := m.Under(low).Page
 	mapped = low
@@ -215,8 +215,8 @@ func (m *Memory) Fill(low, high device.Addr) (mapped device.Addr, err error) {
 	if err == nil {
 		return mapped, nil
 	}
-	// Memory that nobody may use must not look as if it could be granted. If it cannot be taken
-	// away again either, the caller sets it aside.
+	// Mapped memory without access must not look grantable: unmap it. If that fails the caller sets it
+	// aside.
 	if mapped > low && m.Clear(low, mapped) == nil {
 		mapped = low
 	}
@@ -237,13 +237,13 @@ func (m *Memory) mapIdle(a device.Addr) error {
 	return nil
 }
 
-// Clear takes the memory away from the pages from low to high, which become idle. The error is the
-// device's; then nothing has changed.
+// Clear unmaps the pages from low to high, which become idle. On error, the device's, nothing has
+// changed.
 func (m *Memory) Clear(low, high device.Addr) error {
 	if err := m.vm.Unmap(low, high.Sub(low)); err != nil {
 		return err
 	}
-	// One call for all of them, which the device grants or refuses as a whole.
+	// One call for all pages: the device grants or refuses it as a whole.
 	p, _ := m.pages.Search(low)
 	for a := low; a < high; {
 		p = m.pages.Above(p)
@@ -257,8 +257,8 @@ func (m *Memory) Clear(low, high device.Addr) error {
 	return nil
 }
 
-// DropIdle gives the idle pages back. What the device refuses to take stays; the error is its
-// first.
+// DropIdle releases the idle pages. Pages that the device refuses stay; the error is the first
+// refusal.
 func (m *Memory) DropIdle() (first error) {
 	kept := m.idle[:0]
 	for _, p := range m.idle {

@@ -51,7 +51,7 @@ type Config struct {
 	// Growth is the kind of the policy by which regions are taken, see kit/regions.
 	Growth string `json:"growth" doc:"how regions are taken: whole, fixed, doubling, request or proportional" grid:"whole,fixed,doubling,request,proportional"`
 	// RegionBytes is the smallest region.
-	RegionBytes device.Size `json:"region_bytes" doc:"smallest region; of no meaning with growth whole" grid:"2MiB,32MiB,256MiB"`
+	RegionBytes device.Size `json:"region_bytes" doc:"smallest region; not used with growth whole" grid:"2MiB,32MiB,256MiB"`
 	// Limit in bytes is the most to hold of the device; 0 for no bound.
 	Limit device.Size `json:"limit" doc:"most bytes to hold of the device; 0 for no bound, with growth whole 1TiB"`
 	// Release gives empty regions back to the device.

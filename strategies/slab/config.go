@@ -164,7 +164,7 @@ func (c Config) checkClasses() error {
 	case c.Waste < 1 || c.Waste > mostWaste:
 		return fmt.Errorf("slab: waste %d: want 1 to %d", c.Waste, mostWaste)
 	case len(c.ClassSizes) > 0 && c.Classes != "":
-		return fmt.Errorf("slab: classes %q: of no meaning with class_sizes", c.Classes)
+		return fmt.Errorf("slab: classes %q: not used with class_sizes", c.Classes)
 	}
 	for _, size := range c.ClassSizes {
 		if size == 0 || size > device.AlignUp(c.MaxClassBytes, c.Quantum) {
@@ -204,7 +204,7 @@ func (c Config) checkCounts() error {
 	}
 	switch {
 	case c.MagazineRounds == 0 && c.Depot != 0:
-		return fmt.Errorf("slab: depot %d: of no meaning without magazine_rounds", c.Depot)
+		return fmt.Errorf("slab: depot %d: needs magazine_rounds", c.Depot)
 	case c.Assign != AssignStream && c.Assign != AssignRoundRobin:
 		return fmt.Errorf("slab: assign %q: want %q or %q", c.Assign, AssignStream, AssignRoundRobin)
 	case c.Steal != StealOn && c.Steal != StealOff:

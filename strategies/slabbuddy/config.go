@@ -142,7 +142,7 @@ func (c Config) checkSlabs() error {
 		}
 	}
 	if c.Depot != 0 && c.MagazineRounds == 0 {
-		return fmt.Errorf("slabbuddy: depot %d: of no meaning without magazine_rounds", c.Depot)
+		return fmt.Errorf("slabbuddy: depot %d: needs magazine_rounds", c.Depot)
 	}
 	if _, err := cells.Family(c.Classes, c.quantum(), c.quantum()); err != nil {
 		return fmt.Errorf("slabbuddy: %w", err)

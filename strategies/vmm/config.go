@@ -58,7 +58,7 @@ func (c Config) WithDefaults() (Config, error) {
 	case c.Limit > mostBytes:
 		return c, fmt.Errorf("vmm: limit %d: want at most %v", uint64(c.Limit), mostBytes)
 	case c.KeepBytes != 0 && !c.Release:
-		return c, fmt.Errorf("vmm: keep_bytes %d: of no meaning without release", uint64(c.KeepBytes))
+		return c, fmt.Errorf("vmm: keep_bytes %d: needs release", uint64(c.KeepBytes))
 	}
 	return c, nil
 }

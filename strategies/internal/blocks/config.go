@@ -137,11 +137,11 @@ func (c Config) judge() error {
 		return fmt.Errorf("buddy: trim_bytes %d: want a multiple of block_bytes %d", uint64(c.TrimBytes),
 			uint64(c.BlockBytes))
 	case c.Trim == TrimOff && c.TrimBytes != c.BlockBytes:
-		return fmt.Errorf("buddy: trim_bytes %d: of no meaning with trim %q", uint64(c.TrimBytes), TrimOff)
+		return fmt.Errorf("buddy: trim_bytes %d: not used with trim %q", uint64(c.TrimBytes), TrimOff)
 	case c.Slack < 0 || c.Slack >= 1<<31:
 		return fmt.Errorf("buddy: slack %d: want 0 to 2^31-1", c.Slack)
 	case c.Slack != 0 && c.Coalescing != Lazy:
-		return fmt.Errorf("buddy: slack %d: of no meaning with coalescing %q", c.Slack, c.Coalescing)
+		return fmt.Errorf("buddy: slack %d: not used with coalescing %q", c.Slack, c.Coalescing)
 	case c.DirectBytes > MostRequest:
 		return fmt.Errorf("buddy: direct_bytes %d: want at most %v", uint64(c.DirectBytes), MostRequest)
 	case c.DirectCacheBytes > MostRequest:
