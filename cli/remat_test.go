@@ -105,7 +105,7 @@ func TestWrongInputOfRemat(t *testing.T) {
 		"no log":                {nil, "requires at least 1 arg"},
 		"no such file":          {[]string{"missing.log"}, "missing.log: no such file or directory"},
 		"a log that ends early": {[]string{cut}, cut + ":2: "},
-		"a log of nothing":      {[]string{empty}, "empty: no operator makes anything"},
+		"a log of nothing":      {[]string{empty}, "empty: the log allocates no memory"},
 		"heuristic":             {[]string{unet, "--heuristics", "eq,best"}, `--heuristics: heuristic "best": want estar, `},
 		"no heuristic":          {[]string{unet, "--heuristics", ""}, "--heuristics: want at least one"},
 		"one that cannot":       {[]string{unet, "--liveness", "banish"}, "--heuristics: heuristic eq keeps neighbourhoods"},

@@ -5,23 +5,22 @@ import (
 	"slices"
 )
 
-// components is the union-find of MegEngine and OneFlow over evicted storages. Other than
-// [classes], every storage has a node from the start, which holds its cost, and the neighbours of a
-// storage are the inputs and the outputs of the operators that make it; consumers are some too if
-// QuirkProducer is mended.
+// components is the union-find of MegEngine and OneFlow over evicted storages. Unlike in [classes],
+// every storage has a node from the start. The neighbours of a storage are the inputs and the
+// outputs of its producers; if QuirkProducer is mended, its consumers too.
 //
-// Sums are floats, as there. They are exact as long as they are whole numbers below 2^53.
+// Sums are floats as in the originals, exact for whole numbers below 2^53.
 type components struct {
-	passive
+	noopNeighbourhood
 	r               *runner
 	quirks          Quirks
 	dead            bool                       // dead storages join their neighbours, too
-	price           func(*runner, *Op) float64 // of an operator
-	own             []float64                  // by storage: cost of the distinct operators that make its views
+	price           func(*runner, *Op) float64 // cost of an operator
+	own             []float64                  // by storage: total cost of its producers
 	evicted         []bool                     // by storage
 	node            []int32                    // by storage
-	forest[float64]                            // the components, with their costs
-	list            []int32                    // of neighbours
+	forest[float64]                            // sums are costs
+	list            []int32                    // scratch: neighbours
 }
 
 func newComponents(r *runner, quirks Quirks, price func(*runner, *Op) float64) components {
@@ -33,14 +32,14 @@ func newComponents(r *runner, quirks Quirks, price func(*runner, *Op) float64) c
 		own: make([]float64, n), evicted: make([]bool, n), node: make([]int32, n)}
 }
 
-// linked adds the cost of an operator to what it makes.
-func (c *components) linked(op *Op) {
+// onLink adds the cost of an operator to each storage it produces.
+func (c *components) onLink(op *Op) {
 	price := c.price(c.r, op)
 	c.list = c.list[:0]
 	for t := range op.outputs() {
 		s := c.r.s.Tensors[t].Storage
 		if slices.Contains(c.list, s) {
-			continue // two views, one operator
+			continue // two views of one operator's output
 		}
 		c.list = append(c.list, s)
 		c.own[s] += price
@@ -55,7 +54,7 @@ func (c *components) linked(op *Op) {
 	}
 }
 
-// join hangs the component of a below that of b.
+// join makes the component of a a child of b's.
 func (c *components) join(a, b int32) {
 	if a, b = c.root(c.node[a]), c.root(c.node[b]); a != b {
 		c.sum[b] += c.sum[a]
@@ -63,17 +62,17 @@ func (c *components) join(a, b int32) {
 	}
 }
 
-// around returns the evicted neighbours of a storage, inputs first, as often as operators name
-// them, and how many of them are inputs.
-func (c *components) around(s int32) (list []int32, inputs int) {
+// evictedNeighbours returns the evicted neighbours of a storage, inputs first, and the number of
+// inputs among them. A neighbour occurs once for each mention in an operator.
+func (c *components) evictedNeighbours(s int32) (list []int32, inputs int) {
 	c.list = c.list[:0]
-	for op := range c.makers(s) {
+	for op := range c.producers(s) {
 		for _, a := range op.Args {
 			c.addEvicted(s, c.r.s.Tensors[a].Storage)
 		}
 	}
 	inputs = len(c.list)
-	for op := range c.makers(s) {
+	for op := range c.producers(s) {
 		for o := range op.outputs() {
 			c.addEvicted(s, c.r.s.Tensors[o].Storage)
 		}
@@ -86,8 +85,8 @@ func (c *components) around(s int32) (list []int32, inputs int) {
 	return c.list, inputs
 }
 
-// makers goes through the distinct operators that make the views of a storage.
-func (c *components) makers(s int32) func(func(*Op) bool) {
+// producers yields the distinct operators that produce the views of a storage.
+func (c *components) producers(s int32) func(func(*Op) bool) {
 	return func(yield func(*Op) bool) {
 		last := int32(-1)
 		for t := c.r.stores[s].first; t != none; t = c.r.later[t] {
@@ -99,21 +98,20 @@ func (c *components) makers(s int32) func(func(*Op) bool) {
 	}
 }
 
-// addEvicted adds a neighbour of s to the list if it is evicted.
 func (c *components) addEvicted(s, n int32) {
 	if n != s && c.evicted[n] {
 		c.list = append(c.list, n)
 	}
 }
 
-// left lets a storage join its neighbours. One that died does not, in MegEngine, but is a neighbour
-// for others.
-func (c *components) left(s int32, why Cause) {
+// onEvict joins a storage to its neighbours. In MegEngine a dead storage does not join, but others
+// still count it as a neighbour.
+func (c *components) onEvict(s int32, why Cause) {
 	c.evicted[s] = true
 	if why != Pressure && !c.dead {
 		return
 	}
-	list, inputs := c.around(s)
+	list, inputs := c.evictedNeighbours(s)
 	for i, n := range list {
 		if i < inputs {
 			c.join(n, s)
@@ -123,7 +121,7 @@ func (c *components) left(s int32, why Cause) {
 	}
 }
 
-func (c *components) back(list []int32) {
+func (c *components) onRestore(list []int32) {
 	for _, s := range list {
 		if c.evicted[s] {
 			c.evicted[s] = false
@@ -132,7 +130,7 @@ func (c *components) back(list []int32) {
 	}
 }
 
-// leave takes a storage out of its component.
+// leave removes a storage from its component.
 func (c *components) leave(s int32) {
 	n := c.node[s]
 	c.sum[c.root(n)] -= c.own[s]
@@ -143,20 +141,20 @@ func (c *components) leave(s int32) {
 	c.parent[n], c.sum[n] = n, c.own[s]
 }
 
-// ran takes outputs out of their components that have been there all the time, with QuirkResident.
-func (c *components) ran(op *Op, again bool) {
+// onRun removes outputs that stayed resident from their components, with QuirkResident.
+func (c *components) onRun(op *Op, again bool) {
 	if !again || c.quirks&QuirkResident == 0 {
 		return
 	}
 	for t := range op.outputs() {
 		s := c.r.s.Tensors[t].Storage
-		if c.r.s.Storages[s].Root == t && c.r.stores[s].resident && !slices.Contains(c.r.fresh, s) {
+		if c.r.s.Storages[s].Root == t && c.r.stores[s].resident && !slices.Contains(c.r.restored, s) {
 			c.leave(s)
 		}
 	}
 }
 
-func (c *components) gone(s int32) {
+func (c *components) onForget(s int32) {
 	if c.evicted[s] {
 		c.evicted[s] = false
 		c.leave(s)
@@ -166,14 +164,14 @@ func (c *components) gone(s int32) {
 	}
 }
 
-// neighbours returns the cost of the evicted components around a storage.
-func (c *components) neighbours(s int32) float64 {
-	c.fresh()
+// neighbourCost returns the cost of the evicted components adjacent to a storage.
+func (c *components) neighbourCost(s int32) float64 {
+	c.reset()
 	cost := 0.0
-	list, _ := c.around(s)
+	list, _ := c.evictedNeighbours(s)
 	for _, n := range list {
 		root := c.root(c.node[n])
-		if !c.meet(root) && c.quirks&QuirkTwice == 0 {
+		if !c.visit(root) && c.quirks&QuirkTwice == 0 {
 			continue
 		}
 		if c.quirks&QuirkClamp != 0 {
@@ -185,8 +183,8 @@ func (c *components) neighbours(s int32) float64 {
 	return cost
 }
 
-// oneflow is OneFlow's score: the neighbours that MegEngine sees, counted as MegEngine counts them,
-// and the own cost, in time, by size and staleness. Dead storages join their neighbours, too.
+// oneflow is OneFlow's score: (own cost + neighbouring components) / (size · staleness), in time.
+// It counts neighbours as MegEngine does. Dead storages join their neighbours, too.
 type oneflow struct{ components }
 
 func newOneFlow(r *runner) neighbourhood {
@@ -200,5 +198,5 @@ func (o *oneflow) rank(s int32) (score, tie float64) {
 	if under == 0 {
 		return math.Inf(1), 0
 	}
-	return (o.own[s] + o.neighbours(s)) / under, 0
+	return (o.own[s] + o.neighbourCost(s)) / under, 0
 }

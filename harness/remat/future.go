@@ -2,10 +2,10 @@ package remat
 
 import "math"
 
-// future knows which steps of a schedule read a storage. It looks at what the program does; what
-// recomputation reads in between depends on the victims and is not foreseen.
+// future lists the schedule steps that read each storage. Reads by recomputation depend on the
+// victims and are not included.
 type future struct {
-	passive
+	noopNeighbourhood
 	r     *runner
 	steps [][]int32 // by storage: the steps that read it, in order
 }
@@ -29,7 +29,8 @@ func newFuture(r *runner) future {
 	return f
 }
 
-// next returns in how many steps a storage is read, this one for one, or infinity.
+// next returns the distance to the next step that reads a storage, 1 for the current step, or
+// infinity.
 func (f *future) next(s int32) float64 {
 	list := f.steps[s]
 	for len(list) > 0 && list[0] < f.r.step {
@@ -42,7 +43,7 @@ func (f *future) next(s int32) float64 {
 	return float64(list[0]-f.r.step) + 1
 }
 
-// belady evicts what is read last. Without recomputation that is the best that can be done.
+// belady evicts the storage whose next use is farthest. Without recomputation that is optimal.
 type belady struct{ future }
 
 func newBelady(r *runner) neighbourhood { return &belady{newFuture(r)} }
@@ -55,13 +56,13 @@ func (b *belady) rank(s int32) (score, tie float64) {
 //
 //	before · behind · memory / size / next
 //
-// before is the cost in bytes of the operators that make a storage and of those that make their
-// missing inputs, memory the bytes of these inputs and its own, behind one more than the missing
-// tensors that are made of it, those to come included, and next the steps until it is read. Each
-// sum is a recursion that remembers what it found: what is reached on two ways counts twice.
+// before is the cost in bytes moved of the producers of a storage and of its missing inputs,
+// recursively; memory is the size of the storage and of these inputs; behind is 1 plus the number
+// of its missing descendants, future ones included; next is the number of steps until its next use.
+// Each sum is memoised, so a tensor reached on two paths counts twice.
 type static struct {
 	future
-	stale  bool      // something has come or gone since the sums were made
+	stale  bool      // a storage was evicted, restored or forgotten since the last sweep
 	before []float64 // by operator
 	memory []float64 // by tensor
 	behind []float64 // by tensor
@@ -72,12 +73,11 @@ func newStatic(r *runner) neighbourhood {
 	return &static{newFuture(r), true, make([]float64, len(r.s.Ops)), make([]float64, n), make([]float64, n)}
 }
 
-func (m *static) left(int32, Cause) { m.stale = true }
-func (m *static) back([]int32)      { m.stale = true }
-func (m *static) gone(int32)        { m.stale = true }
+func (m *static) onEvict(int32, Cause) { m.stale = true }
+func (m *static) onRestore([]int32)    { m.stale = true }
+func (m *static) onForget(int32)       { m.stale = true }
 
-// sweep makes the sums, in the order of operators in place of a recursion. It costs a look at each
-// operator of the schedule.
+// sweep computes the sums in the order of operators instead of recursively. O(operators).
 func (m *static) sweep() {
 	m.stale = false
 	s := m.r.s

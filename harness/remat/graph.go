@@ -2,16 +2,16 @@ package remat
 
 import "slices"
 
-// graph says which storages are made of which, through any of their views. A storage occurs once in
-// a list, and never in its own.
+// graph holds the dependencies between storages, over all of their views, without duplicates or
+// self-loops.
 type graph struct {
-	marks             // of storages
+	marks             // over storages
 	parents, children [][]int32
 }
 
-// marks records which numbers were met since the last call of fresh.
+// marks is a set of visited numbers that reset clears in O(1).
 type marks struct {
-	seen []uint32 // by number: the mark when it was met last
+	seen []uint32 // by number: the mark of its last visit
 	mark uint32
 }
 
@@ -19,15 +19,15 @@ func newGraph(storages int) *graph {
 	return &graph{marks{seen: make([]uint32, storages)}, make([][]int32, storages), make([][]int32, storages)}
 }
 
-func (m *marks) fresh() {
+func (m *marks) reset() {
 	if m.mark++; m.mark == 0 {
 		clear(m.seen)
 		m.mark = 1
 	}
 }
 
-// meet reports whether a number is met for the first time since fresh.
-func (m *marks) meet(n int32) bool {
+// visit reports whether this is the first visit of a number since reset.
+func (m *marks) visit(n int32) bool {
 	fresh := m.seen[n] != m.mark
 	m.seen[n] = m.mark
 	return fresh
@@ -36,13 +36,13 @@ func (m *marks) meet(n int32) bool {
 func (g *graph) link(s *Schedule, op *Op) {
 	for t := range op.outputs() {
 		out := s.Tensors[t].Storage
-		g.fresh()
-		g.meet(out)
+		g.reset()
+		g.visit(out)
 		for _, p := range g.parents[out] {
-			g.meet(p)
+			g.visit(p)
 		}
 		for _, a := range op.Args {
-			if p := s.Tensors[a].Storage; g.meet(p) {
+			if p := s.Tensors[a].Storage; g.visit(p) {
 				g.parents[out] = append(g.parents[out], p)
 				g.children[p] = append(g.children[p], out)
 			}

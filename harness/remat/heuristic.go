@@ -9,61 +9,61 @@ import (
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
-// Heuristic is a rule that says which storage is evicted: the one with the least score, the last of
-// these in the order of the pool. A score is a cost divided by the bytes of the storage, by
-// the time since it was used, by both or by neither, or has a formula of its own; division by 0
-// makes it infinite.
+// Heuristic is a rule for choosing a victim: the storage with the least score, the last one of
+// equals in pool order. A score is a cost divided by the bytes of the storage, its staleness, both
+// or neither, or has a formula of its own. Division by 0 gives infinity.
 type Heuristic struct {
-	Name string // what Config calls it
-	Doc  string // what it goes by, for people
+	Name string // as in Config.Heuristic
+	Doc  string // the terms of the score
 
-	near   func(*runner) neighbourhood // nil: a victim is drawn
-	by     divisor                     // what the cost is divided by
-	linked bool                        // near keeps what banishing would have to take out
+	near         func(*runner) neighbourhood // nil: victims are drawn at random
+	by           divisor                     // divisors of the cost
+	banishUnsafe bool                        // cannot be combined with liveness banish
 }
 
-// divisor is a set of what a cost is divided by.
+// divisor is a set of divisors and rules of placement.
 type divisor uint8
 
 const (
 	bySize   divisor = 1 << iota // bytes of the storage
 	byAge                        // nanoseconds since its last use
-	byCredit                     // with bySize: and the free bytes beside it
-	byUse                        // with byCredit: but no more than the request can use
-	byPlace                      // nothing, but who lies side by side goes together, see evictWindow
-	byEnds                       // nothing, but what is dear lies at one end and what is cheap at the other
+	byCredit                     // with bySize: plus the adjacent free bytes
+	byUse                        // with byCredit: capped at the bytes requested
+	byPlace                      // no divisor: evict adjacent blocks together, see evictWindow
+	byEnds                       // no divisor: place expensive storages at the high end, the others at the low end
 )
 
 // Heuristics returns all heuristics.
 func Heuristics() []Heuristic {
-	local := around(func(s *store) int64 { return s.local })
-	one := around(func(*store) int64 { return 1 })
-	used := around(func(s *store) int64 { return s.access })
+	local := singleBy(func(s *store) int64 { return s.local })
+	one := singleBy(func(*store) int64 { return 1 })
+	used := singleBy(func(s *store) int64 { return s.access })
 	return []Heuristic{
 		{"estar", "cost of all evicted ancestors and descendants, size, staleness (h_DTR)", newRegions(down),
 			bySize | byAge, true},
 		{"estar/m", "cost of all evicted ancestors and descendants, size", newRegions(down), bySize, true},
 		{"estar/s", "cost of all evicted ancestors and descendants, staleness", newRegions(down), byAge, true},
 		{"estar-only", "cost of all evicted ancestors and descendants", newRegions(down), 0, true},
-		{"estar-maxstale", "as estar, stale since the last use of any of them", newWhole, bySize | byAge, false},
+		{"estar-maxstale", "as estar, staleness since the last use of any of them", newReachable, bySize | byAge, false},
 		{"eq", "cost of evicted classes around, size, staleness (h_DTR^eq)", newClasses(false), bySize | byAge, true},
 		{"eq/m", "cost of evicted classes around, size", newClasses(false), bySize, true},
 		{"eq/s", "cost of evicted classes around, staleness", newClasses(false), byAge, true},
-		{"eq-only", "cost of evicted classes around", newClasses(false), 0, true},
-		{"eq-mended", "as eq, with sums that are exact", newClasses(true), bySize | byAge, true},
-		{"dte", "as eq, with the free bytes beside it for size (MegTaiChi)", newClasses(false),
+		{"eq-only", "cost of adjacent evicted classes", newClasses(false), 0, true},
+		{"eq-mended", "as eq, with exact sums", newClasses(true), bySize | byAge, true},
+		{"dte", "as eq, size with adjacent free bytes (MegTaiChi)", newClasses(false),
 			bySize | byAge | byCredit, true},
-		{"dte-cap", "as dte, with no more bytes than the request can use", newClasses(false),
+		{"dte-cap", "as dte, bytes capped at the request", newClasses(false),
 			bySize | byAge | byCredit | byUse, true},
-		{"mge", "MegEngine's: bytes moved by components around, size with free neighbours, staleness", newMge(true), 0, true},
-		{"mge-nofrag", "as mge, without free neighbours", newMge(false), 0, true},
-		{"mge-static", "MegEngine's for graphs: regeneration before and behind, its memory, size, next use",
+		{"mge", "MegEngine: bytes moved by adjacent components, size with adjacent free bytes, staleness",
+			newMge(true), 0, true},
+		{"mge-nofrag", "as mge, without adjacent free bytes", newMge(false), 0, true},
+		{"mge-static", "MegEngine for graphs: cost of producers, missing descendants, memory, size, next use",
 			newStatic, 0, false},
-		{"oneflow", "OneFlow's: cost of components around, size, staleness", newOneFlow, 0, true},
-		{"belady", "farthest next use of the program, then own cost", newBelady, 0, false},
-		{"coop", "the neighbours in address space of least eq/s that make room together, eq where there are none (Coop)",
+		{"oneflow", "OneFlow: cost of adjacent components, size, staleness", newOneFlow, 0, true},
+		{"belady", "farthest next use in the program, then own cost", newBelady, 0, false},
+		{"coop", "adjacent blocks that make room at the least total eq/s; else eq (Coop)",
 			newClasses(false), bySize | byAge | byPlace, true},
-		{"coop-ends", "as coop, and what is dear for its bytes is placed at the other end, if the strategy has ends (Coop)",
+		{"coop-ends", "as coop, expensive tensors at the high end if the strategy supports hints (Coop)",
 			newClasses(false), bySize | byAge | byPlace | byEnds, true},
 		{"local", "own cost, size, staleness (h_DTR^local)", local, bySize | byAge, false},
 		{"local/m", "own cost, size", local, bySize, false},
@@ -75,7 +75,7 @@ func Heuristics() []Heuristic {
 		{"size", "largest first", one, bySize, false},
 		{"1/s", "staleness", one, byAge, false},
 		{"1/(m*s)", "size, staleness", one, bySize | byAge, false},
-		{"random", "any, drawn with the seed", nil, 0, false},
+		{"random", "uniformly random, from the seed", nil, 0, false},
 	}
 }
 
@@ -96,16 +96,16 @@ func (r *runner) choose() int32 {
 		return all[r.random.Below(uint64(len(all)))]
 	}
 	for _, list := range [2][]int32{r.sample(all), all} {
-		if list = r.worth(list); len(list) > 0 {
-			return r.least(list)
+		if list = r.largeEnough(list); len(list) > 0 {
+			return r.leastScore(list)
 		}
 	}
-	return r.least(all)
+	return r.leastScore(all)
 }
 
-// least returns the storage of a list that is not empty with the least score: of equals the last,
-// or the first where candidates are a vector.
-func (r *runner) least(list []int32) int32 {
+// leastScore returns the storage with the least score in a non-empty list. Ties go to the last one,
+// or to the first with QuirkVector.
+func (r *runner) leastScore(list []int32) int32 {
 	best, least, victim := math.Inf(1), math.Inf(1), none32
 	for _, s := range list {
 		score, tie, worse := r.score(s, best)
@@ -123,11 +123,11 @@ func (r *runner) least(list []int32) int32 {
 	return victim
 }
 
-// slack is more than what rounding a quotient of floats three times can be off by, relatively.
+// slack exceeds the relative error of rounding a float quotient three times.
 const slack = 1 + 1e-14
 
-// score returns the score of a storage and what decides between equal scores, or true if it is
-// surely more than best.
+// score returns the score of a storage and its tie-breaker. Worse is true if a cheap estimate
+// already exceeds best; then the score is not computed.
 func (r *runner) score(s int32, best float64) (score, tie float64, worse bool) {
 	if r.ranks != nil {
 		score, tie = r.ranks.rank(s)
@@ -150,24 +150,24 @@ func (r *runner) score(s int32, best float64) (score, tie float64, worse bool) {
 	return quotient(cost, size, age), 0, false
 }
 
-// bytes returns what the eviction of a storage would be worth in bytes, by the heuristic.
+// bytes returns the bytes that evicting a storage yields, as the heuristic counts them.
 func (r *runner) bytes(s int32) device.Size {
 	size := r.s.Storages[s].Size
 	if r.h.by&byCredit == 0 {
 		return size
 	}
-	size += r.beside(s)
+	size += r.freeBeside(s)
 	if r.h.by&byUse != 0 && r.want > 0 {
 		size = min(size, r.want)
 	}
 	return size
 }
 
-// beside returns the free bytes that would merge with a resident storage if it were evicted.
-func (r *runner) beside(s int32) device.Size {
-	if r.around == nil || r.s.Storages[s].Size == 0 {
+// freeBeside returns the free bytes that would merge with a resident storage if it were evicted.
+func (r *runner) freeBeside(s int32) device.Size {
+	if r.adjacent == nil || r.s.Storages[s].Size == 0 {
 		return 0
 	}
-	below, above := r.around.FreeNeighbours(r.stores[s].block)
+	below, above := r.adjacent.FreeNeighbours(r.stores[s].block)
 	return below + above
 }

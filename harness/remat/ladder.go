@@ -9,36 +9,35 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Ladder is what a run tries, step by step, when memory refuses a request. Whenever a step has done
-// something the request is made again, and if it is refused once more, the ladder is climbed from
-// the bottom. A step other than evict acts once for a request, and once again after something was
-// evicted.
+// Ladder is a sequence of steps to try when memory refuses a request. After a step that had an
+// effect the request is repeated; if it is refused again, the ladder restarts at the bottom. A step
+// other than evict acts once for a request, and once more after each eviction.
 type Ladder struct {
-	Name  string // what Config calls it
-	Steps string // in order, separated by commas
-	Doc   string // for people
+	Name  string // as in Config.Ladder
+	Steps string // in order, comma-separated
+	Doc   string // one line of help
 }
 
-// Ladders returns the ladders that have a name.
+// Ladders returns the named ladders.
 func Ladders() []Ladder {
 	return []Ladder{
-		{"none", "evict", "evicts until the request has a place"},
-		{"evict-first", "evict,release,defrag", "evicts all it can, then gives back, then moves once (MegEngine)"},
-		{"defrag-first", "defrag-if-fits,evict,release", "moves as soon as enough is free, and evicts for what is missing"},
+		{"none", "evict", "evict until the request succeeds"},
+		{"evict-first", "evict,release,defrag", "evict all, then release cached memory, then defragment once (MegEngine)"},
+		{"defrag-first", "defrag-if-fits,evict,release", "defragment once enough bytes are free, evict until they are"},
 	}
 }
 
-// effect is what a step of a ladder did.
+// effect is the outcome of a ladder step.
 type effect uint8
 
 const (
-	nothing effect = iota // it had nothing to do
-	acted                 // it did something
-	evicted               // something was evicted
-	failed                // the request has failed
+	nothing effect = iota // there was nothing to do
+	acted                 // retry the request
+	evicted               // retry, and allow all steps again
+	failed                // give up the request
 )
 
-// step is a step of a ladder, for a request of so many bytes.
+// step is a step of a ladder, for a request of size bytes.
 type step struct {
 	name string
 	act  func(r *runner, size device.Size) effect
@@ -64,7 +63,6 @@ func ladderSteps() []*step {
 	}
 }
 
-// mostSteps is how many a ladder may have.
 const mostSteps = 64
 
 func ladderOf(text string) (ladder []*step, err error) {
@@ -95,8 +93,8 @@ func ladderOf(text string) (ladder []*step, err error) {
 	return ladder, nil
 }
 
-// place asks for a block, and climbs the ladder as long as the memory refuses.
-func (r *runner) place(size device.Size, owner Owner) (alloc.Block, bool) {
+// allocate requests a block and climbs the ladder until memory grants it or no step is left.
+func (r *runner) allocate(size device.Size, owner Owner) (alloc.Block, bool) {
 	r.want = size
 	r.trigger.request(r, size)
 	for done := uint64(0); ; {
@@ -111,8 +109,8 @@ func (r *runner) place(size device.Size, owner Owner) (alloc.Block, bool) {
 	}
 }
 
-// climb takes the lowest step that has something to do, and returns false if there is none. Done is
-// a set of steps that are not to be taken again.
+// climb takes the lowest step that has an effect. It returns false if no step has one. Done is the
+// set of steps not to repeat.
 func (r *runner) climb(size device.Size, done uint64) (uint64, bool) {
 	for i, s := range r.ladder {
 		if done>>i&1 != 0 {
@@ -141,8 +139,8 @@ func (r *runner) refused() {
 	r.res.Refusals.Largest += int64(largest)
 }
 
-// runShort books once for each run of an operator that something is to be evicted for it.
-func (r *runner) runShort() {
+// countShort counts each run of an operator that needs an eviction once.
+func (r *runner) countShort() {
 	if !r.short {
 		r.short = true
 		r.res.RoomsMade++
@@ -150,7 +148,7 @@ func (r *runner) runShort() {
 }
 
 func (r *runner) evictFor(device.Size) effect {
-	r.runShort()
+	r.countShort()
 	if r.pool.n == 0 {
 		return nothing
 	}
@@ -158,21 +156,21 @@ func (r *runner) evictFor(device.Size) effect {
 	return evicted
 }
 
-// evictWindow evicts what lies side by side and makes room for a request together, if the heuristic
-// goes by that and there is any such thing, or else one storage. What each of them is worth is
-// looked at before the first goes, although that changes what the others are worth.
+// evictWindow evicts adjacent blocks that together make room for a request, if the heuristic asks
+// for it and a window exists; otherwise it evicts one storage. Scores are taken before the first
+// eviction, although evictions change them.
 func (r *runner) evictWindow(size device.Size) effect {
 	if r.space == nil || r.h.by&byPlace == 0 || r.pool.n == 0 {
 		return r.evictFor(size)
 	}
 	least := r.leastEvictee()
 	goes, whole := r.space.Window(size, func(owner Owner, at device.Addr) (float64, bool) {
-		return r.price(owner, at, least)
+		return r.windowWorth(owner, at, least)
 	})
 	if len(goes) == 0 {
 		return r.evictFor(size)
 	}
-	r.runShort()
+	r.countShort()
 	for _, owner := range goes {
 		if s := int32(owner) - 1; r.pool.has(s) {
 			r.evict(s, Pressure)
@@ -185,9 +183,9 @@ func (r *runner) evictWindow(size device.Size) effect {
 	return evicted
 }
 
-// price returns what a block is worth to a window, or that it stays: its size is no part of that,
-// because the window has to be large enough anyway.
-func (r *runner) price(owner Owner, at device.Addr, least device.Size) (float64, bool) {
+// windowWorth returns the score of a block for a window, or false if it must not be evicted. Size
+// is left out: the window has to be large enough anyway.
+func (r *runner) windowWorth(owner Owner, at device.Addr, least device.Size) (float64, bool) {
 	s := int32(owner) - 1
 	if s < 0 || !r.pool.has(s) || r.stores[s].block.Addr != at || r.s.Storages[s].Size < least {
 		return 0, false
@@ -199,8 +197,8 @@ func (r *runner) price(owner Owner, at device.Addr, least device.Size) (float64,
 	return max(quotient(cost, 1, uint64(r.clock-access)), 0), true
 }
 
-// end returns where a storage should lie: at the high end if the operator that makes it costs more
-// for each of its bytes than all operators do together. So holes among what is cheap grow together.
+// end returns the end of memory for a storage: the high end if its operator costs more per byte
+// than all operators on average. Holes between cheap storages then merge.
 func (r *runner) end(owner Owner) alloc.Hint {
 	if owner == 0 {
 		return alloc.HintNone
@@ -212,7 +210,7 @@ func (r *runner) end(owner Owner) alloc.Hint {
 	return alloc.HintLow
 }
 
-// countWasted counts the victims where none of the blocks lie that they were evicted for.
+// countWasted adds up the victims that do not overlap any block they were evicted for.
 func (r *runner) countWasted() {
 	if r.space == nil {
 		return

@@ -1,18 +1,18 @@
 package remat
 
-// liveness is what becomes of storages that nobody refers to.
+// liveness is a policy for dead storages, those without references.
 type liveness interface {
-	// born is called when an operator is seen for the first time.
-	born(op *Op)
-	// parents returns what a tensor is made of.
+	// onCreate is called when an operator is first seen.
+	onCreate(op *Op)
+	// parents returns the tensors that t is computed from.
 	parents(t Tensor) []Tensor
-	// ran is called when an operator has run for an output, and lets go of its inputs.
-	ran(t Tensor)
-	// left is called when a storage has been evicted.
-	left(s int32)
-	// died is called when the last reference to a storage was released.
-	died(s int32)
-	// deadAge reports whether a storage without references ages although it is used.
+	// onRun is called when an operator has run for output t. It unlocks the inputs.
+	onRun(t Tensor)
+	// onEvict is called when a storage has been evicted.
+	onEvict(s int32)
+	// onRelease is called when the last reference to a storage was released.
+	onRelease(s int32)
+	// deadAge reports whether using a dead storage leaves its access time unchanged.
 	deadAge() bool
 }
 
@@ -24,17 +24,20 @@ func livenesses() []struct {
 		name  string
 		start func(*runner) liveness
 	}{
-		{"none", func(r *runner) liveness { return keep{r} }},
-		{"eager", func(r *runner) liveness { return eager{keep{r}} }},
+		{"none", func(r *runner) liveness { return keepDead{r} }},
+		{"eager", func(r *runner) liveness { return eager{keepDead{r}} }},
 		{"banish", newBanish},
 		{"mge-refcount", newRefcount},
 	}
 }
 
-// Livenesses returns the names of what may become of tensors that nobody refers to: none leaves
-// them to the heuristic, eager evicts them at once, banish frees them for good as soon as no
-// evicted tensor is made of them, and pins what was, and mge-refcount, of MegEngine, evicts them at
-// once and frees them for good when all that was made of them has been.
+// Livenesses returns the names of the policies for dead tensors:
+//
+//   - none leaves them to the heuristic.
+//   - eager evicts them at once.
+//   - banish frees them for good once no evicted tensor depends on them, and pins their dependants.
+//   - mge-refcount (MegEngine) evicts them at once, and frees them for good once everything
+//     computed from them has been freed.
 func Livenesses() []string {
 	names := []string{}
 	for _, l := range livenesses() {
@@ -43,37 +46,37 @@ func Livenesses() []string {
 	return names
 }
 
-// keep leaves dead storages as they are.
-type keep struct{ r *runner }
+// keepDead leaves dead storages to the heuristic.
+type keepDead struct{ r *runner }
 
-func (keep) born(*Op)      {}
-func (keep) left(int32)    {}
-func (keep) died(int32)    {}
-func (keep) deadAge() bool { return false }
+func (keepDead) onCreate(*Op)    {}
+func (keepDead) onEvict(int32)   {}
+func (keepDead) onRelease(int32) {}
+func (keepDead) deadAge() bool   { return false }
 
-func (k keep) parents(t Tensor) []Tensor { return k.r.s.Ops[k.r.s.Tensors[t].Op].Args }
+func (k keepDead) parents(t Tensor) []Tensor { return k.r.s.Ops[k.r.s.Tensors[t].Op].Args }
 
-func (k keep) ran(t Tensor) {
+func (k keepDead) onRun(t Tensor) {
 	for _, p := range k.parents(t) {
 		k.r.unlock(k.r.s.Tensors[p].Storage)
 	}
 }
 
-// eager evicts dead storages at once. They can still be computed again.
-type eager struct{ keep }
+// eager evicts dead storages at once. They can be recomputed.
+type eager struct{ keepDead }
 
-func (e eager) died(s int32) {
+func (e eager) onRelease(s int32) {
 	if st := &e.r.stores[s]; st.resident && !st.pinned {
 		e.r.evict(s, Dead)
 	}
 }
 
-// banish frees dead storages for good, once no evicted tensor is made of them.
+// banish frees dead storages for good once no evicted tensor depends on them.
 type banish struct {
 	r       *runner
-	args    [][]Tensor            // by tensor: what it is made of, less what was banished
-	users   [][]Tensor            // by tensor: what is made of it, once for each argument
-	waiting []map[Tensor]struct{} // by storage: undefined tensors of others that are made of it
+	args    [][]Tensor            // by tensor: its inputs, without banished ones
+	users   [][]Tensor            // by tensor: its consumers, once per argument
+	waiting []map[Tensor]struct{} // by storage: undefined tensors of other storages that depend on it
 }
 
 func newBanish(r *runner) liveness {
@@ -85,7 +88,7 @@ func (b *banish) deadAge() bool { return true }
 
 func (b *banish) parents(t Tensor) []Tensor { return b.args[t] }
 
-func (b *banish) born(op *Op) {
+func (b *banish) onCreate(op *Op) {
 	for t := range op.outputs() {
 		b.args[t] = append([]Tensor(nil), op.Args...)
 		b.await(t)
@@ -108,22 +111,21 @@ func (b *banish) await(t Tensor) {
 	}
 }
 
-func (b *banish) left(s int32) {
+func (b *banish) onEvict(s int32) {
 	for t := b.r.stores[s].first; t != none; t = b.r.later[t] {
 		b.await(t)
 	}
 }
 
-func (b *banish) died(s int32) { b.try(s) }
+func (b *banish) onRelease(s int32) { b.try(s) }
 
-// ran lets go of the inputs one by one. An input that is banished leaves the list that is being
-// walked, and the one behind it takes its place unseen: it stays locked, as it does in the
-// simulator.
-func (b *banish) ran(t Tensor) {
+// onRun unlocks the inputs one by one. Banishing an input removes it from the list being iterated,
+// so the next input is skipped and stays locked, as in the simulator.
+func (b *banish) onRun(t Tensor) {
 	op := &b.r.s.Ops[b.r.s.Tensors[t].Op]
 	for i := 0; ; i++ {
 		if i >= len(b.args[t]) {
-			break // the list may be shorter than it was
+			break // banishing shortens the list
 		}
 		s := b.r.s.Tensors[b.args[t][i]].Storage
 		b.r.unlock(s)
@@ -134,7 +136,7 @@ func (b *banish) ran(t Tensor) {
 	}
 }
 
-// try frees a storage for good if nobody refers to it and nothing waits for it.
+// try frees a storage for good if it has no references and no dependants wait for it.
 func (b *banish) try(s int32) {
 	st := &b.r.stores[s]
 	if st.refs > 0 || len(b.waiting[s]) > 0 {

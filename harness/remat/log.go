@@ -11,8 +11,8 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// ReadFile reads a log from a file, compressed or not. Every error is a [*trace.Error] that names
-// the file and, where there is one, the line. The log may take as much memory as a budget has.
+// ReadFile reads a log from a file, compressed or not. Every error is a [*trace.Error] with the
+// file and, if known, the line. Memory bounds what the log may occupy.
 func ReadFile(path string, memory *budget.Budget) (*Schedule, error) {
 	lines, err := trace.OpenLines(path, memory)
 	if err != nil {
@@ -22,7 +22,7 @@ func ReadFile(path string, memory *budget.Budget) (*Schedule, error) {
 	return readLog(lines)
 }
 
-// Read is [ReadFile] for a stream. name is the file's name for messages.
+// Read is [ReadFile] for a stream. The name is used in messages.
 func Read(r io.Reader, name string, memory *budget.Budget) (*Schedule, error) {
 	lines, err := trace.NewLines(r, name, memory)
 	if err != nil {
@@ -32,14 +32,14 @@ func Read(r io.Reader, name string, memory *budget.Budget) (*Schedule, error) {
 	return readLog(lines)
 }
 
-// reader lowers a log.
+// reader lowers a log to a schedule.
 type reader struct {
 	lines *trace.Lines
 	b     Builder
 	rec   logLine
-	begun bool             // the warm-up is over
+	begun bool             // START was seen, the warm-up is over
 	names map[string]int32 // to indices of bound
-	bound []Tensor         // what each name means, in order of first definition
+	bound []Tensor         // the tensor bound to each name, in order of first definition
 }
 
 func readLog(lines *trace.Lines) (*Schedule, error) {
@@ -61,7 +61,7 @@ func readLog(lines *trace.Lines) (*Schedule, error) {
 		}
 	}
 	if !r.begun {
-		return nil, lines.Blame(0, errors.New("has no annotation START: all before it would be warm-up"))
+		return nil, lines.Blame(0, errors.New("no ANNOTATE line with START: everything before START is warm-up"))
 	}
 	for _, t := range r.bound {
 		if r.b.References(t) == 0 {
@@ -91,17 +91,17 @@ func (r *reader) next() (bool, error) {
 	if !ok {
 		return false, r.lines.Blame(r.lines.Line(), fmt.Errorf("unknown INSTRUCTION %s", clip(r.rec.instruction)))
 	}
-	if lacks := k.need &^ r.rec.has; lacks != 0 {
-		return false, r.lines.Blame(r.lines.Line(), fmt.Errorf("%s without %s", r.rec.instruction, lowest(lacks)))
+	if missing := k.need &^ r.rec.has; missing != 0 {
+		return false, r.lines.Blame(r.lines.Line(), fmt.Errorf("%s without %s", r.rec.instruction, lowest(missing)))
 	}
-	if odd := r.rec.has &^ (k.need | k.may | fInstruction); odd != 0 {
-		return false, r.lines.Blame(r.lines.Line(), fmt.Errorf("%s has no field %s", r.rec.instruction, lowest(odd)))
+	if unexpected := r.rec.has &^ (k.need | k.may | fInstruction); unexpected != 0 {
+		return false, r.lines.Blame(r.lines.Line(), fmt.Errorf("%s has no field %s", r.rec.instruction, lowest(unexpected)))
 	}
 	return true, nil
 }
 
 func lowest(set field) string {
-	for name, f := range fields { // one name has the bit
+	for name, f := range fields { // each bit has one name
 		if f.bit == set&-set {
 			return name
 		}
@@ -109,12 +109,12 @@ func lowest(set field) string {
 	return ""
 }
 
-// instructions says of each kind of line which fields it needs and which it may have.
+// instructions lists the required and the optional fields of each instruction.
 var instructions = map[string]struct{ need, may field }{
 	"ANNOTATE":  {fAnnotation, 0},
 	"CONSTANT":  {fName, 0},
-	"CALL":      {fResult | fName | fArgs | fTime, more},
-	"MUTATE":    {fName | fArgs | fMutate | fTime, more},
+	"CALL":      {fResult | fName | fArgs | fTime, extended},
+	"MUTATE":    {fName | fArgs | fMutate | fTime, extended},
 	"COPY":      {fDst | fSrc, 0},
 	"COPY_FROM": {fDst | fSrc, 0},
 	"RELEASE":   {fName, 0},
@@ -122,8 +122,8 @@ var instructions = map[string]struct{ need, may field }{
 	"ALIAS":     {fName | fAlias, 0},
 }
 
-// meanings says of each kind of line what it does. Sizes and aliases belong to other lines.
-var meanings = map[string]func(*reader) error{
+// handlers lowers each instruction. MEMORY and ALIAS lines are read by the instruction before them.
+var handlers = map[string]func(*reader) error{
 	"ANNOTATE":  (*reader).annotate,
 	"CONSTANT":  (*reader).constant,
 	"CALL":      (*reader).call,
@@ -135,18 +135,18 @@ var meanings = map[string]func(*reader) error{
 	"ALIAS":     (*reader).stray,
 }
 
-// apply lowers the line that was read, with the lines that belong to it.
+// apply lowers the current line, and the lines that belong to it.
 func (r *reader) apply() error {
 	if !r.begun && r.rec.annotation != "START" {
 		return nil
 	}
-	return meanings[r.rec.instruction](r)
+	return handlers[r.rec.instruction](r)
 }
 
 func (r *reader) annotate() error {
 	switch r.rec.annotation {
 	case "START":
-		r.begun = true // a second one is a mark like any other
+		r.begun = true // a second START has no effect
 	case "BACKWARD":
 	default:
 		return fmt.Errorf("annotation %s: want START or BACKWARD", clip(r.rec.annotation))
@@ -158,7 +158,7 @@ func (r *reader) stray() error {
 	return fmt.Errorf("%s of %s without the line it belongs to", r.rec.instruction, clip(r.rec.name))
 }
 
-// follow reads the line that must come next: its kind, and the name it is about.
+// follow reads the next line, which must be of this kind and for this name.
 func (r *reader) follow(kind, name string) error {
 	more, err := r.next()
 	switch {
@@ -269,10 +269,9 @@ func (r *reader) mutate() error {
 	return nil
 }
 
-// written returns the output that stands for argument i after it was written to: a copy, so that
-// what was made of the old content can be made of it again. What cannot be made again in a storage
-// that stays for ever, such as a weight that an optimizer steps, is written in its place, as in the
-// program: a copy would keep both for ever.
+// written returns the output that replaces argument i after a write. It is a copy, so that tensors
+// computed from the old content can be recomputed. An operator that cannot be rerun writes to fixed
+// storage in place: a copy of a weight that an optimizer steps would keep both for ever.
 func (r *reader) written(arg Tensor, i int) Output {
 	if !r.rec.recomputable && r.b.fixed(arg) {
 		return Output{Alias: i, Written: true}
@@ -312,7 +311,7 @@ func (r *reader) copyFrom() error {
 	return nil
 }
 
-// release drops a reference. Names that were never defined are of the warm-up.
+// release drops a reference. Undefined names belong to the warm-up and are ignored.
 func (r *reader) release() error {
 	i, ok := r.names[r.rec.name]
 	if !ok {
@@ -336,7 +335,7 @@ func (r *reader) bind(name string, t Tensor) {
 	r.bound = append(r.bound, t)
 }
 
-// rebind gives a name another meaning and drops the reference to what it meant.
+// rebind binds a name to another tensor and drops the reference to the old one.
 func (r *reader) rebind(name string, t Tensor) error {
 	i := r.names[name]
 	if err := r.b.Release(r.bound[i]); err != nil {

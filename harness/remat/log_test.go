@@ -77,25 +77,25 @@ func TestWeightsAreSteppedInPlace(t *testing.T) {
 func TestHostileLogsAreOneErrorWithAPlace(t *testing.T) {
 	long := strings.Repeat("n", 5000)
 	for text, want := range map[string]string{
-		"":                        "t: has no annotation START: all before it would be warm-up",
-		x:                         "t: has no annotation START: all before it would be warm-up",
+		"":                        "t: no ANNOTATE line with START: everything before START is warm-up",
+		x:                         "t: no ANNOTATE line with START: everything before START is warm-up",
 		"[]":                      "t:1: want a JSON object",
 		"\n":                      "t:1: want a JSON object",
-		`{"INSTRUCTION":"CALL"`:   "t:1: JSON ends in the middle",
-		`{"INSTRUCTION":"CA`:      "t:1: JSON ends in the middle",
+		`{"INSTRUCTION":"CALL"`:   "t:1: JSON ends early",
+		`{"INSTRUCTION":"CA`:      "t:1: JSON ends early",
 		`{"INSTRUCTION":"COPY"}`:  "t:1: COPY without DST",
 		`{"NAME":"x"}`:            "t:1: INSTRUCTION is missing",
 		`{"INSTRUCTION":"HALT"}`:  `t:1: unknown INSTRUCTION "HALT"`,
 		`{"instruction":"COPY"}`:  `t:1: unknown field "instruction"`,
-		`{"INSTRUCTION":{"a":1}}`: "t:1: an object in an object",
-		`{"INSTRUCTION":null}`:    "t:1: INSTRUCTION: want a text",
-		`{"ARGS":[[1]]}`:          "t:1: want lists of texts or numbers",
+		`{"INSTRUCTION":{"a":1}}`: "t:1: nested object: want a string, number, boolean or list",
+		`{"INSTRUCTION":null}`:    "t:1: INSTRUCTION: want a string",
+		`{"ARGS":[[1]]}`:          "t:1: want lists of strings or numbers",
 		`{"ARGS":"x"}`:            "t:1: ARGS: want a list",
 		`{"NAME":"x","NAME":"x"}`: "t:1: NAME is given twice",
-		`{"NAME":"` + long + `"}`: "t:1: NAME: a text of 5000 bytes: want at most 4096",
+		`{"NAME":"` + long + `"}`: "t:1: NAME: string of 5000 bytes: want at most 4096",
 		`{"INSTRUCTION":"RELEASE","NAME":"x"} {}`:            "t:1: text after the JSON object",
 		`{"INSTRUCTION":"RELEASE","NAME":"x","TIME":"1"}`:    "t:1: RELEASE has no field TIME",
-		`{"INSTRUCTION":"ANNOTATE","ANNOTATION":"X"}`:        "t: has no annotation START: all before it would be warm-up",
+		`{"INSTRUCTION":"ANNOTATE","ANNOTATION":"X"}`:        "t: no ANNOTATE line with START: everything before START is warm-up",
 		start + `{"INSTRUCTION":"ANNOTATE","ANNOTATION":""}`: `t:2: annotation "": want START or BACKWARD`,
 		start + sizeY:                                     `t:2: MEMORY of "y" without the line it belongs to`,
 		start + y:                                         `t:2: "x" is not defined`,
@@ -103,7 +103,7 @@ func TestHostileLogsAreOneErrorWithAPlace(t *testing.T) {
 		start + x + callY:                                 `t: ends where MEMORY of "y" is due`,
 		start + x + callY + ownY:                          `t:5: ALIAS of "y": want MEMORY of "y"`,
 		start + x + callY + sizeY:                         `t: ends where ALIAS of "y" is due`,
-		start + x + callY + sizeY[:20]:                    "t:5: JSON ends in the middle",
+		start + x + callY + sizeY[:20]:                    "t:5: JSON ends early",
 		start + x + callY + sizeY + sizeY:                 `t:6: MEMORY of "y": want ALIAS of "y"`,
 		start + strings.Replace(x, `"8"`, `"-8"`, 1):      `t:3: MEMORY: "-8": want a whole number from 0 to 1125899906842624`,
 		start + strings.Replace(x, `"8"`, `"8.5"`, 1):     `t:3: MEMORY: "8.5": want a whole number from 0 to 1125899906842624`,
@@ -118,8 +118,8 @@ func TestHostileLogsAreOneErrorWithAPlace(t *testing.T) {
 		start + x + `{"INSTRUCTION":"CALL","NAME":"f","RESULT":["x"],"ARGS":["x"],"TIME":"5"}`:                   `t:4: "x" is defined already`,
 		start + x + `{"INSTRUCTION":"COPY","DST":"x","SRC":"x"}`:                                                 `t:4: "x" is defined already`,
 		start + x + `{"INSTRUCTION":"COPY_FROM","DST":"q","SRC":"x"}`:                                            `t:4: "q" is not defined`,
-		start + x + strings.Repeat(`{"INSTRUCTION":"RELEASE","NAME":"x"}`+"\n", 2):                               `t:5: "x": no reference to the tensor is left`,
-		start + x + `{"INSTRUCTION":"RELEASE","NAME":"x"}` + "\n" + `{"INSTRUCTION":"COPY","DST":"z","SRC":"x"}`: `t:5: "x": no reference to the tensor is left`,
+		start + x + strings.Repeat(`{"INSTRUCTION":"RELEASE","NAME":"x"}`+"\n", 2):                               `t:5: "x": the tensor has no references left`,
+		start + x + `{"INSTRUCTION":"RELEASE","NAME":"x"}` + "\n" + `{"INSTRUCTION":"COPY","DST":"z","SRC":"x"}`: `t:5: "x": the tensor has no references left`,
 		"\x1f\x8b\x08\x00": "t: gzip data is truncated",
 		"\xff\xfe{\x00":    "t:1: NUL byte: this is no text file",
 	} {
@@ -138,7 +138,7 @@ func TestSumsThatDoNotFitAreRefused(t *testing.T) {
 		require.NoError(t, err)
 	}
 	_, err := b.Call(huge)
-	require.EqualError(t, err, "all sizes add up to more than 1152921504606846976 bytes")
+	require.EqualError(t, err, "the sum of all sizes exceeds 1152921504606846976 bytes")
 	_, err = b.Call(remat.Call{Cost: 1<<50 + 1, Outputs: huge.Outputs})
 	require.EqualError(t, err, "cost 1125899906842625: want 0 to 1125899906842624 ns")
 	require.EqualError(t, b.Get(-1), "there is no tensor -1")

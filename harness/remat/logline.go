@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// field is a field of a line, as a bit of a set.
+// field is a set of fields of a line.
 type field uint32
 
 const (
@@ -32,13 +32,12 @@ const (
 	fInstruction
 )
 
-// more is what DTRLOG/1 adds to operators.
-const more = fFlops | fBytes | fWorkspace | fRecomputable | fStream | fSeed
+// extended is the fields that DTRLOG/1 adds to operators.
+const extended = fFlops | fBytes | fWorkspace | fRecomputable | fStream | fSeed
 
-// maxName bounds the bytes of a name.
+// maxName bounds the length of a name in bytes.
 const maxName = 4096
 
-// logLine is one line of a log.
 type logLine struct {
 	has          field
 	instruction  string
@@ -50,12 +49,11 @@ type logLine struct {
 	memory, time int64
 	workspace    int64
 	alias        int64
-	other        int64 // FLOPS, BYTES, STREAM, SEED: checked and left aside
+	other        int64 // FLOPS, BYTES, STREAM, SEED: validated, then ignored
 	recomputable bool
 }
 
-// weight returns more bytes than a schedule takes for the line, in its own tables and in those of
-// its names.
+// weight returns an upper bound of the memory that a schedule needs for the line, names included.
 func (r *logLine) weight() int64 {
 	const itself, each = 384, 256
 	n := itself + len(r.name) + len(r.dst) + len(r.src)
@@ -67,7 +65,7 @@ func (r *logLine) weight() int64 {
 	return int64(n)
 }
 
-// fields tells by name how a field is read.
+// fields holds the bit and the decoder of each field.
 var fields = map[string]struct {
 	bit  field
 	read func(r *logLine, v any) error
@@ -77,9 +75,9 @@ var fields = map[string]struct {
 	"NAME":         {fName, func(r *logLine, v any) error { return text(&r.name, v) }},
 	"DST":          {fDst, func(r *logLine, v any) error { return text(&r.dst, v) }},
 	"SRC":          {fSrc, func(r *logLine, v any) error { return text(&r.src, v) }},
-	"RESULT":       {fResult, func(r *logLine, v any) error { return texts(&r.result, v) }},
-	"ARGS":         {fArgs, func(r *logLine, v any) error { return texts(&r.args, v) }},
-	"MUTATE":       {fMutate, func(r *logLine, v any) error { return texts(&r.mutate, v) }},
+	"RESULT":       {fResult, func(r *logLine, v any) error { return stringList(&r.result, v) }},
+	"ARGS":         {fArgs, func(r *logLine, v any) error { return stringList(&r.args, v) }},
+	"MUTATE":       {fMutate, func(r *logLine, v any) error { return stringList(&r.mutate, v) }},
 	"MEMORY":       {fMemory, func(r *logLine, v any) error { return number(&r.memory, v, 0, maxValue) }},
 	"TIME":         {fTime, func(r *logLine, v any) error { return number(&r.time, v, 0, maxValue) }},
 	"ALIAS":        {fAlias, func(r *logLine, v any) error { return number(&r.alias, v, NoAlias, maxValue) }},
@@ -88,10 +86,10 @@ var fields = map[string]struct {
 	"WORKSPACE":    {fWorkspace, func(r *logLine, v any) error { return number(&r.workspace, v, 0, maxValue) }},
 	"STREAM":       {fStream, func(r *logLine, v any) error { return number(&r.other, v, 0, 1<<62) }},
 	"SEED":         {fSeed, func(r *logLine, v any) error { return number(&r.other, v, -1<<62, 1<<62) }},
-	"RECOMPUTABLE": {fRecomputable, func(r *logLine, v any) error { return truth(&r.recomputable, v) }},
+	"RECOMPUTABLE": {fRecomputable, func(r *logLine, v any) error { return boolean(&r.recomputable, v) }},
 }
 
-// parse reads one line. An error says which field is wrong.
+// parse reads one line. Errors name the field.
 func (r *logLine) parse(line []byte) error {
 	*r = logLine{recomputable: true}
 	d := json.NewDecoder(bytes.NewReader(line))
@@ -121,7 +119,7 @@ func (r *logLine) field(d *json.Decoder) error {
 	if err != nil {
 		return errJSON(err)
 	}
-	name, _ := key.(string) // the decoder takes no other key
+	name, _ := key.(string) // the decoder accepts string keys only
 	f, ok := fields[name]
 	switch {
 	case !ok:
@@ -140,8 +138,8 @@ func (r *logLine) field(d *json.Decoder) error {
 	return nil
 }
 
-// value reads a text, a number, a truth, or a list of texts or numbers as []string; nil is what is
-// none of these.
+// value reads a string, a number or a boolean, or a list of strings or numbers as []string; null is
+// nil.
 func value(d *json.Decoder) (any, error) {
 	t, err := d.Token()
 	if err != nil {
@@ -149,7 +147,7 @@ func value(d *json.Decoder) (any, error) {
 	}
 	if t != json.Delim('[') {
 		if _, nested := t.(json.Delim); nested {
-			return nil, errors.New("an object in an object")
+			return nil, errors.New("nested object: want a string, number, boolean or list")
 		}
 		return t, nil
 	}
@@ -165,7 +163,7 @@ func value(d *json.Decoder) (any, error) {
 		case json.Number:
 			list = append(list, v.String())
 		default:
-			return nil, errors.New("want lists of texts or numbers")
+			return nil, errors.New("want lists of strings or numbers")
 		}
 	}
 	if _, err := d.Token(); err != nil {
@@ -176,37 +174,37 @@ func value(d *json.Decoder) (any, error) {
 
 func errJSON(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("JSON ends in the middle")
+		return errors.New("JSON ends early")
 	}
-	return fmt.Errorf("no JSON: %w", err)
+	return fmt.Errorf("invalid JSON: %w", err)
 }
 
 func text(to *string, v any) error {
 	s, ok := v.(string)
 	if !ok {
-		return errors.New("want a text")
+		return errors.New("want a string")
 	}
 	*to = s
-	return judgeName(s)
+	return checkLength(s)
 }
 
-func texts(to *[]string, v any) error {
+func stringList(to *[]string, v any) error {
 	list, ok := v.([]string)
 	if !ok {
 		return errors.New("want a list")
 	}
 	*to = list
 	for _, s := range list {
-		if err := judgeName(s); err != nil {
+		if err := checkLength(s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func judgeName(s string) error {
+func checkLength(s string) error {
 	if len(s) > maxName {
-		return fmt.Errorf("a text of %d bytes: want at most %d", len(s), maxName)
+		return fmt.Errorf("string of %d bytes: want at most %d", len(s), maxName)
 	}
 	return nil
 }
@@ -224,7 +222,7 @@ func number(to *int64, v any, low, high int64) error {
 	return nil
 }
 
-func truth(to *bool, v any) error {
+func boolean(to *bool, v any) error {
 	switch v {
 	case true, "true":
 		*to = true
@@ -236,7 +234,7 @@ func truth(to *bool, v any) error {
 	return nil
 }
 
-// clip quotes a piece of a log, shortened so that the message stays a readable line.
+// clip quotes part of a log, shortened to keep the message readable.
 func clip(s string) string {
 	const most = 40
 	if len(s) <= most {

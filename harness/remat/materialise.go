@@ -5,20 +5,20 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// frame is an operator that waits for its inputs.
+// frame is an operator whose inputs are being materialised.
 type frame struct {
-	of    Tensor // the output that is wanted
-	next  int32  // the next of missing to be looked at
-	base  int32  // where in runner.missing those of this frame begin
-	again bool   // the operator has run before
+	of    Tensor // the wanted output
+	next  int32  // index in missing of the next input to materialise
+	base  int32  // start of this frame's part of runner.missing
+	again bool   // a rerun
 }
 
-// materialise makes a tensor that is not defined, and before it, depth first, what it is made of.
-// It keeps its own stack: a chain may be longer than any stack of a program.
+// materialise computes an undefined tensor and, depth first, its missing inputs. The stack is on
+// the heap because chains can be arbitrarily deep.
 func (r *runner) materialise(t Tensor, again bool) Verdict {
 	r.push(t, again)
-	foresee := r.replay != nil && len(r.missing) > 0
-	if foresee {
+	plan := r.replay != nil && len(r.missing) > 0
+	if plan {
 		r.replay.begin(t)
 	}
 	for len(r.frames) > 0 {
@@ -33,9 +33,9 @@ func (r *runner) materialise(t Tensor, again bool) Verdict {
 			continue
 		}
 		p := r.missing[f.next]
-		if !r.defined[p] { // else a sibling's run has brought it, or the frame that was pushed for it
+		if !r.defined[p] { // a sibling's run, or the frame pushed for p, may have defined it
 			r.push(p, true)
-			if foresee {
+			if plan {
 				r.replay.plan(p, true)
 			}
 			continue
@@ -43,14 +43,14 @@ func (r *runner) materialise(t Tensor, again bool) Verdict {
 		f.next++
 		r.lock(r.s.Tensors[p].Storage)
 	}
-	if foresee {
+	if plan {
 		r.replay.end()
 	}
 	return OK
 }
 
-// push adds a frame. All inputs count as used now, before any of them is made again; those that are
-// there are locked first.
+// push adds a frame. All inputs count as used now, before any is recomputed. Resident inputs are
+// locked first.
 func (r *runner) push(t Tensor, again bool) {
 	parents := r.live.parents(t)
 	for _, p := range parents {
@@ -59,7 +59,7 @@ func (r *runner) push(t Tensor, again bool) {
 		}
 	}
 	if r.near != nil {
-		r.near.used(&r.s.Ops[r.s.Tensors[t].Op])
+		r.near.onUse(&r.s.Ops[r.s.Tensors[t].Op])
 	}
 	base := int32(len(r.missing))
 	for _, p := range parents {
@@ -78,7 +78,7 @@ func (r *runner) push(t Tensor, again bool) {
 	}
 }
 
-// finish runs the operator of a frame whose inputs are all locked.
+// finish runs the operator of a frame once its inputs are locked.
 func (r *runner) finish(f frame) Verdict {
 	op := &r.s.Ops[r.s.Tensors[f.of].Op]
 	r.short, r.vacated = false, r.vacated[:0]
@@ -88,9 +88,9 @@ func (r *runner) finish(f frame) Verdict {
 	if !r.execute(op, f) {
 		return r.outOfMemory()
 	}
-	r.live.ran(f.of)
+	r.live.onRun(f.of)
 	if r.replay != nil {
-		r.replay.ran(f)
+		r.replay.onRun(f)
 	}
 	r.trigger.after(r, f.of)
 	if r.c.Limit > 0 && r.res.Remat > r.c.Limit {
@@ -104,8 +104,8 @@ func (r *runner) finish(f frame) Verdict {
 	}
 }
 
-// execute runs an operator. Outputs that are defined already get blocks of their own, which go
-// right afterwards.
+// execute runs an operator. Outputs that are already defined get temporary blocks, freed right
+// afterwards.
 func (r *runner) execute(op *Op, f frame) bool {
 	r.blocks = r.blocks[:0]
 	for t := range op.outputs() {
@@ -117,13 +117,13 @@ func (r *runner) execute(op *Op, f frame) bool {
 		return false
 	}
 	r.countWasted()
-	passing := r.blocks[:0]
+	temporary := r.blocks[:0]
 	for i, b := range r.blocks {
-		// Only now is it certain what is there: finding these blocks may have evicted an output.
+		// Only now is it certain which outputs are resident: allocating may have evicted one.
 		switch t := op.First + Tensor(i); {
 		case b.Size == 0:
 		case t == op.end() || r.defined[t] || r.storeOf(t).gone:
-			passing = append(passing, b)
+			temporary = append(temporary, b)
 		default:
 			r.storeOf(t).block = b.Block
 		}
@@ -138,17 +138,17 @@ func (r *runner) execute(op *Op, f frame) bool {
 	} else {
 		r.res.Model += op.Cost
 	}
-	for _, b := range passing {
+	for _, b := range temporary {
 		r.mem.Free(b.Block)
 	}
-	r.settle(op, f)
+	r.defineOutputs(op, f)
 	if r.c.Watch != nil {
 		r.c.Watch.Ran(r.s.Tensors[f.of].Op, f.of, f.again)
 	}
 	return true
 }
 
-// sizeOf returns the bytes that a tensor brings: none if it is a view.
+// sizeOf returns the bytes a tensor allocates, 0 for a view.
 func (r *runner) sizeOf(t Tensor) device.Size {
 	s := &r.s.Storages[r.s.Tensors[t].Storage]
 	if s.Root != t {
@@ -157,20 +157,20 @@ func (r *runner) sizeOf(t Tensor) device.Size {
 	return s.Size
 }
 
-// block adds a block to runner.blocks, an empty one for no bytes.
+// block appends a block to runner.blocks, an empty one if size is 0.
 func (r *runner) block(size device.Size, owner Owner) bool {
 	b, ok := alloc.Block{}, true
 	if size > 0 {
-		b, ok = r.place(size, owner)
+		b, ok = r.allocate(size, owner)
 	}
 	r.blocks = append(r.blocks, Moving{owner, size, b})
 	return ok
 }
 
-// settle defines the outputs of an operator that has run. What has come back may be evicted in the
-// order of the outputs, the one that was wanted last.
-func (r *runner) settle(op *Op, f frame) {
-	r.fresh = r.fresh[:0]
+// defineOutputs defines the outputs of an operator that has run. Restored storages become evictable
+// in the order of the outputs, the wanted one last.
+func (r *runner) defineOutputs(op *Op, f frame) {
+	r.restored = r.restored[:0]
 	for t := range op.outputs() {
 		s := r.s.Tensors[t].Storage
 		switch {
@@ -182,25 +182,25 @@ func (r *runner) settle(op *Op, f frame) {
 			if f.again {
 				r.res.Collateral++
 			}
-			r.regain(s)
+			r.restore(s)
 		default:
 			r.used -= r.sizeOf(t)
 		}
 		r.defined[t] = true
 	}
-	r.regain(r.s.Tensors[f.of].Storage)
-	for _, s := range r.fresh {
+	r.restore(r.s.Tensors[f.of].Storage)
+	for _, s := range r.restored {
 		r.pool.add(s)
 	}
 	if r.near != nil {
-		r.near.back(r.fresh)
-		r.near.ran(op, f.again)
+		r.near.onRestore(r.restored)
+		r.near.onRun(op, f.again)
 	}
 }
 
-func (r *runner) regain(s int32) {
+func (r *runner) restore(s int32) {
 	if !r.stores[s].resident {
 		r.stores[s].resident = true
-		r.fresh = append(r.fresh, s)
+		r.restored = append(r.restored, s)
 	}
 }

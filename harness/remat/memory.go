@@ -5,90 +5,88 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Memory is where storages lie while they are resident. It may refuse: then the run evicts one more
-// storage and asks again.
+// Memory holds the blocks of resident storages. When it refuses a request, the run evicts a storage
+// and tries again.
 type Memory interface {
-	// Room reports whether an operator that needs so many bytes may begin. A memory that can only
-	// tell by trying says yes.
+	// Room reports whether an operator that needs this many bytes may start. A memory that cannot
+	// predict this returns true.
 	Room(need device.Size) bool
-	// Alloc returns a block of so many bytes, more than 0, or false if there is no place. The owner
-	// says who it is for, so that whoever walks through memory meets it again.
+	// Alloc returns a block of size bytes, size > 0, or false if there is no room. The block is
+	// labelled with its owner.
 	Alloc(size device.Size, owner Owner) (alloc.Block, bool)
-	// Free takes a block back.
+	// Free frees a block returned by Alloc.
 	Free(alloc.Block)
 }
 
-// Neighbours is a [Memory] that knows what a block lies next to.
+// Neighbours is a [Memory] that reports the free space adjacent to a block.
 type Neighbours interface {
-	// FreeNeighbours returns the free bytes right below and right above a block that would become
-	// one hole with it if it were freed.
+	// FreeNeighbours returns the free bytes directly below and above a block that would merge with it
+	// if it were freed.
 	FreeNeighbours(alloc.Block) (below, above device.Size)
 }
 
-// Addressed is a [Memory] whose blocks lie somewhere, as those of [Space] do.
+// Addressed is a [Memory] whose blocks have addresses, such as [Space].
 type Addressed interface {
 	Memory
 	Neighbours
 
-	// Ends sets at which end of memory blocks are asked for from now on, for whom.
+	// Ends sets a function that chooses the end of memory for the block of an owner.
 	Ends(of func(Owner) alloc.Hint)
-	// Judge returns what to call it that there is no place for so many bytes, after a refusal.
+	// Judge classifies a refused request of this size as one of the OOM verdicts.
 	Judge(size device.Size) Verdict
-	// Refused returns, after a refusal, the bytes that are free, wherever, and the most of them in one
-	// piece.
+	// Refused returns, after a refusal, the total free bytes and the largest free range.
 	Refused() (free, largest device.Size)
-	// LargestFree returns the bytes of the largest hole in what is held of the device.
+	// LargestFree returns the size of the largest hole in memory reserved from the device.
 	LargestFree() device.Size
-	// Release gives what is free in pieces that can go back to the device, and returns the bytes.
+	// Release returns cached memory to the device, and the number of bytes returned.
 	Release() device.Size
-	// Window returns blocks whose eviction would make room for so many bytes at the least sum of what
-	// they are worth, none if it finds no such blocks. Worth says of a block of an owner what it is
-	// worth, or that it stays. If whole is true, regions become free that have to be released.
+	// Window returns the owners of blocks whose eviction makes room for size bytes, at the least total
+	// worth; none if there is no such set. Worth returns the worth of a block, or false to keep it. If
+	// whole is true, eviction empties whole regions and Release must follow.
 	Window(size device.Size, worth func(Owner, device.Addr) (float64, bool)) (goes []Owner, whole bool)
-	// Move moves blocks towards each other and sets where they lie now. If a block can be placed
-	// nowhere any more, it returns the bytes that were asked for it, and not all blocks of the list
-	// are live.
+	// Move moves blocks together and updates their addresses. If a block has no place afterwards, it
+	// returns its requested size, and some blocks of the list are no longer live.
 	Move(list []Moving, by Move) (lost device.Size)
 }
 
-// Moving is a block that moves.
+// Moving is a block to move.
 type Moving struct {
-	Owner Owner       // for whom it was asked for
-	Size  device.Size // bytes asked for
-	Block alloc.Block // where it lies
+	Owner Owner       // the owner it was allocated for
+	Size  device.Size // requested bytes
+	Block alloc.Block // current location
 }
 
-// Move is how blocks move.
+// Move is a way to move blocks.
 type Move uint8
 
 const (
-	// Anew is that all are freed, what is cached goes back, and they are asked for again in the order
-	// of the list: what they hold is elsewhere meanwhile.
+	// Anew frees all blocks, releases cached memory and reallocates in list order. Contents are staged
+	// elsewhere.
 	Anew Move = iota
-	// Down is that they slide towards the low end of their region.
+	// Down slides blocks towards the low end of their region.
 	Down
 )
 
-// Touching is a [Memory] that knows what a block touches without ever merging with it, across the
-// bounds of regions.
+// Touching is a [Memory] that also reports free bytes that could never merge with a block, such as
+// free bytes of an adjacent region.
 type Touching interface {
-	// TouchingFree returns the free bytes right below and right above a block, mergeable or not.
+	// TouchingFree returns the free bytes directly below and above a block, mergeable or not.
 	TouchingFree(alloc.Block) (below, above device.Size)
 }
 
-// Owner says which storage a block was asked for; zero is a workspace. It need not be the block in
-// which the storage lies: an output that is there already gets another one while its operator runs.
+// Owner is the storage a block was allocated for, or 0 for a workspace. A storage may own a second
+// block: a resident output gets a temporary one while its operator reruns.
 type Owner uint64
 
 func ownerOf(s int32) Owner { return Owner(s) + 1 }
 
-// Unlimited is the budget of a [Counter] that never refuses.
+// Unlimited is a budget for a [Counter] that never refuses.
 const Unlimited = ^device.Size(0)
 
-// Counter is a [Memory] that counts bytes and knows no addresses, as the simulator of DTR's authors
-// does: what fits by number fits.
+// Counter is a [Memory] that only counts bytes, as the simulator of DTR's authors does. It has no
+// fragmentation.
 type Counter struct {
-	Budget device.Size // bytes that may be used at once
+	Budget device.Size // most bytes in use at once
 	used   device.Size
 }
 

@@ -6,31 +6,31 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// The parameters of MegEngine's score, which it never varies.
+// The constants of MegEngine's score.
 const (
-	mgeEpsilon = 1e-3   // added to costs and to times, so that none is 0
-	mgeAgain   = 1.0001 // what a score is multiplied by for each time that the tensor was made again
-	mgeSecond  = 1e8    // bytes moved in one unit of the clock
+	mgeEpsilon = 1e-3   // added to costs and to times to keep them above 0
+	mgeAgain   = 1.0001 // factor of the score for each recomputation of the tensor
+	mgeSecond  = 1e8    // bytes moved per unit of the clock
 	mgeSize    = 1 << 20
 )
 
-// mge is MegEngine's score. The cost of an operator is the bytes that it reads and writes; they
-// move a clock of its own, and time is not asked for.
+// mge is MegEngine's score. The cost of an operator is the bytes it reads and writes, which also
+// advance a clock of their own; measured time is not used.
 //
 //	(N + ε) · ρ^again / ((bytes + free) / 2^20 · (now - used + ε))
 //
-// N is the cost of the components around, with the own cost unless QuirkNoOwn; free is the free
-// bytes beside the block.
+// N is the cost of the adjacent components, plus the own cost unless QuirkNoOwn is set; free is the
+// adjacent free bytes.
 type mge struct {
 	components
 	credit bool
 	now    float64
-	access []float64 // by storage: when it was used or came last
-	times  []int     // by storage: how often it was made again
-	powers []float64 // of mgeAgain
+	access []float64 // by storage: time of its last use or restore
+	times  []int     // by storage: number of recomputations
+	powers []float64 // powers of mgeAgain
 }
 
-// newMge returns MegEngine's score, with the free bytes beside a block if credit is true.
+// newMge returns MegEngine's score. Credit adds the adjacent free bytes to the size.
 func newMge(credit bool) func(*runner) neighbourhood {
 	return func(r *runner) neighbourhood {
 		n := len(r.stores)
@@ -39,8 +39,8 @@ func newMge(credit bool) func(*runner) neighbourhood {
 	}
 }
 
-// moved returns the bytes that an operator reads and writes, each argument once for each time that
-// it is given. Views read what they lie in.
+// moved returns the bytes an operator reads and writes. A repeated argument counts each time; a
+// view counts as its whole storage.
 func moved(r *runner, op *Op) float64 {
 	sum := float64(op.Need)
 	for _, a := range op.Args {
@@ -49,13 +49,13 @@ func moved(r *runner, op *Op) float64 {
 	return sum
 }
 
-func (m *mge) used(op *Op) {
+func (m *mge) onUse(op *Op) {
 	for _, a := range op.Args {
 		m.access[m.r.s.Tensors[a].Storage] = m.now
 	}
 }
 
-func (m *mge) ran(op *Op, again bool) {
+func (m *mge) onRun(op *Op, again bool) {
 	m.now += moved(m.r, op) / mgeSecond
 	for t := range op.outputs() {
 		s := m.r.s.Tensors[t].Storage
@@ -66,16 +66,16 @@ func (m *mge) ran(op *Op, again bool) {
 			m.access[s] = m.now
 		}
 	}
-	for _, s := range m.r.fresh {
+	for _, s := range m.r.restored {
 		m.access[s] = m.now
 	}
-	m.components.ran(op, again)
+	m.components.onRun(op, again)
 }
 
 func (m *mge) rank(s int32) (score, tie float64) {
 	bytes := m.r.s.Storages[s].Size
 	if bytes == 0 {
-		return math.Inf(1), 0 // nothing is won
+		return math.Inf(1), 0 // evicting it frees nothing
 	}
 	if m.credit {
 		bytes += m.free(s)
@@ -83,7 +83,7 @@ func (m *mge) rank(s int32) (score, tie float64) {
 	for len(m.powers) <= m.times[s] {
 		m.powers = append(m.powers, m.powers[len(m.powers)-1]*mgeAgain)
 	}
-	cost := m.neighbours(s)
+	cost := m.neighbourCost(s)
 	if m.quirks&QuirkNoOwn == 0 {
 		cost += m.own[s]
 	}
@@ -91,13 +91,13 @@ func (m *mge) rank(s int32) (score, tie float64) {
 	return over / (float64(bytes) / mgeSize * (m.now - m.access[s] + mgeEpsilon)), 0
 }
 
-// free returns the free bytes beside a storage, as MegEngine asks for them.
+// free returns the free bytes adjacent to a storage, as MegEngine counts them.
 func (m *mge) free(s int32) device.Size {
-	if m.r.around == nil {
+	if m.r.adjacent == nil {
 		return 0
 	}
 	b := m.r.stores[s].block
-	below, above := m.r.around.FreeNeighbours(b)
+	below, above := m.r.adjacent.FreeNeighbours(b)
 	if heads, ok := m.r.mem.(Touching); ok && m.quirks&QuirkHeads != 0 {
 		below, above = heads.TouchingFree(b)
 	}

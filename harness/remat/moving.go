@@ -12,31 +12,30 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// Defrag is how blocks are moved so that free memory becomes one piece. Between two operators all
-// of them may move, those of inputs that are locked too: no operator runs. Moving is no use, so
-// nothing looks younger for it, and its time is on a clock of its own.
+// Defrag configures defragmentation. Blocks move between two operators, when none runs, so blocks
+// of locked inputs may move too. Moving does not count as use, and its time is kept apart from the
+// clock of the run.
 type Defrag struct {
-	Kind  string    // of DefragKinds; empty: slide
-	Stay  bool      // pinned storages stay where they are, as if others knew their addresses
-	Costs MoveCosts // the zero value: those of DefaultMoveCosts
+	Kind  string    // one of DefragKinds; empty: slide
+	Stay  bool      // keep pinned storages in place
+	Costs MoveCosts // zero: DefaultMoveCosts
 }
 
-// MoveCosts is what moving takes.
+// MoveCosts is the cost model of defragmentation.
 type MoveCosts struct {
-	PCIe   uint64      // bytes a second between host and device
-	HBM    uint64      // bytes a second that memory of the device reads or writes
-	Sync   int64       // ns to wait for the device
-	Alloc  int64       // ns to free a block and have another
-	Launch int64       // ns to start a copy
-	Remap  int64       // ns of the calls that unmap a block and give access to it elsewhere
-	Map    int64       // ns for each page of it
-	Page   device.Size // bytes of a page
+	PCIe   uint64      // bytes per second between host and device
+	HBM    uint64      // bytes per second read or written in device memory
+	Sync   int64       // ns of a device synchronisation
+	Alloc  int64       // ns to free and reallocate a block
+	Launch int64       // ns to launch a copy
+	Remap  int64       // ns per block to unmap it and to set access at the new address
+	Map    int64       // ns per page to map it
+	Page   device.Size // bytes per page
 }
 
-// DefaultMoveCosts returns costs that others have measured or stated. PCIe is what 16 lanes of PCI
-// Express 4.0 carry, 16 GT/s in 128 of 130 bits; HBM is the data sheet of an A100 of 80 GB; the
-// rest are calls of the simulated device's table of published costs, a copy being started like a
-// fill.
+// DefaultMoveCosts returns published costs: PCIe is 16 lanes of PCI Express 4.0 (16 GT/s, 128b/130b
+// coding), HBM is the data sheet of an A100 80 GB, and calls cost what the simulated device's
+// published table says. Launching a copy costs as much as a fill.
 func DefaultMoveCosts() MoveCosts {
 	published, _ := sim.Published.Costs()
 	base := func(calls ...device.Call) (ns int64) {
@@ -56,28 +55,28 @@ func DefaultMoveCosts() MoveCosts {
 	}
 }
 
-// Moves is what was moved in a run.
+// Moves summarises the defragmentation of a run.
 type Moves struct {
-	Defrags int   // times that blocks were moved
-	Blocks  int   // that were copied or mapped elsewhere
-	Bytes   int64 // theirs, as asked for
+	Defrags int   // defragmentations
+	Blocks  int   // blocks copied or remapped
+	Bytes   int64 // requested bytes of these blocks
 	Time    int64 // ns
 }
 
-// defragKind is a way to move blocks.
+// defragKind is a way to defragment.
 type defragKind struct {
 	name string
 	by   Move
-	// every block is copied, not only what lies elsewhere then
+	// every block is copied, not only those whose address changes
 	all   bool
-	order func(a, b Moving) int                                    // of the list that is moved
+	order func(a, b Moving) int                                    // order of the list
 	time  func(c *MoveCosts, blocks int, bytes, pages int64) int64 // ns
 }
 
-// defragKinds returns all kinds. The first is the default.
+// defragKinds returns all kinds, the default first.
 func defragKinds() []defragKind {
 	byAddress := func(a, b Moving) int { return cmp.Compare(a.Block.Addr, b.Block.Addr) }
-	byAge := func(a, b Moving) int { return cmp.Compare(a.Owner-1, b.Owner-1) } // a workspace is the youngest
+	byAge := func(a, b Moving) int { return cmp.Compare(a.Owner-1, b.Owner-1) } // Owner 0, a workspace, sorts last
 	return []defragKind{
 		{"slide", Down, false, byAddress, func(c *MoveCosts, blocks int, bytes, _ int64) int64 {
 			return 2*transfer(bytes, c.HBM) + int64(blocks)*c.Launch
@@ -95,9 +94,9 @@ func transfer(bytes int64, perSecond uint64) int64 {
 	return int64(math.Ceil(float64(bytes) / float64(perSecond) * 1e9))
 }
 
-// DefragKinds returns the ways to move: slide copies blocks within the device towards the low end,
-// bounce copies all of them to the host and back into memory that was emptied (MegEngine), remap
-// moves the addresses and leaves the pages where they are.
+// DefragKinds returns the ways to defragment: slide copies blocks on the device towards the low
+// end, bounce copies all blocks to the host and back into emptied memory (MegEngine), remap changes
+// virtual addresses and leaves the pages in place.
 func DefragKinds() []string {
 	names := []string{}
 	for _, k := range defragKinds() {
@@ -125,15 +124,15 @@ func (d Defrag) check() error {
 	case !ok:
 		return fmt.Errorf("defrag %q: want %s", d.Kind, strings.Join(DefragKinds(), ", "))
 	case c.PCIe == 0 || c.HBM == 0 || c.Page == 0:
-		return fmt.Errorf("defrag: bandwidths and the page must be above 0")
+		return fmt.Errorf("defrag: want PCIe, HBM and Page above 0")
 	case min(c.Sync, c.Alloc, c.Launch, c.Remap, c.Map) < 0:
-		return fmt.Errorf("defrag: times must not be below 0")
+		return fmt.Errorf("defrag: want times of at least 0")
 	}
 	return nil
 }
 
-// defrag moves all that may move, blocks of the operator that is about to run included; these hold
-// nothing yet that would be copied.
+// defrag moves all movable blocks. The blocks of the operator about to run move too, at no cost:
+// they are still empty.
 func (r *runner) defrag() effect {
 	kind, costs, _ := r.c.Defrag.kind()
 	list, holders := r.movable()
@@ -167,17 +166,17 @@ func (r *runner) defrag() effect {
 	m.Blocks += blocks
 	m.Bytes += bytes
 	m.Time += kind.time(&costs, blocks, bytes, pages)
-	r.vacated = r.vacated[:0] // what was evicted has become part of the hole, wherever it lay
+	r.vacated = r.vacated[:0] // the victims' holes have moved
 	return acted
 }
 
-// holder is who knows where a block lies, and whether it holds anything.
+// holder refers to the field that holds a block. Full is false for a block without contents yet.
 type holder struct {
 	block *alloc.Block
 	full  bool
 }
 
-// movable returns the blocks that may move: of storages by age, then those of the operator that is
+// movable returns the movable blocks: first storages by age, then the blocks of the operator
 // about to run.
 func (r *runner) movable() (list []Moving, holders []holder) {
 	for i := range r.stores {

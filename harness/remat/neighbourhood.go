@@ -2,90 +2,89 @@ package remat
 
 import "slices"
 
-// neighbourhood says what it would cost to have a storage again. It is told what happens to
-// storages, so that it need not look at all of them for each score. It is a coster or a ranker,
-// too.
+// neighbourhood estimates the cost of recomputing a storage. Its hooks keep the estimate up to
+// date, so that scoring need not visit every storage. Each is a coster or a ranker as well.
 type neighbourhood interface {
-	// linked is called when an operator is seen for the first time, before it runs. Its outputs are
-	// part of the graph from then on.
-	linked(op *Op)
-	// used is called when an operator is about to run, before any of its inputs is made again.
-	used(op *Op)
-	// left is called when a storage has been evicted.
-	left(s int32, why Cause)
-	// back is called when storages have become resident.
-	back(s []int32)
-	// ran is called behind back when an operator has run; again is false for its first time.
-	ran(op *Op, again bool)
-	// gone is called when a storage that is not resident will never be needed again.
-	gone(s int32)
+	// onLink is called when an operator is first seen, before it runs. From then on its outputs are
+	// part of the graph.
+	onLink(op *Op)
+	// onUse is called when an operator is about to run, before any of its inputs is recomputed.
+	onUse(op *Op)
+	// onEvict is called when a storage has been evicted.
+	onEvict(s int32, why Cause)
+	// onRestore is called when storages have become resident.
+	onRestore(s []int32)
+	// onRun is called after onRestore when an operator has run. Again is false on its first run.
+	onRun(op *Op, again bool)
+	// onForget is called when a storage that is not resident will never be needed again.
+	onForget(s int32)
 }
 
-// coster gives the numerator of a score that is a quotient.
+// coster returns the numerator of a score.
 type coster interface {
-	// cost returns nanoseconds for a resident storage, and when it counts as used last.
+	// cost returns the recomputation cost of a resident storage in ns, and its last access.
 	cost(s int32) (cost, access int64)
 }
 
-// ranker has scores of its own.
+// ranker computes whole scores.
 type ranker interface {
-	// rank returns the score of a resident storage, and what decides between equal scores.
+	// rank returns the score of a resident storage and its tie-breaker.
 	rank(s int32) (score, tie float64)
 }
 
-// passive is told and does not care.
-type passive struct{}
+// noopNeighbourhood has hooks that do nothing.
+type noopNeighbourhood struct{}
 
-func (passive) linked(*Op)        {}
-func (passive) used(*Op)          {}
-func (passive) left(int32, Cause) {}
-func (passive) back([]int32)      {}
-func (passive) ran(*Op, bool)     {}
-func (passive) gone(int32)        {}
+func (noopNeighbourhood) onLink(*Op)           {}
+func (noopNeighbourhood) onUse(*Op)            {}
+func (noopNeighbourhood) onEvict(int32, Cause) {}
+func (noopNeighbourhood) onRestore([]int32)    {}
+func (noopNeighbourhood) onRun(*Op, bool)      {}
+func (noopNeighbourhood) onForget(int32)       {}
 
-// alone is a neighbourhood that looks at the storage alone.
-type alone struct {
-	passive
+// single scores a storage by its own fields only.
+type single struct {
+	noopNeighbourhood
 	r  *runner
 	of func(*store) int64
 }
 
-func (a alone) cost(s int32) (cost, access int64) {
+func (a single) cost(s int32) (cost, access int64) {
 	st := &a.r.stores[s]
 	return a.of(st), st.access
 }
 
-// around returns what makes a neighbourhood of a storage alone.
-func around(of func(*store) int64) func(*runner) neighbourhood {
-	return func(r *runner) neighbourhood { return alone{r: r, of: of} }
+// singleBy returns a constructor of [single].
+func singleBy(of func(*store) int64) func(*runner) neighbourhood {
+	return func(r *runner) neighbourhood { return single{r: r, of: of} }
 }
 
-// whole is the evicted storages that can be reached through evicted ones in one direction or the
-// other, each counted once, found anew for each score. A storage counts as used when any of them
-// was.
-type whole struct {
-	passive
+// reachable scores a storage by the evicted storages reachable from it through evicted ones, in
+// either direction, each counted once. It searches for each score. A storage counts as used when
+// any of them was.
+type reachable struct {
+	noopNeighbourhood
 	r     *runner
 	stack []int32
 }
 
-func newWhole(r *runner) neighbourhood {
+func newReachable(r *runner) neighbourhood {
 	r.graph = newGraph(len(r.stores))
-	return &whole{r: r}
+	return &reachable{r: r}
 }
 
-func (w *whole) linked(op *Op) { w.r.graph.link(w.r.s, op) }
-func (w *whole) gone(s int32)  { w.r.graph.cut(s) }
+func (w *reachable) onLink(op *Op)    { w.r.graph.link(w.r.s, op) }
+func (w *reachable) onForget(s int32) { w.r.graph.cut(s) }
 
-func (w *whole) cost(s int32) (cost, access int64) {
+func (w *reachable) cost(s int32) (cost, access int64) {
 	g := w.r.graph
 	up := slices.Clone(w.reach(s, g.parents))
 	down := w.reach(s, g.children)
 	cost, access = w.r.stores[s].local, w.r.stores[s].access
-	g.fresh()
+	g.reset()
 	for _, list := range [][]int32{up, down} {
 		for _, n := range list {
-			if g.meet(n) {
+			if g.visit(n) {
 				cost += w.r.stores[n].local
 				access = max(access, w.r.stores[n].access)
 			}
@@ -94,14 +93,14 @@ func (w *whole) cost(s int32) (cost, access int64) {
 	return cost, access
 }
 
-// reach returns the evicted storages that can be reached from s through evicted ones.
-func (w *whole) reach(s int32, edges [][]int32) []int32 {
+// reach returns the evicted storages reachable from s along edges through evicted ones.
+func (w *reachable) reach(s int32, edges [][]int32) []int32 {
 	g := w.r.graph
-	g.fresh()
+	g.reset()
 	w.stack = append(w.stack[:0], s)
 	for i := 0; i < len(w.stack); i++ {
 		for _, n := range edges[w.stack[i]] {
-			if !w.r.stores[n].resident && g.meet(n) {
+			if !w.r.stores[n].resident && g.visit(n) {
 				w.stack = append(w.stack, n)
 			}
 		}

@@ -2,14 +2,14 @@ package remat
 
 import "slices"
 
-// pool is the storages that may be evicted, in the order in which they came. Coming costs O(1),
-// going leaves a gap, and whoever wants to see the list pays for closing the gaps.
+// pool is the list of evictable storages in order of arrival. Adding is O(1). Removal leaves a gap,
+// which list closes.
 //
-// With swap, the last takes the place of one that goes, as in MegEngine: going costs O(1), and the
-// order tells nothing.
+// With swap, as in MegEngine, the last storage replaces the removed one: O(1), but the order is
+// lost.
 type pool struct {
-	order []int32 // gaps hold none32
-	at    []int32 // by storage: where in order, or none32
+	order []int32 // none32 marks a gap
+	at    []int32 // by storage: index in order, or none32
 	n     int
 	swap  bool
 }
@@ -20,7 +20,7 @@ func newPool(storages int, swap bool) pool {
 
 func (p *pool) has(s int32) bool { return p.at[s] != none32 }
 
-// list returns all storages in order, valid until one comes or goes.
+// list returns all storages in order, valid until the next add or drop.
 func (p *pool) list() []int32 {
 	if len(p.order) == p.n {
 		return p.order
@@ -41,7 +41,7 @@ func (p *pool) add(s int32) {
 		return
 	}
 	if len(p.order) > 2*p.n+64 {
-		p.list() // so that gaps never take more room than storages
+		p.list() // bounds the gaps
 	}
 	p.at[s] = int32(len(p.order))
 	p.order = append(p.order, s)
@@ -56,7 +56,7 @@ func (p *pool) drop(s int32) {
 	p.n--
 	switch last := p.order[p.n]; {
 	case !p.swap:
-	case last == none32: // it was the last
+	case last == none32: // s was the last
 		p.order = p.order[:p.n]
 	default:
 		p.order[p.at[s]], p.at[last] = last, p.at[s]

@@ -5,52 +5,51 @@ import (
 	"strings"
 )
 
-// Quirks is a set of what MegEngine does by mistake, or by its nature, and what is mended unless it
-// is asked for. q1 to q9 are defects. Two more are no quirks here but a [Config]'s own: that a pool
-// of a stream gives up tensors although the device has memory, and that a threshold is only a hint.
+// Quirks is a set of defects (q1 to q9) and peculiarities of MegEngine. Those not in the set are
+// mended. Two more are settings of a [Config]: evicting although the device has free memory, and
+// treating the threshold as a hint.
 type Quirks uint16
 
-// The quirks. Those that tell of components or of scores bear on the heuristics mge and mge-nofrag
-// alone.
+// The quirks. Those of components and scores affect the heuristics mge and mge-nofrag only.
 const (
-	// QuirkProducer looks for evicted neighbours among the inputs and the outputs of the producer, not
-	// among consumers (q1). What was evicted after its consumer never joins it.
+	// QuirkProducer takes the neighbours of a storage from its producers' inputs and outputs only, not
+	// from its consumers (q1). A storage evicted after its consumer never joins it.
 	QuirkProducer Quirks = 1 << iota
-	// QuirkNoOwn leaves the own cost out of a score (q2).
+	// QuirkNoOwn leaves the own cost out of the score (q2).
 	QuirkNoOwn
 	// QuirkTwice adds the sum of a component once for each neighbour in it (q3).
 	QuirkTwice
-	// QuirkClamp takes a component for worth at least the cost of the neighbour in it (q4).
+	// QuirkClamp counts a component as at least the cost of the neighbour in it (q4).
 	QuirkClamp
-	// QuirkReset takes what comes back out of its component by making its node a component of its own:
-	// what hangs below the node is lost to the others (q5).
+	// QuirkReset removes a restored storage from its component by making its node a root, which cuts
+	// off the nodes below it (q5).
 	QuirkReset
-	// QuirkResident takes outputs out of their components that were there when their operator ran
-	// again (q6).
+	// QuirkResident removes outputs that stayed resident from their components when their operator
+	// reruns (q6).
 	QuirkResident
-	// QuirkHalf lets SampleMGE draw each step anew from 0 on, so that it looks at half the candidates,
-	// and at some twice (q7).
+	// QuirkHalf makes SampleMGE draw each stride from 0, so that it sees half of the candidates and
+	// some of them twice (q7).
 	QuirkHalf
-	// QuirkUnaligned asks what is free behind the bytes that were requested, and so misses it where a
-	// block is larger (q8).
+	// QuirkUnaligned looks for free memory right above the requested bytes, and so misses it where
+	// rounding made the block larger (q8).
 	QuirkUnaligned
-	// QuirkHeads counts free bytes that can never merge, because they lie in another region (q9).
+	// QuirkHeads counts free bytes of an adjacent region, which can never merge (q9).
 	QuirkHeads
-	// QuirkVector keeps candidates in a vector in which the last takes the place of one that goes, and
-	// takes the first of equal scores.
+	// QuirkVector keeps candidates in a vector, where the last replaces a removed one and the first of
+	// equal scores wins.
 	QuirkVector
-	// QuirkUncounted never counts how often a tensor was made again, as MegEngine 1.6 and later.
+	// QuirkUncounted never counts recomputations, as MegEngine since 1.6.
 	QuirkUncounted
 
 	endQuirks
-	// AllQuirks is MegEngine as coded since 1.6.
+	// AllQuirks is the behaviour of MegEngine since 1.6.
 	AllQuirks = endQuirks - 1
 )
 
-// quirkNames is the names of the quirks, by bit.
+// quirkNames is by bit.
 var quirkNames = []string{"q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9", "vector", "uncounted"}
 
-// String returns the names in the form that ParseQuirks reads.
+// String returns the names as ParseQuirks reads them.
 func (q Quirks) String() string {
 	names := []string{}
 	for i, name := range quirkNames {
@@ -61,8 +60,7 @@ func (q Quirks) String() string {
 	return strings.Join(names, ",")
 }
 
-// ParseQuirks reads the names of quirks with commas between: q1 to q9, vector, uncounted; all; or
-// nothing.
+// ParseQuirks reads a comma-separated list of q1 to q9, vector, uncounted and all; it may be empty.
 func ParseQuirks(text string) (Quirks, error) {
 	if text == "" {
 		return 0, nil

@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// exactInt bounds the whole numbers that a float64 holds without rounding.
+// exactInt bounds the integers that a float64 represents exactly.
 const exactInt = 1 << 53
 
-// quotient returns n / (x·y), rounded once to the nearest float64, ties to even, for x·y > 0. A
-// float product would round twice and so make and break ties between victims.
+// quotient returns n / (x·y) for x·y > 0, rounded once to the nearest float64, ties to even. A
+// float product would round twice, and so create or break ties between victims.
 func quotient(n int64, x, y uint64) float64 {
 	hi, lo := bits.Mul64(x, y)
 	a := uint64(max(n, -n))
@@ -26,10 +26,10 @@ func quotient(n int64, x, y uint64) float64 {
 	return q
 }
 
-// divide returns a / (hi·2^64 + lo), rounded once. Neither is 0.
+// divide returns a / (hi·2^64 + lo), rounded once. Both must be above 0.
 func divide(a, hi, lo uint64) float64 {
-	// Both are shifted until their highest bit is set. Then a·2^127 / d lies in [2^62, 2^64), which
-	// is at least nine bits more than a float64 keeps; whether there is a rest tells the lowest bit.
+	// Both are normalised. Then a·2^127 / d lies in [2^62, 2^64), at least nine bits more than a
+	// float64 keeps. The lowest bit is set if there is a remainder.
 	shiftA := bits.LeadingZeros64(a)
 	a <<= shiftA
 	shiftD := bits.LeadingZeros64(hi)
@@ -39,7 +39,7 @@ func divide(a, hi, lo uint64) float64 {
 	hi, lo = shiftLeft(hi, lo, shiftD)
 	q, rest := bits.Div64(a>>1, a<<63, hi)
 	high, low := bits.Mul64(q, lo)
-	over := false // rest has more than 64 bits and so is larger than what is compared
+	over := false // rest exceeds 64 bits, so no further correction is needed
 	for !over && (high > rest || high == rest && low > 0) {
 		q--
 		var carry, borrow uint64

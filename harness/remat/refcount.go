@@ -1,32 +1,31 @@
 package remat
 
-// refcount counts for each storage what is made of it and has not been freed for good: every output
-// in another storage, once for each time that its operator reads this one. A dead storage of which
-// nothing is made is freed for good, which may free what it was made of in turn; any other dead one
-// is evicted and can be computed again. So what is remembered does not grow with the length of a
-// program.
+// refcount counts the dependants of each storage that are not freed for good: outputs in other
+// storages, once per argument. A dead storage without dependants is freed for good, which may
+// cascade to its inputs. Other dead storages are evicted and can be recomputed. Bookkeeping
+// therefore does not grow with the length of the program.
 //
-// Storages that views make out of each other keep each other. MegEngine has no views here.
+// Storages that depend on each other through views are never freed. MegEngine has no views here.
 type refcount struct {
-	keep
+	keepDead
 	count []int32 // by storage
-	dead  []bool  // by storage: nobody refers to it
-	work  []int32 // dead storages with a count of 0
+	dead  []bool  // by storage: no references left
+	work  []int32 // dead storages with count 0
 }
 
 func newRefcount(r *runner) liveness {
 	n := len(r.s.Storages)
-	return &refcount{keep: keep{r}, count: make([]int32, n), dead: make([]bool, n)}
+	return &refcount{keepDead: keepDead{r}, count: make([]int32, n), dead: make([]bool, n)}
 }
 
-func (c *refcount) born(op *Op) {
+func (c *refcount) onCreate(op *Op) {
 	for t := range op.outputs() {
 		c.each(t, func(s int32) { c.count[s]++ })
 	}
 }
 
-// each calls f for every other storage that a tensor is made of, once for each argument, unless it
-// can never be made again.
+// each calls f for every other storage that a tensor depends on, once per argument, unless the
+// tensor can never be recomputed.
 func (c *refcount) each(t Tensor, f func(s int32)) {
 	if c.r.small(t) {
 		return
@@ -38,10 +37,10 @@ func (c *refcount) each(t Tensor, f func(s int32)) {
 	}
 }
 
-func (c *refcount) died(s int32) {
+func (c *refcount) onRelease(s int32) {
 	c.dead[s] = true
 	if st := &c.r.stores[s]; c.count[s] > 0 {
-		if st.resident && !st.pinned { // what is pinned cannot be made again
+		if st.resident && !st.pinned { // a pinned storage cannot be recomputed
 			c.r.evict(s, Dead)
 		}
 		return
@@ -56,7 +55,7 @@ func (c *refcount) died(s int32) {
 
 func (c *refcount) free(s int32) {
 	if c.count[s] != 0 {
-		panic("remat: a storage is freed for good of which others are made")
+		panic("remat: a storage with dependants is freed for good")
 	}
 	st := &c.r.stores[s]
 	if st.resident {

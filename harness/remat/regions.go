@@ -11,35 +11,34 @@ const (
 	up          // through parents
 )
 
-// region is the evicted storages that can be reached from a resident one through evicted ones, in
-// one direction, and the resident ones at their edge.
+// region is the evicted storages reachable from a resident one through evicted ones in one
+// direction (inside), and the resident storages at their edge.
 type region struct {
 	inside, edge sparse
-	cost         int64 // ns, of inside
+	cost         int64 // total local cost of inside in ns
 }
 
-// regions keeps both regions of every resident storage, as the simulator does: one that is evicted
-// is absorbed, with its region, by those it was at the edge of; when one comes back, the regions
-// around it are found anew.
+// regions keeps both regions of every resident storage, as the simulator does. An evicted storage
+// merges, with its region, into the regions whose edge it was on. When a storage is restored, the
+// regions around it are rebuilt.
 //
-// To find them anew means to look at all they hold. As long as storages are made only of such that
-// came before them, what that would find can be told from what changes, and from the simulator's
-// view that outputs are there, evicted, before their operator has run: it counts them where a
-// region is found anew meanwhile.
+// A rebuild visits the whole region. It is avoided as long as storages depend only on earlier ones:
+// then the result follows from the change, and from the fact that the simulator treats the outputs
+// of an operator that has not run yet as evicted, but only in regions rebuilt since.
 type regions struct {
-	passive
+	noopNeighbourhood
 	r     *runner
 	of    [2][]region // by direction and storage
-	sides int         // the first direction that counts: up does always
-	list  []int32     // for rebuild
-	parts [2]dense    // for rebuild
+	sides int         // first direction that counts; up always does
+	list  []int32     // scratch for rebuild
+	parts [2]dense    // scratch for rebuild
 
-	born    *Op  // has not run yet; nil for none
-	grown   bool // a view of born adds to the cost of an evicted storage: what regions hold of it is old
-	crossed bool // a view has linked its storage to others, which regions see only when they are found anew
+	pending *Op  // the operator that is linked and has not run, or nil
+	stale   bool // a view of pending adds to the cost of an evicted storage, so the sums of regions are stale
+	crossed bool // a view has linked its storage to others, so regions must be rebuilt
 }
 
-// newRegions counts both directions if from is down, and only ancestors if it is up.
+// newRegions counts both directions if from is down, only ancestors if it is up.
 func newRegions(from int) func(*runner) neighbourhood {
 	return func(r *runner) neighbourhood {
 		n := len(r.stores)
@@ -49,28 +48,28 @@ func newRegions(from int) func(*runner) neighbourhood {
 	}
 }
 
-func (g *regions) linked(op *Op) {
+func (g *regions) onLink(op *Op) {
 	g.r.graph.link(g.r.s, op)
-	g.born, g.grown = op, false
+	g.pending, g.stale = op, false
 	for t := range op.outputs() {
 		s := g.r.s.Tensors[t].Storage
 		if g.r.s.Storages[s].Root == t {
 			continue
 		}
-		g.grown = g.grown || !g.r.stores[s].resident
+		g.stale = g.stale || !g.r.stores[s].resident
 		for _, a := range op.Args {
 			g.crossed = g.crossed || g.r.s.Tensors[a].Storage != s
 		}
 	}
 }
 
-func (g *regions) ran(_ *Op, again bool) {
+func (g *regions) onRun(_ *Op, again bool) {
 	if !again {
-		g.born, g.grown = nil, false
+		g.pending, g.stale = nil, false
 	}
 }
 
-func (g *regions) left(s int32, _ Cause) {
+func (g *regions) onEvict(s int32, _ Cause) {
 	for p := range g.of[up][s].edge.all {
 		g.absorb(down, p, s)
 	}
@@ -81,8 +80,8 @@ func (g *regions) left(s int32, _ Cause) {
 	g.of[down][s].reset()
 }
 
-// absorb moves s from the edge of base's region to its inside, with the region of s. The simulator
-// counts s even if it is inside already, as what views link to itself may be.
+// absorb moves s and its region from the edge of base's region to its inside. As in the simulator,
+// s counts again if it is already inside, which self-links through views can cause.
 func (g *regions) absorb(side int, base, s int32) {
 	from, to := &g.of[side][s], &g.of[side][base]
 	to.edge.drop(s)
@@ -101,25 +100,25 @@ func (g *regions) absorb(side int, base, s int32) {
 // none32 stands for no storage.
 const none32 int32 = -1
 
-func (g *regions) back(list []int32) {
+func (g *regions) onRestore(list []int32) {
 	switch {
 	case g.crossed:
-	case g.born != nil && len(list) > 0 && g.r.s.Storages[list[0]].Root >= g.born.First:
+	case g.pending != nil && len(list) > 0 && g.r.s.Storages[list[0]].Root >= g.pending.First:
 		for _, s := range list {
-			g.bear(s)
+			g.addNew(s)
 		}
 		return
-	case !g.grown:
+	case !g.stale:
 		for _, s := range list {
 			g.rebuild(down, s)
 			g.rebuild(up, s)
 		}
 		for _, s := range list {
 			for _, p := range g.r.graph.parents[s] {
-				g.below(p, s)
+				g.restoreBelow(p, s)
 			}
 			for c := range g.of[down][s].edge.all {
-				g.above(c, s)
+				g.restoreAbove(c, s)
 			}
 		}
 		return
@@ -138,9 +137,9 @@ func (g *regions) back(list []int32) {
 	}
 }
 
-// bear puts a storage that comes for the first time to the edge of its parents, all of which are
-// resident, and of nobody else. Nothing is made of it yet.
-func (g *regions) bear(s int32) {
+// addNew puts a new storage on the edge of its parents' regions. All parents are resident, and it
+// has no children yet.
+func (g *regions) addNew(s int32) {
 	for _, p := range g.r.graph.parents[s] {
 		g.of[up][s].edge.add(p)
 		to := &g.of[down][p]
@@ -149,9 +148,9 @@ func (g *regions) bear(s int32) {
 	}
 }
 
-// below tells the region of p downwards that s has come back, which is made of it: what can be
-// reached through s alone is lost.
-func (g *regions) below(p, s int32) {
+// restoreBelow removes s, which has been restored, and everything reachable only through s from the
+// downward region of its parent p.
+func (g *regions) restoreBelow(p, s int32) {
 	to, from := &g.of[down][p], &g.of[down][s]
 	to.lose(g.r, s)
 	for x := range from.inside.all { // parents before children
@@ -165,10 +164,10 @@ func (g *regions) below(p, s int32) {
 		}
 	}
 	to.edge.add(s)
-	if g.born == nil {
+	if g.pending == nil {
 		return
 	}
-	for t := range g.born.outputs() {
+	for t := range g.pending.outputs() {
 		if u := g.r.s.Tensors[t].Storage; g.r.s.Storages[u].Root == t && !to.inside.has(u) && g.reaches(p, u) {
 			to.inside.add(u)
 			to.cost += g.r.stores[u].local
@@ -176,7 +175,7 @@ func (g *regions) below(p, s int32) {
 	}
 }
 
-// reaches reports whether x is made of p, or of what is inside the region of p downwards.
+// reaches reports whether a parent of x is p or inside the downward region of p.
 func (g *regions) reaches(p, x int32) bool {
 	for _, q := range g.r.graph.parents[x] {
 		if q == p || g.of[down][p].inside.has(q) {
@@ -186,16 +185,16 @@ func (g *regions) reaches(p, x int32) bool {
 	return false
 }
 
-// above tells the region of c upwards that s has come back, which was inside. The parents of s are
-// all resident; those that can be reached through s alone are lost.
-func (g *regions) above(c, s int32) {
+// restoreAbove removes s, which has been restored, and the parents reachable only through s from
+// the upward region of c. All parents of s are resident.
+func (g *regions) restoreAbove(c, s int32) {
 	to, graph := &g.of[up][c], g.r.graph
 	to.lose(g.r, s)
 	for _, p := range graph.parents[s] {
 		if slices.Contains(graph.parents[c], p) {
 			continue
 		}
-		children := graph.children[p] // in order, and what is inside came before c
+		children := graph.children[p] // sorted; storages inside are older than c
 		last, _ := slices.BinarySearch(children, c)
 		if !slices.ContainsFunc(children[:last], to.inside.has) {
 			to.edge.drop(p)
@@ -217,14 +216,14 @@ func (g *regions) rebuild(side int, base int32) {
 		edges = graph.parents
 	}
 	to.reset()
-	graph.fresh()
-	graph.meet(base)
+	graph.reset()
+	graph.visit(base)
 	inside, edge := &g.parts[0], &g.parts[1]
 	g.list = append(g.list[:0], base)
 	for i := 0; i < len(g.list); i++ {
 		for _, n := range edges[g.list[i]] {
 			switch {
-			case !graph.meet(n):
+			case !graph.visit(n):
 			case g.r.stores[n].resident:
 				edge.add(n)
 			default:
@@ -240,10 +239,9 @@ func (g *regions) rebuild(side int, base int32) {
 	inside.into(&to.inside)
 }
 
-// gone finds those regions anew that the storage was inside of.
-func (g *regions) gone(s int32) {
-	// A storage that is not resident has no regions of its own, so there is room to find out
-	// from where it can be reached.
+// onForget rebuilds the regions that contained the storage.
+func (g *regions) onForget(s int32) {
+	// A storage that is not resident has no regions, so its slots can hold this search.
 	g.rebuild(up, s)
 	g.rebuild(down, s)
 	g.r.graph.cut(s)

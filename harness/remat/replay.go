@@ -5,41 +5,41 @@ import (
 	"slices"
 )
 
-// ParentOrder is in which order the inputs that an operator lacks are made again. While one is
-// made, those before it are locked.
+// ParentOrder is the order in which missing inputs of an operator are recomputed. Inputs that are
+// done stay locked.
 type ParentOrder uint8
 
 const (
-	// ByArgument makes them in the order of arguments, as the simulator.
+	// ByArgument follows the order of arguments, as the simulator.
 	ByArgument ParentOrder = iota
-	// CheapestFirst begins with the one whose chain of operators costs least time, alone.
+	// CheapestFirst starts with the input whose chain of operators costs the least time.
 	CheapestFirst
-	// LargestFirst begins with the one whose chain has the operator with the largest working set:
-	// inputs, each time they are given, outputs and workspace. The others are not locked by then.
+	// LargestFirst starts with the input whose chain has the largest working set: inputs (each time
+	// they are given), outputs and workspace. The other inputs are not locked yet then.
 	LargestFirst
 )
 
-// chains finds what must run again for a tensor. It costs a look at each operator that must.
+// chains finds the operators that must run to define a tensor, in O(result).
 type chains struct {
-	marks // of operators
+	marks // over operators
 	stack []Tensor
 }
 
-// each calls f for every operator that must run for a tensor that is not defined, the tensor's own
-// first, each once. With more, it goes on with a walk and leaves out what that has met.
+// each calls f once for every operator that must run to define t, the producer of t first. If more
+// is true, it continues the last walk and skips operators that it visited.
 func (c *chains) each(r *runner, t Tensor, more bool, f func(op *Op, of Tensor)) {
 	if c.seen == nil {
 		c.seen = make([]uint32, len(r.s.Ops))
 	}
 	if !more {
-		c.fresh()
+		c.reset()
 	}
 	c.stack = append(c.stack[:0], t)
 	for len(c.stack) > 0 {
 		t := c.stack[len(c.stack)-1]
 		c.stack = c.stack[:len(c.stack)-1]
 		number := r.s.Tensors[t].Op
-		if !c.meet(number) {
+		if !c.visit(number) {
 			continue
 		}
 		f(&r.s.Ops[number], t)
@@ -51,7 +51,7 @@ func (c *chains) each(r *runner, t Tensor, more bool, f func(op *Op, of Tensor))
 	}
 }
 
-// order sorts what a frame lacks. Each costs a walk along its chain.
+// order sorts the missing inputs of a frame by Config.ParentOrder. Each costs a walk of its chain.
 func (r *runner) order(missing []Tensor) {
 	if r.c.ParentOrder == ByArgument || len(missing) < 2 {
 		return
@@ -82,22 +82,21 @@ func (r *runner) order(missing []Tensor) {
 	}
 }
 
-// replay evicts, while tensors are made again, what came back for that alone as soon as nothing
-// that is to run needs it: dead storages, since the program itself will read the others. So a chain
-// takes the room of its widest place and not of its length. Its counts are only a forecast: an
-// eviction meanwhile may call for more runs.
+// replay evicts dead storages that were restored for a recomputation as soon as no planned operator
+// reads them. A chain then needs the memory of its widest point instead of its length. The counts
+// are a forecast: evictions during the replay may cause more runs.
 type replay struct {
-	r      *runner
-	on     bool    // something is being made again
-	chains chains  // the operators that are to run
-	reads  []int32 // by storage: how often they will read it
-	came   []bool  // by storage: it came back in this replay
-	list   []int32 // of both
+	r        *runner
+	on       bool    // a recomputation is in progress
+	chains   chains  // the planned operators
+	reads    []int32 // by storage: planned reads
+	restored []bool  // by storage: restored in this replay
+	list     []int32 // storages with an entry in reads or came
 }
 
 func newReplay(r *runner) *replay {
 	n := len(r.stores)
-	return &replay{r: r, reads: make([]int32, n), came: make([]bool, n)}
+	return &replay{r: r, reads: make([]int32, n), restored: make([]bool, n)}
 }
 
 func (p *replay) begin(t Tensor) {
@@ -105,8 +104,8 @@ func (p *replay) begin(t Tensor) {
 	p.plan(t, false)
 }
 
-// plan counts what the operators read that have to run for a tensor, as far as that was not
-// foreseen.
+// plan adds the reads of all operators that must run for a tensor. With more, it skips operators
+// that are already planned.
 func (p *replay) plan(t Tensor, more bool) {
 	p.chains.each(p.r, t, more, func(_ *Op, of Tensor) {
 		for _, a := range p.r.live.parents(of) {
@@ -117,18 +116,18 @@ func (p *replay) plan(t Tensor, more bool) {
 	})
 }
 
-// ran lets go of what an operator that has run has read, and of what it made that nobody wants.
-// What was wanted stays: it is not locked yet.
-func (p *replay) ran(f frame) {
+// onRun drops the inputs that no planned operator reads, and unwanted outputs. The wanted output is
+// not locked yet and stays.
+func (p *replay) onRun(f frame) {
 	if !p.on {
 		return
 	}
 	r := p.r
 	number, wanted := r.s.Tensors[f.of].Op, r.s.Tensors[f.of].Storage
-	p.chains.seen[number] = 0 // if it must run once more, that is not foreseen
+	p.chains.seen[number] = 0 // a further run would be unplanned
 	if f.again {
-		for _, s := range r.fresh {
-			p.came[s] = true
+		for _, s := range r.restored {
+			p.restored[s] = true
 			p.list = append(p.list, s)
 			if s != wanted && p.reads[s] == 0 {
 				p.drop(s)
@@ -144,20 +143,20 @@ func (p *replay) ran(f frame) {
 	}
 }
 
-// drop evicts a storage that came back for this replay alone.
+// drop evicts a storage that was restored for this replay only.
 func (p *replay) drop(s int32) {
 	st := &p.r.stores[s]
-	if p.came[s] && st.resident && st.refs == 0 && st.locks == 0 && !st.gone {
+	if p.restored[s] && st.resident && st.refs == 0 && st.locks == 0 && !st.gone {
 		p.r.evict(s, Dead)
 	}
 }
 
-// end evicts what was foreseen to be read and was not.
+// end drops storages whose planned reads did not happen.
 func (p *replay) end() {
 	p.on = false
 	for _, s := range p.list {
 		p.drop(s)
-		p.reads[s], p.came[s] = 0, false
+		p.reads[s], p.restored[s] = 0, false
 	}
 	p.list = p.list[:0]
 }

@@ -15,103 +15,103 @@ import (
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
-// Config is how a schedule is run.
+// Config configures a run.
 type Config struct {
-	Heuristic string          // of Heuristics
-	Liveness  string          // of Livenesses
-	Limit     int64           // nanoseconds of recomputation that are too many when passed; 0 for no limit
+	Heuristic string          // one of Heuristics
+	Liveness  string          // one of Livenesses
+	Limit     int64           // abort after this many ns of recomputation; 0: never
 	Seed      uint64          // for the heuristic random
-	Trigger   Trigger         // when victims are chosen; zero: before an operator runs, as Memory.Room says
-	Ladder    string          // what to try when memory refuses: of Ladders, or a list of steps; empty: none
-	Defrag    Defrag          // how blocks are moved; zero: all may slide
-	Watch     Watcher         // told what happens; nil for nobody
-	Stop      <-chan struct{} // ends the run behind the next operator when it is closed; nil for never
+	Trigger   Trigger         // when victims are chosen; zero: before an operator runs, by Memory.Room
+	Ladder    string          // steps after a refusal: one of Ladders, or a list of steps; empty: none
+	Defrag    Defrag          // zero: slide
+	Watch     Watcher         // receives events; may be nil
+	Stop      <-chan struct{} // closing it ends the run after the current operator; may be nil
 
-	Sampling   Sampling // which candidates the heuristic looks at; all
-	MinEvictee Minimum  // which storages are too small to be evicted; none
-	Quirks     Quirks   // of MegEngine, to be reproduced; none
+	Sampling   Sampling // candidates the heuristic considers; zero: all
+	MinEvictee Minimum  // storages too small to be evicted; zero: none
+	Quirks     Quirks   // MegEngine's quirks to reproduce; zero: none
 
-	ParentOrder  ParentOrder // which of several missing inputs is made first; by argument
-	EagerInRemat bool        // evict a dead storage that was made again as soon as it was read, as OneFlow
+	ParentOrder  ParentOrder // order of missing inputs; zero: by argument
+	EagerInRemat bool        // evict a dead storage restored for a replay after its last read, as OneFlow
 }
 
-// Cause is why a storage was evicted.
+// Cause is the reason of an eviction.
 type Cause uint8
 
 const (
-	// Pressure is that the heuristic chose it because memory was short.
+	// Pressure: chosen by the heuristic because memory was short.
 	Pressure Cause = iota
-	// Dead is that the last reference to it was released.
+	// Dead: its last reference was released.
 	Dead
-	// Banished is that it will never be needed again.
+	// Banished: it will never be needed again.
 	Banished
 )
 
-// Watcher is told what happens in a run, right after it has happened.
+// Watcher receives the events of a run, right after they happened.
 type Watcher interface {
-	// Ran is called when an operator has run; again is false for its first time. For again, of is the
-	// tensor that was wanted.
+	// Ran is called when an operator has run. Again is false on its first run; otherwise of is the
+	// wanted tensor.
 	Ran(op int32, of Tensor, again bool)
 	// Evicted is called when a storage has been evicted.
 	Evicted(storage int32, why Cause)
-	// Gone is called when a storage has been freed for good, resident until then or not.
+	// Gone is called when a storage has been freed for good, whether it was resident or not.
 	Gone(storage int32)
 }
 
-// Verdict is how a run ended.
+// Verdict is the outcome of a run.
 type Verdict string
 
 const (
-	// OK is that the schedule was run to its end.
+	// OK: the schedule ran to its end.
 	OK Verdict = "ok"
-	// OOM is that memory was short and nothing could be evicted. Memory with addresses says instead
-	// which of the three that follow it was.
+	// OOM: memory was short and nothing could be evicted. An [Addressed] memory returns one of the
+	// next three instead.
 	OOM Verdict = "oom"
-	// OOMCapacity is that the bytes asked for would not have fitted however well they were placed.
+	// OOMCapacity: the requested bytes do not fit, however they are placed.
 	OOMCapacity Verdict = "oom-capacity"
-	// OOMFragmentation is that enough was free, and no place in it.
+	// OOMFragmentation: enough bytes were free, but not in one place.
 	OOMFragmentation Verdict = "oom-fragmentation"
-	// OOMRounding is that the bytes asked for would have fitted, and what they are rounded up to did
-	// not.
+	// OOMRounding: the requested bytes would fit, their rounded sizes do not.
 	OOMRounding Verdict = "oom-rounding"
-	// Thrash is that recomputation passed its limit.
+	// Thrash: recomputation exceeded its limit.
 	Thrash Verdict = "thrash"
-	// Stopped is that Config.Stop was closed.
+	// Stopped: Config.Stop was closed.
 	Stopped Verdict = "stopped"
 )
 
-// Result is what a run came to. If its verdict is not ok, it shows the state at the end of the run.
+// Result is the outcome of a run. If the verdict is not ok, it holds the state at the end of the
+// run.
 type Result struct {
 	Verdict       Verdict     // how it ended
 	Clock         int64       // nanoseconds; starts at 1
 	Model         int64       // nanoseconds of first runs of operators
-	Remat         int64       // nanoseconds of recomputation
-	Peak          device.Size // most bytes accounted at once
+	Remat         int64       // nanoseconds of reruns
+	Peak          device.Size // most bytes of tensors at once
 	Evictions     [3]int      // storages evicted, by Cause
 	EvictedBytes  [3]int64    // their bytes
-	Runs          int         // of operators, recomputation included
-	Remats        int         // runs of operators again
-	Deepest       int         // most operators at once that were to run again and waited, or ran, one for the other
-	Collateral    int         // outputs that came back with another that was wanted
-	RoomsMade     int         // runs of operators for which something had to be evicted
-	Refusals      Refusals    // of a memory with addresses
-	Windows       int         // storages of Evictions that went because they lay side by side
-	Wasted        int64       // bytes evicted for an operator none of whose blocks came to lie there
-	Moves         Moves       // of blocks, to make free memory one piece
-	VictimsSHA256 string      // of the roots of victims of pressure in order, each with a comma behind it
+	Runs          int         // operators run, reruns included
+	Remats        int         // operators rerun
+	Deepest       int         // deepest stack of operators waiting for each other's reruns
+	Collateral    int         // outputs restored by a rerun for another output
+	RoomsMade     int         // runs of operators that needed an eviction
+	Refusals      Refusals    // requests refused by an Addressed memory
+	Windows       int         // storages evicted as part of a window of adjacent blocks
+	Wasted        int64       // bytes evicted that no block of the requesting operator overlapped
+	Moves         Moves       // defragmentation
+	VictimsSHA256 string      // of the roots of pressure victims in order, each followed by a comma
 }
 
-// Refusals is how often memory had no place for a block, and how scattered it was then.
+// Refusals summarises the state of memory when it refused requests.
 type Refusals struct {
-	Count   int   // requests refused; one that is made again counts again
-	Free    int64 // sum over them of bytes that were free
-	Largest int64 // sum over them of bytes of the largest hole
+	Count   int   // refused requests, retries included
+	Free    int64 // free bytes, summed over refusals
+	Largest int64 // bytes of the largest hole, summed over refusals
 }
 
-// Run runs a schedule in a memory that is empty, and leaves what is resident at the end in it. It
-// fails only if the configuration makes no sense. One choice of a victim costs a look at every
-// storage that may be evicted. Recomputation may take time exponential in the depth of a schedule;
-// what ends it is the limit, so operators that cost nothing are not bounded.
+// Run runs a schedule in an empty memory and leaves it with the storages that are resident at the
+// end. It fails only if the configuration is invalid. Choosing a victim visits every evictable
+// storage. Recomputation can take time exponential in the depth of the schedule; only Config.Limit
+// bounds it, and operators of cost 0 escape the limit.
 func Run(s *Schedule, m Memory, c Config) (Result, error) {
 	r, err := newRunner(s, m, c)
 	if err != nil {
@@ -129,51 +129,51 @@ const none Tensor = -1
 // store is the state of a storage.
 type store struct {
 	resident, pinned bool
-	gone             bool // for good: what an operator makes of it again is thrown away
+	gone             bool // freed for good: if its producer reruns, the output is discarded
 	locks, refs      int32
-	first, last      Tensor // the views that were made of it, linked by runner.later
-	access           int64  // when it was used last
-	local            int64  // ns of the distinct operators that make its views
+	first, last      Tensor // its views so far, linked by runner.later
+	access           int64  // time of its last use
+	local            int64  // ns of its distinct producers
 	block            alloc.Block
 }
 
-// runner is a run.
+// runner is the state of a run.
 type runner struct {
 	s         *Schedule
 	c         Config
 	mem       Memory
-	space     Addressed // mem, if its blocks lie somewhere
+	space     Addressed // mem, if it is Addressed
 	h         *Heuristic
 	trigger   *trigger
 	ladder    []*step
 	live      liveness
-	near      neighbourhood // nil if victims are drawn
-	costs     coster        // near, unless it is a ranker
-	ranks     ranker        // near, if it has scores of its own
-	around    Neighbours    // mem, if it has addresses
-	graph     *graph        // of near; nil if it needs none
+	near      neighbourhood // nil: victims are drawn at random
+	costs     coster        // near, if it is a coster
+	ranks     ranker        // near, if it is a ranker
+	adjacent  Neighbours    // mem, if it has Neighbours
+	graph     *graph        // of near; may be nil
 	random    *workload.Rand
 	stores    []store
 	defined   []bool   // by tensor: it can be read
 	later     []Tensor // by tensor: the next view of its storage
 	pool      pool
-	step      int32 // of the schedule
+	step      int32 // index in the schedule
 	clock     int64
-	used      device.Size   // bytes accounted
-	want      device.Size   // bytes of the request that victims are chosen for
-	short     bool          // memory was short for the operator that is about to run
-	vacated   []alloc.Block // where victims for it lay
+	used      device.Size   // bytes of resident tensors
+	want      device.Size   // bytes of the request that needs victims
+	short     bool          // memory was short for the operator about to run
+	vacated   []alloc.Block // blocks evicted for it
 	frames    []frame
-	missing   []Tensor    // of all frames
-	fresh     []int32     // storages that came back in a run of an operator
+	missing   []Tensor    // inputs of all frames
+	restored  []int32     // storages restored by the last operator
 	bytesMade device.Size // by all operators
-	blocks    []Moving    // of an operator that runs, and its workspace
+	blocks    []Moving    // of the current operator and its workspace
 	replay    *replay     // nil unless Config.EagerInRemat
 	ordering  chains      // for order
 	victims   hash.Hash
 	text      []byte  // scratch for victims
-	some      []int32 // scratch for sample
-	large     []int32 // scratch for worth
+	sampled   []int32 // scratch for sample
+	large     []int32 // scratch for largeEnough
 	res       Result
 }
 
@@ -186,7 +186,7 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 		return nil, err
 	}
 	r := &runner{s: s, c: c, mem: m, h: h, random: workload.NewRand(c.Seed), clock: 1, victims: sha256.New()}
-	if err := r.reactions(); err != nil {
+	if err := r.configurePressure(); err != nil {
 		return nil, err
 	}
 	n := len(s.Storages)
@@ -194,7 +194,7 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 	for i := range r.stores {
 		r.stores[i].access, r.stores[i].first = math.MinInt64, none
 	}
-	r.around, _ = m.(Neighbours)
+	r.adjacent, _ = m.(Neighbours)
 	r.defined, r.later = make([]bool, len(s.Tensors)), make([]Tensor, len(s.Tensors))
 	if h.near != nil {
 		r.near = h.near(r)
@@ -213,9 +213,8 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 	case r.live == nil:
 		return nil, fmt.Errorf("liveness %q: %swant %s", c.Liveness, nearest.Hint(c.Liveness, Livenesses()),
 			strings.Join(Livenesses(), ", "))
-	case h.linked && c.Liveness == "banish":
-		return nil, fmt.Errorf("heuristic %s keeps neighbourhoods that liveness banish would tear apart: "+
-			"want another", h.Name)
+	case h.banishUnsafe && c.Liveness == "banish":
+		return nil, fmt.Errorf("heuristic %s does not support liveness banish: want another of the two", h.Name)
 	}
 	return r, nil
 }
@@ -233,7 +232,7 @@ func (r *runner) steps() Verdict {
 			s := r.s.Tensors[step.Of].Storage
 			r.stores[s].refs--
 			if r.stores[s].refs == 0 {
-				r.live.died(s)
+				r.live.onRelease(s)
 			}
 		case Pin:
 			if !r.defined[step.Of] {
@@ -253,17 +252,17 @@ func (r *runner) steps() Verdict {
 func (r *runner) compute(number int32) Verdict {
 	op := &r.s.Ops[number]
 	for t := range op.outputs() {
-		r.bear(t, op)
+		r.create(t, op)
 	}
-	r.live.born(op)
+	r.live.onCreate(op)
 	if r.near != nil {
-		r.near.linked(op)
+		r.near.onLink(op)
 	}
 	if v := r.materialise(op.First, false); v != OK {
 		return v
 	}
 	for t := range op.outputs() {
-		r.storeOf(t).access = r.clock // or it would be the first to go
+		r.storeOf(t).access = r.clock // otherwise it would be the first victim
 		if op.Fixed || r.small(t) {
 			r.pin(r.s.Tensors[t].Storage)
 		}
@@ -271,7 +270,7 @@ func (r *runner) compute(number int32) Verdict {
 	return OK
 }
 
-func (r *runner) bear(t Tensor, op *Op) {
+func (r *runner) create(t Tensor, op *Op) {
 	st := r.storeOf(t)
 	r.later[t] = none
 	st.refs++
@@ -279,7 +278,7 @@ func (r *runner) bear(t Tensor, op *Op) {
 		st.first, st.last, st.local = t, t, op.Cost
 		return
 	}
-	if st.last < op.First { // another view of the same operator has brought its cost
+	if st.last < op.First { // otherwise a view of the same operator has added its cost
 		st.local += op.Cost
 	}
 	r.later[st.last], st.last = t, t
@@ -306,7 +305,7 @@ func (r *runner) pin(s int32) {
 	}
 }
 
-// evict takes a storage out of memory. All its views are gone with it.
+// evict removes a storage from memory and undefines all its views.
 func (r *runner) evict(s int32, why Cause) {
 	st, size := &r.stores[s], r.s.Storages[s].Size
 	st.resident = false
@@ -321,9 +320,9 @@ func (r *runner) evict(s int32, why Cause) {
 	for t := st.first; t != none; t = r.later[t] {
 		r.defined[t] = false
 	}
-	r.live.left(s)
+	r.live.onEvict(s)
 	if r.near != nil {
-		r.near.left(s, why)
+		r.near.onEvict(s, why)
 	}
 	r.res.Evictions[why]++
 	r.res.EvictedBytes[why] += int64(size)
@@ -336,10 +335,10 @@ func (r *runner) evict(s int32, why Cause) {
 	}
 }
 
-// forget takes a storage that is not resident out of all neighbourhoods.
+// forget removes a storage that is not resident from its neighbourhood for good.
 func (r *runner) forget(s int32) {
 	if r.near != nil {
-		r.near.gone(s)
+		r.near.onForget(s)
 	}
 	if r.c.Watch != nil {
 		r.c.Watch.Gone(s)

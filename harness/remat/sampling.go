@@ -8,37 +8,38 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// SampleKind is a way to look at fewer candidates.
+// SampleKind is a way to consider only some candidates.
 type SampleKind uint8
 
 const (
-	// SampleNone looks at all.
+	// SampleNone considers all candidates.
 	SampleNone SampleKind = iota
-	// SampleStride goes through all with steps drawn from 1 to the root of their number, as PyTorch's
-	// prototype of DTR: about twice the root is seen.
+	// SampleStride walks the pool with random strides from 1 to √n, as PyTorch's prototype of DTR:
+	// about 2√n candidates.
 	SampleStride
-	// SampleMGE looks at the root of their number, as MegEngine, evenly spread behind a start that is
-	// drawn; with QuirkHalf as MegEngine does it.
+	// SampleMGE considers √n evenly spaced candidates from a random start, as MegEngine; see
+	// QuirkHalf.
 	SampleMGE
-	// SampleK draws Sampling.K of them, each once.
+	// SampleK draws Sampling.K candidates without replacement.
 	SampleK
 )
 
-// Sampling says which candidates a heuristic looks at. Where none of them is evicted it looks at
-// all, so sampling never runs out of memory by itself. The heuristic random needs no sample.
+// Sampling selects the candidates that a heuristic considers. If none of them can be evicted, all
+// are considered, so sampling alone never runs out of memory. The heuristic random ignores it.
 type Sampling struct {
-	Kind SampleKind // how they are chosen
-	K    int        // how many, for SampleK
+	Kind SampleKind // the method
+	K    int        // sample size, for SampleK
 }
 
-// Minimum says which storages are too small to be evicted. If all are, any is evicted, unless Cut.
+// Minimum exempts small storages from eviction. If all candidates are small, it is ignored unless
+// Cut is set.
 type Minimum struct {
-	Size device.Size // bytes up to which a storage is too small; 0 for none
-	// of the mean size of candidates, below which a storage is too small, as in PyTorch's prototype; 0
-	// for none
+	Size device.Size // bytes up to which a storage is small; 0: none
+	// percentage of the mean candidate size below which a storage is small, as in PyTorch's prototype;
+	// 0: none
 	Percent int
-	// with Size, as in MegEngine: what is too small at birth stays until it is freed for good, and
-	// keeps nothing it is made of
+	// with Size, as in MegEngine: a storage small at creation stays until it is freed for good, and
+	// does not keep its inputs alive
 	Cut bool
 }
 
@@ -47,11 +48,11 @@ func (c *Config) check() error {
 	case c.Sampling.Kind > SampleK:
 		return fmt.Errorf("sampling %d: want at most %d", c.Sampling.Kind, SampleK)
 	case c.Sampling.Kind == SampleK && c.Sampling.K < 1:
-		return fmt.Errorf("a sample of %d: want at least 1", c.Sampling.K)
+		return fmt.Errorf("sampling: K is %d, want at least 1", c.Sampling.K)
 	case c.MinEvictee.Percent < 0 || c.MinEvictee.Percent > 100:
-		return fmt.Errorf("a minimum of %d percent: want 0 to 100", c.MinEvictee.Percent)
+		return fmt.Errorf("min evictee: %d percent, want 0 to 100", c.MinEvictee.Percent)
 	case c.MinEvictee.Cut && c.MinEvictee.Percent > 0:
-		return errors.New("a minimum that is a share of the mean is not known at birth: want no cut")
+		return errors.New("min evictee: Cut needs Size, the mean is unknown when a tensor is created")
 	case c.ParentOrder > LargestFirst:
 		return fmt.Errorf("parent order %d: want at most %d", c.ParentOrder, LargestFirst)
 	case c.Quirks&^AllQuirks != 0:
@@ -60,12 +61,11 @@ func (c *Config) check() error {
 	return nil
 }
 
-// sample returns what the heuristic looks at of a list that is not empty, in the order in which it
-// looks.
+// sample returns the candidates to consider from a non-empty list, in order.
 func (r *runner) sample(all []int32) []int32 {
 	n := uint64(len(all))
 	root := uint64(math.Sqrt(float64(n)))
-	some := r.some[:0]
+	some := r.sampled[:0]
 	switch r.c.Sampling.Kind {
 	case SampleNone:
 		return all
@@ -76,7 +76,7 @@ func (r *runner) sample(all []int32) []int32 {
 	case SampleMGE:
 		i := r.random.Below(root)
 		for range root {
-			if i < n { // MegEngine reads what lies behind the last if it comes there
+			if i < n { // MegEngine reads past the end here
 				some = append(some, all[i])
 			}
 			if r.c.Quirks&QuirkHalf != 0 {
@@ -92,17 +92,18 @@ func (r *runner) sample(all []int32) []int32 {
 			j := i + int(r.random.Below(n-uint64(i)))
 			some[i], some[j] = some[j], some[i]
 		}
-		r.some = some
+		r.sampled = some
 		return some[:k]
 	}
-	r.some = some
+	r.sampled = some
 	return some
 }
 
-// leastEvictee returns the bytes below which a storage is not evicted while there are others.
+// leastEvictee returns the size below which a storage is evicted only if all candidates are
+// smaller.
 func (r *runner) leastEvictee() (least device.Size) {
 	m := r.c.MinEvictee
-	if m.Size > 0 && !m.Cut { // what is cut is no candidate
+	if m.Size > 0 && !m.Cut { // with Cut, small storages are no candidates
 		least = m.Size + 1
 	}
 	if m.Percent > 0 {
@@ -115,7 +116,7 @@ func (r *runner) leastEvictee() (least device.Size) {
 	return least
 }
 
-func (r *runner) worth(list []int32) []int32 {
+func (r *runner) largeEnough(list []int32) []int32 {
 	least := r.leastEvictee()
 	if least == 0 {
 		return list
@@ -129,7 +130,7 @@ func (r *runner) worth(list []int32) []int32 {
 	return r.large
 }
 
-// small reports whether an output is too small at birth to be evicted ever.
+// small reports whether an output is too small ever to be evicted.
 func (r *runner) small(t Tensor) bool {
 	s := &r.s.Storages[r.s.Tensors[t].Storage]
 	return r.c.MinEvictee.Cut && s.Root == t && s.Size <= r.c.MinEvictee.Size

@@ -11,36 +11,36 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Tensor is the number of a tensor in a [Schedule], in order of creation from 0.
+// Tensor is the index of a tensor in a [Schedule], in order of creation.
 type Tensor int32
 
-// NoAlias stands for an output that has a storage of its own.
+// NoAlias marks an output with a storage of its own.
 const NoAlias = -1
 
-// maxValue bounds one time in nanoseconds (thirteen days) and one size in bytes (a pebibyte),
-// maxTotal their sums over a schedule, so that no sum of a run overflows.
+// maxValue bounds a time in nanoseconds (13 days) and a size in bytes (1 PiB), maxTotal their sums
+// over a schedule, so that no sum of a run overflows.
 const (
 	maxValue = 1 << 50
 	maxTotal = 1 << 60
 )
 
-// StepKind is what a step of a schedule does.
+// StepKind is the kind of a schedule step.
 type StepKind uint8
 
 const (
-	// Compute runs an operator for the first time. Each output is born with one reference.
+	// Compute runs an operator for the first time. Each output starts with one reference.
 	Compute StepKind = iota
 	// Get adds a reference to a tensor.
 	Get
 	// Release drops a reference to a tensor.
 	Release
-	// Pin computes a tensor again if it is gone, and keeps its storage from then on.
+	// Pin recomputes a tensor if it is undefined, and keeps its storage from then on.
 	Pin
 )
 
 // Step is one step of a schedule.
 type Step struct {
-	Kind StepKind // what to do
+	Kind StepKind // the kind
 	Of   int32    // an operator for Compute, a Tensor for the others
 }
 
@@ -48,86 +48,84 @@ type Step struct {
 type Op struct {
 	Name      string      // for people
 	Cost      int64       // nanoseconds
-	Workspace device.Size // bytes that it needs while it runs
-	Args      []Tensor    // what it reads; a tensor may occur twice
-	First     Tensor      // its first output; the others follow
-	Outputs   int32       // how many outputs it has, at least 1
-	Need      device.Size // bytes of all outputs that are no views
-	Fixed     bool        // what it made cannot be made again
+	Workspace device.Size // bytes needed only while it runs
+	Args      []Tensor    // inputs; a tensor may occur twice
+	First     Tensor      // first output; the others follow
+	Outputs   int32       // number of outputs, at least 1
+	Need      device.Size // bytes of all outputs except views
+	Fixed     bool        // its outputs cannot be recomputed
 }
 
-// View is one tensor of a schedule: a view of a storage.
+// View is a tensor of a schedule: a view of a storage.
 type View struct {
-	Op      int32 // the operator that makes it
-	Storage int32 // what it lies in
-	Written bool  // the operator wrote to the storage: all other views of it show what was there before
+	Op      int32 // producer
+	Storage int32 // index in Schedule.Storages
+	Written bool  // the operator wrote to the storage in place: its older views show the old content
 }
 
-// Storage is what is resident or evicted as a whole.
+// Storage is the unit of eviction.
 type Storage struct {
-	Root Tensor      // the tensor it was made for
+	Root Tensor      // the tensor it was created for
 	Size device.Size // bytes
 }
 
-// Schedule is a log in the form that is run. It is not changed by a run, and safe for concurrent
-// use.
+// Schedule is a lowered log. Runs do not change it, and it is safe for concurrent use.
 type Schedule struct {
 	Ops      []Op      // all operators
 	Tensors  []View    // by Tensor
 	Storages []Storage // in order of creation
-	Steps    []Step    // what to do, in order
-	Cost     int64     // nanoseconds of every operator run once
-	SHA256   string    // of the decompressed log it was read from; empty if it was built
+	Steps    []Step    // in order
+	Cost     int64     // nanoseconds of running every operator once
+	SHA256   string    // of the decompressed log; empty if built without one
 }
 
 // Output describes an output of an operator.
 type Output struct {
 	Size    device.Size // bytes; ignored for a view
-	Alias   int         // index of the argument whose storage it views, or NoAlias
-	Written bool        // the operator writes to that storage, which is there for ever
+	Alias   int         // index of the argument it is a view of, or NoAlias
+	Written bool        // in-place write to that storage, which must be fixed
 }
 
 // Call describes an operator to a [Builder].
 type Call struct {
 	Name      string      // for people
 	Cost      int64       // nanoseconds
-	Workspace device.Size // bytes that it needs while it runs
-	Args      []Tensor    // what it reads
-	Outputs   []Output    // what it makes
-	Fixed     bool        // it cannot be run again
+	Workspace device.Size // bytes needed only while it runs
+	Args      []Tensor    // inputs
+	Outputs   []Output    // at least one
+	Fixed     bool        // it cannot be rerun
 }
 
-// Builder makes a [Schedule]. Its zero value is ready. Its methods fail without a change if what
-// they are given makes no sense.
+// Builder makes a [Schedule]. The zero value is ready to use. A method that returns an error
+// changes nothing.
 type Builder struct {
-	s       Schedule
-	refs    []int32  // by tensor
-	stays   []bool   // by tensor: once it is there it never goes
-	held    []bool   // by storage: it is there for ever
-	newest  []Tensor // by storage: what it was written to for last, or its root
-	written []Tensor // by tensor: newest of its storage when it was made
-	open    []Tensor // those that do not stay, some without references among them
-	sum     device.Size
+	s            Schedule
+	refs         []int32  // by tensor
+	fixedTensor  []bool   // by tensor: never evicted once computed
+	fixedStorage []bool   // by storage: never evicted from now on
+	newest       []Tensor // by storage: its last in-place write, or its root
+	written      []Tensor // by tensor: newest of its storage when the tensor was made
+	open         []Tensor // tensors not fixed; may include some without references
+	sum          device.Size
 }
 
-// Schedule returns what was built. The builder must not be used any more.
+// Schedule returns the schedule. The builder must not be used afterwards.
 func (b *Builder) Schedule() *Schedule { return &b.s }
 
-// Constant adds a tensor that is there for ever, such as a weight.
+// Constant adds a tensor that is never evicted, such as a weight.
 func (b *Builder) Constant(size device.Size) (Tensor, error) {
 	return b.Call(Call{Name: "constant", Outputs: []Output{{Size: size, Alias: NoAlias}}, Fixed: true})
 }
 
-// Call adds an operator and returns its first output; the others have the numbers that follow. What
-// an operator writes to in its place cannot be read as it was any more: tensors that would have to
-// be made of it again are pinned before.
+// Call adds an operator and returns its first output; the others have consecutive numbers. An
+// in-place write destroys the old content, so tensors that depend on it are pinned first.
 func (b *Builder) Call(c Call) (Tensor, error) {
-	if err := b.judge(c); err != nil {
+	if err := b.validate(c); err != nil {
 		return 0, err
 	}
 	for _, o := range c.Outputs {
 		if o.Written {
-			b.keep(b.s.Tensors[c.Args[o.Alias]].Storage)
+			b.pinReaders(b.s.Tensors[c.Args[o.Alias]].Storage)
 		}
 	}
 	op, first := int32(len(b.s.Ops)), Tensor(len(b.s.Tensors))
@@ -136,7 +134,7 @@ func (b *Builder) Call(c Call) (Tensor, error) {
 		t, storage := first+Tensor(i), int32(len(b.s.Storages))
 		if o.Alias == NoAlias {
 			b.s.Storages = append(b.s.Storages, Storage{Root: t, Size: o.Size})
-			b.held, b.newest = append(b.held, false), append(b.newest, t)
+			b.fixedStorage, b.newest = append(b.fixedStorage, false), append(b.newest, t)
 			need += o.Size
 		} else {
 			storage = b.s.Tensors[c.Args[o.Alias]].Storage
@@ -157,18 +155,18 @@ func (b *Builder) add(t Tensor, v View, fixed bool) {
 		b.newest[v.Storage] = t
 	}
 	b.written = append(b.written, b.newest[v.Storage])
-	b.held[v.Storage] = b.held[v.Storage] || fixed
-	b.stays = append(b.stays, b.held[v.Storage])
-	if !b.held[v.Storage] {
+	b.fixedStorage[v.Storage] = b.fixedStorage[v.Storage] || fixed
+	b.fixedTensor = append(b.fixedTensor, b.fixedStorage[v.Storage])
+	if !b.fixedStorage[v.Storage] {
 		b.open = append(b.open, t)
 	}
 }
 
-// keep pins every tensor that somebody refers to and that, if it went, would be made again of what
-// a storage holds now. It looks at what those tensors are made of that do not stay.
-func (b *Builder) keep(storage int32) {
-	b.open = slices.DeleteFunc(b.open, func(t Tensor) bool { return b.refs[t] == 0 || b.stays[t] })
-	made := map[Tensor]bool{} // of the storage, with what stays left out
+// pinReaders pins every referenced tensor whose recomputation would read the current content of a
+// storage. It searches the ancestors that are not fixed.
+func (b *Builder) pinReaders(storage int32) {
+	b.open = slices.DeleteFunc(b.open, func(t Tensor) bool { return b.refs[t] == 0 || b.fixedTensor[t] })
+	made := map[Tensor]bool{} // whether recomputing the tensor reads the storage
 	for list := slices.Clone(b.open); len(list) > 0; {
 		t := list[len(list)-1]
 		list = list[:len(list)-1]
@@ -177,7 +175,7 @@ func (b *Builder) keep(storage int32) {
 		}
 		made[t] = false
 		for _, a := range b.s.Ops[b.s.Tensors[t].Op].Args {
-			if !b.stays[a] {
+			if !b.fixedTensor[a] {
 				list = append(list, a)
 			}
 		}
@@ -195,11 +193,11 @@ func (b *Builder) keep(storage int32) {
 }
 
 func (b *Builder) pin(t Tensor) {
-	b.stays[t], b.held[b.s.Tensors[t].Storage] = true, true
+	b.fixedTensor[t], b.fixedStorage[b.s.Tensors[t].Storage] = true, true
 	b.s.Steps = append(b.s.Steps, Step{Pin, int32(t)})
 }
 
-func (b *Builder) judge(c Call) error {
+func (b *Builder) validate(c Call) error {
 	sum := b.sum
 	switch {
 	case len(c.Outputs) == 0:
@@ -209,7 +207,7 @@ func (b *Builder) judge(c Call) error {
 	case c.Workspace > maxValue:
 		return fmt.Errorf("workspace %d: want at most %d bytes", c.Workspace, int64(maxValue))
 	case len(c.Outputs) > math.MaxInt32-len(b.s.Tensors):
-		return errors.New("more than 2147483647 tensors")
+		return errors.New("want at most 2147483647 tensors")
 	}
 	for i, a := range c.Args {
 		if a < 0 || int(a) >= len(b.s.Tensors) {
@@ -225,20 +223,20 @@ func (b *Builder) judge(c Call) error {
 	for _, o := range c.Outputs {
 		switch {
 		case o.Written && (o.Alias < 0 || o.Alias >= len(c.Args) || !c.Fixed || !b.fixed(c.Args[o.Alias])):
-			return errors.New("only what is there for ever is written in its place, by an operator that cannot run again")
+			return errors.New("in-place write: want a fixed storage and an operator that cannot be rerun")
 		case o.Alias < NoAlias || o.Alias >= len(c.Args):
-			return fmt.Errorf("a view of argument %d: the operator has %d", o.Alias, len(c.Args))
+			return fmt.Errorf("view of argument %d: the operator has %d", o.Alias, len(c.Args))
 		case o.Alias == NoAlias && o.Size > maxValue:
 			return fmt.Errorf("size %d: want at most %d bytes", o.Size, int64(maxValue))
 		case o.Alias == NoAlias:
 			sum += o.Size
 		}
 		if sum > maxTotal {
-			return fmt.Errorf("all sizes add up to more than %d bytes", int64(maxTotal))
+			return fmt.Errorf("the sum of all sizes exceeds %d bytes", int64(maxTotal))
 		}
 	}
 	if b.s.Cost+c.Cost > maxTotal {
-		return fmt.Errorf("all costs add up to more than %d ns", int64(maxTotal))
+		return fmt.Errorf("the sum of all costs exceeds %d ns", int64(maxTotal))
 	}
 	return nil
 }
@@ -259,10 +257,10 @@ func (b *Builder) Pin(t Tensor) error {
 }
 
 var (
-	// errDead is that a tensor is used after its last release. It may be gone for good by then.
-	errDead = errors.New("no reference to the tensor is left")
-	// errOver is that a tensor is read after another was written in its place.
-	errOver = errors.New("it was written over")
+	// errDead: the tensor is used after its last release, when it may be freed for good.
+	errDead = errors.New("the tensor has no references left")
+	// errOver: the tensor is read after an in-place write to its storage.
+	errOver = errors.New("the tensor was overwritten")
 )
 
 func (b *Builder) referred(t Tensor) error {
@@ -284,20 +282,18 @@ func (b *Builder) refer(k StepKind, t Tensor, by int32) error {
 	return nil
 }
 
-// References returns how many references to a tensor there are.
+// References returns the number of references to a tensor.
 func (b *Builder) References(t Tensor) int { return int(b.refs[t]) }
 
-// StorageSize returns the bytes of the storage of a tensor, which may be more than a view of it
-// shows.
+// StorageSize returns the bytes of the storage of a tensor, which may exceed the view itself.
 func (b *Builder) StorageSize(t Tensor) device.Size {
 	return b.s.Storages[b.s.Tensors[t].Storage].Size
 }
 
-// fixed reports whether the storage of a tensor is there for ever: of a constant, of what cannot be
-// made again, or pinned.
-func (b *Builder) fixed(t Tensor) bool { return b.held[b.s.Tensors[t].Storage] }
+// fixed reports whether the storage of a tensor is never evicted: a constant, an output that cannot
+// be recomputed, or pinned.
+func (b *Builder) fixed(t Tensor) bool { return b.fixedStorage[b.s.Tensors[t].Storage] }
 
-// end returns the number behind the last output.
 func (o *Op) end() Tensor { return o.First + Tensor(o.Outputs) }
 
 func (o *Op) outputs() iter.Seq[Tensor] {

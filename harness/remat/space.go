@@ -13,38 +13,37 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// spaceQuantum is what the simulated device hands out multiples of.
+// spaceQuantum is the granularity of the simulated device.
 const spaceQuantum device.Size = 256
 
-// Space is a [Memory] over a strategy, which has a simulated device of its own: a block lies
-// somewhere, and what fits by number need not fit. Requests are labelled with their [Owner]. It is
-// to be closed.
+// Space is a [Memory] over a strategy with a simulated device of its own, subject to fragmentation.
+// Requests are tagged with their [Owner]. Close it after use.
 type Space struct {
 	setup    setting.Setup
-	s        alloc.Strategy // nil if the device has too little for what the strategy begins with
+	s        alloc.Strategy // nil if the device is too small for the strategy
 	dev      *sim.Device
 	budget   device.Size
-	capacity device.Size            // of the device, which the budget is rounded down to
-	ends     func(Owner) alloc.Hint // nil for no wish
+	capacity device.Size            // of the device: budget rounded down
+	ends     func(Owner) alloc.Hint // nil: no hints
 	grants   map[device.Size]grant
-	tiles    []tile        // of the last walk
-	joined   []alloc.Chunk // of a window, as they would merge
-	places   []device.Addr // of a window's blocks
-	// the first call of the strategy that failed other than by a refusal; from then on all is refused
+	tiles    []tile        // result of the last walk
+	joined   []alloc.Chunk // free chunks of the current window, merged
+	places   []device.Addr // addresses of the blocks in the current window
+	// first unexpected error of the strategy; afterwards every request is refused
 	broken error
 }
 
-// grant is what the strategy makes of a request when it is empty.
+// grant is the response of an empty strategy to a request.
 type grant struct {
 	block device.Size // bytes of the block
-	takes device.Size // bytes that are held of the device then
+	takes device.Size // bytes reserved from the device
 	ok    bool
 }
 
-// Over returns an empty space of so many bytes, down to whole multiples of 256 B, in which the
-// strategy places blocks; a strategy with a limit of its own gets that one. A strategy that cannot
-// begin with so little gets a space that refuses everything. It fails if the configuration of the
-// strategy is invalid.
+// Over returns an empty space of budget bytes, rounded down to 256 B, in which the strategy places
+// blocks. A strategy with a capacity limit of its own gets the same one. If the strategy cannot
+// start with so little, the space refuses everything. It fails if the configuration of the strategy
+// is invalid.
 func Over(setup setting.Setup, budget device.Size) (*Space, error) {
 	p := &Space{budget: budget, capacity: device.AlignDown(budget, spaceQuantum), grants: map[device.Size]grant{}}
 	p.setup = setup.ForCapacity(max(p.capacity, 1))
@@ -69,9 +68,9 @@ func (p *Space) build() (alloc.Strategy, *sim.Device, error) {
 	return s, dev, err
 }
 
-// Close gives all that is held back to the device, blocks and all. Its error is the first that a
-// call of the strategy met since [Over] and that was no refusal, as of a plug-in that has died:
-// such a strategy is asked for nothing more, so that a run over it ends.
+// Close returns all memory to the device, live blocks included. It reports the first unexpected
+// error of the strategy since [Over], such as a plug-in that died; after such an error every
+// request is refused, so that the run ends.
 func (p *Space) Close() error {
 	if p.s == nil {
 		return nil
@@ -82,7 +81,7 @@ func (p *Space) Close() error {
 	return p.broken
 }
 
-func (p *Space) breaks(what string, err error) {
+func (p *Space) fail(what string, err error) {
 	if err != nil && p.broken == nil {
 		p.broken = fmt.Errorf("%s %s: %w", p.setup.Name, what, err)
 	}
@@ -96,15 +95,14 @@ func (p *Space) Stats() alloc.Stats {
 	return p.s.Stats()
 }
 
-// Walk yields the chunks of the strategy, each labelled with its [Owner], as the strategy's own
-// Walk does.
+// Walk yields the chunks of the strategy, each tagged with its [Owner].
 func (p *Space) Walk(yield func(alloc.Chunk) bool) {
 	if p.s != nil {
 		p.s.Walk(yield)
 	}
 }
 
-// Check verifies the indexes of the strategy, as its own Check does.
+// Check verifies the invariants of the strategy.
 func (p *Space) Check() error {
 	if p.s == nil {
 		return nil
@@ -112,10 +110,10 @@ func (p *Space) Check() error {
 	return p.s.Check()
 }
 
-// Room implements [Memory]: only trying tells.
+// Room implements [Memory]. It always returns true: only an attempt shows whether a request fits.
 func (p *Space) Room(device.Size) bool { return true }
 
-// Alloc implements [Memory]. It costs what the strategy's Alloc does.
+// Alloc implements [Memory], at the cost of the strategy's Alloc.
 func (p *Space) Alloc(size device.Size, owner Owner) (alloc.Block, bool) {
 	if p.s == nil || p.broken != nil {
 		return alloc.Block{}, false
@@ -125,28 +123,27 @@ func (p *Space) Alloc(size device.Size, owner Owner) (alloc.Block, bool) {
 		r.Hint = p.ends(owner)
 	}
 	b, err := p.s.Alloc(r)
-	if errors.Is(err, alloc.ErrOutOfMemory) && r.Hint != alloc.HintNone { // better at the wrong end than nowhere
+	if errors.Is(err, alloc.ErrOutOfMemory) && r.Hint != alloc.HintNone { // better at the wrong end than not at all
 		r.Hint = alloc.HintLow + alloc.HintHigh - r.Hint
 		b, err = p.s.Alloc(r)
 	}
 	if !errors.Is(err, alloc.ErrOutOfMemory) && !errors.Is(err, alloc.ErrInvalidRequest) {
-		p.breaks("refuses a request", err)
+		p.fail("fails a request", err)
 	}
 	return b, err == nil
 }
 
-// Ends implements [Addressed]. What has no place at its end is asked for at the other.
+// Ends implements [Addressed]. A block that does not fit at its end is placed at the other.
 func (p *Space) Ends(of func(Owner) alloc.Hint) { p.ends = of }
 
 // Free implements [Memory].
 func (p *Space) Free(b alloc.Block) {
 	if p.broken == nil {
-		p.breaks("does not take a block back", p.s.Free(b.Addr))
+		p.fail("cannot free a block", p.s.Free(b.Addr))
 	}
 }
 
-// Judge implements [Addressed]. It walks the strategy, and makes the request of an empty one like
-// it.
+// Judge implements [Addressed]. It walks the strategy and tries the request on an empty one.
 func (p *Space) Judge(size device.Size) Verdict {
 	if p.s == nil {
 		if size <= p.budget {
@@ -169,7 +166,7 @@ func (p *Space) Judge(size device.Size) Verdict {
 	return OOMCapacity
 }
 
-// grant returns what an empty strategy like this one makes of a request. It remembers the answer.
+// grant returns the response of an empty copy of the strategy to a request, memoised.
 func (p *Space) grant(size device.Size) grant {
 	if g, ok := p.grants[size]; ok {
 		return g
@@ -178,13 +175,13 @@ func (p *Space) grant(size device.Size) grant {
 	if twin, _, err := p.build(); err == nil {
 		b, err := twin.Alloc(alloc.Request{Size: size})
 		g = grant{b.Size, twin.Stats().Reserved, err == nil}
-		p.breaks("does not close", twin.Close())
+		p.fail("cannot close", twin.Close())
 	}
 	p.grants[size] = g
 	return g
 }
 
-// Refused implements [Addressed]. A strategy that does not remember why it refused costs a walk.
+// Refused implements [Addressed]. It walks the strategy unless that reports its last refusal.
 func (p *Space) Refused() (free, largest device.Size) {
 	if p.s == nil {
 		return p.capacity, 0
@@ -197,7 +194,7 @@ func (p *Space) Refused() (free, largest device.Size) {
 	return left + st.Reserved - st.Active, max(left, power.LargestFree(p.s))
 }
 
-// LargestFree implements [Addressed]. A strategy that does not know costs a walk.
+// LargestFree implements [Addressed]. It walks the strategy unless that keeps the figure.
 func (p *Space) LargestFree() device.Size {
 	if p.s == nil {
 		return 0
@@ -205,26 +202,26 @@ func (p *Space) LargestFree() device.Size {
 	return power.LargestFree(p.s)
 }
 
-// Release implements [Addressed]: it trims the strategy, if that can be done.
+// Release implements [Addressed] by trimming the strategy, if it supports that.
 func (p *Space) Release() device.Size {
 	if p.s == nil {
 		return 0
 	}
 	n, err := power.Trim(p.s)
 	if !errors.Is(err, alloc.ErrUnsupported) {
-		p.breaks("cannot give back", err)
+		p.fail("cannot trim", err)
 	}
 	return n
 }
 
-// FreeNeighbours implements [Neighbours]. It costs what the strategy's power does.
+// FreeNeighbours implements [Neighbours], at the cost of the strategy's power.
 func (p *Space) FreeNeighbours(b alloc.Block) (below, above device.Size) {
 	return power.FreeNeighbours(p.s, b.Addr)
 }
 
-// Move implements [Addressed]. Blocks slide down if the strategy can do that. Otherwise they are
-// freed and asked for again, in the order of the list, and if one of them has no place then, the
-// largest first, after what is free was given back to the device.
+// Move implements [Addressed]. Blocks slide down if the strategy supports that. Otherwise they are
+// freed and reallocated in list order. If a block does not fit then, free memory is released and
+// they are reallocated largest first.
 func (p *Space) Move(list []Moving, by Move) (lost device.Size) {
 	if by == Down && power.Has(p.s, power.PowerMover) {
 		p.slide(list)
@@ -238,22 +235,22 @@ func (p *Space) Move(list []Moving, by Move) (lost device.Size) {
 	if by == Anew {
 		p.Release()
 	}
-	placed, lost := p.again(list, order)
+	placed, lost := p.reallocate(list, order)
 	if lost == 0 {
 		return 0
 	}
 	for _, i := range order[:placed] {
 		p.Free(list[i].Block)
 	}
-	p.Release() // regions were cut for what lay there before
+	p.Release() // regions were cut for the old layout
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(list[b].Size, list[a].Size) })
-	_, lost = p.again(list, order)
+	_, lost = p.reallocate(list, order)
 	return lost
 }
 
-// again asks for blocks that were freed, and returns how many of them there are before one that has
-// no place, and its size.
-func (p *Space) again(list []Moving, order []int) (placed int, lost device.Size) {
+// reallocate allocates freed blocks in order. It returns the number placed before the first
+// failure, and the size that failed.
+func (p *Space) reallocate(list []Moving, order []int) (placed int, lost device.Size) {
 	for n, i := range order {
 		b, ok := p.Alloc(list[i].Size, list[i].Owner)
 		if !ok {
@@ -275,5 +272,5 @@ func (p *Space) slide(list []Moving) {
 	}
 	to := func(from, to alloc.Block) { list[at[from.Addr]].Block = to }
 	_, err := power.Compact(p.s, may, to)
-	p.breaks("cannot move blocks", err)
+	p.fail("cannot move blocks", err)
 }

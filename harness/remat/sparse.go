@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// sparse is a set of storages: words of 64 numbers, in order, less those that are empty. Storages
-// that are made of each other have numbers close to each other, so it takes less room than a list,
-// and a union of a small set with a large one costs what the small one takes.
+// sparse is a set of storages: non-empty words of 64 bits, sorted. Dependent storages have close
+// numbers, so it is smaller than a list, and the union of a small set with a large one costs
+// O(small).
 type sparse []word
 
-// word holds which of the storages 64·at to 64·at+63 are in a set.
+// word holds which of the storages 64·at to 64·at+63 are in the set.
 type word struct {
 	at   int32
 	bits uint64
 }
 
-// find returns where the word is or would be. The library's search calls a function for each step,
-// which took a third of the time of all golden rows.
+// find returns the index of a word, or its insertion point. Calling the library's search cost a
+// third of the time of all golden rows.
 func (p sparse) find(at int32) (int, bool) {
 	low, high := 0, len(p)
 	for low < high {
@@ -30,7 +30,7 @@ func (p sparse) find(at int32) (int, bool) {
 	return low, low < len(p) && p[low].at == at
 }
 
-// merge adds the storages of a word and returns those that are new.
+// merge adds the storages of a word and returns the new ones.
 func (p *sparse) merge(w word) uint64 {
 	i, ok := p.find(w.at)
 	if !ok {
@@ -60,7 +60,7 @@ func (p *sparse) drop(s int32) bool {
 	return true
 }
 
-// all goes through the storages in order. The set must not be changed meanwhile.
+// all yields the storages in order. The set must not change during iteration.
 func (p sparse) all(yield func(s int32) bool) {
 	for _, w := range p {
 		for b := w.bits; b != 0; b &= b - 1 {
@@ -71,10 +71,10 @@ func (p sparse) all(yield func(s int32) bool) {
 	}
 }
 
-// dense gathers storages in any order for a sparse set.
+// dense collects storages in any order for a sparse set.
 type dense struct {
 	words   []uint64
-	touched []int32 // words that are not 0
+	touched []int32 // indices of non-zero words
 }
 
 func newDense(storages int) dense { return dense{words: make([]uint64, (storages+63)/64)} }
@@ -86,7 +86,7 @@ func (d *dense) add(s int32) {
 	d.words[s/64] |= 1 << (s % 64)
 }
 
-// into moves everything to the end of an empty set.
+// into moves everything into an empty sparse set.
 func (d *dense) into(p *sparse) {
 	slices.Sort(d.touched)
 	for _, at := range d.touched {

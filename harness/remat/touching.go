@@ -5,13 +5,13 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// TouchingFree implements [Touching]. It costs a walk through the strategy.
+// TouchingFree implements [Touching]. It walks the strategy.
 func (p *Space) TouchingFree(b alloc.Block) (below, above device.Size) {
 	end := b.Addr.Add(b.Size)
 	p.Walk(func(c alloc.Chunk) bool {
 		switch {
 		case c.Addr == b.Addr:
-			end = c.End() // a chunk may be larger than what was granted of it
+			end = c.End() // the chunk may exceed the granted block
 		case c.State != alloc.Free:
 		case c.End() == b.Addr:
 			below = c.Size

@@ -7,25 +7,30 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Trigger is when victims are chosen. Whatever it is, the ladder is climbed when memory refuses.
+// Trigger is a rule for when victims are chosen. Regardless of it, a refused request climbs the
+// ladder.
 type Trigger struct {
-	Kind  string      // of Triggers; empty: room
-	Bytes device.Size // the bound of those that have one
+	Kind  string      // one of Triggers; empty: room
+	Bytes device.Size // the bound of budget, threshold and post-op
 }
 
-// trigger is a kind of trigger.
+// trigger holds the hooks of a kind of trigger.
 type trigger struct {
 	name    string
-	before  func(r *runner, need device.Size) Verdict // before an operator that needs so many bytes runs
-	request func(r *runner, size device.Size)         // before a block is asked for
-	after   func(r *runner, made Tensor)              // after an operator has run because this was wanted
+	before  func(r *runner, need device.Size) Verdict // before an operator runs that needs need bytes
+	request func(r *runner, size device.Size)         // before a block is requested
+	after   func(r *runner, made Tensor)              // after an operator has run for tensor made
 }
 
-// Triggers returns the kinds: room evicts before an operator until the memory says that it may
-// begin, budget until accounted and needed bytes are at most a bound, threshold while the accounted
-// bytes are above it, whatever the operator needs (MegEngine before 1.5), post-op does so after the
-// operator (the prototype in PyTorch). On-failure evicts only when memory refuses. Reserve evicts
-// before each request until a hole of what is held of the device is as large (MegEngine since 1.5).
+// Triggers returns the kinds of triggers:
+//
+//   - room evicts before an operator until the memory has room for it.
+//   - budget evicts before an operator until used plus needed bytes are at most a bound.
+//   - threshold evicts before an operator while used bytes exceed a bound (MegEngine before 1.5).
+//   - post-op evicts after an operator while used bytes exceed a bound (PyTorch's prototype).
+//   - on-failure evicts only when memory refuses.
+//   - reserve evicts before each request until a reserved hole is large enough (MegEngine since
+//     1.5).
 func Triggers() []string {
 	names := []string{}
 	for _, t := range triggers() {
@@ -34,7 +39,7 @@ func Triggers() []string {
 	return names
 }
 
-// triggers returns all kinds. The first is the default.
+// triggers returns all kinds, the default first.
 func triggers() []*trigger {
 	begin := func(*runner, device.Size) Verdict { return OK }
 	ask := func(*runner, device.Size) {}
@@ -54,8 +59,8 @@ func triggers() []*trigger {
 	}
 }
 
-// reactions looks up what a run does when memory is short.
-func (r *runner) reactions() (err error) {
+// configurePressure looks up the trigger, the ladder and the kind of defragmentation.
+func (r *runner) configurePressure() (err error) {
 	r.space, _ = r.mem.(Addressed)
 	if r.space != nil && r.h.by&byEnds != 0 {
 		for i := range r.s.Ops {
@@ -118,11 +123,11 @@ func (r *runner) evictWhile(holds func() bool) {
 	}
 }
 
-// evictAfter evicts down to the bound, but not what was just made: it may be an input that is
-// waited for.
+// evictAfter evicts down to the bound, except for the new tensor: it may be an input that is waited
+// for.
 func (r *runner) evictAfter(made Tensor) {
 	s := r.s.Tensors[made].Storage
-	resident := r.stores[s].resident // it may have been freed for good since
+	resident := r.stores[s].resident // the policy may have freed it for good
 	if resident {
 		r.lock(s)
 	}

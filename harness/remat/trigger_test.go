@@ -76,8 +76,8 @@ func TestMistakesInReactionsAreNamed(t *testing.T) {
 	bad(remat.Config{Ladder: "evict,"}, `ladder "evict,": want `)
 	bad(remat.Config{Ladder: "evict-first"}, `ladder "evict-first": step release needs a memory with addresses`)
 	bad(remat.Config{Defrag: remat.Defrag{Kind: "lift"}}, `defrag "lift": want slide, bounce, remap`)
-	bad(remat.Config{Defrag: remat.Defrag{Costs: remat.MoveCosts{Sync: 1}}}, "bandwidths and the page must be above 0")
+	bad(remat.Config{Defrag: remat.Defrag{Costs: remat.MoveCosts{Sync: 1}}}, "want PCIe, HBM and Page above 0")
 	c := remat.DefaultMoveCosts()
 	c.Launch = -1
-	bad(remat.Config{Defrag: remat.Defrag{Costs: c}}, "times must not be below 0")
+	bad(remat.Config{Defrag: remat.Defrag{Costs: c}}, "want times of at least 0")
 }

@@ -10,36 +10,35 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// tile is a chunk of a walk, as a window sees it.
+// tile is a chunk as a part of windows.
 type tile struct {
-	chunk alloc.Chunk
-	worth float64 // 0 for a free chunk
-	goes  bool    // it is a block that may be evicted
-	stays bool    // no window reaches over it
+	chunk     alloc.Chunk
+	worth     float64 // 0 for a free chunk
+	evictable bool    // an evictable block
+	fixed     bool    // no window may contain it
 }
 
-// Window implements [Addressed]. It walks the strategy once and looks at each chunk as the first of
-// a window, which grows upwards until the request would have a place in it, a chunk stays, the
-// region ends, or the best window so far is worth no more. The first of equals wins. The other way
-// to make room is to empty whole regions, for as much as the request would take of the device; it
-// is chosen if it is worth less than the best window.
+// Window implements [Addressed]. It walks the strategy once and starts a window at each chunk. A
+// window grows upwards until the request fits, and is given up at a fixed chunk, at the end of the
+// region, or when it costs as much as the best one so far. The first of equals wins. The
+// alternative is to empty whole regions until the device can grant the request; it is chosen if it
+// costs less.
 //
-// Whether a window would hold the request is what the strategy promises of merging and of serving,
-// or what it says itself where it promises less: so the windows of a buddy are aligned ranges, and
-// those of slabs are slots or whole slabs.
+// The request fits if the strategy's promises of merging and serving say so, or its own CanPlace
+// where it promises less. So the windows of a buddy are aligned ranges, and a slab's are slots or
+// whole slabs.
 //
-// It costs O(chunks · chunks of a window), each at what the strategy takes to say whether the
-// request would fit.
+// O(chunks · chunks per window), each at the cost of that question.
 func (p *Space) Window(size device.Size, worth func(Owner, device.Addr) (float64, bool)) (goes []Owner, whole bool) {
 	if p.s == nil {
 		return nil, false
 	}
 	p.tiles = p.tiles[:0]
 	for c := range p.s.Walk {
-		t := tile{chunk: c, stays: c.State != alloc.Free}
+		t := tile{chunk: c, fixed: c.State != alloc.Free}
 		if c.State == alloc.Live {
-			t.worth, t.goes = worth(Owner(c.Tag), c.Addr)
-			t.stays = !t.goes
+			t.worth, t.evictable = worth(Owner(c.Tag), c.Addr)
+			t.fixed = !t.evictable
 		}
 		p.tiles = append(p.tiles, t)
 	}
@@ -53,15 +52,14 @@ func (p *Space) Window(size device.Size, worth func(Owner, device.Addr) (float64
 
 func owners(tiles []tile) (goes []Owner) {
 	for _, t := range tiles {
-		if t.goes {
+		if t.evictable {
 			goes = append(goes, Owner(t.chunk.Tag))
 		}
 	}
 	return goes
 }
 
-// cheapest returns the tiles of the best window and what they are worth, none and infinity if there
-// is none.
+// cheapest returns the tiles of the best window and their worth, or none and infinity.
 func (p *Space) cheapest(r alloc.Request) (best []tile, least float64) {
 	least = math.Inf(1)
 	for from := range p.tiles {
@@ -70,17 +68,17 @@ func (p *Space) cheapest(r alloc.Request) (best []tile, least float64) {
 		for to := from; to < len(p.tiles); to++ {
 			t := &p.tiles[to]
 			sum += t.worth
-			if t.stays || t.chunk.Region != p.tiles[from].chunk.Region || sum >= least {
+			if t.fixed || t.chunk.Region != p.tiles[from].chunk.Region || sum >= least {
 				break
 			}
-			if t.goes {
+			if t.evictable {
 				p.places = append(p.places, t.chunk.Addr)
 			}
 			bytes += t.chunk.Size
 			if !p.fits(t.chunk, bytes, r) {
 				continue
 			}
-			if len(p.places) > 0 { // else the strategy has refused what it holds
+			if len(p.places) > 0 { // otherwise the strategy refused free memory
 				best, least = p.tiles[from:to+1], sum
 			}
 			break
@@ -89,7 +87,7 @@ func (p *Space) cheapest(r alloc.Request) (best []tile, least float64) {
 	return best, least
 }
 
-// fits adds a chunk to the end of the window and reports whether it holds the request now.
+// fits appends a chunk to the window and reports whether the window now holds the request.
 func (p *Space) fits(c alloc.Chunk, bytes device.Size, r alloc.Request) bool {
 	may := &p.setup.Promises
 	c.State, c.Requested, c.Tag = alloc.Free, 0, 0
@@ -109,8 +107,8 @@ func (p *Space) fits(c alloc.Chunk, bytes device.Size, r alloc.Request) bool {
 	return p.atAnEnd(r, func(r alloc.Request) bool { return power.CanPlace(p.s, r, p.places) })
 }
 
-// atAnEnd reports whether something holds of a request as Alloc would make it: at either end, if
-// there are any.
+// atAnEnd reports whether holds accepts the request with either hint, or without one if ends are
+// not used.
 func (p *Space) atAnEnd(r alloc.Request, holds func(alloc.Request) bool) bool {
 	if p.ends == nil {
 		return holds(r)
@@ -130,10 +128,10 @@ type emptied struct {
 	worth float64
 }
 
-// regions returns the tiles of regions that are worth little, and what they are worth together:
-// emptied and given back, they leave the device enough for the request. They are taken by what a
-// byte of them is worth; those that turn out not to be needed are left out again, the dearest
-// first. A single one that is enough is better if it is worth less.
+// regions returns the tiles of regions to empty and release so that the device can grant the
+// request, and their total worth. Regions are taken by worth per byte; then regions that turn out
+// unnecessary are dropped, most expensive first. A single sufficient region is preferred if it is
+// cheaper.
 func (p *Space) regions(size device.Size) (tiles []tile, sum float64) {
 	g := p.grant(size)
 	left := p.dev.Usage().Free()
@@ -178,7 +176,7 @@ func (p *Space) emptiable() (list []emptied) {
 		to, e, stays := from, emptied{}, false
 		for ; to < len(p.tiles) && p.tiles[to].chunk.Region == p.tiles[from].chunk.Region; to++ {
 			t := &p.tiles[to]
-			stays = stays || t.chunk.State == alloc.Live && !t.goes || t.chunk.State == alloc.Pending
+			stays = stays || t.chunk.State == alloc.Live && !t.evictable || t.chunk.State == alloc.Pending
 			e.worth += t.worth
 			if t.chunk.State.Held() {
 				e.bytes += t.chunk.Size

@@ -5,19 +5,19 @@ import (
 	"github.com/vramyard/vramyard/harness/remat"
 )
 
-// Bounds say below which budget no heuristic can complete a schedule in any memory. Sizes are
-// bytes.
+// Bounds are lower bounds, in bytes, of the budget a schedule needs under any heuristic in any
+// memory.
 type Bounds struct {
-	Constant   device.Size `json:"constant_bytes"`    // what is there for ever, such as weights
-	Bottleneck device.Size `json:"bottleneck_bytes"`  // most that one operator reads and makes
+	Constant   device.Size `json:"constant_bytes"`    // constants, such as weights
+	Bottleneck device.Size `json:"bottleneck_bytes"`  // most bytes that one operator reads and makes
 	Lower      device.Size `json:"lower_bound_bytes"` // no smaller budget suffices
 }
 
-// BoundsOf returns the bounds of a schedule.
+// BoundsOf computes the bounds of a schedule in one pass over its steps.
 func BoundsOf(s *remat.Schedule) Bounds {
 	var b Bounds
-	fixed := make([]bool, len(s.Storages)) // for ever
-	seen := make([]int, len(s.Storages))   // by the operator with this number, counted from one
+	fixed := make([]bool, len(s.Storages)) // never evicted again
+	seen := make([]int, len(s.Storages))   // the last operator that read it, counted from 1
 	held := device.Size(0)
 	hold := func(storage int32) {
 		if !fixed[storage] {
@@ -32,7 +32,7 @@ func BoundsOf(s *remat.Schedule) Bounds {
 			if op.Fixed && len(op.Args) == 0 {
 				b.Constant += op.Need
 			}
-			need, more := op.Need+op.Workspace, op.Need+op.Workspace // more: beside what is there for ever
+			need, more := op.Need+op.Workspace, op.Need+op.Workspace // more: without fixed storages
 			for _, a := range op.Args {
 				n := s.Tensors[a].Storage
 				if seen[n] == int(step.Of)+1 {

@@ -10,21 +10,21 @@ import (
 	"github.com/vramyard/vramyard/harness/remat"
 )
 
-// Schema names the form of [Report] in JSON.
+// Schema is the schema of a [Report] in JSON.
 const Schema = "vramyard-remat/1"
 
-// Counting is the name of the memory that counts bytes and knows no addresses.
+// Counting is the name of the memory that only counts bytes.
 const Counting = "counting"
 
-// The ladders that prices are told by.
+// The ladders that define the prices of a [Line].
 const (
-	Evict       = "none"         // nothing is moved
-	DefragFirst = "defrag-first" // blocks are moved before anything is evicted, if the request then fits
+	Evict       = "none"         // blocks never move
+	DefragFirst = "defrag-first" // blocks move before anything is evicted, if the request then fits
 )
 
 // Log is a schedule with the name of its model.
 type Log struct {
-	Model    string          // for people
+	Model    string          // name
 	Schedule *remat.Schedule // its operators
 }
 
@@ -33,36 +33,36 @@ type Options struct {
 	Settings
 	Heuristics []string // of remat.Heuristics
 	Ladders    []string // of remat.Ladders, for strategies
-	Ratios     []Ratio  // budgets in base peaks
-	Workers    int      // runs at once; 0 is one for each core
-	Version    string   // of the program, kept in the report
-	// Done is called after each run, from many goroutines, with about how much of the work of all runs
-	// is done, 0 to 1; nil for none.
+	Ratios     []Ratio  // budgets, as shares of the base peak
+	Workers    int      // parallel runs; 0: one per core
+	Version    string   // program version, for the report
+	// Done is called after each run, concurrently, with the approximate share of the work done, 0 to
+	// 1; may be nil.
 	Done func(share float64)
 }
 
-// Report is the outcome of a grid.
+// Report is the result of a grid.
 type Report struct {
 	Schema  string `json:"schema"`  // the constant Schema
-	Version string `json:"version"` // of the program
+	Version string `json:"version"` // program version
 	Settings
-	Logs  []Base `json:"logs"`  // in the order in which they were given
-	Lines []Line `json:"lines"` // what the runs come to, by log, heuristic, strategy and ladder
+	Logs  []Base `json:"logs"`  // in the given order
+	Lines []Line `json:"lines"` // summaries, by log, heuristic, strategy and ladder
 	Runs  []Run  `json:"runs"`  // in the order of the lines, then by ratio
 }
 
 // Base is a log and its run without a budget.
 type Base struct {
 	Model  string      `json:"model"`           // name
-	SHA256 string      `json:"log_sha256"`      // of the decompressed file; empty if there is none
-	Ops    int         `json:"operator_count"`  // operators, constants among them
+	SHA256 string      `json:"log_sha256"`      // of the decompressed file; may be empty
+	Ops    int         `json:"operator_count"`  // operators, constants included
 	Time   int64       `json:"base_compute_ns"` // every operator run once
-	Peak   device.Size `json:"base_peak_bytes"` // most bytes at once without a budget
+	Peak   device.Size `json:"base_peak_bytes"` // peak without a budget
 	Bounds
 }
 
-// errEmpty is what is wrong with a log of nothing.
-var errEmpty = errors.New("no operator makes anything: there is no memory to be short of")
+// errEmpty: the log allocates nothing.
+var errEmpty = errors.New("the log allocates no memory")
 
 func baseOf(l Log, o *Options) (Base, error) {
 	res, err := remat.Run(l.Schedule, &remat.Counter{Budget: remat.Unlimited},
@@ -79,8 +79,8 @@ func baseOf(l Log, o *Options) (Base, error) {
 	}, nil
 }
 
-// Parse reads a report in JSON, and judges whether it is one: its runs are of its logs, and those
-// of all lines are within the same budgets.
+// Parse reads a report from JSON. It checks that every run belongs to a log and that all lines have
+// the same budgets.
 func Parse(text []byte) (*Report, error) {
 	r := &Report{}
 	if err := json.Unmarshal(text, r); err != nil {
@@ -97,11 +97,11 @@ func Parse(text []byte) (*Report, error) {
 			at++
 		}
 		if at == len(r.Logs) || r.Logs[at].Peak == 0 || r.Logs[at].Time < 0 {
-			return nil, fmt.Errorf("%.60q: a run of a log that is not told, or not in the order of the logs", l.Model)
+			return nil, fmt.Errorf("run refers to log %.60q, which is missing or out of order", l.Model)
 		}
 		if !slices.EqualFunc(l.Runs, r.Lines[0].Runs, func(a, b Run) bool { return a.Ratio == b.Ratio }) {
-			return nil, fmt.Errorf("%.60q on %.60q by %.60q: its runs have other ratios than those before", l.Strategy, l.Model,
-				l.Heuristic)
+			return nil, fmt.Errorf("%.60q on %.60q by %.60q: its ratios differ from the first line's",
+				l.Strategy, l.Model, l.Heuristic)
 		}
 	}
 	return r, nil

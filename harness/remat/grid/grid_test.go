@@ -227,7 +227,7 @@ func TestWhatCannotRunIsAnErrorThatNamesIt(t *testing.T) {
 	_, err = grid.Grid(t.Context(), []grid.Log{{Model: "nothing", Schedule: &remat.Schedule{}}}, nil, grid.Options{
 		Heuristics: []string{"eq"}, Settings: grid.Settings{Liveness: "eager", Limit: 2}, Ratios: o.Ratios,
 	})
-	require.ErrorContains(t, err, "nothing: no operator makes anything")
+	require.ErrorContains(t, err, "nothing: the log allocates no memory")
 }
 
 // TestMovingFirstIsWhatThePriceOfNotMovingIsToldBy runs one strategy with both ladders.
@@ -298,10 +298,10 @@ func TestReportsThatAreNoneAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{`:                               "unexpected end",
 		`{"schema":"vramyard-compare/1"}`: `want "vramyard-remat/1"`,
-		`{"schema":"vramyard-remat/1","runs":[{"model":"m","ratio":1}]}`:                                                                                       "a log that is not told",
-		`{"schema":"vramyard-remat/1","logs":[{"model":"m"}],"runs":[{"model":"m","ratio":1}]}`:                                                                "a log that is not told",
+		`{"schema":"vramyard-remat/1","runs":[{"model":"m","ratio":1}]}`:                                                                                       "missing or out of order",
+		`{"schema":"vramyard-remat/1","logs":[{"model":"m"}],"runs":[{"model":"m","ratio":1}]}`:                                                                "missing or out of order",
 		`{"schema":"vramyard-remat/1","runs":[{"ratio":"half"}]}`:                                                                                              "cannot unmarshal",
-		`{"schema":"vramyard-remat/1","logs":[{"model":"m","base_peak_bytes":1}],"runs":[{"model":"m","ratio":1},{"model":"m","ratio":0.5,"strategy":"bfc"}]}`: "other ratios",
+		`{"schema":"vramyard-remat/1","logs":[{"model":"m","base_peak_bytes":1}],"runs":[{"model":"m","ratio":1},{"model":"m","ratio":0.5,"strategy":"bfc"}]}`: "ratios differ",
 	} {
 		_, err := grid.Parse([]byte(text))
 		require.ErrorContains(t, err, want)

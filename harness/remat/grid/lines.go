@@ -2,41 +2,39 @@ package grid
 
 import "github.com/vramyard/vramyard/harness/remat"
 
-// Line says what the runs of one strategy with one ladder by one heuristic on one log come to.
-// Prices are differences of the smallest budgets that suffice, in base peaks; null where there is
-// none to compare.
+// Line summarises the runs of one log, heuristic, strategy and ladder over all budgets. A price is
+// a difference of smallest sufficient budgets in base peaks, null if one of them is missing.
 type Line struct {
 	Model     string `json:"model"`      // name of the log
 	SHA256    string `json:"log_sha256"` // of the decompressed file
-	Heuristic string `json:"heuristic"`  // which chose victims
+	Heuristic string `json:"heuristic"`  // heuristic that chose victims
 	Strategy  string `json:"strategy"`   // name and preset, or counting
-	Ladder    string `json:"ladder"`     // what was tried when memory was short
+	Ladder    string `json:"ladder"`     // steps tried after a refusal
 
-	// smallest budget that suffices; null: none of them
+	// smallest budget that suffices; null: none
 	Smallest *Ratio `json:"smallest_feasible_ratio"`
-	// overhead within that budget; null: there is none
+	// overhead at that budget; null: none
 	AtSmallest *float64      `json:"overhead_at_smallest"`
-	Largest    *Ratio        `json:"largest_infeasible_ratio"`             // largest that does not; null: all suffice
-	Why        remat.Verdict `json:"largest_infeasible_verdict,omitempty"` // how the run ended there
-	// overhead at half of the base peak; null: infeasible, or not run
+	Largest    *Ratio        `json:"largest_infeasible_ratio"`             // largest that fails; null: none
+	Why        remat.Verdict `json:"largest_infeasible_verdict,omitempty"` // verdict of that run
+	// overhead at half of the base peak; null: infeasible or not run
 	AtHalf *float64 `json:"overhead_at_half"`
 
-	Fragmentation *Ratio `json:"price_of_fragmentation"` // more than the memory that counts needs
-	NotMoving     *Ratio `json:"price_of_not_moving"`    // more than the same strategy needs if blocks are moved first
+	Fragmentation *Ratio `json:"price_of_fragmentation"` // additional budget compared with counting
+	NotMoving     *Ratio `json:"price_of_not_moving"`    // additional budget compared with ladder defrag-first
 
-	Baseline bool  `json:"-"` // Strategy is a baseline: no verdict names it the winner
-	Runs     []Run `json:"-"` // the points, by ratio
+	Baseline bool  `json:"-"` // a baseline, never reported as the winner
+	Runs     []Run `json:"-"` // by ratio
 }
 
-// Monotone reports whether no budget above one that suffices is too small.
+// Monotone reports whether every budget from the smallest sufficient one up suffices.
 func (l *Line) Monotone() bool {
 	return l.Smallest == nil || l.Largest == nil || *l.Largest < *l.Smallest
 }
 
-// key names a line.
 type key struct{ model, sha256, heuristic, strategy, ladder string }
 
-// LinesOf returns the lines of runs in the order of a report.
+// LinesOf groups runs, in the order of a report, into lines and computes their prices.
 func LinesOf(runs []Run) (lines []Line) {
 	smallest := map[key]*Ratio{}
 	for len(runs) > 0 {
@@ -75,7 +73,7 @@ func beyond(a, b *Ratio) *Ratio {
 	return &d
 }
 
-// lineOf returns what the runs of a line come to, prices aside.
+// lineOf summarises the runs of a line, without prices.
 func lineOf(runs []Run) Line {
 	first := &runs[0]
 	l := Line{

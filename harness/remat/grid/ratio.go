@@ -13,30 +13,28 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Ratio is a share in millionths, so that sums of steps and differences are exact. In JSON it is a
-// number.
+// Ratio is a share in millionths, so that sums and differences are exact. In JSON it is a number.
 type Ratio int64
 
-// Whole is the ratio of everything, Half that at which overheads are compared.
+// Whole is a ratio of 1. Half is the budget at which overheads are compared.
 const (
 	Whole Ratio = 1_000_000
 	Half        = Whole / 2
 )
 
-// The bounds of what can be asked for.
+// Bounds of the input.
 const (
 	maxRatio  = 10 * Whole
 	maxRatios = 1000
 )
 
-// errRatio is what is wrong with a ratio, errRange with a range.
 var (
 	errRatio = errors.New("want more than 0, at most 10, with no more than six decimals")
 	errRange = errors.New("want FROM:TO:STEP, such as 0.1:1.0:0.1")
 )
 
-// ParseRatios reads ratios separated by commas, each of them a number or a range FROM:TO:STEP with
-// both ends. It returns them in rising order, each once.
+// ParseRatios reads comma-separated ratios, each a number or an inclusive range FROM:TO:STEP. It
+// returns them sorted, without duplicates.
 func ParseRatios(s string) ([]Ratio, error) {
 	var all []Ratio
 	for part := range strings.SplitSeq(s, ",") {
@@ -81,14 +79,14 @@ func parseRatio(s string) (Ratio, error) {
 	return 0, fmt.Errorf("ratio %.40q: %w", s, errRatio)
 }
 
-// Of returns that share of a size, rounded down.
+// Of returns this share of a size, rounded down.
 func (r Ratio) Of(n device.Size) device.Size {
 	high, low := bits.Mul64(uint64(n), uint64(r))
 	quotient, _ := bits.Div64(high, low, uint64(Whole)) // no overflow: schedules and ratios are bounded
 	return device.Size(quotient)
 }
 
-// String returns the ratio as a decimal number with one digit behind the point or more.
+// String formats the ratio with at least one decimal.
 func (r Ratio) String() string {
 	s := strconv.FormatFloat(r.Float(), 'f', -1, 64)
 	if !strings.Contains(s, ".") {

@@ -19,53 +19,53 @@ type Run struct {
 	Model     string        `json:"model"`             // name of the log
 	SHA256    string        `json:"log_sha256"`        // of the decompressed file
 	Strategy  string        `json:"strategy"`          // name and preset, or counting
-	Ladder    string        `json:"ladder"`            // what was tried when memory was short, of remat.Ladders
-	Heuristic string        `json:"heuristic"`         // which chose victims
-	Liveness  string        `json:"liveness"`          // what became of tensors that nobody refers to
-	Ratio     Ratio         `json:"ratio"`             // budget in base peaks
-	Budget    device.Size   `json:"budget_bytes"`      // bytes that may be held at once
-	BasePeak  device.Size   `json:"base_peak_bytes"`   // of the log without a budget
+	Ladder    string        `json:"ladder"`            // steps tried after a refusal: one of remat.Ladders
+	Heuristic string        `json:"heuristic"`         // heuristic that chose victims
+	Liveness  string        `json:"liveness"`          // policy for dead tensors
+	Ratio     Ratio         `json:"ratio"`             // budget as a share of the base peak
+	Budget    device.Size   `json:"budget_bytes"`      // most bytes at once
+	BasePeak  device.Size   `json:"base_peak_bytes"`   // peak of the log without a budget
 	Lower     device.Size   `json:"lower_bound_bytes"` // no smaller budget suffices in any memory
-	Verdict   remat.Verdict `json:"verdict"`           // how it ended
+	Verdict   remat.Verdict `json:"verdict"`           // outcome
 
-	// time of all operators that ran, in times of the model; null where that takes none
+	// clock relative to the time of the model; null if that is 0
 	Overhead *float64 `json:"overhead"`
-	Total    *float64 `json:"total_overhead"`   // the same with the time of moves
-	Clock    int64    `json:"clock_ns"`         // time of all operators that ran; starts at 1
-	Compute  int64    `json:"model_compute_ns"` // of first runs of operators
-	Remat    int64    `json:"remat_compute_ns"` // of recomputation
+	Total    *float64 `json:"total_overhead"`   // overhead including moves
+	Clock    int64    `json:"clock_ns"`         // time of all operators run; starts at 1
+	Compute  int64    `json:"model_compute_ns"` // first runs of operators
+	Remat    int64    `json:"remat_compute_ns"` // reruns
 
-	Peak               device.Size `json:"max_memory_bytes"`     // most bytes of tensors at once
-	EvictPressure      int         `json:"evict_pressure"`       // tensors evicted because memory was short
-	EvictWindow        int         `json:"evict_window"`         // those of them that went because they lay side by side
-	EvictEager         int         `json:"evict_eager"`          // tensors evicted for any other reason
-	EvictBytesPressure int64       `json:"evict_bytes_pressure"` // bytes of the first
-	EvictBytesEager    int64       `json:"evict_bytes_eager"`    // bytes of the others
-	Remats             int         `json:"remat_ops"`            // runs of operators again
-	Collateral         int         `json:"remat_collateral"`     // outputs that came back with another that was wanted
-	ComputeCalls       int         `json:"compute_calls"`        // runs of operators
-	MakeRoomCalls      int         `json:"make_room_calls"`      // runs of operators that had to wait for memory
-	// most operators that were to run again at once, each for the next
+	Peak               device.Size `json:"max_memory_bytes"`     // peak of tensor bytes
+	EvictPressure      int         `json:"evict_pressure"`       // evictions because memory was short
+	EvictWindow        int         `json:"evict_window"`         // of them: as part of a window of adjacent blocks
+	EvictEager         int         `json:"evict_eager"`          // evictions for any other reason
+	EvictBytesPressure int64       `json:"evict_bytes_pressure"` // bytes of evict_pressure
+	EvictBytesEager    int64       `json:"evict_bytes_eager"`    // bytes of evict_eager
+	Remats             int         `json:"remat_ops"`            // operators rerun
+	Collateral         int         `json:"remat_collateral"`     // outputs restored by a rerun for another output
+	ComputeCalls       int         `json:"compute_calls"`        // operators run, reruns included
+	MakeRoomCalls      int         `json:"make_room_calls"`      // runs of operators that needed an eviction
+	// deepest stack of operators waiting for each other's reruns
 	Deepest       int    `json:"deepest_chain"`
 	VictimsSHA256 string `json:"evict_seq_sha256"` // of the victims of pressure in order
 
-	// bytes evicted for an operator none of whose blocks came to lie there
+	// bytes evicted that no block of the requesting operator overlapped
 	EvictBytesWasted int64 `json:"evict_bytes_wasted"`
-	Refusals         int   `json:"refused_count"`         // requests that had no place at first
-	RefusedFree      int64 `json:"refused_free_bytes"`    // bytes that were free then, the sum over all
-	RefusedLargest   int64 `json:"refused_largest_bytes"` // bytes of the largest hole then, the sum over all
-	Defrags          int   `json:"defrag_count"`          // times that blocks were moved
-	MovedBlocks      int   `json:"moved_count"`           // blocks that were moved
-	MovedBytes       int64 `json:"moved_bytes"`           // their bytes
-	MoveTime         int64 `json:"move_ns"`               // what moving them took, beside the clock
+	Refusals         int   `json:"refused_count"`         // refused requests, retries included
+	RefusedFree      int64 `json:"refused_free_bytes"`    // free bytes, summed over refusals
+	RefusedLargest   int64 `json:"refused_largest_bytes"` // bytes of the largest hole, summed over refusals
+	Defrags          int   `json:"defrag_count"`          // defragmentations
+	MovedBlocks      int   `json:"moved_count"`           // blocks moved
+	MovedBytes       int64 `json:"moved_bytes"`           // bytes moved
+	MoveTime         int64 `json:"move_ns"`               // time of moves, not part of the clock
 
-	Baseline bool `json:"-"` // Strategy is a baseline: no verdict names it the winner
+	Baseline bool `json:"-"` // a baseline, never reported as the winner
 }
 
-// fill copies the figures of a run of a log whose operators take so many nanoseconds.
+// fill copies the figures of a run. Base is the compute time of the log in ns.
 func (r *Run) fill(res *remat.Result, base int64) {
 	r.Verdict = res.Verdict
-	if r.Verdict == remat.OOM { // a memory that only counts knows no other reason
+	if r.Verdict == remat.OOM { // counting has no other kind of failure
 		r.Verdict = remat.OOMCapacity
 	}
 	r.Clock, r.Compute, r.Remat, r.Peak = res.Clock, res.Model, res.Remat, res.Peak
@@ -89,11 +89,10 @@ func (r *Run) fill(res *remat.Result, base int64) {
 	}
 }
 
-// point is a run to make.
 type point struct {
 	log   *Log
-	setup *setting.Setup // nil for the memory that counts
-	run   *Run           // its name is filled in
+	setup *setting.Setup // nil: counting
+	run   *Run           // result; name and settings are set already
 	c     remat.Config   // how it is run
 }
 
@@ -128,9 +127,8 @@ func (p *point) make(ctx context.Context) error {
 	return nil
 }
 
-// Grid runs every log through every strategy, and the memory that counts before them, by every
-// heuristic and within every budget. If ctx ends before, the error is that of ctx, and the report
-// has the lines that were finished.
+// Grid runs every log with every strategy, counting first, under every heuristic and budget. If ctx
+// ends, it returns its error and a report with the completed lines.
 func Grid(ctx context.Context, logs []Log, setups []setting.Setup, o Options) (*Report, error) {
 	r := &Report{Schema: Schema, Version: o.Version, Settings: o.Settings}
 	var points []point
@@ -147,11 +145,11 @@ func Grid(ctx context.Context, logs []Log, setups []setting.Setup, o Options) (*
 		points = append(points, more...)
 	}
 	finished := make([]bool, len(points))
-	all := 0 // steps of the schedules of all runs
+	all := 0 // schedule steps of all runs
 	for _, p := range points {
 		all += len(p.log.Schedule.Steps)
 	}
-	var steps atomic.Int64 // of the runs that are finished
+	var steps atomic.Int64 // schedule steps of completed runs
 	err := each(ctx, len(points), o.Workers, func(i int) error {
 		err := points[i].make(ctx)
 		if finished[i] = err == nil; err == nil && o.Done != nil {
@@ -175,8 +173,8 @@ func Grid(ctx context.Context, logs []Log, setups []setting.Setup, o Options) (*
 	return r, ctx.Err()
 }
 
-// pointsOf returns the points of a log, those of a line one after the other. The memory that counts
-// has nothing to move.
+// pointsOf returns the points of a log, line by line. Counting runs with one ladder, since it has
+// nothing to move.
 func pointsOf(l *Log, b *Base, setups []setting.Setup, o *Options) (points []point, err error) {
 	line := func(heuristic, strategy, ladder string, setup *setting.Setup) {
 		baseline := setup != nil && setup.Baseline
@@ -205,11 +203,11 @@ func pointsOf(l *Log, b *Base, setups []setting.Setup, o *Options) (points []poi
 
 func limitOf(times float64, model int64) int64 {
 	const most = 1 << 62
-	return int64(max(1, min((times-1)*float64(model), most))) // 0 would be no limit
+	return int64(max(1, min((times-1)*float64(model), most))) // 0 would mean no limit
 }
 
-// each calls f for 0 … n-1 in this order, so many at once, until one fails or ctx ends. Its error
-// is that of the first in order that failed.
+// each calls f(0) … f(n-1) on several workers until one fails or ctx ends. It returns the error
+// with the lowest index.
 func each(ctx context.Context, n, workers int, f func(int) error) error {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -226,7 +224,7 @@ func each(ctx context.Context, n, workers int, f func(int) error) error {
 					return
 				}
 				if errs[i] = f(i); errs[i] != nil {
-					failed.Store(true) // all before it have begun, and end
+					failed.Store(true) // lower indices have started and will finish
 				}
 			}
 		})

@@ -11,30 +11,27 @@ import (
 	"github.com/vramyard/vramyard/harness/remat"
 )
 
-// Settings are what all runs of a grid have in common. An empty text is the default of package
-// remat.
+// Settings are common to all runs of a grid. An empty string selects the default of package remat.
 type Settings struct {
-	Liveness string `json:"liveness"` // of remat.Livenesses; also for the base peak
-	// of remat.Triggers, with ":" and a share of the budget behind it for another bound than all
+	Liveness string `json:"liveness"` // one of remat.Livenesses; also for the base peak
+	// one of remat.Triggers, optionally with its bound as a share of the budget, such as threshold:0.9
 	Trigger  string `json:"trigger"`
-	Defrag   string `json:"defrag"`   // of remat.DefragKinds
-	Sampling string `json:"sampling"` // none, stride, mge, or how many candidates are drawn
-	// bytes up to which a tensor is too small, or a share of the mean such as 1%; with ",cut" as
-	// MegEngine does it
+	Defrag   string `json:"defrag"`   // one of remat.DefragKinds
+	Sampling string `json:"sampling"` // none, stride, mge, or a sample size
+	// size up to which tensors are never evicted, or a percentage of the mean size such as 1%; a size
+	// with ",cut" behaves as in MegEngine
 	MinEvictee string `json:"min_evictee"`
-	// in which order what an operator lacks is made again: argument, cheapest, largest
+	// order of missing inputs: argument, cheapest, largest
 	Order      string  `json:"parent_order"`
-	EarlyEvict bool    `json:"eager_in_remat"` // what was made again and is dead goes as soon as it was read
-	Quirks     string  `json:"quirks"`         // of MegEngine, as remat.ParseQuirks reads them
-	Limit      float64 `json:"limit"`          // most time of a run without moves, in times of its operators; more than 1
-	Seed       uint64  `json:"seed"`           // of what is drawn
+	EarlyEvict bool    `json:"eager_in_remat"` // evict a dead tensor restored for a replay after its last read
+	Quirks     string  `json:"quirks"`         // as remat.ParseQuirks reads them
+	Limit      float64 `json:"limit"`          // most time of a run without moves, relative to its compute time; above 1
+	Seed       uint64  `json:"seed"`           // for random choices
 }
 
-// errNumber is what is wrong with a sample, errMinimum with a least size, errShare with a share of
-// the budget.
 var (
 	errNumber  = errors.New("want none, stride, mge, or a number from 1 to 1000000")
-	errMinimum = errors.New(`want a size such as 1MiB, with ",cut" behind it or not, or a share such as 1%`)
+	errMinimum = errors.New(`want a size such as 1MiB or 1MiB,cut, or a percentage such as 1%`)
 	errShare   = errors.New("want more than 0, at most 1")
 )
 
@@ -52,7 +49,7 @@ func (s *Settings) config(budget device.Size, counts bool) (c remat.Config, err 
 		}
 		c.Trigger.Bytes = r.Of(budget)
 	}
-	if counts && kind == "reserve" { // it asks for holes, which numbers do not have
+	if counts && kind == "reserve" { // counting has no holes
 		c.Trigger = remat.Trigger{}
 	}
 	if c.Sampling, err = parseSampling(s.Sampling); err != nil {
@@ -68,8 +65,7 @@ func (s *Settings) config(budget device.Size, counts bool) (c remat.Config, err 
 	return c, err
 }
 
-// Check returns what is wrong with the settings, for a heuristic and a ladder, without running
-// anything.
+// Check validates the settings with a heuristic and a ladder, without running anything.
 func (s *Settings) Check(heuristic, ladder string) error {
 	c, err := s.config(0, false)
 	if err != nil {
@@ -94,7 +90,7 @@ func parseSampling(text string) (remat.Sampling, error) {
 	return remat.Sampling{Kind: remat.SampleK, K: n}, nil
 }
 
-// Orders returns the names of the orders in which what an operator lacks is made again.
+// Orders returns the names of the orders of missing inputs.
 func Orders() []string { return []string{"argument", "cheapest", "largest"} }
 
 func parseOrder(text string) (remat.ParentOrder, error) {
