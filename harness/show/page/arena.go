@@ -8,15 +8,14 @@ import (
 	"errors"
 )
 
-// ref is where an array lies in the data of a page.
+// ref is the location of an array in the arena.
 type ref struct {
 	Type   string `json:"t"` // u8, u16, u32, i16, f32 or f64
 	Offset int    `json:"o"` // bytes
 	Count  int    `json:"n"` // elements
 }
 
-// arena is the data of a page: arrays one after the other, each at a multiple of 8 bytes, little
-// endian.
+// arena is the binary data of a page: little-endian arrays, each aligned to 8 bytes.
 type arena struct{ data []byte }
 
 func (a *arena) begin(kind string, count int) *ref {
@@ -28,7 +27,7 @@ func (a *arena) begin(kind string, count int) *ref {
 
 func put[T uint8 | uint16 | int16 | uint32 | float32 | float64](a *arena, kind string, v []T) *ref {
 	r := a.begin(kind, len(v))
-	a.data, _ = binary.Append(a.data, binary.LittleEndian, v) // numbers of a fixed size always have room
+	a.data, _ = binary.Append(a.data, binary.LittleEndian, v) // cannot fail for numbers of a fixed size
 	return r
 }
 
@@ -38,7 +37,7 @@ func (a *arena) i16(v []int16) *ref   { return put(a, "i16", v) }
 func (a *arena) u32(v []uint32) *ref  { return put(a, "u32", v) }
 func (a *arena) f64(v []float64) *ref { return put(a, "f64", v) }
 
-// f32 adds numbers of which half the digits are enough.
+// f32 adds values for which single precision suffices.
 func (a *arena) f32(v []float64) *ref {
 	half := make([]float32, len(v))
 	for i, x := range v {
@@ -47,7 +46,7 @@ func (a *arena) f32(v []float64) *ref {
 	return put(a, "f32", half)
 }
 
-// text returns the data compressed and in base64. The same data give the same text.
+// text returns the data gzipped and in base64. It is deterministic.
 func (a *arena) text() (string, error) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)

@@ -12,37 +12,37 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// errClosed is returned by a [Walker] that is over.
-var errClosed = errors.New("the replay is over")
+// errClosed is returned by a closed [Walker].
+var errClosed = errors.New("the replay has ended")
 
-// Walker is a replay that stops at the events it is told, one after the other, and can wait there:
-// the next event after it costs one event more, where a new replay costs all before it. Make one
-// with [Trace.Walker]. It is not safe for concurrent use, and must be closed.
+// Walker is a replay that can be advanced to one event after another and waits in between. The next
+// event costs one event; a new replay would start from the beginning. Create it with [Trace.Walker]
+// and close it after use. It is not safe for concurrent use.
 //
-// It has a goroutine of its own and no coroutine of package iter, for a replay keeps to one thread
-// while it takes its time.
+// It runs in a goroutine of its own rather than in a coroutine of package iter, because a replay
+// stays on one thread while it measures time.
 type Walker struct {
-	run  func(*Walker) error // the whole replay
-	asks chan step
-	said chan *Instant // nil when the context of the step has ended; closed when the replay is over
-	on   step          // what the replay is at
-	last int
-	err  error // why it is over
+	run      func(*Walker) error // runs the whole replay
+	requests chan step
+	answers  chan *Instant // nil if the context of the step ended; closed when the replay has ended
+	current  step          // the current step
+	last     int
+	err      error // why the replay ended
 }
 
-// step is a way to go.
+// step is a request to advance.
 type step struct {
 	ctx   context.Context
-	event int // up to the state after it
+	event int // advance to the state after it
 }
 
-// Walker returns a replay through the strategy of setup that has not begun. p and on are those of
-// [Trace.Draw]. It holds what the strategy, its device and a piece of the trace need, and a thread.
+// Walker returns a replay that has not started, through the strategy of setup. p and on are as in
+// [Trace.Draw]. It holds a thread, a batch of the trace, the strategy and its device.
 func (t *Trace) Walker(p *replay.Prepared, setup setting.Setup, on func() (device.Device, error), o Options) *Walker {
 	run := func(w *Walker) error {
 		o.Step = func(int) error {
-			for w.on.ctx.Err() != nil {
-				if err := w.say(nil); err != nil {
+			for w.current.ctx.Err() != nil {
+				if err := w.reply(nil); err != nil {
 					return err
 				}
 			}
@@ -52,9 +52,9 @@ func (t *Trace) Walker(p *replay.Prepared, setup setting.Setup, on func() (devic
 		f.watch = follow.Watcher{Granted: func(e *trace.Event, b *follow.Block) { b.Note = int(t.tagOf(e)) }}
 		_, err := f.replay(p, setup, on, func(o *replay.Observation) error {
 			f.tap.NewCalls()
-			for w.last = o.Event; o.Event >= w.on.event; { // more than once if it is asked for the same event again
-				at := f.look(t, w.on.event)
-				if err := w.say(&at); err != nil {
+			for w.last = o.Event; o.Event >= w.current.event; { // loops if the same event is requested again
+				at := f.look(t, w.current.event)
+				if err := w.reply(&at); err != nil {
 					return err
 				}
 			}
@@ -68,45 +68,44 @@ func (t *Trace) Walker(p *replay.Prepared, setup setting.Setup, on func() (devic
 	return &Walker{last: -1, run: run}
 }
 
-// say answers a step and waits for the next one.
-func (w *Walker) say(at *Instant) error {
-	w.said <- at
-	next, ok := <-w.asks
+// reply answers a step and waits for the next one.
+func (w *Walker) reply(at *Instant) error {
+	w.answers <- at
+	next, ok := <-w.requests
 	if !ok {
 		return errClosed
 	}
-	w.on = next
+	w.current = next
 	return nil
 }
 
-// Last returns the event after which the replay waits; -1 if it has not begun.
+// Last returns the event after which the replay waits; -1 before the start.
 func (w *Walker) Last() int { return w.last }
 
-// To replays up to an event that does not lie before [Walker.Last], and returns the state after it.
-// If ctx ends, the replay waits where it is, and can go on from there; after any other error it is
-// over.
+// To replays up to an event, at or after [Walker.Last], and returns the state after it. If ctx
+// ends, the replay pauses and can be continued; after any other error it has ended.
 func (w *Walker) To(ctx context.Context, event int) (*Instant, error) {
 	if event < w.last {
-		return nil, errors.New("the event lies before those that were replayed")
+		return nil, errors.New("want an event at or after the last one replayed")
 	}
 	if w.err != nil {
 		return nil, w.err
 	}
-	if w.asks == nil {
-		w.asks, w.said, w.on = make(chan step), make(chan *Instant), step{ctx, event}
+	if w.requests == nil {
+		w.requests, w.answers, w.current = make(chan step), make(chan *Instant), step{ctx, event}
 		go func() {
-			defer close(w.said)
+			defer close(w.answers)
 			defer func() {
-				if p := recover(); p != nil { // else the program would end for one question
-					w.err = fmt.Errorf("the replay broke: %v", p)
+				if p := recover(); p != nil { // a panic must not end the program
+					w.err = fmt.Errorf("the replay panicked: %v", p)
 				}
 			}()
 			w.err = w.run(w)
 		}()
 	} else {
-		w.asks <- step{ctx, event}
+		w.requests <- step{ctx, event}
 	}
-	at, ok := <-w.said
+	at, ok := <-w.answers
 	switch {
 	case !ok:
 		return nil, w.err
@@ -116,17 +115,17 @@ func (w *Walker) To(ctx context.Context, event int) (*Instant, error) {
 	return at, nil
 }
 
-// Close ends the replay and waits for its end.
+// Close ends the replay and waits until it has ended.
 func (w *Walker) Close() {
-	if w.asks == nil || w.err != nil {
+	if w.requests == nil || w.err != nil {
 		w.err = errClosed
 		return
 	}
-	close(w.asks)
-	<-w.said // it is closed, for nothing is asked any more
+	close(w.requests)
+	<-w.answers // closed, since no further step can be requested
 }
 
-// Reopen returns a trace that was kept without its source, ready to be replayed again.
+// Reopen returns a copy of a trace that was stored without its source, ready for replays.
 func (t Trace) Reopen(src trace.Source) *Trace {
 	t.src, t.tags, t.streams = src, map[string]uint32{}, map[device.Stream]uint16{}
 	for i, text := range t.Tags[min(1, len(t.Tags)):] {

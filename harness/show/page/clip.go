@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// mostText is the most characters that are shown of a text out of a file.
+// mostText is the most characters shown of a string from an input file.
 const mostText = 200
 
-// clip returns a text out of a file as it is shown: characters that control something are replaced,
-// what is no UTF-8 too, and what is too long is cut.
+// clip makes a string from an input file printable: control characters and invalid UTF-8 are
+// replaced, and a long string is cut.
 func clip(s string) string { return clipTo(s, mostText) }
 
-// clipTo is clip for texts of at most so many characters.
+// clipTo is clip with another limit.
 func clipTo(s string, most int) string {
 	shown := []rune(s)
 	for i, r := range shown {
@@ -28,10 +28,10 @@ func clipTo(s string, most int) string {
 	return string(shown)
 }
 
-// mostItems is the most elements of a list in what others have put into JSON.
+// mostItems is the most elements kept of a list in the caller's JSON.
 const mostItems = 200
 
-// trimmed returns v as JSON has it, with texts clipped and long lists cut.
+// trimmed returns v as decoded JSON, with strings clipped and long lists cut.
 func trimmed(v any) (any, error) {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -46,7 +46,6 @@ func trimmed(v any) (any, error) {
 	return trim(plain), nil
 }
 
-// trim trims what was decoded from JSON.
 func trim(v any) any {
 	switch v := v.(type) {
 	case string:

@@ -11,26 +11,26 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// maxLooks bounds how often the largest free chunk is looked at beside new peaks, as a replay does.
+// maxLooks bounds the regular samples of the largest free chunk. New peaks are sampled in addition.
 const maxLooks = 1 << 16
 
-// collector makes a Run in a first replay.
+// collector builds a [Picture] during the first replay.
 type collector struct {
 	follower
 	trace *Trace
 	run   *Picture
-	time  int64 // of the last event that has one
+	time  int64 // of the last event with a time
 
 	space     Space
 	held      spans
 	stretches foremost[Stretch]
 	rects     foremost[Rect]
 	notes     []note
-	unused    []int // of notes
-	looks     int   // an event is looked at if its number has none of these bits
-	streams   bool  // the strategy knows streams
+	unused    []int // free indices of notes
+	looks     int   // mask: an event is sampled if its number has none of these bits
+	streams   bool  // the strategy supports streams
 
-	credit  float64 // what a walk may cost
+	credit  float64 // budget for walks
 	classes map[device.Addr]int32
 }
 
@@ -75,7 +75,7 @@ func (r *collector) event(o *replay.Observation) error {
 	}
 	bucket := o.Event >> r.trace.Grid.Shift
 	now := r.timeOf(o.Of)
-	r.calls(bucket)
+	r.countCalls(bucket)
 	s := r.strategy.Stats()
 	sums := [numSums]device.Size{r.blocks.Requested(), s.Allocated, s.Active, r.tap.Held()}
 	most := sums
@@ -94,7 +94,7 @@ func (r *collector) event(o *replay.Observation) error {
 	c.Pending.add(bucket, float64(s.Active-s.Allocated))
 	c.Internal.add(bucket, share(s.Requested, s.Allocated))
 	if grown || o.Event&r.looks == 0 {
-		r.shape(bucket, s.Active, sums[Reserved])
+		r.sampleFree(bucket, s.Active, sums[Reserved])
 	}
 	r.failure(o, bucket, now)
 	if last := r.trace.Grid.Last(bucket); o.Event == last {
@@ -103,8 +103,8 @@ func (r *collector) event(o *replay.Observation) error {
 	return nil
 }
 
-// shape looks at the largest free chunk.
-func (r *collector) shape(bucket int, active, reserved device.Size) {
+// sampleFree records the largest free chunk and the external fragmentation.
+func (r *collector) sampleFree(bucket int, active, reserved device.Size) {
 	largest := power.LargestFree(r.strategy)
 	r.run.Curves.LargestFree.add(bucket, float64(largest))
 	external := 0.0
@@ -114,8 +114,8 @@ func (r *collector) shape(bucket int, active, reserved device.Size) {
 	r.run.Curves.External.add(bucket, external)
 }
 
-// calls books the calls to the device that an event led to.
-func (r *collector) calls(bucket int) {
+// countCalls adds the driver calls of an event.
+func (r *collector) countCalls(bucket int) {
 	for _, c := range r.tap.NewCalls() {
 		n := &r.run.Calls[c.Kind]
 		if *n == nil {
@@ -126,7 +126,7 @@ func (r *collector) calls(bucket int) {
 	}
 }
 
-// failure keeps a request that was not granted. A request for nothing, which some refuse, is none.
+// failure records a failed request. Requests of size 0, which some strategies refuse, do not count.
 func (r *collector) failure(o *replay.Observation, bucket int, now int64) {
 	e := o.Of
 	if o.Err == nil || e.Size == 0 || e.Kind != trace.Alloc && e.Kind != trace.LiveAtStart {
@@ -152,7 +152,7 @@ func (r *collector) failure(o *replay.Observation, bucket int, now int64) {
 	r.run.Failures = append(r.run.Failures, f)
 }
 
-// finish completes what the first replay tells.
+// finish completes the results of the first replay.
 func (r *collector) finish() {
 	run := r.run
 	run.Capacity = r.capacity

@@ -7,8 +7,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Curve is the course of a figure: its highest and lowest value in each bucket. A bucket in which
-// it was not looked at has NaN.
+// Curve is a figure over time: its highest and lowest value in each bucket, NaN where it was not
+// sampled.
 type Curve struct {
 	Max []float64 // by bucket
 	Min []float64 // by bucket
@@ -29,14 +29,14 @@ func (c *Curve) add(bucket int, v float64) {
 
 // Curves are the curves of a run. Sizes are bytes.
 type Curves struct {
-	Requested   Curve // asked for by blocks that the program uses
-	Allocated   Curve // granted to blocks that the strategy was not told are free
-	Active      Curve // with what is pending on a stream
-	Reserved    Curve // held from the device, at most and at least within an event
-	Pending     Curve // freed, and still used by a stream
-	LargestFree Curve // the largest free chunk, where it was looked at
-	Internal    Curve // 1 - requested / allocated, of what the program uses
-	External    Curve // 1 - largest free chunk / free bytes, as docs/metrics.md defines it
+	Requested   Curve // requested by blocks in use
+	Allocated   Curve // granted to blocks that are not freed yet, as the strategy sees it
+	Active      Curve // allocated and pending
+	Reserved    Curve // reserved from the device, extremes within an event included
+	Pending     Curve // freed, but still used by a stream
+	LargestFree Curve // the largest free chunk, where sampled
+	Internal    Curve // internal fragmentation: 1 - requested / allocated
+	External    Curve // external fragmentation: 1 - largest free chunk / free bytes, see docs/metrics.md
 }
 
 func newCurves(n int) Curves {
@@ -54,10 +54,10 @@ func (c *Curves) All() []*Curve {
 	}
 }
 
-// Sum names a sum that every strategy has.
+// Sum is a sum that every strategy reports.
 type Sum int
 
-// The sums, each at least the one before.
+// The sums in ascending order of their values.
 const (
 	Requested Sum = iota
 	Allocated
@@ -68,16 +68,16 @@ const (
 
 var sumNames = [numSums]string{"requested", "allocated", "active", "reserved"}
 
-// String returns the sum in lower case.
+// String returns the name in lower case.
 func (s Sum) String() string { return sumNames[s] }
 
 // Peak is the highest value of a sum.
 type Peak struct {
-	Event int         // the first after which, or within which, it was so high; -1 if it never was above 0
-	Bytes device.Size // how high
+	Event int         // first event at which it was reached; -1: it never exceeded 0
+	Bytes device.Size // the highest value
 }
 
-// share returns 1 - part/whole, 0 where there is no whole.
+// share returns 1 - part/whole, or 0 if whole is 0.
 func share(part, whole device.Size) float64 {
 	if whole == 0 || part >= whole {
 		return 0

@@ -1,14 +1,13 @@
-// Package page records what is drawn of a replay and writes a report as one HTML file that opens
-// offline.
+// Package page records pictures of replays and writes a report as one HTML file that opens offline.
 //
 // # Pages
 //
-// [Write] embeds styles, scripts, data and the licences of included software. The file has no
-// reference to a network, and its content security policy forbids any. Tables are plain HTML and
+// [Write] embeds styles, scripts, data and the licences of included software. The file needs no
+// network, and its content security policy forbids access to one. Tables are plain HTML and
 // readable without scripts. Pictures are a description in JSON and one compressed array, so that
-// the file stays small. Texts from input files, such as names and tags, are cut, cleared of control
-// characters and escaped. The same report gives the same file, byte for byte. docs/reports.md
-// describes each view.
+// the file stays small. Strings from input files, such as names and tags, are cut, cleared of
+// control characters and escaped. Output is deterministic, byte for byte. docs/reports.md describes
+// each view.
 //
 // # Pictures
 //
@@ -16,31 +15,30 @@
 // [Options].Buckets buckets of equally many events. [Trace.Draw] then replays the trace through a
 // strategy and keeps a [Picture] in bounded memory:
 //
-//   - curves of the sums, of the largest free chunk and of fragmentation: the highest and the
-//     lowest value of every bucket, so that no peak is lost, whatever the length of the trace;
-//   - blocks as rectangles of events and addresses, those of the most byte-events (size times
-//     lifetime) as far as the budget goes, and a raster of all blocks;
-//   - regions, in the same way;
-//   - the first failures one by one, and their number in every bucket;
+//   - curves of the sums, of the largest free chunk and of fragmentation, with the maximum and the
+//     minimum of every bucket, so that no peak is lost in a long trace;
+//   - the blocks with the most byte-events (size times lifetime) as rectangles of events and
+//     addresses, up to a limit, and a raster of all blocks;
+//   - regions, likewise;
+//   - the first failures, and the number of failures in every bucket;
 //   - calls to the device by kind, and their cost;
-//   - every chunk at some instants: at the peaks, at the first failure, at the end, and wherever
-//     the caller asks for it.
+//   - every chunk at the peaks, at the first failure, at the end, and at chosen events.
 //
-// A point of the axis of events is the state after an event. A block exists from its birth to
-// before its death. The axis of addresses leaves out ranges that were never held: [Space] maps one
-// to the other.
+// A point on the event axis is the state after an event. A block exists from its birth until just
+// before its death. The address axis omits ranges that were never reserved; [Space] maps addresses
+// to it.
 //
-// A trace is replayed twice: once to find the peaks and the addresses, once to fill the raster and
-// the instants; and a third time for latency. BenchmarkRecord has the figures. Memory grows with
-// the live blocks and with the budgets, not with the length of the trace.
+// A trace is replayed twice: first to find the peaks and the addresses, then to fill the raster and
+// the instants. Latency needs a third replay. BenchmarkRecord has the figures. Memory grows with
+// the live blocks and with the limits, not with the length of the trace.
 //
 // # Files of all blocks
 //
 // A [BlockFile] holds every block of a replay and finds the largest blocks of a window of events
 // and addresses without reading the others. Blocks are written as they die, in chunks of at most
-// [perChunk] whose lifetimes are alike: between 2^k and 2^(k+1) events. Within a chunk the largest
-// come first. A directory at the end holds, for each chunk, its range of events and addresses and
-// the size of its largest block.
+// [perChunk] blocks with similar lifetimes, between 2^k and 2^(k+1) events. Within a chunk the
+// largest come first. A directory at the end holds, for each chunk, its range of events and
+// addresses and the size of its largest block.
 //
 // [BlockFile.Find] visits chunks in the order of the largest area that one of their blocks can
 // cover in the window, until no remaining block can be larger than the smallest one kept. The

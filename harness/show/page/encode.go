@@ -10,17 +10,17 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// object is an object of JSON. Its keys are written in the order of their names.
+// object is a JSON object. Keys are written in alphabetical order.
 type object map[string]any
 
-// encoder turns pictures into what the script reads.
+// encoder encodes pictures for the script of the page.
 type encoder struct {
 	arena
-	err    error       // the first of what cannot be JSON
-	stacks *stackTable // of the trace that is encoded; nil: nothing is known of stacks
+	err    error       // first error of encoding JSON
+	stacks *stackTable // of the current trace; nil: no stacks known
 }
 
-// given encodes what the caller has put into the report.
+// given encodes a value of the caller's report.
 func (e *encoder) given(v any) any {
 	plain, err := trimmed(v)
 	if e.err == nil {
@@ -29,7 +29,7 @@ func (e *encoder) given(v any) any {
 	return plain
 }
 
-// column returns f of every element.
+// column maps f over a list.
 func column[T, V any](list []T, f func(*T) V) []V {
 	v := make([]V, len(list))
 	for i := range list {
@@ -68,7 +68,7 @@ func (e *encoder) trace(t *Traced) object {
 	return o
 }
 
-// axis encodes the buckets from a number on, and what is known of the trace by bucket.
+// axis encodes the buckets, numbered from from, and the trace's own figures per bucket.
 func (e *encoder) axis(o object, p *Trace, from int) {
 	n := len(p.Bound)
 	first, last := make([]uint32, n), make([]uint32, n)
@@ -82,7 +82,7 @@ func (e *encoder) axis(o object, p *Trace, from int) {
 	}
 }
 
-// known returns a time, or nil for none.
+// known returns a time, or nil for trace.NoTime.
 func known(t int64) any {
 	if t == trace.NoTime {
 		return nil
@@ -139,7 +139,6 @@ func (e *encoder) series(p *Picture) object {
 	}
 }
 
-// peaks encodes the peaks of the sums.
 func peaks(p *Picture) []object {
 	list := []object{}
 	for k, peak := range p.Peaks {
@@ -150,8 +149,7 @@ func peaks(p *Picture) []object {
 	return list
 }
 
-// failures encodes the requests that were not granted. What is known of the first OOM stands there
-// too.
+// failures encodes the failed requests. The report of the first OOM is attached to it.
 func failures(p *Picture, report any) []object {
 	list := make([]object, len(p.Failures))
 	for i := range p.Failures {
@@ -216,13 +214,13 @@ func (e *encoder) rects(space *Space, rects []Rect) object {
 	return o
 }
 
-// left encodes what is left out.
+// left encodes omitted items.
 func left(l Left) object { return object{"count": l.Count, "byte_events": l.ByteEvents} }
 
-// class returns a class as the script has them: what does not fit is the largest.
+// class clamps a class to 16 bits.
 func class(c int32) int16 { return int16(max(math.MinInt16, min(c, math.MaxInt16))) }
 
-// raster encodes the raster. A cell that is not empty is never 0.
+// raster encodes the raster in 8 bits a cell. A cell that is not empty is never 0.
 func (e *encoder) raster(t *Trace, p *Picture) object {
 	r := p.Raster
 	cells := make([]uint8, len(r.Cells))
@@ -252,7 +250,7 @@ func (e *encoder) instant(x *Instant) object {
 	}
 	if e.stacks != nil {
 		chunks["stack"] = e.u32(column(c, func(x *Cell) uint32 {
-			if inUse(x) {
+			if holdsBlock(x) {
 				return e.stacks.numberOf(x.ID)
 			}
 			return stackUnknown
@@ -275,7 +273,7 @@ func (e *encoder) histogram(h *replay.Histogram) object {
 	return object{"upto_ns": e.f64(upTo), "count": e.f64(count)}
 }
 
-// states are the names of the states of chunks, by number.
+// states returns the names of chunk states, by number.
 func states() (names []string) {
 	for s := alloc.State(0); s.String() != "invalid"; s++ {
 		names = append(names, s.String())
@@ -283,8 +281,8 @@ func states() (names []string) {
 	return names
 }
 
-// parts returns an object as JSON, in which characters that could end a script are escaped, and the
-// data of the arrays that it refers to.
+// parts returns an object as JSON with "<" and similar characters escaped, and its arrays in
+// base64.
 func (e *encoder) parts(o object) (about, data string, err error) {
 	if e.err != nil {
 		return "", "", e.err

@@ -12,10 +12,10 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// errNotWhole is what is wrong with a file that was not written to its end, or was changed.
-var errNotWhole = errors.New("the file of blocks is not whole")
+// errNotWhole: the file is truncated or was changed.
+var errNotWhole = errors.New("the block file is truncated or damaged")
 
-// BlockFile is a file of blocks. It is safe for concurrent use.
+// BlockFile is a file of all blocks of a replay. It is safe for concurrent use.
 type BlockFile struct {
 	in     io.ReaderAt
 	events uint32
@@ -23,7 +23,7 @@ type BlockFile struct {
 	chunks []chunk
 }
 
-// OpenBlocks opens size bytes of a file of blocks. It reads the directory.
+// OpenBlocks opens a file of blocks of size bytes and reads its directory.
 func OpenBlocks(in io.ReaderAt, size int64) (*BlockFile, error) {
 	if size < int64(len(magic)+endSize) {
 		return nil, errNotWhole
@@ -51,32 +51,32 @@ func OpenBlocks(in io.ReaderAt, size int64) (*BlockFile, error) {
 	return f, nil
 }
 
-// Blocks returns how many blocks the file has.
+// Blocks returns the number of blocks in the file.
 func (f *BlockFile) Blocks() uint64 { return f.blocks }
 
-// BlockWindow is a part of the picture, and how much is wanted of it.
+// BlockWindow is a window of events and addresses, with a limit of blocks.
 type BlockWindow struct {
-	From, To  int         // events: from the first to before the second
-	Low, High device.Addr // addresses: from the first to before the second
-	Most      int         // blocks, at least one
+	From, To  int         // events From to To-1
+	Low, High device.Addr // addresses Low to High-1
+	Most      int         // most blocks to return, at least 1
 }
 
-// FoundBlocks are the blocks of a window.
+// FoundBlocks are the blocks found in a window.
 type FoundBlocks struct {
 	Rects   []Rect // by birth
-	Whole   bool   // nothing is left out
-	Stopped bool   // so many blocks were looked at that some of those left out may be larger than some found
+	Whole   bool   // no block is missing
+	Stopped bool   // the search hit its limit, so larger blocks may be missing
 }
 
-// spare is the part of what is wanted by which what is found may exceed it before it is cut: more
-// takes memory, less takes time.
+// spare is the part of the limit by which results may exceed it between two cuts: a trade of memory
+// for time.
 const spare = 4
 
-// mostLooked bounds the blocks that are looked at for one window.
+// mostLooked bounds the blocks examined in a search.
 const mostLooked = 1 << 22
 
-// Find finds the blocks of a window, those that cover most of its byte-events. It fails if the file
-// cannot be read or ctx ends.
+// Find returns the blocks with the most byte-events in a window. It fails if the file cannot be
+// read or ctx ends.
 func (f *BlockFile) Find(ctx context.Context, w BlockWindow) (*FoundBlocks, error) {
 	w.Most = max(w.Most, 1)
 	s := search{f: f, w: w, least: -1, whole: true}
@@ -92,7 +92,7 @@ func (f *BlockFile) Find(ctx context.Context, w BlockWindow) (*FoundBlocks, erro
 	looked := 0
 	for len(s.queue) > 0 {
 		if s.queue[0].bound <= s.least {
-			s.whole = false // there may be none left in the window, but nobody has looked
+			s.whole = false // the rest was not examined, it may be outside the window
 			break
 		}
 		if looked >= mostLooked {
@@ -110,14 +110,14 @@ func (f *BlockFile) Find(ctx context.Context, w BlockWindow) (*FoundBlocks, erro
 	return &FoundBlocks{Rects: s.finish(), Whole: s.whole}, nil
 }
 
-// piece is the rest of a chunk that is not looked at yet.
+// piece is the unexamined rest of a chunk.
 type piece struct {
 	*chunk
-	next  int     // number of its first block in the chunk
-	bound float64 // byte-events of the window that none of its blocks exceeds
+	next  int     // index in the chunk of its first block
+	bound float64 // upper bound of a block's byte-events in the window
 }
 
-// queue is a heap of pieces, the one that may hold the largest block first.
+// queue is a heap of pieces, highest bound first.
 type queue []piece
 
 func (q queue) Len() int { return len(q) }
@@ -139,30 +139,30 @@ func (q *queue) Pop() any {
 	return last
 }
 
-// search is one search for the blocks of a window.
+// search is the state of [BlockFile.Find].
 type search struct {
 	f        *BlockFile
 	w        BlockWindow
 	from, to uint32
 	queue    queue
 	found    []weighed
-	least    float64 // what covers no more is not wanted
+	least    float64 // blocks of no more weight are ignored
 	whole    bool
 	buffer   [perPiece * recordSize]byte
 }
 
-// weighed is a block with the byte-events that it covers of the window.
+// weighed is a block with its byte-events in the window.
 type weighed struct {
 	Rect
 	weight float64
 }
 
-// bound returns the most that a block of a chunk covers if it has no more than so many bytes.
+// bound returns an upper bound of the byte-events of a block of at most size bytes in a chunk.
 func (s *search) bound(c *chunk, size uint64) float64 {
 	return float64(size) * float64(min(c.Longest, s.to-s.from))
 }
 
-// look looks at the next blocks of the foremost piece, and returns how many.
+// look examines the next blocks of a piece and returns their number.
 func (s *search) look(p *piece) (int, error) {
 	n := min(perPiece, int(p.Count)-p.next)
 	b := s.buffer[:n*recordSize]
@@ -195,7 +195,7 @@ func (s *search) look(p *piece) (int, error) {
 	return n, nil
 }
 
-// cut drops the blocks that cover least until there are no more than are wanted. O(n).
+// cut drops the lightest blocks beyond the limit. O(n).
 func (s *search) cut() {
 	if len(s.found) <= s.w.Most {
 		return
@@ -210,7 +210,7 @@ func (s *search) cut() {
 
 func (s *search) finish() []Rect {
 	s.cut()
-	order := make([]uint64, len(s.found)) // births and places: numbers are sorted many times faster than blocks
+	order := make([]uint64, len(s.found)) // birth and index: sorting integers is many times faster than sorting blocks
 	for i := range s.found {
 		order[i] = uint64(s.found[i].Born)<<32 | uint64(i)
 	}
@@ -219,7 +219,7 @@ func (s *search) finish() []Rect {
 	for i, at := range order {
 		rects[i] = s.found[uint32(at)].Rect
 	}
-	for i := 0; i < len(rects); { // few are born at the same event
+	for i := 0; i < len(rects); { // few blocks are born at the same event
 		next := i + 1
 		for next < len(rects) && rects[next].Born == rects[i].Born {
 			next++
@@ -230,7 +230,7 @@ func (s *search) finish() []Rect {
 	return rects
 }
 
-// decodeRect returns the block at the start of b.
+// decodeRect decodes the block at the start of b.
 func decodeRect(b []byte) Rect {
 	le := binary.LittleEndian
 	return Rect{

@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/harness/replay/follow"
 )
 
-// follower is what both replays of a trace have.
+// follower is the common part of both replays of a trace.
 type follower struct {
 	o        Options
 	tap      *follow.Tap
@@ -16,11 +16,11 @@ type follower struct {
 	watch    follow.Watcher
 	strategy alloc.Strategy
 	capacity device.Size
-	last     int                // number of the last event so far; -1 before the first
-	seen     replay.Observation // of that event
+	last     int                // index of the current event; -1 before the first
+	seen     replay.Observation // the current event
 }
 
-// replay replays the trace once and calls event for every event.
+// replay replays the trace once and calls event for each event.
 func (f *follower) replay(
 	p *replay.Prepared, setup setting.Setup, on func() (device.Device, error), event func(o *replay.Observation) error,
 ) (*replay.Result, error) {
@@ -34,7 +34,7 @@ func (f *follower) replay(
 	f.blocks = follow.New(f.tap, f.watch)
 	return p.Run(setup, f.tap, replay.Options{FreeAt: f.o.FreeAt, StopAtOOM: f.o.StopAtOOM,
 		Observe: func(seen replay.Observation) error {
-			f.seen = seen // or every event would leave garbage
+			f.seen = seen // reusing it avoids garbage per event
 			o := &f.seen
 			switch {
 			case o.Event < 0:
@@ -42,7 +42,7 @@ func (f *follower) replay(
 					f.blocks.Begin(o.Strategy, false)
 				}
 				return o.Err
-			case o.Of == nil: // closing is no part of the run
+			case o.Of == nil: // closing is not part of the run
 				return nil
 			}
 			f.last = o.Event

@@ -10,38 +10,38 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Instant is the state after an event.
+// Instant is a snapshot after an event.
 type Instant struct {
 	Event   int           // its number
-	Labels  []string      // why it is shown
-	Regions []InstantArea // in the order of the walk
-	Chunks  []Cell        // in the order of the walk: the largest
-	More    int           // chunks that are left out
-	// RegionsMore are regions that are left out, with their chunks.
+	Labels  []string      // reasons for taking it
+	Regions []InstantArea // in walk order
+	Chunks  []Cell        // the largest chunks, in walk order
+	More    int           // omitted chunks
+	// omitted regions; their chunks are omitted too
 	RegionsMore int
 }
 
-// InstantArea is a region at an instant.
+// InstantArea is a region in a snapshot.
 type InstantArea struct {
 	device.Region
-	Stream uint16       // of its first chunk in Trace.Streams, or OtherStream
-	Pool   alloc.PoolID // private pool; zero is the default
+	Stream uint16       // index in Trace.Streams of its first chunk's stream, or OtherStream
+	Pool   alloc.PoolID // private pool; 0: the default pool
 }
 
-// Cell is a chunk at an instant.
+// Cell is a chunk in a snapshot.
 type Cell struct {
-	Region    uint32      // in Instant.Regions
+	Region    uint32      // index in Instant.Regions
 	Addr      device.Addr // first byte
 	Size      device.Size // bytes
-	Requested device.Size // bytes asked for, if it is in use
-	ID        uint64      // of the allocation in the trace, if it is in use
-	State     alloc.State // what it is
-	Class     int32       // bin, order or size class; alloc.NoClass where it has none
-	Tag       uint32      // in Trace.Tags
-	Stream    uint16      // in Trace.Streams, or OtherStream
+	Requested device.Size // requested bytes, if in use
+	ID        uint64      // trace ID of the allocation, if in use
+	State     alloc.State // state
+	Class     int32       // bin, order or size class; may be alloc.NoClass
+	Tag       uint32      // index in Trace.Tags
+	Stream    uint16      // index in Trace.Streams, or OtherStream
 }
 
-// moments are the events whose instants are wanted, with their labels.
+// moments are the events to take snapshots at, with their labels.
 type moments struct {
 	events []int
 	labels map[int][]string
@@ -74,19 +74,19 @@ func (r *collector) moments() *moments {
 	return m
 }
 
-// painter makes the raster and the instants of a run in a second replay.
+// painter fills the raster and takes the snapshots in a second replay.
 type painter struct {
 	follower
 	trace    *Trace
 	space    *Space
 	raster   *raster
 	wanted   *moments
-	next     int // in wanted
+	next     int // index in wanted
 	instants []Instant
 }
 
-// second returns what replays a second time.
-func (r *collector) second() *painter {
+// painter returns the painter for the second replay.
+func (r *collector) painter() *painter {
 	p := &painter{
 		follower: follower{o: r.o}, trace: r.trace, space: &r.run.Space, wanted: r.moments(),
 		raster: newRaster(r.trace.Grid.Events, r.run.Space.Bytes, r.o.Columns, r.o.Rows),
@@ -101,7 +101,7 @@ func (r *collector) second() *painter {
 	return p
 }
 
-// event takes the state after an event if it is wanted.
+// event takes a snapshot if one is wanted after this event.
 func (p *painter) event(o *replay.Observation) error {
 	p.tap.NewCalls()
 	if p.next == len(p.wanted.events) || o.Event != p.wanted.events[p.next] {
@@ -114,7 +114,7 @@ func (p *painter) event(o *replay.Observation) error {
 	return nil
 }
 
-// look returns the state of the strategy. The note of a block is the number of its tag.
+// look takes a snapshot. A block's Note is the index of its tag.
 func (f *follower) look(t *Trace, event int) Instant {
 	at := Instant{Event: event}
 	blocks := map[device.Addr]*follow.Block{}

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// foremost keeps the heaviest of many, in bounded memory. Among equals those that came first are
-// heavier.
+// foremost keeps the n heaviest values of a stream in bounded memory. Of equals the earlier one
+// wins.
 type foremost[T any] struct {
 	most   int
 	list   []heavy[T]
 	came   int
-	least  float64 // what weighs no more is not kept
-	Count  int     // what was not kept
-	Weight float64 // of that, together
+	least  float64 // values of no more weight are dropped
+	Count  int     // dropped values
+	Weight float64 // total weight of dropped values
 }
 
-// heavy is something with its weight.
+// heavy is a value with its weight.
 type heavy[T any] struct {
 	value  T
 	weight float64
@@ -25,7 +25,7 @@ type heavy[T any] struct {
 
 func newForemost[T any](most int) foremost[T] { return foremost[T]{most: most, least: -1} }
 
-// add takes one more. O(1) but for every most-th that is kept, which costs a sort.
+// add takes a value. Amortised O(log n).
 func (f *foremost[T]) add(v T, weight float64) {
 	f.came++
 	if weight <= f.least || f.most <= 0 {
@@ -39,7 +39,7 @@ func (f *foremost[T]) add(v T, weight float64) {
 	}
 }
 
-// cut drops the lightest until there are no more than are to be kept.
+// cut drops the lightest values beyond the limit.
 func (f *foremost[T]) cut() {
 	if len(f.list) <= f.most {
 		return
@@ -55,7 +55,7 @@ func (f *foremost[T]) cut() {
 	f.least = f.list[f.most-1].weight
 }
 
-// kept returns the heaviest in the order of compare.
+// kept returns the heaviest values, sorted by compare.
 func (f *foremost[T]) kept(compare func(a, b T) int) []T {
 	f.cut()
 	list := make([]T, len(f.list))

@@ -9,9 +9,9 @@ import (
 	"math/bits"
 )
 
-// An answer to the script of a page that is served is one piece: four bytes with the length of a
-// description, little endian, the description in JSON, filled up with spaces so that all before the
-// arrays is a multiple of eight bytes, and the arrays that it refers to.
+// A response to the script of a live page consists of the length of a description as four bytes,
+// little endian; the description as JSON, padded with spaces so that the arrays start at a multiple
+// of eight bytes; and the arrays it refers to.
 
 func (e *encoder) answer(w io.Writer, o object) error {
 	text, err := json.Marshal(o)
@@ -29,19 +29,18 @@ func (e *encoder) answer(w io.Writer, o object) error {
 	return err
 }
 
-// Tile answers with the blocks of a window, by birth, of a trace of so many events. whole says that
-// no block of the window is left out. stacks may be nil.
+// Tile writes the blocks of a window, sorted by birth, of a trace with the given number of events.
+// Whole means that no block of the window is omitted. Stacks may be nil.
 func Tile(w io.Writer, space *Space, rects []Rect, whole bool, events int, stacks Stacks) error {
 	e := &encoder{}
 	o := object{"complete": whole}
-	e.about(o, stacks, func(w *stackWeights) { w.rects(rects, events) })
+	e.ownStacks(o, stacks, func(w *stackWeights) { w.rects(rects, events) })
 	o["rects"] = e.packed(space, rects)
 	return e.answer(w, o)
 }
 
-// packed encodes rectangles by birth in a third of the bytes of [encoder.rects]: as differences, in
-// columns as narrow as their largest number. Differences are modulo 2^32, so that what never
-// happens is a number too.
+// packed encodes rectangles, sorted by birth, in a third of the size of [encoder.rects]: as
+// differences modulo 2^32, so that Never works too, in columns of minimal width.
 func (e *encoder) packed(space *Space, rects []Rect) object {
 	of := func(f func(r *Rect) uint64) object { return e.narrow(column(rects, f)) }
 	last := uint32(0)
@@ -68,8 +67,8 @@ func (e *encoder) packed(space *Space, rects []Rect) object {
 	return o
 }
 
-// narrow encodes whole numbers as multiples of their largest common power of two, in as few bytes
-// as that leaves.
+// narrow encodes integers as multiples of their largest common power of two, in the narrowest type
+// that fits.
 func (e *encoder) narrow(v []uint64) object {
 	var all, most uint64
 	for _, x := range v {
@@ -94,18 +93,17 @@ func (e *encoder) narrow(v []uint64) object {
 	return o
 }
 
-// Moment answers with the state after an event. stacks may be nil.
+// Moment writes a snapshot. Stacks may be nil.
 func Moment(w io.Writer, at *Instant, stacks Stacks) error {
 	e := &encoder{}
 	o := object{}
-	e.about(o, stacks, func(w *stackWeights) { w.instant(at) })
+	e.ownStacks(o, stacks, func(w *stackWeights) { w.instant(at) })
 	maps.Copy(o, e.instant(at))
 	return e.answer(w, o)
 }
 
-// about puts a table of stacks of its own into an answer: the numbers of the page are for what the
-// page holds.
-func (e *encoder) about(o object, stacks Stacks, weigh func(*stackWeights)) {
+// ownStacks adds a stack table to a response: the page's table covers only its own blocks.
+func (e *encoder) ownStacks(o object, stacks Stacks, weigh func(*stackWeights)) {
 	if stacks == nil {
 		return
 	}
@@ -115,8 +113,8 @@ func (e *encoder) about(o object, stacks Stacks, weigh func(*stackWeights)) {
 	o["stacks"] = e.stackTable(e.stacks)
 }
 
-// Series answers with the curves of the runs of a trace in some of its buckets, of which the first
-// has a number. A run that is nil has none.
+// Series writes the curves of all runs of a trace whose buckets were picked; the first bucket has
+// the number first. A nil run has no curves.
 func Series(w io.Writer, t *Trace, runs []*Picture, first int) error {
 	e := &encoder{}
 	o := object{"shift": t.Grid.Shift}

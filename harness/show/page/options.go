@@ -6,32 +6,31 @@ import (
 	"github.com/vramyard/vramyard/harness/replay"
 )
 
-// Options bound what is kept of each run. The zero value takes the defaults.
+// Options limit how much of each run is kept. Zero fields take their defaults.
 type Options struct {
-	Buckets  int // of the axis of events; default 4096
-	Blocks   int // rectangles of blocks; default 60,000
-	Regions  int // rectangles of regions; default 8,192
+	Buckets  int // of the event axis; default 4096
+	Blocks   int // block rectangles; default 60,000
+	Regions  int // region rectangles; default 8,192
 	Rows     int // of the raster; default 256
 	Columns  int // of the raster; default 512
-	Chunks   int // at each instant; default 20,000
-	Ranges   int // of addresses; where there are more, the smallest gaps count as held; default 1024
-	Failures int // that are told one by one; default 200
+	Chunks   int // in each snapshot; default 20,000
+	Ranges   int // address ranges; beyond it the smallest gaps count as reserved; default 1024
+	Failures int // failures kept individually; default 200
 
-	StopAtOOM bool          // end at the first request that finds no memory
+	StopAtOOM bool          // stop at the first request that runs out of memory
 	FreeAt    replay.FreeAt // see [replay.Options]
-	Latency   bool          // replay once more for the latency of single calls
-	Events    []int         // events whose instants are wanted beside the peaks
+	Latency   bool          // replay a third time to measure the latency of calls
+	Events    []int         // additional events to take snapshots at
 
-	// called with every block, those that die in the order of their deaths, then the others; nil for
-	// none
+	// called with every block: dying ones in order of death, then the survivors; may be nil
 	Each func(r *Rect)
-	Step func(event int) error // called now and then with the number of an event; its error ends the replay; nil for none
+	Step func(event int) error // called every stepEvents events; an error ends the replay; may be nil
 }
 
-// Budget returns how much of each of so many runs is kept, so that all fit into one page.
+// Budget returns options for a page with this many runs.
 func Budget(runs int) Options {
 	runs = max(runs, 1)
-	// Up to eight runs are looked at block by block; what they have together still fits.
+	// Up to eight runs keep individual blocks; together they still fit.
 	few := 0
 	if runs <= 8 {
 		few = min(60_000, 100_000/runs)
@@ -48,7 +47,7 @@ func Budget(runs int) Options {
 	return o
 }
 
-// withDefaults fills in what is zero.
+// withDefaults replaces zero fields by their defaults.
 func (o Options) withDefaults() Options {
 	o.Buckets = cmp.Or(o.Buckets, 4096)
 	o.Blocks = cmp.Or(o.Blocks, 60_000)
@@ -61,10 +60,10 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// stepEvents is how many events lie between two calls of Options.Step.
+// stepEvents is the number of events between calls of Options.Step.
 const stepEvents = 1 << 14
 
-// step calls Step if it is due at an event.
+// step calls Step if it is due.
 func (o *Options) step(event int) error {
 	if o.Step == nil || event%stepEvents != 0 {
 		return nil

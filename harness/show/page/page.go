@@ -18,71 +18,71 @@ import (
 	"github.com/vramyard/vramyard/harness/study/top"
 )
 
-// Schema names the form of the data in a page.
+// Schema is the schema of the data in a page.
 const Schema = "vramyard-page/1"
 
-// Report is what a page shows.
+// Report is the content of a page.
 type Report struct {
 	Kind    string         // compare, replay, whatif, bench or check
 	Title   string         // in the head of the page
-	Version string         // of the program
-	Command string         // the words that repeat the run, files without their folders
-	Facts   []Fact         // what else is needed to repeat it: seed, device, settings
+	Version string         // program version
+	Command string         // command line that repeats the run, without the folders of files
+	Facts   []Fact         // other inputs needed to repeat it: seed, device, settings
 	Sheets  []report.Sheet // tables, readable without scripts
-	Texts   []Text         // what reads best as it stands in a terminal
-	Plots   []Plot         // pictures that are finished
-	Traces  []Traced       // pictures; [Report.Add] adds those of many traces in less memory
-	Calls   []Calls        // latencies of the runs of a benchmark, in their order
-	More    map[string]any // sections of the kind, for the script, as JSON; lists of at most 200
-	Limit   int            // most bytes of the page; 0 is 5 MB
-	Live    bool           // who serves the page answers questions of its script, see [Tile], [Moment] and [Series]
+	Texts   []Text         // preformatted terminal output
+	Plots   []Plot         // rendered plots
+	Traces  []Traced       // traces with their runs; [Report.Add] needs less memory for many
+	Calls   []Calls        // call latencies of the runs of a benchmark, in order
+	More    map[string]any // extra sections as JSON, for the script; lists of at most 200
+	Limit   int            // most bytes of the page; 0: 5 MB
+	Live    bool           // the server answers requests of the script, see [Tile], [Moment] and [Series]
 
-	thinnings int   // that what was added has been through
-	weights   []int // about how many bytes of the page each of what was added takes
+	thinnings int   // number of thinnings so far
+	weights   []int // approximate bytes of each trace in the page
 }
 
-// Text is lines of text.
+// Text is preformatted text.
 type Text struct {
-	Title string // what they are
-	Body  string // the lines
+	Title string // caption
+	Body  string // the text
 }
 
-// Plot is a finished picture.
+// Plot is a rendered plot.
 type Plot struct {
-	Title string // what it shows
-	SVG   []byte // the picture; scripts in it are not run
+	Title string // caption
+	SVG   []byte // the image; its scripts are not executed
 }
 
-// Calls is how long the calls of a run took.
+// Calls is the call latencies of a run.
 type Calls struct {
-	Alloc *replay.Histogram // of Alloc
-	Free  *replay.Histogram // of Free
+	Alloc *replay.Histogram // calls of Alloc
+	Free  *replay.Histogram // calls of Free
 }
 
-// Fact is something that is said of a run.
+// Fact is a name and a value.
 type Fact struct {
-	Name  string // what it is
-	Value string // what it says
+	Name  string // the name
+	Value string // the value
 }
 
-// Traced is a trace with the runs on it.
+// Traced is a trace with its runs.
 type Traced struct {
-	Picture *Trace      // what is drawn of the trace
+	Picture *Trace      // pictures common to all runs
 	Runs    []Run       // in the order of the table
-	Stacks  Stacks      // where the program asked for memory; nil: it is not known
-	Top     *top.Report // who holds memory; nil: it was not looked at
+	Stacks  Stacks      // allocation stacks; nil: unknown
+	Top     *top.Report // memory by holder; nil: not computed
 }
 
-// Run is one strategy on a trace.
+// Run is a replay of a trace through a strategy.
 type Run struct {
 	Strategy string          // name and preset
-	Config   json.RawMessage // its configuration
-	Device   any             // settings of the device, as JSON
-	Color    int             // in the palette; the same for a strategy everywhere
-	Figures  any             // its figures, as JSON
-	Report   any             // of the first failure, as JSON; nil for none
-	Picture  *Picture        // nil if there is none
-	Missing  string          // why there is none
+	Config   json.RawMessage // configuration
+	Device   any             // device settings, as JSON
+	Color    int             // index in the palette; a strategy has the same one everywhere
+	Figures  any             // figures, as JSON
+	Report   any             // report of the first failure, as JSON; may be nil
+	Picture  *Picture        // nil: see Missing
+	Missing  string          // why there is no picture
 }
 
 var (
@@ -100,7 +100,7 @@ var (
 	uplotLicence string
 )
 
-// licence is the licence of something inside the page.
+// licence is a licence of software included in the page.
 type licence struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
@@ -108,23 +108,23 @@ type licence struct {
 
 func licences() []licence { return []licence{{"uPlot 1.6.32", uplotLicence}} }
 
-// layout is the page with places to fill.
+// layout is the template of the page.
 var layout = template.Must(template.New("page").Parse(pageHTML))
 
-// defaultLimit is the most bytes of a page: what mails and wikis take, and browsers open at once.
+// defaultLimit is a size that mail and wikis accept and browsers open at once.
 const defaultLimit = 5_000_000
 
-// Add adds a trace to Traces. Pictures that are too large for the page are thinned as soon as that
-// is known, and not when the last of them is there, so that memory holds little more than the page.
-// Write would thin them as often, or more. It costs one encoding of the trace, and one of every
-// trace each time that all are thinned. It fails where Write would, for what is no JSON.
+// Add adds a trace to Traces, and thins all pictures as soon as they exceed the limit of the page,
+// so that memory holds little more than the page. Write would thin them as often, or more. It
+// encodes the trace, and all traces after each thinning. It fails if a value cannot be encoded as
+// JSON.
 func (r *Report) Add(t Traced) error {
 	all := []Traced{t}
 	for range r.thinnings {
 		all = thinned(all)
 	}
 	r.Traces, r.weights = append(r.Traces, all...), append(r.weights, 0)
-	changed := len(r.Traces) - 1 // the first that is to be weighed
+	changed := len(r.Traces) - 1 // first trace to weigh again
 	for {
 		total := 0
 		for i := range r.Traces {
@@ -141,23 +141,23 @@ func (r *Report) Add(t Traced) error {
 		}
 		thinner := thinned(r.Traces)
 		if sizeOf(thinner) == sizeOf(r.Traces) {
-			return nil // there is nothing left to take away
+			return nil // everything is at its minimum
 		}
 		r.Traces, changed = thinner, 0
 		r.thinnings++
 	}
 }
 
-// weigh returns how many bytes the pictures of a trace take in a page, with what is said of them.
-// Together they take a little less than one by one, and less so than the rest of a page takes.
+// weigh returns the bytes that a trace takes in a page. The sum over traces slightly exceeds their
+// size together, by less than the rest of a page takes.
 func weigh(t *Traced) (int, error) {
 	e := &encoder{}
 	about, data, err := e.parts(e.trace(t))
 	return len(about) + len(data), err
 }
 
-// Write writes the page. The same report gives the same bytes. Pictures that are too large together
-// are thinned until the page is within its limit; what is said in tables and texts is not.
+// Write writes the page, deterministically. Pictures are thinned until the page is within its
+// limit; tables and texts are never cut.
 func Write(w io.Writer, r *Report) error {
 	limit, traces := cmp.Or(r.Limit, defaultLimit), r.Traces
 	for {
@@ -169,7 +169,7 @@ func Write(w io.Writer, r *Report) error {
 		for excess := len(text); excess > limit; excess /= 2 {
 			thinner = thinned(thinner)
 		}
-		if sizeOf(thinner) == sizeOf(traces) { // it fits, or there is nothing left to take away
+		if sizeOf(thinner) == sizeOf(traces) { // it fits, or everything is at its minimum
 			_, err := w.Write(text)
 			return err
 		}
@@ -177,7 +177,7 @@ func Write(w io.Writer, r *Report) error {
 	}
 }
 
-// render returns the page with some pictures.
+// render returns the page with the given traces.
 func render(r *Report, traces []Traced) ([]byte, error) {
 	e := &encoder{}
 	drawn := make([]object, len(traces))
@@ -208,7 +208,7 @@ func render(r *Report, traces []Traced) ([]byte, error) {
 	return page.Bytes(), err
 }
 
-// thinned returns the pictures with about half as much in them.
+// thinned returns the traces with about half as much detail.
 func thinned(traces []Traced) []Traced {
 	all := make([]Traced, len(traces))
 	for i, t := range traces {
@@ -225,7 +225,7 @@ func thinned(traces []Traced) []Traced {
 	return all
 }
 
-// sizeOf returns a figure that is lower for thinner pictures.
+// sizeOf returns a measure of detail that each thinning decreases.
 func sizeOf(traces []Traced) (n int) {
 	for _, t := range traces {
 		n += t.Picture.Grid.Len() + len(t.Picture.Tags) + len(t.Picture.Marks)
@@ -241,35 +241,35 @@ func sizeOf(traces []Traced) (n int) {
 	return n
 }
 
-// filling is what fills the layout.
+// filling is the data of the layout.
 type filling struct {
 	*Report
 	Policy   string
-	First    bool // pictures come before the tables
+	First    bool // pictures precede the tables
 	CSS      []template.CSS
 	Scripts  []template.HTML // whole elements
-	Data     []template.HTML // likewise
+	Data     []template.HTML // whole elements
 	Images   []image
 	Licences []licence
 	Sources  []source
 }
 
-// image is a plot as the page holds it.
+// image is an embedded plot.
 type image struct {
 	Title  string
 	Source template.URL
 }
 
-// source is a trace as the page names it without scripts.
+// source is the part of a trace that is readable without scripts.
 type source struct {
 	Name, SHA256 string
 	Events       int
 	Facts        []Fact
-	Runs         []Fact // strategies with their configuration
+	Runs         []Fact // strategies with their configurations
 }
 
-// fill returns what fills the layout. What goes into scripts is written by ourselves and can not
-// end one: JSON has no "<", nor has base64.
+// fill returns the data of the layout. Scripts cannot be ended early: escaped JSON and base64
+// contain no "<".
 func fill(r *Report, about, data string) *filling {
 	f := &filling{
 		Report: r, Licences: licences(),
@@ -301,7 +301,7 @@ func fill(r *Report, about, data string) *filling {
 	return f
 }
 
-// sourceOf returns what the page says of a trace without scripts.
+// sourceOf returns the script-free part of a trace.
 func sourceOf(t *Traced) source {
 	h := t.Picture.Head.Header
 	s := source{Name: clip(h.Name), SHA256: h.Hash, Events: t.Picture.Head.Events}
@@ -314,5 +314,5 @@ func sourceOf(t *Traced) source {
 	return s
 }
 
-// Is reports whether text is a page that [Write] wrote.
+// Is reports whether text is a page written by [Write].
 func Is(text []byte) bool { return bytes.Contains(text, []byte(`id="vy-report"`)) }

@@ -2,17 +2,17 @@ package page
 
 import "math"
 
-// Pick chooses buckets.
+// Pick is a selection of buckets.
 type Pick struct {
 	From  int // the first, a multiple of 1<<Shift
-	To    int // the one behind the last
-	Shift int // 1<<Shift buckets become one
+	To    int // one past the last
+	Shift int // groups of 1<<Shift buckets are joined
 }
 
-// len returns how many buckets that leaves.
+// len returns the number of buckets after joining.
 func (p Pick) len() int { return (p.To - p.From + 1<<p.Shift - 1) >> p.Shift }
 
-// picked returns one value for each group of the buckets that are chosen.
+// picked joins the values of each group of selected buckets.
 func picked[T any](p Pick, list []T, join func(a, b T) T) []T {
 	if list == nil {
 		return nil
@@ -28,7 +28,7 @@ func picked[T any](p Pick, list []T, join func(a, b T) T) []T {
 	return out
 }
 
-// higher returns the higher of two values; what was not looked at gives way.
+// higher returns the maximum, ignoring NaN.
 func higher(a, b float64) float64 {
 	if math.IsNaN(a) || b > a {
 		return b
@@ -36,7 +36,7 @@ func higher(a, b float64) float64 {
 	return a
 }
 
-// lower returns the lower one, likewise.
+// lower returns the minimum, ignoring NaN.
 func lower(a, b float64) float64 {
 	if math.IsNaN(a) || b < a {
 		return b
@@ -46,8 +46,7 @@ func lower(a, b float64) float64 {
 
 func sum[T uint32 | float64](a, b T) T { return a + b }
 
-// Pick returns the trace with the buckets that are chosen. Its grid numbers them as if all were
-// there.
+// Pick returns the trace with the selected buckets. Its Grid still numbers all buckets.
 func (t *Trace) Pick(p Pick) *Trace {
 	c := *t
 	c.Grid.Shift += p.Shift
@@ -56,8 +55,7 @@ func (t *Trace) Pick(p Pick) *Trace {
 	return &c
 }
 
-// Pick returns the run with the buckets that are chosen. The highest and lowest values stay what
-// they are.
+// Pick returns the picture with the selected buckets. Maxima and minima are kept.
 func (r *Picture) Pick(p Pick) *Picture {
 	c := *r
 	for _, curve := range c.Curves.All() {
@@ -70,7 +68,7 @@ func (r *Picture) Pick(p Pick) *Picture {
 	return &c
 }
 
-// Coarse returns the pick of all buckets that leaves at most so many.
+// Coarse returns the finest selection of all buckets with at most most groups.
 func (g Grid) Coarse(most int) Pick {
 	p := Pick{To: g.Len()}
 	for p.len() > max(most, 1) {

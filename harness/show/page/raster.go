@@ -2,22 +2,22 @@ package page
 
 import "math"
 
-// Raster shows how much of each cell of events and addresses blocks take, all of them.
+// Raster is the memory in use in each cell of events and addresses, over all blocks.
 type Raster struct {
-	Columns  int       // parts of the axis of events
-	Rows     int       // parts of the axis of addresses
+	Columns  int       // number of columns, along events
+	Rows     int       // number of rows, along addresses
 	Shift    int       // event i is in column i >> Shift
-	RowBytes float64   // bytes that a row stands for
-	Cells    []float32 // byte-events in use, column by column, each from the lowest address; a page shows 8 bits of them
+	RowBytes float64   // bytes per row
+	Cells    []float32 // byte-events in use, by column, then from the lowest address up; a page shows 8 bits of them
 }
 
 // raster fills a Raster from left to right.
 type raster struct {
 	Raster
-	cells  []float64 // its Cells so far
+	cells  []float64 // Cells so far
 	live   []float64 // by row: bytes in use
-	since  []int     // by row: the event from which on that counts
-	column int       // that is filled now
+	since  []int     // by row: event up to which cells counts live
+	column int       // current column
 }
 
 func newRaster(events int, space float64, columns, rows int) *raster {
@@ -31,7 +31,7 @@ func newRaster(events int, space float64, columns, rows int) *raster {
 	return r
 }
 
-// add changes by n bytes for each byte what is in use from a place on, after an event.
+// add changes the use of size bytes from y on by n bytes for each byte, from an event on.
 func (r *raster) add(event int, y, size, n float64) {
 	r.advance(event)
 	for row := int(y / r.RowBytes); row < r.Rows && size > 0; row++ {
@@ -42,14 +42,14 @@ func (r *raster) add(event int, y, size, n float64) {
 	}
 }
 
-// settle counts what was in use in a row of the column up to before an event.
+// settle counts the use of a row in the current column, up to an event.
 func (r *raster) settle(row, event int) {
 	at := r.column*r.Rows + row
 	r.cells[at] += r.live[row] * float64(event-r.since[row])
 	r.since[row] = event
 }
 
-// advance completes the columns before that of an event.
+// advance completes the columns before an event.
 func (r *raster) advance(event int) {
 	for ; r.column < event>>r.Shift; r.column++ {
 		r.end((r.column + 1) << r.Shift)
@@ -63,7 +63,7 @@ func (r *raster) end(event int) {
 	}
 }
 
-// finish completes the raster of a replay that took so many events.
+// finish completes the raster of a trace with the given number of events.
 func (r *raster) finish(events int) *Raster {
 	if events > 0 {
 		r.advance(events - 1)
@@ -77,7 +77,7 @@ func (r *raster) finish(events int) *Raster {
 	return &done
 }
 
-// Share returns how much of a cell is in use, 0 to 1.
+// Share returns the share of a cell in use, 0 to 1.
 func (r *Raster) Share(column, row, events int, space float64) float64 {
 	width := min((column+1)<<r.Shift, events) - column<<r.Shift
 	height := math.Min(float64(row+1)*r.RowBytes, space) - float64(row)*r.RowBytes

@@ -8,34 +8,34 @@ import (
 	"github.com/vramyard/vramyard/harness/replay/follow"
 )
 
-// Never is the event of what does not happen within the trace.
+// Never is the event number of something that does not happen within the trace.
 const Never = math.MaxUint32
 
-// Rect is the life of a block: it is there after the events from Born to before Dies.
+// Rect is the life of a block. It exists after events Born to Dies-1.
 type Rect struct {
 	Addr      device.Addr // first byte
 	Size      device.Size // bytes granted
 	Requested device.Size // bytes asked for
-	ID        uint64      // of the allocation in the trace
+	ID        uint64      // allocation ID in the trace
 	Born      uint32      // event of the request
 	Freed     uint32      // event at which the program freed it, or Never
-	Dies      uint32      // event at which its memory was free again, or Never
-	Tag       uint32      // in Trace.Tags
-	Class     int32       // bin, order or size class; alloc.NoClass where it has none or it was not looked at
-	Stream    uint16      // in Trace.Streams, or OtherStream
+	Dies      uint32      // event at which the strategy reclaimed it, or Never
+	Tag       uint32      // index in Trace.Tags
+	Class     int32       // bin, order or size class; alloc.NoClass if unknown
+	Stream    uint16      // index in Trace.Streams, or OtherStream
 }
 
-// weight returns the byte-events of the rectangle in a trace of so many events.
+// weight returns the byte-events of the block.
 func (r *Rect) weight(events int) float64 {
 	return float64(r.Size) * float64(min(int(r.Dies), events)-int(r.Born))
 }
 
-// byBirth orders rectangles by birth, then by address.
+// byBirth orders by birth, then by address.
 func byBirth(a, b Rect) int {
 	return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.Addr, b.Addr))
 }
 
-// rectOf returns the rectangle of a block that ends at an event.
+// rectOf returns the rectangle of a block that dies at an event.
 func (r *collector) rectOf(b *follow.Block, dies uint32) Rect {
 	freed := uint32(Never)
 	if b.Freed != follow.Never {
@@ -48,29 +48,29 @@ func (r *collector) rectOf(b *follow.Block, dies uint32) Rect {
 	}
 }
 
-// note is what the collector knows of a block beside the follower.
+// note is the collector's data of a block.
 type note struct {
-	tag    uint32 // in Trace.Tags
+	tag    uint32 // index in Trace.Tags
 	class  int32
 	looked bool
 }
 
-// Stretch is memory that was held: it is there after the events from Born to before Dies.
+// Stretch is a range of reserved memory. It exists after events Born to Dies-1.
 type Stretch struct {
 	Addr   device.Addr // first byte
 	Size   device.Size // bytes
 	Region device.Addr // start of its region: regions may touch, and the pages of one may have gaps
-	Born   uint32      // event at which it was taken; 0 also when the strategy was built
-	Dies   uint32      // event at which it went back, or Never
-	Pool   uint16      // private pool; 0 is the default one
-	Stream uint16      // in Trace.Streams if all that is known to lie there is of it, or OtherStream
+	Born   uint32      // event at which it was reserved; 0 includes the construction of the strategy
+	Dies   uint32      // event at which it was released, or Never
+	Pool   uint16      // private pool; 0: the default pool
+	Stream uint16      // index in Trace.Streams if all its chunks are of one stream, or OtherStream
 }
 
 func (s *Stretch) weight(events int) float64 {
 	return float64(s.Size) * float64(min(int(s.Dies), events)-int(s.Born))
 }
 
-// byStart orders stretches by birth, then by address.
+// byStart orders by birth, then by address.
 func byStart(a, b Stretch) int {
 	return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.Addr, b.Addr))
 }

@@ -9,30 +9,29 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// span is memory that is held now.
+// span is a range of memory reserved now.
 type span struct {
 	Stretch
-	looked bool // Stream is that of what was seen
+	looked bool // Stream is set from a chunk
 }
 
 func (s *span) end() device.Addr { return s.Addr.Add(s.Size) }
 
-// spans is all memory that is held now, by address. Spans do not overlap.
+// spans is the memory reserved now: disjoint spans, by address.
 type spans []span
 
-// at returns the number of the first span that ends above an address.
+// at returns the index of the first span that ends above an address.
 func (h spans) at(a device.Addr) int {
 	return sort.Search(len(h), func(i int) bool { return h[i].end() > a })
 }
 
-// take adds memory of a region that is held from now on.
+// take adds a reserved range of a region.
 func (h *spans) take(a device.Addr, size device.Size, region device.Addr, now int) {
 	s := span{Stretch: Stretch{Addr: a, Size: size, Region: region, Born: uint32(now), Dies: Never, Stream: OtherStream}}
 	*h = slices.Insert(*h, h.at(a), s)
 }
 
-// giveBack ends what is held of a range and yields it. What is left of a span beside the range
-// stays.
+// giveBack removes a range and yields the spans it ends. Parts of a span outside the range remain.
 func (h *spans) giveBack(a device.Addr, size device.Size, now int, yield func(Stretch)) {
 	end := a.Add(size)
 	first := h.at(a)
@@ -58,7 +57,7 @@ func (h *spans) giveBack(a device.Addr, size device.Size, now int, yield func(St
 	*h = slices.Replace(*h, first, last, left...)
 }
 
-// memory follows what is held from the device.
+// memory tracks the memory reserved from the device.
 func (r *collector) memory(event int, a power.Action) {
 	switch a.Kind {
 	case power.SegmentAlloc, power.SegmentMap:
@@ -69,12 +68,11 @@ func (r *collector) memory(event int, a power.Action) {
 	}
 }
 
-// stretch keeps memory that went back.
+// stretch keeps a range that was released.
 func (r *collector) stretch(s Stretch) { r.stretches.add(s, s.weight(r.trace.Grid.Events)) }
 
-// look walks over the strategy for what only a walk tells: the classes of blocks, and whose memory
-// a region is. Walks are as many as the events pay for, so that a picture does not cost more the
-// more blocks are live.
+// look walks the strategy for the classes of blocks and for the pools and streams of regions. Each
+// event earns credit for walks, so that the cost of a picture does not grow with the live blocks.
 func (r *collector) look() {
 	r.credit += float64(int(1) << r.trace.Grid.Shift)
 	cost := float64(2*r.blocks.InUse() + len(r.held))
@@ -98,7 +96,7 @@ func (r *collector) look() {
 	}
 }
 
-// lookAt takes from a chunk whose memory the spans below it are.
+// lookAt updates the spans under a chunk from it.
 func (r *collector) lookAt(c alloc.Chunk) {
 	if !c.State.Held() {
 		return
@@ -108,8 +106,8 @@ func (r *collector) lookAt(c alloc.Chunk) {
 	}
 }
 
-// lookAtSpan takes what a chunk says of a span. Strategies join the ranges of the device into
-// regions of their own, so the stretch of a span ends where its region changes.
+// lookAtSpan updates a span from a chunk. Strategies may join device ranges into larger regions; a
+// stretch ends where its region changes.
 func (r *collector) lookAtSpan(s *span, c alloc.Chunk) {
 	if s.Region != c.Region {
 		if now := uint32(r.last); s.Born != now {
@@ -122,7 +120,7 @@ func (r *collector) lookAtSpan(s *span, c alloc.Chunk) {
 	}
 	s.Pool = uint16(min(c.Pool, 1<<16-1))
 	if c.State != alloc.Live && c.State != alloc.Pending && !r.streams {
-		return // a free chunk is nobody's
+		return // a free chunk has no stream
 	}
 	if of := r.trace.streamOf(c.Stream); !s.looked {
 		s.looked, s.Stream = true, of

@@ -9,55 +9,55 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Picture is what is drawn of one replay. Slices by bucket are as long as the grid of the trace.
+// Picture is the recorded data of one replay. Slices by bucket have the length of the trace's grid.
 type Picture struct {
 	Strategy string          // name and preset
-	Config   json.RawMessage // the strategy's configuration
-	Result   *replay.Result  // of the replay that was drawn, without its figures
-	Capacity device.Size     // of the device; 0 is unlimited
+	Config   json.RawMessage // configuration of the strategy
+	Result   *replay.Result  // of the recorded replay, without figures
+	Capacity device.Size     // of the device; 0: unlimited
 
 	Curves     Curves                    // of the sums and of fragmentation
-	Calls      [device.NumCalls][]uint32 // by kind, then by bucket: calls to the device; nil where there are none
-	DeviceTime []float64                 // by bucket: nanoseconds that they took
-	OOMs       []uint32                  // by bucket: requests that found no memory
+	Calls      [device.NumCalls][]uint32 // driver calls by kind and bucket; nil: none
+	DeviceTime []float64                 // by bucket: ns of driver calls
+	OOMs       []uint32                  // by bucket: requests that ran out of memory
 	Peaks      [numSums]Peak             // by sum
-	Failures   []Failure                 // the first requests that were not granted
-	Failed     int                       // how many were not granted
-	FirstOOM   int                       // event of the first request that found no memory; -1 for none
+	Failures   []Failure                 // the first failed requests
+	Failed     int                       // failed requests
+	FirstOOM   int                       // event of the first request that ran out of memory; -1: none
 
-	Space       Space             // the axis of addresses
-	Rects       []Rect            // by birth: blocks, those of the most byte-events
-	RectsLeft   Left              // blocks that are not in Rects
-	Regions     []Stretch         // by birth: memory that was held, likewise
-	RegionsLeft Left              // memory that is not in Regions
+	Space       Space             // the address axis
+	Rects       []Rect            // by birth: the blocks of the most byte-events
+	RectsLeft   Left              // blocks omitted from Rects
+	Regions     []Stretch         // by birth: the reserved ranges of the most byte-events
+	RegionsLeft Left              // ranges omitted from Regions
 	Raster      *Raster           // of all blocks
 	Instants    []Instant         // by event
-	Alloc       *replay.Histogram // nanoseconds of single calls of Alloc; nil without Options.Latency
-	Free        *replay.Histogram // likewise of Free
+	Alloc       *replay.Histogram // ns of single calls of Alloc; nil without Options.Latency
+	Free        *replay.Histogram // ns of single calls of Free; nil without Options.Latency
 }
 
-// Left is what a picture leaves out.
+// Left is omitted items.
 type Left struct {
-	Count      int     // how many
-	ByteEvents float64 // bytes times events, together
+	Count      int     // number
+	ByteEvents float64 // total bytes times events
 }
 
-// Failure is a request that was not granted.
+// Failure is a failed request.
 type Failure struct {
 	Event  int         // its number
 	Time   int64       // nanoseconds, or trace.NoTime
 	Asked  device.Size // bytes
-	ID     uint64      // of the allocation in the trace
-	Tag    uint32      // in Trace.Tags
-	Stream uint16      // in Trace.Streams, or OtherStream
-	Error  string      // what the strategy answered
-	Reason string      // why, as far as it says
-	Free   device.Size // bytes in free chunks, as far as it says
-	Hole   device.Size // the largest free chunk, as far as it says
+	ID     uint64      // allocation ID in the trace
+	Tag    uint32      // index in Trace.Tags
+	Stream uint16      // index in Trace.Streams, or OtherStream
+	Error  string      // error of the strategy
+	Reason string      // reason, if the strategy reports one
+	Free   device.Size // bytes in free chunks, if reported
+	Hole   device.Size // largest free chunk, if reported
 }
 
-// Draw replays the trace through the strategy of setup and keeps what is drawn. p is the trace made
-// ready; on returns a fresh device for every replay. It fails where a replay does.
+// Draw replays the trace through the strategy of setup and records a picture. p is the prepared
+// trace; on returns a new device for each replay. It fails if a replay fails.
 func (t *Trace) Draw(p *replay.Prepared, setup setting.Setup, on func() (device.Device, error),
 	o Options) (*Picture, error) {
 	o = o.withDefaults()
@@ -68,7 +68,7 @@ func (t *Trace) Draw(p *replay.Prepared, setup setting.Setup, on func() (device.
 	}
 	r.finish()
 	r.run.Result, r.run.Strategy, r.run.Config = res, setup.Name, res.Config
-	second := r.second()
+	second := r.painter()
 	if _, err := second.replay(p, setup, on, second.event); err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (t *Trace) Draw(p *replay.Prepared, setup setting.Setup, on func() (device.
 	return r.run, nil
 }
 
-// note returns a number for what is known of a block.
+// note stores data of a block and returns its index.
 func (r *collector) note(n note) int {
 	if k := len(r.unused); k > 0 {
 		i := r.unused[k-1]
@@ -99,7 +99,7 @@ func (r *collector) note(n note) int {
 	return len(r.notes) - 1
 }
 
-// timeOf returns the time of an event, or of the last one before that has one.
+// timeOf returns the time of an event, or the last known time before it.
 func (r *collector) timeOf(e *trace.Event) int64 {
 	if e.Time != trace.NoTime {
 		r.time = e.Time

@@ -12,16 +12,15 @@ import (
 //go:embed assets/script
 var scriptFiles embed.FS
 
-// scriptParts are the parts of the page's script. What a part needs while it is read stands before
-// it.
+// scriptParts are the parts of the script, dependencies first.
 var scriptParts = [...]string{
 	"units", "dom", "palette", "data", "paint", "state", "chart", "timeline", "pixels", "easel", "map", "heap", "instant",
 	"who", "failures",
 	"latency", "bench", "steps", "answer", "tables", "overview", "main",
 }
 
-// pageScript returns the page's script: its parts in one function, so that they share names with
-// each other and with nothing else. Only a page that is served has the part that asks for more.
+// pageScript returns the script: its parts in one function scope. The part "live" is included only
+// in a page that is served.
 func pageScript(live bool) string {
 	var b strings.Builder
 	b.WriteString("(() => {\n\"use strict\";\n")
@@ -34,10 +33,10 @@ func pageScript(live bool) string {
 	for _, part := range parts {
 		text, err := scriptFiles.ReadFile("assets/script/" + part + ".js")
 		if err != nil {
-			panic(err) // a part that is listed and not embedded: every test of this package fails
+			panic(err) // a listed part is not embedded: every test of this package fails
 		}
 		for line := range strings.Lines(string(text)) {
-			if !strings.HasPrefix(strings.TrimSpace(line), "//") { // comments are for who reads the source
+			if !strings.HasPrefix(strings.TrimSpace(line), "//") { // drop comments
 				b.WriteString(line)
 			}
 		}
@@ -46,15 +45,14 @@ func pageScript(live bool) string {
 	return b.String()
 }
 
-// plotScript returns uPlot as its authors wrote it, with an Intl of its own that makes nothing
-// before it is used. uPlot asks for the reader's numbers and time zone while it is read, which our
-// axes, having words of their own, never use, and which takes a browser longer than the rest of
-// uPlot.
+// plotScript returns uPlot with an Intl object that creates nothing before its first use. uPlot
+// queries number formats and time zone when it loads, which takes longer than the rest of uPlot;
+// our axes do not use them.
 func plotScript() string {
 	return strings.Replace(uplotFrame, "/* uPlot */", uplotJS, 1)
 }
 
-// colors returns colours as a list of the script.
+// colors formats colours as a JavaScript array.
 func colors(all []color.RGBA) string {
 	quoted := make([]string, len(all))
 	for i, c := range all {

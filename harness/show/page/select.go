@@ -2,9 +2,8 @@ package page
 
 import "cmp"
 
-// heaviest moves the n blocks that cover most to the front, in any order. Of equal ones, those go
-// first that come first by birth and address, so that the same question has the same answer.
-// Expected O(len(list)).
+// heaviest moves the n heaviest blocks to the front, in any order (quickselect). Ties are broken by
+// birth and address, so that results are deterministic. Expected O(len(list)).
 func heaviest(list []weighed, n int) {
 	for len(list) > n && n > 0 {
 		pivot := middle(&list[0], &list[len(list)/2], &list[len(list)-1])
@@ -33,7 +32,7 @@ func heaviest(list []weighed, n int) {
 	}
 }
 
-// heavier orders blocks by what they cover, most first.
+// heavier compares blocks by weight, heaviest first.
 func heavier(a, b *weighed) int {
 	if c := cmp.Compare(b.weight, a.weight); c != 0 {
 		return c
@@ -41,7 +40,7 @@ func heavier(a, b *weighed) int {
 	return byBirth(a.Rect, b.Rect)
 }
 
-// middle returns the middle one of three.
+// middle returns the median of three.
 func middle(a, b, c *weighed) weighed {
 	if heavier(a, b) > 0 {
 		a, b = b, a

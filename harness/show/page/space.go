@@ -8,29 +8,29 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Range is addresses without a gap, and where they begin on the axis.
+// Range is a contiguous address range and its position on the axis.
 type Range struct {
 	device.Region
-	Y float64 // bytes from the lower end of the axis
+	Y float64 // bytes from the start of the axis
 }
 
-// Space is the axis of addresses: those that were ever held, without the gaps between them.
+// Space is the address axis: all addresses ever reserved, without the gaps between them.
 type Space struct {
 	Ranges []Range // by address
-	Bytes  float64 // all together
-	most   int     // ranges; where there are more, the smallest gaps count as held
+	Bytes  float64 // total length
+	most   int     // limit of Ranges; beyond it the smallest gaps are closed
 }
 
-// hold takes a range that is held at some time. Ranges lie side by side no more.
+// hold adds a reserved range. Ranges never touch.
 func (s *Space) hold(a device.Addr, size device.Size) {
 	if size == 0 {
 		return
 	}
 	end := a.Add(size)
-	// first is the first range that ends at or above a: it touches the new one, or lies above.
+	// the first range that touches or follows the new one
 	first := sort.Search(len(s.Ranges), func(i int) bool { return s.Ranges[i].End() >= a })
 	if first < len(s.Ranges) && s.Ranges[first].Addr <= a && s.Ranges[first].End() >= end {
-		return // nearly always
+		return // the usual case
 	}
 	last := first
 	for last < len(s.Ranges) && s.Ranges[last].Addr <= end {
@@ -43,13 +43,13 @@ func (s *Space) hold(a device.Addr, size device.Size) {
 	}
 }
 
-// close closes the smallest gaps until there are at most so many ranges.
+// close closes the smallest gaps until at most most ranges are left.
 func (s *Space) close(most int) {
 	n := len(s.Ranges) - most
 	if n <= 0 {
 		return
 	}
-	gaps := make([]int, len(s.Ranges)-1) // by the range below
+	gaps := make([]int, len(s.Ranges)-1) // index of the range below each gap
 	for i := range gaps {
 		gaps[i] = i
 	}
@@ -71,7 +71,7 @@ func (s *Space) close(most int) {
 	s.Ranges = list
 }
 
-// settle gives each range its place on the axis.
+// settle assigns each range its position.
 func (s *Space) settle() {
 	s.close(s.most)
 	s.Bytes = 0
@@ -81,7 +81,7 @@ func (s *Space) settle() {
 	}
 }
 
-// Y returns the place of an address that was held, in bytes from the lower end of the axis.
+// Y returns the position of an address on the axis, in bytes.
 func (s *Space) Y(a device.Addr) float64 {
 	i := sort.Search(len(s.Ranges), func(i int) bool { return s.Ranges[i].Addr > a }) - 1
 	if i < 0 {

@@ -9,34 +9,34 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 )
 
-// Stacks holds the stacks with which a program made the allocations of a trace.
+// Stacks holds the allocation stacks of a trace.
 type Stacks interface {
-	// Stack returns the number of the stack of an allocation, 0 if it is not known.
+	// Stack returns the number of the stack of an allocation, 0 if unknown.
 	Stack(id uint64) uint32
-	// Lines returns the lines of a stack, at least one, the innermost first, and its call site.
+	// Lines returns the frames of a stack, at least one, innermost first, and its call site.
 	Lines(stack uint32) (lines []string, site string)
 }
 
 const (
-	mostFrames = 64  // innermost places that are kept of a stack
-	mostLine   = 280 // characters of a place: a path and the name of a function
+	mostFrames = 64  // innermost frames kept of a stack
+	mostLine   = 280 // characters of a frame: path and function
 
-	stackUnknown = 0 // numbers of a page in the place of a stack
+	stackUnknown = 0 // numbers of a page with a special meaning
 	stackLeftOut = 1
 	stackFirst   = 2
 
-	frameDeeper = 1<<32 - 1 // stands for the outer places of a stack that are not kept
+	frameDeeper = 1<<32 - 1 // stands for omitted outer frames
 )
 
-// roomForStacks returns how many bytes stacks may take beside so many blocks, before they are
-// compressed. It falls with the blocks that are kept, so that a page that is too large loses both.
+// roomForStacks returns the size limit of uncompressed stacks for this many blocks. It falls with
+// the blocks, so that thinning a page reduces both.
 func roomForStacks(blocks int) int { return max(16<<10, min(64*blocks, 1<<20)) }
 
-// stackWeights adds up what the blocks of each stack weigh.
+// stackWeights is the total weight of the blocks of each stack.
 type stackWeights struct {
 	of     Stacks
 	weight map[uint32]float64
-	blocks int // that are kept
+	blocks int // blocks kept
 }
 
 func (w *stackWeights) add(id uint64, weight float64) {
@@ -53,27 +53,27 @@ func (w *stackWeights) rects(rects []Rect, events int) {
 }
 
 func (w *stackWeights) instant(x *Instant) {
-	w.blocks = max(w.blocks, len(x.Chunks)) // most of them are among the rectangles of a page
+	w.blocks = max(w.blocks, len(x.Chunks)) // most are rectangles of the page too
 	for i := range x.Chunks {
-		if c := &x.Chunks[i]; inUse(c) {
+		if c := &x.Chunks[i]; holdsBlock(c) {
 			w.add(c.ID, float64(c.Size))
 		}
 	}
 }
 
-// stackTable numbers the stacks that a page, or an answer, has room for. The nil table knows none.
+// stackTable numbers the stacks included in a page or response. The nil table is empty.
 type stackTable struct {
 	of      Stacks
-	number  map[uint32]uint32 // of stacks that are kept
-	starts  []uint32          // by number: the first of its frames
-	frames  []uint32          // places, stack by stack
-	sites   []uint32          // by number: the place of the call site
+	number  map[uint32]uint32 // by stack
+	starts  []uint32          // by number: its first frame
+	frames  []uint32          // indices of places, stack by stack
+	sites   []uint32          // by number: index of the call site
 	places  []string
-	texts   map[string]uint32 // places, by their text
-	leftOut int               // stacks
+	texts   map[string]uint32 // index of each place
+	leftOut int               // omitted stacks
 }
 
-// table keeps the heaviest stacks, until there is no room for the next.
+// table includes the heaviest stacks until one does not fit.
 func (w *stackWeights) table() *stackTable {
 	t := &stackTable{of: w.of, number: map[uint32]uint32{}, texts: map[string]uint32{}}
 	order := slices.SortedFunc(maps.Keys(w.weight), func(a, b uint32) int {
@@ -94,8 +94,7 @@ func (w *stackWeights) table() *stackTable {
 	return t
 }
 
-// take adds the lines of a stack and returns the bytes that they take, or more than there is room
-// for.
+// take adds a stack and returns the bytes it takes, or more than room if it does not fit.
 func (t *stackTable) take(stack uint32, room int) (taken int) {
 	lines, site := t.of.Lines(stack)
 	for n, line := range lines {
@@ -114,7 +113,7 @@ func (t *stackTable) take(stack uint32, room int) (taken int) {
 	return taken + size + 8
 }
 
-// place returns the number of a place, and the bytes that it takes if it is new.
+// place returns the index of a place, and the bytes it takes if it is new.
 func (t *stackTable) place(line string) (number uint32, taken int) {
 	text := clipTo(line, mostLine)
 	i, known := t.texts[text]
@@ -127,8 +126,7 @@ func (t *stackTable) place(line string) (number uint32, taken int) {
 	return i, taken
 }
 
-// inUse reports whether a chunk is a block.
-func inUse(c *Cell) bool { return c.State == alloc.Live || c.State == alloc.Pending }
+func holdsBlock(c *Cell) bool { return c.State == alloc.Live || c.State == alloc.Pending }
 
 func (t *stackTable) numberOf(id uint64) uint32 {
 	stack := t.of.Stack(id)
@@ -143,12 +141,12 @@ func (t *stackTable) numberOf(id uint64) uint32 {
 
 func (e *encoder) stackTable(t *stackTable) object {
 	return object{
-		"places": e.u8([]byte(strings.Join(t.places, "\n"))), // clip leaves no line break in them
+		"places": e.u8([]byte(strings.Join(t.places, "\n"))), // clipped text has no line breaks
 		"frames": e.u32(t.frames), "starts": e.u32(t.starts), "sites": e.u32(t.sites), "left_out": t.leftOut,
 	}
 }
 
-// stacksOf returns the table of all that is drawn of a trace, nil if nothing is known of stacks.
+// stacksOf returns the stack table of a trace, nil without stacks.
 func stacksOf(t *Traced) *stackTable {
 	if t.Stacks == nil {
 		return nil

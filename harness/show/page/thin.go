@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// What thinning leaves at least: less would be no picture any more.
+// The minimum that thinning leaves.
 const (
 	leastBuckets  = 128
 	leastCells    = 32 // columns and rows of the raster
@@ -13,9 +13,9 @@ const (
 	leastFailures = 8
 )
 
-// Thinner returns the pictures of a trace and its runs with about half as much in them. Peaks stay,
-// and so do the number of failures in every bucket, the first of them, and the instants. The
-// pictures that were there before do not change. Of what is down to the least nothing more goes.
+// Thinner returns copies of the pictures of a trace and its runs with about half as much detail,
+// down to a minimum. Peaks, failures per bucket, the first failures, and the snapshots' events are
+// kept. The originals do not change.
 func (t *Trace) Thinner(runs []*Picture) (*Trace, []*Picture) {
 	buckets := Pick{To: t.Grid.Len()}
 	if t.Grid.Len() > leastBuckets {
@@ -39,7 +39,7 @@ func (t *Trace) Thinner(runs []*Picture) (*Trace, []*Picture) {
 	return thin, all
 }
 
-// thinner returns the picture of a run with about half as much in it.
+// thinner returns the picture with about half as much detail.
 func (r *Picture) thinner(t *Trace, buckets Pick) *Picture {
 	thin := r.Pick(buckets)
 	thin.Failures = slices.Clone(r.Failures[:half(len(r.Failures), leastFailures)])
@@ -72,10 +72,10 @@ func (r *Picture) thinner(t *Trace, buckets Pick) *Picture {
 	return thin
 }
 
-// half returns half of n, but no less than so many of them.
+// half returns n/2, but at least min(n, least).
 func half(n, least int) int { return max(n/2, min(n, least)) }
 
-// known returns a tag, or that of all others where there are fewer tags now.
+// known returns the index of a tag, or 0 if the tag has been dropped.
 func (t *Trace) known(tag uint32) uint32 {
 	if int(tag) < len(t.Tags) {
 		return tag
@@ -83,7 +83,7 @@ func (t *Trace) known(tag uint32) uint32 {
 	return 0
 }
 
-// and returns l and more that is left out.
+// and adds omitted items.
 func (l Left) and(count int, byteEvents float64) Left {
 	return Left{l.Count + count, l.ByteEvents + byteEvents}
 }
@@ -108,8 +108,7 @@ func (r *Raster) thinner() *Raster {
 	return &thin
 }
 
-// keep keeps so many chunks of an instant, the largest, and of its regions those that they lie in:
-// a sixteenth as many as chunks and some, the largest.
+// keep reduces a snapshot to its largest regions, one for 16 chunks, and their largest chunks.
 func (x *Instant) keep(chunks int) {
 	total := len(x.Chunks) + x.More
 	regions := chunks/16 + leastOfAKind
@@ -135,7 +134,7 @@ func (x *Instant) keep(chunks int) {
 	x.Regions, x.Chunks, x.More = areas, kept, total-len(kept)
 }
 
-// largest returns the numbers below n with the highest values, in order: all, or most of them.
+// largest returns the indices of the most highest values below n, in order.
 func largest(n, most int, value func(i int) uint64) []int {
 	order := make([]int, n)
 	for i := range order {

@@ -8,11 +8,11 @@ import (
 	"github.com/vramyard/vramyard/harness/study/top"
 )
 
-// topRows is how many of the largest holders of memory a page lists.
+// topRows is the number of holders in the table of a page.
 const topRows = 10
 
-// topTable encodes who holds memory: sentences, the largest holders, and a flame graph of each
-// moment. The boxes of all of them refer to one list of names.
+// topTable encodes the report of memory by holder: sentences, the largest holders, and a flame
+// graph of each moment. All boxes refer to one list of names.
 func (e *encoder) topTable(r *top.Report) object {
 	sheets := report.TopSheets(r, topRows)
 	f := &flames{numbers: map[string]int{}}
@@ -28,7 +28,6 @@ func (e *encoder) topTable(r *top.Report) object {
 	return o
 }
 
-// flames encodes flame graphs.
 type flames struct {
 	numbers map[string]int
 	names   []string
@@ -41,8 +40,7 @@ func (f *flames) moment(name string, m *top.Moment) object {
 	return object{"name": name, "event": m.Event, "bytes": m.Bytes, "categories": categories, "flame": f.box(m.Flame())}
 }
 
-// box encodes a box: the number of its name, its bytes, its blocks, its category, and the boxes
-// inside.
+// box encodes a box: index of its name, bytes, blocks, category, children.
 func (f *flames) box(n *top.Node) []any {
 	text := clipTo(n.Name, mostLine)
 	number, known := f.numbers[text]

@@ -9,14 +9,14 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Grid is the common axis of all pictures of a trace: buckets of equally many events, but for the
-// last one.
+// Grid is the event axis of all pictures of a trace: buckets of equally many events; the last may
+// be shorter.
 type Grid struct {
-	Events int // of the trace
+	Events int // events of the trace
 	Shift  int // event i is in bucket i >> Shift
 }
 
-// newGrid returns the finest grid with at most so many buckets.
+// newGrid returns the finest grid with at most buckets buckets.
 func newGrid(events, buckets int) Grid {
 	g := Grid{Events: events}
 	for g.Len() > max(buckets, 1) {
@@ -34,28 +34,28 @@ func (g Grid) First(bucket int) int { return bucket << g.Shift }
 // Last returns the last event of a bucket.
 func (g Grid) Last(bucket int) int { return min((bucket+1)<<g.Shift, g.Events) - 1 }
 
-// Trace is what is drawn of a trace whatever strategy it is replayed through.
+// Trace is the data of a trace that does not depend on a strategy.
 type Trace struct {
-	Head       trace.Head      // where it comes from, and its length
-	Grid       Grid            // the axis
-	LowerBound device.Size     // most bytes that are live at once, as requested
-	Bound      []float64       // by bucket: most bytes that are live at once, as requested
-	Times      []int64         // by bucket: nanoseconds at its last event; nil for a trace without times
-	Marks      []Mark          // in order, as many as are kept
-	MarksLeft  int             // marks that are not kept
-	Tags       []string        // the most important tags; Tags[0] stands for all others
-	Streams    []device.Stream // of the requests, in the order of their first
+	Head       trace.Head      // origin and length
+	Grid       Grid            // event axis
+	LowerBound device.Size     // peak of requested live bytes
+	Bound      []float64       // by bucket: peak of requested live bytes
+	Times      []int64         // by bucket: ns at its last event; nil if the trace has no times
+	Marks      []Mark          // in order, up to a limit
+	MarksLeft  int             // omitted marks
+	Tags       []string        // the tags of the most byte-events; Tags[0] stands for all others
+	Streams    []device.Stream // of requests, in order of first use
 
 	src     trace.Source
 	tags    map[string]uint32
 	streams map[device.Stream]uint16
 }
 
-// Mark is a mark of a trace.
+// Mark is a mark in a trace.
 type Mark struct {
 	Event int    // its number
 	Time  int64  // nanoseconds, or trace.NoTime
-	Text  string // what it says
+	Text  string // the text
 }
 
 const (
@@ -66,8 +66,7 @@ const (
 	OtherStream = math.MaxUint16
 )
 
-// NewTrace looks at a trace once, that of a [replay.Prepared]. It fails if the trace cannot be
-// read.
+// NewTrace reads the source of a [replay.Prepared] once. It fails if the trace cannot be read.
 func NewTrace(src trace.Source, o Options) (*Trace, error) {
 	o = o.withDefaults()
 	head := src.Head()
@@ -76,7 +75,7 @@ func NewTrace(src trace.Source, o Options) (*Trace, error) {
 		tags: map[string]uint32{}, streams: map[device.Stream]uint16{},
 	}
 	t.Bound = make([]float64, t.Grid.Len())
-	s := &sight{Trace: t, now: trace.NoTime, times: make([]int64, t.Grid.Len()), weights: map[string]*weight{}}
+	s := &scan{Trace: t, now: trace.NoTime, times: make([]int64, t.Grid.Len()), weights: map[string]*weight{}}
 	err := src.Pieces(func(events []trace.Event) error {
 		for i := range events {
 			if err := o.step(s.i); err != nil {
@@ -93,32 +92,32 @@ func NewTrace(src trace.Source, o Options) (*Trace, error) {
 	return t, nil
 }
 
-// sight is one look at a trace.
-type sight struct {
+// scan is the state of [NewTrace].
+type scan struct {
 	*Trace
-	i       int // number of the event
+	i       int // index of the event
 	ledger  trace.Ledger
-	now     int64 // time of the last event that has one
+	now     int64 // of the last event with a time
 	times   []int64
 	live    []birth // by slot
 	weights map[string]*weight
-	texts   []*weight // by number of the tag, as far as it is the same text
+	texts   []*weight // by tag index, equal texts once
 }
 
-// birth is the allocation in a slot.
+// birth is the live allocation in a slot.
 type birth struct {
 	event int
 	size  device.Size
-	tag   *weight // nil: none, or it is over
+	tag   *weight // nil: no tag, or freed
 }
 
-// weight is how much of a picture a tag takes.
+// weight is the byte-events of a tag.
 type weight struct {
 	text       string
 	byteEvents float64
 }
 
-func (s *sight) see(e *trace.Event) {
+func (s *scan) see(e *trace.Event) {
 	s.ledger.Step(e)
 	bucket := s.i >> s.Grid.Shift
 	s.Bound[bucket] = max(s.Bound[bucket], float64(s.ledger.Reached()))
@@ -146,15 +145,15 @@ func (s *sight) see(e *trace.Event) {
 	s.i++
 }
 
-func (s *sight) stream(of device.Stream) {
+func (s *scan) stream(of device.Stream) {
 	if _, ok := s.streams[of]; !ok && len(s.Streams) < OtherStream {
 		s.streams[of] = uint16(len(s.Streams))
 		s.Streams = append(s.Streams, of)
 	}
 }
 
-// begin weighs the tag of an allocation from now on.
-func (s *sight) begin(e *trace.Event) {
+// begin starts counting the byte-events of an allocation's tag.
+func (s *scan) begin(e *trace.Event) {
 	if n := int(e.Slot) + 1 - len(s.live); n > 0 {
 		s.live = append(s.live, make([]birth, n)...)
 	}
@@ -172,15 +171,15 @@ func (s *sight) begin(e *trace.Event) {
 	s.live[e.Slot] = birth{s.i, e.Size, w}
 }
 
-func (s *sight) end(slot uint32) {
+func (s *scan) end(slot uint32) {
 	if b := &s.live[slot]; b.tag != nil {
 		b.tag.byteEvents += float64(b.size) * float64(s.i-b.event)
 		b.tag = nil
 	}
 }
 
-// finish chooses the tags that weigh most.
-func (s *sight) finish() {
+// finish selects the heaviest tags.
+func (s *scan) finish() {
 	for slot := range s.live {
 		s.end(uint32(slot))
 	}

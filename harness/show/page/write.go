@@ -14,43 +14,43 @@ const (
 	magic = "VYBLOCK1"
 
 	perChunk   = 1024 // blocks
-	perPiece   = 64   // blocks that are read at once
-	recordSize = 56   // bytes of a block
-	entrySize  = 64   // bytes of a chunk in the directory
-	endSize    = 40   // bytes after the directory
+	perPiece   = 64   // blocks read at once
+	recordSize = 56   // bytes per block
+	entrySize  = 64   // bytes per chunk in the directory
+	endSize    = 40   // bytes of the trailer
 )
 
-// chunk is an entry of the directory, as the file has it.
+// chunk is a directory entry, in the format of the file.
 type chunk struct {
 	Offset   int64  // of its first byte
-	Count    uint32 // blocks
+	Count    uint32 // number of blocks
 	Born     uint32 // earliest birth
-	Gone     uint32 // latest death; the end of the trace for those that live on
-	Longest  uint32 // most events that a block of it lives
-	Size     uint64 // bytes of its largest block
-	Low, End uint64 // addresses
+	Gone     uint32 // latest death, or the end of the trace
+	Longest  uint32 // longest lifetime in events
+	Size     uint64 // largest block
+	Low, End uint64 // address range
 	_        [2]uint64
 }
 
-// Writer writes a file of blocks.
+// Writer writes a block file.
 type Writer struct {
 	out    *bufio.Writer
 	at     int64
 	events uint32
-	bands  [32][]Rect // by the logarithm of the lifetime
+	bands  [32][]Rect // by the binary logarithm of the lifetime
 	chunks []chunk
 	blocks uint64
 	err    error
 }
 
-// NewWriter returns a writer of the blocks of a trace of so many events.
+// NewWriter returns a writer for the blocks of a trace with the given number of events.
 func NewWriter(w io.Writer, events int) *Writer {
 	x := &Writer{out: bufio.NewWriterSize(w, 1<<18), events: uint32(events)}
 	x.write([]byte(magic))
 	return x
 }
 
-// write writes bytes unless writing has failed.
+// write writes bytes unless an earlier write failed.
 func (w *Writer) write(b []byte) {
 	if w.err != nil {
 		return
@@ -60,7 +60,7 @@ func (w *Writer) write(b []byte) {
 	w.err = err
 }
 
-// Add takes a block. Amortized O(1). An error shows at [Writer.Close].
+// Add writes a block, buffered. Amortised O(1). Errors are reported by [Writer.Close].
 func (w *Writer) Add(r *Rect) {
 	k := bits.Len32(max(min(r.Dies, w.events)-r.Born, 1)) - 1
 	w.bands[k] = append(w.bands[k], *r)
@@ -92,7 +92,7 @@ func (w *Writer) flush(k int) {
 	w.bands[k] = list[:0]
 }
 
-// appendRect appends a block as the file has it.
+// appendRect encodes a block.
 func appendRect(b []byte, r *Rect) []byte {
 	le := binary.LittleEndian
 	b = le.AppendUint64(b, uint64(r.Addr))
@@ -105,7 +105,7 @@ func appendRect(b []byte, r *Rect) []byte {
 	return b
 }
 
-// Close writes what is left and the directory. It does not close what is written to.
+// Close writes the buffered blocks and the directory. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	for k := range w.bands {
 		w.flush(k)
