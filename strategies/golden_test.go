@@ -27,10 +27,18 @@ func TestGoldenPlacements(t *testing.T) {
 			t.Parallel()
 			requireGolden(t, v, v.Config)
 		})
+		setup, err := strategies.All().Lookup(v.Strategy, v.Config)
+		require.NoError(t, err)
+		if _, ok := setup.WithLocks(); ok {
+			t.Run(v.ID()+"/with_locks", func(t *testing.T) {
+				t.Parallel()
+				requireGolden(t, v, with(t, v.Config, "locks", true))
+			})
+		}
 		for _, variant := range v.SameIn {
 			t.Run(v.ID()+"/as_"+variant, func(t *testing.T) {
 				t.Parallel()
-				requireGolden(t, v, withVariant(t, v.Config, variant))
+				requireGolden(t, v, with(t, v.Config, "variant", variant))
 			})
 		}
 	}
@@ -93,12 +101,12 @@ func requireLines(t *testing.T, want, got []string) {
 	require.Len(t, got, len(want), "lines behind the end of the original's output")
 }
 
-// withVariant returns config with another variant.
-func withVariant(t *testing.T, config json.RawMessage, variant string) json.RawMessage {
+// with returns config with another value of a field.
+func with(t *testing.T, config json.RawMessage, field string, value any) json.RawMessage {
 	t.Helper()
 	var fields map[string]any
 	require.NoError(t, json.Unmarshal(config, &fields))
-	fields["variant"] = variant
+	fields[field] = value
 	out, err := json.Marshal(fields)
 	require.NoError(t, err)
 	return out

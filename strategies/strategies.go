@@ -85,7 +85,7 @@ func classAllocators() setting.Catalogue {
 				JSON: `{"growth":"fixed","region_bytes":"8MiB","region_choice":"fullest","release":true,"keep_bytes":"64MiB","direct_cache_bytes":"1GiB"}`},
 			setting.Preset{Name: "xdl", In: setting.Compared, Doc: "as Alibaba's XDL: leftmost, 1 GiB regions, 16 KiB blocks",
 				JSON: `{"compat":"xdl"}`},
-		).WithOriginals(setting.SpecOf("buddy:xdl", "", buddyxdl.New)),
+		).WithOriginals(setting.SpecOf("buddy:xdl", "", buddyxdl.Open)),
 		setting.SpecOf("slab", "classes of equal slots, with magazines and segments; or runs of units", slab.New,
 			setting.Preset{Doc: "eight slots to a slab or more, the fullest slab first; the device for blocks above 256 KiB"},
 			setting.Preset{Name: "magazines", Doc: "freed slots go to stacks of 16 first, and a depot of eight full ones for " +
@@ -101,7 +101,7 @@ func classAllocators() setting.Catalogue {
 			setting.Preset{Name: "blaze", In: setting.Compared, Doc: "as XDL's blaze: power-of-two free lists over 1 " +
 				"GiB regions",
 				JSON: `{"compat":"blaze"}`},
-		).WithOriginals(setting.SpecOf("slab:xdl", "", slabxdl.New), setting.SpecOf("slab:blaze", "", blaze.New)),
+		).WithOriginals(setting.SpecOf("slab:xdl", "", slabxdl.Open), setting.SpecOf("slab:blaze", "", blaze.New)),
 		setting.SpecOf("slabbuddy", "slab for small, buddy for medium, the device for large requests", slabbuddy.New,
 			setting.Preset{Doc: "slabs up to 32 KiB, cut from a buddy up to 1 MiB in one pool of regions; the device " +
 				"above, cached"},
@@ -114,7 +114,7 @@ func classAllocators() setting.Catalogue {
 			setting.Preset{Name: "onepool", Doc: "XDL's bounds and regions of 1 GiB, but one pool of them instead of two",
 				JSON: `{"region_bytes":"1GiB","growth":"fixed","block_bytes":"16KiB","slab_max_bytes":"16KiB","direct_bytes":"1GiB","direct_cache_bytes":1}`},
 			setting.Preset{Name: "xdl", In: setting.Compared, Doc: "as Alibaba's XDL on GPUs", JSON: `{"compat":"xdl"}`},
-		).WithOriginals(setting.SpecOf("slabbuddy:xdl", "", slabbuddyxdl.New)),
+		).WithOriginals(setting.SpecOf("slabbuddy:xdl", "", slabbuddyxdl.Open)),
 	}
 }
 

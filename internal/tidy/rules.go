@@ -35,6 +35,8 @@ type Exception struct {
 func Exceptions() []Exception {
 	return []Exception{
 		{Clocks.Name, "alloc/wrap/retrying.go", "", "a deadline is what Retrying is for"},
+		{StrategyImports.Name, "strategies/slab/xdl/locked.go", "sync", "the original's segments have locks of their own"},
+		{StrategyImports.Name, "strategies/slabbuddy/xdl/locked.go", "sync", "it is composed of such segments"},
 	}
 }
 

@@ -13,6 +13,11 @@ type Set struct {
 	device *Device
 	all    []*shard
 	peak   sizes
+	batch  sizes // what a shard takes of spare more than it needs
+
+	mu    sync.Mutex // taken last
+	spare sizes      // the peak less the room of all shards; guarded by mu
+
 	chunks []alloc.Chunk // of the last walk
 	runs   []run         // by strategy
 	gather func(alloc.Chunk) bool
@@ -43,11 +48,13 @@ func (a sizes) each(b sizes, f func(a, b device.Size) device.Size) sizes {
 	}
 }
 
-// below returns the least difference of b and a, 0 if one of a is larger.
-func (a sizes) below(b sizes) device.Size {
-	return min(b.requested-min(a.requested, b.requested), b.allocated-min(a.allocated, b.allocated),
-		b.active-min(a.active, b.active))
-}
+func plus(a, b device.Size) device.Size  { return a + b }
+func minus(a, b device.Size) device.Size { return a - b }
+func least(a, b device.Size) device.Size { return min(a, b) }
+func most(a, b device.Size) device.Size  { return max(a, b) }
+
+// least returns the smallest of the sizes.
+func (a sizes) least() device.Size { return min(a.requested, a.allocated, a.active) }
 
 func (a sizes) within(b sizes) bool {
 	return a.requested <= b.requested && a.allocated <= b.allocated && a.active <= b.active
@@ -94,7 +101,7 @@ func (s *Set) Release(i int) { s.all[i].Mutex.Unlock() }
 
 // Alloc passes a request to strategy i.
 func (s *Set) Alloc(i int, r alloc.Request) (alloc.Block, error) {
-	b, raised, err := s.all[i].alloc(r)
+	b, raised, err := s.all[i].alloc(s, r)
 	if raised {
 		s.Lock()
 		defer s.Unlock()
@@ -104,7 +111,7 @@ func (s *Set) Alloc(i int, r alloc.Request) (alloc.Block, error) {
 }
 
 // alloc passes a request to the strategy. It reports whether a peak of the set may have risen.
-func (p *shard) alloc(r alloc.Request) (b alloc.Block, raised bool, err error) {
+func (p *shard) alloc(s *Set, r alloc.Request) (b alloc.Block, raised bool, err error) {
 	p.Mutex.Lock()
 	defer p.Mutex.Unlock()
 	if b, err = p.strategy.Alloc(r); err != nil {
@@ -114,10 +121,26 @@ func (p *shard) alloc(r alloc.Request) (b alloc.Block, raised bool, err error) {
 		p.left -= b.Size
 		return b, false, nil
 	}
+	return b, !p.resize(s), nil
+}
+
+// resize measures what the strategy holds. It takes the room that is missing from the spare of the
+// set, or gives back what is too much. It reports whether there was enough.
+func (p *shard) resize(s *Set) (ok bool) {
 	stats := p.strategy.Stats()
 	now := sizesOf(&stats)
-	p.left = now.below(p.room)
-	return b, !now.within(p.room), nil
+	want := now.each(s.batch, plus)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.spare.each(p.room, plus)
+	if !now.within(all) {
+		p.left = 0
+		return false
+	}
+	p.room = want.each(all, least)
+	s.spare = all.each(p.room, minus)
+	p.left = p.room.each(now, minus).least()
+	return true
 }
 
 // Free passes a free to strategy i.
@@ -126,21 +149,24 @@ func (s *Set) Free(i int, a device.Addr) error {
 	return s.Acquire(i).Free(a)
 }
 
-// Level renews the peaks, and the room of each strategy: what it holds, and an equal share of what
-// the sum is below the peak. It must be called with every lock held, after
-// calls of [Set.At] that may raise a peak.
+// Level renews the peaks and shares out what the sum is below them: a quarter as room of the
+// strategies, the rest as spare. It must be called with every lock held, after calls of [Set.At]
+// that may raise a peak.
 func (s *Set) Level() {
 	var sum sizes
-	plus := func(a, b device.Size) device.Size { return a + b }
 	for _, p := range s.all {
 		stats := p.strategy.Stats()
 		p.room = sizesOf(&stats)
 		sum = sum.each(p.room, plus)
 	}
-	s.peak = s.peak.each(sum, func(a, b device.Size) device.Size { return max(a, b) })
-	share := s.peak.each(sum, func(a, b device.Size) device.Size { return (a - b) / device.Size(len(s.all)) })
+	s.peak = s.peak.each(sum, most)
+	slack := s.peak.each(sum, minus)
+	parts := 4 * device.Size(len(s.all))
+	s.batch = slack.each(slack, func(a, _ device.Size) device.Size { return a / parts })
+	s.spare = slack
 	for _, p := range s.all {
-		p.room, p.left = p.room.each(share, plus), sizes{}.below(share)
+		p.room, p.left = p.room.each(s.batch, plus), s.batch.least()
+		s.spare = s.spare.each(s.batch, minus)
 	}
 }
 

@@ -22,7 +22,7 @@ func EveryKnob(t *testing.T, subjects ...props.Subject) {
 // knobValues returns the values, in JSON, that each field of the configurations has.
 func knobValues(t *testing.T, subjects []props.Subject) map[string][]string {
 	t.Helper()
-	values := map[string][]string{}
+	values, held := map[string][]string{}, map[string]int{}
 	for _, s := range subjects {
 		text, err := json.Marshal(s.Config)
 		if err != nil {
@@ -33,9 +33,15 @@ func knobValues(t *testing.T, subjects []props.Subject) map[string][]string {
 			t.Fatal(err)
 		}
 		for knob, value := range fields {
+			held[knob]++
 			if !slices.Contains(values[knob], string(value)) {
 				values[knob] = append(values[knob], string(value))
 			}
+		}
+	}
+	for knob := range values { // one that is not there is zero
+		if n := held[knob]; n < len(subjects) {
+			values[knob] = append(values[knob], "zero")
 		}
 	}
 	return values

@@ -35,6 +35,9 @@ type Config struct {
 	RegionBytes device.Size `json:"region_bytes" doc:"every region, a power of two" grid:"2MiB,8MiB,32MiB,128MiB"`
 	// BlockBytes is the smallest block, a power of two below RegionBytes; default 16 KiB.
 	BlockBytes device.Size `json:"block_bytes" doc:"smallest block, a power of two" grid:"256,512,2KiB,16KiB"`
+	// Locks makes the allocator safe for concurrent use, with the locks of the original: one for
+	// the whole.
+	Locks bool `json:"locks,omitzero" doc:"the original's locks, one for the whole: safe for many threads"`
 }
 
 // WithDefaults returns c with every default filled in. It fails with an error that names the
@@ -57,6 +60,12 @@ func (c Config) WithDefaults() (Config, error) {
 			c.BlockBytes, maxOrder, c.RegionBytes)
 	}
 	return c, nil
+}
+
+// WithLocks implements [setting.LockingConfig].
+func (c Config) WithLocks() Config {
+	c.Locks = true
+	return c
 }
 
 // Unbound implements [setting.UnboundConfig]: the allocator has no limit.

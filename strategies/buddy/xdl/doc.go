@@ -49,6 +49,10 @@
 // smaller of the two is honoured whatever the state, and every other is refused. It never
 // changes the placement.
 //
+// # Locks
+//
+// The original has one mutex for everything, and so has this one with Config.Locks.
+//
 // # Invariants
 //
 // Invariant U1: the table of live blocks and the granted runs of the regions are the same set.

@@ -27,6 +27,7 @@ func subjects() []props.Subject {
 		subject("tiny", xdl.Config{Compat: "xdl", RegionBytes: 4 * device.KiB, BlockBytes: 256}),
 		subject("small", xdl.Config{RegionBytes: device.MiB, BlockBytes: 4 * device.KiB}),
 		subject("xdl", xdl.Config{RegionBytes: device.GiB, BlockBytes: 16 * device.KiB}),
+		subject("locks", xdl.Config{RegionBytes: 4 * device.KiB, BlockBytes: 256, Locks: true}),
 	}
 }
 
@@ -38,5 +39,5 @@ func subject(name string, c xdl.Config) props.Subject {
 		return cmp.Or(cmp.Compare(b.Region, a.Region), promise.ByAddress(a, b))
 	}
 	on := sim.Config{Capacity: 8 * c.RegionBytes, Align: 256, Policy: sim.TopDown}
-	return props.SubjectOf(name, xdl.New, c, on, p)
+	return props.SubjectOf(name, xdl.Open, c, on, p)
 }

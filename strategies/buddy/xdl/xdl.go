@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/kit/front"
@@ -28,7 +29,18 @@ type Allocator struct {
 	placer *forecast.Placer // made when it is asked for
 }
 
-// New returns an allocator over src that holds nothing yet. It fails if c is invalid.
+// Open returns the allocator that c describes: behind a mutex if it shall have locks, as the
+// original has one for everything.
+func Open(src device.Source, c Config) (alloc.Strategy, error) {
+	a, err := New(src, c)
+	if err != nil || !c.Locks {
+		return a, err
+	}
+	return wrap.Locked(a)
+}
+
+// New returns an allocator for one thread over src that holds nothing yet. It fails if c is
+// invalid.
 func New(src device.Source, c Config) (*Allocator, error) {
 	c, err := c.WithDefaults()
 	if err != nil {

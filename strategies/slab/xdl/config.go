@@ -40,6 +40,9 @@ type Config struct {
 	Segments int `json:"segments" doc:"parts that share no chunk and serve requests in turn" grid:"1,4,32"`
 	// UnitBytes is the smallest block, and a quarter of the largest; default 4 KiB.
 	UnitBytes device.Size `json:"unit_bytes" doc:"smallest block; the largest is four of it"`
+	// Locks makes the allocator safe for concurrent use, with the locks of the original: one for
+	// each segment.
+	Locks bool `json:"locks,omitzero" doc:"the original's locks, one for each segment: safe for many threads"`
 }
 
 // WithDefaults returns c with every default filled in. It fails with an error that names the
@@ -66,6 +69,12 @@ func (c Config) WithDefaults() (Config, error) {
 		return c, fmt.Errorf("slab: unit_bytes %d: want at most 64*2^24 units in region_bytes %d", c.UnitBytes, c.RegionBytes)
 	}
 	return c, nil
+}
+
+// WithLocks implements [setting.LockingConfig].
+func (c Config) WithLocks() Config {
+	c.Locks = true
+	return c
 }
 
 // Unbound implements [setting.UnboundConfig]: the allocator has no limit.

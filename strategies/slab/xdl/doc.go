@@ -47,6 +47,14 @@
 // the largest power of two that divides UnitBytes, and up to the 2 MiB that regions are asked for
 // with.
 //
+// # Locks
+//
+// With Config.Locks it has the original's: a mutex for each segment, and one for growth that is
+// taken last. A free finds its segment by the address, without a lock. Each segment is then an
+// allocator of one segment over the slices of the shared regions, so one thread gets the same
+// placements. Counters and walks take every lock. Uncontended, the locks cost about as much as the
+// allocator.
+//
 // # Invariants
 //
 // Invariant S1: each chunk is in one list of its segment, that of its class, once.

@@ -26,11 +26,12 @@ func subjects() []props.Subject {
 		subject("xdl-odd-unit", xdl.Config{Segments: 2, UnitBytes: 768, RegionBytes: 96 * device.KiB}, 1),
 		subject("xdl-tiny", xdl.Config{Segments: 32, UnitBytes: 1, RegionBytes: 2 * device.KiB}, 1),
 		subject("xdl", xdl.Config{Segments: 32, UnitBytes: 4 * device.KiB, RegionBytes: 16 * device.MiB}, 2),
+		subject("xdl-locks", xdl.Config{Segments: 3, UnitBytes: 512, RegionBytes: 192 * device.KiB, Locks: true}, 2),
 	}
 }
 
 // subject is a slab over a device with room for some regions.
 func subject(name string, c xdl.Config, regions device.Size) props.Subject {
 	on := sim.Config{Capacity: regions * c.RegionBytes, Align: 256, Policy: sim.TopDown}
-	return props.SubjectOf(name, xdl.New, c, on, c.Promises())
+	return props.SubjectOf(name, xdl.Open, c, on, c.Promises())
 }

@@ -28,7 +28,16 @@ type Allocator struct {
 	hole    hole          // the longest free run of a chunk
 }
 
-// New returns an allocator over src that holds nothing yet. It fails if c is invalid.
+// Open returns the allocator that c describes: a [Locked] one if it shall have locks.
+func Open(src device.Source, c Config) (alloc.Strategy, error) {
+	if c.Locks {
+		return NewLocked(src, c)
+	}
+	return New(src, c)
+}
+
+// New returns an allocator for one thread over src that holds nothing yet. It fails if c is
+// invalid.
 func New(src device.Source, c Config) (*Allocator, error) {
 	c, err := c.WithDefaults()
 	if err != nil {

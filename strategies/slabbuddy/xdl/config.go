@@ -38,6 +38,9 @@ type Config struct {
 	BlockBytes device.Size `json:"block_bytes" doc:"smallest buddy block, a power of two; smaller requests go to the slab" grid:"256,512,2KiB"`
 	// Segments is the number of segments of the slab part; default 32.
 	Segments int `json:"segments" doc:"segments of the slab"`
+	// Locks makes the allocator safe for concurrent use, with the locks of the original: one for
+	// each segment of the slab and one for the rest.
+	Locks bool `json:"locks,omitzero" doc:"the original's locks, one for each segment of the slab and one for the rest: safe for many threads"`
 }
 
 // WithDefaults returns c with every default filled in. It fails with an error that names the
@@ -73,6 +76,12 @@ func (c Config) slab() slab.Config {
 
 func (c Config) buddy() buddy.Config {
 	return buddy.Config{RegionBytes: c.RegionBytes, BlockBytes: c.BlockBytes}
+}
+
+// WithLocks implements [setting.LockingConfig].
+func (c Config) WithLocks() Config {
+	c.Locks = true
+	return c
 }
 
 // Unbound implements [setting.UnboundConfig]: the allocator has no limit.

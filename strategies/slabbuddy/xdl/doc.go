@@ -15,6 +15,12 @@
 // of its table. A block straight from the device goes back when it is freed; nothing else does
 // before Close.
 //
+// # Locks
+//
+// With Config.Locks the slab has the locks of its segments, and buddy and direct requests share one
+// mutex. Regions know their owner, so a free takes the lock of one part. One thread gets the same
+// placements.
+//
 // # Invariants
 //
 // Invariant R1: the size of a request alone says which part serves it.

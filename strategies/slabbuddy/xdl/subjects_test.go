@@ -25,11 +25,13 @@ func subjects() []props.Subject {
 		subject("small", xdl.Config{RegionBytes: 32 * device.KiB, BlockBytes: device.KiB, Segments: 2}, sim.TopDown),
 		subject("medium", xdl.Config{RegionBytes: device.MiB, BlockBytes: 4 * device.KiB, Segments: 4}, sim.Bump),
 		subject("xdl", xdl.Config{RegionBytes: 64 * device.MiB, BlockBytes: 16 * device.KiB, Segments: 32}, sim.FirstFit),
+		subject("locks", xdl.Config{RegionBytes: 32 * device.KiB, BlockBytes: device.KiB, Segments: 2, Locks: true},
+			sim.TopDown),
 	}
 }
 
 // subject is a slab-buddy over a device with room for eight regions of either part.
 func subject(name string, c xdl.Config, policy sim.Policy) props.Subject {
 	on := sim.Config{Capacity: 8 * c.RegionBytes, Align: 256, Policy: policy}
-	return props.SubjectOf(name, xdl.New, c, on, c.Promises())
+	return props.SubjectOf(name, xdl.Open, c, on, c.Promises())
 }
