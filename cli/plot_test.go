@@ -84,7 +84,7 @@ func TestPlotRefusesWhatIsWrong(t *testing.T) {
 		`no run of "slob": the results have bfc, caching, tlsf`:       {"--out", out, "--strategies", "slob", a},
 		"want the kind capacity, waste, budget or tradeoff, not time": {"--out", out, "--kind", "time", a},
 		"no such file or directory":                                   {"--out", out, "missing.json"},
-		"no room for the figure on 2.0 x 2.0 cm":                      {"--out", out, "--size", "2x2", a},
+		"the figure does not fit 2.0 x 2.0 cm":                        {"--out", out, "--size", "2x2", a},
 		"standard input can be read only once":                        {"--out", out, "-", "-"},
 		`stdin: byte 0: JSON ends in the middle`:                      {"--out", out, "-"},
 		"is a file to read":                                           {"--out", a, a},

@@ -13,19 +13,19 @@ import (
 
 // Axis is one of the two axes of a chart.
 type Axis struct {
-	Title string  // what it shows, with the unit
-	Low   float64 // value at its beginning
-	High  float64 // value at its end, which is more
-	Log   bool    // logarithmic: both ends are above 0
-	Ticks []Tick  // where it is marked; those without a label are minor
-	Names bool    // its ticks are names of rows, between which no line is drawn
+	Title string  // with the unit
+	Low   float64 // value at the start
+	High  float64 // value at the end, above Low
+	Log   bool    // logarithmic: both ends above 0
+	Ticks []Tick  // unlabelled ticks are minor
+	Names bool    // ticks are row names, so no grid lines
 }
 
 // FromZero returns a linear axis from 0 to beyond high, with round ticks.
 func FromZero(title string, high float64) Axis { return scaled(title, high, 1, "") }
 
-// Bytes returns a linear axis of bytes from 0 to beyond high, in the largest binary unit that
-// leaves a digit before the point.
+// Bytes returns a linear axis of bytes from 0 to beyond high, in the largest binary unit that needs
+// at least one digit.
 func Bytes(title string, high float64) Axis {
 	unit, name := 1.0, "B"
 	for _, u := range []struct {
@@ -39,7 +39,7 @@ func Bytes(title string, high float64) Axis {
 	return scaled(title, high, unit, name)
 }
 
-// Counts returns a linear axis of things that are counted, from 0 to high.
+// Counts returns a linear axis of counts from 0 to high.
 func Counts(title string, high float64) Axis {
 	unit, name := 1.0, ""
 	switch {
@@ -49,11 +49,12 @@ func Counts(title string, high float64) Axis {
 		unit, name = 1e3, "thousands"
 	}
 	a := scaled(title, high, unit, name)
-	a.High = max(high, 1) // nothing comes behind the last
+	a.High = max(high, 1) // nothing follows the last value
 	return a
 }
 
-// Percent returns a linear axis of shares from 0 to beyond high, but not beyond all unless that is.
+// Percent returns a linear axis of shares from 0 to beyond high, at most 100 % unless high is
+// above.
 func Percent(title string, high float64) Axis {
 	a := scaled(title, high, 0.01, "%")
 	if high <= 1 && a.High > 1 {
@@ -63,7 +64,7 @@ func Percent(title string, high float64) Axis {
 	return a
 }
 
-// scaled returns a linear axis from 0 to beyond high, with ticks at round multiples of a unit.
+// scaled returns a linear axis from 0 to beyond high, with ticks at round multiples of unit.
 func scaled(title string, high, unit float64, name string) Axis {
 	if name != "" {
 		title += " (" + name + ")"
@@ -87,8 +88,8 @@ func scaled(title string, high, unit float64, name string) Axis {
 	return a
 }
 
-// Between returns a linear axis that holds two values and does not begin at 0, for marks and lines,
-// with round ticks.
+// Between returns a linear axis that contains two values, with round ticks, and need not start at
+// 0.
 func Between(title string, low, high float64) Axis {
 	span := max(high-low, 1e-6*math.Abs(high), 1e-9)
 	step := math.Pow(10, math.Floor(math.Log10(span)))
@@ -97,20 +98,20 @@ func Between(title string, low, high float64) Axis {
 	}
 	a := Axis{Title: title, Low: low - 0.03*span, High: high + 0.03*span}
 	for k := math.Ceil(a.Low/step - 1e-6); k*step <= a.High; k++ {
-		v := k*step + 0 // of a zero the sign goes
+		v := k*step + 0 // turns -0 into 0
 		a.Ticks = append(a.Ticks, Tick{Value: v, Label: short(v)})
 	}
 	return a
 }
 
-// Log returns a logarithmic axis that holds two values above 0, with ticks at powers of ten, and
-// between them where those would be few.
+// Log returns a logarithmic axis that contains two values above 0, with labels at powers of ten,
+// and in between if those are few.
 func Log(title string, low, high float64) Axis {
 	a := Axis{Title: title, Low: low / 1.15, High: high * 1.15, Log: true}
 	first := int(math.Floor(math.Log10(a.Low)))
 	last := int(math.Ceil(math.Log10(a.High)))
 	few := math.Log10(a.High/a.Low) < 2.5
-	every := math.Log10(a.High/a.Low) < 0.75 // less than six times: 2 and 5 alone would leave one number or none
+	every := math.Log10(a.High/a.Low) < 0.75 // below a factor of six, 2 and 5 alone would leave one label or none
 	for e := first; e <= last; e++ {
 		for m := 1; m <= 9; m++ {
 			v := float64(m) * math.Pow(10, float64(e))
@@ -130,7 +131,7 @@ func Log(title string, low, high float64) Axis {
 	return a
 }
 
-// Rows returns an axis of named rows, the first on top; row i is at [Row].
+// Rows returns an axis of named rows, the first on top. Row i is at [Row].
 func Rows(names []string) Axis {
 	a := Axis{Low: -0.6, High: float64(len(names)) - 0.4, Names: true}
 	for i, n := range names {
@@ -140,10 +141,10 @@ func Rows(names []string) Axis {
 	return a
 }
 
-// Row returns where row i of n is on its axis.
+// Row returns the position of row i of n.
 func Row(i, n int) float64 { return float64(n - 1 - i) }
 
-// short returns a number as a tick has it.
+// short formats a number for a tick.
 func short(v float64) string {
 	if v >= 1e4 {
 		return power(v)
@@ -151,13 +152,13 @@ func short(v float64) string {
 	return strconv.FormatFloat(v, 'g', 4, 64)
 }
 
-// power returns a number with a power of ten.
+// power formats a number with a power of ten.
 func power(v float64) string {
 	e := math.Floor(math.Log10(v) + 1e-9)
 	return strconv.FormatFloat(v/math.Pow(10, e), 'g', 3, 64) + "e" + units.Fixed(e, 0)
 }
 
-// set makes an axis of the library like this one.
+// set configures an axis of the plot library.
 func (a *Axis) set(to *plot.Axis) {
 	to.Min, to.Max, to.Tick.Marker = a.Low, a.High, plot.ConstantTicks(a.Ticks)
 	if a.Log {
@@ -165,7 +166,7 @@ func (a *Axis) set(to *plot.Axis) {
 	}
 }
 
-// at returns the value at a share of the axis's length from its beginning.
+// at returns the value at a fraction of the axis's length.
 func (a *Axis) at(share float64) float64 {
 	if a.Log {
 		return a.Low * math.Pow(a.High/a.Low, share)

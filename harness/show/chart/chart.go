@@ -33,12 +33,12 @@ type Chart struct {
 	plot    *plot.Plot
 	x, y    Axis
 	entries []entry
-	over    []plot.Plotter // marks of lines, which no line shall hide
-	beside  []string       // text at the right of each row
-	rows    int            // rows of bars or marks; 0 if the chart has none
+	over    []plot.Plotter // marks of lines, drawn last
+	beside  []string       // text to the right of each row
+	rows    int            // rows of bars or marks; may be 0
 }
 
-// entry is one line of the legend.
+// entry is a legend entry.
 type entry struct {
 	name  string
 	look  Look
@@ -46,7 +46,7 @@ type entry struct {
 	mark  bool
 }
 
-// New returns a chart with nothing but axes.
+// New returns an empty chart with two axes.
 func New(x, y Axis) *Chart {
 	c := &Chart{plot: plot.New(), x: x, y: y}
 	x.set(&c.plot.X)
@@ -62,24 +62,24 @@ func New(x, y Axis) *Chart {
 	return c
 }
 
-// Line is a series of points that a line joins.
+// Line is a series of points joined by a line.
 type Line struct {
-	Name   string  // in the legend; "" is not there
-	Look   Look    // how it is drawn
-	Points []Point // by x
-	Steps  bool    // each value holds until the next
-	Marks  int     // marks that are spread over the line; 0 for none, -1 for one at every point
-	Shift  int     // of the first of them, so that those of several lines do not meet
+	Name   string  // for the legend; "": no entry
+	Look   Look    // style
+	Points []Point // sorted by x
+	Steps  bool    // each value holds until the next point
+	Marks  int     // marks spread over the line; 0: none, -1: one at every point
+	Shift  int     // offset of the first mark, to keep the marks of several lines apart
 	Spans  []Span  // error bars
 }
 
-// Span is an error bar: the values between which the value at a point lies.
+// Span is an error bar.
 type Span struct {
 	At        Point   // the point
-	Low, High float64 // values of y
+	Low, High float64 // range of y
 }
 
-// Line adds a line. One without points is not drawn.
+// Line adds a line. It ignores a line without points.
 func (c *Chart) Line(l Line) {
 	if len(l.Points) == 0 {
 		return
@@ -112,9 +112,9 @@ func errorBars(l Line) *plotter.YErrorBars {
 	return bars
 }
 
-// spread returns the points of a line nearest to evenly spread places of the axis.
+// spread returns the points nearest to l.Marks evenly spaced positions.
 func (c *Chart) spread(l Line) (chosen []Point) {
-	const shifts = 8 // places that the first mark can have
+	const shifts = 8 // possible offsets of the first mark
 	at := 0
 	for k := range l.Marks {
 		share := (float64(k) + (float64(l.Shift%shifts)+0.5)/shifts) / float64(l.Marks)
@@ -142,33 +142,33 @@ func (c *Chart) Marks(name string, look Look, points []Point) {
 	c.legend(entry{name, look, false, true})
 }
 
-// Bar adds a bar from the left end of the x axis, in a row.
+// Bar adds a bar from the left edge in a row.
 func (c *Chart) Bar(row int, look Look, value float64) {
 	c.plot.Add(bar{Row(row, c.rows), value, look.Color})
 }
 
-// Upright adds a line from bottom to top at a value of x.
+// Upright adds a vertical line at x.
 func (c *Chart) Upright(name string, look Look, x float64) {
 	c.plot.Add(&plotter.Line{XYs: []Point{{X: x, Y: c.y.Low}, {X: x, Y: c.y.High}}, LineStyle: look.style()})
 	c.legend(entry{name, look, true, false})
 }
 
-// Level adds a line from left to right at a value of y.
+// Level adds a horizontal line at y.
 func (c *Chart) Level(name string, look Look, y float64) {
 	c.plot.Add(&plotter.Line{XYs: []Point{{X: c.x.Low, Y: y}, {X: c.x.High, Y: y}}, LineStyle: look.style()})
 	c.legend(entry{name, look, true, false})
 }
 
-// Beside puts text at the right of each row, from the first on.
+// Beside sets the text to the right of each row, from the first row on.
 func (c *Chart) Beside(texts []string) { c.beside = texts }
 
-// Key adds a mark to the legend that stands for marks in several colours.
+// Key adds a legend entry for marks of several colours.
 func (c *Chart) Key(name string, look Look) { c.legend(entry{name, look, false, true}) }
 
-// Note adds text to the legend that stands for nothing drawn.
+// Note adds text to the legend.
 func (c *Chart) Note(text string) { c.legend(entry{name: text}) }
 
-// Span returns the length of the x axis in its values.
+// Span returns the length of the x axis.
 func (c *Chart) Span() float64 { return c.x.High - c.x.Low }
 
 func (c *Chart) legend(e entry) {
@@ -193,32 +193,31 @@ func (l Look) glyph() draw.GlyphStyle {
 	return draw.GlyphStyle{Color: l.Color, Radius: radius, Shape: l.Shape}
 }
 
-// bar is a bar in a row.
 type bar struct {
 	row, value float64
 	fill       color.Color
 }
 
 func (b bar) Plot(c draw.Canvas, p *plot.Plot) {
-	const half = 0.34 // of the distance of two rows
+	const half = 0.34 // of the distance between rows
 	trX, trY := p.Transforms(&c)
 	left, right := c.Min.X, trX(b.value)
 	low, high := trY(b.row-half), trY(b.row+half)
 	c.FillPolygon(b.fill, []vg.Point{{X: left, Y: low}, {X: right, Y: low}, {X: right, Y: high}, {X: left, Y: high}})
 }
 
-// layout places the parts of a chart on a page.
+// layout is the arrangement of a chart on a page.
 type layout struct {
 	*Chart
 	text        text.Style // of titles and the legend
-	ticks       text.Style // of the axes
-	column      vg.Length  // width of a column of the legend
-	columns     int        // of the legend
-	lines       int        // of the legend
-	left, right vg.Length  // beside axes and their ticks
+	ticks       text.Style // of axis labels
+	column      vg.Length  // width of a legend column
+	columns     int        // columns of the legend
+	lines       int        // lines of the legend
+	left, right vg.Length  // margins beside the axes
 }
 
-// layout measures the parts for a page of a width.
+// layout measures the parts of a chart for a page of a width.
 func (c *Chart) layout(width, size vg.Length) *layout {
 	l := &layout{Chart: c}
 	l.text = text.Style{
@@ -233,7 +232,7 @@ func (c *Chart) layout(width, size vg.Length) *layout {
 	if n := len(c.entries); n > 0 {
 		l.columns = min(max(int((width-gap)/l.column), 1), n)
 		l.lines = (n + l.columns - 1) / l.columns
-		l.columns = (n + l.lines - 1) / l.lines // the last column is as full as the others, if that can be
+		l.columns = (n + l.lines - 1) / l.lines // balances the columns
 	}
 	l.left, l.right = gap, gap
 	if c.y.Title != "" {
@@ -247,7 +246,7 @@ func (c *Chart) layout(width, size vg.Length) *layout {
 
 func (l *layout) line() vg.Length { return l.text.Font.Size * 1.3 }
 
-// above returns the height of the legend with what is around it.
+// above returns the height of the legend with its margins.
 func (l *layout) above() vg.Length {
 	if l.lines == 0 {
 		return gap
@@ -255,16 +254,16 @@ func (l *layout) above() vg.Length {
 	return vg.Length(l.lines)*l.line() + 2*gap
 }
 
-// natural returns the height that suits a page of a width.
+// natural returns the preferred height for a width.
 func (l *layout) natural(width vg.Length) vg.Length {
 	if l.rows > 0 {
 		return l.above() + vg.Length(l.rows)*l.text.Font.Size*1.5 + 4*l.line() + gap
 	}
-	const ratio = 0.62 // of a chart that is wider than high, about the golden section
+	const ratio = 0.62 // about the golden ratio
 	return l.above() + max(min(width*ratio, 9*vg.Centimeter), l.text.Width(l.y.Title)+2*gap)
 }
 
-// draw draws everything. It reports whether there was room for it.
+// draw draws the chart. It returns false if there is not enough room.
 func (l *layout) draw(all draw.Canvas) bool {
 	p := l.plot
 	p.BackgroundColor = nil
@@ -275,7 +274,7 @@ func (l *layout) draw(all draw.Canvas) bool {
 	if l.y.Names {
 		p.Y.Tick.Length = 0
 	}
-	all.SetColor(color.White) // or the lines would be hard to see on a dark page
+	all.SetColor(color.White) // readable on dark pages too
 	all.Fill(all.Rectangle.Path())
 	area := draw.Crop(all, l.left, -l.right, gap+l.line(), -l.above())
 	if area.Size().X < 2*vg.Centimeter || area.Size().Y < vg.Centimeter {
@@ -298,7 +297,7 @@ func (l *layout) draw(all draw.Canvas) bool {
 	return true
 }
 
-// apart returns the ticks of the x axis with as many of their labels, evenly, as do not touch.
+// apart returns the ticks of the x axis, with labels thinned out evenly until none overlap.
 func (l *layout) apart(inner draw.Canvas) []Tick {
 	trX, _ := l.plot.Transforms(&inner)
 	ticks := slices.Clone(l.x.Ticks)
@@ -324,14 +323,14 @@ func (l *layout) apart(inner draw.Canvas) []Tick {
 	return ticks
 }
 
-// within returns the middle of something long, at a place or as near to it as keeps it between two
-// ends.
+// within returns the centre of an item of length long, moved as little as needed to fit between low
+// and high.
 func within(middle, long, low, high vg.Length) vg.Length {
 	return max(min(middle, high-long/2), low+long/2)
 }
 
-// title names the axes. The library would leave room for a name where the middle of a linear
-// axis is, which is near the end of a logarithmic one.
+// title writes the titles of the axes. The library would centre the title of a logarithmic axis
+// near its end.
 func (l *layout) title(all, inner draw.Canvas) {
 	style := l.text
 	style.XAlign, style.YAlign = draw.XCenter, draw.YBottom
@@ -343,7 +342,7 @@ func (l *layout) title(all, inner draw.Canvas) {
 		l.y.Title)
 }
 
-// drawBeside writes the text at the right of the rows.
+// drawBeside writes the text to the right of the rows.
 func (l *layout) drawBeside(inner draw.Canvas) {
 	style := l.ticks
 	style.YAlign = draw.YCenter

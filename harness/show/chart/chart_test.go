@@ -134,10 +134,10 @@ func TestLooksDifferWithoutColour(t *testing.T) {
 func TestPagesThatAreTooSmallAreRefused(t *testing.T) {
 	err := sample("a").Write(io.Discard, chart.PDF,
 		chart.Page{Width: 3 * vg.Centimeter, Height: 2 * vg.Centimeter, Font: 20})
-	assert.ErrorContains(t, err, "no room for the figure on 3.0 x 2.0 cm")
+	assert.ErrorContains(t, err, "the figure does not fit 3.0 x 2.0 cm")
 	c := chart.New(chart.FromZero("x", 1), chart.Rows(strings.Split(strings.Repeat("row ", 40), " ")))
 	assert.ErrorContains(t, c.Write(io.Discard, chart.PDF, chart.Page{Width: chart.OneColumn, Height: 4 * vg.Centimeter,
-		Font: 8}), "no room")
+		Font: 8}), "does not fit")
 }
 
 // drawnTexts returns what is written in a chart, with its font and the place where it begins.
@@ -177,10 +177,10 @@ func TestTitlesAreWithinThePage(t *testing.T) {
 		"the page grows with the title")
 	c = chart.New(chart.FromZero("x", 1), chart.FromZero(strings.Repeat("long ", 12), 1))
 	assert.ErrorContains(t, c.Write(io.Discard, chart.SVG, chart.Page{Width: chart.OneColumn, Height: 5 * vg.Centimeter,
-		Font: 8}), "no room")
+		Font: 8}), "does not fit")
 	c = chart.New(chart.FromZero(strings.Repeat("long ", 20), 1), chart.FromZero("y", 1))
 	assert.ErrorContains(t, c.Write(io.Discard, chart.SVG, chart.Page{Width: chart.OneColumn, Font: 8}),
-		"no room for the figure on a width of 8.5 cm with text of 8 points: want more of the one or less of the other")
+		"the figure does not fit a width of 8.5 cm at a font size of 8 points")
 }
 
 // TestMarksLieOnAllLines draws two lines at one place: the marks of the lower one come behind the

@@ -11,10 +11,10 @@ import (
 	"github.com/vramyard/vramyard/harness/study/tune"
 )
 
-// fieldPoint numbers the settings of a search; 0 is the preset that it began with.
+// fieldPoint is the number of a setting in a search; 0 is the initial preset.
 const fieldPoint = "point"
 
-// listed returns a result as one that lists its runs, which package resultdiff reads.
+// listed returns a result that lists its runs, in the form package diff reads.
 func listed[R any](runs []R) ([]byte, error) {
 	return json.Marshal(struct {
 		Schema string `json:"schema"`
@@ -22,7 +22,7 @@ func listed[R any](runs []R) ([]byte, error) {
 	}{compare.Schema, runs})
 }
 
-// runsOfTune lists the settings that a search tried, on each trace.
+// runsOfTune lists the settings tried by a search, for each trace.
 func runsOfTune(text []byte) ([]byte, error) {
 	var r tune.Result
 	if err := json.Unmarshal(text, &r); err != nil {
@@ -42,10 +42,10 @@ func runsOfTune(text []byte) ([]byte, error) {
 	return listed(runs)
 }
 
-// errNoTrace is what is wrong with a list of traces that has none in a place.
 var errNoTrace = errors.New(`"traces": want objects`)
 
-// runsOfOffline lists the placements of each trace. What one needs is its height.
+// runsOfOffline lists the placements of each trace. The height of a placement is its minimum
+// capacity.
 func runsOfOffline(text []byte) ([]byte, error) {
 	var r offline.Report
 	if err := json.Unmarshal(text, &r); err != nil {
@@ -69,7 +69,7 @@ func runsOfOffline(text []byte) ([]byte, error) {
 		for _, p := range t.Greedy {
 			add(strings.TrimPrefix(p.Method, "greedy "), p.Height)
 		}
-		// On another trace another method finds it: the name is the same, for a row of its own.
+		// The best method may differ between traces; one name gives them a common row.
 		add("best", t.Best.Height)
 	}
 	return listed(runs)

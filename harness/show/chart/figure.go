@@ -13,46 +13,46 @@ import (
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
-// Options say what to draw. The zero value draws what suits the results.
+// Options select what to draw. The zero value chooses by the results.
 type Options struct {
-	Kind       string   // name of a kind; "": the first that the results allow
-	Metric     string   // name of a figure as in the results; "": the kind's own
-	Trace      string   // trace or workload to draw; "": all
-	Strategies []string // to draw, in this order; nil: all
-	// Number returns the number of a strategy, which its colour goes by; nil: by their order.
+	Kind       string   // name of a [Kind]; "": the default of the results
+	Metric     string   // name of a figure in the results; "": the default of the kind
+	Trace      string   // trace or workload; "": all
+	Strategies []string // strategies, in this order; nil: all
+	// Number returns the palette index of a strategy; nil: by order.
 	Number func(strategy string) int
 }
 
 // Kind is a kind of figure.
 type Kind struct {
-	Name   string   // as Options have it
-	Doc    string   // what it shows
-	Of     []string // commands whose results it can be drawn of
-	Mixed  bool     // results of several of them can be drawn together
-	Metric string   // that is drawn unless another is asked for
+	Name   string   // as in Options.Kind
+	Doc    string   // description
+	Of     []string // commands whose results it can draw
+	Mixed  bool     // can combine results of several of them
+	Metric string   // default figure
 	draw   func(*drawing) (*Chart, error)
 }
 
-// Kinds returns all kinds. Of those that can be drawn of a result the first is its own.
+// Kinds returns all kinds. The first that can draw a result is its default.
 func Kinds() []Kind {
 	needs := []string{ofCompare, ofWhatif, ofOffline}
 	return []Kind{
-		{"memory", "memory over events: a run with what is requested, allocated and reserved, or one of them for " +
+		{"memory", "memory over events: requested, allocated and reserved of one run, or one of them for " +
 			"several runs",
 			[]string{ofReplay}, false, "reserved", (*drawing).memory},
-		{"capacity", "minimum capacity by strategy or placement: bars with the lower bound, or, on several traces, marks " +
-			"in multiples of it",
+		{"capacity", "minimum capacity by strategy or placement: bars and the lower bound; on several traces, " +
+			"multiples of it",
 			needs, true, "min_capacity_bytes", (*drawing).capacity},
-		{"waste", "reservation waste and fragmentation by strategy; on several traces one of them",
+		{"waste", "reservation waste and fragmentation by strategy; on several traces, one of them",
 			[]string{ofCompare, ofWhatif, ofReplay}, false, "reservation_waste", (*drawing).waste},
-		{"budget", "share of the traces that complete on a device of a multiple of their lower bounds",
+		{"budget", "share of traces that complete, over device capacity in multiples of their lower bounds",
 			needs, true, "min_capacity_bytes", (*drawing).budget},
-		{"tradeoff", "memory against time, of strategies or of the settings that a search tried, and those that none " +
-			"beats in both",
+		{"tradeoff", "memory against time of strategies, or of the settings of a search, with the Pareto " +
+			"front",
 			[]string{ofTune, ofCompare}, false, "min_capacity_bytes", (*drawing).tradeoff},
-		{"time", "time of a pair of a free and an allocation over live blocks, by strategy",
+		{"time", "time of a free and an allocation over live blocks, by strategy",
 			[]string{ofBench}, false, "ns_per_pair_median", (*drawing).time},
-		{"overhead", "time with recomputation over the budget, of one log, by strategy, heuristic and ladder",
+		{"overhead", "time with recomputation over the budget of one log, by strategy, heuristic and ladder",
 			[]string{ofRemat}, false, "total_overhead", (*drawing).overhead},
 	}
 }
@@ -60,17 +60,17 @@ func Kinds() []Kind {
 // run is one run to draw.
 type run struct {
 	diff.Run
-	label   string      // in legends and at rows
-	number  int         // that its look goes by
-	hue     color.Color // nil for that of the number
-	plain   bool        // no strategy, whose looks are coloured
-	setting bool        // the label is a setting of the strategy
-	point   int         // setting of a search; 0 is its preset
-	of      string      // trace, or workload without its parameters
+	label   string      // for the legend and rows
+	number  int         // determines its look
+	hue     color.Color // nil: by number
+	plain   bool        // a reference such as counting, drawn in grey
+	setting bool        // label is a setting of the strategy
+	point   int         // index in a search; 0 is its preset
+	of      string      // trace, or workload without parameters
 	series  *replay.Series
 }
 
-// value returns a figure as a number.
+// value returns a numeric figure.
 func (r *run) value(name string) (float64, bool) {
 	n := r.Figure(name).Number()
 	if n == nil {
@@ -84,15 +84,15 @@ func (r *run) value(name string) (float64, bool) {
 type drawing struct {
 	kind   Kind
 	metric string
-	asked  bool     // the metric was asked for
-	runs   []run    // in the order to draw them
-	traces []string // that they are of, in their order
-	card   float64  // capacity in bytes of the card that the runs are of; 0: of none, or of several
+	asked  bool     // the user chose the metric
+	runs   []run    // in drawing order
+	traces []string // distinct, in order
+	card   float64  // capacity in bytes of the common card; 0: none or several
 }
 
 // Draw makes the figure of some results.
 //
-// Precondition: there is at least one.
+// Precondition: len(sources) > 0.
 func Draw(sources []*Source, o Options) (*Chart, error) {
 	k, err := kindFor(sources, o.Kind)
 	if err != nil {
@@ -112,7 +112,7 @@ func Draw(sources []*Source, o Options) (*Chart, error) {
 	return c, nil
 }
 
-// kindFor returns the kind to draw of some results.
+// kindFor selects the kind for some results.
 func kindFor(sources []*Source, name string) (Kind, error) {
 	var commands []string
 	for _, s := range sources {
@@ -143,15 +143,14 @@ func kindFor(sources []*Source, name string) (Kind, error) {
 	case !slices.Contains(names, name) && name != "":
 		return Kind{}, fmt.Errorf("unknown kind %.60q: %swant %s", name, nearest.Hint(name, names), either(names))
 	case len(possible) == 0:
-		return Kind{}, fmt.Errorf("%s: no figure is of both", of)
+		return Kind{}, fmt.Errorf("%s: no kind of figure combines them", of)
 	}
 	return Kind{}, fmt.Errorf("%s: want the kind %s, not %s", of, either(possible), name)
 }
 
-// errNoRuns is what is wrong with results that hold none.
-var errNoRuns = errors.New("the results hold no run")
+var errNoRuns = errors.New("the results contain no run")
 
-// collect chooses the runs to draw.
+// collect selects the runs to draw.
 func (d *drawing) collect(sources []*Source, o Options) error {
 	var all []run
 	for _, s := range sources {
@@ -174,7 +173,7 @@ func (d *drawing) collect(sources []*Source, o Options) error {
 	if err := d.choose(all, o.Strategies); err != nil {
 		return err
 	}
-	tellApart(d.runs, sources)
+	disambiguate(d.runs, sources)
 	d.traces = distinct(d.runs, func(r *run) string { return r.of })
 	names := distinct(d.runs, func(r *run) string { return r.label })
 	if err := errors.Join(bounded(names, "strategies or settings", "strategies"),
@@ -197,8 +196,7 @@ func (d *drawing) collect(sources []*Source, o Options) error {
 	return nil
 }
 
-// newRun returns a run of a source, named by its strategy, or by its setting where that is what was
-// searched.
+// newRun returns a run, labelled with its strategy, or with its setting in the result of a search.
 func newRun(s *Source, r diff.Run) run {
 	out := run{Run: r, label: r.Strategy, of: r.Trace, series: s.series}
 	if label := r.Figure("label").Text(); label != "" {
@@ -206,7 +204,7 @@ func newRun(s *Source, r diff.Run) run {
 	}
 	switch s.of.Command {
 	case ofBench:
-		out.of, _, _ = strings.Cut(r.Trace, " ") // the rest is the parameters
+		out.of, _, _ = strings.Cut(r.Trace, " ") // without parameters
 	case ofOffline:
 		out.plain = true
 	case ofTune:
@@ -218,7 +216,7 @@ func newRun(s *Source, r diff.Run) run {
 	return out
 }
 
-// choose keeps the runs of some strategies, in their order; nil keeps all.
+// choose keeps the runs of the given strategies, in their order; nil keeps all.
 func (d *drawing) choose(all []run, strategies []string) error {
 	if strategies == nil {
 		d.runs = all
@@ -240,9 +238,9 @@ func (d *drawing) choose(all []run, strategies []string) error {
 	return nil
 }
 
-// tellApart gives runs of one label and one trace labels of their own: those of their files where
-// there is one from each, else numbers.
-func tellApart(runs []run, sources []*Source) {
+// disambiguate relabels runs with equal label and trace: with their file if each file has one run,
+// otherwise with a number.
+func disambiguate(runs []run, sources []*Source) {
 	seen := map[string]int{}
 	for i := range runs {
 		r := &runs[i]
@@ -257,14 +255,14 @@ func tellApart(runs []run, sources []*Source) {
 	}
 }
 
-// stem returns the name of a file without folder and ending.
+// stem returns the base name of a file without extensions.
 func stem(path string) string {
 	base := filepath.Base(path)
 	name, _, _ := strings.Cut(base, ".")
 	return name
 }
 
-// distinct returns what runs have, each once, in their order.
+// distinct returns the distinct values of a property, in order.
 func distinct(runs []run, of func(*run) string) (all []string) {
 	seen := map[string]bool{}
 	for i := range runs {
@@ -276,11 +274,10 @@ func distinct(runs []run, of func(*run) string) (all []string) {
 	return all
 }
 
-// mostSeries is how many rows or lines, or traces, a figure has at most: several times what a page
-// can show.
+// mostSeries bounds the rows, lines or traces of a figure, generously.
 const mostSeries = 256
 
-// bounded refuses more of something than a figure has room for.
+// bounded returns an error if there are more than mostSeries names.
 func bounded(names []string, what, flag string) error {
 	if len(names) <= mostSeries {
 		return nil
@@ -289,7 +286,7 @@ func bounded(names []string, what, flag string) error {
 		mostSeries, flag)
 }
 
-// clip makes the labels short.
+// clip shortens the labels.
 func clip(runs []run, names []string) {
 	short := shortened(names)
 	for i := range runs {
@@ -297,7 +294,7 @@ func clip(runs []run, names []string) {
 	}
 }
 
-// plainColor is a grey on which a bound is seen.
+// plainColor is the grey of bounds and references.
 var plainColor = color.Gray{0x88}
 
 func (r *run) look() Look {

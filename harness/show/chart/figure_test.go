@@ -247,8 +247,8 @@ func TestTradeoffJoinsWhatNoneBeats(t *testing.T) {
 	text := searched(t, "a", [2]float64{100, 4}, [2]float64{200, 2}, [2]float64{300, 3}, [2]float64{400, 1},
 		[2]float64{50, 0})
 	drawn := svg(t, chart.Options{}, read(t, "a.json", text))
-	for _, want := range []string{"a, none better in both", "preset", "settings tried",
-		"1 not drawn: not every trace completes", "time of an operation (ns)"} {
+	for _, want := range []string{"a, Pareto front", "preset", "settings tried",
+		"1 not drawn: they do not complete every trace", "time of an operation (ns)"} {
 		assert.Contains(t, texts(drawn), want)
 	}
 	front := regexp.MustCompile(`<path d="(M[^"]*)" style="fill:none;stroke:`+figureHue(0)).FindAllStringSubmatch(drawn,
@@ -256,19 +256,19 @@ func TestTradeoffJoinsWhatNoneBeats(t *testing.T) {
 	require.NotEmpty(t, front)
 	assert.Equal(t, 4, strings.Count(front[0][1], "L"), "three points, with a step between any two: %s", front[0][1])
 	two := texts(svg(t, chart.Options{}, read(t, "a.json", text), read(t, "b.json", searched(t, "b", [2]float64{60, 5}))))
-	assert.Contains(t, two, "b, none better in both")
+	assert.Contains(t, two, "b, Pareto front")
 
 	slow, quick := row("t", "slow", 1<<20, 1<<20), row("t", "quick", 1<<20, 3<<20)
 	slow.NsPerOp, quick.NsPerOp = 9, 3
 	both, csv := compared(t, slow, quick)
 	fromJSON := svg(t, chart.Options{Kind: "tradeoff"}, read(t, "a.json", both))
-	for _, want := range []string{"slow", "quick", "none better in both"} {
+	for _, want := range []string{"slow", "quick", "Pareto front"} {
 		assert.Contains(t, texts(fromJSON), want)
 	}
 	assert.Equal(t, fromJSON, svg(t, chart.Options{Kind: "tradeoff"}, read(t, "a.csv", csv)))
 	none, _ := compared(t, row("t", "a", 1<<20, 1<<20))
 	_, err := chart.Draw([]*chart.Source{read(t, "a.json", none)}, chart.Options{Kind: "tradeoff"})
-	assert.ErrorContains(t, err, "tradeoff: nothing completes every trace and has a time")
+	assert.ErrorContains(t, err, "tradeoff: no strategy or setting completes every trace and has a time")
 }
 
 // TestFailuresStayApart draws a run in which every other request fails.
@@ -393,13 +393,13 @@ func TestBenchmarksHaveErrorBars(t *testing.T) {
 			read(t, "a.json", fmt.Sprintf(`{"schema":"vramyard-bench/1","runs":[`+run+`,`+run+`]}`, 10, 100)))
 	}
 	plain, barred := draw(""), draw(`,"ns_per_pair_min":40,"ns_per_pair_max":70`)
-	assert.NotContains(t, texts(plain), "bars: the shortest and the longest round")
-	assert.Contains(t, texts(barred), "bars: the shortest and the longest round")
+	assert.NotContains(t, texts(plain), "bars: shortest and longest round")
+	assert.Contains(t, texts(barred), "bars: shortest and longest round")
 	// Two bars, each of a stroke and two caps. The axis reaches to the longest round, so it has more
 	// ticks.
 	assert.GreaterOrEqual(t, strings.Count(barred, "<path"), strings.Count(plain, "<path")+2*3)
 	assert.NotContains(t, texts(draw(`,"ns_per_pair_min":50,"ns_per_pair_max":50`)),
-		"bars: the shortest and the longest round")
+		"bars: shortest and longest round")
 }
 
 // TestSettingsHaveTheColourOfTheirStrategy draws a setting, which has no colour of its own.
@@ -441,15 +441,15 @@ func TestWrongInputIsRefused(t *testing.T) {
 			chart.Options{Kind: "pie"}, []string{a}},
 		"0.json is a result of compare: want the kind capacity, waste, budget or tradeoff, not memory": {
 			chart.Options{Kind: "memory"}, []string{a}},
-		"the results are of compare and replay: no figure is of both": {chart.Options{},
+		"the results are of compare and replay: no kind of figure combines them": {chart.Options{},
 			[]string{a, r}},
 		`no run of "b": the results have a`: {
 			chart.Options{Strategies: []string{"b"}}, []string{a}},
 		`no run on "v": the results are on t, u`: {
 			chart.Options{Trace: "v"}, []string{two}},
-		"the results hold no run": {chart.Options{},
+		"the results contain no run": {chart.Options{},
 			[]string{empty}},
-		`capacity: no run has a number for "min_capacity_bytes"`: {chart.Options{},
+		`capacity: no run has a numeric "min_capacity_bytes"`: {chart.Options{},
 			[]string{none}},
 		`capacity: metric "ns_per_op": want one of bytes`: {
 			chart.Options{Metric: "ns_per_op"}, []string{a}},
@@ -459,7 +459,7 @@ func TestWrongInputIsRefused(t *testing.T) {
 			chart.Options{Kind: "budget"}, []string{a}},
 		`memory: metric "x": want requested, allocated or reserved`: {
 			chart.Options{Metric: "x"}, []string{r}},
-		"memory: the result holds no course of its run": {chart.Options{},
+		"memory: the result has no series of points over events": {chart.Options{},
 			[]string{noCourse}},
 	} {
 		var sources []*chart.Source
@@ -470,21 +470,20 @@ func TestWrongInputIsRefused(t *testing.T) {
 		assert.ErrorContains(t, err, want)
 	}
 	for text, want := range map[string]string{
-		`{"schema":"vramyard-verify/1"}`: "a: there is no figure of a result of verify: " +
-			"memory is of replay, capacity is of compare, whatif or offline, ",
-		`{"schema":"vramyard-diff/1"}`: "a: there is no figure of a result of diff",
-		`{"schema":"vramyard-postmortem/1"}`: "a: there is no figure of a result of replay " +
-			"--explain",
+		`{"schema":"vramyard-verify/1"}`: "a: results of verify cannot be drawn: " +
+			"memory takes replay, capacity takes compare, whatif or offline, ",
+		`{"schema":"vramyard-diff/1"}`:                                 "a: results of diff cannot be drawn",
+		`{"schema":"vramyard-postmortem/1"}`:                           "a: results of replay --explain cannot be drawn",
 		`{"schema":"vramyard-offline/1","traces":[null]}`:              `a: "traces": want objects`,
 		`{"schema":"vramyard-offline/1","traces":[{"trace":""}]}`:      `a: "runs", run 0: want "strategy" and "trace"`,
 		`{"schema":"vramyard-tune/1","evaluated_points":[{"runs":1}]}`: "a: json: cannot unmarshal number",
 		"": "a: byte 0: JSON ends in the middle",
-		"hello\n1,2\n": "a: no result: want what --json of replay, compare, whatif, tune, offline, " +
-			"bench or remat writes, or --csv of compare, whatif, bench or remat",
+		"hello\n1,2\n": "a: not a result: want --json output of replay, compare, whatif, tune, offline, " +
+			"bench or remat, or --csv output of compare, whatif, bench or remat",
 		`{"schema":"x"}`:                                  `a: schema "x": want the result of replay, compare, whatif, tune, offline, bench or remat`,
-		"trace,strategy,ns_per_op\nt,s,x":                 `a: line 2, "ns_per_op": "x" is no number`,
+		"trace,strategy,ns_per_op\nt,s,x":                 `a: line 2, "ns_per_op": "x": want a number`,
 		"trace,strategy\nt":                               "a: record on line 2: wrong number of fields",
-		"trace,strategy,a,a\nt,s,1,2":                     `a: the column "a" is there twice`,
+		"trace,strategy,a,a\nt,s,1,2":                     `a: duplicate column "a"`,
 		strings.Replace(r, `"event":5`, `"event":-5`, 1):  `a: "series", point 0: event -5 does not follow`,
 		strings.Replace(r, `"event":5`, `"event":"x"`, 1): `a: json: cannot unmarshal string`,
 	} {

@@ -7,22 +7,22 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Look is how a series is drawn.
+// Look is the style of a series.
 type Look struct {
 	Color  color.Color      // of lines, marks and bars
 	Shape  draw.GlyphDrawer // of marks
-	Dashes []vg.Length      // of lines, in points; nil for a whole one
-	Width  vg.Length        // of lines, in points; 0 is the usual one
-	small  bool             // marks have half the size
+	Dashes []vg.Length      // of lines, in points; nil: solid
+	Width  vg.Length        // of lines, in points; 0: the default
+	small  bool             // marks of half the size
 }
 
-// Small returns the look with marks of half the size, for many of them.
+// Small returns the look with marks of half the size.
 func (l Look) Small() Look {
 	l.small = true
 	return l
 }
 
-// LookOf returns the look with a number from 0 on. Those of less than 32 differ, also in grey.
+// LookOf returns look number 0, 1, …. Below 32 all differ, in grey too.
 func LookOf(number int) Look {
 	colors := Light()
 	shapes := []draw.GlyphDrawer{
@@ -34,15 +34,14 @@ func LookOf(number int) Look {
 	turn := number / Turn
 	return Look{
 		Color: colors[number%len(colors)],
-		// Shifted by three each turn, so that two of one colour differ in the mark too: they are two
-		// turns apart.
+		// shifted by three in each turn, so that looks of the same colour differ in shape
 		Shape:  shapes[(number+3*turn)%len(shapes)],
 		Dashes: dashes[turn%len(dashes)],
 	}
 }
 
-// MarkOf returns the look of marks with a number from 0 on, which are hollow first: two that meet
-// are both seen.
+// MarkOf returns the look of marks number 0, 1, …. The first are hollow, so that overlapping
+// marks stay visible.
 func MarkOf(number int) Look {
 	l := LookOf(number)
 	shapes := []draw.GlyphDrawer{
@@ -53,21 +52,21 @@ func MarkOf(number int) Look {
 	return l
 }
 
-// Neutral returns the look of what is no strategy, such as a bound: grey and dashed.
+// Neutral returns the look of references such as a lower bound: dashed grey.
 func Neutral() Look {
 	return Look{Color: color.RGBA{0x40, 0x40, 0x40, 0xff}, Shape: draw.CrossGlyph{}, Dashes: []vg.Length{3, 2},
 		Width: thin}
 }
 
-// Card returns the look of the capacity of a card: a whole line in red.
+// Card returns the look of a card's capacity: solid red.
 func Card() Look {
 	return Look{Color: color.RGBA{0xc0, 0x00, 0x00, 0xff}, Shape: draw.CrossGlyph{}, Width: usual}
 }
 
-// Alarm returns the look of what went wrong: upright strokes in red, a shape that nothing else has.
+// Alarm returns the look of failures: vertical red strokes.
 func Alarm() Look { return Look{Color: color.RGBA{0xc0, 0x00, 0x00, 0xff}, Shape: stroke{}} }
 
-// stroke is an upright mark.
+// stroke is a vertical mark.
 type stroke struct{}
 
 func (stroke) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, at vg.Point) {

@@ -15,7 +15,7 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// sum is one of the sums that a course has.
+// sum is a sum recorded over time.
 type sum struct {
 	name string
 	of   func(replay.Point) device.Size
@@ -29,13 +29,12 @@ func sums() []sum {
 	}
 }
 
-// errNoCourse is what is wrong with results of replays that were measured without figures.
-var errNoCourse = errors.New("the result holds no course of its run")
+var errNoCourse = errors.New("the result has no series of points over events")
 
 // memory draws memory over events.
 func (d *drawing) memory() (*Chart, error) {
 	if len(d.traces) > 1 {
-		return nil, fmt.Errorf("the results are of different traces, %s: want one, or --trace", strings.Join(d.traces, ", "))
+		return nil, fmt.Errorf("the results are on the traces %s: want one, by --trace", strings.Join(d.traces, ", "))
 	}
 	list := sums()
 	which := slices.IndexFunc(list, func(s sum) bool { return s.name == d.metric })
@@ -54,7 +53,7 @@ func (d *drawing) memory() (*Chart, error) {
 	}
 	alone := len(d.runs) == 1 && !d.asked
 	if least, ok := d.runs[0].value(bound); alone && ok {
-		high = max(high, least) // a run that found no memory may stay below it
+		high = max(high, least) // a run that failed may stay below the bound
 	}
 	if d.card > 0 && d.card <= farthest*high {
 		high = max(high, d.card)
@@ -72,10 +71,10 @@ func (d *drawing) memory() (*Chart, error) {
 	return c, nil
 }
 
-// alone draws the three sums of one run.
+// alone draws all sums of one run.
 func (d *drawing) alone(c *Chart) {
 	all := sums()
-	slices.Reverse(all) // what is requested last: where it is all that is allocated, it lies on top
+	slices.Reverse(all) // requested last, so that it stays visible where it equals allocated
 	for i, s := range all {
 		look := LookOf(i)
 		if s.name == "requested" {
@@ -88,7 +87,7 @@ func (d *drawing) alone(c *Chart) {
 	}
 }
 
-// together draws one sum of several runs, above what was requested.
+// together draws one sum of several runs, and requested bytes once.
 func (d *drawing) together(c *Chart, s sum) {
 	if s.name != "requested" {
 		look := Neutral()
@@ -100,8 +99,7 @@ func (d *drawing) together(c *Chart, s sum) {
 	}
 }
 
-// served returns the course with the fewest refusals: what was refused is not among what it has as
-// requested.
+// served returns the series with the fewest failures: failed requests are missing from requested.
 func (d *drawing) served() *replay.Series {
 	refusals := func(r run) (n uint64) {
 		for _, p := range r.series.Points {
@@ -112,11 +110,11 @@ func (d *drawing) served() *replay.Series {
 	return slices.MinFunc(d.runs, func(a, b run) int { return cmp.Compare(refusals(a), refusals(b)) }).series
 }
 
-// mostPoints is how many steps a line has at most: more than a column of a journal can show.
+// mostPoints bounds the steps of a line: more than a journal column can show.
 const mostPoints = 512
 
-// course returns the points of a sum. Where they are too many, several become one that has their
-// highest value, so that no peak is lost.
+// course returns the points of a sum, thinned to mostPoints by taking maxima, so that no peak is
+// lost.
 func course(s *replay.Series, of sum) (points []Point) {
 	each := (len(s.Points) + mostPoints - 1) / mostPoints
 	begin := 0
@@ -132,12 +130,11 @@ func course(s *replay.Series, of sum) (points []Point) {
 	return append(points, Point{X: float64(begin - 1), Y: last.Y})
 }
 
-// mostFailures is how many strokes fit beside each other in a column of a journal so that each can
-// be seen.
+// mostFailures bounds the strokes that stay distinct in a journal column.
 const mostFailures = 48
 
-// failures marks where requests find no memory: where such begin, if several follow each other.
-// Those of one run that would touch are one.
+// failures marks the start of each series of failed requests, and merges marks of a run that would
+// touch.
 func (d *drawing) failures(c *Chart, s sum) {
 	var at []Point
 	apart := c.Span() / mostFailures

@@ -10,21 +10,20 @@ import (
 	"github.com/vramyard/vramyard/harness/remat/grid"
 )
 
-// ErrNothing is that there is nothing to draw, because no run completed.
+// ErrNothing: no run completed, so there is nothing to draw.
 var ErrNothing = errors.New("no run completes")
 
-// lineFields are what names a line of budgets, beside the strategy, in results of remat.
+// lineFields identify a line of a remat result, in addition to the strategy.
 var lineFields = []string{"heuristic", "ladder"}
 
-// line makes a run that is a point of a line, which names itself by all that it is of, one of the
-// strategy.
+// line turns a point of a line, which has a name of its own, into a run of its strategy.
 func (r *run) line(point string) {
 	r.Strategy, r.Trace = r.Figure("strategy").Text(), r.Trace+" "+point
 	r.label, r.plain = r.Strategy, r.Strategy == grid.Counting
 }
 
-// nameLines adds to the labels of runs on lines of budgets what tells them apart: the heuristic if
-// there are several, the ladder if the strategy has several.
+// nameLines adds the heuristic to the labels if there are several, and the ladder if the strategy
+// has several.
 func nameLines(all []run) {
 	values := map[string]map[string]bool{} // by field and, for ladders, strategy
 	key := func(r *run, field string) string {
@@ -54,8 +53,7 @@ func nameLines(all []run) {
 	}
 }
 
-// overhead draws a figure of runs over their budgets. A line is broken where a run did not
-// complete.
+// overhead draws a figure over the budget. Lines have gaps where a run did not complete.
 func (d *drawing) overhead() (*Chart, error) {
 	if len(d.traces) > 1 {
 		return nil, fmt.Errorf("the results are on the logs %s: want one, by --trace", strings.Join(d.traces, ", "))
@@ -63,7 +61,7 @@ func (d *drawing) overhead() (*Chart, error) {
 	if err := d.known(d.metric); err != nil {
 		return nil, err
 	}
-	lines := map[string][][]Point{} // stretches of budgets that suffice
+	lines := map[string][][]Point{} // contiguous feasible budgets
 	left, right, low, high := math.Inf(1), 0.0, math.Inf(1), math.Inf(-1)
 	least := 0.0
 	for i := range d.runs {
@@ -97,7 +95,7 @@ func (d *drawing) overhead() (*Chart, error) {
 	c := New(Between("budget / base peak ("+clipped(d.traces[0])+")", left, right),
 		Between(timeTitle(d.metric), low, high))
 	for _, label := range d.labels() {
-		name := label // in the legend once
+		name := label // one legend entry per line
 		for _, points := range lines[label] {
 			if len(points) > 0 {
 				c.Line(Line{Name: name, Look: d.lookOf(label), Points: points, Marks: -1})

@@ -2,10 +2,10 @@ package chart
 
 import "image/color"
 
-// Turn is how many strategies share a mark on pages and a dash in figures.
+// Turn is the number of strategies that share a mark on pages and a dash in figures.
 const Turn = 8
 
-// Light returns the colours of lines and bars on white paper, in their order.
+// Light returns the colours for white backgrounds, by strategy.
 func Light() []color.RGBA {
 	return []color.RGBA{
 		{0x00, 0x6b, 0xbd, 0xff}, // blue
@@ -27,7 +27,7 @@ func Light() []color.RGBA {
 	}
 }
 
-// Dark returns the colours of the same strategies on a dark screen.
+// Dark returns the colours for dark backgrounds, by strategy.
 func Dark() []color.RGBA {
 	return []color.RGBA{
 		{0x21, 0x8c, 0xff, 0xff},

@@ -15,23 +15,23 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// maxBytes bounds what is read of a file, decompressed; resultdiff has the same bound.
+// maxBytes bounds the decompressed size of a file, as package diff does.
 const maxBytes = 1 << 26
 
-// mostValues is how many values a file has at most, by its commas: as many as 50,000 runs have.
-// Each takes up to some hundred bytes when it is read.
+// mostValues bounds the values in a file, counted by commas: enough for 50,000 runs. A value takes
+// up to some hundred bytes in memory.
 const mostValues = 2_000_000
 
-// Source is what was read of one file.
+// Source is the content of one file.
 type Source struct {
-	name   string // of the file
+	name   string // file name
 	of     Result
 	result *diff.Result
-	series *replay.Series // of a replay that has one
+	series *replay.Series // of a replay; may be nil
 }
 
-// Read reads a result, which may be compressed and take as much memory as a budget has. name is
-// that of the file, for messages and legends.
+// Read reads a result, compressed or not. Memory bounds what it may occupy. The name is used in
+// messages and legends.
 func Read(name string, r io.Reader, memory *budget.Budget) (*Source, error) {
 	s, err := read(name, r, memory)
 	if err != nil {
@@ -88,8 +88,8 @@ func read(name string, r io.Reader, memory *budget.Budget) (*Source, error) {
 	return s, s.check()
 }
 
-// formOf returns the form of a result in JSON. What names no schema is left to those who say where
-// the mistake is.
+// formOf returns the form of a JSON result. A missing schema is reported by the packages that
+// decode it.
 func formOf(text []byte) (Result, error) {
 	var head struct {
 		Schema string `json:"schema"`
@@ -103,14 +103,14 @@ func formOf(text []byte) (Result, error) {
 			continue
 		}
 		if len(r.Kinds()) == 0 {
-			return r, fmt.Errorf("there is no figure of a result of %s: %s", r.Command, taken())
+			return r, fmt.Errorf("results of %s cannot be drawn: %s", r.Command, taken())
 		}
 		return r, nil
 	}
 	return Result{}, fmt.Errorf("schema %.60q: want the result of %s", head.Schema, asJSON)
 }
 
-// check refuses a course that goes backwards, which no replay writes.
+// check rejects a series whose events are out of order.
 func (s *Source) check() error {
 	if s.series == nil {
 		return nil
@@ -125,13 +125,13 @@ func (s *Source) check() error {
 
 func errCSV() error {
 	asJSON, asCSV := Drawn()
-	return fmt.Errorf("no result: want what --json of %s writes, or --csv of %s", asJSON, asCSV)
+	return fmt.Errorf("not a result: want --json output of %s, or --csv output of %s", asJSON, asCSV)
 }
 
-// cellBytes is what a cell of a CSV takes beside its place in the map of its run.
+// cellBytes is the memory of a CSV cell, apart from its entry in the run's map.
 const cellBytes = 64
 
-// resultOfCSV returns the JSON of a result that was written as CSV.
+// resultOfCSV converts a result from CSV to JSON.
 func resultOfCSV(text []byte, memory *budget.Budget) ([]byte, error) {
 	c := csv.NewReader(bytes.NewReader(text))
 	names, err := c.Read()
@@ -142,7 +142,7 @@ func resultOfCSV(text []byte, memory *budget.Budget) ([]byte, error) {
 	for _, r := range Results() {
 		switch has := r.column != "" && slices.Contains(names, r.column); {
 		case has && !r.CSV:
-			return nil, fmt.Errorf("is the table of %s: want what its --json writes", r.Command)
+			return nil, fmt.Errorf("the CSV table of %s cannot be drawn: want its --json output", r.Command)
 		case has:
 			schema = r.Schema
 		}
@@ -152,7 +152,7 @@ func resultOfCSV(text []byte, memory *budget.Budget) ([]byte, error) {
 	}
 	for i, n := range names {
 		if slices.Contains(names[:i], n) {
-			return nil, fmt.Errorf("the column %q is there twice", n)
+			return nil, fmt.Errorf("duplicate column %q", n)
 		}
 	}
 	runs := []map[string]json.RawMessage{}
@@ -166,7 +166,7 @@ func resultOfCSV(text []byte, memory *budget.Budget) ([]byte, error) {
 		}
 		line, _ := c.FieldPos(0)
 		if other := slices.Index(names, "replayed_as"); other >= 0 && cells[other] != cells[slices.Index(names, "label")] {
-			continue // has the figures of another row
+			continue // its figures belong to another row
 		}
 		if err := memory.Take(int64(len(cells)) * (budget.EntrySize[string, json.RawMessage]() + cellBytes)); err != nil {
 			return nil, err
@@ -180,12 +180,12 @@ func resultOfCSV(text []byte, memory *budget.Budget) ([]byte, error) {
 		runs = append(runs, run)
 	}
 	if !bytes.HasSuffix(text, []byte("\n")) {
-		return nil, errors.New("the last line has no line end: the file was cut")
+		return nil, errors.New("the last line has no line end: the file is truncated")
 	}
 	return json.Marshal(map[string]any{"schema": schema, "runs": runs})
 }
 
-// textColumns are the columns that hold text; the others hold JSON, or nothing.
+// textColumns are the columns of text; the others hold JSON or are empty.
 var textColumns = []string{"trace", "trace_sha256", "strategy", "version", "label", "environment", "replayed_as",
 	"workload", "workload_hash", "model", "log_sha256", "ladder", "heuristic", "liveness", "verdict", "evict_seq_sha256",
 	"clock", "machine.go", "machine.os", "machine.arch", "machine.cpu"}
@@ -197,7 +197,7 @@ func valueOfCell(column, cell string) (json.RawMessage, error) {
 	case cell == "":
 		return json.RawMessage("null"), nil
 	case !json.Valid([]byte(cell)):
-		return nil, fmt.Errorf("%.40q is no number", cell)
+		return nil, fmt.Errorf("%.40q: want a number", cell)
 	}
 	return json.RawMessage(cell), nil
 }

@@ -16,13 +16,13 @@ import (
 
 // Result is a form of results.
 type Result struct {
-	Command string // that writes it as JSON
-	Schema  string // names the form
-	CSV     bool   // there are figures of its table in CSV too
-	column  string // of the table, which those above in the list lack
+	Command string // command that writes it
+	Schema  string // schema in its JSON
+	CSV     bool   // its CSV table can be drawn too
+	column  string // identifying column of the table
 }
 
-// The commands whose results are drawn.
+// The commands whose results can be drawn.
 const (
 	ofReplay  = "replay"
 	ofCompare = "compare"
@@ -33,8 +33,7 @@ const (
 	ofRemat   = "remat"
 )
 
-// Results returns every form of results that names its schema, those first of which there is a
-// figure.
+// Results returns every form with a schema, drawable ones first.
 func Results() []Result {
 	return []Result{
 		{ofReplay, replay.Schema, false, "alloc_count"},
@@ -50,7 +49,7 @@ func Results() []Result {
 	}
 }
 
-// Kinds returns the kinds that the result can be drawn as, the first of them its own.
+// Kinds returns the kinds that can draw the result, the default first.
 func (r Result) Kinds() (kinds []Kind) {
 	for _, k := range Kinds() {
 		if slices.Contains(k.Of, r.Command) {
@@ -60,8 +59,7 @@ func (r Result) Kinds() (kinds []Kind) {
 	return kinds
 }
 
-// Drawn returns, in words, the commands that write JSON and those that write CSV of which there is
-// a figure.
+// Drawn returns the commands whose JSON and whose CSV can be drawn, as text.
 func Drawn() (asJSON, asCSV string) {
 	var json, csv []string
 	for _, r := range Results() {
@@ -76,16 +74,16 @@ func Drawn() (asJSON, asCSV string) {
 	return either(json), either(csv)
 }
 
-// taken returns, in words, which results each kind takes.
+// taken describes the results that each kind takes.
 func taken() string {
 	var all []string
 	for _, k := range Kinds() {
-		all = append(all, k.Name+" is of "+either(k.Of))
+		all = append(all, k.Name+" takes "+either(k.Of))
 	}
 	return strings.Join(all, ", ")
 }
 
-// either joins names by commas, the last by "or".
+// either joins names with commas and a final "or".
 func either(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")

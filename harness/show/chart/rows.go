@@ -13,7 +13,7 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// bound is the figure that says what no allocator can go below.
+// bound is the figure of the lower bound on the capacity.
 const bound = "lower_bound_bytes"
 
 func (d *drawing) capacity() (*Chart, error) {
@@ -35,7 +35,7 @@ func (d *drawing) capacity() (*Chart, error) {
 	least, bounded := d.runs[0].value(bound)
 	for _, r := range d.runs {
 		if other, ok := r.value(bound); bounded && ok && other != least {
-			return nil, fmt.Errorf("the runs on %s have lower bounds of %.0f and %.0f bytes: want them of one trace", r.of,
+			return nil, fmt.Errorf("the runs on %s have lower bounds of %.0f and %.0f bytes: want runs of one trace", r.of,
 				least, other)
 		}
 	}
@@ -71,11 +71,12 @@ func (d *drawing) capacity() (*Chart, error) {
 	return c, nil
 }
 
-// farthest is how many times the largest value a card may be for the axis to reach it.
+// farthest is the largest ratio of a card's capacity to the largest value at which the axis still
+// includes the card.
 const farthest = 2
 
-// cardOf returns the capacity of the card that all runs are of, 0 if there is none, or not one. It
-// is where the result says what it is about, or in each run.
+// cardOf returns the capacity of the card common to all runs, or 0. It is in the settings of a
+// result or in each run.
 func cardOf(sources []*Source, runs []run) float64 {
 	var cards []float64
 	see := func(v diff.Value) {
@@ -107,15 +108,15 @@ func cardOf(sources []*Source, runs []run) float64 {
 	return cards[0]
 }
 
-// multiples draws capacities on several traces, each in multiples of its lower bound.
+// multiples draws capacities on several traces as multiples of their lower bounds.
 func (d *drawing) multiples() (*Chart, error) {
 	return d.marks(func(r *run) (float64, bool) { return r.multiple(d.metric) },
 		func(low, high float64) Axis { return d.multipleAxis(low, high) },
 		func(c *Chart) { c.Upright("", Neutral(), 1) })
 }
 
-// multipleAxis returns an axis of multiples of the lower bound, which is on it. It is logarithmic
-// where some are so large that all others would be one spot.
+// multipleAxis returns an axis of multiples that includes 1. It is logarithmic if the values spread
+// too far.
 func (d *drawing) multipleAxis(low, high float64) Axis {
 	const wide = 10
 	name := title(d.metric) + " / lower bound"
@@ -125,21 +126,21 @@ func (d *drawing) multipleAxis(low, high float64) Axis {
 	return Between(name, min(low, 1), max(high, 1.05))
 }
 
-// multiple returns a figure in multiples of the lower bound.
+// multiple returns a figure as a multiple of the lower bound.
 func (r *run) multiple(figure string) (float64, bool) {
 	v, ok := r.value(figure)
 	least, bounded := r.value(bound)
 	return v / least, ok && bounded && least > 0
 }
 
-// shares are what waste draws of one trace, with their names.
+// shares are the figures that waste draws for one trace.
 var shares = [...]struct{ figure, name string }{
 	{"reservation_waste", "reservation waste"},
 	{"external_fragmentation_peak", "external fragmentation, peak"},
 	{"internal_fragmentation_at_peak", "internal fragmentation, at peak"},
 }
 
-// waste draws shares of memory that are lost.
+// waste draws shares of wasted memory.
 func (d *drawing) waste() (*Chart, error) {
 	if d.asked && !slices.ContainsFunc(shares[:], func(s struct{ figure, name string }) bool {
 		return s.figure == d.metric
@@ -175,7 +176,7 @@ func (d *drawing) waste() (*Chart, error) {
 	return c, nil
 }
 
-// marks draws a row for each strategy with a mark for each trace, the least on average first.
+// marks draws a row for each strategy, lowest mean first, with a mark for each trace.
 func (d *drawing) marks(value func(*run) (float64, bool), axis func(low, high float64) Axis,
 	more func(*Chart)) (*Chart, error) {
 	names, low, high := d.ranked(value)
@@ -207,7 +208,7 @@ func (d *drawing) marks(value func(*run) (float64, bool), axis func(low, high fl
 	return c, nil
 }
 
-// ranked returns the labels, the least on average first, and the bounds of all values.
+// ranked returns the labels, lowest mean first, and the range of all values.
 func (d *drawing) ranked(value func(*run) (float64, bool)) (names []string, low, high float64) {
 	names = d.labels()
 	means := map[string]float64{}
@@ -220,7 +221,7 @@ func (d *drawing) ranked(value func(*run) (float64, bool)) (names []string, low,
 			}
 			v, ok := value(&d.runs[i])
 			if !ok {
-				v = math.Inf(1) // what does not complete stands below all that do
+				v = math.Inf(1) // strategies that fail on a trace come last
 			} else {
 				low, high = min(low, v), max(high, v)
 			}
@@ -232,7 +233,7 @@ func (d *drawing) ranked(value func(*run) (float64, bool)) (names []string, low,
 	return names, low, high
 }
 
-// notes says how many traces have no mark in each row.
+// notes returns the number of missing marks in each row, as text.
 func notes(missing []int) []string {
 	texts := make([]string, len(missing))
 	for i, n := range missing {
@@ -243,10 +244,9 @@ func notes(missing []int) []string {
 	return texts
 }
 
-// errOneTrace is what is wrong with results that no share of the traces can be told of.
 var errOneTrace = errors.New("want results on at least two traces")
 
-// budget draws which share of the traces completes on how large a device.
+// budget draws the share of traces that complete over the capacity.
 func (d *drawing) budget() (*Chart, error) {
 	if len(d.traces) < 2 {
 		return nil, errOneTrace
@@ -277,17 +277,17 @@ func (d *drawing) budget() (*Chart, error) {
 	return c, nil
 }
 
-// known refuses a figure that no run has a number for.
+// known returns an error if no run has a numeric figure of this name.
 func (d *drawing) known(figure string) error {
 	for i := range d.runs {
 		if _, ok := d.runs[i].value(figure); ok {
 			return nil
 		}
 	}
-	return fmt.Errorf("no run has a number for %q", figure)
+	return fmt.Errorf("no run has a numeric %q", figure)
 }
 
-// sortBy puts the runs into the order of a figure, those without it last.
+// sortBy sorts the runs by a figure, missing values last.
 func (d *drawing) sortBy(figure string) {
 	rank := func(r *run) float64 {
 		if v, ok := r.value(figure); ok {
@@ -298,14 +298,14 @@ func (d *drawing) sortBy(figure string) {
 	slices.SortStableFunc(d.runs, func(a, b run) int { return cmp.Compare(rank(&a), rank(&b)) })
 }
 
-// labels returns the names of the runs, each once.
+// labels returns the distinct labels.
 func (d *drawing) labels() []string { return distinct(d.runs, func(r *run) string { return r.label }) }
 
 func (d *drawing) lookOf(label string) Look {
 	return d.runs[slices.IndexFunc(d.runs, func(r run) bool { return r.label == label })].look()
 }
 
-// title returns the name of a figure in words; its unit stands at the axis.
+// title returns a figure's name in words, without its unit.
 func title(figure string) string {
 	for _, unit := range []string{"_bytes", "_ns"} {
 		figure = strings.TrimSuffix(figure, unit)

@@ -7,15 +7,14 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// mostName is how many characters of a name are drawn.
+// mostName bounds the characters of a drawn name.
 const mostName = 36
 
-// shortened returns names as they can be drawn: their control characters escaped, and no more than
-// fits a row. Of a long one the middle is left out, because names of settings differ at their ends.
-// Where that would make several the same, the common part is left out instead; names that still are
-// the same get numbers.
+// shortened returns names fit for drawing: control characters escaped, and long names cut in the
+// middle, since names of settings differ at their ends. If cut names collide, their common part is
+// left out instead. Names that still collide are numbered.
 func shortened(names []string) map[string]string {
-	same := map[string][]string{} // names that become one, by that
+	same := map[string][]string{} // names by their cut form
 	for _, n := range names {
 		s := clipped(n)
 		same[s] = append(same[s], n)
@@ -36,7 +35,7 @@ func shortened(names []string) map[string]string {
 	return short
 }
 
-// clipped returns the beginning and the end of a name.
+// clipped cuts the middle out of a long name.
 func clipped(s string) string {
 	if long := []rune(s); len(long) > mostName {
 		const end = mostName / 2
@@ -45,11 +44,10 @@ func clipped(s string) string {
 	return units.Printable(s)
 }
 
-// apart returns the part of a long name from where it differs from the others of a group, behind
-// its beginning.
+// apart returns a long name without the part common to a group, except for its beginning.
 func apart(name string, group []string) string {
 	long := []rune(name)
-	common := len(long) // characters with which all begin
+	common := len(long) // length of the common prefix
 	for _, other := range group {
 		for i, r := range []rune(other) {
 			if i >= common || long[i] != r {
@@ -58,7 +56,7 @@ func apart(name string, group []string) string {
 			}
 		}
 	}
-	const head, before = 10, 4 // of the name, and in front of the difference
+	const head, before = 10, 4 // characters kept of the prefix: at its start, and before the difference
 	from := max(common-before, head)
 	rest := long[min(from, len(long)):]
 	if room := mostName - head - 2; len(rest) > room {

@@ -13,14 +13,12 @@ import (
 	"golang.org/x/image/font/sfnt"
 )
 
-// errFont is what is wrong with a font whose outlines are not TrueType's.
 var errFont = errors.New("chart: the font has no TrueType outlines")
 
-// subset returns a font with the glyphs of some characters and what those are composed of, as a
-// figure needs no more: of Liberation Sans a twentieth. Kerning and ligatures go; nothing is
-// measured with them.
+// subset returns a font with only the glyphs of some characters and their components: a twentieth
+// of Liberation Sans. Kerning and ligatures are dropped, since layout does not use them.
 //
-// The form of a font is the OpenType specification's, version 1.9.
+// The format follows the OpenType specification 1.9.
 func subset(of *opentype.Font, chars map[rune]bool) (*opentype.Font, error) {
 	var raw bytes.Buffer
 	if _, err := of.WriteSourceTo(nil, &raw); err != nil {
@@ -30,24 +28,24 @@ func subset(of *opentype.Font, chars map[rune]bool) (*opentype.Font, error) {
 	if err != nil {
 		return nil, err
 	}
-	number := map[rune]uint16{} // in the new font
+	number := map[rune]uint16{} // glyph index in the new font
 	var buffer sfnt.Buffer
 	for _, r := range slices.Sorted(maps.Keys(chars)) {
 		g, err := of.GlyphIndex(&buffer, r)
 		if err != nil {
 			return nil, err
 		}
-		if g != 0 && r <= 0xffff { // what the font lacks is left to other fonts
+		if g != 0 && r <= 0xffff { // characters missing in the font are left to other fonts
 			number[r] = s.add(uint16(g))
 		}
 	}
 	return opentype.Parse(s.font(number))
 }
 
-// tables are the tables of a font by their tags.
+// tables maps tags to tables of a font.
 type tables map[string][]byte
 
-// tablesOf returns the tables of a font; none for what is no font.
+// tablesOf returns the tables of a font, none if raw is not a font.
 func tablesOf(raw []byte) tables {
 	const header, entry = 12, 16
 	t := tables{}
@@ -95,7 +93,7 @@ func sumOf(table []byte) (sum uint32) {
 	return sum
 }
 
-// padded fills up to a multiple of n bytes.
+// padded pads b to a multiple of n bytes.
 func padded(b []byte, n int) []byte {
 	for len(b)%n != 0 {
 		b = append(b, 0)
@@ -103,16 +101,16 @@ func padded(b []byte, n int) []byte {
 	return b
 }
 
-// subsetter takes glyphs over into a new font.
+// subsetter copies glyphs into a new font.
 type subsetter struct {
 	old      tables
-	outlines [][]byte          // of the old font, by glyph
-	metrics  int               // glyphs of the old font that have an advance of their own
-	kept     []uint16          // glyphs of the old font, in the order of the new one
-	number   map[uint16]uint16 // of a glyph of the old font in the new one
+	outlines [][]byte          // by glyph of the old font
+	metrics  int               // glyphs of the old font with an advance of their own
+	kept     []uint16          // glyphs of the old font, in new order
+	number   map[uint16]uint16 // old glyph to new glyph
 }
 
-// newSubsetter returns a subsetter that has taken the glyph for what is missing.
+// newSubsetter returns a subsetter with the missing-glyph glyph.
 func newSubsetter(t tables) (*subsetter, error) {
 	for _, tag := range []string{"OS/2", "cmap", "glyf", "head", "hhea", "hmtx", "loca", "maxp", "name", "post"} {
 		if t[tag] == nil {
@@ -144,7 +142,7 @@ func newSubsetter(t tables) (*subsetter, error) {
 	return s, nil
 }
 
-// add takes a glyph and returns its number in the new font.
+// add copies a glyph and returns its index in the new font.
 func (s *subsetter) add(glyph uint16) uint16 {
 	if n, ok := s.number[glyph]; ok {
 		return n
@@ -157,7 +155,7 @@ func (s *subsetter) add(glyph uint16) uint16 {
 
 func (s *subsetter) font(number map[rune]uint16) []byte {
 	var glyf, loca, hmtx []byte
-	for len(hmtx) < 4*len(s.kept) { // which grows: parts of a glyph come behind it
+	for len(hmtx) < 4*len(s.kept) { // kept grows: components are appended
 		glyph := s.kept[len(hmtx)/4]
 		loca = binary.BigEndian.AppendUint32(loca, uint32(len(glyf)))
 		glyf = padded(append(glyf, s.outline(glyph)...), 4)
@@ -172,17 +170,17 @@ func (s *subsetter) font(number map[rune]uint16) []byte {
 	}
 	t["name"] = renamed(s.old["name"], s.kept)
 	t["post"] = slices.Clone(s.old["post"][:32])
-	binary.BigEndian.PutUint32(t["post"], 0x00030000) // no names of glyphs
+	binary.BigEndian.PutUint32(t["post"], 0x00030000) // no glyph names
 	binary.BigEndian.PutUint16(t["maxp"][4:], uint16(len(s.kept)))
 	binary.BigEndian.PutUint16(t["hhea"][34:], uint16(len(s.kept)))
-	binary.BigEndian.PutUint16(t["head"][50:], 1) // loca has 4 bytes a glyph
+	binary.BigEndian.PutUint16(t["head"][50:], 1) // 4 bytes per entry in loca
 	binary.BigEndian.PutUint32(t["head"][8:], 0)
 	font := t.bytes()
-	binary.BigEndian.PutUint32(tablesOf(font)["head"][8:], 0xb1b0afba-sumOf(font)) // as the specification has it
+	binary.BigEndian.PutUint32(tablesOf(font)["head"][8:], 0xb1b0afba-sumOf(font)) // as the specification requires
 	return font
 }
 
-// metric returns the advance and the bearing of a glyph.
+// metric returns the advance and bearing of a glyph.
 func (s *subsetter) metric(glyph uint16) []byte {
 	all, g := s.old["hmtx"], int(glyph)
 	if g < s.metrics {
@@ -192,7 +190,7 @@ func (s *subsetter) metric(glyph uint16) []byte {
 	return slices.Concat(all[4*s.metrics-4:4*s.metrics-2], bearing[:2])
 }
 
-// Flags of a part of a composed glyph.
+// Flags of a component.
 const (
 	wordArguments = 1 << 0
 	oneScale      = 1 << 3
@@ -201,7 +199,7 @@ const (
 	fourScales    = 1 << 7
 )
 
-// outline returns the outline of a glyph. The parts of a composed one are taken too.
+// outline copies the outline of a glyph and its components.
 func (s *subsetter) outline(glyph uint16) []byte {
 	old := s.outlines[glyph]
 	const header = 10
@@ -230,10 +228,10 @@ func (s *subsetter) outline(glyph uint16) []byte {
 	return out
 }
 
-// cmap returns the table from characters to glyphs: of format 4, one segment a character.
+// cmap returns a character map in format 4 with one segment per character.
 func cmap(number map[rune]uint16) []byte {
 	chars := slices.Sorted(maps.Keys(number))
-	n := len(chars) + 1 // the last segment is for what is no character
+	n := len(chars) + 1 // the last segment is the required terminator
 	log := bits.Len(uint(n)) - 1
 	search := 1 << log
 	var ends, starts, deltas, offsets []byte
@@ -248,18 +246,17 @@ func cmap(number map[rune]uint16) []byte {
 		sub = binary.BigEndian.AppendUint16(sub, uint16(v))
 	}
 	sub = slices.Concat(sub, ends, []byte{0, 0}, starts, deltas, offsets)
-	// One table, of Unicode's first plane on Windows, which every reader takes.
+	// One table for Unicode's first plane on Windows, which all readers accept.
 	return append([]byte{0, 0, 0, 1, 0, 3, 0, 1, 0, 0, 0, 12}, sub...)
 }
 
-// Numbers of the names of a font: those below are about it, the others its licence and whose it is.
+// IDs of the names kept: the font's own, its licence and its copyright.
 var namesKept = []uint16{0, 1, 2, 4, postScriptName, 13, 14}
 
 const postScriptName = 6
 
-// renamed returns the table of names, those in English on Windows. The PostScript name begins with
-// six letters that follow from the glyphs, by which readers of PDF know a part of a font and do not
-// take it for another one.
+// renamed returns the name table, in English for Windows only. The PostScript name gets a tag of
+// six letters derived from the glyphs, which marks it as a subset in PDF.
 func renamed(old []byte, glyphs []uint16) []byte {
 	const header, entry = 6, 12
 	if len(old) < header {
@@ -295,7 +292,7 @@ func renamed(old []byte, glyphs []uint16) []byte {
 	return slices.Concat(out, records, texts)
 }
 
-// lettersOf returns six letters and a plus sign in UTF-16, the same for the same glyphs.
+// lettersOf returns the subset tag and a plus sign in UTF-16.
 func lettersOf(glyphs []uint16) (text []byte) {
 	h := fnv.New32a()
 	for _, g := range glyphs {

@@ -22,7 +22,7 @@ func (d *drawing) time() (*Chart, error) {
 		r := &d.runs[i]
 		live, okLive := r.value("live")
 		v, ok := r.value(d.metric)
-		if !ok || !okLive || !(live > 0) || !(v > 0) { // a logarithmic axis has no 0
+		if !ok || !okLive || !(live > 0) || !(v > 0) { // not on a logarithmic axis
 			continue
 		}
 		p := Point{X: live, Y: v}
@@ -44,12 +44,12 @@ func (d *drawing) time() (*Chart, error) {
 		c.Line(Line{Name: name, Look: d.lookOf(name), Points: points, Marks: -1, Spans: spans[name]})
 	}
 	if len(spans) > 0 {
-		c.Note("bars: the shortest and the longest round")
+		c.Note("bars: shortest and longest round")
 	}
 	return c, nil
 }
 
-// rounds returns the shortest and the longest round of a benchmark whose median is drawn.
+// rounds returns the shortest and the longest round of a benchmark metric.
 func (r *run) rounds(metric string) (shortest, longest float64, ok bool) {
 	if metric != "ns_per_pair_median" {
 		return 0, 0, false

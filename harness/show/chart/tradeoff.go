@@ -10,16 +10,14 @@ import (
 	"github.com/vramyard/vramyard/harness/study/diff"
 )
 
-// costs are what a strategy, or one of its settings, takes: geometric means over the traces.
+// costs are the geometric means over the traces of a strategy's or setting's time and memory.
 type costs struct {
-	label string // of the strategy
-	point int    // setting of a search; 0 is its preset
+	label string // strategy
+	point int    // index in a search; 0 is its preset
 	at    Point
 }
 
-// errNoCosts is what is wrong with runs of which none has both a time and a capacity on every
-// trace.
-var errNoCosts = errors.New("nothing completes every trace and has a time")
+var errNoCosts = errors.New("no strategy or setting completes every trace and has a time")
 
 // tradeoff draws memory against time.
 func (d *drawing) tradeoff() (*Chart, error) {
@@ -49,18 +47,18 @@ func (d *drawing) tradeoff() (*Chart, error) {
 		d.strategies(c, all)
 	}
 	if missing > 0 {
-		c.Note(fmt.Sprintf("%d not drawn: not every trace completes", missing))
+		c.Note(fmt.Sprintf("%d not drawn: they do not complete every trace", missing))
 	}
 	return c, nil
 }
 
-// searched reports whether the runs are of settings that a search tried.
+// searched reports whether the runs are settings of a search.
 func (d *drawing) searched() bool {
 	return slices.ContainsFunc(d.runs, func(r run) bool { return r.point > 0 })
 }
 
-// costs returns what each strategy or setting takes, in the order of the runs, and how many have no
-// such figure.
+// costs returns the costs of each strategy or setting, in run order, and how many could not be
+// computed.
 func (d *drawing) costs() (all []costs, missing int) {
 	type key struct {
 		label string
@@ -90,29 +88,29 @@ func (d *drawing) costs() (all []costs, missing int) {
 		s := sums[k]
 		if n := float64(s.n); s.n == len(d.traces) {
 			all = append(all, costs{k.label, k.point, Point{X: math.Exp(s.x / n), Y: math.Exp(s.y / n)}})
-		} else if k.point > 0 || !d.searched() { // the preset is among the settings that were tried
+		} else if k.point > 0 || !d.searched() { // the preset is one of the tried settings
 			missing++
 		}
 	}
 	return all, missing
 }
 
-// strategies draws a mark for each strategy, and the front of them all.
+// strategies draws a mark for each strategy, and their Pareto front.
 func (d *drawing) strategies(c *Chart, all []costs) {
 	var points []Point
 	for _, s := range all {
 		points = append(points, s.at)
 	}
 	if len(all) > 1 {
-		c.Line(Line{Name: "none better in both", Look: Neutral(), Points: front(points), Steps: true})
+		c.Line(Line{Name: "Pareto front", Look: Neutral(), Points: front(points), Steps: true})
 	}
 	for i, s := range all {
 		c.Marks(s.label, d.lookOf(s.label), points[i:i+1])
 	}
 }
 
-// fronts draws a cloud of settings for each strategy, their front, and the preset that the search
-// began with.
+// fronts draws the settings of each strategy, their Pareto front, and the preset the search started
+// from.
 func (d *drawing) fronts(c *Chart, all []costs) {
 	var presets []Point
 	for _, name := range d.labels() {
@@ -130,7 +128,7 @@ func (d *drawing) fronts(c *Chart, all []costs) {
 		}
 		look := d.lookOf(name)
 		c.Marks("", look.Small(), points)
-		c.Line(Line{Name: name + ", none better in both", Look: look, Points: front(points), Steps: true, Marks: -1})
+		c.Line(Line{Name: name + ", Pareto front", Look: look, Points: front(points), Steps: true, Marks: -1})
 	}
 	tried := Neutral()
 	tried.Shape = LookOf(0).Shape
@@ -138,7 +136,7 @@ func (d *drawing) fronts(c *Chart, all []costs) {
 	c.Marks("preset", Neutral(), presets)
 }
 
-// front returns the points that none beats in both, the fastest first.
+// front returns the Pareto front, fastest first.
 func front(points []Point) (best []Point) {
 	sorted := slices.Clone(points)
 	slices.SortFunc(sorted, func(a, b Point) int { return cmp.Or(cmp.Compare(a.X, b.X), cmp.Compare(a.Y, b.Y)) })

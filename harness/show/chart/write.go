@@ -31,13 +31,13 @@ type Format string
 const (
 	SVG Format = "svg"
 	PDF Format = "pdf"
-	PNG Format = "png" // 300 dots to the inch, and it says so
+	PNG Format = "png" // 300 dpi, stated in the file
 )
 
-// dotsPerInch is what journals ask for.
+// dotsPerInch is the resolution that journals require.
 const dotsPerInch = 300
 
-// FormatOf returns the format that the ending of a file's name asks for.
+// FormatOf returns the format for a file's extension.
 func FormatOf(path string) (Format, error) {
 	ext := strings.ToLower(filepath.Ext(path))
 	switch f := Format(strings.TrimPrefix(ext, ".")); f {
@@ -47,26 +47,25 @@ func FormatOf(path string) (Format, error) {
 	return "", fmt.Errorf("%q: want a name that ends in .svg, .pdf or .png", path)
 }
 
-// Page is what a chart is drawn on. Lengths are points.
+// Page is the page of a chart. Lengths are in points.
 type Page struct {
-	Width  vg.Length // of the whole
-	Height vg.Length // of the whole; 0 is what suits the width
-	Font   vg.Length // size of the text
-	Linked bool      // an SVG names its font instead of holding what it uses of it, 15 KiB smaller
+	Width  vg.Length // total width
+	Height vg.Length // total height; 0: natural
+	Font   vg.Length // font size
+	Linked bool      // an SVG refers to its font instead of embedding a subset, 15 KiB smaller
 }
 
-// Widths of columns that most journals and proceedings have.
+// Column widths of most journals and proceedings.
 const (
 	OneColumn  = 8.5 * vg.Centimeter
 	TwoColumns = 17.8 * vg.Centimeter
 )
 
-// errSize is what is wrong with most sizes.
 var errSize = errors.New(
 	`want "one" or "two" columns, or a width in cm such as "12", or with the height, "8.5x6", each from 2 to 100`)
 
-// ParseSize reads the size of a page: the width of one or two columns, or a width or width and
-// height in centimetres. The height is 0 if it is left to the chart.
+// ParseSize parses a page size: "one" or "two" columns, a width, or a width and height, in
+// centimetres. The height is 0 if not given.
 func ParseSize(s string) (width, height vg.Length, err error) {
 	switch s {
 	case "one":
@@ -88,8 +87,7 @@ func ParseSize(s string) (width, height vg.Length, err error) {
 	return vg.Length(cm[0]) * vg.Centimeter, vg.Length(cm[1]) * vg.Centimeter, nil
 }
 
-// Write draws the chart and writes it. It fails for a page that is too small. A chart is written
-// once.
+// Write draws and writes the chart. It fails if the page is too small. It can be called once.
 func (c *Chart) Write(w io.Writer, f Format, p Page) error {
 	l := c.layout(p.Width, p.Font)
 	natural := l.natural(p.Width)
@@ -98,12 +96,12 @@ func (c *Chart) Write(w io.Writer, f Format, p Page) error {
 	}
 	var drawn recorder.Canvas
 	if !l.draw(draw.NewCanvas(&drawn, p.Width, p.Height)) {
-		if p.Height >= natural { // more of it would not help
-			return fmt.Errorf("no room for the figure on a width of %.1f cm with text of %g points: want more of the one or "+
-				"less of the other",
+		if p.Height >= natural { // more height would not help
+			return fmt.Errorf("the figure does not fit a width of %.1f cm at a font size of %g points: want a wider page "+
+				"or a smaller font",
 				p.Width/vg.Centimeter, float64(p.Font))
 		}
-		return fmt.Errorf("no room for the figure on %.1f x %.1f cm; at this width and font it takes about %.1f cm of height",
+		return fmt.Errorf("the figure does not fit %.1f x %.1f cm: want a height of about %.1f cm at this width and font",
 			p.Width/vg.Centimeter, p.Height/vg.Centimeter, natural/vg.Centimeter)
 	}
 	canvas := canvasOf(f, p)
@@ -118,10 +116,10 @@ func (c *Chart) Write(w io.Writer, f Format, p Page) error {
 	return err
 }
 
-// paint does on a canvas what was recorded, in which all text is of one typeface. Parts of fonts
-// hold the characters that are there.
+// paint replays recorded actions of one typeface on a canvas. With part, fonts are reduced to the
+// characters used.
 func paint(on vg.Canvas, actions []recorder.Action, part bool) error {
-	chars := map[rune]bool{'?': true} // which stands for those that a PDF lacks
+	chars := map[rune]bool{'?': true} // replaces characters that PDF lacks
 	for _, a := range actions {
 		if text, ok := a.(*recorder.FillString); ok {
 			for _, r := range text.String {
@@ -129,7 +127,7 @@ func paint(on vg.Canvas, actions []recorder.Action, part bool) error {
 			}
 		}
 	}
-	var small *opentype.Font // the part
+	var small *opentype.Font // the subset
 	for _, a := range actions {
 		text, ok := a.(*recorder.FillString)
 		if !ok {
@@ -151,7 +149,7 @@ func paint(on vg.Canvas, actions []recorder.Action, part bool) error {
 	return nil
 }
 
-// sizedWriter is a canvas of the library that can be written.
+// sizedWriter is a canvas that can be written to a file.
 type sizedWriter interface {
 	vg.CanvasSizer
 	io.WriterTo
@@ -167,10 +165,10 @@ func canvasOf(f Format, p Page) sizedWriter {
 	return vgsvg.NewWith(vgsvg.UseWH(p.Width, p.Height), vgsvg.EmbedFonts(!p.Linked))
 }
 
-// latin is a PDF whose text is in the encoding that the library declares its fonts to have.
+// latin is a PDF canvas in the encoding that the library declares.
 type latin struct{ *vgpdf.Canvas }
 
-// FillString implements [vg.Canvas]. What the encoding lacks is a question mark.
+// FillString implements [vg.Canvas]. Characters outside the encoding become question marks.
 func (c latin) FillString(f font.Face, at vg.Point, s string) {
 	var b strings.Builder
 	for _, r := range s {
@@ -183,10 +181,11 @@ func (c latin) FillString(f font.Face, at vg.Point, s string) {
 	c.Canvas.FillString(f, at, b.String())
 }
 
-// dates are those of a PDF. Spaces of the same length keep its table of offsets right.
+// dates matches the dates in a PDF. They are replaced by spaces, to keep the table of offsets
+// valid.
 var dates = regexp.MustCompile(`/(CreationDate|ModDate) \(D:[0-9]{14}\)`)
 
-// finish makes a file independent of the time, and of what is installed.
+// finish makes a file independent of the time and of installed fonts.
 func finish(f Format, file []byte) []byte {
 	switch f {
 	case PDF:
@@ -194,19 +193,19 @@ func finish(f Format, file []byte) []byte {
 	case PNG:
 		return withDensity(file)
 	}
-	// Liberation Sans has the widths of Arial, so that either fits.
+	// Liberation Sans has the metrics of Arial, so either fits.
 	return bytes.ReplaceAll(file, []byte("font-family:Liberation Sans;"),
 		[]byte("font-family:Liberation Sans,Arial,Helvetica,sans-serif;"))
 }
 
-// withDensity puts the chunk into a PNG that says how large a dot is, behind the header.
+// withDensity inserts the resolution into a PNG, after the header.
 func withDensity(png []byte) []byte {
-	const header = 8 + 25 // signature and the chunk IHDR
+	const header = 8 + 25 // signature and chunk IHDR
 	const perMetre = dotsPerInch * 10000 / 254
 	chunk := []byte("pHYs")
 	chunk = binary.BigEndian.AppendUint32(chunk, perMetre)
 	chunk = binary.BigEndian.AppendUint32(chunk, perMetre)
-	chunk = append(chunk, 1) // the unit is the metre
+	chunk = append(chunk, 1) // per metre
 	all := binary.BigEndian.AppendUint32(bytes.Clone(png[:header]), uint32(len(chunk)-len("pHYs")))
 	all = binary.BigEndian.AppendUint32(append(all, chunk...), crc32.ChecksumIEEE(chunk))
 	return append(all, png[header:]...)
