@@ -16,17 +16,16 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// Options say how a trace is replayed for an export. The zero value is useful.
+// Options configure a replay for an export. The zero value is ready to use.
 type Options struct {
-	FreeAt    replay.FreeAt // when a strategy without streams is told of a delayed free
-	StopAtOOM bool          // end at the first request that finds no memory, as a program dies of it
+	FreeAt    replay.FreeAt // when a strategy without streams learns of a delayed free
+	StopAtOOM bool          // stop at the first request that runs out of memory, as a program would
 
 	Watch func(events int) error // see [replay.Options]
 }
 
-// Replay replays a trace through the strategy of setup over a device that was not used before, as
-// [replay.Run] does, and notes everything. It fails where a replay does, and if the strategy shows
-// chunks that cannot be.
+// Replay replays a trace through the strategy of setup on a new device, as [replay.Run] does, and
+// records everything. It fails if the replay fails, or if the strategy reports impossible chunks.
 func Replay(src trace.Source, setup setting.Setup, dev device.Device, o Options) (*Run, error) {
 	config, err := json.Marshal(setup.Config)
 	if err != nil {
@@ -59,7 +58,7 @@ func Replay(src trace.Source, setup setting.Setup, dev device.Device, o Options)
 // errFound ends a walk.
 var errFound = errors.New("found")
 
-// hasTimes reports whether an event of a trace has a time.
+// hasTimes reports whether the trace has times.
 func hasTimes(src trace.Source) (bool, error) {
 	err := src.Pieces(func(events []trace.Event) error {
 		if slices.ContainsFunc(events, func(e trace.Event) bool { return e.Time != trace.NoTime }) {
@@ -73,7 +72,7 @@ func hasTimes(src trace.Source) (bool, error) {
 	return false, err
 }
 
-// collector keeps a run.
+// collector records a run.
 type collector struct {
 	Run
 	reserved
@@ -83,18 +82,18 @@ type collector struct {
 	blocks *follow.Follower
 	src    trace.Source
 	s      alloc.Strategy
-	at     map[device.Addr]*follow.Block // in use at the end
+	at     map[device.Addr]*follow.Block // blocks in use at the end
 	timed  bool                          // the trace has times
-	stops  bool                          // the replay ends at the first request that finds no memory
-	asking *trace.Event                  // the event if it asks for memory, nil if not
-	now    int64                         // when the event happens
+	stops  bool                          // the replay ends at the first request that runs out of memory
+	asking *trace.Event                  // the current event if it is a request, or nil
+	now    int64                         // time of the current event
 
 	intern  *torch.Interner
-	streams map[device.Stream]uint16 // numbers in the history
-	stacks  map[string]uint32        // of tags
+	streams map[device.Stream]uint16 // indices in the history
+	stacks  map[string]uint32        // indices of tags
 }
 
-// observe is told of each event; see [replay.Options].
+// observe records an event; see [replay.Options].
 func (r *collector) observe(o replay.Observation) error {
 	switch {
 	case o.Event < 0:
@@ -102,7 +101,7 @@ func (r *collector) observe(o replay.Observation) error {
 			r.blocks.Begin(r.s, true)
 		}
 	case o.Event >= r.events:
-		return nil // closing is no part of the run
+		return nil // closing is not part of the run
 	default:
 		if err := r.event(&o); err != nil {
 			return err
@@ -138,9 +137,9 @@ func (r *collector) event(o *replay.Observation) error {
 	return nil
 }
 
-// tick sets the clock to an event, and the times of the calls to the device that it led to.
+// tick advances the clock to an event, and assigns times to its driver calls.
 func (r *collector) tick(e *trace.Event, i int) {
-	const each = 1000 // nanoseconds of an event in a trace without times
+	const each = 1000 // ns per event in a trace without times
 	switch {
 	case !r.timed:
 		r.now = int64(i)*each + int64(r.tap.Spent())
@@ -168,7 +167,7 @@ func (r *collector) entry(e torch.Entry) {
 	r.torch.Devices[0].History.Append(e)
 }
 
-// lifeEntry appends what happened to a block.
+// lifeEntry appends an action on a block to the history.
 func (r *collector) lifeEntry(a torch.Action, l *life) {
 	r.entry(torch.Entry{
 		Action: a, Addr: uint64(l.block.Addr), Size: uint64(l.requested), Stream: l.stream, Pool: l.pool, Stack: l.stack,
@@ -186,8 +185,7 @@ func (r *collector) streamOf(s device.Stream) uint16 {
 	return n
 }
 
-// poolOf returns the number of a private pool in the history, which has pools from the first such
-// on.
+// poolOf returns the index of a private pool in the history.
 func (r *collector) poolOf(id alloc.PoolID) uint16 {
 	h := &r.torch.Devices[0].History
 	if id == 0 {
@@ -204,8 +202,7 @@ func (r *collector) poolOf(id alloc.PoolID) uint16 {
 	return uint16(n)
 }
 
-// poolPair returns the name that a private pool has in a snapshot: that of one that the program
-// made.
+// poolPair returns the ID of a private pool in a snapshot, as for a pool created by the program.
 func poolPair(id alloc.PoolID) [2]uint64 { return [2]uint64{0, uint64(id)} }
 
 func (r *collector) stackOf(e *trace.Event) uint32 {
@@ -233,7 +230,7 @@ func (r *collector) granted(e *trace.Event, b *follow.Block) {
 	r.lifeEntry(torch.ActionAlloc, &l)
 }
 
-// oom notes a request that found no memory, where the strategy has not told of it.
+// oom records a request that ran out of memory, unless the strategy reported it.
 func (r *collector) oom(o *replay.Observation) {
 	e := o.Of
 	x := oom{at: r.now, requested: e.Size, id: e.ID, stream: e.Stream}
@@ -259,7 +256,7 @@ func (r *collector) gone(_ int, b *follow.Block) {
 	r.lifeEntry(torch.ActionFreeCompleted, l)
 }
 
-// segmentActions are the actions that are told of memory, as the snapshot has them.
+// segmentActions maps actions on memory to actions of a snapshot.
 var segmentActions = map[power.ActionKind]torch.Action{
 	power.SegmentAlloc: torch.ActionSegmentAlloc, power.SegmentFree: torch.ActionSegmentFree,
 	power.SegmentMap: torch.ActionSegmentMap, power.SegmentUnmap: torch.ActionSegmentUnmap,

@@ -17,27 +17,26 @@ const (
 
 var curveNames = [numCurves]string{"requested", "allocated", "active", "reserved"}
 
-// mostPoints is the most points of a curve, as many as a viewer still draws at once.
+// mostPoints bounds the points of a curve: as many as a viewer draws instantly.
 const mostPoints = 1 << 16
 
-// point is the highest values of some events side by side.
+// point is the maxima over consecutive events.
 type point struct {
-	at   int64 // when the first of them happened
+	at   int64 // time of the first of them
 	most [numCurves]device.Size
 }
 
-// course is the course of the sums over a run whose number of events is known beforehand.
+// course samples the sums over a run of known length.
 type course struct {
 	shift  int // event i belongs to point i >> shift
 	events int // so far
 	points []point
 }
 
-// newCourse returns a course for so many events, with the smallest stride that is a power of two
-// and needs no more than mostPoints.
+// newCourse returns a course with the smallest power-of-two stride that needs at most mostPoints.
 func newCourse(events int) course { return course{shift: bits.Len(uint(events) / mostPoints)} }
 
-// add takes the values after the next event.
+// add records the values after the next event.
 func (c *course) add(at int64, v [numCurves]device.Size) {
 	if c.events>>c.shift == len(c.points) {
 		c.points = append(c.points, point{at: at})

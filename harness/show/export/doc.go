@@ -1,30 +1,29 @@
-// Package export shows a replay to the tools of others.
+// Package export writes replays in formats of other tools.
 //
-// [Replay] replays a trace through any strategy once more and notes all that happens: each request
-// and free, what the strategy takes from the device and gives back, each call to the device with
-// the time that it takes, and the chunks at the end. A [Run] is written in two forms:
+// [Replay] replays a trace through any strategy and records everything: requests and frees, memory
+// reserved and released by the strategy, driver calls with their time, and the chunks at the end. A
+// [Run] can be written in two formats:
 //
-//   - [Run.Snapshot] is a memory snapshot of PyTorch, which the page pytorch.org/memory_viz opens.
-//   - [Run.WritePerfetto] is the Chrome trace event format, which ui.perfetto.dev and
-//     chrome://tracing open.
+//   - [Run.Snapshot] is a PyTorch memory snapshot, for pytorch.org/memory_viz.
+//   - [Run.WritePerfetto] is the Chrome trace event format, for ui.perfetto.dev and
+//     chrome://tracing.
 //
 // # Time
 //
-// Where the trace has times, an event happens at its own; one without a time, when the last one
-// did. Without times an event takes one microsecond, and the calls to the device that it leads to
-// as long as the device says beside.
+// If the trace has times, an event happens at its own time, or at the last known time. Otherwise
+// each event takes one microsecond, plus the time of its driver calls according to the device.
 //
 // # What a snapshot shows
 //
-// What happens to memory is told by package follow. Where a strategy has reservations and mappings,
-// or joins reservations side by side so that a block lies across two, all are shown as parts of
-// segments that grow.
+// Package follow derives the actions on memory. If a strategy has reservations and mappings, or
+// joins adjacent reservations so that a block spans two, all are shown as parts of expandable
+// segments.
 //
-// All that is not in use is an inactive block, be it free, cached or lost to rounding.
-// The segments of a strategy that knows no segments have the stream 0, whatever streams use them.
+// All memory that is not in use is an inactive block: free, cached or lost to rounding. Segments of
+// a strategy without segments have stream 0, whichever streams use them.
 //
 // # Cost
 //
-// A run takes about 100 bytes of host memory for each allocation and 40 for each call to the
-// device. A million events take about a second.
+// A run takes about 100 bytes of host memory for each allocation and 40 for each driver call. A
+// million events take about a second.
 package export

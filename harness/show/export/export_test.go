@@ -168,5 +168,5 @@ func TestStrategiesThatHideBlocks(t *testing.T) {
 	dev, err := sim.New(sim.Config{})
 	require.NoError(t, err)
 	_, err = export.Replay(b.Trace(), s, dev, export.Options{})
-	require.ErrorContains(t, err, "shows 0 blocks in use at the end, the replay has 1")
+	require.ErrorContains(t, err, "reports 0 blocks in use at the end, the replay has 1")
 }

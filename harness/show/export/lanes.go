@@ -6,20 +6,20 @@ import (
 )
 
 const (
-	mostBlocks = 100_000 // blocks that are drawn
-	mostCalls  = 100_000 // calls to the device that are drawn
-	mostLanes  = 256     // blocks that are drawn side by side
+	mostBlocks = 100_000 // blocks drawn
+	mostCalls  = 100_000 // driver calls drawn
+	mostLanes  = 256     // concurrent blocks drawn
 )
 
-// drawn is a block that may be drawn.
+// drawn is a candidate for drawing.
 type drawn struct {
 	*life
-	need uint64 // how much the picture needs it
-	lane int    // from 0
+	need uint64 // importance
+	lane int    // 0-based
 }
 
-// needOf returns how much the picture needs a block: those that were there when allocated bytes
-// first were highest come first, then the largest.
+// needOf returns the importance of a block: blocks live at the first peak of allocated bytes come
+// first, then by size.
 func (r *Run) needOf(l *life) uint64 {
 	need := uint64(l.block.Size)
 	if l.start <= r.peak && l.end > r.peak {
@@ -28,7 +28,7 @@ func (r *Run) needOf(l *life) uint64 {
 	return need
 }
 
-// foremost returns the numbers below n with the highest values, in order: all, or most of them.
+// foremost returns the indices of the most highest values below n, in order.
 func foremost(n, most int, value func(i int) uint64) []int {
 	order := make([]int, n)
 	for i := range order {
@@ -43,8 +43,8 @@ func foremost(n, most int, value func(i int) uint64) []int {
 	return order
 }
 
-// blocks returns the blocks to draw, by their start, each in a lane in which no other one is at the
-// same time: the lowest. If none is left, the block that the picture needs least is not drawn.
+// blocks returns the blocks to draw, by start, each in the lowest free lane. If there is no free
+// lane, the least important block is dropped.
 func (r *Run) blocks() []drawn {
 	needs := make([]uint64, len(r.lives))
 	for i := range needs {
@@ -52,7 +52,7 @@ func (r *Run) blocks() []drawn {
 	}
 	var all []drawn
 	var taken [mostLanes]bool
-	var now []int // those in all that have a lane
+	var now []int // indices of the blocks in lanes
 	for _, i := range foremost(len(r.lives), mostBlocks, func(i int) uint64 { return needs[i] }) {
 		d := drawn{life: &r.lives[i], need: needs[i]}
 		now = slices.DeleteFunc(now, func(i int) bool {
@@ -65,7 +65,7 @@ func (r *Run) blocks() []drawn {
 		if d.lane = slices.Index(taken[:], false); d.lane < 0 {
 			k := 0
 			for i := range now {
-				if all[now[i]].need <= all[now[k]].need { // of equals the last
+				if all[now[i]].need <= all[now[k]].need { // the last of equals
 					k = i
 				}
 			}
@@ -83,7 +83,7 @@ func (r *Run) blocks() []drawn {
 	return slices.DeleteFunc(all, func(d drawn) bool { return d.lane < 0 })
 }
 
-// longest returns the calls to draw, in order: all, or those that took longest.
+// longest returns the driver calls to draw, in order: the longest ones.
 func (r *Run) longest() []*call {
 	var list []*call
 	for _, i := range foremost(len(r.calls), mostCalls, func(i int) uint64 { return uint64(r.calls[i].took) }) {

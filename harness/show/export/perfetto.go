@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Processes and threads of the picture. The threads above threadLanes are the lanes of blocks.
+// Process and thread IDs. Threads from threadLanes on are the lanes of blocks.
 const (
 	processStrategy = 1
 	processDevice   = 2
@@ -20,13 +20,13 @@ const (
 	threadCalls  = 1
 )
 
-// WritePerfetto writes the run in the Chrome trace event format (JSON): the course of requested,
-// allocated, active and reserved bytes, the lives of blocks, marks of the trace as phases, requests
-// that found no memory, and in a process of its own the calls to the device.
+// WritePerfetto writes the run in the Chrome trace event format (JSON): requested, allocated,
+// active and reserved bytes over time, the lives of blocks, the trace's marks as phases, failed
+// requests, and the driver calls as a process of their own.
 //
-// Of more than 100,000 blocks, or more than 256 at a time, those of the highest moment and the
-// largest are drawn; of more than 100,000 calls those that took longest. Curves have at most 65,536
-// points, each the highest of its events. How many are not drawn stands in otherData.
+// Of more than 100,000 blocks, or more than 256 at a time, those at the peak and the largest are
+// drawn; of more than 100,000 driver calls the longest. Curves have at most 65,536 points, each the
+// maximum over its events. otherData holds the number of omitted items.
 func (r *Run) WritePerfetto(w io.Writer) error {
 	p := &painter{Run: r, w: bufio.NewWriterSize(w, 1<<16)}
 	blocks, calls := r.blocks(), r.longest()
@@ -51,15 +51,15 @@ func (r *Run) WritePerfetto(w io.Writer) error {
 	return p.w.Flush()
 }
 
-// painter writes the events of the picture. Errors of writing stay with w until Flush.
+// painter writes the events. Write errors are kept by w until Flush.
 type painter struct {
 	*Run
 	w     *bufio.Writer
 	text  []byte // scratch
-	event int    // how many were written
+	event int    // events written
 }
 
-// head writes what the picture is of, and begins the list of events.
+// head writes the metadata, and begins the list of events.
 func (p *painter) head(blocks, calls int) {
 	about, err := json.Marshal(struct {
 		Strategy string          `json:"strategy"`
@@ -71,7 +71,7 @@ func (p *painter) head(blocks, calls int) {
 		Calls    int             `json:"device_calls_not_drawn"`
 	}{p.strategy, p.config, p.header.Name, p.header.Hash, p.events, blocks, calls})
 	if err != nil {
-		panic(err) // the configuration is JSON, and nothing else of it can fail
+		panic(err) // the configuration is valid JSON, nothing else can fail
 	}
 	p.w.WriteString(`{"displayTimeUnit":"ns","otherData":`)
 	p.w.Write(about)
@@ -87,15 +87,15 @@ func (p *painter) begin(phase string, process, thread int, name string) {
 	p.quote(name)
 }
 
-// quote appends a text as JSON.
+// quote appends a JSON string.
 func (p *painter) quote(text string) {
 	if !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
-		p.text = append(append(append(p.text, '"'), text...), '"') // nearly every text
+		p.text = append(append(append(p.text, '"'), text...), '"') // the usual case
 		return
 	}
 	quoted, err := json.Marshal(text)
 	if err != nil {
-		panic(err) // a string is always JSON
+		panic(err) // a string is always valid JSON
 	}
 	p.text = append(p.text, quoted...)
 }
@@ -108,14 +108,14 @@ func (p *painter) time(key string, ns int64) {
 	}
 }
 
-// arg is a property that a viewer shows of an event. A text is shown as one, a number otherwise.
+// arg is an argument of an event: text if set, otherwise a number.
 type arg struct {
 	key    string
 	text   string
 	number uint64
 }
 
-// end ends an event with its properties.
+// end ends an event with its arguments.
 func (p *painter) end(args ...arg) {
 	before := `,"args":{`
 	for _, a := range args {
@@ -136,7 +136,7 @@ func (p *painter) end(args ...arg) {
 	p.w.Write(p.text)
 }
 
-// titles names the processes and threads, and puts them in order.
+// titles names and orders the processes and threads.
 func (p *painter) titles(lanes int) {
 	named := func(what string, process, thread, order int, name string) {
 		p.begin("M", process, thread, what+"_name")
@@ -156,7 +156,7 @@ func (p *painter) titles(lanes int) {
 	thread(processDevice, threadCalls, "calls")
 }
 
-// curves writes the course of the sums, where they change.
+// curves writes the sums where they change.
 func (p *painter) curves() {
 	for k, name := range curveNames {
 		for i := range p.course.points {
@@ -171,14 +171,14 @@ func (p *painter) curves() {
 	}
 }
 
-// slice begins a slice from one time to another.
+// slice begins an event with a start and an end.
 func (p *painter) slice(process, thread int, name string, from, to int64) {
 	p.begin("X", process, thread, name)
 	p.time("ts", from)
 	p.time("dur", max(to-from, 0))
 }
 
-// phases writes each mark as a phase up to the next one.
+// phases writes each mark as a phase that lasts until the next one.
 func (p *painter) phases() {
 	for i, m := range p.marks {
 		end := p.last
@@ -210,7 +210,7 @@ func (p *painter) block(b drawn) {
 	p.end(args...)
 }
 
-// oom writes a request that found no memory, as an instant of the whole process.
+// oom writes a failed request as an instant of the whole process.
 func (p *painter) oom(x *oom) {
 	p.begin("i", processStrategy, threadOOM, "out of memory: "+x.requested.String())
 	p.text = append(p.text, `,"s":"p"`...)

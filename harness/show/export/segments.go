@@ -14,17 +14,17 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// reserved is the memory that the history says is held.
+// reserved is the reserved memory according to the history.
 type reserved struct {
-	segments index.AddrList[device.Size]  // whole ones, by address
-	edges    map[device.Addr]int          // of memory that is mapped: how many ranges more cover what is above
+	segments index.AddrList[device.Size]  // unmapped segments, by address
+	edges    map[device.Addr]int          // mapped memory: by address, the change of the number of covering ranges
 	whole    bool                         // there were segments
-	maps     bool                         // memory was mapped
-	joined   bool                         // a block lay across two segments
-	pools    index.AddrList[alloc.PoolID] // whose memory it is from an address on, up to the next one
+	maps     bool                         // there was mapped memory
+	joined   bool                         // a block spanned two segments
+	pools    index.AddrList[alloc.PoolID] // private pool from an address up to the next one
 }
 
-// poolAt returns the private pool that was last told of the memory at an address.
+// poolAt returns the last known private pool of the memory at an address.
 func (h *reserved) poolAt(a device.Addr) alloc.PoolID {
 	p, ok := h.pools.Floor(a)
 	if !ok {
@@ -33,7 +33,7 @@ func (h *reserved) poolAt(a device.Addr) alloc.PoolID {
 	return h.pools.Entry(p).Value
 }
 
-// belongs notes to which pool memory belongs.
+// belongs records the pool of a range.
 func (h *reserved) belongs(r device.Region, pool alloc.PoolID) {
 	if pool == 0 && h.pools.Len() == 0 {
 		return // most replays have no private pool
@@ -52,11 +52,11 @@ func (h *reserved) belongs(r device.Region, pool alloc.PoolID) {
 	}
 }
 
-// grows reports whether segments are to be shown as mapped memory: where they are joined, and also
-// where there is mapped memory besides, because the viewer joins that to any segment beside it.
+// grows reports whether segments must be shown as mapped memory: if blocks span segments, or if
+// there is mapped memory too, because the viewer joins that with any adjacent segment.
 func (h *reserved) grows() bool { return h.joined || h.whole && h.maps }
 
-// hold notes that memory was taken or given back.
+// hold records that memory was reserved or released.
 func (h *reserved) hold(a power.Action) {
 	switch a.Kind {
 	case power.SegmentAlloc:
@@ -79,7 +79,7 @@ func (h *reserved) hold(a power.Action) {
 	}
 }
 
-// edge notes where mapped memory begins or ends.
+// edge records the start or end of mapped memory.
 func (h *reserved) edge(a device.Addr, n int) {
 	if h.edges == nil {
 		h.edges = map[device.Addr]int{}
@@ -89,7 +89,7 @@ func (h *reserved) edge(a device.Addr, n int) {
 	}
 }
 
-// across reports whether a range begins in a segment and ends in another one.
+// across reports whether a range starts in one segment and ends in another.
 func (h *reserved) across(a device.Addr, size device.Size) bool {
 	p, ok := h.segments.Floor(a)
 	if !ok {
@@ -99,13 +99,13 @@ func (h *reserved) across(a device.Addr, size device.Size) bool {
 	return a < e.Addr.Add(e.Value) && a.Add(size) > e.Addr.Add(e.Value)
 }
 
-// span is memory that is held, without a gap.
+// span is a contiguous range of reserved memory.
 type span struct {
 	device.Region
-	grows bool // it is mapped
+	grows bool // mapped
 }
 
-// spans returns all memory that is held, by address.
+// spans returns all reserved memory, by address.
 func (h *reserved) spans() (list []span) {
 	if h.grows() {
 		for e := range h.segments.All {
@@ -128,7 +128,7 @@ func (h *reserved) spans() (list []span) {
 	return list
 }
 
-// finish takes the segments and blocks from a walk over the strategy.
+// finish builds the segments and blocks by walking the strategy.
 func (r *collector) finish() error {
 	r.blocks.Memory()
 	for b := range r.blocks.Blocks {
@@ -146,7 +146,7 @@ func (r *collector) finish() error {
 		}
 	}
 	if inUse != len(r.at) {
-		return fmt.Errorf("the strategy shows %d blocks in use at the end, the replay has %d", inUse, len(r.at))
+		return fmt.Errorf("the strategy reports %d blocks in use at the end, the replay has %d", inUse, len(r.at))
 	}
 	slices.SortFunc(chunks, func(a, b alloc.Chunk) int { return cmp.Compare(a.Addr, b.Addr) })
 	spans := r.spans()
@@ -156,7 +156,7 @@ func (r *collector) finish() error {
 			spans = spans[1:]
 		}
 		if len(spans) == 0 || !spans[0].Contains(c.Addr) || c.End() > spans[0].End() {
-			return fmt.Errorf("the strategy shows a chunk of %d bytes at %v outside of the memory it holds",
+			return fmt.Errorf("the strategy reports a chunk of %d bytes at %v outside of its reserved memory",
 				uint64(c.Size), c.Addr)
 		}
 		if err := r.chunk(spans[0], c); err != nil {
@@ -169,24 +169,24 @@ func (r *collector) finish() error {
 	return nil
 }
 
-// builder makes segments of chunks in the order of their addresses.
+// builder builds segments from chunks in address order.
 type builder struct {
 	segment torch.Segment
-	region  device.Addr // of the chunks
+	region  device.Addr // current region
 	open    bool
-	known   bool // a chunk has told of the segment
+	known   bool // stream and pool of the segment are known
 }
 
-// begin begins a segment at an address.
+// begin starts a segment at an address.
 func (b *builder) begin(a device.Addr, grows bool) {
 	b.segment = torch.Segment{Addr: uint64(a), Large: true, Expandable: grows}
 	b.open, b.known, b.region = true, false, 0
 }
 
-// top returns the address above the segment so far.
+// top returns the end of the segment so far.
 func (b *builder) top() device.Addr { return device.Addr(b.segment.Addr + b.segment.Total) }
 
-// fill adds what lies below an address as memory that nobody uses.
+// fill adds unused memory up to an address.
 func (b *builder) fill(to device.Addr) {
 	if to > b.top() {
 		b.add(torch.Block{Addr: uint64(b.top()), Size: uint64(to.Sub(b.top()))})
@@ -213,7 +213,7 @@ func (r *collector) endSegment() {
 	r.open = false
 }
 
-// endSpan ends the last segment in a span, which is the first one if the span has no chunk.
+// endSpan ends the last segment of a span, which is also its first if the span has no chunks.
 func (r *collector) endSpan(s span) {
 	if !r.open {
 		r.begin(s.Addr, s.grows)
@@ -222,9 +222,9 @@ func (r *collector) endSpan(s span) {
 	r.endSegment()
 }
 
-// chunk adds a chunk to the segments of a span. Mapped memory of two regions side by side is two
-// segments if the strategy tells of them; else one call may have mapped pages of both, and the
-// viewer wants what is mapped at once to lie in one segment.
+// chunk adds a chunk to the segments of a span. Adjacent mapped regions become two segments if the
+// strategy reports mappings. Otherwise one call may have mapped pages of both, and the viewer
+// requires a mapping to lie in one segment.
 func (r *collector) chunk(s span, c alloc.Chunk) error {
 	if r.open && s.grows && r.blocks.Tells() && !r.joined && c.Region != r.region {
 		r.fill(c.Addr)
@@ -240,7 +240,7 @@ func (r *collector) chunk(s span, c alloc.Chunk) error {
 	if c.State == alloc.Live || c.State == alloc.Pending {
 		b, ok := r.at[c.Addr]
 		if !ok {
-			return fmt.Errorf("the strategy shows a block in use at %v that nobody was granted", c.Addr)
+			return fmt.Errorf("the strategy reports a block in use at %v that was never granted", c.Addr)
 		}
 		x.Requested, x.Stack, x.State = uint64(b.Requested), r.lives[b.Note].stack, torch.ActiveAllocated
 		if b.Phase != follow.Live {

@@ -8,18 +8,18 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// confKey is the key of PyTorch's own settings, and confField that of a configuration that has
+// confKey is the key of PyTorch's own settings, confField the field of a configuration that holds
 // them.
 const (
 	confKey   = "PYTORCH_CUDA_ALLOC_CONF"
 	confField = "conf"
 )
 
-// mostAddr is the largest address that JavaScript has, in which the viewer is written.
+// mostAddr is the largest integer that is exact in JavaScript, the viewer's language.
 const mostAddr = 1<<53 - 1
 
-// Snapshot returns the run as a memory snapshot of PyTorch. It fails if an address is too large
-// for the viewer. The snapshot is the run's own and must not be changed.
+// Snapshot returns the run as a PyTorch memory snapshot, which is shared and must not be changed.
+// It fails if an address is too large for the viewer.
 func (r *Run) Snapshot() (*torch.Snapshot, error) {
 	for _, s := range r.torch.Devices[0].Segments {
 		if s.Addr+s.Total > mostAddr {
@@ -35,12 +35,12 @@ func (r *Run) Snapshot() (*torch.Snapshot, error) {
 	return r.torch, nil
 }
 
-// tooHigh says that an address is too large.
+// tooHigh is the error for an address that is too large.
 func tooHigh(a uint64) error {
-	return fmt.Errorf("address %#x: the viewer of snapshots has addresses below 2^53 only", a)
+	return fmt.Errorf("address %#x: the snapshot viewer needs addresses below 2^53", a)
 }
 
-// WriteSnapshot writes what Snapshot returns as a pickle.
+// WriteSnapshot writes the snapshot as a pickle.
 func (r *Run) WriteSnapshot(w io.Writer) error {
 	s, err := r.Snapshot()
 	if err != nil {
@@ -61,7 +61,7 @@ func (r *collector) settle() {
 			torch.Annotation{Name: m.name, Time: end / 1000})
 	}
 	d := &r.torch.Devices[0]
-	if d.History.Len() == 0 { // the page stops at a device of which nothing is told
+	if d.History.Len() == 0 { // the viewer stops at a device without history
 		d.History.Append(torch.Entry{Action: torch.ActionSnapshot, Stream: r.streamOf(0), Time: r.last / 1000})
 	}
 	if !r.grows() {
@@ -81,7 +81,7 @@ func (r *collector) settle() {
 	}
 }
 
-// settings returns what the snapshot says of the allocator.
+// settings returns the allocator settings of the snapshot.
 func (r *collector) settings() []torch.Setting {
 	list := []torch.Setting{
 		{Key: torch.KeyReplayed, Value: r.strategy, Text: true},
@@ -91,7 +91,7 @@ func (r *collector) settings() []torch.Setting {
 	}
 	var fields map[string]any
 	if json.Unmarshal(r.config, &fields) != nil {
-		return list // a configuration that is no object has no such field
+		return list // a configuration that is not an object has no such field
 	}
 	if conf, ok := fields[confField].(string); ok {
 		list = append([]torch.Setting{{Key: confKey, Value: conf, Text: true}}, list...)

@@ -14,18 +14,18 @@ import (
 	"github.com/vramyard/vramyard/harness/show/page"
 )
 
-// badQuestion is a question that cannot be answered.
+// badQuestion is an invalid query parameter.
 type badQuestion struct{ field, why string }
 
 func (e badQuestion) Error() string { return e.field + ": " + e.why }
 
-// numbers reads the numbers of a question.
+// numbers parses the query parameters of a request.
 type numbers struct {
 	url.Values
 	err error
 }
 
-// get returns a number from 0 to most.
+// get returns a parameter as a number from 0 to most.
 func (n *numbers) get(field string, most int) int {
 	v, err := strconv.ParseUint(n.Get(field), 10, 64)
 	switch {
@@ -41,10 +41,10 @@ func (n *numbers) get(field string, most int) int {
 }
 
 const (
-	mostBlocks = 1 << 20 // in an answer
-	mostBucket = 1 << 13 // likewise
-	mostStates = 32      // that are kept
-	mostWalker = 4       // likewise: replays that wait where they are
+	mostBlocks = 1 << 20 // in a response
+	mostBucket = 1 << 13 // in a response
+	mostStates = 32      // states kept
+	mostWalker = 4       // paused replays kept
 )
 
 func (r *Replays) run(n *numbers) *Run {
@@ -54,8 +54,8 @@ func (r *Replays) run(n *numbers) *Run {
 	return nil
 }
 
-// tile answers with the blocks of a window: of the events from "from" to before "to", and of the
-// axis of addresses from "low" to before "high", at most "most".
+// tile writes the blocks of a window: events "from" to before "to", positions "low" to before
+// "high" on the address axis, at most "most" blocks.
 func (r *Replays) tile(ctx context.Context, w io.Writer, q url.Values) error {
 	n := &numbers{Values: q}
 	run := r.run(n)
@@ -73,7 +73,7 @@ func (r *Replays) tile(ctx context.Context, w io.Writer, q url.Values) error {
 	return page.Tile(w, &run.Picture.Space, found.Rects, found.Whole, events, r.Stacks)
 }
 
-// addresses returns the addresses of a part of the axis.
+// addresses converts a range of axis positions to addresses.
 func addresses(s *page.Space, low, high float64) (from, to device.Addr) {
 	if len(s.Ranges) == 0 || low >= high {
 		return 0, 0
@@ -90,9 +90,8 @@ func addresses(s *page.Space, low, high float64) (from, to device.Addr) {
 	return from, to
 }
 
-// series answers with the curves of all runs over a window: from "from" to before "to", in buckets
-// that are as fine as "most" of them may be. The first bucket begins where one of the page does,
-// and so the last one ends.
+// series writes the curves of all runs for events "from" to before "to", in the finest buckets of
+// which at most "most" are needed. Buckets are aligned with the page's.
 func (r *Replays) series(_ context.Context, w io.Writer, q url.Values) error {
 	n := &numbers{Values: q}
 	g := r.Trace.Grid
@@ -111,7 +110,7 @@ func (r *Replays) series(_ context.Context, w io.Writer, q url.Values) error {
 	return page.Series(w, r.Trace.Pick(p), runs, p.From>>p.Shift)
 }
 
-// pick returns the finest buckets of a window of events.
+// pick returns the finest buckets for a window of events.
 func (r *Replays) pick(from, to, most int) page.Pick {
 	g := r.Trace.Grid
 	coarse := g.Coarse(page.Budget(1).Buckets).Shift
@@ -124,13 +123,12 @@ func (r *Replays) pick(from, to, most int) page.Pick {
 	return p
 }
 
-// states keeps the states that were asked for last.
+// states caches the most recently used states.
 type states struct {
 	mu   sync.Mutex
-	list []kept // the oldest first
+	list []kept // least recently used first
 }
 
-// kept is a state that is kept.
 type kept struct {
 	run, event int
 	at         *page.Instant
@@ -156,7 +154,7 @@ func (s *states) put(run, event int, at *page.Instant) {
 	s.list = append(s.list, kept{run, event, at})
 }
 
-// state answers with the state of a run after an event.
+// state writes the state of a run after an event.
 func (r *Replays) state(ctx context.Context, w io.Writer, q url.Values) error {
 	n := &numbers{Values: q}
 	run := r.run(n)

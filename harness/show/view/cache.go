@@ -19,26 +19,26 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Cache keeps the replays of traces, those of each trace in a directory named by the hash of what
-// they depend on. The zero value keeps nothing.
+// Cache stores replays on disk, each in a directory named by a hash of its inputs.
+// The zero value stores nothing.
 type Cache struct {
-	Dir   string // made if there is none; empty for no cache
-	Build string // names the program that replays: another one may come to other results
-	From  int    // events of the shortest trace whose replays are kept
-	Most  int64  // bytes of all traces; those that were used longest ago go first
-	// Explain fills in who holds memory, and the reports of runs that ran out of memory; nil for
-	// neither. They are kept with the replays. step is called now and then; its error must end it.
+	Dir   string // created if missing; empty: no cache
+	Build string // version of the program, part of the hash
+	From  int    // shortest trace to store, in events
+	Most  int64  // limit of all traces together, in bytes; least recently used traces are removed first
+	// Explain fills in the report of memory by holder and the reports of failed runs, which are stored
+	// too; may be nil. It must call step regularly and return its error.
 	Explain func(t *page.Traced, p *replay.Prepared, step func(event int) error) error
 }
 
-// form changes with the contents of the files.
+// form is the version of the file format.
 const form = 4
 
-// unfinished begins the name of a directory that is being written.
+// unfinished is the prefix of directories being written.
 const unfinished = ".new-"
 
-// Open returns the replays of a trace: those that are kept, or new ones. [Replays.Close] removes
-// replays that are not kept.
+// Open returns the replays of a trace, stored or new. [Replays.Close] removes the files of replays
+// that are not stored.
 func (c *Cache) Open(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt,
 	p *Progress) (*Replays, error) {
 	h := src.Head()
@@ -53,16 +53,16 @@ func (c *Cache) Open(ctx context.Context, src trace.Source, wanted []Wanted, at 
 	r, err := load(ctx, dir, src, wanted, at)
 	if err == nil {
 		now := time.Now()
-		_ = os.Chtimes(dir, now, now) // at worst it goes too early
+		_ = os.Chtimes(dir, now, now) // on failure it is removed too early
 		return r, nil
 	}
-	if err := os.RemoveAll(dir); err != nil { // there is none, or it is damaged
+	if err := os.RemoveAll(dir); err != nil { // it is missing or damaged
 		return nil, err
 	}
 	return c.replay(ctx, dir, src, wanted, at, p)
 }
 
-// replay makes replays that are kept.
+// replay creates replays and stores them.
 func (c *Cache) replay(
 	ctx context.Context, dir string, src trace.Source, wanted []Wanted, at replay.FreeAt, p *Progress,
 ) (*Replays, error) {
@@ -86,9 +86,9 @@ func (c *Cache) replay(
 		}
 		return nil, errors.Join(err, os.RemoveAll(away))
 	}
-	// Files must be closed before their directory gets its name, on some systems.
+	// On some systems, files must be closed before their directory is renamed.
 	if err := errors.Join(r.Close(), os.Rename(away, dir)); err != nil {
-		// Another program may have been quicker.
+		// Another program may have stored the same replays.
 		r, errLoad := load(ctx, dir, src, wanted, at)
 		if errLoad == nil {
 			return r, os.RemoveAll(away)
@@ -101,7 +101,7 @@ func (c *Cache) replay(
 	return load(ctx, dir, src, wanted, at)
 }
 
-// replayAway makes replays whose files are removed when they are closed.
+// replayAway creates replays whose files are removed on Close.
 func (c *Cache) replayAway(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt,
 	p *Progress) (*Replays, error) {
 	dir, err := os.MkdirTemp("", "vramyard-view-")
@@ -119,7 +119,7 @@ func (c *Cache) replayAway(ctx context.Context, src trace.Source, wanted []Wante
 	return r, nil
 }
 
-// key returns the name of the directory of replays: the hash of all that they depend on.
+// key returns the directory name of replays: a hash of all their inputs.
 func (c *Cache) key(h trace.Head, wanted []Wanted, at replay.FreeAt) (string, error) {
 	type run struct{ Name, Config, Device any }
 	runs := make([]run, len(wanted))
@@ -135,11 +135,11 @@ func (c *Cache) key(h trace.Head, wanted []Wanted, at replay.FreeAt) (string, er
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// keptName is the name of a directory of replays.
+// keptName matches directories of replays.
 var keptName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// trim removes what was used longest ago until the others fit, but not the replays of a name, and
-// what was left unfinished a day ago. It touches nothing without such a name.
+// trim removes the least recently used replays beyond the limit, except those named but, and
+// unfinished ones older than a day. It ignores other names.
 func (c *Cache) trim(but string) error {
 	list, err := os.ReadDir(c.Dir)
 	if err != nil {
@@ -155,7 +155,7 @@ func (c *Cache) trim(but string) error {
 	for _, e := range list {
 		info, err := e.Info()
 		if err != nil || !e.IsDir() {
-			continue // it has gone
+			continue // removed by another program
 		}
 		k := kept{e.Name(), info.ModTime(), sizeOf(filepath.Join(c.Dir, e.Name()))}
 		switch {
@@ -184,9 +184,9 @@ func (c *Cache) trim(but string) error {
 	return nil
 }
 
-// sizeOf returns the bytes of the files in a directory.
+// sizeOf returns the total size of the files in a directory.
 func sizeOf(dir string) (n int64) {
-	list, _ := os.ReadDir(dir) // what cannot be read has no bytes
+	list, _ := os.ReadDir(dir) // unreadable entries count 0
 	for _, e := range list {
 		if info, err := e.Info(); err == nil {
 			n += info.Size()

@@ -14,18 +14,18 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// The bounds of a page, which has room for 5 MB of text: how many bytes its pictures have, which
-// become a third more, and of how many runs there is a table of all.
+// The limits of a page of 5 MB: bytes of its plots, which base64 enlarges by a third, and runs
+// listed in a table.
 const (
 	mostCurves = 1_600_000
 	mostRuns   = 20_000
 )
 
-// Grid returns the page of a grid of rematerialization: its tables, and budget curves for each log,
-// heuristic and ladder as far as there is room. number is that of a strategy in the palette.
+// Grid returns the page of a rematerialization grid: its tables, and budget curves for each log,
+// heuristic and ladder within the limit. number returns the palette index of a strategy.
 func Grid(r *grid.Report, number func(strategy string) int) (*page.Report, error) {
 	p := &page.Report{
-		Kind: "remat", Title: "Training steps within less memory", Sheets: report.RematSheets(r),
+		Kind: "remat", Title: "Training steps under a memory budget", Sheets: report.RematSheets(r),
 		Facts: []page.Fact{
 			{Name: "limit", Value: strconv.FormatFloat(r.Limit, 'g', -1, 64)},
 			{Name: "seed", Value: strconv.FormatUint(r.Seed, 10)},
@@ -39,8 +39,8 @@ func Grid(r *grid.Report, number func(strategy string) int) (*page.Report, error
 	if len(r.Runs) <= mostRuns {
 		p.Sheets = append(p.Sheets, report.RematGrids(r)...)
 	} else {
-		p.Texts = append(p.Texts, page.Text{Title: "Tables that are left out",
-			Body: fmt.Sprintf("how each of %d runs ended is in --json and --csv", len(r.Runs))})
+		p.Texts = append(p.Texts, page.Text{Title: "Omitted tables",
+			Body: fmt.Sprintf("The outcomes of %d runs are in the output of --json and --csv.", len(r.Runs))})
 	}
 	size, left := 0, 0
 	for _, runs := range curves(r) {
@@ -64,14 +64,13 @@ func Grid(r *grid.Report, number func(strategy string) int) (*page.Report, error
 			units.Printable(last.Model), units.Printable(last.Heuristic), units.Printable(last.Ladder))})
 	}
 	if left > 0 {
-		p.Texts = append(p.Texts, page.Text{Title: "Pictures that are left out", Body: fmt.Sprintf(
-			"%d sets of budget curves have no room here; vramyard plot draws any of them from a result in JSON", left)})
+		p.Texts = append(p.Texts, page.Text{Title: "Omitted plots", Body: fmt.Sprintf(
+			"%d sets of budget curves do not fit this page; vramyard plot draws them from the JSON result.", left)})
 	}
 	return p, nil
 }
 
-// curves returns the runs of each log, heuristic and ladder, those of the memory that counts with
-// each ladder.
+// curves groups the runs by log, heuristic and ladder. Runs of counting belong to each ladder.
 func curves(r *grid.Report) (all [][]grid.Run) {
 	for lines := range report.ByHeuristic(r.Lines) {
 		var counted []grid.Run

@@ -16,12 +16,11 @@ import (
 )
 
 const (
-	mostSheets = 60   // of a result that is shown as it is
-	mostRows   = 2000 // of each
+	mostSheets = 60   // in a page
+	mostRows   = 2000 // in a table
 )
 
-// plain returns the page of a result whose figures nothing is known of: its fields as tables, one
-// for each object and each list of them.
+// plain returns the page of a result of unknown form: its objects and lists as tables.
 func plain(name string, text []byte) (*page.Report, error) {
 	d := json.NewDecoder(strings.NewReader(string(text)))
 	d.UseNumber()
@@ -30,13 +29,13 @@ func plain(name string, text []byte) (*page.Report, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if d.More() {
-		return nil, fmt.Errorf("%s: more follows the result", name)
+		return nil, fmt.Errorf("%s: data after the result", name)
 	}
 	p := plainPage{r: &page.Report{Kind: "view", Title: name}}
 	p.object("all", fields)
 	if p.left > 0 {
 		p.r.Texts = append(p.r.Texts, page.Text{
-			Title: "What is not shown", Body: fmt.Sprintf("%d more tables of this file.", p.left),
+			Title: "Omitted", Body: fmt.Sprintf("%d more tables of this file.", p.left),
 		})
 	}
 	return p.r, nil
@@ -45,10 +44,10 @@ func plain(name string, text []byte) (*page.Report, error) {
 // plainPage collects tables.
 type plainPage struct {
 	r    *page.Report
-	left int // tables that there is no room for
+	left int // omitted tables
 }
 
-// sheet adds a table if there is room.
+// sheet adds a table if it fits.
 func (p *plainPage) sheet(s report.Sheet) {
 	if len(p.r.Sheets) == mostSheets {
 		p.left++
@@ -57,7 +56,7 @@ func (p *plainPage) sheet(s report.Sheet) {
 	p.r.Sheets = append(p.r.Sheets, s)
 }
 
-// object adds what an object holds.
+// object adds the fields of an object.
 func (p *plainPage) object(title string, fields map[string]any) {
 	s := report.Sheet{Title: units.Printable(title), Columns: []report.Column{{Name: "field"}, {Name: "value"}}}
 	var deeper []string
@@ -85,7 +84,7 @@ func (p *plainPage) value(title string, v any) {
 	}
 }
 
-// list adds a list: a row for each element, a column for each plain field of theirs.
+// list adds a list: a row per element, a column per plain field.
 func (p *plainPage) list(title string, list []any) {
 	columns := map[string]any{}
 	for _, v := range list {
@@ -127,7 +126,7 @@ func (p *plainPage) list(title string, list []any) {
 	}
 }
 
-// fieldsOf returns the fields of an object; any other value is the only field of one.
+// fieldsOf returns the fields of an object, or another value as a single field.
 func fieldsOf(v any) map[string]any {
 	if fields, ok := v.(map[string]any); ok {
 		return fields
@@ -135,7 +134,7 @@ func fieldsOf(v any) map[string]any {
 	return map[string]any{"value": v}
 }
 
-// isPlain reports whether a value is no object and no list.
+// isPlain reports whether a value is neither an object nor a list.
 func isPlain(v any) bool {
 	switch v.(type) {
 	case map[string]any, []any:
@@ -144,7 +143,7 @@ func isPlain(v any) bool {
 	return true
 }
 
-// plainCell returns a plain value as people read it.
+// plainCell formats a plain value.
 func plainCell(name string, v any) report.Cell {
 	switch v := v.(type) {
 	case json.Number:

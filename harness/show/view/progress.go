@@ -2,7 +2,7 @@ package view
 
 import "sync"
 
-// Progress says how far the making of a page has come. It is safe for concurrent use.
+// Progress is the progress of making a page. It is safe for concurrent use.
 type Progress struct {
 	mu     sync.Mutex
 	phase  string
@@ -11,12 +11,12 @@ type Progress struct {
 	notify func(phase string, done, known int)
 }
 
-// NewProgress returns a progress that tells a function, which may be nil.
+// NewProgress returns a progress that reports to notify, which may be nil.
 func NewProgress(notify func(phase string, done, known int)) *Progress {
 	return &Progress{notify: notify}
 }
 
-// Set says what is done, and how far it has come.
+// Set records the current phase and how much of it is done.
 func (p *Progress) Set(phase string, done, known int) {
 	p.mu.Lock()
 	p.phase, p.done, p.known = phase, done, known
@@ -26,7 +26,7 @@ func (p *Progress) Set(phase string, done, known int) {
 	}
 }
 
-// Get returns what Set has said.
+// Get returns the values of the last Set.
 func (p *Progress) Get() (phase string, done, known int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

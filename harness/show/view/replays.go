@@ -21,28 +21,28 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// fineBuckets is the most buckets of the curves of a replay. A run takes 18 MiB with so many, and a
-// window shows single events when it is as wide as 1/32 of a trace of four million.
+// fineBuckets bounds the buckets of stored curves. A run needs 18 MiB for that many, which resolve
+// single events in a window of 1/32 of a trace of four million events.
 const fineBuckets = 1 << 17
 
 // Wanted is a strategy to replay a trace through.
 type Wanted struct {
-	Setup  setting.Setup // on its device
-	Device sim.Config    // the device
-	Color  int           // in the palette
+	Setup  setting.Setup // the strategy
+	Device sim.Config    // its device
+	Color  int           // palette index
 }
 
-// Replays is a trace with its replays through some strategies, of which a reader may ask for any
-// part. It is safe for concurrent use.
+// Replays is a trace with its replays, of which any part can be requested. It is safe for
+// concurrent use.
 type Replays struct {
 	Trace *page.Trace // with fine buckets
-	Runs  []Run       // in the order of what was wanted
-	// Top says who holds memory, nil: it was not looked at. It is kept with the replays.
+	Runs  []Run       // in the order of the wanted strategies
+	// Top is the report of memory by holder, stored with the replays; nil: not computed.
 	Top *top.Report
-	// Stacks says where the program asked for memory, for the caller to fill in; nil: it is not known.
+	// Stacks holds the allocation stacks, set by the caller; nil: unknown.
 	Stacks page.Stacks
 
-	away     string // directory that is removed when the replays are closed
+	away     string // directory to remove on Close
 	src      trace.Source
 	freeAt   replay.FreeAt
 	prepared func() (*replay.Prepared, error)
@@ -55,12 +55,12 @@ type Run struct {
 	Wanted
 
 	Picture *page.Picture   // with fine buckets
-	Report  json.RawMessage // of the first failure; nil for none
+	Report  json.RawMessage // of the first failure; may be nil
 	blocks  *page.BlockFile
 	file    *os.File
 }
 
-// Close ends replays that wait, closes the files, and removes those that are not kept.
+// Close ends paused replays, closes the files, and removes replays that are not stored.
 func (r *Replays) Close() error {
 	var errs []error
 	r.walkers.close()
@@ -75,21 +75,21 @@ func (r *Replays) Close() error {
 	return errors.Join(errs...)
 }
 
-// overviewName is the file that holds all but the blocks.
+// overviewName is the file of everything except blocks.
 const overviewName = "overview"
 
 func blocksName(run int) string { return fmt.Sprintf("blocks-%d", run) }
 
-// overview is what the file overviewName holds.
+// overview is the content of that file.
 type overview struct {
 	Trace page.Trace
 	Runs  []page.Picture
-	// Reports are those of the runs.
+	// Reports are by run.
 	Reports [][]byte
 	Top     *top.Report
 }
 
-// Replay replays a trace through what is wanted and writes the blocks into a directory.
+// Replay replays a trace through the wanted strategies and writes the blocks into a directory.
 func Replay(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt, dir string,
 	p *Progress) (*Replays, error) {
 	o := page.Budget(len(wanted))
@@ -125,7 +125,7 @@ func Replay(ctx context.Context, src trace.Source, wanted []Wanted, at replay.Fr
 	return r, nil
 }
 
-// explain has the failures explained.
+// explain calls the cache's Explain.
 func (r *Replays) explain(ctx context.Context, c *Cache, p *Progress) error {
 	if c.Explain == nil {
 		return nil
@@ -139,7 +139,7 @@ func (r *Replays) explain(ctx context.Context, c *Cache, p *Progress) error {
 		return err
 	}
 	step := func(event int) error {
-		p.Set("asking why there was no memory", event, r.Trace.Head.Events)
+		p.Set("explaining out-of-memory failures", event, r.Trace.Head.Events)
 		return ctx.Err()
 	}
 	if err := c.Explain(&t, prepared, step); err != nil {
@@ -157,8 +157,7 @@ func (r *Replays) explain(ctx context.Context, c *Cache, p *Progress) error {
 	return nil
 }
 
-// newReplays returns replays without pictures, for the caller to fill in. They are of no use once
-// ctx has ended.
+// newReplays returns replays without pictures. They become invalid when ctx ends.
 func newReplays(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt) *Replays {
 	r := &Replays{src: src, freeAt: at, Runs: make([]Run, len(wanted))}
 	r.prepared = sync.OnceValues(func() (*replay.Prepared, error) { return replay.Prepare(ctx, src) })
@@ -170,7 +169,7 @@ func newReplays(ctx context.Context, src trace.Source, wanted []Wanted, at repla
 
 func (r *Run) device() (device.Device, error) { return sim.New(r.Device) }
 
-// replay replays and writes the blocks to a file.
+// replay replays the run and writes the blocks to a file.
 func (r *Run) replay(t *page.Trace, p *replay.Prepared, o page.Options, path string) error {
 	out, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -185,7 +184,7 @@ func (r *Run) replay(t *page.Trace, p *replay.Prepared, o page.Options, path str
 	return r.open(out)
 }
 
-// measure replays once more for the figures, with nobody looking on. The error of watch ends it.
+// measure replays again, without observers, to compute the figures. An error of watch ends it.
 func (r *Run) measure(p *replay.Prepared, at replay.FreeAt, watch func(events int) error) error {
 	dev, err := r.device()
 	if err != nil {
@@ -207,7 +206,7 @@ func (r *Run) open(f *os.File) error {
 	return nil
 }
 
-// save writes all but the blocks into a directory.
+// save writes everything except blocks into a directory.
 func (r *Replays) save(dir string) error {
 	o := overview{Trace: *r.Trace, Top: r.Top}
 	for i := range r.Runs {
@@ -222,7 +221,7 @@ func (r *Replays) save(dir string) error {
 	return errors.Join(gob.NewEncoder(b).Encode(&o), b.Flush(), f.Close())
 }
 
-// load opens what a directory holds.
+// load opens the replays in a directory.
 func load(ctx context.Context, dir string, src trace.Source, wanted []Wanted, at replay.FreeAt) (*Replays, error) {
 	f, err := os.Open(filepath.Join(dir, overviewName))
 	if err != nil {
@@ -236,7 +235,7 @@ func load(ctx context.Context, dir string, src trace.Source, wanted []Wanted, at
 	if len(o.Runs) != len(wanted) || len(o.Reports) != len(wanted) || o.Trace.Head.Events != src.Head().Events {
 		return nil, fs.ErrInvalid
 	}
-	o.Trace.Head = src.Head() // the name may be another one
+	o.Trace.Head = src.Head() // the name may differ
 	r := newReplays(ctx, src, wanted, at)
 	r.Trace, r.Top = o.Trace.Reopen(src), o.Top
 	for i := range r.Runs {
@@ -255,7 +254,7 @@ func load(ctx context.Context, dir string, src trace.Source, wanted []Wanted, at
 	return r, nil
 }
 
-// Traced returns the part that a page shows.
+// Traced returns the part shown in a page.
 func (r *Replays) Traced() (page.Traced, error) {
 	coarse := r.Trace.Grid.Coarse(page.Budget(1).Buckets)
 	t := page.Traced{Picture: r.Trace.Pick(coarse), Stacks: r.Stacks, Top: r.Top}

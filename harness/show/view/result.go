@@ -18,10 +18,10 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// Result returns the page of a result in JSON: its figures as tables, and the plots that can be
-// made of it. name is that of the file, number that of a strategy in the palette. What a result
-// does not hold, the page says, with the command that would. Results that are no runs, such as
-// those of offline, are shown field by field. A result may take as much memory as a budget has.
+// Result returns the page of a result in JSON: its figures as tables, and the plots it supports.
+// name is the file name, number returns the palette index of a strategy. The page lists what the
+// result lacks, with the command that produces it. Results that do not list runs, such as of
+// offline, are shown field by field. Memory bounds what the result may occupy.
 func Result(name string, text []byte, number func(strategy string) int, memory *budget.Budget) (*page.Report, error) {
 	var head struct{ Schema string }
 	if json.Unmarshal(text, &head) == nil && !slices.Contains(diff.Schemas(), head.Schema) {
@@ -54,11 +54,11 @@ func Result(name string, text []byte, number func(strategy string) int, memory *
 		r.Sheets = append(r.Sheets, figuresSheet(t, of[t]))
 	}
 	lacks := []string{
-		"The memory map, the state at an instant and the curves are not in a result. To see them, with the traces at hand:",
+		"A result does not contain the memory map, heap states and curves. To see them, run on the traces:",
 		"  vramyard view --strategies " + strings.Join(strategiesOf(res.Runs), ",") + " TRACE",
 	}
 	for _, k := range chart.Kinds() {
-		share := memory.Share() // each is read again
+		share := memory.Share() // each kind reads the result again
 		svg, err := plot(name, text, k.Name, number, share)
 		share.Close()
 		if err != nil {
@@ -67,7 +67,7 @@ func Result(name string, text []byte, number func(strategy string) int, memory *
 		}
 		r.Plots = append(r.Plots, page.Plot{Title: k.Doc, SVG: svg})
 	}
-	r.Texts = append(r.Texts, page.Text{Title: "What this file does not hold", Body: strings.Join(lacks, "\n")})
+	r.Texts = append(r.Texts, page.Text{Title: "Not in this file", Body: strings.Join(lacks, "\n")})
 	return r, nil
 }
 
@@ -117,8 +117,7 @@ func figuresSheet(trace string, runs []diff.Run) report.Sheet {
 	return s
 }
 
-// cellOf returns a figure as people read it: sizes with their unit, other fractions with four
-// digits.
+// cellOf formats a figure: sizes with a unit, other fractions with four digits.
 func cellOf(name string, v diff.Value) report.Cell {
 	c := report.Cell{Text: v.String(), Number: true}
 	n := v.Number()

@@ -5,7 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	_ "embed" // the page of a note
+	_ "embed" // template of note
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -23,19 +23,19 @@ import (
 
 // Document is something that has a page.
 type Document struct {
-	Name string                                                   // for people
+	Name string                                                   // title
 	Make func(ctx context.Context, p *Progress) (*Content, error) // called once, in the background
 }
 
-// Content is a page and what its script may ask for.
+// Content is a page and the data its script may request.
 type Content struct {
 	Page    []byte       // HTML
-	Foreign bool         // the page is out of a file, and is kept apart from all others
-	Replays *Replays     // what the script may ask for; nil for nothing
-	Close   func() error // called at the end; may be nil
+	Foreign bool         // the page comes from a file and is isolated from other pages
+	Replays *Replays     // may be nil
+	Close   func() error // may be nil
 }
 
-// document is a document with its page.
+// document is a document with the state of its page.
 type document struct {
 	Document
 	progress *Progress
@@ -44,16 +44,15 @@ type document struct {
 	err      error
 }
 
-// Server serves documents. Make one with [New].
+// Server serves documents. Create it with [New].
 type Server struct {
 	token     string
 	documents []*document
-	answering chan struct{} // places for those who are answered
-	replaying chan struct{} // places for those for whom a trace is replayed
+	answering chan struct{} // limits concurrent requests
+	replaying chan struct{} // limits concurrent replays
 }
 
-// New returns a server of documents. notify is told how far the making of pages has come; it may be
-// nil.
+// New returns a server of documents. notify receives the progress of making pages; it may be nil.
 func New(documents []Document, notify func(phase string, done, known int)) *Server {
 	var secret [16]byte
 	_, _ = rand.Read(secret[:]) // never fails
@@ -68,10 +67,11 @@ func New(documents []Document, notify func(phase string, done, known int)) *Serv
 	return s
 }
 
-// Path returns the path of the first page, which only those know who may ask.
+// Path returns the path of the first page, which contains the secret token.
 func (s *Server) Path() string { return "/" + s.token + "/" }
 
-// Run makes the pages and serves them until ctx ends. It returns when nothing of it runs any more.
+// Run makes the pages and serves them until ctx ends. It returns after all its goroutines have
+// ended.
 func (s *Server) Run(ctx context.Context, on net.Listener) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -92,8 +92,7 @@ func (s *Server) Run(ctx context.Context, on net.Listener) error {
 	select {
 	case err = <-served:
 	case <-ctx.Done():
-		// What was asked ends with ctx; a browser keeps connections open that it has asked nothing by
-		// yet.
+		// Running requests end with ctx, but browsers keep idle connections open.
 		grace, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 		if server.Shutdown(grace) != nil {
 			err = server.Close()
@@ -113,7 +112,7 @@ func (s *Server) Run(ctx context.Context, on net.Listener) error {
 	return err
 }
 
-// Wait returns when all pages are made, with what went wrong, or when ctx ends.
+// Wait returns when all pages are made, with their errors, or when ctx ends.
 func (s *Server) Wait(ctx context.Context) error {
 	var errs []error
 	for _, d := range s.documents {
@@ -127,13 +126,13 @@ func (s *Server) Wait(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// refusal is a request that is not answered.
+// refusal is a rejected request.
 type refusal struct {
 	status int
 	why    string
 }
 
-// judge returns why a request is not answered, or nil.
+// judge returns the reason to reject a request, or nil.
 func (s *Server) judge(r *http.Request) *refusal {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -143,36 +142,35 @@ func (s *Server) judge(r *http.Request) *refusal {
 	case host != "127.0.0.1" && host != "localhost" && strings.Trim(host, "[]") != "::1":
 		return &refusal{http.StatusMisdirectedRequest, "this server answers on the loopback interface only"}
 	case r.Header.Get("Sec-Fetch-Site") == "cross-site" && !opens(r):
-		return &refusal{http.StatusForbidden, "this server answers no other site"}
+		return &refusal{http.StatusForbidden, "cross-site request refused"}
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		return &refusal{http.StatusMethodNotAllowed, "want GET"}
 	}
 	return nil
 }
 
-// opens reports whether a browser asks for a page of its own, as when a reader follows a link or
-// opens a file that leads here. What other sites can make a browser ask for besides, such as a
-// script or a frame, says otherwise.
+// opens reports whether the request is a top-level navigation, as when a reader follows a link.
+// Scripts, frames and other subresources of foreign sites are not.
 func opens(r *http.Request) bool {
 	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
-// A client that takes an answer more slowly than this is left.
+// A client that reads a response more slowly than this is disconnected.
 const (
 	leastTime = 10 * time.Second
-	leastRate = 1 << 20 // bytes a second
+	leastRate = 1 << 20 // bytes per second
 )
 
-// send writes an answer of which no more will come.
+// send writes a complete response.
 func send(w http.ResponseWriter, body []byte) {
 	deadline := time.Now().Add(leastTime + time.Duration(len(body))*time.Second/leastRate)
-	_ = http.NewResponseController(w).SetWriteDeadline(deadline) // there are connections in tests that have none
-	_, _ = w.Write(body)                                         // whoever asked has gone
+	_ = http.NewResponseController(w).SetWriteDeadline(deadline) // test connections do not support it
+	_, _ = w.Write(body)                                         // the client may have gone
 }
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(leastTime)) // of what is no answer; see send
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(leastTime)) // for errors; send sets its own
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'")
@@ -185,7 +183,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, no.why, no.status)
 		return
 	}
-	parts := strings.Split(r.URL.Path, "/") // "", token, number, question
+	parts := strings.Split(r.URL.Path, "/") // "", token, number, request
 	if len(parts) < 3 || subtle.ConstantTimeCompare([]byte(parts[1]), []byte(s.token)) != 1 {
 		http.NotFound(w, r)
 		return
@@ -202,13 +200,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.document(w, r, s.documents[n], parts[1])
 }
 
-// patience is how long a request for a page that is being made is held, which is how often its
-// progress is shown.
+// patience is how long a request for an unfinished page waits, and the refresh interval of its
+// progress.
 const patience = time.Second
 
-// document answers about a document: with its page, or a question of its script.
+// document serves a page or a request of its script.
 func (s *Server) document(w http.ResponseWriter, r *http.Request, d *document, question string) {
-	if question == "" { // what is nearly made comes at once, and not at the next refresh
+	if question == "" { // an almost finished page is served at once instead of after a refresh
 		select {
 		case <-d.ready:
 		case <-time.After(patience):
@@ -222,7 +220,7 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, d *document, q
 		if question == "" {
 			d.waiting(w)
 		} else {
-			http.Error(w, "the page is not made yet", http.StatusServiceUnavailable)
+			http.Error(w, "the page is not ready yet", http.StatusServiceUnavailable)
 		}
 		return
 	}
@@ -239,7 +237,7 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, d *document, q
 	}
 }
 
-// page answers with a page.
+// page serves the page.
 func (d *document) page(w http.ResponseWriter) {
 	policy := "frame-ancestors 'none'" // the page has a policy of its own
 	if d.content.Foreign {
@@ -267,14 +265,14 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, rec *Replays, qu
 	}
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		http.Error(w, "the question cannot be read", http.StatusBadRequest)
+		http.Error(w, "cannot parse the query", http.StatusBadRequest)
 		return
 	}
-	var answer bytes.Buffer // so that a client that reads slowly keeps no place
+	var answer bytes.Buffer // buffered, so that a slow client holds no slot
 	select {
 	case places <- struct{}{}:
 		err = func() error {
-			defer func() { <-places }() // also if it panics
+			defer func() { <-places }() // even after a panic
 			return f(r.Context(), &answer, q)
 		}()
 	case <-r.Context().Done():
@@ -292,27 +290,26 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, rec *Replays, qu
 	}
 }
 
-// refuse answers with an error, however long its making took.
+// refuse writes an error.
 func refuse(w http.ResponseWriter, err error, status int) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	send(w, []byte(err.Error()+"\n"))
 }
 
-// note is a page of words.
+// note is a page of plain text.
 type note struct {
 	Title, Text string
 	Refresh     bool
-	Links       []string // names of documents
+	Links       []string // document titles
 }
 
 //go:embed note.html
 var noteHTML string
 
-// notePage shows a note.
 var notePage = template.Must(template.New("note").Parse(noteHTML))
 
-// waiting says how far the making of the page has come, and asks again.
+// waiting serves the progress of making the page, with a refresh.
 func (d *document) waiting(w http.ResponseWriter) {
 	n := note{Title: d.Name, Text: "waiting for the files before it", Refresh: true}
 	if phase, done, known := d.progress.Get(); phase != "" {
@@ -321,10 +318,10 @@ func (d *document) waiting(w http.ResponseWriter) {
 			n.Text = fmt.Sprintf("%s: event %d of %d, %d %%", phase, done, known, 100*done/known)
 		}
 	}
-	_ = notePage.Execute(w, n) // whoever asked has gone
+	_ = notePage.Execute(w, n) // the client may have gone
 }
 
-// index lists the documents, or leads to the only one.
+// index lists the documents, or redirects to the only one.
 func (s *Server) index(w http.ResponseWriter) {
 	if len(s.documents) == 1 {
 		w.Header().Set("Location", "0/")
@@ -335,5 +332,5 @@ func (s *Server) index(w http.ResponseWriter) {
 	for _, d := range s.documents {
 		n.Links = append(n.Links, d.Name)
 	}
-	_ = notePage.Execute(w, n) // whoever asked has gone
+	_ = notePage.Execute(w, n) // the client may have gone
 }

@@ -7,22 +7,22 @@ import (
 	"github.com/vramyard/vramyard/harness/show/page"
 )
 
-// walkers keeps replays that wait, so that whoever goes on to a later event need not begin anew. A
-// strategy cannot be copied, so there is no way back but from the start.
+// walkers keeps paused replays, so that a later event of the same run continues one of them. A
+// strategy cannot be copied, so going back means starting again.
 type walkers struct {
 	mu     sync.Mutex
-	list   []waiting // the one that was used last at the end
+	list   []waiting // least recently used first
 	closed bool
 }
 
-// waiting is a replay that waits.
+// waiting is a paused replay.
 type waiting struct {
 	run int
 	*page.Walker
 }
 
-// take returns a replay of a run for the caller alone: of those that wait before an event the one
-// nearest to it, or what begin makes.
+// take removes and returns the paused replay of a run that is closest before an event, or a new one
+// from begin.
 func (w *walkers) take(run, event int, begin func() (*page.Walker, error)) (*page.Walker, error) {
 	w.mu.Lock()
 	best := -1
@@ -41,7 +41,7 @@ func (w *walkers) take(run, event int, begin func() (*page.Walker, error)) (*pag
 	return x.Walker, nil
 }
 
-// put lets a replay wait. The one that was used longest ago may have to go.
+// put keeps a paused replay, and may close the least recently used one.
 func (w *walkers) put(run int, x *page.Walker) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -55,7 +55,7 @@ func (w *walkers) put(run int, x *page.Walker) {
 	}
 }
 
-// close ends all that wait.
+// close closes all paused replays.
 func (w *walkers) close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
