@@ -209,8 +209,8 @@ func TestCheckNamesTheField(t *testing.T) {
 		"x: region_bytes 2305843009213693952: want":   func(p *regions.Policy) { p.Region = 1 << 61 },
 		"x: limit 10: want at least 256":              func(p *regions.Policy) { p.Limit = 10 },
 		"x: limit 2305843009213693952: want":          func(p *regions.Policy) { p.Limit = 1 << 61 },
-		"x: keep_bytes 1: needs":              func(p *regions.Policy) { p.Keep = 1 },
-		`x: release: not used with growth "wh`:   func(p *regions.Policy) { p.Kind, p.Release = regions.Whole, true },
+		"x: keep_bytes 1: needs":                      func(p *regions.Policy) { p.Keep = 1 },
+		`x: release: not used with growth "wh`:        func(p *regions.Policy) { p.Kind, p.Release = regions.Whole, true },
 	} {
 		p := good
 		spoil(&p)

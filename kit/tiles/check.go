@@ -16,7 +16,7 @@ var sayings = [...]string{
 	4: "the address index holds the live chunks",
 	5: "every row is a chunk, a ring or spare",
 	6: "the empty bytes are those of regions without a live block",
-	7: "counters are what the walk shows",
+	7: "counters match the walk",
 }
 
 func (c *Core) broken(number int, format string, args ...any) error {

@@ -59,7 +59,7 @@
 // Invariant K5: every row is a chunk of a region, the anchor of a ring, or waits in the list of
 // retired ones.
 // Invariant K6: the bytes counted as empty are those of the regions without a live chunk.
-// Invariant K7: the counters are what the walk shows.
+// Invariant K7: the counters match the walk.
 //
 // Source: Knuth, The Art of Computer Programming, volume 1, section 2.5, algorithm C, for boundary
 // tags.

@@ -65,8 +65,8 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return alloc.Block{Addr: b.Addr, Size: b.Size}, nil
 }
 
-// Free implements [alloc.Allocator]: the block goes back when the stream of its request, and
-// those that were recorded, have finished what is queued on them now.
+// Free implements [alloc.Allocator]: the memory is reusable when the stream of the request and the
+// recorded streams have finished the work queued now.
 func (a *Allocator) Free(at device.Addr) error {
 	h, err := a.find(at)
 	if err != nil {
@@ -109,8 +109,8 @@ func (a *Allocator) Poll() (device.Size, error) {
 	return bytes, err
 }
 
-// Trim implements [power.Trimmer]: regions go back highest address first, whatever
-// Config.ReleaseThreshold is. The device waits for all streams when it takes one.
+// Trim implements [power.Trimmer]: it releases regions from the highest address down, regardless of
+// Config.ReleaseThreshold. A release synchronizes the device.
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.front.Closed() {
 		return 0, alloc.ErrClosed

@@ -19,7 +19,7 @@ const (
 // mostRegion bounds regions and limits in bytes, so that no sum of a few overflows.
 const mostRegion device.Size = 1 << 60
 
-// Config describes a pool. The zero value is what the driver's are at first.
+// Config describes a pool. The zero value has the defaults of the driver's pools.
 type Config struct {
 	// ReleaseThreshold in bytes is what stays when regions without a block go back.
 	ReleaseThreshold device.Size `json:"release_threshold" doc:"bytes that stay when a poll gives regions without a block back" grid:"0,64MiB,1GiB,1EiB"`

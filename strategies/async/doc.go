@@ -3,20 +3,19 @@
 //
 // # Data structure, search, split and merge
 //
-// See kit/streampool, which also makes the pools of the simulated device. In short: a freed block
-// belongs to the stream of its request until the device has passed the mark recorded with the free.
-// A request takes the smallest chunk of its own stream or of nobody; then, with
-// Config.FollowEvents, a chunk of a stream that its own was made to wait for; with
-// Config.ReuseFinished, a chunk found to have finished; with Config.InsertWaits, any chunk, and its
-// stream is made to wait; then a region of Config.RegionBytes. Before a request is refused the
-// device is synchronized and all regions without a block go back.
+// See kit/streampool, which also implements the pools of the simulated device. In short: a freed
+// block belongs to the stream of its request until the device has passed the mark recorded with the
+// free; then it is unowned. A request takes the smallest chunk that is unowned or of its own
+// stream; then, with Config.FollowEvents, a chunk of a stream that its own stream has waited for;
+// with Config.ReuseFinished, a chunk whose mark has been passed; with Config.InsertWaits, any
+// chunk, and its stream is made to wait; then a region of Config.RegionBytes. Before a request is
+// refused the device is synchronized and all empty regions are released.
 //
 // # More streams
 //
-// A block with other streams recorded (RecordStream) is pending when it is freed, until all of them
-// have passed the free; [Allocator.Poll] looks. Then it belongs to the stream of its request. Walk
-// shows the stream of a free chunk that belongs to one; a chunk of nobody has stream zero and
-// another owner.
+// A block with other recorded streams (RecordStream) is pending after the free until all of them
+// have passed it; [Allocator.Poll] checks. Then it belongs to the stream of its request. Walk shows
+// the stream of an owned free chunk; an unowned chunk has stream zero and another Owner.
 //
 // # Synchronizing
 //
@@ -40,7 +39,7 @@
 // streams), Invariant Q6 (pending chunks count their marks), Invariant Q7 (rows, marks and events
 // are held as often as they count), Invariant Q8 (statistics). Also:
 //
-// Invariant A1: the counters are what the walk shows.
+// Invariant A1: the counters match the walk.
 //
 // # Source and departures
 //

@@ -66,7 +66,7 @@ func (a *Allocator) Check() error {
 		return fmt.Errorf("async: %w", err)
 	}
 	if err := front.CompareStats(a.Stats(), a.Walk); err != nil {
-		return fmt.Errorf("async: invariant A1 (counters are what the walk shows): %w", err)
+		return fmt.Errorf("async: invariant A1 (counters match the walk): %w", err)
 	}
 	return nil
 }

@@ -21,8 +21,8 @@ func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	return below, above
 }
 
-// CanPlace implements [power.Placer]. What belongs to other streams, or is pending, is left out:
-// whether the device is done with it only the device knows. It costs O(chunks log addresses).
+// CanPlace implements [power.Placer]. Chunks of other streams and pending chunks do not count,
+// because only the device knows whether their work has finished. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {
 		a.placer = &forecast.Placer{Most: streampool.MaxRequest, Promises: a.cfg.Promises(), Freed: a.foreseen, Join: joined}
@@ -43,7 +43,8 @@ func (a *Allocator) foreseen(c alloc.Chunk, yield func(alloc.Chunk)) {
 	}
 }
 
-// merges reports whether two free chunks become one when either is freed: nobody's goes with any.
+// merges reports whether two free chunks coalesce when either is freed: an unowned chunk does with
+// any.
 func merges(left, right alloc.Chunk) bool {
 	return left.Owner == OwnerNobody || right.Owner == OwnerNobody || left.Stream == right.Stream
 }

@@ -19,7 +19,7 @@ func (c Config) Promises() promise.Set {
 		},
 		ExactNeighbours: true,
 		ClassOf:         func(alloc.Chunk) int32 { return alloc.NoClass },
-		// What belongs to another stream serves only if the device can be synchronised.
+		// Chunks of another stream serve only after a synchronization.
 		Serves: func(f alloc.Chunk, r alloc.Request) bool {
 			return (f.Owner == OwnerNobody || f.Stream == r.Stream) && fits(f, r)
 		},

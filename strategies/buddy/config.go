@@ -17,13 +17,13 @@ const (
 
 // The values of Config.Trim.
 const (
-	TrimOn  = blocks.TrimOn  // what a block has beyond the request is given back
+	TrimOn  = blocks.TrimOn  // release the part of a block beyond the request
 	TrimOff = blocks.TrimOff // blocks are granted whole
 )
 
 // The values of Config.Placement.
 const (
-	Leftmost       = blocks.Leftmost       // the lowest free block that serves, whatever its class
+	Leftmost       = blocks.Leftmost       // lowest free block that fits, of any class
 	Smallest       = blocks.Smallest       // of the smallest class that serves the lowest
 	SmallestNewest = blocks.SmallestNewest // of the smallest class that serves the one freed last
 	TopDown        = blocks.TopDown        // the highest free block that serves

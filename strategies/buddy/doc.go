@@ -44,8 +44,8 @@
 //
 // # Invariants
 //
-// Invariant H1: what is not free is live: the table of live blocks tiles it.
-// Invariant H9: the counters are what the walk shows.
+// Invariant H1: the live blocks in the table tile all memory that is not free.
+// Invariant H9: the counters match the walk.
 //
 // # Source and departures
 //

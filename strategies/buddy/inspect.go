@@ -26,9 +26,9 @@ func (a *Allocator) LargestFree() device.Size { return a.blocks.LargestFree() }
 // MetadataBytes implements [power.Metered].
 func (a *Allocator) MetadataBytes() device.Size { return a.blocks.Bytes() + a.live.Bytes() }
 
-// Walk implements [alloc.Inspector]. Free chunks are the largest blocks that free buddies
-// were merged into, so two of them may touch. The class of a free chunk is that of its
-// block; live chunks have none, because one may be made of several.
+// Walk implements [alloc.Inspector]. Free chunks are the merged free blocks, so two of them may be
+// adjacent. The class of a free chunk is the class of its block; a live chunk has none, because it
+// may consist of several blocks.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {
 		a.blocks.WalkSlack(yield)
@@ -73,7 +73,7 @@ func (a *Allocator) Check() error {
 		}
 	}
 	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
-		return fmt.Errorf("buddy: invariant H9 (counters are what the walk shows): %w", err)
+		return fmt.Errorf("buddy: invariant H9 (counters match the walk): %w", err)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ var sayings = [...]string{
 	4:  "the table of addresses holds the live blocks",
 	5:  "indexes hold the free blocks, lists the unmapped ones",
 	6:  "every row is a block or waits",
-	7:  "counters are what the walk shows",
+	7:  "counters match the walk",
 	8:  "what is pending waits for something",
 	9:  "blocks are large enough and of their kind",
 	10: "pages have memory exactly where blocks do",

@@ -27,7 +27,7 @@
 // # Invariants
 //
 // Invariant D1: a region is one live block, or stale: the device refused to take it back.
-// Invariant D2: the counters are what the walk shows.
+// Invariant D2: the counters match the walk.
 //
 // # Source and departures
 //

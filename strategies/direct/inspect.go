@@ -65,7 +65,7 @@ func (a *Allocator) Check() error {
 			live, stale, held)
 	}
 	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
-		return fmt.Errorf("direct: invariant D2 (counters are what the walk shows): %w", err)
+		return fmt.Errorf("direct: invariant D2 (counters match the walk): %w", err)
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func (a *Allocator) allocDirect(r alloc.Request) (alloc.Block, error) {
 // was releases.
 func (a *Allocator) giveUp(releases uint64) bool {
 	if a.slices.empty() > 0 || a.slices.held.Stale() > 0 {
-		_ = a.slices.trim() // what the device does not take back stays
+		_ = a.slices.trim() // refused regions stay held
 	}
 	return a.front.Stats.Releases != releases
 }

@@ -7,11 +7,10 @@ import (
 	"github.com/vramyard/vramyard/strategies/internal/cells"
 )
 
-// Legal returns the classes that slabs of a given size can have for slots of the given
-// sizes, ascending and without doubles. A size is rounded up to whole quanta. One that would
-// leave more than one part in waste behind its last slot is raised to the smallest that does
-// not and has as many slots, which costs no slot. If there is none, or if a slab would have
-// more than 4096 slots, the size is no legal class and left out.
+// Legal returns the classes of slabs of a given size for slots of the given sizes, ascending and
+// without duplicates. Sizes are rounded up to whole quanta. A size whose slab would waste more than
+// one part in waste at its end is raised to the smallest size that does not, with the same number
+// of slots. A size without such a class, or with more than 4096 slots a slab, is left out.
 //
 // Precondition: quantum is a power of two, waste is at least 1.
 func Legal(sizes []device.Size, slab, quantum, waste device.Size) (legal []device.Size) {

@@ -37,8 +37,8 @@ const (
 const (
 	Fullest  = cells.Fullest  // the one with the fewest free slots, so that the others drain
 	Emptiest = cells.Emptiest // the one with the most
-	Lifo     = cells.Lifo     // the one that got a free slot last
-	Fifo     = cells.Fifo     // the one that has had a free slot for the longest time
+	Lifo     = cells.Lifo     // most recently available slab first
+	Fifo     = cells.Fifo     // least recently available slab first
 	Lowest   = cells.Lowest   // the one at the lowest address
 )
 
@@ -57,7 +57,7 @@ type Config struct {
 	// Segments is the number of segments; default 1.
 	Segments int `json:"segments" doc:"parts that share no slab" grid:"1,4,32"`
 	// MaxClassBytes is the largest class of a family.
-	MaxClassBytes device.Size `json:"max_class_bytes" doc:"largest class; what is larger gets a region of its own" grid:"16KiB,64KiB,256KiB,1MiB"`
+	MaxClassBytes device.Size `json:"max_class_bytes" doc:"largest class; larger requests get a region each" grid:"16KiB,64KiB,256KiB,1MiB"`
 	// Quantum is the unit of class sizes and of blocks beside them, a power of two.
 	Quantum device.Size `json:"quantum" doc:"unit of class sizes and alignment that every block has, a power of two" grid:"256,512"`
 	// SlabBytes is the size of the smallest slabs, a power of two of at most 4096 quanta.
@@ -66,11 +66,11 @@ type Config struct {
 	// times as large, from regions of their own.
 	SlabSlots int `json:"slab_slots" doc:"slots that a slab has at least; for large classes slabs are 4, 16, ... times as large" grid:"1,4,8,32"`
 	// Classes is the family of class sizes.
-	Classes string `json:"classes" doc:"class sizes: pow2, or k2, k4, k8 with so many for each doubling" grid:"pow2,k2,k4,k8"`
-	// ClassSizes are class sizes in place of a family, for instance those of Learn.
+	Classes string `json:"classes" doc:"class sizes: pow2, or k2, k4, k8 with 2, 4 or 8 for each doubling" grid:"pow2,k2,k4,k8"`
+	// ClassSizes are class sizes in place of a family, for instance from Learn.
 	ClassSizes []device.Size `json:"class_sizes" doc:"class sizes in place of a family, for instance learned ones"`
-	// Waste is the part of a slab that its last slot may leave: one in so many.
-	Waste int `json:"waste" doc:"most that a class may leave unused at the end of a slab: one part in so many" grid:"4,8,16,64"`
+	// Waste is the reciprocal of the largest part of a slab that its last slot may leave unused.
+	Waste int `json:"waste" doc:"a class may leave at most one part in this many of a slab unused" grid:"4,8,16,64"`
 	// Selection says which slab serves first.
 	Selection string `json:"selection" doc:"slab that serves first: fullest, emptiest, lifo, fifo or lowest (address)" grid:"fullest,emptiest,lifo,fifo,lowest"`
 	// EmptySlabs is how many slabs without a used slot a class keeps in each segment.
@@ -89,7 +89,7 @@ type Config struct {
 	Limit device.Size `json:"limit" doc:"most to hold from the device; 0 for no bound"`
 	// Release gives regions without a slab back.
 	Release bool `json:"release" doc:"give regions without a slab back to the device at once" grid:"false,true"`
-	// KeepBytes is what is kept of such regions all the same.
+	// KeepBytes is the number of bytes in such regions that are kept all the same.
 	KeepBytes device.Size `json:"keep_bytes" doc:"bytes in such regions that are kept although release is set" grid:"0,16MiB"`
 }
 
@@ -103,9 +103,9 @@ const (
 	mostClass  = device.TiB
 )
 
-// gradeFactor is how much larger the slabs of one grade are than those of the one before.
-// Four keeps the grades few, each of which may have slices that no other can use, and
-// the slots of a slab at most four times as many as asked for.
+// gradeFactor is the ratio of the slab sizes of consecutive grades. Four keeps the number of grades
+// low, each of which may have slices that no other can use, and bounds the slots of a slab to four
+// times the requested number.
 const gradeFactor = 4
 
 func (c Config) filled() Config {

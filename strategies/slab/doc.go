@@ -59,21 +59,21 @@
 // # Invariants
 //
 // Invariant C1: a slot is free or in use, and a slab counts its free slots.
-// Invariant C2: a slab with a free slot is once in the list of its level, or where its address
-// puts it in the heap, of its class and segment; no other is in any.
-// Invariant C3: the lists that are not empty are known.
-// Invariant C4: the bytes in use, usable and in slabs without a used slot are sums over the slabs.
-// Invariant C5: a class keeps in a segment at most EmptySlabs slabs without a used slot.
+// Invariant C2: a slab with a free slot is exactly once in the list of its level, or in the heap,
+// of its class and segment; no other slab is.
+// Invariant C3: the set of nonempty lists is exact.
+// Invariant C4: the counts of used, usable and empty bytes are sums over the slabs.
+// Invariant C5: a class keeps at most EmptySlabs empty slabs in a segment.
 // Invariant C6: a depot has at most Depot magazines, each full, and a magazine at most
 // MagazineRounds slots.
-// Invariant C7: a slot in use is a live block or in one magazine, of its class, and of its
-// segment unless magazines pass from one to another through a depot; its slack tells which.
-// Invariant C8: each slice of a region is one slab's or nobody's, and what is nobody's is known,
-// as is from where on nothing ever was a slab's, which is so in one region of a grade at most.
+// Invariant C7: a used slot is a live block or in one magazine of its class (and of its segment,
+// unless depots pass magazines between segments); its slack shows which.
+// Invariant C8: a slice belongs to at most one slab. Free slices are in the free set; slices at or
+// above `fresh` have never been used, in at most one region of a grade.
 // Invariant C9: a region is cut into slices, one live block, or stale: the device refused to take
 // it back, and it is slack until it goes back.
-// Invariant C10: the counters are what the walk shows.
-// Invariant C11: the atlas leads from every byte of a slab to it, and to nothing that is none.
+// Invariant C10: the counters match the walk.
+// Invariant C11: the atlas leads from every byte of a slab to that slab, and from no other byte.
 //
 // # Sources and departures
 //
@@ -83,8 +83,8 @@
 // (Magazines and vmem, USENIX 2001) for the magazines; and Linux's SLUB for preferring
 // partial slabs to empty ones and full ones to sparse ones. It departs from them:
 //
-//   - slabs are not coloured, for a GPU's memory has no cache sets worth spreading over;
+//   - slabs are not coloured, because spreading blocks over cache sets does not pay on a GPU;
 //   - magazines belong to segments, not to processors, and their size is fixed;
 //   - empty magazines, which are a little host memory, are one store for all classes;
-//   - empty slabs go back at once or stay, whatever their age.
+//   - empty slabs are released at once or kept, regardless of age.
 package slab

@@ -66,9 +66,9 @@ func (a *Allocator) Trim() (device.Size, error) {
 	return before - a.front.Stats.Reserved, cmp.Or(a.slices.stuck, err)
 }
 
-// Walk implements [alloc.Inspector]. The class of a slot is that of its slab; free slices and slabs
-// without a used slot have none. The slices of a region that were never used are one chunk. Owner
-// is the grade: the rank of the size of the slabs there.
+// Walk implements [alloc.Inspector]. The class of a slot is the class of its slab; free slices and
+// empty slabs have none. The unused slices of a region are one chunk. Owner is the grade: the rank
+// of the slab size.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {
 		a.slices.held.WalkSlack(yield)
@@ -184,7 +184,7 @@ func (a *Allocator) Check() error {
 		}
 	}
 	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
-		return fmt.Errorf("slab: invariant C10 (counters are what the walk shows): %w", err)
+		return fmt.Errorf("slab: invariant C10 (counters match the walk): %w", err)
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func (a *Allocator) checkRows() error {
 		taken += n
 	}
 	if taken != a.cells.Slabs() {
-		return fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): %d are slabs' of %d", taken,
+		return fmt.Errorf("slab: invariant C8 (a slice belongs to at most one slab): %d belong to slabs of %d", taken,
 			a.cells.Slabs())
 	}
 	return nil
@@ -219,14 +219,14 @@ func (a *Allocator) checkGrade(at int) (taken int, err error) {
 		own := 0
 		if left := len(w.slabs) - int(w.fresh); left > 0 {
 			if fresh != 0 {
-				return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): row %d is not the only one with "+
+				return 0, fmt.Errorf("slab: invariant C8 (a slice belongs to at most one slab): row %d is not the only one with "+
 					"slices that none had", n)
 			}
 			fresh = left
 		}
 		for i, slab := range w.slabs {
 			if (slab == cells.None) != w.free.Has(uint32(i)) || slab != cells.None && uint32(i) >= w.fresh {
-				return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): slice %d of row %d has slab %d",
+				return 0, fmt.Errorf("slab: invariant C8 (a slice belongs to at most one slab): slice %d of row %d has slab %d",
 					i, n, slab)
 			}
 			if slab == cells.None {
@@ -235,12 +235,12 @@ func (a *Allocator) checkGrade(at int) (taken int, err error) {
 			own++
 			if p := a.cells.Piece(slab); p.Addr != w.region.Addr.Add(device.Size(i)<<g.shift) ||
 				int(p.Handle) != n<<gradeBits|at {
-				return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): slice %d of row %d, slab %d at %v", i,
-					n, slab, p.Addr)
+				return 0, fmt.Errorf("slab: invariant C8 (a slice belongs to at most one slab): slice %d of row %d, slab %d at %v",
+					i, n, slab, p.Addr)
 			}
 		}
 		if own != int(w.taken) || own+w.free.Len() != len(w.slabs) || g.open.Has(uint32(n)) != (w.free.Len() > 0) {
-			return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): row %d: %d taken, counted %d", n,
+			return 0, fmt.Errorf("slab: invariant C8 (a slice belongs to at most one slab): row %d: %d taken, counted %d", n,
 				own, w.taken)
 		}
 		if own == 0 {
@@ -250,7 +250,7 @@ func (a *Allocator) checkGrade(at int) (taken int, err error) {
 	}
 	if loose != g.loose || fresh != g.fresh || empty != g.pool.Empty() || cut != g.pool.Len() ||
 		cut+len(g.spare) != len(g.rows) {
-		return 0, fmt.Errorf("slab: invariant C8 (a slice is one slab's or nobody's): %d loose, counted %d; %d bytes "+
+		return 0, fmt.Errorf("slab: invariant C8 (a slice belongs to at most one slab): %d loose, counted %d; %d bytes "+
 			"empty, counted %d",
 			loose, g.loose, empty, g.pool.Empty())
 	}

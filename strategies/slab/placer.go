@@ -14,8 +14,8 @@ func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	return below, above
 }
 
-// CanPlace implements [power.Placer]. What becomes of regions without a slab is left out, if the
-// request needs slabs of another size. O(addresses).
+// CanPlace implements [power.Placer]. Regions without a slab do not count if the request needs
+// slabs of another size. O(addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if !a.front.Judge(&r) {
 		return false
@@ -30,8 +30,8 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 		a.slices.grades[a.slices.gradeOf[class]].loose > 0
 }
 
-// canPlaceDirect is CanPlace of a request that gets a region of its own: it may have that of a
-// block that is freed.
+// canPlaceDirect is CanPlace for a request that gets a region of its own: a region of a freed block
+// may serve it.
 func (a *Allocator) canPlaceDirect(r alloc.Request, freed []device.Addr) bool {
 	for _, p := range freed {
 		if b, ok := a.live.Get(p); ok && p.IsAligned(max(r.Align, 1)) && device.AlignUp(b.Requested, a.cfg.Quantum) >=

@@ -15,7 +15,8 @@ import (
 // labelDirect marks a region that is one block.
 const labelDirect = -1
 
-// gradeBits is how many bits of the label of a region tell its grade; the others its row.
+// gradeBits is the number of low bits of a region's label that hold the grade; the other bits hold
+// the row.
 const gradeBits = 5
 
 // slicer is the parent of the cells. Classes with slabs of one size are a grade, which has regions
@@ -25,7 +26,7 @@ const gradeBits = 5
 type slicer struct {
 	grades  []grade
 	gradeOf []uint8      // of every class
-	held    regions.Set  // every region, those of single blocks too; a label is row and grade, or labelDirect
+	held    regions.Set  // every region, including single blocks; a label is row and grade, or labelDirect
 	total   *alloc.Stats // of the strategy
 	limit   device.Size  // most to hold in all; 0 for no bound
 	next    int32        // label of the region that is being reserved

@@ -55,8 +55,8 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	return a, nil
 }
 
-// watched is a device that remembers the first refused release, for Trim: the buddy does not report
-// those of its own.
+// watched is a device that remembers the first refused release for Trim, because the buddy does not
+// report its own.
 type watched struct {
 	device.Source
 	refused error
@@ -76,7 +76,7 @@ type pieces struct {
 	blocks *blocks.Engine
 	sizes  []device.Size // of a slab, per class
 	places []uint32      // of the block of each slab, by its number, plus one; 0 for none
-	short  shortage      // what the device answered last
+	short  shortage      // last refusal of the device
 }
 
 // shortage is why there was no memory.

@@ -32,8 +32,8 @@ const (
 )
 
 const (
-	// mostQuantum is what slots are multiples of, unless blocks are smaller: what a GPU reads
-	// at once and every driver aligns to.
+	// mostQuantum is the unit of slot sizes, unless blocks are smaller: the size of a GPU's memory
+	// transaction, to which every driver aligns.
 	mostQuantum = 256
 )
 
@@ -51,8 +51,8 @@ type Config struct {
 	Classes string `json:"classes" doc:"sizes of slots: pow2, or k2, k4, k8 of them to a doubling" grid:"pow2,k2,k4,k8"`
 	// SlabSlots is how many slots a slab has at least.
 	SlabSlots int `json:"slab_slots" doc:"least slots of a slab, which is the smallest buddy block that has them" grid:"2,4,8,16,64"`
-	// SlabWaste bounds what a slab leaves behind its last slot: one part in so many.
-	SlabWaste int `json:"slab_waste" doc:"a slab leaves at most one part in so many behind its last slot" grid:"4,8,32"`
+	// SlabWaste is the reciprocal of the largest part of a slab that may be left after its last slot.
+	SlabWaste int `json:"slab_waste" doc:"a slab leaves at most one part in this many after its last slot" grid:"4,8,32"`
 	// Selection says which slab with a free slot serves first.
 	Selection string `json:"selection" doc:"slab that serves first: fullest, emptiest, lifo, fifo or lowest" grid:"fullest,lifo,lowest"`
 	// EmptySlabs is how many slabs without a used slot each class keeps.

@@ -3,10 +3,10 @@
 //
 // # Data structure
 //
-// The buddy is the engine of strategies/internal/blocks, the slabs that of
+// The buddy is the engine of strategies/internal/blocks, the slabs are the engine of
 // strategies/internal/cells. A slab is one block of the buddy: the smallest with room for SlabSlots
-// slots that leaves at most one part in SlabWaste behind the last. So the first request of a class
-// takes eight times its size, not a region.
+// slots that leaves at most one part in SlabWaste after the last slot. So the first request of a
+// class takes eight times its size, not a region.
 //
 // A free asks the slabs first, which find the slot of an address from that alone. Other live blocks
 // are in a hash table with their requests, and the buddy finds the region of a block from its
@@ -20,9 +20,10 @@
 //	.. DirectBytes              block of the buddy the family's next size
 //	above                       a region alone     whole BlockBytes, a kept region up to 1/8 more
 //
-// A slot comes from a magazine, from the slab of the selection, from an empty slab, or from a new
-// one; a block from where Placement and RegionChoice say; a region alone from the smallest kept
-// one that fits. Only then the device is asked, for a region as large as Growth says.
+// A slot comes from a magazine, the selected slab, an empty slab or a new slab, in this order. A
+// block comes from the place that Placement and RegionChoice determine, a direct region from the
+// smallest kept one that fits. Only then a region of the size that Growth determines is requested
+// from the device.
 //
 // # Split and merge
 //
@@ -64,25 +65,25 @@
 // the time of a pair of calls on sizes log-uniform from 256 B to 1 MiB. The page of this
 // strategy under docs/strategies has the figures.
 //
-//   - DirectBytes 1 MiB: what is larger fragments a buddy more than it costs to keep apart.
-//   - Trim off: tails fill the sets with pieces that nobody asks for, and double the time.
-//   - SlabMaxBytes 32 KiB: beyond, slabs are as large as what a small program holds in all.
+//   - DirectBytes 1 MiB: larger blocks cost more by fragmenting the buddy than by separate regions.
+//   - Trim off: tails fill the sets with unused pieces and double the time.
+//   - SlabMaxBytes 32 KiB: larger slabs would be as large as the whole heap of a small program.
 //
 // # Invariants
 //
-// Invariant W1: a slab is one block of the buddy, and the blocks of slabs are theirs; the
-// block is as large as the slab, or a kept region that is larger, whose rest is slack.
-// Invariant W2: what the buddy granted is a slab or a live block, and the table has the latter.
-// Invariant W3: a live block in a slot is of a size that has a class, that of the slot or one
-// below it.
+// Invariant W1: a slab is one block of the buddy, and that block belongs to the slab alone. It is
+// as large as the slab, or a larger kept region whose rest is slack.
+// Invariant W2: each block granted by the buddy is a slab or a live block; the table holds the live
+// blocks.
+// Invariant W3: the size of a live block in a slot has a class, at most the class of the slot.
 // Invariant W4: each part keeps its own invariants, C for slabs and H for the buddy.
-// Invariant W5: nothing is refused while a magazine has a slot, or a slab without a used one is
-// held, or a region without a live block that the device would take.
-// Invariant W6: the counters are what the walk shows.
+// Invariant W5: no request is refused while a magazine has a slot, an empty slab is held, or the
+// device would take back an empty region.
+// Invariant W6: the counters match the walk.
 //
 // # Source and departures
 //
-// Slabs over a buddy are Bonwick's (The Slab Allocator, USENIX 1994) and Linux's, where slabs
-// take pages from the buddy below and large requests pass them by. What is not theirs: nothing
-// is written into the memory, so a free needs the atlas where they read a page's header.
+// Slabs over a buddy are Bonwick's (The Slab Allocator, USENIX 1994) and Linux's, where slabs take
+// pages from the buddy below and large requests pass them by. Unlike theirs, nothing is written
+// into the memory, so a free uses the atlas in place of a page header.
 package slabbuddy

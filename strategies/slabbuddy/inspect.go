@@ -56,8 +56,8 @@ func (a *Allocator) sortSlabs() {
 }
 
 // Walk implements [alloc.Inspector]. A slab is shown as its slots, or as one free chunk without a
-// class if none is used. The bytes of a kept region beyond its slab are slack. Owner is the part;
-// classes are those of that part.
+// class if none is used. The bytes of a kept region beyond its slab are slack. Owner is the part,
+// and the class is relative to it.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {
 		a.blocks.WalkSlack(yield)
@@ -167,7 +167,7 @@ func (a *Allocator) Check() error {
 		}
 	}
 	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
-		return fmt.Errorf("slabbuddy: invariant W6 (counters are what the walk shows): %w", err)
+		return fmt.Errorf("slabbuddy: invariant W6 (counters match the walk): %w", err)
 	}
 	return nil
 }

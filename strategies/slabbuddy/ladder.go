@@ -56,8 +56,8 @@ func (a *Allocator) giveUp(next rung) bool {
 	case emptySlabs:
 		return a.cells.Shed() > 0
 	}
-	_, _ = a.blocks.Trim() // what the device does not take back stays
-	return false           // what went back serves nobody until the device is asked
+	_, _ = a.blocks.Trim() // refused regions stay held
+	return false           // released memory is usable only after a new reservation
 }
 
 func (a *Allocator) allocHeld(r *alloc.Request, class int, small bool) (b alloc.Block, ok bool) {
@@ -105,8 +105,8 @@ func (a *Allocator) blockOr(
 	return b, true
 }
 
-// allocAlone is the last attempt: a small request by a block of the buddy, one that would have a
-// region by the pool, one for the pool by a region.
+// allocAlone is the last attempt: a small request tries a block of the buddy, a direct request
+// tries the pool, and a pool request tries a direct region.
 func (a *Allocator) allocAlone(r *alloc.Request, small bool) (b alloc.Block, ok bool) {
 	if small {
 		if b, ok = a.allocBlock(r); ok {

@@ -33,8 +33,8 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.front.Closed() || a.blocks.Judge(&r) != power.ReasonNone {
 		return false
 	}
-	// In the end a block of the buddy serves a small request too, and the least one that holds it
-	// serves if one does that holds a slab.
+	// A small request may fall back to a block of the buddy. If a block for a slab is free, so is one
+	// for the request.
 	class, small := a.cells.ClassFor(r.Size, r.Align)
 	if small && a.cells.CanGrab(class, freed, func(other int) bool { return other == class }) {
 		return true

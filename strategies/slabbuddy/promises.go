@@ -11,8 +11,8 @@ import (
 	"github.com/vramyard/vramyard/strategies/internal/cells"
 )
 
-// Promises implements [promise.Promiser]. What concerns free blocks and blocks
-// outside slabs is promised as the buddy does.
+// Promises implements [promise.Promiser]. Promises about free blocks and about blocks outside of
+// slabs are the buddy's.
 func (c Config) Promises() promise.Set {
 	p := mustPromise(c.blocks())
 	buddy := p // without the slabs
@@ -82,8 +82,8 @@ func mustPromise(c blocks.Config) promise.Set {
 	return c.Promises()
 }
 
-// searchOrder compares free chunks of one class: slots before blocks, those of one slab by address,
-// and all of a class if the lowest slab serves first.
+// searchOrder compares free chunks of one class: slots before blocks, the slots of one slab by
+// address, and all slots of a class by address if the lowest slab is used first.
 func (c Config) searchOrder(classes []cells.Class, buddy promise.Set) func(a, b alloc.Chunk) int {
 	byAddress := c.Selection == cells.Lowest
 	// one reports whether two slots are of one slab. Binary slabs start at multiples of

@@ -18,14 +18,14 @@ var sayings = [...]string{
 	6: "an idle sBlock is found or waits for a pBlock in use",
 	7: "every row is in use or spare",
 	8: "the ledger holds the live chunks",
-	9: "counters are what the walk shows",
+	9: "counters match the walk",
 }
 
 func broken(number int, format string, args ...any) error {
 	return fmt.Errorf("stitch: invariant G%d (%s): %s", number, sayings[number], fmt.Sprintf(format, args...))
 }
 
-// sum is what a check counts.
+// sum holds the counts of a check.
 type sum struct {
 	chunks, regions, pieces int
 	live, sBlocks, idle     int
@@ -47,7 +47,7 @@ func (a *Allocator) Check() error {
 	return nil
 }
 
-// checkTables checks all but the counters, which are wrong wherever anything else is.
+// checkTables checks everything but the counters. Errors elsewhere would show there too.
 func (a *Allocator) checkTables() error {
 	var s sum
 	for e := range a.order.All {
@@ -148,7 +148,7 @@ func (a *Allocator) checkSBlock(i uint32, s *sum) error {
 		home := &a.regions[q.home]
 		n := device.Size(q.count) << a.pageShift
 		if q.block != i || home.kind != pages || int(q.first+q.count) > len(home.owner) || q.count == 0 {
-			return broken(4, "piece %d of the sBlock at %v is none", p, r.addr)
+			return broken(4, "piece %d of the sBlock at %v is unused", p, r.addr)
 		}
 		c := &a.chunks[home.owner[q.first]]
 		for page := q.first; page < q.first+q.count; page++ {

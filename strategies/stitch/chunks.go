@@ -2,19 +2,19 @@ package stitch
 
 import "github.com/vramyard/vramyard/device"
 
-// state is what a chunk is.
+// state is the state of a chunk.
 type state uint8
 
 const (
 	free state = iota // in the map of its kind
 	live              // granted
 	held              // its memory is in use through an sBlock that is live
-	idle              // the range of an sBlock that nobody uses
+	idle              // address range of an unused sBlock
 	gone              // pages of a segment whose memory went back
 )
 
-// none is the handle of no chunk, no region and no piece. There is a chunk of that number all the
-// same, which is live: so who has no neighbour has one that cannot be merged with.
+// none is the zero handle of chunks, regions and pieces. Chunk 0 exists and is live, so it is a
+// sentinel that never merges with a neighbor.
 const none uint32 = 0
 
 // chunk is a tile of a region: a part of the small pool, a pBlock, or the one tile of an sBlock.
@@ -24,8 +24,8 @@ type chunk struct {
 	prev   uint32 // chunk before it in its region
 	next   uint32 // chunk behind it; of a row that is not in use, the next such
 	region uint32
-	// note is the name of a free chunk in the map of its kind, and of an idle sBlock in that of idle
-	// ones; of a pBlock in use it is the first sBlock that waits for it.
+	// note identifies a free chunk in the map of its kind and an idle sBlock in the map of idle ones.
+	// For a used pBlock it is the first sBlock that waits for it.
 	note  uint32
 	state state
 }
@@ -152,10 +152,9 @@ func (a *Allocator) cut(h uint32, at device.Addr, n device.Size) uint32 {
 	return h
 }
 
-// settle makes a chunk that was in use free, merged with what is free on either side, and lets
-// the sBlocks that wait for it be found again.
+// settle makes a used chunk free and coalesces it. sBlocks that waited for it can be found again.
 func (a *Allocator) settle(h uint32) {
-	// The note of a chunk in use becomes its name in the map, so whoever waits goes first.
+	// The note becomes the position in the map below, so the waiting sBlocks come first.
 	if a.regions[a.chunks[h].region].kind == pages {
 		a.wake(h)
 	}

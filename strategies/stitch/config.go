@@ -27,7 +27,8 @@ const (
 	mostPages                   = 1 << 14         // of a request, because each takes two calls to the device
 )
 
-// Config describes a stitching allocator. The zero value stitches whatever takes pages of 2 MiB.
+// Config describes a stitching allocator. The zero value stitches every request of at least a page
+// of 2 MiB.
 type Config struct {
 	// ChunkBytes are the bytes of a page: what memory is created, mapped and rounded up to.
 	ChunkBytes device.Size `json:"chunk_bytes" doc:"bytes of a page, a power of two: what memory is created and mapped by; requests below it go to the small pool" grid:"2MiB,4MiB,8MiB,16MiB"`

@@ -17,10 +17,10 @@
 //
 // # Data structure
 //
-// The chunks of all regions lie in one table, with links to the neighbours in the region: parts of
+// The chunks of all regions lie in one table, linked with their neighbors in the region: parts of
 // the small pool, pBlocks, and one chunk for each sBlock. A segment has its handles and, for each
-// page, the pBlock that it belongs to. An sBlock has a list of pieces, and a segment the list of
-// all pieces over it, so that whoever gives pages back finds the sBlocks that must go before.
+// page, the pBlock that it belongs to. An sBlock has a list of pieces, and a segment has the list
+// of all pieces over it: before its pages are released, the sBlocks over them are undone.
 //
 // Free chunks of the small pool, free pBlocks, and idle sBlocks are each ordered by size and
 // address in an kit/index. The live blocks stand in an kit/front.
@@ -59,14 +59,14 @@
 //
 // # Memory that goes back
 //
-// Free makes no call to the device. Trim undoes idle sBlocks and unmaps free pages; the range of a
-// segment stays until all its pages are gone, and what is gone is not mapped again. A request that
-// the device refuses makes free pages and regions go back, as many bytes as it wants, and then
-// tries again. No alias outlives its memory: before pages go the sBlocks over them do.
+// Free makes no device call. Trim undoes idle sBlocks and unmaps free pages. The range of a segment
+// stays until all its pages are released, and released pages are not mapped again. After a refusal
+// by the device, enough free pages and regions are released for the request, and it is retried. No
+// alias outlives its memory.
 //
-// The device may refuse any call. Until an sBlock or a segment is mapped and accessible, none of it
-// is granted, and what was made of it is unmade. If the device refuses that too, the region stays
-// in the walk and is tried again whenever memory goes back.
+// The device may refuse any call. An sBlock or a segment is granted only after it is mapped and
+// accessible; after a refusal the steps done are undone. If the device refuses that too, the region
+// stays in the walk and is retried whenever memory is released.
 //
 // # What a walk shows
 //
@@ -91,32 +91,33 @@
 // of an sBlock in use are pBlocks that are held, and no other pBlock is. Invariant G6: an idle
 // sBlock is in the map, or waits for a pBlock in use that has pages of it; there are at most
 // MostSBlocks. Invariant G7: every row of a table is in use or spare. Invariant G8: the ledger
-// holds exactly the live chunks. Invariant G9: the counters are what the walk shows.
+// holds exactly the live chunks. Invariant G9: the counters match the walk.
 //
 // # Source and departures
 //
 // Guo and others, GMLake: Efficient and Transparent GPU Memory Defragmentation for Large-scale DNN
 // Training with Virtual Memory Stitching, ASPLOS 2024 (arXiv 2401.08156), and its code in the
 // directory GMLake of github.com/intelligent-machine-learning/glake, file
-// src/CUDACachingAllocator.cpp: get_free_block, get_fused_fragmented_blocks and realloc_block. The
-// code was read; of the paper its states and rules as others retell them, so "the paper" below is
-// to be read with that in mind. What is different:
+// src/CUDACachingAllocator.cpp: get_free_block, get_fused_fragmented_blocks and realloc_block. We
+// read the code. The states and rules of the paper come from secondary sources, so read "the paper"
+// below with caution. The differences:
 //
-//   - The code looks for a larger pBlock before an sBlock of the right size; the paper, and this,
-//     for what fits exactly first.
-//   - The code takes the largest pBlocks until it has enough and cuts the last one, this the
-//     smallest one that has the rest.
-//   - The code grants an sBlock of up to reuseLimit, ten, times the request, and cuts the pBlocks
-//     that are too much; this, as the paper, only one of the exact size.
-//   - The code gets all of a request anew where too little is free, unless reAlloc is set; the
-//     paper, and this, what is missing.
-//   - The code gives up sBlocks when their ranges have autoGC GiB together, this by their number.
-//   - The code counts free pages of each sBlock, at a step for each page and sBlock over it in
-//     every allocation and free; this lets sBlocks wait.
-//   - The code rounds segments up, to 20 MiB below 10 MiB, because it does not stitch small
-//     requests by default; this has none larger than what is asked for.
-//   - The code keeps memory apart by stream. Here a freed block is free for all, as in every
-//     strategy that knows no streams.
-//   - The code sends requests of up to 1 MiB to its small pool, the paper, and this, those below a
-//     page.
+//   - The code prefers a larger pBlock to an sBlock of the right size. The paper and this package
+//     prefer an exact fit.
+//   - The code takes the largest pBlocks until it has enough and splits the last one. This package
+//     splits the smallest one that suffices for the rest.
+//   - The code grants an sBlock of up to reuseLimit, ten, times the request, and splits surplus
+//     pBlocks. The paper and this package grant an sBlock of the exact size only.
+//   - If too little is free, the code creates memory for the whole request, unless reAlloc is set.
+//     The paper and this package create only the missing part.
+//   - The code limits sBlocks by the total size of their ranges, autoGC GiB, this package by their
+//     number.
+//   - The code counts the free pages of each sBlock, at a step for each page and each sBlock over
+//     it in every allocation and free. Here sBlocks wait in lists.
+//   - The code rounds segments below 10 MiB up to 20 MiB, because it does not stitch small requests
+//     by default. Here no segment is larger than the request.
+//   - The code separates memory by stream. Here a freed block is usable by every stream, as in
+//     every strategy without streams.
+//   - The code serves requests of up to 1 MiB from its small pool, the paper and this package
+//     requests below a page.
 package stitch

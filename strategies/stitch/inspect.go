@@ -83,9 +83,8 @@ func (a *Allocator) Close() error {
 	return err
 }
 
-// Walk implements [alloc.Inspector]. The memory of a block lies in one chunk: that of an sBlock in
-// use is Live, the pBlocks under it are Aliased, and so is an idle sBlock. Pages that went back are
-// Unmapped.
+// Walk implements [alloc.Inspector]. The memory of a block lies in one chunk. A used sBlock is Live
+// and the pBlocks under it are Aliased; an idle sBlock is Aliased too. Released pages are Unmapped.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	for e := range a.order.All {
 		r := &a.regions[e.Value]
@@ -147,8 +146,8 @@ func (a *Allocator) show(h uint32) alloc.Chunk {
 	return v
 }
 
-// WalkFree implements [power.FreeWalker]: the small pool, then the pBlocks, smallest first. What
-// idle sBlocks have shows as the pBlocks that it is.
+// WalkFree implements [power.FreeWalker]: the small pool, then the pBlocks, smallest first. The
+// memory of idle sBlocks is shown as its pBlocks.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-// kind is what a region is for.
+// kind is the use of a region.
 type kind uint8
 
 const (
@@ -36,7 +36,7 @@ type region struct {
 
 	// Of an sBlock:
 	waitsFor uint32 // pBlock in use because of which it cannot be granted; none if it is not known to be
-	waiting  uint32 // next of those that wait for the same
+	waiting  uint32 // next sBlock that waits for the same pBlock
 	older    uint32 // of an idle one, those that were freed before and after; of a
 	newer    uint32 // row that is not in use newer is the next such
 }
@@ -187,7 +187,7 @@ func (a *Allocator) giveBack(i uint32) error {
 		}
 		return a.undo(i)
 	}
-	// What is left is a segment. A page that the device keeps does not save the others.
+	// The rest is a segment. A page that the device keeps does not stop the others.
 	var first error
 	for h := r.chunk; h != none; h = a.chunks[h].next {
 		if a.chunks[h].state != free {
@@ -298,6 +298,6 @@ func (a *Allocator) reclaim(n device.Size) bool {
 		return false
 	}
 	before := a.holds()
-	_ = a.giveBackAll(small, pages, n) // what the device refuses stays
+	_ = a.giveBackAll(small, pages, n) // refused regions stay held
 	return a.holds() < before
 }

@@ -34,8 +34,8 @@ func (a *Allocator) freeBytes(h uint32) device.Size {
 	return 0
 }
 
-// CanPlace implements [power.Placer]. Whole pages that are free serve wherever they are: they are
-// stitched, or go back to the device before a request fails. It costs O(chunks log addresses).
+// CanPlace implements [power.Placer]. Free whole pages count wherever they are: they can be
+// stitched, or released before the request is retried. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {
 		a.placer = &forecast.Placer{Most: a.MaxRequest(), Promises: a.cfg.Promises(), Freed: a.foreseen}
@@ -46,9 +46,9 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if r.Size < a.cfg.ChunkBytes {
 		return a.placer.CanPlace(a.Walk, r, freed)
 	}
-	// What is free may be in pieces too many to stitch, or in ranges too many to keep. It goes back to
-	// the device then, as much as is needed, and comes again in one piece, for which the limit leaves
-	// room because no more is held in the end than was.
+	// Free memory may be in too many pieces to stitch or in too many ranges. It is then released and
+	// reserved again in one piece. The limit leaves room, because no more is held afterwards than
+	// before.
 	have := a.freed[pages]
 	for i, at := range freed {
 		b, ok := a.live.Get(at)
@@ -62,8 +62,8 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	return have >= device.AlignUp(r.Size, a.cfg.ChunkBytes)
 }
 
-// foreseen yields what a live block becomes when it is freed: of one that was stitched, nothing at
-// its address.
+// foreseen yields the free chunk that a live block becomes. A stitched block leaves none at its
+// address.
 func (a *Allocator) foreseen(c alloc.Chunk, yield func(alloc.Chunk)) {
 	if b, ok := a.live.Get(c.Addr); ok && a.regions[a.chunks[b.Place].region].kind != stitched {
 		yield(c)

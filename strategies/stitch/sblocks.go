@@ -113,7 +113,7 @@ func (a *Allocator) detach(i uint32) {
 // until one has what is still missing, of those the smallest: so there are as few pieces as can be.
 // On failure the pBlocks are free as before.
 //
-// Precondition: so many bytes of pBlocks are free, and there may be one sBlock more.
+// Precondition: n bytes of pBlocks are free, and the number of sBlocks is below its limit.
 func (a *Allocator) stitch(n device.Size) (uint32, error) {
 	got, err := a.vm.ReserveRange(n, a.cfg.ChunkBytes, 0)
 	if err != nil {
@@ -175,9 +175,8 @@ func (a *Allocator) mapPieces(i uint32, n device.Size) error {
 	return a.vm.SetAccess(r.addr, n, device.AccessReadWrite)
 }
 
-// match returns the chunk of an idle sBlock of n bytes all memory of which is free, and takes that
-// memory. Those that it finds to be in use in part wait until that is free and cost nothing
-// meanwhile.
+// match returns the chunk of an idle sBlock of n bytes whose memory is wholly free, and takes that
+// memory. Candidates with used memory wait until it is free and are not visited before.
 func (a *Allocator) match(n device.Size) uint32 {
 	for {
 		at := a.idle.Ceil(n)
@@ -204,7 +203,7 @@ func (a *Allocator) match(n device.Size) uint32 {
 	}
 }
 
-// inTheWay returns a pBlock in use that has memory of an sBlock, none if there is none.
+// inTheWay returns a used pBlock with memory of an sBlock, or none.
 func (a *Allocator) inTheWay(i uint32) uint32 {
 	for p := a.regions[i].pieces; p != none; p = a.pieces[p].next {
 		q := &a.pieces[p]
@@ -262,7 +261,7 @@ func (a *Allocator) leave(i uint32) {
 	link := &a.chunks[r.waitsFor].note
 	for *link != i {
 		if *link == none {
-			panic(fmt.Sprintf("stitch: invariant G6 (who waits is known): region %d waits and nobody knows it", i))
+			panic(fmt.Sprintf("stitch: invariant G6 (waiting sBlocks are listed): region %d waits but is in no list", i))
 		}
 		link = &a.regions[*link].waiting
 	}

@@ -82,8 +82,8 @@ func New(src device.Source, c Config) (*Allocator, error) {
 // Config returns the configuration with every default filled in.
 func (a *Allocator) Config() Config { return a.cfg }
 
-// needOf returns how large a small chunk must be to have room for n bytes at a multiple of align
-// wherever it starts.
+// needOf returns the size of a small chunk that has room for n bytes at a multiple of align at any
+// start.
 //
 // Precondition: n is at most a page.
 func needOf(n, align device.Size) device.Size {
@@ -106,8 +106,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return alloc.Block{Addr: c.addr, Size: c.size}, nil
 }
 
-// serve returns a chunk for a request that can be granted, which is in no map, or why there is
-// none.
+// serve returns a chunk for a valid request, which is in no map, or the error.
 func (a *Allocator) serve(r *alloc.Request) (uint32, error) {
 	if r.Size >= a.cfg.ChunkBytes {
 		n := a.rounded(r.Size)
@@ -205,7 +204,7 @@ func (a *Allocator) extend(n device.Size) (uint32, error) {
 	if h, err := a.stitch(n); err == nil {
 		return h, nil
 	}
-	// The device refuses to map, not to give memory: what one range cannot be made of, another may.
+	// The device refused to map, not to create memory: another range may work.
 	return a.obtain(n)
 }
 

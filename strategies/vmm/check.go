@@ -17,7 +17,7 @@ var sayings = [...]string{
 	5: "the index holds the free chunks",
 	6: "the unmapped chunks are listed",
 	7: "every row is a chunk or spare",
-	8: "counters are what the walk shows, and the pages held",
+	8: "counters match the walk, and the pages held",
 	9: "requested at least one byte and at most all",
 }
 
@@ -25,7 +25,7 @@ func broken(number int, format string, args ...any) error {
 	return fmt.Errorf("vmm: invariant V%d (%s): %s", number, sayings[number], fmt.Sprintf(format, args...))
 }
 
-// sum is what a check counts.
+// sum holds the counts of a check.
 type sum struct{ chunks, live, free, unmapped int }
 
 // Check implements [alloc.Inspector]. It recounts everything.

@@ -7,7 +7,7 @@ type handle = uint32
 
 const none handle = 0
 
-// state is what a chunk is.
+// state is the state of a chunk.
 type state uint8
 
 const (
@@ -58,7 +58,7 @@ func (t *table) add(c chunk) handle {
 	return h
 }
 
-// drop makes a row one that waits.
+// drop makes a row spare.
 func (t *table) drop(h handle) {
 	t.rows[h] = chunk{state: spare, next: t.spares}
 	t.spares = h

@@ -10,7 +10,7 @@ import (
 // The values of Config fields that are zero.
 const (
 	defaultQuantum device.Size = 256        // what drivers align to
-	defaultLimit   device.Size = device.TiB // above any card, where the device does not tell what it has
+	defaultLimit   device.Size = device.TiB // above every card, for devices that do not report their capacity
 )
 
 // mostBytes bounds sizes, so that sums of a few of them cannot overflow.
@@ -34,7 +34,7 @@ type Config struct {
 	// RangeBytes is the address space that is reserved at once; 0 for nine eighths of the limit.
 	RangeBytes device.Size `json:"range_bytes" doc:"address space that is reserved at once; 0 for nine eighths of the limit" grid:"0,1GiB"`
 	// Limit in bytes is the most to hold of the device; 0 for what the device says it has.
-	Limit device.Size `json:"limit" doc:"most bytes to hold of the device; 0 for what it has, or 1TiB if it does not tell"`
+	Limit device.Size `json:"limit" doc:"most bytes to hold; 0 for the capacity of the device, or 1TiB if it is unknown"`
 	// Release gives free pages back as soon as there are more than KeepBytes free.
 	Release bool `json:"release" doc:"give free pages back at once, if more than keep_bytes are free" grid:"false,true"`
 	// KeepBytes are the free bytes that are kept all the same.

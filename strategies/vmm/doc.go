@@ -13,23 +13,23 @@
 //
 // # Search
 //
-// A request gets the smallest free chunk that serves, the lowest among equals; with Config.Fit at
-// [FitFirst] the lowest one. If none serves, memory is mapped where the fewest pages are missing,
-// the lowest place among equals. In a row of free and unmapped chunks that is a place that begins
-// or ends where a free chunk does, or begins with the row, so those are measured. Where most of a
-// hole has memory it is completed. The end of the range is taken only if it needs less than half
-// the pages of any hole, because there mostly is a part of a page free before it: without that rule
-// a queue of blocks walked through 18 GiB of addresses with 8 GiB live, with it through 15.
+// A request gets the smallest free chunk that fits, the lowest of equals; with Config.Fit at
+// [FitFirst] the lowest one. If none fits, memory is mapped at the place with the fewest missing
+// pages, the lowest of equals. In a run of free and unmapped chunks such a place begins or ends
+// where a free chunk does, or begins with the run, so only these are measured. A hole that is
+// mostly mapped is completed. The end of the range is used only if it needs less than half the
+// pages of any hole, because a free part of a page mostly precedes it: without this rule a queue of
+// blocks walked through 18 GiB of addresses with 8 GiB live, with it through 15.
 //
 // # Pages come and go
 //
-// A page is created, mapped, and opened together with the others of its hole. What is freed
-// stays mapped: memory goes back when the limit or the device leaves no room for a request
-// (then all whole free pages do, and the request is tried once more), by Trim, and with
-// Config.Release as soon as more than Config.KeepBytes are free (then the whole pages of the chunk
-// that was just freed). Pages need not lie together physically, so no free page is ever out of
-// reach of a request: what is lost to fragmentation are parts of pages, and addresses, of which
-// there are plenty. Trim gives ranges without memory back too.
+// A page is created and mapped, and the pages of a hole are made accessible together. Freed memory
+// stays mapped. It is released when the limit or the device leaves no room for a request (then all
+// whole free pages are released and the request is retried once), by Trim, and with Config.Release
+// as soon as more than Config.KeepBytes are free (then the whole pages of the chunk just freed).
+// Pages need not be physically adjacent, so every free page is usable: only parts of pages and
+// addresses are lost to fragmentation, and addresses are plentiful. Trim also releases ranges
+// without memory.
 //
 // # When the device refuses
 //
@@ -55,15 +55,15 @@
 //
 // # Invariants
 //
-// Invariant V1: the chunks of a range tile it; each names the one before and the one behind it.
-// Invariant V2: no two neighbours are both free, both unmapped or both stuck.
-// Invariant V3: pages are noted exactly where chunks are not unmapped, at multiples of the page.
+// Invariant V1: the chunks of a range tile it; links to both neighbors are exact.
+// Invariant V2: no two adjacent chunks are both free, both unmapped or both stuck.
+// Invariant V3: the recorded pages cover exactly the chunks that are not unmapped.
 // Invariant V4: the map from addresses holds exactly the live chunks.
-// Invariant V5: the index of free chunks holds exactly those, under their size and address.
-// Invariant V6: the list of unmapped chunks holds exactly those.
-// Invariant V7: every row is a chunk of a range or waits to be used again.
-// Invariant V8: the counters are what the walk shows; bytes held are those of noted and idle pages.
-// Invariant V9: a live chunk was requested with at least one byte and at most its size.
+// Invariant V5: the index holds exactly the free chunks, under their size and address.
+// Invariant V6: the gap list holds exactly the unmapped chunks.
+// Invariant V7: every row is a chunk of a range or spare.
+// Invariant V8: the counters match the walk; the bytes held are the recorded and idle pages.
+// Invariant V9: the requested bytes of a live chunk are from 1 to its size.
 //
 // # Source and departures
 //

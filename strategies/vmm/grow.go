@@ -16,9 +16,9 @@ type place struct {
 	tail  bool        // some of them at the end of the range
 }
 
-// better reports whether p needs fewer pages than q, or as many and lies lower. The end of a
-// range has to need less than half the pages to be better: there mostly is a part of a page free
-// before it, and whoever went there for that would leave hole after hole below.
+// better reports whether p needs fewer pages than q, or as many at a lower address. The end of a
+// range must need less than half the pages: a free part of a page mostly precedes it, and always
+// using it would leave hole after hole below.
 func (p place) better(q place) bool {
 	switch {
 	case q.first == none:
@@ -40,7 +40,7 @@ func (a *Allocator) grow(r *alloc.Request, n device.Size) (handle, error) {
 		_, _ = a.shrink() // what stays may still leave enough
 		err = a.extend(n, r.Align)
 	}
-	// Even if not all was mapped, what was may serve together with what was free.
+	// Even a partial mapping may serve together with adjacent free chunks.
 	if h := a.free.take(n, r.Align); h != none {
 		return h, nil
 	}
@@ -132,11 +132,11 @@ func (a *Allocator) reserve(n, align device.Size) error {
 	}
 }
 
-// choose returns the place for n bytes that needs the fewest pages, the lowest among equals; its
-// first chunk is none if there is no place. Of each piece without memory it looks at the
-// places that begin with the free chunk before it, or with it, and at those that end with
-// the free chunk behind it: of all places in a row of free and unmapped chunks one of them needs
-// the fewest pages. It costs a step for each such piece and for what follows it up to n bytes.
+// choose returns the place for n bytes that needs the fewest pages, the lowest of equals; its first
+// chunk is none if there is no place. For each unmapped chunk it measures the places that begin
+// with the preceding free chunk or with itself, and those that end with the following free chunk:
+// one of all places in the run is the best. It costs a step for each such chunk and for the chunks
+// after it up to n bytes.
 func (a *Allocator) choose(n, align device.Size) (best place) {
 	for e := range a.gaps.All {
 		u := e.Value
@@ -178,8 +178,8 @@ func (a *Allocator) downwards(h handle, n, align device.Size) (place, bool) {
 	return a.measure(h, start, n)
 }
 
-// measure returns the place of n bytes from start on, if all chunks from h on are free or unmapped
-// as far as that.
+// measure returns the place of n bytes at start, if all chunks from h on are free or unmapped up to
+// its end.
 func (a *Allocator) measure(h handle, start device.Addr, n device.Size) (p place, ok bool) {
 	m, end := &a.mem, start.Add(n)
 	s := m.Under(a.rows[h].addr)
@@ -189,7 +189,7 @@ func (a *Allocator) measure(h handle, start device.Addr, n device.Size) (p place
 		}
 	}
 	p = place{start: start, first: h}
-	// Unmapped chunks are whole pages, so no page is counted twice, nor one that a live block shares.
+	// Unmapped chunks are whole pages, so no page is counted twice or shared with a live block.
 	for {
 		c := &a.rows[h]
 		if c.state == unmapped {
@@ -208,7 +208,7 @@ func (a *Allocator) measure(h handle, start device.Addr, n device.Size) (p place
 // turn makes the pages from low to high of an unmapped chunk a chunk of another state, one with
 // its neighbours if it is stuck. A free one is not merged yet.
 func (a *Allocator) turn(h handle, low, high device.Addr, to state) handle {
-	// What is left on either side is a chunk of its own, and has to be listed under its own address.
+	// The rest on either side becomes a chunk, listed under its own address.
 	a.gaps.remove(a.rows[h].addr)
 	h = a.carve(h, low, high)
 	if p := a.rows[h].prev; a.is(p, unmapped) {
@@ -252,8 +252,8 @@ func (a *Allocator) empty(h handle) (bytes device.Size, last handle, err error) 
 	if err := m.Clear(low, high); err != nil {
 		return 0, h, err
 	}
-	// The device is asked before anything is changed here, so that a refusal changes nothing. What
-	// the chunk has before its first and behind its last whole page stays, free.
+	// The device is called first, so a refusal changes nothing. The parts before the first and after
+	// the last whole page stay free.
 	a.free.remove(h)
 	whole := a.carve(h, low, high)
 	if whole != h {
@@ -265,9 +265,9 @@ func (a *Allocator) empty(h handle) (bytes device.Size, last handle, err error) 
 	return high.Sub(low), a.vacate(whole), nil
 }
 
-// shrink takes the memory away from every whole page that no live block is in and gives it
-// back, and what is left over of earlier failures. It returns the bytes that were mapped; what
-// the device refuses stays, and the error is its first.
+// shrink unmaps and releases every whole page without a live block, and the leftovers of earlier
+// failures. It returns the mapped bytes released. Pages that the device refuses stay; the error is
+// the first refusal.
 func (a *Allocator) shrink() (bytes device.Size, first error) {
 	m := &a.mem
 	for i := range m.Len() {

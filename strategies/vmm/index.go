@@ -40,7 +40,7 @@ func (x *freeIndex) remove(h handle) {
 	x.byAddr.Delete(p)
 }
 
-// take takes out the chunk that serves n bytes at a multiple of align, none if there is none.
+// take takes out the chunk for n bytes at a multiple of align, or none.
 func (x *freeIndex) take(n, align device.Size) handle {
 	if x.first {
 		return x.takeFirst(n, align)
@@ -57,8 +57,8 @@ func (x *freeIndex) take(n, align device.Size) handle {
 	return x.bySize.Take(at)
 }
 
-// takeFirst is take by address. It looks into the leaves that may have a chunk so large, and
-// lowers the bounds of those that have none.
+// takeFirst is take by address. It searches the leaves whose bound is large enough, and lowers the
+// bounds of leaves without a fitting chunk.
 func (x *freeIndex) takeFirst(n, align device.Size) handle {
 	l := &x.byAddr
 	for j := l.NextLeaf(0, n); j < l.Leaves(); j = l.NextLeaf(j+1, n) {

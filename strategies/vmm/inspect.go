@@ -41,8 +41,8 @@ func (a *Allocator) trim() (device.Size, error) {
 	return n, err
 }
 
-// Close implements [alloc.Strategy]. What the device refuses to take back is shown by Walk as
-// slack, and is tried again by the next Close.
+// Close implements [alloc.Strategy]. Walk shows memory that the device refuses to take back as
+// slack; the next Close tries again.
 func (a *Allocator) Close() error {
 	if !a.front.Closed() {
 		// From now on all memory is only waiting to be taken away, which trim does and tries again.

@@ -12,7 +12,7 @@ var (
 	_ power.Placer     = (*Allocator)(nil)
 )
 
-// FreeNeighbours implements [power.Neighbours]: what is mapped. O(1).
+// FreeNeighbours implements [power.Neighbours] for mapped memory. O(1).
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	if h := a.live.Get(at, a.at); h != none {
 		c := &a.rows[h]

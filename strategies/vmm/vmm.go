@@ -79,7 +79,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	return a, nil
 }
 
-// total returns the bytes that the device has, 0 if it does not tell.
+// total returns the capacity of the device, 0 if it is unknown.
 func total(src device.Source) (n device.Size) {
 	if info, ok := device.MemoryInfoOf(src); ok {
 		if _, n, err := info.MemoryInfo(); err == nil {
@@ -136,7 +136,7 @@ func (a *Allocator) Free(at device.Addr) error {
 	c.state, c.requested, c.tag, c.stream = free, 0, 0, 0
 	h = a.settle(h)
 	if a.cfg.Release && a.front.Stats.Reserved-a.front.Stats.Active > a.cfg.KeepBytes {
-		// What cannot go back stays, free or idle, and is tried again at the next trim.
+		// Memory that cannot be released stays free or idle until the next trim.
 		if n, _, _ := a.empty(h); n > 0 {
 			_ = a.mem.DropIdle()
 		}

@@ -13,7 +13,7 @@ import (
 // compat is the value of Config.Compat.
 const compat = "xdl"
 
-// The values of Config fields that are zero, which are those of the original.
+// The defaults of Config, as in the original.
 const (
 	defaultRegion = device.GiB
 	defaultBlock  = 16 * device.KiB

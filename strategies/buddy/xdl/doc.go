@@ -6,13 +6,13 @@
 // A region is a power-of-two number of blocks, and a request gets a power of two of them, 2^k at
 // order k, naturally aligned.
 //
-// Each region has a bitmap with one bit per block, in words of 64 blocks, and above it a
-// summary tree: one byte per node of a complete binary tree over the words, in level
-// order, root at 1, children of i at 2i and 2i+1. The byte of a node is one more than the
-// order of its longest run: the largest naturally aligned, wholly free run inside the
-// node's range; 0 if there is none. The longest run inside a word, and where the lowest of
-// an order starts, come from the bits by a handful of shifts; the original's tree goes on
-// to single blocks, six levels further and with 35 times the host memory.
+// Each region has a bitmap with one bit per block, in words of 64 blocks, and above it a summary
+// tree: one byte per node of a complete binary tree over the words, in level order, root at 1,
+// children of i at 2i and 2i+1. The byte of a node is the order of its longest run plus one: the
+// largest naturally aligned free run inside the node's range; 0 if it has no free block. Inside a
+// word, the longest run and the lowest run of an order are computed from the bits by a few shifts.
+// The original's tree goes down to single blocks, six levels further, with 35 times the host
+// memory.
 //
 // A granted run of up to 64 blocks clears its bits and sets the bit of its first block in
 // a second bitmap. A longer one is marked by its node alone: the byte reads 0 while
@@ -44,10 +44,9 @@
 // When no region serves, one more of RegionBytes is taken from the device. Regions are
 // never given back before Close, empty or not.
 //
-// A block of order k starts at a multiple of its size in its region. Regions are asked
-// for with the alignment of [regions.Align], at most 2 MiB. So any alignment up to the
-// smaller of the two is honoured whatever the state, and every other is refused. It never
-// changes the placement.
+// A block of order k starts at a multiple of its size in its region. Regions have the alignment of
+// [regions.Align], at most 2 MiB. So every alignment up to the smaller of the two is honored in
+// every state, and larger ones are refused. Alignment never changes the placement.
 //
 // # Locks
 //
@@ -57,13 +56,13 @@
 //
 // Invariant U1: the table of live blocks and the granted runs of the regions are the same set.
 // Invariant U2: a block of order k starts at a multiple of BlockBytes<<k in its region.
-// Invariant U3: everything below a granted or a wholly free node reads wholly free.
+// Invariant U3: every node below a granted or wholly free node reads as wholly free.
 // Invariant U4: a node whose children are both wholly free is wholly free or granted.
-// Invariant U5 (summary is the longest free run): the byte of a word is that of its longest
-// free aligned run, the byte of any other node the larger of its children's unless U4 holds.
-// Invariant U6: the roots kept side by side are the roots of the trees.
+// Invariant U5 (summary is the longest free run): the byte of a word is its longest free aligned
+// run; the byte of another node is the larger of its children, unless U4 holds.
+// Invariant U6: the copied roots equal the roots of the trees.
 // Invariant U7: the regions by age and the regions by address are the same set.
-// Invariant U8: the counters are what the walk shows.
+// Invariant U8: the counters match the walk.
 // Invariant U9: in a word, first blocks of granted runs are not free.
 //
 // # Departures

@@ -116,7 +116,7 @@ func (a *Allocator) Check() error {
 		}
 	}
 	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
-		return fmt.Errorf("buddy: invariant U8 (counters are what the walk shows): %w", err)
+		return fmt.Errorf("buddy: invariant U8 (counters match the walk): %w", err)
 	}
 	return nil
 }

@@ -187,7 +187,7 @@ func (t *tree) spansIn(at uint32, yield func(span) bool) bool {
 func (w word) spanAt(p, leaf int) span {
 	s := span{at: uint32(p), free: w.free>>p&1 != 0}
 	if !s.free {
-		next := (w.free | w.heads) >> p >> 1 // what a granted run ends before
+		next := (w.free | w.heads) >> p >> 1 // end of the granted run
 		s.order = bits.Len(uint(min(bits.TrailingZeros64(next)+1, 1<<leaf-p))) - 1
 		return s
 	}

@@ -41,10 +41,10 @@ type listing struct {
 	links []link // by start
 }
 
-// list is the ends of a list of free blocks, as starts plus one; zero is none.
+// list holds the ends of a list of free blocks, as starts plus one; zero for an empty list.
 type list struct{ newest, oldest uint32 }
 
-// link is the neighbours of a free block in its list, as starts plus one; zero is none.
+// link holds the neighbors of a free block in its list, as starts plus one; zero at the ends.
 type link struct{ newer, older uint32 }
 
 func (m mask) all(yield func(int) bool) {

@@ -81,18 +81,18 @@ func (b *Engine) checkRegion(r *region, total []uint32) (device.Size, error) {
 	if want := min(r.size>>b.shift, b.most); device.Size(r.units) != want {
 		return 0, fmt.Errorf("invariant H11 (a region is cut to its last block): %d units, want %d", r.units, uint64(want))
 	}
-	// What follows looks for free blocks only where they are noted.
+	// The checks below search free blocks by their bits only.
 	if !b.store.sound(&r.upper) {
-		return 0, errors.New("invariant H5 (summaries tell what is free): the uppermost levels have words that their " +
+		return 0, errors.New("invariant H5 (summaries match the free blocks): the uppermost levels have words that their " +
 			"summary does not tell")
 	}
 	for c := range t.within(r.units) + 1 {
 		n := b.len(r, c)
 		if noted := r.has[c>>6]>>(c&63)&1 != 0; n != 0 != noted || noted && !b.store.has(&b.ranked[c], b.key(r)) {
-			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): %d free blocks of class %d are not noted so", n, c)
+			return 0, fmt.Errorf("invariant H5 (summaries match the free blocks): %d free blocks of class %d are missing", n, c)
 		}
 		if c < len(r.sets) && !b.store.sound(&r.sets[c]) {
-			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): class %d has words that its summary "+
+			return 0, fmt.Errorf("invariant H5 (summaries match the free blocks): class %d has words that its summary "+
 				"does not tell", c)
 		}
 	}
@@ -116,7 +116,7 @@ func (b *Engine) checkRegion(r *region, total []uint32) (device.Size, error) {
 	}
 	for c := range t.within(r.units) + 1 {
 		if n := b.len(r, c); n != found[c] {
-			return 0, fmt.Errorf("invariant H5 (summaries tell what is free): %d free blocks of class %d, counted %d",
+			return 0, fmt.Errorf("invariant H5 (summaries match the free blocks): %d free blocks of class %d, counted %d",
 				found[c], c, n)
 		}
 		if b.lists {
@@ -195,12 +195,12 @@ func (b *Engine) checkChoice() error {
 	}
 	for c := range b.ranked {
 		if n := b.store.len(&b.ranked[c]); n != noted[c] || !b.store.sound(&b.ranked[c]) {
-			return fmt.Errorf("invariant H5 (summaries tell what is free): %d regions have class %d, noted are %d",
+			return fmt.Errorf("invariant H5 (summaries match the free blocks): %d regions have class %d, the summary has %d",
 				noted[c], c, n)
 		}
 	}
 	if some != b.some {
-		return fmt.Errorf("invariant H5 (summaries tell what is free): classes %x, noted are %x", some, b.some)
+		return fmt.Errorf("invariant H5 (summaries match the free blocks): classes %x, the summary has %x", some, b.some)
 	}
 	for _, r := range b.regs {
 		if r.held && r.direct == 0 {

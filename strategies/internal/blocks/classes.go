@@ -20,8 +20,8 @@ const (
 	// mostClasses is above the classes of every family: the largest, eight to a doubling,
 	// has 232 up to mostUnits.
 	mostClasses = 256
-	// mostTurns bounds the right turns on the way from a root to a block. A right part has
-	// at most half of what it was split from.
+	// mostTurns bounds the right turns on the path from a root to a block: a right part has at most
+	// half the size of its parent.
 	mostTurns = 32
 )
 
@@ -77,7 +77,7 @@ func (t *classes) search(n uint32) uint8 {
 // it.
 func (t *classes) align() {
 	t.log = make([]uint8, len(t.size))
-	multiple := make([]uint32, len(t.size)) // low bits tell the alignment; zero is a multiple of everything
+	multiple := make([]uint32, len(t.size)) // the lowest set bit is the alignment; zero is a multiple of everything
 	for c := len(t.size) - 1; c >= 0; c-- {
 		// A root of class c may follow one of class j if more than it was left over: the
 		// next class was too large then.

@@ -22,13 +22,13 @@ const (
 
 // The values of Config.Trim.
 const (
-	TrimOn  = "on"  // what a block has beyond the request is given back
+	TrimOn  = "on"  // release the part of a block beyond the request
 	TrimOff = "off" // blocks are granted whole
 )
 
 // The values of Config.Placement.
 const (
-	Leftmost       = "leftmost" // the lowest free block that serves, whatever its class
+	Leftmost       = "leftmost" // lowest free block that fits, of any class
 	Smallest       = "smallest" // of the smallest class that serves the lowest
 	SmallestNewest = "newest"   // of the smallest class that serves the one freed last
 	TopDown        = "top-down" // the highest free block that serves
@@ -164,7 +164,7 @@ func (c Config) mostUnits() device.Size {
 	return mostUnits
 }
 
-// ForCapacity returns c for a device of n bytes: a limit becomes that of the device.
+// ForCapacity returns c for a device of n bytes: a limit becomes the capacity.
 func (c Config) ForCapacity(n device.Size) Config {
 	if c.Limit != 0 {
 		c.Limit = max(min(n, c.mostUnits()*c.BlockBytes), c.BlockBytes)

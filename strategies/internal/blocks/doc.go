@@ -48,17 +48,17 @@
 //
 // # Invariants
 //
-// Invariant H2: a free block is one that the rule of splitting makes of its root.
+// Invariant H2: a free block results from splitting its root by the rule of the family.
 // Invariant H3: free blocks are disjoint, and with the units granted add up to the region.
-// Invariant H4: two free buddies are merged, unless some are known not to be.
-// Invariant H5: the classes noted for a region, the regions for a class, and the words of a
-// set, are those with a free block.
+// Invariant H4: free buddies are merged, unless some merges are deferred.
+// Invariant H5: the summaries (classes of a region, regions of a class, words of a set) match the
+// free blocks.
 // Invariant H6: each region held has one record, and pool regions one rank each in the order
-// of choice, in the bucket of what is used of them.
+// of choice, in the bucket of its used bytes.
 // Invariant H7: the lists by age hold the free blocks of their class.
-// Invariant H8: free blocks of a class, free bytes, bytes in empty regions and in live direct
-// ones are counted.
-// Invariant H10: direct regions without a live block are kept in the order of their sizes.
-// Invariant H11: a region is cut to its last whole unit.
-// Invariant H12: the addresses of a region, and no others, lead to its record.
+// Invariant H8: the counts of free blocks per class, free bytes, empty bytes and live direct bytes
+// are exact.
+// Invariant H10: kept direct regions are ordered by size.
+// Invariant H11: a region is used up to its last whole unit.
+// Invariant H12: the atlas leads from the addresses of a region, and no others, to its record.
 package blocks

@@ -192,7 +192,7 @@ func (b *Engine) needOf(n, align device.Size) need {
 func (b *Engine) alignedNeed(w need, align device.Size) need {
 	w.align = uint32(align >> b.shift)
 	if w.align > 1<<b.classes.log[w.class] {
-		// Somewhere in a block with so much room is a start that is aligned.
+		// A block with this room contains an aligned start.
 		room := device.Size(w.units) + device.Size(w.align) - 1
 		if b.binary {
 			room = max(device.Size(w.units), device.Size(w.align)) // every such block starts aligned

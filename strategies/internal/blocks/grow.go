@@ -11,12 +11,12 @@ import (
 )
 
 const (
-	// keptLeast and keptShare bound the direct regions that are kept: so many, and so many for each
-	// that ever lived at once. The recorded traces keep fewer.
+	// keptLeast and keptShare bound the number of kept direct regions: keptLeast plus keptShare for
+	// each one of the highest number live at once. The recorded traces keep fewer.
 	keptLeast = 128
 	keptShare = 4
-	// MostAlign is the alignment of regions: that of the pages that GPU drivers back them
-	// with. Any alignment up to it is honoured.
+	// MostAlign is the alignment of regions: the page size with which GPU drivers back them. Any
+	// alignment up to it is honored.
 	MostAlign = 2 * device.MiB
 	// MostRequest bounds requests, so that sums and roundings of a few do not overflow.
 	MostRequest device.Size = 1 << 60
@@ -96,7 +96,7 @@ func (b *Engine) addRegion(n device.Size) error {
 // vacate releases a region without a live block if the policy says so.
 func (b *Engine) vacate(slot uint32, r *region) {
 	if b.pool.Vacated(r.size) {
-		_ = b.drop(slot) // what the device does not take back stays
+		_ = b.drop(slot) // refused regions stay held
 	}
 }
 
@@ -133,7 +133,7 @@ func (b *Engine) forget(slot uint32) {
 
 // reclaim releases everything without a live block, and reports whether that was any.
 func (b *Engine) reclaim() bool {
-	n, _ := b.Trim() // what the device does not take back stays
+	n, _ := b.Trim() // refused regions stay held
 	return n != 0
 }
 

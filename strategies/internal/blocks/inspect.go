@@ -28,11 +28,11 @@ type Span struct {
 	Class  int32       // of a free block of the pool its class, else alloc.NoClass
 }
 
-// Lengths returns the bytes granted to the live block at an address, 0 if there is none. The user
-// of the engine has the table.
+// Lengths returns the bytes granted to the live block at an address, or 0. The user of the engine
+// keeps the table of blocks.
 type Lengths func(device.Addr) device.Size
 
-// LargestFree returns the bytes of the largest free block, 0 if there is none.
+// LargestFree returns the bytes of the largest free block, or 0.
 func (b *Engine) LargestFree() (largest device.Size) {
 	if c := b.some.largest(); c >= 0 {
 		largest = device.Size(b.classes.size[c]) << b.shift

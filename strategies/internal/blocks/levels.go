@@ -79,7 +79,7 @@ func (p *store) lenOf(s *places, k uint8) (n int) {
 	return n
 }
 
-// What follows is about the free blocks of one class in a region, whichever set they are in.
+// The functions below are about the free blocks of one class in a region, in either kind of set.
 
 func (b *Engine) isFree(r *region, n node) bool {
 	if r.isUpper(n.class) {
@@ -123,7 +123,7 @@ func (b *Engine) next(r *region, class int, at uint32) uint32 {
 	return r.units
 }
 
-// all yields the starts, ascending. Blocks may be removed meanwhile.
+// all yields the starts, ascending. Blocks may be removed during the iteration.
 func (b *Engine) all(r *region, class int) func(yield func(uint32) bool) {
 	return func(yield func(uint32) bool) {
 		for at := b.next(r, class, 0); at < r.units && yield(at); at = b.next(r, class, at+1) {

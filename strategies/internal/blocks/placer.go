@@ -32,7 +32,7 @@ func (b *Engine) merged(r *region, from, end uint32) (node, bool) {
 	var w way
 	w.to(t, t.rootOf(r.units, from), from)
 	n := node{from, min(t.within(end-from), w.turns[w.n].top)}
-	// What was granted in parts is one block if all else of the smallest one around it is free.
+	// A block granted in parts becomes whole if the rest of the smallest block around it is free.
 	for n.at+t.size[n.class] < end {
 		_, parent, ok := w.up(t, n)
 		if !ok || b.lazy {

@@ -20,7 +20,7 @@ const (
 type places struct {
 	top  uint64 // which of the words are not zero; unused in a wide set
 	at   uint32 // first of the words in the store, or number of the wide set there, plus one; 0 for none
-	room uint8  // words, up to that of the highest member that ever was; 0 for a wide set
+	room uint8  // words up to the highest member so far; 0 for a wide set
 	wide bool   // more than 4096 numbers
 }
 
@@ -175,7 +175,7 @@ func (p *store) next(s *places, i uint32) (uint32, bool) {
 	if rest := p.words[s.at+w] >> (i & wordMask); rest != 0 {
 		return i + uint32(bits.TrailingZeros64(rest)), true
 	}
-	above := s.top >> w >> 1 << 1 << w // words above that of i; a shift of 64 leaves none
+	above := s.top >> w >> 1 << 1 << w // words above i's; a shift of 64 yields 0
 	if above == 0 {
 		return 0, false
 	}
@@ -183,7 +183,7 @@ func (p *store) next(s *places, i uint32) (uint32, bool) {
 	return w<<wordLog + uint32(bits.TrailingZeros64(p.words[s.at+w])), true
 }
 
-// all yields the members, ascending. Members may be removed meanwhile.
+// all yields the members, ascending. Members may be removed during the iteration.
 func (p *store) all(s *places) func(yield func(uint32) bool) {
 	return func(yield func(uint32) bool) {
 		for i, ok := p.next(s, 0); ok && yield(i); i, ok = p.next(s, i+1) {

@@ -83,8 +83,8 @@ func (b *Engine) descend(r *region, n node, class int, high bool) node {
 	return n
 }
 
-// carve splits block n, which is not free any more, so that w is used and the rest is free. It
-// returns the start, which is that of the block unless w is aligned more.
+// carve splits block n, which is no longer free, so that w is used and the rest is free. It returns
+// the start, which is the start of the block unless w needs a larger alignment.
 func (b *Engine) carve(r *region, n node, w need) uint32 {
 	at := device.AlignUp(n.at, w.align)
 	b.clip(r, n, at, at+w.units)

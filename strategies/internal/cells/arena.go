@@ -9,7 +9,7 @@ type arena struct {
 	spare [bits.UintSize][]uint32 // runs that no slab has, by log2 of their length
 }
 
-// take returns where a run of n words begins. What is in it nobody says.
+// take returns the offset of n words. Their contents are unspecified.
 func (r *arena) take(n uint32) uint32 {
 	log := bits.Len32(n - 1)
 	if s := r.spare[log]; len(s) > 0 {

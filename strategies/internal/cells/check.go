@@ -143,14 +143,14 @@ func (a *Engine) checkMagazines() error {
 			count++
 		}
 		if count != d.count || d.least > d.count || d.count > m.limit {
-			return fmt.Errorf("slab: invariant C6 (a depot has at most so many full magazines): depot %d: %d, counted %d, at "+
+			return fmt.Errorf("slab: invariant C6 (a depot has at most Depot full magazines): depot %d: %d, counted %d, at "+
 				"least %d, at most %d",
 				i, count, d.count, d.least, m.limit)
 		}
 	}
 	for i := range m.racks {
 		if r := &m.racks[i]; r.has < 0 || r.has > m.rounds || r.loaded == None && r.has > 0 || r.before == None && r.full {
-			return fmt.Errorf("slab: invariant C6 (a magazine has at most so many slots): rack %d: %+v", i, *r)
+			return fmt.Errorf("slab: invariant C6 (a magazine has at most MagazineRounds slots): rack %d: %+v", i, *r)
 		}
 	}
 	return nil
@@ -182,8 +182,8 @@ func (a *Engine) eachCached(yield func(at int, c cell) bool) {
 	}
 }
 
-// serves reports whether the magazines of a rack or depot may have slots of a slab: those of its
-// class and, unless a depot passes magazines between segments, of its segment.
+// serves reports whether the magazines of a rack or depot may hold slots of a slab: the slabs of
+// its class and, unless depots pass magazines between segments, of its segment.
 func (a *Engine) serves(at int, slab int32) bool {
 	m, s := &a.cached, &a.slabs[slab]
 	if m.own || m.limit == 0 {

@@ -10,8 +10,8 @@ import (
 const (
 	Fullest  = "fullest"  // the one with the fewest free slots, so that the others drain
 	Emptiest = "emptiest" // the one with the most
-	Lifo     = "lifo"     // the one that got a free slot last
-	Fifo     = "fifo"     // the one that has had a free slot for the longest time
+	Lifo     = "lifo"     // most recently available slab first
+	Fifo     = "fifo"     // least recently available slab first
 	Lowest   = "lowest"   // the one at the lowest address
 )
 
@@ -28,8 +28,8 @@ const MostQuanta = 1 << 22
 
 // Class is one size class of [Engine]. Sizes are bytes.
 type Class struct {
-	Slot  device.Size // of a slot, which is what a request of the class is granted
-	Slab  device.Size // of a slab, which is what the parent gives for it
+	Slot  device.Size // bytes of a slot, granted to a request of the class
+	Slab  device.Size // bytes of a slab, obtained from the parent
 	Align device.Size // of the start of every slab of the class, a power of two
 }
 
@@ -43,10 +43,10 @@ type Piece struct {
 
 // Parent gives [Engine] the memory of slabs.
 type Parent interface {
-	// Take returns Class.Slab bytes for a slab of the class, and whether there are any. The
-	// slab is known by its number from then on. Unless more is set the parent gives only
-	// what it holds; otherwise it may ask for memory where it has its own from, and
-	// remembers the error of that for whoever composes it with the cells.
+	// Take returns Class.Slab bytes for a slab of the class, or false. The number identifies the slab
+	// from then on. Without more the parent only uses memory that it holds; with more it may request
+	// memory from its own source, and records the error for the strategy that composes it with the
+	// cells.
 	Take(class int, slab int32, more bool) (Piece, bool)
 	// Give takes back the piece of a slab of a class.
 	Give(class int, p Piece)

@@ -50,7 +50,7 @@ type kind struct {
 	slab    device.Size
 	align   device.Size // that every slot has
 	slots   uint32
-	step    uint32 // of a free slot to a level, and what no free slots would have, both with 16
+	step    uint32 // level per free slot, and level of no free slot, both with 16
 	bias    uint32 // fractional bits and modulo 2^32; zero where all partly used slabs are alike
 	inverse uint64 // of the odd factor of slot, modulo 2^64; see slotAt
 	shift   uint8  // log2 of the other factor
@@ -79,11 +79,11 @@ type back struct {
 // The slack of a live slot is the bytes that were granted beyond those asked for, and of others
 // nothing, with two exceptions.
 const (
-	slackNoted  = 1<<16 - 1 // the slot is live, and what is to know of it is in the notes
+	slackNoted  = 1<<16 - 1 // the slot is live and its slack is in the notes
 	slackCached = 1<<16 - 2 // the slot is in a magazine
 )
 
-// slackUnit is how many slacks a record has: what a cache line has room for.
+// slackUnit is the number of slacks in a record: a cache line.
 const slackUnit = 16
 
 func (a *Engine) slackOf(slab int32, slot uint32) *uint16 {
@@ -241,7 +241,7 @@ func (a *Engine) grant(n int32, k *kind, slot uint32, r *alloc.Request) device.A
 	return p
 }
 
-// slackFor returns the slack of a slot for a request that leaves so many bytes of it.
+// slackFor returns the slack of a slot for a request that leaves beyond bytes of it unused.
 func (a *Engine) slackFor(beyond device.Size, p device.Addr, r *alloc.Request) uint16 {
 	if beyond < slackCached && uint64(r.Stream)|r.Tag == 0 {
 		return uint16(beyond)
@@ -440,8 +440,8 @@ func (a *Engine) detach(n int32) {
 	a.parent.Give(class, piece)
 }
 
-// Shed gives every slab without a used slot back to the parent and returns their number. It costs
-// O(segments * classes) unless there are none.
+// Shed returns every empty slab to the parent and returns their number. O(1) if there are none,
+// otherwise O(segments * classes).
 func (a *Engine) Shed() (n int) {
 	if a.empties == 0 {
 		return 0

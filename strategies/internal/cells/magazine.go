@@ -7,10 +7,10 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// The magazine layer of Bonwick and Adams. A magazine is a stack of slots that are in use
-// as far as their slabs know and that nobody has: chunks in state alloc.Cached. Each class
-// has in each segment a loaded magazine and the one before it, so that a caller at the edge
-// between two does not exchange one with every call, and a depot with full ones.
+// The magazine layer of Bonwick and Adams. A magazine is a stack of free slots that their slabs
+// count as used: chunks in state alloc.Cached. Each class has in each segment a loaded and a
+// previous magazine, so that a caller at the boundary between two does not exchange them with every
+// call, and a depot of full ones.
 
 // defaultInterval is how many calls apart a depot gives back what it did without.
 const defaultInterval = 4096
@@ -28,7 +28,7 @@ type magazines struct {
 	depots []depot     // of every class, or every stock
 	cells  []cell      // of every magazine in turn
 	next   []int32     // of every magazine, the next in its depot or among the spare ones
-	spare  int32       // magazines that nobody has; none
+	spare  int32       // list of unused magazines; none
 	bytes  device.Size // in all magazines
 }
 
@@ -41,7 +41,7 @@ type rack struct {
 
 // depot is the full magazines of one class.
 type depot struct {
-	head  int32 // the one that came last; none
+	head  int32 // most recently added; none
 	count int32
 	least int32 // least of count in this interval
 }
@@ -53,7 +53,7 @@ func (m *magazines) init(c Config, stocks, classes int) {
 	if m.rounds == 0 {
 		return
 	}
-	// Without stealing, what one segment freed must not come to another through a depot.
+	// Without stealing, slots freed in one segment must not reach another through a depot.
 	m.own = c.Segments > 1 && !c.Steal
 	m.racks = make([]rack, stocks)
 	for i := range m.racks {
@@ -209,8 +209,8 @@ func (a *Engine) unloadMagazine(n, has int32) {
 	}
 }
 
-// Drain gives every slot in a magazine back to its slab, and reports whether there was one. It
-// costs O(segments * classes + slots) unless there is none.
+// Drain returns every slot in a magazine to its slab, and reports whether there was one. O(1) if
+// there are none, otherwise O(segments * classes + slots).
 func (a *Engine) Drain() bool {
 	m := &a.cached
 	if m.bytes == 0 {

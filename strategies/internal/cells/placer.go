@@ -77,7 +77,7 @@ func (a *Engine) leavesNone(r comingBack) bool {
 // slotsOf counts the live slots at the addresses by slab, and returns the other addresses.
 func (a *Engine) slotsOf(at []device.Addr) (slots []comingBack, rest []device.Addr) {
 	at = slices.Clone(at)
-	slices.Sort(at) // so that those of a slab come one after the other
+	slices.Sort(at) // groups the slots of a slab
 	for _, p := range slices.Compact(at) {
 		c, ok := a.liveSlot(p)
 		switch n := len(slots); {

@@ -209,8 +209,8 @@ func (a *Engine) down(h []int32, i int32) {
 	a.slabs[n].prev = i
 }
 
-// first returns the slab that serves first, none if none has a free slot: one that is partly
-// used if there is any.
+// first returns the slab that serves first, or none if no slab has a free slot. Partly used slabs
+// come first.
 func (sh *stock) first() int32 {
 	if sh.some == 0 {
 		return None

@@ -27,7 +27,7 @@ type block struct {
 	live      bool
 }
 
-// cut is what was cut from one region.
+// cut is the record of the blocks cut from one region.
 type cut struct {
 	base  device.Addr
 	first int32 // number of its first block; the next region's first ends them

@@ -13,7 +13,7 @@ import (
 // compat is the value of Config.Compat.
 const compat = "blaze"
 
-// The values of Config fields that are zero, which are those of the original.
+// The defaults of Config, as in the original.
 const (
 	defaultRegion   = device.GiB
 	defaultMinClass = 2
@@ -72,7 +72,7 @@ func (c Config) Promises() promise.Set {
 		ExactPlacer:     true,
 		ClassOf: func(free alloc.Chunk) int32 {
 			if free.Class == alloc.NoClass {
-				return alloc.NoClass // what is not yet cut
+				return alloc.NoClass // not cut yet
 			}
 			return int32(bits.TrailingZeros64(uint64(free.Size)))
 		},

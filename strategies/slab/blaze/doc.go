@@ -20,18 +20,18 @@
 //
 // # Alignment
 //
-// An alignment is honoured if every block has it whatever the state, and refused otherwise: up to
-// MinClassBytes, and up to the 2 MiB that regions are asked for with.
+// An alignment is honored if every block has it in every state, and refused otherwise: up to
+// MinClassBytes and up to the 2 MiB alignment of regions.
 //
 // # Invariants
 //
-// Invariant Z1: the blocks cut from a region tile it from its start without a gap; what
-// follows them is what is left of the newest region, or lost.
-// Invariant Z2: each block ever cut is live, or in the list of its class once.
-// Invariant Z3: the classes whose lists are not empty are known.
-// Invariant Z4: the index has every block ever cut.
+// Invariant Z1: the blocks cut from a region tile it from its start without a gap; the rest is
+// available in the newest region and lost in others.
+// Invariant Z2: each block is live or exactly once in the list of its class.
+// Invariant Z3: the set of classes with nonempty lists is exact.
+// Invariant Z4: the index has every block.
 // Invariant Z5: the regions by age and the regions by address are the same set.
-// Invariant Z6: the counters are what the walk shows.
+// Invariant Z6: the counters match the walk.
 //
 // # Departures
 //

@@ -38,9 +38,9 @@ func (a *Allocator) MetadataBytes() device.Size {
 	return a.regions.Bytes() + a.index.Bytes() + device.Size(cap(a.blocks))*blockBytes + device.Size(cap(a.cuts))*cutBytes
 }
 
-// Walk implements [alloc.Inspector]. The class of a block, free or live, is the logarithm
-// of its bytes. What is not yet cut from the newest region is a free chunk without class,
-// what is left of an older one is slack.
+// Walk implements [alloc.Inspector]. The class of a block, free or live, is the logarithm of its
+// bytes. The uncut rest of the newest region is a free chunk without class; the rest of an older
+// region is slack.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {
 		a.regions.WalkSlack(yield)
@@ -131,7 +131,7 @@ func (a *Allocator) Check() error {
 		}
 	}
 	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
-		return fmt.Errorf("slab: invariant Z6 (counters are what the walk shows): %w", err)
+		return fmt.Errorf("slab: invariant Z6 (counters match the walk): %w", err)
 	}
 	return nil
 }

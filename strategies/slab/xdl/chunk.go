@@ -17,8 +17,8 @@ const (
 	linkBytes  = 8
 )
 
-// chunk is the state of 64 neighbouring units, the lowest in the lowest bit. It is in one
-// list of its segment, that of its class.
+// chunk is the state of 64 adjacent units, the lowest in the lowest bit. It is in the list of its
+// class in its segment.
 type chunk struct {
 	free    uint64      // the unit is free
 	heads   uint64      // a block starts at the unit

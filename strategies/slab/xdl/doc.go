@@ -24,11 +24,10 @@
 //
 // # Split and merge
 //
-// Nothing is split: a block is a run of bits. A freed block's bits are set, and with that
-// it is one run with what is free beside it. A block's length is not stored: it ends where
-// the next one starts, at the next free unit, or with the chunk. Runs do not cross chunks.
-// Granting and freeing both move the chunk to the front of its class, also if that is the
-// class it was in.
+// Nothing is split: a block is a run of bits. Freeing a block sets its bits, which joins it with
+// adjacent free bits. The length of a block is not stored: it ends where the next one starts, at
+// the next free unit, or with the chunk. Runs do not cross chunks. Granting and freeing both move
+// the chunk to the front of its class, even if the class stays the same.
 //
 // A segment never takes from another one. Long-lived requests at a stride that shares a
 // factor with the number of segments pile up in a few of them, and then hold up to
@@ -43,9 +42,8 @@
 //
 // # Alignment
 //
-// An alignment is honoured if every block has it whatever the state, and refused otherwise: up to
-// the largest power of two that divides UnitBytes, and up to the 2 MiB that regions are asked for
-// with.
+// An alignment is honored if every block has it in every state, and refused otherwise: up to the
+// largest power of two that divides UnitBytes and up to the 2 MiB alignment of regions.
 //
 // # Locks
 //
@@ -57,15 +55,15 @@
 //
 // # Invariants
 //
-// Invariant S1: each chunk is in one list of its segment, that of its class, once.
+// Invariant S1: each chunk is exactly once in the list of its class in its segment.
 // Invariant S2: blocks start at used units.
 // Invariant S3: there are as many starts of blocks as live blocks.
 // Invariant S4: each used run between starts is one live block of the 1 to 4 units it asked for.
 // Invariant S5: a segment has attached its slices of the oldest regions and of no others.
 // Invariant S6: some segment has attached its slice of the newest region.
 // Invariant S7: the regions by age and the regions by address are the same set.
-// Invariant S8: the counters are what the walk shows.
-// Invariant S9: no free run of a chunk is longer than the one remembered as the longest.
+// Invariant S8: the counters match the walk.
+// Invariant S9: no free run of a chunk is longer than the recorded longest run.
 //
 // # Departures
 //

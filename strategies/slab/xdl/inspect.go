@@ -24,7 +24,7 @@ var (
 // the longest free run has been granted from since.
 func (a *Allocator) LargestFree() device.Size {
 	if len(a.bases)*len(a.lines)*a.chunks > len(a.all) {
-		return a.slice // one that no segment has attached
+		return a.slice // not attached to any segment
 	}
 	return device.Size(a.hole.find(a.all)) * a.cfg.UnitBytes
 }
@@ -40,9 +40,9 @@ func (a *Allocator) MetadataBytes() device.Size {
 		device.Size(cap(a.all))*chunkBytes + device.Size(cap(a.links))*linkBytes
 }
 
-// Walk implements [alloc.Inspector]. A live chunk's class is its number of units, a free
-// one's that of the list its 64 units are in; a slice that its segment has not attached
-// is one free chunk without class. Free runs of neighbouring 64 units are not merged.
+// Walk implements [alloc.Inspector]. The class of a live chunk is its number of units; the class of
+// a free chunk is the list that its 64 units are in. An unattached slice is one free chunk without
+// class. Free runs of adjacent chunks of 64 units are not merged.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {
 		a.regions.WalkSlack(yield)
@@ -178,7 +178,7 @@ func (a *Allocator) Check() error {
 		}
 	}
 	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
-		return fmt.Errorf("slab: invariant S8 (counters are what the walk shows): %w", err)
+		return fmt.Errorf("slab: invariant S8 (counters match the walk): %w", err)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type Allocator struct {
 	regions regions.Set   // by address; a label is the number in the slices below
 	bases   []device.Addr // starts of the regions, oldest first
 	first   []int32       // per region and segment the slice's first chunk; none if not attached
-	lines   []int32       // per segment the slices attached: those of the oldest regions
+	lines   []int32       // per segment, the number of attached slices: the ones of the oldest regions
 	all     []chunk       // every chunk, slice after slice, as attached
 	links   []link        // the anchors, see anchorOf, and behind them one per chunk
 	live    front.Ledger  // live blocks; a place is a chunk and a unit

@@ -10,10 +10,9 @@
 //	BlockBytes .. RegionBytes-1 buddy       a power of two
 //	RegionBytes ..              device      exactly the request, one region each
 //
-// With the defaults a small and a medium request already hold two regions, 2 GiB. A free asks
-// the parts in turn, slab first; one that has no block at the address says so after one probe
-// of its table. A block straight from the device goes back when it is freed; nothing else does
-// before Close.
+// With the defaults, a small and a medium request already hold two regions, 2 GiB. A free tries the
+// parts in turn, the slab first; each probes its table once. A block that came from the device
+// directly is released when it is freed; nothing else is released before Close.
 //
 // # Locks
 //
@@ -30,7 +29,7 @@
 // Invariant R4: each part behaves as it would alone with the requests routed to it, but
 // for where its regions lie.
 // Invariant R5: each part keeps its own invariants.
-// Invariant R6: the counters are what the walk shows.
+// Invariant R6: the counters match the walk.
 //
 // R4 is about two runs and cannot be checked in one; a test splits sequences.
 //

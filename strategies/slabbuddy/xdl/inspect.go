@@ -39,8 +39,8 @@ func (a *Allocator) MetadataBytes() device.Size {
 	return n
 }
 
-// Walk implements [alloc.Inspector]. The regions of all parts come in one order of
-// address; Owner tells whose they are.
+// Walk implements [alloc.Inspector]. The regions of all parts are yielded by address; Owner is the
+// part.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	var owner uint8
 	owned := func(c alloc.Chunk) bool {
@@ -110,7 +110,7 @@ func (a *Allocator) Check() error {
 		}
 	}
 	if err := front.CompareStats(a.front.Stats, a.Walk); err != nil {
-		return fmt.Errorf("slabbuddy: invariant R6 (counters are what the walk shows): %w", err)
+		return fmt.Errorf("slabbuddy: invariant R6 (counters match the walk): %w", err)
 	}
 	return nil
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/vramyard/vramyard/strategies/slabbuddy"
 )
 
-// FreeNeighbours implements [power.Neighbours], as the part does that has the block. What came
-// straight from the device goes back to it.
+// FreeNeighbours implements [power.Neighbours] by the part that has the block. A block from the
+// device has no neighbors.
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	if a.front.Closed() {
 		return 0, 0
 	}
-	// At most one of them has it, and the others have nothing to tell.
+	// At most one part has it; the others return 0.
 	if below, above = a.slab.FreeNeighbours(p); below|above == 0 {
 		return a.buddy.FreeNeighbours(p)
 	}
 	return below, above
 }
 
-// CanPlace implements [power.Placer], as the part does that serves the request. What came straight
-// from the device goes back to it, and makes room for as much.
+// CanPlace implements [power.Placer] by the part that serves the request. Freed blocks from the
+// device make room on the device.
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.front.Closed() {
 		return false
