@@ -189,7 +189,6 @@ func (in *interpreter) bookGrant(c *Call) {
 	}
 }
 
-// bookFree books that the block of a call is free.
 func (in *interpreter) bookFree(c *Call) {
 	in.tally.Frees++
 	in.frees++

@@ -179,7 +179,6 @@ func (e *ensemble) describe(t *trace.Trace) {
 	}
 }
 
-// one runs the sequence of one seed.
 func (e *ensemble) one(name string, sequences gopter.Gen, seed int64, o Options) error {
 	attempt := func(seq Sequence) error {
 		defer e.close()

@@ -30,7 +30,6 @@ var poolAttributes = [device.NumPoolAttributes]uintptr{
 	device.ReservedNow: 5, device.ReservedHigh: 6, device.UsedNow: 7, device.UsedHigh: 8,
 }
 
-// isFlag reports whether an attribute is one.
 func isFlag(a device.PoolAttribute) bool {
 	return a == device.FollowEvents || a == device.ReuseFinished || a == device.InsertWaits
 }

@@ -48,7 +48,6 @@ func eventsDone(r *rig) {
 	r.destroyEvent(nil, e)
 }
 
-// eventsAccounted follows the account of events.
 func eventsAccounted(r *rig) {
 	was := r.d.Usage()
 	var all []device.Event

@@ -37,7 +37,6 @@ func open(lib nvml.Interface) (*Session, error) {
 // Close stops the library.
 func (s *Session) Close() error { return s.refused("nvmlShutdown", s.lib.Shutdown()) }
 
-// has reports whether the library has a function.
 func (s *Session) has(function string) bool { return s.lib.Extensions().LookupSymbol(function) == nil }
 
 // errNoFunction says that the library is too old.

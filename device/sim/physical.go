@@ -80,7 +80,6 @@ func (d *Device) newMemory(size, charged device.Size) (number uint64, m *memory,
 	return number, m, true
 }
 
-// dropMemory gives the physical memory in a slot back.
 func (d *Device) dropMemory(slot int32) {
 	m := d.memories.At(slot)
 	if d.frames != nil {

@@ -141,7 +141,6 @@ func (d *Device) createHandle(size device.Size) (device.Handle, error) {
 	return device.Handle(number), nil
 }
 
-// handle returns the memory that a handle names.
 func (d *Device) handle(h device.Handle) (slot int32, m *memory, ok bool) {
 	if slot, ok = d.memories.Find(uint64(h)); !ok {
 		return 0, nil, false

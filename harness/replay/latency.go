@@ -59,7 +59,6 @@ func (h *Histogram) Buckets(yield func(upTo int64, count uint64) bool) {
 	}
 }
 
-// bucket returns the bucket of v.
 func bucket(v uint64) int {
 	shift := max(bits.Len64(v)-subBits-1, 0)
 	return shift<<subBits + int(v>>shift)

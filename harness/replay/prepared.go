@@ -181,7 +181,6 @@ func (l *layout) next(events []trace.Event, look func() error) (piece, error) {
 	return piece{first, events, l.ops, l.n}, nil
 }
 
-// lay lays out event i.
 func (l *layout) lay(i int, e *trace.Event, o *op) {
 	*o = op{size: e.Size, place: noPlace}
 	switch e.Kind {

@@ -94,7 +94,6 @@ func Compare(a, b *Trace) Diff {
 	return d
 }
 
-// kindTable counts events by kind.
 func kindTable(t *Trace) (counts [numKinds]int) {
 	for i := range t.Events {
 		counts[t.Events[i].Kind]++

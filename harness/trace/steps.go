@@ -57,7 +57,6 @@ func (m *marks) add(i int, e *Event) error {
 	return nil
 }
 
-// steps returns the steps that the marks make out.
 func (m *marks) steps() []Step {
 	best := stepFamily(m.families)
 	if best == "" {

@@ -130,7 +130,6 @@ func appendEvent(b []byte, e *Event, tag string) ([]byte, error) {
 	return b, nil
 }
 
-// append appends what an event has in a field.
 func (f *field) append(b []byte, e *Event, tag string) []byte {
 	if f.show != nil {
 		return f.show(b, e, tag)

@@ -250,7 +250,6 @@ func createLocked(name string, perm fs.FileMode) (*os.File, error) {
 	return nil, f.Close()
 }
 
-// stillNamed reports whether an open file still has a name.
 func stillNamed(f *os.File, name string) bool {
 	mine, err := f.Stat()
 	there, errThere := os.Lstat(name)

@@ -90,7 +90,6 @@ func (p *Placer) Holes(walk Walk, freed []device.Addr, yield func(alloc.Chunk) b
 	end()
 }
 
-// free makes a live chunk free.
 func (p *Placer) free(c alloc.Chunk, yield func(alloc.Chunk)) {
 	c.State, c.Requested, c.Tag = alloc.Free, 0, 0
 	if p.Freed == nil {

@@ -252,7 +252,6 @@ func (s *session) alloc(args arguments, stream device.Stream) (err error) {
 	return nil
 }
 
-// each makes a call for each of the named blocks.
 func (s *session) each(names []string, call func(device.Addr) error) error {
 	for _, name := range names {
 		at, ok := s.blocks[name]

@@ -215,7 +215,6 @@ func (d docChecker) fields(owner string, list *ast.FieldList) {
 	}
 }
 
-// methods checks the methods of an interface.
 func (d docChecker) methods(owner string, list *ast.FieldList) {
 	for _, m := range list.List {
 		switch {

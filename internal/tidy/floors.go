@@ -174,7 +174,6 @@ func houseObjection(from room, dir, to string) string {
 	return ""
 }
 
-// allows reports whether one of the patterns covers dir.
 func allows(patterns []string, dir string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		below, deep := strings.CutSuffix(p, "/...")

@@ -207,7 +207,6 @@ func (h *House) each(tests bool, visit func(p *Package, f *File)) {
 	}
 }
 
-// importPath returns the path that an import names.
 func importPath(spec *ast.ImportSpec) string {
 	p, err := strconv.Unquote(spec.Path.Value)
 	if err != nil {

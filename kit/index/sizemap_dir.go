@@ -20,7 +20,6 @@ type dir struct {
 	shift uint32           // position of the digit in a size
 }
 
-// digit returns the digit of a size in the directory.
 func (d *dir) digit(size device.Size) uint32 { return uint32(size>>(d.shift&63)) % dirCells }
 
 // isLong reports whether a list has more roots than a cell may have.

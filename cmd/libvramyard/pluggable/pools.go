@@ -75,7 +75,6 @@ func (n *instance) begin(k PoolKey) (alloc.PoolID, error) {
 	return q.id, nil
 }
 
-// redirect redirects the requests of a stream into a pool.
 func (n *instance) redirect(into alloc.PoolID, s device.Stream) error {
 	if into == 0 {
 		return nil

@@ -58,7 +58,6 @@ func Replay(src trace.Source, setup setting.Setup, dev device.Device, o Options)
 // errFound ends a walk.
 var errFound = errors.New("found")
 
-// hasTimes reports whether the trace has times.
 func hasTimes(src trace.Source) (bool, error) {
 	err := src.Pieces(func(events []trace.Event) error {
 		if slices.ContainsFunc(events, func(e trace.Event) bool { return e.Time != trace.NoTime }) {

@@ -177,7 +177,6 @@ type builder struct {
 	known   bool // stream and pool of the segment are known
 }
 
-// begin starts a segment at an address.
 func (b *builder) begin(a device.Addr, grows bool) {
 	b.segment = torch.Segment{Addr: uint64(a), Large: true, Expandable: grows}
 	b.open, b.known, b.region = true, false, 0

@@ -177,7 +177,6 @@ func Write(w io.Writer, r *Report) error {
 	}
 }
 
-// render returns the page with the given traces.
 func render(r *Report, traces []Traced) ([]byte, error) {
 	e := &encoder{}
 	drawn := make([]object, len(traces))

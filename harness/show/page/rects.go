@@ -35,7 +35,6 @@ func byBirth(a, b Rect) int {
 	return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.Addr, b.Addr))
 }
 
-// rectOf returns the rectangle of a block that dies at an event.
 func (r *collector) rectOf(b *follow.Block, dies uint32) Rect {
 	freed := uint32(Never)
 	if b.Freed != follow.Never {

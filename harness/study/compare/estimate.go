@@ -30,7 +30,6 @@ type progress struct {
 	finished bool
 }
 
-// newEstimate returns the estimate of runs on traces.
 func newEstimate[S trace.Source](traces []S, jobs []job) *estimate {
 	e := &estimate{runs: make([]progress, len(jobs))}
 	for _, j := range jobs {

@@ -142,7 +142,6 @@ func (g *grouper) named(text string, c Category, part string) *kind {
 	return k
 }
 
-// ofStack returns the kind of blocks with a stack.
 func (g *grouper) ofStack(stack uint32) *kind {
 	if stack == 0 {
 		return g.named("", Unknown, "")

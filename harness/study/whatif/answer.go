@@ -344,7 +344,6 @@ func (t *teller) tight(p *Point) {
 	}
 }
 
-// cardName names the card in question.
 func (t *teller) cardName() string {
 	for _, c := range sim.Cards() {
 		if c.Memory == t.Card {

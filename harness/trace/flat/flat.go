@@ -58,7 +58,6 @@ func (t *Table) Columns() []Column { return t.columns }
 // Len returns the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// columnsOf returns the columns of a type of rows.
 func columnsOf(row reflect.Type) []Column {
 	var all []Column
 	collect(&all, row, Column{})

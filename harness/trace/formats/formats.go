@@ -111,7 +111,6 @@ type watched struct {
 	done, size int64
 }
 
-// watched returns r with the one who watches it.
 func (o *Options) watched(r io.Reader) *watched {
 	w := &watched{r: r, tell: o.Watch}
 	if f, ok := r.(*os.File); ok {

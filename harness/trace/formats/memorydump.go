@@ -100,7 +100,6 @@ func readDump(in *Input) (*trace.Trace, error) {
 	return r.trace(in.header("memorydump"))
 }
 
-// chunk takes one chunk.
 func (r *dumpReader) chunk(m *message) error {
 	var c dumpChunk
 	err := m.each(r.in, func() error {

@@ -36,7 +36,6 @@ func WriteTable(w io.Writer, t *flat.Table) error {
 	return out.Close()
 }
 
-// cellOf returns a value of a column.
 func cellOf(v any, column int, optional bool) (parquet.Value, error) {
 	if text, ok := v.(string); ok && !utf8.ValidString(text) {
 		return parquet.Value{}, fmt.Errorf("%+.40q: want UTF-8", text)

@@ -58,7 +58,6 @@ func hasOrigin(e trace.Event) bool { return e.Site != 0 || e.Thread != 0 }
 
 func hasLife(e trace.Event) bool { return e.Life != alloc.LifeUnknown }
 
-// write writes a trace as rows of a type.
 func write[R any](w io.Writer, t trace.Source, complete func(row, *trace.Event) R) error {
 	h := t.Head().Header
 	options := []parquet.WriterOption{

@@ -81,7 +81,6 @@ func (h *History) room() int {
 	return itself + cap(h.tail)*entry + cap(h.pages)*8 + cap(h.Streams)*8 + cap(h.Pools)*16
 }
 
-// bytes returns what a page takes.
 func (p *page) bytes() int {
 	n := pageBytes
 	for _, c := range []*column{&p.action, &p.stream, &p.pool, &p.addr, &p.size, &p.time, &p.stack, &p.category} {
@@ -90,7 +89,6 @@ func (p *page) bytes() int {
 	return n
 }
 
-// packPage returns a page of entries in columns.
 func packPage(rows []Entry) *page {
 	var scratch [pageRows]uint64 // on the stack: packing leaves no garbage behind
 	pack := func(of func(e *Entry) uint64) column {

@@ -129,7 +129,6 @@ type lineWriter struct {
 	more     int    // further frames of the library that the last line stands for
 }
 
-// python adds a Python frame.
 func (w *lineWriter) python(frame uint32) {
 	file, _ := w.Frame(frame)
 	file, library := shortFile(file)
@@ -149,7 +148,6 @@ func (w *lineWriter) python(frame uint32) {
 	}
 }
 
-// endRun ends a run of frames of a library.
 func (w *lineWriter) endRun() {
 	if w.more > 0 {
 		w.lines[len(w.lines)-1] += fmt.Sprintf(" (+%d in %s)", w.more, w.library)

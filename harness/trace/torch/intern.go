@@ -115,7 +115,6 @@ func (in *Interner) Stack(frames []uint32) uint32 {
 	return *recent
 }
 
-// isStack reports whether a stack has these frames.
 func (in *Interner) isStack(id uint32, frames []uint32) bool {
 	for _, f := range frames {
 		if id == 0 {

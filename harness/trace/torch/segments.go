@@ -132,7 +132,6 @@ func (b *books) refused(free uint64) {
 	}
 }
 
-// holds reports whether memory is held from an address on.
 func (b *books) holds(addr, size uint64) bool { return b.held.covers(addr, size) }
 
 // ranges is disjoint memory, by address.

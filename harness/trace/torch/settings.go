@@ -139,7 +139,6 @@ func (b *writer) setting(text string) error {
 	return nil
 }
 
-// settingToken writes a token of JSON.
 func (b *writer) settingToken(token json.Token) error {
 	depth := len(b.lists) - 1
 	if delim, ok := token.(json.Delim); ok && (delim == ']' || delim == '}') {
@@ -177,7 +176,6 @@ func (b *writer) settingToken(token json.Token) error {
 	return nil
 }
 
-// settingNumber writes a number.
 func (b *writer) settingNumber(text string) error {
 	if x, err := strconv.ParseInt(text, 10, 64); err == nil {
 		b.int(x)

@@ -113,7 +113,6 @@ func (a *arena[T]) bytes() int {
 	return len(a.parts)*arenaRows*a.rowBytes() + cap(a.parts)*24
 }
 
-// rowBytes returns what a row takes.
 func (a *arena[T]) rowBytes() int { return int(reflect.TypeFor[T]().Size()) }
 
 func (a *arena[T]) at(i uint32) T { return a.parts[i/arenaRows][i%arenaRows] }

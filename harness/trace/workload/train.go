@@ -62,7 +62,6 @@ type trainer struct {
 	gradients []uint32 // in the order of their creation
 }
 
-// alloc allocates a block and returns its slot.
 func (t *trainer) alloc(size device.Size) (slot uint32) {
 	if n := len(t.freed); n > 0 {
 		slot, t.freed = t.freed[n-1], t.freed[:n-1]

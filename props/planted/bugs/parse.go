@@ -60,7 +60,6 @@ func parse(text string) (*file, error) {
 	return &p.file, nil
 }
 
-// line parses one line.
 func (p *reader) line(number int, line string) error {
 	if p.hunk && line != "" && strings.ContainsRune(" +-", rune(line[0])) {
 		e := p.edits[len(p.edits)-1]
