@@ -98,7 +98,7 @@ func newDifferential(subjects []Subject, operations int) (*differential, Profile
 	return d, all, nil
 }
 
-func (d *differential) build() (machines []*machine, err error) {
+func (d *differential) build(Sequence) (machines []*machine, err error) {
 	for i := range d.subjects {
 		m, err := newMachine(&d.subjects[i], device.FaultPlan{})
 		if err != nil {

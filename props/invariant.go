@@ -82,6 +82,11 @@ const (
 	IForeseen      Number = 65 // a request finds room after frees as was said
 	IMoved         Number = 66 // blocks that are moved slide down in order
 	IRenewed       Number = 67 // a heap that was trimmed to nothing is as good as new
+	IPreallocated  Number = 68 // what takes its limit at once says so
+	IUnbound       Number = 69 // the capacity matters to refusals only
+	IMetered       Number = 70 // metadata takes the host memory that is claimed
+	IReduced       Number = 71 // a reduced configuration decides the same
+	IFitted        Number = 72 // a configuration fits the device that it is for
 )
 
 var invariantNames = [...]string{
@@ -103,6 +108,8 @@ var invariantNames = [...]string{
 	IIdle:       "idle redirection", ICounted: "counters by name", IHistory: "history", IUnwaiting: "unwaiting",
 	IPlacement: "placement", IReturnOrder: "order of return", ICard: "card",
 	INeighbours: "neighbours", IForeseen: "foresight", IMoved: "moves", IRenewed: "renewal",
+	IPreallocated: "preallocation", IUnbound: "independence of capacity", IMetered: "metadata", IReduced: "reduction",
+	IFitted: "fit",
 }
 
 // Name returns the invariant in a word or two.

@@ -29,8 +29,8 @@ type ensemble struct {
 	interpreter
 	silent
 	subjects []Subject
-	enrol    func() ([]*machine, error) // builds the instances for one sequence
-	suits    func(alloc.Request) bool   // whether a request is given to the instances
+	enrol    func(Sequence) ([]*machine, error) // builds the instances for one sequence
+	suits    func(alloc.Request) bool           // whether a request is given to the instances
 	same     func(first, other *machine) bool
 	compare  func() error         // compares what the instances show
 	finish   func(Sequence) error // called at the end of a sequence; nil for nothing
@@ -43,7 +43,7 @@ func (e *ensemble) run(seq Sequence) error {
 	e.starts(seq, device.FaultPlan{})
 	e.reset()
 	return e.guard(func() (err error) {
-		if e.machines, err = e.enrol(); err != nil {
+		if e.machines, err = e.enrol(seq); err != nil {
 			return err
 		}
 		for _, op := range seq {

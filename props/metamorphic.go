@@ -14,10 +14,10 @@ import (
 
 // Metamorphic runs generated sequences over several instances of the subject in lockstep.
 // The first gets the sequence as it is; each of the others differs in one thing that must
-// not matter (invariants I39, I41 to I43 and I57), and has to give the same answers. At the end of
-// each sequence blocks are allocated and freed at once (invariant I40). The device refuses calls
-// where the sequence says so, for all instances alike. The error is a [*Failure] if a relation does
-// not hold, anything else if the subject cannot be built.
+// not matter (invariants I39, I41 to I43, I57 and I71), and has to give the same answers. At the
+// end of each sequence blocks are allocated and freed at once (invariant I40). The device refuses
+// calls where the sequence says so, for all instances alike. The error is a [*Failure] if a
+// relation does not hold, anything else if the subject cannot be built.
 func Metamorphic(s Subject, o Options) (Result, error) {
 	o = o.withDefaults()
 	profile, err := s.Profile(o.Operations)
@@ -57,9 +57,10 @@ func newRelations(s Subject, p Profile) *relations {
 }
 
 // build makes the instances of one sequence. Each differs from the first in one thing.
-func (r *relations) build() (machines []*machine, err error) {
+func (r *relations) build(seq Sequence) (machines []*machine, err error) {
 	shifted := r.subject
 	shifted.New = func(src device.Source) (alloc.Strategy, error) { return r.subject.New(shiftedDevice(src)) }
+	reduced, reducible := r.subject.reduced(seq)
 	for _, l := range []lockstep{
 		{name: "the instance"},
 		{name: "one with other labels", number: IIndifference, relabel: r.relabel},
@@ -67,13 +68,16 @@ func (r *relations) build() (machines []*machine, err error) {
 		{name: "one that refused mistakes meanwhile", number: ITraceless, before: r.heckle},
 		{name: "one over memory elsewhere", number: ITranslation, shift: farAway},
 		{name: "one that redirected nothing meanwhile", number: IIdle, before: redirectNothing},
+		{name: "one with the reduced configuration", number: IReduced},
 	} {
-		if r.except[l.number] || l.number == IIdle && !r.pools {
-			continue
-		}
 		s := &r.subject
-		if l.shift != 0 {
+		switch {
+		case r.except[l.number] || l.number == IIdle && !r.pools || l.number == IReduced && !reducible:
+			continue
+		case l.number == ITranslation:
 			s = &shifted
+		case l.number == IReduced:
+			s = &reduced
 		}
 		m, err := newMachine(s, device.FaultPlan{})
 		if err != nil {

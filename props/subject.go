@@ -7,7 +7,6 @@ import (
 	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/alloc/setting"
-	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/mirror"
 	"github.com/vramyard/vramyard/device/sim"
@@ -26,6 +25,9 @@ type Subject struct {
 
 	// New builds the strategy over src.
 	New func(src device.Source) (alloc.Strategy, error)
+
+	// Setup makes the claims that [Claims] and [Metamorphic] judge; the zero value makes none.
+	Setup setting.Setup
 }
 
 // Card is a real device beside the simulated one.
@@ -40,27 +42,21 @@ type Card struct {
 func SubjectOf[C any, S alloc.Strategy](
 	name string, build func(device.Source, C) (S, error), config C, on sim.Config, p promise.Set,
 ) Subject {
-	return Subject{
-		Name: name, Config: config, Device: on, Promises: p,
-		New: func(src device.Source) (alloc.Strategy, error) {
-			s, err := build(src, config)
-			if err != nil {
-				return nil, err // not s, which would be a typed nil
-			}
-			return wrap.Exclusive(name, s), nil
-		},
-	}
+	s := SubjectOfSetup(setting.SetupOf(name, build, config), on)
+	s.Promises = p
+	return s
 }
 
 // SubjectOfSetup returns the subject of a catalogue entry in one configuration.
 func SubjectOfSetup(s setting.Setup, on sim.Config) Subject {
-	return Subject{Name: s.Name, Config: s.Config, Device: on, Promises: s.Promises, New: s.New}
+	return Subject{Name: s.Name, Config: s.Config, Device: on, Promises: s.Promises, New: s.New, Setup: s}
 }
 
-// Wrapped returns the subject inside a wrapper. Name is appended to the subject's.
+// Wrapped returns the subject inside a wrapper, without the claims of its setup. Name is appended
+// to the subject's.
 func (s Subject) Wrapped(name string, wrap func(alloc.Strategy) (alloc.Strategy, error)) Subject {
 	inner := s.New
-	s.Name += "/" + name
+	s.Name, s.Setup = s.Name+"/"+name, setting.Setup{}
 	s.New = func(src device.Source) (alloc.Strategy, error) {
 		a, err := inner(src)
 		if err != nil {

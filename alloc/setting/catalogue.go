@@ -134,7 +134,8 @@ type CapacityConfig[C any] interface {
 
 // PreallocatingConfig is a configuration that may take its whole limit at once.
 type PreallocatingConfig interface {
-	// Preallocates reports whether what is reserved says nothing about what is needed.
+	// Preallocates reports whether the strategy takes its whole limit with the first request for a
+	// byte, so that the bytes it reserves say nothing about the bytes that are needed.
 	Preallocates() bool
 }
 
@@ -167,7 +168,7 @@ func SpecOf[C any, S alloc.Strategy](name, doc string, build func(device.Source,
 					return Setup{}, err
 				}
 			}
-			return setupOf(name, c, build), nil
+			return SetupOf(name, build, c), nil
 		},
 	}
 }
@@ -198,7 +199,9 @@ func (s Setup) ForCapacity(n device.Size) Setup {
 	return fitted
 }
 
-func setupOf[C any, S alloc.Strategy](name string, c C, build func(device.Source, C) (S, error)) Setup {
+// SetupOf returns the setup of a strategy whose constructor is build. C is its Config, with
+// defaults filled in. Catalogues make setups by [SpecOf].
+func SetupOf[C any, S alloc.Strategy](name string, build func(device.Source, C) (S, error), c C) Setup {
 	s := Setup{Name: name, Config: c}
 	s.build = func(src device.Source) (alloc.Strategy, error) {
 		a, err := build(src, c)
@@ -218,16 +221,16 @@ func setupOf[C any, S alloc.Strategy](name string, c C, build func(device.Source
 	}
 	s.forCapacity = func(n device.Size) Setup {
 		if f, ok := any(c).(CapacityConfig[C]); ok {
-			return setupOf(name, f.ForCapacity(n), build)
+			return SetupOf(name, build, f.ForCapacity(n))
 		}
 		return s
 	}
 	if l, ok := any(c).(LockingConfig[C]); ok {
-		s.withLocks = func() Setup { return setupOf(name, l.WithLocks(), build) }
+		s.withLocks = func() Setup { return SetupOf(name, build, l.WithLocks()) }
 	}
 	s.reduced = func(d Demand) Setup {
 		if r, ok := any(c).(ReducedConfig[C]); ok {
-			return setupOf(name, r.Reduced(d), build)
+			return SetupOf(name, build, r.Reduced(d))
 		}
 		return s
 	}

@@ -119,6 +119,8 @@ func (s Setup) sharded(name string, c ShardedConfig) Setup {
 // order in which chunks are searched or returned, because requests choose their shards first.
 func shardedPromises(p promise.Set) promise.Set {
 	p.SearchOrder, p.Places, p.ReturnOrder, p.ExactPlacer, p.Stamped = nil, nil, nil, false, false
-	p.Except = slices.Clone(p.Except)
+	p.Except = append(slices.Clone(p.Except),
+		promise.Exception{Invariant: "I68", Reason: "a shard preallocates its part of the limit with its own first request"},
+		promise.Exception{Invariant: "I72", Reason: "each shard that grows has the whole limit, and their limits are added"})
 	return p
 }

@@ -152,6 +152,7 @@ func Plantable(c setting.Catalogue, b bugs.Bug) (props.Subject, error) {
 			}
 			return spoil(wrap.Forward(a, nil)), nil
 		}
+		s.Setup = setting.Setup{} // which has no bug
 	}
 	return s, nil
 }

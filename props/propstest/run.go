@@ -44,16 +44,24 @@ func options(share, subjects int) props.Options {
 }
 
 // Run verifies every subject: bare, with the device refusing one of its calls, each time another,
-// with blocks that are filled and compared, inside each wrapper of package alloc, and called by
-// many goroutines at once: behind a lock, or without one if it is [power.Concurrent] (see
-// [linear.Verify]). Subjects run in parallel. Up to four run all the sequences that the flags ask
-// for; more share those of four, and each runs a quarter at least.
+// by the claims of its configuration and of its metadata, with blocks that are filled and compared,
+// inside each wrapper of package alloc, and called by many goroutines at once: behind a lock, or
+// without one if it is [power.Concurrent] (see [linear.Verify]). Subjects run in parallel. Up to
+// four run all the sequences that the flags ask for; more share those of four, and each runs a
+// quarter at least.
 func Run(t *testing.T, subjects ...props.Subject) {
 	t.Helper()
 	for _, s := range subjects {
 		t.Run(s.Name, func(t *testing.T) {
-			// The test that counts allocations must not run in parallel, so it comes first.
+			// The tests that look at the heap must not run in parallel, so they come first.
 			t.Run("TakesNothingFromTheHeap", func(t *testing.T) { AllocsZero(t, s) })
+			t.Run("HoldsTheMetadataItClaims", func(t *testing.T) {
+				guarded(t, func(func()) {
+					if err := props.Metadata(s); err != nil {
+						t.Error(err)
+					}
+				})
+			})
 			t.Parallel()
 			runOne(t, s, len(subjects))
 		})
@@ -94,8 +102,9 @@ func runOne(t *testing.T, s props.Subject, subjects int) {
 			if !ok {
 				t.Errorf("exception of %q: there is no such invariant", e.Invariant)
 			}
-			if n >= props.IAgreement && n <= props.ITranslation || n == props.IIdle || n == props.IBounded {
-				continue // about several runs or longer ones, which RunMetamorphic and RunBounded look at
+			if n >= props.IAgreement && n <= props.ITranslation || n == props.IIdle || n == props.IBounded ||
+				n >= props.IPreallocated {
+				continue // about several runs, longer ones or claims, which other tests look at
 			}
 			if r.Excepted[n] == 0 && r.Sequences >= enough && !testing.Short() {
 				t.Errorf("exception of %v (%s) was not needed in %d sequences: %s", n, n.Name(), r.Sequences, e.Reason)
@@ -110,6 +119,12 @@ func runOne(t *testing.T, s props.Subject, subjects int) {
 		r, err := props.VerifyFaults(s, o)
 		report(t, r, err, true)
 	})
+	if s.Setup.Config != nil {
+		t.Run("KeepsItsClaims", func(t *testing.T) {
+			r, err := props.Claims(s, options(40, subjects))
+			report(t, r, err, false)
+		})
+	}
 	t.Run("KeepsContents", func(t *testing.T) { Verify(t, s.Filled(), options(20, subjects)) })
 	for _, w := range wrappers {
 		t.Run("KeepsEveryInvariantInside"+w.name, func(t *testing.T) {

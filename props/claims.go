@@ -1,0 +1,240 @@
+package props
+
+import (
+	"errors"
+	"runtime"
+	"slices"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+)
+
+// claimed is the capacity in bytes of the devices on which claims are judged. All requests of a
+// sequence together take at most a quarter of it, so that no request runs out of memory.
+const claimed = 8 * device.GiB
+
+// Claims judges what the configuration of a subject claims about memory, on generated sequences:
+// [setting.Setup.ForCapacity] (invariant I72), [setting.Setup.Preallocates] (I68) and
+// [setting.Setup.Unbound] (I69). The subject's setup is fitted to a device where no request runs
+// out of memory. A subject without a setup claims nothing. The error is a [*Failure] if a claim is
+// false, anything else if the subject cannot be built.
+func Claims(s Subject, o Options) (Result, error) {
+	o = o.withDefaults()
+	if s.Setup.Config == nil {
+		return Result{}, nil
+	}
+	profile, err := s.Profile(o.Operations)
+	if err != nil {
+		return Result{}, err
+	}
+	return searchAll(s.Name, profile, o, func() (*ensemble, error) { return &newClaims(s, o.Operations).ensemble, nil })
+}
+
+// claims observes one instance on an ample device.
+type claims struct {
+	ensemble
+	subject Subject
+	except  exceptions
+	calls   []answered
+}
+
+// answered is a call with its answer.
+type answered struct {
+	Call
+	Answer
+}
+
+func newClaims(s Subject, operations int) *claims {
+	c := &claims{subject: s, except: s.exceptions()}
+	most := claimed / device.Size(4*operations)
+	c.observer, c.subjects, c.enrol, c.finish = c, []Subject{s}, c.build, c.tighten
+	c.suits = func(r alloc.Request) bool { return r.Size <= most && r.Align <= most }
+	c.compare = func() error { return nil }
+	return c
+}
+
+// judge returns the violation unless the subject is excused from its invariant.
+func (c *claims) judge(err error) error {
+	if v, ok := err.(*Violation); ok && c.except[v.Number] {
+		c.tally.except(v.Number, 1)
+		return nil
+	}
+	return err
+}
+
+// on builds the strategy for a device of n bytes, and over one.
+func (c *claims) on(n device.Size) (*machine, error) {
+	s := c.subject
+	s.Device.Capacity, s.Device.Memory = n, sim.Counted
+	s.New = s.Setup.ForCapacity(n).New
+	return newMachine(&s, device.FaultPlan{})
+}
+
+func (c *claims) build(Sequence) (machines []*machine, err error) {
+	c.calls = c.calls[:0]
+	for range 2 {
+		m, err := c.on(claimed)
+		if err != nil {
+			return machines, err
+		}
+		machines = append(machines, m)
+	}
+	limit, probe := machines[0].Stats().Limit, machines[1]
+	defer probe.abandon()
+	if err := c.judge(Fits(c.subject.Setup, claimed, limit)); err != nil {
+		return machines[:1], err
+	}
+	if _, err := probe.Alloc(alloc.Request{Size: 1}); err != nil {
+		return machines[:1], nil // other invariants judge it
+	}
+	return machines[:1], c.judge(Preallocated(c.subject.Setup, claimed, probe.Stats().Reserved))
+}
+
+// Preallocated checks invariant I68 of a setup, whose strategy reserves so many bytes for a request
+// of one byte on a device of n bytes.
+func Preallocated(s setting.Setup, n, reserved device.Size) error {
+	switch {
+	case s.Preallocates && reserved < n-n/16:
+		return violated(IPreallocated, "%s says that it preallocates, and holds %d bytes of a device of %d after one request",
+			s.Name, uint64(reserved), uint64(n))
+	case !s.Preallocates && reserved > n/2:
+		return violated(IPreallocated, "%s holds %d bytes of a device of %d for one byte, and does not say that it "+
+			"preallocates", s.Name, uint64(reserved), uint64(n))
+	}
+	return nil
+}
+
+// Fits checks invariant I72 of a setup, given the limit of its strategy on a device of n bytes.
+func Fits(s setting.Setup, n, limit device.Size) error {
+	for _, m := range [...]device.Size{n, n / 3} { // a third is a multiple of nothing
+		if again, once := asJSON(s.ForCapacity(n).ForCapacity(m).Config), asJSON(s.ForCapacity(m).Config); again != once {
+			return violated(IFitted, "%s for %d bytes, and then for %d, is %s, and for %d bytes at once %s", s.Name, uint64(n),
+				uint64(m), again, uint64(m), once)
+		}
+	}
+	follows := asJSON(s.ForCapacity(n).Config) != asJSON(s.ForCapacity(n/3).Config)
+	if limit > n || follows && limit != 0 && limit != n {
+		return violated(IFitted, "%s has a limit of %d bytes on a device of %d, for which it was fitted", s.Name,
+			uint64(limit), uint64(n))
+	}
+	return nil
+}
+
+func (c *claims) adapt(m *machine, own *Call) {
+	c.ensemble.adapt(m, own)
+	c.calls = append(c.calls, answered{Call: *own})
+}
+
+func (c *claims) answered(m *machine, _ *Call) error {
+	c.calls[len(c.calls)-1].Answer = m.answer
+	return nil
+}
+
+// tighten checks invariant I69: it makes the calls again on a device of as many bytes as were held
+// at most.
+func (c *claims) tighten(Sequence) error {
+	need := c.machines[0].dev.Usage().PeakCharged
+	if !c.subject.Setup.Unbound() || need == 0 || slices.ContainsFunc(c.calls, answered.ranOut) {
+		return nil
+	}
+	m, err := c.on(need)
+	c.machines = append(c.machines, m)
+	if err != nil {
+		return c.judge(violated(IUnbound, "%s held at most %d bytes, and cannot be built on a device of as many: %v",
+			c.subject.Name, uint64(need), err))
+	}
+	for i, call := range c.calls {
+		c.step++
+		c.pulse.beats.Add(1)
+		m.limiter.begin()
+		if a := m.do(&call.Call); call.Kind.calls() && (!sameError(a.Err, call.Err) || a.Err == nil && a != call.Answer) {
+			return c.judge(violated(IUnbound, "call %d, %v: on a device of %d bytes, as many as were held at most, %s "+
+				"answered %v, with more memory %v", i+1, call.Call, uint64(need), c.subject.Name, a, call.Answer))
+		}
+	}
+	return nil
+}
+
+// ranOut reports whether a request found no memory.
+func (a answered) ranOut() bool { return errors.Is(a.Err, alloc.ErrOutOfMemory) }
+
+// reduced returns the subject with the configuration that decides the same in a sequence, by
+// [setting.Setup.Reduced], and whether that is another one.
+func (s Subject) reduced(seq Sequence) (Subject, bool) {
+	if s.Setup.Config == nil {
+		return s, false
+	}
+	var d setting.Demand
+	for _, o := range seq {
+		d.Pools = d.Pools || o.Kind == OpPoolBegin
+		if o.Kind == OpAlloc {
+			d.Sizes = append(d.Sizes, o.Size)
+		}
+	}
+	slices.Sort(d.Sizes)
+	d.Sizes = slices.Compact(d.Sizes)
+	to := s.Setup.Reduced(d)
+	s.New = to.New
+	return s, asJSON(to.Config) != asJSON(s.Config)
+}
+
+// metered is how many blocks are live when metadata is measured.
+const metered = 4096
+
+// Metadata judges what a strategy with the power [power.Metered] says of its host memory (invariant
+// I70): with up to 4,096 live blocks it may differ from what the collector gets back without the
+// strategy by an eighth, which is what size classes waste at most, and by 16 KiB. A setup is fitted
+// to an ample device. The error is a [*Violation], or says that the subject cannot be built.
+//
+// Precondition: nothing else in the program takes or frees host memory meanwhile.
+func Metadata(s Subject) error {
+	if s.Setup.Config != nil {
+		s.Device.Capacity, s.New = claimed, s.Setup.ForCapacity(claimed).New
+	}
+	m, err := newMachine(&s, device.FaultPlan{})
+	if err != nil {
+		return err
+	}
+	defer runtime.KeepAlive(m) // the device stays while the strategy goes
+	most := min(power.MaxRequest(m.Strategy), 16*device.KiB)
+	var live []device.Addr
+	for i := range 2 * metered {
+		b, err := m.Alloc(alloc.Request{Size: device.Size(i*0x9E3779B1)%most + 1})
+		if err != nil {
+			break
+		}
+		if live = append(live, b.Addr); len(live) < metered {
+			continue
+		}
+		at := i * 0x9E3779B1 % metered
+		if err := m.Free(live[at]); err != nil {
+			return violated(IFreeAnswer, "the free of live block %v was answered by %v", live[at], quoted(err))
+		}
+		live[at] = live[len(live)-1]
+		live = live[:len(live)-1]
+	}
+	said, err := power.MetadataBytes(m.Strategy)
+	if err != nil || s.exceptions()[IMetered] {
+		return nil
+	}
+	with := hostMemory()
+	m.Strategy = nil
+	held := with - min(with, hostMemory())
+	if most := held/8 + 16*device.KiB; max(said, held)-min(said, held) > most {
+		return violated(IMetered, "with %d live blocks %s says that its metadata takes %d bytes; the heap is smaller by %d "+
+			"without it", len(live), s.Name, uint64(said), uint64(held))
+	}
+	return nil
+}
+
+// hostMemory returns the bytes of the Go heap that are in use.
+func hostMemory() device.Size {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC() // what the first one left to be swept
+	runtime.ReadMemStats(&m)
+	return device.Size(m.HeapAlloc)
+}
