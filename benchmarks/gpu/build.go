@@ -38,7 +38,7 @@ const (
 // mostBundle is the most bytes of a bundle, so that it can be carried.
 const mostBundle = 60 << 20
 
-// manifest is what a bundle says of itself.
+// manifest is the table of contents of a bundle.
 type manifest struct {
 	Schema string   `json:"schema"`
 	Commit string   `json:"commit"` // of the repository, with "-dirty" if files of it differ
@@ -132,7 +132,7 @@ func replaceable(dir string) error {
 	return nil
 }
 
-// commit names the state of the repository, as far as git tells.
+// commit returns the commit of the repository, if git knows it.
 func commit(ctx context.Context, root string) string {
 	git := func(args ...string) (string, error) {
 		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", root}, args...)...).Output()
@@ -148,7 +148,7 @@ func commit(ctx context.Context, root string) string {
 	return id
 }
 
-// fill makes and copies the files. What needs a compiler that is not there is noted as missing.
+// fill builds and copies the files. Files that need a missing compiler are listed as missing.
 func (m *manifest) fill(ctx context.Context, root, dir string, log io.Writer) error {
 	for _, b := range built {
 		fmt.Fprintln(log, "building", b.path)

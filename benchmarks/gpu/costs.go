@@ -12,18 +12,18 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// page is that of [sim.Cost].
+// page is the page size of [sim.Cost].
 const page = 2 * device.MiB
 
-// point is a size and what a call of it costs.
+// point is a size and the cost of a call.
 type point struct {
 	size  device.Size
 	pages float64
 	ns    float64
 }
 
-// table returns what calls cost in the form of the simulator. Of a call that was not timed it is
-// what is published, and says so.
+// table returns the costs of calls in the simulator's form. A call that was not timed has the
+// published cost and says so.
 func (r *Result) table() (sim.Costs, error) {
 	if r.Timing == nil || len(r.Timing.Calls) == 0 {
 		return sim.Costs{}, fmt.Errorf("%s: no call was timed", r.slug())
@@ -42,8 +42,8 @@ func (r *Result) table() (sim.Costs, error) {
 	return t, nil
 }
 
-// points returns the medians of a call by size. Of blocks of pools they are those of a pool that
-// has the memory.
+// points returns the medians of a call by size. For blocks of pools it uses the courses with warm
+// pools.
 func (r *Result) points(c device.Call) (all []point) {
 	for _, timed := range r.Timing.Calls {
 		if timed.Call == c.String() && timed.Of == 0 && timed.Form != "cold" {
@@ -54,10 +54,10 @@ func (r *Result) points(c device.Call) (all []point) {
 	return all
 }
 
-// fit returns the base and the time of a page that come nearest to the points: of all lines through
-// two points, and all that are flat, the one with the least sum of ratios. Ratios, because a cheap
-// call of a small size counts as much as a dear one. What moves bytes takes their time from the
-// bandwidth of a device, so that only the smallest size counts.
+// fit returns the base and page cost nearest to the points: of all lines through two points and all
+// flat lines, the one with the least sum of ratios. Ratios weight a cheap call of a small size as
+// much as an expensive one. Calls that move bytes take their time from the bandwidth of the device,
+// so only the smallest size counts.
 func fit(points []point, moves bool) sim.Cost {
 	if moves {
 		p := points[0]
@@ -82,7 +82,7 @@ func fit(points []point, moves bool) sim.Cost {
 			}
 		}
 	}
-	if best.Base == 0 { // every call took no time at all, as far as the clock tells
+	if best.Base == 0 { // every call took less than the resolution of the clock
 		best.Base = 1
 	}
 	best.Source = "median"

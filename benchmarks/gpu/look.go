@@ -14,7 +14,7 @@ import (
 	"github.com/vramyard/vramyard/device/cuda"
 )
 
-// look finds out what there is of what the parts need, and says it.
+// look determines which parts can run, and logs it.
 func (s *session) look(ctx context.Context) {
 	m := &s.result.Machine
 	m.System, m.Cores = runtime.GOOS+"/"+runtime.GOARCH, runtime.NumCPU()
@@ -53,8 +53,7 @@ func (s *session) lookGPU() {
 	s.result.StandIn = strings.HasPrefix(g.Name, "Stand-in")
 }
 
-// driverVersion returns the version of the kernel's module, as NVIDIA's driver for Linux tells it,
-// "" if it does not.
+// driverVersion returns the version of NVIDIA's kernel module on Linux, or "".
 func driverVersion(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -67,8 +66,7 @@ func driverVersion(path string) string {
 	return string(found[1])
 }
 
-// torchQuestion asks for PyTorch in a process of its own: what a broken installation does, it does
-// there.
+// torchQuestion queries PyTorch in a separate process, because a broken installation may crash.
 const torchQuestion = `
 import json, platform
 found = {"python": platform.python_version()}

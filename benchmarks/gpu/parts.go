@@ -74,7 +74,7 @@ func (s *session) timing(ctx context.Context) (State, string) {
 	path := filepath.Join(s.out, "logs", "timing.json")
 	_, err = s.program(ctx, "timing", self, timeCommand, "-out", path, "-budget", (time.Until(deadline) * 7 / 10).String(),
 		"-largest", strconv.FormatUint(uint64(s.largest), 10))
-	if text, unread := os.ReadFile(path); unread == nil { // what was timed before something went wrong stands
+	if text, unread := os.ReadFile(path); unread == nil { // figures timed before an error stay valid
 		var t Timing
 		if unread := json.Unmarshal(text, &t); unread != nil {
 			return Failed, unread.Error()
@@ -223,7 +223,7 @@ func (s *session) train(ctx context.Context, r *Run, native []string) (State, st
 		for i < len(got) && i < r.Steps && got[i] == native[i] {
 			i++
 		}
-		return Failed, fmt.Sprintf("the losses differ from those of PyTorch's own allocator, first in step %d", i+1)
+		return Failed, fmt.Sprintf("the losses differ from PyTorch's own allocator, first in step %d", i+1)
 	case r.Blocks == 0:
 		return Failed, "no block was asked for"
 	case r.Stale != 0:
@@ -260,7 +260,7 @@ func (r *Run) read(path string) error {
 	}
 	d := stats.Devices[0]
 	if d.BadFrees != 0 {
-		return fmt.Errorf("%d frees of what is not live", d.BadFrees)
+		return fmt.Errorf("%d frees of addresses that are not live", d.BadFrees)
 	}
 	r.Blocks = d.Allocs
 	if p := d.Poison; p != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// Where results lie in the repository.
+// Locations of results in the repository.
 const (
 	resultFiles  = "docs/results/gpu-*.json"
 	snapshotRoom = "testdata/snapshots"
@@ -67,7 +67,7 @@ func publish(root string, dirs []string, log io.Writer) error {
 	return nil
 }
 
-// store writes a file as it is: what it holds is compressed already.
+// store writes a file unchanged: the content is compressed already.
 func store(path string, text []byte) error {
 	if filepath.Ext(path) == ".zst" {
 		return os.WriteFile(path, text, 0o644)
@@ -114,7 +114,7 @@ func derive(all map[string]*Result, files map[string][]byte) error {
 			}
 			files["docs/results/gpu-"+name+ending] = b.Bytes()
 		}
-		// A table of half of the calls would mix a card with what is published of others.
+		// A table of only some calls would mix a card with published figures of others.
 		if p := r.part("timing"); p != nil && p.State == Held {
 			timed = append(timed, r)
 		}

@@ -15,14 +15,14 @@ import (
 // schema names the form of a [Result].
 const schema = "vramyard-gpu/1"
 
-// Result is what a run found, the file result.json. Sizes are bytes, times nanoseconds unless their
-// names say otherwise.
+// Result is the result of a run, the file result.json. Sizes are bytes and times nanoseconds unless
+// their names say otherwise.
 type Result struct {
 	Schema  string  `json:"schema"`  // its form
 	Started string  `json:"started"` // UTC, RFC 3339
 	Seconds float64 `json:"seconds"` // the whole run
-	// Commit is that of the repository that the bundle was made of, with "-dirty" if files differed
-	// from it.
+	// Commit is the commit of the repository from which the bundle was built, with "-dirty" if files
+	// differed.
 	Commit  string  `json:"commit"`
 	Machine Machine `json:"machine"` // where it ran
 	// StandIn says that the driver was the one of the tests: nothing here was measured on a card.
@@ -40,14 +40,14 @@ type Result struct {
 type Machine struct {
 	System     string      `json:"system"`             // operating system and architecture
 	Cores      int         `json:"cores"`              // that the program may use
-	GPU        string      `json:"gpu"`                // the driver's name of it; "" if there is none
+	GPU        string      `json:"gpu"`                // the driver's name of the GPU; "" without one
 	Memory     device.Size `json:"memory_bytes"`       // of the GPU
 	Capability string      `json:"capability"`         // compute capability
 	CUDA       string      `json:"cuda"`               // version that the driver is for
-	Driver     string      `json:"driver"`             // version of the driver; "" if the system does not tell
-	NoGPU      string      `json:"no_gpu,omitempty"`   // why there is none
-	Python     string      `json:"python"`             // version; "" if there is none
-	Torch      string      `json:"torch"`              // version of PyTorch; "" if there is none
+	Driver     string      `json:"driver"`             // version of the driver; "" if unknown
+	NoGPU      string      `json:"no_gpu,omitempty"`   // why there is no GPU
+	Python     string      `json:"python"`             // version; "" without Python
+	Torch      string      `json:"torch"`              // version of PyTorch; "" without it
 	TorchCUDA  string      `json:"torch_cuda"`         // version of CUDA that PyTorch was built for
 	NoTorch    string      `json:"no_torch,omitempty"` // why PyTorch cannot be used
 }
@@ -71,7 +71,7 @@ type Part struct {
 	Seconds float64 `json:"seconds"`          // how long it took
 }
 
-// Suite is what the conformance suite of devices said.
+// Suite is the result of the conformance suite of devices.
 type Suite struct {
 	Passed int `json:"passed"` // tests and their parts
 	Failed int `json:"failed"` // likewise
@@ -108,7 +108,7 @@ type Run struct {
 	Filled   uint64      `json:"poison_filled"`       // blocks that were filled when they were freed
 	// pieces of freed memory that were looked at when they were used again
 	Compared uint64 `json:"poison_compared"`
-	Stale    uint64 `json:"poison_violations"` // of them, that somebody had written
+	Stale    uint64 `json:"poison_violations"` // frees whose memory was written afterwards
 	Blind    bool   `json:"poison_blind"`      // memory was seen at two addresses, so the rest was not looked at
 }
 

@@ -19,7 +19,7 @@ import (
 // errParts says that not every part ran and held.
 var errParts = errors.New("not every part ran and held")
 
-// options are what a run is told.
+// options are the options of a run.
 type options struct {
 	bundle, out, python string
 	limit               time.Duration
@@ -48,7 +48,7 @@ type part struct {
 	run func(*session, context.Context) (State, string)
 }
 
-// parts returns the parts in their order: what is needed most comes first.
+// parts returns the parts in order of importance.
 func parts() []part {
 	return []part{
 		{"suite", 12, (*session).lacksGPU, (*session).suite},
@@ -59,8 +59,8 @@ func parts() []part {
 	}
 }
 
-// run runs all parts, and writes what came out after each of them. What goes wrong in one is told
-// and is not the end.
+// run runs all parts and writes the result after each. A failure in one part is recorded and does
+// not end the run.
 func run(ctx context.Context, o options) error {
 	s := &session{options: o, start: o.now()}
 	if err := s.prepare(); err != nil {

@@ -226,7 +226,7 @@ func TestWhatGoesWrongIsTold(t *testing.T) {
 			[]string{"did not run: TestOnTheGPU: no GPU"}},
 		{"losses differ, freed memory is written", []string{"FAKE_LOSS_OF=slab", "FAKE_STALE_ON=caching"}, "",
 			"training failed",
-			[]string{"of 4 trainings failed, first slab: the losses differ from those of PyTorch's own allocator, first " +
+			[]string{"of 4 trainings failed, first slab: the losses differ from PyTorch's own allocator, first " +
 				"in step 1"}},
 		{"losses are never the same", []string{"FAKE_UNSTEADY=1"}, "", "training failed",
 			[]string{"does not give the same losses twice"}},

@@ -97,7 +97,7 @@ func (shot *Snapshot) measure(path string) error {
 	}
 	shot.Bytes, shot.SHA256 = int64(len(text)), sumOf(text)
 	if shot.Bytes > mostShipped {
-		return fmt.Errorf("%s has %d bytes, and what is shipped has at most %d", shot.File, shot.Bytes, mostShipped)
+		return fmt.Errorf("%s has %d bytes; shipped files have at most %d", shot.File, shot.Bytes, mostShipped)
 	}
 	return nil
 }

@@ -20,11 +20,12 @@ const timeCommand = "time-calls"
 
 // Timing is what calls of the driver cost.
 type Timing struct {
-	// Complete says that every course was run. Of those that were, all figures stand.
+	// Complete reports that every course was run. The figures of completed courses are valid either
+	// way.
 	Complete bool `json:"complete"`
 	// Crossing is an empty call of the driver, median of rounds of a thousand: it is in every figure.
 	Crossing    uint64      `json:"crossing_ns"`
-	Granularity device.Size `json:"granularity_bytes"` // of virtual memory, 0 if there is none
+	Granularity device.Size `json:"granularity_bytes"` // of virtual memory, 0 without the capability
 	Largest     device.Size `json:"largest_bytes"`     // that was asked for
 	Warmup      int         `json:"warmup"`            // rounds of each course that are not counted
 	Calls       []Timed     `json:"calls"`             // in the order of the courses
@@ -36,7 +37,7 @@ type Timed struct {
 	Call string      `json:"call"`        // its kind, as package device names it
 	Size device.Size `json:"size_bytes"`  // that the call is about; 0 if it is about none
 	Of   device.Size `json:"piece_bytes"` // of a mapping, where several make up the size; 0 if it is one
-	Form string      `json:"form"`        // "warm": from a pool that has the memory, "cold": from one that has not
+	Form string      `json:"form"`        // "warm": from a pool with free memory; "cold": from an empty one
 	// Count is how many calls were counted.
 	Count int `json:"count"`
 	// Driver is the call, or calls, of the driver alone.
@@ -46,7 +47,7 @@ type Timed struct {
 	Ours Spread `json:"with_us"`
 }
 
-// Spread sums up durations, in nanoseconds: each figure is one that was measured.
+// Spread summarizes durations in nanoseconds: each figure is a measured value.
 type Spread struct {
 	Median uint64 `json:"median_ns"` // half took at most so long
 	P10    uint64 `json:"p10_ns"`    // a tenth took at most so long
@@ -57,12 +58,12 @@ type Spread struct {
 type Left struct {
 	Course string      `json:"course"`     // the calls that belong together
 	Size   device.Size `json:"size_bytes"` // that they were about
-	Reason string      `json:"reason"`     // what the driver said
-	// Memory says that the GPU had not so much, which is no mistake.
+	Reason string      `json:"reason"`     // the driver's error
+	// Memory reports that the GPU had too little memory, which is not a failure.
 	Memory bool `json:"out_of_memory"`
 }
 
-// What a course is given.
+// Limits of a course.
 const (
 	warmup     = 3   // rounds that are not counted
 	mostRounds = 200 // that are
@@ -110,8 +111,8 @@ func timeAll(args []string) error {
 	return nil
 }
 
-// bounded returns n, or what a course may take of the GPU: it holds at most twice what it is about,
-// and a driver keeps some of what it was given back for a while.
+// bounded returns n, or the most that a course may use of the GPU: it holds at most twice its size,
+// and a driver keeps some freed memory for a while.
 func bounded(d *cuda.Device, n device.Size) (device.Size, error) {
 	free, _, err := d.MemoryInfo()
 	if err != nil {
@@ -134,7 +135,7 @@ func crossing(d *cuda.Device) (uint64, error) {
 	return spread(all[warmup:]).Median, nil
 }
 
-// key is what is timed apart.
+// key identifies a kind of measurement.
 type key struct {
 	call     device.Call
 	size, of device.Size
@@ -159,7 +160,7 @@ func (m *meter) time(c device.Call, size device.Size, f func() error) error {
 	return m.timed(key{call: c, size: size}, f)
 }
 
-// timed is time with all that tells calls apart.
+// timed is time with the complete key.
 func (m *meter) timed(k key, f func() error) error {
 	before := m.Usage().Times[k.call]
 	start := time.Now()
@@ -186,8 +187,8 @@ type course struct {
 	begin func(m *meter) (round func() error, err error)
 }
 
-// run times the calls of the course on a device of its own, so that what it leaves behind when
-// something goes wrong is given back.
+// run times the calls of the course on a fresh device, so that leftovers of a failed course are
+// released.
 func (c *course) run(t *Timing, budget time.Duration) {
 	m := &meter{}
 	err := c.rounds(m, budget)

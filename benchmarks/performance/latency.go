@@ -27,7 +27,7 @@ type latencyFile struct {
 	Loads []loadTimes `json:"loads"` // by size, ascending
 }
 
-// loadTimes is what a load takes from so many bytes, every line as likely, in nanoseconds.
+// loadTimes holds the nanoseconds of a load from a random line of a buffer of some size.
 type loadTimes struct {
 	Bytes    int          `json:"bytes"`
 	Serial   bench.Timing `json:"serial"`   // each load has the address of the next; a "pair" is a load

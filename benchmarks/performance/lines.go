@@ -30,19 +30,19 @@ const (
 type linesFile struct {
 	header
 	Pairs int         `json:"pairs"`      // that each figure is the mean of
-	Near  int         `json:"near_lines"` // a line is far if so many others were touched since it was
+	Near  int         `json:"near_lines"` // a line is far if at least this many others were touched since its last use
 	Runs  []linesSeen `json:"runs"`
 }
 
-// linesSeen is what the pairs of a strategy touch. Figures are means of a pair.
+// linesSeen holds the memory accesses of the pairs of a strategy, as means of a pair.
 type linesSeen struct {
 	Strategy     string    `json:"strategy"`
 	Live         int       `json:"live"`
 	Metadata     uint64    `json:"metadata_bytes"` // of the strategy, before the pairs
 	Instructions float64   `json:"instructions"`
-	Unknown      float64   `json:"unknown_instructions"` // that could not be decoded: what they touch is not known
+	Unknown      float64   `json:"unknown_instructions"` // that could not be decoded; their accesses are unknown
 	Lines        float64   `json:"lines"`                // different ones, the stack's included
-	Far          float64   `json:"far_lines"`            // of them, what a first-level cache has not
+	Far          float64   `json:"far_lines"`            // of these, the lines that are not in a first-level cache
 	Places       []farFrom `json:"places"`               // that touch far lines first, most first
 }
 
@@ -77,8 +77,8 @@ func takeLines(o options) error {
 	return store(o, "lines.json", f)
 }
 
-// traced is the second process: it fills a strategy, tells its thread, waits to be attached to,
-// and brackets each pair by breakpoints, which would kill it if nobody caught them.
+// traced is the traced process: it fills a strategy, writes its thread id, waits to be attached,
+// and brackets each pair by breakpoints, which would kill it without a tracer.
 func traced(args []string) error {
 	if len(args) != 2 {
 		return errors.New("traced is for this program only: want a strategy and a number of blocks")

@@ -148,8 +148,8 @@ func (t *tracee) stopOthers() error {
 	return nil
 }
 
-// release lets all threads go. What a thread that has ended leaves behind is taken away: while
-// it is there, nobody learns that the process has ended.
+// release detaches from all threads and reaps the ended ones: until then the end of the process is
+// not reported.
 func (t *tracee) release() {
 	for _, id := range append(t.others, t.thread) {
 		if unix.PtraceDetach(id) != nil {
@@ -222,8 +222,8 @@ func (t *tracee) decode(at uint64) (*decoded, error) {
 	return d, nil
 }
 
-// Instructions that have a memory operand and leave memory alone, and those that use the stack
-// without one.
+// Instructions with a memory operand that do not access memory, and instructions that access the
+// stack without one.
 var (
 	touchNothing = []x86asm.Op{
 		x86asm.LEA, x86asm.NOP, x86asm.PREFETCHNTA, x86asm.PREFETCHT0, x86asm.PREFETCHT1, x86asm.PREFETCHT2, x86asm.PREFETCHW,

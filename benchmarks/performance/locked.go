@@ -16,7 +16,7 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// What the goroutines do in all; each does its share, in slots of its own.
+// The total work of the goroutines. Each does an equal share in slots of its own.
 const (
 	lockedLive  = 10_000
 	lockedPairs = 800_000
@@ -33,7 +33,7 @@ type lockedFile struct {
 	Runs  []lockedRun `json:"runs"`
 }
 
-// lockedRun is one strategy driven by so many goroutines. Times are of the wall.
+// lockedRun is one strategy driven by some goroutines. Times are wall-clock times.
 type lockedRun struct {
 	Strategy   string `json:"strategy"`
 	Goroutines int    `json:"goroutines"` // 0: one, and no lock

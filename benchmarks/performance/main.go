@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// options are what the steps are told.
+// options are the options of the steps.
 type options struct {
 	results string // directory of the raw files
 	docs    string // directory of performance.md

@@ -27,7 +27,7 @@ func newMemory() *memory {
 		places: map[uint64]int{}}
 }
 
-// startCounting makes what follows count: what is near is known by now.
+// startCounting begins to count, once the near lines are known.
 func (m *memory) startCounting() { m.counting = true }
 
 func (m *memory) beginPair() {

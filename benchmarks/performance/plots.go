@@ -44,8 +44,8 @@ func (f *figures) drawn() (map[string]string, error) {
 	return files, nil
 }
 
-// looks are the same on every plot; strategies have those of all figures. Peers share two colours
-// and a grey.
+// looks are the same on every plot; strategies have their colors of all figures. Peers share two
+// colors and a gray.
 var looks = map[string]chart.Look{
 	"tlsf": chart.LookOf(3), "bfc": chart.LookOf(0), "bestfit": chart.LookOf(2), "buddy": chart.LookOf(4),
 	"slab": chart.LookOf(6), "slabbuddy": chart.LookOf(9),

@@ -23,7 +23,7 @@ type header struct {
 	Schema  string        `json:"schema"`
 	Commit  string        `json:"commit"` // of this repository; "-dirty" behind it if files differed
 	Machine bench.Machine `json:"machine"`
-	Caches  []string      `json:"caches"` // of the first CPU: level, kind, size; empty if the system does not tell
+	Caches  []string      `json:"caches"` // of the first CPU: level, kind, size; empty if unknown
 }
 
 func newHeader() (header, error) {
@@ -49,7 +49,7 @@ func commitID() (string, error) {
 	return strings.TrimSpace(string(id)), nil
 }
 
-// caches returns the caches of the first CPU as Linux tells them, such as "L2 Unified 2048K".
+// caches returns the caches of the first CPU on Linux, such as "L2 Unified 2048K".
 func caches() (all []string) {
 	const root = "/sys/devices/system/cpu/cpu0/cache"
 	for i := 0; ; i++ {
@@ -87,8 +87,8 @@ func loadLoosely(o options, name string, v rawFile) error { return read(o, name,
 
 // rawFile is the content of a raw file.
 type rawFile interface {
-	// sound reports whether there is what a table or plot needs at least. JSON that lacks it
-	// all decodes without an error.
+	// sound reports whether the file has the minimum for a table or plot. JSON without any known field
+	// decodes without an error.
 	sound() bool
 }
 

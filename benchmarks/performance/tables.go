@@ -53,7 +53,7 @@ func markdown(head []string, rows [][]string) string {
 // exponent returns a power of ten as 1e3.
 func exponent(n int) string { return "1e" + strconv.Itoa(int(math.Round(math.Log10(float64(n))))) }
 
-// fixed returns x with so many decimals.
+// fixed formats x with a fixed number of decimals.
 func fixed(x float64, decimals int) string { return strconv.FormatFloat(x, 'f', decimals, 64) }
 
 // nanos returns nanoseconds with three digits or more.
@@ -68,7 +68,7 @@ func rawLink(name string) string {
 	return "[" + name + "](../benchmarks/results/" + name + ")"
 }
 
-// machineTable says where the raw files come from, those of one commit and machine in a row.
+// machineTable lists the sources of the raw files, one row for each commit and machine.
 func (f *figures) machineTable() string {
 	var rows [][]string
 	add := func(file string, h header) {

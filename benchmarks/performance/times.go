@@ -85,8 +85,8 @@ func takeTimes(o options) error {
 	return nil
 }
 
-// roundsFor returns how many rounds there are at so many live blocks. Filling dominates there,
-// and it is not timed.
+// roundsFor returns the number of rounds with n live blocks. With many, the untimed filling
+// dominates.
 func roundsFor(n, rounds int) int {
 	if n >= 10_000_000 {
 		return max(rounds/3, 1)
@@ -94,7 +94,7 @@ func roundsFor(n, rounds int) int {
 	return rounds
 }
 
-// setups returns the strategies that take part at so many live blocks.
+// setups returns the strategies that take part with n live blocks.
 func (c contest) setups(n int) (all []setting.Setup, err error) {
 	for _, e := range c.entries {
 		if n > e.most {
@@ -129,7 +129,7 @@ func (c contest) title() string {
 	return fmt.Sprintf("%s, %v to %v", c.shape, c.least, c.most)
 }
 
-// run returns the figures of a strategy at so many live blocks; nil if it did not take part.
+// run returns the figures of a strategy with n live blocks, or nil.
 func (f *timesFile) run(strategy string, n int) *bench.Run {
 	for _, r := range f.Reports {
 		for i := range r.Runs {
@@ -141,7 +141,7 @@ func (f *timesFile) run(strategy string, n int) *bench.Run {
 	return nil
 }
 
-// loop returns the empty loop at so many live blocks; nil if there is none.
+// loop returns the empty loop with n live blocks, or nil.
 func (f *timesFile) loop(n int) *bench.Loop {
 	for _, r := range f.Reports {
 		for i := range r.Loops {

@@ -1,8 +1,8 @@
 // Command snapshots measures reading PyTorch's memory snapshots beside Python's unpickler.
 //
-// Each file is read by each reader in a process of its own, in interleaved rounds. Time is
-// CPU time, of all threads; memory is what the peak of the process grew by while it read, as the
-// kernel counts it. Both are medians. It needs Linux and python3.
+// Each file is read by each reader in a separate process, in interleaved rounds. Time is the CPU
+// time of all threads; memory is the growth of the process's peak during the read, as the kernel
+// reports it. Both are medians. It needs Linux and python3.
 //
 //	go -C benchmarks/snapshots run . [--rounds 5] [--entries 1000000] [FILE...]
 package main

@@ -11,15 +11,15 @@ import (
 
 // FirstFit places each block at the lowest address at which it fits.
 //
-// It keeps the live blocks and nothing else: what lies between two of them is free, so
-// there are no free chunks to split or to merge. Alloc and Free cost O(live blocks).
+// It keeps only the live blocks: the memory between two of them is free, so there are no free
+// chunks to split or merge. Alloc and Free cost O(live blocks).
 type FirstFit struct {
 	regions.One               // the whole device, with Stats, Closed and Close
 	live        []alloc.Chunk // by address; the last is no block, it marks the end of the region
 }
 
-// New returns a first fit over src. It fails if the device has no room for the region; then
-// nothing is held, and what is returned has no room for anything.
+// New returns a first fit over src. It fails if the device has no room for the region; the result
+// then holds nothing.
 func New(src device.Source, c Config) (*FirstFit, error) {
 	one, err := regions.ReserveOne(src, c.limit(), quantum)
 	return &FirstFit{One: one, live: []alloc.Chunk{{Addr: one.Region.End()}}}, err
@@ -75,5 +75,5 @@ func (f *FirstFit) Walk(yield func(alloc.Chunk) bool) {
 	}
 }
 
-// Check implements [alloc.Inspector]. There is no index besides the list that Walk shows.
+// Check implements [alloc.Inspector]. The list that Walk shows is the only index.
 func (f *FirstFit) Check() error { return nil }

@@ -8,19 +8,20 @@ import (
 // seed of all random numbers.
 const seed = 9
 
-// chat answers chats and keeps the keys and values of each for the next turn, in tensors that every
-// turn makes anew and longer: torch.cat, then the old ones go. Old blocks are too small for what
-// comes, and a log that grows by a few MiB each turn cuts pieces off them that stay.
+// chat answers chats and keeps the keys and values of each for the next turn. Every turn makes the
+// tensors longer: torch.cat creates new ones, then the old ones are freed. The freed blocks are too
+// small for the next turn, and a log that grows by a few MiB each turn splits off parts of them
+// that stay.
 func chat(m *maker) {
 	const (
 		layers   = 16
 		weights  = 256 * device.MiB // of a layer
 		perToken = 4 * device.KiB   // keys, or values, of a layer: 8 heads of 128 numbers of 2 bytes
 		hidden   = 28 * device.KiB  // of a token in the wide part of a layer: 14336 numbers of 2 bytes
-		heads    = 2 * device.KiB   // of a token in what is kept for a log
+		heads    = 2 * device.KiB   // keys and values of a token in the log
 		sessions = 6
 		turns    = 60
-		longest  = 16000 // tokens, then a session begins anew
+		longest  = 16000 // tokens until a new session begins
 	)
 	r := workload.NewRand(seed)
 	for range layers {
@@ -78,8 +79,8 @@ func layouts(m *maker) {
 }
 
 // leftovers fills most of the card with tensors of 1.5 MiB and keeps one in seven of them:
-// statistics of batches that somebody appended to a list. Then it asks for large ones. Wherever
-// PyTorch could give something back, in pages of 11 MiB or more, lies a tensor that was kept.
+// statistics of batches that were appended to a list. Then it requests large blocks. Every range of
+// 11 MiB or more that PyTorch could release contains a tensor that was kept.
 func leftovers(m *maker) {
 	const (
 		small = 3 * device.MiB / 2
@@ -104,8 +105,8 @@ func leftovers(m *maker) {
 	}
 }
 
-// batches doubles the batch until it does not fit, as a search for the largest one does. What it
-// needs at once is too much for the card, wherever it lies.
+// batches doubles the batch size until it does not fit, as a search for the largest batch does. The
+// last batch needs more memory than the card has.
 func batches(m *maker) {
 	const (
 		layers = 24

@@ -1,9 +1,9 @@
-// Package budget bounds the memory that the content of a file takes, whatever the file claims or
-// expands to.
+// Package budget bounds the memory that reading a file takes, whatever the file's header claims and
+// however far it expands.
 //
-// A reader takes bytes from the [Budget] of its file before it grows a slice or a map, and gives
-// back what it releases. [Append] and [Put] do that for slices and maps. What a reader takes once
-// whatever the file holds, such as a buffer, is not counted.
+// A reader takes bytes from the [Budget] of its file before it grows a slice or a map, and returns
+// the bytes that it releases. [Append] and [Put] do that for slices and maps. Fixed costs of a
+// reader, such as a buffer, are not counted.
 package budget
 
 import (
@@ -160,7 +160,7 @@ func (b *Budget) Share() *Budget {
 	return &Budget{limit: b.limit, of: b}
 }
 
-// Close gives back whatever a share has taken and not given back.
+// Close returns the bytes that a share has taken and not returned.
 func (b *Budget) Close() {
 	if b != nil {
 		b.Give(b.used.Load())

@@ -2,12 +2,12 @@ package fileio
 
 // [Write] writes output files completely or not at all.
 //
-// A file is written under a temporary name beside its target and renamed when it is
-// complete, so that a full disk, an error halfway or an interruption never leaves half a
-// file under the name that a script will read. The temporary file is locked while it is written;
-// one that a killed program has left behind is not, and the next write to the same target removes
-// it. "-" is standard output. Devices, pipes and open descriptors such as /dev/stdout are written
-// to as they are. Names that end in .gz or .zst are compressed.
+// A file is written under a temporary name beside its target and renamed when it is complete, so a
+// full disk, an error or an interruption never leaves a partial file under the final name. The
+// temporary file is locked while it is written. A killed program leaves its file unlocked, and the
+// next write to the same target removes it. "-" is standard output. Devices, pipes and open
+// descriptors such as /dev/stdout are written directly. Names that end in .gz or .zst are
+// compressed.
 
 import (
 	"bufio"
@@ -31,9 +31,9 @@ var errName = errors.New("want the name of a file, or - for standard output")
 // errDir refuses a folder.
 var errDir = errors.New("is a directory")
 
-// Write creates or replaces the file at path with what fill writes. stdout is where "-"
-// goes. A file that is replaced keeps its permissions, and a symbolic link its place, also one that
-// leads to no file yet. On any error the file at path is as it was before.
+// Write creates or replaces the file at path with the output of fill. stdout is the target for "-".
+// A replaced file keeps its permissions and a symbolic link stays, even if its target does not
+// exist. After an error the file at path is unchanged.
 func Write(path string, stdout io.Writer, fill func(io.Writer) error) (err error) {
 	if path == "-" {
 		return fillBuffered(stdout, fill)
@@ -58,7 +58,7 @@ func Write(path string, stdout io.Writer, fill func(io.Writer) error) (err error
 // place is where the path of an output leads.
 type place struct {
 	path    string      // with symbolic links followed
-	mode    fs.FileMode // of the file there; 0 if there is none
+	mode    fs.FileMode // permissions of the existing file; 0 if the file is new
 	through bool        // a device, a pipe or an open file: it is written to and cannot be replaced
 	open    *os.File    // standard output or standard error, if it is one of those
 }
@@ -90,7 +90,7 @@ func resolve(path string) (place, error) {
 		if err != nil {
 			return place{}, err
 		}
-		if !filepath.IsAbs(link) { // what lies before may be a link itself, so ".." must not be cleaned away
+		if !filepath.IsAbs(link) { // the preceding part may be a link itself, so ".." must not be cleaned away
 			link = filepath.Dir(path) + string(filepath.Separator) + link
 		}
 		path = link
@@ -177,7 +177,7 @@ func RemoveUnfinished() {
 	unfinished.Lock()
 	defer unfinished.Unlock()
 	for name := range unfinished.names {
-		_ = os.Remove(name) // the program ends; there is nobody to tell
+		_ = os.Remove(name) // the program is exiting; the error cannot be reported
 	}
 }
 
@@ -188,8 +188,8 @@ const (
 	leftOverLook = 8    // numbers at which leftovers are looked for
 )
 
-// create makes a temporary file beside a target, with the permissions of the target, or those of a
-// new file. It removes what killed programs have left there.
+// create creates a temporary file beside a target, with the target's permissions or those of a new
+// file. It removes the leftovers of killed programs.
 func create(to place) (made *os.File, err error) {
 	unfinished.Lock()
 	defer unfinished.Unlock()
@@ -215,7 +215,7 @@ func create(to place) (made *os.File, err error) {
 	}
 	unfinished.names[made.Name()] = true
 	if to.mode != 0 {
-		err = made.Chmod(perm) // whatever the umask has taken away
+		err = made.Chmod(perm) // restores permissions that the umask removed
 	}
 	if err != nil {
 		delete(unfinished.names, made.Name())

@@ -2,9 +2,9 @@ package fileio
 
 // [NewReader] reads files that may be compressed.
 //
-// What a file is compressed with is told by its first bytes, never by its name: gzip, xz, zstd, or
-// nothing. Data is decompressed as a stream, so memory does not depend on what a file claims to
-// hold; what a decoder may keep to look back is bounded.
+// The compression is detected from the first bytes, not from the name: gzip, xz, zstd, or none.
+// Data is decompressed as a stream, so the memory does not depend on the sizes that a file claims,
+// and the window of a decoder is bounded.
 
 import (
 	"bufio"
@@ -18,10 +18,10 @@ import (
 	"github.com/xi2/xz"
 )
 
-// maxWindow bounds the bytes that a stream may ask for to look back; it is what the highest
-// ordinary level of zstd uses, and twice what that of xz does. Of the readers of xz for Go only
-// xi2/xz has such a bound: ulikunitz/xz v0.5.17 makes room for what each block claims, 4 GiB for a
-// file of a hundred bytes.
+// maxWindow bounds the window that a stream may request, in bytes. It is the window of the highest
+// ordinary level of zstd and twice that of xz. Of the readers of xz for Go only xi2/xz has such a
+// bound: ulikunitz/xz v0.5.17 allocates the window that each block claims, 4 GiB for a file of a
+// hundred bytes.
 const maxWindow = 128 << 20
 
 // buffer is how much New decompresses ahead, and so how far Peek can look.
@@ -50,7 +50,7 @@ var forms = []struct {
 // An error of New or Read about compressed data names the compression.
 func NewReader(r io.Reader) (*Stream, error) { return NewReaderSize(r, buffer) }
 
-// NewReaderSize is New for those who look so many bytes ahead, and read many at once.
+// NewReaderSize is New with a look-ahead of the given size, for readers of large blocks.
 func NewReaderSize(r io.Reader, ahead int) (*Stream, error) {
 	in := bufio.NewReaderSize(r, ahead)
 	head, err := in.Peek(6)
@@ -89,12 +89,12 @@ func (s *Stream) Peek(n int) ([]byte, error) {
 // Close releases what decompresses.
 func (s *Stream) Close() { s.release() }
 
-// begins returns a function that tells whether data begins with a text.
+// begins returns a function that reports whether data begins with a text.
 func begins(magic string) func([]byte) bool {
 	return func(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
 }
 
-// isZstd reports whether data begins with a zstd frame, or with one that is to be skipped.
+// isZstd reports whether data begins with a zstd frame or a skippable frame.
 func isZstd(head []byte) bool {
 	return len(head) >= 4 && (bytes.Equal(head[:4], []byte{0x28, 0xb5, 0x2f, 0xfd}) ||
 		head[0]&0xf0 == 0x50 && bytes.Equal(head[1:4], []byte{0x2a, 0x4d, 0x18}))

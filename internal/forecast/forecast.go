@@ -1,5 +1,5 @@
-// Package forecast tells what memory would be free after some frees, from a walk. Strategies build
-// their answer to power.CanPlace on it.
+// Package forecast computes from a walk which memory would be free after some frees. Strategies
+// implement power.CanPlace with it.
 package forecast
 
 import (
@@ -17,8 +17,8 @@ type Walk = func(yield func(alloc.Chunk) bool)
 type Placer struct {
 	// Most is the largest request in bytes.
 	Most device.Size
-	// Promises are the strategy's. ZeroSize and Honours tell legal requests, MustMerge what merges,
-	// and Serves which chunks serve; nil is nothing.
+	// Promises are the strategy's. ZeroSize and Honours define legal requests, MustMerge the merges,
+	// and Serves the chunks that serve a request; nil means the default.
 	Promises promise.Set
 	// Freed yields by address the free chunks that a live one becomes at once, none if it waits or is
 	// set aside. Nil: one like it.

@@ -141,7 +141,7 @@ func (r *run) compare() error {
 	return r.compareFree(free)
 }
 
-// compareFree holds the free chunks in search order against those of the walk.
+// compareFree compares the free chunks in search order with the free chunks of the walk.
 func (r *run) compareFree(free map[device.Addr]alloc.Chunk) error {
 	n := 0
 	var err error

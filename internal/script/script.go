@@ -72,8 +72,8 @@ type arguments struct {
 	values map[string]string
 }
 
-// call makes one call. The error is about the text of the call: what the strategy answers is a
-// result.
+// call makes one call. An error means that the text of the call is invalid; errors of the strategy
+// are results.
 func (s *session) call(verb string, words []datadriven.CmdArg) error {
 	args := arguments{values: map[string]string{}}
 	for _, w := range words {
@@ -212,7 +212,7 @@ func (s *session) released(n device.Size, err error) error {
 	return nil
 }
 
-// alloc makes a request and writes the block, or why there is none.
+// alloc makes a request and writes the block or the error.
 func (s *session) alloc(args arguments, stream device.Stream) (err error) {
 	if len(args.bare) != 2 {
 		return errors.New("want a name and a size")

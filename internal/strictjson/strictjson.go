@@ -1,5 +1,5 @@
-// Package strictjson reads configurations. What encoding/json would overlook is an error here: a
-// mistyped field must not leave a default in place.
+// Package strictjson decodes configurations strictly. Unknown fields and other inputs that
+// encoding/json ignores are errors: a mistyped field must not leave a default in place.
 package strictjson
 
 import (
@@ -47,8 +47,7 @@ func Decode(raw []byte, v any) error {
 	return err
 }
 
-// checkFields looks at each field of a JSON object for a struct type. What is no object, or
-// no JSON, has none.
+// checkFields checks the fields of a JSON object against a struct type. It accepts any other value.
 func checkFields(raw []byte, t reflect.Type) error {
 	kinds := map[string]reflect.Kind{}
 	for i := range t.NumField() {

@@ -50,7 +50,7 @@ var Inits = Rule{
 // timelessRooms are those whose answers must not depend on when they are asked.
 var timelessRooms = []string{"strategies", "alloc", "device", "harness/trace"}
 
-// timedRooms are those of real devices, in which time is measured.
+// timedRooms are the packages of real devices, which measure time.
 var timedRooms = []string{"device/cuda", "device/nvml", "strategies/plugin"}
 
 // clockFunctions are the functions of package time that read the clock or wait for it.

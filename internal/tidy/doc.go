@@ -4,8 +4,7 @@
 // [Finding]s. The test of this package runs every rule over the repository, and every
 // rule over a small tree that breaks it, because a rule that cannot fail says nothing.
 //
-// The rules read syntax only, so they see every file whatever its build tags; the one
-// that needs types checks those of the strategies and what they import, nothing else.
-// What is excused stands in one table, each entry with its reason, and an entry that no
-// longer excuses anything is itself a failure.
+// The rules read syntax only, so they see every file under any build tags. One rule needs types and
+// checks the strategies and their imports only. Exceptions stand in one table, each with its
+// reason; an exception that excuses nothing is itself a failure.
 package tidy

@@ -205,7 +205,7 @@ func (d docChecker) typeSpec(decl *ast.GenDecl, spec *ast.TypeSpec) {
 	})
 }
 
-// fields checks the exported fields of a struct; what is embedded speaks for itself.
+// fields checks the exported fields of a struct. Embedded fields need no comment.
 func (d docChecker) fields(owner string, list *ast.FieldList) {
 	for _, field := range list.List {
 		exported := slices.ContainsFunc(field.Names, func(n *ast.Ident) bool { return n.IsExported() })

@@ -8,7 +8,7 @@ import (
 
 // room is one row of the floors table.
 type room struct {
-	// dir is a directory and what lies below it, or only the latter if it ends in a slash.
+	// dir is a directory and the directories below it, or only the latter if it ends in a slash.
 	dir string
 	// floor orders the rooms: imports lead to lower floors or stay on theirs.
 	floor int
@@ -24,14 +24,14 @@ type room struct {
 // strategyImports is all that a strategy sees of the house.
 var strategyImports = []string{"alloc", "alloc/...", "device", "kit/...", "internal/..."}
 
-// catalogueImports is what the list of strategies sees beside.
+// catalogueImports are the allowed imports of the catalogue of strategies.
 var catalogueImports = append([]string{"strategies/..."}, strategyImports...)
 
-// simImports is what the simulated device sees.
+// simImports are the allowed imports of the simulated device.
 var simImports = []string{"device", "device/internal/...", "kit/index", "kit/streampool", "internal/nearest",
 	"internal/strictjson"}
 
-// cudaImports is what a real device sees, beside what loads its driver.
+// cudaImports are the allowed imports of a real device, beside the library that loads its driver.
 var cudaImports = []string{"device", "device/internal/...", "kit/index"}
 
 // rooms is the floors table: eight floors. The most precise row holds for a package.
@@ -73,10 +73,10 @@ var rooms = []room{
 	{dir: "benchmarks/gpu", floor: 7},
 }
 
-// notForStrategies is what lies in internal for other rooms.
+// notForStrategies lists the internal packages that strategies must not import.
 var notForStrategies = []string{"internal/budget", "internal/fileio", "internal/script", "internal/tidy"}
 
-// outsideHarness is what the harness knows nothing of: it is handed a catalogue.
+// outsideHarness lists the packages that the harness must not import: it receives a catalogue.
 var outsideHarness = []string{"strategies", "props"}
 
 // sideways lists the imports between strategies.

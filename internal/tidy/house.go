@@ -19,7 +19,7 @@ import (
 type House struct {
 	Module   string         // path of the module at the root
 	Fset     *token.FileSet // positions of every file, with names relative to the root
-	Packages []*Package     // by directory; those of nested modules and testdata are left out
+	Packages []*Package     // by directory, without nested modules and testdata
 	Texts    []Text         // every text file of the tree, by name
 }
 
@@ -50,7 +50,7 @@ type Finding struct {
 	Rule string // name of the rule
 	File string // relative to the root
 	Line int    // 0 if the finding is about the whole file
-	Text string // what is wrong
+	Text string // the problem
 }
 
 // String returns the finding in the form in which compilers report.
@@ -61,11 +61,11 @@ func (f Finding) String() string {
 // Rule is one rule of the house.
 type Rule struct {
 	Name  string                        // short, lower case
-	Doc   string                        // what it asks for
+	Doc   string                        // the requirement
 	Check func(h *House, report Report) // reports every place that breaks it
 }
 
-// Report takes one finding: a file, a line of it, and what is wrong.
+// Report takes one finding: a file, a line, and the problem.
 type Report func(file string, line int, format string, args ...any)
 
 // Run returns what breaks the rule in h, by file and line.
@@ -109,12 +109,12 @@ func Load(fsys fs.FS) (*House, error) {
 	return h, err
 }
 
-// strayAtRoot lists the files at the root that are no part of the house: what a build leaves and
-// git ignores, and what leads a linked work tree to its repository.
+// strayAtRoot lists files at the root that are not part of the tree: build outputs ignored by git,
+// and the link of a linked work tree.
 var strayAtRoot = []string{"vramyard", ".git"}
 
-// skipped reports whether a directory is no part of the house: that of git, and the one
-// for output, which git ignores.
+// skipped reports whether a directory is not part of the tree: git's own, and the output directory
+// that git ignores.
 func skipped(dir string) bool { return dir == ".git" || dir == "out" }
 
 // modulePath returns the path that a go.mod file declares.
@@ -170,7 +170,7 @@ func (h *House) hasPackage(fsys fs.FS, dir string) bool {
 	return true
 }
 
-// Package returns the package of a directory, nil if there is none.
+// Package returns the package of a directory, or nil.
 func (h *House) Package(dir string) *Package {
 	i := slices.IndexFunc(h.Packages, func(p *Package) bool { return p.Dir == dir })
 	if i < 0 {

@@ -78,8 +78,7 @@ func Functions(h *House) []Function {
 	return all
 }
 
-// Percentile returns the function at a percentile of lengths, the zero Function if there
-// are none.
+// Percentile returns the function at a percentile of lengths, or the zero Function.
 //
 // Precondition: the functions are sorted by length, and 0 < percent <= 100.
 func Percentile(sorted []Function, percent int) Function {
@@ -122,8 +121,7 @@ func Share(p *Package) (percent float64, ok bool) {
 	return 100 * float64(comment) / float64(used), true
 }
 
-// countLines counts the lines of a Go file that hold a comment, and those that are not
-// blank.
+// countLines counts the lines of a Go file with a comment, and the lines that are not blank.
 func countLines(source []byte) (comment, used int) {
 	fset := token.NewFileSet()
 	file := fset.AddFile("", -1, len(source))
@@ -136,7 +134,7 @@ func countLines(source []byte) (comment, used int) {
 			return len(inComment), len(inUse)
 		}
 		if tok == token.SEMICOLON && text == "\n" {
-			continue // one that the scanner put in
+			continue // inserted by the scanner
 		}
 		from := file.Line(pos)
 		for i := range bytes.Count([]byte(text), []byte("\n")) + 1 {

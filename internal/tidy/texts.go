@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// todo finds the words for work left undone, and what is said about it.
+// todo finds the markers of unfinished work, and their explanation.
 var todo = regexp.MustCompile(`\b(TODO|FIXME|XXX|HACK)\b(?:\([^)]*\))?:?\s*([^\n]*)`)
 
 // todoWords is the fewest words that explain what is to do and why it is not done.
 const todoWords = 4
 
-// Todos checks that what is left undone is explained.
+// Todos checks that unfinished work is explained.
 var Todos = Rule{
 	Name: "todo",
 	Doc:  "what is left to do is marked TODO, with a sentence that says what and why",
@@ -34,14 +34,13 @@ var Todos = Rule{
 	},
 }
 
-// machinePath finds absolute paths that only mean something on one machine, and those
-// that lead out of the repository to material that is not part of it.
+// machinePath finds absolute paths of one machine, and paths that lead out of the repository.
 var machinePath = regexp.MustCompile(`(?m)(?:^|[^\w./-])(/(?:` + `work|root|home|tmp|Users` + `)/|\.\./` + `shared\b)`)
 
 // MachinePaths checks that nothing depends on where the tree lies.
 var MachinePaths = Rule{
 	Name: "machine paths",
-	Doc:  "no text file names a directory of somebody's machine",
+	Doc:  "no text file contains a path of a developer's machine",
 	Check: func(h *House, report Report) {
 		for _, t := range h.Texts {
 			for _, m := range machinePath.FindAllSubmatchIndex(t.Content, -1) {
@@ -61,7 +60,7 @@ var mapRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
 // Map checks that the map of the house is complete.
 var Map = Rule{
 	Name: "map",
-	Doc:  "docs/architecture.md has a row for every package, and no row for one that is not there",
+	Doc:  "docs/architecture.md has a row for every package, and for no other",
 	Check: func(h *House, report Report) {
 		line := map[string]int{}
 		for _, t := range h.Texts {

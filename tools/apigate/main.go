@@ -1,4 +1,4 @@
-// Command apigate compares the public contract with the one that docs/api records.
+// Command apigate compares the public API with the record in docs/api.
 //
 //	apigate [-update] ROOT PACKAGE...
 //
@@ -108,7 +108,7 @@ func compare(p *packages.Package, record string) (changed bool, err error) {
 	return true, report.Text(os.Stdout)
 }
 
-// check makes a package of a record. Imports are those that p has now.
+// check type-checks a record as a package. Its imports are the present ones of p.
 func check(p *packages.Package, record string, source []byte) (*types.Package, error) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, filepath.Base(record), source, parser.SkipObjectResolution)
@@ -174,7 +174,7 @@ func importsOf(p *packages.Package, body string, specs []*ast.ImportSpec) string
 	return strings.Join(slices.Compact(used), "")
 }
 
-// write prints one declaration, or nothing if nobody outside can depend on it.
+// write prints one exported declaration, and nothing for others.
 func write(w *bytes.Buffer, p *packages.Package, decl ast.Decl) error {
 	switch decl := decl.(type) {
 	case *ast.FuncDecl:

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// beside is what a race against PyTorch's memory viewer is told.
+// beside holds the arguments of a race against PyTorch's memory viewer.
 type beside struct {
 	viz      string // folder of the viewer
 	program  string // vramyard
@@ -24,7 +24,7 @@ type beside struct {
 	limit    time.Duration // for one opening
 }
 
-// opening is how long a first picture took, and what the tab needed for it.
+// opening is the time until the first picture and the memory of the tab.
 type opening struct {
 	before  float64 // seconds until the page was there that the snapshot is given to
 	seconds float64
@@ -71,8 +71,8 @@ func besideMain(ctx context.Context, words []string) error {
 	return b.race(ctx, os.Stdout, os.Stderr, flags.Args()[1:])
 }
 
-// race opens every snapshot in all ways, in turns, and writes a row of a table for each. What died
-// is not tried again.
+// race opens every snapshot in all ways, interleaved, and writes a table row for each. A way that
+// crashed is not retried.
 func (b beside) race(ctx context.Context, table, progress io.Writer, snapshots []string) error {
 	fmt.Fprintln(table, "| snapshot | MB | viewer's own page, s | snapshot in it, s | tab, MB | page written, s | page, "+
 		"MB | page opened, s | tab, MB | `view`, s | tab, MB |")

@@ -8,13 +8,13 @@
 // The command draws each view light, dark, as wide as a phone and as printed: for people to look
 // at. Without FILE it makes the reports itself.
 //
-// "beside" wants the viewer in the folder VIZ: MemoryViz.js and what it imports from beside itself
-// (process_alloc_data.js) out of torch/utils/viz of PyTorch, and d3.min.js out of the package that
-// "npm pack d3@7" fetches. They are served as they are; where MemoryViz.js imports d3 from the
-// network it is led to that file. Each opening has a Chromium of its own and ends with a picture of
-// the window: for the viewer from the moment that the snapshot is chosen, for a page from its
-// address, for "vramyard view" from its start. --help lists the flags. Memory is the most that the
-// process of the tab held, which Linux alone tells.
+// "beside" needs the viewer in the folder VIZ: MemoryViz.js and process_alloc_data.js from
+// torch/utils/viz of PyTorch, and d3.min.js from the package that "npm pack d3@7" fetches. They are
+// served unchanged, except that the import of d3 from the network is redirected to the file. Each
+// opening uses a fresh Chromium and ends with a picture of the window. It begins when the snapshot
+// is chosen (viewer), when the address is opened (page), or when the program starts ("vramyard
+// view"). --help lists the flags. Memory is the peak of the tab's process, which only Linux
+// reports.
 //
 // It is a module of its own, so that what drives a browser stays out of
 // vramyard's.

@@ -102,7 +102,7 @@ func shootOne(browser context.Context, dir, path string, l look) error {
 	if err != nil {
 		return err
 	}
-	// What stays at the top of the window would cover a view that is higher than the window.
+	// The bar that sticks to the top of the window would cover part of a view higher than the window.
 	if _, err := eval[bool](t, `document.querySelector(".vy-bar")?.style.setProperty("position", "static"), true`); err !=
 		nil {
 		return err

@@ -19,8 +19,8 @@ func build(ctx context.Context, dir string) (string, error) {
 	return path, nil
 }
 
-// report runs vramyard with these words and --html, and returns the path of the page. A replay that
-// runs out of memory is wanted here, whatever its exit status.
+// report runs vramyard with these arguments and --html, and returns the path of the page. It
+// ignores the exit status, because some replays are meant to run out of memory.
 func report(ctx context.Context, program, dir, name string, words ...string) (string, error) {
 	path := filepath.Join(dir, name+".html")
 	out, err := exec.CommandContext(ctx, program, append(words, "--html", path)...).CombinedOutput()

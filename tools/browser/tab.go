@@ -41,7 +41,7 @@ func start(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	return nil, nil, errNoBrowser
 }
 
-// tab is a page in a browser, and what it did beside being shown.
+// tab is a page in a browser, with its errors.
 type tab struct {
 	ctx   context.Context
 	close context.CancelFunc
@@ -49,7 +49,7 @@ type tab struct {
 	mu       sync.Mutex
 	own      string   // the address that is shown
 	requests []string // addresses it asked for, but for itself and data it holds
-	errors   []string // what it logged as errors or warnings, what the browser said of it, and exceptions
+	errors   []string // logged errors and warnings, messages of the browser, exceptions
 }
 
 // look is how a page is looked at.
@@ -94,8 +94,8 @@ func blank(browser context.Context, l look) (*tab, error) {
 // drawn holds as soon as a page of ours shows its first picture, or that it has none.
 const drawn = `performance.getEntriesByName("vy-picture").length > 0 || document.getElementById("vy-app")?.dataset.state === "none"`
 
-// open opens a file, or an address that is served, and waits until its pictures are drawn, if it
-// has any. first are scripts that run before those of the page.
+// open opens a file or a URL and waits until its pictures are drawn, if it has any. first are
+// scripts that run before those of the page.
 func open(browser context.Context, path string, l look, hash string, first ...string) (*tab, error) {
 	t, err := blank(browser, l)
 	if err != nil {
@@ -120,14 +120,14 @@ func open(browser context.Context, path string, l look, hash string, first ...st
 		t.close()
 		return nil, fmt.Errorf("%s: %w (%s)", path, err, strings.Join(t.errors, "; "))
 	}
-	if err := t.settle(); err != nil { // what lies below the first picture is drawn after it
+	if err := t.settle(); err != nil { // pictures below the first are drawn after it
 		t.close()
 		return nil, err
 	}
 	return t, nil
 }
 
-// hear takes what the browser tells of the page.
+// hear handles an event of the browser.
 func (t *tab) hear(event any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

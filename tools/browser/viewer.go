@@ -23,8 +23,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// open starts a Chromium of its own, so that nobody meets what another has left in its memory, and
-// takes the time from there to a picture of the window with what is loaded.
+// open starts a fresh Chromium, so that no memory of an earlier page counts, and measures the time
+// until a picture of the loaded window.
 func (b beside) open(ctx context.Context, name string, w way) (o opening, err error) {
 	browser, stop, err := start(ctx)
 	if err != nil {
@@ -76,8 +76,7 @@ func (b beside) open(ctx context.Context, name string, w way) (o opening, err er
 	return o, nil
 }
 
-// ends tells when a tab crashes, and when a script in it stops at an error: there will be no
-// picture then.
+// ends calls fail when a tab crashes or a script in it throws: there will be no picture then.
 func ends(t *tab, fail func(error)) error {
 	if _, err := chromedp.Call(t.ctx, inspector.Enable, struct{}{}); err != nil {
 		return err
@@ -231,8 +230,7 @@ var (
 	word     = regexp.MustCompile(`\w+`)
 )
 
-// viewer answers what the viewer asks for: its files, and d3 wherever it imports something from the
-// network.
+// viewer serves the viewer's files, and d3 for its import from the network.
 func viewer(dir, text string) http.Handler {
 	names, addresses := map[string]bool{}, []string{}
 	for _, m := range named.FindAllStringSubmatch(text, -1) {

@@ -25,10 +25,10 @@ const Name = "memutils"
 // About says what it is, in the version that go.mod pins.
 const About = "arsenal/memutils v1.1.3"
 
-// Align is the alignment of every block, and what the range is a multiple of.
+// Align is the alignment of every block and of the range.
 const Align device.Size = 256
 
-// Range is the most bytes that the allocator manages: that of the published figures.
+// Range is the number of bytes that the allocator manages, as in the published figures.
 const Range = device.TiB - Align
 
 // Config configures a peer.
@@ -37,8 +37,7 @@ type Config struct {
 	Range device.Size `json:"range" doc:"bytes managed; at most, and by default, 1 TiB - 256"`
 }
 
-// fits are the values of Config.Fit. The balanced one is what the allocator does when no
-// strategy is chosen.
+// fits are the values of Config.Fit. "balanced" is the allocator's default strategy.
 var fits = map[string]metadata.AllocationStrategy{
 	"balanced": 0,
 	"memory":   metadata.AllocationStrategyMinMemory,
@@ -73,9 +72,9 @@ func (c Config) Preallocates() bool { return true }
 
 // Spec is the peer's entry in a catalogue. The presets are its ways to choose a free range.
 //
-// MinMemory asks only the one list that the request belongs to before it cuts from the end of
-// the range, so that it takes the more memory the longer it runs; the published figures are
-// those of the balanced way.
+// MinMemory searches only the list of the request's own class before it takes memory from the end
+// of the range, so its memory grows with the run time. The published figures are of the balanced
+// strategy.
 func Spec() setting.Spec {
 	return setting.SpecOf(Name, "a two-level segregated fit by others, in Go", New,
 		setting.Preset{Doc: "no strategy chosen, which is a balance of the two"},
@@ -148,7 +147,7 @@ func (p *Peer) AddrOf(handle device.Addr) device.Addr {
 	return p.region.Addr.Add(device.Size(offset))
 }
 
-// Stats implements [alloc.Inspector] with what the allocator tells.
+// Stats implements [alloc.Inspector] from the allocator's own statistics.
 func (p *Peer) Stats() alloc.Stats {
 	used := device.Size(p.blocks.Size() - p.blocks.SumFreeSize())
 	return alloc.Stats{

@@ -17,7 +17,7 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// reply is what a driver says; doc.go has the meaning of each field.
+// reply is the output of a driver; doc.go describes the fields.
 type reply struct {
 	About     string        `json:"about"`
 	Hash      workload.Hash `json:"hash"`
@@ -29,7 +29,7 @@ type reply struct {
 // catalogue is what this program drives itself.
 func catalogue() setting.Catalogue { return append(strategies.All(), memutils.Spec()) }
 
-// drive is a driver of what the catalogue has, on a device as large as the range.
+// drive is a driver for the strategies of the catalogue, on a device as large as the range.
 func drive(name, file, placements string) (r reply, err error) {
 	s, err := catalogue().Lookup(name, nil)
 	if err != nil {
@@ -52,7 +52,7 @@ func drive(name, file, placements string) (r reply, err error) {
 	return r, err
 }
 
-// timed runs the operations and returns the time of the churn, and what the heap grew by.
+// timed runs the operations and returns the time of the churn and the growth of the heap.
 func timed(o operations, k bench.Contender) (ns int64, grown device.Size, err error) {
 	p := &workload.Program{Fill: o.untimed, Churn: o.churn}
 	p.Summary.Slots = o.slots
@@ -113,7 +113,7 @@ func writePlacements(o operations, k bench.Contender, file string) error {
 // heap returns the bytes of the Go heap that are in use.
 func heap() device.Size {
 	var m runtime.MemStats
-	runtime.GC() // what a pool holds is gone with the second
+	runtime.GC() // a sync.Pool is emptied by the second collection
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return device.Size(m.HeapAlloc)

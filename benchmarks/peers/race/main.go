@@ -124,7 +124,7 @@ func (r *report) fill(chosen bench.Selection, racers []racer) error {
 	return nil
 }
 
-// commit returns the commit of the tree that the program runs in, "" if git does not tell.
+// commit returns the commit of the tree that the program runs in, or "".
 func commit() string {
 	out, err := exec.Command("git", "describe", "--always", "--dirty", "--abbrev=12").Output()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
-// span is the range that blocks are placed in, that of the published figures.
+// span is the address range, as in the published figures.
 const span = device.TiB - unit
 
 // patience is how long a driver may take for one run.
@@ -33,7 +33,7 @@ type racer struct {
 // run is the outcome of one racer on one workload.
 type run struct {
 	Allocator string `json:"allocator"`  // name of the driver or strategy
-	About     string `json:"about"`      // what the driver says of itself
+	About     string `json:"about"`      // the driver's description of itself
 	ByAddress bool   `json:"by_address"` // frees a block by its address alone
 	bench.Load
 	bench.Timing
@@ -41,7 +41,7 @@ type run struct {
 	RatioOfMin   float64     `json:"min_ratio_to_first"` // the same of the minima
 	Address      device.Size `json:"address_bytes"`      // highest end of a block
 	AddressRatio float64     `json:"address_ratio"`      // the same / peak live bytes
-	// what the heap grew by until the churn / most live blocks; 0: not known
+	// growth of the heap until the churn / most live blocks; 0: unknown
 	HeapPerBlock float64 `json:"heap_bytes_per_block"`
 }
 
@@ -119,7 +119,7 @@ func (r racer) timed(to *run, file string) error {
 	return nil
 }
 
-// ask runs the driver once. What it read has to have the given hash.
+// ask runs the driver once. It fails if the driver read operations with another hash.
 func (r racer) ask(want workload.Hash, files ...string) (out reply, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -19,8 +19,8 @@ type referee struct {
 	top   device.Size // highest end of a block so far
 }
 
-// judge returns the highest end of a block, or what is wrong with the placements: one that is
-// not aligned, leaves the range or lies over a live block.
+// judge returns the highest end of a block. The error is a block that is misaligned, out of range
+// or overlaps a live block.
 func judge(o operations, placements []uint64) (device.Size, error) {
 	r := referee{at: make([]device.Size, o.slots), sizes: make([]device.Size, o.slots)}
 	next := 0

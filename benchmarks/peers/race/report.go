@@ -77,7 +77,7 @@ func tableOf(w io.Writer, runs []run) error {
 	return err
 }
 
-// caches describes those of the first CPU where Linux tells them: "L1 Data 32K".
+// caches describes the caches of the first CPU on Linux: "L1 Data 32K".
 func caches() (all []string) {
 	folders, err := filepath.Glob("/sys/devices/system/cpu/cpu0/cache/index*")
 	if err != nil {
