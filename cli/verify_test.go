@@ -168,7 +168,7 @@ func TestVerifySnapshotOfTwoDevices(t *testing.T) {
 	require.Equal(t, exitFailed, status)
 	require.Contains(t, out, "caching on two cuda:0, ")
 	require.Contains(t, out, "caching on two cuda:1, ")
-	require.Contains(t, out, "two cuda:1: 1 allocations that are live at the end, and are no final block; the first at "+
+	require.Contains(t, out, "two cuda:1: 1 allocations that are live at the end without a final block; the first at "+
 		"0x400600 in the final state\n")
 	require.Equal(t, "vramyard: two cuda:1: 1 of 1 allocations are not predicted\n", errs)
 

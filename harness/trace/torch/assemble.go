@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// result puts a snapshot together from the value that a file is.
+// result assembles the snapshot from the value that the file built.
 func (m *machine) result() error {
 	if len(m.marks) != 0 || len(m.stack) != 1 || m.stack[0].n > 1 {
 		return m.errorf("%d values and %d marks are left, want one value", len(m.stack), len(m.marks))
@@ -33,7 +33,7 @@ func (m *machine) result() error {
 	return err
 }
 
-// keyText returns a key for messages.
+// keyText returns a key for error messages.
 func (m *machine) keyText(key value) string {
 	text, ok := m.plain(key)
 	if !ok {
@@ -45,7 +45,7 @@ func (m *machine) keyText(key value) string {
 	return text
 }
 
-// keyList names the first keys of a dictionary.
+// keyList returns the first keys of a dictionary for error messages.
 func (m *machine) keyList(v value) string {
 	if v.kind != isDict {
 		return ""
@@ -66,7 +66,7 @@ func (m *machine) keyList(v value) string {
 	return " of " + strings.Join(keys, ", ")
 }
 
-// snapshot takes the parts of the dictionary.
+// snapshot reads the parts of the snapshot's dictionary.
 func (m *machine) snapshot(nd *node) error {
 	m.at = nd.at
 	var segments, traces, settings, annotations value
@@ -82,7 +82,7 @@ func (m *machine) snapshot(nd *node) error {
 		case keyAnnotations:
 			annotations = v
 		default:
-			m.note(snapshotRow, key)
+			m.ignore(snapshotRow, key)
 		}
 	}
 	if err := m.addSegments(segments); err != nil {
@@ -97,11 +97,11 @@ func (m *machine) snapshot(nd *node) error {
 	return m.addAnnotations(annotations)
 }
 
-// absent reports whether a part is missing or empty.
 func (v value) absent() bool { return v.kind == 0 || v.kind == isNone || v.kind == isEmpty }
 
-// blame refuses a part of the snapshot. Of a list that holds other things too it names the first.
-func (m *machine) blame(part string, v value, want string) error {
+// errPart returns the error for a bad part of the snapshot. For a list it names the first wrong
+// element.
+func (m *machine) errPart(part string, v value, want string) error {
 	if v.kind == isList || v.kind == isDict {
 		nd := m.nodes.ref(v.x)
 		m.at = nd.at
@@ -122,7 +122,7 @@ func (m *machine) addSegments(v value) error {
 		return nil
 	}
 	if v.kind != isSegments {
-		return m.blame("segments", v, "segments")
+		return m.errPart("segments", v, "segments")
 	}
 	r := m.runs[v.x]
 	counts := map[int]int{}
@@ -134,10 +134,10 @@ func (m *machine) addSegments(v value) error {
 		if row.blocks.kind == isBlocks {
 			blocks := &m.runs[row.blocks.x]
 			if blocks.n == 0 {
-				return m.errorf("segments have one list of blocks together, want a list each")
+				return m.errorf("segments share one list of blocks, want a list each")
 			}
 			row.seg.Blocks = m.blocks.rows(*blocks)
-			blocks.n = 0 // they are handed out
+			blocks.n = 0 // each list of blocks may be used once
 		}
 		row.seg.complete(row.sums)
 		d := m.device(row.device)
@@ -149,12 +149,12 @@ func (m *machine) addSegments(v value) error {
 	return nil
 }
 
-// complete computes what files before PyTorch 2.1 do not say: the addresses of blocks, and sums.
+// complete computes the addresses of blocks and the sums, which files before PyTorch 2.1 lack.
 func (s *Segment) complete(sums bool) {
 	at, copied := s.Addr, false
 	for i, b := range s.Blocks {
 		if b.Addr == noAddr {
-			if !copied { // another segment of a strange file may have the same blocks
+			if !copied { // another segment of a malformed file may share these blocks
 				s.Blocks, copied = slices.Clone(s.Blocks), true
 			}
 			s.Blocks[i].Addr = at
@@ -185,14 +185,14 @@ func (m *machine) device(ordinal int) *Device {
 	return &m.s.Devices[i]
 }
 
-// addTraces adds the histories, a list for each device.
+// addTraces adds the histories, one list for each device.
 func (m *machine) addTraces(v value) error {
 	const part, want = "device_traces", "a list of entries for each device"
 	if v.absent() {
 		return nil
 	}
 	if v.kind != isList {
-		return m.blame(part, v, want)
+		return m.errPart(part, v, want)
 	}
 	items := m.nodes.ref(v.x).items
 	if len(items) > maxDevice {
@@ -204,11 +204,11 @@ func (m *machine) addTraces(v value) error {
 		case v.kind == isHistory:
 			hist := m.histories[v.x]
 			if hist == nil {
-				return m.errorf("device_traces has one list of entries for two devices, want a list each")
+				return m.errorf("device_traces shares one list of entries between devices, want a list each")
 			}
 			m.device(ordinal).History, m.histories[v.x] = *hist, nil
 		default:
-			return m.blame(part+" of device "+strconv.Itoa(ordinal), v, "entries")
+			return m.errPart(part+" of device "+strconv.Itoa(ordinal), v, "entries")
 		}
 	}
 	return nil
@@ -219,17 +219,17 @@ func (m *machine) addAnnotations(v value) error {
 		return nil
 	}
 	if v.kind != isAnnotations {
-		return m.blame("external_annotations", v, "annotations")
+		return m.errPart("external_annotations", v, "annotations")
 	}
 	m.s.Annotations = m.annotations.rows(m.runs[v.x])
 	return nil
 }
 
-// maxSettings is how many settings there may be; PyTorch has a dozen.
+// maxSettings is the maximum number of settings. PyTorch has about a dozen.
 const maxSettings = 1 << 10
 
-// maxPrinted bounds the text of the settings that are containers: one that holds another many
-// times could be longer than any memory.
+// maxPrinted bounds the printed text of settings that are containers. A container may hold another
+// one many times, so the text could grow without bound.
 const maxPrinted = 1 << 16
 
 func (m *machine) addSettings(v value) error {
@@ -237,7 +237,7 @@ func (m *machine) addSettings(v value) error {
 		return nil
 	}
 	if v.kind != isDict {
-		return m.blame("allocator_settings", v, "a dictionary")
+		return m.errPart("allocator_settings", v, "a dictionary")
 	}
 	nd := m.nodes.ref(v.x)
 	if n := len(nd.items) / 2; n > maxSettings {
@@ -255,7 +255,7 @@ func (m *machine) addSettings(v value) error {
 		}
 		switch at := slices.IndexFunc(m.s.Settings, func(o Setting) bool { return o.Key == set.Key }); {
 		case !ok:
-			m.note(settingsRow, key)
+			m.ignore(settingsRow, key)
 		case at >= 0:
 			m.s.Settings[at] = set // Python keeps the last value of a key, too
 		default:

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// state is what lies at an address.
+// state is the state of an address.
 type state uint8
 
 const (
@@ -14,25 +14,25 @@ const (
 	pending
 )
 
-// place is what is known of an address at one moment.
-type place struct {
+// address is the state of an address at one entry of the history.
+type address struct {
 	state  state
-	id     uint32 // forward: of the allocation that is or was there; backward: stack of the file's block
-	size   uint64 // bytes asked for
+	id     uint32 // forward pass: the last allocation there; backward pass: stack of the file's block
+	size   uint64 // bytes requested
 	stream int64  // handle
 }
 
-// back reads the history backwards from the file's blocks and finds what was there at its
+// solveOpening reads the history backwards from the file's blocks to find the blocks at its
 // beginning.
-func (c *Course) back(n *numbers) {
+func (c *Course) solveOpening(n *numbers) {
 	h, r := &c.Device.History, c.Report
-	places := make([]place, len(n.addrs))
+	places := make([]address, len(n.addrs))
 	for b, s := range inUse(c.Device.Segments) {
 		p := &places[n.of(b.Addr)]
 		if p.state != vacant {
 			r.find(blockTwice, -1, b.Addr)
 		}
-		*p = place{state: live, id: b.Stack, size: b.Requested, stream: s.Stream}
+		*p = address{state: live, id: b.Stack, size: b.Requested, stream: s.Stream}
 		if b.State == ActivePendingFree {
 			p.state = pending
 		}
@@ -49,7 +49,7 @@ func (c *Course) back(n *numbers) {
 			if p.state != vacant {
 				r.find(useUnexplained, i, e.Addr)
 			}
-			*p = place{state: live, size: e.Size, stream: h.Streams[e.Stream]}
+			*p = address{state: live, size: e.Size, stream: h.Streams[e.Stream]}
 			if c.requested {
 				p.state = pending
 			}
@@ -57,14 +57,14 @@ func (c *Course) back(n *numbers) {
 			if p.state == live {
 				r.find(useUnexplained, i, e.Addr)
 			}
-			*p = place{state: live, size: e.Size, stream: h.Streams[e.Stream]}
+			*p = address{state: live, size: e.Size, stream: h.Streams[e.Stream]}
 		}
 	}
-	c.open(n, places)
+	c.collectOpening(n, places)
 }
 
-// open lists what was there at the beginning.
-func (c *Course) open(n *numbers, places []place) {
+// collectOpening lists the blocks at the beginning, by stream and address.
+func (c *Course) collectOpening(n *numbers, places []address) {
 	for k, p := range places {
 		if p.state != vacant {
 			c.Opening = append(c.Opening, Life{
@@ -77,24 +77,24 @@ func (c *Course) open(n *numbers, places []place) {
 	})
 }
 
-// walk is the way forward through a history.
-type walk struct {
+// forwardPass is the state of forward.
+type forwardPass struct {
 	*Course
-	places []place // by number of the address
-	next   uint32  // id of the next allocation
-	books  books
+	places   []address // by number of the address
+	next     uint32    // id of the next allocation
+	reserved reservations
 }
 
-// forward reads the history from its opening state on, gives each allocation its id and compares
-// what comes out with the file's blocks.
+// forward replays the history from its opening state, assigns an id to each allocation and compares
+// the final state with the file's blocks.
 func (c *Course) forward(n *numbers) {
 	h := &c.Device.History
-	w := &walk{Course: c, places: make([]place, len(n.addrs)), next: uint32(len(c.Opening))}
+	w := &forwardPass{Course: c, places: make([]address, len(n.addrs)), next: uint32(len(c.Opening))}
 	c.Steps, c.IDs = make([]Step, h.Len()), make([]uint32, h.Len())
-	w.books.open(c)
+	w.reserved.open(c)
 	for id, o := range c.Opening {
 		p := &w.places[n.of(o.Addr)]
-		*p = place{state: live, id: uint32(id), size: o.Size, stream: o.Stream}
+		*p = address{state: live, id: uint32(id), size: o.Size, stream: o.Stream}
 		if o.Pending {
 			p.state = pending
 		}
@@ -106,7 +106,7 @@ func (c *Course) forward(n *numbers) {
 		case ActionAlloc:
 			w.alloc(i, &e, p)
 		case ActionFreeRequested:
-			// What completes it comes next, or some time later.
+			// The completion is either the next entry or a later one.
 			if i+1 < h.Len() && n.entry[i+1] == n.entry[i] && h.At(i+1).Action == ActionFreeCompleted {
 				folded = i + 1
 			}
@@ -117,31 +117,30 @@ func (c *Course) forward(n *numbers) {
 			}
 		case ActionOOM:
 			c.Steps[i] = Refused
-			w.books.refused(e.Addr)
-			c.LastRefusal = &Refusal{Entry: i, Reserved: w.books.bytes, DeviceFree: e.Addr}
+			w.reserved.refused(e.Addr)
+			c.LastRefusal = &Refusal{Entry: i, Reserved: w.reserved.bytes, DeviceFree: e.Addr}
 		default:
-			w.books.move(c, i)
+			w.reserved.replay(c, i)
 		}
 	}
 	w.compare(n)
 }
 
-// alloc takes the beginning of an allocation.
-func (w *walk) alloc(i int, e *Entry, p *place) {
+func (w *forwardPass) alloc(i int, e *Entry, p *address) {
 	if p.state != vacant {
 		w.Report.find(allocOnLive, i, e.Addr)
 		w.Endings = append(w.Endings, Ending{i, p.id, p.state == pending})
 	}
-	if !w.books.holds(e.Addr, e.Size) {
+	if !w.reserved.holds(e.Addr, e.Size) {
 		w.Report.find(allocOutside, i, e.Addr)
 	}
-	*p = place{live, w.next, e.Size, w.Device.History.Streams[e.Stream]}
+	*p = address{live, w.next, e.Size, w.Device.History.Streams[e.Stream]}
 	w.Steps[i], w.IDs[i] = Alloc, w.next
 	w.next++
 }
 
-// free takes a free by the program; atOnce says that its completion comes next.
-func (w *walk) free(i int, e *Entry, p *place, atOnce bool) {
+// free handles a free by the program. If atOnce is set, the next entry completes it.
+func (w *forwardPass) free(i int, e *Entry, p *address, atOnce bool) {
 	switch p.state {
 	case vacant:
 		w.Report.find(freeOfUnknown, i, e.Addr)
@@ -149,7 +148,7 @@ func (w *walk) free(i int, e *Entry, p *place, atOnce bool) {
 	case pending:
 		w.Report.find(freeTwice, i, e.Addr)
 		if atOnce {
-			w.end(i, p, Completed)
+			w.finish(i, p, Completed)
 		}
 		return
 	}
@@ -157,36 +156,36 @@ func (w *walk) free(i int, e *Entry, p *place, atOnce bool) {
 		w.Report.find(sizeDiffers, i, e.Addr)
 	}
 	if atOnce {
-		w.end(i, p, Free)
+		w.finish(i, p, Free)
 		return
 	}
 	w.Steps[i], w.IDs[i] = FreeLater, p.id
 	p.state = pending
 }
 
-// complete takes memory that becomes free.
-func (w *walk) complete(i int, e *Entry, p *place) {
+// complete handles memory that becomes free.
+func (w *forwardPass) complete(i int, e *Entry, p *address) {
 	switch p.state {
 	case vacant:
 		w.Report.find(freeOfUnknown, i, e.Addr)
 	case pending:
-		w.end(i, p, Completed)
+		w.finish(i, p, Completed)
 	case live:
 		if w.requested {
 			w.Report.find(freeUnrequested, i, e.Addr)
 		}
-		w.end(i, p, Free)
+		w.finish(i, p, Free)
 	}
 }
 
-// end takes the last step of an allocation.
-func (w *walk) end(i int, p *place, s Step) {
+// finish records the last step of an allocation.
+func (w *forwardPass) finish(i int, p *address, s Step) {
 	w.Steps[i], w.IDs[i] = s, p.id
 	p.state = vacant
 }
 
-// compare compares what is there at the end with the file's blocks.
-func (w *walk) compare(n *numbers) {
+// compare compares the final state with the file's blocks.
+func (w *forwardPass) compare(n *numbers) {
 	r := w.Report
 	for k, p := range w.places {
 		switch p.state {
@@ -208,7 +207,7 @@ func (w *walk) compare(n *numbers) {
 		case p.size != b.Requested:
 			r.find(sizeDiffers, -1, b.Addr)
 		case int(p.id) < len(w.Opening):
-			w.Opening[p.id].Granted = b.Size // it has not changed in between
+			w.Opening[p.id].Granted = b.Size // unchanged since the beginning
 		}
 		p.state = vacant
 	}

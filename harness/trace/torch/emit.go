@@ -7,23 +7,23 @@ import (
 	"math/bits"
 )
 
-// batch is the most items that are appended at once: PyTorch's page hands them to a call as its
-// arguments, and a stack overflows between 120,000 and 300,000.
+// batch is the maximum number of items appended at once. PyTorch's viewer passes them as the
+// arguments of one call, and its stack overflows between 120,000 and 300,000.
 const batch = 1000
 
-// emitter writes the steps of a pickle of protocol 4. Strings and frames are written once and taken
-// from the memo after that.
+// emitter writes the operations of a pickle of protocol 4. A string or frame is written once; later
+// uses refer to the memo.
 type emitter struct {
 	w    *bufio.Writer
-	memo uint32            // places taken
-	keys map[string]uint32 // the place of each key, plus 1
-	open []int             // items so far, for each open list
-	room [16]byte          // for operands: what is handed to w is on the heap
+	memo uint32            // next index of the memo
+	keys map[string]uint32 // memo index of each key
+	open []int             // items written so far, for each open list
+	room [16]byte          // operands: bytes passed to w escape to the heap
 
 	lists []bool // whether each open container of a setting is a list
 }
 
-// byte writes an opcode, and bytes behind it. Errors stay in the writer until it is flushed.
+// byte writes an opcode and its operand. The writer keeps errors until it is flushed.
 func (e *emitter) byte(op byte, b ...byte) {
 	e.w.WriteByte(op)
 	for _, x := range b {
@@ -36,7 +36,7 @@ func (e *emitter) uint4(op byte, x uint32) {
 	e.w.Write(binary.LittleEndian.AppendUint32(append(e.room[:0], op), x))
 }
 
-// int writes an integer as Python does: as short as it can be.
+// int writes an integer in the shortest form, as Python does.
 func (e *emitter) int(x int64) {
 	switch {
 	case x >= 0 && x <= math.MaxUint8:
@@ -51,7 +51,6 @@ func (e *emitter) int(x int64) {
 	}
 }
 
-// uint writes an integer without a sign.
 func (e *emitter) uint(x uint64) {
 	if x <= math.MaxInt64 {
 		e.int(int64(x))
@@ -60,7 +59,7 @@ func (e *emitter) uint(x uint64) {
 	e.long(x, 9)
 }
 
-// long writes an integer of n bytes; the ninth is 0.
+// long writes an integer of n bytes, at most 9; the ninth is 0.
 func (e *emitter) long(x uint64, n int) {
 	b := append(binary.LittleEndian.AppendUint64(append(e.room[:0], 0x8a, byte(n)), x), 0)
 	e.w.Write(b[:2+n])
@@ -87,7 +86,7 @@ func (e *emitter) text(text string) {
 	e.w.WriteString(text)
 }
 
-// key writes a string of ours, once.
+// key writes a constant string: in full the first time, then as a reference to the memo.
 func (e *emitter) key(text string) {
 	if place, ok := e.keys[text]; ok {
 		e.get(place)
@@ -97,14 +96,14 @@ func (e *emitter) key(text string) {
 	e.keys[text] = e.memoize()
 }
 
-// memoize keeps the value that was written last, and returns its place.
+// memoize stores the last written value in the memo and returns its index.
 func (e *emitter) memoize() uint32 {
 	e.byte(0x94)
 	e.memo++
 	return e.memo - 1
 }
 
-// get writes the value at a place.
+// get writes a reference to the memo.
 func (e *emitter) get(place uint32) {
 	if place <= math.MaxUint8 {
 		e.byte('h', byte(place))

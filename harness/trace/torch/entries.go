@@ -8,37 +8,37 @@ import (
 
 // Entry is one event of a history.
 type Entry struct {
-	Addr, Size uint64 // first byte, bytes; of ActionOOM what the device had free, and rounded bytes
+	Addr, Size uint64 // first byte, bytes; for ActionOOM: bytes free on the device, rounded request
 	Time       int64  // microseconds, or NoTime
 	Stack      uint32 // index of a stack
-	Category   uint32 // index of a string, which a profiler set; 0 if none did
+	Category   uint32 // index of a string set by a profiler; 0 if there is none
 	Stream     uint16 // index into History.Streams
 	Pool       uint16 // index into History.Pools, if the file has pools
 	Action     Action // what happened
 }
 
-// NoTime is the time of an entry that has none.
+// NoTime is the time of an entry without one.
 const NoTime int64 = -1
 
-// pageBytes is what a page takes besides the bytes of its columns.
+// pageBytes is the size of a page without the bytes of its columns.
 const pageBytes = 352
 
-// pageRows is the number of entries that are packed together. Their addresses and times lie close
-// enough for 32 bits each; 1024 unpacked ones are 40 KiB, and a page's own 320 bytes are 2 % of it.
+// pageRows is the number of entries packed together, usually close enough for 32-bit offsets of
+// addresses and times. 1024 unpacked entries take 40 KiB; the fixed part of a page is 2 % of it.
 const pageRows = 1024
 
-// History is the entries of a device, oldest first. They are packed: an entry takes about 12
-// bytes, and 2 more if it has a stack, where a plain row would take 40. The zero value is empty.
+// History is the entries of a device, oldest first. Packed, an entry takes about 12 bytes, or 14
+// with a stack, instead of 40. The zero value is empty.
 type History struct {
-	Streams []int64     // handles of streams as the file has them, by first appearance; 0 is the default stream
-	Pools   [][2]uint64 // private pools by first appearance, {0, 0} is the default one; nil if the file has none
+	Streams []int64     // handles of streams as in the file, by first appearance; 0 is the default stream
+	Pools   [][2]uint64 // private pools by first appearance; {0, 0} is the default pool; nil if the file has none
 
 	pages  []*page
-	tail   []Entry // the entries behind the last page
-	packed int     // bytes that the pages take
+	tail   []Entry // the entries after the last page
+	packed int     // bytes of the pages
 }
 
-// page is pageRows entries, a column for each property.
+// page holds pageRows entries in columns.
 type page struct {
 	action, stream, pool, addr, size, time, stack, category column
 }
@@ -62,9 +62,9 @@ func (h *History) At(i int) Entry {
 	}
 }
 
-// Append adds an entry at the end. Streams and Pools are the caller's to fill.
+// Append adds an entry at the end. The caller fills Streams and Pools.
 func (h *History) Append(e Entry) {
-	if len(h.tail) == cap(h.tail) { // few or many: growing by halves would leave more behind
+	if len(h.tail) == cap(h.tail) { // small histories stay small; growing by halves would leave more garbage
 		h.tail = append(make([]Entry, 0, min(16+len(h.tail)*pageRows, pageRows)), h.tail...)
 	}
 	h.tail = append(h.tail, e)
@@ -75,9 +75,9 @@ func (h *History) Append(e Entry) {
 	}
 }
 
-// room returns the bytes that are taken by all but packed entries.
-func (h *History) room() int {
-	const entry, itself = 40, 160 // with what the heap rounds up
+// unpackedBytes returns the memory of everything except packed entries.
+func (h *History) unpackedBytes() int {
+	const entry, itself = 40, 160 // including the rounding of the heap
 	return itself + cap(h.tail)*entry + cap(h.pages)*8 + cap(h.Streams)*8 + cap(h.Pools)*16
 }
 
@@ -90,7 +90,7 @@ func (p *page) bytes() int {
 }
 
 func packPage(rows []Entry) *page {
-	var scratch [pageRows]uint64 // on the stack: packing leaves no garbage behind
+	var scratch [pageRows]uint64 // on the stack, so that packing produces no garbage
 	pack := func(of func(e *Entry) uint64) column {
 		for i := range rows {
 			scratch[i] = of(&rows[i])
@@ -109,8 +109,8 @@ func packPage(rows []Entry) *page {
 	}
 }
 
-// column is packed numbers: each is base plus a multiple of 1<<shift, which is kept in as few
-// bytes as the largest needs: width of them. If all are equal, nothing but base is kept.
+// column is a packed list of numbers: base plus a multiple of 1<<shift. The multiples take width
+// bytes each, the fewest that the largest one fits. If all numbers are equal, only base is stored.
 type column struct {
 	base         uint64
 	bytes        []byte
@@ -155,14 +155,14 @@ func packColumn(all []uint64) column {
 	default:
 		c.width = 8
 	}
-	c.bytes = make([]byte, len(all)*int(c.width)) // a size that the heap has without a rest
+	c.bytes = make([]byte, len(all)*int(c.width)) // a size class of the heap, without waste
 	for i, x := range all {
 		c.set(i, (x-c.base)>>c.shift)
 	}
 	return c
 }
 
-// set writes a number as it is kept.
+// set stores a multiple.
 func (c *column) set(i int, x uint64) {
 	switch c.width {
 	case 1:

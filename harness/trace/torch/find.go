@@ -2,14 +2,14 @@ package torch
 
 import "strconv"
 
-// search is a walk through all containers of a file.
+// search is a depth-first search of the containers of a file for snapshots.
 type search struct {
-	way          []turn  // from the root to where it is
-	whole, lists []found // snapshots and lists of segments: the first two of each
+	path             []pathStep // path from the root to the current container
+	snapshots, lists []found    // the first two snapshots and the first two lists of segments
 }
 
-// turn is a container and the place in it where the way goes on.
-type turn struct {
+// pathStep is a step of a path: a container and an index in it.
+type pathStep struct {
 	node  *node
 	index int
 }
@@ -20,12 +20,12 @@ type found struct {
 	path string
 }
 
-// find returns the dictionary that is the snapshot, or a list of segments if there is none. It may
-// be wrapped in other containers. Each of them is looked at once.
+// find returns the dictionary of the snapshot, or a list of segments if there is no dictionary.
+// Either may be nested in other containers, each of which is visited once.
 func (m *machine) find(root value) (value, error) {
 	var s search
-	m.look(root, &s)
-	all := s.whole
+	m.visit(root, &s)
+	all := s.snapshots
 	if len(all) == 0 {
 		all = s.lists
 	}
@@ -33,7 +33,7 @@ func (m *machine) find(root value) (value, error) {
 	case len(all) == 1:
 		return all[0].v, nil
 	case len(all) > 1:
-		return value{}, m.errorf("snapshots in %s, %s and perhaps more places, want one", all[0].path, all[1].path)
+		return value{}, m.errorf("at least two snapshots, in %s and %s, want one", all[0].path, all[1].path)
 	case root.kind == isEmpty:
 		return root, nil
 	}
@@ -41,11 +41,11 @@ func (m *machine) find(root value) (value, error) {
 		m.keyList(root))
 }
 
-// look looks for snapshots in a value. It is called at most maxNesting deep.
-func (m *machine) look(v value, s *search) {
+// visit searches a value for snapshots. The recursion is at most maxNesting deep.
+func (m *machine) visit(v value, s *search) {
 	if v.kind == isSegments {
 		if len(s.lists) == 0 || len(s.lists) == 1 && s.lists[0].v != v {
-			s.lists = append(s.lists, found{v, m.path(s.way)})
+			s.lists = append(s.lists, found{v, m.path(s.path)})
 		}
 		return
 	}
@@ -61,23 +61,23 @@ func (m *machine) look(v value, s *search) {
 	if nd.dict {
 		step = 2
 		if m.keys(nd).kindOf() == snapshotRow {
-			if len(s.whole) < 2 {
-				s.whole = append(s.whole, found{v, m.path(s.way)})
+			if len(s.snapshots) < 2 {
+				s.snapshots = append(s.snapshots, found{v, m.path(s.path)})
 			}
 			return
 		}
 	}
 	for i := step - 1; i < len(nd.items); i += step {
-		s.way = append(s.way, turn{nd, i})
-		m.look(nd.items[i], s)
-		s.way = s.way[:len(s.way)-1]
+		s.path = append(s.path, pathStep{nd, i})
+		m.visit(nd.items[i], s)
+		s.path = s.path[:len(s.path)-1]
 	}
 }
 
-// path returns the keys of a way, for messages.
-func (m *machine) path(way []turn) string {
+// path formats a path for error messages.
+func (m *machine) path(path []pathStep) string {
 	b := []byte("the file")
-	for _, t := range way {
+	for _, t := range path {
 		key := strconv.Itoa(t.index)
 		if t.node.dict {
 			key = m.keyText(t.node.items[t.index-1])

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// frameKind says how a stack shows a frame.
+// frameKind classifies a frame for display.
 type frameKind uint8
 
 // The kinds.
 const (
-	frameProgram  frameKind = iota // Python of the program, or a frame that is not recognized
+	frameProgram  frameKind = iota // Python of the program, or an unrecognized frame
 	framePackage                   // Python of an installed package
 	frameLibrary                   // Python of PyTorch or of the standard library
 	frameOperator                  // an operator of ATen
@@ -21,24 +21,24 @@ const (
 	framePlumbing                  // the unwinder, the allocator, the interpreter, the C library
 )
 
-// mostLines bounds the lines of a stack. A recorded stack has up to 65,536 frames, and stacks share
-// their outer ones, so that a small file could stand for any amount of text.
+// mostLines bounds the lines of a stack. Recorded stacks have up to 65,536 frames and share their
+// outer ones, so a small file could expand to any amount of text.
 const mostLines = 256
 
-// One long name in a file may stand in every line of every stack.
+// A long name may occur in every line of every stack, so names and lines are truncated.
 const (
-	mostName = 1024 // bytes of the name of a file or function; what follows is ignored
+	mostName = 1024 // bytes of the name of a file or function
 	mostText = 512  // bytes of a line
 )
 
-// Frames shows stacks as a reader needs them. With stacks="all" a recorded stack begins with the
-// frames of the unwinder and of the allocator, and the interpreter's own frames stand between those
-// of Python. Make one with [NewFrames]. It is safe for concurrent use.
+// Frames formats stacks for readers. With stacks="all" a recorded stack begins with the frames of
+// the unwinder and of the allocator, and the frames of the interpreter are interleaved with the
+// Python frames. Make one with [NewFrames]. It is safe for concurrent use.
 //
 // The rules, from the innermost frame outwards:
 //   - Frames of the unwinder, the allocator, the interpreter and the C library are skipped.
-//   - Frames of C++ are skipped where the stack has any of Python. The outermost operator below the
-//     innermost Python frame stays in brackets behind it.
+//   - C++ frames are skipped if the stack has Python frames. The outermost operator below the
+//     innermost Python frame is shown in brackets after it.
 //   - Consecutive frames of PyTorch or of Python's standard library are one line, that of the
 //     innermost.
 //   - A stack of C++ alone, such as that of the backward pass, shows the nodes of the autograd
@@ -59,9 +59,9 @@ func NewFrames(s *Snapshot) *Frames {
 	return f
 }
 
-// Lines returns the lines of a stack, the innermost first, and its call site. That is the innermost
-// line outside of PyTorch and the standard library, or else the innermost line. Where it lies in an
-// installed package, the innermost line of the program is added. A stack without frames has no
+// Lines returns the lines of a stack, innermost first, and its call site: the innermost line
+// outside of PyTorch and the standard library, or else the innermost line. For a call site in an
+// installed package, the innermost line of the program is appended. A stack without frames has no
 // lines.
 func (f *Frames) Lines(stack uint32) (lines []string, site string) {
 	w := &lineWriter{Frames: f, site: -1, program: -1}
@@ -113,7 +113,7 @@ func (f *Frames) function(frame uint32) string {
 	return function
 }
 
-// line returns the line of a frame, whose file is shown under a name.
+// line formats a frame. name is the file to show.
 func (f *Frames) line(name string, frame uint32) string {
 	return name + ":" + strconv.FormatInt(f.of.Frames[frame].Line, 10) + " " + f.function(frame)
 }
@@ -122,11 +122,11 @@ func (f *Frames) line(name string, frame uint32) string {
 type lineWriter struct {
 	*Frames
 	lines    []string
-	site     int    // index of the innermost line outside of libraries; -1: none yet
-	program  int    // index of the innermost line of the program; -1: none yet
-	operator string // outermost one since the last line
-	library  string // of the last line, if that is Python of a library
-	more     int    // further frames of the library that the last line stands for
+	site     int    // index of the innermost line outside of libraries; -1 if there is none yet
+	program  int    // index of the innermost line of the program; -1 if there is none yet
+	operator string // outermost operator since the last line
+	library  string // library of the last line; empty if it is not Python of a library
+	more     int    // number of further frames merged into the last line
 }
 
 func (w *lineWriter) python(frame uint32) {
@@ -139,7 +139,7 @@ func (w *lineWriter) python(frame uint32) {
 	w.endRun()
 	w.library = library
 	w.add(w.line(file, frame))
-	last := len(w.lines) - 1 // which a line that repeats it is part of
+	last := len(w.lines) - 1 // the new line, or the equal line that it was merged into
 	if library == "" && w.site < 0 {
 		w.site = last
 	}
@@ -148,6 +148,7 @@ func (w *lineWriter) python(frame uint32) {
 	}
 }
 
+// endRun appends the number of merged library frames to the last line.
 func (w *lineWriter) endRun() {
 	if w.more > 0 {
 		w.lines[len(w.lines)-1] += fmt.Sprintf(" (+%d in %s)", w.more, w.library)
@@ -155,7 +156,7 @@ func (w *lineWriter) endRun() {
 	w.library, w.more = "", 0
 }
 
-// native adds a frame of a stack without Python.
+// native adds a frame of a stack that has no Python frames.
 func (w *lineWriter) native(frame uint32) {
 	switch w.kinds[frame] {
 	case frameOperator:
@@ -165,7 +166,7 @@ func (w *lineWriter) native(frame uint32) {
 	}
 }
 
-// add adds a line, with the operator below it.
+// add adds a line with the pending operator. A repetition of the last line is dropped.
 func (w *lineWriter) add(text string) {
 	if w.operator != "" {
 		text += " [" + w.operator + "]"
@@ -177,7 +178,6 @@ func (w *lineWriter) add(text string) {
 	}
 }
 
-// cut returns a text of at most mostText bytes.
 func cut(text string) string {
 	const mark = "…"
 	if len(text) <= mostText {
@@ -186,7 +186,7 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text[:mostText-len(mark)], "") + mark
 }
 
-// whole adds every frame but the plumbing, or all if nothing else is there.
+// whole adds every frame except plumbing, or all frames if there is only plumbing.
 func (w *lineWriter) whole(stack uint32) {
 	for _, most := range []frameKind{frameNative, framePlumbing} {
 		for frame := range w.of.Stack(stack) {
@@ -204,15 +204,15 @@ func (w *lineWriter) whole(stack uint32) {
 	}
 }
 
-// nativeFiles are the endings of files that are not Python. "??" stands for a frame that the
-// unwinder could not place.
+// nativeFiles holds the extensions of files that are not Python. The unwinder reports "??" for a
+// frame that it cannot resolve.
 var nativeFiles = map[string]bool{
 	"": true, ".c": true, ".cc": true, ".cpp": true, ".cxx": true, ".cu": true, ".cuh": true, ".h": true, ".hpp": true,
 	".inl": true, ".so": true, ".S": true,
 }
 
-// plumbing are parts of the names of functions that lead from a program to the record of its stack.
-// The first four are the unwinder's, then come the allocator and the C library.
+// plumbing holds parts of the names of functions between a program and the recording of its stack:
+// first the unwinder's, then the allocator's and the C library's.
 var plumbing = []string{
 	"unwind::unwind", "CapturedTraceback::gather", "gather_with_cpp", "gather()", "CachingAllocator",
 	"__libc_start", "__libc_init_first", "default_error_condition", "pthread_", "__clone", "clone3", "start_thread",
@@ -246,7 +246,7 @@ func kindOf(file, function string) frameKind {
 	return frameNative
 }
 
-// isNative reports whether a frame is compiled code. A library is named with its version, as in
+// isNative reports whether a frame is compiled code. Shared libraries may carry a version, as in
 // libc.so.6.
 func isNative(file, function string) bool {
 	switch {
@@ -268,11 +268,11 @@ func containsAny(text string, parts []string) bool {
 	return false
 }
 
-// slashed returns a path with forward slashes, as programs on Windows do not record it.
+// slashed converts the backslashes of Windows paths.
 func slashed(file string) string { return strings.ReplaceAll(file, `\`, "/") }
 
-// shortFile returns the path of a Python file as it is shown, and the name of the library that it
-// belongs to if that is PyTorch or Python's own. The path of an installed package begins with its
+// shortFile returns the path of a Python file for display, and the name of its library if it
+// belongs to PyTorch or the standard library. The path of an installed package begins with its
 // name.
 func shortFile(file string) (short, library string) {
 	plain := slashed(file)
@@ -299,7 +299,7 @@ func shortFile(file string) (short, library string) {
 	return file, ""
 }
 
-// operatorOf returns the name of the operator of ATen that a function is the entry of, or "".
+// operatorOf returns the ATen operator whose entry point a function is, or "".
 func operatorOf(function string) string {
 	_, rest, ok := strings.Cut(function, "at::_ops::")
 	if !ok {
@@ -309,7 +309,7 @@ func operatorOf(function string) string {
 	return "aten::" + name
 }
 
-// nodeOf returns the name of the node of the autograd graph that a function runs, or "".
+// nodeOf returns the node of the autograd graph that a function runs, or "".
 func nodeOf(function string) string {
 	before, _, ok := strings.Cut(function, "::apply(")
 	if !ok || !strings.HasPrefix(before, "torch::autograd::") {

@@ -6,24 +6,24 @@ import (
 	"slices"
 )
 
-// Heap is the memory of one private pool and stream when the file was written. Sizes are bytes.
+// Heap sums up the memory of one private pool and stream at the time of the dump. Sizes are bytes.
 type Heap struct {
 	Pool      [2]uint64 `json:"pool"`            // private pool; both 0 for the default pool
 	Stream    int64     `json:"stream"`          // handle
-	Segments  int       `json:"segment_count"`   // segments; of those that grow mapped ranges
-	Reserved  uint64    `json:"reserved_bytes"`  // their bytes
-	Allocated uint64    `json:"allocated_bytes"` // blocks that the program has
-	Pending   uint64    `json:"pending_bytes"`   // blocks that it gave back and a stream may still use
-	Requested uint64    `json:"requested_bytes"` // what was asked for both kinds of blocks
+	Segments  int       `json:"segment_count"`   // segments; for expandable ones mapped ranges
+	Reserved  uint64    `json:"reserved_bytes"`  // bytes of the segments
+	Allocated uint64    `json:"allocated_bytes"` // live blocks
+	Pending   uint64    `json:"pending_bytes"`   // blocks freed by the program that a stream may still use
+	Requested uint64    `json:"requested_bytes"` // bytes requested by live and pending blocks
 
-	Free     uint64 `json:"free_bytes"`           // all that is free
-	Holes    int    `json:"free_count"`           // free blocks
-	Largest  uint64 `json:"largest_free_bytes"`   // largest of them
-	Split    uint64 `json:"inactive_split_bytes"` // free blocks that share their segment with others
-	Empty    uint64 `json:"empty_segment_bytes"`  // segments without a block in use
-	Pinned   int    `json:"pinned_segment_count"` // segments that a single block in use keeps
+	Free     uint64 `json:"free_bytes"`           // free blocks
+	Holes    int    `json:"free_count"`           // number of free blocks
+	Largest  uint64 `json:"largest_free_bytes"`   // largest free block
+	Split    uint64 `json:"inactive_split_bytes"` // free blocks that share their segment with other blocks
+	Empty    uint64 `json:"empty_segment_bytes"`  // segments without live or pending blocks
+	Pinned   int    `json:"pinned_segment_count"` // partly free segments kept by a single live or pending block
 	PinnedBy uint64 `json:"pinning_block_bytes"`  // those blocks
-	Held     uint64 `json:"pinned_free_bytes"`    // what is free beside them
+	Held     uint64 `json:"pinned_free_bytes"`    // free bytes of the pinned segments
 }
 
 // heaps sums up the segments of a device, by pool and stream.
@@ -88,8 +88,8 @@ func (h *Heap) add(s *Segment) {
 	}
 }
 
-// External returns the external fragmentation: the share of the free bytes that the largest free
-// block does not have. 0 without free bytes.
+// External returns the external fragmentation: 1 - largest free block / free bytes. It is 0 without
+// free bytes.
 func (h *Heap) External() float64 {
 	if h.Free == 0 {
 		return 0
@@ -97,11 +97,11 @@ func (h *Heap) External() float64 {
 	return 1 - float64(h.Largest)/float64(h.Free)
 }
 
-// String returns the memory in one line.
+// String returns a summary in one line.
 func (h *Heap) String() string {
 	return fmt.Sprintf("pool %s, stream %d: %d segments, %d bytes reserved, %d allocated, %d pending, %d requested; "+
 		"%d bytes free in %d blocks, the largest %d (external fragmentation %.1f %%), %d of them beside blocks in use; "+
-		"%d bytes in empty segments; %d segments kept by one block each, %d bytes, with %d bytes free beside them",
+		"%d bytes in empty segments; %d segments pinned by one block each, %d bytes, with %d bytes free beside them",
 		poolName(h.Pool), h.Stream, h.Segments, h.Reserved, h.Allocated, h.Pending, h.Requested,
 		h.Free, h.Holes, h.Largest, 100*h.External(), h.Split, h.Empty, h.Pinned, h.PinnedBy, h.Held)
 }

@@ -7,40 +7,40 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// Format is what the header of a trace made here says under Header.Format.
+// Format is the value of Header.Format of the traces that this package makes.
 const Format = "snapshot"
 
-// Keys of the header of a trace made here.
+// Keys of the header of the traces that this package makes.
 const (
 	KeyConfig   = "config"            // recorded settings, as a configuration of the strategy caching
 	KeyStreams  = "streams"           // handles of the streams, by first appearance
-	KeyPools    = "pools"             // private pools in which the file has segments
-	KeyOpening  = "opening_live"      // allocations that were live when the history began
-	KeyPeak     = "recorded_reserved" // most bytes that the recorded allocator held, as far as it shows
-	KeyCapacity = "recorded_capacity" // least capacity of the device in bytes, by the requests that it refused
+	KeyPools    = "pools"             // private pools with segments in the file
+	KeyOpening  = "opening_live"      // number of allocations that were live when the history began
+	KeyPeak     = "recorded_reserved" // most bytes reserved by the recorded allocator, as far as the history shows
+	KeyCapacity = "recorded_capacity" // lower bound of the device's capacity in bytes, from refused requests
 	KeyStarted  = "started_us"        // time of the first event, in microseconds of the Unix epoch
-	KeyWrapped  = "wrapped"           // why the history probably lost its oldest entries
-	KeyDoubt    = "doubt"             // a finding of the report; there may be several
-	KeyHeap     = "heap"              // memory at the end of one pool and stream; there may be several
+	KeyWrapped  = "wrapped"           // why the history is probably incomplete
+	KeyDoubt    = "doubt"             // a finding of the report; may be repeated
+	KeyHeap     = "heap"              // summary of a [Heap]; may be repeated
 )
 
-// PartOf returns the name of a device, as other formats of PyTorch have it.
+// PartOf returns the name of a device as PyTorch's other formats write it, such as "cuda:0".
 func PartOf(gpu int) string { return "cuda:" + strconv.Itoa(gpu) }
 
-// Result is what was made of one device.
+// Result is the conversion of one device.
 type Result struct {
 	GPU    int          // ordinal of the device
-	Trace  *trace.Trace // what the program asked for
-	Report *Report      // how far it can be trusted
-	Course *Course      // what the trace was made of
+	Trace  *trace.Trace // the program's requests
+	Report *Report      // statistics and inconsistencies
+	Course *Course      // the device's history, step by step
 }
 
-// Traces returns a trace for each device that has a history of requests or, if it has none, live
-// blocks. Its header has no name and no hash: those are the file's. The error is that of a trace
-// that cannot hold so much.
+// Traces returns a trace for each device with requests in its history or, failing that, with live
+// blocks. Headers have no name and no hash; the caller sets them from the file. It fails if a trace
+// exceeds its limits.
 func Traces(s *Snapshot) ([]Result, error) { return TracesWithin(s, nil) }
 
-// TracesWithin is [Traces] for traces that may take as much memory together as a budget has.
+// TracesWithin is [Traces] with its memory charged to a budget.
 func TracesWithin(s *Snapshot, memory *budget.Budget) ([]Result, error) {
 	sites, err := s.sites(memory)
 	if err != nil {
@@ -66,80 +66,80 @@ func TracesWithin(s *Snapshot, memory *budget.Budget) ([]Result, error) {
 	return results, nil
 }
 
-// Step says what an entry of a history means for the program's allocations.
+// Step is the effect of an entry on the program's allocations.
 type Step uint8
 
 // The steps.
 const (
-	None      Step = iota // nothing
+	None      Step = iota // no effect
 	Alloc                 // an allocation begins
-	Free                  // it was freed and its memory was free at once
-	FreeLater             // it was freed, its memory is pending from here on
-	Completed             // pending memory became free
-	Refused               // a request found no memory
+	Free                  // freed, and reusable at once
+	FreeLater             // freed; the memory is pending
+	Completed             // pending memory became reusable
+	Refused               // a request failed
 )
 
-// Life is an allocation that was there when the history began.
+// Life is an allocation that existed when the history began.
 type Life struct {
 	Addr    uint64 // first byte
-	Size    uint64 // bytes asked for
+	Size    uint64 // bytes requested
 	Stream  int64  // handle
-	Granted uint64 // bytes of its block; 0 where the file does not tell
-	Pending bool   // the program had given it back already
-	Stack   uint32 // index of the stack that allocated it; 0 where the file does not tell
+	Granted uint64 // bytes of its block; 0 if the file does not contain it
+	Pending bool   // already freed by the program
+	Stack   uint32 // index of the allocation's stack; 0 if the file does not contain it
 }
 
-// Ending is the end of an allocation that is in no entry: another one lies where it was.
+// Ending is an unrecorded end of an allocation, inferred from a later allocation at its address.
 type Ending struct {
-	Entry   int    // index of the entry that begins the other one
-	ID      uint32 // of the allocation that has ended
-	Pending bool   // it was pending
+	Entry   int    // index of the later allocation's entry
+	ID      uint32 // id of the allocation that ended
+	Pending bool   // it was already pending
 }
 
-// Refusal is a request that found no memory.
+// Refusal is a request that failed for lack of memory.
 type Refusal struct {
 	Entry      int    // index of the entry
-	Reserved   uint64 // bytes held when it came
-	DeviceFree uint64 // bytes that the device had left
+	Reserved   uint64 // bytes reserved at that time
+	DeviceFree uint64 // bytes free on the device
 }
 
-// Course is what happened on a device, entry by entry.
+// Course is the history of a device, interpreted entry by entry.
 type Course struct {
-	Device  *Device  // whose history it is
-	Opening []Life   // what was there at the beginning, by stream and address; the index is the id
+	Device  *Device  // the device of the history
+	Opening []Life   // allocations at the beginning, by stream and address; the index is the id
 	Steps   []Step   // by entry
-	IDs     []uint32 // by entry: the allocation of its step
-	// by entry: number of its step's event in the trace, or of the next event; one more for the end;
-	// nil before [Course.Trace]
+	IDs     []uint32 // by entry: id of the allocation
+	// By entry: number of its event in the trace, or of the next event if it has none. The last
+	// element is the number of events. Nil before [Course.Trace].
 	Events   []int
-	Endings  []Ending      // by entry
-	Pending  []uint32      // ids of what is pending at the end, as it became so
-	Segments []HeldSegment // what was held at the beginning, by address
-	Traffic  []Traffic     // segments that came and went, by entry
-	Report   *Report       // how far it can be trusted
+	Endings  []Ending      // unrecorded ends, by entry
+	Pending  []uint32      // ids of allocations that are pending at the end
+	Segments []HeldSegment // segments held at the beginning, by address
+	Traffic  []Traffic     // segments taken and returned, by entry
+	Report   *Report       // statistics and inconsistencies
 
-	LastRefusal *Refusal // the last request that found no memory; nil if none did
+	LastRefusal *Refusal // the last failed request; nil if there is none
 
-	requested bool // the history tells when frees were requested; recordings may leave that out
+	requested bool // the history has requested frees; recordings may omit them
 }
 
-// Solve works out what happened on a device.
+// Solve interprets the history of a device.
 func Solve(d *Device) *Course {
 	c, err := solve(d, nil)
 	if err != nil {
-		panic(err) // there is no bound
+		panic(err) // cannot happen without a budget
 	}
 	return c
 }
 
-// What solve takes, in bytes.
+// Memory of solve, in bytes.
 const (
-	entryBytes   = 24 // for an entry: its number, its step, its id and its event
-	addressBytes = 80 // for an address: its place in the index, and what is known of it on the way back and forth
-	blockBytes   = 64 // for a block in use: as it was when the history began
+	entryBytes   = 24 // per entry: address number, step, id and event
+	addressBytes = 80 // per address: its index entry and its states in both passes
+	blockBytes   = 64 // per block in use: its opening state
 )
 
-// solve is [Solve] within a budget.
+// solve is [Solve] with its memory charged to a budget.
 func solve(d *Device, memory *budget.Budget) (*Course, error) {
 	blocks := 0
 	for range inUse(d.Segments) {
@@ -155,7 +155,7 @@ func solve(d *Device, memory *budget.Budget) (*Course, error) {
 	}
 	defer memory.Give(int64(len(n.addrs)) * addressBytes)
 	c.backSegments()
-	c.back(n)
+	c.solveOpening(n)
 	c.forward(n)
 	c.Report.finish(c)
 	return c, nil

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// confKeys are the settings that hold all others as the user wrote them.
+// confKeys are the settings that contain all others as the user wrote them.
 var confKeys = [...]string{"PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"}
 
-// Conf returns the recorded settings in the form of PYTORCH_CUDA_ALLOC_CONF. Where the file has no
-// such string, it is put together from the settings that decide where blocks lie.
+// Conf returns the recorded settings in the form of PYTORCH_CUDA_ALLOC_CONF. If the file lacks that
+// string, Conf builds it from the settings that affect placement.
 func Conf(settings []Setting) string {
 	for _, key := range confKeys {
 		if v, ok := setting(settings, key); ok && v != "" {
@@ -44,8 +44,7 @@ func setting(settings []Setting, key string) (string, bool) {
 	return "", false
 }
 
-// Keys of the settings that say where a snapshot comes from, beside those of PyTorch, if it is a
-// replay of ours.
+// Additional settings in snapshots written by a replay of this project, which identify the replay.
 const (
 	KeyReplayed       = "vramyard_strategy"     // name and preset of the strategy
 	KeyReplayedConfig = "vramyard_config"       // its configuration, as JSON
@@ -53,15 +52,16 @@ const (
 	KeyReplayedHash   = "vramyard_trace_sha256" // hash of its decompressed file
 )
 
-// Replayed returns the name and preset of the strategy that a snapshot is a replay with, "" if it
-// is a recording.
+// Replayed returns the name and preset of the strategy whose replay wrote the snapshot. It returns
+// "" for a recording.
 func Replayed(settings []Setting) string {
 	name, _ := setting(settings, KeyReplayed)
 	return name
 }
 
-// Config returns the recorded settings as a configuration of the strategy caching: of a replay the
-// configuration that it had, but for the share of a device that is not in the file.
+// Config returns the recorded settings as a configuration of the strategy caching. For a replay it
+// is the original configuration without memory_fraction, because the file lacks the device's
+// capacity.
 func Config(settings []Setting) json.RawMessage {
 	fields := map[string]any{}
 	if text, ok := setting(settings, KeyReplayedConfig); ok && json.Unmarshal([]byte(text), &fields) == nil &&

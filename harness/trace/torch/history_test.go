@@ -186,23 +186,23 @@ func TestWhatDoesNotFitIsCountedAndBridged(t *testing.T) {
 	}{
 		"allocated where another one lives": {
 			one().alloc(base, 40).alloc(base, 50).segment(small, block(base, 50)), []string{"a 0 40", "f 0", "a 1 50"},
-			"1 allocations where another one was live, which is taken to be freed; the first at 0x200000 in entry 1",
+			"1 allocations at the address of a live one, which is assumed to be freed; the first at 0x200000 in entry 1",
 		},
 		"allocated where another one is pending": {
 			one().alloc(base, 40).request(base, 40).alloc(base, 50).segment(small, block(base, 50)),
-			[]string{"a 0 40", "f 0", "done 0", "a 1 50"}, "1 allocations where another one was live",
+			[]string{"a 0 40", "f 0", "done 0", "a 1 50"}, "1 allocations at the address of a live one",
 		},
 		"freed twice": {
 			one().alloc(base, 40).free(base, 40).free(base, 40).segment(small), []string{"a 0 40", "f 0"},
-			"1 frees of what is not live, left out; the first at 0x200000 in entry 3",
+			"1 frees of addresses that are not live, left out; the first at 0x200000 in entry 3",
 		},
 		"requested twice": {
 			one().alloc(base, 40).request(base, 40).free(base, 40).segment(small), []string{"a 0 40", "f 0", "done 0"},
-			"1 frees of what was freed already, left out",
+			"1 frees of blocks that were already freed, left out",
 		},
 		"completed alone": {
 			one().alloc(base, 40).complete(base, 40).alloc(base, 4).free(base, 4).segment(small),
-			[]string{"a 0 40", "f 0", "a 1 4", "f 1"}, "1 completed frees that nobody requested, taken for frees",
+			[]string{"a 0 40", "f 0", "a 1 4", "f 1"}, "1 completed frees without a requested free, taken for frees",
 		},
 		"another size": {
 			one().alloc(base, 40).free(base, 41).segment(small), []string{"a 0 40", "f 0"},
@@ -214,7 +214,7 @@ func TestWhatDoesNotFitIsCountedAndBridged(t *testing.T) {
 		},
 		"no final block": {
 			one().alloc(base, 40).segment(small), []string{"a 0 40"},
-			"1 allocations that are live at the end, and are no final block",
+			"1 allocations that are live at the end without a final block",
 		},
 		"outside of segments": {
 			one().alloc(base-512, 40).free(base-512, 40).segment(small), []string{"a 0 40", "f 0"},
@@ -222,11 +222,11 @@ func TestWhatDoesNotFitIsCountedAndBridged(t *testing.T) {
 		},
 		"segments that overlap": {
 			one().alloc(base, 40).segment(small, block(base, 40)).segment(small), []string{"a 0 40"},
-			"1 final segments that overlap another one or are no range",
+			"1 final segments that overlap another one or are not a valid range",
 		},
 		"a segment from nowhere": {
 			one().add(torch.ActionSegmentAlloc, 1<<30, 1<<21, 0).alloc(base, 40).segment(small, block(base, 40)),
-			[]string{"a 0 40"}, "1 segments that came or went and fit no other entry; the first at 0x40000000 in entry 0",
+			[]string{"a 0 40"}, "1 segments taken or returned against other entries; the first at 0x40000000 in entry 0",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -251,7 +251,7 @@ func TestTimesThatGoBackAreMovedUp(t *testing.T) {
 	b.t = 500
 	r := b.free(base, 40).segment(small).result(t)
 	require.Equal(t, []int64{0, 0}, []int64{r.Trace.Events[0].Time, r.Trace.Events[1].Time})
-	require.Contains(t, r.Report.String(), "2 times that go back")
+	require.Contains(t, r.Report.String(), "2 decreasing times")
 }
 
 func TestWithoutHistory(t *testing.T) {

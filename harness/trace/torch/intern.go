@@ -9,23 +9,23 @@ import (
 // Interner adds strings, frames and stacks to the tables of a snapshot, each once.
 type Interner struct {
 	s *Snapshot
-	// strings, frames and calls hold indices; none of them has index 0 in it.
+	// strings, frames and calls hold indices; 0 marks a free slot.
 	strings, frames, calls table
-	// secret and seed keep files from choosing things that all belong in one place. No index depends
+	// secret and seed are random, so that crafted files cannot cause hash collisions. No index depends
 	// on them.
 	secret [2]uint64
 	seed   maphash.Seed
-	// frameOf and callOf are the stack that came last, outermost frame first: the next one
-	// mostly shares its outer part, which then needs no look-up.
+	// frameOf and callOf are the previous stack, outermost frame first. The next stack usually shares
+	// its outer frames, which then need no look-up.
 	frameOf, callOf []uint32
-	recent          [recentStacks]uint32 // stacks by their hash, the last of each
+	recent          [recentStacks]uint32 // cache of stacks by their hash
 }
 
-// recentStacks is how many stacks are found again at once. A program has some hundred places that
-// allocate.
+// recentStacks is the size of the cache of stacks. Programs typically have some hundred call sites
+// that allocate.
 const recentStacks = 1024
 
-// NewInterner returns an interner for the tables of s, which keep what they hold.
+// NewInterner returns an interner that adds to the tables of s.
 func NewInterner(s *Snapshot) *Interner {
 	in := &Interner{s: s, secret: [2]uint64{rand.Uint64(), rand.Uint64()}, seed: maphash.MakeSeed()}
 	if len(s.Strings) == 0 {
@@ -38,15 +38,15 @@ func NewInterner(s *Snapshot) *Interner {
 		s.Calls.add(Call{})
 	}
 	for id := 1; id < len(s.Strings); id++ {
-		in.strings.room(id, in.stringHash)
+		in.strings.reserve(id, in.stringHash)
 		*in.stringAt(s.Strings[id]) = uint32(id)
 	}
 	for id := 1; id < len(s.Frames); id++ {
-		in.frames.room(id, in.frameHash)
+		in.frames.reserve(id, in.frameHash)
 		*in.frameAt(s.Frames[id]) = uint32(id)
 	}
 	for id := 1; id < s.Calls.n; id++ {
-		in.calls.room(id, in.callHash)
+		in.calls.reserve(id, in.callHash)
 		*in.callAt(s.Calls.at(uint32(id))) = uint32(id)
 	}
 	return in
@@ -69,7 +69,7 @@ func (in *Interner) String(text string) uint32 {
 	if text == "" {
 		return 0
 	}
-	in.strings.room(len(in.s.Strings), in.stringHash)
+	in.strings.reserve(len(in.s.Strings), in.stringHash)
 	at := in.stringAt(text)
 	if *at == 0 {
 		*at = uint32(len(in.s.Strings))
@@ -88,9 +88,9 @@ func (in *Interner) frameHash(id uint32) uint64 {
 	return in.hash(uint64(f.File)<<32|uint64(f.Function), uint64(f.Line))
 }
 
-// Frame returns the index of a frame. One without names is not the empty one.
+// Frame returns the index of a frame. A frame without names differs from the empty frame 0.
 func (in *Interner) Frame(f Frame) uint32 {
-	in.frames.room(len(in.s.Frames), in.frameHash)
+	in.frames.reserve(len(in.s.Frames), in.frameHash)
 	at := in.frameAt(f)
 	if *at == 0 {
 		*at = uint32(len(in.s.Frames))
@@ -99,9 +99,9 @@ func (in *Interner) Frame(f Frame) uint32 {
 	return *at
 }
 
-// Stack returns the index of a stack, whose frames are given by index, the innermost first.
-// The cost is a step for each frame, and for a stack that is not among the recent ones a look-up
-// for each frame that the last one did not share.
+// Stack returns the index of a stack given by the indices of its frames, innermost first. It takes
+// a step for each frame. A stack that is not in the cache also takes a look-up for each frame that
+// it does not share with the previous one.
 func (in *Interner) Stack(frames []uint32) uint32 {
 	hash := uint64(len(frames))
 	for _, f := range frames {
@@ -129,7 +129,7 @@ func (in *Interner) isStack(id uint32, frames []uint32) bool {
 	return id == 0
 }
 
-// newStack returns the index of a stack that is not among the recent ones.
+// newStack returns the index of a stack that is not in the cache.
 func (in *Interner) newStack(frames []uint32) uint32 {
 	n, shared := len(frames), 0
 	for shared < min(n, len(in.frameOf)) && in.frameOf[shared] == frames[n-1-shared] {
@@ -159,7 +159,7 @@ func (in *Interner) callHash(id uint32) uint64 {
 }
 
 func (in *Interner) call(c Call) uint32 {
-	in.calls.room(in.s.Calls.n, in.callHash)
+	in.calls.reserve(in.s.Calls.n, in.callHash)
 	at := in.callAt(c)
 	if *at == 0 {
 		*at = uint32(in.s.Calls.add(c))

@@ -11,9 +11,9 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch/pickle"
 )
 
-// readJSON builds what JSON says, with the steps that a pickle would take.
+// readJSON executes a JSON document as the equivalent pickle operations.
 func (m *machine) readJSON(r io.Reader) error {
-	d := json.NewDecoder(&gauge{m: m, r: r})
+	d := json.NewDecoder(&tokenLimiter{m: m, r: r})
 	d.UseNumber()
 	for {
 		token, err := d.Token()
@@ -35,30 +35,30 @@ func (m *machine) readJSON(r io.Reader) error {
 	}
 	m.at = d.InputOffset()
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return m.errorf("more bytes behind the value, want the end of the file")
+		return m.errorf("bytes after the value, want the end of the file")
 	}
 	return nil
 }
 
-// gauge is a reader of JSON that refuses a string, a number or a gap of more than pickle.MaxText,
-// because a json.Decoder holds all of it.
-type gauge struct {
+// tokenLimiter is a reader that rejects JSON tokens and gaps longer than pickle.MaxText, because a
+// json.Decoder buffers a token whole.
+type tokenLimiter struct {
 	m *machine
 	r io.Reader
 	n int64 // bytes read
 }
 
-// Read implements io.Reader. It is called when what lies behind the last token is not complete.
-func (g *gauge) Read(b []byte) (int, error) {
+// Read implements io.Reader. The decoder calls it when the next token is incomplete.
+func (g *tokenLimiter) Read(b []byte) (int, error) {
 	if g.n-g.m.at > pickle.MaxText {
-		return 0, g.m.errorf("more than %d bytes without an end, want shorter strings", pickle.MaxText)
+		return 0, g.m.errorf("a token of more than %d bytes, want shorter strings", pickle.MaxText)
 	}
 	n, err := g.r.Read(b)
 	g.n += int64(n)
 	return n, err
 }
 
-// jsonError says where JSON is broken.
+// jsonError adds the position to an error of the decoder.
 func (m *machine) jsonError(d *json.Decoder, err error) error {
 	m.at = d.InputOffset()
 	if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
@@ -73,7 +73,7 @@ func (m *machine) jsonError(d *json.Decoder, err error) error {
 	return err
 }
 
-// token takes one step.
+// token executes one token.
 func (m *machine) token(token json.Token) error {
 	switch t := token.(type) {
 	case json.Delim:
@@ -111,7 +111,7 @@ func (m *machine) token(token json.Token) error {
 	return nil
 }
 
-// number returns a number of JSON: an integer if it is written as one.
+// number returns a JSON number: an integer if it is written as one, else a float.
 func (m *machine) number(text string) (value, error) {
 	if x, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return value{kind: isInt, x: uint64(x)}, nil

@@ -2,9 +2,9 @@ package torch
 
 import "github.com/vramyard/vramyard/harness/trace"
 
-// Lacks returns why a replay of a trace is not a replay of the recorded run: the trace has no
-// history (empty, see [trace.Coverage.Empty]), or the history was wrapped, for the reason of
-// [KeyWrapped]. It returns "" for a trace without such a gap.
+// Lacks returns why a replay of a trace differs from the recorded run, or "". Either the trace has
+// no history (empty, see [trace.Coverage.Empty]), or its oldest entries were lost, for the reason
+// of [KeyWrapped].
 func Lacks(empty bool, wrapped string) string {
 	switch {
 	case empty:

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// list makes a list of rows of a list, or nothing if it holds anything else.
+// list converts a list of equal rows to a value of its kind. Other lists give the zero value.
 func (m *machine) list(nd *node) (value, error) {
 	items := nd.items
 	if len(items) == 0 {
@@ -39,7 +39,6 @@ func (m *machine) list(nd *node) (value, error) {
 	return value{}, nil
 }
 
-// pairOf returns two numbers as a value.
 func (m *machine) pairOf(p [2]uint64) value {
 	at, ok := m.pairAt[p]
 	if !ok {
@@ -50,8 +49,7 @@ func (m *machine) pairOf(p [2]uint64) value {
 	return value{kind: isPair, x: at}
 }
 
-// maxDepth is the largest number of frames of a stack. Python has a thousand unless it is told
-// otherwise.
+// maxDepth is the maximum number of frames of a stack. Python's default limit is 1,000.
 const maxDepth = 1 << 16
 
 func (m *machine) stackOf(items []value) (value, error) {
@@ -67,8 +65,8 @@ func (m *machine) stackOf(items []value) (value, error) {
 	return value{kind: isStack, x: uint64(m.Stack(m.scratch))}, nil
 }
 
-// historyOf returns a history. The one that is growing is taken as it is if these are all of its
-// entries, as in every file but those that somebody has put together by hand.
+// historyOf returns a list of entries as a history. The growing history is used without a copy if
+// the list is all of its entries, as in every file that PyTorch writes.
 func (m *machine) historyOf(items []value) (value, error) {
 	growing := m.streams != nil
 	m.streams, m.pools = nil, nil
@@ -90,7 +88,6 @@ func (m *machine) historyOf(items []value) (value, error) {
 	return value{kind: isHistory, x: uint64(len(m.histories) - 1)}, nil
 }
 
-// copyEntry appends an entry of another history.
 func (m *machine) copyEntry(to *History, number uint64) error {
 	k, ok := slices.BinarySearchFunc(m.grown, number, func(g growth, n uint64) int { return cmp.Compare(g.first, n) })
 	if !ok {
@@ -109,13 +106,13 @@ func (m *machine) copyEntry(to *History, number uint64) error {
 	before := to.packed
 	to.Append(e)
 	m.rowBytes += to.packed - before
-	if to.packed > before { // one step can copy an entry for each of two bytes
+	if to.packed > before { // one operation can copy an entry for each two bytes of the file
 		return m.weigh()
 	}
 	return nil
 }
 
-// gather makes a list of rows, which then follow each other.
+// gather converts a list of rows to consecutive rows of an arena.
 func gather[T any](m *machine, k kind, a *arena[T], items []value) (value, error) {
 	r := run{uint32(items[0].x), items[0].n}
 	if len(items) > 1 {
@@ -123,7 +120,7 @@ func gather[T any](m *machine, k kind, a *arena[T], items []value) (value, error
 		for _, v := range items {
 			for i := range v.n {
 				a.add(a.at(uint32(v.x) + i))
-				if r.n++; r.n%arenaRows == 0 { // one step can copy a row for each of two bytes
+				if r.n++; r.n%arenaRows == 0 { // one operation can copy a row for each two bytes of the file
 					if err := m.weigh(); err != nil {
 						return value{}, err
 					}

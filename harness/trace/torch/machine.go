@@ -10,13 +10,13 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// maxNesting is how deep containers may lie in each other. A snapshot has seven levels, and
-// whoever wraps it adds a few.
+// maxNesting is the maximum depth of nested containers. A snapshot has seven levels; wrappers add a
+// few.
 const maxNesting = 100
 
-// machine makes rows of the values that a file builds. What a dictionary says becomes a row as soon
-// as it is complete, which it is when it is put into something: from then on nothing changes
-// it. So no value can hold itself, and a file that tries is refused.
+// machine converts the values that a file builds to rows. A dictionary is complete, and becomes a
+// row, when it is put into another container; it cannot change after that. So no value can contain
+// itself; a file that attempts it is rejected.
 type machine struct {
 	*Interner
 
@@ -24,14 +24,14 @@ type machine struct {
 	marks []int // positions in stack
 	memo  memo
 	nodes arena[node]
-	spare []uint64 // nodes to use again
+	spare []uint64 // nodes to reuse
 
 	texts  arena[text]
-	textAt table // texts by their index plus 1
+	textAt table // texts by index plus 1
 
 	histories   []*History
-	grown       []growth             // the histories that entries of the file were put into, in order
-	entries     uint64               // entries of those
+	grown       []growth             // histories that have received entries, in order
+	entries     uint64               // number of entries in grown
 	streams     map[int64]uint16     // of the last history, by handle
 	pools       map[[2]uint64]uint16 // of the last history
 	pairs       [][2]uint64
@@ -42,16 +42,16 @@ type machine struct {
 	runs        []run
 	scratch     []uint32
 	taken       [3]value
-	printedRoom int // bytes that settings may still take
+	printedRoom int // bytes of printed settings still allowed
 
-	at        int64 // offset of the present step, for messages
-	weighAt   int64 // offset from which weigh is wanted
+	at        int64 // offset of the current operation, for messages
+	weighAt   int64 // offset of the next call of weigh
 	textBytes int   // length of all texts
-	itemBytes int   // room that the nodes have for values
-	shutBytes int   // what all histories but the last take
-	rowBytes  int   // what all packed entries take
-	listed    int   // what the rows of all runs take, when they are copied out of their arenas
-	weighed   int64 // what is taken from memory
+	itemBytes int   // capacity of the items of all nodes
+	shutBytes int   // bytes of all histories except the last, without packed entries
+	rowBytes  int   // bytes of all packed entries
+	listed    int   // bytes of the rows of all runs when they are copied out of their arenas
+	weighed   int64 // bytes taken from the budget
 	memory    *budget.Budget
 }
 
@@ -61,25 +61,25 @@ type growth struct {
 	hist  *History
 }
 
-// node is a container that is no row, or not yet.
+// node is a container that is not a row, or not yet.
 type node struct {
-	items []value // of a dictionary: key, value, key, value, …
-	at    int64   // where it begins
-	memo  int64   // where the memo has it, -1 if nowhere
-	depth uint8   // levels of containers, itself included
-	dict  bool
-	done  bool  // nothing is put into it any more
-	twice bool  // more than one value refers to it
-	seen  bool  // find was here
-	as    value // what it became when it was done, if that is something else
+	items  []value // for a dictionary: key, value, key, value, …
+	at     int64   // offset of its beginning
+	memo   int64   // its index in the memo, -1 if it has none
+	depth  uint8   // levels of containers, including itself
+	dict   bool
+	done   bool  // complete; nothing may be added
+	shared bool  // referred to by more than one value
+	seen   bool  // visited by find
+	as     value // the row that it was converted to; zero if it was not
 }
 
 // text is a string of the file.
 type text struct {
 	text  string
-	id    uint32 // index of Snapshot.Strings, 0 if nothing refers to it
-	word  word   // what it means as a key or as an action
-	noted uint8  // bit set of rows for which it was noted as unknown
+	id    uint32 // index in Snapshot.Strings; 0 if it is not used there
+	word  word   // its meaning as a key or value
+	noted uint8  // bit set of the rows in which it was recorded as an unknown key
 }
 
 func newMachine(s *Snapshot, memory *budget.Budget) *machine {
@@ -96,7 +96,7 @@ func (m *machine) errorf(format string, a ...any) error {
 	return &pickle.Error{At: m.at, Text: fmt.Sprintf(format, a...)}
 }
 
-// push puts a value on the stack. One that continues the row on top joins it.
+// push pushes a value. A row that continues the row on top is merged with it.
 func (m *machine) push(v value) {
 	if v.isRow() {
 		if k := len(m.stack) - 1; k >= m.floor() && m.stack[k].joins(v) {
@@ -107,7 +107,7 @@ func (m *machine) push(v value) {
 	m.stack = append(m.stack, v)
 }
 
-// pop takes the top value, one row if it is several.
+// pop pops one value. Of merged rows it pops the last.
 func (m *machine) pop(want string) (value, error) {
 	k := len(m.stack) - 1
 	if k < m.floor() {
@@ -123,7 +123,8 @@ func (m *machine) pop(want string) (value, error) {
 	return v, nil
 }
 
-// floor is the lowest position that a step may take from: what lies above the last mark.
+// floor returns the lowest position of the stack that an operation may pop: just above the last
+// mark.
 func (m *machine) floor() int {
 	if k := len(m.marks); k > 0 {
 		return m.marks[k-1]
@@ -131,17 +132,16 @@ func (m *machine) floor() int {
 	return 0
 }
 
-// mark puts a mark on the stack.
+// mark pushes a mark.
 func (m *machine) mark() error {
 	if len(m.marks) == maxNesting {
-		return m.errorf("containers in each other, want at most %d levels", maxNesting)
+		return m.errorf("containers nested too deep, want at most %d levels", maxNesting)
 	}
 	m.marks = append(m.marks, len(m.stack))
 	return nil
 }
 
-// above takes all that lies above the last mark, and the mark. The values are valid until
-// the next push.
+// above pops the last mark and returns the values above it, which are valid until the next push.
 func (m *machine) above() ([]value, error) {
 	k := len(m.marks) - 1
 	if k < 0 {
@@ -155,14 +155,14 @@ func (m *machine) above() ([]value, error) {
 }
 
 func (m *machine) text(b []byte) uint64 {
-	m.textAt.room(m.texts.n, func(id uint32) uint64 { return maphash.String(m.seed, m.texts.ref(uint64(id-1)).text) })
+	m.textAt.reserve(m.texts.n, func(id uint32) uint64 { return maphash.String(m.seed, m.texts.ref(uint64(id-1)).text) })
 	at := m.textAt.find(maphash.Bytes(m.seed, b), func(id uint32) bool {
 		return m.texts.ref(uint64(id-1)).text == string(b)
 	})
 	if *at != 0 {
 		return uint64(*at - 1)
 	}
-	if !utf8.Valid(b) { // what is made of a snapshot is UTF-8
+	if !utf8.Valid(b) { // everything derived from a snapshot is UTF-8
 		return m.text(bytes.ToValidUTF8(b, []byte("\ufffd")))
 	}
 	m.textBytes += len(b)
@@ -171,18 +171,18 @@ func (m *machine) text(b []byte) uint64 {
 	return id
 }
 
-// stringOf returns the index in the snapshot of a text.
+// stringOf returns the index of a text in the snapshot.
 func (m *machine) stringOf(v value) uint32 {
 	t := m.texts.ref(v.x)
-	if t.id == 0 && t.text != "" { // texts are unique, so the interner's map is not needed
+	if t.id == 0 && t.text != "" { // texts are unique, so the interner is not needed
 		t.id = uint32(len(m.s.Strings))
 		m.s.Strings = append(m.s.Strings, t.text)
 	}
 	return t.id
 }
 
-// open puts a new container on the stack. A dictionary that lies on top has got all its keys:
-// what follows one directly is the next element of a list.
+// open pushes a new container. A dictionary on top of the stack that has keys is then complete: the
+// new container is the next element of a list.
 func (m *machine) open(dict bool) error {
 	if k := len(m.stack) - 1; k >= m.floor() && m.stack[k].kind == isDict {
 		if nd := m.nodes.ref(m.stack[k].x); !nd.done && len(nd.items) > 0 {
@@ -204,7 +204,6 @@ func (m *machine) open(dict bool) error {
 	return nil
 }
 
-// newNode returns an empty container.
 func (m *machine) newNode(dict bool) uint64 {
 	if k := len(m.spare) - 1; k >= 0 {
 		id := m.spare[k]
@@ -216,7 +215,7 @@ func (m *machine) newNode(dict bool) uint64 {
 	return m.nodes.add(node{at: m.at, memo: -1, dict: dict})
 }
 
-// target returns the container on top of the stack that a step changes.
+// target returns the container on top of the stack, to be changed by an operation.
 func (m *machine) target(dict bool) (*node, error) {
 	want := kindNames[isList]
 	if dict {
@@ -228,20 +227,19 @@ func (m *machine) target(dict bool) (*node, error) {
 	}
 	v := m.stack[k]
 	if v.kind != isList && v.kind != isDict {
-		return nil, m.errorf("a change of %s, want one of %s", m.describe(v), want)
+		return nil, m.errorf("an operation on %s, want it on %s", m.describe(v), want)
 	}
 	nd := m.nodes.ref(v.x)
 	switch {
 	case nd.done:
-		return nil, m.errorf("a change of %s that is already part of something, perhaps of itself, want it complete before",
+		return nil, m.errorf("a change of %s that is already part of a container, perhaps of itself, want it complete before",
 			kindNames[v.kind])
 	case nd.dict != dict:
-		return nil, m.errorf("a change of %s, want one of %s", kindNames[v.kind], want)
+		return nil, m.errorf("an operation on %s, want it on %s", kindNames[v.kind], want)
 	}
 	return nd, nil
 }
 
-// add appends values to the list on top of the stack.
 func (m *machine) add(items []value) error {
 	nd, err := m.target(false)
 	if err != nil {
@@ -264,7 +262,7 @@ func (m *machine) add(items []value) error {
 	return nil
 }
 
-// keep puts a value into a container.
+// keep appends a value to a container.
 func (m *machine) keep(nd *node, v value) error {
 	if k := len(nd.items); k < cap(nd.items) {
 		nd.items = nd.items[:k+1]
@@ -274,19 +272,19 @@ func (m *machine) keep(nd *node, v value) error {
 	return m.grow(nd, v)
 }
 
-// grow puts a value into a container that has no room for it.
+// grow appends a value to a container whose capacity is used up.
 func (m *machine) grow(nd *node, v value) error {
 	before := cap(nd.items)
 	nd.items = append(nd.items, v)
 	after := cap(nd.items)
 	m.itemBytes += (after - before) * valueBytes
-	if after > 1<<16 { // one step can put all of the stack into a container
+	if after > 1<<16 { // one operation can put the whole stack into a container
 		return m.weigh()
 	}
 	return nil
 }
 
-// set sets keys and values of the dictionary on top of the stack.
+// set adds keys and values to the dictionary on top of the stack.
 func (m *machine) set(items []value) error {
 	nd, err := m.target(true)
 	if err != nil {
@@ -316,7 +314,7 @@ func (m *machine) set(items []value) error {
 	return nil
 }
 
-// tuple makes a container that nobody changes of values, and pushes it.
+// tuple pushes an immutable list of values.
 func (m *machine) tuple(items []value) error {
 	id := m.newNode(false)
 	nd := m.nodes.ref(id)
@@ -336,7 +334,7 @@ func (m *machine) tuple(items []value) error {
 	return err
 }
 
-// describe says for messages what a value is.
+// describe describes a value for error messages.
 func (m *machine) describe(v value) string {
 	if v.kind == isList || v.kind == isDict {
 		if as := m.nodes.ref(v.x).as; as.kind != 0 {
@@ -349,7 +347,6 @@ func (m *machine) describe(v value) string {
 	return kindNames[v.kind]
 }
 
-// quote shortens a text for messages.
 func quote(text string) string {
 	const most = 40
 	if len(text) > most {
@@ -358,8 +355,8 @@ func quote(text string) string {
 	return fmt.Sprintf("%q", text)
 }
 
-// finish completes a value that is put into something: a container becomes the row or the list of
-// rows that it holds, if it holds such.
+// finish completes a value that is put into a container. A container becomes a row, or a list of
+// rows, if its content allows.
 func (m *machine) finish(v value) (value, error) {
 	if v.kind != isList && v.kind != isDict {
 		return v, nil
@@ -386,7 +383,7 @@ func (m *machine) finish(v value) (value, error) {
 		return v, m.measure(nd)
 	}
 	nd.as = as
-	if nd.twice {
+	if nd.shared {
 		return as, nil
 	}
 	if nd.memo >= 0 {
@@ -400,7 +397,7 @@ func (m *machine) finish(v value) (value, error) {
 	return as, nil
 }
 
-// measure bounds how deep a container goes.
+// measure computes the depth of a container and bounds it.
 func (m *machine) measure(nd *node) error {
 	deepest := uint8(0)
 	for _, v := range nd.items {
@@ -409,7 +406,7 @@ func (m *machine) measure(nd *node) error {
 		}
 	}
 	if deepest == maxNesting {
-		return m.errorf("containers in each other, want at most %d levels", maxNesting)
+		return m.errorf("containers nested too deep, want at most %d levels", maxNesting)
 	}
 	nd.depth = deepest + 1
 	return nil

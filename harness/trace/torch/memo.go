@@ -1,51 +1,51 @@
 package torch
 
-// memoPage is the number of places of the memo that are made together.
+// memoPage is the number of entries in a page of the memo.
 const memoPage = 1024
 
-// memo holds the values that a file wants again, by number. A million entries of a history lie in
-// it that nobody asks for, so a place takes 4 bytes: kind in the upper 5 bits, x in the others. In
-// a page that the file has left behind it takes 2 where that is enough.
+// memo holds the values that a file may refer to again, by index. Most are never used: a million
+// entries of a history are in it. So an entry takes 4 bytes: the kind in the upper 5 bits, x in the
+// others. In a page that is no longer written it takes 2 if its values are close together.
 type memo struct {
 	pages []page32
-	n     uint32   // places taken
-	spare []uint32 // a plain page that is not in use, or nil
-	bytes int      // what the pages take
+	n     uint32   // entries in use
+	spare []uint32 // a plain page for reuse, or nil
+	bytes int      // bytes of the pages
 }
 
-// page32 is memoPage places of the memo: plain, or packed. Of an empty one neither is there.
+// page32 is memoPage entries of the memo, plain or packed. An empty page has neither.
 type page32 struct {
 	plain  []uint32
 	packed *page16
 }
 
-// page16 is a page in which few kinds of values lie, and of each kind values side by side.
+// page16 is a page with few kinds of values, and close values of each kind.
 type page16 struct {
 	bases  [maxBases]uint32 // lowest value of each kind
-	places [memoPage]uint16 // index of a base in the upper bits, what is added to it in the others
+	places [memoPage]uint16 // index of a base in the upper bits, offset from it in the others
 }
 
-// plainBytes and packedBytes are what a page takes of the heap.
+// plainBytes and packedBytes are the heap memory of a page.
 const (
 	plainBytes  = 4 * memoPage
 	packedBytes = 2304
 )
 
-// offsetBits is how many bits of a packed place are added to a base, and maxBases what the others
-// tell apart.
+// offsetBits is the number of bits for the offset in a packed entry. The others hold the index of a
+// base.
 const (
 	offsetBits = 13
 	maxBases   = 1 << (16 - offsetBits)
 )
 
-// kindShift is where a place of the memo has the kind. What x counts is at most so many of a kind.
+// kindShift is the position of the kind in a memo entry. The bits below limit x.
 const kindShift = 27
 
-// put keeps the top value at a place. Places are numbered as values are kept, so none is beyond the
-// bytes read so far.
+// put stores the top value in the memo. Each entry takes at least a byte of the file, so an index
+// is below the offset.
 func (m *machine) put(place uint32) error {
 	if int64(place) >= m.at {
-		return m.errorf("place %d of the memo, want less than bytes so far", place)
+		return m.errorf("memo index %d, want less than the bytes read so far", place)
 	}
 	k := len(m.stack) - 1
 	if k < m.floor() {
@@ -55,7 +55,7 @@ func (m *machine) put(place uint32) error {
 	switch {
 	case v.kind == isList || v.kind == isDict:
 		nd := m.nodes.ref(v.x)
-		nd.twice = nd.twice || nd.memo >= 0
+		nd.shared = nd.shared || nd.memo >= 0
 		nd.memo = int64(place)
 	case v.n > 1:
 		v.x += uint64(v.n - 1)
@@ -74,17 +74,17 @@ func (m *machine) put(place uint32) error {
 	return nil
 }
 
-// memoize keeps the top value at the next place.
+// memoize stores the top value at the next index.
 func (m *machine) memoize() error { return m.put(m.memo.n) }
 
-// get pushes the value at a place. A container that is still being filled is complete with that.
+// get pushes a memo entry. That completes a container that was still being filled.
 func (m *machine) get(place uint32) error {
 	v := m.memo.at(place)
 	if v.kind == 0 {
-		return m.errorf("place %d of the memo, want one that was filled", place)
+		return m.errorf("memo index %d is empty, want a stored value", place)
 	}
 	if v.kind == isList || v.kind == isDict {
-		m.nodes.ref(v.x).twice = true
+		m.nodes.ref(v.x).shared = true
 		var err error
 		if v, err = m.finish(v); err != nil {
 			return err
@@ -94,11 +94,11 @@ func (m *machine) get(place uint32) error {
 	return nil
 }
 
-// page returns the page of a place, as it can be written.
+// page returns the page of an index for writing.
 func (m *memo) page(place uint32) []uint32 {
 	k := int(place / memoPage)
 	for len(m.pages) <= k {
-		// The last values of the page before may not be complete. The first page has all keys.
+		// The page before the last may still have incomplete values. The first page has all keys.
 		if last := len(m.pages) - 2; last > 0 {
 			m.pack(&m.pages[last])
 		}
@@ -122,7 +122,7 @@ func (m *memo) page(place uint32) []uint32 {
 	return p.plain
 }
 
-// pack packs a page if that can be.
+// pack packs a page if its values allow.
 func (m *memo) pack(p *page32) {
 	if p.plain == nil {
 		return
@@ -157,7 +157,7 @@ func (m *memo) pack(p *page32) {
 	m.bytes += packedBytes - plainBytes
 }
 
-// word returns what lies at a place of a page that is not plain.
+// word returns an entry of a page that is not plain.
 func (p *page32) word(at uint32) uint32 {
 	if p.packed == nil {
 		return 0
@@ -166,7 +166,7 @@ func (p *page32) word(at uint32) uint32 {
 	return p.packed.bases[w>>offsetBits] + uint32(w&(1<<offsetBits-1))
 }
 
-// at returns the value at a place; its kind is 0 if there is none.
+// at returns a memo entry. Its kind is 0 if the entry is empty.
 func (m *memo) at(place uint32) value {
 	k := int(place / memoPage)
 	if k >= len(m.pages) {
@@ -174,7 +174,7 @@ func (m *memo) at(place uint32) value {
 	}
 	p, at := &m.pages[k], place%memoPage
 	var w uint32
-	if p.plain != nil { // as that of the keys, which are most of what is wanted
+	if p.plain != nil { // such as the first page, whose keys are most of the look-ups
 		w = p.plain[at]
 	} else {
 		w = p.word(at)
@@ -186,8 +186,8 @@ func (m *memo) at(place uint32) value {
 	return v
 }
 
-// replace puts what a container became in its place, unless something else lies there by now. A row
-// whose number does not fit is forgotten: of a hundred million entries nobody wants one again.
+// replace replaces a container in the memo by its row, unless the entry was overwritten. A row
+// whose index does not fit is dropped: files do not refer to an entry again.
 func (m *memo) replace(place uint32, old, as value) {
 	if v := m.at(place); v.kind != old.kind || v.x != old.x {
 		return

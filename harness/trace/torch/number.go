@@ -5,16 +5,16 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// numbers gives each address at which there ever was a block a small number, so that what is known
-// of it lies in a slice.
+// numbers maps each address in the history to a small number, so that its state can be kept in a
+// slice.
 type numbers struct {
-	entry []uint32      // by entry: the number of its address; 0 for entries without a block
-	addrs []device.Addr // by number; 0 is none
+	entry []uint32      // by entry: number of its address; 0 for entries without a block
+	addrs []device.Addr // by number; 0 is unused
 	index index.AddrMap
 }
 
-// number numbers the addresses of the history and of the blocks in use at its end, and counts on
-// its way what the history consists of.
+// number assigns numbers to the addresses of the history and of the final blocks, and counts the
+// program's requests.
 func (c *Course) number() *numbers {
 	h := &c.Device.History
 	n := &numbers{entry: make([]uint32, h.Len()), addrs: make([]device.Addr, 1), index: index.NewAddrMap()}
@@ -44,7 +44,7 @@ func (c *Course) number() *numbers {
 	return n
 }
 
-// of returns the number of an address, a new one if it has none.
+// of returns the number of an address, assigning a new one if necessary.
 func (n *numbers) of(addr uint64) uint32 {
 	a, at := device.Addr(addr), func(h uint32) device.Addr { return n.addrs[h] }
 	if h := n.index.Get(a, at); h != index.NoHandle {
@@ -56,7 +56,6 @@ func (n *numbers) of(addr uint64) uint32 {
 	return h
 }
 
-// inUse yields the blocks that are not free, each with its segment.
 func inUse(segments []Segment) func(yield func(*Block, *Segment) bool) {
 	return func(yield func(*Block, *Segment) bool) {
 		for i := range segments {

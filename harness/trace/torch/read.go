@@ -12,16 +12,15 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// Read reads a snapshot: a pickle of protocol 2 to 5 or JSON, as it is or compressed with gzip, xz
-// or zstd; the whole dictionary, perhaps wrapped in others, or only the list of its segments.
+// Read reads a snapshot: a pickle of protocol 2 to 5 or JSON, plain or compressed with gzip, xz or
+// zstd. The file holds the whole dictionary, possibly nested in others, or only its segments.
 //
-// Keys that are not known are ignored and listed. Whatever could run code is refused, and
-// memory stays within a multiple of the bytes that have come, whatever the file claims. An error
-// is one line and says at which byte of the plain content something is wrong and what was wanted.
-// A snapshot takes at most [budget.Default] bytes.
+// Unknown keys are ignored and listed. Anything that could run code is rejected. Memory is at most
+// a multiple of the bytes read, whatever lengths the file claims. An error is one line with the
+// byte offset in the decompressed content. A snapshot takes at most [budget.Default] bytes.
 func Read(r io.Reader) (*Snapshot, error) { return ReadWithin(r, budget.New(0)) }
 
-// ReadWithin is [Read] for a snapshot that may take as much memory as a budget has.
+// ReadWithin is [Read] with its memory charged to a budget.
 func ReadWithin(r io.Reader, memory *budget.Budget) (*Snapshot, error) {
 	s, err := read(r, memory)
 	if err != nil {
@@ -30,8 +29,8 @@ func ReadWithin(r io.Reader, memory *budget.Budget) (*Snapshot, error) {
 	return s, nil
 }
 
-// Recognize reports whether a file that begins with these bytes, decompressed, may be a snapshot:
-// a pickle, or JSON. Of JSON no more than the first bracket is looked at.
+// Recognize reports whether a decompressed file that begins with head may be a snapshot: a pickle,
+// or JSON. For JSON it looks only at the first bracket.
 func Recognize(head []byte) bool {
 	if len(head) > 1 && head[0] == 0x80 {
 		return head[1] >= 2 && head[1] <= 5
@@ -39,14 +38,14 @@ func Recognize(head []byte) bool {
 	return isJSON(head)
 }
 
-// isJSON reports whether a text begins as a container of JSON does.
+// isJSON reports whether a text begins with an opening bracket of JSON.
 func isJSON(head []byte) bool {
 	head = bytes.TrimLeft(head, " \t\r\n")
 	return len(head) > 0 && (head[0] == '{' || head[0] == '[')
 }
 
 func read(r io.Reader, memory *budget.Budget) (*Snapshot, error) {
-	plain, err := fileio.NewReaderSize(r, 4<<10) // the scanner has a window of its own
+	plain, err := fileio.NewReaderSize(r, 4<<10) // the scanner has its own buffer
 	if err != nil {
 		return nil, err
 	}
@@ -66,14 +65,14 @@ func read(r io.Reader, memory *budget.Budget) (*Snapshot, error) {
 		err = m.result()
 	}
 	if err != nil {
-		return nil, m.placed(err)
+		return nil, m.withOffset(err)
 	}
 	m.release()
 	return s, nil
 }
 
-// placed adds the place to an error of the system.
-func (m *machine) placed(err error) error {
+// withOffset adds the offset to an error that lacks one.
+func (m *machine) withOffset(err error) error {
 	if e := (*pickle.Error)(nil); errors.As(err, &e) {
 		return err
 	}
@@ -96,7 +95,7 @@ func (m *machine) readPickle(r io.Reader) error {
 		switch {
 		case op < pickle.EmptyList:
 			m.pushScalar(op, scan)
-		case op == pickle.Get: // most of a file, so it does not go through the others
+		case op == pickle.Get: // fast path for most of a file
 			err = m.get(scan.Index())
 		default:
 			err = m.step(op, scan)
@@ -107,7 +106,7 @@ func (m *machine) readPickle(r io.Reader) error {
 	}
 }
 
-// pushScalar pushes what is no container.
+// pushScalar pushes a value that is not a container.
 func (m *machine) pushScalar(op pickle.Op, scan *pickle.Scanner) {
 	var v value
 	switch op {
@@ -131,7 +130,7 @@ func (m *machine) pushScalar(op pickle.Op, scan *pickle.Scanner) {
 	m.stack = append(m.stack, v)
 }
 
-// step takes a step that builds containers or uses the memo.
+// step executes an operation that builds containers or uses the memo.
 func (m *machine) step(op pickle.Op, scan *pickle.Scanner) error {
 	switch op {
 	case pickle.EmptyList:
@@ -147,29 +146,29 @@ func (m *machine) step(op pickle.Op, scan *pickle.Scanner) error {
 	case pickle.EmptyTuple:
 		return m.tuple(nil)
 	case pickle.Tuple1, pickle.Tuple2, pickle.Tuple3:
-		items, err := m.take(int(op-pickle.Tuple1) + 1)
+		items, err := m.popN(int(op-pickle.Tuple1) + 1)
 		if err != nil {
 			return err
 		}
 		return m.tuple(items)
 	case pickle.Append:
-		items, err := m.take(1)
+		items, err := m.popN(1)
 		if err != nil {
 			return err
 		}
 		return m.add(items)
 	case pickle.SetItem:
-		items, err := m.take(2)
+		items, err := m.popN(2)
 		if err != nil {
 			return err
 		}
 		return m.set(items)
 	}
-	return m.all(op)
+	return m.stepAll(op)
 }
 
-// all takes a step with all that lies above the last mark.
-func (m *machine) all(op pickle.Op) error {
+// stepAll executes an operation on all values above the last mark.
+func (m *machine) stepAll(op pickle.Op) error {
 	items, err := m.above()
 	if err != nil {
 		return err
@@ -182,14 +181,14 @@ func (m *machine) all(op pickle.Op) error {
 	case pickle.Tuple:
 		return m.tuple(items)
 	case pickle.List:
-		return m.whole(false, items, m.add)
+		return m.pushContainer(false, items, m.add)
 	default: // pickle.Dict
-		return m.whole(true, items, m.set)
+		return m.pushContainer(true, items, m.set)
 	}
 }
 
-// take takes the n top values, which are valid until the next call.
-func (m *machine) take(n int) ([]value, error) {
+// popN pops the n top values, which are valid until the next call.
+func (m *machine) popN(n int) ([]value, error) {
 	for i := n - 1; i >= 0; i-- {
 		var err error
 		if m.taken[i], err = m.pop("a value"); err != nil {
@@ -199,9 +198,9 @@ func (m *machine) take(n int) ([]value, error) {
 	return m.taken[:n], nil
 }
 
-// whole pushes a container with items. They lie where the stack grows.
-func (m *machine) whole(dict bool, items []value, fill func([]value) error) error {
-	n := copy(m.taken[:2], items) // the container takes the place of the first
+// pushContainer pushes a container with items, which may be on top of the stack.
+func (m *machine) pushContainer(dict bool, items []value, fill func([]value) error) error {
+	n := copy(m.taken[:2], items) // the container overwrites the first items on the stack
 	if err := m.open(dict); err != nil {
 		return err
 	}

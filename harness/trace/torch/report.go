@@ -7,50 +7,50 @@ import (
 	"strings"
 )
 
-// Schema names the form of [Report] in JSON.
+// Schema is the version of [Report]'s JSON form.
 const Schema = "vramyard-snapshot-report/1"
 
-// Report says how far the trace of a device can be trusted, and what else the file tells.
+// Report describes the contents of a device's history and how far its trace can be trusted.
 type Report struct {
 	Schema  string `json:"schema"`      // the constant Schema
 	GPU     int    `json:"gpu"`         // ordinal of the device
-	Entries int    `json:"entry_count"` // of the history
-	// of them, those that are the program's: allocations, frees, refusals
+	Entries int    `json:"entry_count"` // entries of the history
+	// entries of the program: allocations, frees, failed requests
 	Requests  int         `json:"request_count"`
 	Allocs    int         `json:"alloc_count"`         // allocations in the history
 	Frees     int         `json:"free_count"`          // frees by the program
-	Delayed   int         `json:"delayed_free_count"`  // of them, those whose memory became free later or not at all
-	Refused   int         `json:"refused_count"`       // requests that found no memory
-	Taken     int         `json:"segment_taken_count"` // segments, or mapped parts, taken from the device
-	GivenBack int         `json:"segment_given_count"` // likewise given back
+	Delayed   int         `json:"delayed_free_count"`  // frees whose memory became reusable later or not at all
+	Refused   int         `json:"refused_count"`       // failed requests
+	Taken     int         `json:"segment_taken_count"` // segments or mapped ranges taken from the device
+	GivenBack int         `json:"segment_given_count"` // segments or mapped ranges returned to the device
 	Streams   []int64     `json:"streams"`             // handles, by first appearance
-	Pools     [][2]uint64 `json:"pools,omitempty"`     // private pools that have segments in the file
+	Pools     [][2]uint64 `json:"pools,omitempty"`     // private pools with segments in the file
 
-	Opening    State  `json:"opening"`                      // when the history begins
-	EndLive    Amount `json:"end_live"`                     // what the program has when it ends
-	EndPending Amount `json:"end_pending"`                  // what it has given back and is not free yet
-	Peak       uint64 `json:"recorded_peak_reserved_bytes"` // most bytes held, as far as the history shows
+	Opening    State  `json:"opening"`                      // state at the beginning of the history
+	EndLive    Amount `json:"end_live"`                     // live blocks at its end
+	EndPending Amount `json:"end_pending"`                  // pending blocks at its end
+	Peak       uint64 `json:"recorded_peak_reserved_bytes"` // most bytes reserved, as far as the history shows
 	End        uint64 `json:"recorded_end_reserved_bytes"`  // bytes of the file's segments
-	Capacity   uint64 `json:"least_capacity_bytes"`         // the device has at least so many; 0: no refusal tells
+	Capacity   uint64 `json:"least_capacity_bytes"`         // lower bound of the capacity; 0 without a failed request
 
-	// why the history probably lost its oldest entries; empty: nothing says so
+	// why the history probably lost its oldest entries; empty if there is no sign of it
 	Wrapped  string    `json:"wrapped,omitempty"`
-	Findings []Finding `json:"findings"` // what does not fit
-	Unknown  []string  `json:"unknown"`  // what the file cannot tell
-	Heaps    []Heap    `json:"heaps"`    // memory at the end, by pool and stream
+	Findings []Finding `json:"findings"` // inconsistencies
+	Unknown  []string  `json:"unknown"`  // facts that the file does not contain
+	Heaps    []Heap    `json:"heaps"`    // memory at the dump, by pool and stream
 }
 
-// State is what is there when a history begins.
+// State is the memory at the beginning of a history.
 type State struct {
-	Live     Amount `json:"live"`           // what the program has
-	Pending  Amount `json:"pending"`        // what it has given back and is not free yet
-	Reserved uint64 `json:"reserved_bytes"` // held from the device
+	Live     Amount `json:"live"`           // live blocks
+	Pending  Amount `json:"pending"`        // freed blocks that a stream may still use
+	Reserved uint64 `json:"reserved_bytes"` // bytes held from the device
 }
 
 // Amount is a number of blocks and their bytes.
 type Amount struct {
 	Count int    `json:"count"` // blocks
-	Bytes uint64 `json:"bytes"` // bytes asked for
+	Bytes uint64 `json:"bytes"` // bytes requested
 }
 
 func (a *Amount) add(n uint64) {
@@ -58,16 +58,15 @@ func (a *Amount) add(n uint64) {
 	a.Bytes += n
 }
 
-// Finding is something that does not fit, however often it was met.
+// Finding is a kind of inconsistency and its occurrences.
 type Finding struct {
-	What  string `json:"what"`  // in words
-	Count int    `json:"count"` // how often
-	Entry int    `json:"entry"` // of the history, the first; -1: it is about the file's segments and blocks
-	Addr  uint64 `json:"addr"`  // the first
+	What  string `json:"what"`  // description
+	Count int    `json:"count"` // number of occurrences
+	Entry int    `json:"entry"` // first entry of the history affected; -1 for the final segments and blocks
+	Addr  uint64 `json:"addr"`  // address of the first occurrence
 	kind  finding
 }
 
-// String returns the finding in one line.
 func (f *Finding) String() string {
 	where := fmt.Sprintf("entry %d", f.Entry)
 	if f.Entry < 0 {
@@ -98,27 +97,27 @@ const (
 )
 
 var findingNames = [...]string{
-	allocOnLive:        "allocations where another one was live, which is taken to be freed",
+	allocOnLive:        "allocations at the address of a live one, which is assumed to be freed",
 	allocOutside:       "allocations outside every known segment",
-	freeOfUnknown:      "frees of what is not live, left out",
-	freeTwice:          "frees of what was freed already, left out",
-	freeUnrequested:    "completed frees that nobody requested, taken for frees",
+	freeOfUnknown:      "frees of addresses that are not live, left out",
+	freeTwice:          "frees of blocks that were already freed, left out",
+	freeUnrequested:    "completed frees without a requested free, taken for frees",
 	sizeDiffers:        "frees or final blocks of another size than their allocation",
-	useUnexplained:     "blocks in use behind their free, though no allocation is recorded",
+	useUnexplained:     "blocks in use after their free without a recorded allocation",
 	blockUnexplained:   "final blocks in use whose allocation is not recorded",
-	blockTwice:         "final blocks at the address of another one",
-	stateDiffers:       "final blocks that are pending where the history says live, or the other way round",
-	liveNotInFile:      "allocations that are live at the end, and are no final block",
-	segmentTwice:       "final segments that overlap another one or are no range",
-	segmentUnexplained: "segments that came or went and fit no other entry",
-	timeBack:           "times that go back, moved up to the latest one",
+	blockTwice:         "final blocks at the address of another final block",
+	stateDiffers:       "final blocks that are pending but live in the history, or the reverse",
+	liveNotInFile:      "allocations that are live at the end without a final block",
+	segmentTwice:       "final segments that overlap another one or are not a valid range",
+	segmentUnexplained: "segments taken or returned against other entries",
+	timeBack:           "decreasing times, raised to the latest one",
 	markUnplaced:       "annotations left out, because no entry has a time",
 }
 
-// newReport returns what the file's lists tell at once.
+// newReport returns a report with the data that needs no interpretation of the history.
 func newReport(d *Device) *Report {
 	r := &Report{Schema: Schema, GPU: d.Ordinal, Entries: d.History.Len(), Findings: []Finding{}, Heaps: heaps(d.Segments)}
-	for i := range r.Heaps { // by pool
+	for i := range r.Heaps { // sorted by pool
 		p := r.Heaps[i].Pool
 		if n := len(r.Pools); p != [2]uint64{} && (n == 0 || r.Pools[n-1] != p) {
 			r.Pools = append(r.Pools, p)
@@ -127,8 +126,7 @@ func newReport(d *Device) *Report {
 	return r
 }
 
-// find counts something that does not fit. entry is -1 for what is about the file's segments and
-// blocks.
+// find counts an inconsistency. entry is -1 for the file's segments and blocks.
 func (r *Report) find(kind finding, entry int, addr uint64) {
 	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.kind == kind })
 	if i < 0 {
@@ -141,7 +139,7 @@ func (r *Report) find(kind finding, entry int, addr uint64) {
 	}
 }
 
-// Doubts returns how many things do not fit.
+// Doubts returns the number of inconsistencies.
 func (r *Report) Doubts() (n int) {
 	for _, f := range r.Findings {
 		n += f.Count
@@ -149,7 +147,7 @@ func (r *Report) Doubts() (n int) {
 	return n
 }
 
-// finish counts what happened and says what cannot be known.
+// finish counts allocations and frees and lists the unknown facts.
 func (r *Report) finish(c *Course) {
 	r.finishStreams()
 	for _, o := range c.Opening {
@@ -175,7 +173,7 @@ func (r *Report) finish(c *Course) {
 	r.Unknown = unknown(c)
 }
 
-// finishStreams adds the streams that only segments have.
+// finishStreams adds the streams that occur only in segments.
 func (r *Report) finishStreams() {
 	seen := map[int64]bool{}
 	for _, s := range r.Streams {
@@ -189,10 +187,10 @@ func (r *Report) finishStreams() {
 	}
 }
 
-// fewEntries is the least that a ring has that anybody would set, but for those of one entry.
+// fewEntries is the smallest plausible limit of a history, apart from 1.
 const fewEntries = 1000
 
-// wrapped says why the history probably lost its oldest entries, if it did. The file has no flag.
+// wrapped guesses why the history lost its oldest entries, or returns "". The file has no flag.
 func wrapped(c *Course) string {
 	n := c.Device.History.Len()
 	switch {
@@ -208,29 +206,29 @@ func wrapped(c *Course) string {
 	return ""
 }
 
-// unknown lists what the file cannot tell.
+// unknown lists the facts that the file does not contain.
 func unknown(c *Course) []string {
 	list := []string{
-		"which streams used a block besides its own: only when its memory became free",
-		"when the program emptied the cache, and the bounds that it set",
-		"memory that the allocator did not hand out: the CUDA context, libraries, other programs",
+		"which other streams used a block (only when its memory became reusable)",
+		"when the program emptied the cache, and the limits that it set",
+		"memory outside the allocator: the CUDA context, libraries, other programs",
 	}
 	if c.Report.Capacity == 0 {
 		list = append(list, "the capacity of the device")
 	}
 	if !c.requested && c.Report.Frees > 0 {
-		list = append(list, "when frees were requested; each stands where its memory became free")
+		list = append(list, "when frees were requested (each is placed where its memory became reusable)")
 	}
 	if len(c.Opening) > 0 {
-		list = append(list, "order and age of what was live when the history begins; it is listed by stream and address")
+		list = append(list, "order and age of the blocks live at the beginning (listed by stream and address)")
 	}
 	if len(c.Report.Pools) > 0 && c.Device.History.Pools == nil {
-		list = append(list, "which requests went to private pools whose memory went back since")
+		list = append(list, "which requests used private pools that have returned their memory since")
 	}
 	return list
 }
 
-// String returns the report in words, a line for each thing that there is to say.
+// String returns the report as text, one fact a line.
 func (r *Report) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -259,7 +257,7 @@ func (r *Report) String() string {
 		line("%v", &r.Findings[i])
 	}
 	if len(r.Findings) == 0 {
-		line("everything fits")
+		line("no inconsistencies")
 	}
 	for _, u := range r.Unknown {
 		line("not in the file: %s", u)

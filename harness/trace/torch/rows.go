@@ -16,10 +16,10 @@ type segmentRow struct {
 	sums   bool // the file has allocated, active and requested bytes
 }
 
-// noAddr stands for the address of a block that has none, as in files before PyTorch 2.1.
+// noAddr marks blocks without an address, as in files before PyTorch 2.1.
 const noAddr uint64 = math.MaxUint64
 
-// wants says for messages what a key wants; what is not listed wants a number of bytes.
+// wants describes the expected value of each key. The default is a number of bytes.
 var wants = [lastKey]string{
 	keyAction: "a string", keyAddr: "an address", keyAddress: "an address", keyStream: "the handle of a stream",
 	keyTime: "microseconds", keyFrames: "a list of frames", keyCategory: "a string", keyPool: "a pair of integers",
@@ -29,8 +29,8 @@ var wants = [lastKey]string{
 	keyFile: "a string", keyName: "a string", keyLine: "a number", keyStage: "START or END",
 }
 
-// wrong blames the value of a key.
-func (m *machine) wrong(row rowKind, key, v value) error {
+// errValue returns the error for a bad value of a key.
+func (m *machine) errValue(row rowKind, key, v value) error {
 	want := wants[m.wordOf(key)]
 	if want == "" {
 		want = "a number of bytes"
@@ -38,12 +38,12 @@ func (m *machine) wrong(row rowKind, key, v value) error {
 	return m.errorf("%s of %s is %s, want %s", m.texts.ref(key.x).text, row.article(), m.describe(v), want)
 }
 
-// lacks blames a dictionary without a key that it needs.
-func (m *machine) lacks(row rowKind, key word) error {
+// errMissing returns the error for a missing key.
+func (m *machine) errMissing(row rowKind, key word) error {
 	return m.errorf("%s without %s, want it", row.article(), words[key])
 }
 
-// wordOf returns what a value means, if it is a string that means something.
+// wordOf returns the word that a value spells, or noWord.
 func (m *machine) wordOf(v value) word {
 	if v.kind != isText {
 		return noWord
@@ -51,8 +51,8 @@ func (m *machine) wordOf(v value) word {
 	return m.texts.ref(v.x).word
 }
 
-// note keeps the name of a key that is ignored.
-func (m *machine) note(row rowKind, key value) {
+// ignore lists an unknown key, once for each kind of row.
+func (m *machine) ignore(row rowKind, key value) {
 	if key.kind != isText {
 		return
 	}
@@ -62,10 +62,9 @@ func (m *machine) note(row rowKind, key value) {
 	}
 }
 
-// maxNoted is how many bytes of a key that is ignored are kept.
+// maxNoted is the maximum length of a listed unknown key, in bytes.
 const maxNoted = 100
 
-// shortened returns the first bytes of a text.
 func shortened(text string) string {
 	if len(text) <= maxNoted {
 		return text
@@ -73,16 +72,16 @@ func shortened(text string) string {
 	return strings.ToValidUTF8(text[:maxNoted], "") + "…"
 }
 
-// keys returns what keys a dictionary has.
-func (m *machine) keys(nd *node) has {
-	var h has
+// keys returns the known keys of a dictionary.
+func (m *machine) keys(nd *node) keySet {
+	var h keySet
 	for i := 0; i < len(nd.items); i += 2 {
 		h = h.with(m.wordOf(nd.items[i]))
 	}
 	return h
 }
 
-// row makes a row of a dictionary, or nothing if it is none.
+// row converts a dictionary to a row. Other dictionaries give the zero value.
 func (m *machine) row(nd *node) (value, error) {
 	switch h := m.keys(nd); h.kindOf() {
 	case entryRow:
@@ -99,8 +98,7 @@ func (m *machine) row(nd *node) (value, error) {
 	return value{}, nil
 }
 
-// actions says what entries are called. A viewer writes "free" for a free whose two
-// entries it joined.
+// actions maps words to actions. A viewer merges the two entries of a free and writes "free".
 var actions = map[word]Action{
 	wordAlloc: ActionAlloc, wordFreeRequested: ActionFreeRequested, wordFreeCompleted: ActionFreeCompleted,
 	wordFree: ActionFreeCompleted, wordSegmentAlloc: ActionSegmentAlloc, wordSegmentFree: ActionSegmentFree,
@@ -108,7 +106,7 @@ var actions = map[word]Action{
 	wordSnapshot: ActionSnapshot,
 }
 
-func (m *machine) entry(nd *node, h has) (value, error) {
+func (m *machine) entry(nd *node, h keySet) (value, error) {
 	e := Entry{Time: NoTime}
 	var stream int64
 	for i := 0; i < len(nd.items); i += 2 {
@@ -134,14 +132,14 @@ func (m *machine) entry(nd *node, h has) (value, error) {
 		case keyPool, keySegmentPool:
 			e.Pool, ok = m.poolOf(v)
 		default:
-			m.note(entryRow, key)
+			m.ignore(entryRow, key)
 		}
 		if !ok {
-			return value{}, m.wrong(entryRow, key, v)
+			return value{}, m.errValue(entryRow, key, v)
 		}
 	}
 	if !h.all(1 << keySize) {
-		return value{}, m.lacks(entryRow, keySize)
+		return value{}, m.errMissing(entryRow, keySize)
 	}
 	var ok bool
 	if e.Stream, ok = m.streamOf(stream); !ok {
@@ -173,7 +171,7 @@ func (m *machine) action(v value) (Action, bool) {
 	return ActionOther, true
 }
 
-// handle returns the handle of a stream, a pointer that PyTorch writes with a sign.
+// handle returns the handle of a stream: a pointer, which PyTorch writes as a signed integer.
 func (v value) handle() (int64, bool) {
 	x, ok := v.address()
 	return int64(x), ok
@@ -192,7 +190,7 @@ func (v value) stack() (uint32, bool) {
 func (m *machine) history() *History {
 	if m.streams == nil {
 		if k := len(m.histories); k > 0 {
-			m.shutBytes += m.histories[k-1].room()
+			m.shutBytes += m.histories[k-1].unpackedBytes()
 		}
 		m.streams, m.pools = map[int64]uint16{}, map[[2]uint64]uint16{}
 		m.histories = append(m.histories, &History{})
@@ -237,9 +235,9 @@ func (m *machine) poolOf(v value) (uint16, bool) {
 	return indexOf(m.pools, &hist.Pools, m.pairs[v.x])
 }
 
-// errTooMany refuses more streams or pools than a history can tell apart.
+// errTooMany returns the error for more streams or pools than a history can number.
 func (m *machine) errTooMany() error {
-	return m.errorf("entries of more streams or pools than %d, want fewer", math.MaxUint16+1)
+	return m.errorf("more than %d streams or pools, want fewer", math.MaxUint16+1)
 }
 
 func (m *machine) frame(nd *node) (value, error) {
@@ -258,16 +256,16 @@ func (m *machine) frame(nd *node) (value, error) {
 		case keyLine:
 			f.Line, ok = v.int()
 		default:
-			m.note(frameRow, key)
+			m.ignore(frameRow, key)
 		}
 		if !ok {
-			return value{}, m.wrong(frameRow, key, v)
+			return value{}, m.errValue(frameRow, key, v)
 		}
 	}
 	return value{kind: isFrame, x: uint64(m.Frame(f)), n: 1}, nil
 }
 
-func (m *machine) block(nd *node, h has) (value, error) {
+func (m *machine) block(nd *node, h keySet) (value, error) {
 	b := Block{Addr: noAddr}
 	var last value
 	for i := 0; i < len(nd.items); i += 2 {
@@ -286,10 +284,10 @@ func (m *machine) block(nd *node, h has) (value, error) {
 		case keyHistory:
 			last, ok = m.lastUse(v)
 		default:
-			m.note(blockRow, key)
+			m.ignore(blockRow, key)
 		}
 		if !ok {
-			return value{}, m.wrong(blockRow, key, v)
+			return value{}, m.errValue(blockRow, key, v)
 		}
 	}
 	if !h.all(1<<keyRequested) && b.State != Inactive {
@@ -315,8 +313,8 @@ func (m *machine) state(v value) (BlockState, bool) {
 	return 0, false
 }
 
-// lastUse returns the first of the uses that a file before PyTorch 2.1 lists with a block. A block
-// that is in use has one; a free one has the last use of each of its parts.
+// lastUse returns the first element of a block's history, which files before PyTorch 2.1 have. An
+// active block has one element, a free block one for each of its parts.
 func (m *machine) lastUse(v value) (value, bool) {
 	if v.kind != isList {
 		return value{}, v.kind == isEmpty || v.kind == isNone
@@ -325,7 +323,7 @@ func (m *machine) lastUse(v value) (value, bool) {
 	return use, use.kind == isDict
 }
 
-// use takes the stack of the last use, and requested bytes if the block has none.
+// use reads the stack of the last use, and the requested bytes if sized is set.
 func (m *machine) use(b *Block, nd *node, sized bool) error {
 	for i := 0; i < len(nd.items); i += 2 {
 		key, v, ok := nd.items[i], nd.items[i+1], true
@@ -339,13 +337,13 @@ func (m *machine) use(b *Block, nd *node, sized bool) error {
 			b.Stack, ok = v.stack()
 		}
 		if !ok {
-			return m.wrong(blockRow, key, v)
+			return m.errValue(blockRow, key, v)
 		}
 	}
 	return nil
 }
 
-func (m *machine) segment(nd *node, h has) (value, error) {
+func (m *machine) segment(nd *node, h keySet) (value, error) {
 	row := segmentRow{sums: h.all(1<<keyAllocated | 1<<keyActive | 1<<keyRequested)}
 	s := &row.seg
 	for i := 0; i < len(nd.items); i += 2 {
@@ -378,14 +376,14 @@ func (m *machine) segment(nd *node, h has) (value, error) {
 		case keyBlocks:
 			row.blocks, ok = v, v.kind == isBlocks || v.kind == isEmpty
 		default:
-			m.note(segmentRowKind, key)
+			m.ignore(segmentRowKind, key)
 		}
 		if !ok {
-			return value{}, m.wrong(segmentRowKind, key, v)
+			return value{}, m.errValue(segmentRowKind, key, v)
 		}
 	}
 	if !h.all(1 << keyAddress) {
-		return value{}, m.lacks(segmentRowKind, keyAddress)
+		return value{}, m.errMissing(segmentRowKind, keyAddress)
 	}
 	return value{kind: isSegment, x: m.segments.add(row), n: 1}, nil
 }
@@ -413,10 +411,10 @@ func (m *machine) annotation(nd *node) (value, error) {
 			a.Time, ok = v.int()
 			ok = ok && a.Time >= 0
 		default:
-			m.note(annotationRow, key)
+			m.ignore(annotationRow, key)
 		}
 		if !ok {
-			return value{}, m.wrong(annotationRow, key, v)
+			return value{}, m.errValue(annotationRow, key, v)
 		}
 	}
 	return value{kind: isAnnotation, x: m.annotations.add(a), n: 1}, nil

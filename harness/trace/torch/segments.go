@@ -7,33 +7,33 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// HeldSegment is memory that the recorded allocator held; of a segment that grows a part that was
-// mapped.
+// HeldSegment is a segment, or a mapped range of an expandable segment, that the recorded allocator
+// held.
 type HeldSegment struct {
 	Addr, Size uint64    // first byte, bytes
 	Stream     int64     // handle
 	Small      bool      // for small blocks
-	Expandable bool      // mapped in a segment that grows
-	Pool       [2]uint64 // private pool; both 0 for the default pool, and where nothing tells it
-	Lost       bool      // nothing tells the pool: it came and went, and the entries have none
+	Expandable bool      // mapped in an expandable segment
+	Pool       [2]uint64 // private pool; both 0 for the default pool or if unknown
+	Lost       bool      // the pool is unknown: the segment is not in the file and entries have no pools
 }
 
-// smallSegment is the bytes of a segment for small blocks; one for large blocks never has so few.
+// smallSegment is the size of a segment for small blocks. Segments for large blocks are larger.
 const smallSegment = 2 << 20
 
-// largePage is the bytes of a page of a segment for large blocks that grows. For small blocks they
-// are smallSegment, and mapped one at a time.
+// largePage is the mapping granularity of expandable segments for large blocks. For small blocks it
+// is smallSegment, mapped one at a time.
 const largePage = 20 << 20
 
 // Traffic is an entry about a segment.
 type Traffic struct {
 	Entry   int         // index of the entry
-	Taken   bool        // it came, else it went
-	Segment HeldSegment // with what its end or the file tells of it
+	Taken   bool        // taken from the device, not returned
+	Segment HeldSegment // completed from later entries and the file
 }
 
-// backSegments reads the history backwards from the file's segments and finds what was held at its
-// beginning.
+// backSegments reads the history backwards from the file's segments to find the segments held at
+// its beginning.
 func (c *Course) backSegments() {
 	var held ranges
 	for i := range c.Device.Segments {
@@ -45,7 +45,7 @@ func (c *Course) backSegments() {
 	}
 	for k := range slices.Backward(c.Traffic) {
 		t := &c.Traffic[k]
-		t.take(&c.Device.History)
+		t.decode(&c.Device.History)
 		ok := false
 		if s := &t.Segment; t.Taken {
 			var was HeldSegment
@@ -68,8 +68,8 @@ func (c *Course) backSegments() {
 	}
 }
 
-// take fills in what the entry itself tells.
-func (t *Traffic) take(h *History) {
+// decode fills in the data of the entry itself.
+func (t *Traffic) decode(h *History) {
 	e := h.At(t.Entry)
 	t.Taken = e.Action == ActionSegmentAlloc || e.Action == ActionSegmentMap
 	t.Segment = HeldSegment{
@@ -77,34 +77,34 @@ func (t *Traffic) take(h *History) {
 		Expandable: e.Action == ActionSegmentMap || e.Action == ActionSegmentUnmap,
 	}
 	if e.Action == ActionSegmentUnmap {
-		t.Segment.Small = e.Size%largePage != 0 // any number of pages at once
+		t.Segment.Small = e.Size%largePage != 0 // one entry may unmap several pages
 	}
 	if t.Segment.Lost = h.Pools == nil; !t.Segment.Lost {
 		t.Segment.Pool = h.Pools[e.Pool]
 	}
 }
 
-// books is what the recorded allocator holds at one moment, and at most.
-type books struct {
+// reservations are the segments that the recorded allocator holds as the history is replayed.
+type reservations struct {
 	held    ranges
 	bytes   uint64
-	traffic int // entries taken so far
+	traffic int // entries replayed so far
 	report  *Report
 }
 
-// open takes what was held at the beginning.
-func (b *books) open(c *Course) {
+// open takes the segments held at the beginning.
+func (b *reservations) open(c *Course) {
 	b.report = c.Report
 	for _, s := range c.Segments {
-		b.held.put(s) // disjoint: they come from such a list
+		b.held.put(s) // disjoint, as c.Segments is
 		b.bytes += s.Size
 	}
 	c.Report.Opening.Reserved = b.bytes
 	c.Report.Peak = b.bytes
 }
 
-// move takes an entry, if it is about a segment.
-func (b *books) move(c *Course, entry int) {
+// replay applies an entry if it concerns a segment.
+func (b *reservations) replay(c *Course, entry int) {
 	if b.traffic == len(c.Traffic) || c.Traffic[b.traffic].Entry != entry {
 		return
 	}
@@ -124,22 +124,23 @@ func (b *books) move(c *Course, entry int) {
 	}
 }
 
-// refused takes a request that found no memory, when the device had so many bytes free.
-func (b *books) refused(free uint64) {
+// refused counts a failed request at a time when the device had free bytes left.
+func (b *reservations) refused(free uint64) {
 	b.report.Refused++
 	if sum := b.bytes + free; sum >= free {
 		b.report.Capacity = max(b.report.Capacity, sum)
 	}
 }
 
-func (b *books) holds(addr, size uint64) bool { return b.held.covers(addr, size) }
+// holds reports whether a range of memory is held.
+func (b *reservations) holds(addr, size uint64) bool { return b.held.covers(addr, size) }
 
-// ranges is disjoint memory, by address.
+// ranges is a set of disjoint segments, by address.
 type ranges struct {
 	list index.AddrList[HeldSegment]
 }
 
-// put enters memory, and reports false if some of it is there already or it is none.
+// put adds a segment. It returns false if the segment overlaps another one or is not a range.
 func (r *ranges) put(s HeldSegment) bool {
 	end := s.Addr + s.Size
 	if s.Size == 0 || end < s.Addr {
@@ -156,7 +157,7 @@ func (r *ranges) put(s HeldSegment) bool {
 	return true
 }
 
-// relate tells a mapped part what those know that it touches: they lie in one range of addresses.
+// relate copies the pool of an adjacent mapped range: both are in one expandable segment.
 func (r *ranges) relate(s *HeldSegment) {
 	if !s.Expandable {
 		return
@@ -176,7 +177,7 @@ func (r *ranges) relate(s *HeldSegment) {
 	}
 }
 
-// covers reports whether all of a range is there.
+// covers reports whether a range is completely held.
 func (r *ranges) covers(addr, size uint64) bool {
 	p, ok := r.list.Floor(device.Addr(addr))
 	if !ok || addr+size < addr {
@@ -195,8 +196,8 @@ func (r *ranges) covers(addr, size uint64) bool {
 	return false
 }
 
-// cut takes a range out, and returns what its lowest part belonged to. It fails, and changes
-// nothing, unless all of it is there and, if it may not be a part, is exactly one entry.
+// cut removes a range and returns the entry that held its lowest address. It fails without a change
+// unless the range is completely held and, if part is false, is exactly one entry.
 func (r *ranges) cut(addr, size uint64, part bool) (HeldSegment, bool) {
 	p, ok := r.list.Floor(device.Addr(addr))
 	if !ok || size == 0 || !r.covers(addr, size) {

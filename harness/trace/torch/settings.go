@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// plain returns a number, a truth value, a string or None as Python prints it.
+// plain formats a scalar as Python prints it.
 func (m *machine) plain(v value) (string, bool) {
 	switch v.kind {
 	case isNone:
@@ -30,7 +30,7 @@ func (m *machine) plain(v value) (string, bool) {
 	return "", false
 }
 
-// formatFloat prints a float so that it does not look like an integer.
+// formatFloat formats a float so that it differs from an integer.
 func formatFloat(f float64) string {
 	text := strconv.FormatFloat(f, 'g', -1, 64)
 	if !strings.ContainsAny(text, ".eIN") {
@@ -39,8 +39,7 @@ func formatFloat(f float64) string {
 	return text
 }
 
-// printed returns a value as Python prints it; containers are in JSON, as far as JSON has words for
-// what they hold.
+// printed formats a scalar as Python prints it, and a container as JSON if it can be.
 func (m *machine) printed(v value) (string, bool) {
 	if text, ok := m.plain(v); ok {
 		return text, true
@@ -50,7 +49,6 @@ func (m *machine) printed(v value) (string, bool) {
 	return string(b), ok
 }
 
-// appendJSON appends a value. Containers are at most maxNesting deep.
 func (m *machine) appendJSON(b []byte, v value) ([]byte, bool) {
 	if len(b) > m.printedRoom {
 		return b, false
@@ -71,7 +69,7 @@ func (m *machine) appendJSON(b []byte, v value) ([]byte, bool) {
 		return appendQuoted(b, text), true
 	case isFloat:
 		if f := math.Float64frombits(v.x); math.IsNaN(f) || math.IsInf(f, 0) {
-			return b, false // JSON has no word for it
+			return b, false // not representable in JSON
 		}
 	case isList, isDict:
 		return m.appendContainer(b, m.nodes.ref(v.x))
@@ -80,7 +78,6 @@ func (m *machine) appendJSON(b []byte, v value) ([]byte, bool) {
 	return append(b, text...), ok
 }
 
-// appendContainer appends a list or a dictionary.
 func (m *machine) appendContainer(b []byte, nd *node) ([]byte, bool) {
 	step, ends := 1, "[]"
 	if nd.dict {
@@ -103,7 +100,7 @@ func (m *machine) appendContainer(b []byte, nd *node) ([]byte, bool) {
 	return append(b, ends[1]), ok
 }
 
-// appendQuoted appends a string of JSON.
+// appendQuoted appends a JSON string.
 func appendQuoted(b []byte, text string) []byte {
 	quoted, err := json.Marshal(text)
 	if err != nil {
@@ -112,7 +109,7 @@ func appendQuoted(b []byte, text string) []byte {
 	return append(b, quoted...)
 }
 
-// setting writes the value of a setting that is no string, as printed made it.
+// setting writes the value of a setting that is not a string, given in the form of printed.
 func (b *writer) setting(text string) error {
 	switch text {
 	case "None":
@@ -133,12 +130,13 @@ func (b *writer) setting(text string) error {
 			err = b.settingToken(token)
 		}
 		if err != nil {
-			return fmt.Errorf("%s is no JSON: %w", quote(text), err)
+			return fmt.Errorf("%s is not JSON: %w", quote(text), err)
 		}
 	}
 	return nil
 }
 
+// settingToken writes a JSON token.
 func (b *writer) settingToken(token json.Token) error {
 	depth := len(b.lists) - 1
 	if delim, ok := token.(json.Delim); ok && (delim == ']' || delim == '}') {
@@ -156,7 +154,7 @@ func (b *writer) settingToken(token json.Token) error {
 	switch t := token.(type) {
 	case json.Delim:
 		if len(b.lists) == maxNesting {
-			return fmt.Errorf("containers in each other, want at most %d levels", maxNesting)
+			return fmt.Errorf("containers nested too deep, want at most %d levels", maxNesting)
 		}
 		b.lists = append(b.lists, t == '[')
 		if t == '[' {
@@ -187,7 +185,7 @@ func (b *writer) settingNumber(text string) error {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return fmt.Errorf("%s is no number, want one, True, False, None or JSON", quote(text))
+		return fmt.Errorf("%s is not a number, True, False, None or JSON", quote(text))
 	}
 	b.float(f)
 	return nil

@@ -2,21 +2,21 @@ package torch
 
 import "iter"
 
-// Action says what an entry of a history tells.
+// Action is the kind of an entry.
 type Action uint8
 
-// The actions, as PyTorch names them.
+// The actions, by PyTorch's names.
 const (
-	ActionAlloc         Action = iota // the program was given an address
-	ActionFreeRequested               // the program gave it back
-	ActionFreeCompleted               // the memory became free
+	ActionAlloc         Action = iota // an allocation
+	ActionFreeRequested               // a free by the program
+	ActionFreeCompleted               // the memory of a free became reusable
 	ActionSegmentAlloc                // a segment was taken from the device
-	ActionSegmentFree                 // a segment went back to the device
+	ActionSegmentFree                 // a segment was returned to the device
 	ActionSegmentMap                  // memory was mapped in an expandable segment
-	ActionSegmentUnmap                // memory of one went back
-	ActionOOM                         // a request found no memory
+	ActionSegmentUnmap                // memory was unmapped from an expandable segment
+	ActionOOM                         // a request failed
 	ActionSnapshot                    // a snapshot was written
-	ActionOther                       // something that is not known here
+	ActionOther                       // an unknown action
 )
 
 var actionNames = [...]string{
@@ -24,7 +24,7 @@ var actionNames = [...]string{
 	"segment_unmap", "oom", "snapshot", "other",
 }
 
-// String returns the action as the file has it.
+// String returns the action's name in the file.
 func (a Action) String() string {
 	if int(a) < len(actionNames) {
 		return actionNames[a]
@@ -32,30 +32,29 @@ func (a Action) String() string {
 	return "invalid"
 }
 
-// Snapshot is one file. Strings, frames and stacks are kept once; the first of each is the empty
-// one, so that index 0 says "none". An [Interner] fills the tables.
+// Snapshot is the content of a file. Strings, frames and stacks are stored once; index 0 of each is
+// the empty one. An [Interner] fills the tables.
 type Snapshot struct {
-	Devices     []Device     // those with entries or segments, by ordinal
+	Devices     []Device     // devices with entries or segments, by ordinal
 	Annotations []Annotation // in the order of the file
 	Settings    []Setting    // of the allocator, in the order of the file
-	Strings     []string     // every text that something refers to
-	Frames      []Frame      // every place in a program
-	Calls       Calls        // every stack
-	Unknown     []string     // keys that were ignored, each once, such as "block.color"
+	Strings     []string     // by index
+	Frames      []Frame      // by index
+	Calls       Calls        // stacks, by index
+	Unknown     []string     // ignored keys, each once, such as "block.color"
 }
 
 // Call is a stack: its innermost frame, and the stack of the caller. Stacks share their outer
-// parts, as recorded ones do: a program that was stopped at a million places has few paths to them.
+// frames.
 type Call struct {
 	Frame  uint32 // index of a frame
 	Caller uint32 // index of a call; 0 if there is no caller
 }
 
-// Calls are the calls of a snapshot. They stay where they are as more are added, so that reading
-// needs no second copy of them.
+// Calls are the calls of a snapshot. They do not move as more are added, so growing needs no copy.
 type Calls struct{ arena[Call] }
 
-// Len returns the number of calls, the empty one included.
+// Len returns the number of calls, including the empty one.
 func (c *Calls) Len() int { return c.n }
 
 // At returns a call.
@@ -63,7 +62,7 @@ func (c *Calls) Len() int { return c.n }
 // Precondition: id < Len.
 func (c *Calls) At(id uint32) Call { return c.at(id) }
 
-// Stack yields the frames of a stack, as indices, the innermost first.
+// Stack yields the indices of a stack's frames, innermost first.
 func (s *Snapshot) Stack(id uint32) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		for id != 0 {
@@ -80,10 +79,10 @@ func (s *Snapshot) Stack(id uint32) iter.Seq[uint32] {
 type Setting struct {
 	Key   string // as in the file
 	Value string // as Python prints it; a list or dictionary as JSON
-	Text  bool   // it is a string in the file, and a number, a list and so on otherwise
+	Text  bool   // a string in the file; otherwise a number, a list and so on
 }
 
-// Frame is a place in a program.
+// Frame is a source location.
 type Frame struct {
 	File     uint32 // index of a string
 	Function uint32 // index of a string
@@ -93,19 +92,19 @@ type Frame struct {
 // Annotation marks where a named part of the program starts or ends.
 type Annotation struct {
 	Name   uint32 // index of a string
-	Start  bool   // it starts, and ends otherwise
+	Start  bool   // it starts; otherwise it ends
 	Device int    // ordinal
 	Time   int64  // microseconds
 }
 
-// Device is what is known of one device.
+// Device is the data of one device.
 type Device struct {
 	Ordinal  int       // number of the device
-	History  History   // its entries
+	History  History   // oldest entry first
 	Segments []Segment // by address
 }
 
-// Segment is contiguous memory that the allocator holds. Of an expandable one it is what is mapped.
+// Segment is contiguous memory held by the allocator; of an expandable segment the mapped part.
 type Segment struct {
 	Addr, Total, Allocated, Active, Requested uint64 // bytes; Requested by active blocks
 
@@ -117,20 +116,20 @@ type Segment struct {
 	Blocks     []Block   // by address; they tile the segment
 }
 
-// BlockState says what a block is.
+// BlockState is the state of a block.
 type BlockState uint8
 
 // The states.
 const (
 	Inactive          BlockState = iota // free
-	ActiveAllocated                     // the program has it
-	ActivePendingFree                   // the program gave it back, a stream may still use it
+	ActiveAllocated                     // live
+	ActivePendingFree                   // freed by the program, but a stream may still use it
 )
 
 // Block is part of a segment.
 type Block struct {
 	Addr, Size uint64     // first byte, bytes
-	Requested  uint64     // bytes; of an inactive one what its last use asked for
-	State      BlockState // what it is
+	Requested  uint64     // bytes requested; for an inactive block by its last use
+	State      BlockState // whether it is in use
 	Stack      uint32     // index of a stack
 }

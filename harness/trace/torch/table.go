@@ -1,12 +1,11 @@
 package torch
 
-// table finds things by their hash: an open table of their numbers, which begin at 1. It is at most
-// three quarters full. A map would take five times the memory, and as it grows leave as much
-// behind.
+// table is an open-addressing hash table of ids, which begin at 1. It is at most three quarters
+// full. A map would take five times the memory, and as much again while growing.
 type table struct{ slots []uint32 }
 
-// find returns the place of the thing that same knows, or the free one, with a 0 in it, where
-// it belongs. The table has room for one more.
+// find returns the slot of the entry for which same returns true, or else the free slot, with a 0
+// in it, for a new entry. The table has room for one more.
 func (t *table) find(hash uint64, same func(id uint32) bool) *uint32 {
 	mask := uint64(len(t.slots) - 1)
 	at := hash & mask
@@ -16,8 +15,8 @@ func (t *table) find(hash uint64, same func(id uint32) bool) *uint32 {
 	return &t.slots[at]
 }
 
-// room makes the table large enough for one thing more than n.
-func (t *table) room(n int, hash func(id uint32) uint64) {
+// reserve grows the table to hold at least n+1 entries.
+func (t *table) reserve(n int, hash func(id uint32) uint64) {
 	if 4*(n+1) <= 3*len(t.slots) {
 		return
 	}

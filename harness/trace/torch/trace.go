@@ -12,29 +12,29 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// Rounded is the tag of a Refused event: its size is what the allocator made of the request,
-// because the file does not have what was asked for.
+// Rounded is the tag of a Refused event whose size is the rounded size: the file does not contain
+// the requested one.
 const Rounded = "rounded"
 
-// endSuffix ends the text of a mark at which a named part of the program ends.
+// endSuffix ends the text of a mark where a named part of the program ends.
 const endSuffix = " end"
 
-// maker makes the trace of a course.
-type maker struct {
+// traceMaker converts a course to a trace.
+type traceMaker struct {
 	*Course
 	b     *trace.Builder
 	sites []uint64     // hashes of stacks
-	tags  []uint32     // by string of the file: its tag, 0 where it has none yet
-	texts []string     // of the file
-	marks []Annotation // of this device, to come, by time
-	ends  []Ending     // to come
+	tags  []uint32     // by string of the file: its tag in the trace, or 0
+	texts []string     // strings of the file
+	marks []Annotation // annotations of this device that are not yet added, by time
+	ends  []Ending     // unrecorded ends not yet added
 	count int          // events so far
 	start int64        // time of the first event in microseconds; NoTime if no entry has one
-	now   int64        // nanoseconds since then, or NoTime
+	now   int64        // nanoseconds since start, or NoTime
 	last  int64        // latest time of an entry in microseconds
 }
 
-// Trace returns the requests of a course. s is the file that it comes from.
+// Trace returns the program's requests as a trace. s is the file of the course.
 func (c *Course) Trace(s *Snapshot) (*trace.Trace, error) {
 	sites, err := s.sites(nil)
 	if err != nil {
@@ -43,9 +43,9 @@ func (c *Course) Trace(s *Snapshot) (*trace.Trace, error) {
 	return c.trace(s, sites, nil)
 }
 
-// trace is [Course.Trace] within a budget.
+// trace is [Course.Trace] with its memory charged to a budget.
 func (c *Course) trace(s *Snapshot, sites []uint64, memory *budget.Budget) (*trace.Trace, error) {
-	m := &maker{
+	m := &traceMaker{
 		Course: c, ends: c.Endings, texts: s.Strings, tags: make([]uint32, len(s.Strings)), sites: sites,
 		start: NoTime, now: trace.NoTime,
 	}
@@ -74,7 +74,7 @@ func (c *Course) trace(s *Snapshot, sites []uint64, memory *budget.Budget) (*tra
 	c.Events = make([]int, len(c.Steps)+1)
 	for i, step := range c.Steps {
 		e := c.Device.History.At(i)
-		if err := m.tick(i, &e); err != nil {
+		if err := m.advance(i, &e); err != nil {
 			return nil, err
 		}
 		c.Events[i] = m.count
@@ -90,12 +90,12 @@ func (c *Course) trace(s *Snapshot, sites []uint64, memory *budget.Budget) (*tra
 		return nil, err
 	}
 	t := m.b.Trace()
-	t.Header.Meta = c.meta(s, m.start) // now that every doubt is counted
+	t.Header.Meta = c.meta(s, m.start) // after all findings are counted
 	return t, nil
 }
 
-// events returns how many events the trace has besides marks.
-func (m *maker) events() int {
+// events returns the number of events of the trace without marks.
+func (m *traceMaker) events() int {
 	n := len(m.Opening) + len(m.Endings) + len(m.Pending)
 	for _, o := range m.Opening {
 		if o.Pending {
@@ -110,13 +110,13 @@ func (m *maker) events() int {
 	return n
 }
 
-func (m *maker) add(e trace.Event) error {
+func (m *traceMaker) add(e trace.Event) error {
 	m.count++
 	return m.b.Add(e)
 }
 
-// opening adds what was there when the history began.
-func (m *maker) opening() error {
+// opening adds the allocations that existed when the history began.
+func (m *traceMaker) opening() error {
 	for id, o := range m.Opening {
 		err := m.add(trace.Event{
 			Kind: trace.LiveAtStart, ID: uint64(id), Size: device.Size(o.Size), Stream: device.Stream(o.Stream),
@@ -137,8 +137,8 @@ func (m *maker) opening() error {
 	return nil
 }
 
-// tick moves the clock to an entry, and adds the marks before it.
-func (m *maker) tick(i int, e *Entry) error {
+// advance moves the clock to an entry and adds the marks before it.
+func (m *traceMaker) advance(i int, e *Entry) error {
 	if e.Time == NoTime {
 		return nil
 	}
@@ -153,9 +153,9 @@ func (m *maker) tick(i int, e *Entry) error {
 	return nil
 }
 
-// since returns the nanoseconds from the first event to a time. What is earlier is at the first
-// event, and what is too far away to be told at the latest time there is.
-func (m *maker) since(us int64) int64 {
+// since returns the nanoseconds from the first event to a time, at least 0. It saturates at the
+// maximum.
+func (m *traceMaker) since(us int64) int64 {
 	const most = 1<<63 - 1
 	switch d := us - m.start; {
 	case us <= m.start:
@@ -168,7 +168,7 @@ func (m *maker) since(us int64) int64 {
 }
 
 // marksBefore adds the marks up to a time.
-func (m *maker) marksBefore(us int64) error {
+func (m *traceMaker) marksBefore(us int64) error {
 	for len(m.marks) > 0 && m.marks[0].Time <= us {
 		if err := m.mark(m.marks[0]); err != nil {
 			return err
@@ -178,7 +178,7 @@ func (m *maker) marksBefore(us int64) error {
 	return nil
 }
 
-func (m *maker) mark(a Annotation) error {
+func (m *traceMaker) mark(a Annotation) error {
 	text := m.texts[a.Name]
 	if !a.Start {
 		text += endSuffix
@@ -188,7 +188,7 @@ func (m *maker) mark(a Annotation) error {
 }
 
 // step adds the event of an entry.
-func (m *maker) step(i int, step Step, from *Entry) error {
+func (m *traceMaker) step(i int, step Step, from *Entry) error {
 	e := trace.Event{ID: uint64(m.IDs[i]), Time: m.now}
 	switch step {
 	case Alloc:
@@ -211,8 +211,8 @@ func (m *maker) step(i int, step Step, from *Entry) error {
 	return m.add(e)
 }
 
-// endings adds the ends of allocations on which that of an entry lies.
-func (m *maker) endings(i int) error {
+// endings adds the unrecorded ends of allocations at the address of an entry's allocation.
+func (m *traceMaker) endings(i int) error {
 	for len(m.ends) > 0 && m.ends[0].Entry == i {
 		e := trace.Event{Kind: trace.Free, ID: uint64(m.ends[0].ID), Time: m.now}
 		if m.ends[0].Pending {
@@ -226,7 +226,7 @@ func (m *maker) endings(i int) error {
 	return nil
 }
 
-func (m *maker) tag(text uint32) uint32 {
+func (m *traceMaker) tag(text uint32) uint32 {
 	if text == 0 {
 		return 0
 	}
@@ -236,8 +236,8 @@ func (m *maker) tag(text uint32) uint32 {
 	return m.tags[text]
 }
 
-// ending adds the marks that are left and completes what is pending.
-func (m *maker) ending() error {
+// ending adds the remaining marks and completes the pending frees.
+func (m *traceMaker) ending() error {
 	for _, a := range m.marks {
 		if err := m.mark(a); err != nil {
 			return err
@@ -251,7 +251,6 @@ func (m *maker) ending() error {
 	return nil
 }
 
-// meta returns the header of the trace.
 func (c *Course) meta(s *Snapshot, start int64) []trace.Pair {
 	r := c.Report
 	meta := []trace.Pair{
@@ -282,14 +281,13 @@ func (c *Course) meta(s *Snapshot, start int64) []trace.Pair {
 	return meta
 }
 
-// poolWarning is what there is to say of every trace of a program with private pools.
-const poolWarning = ": a replay into one pool reuses memory that such a pool keeps, so what it saves there is " +
-	"an illusion"
+// poolWarning is appended to the private pools of a program.
+const poolWarning = ": a replay into one pool reuses memory that a private pool would keep, so its savings there are " +
+	"not real"
 
-// poolName returns a private pool as the file's two numbers.
+// poolName formats the id of a private pool.
 func poolName(p [2]uint64) string { return fmt.Sprintf("%d.%d", p[0], p[1]) }
 
-// join writes a list with commas.
 func join[T any](list []T, text func(T) string) string {
 	var b strings.Builder
 	for i, x := range list {

@@ -1,10 +1,10 @@
 package torch
 
-// weighEach is how many bytes of a file lie between two weighings.
+// weighEach is the distance between two regular calls of weigh, in bytes of the file.
 const weighEach = 64 << 10
 
-// weigh takes from the budget what was added since it was called last. It is called for every
-// weighEach bytes of the file, and by the steps that can take much more than their length.
+// weigh charges the memory added since its last call to the budget. It is called for every
+// weighEach bytes of the file, and by operations that can take much more memory than their length.
 func (m *machine) weigh() error {
 	m.weighAt = m.at + weighEach
 	now := int64(m.rest() + m.rowBytes + m.memo.bytes + cap(m.memo.pages)*32)
@@ -18,21 +18,21 @@ func (m *machine) weigh() error {
 	return nil
 }
 
-// release gives back what only reading takes, once there is a snapshot.
+// release returns the memory that only reading needs to the budget.
 func (m *machine) release() {
 	m.memo, m.stack, m.nodes, m.spare, m.itemBytes = memo{}, nil, arena[node]{}, nil, 0
-	_ = m.weigh() // takes less than before
+	_ = m.weigh() // cannot fail: it takes less than before
 }
 
-// rest returns the bytes that all takes but packed entries and the memo. The stack and what lies in
-// containers count three times: they are what a bomb fills, and as a slice grows the old array is
-// there too, and the one before it until it is collected.
+// rest returns the memory of everything except packed entries and the memo. The stack and the items
+// of containers, which a decompression bomb would fill, count three times: while a slice grows its
+// old array exists too, and the one before that until it is collected.
 func (m *machine) rest() int {
-	const ( // with what the heap rounds up
-		textEach = 16 // of what a text refers to
+	const ( // including the rounding of the heap
+		textEach = 16 // beyond the string itself
 		noted    = maxNoted + 40
-		pairEach = 128 // most of it in the map
-		history  = 64  // two pointers, an element of grown, and on average what growing leaves
+		pairEach = 128 // mostly the map
+		history  = 64  // two pointers, an element of grown, and the average waste of growing
 	)
 	n := 3*(cap(m.stack)*valueBytes+m.itemBytes) + m.nodes.bytes() + cap(m.spare)*8
 	n += m.texts.bytes() + m.texts.n*textEach + m.textBytes + len(m.textAt.slots)*4 + len(m.s.Unknown)*noted
@@ -42,7 +42,7 @@ func (m *machine) rest() int {
 	n += m.blocks.bytes() + m.segments.bytes() + m.annotations.bytes() + m.listed
 	n += m.shutBytes + len(m.histories)*history
 	if k := len(m.histories); k > 0 && m.histories[k-1] != nil {
-		n += m.histories[k-1].room()
+		n += m.histories[k-1].unpackedBytes()
 	}
 	return n
 }

@@ -120,6 +120,6 @@ func TestBombsAreWeighed(t *testing.T) {
 func TestLongJSONIsRefused(t *testing.T) {
 	bomb := endless{next: []byte(`{"segments": ["`), text: []byte(strings.Repeat("x", 1<<10)), left: 1 << 30}
 	_, err := Read(&bomb)
-	require.ErrorContains(t, err, "snapshot: at byte 13: more than 16777216 bytes without an end, want shorter strings")
+	require.ErrorContains(t, err, "snapshot: at byte 13: a token of more than 16777216 bytes, want shorter strings")
 	require.Greater(t, bomb.left, 1<<29)
 }

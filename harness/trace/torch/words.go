@@ -1,6 +1,6 @@
 package torch
 
-// word is a string that means something here: a key, or what a key has as its value.
+// word is a known string: a key, or a value of a key.
 type word uint8
 
 // The words.
@@ -58,7 +58,7 @@ const (
 	wordEnd
 )
 
-// words spells the words.
+// words holds the spelling of each word.
 var words = [...]string{
 	keySegments: "segments", keyTraces: "device_traces", keySettings: "allocator_settings",
 	keyAnnotations: "external_annotations", keyAction: "action", keyAddr: "addr", keyDeviceFree: "device_free",
@@ -75,22 +75,21 @@ var words = [...]string{
 	wordInactive: "inactive", wordSmall: "small", wordLarge: "large", wordStart: "START", wordEnd: "END",
 }
 
-// has is a set of keys.
-type has uint64
+// keySet is a set of keys.
+type keySet uint64
 
-// with returns the set with a key.
-func (h has) with(w word) has {
+func (h keySet) with(w word) keySet {
 	if w >= lastKey {
 		return h
 	}
 	return h | 1<<w
 }
 
-// all reports whether every key of other is there, any whether one is.
-func (h has) all(other has) bool { return h&other == other }
-func (h has) any(other has) bool { return h&other != 0 }
+// all reports whether the set contains every key of other, any whether it contains at least one.
+func (h keySet) all(other keySet) bool { return h&other == other }
+func (h keySet) any(other keySet) bool { return h&other != 0 }
 
-// rowKind is what a dictionary is.
+// rowKind is the kind of a dictionary.
 type rowKind uint8
 
 const (
@@ -104,7 +103,7 @@ const (
 	otherRow
 )
 
-// article returns the name of a row for messages.
+// article returns the name of a row with its article, for error messages.
 func (r rowKind) article() string {
 	if r == entryRow || r == annotationRow {
 		return "an " + rowNames[r]
@@ -112,25 +111,25 @@ func (r rowKind) article() string {
 	return "a " + rowNames[r]
 }
 
-// rowNames says what a row is.
+// rowNames holds the names of the rows.
 var rowNames = [...]string{
 	frameRow: "frame", entryRow: "entry", blockRow: "block", segmentRowKind: "segment",
 	annotationRow: "annotation", snapshotRow: "snapshot", settingsRow: "allocator_settings",
 }
 
-// The keys that tell what a dictionary is.
+// The keys that identify the kind of a dictionary.
 const (
-	frameKeys      has = 1<<keyFile | 1<<keyLine | 1<<keyName
-	entryKeys      has = 1 << keyAction
-	entryAddrs     has = 1<<keyAddr | 1<<keyDeviceFree
-	blockKeys      has = 1<<keySize | 1<<keyState
-	segmentKeys    has = 1<<keyTotal | 1<<keyBlocks
-	annotationKeys has = 1<<keyName | 1<<keyStage
-	snapshotKeys   has = 1<<keySegments | 1<<keyTraces
+	frameKeys      keySet = 1<<keyFile | 1<<keyLine | 1<<keyName
+	entryKeys      keySet = 1 << keyAction
+	entryAddrs     keySet = 1<<keyAddr | 1<<keyDeviceFree
+	blockKeys      keySet = 1<<keySize | 1<<keyState
+	segmentKeys    keySet = 1<<keyTotal | 1<<keyBlocks
+	annotationKeys keySet = 1<<keyName | 1<<keyStage
+	snapshotKeys   keySet = 1<<keySegments | 1<<keyTraces
 )
 
-// kindOf tells what a dictionary with these keys is.
-func (h has) kindOf() rowKind {
+// kindOf returns the kind of a dictionary with these keys.
+func (h keySet) kindOf() rowKind {
 	switch {
 	case h.all(entryKeys) && h.any(entryAddrs):
 		return entryRow

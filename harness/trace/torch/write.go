@@ -6,14 +6,14 @@ import (
 	"io"
 )
 
-// Write writes a snapshot as a pickle that Python, PyTorch's tools and PyTorch's page read: of
-// protocol 4, in batches, without anything that the page lacks. Equal snapshots give equal bytes.
+// Write writes a snapshot as a pickle of protocol 4 that Python, PyTorch's tools and its viewer can
+// read. Equal snapshots give equal bytes.
 //
-// The page wants more than the format says. Blocks tile their segments; what is live in the end
-// agrees with the history; a free has both of its entries; if any entry has a category, one is
-// "unknown"; addresses are below 1<<53. Write leaves that to those who make the snapshot.
+// The viewer requires more than the format, which Write does not check: blocks tile their segments;
+// the live blocks agree with the history; each free has both entries; if any entry has a category,
+// at least one is "unknown"; addresses are below 1<<53.
 //
-// Devices are in the order of their ordinals, which are below 4096.
+// Precondition: devices are sorted by ordinal, and ordinals are below 4096.
 func Write(w io.Writer, s *Snapshot) error {
 	if err := writable(s); err != nil {
 		return fmt.Errorf("snapshot: %w", err)
@@ -33,7 +33,7 @@ func Write(w io.Writer, s *Snapshot) error {
 	return b.w.Flush()
 }
 
-// writable checks what the format needs.
+// writable checks the ordinals of the devices.
 func writable(s *Snapshot) error {
 	for i, d := range s.Devices {
 		if d.Ordinal < 0 || d.Ordinal >= maxDevice || i > 0 && d.Ordinal <= s.Devices[i-1].Ordinal {
@@ -48,12 +48,11 @@ type writer struct {
 	emitter
 
 	s *Snapshot
-	// The places in the memo, plus 1, of what was written already.
+	// Index in the memo, plus 1; 0 if not written yet.
 	strings, frames []uint32
 	stacks          map[uint32]uint32
 }
 
-// snapshot writes the dictionary.
 func (b *writer) snapshot() error {
 	b.dict()
 	b.key("segments")
@@ -81,7 +80,7 @@ func (b *writer) string(id uint32) {
 	b.strings[id] = b.memoize() + 1
 }
 
-// stack writes a list of frames. The same stack is the same list, as in what PyTorch writes.
+// stack writes a list of frames. Equal stacks are one list in the memo, as PyTorch writes them.
 func (b *writer) stack(id uint32) {
 	if place := b.stacks[id]; place != 0 {
 		b.get(place - 1)
@@ -169,7 +168,7 @@ func (b *writer) pool(pool [2]uint64) {
 	b.byte(0x86)
 }
 
-// blockStates is how blocks are called in files.
+// blockStates holds the names of the states in files.
 var blockStates = [...]string{
 	Inactive: "inactive", ActiveAllocated: "active_allocated", ActivePendingFree: "active_pending_free",
 }

@@ -140,9 +140,9 @@ func TestWhatCannotBeWritten(t *testing.T) {
 	refused(torch.Snapshot{Devices: []torch.Device{{Ordinal: 4096}}},
 		"snapshot: device 4096 in place 0, want rising ordinals from 0 to 4095")
 	refused(torch.Snapshot{Settings: []torch.Setting{{Key: "a", Value: "off"}}},
-		`snapshot: setting a: "off" is no number, want one, True, False, None or JSON`)
+		`snapshot: setting a: "off" is not a number, True, False, None or JSON`)
 	refused(torch.Snapshot{Settings: []torch.Setting{{Key: "a", Value: "[1"}}},
-		`snapshot: setting a: "[1" is no JSON: EOF`)
+		`snapshot: setting a: "[1" is not JSON: EOF`)
 	require.ErrorIs(t, torch.Write(full{}, odd()), errFull)
 }
 

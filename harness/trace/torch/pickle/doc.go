@@ -1,8 +1,8 @@
-// Package pickle reads the steps of a Python pickle that holds data and nothing else.
+// Package pickle reads Python pickles that contain only data.
 //
-// A pickle is a program for a small machine. What builds lists, dictionaries, tuples, strings and
-// numbers in protocols 2 to 5 is read; whatever could import, call or build anything else is
-// refused by name. The package takes the bytes apart and leaves the machine's stack and memo
-// to its caller. It keeps no more than one string at a time, and no length that a
-// file claims is believed before the bytes have come.
+// A pickle is a program for a stack machine. The scanner accepts the opcodes of protocols 2 to 5
+// that build lists, dictionaries, tuples, strings and numbers. It rejects, by name, every opcode
+// that could import, call or build anything else. The caller implements the stack and the memo. The
+// scanner holds at most one string at a time, and allocates nothing for a claimed length before its
+// bytes have arrived.
 package pickle

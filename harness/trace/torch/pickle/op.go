@@ -1,18 +1,18 @@
 package pickle
 
-// Op is a step of the machine. What different opcodes do alike is one step.
+// Op is an operation of the pickle machine. Opcodes with the same effect share an Op.
 type Op uint8
 
-// The steps.
+// The operations.
 const (
-	refused    Op = iota // what is not of data
+	refused    Op = iota // not an opcode of data
 	Stop                 // the value on top of the stack is the result
 	None                 // push None
 	True                 // push True
 	False                // push False
 	Int                  // push an integer of 64 bits with a sign: Scanner.Int
-	Uint                 // push one from 1<<63: Scanner.Uint
-	Wide                 // push one that needs more than 64 bits
+	Uint                 // push an integer of at least 1<<63: Scanner.Uint
+	Wide                 // push an integer of more than 64 bits
 	Float                // push Scanner.Float
 	Text                 // push Scanner.Text
 	EmptyList            // push a new list
@@ -29,40 +29,40 @@ const (
 	Appends              // append all above the mark to the list below it
 	SetItem              // set a key and a value in the dictionary below
 	SetItems             // set all above the mark in the dictionary below it
-	Get                  // push what the memo holds at Scanner.Index
-	Put                  // keep the top value in the memo at Scanner.Index
-	Memoize              // keep it in the next place of the memo
-	header               // PROTO and FRAME, which the scanner takes
+	Get                  // push the memo entry at Scanner.Index
+	Put                  // store the top value in the memo at Scanner.Index
+	Memoize              // store the top value at the next index of the memo
+	header               // PROTO and FRAME, which the scanner handles
 )
 
-// operand says what follows an opcode.
+// operand is the format of the operand that follows an opcode.
 type operand uint8
 
 const (
 	nothing operand = iota
-	byte1           // a number of 1 byte, and so on
+	byte1           // an unsigned number of 1 byte; likewise below
 	byte2
 	byte4
 	signed4
-	long1 // a length of 1 byte and an integer of so many
+	long1 // a length of 1 byte, then an integer of that length
 	long4
 	float8 // big-endian
-	text1  // a length of 1 byte and so many of text
+	text1  // a length of 1 byte, then a text of that length
 	text4
 	text8
 	proto
 	frame
-	code // of what is refused: it could run code, or reach for what is not in the file
+	code // a refused opcode that could run code or refer to something outside the file
 )
 
-// opcode is what a byte says.
+// opcode describes one opcode byte.
 type opcode struct {
 	name string
 	op   Op
 	arg  operand
 }
 
-// opcodes lists what the bytes say, all that Python has: what is refused is named.
+// opcodes describes all of Python's opcodes by their byte, so that errors name the refused ones.
 var opcodes = [256]opcode{
 	'.': {"STOP", Stop, nothing}, 'N': {"NONE", None, nothing}, 0x88: {"NEWTRUE", True, nothing},
 	0x89: {"NEWFALSE", False, nothing}, 'J': {"BININT", Int, signed4}, 'K': {"BININT1", Int, byte1},
@@ -84,7 +84,7 @@ var opcodes = [256]opcode{
 	'P':  {"PERSID", refused, code}, 'Q': {"BINPERSID", refused, code}, 0x82: {"EXT1", refused, code},
 	0x83: {"EXT2", refused, code},
 	0x84: {"EXT4", refused, code}, 0x97: {"NEXT_BUFFER", refused, code}, 0x98: {"READONLY_BUFFER", refused, code},
-	// These only occur in protocols 0 and 1, or with types that are no data of ours.
+	// Used only by protocols 0 and 1, or for types that do not occur in snapshots.
 	'0': {name: "POP"}, '1': {name: "POP_MARK"}, '2': {name: "DUP"}, 'F': {name: "FLOAT"}, 'I': {name: "INT"},
 	'L': {name: "LONG"}, 'S': {name: "STRING"}, 'T': {name: "BINSTRING"}, 'U': {name: "SHORT_BINSTRING"},
 	'V': {name: "UNICODE"}, 'g': {name: "GET"}, 'p': {name: "PUT"}, 'B': {name: "BINBYTES"},

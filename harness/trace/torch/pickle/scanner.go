@@ -8,60 +8,59 @@ import (
 	"math"
 )
 
-// MaxText is the largest string that is read, in bytes: a path or a line of a configuration takes
-// a thousandth of it.
+// MaxText is the maximum length of a string in bytes, about 1,000 times that of a long path.
 const MaxText = 16 << 20
 
-// window is how many bytes are held; a string that is longer is put together elsewhere.
+// window is the size of the read buffer in bytes. Longer strings are assembled in Scanner.long.
 const window = 16 << 10
 
-// Error says where a pickle is wrong.
+// Error is a malformed pickle and the position of the fault.
 type Error struct {
 	At   int64  // byte, counted from 0
-	Text string // what is there, and what was wanted
+	Text string // what was found and what was expected
 }
 
 // Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("at byte %d: %s", e.At, e.Text) }
 
-// Scanner takes a pickle apart.
+// Scanner splits a pickle into operations.
 type Scanner struct {
 	r        io.Reader
 	buf      []byte
 	pos, end int   // buf[pos:end] is not read yet
 	base     int64 // offset of buf[0]
-	off      int64 // offset of the present step
+	off      int64 // offset of the current operation
 	proto    byte  // 0 before PROTO
 	frameEnd int64 // the end of the last frame
 
 	num   uint64
 	float float64
 	text  []byte
-	long  []byte // holds a text that is longer than buf
+	long  []byte // buffer for texts longer than window
 }
 
 // NewScanner returns a scanner of r.
 func NewScanner(r io.Reader) *Scanner { return &Scanner{r: r, buf: make([]byte, window)} }
 
-// Offset returns the offset of the step that Next returned last.
+// Offset returns the byte offset of the operation that Next returned last.
 func (s *Scanner) Offset() int64 { return s.off }
 
-// Int returns the number of an Int.
+// Int returns the operand of an Int.
 func (s *Scanner) Int() int64 { return int64(s.num) }
 
-// Uint returns the number of a Uint.
+// Uint returns the operand of a Uint.
 func (s *Scanner) Uint() uint64 { return s.num }
 
-// Index returns the place in the memo of a Get or a Put.
+// Index returns the memo index of a Get or a Put.
 func (s *Scanner) Index() uint32 { return uint32(s.num) }
 
-// Float returns the number of a Float.
+// Float returns the operand of a Float.
 func (s *Scanner) Float() float64 { return s.float }
 
-// Text returns the string of a Text, which is valid until the next call of Next.
+// Text returns the operand of a Text. It is valid until the next call of Next.
 func (s *Scanner) Text() []byte { return s.text }
 
-// Next returns the next step. After Stop there is none, and nothing may follow it.
+// Next returns the next operation. The last one is Stop; bytes after it are an error.
 func (s *Scanner) Next() (Op, error) {
 	for {
 		s.off = s.base + int64(s.pos)
@@ -73,7 +72,7 @@ func (s *Scanner) Next() (Op, error) {
 		b := s.buf[s.pos]
 		c := &opcodes[b]
 		s.pos++
-		switch c.arg { // most of a file are these
+		switch c.arg { // fast paths for the most frequent opcodes
 		case nothing:
 			if c.op > Stop && s.proto != 0 {
 				return c.op, nil
@@ -104,7 +103,7 @@ func (s *Scanner) Next() (Op, error) {
 	}
 }
 
-// refuse says why an opcode is not read.
+// refuse returns the error for an opcode that is not accepted.
 func (s *Scanner) refuse(b byte) error {
 	const want = "want only those of lists, dictionaries, strings and numbers"
 	switch c := &opcodes[b]; {
@@ -117,7 +116,6 @@ func (s *Scanner) refuse(b byte) error {
 	}
 }
 
-// operand reads what follows an opcode.
 func (s *Scanner) operand(c *opcode) (Op, error) {
 	switch c.arg {
 	case nothing:
@@ -156,7 +154,7 @@ func (s *Scanner) operand(c *opcode) (Op, error) {
 	}
 }
 
-// number reads a number of n bytes, the lowest first.
+// number reads a little-endian number of n bytes into s.num.
 func (s *Scanner) number(c *opcode, n int) error {
 	if s.end-s.pos < n {
 		if err := s.need(n); err != nil {
@@ -178,10 +176,10 @@ func (s *Scanner) number(c *opcode, n int) error {
 	return nil
 }
 
-// maxLong is the largest integer that is read, in bytes. Nothing in a snapshot needs more than 9.
+// maxLong is the maximum length of an integer in bytes. Snapshots need at most 9.
 const maxLong = 255
 
-// integer reads a length and an integer in two's complement, the lowest byte first.
+// integer reads a length and a little-endian integer in two's complement.
 func (s *Scanner) integer(c *opcode) (Op, error) {
 	size := 1
 	if c.arg == long4 {
@@ -203,7 +201,7 @@ func (s *Scanner) integer(c *opcode) (Op, error) {
 	if n > 0 && b[n-1]&0x80 != 0 {
 		sign = 0xff
 	}
-	for n > 8 && b[n-1] == sign { // bytes that only carry the sign
+	for n > 8 && b[n-1] == sign { // drop bytes that only extend the sign
 		n--
 	}
 	s.num = 0
@@ -223,7 +221,7 @@ func (s *Scanner) integer(c *opcode) (Op, error) {
 	return Int, nil
 }
 
-// string reads a length of size bytes and a text.
+// string reads a length field of size bytes and the text.
 func (s *Scanner) string(c *opcode, size int) error {
 	if err := s.number(c, size); err != nil {
 		return err
@@ -253,7 +251,7 @@ func (s *Scanner) string(c *opcode, size int) error {
 	return nil
 }
 
-// protocol reads the first opcode.
+// protocol reads PROTO, which must be the first opcode.
 func (s *Scanner) protocol(c *opcode) error {
 	if err := s.number(c, 1); err != nil {
 		return err
@@ -268,24 +266,24 @@ func (s *Scanner) protocol(c *opcode) error {
 	return nil
 }
 
-// frame reads the length of a frame. It only helps those who read ahead, but one that
-// lies about what follows comes from no writer of pickles.
+// frame reads the length of a frame. The scanner does not need frames, but a length that
+// contradicts the file is an error: no pickler writes one.
 func (s *Scanner) frame(c *opcode) error {
 	if err := s.number(c, 8); err != nil {
 		return err
 	}
 	at := s.base + int64(s.pos)
 	if s.off < s.frameEnd {
-		return s.errorf("a frame inside the frame that ends at byte %d, want it behind", s.frameEnd)
+		return s.errorf("a frame inside the frame that ends at byte %d, want it after that", s.frameEnd)
 	}
 	if s.num > math.MaxInt64-uint64(at) {
-		return s.errorf("FRAME of %d bytes, want less than fit a file", s.num)
+		return s.errorf("FRAME of %d bytes, want one that fits a file", s.num)
 	}
 	s.frameEnd = at + int64(s.num)
 	return nil
 }
 
-// stop checks that the last frame ends here, and the file too.
+// stop checks that the last frame and the file end here.
 func (s *Scanner) stop() error {
 	at := s.base + int64(s.pos)
 	if s.frameEnd > at {
@@ -294,14 +292,14 @@ func (s *Scanner) stop() error {
 	switch err := s.need(1); {
 	case err == nil:
 		s.off = at
-		return s.errorf("more bytes behind STOP, want the end of the file")
+		return s.errorf("bytes after STOP, want the end of the file")
 	case !errors.Is(err, io.EOF):
 		return err
 	}
 	return nil
 }
 
-// need makes the next n bytes lie in the buffer, which has room for them.
+// need fills the buffer until it holds n unread bytes. Precondition: n <= window.
 func (s *Scanner) need(n int) error {
 	if s.end-s.pos >= n {
 		return nil
@@ -319,7 +317,7 @@ func (s *Scanner) need(n int) error {
 	return nil
 }
 
-// short says that the file ends too early; other errors stay as they are.
+// short reports an end of file as a missing part, and returns other errors unchanged.
 func (s *Scanner) short(err error, want string) error {
 	if !errors.Is(err, io.EOF) {
 		return err
