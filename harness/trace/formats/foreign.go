@@ -8,18 +8,17 @@ import (
 	"strings"
 )
 
-// foreign is a kind of file that people take for a trace.
+// foreign is a kind of file that people mistake for a trace.
 type foreign struct {
 	what    string // such as "an HTML page"
-	instead string // what to do or to give; "" for the names of the formats
+	instead string // what to pass instead; "" for the names of the formats
 	is      func(head []byte) bool
 }
 
-// wantSnapshot says what to give instead of a file of weights.
+// wantSnapshot is the advice for a file of weights.
 const wantSnapshot = "want a memory snapshot, as torch.cuda.memory._dump_snapshot writes it, or a log of allocations"
 
-// strangers are the kinds of files that are named when they are given as a trace. The first that
-// fits counts.
+// strangers lists the kinds of files that errors name. The first match counts.
 var strangers = []foreign{
 	{"a checkpoint of PyTorch (torch.save)", wantSnapshot, isCheckpoint},
 	{"a file of weights (safetensors)", wantSnapshot, isSafetensors},
@@ -41,8 +40,8 @@ var strangers = []foreign{
 	{"a picture", "", begins("\x89PNG\r\n", "\xff\xd8\xff", "GIF8")},
 }
 
-// notATrace returns an error that names what a file is, if it is a known kind of file without a
-// trace.
+// notATrace returns an error that names the kind of a file, if it is in strangers or a result of
+// this program.
 func notATrace(head []byte) error {
 	if m := resultStart.FindSubmatch(head); m != nil {
 		return fmt.Errorf("is a result of vramyard %s, not a trace: results are for vramyard diff, plot and view", m[1])
@@ -66,7 +65,7 @@ var (
 	htmlStart = regexp.MustCompile(`(?i)^\s*(<!doctype html|<html)\b`)
 )
 
-// begins returns the recognizer of files that begin with one of some texts.
+// begins returns a function that reports whether a file begins with one of marks.
 func begins(marks ...string) func([]byte) bool {
 	return func(head []byte) bool {
 		for _, m := range marks {
@@ -78,12 +77,13 @@ func begins(marks ...string) func([]byte) bool {
 	}
 }
 
-// torchMagic is the number with which torch.save begins a file of its form before PyTorch 1.6, as a
+// torchMagic is the beginning of a file of torch.save before PyTorch 1.6: a magic number as a
 // pickle.
 const torchMagic = "\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 
 // isCheckpoint reports whether a file begins as torch.save writes it: a zip with data.pkl among its
-// first entries, the magic number, or a pickle that calls for tensors. No snapshot calls anything.
+// first entries, the magic number, or a pickle that calls tensor constructors. Snapshots call
+// nothing.
 func isCheckpoint(head []byte) bool {
 	if firstInZip(head) != "" && bytes.Contains(head, []byte("/data.pkl")) || begins(torchMagic)(head) {
 		return true
@@ -93,9 +93,9 @@ func isCheckpoint(head []byte) bool {
 			bytes.Contains(head, []byte("\x8c\x0ctorch._utils\x94\x8c")))
 }
 
-// firstInZip returns the name of the first entry of a zip archive, "" of another file.
+// firstInZip returns the name of the first entry of a zip archive, or "" for another file.
 func firstInZip(head []byte) string {
-	const fixed = 30 // bytes of an entry's header before the name, whose length stands at 26
+	const fixed = 30 // bytes of the header before the name; the length of the name is at 26
 	if !begins("PK\x03\x04")(head) || len(head) < fixed {
 		return ""
 	}
@@ -103,7 +103,7 @@ func firstInZip(head []byte) string {
 	return string(head[fixed:min(fixed+n, len(head))])
 }
 
-// isSafetensors reports whether a file begins with the length of a JSON object and that object.
+// isSafetensors reports whether a file begins with the length of a JSON object and the object.
 func isSafetensors(head []byte) bool {
 	const length = 8
 	if len(head) < length+2 || head[length] != '{' {

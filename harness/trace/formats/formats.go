@@ -18,21 +18,21 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// Format is one form of file.
+// Format is a file format.
 type Format struct {
-	Name   string // as Header.Format has it
-	Doc    string // what it is, in a few words
-	Absent string // what such a file cannot tell, for people; "" if it tells all that a trace has
+	Name   string // value of Header.Format
+	Doc    string // description in a few words
+	Absent string // information that such files lack, for people; "" if nothing is missing
 
-	// Framework is the framework of the programs that such files are recorded of, as [setting.Export]
-	// names it; "" if the format does not decide it.
+	// Framework is the framework that writes such files, by its name in [setting.Export]; "" if
+	// several do.
 	Framework string
 
-	// Parts says that a file may hold several traces, of which [Options].Part takes one.
+	// Parts is set if a file may hold several traces, of which [Options].Part selects one.
 	Parts bool
 
-	// Looks tells from the first bytes of the decompressed content, up to 32 KiB of them, whether a
-	// file is of this format. No two formats may say so of the same content.
+	// Looks recognizes the format by up to 32 KiB of decompressed content. At most one format may
+	// accept a given content.
 	Looks func(head []byte) bool
 	// Read reads a file of this format.
 	Read func(in *Input) (*trace.Trace, error)
@@ -40,8 +40,7 @@ type Format struct {
 	Write func(w io.Writer, t trace.Source) error
 }
 
-// All returns every format, in the order in which people are told of them. No two recognise the
-// same content.
+// All returns every format, in the order of listings. At most one recognizes a given content.
 func All() []Format {
 	return []Format{
 		{Name: "text", Doc: "the native text form", Looks: isForm("text"), Read: readNative, Write: trace.Write},
@@ -80,39 +79,39 @@ func Writable() []Format {
 	return list
 }
 
-// Options tell how to read a file.
+// Options control how a file is read.
 type Options struct {
-	// Dialect is "" for whatever the content is, or one of [trace.Dialects], which cannot be told
-	// from the native text form by their content.
+	// Dialect is "" to recognize the format by content, or one of [trace.Dialects], whose content
+	// looks like the native text form.
 	Dialect string
-	// Part is the device or the allocator to take from a file that has several; "" is the only one
-	// there is, apart from those of the host.
+	// Part selects the device or allocator in a file with several. "" selects the only part that is
+	// not of the host.
 	Part string
-	// Memory is the largest number of bytes that a file may take in memory, the replay of its trace
-	// included; 0 means [budget.Default].
+	// Memory is the maximum memory that a file may take, in bytes, including the replay of its trace.
+	// 0 means [budget.Default].
 	Memory device.Size
-	// Warn, if not nil, is called with a [*trace.Error] for what makes a file doubtful that can be
-	// read; see [trace.Options].
+	// Warn, if not nil, receives a [*trace.Error] for each defect that does not prevent reading; see
+	// [trace.Options].
 	Warn func(error)
-	// Snapshot, if not nil, is handed a memory snapshot of PyTorch that a trace is made of, and the
-	// course of its device, for those who need more than the trace.
+	// Snapshot, if not nil, receives the PyTorch snapshot from which a trace was made, and the course
+	// of its device.
 	Snapshot func(*torch.Snapshot, *torch.Course)
-	// Watch, if not nil, is called every now and then while a file is read, with how many bytes of it
-	// were and how many it has, 0 if that is not known. What is compressed counts as it lies in the
-	// file.
+	// Watch, if not nil, is called from time to time with the bytes read so far and the size of the
+	// file, 0 if unknown. For a compressed file both count compressed bytes.
 	Watch func(done, size int64)
 }
 
-// watched is a file whose reading somebody watches.
+// watched is a file that reports the progress of reading.
 type watched struct {
 	r          io.Reader
 	at         io.ReaderAt
-	tell       func(done, size int64)
+	report     func(done, size int64)
 	done, size int64
 }
 
+// watched returns r with o.Watch attached.
 func (o *Options) watched(r io.Reader) *watched {
-	w := &watched{r: r, tell: o.Watch}
+	w := &watched{r: r, report: o.Watch}
 	if f, ok := r.(*os.File); ok {
 		w.at = f
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
@@ -125,33 +124,32 @@ func (o *Options) watched(r io.Reader) *watched {
 // Read implements [io.Reader].
 func (w *watched) Read(b []byte) (int, error) {
 	n, err := w.r.Read(b)
-	w.told(n)
+	w.progress(n)
 	return n, err
 }
 
 // ReadAt implements [io.ReaderAt], for a file.
 func (w *watched) ReadAt(b []byte, at int64) (int, error) {
 	n, err := w.at.ReadAt(b, at)
-	w.told(n)
+	w.progress(n)
 	return n, err
 }
 
-// told tells of so many bytes more. Places that are read twice do not count twice.
-func (w *watched) told(n int) {
+// progress reports n more bytes. Bytes that are read again count only up to the size.
+func (w *watched) progress(n int) {
 	if w.done += int64(n); w.size > 0 {
 		w.done = min(w.done, w.size)
 	}
-	if w.tell != nil {
-		w.tell(w.done, w.size)
+	if w.report != nil {
+		w.report(w.done, w.size)
 	}
 }
 
-// Input is an open file of a format that is known. It reads the decompressed content.
+// Input is an open file of a known format. It reads the decompressed content.
 type Input struct {
 	Options
-	Name string // the file's name, for messages
-	// File is the file itself, for formats that look at places of it; nil if it is compressed or a
-	// pipe.
+	Name string // file name for messages
+	// File is the file for random access; nil if it is compressed or a pipe.
 	File io.ReaderAt
 	Size int64 // bytes of File
 
@@ -167,16 +165,16 @@ func Open(path string, o Options) (*trace.Trace, error) {
 	if err != nil {
 		return nil, trace.FileError(path, err)
 	}
-	defer f.Close() // only read from: nothing can be lost
+	defer f.Close() // read only: no error matters
 	return Read(f, path, o)
 }
 
-// Read reads a trace in any of the formats of [All], compressed or not; its content tells which.
-// name is the file's name for messages and for the header; it may be a path. A format that needs to
-// look at places of the file does so if r is an [os.File].
+// Read reads a trace in any of the formats of [All], compressed or not, recognized by its content.
+// name is the file's name or path, for messages and for the header. Formats with random access need
+// an [os.File].
 //
-// An error is one line that begins with the name and says where the file is wrong, a
-// [*trace.Error]. It wraps a [*trace.PartsError] if the file holds several traces.
+// Errors are [*trace.Error]: one line with the file's name and the position of the fault. If the
+// file holds several traces, the error wraps a [*trace.PartsError].
 func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 	switch {
 	case o.Dialect != "" && o.Part != "":
@@ -221,22 +219,22 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 	return t, nil
 }
 
-// Recognize returns what is wrong with the beginning of a regular file, as [Open] would say, and
-// nil if a format of [All] knows it. It reads no more than that, so that a program can refuse a
-// wrong file before it begins anything.
+// Recognize returns the error that [Open] would return for the beginning of a regular file, or nil
+// if its format is known. It reads only the beginning, so that a program can reject a wrong file
+// before it starts work.
 func Recognize(path string, o Options) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return trace.FileError(path, err)
 	}
-	defer f.Close() // only read from: nothing can be lost
+	defer f.Close() // read only: no error matters
 	plain, err := fileio.NewReader(f)
 	if err != nil {
 		return trace.FileError(path, err)
 	}
 	defer plain.Close()
 	if o.Dialect != "" {
-		return nil // a form that its content does not tell
+		return nil // a dialect is not recognized by its content
 	}
 	in := &Input{Options: o, Name: path, plain: plain}
 	if _, err := in.format(); err != nil {
@@ -245,15 +243,15 @@ func Recognize(path string, o Options) error {
 	return nil
 }
 
-// noPart is what is wrong with asking for a part of a file that cannot have several.
+// noPart returns the error for a part of a format that has no parts.
 func noPart(name, part, format string) error {
 	return trace.FileError(name, fmt.Errorf("has no part %q: files of the form %s hold one trace", part, format))
 }
 
-// headBytes is how much of a file is looked at to tell its format.
+// headBytes is the length of the beginning by which a format is recognized.
 const headBytes = 1 << 15
 
-// format tells which format the content is of.
+// format recognizes the format of the content.
 func (in *Input) format() (Format, error) {
 	head, err := in.plain.Peek(headBytes)
 	switch {
@@ -291,17 +289,17 @@ func (in *Input) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// header returns the header of a trace that was read from all of the file.
+// header returns the header of a trace, once the whole file has been read.
 func (in *Input) header(format string) trace.Header {
 	return trace.Header{Name: trace.BaseName(in.Name), Format: format, Hash: hex.EncodeToString(in.sum.Sum(nil))}
 }
 
-// at blames a byte of the decompressed content.
+// at returns an error at a byte of the decompressed content.
 func (in *Input) at(offset int64, err error) error {
 	return &trace.Error{File: in.Name, Err: fmt.Errorf("byte %d: %w", offset, err)}
 }
 
-// located is at for an error that may have its place already.
+// located is at for errors that may already have a position.
 func (in *Input) located(offset int64, err error) error {
 	var located *trace.Error
 	if errors.As(err, &located) {
@@ -310,19 +308,19 @@ func (in *Input) located(offset int64, err error) error {
 	return in.at(offset, err)
 }
 
-// warn tells of a doubt, unless it is nil.
+// warn passes a warning to Options.Warn, unless it is nil.
 func (in *Input) warn(doubt error) {
 	if doubt != nil && in.Warn != nil {
 		in.Warn(doubt)
 	}
 }
 
-// isForm returns the recogniser of one of the forms that package trace reads.
+// isForm returns a function that recognizes a form of package trace.
 func isForm(form string) func([]byte) bool {
 	return func(head []byte) bool { return isText(head) && trace.FormOf(head) == form }
 }
 
-// isText reports whether a file begins with something that a person could read.
+// isText reports whether a file begins with printable text.
 func isText(head []byte) bool {
 	return bytes.IndexFunc(head, func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' }) < 0
 }

@@ -63,7 +63,7 @@ func TestHostileFilesAreOneError(t *testing.T) {
 		`{"schemaVersion":` + strings.Repeat("[", 5000):              "t: byte 1017: nested more than 1000 deep",
 
 		`[[1,2],[[0],[1]]]`: "t: byte 1: want [time, action, bytes, category]; a timeline of sums per category cannot be " +
-			"read, the one that ends in .raw.json.gz can",
+			"read; use the file that ends in .raw.json.gz",
 		`[[1,2,3,9]]`:         "t: byte 1: category 9: want 0 to 7",
 		`[[1,2,-3,1]]`:        "t: byte 1: action 2 with -3 bytes: want 1 or 2 with a size, 4 with a negative one, or 3",
 		`[[1,9,3,1]]`:         "t: byte 1: action 9 with 3 bytes: want 1 or 2 with a size, 4 with a negative one, or 3",

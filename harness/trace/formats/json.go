@@ -12,30 +12,30 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// maxValue is the longest single value of a JSON file, or text of a protocol buffer, that is read,
-// in bytes. Long lists are read value by value, so it bounds what a reader holds of the file.
+// maxValue is the maximum length in bytes of a JSON value or a protobuf text. Long lists are read
+// value by value, so it bounds the memory of a reader.
 const maxValue = 16 << 20
 
-// maxNesting bounds how deep a value that is skipped may be nested.
+// maxNesting is the maximum nesting of a skipped value.
 const maxNesting = 1000
 
-// document reads a JSON file piece by piece.
+// document reads a JSON file value by value.
 type document struct {
 	in    *Input
 	dec   *json.Decoder
-	base  int64 // where the JSON begins, behind a byte order mark
-	start int64 // where the present value began
+	base  int64 // offset of the JSON after a byte order mark
+	start int64 // offset of the current value
 	quota quota
 }
 
-// quota is a reader that fails when one value asks for too much.
+// quota is a reader that fails when a single value is too long.
 type quota struct {
 	r    io.Reader
 	left int
-	err  error // that of r, which is not that of its content
+	err  error // error of r itself, not of its content
 }
 
-// errValue is what is wrong with a value that is too long.
+// errValue is the error for a value that is too long.
 var errValue = fmt.Errorf("a value is longer than %d bytes", maxValue)
 
 // Read implements io.Reader.
@@ -51,7 +51,7 @@ func (q *quota) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// newDocument begins to read, behind a byte order mark if there is one.
+// newDocument starts to read after an optional byte order mark.
 func newDocument(in *Input) (*document, error) {
 	d := &document{in: in, quota: quota{r: in, left: maxValue}}
 	if head, err := in.plain.Peek(len(utf8BOM)); err == nil && bytes.Equal(head, utf8BOM) {
@@ -65,7 +65,7 @@ func newDocument(in *Input) (*document, error) {
 	return d, nil
 }
 
-// next renews what one value may take and remembers where it begins.
+// next resets the quota for the next value and records its offset.
 func (d *document) next() {
 	d.quota.left = maxValue
 	d.start = d.base + d.dec.InputOffset()
@@ -74,26 +74,26 @@ func (d *document) next() {
 func (d *document) token() (json.Token, error) {
 	d.next()
 	t, err := d.dec.Token()
-	return t, d.blame(err)
+	return t, d.locate(err)
 }
 
-// value decodes the next value; what says what it should be.
+// value decodes the next value. what describes it for errors.
 func (d *document) value(v any, what string) error {
 	d.next()
-	err := d.blame(d.dec.Decode(v))
+	err := d.locate(d.dec.Decode(v))
 	if located := (*trace.Error)(nil); err != nil && d.quota.err == nil && !errors.As(err, &located) {
 		err = d.wrong(fmt.Errorf("want %s", what))
 	}
 	return err
 }
 
-// more reports whether the present list or object has another member.
+// more reports whether the current list or object has another member.
 func (d *document) more() bool {
 	d.quota.left = maxValue
 	return d.dec.More()
 }
 
-// open takes the delimiter that begins a list or an object.
+// open reads the delimiter that begins a list or an object.
 func (d *document) open(delim json.Delim, what string) error {
 	t, err := d.token()
 	if err == nil && t != delim {
@@ -102,7 +102,7 @@ func (d *document) open(delim json.Delim, what string) error {
 	return err
 }
 
-// skip passes over the next value, whatever it is.
+// skip skips the next value.
 func (d *document) skip() error {
 	depth := 0
 	for {
@@ -125,7 +125,7 @@ func (d *document) skip() error {
 	}
 }
 
-// end makes sure that nothing follows, so that the file is whole and all of it is hashed.
+// end checks that nothing follows, so that the whole file is hashed.
 func (d *document) end() error {
 	if _, err := d.token(); !errors.Is(err, errTruncated) {
 		if err == nil {
@@ -136,15 +136,15 @@ func (d *document) end() error {
 	return nil
 }
 
-// wrong blames the present value.
+// wrong returns an error at the current value.
 func (d *document) wrong(err error) error { return d.in.at(d.start, err) }
 
-// errTruncated is what is wrong with a file that ends too early.
+// errTruncated is the error for a file that ends too early.
 var errTruncated = errors.New("JSON data is truncated")
 
-// blame says where an error of the decoder is. What it makes of a value of another kind is left as
-// it is, and so is an error of the stream, which has no place.
-func (d *document) blame(err error) error {
+// locate adds the position to an error of the decoder. Type errors and errors of the stream stay
+// unchanged.
+func (d *document) locate(err error) error {
 	var syntax *json.SyntaxError
 	switch {
 	case err == nil:
@@ -161,7 +161,6 @@ func (d *document) blame(err error) error {
 	return err
 }
 
-// integer reads a whole number.
 func integer(name string, n json.Number) (int64, error) {
 	i, err := strconv.ParseInt(n.String(), 10, 64)
 	if err != nil {
@@ -190,12 +189,11 @@ func micros(name string, n json.Number) (int64, error) {
 	return int64(f * 1000), nil
 }
 
-// maxMicros bounds a time, so that it and the difference of two fit nanoseconds of 64 bits.
+// maxMicros bounds times, so that a difference of two fits in 64-bit nanoseconds.
 const maxMicros = 1 << 52
 
-// keysIn returns the keys of the outermost object that the beginning of a file shows, and whether
-// it begins as JSON at all: with an object, or with a list, whose first members are returned as
-// they begin.
+// keysIn returns the keys of the outermost object in the beginning of a file, and its first bytes
+// if it is a list. Both are empty if the beginning is not JSON.
 func keysIn(head []byte) (keys []string, list string) {
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, utf8BOM), " \t\r\n")
 	if len(text) == 0 {
@@ -211,7 +209,7 @@ func keysIn(head []byte) (keys []string, list string) {
 	return objectKeys(text), ""
 }
 
-// objectKeys returns the keys of the object that text begins with, as far as it goes.
+// objectKeys returns the keys of the object at the beginning of a text, which may be cut off.
 func objectKeys(text []byte) (keys []string) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -242,7 +240,7 @@ func objectKeys(text []byte) (keys []string) {
 			}
 		}
 		if depth == 0 {
-			isKey = true // a value of the outermost object ends
+			isKey = true // the end of a value of the outermost object
 		}
 	}
 }

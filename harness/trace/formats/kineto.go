@@ -13,7 +13,7 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// kinetoFormat is the trace of PyTorch's profiler.
+// kinetoFormat is the trace format of PyTorch's profiler.
 var kinetoFormat = Format{
 	Name:      "kineto",
 	Framework: "PyTorch",
@@ -33,7 +33,7 @@ var kinetoFormat = Format{
 	Parts: true,
 }
 
-// kinetoEvent is what matters of an event of the profiler.
+// kinetoEvent holds the relevant fields of a profiler event.
 type kinetoEvent struct {
 	Name string          `json:"name"`
 	Cat  string          `json:"cat"`
@@ -41,7 +41,7 @@ type kinetoEvent struct {
 	Args json.RawMessage `json:"args"`
 }
 
-// kinetoArgs are those of an event about memory.
+// kinetoArgs holds the arguments of a memory event.
 type kinetoArgs struct {
 	Type  json.Number `json:"Device Type"`
 	ID    json.Number `json:"Device Id"`
@@ -51,7 +51,7 @@ type kinetoArgs struct {
 	Index json.Number `json:"Ev Idx"`
 }
 
-// kinetoCall is a call with what orders it.
+// kinetoCall is a call and its position in the order of calls.
 type kinetoCall struct {
 	call
 	index    int64 // Ev Idx, or -1
@@ -60,7 +60,7 @@ type kinetoCall struct {
 	hasTotal bool
 }
 
-// kinetoReader collects the events about memory of a file.
+// kinetoReader collects the memory events of a file.
 type kinetoReader struct {
 	in    *Input
 	doc   *document
@@ -70,7 +70,7 @@ type kinetoReader struct {
 	marks []call // the profiler's steps
 }
 
-// readKineto reads a trace. Events of all other kinds are passed over.
+// readKineto reads a trace. It skips all other events.
 func readKineto(in *Input) (*trace.Trace, error) {
 	doc, err := newDocument(in)
 	if err != nil {
@@ -94,8 +94,7 @@ func readKineto(in *Input) (*trace.Trace, error) {
 		errors.New("has no events about memory: the profiler records them with profile_memory=True"))
 }
 
-// document reads the whole file: an object with the events under a key of their own, or only their
-// list.
+// document reads the whole file: an object with a list of events, or only the list.
 func (r *kinetoReader) document() error {
 	t, err := r.doc.token()
 	if err != nil {
@@ -112,7 +111,7 @@ func (r *kinetoReader) document() error {
 	return r.doc.end()
 }
 
-// object reads the members of the outermost object up to its end.
+// object reads the members of the outermost object.
 func (r *kinetoReader) object() error {
 	for r.doc.more() {
 		key, err := r.doc.token()
@@ -132,7 +131,7 @@ func (r *kinetoReader) object() error {
 	return err
 }
 
-// events reads the members of the list of events up to its end.
+// events reads the list of events.
 func (r *kinetoReader) events() error {
 	for r.doc.more() {
 		var e kinetoEvent
@@ -219,7 +218,7 @@ func (c *kinetoCall) fill(a *kinetoArgs, refused bool) (err error) {
 	return nil
 }
 
-// kinetoPart names a device, and says whether it is the host.
+// kinetoPart returns the name of a device, and whether it is the host.
 func kinetoPart(a *kinetoArgs) (name string, host bool, err error) {
 	kind, err := integer("Device Type", a.Type)
 	if err != nil {
@@ -240,8 +239,8 @@ func kinetoPart(a *kinetoArgs) (name string, host bool, err error) {
 	return fmt.Sprintf("device-type-%d:%d", kind, max(id, 0)), false, nil
 }
 
-// order books the calls of a part in their order, with the steps between them, and compares the
-// running totals.
+// order replays the calls of a part in order, with the steps between them, and checks the running
+// totals.
 func (r *kinetoReader) order(p *log, calls []kinetoCall) error {
 	indexed := !slices.ContainsFunc(calls, func(c kinetoCall) bool { return c.index < 0 })
 	slices.SortStableFunc(calls, func(a, b kinetoCall) int {
@@ -273,9 +272,9 @@ func (r *kinetoReader) order(p *log, calls []kinetoCall) error {
 	return nil
 }
 
-// totals finds out from the running totals how many calls are missing, and how many bytes were live
-// all the time without being mentioned: what was there in front of the first call, less what was
-// freed without having been allocated.
+// totals derives from the running totals how many calls are missing, and the bytes that were live
+// throughout without a call: the total before the first call, minus the frees without an
+// allocation.
 func (p *log) totals(calls []kinetoCall) error {
 	var before int64
 	seen := map[uint64]bool{}

@@ -10,36 +10,36 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// call is one line of a log that names blocks by their address.
+// call is a line of a log that names blocks by address.
 type call struct {
 	kind   trace.Kind // Alloc, Free, Refused or Mark
-	tag    uint32     // index into texts
-	thread uint32     // counted from 1; 0 if the log does not tell
+	tag    uint32     // index in texts
+	thread uint32     // counted from 1; 0 if unknown
 	stream device.Stream
 	addr   uint64
-	size   uint64 // bytes; of a free 0 if the log does not tell
-	time   int64  // nanoseconds on any clock
+	size   uint64 // bytes; 0 for a free of unknown size
+	time   int64  // nanoseconds of any clock
 }
 
-// log is what happened in one part of a file: on a device, or in an allocator.
+// log is the history of one part of a file: of a device or an allocator.
 type log struct {
 	part string
-	host bool // memory of the host, which is not what people ask about
-	book
-	// unseen is what was live all the time without being mentioned, in bytes.
+	host bool // memory of the host, taken only on request
+	lifetimes
+	// unseen is the memory that was live throughout without a call, in bytes.
 	unseen uint64
-	// lost counts the lines that are missing, as running totals tell.
+	// lost is the number of missing lines, derived from running totals.
 	lost int
 }
 
-// texts are the tags of a file, each once.
+// texts holds the tags of a file, each once.
 type texts struct {
 	memory *budget.Budget
 	list   []string
 	by     map[string]uint32
 }
 
-// index returns the index of a text; 0 is the empty one.
+// index returns the index of a text; 0 is the empty text.
 func (x *texts) index(s string) (uint32, error) {
 	if s == "" {
 		return 0, nil
@@ -64,14 +64,14 @@ func (x *texts) index(s string) (uint32, error) {
 	return i, nil
 }
 
-// logs are the parts of a file in the order in which they appear.
+// logs are the parts of a file in order of appearance.
 type logs struct {
 	memory *budget.Budget
 	list   []*log
 	last   *log
 }
 
-// part returns the log of a part, a new one if there was none.
+// part returns the log of a part, adding it if it is new.
 func (l *logs) part(name string, host bool) (*log, error) {
 	if l.last != nil && l.last.part == name {
 		return l.last, nil
@@ -85,27 +85,26 @@ func (l *logs) part(name string, host bool) (*log, error) {
 		if err := l.memory.Take(int64(len(name))); err != nil {
 			return nil, err
 		}
-		l.list = append(l.list, &log{part: strings.Clone(name), host: host, book: book{memory: l.memory}})
+		l.list = append(l.list, &log{part: strings.Clone(name), host: host, lifetimes: lifetimes{memory: l.memory}})
 	}
 	l.last = l.list[i]
 	return l.last, nil
 }
 
-// maxParts bounds the devices or allocators of one file.
+// maxParts is the maximum number of devices or allocators in a file.
 const maxParts = 4096
 
-// errParts is the error about a file that has more.
 var errParts = fmt.Errorf("more than %d devices or allocators", maxParts)
 
-// part is one of several traces in a file. A part that is idle is taken only by its name, or if all
-// are.
+// part is one of several traces in a file. An idle part is selected only by name, or if all parts
+// are idle.
 type part struct {
 	trace.Part
 	idle bool
 }
 
-// choose returns the index of the part that is asked for: by its name, or the only one that is not
-// idle, or the only one at all. It also names those that are left out.
+// choose returns the index of the selected part: by name, or the only one that is not idle, or the
+// only one. It also returns the names of the others.
 func choose(parts []part, want string) (chosen int, rest []string, err error) {
 	chosen = slices.IndexFunc(parts, func(p part) bool { return p.Name == want })
 	if want == "" {
@@ -131,7 +130,7 @@ func choose(parts []part, want string) (chosen int, rest []string, err error) {
 	return chosen, rest, nil
 }
 
-// listed returns the parts as people see them.
+// listed returns the parts in their exported form.
 func listed(parts []part) []trace.Part {
 	list := make([]trace.Part, len(parts))
 	for i, p := range parts {
@@ -140,7 +139,7 @@ func listed(parts []part) []trace.Part {
 	return list
 }
 
-// leftOut says which part a trace is and which ones it is not.
+// leftOut returns header pairs with the selected part and the others.
 func leftOut(chosen string, rest []string) []trace.Pair {
 	const most = 64
 	pairs := []trace.Pair{{Key: "part", Value: chosen}}
@@ -150,7 +149,7 @@ func leftOut(chosen string, rest []string) []trace.Pair {
 	return pairs
 }
 
-// trace returns the trace of the part that is asked for. The time of its first call becomes 0.
+// trace returns the trace of the selected part. The time of its first call becomes 0.
 func (l *logs) trace(in *Input, h trace.Header, x *texts, none error) (*trace.Trace, error) {
 	if len(l.list) == 0 {
 		return nil, none

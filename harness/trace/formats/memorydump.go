@@ -26,8 +26,8 @@ var dumpFormat = Format{
 	Read:      readDump,
 }
 
-// isDump reports whether a file begins with the name of an allocator in field 1 and then a message
-// in field 2 or 3.
+// isDump reports whether a file begins with field 1, the allocator's name, and then a message in
+// field 2 or 3.
 func isDump(head []byte) bool {
 	name, rest, ok := firstField(head)
 	if !ok || len(name) == 0 || len(rest) == 0 || rest[0] != 0x12 && rest[0] != 0x1a {
@@ -36,8 +36,8 @@ func isDump(head []byte) bool {
 	return bytes.IndexFunc(name, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 
-// firstField returns the bytes of field 1, if that is what a message begins with, and what follows;
-// of a field that is longer than head the part that is there.
+// firstField returns the bytes of field 1, if a message begins with it, and the rest. A field
+// longer than head is cut off.
 func firstField(head []byte) (field, rest []byte, ok bool) {
 	number, wire, n, err := wireTag(head)
 	if err != nil || number != 1 || wire != protowire.BytesType {
@@ -65,14 +65,13 @@ type dumpReader struct {
 	allocator string
 	chunks    []dumpChunk
 	peak      uint64            // most bytes in use
-	ops       map[string]string // each once
+	ops       map[string]string // names of operations, each once
 }
 
-// statPeak is the field of the statistics that holds the most bytes in use.
+// statPeak is the number of the field with the most bytes in use.
 const statPeak = 3
 
-// readDump reads a dump: the chunks in use become allocations that are live at the start, by
-// address.
+// readDump reads a dump. The chunks in use become allocations live at the start, by address.
 func readDump(in *Input) (*trace.Trace, error) {
 	r := &dumpReader{in: in, ops: map[string]string{}}
 	err := in.fields(func(m *message) error {
@@ -100,6 +99,7 @@ func readDump(in *Input) (*trace.Trace, error) {
 	return r.trace(in.header("memorydump"))
 }
 
+// chunk reads a chunk.
 func (r *dumpReader) chunk(m *message) error {
 	var c dumpChunk
 	err := m.each(r.in, func() error {
@@ -138,7 +138,7 @@ func (r *dumpReader) chunk(m *message) error {
 	return err
 }
 
-// op returns the name of an operation as it was met first, so that each is held once.
+// op returns the first copy of an operation's name, so that each is stored once.
 func (r *dumpReader) op(name string) (string, error) {
 	if met, ok := r.ops[name]; ok {
 		return met, nil
@@ -149,7 +149,7 @@ func (r *dumpReader) op(name string) (string, error) {
 	return name, budget.Put(r.in.budget, r.ops, name, name)
 }
 
-// trace builds the trace, with the picture of the memory in its header.
+// trace builds the trace. Its header describes the allocator's memory.
 func (r *dumpReader) trace(h trace.Header) (*trace.Trace, error) {
 	if len(r.chunks) == 0 {
 		return nil, errors.New("has no chunks")

@@ -17,7 +17,7 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// minimallocFormat are the problems of MiniMalloc: which buffers live from when to when.
+// minimallocFormat is the problem format of MiniMalloc: the lifetimes of buffers.
 var minimallocFormat = Format{
 	Name:   "minimalloc",
 	Doc:    "a problem of MiniMalloc: CSV with the columns id,lower,upper,size",
@@ -27,7 +27,7 @@ var minimallocFormat = Format{
 	Write:  WriteMinimalloc,
 }
 
-// minimallocColumns are the columns by the names that MiniMalloc knows them by.
+// minimallocColumns maps MiniMalloc's column names to columns.
 var minimallocColumns = map[string]int{
 	"id": columnID, "buffer": columnID, "buffer_id": columnID,
 	"lower": columnLower, "begin": columnLower, "start": columnLower,
@@ -46,8 +46,8 @@ const (
 	numColumns
 )
 
-// minimallocHeader returns where each column is, -1 for none, and whether the ends are the last
-// moment of a life and not the first behind it.
+// minimallocHeader returns the position of each column, -1 if it is missing, and whether the end
+// column is inclusive.
 func minimallocHeader(line []byte) (where [numColumns]int, last, ok bool) {
 	for i := range where {
 		where[i] = -1
@@ -76,8 +76,8 @@ type buffer struct {
 	name         string
 }
 
-// readMinimalloc reads a problem. At each moment, what ends there is freed before what begins
-// there is allocated, each in the order of the file; moments are kept as times.
+// readMinimalloc reads a problem. At each moment the frees precede the allocations, each in file
+// order. Moments become times.
 func readMinimalloc(in *Input) (*trace.Trace, error) {
 	lines, err := trace.NewLines(in, in.Name, in.budget)
 	if err != nil {
@@ -88,7 +88,7 @@ func readMinimalloc(in *Input) (*trace.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	where, last, _ := minimallocHeader(header) // which recognised the file
+	where, last, _ := minimallocHeader(header) // recognized before
 	var list []buffer
 	gaps := 0
 	err = in.rows(lines, bytes.Count(header, comma)+1, func(cells []string) error {
@@ -122,7 +122,7 @@ func parseBuffer(cells []string, where [numColumns]int, last bool) (b buffer, er
 		}
 		return n
 	}
-	b.name = strings.Clone(cells[where[columnID]]) // without the rest of its line
+	b.name = strings.Clone(cells[where[columnID]]) // a copy, which does not keep the whole line alive
 	b.lower, b.upper = number(columnLower, "lower"), number(columnUpper, "upper")
 	b.size = device.Size(number(columnSize, "size"))
 	if where[columnAlign] >= 0 {
@@ -144,7 +144,7 @@ func parseBuffer(cells []string, where [numColumns]int, last bool) (b buffer, er
 	return b, nil
 }
 
-// intervals makes a trace of lives.
+// intervals converts lifetimes to a trace.
 func (in *Input) intervals(list []buffer, gaps int) (*trace.Trace, error) {
 	h := in.header("minimalloc")
 	h.Meta = append(h.Meta, trace.Pair{Key: "time", Value: "moments of the problem, shown as nanoseconds"})
@@ -189,12 +189,12 @@ func (in *Input) intervals(list []buffer, gaps int) (*trace.Trace, error) {
 	return b.Trace(), nil
 }
 
-// WriteMinimalloc writes the lives of a trace as a problem of MiniMalloc. A moment ends where an
-// allocation follows a free, so that lives overlap in the problem exactly if they do in the
-// trace; everything else that a trace tells is left out. What is never freed lives until the end.
+// WriteMinimalloc writes the lifetimes of a trace as a problem of MiniMalloc. A moment ends where
+// an allocation follows a free, so lifetimes overlap in the problem exactly if they do in the
+// trace. Everything else in the trace is omitted. A block that is never freed lives until the end.
 func WriteMinimalloc(w io.Writer, t trace.Source) error {
 	var list []buffer
-	var rows []int // of the latest life of each slot, counted from 1
+	var rows []int // latest row of each slot, counted from 1
 	aligned, freed := false, false
 	var now uint64
 	err := t.Pieces(func(events []trace.Event) error {
@@ -228,7 +228,7 @@ func WriteMinimalloc(w io.Writer, t trace.Source) error {
 		if b.upper == 0 {
 			b.upper = now + 1
 		}
-		out.Write(append(line, '\n')) // a bufio.Writer keeps its first error for Flush
+		out.Write(append(line, '\n')) // Flush returns the first error
 		line = fmt.Appendf(line[:0], "%d,%d,%d,%d", i, b.lower, b.upper, b.size)
 		if aligned {
 			line = fmt.Appendf(line, ",%d", b.align)

@@ -12,7 +12,7 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// parquetFormat is our own, for long traces.
+// parquetFormat is this project's own format for long traces.
 var parquetFormat = Format{
 	Name: parquet.Format, Doc: "columns in a Parquet file, for long traces", Looks: parquet.Is, Read: readParquet,
 	Write: parquet.Write,
@@ -34,7 +34,7 @@ func readParquet(in *Input) (*trace.Trace, error) {
 	return f.Trace()
 }
 
-// all reads the whole content into memory, for a format that looks at places of it.
+// all reads the whole content into memory, for a format with random access.
 func (in *Input) all() (data []byte, err error) {
 	for {
 		if data, err = budget.Grow(in.budget, data, bytes.MinRead); err != nil {
@@ -51,15 +51,14 @@ func (in *Input) all() (data []byte, err error) {
 	}
 }
 
-// WalkedFrom is the number of events from which on [OpenSource] leaves a trace in its file. In
-// memory, so many take 88 bytes each in a replay, 352 MiB; walking them costs more time.
+// WalkedFrom is the number of events from which [OpenSource] leaves a trace in its file. A replay
+// of that many events from memory takes 88 bytes each, 352 MiB; walking the file takes more time.
 const WalkedFrom = 1 << 22
 
-// OpenSource opens the trace in a file like [Open], but does not put a long one into memory if the
-// file is one that can be walked, a Parquet file. It stays open then as long as the source is used.
+// OpenSource opens the trace in a file like [Open], but does not load a long Parquet file into
+// memory. The file then stays open as long as the source is used.
 func OpenSource(path string, o Options) (trace.Source, error) {
-	// A pipe must not be opened to look at it: who writes to it would see it closed, and what was
-	// written would be lost.
+	// A pipe must not be opened to probe it: closing it would fail its writer and lose data.
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && o.Dialect == "" && o.Part == "" {
 		if f, err := walked(path, info.Size(), o); err != nil {
 			return nil, err
@@ -74,7 +73,7 @@ func OpenSource(path string, o Options) (trace.Source, error) {
 	return t, nil
 }
 
-// walked opens a regular file that is to be walked; nil if it is none.
+// walked opens a regular file for walking. It returns nil if the file is not walked.
 func walked(path string, size int64, o Options) (*parquet.File, error) {
 	in, err := os.Open(path)
 	if err != nil {
@@ -83,7 +82,7 @@ func walked(path string, size int64, o Options) (*parquet.File, error) {
 	keep := false
 	defer func() {
 		if !keep {
-			_ = in.Close() // only read from: nothing can be lost
+			_ = in.Close() // read only: no error matters
 		}
 	}()
 	var head [4]byte

@@ -13,7 +13,7 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// rmmFormat is the log of RAPIDS' memory manager.
+// rmmFormat is the log format of RAPIDS Memory Manager.
 var rmmFormat = Format{
 	Name:   "rmm",
 	Doc:    "the CSV log of RMM's logging adaptor, or of very old versions",
@@ -35,7 +35,7 @@ var (
 	comma   = []byte(",")
 )
 
-// The columns of a log, and those of very old ones, which end in one or two more.
+// The columns of a log, and of very old logs, which may have one or two more columns.
 const (
 	rmmHeader    = "Thread,Time,Action,Pointer,Size,Stream"
 	rmmOldHeader = "Event Type,Device ID,Address,Stream,Size (bytes),Free Memory,Total Memory,Current Allocs,Start,End"
@@ -46,15 +46,15 @@ type rmmReader struct {
 	memory  *budget.Budget
 	logs    logs
 	texts   texts
-	threads map[string]uint32 // numbers, by the name in the log
+	threads map[string]uint32 // thread numbers, by name in the log
 	streams map[uint64]device.Stream
 	handles []uint64
-	day     int64 // nanoseconds of the midnights that have passed
-	last    int64 // time of day of the line before
-	zero    int   // requests of nothing
+	day     int64 // nanoseconds of the days that have passed
+	last    int64 // time of day of the previous line
+	zero    int   // number of requests of 0 bytes
 }
 
-// readRMM reads a log. Its lines stand in the order in which things happened, over all threads.
+// readRMM reads a log. Its lines are in the order of the calls of all threads.
 func readRMM(in *Input) (*trace.Trace, error) {
 	lines, err := trace.NewLines(in, in.Name, in.budget)
 	if err != nil {
@@ -97,7 +97,7 @@ func (in *Input) rows(lines *trace.Lines, columns int, row func(cells []string) 
 		if len(line) == 0 {
 			continue
 		}
-		if n := bytes.Count(line, comma) + 1; n != columns { // before a cell is made for each
+		if n := bytes.Count(line, comma) + 1; n != columns { // before allocating the cells
 			err = fmt.Errorf("%d columns: want %d", n, columns)
 		} else {
 			err = row(strings.Split(string(line), ","))
@@ -108,7 +108,7 @@ func (in *Input) rows(lines *trace.Lines, columns int, row func(cells []string) 
 	}
 }
 
-// meta tells what is known beside the events.
+// meta returns header pairs with facts that are not in the events.
 func (r *rmmReader) meta() (pairs []trace.Pair) {
 	if n := len(r.threads); n > 0 {
 		pairs = append(pairs, trace.Pair{Key: "threads", Value: strconv.Itoa(n)})
@@ -123,7 +123,7 @@ func (r *rmmReader) meta() (pairs []trace.Pair) {
 	return pairs
 }
 
-// row takes a line of the adaptor: thread, time, action, pointer, size, stream.
+// row reads a line of the adaptor: thread, time, action, pointer, size, stream.
 func (r *rmmReader) row(cells []string) error {
 	time, err := r.time(cells[1])
 	if err != nil {
@@ -158,8 +158,8 @@ func (r *rmmReader) row(cells []string) error {
 	return r.add("device", c)
 }
 
-// thread returns the number of a thread: they count from 1 in the order in which they appear. Those
-// that come after very many others are unknown.
+// thread returns the number of a thread, counted from 1 in order of appearance. Threads beyond the
+// limit are unknown.
 func (r *rmmReader) thread(name string) (uint32, error) {
 	const manyThreads = 1 << 16
 	n := r.threads[name]
@@ -170,10 +170,10 @@ func (r *rmmReader) thread(name string) (uint32, error) {
 		return 0, err
 	}
 	n = uint32(len(r.threads) + 1)
-	return n, budget.Put(r.memory, r.threads, strings.Clone(name), n) // without the rest of its line
+	return n, budget.Put(r.memory, r.threads, strings.Clone(name), n) // a copy, which does not keep the whole line alive
 }
 
-// oldRow takes a line of a very old log: event, device, address, stream, size, free, total, count,
+// oldRow reads a line of a very old log: event, device, address, stream, size, free, total, count,
 // start, end and more.
 func (r *rmmReader) oldRow(cells []string) error {
 	id, err := strconv.ParseUint(cells[1], 10, 32)
@@ -204,7 +204,7 @@ func (r *rmmReader) oldRow(cells []string) error {
 	return r.add("cuda:"+strconv.FormatUint(id, 10), c)
 }
 
-// add books a call. What is not an address is a request of nothing, which has no block.
+// add adds a call. A null address belongs to a request of 0 bytes, which has no block.
 func (r *rmmReader) add(part string, c call) error {
 	if c.kind != trace.Refused && c.addr == 0 {
 		if c.kind == trace.Alloc && c.size > 0 {
@@ -220,8 +220,8 @@ func (r *rmmReader) add(part string, c call) error {
 	return p.add(&c)
 }
 
-// time reads the time of day (hh:mm:ss with . or : before six digits) or a number of seconds, in
-// nanoseconds. A time of day that goes back by more than half a day is one of the next day.
+// time converts a time of day (hh:mm:ss with . or : before six digits) or a number of seconds to
+// nanoseconds. A time of day more than half a day before the previous one is on the next day.
 func (r *rmmReader) time(s string) (int64, error) {
 	const day = 24 * 3600 * 1e9
 	var h, m, sec int64
@@ -248,7 +248,7 @@ func (r *rmmReader) time(s string) (int64, error) {
 	return r.day + t, nil
 }
 
-// seconds reads a number of seconds with a fraction.
+// seconds parses a fractional number of seconds.
 func seconds(s string) (int64, error) {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(f) || f < 0 || f > 1e9*9 {
@@ -256,7 +256,7 @@ func seconds(s string) (int64, error) {
 	}
 	whole, fraction, _ := strings.Cut(s, ".")
 	if n, err := strconv.ParseInt(whole, 10, 64); err == nil && len(fraction) <= 9 {
-		// Nanoseconds since 1970 do not fit a float.
+		// nanoseconds since 1970 exceed a float's precision
 		if f, err := strconv.ParseUint("0"+fraction+strings.Repeat("0", 9-len(fraction)), 10, 64); err == nil {
 			return n*1e9 + int64(f), nil
 		}
@@ -268,7 +268,6 @@ func badTime(s string) error {
 	return fmt.Errorf("time %s: want hh:mm:ss.microseconds, or seconds", clip([]byte(s)))
 }
 
-// rmmSize reads a number of bytes.
 func rmmSize(s string) (uint64, error) {
 	n, err := strconv.ParseUint(s, 10, 64)
 	if err != nil {
@@ -277,7 +276,7 @@ func rmmSize(s string) (uint64, error) {
 	return n, nil
 }
 
-// rmmPointer reads an address as printf writes it.
+// rmmPointer parses an address as printf writes it.
 func rmmPointer(s string) (uint64, error) {
 	if s == "(nil)" || s == "0" {
 		return 0, nil
@@ -289,8 +288,8 @@ func rmmPointer(s string) (uint64, error) {
 	return n, nil
 }
 
-// stream reads the handle of a stream and numbers it: 0 is the default stream under both of its
-// names, the others count from 1 in the order in which they appear.
+// stream returns the number of a stream by its handle. 0 is the default stream under both of its
+// names; others count from 1 in order of appearance.
 func (r *rmmReader) stream(s string) (device.Stream, error) {
 	h, err := rmmPointer(s)
 	if err != nil {

@@ -13,20 +13,20 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// snapshotFormat is what PyTorch's _dump_snapshot writes.
+// snapshotFormat is the output of PyTorch's _dump_snapshot.
 var snapshotFormat = Format{
 	Name:      torch.Format,
 	Framework: "PyTorch",
 	Doc:       "a memory snapshot of PyTorch (pickle or JSON)",
 	Absent: "which other streams used a block, calls that empty the cache or set bounds, the capacity of the device, " +
-		"order and age of what was live at the start, memory that the allocator did not hand out",
+		"order and age of the blocks live at the start, memory outside the allocator",
 	Looks: isSnapshot,
 	Read:  readSnapshot,
 	Parts: true,
 }
 
-// isSnapshot reports whether a file begins as a snapshot does: it is a pickle, or JSON with the
-// keys of one or of its segments.
+// isSnapshot reports whether a file begins like a snapshot: as a pickle, or as JSON with the keys
+// of a snapshot or of its segments.
 func isSnapshot(head []byte) bool {
 	if !torch.Recognize(head) {
 		return false
@@ -48,9 +48,8 @@ const pickleMark = 0x80
 // ErrNoSnapshot is the error of [ReadSnapshot] for files of another format.
 var ErrNoSnapshot = errors.New("is no snapshot of PyTorch")
 
-// ReadSnapshot reads a snapshot of PyTorch, compressed or not, for those who need more of it than a
-// trace. It also returns the header that its traces have, without what is told of a device. Of the
-// options only Watch and Memory count.
+// ReadSnapshot reads a PyTorch snapshot, compressed or not. It also returns the header of its
+// traces, without the data of a device. Only the options Watch and Memory have an effect.
 //
 // Errors: those of [Read]; ErrNoSnapshot.
 func ReadSnapshot(r io.Reader, name string, o Options) (*torch.Snapshot, trace.Header, error) {
@@ -77,9 +76,9 @@ func ReadSnapshot(r io.Reader, name string, o Options) (*torch.Snapshot, trace.H
 	return s, in.header(torch.Format), nil
 }
 
-// readWhole reads a snapshot and takes what is made of its entries elsewhere.
+// readWhole reads a snapshot and charges the memory that callers derive from its entries.
 func readWhole(in *Input, memory *budget.Budget) (*torch.Snapshot, error) {
-	const each = 128 // bytes of an entry: its step, and what a verification keeps of it
+	const each = 128 // bytes per entry: its step and a verification's record
 	s, err := torch.ReadWithin(in, memory)
 	if err != nil {
 		return nil, err
@@ -92,8 +91,8 @@ func readWhole(in *Input, memory *budget.Budget) (*torch.Snapshot, error) {
 	return s, nil
 }
 
-// readSnapshot reads the trace of a device: the one that is asked for, or the only one with a
-// history, or the only one at all.
+// readSnapshot reads the trace of a device: the selected one, or the only one with a history, or
+// the only one.
 func readSnapshot(in *Input) (*trace.Trace, error) {
 	s, err := torch.ReadWithin(in, in.budget)
 	if err != nil {

@@ -29,31 +29,31 @@ var timelineCategories = [...]string{
 	"parameter", "optimizer state", "input", "temporary", "activation", "gradient", "autograd detail", "unknown",
 }
 
-// Actions of a timeline.
+// The actions of a timeline.
 const (
 	timelinePreexisting = 1
 	timelineCreate      = 2
-	timelineVersion     = 3 // the category changes: out of the old one, into the new one
+	timelineVersion     = 3 // a change of category: one event for the old one, one for the new
 	timelineDestroy     = 4
 )
 
-// kindOf is what a timeline knows a block by.
+// kindOf identifies a block in a timeline.
 type kindOf struct {
 	size     uint64
 	category int64
 }
 
-// queue is ids, the oldest first.
+// queue is a queue of ids, oldest first.
 type queue struct {
 	ids  []uint64
-	from int // of ids: those before were taken
+	from int // index of the oldest id
 }
 
-// timelineReader follows blocks by size and category.
+// timelineReader tracks blocks by size and category.
 type timelineReader struct {
 	memory  *budget.Budget
 	blocks  map[kindOf]queue
-	changed []uint64 // ids between two categories
+	changed []uint64 // ids that have left one category and not yet entered another
 	list    []trace.Event
 	opening []trace.Event
 	next    uint64
@@ -62,9 +62,9 @@ type timelineReader struct {
 	unknown int
 }
 
-// errCumulative is what is wrong with the other file that the profiler writes.
+// errCumulative is the error for the profiler's other timeline format.
 var errCumulative = errors.New("want [time, action, bytes, category]; a timeline of sums per category cannot " +
-	"be read, the one that ends in .raw.json.gz can")
+	"be read; use the file that ends in .raw.json.gz")
 
 func readTimeline(in *Input) (*trace.Trace, error) {
 	doc, err := newDocument(in)
@@ -160,7 +160,7 @@ func (r *timelineReader) birth(kind trace.Kind, k kindOf, time int64) (err error
 	return err
 }
 
-// put adds the youngest block of a kind.
+// put adds a block as the youngest of its kind.
 func (r *timelineReader) put(k kindOf, id uint64) (err error) {
 	q := r.blocks[k]
 	if q.from > len(q.ids)/2 {
@@ -172,7 +172,7 @@ func (r *timelineReader) put(k kindOf, id uint64) (err error) {
 	return budget.Put(r.memory, r.blocks, k, q)
 }
 
-// take returns the oldest block of a kind and forgets it.
+// take removes and returns the oldest block of a kind.
 func (r *timelineReader) take(k kindOf) (uint64, bool) {
 	q := r.blocks[k]
 	if q.from == len(q.ids) {
@@ -185,7 +185,7 @@ func (r *timelineReader) take(k kindOf) (uint64, bool) {
 	return id, true
 }
 
-// clock returns a time counted from the first, never less than the one before.
+// clock returns a time relative to the first one. Times never decrease.
 func (r *timelineReader) clock(time int64) int64 {
 	if time < 0 {
 		return trace.NoTime

@@ -21,24 +21,23 @@ var (
 	errWireField  = errors.New("field 0")
 )
 
-// message reads the fields of one protobuf message. A message inside another is a part of the same
-// bytes, so reading copies nothing.
+// message reads the fields of a protobuf message. A nested message refers to the same bytes, so
+// reading copies nothing.
 type message struct {
 	data []byte
-	base int64 // where data begins in the file
-	at   int   // of the field to come
-	from int   // of the present field
+	base int64 // offset of data in the file
+	at   int   // position of the next field
+	from int   // position of the current field
 	err  error
-	errs int64 // where err is
+	errs int64 // offset of err in the file
 
 	field  protowire.Number
 	wire   protowire.Type
-	number uint64 // of a varint or a fixed number
-	bytes  []byte // of a length-delimited field
+	number uint64 // value of a varint or fixed field
+	bytes  []byte // value of a length-delimited field
 }
 
-// next reads a field and reports whether there was one. At the end, or where the data is wrong, it
-// returns false; see err.
+// next reads a field. It returns false at the end and on an error, which is in err.
 func (m *message) next() bool {
 	if m.err != nil || m.at >= len(m.data) {
 		return false
@@ -66,8 +65,8 @@ func (m *message) next() bool {
 	return m.err == nil
 }
 
-// wireTag reads the tag of a field and returns its size. Groups, which no format here has, are an
-// error.
+// wireTag reads the tag of a field and returns its size. Groups are an error: no supported format
+// has them.
 func wireTag(b []byte) (protowire.Number, protowire.Type, int, error) {
 	tag, n := protowire.ConsumeVarint(b)
 	if n < 0 {
@@ -84,7 +83,7 @@ func wireTag(b []byte) (protowire.Number, protowire.Type, int, error) {
 	return 0, 0, 0, errWireType
 }
 
-// wireError returns the error of a negative size.
+// wireError converts a negative size of package protowire to an error.
 func wireError(size int) error {
 	switch {
 	case size >= 0:
@@ -113,8 +112,8 @@ func (m *message) text() (string, error) {
 	return string(m.bytes), nil
 }
 
-// each calls visit for every field up to the end or the first error, which it returns with its
-// place in the file.
+// each calls visit for every field until the first error, which it returns with the position in the
+// file.
 func (m *message) each(in *Input, visit func() error) error {
 	for m.next() {
 		if err := visit(); err != nil {
@@ -127,8 +126,8 @@ func (m *message) each(in *Input, visit func() error) error {
 	return nil
 }
 
-// fields calls visit for every field of a file that is one message, up to the end or the first
-// error. Only one field at a time is in memory.
+// fields calls visit for every field of a file that is a single message, until the first error. It
+// holds one field in memory.
 func (in *Input) fields(visit func(*message) error) error {
 	r := bufio.NewReader(in)
 	m := &message{}
@@ -151,7 +150,7 @@ func (in *Input) fields(visit func(*message) error) error {
 	}
 }
 
-// nextField returns the size of the next field with its tag, 0 at the end of the file.
+// nextField returns the size of the next field including its tag, or 0 at the end of the file.
 func nextField(r *bufio.Reader) (uint64, error) {
 	head, err := r.Peek(2 * binary.MaxVarintLen64)
 	if err == io.EOF && len(head) == 0 {
@@ -174,7 +173,7 @@ func nextField(r *bufio.Reader) (uint64, error) {
 	return uint64(n+k) + min(length, math.MaxInt64), nil
 }
 
-// fill reads a field of n bytes. The buffer grows as they come.
+// fill reads a field of n bytes. The buffer grows as the bytes arrive.
 func (m *message) fill(in *Input, r io.Reader, n uint64) (err error) {
 	const atOnce = 1 << 16
 	for done := 0; uint64(done) < n; {

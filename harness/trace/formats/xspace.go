@@ -17,9 +17,9 @@ var xspaceFormat = Format{
 	Name: "xspace",
 	Doc:  "the XSpace of the profiler of TensorFlow and JAX (protobuf, .xplane.pb): events of BFC allocators",
 	Absent: "streams, requests that found no memory, what happened before the profiler was started, " +
-		"sizes as requested of what was live then",
+		"sizes as requested of the blocks live at that time",
 	Looks: func(head []byte) bool {
-		// Field 1 is a plane, which begins with its number or its name.
+		// Field 1 is a plane, which begins with its id or its name.
 		plane, _, ok := firstField(head)
 		return ok && len(plane) > 0 && (plane[0] == 0x08 || plane[0] == 0x12)
 	},
@@ -27,13 +27,13 @@ var xspaceFormat = Format{
 	Parts: true,
 }
 
-// The events that tell of memory.
+// The names of memory events.
 const (
 	xAllocation   = "MemoryAllocation"
 	xDeallocation = "MemoryDeallocation"
 )
 
-// The statistics of an event that are read.
+// The statistics that are read.
 const (
 	statAddr      = "addr"
 	statAllocated = "bytes_allocated"
@@ -43,26 +43,26 @@ const (
 	statAllocator = "allocator_name"
 )
 
-// xspaceReader collects the events of a file.
+// xspaceReader collects the memory events of a file.
 type xspaceReader struct {
 	in    *Input
 	texts texts
 	parts logs
 	calls map[*log][]xCall
-	stats map[uint64]string // names of the present plane's statistics
-	kinds map[uint64]string // names of the present plane's events
-	named int64             // bytes that those names take
+	stats map[uint64]string // names of the current plane's statistics
+	kinds map[uint64]string // names of the current plane's events
+	named int64             // bytes of these names
 }
 
-// xCall is a call with what else its event tells.
+// xCall is a call and the further data of its event.
 type xCall struct {
 	call
-	picos     uint64 // beyond the nanoseconds of time
-	allocated uint64 // bytes of the allocator behind the event
-	own       uint64 // bytes that the event adds or takes
+	picos     uint64 // beyond the nanoseconds in time
+	allocated uint64 // bytes of the allocator after the event
+	own       uint64 // bytes that the event adds or removes
 }
 
-// readXSpace reads a file. Planes without events about memory are passed over.
+// readXSpace reads a file. It skips planes without memory events.
 func readXSpace(in *Input) (*trace.Trace, error) {
 	r := &xspaceReader{
 		in: in, calls: map[*log][]xCall{}, kinds: map[uint64]string{}, stats: map[uint64]string{},
@@ -88,11 +88,11 @@ func readXSpace(in *Input) (*trace.Trace, error) {
 		errors.New("has no events MemoryAllocation and MemoryDeallocation"))
 }
 
-// plane reads a plane in two passes: first the names, which stand behind what they name.
+// plane reads a plane in two passes, because names follow their uses.
 func (r *xspaceReader) plane(m *message) error {
 	clear(r.kinds)
 	clear(r.stats)
-	r.in.budget.Give(r.named) // of the plane before
+	r.in.budget.Give(r.named) // of the previous plane
 	r.named = 0
 	lines := *m
 	err := m.each(r.in, func() error {
@@ -115,7 +115,7 @@ func (r *xspaceReader) plane(m *message) error {
 	})
 }
 
-// name takes one entry of a table of names: the number as key, and an object with the name.
+// name reads an entry of a table of names: its id as the key, and an object with the name.
 func (r *xspaceReader) name(m *message, names map[uint64]string) error {
 	var key uint64
 	var name string
@@ -147,7 +147,7 @@ func (r *xspaceReader) name(m *message, names map[uint64]string) error {
 	return nil
 }
 
-// line reads the events of a line in two passes: its time may stand behind them.
+// line reads the events of a line in two passes, because its start time may follow them.
 func (r *xspaceReader) line(m *message) error {
 	var base int64
 	events := *m
@@ -171,8 +171,8 @@ func (r *xspaceReader) line(m *message) error {
 	})
 }
 
-// event takes one event of a line that begins at base, in two passes: its kind tells whether its
-// statistics matter.
+// event reads an event of a line that starts at base, in two passes: its statistics are needed only
+// for some kinds.
 func (r *xspaceReader) event(m *message, base int64) error {
 	var kind string
 	var offset uint64
@@ -224,7 +224,7 @@ func (r *xspaceReader) stat(m *message, values map[string]xValue) error {
 			var err error
 			v.text, err = m.text()
 			return err
-		case 7: // the text is kept as a name
+		case 7: // a reference to a name
 			v.text = r.stats[m.number]
 		}
 		return nil
@@ -268,9 +268,9 @@ func (r *xspaceReader) add(kind string, now int64, picos uint64, values map[stri
 	return err
 }
 
-// ordered books the calls in the order of their times, and finds out what was live all the time
-// without being mentioned: what the allocator had before the first, less what was freed without
-// having been allocated.
+// ordered replays the calls in the order of their times, and derives the memory that was live
+// throughout without a call: the allocator's memory before the first call, minus the frees without
+// an allocation.
 func (p *log) ordered(calls []xCall) error {
 	slices.SortStableFunc(calls, func(a, b xCall) int {
 		return cmp.Or(cmp.Compare(a.time, b.time), cmp.Compare(a.picos, b.picos))
@@ -288,7 +288,7 @@ func (p *log) ordered(calls []xCall) error {
 		}
 		switch {
 		case c.kind == trace.Free && seen[c.addr]:
-			c.size = 0 // it is rounded, so it must not be compared with what was asked for
+			c.size = 0 // rounded, so it cannot be compared with the requested size
 		case c.kind == trace.Free:
 			opening += c.own
 		}

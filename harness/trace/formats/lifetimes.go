@@ -11,42 +11,42 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// book gives every stay of a block at an address a name, call by call, and keeps the events packed:
-// a log of a million lines takes some 10 MB here, and the events of its trace 80. They cannot be
-// events at once, because what was live at the start stands in front of them and is known at the
-// end.
-type book struct {
+// lifetimes assigns a number to every lifetime of a block at an address, call by call, and keeps
+// the events packed: a log of a million lines takes about 10 MB, the events of its trace 80 MB. The
+// events cannot be built at once, because the blocks live at the start precede them and are
+// complete only at the end.
+type lifetimes struct {
 	memory *budget.Budget
 	calls  int
-	packed []byte // the events; see add
+	packed []byte // the events, as encoded by put
 	events int
-	at     map[uint64]resident // by address
-	// openings are the stays that began before the log, in the order in which they end.
+	at     map[uint64]resident // current lifetime, by address
+	// openings are the lifetimes that began before the log, in the order of their ends.
 	openings []opening
-	births   int   // stays that begin in the log
+	births   int   // number of lifetimes that begin in the log
 	first    int64 // time of the first call
-	now      int64 // latest time, counted from the first call
-	told     int64 // time of the last event
+	now      int64 // latest time, relative to the first call
+	lastTime int64 // time of the last event
 
 	lostFrees, lostAllocs, disagree, unsized, clamped int
 }
 
-// resident is who is at an address.
+// resident is the lifetime at an address.
 type resident struct {
-	stay uint64 // name of the stay; nobody if there was one and is none
-	size uint64
+	lifetime uint64 // number of the lifetime; noLifetime if the address is free
+	size     uint64
 }
 
-// nobody is no stay. The n-th opening is called 2n+1, the n-th birth 2n+2.
-const nobody uint64 = 0
+// noLifetime is the number of no lifetime. Opening n has number 2n+1, birth n has 2n+2.
+const noLifetime uint64 = 0
 
-// opening is a stay that began before the log.
+// opening is a lifetime that began before the log.
 type opening struct {
 	addr, size uint64
 	stream     device.Stream
 }
 
-func (b *book) add(c *call) error {
+func (b *lifetimes) add(c *call) error {
 	if b.calls == 0 {
 		b.at, b.first = map[uint64]resident{}, c.time
 	}
@@ -58,9 +58,9 @@ func (b *book) add(c *call) error {
 	}
 	switch c.kind {
 	case trace.Alloc:
-		if old := b.at[c.addr]; old.stay != nobody {
+		if old := b.at[c.addr]; old.lifetime != noLifetime {
 			b.lostFrees++
-			if err := b.put(trace.Free, old.stay); err != nil {
+			if err := b.put(trace.Free, old.lifetime); err != nil {
 				return err
 			}
 		}
@@ -70,52 +70,52 @@ func (b *book) add(c *call) error {
 		}
 		return b.put(c.kind, c.size, uint64(c.stream), uint64(c.thread), uint64(c.tag))
 	case trace.Free:
-		stay, err := b.end(c)
-		if err != nil || stay == nobody {
+		lifetime, err := b.end(c)
+		if err != nil || lifetime == noLifetime {
 			return err
 		}
-		return b.put(c.kind, stay)
+		return b.put(c.kind, lifetime)
 	case trace.Refused:
 		return b.put(c.kind, c.size, uint64(c.stream), uint64(c.thread), uint64(c.tag))
 	}
 	return b.put(c.kind, uint64(c.tag))
 }
 
-// end returns the stay that a free ends, nobody if none is known.
-func (b *book) end(c *call) (stay uint64, err error) {
+// end returns the lifetime that a free ends, or noLifetime if it is unknown.
+func (b *lifetimes) end(c *call) (lifetime uint64, err error) {
 	old, ok := b.at[c.addr]
 	switch {
 	case !ok && c.size == 0:
 		b.unsized++
 	case !ok:
 		if b.openings, err = budget.Append(b.memory, b.openings, opening{c.addr, c.size, c.stream}); err != nil {
-			return nobody, err
+			return noLifetime, err
 		}
-		old.stay = 2*uint64(len(b.openings)) - 1
-	case old.stay == nobody:
+		old.lifetime = 2*uint64(len(b.openings)) - 1
+	case old.lifetime == noLifetime:
 		b.lostAllocs++
 	case c.size != 0 && c.size != old.size:
 		b.disagree++
 	}
-	return old.stay, budget.Put(b.memory, b.at, c.addr, resident{stay: nobody})
+	return old.lifetime, budget.Put(b.memory, b.at, c.addr, resident{lifetime: noLifetime})
 }
 
-// put packs an event at the present time: its kind, the time since the one before, and its numbers.
-func (b *book) put(kind trace.Kind, numbers ...uint64) (err error) {
+// put encodes an event: its kind, the time since the previous one, and its numbers.
+func (b *lifetimes) put(kind trace.Kind, numbers ...uint64) (err error) {
 	if b.packed, err = budget.Grow(b.memory, b.packed, 1+(1+len(numbers))*binary.MaxVarintLen64); err != nil {
 		return err
 	}
 	b.events++
 	b.packed = append(b.packed, byte(kind))
-	b.packed = binary.AppendUvarint(b.packed, uint64(b.now-b.told))
-	b.told = b.now
+	b.packed = binary.AppendUvarint(b.packed, uint64(b.now-b.lastTime))
+	b.lastTime = b.now
 	for _, n := range numbers {
 		b.packed = binary.AppendUvarint(b.packed, n)
 	}
 	return nil
 }
 
-// trace builds the trace of what was booked, with header h.
+// trace builds the trace with header h.
 func (p *log) trace(h trace.Header, x *texts) (*trace.Trace, error) {
 	for _, f := range []struct {
 		key string
@@ -144,8 +144,8 @@ func (p *log) trace(h trace.Header, x *texts) (*trace.Trace, error) {
 	return b.Trace(), nil
 }
 
-// open adds what was live at the start, by stream and address, and what was never mentioned. It
-// returns the ids of the openings.
+// open adds the blocks live at the start, by stream and address, and the memory that no call
+// mentions. It returns the ids of the openings.
 func (p *log) open(b *trace.Builder) (ids []uint64, err error) {
 	if err := p.memory.Take(budget.SizeOf[int](2 * len(p.openings))); err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (p *log) open(b *trace.Builder) (ids []uint64, err error) {
 	})
 }
 
-// unpack adds the events. Births have the ids behind those of the openings.
+// unpack adds the events. The ids of births follow those of the openings.
 func (p *log) unpack(b *trace.Builder, ids []uint64, x *texts) error {
 	next := uint64(len(ids))
 	at := 0
@@ -197,10 +197,10 @@ func (p *log) unpack(b *trace.Builder, ids []uint64, x *texts) error {
 		case trace.Alloc, trace.Refused:
 			e.Size, e.Stream, e.Thread, tag = device.Size(number()), device.Stream(number()), uint32(number()), number()
 		case trace.Free:
-			if stay := number(); stay%2 == 1 {
-				e.ID = ids[stay/2]
+			if lifetime := number(); lifetime%2 == 1 {
+				e.ID = ids[lifetime/2]
 			} else {
-				e.ID = uint64(len(ids)) + stay/2 - 1
+				e.ID = uint64(len(ids)) + lifetime/2 - 1
 			}
 		default:
 			tag = number()
