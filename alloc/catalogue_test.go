@@ -3,11 +3,13 @@ package alloc_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
@@ -109,6 +111,32 @@ func TestLookupRefuses(t *testing.T) {
 		_, err := toyCatalogue().Lookup(c.name, json.RawMessage(c.config))
 		require.ErrorContains(t, err, c.want)
 	}
+}
+
+// TestSetupPassesItsForecastOn builds a strategy that plans, and one that does not, from setups
+// with a forecast.
+func TestSetupPassesItsForecastOn(t *testing.T) {
+	var built *rich
+	c := append(toyCatalogue(), setting.SpecOf("rich", "", func(device.Source, toyConfig) (*rich, error) {
+		built = &rich{toy: newToy(1)}
+		return built, nil
+	}))
+	want := []power.Expected{{Request: alloc.Request{Size: 7}, Other: -1}}
+	for _, name := range []string{"rich", "toy"} {
+		s, err := c.Lookup(name, nil)
+		require.NoError(t, err)
+		s.Forecast = slices.Values(want)
+		for _, s := range []setting.Setup{s, s.ForCapacity(9)} {
+			_, err := s.New(nil)
+			require.NoError(t, err)
+			require.Equal(t, want, built.plan)
+		}
+	}
+	s, err := c.Lookup("rich", nil)
+	require.NoError(t, err)
+	_, err = s.New(nil)
+	require.NoError(t, err)
+	require.Nil(t, built.plan)
 }
 
 // oldToy is the configuration of an original of the toy.

@@ -2,6 +2,7 @@ package alloc_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -78,6 +79,19 @@ func TestPowersOfPyTorchPassThroughEveryWrapper(t *testing.T) {
 	}
 }
 
+// TestForecastsAndMarksPassThroughEveryWrapper tells a strategy what is to come.
+func TestForecastsAndMarksPassThroughEveryWrapper(t *testing.T) {
+	r := &rich{toy: newToy(4)}
+	f := []power.Expected{{Request: alloc.Request{Size: 5}, Other: 1}, {Kind: power.ExpectFree}}
+	for name, s := range wrapped(t, r) {
+		r.plan, r.marks = nil, nil
+		require.NoError(t, power.Plan(s, slices.Values(f)), name)
+		require.Equal(t, f, r.plan, name)
+		require.NoError(t, power.Mark(s, "step 1"), name)
+		require.Equal(t, []string{"step 1"}, r.marks, name)
+	}
+}
+
 func TestMissingPowersAreUnsupportedThroughEveryWrapper(t *testing.T) {
 	for name, s := range wrapped(t, newToy(4)) {
 		for p := range power.Powers {
@@ -105,6 +119,8 @@ func TestMissingPowersAreUnsupportedThroughEveryWrapper(t *testing.T) {
 		require.ErrorIs(t, power.ReleasePool(s, 1), alloc.ErrUnsupported, name)
 		require.ErrorIs(t, power.Counters(s, nil), alloc.ErrUnsupported, name)
 		require.ErrorIs(t, power.SetHistory(s, nil), alloc.ErrUnsupported, name)
+		require.ErrorIs(t, power.Plan(s, nil), alloc.ErrUnsupported, name)
+		require.ErrorIs(t, power.Mark(s, ""), alloc.ErrUnsupported, name)
 	}
 }
 

@@ -2,6 +2,7 @@ package alloc_test
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/alloc/power"
@@ -84,6 +85,8 @@ type rich struct {
 	frontier uint64
 	pools    []string // calls of PrivatePools
 	tell     func(power.Action)
+	plan     []power.Expected
+	marks    []string
 }
 
 func (*rich) LargestFree() device.Size { return 77 }
@@ -130,3 +133,7 @@ func (s *rich) ReleasePool(id alloc.PoolID) error {
 func (*rich) Counters(yield func(string, int64) bool) { yield("num_ooms", 6) }
 
 func (s *rich) SetHistory(tell func(power.Action)) { s.tell = tell }
+
+func (r *rich) Plan(f power.Forecast) { r.plan = slices.Collect(f) }
+
+func (r *rich) Mark(text string) { r.marks = append(r.marks, text) }

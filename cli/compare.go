@@ -30,6 +30,7 @@ type compareFlags struct {
 	source formats.Options
 	files  outputs
 	freeAt string
+	learn  string // path of the training trace; "" for none
 }
 
 func newCompare(catalogue setting.Catalogue) *cobra.Command {
@@ -46,7 +47,10 @@ of a trace inside the program. Without TRACE, all traces inside the program are 
 All figures but the minimum capacity are measured on one device: of --capacity, else of the
 capacity of --device, else on the card of the recording if the file shows its size, else on an
 ample one. A recording of PyTorch has one more row, "caching, as recorded", if its settings are
-those of no strategy that is compared.`,
+those of no strategy that is compared.
+
+With --learn, strategies that plan ahead get the calls of an earlier run before each replay. The
+result has the hash of that trace and names the strategies. It is an error if none of them plans.`,
 		Example: "  vramyard compare --device sim:rtx4090-24g --strategies bfc,tlsf trace.csv\n" +
 			`  vramyard compare --strategies 'caching,caching{"conf":"max_split_size_mb:128"}' trace.csv`,
 		RunE: f.run,
@@ -61,13 +65,19 @@ those of no strategy that is compared.`,
 	f.addPlace(c, "measured on its capacity, all capacities are searched")
 	f.addSim(c, simShapeUsage)
 	addFreeAt(c, &f.freeAt)
+	c.Flags().StringVar(&f.learn, "learn", "",
+		`trace of an earlier run, such as "train.csv", for the strategies that plan ahead; any form that TRACE may have`)
 	f.files.addFigures(c, "tables")
 	f.files.addHTML(c)
 	return c
 }
 
 func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
-	if err := f.files.check(args...); err != nil {
+	inputs := args
+	if f.learn != "" {
+		inputs = append(slices.Clone(args), f.learn)
+	}
+	if err := f.files.check(inputs...); err != nil {
 		return err
 	}
 	o := compare.Options{Version: version}
@@ -91,6 +101,9 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	setups, err := lookupAll(f.catalogue, f.strategies, f.config)
 	if err != nil {
 		return err
+	}
+	if setups, o.Training, err = f.learned(cmd, inputs, setups); err != nil {
+		return flagError("learn", err)
 	}
 	of := &recordings{catalogue: f.catalogue, family: func(name string) bool { return hasStrategy(setups, name) }}
 	if f.files.wanted("html") {
@@ -124,6 +137,26 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	f.files.page(cmd, args, func() (*page.Report, error) { return f.draw(cmd, traces, of.askers, &o, setups, r) })
 	return f.files.conclude(cmd, err, len(r.Runs) > 0, fmt.Sprintf("%d of %d runs are finished", len(r.Runs), total),
 		func(w io.Writer) error { return report.CompareTables(w, r) })
+}
+
+// learned returns the setups with the forecast that --learn names, if it is given.
+func (f *compareFlags) learned(cmd *cobra.Command, inputs []string, setups []setting.Setup) ([]setting.Setup,
+	*compare.Training, error) {
+	if f.learn == "" {
+		return setups, nil, nil
+	}
+	if err := onceFromStdin(inputs); err != nil {
+		return nil, nil, err
+	}
+	t, err := openTrace(f.learn, reading(cmd, f.learn, f.source), cmd.InOrStdin())
+	if err != nil {
+		return nil, nil, err
+	}
+	setups, training, err := compare.Learn(t, setups)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", f.learn, err)
+	}
+	return setups, training, nil
 }
 
 // draw makes the page of a comparison. Each run is drawn on the device that it was measured on.

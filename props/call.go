@@ -85,6 +85,7 @@ func (c *Call) event() trace.Event {
 	case OpAlloc:
 		r := &c.Request
 		e.Size, e.Align, e.Stream, e.Hint, e.Arg = r.Size, r.Align, r.Stream, r.Hint, r.Before
+		e.Site, e.Thread, e.Life = r.Origin.Site(), r.Origin.Thread(), r.Origin.Lifetime()
 	case OpInterior:
 		e.Size = c.inside
 	case OpForeign:

@@ -24,6 +24,8 @@ type Profile struct {
 	Streams    bool          // whether streams can be recorded for its blocks
 	Poller     bool          // whether it can look for deferred frees
 	Pools      bool          // whether it has private pools
+
+	learns bool // whether it uses what a program says of itself
 }
 
 // Sequences returns a generator of operation sequences ([Sequence]) with a shrinker. It

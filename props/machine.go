@@ -90,7 +90,11 @@ func makeMachine(s *Subject, plan device.FaultPlan, over func(*machine) (device.
 		return m, err
 	}
 	m.limiter = newCallLimiter(m.faults)
-	if m.Strategy, err = s.New(m.limiter); err == nil && s.Device.Memory == sim.Filled {
+	m.Strategy, err = s.New(m.limiter)
+	if err == nil && s.forecast != nil {
+		_ = power.Plan(m.Strategy, s.forecast) // if it has the power
+	}
+	if err == nil && s.Device.Memory == sim.Filled {
 		memory, _ := device.ContentsOf(on)
 		m.Strategy, err = wrap.Filled(m.Strategy, memory) // not behind the faults, which are for the strategy
 	}

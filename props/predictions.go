@@ -47,7 +47,7 @@ func (r *runner) comingOf(seq Sequence) []coming {
 			r.ages = slices.Delete(r.ages, i, i+1)
 			continue
 		case op.Kind == OpAlloc:
-			r.coming = append(r.coming, coming{request: op.request(r.ids + 1)})
+			r.coming = append(r.coming, coming{request: r.requestOf(op, r.ids+1)})
 		}
 		break
 	}

@@ -112,6 +112,9 @@ func (r *runner) judge(violations ...error) error {
 func (r *runner) run(seq Sequence, plan device.FaultPlan) error {
 	r.starts(seq, plan)
 	r.reset()
+	if r.subject.misled {
+		r.mislead(seq)
+	}
 	return r.guard(func() error {
 		if built, err := r.build(plan); !built {
 			return err
@@ -207,6 +210,9 @@ func (r *runner) before() {
 func (r *runner) aim(c *Call) bool {
 	ok := true
 	switch c.Kind {
+	case OpAlloc:
+		c.Request = r.requestOf(c.Op, c.ID)
+		r.mark()
 	case OpFault:
 		r.armed = true
 	case OpDoubleFree:

@@ -28,6 +28,9 @@ type Subject struct {
 
 	// Setup makes the claims that [Claims] and [Metamorphic] judge; the zero value makes none.
 	Setup setting.Setup
+
+	misled   bool           // see [Subject.Misled]
+	forecast power.Forecast // of the present sequence, if it is misled
 }
 
 // Card is a real device beside the simulated one.
@@ -108,6 +111,7 @@ func (s Subject) profile(operations int) (Profile, error) {
 		Streams:    power.Has(a, power.PowerStreamRecorder),
 		Poller:     power.Has(a, power.PowerPoller),
 		Pools:      power.Has(a, power.PowerPrivatePools),
+		learns:     power.Has(a, power.PowerPlanner) || power.Has(a, power.PowerInformed),
 	}
 	limit, capacity := a.Stats().Limit, s.Device.Capacity
 	switch {

@@ -394,7 +394,7 @@ type Watcher func(c Call, next func() Answer) Answer
 // blocks live.
 func Repeat(s Subject, f *Failure, watchers ...Watcher) error {
 	r := newRunner(&s)
-	r.thorough, r.watchers = true, watchers
+	r.thorough, r.watchers, r.seed = true, watchers, f.Seed
 	if f.Hung {
 		if r.last = f; f.Step == 0 {
 			return f.Violation

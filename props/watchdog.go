@@ -135,7 +135,7 @@ func watched(name string, o Options, begin func() (search, error)) (Result, erro
 		f.Trace = &trace.Trace{Header: trace.Header{Name: f.Violation.Number.String(), Format: "text"}}
 		if again, err := begin(); f.Step > 0 && err == nil {
 			var t *trace.Trace
-			again.interpreter.record, again.last = true, f
+			again.interpreter.record, again.last, again.seed = true, f, f.Seed
 			if returns(o.Patience, &again.pulse.beats, func() { t = again.record(f) }) {
 				f.Trace = t
 			}

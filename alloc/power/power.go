@@ -33,6 +33,7 @@ const (
 	PowerPlacer                      // Placer
 	PowerMover                       // Mover
 	PowerInformed                    // Informed
+	PowerPlanner                     // Planner
 	numPowers
 )
 
@@ -62,6 +63,7 @@ var powers = [numPowers]struct {
 	PowerPlacer:         {"placer", is[Placer]},
 	PowerMover:          {"mover", is[Mover]},
 	PowerInformed:       {"informed", is[Informed]},
+	PowerPlanner:        {"planner", is[Planner]},
 }
 
 // is reports whether the method set of s has a power.
@@ -191,7 +193,9 @@ type SelfTimed interface {
 	WorkTime() int64
 }
 
-// Informed receives the marks of the program between its calls.
+// Informed uses what the program says of itself: the marks between its calls, and the lifetimes
+// that it expects of blocks. These come with their requests ([alloc.Origin.Lifetime]), and may be
+// wrong.
 type Informed interface {
 	// Mark passes the text of a mark: the start of a training step, a phase, an annotation. The
 	// strategy may adapt, but grants and frees nothing.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/alloc/promise"
 	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
@@ -180,6 +181,8 @@ type Setup struct {
 	Promises     promise.Set // what the strategy keeps in this configuration
 	Preallocates bool        // takes its whole limit at once, so that what it reserves says nothing
 	Baseline     bool        // others are compared with it; no verdict names it the winner
+	// Forecast, if not nil, is passed to each strategy that is built, if it is a [power.Planner].
+	Forecast power.Forecast
 
 	build       func(device.Source) (alloc.Strategy, error)
 	forCapacity func(device.Size) Setup
@@ -189,13 +192,19 @@ type Setup struct {
 
 // New builds the strategy over src. It fails if the configuration is invalid, or if the
 // strategy takes memory when it is built and the device refuses.
-func (s Setup) New(src device.Source) (alloc.Strategy, error) { return s.build(src) }
+func (s Setup) New(src device.Source) (alloc.Strategy, error) {
+	a, err := s.build(src)
+	if err == nil && s.Forecast != nil {
+		_ = power.Plan(a, s.Forecast) // if it has the power
+	}
+	return a, err
+}
 
-// ForCapacity returns the setup for a device of n bytes, under the same name. A strategy that
-// bounds itself gets that bound; any other is returned as it is.
+// ForCapacity returns the setup for a device of n bytes, under the same name and with the same
+// forecast. A strategy that bounds itself gets that bound; any other is returned as it is.
 func (s Setup) ForCapacity(n device.Size) Setup {
 	fitted := s.forCapacity(n)
-	fitted.Name = s.Name
+	fitted.Name, fitted.Forecast = s.Name, s.Forecast
 	return fitted
 }
 

@@ -73,7 +73,7 @@ func Sharded(
 	for _, p := range []power.Power{
 		power.PowerHoles, power.PowerTrimmer, power.PowerMetered, power.PowerFailure, power.PowerCeiling,
 		power.PowerClearer, power.PowerReporter, power.PowerStreamRecorder, power.PowerPoller, power.PowerNeighbours,
-		power.PowerPlacer, power.PowerMover, power.PowerInformed,
+		power.PowerPlacer, power.PowerMover, power.PowerInformed, power.PowerPlanner,
 	} {
 		s.powers[p] = power.Has(s.set.At(0), p)
 	}
@@ -325,4 +325,11 @@ func (s *sharded) Mark(text string) {
 	s.set.Lock()
 	defer s.set.Unlock()
 	_ = s.each(func(part alloc.Strategy) error { return power.Mark(part, text) }) // as above
+}
+
+// Plan implements [power.Planner]. Each shard gets the calls of all shards.
+func (s *sharded) Plan(f power.Forecast) {
+	s.set.Lock()
+	defer s.set.Unlock()
+	_ = s.each(func(part alloc.Strategy) error { return power.Plan(part, f) }) // as above
 }

@@ -39,6 +39,9 @@ const (
 // which it decides differently gets a region that this device has no room for, though it has for
 // the size, the strategy is checked on a second device, with room for eight of those.
 //
+// A strategy that uses what a program says of itself ([props.Subject.Learns]) is checked on the
+// same devices once more, misled.
+//
 // All devices are like the given one but for their capacity. The zero one is the default device
 // whose regions may start at every 256 bytes.
 func Subjects(s setting.Setup, like sim.Config) ([]props.Subject, error) {
@@ -65,9 +68,19 @@ func Subjects(s setting.Setup, like sim.Config) ([]props.Subject, error) {
 		if largest := largestRegion(s, like, mostRegions*region); largest > mostRegions*region {
 			all = append(all, on(s, mostRegions*largest, like))
 		}
-		return all, nil
+		return withMisled(all), nil
 	}
-	return []props.Subject{on(s, limit-limit/4, like), on(s, limit+limit/2, like)}, nil
+	return withMisled([]props.Subject{on(s, limit-limit/4, like), on(s, limit+limit/2, like)}), nil
+}
+
+// withMisled appends the subjects of a strategy once more, misled, if it learns.
+func withMisled(all []props.Subject) []props.Subject {
+	if all[0].Learns() {
+		for _, s := range all {
+			all = append(all, s.Misled())
+		}
+	}
+	return all
 }
 
 // on returns the subject of a setup on a device of n bytes.

@@ -113,6 +113,12 @@ func runOne(t *testing.T, s props.Subject, subjects int) {
 	}) {
 		return // the others would say the same again
 	}
+	if s.Learns() {
+		s = s.Misled() // also in what follows
+		if !t.Run("KeepsEveryInvariantMisled", func(t *testing.T) { Verify(t, s, options(1, subjects)) }) {
+			return
+		}
+	}
 	t.Run("SurvivesEveryDeviceFault", func(t *testing.T) {
 		o := options(40, subjects)
 		o.Faults = 20 // a strategy that marks streams makes ten times as many calls as it grants blocks

@@ -32,7 +32,7 @@ func CompareTables(w io.Writer, r *compare.Report) error {
 		out.printf("frees that streams delay are told when they are requested\n\n")
 	}
 	for runs := range byTrace(r.Runs) {
-		s := compareSheet(runs)
+		s := compareSheet(runs, r.Learned)
 		out.printf("%s\n\n", compareVerdict(StyleOf(w), runs))
 		out.sheet(&s, 1)
 		out.printf("\n")
@@ -153,13 +153,14 @@ var compareColumns = []ColumnOf[compare.Run]{
 	runDeviceTime, runNsPerOp, runNotes,
 }
 
-func compareSheet(runs []compare.Run) Sheet {
+// compareSheet returns the table of one trace. The training is nil if no strategy learned.
+func compareSheet(runs []compare.Run, training *compare.Training) Sheet {
 	runs = slices.Clone(runs)
 	slices.SortStableFunc(runs, byMinimumCapacity)
 	title := fmt.Sprintf("%s: %d events, sha256 %.12s", units.Printable(runs[0].Trace), runs[0].Events,
 		runs[0].TraceSHA256)
 	s := sheetBelow(runs[0], title, compareColumns, runs)
-	s.Notes = recordedNotes(runs)
+	s.Notes = append(recordedNotes(runs), learnedNotes(runs[0].TraceSHA256, training)...)
 	return s
 }
 
@@ -218,5 +219,33 @@ func byMinimumCapacity(a, b compare.Run) int {
 		cmp.Compare(a.PeakReserved, b.PeakReserved), cmp.Compare(a.Strategy, b.Strategy))
 }
 
-// CompareTable returns the runs of the report for programs that analyse them, one row for each.
-func CompareTable(r *compare.Report) *flat.Table { return flat.Of(r.Runs) }
+// CompareTable returns the runs of the report for programs that analyse them, one row for each. If
+// strategies learned, the last column has the hash of the trace that they learned from.
+func CompareTable(r *compare.Report) *flat.Table {
+	if r.Learned == nil {
+		return flat.Of(r.Runs)
+	}
+	type learned struct {
+		compare.Run
+		LearnedFrom string `json:"learned_from_sha256"`
+	}
+	rows := make([]learned, len(r.Runs))
+	for i, run := range r.Runs {
+		rows[i] = learned{run, run.LearnedFrom}
+	}
+	return flat.Of(rows)
+}
+
+// learnedNotes names the training trace and the strategies that learned from it, below the table of
+// a trace with a hash.
+func learnedNotes(hash string, t *compare.Training) []string {
+	if t == nil {
+		return nil
+	}
+	note := fmt.Sprintf("Learned from %s, %d events, sha256 %.12s: %s.", units.Printable(t.Trace), t.Events,
+		t.TraceSHA256, strings.Join(t.Strategies, ", "))
+	if t.TraceSHA256 == hash {
+		note += " That is this trace itself, so its whole future was known."
+	}
+	return []string{note}
+}

@@ -157,7 +157,7 @@ func ratioOf(x *float64) Cell { return maybe(x, func(x float64) Cell { return fi
 // capacity, the lower bound above them.
 func CompareSheets(r *compare.Report) (all []Sheet) {
 	for runs := range byTrace(r.Runs) {
-		s := compareSheet(runs)
+		s := compareSheet(runs, r.Learned)
 		s.Notes = append(partNotes(runs[0].Trace, runs[0].Lacks), s.Notes...)
 		all = append(all, s)
 	}

@@ -53,6 +53,8 @@ type Options struct {
 	Quick   bool
 	Once    bool     // one measuring replay, whose time counts for itself
 	Origins []Origin // by trace: where it was recorded; nil: not known
+	// Training is what [Learn] returned with the setups; nil: no strategy has a forecast.
+	Training *Training
 }
 
 // Origin is the allocator and the device that a trace was recorded on.
@@ -110,7 +112,9 @@ type Report struct {
 	Device  replay.Target `json:"device"`  // where; its capacity is 0 if the traces have none in common: see Run.Device
 	// FreeAt says when strategies that know no streams were told of delayed frees.
 	FreeAt replay.FreeAt `json:"free_at"`
-	Runs   []Run         `json:"runs"` // by trace, then by strategy
+	// Learned is the trace of an earlier run that strategies planned by; absent: none did.
+	Learned *Training `json:"learned,omitempty"`
+	Runs    []Run     `json:"runs"` // by trace, then by strategy
 }
 
 // Run holds the figures of one strategy on one trace. Sizes are bytes. docs/metrics.md
@@ -160,6 +164,8 @@ type Run struct {
 	NsPerOp       float64      `json:"ns_per_op"` // median of three replays
 	// NsPerOp is of the strategy's own clock, where it does its work
 	SelfTimed bool `json:"self_timed,omitempty"`
+	// hash of the trace that the strategy planned by; empty: by none
+	LearnedFrom string `json:"learned_from_sha256,omitempty" flat:"-"`
 }
 
 // Completed reports whether every request was granted in the measuring replay. If not, its figures
@@ -172,7 +178,7 @@ func Compare[S trace.Source](ctx context.Context, traces []S, setups []setting.S
 	p := NewPool(o.Device.AtOnce(o.Workers), o.Memory)
 	jobs := o.jobs(len(traces), setups)
 	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device.Used(cmp.Or(o.Capacity, o.commonCard())),
-		FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Runs: make([]Run, len(jobs))}
+		FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Learned: o.Training, Runs: make([]Run, len(jobs))}
 	errs := make([]error, len(jobs))
 	var running sync.WaitGroup
 	// Twice as many contests as replays at once keep the pool busy, and end one after the other, so
@@ -382,6 +388,9 @@ func (c *Contest) Measure(ctx context.Context, n device.Size) (Run, error) {
 		Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Lacks: c.trace.Lacks(), Strategy: c.setup.Name,
 		Baseline: c.setup.Baseline,
 		Version:  c.o.Version, Events: t.Events, LowerBound: c.bound, Device: n,
+	}
+	if c.setup.Forecast != nil && c.o.Training != nil {
+		row.LearnedFrom = c.o.Training.TraceSHA256
 	}
 	row.fill(res, c.setup.ForCapacity(n))
 	if res != nil {

@@ -1,0 +1,68 @@
+package compare
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/vramyard/vramyard/alloc/power"
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// Training is the trace of an earlier run that strategies planned by.
+type Training struct {
+	Trace       string   `json:"trace"`        // name of the trace
+	TraceSHA256 string   `json:"trace_sha256"` // hash of its decompressed file
+	Events      int      `json:"events"`       // of the trace
+	Strategies  []string `json:"strategies"`   // that planned, in the order of the setups
+}
+
+// errUnfit is about a training trace that says nothing.
+var errUnfit = errors.New("no allocation to learn from")
+
+// Learn returns setups of which every strategy that is a [power.Planner] gets the calls of t as its
+// forecast. It fails if no strategy is one, or t has no allocation. Each strategy is built once, on
+// a simulated device.
+func Learn(t *trace.Trace, setups []setting.Setup) ([]setting.Setup, *Training, error) {
+	if !slices.ContainsFunc(t.Events, func(e trace.Event) bool { return e.Kind == trace.Alloc }) {
+		return nil, nil, errUnfit
+	}
+	forecast, err := replay.ForecastOf(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	training := &Training{Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Events: len(t.Events)}
+	setups = slices.Clone(setups)
+	var names []string
+	for i := range setups {
+		s := &setups[i]
+		names = append(names, s.Name)
+		if plans(*s) {
+			s.Forecast = forecast
+			training.Strategies = append(training.Strategies, s.Name)
+		}
+	}
+	if len(training.Strategies) == 0 {
+		return nil, nil, fmt.Errorf("no strategy plans by it: want one with the power %v, have %s",
+			power.PowerPlanner, strings.Join(names, ", "))
+	}
+	return setups, training, nil
+}
+
+// plans reports whether a strategy is a [power.Planner]. One that cannot be built is none.
+func plans(s setting.Setup) bool {
+	dev, err := sim.New(sim.Config{})
+	if err != nil {
+		return false
+	}
+	a, err := s.New(dev)
+	if err != nil {
+		return false
+	}
+	defer a.Close() // the device is thrown away with it
+	return power.Has(a, power.PowerPlanner)
+}
