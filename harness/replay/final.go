@@ -17,8 +17,8 @@ import (
 // verdicts are what a placement line says of a block that is not live.
 var verdicts = [...]string{verdictOOM: " OOM", verdictNull: " NULL", verdictInvalid: " INVALID"}
 
-// writePlacement writes the line of one allocation: id, offset from the base of the
-// device and granted size, or id and why there is none.
+// writePlacement writes the line of one allocation: id, offset from the base of the device and
+// granted size, or id and error.
 func (r *runner) writePlacement(e *trace.Event, b *block) error {
 	if r.torch != nil {
 		return r.torch.placement(e, b)
@@ -72,8 +72,8 @@ func (r *runner) statsLine() string {
 	return string(append(line, '\n'))
 }
 
-// writeFinal writes the state at the end in the form of TensorFlow's vectors: statistics
-// (S), rendering (O), regions (R) and chunks (C). What a strategy lacks is -1. PyTorch's have a
+// writeFinal writes the final state in the form of TensorFlow's vectors: statistics (S), rendering
+// (O), regions (R) and chunks (C). A figure that the strategy lacks is -1. PyTorch's vectors have a
 // form of their own.
 func (r *runner) writeFinal(out io.Writer) error {
 	if r.torch != nil {
@@ -115,7 +115,7 @@ func chunkLine(c alloc.Chunk, serials map[device.Addr]uint64) string {
 		strconv.FormatInt(bin, 10) + " " + strconv.FormatUint(c.FreedAt, 10) + " " + id + "\n"
 }
 
-// tiling is what a walk tells about regions and numbers of chunks.
+// tiling holds the regions and chunk counts of a walk.
 type tiling struct {
 	regions      []device.Region
 	chunks, free int

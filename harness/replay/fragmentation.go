@@ -32,7 +32,7 @@ type shape struct {
 	headroomAtPeak device.Size // when that was
 }
 
-// newShape returns the shape of a strategy in a replay of so many events, timed by a clock.
+// newShape returns the shape of a strategy for a replay of a number of events, timed by a clock.
 func newShape(s alloc.Inspector, events int, clock *stopwatch) *shape {
 	f := &shape{s: s, mask: lookStride(events) - 1}
 	if !power.Has(s, power.PowerHoles) {
@@ -64,9 +64,8 @@ func (f *shape) raise(x float64) {
 	f.share = (1 - f.peak) * (1 + 1e-9) // rounding is a millionth of that
 }
 
-// external returns 1 - largest free chunk / free bytes: how far the free bytes are from
-// being one piece. It is 0 while less than 1 % of what is reserved is free, because the
-// shape of next to nothing says nothing.
+// external returns 1 - largest free chunk / free bytes. It is 0 while less than 1 % of the reserved
+// bytes is free, because the shape of little memory means nothing.
 func (f *shape) external(active, reserved device.Size) float64 {
 	free := reserved - active
 	if free == 0 || free < reserved/100 {

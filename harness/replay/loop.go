@@ -42,8 +42,8 @@ func (r *runner) timedLoop() (elapsed int64, err error) {
 	return r.clock.total(), err
 }
 
-// moment returns the time of the clock that single calls are timed by: that of the strategy, which
-// moves only while it works, or of the wall.
+// moment returns the time of the clock for single calls: the strategy's, which advances only while
+// it works, or the wall clock.
 func (r *runner) moment() int64 {
 	if !r.selfTimed {
 		return WallTime()
@@ -52,11 +52,11 @@ func (r *runner) moment() int64 {
 	return ns
 }
 
-// sight is how many events are replayed between two calls of [Options].Watch: some milliseconds, so
-// that what it costs cannot be measured.
+// sight is the number of events between two calls of [Options].Watch: some milliseconds, so its
+// cost is negligible.
 const sight = 1 << 16
 
-// inSight has a piece replayed, cut into smaller ones if somebody watches.
+// inSight replays a piece, split at every call of Watch.
 func (r *runner) inSight(p piece, replay func() error) error {
 	if r.o.Watch == nil {
 		r.piece = p
@@ -78,8 +78,8 @@ func (r *runner) inSight(p piece, replay func() error) error {
 // event returns event i, which is one of the piece.
 func (r *runner) event(i int) *trace.Event { return &r.events[i-r.first] }
 
-// loop replays every event of the piece. Requests and frees that nobody watches, which is nearly
-// all there is, are done right here: a call for each would cost as much as their bookkeeping.
+// loop replays every event of the piece. Unobserved requests and frees, which are nearly all, are
+// inlined: a call for each would cost as much as their bookkeeping.
 func (r *runner) loop() error {
 	watched := r.o.Observe != nil || r.o.Placements != nil || r.o.Latency
 	for k := range r.ops {

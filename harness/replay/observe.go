@@ -8,13 +8,13 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Observation is what an observer is told after each event.
+// Observation is the argument of an observer after each event.
 type Observation struct {
 	// Event is the index of the event; -1 when the strategy was just built, and the number
 	// of events when it was closed. A refused request that the recorded program survived is
 	// observed as an Alloc, and as a Free of the same index if it is granted.
 	Event int
-	// Of is the event, to be read before the observer returns; nil when there is none.
+	// Of is the event, valid until the observer returns; nil without an event.
 	Of *trace.Event
 	// Strategy is to be looked at, not called. It is nil if it could not be built.
 	Strategy alloc.Strategy
@@ -23,16 +23,16 @@ type Observation struct {
 	// Called says that the event became a call of the strategy.
 	Called bool
 
-	Request  alloc.Request // Alloc: what was asked
-	Block    alloc.Block   // Alloc: what was granted
+	Request  alloc.Request // Alloc: the request
+	Block    alloc.Block   // Alloc: the granted block
 	Addr     device.Addr   // Free, BadFree, Use: the argument
 	Returned device.Size   // Trim: bytes given back; Poll: bytes made free
-	Stream   device.Stream // Use: what was recorded; PoolBegin: whose requests; with Delayed and Drained as they say
+	Stream   device.Stream // Use: recorded stream; PoolBegin: redirected stream; Delayed, Drained: the cause
 	Pool     alloc.PoolID  // PoolBegin, PoolEnd, PoolRelease: the argument
 	Delayed  bool          // before the free, Stream was recorded for the block
-	Drained  bool          // the work on Stream has finished, and the strategy was not told
+	Drained  bool          // the work on Stream has finished, and the strategy was not called
 	Err      error         // the answer, also of building and closing
-	Panic    any           // what the strategy panicked with instead of answering
+	Panic    any           // the value of a panic of the strategy
 }
 
 // Continues reports whether the event, one of events, is observed once more: a refused request that
@@ -41,7 +41,7 @@ func (o Observation) Continues(events []trace.Event) bool {
 	return o.Of != nil && o.Of.Kind == trace.Alloc && o.Err == nil && events[o.Event].Kind == trace.Refused
 }
 
-// built tells the observer that the strategy was built, or that it was not because of err.
+// built passes the result of the construction to the observer: the strategy or err.
 func (o Options) built(s alloc.Strategy, faults *device.Faults, err error) error {
 	if o.Observe == nil {
 		return err
@@ -70,7 +70,7 @@ func (r *runner) watched(i int, o *op, e *trace.Event) (oom bool, err error) {
 	return oom, err
 }
 
-// errPanic is what a replay fails with if the observer has nothing to say about a panic.
+// errPanic is the error of a replay whose observer accepts a panic.
 var errPanic = errors.New("the strategy panicked")
 
 // guarded replays one event and survives a panic of the strategy.
@@ -86,7 +86,7 @@ func (r *runner) survive(err *error) {
 	}
 }
 
-// closed tells the observer that the strategy was closed, and what it answered.
+// closed passes the result of Close to the observer.
 func (r *runner) closed(err error) error {
 	o := r.seen
 	o.Event, o.Strategy, o.Faults, o.Called, o.Err = r.p.head.Events, r.s, r.faults, true, err

@@ -9,9 +9,9 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// pool replays that requests go into a private pool, or do so no more, or that the pool is
-// released. What a strategy with pools refuses is an error of the trace, unless somebody watches:
-// the trace of a counterexample may have such mistakes, and the observer judges the answer.
+// pool replays an event of a private pool. An error of a strategy with pools is an error of the
+// trace, unless there is an observer: the trace of a counterexample may contain such mistakes, and
+// the observer judges the answer.
 func (r *runner) pool(e *trace.Event) (err error) {
 	id := alloc.PoolID(e.Arg)
 	switch e.Kind {

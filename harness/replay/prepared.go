@@ -13,12 +13,12 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// Prepared is a trace made ready for replays: what they need to know of the whole, and how its
-// events are laid out for the loop, side by side and with no more than that reads. It serves any
-// number of replays at once, as long as nobody changes the trace.
+// Prepared is a trace prepared for replays: the figures of the whole trace, and its events in the
+// compact layout that the loop reads. It serves concurrent replays as long as the trace does not
+// change.
 //
-// A [trace.Trace] is laid out once for all replays. Of any other [trace.Source] each replay reads
-// and lays out a piece after the other, so that memory grows with what is live and not with the
+// A [trace.Trace] is laid out once for all replays. For any other [trace.Source] each replay reads
+// and lays out one piece after the other, so memory grows with the live blocks and not with the
 // trace.
 type Prepared struct {
 	*survey
@@ -29,7 +29,7 @@ type Prepared struct {
 	pieces   [numTimings]*whole // of a trace in memory, nil of others
 }
 
-// piece is a run of events side by side with what the loop reads of them.
+// piece is a run of events with their layout.
 type piece struct {
 	first  int // number of the first event
 	events []trace.Event
@@ -39,12 +39,12 @@ type piece struct {
 
 // op is the part of an event that the loop reads, in 40 bytes where the event has 72.
 type op struct {
-	size   device.Size // asked for; of a free, what the block that it frees was asked for with
+	size   device.Size // bytes requested; of a free, bytes requested for the block
 	id     uint64
 	origin alloc.Origin
 	place  uint32 // of the block in the replay's table; noPlace if the event names none
 	tag    uint32
-	stream uint32 // number of the request's stream; of a free, that of its block
+	stream uint32 // number of the request's stream; of a free, the stream of the block
 	kind   opKind
 }
 
@@ -52,7 +52,7 @@ type op struct {
 type opKind uint8
 
 const (
-	opEvent   opKind = iota // whatever else there is, read from the event itself
+	opEvent   opKind = iota // all other kinds, read from the event itself
 	opPending               // a free of a block that other streams use
 	opDelayed               // a free that becomes final at a later event, or that event
 	opAlloc                 // a request whose fields all are in the op, the common kind
@@ -96,15 +96,15 @@ func Prepare(ctx context.Context, src trace.Source) (*Prepared, error) {
 	return p, nil
 }
 
-// whole is a trace in memory laid out for a timing, once somebody wants it.
+// whole is a trace in memory laid out for a timing, on first use.
 type whole struct {
 	lock sync.Mutex
 	make func(look func() error) (piece, error) // nil once it was laid out
 	laid piece
 }
 
-// get returns the layout. look is called every now and then while it is made; an error of its ends
-// that, and who comes next begins anew.
+// get returns the layout. It calls look from time to time while the layout is made; an error of
+// look ends that, and the next caller starts again.
 func (w *whole) get(look func() error) (piece, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -144,7 +144,7 @@ type layout struct {
 	*survey
 	requests Requests
 	when     timing
-	late     delays // those that count with this timing
+	late     delays // the delays that count with this timing
 	done     int    // events laid out
 	ops      []op   // of the last piece
 
@@ -161,8 +161,8 @@ func (p *Prepared) newLayout(when timing) *layout {
 	return l
 }
 
-// next lays out the events that follow. What it returns is valid until it is called again. look is
-// called every now and then; an error of its ends it.
+// next lays out the following events. The result is valid until the next call. It calls look from
+// time to time; an error of look ends it.
 func (l *layout) next(events []trace.Event, look func() error) (piece, error) {
 	if len(events) > cap(l.ops) {
 		l.ops = make([]op, len(events))
@@ -228,7 +228,7 @@ func (p *Prepared) LowerBound() device.Size { return p.bound }
 // Memory returns about how many bytes replays take beside the trace: all of them together, and each
 // of them.
 func (p *Prepared) Memory() (shared, each device.Size) {
-	if p.pieces[atRequest] != nil { // what is not laid out at once has no copies either
+	if p.pieces[atRequest] != nil { // a trace that is not laid out at once has no copies
 		shared = trace.ReplayEvent * device.Size(p.head.Events)
 		if p.refusals.Count > 0 {
 			shared += device.Size(budget.SizeOf[trace.Event](p.head.Events))
@@ -253,7 +253,7 @@ type seats struct {
 	n     int      // places so far
 }
 
-// seat is what the allocation at a place asked for.
+// seat holds the request of the allocation at a place.
 type seat struct {
 	size   device.Size // bytes
 	stream uint32      // by number
@@ -288,8 +288,8 @@ func (s *seats) take(slot uint32, at seat) uint32 {
 	return place
 }
 
-// use notes that other streams use the allocation in a slot and returns its place, if that use
-// tells anything.
+// use records that other streams use the allocation in a slot. It returns the place, or none if the
+// strategy need not be called.
 func (l *layout) use(slot uint32) uint32 {
 	place := l.place(slot)
 	if place == noPlace || l.taken[place].late {

@@ -23,7 +23,7 @@ type Options struct {
 	Figures    bool      // fragmentation, headroom, metadata and the series
 	Latency    bool      // distribution of single calls, and what measuring them took; leaves NsPerOp 0
 	StopAtOOM  bool      // end at the first request that finds no memory
-	FreeAt     FreeAt    // when a strategy without streams is told of a delayed free
+	FreeAt     FreeAt    // when a strategy without streams is called for a delayed free
 	Report     bool      // keep the reports about that request
 	Placements io.Writer // one line for every allocation, and what Print events ask for; nil for none
 	Final      io.Writer // the state at the end; nil for none
@@ -144,7 +144,7 @@ type runner struct {
 	dev     *meter
 	faults  *device.Faults
 	o       Options
-	piece                   // what is replayed now
+	piece                   // the piece being replayed
 	streams []device.Stream // by number
 	when    timing
 	blocks  []block // by place
@@ -153,7 +153,7 @@ type runner struct {
 
 	done                 int         // events that were replayed, at the end
 	requested, allocated device.Size // of live blocks, now
-	kept                 device.Size // asked for with blocks that the strategy is to be told of later
+	kept                 device.Size // requested bytes of blocks whose free is passed to the strategy later
 	pending              device.Size // freed, and used by a stream, when that was looked at last
 	requestedAtPeak      device.Size // when allocated bytes first were highest
 	series               *series     // nil without figures
@@ -232,7 +232,7 @@ func (r *runner) step(i int, o *op, e *trace.Event) (oom bool, err error) {
 		n, err = power.Poll(r.s)
 		r.saw(Observation{Returned: n, Err: err})
 		if errors.Is(err, device.ErrInjected) {
-			err = nil // what was not found is found later
+			err = nil // a later poll completes the others
 		}
 	case trace.PoolBegin, trace.PoolEnd, trace.PoolRelease:
 		err = r.pool(e)
@@ -369,14 +369,14 @@ func (r *runner) tagName(tag uint64) string {
 	return strconv.Quote(r.p.src.TagOf(&trace.Event{Tag: uint32(tag)}))
 }
 
-// What the size of a block that is not live says about its request.
+// The size of a block that is not live encodes the outcome of its request.
 const (
 	verdictOOM device.Size = iota
 	verdictNull
 	verdictInvalid
 )
 
-// describe tells about a request that was not granted.
+// describe returns the details of a request that was not granted.
 func (r *runner) describe(i int, e *trace.Event, cause error) *FirstFailure {
 	r.clock.stop()
 	defer r.clock.start()
@@ -394,8 +394,7 @@ func (r *runner) describe(i int, e *trace.Event, cause error) *FirstFailure {
 	return f
 }
 
-// free replays a free that somebody watches. The free of an allocation that was not granted
-// is nothing.
+// free replays an observed free. The free of an allocation that was not granted is skipped.
 func (r *runner) free(i int, o *op) (err error) {
 	if o.place == noPlace || !r.blocks[o.place].live {
 		return nil
@@ -466,8 +465,8 @@ func (r *runner) isLive(a device.Addr) bool {
 	return false
 }
 
-// look takes the figures of the moment after event i. What nearly every event does is written
-// out here: behind calls it would take twice the time.
+// look samples the figures after event i. It is inlined for the common case: calls would double its
+// time.
 func (r *runner) look(i int) {
 	reserved := r.dev.held
 	if r.pends {
@@ -495,7 +494,7 @@ func (r *runner) finish(elapsed int64) {
 	stats := r.s.Stats()
 	res.Allocs, res.Replayed = r.allocs, r.done
 	res.Now = Now{r.requested, r.allocated, stats.Active, r.dev.held}
-	res.Peak.Active = max(res.Peak.Allocated, stats.PeakActive) // whatever the strategy counts
+	res.Peak.Active = max(res.Peak.Allocated, stats.PeakActive) // by the strategy's count
 	res.InternalFragmentation = ratio(r.requestedAtPeak, res.Peak.Allocated)
 	u := r.faults.Usage()
 	res.Peak.Reserved, res.Peak.Charged = u.PeakHeld, u.PeakCharged

@@ -9,8 +9,8 @@ import (
 // Schema names the form of [Result] in JSON.
 const Schema = "vramyard-replay/1"
 
-// Result is what one replay measured. Sizes are bytes, times nanoseconds; a null pointer
-// is a figure that the strategy or the trace does not have.
+// Result holds the figures of one replay. Sizes are bytes, times nanoseconds. A nil pointer is a
+// figure that the strategy or the trace does not have.
 type Result struct {
 	Schema      string          `json:"schema"`       // the constant Schema
 	Version     string          `json:"version"`      // of the program, for the caller to fill in
@@ -60,15 +60,15 @@ type Result struct {
 	OwnOOMReport []byte `json:"-"`
 
 	DeviceCalls   uint64       `json:"device_calls"`         // calls to the device of all kinds
-	CallsByKind   CallsByKind  `json:"device_calls_by_kind"` // those that took memory or gave it back
+	CallsByKind   CallsByKind  `json:"device_calls_by_kind"` // calls that move memory
 	Calls         device.Calls `json:"device_calls_each"`    // of every kind that was called
-	DeviceTime    uint64       `json:"device_time_ns"`       // what they take together by the cost model of the device
+	DeviceTime    uint64       `json:"device_time_ns"`       // their time by the cost model of the device
 	DeviceTimes   device.Times `json:"device_time_each_ns"`  // and by kind
 	MetadataBytes *device.Size `json:"metadata_bytes"`       // host memory of the strategy at the end; null: not known
 	Counters      Counters     `json:"counters,omitempty"`   // in PyTorch's terms, at the end; none without figures
 
 	Device *Target `json:"device,omitempty"` // that it ran on, if the caller says it
-	Driver *Usage  `json:"driver,omitempty"` // of a GPU: what its driver said meanwhile, of all programs
+	Driver *Usage  `json:"driver,omitempty"` // on a GPU: usage by all programs during the replay
 
 	NsPerOp      float64 `json:"ns_per_op"` // CPU time of the loop per Alloc or Free, bookkeeping included
 	Preallocates bool    `json:"-"`         // the strategy takes its whole limit at once
@@ -87,7 +87,7 @@ func (r *Result) Failures() uint64 { return r.OOMs + r.Refused }
 type Peak struct {
 	Requested device.Size `json:"peak_requested_bytes"` // asked for by live blocks
 	Allocated device.Size `json:"peak_allocated_bytes"` // granted to them
-	Active    device.Size `json:"peak_active_bytes"`    // with what is pending on a stream
+	Active    device.Size `json:"peak_active_bytes"`    // including pending bytes
 	Reserved  device.Size `json:"peak_reserved_bytes"`  // held from the device
 	Charged   device.Size `json:"-"`                    // counted by the device for that, in whole pages of its own
 }
@@ -104,7 +104,7 @@ type StreamFigures struct {
 type Now struct {
 	Requested device.Size `json:"final_requested_bytes"` // asked for by live blocks
 	Allocated device.Size `json:"final_allocated_bytes"` // granted to them
-	Active    device.Size `json:"final_active_bytes"`    // with what is pending on a stream
+	Active    device.Size `json:"final_active_bytes"`    // including pending bytes
 	Reserved  device.Size `json:"final_reserved_bytes"`  // held from the device
 }
 
@@ -146,8 +146,8 @@ type Latency struct {
 	AllocCalls *Histogram `json:"-"` // of Alloc, all that Alloc is made of
 	FreeCalls  *Histogram `json:"-"` // of Free, likewise
 
-	// NsPerOp is the time per operation of this replay. What it is above that of a replay
-	// without latencies is what measuring them costs.
+	// NsPerOp is the time per operation of this replay. The difference to a replay without latencies
+	// is the cost of measuring them.
 	NsPerOp float64 `json:"ns_per_op"`
 }
 

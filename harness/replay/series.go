@@ -6,7 +6,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// MaxPoints is the most points a [Series] has, whatever the length of the trace.
+// MaxPoints is the maximum number of points of a [Series].
 const MaxPoints = 2048
 
 // series collects a [Series] of a replay whose number of events is known beforehand.
@@ -15,8 +15,8 @@ type series struct {
 	points []Point
 }
 
-// newSeries returns a series for so many events, with the smallest stride that is a power of
-// two and needs no more than MaxPoints.
+// newSeries returns a series for a number of events, with the smallest power of two as stride that
+// needs at most MaxPoints.
 func newSeries(events int) *series {
 	shift := bits.Len(uint(events) / MaxPoints)
 	return &series{shift: shift, points: make([]Point, events>>shift+1)}
@@ -31,7 +31,7 @@ func (p *Point) raise(requested, allocated, reserved device.Size) {
 	p.Reserved = max(p.Reserved, reserved)
 }
 
-// finish returns the series of the first so many events.
+// finish returns the series of the events replayed.
 func (s *series) finish(events int) *Series {
 	stride := 1 << s.shift
 	points := s.points[:(events+stride-1)>>s.shift]

@@ -31,8 +31,8 @@ func (r *runner) use(e *trace.Event, o *op) error {
 	return nil
 }
 
-// drain replays that all work queued on a stream has finished. Without a strategy that knows
-// streams, and a device that has them, it tells nobody anything.
+// drain replays that all work queued on a stream has finished. A no-op unless both the strategy and
+// the device support streams.
 func (r *runner) drain(s device.Stream) error {
 	line, ok := device.TimelineOf(r.faults)
 	if !ok || !power.Has(r.s, power.PowerStreamRecorder) {
@@ -42,8 +42,8 @@ func (r *runner) drain(s device.Stream) error {
 	return line.Drain(s)
 }
 
-// firstDelay is the lowest of the streams that stand for whatever delays a free. No program has
-// streams up there, which are addresses of a driver at most.
+// firstDelay is the lowest of the streams that stand for the unknown causes of delayed frees.
+// Streams of programs are addresses of a driver at most, so they are lower.
 const firstDelay device.Stream = 1 << 63
 
 // reserved returns an error if an event of a trace with delayed frees names a stream that could be
@@ -59,9 +59,9 @@ func reserved(i int, e *trace.Event) error {
 	return nil
 }
 
-// freeLate replays a free after which the memory is pending. If the trace tells when the free
-// becomes final, a stream that is drained then is recorded for the block; until then no other
-// block has its place, so the place names the stream.
+// freeLate replays a free after which the memory is pending. If the trace has the completion of the
+// free, a stream that is drained then is recorded for the block. Until then no other block has its
+// place, so the place identifies the stream.
 func (r *runner) freeLate(i int, o *op) error {
 	b := &r.blocks[o.place]
 	if !b.live {
@@ -125,7 +125,7 @@ func (r *runner) active() device.Size {
 	return r.allocated + r.pending
 }
 
-// flow is what the requests of one stream have live, and had at most.
+// flow holds the live bytes of the requests of one stream, and their peaks.
 type flow struct {
 	requested, allocated device.Size
 	StreamFigures
@@ -144,8 +144,8 @@ func (f *flow) freed(requested, size device.Size) {
 	f.allocated -= size
 }
 
-// perStream returns the figures of each stream, by its number. Those of a single one are those
-// of the whole.
+// perStream returns the figures of each stream, by its number. A single stream has the figures of
+// the replay.
 func (r *runner) perStream() []StreamFigures {
 	if !r.o.Figures || len(r.p.streams) == 0 {
 		return nil

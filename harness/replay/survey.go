@@ -12,7 +12,7 @@ import (
 // survey is what must be known of a trace as a whole before its first event can be replayed. It
 // is found in one walk.
 type survey struct {
-	streams  []device.Stream // those of the requests, in the order of their first
+	streams  []device.Stream // streams of the requests, in order of first use
 	numbers  map[device.Stream]uint32
 	bound    device.Size // see [Prepared.LowerBound]
 	live     int         // most allocations at once
@@ -34,7 +34,8 @@ type surveyor struct {
 	last   device.Stream
 }
 
-// passage is how far the allocation in a slot has come. Events are counted from 1; 0 is none.
+// passage holds the life of the allocation in a slot. Events are counted from 1; 0 means not
+// reached.
 type passage struct {
 	born, freed uint32
 	used        bool

@@ -11,11 +11,11 @@ import (
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
-// Target is where a strategy runs. The zero Place is the default simulated device. In JSON it is
-// the configuration of the simulated device, with the field "gpu" if it is none.
+// Target is the device of a run. The zero value is the default simulated device. In JSON it is the
+// configuration of the simulated device, or an object with the field "gpu".
 type Target struct {
-	// Config is that of the simulated device. Of a GPU only the capacity counts: the most that may be
-	// held.
+	// Config is the configuration of the simulated device. For a GPU only Capacity is used: the limit
+	// of the bytes held.
 	sim.Config
 	// Card names the card that a simulated device stands for, as [sim.ParseDevice] takes it. Only
 	// [Target.Used] sets it.
@@ -80,7 +80,7 @@ func cardNames() []string {
 // ParseTarget reads a device of the command line: what [sim.ParseDevice] reads, or what
 // [cuda.ParseDevice] does.
 //
-// Errors: [cuda.ErrNoDriver]; one that says which GPUs there are.
+// Errors: [cuda.ErrNoDriver], or an error that lists the GPUs.
 func ParseTarget(text string) (Target, error) {
 	if !cuda.IsDevice(text) {
 		if kind, _, _ := strings.Cut(text, ":"); kind != "sim" {
@@ -107,8 +107,8 @@ func ParseTarget(text string) (Target, error) {
 	return Target{Config: sim.Config{Capacity: c.Limit}, GPU: &GPU{GPU: g, Driver: list.Driver}}, nil
 }
 
-// Ample returns a capacity for a run that should not be short of memory: n, or on a GPU what is
-// free there if that is less. A GPU that does not tell is found out by who opens it.
+// Ample returns a capacity for a run that should not run out of memory: n, or the free memory of a
+// GPU if that is less. If the GPU does not report it, opening the GPU does.
 func (p Target) Ample(n device.Size) device.Size {
 	if p.GPU == nil {
 		return n
@@ -124,7 +124,8 @@ func (p Target) Ample(n device.Size) device.Size {
 	return min(n, device.AlignDown(free, 2*device.MiB))
 }
 
-// AtOnce returns how many of so many runs may go on at once, 0 for one a core: one on a GPU.
+// AtOnce returns the number of concurrent runs for a number of workers, 0 meaning one per core. On
+// a GPU it is one.
 func (p Target) AtOnce(workers int) int {
 	if p.GPU != nil {
 		return 1
@@ -146,7 +147,7 @@ func (p Target) open(limit device.Size) (*cuda.Device, error) {
 	return cuda.Open(cuda.Config{Driver: p.GPU.Library, Ordinal: p.GPU.Ordinal, Limit: limit})
 }
 
-// simulated is a simulated device, which nobody has to give back.
+// simulated is a simulated device, which needs no release.
 type simulated struct{ *sim.Device }
 
 // Close implements [Device].

@@ -2,5 +2,5 @@
 
 package replay
 
-// threadTime says that this system does not tell the CPU time of a thread.
+// threadTime returns false: the CPU time of a thread is unknown on this system.
 func threadTime() (int64, bool) { return 0, false }

@@ -2,8 +2,8 @@ package replay
 
 import "fmt"
 
-// FreeAt says when a strategy that does not know streams is told of a free that other streams
-// delay. A strategy that knows them is always told at once.
+// FreeAt determines when a free that other streams delay is passed to a strategy without streams. A
+// strategy with streams always gets it at once.
 type FreeAt string
 
 // The choices. An event that a trace says nothing of is both at once.
@@ -27,9 +27,9 @@ func ParseFreeAt(name string) (FreeAt, error) {
 type timing uint8
 
 const (
-	atRequest    timing = iota // the strategy is told when they are asked for
-	atCompletion               // it is told when they are final
-	onStreams                  // it is told when they are asked for, and of a stream that delays them
+	atRequest    timing = iota // frees are passed when they are requested
+	atCompletion               // frees are passed when they complete
+	onStreams                  // frees are passed when they are requested, after a use by a stream that delays them
 	numTimings
 )
 
@@ -44,9 +44,9 @@ func (at FreeAt) timing(streams bool) timing {
 	return atCompletion
 }
 
-// delays is a set of events: the births of blocks whose free becomes final later than at the next
-// event, those frees, and the events at which they do. Of what delays such a free, the trace knows
-// the result, so that the uses of the block tell nothing more.
+// delays is a set of events: the births of blocks whose free completes later than at the next
+// event, those frees, and their completions. The trace has the completion itself, so the uses of
+// such a block are not needed.
 type delays []uint64
 
 func (d *delays) add(events ...uint32) {

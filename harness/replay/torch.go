@@ -17,17 +17,17 @@ import (
 // PyTorch's vectors.
 const torchFormat = "torch"
 
-// torchLines writes placements in the form of PyTorch's vectors: one line for each request, before
-// it what the strategy did besides. An error is kept for the next line of the replay's own,
-// because the strategy that tells has nobody to give it to.
+// torchLines writes placements in the form of PyTorch's vectors: a line for each request, after the
+// actions of the strategy. An error is kept for the replay's next line, because a history listener
+// cannot return it.
 type torchLines struct {
 	out io.Writer
 	ids map[device.Addr]uint64 // names of the blocks that are live or pending, by their start
 	err error
 }
 
-// newTorchLines returns what writes r's lines in PyTorch's form, nil if they have another: those of
-// a trace in another format, and those of a strategy that does not count as PyTorch does.
+// newTorchLines returns the writer of r's lines in PyTorch's form. It returns nil for a trace in
+// another format and for a strategy that is not [power.Counted].
 func (r *runner) newTorchLines() *torchLines {
 	if r.p.head.Header.Format != torchFormat || !power.Has(r.s, power.PowerCounted) {
 		return nil
@@ -40,7 +40,7 @@ func (r *runner) newTorchLines() *torchLines {
 	return l
 }
 
-// endHistory ends the lines of placements: what the end of the replay brings is no event's.
+// endHistory ends the lines of placements. Actions after the last event are not written.
 func (r *runner) endHistory() error {
 	if r.torch == nil || r.torch.out == nil {
 		return nil
@@ -56,14 +56,14 @@ func (l *torchLines) write(line string) error {
 	return l.err
 }
 
-// tell writes what the strategy did.
+// tell writes an action of the strategy.
 func (l *torchLines) tell(a power.Action) {
 	line := "! " + a.Kind.String()
 	switch a.Kind {
 	case power.FreeCompleted:
 		id, known := l.ids[a.Addr]
 		if !known && l.err == nil {
-			l.err = fmt.Errorf("the strategy tells that the free of %v is final, where it granted no block", a.Addr)
+			l.err = fmt.Errorf("the strategy completed a free at %v, where it granted no block", a.Addr)
 		}
 		line += " " + strconv.FormatUint(id, 10)
 	case power.OutOfMemory:
@@ -117,8 +117,7 @@ func (r *runner) writeTorchFinal(out io.Writer) error {
 	writeCounters(w, countersOf(r.s))
 	var s segment
 	for c := range r.s.Walk {
-		// What the device added to a segment, and what it refused to take back, is none of PyTorch's
-		// blocks.
+		// Slack, and memory that the device refused to take back, is not one of PyTorch's blocks.
 		block := c.State != alloc.Unmapped && c.State != alloc.Slack
 		if c.Region != s.Region || !block {
 			s.write(w)
@@ -166,7 +165,7 @@ type segment struct {
 	alloc.Chunk // the first of them
 	total       device.Size
 	allocated   device.Size // of live chunks
-	active      device.Size // and of those that are pending
+	active      device.Size // and pending bytes
 	requested   device.Size // what those were asked for with
 	blocks      strings.Builder
 }

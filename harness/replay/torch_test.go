@@ -187,7 +187,7 @@ func TestHistoryOfBlocksThatWereNeverGrantedIsAnError(t *testing.T) {
 	dev, err := sim.New(sim.Config{Capacity: 1 << 30})
 	require.NoError(t, err)
 	_, err = replay.Run(events, setup, dev, replay.Options{Placements: &bytes.Buffer{}})
-	require.EqualError(t, err, "liar on test: the strategy tells that the free of 0x5 is final, where it granted no block")
+	require.EqualError(t, err, "liar on test: the strategy completed a free at 0x5, where it granted no block")
 }
 
 func TestWriterErrorsInTheFormOfPyTorch(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/vramyard/vramyard/device/nvml"
 )
 
-// Usage is what the driver said was in use on a GPU while something ran, by all programs. Sizes are
-// bytes.
+// Usage is the memory in use on a GPU during a run, by all programs, as the driver reports it.
+// Sizes are bytes.
 type Usage struct {
 	Source  string      `json:"source"`            // "nvml" or "cuda", of whom it was asked
 	Before  device.Size `json:"used_before_bytes"` // when the run began
@@ -26,8 +26,8 @@ type asker struct {
 	close  func() error
 }
 
-// asker returns who tells what is in use: the management library, or the CUDA driver where the
-// program has none.
+// asker returns the source of the usage: the management library, or the CUDA driver if that is not
+// available.
 func (p Target) asker() (asker, error) {
 	if s, err := nvml.Open(); err == nil {
 		a := asker{"nvml", func() (device.Size, error) { m, err := s.Memory(p.GPU.PCI); return m.Used, err }, s.Close}

@@ -18,8 +18,8 @@ type Phase uint8
 // The phases, in order.
 const (
 	Live    Phase = iota // the program uses it
-	Given                // the program gave it back, and the strategy was not told yet
-	Pending              // the strategy was told; a stream still uses it
+	Given                // freed by the program, not yet passed to the strategy
+	Pending              // passed to the strategy; a stream still uses it
 	Gone                 // its memory is free again
 )
 
@@ -39,14 +39,14 @@ type Block struct {
 	Note      int           // the watcher's own
 }
 
-// Watcher is told of what happens, in order. A function that is nil is not called. Blocks are to be
-// read before it returns; only Note may be changed.
+// Watcher holds the callbacks, which are called in order. A nil function is not called. Blocks are
+// valid until the callback returns; it may change only Note.
 type Watcher struct {
 	Granted func(e *trace.Event, b *Block)  // a block was granted
 	Freed   func(b *Block)                  // the program freed it
 	Gone    func(event int, b *Block)       // its memory is free again
 	OOM     func(o *replay.Observation)     // a request found no memory
-	Memory  func(event int, a power.Action) // memory was taken or given back, or the strategy tells of an OOM
+	Memory  func(event int, a power.Action) // memory was taken or returned, or the strategy reported an OOM
 }
 
 // Follower follows the blocks of one replay. Make one with [New].
@@ -54,8 +54,8 @@ type Follower struct {
 	tap   *Tap
 	watch Watcher
 	s     alloc.Strategy
-	tells bool           // the strategy tells what it does
-	told  []power.Action // what it has told since somebody looked
+	tells bool           // the strategy is a Historian
+	told  []power.Action // its actions since the last event
 	now   int            // number of the event
 
 	blocks  []Block
@@ -66,7 +66,7 @@ type Follower struct {
 	used    int     // blocks that are not gone
 
 	pending   device.Size // bytes of the blocks that are
-	requested device.Size // bytes asked for with those that the program uses
+	requested device.Size // requested bytes of the blocks that the program uses
 }
 
 // New returns a follower of a replay on the device of a tap.
@@ -74,15 +74,14 @@ func New(tap *Tap, w Watcher) *Follower {
 	return &Follower{tap: tap, watch: w, parked: map[device.Addr]int32{}}
 }
 
-// Begin takes the strategy when it is built. With history, one that tells what it does is asked to;
-// it may then make more calls to the device, because PyTorch's history has what the device has
-// left.
+// Begin starts with a new strategy. With history, a Historian is asked to report; it may then make
+// more device calls, because PyTorch's history contains the free memory of the device.
 func (f *Follower) Begin(s alloc.Strategy, history bool) {
 	f.s = s
 	f.tells = history && power.SetHistory(s, func(a power.Action) { f.told = append(f.told, a) }) == nil
 }
 
-// Tells reports whether the strategy tells what it does.
+// Tells reports whether the strategy reports its actions.
 func (f *Follower) Tells() bool { return f.tells }
 
 // Requested returns the bytes asked for with blocks that the program uses.
@@ -185,8 +184,8 @@ func (f *Follower) free(o *replay.Observation) int32 {
 	return i
 }
 
-// complete finds out which of the waiting blocks are free. A strategy that tells does so itself, at
-// the right place among its actions, but for a block that never was pending.
+// complete finds the waiting blocks that are free by now. A Historian reports them itself, in the
+// order of its actions, except blocks that were never pending.
 func (f *Follower) complete(freed int32) {
 	stats := f.s.Stats()
 	held := stats.Active - stats.Allocated
@@ -239,8 +238,8 @@ func (f *Follower) goneBut(still map[device.Addr]bool) {
 	f.waiting = slices.DeleteFunc(f.waiting, func(i int32) bool { return !f.waits(i) })
 }
 
-// toldPending returns the bytes that are pending by what the strategy has told, if the block that
-// was just freed is; all that are pending in fact if the strategy has told of that block.
+// toldPending returns the bytes that are pending by the strategy's reports. If the block just freed
+// was reported, it is all pending bytes.
 func (f *Follower) toldPending(freed int32, held device.Size) device.Size {
 	left := f.pending
 	for _, a := range f.told {
@@ -268,9 +267,8 @@ func (f *Follower) gone(i int32) {
 	f.empty = append(f.empty, i)
 }
 
-// Memory tells the watcher what the strategy has told since the last time, or else what the device
-// was asked. It is called with each event; who looks at what happens outside of events calls it
-// too.
+// Memory passes the strategy's actions, or the changes derived from device calls, to the watcher.
+// It is called with each event; a caller that looks between events calls it too.
 func (f *Follower) Memory() {
 	told := f.told
 	if !f.tells {

@@ -20,13 +20,13 @@ type page struct {
 type mapping struct {
 	size  device.Size
 	page  page
-	shown bool // the page is shown here and not where it is mapped besides
+	shown bool // the page is shown here and not at its other mappings
 }
 
-// memory is what the calls to a device have made of it, in the terms of a history: each byte of
-// memory is shown at one address.
+// memory is the state of device memory derived from device calls, in the terms of a history: each
+// byte is shown at one address.
 type memory struct {
-	told     []power.Action // what was done since somebody looked
+	told     []power.Action // actions since the last call
 	regions  map[device.Addr]device.Size
 	ranges   index.AddrList[device.Size] // reserved address ranges, in which memory is mapped
 	mappings index.AddrList[mapping]
@@ -58,8 +58,8 @@ func (m *memory) unreserved(a device.Addr) {
 	}
 }
 
-// tell appends an action. Memory is mapped page by page, so an action that continues the previous
-// one in the same address range is merged with it.
+// tell appends an action. Memory is mapped page by page, so adjacent actions of the same kind in
+// one range are merged.
 func (m *memory) tell(kind power.ActionKind, a device.Addr, size device.Size) {
 	if n := len(m.told); n > 0 && (kind == power.SegmentMap || kind == power.SegmentUnmap) {
 		last := &m.told[n-1]
@@ -100,8 +100,8 @@ func (m *memory) mapped(a device.Addr, size device.Size, of page) {
 	}
 }
 
-// unmapped notes that whole mappings are gone. A page that was shown there is shown where it was
-// mapped first of what is left.
+// unmapped records that whole mappings are gone. A page that was shown there is shown at the first
+// of its remaining mappings.
 func (m *memory) unmapped(a device.Addr, size device.Size) {
 	var bereft []device.Addr
 	for end := a.Add(size); a < end; {

@@ -17,9 +17,9 @@ type Call struct {
 type Tap struct {
 	device.Forwarder
 	memory
-	calls []Call      // since somebody asked
+	calls []Call      // since the last reset
 	held  device.Size // bytes of memory
-	most  device.Size // the most of them since somebody asked
+	most  device.Size // their maximum since the last reset
 	spent uint64      // nanoseconds that all calls took
 	off   bool        // nothing is noted any more
 }
