@@ -16,6 +16,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/props"
+	"github.com/vramyard/vramyard/props/linear"
 	"github.com/vramyard/vramyard/props/planted"
 	"github.com/vramyard/vramyard/props/planted/bugs"
 )
@@ -90,6 +91,9 @@ func Planted(ctx context.Context, c setting.Catalogue, b bugs.Bug, o Options) (V
 	if b.Judge == bugs.ByHeap {
 		return v, v.weigh(subject)
 	}
+	if b.Judge == bugs.ByCallers {
+		return v, v.call(subject, o.Seed)
+	}
 	o.Sequences = cmp.Or(o.Sequences, plantedSequences)
 	o = o.withDefaults()
 	for starts := 0; v.Sequences < o.Sequences && starts < plantedStarts && (starts == 0 || !v.Small()); {
@@ -128,12 +132,30 @@ func Planted(ctx context.Context, c setting.Catalogue, b bugs.Bug, o Options) (V
 // from some sequences no such step leads to the least calls.
 const plantedStarts = 8
 
+// callRounds is how many histories of many callers look for a bug.
+const callRounds = 100
+
+// call is the judge of what many callers at once see. There is nothing to shrink, so it counts as
+// one sequence. A panic counts as an answer that no order of the calls explains.
+func (v *Verdict) call(s props.Subject, seed int64) error {
+	err := props.Guarded(0, func(beat func()) error {
+		_, err := linear.Verify(s, callRounds, uint64(seed), beat)
+		return err
+	})
+	if _, ok := errors.AsType[*props.Violation](err); !ok {
+		return err
+	}
+	v.Broken, v.Sequences, v.Caught = props.ILinear.String(), 1, true
+	return nil
+}
+
 // plantedBatch is the number of sequences between two looks at the context.
 const plantedBatch = 50
 
 // Plantable returns the subject of a bug. It has the bug only while it is planted, or if it
 // is one that a wrapper makes.
 func Plantable(c setting.Catalogue, b bugs.Bug) (props.Subject, error) {
+	c = append(slices.Clip(c), setting.Sharded(c))
 	setup, err := c.Lookup(b.Setting.Strategy, []byte(b.Setting.Config))
 	if err != nil {
 		return props.Subject{}, fmt.Errorf("check: %s: %w", b.ID, err)

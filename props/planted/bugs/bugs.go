@@ -16,6 +16,7 @@ const (
 	ByFaults                 // generated calls while the device refuses one call after the other
 	ByHeap                   // the count of heap allocations on the warm path
 	ByRelations              // several instances in lockstep
+	ByCallers                // many callers at once
 )
 
 // Setting is a strategy in one configuration on one simulated device.

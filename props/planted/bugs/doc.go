@@ -17,10 +17,10 @@
 //	+		}
 //	 		a.shelveRemainder(rest, a.chunks.rows[rest].next)
 //
-// A record names, in this order and on one line: the setting; after "breaks" the invariants
-// that the calls below it break; after "by" the judge, if it is not generated
-// calls alone: faults, heap or relations; after "refusing" the number of the device call that
-// the device refuses when the calls are run. The indented calls are the least that show the bug.
+// A record names, in this order and on one line: the setting; after "breaks" the invariants that
+// the calls below it break; after "by" the judge, if it is not generated calls alone: faults, heap,
+// relations or callers; after "refusing" the number of the device call that the device refuses when
+// the calls are run. The indented calls are the least that show the bug.
 //
 // An edit names a file and a function. Its lines begin with a space for context, a minus for
 // lines taken out, and a plus for lines put in. The lines of context and those taken out must
