@@ -12,9 +12,9 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// claimed is the capacity in bytes of the devices on which claims are judged. All requests of a
-// sequence together take at most a quarter of it, so that no request runs out of memory.
-const claimed = 8 * device.GiB
+// ample returns the bytes of the device on which the claims of a subject are judged: far more than
+// it has for itself, and not so many that tables in proportion to them take long.
+func (p Profile) ample() device.Size { return min(p.Room, 8*device.MiB) * 1024 }
 
 // Claims judges what the configuration of a subject claims about memory, on generated sequences:
 // [setting.Setup.ForCapacity] (invariant I72), [setting.Setup.Preallocates] (I68) and
@@ -30,7 +30,7 @@ func Claims(s Subject, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	return searchAll(s.Name, profile, o, func() (*ensemble, error) { return &newClaims(s, o.Operations).ensemble, nil })
+	return searchAll(s.Name, profile, o, func() (*ensemble, error) { return &newClaims(s, profile).ensemble, nil })
 }
 
 // claims observes one instance on an ample device.
@@ -38,6 +38,7 @@ type claims struct {
 	ensemble
 	subject Subject
 	except  exceptions
+	ample   device.Size // capacity of the device
 	calls   []answered
 }
 
@@ -47,9 +48,9 @@ type answered struct {
 	Answer
 }
 
-func newClaims(s Subject, operations int) *claims {
-	c := &claims{subject: s, except: s.exceptions()}
-	most := claimed / device.Size(4*operations)
+func newClaims(s Subject, p Profile) *claims {
+	c := &claims{subject: s, except: s.exceptions(), ample: p.ample()}
+	most := c.ample / device.Size(4*p.Operations) // so that no request runs out of memory
 	c.observer, c.subjects, c.enrol, c.finish = c, []Subject{s}, c.build, c.tighten
 	c.suits = func(r alloc.Request) bool { return r.Size <= most && r.Align <= most }
 	c.compare = func() error { return nil }
@@ -76,7 +77,7 @@ func (c *claims) on(n device.Size) (*machine, error) {
 func (c *claims) build(Sequence) (machines []*machine, err error) {
 	c.calls = c.calls[:0]
 	for range 2 {
-		m, err := c.on(claimed)
+		m, err := c.on(c.ample)
 		if err != nil {
 			return machines, err
 		}
@@ -84,13 +85,13 @@ func (c *claims) build(Sequence) (machines []*machine, err error) {
 	}
 	limit, probe := machines[0].Stats().Limit, machines[1]
 	defer probe.abandon()
-	if err := c.judge(Fits(c.subject.Setup, claimed, limit)); err != nil {
+	if err := c.judge(Fits(c.subject.Setup, c.ample, limit)); err != nil {
 		return machines[:1], err
 	}
 	if _, err := probe.Alloc(alloc.Request{Size: 1}); err != nil {
 		return machines[:1], nil // other invariants judge it
 	}
-	return machines[:1], c.judge(Preallocated(c.subject.Setup, claimed, probe.Stats().Reserved))
+	return machines[:1], c.judge(Preallocated(c.subject.Setup, c.ample, probe.Stats().Reserved))
 }
 
 // Preallocated checks invariant I68 of a setup, whose strategy reserves so many bytes for a request
@@ -182,17 +183,21 @@ func (s Subject) reduced(seq Sequence) (Subject, bool) {
 }
 
 // metered is how many blocks are live when metadata is measured.
-const metered = 4096
+const metered = 1024
 
 // Metadata judges what a strategy with the power [power.Metered] says of its host memory (invariant
-// I70): with up to 4,096 live blocks it may differ from what the collector gets back without the
+// I70): with up to 1,024 live blocks it may differ from what the collector gets back without the
 // strategy by an eighth, which is what size classes waste at most, and by 16 KiB. A setup is fitted
 // to an ample device. The error is a [*Violation], or says that the subject cannot be built.
 //
 // Precondition: nothing else in the program takes or frees host memory meanwhile.
 func Metadata(s Subject) error {
 	if s.Setup.Config != nil {
-		s.Device.Capacity, s.New = claimed, s.Setup.ForCapacity(claimed).New
+		p, err := s.Profile(1)
+		if err != nil {
+			return err
+		}
+		s.Device.Capacity, s.New = p.ample(), s.Setup.ForCapacity(p.ample()).New
 	}
 	m, err := newMachine(&s, device.FaultPlan{})
 	if err != nil {
