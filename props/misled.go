@@ -10,7 +10,7 @@ import (
 
 // Misled returns the subject with forecasts, lifetimes and marks that are wrong, or right by
 // chance, for a strategy that uses them: every invariant holds all the same. They follow from the
-// seed and the sequence. The sequences are those of the subject itself.
+// seed and the sequence. The subject itself gets the same sequences.
 func (s Subject) Misled() Subject {
 	if !s.misled {
 		s.misled = true

@@ -9,6 +9,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/props"
 )
 
@@ -91,6 +92,10 @@ func TestMisledSubjectsAreFoundOut(t *testing.T) {
 			var text strings.Builder
 			require.NoError(t, f.WriteTrace(&text))
 			require.Contains(t, text.String(), "life=mark")
+			require.Contains(t, text.String(), "\nmark \"\"\n")
+			read, err := trace.Read(strings.NewReader(text.String()), "t.trace", trace.Options{})
+			require.NoError(t, err)
+			require.Len(t, read.Events, len(f.Trace.Events))
 		}
 	}
 }

@@ -22,7 +22,7 @@ type Forecast = iter.Seq[Expected]
 // Expected is one call of a [Forecast]. Calls are counted from 0.
 type Expected struct {
 	Kind ExpectedKind // which call
-	// ExpectAlloc: the request. Its ID is that of the earlier run. Its Tag is 0, because traces number
+	// ExpectAlloc: the request. Its ID is from the earlier run. Its Tag is 0, because traces number
 	// tags each in its own way.
 	Request alloc.Request
 	// ExpectAlloc: the number of the call that frees the block, -1 if none does. ExpectFree: the

@@ -3,12 +3,14 @@ package wrap_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
@@ -44,6 +46,33 @@ func ExampleSharded() {
 	// 0x7f0000000000 <nil>
 	// 0x7f0002000000 <nil>
 	// 2 live blocks in 2 regions
+}
+
+// planner is a TLSF that keeps its forecast.
+type planner struct {
+	alloc.Strategy
+	plan []power.Expected
+}
+
+func (p *planner) Plan(f power.Forecast) { p.plan = slices.Collect(f) }
+
+// TestEveryShardPlans passes a forecast to two shards.
+func TestEveryShardPlans(t *testing.T) {
+	dev, err := sim.New(sim.Config{})
+	require.NoError(t, err)
+	var shards []*planner
+	s, err := wrap.Sharded(dev, 2, wrap.ByThread, func(src device.Source) (alloc.Strategy, error) {
+		inner, err := tlsf.New(src, tlsf.Config{})
+		shards = append(shards, &planner{Strategy: inner})
+		return shards[len(shards)-1], err
+	})
+	require.NoError(t, err)
+	want := []power.Expected{{Request: alloc.Request{Size: 5}, Other: 1}, {Kind: power.ExpectFree}}
+	require.NoError(t, power.Plan(s, slices.Values(want)))
+	for _, p := range shards {
+		require.Equal(t, want, p.plan)
+	}
+	require.NoError(t, s.Close())
 }
 
 func shardedSubjects(t *testing.T) []props.Subject {

@@ -38,7 +38,7 @@ func New(src device.Source, c Config) (*Lifetimes, error) {
 	return &Lifetimes{Forwarder: wrap.Forward(arena, nil)}, nil
 }
 
-// Has adds the powers of the type to those of the arena.
+// Has reports the powers of the type and of the arena.
 func (l *Lifetimes) Has(p power.Power) bool { return power.Implements(l, p) || l.Forwarder.Has(p) }
 
 // Plan implements [power.Planner].
