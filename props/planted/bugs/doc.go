@@ -7,7 +7,7 @@
 //
 //	setting growth: bfc:growth {"limit":16777216} on {"capacity":12582912,"align":256}
 //
-//	bug bfc/lost-remainder: the remainder of a split is put into no bin
+//	bug bfc/lost-remainder: the remainder of a split is in no bin
 //	in growth breaks I7 I9 B3
 //	    a 1
 //	edit strategies/bfc/search.go (*Allocator).trim
