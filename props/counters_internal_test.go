@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/device"
 )
 
 // TestCountersOfItsOwn has names that PyTorch does not have; one name of PyTorch's makes all of
@@ -24,4 +25,6 @@ func TestSizesOfViolationsAreExact(t *testing.T) {
 	err := violated(IRecord, "%+v of %v", alloc.Request{Size: 1<<20 + 1}, blockText{0x1000, 1<<20 + 1})
 	require.ErrorContains(t, err, "{Size:1048577 Align:0 ")
 	require.ErrorContains(t, err, "of 0x1000+1048577")
+	err = violated(IHistory, "%v in %v", []device.Region{{Addr: 0x1000, Size: 1<<20 + 1}}, []span{{0x1000, 0x2000}})
+	require.ErrorContains(t, err, "[{Addr:0x1000 Size:1048577}] in [0x1000+4096]")
 }

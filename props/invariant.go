@@ -154,7 +154,8 @@ func (v *Violation) Error() string {
 	return fmt.Sprintf("invariant %v (%s): %s", v.Number, v.Number.Name(), v.Detail)
 }
 
-// violated returns a violation. Sizes in its text are numbers of bytes, also those inside a struct.
+// violated returns a violation. Sizes in its text are numbers of bytes, also inside structs and
+// slices.
 func violated(n Number, format string, args ...any) error {
 	for i, a := range args {
 		args[i] = exact(a)
@@ -167,19 +168,24 @@ func exact(v any) any {
 	if n, ok := v.(device.Size); ok {
 		return uint64(n)
 	}
-	of := reflect.ValueOf(v)
-	if of.Kind() != reflect.Struct {
-		return v
-	}
 	switch v.(type) {
-	case fmt.Stringer, error:
+	case fmt.Stringer, error, []byte:
 		return v
 	}
-	var fields []string
-	for field, value := range of.Fields() {
-		if field.IsExported() {
-			fields = append(fields, fmt.Sprintf("%s:%v", field.Name, exact(value.Interface())))
+	var parts []string
+	switch of := reflect.ValueOf(v); of.Kind() {
+	case reflect.Slice:
+		for _, value := range of.Seq2() {
+			parts = append(parts, fmt.Sprint(exact(value.Interface())))
 		}
+		return "[" + strings.Join(parts, " ") + "]"
+	case reflect.Struct:
+		for field, value := range of.Fields() {
+			if field.IsExported() {
+				parts = append(parts, fmt.Sprintf("%s:%v", field.Name, exact(value.Interface())))
+			}
+		}
+		return "{" + strings.Join(parts, " ") + "}"
 	}
-	return "{" + strings.Join(fields, " ") + "}"
+	return v
 }

@@ -97,8 +97,11 @@ func Planted(ctx context.Context, c setting.Catalogue, b bugs.Bug, o Options) (V
 	o.Sequences = cmp.Or(o.Sequences, plantedSequences)
 	o = o.withDefaults()
 	for starts := 0; v.Sequences < o.Sequences && starts < plantedStarts && (starts == 0 || !v.Small()); {
-		if ctx.Err() != nil && v.Failure == nil {
-			return v, ctx.Err()
+		if ctx.Err() != nil {
+			if v.Failure == nil {
+				return v, ctx.Err()
+			}
+			break
 		}
 		r, err := judges[b.Judge](subject, props.Options{
 			Sequences: min(plantedBatch, o.Sequences-v.Sequences), Operations: o.Operations, Seed: o.Seed + int64(v.Sequences),
