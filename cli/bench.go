@@ -36,15 +36,14 @@ func newBench(catalogue setting.Catalogue) *cobra.Command {
 	f := benchFlags{catalogue: catalogue}
 	c := &cobra.Command{
 		Use:   "bench",
-		Short: "Time strategies on the yardstick workloads",
-		Long: `Time a pair of a free and an allocation in each strategy on the yardstick workloads of
-docs/workloads.md, and print a table for each: times with ratios to the first strategy,
-latencies of single operations in nanoseconds, and the memory beside them. docs/metrics.md
-defines each figure.
+		Short: "Time strategies on reference workloads",
+		Long: `Time a pair of a free and an allocation in each strategy on the reference workloads of
+docs/workloads.md. A table for each workload shows times with ratios to the first strategy,
+latencies of single operations in nanoseconds, and memory. docs/metrics.md defines each figure.
 
-Rounds are interleaved, so that what else the machine does hits all strategies alike; compare
-ratios within one table only. The time of the empty loop is in every time. A strategy that
-refuses a request ends the benchmark.`,
+Rounds are interleaved, so that other load on the machine affects all strategies alike; compare
+ratios within one table only. All times include the empty loop. A refused request ends the
+benchmark.`,
 		Example: "  vramyard bench --strategies tlsf,bfc --workloads w1 --live 1000,100000\n" +
 			"  vramyard bench --strategies tlsf,buddy --workloads loguniform:16KiB-1MiB\n" +
 			"  vramyard bench --strategies buddy --workloads w3 --cpuprofile buddy.pprof",
@@ -58,14 +57,14 @@ refuses a request ends the benchmark.`,
 	fl.StringVar(&f.chosen.Workloads, "workloads", "w1,w2,w3", "workloads, separated by commas, out of "+
 		strings.Join(workload.Names(), ",")+
 		"; loguniform and uniform may have their sizes behind them, as in loguniform:16KiB-1MiB")
-	fl.StringVar(&f.chosen.Live, "live", "1000,10000", "numbers of live blocks, for workloads that have such a parameter")
+	fl.StringVar(&f.chosen.Live, "live", "1000,10000", "numbers of live blocks, for workloads with this parameter")
 	fl.IntVar(&f.rounds, "rounds", 9, "interleaved runs of each strategy")
-	fl.StringVar(&f.threads, "threads", "", "also time so many goroutines at once, such as 1,2,4: behind one mutex, in "+
+	fl.StringVar(&f.threads, "threads", "", "also time this many goroutines, such as 1,2,4: behind one mutex, in "+
 		"shards, and with the strategy's own locks")
 	fl.IntVar(&f.chosen.Pairs, "pairs", usual.Pairs, "pairs that are timed in each run, but for w2")
 	fl.IntVar(&f.chosen.Steps, "steps", 300, "steps of the training that w2 is")
 	fl.Uint64Var(&f.chosen.Seed, "seed", usual.Seed, "seed of the random numbers")
-	fl.StringVar(&f.capacity, "capacity", "", "capacity of the device (default: that of --device, or four times the "+
+	fl.StringVar(&f.capacity, "capacity", "", "capacity of the device (default: from --device, or four times the "+
 		"live bytes, up to the next GiB)")
 	f.addPlace(c, "the arena is searched on smaller ones like it")
 	fl.BoolVar(&f.arena, "arena", false, "search the smallest arena of each strategy too, which takes a dozen runs")
@@ -147,7 +146,7 @@ func benchPage(r *bench.Report, color func(string) int) *page.Report {
 	}
 }
 
-// judge refuses what can be told from the flags alone.
+// judge checks the flags.
 func (f *benchFlags) judge() error {
 	if f.rounds < 1 {
 		return flagError("rounds", errNone)

@@ -45,51 +45,49 @@ func newCheck(catalogue setting.Catalogue) *cobra.Command {
 	f := checkFlags{catalogue: catalogue}
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Prove the invariants of strategies on generated calls",
-		Long: `Make up sequences of calls, legal and illegal, run each through each strategy on a small
-simulated GPU, and judge every answer and everything the strategy shows after every call.
-docs/invariants.md lists what is judged. The same seed finds the same failures on any
-number of cores.
+		Short: "Check the invariants of strategies with generated calls",
+		Long: `Generate sequences of legal and illegal calls, run each through each strategy on a small
+simulated GPU, and check every answer and the strategy's visible state after every call.
+docs/invariants.md lists the invariants. The same seed finds the same failures on any number of
+cores.
 
-A strategy with a limit of its own is checked on two devices, of 3/4 and of 3/2 of the
-limit; a limit above 64 MiB is lowered to 16 MiB, so that short sequences reach it. Any
-other is checked on a device with room for eight regions as large as its first. All are like
---device but for their capacity; without it, regions may start at every 256 bytes, so that
-more mistakes show.
+A strategy with its own limit is checked on two devices, of 3/4 and of 3/2 of the limit; a
+limit above 64 MiB is lowered to 16 MiB, so that short sequences reach it. Other strategies are
+checked on a device with room for eight regions of the size of the first. The devices have the
+settings of --device except for the capacity. By default regions are aligned to 256 bytes, which
+exposes more mistakes.
 
-With --contents the device knows what is in its memory. Every block is filled with a pattern
-of its own when it is granted, and must be as it was filled when it is freed and whenever
-all blocks are looked at. So an overlap shows in the memory, whatever the strategy says of
-addresses; it is reported as I51, before anything else.
+With --contents the simulated device stores the contents of its memory. Every block is filled
+with a unique pattern when it is granted, and compared when it is freed and whenever all blocks
+are checked. An overlap thus shows in the memory even if the addresses look right; it is
+reported as I51, before anything else.
 
-With --device cuda:0 a GPU is put beside the simulated device. Each device call of the
-instance that is judged is made there too, and the answers are compared; blocks are filled
-and compared, always, by marks at their ends and pages. What differs is I63. Addresses,
-time and the order of work are those of the simulated device, as is the second instance that
-the first is compared with; the report says what was done where. docs/gpu.md has more.
+With --device cuda:0 each device call of the checked instance is made on a GPU as well, and the
+answers are compared. Blocks are always filled and compared, by marks at their ends and pages. A
+difference is I63. Addresses, time and the order of work come from the simulated device, on
+which the second instance runs alone; the report lists what ran where. See docs/gpu.md.
 
-A failure is shrunk to a few calls. It is printed with the state after each of them, and
-written as a trace that "vramyard replay --check" repeats. The exit status is 1 then.
+A failure is shrunk to a few calls, printed with the state after each call, and written as a
+trace that "vramyard replay --check" repeats. The exit status is then 1.
 
-With --planted the suite itself is on trial: known bugs are put into the strategies one at a
-time, and each has to be found and shrunk to little more than what a person needs to see it.
-The Go toolchain builds a program with the bugs for that, from the source of this program, in a
-folder of which the command must run; it ends with this program. The search ends after eight
+With --planted the suite itself is tested: known bugs are planted in the strategies one at a
+time, and each must be found and shrunk to few calls. This needs the Go toolchain and the source
+of this program: run it in a folder of the source. The search ends after eight
 minutes whatever the seed, and says so. The exit status is 1 if a bug is missed or not looked for.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(catalogue.Names(), ","),
 		"strategies to check, "+namedUsage)
-	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of the preset of the one "+
-		"strategy named")
+	c.Flags().StringVar(&f.config, "config", "", "settings of the one strategy named, as a JSON object; they "+
+		"replace the preset's")
 	c.Flags().IntVar(&f.tests, "tests", 2000, "sequences of calls for each strategy on each device; with --planted "+
 		"20000 for each bug unless given")
 	c.Flags().IntVar(&f.ops, "ops", 100, "calls in a sequence")
 	c.Flags().Int64Var(&f.seed, "seed", 1, "seed of the first sequence; each next one has the next seed")
 	c.Flags().BoolVar(&f.contents, "contents", false, "fill and compare the memory of every block")
 	c.Flags().BoolVar(&f.faults, "faults", false,
-		"also let the device refuse each of its calls in turn, in one of 40 sequences")
+		"also inject faults: in one of 40 sequences the device refuses each of its calls in turn")
 	c.Flags().BoolVar(&f.planted, "planted", false, "look for the planted bugs of the strategies instead")
 	f.addPlace(c, "all but its capacity, which is the most that may be held of a GPU")
 	f.files.addHTML(c)
@@ -131,7 +129,7 @@ func (f *checkFlags) verify(cmd *cobra.Command, suspects []suspect) error {
 	if errors.Is(err, context.Canceled) && len(r.Subjects) > 0 {
 		sheet := checkSheet(r)
 		return f.files.finished(cmd.OutOrStdout(),
-			fmt.Sprintf("%d of %d subjects are begun, of which the table tells the sequences", len(r.Subjects), len(subjects)),
+			fmt.Sprintf("%d of %d subjects were begun; the table shows their sequences", len(r.Subjects), len(subjects)),
 			func(w io.Writer) error { _, err := fmt.Fprintln(w, sheet.Terminal(w)); return err })
 	}
 	if err != nil {

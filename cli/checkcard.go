@@ -24,7 +24,7 @@ type checkCard struct {
 // errGranularity says that a driver answers what no page is.
 var errGranularity = errors.New("want a power of two of at least 4KiB")
 
-// openCard opens a GPU, at most so many bytes of it, 0 for all.
+// openCard opens a GPU with a limit in bytes, 0 for all of it.
 func openCard(p replay.Target, limit device.Size) (*checkCard, error) {
 	p.Capacity = limit
 	d, err := p.Open()
@@ -103,7 +103,7 @@ var callKinds = []struct {
 	{"of contents", device.CallsOf(device.CallFill, device.CallCompare)},
 }
 
-// told returns what of a check was done on the card, and what was not.
+// told returns which parts of a check ran on the card, and which did not.
 func (c *checkCard) told(r check.Report) (on, not string) {
 	var sum props.CardTally
 	for _, s := range r.Subjects {

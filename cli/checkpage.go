@@ -29,7 +29,7 @@ func (f *checkFlags) page(sheet report.Sheet) *page.Report {
 	}}
 }
 
-// withFailures returns the page with what is told of failures, if there are any.
+// withFailures adds the failures to the page, if there are any.
 func withFailures(p *page.Report, broken []*brokenInvariant) *page.Report {
 	var data []brokenData
 	for _, b := range broken {
@@ -48,7 +48,7 @@ func yesNo(done bool) string {
 	return "no"
 }
 
-// brokenInvariant is a failure with all that is told of it.
+// brokenInvariant is a failure with its report.
 type brokenInvariant struct {
 	*props.Failure
 	story    *check.Story
@@ -56,7 +56,7 @@ type brokenInvariant struct {
 	again    string // the command that repeats it by its seed
 }
 
-// text tells it as text, with its trace in a file.
+// text returns the report as text, with its trace in a file.
 func (b *brokenInvariant) text(path string) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "\n%v\n", b.Failure)
@@ -68,7 +68,7 @@ func (b *brokenInvariant) text(path string) string {
 	return t.String()
 }
 
-// commands returns the commands that repeat it. What a card does is in no trace.
+// commands returns the commands that repeat it. A trace does not contain the behavior of a card.
 func (b *brokenInvariant) commands(path string) []string {
 	if b.Violation.Number == props.ICard {
 		return []string{b.again}
@@ -86,7 +86,7 @@ type brokenData struct {
 	Subject   string       `json:"subject"`             // name
 	Number    string       `json:"number"`              // of the invariant
 	Name      string       `json:"name"`                // of the invariant
-	Detail    string       `json:"detail"`              // what was found
+	Detail    string       `json:"detail"`              // the violation
 	Addresses []uint64     `json:"addresses"`           // that the detail names
 	Seed      int64        `json:"seed"`                // of the sequence
 	Generated int          `json:"generated_count"`     // calls of the sequence as it was found
@@ -116,8 +116,7 @@ type stepRegion struct {
 	Size device.Size `json:"size"` // bytes up to the end of its last chunk
 }
 
-// A page keeps so many steps of a failure, its last, and so many chunks of each. The text beside
-// has all.
+// A page shows the last steps of a failure and some chunks of each. The text has all of them.
 const (
 	mostSteps  = 200
 	mostChunks = 200

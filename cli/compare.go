@@ -37,17 +37,17 @@ func newCompare(catalogue setting.Catalogue) *cobra.Command {
 	f := compareFlags{catalogue: catalogue}
 	c := &cobra.Command{
 		Use:   "compare [TRACE...]",
-		Short: "Replay traces through many strategies and compare memory and time",
+		Short: "Compare the memory and time of strategies on traces",
 		Long: `Replay each trace through each strategy on a simulated GPU and print a table for
 each trace, sorted by minimum capacity: the smallest device on which the trace completes.
 
 A TRACE is a file of any format in docs/traces.md, "-" for standard input, or the name
 of a trace inside the program. Without TRACE, all traces inside the program are used.
 
-All figures but the minimum capacity are measured on one device: of --capacity, else of the
-capacity of --device, else on the card of the recording if the file shows its size, else on an
-ample one. A recording of PyTorch has one more row, "caching, as recorded", if its settings are
-those of no strategy that is compared.
+All figures except the minimum capacity are measured on one device. Its capacity is --capacity,
+else that of --device, else that of the recorded card if the file has it, else ample. For a
+recording of PyTorch a row "caching, as recorded" is added if no compared strategy has its
+settings.
 
 With --learn, strategies that plan ahead get the calls of an earlier run before each replay. The
 result has the hash of that trace and names the strategies. It is an error if none of them plans.`,
@@ -57,10 +57,10 @@ result has the hash of that trace and names the strategies. It is an error if no
 	}
 	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(catalogue.Default(setting.Compared), ","),
 		"strategies to compare, "+namedUsage)
-	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of the preset of the one "+
-		"strategy named")
+	c.Flags().StringVar(&f.config, "config", "", "settings of the one strategy named, as a JSON object; they "+
+		"replace the preset's")
 	c.Flags().StringVar(&f.capacity, "capacity", "",
-		`measure on a device of this size, such as "24GiB" (default: that of --device, of the recording, or an ample one)`)
+		`measure on a device of this size, such as "24GiB" (default: the size of --device, of the recorded card, or ample)`)
 	addPart(c, &f.source)
 	f.addPlace(c, "measured on its capacity, all capacities are searched")
 	f.addSim(c, simShapeUsage)

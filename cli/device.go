@@ -19,7 +19,7 @@ type deviceFlags struct {
 	device, sim spec // commands may have no --sim
 }
 
-// spec is the value of a flag that may not be empty, as that of a variable that is not set would
+// spec is the value of a flag that must not be empty, as the value of an unset shell variable would
 // be.
 type spec struct {
 	value string

@@ -18,16 +18,16 @@ import (
 // devicesSchema names the form of [deviceList] in JSON.
 const devicesSchema = "vramyard-devices/1"
 
-// deviceList is what the command devices knows, as JSON.
+// deviceList is the JSON output of the command devices.
 type deviceList struct {
 	Schema  string     `json:"schema"`
 	Version string     `json:"version"` // of the program
 	Cards   []sim.Card `json:"cards"`
 	Costs   []callCost `json:"costs"` // of the default table
-	// CUDA is what the CUDA driver shows, null where there is none; NoCUDA says why then.
+	// CUDA is the inventory of the CUDA driver, or null with the reason in NoCUDA.
 	CUDA   *cuda.Inventory `json:"cuda"`
 	NoCUDA string          `json:"no_cuda,omitempty"`
-	// NVML is what the management library says, null where it cannot be asked; NoNVML says why then.
+	// NVML is the inventory of the management library, or null with the reason in NoNVML.
 	NVML   *nvml.Inventory `json:"nvml"`
 	NoNVML string          `json:"no_nvml,omitempty"`
 }
@@ -41,13 +41,13 @@ func newDevices() *cobra.Command {
 	var files outputs
 	c := &cobra.Command{
 		Use:   "devices",
-		Short: "List the GPUs of this machine, and the cards that a simulated device can stand for",
-		Long: `List the GPUs that --device cuda:0 names, and the cards that --device sim:CARD names, with the memory that
-CUDA has to give on them and the bandwidth of that memory. With --json also where both were read, and
-what each call costs. docs/device-model.md says what of a card is modelled, docs/gpu.md how a GPU is used.
+		Short: "List the GPUs of this machine and the simulated cards",
+		Long: `List the GPUs for --device cuda:N and the cards for --device sim:CARD, with the memory available to CUDA and
+its bandwidth. --json adds the sources of both and the cost of each call. docs/device-model.md describes the
+model of a card, docs/gpu.md the use of a GPU.
 
-A program that was built with "-tags nvml" also tells what NVIDIA's management library says of the
-GPUs: how much memory is in use and reserved, BAR1, ECC, MIG and who computes.`,
+A program built with "-tags nvml" also shows the figures of NVIDIA's management library: memory in use and
+reserved, BAR1, ECC, MIG and compute processes.`,
 		Example: "  vramyard compare --device sim:rtx4090-24g gpt2_train.csv\n  vramyard replay --strategy bfc --device " +
 			"cuda:0 gpt2_train.csv",
 		Args: cobra.NoArgs,
@@ -66,7 +66,7 @@ GPUs: how much memory is in use and reserved, BAR1, ECC, MIG and who computes.`,
 		},
 	}
 	files.add(c, "json",
-		`also write the cards, and what calls cost, as JSON to this file, "-" for standard output instead of the table`)
+		`also write the cards and the costs of calls as JSON to this file, "-" for standard output instead of the table`)
 	return c
 }
 
@@ -96,11 +96,11 @@ func managed() (nvml.Inventory, error) {
 	if err != nil {
 		return nvml.Inventory{}, err
 	}
-	defer s.Close() // what it said stands
+	defer s.Close() // the inventory is complete
 	return s.Inventory()
 }
 
-// gpuTable writes the GPUs, or why there are none.
+// gpuTable writes the GPUs, or the reason why none are listed.
 func (l *deviceList) gpuTable(w io.Writer) error {
 	if l.CUDA == nil {
 		_, err := fmt.Fprintf(w, "no GPU (%s)\n\n", l.NoCUDA)
@@ -148,6 +148,6 @@ var cardColumns = []report.ColumnOf[sim.Card]{
 
 func deviceTable(w io.Writer) error {
 	t := report.NewSheet("", cardColumns, sim.Cards())
-	_, err := fmt.Fprintf(w, "%s\nsim: a device without bounds; sim:24GiB: one of so many bytes\n", t.Terminal(w))
+	_, err := fmt.Fprintf(w, "%s\nsim: an unbounded device; sim:24GiB: a device of this capacity\n", t.Terminal(w))
 	return err
 }

@@ -24,27 +24,27 @@ func newDiff() *cobra.Command {
 	var f diffFlags
 	c := &cobra.Command{
 		Use:   "diff A.json B.json",
-		Short: "Tell how two results differ, and fail where they may not",
-		Long: `Tell which figures differ between two results of the same command, as --json of compare, replay,
-bench, tune, offline, verify or whatif writes them. A is before, B is after; "-" is standard input.
+		Short: "Compare two results; exit 1 on a regression",
+		Long: `List the figures that differ between two results of the same command, written by --json of compare,
+replay, bench, tune, offline, verify or whatif. A is before, B is after; "-" is standard input.
 
-Runs are matched by trace, strategy and configuration. Times that were measured are shown and
-marked; they make no difference of their own.
+Runs are matched by trace, strategy and configuration. Measured times are shown and marked, but do
+not count as differences.
 
---fail-if names what must not be, and may be given more than once:
+--fail-if is a condition that makes the command fail, and may be repeated:
   min_capacity_bytes>+2%           B needs a card more than 2 % larger than A, or does not complete
   peak_reserved_bytes>+100MiB      B reserves at least 100 MiB more
   oom_count>0                      a request of B finds no memory
   ns_per_op>+50%@caching*@llama*   only where strategy and trace match
-docs/diff.md has the grammar, and what a figure without a value means.
+docs/diff.md has the grammar and the meaning of missing values.
 
-The exit status is 1 if a condition is violated, 2 if a result cannot be read, and 0 otherwise,
-however much differs.`,
+The exit status is 1 if a condition holds, 2 if a result cannot be read, and 0 otherwise, even if
+figures differ.`,
 		Example: "  vramyard diff base.json head.json --fail-if 'min_capacity_bytes>+2%'",
 		Args:    cobra.ExactArgs(2),
 		RunE:    f.run,
 	}
-	c.Flags().StringArrayVar(&f.failIf, "fail-if", nil, `fail if this holds of a run, such as "min_capacity_bytes>+2%"`)
+	c.Flags().StringArrayVar(&f.failIf, "fail-if", nil, `fail if this holds for a run, such as "min_capacity_bytes>+2%"`)
 	f.files.add(c, "json", `also write the differences as JSON to this file, "-" for standard output instead of a table`)
 	addMemory(c, &f.memory)
 	c.Flags().BoolVar(&f.all, "all", false, "show figures that are the same too")

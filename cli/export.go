@@ -18,7 +18,7 @@ func (f *replayFlags) addExports(c *cobra.Command) {
 	f.files.add(c, "snapshot",
 		`write the replay as a memory snapshot for pytorch.org/memory_viz to this file, .pickle or .pickle.gz, "-" for standard output`)
 	f.files.add(c, "perfetto",
-		`write the replay as a picture for ui.perfetto.dev to this file, .json or .json.gz, "-" for standard output`)
+		`write the replay as a timeline for ui.perfetto.dev to this file, .json or .json.gz, "-" for standard output`)
 }
 
 // exported are the endings of the names of exports. A name without an ending is accepted too.

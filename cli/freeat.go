@@ -6,10 +6,10 @@ import (
 	"github.com/vramyard/vramyard/harness/replay"
 )
 
-// addFreeAt adds the flag that says when a strategy without streams is told of a delayed free.
+// addFreeAt adds the flag for delayed frees of strategies without streams.
 func addFreeAt(c *cobra.Command, value *string) {
 	c.Flags().StringVar(value, "free-at", string(replay.AtCompleted),
-		`when a strategy that knows no streams is told of a free that other streams delay: "requested" or "completed"`)
+		`when a strategy without streams gets a free that other streams delay: "requested" or "completed"`)
 }
 
 // parseFreeAt reads the value of the flag.

@@ -23,7 +23,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/formats"
 )
 
-// immaterial are flags that change how a command runs or serves, and nothing of what it shows.
+// immaterial are flags that affect how a command runs or serves, but not its results.
 var immaterial = []string{"cache", "for", "no-browser", "port", "workers"}
 
 // commandLine returns the words that repeat a command, without flags that are immaterial. Files
@@ -130,13 +130,14 @@ func draw(cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, run
 // mostExplained bounds the requests that all strategies are asked about.
 const mostExplained = 4
 
-// oomReport is what the page says of the first OOM of a run.
+// oomReport is the page's explanation of the first OOM of a run.
 type oomReport struct {
 	*postmortem.Verdict
 	Others []*postmortem.Verdict `json:"others"` // what every other strategy did with that very request
 }
 
-// explain says of each run why its first OOM was one, and what the others did with that request.
+// explain adds the explanation of the first OOM of each run, and the outcome of that request in the
+// others.
 func explain(t *page.Traced, p *replay.Prepared, stacks *postmortem.Stacks, runs []drawing, o page.Options) error {
 	asked := map[int][]*postmortem.Verdict{}
 	for i := range t.Runs {

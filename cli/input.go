@@ -77,7 +77,7 @@ type memory device.Size
 // addMemory adds the flag to a command that reads files.
 func addMemory(c *cobra.Command, m *device.Size) {
 	*m = budget.Default
-	c.Flags().Var((*memory)(m), "memory", "memory that a FILE may take, such as 4GiB; a file that needs more is refused")
+	c.Flags().Var((*memory)(m), "memory", "memory limit for reading, such as 4GiB; a larger file is refused")
 }
 
 func (m *memory) String() string { return device.Size(*m).String() }
@@ -163,7 +163,7 @@ func readFile[T any](
 
 // addSource adds the flags that say how to read a trace.
 func addSource(c *cobra.Command, o *formats.Options) {
-	c.Flags().StringVar(&o.Dialect, "dialect", "", "form of the trace if its content does not tell: bfc, xdl or torch")
+	c.Flags().StringVar(&o.Dialect, "dialect", "", "format of the trace if its content is ambiguous: bfc, xdl or torch")
 	addPart(c, o)
 }
 

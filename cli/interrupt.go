@@ -14,14 +14,14 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// interrupts are the signals that end the program, of Ctrl-C and SIGTERM. A command that can end
-// with what it has finished listens for the first; the second ends it at once, as does the first
-// where none listens. Either way what is half written goes away, and the exit status is that of a
-// shell, 128 and the signal.
+// interrupts handles SIGINT (Ctrl-C) and SIGTERM. A command that can print partial results listens
+// for the first signal; the second one ends it at once, and so does the first one without a
+// listener. Partially written files are removed, and the exit status is 128 plus the signal, as in
+// a shell.
 type interrupts struct {
 	lock   sync.Mutex
 	stop   context.CancelFunc // nil if no command listens
-	signal syscall.Signal     // that a command was told of
+	signal syscall.Signal     // delivered to a command
 }
 
 // interruptsKey finds the interrupts in the context of a command.
@@ -31,8 +31,8 @@ type interruptsKey struct{}
 func (i *interrupts) watch() context.Context {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	// Who reads standard output may have seen enough. A write then fails with EPIPE, and what is half
-	// written goes away, where the signal would have ended the program on the spot.
+	// The reader of standard output may close it early. The write then fails with EPIPE and partial
+	// files are removed; the signal would kill the program.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	go func() {
 		for s := range signals {
@@ -41,7 +41,7 @@ func (i *interrupts) watch() context.Context {
 				fmt.Fprint(os.Stderr, wipe) // which also removes ^C
 			}
 			if i.tell(n) {
-				tell(os.Stderr, "vramyard: ending with what is finished; interrupt again to end at once")
+				tell(os.Stderr, "vramyard: finishing with partial results; interrupt again to end at once")
 				continue
 			}
 			fileio.RemoveUnfinished()
@@ -52,7 +52,8 @@ func (i *interrupts) watch() context.Context {
 	return context.WithValue(context.Background(), interruptsKey{}, i)
 }
 
-// tell tells the command that listens. It reports whether there is one that was not told before.
+// tell notifies the listening command. It reports whether there is one that was not notified
+// before.
 func (i *interrupts) tell(n syscall.Signal) bool {
 	i.lock.Lock()
 	defer i.lock.Unlock()
@@ -94,7 +95,7 @@ func statusOf(ctx context.Context) int {
 	return 128 + int(cmp.Or(i.signal, syscall.SIGINT))
 }
 
-// interrupted is the end of a command that was interrupted, and what it has finished.
+// interrupted is the error of an interrupted command, with a description of the finished part.
 type interrupted string
 
 func (e interrupted) Error() string { return "interrupted: " + string(e) + "; no file is written" }

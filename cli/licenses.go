@@ -19,8 +19,8 @@ func newLicenses() *cobra.Command {
 	return &cobra.Command{
 		Use:   "licenses",
 		Short: "Print the licenses of this program and of the modules linked into it",
-		Long: `Print the license of this program and the notices of the modules that are linked into it, as their licenses
-ask for. Ship them with every copy of the program.`,
+		Long: `Print the license of this program and the notices that the licenses of its modules require. Ship them with
+every copy of the program.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return fileio.Write("-", document(cmd.OutOrStdout()), func(w io.Writer) error {

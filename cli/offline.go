@@ -27,25 +27,24 @@ func newOffline() *cobra.Command {
 	f := offlineFlags{steps: offline.DefaultSteps}
 	c := &cobra.Command{
 		Use:   "offline [TRACE...]",
-		Short: "Pack traces as somebody could who knows them in advance",
-		Long: `Find how little memory a trace needs if all of it is known before: place every allocation
-once, at one offset, so that no two share a byte while both are live. Greedy placements come first,
-then a search that begins with the lowest of them and packs what is too high better. Streams and
-private pools are left out.
+		Short: "Compute the offline-optimal packing of a trace",
+		Long: `Compute the least memory for a trace that is known in advance: every allocation gets one offset,
+and no two live allocations overlap. Greedy placements come first, then a search that starts from
+the lowest of them. Streams and private pools are ignored.
 
-The steps bound the search, so that the same trace gives the same answer on every machine. With
+The search is bounded by steps, so the same trace gives the same answer on every machine. With
 --time the answer depends on the machine. Without TRACE, all traces inside the program are used.`,
 		Example: `  vramyard offline A.1048576.csv --capacity 1MiB --offsets placed.csv`,
 		RunE:    f.run,
 	}
-	c.Flags().StringVar(&f.capacity, "capacity", "", `height that is low enough, such as "24GiB" (default: the lowest)`)
+	c.Flags().StringVar(&f.capacity, "capacity", "", `stop at a height of at most this, such as "24GiB" (default: search for the lowest)`)
 	c.Flags().Uint64Var(&f.steps, "steps", f.steps, "work of the search, in buffers and ranges looked at")
 	c.Flags().DurationVar(&f.time, "time", 0, `end the search after this time, such as "30s" (default: by steps alone)`)
 	addSource(c, &f.source)
 	addFreeAt(c, &f.freeAt)
 	f.files.addFigures(c, "tables")
 	f.files.add(c, "offsets",
-		`also write where every allocation lies to this file, as MiniMalloc does; "-" for standard output`)
+		`also write the offset of every allocation to this file, in MiniMalloc's format; "-" for standard output`)
 	return c
 }
 

@@ -25,8 +25,8 @@ import (
 // module is the path of the module that this program is in.
 const module = "github.com/vramyard/vramyard"
 
-// runPlanted looks for every planted bug of the strategies named. A build without bugs builds and
-// runs one that has them.
+// runPlanted searches for every planted bug of the named strategies. A build without bugs builds
+// and runs one with them.
 func (f *checkFlags) runPlanted(cmd *cobra.Command) error {
 	if err := f.judgePlanted(cmd); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (f *checkFlags) runPlantedBuild(cmd *cobra.Command) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	exe := filepath.Join(folder, "vramyard.exe") // any system runs a program of that name
-	tell(cmd.ErrOrStderr(), "this build has no planted bugs; building and running one that has")
+	tell(cmd.ErrOrStderr(), "building the program with the planted bugs")
 	ctx, done := untilInterrupt(cmd)
 	defer done()
 	if err = runChild(ctx, cmd, root, "go", "run", "./props/planted/bugs/overlay", folder); err == nil {
@@ -137,7 +137,7 @@ func (f *checkFlags) runPlantedBuild(cmd *cobra.Command) (err error) {
 		err = runChild(ctx, cmd, "", exe, args...)
 	}
 	if ctx.Err() != nil {
-		return interrupted("the build with planted bugs was told to end")
+		return interrupted("the search for planted bugs was interrupted")
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && built && exit.ExitCode() == exitFailed {
 		return failure{fmt.Errorf("--planted: %w", err)} // the program has named the bugs that it missed
@@ -155,7 +155,7 @@ func runChild(ctx context.Context, cmd *cobra.Command, folder, name string, args
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = childPatience
 	endWithParent(c)
-	runtime.LockOSThread() // the death of the thread that started the program counts as that of its parent
+	runtime.LockOSThread() // the kernel counts the end of the starting thread as the parent's
 	defer runtime.UnlockOSThread()
 	if err := c.Run(); err != nil {
 		return fmt.Errorf("--planted: %s %s: %w", filepath.Base(name), args[0], err)

@@ -27,8 +27,8 @@ const (
 	progressTick  = time.Second
 )
 
-// progress tells on a terminal how far a command is, in one line that goes away, and nothing
-// anywhere else. It is safe for concurrent use, and nil is one that tells nothing.
+// progress shows the progress of a command in one line on a terminal, and nothing elsewhere. The
+// line is erased at the end. It is safe for concurrent use; nil shows nothing.
 type progress struct {
 	terminal *os.File
 
@@ -42,11 +42,11 @@ type progress struct {
 // stage is a part of the work that has a rate.
 type stage struct {
 	what        string  // such as "reading x.csv"
-	unit        string  // of what is counted; "bytes" are told with their units
+	unit        string  // of the count; "bytes" are shown with binary units
 	done, total int64   // total is 0 if it is not known
 	events      int64   // replayed so far; 0 if they are not counted
-	share       float64 // of the work that is done, as far as it can be told before the first is done; 0 if it cannot
-	quiet       bool    // nothing may be drawn while nothing is told
+	share       float64 // estimated fraction of the work done before the first item is complete; 0 if unknown
+	quiet       bool    // nothing is drawn before the first update
 }
 
 // newProgress returns a progress on w, nil if that is no terminal that it can be drawn on.
@@ -120,12 +120,12 @@ func (p *progress) reached(done, total int64) {
 
 func (p *progress) step() { p.change(func(s *stage) { s.done++ }) }
 
-// estimated tells about how much of the work is done, 0 to 1.
+// estimated sets the estimated fraction of the work done, 0 to 1.
 func (p *progress) estimated(share float64) { p.change(func(s *stage) { s.share = share }) }
 
 func (p *progress) replayed(events int) { p.change(func(s *stage) { s.events += int64(events) }) }
 
-// change changes what is told of the stage, and draws it if it is time to.
+// change updates the stage, and draws it if it is due.
 func (p *progress) change(f func(*stage)) {
 	if p == nil {
 		return
@@ -170,7 +170,7 @@ func (p *progress) end() {
 // wipe removes the line that the cursor is in.
 const wipe = "\r\x1b[K"
 
-// line returns what there is to tell after some time: the time that is left first behind the
+// line returns the line of the stage after some time. The remaining time comes right after the
 // counts, because a narrow window cuts off the end.
 func (s *stage) line(took time.Duration) string {
 	parts := []string{s.what}
@@ -227,7 +227,7 @@ func rate(x float64) string {
 	return fmt.Sprintf("%.1f", x)
 }
 
-// cleared is standard output: what is written to it ends the stage that is told of.
+// cleared is standard output: a write to it erases the progress line.
 type cleared struct {
 	io.Writer
 	p *progress
@@ -238,8 +238,8 @@ func (c cleared) Write(b []byte) (int, error) {
 	return c.Writer.Write(b)
 }
 
-// reading begins a stage in which a file is read, and returns the options for that, which tell how
-// far it is and what is doubtful about the file.
+// reading begins a stage for reading a file. It returns options that report the progress and
+// warnings about the file.
 func reading(cmd *cobra.Command, path string, o formats.Options) formats.Options {
 	name := "standard input"
 	if path != "-" {
@@ -259,8 +259,7 @@ func warnings(cmd *cobra.Command) func(error) {
 	}
 }
 
-// walking begins a stage in which a trace is walked, and returns the trace, which tells how far
-// that is.
+// walking begins a stage for a walk of a trace. It returns the trace with progress reports.
 func walking(cmd *cobra.Command, what string, t trace.Source) trace.Source {
 	p := begin(cmd, stage{what: what, unit: "events"})
 	return trace.Watched(t, func(done, total int) { p.reached(int64(done), int64(total)) })

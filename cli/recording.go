@@ -69,8 +69,8 @@ func openRecording(open opener[trace.Source], path string, o formats.Options, st
 	return src, of, err
 }
 
-// settingsOf returns the recorded settings of PyTorch's allocator, nil if there are none. A
-// counterexample has a configuration too, of the strategy that was checked.
+// settingsOf returns the recorded settings of PyTorch's allocator, or nil. The configuration in a
+// counterexample does not count: it belongs to the checked strategy.
 func settingsOf(h trace.Header) []byte {
 	config, ok := h.Get(torch.KeyConfig)
 	if _, recorded := h.Get(torch.KeyPeak); !ok || !recorded {
@@ -139,7 +139,7 @@ func recordedAllocator(c setting.Catalogue, config []byte, course *torch.Course)
 	return a, nil
 }
 
-// judge holds a strategy to a recording; the result is nil if there is none.
+// judge verifies a strategy against a recording. The result is nil without a recording.
 func judge(course *torch.Course, target *verify.Target) (*verify.Result, error) {
 	if course == nil {
 		return nil, nil

@@ -33,27 +33,27 @@ func newRemat(catalogue setting.Catalogue) *cobra.Command {
 	f := rematFlags{catalogue: catalogue}
 	c := &cobra.Command{
 		Use:   "remat LOG...",
-		Short: "Run training steps within less memory, by computing tensors again",
-		Long: `Run the log of a training step within many budgets. Where memory is short a tensor is evicted, and
-computed again when it is read. Which one goes is up to a heuristic, where tensors lie to a strategy;
-print for each log and heuristic within how little each strategy completes, and how much longer that takes.
+		Short: "Simulate training under a memory budget with rematerialization (DTR)",
+		Long: `Run the log of a training step under several memory budgets. When memory is short a tensor is evicted, and
+recomputed when it is read. A heuristic selects the victims and a strategy places the tensors. For each log and
+heuristic the table shows the smallest budget with which each strategy completes, and the overhead in time.
 
 A LOG is a file in the form of DTR's authors or DTRLOG/1, or "-" for standard input; docs/remat.md
-describes both. Budgets are shares of the base peak, the most that a run without a budget holds. The
-strategy counting, which counts bytes and knows no addresses, always runs: what another needs beyond it is
-the price of fragmentation.`,
+describes both. Budgets are fractions of the base peak: the peak of a run without a budget. The
+strategy counting, which counts bytes without addresses, always runs: the difference to it is the cost of
+fragmentation.`,
 		Example: "  vramyard remat unet.log.gz --heuristics eq,lru --strategies bfc,caching --budgets 0.3:0.9:0.1",
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    f.run,
 	}
 	fl := c.Flags()
-	fl.StringVar(&f.heuristics, "heuristics", "eq,mge,coop", "which tensor goes, separated by commas, out of "+
+	fl.StringVar(&f.heuristics, "heuristics", "eq,mge,coop", "heuristics that select the victim, separated by commas: "+
 		strings.Join(heuristicNames(), ","))
 	fl.StringVar(&f.strategies, "strategies",
 		strings.Join(append([]string{grid.Counting}, catalogue.Default(setting.Remat)...), ","),
-		"where tensors lie: strategies "+namedUsage)
-	fl.StringVar(&f.ladders, "ladders", grid.Evict+","+grid.DefragFirst, "what is tried when a request has no place, "+
-		"separated by commas: "+ladderWords())
+		"strategies that place the tensors, "+namedUsage)
+	fl.StringVar(&f.ladders, "ladders", grid.Evict+","+grid.DefragFirst, "actions after a failed request, separated by "+
+		"commas: "+ladderWords())
 	fl.StringVar(&f.budgets, "budgets", "0.1:1.0:0.1", "budgets in base peaks, separated by commas, or as FROM:TO:STEP")
 	f.addSettings(fl)
 	fl.IntVar(&f.workers, "workers", 0, "runs at once; 0 for one on each core")
@@ -63,28 +63,28 @@ the price of fragmentation.`,
 	return c
 }
 
-// addSettings adds the flags of what all runs have in common.
+// addSettings adds the flags that apply to all runs.
 func (f *rematFlags) addSettings(fl *pflag.FlagSet) {
-	fl.Float64Var(&f.Limit, "limit", 2, "a run that takes more than this many times the time of its operators, moves "+
-		"aside, has failed")
-	fl.StringVar(&f.Liveness, "liveness", "eager", "what becomes of tensors that nobody refers to: "+
+	fl.Float64Var(&f.Limit, "limit", 2, "fail a run slower than this many times its compute time (defragmentation "+
+		"excluded)")
+	fl.StringVar(&f.Liveness, "liveness", "eager", "treatment of unreferenced tensors: "+
 		strings.Join(remat.Livenesses(), ", "))
 	fl.StringVar(&f.Trigger, "trigger", remat.Triggers()[0], "when tensors are evicted: "+
 		strings.Join(remat.Triggers(), ", ")+
-		"; a share of the budget may be behind it as its bound, as in threshold:0.9")
+		"; optionally with a fraction of the budget as bound, as in threshold:0.9")
 	fl.StringVar(&f.Defrag, "defrag", remat.DefragKinds()[0], "how blocks are moved: "+
 		strings.Join(remat.DefragKinds(), ", "))
-	fl.StringVar(&f.Sampling, "sampling", "none", "which candidates a heuristic looks at: none (all), stride, mge, or "+
-		"how many are drawn")
+	fl.StringVar(&f.Sampling, "sampling", "none", "candidates of a heuristic: none (all), stride, mge, or "+
+		"a number of random ones")
 	fl.StringVar(&f.MinEvictee, "min-evictee", "",
-		`tensors up to this size stay, such as "1MiB", or "1%" of the mean; with ",cut" behind a size as in MegEngine`)
-	fl.StringVar(&f.Order, "parent-order", grid.Orders()[0], "which of several lacking tensors is computed first: "+
+		`never evict tensors up to this size, such as "1MiB", or "1%" of the mean; with ",cut" after a size as in MegEngine`)
+	fl.StringVar(&f.Order, "parent-order", grid.Orders()[0], "order in which missing inputs are recomputed: "+
 		strings.Join(grid.Orders(), ", "))
-	fl.BoolVar(&f.EarlyEvict, "eager-in-remat", false, "evict what was computed again and is not needed later as soon "+
-		"as it was read")
-	fl.StringVar(&f.Quirks, "quirks", "", "mistakes of MegEngine to make again, separated by commas: "+
+	fl.BoolVar(&f.EarlyEvict, "eager-in-remat", false, "evict recomputed tensors that are not needed later as "+
+		"soon as they were read")
+	fl.StringVar(&f.Quirks, "quirks", "", "mistakes of MegEngine to reproduce, separated by commas: "+
 		remat.AllQuirks.String()+", or all")
-	fl.Uint64Var(&f.Seed, "seed", 0, "seed of what is drawn")
+	fl.Uint64Var(&f.Seed, "seed", 0, "seed of random choices")
 }
 
 func heuristicNames() (names []string) {
@@ -172,7 +172,7 @@ func (f *rematFlags) options() (o grid.Options, setups []setting.Setup, err erro
 	return o, setups, nil
 }
 
-// judge refuses names of what there is none of, and what does not go together.
+// judge refuses unknown names and conflicting flags.
 func (f *rematFlags) judge(heuristics, ladders []string) error {
 	const plain, eager = "lru", "eager" // go with everything
 	for _, one := range []struct {

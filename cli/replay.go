@@ -55,41 +55,40 @@ func newReplay(catalogue setting.Catalogue) *cobra.Command {
 A TRACE is a file of any format in docs/traces.md, "-" for standard input, or the name
 of a trace inside the program.
 
-With --check, the invariants of docs/invariants.md are judged after every event. The first
-broken one ends the replay with exit status 1, and so does a call that panics or does not
+With --check, the invariants of docs/invariants.md are checked after every event. The first
+violation ends the replay with exit status 1, and so does a call that panics or does not
 return within 10 seconds. So a failure of "vramyard check" is seen again from its trace, whose header has configuration and device: they are used
 unless --config, or --device or --sim, is given.
 
-With --contents, the trace is first replayed on a device that knows what is in its memory:
-every block is filled with a pattern of its own, and must be as it was filled when it is
-freed and at the end. So an overlap shows in the memory, and ends the replay with exit
-status 1. It costs time; the figures are of replays without it.
+With --contents, the trace is first replayed on a device that stores the contents of its memory:
+every block is filled with a unique pattern, and compared when it is freed and at the end. An
+overlap ends the replay with exit status 1. The figures are of replays without the comparison.
 
 If the file is a recording of PyTorch, --strategy caching without --config replays with the recorded
 settings; --config '{}' is the preset. The device has the size of the recorded card, if the file shows
 it, unless --device or --sim is given.
 
-With --stop-at-oom, the replay ends as a program does that dies of it, at the first request that
-finds no memory. A snapshot of it shows what PyTorch's would: the request that failed, last.
+With --stop-at-oom, the replay ends at the first request that finds no memory, as a program that
+dies of it. A snapshot of the replay then ends with the failed request, as PyTorch's does.
 
-With --fail-on-oom, the exit status is 1 if a request is not granted. Without it, such a replay is a
-result as any other: its first line says FAILED.
+With --fail-on-oom, the exit status is 1 if a request is not granted. Without it, such a replay is an
+ordinary result whose first line says FAILED.
 
---explain tells why the first request found no memory, who holds the regions that are partly
-free, and which few blocks stood in the way; docs/postmortem.md explains every figure.
+--explain shows why the first request found no memory, the owners of regions that are partly free,
+and the few blocks that stood in the way; docs/postmortem.md explains every figure.
 
---snapshot and --perfetto write all that happened, block by block, for the viewers of others;
-docs/export.md says how to open them.`,
+--snapshot and --perfetto write every event, block by block, for third-party viewers; docs/export.md
+describes how to open them.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	c.Flags().StringVar(&f.strategy, "strategy", "", "strategy, by name or name:preset")
-	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of the preset")
+	c.Flags().StringVar(&f.config, "config", "", "settings as a JSON object; they replace the preset's")
 	f.addPlace(c, "with its capacity")
 	f.addSim(c, "simulated device as a JSON object; the default is "+defaultDevice())
 	addSource(c, &f.source)
-	f.files.add(c, "placements", `write where each allocation lies to this file, "-" for standard output`).text = true
-	f.files.add(c, "final", `write the state at the end to this file, "-" for standard output`).text = true
+	f.files.add(c, "placements", `write the address of each allocation to this file, "-" for standard output`).text = true
+	f.files.add(c, "final", `write the final state to this file, "-" for standard output`).text = true
 	f.files.add(c, "oom-report",
 		`write the report about the first OOM, and the strategy's own if it writes one, to this file, "-" for standard output`).text = true
 	explain := f.files.add(c, "explain",
@@ -138,7 +137,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err := f.onlySimulated(on); err != nil {
 		return err
 	}
-	cfg := on.Config // of what a GPU does not do
+	cfg := on.Config // of the simulated device beside a GPU
 	o := replay.Options{Figures: true, StopAtOOM: f.stop}
 	if o.FreeAt, err = parseFreeAt(f.freeAt); err != nil {
 		return err
@@ -180,7 +179,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	err = f.time(res, prepared, setup, on, o, watch)
 	done()
 	if errors.Is(err, context.Canceled) {
-		return f.files.finished(cmd.OutOrStdout(), "the times are those of a first replay, which also took the figures",
+		return f.files.finished(cmd.OutOrStdout(), "the times are of the first replay, which also took the figures",
 			func(w io.Writer) error { return report.ReplayText(w, res) })
 	}
 	if err != nil {
@@ -233,7 +232,7 @@ func (f *replayFlags) draw(
 	}, err
 }
 
-// open opens the trace. What judges after every event needs all of it in memory.
+// open opens the trace. Checks after every event need all of it in memory.
 func (f *replayFlags) open(cmd *cobra.Command, path string) (trace.Source, error) {
 	if f.files.wanted("html") || f.files.wanted("explain") {
 		f.askers = askers{}

@@ -18,7 +18,7 @@ import (
 func newStrategies(catalogue setting.Catalogue) *cobra.Command {
 	return &cobra.Command{
 		Use:   "strategies [NAME]",
-		Short: "List the strategies, or show presets and settings of one",
+		Short: "List the strategies, or the presets and settings of one",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

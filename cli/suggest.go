@@ -34,7 +34,7 @@ func unknownCommand(above *cobra.Command, name string) error {
 // deviceWords are names under which users look for the flag --device.
 var deviceWords = []string{"card", "gpu", "capacity", "memory", "size"}
 
-// unknownFlag adds the nearest flag to the error that there is none of a name.
+// unknownFlag adds the nearest flag name to the error of an unknown flag.
 func unknownFlag(cmd *cobra.Command, err error) error {
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {

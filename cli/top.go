@@ -23,7 +23,7 @@ func newTop() *cobra.Command {
 	f := topFlags{rows: 20}
 	c := &cobra.Command{
 		Use:   "top FILE",
-		Short: "Show who holds memory at the peak and at the failure",
+		Short: "List the owners of memory at the peak and at the failure",
 		Long: `Show which parts of a program hold memory at the peak of live bytes, and when its last request was
 refused: by call site where FILE has stacks, by tag where its allocations have tags, else by size;
 and by category (weights, gradients, optimizer, activations) as far as stacks or tags tell.

@@ -19,7 +19,7 @@ import (
 func newTrace(catalogue setting.Catalogue) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "trace",
-		Short: "Look at traces, change and compare them, make them up",
+		Short: "Inspect, convert, cut, compare and generate traces",
 		Args:  knownCommand,
 		RunE: func(*cobra.Command, []string) error {
 			return errors.New("missing command: want info, convert, cut, diff, gen or classes")
@@ -47,13 +47,13 @@ func newTraceConvert() *cobra.Command {
 	var source formats.Options
 	c := &cobra.Command{
 		Use:   "convert TRACE OUT",
-		Short: "Write a trace in another form",
+		Short: "Convert a trace to another format",
 		Long: `Write a trace in another form. A TRACE is a file of any format that docs/traces.md lists.
 Without --to, the name of OUT decides: CSV if it ends in .csv, .csv.gz or .csv.zst, Parquet if it
 ends in .parquet, and text, which is made to be read and edited by hand, if it ends in .trace or
 .txt, each also with .gz or .zst, or has no ending. Any other ending is an error.
 
-As minimalloc only lives and sizes are written. What another form cannot hold is an error.`,
+The format minimalloc has only lifetimes and sizes. An event that another format cannot hold is an error.`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := argument(args[1]).check(args[0]); err != nil {

@@ -23,10 +23,9 @@ func newTraceClasses(catalogue setting.Catalogue) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "classes TRACE...",
 		Short: "Learn the size classes of a slab from traces",
-		Long: `Print the settings of strategy slab with the size classes that lose the fewest bytes to
-rounding on the traces, each request counted once. No other choice of as many classes that the
-settings allow loses less. What is larger than max_class_bytes is left out, because it gets no
-class.`,
+		Long: `Print the settings of strategy slab with the size classes that lose the fewest bytes to rounding
+on the traces, counting each request once. The choice is optimal for its number of classes.
+Requests above max_class_bytes are ignored, because they get no class.`,
 		Example: `  vramyard replay --strategy slab --config "$(vramyard trace classes my.trace)" my.trace`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -59,7 +58,7 @@ class.`,
 		},
 	}
 	addSource(c, &source)
-	c.Flags().IntVar(&count, "count", count, "most classes")
+	c.Flags().IntVar(&count, "count", count, "maximum number of classes")
 	c.Flags().StringVar(&config, "config", "", "other settings of the slab, as a JSON object")
 	return c
 }
@@ -97,7 +96,7 @@ func countClasses(sizes map[device.Size]uint64, t *trace.Trace, c slab.Config) {
 	}
 }
 
-// learn returns the settings with the best so many classes in them.
+// learn returns the settings with the best classes.
 func learn(catalogue setting.Catalogue, fields map[string]json.RawMessage, sizes map[device.Size]uint64,
 	count int) ([]byte, error) {
 	var histogram []slab.SizeCount

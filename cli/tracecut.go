@@ -28,12 +28,12 @@ func newTraceCut() *cobra.Command {
 	var f cutFlags
 	c := &cobra.Command{
 		Use:   "cut TRACE OUT --events A:B | --time A:B | --steps A:B [--stream S]",
-		Short: "Take a part of a trace",
-		Long: `Take the events from A up to but not including B, counted from 0; either may be left out. What was
-live in front of A is live at the start of the part, what was freed but not final still becomes
-final, and private pools are there again. --time takes durations since the start of the trace
-("1.5s:2s"), --steps the steps that "vramyard trace info" finds in the marks. --stream takes what is
-allocated on one stream, of all events or of a range.`,
+		Short: "Cut a part out of a trace",
+		Long: `Cut out the events from A up to but not including B, counted from 0; either may be omitted. Blocks
+that are live before A are live at the start of the part, pending frees are completed in it, and
+private pools exist. --time takes durations since the start of the trace ("1.5s:2s"), --steps the
+steps that "vramyard trace info" finds in the marks. --stream takes the allocations of one stream,
+from all events or from a range.`,
 		Example: "  vramyard trace cut run.csv.gz step3.trace --steps 3:4\n  vramyard trace cut run.csv.gz late.csv.gz " +
 			"--time 2s:",
 		Args: cobra.ExactArgs(2),
@@ -43,7 +43,7 @@ allocated on one stream, of all events or of a range.`,
 	c.Flags().StringVar(&f.events, "events", "", "range of events")
 	c.Flags().StringVar(&f.time, "time", "", "range of time")
 	c.Flags().StringVar(&f.steps, "steps", "", "range of steps")
-	c.Flags().Uint64Var(&f.stream, "stream", 0, "only what is allocated on this stream")
+	c.Flags().Uint64Var(&f.stream, "stream", 0, "only the allocations on this stream")
 	c.Flags().StringVar(&f.to, "to", "", toUsage)
 	c.MarkFlagsOneRequired("events", "time", "steps", "stream")
 	c.MarkFlagsMutuallyExclusive("events", "time", "steps")
@@ -118,7 +118,7 @@ func (f *cutFlags) span(t trace.Source, changed func(flag string) bool) (trace.S
 		switch {
 		case err != nil:
 		case len(steps) == 0:
-			err = errors.New("the marks of the trace tell of no steps")
+			err = errors.New("the trace has no marks of steps")
 		case b > int64(len(steps)) || a == b:
 			err = fmt.Errorf("%s: want some of the steps 0:%d", f.steps, len(steps))
 		}

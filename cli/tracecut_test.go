@@ -76,7 +76,7 @@ func TestTraceCutRefuses(t *testing.T) {
 		{[]string{path, out, "--time", "1:2"}, `--time: "1": want a duration such as "1.5s"`},
 		{[]string{path, out, "--time", "-1s:"}, `--time: "-1s": want a duration`},
 		{[]string{plain, out, "--time", "1s:2s"}, "--time: the trace has no times"},
-		{[]string{plain, out, "--steps", ":"}, "--steps: the marks of the trace tell of no steps"},
+		{[]string{plain, out, "--steps", ":"}, "--steps: the trace has no marks of steps"},
 		{[]string{path, out, "--steps", "1:3"}, "--steps: 1:3: want some of the steps 0:2"},
 		{[]string{path, out, "--steps", "1:1"}, "--steps: 1:1: want some of the steps 0:2"},
 		{[]string{path, path, "--steps", "1:"}, "vramyard: " + path + " is a file to read"},

@@ -17,10 +17,10 @@ func newTraceDiff() *cobra.Command {
 	var source formats.Options
 	c := &cobra.Command{
 		Use:   "diff A B",
-		Short: "Tell how two traces differ",
-		Long: `Tell how two traces differ: their headers, the first event that is not the same, how many events
-there are of each kind, the allocations that only one of them has, and what is live. Contents are
-compared: the names, compression and formats of the files do not count.
+		Short: "Compare two traces",
+		Long: `Compare two traces: headers, the first event that differs, counts of events by kind, allocations
+that only one of them has, and live memory. Names, compression and formats of the files do not
+count.
 
 Allocations are matched by order: the n-th of a size on a stream stands for the n-th of that size
 and stream in the other trace; and by their ids, where both traces give each id only once.

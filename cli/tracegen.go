@@ -18,11 +18,10 @@ import (
 func newTraceGen() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gen NAME [flags] OUT",
-		Short: "Make up the trace of a yardstick workload",
-		Long: `Make up the trace of a yardstick workload, the same from the same seed on every machine.
-docs/workloads.md defines each of them. A mark stands in front of each part: "fill", "settle"
-and "churn", of which a benchmark would time the last. "vramyard trace gen NAME --help" shows
-the parameters of one.
+		Short: "Generate the trace of a reference workload",
+		Long: `Generate the trace of a reference workload; the same seed gives the same trace on every machine.
+docs/workloads.md defines the workloads. A mark precedes each part: "fill", "settle" and "churn";
+benchmarks time the last one. "vramyard trace gen NAME --help" shows the parameters.
 
 Without --to, the name of OUT decides: CSV if it ends in .csv, .csv.gz or .csv.zst, Parquet if it
 ends in .parquet, text if it ends in .trace or .txt, each also with .gz or .zst, or has no ending.
@@ -107,7 +106,7 @@ func generate(cmd *cobra.Command, s workload.Shape, p workload.Params, to, path 
 		return err
 	}
 	if n := w.Events(); n > trace.DefaultMaxEvents && form.Name != parquet.Format {
-		return fmt.Errorf("workload %s: %d events: as %s a trace holds at most %d, which is what can be read back",
+		return fmt.Errorf("workload %s: %d events: as %s a trace that can be read back holds at most %d",
 			w.Name(), n, form.Name, trace.DefaultMaxEvents)
 	}
 	src := walking(cmd, "making up", w.Source())

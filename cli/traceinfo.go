@@ -21,13 +21,13 @@ func newTraceInfo() *cobra.Command {
 	var f infoFlags
 	c := &cobra.Command{
 		Use:   "info TRACE...",
-		Short: "Show what is in a trace",
-		Long: `Show what is in a trace: sizes, streams, lifetimes, how much its steps are alike, and what the file
-could not tell. A TRACE is a file of any format that docs/traces.md lists; its content tells
-which it is. Of a file with several devices or allocators the parts are listed; --part takes one.
+		Short: "Summarize a trace",
+		Long: `Summarize a trace: sizes, streams, lifetimes, similarity of steps, and information missing in the
+file. A TRACE is a file of any format in docs/traces.md; the format is detected from the content.
+For a file with several devices or allocators the parts are listed; --part selects one.
 
-A file that cannot be read does not keep the others from being shown: the exit status is then 1, and
-2 if it is the only one.`,
+An unreadable file does not stop the others: the exit status is then 1, and 2 if it is the only
+one.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: f.run,
 	}

@@ -48,8 +48,8 @@ func newTraces() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "traces",
 		Short: "List the traces inside the program",
-		Long: `List the traces inside the program, which every command takes by name in place of a file, with their events, the
-most bytes that are live at once, and the training program that was recorded.`,
+		Long: `List the traces inside the program, which every command accepts by name in place of a file, with their numbers
+of events, peak live bytes, and the recorded training program.`,
 		Example: "  vramyard replay --strategy caching meta_llama7b_lora",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

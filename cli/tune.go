@@ -28,23 +28,23 @@ func newTune(catalogue setting.Catalogue) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tune --strategy NAME [TRACE...]",
 		Short: "Search the settings of a strategy for least memory and least time",
-		Long: `Search the grid of a strategy's settings ("vramyard strategies NAME" shows it) for those
-that carry the traces on the smallest device, and those that take the least time, and print
-them with what each setting was worth.
+		Long: `Search the grid of a strategy's settings ("vramyard strategies NAME" shows it) for the
+ones that need the smallest device for the traces and the ones that take the least time, and print
+them with the effect of each setting.
 
-A grid of more than --points points is descended from the preset: single changes that help
-are taken, together if that is better, until none helps. A round is never cut short. Without TRACE, all traces inside the
+A grid of more than --points points is searched by descent from the preset: helpful single changes
+are taken, together if that is better, until none helps. A round is always completed. Without TRACE, all traces inside the
 program are used.`,
 		RunE: f.run,
 	}
 	c.Flags().StringVar(&f.strategy, "strategy", "", "strategy to tune, by name or name:preset")
-	c.Flags().StringVar(&f.config, "config", "", "settings to leave as given here, as a JSON object over the preset's")
+	c.Flags().StringVar(&f.config, "config", "", "fixed settings, as a JSON object; they replace the preset's")
 	c.Flags().StringVar(&f.settings, "settings", "", "settings to vary, separated by commas (default: all that "+
 		"have a grid)")
-	c.Flags().IntVar(&f.points, "points", 200, "points of the grid to search; the single changes of the best one "+
-		"come on top")
+	c.Flags().IntVar(&f.points, "points", 200, "points of the grid to search, without the single changes of the "+
+		"best one")
 	addPart(c, &f.source)
-	f.addDevice(c, "all but its capacity, which is what is searched")
+	f.addDevice(c, "except its capacity, which is searched")
 	f.addSim(c, simShapeUsage)
 	f.files.addFigures(c, "tables")
 	mustHave(c, "strategy")

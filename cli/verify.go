@@ -31,18 +31,18 @@ func newVerify(catalogue setting.Catalogue) *cobra.Command {
 	f := verifyFlags{catalogue: catalogue}
 	c := &cobra.Command{
 		Use:   "verify [flags] SNAPSHOT | verify --addresses FILE [flags] TRACE",
-		Short: "Hold the strategy caching to a recording of PyTorch's allocator",
-		Long: `Hold the strategy caching to what a recording says that PyTorch's allocator did: seeded with the
-recorded opening state, it must place every allocation where the recording has it, and take
-new segments of the same sizes for the same allocations. When segments go back is taken from
-the recording, because the card's capacity is not in it.
+		Short: "Compare the strategy caching with a recording of PyTorch's allocator",
+		Long: `Compare the strategy caching with a recording of PyTorch's allocator: starting from the recorded
+state, it must place every allocation at the recorded address and reserve segments of the same
+sizes for the same allocations. Releases of segments are taken from the recording, because the
+recording does not have the card's capacity.
 
 A SNAPSHOT is what torch.cuda.memory._dump_snapshot writes (plain, .gz, .xz or .zst), or "-" for
-standard input. Its settings are those of the strategy, as far as --config does not replace them.
-Each device with a history is verified, or the one that --part names.
+standard input. The strategy has the recorded settings, unless --config replaces them. Each
+device with a history is verified, or only the one of --part.
 
-With --addresses, a TRACE in any form has the requests, and FILE the addresses of its allocations
-and the segments. docs/verify.md has the forms.
+With --addresses, a TRACE in any format has the requests, and FILE has the addresses of its
+allocations and segments. docs/verify.md describes the formats.
 
 The exit status is 0 if every allocation is predicted, 1 if not, and 2 if the recording cannot be
 read.`,
@@ -55,7 +55,7 @@ read.`,
 		"the recorded ones")
 	f.files.add(c, "json", `also write the result as JSON to this file, "-" for standard output instead of words`)
 	addPart(c, &f.source)
-	c.Flags().Lookup("part").Usage = "device of a snapshot, such as cuda:0; the default is each"
+	c.Flags().Lookup("part").Usage = "device of a snapshot, such as cuda:0 (default: every device)"
 	return c
 }
 
@@ -70,7 +70,7 @@ func (f *verifyFlags) run(cmd *cobra.Command, path string) error {
 		return f.snapshot(cmd, path)
 	}
 	if f.source.Part != "" {
-		return flagError("part", errors.New("--addresses are those of one device"))
+		return flagError("part", errors.New("--addresses is for one device"))
 	}
 	target, err := cachingTarget(f.catalogue, f.config)
 	if err != nil {
@@ -139,7 +139,7 @@ func cachingTarget(catalogue setting.Catalogue, config string) (*verify.Target, 
 	}
 	c, ok := setup.Config.(caching.Config)
 	if !ok {
-		return nil, fmt.Errorf("the strategy %s of this program is not that of PyTorch", cachingName)
+		return nil, fmt.Errorf("the strategy %s of this program is not PyTorch's", cachingName)
 	}
 	raw, err := json.Marshal(c)
 	if err != nil {

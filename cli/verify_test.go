@@ -88,7 +88,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"no snapshot", []string{missing}, missing + ": no such file or directory"},
 		{"a folder as a snapshot", []string{filepath.Dir(missing)}, "is a directory"},
 		{"a device beside addresses", []string{requests, "--addresses", addresses, "--part", "cuda:0"},
-			"--part: --addresses are those of one device"},
+			"--part: --addresses is for one device"},
 		{"a snapshot without history", []string{vector("state_only")}, "state_only: the snapshot has no history of " +
 			"allocations to predict"},
 		{"another device", []string{vector("full"), "--part", "cuda:1"},

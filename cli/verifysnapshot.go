@@ -77,8 +77,8 @@ func openSnapshot(cmd *cobra.Command, path string, source formats.Options) (*tor
 	return formats.ReadSnapshot(file, path, o)
 }
 
-// recordedConfig returns the recorded settings with the fields of another configuration in their
-// place. What is no JSON object is returned as it is, for others to refuse.
+// recordedConfig returns the recorded settings, replaced by the fields of config. A config that is
+// no JSON object is returned unchanged and refused later.
 func recordedConfig(s *torch.Snapshot, config string) string {
 	var fields, over map[string]json.RawMessage
 	if config != "" && json.Unmarshal([]byte(config), &over) != nil {

@@ -63,17 +63,17 @@ func newView(catalogue setting.Catalogue) *cobra.Command {
 	f := viewFlags{catalogue: catalogue}
 	c := &cobra.Command{
 		Use:   "view FILE...",
-		Short: "Look at traces, snapshots and reports in a browser",
-		Long: `Replay traces and memory snapshots and show what happened in a browser: the page that --html writes elsewhere,
-which asks for more when you look closer, so that every block and every instant can be seen.
+		Short: "Show traces, snapshots and reports in a browser",
+		Long: `Replay traces and memory snapshots and show them in a browser. The page is the one that --html writes, but loads
+details on demand, so that every block and every instant can be inspected.
 
 A FILE is a trace of any format in docs/traces.md, the name of one inside the program, a page that --html wrote,
 or a result that --json wrote.
-Without --strategies, a trace is replayed through PyTorch's caching allocator, with the settings and the
-capacity that it was recorded with as far as it tells.
+Without --strategies, a trace is replayed through PyTorch's caching allocator, with the recorded settings and
+capacity if the file has them.
 
-The pages are for this machine alone: they are served on the loopback interface, to those who know the random
-words in the address. Ctrl-C ends it. docs/reports.md says what is kept of long traces, and where.`,
+The pages are served on the loopback interface only, and the address contains a random secret. Ctrl-C ends the
+server. docs/reports.md describes the cache for long traces.`,
 		Example: "  vramyard view snapshot.pickle\n  vramyard view --strategies caching,bfc --device sim:24GiB trace.parquet",
 		Args:    cobra.MinimumNArgs(1),
 		RunE:    f.run,
@@ -85,7 +85,7 @@ words in the address. Ctrl-C ends it. docs/reports.md says what is kept of long 
 	addSource(c, &f.source)
 	addFreeAt(c, &f.freeAt)
 	c.Flags().StringVar(&f.cacheDir, "cache", "",
-		`directory for what is kept of long traces, or "none" (default: vramyard in that of the user's caches)`)
+		`cache directory for long traces, or "none" (default: vramyard in the user's cache directory)`)
 	c.Flags().BoolVar(&f.noBrowser, "no-browser", false, "print the address and open no browser")
 	c.Flags().Uint16Var(&f.port, "port", 0, "port to serve on; 0 for a free one")
 	c.Flags().DurationVar(&f.until, "for", 0, "end after this time, such as 10m (default: at Ctrl-C)")
@@ -108,7 +108,7 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return flagError("port", err)
 	}
-	signal.Reset(os.Interrupt, syscall.SIGTERM) // an interrupt is how this command ends, not one that cuts it short
+	signal.Reset(os.Interrupt, syscall.SIGTERM) // an interrupt is the regular end of this command
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if f.until > 0 {
@@ -171,14 +171,14 @@ func (f *viewFlags) settle(args []string) (err error) {
 	case "none":
 		f.cache.Dir = ""
 	case "":
-		if dir, err := os.UserCacheDir(); err == nil { // where there is none, nothing is kept
+		if dir, err := os.UserCacheDir(); err == nil { // without it nothing is cached
 			f.cache.Dir = filepath.Join(dir, "vramyard")
 		}
 	}
 	return onceFromStdin(args)
 }
 
-// build names this very program: its replays may differ from those of another one.
+// build identifies this build of the program, because replays of another build may differ.
 func build() string {
 	path, err := os.Executable()
 	if err != nil {
@@ -203,10 +203,9 @@ func listen(port uint16) (net.Listener, error) {
 	return on, err
 }
 
-// browse opens the reader's browser. The arguments of a process can be read by everybody on the
-// machine, and the address is what lets somebody in. So the browser is given a file that only this
-// user can read, which leads to the address. The caller removes that file at the end, also after an
-// error.
+// browse opens the user's browser. Every user of the machine can read the arguments of a process,
+// and the address contains the secret. So the browser is given a file that only this user can read
+// and that redirects to the address. The caller removes the file at the end, also after an error.
 func browse(address string) (letter string, err error) {
 	f, err := os.CreateTemp("", "vramyard-view-*.html") // with mode 0600
 	if err != nil {
@@ -227,7 +226,7 @@ func browse(address string) (letter string, err error) {
 	if err := c.Start(); err != nil {
 		return f.Name(), err
 	}
-	go func() { _ = c.Wait() }() // what the browser says in the end is nobody's concern
+	go func() { _ = c.Wait() }() // the browser's exit status is irrelevant
 	return f.Name(), nil
 }
 
@@ -257,8 +256,8 @@ func (f *viewFlags) document(cmd *cobra.Command, path string) (view.Document, er
 	return d, nil
 }
 
-// recognize returns what is wrong with a trace as far as its name and its first bytes tell.
-// Standard input and pipes can be read only once.
+// recognize checks the name and the first bytes of a trace. Standard input and pipes can be read
+// only once.
 func (f *viewFlags) recognize(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -285,7 +284,7 @@ func headOf(path string) ([]byte, error) {
 		return nil, in.Close() // likewise
 	}
 	head := make([]byte, 512)
-	n, _ := io.ReadFull(plain, head) // whoever reads it to its end says what is wrong with it
+	n, _ := io.ReadFull(plain, head) // the complete read reports the error
 	plain.Close()
 	return head[:n], in.Close()
 }
@@ -436,8 +435,8 @@ func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmorte
 	return src, stacks, wanted, nil
 }
 
-// recordedSetup returns the strategy that stands for the recorded allocator, or PyTorch's without
-// any setting if the file does not tell.
+// recordedSetup returns the strategy for the recorded allocator, or PyTorch's with default settings
+// if the file has none.
 func recordedSetup(c setting.Catalogue, h trace.Header, course *torch.Course) (setting.Setup, error) {
 	if config := settingsOf(h); config != nil {
 		if a, err := recordedAllocator(c, config, course); err != nil || a.setup.Name != "" {

@@ -37,22 +37,23 @@ type whatifFlags struct {
 	source       formats.Options
 	workers      int
 
-	stacks *postmortem.Stacks // of what is drawn; nil: they are not known
+	stacks *postmortem.Stacks // of the drawn runs; nil if unknown
 }
 
 func newWhatif(catalogue setting.Catalogue) *cobra.Command {
 	f := whatifFlags{catalogue: catalogue}
 	c := &cobra.Command{
 		Use:   "whatif FILE",
-		Short: "Tell which setting or allocator would have carried a run",
-		Long: `Replay what a program asked for, what it was refused included, through PyTorch's settings and every strategy,
-and say in words which of them would have carried it, on how small a card, and how sure that is.
+		Short: "Find the setting or allocator that would have carried a run",
+		Long: `Replay the requests of a program, refused ones included, through PyTorch's settings and every strategy, and
+report which of them would have carried the run, on how small a card, and how certain that is.
 
-A FILE is of any format in docs/traces.md, "-" for standard input, or the name of a trace inside the program. Of a
-memory snapshot of PyTorch the card is taken from the failure that it records; --device names another one.
+A FILE is of any format in docs/traces.md, "-" for standard input, or the name of a trace inside the program. For a
+memory snapshot of PyTorch the card is taken from the recorded failure; --device selects another one.
 
---grid quick tries thirty-one settings and replays the trace about thirty-five times, a short one more often; a minimum
-that is not searched to its end shows as a bracket. full tries more, and searches every minimum. A file lists your own; docs/whatif.md has its form.`,
+--grid quick tries thirty-one settings and replays the trace about thirty-five times, a short one more often; an
+incomplete search for a minimum shows as a bracket. full tries more and searches every minimum. A YAML file lists
+your own settings; docs/whatif.md describes it.`,
 		Example: "  vramyard whatif snapshot.pickle\n  vramyard whatif --device sim:l4-24g snapshot.pickle",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
@@ -68,7 +69,7 @@ that is not searched to its end shows as a bracket. full tries more, and searche
 	return c
 }
 
-// errWorkers is what is wrong with a number of workers.
+// errWorkers refuses a negative number of workers.
 var errWorkers = errors.New("want 0 or more")
 
 func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
@@ -137,8 +138,8 @@ func (f *whatifFlags) readGrid() ([]setting.Setup, error) {
 	return setups, err
 }
 
-// open reads the file and what it says of the run. A snapshot tells more than the trace that is
-// made of it.
+// open reads the file and the recorded facts about the run. A snapshot has more of them than its
+// trace.
 func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.Wanted, whatif.Recorded, error) {
 	src, of, err := openRecording(openSource, path, reading(cmd, path, f.source), cmd.InOrStdin())
 	if err != nil {
@@ -186,8 +187,8 @@ func standIn(c setting.Catalogue, rec *whatif.Recorded, of *postmortem.Recording
 	return nil
 }
 
-// explainRecorded explains the last refusal by the recorded heap. Where that cannot be told, the
-// file has one thing more that it does not tell.
+// explainRecorded explains the last refusal by the recorded heap. If that is impossible, it notes
+// what the file lacks.
 func explainRecorded(rec *whatif.Recorded, of *postmortem.Recording) {
 	if of.Course == nil || of.Target == nil || of.Course.LastRefusal == nil {
 		return

@@ -15,8 +15,8 @@ import (
 // paletteSize is how many hues there are; a higher number is the same hue with a mark.
 const paletteSize = 8
 
-// page returns the page of a search: the answer in words, all that was tried, and what is worth a
-// picture, each on the device that its figures were measured on.
+// page returns the page of a search: the answer in words, all points tried, and pictures of the
+// important ones, each on the device of its figures.
 func (f *whatifFlags) page(cmd *cobra.Command, w *whatif.Wanted, r *whatif.Result) (*page.Report, error) {
 	var text strings.Builder
 	if err := report.WhatIf(&text, r); err != nil {
@@ -60,8 +60,8 @@ func (f *whatifFlags) page(cmd *cobra.Command, w *whatif.Wanted, r *whatif.Resul
 	return p, err
 }
 
-// worthAPicture returns the recorded settings, the answer, and of all other allocators the one that
-// needs least: each once, as far as there is one.
+// worthAPicture returns the recorded settings, the answer and the best other allocator, without
+// duplicates.
 func worthAPicture(r *whatif.Result) (points []*whatif.Point) {
 	var recorded, answer, other *whatif.Point
 	for i := range r.Runs {

@@ -12,15 +12,15 @@ import (
 	"github.com/vramyard/vramyard/harness/show/report"
 )
 
-// narrow has characters such as │ and × count as one column, whatever the language of the user:
-// few terminals show them as two, and what is written must not depend on it.
+// narrow makes characters such as │ and × one column wide in every locale: few terminals show them
+// as two, and the output must not depend on the locale.
 func narrow() { text.OverrideRuneWidthEastAsianWidth(false) }
 
 // window returns a writer whose tables fit the window that w is, and what writes the rest at the
 // end. Files and pipes get all of every table, as does a terminal of unknown size, which has
 // colours all the same.
 //
-// What is written ends the stage that a progress tells of.
+// A write erases the progress line.
 func window(w io.Writer, p *progress) (out io.Writer, end func() error) {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -56,16 +56,14 @@ func document(stdout io.Writer) io.Writer {
 	return stdout
 }
 
-// tell writes a line to standard error, which on a terminal breaks between words. What fails to be
-// told is lost.
+// tell writes a line to standard error, wrapped at words on a terminal. Errors are ignored.
 func tell(stderr io.Writer, format string, args ...any) {
 	w, end := window(stderr, nil)
 	fmt.Fprintf(w, format+"\n", args...)
 	_ = end() // there is nowhere left to say so
 }
 
-// lively returns the terminal that progress can be drawn on, nil if w is none, or one that
-// understands no more than lines.
+// lively returns w as a terminal on which progress can be drawn, or nil.
 func lively(w io.Writer) *os.File {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
