@@ -47,19 +47,19 @@ func (c Config) Promises() promise.Set {
 	}
 }
 
-// Pages grants pages of one size, as an inference server does for its cache of keys and
-// values. It reserves them when it is built; every call costs O(1).
+// Pages grants pages of one size, like the key-value cache of an inference server. New reserves
+// all of them; every call costs O(1).
 type Pages struct {
 	src    device.Source
 	page   device.Size
 	region device.Region
 	free   []int           // stack of free pages, the lowest on top at first
-	used   []alloc.Request // what each page was granted for; nothing for a free one
+	used   []alloc.Request // request of each page; zero for a free page
 	stats  alloc.Stats
 	closed bool
 }
 
-// New reserves the pages. It fails if the device has no room for them.
+// New reserves the pages. It fails if the device refuses them.
 func New(src device.Source, c Config) (*Pages, error) {
 	c, err := c.WithDefaults()
 	if err != nil {
@@ -133,10 +133,10 @@ func (p *Pages) Walk(yield func(alloc.Chunk) bool) {
 // Stats implements [alloc.Inspector].
 func (p *Pages) Stats() alloc.Stats { return p.stats }
 
-// Check implements [alloc.Inspector]. The stack of free pages is the one thing that a walk
+// Check implements [alloc.Inspector]. The stack of free pages is the only state that a walk
 // does not show.
 //
-// Invariant P1: the stack holds every free page once and no other.
+// Invariant P1: the stack holds every free page exactly once, and no other page.
 func (p *Pages) Check() error {
 	if len(p.free)+p.stats.Live != len(p.used) {
 		return fmt.Errorf("invariant P1 (stack): %d pages free and %d live of %d", len(p.free), p.stats.Live, len(p.used))

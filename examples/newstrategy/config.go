@@ -7,8 +7,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// quantum is what sizes are rounded up to and what every block is aligned to: 256 bytes is
-// the smallest alignment that CUDA gives.
+// quantum is the unit of sizes and the alignment of blocks: 256 bytes is the smallest alignment
+// that CUDA guarantees.
 const quantum device.Size = 256
 
 // Config of a first fit.
@@ -20,8 +20,8 @@ type Config struct {
 // ForCapacity implements [setting.CapacityConfig]: the whole device is the one region.
 func (Config) ForCapacity(n device.Size) Config { return Config{Capacity: n} }
 
-// Preallocates implements [setting.PreallocatingConfig]: the region is taken whole, so what
-// is reserved says nothing about what is needed.
+// Preallocates implements [setting.PreallocatingConfig]: the whole region is reserved at once, so
+// reserved bytes do not show the need.
 func (Config) Preallocates() bool { return true }
 
 // Promises implements [promise.Promiser].

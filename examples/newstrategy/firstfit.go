@@ -15,11 +15,11 @@ import (
 // chunks to split or merge. Alloc and Free cost O(live blocks).
 type FirstFit struct {
 	regions.One               // the whole device, with Stats, Closed and Close
-	live        []alloc.Chunk // by address; the last is no block, it marks the end of the region
+	live        []alloc.Chunk // by address; the last is a sentinel at the end of the region
 }
 
-// New returns a first fit over src. It fails if the device has no room for the region; the result
-// then holds nothing.
+// New returns a first fit over src. It fails if the device refuses the region; the result then
+// holds nothing.
 func New(src device.Source, c Config) (*FirstFit, error) {
 	one, err := regions.ReserveOne(src, c.limit(), quantum)
 	return &FirstFit{One: one, live: []alloc.Chunk{{Addr: one.Region.End()}}}, err
@@ -36,7 +36,7 @@ func (f *FirstFit) Alloc(r alloc.Request) (alloc.Block, error) {
 	size, align := device.AlignUp(r.Size, quantum), max(r.Align, quantum)
 	at := device.AlignUp(f.Region.Addr, align) // where the block goes if the next gap holds it
 	for i, c := range f.live {
-		if at <= c.Addr && size <= c.Addr.Sub(at) { // no sum, so nothing overflows
+		if at <= c.Addr && size <= c.Addr.Sub(at) { // a difference: a sum could overflow
 			f.live = slices.Insert(f.live, i, alloc.Chunk{Region: f.Region.Addr, Addr: at, Size: size,
 				Requested: r.Size, State: alloc.Live, Class: alloc.NoClass, Stream: r.Stream, Tag: r.Tag})
 			f.Counters.Granted(r.Size, size)
@@ -54,7 +54,7 @@ func (f *FirstFit) Free(a device.Addr) error {
 		return alloc.ErrClosed
 	}
 	i, found := slices.BinarySearchFunc(f.live, alloc.Chunk{Addr: a}, promise.ByAddress)
-	if !found || f.live[i].Size == 0 { // the mark at the end has no bytes
+	if !found || f.live[i].Size == 0 { // the sentinel has no bytes
 		return alloc.ErrInvalidFree
 	}
 	f.Counters.Freed(f.live[i].Requested, f.live[i].Size)
@@ -62,8 +62,8 @@ func (f *FirstFit) Free(a device.Addr) error {
 	return nil
 }
 
-// Walk implements [alloc.Inspector]. Below each block comes the gap, if there is one. There
-// is nothing to show once the region was given back.
+// Walk implements [alloc.Inspector]. It yields the gap below each block, if any, and then the
+// block. After the region has been released it yields nothing.
 func (f *FirstFit) Walk(yield func(alloc.Chunk) bool) {
 	gap := alloc.Chunk{Region: f.Region.Addr, Addr: f.Region.Addr, Class: alloc.NoClass}
 	for _, c := range f.live {

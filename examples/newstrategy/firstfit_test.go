@@ -9,7 +9,7 @@ import (
 	"github.com/vramyard/vramyard/props/propstest"
 )
 
-// subject is a first fit with one capacity, on a device with room for it.
+// subject is a first fit of the given capacity, on a device of the same capacity.
 func subject(name string, capacity device.Size) props.Subject {
 	c := Config{Capacity: capacity}
 	return props.SubjectOf(name, New, c, sim.Config{Capacity: capacity}, c.Promises())

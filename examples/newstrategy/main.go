@@ -1,8 +1,8 @@
 // Command newstrategy is the program vramyard with one more strategy, a first fit of sixty lines.
 // docs/extending.md describes how it was written.
 //
-//	newstrategy compare --strategies bfc,firstfit cpu_unet_train    memory and time beside ours
-//	newstrategy replay --strategy firstfit --placements - TRACE     where each block lies
+//	newstrategy compare --strategies bfc,firstfit cpu_unet_train    memory and time of both
+//	newstrategy replay --strategy firstfit --placements - TRACE     the address of each block
 //	newstrategy check --strategies firstfit                         the property suite
 package main
 

@@ -31,11 +31,11 @@ var extents = map[string]device.Size{
 // gap is a free interval of the oracle, in bytes from the start of the region.
 type gap struct{ from, to device.Size }
 
-// gaps is first fit the other way round: it keeps what is free, by address, and no two
-// gaps touch.
+// gaps is the inverse of first fit: it stores the free intervals, by address, and no two of
+// them are adjacent.
 type gaps []gap
 
-// take cuts n bytes from the start of the lowest gap that has them.
+// take removes n bytes from the start of the lowest gap that is large enough.
 func (g *gaps) take(n device.Size) (at device.Size) {
 	i := slices.IndexFunc(*g, func(h gap) bool { return h.to-h.from >= n })
 	at = (*g)[i].from
@@ -45,7 +45,7 @@ func (g *gaps) take(n device.Size) (at device.Size) {
 	return at
 }
 
-// give adds a gap and joins it with those that it touches.
+// give adds a gap and merges it with the adjacent ones.
 func (g *gaps) give(from, to device.Size) {
 	var joined gaps
 	for _, h := range *g {
@@ -137,9 +137,9 @@ func TestMinimumCapacityIsTheExtent(t *testing.T) {
 	}
 }
 
-// TestSixtyLines holds the strategy to its size. Counted is every line of firstfit.go that is
-// neither blank nor a comment: package clause, imports and closing brackets too. What people
-// may set and what is promised is in config.go and counted apart.
+// TestSixtyLines limits the size of the strategy. It counts every line of firstfit.go that is
+// neither blank nor a comment, including package clause, imports and closing brackets. The
+// configuration and the promises are in config.go and counted separately.
 func TestSixtyLines(t *testing.T) {
 	for file, most := range map[string]int{"firstfit.go": 60, "config.go": 25} {
 		source, err := os.ReadFile(file)
