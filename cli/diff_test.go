@@ -141,10 +141,10 @@ func TestDiffRefuses(t *testing.T) {
 		{[]string{a}, "accepts 2 arg(s)"},
 		{[]string{"-", "-"}, "standard input can be read only once"},
 		{[]string{a, a + ".gone"}, "no such file"},
-		{[]string{a, write(t, "x.json", "{")}, "x.json: byte 1: JSON ends in the middle"},
-		{[]string{"-", a}, "stdin: byte 0: JSON ends in the middle"},
-		{[]string{a, write(t, "t.trace", small)}, `t.trace: no result of this program but text that begins with "a 1 `},
-		{[]string{a, replayed}, "results of two commands"},
+		{[]string{a, write(t, "x.json", "{")}, "x.json: byte 1: JSON ends early"},
+		{[]string{"-", a}, "stdin: byte 0: JSON ends early"},
+		{[]string{a, write(t, "t.trace", small)}, `t.trace: not a result of this program but text that begins with "a 1 `},
+		{[]string{a, replayed}, "want results of the same command"},
 		{[]string{a, b, "--fail-if", "oom"}, `--fail-if: condition "oom": want a figure`},
 		{[]string{a, b, "--fail-if", "oom>0"},
 			`--fail-if: condition "oom>0": unknown figure "oom": want one of min_capacity_bytes, ns_per_op,`},
@@ -202,13 +202,13 @@ func TestDiffSaysWhatAFileIsInsteadOfAResult(t *testing.T) {
 	path, missing := write(t, "t.trace", small), filepath.Join(t.TempDir(), "missing.json")
 	status, _, stderr := command(t, "diff", path, path)
 	require.Equal(t, exitTrouble, status)
-	require.True(t, strings.HasPrefix(stderr, "vramyard: "+path+": no result of this program but text that begins with "+
+	require.True(t, strings.HasPrefix(stderr, "vramyard: "+path+": not a result of this program but text that begins with "+
 		"\"a 1 1000\": "+
 		"want what --json writes, of the schema vramyard-bench/1, vramyard-compare/1, "), stderr)
 	result, table := filepath.Join(t.TempDir(), "a.json"), filepath.Join(t.TempDir(), "a.csv")
 	succeed(t, "compare", "--strategies", "bfc", "--json", result, "--csv", table, path)
 	_, _, stderr = command(t, "diff", result, table)
-	require.Contains(t, stderr, table+": no result of this program but CSV that begins with \"trace,trace_sha256,")
+	require.Contains(t, stderr, table+": not a result of this program but CSV that begins with \"trace,trace_sha256,")
 	for _, args := range [][]string{{"diff", missing, missing}, {"plot", "--out", filepath.Join(t.TempDir(), "x.svg"),
 		missing}, {"verify", missing}} {
 		_, _, stderr := command(t, args...)

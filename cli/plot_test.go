@@ -86,7 +86,7 @@ func TestPlotRefusesWhatIsWrong(t *testing.T) {
 		"no such file or directory":                                   {"--out", out, "missing.json"},
 		"the figure does not fit 2.0 x 2.0 cm":                        {"--out", out, "--size", "2x2", a},
 		"standard input can be read only once":                        {"--out", out, "-", "-"},
-		`stdin: byte 0: JSON ends in the middle`:                      {"--out", out, "-"},
+		`stdin: byte 0: JSON ends early`:                              {"--out", out, "-"},
 		"is a file to read":                                           {"--out", a, a},
 	} {
 		status, stdout, errs := command(t, append([]string{"plot"}, args...)...)

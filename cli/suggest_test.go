@@ -43,7 +43,7 @@ func TestErrorsLeadToTheNearestName(t *testing.T) {
 		{[]string{"replay", "--strategy", "bfc", "--config", `{"allow_grwth":true}`, path},
 			`unknown field "allow_grwth": did you mean "allow_growth"?`},
 		{[]string{"tune", "--strategy", "bfc", "--settings", "limt", path},
-			`setting "limt" has no values worth trying: want some of`},
+			`setting "limt" has no grid values: want some of`},
 		{[]string{"replay", "--strategy", "caching", "--config", `{"conf":"expandable_segment:True"}`, path},
 			`did you mean "expandable_segments"?`},
 		{[]string{"replay", "--strategy", "bfc", "--device", "sim:a100_40g", path}, `did you mean "sim:a100-40g"?`},

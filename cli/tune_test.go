@@ -66,13 +66,13 @@ func TestTuneRefuses(t *testing.T) {
 		{[]string{"--strategy", "bfc", "--config", `{"variant":1999}`, path}, "configuration of bfc"},
 		{[]string{"--strategy", "bfc", "--config", `{"variant":"1999"}`, path}, "1999"},
 		{[]string{"--strategy", "bfc", "--settings", "limt", path},
-			`bfc: setting "limt" has no values worth trying: want some of variant, `},
+			`bfc: setting "limt" has no grid values: want some of variant, `},
 		{[]string{"--strategy", "bfc", "--points", "0", path}, "--points: want at least 1"},
 		{[]string{"--strategy", "bfc", "--sim", `{"capacity":"1GiB"}`, path}, "--sim: capacity: is what this command varies"},
 		{[]string{"--strategy", "bfc", "--sim", `{"charge":3}`, path}, "--sim: simulated device: charge 3: want a " +
 			"power of two"},
 		{[]string{"--strategy", "bfc", "--json", path, path}, "is a file to read"},
-		{[]string{"--strategy", "bfc", write(t, "empty.trace", "mark x\n")}, "allocates nothing"},
+		{[]string{"--strategy", "bfc", write(t, "empty.trace", "mark x\n")}, "has no allocations"},
 		{[]string{"--strategy", "bfc", path + ".gone"}, "no such file"},
 	} {
 		status, stdout, stderr := command(t, append([]string{"tune"}, c.args...)...)

@@ -91,7 +91,7 @@ func TestWhatifRefuses(t *testing.T) {
 		`--json: ` + trace + ` is a file to read`: {"--json", trace, trace},
 		`--csv: ` + grid + ` is a file to read`:   {"--csv", grid, "--grid", grid, trace},
 		`--csv: - is where --json is written`:     {"--json", "-", "--csv", "-", trace},
-		`the trace allocates nothing`:             {write(t, "e.trace", "mark x\n")},
+		`the trace has no allocations`:            {write(t, "e.trace", "mark x\n")},
 		`no/such/file`:                            {"no/such/file"},
 		`has no part "cuda:7"`:                    {"--part", "cuda:7", "../examples/oom/chat.pickle.gz"},
 	} {

@@ -114,8 +114,8 @@ func TestCardsHaveRoomForTheContext(t *testing.T) {
 	words := strings.Join(strings.Fields(succeed(t, "whatif", file)), " ")
 	require.Contains(t, words, "It needs 14.48 GiB")
 	require.NotContains(t, words, "Tesla T4")
-	require.Contains(t, words, "With 512.00 MiB for the CUDA context and libraries, the smallest listed card that has "+
-		"so much is the Tesla V100 SXM2 16GB (15.78 GiB).")
+	require.Contains(t, words, "With 512.00 MiB for the CUDA context and libraries, the smallest listed card large "+
+		"enough is the Tesla V100 SXM2 16GB (15.78 GiB).")
 	require.NotContains(t, words, "too tight", "the card that was recorded had its context")
 
 	words = strings.Join(strings.Fields(succeed(t, "whatif", file, "--device", "sim:t4-16g")), " ")

@@ -477,7 +477,7 @@ func TestWrongInputIsRefused(t *testing.T) {
 		`{"schema":"vramyard-offline/1","traces":[null]}`:              `a: "traces": want objects`,
 		`{"schema":"vramyard-offline/1","traces":[{"trace":""}]}`:      `a: "runs", run 0: want "strategy" and "trace"`,
 		`{"schema":"vramyard-tune/1","evaluated_points":[{"runs":1}]}`: "a: json: cannot unmarshal number",
-		"": "a: byte 0: JSON ends in the middle",
+		"": "a: byte 0: JSON ends early",
 		"hello\n1,2\n": "a: not a result: want --json output of replay, compare, whatif, tune, offline, " +
 			"bench or remat, or --csv output of compare, whatif, bench or remat",
 		`{"schema":"x"}`:                                  `a: schema "x": want the result of replay, compare, whatif, tune, offline, bench or remat`,

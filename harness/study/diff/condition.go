@@ -9,26 +9,25 @@ import (
 	"strings"
 )
 
-// Condition is what must not hold of a run of B, such as "min_capacity_bytes>+2%". [ParseCondition]
-// makes one.
+// Condition is a failure criterion for the runs of B, such as "min_capacity_bytes>+2%".
+// [ParseCondition] creates it.
 //
 //	condition = figure operator limit [ "@" strategy [ "@" trace ] ]
 //	operator  = ">" | ">=" | "<" | "<=" | "==" | "!="
 //	limit     = [ "+" | "-" ] number [ unit ]
 //	unit      = "%" | "B" | "KiB" | "MiB" | "GiB" | "TiB" | "ns" | "us" | "ms" | "s"
 //
-// With a sign the limit is the figure of A changed by so much, else it is the number itself. A
-// change may be a share of A, in percent. Without a unit bytes and nanoseconds are meant where the
-// figure counts them. Strategy and trace say which runs are judged: "*" stands for any characters,
-// "?" for one.
+// A limit with a sign is relative to the figure in A, otherwise it is absolute. Percentages are
+// relative changes. The default units are bytes or nanoseconds, as the figure has them. Strategy
+// and trace are patterns that select runs: "*" matches any characters, "?" one.
 type Condition struct {
-	Figure   string // name of the figure
+	Figure   string // name
 	Operator string // one of the six
-	Sign     string // of a change from A: "+" or "-"; "" if the limit is the number itself
-	Number   string // of the limit, decimal
-	Unit     string // of the limit; "" for the figure's own
-	Strategy string // pattern of the strategies judged; "" for all
-	Trace    string // pattern of the traces judged; "" for all
+	Sign     string // "+" or "-": relative to A; "": absolute
+	Number   string // decimal
+	Unit     string // unit of the limit; "": the figure's own
+	Strategy string // pattern of strategies; "": all
+	Trace    string // pattern of traces; "": all
 }
 
 type operator struct {
@@ -36,8 +35,7 @@ type operator struct {
 	holds func(order int) bool
 }
 
-// operators holds what each operator makes of the order of a figure and its limit. Longer ones come
-// first, because they begin like others.
+// operators maps each operator to the orders it accepts. Longer ones precede their prefixes.
 var operators = []operator{
 	{">=", func(o int) bool { return o >= 0 }},
 	{"<=", func(o int) bool { return o <= 0 }},
@@ -47,10 +45,10 @@ var operators = []operator{
 	{"<", func(o int) bool { return o < 0 }},
 }
 
-// percent is the unit of a share of A.
+// percent marks a relative change.
 const percent = "%"
 
-// factors holds how much of the figure's own unit a unit of a limit is.
+// factors are units of limits in units of figures.
 var factors = []struct {
 	name string
 	of   Unit
@@ -65,13 +63,13 @@ var (
 	errOperator = errors.New("want a figure, one of > >= < <= == != and a limit, such as min_capacity_bytes>+2%")
 	errNumber   = errors.New("want a limit such as +2%, +100MiB or 0")
 	errPercent  = errors.New("a limit in % is a change: want a sign, as in +2%")
-	errSelector = errors.New("want a strategy, and a trace, behind @")
+	errSelector = errors.New("want @strategy or @strategy@trace")
 )
 
-// maxCondition bounds the length of a condition, and so of its number.
+// maxCondition bounds the length of a condition.
 const maxCondition = 1 << 10
 
-// ParseCondition reads a condition. Spaces around its parts are ignored.
+// ParseCondition parses a condition. Spaces around its parts are ignored.
 func ParseCondition(s string) (Condition, error) {
 	c, err := parseCondition(s)
 	if err != nil {
@@ -135,8 +133,7 @@ func (c *Condition) parseLimit(s string) error {
 	return nil
 }
 
-// String returns the condition in the form that [ParseCondition] reads, without spaces around its
-// parts.
+// String returns the condition as [ParseCondition] reads it, without spaces.
 func (c Condition) String() string {
 	s := c.Figure + c.Operator + c.Sign + c.Number + c.Unit
 	if c.Strategy != "" {
@@ -155,7 +152,7 @@ func (c *Condition) selects(n Name) bool {
 	return (c.Strategy == "" || glob(c.Strategy, n.Strategy)) && (c.Trace == "" || glob(c.Trace, n.Trace))
 }
 
-// amount returns the number of the limit in the unit of its figure, or, in percent, as a share.
+// amount returns the limit in the unit of the figure, or as a fraction if in percent.
 func (c *Condition) amount() (*big.Rat, error) {
 	n, ok := new(big.Rat).SetString(c.Number)
 	if !ok {
@@ -178,7 +175,7 @@ func (c *Condition) amount() (*big.Rat, error) {
 	return n, nil
 }
 
-// holds reports whether a figure y of B is beyond the limit, where A has x.
+// holds reports whether y, the figure in B, violates the limit, given x in A.
 func (c *Condition) holds(x, y, amount *big.Rat) bool {
 	limit := amount
 	switch {
@@ -195,10 +192,9 @@ func (c *Condition) test(order int) bool {
 	return i >= 0 && operators[i].holds(order)
 }
 
-// glob reports whether a pattern with * and ? covers the whole of s. It costs at most the product
-// of the lengths.
+// glob reports whether a pattern with * and ? matches all of s, in O(len(pattern) · len(s)).
 func glob(pattern, s string) bool {
-	valid := func(s string) string { return string([]rune(s)) } // bytes that are not UTF-8 become U+FFFD
+	valid := func(s string) string { return string([]rune(s)) } // invalid UTF-8 becomes U+FFFD
 	expression := strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(regexp.QuoteMeta(valid(pattern)))
 	return regexp.MustCompile("^(?s:" + expression + ")$").MatchString(valid(s))
 }

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Schema names the form of [Diff] in JSON.
+// Schema is the schema of a [Diff] in JSON.
 const Schema = "vramyard-diff/1"
 
-// Unit is what a figure counts.
+// Unit is the unit of a figure.
 type Unit string
 
 // The units of figures.
@@ -22,7 +22,7 @@ const (
 	UnitNumber Unit = "number" // a count or a ratio
 )
 
-// UnitOf returns the unit of a figure by its name.
+// UnitOf derives the unit of a figure from its name.
 func UnitOf(figure string) Unit {
 	for part := range strings.SplitSeq(figure, ".") {
 		switch part = "_" + part + "_"; {
@@ -35,9 +35,8 @@ func UnitOf(figure string) Unit {
 	return UnitNumber
 }
 
-// Measured reports whether a figure was measured with a clock, or in the heap of the program, and
-// so differs between runs that did the same. The times that calls to the device take are computed
-// and no such figure.
+// Measured reports whether a figure is measured with a clock or from the Go heap, and so varies
+// between equal runs. Times of driver calls are computed and do not count.
 func Measured(figure string) bool {
 	for part := range strings.SplitSeq(figure, ".") {
 		if part == "latency" || part == "ratio_to_first" || strings.HasPrefix(part, "ns_per_") ||
@@ -48,49 +47,48 @@ func Measured(figure string) bool {
 	return false
 }
 
-// Change is a figure that differs, or one that does not if all were asked for.
+// Change is a figure in A and B. Equal figures are included only on request.
 type Change struct {
-	Figure   string `json:"figure"`   // its name
-	Unit     Unit   `json:"unit"`     // of the values, if they are numbers
-	Measured bool   `json:"measured"` // differs between runs that did the same
-	A        Value  `json:"a"`        // null also if there is none
-	B        Value  `json:"b"`        // likewise
+	Figure   string `json:"figure"`   // name
+	Unit     Unit   `json:"unit"`     // unit of numeric values
+	Measured bool   `json:"measured"` // varies between equal runs
+	A        Value  `json:"a"`        // null also if missing
+	B        Value  `json:"b"`        // null also if missing
 
-	Absolute *float64 `json:"absolute"` // B - A; null unless both are numbers, or beyond a float64
-	Relative *float64 `json:"relative"` // the same / |A|; null also if A is 0
+	Absolute *float64 `json:"absolute"` // B - A; null unless both are finite numbers
+	Relative *float64 `json:"relative"` // (B - A) / |A|; null also if A is 0
 }
 
-// Same reports whether the values are the same.
+// Same reports whether both values are equal.
 func (c *Change) Same() bool { return c.A.Equal(c.B) }
 
-// Pair is a run of A and the one of B that is compared with it.
+// Pair is a run of A and its counterpart in B.
 type Pair struct {
 	A       Name     `json:"a"`       // the run of A
 	B       Name     `json:"b"`       // the run of B
-	Match   Match    `json:"match"`   // in what their names agree
-	Changes []Change `json:"changes"` // figures, those that were not measured first, then by how much they differ
+	Match   Match    `json:"match"`   // how well their names match
+	Changes []Change `json:"changes"` // figures: unmeasured ones first, then by relative change
 
 	a, b *Run
 }
 
-// Diff tells how two results differ.
+// Diff is the difference of two results.
 type Diff struct {
 	Schema   string    `json:"schema"`   // the constant Schema
 	Of       string    `json:"of"`       // schema of both results
-	Settings []Change  `json:"settings"` // what differs beside the runs, by name
+	Settings []Change  `json:"settings"` // differences of settings, by name
 	Pairs    []Pair    `json:"pairs"`    // in the order of A
-	OnlyA    []Name    `json:"only_a"`   // runs that B has no counterpart of
-	OnlyB    []Name    `json:"only_b"`   // runs that A has no counterpart of
-	Verdicts []Verdict `json:"verdicts"` // of each condition that was judged
+	OnlyA    []Name    `json:"only_a"`   // runs without counterpart in B
+	OnlyB    []Name    `json:"only_b"`   // runs without counterpart in A
+	Verdicts []Verdict `json:"verdicts"` // by condition
 
 	onlyA, onlyB []*Run
 }
 
-// Compare compares b with a. All keeps figures that are the same too. It fails if the results are
-// of two schemas.
+// Compare compares b with a. All includes equal figures. It fails if the schemas differ.
 func Compare(a, b *Result, all bool) (*Diff, error) {
 	if a.Schema != b.Schema {
-		return nil, fmt.Errorf("results of two commands: A is %s and B is %s", a.Schema, b.Schema)
+		return nil, fmt.Errorf("A is %s and B is %s: want results of the same command", a.Schema, b.Schema)
 	}
 	d := &Diff{
 		Schema: Schema, Of: a.Schema, Settings: changes(a.Settings, b.Settings, false),
@@ -112,14 +110,14 @@ func Compare(a, b *Result, all bool) (*Diff, error) {
 	return d, nil
 }
 
-// Equal reports whether the results have the same runs with the same figures, those aside that were
-// measured. Settings do not count: a version is one.
+// Equal reports whether both results have the same runs with equal figures, measured ones and
+// settings excluded.
 func (d *Diff) Equal() bool {
 	exact, _ := d.Count()
 	return exact == 0 && len(d.OnlyA) == 0 && len(d.OnlyB) == 0
 }
 
-// Count returns how many figures differ: those that were not measured, and those that were.
+// Count returns the numbers of unmeasured and measured figures that differ.
 func (d *Diff) Count() (exact, measured int) {
 	for _, p := range d.Pairs {
 		for _, c := range p.Changes {
@@ -135,7 +133,7 @@ func (d *Diff) Count() (exact, measured int) {
 	return exact, measured
 }
 
-// changes compares figures, which are sorted by name.
+// changes compares two sorted lists of figures.
 func changes(a, b []Figure, all bool) []Change {
 	list := []Change{}
 	for len(a)+len(b) > 0 {
@@ -177,7 +175,7 @@ func (c *Change) distance() {
 	}
 }
 
-// finite returns a number as a float64, nil if it is too large for one.
+// finite converts a number to float64; nil if it overflows.
 func finite(n *big.Rat) *float64 {
 	x, _ := n.Float64()
 	if math.IsInf(x, 0) {
@@ -186,8 +184,7 @@ func finite(n *big.Rat) *float64 {
 	return &x
 }
 
-// larger puts figures that were not measured first, then those without a relative change, then the
-// larger ones.
+// larger orders changes: unmeasured ones first, then those without a relative change, then by size.
 func larger(x, y Change) int {
 	measured := map[bool]int{true: 1}
 	return cmp.Or(cmp.Compare(measured[x.Measured], measured[y.Measured]), cmp.Compare(weight(&y), weight(&x)))

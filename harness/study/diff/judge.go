@@ -8,16 +8,16 @@ import (
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
-// absence is what null means in a figure.
+// absence is the meaning of null in a figure.
 type absence uint8
 
 const (
-	unknown absence = iota // there is no such figure
-	endless                // larger than any number: no device is large enough
-	nothing                // zero: none was seen
+	unknown absence = iota // missing
+	endless                // infinite: no device is large enough
+	nothing                // 0: none occurred
 )
 
-// absences holds the figures in which null is more than that nothing is known.
+// absences lists the figures in which null has a meaning.
 var absences = map[string]absence{
 	figureMinimum:          endless,
 	"smallest_arena_bytes": endless,
@@ -28,14 +28,13 @@ var absences = map[string]absence{
 	"fails_at_bytes":       nothing,
 }
 
-// The figures of a minimum, and of what is known where it was not searched to the end.
+// A minimum, and its bounds if the search is unfinished.
 const (
 	figureMinimum   = "min_capacity_bytes"
 	figureCompletes = "completes_at_bytes"
 )
 
-// known returns a figure as it is judged: a minimum that was not searched to the end is not known,
-// and not one that no device has.
+// known returns a figure for judging. An unfinished minimum is unknown instead of infinite.
 func (r *Run) known(name string) Value {
 	v := r.Figure(name)
 	if name == figureMinimum && v.Kind() == KindNull && r.Figure(figureCompletes).Kind() == KindNumber {
@@ -44,30 +43,29 @@ func (r *Run) known(name string) Value {
 	return v
 }
 
-// Verdict is what became of one condition.
+// Verdict is the outcome of a condition.
 type Verdict struct {
-	Condition Condition `json:"condition"` // what was judged; in JSON in the form that [ParseCondition] reads
-	Judged    int       `json:"judged"`    // runs that it was applied to
-	// runs that it selects and cannot be applied to, because A has no figure to compare with
+	Condition Condition `json:"condition"` // the condition; as text in JSON
+	Judged    int       `json:"judged"`    // runs it was applied to
+	// selected runs without a figure in A to compare with
 	Unjudged   int         `json:"unjudged"`
-	Violations []Violation `json:"violations"` // runs in which it holds
+	Violations []Violation `json:"violations"` // runs that violate it
 }
 
-// Violation is a run of which a condition holds.
+// Violation is a run that violates a condition.
 type Violation struct {
 	Name
-	A   Value  `json:"a"`   // the figure in A; null also if there is none
-	B   Value  `json:"b"`   // the figure in B; likewise
-	Why string `json:"why"` // what is wrong, in words
+	A   Value  `json:"a"`   // figure in A; null also if missing
+	B   Value  `json:"b"`   // figure in B; null also if missing
+	Why string `json:"why"` // reason
 }
 
-// errNothingJudged says that a condition could not have failed.
-var errNothingJudged = errors.New("no run that it is about has anything to judge")
+// errNothingJudged: the condition could not have failed.
+var errNothingJudged = errors.New("no selected run has this figure to judge")
 
-// Judge applies conditions and keeps the verdicts. A run of A that B lacks violates every condition
-// that is about it. A run that only B has is judged by limits that are no changes. It fails for a
-// figure that no run has, for a unit that the figure is not in, and for a condition that applies to
-// no run.
+// Judge applies conditions and stores the verdicts. A run missing in B violates every condition
+// that selects it. A run missing in A is judged by absolute limits only. It fails for unknown
+// figures, wrong units, and conditions that apply to no run.
 func (d *Diff) Judge(conditions []Condition) error {
 	for i := range conditions {
 		c := &conditions[i]
@@ -80,7 +78,7 @@ func (d *Diff) Judge(conditions []Condition) error {
 	return nil
 }
 
-// Violated returns how many of the conditions judged hold of some run.
+// Violated returns the number of violated conditions.
 func (d *Diff) Violated() int {
 	n := 0
 	for _, v := range d.Verdicts {
@@ -121,7 +119,7 @@ func (d *Diff) judge(c *Condition) (Verdict, error) {
 	return v, nil
 }
 
-// known returns the figures of all runs that a condition can be about, sorted.
+// known returns the figures that conditions can name, sorted.
 func (d *Diff) known() []string {
 	var names []string
 	add := func(r *Run) {
@@ -155,8 +153,7 @@ func (v *Verdict) add(c *Condition, n Name, x, y Value) {
 	}
 }
 
-// judge returns what is wrong with a figure that is x in A and y in B, "" if nothing is, and
-// whether there was anything to judge.
+// judge returns the reason of a violation, or "", and whether the values could be judged.
 func (c *Condition) judge(x, y Value) (why string, judged bool) {
 	null := absences[c.Figure]
 	if null == nothing {
@@ -175,13 +172,13 @@ func (c *Condition) judge(x, y Value) (why string, judged bool) {
 		return "B has no value", true
 	case c.Sign != "" && a == nil && !endlessA:
 		return "", false
-	case endlessB && c.Sign != "": // in A too: nothing has changed
+	case endlessB && c.Sign != "": // A is infinite too: no change
 	case endlessB:
 		beyond = c.test(1)
 	case endlessA && c.Sign != "":
 		beyond = c.test(-1)
 	default:
-		limit, _ := c.amount() // its error was looked at for the condition as a whole
+		limit, _ := c.amount() // its error was checked before
 		beyond = c.holds(a, b, limit)
 	}
 	if beyond {

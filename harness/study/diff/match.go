@@ -2,23 +2,23 @@ package diff
 
 import "slices"
 
-// Match says in what the names of two runs agree.
+// Match is the quality of a pair of runs.
 type Match string
 
-// The matches, the best first.
+// The matches, best first.
 const (
 	MatchAll      Match = "same"           // trace, strategy and configuration
-	MatchRenamed  Match = "trace renamed"  // the trace has another name
-	MatchRecorded Match = "trace changed"  // the trace has another hash
-	MatchConfig   Match = "config changed" // another configuration on the same trace
-	MatchOnly     Match = "different runs" // both results have one run, of whatever
+	MatchRenamed  Match = "trace renamed"  // the name of the trace differs
+	MatchRecorded Match = "trace changed"  // the hash of the trace differs
+	MatchConfig   Match = "config changed" // the configuration differs
+	MatchOnly     Match = "different runs" // each result has one run only
 )
 
-// rules say what has to agree, in the order in which they are tried.
+// rules are the properties that must agree, in the order tried.
 var rules = []struct {
 	match Match
 	key   func(Name) Name
-	once  bool // holds only where one run of each result is left: of several settings none stands for another
+	once  bool // applies only if one run is left on each side
 }{
 	{MatchAll, func(n Name) Name { return n }, false},
 	{MatchRenamed, func(n Name) Name { n.Trace = ""; return n }, false},
@@ -27,17 +27,17 @@ var rules = []struct {
 	{MatchConfig, func(n Name) Name { n.Config, n.Hash = nil, ""; return n }, true},
 }
 
-// key is a name that can be compared.
+// key is a comparable [Name].
 type key struct{ trace, hash, strategy, config string }
 
-// matched is a pair of runs by their places.
+// matched is a pair of indices.
 type matched struct {
 	a, b  int
 	match Match
 }
 
-// match finds the runs of b that runs of a stand for, in the order of a. Of several that agree
-// alike the first of a stands for the first of b, and so on.
+// match pairs the runs of a and b, in the order of a. Runs that agree equally well are paired in
+// order.
 func match(a, b []Run) (pairs []matched, onlyA, onlyB []int) {
 	partner, taken := slices.Repeat([]int{-1}, len(a)), make([]bool, len(b))
 	how := make([]Match, len(a))
@@ -49,7 +49,7 @@ func match(a, b []Run) (pairs []matched, onlyA, onlyB []int) {
 				left[k] = append(left[k], j)
 			}
 		}
-		alike := map[key]int{} // how many of a agree
+		alike := map[key]int{} // number of runs of a by key
 		for i := range a {
 			if partner[i] < 0 {
 				alike[keyOf(rule.key(a[i].Name))]++

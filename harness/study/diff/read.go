@@ -14,18 +14,18 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// form says where the runs of a result are.
+// form locates the runs in a result.
 type form struct {
 	schema   string
-	list     string   // field that lists the runs; "" if the result is one run
-	points   []string // fields that are runs and list more of them, each of the strategy that the result names
-	left     []string // fields that are neither settings nor figures
-	settings []string // fields of a result that is one run which are settings, as is its version
-	more     []string // fields that name a run together with its strategy, and are figures too, as is that
-	strategy string   // of runs that name none
+	list     string   // field with the list of runs; "": the result is a run
+	points   []string // fields that are runs, or list runs, of the strategy named by the result
+	left     []string // ignored fields
+	settings []string // settings among the fields of a result that is a run
+	more     []string // figures that also identify a run
+	strategy string   // strategy of unnamed runs
 }
 
-// forms holds the results that can be compared, by schema.
+// forms are the results that can be compared.
 var forms = []form{
 	{schema: "vramyard-bench/1", list: "runs", left: []string{"loops"}},
 	{schema: "vramyard-compare/1", list: "runs"},
@@ -39,15 +39,14 @@ var forms = []form{
 	{schema: "vramyard-whatif/1", list: "runs"},
 }
 
-// The fields that say what a run is of; where there are more, the second is of results on
-// workloads, the third of logs or placements.
+// The fields that identify a run. Alternatives are for workloads, then for logs or placements.
 const (
 	fieldSchema   = "schema"
 	fieldVersion  = "version"
 	fieldDevice   = "device"
 	fieldStrategy = "strategy"
 	fieldConfig   = "config"
-	// fieldParameters are those of a workload, part of its name.
+	// fieldParameters are the parameters of a workload, part of its name.
 	fieldParameters = "parameters"
 )
 
@@ -56,7 +55,7 @@ var (
 	fieldsHash  = []string{"trace_sha256", "workload_hash", "sha256", "log_sha256"}
 )
 
-// Schemas returns the schemas of the results that can be read, sorted.
+// Schemas returns the readable schemas, sorted.
 func Schemas() []string {
 	var names []string
 	for _, f := range forms {
@@ -65,34 +64,34 @@ func Schemas() []string {
 	return names
 }
 
-// Result is what was read of one file.
+// Result is the content of one file.
 type Result struct {
 	Schema   string   // of the file
-	Settings []Figure // fields beside the runs, sorted by name: what all runs have in common
-	Runs     []Run    // in the order of the file
+	Settings []Figure // fields outside of the runs, sorted by name
+	Runs     []Run    // in file order
 }
 
-// Name says what a run is of.
+// Name identifies a run.
 type Name struct {
-	Trace    string          `json:"trace"`            // name of the trace; of a workload with its parameters
+	Trace    string          `json:"trace"`            // name of the trace, or workload with parameters
 	Hash     string          `json:"trace_sha256"`     // of the trace or the workload
-	Strategy string          `json:"strategy"`         // name and preset; of a search also which of its points
-	Config   json.RawMessage `json:"config,omitempty"` // the strategy's configuration, its fields sorted
+	Strategy string          `json:"strategy"`         // name and preset, and the point of a search
+	Config   json.RawMessage `json:"config,omitempty"` // configuration, with sorted fields
 }
 
-// Run holds the figures of one run.
+// Run is the figures of one run.
 type Run struct {
 	Name
 	Figures []Figure // sorted by name
 }
 
-// Figure is one figure with its name.
+// Figure is a named value.
 type Figure struct {
-	Name  string // fields that lead to it, with points between
-	Value Value  // what it is
+	Name  string // path of fields, joined with dots
+	Value Value  // value
 }
 
-// Figure returns the value of a figure, the zero value if the run has no such.
+// Figure returns a figure, or the zero value.
 func (r *Run) Figure(name string) Value {
 	i, ok := slices.BinarySearchFunc(r.Figures, name, func(f Figure, n string) int { return strings.Compare(f.Name, n) })
 	if !ok {
@@ -101,9 +100,9 @@ func (r *Run) Figure(name string) Value {
 	return r.Figures[i].Value
 }
 
-// Read reads the result of a command, which may be compressed. It refuses what is no JSON, fields
-// that are given twice, numbers that no float64 holds, files of other schemas, runs without a name,
-// and a file that takes more memory than a budget has.
+// Read reads the result of a command, compressed or not. It rejects invalid JSON, duplicate fields,
+// numbers outside of float64, unknown schemas, unnamed runs, and files that exceed the memory
+// budget.
 func Read(r io.Reader, memory *budget.Budget) (*Result, error) {
 	plain, err := fileio.NewReader(r)
 	if err != nil {
@@ -116,7 +115,7 @@ func Read(r io.Reader, memory *budget.Budget) (*Result, error) {
 	}
 	if head, err := plain.Peek(headBytes); err == nil {
 		if other := otherForm(head); other != "" {
-			return nil, fmt.Errorf("no result of this program but %s: want what --json writes, of the schema %s", other,
+			return nil, fmt.Errorf("not a result of this program but %s: want --json output of schema %s", other,
 				strings.Join(Schemas(), ", "))
 		}
 	}
@@ -126,7 +125,7 @@ func Read(r io.Reader, memory *budget.Budget) (*Result, error) {
 	}
 	schema := root.field(fieldSchema)
 	if schema.kind != KindText {
-		return nil, fmt.Errorf("no result of this program: want an object with a field %q", fieldSchema)
+		return nil, fmt.Errorf("not a result of this program: want an object with a field %q", fieldSchema)
 	}
 	i := slices.IndexFunc(forms, func(f form) bool { return f.schema == schema.Text() })
 	if i < 0 {
@@ -135,14 +134,13 @@ func Read(r io.Reader, memory *budget.Budget) (*Result, error) {
 	return forms[i].read(root, items)
 }
 
-// headBytes is how much of a file [otherForm] looks at, and shownBytes how much of it an error
-// shows.
+// headBytes are examined by [otherForm], shownBytes shown in an error.
 const (
 	headBytes  = 64
 	shownBytes = 32
 )
 
-// otherForm describes a file by its first bytes, "" if they may begin a JSON object.
+// otherForm describes a file by its first bytes, "" if they may start a JSON object.
 func otherForm(head []byte) string {
 	head = bytes.TrimLeft(head, " \t\r\n")
 	line, _, _ := bytes.Cut(head, []byte("\n"))
@@ -232,7 +230,7 @@ func (v Value) at(path string) Value {
 	return v
 }
 
-// Text returns a text without its quotes, "" of anything else.
+// Text returns the value of a string, "" for other kinds.
 func (v Value) Text() string {
 	var s string
 	if v.kind != KindText || json.Unmarshal([]byte(v.text), &s) != nil {
@@ -241,7 +239,7 @@ func (v Value) Text() string {
 	return s
 }
 
-// run reads one run. suffix tells its strategy from another of the same name.
+// run reads a run. suffix distinguishes its strategy from others of the same name.
 func (f *form) run(v Value, suffix string) (Run, error) {
 	r := Run{Name: Name{Strategy: f.strategy}}
 	if v.kind != kindObject {
@@ -250,7 +248,7 @@ func (f *form) run(v Value, suffix string) (Run, error) {
 	for _, x := range v.fields {
 		text := func() error {
 			if x.value.kind != KindText {
-				return fmt.Errorf("%q: want a text", x.name)
+				return fmt.Errorf("%q: want a string", x.name)
 			}
 			return nil
 		}
@@ -276,7 +274,7 @@ func (f *form) run(v Value, suffix string) (Run, error) {
 		}
 	}
 	if r.Strategy == suffix || r.Trace == "" {
-		return r, fmt.Errorf("want %q and %q, which say what it is of", fieldStrategy, fieldsTrace[0])
+		return r, fmt.Errorf("want %q and %q to identify the run", fieldStrategy, fieldsTrace[0])
 	}
 	if len(f.more) > 0 {
 		r.Figures = append(r.Figures, Figure{fieldStrategy, v.field(fieldStrategy)})
@@ -287,7 +285,7 @@ func (f *form) run(v Value, suffix string) (Run, error) {
 	return r, sortFigures(r.Figures)
 }
 
-// flatten appends the figures of a value, by the fields that lead to them.
+// flatten appends the figures of a value, named by path.
 func flatten(to []Figure, name string, v Value) []Figure {
 	if v.kind != kindObject {
 		return append(to, Figure{name, v})
@@ -298,13 +296,12 @@ func flatten(to []Figure, name string, v Value) []Figure {
 	return to
 }
 
-// sortFigures sorts by name. It refuses two of one name, which a field with a point in its name can
-// lead to.
+// sortFigures sorts by name. It rejects duplicates, which field names with dots can cause.
 func sortFigures(list []Figure) error {
 	slices.SortFunc(list, func(x, y Figure) int { return strings.Compare(x.Name, y.Name) })
 	for i := 1; i < len(list); i++ {
 		if list[i].Name == list[i-1].Name {
-			return fmt.Errorf("figure %q: given twice", list[i].Name)
+			return fmt.Errorf("duplicate figure %q", list[i].Name)
 		}
 	}
 	return nil

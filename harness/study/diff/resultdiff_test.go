@@ -144,7 +144,7 @@ func TestABracketIsNoFailure(t *testing.T) {
 		run(`,"min_capacity_bytes":5,"completes_at_bytes":5`)
 	for _, condition := range []string{"min_capacity_bytes>24GiB", "min_capacity_bytes>+2%"} {
 		_, err := judged(t, bracket, bracket, condition)
-		require.ErrorContains(t, err, "has anything to judge")
+		require.ErrorContains(t, err, "has this figure to judge")
 	}
 	v, err := judged(t, exact, bracket, "min_capacity_bytes>+2%")
 	require.NoError(t, err)
@@ -230,12 +230,12 @@ func TestConditionsThatCannotFailAreErrors(t *testing.T) {
 	for condition, want := range map[string]string{
 		"oom>0":               `unknown figure "oom": did you mean "oom_count"? want one of metadata_bytes, oom_count`,
 		"name>0":              `unknown figure "name": want one of metadata_bytes, oom_count`,
-		"oom_count>0@tlsf":    "no run that it is about",
-		"oom_count>0@bfc@u*":  "no run that it is about",
-		"metadata_bytes>+1%":  "no run that it is about",
+		"oom_count>0@tlsf":    "no selected run",
+		"oom_count>0@bfc@u*":  "no selected run",
+		"metadata_bytes>+1%":  "no selected run",
 		"metadata_bytes>1ms":  `unit "ms": metadata_bytes is in bytes`,
 		"oom_count>+1GiB":     `unit "GiB": oom_count is in number`,
-		"metadata_bytes>1GiB": "no run that it is about",
+		"metadata_bytes>1GiB": "no selected run",
 	} {
 		_, err := judged(t, a, a, condition)
 		require.ErrorContains(t, err, want, condition)
@@ -260,8 +260,8 @@ func TestWrongConditionsAreNamed(t *testing.T) {
 		"oom_count>--1":                  "want a limit",
 		"oom_count>5%":                   "want a sign",
 		"oom_count>5MB":                  `unit "MB": want one of % B KiB MiB GiB TiB ns us ms s`,
-		"oom_count>5@":                   "want a strategy",
-		"oom_count>5@a@":                 "want a strategy",
+		"oom_count>5@":                   "want @strategy",
+		"oom_count>5@a@":                 "want @strategy",
 		strings.Repeat("a", 2000) + ">1": "want a figure",
 	} {
 		_, err := diff.ParseCondition(text)
@@ -349,14 +349,14 @@ func pairsOf(t *testing.T, d *diff.Diff, mirrored bool) map[string]int {
 func TestHostileResultsAreRefused(t *testing.T) {
 	ok := of("t", "h", "bfc", `{}`, "")
 	for text, want := range map[string]string{
-		"":                                       "JSON ends in the middle",
-		"{":                                      "JSON ends in the middle",
-		"null":                                   `no result of this program but text that begins with "null": want what --json writes`,
-		"trash":                                  `no result of this program but text that begins with "trash": want what --json writes`,
-		"[]":                                     "no result of this program but a list in JSON: want what --json writes",
-		"trace,trace_sha256,strategy\nt,h,bfc\n": `no result of this program but CSV that begins with "trace,trace_sha256,strategy": want what --json writes`,
-		"PAR1\x15\x04":                           "no result of this program but a Parquet file: want what --json writes",
-		"\x80\x04\x95\xff":                       "no result of this program but a binary file: want what --json writes",
+		"":                                       "JSON ends early",
+		"{":                                      "JSON ends early",
+		"null":                                   `not a result of this program but text that begins with "null": want --json output`,
+		"trash":                                  `not a result of this program but text that begins with "trash": want --json output`,
+		"[]":                                     "not a result of this program but a list in JSON: want --json output",
+		"trace,trace_sha256,strategy\nt,h,bfc\n": `not a result of this program but CSV that begins with "trace,trace_sha256,strategy": want --json output`,
+		"PAR1\x15\x04":                           "not a result of this program but a Parquet file: want --json output",
+		"\x80\x04\x95\xff":                       "not a result of this program but a binary file: want --json output",
 		"{}":                                     `want an object with a field "schema"`,
 		`{"schema":1}`:                           `want an object with a field "schema"`,
 		`{"schema":"other/1"}`:                   `schema "other/1": want one of vramyard-bench/1, vramyard-compare/1`,
@@ -365,18 +365,18 @@ func TestHostileResultsAreRefused(t *testing.T) {
 		`{"schema":"vramyard-compare/1","runs":{}}`: `"runs": want a list of runs`,
 		file(`3`):                                                       `"runs", run 0: want an object`,
 		file(`{}`):                                                      `"runs", run 0: want "strategy" and "trace"`,
-		file(ok, `{"trace":"t","strategy":4}`):                          `"runs", run 1: "strategy": want a text`,
-		file(`{"trace":["t"],"strategy":"s"}`):                          `"trace": want a text`,
+		file(ok, `{"trace":"t","strategy":4}`):                          `"runs", run 1: "strategy": want a string`,
+		file(`{"trace":["t"],"strategy":"s"}`):                          `"trace": want a string`,
 		file(of("t", "h", "s", `{}`, `,"n":1,"n":2`)):                   `"runs.0.n": given twice`,
-		file(of("t", "h", "s", `{}`, `,"a.b":1,"a":{"b":2}`)):           `figure "a.b": given twice`,
+		file(of("t", "h", "s", `{}`, `,"a.b":1,"a":{"b":2}`)):           `duplicate figure "a.b"`,
 		file(of("t", "h", "s", `{}`, `,"n":NaN`)):                       "invalid character 'N'",
 		file(of("t", "h", "s", `{}`, `,"n":1e999`)):                     "1e999: no number of a result",
 		file(of("t", "h", "s", `{}`, `,"n":-1e999`)):                    "no number of a result",
 		file(of("t", "h", "s", `{}`, `,"n":`+strings.Repeat("9", 100))): "no number of a result",
-		file(ok) + "{}":                                                 "text after the result",
-		file(ok)[:60]:                                                   "JSON ends in the middle",
-		`{"a":` + strings.Repeat("[", 100_000):                          "more than 32 objects and lists in each other",
-		strings.Repeat(`{"a":`, 100_000):                                "more than 32 objects and lists in each other",
+		file(ok) + "{}":                                                 "data after the result",
+		file(ok)[:60]:                                                   "JSON ends early",
+		`{"a":` + strings.Repeat("[", 100_000):                          "objects and lists nested more than 32 deep",
+		strings.Repeat(`{"a":`, 100_000):                                "objects and lists nested more than 32 deep",
 		`{"schema":"vramyard-tune/1","preset":3}`:                       `"preset.runs": want a list of runs`,
 		"\x1f\x8b\x08nonsense":                                          "gzip",
 	} {
@@ -391,7 +391,7 @@ func TestHostileResultsAreRefused(t *testing.T) {
 
 func TestResultsOfTwoCommandsAreNotCompared(t *testing.T) {
 	_, err := diff.Compare(read(t, file()), read(t, `{"schema":"vramyard-verify/1","trace":"t","strategy":"s"}`), false)
-	require.ErrorContains(t, err, "results of two commands: A is vramyard-compare/1 and B is vramyard-verify/1")
+	require.ErrorContains(t, err, "A is vramyard-compare/1 and B is vramyard-verify/1: want results of the same command")
 }
 
 // FuzzCondition reads anything, and what is a condition is written and read as the same one.

@@ -14,14 +14,14 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// Bounds of what is read. The largest results of ours have a few thousand values and are four deep.
+// Limits of input. Our largest results have a few thousand values in four levels.
 const (
-	maxBytes  = 1 << 26 // of a file, decompressed
-	maxDepth  = 32      // of objects and lists in each other
-	maxNumber = 64      // bytes of a number: a float64 is written in 24
+	maxBytes  = 1 << 26 // of a decompressed file
+	maxDepth  = 32      // nesting of objects and lists
+	maxNumber = 64      // bytes of a number; a float64 needs 24
 )
 
-// Kind says what a value is.
+// Kind is the kind of a value.
 type Kind string
 
 // The kinds of values.
@@ -31,38 +31,36 @@ const (
 	KindNumber Kind = "number"
 	KindText   Kind = "text"
 	KindList   Kind = "list"
-	kindObject Kind = "object" // only while reading: its fields become figures
+	kindObject Kind = "object" // while reading only: its fields become figures
 )
 
-// Value is one value of a result. The zero value stands for a figure that there is not.
+// Value is a value of a result. The zero value is a missing figure.
 type Value struct {
 	kind   Kind
-	text   string   // as JSON without spaces, the fields of objects by name
-	number *big.Rat // of a number, and 0 or 1 of a bool
-	items  int      // of a list
-	fields []field  // of an object, in the order of the file
+	text   string   // compact JSON with sorted fields
+	number *big.Rat // of a number or a bool (0, 1)
+	items  int      // length of a list
+	fields []field  // of an object, in file order
 }
 
-// field is one field of an object.
 type field struct {
 	name  string
 	value Value
 }
 
-// Kind returns what the value is, "" if there is none.
+// Kind returns the kind, "" for a missing value.
 func (v Value) Kind() Kind { return v.kind }
 
-// Number returns the number, 0 for false and 1 for true, nil for what is neither. It must not be
-// changed.
+// Number returns the number, or a bool as 0 or 1, otherwise nil. It must not be changed.
 func (v Value) Number() *big.Rat { return v.number }
 
 // Items returns the length of a list.
 func (v Value) Items() int { return v.items }
 
-// String returns the value as JSON, "" if there is none.
+// String returns the value as JSON, "" if it is missing.
 func (v Value) String() string { return v.text }
 
-// MarshalJSON implements [json.Marshaler]; no value is null.
+// MarshalJSON implements [json.Marshaler]; a missing value is null.
 func (v Value) MarshalJSON() ([]byte, error) {
 	if v.kind == "" {
 		return []byte("null"), nil
@@ -70,8 +68,7 @@ func (v Value) MarshalJSON() ([]byte, error) {
 	return []byte(v.text), nil
 }
 
-// Equal reports whether two values are the same. Numbers are compared as such, however they are
-// written.
+// Equal reports whether two values are equal. Numbers are compared by value.
 func (v Value) Equal(w Value) bool {
 	if v.kind == KindNumber && w.kind == KindNumber {
 		return v.number.Cmp(w.number) == 0
@@ -79,7 +76,7 @@ func (v Value) Equal(w Value) bool {
 	return v.kind == w.kind && v.text == w.text
 }
 
-// field returns a field of an object, the zero value if it has none of the name.
+// field returns a field of an object, or the zero value.
 func (v Value) field(name string) Value {
 	i := slices.IndexFunc(v.fields, func(f field) bool { return f.name == name })
 	if i < 0 {
@@ -88,19 +85,19 @@ func (v Value) field(name string) Value {
 	return v.fields[i].value
 }
 
-// parser reads values.
+// parser decodes values.
 type parser struct {
 	d      *json.Decoder
 	memory *budget.Budget
-	lists  map[string][]Value // items of the lists of objects, by path
-	path   []string           // fields that lead to the value being read
+	lists  map[string][]Value // items of lists, by path
+	path   []string           // path of the current value
 }
 
-// valueBytes is what a value takes while a result is read, beside its text.
+// valueBytes is the memory of a value while reading, apart from its text.
 const valueBytes = 256
 
-// parse reads one JSON value and nothing behind it. It returns the items of the lists named, by
-// name; other lists keep their text only.
+// parse reads a single JSON value. It returns the items of the named lists; other lists are kept as
+// text only.
 func parse(r io.Reader, lists []string, memory *budget.Budget) (Value, map[string][]Value, error) {
 	limited := &io.LimitedReader{R: r, N: maxBytes + 1}
 	p := &parser{d: json.NewDecoder(limited), memory: memory, lists: map[string][]Value{}}
@@ -111,14 +108,14 @@ func parse(r io.Reader, lists []string, memory *budget.Budget) (Value, map[strin
 	v, err := p.next(0)
 	if err == nil {
 		if _, end := p.d.Token(); !errors.Is(end, io.EOF) {
-			err = errors.New("text after the result")
+			err = errors.New("data after the result")
 		}
 	}
 	switch {
 	case limited.N == 0:
 		err = fmt.Errorf("more than %d bytes", maxBytes)
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		err = errors.New("JSON ends in the middle")
+		err = errors.New("JSON ends early")
 	}
 	if err != nil {
 		return Value{}, nil, fmt.Errorf("byte %d%s: %w", p.d.InputOffset(), p.where(), err)
@@ -144,7 +141,7 @@ func (p *parser) next(depth int) (Value, error) {
 	switch t := t.(type) {
 	case json.Delim:
 		if depth == maxDepth {
-			return Value{}, fmt.Errorf("more than %d objects and lists in each other", maxDepth)
+			return Value{}, fmt.Errorf("objects and lists nested more than %d deep", maxDepth)
 		}
 		if t == '{' {
 			return p.object(depth + 1)
@@ -173,7 +170,7 @@ func (p *parser) object(depth int) (Value, error) {
 		if err != nil {
 			return v, err
 		}
-		name, _ := t.(string) // the decoder lets nothing else through
+		name, _ := t.(string) // the decoder accepts string keys only
 		p.path = append(p.path, name)
 		if seen[name] {
 			return v, errors.New("given twice")
@@ -193,7 +190,7 @@ func (p *parser) object(depth int) (Value, error) {
 	return v, p.memory.Take(int64(len(v.text)))
 }
 
-// objectText writes an object with its fields by name.
+// objectText encodes an object with sorted fields.
 func objectText(fields []field) string {
 	sorted := slices.SortedFunc(slices.Values(fields), func(x, y field) int { return strings.Compare(x.name, y.name) })
 	var b strings.Builder
@@ -202,7 +199,7 @@ func objectText(fields []field) string {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		name, _ := json.Marshal(f.name) // a string always can be
+		name, _ := json.Marshal(f.name) // a string can always be encoded
 		b.Write(name)
 		b.WriteByte(':')
 		b.WriteString(f.value.text)
@@ -211,7 +208,7 @@ func objectText(fields []field) string {
 	return b.String()
 }
 
-// list reads the rest of a list. Its items are kept if somebody wants them.
+// list reads the rest of a list, and keeps its items if its path was requested.
 func (p *parser) list(depth int) (Value, error) {
 	v := Value{kind: KindList}
 	name := strings.Join(p.path, ".")
@@ -243,18 +240,18 @@ func (p *parser) list(depth int) (Value, error) {
 	return v, p.memory.Take(int64(len(v.text)))
 }
 
-// number reads a number. What no float64 can hold is refused, because nothing of ours writes it and
-// its digits could fill the memory.
+// number parses a number. Numbers outside of float64 are rejected, since their digits could fill
+// the memory.
 func number(text string) (Value, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || len(text) > maxNumber {
-		return Value{}, fmt.Errorf("%.*s: no number of a result is that long or that large", maxNumber, text)
+		return Value{}, fmt.Errorf("%.*s: number too long or too large", maxNumber, text)
 	}
 	n := new(big.Rat)
-	if math.Abs(x) < math.SmallestNonzeroFloat64*(1<<52) { // the least normal number; an exponent may be anything
+	if math.Abs(x) < math.SmallestNonzeroFloat64*(1<<52) { // below the least normal number; an exponent may be anything
 		n.SetFloat64(x)
 	} else {
-		n.SetString(text) // what ParseFloat has read it reads too
+		n.SetString(text) // accepts everything that ParseFloat does
 	}
 	return Value{kind: KindNumber, text: text, number: n}, nil
 }

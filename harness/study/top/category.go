@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Category is what memory is used for.
+// Category is the purpose of memory.
 type Category string
 
-// The categories, in the order of reports.
+// The categories, in report order.
 const (
 	Weights        Category = "weights"
 	Gradients      Category = "gradients"
@@ -21,13 +21,12 @@ const (
 	Unknown        Category = "not known"
 )
 
-// Categories lists all categories in the order of reports.
+// Categories lists all categories in report order.
 var Categories = []Category{
 	Weights, Activations, Gradients, Optimizer, InnerGradients, Cache, Temporary, Inputs, Unknown,
 }
 
-// tagWords are the first words of tags, up to the first character that is no letter. A function may
-// be named so, too.
+// tagWords maps the leading letters of tags to categories. Function names are matched too.
 var tagWords = map[string]Category{
 	"weight": Weights, "weights": Weights, "param": Weights, "params": Weights, "parameter": Weights,
 	"parameters": Weights,
@@ -48,7 +47,7 @@ func ofTag(tag string) Category {
 	return Unknown
 }
 
-// ofStack returns the category of the innermost frame of a stack that has one.
+// ofStack returns the category of the innermost frame with a known one.
 func ofStack(frames iter.Seq2[string, string]) Category {
 	for file, function := range frames {
 		if c := ofFrame(strings.ReplaceAll(file, `\`, "/"), function); c != Unknown {
@@ -58,7 +57,7 @@ func ofStack(frames iter.Seq2[string, string]) Category {
 	return Unknown
 }
 
-// ofFrame returns the category of what is allocated below a frame.
+// ofFrame returns the category of allocations below a frame.
 func ofFrame(file, function string) Category {
 	lower := strings.ToLower(function)
 	switch {
@@ -80,7 +79,7 @@ func ofFrame(file, function string) Category {
 	case lower == "forward", strings.HasSuffix(file, "torch/nn/functional.py"):
 		return Activations
 	}
-	return ofTag(function) // of a function that is named after what it makes
+	return ofTag(function) // functions named after their result
 }
 
 func containsAny(text string, parts ...string) bool {

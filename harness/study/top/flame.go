@@ -8,24 +8,23 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Node is a box of a flame graph: the memory of all stacks that begin with the same lines.
+// Node is a box of a flame graph: the memory of all stacks with the same outer lines.
 type Node struct {
-	Name     string      // its line
+	Name     string      // line
 	Bytes    device.Size // of all stacks through it
-	Blocks   int         // likewise
+	Blocks   int         // of all stacks through it
 	Category Category    // of most of its bytes
-	Below    []*Node     // the lines inside of it, largest first
+	Below    []*Node     // inner lines, largest first
 
 	shares map[Category]device.Size
 	named  map[string]*Node
 }
 
-// leastShare is the part of all bytes below which boxes of one parent are joined: half a point in a
+// leastShare is the inverse of the least share of all bytes that gets a box: half a point in a
 // picture of 250 points.
 const leastShare = 500
 
-// Flame returns the stacks of a moment as a tree, from the outermost line inwards. Boxes that are
-// too small to be seen are joined.
+// Flame returns the stacks as a tree, outermost lines first. Boxes too small to see are joined.
 func (m *Moment) Flame() *Node {
 	root := &Node{Name: "all live blocks"}
 	for i := range m.Stacks {
@@ -62,8 +61,7 @@ func (n *Node) add(s *Stack) {
 	n.shares[s.Category] += s.Bytes
 }
 
-// settle sorts the boxes inside of a box, joins those with fewer bytes than least, and finds its
-// category.
+// settle sorts the children of a box, joins those smaller than least, and sets its category.
 func (n *Node) settle(least device.Size) {
 	for _, c := range Categories {
 		if n.Category == "" || n.shares[c] > n.shares[n.Category] {

@@ -8,15 +8,15 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Stacks holds the stacks with which a program made the allocations of a trace.
+// Stacks holds the allocation stacks of a trace.
 type Stacks interface {
-	// Stack returns the number of the stack of an allocation, 0 if it is not known.
+	// Stack returns the number of the stack of an allocation, 0 if unknown.
 	Stack(id uint64) uint32
-	// Lines returns the lines of a stack, the innermost first, and its call site.
+	// Lines returns the lines of a stack, innermost first, and its call site.
 	Lines(stack uint32) (lines []string, site string)
-	// Frames yields the numbers of the recorded frames of a stack, the innermost first.
+	// Frames yields the recorded frames of a stack, innermost first.
 	Frames(stack uint32) iter.Seq[uint32]
-	// Frame returns file and function of a recorded frame.
+	// Frame returns the file and function of a frame.
 	Frame(frame uint32) (file, function string)
 }
 
@@ -27,12 +27,12 @@ type block struct {
 	tag  string
 }
 
-// survey is what the first walk over a trace finds.
+// survey is the result of the first pass over a trace.
 type survey struct {
 	trace.Refusals
 
 	covered trace.Coverage
-	peakAt  int // event of the peak; -1: nothing is allocated
+	peakAt  int // event of the peak; -1: no allocations
 }
 
 func look(src trace.Source) (*survey, error) {
@@ -47,7 +47,7 @@ func look(src trace.Source) (*survey, error) {
 			s.covered.Step(e)
 			ledger.Step(e)
 			if e.Kind == trace.Alloc || e.Kind == trace.LiveAtStart {
-				if live := ledger.Live(); live > most { // a refused request is not live
+				if live := ledger.Live(); live > most { // refused requests are not live
 					most, s.peakAt = live, i
 				}
 			}
@@ -56,12 +56,12 @@ func look(src trace.Source) (*survey, error) {
 		return nil
 	})
 	if s.covered.Empty() && s.peakAt >= 0 {
-		s.peakAt = i - 1 // without a history the file has one state, its last
+		s.peakAt = i - 1 // without history there is only the final state
 	}
 	return s, err
 }
 
-// collect returns the blocks that are live after each of some events, by event.
+// collect returns the live blocks after each of the events.
 func collect(src trace.Source, events ...int) (map[int][]block, error) {
 	found := map[int][]block{}
 	live := map[uint32]block{}
@@ -77,7 +77,7 @@ func collect(src trace.Source, events ...int) (map[int][]block, error) {
 			if slices.Contains(events, i) {
 				found[i] = make([]block, 0, len(live))
 				for _, b := range live {
-					found[i] = append(found[i], b) // Moment sorts what it makes of them
+					found[i] = append(found[i], b) // Moment sorts its output
 				}
 			}
 			i++
@@ -87,8 +87,7 @@ func collect(src trace.Source, events ...int) (map[int][]block, error) {
 	return found, err
 }
 
-// groupingOf returns what blocks are grouped by: stacks or tags, if at least half of the bytes have
-// some.
+// groupingOf returns the grouping: stacks or tags if they cover at least half of the bytes.
 func groupingOf(blocks []block, stacks Stacks) Grouping {
 	var all, stacked, tagged device.Size
 	for i := range blocks {
@@ -110,8 +109,8 @@ func groupingOf(blocks []block, stacks Stacks) Grouping {
 	return BySize
 }
 
-// Measure finds out who holds memory at the peak of live bytes and at the last refused request.
-// stacks is nil where nothing is known of them. It fails if the trace cannot be read.
+// Measure reports the memory by holder at the peak and at the last refused request. stacks may be
+// nil. It fails if the trace cannot be read.
 func Measure(src trace.Source, stacks Stacks) (*Report, error) {
 	s, err := look(src)
 	if err != nil {

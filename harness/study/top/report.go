@@ -10,10 +10,10 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Schema names the form of the report as JSON.
+// Schema is the schema of a [Report] in JSON.
 const Schema = "vramyard-top/1"
 
-// Grouping is what blocks are grouped by.
+// Grouping is a way to group blocks.
 type Grouping string
 
 // The groupings.
@@ -23,39 +23,39 @@ const (
 	BySize     Grouping = "size"
 )
 
-// Report says who holds memory.
+// Report is the memory of a program by holder.
 type Report struct {
 	Schema  string   `json:"schema"`            // the constant Schema
-	Version string   `json:"version"`           // of the program
+	Version string   `json:"version"`           // program version
 	Trace   string   `json:"trace"`             // name
 	Hash    string   `json:"trace_sha256"`      // of the file
 	Events  int      `json:"events"`            // of the trace
-	History bool     `json:"history"`           // the file records allocations; false: it has one state alone
-	By      Grouping `json:"grouped_by"`        // what Holders are
-	Peak    Moment   `json:"peak"`              // most live bytes; without a history the recorded state
-	Failure *Moment  `json:"failure,omitempty"` // the last refused request; absent: none was refused
-	// stacks of which only the call site is kept: all of them would take too much memory
+	History bool     `json:"history"`           // the file records allocations; false: only one state
+	By      Grouping `json:"grouped_by"`        // kind of Holders
+	Peak    Moment   `json:"peak"`              // the peak; without history the recorded state
+	Failure *Moment  `json:"failure,omitempty"` // the last refused request; absent: none
+	// stacks reduced to their call site to limit memory
 	Cut int `json:"cut_stacks,omitempty"`
 }
 
 // Moment is the live memory after an event.
 type Moment struct {
-	Event      int         `json:"event"`                   // its number; -1: nothing is ever live
-	Bytes      device.Size `json:"live_bytes"`              // asked for by blocks that are live
-	Blocks     int         `json:"block_count"`             // those blocks
-	Asked      device.Size `json:"asked_bytes,omitempty"`   // by the refused request, which is not live
-	AskedBy    string      `json:"asked_by,omitempty"`      // its tag
-	Refusals   int         `json:"refused_count,omitempty"` // refused requests up to this one
+	Event      int         `json:"event"`                   // index; -1: nothing is ever live
+	Bytes      device.Size `json:"live_bytes"`              // requested bytes of live blocks
+	Blocks     int         `json:"block_count"`             // live blocks
+	Asked      device.Size `json:"asked_bytes,omitempty"`   // size of the refused request, which is not live
+	AskedBy    string      `json:"asked_by,omitempty"`      // tag of the refused request
+	Refusals   int         `json:"refused_count,omitempty"` // refused requests so far
 	Categories []Holder    `json:"categories"`              // largest first
 	Holders    []Holder    `json:"holders"`                 // largest first
 	Stacks     []Stack     `json:"stacks"`                  // largest first
 }
 
-// Share is the memory of some blocks.
+// Share is the memory of a group of blocks.
 type Share struct {
-	Name   string      `json:"name"`        // what they have in common
-	Bytes  device.Size `json:"bytes"`       // asked for
-	Blocks int         `json:"block_count"` // how many
+	Name   string      `json:"name"`        // of the group
+	Bytes  device.Size `json:"bytes"`       // requested bytes
+	Blocks int         `json:"block_count"` // number of blocks
 }
 
 func (s *Share) add(n device.Size) {
@@ -72,35 +72,35 @@ type Holder struct {
 // Stack is the memory of one stack.
 type Stack struct {
 	Lines    []string    `json:"lines"`       // innermost first
-	Bytes    device.Size `json:"bytes"`       // asked for
-	Blocks   int         `json:"block_count"` // how many
-	Category Category    `json:"category"`    // what it is used for
+	Bytes    device.Size `json:"bytes"`       // requested bytes
+	Blocks   int         `json:"block_count"` // number of blocks
+	Category Category    `json:"category"`    // purpose
 }
 
 // noName is the group of blocks without a stack or a tag.
 const noName = "(not recorded)"
 
-// grouper groups blocks. It remembers what it found out of stacks.
+// grouper groups blocks, with memoised stacks.
 type grouper struct {
 	by     Grouping
 	stacks Stacks
 	known  map[uint32]*kind // by stack
 	texts  map[string]*kind // by tag or size
-	held   int              // bytes that the lines of stacks take
-	cut    int              // stacks of which the call site is kept alone
+	held   int              // bytes of kept lines
+	cut    int              // stacks reduced to their call site
 }
 
-// Many stacks share lines, so that a small file could stand for any amount of text.
+// Limits: stacks may share lines, so a small file can expand to any size.
 const (
-	mostHeld  = 128 << 20 // bytes of lines from which on the call site of a stack is kept alone
-	lineBytes = 128       // of a line besides its text: its place in a list and in the flame graph
+	mostHeld  = 128 << 20 // bytes of lines beyond which only call sites are kept
+	lineBytes = 128       // overhead of a line, in its list and in the flame graph
 	mostParts = 256       // lines of a tag
 )
 
-// kind is what blocks have in common.
+// kind is the common properties of a group of blocks.
 type kind struct {
 	lines    []string
-	text     string // the lines and the category
+	text     string // category and lines
 	site     string
 	category Category
 }
@@ -122,13 +122,13 @@ func (g *grouper) kindOf(b *block) *kind {
 		return g.named(b.tag, ofTag(b.tag), ":")
 	}
 	name := "blocks of " + b.size.String()
-	if strings.Contains(name, ".") { // it is rounded
+	if strings.Contains(name, ".") { // a rounded value
 		name = fmt.Sprintf("%s (%d bytes)", name, uint64(b.size))
 	}
 	return g.named(name, Unknown, "")
 }
 
-// named returns the kind of blocks with a text in common, whose parts are its lines.
+// named returns the kind of blocks with the same text, whose parts are its lines.
 func (g *grouper) named(text string, c Category, part string) *kind {
 	k := g.texts[text]
 	if k == nil {
@@ -177,7 +177,7 @@ func (g *grouper) moment(event int, blocks []block) Moment {
 		category Category
 	}
 	holders := map[holding]*Share{}
-	stacks := map[string]*Stack{} // by their text
+	stacks := map[string]*Stack{} // by lines
 	for i := range blocks {
 		b := &blocks[i]
 		m.Bytes += b.size
@@ -208,7 +208,7 @@ func (g *grouper) moment(event int, blocks []block) Moment {
 	return m
 }
 
-// at returns the value of a key, which it makes if there is none.
+// at returns the value of a key, creating it if missing.
 func at[K comparable, V any](m map[K]*V, key K) *V {
 	v := m[key]
 	if v == nil {
@@ -223,7 +223,7 @@ func compareHolders(a, b Holder) int {
 		cmp.Compare(a.Category, b.Category))
 }
 
-// Categorized reports whether a category of any block is known.
+// Categorized reports whether the category of any block is known.
 func (r *Report) Categorized() bool {
 	known := func(m *Moment) bool {
 		return slices.ContainsFunc(m.Categories, func(h Holder) bool { return h.Category != Unknown })
@@ -231,8 +231,7 @@ func (r *Report) Categorized() bool {
 	return known(&r.Peak) || r.Failure != nil && known(r.Failure)
 }
 
-// Notes returns the limits of the report in sentences: data that the file lacks, and how categories
-// are derived.
+// Notes returns limits of the report as sentences.
 func (r *Report) Notes() []string {
 	var notes []string
 	if !r.History {
@@ -249,11 +248,10 @@ func (r *Report) Notes() []string {
 		notes = append(notes, "Categories are what the tags begin with.")
 	default:
 		notes = append(notes, "Categories are derived from the functions of the stacks: a temporary of a forward function "+
-			"counts as an "+
-			"activation, and gradients of weights and of activations are not told apart.")
+			"counts as an activation, and gradients of weights and of activations are not distinguished.")
 	}
 	if r.Cut > 0 {
-		notes = append(notes, fmt.Sprintf("%d stacks are shown by their call site alone: the others take all the memory "+
+		notes = append(notes, fmt.Sprintf("%d stacks are shown by their call site alone: the others use all the memory "+
 			"for stacks.", r.Cut))
 	}
 	for _, h := range r.Peak.Holders {
@@ -269,8 +267,8 @@ func (r *Report) Notes() []string {
 	return notes
 }
 
-// WriteFolded writes the stacks of a moment in the folded form of flame graph tools: the lines of a
-// stack from the outermost to the innermost, separated by semicolons, then its bytes.
+// WriteFolded writes the stacks in the folded format of flame graph tools: lines from outermost to
+// innermost, separated by semicolons, and bytes.
 func (m *Moment) WriteFolded(w io.Writer) error {
 	clean := strings.NewReplacer(";", ",", "\n", " ", "\r", " ")
 	for _, s := range m.Stacks {

@@ -17,47 +17,47 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Point is one setting of every knob, evaluated.
+// Point is an evaluated combination of settings.
 type Point struct {
-	// Config has the settings that differ from those of the preset, ready for --config.
+	// Config has the settings that differ from the preset, as for --config.
 	Config json.RawMessage `json:"config"`
-	// TimesBound is the geometric mean of minimum capacity over lower bound; null if a trace
-	// completes on no device that was tried, or has a request that the strategy refuses.
+	// TimesBound is the geometric mean of minimum capacity over lower bound; null if a trace completes
+	// on no tried device, or has a request that the strategy refuses.
 	TimesBound *float64 `json:"times_bound"`
-	// Completed is the number of traces that have a minimum capacity.
+	// Completed is the number of traces with a minimum capacity.
 	Completed int `json:"completed"`
 	// NsPerOp is the geometric mean of the nanoseconds per operation.
 	NsPerOp float64 `json:"ns_per_op"`
-	// Runs are the figures on each trace.
+	// Runs are the figures, by trace.
 	Runs []compare.Run `json:"runs"`
 
-	// product of minimum capacity over lower bound. Points are ranked by it, because a
-	// product is the same on every machine and a root is not.
+	// product of minimum capacity over lower bound. Points are ranked by it because, unlike a root, it
+	// is exact on every machine.
 	product float64
 }
 
-// judge compares points by what is searched for.
+// judge compares points by the goal of the search.
 type judge func(a, b *Point) int
 
-// better reports whether a is better than b. A point that was refused is nil.
+// better reports whether a is better than b. A refused point is nil.
 func (by judge) better(a, b *Point) bool { return a != nil && (b == nil || by(a, b) < 0) }
 
-// memory prefers the least memory, and among equals the point found first: a tie must not
-// be decided by the clock.
+// memory prefers less memory, and the point found first of equals, so that timing does not break
+// ties.
 var memory judge = func(a, b *Point) int {
 	return cmp.Or(cmp.Compare(b.Completed, a.Completed), cmp.Compare(a.product, b.product))
 }
 
-// speed prefers the least time among the points that complete the most traces.
+// speed prefers less time among the points that complete the most traces.
 var speed judge = func(a, b *Point) int {
 	return cmp.Or(cmp.Compare(b.Completed, a.Completed), cmp.Compare(a.NsPerOp, b.NsPerOp))
 }
 
-// choice is a point of the grid: for each knob 0 for the value of the preset, or one more
-// than the number of a value of its grid.
+// choice is a point of the grid: for each knob 0 for the preset's value, or 1 + index of a grid
+// value.
 type choice []int
 
-// search holds what was evaluated so far.
+// search is the state of a search.
 type search struct {
 	ctx       context.Context
 	traces    []*trace.Trace
@@ -69,10 +69,10 @@ type search struct {
 	start     choice
 	o         Options
 
-	points  []*Point          // in the order in which they were evaluated
-	byKey   map[string]*Point // by configuration with defaults filled in
-	known   map[string]string // choices to configurations; "" for those refused
-	choices map[*Point]choice // the first choice that led to a point
+	points  []*Point          // in order of evaluation
+	byKey   map[string]*Point // by configuration, defaults included
+	known   map[string]string // choices to configurations; "": refused
+	choices map[*Point]choice // the first choice that led to each point
 	refused int
 
 	done, planned atomic.Int64
@@ -86,7 +86,7 @@ func newSearch(ctx context.Context, traces []*trace.Trace, catalogue setting.Cat
 	}
 	for _, t := range traces {
 		if t.LowerBound() == 0 {
-			return nil, fmt.Errorf("trace %s allocates nothing", t.Header.Name)
+			return nil, fmt.Errorf("trace %s has no allocations", t.Header.Name)
 		}
 	}
 	base, _, _ := strings.Cut(strategy, ":")
@@ -100,7 +100,7 @@ func newSearch(ctx context.Context, traces []*trace.Trace, catalogue setting.Cat
 	}
 	if len(strings.TrimSpace(string(fixed))) > 0 {
 		if err := json.Unmarshal(fixed, &s.fixed); err != nil {
-			return nil, err // Lookup has read it before
+			return nil, err // Lookup has validated it
 		}
 	}
 	var varied []setting.Knob
@@ -118,7 +118,7 @@ func newSearch(ctx context.Context, traces []*trace.Trace, catalogue setting.Cat
 				return nil, errKnob(base, name, varied)
 			}
 			if slices.ContainsFunc(s.knobs, func(k setting.Knob) bool { return k.Name == name }) {
-				return nil, fmt.Errorf("%s: setting %q is named twice", base, name)
+				return nil, fmt.Errorf("%s: duplicate setting %q", base, name)
 			}
 			s.knobs = append(s.knobs, varied[i])
 		}
@@ -127,7 +127,7 @@ func newSearch(ctx context.Context, traces []*trace.Trace, catalogue setting.Cat
 	return s, nil
 }
 
-// space returns the number of points of the grid; it may be astronomical.
+// space returns the number of points of the grid, which may be astronomical.
 func (s *search) space() float64 {
 	n := 1.0
 	for _, k := range s.knobs {
@@ -159,7 +159,7 @@ func (s *search) everything() []choice {
 	}
 }
 
-// neighbours returns every point that differs from c in one setting.
+// neighbours returns all points that differ from c in one setting.
 func (s *search) neighbours(c choice) (all []choice) {
 	for i, k := range s.knobs {
 		for v := range len(k.Grid) + 1 {
@@ -173,7 +173,7 @@ func (s *search) neighbours(c choice) (all []choice) {
 	return all
 }
 
-// override returns the configuration of a choice as it is laid over the preset.
+// override returns the configuration of a choice, as an override of the preset.
 func (s *search) override(c choice) json.RawMessage {
 	fields := map[string]json.RawMessage{}
 	for name, value := range s.fixed {
@@ -186,12 +186,12 @@ func (s *search) override(c choice) json.RawMessage {
 	}
 	text, err := json.Marshal(fields)
 	if err != nil {
-		panic("tune: values of a grid are no JSON: " + err.Error()) // SpecOf made them
+		panic("tune: grid values are not JSON:  " + err.Error()) // SpecOf encoded them
 	}
 	return text
 }
 
-// value returns the value of a setting in a choice, in JSON; that of the preset is looked up.
+// value returns the JSON value of a setting in a choice; the preset's is looked up.
 func (s *search) value(c choice, i int) string {
 	if c[i] > 0 {
 		return s.knobs[i].Grid[c[i]-1]
@@ -202,7 +202,7 @@ func (s *search) value(c choice, i int) string {
 	}
 	text, _ := json.Marshal(setup.Config) // it was encoded before
 	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(text, &fields) // likewise
+	_ = json.Unmarshal(text, &fields) // it was encoded before
 	return string(fields[s.knobs[i].Name])
 }
 
@@ -214,10 +214,10 @@ func (c choice) key() string {
 	return string(text)
 }
 
-// at returns the point of a choice, nil if it was refused or not evaluated.
+// at returns the point of a choice, nil if refused or not evaluated.
 func (s *search) at(c choice) *Point { return s.byKey[s.known[c.key()]] }
 
-// evaluate replays the traces through the choices that are new.
+// evaluate replays the traces through the new choices.
 func (s *search) evaluate(choices []choice) error {
 	var setups []setting.Setup
 	var fresh []*Point
@@ -254,8 +254,8 @@ func (s *search) evaluate(choices []choice) error {
 	return err
 }
 
-// compare returns the runs of each setup, one for each trace. With an error they are those that
-// were finished, nil for a setup that was not on every trace.
+// compare returns the runs of each setup by trace. With an error, setups that did not finish every
+// trace are nil.
 func (s *search) compare(setups []setting.Setup, quick bool) ([][]compare.Run, error) {
 	s.planned.Add(int64(len(setups) * len(s.traces)))
 	finished := make([]*compare.Run, len(s.traces)*len(setups))
@@ -331,8 +331,7 @@ func (s *search) setups(choices []choice) ([]setting.Setup, error) {
 	return setups, nil
 }
 
-// timeAgain replaces the times of choices that were evaluated by the least of several
-// interleaved rounds.
+// timeAgain replaces the times of evaluated choices by the minimum of several interleaved rounds.
 func (s *search) timeAgain(choices []choice) error {
 	setups, err := s.setups(choices)
 	if err != nil {
@@ -352,7 +351,7 @@ func (s *search) timeAgain(choices []choice) error {
 	return nil
 }
 
-// measureAgain returns a choice with all figures, and the times that it has.
+// measureAgain returns a choice with all figures, keeping its times.
 func (s *search) measureAgain(c choice) (Point, error) {
 	setups, err := s.setups([]choice{c})
 	if err != nil {

@@ -16,87 +16,85 @@ import (
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
-// Schema names the form of [Result] in JSON.
+// Schema is the schema of a [Result] in JSON.
 const Schema = "vramyard-tune/1"
 
-// defaultPoints is how many points are evaluated unless the caller says otherwise.
+// defaultPoints is the default limit of evaluated points.
 const defaultPoints = 200
 
-// finalists is how many of the fastest points are timed again, because a single timing
-// among many others running beside it picks the luckiest. rounds is how often.
+// finalists is the number of fastest points to time again, since single timings under load favour
+// lucky points; rounds is the number of timings.
 const (
 	finalists = 5
 	rounds    = 5
 )
 
-// lastRounds is how many rounds of single changes may follow the search.
+// lastRounds bounds the rounds of single changes after the search.
 const lastRounds = 4
 
-// Options of a search. The zero value is useful.
+// Options configure a search. The zero value is ready to use.
 type Options struct {
-	Points  int        // points after which no further round of the search begins; 0 is 200
-	Knobs   []string   // settings to vary; nil for all that have a grid
-	Device  sim.Config // the device but for its capacity, which the search sets
-	Workers int        // replays at once; 0 is one for each core
+	Points  int        // no new round starts after this many points; 0: 200
+	Knobs   []string   // settings to vary; nil: all with grid values
+	Device  sim.Config // the device; its capacity is ignored
+	Workers int        // concurrent replays; 0: one per core
 
-	// Memory is the bytes that replays at once may take; 0 is without bound. One replay always runs.
+	// Memory limits the memory of concurrent replays, in bytes; 0: none. One replay always runs.
 	Memory device.Size
 
-	Version string // of the program, kept in the result
+	Version string // program version, for the result
 
-	// Progress is called with the number of points and traces done and known so far, from
-	// many goroutines; nil for none.
+	// Progress is called concurrently with the points × traces done and known so far; may be nil.
 	Progress func(done, known int)
-	// Replayed is called every now and then with how many events were replayed since, from many
-	// goroutines; nil for none.
+	// Replayed is called concurrently with the number of events replayed since the last call; may be
+	// nil.
 	Replayed func(events int)
 }
 
-// Result is the outcome of a search.
+// Result is the result of a search.
 type Result struct {
 	Schema    string        `json:"schema"`      // the constant Schema
-	Version   string        `json:"version"`     // of the program
+	Version   string        `json:"version"`     // program version
 	Strategy  string        `json:"strategy"`    // name and preset
-	Baseline  bool          `json:"is_baseline"` // others are compared with the strategy; no verdict names it the winner
-	Device    replay.Target `json:"device"`      // the device; its capacity is 0, because the search sets it
-	Grid      []Range       `json:"grid"`        // settings that were varied
+	Baseline  bool          `json:"is_baseline"` // a baseline, never reported as the winner
+	Device    replay.Target `json:"device"`      // the device; capacity 0, the search sets it
+	Grid      []Range       `json:"grid"`        // settings varied
 	Space     float64       `json:"space"`       // points of the whole grid
 	Evaluated int           `json:"evaluated"`   // points evaluated
-	Refused   int           `json:"refused"`     // points that the strategy refuses
-	Whole     bool          `json:"whole"`       // every point of the grid was evaluated
+	Refused   int           `json:"refused"`     // points refused by the strategy
+	Whole     bool          `json:"whole"`       // the whole grid was evaluated
 
-	Preset   Point   `json:"preset"`           // where the search began
+	Preset   Point   `json:"preset"`           // start of the search
 	Smallest Point   `json:"smallest"`         // least memory
 	Fastest  Point   `json:"fastest"`          // least time
 	Worth    []Worth `json:"worth"`            // single changes of Smallest, by setting
-	Searched []Point `json:"evaluated_points"` // every point evaluated, least memory first, as measured in the search
+	Searched []Point `json:"evaluated_points"` // all points by memory, as measured during the search
 }
 
-// Range is a setting and the values that were tried, in JSON.
+// Range is a setting and its tried values.
 type Range struct {
-	Setting string   `json:"setting"` // its name
+	Setting string   `json:"setting"` // name
 	Values  []string `json:"values"`  // as JSON
 }
 
-// Worth is what single changes of one setting do to the best point.
+// Worth is the effect of changing one setting of the best point.
 type Worth struct {
-	Setting string   `json:"setting"` // its name
+	Setting string   `json:"setting"` // name
 	Value   string   `json:"value"`   // in the best point, as JSON
-	Others  []Change `json:"others"`  // the other values of the grid that are legal there
+	Others  []Change `json:"others"`  // the other legal values of the grid
 }
 
 // Change is the best point with one setting changed.
 type Change struct {
 	Value  string   `json:"value"`  // as JSON
-	Memory *float64 `json:"memory"` // factor on the memory of the best point; null: a trace completes on no device
-	Time   float64  `json:"time"`   // factor on its time
+	Memory *float64 `json:"memory"` // factor on memory; null: a trace does not complete
+	Time   float64  `json:"time"`   // factor on time
 }
 
-// Tune searches the grid of the named strategy. Fixed holds settings, as a JSON object,
-// that are given and not varied; nothing at all is none. It fails for what
-// [setting.Catalogue.Lookup] refuses, for a knob that there is not or that has no grid, and if
-// a replay fails. If ctx ends before, the error is that of ctx, and the result has the points that
-// were evaluated, timed once; nil if the preset is not among them.
+// Tune searches the grid of the named strategy. Fixed is a JSON object of settings that are not
+// varied; empty: none. It fails if [setting.Catalogue.Lookup] does, if a knob is unknown or has no
+// grid values, or if a replay fails. If ctx ends, it returns its error, and the points evaluated so
+// far, timed once; nil if the preset is not among them.
 func Tune(ctx context.Context, traces []*trace.Trace, catalogue setting.Catalogue, strategy string,
 	fixed json.RawMessage,
 	o Options) (*Result, error) {
@@ -117,7 +115,7 @@ func Tune(ctx context.Context, traces []*trace.Trace, catalogue setting.Catalogu
 	return r, err
 }
 
-// partial tells of the points that were evaluated before the search was ended.
+// partial returns the result of an interrupted search.
 func (s *search) partial() *Result {
 	s.points = slices.DeleteFunc(s.points, func(p *Point) bool { return p.Runs == nil })
 	for key, p := range s.byKey {
@@ -130,7 +128,7 @@ func (s *search) partial() *Result {
 		return nil
 	}
 	smallest := s.best(memory)
-	r := s.told(smallest)
+	r := s.summary(smallest)
 	r.Preset, r.Smallest, r.Fastest = *preset, *s.at(smallest), *s.at(s.best(speed))
 	return r
 }
@@ -149,8 +147,7 @@ func (s *search) run() error {
 	return s.descend(speed, s.o.Points)
 }
 
-// descend goes from the start to a point that no single change makes better, or as far as
-// the number of points evaluated allows.
+// descend improves the start by single changes until none helps or the limit of points is reached.
 func (s *search) descend(by judge, most int) error {
 	here := s.start
 	for len(s.points) < most {
@@ -185,10 +182,9 @@ func (s *search) descend(by judge, most int) error {
 	return nil
 }
 
-// result times what matters again, and tells what each setting was worth.
+// result times the finalists again and computes the worth of each setting.
 func (s *search) result() (*Result, error) {
-	// What each setting is worth is told of a point that no single change improves, as far as
-	// some more rounds get there.
+	// Worths refer to a point that no single change improves, within lastRounds more rounds.
 	smallest := s.best(memory)
 	for round := range lastRounds {
 		if err := s.evaluate(s.neighbours(smallest)); err != nil {
@@ -208,7 +204,7 @@ func (s *search) result() (*Result, error) {
 		return nil, err
 	}
 	fastest := slices.MinFunc(timed, func(a, b choice) int { return speed(s.at(a), s.at(b)) })
-	r := s.told(smallest)
+	r := s.summary(smallest)
 	for into, c := range map[*Point]choice{&r.Preset: s.start, &r.Smallest: smallest, &r.Fastest: fastest} {
 		var err error
 		if *into, err = s.measureAgain(c); err != nil {
@@ -218,8 +214,8 @@ func (s *search) result() (*Result, error) {
 	return r, nil
 }
 
-// told returns what is known of all points, and of single changes of the smallest.
-func (s *search) told(smallest choice) *Result {
+// summary returns the result, with the single changes of the smallest point.
+func (s *search) summary(smallest choice) *Result {
 	r := &Result{
 		Schema: Schema, Version: s.o.Version, Strategy: s.strategy, Baseline: s.baseline,
 		Device: replay.SimTarget(s.o.Device).Used(0),
@@ -236,7 +232,7 @@ func (s *search) told(smallest choice) *Result {
 	return r
 }
 
-// worth compares the best point with the same point under other values of one setting.
+// worth compares the best point with itself under other values of one setting.
 func (s *search) worth(best choice, i int, k setting.Knob) Worth {
 	w := Worth{Setting: k.Name, Value: s.value(best, i)}
 	here := s.at(best)
@@ -245,7 +241,7 @@ func (s *search) worth(best choice, i int, k setting.Knob) Worth {
 		c[i] = v + 1
 		p := s.at(c)
 		if p == nil || p == here {
-			continue // the strategy refuses it, or it is the same
+			continue // refused, or the same point
 		}
 		change := Change{Value: k.Grid[v], Time: p.NsPerOp / here.NsPerOp}
 		if p.TimesBound != nil && here.TimesBound != nil {
@@ -262,6 +258,6 @@ func errKnob(strategy, name string, known []setting.Knob) error {
 	for _, k := range known {
 		names = append(names, k.Name)
 	}
-	return fmt.Errorf("%s: setting %q has no values worth trying: %swant some of %s", strategy, name,
+	return fmt.Errorf("%s: setting %q has no grid values: %swant some of %s", strategy, name,
 		nearest.Hint(name, names), strings.Join(names, ", "))
 }

@@ -171,16 +171,16 @@ func TestRefusals(t *testing.T) {
 		{"tay", "", nil, `unknown strategy "tay"`},
 		{"toy", `{"mode":"odd"}`, nil, "toy: mode: odd"},
 		{"toy", "", []string{"bass"},
-			`toy: setting "bass" has no values worth trying: did you mean "base"? want some of base, extra, mode`},
-		{"toy", "", []string{"size"}, `setting "size" has no values worth trying`},
-		{"toy", "", []string{"mode", "mode"}, `toy: setting "mode" is named twice`},
-		{"toy", `{"base":20}`, []string{"base"}, `setting "base" has no values worth trying`},
+			`toy: setting "bass" has no grid values: did you mean "base"? want some of base, extra, mode`},
+		{"toy", "", []string{"size"}, `setting "size" has no grid values`},
+		{"toy", "", []string{"mode", "mode"}, `toy: duplicate setting "mode"`},
+		{"toy", `{"base":20}`, []string{"base"}, `setting "base" has no grid values`},
 	} {
 		_, err := tune.Tune(t.Context(), traces, toys(), c.name, json.RawMessage(c.fixed), tune.Options{Knobs: c.knobs})
 		require.ErrorContains(t, err, c.want)
 	}
 	_, err := tune.Tune(t.Context(), []*trace.Trace{read(t, "mark x\n")}, toys(), "toy", nil, tune.Options{})
-	require.ErrorContains(t, err, "trace t allocates nothing")
+	require.ErrorContains(t, err, "trace t has no allocations")
 }
 
 func TestTablesShowTheAnswer(t *testing.T) {

@@ -11,52 +11,52 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// Verdict says what kind of answer there is.
+// Verdict is the kind of an answer.
 type Verdict string
 
 // The verdicts.
 const (
-	TooLittle Verdict = "too-little" // the live bytes alone need more than the card has
-	Carried   Verdict = "carried"    // the recorded settings carry the run, by the replay
-	Setting   Verdict = "setting"    // another setting of the framework does
-	Strategy  Verdict = "strategy"   // only allocators do that no setting chooses
-	None      Verdict = "none"       // nothing that was tried does
-	NoCard    Verdict = "no-card"    // which card is meant is not known
+	TooLittle Verdict = "too-little" // the live bytes alone exceed the card
+	Carried   Verdict = "carried"    // the recorded settings carry the run in the replay
+	Setting   Verdict = "setting"    // another setting of the framework carries it
+	Strategy  Verdict = "strategy"   // only allocators that the framework cannot select carry it
+	None      Verdict = "none"       // nothing tried carries it
+	NoCard    Verdict = "no-card"    // the card is unknown
 
-	CannotTell Verdict = "cannot-tell" // the file does not have what an answer needs
+	CannotTell Verdict = "cannot-tell" // the file lacks what an answer needs
 )
 
-// Answer is the outcome in words.
+// Answer is the outcome as text.
 type Answer struct {
-	Verdict     Verdict  `json:"verdict"`               // what kind of answer it is
+	Verdict     Verdict  `json:"verdict"`               // kind of answer
 	Text        []string `json:"text"`                  // sentences, the answer first
-	Recipe      []string `json:"recipe,omitempty"`      // lines of Python that record a file with an answer
-	Sure        []string `json:"how_sure"`              // sentences about how far it can be trusted
-	Label       string   `json:"label,omitempty"`       // of the setting that is answered with
-	Environment []string `json:"environment,omitempty"` // to export for it
-	// first release of the framework that reads Environment, if the recorded one is unknown
+	Recipe      []string `json:"recipe,omitempty"`      // Python code that records a file that can be answered
+	Sure        []string `json:"how_sure"`              // sentences about the accuracy
+	Label       string   `json:"label,omitempty"`       // of the recommended setting
+	Environment []string `json:"environment,omitempty"` // variables to export for it
+	// first release that reads Environment, if the recorded version is unknown
 	Since  string      `json:"since,omitempty"`
-	Before []string    `json:"before,omitempty"`     // to export instead for releases before Since
-	Need   device.Size `json:"need_bytes,omitempty"` // capacity with which it completes
+	Before []string    `json:"before,omitempty"`     // variables to export for releases before Since
+	Need   device.Size `json:"need_bytes,omitempty"` // a sufficient capacity
 }
 
-// nearly is how much more than the best a setting may need that is simpler: one per cent.
+// nearly is the inverse of the extra need accepted for a simpler setting: 1 %.
 const nearly = 100
 
-// closeMargin is the share of a card below which what is to spare is little: two per cent.
+// closeMargin is the inverse of the share of a card below which free memory counts as little: 2 %.
 const closeMargin = 50
 
-// teller puts an answer together.
+// teller builds an answer.
 type teller struct {
 	*Result
 	pools    bool
-	recorded *Point // nil if the recorded settings are not known
-	card     string // listed card that was named last
+	recorded *Point // nil: the recorded settings are unknown
+	card     string // last card mentioned
 	a        Answer
 }
 
-// Tell says in words what a search has found. pools says that the trace itself tells which requests
-// go to private pools.
+// Tell describes the outcome of a search. pools reports whether the trace assigns requests to
+// private pools.
 func Tell(r *Result, pools bool) Answer {
 	t := teller{Result: r, pools: pools}
 	for i := range r.Runs {
@@ -86,7 +86,7 @@ func (t *teller) tell() {
 		t.a.Verdict = TooLittle
 		t.say("None: the live bytes alone need %s, and there is no card of more than %s.", units.Bytes(t.LowerBound),
 			units.Bytes(sim.Cards()[0].Memory))
-		t.say("So nothing was tried.")
+		t.say("So no setting was tried.")
 	case t.Card == 0:
 		t.a.Verdict = NoCard
 		t.preface()
@@ -127,7 +127,7 @@ func (t *teller) tell() {
 	}
 }
 
-// preface says what the recording has of a failure, if nothing else will.
+// preface describes a recorded failure that did not end the run, or its absence.
 func (t *teller) preface() {
 	switch f := t.Recorded.Failure; {
 	case f == nil:
@@ -135,20 +135,20 @@ func (t *teller) preface() {
 	case !f.Fatal:
 		t.say("The program was refused memory %s and went on.", times(f.Count))
 	case t.Card == 0:
-		t.say("The recorded program found no memory for %s. The file does not tell how large the card is: --device does.",
+		t.say("The recorded program found no memory for %s. The file lacks the card's capacity: name the card with --device.",
 			units.Bytes(f.Size))
 	}
 }
 
-// best returns the point that needs least of those that f names, or one that is simpler and needs
-// hardly more; nil if there is none.
+// best returns the point accepted by f with the least need, or a simpler one with little more need;
+// nil if f accepts none.
 func (t *teller) best(f func(*Point) bool) *Point { return t.easiest(f, nearly) }
 
-// least returns the point that needs least of those that f names, nil if there is none.
+// least returns the point accepted by f with the least need, or nil.
 func (t *teller) least(f func(*Point) bool) *Point { return t.easiest(f, math.MaxInt) }
 
-// easiest returns the easiest of the points that f names and that need at most one part in so many
-// more than the one that needs least; nil if there is none. It never returns a baseline.
+// easiest returns the easiest of the points that f accepts whose need exceeds the least by at most
+// 1/part. It never returns a baseline; nil if there is no point.
 func (t *teller) easiest(f func(*Point) bool, part device.Size) *Point {
 	named := f
 	f = func(p *Point) bool { return !p.Baseline && named(p) }
@@ -168,8 +168,8 @@ func (t *teller) easiest(f func(*Point) bool, part device.Size) *Point {
 	return best
 }
 
-// easier reports whether one of two points that need nearly the same is to be preferred: it changes
-// less, or its calls to the device take less time.
+// easier reports whether a is preferable to b at nearly equal need: it changes fewer settings, or
+// its driver calls take less time.
 func easier(a, b *Point) bool {
 	if a.Changes != b.Changes {
 		return a.Changes < b.Changes
@@ -209,8 +209,7 @@ func (t *teller) setting(b, least *Point) {
 	t.elsewhere(b, least)
 }
 
-// held returns the bytes that the recorded program held when it was refused memory, 0 if it was
-// not.
+// held returns the bytes reserved when the recorded program ran out of memory, or 0.
 func (t *teller) held() device.Size {
 	if t.Recorded.Failure == nil {
 		return 0
@@ -218,20 +217,21 @@ func (t *teller) held() device.Size {
 	return t.Recorded.Failure.Reserved
 }
 
-// alreadyCarried says that the recorded settings carry the run, and what that means if they did
-// not.
+// alreadyCarried reports that the recorded settings carry the run in the replay, whether the
+// recorded program failed or not.
 func (t *teller) alreadyCarried() {
 	p := t.recorded
 	if f := t.Recorded.Failure; f != nil && f.Fatal && t.Card <= t.Recorded.Capacity {
-		t.say("The replay does not fail: with the recorded settings this run completes on %s. So what it died of is not in "+
-			"the file, and what another setting would have done cannot be told from it.", t.cardName())
+		t.say("The replay does not fail: with the recorded settings this run completes on %s. So the cause of the "+
+			"failure is not in the file, and the effect of other settings is unknown.", t.cardName())
 		return
 	}
 	t.say("With the recorded settings the run completes on %s: it %s.", t.cardName(), needs(p))
 	t.tight(p)
 }
 
-// howSmall says with how little the run can do: recorded, with another setting, with any strategy.
+// howSmall describes the smallest sufficient capacity with the recorded settings, with other
+// settings, and with any strategy.
 func (t *teller) howSmall(b, least *Point) {
 	p := t.recorded
 	switch {
@@ -271,8 +271,8 @@ func (t *teller) howSmall(b, least *Point) {
 	}
 }
 
-// open reports whether a setting may still need noticeably less than a point does: its minimum was
-// not searched to the end.
+// open reports whether some setting might need noticeably less than p: its minimum is not fully
+// searched.
 func (t *teller) open(p *Point) bool {
 	return slices.ContainsFunc(t.Runs, func(q Point) bool {
 		if !t.ours(&q) || q.CompletesAt == nil || q.MinCapacity != nil {
@@ -286,7 +286,7 @@ func (t *teller) open(p *Point) bool {
 	})
 }
 
-// elsewhere says what the best strategy needs, if that is less than a setting does.
+// elsewhere mentions the best strategy, if it needs noticeably less than setting b.
 func (t *teller) elsewhere(b, least *Point) {
 	if least == nil || b == least || b != nil && b.Need() != 0 && b.Need()-min(b.Need(), least.Need()) <= b.Need()/nearly {
 		return
@@ -295,7 +295,7 @@ func (t *teller) elsewhere(b, least *Point) {
 		units.Bytes(t.LowerBound))
 }
 
-// costs says what a setting costs in calls to the device.
+// costs describes the driver calls of a setting.
 func (t *teller) costs(b *Point) {
 	const model = "by the cost model"
 	if p := t.recorded; p != nil && p != b {
@@ -311,32 +311,31 @@ func (t *teller) costs(b *Point) {
 	t.say("It makes %s calls to the device, %s %s.", units.Count(b.DeviceCalls), units.Nanoseconds(b.DeviceTime), model)
 }
 
-// contextReserve is the memory of a card that the allocator never gets: the CUDA context and the
-// code of libraries. docs/whatif.md has the measurements.
+// contextReserve is device memory that the allocator never gets: the CUDA context and the code of
+// libraries. docs/whatif.md has measurements.
 const contextReserve = 512 * device.MiB
 
-// fits names the smallest card that has what a point needs, and room for the CUDA context and
-// libraries.
+// fits names the smallest card with enough memory for a point and the context reserve.
 func (t *teller) fits(p *Point) {
 	cards := sim.Cards()
-	for i := len(cards) - 1; i >= 0; i-- { // the smallest is the last
+	for i := len(cards) - 1; i >= 0; i-- { // from the smallest card up
 		c := cards[i]
 		if c.Memory < p.Need()+contextReserve {
 			continue
 		}
 		if c.Name != t.card {
 			t.card = c.Name
-			t.say("With %s for the CUDA context and libraries, the smallest listed card that has so much is the %s (%s).",
+			t.say("With %s for the CUDA context and libraries, the smallest listed card large enough is the %s (%s).",
 				units.Bytes(contextReserve), c.Model, units.Bytes(c.Memory))
 		}
 		return
 	}
-	t.say("No card listed has so much, with %s for the CUDA context and libraries: the largest is the %s (%s).",
+	t.say("No card listed is large enough, with %s for the CUDA context and libraries: the largest is the %s (%s).",
 		units.Bytes(contextReserve), cards[0].Model, units.Bytes(cards[0].Memory))
 }
 
-// tight says that a card that carries the run leaves too little for the CUDA context and libraries.
-// On the recorded card what they took is not counted.
+// tight warns if the card leaves less than the context reserve. The recorded capacity already
+// excludes it.
 func (t *teller) tight(p *Point) {
 	if spare := t.Card - min(t.Card, p.Need()); t.Card != t.Recorded.Capacity && spare < contextReserve {
 		t.say("That is too tight: it leaves %s for the CUDA context and libraries, which take about %s.", units.Bytes(spare),
@@ -356,7 +355,6 @@ func (t *teller) cardName() string {
 	return "a card of " + units.Bytes(t.Card)
 }
 
-// cardHas says how much the card has.
 func (t *teller) cardHas() string {
 	if t.Recorded.Capacity == t.Card {
 		return "there were " + units.Bytes(t.Card)
@@ -371,8 +369,8 @@ func (p *Point) environment() []string {
 	return p.Export.Environment
 }
 
-// name names a point in a sentence. Settings of another framework are a strategy to users of the
-// recorded one; of an unknown framework both are named.
+// name names a point in a sentence. A setting of another framework is called a strategy; if the
+// framework is unknown, both are given.
 func (t *teller) name(p *Point) string {
 	strategy := "the strategy " + p.Label
 	if p.Export == nil || t.Recorded.Framework != "" && !t.ours(p) {
@@ -391,7 +389,7 @@ func (t *teller) name(p *Point) string {
 	return chosen
 }
 
-// amount says what a point needs, as far as it was searched.
+// amount formats the need of a point, as an interval if the search has not finished.
 func amount(p *Point) string {
 	switch {
 	case p.MinCapacity != nil:
@@ -404,7 +402,7 @@ func amount(p *Point) string {
 
 func needs(p *Point) string { return "needs " + amount(p) }
 
-// capital begins a sentence; names of variables stay as they are.
+// capital capitalises "the" at the start of a sentence; names of variables are kept.
 func capital(s string) string {
 	if strings.HasPrefix(s, "the ") {
 		return "T" + s[1:]

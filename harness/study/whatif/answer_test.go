@@ -108,7 +108,7 @@ func TestAnswersToAFailure(t *testing.T) {
 			want: "Yes: PYTORCH_ALLOC_CONF=expandable_segments:True carries this run on the same card (24.00 GiB). It needs " +
 				"18.00 GiB; 23.00 GiB were held when memory ran out, 5.00 GiB more. It makes 2,176 calls to the device, 44.00 ms " +
 				"by the cost model, where the recorded settings, which fail, make 104, 9.00 ms. With 512.00 MiB for the CUDA " +
-				"context and libraries, the smallest listed card that has so much is the NVIDIA L4 (22.16 GiB). Of all that was " +
+				"context and libraries, the smallest listed card large enough is the NVIDIA L4 (22.16 GiB). Of all that was " +
 				"tried the strategy bestfit needs least: 17.50 GiB, where the live bytes alone are 17.00 GiB.",
 		},
 		"only a strategy does": {
@@ -118,7 +118,7 @@ func TestAnswersToAFailure(t *testing.T) {
 			want: "No setting of PyTorch that was tried carries this run on the same card (24.00 GiB). The strategy bestfit " +
 				"would: it needs 18.00 GiB. It makes 2,176 calls to the device, 44.00 ms by the cost model, where the recorded " +
 				"settings, which fail, make 104, 9.00 ms. With 512.00 MiB for the CUDA context and libraries, the smallest " +
-				"listed card that has so much is the NVIDIA L4 (22.16 GiB).",
+				"listed card large enough is the NVIDIA L4 (22.16 GiB).",
 		},
 		"only another framework's allocator does": {
 			card: 24 * gib, bound: 17 * gib, rec: recording(t, 23*gib, died(gib)),
@@ -127,7 +127,7 @@ func TestAnswersToAFailure(t *testing.T) {
 			want: "No setting of PyTorch that was tried carries this run on the same card (24.00 GiB). The strategy bfc " +
 				"would: it needs 18.00 GiB. It makes 2,176 calls to the device, 44.00 ms by the cost model, where the recorded " +
 				"settings, which fail, make 104, 9.00 ms. With 512.00 MiB for the CUDA context and libraries, the smallest " +
-				"listed card that has so much is the NVIDIA L4 (22.16 GiB).",
+				"listed card large enough is the NVIDIA L4 (22.16 GiB).",
 		},
 		"nothing does": {
 			card: 24 * gib, bound: 17 * gib, rec: recording(t, 23*gib, died(gib)),
@@ -135,7 +135,7 @@ func TestAnswersToAFailure(t *testing.T) {
 			verdict: whatif.None,
 			want: "None: none of the 30 settings that were tried carries this run on the same card (24.00 GiB). With the " +
 				"recorded settings it needs 27.00 GiB. With 512.00 MiB for the CUDA context and libraries, the smallest listed " +
-				"card that has so much is the GeForce RTX 5090 (31.36 GiB). Nothing to gain from settings: none of PyTorch that " +
+				"card large enough is the GeForce RTX 5090 (31.36 GiB). Nothing to gain from settings: none of PyTorch that " +
 				"was tried needs noticeably less. Of all that was tried the strategy bestfit needs least: 25.00 GiB, where the " +
 				"live bytes alone are 17.00 GiB.",
 		},
@@ -144,7 +144,7 @@ func TestAnswersToAFailure(t *testing.T) {
 			runs:    []whatif.Point{point("bestfit", 26*gib, 24*gib), asRecorded(point("caching", 27*gib, 24*gib))},
 			verdict: whatif.TooLittle,
 			want: "None: the live bytes alone need 25.00 GiB, and there were 24.00 GiB. With the recorded settings it needs " +
-				"27.00 GiB. With 512.00 MiB for the CUDA context and libraries, the smallest listed card that has so much is the " +
+				"27.00 GiB. With 512.00 MiB for the CUDA context and libraries, the smallest listed card large enough is the " +
 				"GeForce RTX 5090 (31.36 GiB). Of all that was tried the strategy bestfit needs least: 26.00 GiB.",
 		},
 		"the replay does not fail": {
@@ -152,8 +152,8 @@ func TestAnswersToAFailure(t *testing.T) {
 			runs:    []whatif.Point{asRecorded(point("caching", 20*gib, 24*gib))},
 			verdict: whatif.Carried,
 			want: "The replay does not fail: with the recorded settings this run completes on the same card (24.00 GiB). So " +
-				"what it died of is not in the file, and what another setting would have done cannot be told from it. With " +
-				"512.00 MiB for the CUDA context and libraries, the smallest listed card that has so much is the NVIDIA L4 " +
+				"the cause of the failure is not in the file, and the effect of other settings is unknown. With " +
+				"512.00 MiB for the CUDA context and libraries, the smallest listed card large enough is the NVIDIA L4 " +
 				"(22.16 GiB). Nothing to gain from settings: none of PyTorch that was tried needs noticeably less.",
 		},
 	} {
@@ -169,7 +169,7 @@ func TestOtherAnswers(t *testing.T) {
 				point("caching "+grows, 18*gib, 22692*device.MiB, grows)},
 			verdict: whatif.Carried, environment: []string{"PYTORCH_ALLOC_CONF=" + grows},
 			want: "No failure is recorded. With the recorded settings the run completes on the NVIDIA L4 (22.16 GiB): it " +
-				"needs 20.00 GiB. With 512.00 MiB for the CUDA context and libraries, the smallest listed card that has so much " +
+				"needs 20.00 GiB. With 512.00 MiB for the CUDA context and libraries, the smallest listed card large enough " +
 				"is the NVIDIA L4 (22.16 GiB). PYTORCH_ALLOC_CONF=expandable_segments:True needs 18.00 GiB: 2.00 GiB less. It " +
 				"makes 2,176 calls to the device, 44.00 ms by the cost model, where the recorded settings make 104, 9.00 ms.",
 		},
@@ -178,7 +178,7 @@ func TestOtherAnswers(t *testing.T) {
 			runs:    []whatif.Point{asRecorded(point("caching", 20*gib, 0)), point("caching "+grows, 20*gib-gib/10, 0, grows)},
 			verdict: whatif.NoCard,
 			want: "No failure is recorded. With the recorded settings it needs 20.00 GiB. With 512.00 MiB for the CUDA " +
-				"context and libraries, the smallest listed card that has so much is the NVIDIA L4 (22.16 GiB). Nothing to gain " +
+				"context and libraries, the smallest listed card large enough is the NVIDIA L4 (22.16 GiB). Nothing to gain " +
 				"from settings: none of PyTorch that was tried needs noticeably less.",
 		},
 		"a trace of an unknown allocator": {
@@ -187,7 +187,7 @@ func TestOtherAnswers(t *testing.T) {
 			verdict: whatif.Strategy,
 			want: "The strategy bestfit carries this run on a card of 16.00 GiB. It needs 12.00 GiB. It makes 2,176 calls to " +
 				"the device, 44.00 ms by the cost model. With 512.00 MiB for the CUDA context and libraries, the smallest listed " +
-				"card that has so much is the Tesla T4 (14.75 GiB).",
+				"card large enough is the Tesla T4 (14.75 GiB).",
 		},
 		"what would need less was not searched": {
 			bound: 17 * gib, rec: recording(t, 20*gib, nil),
@@ -195,12 +195,12 @@ func TestOtherAnswers(t *testing.T) {
 				notSearched(point("caching "+grows, 20*gib-gib/10, 0, grows))},
 			verdict: whatif.NoCard,
 			want: "No failure is recorded. With the recorded settings it needs 20.00 GiB. With 512.00 MiB for the CUDA " +
-				"context and libraries, the smallest listed card that has so much is the NVIDIA L4 (22.16 GiB). Nothing to gain " +
+				"context and libraries, the smallest listed card large enough is the NVIDIA L4 (22.16 GiB). Nothing to gain " +
 				"from settings, as far as was searched: none of PyTorch that was tried needs noticeably less.",
 		},
 		"more than any card has": {
 			bound: 3 * device.TiB, rec: recording(t, 20*gib, nil), runs: []whatif.Point{}, verdict: whatif.TooLittle,
-			want: "None: the live bytes alone need 3.00 TiB, and there is no card of more than 178.36 GiB. So nothing " +
+			want: "None: the live bytes alone need 3.00 TiB, and there is no card of more than 178.36 GiB. So no setting " +
 				"was tried.",
 		},
 		"it was refused memory and went on": {
@@ -208,16 +208,16 @@ func TestOtherAnswers(t *testing.T) {
 			runs:    []whatif.Point{asRecorded(point("caching", 200*gib, 0))},
 			verdict: whatif.NoCard,
 			want: "The program was refused memory 3 times and went on. With the recorded settings it needs 200.00 GiB. No " +
-				"card listed has so much, with 512.00 MiB for the CUDA context and libraries: the largest is the NVIDIA B200 " +
+				"card listed is large enough, with 512.00 MiB for the CUDA context and libraries: the largest is the NVIDIA B200 " +
 				"(178.36 GiB). Nothing to gain from settings: none of PyTorch that was tried needs noticeably less.",
 		},
 		"it died on a card that is not known": {
 			bound: 17 * gib, rec: recording(t, 20*gib, &whatif.Failure{Fatal: true, Count: 1, Size: gib}),
 			runs:    []whatif.Point{asRecorded(point("caching", 20*gib, 0))},
 			verdict: whatif.NoCard,
-			want: "The recorded program found no memory for 1.00 GiB. The file does not tell how large the card is: --device " +
-				"does. With the recorded settings it needs 20.00 GiB. With 512.00 MiB for the CUDA context and libraries, the " +
-				"smallest listed card that has so much is the NVIDIA L4 (22.16 GiB). Nothing to gain from settings: none of " +
+			want: "The recorded program found no memory for 1.00 GiB. The file lacks the card's capacity: name the card " +
+				"with --device. With the recorded settings it needs 20.00 GiB. With 512.00 MiB for the CUDA context and libraries, the " +
+				"smallest listed card large enough is the NVIDIA L4 (22.16 GiB). Nothing to gain from settings: none of " +
 				"PyTorch that was tried needs noticeably less.",
 		},
 	} {
@@ -240,26 +240,25 @@ func TestHowSure(t *testing.T) {
 	plain := sure(func(*whatif.Recorded) {})
 	require.Contains(t, strings.Join(whatif.Tell(&whatif.Result{Card: gib, LowerBound: gib}, true).Sure, "\n"),
 		"Private pools (CUDA graphs) are replayed")
-	require.Contains(t, plain, "That is close: 102.40 MiB are to spare, 0.5 % of the card.")
+	require.Contains(t, plain, "That is close: it leaves 102.40 MiB free, 0.5 % of the card.")
 	require.Contains(t, plain, "places all 100 allocations of this file where they were.")
-	require.Contains(t, plain, "Replayed with the recorded settings this run holds 20.10 GiB at most, recorded are "+
+	require.Contains(t, plain, "With the recorded settings the replay reserves at most 20.10 GiB; the recorded peak is "+
 		"20.00 GiB.")
-	require.Contains(t, plain, "The card counts as what was held when memory ran out and what the device had left: "+
-		"21.00 GiB.")
+	require.Contains(t, plain, "The capacity is the reserved plus the free memory at the time of the failure: 21.00 GiB.")
 	for want, change := range map[string]func(*whatif.Recorded){
 		"places 50 of 100 allocations of this file where they were (50.0 %).": func(r *whatif.Recorded) { r.Predicted = 50 },
-		"The rest was not judged: enough.": func(r *whatif.Recorded) {
+		"The rest was not compared: enough.": func(r *whatif.Recorded) {
 			r.Predicted, r.Stopped = 50, "enough"
 		},
 		"The file has no addresses": func(r *whatif.Recorded) { r.Allocs = 0 },
-		"The file does not tell which allocator was recorded": func(r *whatif.Recorded) {
+		"The file records neither the allocator nor its settings.": func(r *whatif.Recorded) {
 			r.Allocs, r.Setup = 0, setting.Setup{}
 		},
-		"The recording begins with 1,234 live allocations.":    func(r *whatif.Recorded) { r.Opening = 1234 },
-		"3 things in the file do not fit together":             func(r *whatif.Recorded) { r.Doubts = 3 },
-		"Private pools (CUDA graphs) are in the recording":     func(r *whatif.Recorded) { r.Pools = 1 },
-		"4 streams ask for memory.":                            func(r *whatif.Recorded) { r.Streams = 4 },
-		"only the size that the allocator made of it is known": func(r *whatif.Recorded) { r.Rounded = true },
+		"The recording begins with 1,234 live allocations.":     func(r *whatif.Recorded) { r.Opening = 1234 },
+		"3 entries of the file are inconsistent":                func(r *whatif.Recorded) { r.Doubts = 3 },
+		"Private pools (CUDA graphs) are recorded":              func(r *whatif.Recorded) { r.Pools = 1 },
+		"4 streams request memory.":                             func(r *whatif.Recorded) { r.Streams = 4 },
+		"Only the rounded size of the refused request is known": func(r *whatif.Recorded) { r.Rounded = true },
 	} {
 		require.NotContains(t, plain, want)
 		require.Contains(t, sure(change), want)

@@ -10,14 +10,14 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// mostDeviation is the largest part by which the replayed peak may differ from the recorded one:
-// one in fifty.
+// mostDeviation is the inverse of the largest accepted deviation of the replayed from the recorded
+// peak: 2 %.
 const mostDeviation = 50
 
-// leastEntries is how many entries the recommended history has at least.
+// leastEntries is the least recommended length of the history.
 const leastEntries = 1_000_000
 
-// lacks returns why a recording has no answer whatever a replay shows, "" if it may have one.
+// lacks returns why a recording cannot be answered by any replay, or "".
 func (r *Recorded) lacks() string { return torch.Lacks(r.Empty, r.Wrapped) }
 
 func (r *Result) cannot(why string) {
@@ -28,10 +28,9 @@ func (r *Result) cannot(why string) {
 	}
 }
 
-// faithful replays the recorded settings on the recorded device, and reports whether the most bytes
-// that they hold are nearly the recorded ones. If not, the result is one without an answer. If the
-// device is not known, it is the one that everything is measured on without a card, or a larger one
-// that holds twice the recorded peak.
+// faithful replays the recorded settings on the recorded device, and reports whether the peak of
+// reserved memory is close to the recorded one. If not, the search has no answer. An unknown device
+// is replaced by an ample one.
 func (s *search) faithful() (bool, error) {
 	rec := &s.Recorded
 	if len(s.Runs) == 0 || !s.Runs[0].Recorded || rec.Peak == 0 {
@@ -62,8 +61,7 @@ func (s *search) faithful() (bool, error) {
 
 func share(part, n device.Size) string { return units.Percent(float64(part) / float64(n)) }
 
-// recipe returns the lines of Python that record a run from its beginning, nil if the file is not
-// of PyTorch.
+// recipe returns Python code that records a run from its start, nil unless the file is of PyTorch.
 func (r *Recorded) recipe() []string {
 	if r.Framework != pytorch {
 		return nil

@@ -8,34 +8,34 @@ import (
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 )
 
-// explainedAs is how many replays the look at one request is charged for: one to get there, and one
-// for each way to make room that is tried.
+// explainedAs is the number of replays charged for explaining a request: one to reach it, and one
+// for each way to make room.
 const explainedAs = 4
 
-// Explained is a request that found no memory, explained.
+// Explained explains a failed request.
 type Explained struct {
-	Event int `json:"event"` // the request, by its number in the trace
-	// "last": the last request that the recorded program was refused; "first": the first that the
-	// replay of the recorded settings is refused
+	Event int `json:"event"` // index of the request in the trace
+	// "last": the last refusal of the recorded program; "first": the first failure of the replay with
+	// the recorded settings
 	Which string `json:"which"`
-	Of    int    `json:"of_count"` // refusals of the recorded program, or of that replay
-	// why, by the recorded heap; absent: the file does not have it
+	Of    int    `json:"of_count"` // refusals of the recorded program, or of the replay
+	// explanation from the recorded heap; absent: not in the file
 	Recorded *postmortem.Report `json:"recorded,omitempty"`
-	// what the recorded settings do with it on the card, in the replay
+	// outcome with the recorded settings on the card, in the replay
 	Replayed *postmortem.Verdict `json:"replayed,omitempty"`
 }
 
-// Moment is what became of that request with another setting, on the card.
+// Moment is the outcome of that request with another setting on the card.
 type Moment struct {
-	Outcome postmortem.Outcome `json:"outcome"`              // granted, refused, or why neither
-	Cause   postmortem.Cause   `json:"cause,omitempty"`      // refused: why, in a word
-	Before  int                `json:"refused_before_count"` // requests before it that found no memory
-	Took    device.Size        `json:"taken_bytes"`          // held more afterwards
-	Calls   uint64             `json:"device_calls"`         // calls to the device on the way
+	Outcome postmortem.Outcome `json:"outcome"`              // the outcome
+	Cause   postmortem.Cause   `json:"cause,omitempty"`      // if refused: the cause
+	Before  int                `json:"refused_before_count"` // earlier requests that ran out of memory
+	Took    device.Size        `json:"taken_bytes"`          // additional bytes reserved for it
+	Calls   uint64             `json:"device_calls"`         // driver calls it caused
 }
 
-// explain looks at the request that found no memory: in the recording, or else in the replay of the
-// recorded settings. Then at what the other settings do with it, as far as the budget goes.
+// explain explains the failed request of the recording, or else of the replay with the recorded
+// settings. Then it tests the request with the other settings, within the budget.
 func (s *search) explain(w *Wanted) error {
 	recorded := slices.IndexFunc(s.Runs, func(p Point) bool { return p.Recorded })
 	event := postmortem.FirstOOM
@@ -55,7 +55,7 @@ func (s *search) explain(w *Wanted) error {
 			return err
 		}
 		if event == postmortem.FirstOOM && v.Outcome == postmortem.NoOOM {
-			return nil // on this card it fails because it does not fit at all, and was measured on another
+			return nil // it exceeds this card, so it was measured on another one
 		}
 		x.Replayed, x.Event, event = v, v.Event, v.Event
 	}
@@ -109,7 +109,6 @@ func (s *search) lookAt(i, event int) (v *postmortem.Verdict, err error) {
 	return v, err
 }
 
-// momentOf keeps of a verdict what is told of every setting.
 func momentOf(v *postmortem.Verdict) *Moment {
 	m := &Moment{Outcome: v.Outcome, Before: v.Before, Took: v.Took, Calls: v.Calls}
 	if v.Report != nil {

@@ -12,34 +12,33 @@ import (
 // pytorch is the name of PyTorch in [setting.Export].
 const pytorch = "PyTorch"
 
-// frameworkOf returns the framework that a trace was recorded of and its version, "" for what the
-// header does not have.
+// frameworkOf returns the framework and version in a header, or "".
 func frameworkOf(h trace.Header) (name, version string) {
 	name, _ = h.Get(trace.FrameworkKey)
 	version, isTorch := h.Get(trace.TorchKey)
-	_, settings := h.Get(torch.KeyConfig) // an older conversion of a snapshot has no name of the framework
+	_, settings := h.Get(torch.KeyConfig) // older conversions of snapshots lack the name of the framework
 	if isTorch || settings {
 		name = cmp.Or(name, pytorch)
 	}
 	return name, version
 }
 
-// ours reports whether users of the recorded framework and version can choose a point. Of an
-// unknown framework they cannot.
+// ours reports whether users of the recorded framework and version can select a point; false for an
+// unknown framework.
 func (r *Result) ours(p *Point) bool {
 	rec := &r.Recorded
 	return p.Export != nil && p.Export.Framework == rec.Framework &&
 		(rec.Version == "" || !torchenv.Older(rec.Version, p.Export.From))
 }
 
-// candidate reports whether a point may be answered with first: the users of the recorded framework
-// can choose it, or the framework is unknown.
+// candidate reports whether a point may be the first answer: users can select it, or the framework
+// is unknown.
 func (r *Result) candidate(p *Point) bool {
 	return r.Recorded.Framework == "" || r.ours(p)
 }
 
-// exported returns the variables that the recorded version reads. If the version is unknown these
-// are the newest ones, and before is what releases before Since read instead.
+// exported returns the variables for the recorded version. If the version is unknown they are the
+// newest ones, and before is for releases before Since.
 func (r *Recorded) exported(e *setting.Export) (environment, before []string) {
 	switch {
 	case e.Since == "" || r.Framework != e.Framework:

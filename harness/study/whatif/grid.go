@@ -15,11 +15,11 @@ import (
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
-// Bounds of a grid, so that a slip of the pen is an error and not a day of replays.
+// Bounds of a grid, so that a typo causes an error instead of days of replays.
 const (
 	mostGridBytes  = 1 << 18
 	mostGridPoints = 4096
-	mostGridDepth  = 16 // levels of lists and mappings; an entry has four
+	mostGridDepth  = 16 // nesting of lists and mappings; an entry needs four
 )
 
 var (
@@ -27,14 +27,14 @@ var (
 	errGridPoints = fmt.Errorf("more than %d settings", mostGridPoints)
 	errGridEmpty  = errors.New("want at least one strategy")
 	errGridList   = errors.New("want one list of strategies")
-	errAnchor     = errors.New("anchors and aliases are not read")
+	errAnchor     = errors.New("anchors and aliases are not supported")
 	errEntry      = errors.New("want a mapping with the key strategy, and conf or config")
 	errName       = errors.New("want the name of a strategy")
 	errMapping    = errors.New("want names with values")
-	errScalar     = errors.New("want a text, a number, true or false, or a list of them")
+	errScalar     = errors.New("want a string, a number, true or false, or a list of them")
 )
 
-// confField is the field of a configuration that the key conf of a grid stands for.
+// confField is the configuration field set by the key conf of a grid.
 const confField = "conf"
 
 // ReadGrid reads a grid: a YAML list of strategies of a catalogue with what to set.
@@ -65,8 +65,8 @@ func ReadGrid(r io.Reader, catalogue setting.Catalogue) ([]setting.Setup, error)
 	return all, nil
 }
 
-// FitGrid reads a grid that was written for another catalogue: it leaves out the entries that this
-// catalogue refuses, and appends the strategies compared by default that no entry names.
+// FitGrid reads a grid written for another catalogue: it drops the entries that this catalogue
+// refuses, and appends the default strategies that are missing.
 func FitGrid(r io.Reader, catalogue setting.Catalogue) ([]setting.Setup, error) {
 	list, err := gridList(r)
 	if err != nil {
@@ -96,7 +96,7 @@ func FitGrid(r io.Reader, catalogue setting.Catalogue) ([]setting.Setup, error) 
 	return all, nil
 }
 
-// gridList reads a grid and returns the entries of its list, at least one.
+// gridList reads a grid and returns its entries, at least one.
 func gridList(r io.Reader) ([]*yaml.Node, error) {
 	text, err := io.ReadAll(io.LimitReader(r, mostGridBytes+1))
 	if err != nil {
@@ -125,7 +125,7 @@ func gridList(r io.Reader) ([]*yaml.Node, error) {
 	return list.Content, checkAnchors(list)
 }
 
-// checkAnchors refuses an anchor or an alias anywhere in n.
+// checkAnchors rejects anchors and aliases in n.
 func checkAnchors(n *yaml.Node) error {
 	if n.Anchor != "" || n.Kind == yaml.AliasNode {
 		return at(n, errAnchor)
@@ -142,7 +142,7 @@ func at(n *yaml.Node, err error) error {
 	return fmt.Errorf("line %d, column %d: %w", n.Line, n.Column, err)
 }
 
-// yamlError returns a syntax error as one line with its position.
+// yamlError formats a syntax error as one line with its position.
 func yamlError(err error) error {
 	e, ok := errors.AsType[*yaml.LoadError](err)
 	switch {
@@ -154,12 +154,11 @@ func yamlError(err error) error {
 	return fmt.Errorf("%v: %s", e.Mark, e.Message)
 }
 
-// pair is a key of a mapping with its value.
 type pair struct {
 	key, value *yaml.Node
 }
 
-// pairs returns the keys and values of a mapping; wrong is the error if n is anything else.
+// pairs returns the keys and values of a mapping, or wrong if n is not one.
 func pairs(n *yaml.Node, wrong error) ([]pair, error) {
 	if n.Kind != yaml.MappingNode {
 		return nil, at(n, wrong)
@@ -224,7 +223,7 @@ func setups(name *yaml.Node, fields []axis, catalogue setting.Catalogue) ([]sett
 		for i, f := range fields {
 			over[f.name] = chosen[i]
 		}
-		text, err := json.Marshal(over) // by name
+		text, err := json.Marshal(over) // keys are sorted
 		if err != nil {
 			return err
 		}
@@ -241,13 +240,13 @@ func setups(name *yaml.Node, fields []axis, catalogue setting.Catalogue) ([]sett
 	return all, nil
 }
 
-// axis is a name and the values that it takes, in JSON.
+// axis is a name and its JSON values.
 type axis struct {
 	name   string
 	values []json.RawMessage
 }
 
-// product calls f with every choice of one value for each axis; the last axis varies first.
+// product calls f for each combination of values; the last axis varies fastest.
 func product(axes []axis, f func([]json.RawMessage) error) error {
 	n := 1
 	for _, a := range axes {
@@ -304,7 +303,7 @@ func listed(n *yaml.Node) ([]json.RawMessage, error) {
 	return all, nil
 }
 
-// scalar returns a text, a number or a truth value as JSON. Infinite numbers have no JSON.
+// scalar converts a YAML scalar to JSON. Infinity and NaN are rejected.
 func scalar(n *yaml.Node) (json.RawMessage, bool) {
 	var x any
 	if n.Kind != yaml.ScalarNode || n.Decode(&x) != nil {
@@ -318,7 +317,7 @@ func scalar(n *yaml.Node) (json.RawMessage, bool) {
 	return nil, false
 }
 
-// confAxis reads the key conf: texts, or keys of the text with their values.
+// confAxis reads the key conf: strings, or a mapping of option names to values.
 func confAxis(n *yaml.Node) (axis, error) {
 	a := axis{name: confField}
 	if n.Kind != yaml.MappingNode {

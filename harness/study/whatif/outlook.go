@@ -2,25 +2,24 @@ package whatif
 
 import "sync"
 
-// outlook is the part of a search that is still to come, for [Options.Progress].
+// outlook estimates the remaining work for [Options.Progress].
 type outlook struct {
 	lock     sync.Mutex
 	phase    phase
-	known    int    // points that are measured
-	probes   uint64 // capacities that were tried
-	answered int    // of them, those that the searches for minima have not taken
-	probing  uint64 // events replayed when the first of them was tried
-	left     int    // pieces of work of the phase that are still to be done, behind phaseSearch
-	explains bool   // a request that found no memory is looked at in the end
+	known    int    // measured points
+	probes   uint64 // capacities tried
+	pending  int    // of them, those whose results the searches for minima have not taken yet
+	probing  uint64 // value of done at the first probe
+	left     int    // remaining steps of a phase after phaseSearch
+	explains bool   // a failed request will be explained
 }
 
-// phase is a part of a search.
 type phase uint8
 
 const (
-	phaseSearch  phase = iota // points are measured and their minima searched
-	phaseAgain                // points are measured again
-	phaseExplain              // settings are asked about the request that found no memory
+	phaseSearch  phase = iota // measure points and search their minima
+	phaseAgain                // measure points again
+	phaseExplain              // test the failed request with each setting
 )
 
 func (s *search) measured(i int) {
@@ -30,12 +29,11 @@ func (s *search) measured(i int) {
 	s.known++
 }
 
-// probed enters a capacity that was tried, whose answer the search for the minimum takes at the end
-// of the round.
+// probed counts a tried capacity. The search takes its result at the end of the round.
 func (s *search) probed() {
 	s.lock.Lock()
 	s.probes++
-	s.answered++
+	s.pending++
 	s.lock.Unlock()
 }
 
@@ -59,7 +57,7 @@ func (s *search) tell() {
 	defer s.lock.Unlock()
 	done, n := s.done.Load(), uint64(s.trace.Head().Events)
 	switch s.phase {
-	case phaseExplain: // which was paid for before
+	case phaseExplain: // already paid for
 		todo := explainedAs * n * uint64(s.left)
 		s.o.Progress(done-min(todo, done), done)
 	case phaseAgain:
@@ -69,7 +67,7 @@ func (s *search) tell() {
 	}
 }
 
-// bounded returns the events in all if so many are to come, as far as the budget goes.
+// bounded returns done + todo, limited by the budget.
 func (s *search) bounded(done, todo uint64) uint64 {
 	if s.Budget == 0 {
 		return done + todo
@@ -77,15 +75,15 @@ func (s *search) bounded(done, todo uint64) uint64 {
 	return max(done, min(done+todo, s.Budget))
 }
 
-// searching returns about how many events are to be replayed until every point is searched: what
-// the measured ones have still to try, and for each of the others as much as one of those takes.
+// searching estimates the events until all minima are found: the remaining probes of measured
+// points, and the average of those for the other points.
 func (s *search) searching(done uint64) uint64 {
 	n := uint64(s.trace.Head().Events)
 	if s.known == 0 {
 		return n * uint64(len(s.Runs))
 	}
 	probe := n
-	if s.probes > 0 { // a capacity that fails ends its replay
+	if s.probes > 0 { // a failed replay ends early
 		probe = (done - s.probing) / s.probes
 	}
 	var todo uint64
@@ -98,11 +96,11 @@ func (s *search) searching(done uint64) uint64 {
 			todo += n // it is measured again
 		}
 	}
-	todo -= min(todo, probe*uint64(s.answered))
+	todo -= min(todo, probe*uint64(s.pending))
 	return todo + (done+todo)/uint64(s.known)*uint64(len(s.Runs)-s.known)
 }
 
-// explaining returns how many events it is charged for to look at the request that found no memory.
+// explaining returns the events charged for explaining the failed request.
 func (s *search) explaining() uint64 {
 	if !s.explains {
 		return 0

@@ -12,60 +12,59 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// Recorded is what the file of a trace says of the run that was recorded, and how far that can be
-// trusted.
+// Recorded is the recorded run according to the file, and data on its accuracy.
 type Recorded struct {
-	Framework string `json:"framework,omitempty"`         // framework of the recorded program; empty: not known
-	Version   string `json:"framework_version,omitempty"` // its version; empty: not known
+	Framework string `json:"framework,omitempty"`         // empty: unknown
+	Version   string `json:"framework_version,omitempty"` // empty: unknown
 
-	// recorded settings, as a configuration of the strategy that stands for the recorded allocator
+	// recorded settings, as a configuration of the strategy that models the recorded allocator
 	Config json.RawMessage `json:"config,omitempty"`
-	Peak   device.Size     `json:"peak_reserved_bytes"` // most bytes the recorded allocator held; 0: not known
-	// most bytes held in a replay with the recorded settings; 0: there was none
+	Peak   device.Size     `json:"peak_reserved_bytes"` // recorded peak of reserved memory; 0: unknown
+	// peak of reserved memory in a replay with the recorded settings; 0: no replay
 	Replayed device.Size `json:"replayed_peak_reserved_bytes"`
-	// what it held when it was refused memory, and what the device had left; 0: not known
+	// reserved memory plus free device memory when the program failed; 0: unknown
 	Capacity device.Size `json:"capacity_bytes"`
-	Failure  *Failure    `json:"failure,omitempty"` // the last request that found no memory
+	Failure  *Failure    `json:"failure,omitempty"` // last failed request
 
-	Predicted int    `json:"predicted_count"`           // allocations that the strategy places as recorded
-	Allocs    int    `json:"judged_count"`              // of so many; 0: the file has no addresses
-	Stopped   string `json:"judging_stopped,omitempty"` // why the rest was not judged
+	Predicted int    `json:"predicted_count"`           // allocations that the model places as recorded
+	Allocs    int    `json:"judged_count"`              // allocations compared; 0: the file has no addresses
+	Stopped   string `json:"judging_stopped,omitempty"` // why the comparison stopped
 
-	Entries int      `json:"entry_count"`        // entries of the history; 0: not known
-	Empty   bool     `json:"no_history"`         // there is nothing but what was live when the recording began
-	Opening int      `json:"opening_live_count"` // allocations that were live when the recording began
-	Wrapped string   `json:"wrapped,omitempty"`  // why the recording probably lost its beginning
-	Doubts  int      `json:"doubt_count"`        // entries that do not fit
+	Entries int      `json:"entry_count"`        // entries of the history; 0: unknown
+	Empty   bool     `json:"no_history"`         // the file has only allocations live at the start
+	Opening int      `json:"opening_live_count"` // allocations live at the start of the recording
+	Wrapped string   `json:"wrapped,omitempty"`  // why the beginning of the recording is probably lost
+	Doubts  int      `json:"doubt_count"`        // inconsistent entries
 	Pools   int      `json:"pool_count"`         // private pools
-	Streams int      `json:"stream_count"`       // streams that ask for memory
-	Rounded bool     `json:"rounded"`            // of what was refused only the rounded size is known
-	Unknown []string `json:"unknown,omitempty"`  // what the file cannot tell
+	Streams int      `json:"stream_count"`       // streams with requests
+	Rounded bool     `json:"rounded"`            // refused requests have rounded sizes only
+	Unknown []string `json:"unknown,omitempty"`  // information missing in the file
 
-	// Explained says why the last refused request found no memory; nil: the file does not tell.
+	// Explained is why the last refused request failed; nil: unknown.
 	Explained *postmortem.Report `json:"-"`
-	// Final is the heap when the file was written; nil: the file does not have it.
+	// Final is the heap when the file was written; nil: unknown.
 	Final *postmortem.Final `json:"-"`
-	// Setup stands for the recorded allocator with the recorded settings; no name: neither is known.
+	// Setup is the model of the recorded allocator and settings; no name: unknown.
 	Setup setting.Setup `json:"-"`
 }
 
-// Failure is a request that found no memory.
+// Failure is a failed request.
 type Failure struct {
-	Event      int           `json:"event"`             // its number in the trace
-	Count      int           `json:"refused_count"`     // refusals in all
-	Fatal      bool          `json:"fatal"`             // nothing was allocated behind it
-	Size       device.Size   `json:"bytes"`             // asked for, or what the allocator made of it
+	Event      int           `json:"event"`             // index in the trace
+	Count      int           `json:"refused_count"`     // total number of refusals
+	Fatal      bool          `json:"fatal"`             // no allocation followed
+	Size       device.Size   `json:"bytes"`             // requested, or rounded by the allocator
 	Stream     device.Stream `json:"stream"`            // of the request
-	Reserved   device.Size   `json:"reserved_bytes"`    // held when it came; 0: not known
-	DeviceFree *device.Size  `json:"device_free_bytes"` // left on the device; null: not known
+	Reserved   device.Size   `json:"reserved_bytes"`    // reserved at that moment; 0: unknown
+	DeviceFree *device.Size  `json:"device_free_bytes"` // free on the device; null: unknown
 }
 
-// RecordedIn returns what a trace itself tells: its header and its refusals.
+// RecordedIn returns the data in a trace itself: its header and refusals.
 func RecordedIn(w *Wanted) Recorded {
 	h := w.Head().Header
 	number := func(key string) uint64 {
 		text, _ := h.Get(key)
-		n, _ := strconv.ParseUint(text, 10, 62) // what is no number is not known
+		n, _ := strconv.ParseUint(text, 10, 62) // a malformed number is ignored
 		return n
 	}
 	r := Recorded{
@@ -95,7 +94,7 @@ func RecordedIn(w *Wanted) Recorded {
 	return r
 }
 
-// Add adds what a snapshot tells beyond the trace that is made of it.
+// Add adds data of the snapshot that the trace was converted from.
 func (r *Recorded) Add(c *torch.Course) {
 	r.Peak, r.Capacity = device.Size(c.Report.Peak), device.Size(c.Report.Capacity)
 	r.Entries = c.Report.Entries
@@ -107,7 +106,7 @@ func (r *Recorded) Add(c *torch.Course) {
 	}
 }
 
-// Judged adds what came of holding the strategy to the recording.
+// Judged adds the result of verifying the model against the recording.
 func (r *Recorded) Judged(v *verify.Result) {
 	r.Predicted, r.Allocs, r.Stopped = v.Predicted, v.Allocs, v.Stopped
 }

@@ -12,29 +12,27 @@ import (
 	"github.com/vramyard/vramyard/harness/study/compare"
 )
 
-// How much is replayed. A setting costs one replay in which everything is measured, on the card if
-// it is known, so that the same replay tells whether the card carries the trace; points that decide
-// like others leave theirs. The rest is spent on minimum capacities: an eighth of that again, which
-// makes about thirty-five replays of thirty-one settings (BenchmarkQuickGrid); and for short traces
-// ten million events, about a second, which fade away until a trace has more than a million itself.
+// The budget of events. A setting costs one full replay, on the card if it is known, so that it
+// also decides whether the card carries the trace. Redundant points leave their share to others.
+// Minimum capacities get an eighth of that again, about thirty-five replays for thirty-one settings
+// (BenchmarkQuickGrid). Short traces get ten million events more, about a second, decreasing to
+// none above 1.4 million events.
 const (
-	probeShare = 8          // one probe for so many settings
-	probeFloor = 10_000_000 // events ...
-	probeFade  = 7          // ... less so many for each of the trace
-	mostAtOnce = 16         // probes that are made side by side, each of another setting
+	probeShare = 8          // settings per probe
+	probeFloor = 10_000_000 // additional events ...
+	probeFade  = 7          // ... minus this many per event of the trace
+	mostAtOnce = 16         // concurrent probes, each of another setting
 )
 
-// budget returns the most events to replay of a trace of n when so many settings are asked for.
+// budget returns the most events to replay of a trace of n events.
 func budget(n, points uint64) uint64 {
 	return n*points + max(n*points/probeShare, probeFloor-min(probeFloor, probeFade*n))
 }
 
-// economical cuts intervals in half and takes completing to be monotone below a minimum. In the
-// quarter above it some capacities are tried when all minima are found and the budget has more;
-// --grid full looks further.
+// economical bisects intervals and assumes monotony below a minimum. The remaining budget tries
+// capacities up to a quarter above each minimum; --grid full looks further.
 var economical = compare.Effort{Fan: 1, Safe: 4}
 
-// search is the state of a search.
 type search struct {
 	*Result
 	ctx      context.Context
@@ -42,8 +40,8 @@ type search struct {
 	o        Options
 	pool     *compare.Pool
 	contests []*compare.Contest
-	minima   []*compare.Search // by point; nil where there is none to look for
-	counted  []uint64          // by point: events replayed, as far as they are in done
+	minima   []*compare.Search // by point; nil: nothing to search
+	counted  []uint64          // by point: its events included in done
 	done     atomic.Uint64     // events replayed
 	outlook
 }
@@ -84,8 +82,7 @@ func (s *search) run() error {
 	return s.measureAgain()
 }
 
-// partial leaves what is known of the points that were measured before the search was ended. It
-// reports whether there are any.
+// partial keeps the measured points of an interrupted search. It reports whether there are any.
 func (s *search) partial() bool {
 	if !s.o.Full {
 		s.conclude()
@@ -97,8 +94,8 @@ func (s *search) partial() bool {
 
 func (s *search) onCard() bool { return s.Card >= s.LowerBound }
 
-// measuredOn returns the capacity on which everything is measured: the card's if the trace can fit
-// it at all, else one that no sensible strategy exhausts.
+// measuredOn returns the capacity for the measuring replays: the card's if the live bytes fit,
+// otherwise an ample one.
 func (s *search) measuredOn() device.Size {
 	if s.onCard() {
 		return s.Card
@@ -113,8 +110,7 @@ func (s *search) measure(i int, at device.Size) (compare.Run, error) {
 	return s.contests[i].Measure(s.ctx, at)
 }
 
-// sideBySide calls f for 0 … n-1, each in a goroutine of its own, and returns the first error in
-// their order.
+// sideBySide calls f(0) … f(n-1) concurrently and returns the error with the lowest index.
 func sideBySide(n int, f func(i int) error) error {
 	errs := make([]error, n)
 	var wg sync.WaitGroup
@@ -125,7 +121,7 @@ func sideBySide(n int, f func(i int) error) error {
 	return cmp.Or(errs...)
 }
 
-// spend books what a point has replayed since the last time.
+// spend adds a point's newly replayed events.
 func (s *search) spend(i int) {
 	now := s.contests[i].Replayed()
 	s.done.Add(now - s.counted[i])
@@ -133,7 +129,7 @@ func (s *search) spend(i int) {
 	s.tell()
 }
 
-// begin enters what the measuring replay has told and returns the search for the minimum.
+// begin processes the measuring replay and returns the search for the minimum.
 func (s *search) begin(i int) *compare.Search {
 	p := &s.Runs[i]
 	clean := p.Starts && p.OOMs == 0 && p.Refused == 0
@@ -156,22 +152,21 @@ func (s *search) begin(i int) *compare.Search {
 	return compare.NewSearch(s.bounds(i, clean), economical)
 }
 
-// bounds returns what is known of a point's minimum capacity, and what to try first: what the
-// device counted for the reserved bytes, with which a strategy that does not look at the capacity
-// completes.
+// bounds returns the known bounds of a point's minimum, and the first capacity to try: what the
+// device charged for the reserved bytes, which suffices for a strategy that ignores the capacity.
 func (s *search) bounds(i int, clean bool) compare.Bounds {
 	p := &s.Runs[i]
 	at, first := p.Device, device.AlignUp(s.contests[i].PeakCharged(), compare.Grid)
 	always := device.Size(0)
 	if !clean {
-		// Nothing up to here is tried again.
+		// Smaller capacities are known to fail.
 		return compare.Bounds{Floor: at + compare.Grid, First: device.AlignUp(at+at/4, compare.Grid)}
 	}
 	if p.setup.Preallocates {
 		first = device.AlignUp(s.LowerBound+s.LowerBound/8, compare.Grid)
 	}
 	if p.setup.Unbound() {
-		// The same would happen on a device of that size, and on every larger one.
+		// It would behave the same on a device of this size or larger.
 		at = min(first, at)
 		always = at
 	}
@@ -181,8 +176,8 @@ func (s *search) bounds(i int, clean bool) compare.Bounds {
 	return compare.Bounds{Floor: s.LowerBound, First: first, Completes: at, Always: always}
 }
 
-// probe searches minima while the budget lasts. Which probes are made does not depend on how many
-// there are side by side: a round has its number from what is left, and ends before the next.
+// probe searches minima within the budget. Probes are independent of concurrency: a round's size
+// follows from the remaining budget, and rounds do not overlap.
 func (s *search) probe() error {
 	n := uint64(max(s.trace.Head().Events, 1))
 	s.probing = s.done.Load()
@@ -208,12 +203,12 @@ func (s *search) probe() error {
 		for k, i := range round {
 			s.minima[i].Answer(answers[k : k+1])
 		}
-		s.answered = 0
+		s.pending = 0
 	}
 }
 
-// round returns the points whose minima are probed next, no more than either bound: of those
-// that users can choose first, and of these those that may be the best.
+// round returns the points to probe next, within both bounds: first those that users can select,
+// and of these the most promising.
 func (s *search) round(most int, many uint64) []int {
 	var open []int
 	for i, m := range s.minima {
@@ -229,12 +224,12 @@ func (s *search) round(most int, many uint64) []int {
 	return open[:min(len(open), most, int(min(many, mostAtOnce)))]
 }
 
-// rank is how soon a point is probed.
+// rank is the priority of a point for probing.
 type rank struct {
-	part  int         // minima come first, then whether a point fails above its minimum
-	stage int         // points of which only the measuring replay is known come first
-	class int         // what users can choose comes first, and what was recorded
-	need  device.Size // probably enough; the largest size if nothing is known to be
+	part  int         // minima first, then capacities above them
+	stage int         // points without probes first
+	class int         // selectable and recorded settings first
+	need  device.Size // estimated need; the largest size if unknown
 }
 
 func (s *search) rank(i int) rank {
@@ -253,15 +248,15 @@ func (s *search) rank(i int) rank {
 	if ok != nil {
 		r.need = *ok
 		if !p.setup.Preallocates {
-			r.need = min(r.need, p.PeakReserved) // what it is likely to do with
+			r.need = min(r.need, p.PeakReserved) // its likely need
 		}
 	} else if r.class == 0 {
-		r.need-- // it needs more than the card, but how much is asked for
+		r.need-- // it exceeds the card by an unknown amount
 	}
 	return r
 }
 
-// conclude enters what the searches have found.
+// conclude stores the results of the searches.
 func (s *search) conclude() {
 	for i, m := range s.minima {
 		p := &s.Runs[i]
@@ -274,7 +269,7 @@ func (s *search) conclude() {
 		case m.Exact():
 			p.MinCapacity = p.CompletesAt
 		case p.CompletesAt != nil && *p.CompletesAt == p.Device && !s.onCard():
-			p.CompletesAt = nil // an ample device shows nothing of what is needed
+			p.CompletesAt = nil // an ample device does not show the need
 		}
 		if failed := p.Device; p.FailsAt == nil && (!p.Starts || p.OOMs > 0) {
 			p.FailsAt = &failed
@@ -284,8 +279,8 @@ func (s *search) conclude() {
 	}
 }
 
-// again returns the points to be measured again, on their minima: on an ample device a strategy
-// reserves more than it needs, and one that takes all it may at once does so on every device.
+// again returns the points to measure again at their minima: on an ample device a strategy reserves
+// more than it needs, and one that reserves everything at once does so anywhere.
 func (s *search) again() (list []int) {
 	for i := range s.Runs {
 		p := &s.Runs[i]
@@ -300,7 +295,7 @@ func (s *search) again() (list []int) {
 	return list
 }
 
-// measureAgain measures points on their minima, as far as the budget goes.
+// measureAgain measures points at their minima, within the budget.
 func (s *search) measureAgain() error {
 	again, n := s.again(), uint64(max(s.trace.Head().Events, 1))
 	if s.Budget != 0 {

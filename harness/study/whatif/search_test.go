@@ -223,7 +223,7 @@ func TestNothingToAllocateIsAnError(t *testing.T) {
 	w, err := whatif.Want(read(t, "mark x\n"))
 	require.NoError(t, err)
 	_, err = whatif.Search(t.Context(), w, whatif.Recorded{}, quick(t), whatif.Options{})
-	require.EqualError(t, err, "test: the trace allocates nothing")
+	require.EqualError(t, err, "test: the trace has no allocations")
 }
 
 func TestWritersAgree(t *testing.T) {

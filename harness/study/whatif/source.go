@@ -9,17 +9,17 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// Wanted is a trace and what it asks for, refused requests included.
+// Wanted is a trace with its demand, refused requests included.
 type Wanted struct {
 	trace.Source
 	Demand   setting.Demand // sizes and private pools of all requests
 	Refusals trace.Refusals // of the recorded program
-	Rounded  bool           // of some refusal only the rounded size is known
-	Empty    bool           // nothing is requested but what is live at the start
-	Streams  int            // streams that ask for memory
+	Rounded  bool           // some refusals have rounded sizes only
+	Empty    bool           // there are no requests after the start
+	Streams  int            // streams with requests
 }
 
-// Want returns what a trace asks for. It walks the trace once.
+// Want surveys a trace. It reads the trace once.
 func Want(src trace.Source) (*Wanted, error) {
 	s := wantSurvey{w: &Wanted{Source: src}, sizes: map[device.Size]struct{}{}, streams: map[device.Stream]struct{}{}}
 	if err := src.Pieces(s.take); err != nil {
@@ -35,13 +35,13 @@ func Want(src trace.Source) (*Wanted, error) {
 	return w, nil
 }
 
-// wantSurvey walks a trace.
+// wantSurvey surveys a trace.
 type wantSurvey struct {
 	w       *Wanted
 	sizes   map[device.Size]struct{}
 	streams map[device.Stream]struct{}
 	size    device.Size   // of the last request
-	stream  device.Stream // likewise
+	stream  device.Stream // of the last request
 	covered trace.Coverage
 }
 

@@ -23,44 +23,42 @@ func (t *teller) sure() {
 	}
 	r := &t.Recorded
 	if r.Opening > 0 {
-		add("The recording begins with %s live allocations. They are placed anew, without the holes that were between: "+
-			"needs may "+
-			"be larger than told.", units.Count(uint64(r.Opening)))
+		add("The recording begins with %s live allocations. The replay places them "+
+			"without the holes between them, so the real need may be larger.", units.Count(uint64(r.Opening)))
 	}
 	if r.Doubts > 0 {
-		add("%s things in the file do not fit together; trace info lists them.", units.Count(uint64(r.Doubts)))
+		add("%s entries of the file are inconsistent; trace info lists them.", units.Count(uint64(r.Doubts)))
 	}
 	if r.Pools > 0 && !t.pools {
-		add("Private pools (CUDA graphs) are in the recording and not in the replay, which shares their memory: needs may " +
-			"be larger than told.")
+		add("Private pools (CUDA graphs) are recorded but not replayed: the replay shares their memory, so the " +
+			"real need may be larger.")
 	}
 	if t.pools {
-		add("Private pools (CUDA graphs) are replayed, and kept apart by the strategies that have such; others share their " +
-			"memory and may need less than a graph could do with.")
+		add("Private pools (CUDA graphs) are replayed. Strategies without private pools share their memory, so a graph " +
+			"may need more than they show.")
 	}
 	if r.Streams > 1 {
-		add("%d streams ask for memory. Which blocks they share the recording tells only by when a free "+
-			"became final.", r.Streams)
+		add("%d streams request memory. The recording shows which blocks they share only by the time "+
+			"a free completed.", r.Streams)
 	}
 	if r.Rounded {
-		add("Of what was refused only the size that the allocator made of it is known; the request may have been smaller.")
+		add("Only the rounded size of the refused request is known; the request may have been smaller.")
 	}
 	switch {
 	case r.Capacity != 0 && t.Card == r.Capacity:
-		add("The card counts as what was held when memory ran out and what the device had left: %s. The CUDA context and "+
-			"libraries "+
-			"have theirs besides.", units.Bytes(t.Card))
+		add("The capacity is the reserved plus the free memory at the time of the failure: %s. It excludes "+
+			"the CUDA context and libraries.", units.Bytes(t.Card))
 	default:
-		add("Of the CUDA context and libraries %s are counted when a card is named. NCCL and other programs may need more.",
+		add("Named cards leave %s for the CUDA context and libraries. NCCL and other programs may need more.",
 			units.Bytes(contextReserve))
 	}
 	if t.Budget != 0 {
-		add("Minima are found by halving, as if more memory never hurt. Safe from is the smallest capacity from which on " +
-			"nothing failed that was tried up to 1.25 times it; --grid full tries more.")
+		add("Minima are found by bisection, assuming that more memory never hurts. No capacity tried between \"safe " +
+			"from\" and 1.25 times it failed; --grid full tries more.")
 	}
 }
 
-// margin says how much of the card is to spare, if that is little.
+// margin warns if little of the card remains free.
 func (t *teller) margin(add func(string, ...any)) {
 	need := t.a.Need
 	if need == 0 && t.recorded != nil {
@@ -70,7 +68,7 @@ func (t *teller) margin(add func(string, ...any)) {
 		return
 	}
 	if spare := t.Card - need; spare < t.Card/closeMargin {
-		add("That is close: %s are to spare, %s of the card.", units.Bytes(spare),
+		add("That is close: it leaves %s free, %s of the card.", units.Bytes(spare),
 			units.Percent(float64(spare)/float64(t.Card)))
 	}
 }
@@ -86,15 +84,15 @@ func (t *teller) fidelity(add func(string, ...any)) {
 			units.Count(uint64(r.Predicted)), units.Count(uint64(r.Allocs)),
 			units.Percent(float64(r.Predicted)/float64(r.Allocs)))
 		if r.Stopped != "" {
-			add("The rest was not judged: %s.", units.Printable(r.Stopped))
+			add("The rest was not compared: %s.", units.Printable(r.Stopped))
 		}
 	case r.Setup.Name == "":
-		add("The file does not tell which allocator was recorded, nor its settings.")
+		add("The file records neither the allocator nor its settings.")
 	default:
-		add("The file has no addresses, so it is not known how well the replay follows the recorded allocator.")
+		add("The file has no addresses, so the accuracy of the replay is unknown.")
 	}
 	if r.Replayed != 0 {
-		add("Replayed with the recorded settings this run holds %s at most, recorded are %s.", units.Bytes(r.Replayed),
+		add("With the recorded settings the replay reserves at most %s; the recorded peak is %s.", units.Bytes(r.Replayed),
 			units.Bytes(r.Peak))
 	}
 }

@@ -20,81 +20,80 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Schema names the form of [Result] in JSON.
+// Schema is the schema of a [Result] in JSON.
 const Schema = "vramyard-whatif/1"
 
-// Options of a search. The zero value is useful.
+// Options configure a search. The zero value is ready to use.
 type Options struct {
-	Device  sim.Config    // the device but for its capacity
-	Card    device.Size   // capacity in bytes of the card in question; 0: that of the recording, if it is known
-	FreeAt  replay.FreeAt // when a strategy that knows no streams is told of a delayed free
-	Full    bool          // each minimum is searched to its end, whatever that costs
-	Workers int           // replays at once; 0 is one for each core
-	Memory  device.Size   // bytes that replays at once may take; 0 is without bound. One replay always runs
-	Version string        // of the program, kept in the result
-	// Progress is called with the events that were replayed and about how many there will be in all,
-	// one call at a time; nil for none. The two are equal in the end.
+	Device  sim.Config    // the device; its capacity is ignored
+	Card    device.Size   // capacity of the card; 0: the recorded one, if known
+	FreeAt  replay.FreeAt // when a strategy without streams learns of a delayed free
+	Full    bool          // search each minimum completely, ignoring the budget
+	Workers int           // concurrent replays; 0: one per core
+	Memory  device.Size   // limit of the memory of concurrent replays; 0: none. One replay always runs
+	Version string        // program version, for the result
+	// Progress is called, never concurrently, with the events replayed and an estimate of their total;
+	// may be nil. Both are equal at the end.
 	Progress func(done, total uint64)
 }
 
-// Result is the outcome of a search.
+// Result is the result of a search.
 type Result struct {
 	Schema  string        `json:"schema"`     // the constant Schema
-	Version string        `json:"version"`    // of the program
-	Device  replay.Target `json:"device"`     // the device; its capacity is that of the card, 0 if that is not known
-	FreeAt  replay.FreeAt `json:"free_at"`    // when strategies that know no streams were told of delayed frees
-	Card    device.Size   `json:"card_bytes"` // capacity of the card in question; 0: not known
+	Version string        `json:"version"`    // program version
+	Device  replay.Target `json:"device"`     // the device, with the card's capacity; 0: unknown
+	FreeAt  replay.FreeAt `json:"free_at"`    // when strategies without streams learned of delayed frees
+	Card    device.Size   `json:"card_bytes"` // capacity of the card; 0: unknown
 
-	Answer   Answer   `json:"answer"`   // in words
-	Recorded Recorded `json:"recorded"` // what the file says of the run
+	Answer   Answer   `json:"answer"`   // as text
+	Recorded Recorded `json:"recorded"` // the recorded run
 
-	// the request that found no memory; absent: none did, or no card is known
+	// the failed request; absent: none failed, or the card is unknown
 	Explained *Explained `json:"failure,omitempty"`
 
-	Cannot string            `json:"cannot_answer,omitempty"` // why the file has no answer; empty: it has one
-	Final  *postmortem.Final `json:"final_heap,omitempty"`    // of a file without an answer: the heap when it was written
+	Cannot string            `json:"cannot_answer,omitempty"` // why there is no answer; empty: there is one
+	Final  *postmortem.Final `json:"final_heap,omitempty"`    // if there is no answer: the heap when the file was written
 
-	// Offline is how little would do if everything were known before; absent where the trace is too
-	// long.
+	// Offline is the capacity sufficient with all requests known in advance; absent for long traces.
 	Offline *offline.Summary `json:"offline,omitempty"`
 
-	LowerBound device.Size `json:"lower_bound_bytes"` // peak of the live bytes, refused requests among them
-	Budget     uint64      `json:"event_budget"`      // most events to replay; 0: no bound
-	// events that were replayed; what explains a failure is counted as four replays of each setting
+	LowerBound device.Size `json:"lower_bound_bytes"` // peak of the live bytes, refused requests included
+	Budget     uint64      `json:"event_budget"`      // most events to replay; 0: no limit
+	// events replayed; explaining a failure counts as four replays for each setting
 	Replayed uint64  `json:"replayed_event_count"`
-	Points   int     `json:"point_count"` // settings that were asked for
-	Runs     []Point `json:"runs"`        // of those that may differ, by minimum capacity
+	Points   int     `json:"point_count"` // settings requested
+	Runs     []Point `json:"runs"`        // without redundant ones, by minimum capacity
 }
 
-// Point is one setting of one strategy, and what became of it.
+// Point is a setting of a strategy with its outcome.
 type Point struct {
 	compare.Run
-	// short name: the setting, or strategy and what differs from its preset
+	// short name: the setting, or the strategy and the fields that differ from its preset
 	Label    string          `json:"label"`
-	Export   *setting.Export `json:"export,omitempty" flat:"-"`  // how users of a framework choose it; absent: they cannot
-	Changes  int             `json:"change_count"`               // settings that differ from the recorded ones
-	Recorded bool            `json:"is_recorded"`                // as the recorded program had it
-	Same     []string        `json:"same_as,omitempty" flat:"-"` // labels of settings that decide alike on this trace
+	Export   *setting.Export `json:"export,omitempty" flat:"-"`  // variables that select it; absent: not selectable
+	Changes  int             `json:"change_count"`               // number of settings that differ from the recorded ones
+	Recorded bool            `json:"is_recorded"`                // the recorded setting
+	Same     []string        `json:"same_as,omitempty" flat:"-"` // labels of equivalent settings on this trace
 	Carried  *bool           `json:"carried"`                    // the trace completes on the card; null: no card is known
-	// highest capacity that failed below CompletesAt; null: none did
+	// highest capacity below CompletesAt that failed; null: none
 	FailsAt *device.Size `json:"fails_at_bytes"`
-	// CompletesAt is the lowest capacity that was seen to complete; null: none was.
+	// CompletesAt is the lowest capacity that completed; null: none.
 	CompletesAt *device.Size `json:"completes_at_bytes"`
 
-	// AtFailure is what became of the request that found no memory; null: it was not looked at.
+	// AtFailure is the outcome of the failed request; null: not tested.
 	AtFailure *Moment `json:"at_failure" flat:"-"`
 
 	setup setting.Setup
-	alike []Point // the settings of Same, which were not replayed
+	alike []Point // the settings in Same, not replayed
 }
 
-// Setup returns the setting, on a device of so many bytes.
+// Setup returns the setting for a device of n bytes.
 func (p *Point) Setup(n device.Size) setting.Setup { return p.setup.ForCapacity(n) }
 
-// Fails reports whether the trace does not complete on the card, or on the device of its figures.
+// Fails reports whether the trace fails on the card, or on the device of its figures.
 func (p *Point) Fails() bool { return !p.Completed() || p.Carried != nil && !*p.Carried }
 
-// Need returns the capacity in bytes that is known to be enough, 0 if none is.
+// Need returns a capacity that is known to suffice, or 0.
 func (p *Point) Need() device.Size {
 	if p.CompletesAt == nil {
 		return 0
@@ -102,22 +101,19 @@ func (p *Point) Need() device.Size {
 	return *p.CompletesAt
 }
 
-// mostLive is the most live bytes that are replayed: ten times what the largest card has. What a
-// program asks for by mistake may be any number, and strategies that map pages take each of them
-// apart.
+// mostLive is the most live bytes that are replayed: ten times the largest card. A program's bug
+// may request any size, and strategies that map pages handle each page.
 const mostLive = 2 * device.TiB
 
-// Search replays a trace through every setting of a grid and says which of them would have carried
-// it. The recorded settings, if they are known, are one more. If ctx ends before, the error is that
-// of ctx, and the result has the settings that were tried, and what is known of them; nil if there
-// is none.
+// Search replays a trace through every setting of a grid and through the recorded settings, if
+// known. If ctx ends, it returns its error, and the settings tried so far, or nil.
 func Search(ctx context.Context, w *Wanted, rec Recorded, grid []setting.Setup, o Options) (*Result, error) {
 	prepared, err := replay.Prepare(ctx, w)
 	if err != nil {
 		return nil, err
 	}
 	if prepared.LowerBound() == 0 {
-		return nil, fmt.Errorf("%s: the trace allocates nothing", w.Head().Header.Name)
+		return nil, fmt.Errorf("%s: the trace has no allocations", w.Head().Header.Name)
 	}
 	card := cmp.Or(o.Card, rec.Capacity)
 	r := &Result{
@@ -161,14 +157,14 @@ func Search(ctx context.Context, w *Wanted, rec Recorded, grid []setting.Setup, 
 	return r, err
 }
 
-// What is packed offline, and for how long: a fraction of a second, or with the full grid a few.
+// The limits of packing offline: a fraction of a second, or a few seconds with the full grid.
 const (
 	packedEvents     = 60_000
 	packedSteps      = 20_000_000
 	packedFullEvents = 400_000
 )
 
-// packed places all that a trace asks for as somebody would who had known it before.
+// packed packs the trace offline, with all requests known in advance.
 func packed(ctx context.Context, w *Wanted, at replay.FreeAt, full bool) (*offline.Summary, error) {
 	most, limits := packedEvents, offline.Limits{Steps: packedSteps}
 	if full {
@@ -192,14 +188,14 @@ func packed(ctx context.Context, w *Wanted, at replay.FreeAt, full bool) (*offli
 	return sum, nil
 }
 
-// byNeed orders points by their minimum capacity, or where only a bracket is known by what is
-// probably enough; points without any bound come last. Runs that failed stand behind all others.
+// byNeed orders points by minimum capacity, or by the sufficient end of an interval; points without
+// bounds follow, and failed runs come last.
 func byNeed(a, b Point) int {
 	rank := func(p *Point) device.Size {
 		if p.CompletesAt != nil && p.MinCapacity == nil && !p.setup.Preallocates && p.Completed() {
 			return min(*p.CompletesAt, p.PeakReserved)
 		}
-		return p.Need() - 1 // 0 becomes the largest
+		return p.Need() - 1 // 0 becomes the largest value
 	}
 	failed := func(p *Point) int {
 		if p.Fails() {
@@ -211,8 +207,8 @@ func byNeed(a, b Point) int {
 		cmp.Compare(a.PeakReserved, b.PeakReserved))
 }
 
-// points returns the settings that may differ in a demand, the recorded ones first. Of those that
-// decide alike one stands for all: the recorded ones, or those with the fewest changes.
+// points returns the settings that differ on a demand, the recorded ones first. Equivalent settings
+// are represented by the recorded one, or by the one with the fewest changes.
 func points(grid []setting.Setup, recorded setting.Setup, d setting.Demand) []Point {
 	var all []Point
 	if recorded.Name != "" {
@@ -223,9 +219,9 @@ func points(grid []setting.Setup, recorded setting.Setup, d setting.Demand) []Po
 	for _, s := range grid {
 		all = append(all, newPoint(s, recorded))
 	}
-	tellApart(all)
+	disambiguate(all)
 	var kept []Point
-	places := map[string]int{} // by what is decided
+	places := map[string]int{} // by decisions
 	for _, p := range all {
 		key := decisions(p.setup.Reduced(d))
 		i, found := places[key]
@@ -233,7 +229,7 @@ func points(grid []setting.Setup, recorded setting.Setup, d setting.Demand) []Po
 		case !found:
 			places[key] = len(kept)
 			kept = append(kept, p)
-		case p.setup.Name == kept[i].setup.Name && decisions(p.setup) == decisions(kept[i].setup): // it is the same
+		case p.setup.Name == kept[i].setup.Name && decisions(p.setup) == decisions(kept[i].setup): // duplicate
 		case simpler(&p, &kept[i]):
 			p.alike = append([]Point{kept[i]}, kept[i].alike...)
 			kept[i] = p
@@ -249,7 +245,7 @@ func points(grid []setting.Setup, recorded setting.Setup, d setting.Demand) []Po
 	return kept
 }
 
-// simpler reports whether one of two settings that decide alike is easier to choose.
+// simpler reports whether one of two equivalent settings is easier to select.
 func simpler(a, b *Point) bool {
 	if (a.Export == nil) != (b.Export == nil) {
 		return a.Export != nil && !b.Recorded
@@ -257,10 +253,10 @@ func simpler(a, b *Point) bool {
 	return a.Changes < b.Changes && !b.Recorded
 }
 
-// decisions names what a setup decides: the strategy without its preset, and the configuration.
+// decisions is the identity of a setup: the strategy without preset, and the configuration.
 func decisions(s setting.Setup) string {
 	name, _, _ := strings.Cut(s.Name, ":")
-	text, _ := json.Marshal(s.Config) // a replay will say what is wrong with it
+	text, _ := json.Marshal(s.Config) // a replay will report an error
 	return name + string(text)
 }
 
@@ -281,8 +277,8 @@ func newPoint(s, recorded setting.Setup) Point {
 	return p
 }
 
-// changes counts what has to be set or unset to come from one environment to another. A variable
-// may hold several settings, with commas between them.
+// changes counts the settings to add or remove between two environments. A variable may hold
+// several settings, separated by commas.
 func changes(from, to []string) int {
 	a, b := settingsOf(from), settingsOf(to)
 	n := 0
@@ -299,7 +295,7 @@ func changes(from, to []string) int {
 	return n
 }
 
-// settingsOf cuts an environment into its settings. Commas inside brackets are part of one.
+// settingsOf splits an environment into settings. Commas inside brackets do not separate.
 func settingsOf(environment []string) (all []string) {
 	for _, e := range environment {
 		_, value, _ := strings.Cut(e, "=")
@@ -321,9 +317,9 @@ func settingsOf(environment []string) (all []string) {
 	return all
 }
 
-// tellApart adds to the labels of points with one name the fields of their configurations in which
-// they differ. A single one that is a text stands for itself.
-func tellApart(all []Point) {
+// disambiguate extends equal labels by the configuration fields that differ. A single string field
+// is shown without its name.
+func disambiguate(all []Point) {
 	for i := range all {
 		p := &all[i]
 		mine := fieldsOf(p.setup)
@@ -346,7 +342,7 @@ func fieldText(fields map[string]json.RawMessage) string {
 	if len(fields) == 0 {
 		return ""
 	}
-	raw, _ := json.Marshal(fields) // by name; its parts are JSON
+	raw, _ := json.Marshal(fields) // sorted; the parts are valid JSON
 	var texts map[string]string
 	if len(fields) == 1 && json.Unmarshal(raw, &texts) == nil {
 		for _, text := range texts {
@@ -359,7 +355,7 @@ func fieldText(fields map[string]json.RawMessage) string {
 func fieldsOf(s setting.Setup) (fields map[string]json.RawMessage) {
 	text, err := json.Marshal(s.Config)
 	if err != nil || json.Unmarshal(text, &fields) != nil {
-		return nil // a replay will say what is wrong with it
+		return nil // a replay will report the error
 	}
 	return fields
 }
