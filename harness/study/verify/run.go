@@ -70,7 +70,14 @@ func HeapAt(h *History, t *Target, event int) ([]alloc.Chunk, error) {
 	if r.res.Stopped != "" {
 		return nil, fmt.Errorf("the heap at event %d is not known: %s", event, r.res.Stopped)
 	}
-	return r.layout.chunks(t), nil
+	chunks := r.layout.chunks(t)
+	for i := range chunks {
+		if c := &chunks[i]; c.State == alloc.Live {
+			p, _ := r.layout.blocks.Search(c.Addr)
+			c.Tag = r.layout.blocks.Entry(p).Value.id
+		}
+	}
+	return chunks, nil
 }
 
 // begin surveys a history and builds the strategy on its opening state.
