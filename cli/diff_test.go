@@ -204,7 +204,7 @@ func TestDiffSaysWhatAFileIsInsteadOfAResult(t *testing.T) {
 	require.Equal(t, exitTrouble, status)
 	require.True(t, strings.HasPrefix(stderr, "vramyard: "+path+": not a result of this program but text that begins with "+
 		"\"a 1 1000\": "+
-		"want what --json writes, of the schema vramyard-bench/1, vramyard-compare/1, "), stderr)
+		"want --json output of schema vramyard-bench/1, vramyard-compare/1, "), stderr)
 	result, table := filepath.Join(t.TempDir(), "a.json"), filepath.Join(t.TempDir(), "a.csv")
 	succeed(t, "compare", "--strategies", "bfc", "--json", result, "--csv", table, path)
 	_, _, stderr = command(t, "diff", result, table)

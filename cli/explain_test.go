@@ -92,7 +92,7 @@ func TestExplanationsShowPythonFirst(t *testing.T) {
 	require.NoError(t, err)
 	path := write(t, "snapshot.json", string(text))
 	out := succeed(t, "replay", "--strategy", "bfc", "--device", "sim:80MiB", "--explain", "-", path)
-	require.Contains(t, out, "made 3 events before: model.py:147 forward [aten::mul_Tensor] < "+
+	require.Contains(t, out, "allocated 3 events before: model.py:147 forward [aten::mul_Tensor] < "+
 		"torch/nn/modules/module.py:1790 _call_impl")
 	file := filepath.Join(t.TempDir(), "why.json")
 	succeed(t, "replay", "--strategy", "bfc", "--device", "sim:80MiB", "--explain", file, path)

@@ -70,7 +70,7 @@ func TestOfflineRefuses(t *testing.T) {
 		{[]string{"--json", "-", "--offsets", "-", path}, "--offsets: - is where --json is written"},
 		{[]string{"--free-at", "never", path}, `free at "never"`},
 		{[]string{path + ".gone"}, "no such file"},
-		{[]string{huge}, "huge: buffer 0 (id 1): all bytes up to here exceed 9223372036854775807"},
+		{[]string{huge}, "huge: buffer 0 (id 1): the sum of sizes exceeds 9223372036854775807"},
 	} {
 		status, stdout, stderr := command(t, append([]string{"offline"}, c.args...)...)
 		require.Equal(t, exitTrouble, status, "%v: %s", c.args, stderr)

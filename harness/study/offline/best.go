@@ -11,45 +11,45 @@ import (
 	"github.com/vramyard/vramyard/harness/replay"
 )
 
-// Schema names the form of a [Report].
+// Schema is the schema of a [Report] in JSON.
 const Schema = "vramyard-offline/1"
 
-// Report is what a search found out of many traces.
+// Report is the result of searches on several traces.
 type Report struct {
 	Schema  string        `json:"schema"`  // [Schema]
-	Version string        `json:"version"` // of the program
-	FreeAt  replay.FreeAt `json:"free_at"` // when delayed frees give memory back
+	Version string        `json:"version"` // program version
+	FreeAt  replay.FreeAt `json:"free_at"` // when delayed frees release memory
 	Limits  Limits        `json:"limits"`  // of each search
-	Traces  []*Summary    `json:"traces"`  // in their order
+	Traces  []*Summary    `json:"traces"`  // in the given order
 }
 
-// Summary is what can be said of a problem and how low it can be packed. It has no offsets; times
-// are not in it, so that it is the same on every machine, unless a limit of time ended the search.
+// Summary is the result for a problem, without offsets and times. It is the same on every machine
+// unless a time limit ended the search.
 type Summary struct {
 	Trace string `json:"trace"`            // name of the trace
 	Hash  string `json:"sha256,omitempty"` // of its file
-	// why the trace is not the whole recorded run; empty: no gap is known
+	// why the trace is not the complete run; empty: no known gap
 	Lacks      string      `json:"-"`
-	Buffers    int         `json:"buffers"`           // how many there are
-	LowerBound device.Size `json:"lower_bound_bytes"` // most bytes live at once
-	Greedy     []Placement `json:"greedy"`            // one for each order
-	Best       Placement   `json:"best"`              // the lowest of all, the search's included
+	Buffers    int         `json:"buffers"`           // number
+	LowerBound device.Size `json:"lower_bound_bytes"` // peak of the live bytes
+	Greedy     []Placement `json:"greedy"`            // by order
+	Best       Placement   `json:"best"`              // the lowest of all, including the search
 }
 
-// Placement is a solution without its offsets.
+// Placement is a [Solution] without its offsets.
 type Placement struct {
-	Method      string      `json:"method"`             // how it was found
+	Method      string      `json:"method"`             // algorithm
 	Height      device.Size `json:"height_bytes"`       // end of the highest buffer
 	TimesBound  float64     `json:"times_bound"`        // height / lower bound; 1 if both are 0
-	Optimal     bool        `json:"optimal"`            // no placement is lower
-	ProvenBound device.Size `json:"proven_bound_bytes"` // the least height that is not ruled out
-	Steps       uint64      `json:"steps"`              // buffers and ranges that were looked at
-	Nodes       uint64      `json:"nodes"`              // partial placements that the search went on from
-	Stopped     string      `json:"stopped,omitempty"`  // why the search ended without an answer
+	Optimal     bool        `json:"optimal"`            // proved optimal
+	ProvenBound device.Size `json:"proven_bound_bytes"` // no lower height is possible
+	Steps       uint64      `json:"steps"`              // buffers and ranges examined
+	Nodes       uint64      `json:"nodes"`              // partial placements expanded
+	Stopped     string      `json:"stopped,omitempty"`  // why the search gave up
 }
 
-// Best does all that the package can: every greedy placement, then a search that begins with the
-// lowest. It returns the lowest solution and a summary without the name of a trace.
+// Best tries every greedy placement, then searches from the lowest one. It returns the lowest
+// solution and a summary without the name of the trace.
 func Best(ctx context.Context, p *Problem, l Limits) (*Solution, *Summary) {
 	sum := &Summary{Buffers: len(p.buffers), LowerBound: p.total}
 	all := p.greedies()
@@ -72,9 +72,9 @@ func (p *Problem) placement(s *Solution) Placement {
 	}
 }
 
-// WriteCSV writes a solution as MiniMalloc writes one and its validator reads it: the columns
-// id,lower,upper,size,offset, and alignment if a buffer has a wish. Ids are those of the
-// trace, or, if it gives one again, the numbers of the buffers.
+// WriteCSV writes a solution in MiniMalloc's format, as its validator reads it: columns
+// id,lower,upper,size,offset, and alignment if used. IDs are the trace's if unique,
+// otherwise indices.
 func (p *Problem) WriteCSV(w io.Writer, s *Solution) error {
 	aligned := slices.ContainsFunc(p.buffers, func(b Buffer) bool { return b.Align > 1 })
 	ids := make(map[uint64]bool, len(p.buffers))
@@ -87,7 +87,7 @@ func (p *Problem) WriteCSV(w io.Writer, s *Solution) error {
 		line = []byte("id,lower,upper,size,alignment,offset")
 	}
 	for i, b := range p.buffers {
-		out.Write(append(line, '\n')) // a bufio.Writer keeps its first error for Flush
+		out.Write(append(line, '\n')) // bufio.Writer keeps the first error for Flush
 		id := uint64(i)
 		if len(ids) == len(p.buffers) {
 			id = b.ID

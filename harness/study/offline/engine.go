@@ -8,27 +8,27 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// outcome is what became of a search.
+// outcome is the result of a search.
 type outcome uint8
 
 const (
 	refuted outcome = iota // no placement is low enough
-	found                  // one is; its offsets are known
-	aborted                // the limit or the caller ended it
+	found                  // offsets holds a placement
+	aborted                // limit or cancellation
 )
 
-// preorder is a static order of the buffers of a part: which of two that could lie equally low
-// goes first. T is the most open bytes in a section of a buffer, W its life, A bytes times life.
+// preorder is a static order of the buffers of a part, for ties in offset. T is the most open bytes
+// in a section of a buffer, W its lifetime, A bytes times lifetime.
 type preorder string
 
-// preorders are those that MiniMalloc's authors found to solve most in turns.
+// preorders are the orders that solve most in turns, according to MiniMalloc's authors.
 var preorders = [...]preorder{"TWA", "TAW", "WAT"}
 
-// engine decides whether buffers fit in a capacity: a search in depth that places buffers from the
-// bottom up. doc.go says which placements it tries and which it need not.
+// engine decides whether buffers fit in a capacity, by depth-first search from the bottom up.
+// doc.go describes the pruning.
 //
-// It holds one partial placement, changed and restored on the way. A buffer is open while it has no
-// place. All tables are by buffer or by section.
+// It holds one partial placement, changed and restored in place. An open buffer is one not yet
+// placed. Tables are by buffer or by section.
 type engine struct {
 	p        *Problem
 	capacity device.Size
@@ -36,39 +36,38 @@ type engine struct {
 	meter    *meter
 	limit    uint64 // steps at which this attempt ends
 
-	class   []uint64      // the same for buffers that can stand for each other
-	off     []device.Size // lowest offset of an open buffer, above all that are placed and overlap it
-	rank    []int32       // place of an open buffer in the static order of its part
-	top     []device.Size // end of what is placed in a section
+	class   []uint64      // equal for interchangeable buffers
+	off     []device.Size // lowest offset of an open buffer, above all placed buffers that overlap it
+	rank    []int32       // rank of an open buffer in the static order of its part
+	top     []device.Size // end of the placed buffers in a section
 	rest    []device.Size // bytes of the open buffers in a section
-	cuts    []int32       // open buffers that live in a section and in the next
-	offsets []device.Size // of the placement that was found
+	cuts    []int32       // open buffers live in a section and the next
+	offsets []device.Size // of the found placement
 
-	dead   map[state]struct{} // states that are refuted
-	levels [][]int32          // the order of the open buffers, by how many are placed above
-	held   int                // room in levels
-	raised []raise            // what to restore of off
-	tops   []device.Size      // what to restore of top
+	dead   map[state]struct{} // refuted states
+	levels [][]int32          // order of the open buffers by depth
+	held   int                // capacity of levels
+	raised []raise            // undo log of off
+	tops   []device.Size      // undo log of top
 	next   []int32            // scratch of paint
 	keep   []int32            // scratch of place
-	lift   []int32            // likewise
+	lift   []int32            // scratch of place
 }
 
-// raise is an offset before it was raised.
+// raise is the previous offset of a raised buffer.
 type raise struct {
 	buffer int32
 	off    device.Size
 }
 
-// state names what is left to do: the open buffers with their offsets and those that may not lie
-// there any more, hashed to 128 bits.
+// state is a 128-bit hash of the remaining problem: the open buffers, their offsets, and those
+// passed over.
 type state struct{ hi, lo uint64 }
 
-// mostDead bounds the memory for refuted states, at about 50 bytes each. When there are as many,
-// all are forgotten.
+// mostDead bounds the refuted states, at about 50 bytes each. When full, all are forgotten.
 const mostDead = 1 << 20
 
-// mostHeld bounds the room for orders, in buffers: 256 MiB.
+// mostHeld bounds the capacity of levels, in buffers: 256 MiB.
 const mostHeld = 1 << 26
 
 func newEngine(p *Problem, m *meter) *engine {
@@ -99,13 +98,13 @@ func (e *engine) attempt(t part, capacity device.Size, o preorder, steps uint64)
 	return e.solve(t, 0)
 }
 
-// part is a set of open buffers that no others overlap, and the sections [lo, hi) they live in.
+// part is a set of open buffers that no others overlap, with its sections [lo, hi).
 type part struct {
 	buffers []int32
 	lo, hi  int32
 }
 
-// solve searches a part by itself. depth is the number of buffers placed above.
+// solve searches a part. depth is the number of placed buffers.
 func (e *engine) solve(t part, depth int) outcome {
 	before := make([]int32, len(t.buffers))
 	for i, b := range t.buffers {
@@ -121,8 +120,7 @@ func (e *engine) solve(t part, depth int) outcome {
 	return result
 }
 
-// level returns room for the order of so many open buffers below a depth. Too much room for all
-// depths together ends the search.
+// level returns space for n open buffers at a depth. Exceeding mostHeld ends the search.
 func (e *engine) level(depth, n int) []int32 {
 	for len(e.levels) <= depth {
 		e.levels = append(e.levels, nil)
@@ -164,7 +162,7 @@ func (e *engine) rankAll(list []int32) {
 	}
 }
 
-// compare orders open buffers by how low they could lie, then by rank.
+// compare orders open buffers by lowest offset, then by rank.
 func (e *engine) compare(a, b int32) int {
 	if c := cmp.Compare(e.off[a], e.off[b]); c != 0 {
 		return c
@@ -172,8 +170,8 @@ func (e *engine) compare(a, b int32) int {
 	return cmp.Compare(e.rank[a], e.rank[b])
 }
 
-// descend places one buffer of a part after the other where it could lie, and goes on behind each.
-// The buffers come in order. Those in front of (from, rank) have had their turn at their offsets.
+// descend tries to place each buffer of a part next, in order, and searches on. Buffers before
+// (from, rank) have been passed over.
 func (e *engine) descend(t part, depth int, from device.Size, rank int32) outcome {
 	if len(t.buffers) == 0 {
 		return found
@@ -182,7 +180,7 @@ func (e *engine) descend(t part, depth int, from device.Size, rank int32) outcom
 		return aborted
 	}
 	e.meter.nodes++
-	done := e.hadTurn(t.buffers, from, rank)
+	done := e.passedOver(t.buffers, from, rank)
 	key := e.key(t.buffers, done, from)
 	if _, ok := e.dead[key]; ok {
 		return refuted
@@ -194,7 +192,7 @@ func (e *engine) descend(t part, depth int, from device.Size, rank int32) outcom
 			return result
 		}
 		if bare {
-			break // nothing will lie on it: it has no better place, whatever comes first
+			break // nothing will lie on it, so no other choice is better
 		}
 	}
 	if len(e.dead) >= mostDead {
@@ -204,8 +202,8 @@ func (e *engine) descend(t part, depth int, from device.Size, rank int32) outcom
 	return refuted
 }
 
-// hadTurn returns how many buffers stand in front of (from, rank).
-func (e *engine) hadTurn(order []int32, from device.Size, rank int32) int {
+// passedOver returns the number of buffers before (from, rank).
+func (e *engine) passedOver(order []int32, from device.Size, rank int32) int {
 	n := 0
 	for n < len(order) && (e.off[order[n]] < from || e.off[order[n]] == from && e.rank[order[n]] < rank) {
 		n++
@@ -213,23 +211,22 @@ func (e *engine) hadTurn(order []int32, from device.Size, rank int32) int {
 	return n
 }
 
-// highest returns the highest offset at which the next buffer of a part may lie. Whatever comes
-// then lies no lower, so that the open bytes of the fullest section must fit above; and nobody may
-// leave a hole in which an open buffer could lie as a whole.
+// highest returns the highest offset for the next buffer of a part. Later buffers lie no lower, so
+// the open bytes of the fullest section must fit above; and no hole may be left in which an open
+// buffer fits entirely.
 func (e *engine) highest(t part) device.Size {
 	var most device.Size
 	for _, n := range e.rest[t.lo:t.hi] {
 		most = max(most, n)
 	}
-	limit := e.capacity - most // paint has seen to it that this is no less than 0, or solve to the capacity
+	limit := e.capacity - most // at least 0: paint or solve has checked the capacity
 	for _, b := range t.buffers {
 		limit = min(limit, e.off[b]+e.p.buffers[b].Size-1)
 	}
 	return limit
 }
 
-// key names the state of a part. Buffers of one class are alike, so the sum does not tell them
-// apart.
+// key returns the state of a part. The sum is the same for interchangeable buffers.
 func (e *engine) key(order []int32, done int, from device.Size) state {
 	sum := state{lo: uint64(e.capacity)}
 	for i, b := range order {
@@ -245,8 +242,8 @@ func (e *engine) key(order []int32, done int, from device.Size) state {
 	return sum
 }
 
-// place puts buffer i of a part on its offset and searches what is left. bare says that no open
-// buffer overlaps it.
+// place places buffer i of a part at its offset and searches on. bare is true if no open buffer
+// overlaps it.
 func (e *engine) place(t part, i, depth int) (result outcome, bare bool) {
 	e.meter.steps += uint64(len(t.buffers))
 	b := t.buffers[i]
@@ -291,7 +288,7 @@ func (e *engine) place(t part, i, depth int) (result outcome, bare bool) {
 }
 
 // raiseAbove raises the open buffers that overlap b above it and returns all but b in their new
-// order. All that overlap are noted, raised or not.
+// order. All overlapping buffers are logged, raised or not.
 func (e *engine) raiseAbove(order []int32, b int32, depth int) []int32 {
 	end, s := e.off[b]+e.p.buffers[b].Size, e.p.spans[b]
 	keep, lift := e.keep[:0], e.lift[:0]
@@ -325,14 +322,14 @@ func (e *engine) raiseAbove(order []int32, b int32, depth int) []int32 {
 	return merged
 }
 
-// fits reports whether the open bytes of each section fit above what lies in it. The floor of a
-// section is where its lowest open buffer could lie. A buffer that has had its turn must be raised
-// by one that is yet to come, and so at least by the smallest.
+// fits reports whether the open bytes of each section fit above its floor, the lowest offset of an
+// open buffer. A passed-over buffer will be raised by a later one, at least by the size of the
+// smallest.
 func (e *engine) fits(t part, from device.Size, rank int32) bool {
 	for k := t.lo; k <= t.hi; k++ {
 		e.next[k] = k
 	}
-	done := e.hadTurn(t.buffers, from, rank)
+	done := e.passedOver(t.buffers, from, rank)
 	if done == 0 {
 		return e.paint(t.buffers, 0)
 	}
@@ -348,7 +345,7 @@ func (e *engine) fits(t part, from device.Size, rank int32) bool {
 	return e.paint(t.buffers[done:lower], 0) && e.paint(t.buffers[:done], raised) && e.paint(t.buffers[lower:], 0)
 }
 
-// paint judges the sections of buffers, those lowest first, that nobody lower has judged.
+// paint checks the sections of buffers, lowest first, that were not checked for a lower one.
 func (e *engine) paint(order []int32, floor device.Size) bool {
 	for _, b := range order {
 		s := e.p.spans[b]
@@ -363,7 +360,7 @@ func (e *engine) paint(order []int32, floor device.Size) bool {
 	return true
 }
 
-// unpainted returns the first section from k on that is not judged, and shortens the way there.
+// unpainted returns the first unchecked section from k on, with path compression.
 func (e *engine) unpainted(k int32) int32 {
 	for e.next[k] != k {
 		e.next[k] = e.next[e.next[k]]
@@ -372,8 +369,8 @@ func (e *engine) unpainted(k int32) int32 {
 	return k
 }
 
-// solveParts searches the parts into which a part falls where nothing open lives in a section and
-// in the next any more. All such places lie in s. The smallest goes first: it is refuted soonest.
+// solveParts splits a part at sections within s where no open buffer lives on both sides, and
+// solves the pieces, smallest first, since it is refuted soonest.
 func (e *engine) solveParts(t part, s span, depth int) outcome {
 	parts := e.split(t, s)
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(len(a.buffers), len(b.buffers)) })

@@ -12,11 +12,11 @@ import (
 // Order is the order in which a greedy placement takes the buffers.
 type Order string
 
-// The orders. Ties go to the one that lives longer, then to the larger, then to the first.
+// The orders. Ties are broken by lifetime, then size, then index.
 const (
-	BySize     Order = "size"     // most bytes first
-	ByArea     Order = "area"     // most bytes times moments first
-	ByLifetime Order = "lifetime" // most moments first
+	BySize     Order = "size"     // largest first
+	ByArea     Order = "area"     // largest bytes times lifetime first
+	ByLifetime Order = "lifetime" // longest first
 )
 
 // Orders returns every order.
@@ -33,7 +33,7 @@ func (o Order) compare(a, b *Buffer) int {
 	return cmp.Or(size, life)
 }
 
-// compareArea compares two products in 128 bits, the larger first.
+// compareArea compares two areas in 128 bits, larger first.
 func compareArea(a, b *Buffer) int {
 	hiA, loA := bits.Mul64(uint64(a.Size), uint64(a.Upper-a.Lower))
 	hiB, loB := bits.Mul64(uint64(b.Size), uint64(b.Upper-b.Lower))
@@ -49,30 +49,30 @@ func (p *Problem) sorted(o Order) []int32 {
 	return list
 }
 
-// mostGreedy bounds the steps of one greedy placement, at some tens of seconds. Traces of training
-// and serving need 10 to 300 steps for a buffer; what needs more keeps thousands of buffers of
-// random sizes and lives at once.
+// mostGreedy bounds the steps of a greedy placement to some tens of seconds. Traces of training and
+// serving need 10 to 300 steps a buffer; more only occur with thousands of live buffers of random
+// sizes and lifetimes.
 const mostGreedy = 1 << 29
 
-// Greedy takes the buffers in an order and puts each on the lowest offset where nothing that is
-// live at the same time lies.
+// Greedy places the buffers in the given order, each at the lowest offset that is free during its
+// life.
 //
-// A tree over time holds the ranges that are taken, joined where they touch, so that a buffer
-// looks at the ranges of some 2 log n nodes and not at all that it overlaps. It costs O(n log n)
-// times the ranges in a node, which are few where what lies lowest lies densely. After 2^29 steps
-// the buffers that are left go into slots above all others, and Stopped says so.
+// A tree over time holds the occupied ranges, joined where they touch, so that a buffer examines
+// the ranges of some 2 log n nodes instead of all overlapping buffers. O(n log n) times the ranges
+// in a node, which are few if the lower part is densely packed. After 2^29 steps the remaining
+// buffers go into slots above all others, and Stopped reports it.
 func (p *Problem) Greedy(o Order) *Solution {
 	return p.greedy(p.sorted(o), "greedy by "+string(o), mostGreedy)
 }
 
-// greedy packs the buffers in the order of a list, in so many steps.
+// greedy packs the buffers in the order of a list, within a limit of steps.
 func (p *Problem) greedy(list []int32, method string, limit uint64) *Solution {
 	s := &Solution{Offsets: make([]device.Size, len(p.buffers)), Bound: p.total, Method: method}
 	t := newTimeTree(len(p.peaks))
 	for k, i := range list {
 		b := &p.buffers[i]
 		if b.Size == 0 {
-			continue // lies at 0, in nobody's way
+			continue // empty, lies at 0
 		}
 		if t.steps > limit {
 			s.Stopped = fmt.Sprintf("%s: %d of %d buffers lie in slots above the others", stoppedSteps, len(list)-k, len(list))
@@ -88,8 +88,8 @@ func (p *Problem) greedy(list []int32, method string, limit uint64) *Solution {
 	return s
 }
 
-// slots puts buffers above a solution, each into a slot of the next power of two, those of the
-// largest slots lowest. A slot is taken again once its buffer has died. It costs O(n log n).
+// slots puts buffers above a solution, in slots of powers of two, largest slots lowest. A slot is
+// reused when its buffer has died. O(n log n).
 func (p *Problem) slots(s *Solution, list []int32) {
 	slot := func(i int32) device.Size {
 		b := &p.buffers[i]
@@ -110,7 +110,7 @@ func (p *Problem) slots(s *Solution, list []int32) {
 	}
 }
 
-// fill puts buffers, in the order of their births, into slots of one size above a solution.
+// fill puts buffers, in order of birth, into slots of one size above a solution.
 func (p *Problem) fill(s *Solution, list []int32, size device.Size) {
 	base := alignUp(s.Height, size)
 	dying := slices.Clone(list)

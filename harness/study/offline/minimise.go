@@ -6,11 +6,11 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// search decides capacities, each in few steps at first and in twice as many in every round.
+// search decides capacities, with few steps at first and twice as many in each round.
 //
-// A round goes from the least capacity that is not refuted to the height of the best solution. It
-// tries the least first, since many problems can be packed without loss, and then bisects what is
-// left. What it cannot decide in the steps of a round counts as refuted until the next.
+// A round covers the capacities from the least that is not refuted to the best height. It tries the
+// least first, since many problems can be packed without loss, and then bisects. Capacities
+// undecided within a round count as refuted until the next.
 func (r *searcher) search() {
 	if r.enough() {
 		return
@@ -31,14 +31,14 @@ func (r *searcher) search() {
 			}
 			aim = low + (max(r.best.Height, low)-low)/2/r.p.unit*r.p.unit
 			if r.limits.Capacity > 0 {
-				break // nothing else is asked for
+				break // the requested capacity is reached
 			}
 		}
 	}
 }
 
-// searchable returns the parts of time that a search can do something about, and the height of
-// those that it cannot because they are too large. If these are the highest, it says so.
+// searchable returns the parts small enough to search, and the height of the others. If those are
+// the highest, it sets the reason to stop.
 func (r *searcher) searchable() (parts []part, floor device.Size) {
 	largest := 0
 	for _, t := range r.p.parts() {
@@ -49,7 +49,7 @@ func (r *searcher) searchable() (parts []part, floor device.Size) {
 		}
 	}
 	if floor >= r.best.Height {
-		r.meter.stopped = fmt.Sprintf("a part of %d buffers: more than %d are not searched", largest, mostSearched)
+		r.meter.stopped = fmt.Sprintf("a part has %d buffers: want at most %d to search it", largest, mostSearched)
 	}
 	return parts, floor
 }
@@ -61,8 +61,8 @@ func (r *searcher) heightOf(t part) (height device.Size) {
 	return height
 }
 
-// decide tries to bring every part below a capacity, each in all orders by turns. If it succeeds,
-// the best solution is renewed.
+// decide tries to bring every part below a capacity, with all orders in turns. On success it
+// updates the best solution.
 func (r *searcher) decide(e *engine, parts []part, capacity device.Size, share uint64) outcome {
 	s := Solution{Offsets: append([]device.Size(nil), r.best.Offsets...)}
 	for _, t := range parts {
@@ -91,11 +91,10 @@ func (r *searcher) decide(e *engine, parts []part, capacity device.Size, share u
 	return found
 }
 
-// parts returns the parts of time that share no buffer, in their order. Buffers without bytes are
-// in none.
+// parts divides time into parts that share no buffer, in order. Empty buffers belong to none.
 func (p *Problem) parts() []part {
 	cuts := p.cuts()
-	at := make([]int32, len(cuts)) // the part that a section is in
+	at := make([]int32, len(cuts)) // part of each section
 	var parts []part
 	for k := range cuts {
 		if k == 0 || cuts[k-1] == 0 {
@@ -113,7 +112,7 @@ func (p *Problem) parts() []part {
 	return parts
 }
 
-// cuts returns for each section how many buffers with bytes live in it and in the next.
+// cuts returns for each section the number of non-empty buffers live in it and the next.
 func (p *Problem) cuts() []int32 {
 	cuts := make([]int32, len(p.peaks))
 	for i, b := range p.buffers {

@@ -9,24 +9,23 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Options say what a trace means as a problem.
+// Options configure the conversion of a trace to a problem.
 type Options struct {
-	// Round turns the bytes that were asked for into those that are placed; nil leaves them.
+	// Round returns the placed size of a request; nil: unchanged.
 	Round func(device.Size) device.Size
-	// FreeAt says when the memory of a free that other streams delay may be given again.
+	// FreeAt is when memory of a delayed free becomes available.
 	FreeAt replay.FreeAt
 }
 
-// Of returns the problem of a trace: one buffer for each allocation, in the order of the trace.
+// Of converts a trace to a problem with one buffer for each allocation, in order.
 //
-// Two lives overlap exactly if they do in the trace, in the order of its events: a free makes room
-// for what is allocated behind it, not in front. Moments count the events with which lives begin
-// and end. Only a problem of MiniMalloc keeps its own: the times of other traces come from clocks,
-// and the answer is not to depend on them. What is live at the start lives from 0, what is never
-// freed until the end. Refused requests are buffers; see [trace.Refusals]. Streams and private
-// pools are left out: whoever knows the future needs neither.
+// Lives overlap exactly if they do in the order of the trace's events: a free makes room for later
+// allocations only. Moments count the events that start or end lives, so that results do not depend
+// on clocks; only MiniMalloc problems keep their times. Allocations live at the start live from 0,
+// those never freed until the end. Refused requests are buffers; see [trace.Refusals]. Streams and
+// private pools are ignored: with full knowledge neither is needed.
 //
-// It costs O(n log n) and 56 bytes for each allocation.
+// O(n log n) and 56 bytes for each allocation.
 func Of(src trace.Source, o Options) (*Problem, error) {
 	head := src.Head().Header
 	l := lives{Options: o, timed: head.Format == "minimalloc"}
@@ -59,23 +58,23 @@ func Of(src trace.Source, o Options) (*Problem, error) {
 type lives struct {
 	Options
 	buffers []Buffer
-	rows    []int32 // by slot: the latest buffer there, counted from 1
-	now     int64   // the moment
-	timed   bool    // times of events are moments of a problem
-	born    bool    // the last life that began or ended began
+	rows    []int32 // by slot: 1 + index of its latest buffer
+	now     int64   // current moment
+	timed   bool    // the trace's times are moments
+	born    bool    // the last change was a birth
 }
 
-// alive is the end of a life that has not ended.
+// alive is the end of a buffer that is still live.
 const alive = -1
 
-// pass moves on to the moment of an event with which a life begins or ends.
+// pass advances to the moment of a birth or death.
 func (l *lives) pass(time int64, born bool) int64 {
 	if !l.timed {
 		l.now++
 		return l.now
 	}
 	if l.born && !born {
-		l.now++ // the buffer that was born in front of this death lives before it
+		l.now++ // buffers born before this death live before it
 	}
 	l.now, l.born = max(l.now, time), born
 	return l.now
@@ -105,7 +104,7 @@ func (l *lives) begin(e *trace.Event) {
 	}
 	b := Buffer{ID: e.ID, Lower: l.pass(e.Time, true), Upper: alive, Size: e.Size, Align: e.Align}
 	if e.Kind == trace.LiveAtStart {
-		b.Lower = 0 // also if it is told with the time of what comes first
+		b.Lower = 0 // even if it has the time of a later event
 	}
 	if l.Round != nil {
 		b.Size = l.Round(b.Size)
@@ -114,7 +113,7 @@ func (l *lives) begin(e *trace.Event) {
 	l.rows[e.Slot] = int32(len(l.buffers))
 }
 
-// at returns the latest buffer of a slot, nil if there is none.
+// at returns the latest buffer of a slot, or nil.
 func (l *lives) at(slot uint32) *Buffer {
 	if int64(slot) >= int64(len(l.rows)) || l.rows[slot] == 0 {
 		return nil

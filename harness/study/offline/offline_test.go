@@ -290,10 +290,9 @@ func TestNewRefuses(t *testing.T) {
 		b    offline.Buffer
 		want string
 	}{
-		"no life": {offline.Buffer{ID: 7, Lower: 3, Upper: 3}, "buffer 1 (id 7): life [3, 3) does not end behind " +
-			"its begin"},
+		"no life":   {offline.Buffer{ID: 7, Lower: 3, Upper: 3}, "buffer 1 (id 7): life [3, 3): want an end after the start"},
 		"alignment": {offline.Buffer{ID: 7, Upper: 1, Align: 12}, "buffer 1 (id 7): alignment 12: want a power of two"},
-		"too much": {offline.Buffer{ID: 7, Upper: 1, Size: math.MaxInt64}, "buffer 1 (id 7): all bytes up to here exceed " +
+		"too much": {offline.Buffer{ID: 7, Upper: 1, Size: math.MaxInt64}, "buffer 1 (id 7): the sum of sizes exceeds " +
 			"9223372036854775807"},
 	} {
 		_, err := offline.New([]offline.Buffer{{Upper: 1, Size: 1}, c.b})
@@ -360,7 +359,7 @@ func TestOfATrace(t *testing.T) {
 	require.EqualValues(t, 328, p.LowerBound())
 	tr.Events[0].Size = math.MaxUint64
 	_, err = offline.Of(tr, offline.Options{})
-	require.EqualError(t, err, "t: buffer 0 (id 9): all bytes up to here exceed 9223372036854775807")
+	require.EqualError(t, err, "t: buffer 0 (id 9): the sum of sizes exceeds 9223372036854775807")
 }
 
 // TestRecorded holds the lower bound to that of the trace, greedy placements of all traces inside

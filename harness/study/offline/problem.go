@@ -9,37 +9,36 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Buffer is one thing to place: so many bytes at one offset for one span of time.
+// Buffer is a size to place at one offset for a span of time.
 type Buffer struct {
-	ID    uint64      // name of the allocation in its trace; a trace may give a name again
-	Lower int64       // first moment at which the buffer is live
-	Upper int64       // first moment behind Lower at which it is not
+	ID    uint64      // allocation ID in the trace; may repeat
+	Lower int64       // first moment at which it is live
+	Upper int64       // first later moment at which it is not
 	Size  device.Size // bytes
-	Align device.Size // bytes, a power of two that divides the offset; 0 and 1 are no wish
+	Align device.Size // power of two that divides the offset; 0 and 1: any
 }
 
-// Problem is a set of buffers to be placed. It never changes and may be used by many at once.
+// Problem is a set of buffers to place. It is immutable and safe for concurrent use.
 type Problem struct {
 	buffers []Buffer
-	spans   []span // the sections of each buffer
+	spans   []span // sections of each buffer
 	peaks   []device.Size
-	total   device.Size // of the buffers that live longest at once
+	total   device.Size // peak of the live bytes
 	unit    device.Size // every height is a multiple of it
 }
 
 // span is the sections [first, last) in which a buffer is live.
 //
-// A section is a largest set of buffers that are live at the same moment: sections lie where the
-// last birth in front of a death has been. Two buffers live at the same time exactly if they share
-// a section, so that sections are all that is left of time.
+// A section is a maximal set of buffers live at the same moment: one at the last birth before each
+// death. Two buffers overlap in time exactly if they share a section, so sections replace times.
 type span struct{ first, last int32 }
 
 // overlaps reports whether two buffers are live at the same time.
 func (s span) overlaps(o span) bool { return s.first < o.last && o.first < s.last }
 
-// New returns the problem of placing buffers. It fails if a life does not end behind its begin, an
-// alignment is no power of two, or all bytes together, paddings included, exceed 2^63 - 1, below
-// which no sum of sizes overflows. It costs O(n log n) and keeps the slice.
+// New returns the problem of placing buffers. It fails if a life does not end after its start, an
+// alignment is not a power of two, or the sum of sizes and padding exceeds 2^63 - 1, so that no sum
+// overflows. O(n log n). It keeps the slice.
 func New(buffers []Buffer) (*Problem, error) {
 	if len(buffers) > math.MaxInt32/2 {
 		return nil, fmt.Errorf("%d buffers: want at most %d", len(buffers), math.MaxInt32/2)
@@ -50,13 +49,13 @@ func New(buffers []Buffer) (*Problem, error) {
 		b := &buffers[i]
 		switch {
 		case b.Upper <= b.Lower:
-			return nil, fmt.Errorf("buffer %d (id %d): life [%d, %d) does not end behind its begin", i, b.ID, b.Lower, b.Upper)
+			return nil, fmt.Errorf("buffer %d (id %d): life [%d, %d): want an end after the start", i, b.ID, b.Lower, b.Upper)
 		case b.Align&(b.Align-1) != 0:
 			return nil, fmt.Errorf("buffer %d (id %d): alignment %d: want a power of two", i, b.ID, uint64(b.Align))
 		}
 		for _, n := range [...]device.Size{b.Size, b.Align} {
 			if n > math.MaxInt64-sum {
-				return nil, fmt.Errorf("buffer %d (id %d): all bytes up to here exceed %d", i, b.ID, math.MaxInt64)
+				return nil, fmt.Errorf("buffer %d (id %d): the sum of sizes exceeds %d", i, b.ID, math.MaxInt64)
 			}
 			sum += n
 		}
@@ -70,7 +69,7 @@ func New(buffers []Buffer) (*Problem, error) {
 	return p, nil
 }
 
-// gcd returns the greatest common divisor; that of 0 and n is n.
+// gcd returns the greatest common divisor; gcd(0, n) is n.
 func gcd(a, b device.Size) device.Size {
 	for b != 0 {
 		a, b = b, a%b
@@ -109,8 +108,8 @@ func (p *Problem) section() {
 	}
 }
 
-// Buffers returns the buffers. The slice is not to be changed.
+// Buffers returns the buffers, which must not be changed.
 func (p *Problem) Buffers() []Buffer { return p.buffers }
 
-// LowerBound returns the most bytes that are live at once: no placement is lower.
+// LowerBound returns the peak of the live bytes: no placement is lower.
 func (p *Problem) LowerBound() device.Size { return p.total }

@@ -11,34 +11,33 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Limits say what a search looks for and when it gives up.
+// Limits are the goal and the limits of a search.
 type Limits struct {
-	// Capacity is the height that is low enough, in bytes; 0 asks for the lowest.
+	// Capacity is a sufficient height in bytes; 0: minimise.
 	Capacity device.Size `json:"capacity_bytes,omitempty"`
-	// Steps bounds the work behind the first greedy placement; 0 is [DefaultSteps]. The same steps
-	// give the same answer.
+	// Steps limits the work after the first greedy placement; 0: [DefaultSteps]. Results are
+	// deterministic in it.
 	Steps uint64 `json:"steps"`
-	// Time ends the search early, if it is not 0; the answer then depends on the machine.
+	// Time limits the time, if not 0; results then depend on the machine.
 	Time time.Duration `json:"time_ns,omitempty"`
 }
 
-// DefaultSteps are the steps of a search that is not told otherwise: a few seconds.
+// DefaultSteps is the default of Limits.Steps: a few seconds.
 const DefaultSteps = 200_000_000
 
 const (
-	// mostSearched is the most buffers of a part that is searched and not only packed again. A first
-	// descent takes some n² steps.
+	// mostSearched bounds the buffers of a part to search; larger parts are only repacked. A first
+	// descent takes about n² steps.
 	mostSearched = 50_000
-	// repacks is how often the buffers are packed again at most before the search, and repackShare
-	// the part of the steps that this may take.
+	// repacks bounds the repackings before the search, and repackShare is the inverse of their share
+	// of the steps.
 	repacks, repackShare = 64, 4
-	// stepsAtFirst is how many steps an attempt has at first for each pair of buffers. Attempts take
-	// turns in all orders, with twice the steps in each round, because a bad beginning is seldom
-	// mended.
+	// stepsAtFirst is the initial limit of an attempt in steps per pair of buffers. Attempts alternate
+	// between orders, with twice the steps in each round, because a bad start is rarely repaired.
 	stepsAtFirst = 4
 )
 
-// Why a search stopped.
+// Reasons why a search stopped.
 const (
 	stoppedSteps   = "steps spent"
 	stoppedTime    = "time spent"
@@ -46,20 +45,20 @@ const (
 	stoppedMemory  = "memory for the orders of open buffers spent"
 )
 
-// meter counts work and knows when it is enough.
+// meter counts work against the limits.
 type meter struct {
 	ctx          context.Context
 	budget       uint64 // steps
 	deadline     time.Time
 	steps, nodes uint64
-	looked       uint64 // steps when the clock was last looked at
-	stopped      string // why no more is done
+	looked       uint64 // steps at the last check of the clock
+	stopped      string // why the work ended; empty: not yet
 }
 
-// lookEvery is how many steps pass between looks at the clock.
+// lookEvery is the number of steps between checks of the clock.
 const lookEvery = 1 << 16
 
-// spend counts steps and reports whether work may go on up to a limit.
+// spend counts steps and reports whether the work may continue, up to a limit.
 func (m *meter) spend(n, limit uint64) bool {
 	m.steps += n
 	if m.steps-m.looked >= lookEvery {
@@ -81,12 +80,11 @@ func (m *meter) look() {
 	}
 }
 
-// Search looks for a placement as low as the limits ask. It begins with the lowest of the greedy
-// ones, packs again what lies too high, and then searches the parts of time that are still too high
-// and have at most 50,000 buffers. Whenever it ends, it returns the lowest placement so far.
+// Search looks for a low placement within the limits. It starts with the lowest greedy one, repacks
+// buffers that lie too high, and searches the parts of time that are still too high and have at
+// most 50,000 buffers. It always returns the lowest placement found.
 //
-// A step is some tens of nanoseconds. The search keeps at most 512 MiB of orders and refuted
-// states.
+// A step takes some tens of nanoseconds. Orders and refuted states take at most 512 MiB.
 func (p *Problem) Search(ctx context.Context, l Limits) *Solution {
 	return p.searchFrom(ctx, l, p.greedies())
 }
@@ -99,13 +97,13 @@ func (p *Problem) greedies() []*Solution {
 	return all
 }
 
-// searcher is a search on its way.
+// searcher is the state of [Problem.Search].
 type searcher struct {
 	p      *Problem
 	meter  *meter
 	limits Limits
 	best   *Solution
-	proven device.Size // nothing lower than that is possible
+	proven device.Size // nothing lower is possible
 }
 
 func (p *Problem) searchFrom(ctx context.Context, l Limits, from []*Solution) *Solution {
@@ -136,9 +134,9 @@ func (r *searcher) enough() bool {
 		r.limits.Capacity > 0 && r.proven > r.limits.Capacity
 }
 
-// repack packs greedily again and again, each time with the buffers that ended above the lower
-// bound moved up in the order: what was in trouble gets its place earlier. It goes on from the last
-// order, be it better or not.
+// repack packs greedily again and again, each time moving the buffers that ended above the lower
+// bound up in the order, so that difficult ones are placed earlier. It continues from the last
+// order, better or not.
 func (r *searcher) repack() {
 	order := r.p.byOffset(r.best.Offsets)
 	most := r.meter.budget / repackShare
@@ -161,8 +159,8 @@ func (p *Problem) byOffset(offsets []device.Size) []int32 {
 	return list
 }
 
-// promoted returns an order in which each buffer that ends above the lower bound stands in half the
-// place that it had.
+// promoted returns an order in which each buffer that ends above the lower bound moves to half its
+// index.
 func (p *Problem) promoted(order []int32, s *Solution) []int32 {
 	type place struct {
 		at int
@@ -172,7 +170,7 @@ func (p *Problem) promoted(order []int32, s *Solution) []int32 {
 	for k, i := range order {
 		places[k] = place{2 * k, i}
 		if s.Offsets[i]+p.buffers[i].Size > p.total {
-			places[k].at = k - 1 // in front of the one that stands there
+			places[k].at = k - 1 // before the buffer now at that index
 		}
 	}
 	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(a.at, b.at) })

@@ -7,17 +7,17 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// timeTree tells where in memory and time something lies: a binary tree whose leaves are the
-// sections. A buffer covers some nodes as a whole, at most two on each level.
+// timeTree maps time to occupied ranges: a binary tree whose leaves are the sections. A buffer's
+// life is covered by at most two nodes on each level.
 //
 // Invariant: spans[n] holds the ranges of all buffers that cover node n or live anywhere below it;
-// whole[n] those that cover n. What a buffer must not meet in a node that it covers is spans, and
-// in the nodes above, which it lives in for a part of the time only, it is whole.
+// whole[n] only the ranges of buffers that cover n. A new buffer must avoid spans in the nodes it
+// covers, and whole in their ancestors.
 type timeTree struct {
 	leaves int // a power of two
 	whole  []ranges
 	spans  []ranges
-	steps  uint64    // ranges that were looked at
+	steps  uint64    // ranges examined
 	meets  []*ranges // scratch of place
 }
 
@@ -26,7 +26,8 @@ func newTimeTree(sections int) *timeTree {
 	return &timeTree{leaves: n, whole: make([]ranges, 2*n), spans: make([]ranges, 2*n)}
 }
 
-// place puts a buffer on the lowest offset that is free in all its sections, and returns it.
+// place puts a buffer at the lowest offset that is free in all its sections, and returns the
+// offset.
 func (t *timeTree) place(s span, size, align device.Size) device.Size {
 	t.meets = t.meets[:0]
 	t.gather(1, 0, int32(t.leaves), s)
@@ -47,8 +48,8 @@ func (t *timeTree) place(s span, size, align device.Size) device.Size {
 	return at
 }
 
-// gather collects the ranges that a buffer of some sections must not meet, below node n of the
-// sections [lo, hi).
+// gather collects the ranges that a buffer in sections s must avoid, below node n of sections [lo,
+// hi).
 func (t *timeTree) gather(n int, lo, hi int32, s span) {
 	if s.first <= lo && hi <= s.last {
 		if len(t.spans[n]) > 0 {
@@ -57,7 +58,7 @@ func (t *timeTree) gather(n int, lo, hi int32, s span) {
 		return
 	}
 	if len(t.spans[n]) == 0 {
-		return // nor is there anything below
+		return // nothing below either
 	}
 	if len(t.whole[n]) > 0 {
 		t.meets = append(t.meets, &t.whole[n])
@@ -71,11 +72,11 @@ func (t *timeTree) gather(n int, lo, hi int32, s span) {
 	}
 }
 
-// insert takes the bytes [from, to) for some sections, below node n of the sections [lo, hi).
+// insert adds the bytes [from, to) for sections s, below node n of sections [lo, hi).
 func (t *timeTree) insert(n int, lo, hi int32, s span, from, to device.Size) {
 	t.spans[n].add(from, to)
 	if s.first <= lo && hi <= s.last {
-		if n < t.leaves { // nobody lives in a part of a leaf
+		if n < t.leaves { // a leaf is always covered
 			t.whole[n].add(from, to)
 		}
 		return
@@ -89,13 +90,13 @@ func (t *timeTree) insert(n int, lo, hi int32, s span, from, to device.Size) {
 	}
 }
 
-// ranges are disjoint ranges of bytes that do not touch, in order.
+// ranges are disjoint, non-touching byte ranges in order.
 type ranges []taken
 
 // taken is the bytes [from, to).
 type taken struct{ from, to device.Size }
 
-// after returns the index of the first range that ends at or behind an offset.
+// after returns the index of the first range that ends at or after an offset.
 func (r ranges) after(at device.Size) int {
 	lo, hi := 0, len(r)
 	for lo < hi {
@@ -109,8 +110,8 @@ func (r ranges) after(at device.Size) int {
 	return lo
 }
 
-// fit returns the lowest aligned offset from at on where size bytes are free, and counts the ranges
-// that it looked at.
+// fit returns the lowest aligned offset from at on with size free bytes, and counts the ranges it
+// examined.
 func (r ranges) fit(at, size, align device.Size, steps *uint64) device.Size {
 	i := r.after(at + 1)
 	first := i
@@ -121,7 +122,7 @@ func (r ranges) fit(at, size, align device.Size, steps *uint64) device.Size {
 	return at
 }
 
-// add takes a range, which may overlap others, and joins those that it touches.
+// add adds a range and joins it with those it overlaps or touches.
 func (r *ranges) add(from, to device.Size) {
 	old := *r
 	i := old.after(from)
@@ -140,7 +141,7 @@ func (r *ranges) add(from, to device.Size) {
 	*r = old
 }
 
-// alignUp returns the first offset from n on that an alignment divides; 0 and 1 are no wish.
+// alignUp rounds n up to a multiple of align; 0 and 1 do nothing.
 func alignUp(n, align device.Size) device.Size {
 	if align <= 1 {
 		return n

@@ -8,31 +8,30 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Solution is an offset for each buffer of a problem.
+// Solution is a placement of the buffers of a problem.
 type Solution struct {
-	// Offsets are where the buffers begin, in bytes, in the order of the problem.
+	// Offsets are the starts of the buffers, in the order of the problem.
 	Offsets []device.Size
 	// Height is the end of the highest buffer, in bytes.
 	Height device.Size
-	// Bound is the least height that is not ruled out, in bytes: the lower bound, or more if a search
-	// has refuted what lies between.
+	// Bound is a proven lower bound of the height, in bytes: the problem's lower bound, or more if a
+	// search refuted the heights between.
 	Bound device.Size
-	// Method is how the offsets were found.
+	// Method is the algorithm.
 	Method string
-	// Optimal says that no placement is lower.
+	// Optimal reports that no placement is lower.
 	Optimal bool
-	// Steps is the work that was done: buffers and taken ranges that were looked at.
+	// Steps is the work done: buffers and ranges examined.
 	Steps uint64
-	// Nodes is the number of partial placements that the search went on from.
+	// Nodes is the number of partial placements expanded.
 	Nodes uint64
-	// Stopped says why the search ended before it had an answer; "" if it has one.
+	// Stopped is why the search gave up; "" if it finished.
 	Stopped string
 }
 
-// Validate judges a solution by nothing but the buffers: every buffer has an offset that its
-// alignment divides, the height is where the highest ends, and no two that are live at the same
-// moment share a byte. The error names the first two that do. It knows nothing of sections, and
-// costs O(n log n).
+// Validate checks a solution against the buffers alone: offsets are aligned, the height is correct,
+// and no two buffers that are live at the same time overlap. The error names the first two that do.
+// It does not use sections. O(n log n).
 func (p *Problem) Validate(s *Solution) error {
 	if len(s.Offsets) != len(p.buffers) {
 		return fmt.Errorf("%d offsets for %d buffers", len(s.Offsets), len(p.buffers))
@@ -59,8 +58,8 @@ func (p *Problem) name(i int) string {
 	return fmt.Sprintf("buffer %d (id %d, [%d, %d), %d bytes)", i, b.ID, b.Lower, b.Upper, uint64(b.Size))
 }
 
-// disjoint sweeps over time with the live buffers sorted by offset. A new one can only meet its
-// two neighbours, as long as the others are disjoint.
+// disjoint sweeps over time with the live buffers sorted by offset. A new buffer can only overlap
+// its two neighbours, since the others are disjoint.
 func (p *Problem) disjoint(offsets []device.Size) error {
 	type end struct {
 		at   int64
@@ -104,8 +103,8 @@ func (p *Problem) clash(offsets []device.Size, a, b int32) error {
 		p.name(int(a)), uint64(offsets[a]), p.name(int(b)), uint64(offsets[b]))
 }
 
-// byOffset is the live buffers in the order of their offsets, in leaves of bounded length so that
-// neither a change nor a search walks them all.
+// byOffset is the live buffers by offset, in leaves of bounded length, so that changes and searches
+// are not linear.
 type byOffset struct{ leaves [][]placed }
 
 // placed is a live buffer.
@@ -114,8 +113,8 @@ type placed struct {
 	i  int32
 }
 
-// leafMost is the most buffers in a leaf. A change moves half a leaf and, where one splits, the
-// list of leaves: 512 keeps both short for a million live buffers.
+// leafMost bounds the buffers in a leaf. A change moves half a leaf and, on a split, the list of
+// leaves: 512 keeps both short for a million live buffers.
 const leafMost = 512
 
 func (l *byOffset) find(at device.Size) (leaf, place int) {
@@ -131,8 +130,8 @@ func (l *byOffset) find(at device.Size) (leaf, place int) {
 	return leaf, place
 }
 
-// insert adds a buffer and returns those next to it, -1 for none. If one begins at the same offset,
-// that is the one above.
+// insert adds a buffer and returns its neighbours, -1 for none. A buffer at the same offset is
+// returned as the one above.
 func (l *byOffset) insert(at device.Size, i int32) (below, above int32) {
 	below, above = -1, -1
 	if len(l.leaves) == 0 {

@@ -7,20 +7,20 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// item is a region that may go back.
+// item is a region that could be returned.
 type item struct {
 	cost
-	value device.Size // bytes that go back
-	index int         // of the region
+	value device.Size // bytes returned
+	index int         // index of the region
 }
 
-// mostStates bounds the sets that the search for the least one looks at, each in 56 bytes. Where
-// few blocks are enough, thousands of regions take less.
+// mostStates bounds the sets examined by the exact search, at 56 bytes each. Thousands of regions
+// need fewer if few blocks suffice.
 const mostStates = 1 << 18
 
-// cover returns the indices of items whose values together reach a sum, of the least cost: fewest
-// blocks, then fewest bytes, then fewest waits. least is false where the search was too long to be
-// finished, and the set is only a good one. nil if all items together do not reach the sum.
+// cover returns the indices of items whose values add up to at least sum, at the least cost: fewest
+// blocks, then bytes, then waits. least is false if the exact search was too long, so that the
+// result may not be optimal. It returns nil if all items together are too little.
 func cover(items []item, sum device.Size) (chosen []int, least bool) {
 	best, reached := greedy(items, sum)
 	if !reached {
@@ -39,8 +39,8 @@ func cover(items []item, sum device.Size) (chosen []int, least bool) {
 	return chosen, least
 }
 
-// greedy takes the items that give most for a block until the sum is reached, then leaves out again
-// what is not needed, the dearest first.
+// greedy takes the items with the most value per block until the sum is reached, then drops
+// unnecessary ones, most expensive first.
 func greedy(items []item, sum device.Size) (chosen []int, reached bool) {
 	for k := range items {
 		chosen = append(chosen, k)
@@ -72,27 +72,27 @@ func greedy(items []item, sum device.Size) (chosen []int, reached bool) {
 	return kept, true
 }
 
-// state is a set of items, as the last of them and the set of the others.
+// state is a set of items: its last item, and the state of the others.
 type state struct {
 	cost
 	value device.Size
 	item  int
-	prev  int // index of a state; -1: none
+	prev  int // index; -1: none
 }
 
-// fronts finds the least set exactly, by dynamic programming: for each number of blocks it keeps
-// the sets that no other one beats in value and cost. It fails where these are too many.
+// fronts finds the optimal set by dynamic programming: for each number of blocks it keeps the sets
+// that are Pareto-optimal in value and cost. It fails if there are too many.
 func fronts(items []item, sum device.Size, most int) (chosen []int, ok bool) {
 	if most >= mostStates {
 		return nil, false
 	}
 	states := []state{{item: -1, prev: -1}}
-	front := make([][]int, most+1) // by blocks: states, by value falling and cost falling
+	front := make([][]int, most+1) // by number of blocks: states by falling value and cost
 	front[0] = []int{0}
 	work := 0
 	for k := range items {
 		for n := most - items[k].blocks; n >= 0; n-- {
-			// With no live block the set grows where it is read: what is added must not be met again.
+			// Items without blocks extend the front being read, so iterate over a copy.
 			for _, s := range slices.Clone(front[n]) {
 				x := states[s]
 				if work++; work > mostStates {
@@ -122,8 +122,7 @@ func fronts(items []item, sum device.Size, most int) (chosen []int, ok bool) {
 	return nil, false
 }
 
-// insert adds a state to a front, unless another one there is as good in everything, and takes out
-// those that it beats.
+// insert adds a state to a front unless it is dominated, and removes the states it dominates.
 func insert(front []int, states *[]state, x state) []int {
 	all := *states
 	at := 0
@@ -131,13 +130,13 @@ func insert(front []int, states *[]state, x state) []int {
 		at++
 	}
 	if at > 0 && all[front[at-1]].compare(x.cost) <= 0 {
-		return front // the last one with so much is the cheapest
+		return front // the last one of at least this value is the cheapest
 	}
 	end := at
 	for end < len(front) && x.compare(all[front[end]].cost) <= 0 {
 		end++
 	}
-	// What has the same value and costs more stands just before.
+	// States of equal value and higher cost precede it directly.
 	for at > 0 && all[front[at-1]].value == x.value {
 		at--
 	}

@@ -1,29 +1,29 @@
-// Package postmortem says why a request found no memory, and what would have made room.
+// Package postmortem explains why a request ran out of memory, and which blocks to free for it.
 //
-// A [Heap] is an allocator's memory at that moment, as Walk shows it, and a [Need] what the
-// allocator makes of the request. [Explain] counts where the free bytes are, who holds the regions
-// that they lie in, and finds the fewest blocks without which there would have been room.
+// A [Heap] is the memory of an allocator at that moment, as Walk shows it, a [Need] the allocator's
+// requirements for the request. [Explain] locates the free bytes, finds the owners of the blocks
+// that pin their regions, and the fewest blocks whose absence would have made room.
 //
 // # Sources
 //
-// [AtEntry] takes the moment from a PyTorch memory snapshot, whose history tells when a request was
-// refused. [Replay] takes it from a replay through any strategy, and tries whether the blocks that
-// it names were really in the way.
+// [AtEntry] takes the moment from a PyTorch memory snapshot, whose history records refusals.
+// [Replay] takes it from a replay through any strategy, and tests whether removing the blocks
+// helps.
 //
-// # What counts as room
+// # Ways to make room
 //
-// There are three ways, each with its own least set of blocks:
+// There are three, each with its own minimal set of blocks:
 //
-//   - one hole inside a region that the request may use: a run of chunks next to each other. For
-//     each chunk the shortest run that begins there is compared. O(chunks), exact.
-//   - whole regions that go back to the device, so that it has what it was asked for. That is a
-//     knapsack; it is solved exactly up to 2^18 steps, and [Plan] says if it was not.
-//   - whole pages of a region that grows, freed in one place. Several places together may cost
+//   - A hole inside a region that the request may use: a run of adjacent chunks. For each chunk the
+//     shortest run that starts there is compared. O(chunks), exact.
+//   - Whole regions returned to the device, so that it can grant the request. This is a knapsack
+//     problem, solved exactly up to 2^18 steps; [Plan] reports whether it was.
+//   - Whole pages of an expandable region, freed in one place. Several places together may cost
 //     less.
 //
-// Least is fewest live blocks, then fewest bytes of them, then fewest blocks that a stream still
-// uses. Blocks that a stream still uses have no cost of copying: waiting is enough.
+// Minimal means fewest live blocks, then fewest bytes of them, then fewest blocks in use by a
+// stream. The latter need no copy: waiting is enough.
 //
-// What of two free chunks merges is the allocator's affair. A plan assumes that all that is next to
-// each other and free does; where it knows better, as with buddies, [Need] has a Grain.
+// Whether adjacent free chunks merge depends on the allocator. A plan assumes that they do, except
+// where [Need] has a Grain, as for buddies.
 package postmortem

@@ -83,21 +83,21 @@ func TestCauses(t *testing.T) {
 	}{
 		"scattered": {"l4 f6 l4 f6\nl8 f4 l8", 2 * mib, 10 * mib, postmortem.CauseScattered,
 			"16.00 MiB free in 3 holes, the largest 6.00 MiB, and 2.00 MiB left"},
-		"stream": {"l4 f4\ns7: l1 f20", 2 * mib, 10 * mib, postmortem.CauseStream, "a hole of 20.00 MiB would do, and " +
-			"serves another stream"},
-		"streams": {"l4 f4\ns7: l1 f6 l1", 1 * mib, 10 * mib, postmortem.CauseStream, "6.00 MiB serve other streams"},
+		"stream": {"l4 f4\ns7: l1 f20", 2 * mib, 10 * mib, postmortem.CauseStream, "a hole of 20.00 MiB would suffice, but " +
+			"belongs to another stream"},
+		"streams": {"l4 f4\ns7: l1 f6 l1", 1 * mib, 10 * mib, postmortem.CauseStream, "6.00 MiB belong to other streams"},
 		"pending": {"l4 f4 p8 f1 l2", 0, 10 * mib, postmortem.CausePending, "8.00 MiB are pending"},
-		"pool": {"l4 f4\np3: f20", 0, 10 * mib, postmortem.CausePool, "a hole of 20.00 MiB would do, and lies in a " +
+		"pool": {"l4 f4\np3: f20", 0, 10 * mib, postmortem.CausePool, "a hole of 20.00 MiB would suffice, but lies in a " +
 			"private pool"},
-		"kind": {"l4 f4\nk1: l1 f20", 0, 10 * mib, postmortem.CauseKind, "a hole of 20.00 MiB would do"},
-		"rounding": {"l4 l4 l4 l4 f4\nl1 f5", 0, 10 * mib, postmortem.CauseRounding, "misses 1.00 MiB, and blocks have " +
-			"1.25 MiB more"},
-		"too little": {"l4 f4\nl2 f1", 3 * mib, 10 * mib, postmortem.CauseTooLittle, "even with all that is free joined " +
-			"2.00 MiB are missing"},
+		"kind": {"l4 f4\nk1: l1 f20", 0, 10 * mib, postmortem.CauseKind, "a hole of 20.00 MiB would suffice"},
+		"rounding": {"l4 l4 l4 l4 f4\nl1 f5", 0, 10 * mib, postmortem.CauseRounding, "is 1.00 MiB too small, and " +
+			"rounding of live blocks takes 1.25 MiB"},
+		"too little": {"l4 f4\nl2 f1", 3 * mib, 10 * mib, postmortem.CauseTooLittle, "all free memory joined is " +
+			"2.00 MiB too small"},
 		"again":       {"l4 f12", 3 * mib, 10 * mib, postmortem.CauseAgain, "a free chunk of 12.00 MiB would serve"},
 		"device":      {"l4 f4", 13 * mib, 10 * mib, postmortem.CauseDevice, "the device has 13.00 MiB"},
-		"set aside":   {"l4 f4 c6 l1", 0, 10 * mib, postmortem.CauseApart, "side by side"},
-		"nothing":     {"", 3 * mib, 10 * mib, postmortem.CauseTooLittle, "7.00 MiB are missing"},
+		"set aside":   {"l4 f4 c6 l1", 0, 10 * mib, postmortem.CauseApart, "adjacent free chunks"},
+		"nothing":     {"", 3 * mib, 10 * mib, postmortem.CauseTooLittle, "7.00 MiB too small"},
 		"empty goes":  {"f4\nl4", 6 * mib, 10 * mib, postmortem.CauseDevice, "the device has 10.00 MiB"},
 		"empty stays": {"p3: f4\nl4 f1", 6 * mib, 10 * mib, postmortem.CausePool, "4.00 MiB lie in a private pool"},
 	} {
@@ -115,7 +115,7 @@ func TestSegmentsLargerThanTheBlock(t *testing.T) {
 	n.Segment = 20 * mib
 	r := postmortem.Explain(heap(t, "l4 f4", &free), n, nil)
 	require.Equal(t, postmortem.CauseSegment, r.Cause)
-	require.Equal(t, "the device has 15.00 MiB left, enough for the block, and is asked for 20.00 MiB", r.Verdict)
+	require.Equal(t, "the device has 15.00 MiB left, enough for the block, but 20.00 MiB are requested from it", r.Verdict)
 }
 
 // TestFigures counts a heap that has everything.

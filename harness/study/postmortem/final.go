@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// sparseShare is the share of a segment that is in use at most if the segment is sparse: a tenth.
+// sparseShare is the inverse of the largest share in use of a sparse segment.
 const sparseShare = 10
 
 // Final is the memory of a snapshot when it was written, from its segments and blocks. Every

@@ -8,47 +8,47 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Heap is the memory of an allocator at the moment at which it refused a request.
+// Heap is the memory of an allocator when it refused a request.
 type Heap struct {
-	Chunks     []alloc.Chunk // as Walk shows them: region by region, by address, without gaps inside one
-	Capacity   device.Size   // bytes of the device; 0: not known
-	DeviceFree *device.Size  // bytes that the device had left, or that the allocator's bound left; nil: not known
+	Chunks     []alloc.Chunk // as from Walk: by region, then by address, without gaps inside a region
+	Capacity   device.Size   // of the device; 0: unknown
+	DeviceFree *device.Size  // free on the device, or below the allocator's limit; nil: unknown
 }
 
-// Need is what an allocator makes of a request, as far as a walk does not show it.
+// Need is what an allocator requires for a request, beyond what a walk shows.
 type Need struct {
-	Request alloc.Request // what was asked for
-	Pool    alloc.PoolID  // private pool that the request goes to; 0 is the default pool
-	Block   device.Size   // bytes of the smallest free chunk that serves it
-	Grain   device.Size   // the block begins at a multiple of it, from the start of its region; 0: anywhere
-	Segment device.Size   // bytes that the device is asked for where no chunk serves; 0: it is asked for nothing
-	Returns bool          // regions without a block in use go back before a request is refused
+	Request alloc.Request // the request
+	Pool    alloc.PoolID  // its private pool; 0: the default pool
+	Block   device.Size   // size of the smallest free chunk that serves it
+	Grain   device.Size   // required alignment, from the start of the region; 0: none
+	Segment device.Size   // size requested from the device if no chunk fits; 0: none is requested
+	Returns bool          // unused regions are returned before a request is refused
 
-	// Fits reports whether a free chunk of the request's pool would serve a request; nil: one of Block
-	// bytes does.
+	// Fits reports whether a free chunk of the request's pool serves a request; nil: if it has Block
+	// bytes.
 	Fits func(free alloc.Chunk, r alloc.Request) bool
 
-	// PageOf returns the bytes in which the region of a chunk is mapped and unmapped, 0 for a region
-	// that comes and goes whole; nil: all do.
+	// PageOf returns the page size of the region of a chunk, 0 for a region that is reserved and
+	// released as a whole; nil: always 0.
 	PageOf func(c alloc.Chunk) device.Size
 }
 
-// Owner is who asked for a block.
+// Owner is the origin of a block.
 type Owner struct {
-	Known bool   `json:"known"` // something is known of it
-	ID    uint64 `json:"id"`    // the allocation's name in the trace
-	Born  int    `json:"born"`  // event at which it was made; -1: before the first one
-	// events from then to the refusal; from the first one for what was there before
+	Known bool   `json:"known"` // something is known
+	ID    uint64 `json:"id"`    // allocation ID in the trace
+	Born  int    `json:"born"`  // event of the allocation; -1: before the first one
+	// events between allocation and refusal, or since the first event
 	Age   int      `json:"age"`
-	Stack []string `json:"stack,omitempty"` // where the program asked for it, the innermost place first
-	Tag   string   `json:"tag,omitempty"`   // what the trace calls it
+	Stack []string `json:"stack,omitempty"` // allocation stack, innermost frame first
+	Tag   string   `json:"tag,omitempty"`   // tag in the trace
 }
 
-// Who tells the owner of the block with a tag.
+// Who returns the owner of a block by its tag.
 type Who func(tag uint64) Owner
 
-// Name returns a short name for lists: the two innermost places, or the tag. Places in the
-// allocator and in PyTorch's own code are skipped where there are places in Python.
+// Name returns a short name: the two innermost frames, or the tag. Frames of the allocator and of
+// PyTorch are skipped if there are Python frames.
 func (o *Owner) Name() string {
 	places := o.Stack
 	if i := slices.IndexFunc(places, isPython); i >= 0 {
@@ -67,17 +67,17 @@ func (o *Owner) Name() string {
 
 func isPython(place string) bool { return strings.Contains(place, ".py:") }
 
-// obstacle is why a free chunk cannot be part of what serves a request.
+// obstacle is why a free chunk cannot serve a request.
 type obstacle uint8
 
 const (
-	usable      obstacle = iota // it can
-	otherPool                   // it lies in a private pool, or the request goes to one
-	otherStream                 // it serves another stream
-	otherKind                   // it serves requests of other sizes
+	usable      obstacle = iota // no obstacle
+	otherPool                   // in a different pool
+	otherStream                 // for another stream
+	otherKind                   // for requests of other sizes
 )
 
-// fits reports whether a chunk, free and of the request's pool, would serve.
+// fits reports whether a free chunk of the request's pool serves the request.
 func (n *Need) fits(c alloc.Chunk) bool {
 	c.State = alloc.Free
 	if n.Fits == nil {
@@ -86,7 +86,7 @@ func (n *Need) fits(c alloc.Chunk) bool {
 	return n.Fits(c, n.Request)
 }
 
-// obstacle returns why a chunk, if it were free and large enough, would not serve.
+// obstacle returns why a chunk would not serve even if it were free and large enough.
 func (n *Need) obstacle(c alloc.Chunk) obstacle {
 	if c.Pool != n.Pool {
 		return otherPool
@@ -116,7 +116,7 @@ func (n *Need) page(c alloc.Chunk) device.Size {
 	return n.PageOf(c)
 }
 
-// aligned returns the first place from a on that is a multiple of a grain from a base.
+// aligned returns the first address from a on whose distance from base is a multiple of grain.
 func aligned(base, a device.Addr, grain device.Size) device.Addr {
 	if grain <= 1 {
 		return a
@@ -126,17 +126,17 @@ func aligned(base, a device.Addr, grain device.Size) device.Addr {
 
 func inUse(c *alloc.Chunk) bool { return c.State == alloc.Live || c.State == alloc.Pending }
 
-// region is a run of chunks of one region.
+// region is the chunks of a region, with sums.
 type region struct {
 	chunks []alloc.Chunk
-	held   device.Size // bytes with memory of their own
-	free   device.Size // free or set aside
-	live   int         // live blocks
-	bytes  device.Size // of live blocks
-	waits  int         // pending blocks
+	held   device.Size // backed by memory
+	free   device.Size // free or cached
+	live   int         // number of live blocks
+	bytes  device.Size // size of live blocks
+	waits  int         // number of pending blocks
 	pool   alloc.PoolID
-	page   device.Size // bytes of its pages; 0: it comes and goes whole
-	stuck  bool        // it has memory that can neither be used nor given back
+	page   device.Size // page size; 0: reserved and released as a whole
+	stuck  bool        // has memory that can neither be used nor returned
 }
 
 func (h *Heap) regions(n *Need) (list []region) {

@@ -7,22 +7,22 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// unknownID is the tag of a block of which no allocation is recorded.
+// unknownID is the tag of a block without a recorded allocation.
 const unknownID = ^uint64(0)
 
-// lives is what the program has at an entry of a recording.
+// lives is the allocations of a program at an entry of a recording.
 type lives struct {
 	of  *torch.Frames
-	at  map[uint64]uint64 // ids of what is live or pending, by address
-	all []life            // every allocation up to the entry, by id
+	at  map[uint64]uint64 // by address: ID of the live or pending allocation
+	all []life            // by ID: every allocation up to the entry
 }
 
-// life is one allocation.
+// life is an allocation.
 type life struct {
 	addr uint64 // first byte
 	born int    // event; -1: before the first entry
-	call uint32 // index of a stack
-	wait bool   // it is pending
+	call uint32 // stack index
+	wait bool   // pending
 }
 
 func (r *Recording) livesAt(entry int) *lives {
@@ -36,7 +36,7 @@ func (r *Recording) livesAt(entry int) *lives {
 	for _, o := range r.Course.Opening {
 		x := life{addr: o.Addr, born: -1, wait: o.Pending}
 		if o.Granted != 0 {
-			x.call = stacks[o.Addr] // it is there to the end
+			x.call = stacks[o.Addr] // it lives to the end
 		}
 		l.begin(x)
 	}
@@ -44,7 +44,7 @@ func (r *Recording) livesAt(entry int) *lives {
 	for i, s := range r.Course.Steps[:entry] {
 		id := uint64(r.Course.IDs[i])
 		switch s {
-		case torch.Alloc: // ids are given in this order
+		case torch.Alloc: // IDs are assigned in this order
 			for ; len(endings) > 0 && endings[0].Entry == i; endings = endings[1:] {
 				l.end(uint64(endings[0].ID))
 			}
@@ -64,14 +64,14 @@ func (l *lives) begin(x life) {
 	l.all = append(l.all, x)
 }
 
-// end removes an allocation, unless another one lies there already.
+// end removes an allocation, unless its address has been reused.
 func (l *lives) end(id uint64) {
 	if a := l.all[id].addr; l.at[a] == id {
 		delete(l.at, a)
 	}
 }
 
-// mark makes chunks pending whose allocations are.
+// mark sets the state of chunks whose allocations are pending.
 func (l *lives) mark(chunks []alloc.Chunk) {
 	for i := range chunks {
 		if c := &chunks[i]; c.State == alloc.Live && l.all[c.Tag].wait {
@@ -91,7 +91,7 @@ func (l *lives) who(event int) Who {
 	}
 }
 
-// fileChunks returns the segments of the file as a Walk would show them.
+// fileChunks returns the segments of the file as Walk would.
 func (r *Recording) fileChunks(l *lives, pools [][2]uint64) (list []alloc.Chunk) {
 	for i := range r.Course.Device.Segments {
 		s := &r.Course.Device.Segments[i]

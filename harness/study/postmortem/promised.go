@@ -9,19 +9,18 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// leastBlock returns the bytes of the smallest chunk at the start of a region that would serve a
-// request. Where none does, because what serves depends on more than size, it is the request
-// itself, rounded.
+// leastBlock returns the size of the smallest chunk at the start of a region that serves a request,
+// or the rounded request if serving depends on more than size.
 func leastBlock(n *Need, p promise.Set) device.Size {
 	quantum := max(p.Quantum, 1)
 	units := (max(n.Request.Size, 1) + quantum - 1) / quantum
-	// What serves is at most twice the request or, of the largest ones, a little more than that.
+	// Chunks that serve are at most twice the request, or slightly more for the largest.
 	k := sort.Search(int(units)+1, func(k int) bool {
 		c := alloc.Chunk{
 			Region: quantumBase, Addr: quantumBase, Size: (units + device.Size(k)) * quantum, Pool: n.Pool,
 			Stream: n.Request.Stream,
 		}
-		large := c // the class may be that of the region
+		large := c // the class may be the region's
 		large.Class = power.ClassLarge
 		return n.fits(c) || n.fits(large)
 	})
@@ -31,7 +30,7 @@ func leastBlock(n *Need, p promise.Set) device.Size {
 	return (units + device.Size(k)) * quantum
 }
 
-// quantumBase is the start of a region that is aligned to whatever may be asked for.
+// quantumBase is a region start with any alignment needed.
 const quantumBase device.Addr = 1 << 46
 
 func fitsOf(p promise.Set) func(alloc.Chunk, alloc.Request) bool {
@@ -50,8 +49,8 @@ func fitsOf(p promise.Set) func(alloc.Chunk, alloc.Request) bool {
 	}
 }
 
-// keepsBuddies reports whether two halves of one block merge and two neighbours of different blocks
-// do not, so that a block lies at a multiple of its size, which is a power of two.
+// keepsBuddies reports whether blocks merge with their buddies only, so that a block is aligned to
+// its size, a power of two.
 func keepsBuddies(p promise.Set) bool {
 	if p.MustMerge == nil || p.Quantum == 0 {
 		return false
@@ -62,11 +61,11 @@ func keepsBuddies(p promise.Set) bool {
 	return p.MustMerge(at(0), at(1)) && !p.MustMerge(at(1), at(2)) && p.MustMerge(at(2), at(3))
 }
 
-// smallPage is what segments for small blocks map at once, if they grow, in all versions of
+// smallPage is the mapping granularity of expandable segments for small blocks, in all versions of
 // PyTorch.
 const smallPage = 2 * device.MiB
 
-// torchPages returns the pages of regions that grow where chunks show what PyTorch's do: see
+// torchPages returns the page sizes of expandable regions of PyTorch's allocator: see
 // [power.Counted].
 func torchPages(p promise.Set) func(alloc.Chunk) device.Size {
 	return func(c alloc.Chunk) device.Size {
@@ -80,7 +79,7 @@ func torchPages(p promise.Set) func(alloc.Chunk) device.Size {
 	}
 }
 
-// pagesOf returns the pages of regions that grow: those that have room without memory.
+// pagesOf returns the page sizes of expandable regions: those with unmapped chunks.
 func pagesOf(p promise.Set, h *Heap, src device.Source) func(alloc.Chunk) device.Size {
 	page := p.Page
 	if vm, ok := device.VirtualMemoryOf(src); ok && page == 0 {
@@ -100,9 +99,9 @@ func pagesOf(p promise.Set, h *Heap, src device.Source) func(alloc.Chunk) device
 	}
 }
 
-// grow makes the segment of a need whole pages, if the request may use regions that grow. Free
-// pages there count as pages that go back, so that what is mapped already is not counted twice. A
-// strategy that joins pages from anywhere asks for them itself.
+// grow rounds the segment of a need to pages if the request may use expandable regions. Free pages
+// there count as returned pages, so that mapped memory does not count twice. A strategy that joins
+// pages from anywhere does so itself.
 func (n *Need) grow(h *Heap) {
 	for _, c := range h.Chunks {
 		page := n.page(c)

@@ -11,19 +11,18 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// Recording is a device's part of a PyTorch memory snapshot, and the allocator that it was recorded
-// of.
+// Recording is a device of a PyTorch memory snapshot, with a model of the recorded allocator.
 type Recording struct {
 	Snapshot *torch.Snapshot // the file
-	Course   *torch.Course   // what happened on the device; its trace has been made
-	Target   *verify.Target  // the strategy that does what was recorded, with the recorded settings
+	Course   *torch.Course   // the history of the device; its trace has been made
+	Target   *verify.Target  // the strategy that models the recorded allocator, with the recorded settings
 	Promises promise.Set     // of that strategy
 }
 
-// ErrNoRefusal is the error for an entry at which no request was refused.
-var ErrNoRefusal = errors.New("no request was refused there")
+// ErrNoRefusal: no request was refused at the entry.
+var ErrNoRefusal = errors.New("no request was refused at this entry")
 
-// Refusals returns the entries at which a request was refused, in order.
+// Refusals returns the entries with refused requests, in order.
 func (r *Recording) Refusals() (entries []int) {
 	for i, s := range r.Course.Steps {
 		if s == torch.Refused {
@@ -33,10 +32,10 @@ func (r *Recording) Refusals() (entries []int) {
 	return entries
 }
 
-// AtEntry explains the request that was refused at an entry. The heap is that of the file where
-// nothing happened since, and otherwise what [verify.HeapAt] works out.
+// AtEntry explains the request refused at an entry. The heap is the file's if nothing happened
+// since, otherwise it is reconstructed by [verify.HeapAt].
 //
-// Errors: ErrNoRefusal, those of verify.HeapAt.
+// Errors: ErrNoRefusal, and errors of verify.HeapAt.
 func (r *Recording) AtEntry(entry int) (*Report, error) {
 	if entry < 0 || entry >= len(r.Course.Steps) || r.Course.Steps[entry] != torch.Refused {
 		return nil, fmt.Errorf("entry %d: %w", entry, ErrNoRefusal)
@@ -72,8 +71,8 @@ func (r *Recording) AtEntry(entry int) (*Report, error) {
 	return why, nil
 }
 
-// AtEnd explains why a request would be refused when the snapshot was written, if the device had so
-// many bytes left; nil is not known. The cause is CauseNone if it would not be.
+// AtEnd explains why a request would be refused at the end of the snapshot with the given free
+// device memory; nil: unknown. The cause is CauseNone if it would be granted.
 func (r *Recording) AtEnd(request alloc.Request, free *device.Size) *Report {
 	end := len(r.Course.Steps)
 	l := r.livesAt(end)
@@ -118,7 +117,7 @@ func (r *Recording) filePools() (pools [][2]uint64) {
 	return pools
 }
 
-// poolOf returns the number of a private pool, 0 for the default one and for one without memory.
+// poolOf returns the number of a private pool, 0 for the default pool and for pools without memory.
 func poolOf(pools [][2]uint64, p [2]uint64) alloc.PoolID {
 	for i, q := range pools {
 		if p == q {

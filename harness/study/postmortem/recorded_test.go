@@ -130,7 +130,7 @@ func TestRecordedRefusalInWords(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, report.Postmortem(&text, why))
 	require.Equal(t, `no room for 33.00 MiB on stream 0: `+
-		`free memory would do, but it is scattered: 31.27 MiB free in 2 holes, the largest 18.50 MiB, and 8.00 MiB left on the device
+		`free memory would suffice, but it is scattered: 31.27 MiB free in 2 holes, the largest 18.50 MiB, and 8.00 MiB left on the device
   asked           33.00 MiB, for which a hole of 33.00 MiB is needed, else 34.00 MiB of the device
   device          1016.00 MiB held, 8.00 MiB left
   live            984.73 MiB in 9 blocks, 29.14 MiB of that rounding
@@ -138,9 +138,9 @@ func TestRecordedRefusalInWords(t *testing.T) {
   pinned          31.27 MiB are free in regions that are partly used, kept
                   31.27 MiB (31.27 MiB beside nobody else's) by 2 blocks of 82.73 MiB in 2 regions: unknown
   room            without 1 block of 39.23 MiB: a hole of 52.00 MiB at 0x7f0016400000
-                  39.23 MiB, live, stream 0, id 96, made 27 events before: unknown
-  room            without 1 block of 39.23 MiB: 1 region of 52.00 MiB would go back
-                  39.23 MiB, live, stream 0, id 96, made 27 events before: unknown
+                  39.23 MiB, live, stream 0, id 96, allocated 27 events before: unknown
+  room            without 1 block of 39.23 MiB: 1 region of 52.00 MiB would be returned
+                  39.23 MiB, live, stream 0, id 96, allocated 27 events before: unknown
 `, text.String())
 }
 
@@ -234,7 +234,7 @@ func TestRefusalsWithoutSegments(t *testing.T) {
 	why, err := r.AtEntry(0)
 	require.NoError(t, err)
 	require.Equal(t, postmortem.CauseTooLittle, why.Cause)
-	require.Contains(t, why.Verdict, "2.00 MiB are missing")
+	require.Contains(t, why.Verdict, "2.00 MiB too small")
 	require.Empty(t, why.Plans)
 	require.Empty(t, why.Pins)
 }

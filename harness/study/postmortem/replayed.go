@@ -14,65 +14,65 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// FirstOOM as the event of [Options] is the first request that finds no memory.
+// FirstOOM selects the first request that runs out of memory as [Options].Event.
 const FirstOOM = -1
 
-// Options say at which event a replay is looked at, and how.
+// Options select the request to explain.
 type Options struct {
-	// a request, granted or not, or one that the recorded program was refused; or FirstOOM
+	// index of a request, or of a refusal of the recorded program; or FirstOOM
 	Event  int
 	FreeAt replay.FreeAt // as in [replay.Options]
-	// where the program asked for an allocation, the innermost place first; nil: not known
+	// returns the stack of an allocation, innermost frame first; nil: unknown
 	Stacks func(id uint64) []string
-	Device func() (device.Device, error) // a fresh device for each replay; there are several
-	// called now and then with the number of an event; its error ends the replay; nil for none
+	Device func() (device.Device, error) // returns a new device; called several times
+	// called every stepEvents events; an error ends the replay; may be nil
 	Step func(event int) error
 }
 
-// Outcome is what came of the request that a replay is looked at for.
+// Outcome is the outcome of the request.
 type Outcome string
 
 // The outcomes.
 const (
 	Granted  Outcome = "granted"
-	Refused  Outcome = "refused"    // no memory was found
+	Refused  Outcome = "refused"    // out of memory
 	Invalid  Outcome = "invalid"    // the strategy never grants such a request
-	NotBuilt Outcome = "not built"  // the device has no room for what the strategy takes at once
-	NoOOM    Outcome = "no refusal" // with FirstOOM: every request found memory
+	NotBuilt Outcome = "not built"  // the device is too small for the strategy
+	NoOOM    Outcome = "no refusal" // with FirstOOM: no request ran out of memory
 )
 
-// Schema names the form of [Verdict] in JSON.
+// Schema is the schema of a [Verdict] in JSON.
 const Schema = "vramyard-postmortem/1"
 
-// Verdict is what a strategy did with one request of a trace. Sizes are bytes, times nanoseconds.
+// Verdict is a strategy's response to a request of a trace. Sizes are bytes, times nanoseconds.
 type Verdict struct {
 	Schema   string        `json:"schema"`               // the constant Schema
-	Version  string        `json:"version"`              // of the program, for the caller to fill in
+	Version  string        `json:"version"`              // program version, set by the caller
 	Trace    string        `json:"trace"`                // name of the trace
-	Hash     string        `json:"trace_sha256"`         // hash of its decompressed file
-	Config   any           `json:"config"`               // the strategy's configuration
+	Hash     string        `json:"trace_sha256"`         // hash of the decompressed trace
+	Config   any           `json:"config"`               // configuration of the strategy
 	Strategy string        `json:"strategy"`             // name and preset
-	Outcome  Outcome       `json:"outcome"`              // what came of the request
-	Event    int           `json:"event"`                // the request; -1 if there is none
-	ID       uint64        `json:"id"`                   // its allocation
-	Size     device.Size   `json:"requested_bytes"`      // asked for
+	Outcome  Outcome       `json:"outcome"`              // the outcome
+	Event    int           `json:"event"`                // index of the request; -1: none
+	ID       uint64        `json:"id"`                   // allocation ID
+	Size     device.Size   `json:"requested_bytes"`      // requested
 	Stream   device.Stream `json:"stream"`               // of the request
-	Before   int           `json:"refused_before_count"` // requests before it that found no memory
-	// requests of the whole trace that find no memory, for the caller to fill in
+	Before   int           `json:"refused_before_count"` // earlier requests that ran out of memory
+	// failed requests of the whole trace, set by the caller
 	Failures int         `json:"refused_count,omitempty"`
-	Took     device.Size `json:"taken_bytes"`      // held more afterwards
-	Gave     device.Size `json:"given_back_bytes"` // held less afterwards
-	Held     device.Size `json:"reserved_bytes"`   // held afterwards
-	Calls    uint64      `json:"device_calls"`     // calls to the device on the way
-	Time     uint64      `json:"device_time_ns"`   // what they take by its cost model
-	Report   *Report     `json:"report,omitempty"` // Refused: why
+	Took     device.Size `json:"taken_bytes"`      // additional memory reserved
+	Gave     device.Size `json:"given_back_bytes"` // memory released
+	Held     device.Size `json:"reserved_bytes"`   // reserved afterwards
+	Calls    uint64      `json:"device_calls"`     // driver calls
+	Time     uint64      `json:"device_time_ns"`   // their time by the cost model
+	Report   *Report     `json:"report,omitempty"` // if refused: the explanation
 }
 
-// Replay replays a trace through a strategy up to a request and tells what came of it. If no memory
-// was found, it says why, and tries whether the blocks that it names stood in the way: it frees
-// them and asks once more. Plans that hold come first; those that were tried in vain are marked.
+// Replay replays a trace through a strategy up to a request and reports the outcome. If it ran out
+// of memory, the report is tested: the named blocks are freed and the request is repeated. Plans
+// that work come first, plans that failed are marked.
 //
-// Errors: an event that is no request, what a replay fails with, what Options.Device fails with.
+// Errors: the event is not a request, a replay fails, or Options.Device fails.
 func Replay(p *replay.Prepared, setup setting.Setup, o Options) (*Verdict, error) {
 	at := moment{p: p, setup: setup, o: o}
 	if err := at.find(); err != nil {
@@ -106,28 +106,28 @@ func Replay(p *replay.Prepared, setup setting.Setup, o Options) (*Verdict, error
 	return v, at.prove(v.Report)
 }
 
-// moment is a replay that has come to a request.
+// moment is a replay stopped at a request.
 type moment struct {
 	p     *replay.Prepared
 	setup setting.Setup
 	o     Options
-	event int // that was looked for or found
+	event int // requested or found
 
 	s       alloc.Strategy
 	faults  *device.Faults
 	request alloc.Request
-	ids     map[device.Addr]uint64 // of the allocations granted last at the addresses
-	asker   Owner                  // of the request, as far as the trace was looked through
+	ids     map[device.Addr]uint64 // IDs of the last allocations granted, by address
+	asker   Owner                  // owner of the request, if known so far
 	err     error
 	usage   device.Usage // before the request
-	refused int          // requests that found no memory before
+	refused int          // earlier requests that ran out of memory
 }
 
-// stepEvents is how many events lie between two calls of Options.Step.
+// stepEvents is the number of events between calls of Options.Step.
 const stepEvents = 1 << 14
 
-// errReached ends a replay at the request that is looked for.
-var errReached = errors.New("the request is reached")
+// errReached ends a replay at the request.
+var errReached = errors.New("reached the request")
 
 func (m *moment) find() error {
 	m.event = m.o.Event
@@ -165,8 +165,8 @@ func (m *moment) eventAt(event int) (e trace.Event, err error) {
 	return e, err
 }
 
-// reach replays up to the request. s stays nil if there is none. What the strategy holds is left to
-// the device, which is given up with it.
+// reach replays up to the request. s stays nil if there is none. The strategy is abandoned with its
+// device, without Close.
 func (m *moment) reach() error {
 	dev, err := m.o.Device()
 	if err != nil {
@@ -227,7 +227,7 @@ func (m *moment) tell(v *Verdict) {
 	}
 }
 
-// heap returns the memory of the strategy. The tags of its blocks are the IDs of their allocations.
+// heap returns the memory of the strategy, tagged with allocation IDs.
 func (m *moment) heap() *Heap {
 	h := &Heap{}
 	for c := range m.s.Walk {
@@ -273,8 +273,8 @@ func (m *moment) need(h *Heap, pool alloc.PoolID) Need {
 	return n
 }
 
-// look walks the trace up to the request. It returns who asked for the blocks that are there now,
-// and the private pool that the request goes to.
+// look scans the trace up to the request. It returns the owners of the current blocks, and the
+// private pool of the request.
 func (m *moment) look() (Who, alloc.PoolID, error) {
 	owners := map[uint64]Owner{}
 	for c := range m.s.Walk {
@@ -316,7 +316,7 @@ func (m *moment) look() (Who, alloc.PoolID, error) {
 
 func (m *moment) owner(src trace.Source, e *trace.Event, at int) Owner {
 	o := Owner{Known: true, ID: e.ID, Born: at, Age: m.event - at, Tag: src.TagOf(e)}
-	if o.Tag == torch.Rounded { // which is about the size
+	if o.Tag == torch.Rounded { // it marks a rounded size
 		o.Tag = ""
 	}
 	if e.Kind == trace.LiveAtStart {
@@ -328,7 +328,7 @@ func (m *moment) owner(src trace.Source, e *trace.Event, at int) Owner {
 	return o
 }
 
-// pool returns the private pool that the request goes to, 0 for none.
+// pool returns the private pool of the request, or 0.
 func (m *moment) pool(begun []trace.Event) (id alloc.PoolID) {
 	if !power.Has(m.s, power.PowerPrivatePools) {
 		return 0
@@ -345,8 +345,8 @@ func (m *moment) pool(begun []trace.Event) (id alloc.PoolID) {
 	return id
 }
 
-// prove tries each plan until one holds: it frees the blocks and asks again. For every plan after
-// the first the trace is replayed anew. A plan with blocks that wait for a stream is not tried.
+// prove tests plans until one works: it frees the blocks and repeats the request. Each further plan
+// needs a new replay. Plans with pending blocks are not tested.
 func (m *moment) prove(r *Report) error {
 	for i := range r.Plans {
 		p := &r.Plans[i]
@@ -382,7 +382,7 @@ func (m *moment) try(p *Plan) (bool, error) {
 	return err == nil, nil
 }
 
-// doubt orders plans: those that hold, those that were not tried, those that do not hold.
+// doubt orders plans: tested successfully, untested, failed.
 func (p *Plan) doubt() int {
 	switch {
 	case p.Proven == nil:

@@ -197,7 +197,7 @@ func TestRequestsOfPrivatePoolsAreExplainedThere(t *testing.T) {
 	require.Equal(t, postmortem.Refused, v.Outcome)
 	require.Equal(t, alloc.PoolID(5), v.Report.Pool)
 	require.Equal(t, postmortem.CausePool, v.Report.Cause, v.Report.Verdict)
-	require.Contains(t, v.Report.Verdict, "lies in another pool than the private one of the request")
+	require.Contains(t, v.Report.Verdict, "lies in another pool than the request's private pool")
 	v, err = postmortem.Replay(p, setup, postmortem.Options{Event: 3, Device: onDevices(33 * mib)})
 	require.NoError(t, err)
 	require.Equal(t, postmortem.Granted, v.Outcome)

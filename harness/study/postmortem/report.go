@@ -9,68 +9,68 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Cause is why there was no room, in a word.
+// Cause is the reason of a refusal.
 type Cause string
 
-// The causes. Where several hold, the first one that alone explains the refusal is named.
+// The causes. If several apply, the first that alone explains the refusal is reported.
 const (
-	CauseNone      Cause = "none"       // there is room: nothing was refused
-	CauseAgain     Cause = "again"      // a free chunk would serve: the allocator did not look once more
-	CauseDevice    Cause = "device"     // the device had room for what it was asked for, and refused
-	CauseTooLittle Cause = "too little" // all free bytes together would not be enough
-	CauseRounding  Cause = "rounding"   // they would be enough without what blocks have beyond their requests
-	CauseStream    Cause = "stream"     // what is free serves other streams
-	CausePending   Cause = "pending"    // what was given back is still used by a stream
-	CausePool      Cause = "pool"       // what is free lies in private pools
-	CauseApart     Cause = "apart"      // free chunks side by side would be enough, and are kept apart
-	CauseKind      Cause = "kind"       // what is free serves requests of other sizes
-	CauseSegment   Cause = "segment"    // the device has room for the block, and is asked for more than that
-	CauseScattered Cause = "scattered"  // what is free would be enough, in one piece
+	CauseNone      Cause = "none"       // nothing was refused
+	CauseAgain     Cause = "again"      // a free chunk would serve, but the allocator did not look again
+	CauseDevice    Cause = "device"     // the device had enough free memory, and refused
+	CauseTooLittle Cause = "too little" // all free bytes together are too few
+	CauseRounding  Cause = "rounding"   // without rounding they would be enough
+	CauseStream    Cause = "stream"     // the free memory is for other streams
+	CausePending   Cause = "pending"    // freed memory is still used by a stream
+	CausePool      Cause = "pool"       // the free memory is in private pools
+	CauseApart     Cause = "apart"      // adjacent free chunks would be enough, but are kept apart
+	CauseKind      Cause = "kind"       // the free memory is for other sizes
+	CauseSegment   Cause = "segment"    // the device has room for the block, but more is requested from it
+	CauseScattered Cause = "scattered"  // free memory is sufficient, but not contiguous
 )
 
-// Report says why a request found no memory. Sizes are bytes.
+// Report explains why a request ran out of memory. Sizes are bytes.
 type Report struct {
-	Cause   Cause  `json:"cause"`   // in a word
-	Verdict string `json:"verdict"` // in a sentence
+	Cause   Cause  `json:"cause"`   // the cause
+	Verdict string `json:"verdict"` // as a sentence
 
-	Asker     *Owner        `json:"asker,omitempty"` // who asked; absent: not known
-	Requested device.Size   `json:"requested_bytes"` // asked for
+	Asker     *Owner        `json:"asker,omitempty"` // origin of the request; absent: unknown
+	Requested device.Size   `json:"requested_bytes"` // requested
 	Block     device.Size   `json:"block_bytes"`     // smallest free chunk that would have served
-	Segment   device.Size   `json:"segment_bytes"`   // what the device was asked for; 0: nothing
+	Segment   device.Size   `json:"segment_bytes"`   // requested from the device; 0: nothing
 	Stream    device.Stream `json:"stream"`          // of the request
-	Pool      alloc.PoolID  `json:"pool"`            // private pool of the request; 0: none
-	Capacity  device.Size   `json:"capacity_bytes"`  // of the device; 0: not known
-	// what the device or the allocator's bound had left; absent: not known
+	Pool      alloc.PoolID  `json:"pool"`            // its private pool; 0: none
+	Capacity  device.Size   `json:"capacity_bytes"`  // of the device; 0: unknown
+	// free on the device, or below the allocator's limit; absent: unknown
 	Device *device.Size `json:"device_free_bytes,omitempty"`
 
-	Reserved  device.Size `json:"reserved_bytes"`           // held from the device
-	Live      Amount      `json:"live"`                     // blocks that the program has
-	Wanted    device.Size `json:"live_requested_bytes"`     // what it asked for them
-	Loss      device.Size `json:"rounding_loss_bytes"`      // granted to them beyond that
-	Free      Amount      `json:"free"`                     // free chunks, wherever they lie
-	Largest   device.Size `json:"largest_hole_bytes"`       // largest of them
-	External  float64     `json:"external_fragmentation"`   // share of the free bytes that the largest one does not have
-	Usable    Amount      `json:"usable"`                   // free chunks that may become part of what serves the request
+	Reserved  device.Size `json:"reserved_bytes"`           // reserved from the device
+	Live      Amount      `json:"live"`                     // live blocks
+	Wanted    device.Size `json:"live_requested_bytes"`     // requested size of live blocks
+	Loss      device.Size `json:"rounding_loss_bytes"`      // rounding of live blocks
+	Free      Amount      `json:"free"`                     // free chunks
+	Largest   device.Size `json:"largest_hole_bytes"`       // largest free chunk
+	External  float64     `json:"external_fragmentation"`   // 1 - largest free chunk / free bytes
+	Usable    Amount      `json:"usable"`                   // free chunks that could become part of the block
 	UsableTop device.Size `json:"largest_usable_bytes"`     // largest of them
-	Streams   []Share     `json:"streams"`                  // by stream, private pools left out
+	Streams   []Share     `json:"streams"`                  // by stream, without private pools
 	Pools     []Share     `json:"private_pools,omitempty"`  // by private pool
-	OtherKind Amount      `json:"other_sizes"`              // free chunks of the request's stream that serve other sizes
+	OtherKind Amount      `json:"other_sizes"`              // free chunks of the request's stream for other sizes
 	KindTop   device.Size `json:"largest_other_size_bytes"` // largest of them
-	Pending   Amount      `json:"pending"`                  // blocks that were given back and a stream still uses
-	Cached    Amount      `json:"set_aside"`                // chunks set aside for requests of their size
+	Pending   Amount      `json:"pending"`                  // freed blocks still used by a stream
+	Cached    Amount      `json:"set_aside"`                // chunks cached for requests of their size
 	Lost      device.Size `json:"slack_bytes"`              // memory that can never be granted
-	Empty     Amount      `json:"empty_regions"`            // regions that nobody uses, outside of private pools
-	Pinned    Amount      `json:"pinned"`                   // free chunks in regions that somebody uses
-	Pins      []Pin       `json:"pinned_by"`                // who uses those regions, most bytes first
-	Plans     []Plan      `json:"plans"`                    // what would have made room, the cheapest first
+	Empty     Amount      `json:"empty_regions"`            // unused regions outside of private pools
+	Pinned    Amount      `json:"pinned"`                   // free chunks in regions in use
+	Pins      []Pin       `json:"pinned_by"`                // owners of blocks in those regions, most bytes first
+	Plans     []Plan      `json:"plans"`                    // ways to make room, cheapest first
 
 	serves device.Size // largest free chunk that would have served; 0: none
-	apart  bool        // free chunks side by side would have served
-	stream top         // free chunks that serve other streams
+	apart  bool        // adjacent free chunks would have served
+	stream top         // free chunks for other streams
 	pool   top         // free chunks in other pools
 }
 
-// top is the bytes of some chunks and the largest of them.
+// top is the total and the largest size of some chunks.
 type top struct{ bytes, largest device.Size }
 
 func (t *top) add(n device.Size) {
@@ -78,10 +78,10 @@ func (t *top) add(n device.Size) {
 	t.largest = max(t.largest, n)
 }
 
-// Amount is a number of things and their bytes.
+// Amount is a number of items and their size.
 type Amount struct {
-	Count int         `json:"count"` // how many
-	Bytes device.Size `json:"bytes"` // bytes of all
+	Count int         `json:"count"` // number
+	Bytes device.Size `json:"bytes"` // total bytes
 }
 
 func (a *Amount) add(n device.Size) {
@@ -89,34 +89,34 @@ func (a *Amount) add(n device.Size) {
 	a.Bytes += n
 }
 
-// Share is the memory of one stream or private pool. Sizes are bytes.
+// Share is the memory of a stream or private pool. Sizes are bytes.
 type Share struct {
-	Stream   device.Stream `json:"stream"`             // which; of a private pool that of its first chunk
+	Stream   device.Stream `json:"stream"`             // the stream; for a private pool, of its first chunk
 	Pool     alloc.PoolID  `json:"pool,omitempty"`     // private pool; 0: none
-	Reserved device.Size   `json:"reserved_bytes"`     // held for it
-	Free     device.Size   `json:"free_bytes"`         // of that free
+	Reserved device.Size   `json:"reserved_bytes"`     // reserved
+	Free     device.Size   `json:"free_bytes"`         // free
 	Largest  device.Size   `json:"largest_hole_bytes"` // largest free chunk
-	Usable   device.Size   `json:"usable_bytes"`       // free bytes that the request may use
-	Pending  device.Size   `json:"pending_bytes"`      // given back, a stream still uses it
+	Usable   device.Size   `json:"usable_bytes"`       // free and usable for the request
+	Pending  device.Size   `json:"pending_bytes"`      // freed, but still used by a stream
 }
 
-// Pin is who keeps regions that are partly free from going back. Regions with blocks of several
-// count for each.
+// Pin is an owner of blocks that keep partly free regions from being returned. A region with blocks
+// of several owners counts for each.
 type Pin struct {
-	Stack   []string    `json:"stack,omitempty"`    // where the program asked for the blocks
-	Tag     string      `json:"tag,omitempty"`      // what the trace calls them
-	Pinned  device.Size `json:"pinned_bytes"`       // free bytes in regions with a block of it
-	Alone   device.Size `json:"pinned_alone_bytes"` // of that in regions with blocks of no other
-	Regions int         `json:"region_count"`       // those regions
-	Blocks  Amount      `json:"blocks"`             // its blocks in them
-	Oldest  int         `json:"oldest_age_events"`  // age of the oldest of these blocks
+	Stack   []string    `json:"stack,omitempty"`    // allocation stack
+	Tag     string      `json:"tag,omitempty"`      // tag in the trace
+	Pinned  device.Size `json:"pinned_bytes"`       // free bytes in regions with its blocks
+	Alone   device.Size `json:"pinned_alone_bytes"` // of them: in regions with blocks of no other owner
+	Regions int         `json:"region_count"`       // number of such regions
+	Blocks  Amount      `json:"blocks"`             // its blocks there
+	Oldest  int         `json:"oldest_age_events"`  // age of the oldest of them
 
 	last int // region counted last, from 1
 }
 
-// Explain says why the request of a need found no room in a heap, and what would have made some.
-// who may be nil. The same heap gives the same report. O(chunks log chunks), and a bounded search
-// for the least set of regions.
+// Explain explains why a request did not fit in a heap, and finds ways to make room. who may be
+// nil. It is deterministic. O(chunks log chunks), plus a bounded search for the least set of
+// regions.
 func Explain(h *Heap, n Need, who Who) *Report {
 	if who == nil {
 		who = func(tag uint64) Owner { return Owner{ID: tag, Born: -1} }
@@ -219,7 +219,7 @@ func (r *Report) hole(c *alloc.Chunk, n *Need, s *Share) {
 	}
 }
 
-// pins finds who keeps free bytes in regions that are partly used.
+// pins finds the owners of blocks in partly free regions.
 func (r *Report) pins(regions []region, who Who) {
 	type key struct{ stack, tag string }
 	places := map[key]int{}
@@ -228,7 +228,7 @@ func (r *Report) pins(regions []region, who Who) {
 		if g.empty() || g.free == 0 {
 			continue
 		}
-		var here []int // places of who has blocks in it
+		var here []int // indices of the owners in this region
 		for k := range g.chunks {
 			c := &g.chunks[k]
 			if !inUse(c) {
@@ -262,7 +262,7 @@ func (r *Report) pins(regions []region, who Who) {
 	})
 }
 
-// Name returns a short name for lists, as [Owner.Name] does.
+// Name returns a short name, as [Owner.Name].
 func (p *Pin) Name() string { return (&Owner{Stack: p.Stack, Tag: p.Tag}).Name() }
 
 func (p *Pin) pin(free device.Size, alone bool) {
@@ -273,7 +273,7 @@ func (p *Pin) pin(free device.Size, alone bool) {
 	}
 }
 
-// plans finds what would have made room.
+// plans finds ways to make room.
 func (r *Report) plans(regions []region, n *Need) {
 	r.Plans = []Plan{}
 	p, apart := n.hole(regions)
@@ -294,8 +294,8 @@ func (r *Report) plans(regions []region, n *Need) {
 	})
 }
 
-// missing returns what the device lacks for the segment, after all that goes back by itself; false
-// if that is not known, or nothing goes back.
+// missing returns the bytes the device lacks for the segment after all unused memory has been
+// returned; false if that is unknown or nothing is returned.
 func (r *Report) missing(regions []region, n *Need) (device.Size, bool) {
 	if r.Device == nil || n.Segment == 0 || !n.Returns {
 		return 0, false
@@ -307,8 +307,7 @@ func (r *Report) missing(regions []region, n *Need) (device.Size, bool) {
 	return n.Segment - has, true
 }
 
-// loose returns the bytes that go back by themselves: empty regions and pages, outside of private
-// pools.
+// loose returns the bytes of unused regions and pages outside of private pools.
 func loose(regions []region) (n device.Size) {
 	for i := range regions {
 		g := &regions[i]

@@ -10,36 +10,36 @@ import (
 
 // Ways to make room.
 const (
-	WayHole    = "hole"    // one hole that is large enough, inside a region
-	WayRegions = "regions" // whole regions go back, so that the device has a new one
-	WayPages   = "pages"   // whole pages go back, so that the device has others
+	WayHole    = "hole"    // a sufficient hole inside a region
+	WayRegions = "regions" // regions are returned, so that the device can grant a new one
+	WayPages   = "pages"   // pages are returned, so that the device can grant others
 )
 
-// Plan is a set of blocks without which the request would have been served.
+// Plan is a set of blocks whose absence would have made room.
 type Plan struct {
 	Way     string        `json:"way"`               // WayHole, WayRegions or WayPages
-	Addr    device.Addr   `json:"address"`           // WayHole, WayPages: where the hole would begin
-	Hole    device.Size   `json:"hole_bytes"`        // and its bytes, with the free chunks that it swallows
-	Regions []device.Addr `json:"regions,omitempty"` // WayRegions: those that would go back
-	Back    device.Size   `json:"given_back_bytes"`  // WayRegions, WayPages: bytes that would go back
-	Count   int           `json:"block_count"`       // live blocks that would have to be freed, or moved elsewhere
-	Bytes   device.Size   `json:"copied_bytes"`      // bytes of them: what moving them copies
-	Waits   int           `json:"pending_count"`     // blocks that a stream would have to be done with
-	// no set with fewer blocks, or as many and fewer bytes, does it this way
+	Addr    device.Addr   `json:"address"`           // WayHole, WayPages: start of the hole
+	Hole    device.Size   `json:"hole_bytes"`        // size of the hole, including adjacent free chunks
+	Regions []device.Addr `json:"regions,omitempty"` // WayRegions: regions returned
+	Back    device.Size   `json:"given_back_bytes"`  // WayRegions, WayPages: bytes returned
+	Count   int           `json:"block_count"`       // live blocks to free or move
+	Bytes   device.Size   `json:"copied_bytes"`      // their size: the bytes to copy
+	Waits   int           `json:"pending_count"`     // pending blocks to wait for
+	// no set with lower cost exists in this way
 	Least bool `json:"least"`
-	// the strategy was tried without them, and granted the request or did not; null: not tried
+	// outcome of the test: granted or not; null: not tested
 	Proven *bool   `json:"proven,omitempty"`
-	Blocks []Block `json:"blocks"` // all of them, by address
+	Blocks []Block `json:"blocks"` // all blocks, by address
 }
 
-// Block is a block that stood in the way.
+// Block is a block of a plan.
 type Block struct {
 	Addr      device.Addr   `json:"address"`         // first byte
 	Size      device.Size   `json:"size_bytes"`      // granted
-	Requested device.Size   `json:"requested_bytes"` // asked for
+	Requested device.Size   `json:"requested_bytes"` // requested
 	Stream    device.Stream `json:"stream"`          // of its request
-	State     string        `json:"state"`           // live, or pending: given back, a stream still uses it
-	Tag       uint64        `json:"-"`               // label of its request
+	State     string        `json:"state"`           // live, or pending: freed, but still used by a stream
+	Tag       uint64        `json:"-"`               // tag of its request
 	Owner     Owner         `json:"owner"`           // who asked for it
 }
 
@@ -63,34 +63,34 @@ func (p *Plan) take(chunks []alloc.Chunk) {
 	}
 }
 
-// cost is what a plan is judged by.
+// cost is the cost of a plan.
 type cost struct {
 	blocks int         // live blocks
 	bytes  device.Size // of them
-	waits  int         // pending blocks
+	waits  int         // number of pending blocks
 }
 
-// count adds the cost of a chunk, by times: 1, or -1 to take it off.
+// count adds the cost of a chunk (by = 1) or subtracts it (by = -1).
 func (k *cost) count(c *alloc.Chunk, by int) {
 	switch c.State {
 	case alloc.Live:
 		k.blocks += by
-		k.bytes += device.Size(by) * c.Size // -1 wraps around, and so does the sum
+		k.bytes += device.Size(by) * c.Size // -1 wraps around, and the sum wraps back
 	case alloc.Pending:
 		k.waits += by
 	}
 }
 
-// compare compares two costs: fewest blocks, then fewest bytes, then fewest waits.
+// compare compares blocks, then bytes, then waits.
 func (k cost) compare(than cost) int {
 	return cmp.Or(cmp.Compare(k.blocks, than.blocks), cmp.Compare(k.bytes, than.bytes), cmp.Compare(k.waits, than.waits))
 }
 
-// window is consecutive chunks of a stretch, and what they cost.
+// window is a run of adjacent chunks with its cost.
 type window struct {
 	cost
-	stretch []alloc.Chunk // chunks of one region without a gap; nil if there is no window
-	i, j    int           // first chunk, and the one behind the last
+	stretch []alloc.Chunk // contiguous chunks of a region; nil: no window
+	i, j    int           // first chunk, and one past the last
 }
 
 func (w *window) run() alloc.Chunk {
@@ -100,7 +100,7 @@ func (w *window) run() alloc.Chunk {
 	return c
 }
 
-// widened returns the window with the free chunks that touch it.
+// widened returns the window extended by adjacent free chunks.
 func (w window) widened() window {
 	for w.i > 0 && w.stretch[w.i-1].State == alloc.Free {
 		w.i--
@@ -111,10 +111,9 @@ func (w window) widened() window {
 	return w
 }
 
-// slide finds the cheapest window of a stretch that is enough, if it is cheaper than the best so
-// far; enough must stay true of a window that grows. For each chunk only the shortest window that
-// begins there is looked at, because longer ones cost as much or more; accept may refuse one.
-// O(chunks).
+// slide replaces w by the cheapest sufficient window of a stretch, if it is cheaper. enough must be
+// monotone in the window. For each first chunk only the shortest window is considered, since longer
+// ones cost no less; accept may reject it. O(chunks).
 func (w *window) slide(stretch []alloc.Chunk, enough, accept func(*window) bool) {
 	x := window{stretch: stretch}
 	for x.i = range stretch {
@@ -135,7 +134,7 @@ func (w *window) slide(stretch []alloc.Chunk, enough, accept func(*window) bool)
 	}
 }
 
-// stretches calls yield with each longest run of chunks that pass.
+// stretches yields the maximal runs of chunks that pass.
 func stretches(chunks []alloc.Chunk, pass func(*alloc.Chunk) bool, yield func([]alloc.Chunk)) {
 	from := 0
 	for i := range chunks {
@@ -151,11 +150,11 @@ func stretches(chunks []alloc.Chunk, pass func(*alloc.Chunk) bool, yield func([]
 	}
 }
 
-// solid reports whether a chunk has memory that somebody uses or may use.
+// solid reports whether a chunk is memory that is used or usable.
 func solid(c *alloc.Chunk) bool { return c.State.Held() && c.State != alloc.Slack }
 
-// hole returns the cheapest way to one hole inside a region, nil if there is none. apart says that
-// nobody would have to go: the hole is there, and the allocator keeps it in parts.
+// hole returns the cheapest way to make a hole in a region, or nil. apart reports that the hole
+// exists without evictions, but the allocator keeps its parts separate.
 func (n *Need) hole(regions []region) (p *Plan, apart bool) {
 	var best window
 	may := func(c *alloc.Chunk) bool { return solid(c) && n.obstacle(*c) == usable }
@@ -177,8 +176,8 @@ func (n *Need) hole(regions []region) (p *Plan, apart bool) {
 	return p, false
 }
 
-// pages returns the cheapest way to pages that go back, by emptying memory in one place of a region
-// that grows; nil if there is none. missing is the bytes that the device lacks.
+// pages returns the cheapest way to return pages by emptying one place of an expandable region, or
+// nil. missing is the bytes that the device lacks.
 func (n *Need) pages(regions []region, missing device.Size) *Plan {
 	var best window
 	var back device.Size
@@ -205,7 +204,7 @@ func (n *Need) pages(regions []region, missing device.Size) *Plan {
 	return p
 }
 
-// whole returns the bytes of the whole pages inside a chunk, counted from the start of its region.
+// whole returns the bytes of whole pages inside a chunk, counted from the start of its region.
 func whole(c alloc.Chunk, page device.Size) device.Size {
 	from, to := aligned(c.Region, c.Addr, page).Sub(c.Region), c.End().Sub(c.Region)/page*page
 	if from >= to {
@@ -214,8 +213,7 @@ func whole(c alloc.Chunk, page device.Size) device.Size {
 	return to - from
 }
 
-// loosePages returns for each chunk the bytes of the pages in the free ones before it, which go
-// back without any block, and at the end those in all.
+// loosePages returns the prefix sums over chunks of the pages that are entirely free.
 func loosePages(chunks []alloc.Chunk, page device.Size) []device.Size {
 	sums := make([]device.Size, len(chunks)+1)
 	for i, c := range chunks {
@@ -227,8 +225,8 @@ func loosePages(chunks []alloc.Chunk, page device.Size) []device.Size {
 	return sums
 }
 
-// back returns the cheapest way to regions that go back, nil if there is none or none is needed.
-// missing is the bytes that the device lacks, those of empty regions left out.
+// back returns the cheapest way to return regions, or nil. missing is the bytes that the device
+// lacks after unused regions have been returned.
 func (n *Need) back(regions []region, missing device.Size) *Plan {
 	var items []item
 	for i := range regions {

@@ -6,12 +6,11 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// Stacks holds the stacks with which a recorded program made the allocations of the trace of its
-// course. It is safe for concurrent use.
+// Stacks holds the allocation stacks of a recording's trace. It is safe for concurrent use.
 type Stacks struct {
-	of     torch.Snapshot // its texts, frames and calls
+	of     torch.Snapshot // source of strings, frames and stacks
 	frames *torch.Frames
-	calls  []uint32 // by allocation: index of a stack
+	calls  []uint32 // by allocation: index of its stack
 }
 
 // Stacks returns the stacks of all allocations. O(entries).
@@ -24,24 +23,24 @@ func (r *Recording) Stacks() *Stacks {
 	return s
 }
 
-// Stack returns the number of the stack of an allocation, 0 if it is not known. O(1).
+// Stack returns the number of the stack of an allocation, 0 if unknown. O(1).
 func (s *Stacks) Stack(id uint64) uint32 {
 	if id >= uint64(len(s.calls)) {
-		return 0 // the trace asks for what the program was refused
+		return 0 // an allocation added for a refused request
 	}
 	return s.calls[id]
 }
 
-// Lines returns the lines of a stack, the innermost first, and its call site: see [torch.Frames].
+// Lines returns the lines of a stack, innermost first, and its call site: see [torch.Frames].
 func (s *Stacks) Lines(stack uint32) (lines []string, site string) { return s.frames.Lines(stack) }
 
-// Frames yields the numbers of the recorded frames of a stack, the innermost first.
+// Frames yields the recorded frames of a stack, innermost first.
 func (s *Stacks) Frames(stack uint32) iter.Seq[uint32] { return s.of.Stack(stack) }
 
-// Frame returns file and function of a recorded frame: see [torch.Frames].
+// Frame returns the file and function of a frame: see [torch.Frames].
 func (s *Stacks) Frame(frame uint32) (file, function string) { return s.frames.Frame(frame) }
 
-// Places returns the lines of the stack of an allocation: see [Options].
+// Places returns the lines of the stack of an allocation, for [Options].
 func (s *Stacks) Places(id uint64) []string {
 	lines, _ := s.Lines(s.Stack(id))
 	return lines

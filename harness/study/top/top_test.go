@@ -258,7 +258,7 @@ func TestSharedLinesAreBounded(t *testing.T) {
 	}
 	require.InDelta(t, 500, whole, 100)
 	require.Equal(t, blocks-whole, r.Cut)
-	require.Contains(t, r.Notes(), fmt.Sprintf("%d stacks are shown by their call site alone: the others take all the "+
+	require.Contains(t, r.Notes(), fmt.Sprintf("%d stacks are shown by their call site alone: the others use all the "+
 		"memory for stacks.", r.Cut))
 }
 

@@ -5,52 +5,52 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// History is what a recording says an allocator did.
+// History is the recorded behaviour of an allocator.
 type History struct {
 	Name     string    // of the trace
 	Hash     string    // SHA-256 of the trace's decompressed file
-	Addr     string    // SHA-256 of the decompressed file with the addresses; "" if the trace has them
-	Segments []Segment // held when the recording began, by address
-	Blocks   []Block   // live when the recording began, by address
-	Steps    []Step    // what happened, in order
+	Addr     string    // SHA-256 of the decompressed address file; "" if the trace has the addresses
+	Segments []Segment // at the start of the recording, by address
+	Blocks   []Block   // live at the start of the recording, by address
+	Steps    []Step    // in order
 
-	Pools [][2]uint64 // of a snapshot: the file's numbers of the private pools, of pool 1 first
+	Pools [][2]uint64 // of a snapshot: IDs of the private pools in the file, from pool 1 on
 }
 
-// Segment is one reservation of the recorded allocator.
+// Segment is a reservation of the recorded allocator.
 type Segment struct {
-	device.Region               // where it lies
-	Stream        device.Stream // stream whose blocks lie in it
-	Pool          alloc.PoolID  // private pool; 0 for the default pool
-	Lost          bool          // nothing tells the pool
-	Grows         bool          // mapped in a range that can grow
-	Small         bool          // of one that grows: for small blocks
+	device.Region               // its range
+	Stream        device.Stream // stream of its blocks
+	Pool          alloc.PoolID  // private pool; 0: the default pool
+	Lost          bool          // the pool is unknown
+	Grows         bool          // expandable: mapped in a larger range
+	Small         bool          // if expandable: for small blocks
 }
 
-// Block is a block that was live when the recording began.
+// Block is a block live at the start of the recording.
 type Block struct {
-	ID        uint64      // of the allocation in the trace
+	ID        uint64      // allocation ID in the trace
 	Addr      device.Addr // first byte
-	Requested device.Size // bytes asked for
-	Size      device.Size // bytes granted; 0 where the recording does not tell
+	Requested device.Size // requested bytes
+	Size      device.Size // granted bytes; 0: unknown
 }
 
-// Kind says what a step is.
+// Kind is the kind of a step.
 type Kind uint8
 
 // The kinds of steps.
 const (
 	Alloc        Kind = iota // an allocation of Size bytes was placed at Addr
 	Free                     // the block at Addr became free
-	SegmentAlloc             // a segment was taken from the device, for the allocation that follows
-	SegmentFree              // a segment was given back
-	SegmentMap               // memory was mapped in a segment that grows, for the allocation that follows
-	SegmentUnmap             // memory of such a segment was given back
+	SegmentAlloc             // a segment was reserved for the next allocation
+	SegmentFree              // a segment was released
+	SegmentMap               // memory of an expandable segment was mapped for the next allocation
+	SegmentUnmap             // memory of an expandable segment was unmapped
 )
 
 var kindNames = [...]string{"alloc", "free", "segment_alloc", "segment_free", "segment_map", "segment_unmap"}
 
-// String returns the kind as the file of addresses names it.
+// String returns the name of the kind in the address file.
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -58,15 +58,15 @@ func (k Kind) String() string {
 	return "invalid"
 }
 
-// Step is one thing that happened while the recording ran.
+// Step is a recorded action.
 type Step struct {
-	Kind   Kind          // what happened
-	Event  int           // number of the event of the trace, marks left out; of the entry of a snapshot
-	ID     uint64        // Alloc, Free: the allocation's name in the trace
+	Kind   Kind          // the action
+	Event  int           // index of the trace's event, without marks, or of the snapshot's entry
+	ID     uint64        // Alloc, Free: allocation ID in the trace
 	Addr   device.Addr   // of the block or the segment
-	Size   device.Size   // bytes asked for, or of the segment
+	Size   device.Size   // requested bytes, or size of the segment
 	Stream device.Stream // of the request or the segment
-	Pool   alloc.PoolID  // SegmentAlloc, SegmentMap: private pool; 0 for the default pool
-	Lost   bool          // SegmentAlloc, SegmentMap: nothing tells the pool
+	Pool   alloc.PoolID  // SegmentAlloc, SegmentMap: private pool; 0: the default pool
+	Lost   bool          // SegmentAlloc, SegmentMap: the pool is unknown
 	Small  bool          // SegmentMap: for small blocks
 }

@@ -9,38 +9,38 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// What does not depend on settings: how small a block can be, how large a segment for small blocks
-// is, and how long a rest a block of a large segment keeps.
+// Constants of the allocator that no setting changes: the minimum block size, the size of segments
+// for small blocks, and the largest remainder that a block of a large segment keeps.
 const (
 	minBlock     = 512
 	smallSegment = 2 * device.MiB
 	mostRest     = device.MiB
 )
 
-// segment is a segment of a layout; of one that grows contiguous memory that is mapped.
+// segment is a segment of a layout; of an expandable one, a contiguous mapped range.
 type segment struct {
 	size   device.Size
 	stream device.Stream
 	pool   alloc.PoolID
 	small  bool // for small blocks
 	grows  bool
-	known  bool // the recording has an allocation that tells the stream
-	lost   bool // nothing tells the pool
+	known  bool // the stream is known from an allocation
+	lost   bool // the pool is unknown
 }
 
 // block is a live block of a layout.
 type block struct {
 	id        uint64
 	requested device.Size
-	size      device.Size // bytes granted; 0 where that is not known
+	size      device.Size // granted bytes; 0: unknown
 }
 
-// layout is the memory of the recorded allocator at one moment. It refuses what cannot be.
+// layout is the recorded heap at one moment. It rejects impossible steps.
 type layout struct {
 	segments index.AddrList[segment]
 	blocks   index.AddrList[block]
-	held     device.Size // bytes of the segments
-	spans    spans       // ranges of segments that grow
+	held     device.Size // total size of the segments
+	spans    spans       // ranges of expandable segments
 }
 
 func (l *layout) addSegment(s Segment) error {
@@ -68,7 +68,7 @@ func (l *layout) addSegment(s Segment) error {
 	return nil
 }
 
-// dropSegment removes a segment, or part of one that grows, in which nothing may be live.
+// dropSegment removes a segment, or part of an expandable one, without live blocks.
 func (l *layout) dropSegment(r device.Region) error {
 	p, found := l.segments.Floor(r.Addr)
 	var e index.AddrEntry[segment]
@@ -93,8 +93,7 @@ func (l *layout) dropSegment(r device.Region) error {
 	return nil
 }
 
-// addOpening enters a block that was live when the recording began. It has the stream of its
-// segment.
+// addOpening adds a block that was live at the start. It has the stream of its segment.
 func (l *layout) addOpening(b Block) error {
 	_, err := l.place(b.Addr, block{id: b.ID, requested: b.Requested, size: b.Size})
 	return err
@@ -117,8 +116,8 @@ func (l *layout) add(s Step, size device.Size) error {
 	return nil
 }
 
-// place enters a block, whose range must lie in a segment and beside all others as far as it was
-// asked for. It returns the place of the segment.
+// place adds a block. Its requested range must lie in a segment and not overlap other blocks. It
+// returns the segment's position.
 func (l *layout) place(a device.Addr, b block) (index.AddrPos, error) {
 	where, ok := l.segments.Floor(a)
 	if ok {
@@ -145,7 +144,7 @@ func (l *layout) place(a device.Addr, b block) (index.AddrPos, error) {
 	return where, nil
 }
 
-// poolAt returns the private pool of the segment that an address lies in, 0 if there is none.
+// poolAt returns the private pool of the segment at an address, or 0.
 func (l *layout) poolAt(a device.Addr) alloc.PoolID {
 	p, ok := l.segments.Floor(a)
 	if !ok {
@@ -154,7 +153,7 @@ func (l *layout) poolAt(a device.Addr) alloc.PoolID {
 	return l.segments.Entry(p).Value.pool
 }
 
-// lostAt reports whether nothing tells the pool of the segment that an address lies in.
+// lostAt reports whether the pool of the segment at an address is unknown.
 func (l *layout) lostAt(a device.Addr) bool {
 	p, ok := l.segments.Floor(a)
 	return ok && l.segments.Entry(p).Value.lost
@@ -169,7 +168,7 @@ func (l *layout) drop(a device.Addr) error {
 	return nil
 }
 
-// apply does what a step says. size is what was granted to an allocation, 0 if that is not known.
+// apply applies a step. size is the granted size of an allocation, 0 if unknown.
 func (l *layout) apply(s Step, size device.Size) error {
 	switch s.Kind {
 	case Alloc:
@@ -187,9 +186,9 @@ func (l *layout) apply(s Step, size device.Size) error {
 	return fmt.Errorf("unknown kind of step %d", s.Kind)
 }
 
-// settle learns from an allocation that is about to be placed at a where the block below it ends,
-// if nobody knows: a rest of up to 1 MiB between them is too short for another block of a large
-// segment. It returns the block and its bytes.
+// settle infers the end of the block below a new allocation at a: a remainder of up to 1 MiB
+// between them is too short for another block of a large segment. It returns the block and its
+// size.
 func (l *layout) settle(a device.Addr, t *Target) (below device.Addr, size device.Size, ok bool) {
 	where, inside := l.segments.Floor(a)
 	p, some := l.blocks.Floor(a)
@@ -212,7 +211,7 @@ func (l *layout) fix(a device.Addr, size device.Size) {
 	l.blocks.Set(p, b)
 }
 
-// chunks returns the layout as a strategy's Walk would show it. Segments that grow come last.
+// chunks returns the layout as Walk would, expandable segments last.
 func (l *layout) chunks(t *Target) []alloc.Chunk {
 	var list []alloc.Chunk
 	for s := range l.segments.All {
@@ -234,8 +233,7 @@ func (l *layout) chunks(t *Target) []alloc.Chunk {
 	return list
 }
 
-// appendSegment appends the chunks of a segment, or of a mapped part of the one that begins at a
-// base.
+// appendSegment appends the chunks of a segment, or of a mapped part of the expandable one at base.
 func (l *layout) appendSegment(list []alloc.Chunk, base device.Addr, s index.AddrEntry[segment],
 	t *Target) []alloc.Chunk {
 	c := alloc.Chunk{Region: base, Class: power.ClassLarge, Stream: s.Value.stream, Pool: s.Value.pool}

@@ -17,10 +17,10 @@ import (
 // header is the first line of a file of addresses.
 const header = "what,seq,address,bytes"
 
-// beyond is more than the bytes that a row may have: PyTorch refuses such requests at once.
+// beyond is an exclusive bound of sizes: PyTorch rejects such requests at once.
 const beyond = 1 << 60
 
-// preexisting begins the tag of an allocation that was live when the recording began.
+// preexisting is the tag prefix of allocations that were live at the start.
 const preexisting = "preexisting"
 
 var (
@@ -28,21 +28,21 @@ var (
 	errColumns = errors.New("want 4 columns: " + header)
 )
 
-// stepBytes is what the history takes for a row, while it grows.
+// stepBytes is the memory of a step in a growing history.
 const stepBytes = 160
 
-// row is one line of a file of addresses.
+// row is a line of an address file.
 type row struct {
 	kind    Kind
-	initial bool // a segment that was there at the start; kind and seq say nothing
+	initial bool // a segment at the start; kind and seq are unset
 	seq     uint64
 	addr    device.Addr
 	size    device.Size
-	line    int // number in the file
+	line    int // line number
 }
 
-// Read reads the history that a trace and its file of addresses make. An error of the file is a
-// [*trace.Error], which names the line.
+// Read reads the history formed by a trace and its address file. Errors in the file are
+// [*trace.Error] with the line.
 func Read(t *trace.Trace, addresses *trace.Lines) (*History, error) {
 	rows, err := readRows(addresses)
 	if err != nil {
@@ -105,19 +105,19 @@ func readRows(lines *trace.Lines) ([]row, error) {
 	}
 }
 
-// follows returns what is wrong with a row behind another one; one of no bytes is none.
+// follows returns an error if a row must not follow last; a last row without bytes is ignored.
 func (r row) follows(last row) error {
 	switch {
 	case r.seq < last.seq, r.seq == last.seq && last.kind == Alloc && last.size != 0:
-		return fmt.Errorf("seq %d behind %s of seq %d", r.seq, last.kind, last.seq)
+		return fmt.Errorf("seq %d after %s of seq %d", r.seq, last.kind, last.seq)
 	case last.kind == SegmentAlloc && (r.kind != Alloc || r.seq != last.seq):
-		return fmt.Errorf("want the row of allocation %d, for which a segment was taken", last.seq)
+		return fmt.Errorf("want the row of allocation %d, which its segment precedes", last.seq)
 	}
 	return nil
 }
 
 func parseRow(line []byte) (row, error) {
-	if bytes.Count(line, []byte(",")) != strings.Count(header, ",") { // before a cell is made for each
+	if bytes.Count(line, []byte(",")) != strings.Count(header, ",") { // checked before cells are allocated
 		return row{}, errColumns
 	}
 	cells := bytes.Split(line, []byte(","))
@@ -139,7 +139,7 @@ func parseRow(line []byte) (row, error) {
 	size, errSize := strconv.ParseUint(string(cells[3]), 10, 64)
 	switch {
 	case r.initial && len(cells[1]) > 0:
-		return row{}, fmt.Errorf("seq %.40q: want none of an initial_segment", cells[1])
+		return row{}, fmt.Errorf("seq %.40q: want no seq for an initial_segment", cells[1])
 	case !r.initial && errSeq != nil:
 		return row{}, fmt.Errorf("seq %.40q: want a number", cells[1])
 	case errAddr != nil || addr == 0:
@@ -153,18 +153,18 @@ func parseRow(line []byte) (row, error) {
 	return r, nil
 }
 
-// request is an event of a trace that a history needs.
+// request is an event of the trace.
 type request struct {
 	*trace.Event
-	seq     int  // number of the event, marks left out
-	opening bool // live when the recording began
-	free    bool // the block becomes free; else it is an allocation
+	seq     int  // index of the event, without marks
+	opening bool // live at the start
+	free    bool // a completed free; otherwise an allocation
 }
 
-// requests returns the allocations of a trace and the events at which blocks become free, and the
-// number of all its events, marks left out.
+// requests returns the allocations and completed frees of a trace, and the number of its events,
+// without marks.
 func requests(t *trace.Trace) (list []request, total int, err error) {
-	late := make([]bool, t.Slots) // by slot: the free is completed later
+	late := make([]bool, t.Slots) // by slot: the free completes later
 	for i := range t.Events {
 		if e := &t.Events[i]; e.Kind == trace.Completed {
 			late[e.Slot] = true
@@ -183,17 +183,17 @@ func requests(t *trace.Trace) (list []request, total int, err error) {
 		case trace.Alloc, trace.LiveAtStart:
 			switch {
 			case r.opening && started:
-				return nil, 0, fmt.Errorf("event %d: allocation %d was live when the recording began, but stands behind its "+
+				return nil, 0, fmt.Errorf("event %d: allocation %d was live when the recording began, but follows its "+
 					"beginning", seq, e.ID)
 			case e.Size == 0:
-				return nil, 0, fmt.Errorf("event %d: an allocation of 0 bytes lies nowhere", seq)
+				return nil, 0, fmt.Errorf("event %d: an allocation of 0 bytes has no address", seq)
 			}
 		case trace.Free, trace.Completed:
 			if r.free = true; e.Kind == trace.Free && late[e.Slot] {
 				continue
 			}
 		case trace.Mark, trace.Use, trace.Trim, trace.Drain, trace.Poll, trace.Refused, trace.ClearStats, trace.Print:
-			continue // no placement depends on them that the addresses do not tell
+			continue // no effect on placement beyond the addresses
 		default:
 			return nil, 0, fmt.Errorf("event %d: %v events cannot be verified", seq, e.Kind)
 		}
@@ -202,22 +202,22 @@ func requests(t *trace.Trace) (list []request, total int, err error) {
 	return list, seq + 1, nil
 }
 
-// opening reports whether an event is an allocation that was live when the recording began.
+// opening reports whether an event is an allocation live at the start.
 func opening(t *trace.Trace, e *trace.Event) bool {
 	category, _, _ := strings.Cut(t.TagOf(e), ":")
 	return e.Kind == trace.LiveAtStart || e.Kind == trace.Alloc && category == preexisting
 }
 
-// merger puts the rows of a file of addresses and the events of a trace into one history.
+// merger merges the rows of an address file with the events of a trace.
 type merger struct {
 	lines  *trace.Lines
-	rows   []row     // to come
-	events []request // to come
-	total  int       // events of the trace, marks left out
+	rows   []row     // remaining
+	events []request // remaining
+	total  int       // events of the trace, without marks
 	h      *History
 	layout *layout
-	held   map[device.Addr]int // opening segments that are still held, by their place in h
-	addrs  []device.Addr       // by slot: where the block lies
+	held   map[device.Addr]int // opening segments not yet released: index in h
+	addrs  []device.Addr       // by slot: address of the block
 }
 
 func (m *merger) blame(r row, format string, args ...any) error {
@@ -245,7 +245,7 @@ func (m *merger) segments() error {
 	return nil
 }
 
-// opening takes the blocks that were live when the recording began.
+// opening adds the blocks live at the start.
 func (m *merger) opening() error {
 	streams := map[device.Addr]device.Stream{}
 	for len(m.events) > 0 && m.events[0].opening {
@@ -276,10 +276,10 @@ func (m *merger) segmentOf(a device.Addr) device.Addr {
 	return m.layout.segments.Entry(p).Addr
 }
 
-// placeOf returns the row of an allocation, which must be the next one.
+// placeOf returns the row of an allocation, which must be next.
 func (m *merger) placeOf(e request) (row, error) {
 	if len(m.rows) == 0 {
-		err := fmt.Errorf("the file ends without the row of allocation %d, event %d", e.ID, e.seq)
+		err := fmt.Errorf("the file ends before the row of allocation %d, event %d", e.ID, e.seq)
 		return row{}, m.lines.Blame(m.lines.Line(), err)
 	}
 	r := m.rows[0]
@@ -303,7 +303,7 @@ func (m *merger) steps() error {
 			return err
 		}
 		if e.free {
-			// A free leads to a live allocation, and each of them has its place.
+			// A free refers to a live allocation, whose address is known.
 			if err := m.add(Step{Kind: Free, Event: e.seq, ID: e.ID, Addr: m.addrs[e.Slot]}); err != nil {
 				return err
 			}
@@ -326,12 +326,12 @@ func (m *merger) steps() error {
 	return m.blame(m.rows[0], "%s of seq %d: the trace has %d events", m.rows[0].kind, m.rows[0].seq, m.total)
 }
 
-// traffic takes the segments that came and went before an event.
+// traffic adds the segments reserved and released before an event.
 func (m *merger) traffic(seq int, isAlloc bool) error {
 	for len(m.rows) > 0 && m.rows[0].kind != Alloc && m.rows[0].seq <= uint64(seq) {
 		r := m.rows[0]
 		if r.kind == SegmentAlloc && (!isAlloc || r.seq != uint64(seq)) {
-			return m.blame(r, "segment_alloc of seq %d: the event is no allocation", r.seq)
+			return m.blame(r, "segment_alloc of seq %d: the event is not an allocation", r.seq)
 		}
 		if err := m.add(Step{Kind: r.kind, Event: seq, Addr: r.addr, Size: r.size}); err != nil {
 			return m.blame(r, "%w", err)

@@ -11,27 +11,27 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// mostDisagreements bounds how often a strategy is seeded again, which costs a step for each live
-// block: a wrong setting would make the whole run quadratic, and says no more after so many.
+// mostDisagreements bounds how often a strategy is rebuilt, at a cost of a step for each live
+// block: a wrong setting would make the run quadratic.
 const mostDisagreements = 1000
 
-// run is a verification under way.
+// run is the state of a verification.
 type run struct {
 	t      *Target
-	kept   *History // what of the history can have been
+	kept   *History // the possible part of the history
 	layout *layout  // the recorded heap
 	device *script
 	s      Seedable
-	taken  device.Region   // the segment that the recording takes for the next allocation
-	maps   []device.Region // what it maps for that
+	taken  device.Region   // segment reserved in the recording for the next allocation
+	maps   []device.Region // ranges mapped for it
 	wrong  int             // disagreements so far
-	ranges spans           // where ranges begin
+	ranges spans           // starts of ranges
 	res    *Result
 }
 
-// Run has the target serve the history. An allocation that is not predicted is a result, and so is
-// what cannot have been: it is counted and left out. Errors are a strategy that refuses the opening
-// state or breaks its contract.
+// Run lets the target serve the history. Allocations that are not predicted are part of the result;
+// impossible steps are counted and skipped. It fails if the strategy rejects the opening state or
+// breaks its contract.
 func Run(h *History, t *Target) (*Result, error) {
 	r, err := begin(h, t)
 	if err != nil {
@@ -49,12 +49,11 @@ func Run(h *History, t *Target) (*Result, error) {
 	return r.res, r.end()
 }
 
-// HeapAt returns the recorded heap before the first step of an event, as a strategy's Walk would
-// show it. A chunk's tag is the ID of its allocation; what is pending shows as live. Where the
-// target predicts the recording, sizes are exact; otherwise what a block has beyond its request is
-// worked out from what lies behind it.
+// HeapAt returns the recorded heap before the first step of an event, as Walk would. Tags are
+// allocation IDs; pending blocks are shown as live. Sizes are exact where the target predicts the
+// recording; otherwise rounding is inferred from the next block.
 //
-// Errors: those of [Run], and a recording in which more is not predicted than Run looks at.
+// Errors: as [Run], and recordings with too many disagreements.
 func HeapAt(h *History, t *Target, event int) ([]alloc.Chunk, error) {
 	r, err := begin(h, t)
 	if err != nil {
@@ -68,7 +67,7 @@ func HeapAt(h *History, t *Target, event int) ([]alloc.Chunk, error) {
 		return nil, err
 	}
 	if r.res.Stopped != "" {
-		return nil, fmt.Errorf("the heap at event %d is not known: %s", event, r.res.Stopped)
+		return nil, fmt.Errorf("the heap at event %d is unknown: %s", event, r.res.Stopped)
 	}
 	chunks := r.layout.chunks(t)
 	for i := range chunks {
@@ -108,18 +107,18 @@ func (r *run) steps(steps []Step) error {
 	return nil
 }
 
-// enter puts the opening state into the layout, and returns what of it can have been.
+// enter puts the opening state into the layout, and returns its possible part.
 func (r *run) enter(h *History) (segments []Segment, blocks []Block) {
 	for _, s := range h.Segments {
 		if err := r.layout.addSegment(s); err != nil {
-			r.odd(fmt.Errorf("at the beginning: %w", err))
+			r.odd(fmt.Errorf("opening state: %w", err))
 			continue
 		}
 		segments = append(segments, s)
 	}
 	for _, b := range h.Blocks {
 		if err := r.layout.addOpening(b); err != nil {
-			r.odd(fmt.Errorf("at the beginning: %w", err))
+			r.odd(fmt.Errorf("opening state: %w", err))
 			continue
 		}
 		blocks = append(blocks, b)
@@ -134,8 +133,8 @@ func (r *run) odd(err error) {
 	r.res.Odd++
 }
 
-// survey goes through a history once. It counts, and returns what of the history can have been,
-// with what later steps tell of the sizes of the opening blocks.
+// survey scans a history once. It counts, and returns its possible part, with the sizes of opening
+// blocks that later steps reveal.
 func (r *run) survey(h *History) *History {
 	r.layout = &layout{}
 	l, kept := r.layout, *h
@@ -165,7 +164,7 @@ func (r *run) survey(h *History) *History {
 	return &kept
 }
 
-// learn enters the size of the live block at an address, if it is one of the opening blocks.
+// learn sets the size of the live block at an address, if it is an opening block.
 func learn(blocks []Block, at device.Addr, size device.Size, l *layout) {
 	p, _ := l.blocks.Search(at)
 	i, found := slices.BinarySearchFunc(blocks, at, func(b Block, a device.Addr) int {
@@ -220,7 +219,7 @@ func (r *run) step(s Step) error {
 		r.device.freed = device.Region{}
 	}
 	if r.device.disagrees() {
-		return fmt.Errorf("the strategy does what only a request leads to: %v", r.device.wanted)
+		return fmt.Errorf("the strategy reserved or released memory without a request: %v", r.device.wanted)
 	}
 	return r.layout.apply(s, 0)
 }
@@ -268,7 +267,7 @@ func (r *run) alloc(s Step) error {
 
 func (r *run) served() { r.taken, r.maps = device.Region{}, r.maps[:0] }
 
-// request has the strategy serve the request of a step, in the pool in which the recording has it.
+// request lets the strategy serve the request of a step, in the recorded pool.
 func (r *run) request(s Step) (b alloc.Block, err error) {
 	pool := r.layout.poolAt(s.Addr)
 	if pool != 0 {
@@ -280,15 +279,15 @@ func (r *run) request(s Step) (b alloc.Block, err error) {
 	if pool == 0 {
 		return b, err
 	}
-	// The user that the pool was given for the redirection goes; those of the program stay.
+	// Drops the pool's user added for the redirection; the program's users stay.
 	if failed := errors.Join(power.EndPool(r.s, pool), power.ReleasePool(r.s, pool)); failed != nil {
 		return b, failed
 	}
 	return b, err
 }
 
-// disagree notes a disagreement and seeds a fresh strategy with the recorded heap. The other one
-// is not even closed: its device has lied to it.
+// disagree records a disagreement and rebuilds the strategy on the recorded heap. The old one is
+// abandoned without Close, since its device no longer matches it.
 func (r *run) disagree(d *Disagreement) {
 	if r.res.First == nil {
 		r.res.First = d

@@ -6,20 +6,20 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// script is a source that grants what the recording has next and nothing else. What else a strategy
-// asks of it is a disagreement: the script notes the first one, and refuses every reservation from
-// then on, because the strategy is given up. It implements device.Source and device.VirtualMemory.
+// script is a device that grants exactly the next recorded reservation. Any other call is a
+// disagreement: the first one is recorded, and later reservations are refused, because the strategy
+// is abandoned. It implements device.Source and device.VirtualMemory.
 type script struct {
-	next   device.Region   // the segment that the recording takes next; no bytes: none
-	maps   []device.Region // what the recording maps next, in order
-	freed  device.Region   // what the recording gives back now; no bytes: nothing
-	made   device.Handle   // handles so far
-	spans  *spans          // of the recording
+	next   device.Region   // segment reserved next in the recording; no bytes: none
+	maps   []device.Region // ranges mapped next, in order
+	freed  device.Region   // range released now; no bytes: none
+	made   device.Handle   // handles created
+	spans  *spans          // ranges of the recording
 	held   map[device.Addr]device.Size
-	bytes  device.Size // of held
-	peak   device.Size // most bytes held, or asked for in vain beside those held
-	wanted Placement   // what was asked for that the recording does not have
-	ending bool        // the strategy is closed: it may give everything back
+	bytes  device.Size // total size of held
+	peak   device.Size // peak of reserved bytes, refused requests included
+	wanted Placement   // the unexpected call
+	ending bool        // the strategy is being closed: it may release everything
 }
 
 func newScript(l *layout) *script {
@@ -44,7 +44,7 @@ func (d *script) book(n device.Size) {
 	d.peak = max(d.peak, d.bytes)
 }
 
-// left returns the bytes that the recording takes next.
+// left returns the bytes reserved next in the recording.
 func (d *script) left() device.Size {
 	n := d.next.Size
 	for _, r := range d.maps {
@@ -53,7 +53,7 @@ func (d *script) left() device.Size {
 	return n
 }
 
-// disagrees reports whether the strategy asked for what the recording does not have.
+// disagrees reports whether there was an unexpected call.
 func (d *script) disagrees() bool { return d.wanted != Placement{} }
 
 func (d *script) Reserve(size, align device.Size) (device.Region, error) {
@@ -85,15 +85,14 @@ func (d *script) Release(a device.Addr) error {
 	return nil
 }
 
-// The virtual memory of a script grants ranges and handles, and compares what is mapped and
-// unmapped.
+// Virtual memory: ranges and handles are granted, mappings are compared.
 
 func (d *script) Granularity() device.Size { return smallSegment }
 
-// nowhere is where a range begins that the recording does not have.
+// nowhere is the address of unrecorded ranges.
 const nowhere device.Addr = 1 << 62
 
-// ReserveRange implements device.VirtualMemory. A range begins where memory is mapped first.
+// ReserveRange implements device.VirtualMemory. A range starts where it is mapped first.
 func (d *script) ReserveRange(size, _ device.Size, _ device.Addr) (device.Region, error) {
 	if len(d.maps) > 0 {
 		at := d.maps[0].Addr
@@ -113,8 +112,8 @@ func (d *script) ReleaseHandle(device.Handle) error { return nil }
 
 func (d *script) Map(device.Addr, device.Size, device.Handle, device.Size) error { return nil }
 
-// SetAccess implements device.VirtualMemory. It is the last call for memory that is mapped, and the
-// one that tells how much it is in all.
+// SetAccess implements device.VirtualMemory. It is the last call of a mapping, and gives its total
+// size.
 func (d *script) SetAccess(a device.Addr, size device.Size, _ device.Access) error {
 	r := device.Region{Addr: a, Size: size}
 	switch {

@@ -11,11 +11,10 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// ErrNoHistory is the error of snapshots of which nothing can be predicted.
+// ErrNoHistory: the snapshot has no allocations to predict.
 var ErrNoHistory = errors.New("the snapshot has no history of allocations to predict")
 
-// FromCourse returns the history that a device's part of a PyTorch snapshot is. Name and hash are
-// the caller's to set.
+// FromCourse returns the history of a device in a PyTorch snapshot. The caller sets Name and Hash.
 //
 // Errors: ErrNoHistory.
 func FromCourse(c *torch.Course) (*History, error) {
@@ -42,12 +41,12 @@ func regionOf(s torch.HeldSegment) device.Region {
 	return device.Region{Addr: device.Addr(s.Addr), Size: device.Size(s.Size)}
 }
 
-// courseReader makes a history of a course.
+// courseReader converts a course to a history.
 type courseReader struct {
 	c     *torch.Course
 	h     History
-	addrs []device.Addr              // by id: where the allocation lies
-	pools map[[2]uint64]alloc.PoolID // private pools by their numbers in the file
+	addrs []device.Addr              // by ID: address of the allocation
+	pools map[[2]uint64]alloc.PoolID // private pools by their IDs in the file
 }
 
 func (f *courseReader) pool(p [2]uint64) alloc.PoolID {
@@ -63,8 +62,7 @@ func (f *courseReader) pool(p [2]uint64) alloc.PoolID {
 	return id
 }
 
-// steps takes what happened, in the order of the entries. A free takes effect where it is
-// completed.
+// steps converts the entries in order. A free takes effect when it completes.
 func (f *courseReader) steps() error {
 	from, traffic, endings := &f.c.Device.History, f.c.Traffic, f.c.Endings
 	for i, step := range f.c.Steps {

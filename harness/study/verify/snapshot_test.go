@@ -139,7 +139,7 @@ func TestWhatCannotHaveBeenIsLeftOut(t *testing.T) {
 	res, err := verify.Run(h, recordedTarget(t, s))
 	require.NoError(t, err)
 	require.Positive(t, res.Odd)
-	require.Contains(t, res.FirstOdd, "at the beginning: allocation 0 of ")
+	require.Contains(t, res.FirstOdd, "opening state: allocation 0 of ")
 	require.Equal(t, 211, res.Allocs)
 	require.Greater(t, res.Predicted, 150, "%v", res.First)
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// span names the range of addresses in which the blocks of one pool, stream and size kind grow.
-// PyTorch makes a second one for the same only when the first, which is larger than the device, is
-// full.
+// span identifies the address range of the expandable segments of one pool, stream and size class.
+// PyTorch creates a second one only if the first, which is larger than the device, is full.
 type span struct {
 	pool   alloc.PoolID
 	stream device.Stream
@@ -21,24 +20,24 @@ type span struct {
 
 func spanOf(s segment) span { return span{s.pool, s.stream, s.small} }
 
-// room is a range of addresses of which some is mapped.
+// room is a partly mapped address range.
 type room struct {
 	span
-	base  device.Addr // lowest address that was ever mapped
+	base  device.Addr // lowest address ever mapped
 	bytes device.Size // mapped now
 }
 
-// spans is the ranges that have memory, by base. Where a range begins and ends is in no recording:
-// it is taken to begin at the lowest address that is mapped as long as it has memory, below which
-// nothing is ever placed then, and to end far above the highest one.
+// spans is the ranges with mapped memory, by base. Their bounds are not recorded: a range is taken
+// to start at its lowest mapped address while it has memory, since nothing is placed below, and to
+// extend far above the highest.
 type spans struct {
 	list []room
-	lows map[span]device.Addr // of ranges that are there when the recording begins: what later steps tell of their bases
-	ever []device.Addr        // where the ranges of the whole recording begin, in order; nil until that is known
+	lows map[span]device.Addr // bases of the opening ranges, as revealed by later steps
+	ever []device.Addr        // sorted bases of all ranges in the recording; nil until known
 }
 
-// beyondMapped is how far a range goes on above what is mapped, if no other one begins there: more
-// than any device has.
+// beyondMapped is the assumed extent of a range above its mapped memory, unless another one starts
+// there: more than any device has.
 const beyondMapped = device.TiB
 
 func (x *spans) mapped(of span, r device.Region) {
@@ -56,16 +55,16 @@ func (x *spans) mapped(of span, r device.Region) {
 	x.sort()
 }
 
-// unmapped notes that memory of a range went back. A range without any goes too.
+// unmapped subtracts unmapped memory from a range, and removes an empty range.
 func (x *spans) unmapped(of span, n device.Size) {
 	i := slices.IndexFunc(x.list, func(g room) bool { return g.span == of })
 	if x.list[i].bytes -= n; x.list[i].bytes == 0 {
 		x.list = slices.Delete(x.list, i, i+1)
-		delete(x.lows, of) // the next one is another
+		delete(x.lows, of) // the next one is a new range
 	}
 }
 
-// bases returns where the ranges begin that have memory, and goes on to watch them: see lower.
+// bases returns the bases of the current ranges, and lets lower update them.
 func (x *spans) bases() map[span]device.Addr {
 	x.lows = map[span]device.Addr{}
 	bases := map[span]device.Addr{}
@@ -76,8 +75,7 @@ func (x *spans) bases() map[span]device.Addr {
 	return bases
 }
 
-// lower notes where ranges begin, and those that begin lower than was known, as long as they are
-// those that bases returned.
+// lower records the bases of ranges, and updates those returned by bases if they turn out lower.
 func (x *spans) lower(bases map[span]device.Addr) {
 	for _, g := range x.list {
 		if _, same := x.lows[g.span]; same {
@@ -93,8 +91,8 @@ func (x *spans) sort() {
 	slices.SortFunc(x.list, func(a, b room) int { return cmp.Compare(a.base, b.base) })
 }
 
-// above returns how many bytes a range can have from an address on, so that it does not reach into
-// another one.
+// above returns the extent of a range from an address on, up to most bytes, without reaching the
+// next range.
 func (x *spans) above(at device.Addr, most device.Size) device.Size {
 	i, _ := slices.BinarySearch(x.ever, at)
 	if i < len(x.ever) {
@@ -103,7 +101,7 @@ func (x *spans) above(at device.Addr, most device.Size) device.Size {
 	return most
 }
 
-// join enters memory of a segment that grows, together with what it touches of the same.
+// join adds memory of an expandable segment, merged with adjacent memory of the same one.
 func (l *layout) join(e index.AddrEntry[segment]) {
 	of := spanOf(e.Value)
 	p, _ := l.segments.Search(e.Addr)
@@ -124,7 +122,7 @@ func (l *layout) join(e index.AddrEntry[segment]) {
 	l.segments.Insert(p, e)
 }
 
-// cut enters again what is left of a segment that grows beside a part of it.
+// cut adds the parts of an expandable segment that remain beside r.
 func (l *layout) cut(e index.AddrEntry[segment], r device.Region) {
 	l.spans.unmapped(spanOf(e.Value), r.Size)
 	end := e.Addr.Add(e.Value.size)
@@ -140,7 +138,7 @@ func (l *layout) cut(e index.AddrEntry[segment], r device.Region) {
 	}
 }
 
-// appendGap appends the chunk without memory between two addresses of a range, if there is one.
+// appendGap appends the unmapped chunk between two addresses of a range, if any.
 func appendGap(list []alloc.Chunk, g room, from, to device.Addr) []alloc.Chunk {
 	if from >= to {
 		return list

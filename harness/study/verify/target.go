@@ -7,32 +7,32 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Seedable is a strategy that can begin with memory it did not ask for.
+// Seedable is a strategy that can start with existing memory.
 type Seedable interface {
 	alloc.Strategy
 
-	// ReleaseSegment gives the segment that starts at the address back to the device.
+	// ReleaseSegment returns the segment that starts at an address to the device.
 	//
-	// Errors: one if none starts there or a block in it is live; that of the device.
+	// Errors: no segment starts there, a block in it is live, or the device fails.
 	ReleaseSegment(at device.Addr) error
 }
 
-// Target is the strategy that is to predict, and what of its settings shows in a recorded heap.
+// Target is the strategy to verify, and the settings that affect a recorded heap.
 type Target struct {
 	Strategy string          // name
 	Config   json.RawMessage // configuration
 
-	// Open builds the strategy with chunks as Walk would show them: live and free ones, by address.
-	// Their regions are held from the source already.
+	// Open builds the strategy from chunks as Walk would show them: live and free, by address. The
+	// source has reserved their regions already.
 	Open func(src device.Source, opening []alloc.Chunk) (Seedable, error)
 
-	// Round returns the bytes of a block that so many were asked for; nil rounds up to 512.
+	// Round returns the block size for a request; nil rounds up to 512.
 	Round func(device.Size) device.Size
 
-	// Segment returns the bytes of the segment that is taken for a block of so many; nil is not known.
+	// Segment returns the size of a new segment for a block; nil: unknown.
 	Segment func(device.Size) device.Size
 
-	// Unsplit is the size from which on a block takes its segment whole; 0 is none.
+	// Unsplit is the size from which on a block takes a whole segment; 0: never.
 	Unsplit device.Size
 }
 
@@ -43,7 +43,7 @@ func (t *Target) round(n device.Size) device.Size {
 	return max(minBlock, (n+minBlock-1)/minBlock*minBlock)
 }
 
-// keeps reports whether a block of n bytes keeps a rest behind it, in a segment.
+// keeps reports whether a block of n bytes keeps a remainder in its segment.
 func (t *Target) keeps(s segment, n, rest device.Size) bool {
 	switch {
 	case s.small || s.grows:
@@ -54,7 +54,7 @@ func (t *Target) keeps(s segment, n, rest device.Size) bool {
 	return rest <= mostRest
 }
 
-// extent returns the bytes of a block in a segment that has room for so many up to the next one.
+// extent returns the size of a block in a segment with room bytes up to the next block.
 func (t *Target) extent(s segment, b block, room device.Size) device.Size {
 	if b.size != 0 {
 		return min(b.size, room)

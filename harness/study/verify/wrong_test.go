@@ -38,7 +38,7 @@ var wrongFiles = []struct {
 	{"an alloc without seq", smallCSV, "alloc,1,", "alloc,,", `t.addr:3: seq "": want a number`},
 	{"negative seq", smallCSV, "alloc,1,", "alloc,-1,", `t.addr:3: seq "-1": want a number`},
 	{"an initial segment with a seq", smallCSV, "segment,,4194304", "segment,0,4194304",
-		`t.addr:5: seq "0": want none of an initial_segment`},
+		`t.addr:5: seq "0": want no seq for an initial_segment`},
 	{"address that is no number", smallCSV, ",4194304,3145728", ",0x400000,3145728",
 		`t.addr:3: address "0x400000": want a number above 0`},
 	{"address zero", smallCSV, ",4194304,3145728", ",0,3145728", `t.addr:3: address "0": want a number above 0`},
@@ -53,23 +53,23 @@ var wrongFiles = []struct {
 	{"an alloc of a free", smallCSV, "alloc,7,", "alloc,6,8388608,12000000\nalloc,7,",
 		"t.addr:11: alloc of seq 6: want the row of allocation 6, event 7"},
 	{"rows in disorder", smallCSV, "alloc,3,2097152,512\n", "alloc,4,8388608,5000000\nalloc,3,2097152,512\n",
-		"t.addr:8: seq 3 behind alloc of seq 4"},
+		"t.addr:8: seq 3 after alloc of seq 4"},
 	{"a row twice", smallCSV, "alloc,3,2097152,512\n", "alloc,3,2097152,512\nalloc,3,2097152,512\n",
-		"t.addr:8: seq 3 behind alloc of seq 3"},
+		"t.addr:8: seq 3 after alloc of seq 3"},
 	{"two segments for one", smallCSV, "segment_alloc,5", "segment_alloc,5,62914560,12582912\nsegment_alloc,5",
-		"t.addr:10: want the row of allocation 5, for which a segment was taken"},
+		"t.addr:10: want the row of allocation 5, which its segment precedes"},
 	{"a segment without its allocation", smallCSV, "alloc,5,33554432,12000000\n", "",
-		"t.addr:10: want the row of allocation 5, for which a segment was taken"},
+		"t.addr:10: want the row of allocation 5, which its segment precedes"},
 	{
 		"a segment for a free",
 		smallCSV,
 		"alloc,7,4194304",
 		"segment_alloc,6,62914560,2097152\nalloc,6,62914560,12000000\nalloc,7,4194304",
-		"t.addr:11: segment_alloc of seq 6: the event is no allocation",
+		"t.addr:11: segment_alloc of seq 6: the event is not an allocation",
 	},
-	{"cut off", smallCSV, "", wrongHead, "t.addr:8: the file ends without the row of allocation 4, event 4"},
+	{"cut off", smallCSV, "", wrongHead, "t.addr:8: the file ends before the row of allocation 4, event 4"},
 	{"cut off behind a segment", smallCSV, "", wrongHead + "alloc,4,8388608,5000000\nsegment_alloc,5,33554432,12582912\n",
-		"t.addr:10: the file ends without the row of allocation 5, event 5"},
+		"t.addr:10: the file ends before the row of allocation 5, event 5"},
 	{
 		"events that are not there",
 		smallCSV,
@@ -108,7 +108,7 @@ var wrongFiles = []struct {
 		strings.Replace(smallCSV, "9,a,7,100,0,7,x", "9,a,7,100,0,7,preexisting:x", 1),
 		"what",
 		"what",
-		"small: event 9: allocation 7 was live when the recording began, but stands behind its beginning",
+		"small: event 9: allocation 7 was live when the recording began, but follows its beginning",
 	},
 	{
 		"nothing recorded",
@@ -117,7 +117,7 @@ var wrongFiles = []struct {
 		"what,seq,address,bytes\nalloc,0,2097152,700\ninitial_segment,,2097152,2097152\n",
 		"t: no allocation was made while the recording ran",
 	},
-	{"no bytes asked for", wrongText + "a 4 0\n", "what", "what", "t: event 4: an allocation of 0 bytes lies nowhere"},
+	{"no bytes asked for", wrongText + "a 4 0\n", "what", "what", "t: event 4: an allocation of 0 bytes has no address"},
 	{"a private pool", wrongText + "pool begin 3\n", "what", "what", "t: event 4: pool-begin events cannot be verified"},
 }
 
@@ -206,14 +206,14 @@ func TestStrategiesThatMisbehave(t *testing.T) {
 		predicted int
 	}{
 		{"refuses", "event 3, allocation 3 of 512 bytes on stream 0: predicted a refusal, recorded the block at 0x200000", 0},
-		{"trims", "event 9, allocation 7 of 100 bytes on stream 0: predicted that the segment at 0x400000 goes back, " +
+		{"trims", "event 9, allocation 7 of 100 bytes on stream 0: predicted release of the segment at 0x400000, " +
 			"recorded the block at 0x200600", 4},
 		{"trims nothing", "", 5},
 		{"gives up", "event 5, allocation 5 of 12000000 bytes on stream 0: predicted a new segment of 1 bytes, recorded a " +
 			"new segment of 12582912 bytes and the block at 0x2000000", 4},
 		{"fails", "event 3: alloc at 0x200000: broken", -1},
-		{"trims when it frees", "event 6: free at 0x400000: the strategy does what only a request leads to: that the " +
-			"segment at 0x400000 goes back", -1},
+		{"trims when it frees", "event 6: free at 0x400000: the strategy reserved or released memory without a request: " +
+			"release of the segment at 0x400000", -1},
 		{"keeps segments", "event 9: segment_free at 0x2000000: broken", -1},
 		{"is wrong inside", "at the end: broken", -1},
 		{"does not start", "on the recorded heap: broken", -1},
