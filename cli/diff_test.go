@@ -202,7 +202,8 @@ func TestDiffSaysWhatAFileIsInsteadOfAResult(t *testing.T) {
 	path, missing := write(t, "t.trace", small), filepath.Join(t.TempDir(), "missing.json")
 	status, _, stderr := command(t, "diff", path, path)
 	require.Equal(t, exitTrouble, status)
-	require.True(t, strings.HasPrefix(stderr, "vramyard: "+path+": not a result of this program but text that begins with "+
+	require.True(t, strings.HasPrefix(stderr, "vramyard: "+path+": not a result of this program but text "+
+		"that begins with "+
 		"\"a 1 1000\": "+
 		"want --json output of schema vramyard-bench/1, vramyard-compare/1, "), stderr)
 	result, table := filepath.Join(t.TempDir(), "a.json"), filepath.Join(t.TempDir(), "a.csv")

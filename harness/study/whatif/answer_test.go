@@ -216,7 +216,8 @@ func TestOtherAnswers(t *testing.T) {
 			runs:    []whatif.Point{asRecorded(point("caching", 20*gib, 0))},
 			verdict: whatif.NoCard,
 			want: "The recorded program found no memory for 1.00 GiB. The file lacks the card's capacity: name the card " +
-				"with --device. With the recorded settings it needs 20.00 GiB. With 512.00 MiB for the CUDA context and libraries, the " +
+				"with --device. With the recorded settings it needs 20.00 GiB. With 512.00 MiB for the CUDA context and " +
+				"libraries, the " +
 				"smallest listed card large enough is the NVIDIA L4 (22.16 GiB). Nothing to gain from settings: none of " +
 				"PyTorch that was tried needs noticeably less.",
 		},
