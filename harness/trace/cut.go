@@ -97,18 +97,11 @@ func cutHeader(head Head, s Span) Header {
 
 // cutSlot is what is known of an allocation at some event.
 type cutSlot struct {
-	id     uint64
-	size   device.Size
-	align  device.Size
-	stream device.Stream
-	freed  int // event of its free, counted from 1; 0 while it is live
-	site   uint64
-	thread uint32
-	life   alloc.Lifetime
-	tag    uint32 // of the source
-	pool   uint32 // the private pool it went to, as cutter.order has it, counted from 1; 0 for none
-	there  bool   // the slot has an allocation of the part's streams
-	known  bool   // the part has it
+	Event        // the allocation as one that is live at the start
+	freed int    // event of its free, counted from 1; 0 while it is live
+	pool  uint32 // the private pool it went to, as cutter.order has it, counted from 1; 0 for none
+	there bool   // the slot has an allocation of the part's streams
+	known bool   // the part has it
 }
 
 // cutBlock is an allocation with its uses.
@@ -249,7 +242,7 @@ func (c *cutter) born(i int, e *Event) bool {
 	c.slots = grown(c.slots, e.Slot)
 	s := &c.slots[e.Slot]
 	if uses := c.uses[e.Slot]; len(uses) > 0 {
-		if i < c.First && s.there && s.id != e.ID {
+		if i < c.First && s.there && s.ID != e.ID {
 			c.leave(&cutBlock{*s, uses})
 		}
 		delete(c.uses, e.Slot)
@@ -259,10 +252,8 @@ func (c *cutter) born(i int, e *Event) bool {
 	if !c.wanted(e.Stream) {
 		return false
 	}
-	*s = cutSlot{
-		id: e.ID, size: e.Size, align: e.Align, stream: e.Stream, site: e.Site, thread: e.Thread, life: e.Life,
-		tag: e.Tag, there: true, known: i >= c.First,
-	}
+	*s = cutSlot{Event: *e, there: true, known: i >= c.First}
+	s.Kind, s.Hint, s.Arg, s.Time = LiveAtStart, alloc.HintNone, 0, NoTime
 	k := slices.IndexFunc(c.open, func(o cutOpen) bool { return o.stream == AllStreams || o.stream == e.Stream })
 	if e.Kind == Alloc && k >= 0 {
 		s.pool = c.pools[c.open[k].pool].number
@@ -278,7 +269,7 @@ func (c *cutter) leave(b *cutBlock) {
 		maps.DeleteFunc(c.left, func(_ uint64, b *cutBlock) bool { return !slices.ContainsFunc(b.uses, c.pendingUse) })
 		c.prune = 2 * len(c.left)
 	}
-	c.left[b.id] = b
+	c.left[b.ID] = b
 }
 
 // passBlock is pass for an event about a block.
@@ -374,7 +365,7 @@ func (c *cutter) blocks() []*cutBlock {
 		}
 	}
 	slices.SortFunc(list, func(a, b *cutBlock) int {
-		return cmp.Or(cmp.Compare(a.stream, b.stream), cmp.Compare(a.id, b.id))
+		return cmp.Or(cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.ID, b.ID))
 	})
 	return list
 }
@@ -384,10 +375,7 @@ func (c *cutter) opening() error {
 	list := c.blocks()
 	inPools := map[uint32][]Event{}
 	for _, s := range list {
-		e := Event{
-			Kind: LiveAtStart, ID: s.id, Size: s.size, Align: s.align, Stream: s.stream,
-			Site: s.site, Thread: s.thread, Life: s.life, Tag: s.tag, Time: NoTime,
-		}
+		e := s.Event
 		if s.pool > 0 {
 			e.Kind = Alloc
 			inPools[s.pool] = append(inPools[s.pool], e)
@@ -414,11 +402,11 @@ func (c *cutter) pendingEvents(list []*cutBlock) []Event {
 	for _, s := range list {
 		for _, u := range s.uses {
 			if c.pendingUse(u) {
-				past = append(past, dated{u.at, Event{Kind: Use, ID: s.id, Stream: u.stream, Time: NoTime}})
+				past = append(past, dated{u.at, Event{Kind: Use, ID: s.ID, Stream: u.stream, Time: NoTime}})
 			}
 		}
 		if s.freed > 0 {
-			past = append(past, dated{s.freed - 1, Event{Kind: Free, ID: s.id, Time: NoTime}})
+			past = append(past, dated{s.freed - 1, Event{Kind: Free, ID: s.ID, Time: NoTime}})
 		}
 	}
 	slices.SortFunc(past, func(a, b dated) int { return cmp.Compare(a.at, b.at) })
