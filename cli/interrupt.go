@@ -41,7 +41,7 @@ func (i *interrupts) watch() context.Context {
 				fmt.Fprint(os.Stderr, wipe) // which also removes ^C
 			}
 			if i.tell(n) {
-				tell(os.Stderr, "vramyard: finishing with partial results; interrupt again to end at once")
+				tell(os.Stderr, "vramyard: ending with partial results; interrupt again to end at once")
 				continue
 			}
 			fileio.RemoveUnfinished()

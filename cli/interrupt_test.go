@@ -81,8 +81,8 @@ func TestAnInterruptShowsWhatIsFinished(t *testing.T) {
 	status, out, errs := interruptedBy(t, once, "check", "--strategies", "bfc,buddy", "--tests", "100000")
 	assert.Equal(t, 130, status)
 	assert.Contains(t, errs, "vramyard: interrupted: ")
-	assert.Equal(t, strings.Contains(errs, "subjects are begun"), strings.Contains(out, "│ held"))
-	assert.Equal(t, strings.Contains(errs, "subjects are begun"), strings.HasPrefix(out, "partial: "))
+	assert.Equal(t, strings.Contains(errs, "subjects were begun"), strings.Contains(out, "│ held"))
+	assert.Equal(t, strings.Contains(errs, "subjects were begun"), strings.HasPrefix(out, "partial: "))
 }
 
 // once is one Ctrl-C.

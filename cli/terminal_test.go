@@ -278,7 +278,7 @@ func TestCtrlCOnATerminal(t *testing.T) {
 	status, lines := w.end(t)
 	screen := strings.Join(lines, "\n")
 	assert.Equal(t, exitInterrupted, status)
-	assert.Contains(t, screen, "vramyard: ending with what is finished; interrupt again to\nend at once\n",
+	assert.Contains(t, screen, "vramyard: ending with partial results; interrupt again to\nend at once\n",
 		"lines of their own")
 	assert.Contains(t, screen, "vramyard: interrupted: ")
 	assert.NotRegexp(t, `, about \w+ left|, for \d+s`, screen, "the line of the progress is wiped")
