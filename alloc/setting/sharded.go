@@ -19,12 +19,13 @@ import (
 type ShardedConfig struct {
 	// Of names the strategy of each shard, as [Catalogue.Lookup] takes it.
 	Of string `json:"of" doc:"strategy of each shard"`
-	// Config has fields of its Config that replace those of the preset.
+	// Config has fields of its Config that replace fields of the preset.
 	Config json.RawMessage `json:"config,omitempty" doc:"its settings"`
 	// Shards is the number of shards; default 4. A strategy that takes its whole limit at once has
 	// an equal part of the limit in each shard.
 	Shards int `json:"shards" doc:"shards, each with a lock" grid:"1,2,4,8"`
-	// By says which requests share a shard: those of one "thread", the default, or one "stream".
+	// By says which requests share a shard: the requests of a "thread", the default, or of a
+	// "stream".
 	By string `json:"by" doc:"what shares a shard: thread or stream" grid:"thread,stream"`
 }
 

@@ -49,7 +49,7 @@ type sharded struct {
 // regions costs O(regions); Free finds its region in O(log regions) without a lock.
 //
 // The result has the powers of the strategies that can be combined. It has no FreeWalker, Frontier,
-// PrivatePools, Counted, SelfTimed and Historian, which are about the order of the calls of one
+// PrivatePools, Counted, SelfTimed, Historian and Planner, which are about the calls of one
 // strategy. Sharded fails if n is below 1, a strategy cannot be built, or one waits for memory
 // ([power.Waiter]).
 func Sharded(
@@ -181,7 +181,7 @@ func (s *sharded) each(f func(alloc.Strategy) error) error {
 	return all
 }
 
-// sum takes every lock and adds what f returns for each shard. The error is that of the first.
+// sum takes every lock and adds the results of f for all shards. It returns the first error.
 func (s *sharded) sum(f func(alloc.Inspector) (device.Size, error)) (n device.Size, first error) {
 	s.set.Lock()
 	defer s.set.Unlock()

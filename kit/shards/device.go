@@ -71,7 +71,7 @@ func (p *plain) Usage() device.Usage { return device.Usage{Held: p.held} }
 // the others. One that brings or gives back regions, ranges or blocks of pools costs O(regions),
 // because it replaces the table in which [Device.Find] searches.
 func (d *Device) Part(shard int) device.Source {
-	var before device.Size // what the device holds, for others too
+	var before device.Size // bytes held from the device, by others too
 	f := device.Hooked(d.inner, device.Hook{
 		Before: func(*device.Invocation) error {
 			d.mu.Lock()
@@ -128,7 +128,7 @@ func (d *Device) Find(a device.Addr) (Held, bool) {
 	return Held{}, false
 }
 
-// Table returns what is held, by address. It must not be changed.
+// Table returns the memory of all shards, by address. It must not be changed.
 func (d *Device) Table() []Held { return *d.held.Load() }
 
 // peakHeld returns the most bytes that the shards held together.

@@ -12,9 +12,9 @@
 //
 // The peak of a sum is not the sum of the peaks. Each shard therefore has room: the bytes that it
 // may hold before the sum can exceed the peak. The room of all shards and the spare of the set are
-// together the peak. So while every shard stays within its room the peak is right, whatever the
-// others do. A shard that needs more takes a batch of the spare, and gives room back that it does
-// not need. If the spare is used up the shard takes every lock and renews the peak. In steady state
-// that is rare. While the peak grows, every Alloc does it. The peak of the bytes held from the
-// device is counted under the device's lock.
+// together the peak. So while every shard stays within its room the peak is right without a look at
+// the others. A shard that needs more takes a batch of the spare, and gives surplus room back. If
+// the spare is used up the shard takes every lock and renews the peak. In steady state that is
+// rare. While the peak grows, every Alloc does it. The peak of the bytes held from the device is
+// counted under the device's lock.
 package shards

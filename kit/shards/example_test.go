@@ -10,7 +10,7 @@ import (
 	"github.com/vramyard/vramyard/strategies/tlsf"
 )
 
-// Two strategies share a device. A block is freed where it lies, and the peak is that of both.
+// Two strategies share a device. A block is freed where it lies, and the peak counts both.
 func Example() {
 	dev, err := sim.New(sim.Config{Capacity: device.MiB})
 	if err != nil {

@@ -13,7 +13,7 @@ type Set struct {
 	device *Device
 	all    []*shard
 	peak   sizes
-	batch  sizes // what a shard takes of spare more than it needs
+	batch  sizes // room that a shard takes from spare in reserve
 
 	mu    sync.Mutex // taken last
 	spare sizes      // the peak less the room of all shards; guarded by mu
@@ -73,7 +73,7 @@ func (s *Set) Add(strategy alloc.Strategy) int {
 // Len returns the number of strategies.
 func (s *Set) Len() int { return len(s.all) }
 
-// At returns strategy i. It must be called with every lock held, or with that of strategy i.
+// At returns strategy i. It must be called with every lock held, or with the lock of strategy i.
 func (s *Set) At(i int) alloc.Strategy { return s.all[i].strategy }
 
 // Lock takes every lock.
@@ -124,8 +124,8 @@ func (p *shard) alloc(s *Set, r alloc.Request) (b alloc.Block, raised bool, err 
 	return b, !p.resize(s), nil
 }
 
-// resize measures what the strategy holds. It takes the room that is missing from the spare of the
-// set, or gives back what is too much. It reports whether there was enough.
+// resize fits the room to the bytes that the strategy holds, and a batch. It takes the difference
+// from the spare of the set, or gives it back. It reports whether the spare was enough.
 func (p *shard) resize(s *Set) (ok bool) {
 	stats := p.strategy.Stats()
 	now := sizesOf(&stats)
@@ -149,9 +149,9 @@ func (s *Set) Free(i int, a device.Addr) error {
 	return s.Acquire(i).Free(a)
 }
 
-// Level renews the peaks and shares out what the sum is below them: a quarter as room of the
-// strategies, the rest as spare. It must be called with every lock held, after calls of [Set.At]
-// that may raise a peak.
+// Level renews the peaks and shares out the bytes between the sum and the peaks: a quarter as room
+// of the strategies, the rest as spare. It must be called with every lock held, after calls of
+// [Set.At] that may raise a peak.
 func (s *Set) Level() {
 	var sum sizes
 	for _, p := range s.all {
@@ -170,7 +170,7 @@ func (s *Set) Level() {
 	}
 }
 
-// Bytes returns the host memory of the set, and of what it keeps for walks. It must be called with
+// Bytes returns the host memory of the set, its buffer for walks included. It must be called with
 // every lock held.
 func (s *Set) Bytes() device.Size {
 	const shardBytes, chunkBytes = 160, 112

@@ -34,7 +34,7 @@ func build(t *testing.T, n int, bare bool) (*shards.Set, *shards.Device) {
 	return set, d
 }
 
-// TestPeaksAreOfTheSum compares the counters with those of one book for all strategies.
+// TestPeaksAreOfTheSum compares the counters with one account of all strategies.
 func TestPeaksAreOfTheSum(t *testing.T) {
 	for _, bare := range []bool{false, true} {
 		set, d := build(t, 3, bare)

@@ -299,7 +299,7 @@ func TestTorn(t *testing.T) {
 }
 
 // TestTangledHistoryIsUndecided has calls that all overlap and one that no order explains: the
-// search for an order has to end, whatever the machine.
+// search for an order has to end on any machine.
 func TestTangledHistoryIsUndecided(t *testing.T) {
 	h := linear.History{{Input: linear.Call{Kind: linear.Live}, Call: 100, Output: linear.Answer{Live: 2}, Return: 101}}
 	for i := range int64(40) {

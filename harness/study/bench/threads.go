@@ -53,7 +53,7 @@ type ThreadRun struct {
 	Config   json.RawMessage `json:"config"`   // fitted to the device
 	Locking  Locking         `json:"locking"`  // how the threads share the strategy
 	Threads  int             `json:"threads"`  // goroutines
-	Load                     // of all threads; parameters and hash are those of the first
+	Load                     // of all threads; parameters and hash of the first
 	Timing                   // of the wall, divided by the pairs of all threads
 	// median / median of the same strategy behind one mutex with as many threads; null: it needs none
 	Ratio         *float64    `json:"ratio_to_mutex"`
@@ -214,7 +214,7 @@ func (c *crew) round(e *entry, on replay.Target) error {
 			return err
 		}
 	}
-	runtime.GC() // what the fill left is not collected in the churn's time
+	runtime.GC() // so that the garbage of the fill is not collected in the churn's time
 	ns, err := together(passes)
 	if err != nil {
 		return err

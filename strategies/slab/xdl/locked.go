@@ -78,8 +78,8 @@ func NewLocked(src device.Source, c Config) (*Locked, error) {
 	return Join(d, shards.NewSet(d), 0, c)
 }
 
-// Join returns an allocator whose segments join a set. Its regions are those of an owner on the
-// device of the set.
+// Join returns an allocator whose segments join a set. On the device of the set its regions belong
+// to owner.
 func Join(d *shards.Device, set *shards.Set, owner int, c Config) (*Locked, error) {
 	c, err := c.WithDefaults()
 	if err != nil {

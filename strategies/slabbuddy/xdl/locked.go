@@ -24,7 +24,7 @@ type Locked struct {
 	device *shards.Device
 	set    *shards.Set
 	slab   *slab.Locked
-	rest   *Allocator // serves what is not the slab's
+	rest   *Allocator // serves all other requests
 	number int        // of rest in the set
 
 	mu      sync.Mutex
