@@ -159,6 +159,6 @@ func TestTablesThatAreNotDrawnAreNamed(t *testing.T) {
 		succeed(t, append(c.args, "--csv", file)...)
 		status, _, stderr := command(t, "plot", "--out", filepath.Join(dir, "a.svg"), file)
 		require.Equal(t, exitTrouble, status)
-		require.Contains(t, stderr, file+": is the table of "+name+": want what its --json writes")
+		require.Contains(t, stderr, file+": the CSV table of "+name+" cannot be drawn: want its --json output")
 	}
 }
