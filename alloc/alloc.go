@@ -114,6 +114,7 @@ func (l Lifetime) String() string {
 type Block struct {
 	Addr device.Addr // first byte
 	Size device.Size // bytes granted, at least those requested
+	Ref  uint32      // the strategy's own name of the live block, for [power.Referenced]; 0 for none
 }
 
 // State is the state of a chunk. A chunk is in exactly one state.

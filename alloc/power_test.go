@@ -205,3 +205,56 @@ func TestNames(t *testing.T) {
 	require.Equal(t, "device refused", power.ReasonDevice.String())
 	require.Equal(t, "invalid", power.Reason(200).String())
 }
+
+// named is a toy whose references are the numbers of its cells from 1.
+type named struct {
+	*toy
+	freed []alloc.Block
+}
+
+func (n *named) Alloc(r alloc.Request) (alloc.Block, error) {
+	b, err := n.toy.Alloc(r)
+	b.Ref = uint32((b.Addr-toyBase)/256) + 1
+	return b, err
+}
+
+func (n *named) FreeRef(b alloc.Block) error {
+	n.freed = append(n.freed, b)
+	return n.Free(b.Addr)
+}
+
+func TestReferencesPassThroughEveryWrapper(t *testing.T) {
+	n := &named{toy: newToy(4)}
+	for name, s := range wrapped(t, n) {
+		n.freed = nil
+		b, err := s.Alloc(alloc.Request{Size: 10})
+		require.NoError(t, err, name)
+		require.EqualValues(t, 1, b.Ref, name)
+		require.True(t, power.Has(s, power.PowerReferenced), name)
+		require.NoError(t, power.FreeRef(s, b), name)
+		require.Equal(t, []alloc.Block{b}, n.freed, name)
+	}
+}
+
+// TestReferencesDoNotPassByAWrapper has a wrapper that changes Free alone.
+func TestReferencesDoNotPassByAWrapper(t *testing.T) {
+	n := &named{toy: newToy(4)}
+	s := &counts{Forwarder: wrap.Forward(n, nil)}
+	b, err := s.Alloc(alloc.Request{Size: 10})
+	require.NoError(t, err)
+	require.False(t, power.Has(s, power.PowerReferenced))
+	require.NoError(t, power.FreeRef(s, b))
+	require.Equal(t, 1, s.frees)
+	require.Empty(t, n.freed)
+}
+
+// counts is a wrapper that counts frees.
+type counts struct {
+	wrap.Forwarder
+	frees int
+}
+
+func (c *counts) Free(a device.Addr) error {
+	c.frees++
+	return c.Forwarder.Free(a)
+}

@@ -17,6 +17,7 @@ type Call struct {
 	Addr    device.Addr   // frees, OpUse
 	Count   uint64        // OpFrontier: frees; OpFault: device calls
 
+	ref    uint32      // frees: the reference to free by; 0 to free by address
 	nth    int         // OpFree, OpInterior, OpUse: index of the block among the live ones by age
 	inside device.Size // OpInterior: distance of the address from the start of the block
 }
@@ -54,7 +55,7 @@ func (a Answer) String() string {
 	case a.Err != nil:
 		return quoted(a.Err)
 	case a.Block.Size != 0:
-		return "block " + blockText(a.Block).String()
+		return "block " + textOf(a.Block).String()
 	case a.Bytes != 0:
 		return fmt.Sprintf("%d bytes", uint64(a.Bytes))
 	}
@@ -68,10 +69,12 @@ func quoted(err error) string {
 	return `"` + err.Error() + `"`
 }
 
-type blockText alloc.Block
+type blockText device.Region
 
 // String returns the block as address+size.
 func (b blockText) String() string { return fmt.Sprintf("%v+%d", b.Addr, uint64(b.Size)) }
+
+func textOf(b alloc.Block) blockText { return blockText{b.Addr, b.Size} }
 
 // wrong reports whether the operation frees an address at which no live block starts.
 func (k Kind) wrong() bool { return k >= OpDoubleFree && k <= OpNull }
@@ -129,7 +132,11 @@ func (m *machine) execute(c *Call) (a Answer) {
 			m.align(a.Block.Addr, c.Request.Align)
 		}
 	case OpFree, OpDoubleFree, OpInterior, OpForeign, OpNull:
-		a.Err = m.Free(c.Addr)
+		if c.ref == 0 {
+			a.Err = m.Free(c.Addr)
+		} else {
+			a.Err = power.FreeRef(m.Strategy, alloc.Block{Addr: c.Addr, Ref: c.ref})
+		}
 	case OpTrim:
 		a.Bytes, a.Err = power.Trim(m.Strategy)
 	case OpFrontier:

@@ -87,6 +87,7 @@ const (
 	IMetered       Number = 70 // metadata takes the host memory that is claimed
 	IReduced       Number = 71 // a reduced configuration decides the same
 	IFitted        Number = 72 // a configuration fits the device that it is for
+	IReference     Number = 73 // a reference frees its block and no other
 )
 
 var invariantNames = [...]string{
@@ -109,7 +110,8 @@ var invariantNames = [...]string{
 	IPlacement: "placement", IReturnOrder: "order of return", ICard: "card",
 	INeighbours: "neighbours", IForeseen: "foresight", IMoved: "moves", IRenewed: "renewal",
 	IPreallocated: "preallocation", IUnbound: "independence of capacity", IMetered: "metadata", IReduced: "reduction",
-	IFitted: "fit",
+	IFitted:    "fit",
+	IReference: "references",
 }
 
 // Name returns the invariant in a word or two.

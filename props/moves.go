@@ -62,6 +62,14 @@ func (m *machine) compact(p *promise.Set) error {
 	if err := cmp.Or(found...); err != nil {
 		return err
 	}
+	if err := checked(m.Check()); err != nil || len(moves) == 0 || !power.Has(m.Strategy, power.PowerReferenced) {
+		return err
+	}
+	last := moves[len(moves)-1].To
+	if err := power.FreeRef(m.Strategy, last); err != nil {
+		return violated(IReference, "free of %v by reference %d, where it was moved, was answered by %v", last.Addr, last.Ref,
+			quoted(err))
+	}
 	return checked(m.Check())
 }
 
@@ -77,15 +85,15 @@ func Moved(before []alloc.Chunk, moves []Move, n device.Size, err error) error {
 		i := slices.IndexFunc(blocks, func(c alloc.Chunk) bool { return c.Addr == m.From.Addr && c.Size == m.From.Size })
 		switch {
 		case i < 0 || stays(blocks[i]):
-			return violated(IMoved, "%v was moved, where no block was that may be moved", blockText(m.From))
+			return violated(IMoved, "%v was moved, where no block was that may be moved", textOf(m.From))
 		case m.To.Size != m.From.Size || m.To.Addr >= m.From.Addr || m.To.Addr < blocks[i].Region:
-			return violated(IMoved, "%v was moved to %v", blockText(m.From), blockText(m.To))
+			return violated(IMoved, "%v was moved to %v", textOf(m.From), textOf(m.To))
 		}
 		over := slices.IndexFunc(blocks, func(c alloc.Chunk) bool {
 			return c.Addr != m.From.Addr && c.Addr < m.To.Addr.Add(m.To.Size) && m.To.Addr < c.End()
 		})
 		if over >= 0 {
-			return violated(IMoved, "%v was moved to %v, over block %v", blockText(m.From), blockText(m.To), blocks[over].Addr)
+			return violated(IMoved, "%v was moved to %v, over block %v", textOf(m.From), textOf(m.To), blocks[over].Addr)
 		}
 		blocks[i].Addr = m.To.Addr
 		n -= m.To.Size

@@ -77,6 +77,9 @@ type runner struct {
 	postponed bool // a block was freed while requests were redirected, and may wait for later marks
 	undrained int  // events before everything was freed; 0 if that was not reached
 
+	stale []alloc.Block // blocks that the twin freed, the last few of them
+	wrong []alloc.Block // references that the twin must refuse
+
 	coming   []coming // the next calls
 	ages     []device.Addr
 	forecast forecast
@@ -157,7 +160,7 @@ func (r *runner) reset() {
 	r.model.reset()
 	r.undrained, r.outcome, r.asked, r.armed, r.emptied, r.postponed = 0, changed, false, false, false, false
 	r.was, r.is = r.was.cleared(), r.is.cleared()
-	r.told, r.calls = r.told[:0], device.Calls{}
+	r.told, r.calls, r.stale = r.told[:0], device.Calls{}, r.stale[:0]
 	r.forecast.frees, r.forecast.requests = false, false
 }
 
@@ -337,6 +340,11 @@ func (r *runner) granted(c *Call) error {
 		}
 		r.model.cover(g.Block)
 	}
+	if r.powers.has(power.PowerReferenced) {
+		if err := r.judge(Referenced(g.Block)); err != nil {
+			return err
+		}
+	}
 	// Without this one the model itself makes no sense, so there is no exception to it.
 	if err := Disjoint(&r.model, g.Block); err != nil {
 		return err
@@ -362,9 +370,12 @@ func (r *runner) released(c *Call) error {
 		r.postponed = r.postponed || len(g.Uses) > 0 && r.redirecting()
 	}
 	r.model.release(c.Addr)
+	if len(r.machines) > 1 {
+		r.remember(r.twin.blocks[c.nth])
+	}
 	r.bookFree(c)
 	r.outcome = freed
-	return nil
+	return r.misreference()
 }
 
 // misused judges the answer to an illegal free. No stream can be recorded for the address either.

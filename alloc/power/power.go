@@ -34,6 +34,7 @@ const (
 	PowerMover                       // Mover
 	PowerInformed                    // Informed
 	PowerPlanner                     // Planner
+	PowerReferenced                  // Referenced
 	numPowers
 )
 
@@ -64,6 +65,7 @@ var powers = [numPowers]struct {
 	PowerMover:          {"mover", is[Mover]},
 	PowerInformed:       {"informed", is[Informed]},
 	PowerPlanner:        {"planner", is[Planner]},
+	PowerReferenced:     {"referenced", is[Referenced]},
 }
 
 // is reports whether the method set of s has a power.
@@ -202,6 +204,18 @@ type Informed interface {
 	Mark(text string)
 }
 
+// Referenced frees a block by the reference that was returned with it, without a search for its
+// address. A wrapper has the power only if it has the method: one that changes Free must change
+// FreeRef alike.
+type Referenced interface {
+	// FreeRef does what Free(b.Addr) does, for a live block as Alloc returned it or [Mover] moved it.
+	// It finds the block by b.Ref, or by its address if b.Ref is 0. It does not read b.Size. O(1)
+	// more than the free itself.
+	//
+	// Errors: ErrInvalidFree if the reference names no live block that starts at b.Addr, ErrClosed.
+	FreeRef(b alloc.Block) error
+}
+
 // Reason says why a request was refused.
 type Reason uint8
 
@@ -253,8 +267,12 @@ type Wrapper interface {
 // and by strategies whose powers depend on their configuration.
 type haver interface{ Has(Power) bool }
 
-// Has reports whether s really has the power, through any number of wrappers.
+// Has reports whether s really has the power, through any number of wrappers. Of [Referenced] the
+// outermost one must have the method too.
 func Has(s alloc.Inspector, p Power) bool {
+	if p == PowerReferenced && !Implements(s, p) {
+		return false
+	}
 	if h, ok := s.(haver); ok {
 		return h.Has(p)
 	}
@@ -400,6 +418,20 @@ func WorkTime(s alloc.Inspector) (ns int64, err error) {
 // [Informed].
 func Mark(s alloc.Inspector, text string) error {
 	return tell(s, PowerInformed, func(i Informed) { i.Mark(text) })
+}
+
+// FreeRef takes back a block as s granted it. It uses [Referenced], or else frees by address.
+func FreeRef(s alloc.Strategy, b alloc.Block) error {
+	if r, ok := ReferencedOf(s); ok {
+		return r.FreeRef(b)
+	}
+	return s.Free(b.Addr)
+}
+
+// ReferencedOf returns s if it is [Referenced], for loops that cannot ask at every free.
+func ReferencedOf(s alloc.Inspector) (Referenced, bool) {
+	r, ok := s.(Referenced)
+	return r, ok && Has(s, PowerReferenced)
 }
 
 // AppendReport appends the strategy's own report about a refused request to text. It

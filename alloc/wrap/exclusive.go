@@ -32,6 +32,11 @@ func Exclusive(name string, s alloc.Strategy) alloc.Strategy {
 	if !invariants.Enabled || power.Has(s, power.PowerConcurrent) {
 		return s
 	}
-	f := Forward(s, &busy{name: name})
-	return &f
+	return &exclusive{Forward(s, &busy{name: name})}
 }
+
+// exclusive is a strategy whose calls must not overlap.
+type exclusive struct{ Forwarder }
+
+// FreeRef implements [power.Referenced].
+func (e *exclusive) FreeRef(b alloc.Block) error { return e.freeRef(b) }

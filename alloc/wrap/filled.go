@@ -75,7 +75,7 @@ func (f *filled) Alloc(r alloc.Request) (alloc.Block, error) {
 	f.grants++
 	n := filledBlock{b, f.grants}
 	if err := f.memory.Fill(b.Addr, b.Size, n.pattern()); err != nil {
-		return alloc.Block{}, errors.Join(&Corruption{Block: b, Serial: n.serial, Device: err}, f.inner.Free(b.Addr))
+		return alloc.Block{}, errors.Join(&Corruption{Block: b, Serial: n.serial, Device: err}, f.freeRef(b))
 	}
 	f.at[b.Addr] = len(f.live)
 	f.live = append(f.live, n)
@@ -83,14 +83,18 @@ func (f *filled) Alloc(r alloc.Request) (alloc.Block, error) {
 }
 
 // Free implements [alloc.Allocator].
-func (f *filled) Free(a device.Addr) error {
+func (f *filled) Free(a device.Addr) error { return f.FreeRef(alloc.Block{Addr: a}) }
+
+// FreeRef implements [power.Referenced].
+func (f *filled) FreeRef(b alloc.Block) error {
+	a := b.Addr
 	i, known := f.at[a]
 	if known {
 		if err := f.verify(f.live[i]); err != nil {
 			return err
 		}
 	}
-	err := f.inner.Free(a)
+	err := f.freeRef(b)
 	if err == nil && known {
 		last := len(f.live) - 1
 		f.live[i] = f.live[last]

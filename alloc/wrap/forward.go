@@ -56,6 +56,13 @@ func (f *Forwarder) Free(a device.Addr) error {
 	return f.inner.Free(a)
 }
 
+// freeRef is FreeRef of [power.Referenced] for wrappers that pass it on.
+func (f *Forwarder) freeRef(b alloc.Block) error {
+	f.enter()
+	defer f.leave()
+	return power.FreeRef(f.inner, b)
+}
+
 // Stats implements [alloc.Inspector].
 func (f *Forwarder) Stats() alloc.Stats {
 	f.enter()

@@ -44,6 +44,9 @@ func (l *limited) Alloc(r alloc.Request) (alloc.Block, error) {
 	return b, err
 }
 
+// FreeRef implements [power.Referenced].
+func (l *limited) FreeRef(b alloc.Block) error { return l.freeRef(b) }
+
 // wellFormed reports whether the strategy could grant r at another time.
 func (l *limited) wellFormed(r alloc.Request) bool {
 	return r.Size <= power.MaxRequest(l.inner) && (r.Align == 0 || device.IsPowerOfTwo(r.Align))

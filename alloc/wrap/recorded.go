@@ -74,6 +74,13 @@ func (r *recorded) Free(a device.Addr) error {
 	return err
 }
 
+// FreeRef implements [power.Referenced].
+func (r *recorded) FreeRef(b alloc.Block) error {
+	err := r.freeRef(b)
+	r.sink(Operation{Kind: OpFree, Addr: b.Addr, Err: err})
+	return err
+}
+
 // Trim implements [power.Trimmer].
 func (r *recorded) Trim() (device.Size, error) {
 	n, err := power.Trim(r.inner)

@@ -96,6 +96,13 @@ func (r *Retrier) Free(a device.Addr) error {
 	return err
 }
 
+// FreeRef implements [power.Referenced]. It wakes every waiting Alloc, as Free does.
+func (r *Retrier) FreeRef(b alloc.Block) error {
+	err := r.freeRef(b)
+	r.wake()
+	return err
+}
+
 // SetFrontier implements [power.Frontier]. It wakes every waiting Alloc.
 func (r *Retrier) SetFrontier(count uint64) {
 	_ = power.SetFrontier(r.inner, count) // the caller asked power.Has

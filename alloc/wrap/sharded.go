@@ -74,6 +74,7 @@ func Sharded(
 		power.PowerHoles, power.PowerTrimmer, power.PowerMetered, power.PowerFailure, power.PowerCeiling,
 		power.PowerClearer, power.PowerReporter, power.PowerStreamRecorder, power.PowerPoller, power.PowerNeighbours,
 		power.PowerPlacer, power.PowerMover, power.PowerInformed, power.PowerPlanner,
+		power.PowerReferenced,
 	} {
 		s.powers[p] = power.Has(s.set.At(0), p)
 	}
@@ -162,6 +163,16 @@ func (s *sharded) Free(a device.Addr) error {
 		return err
 	}
 	return s.set.Free(i, a)
+}
+
+// FreeRef implements [power.Referenced]. The address selects the shard, the reference the block.
+func (s *sharded) FreeRef(b alloc.Block) error {
+	i, err := s.find(b.Addr)
+	if err != nil {
+		return err
+	}
+	defer s.set.Release(i)
+	return power.FreeRef(s.set.Acquire(i), b)
 }
 
 // Close implements [alloc.Strategy].

@@ -34,7 +34,8 @@ type streamed struct {
 	closed  bool
 }
 
-// grant is a block that is live or pending.
+// grant is a block that is live or pending, as the strategy granted it. The caller's reference is
+// the handle of the row. The block of an idle row is zero.
 type grant struct {
 	alloc.Block
 	requested device.Size
@@ -122,6 +123,7 @@ func (s *streamed) Alloc(r alloc.Request) (alloc.Block, error) {
 	s.index.Put(b.Addr, h, s.at)
 	s.glance()
 	s.stats.Granted(r.Size, b.Size)
+	b.Ref = h
 	return b, nil
 }
 
@@ -135,7 +137,7 @@ func (s *streamed) glance() {
 
 // refuse gives a block back to the strategy that cannot be handed out, and returns why.
 func (s *streamed) refuse(r alloc.Request, b alloc.Block, cause error) error {
-	if err := s.inner.Free(b.Addr); err != nil {
+	if err := s.freeRef(b); err != nil {
 		// It is nobody's, and must not be lost: it is tried again as what is pending is.
 		h := s.row()
 		s.rows[h] = grant{Block: b, flow: 0, freed: true, used: s.rows[h].used[:0]}
@@ -185,10 +187,29 @@ func (s *streamed) Free(a device.Addr) error {
 	if err != nil {
 		return err
 	}
+	return s.release(h)
+}
+
+// FreeRef implements [power.Referenced], whether the strategy does or not.
+func (s *streamed) FreeRef(b alloc.Block) error {
+	h := b.Ref
+	switch {
+	case h == index.NoHandle:
+		return s.Free(b.Addr)
+	case s.closed:
+		return alloc.ErrClosed
+	case int(h) >= len(s.rows) || s.rows[h].Addr != b.Addr || s.rows[h].Size == 0 || s.rows[h].freed:
+		return alloc.ErrInvalidFree
+	}
+	return s.release(h)
+}
+
+// release frees a live block, or makes it pending.
+func (s *streamed) release(h uint32) error {
 	g := &s.rows[h]
 	if len(g.used) == 0 {
 		s.guard.dirty = true
-		if err := s.inner.Free(a); err != nil {
+		if err := s.freeRef(g.Block); err != nil {
 			return err
 		}
 		s.stats.Freed(g.requested, g.Size)
@@ -209,6 +230,7 @@ func (s *streamed) forget(h uint32) {
 	g := &s.rows[h]
 	s.index.Unlink(g.Addr, h)
 	s.flows.freed(g.flow, g.Block, !s.guard.aliased)
+	g.Block = alloc.Block{}
 	s.idle = append(s.idle, h)
 }
 
@@ -251,7 +273,7 @@ func (s *streamed) finish(h uint32) error {
 		return nil
 	}
 	s.guard.dirty = true
-	if err := s.inner.Free(g.Addr); err != nil {
+	if err := s.freeRef(g.Block); err != nil {
 		s.retry = append(s.retry, h)
 		return err
 	}
@@ -403,7 +425,11 @@ func (s *streamed) Close() error {
 // Has adds the powers that the wrapper has of its own. Blocks are not moved, because work may be
 // queued on them.
 func (s *streamed) Has(p power.Power) bool {
-	return p == power.PowerStreamRecorder || p == power.PowerPoller || p != power.PowerMover && s.Forwarder.Has(p)
+	switch p {
+	case power.PowerStreamRecorder, power.PowerPoller, power.PowerReferenced:
+		return true
+	}
+	return p != power.PowerMover && s.Forwarder.Has(p)
 }
 
 // FreeNeighbours implements [power.Neighbours]: a block that other streams use is pending when it

@@ -151,3 +151,38 @@ func BenchmarkPair(b *testing.B) {
 		})
 	}
 }
+
+// TestDroppedMapIsRestored drops a map, changes what it would hold, and restores it.
+func TestDroppedMapIsRestored(t *testing.T) {
+	m := index.NewAddrMap()
+	r := make(rows, 1001)
+	for h := 1; h < len(r)-1; h++ {
+		r[h] = device.Addr(h) << 12
+		m.Put(r[h], uint32(h), r.at)
+	}
+	m.UnlinkRef(r[7], 7)
+	require.True(t, m.Dropped())
+	require.Zero(t, m.Bytes())
+	r[1000] = 1000 << 12
+	m.Put(r[1000], 1000, r.at)
+	m.Unlink(r[8], 8)
+	m.UnlinkRef(r[9], 9)
+	require.Zero(t, m.Len())
+
+	held := func(h uint32) bool { return h < 7 || h > 9 }
+	m.Restore(997, func(yield func(uint32) bool) {
+		for h := uint32(1); int(h) < len(r); h++ {
+			if held(h) && !yield(h) {
+				return
+			}
+		}
+	}, r.at)
+	require.Equal(t, 997, m.Len())
+	for h := uint32(1); int(h) < len(r); h++ {
+		require.Equal(t, held(h), m.Get(r[h], r.at) == h, "handle %d", h)
+	}
+	m.UnlinkRef(r[20], 20)
+	require.False(t, m.Dropped(), "it was restored once")
+	require.EqualValues(t, index.NoHandle, m.Get(r[20], r.at))
+	require.Equal(t, 996, m.Len())
+}

@@ -75,29 +75,29 @@ func (s *slide) block(hole, h Handle) bool {
 		c.index.Insert(hole)
 		hole = rest
 	}
-	from := alloc.Block{Addr: c.Rows[h].Addr, Size: c.Rows[h].Size}
+	from := alloc.Block{Addr: c.Rows[h].Addr, Size: c.Rows[h].Size, Ref: h}
 	c.exchange(hole, h)
 	s.bytes += from.Size
-	s.moved(from, alloc.Block{Addr: c.Rows[hole].Addr, Size: from.Size})
+	s.moved(from, alloc.Block{Addr: c.Rows[hole].Addr, Size: from.Size, Ref: hole})
 	return true
 }
 
 // exchange makes a hole, in no ring, the live chunk right behind it, and that the hole. The rows
 // stay where they are in the region, so that the first keeps its handle.
 func (c *Core) exchange(hole, h Handle) {
-	at := c.Rows[h].Addr
-	if first := c.live.Of(at); *first == h {
-		*first = c.Rows[h].after & handleBits
-	} else {
-		c.unchain(*first, at)
+	indexed, chain := !c.live.Dropped(), None
+	if indexed {
+		c.unlist(h)
 	}
-	c.live.Left()
 	requested, label, log := c.Requested(h), c.LabelOf(h), c.aligns.Get(h)
 	low, high := &c.Rows[hole], &c.Rows[h]
 	low.Size, high.Size = high.Size, low.Size
 	high.Addr = low.End()
 	c.setFree(h)
-	low.setLive(requested, c.live.Enter(low.Addr, hole))
+	if indexed {
+		chain = c.live.Enter(low.Addr, hole)
+	}
+	low.setLive(requested, chain)
 	c.annotate(hole, requested, label, log)
 }
 

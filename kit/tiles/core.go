@@ -128,19 +128,23 @@ func (c *Core) Occupy(h Handle) {
 
 // Grant makes a free chunk, cut to size and in no list, the block of a request.
 func (c *Core) Grant(h Handle, r *alloc.Request) alloc.Block {
-	if c.live.Full() {
-		c.rehash()
+	row, chain := &c.Rows[h], None
+	if !c.live.Full() || c.rehash() {
+		chain = c.live.Enter(row.Addr, h)
 	}
-	row := &c.Rows[h]
-	if row.setLive(r.Size, c.live.Enter(row.Addr, h)) || uint64(r.Stream)|r.Tag|uint64(r.Align) != 0 ||
+	if row.setLive(r.Size, chain) || uint64(r.Stream)|r.Tag|uint64(r.Align) != 0 ||
 		c.labels.cells != nil {
 		c.annotate(h, r.Size, Label{r.Tag, r.Stream}, logOf(r.Align))
 	}
 	c.Stats.Granted(r.Size, row.Size)
-	return alloc.Block{Addr: row.Addr, Size: row.Size}
+	return alloc.Block{Addr: row.Addr, Size: row.Size, Ref: h}
 }
 
-func (c *Core) rehash() {
+// rehash doubles the address index. It returns false if there is none.
+func (c *Core) rehash() bool {
+	if c.live.Dropped() {
+		return false
+	}
 	for _, h := range c.live.Double() {
 		for h != None {
 			l := &c.Rows[h].link
@@ -149,10 +153,24 @@ func (c *Core) rehash() {
 			h = next
 		}
 	}
+	return true
+}
+
+// restore enters the live chunks into the address index that was dropped.
+func (c *Core) restore() {
+	c.live.Restore(c.Stats.Live)
+	for h := range c.Rows {
+		if r := &c.Rows[h]; r.state() == live {
+			r.after = live<<stateShift | c.live.Enter(r.Addr, Handle(h))
+		}
+	}
 }
 
 // find returns the live chunk that starts at an address, None if there is none.
 func (c *Core) find(at device.Addr) Handle {
+	if c.live.Dropped() {
+		c.restore()
+	}
 	h := *c.live.Of(at)
 	for h != None && c.Rows[h].Addr != at {
 		h = c.Rows[h].after & handleBits
@@ -164,6 +182,9 @@ func (c *Core) find(at device.Addr) Handle {
 // free chunks on either side, None where there is none. It is in no ring and not joined yet.
 // It fails with [alloc.ErrInvalidFree] or [alloc.ErrClosed].
 func (c *Core) Release(at device.Addr) (prev, h, next Handle, err error) {
+	if c.live.Dropped() {
+		c.restore()
+	}
 	first, rows := c.live.Of(at), c.Rows
 	h = *first
 	if h != None && rows[h].Addr == at {
@@ -176,6 +197,36 @@ func (c *Core) Release(at device.Addr) (prev, h, next Handle, err error) {
 	c.setFree(h)
 	prev, next = c.FreeNeighbors(h)
 	return prev, h, next, nil
+}
+
+// ReleaseRef is Release of the chunk that b.Ref names. The address index is dropped the first
+// time, and updated where it was restored.
+func (c *Core) ReleaseRef(b alloc.Block) (prev, h, next Handle, err error) {
+	h = b.Ref
+	if int(h) >= len(c.Rows) || c.Rows[h].Addr != b.Addr || c.Rows[h].state() != live {
+		if h == None {
+			return c.Release(b.Addr)
+		}
+		return None, None, None, c.NoBlock()
+	}
+	if !c.live.Dropped() && !c.live.Drop() {
+		c.unlist(h)
+	}
+	c.Stats.Freed(c.Requested(h), c.Rows[h].Size)
+	c.setFree(h)
+	prev, next = c.FreeNeighbors(h)
+	return prev, h, next, nil
+}
+
+// unlist takes a live chunk out of the address index.
+func (c *Core) unlist(h Handle) {
+	first := c.live.Of(c.Rows[h].Addr)
+	if *first == h {
+		*first = c.Rows[h].after & handleBits
+	} else {
+		c.unchain(*first, c.Rows[h].Addr)
+	}
+	c.live.Left()
 }
 
 // unchain takes the live chunk that starts at an address out of the rest of a chain, from the

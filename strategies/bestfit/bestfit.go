@@ -77,6 +77,15 @@ func (a *Allocator) Free(at device.Addr) error {
 	return err
 }
 
+// FreeRef implements [power.Referenced].
+func (a *Allocator) FreeRef(b alloc.Block) error {
+	prev, h, next, err := a.core.ReleaseRef(b)
+	if err == nil {
+		a.settle(prev, h, next)
+	}
+	return err
+}
+
 // settle enters a chunk that was freed into the index, merged with what is free on either
 // side: one neighbour each is enough, because no two neighbours are free by invariant K2.
 func (a *Allocator) settle(prev, h, next tiles.Handle) {

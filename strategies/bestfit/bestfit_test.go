@@ -91,7 +91,7 @@ func TestSmallRemainderStaysWithTheBlock(t *testing.T) {
 		a, holes := withHoles(t, bestfit.Config{Slack: c.slack, Limit: device.MiB}, c.hole)
 		b, err := a.Alloc(alloc.Request{Size: c.request})
 		require.NoError(t, err)
-		require.Equal(t, alloc.Block{Addr: holes[0], Size: c.want}, b, c.name)
+		require.Equal(t, alloc.Block{Addr: holes[0], Size: c.want, Ref: b.Ref}, b, c.name)
 		require.NoError(t, a.Check())
 	}
 }

@@ -138,7 +138,7 @@ func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 	a.regions.occupy(a.regionOf(h))
 	a.live.Put(c.addr, h+1, a.chunks.addrOf)
 	a.front.Stats.Granted(r.Size, c.size)
-	return alloc.Block{Addr: c.addr, Size: c.size}
+	return alloc.Block{Addr: c.addr, Size: c.size, Ref: h + 1}
 }
 
 // Free implements [alloc.Allocator]. It costs O(log chunks). With timing the chunk is neither
@@ -147,6 +147,7 @@ func (a *Allocator) Free(at device.Addr) error {
 	if a.front.Closed() {
 		return alloc.ErrClosed
 	}
+	a.reindex()
 	name := a.live.First(at)
 	for name != index.NoHandle && a.chunks.rows[name-1].addr != at {
 		name = a.live.Next(name)
@@ -155,7 +156,28 @@ func (a *Allocator) Free(at device.Addr) error {
 		return alloc.ErrInvalidFree
 	}
 	a.live.Unlink(at, name)
-	h := name - 1
+	a.free(name - 1)
+	return nil
+}
+
+// FreeRef implements [power.Referenced]. It costs what Free costs, without the search.
+func (a *Allocator) FreeRef(b alloc.Block) error {
+	h := b.Ref - 1
+	switch {
+	case b.Ref == index.NoHandle:
+		return a.Free(b.Addr)
+	case a.front.Closed():
+		return alloc.ErrClosed
+	case int(h) >= len(a.chunks.rows) || a.chunks.rows[h].addr != b.Addr || a.chunks.rows[h].tag.state() != live:
+		return alloc.ErrInvalidFree
+	}
+	a.live.UnlinkRef(b.Addr, b.Ref)
+	a.free(h)
+	return nil
+}
+
+// free makes a live chunk, out of the map of live chunks, a free one.
+func (a *Allocator) free(h handle) {
 	c := &a.chunks.rows[h]
 	a.front.Stats.Freed(a.chunks.requested(h), c.size)
 	c.tag = c.tag.withState(free)
@@ -165,11 +187,10 @@ func (a *Allocator) Free(at device.Addr) error {
 		a.chunks.freedAt[h] = a.clock
 		a.shelve(h)
 		a.enqueue(h)
-		return nil
+		return
 	}
 	if a.cfg.Spatial {
 		a.returnToGap(h)
 	}
 	a.shelve(a.coalesce(h, false))
-	return nil
 }

@@ -139,7 +139,7 @@ func (c *checker) block(h handle, k *chunk) error {
 	if rest := k.size - roundUp(n); c.a.splits(rest, roundUp(n)) || k.tag.owner() == OwnerUpper && rest > 0 {
 		return broken(6, "%v: %d bytes requested of %d", k.addr, n, k.size)
 	}
-	if c.a.live.Get(k.addr, c.a.chunks.addrOf) != h+1 {
+	if !c.a.live.Dropped() && c.a.live.Get(k.addr, c.a.chunks.addrOf) != h+1 {
 		return broken(8, "%v is live and not in it", k.addr)
 	}
 	return nil
@@ -223,7 +223,7 @@ func (c *checker) binned(e index.SizeEntry, owner uint8) error {
 }
 
 func (c *checker) index() error {
-	if n := c.a.live.Len(); n != c.live {
+	if n := c.a.live.Len(); n != c.live && !c.a.live.Dropped() {
 		return broken(8, "%d entries for %d live chunks", n, c.live)
 	}
 	return nil

@@ -190,6 +190,19 @@ func (t *chunkTable) bytes() device.Size {
 		index.BytesOf(t.marks)
 }
 
+// reindex enters the live chunks into the map of live chunks again, if it was dropped.
+func (a *Allocator) reindex() {
+	if a.live.Dropped() {
+		a.live.Restore(a.front.Stats.Live, func(yield func(uint32) bool) {
+			for h := range a.chunks.rows {
+				if a.chunks.rows[h].tag.state() == live && !yield(uint32(h)+1) {
+					return
+				}
+			}
+		}, a.chunks.addrOf)
+	}
+}
+
 // regionOf returns the number of the region a chunk lies in.
 func (a *Allocator) regionOf(h handle) *region { return &a.regions.rows[a.chunks.rows[h].tag.region()] }
 

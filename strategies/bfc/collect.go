@@ -147,7 +147,7 @@ func (a *Allocator) retireChunks(r *region) (newest uint64) {
 // forget books a live chunk out whose memory is gone. That is no free of the caller's.
 func (a *Allocator) forget(h handle) {
 	c := &a.chunks.rows[h]
-	a.live.Delete(c.addr, a.chunks.addrOf)
+	a.live.Unlink(c.addr, h+1)
 	frees := a.front.Stats.Frees
 	a.front.Stats.Freed(a.chunks.requested(h), c.size)
 	a.front.Stats.Frees = frees

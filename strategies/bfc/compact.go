@@ -48,10 +48,10 @@ func (a *Allocator) slide(first handle, may func(alloc.Chunk) bool,
 			a.shelve(hole)
 			hole = none
 		default:
-			from := alloc.Block{Addr: a.chunks.rows[h].addr, Size: a.chunks.rows[h].size}
+			from := alloc.Block{Addr: a.chunks.rows[h].addr, Size: a.chunks.rows[h].size, Ref: h + 1}
 			a.exchange(hole, h)
 			bytes += from.Size
-			moved(from, alloc.Block{Addr: a.chunks.rows[hole].addr, Size: from.Size})
+			moved(from, alloc.Block{Addr: a.chunks.rows[hole].addr, Size: from.Size, Ref: hole + 1})
 			hole = h // which is where the hole is now
 		}
 	}

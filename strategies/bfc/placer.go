@@ -16,6 +16,7 @@ var (
 // FreeNeighbours implements [power.Neighbours]. With timing nothing is merged before the frontier
 // has passed. O(1).
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
+	a.reindex()
 	if name := a.live.Get(at, a.chunks.addrOf); name != index.NoHandle && !a.cfg.Timing {
 		c := &a.chunks.rows[name-1]
 		below, above = a.freeBytes(c.prev), a.freeBytes(c.next)

@@ -216,7 +216,7 @@ func (a *Allocator) grant(h handle, sh *shelf, n device.Size, r *alloc.Request) 
 	}
 	a.tags.Set(h, r.Tag, len(a.rows))
 	a.booked(kind, r.Size, size)
-	return alloc.Block{Addr: b.addr, Size: size}
+	return alloc.Block{Addr: b.addr, Size: size, Ref: h}
 }
 
 // booked counts a block that was granted.
@@ -234,10 +234,13 @@ func (a *Allocator) booked(kind uint32, asked, size device.Size) {
 	s.LargestAlloc = max(s.LargestAlloc, size)
 }
 
-// enter notes where a live block starts.
+// enter notes where a live block starts, unless the table of addresses was dropped.
 func (a *Allocator) enter(h handle) {
 	// The table of addresses does not grow by itself, because its chains run through these rows.
 	if a.live.Full() {
+		if a.live.Dropped() {
+			return
+		}
 		for _, h := range a.live.Double() {
 			for h != none {
 				b := &a.rows[h]
@@ -262,10 +265,23 @@ func (a *Allocator) shelve(h handle, sh *shelf) {
 	}
 }
 
+// restore enters the live blocks into the table of addresses that was dropped.
+func (a *Allocator) restore() {
+	a.live.Restore(int(a.count.allocation.all()))
+	for h := range a.rows {
+		if a.is(handle(h), live) {
+			a.enter(handle(h))
+		}
+	}
+}
+
 // find returns the link to the live block that starts at an address.
 func (a *Allocator) find(at device.Addr) (link *uint32, err error) {
 	if a.front.Closed() {
 		return nil, alloc.ErrClosed
+	}
+	if a.live.Dropped() {
+		a.restore()
 	}
 	link = a.live.Of(at)
 	for *link != none && a.rows[*link].addr != at {
@@ -285,10 +301,38 @@ func (a *Allocator) Free(at device.Addr) error {
 		return err
 	}
 	h := *link
-	b := &a.rows[h]
-	*link = b.link
+	*link = a.rows[h].link
 	a.live.Left()
-	sh := a.shelfOf(h)
+	a.release(h)
+	return nil
+}
+
+// FreeRef implements [power.Referenced]. It costs what Free costs, without the search.
+func (a *Allocator) FreeRef(b alloc.Block) error {
+	h := b.Ref
+	switch {
+	case h == none:
+		return a.Free(b.Addr)
+	case a.front.Closed():
+		return alloc.ErrClosed
+	case int(h) >= len(a.rows) || a.rows[h].addr != b.Addr || a.rows[h].state() != live:
+		return alloc.ErrInvalidFree
+	}
+	if !a.live.Dropped() && !a.live.Drop() {
+		link := a.live.Of(b.Addr)
+		for *link != h {
+			link = &a.rows[*link].link
+		}
+		*link = a.rows[h].link
+		a.live.Left()
+	}
+	a.release(h)
+	return nil
+}
+
+// release takes back a live block that is out of the table of addresses.
+func (a *Allocator) release(h handle) {
+	b, sh := &a.rows[h], a.shelfOf(h)
 	a.count.allocation.sub(sh.kind, 1)
 	a.count.allocatedBytes.sub(sh.kind, int64(b.size))
 	if b.size >= a.set.maxSplit {
@@ -296,10 +340,9 @@ func (a *Allocator) Free(at device.Addr) error {
 	}
 	if b.home&usedBit != 0 {
 		a.postpone(h)
-		return nil
+		return
 	}
 	a.finish(h, sh)
-	return nil
 }
 
 // finish makes a block that nobody uses any more free, merged with its free neighbours.

@@ -67,15 +67,27 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 }
 
 // Free implements [alloc.Allocator]. It costs O(1), see the package comment for when not.
-//
-// The block merges with what is free on either side: one neighbour each is enough, because no
-// two neighbours are free by invariant K2.
 func (a *Allocator) Free(at device.Addr) error {
-	c, x := &a.core, &a.free
-	prev, h, next, err := c.Release(at)
-	if err != nil {
-		return err
+	prev, h, next, err := a.core.Release(at)
+	if err == nil {
+		a.settle(prev, h, next)
 	}
+	return err
+}
+
+// FreeRef implements [power.Referenced].
+func (a *Allocator) FreeRef(b alloc.Block) error {
+	prev, h, next, err := a.core.ReleaseRef(b)
+	if err == nil {
+		a.settle(prev, h, next)
+	}
+	return err
+}
+
+// settle enters a chunk that was freed into the index, merged with what is free on either side:
+// one neighbour each is enough, because no two neighbours are free by invariant K2.
+func (a *Allocator) settle(prev, h, next tiles.Handle) {
+	c, x := &a.core, &a.free
 	if x.apart && c.IsTail(next) { // or None
 		x.Remove(next)
 	} else if c.Unlink(next) {
@@ -87,5 +99,4 @@ func (a *Allocator) Free(at device.Addr) error {
 	if h = c.Join(prev, h, next); !c.Fills(h) || !c.Vacate(h) {
 		x.Insert(h)
 	}
-	return nil
 }

@@ -64,7 +64,7 @@ func (a *Allocator) condemn(h handle) {
 			continue
 		}
 		if c.state == live {
-			a.live.Delete(c.addr, a.at)
+			a.live.Unlink(c.addr, h)
 		}
 		a.stuck += c.size
 		c.state, c.requested, c.tag, c.stream = stuck, 0, 0, 0

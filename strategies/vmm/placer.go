@@ -14,7 +14,7 @@ var (
 
 // FreeNeighbours implements [power.Neighbours] for mapped memory. O(1).
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
-	if h := a.live.Get(at, a.at); h != none {
+	if h := a.find(at); h != none {
 		c := &a.rows[h]
 		below, above = a.freeBytes(c.prev), a.freeBytes(c.next)
 	}

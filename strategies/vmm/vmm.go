@@ -122,15 +122,49 @@ func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 	c.state, c.requested, c.tag, c.stream = live, r.Size, r.Tag, r.Stream
 	a.live.Put(c.addr, h, a.at)
 	a.front.Stats.Granted(r.Size, c.size)
-	return alloc.Block{Addr: c.addr, Size: c.size}
+	return alloc.Block{Addr: c.addr, Size: c.size, Ref: h}
 }
 
 // Free implements [alloc.Allocator]. The package comment says what it costs.
 func (a *Allocator) Free(at device.Addr) error {
-	h := a.live.Delete(at, a.at)
+	h := a.find(at)
 	if h == none {
 		return a.front.NoBlock()
 	}
+	a.live.Unlink(at, h)
+	a.release(h)
+	return nil
+}
+
+// FreeRef implements [power.Referenced].
+func (a *Allocator) FreeRef(b alloc.Block) error {
+	switch h := b.Ref; {
+	case h == none:
+		return a.Free(b.Addr)
+	case int(h) >= len(a.rows) || a.rows[h].addr != b.Addr || a.rows[h].state != live:
+		return a.front.NoBlock()
+	}
+	a.live.UnlinkRef(b.Addr, b.Ref)
+	a.release(b.Ref)
+	return nil
+}
+
+// find returns the live chunk that starts at an address, none if there is none.
+func (a *Allocator) find(at device.Addr) handle {
+	if a.live.Dropped() {
+		a.live.Restore(a.front.Stats.Live, func(yield func(handle) bool) {
+			for h := range a.rows {
+				if a.is(handle(h), live) && !yield(handle(h)) {
+					return
+				}
+			}
+		}, a.at)
+	}
+	return a.live.Get(at, a.at)
+}
+
+// release makes a live chunk, out of the map of live chunks, a free one.
+func (a *Allocator) release(h handle) {
 	c := &a.rows[h]
 	a.front.Stats.Freed(c.requested, c.size)
 	c.state, c.requested, c.tag, c.stream = free, 0, 0, 0
@@ -141,7 +175,6 @@ func (a *Allocator) Free(at device.Addr) error {
 			_ = a.mem.DropIdle()
 		}
 	}
-	return nil
 }
 
 // settle merges a free chunk that is not in the index with its free neighbours, enters it, and
