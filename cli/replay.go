@@ -206,6 +206,14 @@ func (f *replayFlags) time(
 	if err != nil {
 		return err
 	}
+	if timed.Referenced {
+		o.ByRef, o.Watch = true, watch("timing by reference")
+		byRef, err := runOn(p, setup, on, o)
+		if err != nil {
+			return err
+		}
+		res.NsPerOpByRef, o.ByRef = &byRef.NsPerOp, false
+	}
 	o.Latency, o.Watch = true, watch("timing calls")
 	called, err := runOn(p, setup, on, o)
 	if err != nil {

@@ -183,7 +183,8 @@ var runColumns = map[string]string{
 	"peak reserved": "bytes:peak_reserved_bytes", "waste": "percent:reservation_waste",
 	"ext. frag.":   "percent:external_fragmentation_peak",
 	"device calls": "count:device_calls", "device time": "ns:device_time_ns", "ns/op": "fixed0:ns_per_op",
-	"notes": inWords,
+	"by ref.": "fixed0:ns_per_op_by_reference",
+	"notes":   inWords,
 }
 
 // derived adds to a run the figures that a table derives from two others. A run that failed loses
@@ -274,7 +275,8 @@ func TestTablesOfBenchAreItsJSON(t *testing.T) {
 
 // benchTableColumns are the columns of a benchmark.
 var benchTableColumns = map[string]string{
-	"strategy": "text:strategy", "ns/pair": "fixed1:ns_per_pair_median", "min": "fixed1:ns_per_pair_min",
+	"strategy": "text:strategy", "ns/pair": "fixed1:ns_per_pair_median",
+	"by ref.": "fixed1:ns_per_pair_by_reference/ns_per_pair_median", "min": "fixed1:ns_per_pair_min",
 	"spread": "percent:spread",
 	"ratio":  "fixed2:ratio_to_first", "p50": "count:latency/p50_ns", "p99": "count:latency/p99_ns",
 	"p99.9": "count:latency/p999_ns",

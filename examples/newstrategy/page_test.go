@@ -184,7 +184,7 @@ var (
 	directory = regexp.MustCompile(`(trace:) .*/`)
 	goLine    = regexp.MustCompile(`(\w+\.go):\d+`)
 	seconds   = regexp.MustCompile(`\b\d+\.\d+m?s\b`)
-	nsPerOp   = regexp.MustCompile(` +\d+ (│[^│]*│\n)`)
+	nsPerOp   = regexp.MustCompile(` +\d+ │ +(?:\d+|—) (│[^│]*│\n)`)
 	ruler     = regexp.MustCompile(`─+`)
 	cores     = regexp.MustCompile(`(?m)^(Benchmark\S*?)(-\d+)?[ \t]`)
 	number    = regexp.MustCompile(`[\d,.]*\d`)
@@ -196,7 +196,7 @@ func normal(text string, like bool) string {
 	text = directory.ReplaceAllString(text, "$1 DIRECTORY/")
 	text = goLine.ReplaceAllString(text, "$1:LINE")
 	text = seconds.ReplaceAllString(text, "TIME")
-	text = nsPerOp.ReplaceAllString(text, " NS $1")
+	text = nsPerOp.ReplaceAllString(text, " NS │ NS $1")
 	text = ruler.ReplaceAllString(text, "─")
 	if like {
 		text = cores.ReplaceAllString(text, "$1 ")

@@ -99,7 +99,12 @@ func (r *runner) loop() error {
 			}
 		default:
 			if b := &r.blocks[o.place]; b.live {
-				if err = r.s.Free(b.addr); err == nil {
+				if r.byRef == nil {
+					err = r.s.Free(b.addr)
+				} else {
+					err = r.byRef.FreeRef(alloc.Block{Addr: b.addr, Size: b.size, Ref: b.ref})
+				}
+				if err == nil {
 					r.freed(o, b)
 				} else {
 					err = r.notFreed(i, err)

@@ -28,7 +28,9 @@ func prepared(t *testing.T, text string) *replay.Prepared {
 	return p
 }
 
-func TestPreparedServesManyReplaysAtOnce(t *testing.T) {
+// crowd prepares a trace of 3000 allocations, 2900 of which are freed.
+func crowd(t *testing.T) *replay.Prepared {
+	t.Helper()
 	var text strings.Builder
 	for i := range 3000 {
 		fmt.Fprintf(&text, "a %d %d stream=%d tag=t%d\n", i, 256*(1+i*7919%97), i%3, i%5)
@@ -36,7 +38,11 @@ func TestPreparedServesManyReplaysAtOnce(t *testing.T) {
 			fmt.Fprintf(&text, "f %d\n", i-100)
 		}
 	}
-	p := prepared(t, text.String())
+	return prepared(t, text.String())
+}
+
+func TestPreparedServesManyReplaysAtOnce(t *testing.T) {
+	p := crowd(t)
 	require.Equal(t, 5900, p.Head().Events)
 	setup, err := strategies.All().Lookup("bfc:growth", nil)
 	require.NoError(t, err)
@@ -224,4 +230,28 @@ func delayedTrace(t *testing.T, seed uint64) *trace.Trace {
 		require.NoError(t, b.Add(e))
 	}
 	return b.Trace()
+}
+
+// TestReferencesChangeNoResult replays a trace freeing by address and by reference.
+func TestReferencesChangeNoResult(t *testing.T) {
+	p := crowd(t)
+	for _, name := range []string{"tlsf", "bfc:growth", "bestfit", "caching", "vmm", "buddy"} {
+		setup, err := strategies.All().Lookup(name, nil)
+		require.NoError(t, err)
+		run := func(o replay.Options) *replay.Result {
+			dev, err := sim.New(sim.Config{Capacity: device.GiB})
+			require.NoError(t, err)
+			r, err := p.Run(setup.ForCapacity(device.GiB), dev, o)
+			require.NoError(t, err)
+			r.NsPerOp = 0
+			return r
+		}
+		var byAddr, byRef strings.Builder
+		run(replay.Options{Placements: &byAddr})
+		run(replay.Options{Placements: &byRef, ByRef: true})
+		require.Equal(t, byAddr.String(), byRef.String(), name)
+		r := run(replay.Options{ByRef: true})
+		require.Equal(t, run(replay.Options{}), r, name)
+		require.Equal(t, name != "buddy", r.Referenced, name)
+	}
 }

@@ -22,6 +22,7 @@ import (
 type Options struct {
 	Figures    bool      // fragmentation, headroom, metadata and the series
 	Latency    bool      // distribution of single calls, and what measuring them took; leaves NsPerOp 0
+	ByRef      bool      // free by reference, if the strategy is [power.Referenced]
 	StopAtOOM  bool      // end at the first request that finds no memory
 	FreeAt     FreeAt    // when a strategy without streams is called for a delayed free
 	Report     bool      // keep the reports about that request
@@ -117,6 +118,9 @@ func (p *Prepared) newRunner(setup setting.Setup, dev device.Device, o Options) 
 	}
 	r.torch = r.newTorchLines()
 	r.selfTimed = power.Has(s, power.PowerSelfTimed)
+	if r.byRef, r.res.Referenced = power.ReferencedOf(s); !o.ByRef || !r.res.Referenced {
+		r.byRef = nil
+	}
 	return r, nil
 }
 
@@ -134,6 +138,7 @@ type block struct {
 	addr   device.Addr // kept after the free, for illegal frees that name it
 	size   device.Size // granted
 	serial uint64      // which grant it was, from 1
+	ref    uint32      // the strategy's own name of it
 	live   bool
 }
 
@@ -141,6 +146,7 @@ type block struct {
 type runner struct {
 	p       *Prepared
 	s       alloc.Strategy
+	byRef   power.Referenced // s, if blocks are freed by reference; else nil
 	dev     *meter
 	faults  *device.Faults
 	o       Options
@@ -300,7 +306,7 @@ func (r *runner) alloc(i int, o *op) (oom bool, err error) {
 
 func (r *runner) granted(o *op, b alloc.Block) {
 	r.allocs++
-	r.blocks[o.place] = block{addr: b.Addr, size: b.Size, serial: r.allocs, live: true}
+	r.blocks[o.place] = block{addr: b.Addr, size: b.Size, serial: r.allocs, ref: b.Ref, live: true}
 	r.requested += o.size
 	r.allocated += b.Size
 	p := &r.res.Peak
@@ -402,10 +408,10 @@ func (r *runner) free(i int, o *op) (err error) {
 	b := &r.blocks[o.place]
 	if r.freeTime != nil {
 		start := r.moment()
-		err = r.s.Free(b.addr)
+		err = r.release(b)
 		r.freeTime.Add(r.moment() - start)
 	} else {
-		err = r.s.Free(b.addr)
+		err = r.release(b)
 	}
 	if r.o.Observe != nil {
 		r.saw(Observation{Addr: b.addr, Err: err})
@@ -415,6 +421,14 @@ func (r *runner) free(i int, o *op) (err error) {
 	}
 	r.freed(o, b)
 	return nil
+}
+
+// release frees a live block as the options say.
+func (r *runner) release(b *block) error {
+	if r.byRef != nil {
+		return r.byRef.FreeRef(alloc.Block{Addr: b.addr, Size: b.size, Ref: b.ref})
+	}
+	return r.s.Free(b.addr)
 }
 
 func (r *runner) freed(o *op, b *block) {

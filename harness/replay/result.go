@@ -70,8 +70,11 @@ type Result struct {
 	Device *Target `json:"device,omitempty"` // that it ran on, if the caller says it
 	Driver *Usage  `json:"driver,omitempty"` // on a GPU: usage by all programs during the replay
 
-	NsPerOp      float64 `json:"ns_per_op"` // CPU time of the loop per Alloc or Free, bookkeeping included
-	Preallocates bool    `json:"-"`         // the strategy takes its whole limit at once
+	NsPerOp float64 `json:"ns_per_op"` // CPU time of the loop per Alloc or Free, bookkeeping included
+	// NsPerOpByRef is the time of a replay that freed by reference, where the strategy can
+	NsPerOpByRef *float64 `json:"ns_per_op_by_reference,omitempty"`
+	Referenced   bool     `json:"-"` // the strategy can free by reference
+	Preallocates bool     `json:"-"` // the strategy takes its whole limit at once
 	// SelfTimed says that times are the strategy's own, of the wall where it does its work.
 	SelfTimed bool     `json:"self_timed,omitempty"`
 	Latency   *Latency `json:"latency,omitempty"` // of single calls

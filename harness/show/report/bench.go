@@ -102,6 +102,9 @@ var benchColumns = []ColumnOf[bench.Run]{
 		top(func(bench.Run) Cell { return words("(empty loop)") }),
 	figures("ns/pair", "CPU time of a free and an allocation, nanoseconds: the median of the rounds", benchMedian).top(
 		benchMedian),
+	figures(byRef, "likewise, freed by reference where the strategy can", func(r bench.Run) Cell {
+		return maybe(r.ByRef, func(t bench.Timing) Cell { return fixedCell(t.Median, 1) })
+	}),
 	figures("min", "likewise, the least of the rounds", benchLeast).top(benchLeast),
 	figures("spread", "the longest round less the shortest, of their median", benchSpread).top(benchSpread),
 	fixed("ratio", "median of the ratios to the first strategy, round by round", 2, func(r bench.Run) float64 {
@@ -169,7 +172,11 @@ func runsOn(r *bench.Report, i int) []bench.Run {
 func benchSheet(l bench.Loop, runs []bench.Run) Sheet {
 	title := fmt.Sprintf("%s: %d blocks live, %s at most; %d pairs timed, seed %d; device of %s",
 		workloadName(l), l.Live, units.Bytes(l.PeakLive), l.Pairs, l.Params.Seed, units.Bytes(l.Device))
-	s := sheetBelow(bench.Run{Timing: l.Timing}, title, benchColumns, runs)
+	columns := benchColumns
+	if !slices.ContainsFunc(runs, func(r bench.Run) bool { return r.ByRef != nil }) {
+		columns = without(columns, byRef)
+	}
+	s := sheetBelow(bench.Run{Timing: l.Timing}, title, columns, runs)
 	if slices.ContainsFunc(runs, func(r bench.Run) bool { return r.Named }) {
 		s.Notes = append(s.Notes, "* is handed its own name of a block to free; the others find it by address")
 	}

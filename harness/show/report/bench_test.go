@@ -55,4 +55,11 @@ func TestBenchTables(t *testing.T) {
 	require.Contains(t, b.String(), "clock: CPU time of the thread; go1 on plan9/arm, 3 CPUs\n")
 	require.Contains(t, b.String(), "│ slab *       │    75.0 │")
 	require.Equal(t, 1, strings.Count(b.String(), "* is handed its own name of a block to free"), "below one table")
+	require.NotContains(t, b.String(), "by ref.")
+	r.Runs[0].ByRef = &bench.Timing{Median: 40}
+	b.Reset()
+	require.NoError(t, report.BenchTables(&b, r))
+	require.Contains(t, b.String(), "│ tlsf         │    50.0 │    40.0 │ 40.0 │")
+	require.Contains(t, b.String(), "│ slab *       │    75.0 │       — │")
+	require.Equal(t, 1, strings.Count(b.String(), "by ref."), "in one table")
 }

@@ -123,6 +123,10 @@ var (
 	runNsPerOp = figures("ns/op", "CPU time for each Alloc or Free, bookkeeping included, nanoseconds: the median of "+
 		"three replays",
 		completed(func(r compare.Run) Cell { return fixedCell(r.NsPerOp, 0) }))
+	runNsPerOpByRef = figures(byRef, "likewise, of replays that free by reference where the strategy can",
+		completed(func(r compare.Run) Cell {
+			return maybe(r.NsPerOpByRef, func(ns float64) Cell { return fixedCell(ns, 0) })
+		}))
 	runNotes = ColumnOf[compare.Run]{
 		Column: Column{Name: "notes", Meaning: "what the figures leave out"},
 		Cell: func(r compare.Run) Cell {
@@ -150,7 +154,7 @@ func completed(cell func(compare.Run) Cell) func(compare.Run) Cell {
 // compareColumns are the columns of a comparison, from the left.
 var compareColumns = []ColumnOf[compare.Run]{
 	runStrategy, runMinCapacity, runTimesBound, runSafeFrom, runPeakReserved, runWaste, runExternal, runDeviceCalls,
-	runDeviceTime, runNsPerOp, runNotes,
+	runDeviceTime, runNsPerOp, runNsPerOpByRef, runNotes,
 }
 
 // compareSheet returns the table of one trace. The training is nil if no strategy learned.
@@ -159,7 +163,11 @@ func compareSheet(runs []compare.Run, training *compare.Training) Sheet {
 	slices.SortStableFunc(runs, byMinimumCapacity)
 	title := fmt.Sprintf("%s: %d events, sha256 %.12s", units.Printable(runs[0].Trace), runs[0].Events,
 		runs[0].TraceSHA256)
-	s := sheetBelow(runs[0], title, compareColumns, runs)
+	columns := compareColumns
+	if !slices.ContainsFunc(runs, func(r compare.Run) bool { return r.NsPerOpByRef != nil }) {
+		columns = without(columns, byRef)
+	}
+	s := sheetBelow(runs[0], title, columns, runs)
 	s.Notes = append(recordedNotes(runs), learnedNotes(runs[0].TraceSHA256, training)...)
 	return s
 }

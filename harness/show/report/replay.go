@@ -175,6 +175,9 @@ func deviceCell(n, ns uint64) string {
 
 func timeRows(r *replay.Result) [][]any {
 	rows := [][]any{{"time per operation", perOp(r.NsPerOp)}}
+	if r.NsPerOpByRef != nil {
+		rows = append(rows, []any{"freeing by reference", perOp(*r.NsPerOpByRef)})
+	}
 	if r.SelfTimed {
 		rows = append(rows, []any{"of which the way to the plug-in", "nothing: timed in its process"})
 	}

@@ -84,6 +84,14 @@ func fixed[R any](name, meaning string, decimals int, figure func(R) float64) Co
 	return figures(name, meaning, func(r R) Cell { return fixedCell(figure(r), decimals) })
 }
 
+// byRef is the column with the times of frees by reference. A table in which no strategy offers
+// them lacks it.
+const byRef = "by ref."
+
+func without[R any](columns []ColumnOf[R], name string) []ColumnOf[R] {
+	return slices.DeleteFunc(slices.Clone(columns), func(c ColumnOf[R]) bool { return c.Name == name })
+}
+
 // top returns the column with a function that fills the cell of the row above all others.
 func (c ColumnOf[R]) top(cell func(R) Cell) ColumnOf[R] {
 	c.Top = cell

@@ -89,8 +89,9 @@ type Run struct {
 	SelfTimed bool `json:"self_timed,omitempty"`
 	Load
 	Timing
-	Ratio   float64 `json:"ratio_to_first"` // median / median of the first strategy
-	Latency Latency `json:"latency"`        // of single operations
+	ByRef   *Timing `json:"ns_per_pair_by_reference,omitempty"` // freed by reference, where the strategy can
+	Ratio   float64 `json:"ratio_to_first"`                     // median / median of the first strategy
+	Latency Latency `json:"latency"`                            // of single operations
 
 	// highest address granted - lowest address of all regions, / peak live bytes
 	AddressRatio  float64     `json:"address_ratio"`
@@ -263,7 +264,9 @@ func (m *match) measure(i int) (err error) {
 	if err != nil {
 		return err
 	}
-	r.Named, r.SelfTimed = f.Named, f.SelfTimed
+	if r.Named, r.SelfTimed = f.Named, f.SelfTimed; f.Referenced {
+		r.ByRef = new(Timing)
+	}
 	live, blocks := float64(r.PeakLive), float64(r.Live)
 	r.Address, r.AddressRatio = f.Address, ratio(float64(f.Address), live)
 	r.Reserved, r.ReservedRatio = f.Reserved, ratio(float64(f.Reserved), live)
@@ -295,6 +298,11 @@ func (m *match) time() error {
 			if err := m.round(i); err != nil {
 				return err
 			}
+			if m.runs[i].ByRef != nil {
+				if err := m.roundByRef(i); err != nil {
+					return err
+				}
+			}
 			if err := m.steps.step(); err != nil {
 				return err
 			}
@@ -304,6 +312,9 @@ func (m *match) time() error {
 	for i := range m.runs {
 		r := &m.runs[i]
 		r.sum()
+		if r.ByRef != nil {
+			r.ByRef.sum()
+		}
 		r.Ratio = ratio(r.Median, m.runs[0].Median)
 	}
 	return nil
@@ -323,6 +334,23 @@ func (m *match) round(i int) error {
 	taken := float64(mallocs()-before) / float64(pairs)
 	m.runs[i].MallocsPerPair = min(m.runs[i].MallocsPerPair, taken) // others of the program may take some too
 	m.runs[i].add(ns, pairs)
+	return p.Close()
+}
+
+// roundByRef is round with frees by reference, for the time alone.
+func (m *match) roundByRef(i int) error {
+	k := m.contenders[i]
+	k.ByRef = true
+	p, err := m.course.Ready(k)
+	if err != nil {
+		return err
+	}
+	runtime.GC()
+	ns, pairs, err := p.Churn(m.course.Pairs)
+	if err != nil {
+		return err
+	}
+	m.runs[i].ByRef.add(ns, pairs)
 	return p.Close()
 }
 

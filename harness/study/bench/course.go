@@ -25,6 +25,7 @@ type Course struct {
 	churn   []workload.Op // timed
 	peakAt  int           // number of the operation with which live bytes first are highest
 	live    []device.Addr // address of the block in each slot
+	refs    []reference   // likewise, for passes that free by reference
 	sum     device.Addr   // what the empty loop is for, lest it be left out
 }
 
@@ -94,6 +95,7 @@ type Contender struct {
 	Name   string                                          // strategy and configuration, for failures
 	Device replay.Target                                   // where it runs
 	New    func(src device.Source) (alloc.Strategy, error) // builds the strategy over src
+	ByRef  bool                                            // frees by reference; it must be [power.Referenced]
 }
 
 // Refusal says which operation of a course a strategy refused.
@@ -127,6 +129,7 @@ type Pass struct {
 	course   *Course
 	name     string
 	strategy alloc.Strategy
+	byRef    power.Referenced // strategy, if blocks are freed by reference; else nil
 	device   *meter
 	origin   alloc.Origin // of every request
 	timed    bool         // the strategy tells its times
@@ -170,7 +173,12 @@ func (c *Course) over(k Contender, dev *meter) (*Pass, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", k.Name, c.Name, errors.Join(err, dev.dev.Close()))
 	}
-	return &Pass{course: c, name: k.Name, strategy: s, device: dev, timed: power.Has(s, power.PowerSelfTimed)}, nil
+	p := &Pass{course: c, name: k.Name, strategy: s, device: dev, timed: power.Has(s, power.PowerSelfTimed)}
+	if k.ByRef {
+		p.byRef, _ = power.ReferencedOf(s)
+		c.refs = make([]reference, len(c.live))
+	}
+	return p, nil
 }
 
 // Churn runs the next pairs of the churn, or what is left of it, and returns the nanoseconds
@@ -203,7 +211,14 @@ func (p *Pass) Close() error {
 }
 
 func (p *Pass) run(ops []workload.Op, first int) error {
-	if i, err := drive(p.strategy, ops, p.course.live, p.origin); err != nil {
+	var i int
+	var err error
+	if p.byRef == nil {
+		i, err = drive(p.strategy, ops, p.course.live, p.origin)
+	} else {
+		i, err = driveByRef(p.strategy, p.byRef, ops, p.course.refs, p.origin)
+	}
+	if err != nil {
 		return p.refused(first+i, err)
 	}
 	return nil
@@ -228,6 +243,31 @@ func drive(s alloc.Allocator, ops []workload.Op, live []device.Addr, from alloc.
 			}
 			live[slot] = b.Addr
 		} else if err := s.Free(live[slot]); err != nil {
+			return i, err
+		}
+	}
+	return 0, nil
+}
+
+// reference is what a pass that frees by reference keeps of a live block.
+type reference struct {
+	addr device.Addr
+	ref  uint32
+}
+
+// driveByRef is drive with frees by reference.
+func driveByRef(
+	s alloc.Allocator, byRef power.Referenced, ops []workload.Op, live []reference, from alloc.Origin,
+) (int, error) {
+	for i, op := range ops {
+		slot := op.Slot()
+		if size := op.Size(); size != 0 {
+			b, err := s.Alloc(alloc.Request{Size: size, Origin: from})
+			if err != nil {
+				return i, err
+			}
+			live[slot] = reference{b.Addr, b.Ref}
+		} else if err := byRef.FreeRef(alloc.Block{Addr: live[slot].addr, Ref: live[slot].ref}); err != nil {
 			return i, err
 		}
 	}

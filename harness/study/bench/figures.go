@@ -46,8 +46,10 @@ type Figures struct {
 	Named   bool        // the strategy is [Named], so that finding a block is not in its time
 	// SelfTimed says that the strategy is [power.SelfTimed], so that its times are of its own clock.
 	SelfTimed bool
-	Reserved  device.Size  // most held from the device
-	Metadata  *device.Size // host memory of the strategy when live bytes first were highest; nil if it does not tell
+	// Referenced says that the strategy is [power.Referenced], so that it can be timed both ways.
+	Referenced bool
+	Reserved   device.Size  // most held from the device
+	Metadata   *device.Size // host memory of the strategy when live bytes first were highest; nil if it does not tell
 	// what the Go heap grew by until the churn, or until that moment if nothing comes before the churn
 	Heap device.Size
 }
@@ -69,6 +71,7 @@ func (c *Course) Figures(k Contender) (f Figures, err error) {
 	}
 	named, isNamed := p.strategy.(Named)
 	f.Named, f.SelfTimed = isNamed, p.timed
+	_, f.Referenced = power.ReferencedOf(p.strategy)
 	var top device.Addr
 	err = c.each(func(i int, op workload.Op) error {
 		b, err := p.step(op)

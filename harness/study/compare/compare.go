@@ -162,6 +162,8 @@ type Run struct {
 	// host memory of the strategy at the end; null: not known
 	MetadataBytes *device.Size `json:"metadata_bytes"`
 	NsPerOp       float64      `json:"ns_per_op"` // median of three replays
+	// NsPerOpByRef is the same of replays that free by reference, where the strategy can
+	NsPerOpByRef *float64 `json:"ns_per_op_by_reference,omitempty"`
 	// NsPerOp is of the strategy's own clock, where it does its work
 	SelfTimed bool `json:"self_timed,omitempty"`
 	// hash of the trace that the strategy planned by; empty: by none
@@ -369,7 +371,7 @@ func (c *Contest) Completes(ctx context.Context, n device.Size) (ok bool, err er
 
 // completes is Completes for who has a place in the pool.
 func (c *Contest) completes(ctx context.Context, n device.Size) (bool, error) {
-	res, err := c.replay(ctx, n, replay.Options{StopAtOOM: true})
+	res, err := c.replay(ctx, n, replay.Options{StopAtOOM: true, ByRef: true})
 	return err == nil && res != nil && res.OOMs == 0, err
 }
 
@@ -414,31 +416,54 @@ func (r *Run) fill(res *replay.Result, setup setting.Setup) {
 	r.OOMs, r.Refused = res.OOMs, res.Refused
 	r.DeviceCalls, r.DeviceTime = res.DeviceCalls, res.DeviceTime
 	r.MetadataBytes, r.NsPerOp, r.SelfTimed = res.MetadataBytes, res.NsPerOp, res.SelfTimed
+	r.NsPerOpByRef = res.NsPerOpByRef
 }
 
 // measure replays with all figures on a device of n bytes and takes the median time of
-// several runs. It returns nil if the strategy cannot be built on such a device.
+// several runs, and of as many that free by reference. It returns nil if the strategy cannot be
+// built on such a device.
 func (c *Contest) measure(ctx context.Context, n device.Size) (*replay.Result, error) {
-	runs := timedRuns
+	o, runs := replay.Options{Figures: !c.o.Quick}, timedRuns
 	if c.o.Quick || c.o.Once {
 		runs = 1
 	}
 	var first *replay.Result
-	times := make([]float64, runs)
-	for i := range times { // one after the other: repeats that share the cores would time each other
-		var res *replay.Result
-		err := c.pool.Each(1, c.trace, func(int) (err error) {
-			res, err = c.replay(ctx, n, replay.Options{Figures: !c.o.Quick})
-			return err
-		})
+	var times, byRef []float64
+	for len(times) < runs { // one after the other: repeats that share the cores would time each other
+		res, err := c.alone(ctx, n, o)
 		if err != nil || res == nil {
 			return nil, err
 		}
-		first, times[i] = cmp.Or(first, res), res.NsPerOp
+		first, times = cmp.Or(first, res), append(times, res.NsPerOp)
+		if runs == 1 || !res.Referenced {
+			continue
+		}
+		o.ByRef = true
+		if res, err = c.alone(ctx, n, o); err != nil {
+			return nil, err
+		}
+		o.ByRef, byRef = false, append(byRef, res.NsPerOp)
 	}
-	slices.Sort(times)
-	first.NsPerOp = times[runs/2]
+	first.NsPerOp = median(times)
+	if byRef != nil {
+		ns := median(byRef)
+		first.NsPerOpByRef = &ns
+	}
 	return first, nil
+}
+
+func median(times []float64) float64 {
+	slices.Sort(times)
+	return times[len(times)/2]
+}
+
+// alone is replay in a place of the pool.
+func (c *Contest) alone(ctx context.Context, n device.Size, o replay.Options) (res *replay.Result, err error) {
+	err = c.pool.Each(1, c.trace, func(int) (err error) {
+		res, err = c.replay(ctx, n, o)
+		return err
+	})
+	return res, err
 }
 
 // replay runs the trace on a device of n bytes with the strategy's limit set to it. It
