@@ -12,8 +12,8 @@ import (
 	"github.com/vramyard/vramyard/harness/show/report"
 )
 
-// narrow makes characters such as │ and × one column wide in every locale: few terminals show them
-// as two, and the output must not depend on the locale.
+// narrow makes characters such as │ and × one column wide in every locale: few terminals show
+// them as two, and the output must not depend on the locale.
 func narrow() { text.OverrideRuneWidthEastAsianWidth(false) }
 
 // window returns a writer whose tables fit the window that w is, and what writes the rest at the

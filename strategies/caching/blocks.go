@@ -7,7 +7,7 @@ type handle = uint32
 
 const none handle = 0
 
-// What a block is, in the low bits of its home.
+// States of a block, in the low bits of its home.
 const (
 	free     uint32 = iota // memory that may be granted, in the index of its shelf; zero, so that a shelf alone says it
 	live                   // memory that is granted
@@ -28,7 +28,7 @@ type block struct {
 	asked      device.Size // bytes of the request that it serves or served last
 	prev, next handle      // the neighbours in the segment
 	link       uint32      // free: its entry in the index; live: the next one of its bucket; spare: the next spare row
-	home       uint32      // its shelf, whether streams use it, and what it is
+	home       uint32      // shelf, whether other streams use it, and state
 }
 
 // end returns the address just above the block.
@@ -60,8 +60,8 @@ func (t *table) len() int { return len(t.rows) - 1 - t.unused }
 // is reports whether a block is in a state.
 func (t *table) is(h handle, state uint32) bool { return t.rows[h].home&stateMask == state }
 
-// take returns a row to be filled. It allocates only if there are more blocks than ever; the table
-// grows by an eighth, because its size is what a block costs in host memory.
+// take returns an unused row. It allocates only beyond the highest number of blocks so far. The
+// table grows by an eighth, because it is most of the host memory of a block.
 func (t *table) take() handle {
 	h := t.spares
 	if h != none {
@@ -79,7 +79,7 @@ func (t *table) take() handle {
 	return handle(n)
 }
 
-// drop makes a row one that waits.
+// drop makes a row spare.
 func (t *table) drop(h handle) {
 	b := &t.rows[h]
 	b.home, b.link = spare, t.spares
@@ -87,8 +87,8 @@ func (t *table) drop(h handle) {
 	t.unused++
 }
 
-// split cuts a block behind its first n bytes and returns the second part, which is what the
-// block is and served what it served.
+// split splits a block after n bytes and returns the second part, which has the same state, shelf
+// and uses.
 //
 // Precondition: 0 < n < size; the block is in no index.
 func (t *table) split(h handle, n device.Size) handle {

@@ -39,7 +39,7 @@ type Allocator struct {
 	redirections []redirection
 	shelves      []*shelf // by id
 	spareShelves []uint32
-	recent       [kinds]*shelf // of the default pool, by kind: the one that was looked for last
+	recent       [kinds]*shelf // of the default pool, by kind: the last one used
 
 	waits
 
@@ -63,8 +63,8 @@ var (
 )
 
 // New returns an allocator over src that holds nothing yet. It fails if c is invalid, with
-// [device.ErrUnsupported] if segments are to be expandable and src cannot map, and if a share of
-// the device's memory is asked for and the device does not tell how much it has.
+// [device.ErrUnsupported] for expandable segments on a source without virtual memory, and for a
+// memory fraction on a device of unknown capacity.
 func New(src device.Source, c Config) (*Allocator, error) {
 	c, err := c.WithDefaults()
 	if err != nil {
@@ -87,7 +87,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	a.streams, _ = device.StreamsOf(src)
 	// The memory of the device is asked for once, as PyTorch does when the fraction is set.
 	if a.info != nil {
-		// A device that does not answer is one that does not tell.
+		// After an error the capacity is unknown.
 		_, a.total, _ = a.info.MemoryInfo()
 	}
 	if err := a.bound(); err != nil {
@@ -99,7 +99,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 			return nil, fmt.Errorf("caching: expandable segments: the device has no virtual memory: %w", device.ErrUnsupported)
 		}
 		if g := vm.Granularity(); smallSegment%g != 0 || set.largeSegment%g != 0 {
-			return nil, fmt.Errorf("caching: expandable segments have pages of %v and %v, those of the device are %v",
+			return nil, fmt.Errorf("caching: expandable segments need pages of %v and %v, the device has pages of %v",
 				smallSegment, set.largeSegment, g)
 		}
 		a.mem = regions.NewMemory(vm, &a.front.Stats)
@@ -114,7 +114,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 func (a *Allocator) bound() error {
 	if a.set.limited {
 		if a.total == 0 {
-			return fmt.Errorf("caching: memory_fraction %v: the device does not tell how much memory it has", a.set.fraction)
+			return fmt.Errorf("caching: memory_fraction %v: the capacity of the device is unknown", a.set.fraction)
 		}
 		a.limit = device.Size(a.set.fraction * float64(a.total))
 		a.front.Stats.Limit = a.limit
@@ -138,10 +138,10 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	if !a.front.Judge(&r) {
 		return alloc.Block{}, a.front.Refuse(&r)
 	}
-	// What is pending is looked at before the search, so that what a stream is done with serves at
-	// once. A program that captures a graph must not ask for events.
+	// Pending blocks are polled before the search, so that completed ones serve at once. Events must
+	// not be queried during a graph capture.
 	if a.waiting > 0 && len(a.redirections) == 0 {
-		_, _ = a.process() // what the device does not tell now it tells the next time
+		_, _ = a.process() // errors are retried at the next poll
 	}
 	n := a.set.round(r.Size)
 	kind := uint32(large)
@@ -162,7 +162,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return a.grant(h, sh, n, &r), nil
 }
 
-// lookup takes the free block that serves a rounded size out of a shelf, none if there is none.
+// lookup takes the first free block for a rounded size out of a shelf, or none.
 func (a *Allocator) lookup(sh *shelf, n device.Size) handle {
 	if a.bar != noLimit {
 		sh.pool.sides[sh.kind].calls++
@@ -182,8 +182,8 @@ func (a *Allocator) lookup(sh *shelf, n device.Size) handle {
 	return sh.free.Take(a.rows[e.Handle].link)
 }
 
-// grant makes a block that is in no index, and not smaller than the rounded size, that of a
-// request.
+// grant makes a block, which is in no index and at least as large as the rounded size, the block of
+// a request.
 func (a *Allocator) grant(h handle, sh *shelf, n device.Size, r *alloc.Request) alloc.Block {
 	c, kind := &a.count, sh.kind
 	b := &a.rows[h]
@@ -196,7 +196,7 @@ func (a *Allocator) grant(h handle, sh *shelf, n device.Size, r *alloc.Request) 
 		b = &a.rows[h] // the table may have moved
 		a.shelve(tail, sh)
 		switch {
-		case a.set.expandable: // what can be unmapped is not lost to others
+		case a.set.expandable: // unmappable memory is not fragmented
 		case shared:
 			c.inactiveSplitSize.sub(kind, int64(n))
 		default:
@@ -345,7 +345,7 @@ func (a *Allocator) release(h handle) {
 	a.finish(h, sh)
 }
 
-// finish makes a block that nobody uses any more free, merged with its free neighbours.
+// finish makes an unused block free and coalesces it.
 func (a *Allocator) finish(h handle, sh *shelf) {
 	b := &a.rows[h]
 	c, kind := &a.count, sh.kind
@@ -355,7 +355,7 @@ func (a *Allocator) finish(h handle, sh *shelf) {
 	c.activeBytes.sub(kind, size)
 	c.requestedBytes.sub(kind, int64(asked))
 	// Merging and freeing count as one change, so that sums of increases see only what is left of it.
-	var blocks, bytes int64 // change of what is free and shares a segment
+	var blocks, bytes int64 // change of inactive split blocks
 	if a.is(b.next, free) {
 		next := &a.rows[b.next]
 		blocks--
@@ -370,7 +370,7 @@ func (a *Allocator) finish(h handle, sh *shelf) {
 		sh.free.Take(prev.link)
 		a.absorb(p)
 		h, b = p, prev
-		b.asked = asked // the block that was freed last is the one that PyTorch keeps
+		b.asked = asked // PyTorch keeps the record of the block freed last
 	}
 	a.shelve(h, sh)
 	if a.set.expandable {

@@ -74,9 +74,9 @@ func TestNewRefusesWhatTheDeviceCannotDo(t *testing.T) {
 		conf caching.Config
 		want string
 	}{
-		"a share of what": {sim.Config{}, caching.Config{MemoryFraction: 0.5}, "does not tell how much memory it has"},
+		"a share of what": {sim.Config{}, caching.Config{MemoryFraction: 0.5}, "the capacity of the device is unknown"},
 		"pages": {
-			sim.Config{Granularity: 4 * mib}, caching.Config{Conf: "expandable_segments:True"}, "those of the device are 4MiB",
+			sim.Config{Granularity: 4 * mib}, caching.Config{Conf: "expandable_segments:True"}, "the device has pages of 4MiB",
 		},
 		"rules": {sim.Config{}, caching.Config{Rules: "2.5"}, `rules "2.5"`},
 	} {

@@ -31,7 +31,7 @@ func broken(n int, format string, args ...any) error {
 	return fmt.Errorf("caching: invariant P%d (%s): %s", n, sayings[n], fmt.Sprintf(format, args...))
 }
 
-// sum is what a walk over all blocks adds up.
+// sum holds the sums over all blocks.
 type sum struct {
 	blocks   int
 	live     int

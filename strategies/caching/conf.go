@@ -27,9 +27,8 @@ type confKey struct {
 	read  func(*confReader) error
 }
 
-// confKeys are the keys of the string. Those read by flag and its like have no influence on where
-// blocks lie: they concern the memory of the host, locks, the capture of graphs and how failures
-// are told.
+// confKeys are the keys of the string. Keys read by flag and similar functions do not affect
+// placement: they concern host memory, locks, graph capture and error reports.
 var confKeys = []confKey{
 	{keyMaxSplit, false, (*confReader).maxSplit},
 	{keyRounding, false, (*confReader).maxRounding},
@@ -56,11 +55,10 @@ var confKeys = []confKey{
 // mostRegisterThreads is the most that PyTorch takes to register memory of the host.
 const mostRegisterThreads = 128
 
-// confReader reads the string from left to right. It takes one token after the other; each key has
-// a function that takes its value, checks it by itself and enters it. What has to be compared with
-// another key is noted, and compared at the end.
+// confReader reads the string from left to right. Each key has a function that parses, checks and
+// stores its value. Comparisons with other keys are made at the end.
 type confReader struct {
-	tokens   []string // what stands between marks, and the marks , : [ ]
+	tokens   []string // words, and the separators , : [ ]
 	rules    string
 	set      settings
 	key      string     // the key that is being read
@@ -76,7 +74,7 @@ type confSize struct {
 // parseConf reads the string that PyTorch users know under a rule set. Keys may stand in any order:
 // 2.11 reads large_segment_size_mb first, and nothing else depends on another key. A key that is
 // given twice is read twice, and the later value stays; divisions overwrite only the intervals that
-// they name. The error names the key, the value and what is wanted.
+// they name. The error names the key, the value and the expected values.
 func parseConf(conf, rules string) (settings, error) {
 	r := confReader{tokens: confTokens(conf, rules), rules: rules}
 	r.set = settings{
@@ -189,7 +187,7 @@ func (r *confReader) number(want string) (n uint64, err error) {
 	return n, nil
 }
 
-// mebibytes takes a number of MiB, and what is too large for a size as the largest one.
+// mebibytes parses a number of MiB. A number that is too large becomes the largest size.
 func (r *confReader) mebibytes() (uint64, error) {
 	n, err := r.number("a number of MiB")
 	return min(n, uint64(^device.Size(0)/device.MiB)), err
@@ -231,8 +229,8 @@ func (r *confReader) maxRounding() error {
 	return err
 }
 
-// largeSegment reads the size of segments of the large pool. Requests of leastAlone and more have
-// segments of their own, so that one as small as that would not hold what is meant for it.
+// largeSegment reads the size of segments of the large pool. It must exceed leastAlone, because
+// requests from that size on get a segment each.
 func (r *confReader) largeSegment() error {
 	n, err := r.mebibytes()
 	if err == nil && n <= uint64(leastAlone/device.MiB) {
@@ -242,8 +240,8 @@ func (r *confReader) largeSegment() error {
 	return err
 }
 
-// checkSizes compares sizes with that of a segment of the large pool: 2.6 wants more, 2.11 not
-// less.
+// checkSizes compares sizes with the segment size of the large pool: greater in 2.6, at least equal
+// in 2.11.
 func (r *confReader) checkSizes() error {
 	least, want := uint64(r.set.largeSegment/device.MiB), "at least %d, the size of a large segment"
 	if r.rules == Rules26 {
@@ -317,8 +315,8 @@ func (r *confReader) pinnedSegment() error {
 }
 
 // reserve reads how much address space a segment that grows takes: a share of the device, or GiB
-// with a G. PyTorch warns of what is neither and goes on, so any value will do. The settings are
-// younger than the rules of 2.11 and are not followed.
+// with a G. PyTorch ignores other values with a warning, so every value is accepted. These settings
+// are newer than the rules of 2.11 and have no effect.
 func (r *confReader) reserve() error {
 	switch value := r.next(); value {
 	case "", ",", ":", "[", "]":
@@ -359,9 +357,9 @@ func (r *confReader) list(read func(name string) error) error {
 // divisions reads into how many steps the way from one power of two to the next is divided: one
 // number for all sizes, or a list by the sizes in MiB from which on a number holds.
 //
-// Entry K of the list is for requests from K MiB to below 2K MiB. The first one is for all below it
-// too. What lies between two entries stays as it is, without steps. The mark > is for all above the
-// last entry, and in 2.6 for that one too.
+// Entry K of the list is for requests from K MiB to below 2K MiB. The first entry also covers all
+// smaller sizes. Sizes between two entries have no steps. The mark > is for sizes above the last
+// entry, and in 2.6 for that entry too.
 func (r *confReader) divisions() error {
 	if len(r.tokens) == 0 || r.tokens[0] != "[" {
 		n, err := r.steps(1)

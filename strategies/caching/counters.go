@@ -21,7 +21,7 @@ type counter struct {
 }
 
 func (c *counter) add(kind uint32, n int64) {
-	// The mask tells the compiler that the index is in range.
+	// The mask removes the bounds check.
 	kind &= large
 	now := c.current[kind] + n
 	c.current[kind] = now

@@ -1,10 +1,9 @@
 // Package caching makes the decisions of PyTorch's caching allocator for CUDA devices.
 //
-// The allocator keeps what is freed. It takes segments from the device, cuts blocks from them, and
-// gives segments back only when a request finds no memory, or when it is told to. Small and large
-// blocks lie in segments of their own, and so do the blocks of each stream. Placement, calls to the
-// device, statistics and the history are those of the original, bit for bit, for two states of it:
-// see [Config] Rules.
+// The allocator caches freed memory. It reserves segments, splits blocks from them, and releases
+// segments only when a request finds no memory, or by Trim. Small and large blocks, and the blocks
+// of each stream, have separate segments. Placement, device calls, statistics and history are
+// identical to the original in two of its versions: see [Config] Rules.
 //
 // # Sizes
 //
@@ -16,8 +15,7 @@
 // # Search
 //
 // A shelf holds the free blocks of one pool, size kind and stream, ordered by size, then address. A
-// request takes the first one that is large enough, nothing of any other shelf. If there is none,
-// in turn:
+// request takes the first one that is large enough, from its own shelf only. Otherwise, in turn:
 //
 //   - with garbage_collection_threshold, and a bound on what is held, segments of the large pool
 //     that were free for longer than the average go back while more is held than that share of the
@@ -31,19 +29,19 @@
 //
 // # Split and merge
 //
-// What is left of a small block is split off if it is 512 bytes or more, of a large one if it is
-// more than 1 MiB. A block keeps its low part. From max_split_size_mb on a block is never split: it
-// serves only requests that are as large as that, and less than max_non_split_rounding_mb below it.
-// A freed block merges with its free neighbours.
+// The remainder of a small block is split off if it has at least 512 bytes, of a large block if it
+// has more than 1 MiB. The request gets the low part. Blocks of max_split_size_mb and more are
+// never split: they serve only requests of at least that size that waste less than
+// max_non_split_rounding_mb. A freed block coalesces with adjacent free blocks.
 //
 // # Segments that grow
 //
 // With expandable_segments a segment is a range of addresses somewhat larger than the device, in
 // which pages are mapped as they are needed: of 2 MiB for small blocks, of 20 MiB for large ones.
-// Mapped and unmapped blocks tile it. A request takes the free block that, with the unmapped one
-// behind it, is the smallest, so that what can grow is used last. If no block is large enough,
+// Mapped and unmapped blocks tile it. A request takes the free block that is smallest together with
+// the unmapped block after it, so growable blocks are used last. If no block is large enough,
 // memory is mapped at the first place in a segment of the shelf that is large enough, beginning
-// with a free block before an unmapped one. What goes back are whole pages inside free blocks.
+// with a free block before an unmapped one. Only whole pages inside free blocks are released.
 //
 // # Streams
 //
@@ -59,9 +57,9 @@
 //
 // # Running out of memory
 //
-// A request that fails has given back on its way what it could, and that stays given back. A failed
-// call to the device, whatever its error, is taken for no memory. Chunks that neither can be used
-// nor given back are shown as slack, and every later flush tries them again.
+// Memory that a failing request released on its way stays released. Every error of the device
+// counts as out of memory. Chunks that can neither be used nor released are shown as slack, and
+// every later flush retries them.
 //
 // # Statistics
 //
@@ -70,22 +68,20 @@
 // pools count by size kind.
 //
 //   - allocation and allocated_bytes are live blocks, by their size, until they are freed;
-//   - active, active_bytes and requested_bytes also those that are pending;
-//   - segment counts segments that do not grow, reserved_bytes all that is held;
+//   - active, active_bytes and requested_bytes also include pending blocks;
+//   - segment counts segments that do not grow, reserved_bytes all bytes held;
 //   - inactive_split and inactive_split_bytes are free blocks that share their segment, unless it
 //     grows;
-//   - oversize_allocations and oversize_segments are blocks and segments that may not be split;
+//   - oversize_allocations and oversize_segments are unsplittable blocks and segments;
 //   - num_alloc_retries, num_ooms, num_sync_all_streams, num_device_alloc and num_device_free count
 //     events, and max_split_size is the setting, -1 without.
 //
-// The history (see [power.Historian]) tells what is not seen from outside: segments that are taken,
-// mapped, unmapped and given back, frees of pending blocks that become final, and requests that
-// found no memory.
+// The history (see [power.Historian]) contains the internal events: segments reserved, mapped,
+// unmapped and released, completed frees of pending blocks, and requests that found no memory.
 //
 // # Settings
 //
-// [Config] Conf is what users write into PYTORCH_CUDA_ALLOC_CONF: keys with a colon and a value
-// each, separated by commas.
+// [Config] Conf has the syntax of PYTORCH_CUDA_ALLOC_CONF: key:value pairs separated by commas.
 //
 //   - max_split_size_mb: blocks from this size on are never split; above 20, in 2.11 at least the
 //     size of a large segment; without it all are;
@@ -109,7 +105,7 @@
 //
 // # What is faithful
 //
-// Where one would expect something else, this is what the original does:
+// Surprising behavior of the original that is reproduced:
 //
 //   - a tail of exactly 1 MiB of a large block stays with it, one of 512 bytes of a small block is
 //     split off;
@@ -160,41 +156,41 @@
 //   - no segment is made for a request that is larger than any segment that grows (M4).
 //
 // In every version a private pool is forgotten when it has no users and holds nothing. The original
-// counts what it takes by request and what it gives back by block, so that with segments that grow
-// it keeps some for ever, and stops with an internal error where it counted too little.
+// counts reservations by request and releases by block, so with growing segments it keeps some
+// pools for ever and fails with an internal error when the count becomes negative.
 //
 // # Data structure
 //
-// Blocks are rows of a table, 40 bytes each, which name their neighbours. A shelf is what one pool,
-// size kind and stream has: an ordered index of free blocks (kit/index) and a list of unmapped
-// ones. A block never changes its shelf, and the original's one set with the stream first is the
-// shelves one after the other. Live blocks are found by address in buckets whose chains run through
-// the table. What few blocks have, streams that use them and marks to wait for, is kept apart.
-// Statistics are kept for small and large blocks, and all others follow from them, but the highest
-// values of both together.
+// Blocks are rows of a table, 40 bytes each, linked with their neighbors. A shelf belongs to one
+// pool, size kind and stream: an ordered index of free blocks (kit/index) and a list of unmapped
+// ones. A block never changes its shelf. The original has one set ordered by stream first, which is
+// the concatenation of the shelves. Live blocks are found by address in buckets whose chains run
+// through the table. Uses by other streams and marks, which few blocks have, are stored separately.
+// Statistics are kept for small and large blocks; the others are derived, except the joint peaks.
 //
 // # When the device refuses
 //
-// What the original aborts on is survived here, and nothing is lost. A segment that the device does
-// not take back stays free in its shelf. Memory that was made and could not be mapped is idle and
-// goes back at the next Trim, Close or refusal; memory that was mapped and could neither be opened
-// nor taken away shows as slack and is tried again. A block whose streams could not be marked stays
-// pending until they can. A stream that the device cannot be asked about keeps its blocks pending.
+// Errors on which the original aborts are survived here, and no memory is lost. A segment that the
+// device does not take back stays free in its shelf. Memory that was created but could not be
+// mapped is idle and is released at the next Trim, Close or refusal. Mapped memory that could
+// neither be made accessible nor unmapped is shown as slack and retried. A block stays pending
+// until its streams could be marked and queried.
 //
 // # Invariants
 //
-// Invariant P1: the blocks of a segment tile it, links mirror.
-// Invariant P2: no two neighbours are both free, or both unmapped.
-// Invariant P3: all blocks of a segment stand in one shelf, and every shelf where its pool, kind
-// and stream say. Invariant P4: the table of addresses holds the live blocks and nothing else.
-// Invariant P5: the index of a shelf is its free blocks, its list the unmapped ones by address.
-// Invariant P6: every row is a block of a segment or waits to be used. Invariant P7: the counters
-// are what the walk shows. Invariant P8: what is pending has a stream or a mark to wait for, and is
+// Invariant P1: the blocks of a segment tile it; links are symmetric.
+// Invariant P2: no two adjacent blocks are both free, or both unmapped.
+// Invariant P3: all blocks of a segment have one shelf, and every shelf is listed under its pool,
+// kind and stream. Invariant P4: the table of addresses holds exactly the live blocks.
+// Invariant P5: the index of a shelf holds its free blocks, its list the unmapped blocks by
+// address.
+// Invariant P6: every row is a block of a segment or spare. Invariant P7: the counters are what the
+// walk shows. Invariant P8: a pending block has a stream to mark or a mark to wait for, and is
 // counted. Invariant P9: a live or pending block is large enough for its request, rounded, and of
 // its kind. Invariant P10: pages are mapped exactly where blocks have memory. Invariant P11: a
-// private pool has users, redirections or segments. Invariant P12: a block that is too large to be
-// split is its segment, unless that can grow. Invariant P13: where ages are counted, each live
-// block had a lookup of its own, which aged all that was free.
+// private pool has users, redirections or segments. Invariant P12: an unsplittable block is a whole
+// segment, unless the segment can grow. Invariant P13: if ages are counted, each live block caused
+// one lookup, which aged all free blocks.
 //
 // # Source
 //

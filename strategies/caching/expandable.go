@@ -10,7 +10,7 @@ import (
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-// unknownTotal stands for the memory of a device that does not tell how much it has.
+// unknownTotal replaces an unknown capacity.
 const unknownTotal = device.TiB
 
 // pageOf returns the bytes of the pages in expandable segments of a kind.
@@ -54,8 +54,8 @@ func (a *Allocator) leastReach(sh *shelf, e index.SizeEntry) index.SizeEntry {
 	}
 }
 
-// grow maps memory for a rounded size and returns the block that serves it, in no index. On error,
-// the device's, what was mapped before stays, free.
+// grow maps memory for a rounded size and returns the block, which is in no index. On error, the
+// device's, pages mapped so far stay, free.
 func (a *Allocator) grow(sh *shelf, n device.Size) (handle, error) {
 	h, err := a.place(sh, n)
 	if err != nil {
@@ -79,11 +79,11 @@ func (a *Allocator) grow(sh *shelf, n device.Size) (handle, error) {
 	return h, nil
 }
 
-// place returns the first block of the lowest row of free and unmapped blocks that together have n
-// bytes, one of which is unmapped; if there is none, that of a new segment. The original makes a
-// segment also for what no segment can ever hold.
+// place returns the first block of the lowest run of adjacent free and unmapped blocks of at least
+// n bytes with an unmapped one. If there is none it reserves a new segment. The original reserves a
+// segment even for a size that no segment can hold.
 func (a *Allocator) place(sh *shelf, n device.Size) (handle, error) {
-	// What is free before a gap needs no mapping, so a row begins there.
+	// A free block before a gap needs no mapping, so the run begins there.
 	for _, h := range sh.gaps {
 		if p := a.rows[h].prev; a.is(p, free) {
 			h = p
@@ -166,7 +166,7 @@ func (a *Allocator) fill(h handle, n device.Size) (handle, error) {
 		sh.free.Take(a.rows[p].link)
 		a.absorb(p)
 		h = p
-		a.rows[h].asked = asked // the block that was mapped is the one that PyTorch keeps
+		a.rows[h].asked = asked // PyTorch keeps the record of the mapped block
 	}
 	a.shelve(h, sh)
 	a.count.reservedBytes.add(sh.kind, int64(bytes))
@@ -175,7 +175,7 @@ func (a *Allocator) fill(h handle, n device.Size) (handle, error) {
 	return h, nil
 }
 
-// cutGap takes an unmapped block off the list, up to an address; what is above stays on it.
+// cutGap removes the part of an unmapped block below an address from the list.
 func (a *Allocator) cutGap(sh *shelf, h handle, end device.Addr) {
 	i := a.gapAt(sh, a.rows[h].addr)
 	if n := end.Sub(a.rows[h].addr); n < a.rows[h].size {
@@ -197,7 +197,7 @@ func (a *Allocator) shrink(h handle) error {
 	if low >= high {
 		return nil
 	}
-	// Memory that is unmapped must not be in use, and what was freed on its own stream may still be.
+	// Unmapped memory must not be in use, but a block freed on its own stream may still be.
 	if a.streams != nil {
 		if err := a.streams.SyncStream(sh.stream); err != nil {
 			return err
@@ -263,8 +263,8 @@ func (a *Allocator) discard(h handle) error {
 	return nil
 }
 
-// unstick takes the memory away from stuck blocks. The error is the device's first; what it refused
-// stays stuck.
+// unstick unmaps stuck blocks. Blocks that the device refuses stay stuck; the error is the first
+// refusal.
 func (a *Allocator) unstick() (first error) {
 	for i := 0; i < a.mem.Len() && a.stuck > 0; i++ {
 		for h := a.mem.At(i).First; h != none; h = a.rows[h].next {

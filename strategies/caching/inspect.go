@@ -82,8 +82,8 @@ func (a *Allocator) Trim() (device.Size, error) {
 	return before - a.front.Stats.Reserved, err
 }
 
-// Close implements [alloc.Strategy]. What the device refuses to take back is shown by Walk as
-// slack, and is tried again by the next Close.
+// Close implements [alloc.Strategy]. Walk shows memory that the device refuses to take back as
+// slack; the next Close tries again.
 func (a *Allocator) Close() error {
 	if !a.front.Closed() {
 		a.front.Close()
@@ -162,7 +162,7 @@ func (a *Allocator) show(region device.Addr, h handle) alloc.Chunk {
 	}
 	switch b.state() {
 	case unmapped, stuck:
-		return c // nobody's
+		return c // of no stream
 	case live, pending:
 		c.Requested, c.Tag = b.asked, a.tags.Get(h)
 	case free:

@@ -9,14 +9,12 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Open returns an allocator that goes on from an opening state: chunks as Walk shows them, by
-// address, that tile their segments. src holds the segments already and takes them back by Release;
-// of segments that grow it has the ranges, and the pages under handles that are their addresses.
-// Pending chunks are taken for live ones: whoever recorded them frees them when their free became
-// final. A private pool is taken to have one user.
+// Open returns an allocator that continues from an opening state: chunks as in Walk, by address,
+// that tile their segments. src already holds the segments, and for growing segments the ranges and
+// the pages, whose handles are their addresses. Pending chunks count as live: the recording frees
+// them when the free completes. A private pool gets one user.
 //
-// It fails like [New], and with an error that names the chunk if the state is none that the
-// allocator can be in.
+// It fails like [New], and with an error that names the chunk if the state is impossible.
 func Open(src device.Source, c Config, opening []alloc.Chunk) (*Allocator, error) {
 	a, err := New(src, c)
 	if err != nil {
@@ -43,7 +41,7 @@ func Open(src device.Source, c Config, opening []alloc.Chunk) (*Allocator, error
 func (a *Allocator) adopt(chunks []alloc.Chunk) error {
 	head := chunks[0]
 	if i := slices.IndexFunc(chunks, func(c alloc.Chunk) bool { return c.State != alloc.Unmapped }); i > 0 {
-		head.Stream = chunks[i].Stream // what has no memory shows no stream
+		head.Stream = chunks[i].Stream // an unmapped chunk has no stream
 	}
 	region := device.Region{Addr: head.Region, Size: chunks[len(chunks)-1].End().Sub(head.Region)}
 	switch held, found := a.segments.Under(head.Region); {
@@ -74,7 +72,7 @@ func (a *Allocator) adopt(chunks []alloc.Chunk) error {
 	}
 	sh.segments++
 	sh.pool.segments++
-	// What grows is booked by the page, as PyTorch does, and is no segment in its statistics.
+	// Growing segments are counted by the page, as in PyTorch, and not as segments.
 	if a.set.expandable {
 		if err := a.adoptSpan(region, first, sh, chunks); err != nil {
 			return err
@@ -95,7 +93,7 @@ func (a *Allocator) adopt(chunks []alloc.Chunk) error {
 
 // adoptSpan enters a segment that grows, whose memory must be whole pages.
 func (a *Allocator) adoptSpan(r device.Region, first handle, sh *shelf, chunks []alloc.Chunk) error {
-	// Ranges that do not grow are compared by their set; those that do are few.
+	// Segments that do not grow are found in their set; growing ones are few.
 	for i := range a.mem.Len() {
 		if s := a.mem.At(i); s.Addr < r.End() && r.Addr < s.End() {
 			return fmt.Errorf("the segment at %v begins in that at %v, or ends there", r.Addr, s.Addr)
@@ -134,7 +132,7 @@ func (a *Allocator) openPool(id alloc.PoolID) *pool {
 	return a.pools[i]
 }
 
-// judgeOpening returns an error if a chunk is none that could lie in the segment of another.
+// judgeOpening returns an error if a chunk cannot lie in the segment of head.
 func (a *Allocator) judgeOpening(c, head alloc.Chunk) error {
 	switch {
 	case c.Size == 0 || c.Size%quantum != 0:

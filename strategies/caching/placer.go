@@ -12,9 +12,9 @@ var (
 	_ power.Placer     = (*Allocator)(nil)
 )
 
-// FreeNeighbours implements [power.Neighbours]. All of a segment is of one stream and pool, so
-// whatever is free beside the block merges with it; what is pending or unmapped does not. A block
-// that other streams use is pending itself when it is freed. O(1).
+// FreeNeighbours implements [power.Neighbours]. A segment has one stream and pool, so adjacent free
+// blocks coalesce with the block; pending and unmapped ones do not. A block with other streams
+// would be pending after the free. O(1).
 func (a *Allocator) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	if link, err := a.find(at); err == nil && a.rows[*link].home&usedBit == 0 {
 		b := &a.rows[*link]

@@ -16,13 +16,12 @@ type hole struct {
 	reach device.Size // bytes that it may have once what follows it is mapped
 }
 
-// places is the promise where a request gets its block, read off a walk alone: neither an index nor
-// a link nor a counter is looked at, so that it does not share their faults. For the same reason
-// sizes are computed here by divisions and not by masks, and what is compared is sorted anew each
-// time. It costs O(chunks log chunks) and is for tests.
+// places promises the placement of a request from a walk alone. It uses no index, link or counter,
+// so it does not share their faults. For the same reason it computes sizes by division instead of
+// masks and sorts each time. It costs O(chunks log chunks) and is for tests.
 //
-// What it does not say: where a new segment lies, which is the device's choice; what happens after
-// a refusal; and what ages decide.
+// It does not predict the address of a new segment, the result after a refusal, or decisions by
+// age.
 func (s *settings) places(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID) promise.Placement {
 	n := s.sizeFor(r.Size)
 	shelf, ok := segmentsOf(walk, r.Stream, into, n <= mostSmall)
@@ -82,7 +81,7 @@ func segmentsOf(walk []alloc.Chunk, stream device.Stream, pool alloc.PoolID, sma
 		if c := segment[0]; c.Pool != pool || (c.Class == power.ClassSmall) != small {
 			continue
 		}
-		// All chunks of a segment are of one stream. An unmapped one belongs to nobody, and shows none.
+		// All chunks of a segment are of one stream. An unmapped chunk shows none.
 		switch i := slices.IndexFunc(segment, hasStream); {
 		case i < 0:
 			return nil, false

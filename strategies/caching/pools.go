@@ -48,8 +48,8 @@ func (r *redirection) matches(s device.Stream) bool {
 	return r.stream == power.AllStreams || r.stream == s
 }
 
-// poolOf returns the pool that requests of a stream go to. If several redirections concern it, the
-// one that was begun first decides, or last under the later rules.
+// poolOf returns the pool that requests of a stream go to. If several redirections match, the first
+// one begun decides; under the later rules, the last one.
 func (a *Allocator) poolOf(s device.Stream) *pool {
 	found := a.pools[0]
 	for i := range a.redirections {
@@ -160,8 +160,8 @@ func (a *Allocator) ReleasePool(id alloc.PoolID) error {
 	return nil
 }
 
-// forgetIdle drops the shelves of the default pool that hold nothing, which a program leaves behind
-// that makes streams anew. The ones that were looked for last stay.
+// forgetIdle drops the empty shelves of the default pool, left behind by programs that create new
+// streams. The last used ones stay.
 func (a *Allocator) forgetIdle() {
 	for k := range a.pools[0].sides {
 		s := &a.pools[0].sides[k]
@@ -177,8 +177,7 @@ func (a *Allocator) forgetIdle() {
 	a.queues = slices.DeleteFunc(a.queues, func(q queue) bool { return len(q.marks) == 0 })
 }
 
-// forget drops a private pool that nobody uses, that nothing is redirected into and that holds
-// nothing.
+// forget drops a private pool without users, redirections and memory.
 func (a *Allocator) forget(p *pool) {
 	if p.id == 0 || p.users > 0 || p.redirect > 0 || p.segments > 0 {
 		return

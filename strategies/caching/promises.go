@@ -7,9 +7,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Promises implements [promise.Promiser]. Where blocks lie is promised by the vectors of the
-// original; what stands here is what a walk can show: sizes, merging, order, and that a refusal is
-// true once that is mended.
+// Promises implements [promise.Promiser]. Placements are verified with the vectors of the original.
+// The promises are about a walk: sizes, merging, order and, if mended, true refusals.
 func (c Config) Promises() promise.Set {
 	set, err := c.settings()
 	if err != nil {
@@ -23,9 +22,9 @@ func (c Config) Promises() promise.Set {
 		// A segment belongs to one stream and pool, so all free neighbours are alike.
 		MustMerge:       promise.MergeAll,
 		ExactNeighbours: true,
-		// The class is that of the segment, which a chunk alone cannot show. Without segments that grow
-		// its size often does: nothing as small as this is ever split off a large block, and nothing as
-		// large lies in a small segment.
+		// The class is that of the segment, which a chunk alone cannot show. Without growing segments the
+		// size often implies it: smaller chunks are never split off large blocks, and larger ones do not
+		// fit a small segment.
 		ClassOf: func(free alloc.Chunk) int32 {
 			switch {
 			case free.Size > smallSegment && !set.expandable:
@@ -48,7 +47,7 @@ func (c Config) Promises() promise.Set {
 			quantum, mostSmall, smallSegment, leastAlone, set.largeSegment - mostTail, set.largeSegment,
 		},
 	}
-	// Sizes around the one that may not be split are where lookups are refused.
+	// Lookups are refused around the unsplittable size.
 	if set.maxSplit != ^device.Size(0) {
 		p.Boundaries = append(p.Boundaries, set.maxSplit)
 	}
@@ -72,10 +71,9 @@ func (c Config) Promises() promise.Set {
 			return at
 		}
 	}
-	// The original asks the device after it has waited and given back, and no free block, so that it
-	// may refuse what would be served if it were asked for again. A lookup among segments that grow
-	// may also prefer one that reaches less far and then refuse it, because it is too large to be
-	// split.
+	// After waiting and releasing, the original requests memory from the device only and does not
+	// search free blocks again, so it may refuse a request that a retry would serve. A lookup among
+	// growing segments may prefer a block with a smaller reach and then refuse it as unsplittable.
 	if c.Mended && !(set.expandable && set.maxSplit != ^device.Size(0)) {
 		p.Serves = set.serves
 	}
@@ -104,11 +102,10 @@ func (s *settings) exceptions(mended bool) (all []promise.Exception) {
 	return all
 }
 
-// mostGranted returns the largest block that a request may be given: exactly what it is rounded to
-// where what is left of a block is always split off. That is so for small blocks and in segments
-// that grow, because both are a multiple of the quantum. A large block keeps a tail of up to 1 MiB,
-// and one that may not be split all that it is larger than the request, which is less than the
-// rounding.
+// mostGranted returns the largest block that a request may be given. It is the rounded size where
+// the remainder is always split off: for small blocks and in growing segments. A large block keeps
+// a tail of up to 1 MiB, and an unsplittable block its whole size, which exceeds the request by
+// less than the rounding.
 func (s *settings) mostGranted(r alloc.Request) device.Size {
 	if r.Size == 0 || r.Size > mostRequest {
 		return 0

@@ -4,18 +4,16 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// BlockSizes is what of the settings shows in the sizes of blocks, for who reads a recording that
-// tells only what was asked for.
+// BlockSizes holds the settings that determine block sizes, for readers of recordings that contain
+// only requested sizes.
 type BlockSizes struct {
-	// Round returns the bytes of the block that a request of so many bytes is looked for.
+	// Round returns the rounded size of a request in bytes.
 	//
 	// Precondition: the request is of 1 to 2^60 - 1 bytes.
 	Round func(device.Size) device.Size
-	// Segment returns the bytes that the device is asked for where no block serves one of so many
-	// bytes, unless segments grow.
+	// Segment returns the size of a new segment for a rounded size, unless segments grow.
 	Segment func(device.Size) device.Size
-	// Unsplit is the size from which on a block is never split; the largest size there is
-	// where there is none.
+	// Unsplit is the least size of unsplittable blocks, or the largest size if all are split.
 	Unsplit device.Size
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/vramyard/vramyard/internal/torchenv"
 )
 
-// Reduced implements [setting.ReducedConfig]. What is left out of the string:
+// Reduced implements [setting.ReducedConfig]. Omitted from the string:
 //
 //   - keys that concern other things than where blocks lie;
 //   - garbage_collection_threshold where nothing bounds what is held, and where segments grow;
@@ -30,7 +30,7 @@ func (c Config) Reduced(d setting.Demand) Config {
 	if !d.Pools {
 		r.Rules = Rules211
 	}
-	// The bound is told by the configuration's own field, which both sets of rules know.
+	// The bound is in the configuration's own field, which both sets of rules support.
 	if s.limited {
 		r.MemoryFraction = s.fraction
 		if s.fraction == 0 || s.fraction == 1 {

@@ -96,9 +96,9 @@ func (a *Allocator) drain(h handle) error {
 	return nil
 }
 
-// releaseAvailable gives back segments of the shelf that are too large to be split, and reports
-// whether it was enough for a rounded size: the smallest that would serve alone, or else the
-// largest ones one after the other. What was given back stays so if it is not enough.
+// releaseAvailable releases unsplittable segments of the shelf, and reports whether their bytes
+// suffice for a rounded size: the smallest one that suffices alone, otherwise the largest ones in
+// turn. They stay released if they do not suffice.
 func (a *Allocator) releaseAvailable(sh *shelf, n device.Size) bool {
 	if a.set.maxSplit == noLimit || a.set.expandable {
 		return false
@@ -125,11 +125,11 @@ func (a *Allocator) releaseAvailable(sh *shelf, n device.Size) bool {
 	return released >= need
 }
 
-// releaseCached waits for what is pending and gives back every segment without a live block, of the
-// default pool and of the private pools that have no users. While requests are redirected only the
-// latter go back, because a program that captures a graph must not wait for events: so later
-// versions do it, and 2.6 aborts. The error is the device's first; what it refused to take stays.
-// PyTorch's empty_cache is exactly this.
+// releaseCached waits for pending blocks and releases every segment without a live block, of the
+// default pool and of private pools without users. While requests are redirected only the latter
+// are released, because waiting for events is not allowed during a graph capture: later versions do
+// the same, 2.6 aborts. Refused segments stay; the error is the first refusal. This is PyTorch's
+// empty_cache.
 func (a *Allocator) releaseCached() (first error) {
 	// The order decides which addresses the device has free afterwards, and so where segments lie from
 	// now on.
@@ -225,21 +225,21 @@ func (a *Allocator) collect() {
 	}
 }
 
-// say tells the history what was done.
+// say adds an action to the history.
 func (a *Allocator) say(x power.Action) {
 	if a.tell != nil {
 		a.tell(x)
 	}
 }
 
-// tellOOM tells the history that a request found no memory.
+// tellOOM adds an out-of-memory action to the history.
 func (a *Allocator) tellOOM(n device.Size, s device.Stream) {
 	if a.tell == nil {
 		return
 	}
 	var left device.Size
 	if a.info != nil {
-		left, _, _ = a.info.MemoryInfo() // 0 if the device does not tell
+		left, _, _ = a.info.MemoryInfo() // 0 if unknown
 	}
 	a.tell(power.Action{Kind: power.OutOfMemory, Size: n, Stream: s, DeviceFree: left})
 }

@@ -18,14 +18,14 @@ const (
 	mostRequest  device.Size = 1<<60 - 1       // anything larger PyTorch refuses at once
 )
 
-// Requests are rounded by the power of two below them: those below 2 MiB as the first interval
-// says, those of 2 MiB up to 4 MiB as the second, and so on.
+// Requests are rounded by the interval of the power of two below them: the first interval is for
+// requests below 2 MiB, the second from 2 MiB to 4 MiB, and so on.
 const (
 	intervals     = 16
 	firstInterval = 20 // log2 of the first interval's start
 )
 
-// settings is what a [Config] says to the algorithm.
+// settings is a [Config] in the form for the algorithm.
 type settings struct {
 	maxSplit       device.Size            // blocks from here on are never split; the largest size there is without
 	maxRounding    device.Size            // such a block serves a request that is smaller by less than this

@@ -10,10 +10,10 @@ import (
 	"github.com/vramyard/vramyard/kit/tiles"
 )
 
-// uses is what is known of a block that other streams use.
+// uses records the other streams of a block.
 type uses struct {
 	streams []device.Stream // recorded, and not marked yet
-	during  []device.Stream // those of them that were recorded while requests were redirected
+	during  []device.Stream // the streams recorded while requests were redirected
 	marks   int             // events that are not known to be done
 }
 
@@ -30,10 +30,10 @@ type queue struct {
 	first  int // those before it are done
 }
 
-// waits is what is kept of blocks that other streams use.
+// waits holds the records of blocks with other streams.
 type waits struct {
 	usesOf      tiles.Column[uint32] // by block: its uses; 0 for none
-	used        []uses               // used[0] is nobody's
+	used        []uses               // used[0] is unused
 	spareUses   []uint32
 	queues      []queue  // by stream
 	deferred    []handle // pending blocks whose streams are still to be marked
@@ -105,11 +105,11 @@ func (a *Allocator) postpone(h handle) {
 	// Uses that were recorded while requests were redirected count unless the block is freed then,
 	// too.
 	u.during = u.during[:0]
-	_ = a.markUses(h) // what was not marked is tried again
+	_ = a.markUses(h) // errors are retried at the next poll
 }
 
-// markUses puts an event behind each stream that uses a pending block, and finishes the block if
-// there is none. If the device refuses, which the error says, it is tried again the next time.
+// markUses records an event on each stream of a pending block, and finishes the block if there are
+// no events to wait for. Errors of the device are retried at the next call.
 func (a *Allocator) markUses(h handle) error {
 	u := a.usesBy(h)
 	if a.streams == nil {
@@ -260,8 +260,8 @@ func (a *Allocator) markDeferred() (first error) {
 	return first
 }
 
-// synchronize waits until all work that pending blocks wait for has finished, and makes them free.
-// The error is the device's first; what it did not wait for stays pending.
+// synchronize waits for the events of all pending blocks and frees the blocks. Blocks whose events
+// the device refused stay pending; the error is the first refusal.
 func (a *Allocator) synchronize() (first error) {
 	a.count.syncs++
 	first = a.markDeferred()
@@ -279,8 +279,7 @@ func (a *Allocator) synchronize() (first error) {
 	return first
 }
 
-// destroyEvents gives every event back. The error is the device's first; those that it did not take
-// stay.
+// destroyEvents destroys every event. Refused events stay; the error is the first refusal.
 func (a *Allocator) destroyEvents() (first error) {
 	for i := range a.queues {
 		q := &a.queues[i]
