@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 // Solution is a placement of the buffers of a problem.
@@ -81,19 +82,23 @@ func (p *Problem) disjoint(offsets []device.Size) error {
 		}
 		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.i, b.i))
 	})
-	var live byOffset
+	var live index.AddrList[int32]
 	for _, e := range ends {
+		at := device.Addr(offsets[e.i])
+		place, _ := live.Search(at)
 		if !e.born {
-			live.remove(offsets[e.i])
+			live.Delete(place)
 			continue
 		}
-		below, above := live.insert(offsets[e.i], e.i)
-		switch {
-		case below >= 0 && offsets[below]+p.buffers[below].Size > offsets[e.i]:
-			return p.clash(offsets, below, e.i)
-		case above >= 0 && offsets[e.i]+p.buffers[e.i].Size > offsets[above]:
-			return p.clash(offsets, e.i, above)
+		if below, ok := live.Below(place); ok && offsets[below.Value]+p.buffers[below.Value].Size > offsets[e.i] {
+			return p.clash(offsets, below.Value, e.i)
 		}
+		if next := live.Above(place); live.Holds(next) {
+			if above := live.Entry(next).Value; offsets[e.i]+p.buffers[e.i].Size > offsets[above] {
+				return p.clash(offsets, e.i, above)
+			}
+		}
+		live.Insert(place, index.AddrEntry[int32]{Addr: at, Value: e.i})
 	}
 	return nil
 }
@@ -101,71 +106,4 @@ func (p *Problem) disjoint(offsets []device.Size) error {
 func (p *Problem) clash(offsets []device.Size, a, b int32) error {
 	return fmt.Errorf("%s at %d and %s at %d share bytes while both are live",
 		p.name(int(a)), uint64(offsets[a]), p.name(int(b)), uint64(offsets[b]))
-}
-
-// byOffset is the live buffers by offset, in leaves of bounded length, so that changes and searches
-// are not linear.
-type byOffset struct{ leaves [][]placed }
-
-// placed is a live buffer.
-type placed struct {
-	at device.Size
-	i  int32
-}
-
-// leafMost bounds the buffers in a leaf. A change moves half a leaf and, on a split, the list of
-// leaves: 512 keeps both short for a million live buffers.
-const leafMost = 512
-
-func (l *byOffset) find(at device.Size) (leaf, place int) {
-	leaf, _ = slices.BinarySearchFunc(l.leaves, at, func(k []placed, at device.Size) int {
-		return cmp.Compare(k[len(k)-1].at, at)
-	})
-	if leaf == len(l.leaves) {
-		return leaf, 0
-	}
-	place, _ = slices.BinarySearchFunc(l.leaves[leaf], at, func(k placed, at device.Size) int {
-		return cmp.Compare(k.at, at)
-	})
-	return leaf, place
-}
-
-// insert adds a buffer and returns its neighbours, -1 for none. A buffer at the same offset is
-// returned as the one above.
-func (l *byOffset) insert(at device.Size, i int32) (below, above int32) {
-	below, above = -1, -1
-	if len(l.leaves) == 0 {
-		l.leaves = [][]placed{{{at, i}}}
-		return below, above
-	}
-	leaf, place := l.find(at)
-	if leaf < len(l.leaves) {
-		above = l.leaves[leaf][place].i
-	} else {
-		leaf--
-		place = len(l.leaves[leaf])
-	}
-	switch {
-	case place > 0:
-		below = l.leaves[leaf][place-1].i
-	case leaf > 0:
-		before := l.leaves[leaf-1]
-		below = before[len(before)-1].i
-	}
-	k := slices.Insert(l.leaves[leaf], place, placed{at, i})
-	l.leaves[leaf] = k
-	if len(k) > leafMost {
-		half := len(k) / 2
-		l.leaves[leaf] = k[:half:half]
-		l.leaves = slices.Insert(l.leaves, leaf+1, slices.Clone(k[half:]))
-	}
-	return below, above
-}
-
-func (l *byOffset) remove(at device.Size) {
-	leaf, place := l.find(at)
-	l.leaves[leaf] = slices.Delete(l.leaves[leaf], place, place+1)
-	if len(l.leaves[leaf]) == 0 {
-		l.leaves = slices.Delete(l.leaves, leaf, leaf+1)
-	}
 }
