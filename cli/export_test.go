@@ -28,7 +28,7 @@ func TestExports(t *testing.T) {
 
 	bare, err := os.ReadFile(plain)
 	require.NoError(t, err)
-	s, err := torch.Read(strings.NewReader(string(bare)))
+	s, err := torch.Read(strings.NewReader(string(bare)), nil)
 	require.NoError(t, err)
 	require.Equal(t, 8+1, s.Devices[0].History.Len(), "four requests, two frees, one segment")
 	require.Equal(t, bare, unzipped(t, packed))

@@ -136,7 +136,7 @@ func readOne(path string) error {
 	}
 	defer f.Close() // only read from
 	before, start := peak(), cpu()
-	s, err := torch.Read(f)
+	s, err := torch.Read(f, nil)
 	if err != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func TestRecordingsEndWithTheRefusal(t *testing.T) {
 	require.NoError(t, err)
 	for _, p := range programs {
 		t.Run(p.name, func(t *testing.T) {
-			s, err := torch.Read(bytes.NewReader(content(t, p.name+".pickle.gz")))
+			s, err := torch.Read(bytes.NewReader(content(t, p.name+".pickle.gz")), nil)
 			require.NoError(t, err)
 			d := &s.Devices[0]
 			last := d.History.At(d.History.Len() - 1)

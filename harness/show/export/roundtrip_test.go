@@ -49,7 +49,7 @@ func TestSnapshotsComeBack(t *testing.T) {
 			require.NoError(t, err)
 			var file bytes.Buffer
 			require.NoError(t, r.WriteSnapshot(&file))
-			snap, err := torch.Read(&file)
+			snap, err := torch.Read(&file, nil)
 			require.NoError(t, err)
 			back, err := torch.Traces(snap)
 			require.NoError(t, err)

@@ -250,7 +250,7 @@ func TestViewerOpensSnapshots(t *testing.T) {
 				require.NoError(t, err)
 				want, err := r.Snapshot()
 				require.NoError(t, err)
-				got, err := torch.Read(&file)
+				got, err := torch.Read(&file, nil)
 				require.NoError(t, err)
 				require.Empty(t, got.Unknown)
 				require.Equal(t, named(want), named(got))

@@ -25,7 +25,7 @@ func recordings(t *testing.T, path string) []*postmortem.Recording {
 	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
-	s, err := torch.Read(f)
+	s, err := torch.Read(f, nil)
 	require.NoError(t, err)
 	return recordingsOf(t, s)
 }

@@ -22,7 +22,7 @@ func load(t *testing.T, path string) *torch.Snapshot {
 	f, err := os.Open(path)
 	require.NoError(t, err)
 	defer f.Close()
-	s, err := torch.Read(f)
+	s, err := torch.Read(f, nil)
 	require.NoError(t, err)
 	return s
 }

@@ -79,7 +79,7 @@ func ReadSnapshot(r io.Reader, name string, o Options) (*torch.Snapshot, trace.H
 // readWhole reads a snapshot and charges the memory that callers derive from its entries.
 func readWhole(in *Input, memory *budget.Budget) (*torch.Snapshot, error) {
 	const each = 128 // bytes per entry: its step and a verification's record
-	s, err := torch.ReadWithin(in, memory)
+	s, err := torch.Read(in, memory)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func readWhole(in *Input, memory *budget.Budget) (*torch.Snapshot, error) {
 // readSnapshot reads the trace of a device: the selected one, or the only one with a history, or
 // the only one.
 func readSnapshot(in *Input) (*trace.Trace, error) {
-	s, err := torch.ReadWithin(in, in.budget)
+	s, err := torch.Read(in, in.budget)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func ExampleTraces() {
 		{"action": "alloc", "addr": 4096, "size": 1000, "stream": 0},
 		{"action": "free_requested", "addr": 4096, "size": 1000, "stream": 0},
 		{"action": "free_completed", "addr": 4096, "size": 1000, "stream": 0}]]}`
-	s, err := torch.Read(strings.NewReader(file))
+	s, err := torch.Read(strings.NewReader(file), nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/harness/trace/torch"
+	"github.com/vramyard/vramyard/internal/budget"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what is said of hostile files; review the difference")
@@ -22,7 +23,7 @@ const hostileDir = "testdata/hostile"
 
 // verdict says in a line what becomes of a file.
 func verdict(data []byte) string {
-	s, err := torch.Read(bytes.NewReader(data))
+	s, err := torch.Read(bytes.NewReader(data), budget.New(0))
 	if err != nil {
 		return err.Error()
 	}
@@ -92,11 +93,11 @@ func snapshotSmall(t testing.TB) []byte {
 func TestEveryTruncationIsRefused(t *testing.T) {
 	few, all := snapshotSmall(t), content(t, snapshotVectorDir+"/full.pickle.xz")
 	for n := range few {
-		_, err := torch.Read(bytes.NewReader(few[:n]))
+		_, err := torch.Read(bytes.NewReader(few[:n]), budget.New(0))
 		require.Error(t, err, "%d bytes", n)
 	}
 	for n := 0; n < len(all); n += 61 { // its frames end elsewhere
-		_, err := torch.Read(bytes.NewReader(all[:n]))
+		_, err := torch.Read(bytes.NewReader(all[:n]), budget.New(0))
 		require.Error(t, err, "%d bytes", n)
 	}
 }
@@ -111,7 +112,7 @@ func TestEveryChangedByteIsBorne(t *testing.T) {
 				break
 			}
 			data[i] = b
-			if s, err := torch.Read(bytes.NewReader(data)); err == nil {
+			if s, err := torch.Read(bytes.NewReader(data), budget.New(0)); err == nil {
 				require.NotPanics(t, func() { write(t, s) })
 			}
 		}
@@ -169,7 +170,7 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var s *torch.Snapshot
 		var err error
-		n := taken(func() { s, err = torch.Read(bytes.NewReader(data)) })
+		n := taken(func() { s, err = torch.Read(bytes.NewReader(data), budget.New(0)) })
 		packed := bytes.HasPrefix(data, []byte("\x1f\x8b")) || bytes.HasPrefix(data, []byte("\xfd7zXZ")) ||
 			len(data) > 3 && (data[1] == 0xb5 || data[1] == 0x2a)
 		if !packed {

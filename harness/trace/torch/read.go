@@ -17,11 +17,8 @@ import (
 //
 // Unknown keys are ignored and listed. Anything that could run code is rejected. Memory is at most
 // a multiple of the bytes read, whatever lengths the file claims. An error is one line with the
-// byte offset in the decompressed content. A snapshot takes at most [budget.Default] bytes.
-func Read(r io.Reader) (*Snapshot, error) { return ReadWithin(r, budget.New(0)) }
-
-// ReadWithin is [Read] with its memory charged to a budget.
-func ReadWithin(r io.Reader, memory *budget.Budget) (*Snapshot, error) {
+// byte offset in the decompressed content. The memory is charged to the budget.
+func Read(r io.Reader, memory *budget.Budget) (*Snapshot, error) {
 	s, err := read(r, memory)
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: %w", err)

@@ -35,7 +35,7 @@ func content(t testing.TB, path string) []byte {
 // read reads a snapshot that must be right.
 func read(t testing.TB, data []byte) *torch.Snapshot {
 	t.Helper()
-	s, err := torch.Read(bytes.NewReader(data))
+	s, err := torch.Read(bytes.NewReader(data), nil)
 	require.NoError(t, err)
 	return s
 }
@@ -158,7 +158,7 @@ func TestFormsAgree(t *testing.T) {
 	for _, form := range []string{"protocol2.pickle.xz", "protocol3.pickle.gz", "json.xz", "wrapped.pickle.xz"} {
 		f, err := os.Open("testdata/forms/" + form)
 		require.NoError(t, err)
-		s, err := torch.Read(f)
+		s, err := torch.Read(f, nil)
 		require.NoError(t, err, form)
 		require.NoError(t, f.Close())
 		require.Equal(t, dump(full), dump(s), form)

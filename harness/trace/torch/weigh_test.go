@@ -119,7 +119,7 @@ func TestBombsAreWeighed(t *testing.T) {
 // TestLongJSONIsRefused reads a string that does not end.
 func TestLongJSONIsRefused(t *testing.T) {
 	bomb := endless{next: []byte(`{"segments": ["`), text: []byte(strings.Repeat("x", 1<<10)), left: 1 << 30}
-	_, err := Read(&bomb)
+	_, err := Read(&bomb, nil)
 	require.ErrorContains(t, err, "snapshot: at byte 13: a token of more than 16777216 bytes, want shorter strings")
 	require.Greater(t, bomb.left, 1<<29)
 }
