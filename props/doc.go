@@ -17,6 +17,8 @@
 //   - [Verify] runs generated sequences and judges every answer and the state after every
 //     step. [VerifyFaults] lets the device refuse each of its calls in turn. A [Failure]
 //     carries seed, step, invariant and the shrunken sequence as a trace.
+//   - [Claims] and [Metadata] judge what a configuration claims about capacity, limit and
+//     host memory.
 //
 // Package props/propstest runs all of it as tests and benchmarks.
 //
