@@ -11,7 +11,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-func TestWhatIfPassesThroughEveryWrapper(t *testing.T) {
+func TestForecastsPassThroughEveryWrapper(t *testing.T) {
 	for name, s := range wrapped(t, &rich{toy: newToy(4)}) {
 		below, above := power.FreeNeighbours(s, 7)
 		require.Equal(t, [2]device.Size{7, 14}, [2]device.Size{below, above}, name)
@@ -32,7 +32,7 @@ func TestWhatIfPassesThroughEveryWrapper(t *testing.T) {
 	}
 }
 
-func TestWhatIfWithoutPowers(t *testing.T) {
+func TestForecastsWithoutPowers(t *testing.T) {
 	s := newToy(4)
 	var at []device.Addr
 	for range 4 {
