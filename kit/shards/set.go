@@ -66,7 +66,6 @@ func NewSet(d *Device) *Set { return &Set{device: d} }
 // Add adds a strategy and returns its number. It must not be called once other calls have begun.
 func (s *Set) Add(strategy alloc.Strategy) int {
 	s.all = append(s.all, &shard{strategy: strategy})
-	s.Level()
 	return len(s.all) - 1
 }
 

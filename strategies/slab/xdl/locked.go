@@ -72,6 +72,9 @@ func (s slices) Reserve(_, _ device.Size) (device.Region, error) {
 // Release implements [device.Source]: the regions go back when the allocator is closed.
 func (slices) Release(device.Addr) error { return nil }
 
+// maxLocks bounds the segments: an Alloc that raises a peak takes every lock.
+const maxLocks = 1024
+
 // NewLocked returns an allocator over src that holds nothing yet. It fails if c is invalid.
 func NewLocked(src device.Source, c Config) (*Locked, error) {
 	d := shards.NewDevice(src)
@@ -82,8 +85,11 @@ func NewLocked(src device.Source, c Config) (*Locked, error) {
 // to owner.
 func Join(d *shards.Device, set *shards.Set, owner int, c Config) (*Locked, error) {
 	c, err := c.WithDefaults()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case c.Segments > maxLocks:
+		return nil, fmt.Errorf("slab: segments %d: want at most %d with locks", c.Segments, maxLocks)
 	}
 	l := &Locked{cfg: c, device: d, set: set, owner: owner}
 	l.pool = pool{cfg: c, slice: c.RegionBytes / device.Size(c.Segments), lines: make([]int, c.Segments)}

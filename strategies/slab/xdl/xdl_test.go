@@ -103,6 +103,13 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
+func TestLocksAreBounded(t *testing.T) {
+	d, err := sim.New(sim.Config{})
+	require.NoError(t, err)
+	_, err = xdl.NewLocked(d, xdl.Config{Segments: 2048, UnitBytes: unit})
+	require.EqualError(t, err, "slab: segments 2048: want at most 1024 with locks")
+}
+
 func TestGrantIsInUnits(t *testing.T) {
 	a, _ := open(t, 0, chunked(1, 4))
 	for _, c := range []struct{ size, want device.Size }{
