@@ -37,7 +37,7 @@ const (
 	fold   = 23                 // bits by which an address is shifted to be folded, as in addrmap
 	// quantumLog is the alignment that nearly every block has, for no device hands out less.
 	quantumLog = 8
-	// A number is 32 bits in its cell, 7 in the mark, and what is beyond that is extra.
+	// A number has 32 bits in its cell and 7 in the mark; further bits are extra.
 	lowBits  = 32
 	markBits = 7
 	fullBits = lowBits + markBits
@@ -58,7 +58,7 @@ const (
 	mostPassed = 255
 )
 
-// LiveBlock is what is remembered of a live block.
+// LiveBlock is the record of a live block.
 type LiveBlock struct {
 	Requested device.Size   // bytes asked for
 	Stream    device.Stream // stream of the request
@@ -81,7 +81,7 @@ type extra struct {
 	stream    device.Stream
 	requested uint32 // upper half
 	place     uint32 // upper half
-	number    uint32 // what is beyond fullBits
+	number    uint32 // bits beyond fullBits
 }
 
 // Ledger is a set of live blocks. The zero Table is empty and ready.
@@ -116,8 +116,8 @@ func (t *Ledger) next(b uint64) uint64 {
 	return b
 }
 
-// numberOf returns the number of an address: which multiple of the quantum it is, from the
-// origin on. What it is beyond a multiple comes to lie above all of these.
+// numberOf returns the number of an address: its multiple of the quantum, counted from the origin.
+// The remainder of a misaligned address is in the bits above.
 func (t *Ledger) numberOf(a device.Addr) uint64 {
 	return bits.RotateLeft64(uint64(a), -quantumLog) - t.origin
 }
@@ -142,10 +142,11 @@ func (k *bucket) like(mark uint64) uint64 {
 // empty returns a bit in the byte of each empty cell.
 func (k *bucket) empty() uint64 { return ^k.marks & tops }
 
-// cellOf returns the cell of the lowest bit of like or empty, cells or more if there is none.
+// cellOf returns the cell of the lowest bit of like or empty, or at least cells if there are no
+// bits.
 func cellOf(found uint64) uint { return uint(bits.TrailingZeros64(found)) >> 3 }
 
-// find returns the cell of a bucket that a number has, cells or more if there is none.
+// find returns the cell of a number in a bucket, or at least cells.
 func (t *Ledger) find(at, number uint64) uint {
 	k := &t.buckets[at]
 	for found := k.like(markOf(number)); found != 0; found &= found - 1 {
@@ -302,8 +303,8 @@ func (t *Ledger) clear(k *bucket, i uint) {
 	t.n--
 }
 
-// Range yields every live block and its start, in no useful order: it is for checks that
-// look at all of them, never for choosing one. The table must not be changed meanwhile.
+// Range yields every live block and its start, in arbitrary order. It is for checks that visit all
+// blocks, never for choosing one. The table must not change during the iteration.
 func (t *Ledger) Range(yield func(device.Addr, LiveBlock) bool) {
 	for at := range t.buckets {
 		k := &t.buckets[at]

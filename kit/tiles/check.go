@@ -15,7 +15,7 @@ var sayings = [...]string{
 	3: "requested at least one byte and at most all",
 	4: "the address index holds the live chunks",
 	5: "every row is a chunk, a ring or spare",
-	6: "the empty bytes are those of regions without a live block",
+	6: "the empty bytes are the bytes of regions without a live block",
 	7: "counters match the walk",
 }
 
@@ -53,7 +53,7 @@ func (v View) Check() error {
 	return c.checkCounters()
 }
 
-// sum is what a check counts.
+// sum holds the counts of a check.
 type sum struct {
 	chunks, live, free int
 	empty              device.Size

@@ -5,11 +5,11 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// Column is one more property of chunks, for those that have it: it takes no memory until
-// the first one has. The zero Column is empty and ready.
+// Column is an optional property of chunks: it takes no memory until the first chunk has it. The
+// zero value is empty and ready.
 //
-// A column knows nothing of the life of a chunk. What was set for a handle stays until it
-// is set again, so whoever keeps a column sets it for every chunk that it is asked about.
+// A column does not follow the life of a chunk. A value stays until it is set again, so the owner
+// of a column sets it for every chunk that it reads.
 type Column[T comparable] struct{ cells []T }
 
 // Get returns the property of a chunk, the zero T if it was never set.

@@ -11,8 +11,7 @@ import (
 
 var _ power.Mover = View{}
 
-// Compact implements [power.Mover]. It costs O(chunks), and what the index takes for two changes a
-// block.
+// Compact implements [power.Mover]. It costs O(chunks) and two changes of the index for each block.
 func (v View) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (bytes device.Size, err error) {
 	c := v.core
 	if c.Closed() {
@@ -26,8 +25,8 @@ func (v View) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Bloc
 	return bytes, nil
 }
 
-// slide moves the blocks of one region down. A hole rises through the blocks meanwhile, and takes
-// up the holes that it meets.
+// slide moves the blocks of one region down. A hole rises through the blocks and absorbs the holes
+// that it meets.
 type slide struct {
 	core  *Core
 	held  regions.Held

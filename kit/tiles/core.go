@@ -21,7 +21,7 @@ type Index interface {
 	Insert(Handle)
 	// Remove takes out a free chunk that is.
 	Remove(Handle)
-	// Largest returns the size of the largest free chunk, 0 if there is none.
+	// Largest returns the size of the largest free chunk, or 0.
 	Largest() device.Size
 	// Bytes returns the host memory of the index.
 	Bytes() device.Size
@@ -69,8 +69,8 @@ func (c *Core) Init(
 // Round returns the bytes to grant for a request of n bytes.
 func (c *Core) Round(n device.Size) device.Size { return (n + c.quantum - 1) &^ (c.quantum - 1) }
 
-// Need returns how large a free chunk must be to have room for n bytes at a multiple of
-// align wherever it starts.
+// Need returns the size of a free chunk that has room for n bytes at a multiple of align at any
+// start.
 //
 // Precondition: n comes from Round.
 func (c *Core) Need(n, align device.Size) device.Size { return n + max(align, c.quantum) - c.quantum }
@@ -103,8 +103,8 @@ func (c *Core) Grow(r *alloc.Request, n device.Size) (Handle, error) {
 	return h, nil
 }
 
-// reserve takes a region whose start serves the request. What the device gives beyond whole
-// quanta is no part of the chunk.
+// reserve reserves a region whose start serves the request. The chunk does not include bytes beyond
+// whole quanta.
 func (c *Core) reserve(r *alloc.Request, n device.Size) (Handle, error) {
 	h := c.Add(0, 0) // the region is labelled with it
 	got, err := c.pool.Grow(n, max(r.Align, c.quantum), int32(h))
@@ -116,8 +116,8 @@ func (c *Core) reserve(r *alloc.Request, n device.Size) (Handle, error) {
 	return h, nil
 }
 
-// Occupy books that a free chunk, no longer in the index, which fills its region is about to be
-// cut and granted. It comes before the cuts, because it is the chunk's neighbours that tell
+// Occupy counts that a free chunk, which is no longer in the index and fills its region, is about
+// to be split and granted. It is called before the splits, because the chunk's neighbors show
 // whether its region is empty.
 //
 // Precondition: Fills(h).
@@ -140,7 +140,7 @@ func (c *Core) Grant(h Handle, r *alloc.Request) alloc.Block {
 	return alloc.Block{Addr: row.Addr, Size: row.Size, Ref: h}
 }
 
-// rehash doubles the address index. It returns false if there is none.
+// rehash doubles the address index. It returns false after Close.
 func (c *Core) rehash() bool {
 	if c.live.Dropped() {
 		return false
@@ -166,7 +166,7 @@ func (c *Core) restore() {
 	}
 }
 
-// find returns the live chunk that starts at an address, None if there is none.
+// find returns the live chunk that starts at an address, or None.
 func (c *Core) find(at device.Addr) Handle {
 	if c.live.Dropped() {
 		c.restore()
@@ -178,9 +178,9 @@ func (c *Core) find(at device.Addr) Handle {
 	return h
 }
 
-// Release makes the live chunk that starts at an address a free one, and returns it with the
-// free chunks on either side, None where there is none. It is in no ring and not joined yet.
-// It fails with [alloc.ErrInvalidFree] or [alloc.ErrClosed].
+// Release makes the live chunk at an address a free one, and returns it with the adjacent free
+// chunks, or None for these. It is in no ring and not joined yet. It fails with
+// [alloc.ErrInvalidFree] or [alloc.ErrClosed].
 func (c *Core) Release(at device.Addr) (prev, h, next Handle, err error) {
 	if c.live.Dropped() {
 		c.restore()
@@ -250,7 +250,7 @@ func (c *Core) Vacate(h Handle) (gone bool) {
 	at := c.Rows[h].Addr
 	held, _ := c.pool.Find(at)
 	if !c.pool.Vacated(held.Size) || c.pool.Drop(at) != nil {
-		return false // what the device does not take back stays, empty
+		return false // a region that the device refuses stays, empty
 	}
 	c.Retire(h)
 	return true

@@ -25,13 +25,13 @@
 // # Core and index
 //
 // [Core] is the table with the regions and their growth (kit/regions), the map from addresses to
-// live chunks (kit/index), the counters and the last refusal. [View] is what users see of it. A
-// strategy adds an [Index] of the free chunks and the way from a request to a chunk:
+// live chunks (kit/index), the counters and the last refusal. [View] is its public part. A strategy
+// adds an [Index] of the free chunks and the search:
 //
 //	core.Judge(&r)                   // or a mistake of the caller
 //	n := core.Round(r.Size)
 //	h := index.find(n)               // taken out of the index
-//	h, err = core.Grow(&r, n)        // if there was none
+//	h, err = core.Grow(&r, n)        // if there was no chunk
 //	core.Fills(h) && core.Occupy(h)  // the region is not empty any more
 //	index.Insert(core.Split(h, n))   // the remainder
 //	return core.Grant(h, &r), nil
@@ -51,14 +51,13 @@
 //
 // Check reports them with the name of the strategy in front.
 //
-// Invariant K1: the chunks of a region tile it in whole quanta but for what is less than one at its
-// end; each names the one before and the one behind it.
-// Invariant K2: no two neighbours are both free.
-// Invariant K3: a live chunk was requested with at least one byte and at most its size.
+// Invariant K1: the chunks of a region tile it in whole quanta, except for less than one quantum at
+// its end; links are symmetric.
+// Invariant K2: no two adjacent chunks are free.
+// Invariant K3: the requested bytes of a live chunk are from 1 to its size.
 // Invariant K4: the map from addresses holds exactly the live chunks.
-// Invariant K5: every row is a chunk of a region, the anchor of a ring, or waits in the list of
-// retired ones.
-// Invariant K6: the bytes counted as empty are those of the regions without a live chunk.
+// Invariant K5: every row is a chunk of a region, the anchor of a ring, or retired.
+// Invariant K6: the empty bytes are the bytes of the regions without a live chunk.
 // Invariant K7: the counters match the walk.
 //
 // Source: Knuth, The Art of Computer Programming, volume 1, section 2.5, algorithm C, for boundary

@@ -16,7 +16,7 @@ func (v View) FreeNeighbours(at device.Addr) (below, above device.Size) {
 	c := v.core
 	if h := c.find(at); h != None {
 		prev, next := c.FreeNeighbors(h)
-		below, above = c.Rows[prev].Size, c.Rows[next].Size // that of None is 0
+		below, above = c.Rows[prev].Size, c.Rows[next].Size // the size of None is 0
 	}
 	return below, above
 }

@@ -7,8 +7,7 @@ const (
 	retired uint32 = 2 // no chunk: the handle waits to be used again
 )
 
-// stateShift leaves 30 bits to a handle: a table of so many rows would take 32 GiB, so none
-// grows that far.
+// stateShift leaves 30 bits for a handle: a table with more rows would take more than 32 GiB.
 const (
 	stateShift = 30
 	handleBits = 1<<stateShift - 1

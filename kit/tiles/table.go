@@ -8,9 +8,9 @@ import (
 // Handle names a chunk: its row in the table.
 type Handle = uint32
 
-// None is the handle of no chunk. There is a row of that number all the same, which is never
-// a free chunk and has no size. So whoever mends the links of a neighbour, or merges with it,
-// need not ask first whether there is one, which is a toss-up for the branch predictor.
+// None is the zero handle. Row 0 exists as a sentinel: it is never free and has no size. Links can
+// thus be updated and neighbors merged without a branch for a missing neighbor, which would be
+// unpredictable.
 const None Handle = 0
 
 // Row is one chunk.
@@ -28,7 +28,7 @@ func (r *Row) End() device.Addr { return r.Addr.Add(r.Size) }
 // wideSlack says that the slack does not fit and a column has the requested size.
 const wideSlack = ^uint32(0)
 
-// Label is what a caller attaches to a block.
+// Label is the caller's label of a block.
 type Label struct {
 	Tag    uint64        // Request.Tag
 	Stream device.Stream // Request.Stream
@@ -96,8 +96,8 @@ func (t *Table) take() Handle {
 	return h
 }
 
-// extend returns a row behind the last. The table grows by an eighth, because its size is
-// what a block costs in host memory; a row is then copied eight times on average.
+// extend returns a new row. The table grows by an eighth, because it is most of the host memory of
+// a block; a row is then copied eight times on average.
 func (t *Table) extend() Handle {
 	n := len(t.Rows)
 	if n == cap(t.Rows) {
@@ -138,8 +138,8 @@ func (t *Table) Split(h Handle, n device.Size) Handle {
 	return tail
 }
 
-// FreeNeighbors returns the chunks on either side that are free, None where there is none. It
-// has no branches: whether the neighbours of a block are free is a toss-up.
+// FreeNeighbors returns the adjacent free chunks, or None. Branch-free: whether the neighbors of a
+// block are free is unpredictable.
 func (t *Table) FreeNeighbors(h Handle) (prev, next Handle) {
 	rows := t.Rows
 	prev, next = rows[h].Prev, rows[h].Next
@@ -154,7 +154,7 @@ func (t *Table) FreeNeighbors(h Handle) (prev, next Handle) {
 func (t *Table) Join(prev, h, next Handle) Handle {
 	rows := t.Rows
 	l, r, n := &rows[prev], &rows[h], &rows[next]
-	size := l.Size + r.Size + n.Size // that of None is 0
+	size := l.Size + r.Size + n.Size // the size of None is 0
 	right := r.Next ^ (r.Next^n.Next)&mask(next)
 	m := mask(prev)
 	keep, gone := h^(h^prev)&m, h&m
@@ -166,9 +166,9 @@ func (t *Table) Join(prev, h, next Handle) Handle {
 	return keep
 }
 
-// setLive makes a free chunk that stands in no ring a live one that was requested with a size,
-// and is followed by chain in its bucket. It reports whether the slack is too wide for the row;
-// annotate has to be told then, or if there is a label, or has ever been one.
+// setLive makes a free chunk, which is in no ring, a live one with a requested size, followed by
+// chain in its bucket. It reports whether the slack is too wide for the row; then, or if there is
+// or ever was a label, annotate must be called.
 //
 // Precondition: requested is at most the size.
 func (r *Row) setLive(requested device.Size, chain Handle) (wide bool) {
@@ -190,7 +190,7 @@ func (t *Table) annotate(h Handle, requested device.Size, l Label, align uint8) 
 	t.aligns.Set(h, align, len(t.Rows))
 }
 
-// setFree makes a live chunk a free one that stands in no ring.
+// setFree makes a live chunk a free one that is in no ring.
 func (t *Table) setFree(h Handle) { t.Rows[h].link = link{} }
 
 // Requested returns the bytes asked for by a live chunk.

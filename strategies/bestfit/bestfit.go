@@ -13,7 +13,7 @@ type Allocator struct {
 	core  tiles.Core
 	free  freeIndex
 	cfg   Config
-	slack uint8 // a block may have so much more than n: n shifted by this
+	slack uint8 // a block may exceed n by n shifted right by this
 }
 
 var _ alloc.Strategy = (*Allocator)(nil)
@@ -86,8 +86,8 @@ func (a *Allocator) FreeRef(b alloc.Block) error {
 	return err
 }
 
-// settle enters a chunk that was freed into the index, merged with what is free on either
-// side: one neighbour each is enough, because no two neighbours are free by invariant K2.
+// settle coalesces a freed chunk and enters it into the index. One neighbor on each side is enough,
+// because no two adjacent chunks are free by invariant K2.
 func (a *Allocator) settle(prev, h, next tiles.Handle) {
 	c := &a.core
 	if next != tiles.None {

@@ -44,7 +44,8 @@ type Config struct {
 	// Spread bounds by how much a chunk may exceed the smallest that serves: a Spread-th of the
 	// request.
 	Spread int `json:"spread" doc:"of the chunks looked at, one may exceed the smallest by the request divided by this" grid:"2,4,8,16,32"`
-	// Slack bounds what a block may have beyond its request: a Slack-th of that. NoSlack is none.
+	// Slack is the reciprocal of the part of a request that a block may have beyond it. NoSlack allows
+	// none.
 	Slack int `json:"slack" doc:"a remainder of at most the request divided by this, a power of two, stays with the block; 1048576 for none" grid:"8,16,32,64,1048576"`
 	// Tail says when the last chunk of a region is used: TailLast or TailHole.
 	Tail string `json:"tail" doc:"the last free chunk of a region: last (used when no hole serves, however well it fits) or hole (as any other)" grid:"last,hole"`
@@ -108,8 +109,8 @@ func (c Config) ForCapacity(n device.Size) Config {
 	return c
 }
 
-// Preallocates reports whether the allocator takes its whole limit with the first request,
-// so that what it reserves says nothing about what is needed.
+// Preallocates reports whether the allocator reserves its whole limit with the first request, so
+// that the reserved bytes are independent of the demand.
 func (c Config) Preallocates() bool { return c.policy().Preallocates() }
 
 // Unbound implements [setting.UnboundConfig]: the limit is looked at to refuse, and where the whole

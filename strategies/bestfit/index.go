@@ -49,9 +49,8 @@ func (x *freeIndex) Remove(h tiles.Handle) {
 	}
 }
 
-// take takes the chunk that serves a request of n bytes out of the index and returns it,
-// tiles.None if there is none. O(looks), and for an alignment above the quantum O(chunks
-// that are large enough but misplaced).
+// take takes the chunk for n bytes out of the index, or returns tiles.None. O(looks), and for an
+// alignment above the quantum O(chunks that are large enough but misplaced).
 func (x *freeIndex) take(n, align device.Size) tiles.Handle {
 	need := x.core.Need(n, align)
 	if need > n {
@@ -75,8 +74,7 @@ func (x *freeIndex) takeAligned(n, align device.Size) tiles.Handle {
 	return x.firstAligned(&x.tails, n, align)
 }
 
-// firstAligned is takeAligned in one map. The walk ends at the first size that has room
-// wherever a chunk starts.
+// firstAligned is takeAligned in one map. The walk ends at the first size that fits at any start.
 func (x *freeIndex) firstAligned(m *index.SizeMap, n, align device.Size) tiles.Handle {
 	if at := m.First(n, func(h uint32) bool { return x.core.Serves(h, n, align) }); at != index.NoEntry {
 		return m.Take(at)

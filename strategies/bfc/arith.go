@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// unit is the size and the address every chunk is a multiple of: what the driver
-	// aligns to, so that any block suits any copy engine.
+	// unit is the quantum of sizes and addresses: the driver's alignment, which suits every copy
+	// engine.
 	unit device.Size = 256
 
 	// maxRequest is the largest size that can be rounded up to a multiple of unit.
@@ -17,7 +17,7 @@ const (
 	// numBins size classes double from 256 B; the last, from 256 MiB, is open-ended.
 	numBins = 21
 
-	// defaultWaste is what a block may waste before its chunk is split in any case.
+	// defaultWaste is the waste in bytes from which a chunk is always split.
 	defaultWaste = 128 * device.MiB
 
 	// backpedalFactor is what remains of a size that the device refused. It is a 32-bit

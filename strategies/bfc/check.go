@@ -38,8 +38,7 @@ func (a *Allocator) Check() error {
 	return nil
 }
 
-// checker recounts an allocator: what the walk over regions and chunks adds up is compared
-// with the counters and indexes afterwards.
+// checker recounts an allocator: the sums over the walk are compared with the counters and indexes.
 type checker struct {
 	a         *Allocator
 	chunks    int
@@ -128,8 +127,8 @@ func (c *checker) chunk(h handle, k *chunk) error {
 	return nil
 }
 
-// block checks and counts one live chunk. What a split would take off now must be what the
-// split at the grant left, because live chunks never change their size.
+// block checks and counts one live chunk. A split now must leave the same as the split at the
+// grant, because live chunks never change their size.
 func (c *checker) block(h handle, k *chunk) error {
 	n := c.a.chunks.requested(h)
 	c.requested += n

@@ -11,7 +11,7 @@ type handle = uint32
 // none is the handle of no chunk.
 const none = ^handle(0)
 
-// state is what a record of the chunk table describes.
+// state is the state of a record of the chunk table.
 type state uint32
 
 const (
@@ -69,7 +69,7 @@ func (c *chunk) end() device.Addr { return c.addr.Add(c.size) }
 // wideSlack says that the slack does not fit and the column wide has the requested size.
 const wideSlack = ^uint32(0)
 
-// label is what a caller attaches to a block.
+// label is the caller's label of a block.
 type label struct {
 	tag    uint64
 	stream device.Stream
@@ -110,8 +110,8 @@ func (t *chunkTable) add() handle {
 	return handle(len(t.rows) - 1)
 }
 
-// extend adds a record behind the last. The table grows by a sixteenth, because its size is most of
-// what a block costs in host memory.
+// extend adds a record. The table grows by a sixteenth, because it is most of the host memory of a
+// block.
 func (t *chunkTable) extend() {
 	n := len(t.rows)
 	if n == cap(t.rows) {

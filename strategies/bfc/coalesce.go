@@ -5,8 +5,8 @@ package bfc
 // chunk merges only by force, and force merges unsafe neighbours too; so does the gap of a
 // two-ended arena with itself.
 //
-// One neighbour on each side is enough by invariant B4. Where timing breaks that, the
-// original leaves the second one apart; mended mode goes on.
+// One neighbor on each side is enough by invariant B4. If timing breaks B4, the original does not
+// merge the second one; mended mode continues.
 func (a *Allocator) coalesce(h handle, force bool) handle {
 	if !force && a.chunks.freed(h) > 0 {
 		return h

@@ -29,9 +29,9 @@ func (a *Allocator) roomAfterCollection() device.Size {
 	return limit - pool
 }
 
-// Trim implements [power.Trimmer]. It gives back every region without a live block,
-// whatever GarbageCollection says. If no region is left, growth starts anew: the next region would
-// otherwise be as large as if all of them were still held. It costs O(regions + chunks given back).
+// Trim implements [power.Trimmer]. It releases every region without a live block, regardless of
+// GarbageCollection. If no region is left, growth starts over: the next region would otherwise be
+// as large as if all regions were still held. It costs O(regions + chunks released).
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.front.Closed() {
 		return 0, alloc.ErrClosed
@@ -60,9 +60,9 @@ func (a *Allocator) Close() error {
 	return err
 }
 
-// releaseRegions gives back the regions that match in address order, and returns their
-// bytes and the first error of the device. A refusal does not stop it: the other regions
-// still go back, which is what a caller short of memory wants.
+// releaseRegions releases the matching regions in address order. It returns their bytes and the
+// first error of the device. After a refusal it continues with the other regions, because the
+// caller is short of memory.
 func (a *Allocator) releaseRegions(match func(*region) bool) (given device.Size, first error) {
 	for place := 0; place < len(a.regions.order); {
 		number := a.regions.order[place]

@@ -28,9 +28,8 @@ func (a *Allocator) Compact(may func(alloc.Chunk) bool, moved func(from, to allo
 	return bytes, nil
 }
 
-// slide moves the live chunks of a region down, of which it is given the first chunk, and returns
-// the bytes moved. A hole rises through them and takes up the holes that it meets; meanwhile it is
-// in no bin.
+// slide moves the live chunks of a region down, given its first chunk, and returns the bytes moved.
+// A hole rises through them and absorbs the holes that it meets; while it moves it is in no bin.
 func (a *Allocator) slide(first handle, may func(alloc.Chunk) bool,
 	moved func(from, to alloc.Block)) (bytes device.Size) {
 	hole := none

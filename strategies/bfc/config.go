@@ -34,11 +34,11 @@ type Config struct {
 	AllowGrowth bool `json:"allow_growth" doc:"take regions as needed, each twice the last, instead of the whole limit at once" grid:"false,true"`
 	// GarbageCollection gives regions without live blocks back when a request would fail.
 	GarbageCollection bool `json:"garbage_collection" doc:"give regions without live blocks back when a request would fail" grid:"false,true"`
-	// FragmentationFraction of Limit is what a block may waste before its chunk is split
-	// although it is smaller than twice the request; 0 or less means 128 MiB.
-	FragmentationFraction float64 `json:"fragmentation_fraction" doc:"share of the limit that one block may waste; 0 means 128MiB whatever the limit" grid:"0,0.0001,0.001,0.01"`
-	// CoalesceRegions joins a region to the one that ends where it starts.
-	CoalesceRegions bool `json:"coalesce_regions" doc:"join a new region to the one that ends where it starts, as over virtual memory" grid:"false,true"`
+	// FragmentationFraction of Limit is the waste from which a chunk is split even if it is smaller
+	// than twice the request; 0 or less means 128 MiB.
+	FragmentationFraction float64 `json:"fragmentation_fraction" doc:"share of the limit that one block may waste; 0 means 128MiB" grid:"0,0.0001,0.001,0.01"`
+	// CoalesceRegions joins a new region to an adjacent one below it.
+	CoalesceRegions bool `json:"coalesce_regions" doc:"join a new region to an adjacent one below it, as over virtual memory" grid:"false,true"`
 	// Timing stamps each free with a count and merges only chunks below the safe frontier.
 	Timing bool `json:"timing" doc:"stamp frees with a count and merge only what the safe frontier has passed"`
 	// Spatial splits the memory into a lower and an upper end that grow towards each other.
@@ -53,8 +53,8 @@ func (c Config) ForCapacity(n device.Size) Config {
 	return c
 }
 
-// Preallocates reports whether the allocator takes its whole limit with the first request,
-// so that what it reserves says nothing about what is needed.
+// Preallocates reports whether the allocator reserves its whole limit with the first request, so
+// that the reserved bytes are independent of the demand.
 func (c Config) Preallocates() bool { return !c.AllowGrowth }
 
 // WithDefaults returns c with every default filled in. It fails with an error that names
@@ -102,9 +102,9 @@ func (c Config) checkVariant() error {
 	return nil
 }
 
-// Export implements [setting.ExportedConfig]. TensorFlow takes nearly the whole memory of the card
-// in one region unless it is told to let regions grow, and gives regions without live blocks back
-// unless it is told not to. The rules of other years, and what no variable says, cannot be chosen.
+// Export implements [setting.ExportedConfig]. By default TensorFlow takes nearly the whole memory
+// of the card in one region, and releases regions without live blocks. Environment variables can
+// turn both off; other settings and the rules of other years have no variable.
 //
 // Source: tensorflow/core/common_runtime/gpu/gpu_bfc_allocator.cc.
 func (c Config) Export() (setting.Export, bool) {

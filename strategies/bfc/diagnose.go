@@ -9,7 +9,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// name is what the allocator calls itself in reports.
+// name is the allocator's name in reports.
 const name = "bfc"
 
 // MemoryMap is a snapshot of an allocator for tools, as the original writes it to a file
@@ -54,9 +54,9 @@ type MapChunk struct {
 
 // MemoryMap returns a snapshot. O(chunks), and it allocates as much.
 //
-// It differs from the original's in two points: the fragmentation of memory without a free
-// byte is 0, where the original writes not-a-number, and a free chunk has no requested
-// size, where the original writes that of the block before.
+// It differs from the original's in two points: the fragmentation of memory without a free byte is
+// 0, where the original writes not-a-number, and a free chunk has no requested size, where the
+// original writes the size of the previous block.
 func (a *Allocator) MemoryMap() MemoryMap {
 	m := MemoryMap{
 		Name: name,
@@ -148,9 +148,9 @@ func (r *report) add(parts ...any) *report {
 
 func (r *report) line() { r.text = append(r.text, '\n') }
 
-// AppendReport implements [power.Reporter]. The parts are those of the original, in its
-// order: bins, the free chunks of the bin in question, every chunk, a histogram of the
-// live ones, totals, counters, the rendering. O(chunks log chunks).
+// AppendReport implements [power.Reporter]. The parts and their order are the original's: bins, the
+// free chunks of the request's bin, every chunk, a histogram of the live ones, totals, counters,
+// the rendering. O(chunks log chunks).
 func (a *Allocator) AppendReport(text []byte, refused alloc.Request) []byte {
 	r := report{text}
 	r.add("Allocator (", name, ") ran out of memory.").line()
@@ -166,8 +166,7 @@ func (a *Allocator) AppendReport(text []byte, refused alloc.Request) []byte {
 	return r.text
 }
 
-// reportBin appends the free chunks of the bin that a request belongs to, which are the
-// ones that came closest.
+// reportBin appends the free chunks of the request's bin, which are nearest in size.
 func (a *Allocator) reportBin(r *report, refused alloc.Request) {
 	size := roundUp(min(refused.Size, maxRequest))
 	bin := binOf(size)

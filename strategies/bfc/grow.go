@@ -89,8 +89,8 @@ func (a *Allocator) reserve(n, align device.Size) (reservation, error) {
 	return got, nil
 }
 
-// reserveAtMost asks the device for n bytes, and for less until it grants or the wish would
-// not fit any more. What it grants may be more than was asked.
+// reserveAtMost requests n bytes, and then less, until the device grants or the wish would not fit.
+// The region may be larger than requested.
 func (a *Allocator) reserveAtMost(n device.Size, w wish) (reservation, power.Refusal) {
 	for {
 		r, err := a.reserve(n, w.align)

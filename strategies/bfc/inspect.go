@@ -104,8 +104,8 @@ func (a *Allocator) MetadataBytes() device.Size {
 	return n + index.BytesOf(q.entries) + index.BytesOf(q.kept) + index.BytesOf(q.suspects) + index.BytesOf(q.merging)
 }
 
-// Has tells [power.Has] that the original of 2016 could not reset its statistics, and where blocks
-// cannot be moved.
+// Has reports that the variant of 2016 cannot reset its statistics, and which configurations cannot
+// move blocks.
 func (a *Allocator) Has(p power.Power) bool {
 	return power.Implements(a, p) && (p != power.PowerClearer || a.cfg.Variant != V2016) &&
 		(p != power.PowerMover || a.cfg.moves())

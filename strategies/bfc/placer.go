@@ -31,9 +31,9 @@ func (a *Allocator) freeBytes(h handle) device.Size {
 	return 0
 }
 
-// CanPlace implements [power.Placer]. In a two-ended arena, and with timing, it may be false
-// although there will be room: what becomes of the ends, and what may be merged by force, is not
-// foreseen. It costs O(chunks log addresses).
+// CanPlace implements [power.Placer]. In a two-ended arena and with timing it may be false although
+// there will be room, because it does not predict the ends and forced merges. It costs O(chunks log
+// addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {
 		promises := a.cfg.Promises()

@@ -69,13 +69,13 @@ func (c Config) exceptions() (all []promise.Exception) {
 		all = append(all,
 			promise.Exception{Invariant: "I2", Reason: tail},
 			promise.Exception{Invariant: "I19", Reason: tail},
-			promise.Exception{Invariant: "I20", Reason: "the next region is asked for whole, whatever is left of the limit"})
+			promise.Exception{Invariant: "I20", Reason: "the next region is requested whole, regardless of the limit"})
 	}
 	return all
 }
 
-// serves returns which free chunks must serve a request: in a two-ended arena those of the
-// end that is asked for, and the gap.
+// serves returns the predicate of free chunks that must serve a request: in a two-ended arena, the
+// chunks of the requested end and the gap.
 func (c Config) serves() func(alloc.Chunk, alloc.Request) bool {
 	fits := promise.ServesAnywhere(unit)
 	return func(free alloc.Chunk, r alloc.Request) bool {

@@ -9,7 +9,7 @@ type entry struct {
 	h     handle
 }
 
-// mark is what a chunk knows of the queue: a column beside the chunk table.
+// mark is the queue state of a chunk: a column beside the chunk table.
 type mark struct {
 	since   uint64 // entries numbered below are void
 	entries uint32 // that are not void
@@ -76,8 +76,8 @@ func (a *Allocator) suspect(h handle) {
 	}
 }
 
-// dropSuspects voids the entries of the chunks granted since the last sweep, except those
-// that are free again.
+// dropSuspects voids the entries of the chunks granted since the last sweep, except chunks that are
+// free again.
 func (a *Allocator) dropSuspects() {
 	q := &a.queue
 	for _, h := range q.suspects {

@@ -27,14 +27,14 @@ type regionTable struct {
 	rows  []region
 	spare []uint32 // numbers of unused rows
 	order []uint32
-	// empty is the sum of the sizes of the regions without live chunks: what a collection
-	// would give back. It is kept so that a request that fails need not look.
+	// empty is the sum of the sizes of the regions without live chunks, which a collection would
+	// release. A failing request thus need not search them.
 	empty device.Size
 }
 
-// insert adds a region and returns its number. O(log regions), and a move of what lies above.
-// Numbers of removed regions are used again, so that the table stays as small as the most
-// regions ever held.
+// insert adds a region and returns its number. O(log regions), and a move of the entries above.
+// Numbers of removed regions are reused, so the table stays as small as the highest number of
+// regions.
 func (t *regionTable) insert(r region) uint32 {
 	var n uint32
 	if k := len(t.spare); k > 0 {

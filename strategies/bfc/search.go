@@ -23,9 +23,8 @@ func (a *Allocator) unshelve(h handle) {
 	}
 }
 
-// find takes the chunk that serves a wish best out of its bin, cuts it to size and returns
-// it, none if there is none: the smallest that is large enough, among equals the one at
-// the lowest address, over all regions.
+// find takes the best chunk for a wish out of its bin, splits it to size and returns it, or none:
+// the smallest that is large enough, the lowest of equals, over all regions.
 func (a *Allocator) find(w wish) handle {
 	if !w.plain {
 		return a.findFitting(w)
@@ -79,9 +78,9 @@ func (w *wish) fits(at device.Addr, size device.Size) bool {
 	return device.Size(-at)&(w.align-1) <= room
 }
 
-// carveLower cuts the lowest aligned place out of a chunk. What alignment leaves before it
-// becomes a hole, of the lower end if the arena has two; what is behind follows the rule
-// for splits, in the gap too, so that the lower end may swallow the gap.
+// carveLower cuts the lowest aligned place out of a chunk. The part before it becomes a hole, of
+// the lower end if the arena has two; the part after it follows the rule for splits. This holds in
+// the gap too, so the lower end may absorb the gap.
 func (a *Allocator) carveLower(h handle, w wish) handle {
 	if pad := device.Size(-a.chunks.rows[h].addr) & (w.align - 1); pad > 0 {
 		rest := a.split(h, pad)
@@ -111,9 +110,9 @@ func (a *Allocator) splits(rest, n device.Size) bool {
 	return rest >= n || rest >= a.waste && rest > 0
 }
 
-// shelveRemainder puts what a split left into its bin, given its neighbour on the far side
-// of what is granted. In mended mode it is queued too if a sweep has to look at it again,
-// because it is unsafe or could be merged with that neighbour.
+// shelveRemainder puts the remainder of a split into its bin, given its neighbor on the far side.
+// In mended mode it is also queued if a sweep must visit it again, because it is unsafe or could
+// merge with that neighbor.
 func (a *Allocator) shelveRemainder(h, neighbour handle) {
 	a.shelve(h)
 	if a.cfg.Mended && a.cfg.Timing && (a.chunks.freedAt[h] != 0 || a.isFree(neighbour)) {

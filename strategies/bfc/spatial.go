@@ -10,9 +10,9 @@ func (a *Allocator) own(h handle, owner uint8) {
 	c.tag = c.tag.withOwner(owner)
 }
 
-// carveUpper cuts the highest aligned place out of a chunk, exactly. What is below stays
-// with the owner of the chunk, the gap or the upper end; what alignment leaves above
-// becomes a hole of the upper end.
+// carveUpper cuts the highest aligned place out of a chunk, exactly. The part below keeps the owner
+// of the chunk, the gap or the upper end; the part above, lost to alignment, becomes a hole of the
+// upper end.
 func (a *Allocator) carveUpper(h handle, w wish) handle {
 	c := &a.chunks.rows[h]
 	if below := device.AlignDown(c.addr.Add(c.size-w.size), w.align).Sub(c.addr); below > 0 {

@@ -2,14 +2,13 @@ package bfc
 
 import "github.com/vramyard/vramyard/device"
 
-// sweep makes the chunks in the queue that were freed below the frontier safe and merges
-// them; the others stay queued. With need above zero it is forced: it merges chunks
-// whatever their count, in the order of the queue, until one has need bytes, and reports
-// whether one has.
+// sweep makes the queued chunks that were freed below the frontier safe and merges them; the others
+// stay queued. With need above zero it is forced: it merges chunks regardless of their count, in
+// queue order, until one has need bytes, and reports whether one has.
 //
-// Its cost is that of the chunks it merges and of the queued ones granted since the last
-// sweep. After a forced one, and where a chunk was queued again before the frontier had
-// passed its first entry, it looks at the entries in between as well.
+// It costs O(merged chunks + queued chunks granted since the last sweep). After a forced sweep, and
+// if a chunk was queued again before the frontier had passed its first entry, it visits the entries
+// in between as well.
 func (a *Allocator) sweep(need device.Size) bool {
 	q := &a.queue
 	a.dropSuspects()
@@ -33,8 +32,8 @@ func (a *Allocator) sweep(need device.Size) bool {
 	return true
 }
 
-// selectMergeable takes out of the queue what is to be merged, which it appends to list,
-// and what is out of date.
+// selectMergeable removes the entries to merge, which it appends to list, and void entries from the
+// queue.
 func (a *Allocator) selectMergeable(list []handle, force bool) []handle {
 	q := &a.queue
 	all := force || q.full || q.shuffled
@@ -99,8 +98,8 @@ func (a *Allocator) isWaiting(h handle, force bool) bool {
 // mergeForced merges chunks by force until one has need bytes, queues the others again and
 // reports whether one has.
 //
-// A result that was absorbed into its predecessor is queued again while it is unsafe; one
-// that stayed in place is not, and no sweep looks at it again. In mended mode it is queued too.
+// A result that was absorbed into its predecessor is queued again while it is unsafe. A result that
+// stayed in place is not, so no sweep visits it again; in mended mode it is queued too.
 func (a *Allocator) mergeForced(list []handle, need device.Size) (satisfied bool) {
 	for _, h := range list {
 		switch {

@@ -43,10 +43,10 @@ func (s scale) bound(size device.Size) device.Size {
 	return device.Size((u+last)&^last) << (s.quantum & 63)
 }
 
-// sure returns the class that starts at the bound. Where rounding up reaches the next
-// doubling, the number of the class does so by itself.
+// sure returns the class that starts at the bound. Rounding up across a doubling carries into the
+// class number.
 //
-// Precondition: that of bound.
+// Precondition: as for bound.
 func (s scale) sure(size device.Size) uint32 {
 	u := s.quanta(size)
 	w := s.width(u)

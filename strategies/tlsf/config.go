@@ -108,8 +108,8 @@ func (c Config) ForCapacity(n device.Size) Config {
 	return c
 }
 
-// Preallocates reports whether the allocator takes its whole limit with the first request,
-// so that what it reserves says nothing about what is needed.
+// Preallocates reports whether the allocator reserves its whole limit with the first request, so
+// that the reserved bytes are independent of the demand.
 func (c Config) Preallocates() bool { return c.policy().Preallocates() }
 
 // Unbound implements [setting.UnboundConfig]: the limit is looked at to refuse, and where the whole

@@ -42,11 +42,11 @@
 //
 // # The bound
 //
-// [Config.Bound] is the size from which a free chunk must serve: the request rounded up to quanta,
-// with the cost of its alignment, rounded up to a class. The rounding adds less than a
+// [Config.Bound] is the size from which every free chunk must serve: the request rounded up to
+// quanta, plus the cost of its alignment, rounded up to a class. The rounding adds less than a
 // 2^SecondLevel-th, 3 % by default, at any size up to [tiles.MaxRequest], and nothing in the first
-// classes. A tail that is apart, and with Config.Exhaustive every free chunk, serves whatever fits
-// into it.
+// classes. A separate tail, and with Config.Exhaustive every free chunk, serves every request that
+// fits.
 //
 // # Split, merge and growth
 //
@@ -73,11 +73,12 @@
 // addresses holds the live chunks), Invariant K5 (every row is a chunk or spare), Invariant K6
 // (empty bytes), Invariant K7 (counters). Also:
 //
-// Invariant L1: each free chunk that is not apart stands in the list of its class, once; the links
-// of a list mirror each other.
-// Invariant L2: a bit is set exactly if its list, or a list of its first level, is not empty.
-// Invariant L3: lists of order "address" ascend; those of order "fifo" know their end.
-// Invariant L4: the map holds exactly the free chunks that end their region, if tails are apart.
+// Invariant L1: each free chunk that is no separate tail is exactly once in the list of its class;
+// the links of a list are symmetric.
+// Invariant L2: a bit is set if and only if its list, or a list of its first level, is not empty.
+// Invariant L3: lists of order "address" ascend; lists of order "fifo" have a correct end.
+// Invariant L4: the map holds exactly the free chunks at the end of their region, if tails are
+// separate.
 //
 // # Source and departures
 //

@@ -74,8 +74,8 @@ func (x *freeIndex) removeTail(h tiles.Handle) {
 	}
 }
 
-// take takes a chunk that serves a request of n bytes out of the index and returns it,
-// tiles.None if there is none. O(1 + scan), unless every chunk is looked at.
+// take takes a chunk for n bytes out of the index, or returns tiles.None. O(1 + scan), unless every
+// chunk is visited.
 func (x *freeIndex) take(n, align device.Size) tiles.Handle {
 	need := x.core.Need(n, align)
 	sure := x.sure(need)

@@ -7,9 +7,9 @@ import (
 	"github.com/vramyard/vramyard/kit/tiles"
 )
 
-// lists are the rings of free chunks by class, and the bitmap of two levels that tells which
-// are not empty. Words of the bitmap do not end where a doubling of the size does, which
-// makes no difference to the search and saves shifting by variables.
+// lists are the rings of free chunks by class, with a two-level bitmap of the nonempty ones. The
+// words of the bitmap are not aligned to doublings of the size, which makes no difference to the
+// search and saves variable shifts.
 type lists struct {
 	scale
 	core  *tiles.Core

@@ -37,9 +37,9 @@ func (c Config) Promises() promise.Set {
 	return p
 }
 
-// Bound returns the size from which on a free chunk, wherever it starts, serves a request:
-// n, rounded up to the quantum, and what the alignment may cost, rounded up to the next class.
-// The rounding adds less than a 2^SecondLevel-th.
+// Bound returns the size from which every free chunk serves a request, wherever it starts: n
+// rounded up to the quantum, plus the cost of the alignment, rounded up to the next class. The
+// rounding adds less than a 2^SecondLevel-th.
 //
 // Precondition: defaults are filled in, n is at most 1<<60, align is 0 or a power of two.
 func (c Config) Bound(n, align device.Size) device.Size {

@@ -84,8 +84,8 @@ func (a *Allocator) FreeRef(b alloc.Block) error {
 	return err
 }
 
-// settle enters a chunk that was freed into the index, merged with what is free on either side:
-// one neighbour each is enough, because no two neighbours are free by invariant K2.
+// settle coalesces a freed chunk and enters it into the index. One neighbor on each side is enough,
+// because no two adjacent chunks are free by invariant K2.
 func (a *Allocator) settle(prev, h, next tiles.Handle) {
 	c, x := &a.core, &a.free
 	if x.apart && c.IsTail(next) { // or None
