@@ -12,8 +12,8 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// BenchTables writes a table for each workload of a benchmark: the empty loop, then the
-// strategies, time and memory side by side.
+// BenchTables writes a table for each workload of a benchmark: the empty loop first, then the
+// strategies, with time and memory.
 func BenchTables(w io.Writer, r *bench.Report) error {
 	out := &lines{w: w}
 	out.target(r.Device)
@@ -39,7 +39,7 @@ func BenchTables(w io.Writer, r *bench.Report) error {
 	return out.err
 }
 
-// threadColumns are the columns of a benchmark of several threads.
+// threadColumns are the columns for several threads.
 var threadColumns = []ColumnOf[bench.ThreadRun]{
 	Texts("strategy", "name and preset", func(r bench.ThreadRun) string { return r.Strategy }),
 	fixed("threads", "goroutines that call the strategy at once", 0, func(r bench.ThreadRun) float64 {
@@ -64,7 +64,7 @@ var threadColumns = []ColumnOf[bench.ThreadRun]{
 	}),
 }
 
-// ThreadSheets returns a table for each workload that several threads ran; none if none did.
+// ThreadSheets returns a table for each workload with several threads.
 func ThreadSheets(r *bench.Report) (all []Sheet) {
 	each := len(r.Threads) / max(len(r.Loops), 1)
 	for i, l := range r.Loops {
@@ -77,7 +77,7 @@ func ThreadSheets(r *bench.Report) (all []Sheet) {
 	return all
 }
 
-// benchRow is a run of a benchmark with the figures that all runs have in common.
+// benchRow is a run of a benchmark with the figures common to all runs.
 type benchRow struct {
 	*bench.Run
 	Rounds  int           `json:"rounds"`
@@ -86,7 +86,7 @@ type benchRow struct {
 	Version string        `json:"version"`
 }
 
-// BenchTable returns the runs of a benchmark for programs that analyse them, one row for each.
+// BenchTable returns the runs of a benchmark as a flat table.
 func BenchTable(r *bench.Report) *flat.Table {
 	rows := make([]benchRow, len(r.Runs))
 	for i := range rows {
@@ -95,8 +95,7 @@ func BenchTable(r *bench.Report) *flat.Table {
 	return flat.Of(rows)
 }
 
-// benchColumns are the columns of a benchmark. The row above all others is the empty loop, which
-// has times alone.
+// benchColumns are the columns of a benchmark. The top row is the empty loop, which has times only.
 var benchColumns = []ColumnOf[bench.Run]{
 	Texts("strategy", "name and preset", func(r bench.Run) string { return r.Strategy + benchMarks(r) }).
 		top(func(bench.Run) Cell { return words("(empty loop)") }),
@@ -133,7 +132,7 @@ var benchColumns = []ColumnOf[bench.Run]{
 	fixed("heap B", "growth of the heap for each live block, bytes", 1, func(r bench.Run) float64 {
 		return r.HeapPerBlock
 	}),
-	// Two digits, so that a number that is not zero never looks like zero.
+	// Two digits, so that a non-zero figure never looks like zero.
 	figures("allocs", "objects taken from the heap for each pair", func(r bench.Run) Cell {
 		return number(strconv.FormatFloat(r.MallocsPerPair, 'g', 2, 64), r.MallocsPerPair)
 	}),
@@ -143,7 +142,7 @@ func benchMedian(r bench.Run) Cell { return fixedCell(r.Median, 1) }
 func benchLeast(r bench.Run) Cell  { return fixedCell(r.Min, 1) }
 func benchSpread(r bench.Run) Cell { return percentCell(r.Spread()) }
 
-// benchMarks returns the marks behind the name of a strategy, which notes below the table explain.
+// benchMarks returns the footnote marks of a strategy.
 func benchMarks(r bench.Run) (marks string) {
 	if r.Named {
 		marks = " *"
@@ -154,7 +153,7 @@ func benchMarks(r bench.Run) (marks string) {
 	return marks
 }
 
-// workloadName returns the name of a workload as --workloads takes it.
+// workloadName returns the name of a workload as in --workloads.
 func workloadName(l bench.Loop) string {
 	if p := l.Params; p.Most != 0 {
 		return l.Workload + fmt.Sprintf(":%v-%v", p.Least, p.Most)
@@ -162,13 +161,12 @@ func workloadName(l bench.Loop) string {
 	return l.Workload
 }
 
-// runsOn returns the runs on a workload.
 func runsOn(r *bench.Report, i int) []bench.Run {
 	each := len(r.Runs) / max(len(r.Loops), 1)
 	return r.Runs[i*each : (i+1)*each]
 }
 
-// benchSheet returns the table of one workload: the empty loop, then the strategies.
+// benchSheet returns the table of a workload: the empty loop, then the strategies.
 func benchSheet(l bench.Loop, runs []bench.Run) Sheet {
 	title := fmt.Sprintf("%s: %d blocks live, %s at most; %d pairs timed, seed %d; device of %s",
 		workloadName(l), l.Live, units.Bytes(l.PeakLive), l.Pairs, l.Params.Seed, units.Bytes(l.Device))

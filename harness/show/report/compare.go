@@ -20,11 +20,11 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// none stands for a figure that does not exist.
+// none is the text of a missing figure.
 const none = "—"
 
-// CompareTables writes a table for each trace of the report, its strategies sorted by
-// minimum capacity, the lower bound above them.
+// CompareTables writes a table for each trace: the lower bound, then the strategies by minimum
+// capacity.
 func CompareTables(w io.Writer, r *compare.Report) error {
 	out := &lines{w: w}
 	out.target(r.Device)
@@ -40,8 +40,8 @@ func CompareTables(w io.Writer, r *compare.Report) error {
 	return out.err
 }
 
-// target writes which GPU it is, or how the simulated device differs from the default, in the form
-// that --sim takes. The capacity stands with the figures.
+// target writes the GPU, or the differences of the simulated device from the default in the form of
+// --sim, without its capacity.
 func (l *lines) target(t replay.Target) {
 	if t.GPU != nil {
 		l.printf("device: %s\n\n", t.GPU)
@@ -51,7 +51,7 @@ func (l *lines) target(t replay.Target) {
 	fields, err := deviceFields(t.Config)
 	defaults, errDefaults := deviceFields(sim.Config{})
 	maps.DeleteFunc(fields, func(name string, value json.RawMessage) bool { return bytes.Equal(value, defaults[name]) })
-	text, errText := json.Marshal(fields) // by name
+	text, errText := json.Marshal(fields) // keys are sorted
 	if l.err = errors.Join(l.err, err, errDefaults, errText); len(fields) > 0 {
 		l.printf("device, but for its capacity: %s\n\n", text)
 	}
@@ -75,7 +75,7 @@ func byTrace(runs []compare.Run) iter.Seq[[]compare.Run] {
 	return adjacent(runs, func(a, b compare.Run) bool { return a.Trace == b.Trace && a.TraceSHA256 == b.TraceSHA256 })
 }
 
-// adjacent yields the longest stretches of a list in which every element is the same as the first.
+// adjacent yields the maximal runs of elements equal to the first of the run.
 func adjacent[T any](list []T, same func(first, other T) bool) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		for len(list) > 0 {
@@ -91,7 +91,7 @@ func adjacent[T any](list []T, same func(first, other T) bool) iter.Seq[[]T] {
 	}
 }
 
-// The columns of a comparison, some of which other tables have too.
+// The columns of a comparison, some shared with other tables.
 var (
 	runStrategy = Texts("strategy", "name and preset", func(r compare.Run) string { return r.Strategy }).
 			top(func(compare.Run) Cell { return words("lower bound") })
@@ -140,8 +140,8 @@ var (
 	}
 )
 
-// completed returns the cell of a figure of the measuring replay. A run in which requests failed
-// has none: it would be the figure of a part of the trace.
+// completed returns a column function that is empty for failed runs, whose figures cover only a
+// part of the trace.
 func completed(cell func(compare.Run) Cell) func(compare.Run) Cell {
 	return func(r compare.Run) Cell {
 		if !r.Completed() {
@@ -151,7 +151,7 @@ func completed(cell func(compare.Run) Cell) func(compare.Run) Cell {
 	}
 }
 
-// compareColumns are the columns of a comparison, from the left.
+// compareColumns are the columns of a comparison.
 var compareColumns = []ColumnOf[compare.Run]{
 	runStrategy, runMinCapacity, runTimesBound, runSafeFrom, runPeakReserved, runWaste, runExternal, runDeviceCalls,
 	runDeviceTime, runNsPerOp, runNsPerOpByRef, runNotes,

@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// TraceDiff writes how two traces differ, which are called a and b.
+// TraceDiff writes the differences of two traces named a and b.
 func TraceDiff(w io.Writer, a, b string, d trace.Diff) error {
 	if d.Equal {
 		_, err := fmt.Fprintln(w, "equal")
@@ -57,14 +57,14 @@ type lines struct {
 	err error
 }
 
-// printf writes unless something failed before.
+// printf writes unless an earlier write failed.
 func (l *lines) printf(format string, args ...any) {
 	if l.err == nil {
 		_, l.err = fmt.Fprintf(l.w, format, args...)
 	}
 }
 
-// sheet writes a table below its title and above its notes.
+// sheet writes a table with its title and notes.
 func (l *lines) sheet(s *Sheet, rules ...int) {
 	l.printf("%s\n%s\n", s.Title, s.Terminal(l.w, rules...))
 	for _, n := range s.Notes {
@@ -72,7 +72,7 @@ func (l *lines) sheet(s *Sheet, rules ...int) {
 	}
 }
 
-// line writes an indented line: a name, and the text behind it.
+// line writes an indented line of a name and a text.
 func (l *lines) line(name, format string, args ...any) {
 	l.printf("  %-15s %s\n", name, fmt.Sprintf(format, args...))
 }

@@ -1,4 +1,4 @@
-// Package report turns figures into tables and files that people and scripts read.
+// Package report formats figures as tables and files for people and scripts.
 //
-// Tables show memory and time side by side, never one without the other.
+// Tables always show memory and time together.
 package report

@@ -10,28 +10,25 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Fitter is a writer for a terminal. Lines that are wider than the window are broken between words,
-// but for those to be copied: they begin with a command or an object in JSON. Tables fit already:
-// see [Sheet.Terminal].
+// Fitter is a writer to a terminal that wraps long lines. Lines meant to be copied, which start
+// with a command or a JSON object, are not wrapped. Tables fit by themselves: see [Sheet.Terminal].
 type Fitter struct {
 	w     io.Writer
-	width int    // of the window, in columns
-	color bool   // the window shows colours
-	rest  []byte // of a line that has not ended
+	width int    // window width in columns
+	color bool   // colours are enabled
+	rest  []byte // incomplete last line
 	err   error
 }
 
-// Fit returns a writer to a window of a width. Flush writes a last line that has not ended.
+// Fit returns a writer to a window of the given width. Flush writes an incomplete last line.
 func Fit(w io.Writer, width int) *Fitter { return &Fitter{w: w, width: width} }
 
-// Colors has text with a [Tone] come in colours.
+// Colors enables the colours of [Tone].
 func (f *Fitter) Colors() { f.color = true }
 
-// hasColors reports whether text comes in colours.
 func (f *Fitter) hasColors() bool { return f.color }
 
-// Columns returns how wide lines of sentences may be that are written to w: as wide as the window,
-// but no more than most.
+// Columns returns the line width for text written to w: the window's width, at most most.
 func Columns(w io.Writer, most int) int {
 	if f, ok := w.(interface{ columns() int }); ok {
 		return min(f.columns(), most)
@@ -39,7 +36,6 @@ func Columns(w io.Writer, most int) int {
 	return most
 }
 
-// columns returns the width of the window.
 func (f *Fitter) columns() int { return f.width }
 
 // Write implements [io.Writer].
@@ -56,7 +52,7 @@ func (f *Fitter) Write(p []byte) (int, error) {
 	return len(p), f.err
 }
 
-// Flush writes a line that did not end.
+// Flush writes an incomplete last line.
 func (f *Fitter) Flush() error {
 	if len(f.rest) > 0 {
 		f.put(strings.TrimSuffix(f.sentence(string(f.rest)), "\n"))
@@ -65,18 +61,17 @@ func (f *Fitter) Flush() error {
 	return f.err
 }
 
-// put writes what is known to fit.
+// put writes text that fits.
 func (f *Fitter) put(s string) {
 	if f.err == nil && s != "" {
 		_, f.err = io.WriteString(f.w, s)
 	}
 }
 
-// copied are the beginnings of lines that are for a shell, which a line break would spoil.
+// copied are the prefixes of lines for a shell, which must not be wrapped.
 var copied = []string{"vramyard ", "export ", "go run ", "http://", "{"}
 
-// sentence returns a line that fits. What goes on below the first line stands under its words,
-// behind a mark if there is one.
+// sentence wraps a line. Continuation lines are indented to the text after a label.
 func (f *Fitter) sentence(l string) string {
 	words := strings.TrimLeft(l, " ")
 	if text.StringWidthWithoutEscSequences(l) <= f.width ||
@@ -98,11 +93,11 @@ func (f *Fitter) sentence(l string) string {
 	return wrapped(first, words, f.width, strings.Repeat(" ", text.StringWidthWithoutEscSequences(first)))
 }
 
-// label is what stands in front of a line, in a column of its own.
+// label matches a label column at the start of a line.
 var label = regexp.MustCompile(`^\S+( \S+)*  +`)
 
-// wrapped breaks a line between words, or within one that is longer than a line. The first line
-// begins with one indent, what follows with another, which is no shorter.
+// wrapped wraps a line between words, or inside words longer than a line. first and indent are the
+// indents of the first and the following lines; indent is no shorter.
 func wrapped(first, s string, width int, indent string) string {
 	lines := strings.Split(text.WrapSoft(s, max(width-len(indent), 8)), "\n")
 	for i := range lines {

@@ -14,7 +14,7 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// mostTags bounds how many tags of a trace are shown.
+// mostTags bounds the tags shown.
 const mostTags = 12
 
 // TraceInfo writes the description of a trace as a table of names and values.
@@ -27,8 +27,8 @@ func TraceInfo(w io.Writer, i *trace.Info) error {
 	return err
 }
 
-// TraceParts writes the parts of a file that holds several traces, and the command that describes
-// one of them.
+// TraceParts writes the parts of a file with several traces, and a command that describes one of
+// them.
 func TraceParts(w io.Writer, path string, several *trace.PartsError) error {
 	var rows [][]any
 	for _, p := range several.Parts {
@@ -77,7 +77,7 @@ func infoRows(i trace.Info) [][]any {
 	return rows
 }
 
-// lifeRows tells how long allocations live and how much steps are alike.
+// lifeRows describes lifetimes of allocations and the similarity of steps.
 func lifeRows(i trace.Info) [][]any {
 	var rows [][]any
 	if l := i.Lives; l.Freed > 0 && i.History {
@@ -102,7 +102,7 @@ func lifeRows(i trace.Info) [][]any {
 	return rows
 }
 
-// refusals describes the refused requests, and how they count.
+// refusals describes the refused requests.
 func refusals(r *trace.RefusalInfo, largest device.Size) string {
 	end := "the program went on"
 	if r.Died {
@@ -117,7 +117,7 @@ func refusals(r *trace.RefusalInfo, largest device.Size) string {
 		r.Count, units.Bytes(largest), units.Bytes(r.Last), r.LastAt, end)
 }
 
-// steps tells how much steps are alike.
+// steps describes the similarity of steps.
 func steps(s trace.StepInfo) string {
 	first := strconv.Quote(clipped(s.First, mostPlace))
 	switch {
@@ -131,8 +131,8 @@ func steps(s trace.StepInfo) string {
 		s.Count, first, s.MinAllocs, s.MaxAllocs, units.Percent(float64(s.Recurring)/float64(s.Compared)), s.Identical)
 }
 
-// liveRows describes the live blocks at the peak and at the end. A file without a history has one
-// state, and its events are only an order of its blocks.
+// liveRows describes the live blocks at the peak and at the end. A file without history has only
+// one state.
 func liveRows(i trace.Info) [][]any {
 	end := fmt.Sprintf("%s, %s", units.Several(i.EndLive, "block"), units.Bytes(i.End))
 	bound := fmt.Sprintf("%s at event %d", units.Bytes(i.Peak), i.PeakAt)

@@ -14,7 +14,7 @@ import (
 )
 
 // OfflineTables writes a verdict and a table for each trace: the lower bound, every greedy
-// placement and the lowest placement of all.
+// placement, and the best.
 func OfflineTables(w io.Writer, r *offline.Report) error {
 	out := &lines{w: w}
 	if r.FreeAt == replay.AtRequested {
@@ -36,8 +36,7 @@ type placementRow struct {
 	offline.Placement
 }
 
-// OfflineTable returns the placements for programs that analyse them, one row for each, the best of
-// each trace last.
+// OfflineTable returns the placements as a flat table, the best of each trace last.
 func OfflineTable(r *offline.Report) *flat.Table {
 	var rows []placementRow
 	for _, s := range r.Traces {
@@ -75,8 +74,8 @@ func placementHeight(p offline.Placement) Cell { return bytesCell(p.Height) }
 func placementBytes(p offline.Placement) Cell  { return countCell(uint64(p.Height)) }
 func placementTimes(p offline.Placement) Cell  { return fixedCell(p.TimesBound, 3) }
 
-// offline writes the verdict and the table of one trace. Greedy placements above a capacity that
-// was asked for stand behind the others.
+// offline writes the verdict and the table of a trace. Greedy placements above the requested
+// capacity come last.
 func (l *lines) offline(s *offline.Summary, capacity device.Size) {
 	title := fmt.Sprintf("%s: %d buffers, sha256 %.12s", units.Printable(s.Trace), s.Buffers, s.Hash)
 	best := s.Best

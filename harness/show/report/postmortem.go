@@ -10,7 +10,7 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// How much of a report is shown as text; JSON has all.
+// Limits of the text form; JSON has everything.
 const (
 	shownStreams = 4
 	shownPools   = 2
@@ -43,7 +43,7 @@ func PostmortemVerdict(w io.Writer, v *postmortem.Verdict) error {
 	return out.err
 }
 
-// Postmortem writes why a request found no memory, in at most 25 lines.
+// Postmortem explains why a request ran out of memory, in at most 25 lines.
 func Postmortem(w io.Writer, r *postmortem.Report) error {
 	t := &lines{w: w}
 	b := units.Bytes
@@ -74,7 +74,7 @@ func Postmortem(w io.Writer, r *postmortem.Report) error {
 	return t.err
 }
 
-// segmentText returns the request to the device, if there was one.
+// segmentText returns the request to the device, if any.
 func segmentText(r *postmortem.Report) string {
 	if r.Segment == 0 {
 		return ""
@@ -110,7 +110,7 @@ func (l *lines) shares(r *postmortem.Report) {
 	}
 }
 
-// firstOf yields the first elements of a list, and writes how many more there are.
+// firstOf yields the first elements of a list, and writes the number of omitted ones.
 func firstOf[T any](l *lines, list []T, most int, noun string) iter.Seq2[int, *T] {
 	return func(yield func(int, *T) bool) {
 		for i := range list[:min(len(list), most)] {
@@ -124,7 +124,7 @@ func firstOf[T any](l *lines, list []T, most int, noun string) iter.Seq2[int, *T
 	}
 }
 
-// pins writes the owners of blocks in regions that are partly free.
+// pins writes the owners of blocks in partly free regions.
 func (l *lines) pins(r *postmortem.Report) {
 	if len(r.Pins) == 0 {
 		return
@@ -152,10 +152,10 @@ func (l *lines) plans(r *postmortem.Report) {
 	}
 }
 
-// mostSparse is how many sparse segments are listed as text.
+// mostSparse bounds the sparse segments shown.
 const mostSparse = 5
 
-// FinalHeap writes the heap of a snapshot when it was written.
+// FinalHeap writes the heap at the end of a snapshot.
 func FinalHeap(w io.Writer, f *postmortem.Final) error {
 	out := &lines{w: w}
 	line := func(name, format string, args ...any) {
@@ -194,7 +194,7 @@ func FinalHeap(w io.Writer, f *postmortem.Final) error {
 	return out.err
 }
 
-// emptyText writes the lines about memory without a block in use.
+// emptyText writes the lines about memory without blocks in use.
 func emptyText(f *postmortem.Final, line func(name, format string, args ...any)) {
 	const returns = "torch.cuda.empty_cache() returns"
 	if whole := f.Empty.Bytes - f.PoolEmpty; whole == f.Returnable && f.PoolEmpty == 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// recordedNotes describes the runs of one trace beside its recording: the device of their figures,
-// and the row with the recorded settings. A trace that records neither has no notes.
+// recordedNotes returns notes that relate the runs of a trace to its recording: the device of their
+// figures, and the row of the recorded settings.
 func recordedNotes(runs []compare.Run) (all []string) {
 	at := slices.IndexFunc(runs, func(r compare.Run) bool { return r.AsRecorded })
 	if card := runs[0].Card; card > 0 {

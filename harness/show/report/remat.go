@@ -15,9 +15,8 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// RematTables writes a verdict for each log, and a table for each log and heuristic of a grid: its
-// strategies sorted by the smallest budget that suffices, the lower bound and the memory that
-// counts above them.
+// RematTables writes a verdict for each log, and a table for each log and heuristic: the lower
+// bound, the counting memory, then the strategies by smallest sufficient budget.
 func RematTables(w io.Writer, r *grid.Report) error {
 	out := &lines{w: w}
 	verdicts := ""
@@ -39,10 +38,10 @@ func RematTables(w io.Writer, r *grid.Report) error {
 	return out.err
 }
 
-// RematTable returns the runs of a grid for programs that analyse them, one row for each.
+// RematTable returns the runs of a grid as a flat table.
 func RematTable(r *grid.Report) *flat.Table { return flat.Of(r.Runs) }
 
-// The columns that say what a line of a grid is of.
+// The identifying columns of a line.
 var (
 	lineStrategy = Texts("strategy", "name and preset; counting knows no addresses", func(l grid.Line) string {
 		return l.Strategy
@@ -75,8 +74,8 @@ func (g *rematGroup) columns() []ColumnOf[grid.Line] {
 	}
 }
 
-// fragmentation returns the cell with the price of fragmentation; a line that completes within no
-// budget has a lower bound of it.
+// fragmentation returns the price of fragmentation, or a lower bound of it for a line without a
+// sufficient budget.
 func (g *rematGroup) fragmentation(l grid.Line) Cell {
 	c, least := ratioCell(l.Fragmentation), g.lines[0].Smallest
 	if l.Smallest == nil && least != nil && l.Strategy != grid.Counting {
@@ -85,8 +84,8 @@ func (g *rematGroup) fragmentation(l grid.Line) Cell {
 	return c
 }
 
-// RematSheets returns a table for each log and heuristic of a grid, and before those of a log that
-// has several heuristics one of all of them.
+// RematSheets returns a table for each log and heuristic. A log with several heuristics gets an
+// overview of them first.
 func RematSheets(r *grid.Report) (all []Sheet) {
 	for groups := range byLog(r) {
 		if len(groups) > 1 {
@@ -103,8 +102,8 @@ func byLog(r *grid.Report) iter.Seq[[]rematGroup] {
 	return adjacent(rematGroups(r), func(a, b rematGroup) bool { return a.base == b.base })
 }
 
-// rematHeadline returns the table of one log with a column for each heuristic, in the order of the
-// first one.
+// rematHeadline returns the overview of a log: a column for each heuristic, rows in the order of
+// the first.
 func rematHeadline(groups []rematGroup) Sheet {
 	s := Sheet{
 		Title:   units.Printable(groups[0].base.Model) + " by each heuristic",
@@ -131,8 +130,8 @@ func rematHeadline(groups []rematGroup) Sheet {
 	return s
 }
 
-// headlineCell returns what a line says in a headline; a line that is not there, of an interrupted
-// grid, says nothing.
+// headlineCell returns the cell of a line in the overview, empty for lines missing in an
+// interrupted grid.
 func headlineCell(lines []grid.Line, at int) Cell {
 	if at < 0 {
 		return lacking()
@@ -150,10 +149,9 @@ type rematGroup struct {
 	lines []grid.Line
 }
 
-// rematGroups returns the lines by log and heuristic, each group sorted by the smallest budget that
-// suffices.
+// rematGroups groups the lines by log and heuristic, each sorted by smallest sufficient budget.
 func rematGroups(r *grid.Report) (groups []rematGroup) {
-	at := 0 // in the logs
+	at := 0 // index of the log
 	for lines := range ByHeuristic(r.Lines) {
 		for r.Logs[at].Model != lines[0].Model || r.Logs[at].SHA256 != lines[0].SHA256 {
 			at++
@@ -172,8 +170,8 @@ func ByHeuristic(lines []grid.Line) iter.Seq[[]grid.Line] {
 	})
 }
 
-// bySmallest orders lines by the smallest budget that suffices, those without one last, equals by
-// the overhead within it. The memory that counts comes first.
+// bySmallest orders lines by smallest sufficient budget, then by overhead there; counting comes
+// first, lines without such a budget last.
 func bySmallest(a, b grid.Line) int {
 	counts := func(l grid.Line) int {
 		if l.Strategy == grid.Counting {
@@ -185,7 +183,7 @@ func bySmallest(a, b grid.Line) int {
 		lastIfNil(a.AtSmallest, b.AtSmallest))
 }
 
-// lastIfNil compares two values, of which nil is more than any.
+// lastIfNil compares two values; nil is the largest.
 func lastIfNil[T cmp.Ordered](a, b *T) int {
 	switch {
 	case a == nil && b == nil:
@@ -209,7 +207,7 @@ func (g *rematGroup) share(n device.Size) Cell {
 	return fixedCell(float64(n)/float64(g.base.Peak), 3)
 }
 
-// rematSheet returns the table of one log and heuristic.
+// rematSheet returns the table of a log and a heuristic.
 func rematSheet(g *rematGroup) Sheet {
 	s := sheetBelow(g.lines[0], g.title(), g.columns(), g.lines)
 	s.Notes = []string{"constants alone are " + g.share(g.base.Constant).Text + " base peaks"}
@@ -223,21 +221,20 @@ func rematSheet(g *rematGroup) Sheet {
 	return s
 }
 
-// ratioCell returns a cell with a ratio, if there is one.
+// ratioCell returns a cell with an optional ratio.
 func ratioCell(r *grid.Ratio) Cell {
 	return maybe(r, func(r grid.Ratio) Cell { return number(r.String(), r.Float()) })
 }
 
-// The bounds of tables of all runs: how many columns of budgets one has, and up to how many runs
-// each has its figures beside it, which take about a hundred bytes.
+// Limits of the tables of all runs: columns of budgets, and runs with a hint, which takes about a
+// hundred bytes.
 const (
 	mostBudgets = 50
 	mostHints   = 10_000
 )
 
-// RematGrids returns a table for each log and heuristic of a grid with the end of every run: its
-// overhead, or why it did not complete, and more at the pointer. Of more than 50 budgets some are
-// left out, evenly.
+// RematGrids returns a table for each log and heuristic with the outcome of every run: its overhead
+// or its failure, and a hint. Beyond 50 budgets some are omitted evenly.
 func RematGrids(r *grid.Report) (all []Sheet) {
 	for _, g := range rematGroups(r) {
 		runs := g.lines[0].Runs
@@ -279,7 +276,7 @@ func endCell(r *grid.Run) Cell {
 	return Cell{Text: units.Printable(cmp.Or(short[r.Verdict], string(r.Verdict))), Number: true}
 }
 
-// rematHint says more of a run.
+// rematHint describes a run in one sentence.
 func rematHint(r *grid.Run) string {
 	return fmt.Sprintf("%s: %d evictions, %s of them in vain; %d recomputations, chains of up to %d; %s moved",
 		units.Printable(string(r.Verdict)), r.EvictPressure, units.Bytes(device.Size(max(r.EvictBytesWasted, 0))),

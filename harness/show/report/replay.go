@@ -13,7 +13,7 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// ReplayText writes the figures of one replay as a table of names and values.
+// ReplayText writes the figures of a replay as a table of names and values.
 func ReplayText(w io.Writer, r *replay.Result) error {
 	groups := replayRows(r)
 	t := TextSheet([]Column{{}, {Number: true}}, slices.Concat(groups...)...)
@@ -39,7 +39,7 @@ func ReplayText(w io.Writer, r *replay.Result) error {
 	return out.err
 }
 
-// ReplayTable returns the figures of a replay for programs that analyse them, as one row.
+// ReplayTable returns the figures of a replay as a flat table with one row.
 func ReplayTable(r *replay.Result) *flat.Table { return flat.Of([]*replay.Result{r}) }
 
 // replayRows returns the figures in groups.
@@ -47,7 +47,7 @@ func replayRows(r *replay.Result) [][][]any {
 	return [][][]any{memoryRows(r), driverRows(r), countRows(r), streamRows(r), deviceRows(r), timeRows(r)}
 }
 
-// driverRows tells of a GPU what its driver says, beside what the strategy does.
+// driverRows returns the figures of a GPU's driver.
 func driverRows(r *replay.Result) [][]any {
 	if r.Driver == nil {
 		return nil
@@ -91,8 +91,8 @@ func memoryRows(r *replay.Result) [][]any {
 	return rows
 }
 
-// waste returns the reservation waste. A replay in which requests failed has none: its peaks are of
-// a part of the trace.
+// waste returns the reservation waste, which failed replays lack because their peaks cover only a
+// part of the trace.
 func waste(r *replay.Result) string {
 	if r.Failures() > 0 {
 		return none
@@ -121,7 +121,7 @@ func countRows(r *replay.Result) [][]any {
 	return rows
 }
 
-// streamRows returns what there is to say of several streams, nothing of one.
+// streamRows returns figures by stream, if there are several.
 func streamRows(r *replay.Result) [][]any {
 	var rows [][]any
 	if r.PeakPending > 0 {
@@ -145,11 +145,10 @@ func streamRows(r *replay.Result) [][]any {
 	return rows
 }
 
-// mostStreams is how many streams a table shows; JSON has them all.
+// mostStreams bounds the streams in a table; JSON has all.
 const mostStreams = 16
 
-// deviceRows returns what was asked of the device, by kind, with the time that the device's cost
-// model says it took.
+// deviceRows returns the driver calls by kind, with their time by the cost model.
 func deviceRows(r *replay.Result) [][]any {
 	rows := [][]any{{"device calls", deviceCell(r.DeviceCalls, r.DeviceTime)}}
 	for kind, n := range r.Calls {
@@ -165,7 +164,7 @@ func deviceRows(r *replay.Result) [][]any {
 	return rows
 }
 
-// deviceCell returns a number of calls and what they took.
+// deviceCell formats a number of calls and their time.
 func deviceCell(n, ns uint64) string {
 	if n == 0 && ns == 0 {
 		return "0"
@@ -193,8 +192,8 @@ func timeRows(r *replay.Result) [][]any {
 
 func perOp(ns float64) string { return units.Fixed(ns, 1) + " ns" }
 
-// measured tells what an operation took while its latency was measured, and how much more than
-// without that.
+// measured returns the time of an operation with latency measurement, and the overhead of
+// measuring.
 func measured(l *replay.Latency, r *replay.Result) string {
 	if r.NsPerOp == 0 {
 		return perOp(l.NsPerOp)
@@ -206,7 +205,7 @@ func quantiles(q replay.Quantiles) string {
 	return fmt.Sprintf("%d / %d / %d / %d ns", q.P50, q.P99, q.P999, q.Max)
 }
 
-// ReplayFailure describes the requests that were not granted. It is empty if there are none.
+// ReplayFailure describes the failed requests, or returns "".
 func ReplayFailure(r *replay.Result) string {
 	var all []string
 	if r.OOMs > 0 {
@@ -221,7 +220,7 @@ func ReplayFailure(r *replay.Result) string {
 	return fmt.Sprintf("%s, the first at event %d of %d", strings.Join(all, ", "), r.FirstFailure.Event, r.Events)
 }
 
-// failureLines describes the first request that was not granted.
+// failureLines describes the first failed request.
 func failureLines(r *replay.Result) []string {
 	f := r.FirstFailure
 	which := "the only failure"

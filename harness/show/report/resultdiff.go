@@ -13,7 +13,7 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// ResultDiff writes how two results differ, which are called a and b, and what became of the
+// ResultDiff writes the differences of two results named a and b, and the outcomes of the
 // conditions.
 func ResultDiff(w io.Writer, a, b string, d *diff.Diff) error {
 	out := &lines{w: w}
@@ -46,14 +46,14 @@ func ResultDiff(w io.Writer, a, b string, d *diff.Diff) error {
 	return out.err
 }
 
-// onlyText lists the runs that only one side has.
+// onlyText lists the runs of one side only.
 func onlyText(out *lines, side string, names []diff.Name) {
 	for _, n := range names {
 		out.printf("only in %s: %s on %s%s\n", side, units.Printable(n.Strategy), units.Printable(n.Trace), hashText(n.Hash))
 	}
 }
 
-// hashText shows the beginning of a hash behind a name.
+// hashText returns the start of a hash, to follow a name.
 func hashText(hash string) string {
 	if hash == "" {
 		return ""
@@ -61,7 +61,7 @@ func hashText(hash string) string {
 	return ", sha256 " + units.Printable(hash[:min(len(hash), 12)])
 }
 
-// pairText shows what two runs are of and the figures that differ.
+// pairText writes a pair of runs and the figures that differ.
 func pairText(out *lines, p *diff.Pair) {
 	out.printf("\n%s on %s%s", units.Printable(p.A.Strategy), units.Printable(p.A.Trace), hashText(p.A.Hash))
 	switch p.Match {
@@ -81,7 +81,7 @@ func pairText(out *lines, p *diff.Pair) {
 	out.printf("%s\n", s.Terminal(out.w))
 }
 
-// configText returns the fields of two configurations that are not the same.
+// configText returns the fields in which two configurations differ.
 func configText(a, b json.RawMessage) (string, string) {
 	var x, y map[string]json.RawMessage
 	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
@@ -93,7 +93,7 @@ func configText(a, b json.RawMessage) (string, string) {
 			delete(y, name)
 		}
 	}
-	left, _ := json.Marshal(x) // what was decoded can be encoded
+	left, _ := json.Marshal(x) // decoded values can be encoded
 	right, _ := json.Marshal(y)
 	return string(left), string(right)
 }
@@ -120,7 +120,7 @@ var changeColumns = []ColumnOf[diff.Change]{
 	}),
 }
 
-// figureText shows a value in the unit of its figure.
+// figureText formats a value in the unit of its figure.
 func figureText(c *diff.Change, v diff.Value) string {
 	switch v.Kind() {
 	case "", diff.KindNull:
@@ -134,7 +134,7 @@ func figureText(c *diff.Change, v diff.Value) string {
 		}
 		return amount(x, c.Unit)
 	}
-	const most = 40 // of a text, so that the table stays one
+	const most = 40 // characters of a text in a table
 	return clipped(units.Printable(v.String()), most)
 }
 
@@ -164,7 +164,7 @@ func amount(x float64, unit diff.Unit) string {
 	return strconv.FormatFloat(x, 'g', 4, 64)
 }
 
-// verdictText tells what became of the conditions.
+// verdictText writes the outcomes of the conditions.
 func verdictText(out *lines, verdicts []diff.Verdict) {
 	for _, v := range verdicts {
 		state := "kept"

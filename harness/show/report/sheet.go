@@ -14,38 +14,36 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// Sheet is a table before it has a form: a terminal shows its texts, a page its values too.
+// Sheet is a table independent of its format: a terminal shows its texts, a page also its values.
 type Sheet struct {
-	Title   string   // what it is about
+	Title   string   // title
 	Columns []Column // from the left
-	Rows    [][]Cell // from the top, each as long as Columns
+	Rows    [][]Cell // from the top, each with a cell for every column
 	Notes   []string // sentences below it
 }
 
-// Column is what heads a column.
+// Column is the heading of a column.
 type Column struct {
-	Name    string // in the head
-	Meaning string // in a sentence, with the unit of the values; docs/metrics.md says more
-	Number  bool   // it holds numbers, which stand at the right edge
+	Name    string // heading
+	Meaning string // description with the unit; docs/metrics.md has more
+	Number  bool   // numeric, aligned right
 }
 
-// Cell is one figure.
+// Cell is a figure.
 type Cell struct {
-	Text   string // as people read it
-	Value  string // as scripts read it, in the unit of the column; empty where Text is all
-	Number bool   // it is one
-	Tone   Tone   // meaning, which terminals show in colour
-	Hint   string // more about it in a sentence, which pages tell at the pointer
+	Text   string // for people
+	Value  string // for scripts, in the unit of the column; empty if equal to Text
+	Number bool   // numeric
+	Tone   Tone   // colour in terminals
+	Hint   string // explanation, shown by pages as a tooltip
 }
 
-// ColumnOf is a column of a table whose rows show values of type R. The heading and the function
-// that fills the cells below it are one value, so that no table can show a figure under the heading
-// of another.
+// ColumnOf is a column of a table whose rows show values of type R. Heading and cell function are
+// one value, so that figures cannot appear under the wrong heading.
 type ColumnOf[R any] struct {
 	Column
-	Cell func(R) Cell // fills the cell of a row
-	// Top fills the cell of the row above all others, such as the lower bound; nil: there is no
-	// figure.
+	Cell func(R) Cell // returns the cell of a row
+	// Top returns the cell of the top row, such as the lower bound; nil: empty.
 	Top func(R) Cell
 }
 
@@ -65,12 +63,12 @@ func NewSheet[R any](title string, columns []ColumnOf[R], values []R) Sheet {
 	return s
 }
 
-// Texts returns a column of words.
+// Texts returns a column of text.
 func Texts[R any](name, meaning string, text func(R) string) ColumnOf[R] {
 	return ColumnOf[R]{Column: Column{Name: name, Meaning: meaning}, Cell: func(r R) Cell { return words(text(r)) }}
 }
 
-// AtRight returns the column aligned at its right edge, as numbers are.
+// AtRight returns the column aligned right.
 func (c ColumnOf[R]) AtRight() ColumnOf[R] {
 	c.Number = true
 	return c
@@ -92,13 +90,13 @@ func without[R any](columns []ColumnOf[R], name string) []ColumnOf[R] {
 	return slices.DeleteFunc(slices.Clone(columns), func(c ColumnOf[R]) bool { return c.Name == name })
 }
 
-// top returns the column with a function that fills the cell of the row above all others.
+// top returns the column with a function for the top row.
 func (c ColumnOf[R]) top(cell func(R) Cell) ColumnOf[R] {
 	c.Top = cell
 	return c
 }
 
-// sheetBelow returns the table with a row of a value's [ColumnOf.Top] above those of other values.
+// sheetBelow returns a table with a top row made by [ColumnOf.Top].
 func sheetBelow[R any](top R, title string, columns []ColumnOf[R], values []R) Sheet {
 	s := NewSheet(title, columns, values)
 	row := make([]Cell, len(columns))
@@ -118,7 +116,7 @@ func of[R, V any](c ColumnOf[V], value func(R) V) ColumnOf[R] {
 
 func words(s string) Cell { return Cell{Text: units.Printable(s)} }
 
-// clipped returns a text of at most so many characters; a longer one ends in "…".
+// clipped shortens a text to at most most characters, ending in "…".
 func clipped(s string, most int) string {
 	if characters := strings.SplitN(s, "", most+1); len(characters) > most {
 		return strings.Join(characters[:most-1], "") + "…"
@@ -126,10 +124,10 @@ func clipped(s string, most int) string {
 	return s
 }
 
-// lacking is the cell of a figure that does not exist.
+// lacking is the cell of a missing figure.
 func lacking() Cell { return Cell{Text: none, Number: true} }
 
-// maybe returns the cell of a figure that may not exist.
+// maybe returns the cell of an optional figure.
 func maybe[T any](figure *T, cell func(T) Cell) Cell {
 	if figure == nil {
 		return lacking()
@@ -137,12 +135,12 @@ func maybe[T any](figure *T, cell func(T) Cell) Cell {
 	return cell(*figure)
 }
 
-// number returns a cell with a figure, whose exact value scripts read.
+// number returns a numeric cell with its exact value for scripts.
 func number(text string, value float64) Cell {
 	return Cell{Text: text, Value: raw(value), Number: true}
 }
 
-// raw returns a figure with all its digits, a whole one without an exponent.
+// raw formats a number exactly; integers without an exponent.
 func raw(value float64) string {
 	if value == math.Trunc(value) && math.Abs(value) < 1<<63 {
 		return units.Fixed(value, 0)
@@ -158,11 +156,11 @@ func percentCell(x float64) Cell { return number(units.Percent(x), x) }
 
 func fixedCell(x float64, decimals int) Cell { return number(units.Fixed(x, decimals), x) }
 
-// ratioOf returns the cell of a ratio that may not exist, with three decimals.
+// ratioOf returns the cell of an optional ratio, with three decimals.
 func ratioOf(x *float64) Cell { return maybe(x, func(x float64) Cell { return fixedCell(x, 3) }) }
 
-// CompareSheets returns a table for each trace of a comparison, its strategies sorted by minimum
-// capacity, the lower bound above them.
+// CompareSheets returns a table for each trace of a comparison: the lower bound, then the
+// strategies by minimum capacity.
 func CompareSheets(r *compare.Report) (all []Sheet) {
 	for runs := range byTrace(r.Runs) {
 		s := compareSheet(runs, r.Learned)

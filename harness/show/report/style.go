@@ -6,28 +6,27 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// Tone is the meaning of a piece of text, which terminals show in colour.
+// Tone is a meaning shown by colour in terminals.
 type Tone int
 
 // The tones.
 const (
-	Plain Tone = iota // no meaning of its own
-	Good              // a run is carried, the winner
-	Bad               // a run fails
+	Plain Tone = iota // no colour
+	Good              // success, or the winner
+	Bad               // failure
 )
 
-// Style paints text. The zero value leaves it as it is, for files, pipes and terminals without
-// colours.
+// Style applies colours. The zero value does not, for files, pipes and plain terminals.
 type Style struct{ colored bool }
 
-// StyleOf returns the style of text written to w: in colours if w, or a writer below it, is a
+// StyleOf returns the style of text written to w: coloured if w, or a writer it wraps, is a
 // [Fitter] with colours.
 func StyleOf(w io.Writer) Style {
 	f, ok := w.(interface{ hasColors() bool })
 	return Style{ok && f.hasColors()}
 }
 
-// Paint returns text in the colour of its tone.
+// Paint returns text in the colour of a tone.
 func (s Style) Paint(t Tone, words string) string {
 	if !s.colored || t == Plain || words == "" {
 		return words
@@ -39,7 +38,7 @@ func (s Style) Paint(t Tone, words string) string {
 	return c.EscapeSeq() + words + text.EscapeReset
 }
 
-// Over returns a writer to w with the width and the colours of out, for a buffer before it.
+// Over returns a writer to w with the width and colours of out, to buffer output for out.
 func Over(out, w io.Writer) io.Writer {
 	f, ok := out.(window)
 	if !ok {
@@ -48,13 +47,13 @@ func Over(out, w io.Writer) io.Writer {
 	return buffered{w, f}
 }
 
-// window is a writer to the window of a terminal.
+// window is a writer to a terminal.
 type window interface {
 	columns() int
 	hasColors() bool
 }
 
-// buffered is a buffer before a window.
+// buffered is a buffer in front of a window.
 type buffered struct {
 	io.Writer
 	window

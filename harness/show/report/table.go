@@ -11,8 +11,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// minor are the columns that a narrow window does without, the least important first. They are
-// named below the table.
+// minor are the columns omitted in narrow windows, least important first. They are named below the
+// table.
 var minor = []string{
 	"device calls", "device time", "metadata", "ext. frag.", "steps", "nodes", "spread", "heap B", "range", "operations",
 	"sequences", "default",
@@ -20,20 +20,20 @@ var minor = []string{
 	"× bound", "on the card",
 }
 
-// least is the width that the first and the last column of a table keep when they are folded.
+// least is the minimum width of folded columns.
 const least = 24
 
-// layout is a table as a terminal shows it. Cells may have several lines.
+// layout is a table formatted for a terminal. Cells may have several lines.
 type layout struct {
 	head  []string // nil: no header
 	rows  [][]string
-	rules []int  // numbers of rows with a line below them
-	right []bool // the column is aligned at its right edge
-	room  []int  // width that a folded column keeps; 0: as wide as its cells
+	rules []int  // numbers of rows followed by a line
+	right []bool // by column: aligned right
+	room  []int  // by column: minimum width when folded; 0: not foldable
 }
 
-// Terminal returns the table as it fits the window of w, in its colours, with a line below each
-// number of rows. A window that is too narrow gets folded columns, then fewer columns, then a list.
+// Terminal formats the table for the window of w, with a line below each of the given numbers of
+// rows. In narrow windows columns are folded, then omitted; at last the table becomes a list.
 func (s *Sheet) Terminal(w io.Writer, rules ...int) string {
 	style := StyleOf(w)
 	l := &layout{rules: rules, room: make([]int, len(s.Columns))}
@@ -53,7 +53,7 @@ func (s *Sheet) Terminal(w io.Writer, rules ...int) string {
 	return l.fit(Columns(w, math.MaxInt))
 }
 
-// width returns the width of the table with some of its columns.
+// width returns the width of some columns of the table.
 func (l *layout) width(kept []int) int {
 	n := 1
 	for _, c := range kept {
@@ -70,7 +70,7 @@ func (l *layout) column(c int) int {
 	return n
 }
 
-// cells yields the cells of a column, its name first.
+// cells yields the cells of a column, including its heading.
 func (l *layout) cells(c int) func(func(*string) bool) {
 	return func(yield func(*string) bool) {
 		if l.head != nil && !yield(&l.head[c]) {
@@ -84,7 +84,7 @@ func (l *layout) cells(c int) func(func(*string) bool) {
 	}
 }
 
-// fit returns the table for a window.
+// fit formats the table for a width.
 func (l *layout) fit(width int) string {
 	kept := make([]int, len(l.right))
 	for c := range kept {
@@ -94,7 +94,7 @@ func (l *layout) fit(width int) string {
 		return l.draw(kept)
 	}
 	if len(kept) > 2 {
-		word := 0 // the first column is not broken within a word
+		word := 0 // the first column is broken between words only
 		for cell := range l.cells(0) {
 			for w := range strings.FieldsSeq(*cell) {
 				word = max(word, text.StringWidthWithoutEscSequences(w))
@@ -122,7 +122,7 @@ func (l *layout) fit(width int) string {
 	return l.draw(kept) + "\n" + strings.TrimSuffix(note, "\n")
 }
 
-// fold makes a column narrower, but not narrower than low.
+// fold makes a column narrower by up to by columns, but not narrower than low.
 func (l *layout) fold(c, by, low int, wrap func(s string, room int) string) {
 	was := l.column(c)
 	room := max(was-by, low)
@@ -147,7 +147,7 @@ func oneLine(cell string) string {
 	return strings.TrimSpace(strings.Join(lines, " "))
 }
 
-// draw returns the table with some of its columns.
+// draw formats some columns of the table.
 func (l *layout) draw(kept []int) string {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
@@ -178,8 +178,7 @@ func (l *layout) draw(kept []int) string {
 	return t.Render()
 }
 
-// list returns the table without lines: a paragraph for each row, or, of two columns, name and
-// value.
+// list formats the table as a paragraph for each row, or as names and values if it has two columns.
 func (l *layout) list(width int) string {
 	var b strings.Builder
 	rows := l.rows
@@ -203,7 +202,7 @@ func (l *layout) list(width int) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// TextSheet returns a table of values that are shown as they print.
+// TextSheet returns a table of values formatted by fmt.
 func TextSheet(columns []Column, rows ...[]any) Sheet {
 	s := Sheet{Columns: columns}
 	for _, r := range rows {

@@ -12,8 +12,8 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// TopTables writes who holds memory: a sentence for each moment, a table by category, and one with
-// so many of the largest holders.
+// TopTables writes the report of memory by holder: a sentence for each moment, a table by category,
+// and a table of the largest holders with up to rows rows.
 func TopTables(w io.Writer, r *top.Report, rows int) error {
 	out := &lines{w: w}
 	out.printf("%s\n", TopHeadline(r))
@@ -31,7 +31,7 @@ func TopTables(w io.Writer, r *top.Report, rows int) error {
 	return out.err
 }
 
-// TopHeadline says in words how much is live when: a line for each moment.
+// TopHeadline describes the live memory at each moment, one per line.
 func TopHeadline(r *top.Report) string {
 	when := fmt.Sprintf("at the peak, after event %d", r.Peak.Event)
 	if !r.History {
@@ -52,13 +52,13 @@ func TopHeadline(r *top.Report) string {
 	return text
 }
 
-// held is a row of a table: what holds memory, at the peak and at the failure.
+// held is a holder of memory at the peak and at the failure.
 type held struct {
 	top.Holder
 	failure device.Size
 }
 
-// heldAt joins the holders of two moments, the largest at either of them first.
+// heldAt merges the holders of two moments, ordered by their larger size.
 func heldAt(peak, failure []top.Holder) []held {
 	type key struct {
 		name     string
@@ -84,8 +84,7 @@ func heldAt(peak, failure []top.Holder) []held {
 	return rows
 }
 
-// TopSheets returns the tables of a report: by category, where that is known, and the largest
-// holders.
+// TopSheets returns the tables of a report: by category, if known, and the largest holders.
 func TopSheets(r *top.Report, rows int) []Sheet {
 	failure := top.Moment{}
 	if r.Failure != nil {
@@ -124,11 +123,10 @@ func TopSheets(r *top.Report, rows int) []Sheet {
 	return append(sheets, NewSheet(title, append(columns, name), all))
 }
 
-// mostPlace is the most characters of a call site in a table.
+// mostPlace bounds the characters of a call site in a table.
 const mostPlace = 100
 
-// placeCell returns a call site, whose folders give way where it is too long: the page and JSON
-// have them.
+// placeCell formats a call site, shortening its folders; pages and JSON have the full path.
 func placeCell(name string) Cell {
 	c := words(name)
 	if characters := strings.Split(c.Text, ""); len(characters) > mostPlace {

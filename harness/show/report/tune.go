@@ -16,8 +16,8 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// TuneTables writes what a search found: the best points beside the preset, their figures on
-// each trace, and what each setting was worth.
+// TuneTables writes the result of a search: the best points and the preset, their figures on each
+// trace, and the worth of each setting.
 func TuneTables(w io.Writer, r *tune.Result) error {
 	how := "by descent"
 	if r.Whole {
@@ -26,7 +26,7 @@ func TuneTables(w io.Writer, r *tune.Result) error {
 	points := []tunePoint{{r.Strategy, r.Preset}, {"least memory", r.Smallest}, {"least time", r.Fastest}}
 	best, worth := NewSheet("", tuneBest, points), NewSheet("", tuneWorth, r.Worth)
 	var runs []tuneRun
-	var rules []int // below the points of each trace
+	var rules []int // after the points of each trace
 	for i := range r.Preset.Runs {
 		for _, p := range points {
 			runs = append(runs, tuneRun{p.name, p.Runs[i]})
@@ -53,19 +53,19 @@ vramyard replay --strategy %s --config %s TRACE
 	return out.err
 }
 
-// settingRow is a run of a setting that a search evaluated.
+// settingRow is a run of an evaluated setting.
 type settingRow struct {
-	// preset, smallest, fastest, measured again; evaluated: as measured in the search
+	// preset, smallest, fastest: measured again; evaluated: as measured in the search
 	Point      string          `json:"point"`
-	Settings   json.RawMessage `json:"settings"`       // that differ from the preset
-	TimesBound *float64        `json:"times_bound"`    // of all traces
-	Completed  int             `json:"completed"`      // traces
-	MeanNs     float64         `json:"mean_ns_per_op"` // of all traces
+	Settings   json.RawMessage `json:"settings"`       // those that differ from the preset
+	TimesBound *float64        `json:"times_bound"`    // over all traces
+	Completed  int             `json:"completed"`      // number of traces
+	MeanNs     float64         `json:"mean_ns_per_op"` // over all traces
 	compare.Run
 }
 
-// TuneTable returns the points of a search for programs that analyse them, one row for each point
-// and trace: the points that the search found, measured again, then all that it evaluated.
+// TuneTable returns the points as a flat table with a row for each point and trace: first the best
+// points, measured again, then all evaluated ones.
 func TuneTable(r *tune.Result) *flat.Table {
 	var rows []settingRow
 	add := func(name string, p *tune.Point) {
@@ -82,13 +82,13 @@ func TuneTable(r *tune.Result) *flat.Table {
 	return flat.Of(rows)
 }
 
-// tunePoint is a point that a search found, and what it is the best at.
+// tunePoint is a named point of the result.
 type tunePoint struct {
 	name string
 	tune.Point
 }
 
-// tuneBest are the columns of the points that a search found.
+// tuneBest are the columns of the best points.
 var tuneBest = []ColumnOf[tunePoint]{
 	Texts("point", "the preset, or what the point is the best at", func(p tunePoint) string { return p.name }),
 	figures("× bound", "geometric mean of minimum capacity in lower bounds", func(p tunePoint) Cell {
@@ -108,7 +108,7 @@ func tuneTime(p tunePoint) Cell {
 	return fixedCell(p.NsPerOp, 0)
 }
 
-// tuneRun is a run of such a point.
+// tuneRun is a run of a named point.
 type tuneRun struct {
 	point string
 	run   compare.Run
@@ -120,7 +120,7 @@ var tuneRuns = append([]ColumnOf[tuneRun]{
 }, runsOf(runMinCapacity, runTimesBound, runPeakReserved, runMetadata, runDeviceCalls, runDeviceTime, runNsPerOp,
 	runNotes)...)
 
-// runsOf returns columns of runs as columns of the runs of points.
+// runsOf adapts columns of runs to runs of points.
 func runsOf(columns ...ColumnOf[compare.Run]) (all []ColumnOf[tuneRun]) {
 	for _, c := range columns {
 		all = append(all, of(c, func(r tuneRun) compare.Run { return r.run }))
@@ -136,7 +136,7 @@ var tuneWorth = []ColumnOf[tune.Worth]{
 	}},
 }
 
-// settings returns the fields of a configuration as a person writes them.
+// settings formats the fields of a configuration.
 func settings(config json.RawMessage) string {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(config, &fields) != nil || len(fields) == 0 {
@@ -149,8 +149,8 @@ func settings(config json.RawMessage) string {
 	return strings.Join(all, " ")
 }
 
-// plain returns a JSON value as a person writes it: texts without quotes, and numbers that
-// are a whole number of binary units with their unit.
+// plain formats a JSON value: strings without quotes, and multiples of binary units with their
+// unit.
 func plain(value string) string {
 	var text string
 	if json.Unmarshal([]byte(value), &text) == nil {
@@ -162,7 +162,7 @@ func plain(value string) string {
 	return value
 }
 
-// others returns what the single changes of a setting do.
+// others formats the single changes of a setting.
 func others(k tune.Worth) string {
 	if len(k.Others) == 0 {
 		return none
@@ -178,12 +178,12 @@ func others(k tune.Worth) string {
 	return strings.Join(all, "; ")
 }
 
-// change returns a factor as a change in percent, with its sign.
+// change formats a factor as a signed percentage.
 func change(factor float64) string {
 	return fmt.Sprintf("%+.1f %%", 100*(factor-1))
 }
 
-// ShellWord returns s as a shell reads it: in quotes, where it needs them.
+// ShellWord quotes s for a shell where needed.
 func ShellWord(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !strings.ContainsRune("/._-+:@,=", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')

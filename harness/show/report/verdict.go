@@ -16,11 +16,11 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// reference is the allocator that most users have: verdicts compare the winner with it.
+// reference is the most widely used allocator, with which verdicts compare the winner.
 const reference = "caching"
 
-// part returns a sentence about a trace that is not the whole recorded run, "" for any other. It
-// also returns what the sentences behind it call the trace.
+// part returns a sentence if a trace is not the complete run, or "", and the name of the trace for
+// the following sentences.
 func part(trace, lacks string) (sentence, name string) {
 	if name = units.Printable(trace); lacks == "" {
 		return "", name
@@ -28,7 +28,7 @@ func part(trace, lacks string) (sentence, name string) {
 	return fmt.Sprintf("Only a part of the run is in %s: %s. ", name, units.Printable(lacks)), "that part"
 }
 
-// partNotes returns the sentence of [part] as a note of a table, for pages, which have no verdict.
+// partNotes returns the sentence of [part] as a note of a table, for pages, which lack verdicts.
 func partNotes(trace, lacks string) []string {
 	if sentence, _ := part(trace, lacks); sentence != "" {
 		return []string{strings.TrimSpace(sentence)}
@@ -36,8 +36,8 @@ func partNotes(trace, lacks string) []string {
 	return nil
 }
 
-// compareVerdict returns in a sentence which strategy carries a trace with least memory, and by how
-// much.
+// compareVerdict returns a sentence with the strategies that carry a trace with the least memory,
+// and their lead.
 func compareVerdict(style Style, runs []compare.Run) string {
 	gap, trace := part(runs[0].Trace, runs[0].Lacks)
 	known := slices.DeleteFunc(slices.Clone(runs), func(r compare.Run) bool {
@@ -73,8 +73,8 @@ func compareVerdict(style Style, runs []compare.Run) string {
 	return gap + s + "." + failing(style, runs)
 }
 
-// shortOf describes the smallest capacity for a strategy that failed on the device of the measuring
-// replay. The device may be larger than the minimum: completing is not monotone in the capacity.
+// shortOf describes the smallest capacity of a strategy that failed on the device of the measuring
+// replay. The device may exceed the minimum, since completion is not monotone in the capacity.
 func shortOf(r *compare.Run) string {
 	name, minimum := units.Printable(r.Strategy), units.Bytes(*r.MinCapacity)
 	if *r.MinCapacity > r.Device {
@@ -91,7 +91,7 @@ func shortOf(r *compare.Run) string {
 		units.Bytes(*r.SafeFrom))
 }
 
-// named returns the painted names of the strategies whose runs are wanted, each name once.
+// named returns the painted names of the strategies of the wanted runs, each once.
 func named(style Style, tone Tone, runs []compare.Run, wanted func(*compare.Run) bool) (names []string) {
 	for i := range runs {
 		name := style.Paint(tone, units.Printable(runs[i].Strategy))
@@ -102,8 +102,8 @@ func named(style Style, tone Tone, runs []compare.Run, wanted func(*compare.Run)
 	return names
 }
 
-// rival returns the run that the best ones are compared with, which need least: the reference, or
-// else the next one; nil if none needs more.
+// rival returns the run to compare the best with: the reference, or else the next best; nil if none
+// needs more.
 func rival(known []compare.Run, least device.Size) (next *compare.Run) {
 	for i := range known {
 		switch r := &known[i]; {
@@ -117,8 +117,8 @@ func rival(known []compare.Run, least device.Size) (next *compare.Run) {
 	return next
 }
 
-// failing returns a sentence about the strategies that fail on the device of the measuring replay,
-// if any do; the notes of the table say why.
+// failing returns a sentence about the strategies that fail in the measuring replay, or "". The
+// notes of the table have the reasons.
 func failing(style Style, runs []compare.Run) string {
 	names := named(style, Bad, runs, func(r *compare.Run) bool { return !r.Completed() })
 	switch len(names) {
@@ -130,10 +130,10 @@ func failing(style Style, runs []compare.Run) string {
 	return " " + listed(names) + " fail."
 }
 
-// mostListed is how many names a sentence lists.
+// mostListed bounds the names listed in a sentence.
 const mostListed = 4
 
-// listed joins names as a sentence does.
+// listed joins names with commas and "and".
 func listed(names []string) string {
 	if n := len(names); n > mostListed {
 		names = append(slices.Clone(names[:mostListed-1]), fmt.Sprintf("%d more", n-mostListed+1))
@@ -145,7 +145,7 @@ func listed(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// replayVerdict returns in a sentence what became of a trace.
+// replayVerdict returns a sentence with the outcome of a replay.
 func replayVerdict(style Style, r *replay.Result) string {
 	if failed := ReplayFailure(r); failed != "" {
 		return style.Paint(Bad, "FAILED:") + " " + failed
@@ -160,8 +160,8 @@ func replayVerdict(style Style, r *replay.Result) string {
 		gap, style.Paint(Good, units.Printable(r.Strategy)), trace, reserves, units.Bytes(r.LowerBound))
 }
 
-// tuneVerdict returns in a sentence what the best settings need, and how much less that is than the
-// preset's. The sentences before it name the traces that are not whole runs.
+// tuneVerdict returns a sentence with the need of the best settings, compared with the preset.
+// Sentences about incomplete traces precede it.
 func tuneVerdict(style Style, r *tune.Result) string {
 	var gaps []string
 	for _, run := range r.Preset.Runs {
@@ -172,7 +172,7 @@ func tuneVerdict(style Style, r *tune.Result) string {
 	return strings.Join(gaps, "") + bestSettings(style, r)
 }
 
-// bestSettings is the sentence of [tuneVerdict] about the settings.
+// bestSettings is the part of [tuneVerdict] about the settings.
 func bestSettings(style Style, r *tune.Result) string {
 	name := units.Printable(r.Strategy)
 	least := r.Smallest.TimesBound
@@ -199,7 +199,7 @@ func bestSettings(style Style, r *tune.Result) string {
 	return s + "."
 }
 
-// with names the settings of a point.
+// with lists the settings of a point.
 func with(p tune.Point) string {
 	if text := settings(p.Config); text != none {
 		return " with " + text
@@ -207,8 +207,8 @@ func with(p tune.Point) string {
 	return " as it is"
 }
 
-// benchVerdict returns in a sentence which strategy is fastest on a workload, and by how much. It
-// says so if the rounds of the first two overlap.
+// benchVerdict returns a sentence with the fastest strategy on a workload and its lead. It mentions
+// overlapping rounds of the first two.
 func benchVerdict(style Style, workload string, runs []bench.Run) string {
 	if len(runs) == 0 {
 		return ""
@@ -234,8 +234,8 @@ func benchVerdict(style Style, workload string, runs []bench.Run) string {
 	return s + "."
 }
 
-// offlineVerdict returns in a sentence how low a trace was packed, and whether a lower placement is
-// ruled out. capacity is the height that is low enough; 0: none was given.
+// offlineVerdict returns a sentence with the lowest packing of a trace, and whether a lower one is
+// possible. capacity is the requested height; 0: none.
 func offlineVerdict(style Style, s *offline.Summary, capacity device.Size) string {
 	gap, trace := part(s.Trace, s.Lacks)
 	best := s.Best
@@ -259,9 +259,8 @@ func offlineVerdict(style Style, s *offline.Summary, capacity device.Size) strin
 	return text + "; a placement up to " + units.Bytes(best.Height-best.ProvenBound) + " lower is not ruled out."
 }
 
-// rematVerdict returns in a sentence which strategies and heuristics complete a log within the
-// smallest budget, and which of them take the least time. The byte counter is not a strategy, and a
-// baseline is never the winner.
+// rematVerdict returns a sentence with the strategies and heuristics that complete a log at the
+// smallest budget, and the fastest of them. Counting and baselines are never the winner.
 func rematVerdict(style Style, groups []rematGroup) string {
 	var lines []grid.Line
 	for _, g := range groups {

@@ -7,7 +7,7 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// Verification writes what came of holding a strategy to a recording, in a few lines.
+// Verification writes the result of verifying a strategy against a recording.
 func Verification(w io.Writer, r *verify.Result) error {
 	out := &lines{w: w}
 	out.printf(`%s on %s, sha256 %.12s

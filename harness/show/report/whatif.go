@@ -14,18 +14,17 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// textWidth is the most columns of a line of sentences.
+// textWidth is the maximum width of sentences.
 const textWidth = 100
 
-// labelWidth is the most columns of the first column, if a label can be broken there.
+// labelWidth is the maximum width of the first column, if its labels can be folded.
 const labelWidth = 50
 
-// WhatIf writes the answer of a search, how sure it is, what was recorded, and all settings that
-// were tried.
+// WhatIf writes the answer of a search, its accuracy, the recording, and all settings tried.
 func WhatIf(w io.Writer, r *whatif.Result) error {
 	var b strings.Builder
 	width := Columns(w, textWidth)
-	first := len(r.Answer.Text) // sentences before what to export
+	first := len(r.Answer.Text) // number of sentences before the exports
 	if r.Answer.Verdict == whatif.Setting {
 		first = 1
 	}
@@ -94,8 +93,7 @@ func exportsText(b *strings.Builder, r *whatif.Result) {
 	export(a.Before, "before "+a.Since)
 }
 
-// wrap writes a paragraph in lines of at most so many columns, the first behind a mark and the
-// others below its text.
+// wrap writes a wrapped paragraph: a mark, then the text, indented below itself.
 func wrap(b *strings.Builder, width int, mark, paragraph string) {
 	line := mark
 	for word := range strings.FieldsSeq(units.Printable(paragraph)) {
@@ -120,7 +118,7 @@ func recordedText(b *strings.Builder, r *whatif.Result) {
 		line("recorded", "settings %s", units.Printable(string(rec.Config)))
 	}
 	peak, bound, when := "peak reserved", "lower bound", ""
-	if rec.Empty { // the file has one moment only
+	if rec.Empty { // the file has a single moment
 		peak, bound, when = "reserved", "live", " when the file was written"
 	}
 	if rec.Peak != 0 {
@@ -155,7 +153,7 @@ func recordedText(b *strings.Builder, r *whatif.Result) {
 	b.WriteString("\n")
 }
 
-// WhatIfSheet returns the table of all settings that were tried.
+// WhatIfSheet returns the table of all settings tried.
 func WhatIfSheet(r *whatif.Result) Sheet {
 	points := make([]*whatif.Point, len(r.Runs))
 	for i := range points {
@@ -168,7 +166,7 @@ func whatIfColumns(r *whatif.Result) []ColumnOf[*whatif.Point] {
 	run := func(c ColumnOf[compare.Run]) ColumnOf[*whatif.Point] {
 		return of(c, func(p *whatif.Point) compare.Run { return p.Run })
 	}
-	// A strategy that took all of an ample device shows neither the memory it needs nor its cost.
+	// A strategy that reserves all of an ample device shows neither its need nor its cost.
 	needed := func(c ColumnOf[*whatif.Point]) ColumnOf[*whatif.Point] {
 		cell := c.Cell
 		c.Cell = func(p *whatif.Point) Cell {
@@ -197,7 +195,7 @@ func whatIfColumns(r *whatif.Result) []ColumnOf[*whatif.Point] {
 	}
 }
 
-// whatIfTable writes the table of all settings that were tried, in paragraphs of a width.
+// whatIfTable writes the table of all settings tried, and notes of the given width.
 func whatIfTable(w io.Writer, b *strings.Builder, r *whatif.Result, width int) {
 	sheet := WhatIfSheet(r)
 	for _, cells := range sheet.Rows {
@@ -221,7 +219,7 @@ func whatIfTable(w io.Writer, b *strings.Builder, r *whatif.Result, width int) {
 	b.WriteString(".\n")
 }
 
-// fold breaks a label at its commas into lines of at most so many columns, as far as it can.
+// fold breaks a label at its commas into lines of at most width columns, if possible.
 func fold(label string, width int) string {
 	var b strings.Builder
 	column := 0
@@ -237,7 +235,7 @@ func fold(label string, width int) string {
 	return b.String()
 }
 
-// minimumCell returns the minimum capacity of a point, or the bracket around it.
+// minimumCell returns the minimum capacity of a point, or the interval of it.
 func minimumCell(p *whatif.Point) Cell {
 	bracket := func(sign string, n device.Size) Cell { return number(sign+units.Bytes(n), float64(n)) }
 	switch {
@@ -253,11 +251,10 @@ func minimumCell(p *whatif.Point) Cell {
 	return lacking()
 }
 
-// decisive are the words of an answer that say whether the run is carried; the first of them
-// decides.
+// decisive matches the words of an answer that say whether the run is carried.
 var decisive = regexp.MustCompile(`^(Yes:|None:|No setting)|\bcarr(y|ies)\b`)
 
-// paintAnswer returns the text of an answer with its decisive words in colour.
+// paintAnswer colours the decisive words of an answer.
 func paintAnswer(style Style, a *whatif.Answer, text string) string {
 	at := decisive.FindStringIndex(text)
 	if at == nil || a.Verdict == whatif.NoCard || a.Verdict == whatif.CannotTell {
@@ -280,7 +277,7 @@ func onCard(p *whatif.Point) Cell {
 	return Cell{Text: "fails", Tone: Bad}
 }
 
-// whatIfNotes describes the limits of the figures of a row.
+// whatIfNotes returns the notes of a row.
 func whatIfNotes(r *whatif.Result, p *whatif.Point) string {
 	var all []string
 	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
@@ -308,8 +305,7 @@ func whatIfNotes(r *whatif.Result, p *whatif.Point) string {
 	return strings.Join(all, ", ")
 }
 
-// explainedText writes why the request failed, and its outcome with the other settings, in
-// paragraphs of a width.
+// explainedText explains the failed request, and lists its outcome with other settings.
 func explainedText(w io.Writer, r *whatif.Result, width int) error {
 	x := r.Explained
 	if x == nil {
@@ -332,7 +328,7 @@ func explainedText(w io.Writer, r *whatif.Result, width int) error {
 	return err
 }
 
-// atFailure lists the outcome of the request with each setting, in paragraphs of a width.
+// atFailure lists the outcomes of the request by setting.
 func atFailure(r *whatif.Result, width int) string {
 	var groups []string
 	labels := map[string][]string{}
@@ -350,7 +346,7 @@ func atFailure(r *whatif.Result, width int) string {
 	if len(groups) == 0 {
 		return ""
 	}
-	slices.Sort(groups) // what is granted comes before what is refused
+	slices.Sort(groups) // granted before refused
 	var b strings.Builder
 	fmt.Fprintf(&b, "\nWith other settings that request (event %d) would have been:\n", r.Explained.Event)
 	for _, g := range groups {
