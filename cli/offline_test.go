@@ -50,7 +50,7 @@ func TestOfflineTellsFreesThatStreamsDelay(t *testing.T) {
 	path := write(t, "t.trace", "a 1 100\nf 1\na 2 100\ndone 1\n")
 	require.Regexp(t, `lower bound +│ +200 B`, succeed(t, "offline", path))
 	out := succeed(t, "offline", "--free-at", "requested", path)
-	require.Contains(t, out, "whatever streams still use it\n")
+	require.Contains(t, out, "delayed frees take effect when requested\n")
 	require.Regexp(t, `lower bound +│ +100 B`, out)
 }
 

@@ -122,15 +122,15 @@ func diesWith(t *testing.T, conf string) string {
 
 func TestCompareHasTheRecordedRun(t *testing.T) {
 	out := succeed(t, "compare", "--strategies", "caching,bfc", outOfMemory("chat"))
-	require.Contains(t, out, "\nMeasured on 16.00 GiB, the card of the recording.\nThe recorded settings are those of "+
-		"\"caching\": {")
+	require.Contains(t, out, "\nMeasured on 16.00 GiB, the card of the recording.\n\"caching\" has the recorded "+
+		"settings: {")
 	require.NotContains(t, out, "caching, as recorded")
 
 	file := diesWith(t, "max_split_size_mb:20")
 	out = succeed(t, "compare", "--strategies", "caching,bfc", file)
 	require.Regexp(t, `│ caching, as recorded │ .* │ FAILED: 1 OOM on 64\.00 MiB `, out)
 	require.Contains(t, out, "\nMeasured on 64.00 MiB, the card of the recording; on its minimum capacity: bfc.\n"+
-		"The recorded settings are those of \"caching, as recorded\": {\"conf\":\"max_split_size_mb:20\"")
+		"\"caching, as recorded\" has the recorded settings: {\"conf\":\"max_split_size_mb:20\"")
 	require.NotContains(t, succeed(t, "compare", "--strategies", "bfc", file), "recorded settings")
 	out = succeed(t, "compare", "--strategies", "caching", "--capacity", "1GiB", file)
 	require.Contains(t, out, "\nMeasured on 1.00 GiB; the card of the recording has 64.00 MiB.\n")

@@ -67,7 +67,7 @@ func TestWhatifTakesTheCardThatIsNamed(t *testing.T) {
 	require.Equal(t, whatif.Carried, r.Answer.Verdict)
 	out := succeed(t, "whatif", "--device", "sim:16MiB", write(t, "t.trace", "a 1 12MiB\na 2 8MiB\n"))
 	require.True(t, strings.HasPrefix(out, "None: the live bytes alone need 20.00 MiB, and the card has 16.00 MiB. "), out)
-	require.Contains(t, out, "20.00 MiB in one piece, had every request been known before, and no less\n                "+
+	require.Contains(t, out, "20.00 MiB in one piece, with every request known in advance, and no less\n                "+
 		" 20.00 MiB if packed by size")
 	out = succeed(t, "whatif", "--device", "sim:64MiB", "--grid", write(t, "g.yaml", "- strategy: bfc\n"),
 		write(t, "t.trace", "a 1 12MiB\n"))

@@ -29,7 +29,7 @@ func CompareTables(w io.Writer, r *compare.Report) error {
 	out := &lines{w: w}
 	out.target(r.Device)
 	if r.FreeAt == replay.AtRequested {
-		out.printf("frees that streams delay are told when they are requested\n\n")
+		out.printf("delayed frees take effect when requested\n\n")
 	}
 	for runs := range byTrace(r.Runs) {
 		s := compareSheet(runs, r.Learned)
@@ -128,7 +128,7 @@ var (
 			return maybe(r.NsPerOpByRef, func(ns float64) Cell { return fixedCell(ns, 0) })
 		}))
 	runNotes = ColumnOf[compare.Run]{
-		Column: Column{Name: "notes", Meaning: "what the figures leave out"},
+		Column: Column{Name: "notes", Meaning: "failures and limits of the figures"},
 		Cell: func(r compare.Run) Cell {
 			c := words(notes(r))
 			if !r.Completed() {
@@ -172,7 +172,7 @@ func compareSheet(runs []compare.Run, training *compare.Training) Sheet {
 	return s
 }
 
-// Failure describes why a run has not completed. It is empty for one that has.
+// Failure describes why a run failed, or returns "".
 func Failure(r *compare.Run) string {
 	var all []string
 	if !r.Starts {
@@ -208,8 +208,8 @@ func notes(r compare.Run) string {
 	return strings.Join(all, ", ")
 }
 
-// byMinimumCapacity orders runs by minimum capacity, those without one last, equals by what they
-// reserve, then by name. Runs that failed stand behind all others.
+// byMinimumCapacity orders runs by minimum capacity, then by reserved peak, then by name. Runs
+// without a minimum follow, failed runs come last.
 func byMinimumCapacity(a, b compare.Run) int {
 	rank := func(r compare.Run) device.Size {
 		if r.MinCapacity == nil {

@@ -122,7 +122,7 @@ func steps(s trace.StepInfo) string {
 	first := strconv.Quote(clipped(s.First, mostPlace))
 	switch {
 	case s.Count == 0:
-		return "none: its marks tell of none"
+		return "none: no marks of steps"
 	case s.Compared == 0:
 		return fmt.Sprintf("%d from %s on, nothing to compare", s.Count, first)
 	}

@@ -18,7 +18,7 @@ import (
 func OfflineTables(w io.Writer, r *offline.Report) error {
 	out := &lines{w: w}
 	if r.FreeAt == replay.AtRequested {
-		out.printf("memory is free when it is requested to be, whatever streams still use it\n\n")
+		out.printf("delayed frees take effect when requested\n\n")
 	}
 	for _, s := range r.Traces {
 		out.offline(s, r.Limits.Capacity)

@@ -87,7 +87,7 @@ func deviceText(r *postmortem.Report) string {
 	if r.Device != nil {
 		text += ", " + units.Bytes(*r.Device) + " left"
 	} else {
-		text += ", what is left is not known"
+		text += ", free device memory unknown"
 	}
 	if r.Capacity > 0 {
 		text += ", of " + units.Bytes(r.Capacity)
@@ -132,7 +132,7 @@ func (l *lines) pins(r *postmortem.Report) {
 	b := units.Bytes
 	l.line("pinned", "%s are free in regions that are partly used, kept", b(r.Pinned.Bytes))
 	for _, p := range firstOf(l, r.Pins, shownPins, "further place") {
-		l.line("", "%s (%s beside nobody else's) by %s of %s in %s: %s", b(p.Pinned), b(p.Alone),
+		l.line("", "%s (%s by this owner alone) by %s of %s in %s: %s", b(p.Pinned), b(p.Alone),
 			units.Several(p.Blocks.Count, "block"), b(p.Blocks.Bytes), units.Several(p.Regions, "region"),
 			units.Printable(p.Name()))
 	}

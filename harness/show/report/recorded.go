@@ -21,7 +21,7 @@ func recordedNotes(runs []compare.Run) (all []string) {
 			units.Bytes(runs[at].Device)))
 	}
 	if at >= 0 {
-		all = append(all, fmt.Sprintf("The recorded settings are those of %q: %s", runs[at].Strategy, runs[at].Config))
+		all = append(all, fmt.Sprintf("%q has the recorded settings: %s", runs[at].Strategy, runs[at].Config))
 	}
 	return all
 }

@@ -28,7 +28,7 @@ func RematTables(w io.Writer, r *grid.Report) error {
 	if verdicts != "" {
 		out.printf("%s\n", verdicts)
 	}
-	out.printf("budgets are shares of the base peak: what a run without a budget holds at most, liveness %s\n"+
+	out.printf("budgets are shares of the base peak: the peak of a run without a budget, liveness %s\n"+
 		"recomputation may make a run take %s times the time of its operators; moves (%s) come on top\n\n", r.Liveness,
 		raw(r.Limit), r.Defrag)
 	for _, s := range RematSheets(r) {
@@ -47,7 +47,7 @@ var (
 		return l.Strategy
 	}).
 		top(func(grid.Line) Cell { return words("lower bound") })
-	lineLadder = Texts("ladder", "what is tried when memory is short, before a request fails", func(l grid.Line) string {
+	lineLadder = Texts("ladder", "steps after a refused request", func(l grid.Line) string {
 		return l.Ladder
 	}).
 		top(noWords)
@@ -240,7 +240,7 @@ func RematGrids(r *grid.Report) (all []Sheet) {
 		runs := g.lines[0].Runs
 		every := (len(runs) + mostBudgets - 1) / mostBudgets
 		s := Sheet{
-			Title: fmt.Sprintf("%s by %s: overhead by budget, or why there is none", units.Printable(g.base.Model),
+			Title: fmt.Sprintf("%s by %s: overhead by budget, or the reason of the failure", units.Printable(g.base.Model),
 				units.Printable(g.lines[0].Heuristic)),
 			Columns: []Column{lineStrategy.Column, lineLadder.Column},
 		}

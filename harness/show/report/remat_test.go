@@ -45,7 +45,7 @@ func TestTheTableOfAGrid(t *testing.T) {
 		`"net\x1b" completes within 0.5 × the base peak, the smallest budget that sufficed, with odd by eq (ladder none): `+
 			`1.500 × the time of its operators, the least within that budget; it fails again within 0.6.
 
-budgets are shares of the base peak: what a run without a budget holds at most, liveness eager
+budgets are shares of the base peak: the peak of a run without a budget, liveness eager
 recomputation may make a run take 2 times the time of its operators; moves (slide) come on top
 
 "net\x1b" by eq: 3 operators of 1.50 µs, base peak 2.00 KiB, sha256 abc
@@ -151,8 +151,8 @@ func TestGridsBeginWithTheWinner(t *testing.T) {
 		},
 		{func(r *grid.Run) bool { return r.Strategy != "odd" },
 			`No strategy completes "net\x1b" within any budget that was tried.`},
-		{func(r *grid.Run) bool { return r.Strategy == grid.Counting }, "budgets are shares of the base peak: what a run " +
-			"without a budget holds at most, liveness eager"},
+		{func(r *grid.Run) bool { return r.Strategy == grid.Counting }, "budgets are shares of the base peak: the peak of a " +
+			"run without a budget, liveness eager"},
 	} {
 		r := gridOf()
 		var runs []grid.Run

@@ -117,7 +117,7 @@ func TopSheets(r *top.Report, rows int) []Sheet {
 	if r.By == top.ByCallSite && r.Categorized() {
 		columns = append(columns, category)
 	}
-	name := ColumnOf[held]{Column{string(r.By), "what the blocks have in common", false}, func(h held) Cell {
+	name := ColumnOf[held]{Column{string(r.By), "common property of the blocks", false}, func(h held) Cell {
 		return placeCell(h.Name)
 	}, nil}
 	return append(sheets, NewSheet(title, append(columns, name), all))

@@ -57,7 +57,7 @@ vramyard replay --strategy %s --config %s TRACE
 type settingRow struct {
 	// preset, smallest, fastest: measured again; evaluated: as measured in the search
 	Point      string          `json:"point"`
-	Settings   json.RawMessage `json:"settings"`       // those that differ from the preset
+	Settings   json.RawMessage `json:"settings"`       // settings that differ from the preset
 	TimesBound *float64        `json:"times_bound"`    // over all traces
 	Completed  int             `json:"completed"`      // number of traces
 	MeanNs     float64         `json:"mean_ns_per_op"` // over all traces

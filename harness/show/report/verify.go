@@ -21,14 +21,14 @@ peak reserved: %s (%d bytes), recorded %s (%d bytes)
 		out.printf("first disagreement: %v\n", r.First)
 	}
 	if r.Lost > 0 {
-		out.printf("%d of the %d that are not predicted lie, or would lie, in segments that came and went: "+
-			"the recording does not tell their pool, which may be a private one\n", r.Lost, r.Allocs-r.Predicted)
+		out.printf("%d of the %d that are not predicted lie, or would lie, in segments of unknown pools, "+
+			"which may be private: they were reserved and released during the recording\n", r.Lost, r.Allocs-r.Predicted)
 	}
 	if r.Odd > 0 {
-		out.printf("left out, because it cannot have been: %d; the first: %s\n", r.Odd, units.Printable(r.FirstOdd))
+		out.printf("skipped as inconsistent: %d; the first: %s\n", r.Odd, units.Printable(r.FirstOdd))
 	}
 	if r.Stopped != "" {
-		out.printf("the rest was not looked at: %s\n", units.Printable(r.Stopped))
+		out.printf("the rest was not compared: %s\n", units.Printable(r.Stopped))
 	}
 	return out.err
 }

@@ -127,7 +127,7 @@ func recordedText(b *strings.Builder, r *whatif.Result) {
 	if f := rec.Failure; f != nil {
 		how := "the program went on"
 		if f.Fatal {
-			how = "nothing was allocated behind it"
+			how = "nothing was allocated after it"
 		}
 		what := fmt.Sprintf("%s refused at event %d; %s", units.Bytes(f.Size), f.Event, how)
 		if f.DeviceFree != nil {
@@ -147,7 +147,7 @@ func recordedText(b *strings.Builder, r *whatif.Result) {
 		if o.Best.Optimal {
 			proof = ", and no less"
 		}
-		line("in hindsight", "%s in one piece, had every request been known before%s", units.Bytes(o.Best.Height), proof)
+		line("in hindsight", "%s in one piece, with every request known in advance%s", units.Bytes(o.Best.Height), proof)
 		line("", "%s if packed by size, the largest first", units.Bytes(o.Greedy[0].Height))
 	}
 	b.WriteString("\n")

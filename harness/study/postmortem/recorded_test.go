@@ -136,7 +136,7 @@ func TestRecordedRefusalInWords(t *testing.T) {
   live            984.73 MiB in 9 blocks, 29.14 MiB of that rounding
   free            31.27 MiB in 2 holes, the largest 18.50 MiB (external fragmentation 40.8 %); of use here 31.27 MiB, the largest 18.50 MiB
   pinned          31.27 MiB are free in regions that are partly used, kept
-                  31.27 MiB (31.27 MiB beside nobody else's) by 2 blocks of 82.73 MiB in 2 regions: unknown
+                  31.27 MiB (31.27 MiB by this owner alone) by 2 blocks of 82.73 MiB in 2 regions: unknown
   room            without 1 block of 39.23 MiB: a hole of 52.00 MiB at 0x7f0016400000
                   39.23 MiB, live, stream 0, id 96, allocated 27 events before: unknown
   room            without 1 block of 39.23 MiB: 1 region of 52.00 MiB would be returned
