@@ -76,7 +76,8 @@ func TestRematDrawsAPage(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, len(text), 500_000)
 	for _, part := range []string{
-		"syn_unet4 by eq: overhead by budget, or the reason of the failure", "<figcaption>syn_unet4 by eq, ladder none: time " +
+		"syn_unet4 by eq: overhead by budget, or the reason of the failure",
+		"<figcaption>syn_unet4 by eq, ladder none: time " +
 			"over budget<",
 		"<figcaption>syn_unet4 by eq, ladder defrag-first: time over budget<", "<dt>liveness</dt><dd>eager</dd>",
 		"<code>vramyard remat --budgets 0.7,0.8,1 --html a.html --strategies bfc,vmm syn_unet4.log.gz</code>",
@@ -108,7 +109,7 @@ func TestWrongInputOfRemat(t *testing.T) {
 		"a log of nothing":      {[]string{empty}, "empty: the log allocates no memory"},
 		"heuristic":             {[]string{unet, "--heuristics", "eq,best"}, `--heuristics: heuristic "best": want estar, `},
 		"no heuristic":          {[]string{unet, "--heuristics", ""}, "--heuristics: want at least one"},
-		"one that cannot":       {[]string{unet, "--liveness", "banish"}, "--heuristics: heuristic eq does not support liveness banish"},
+		"one that cannot":       {[]string{unet, "--liveness", "banish"}, "heuristic eq does not support liveness banish"},
 		"liveness":              {[]string{unet, "--liveness", "keen"}, `--liveness: liveness "keen": want none, eager, `},
 		"ladder":                {[]string{unet, "--ladders", "none,up"}, `--ladders: ladder "up": want none, `},
 		"no ladder":             {[]string{unet, "--ladders", ""}, "--ladders: want at least one"},

@@ -151,8 +151,8 @@ func TestGridsBeginWithTheWinner(t *testing.T) {
 		},
 		{func(r *grid.Run) bool { return r.Strategy != "odd" },
 			`No strategy completes "net\x1b" within any budget that was tried.`},
-		{func(r *grid.Run) bool { return r.Strategy == grid.Counting }, "budgets are shares of the base peak: the peak of a " +
-			"run without a budget, liveness eager"},
+		{func(r *grid.Run) bool { return r.Strategy == grid.Counting }, "budgets are shares of the base peak: the " +
+			"peak of a run without a budget, liveness eager"},
 	} {
 		r := gridOf()
 		var runs []grid.Run
