@@ -184,7 +184,7 @@ func (b *Builder) enter(e *Event) (uint32, error) {
 // born makes the id of an allocation live.
 func (b *Builder) born(e *Event) (uint32, error) {
 	if e.Kind == LiveAtStart && b.started {
-		return NoSlot, errors.New("what is live at the start must come before all other events")
+		return NoSlot, errors.New("allocations live at the start must precede all other events")
 	}
 	slot, ok := b.find(e.ID)
 	if ok {

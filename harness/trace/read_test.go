@@ -136,7 +136,7 @@ func TestErrorsNameFileAndLine(t *testing.T) {
 		{"", "badfree 0xg", `:1: badfree "0xg": want an id, an address such as 0x7f0000000000, or null`},
 		{"", "badfree null +5", `:1: an offset goes with an id only`},
 		{"", "a 0 1\nbadfree 0 5", `:2: offset "5": want + and a number of bytes`},
-		{"", "trim\nlive 0 5", `:2: what is live at the start must come before all other events`},
+		{"", "trim\nlive 0 5", `:2: allocations live at the start must precede all other events`},
 		{"", "a 0 1 t=5\nf 0 t=4", `:2: time goes back from 5 ns to 4 ns`},
 		{"", "trim t=9223372036854775808", `:1: t "9223372036854775808": want nanoseconds`},
 		{"", "print all", `:1: print "all": want stats, map, totals`},

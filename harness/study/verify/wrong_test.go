@@ -98,7 +98,7 @@ var wrongFiles = []struct {
 	{"a segment in use", smallCSV, "segment_free,9,33554432,12582912", "segment_free,9,4194304,20971520",
 		"t.addr:12: segment at 0x400000 goes back with allocation 6 live in it"},
 	{"blocks of two streams live in a segment", wrongText + "live 5 7 stream=1\n", "", smallAddr,
-		"live at the start must come before"},
+		"live at the start must precede"},
 	{"streams that share a segment", strings.Replace(smallCSV, "7,a,6,4000000,0", "7,a,6,4000000,1", 1), "what", "what",
 		"t.addr:11: allocation 6 of stream 1 at 0x400000: the segment there is of stream 0"},
 	{"opening blocks of two streams", strings.Replace(smallCSV, "2,a,2,2097152,0", "2,a,2,2097152,1", 1), "what", "what",

@@ -25,13 +25,13 @@ const (
 
 // Column is a column of a table.
 type Column struct {
-	Name     string // as in the JSON form; of a field in an object, behind the object's name and a point
-	Kind     Kind   // type of its values
-	Signed   bool   // whole numbers are int64; else they are uint64
+	Name     string // as in the JSON form; for a field in an object, the object's name, a point and the field's name
+	Kind     Kind   // type of the values
+	Signed   bool   // integers are int64; otherwise uint64
 	Optional bool   // a value may be absent
 
-	path  []int // to the field, through structs and pointers to structs
-	depth int   // of embedding: an inner field of the name of an outer one is hidden
+	path  []int // field indexes, through structs and pointers to structs
+	depth int   // depth of embedding: an outer field hides an inner one of the same name
 }
 
 // Table is rows with typed columns.
@@ -41,9 +41,8 @@ type Table struct {
 }
 
 // Of returns a table with a row for each struct. The columns are the fields of its JSON form, in
-// their order. Fields of an object become columns of their own, except those tagged `flat:"text"`,
-// whose fields vary: they stay one cell of JSON, as lists do. Fields tagged `flat:"-"` are left
-// out.
+// order. Fields of an object become columns. Lists, and objects tagged `flat:"text"` because their
+// fields vary, stay one cell of JSON. Fields tagged `flat:"-"` are omitted.
 func Of[R any](rows []R) *Table {
 	t := &Table{columns: columnsOf(reflect.TypeFor[R]())}
 	for i := range rows {
@@ -52,7 +51,7 @@ func Of[R any](rows []R) *Table {
 	return t
 }
 
-// Columns returns the columns. The list is the table's.
+// Columns returns the columns. The table owns the list.
 func (t *Table) Columns() []Column { return t.columns }
 
 // Len returns the number of rows.
@@ -66,8 +65,7 @@ func columnsOf(row reflect.Type) []Column {
 	})
 }
 
-// collect appends the columns of a struct, or of a pointer to one, whose place in the row is that
-// of within.
+// collect appends the columns of a struct, or of a pointer to one, at the position of within.
 func collect(all *[]Column, t reflect.Type, within Column) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -106,7 +104,7 @@ var (
 	decimal = reflect.TypeFor[interface{ Float() float64 }]()
 )
 
-// writesItself reports whether a type has a form of its own.
+// writesItself reports whether a type has its own text or JSON form.
 func writesItself(t reflect.Type) bool { return t.Implements(textual) || t.Implements(inJSON) }
 
 func kindOf(t reflect.Type) (k Kind, signed bool) {

@@ -177,7 +177,7 @@ func (p *log) open(b *trace.Builder) (ids []uint64, err error) {
 	})
 }
 
-// unpack adds the events. The ids of births follow those of the openings.
+// unpack adds the events. Births have the ids after the openings.
 func (p *log) unpack(b *trace.Builder, ids []uint64, x *texts) error {
 	next := uint64(len(ids))
 	at := 0

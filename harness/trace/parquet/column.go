@@ -8,24 +8,24 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// errShort is met where the column of a group has fewer values than the group has rows.
+// errShort is the error for a column chunk with fewer values than its row group has rows.
 var errShort = errors.New("ends before its group of rows")
 
-// numbers reads a column of whole numbers.
+// numbers reads a column of integers.
 type numbers struct {
 	*pages
-	out        []uint64 // the values of a piece of rows
-	dictionary []uint64 // of the group; nil before it was met
-	ranks      []uint32 // of the page, those not read yet
-	values     []uint64 // likewise
+	out        []uint64 // values of the current batch of rows
+	dictionary []uint64 // dictionary of the row group; nil before its page
+	ranks      []uint32 // unread dictionary indexes of the current page
+	values     []uint64 // unread values of the current page
 
-	// Buffers of what the page has.
+	// Buffers of the current page.
 	rankBuf  []uint32
 	valueBuf []uint64
 	deltaBuf []int64
 }
 
-// open begins with a group of rows.
+// open starts a row group.
 func (c *numbers) open(r io.ReaderAt, chunk *format.ColumnMetaData) error {
 	c.dictionary, c.ranks, c.values = nil, nil, nil
 	return c.pages.open(r, chunk)
@@ -72,33 +72,33 @@ func (c *numbers) turn() error {
 	return err
 }
 
-// words reads a column of texts as numbers that code gives them.
+// words reads a column of texts and converts them to numbers with code.
 type words struct {
 	*pages
-	out   []uint32 // the numbers of a piece of rows
+	out   []uint32 // numbers of the current batch of rows
 	code  func(text []byte) (uint32, error)
-	texts [][]byte // the dictionary of the group
-	codes []uint32 // by rank in the dictionary, and 1 more; 0 for what was not met yet
-	ranks []uint32 // of the page, those not read yet
-	plain [][]byte // of a page of texts, those not read yet
+	texts [][]byte // dictionary of the row group
+	codes []uint32 // by dictionary index: the text's number plus 1, or 0 if it is not known yet
+	ranks []uint32 // unread dictionary indexes of the current page
+	plain [][]byte // unread texts of the current page
 
-	// Buffers of what the dictionary and the page have.
+	// Buffers of the dictionary and the current page.
 	kept    []byte
 	list    [][]byte
 	rankBuf []uint32
 }
 
-// open begins with a group of rows.
+// open starts a row group.
 func (c *words) open(r io.ReaderAt, chunk *format.ColumnMetaData) error {
 	c.texts, c.codes, c.ranks, c.plain = c.texts[:0], c.codes[:0], nil, nil
 	return c.pages.open(r, chunk)
 }
 
-// errText is what a text is, as opposed to how it is stored.
+// errText is an error in the value of a text, not in its encoding.
 type errText struct{ error }
 
 // next sets the first n of out to the numbers of the next texts and returns how many it has set. An
-// errText is that of the text behind those.
+// errText concerns the text after those.
 func (c *words) next(n int) (done int, err error) {
 	dst := c.out[:n]
 	for done < len(dst) {
@@ -129,7 +129,7 @@ func (c *words) next(n int) (done int, err error) {
 	return done, nil
 }
 
-// meet gives a text of the dictionary its number.
+// meet determines the number of a dictionary text.
 func (c *words) meet(rank uint32) (uint32, error) {
 	n, err := c.code(c.texts[rank])
 	c.codes[rank] = n + 1
@@ -153,7 +153,7 @@ func (c *words) turn() error {
 		return errValues
 	}
 	var list [][]byte
-	if p.dictionary { // which is needed longer than the page
+	if p.dictionary { // needed longer than the page
 		if err := c.keep(&p); err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (c *words) turn() error {
 	return p.texts(func(k int, text []byte) { list[k] = text })
 }
 
-// keep makes room for the dictionary on a page and moves its bytes there.
+// keep copies the dictionary on a page, whose buffer is reused.
 func (c *words) keep(p *page) (err error) {
 	if c.texts, err = sized(p.memory, c.texts, p.count); err != nil {
 		return err

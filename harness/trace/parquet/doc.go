@@ -5,22 +5,21 @@
 // # Traces
 //
 // A file has a row for each event and a column for each field, compressed with zstd, in groups of
-// 2^20 rows; docs/traces.md has the table of the columns, which pandas, polars and DuckDB show as
-// it is. What a header says is in the metadata of the file, under keys that begin with "vramyard.".
-// [Write] takes any [trace.Source] and holds one group of rows at most. The same events give the
-// same bytes.
+// 2^20 rows. docs/traces.md lists the columns, which pandas, polars and DuckDB can read. The
+// metadata of the file hold the header, under keys that begin with "vramyard.". [Write] takes any
+// [trace.Source] and holds at most one group of rows. Equal events give equal bytes.
 //
-// [Open] returns a [File], a [trace.Source] itself, which decodes a few thousand rows at a time
-// into columns and hands them on as events; [File.Trace] puts all of them into memory. So a trace
-// can be converted and replayed in memory that grows with what is live in it, and not with the
-// number of its events. Walking costs about 40 ns an event, see BenchmarkRead.
+// [Open] returns a [File], itself a [trace.Source], which decodes a few thousand rows at a time.
+// [File.Trace] loads all events into memory. So the memory of a conversion or a replay grows with
+// the live blocks, not with the number of events. Walking costs about 40 ns an event, see
+// BenchmarkRead.
 //
 // # Strictness
 //
-// A file must have been written by this package or look as if it had: another version, a column
-// that is missing, not known or of another type, a count of events that differs from the rows, a
-// kind that is not known, a free of what is not live, or time that goes back is an error that
-// names the file, and the row where there is one, counted from 0. Pages are checked against their
-// checksums. A broken file never makes a reader panic, and one that was made to expand takes no
-// more memory than the budget that Open is given.
+// A file must have been written by this package or be indistinguishable. Errors are: another
+// version; a missing or unknown column, or one of another type; an event count that differs from
+// the rows; an unknown kind; a free of an id that is not live; decreasing time. An error names the
+// file and, where possible, the row, counted from 0. Checksums of pages are verified. A corrupt
+// file never makes a reader panic, and a decompression bomb takes no more memory than Open's
+// budget.
 package parquet

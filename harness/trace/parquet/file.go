@@ -24,38 +24,38 @@ import (
 // magic begins and ends a Parquet file.
 const magic = "PAR1"
 
-// Is reports whether a file that begins with head is one of Parquet.
+// Is reports whether a file that begins with head is a Parquet file.
 func Is(head []byte) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
-// Format is the format in the header of a trace from a Parquet file.
+// Format is the value of Header.Format of a trace from a Parquet file.
 const Format = "parquet"
 
-// File is a trace in a Parquet file. It is a [trace.Source] unless [File.Streams] says no, and
+// File is a trace in a Parquet file. It is a [trace.Source] if [File.Streams] returns true. It is
 // safe for concurrent use.
 type File struct {
 	name    string
 	r       io.ReaderAt
 	in      *parquet.File
-	groups  []format.RowGroup // as in has them
-	columns int               // of a row
+	groups  []format.RowGroup // from in's metadata
+	columns int               // number of columns
 	head    trace.Head
-	counts  map[string]int // events by kind, as the file says
+	counts  map[string]int // events by kind, from the metadata
 	streams bool
 	memory  *budget.Budget
 
 	mu     sync.Mutex
-	tags   []string // texts of tags that were met, in the order of their first use
+	tags   []string // tag texts seen so far, by first use
 	byText map[string]uint32
 }
 
-// maxFooter bounds the bytes of the description at the end of a file; a group takes about 3 KiB.
+// maxFooter is the maximum size of a file's footer in bytes. A row group takes about 3 KiB of it.
 const maxFooter = 16 << 20
 
-// Open opens the trace in size bytes of r. name is the file's name for messages and for the header;
-// it may be a path. r is read whenever the trace is walked.
+// Open opens the trace in size bytes of r. name is the file's name or path, for messages and for
+// the header. Every walk of the trace reads r.
 //
-// It reads all bytes once, for their hash, and the description at the end of the file. What walks
-// and traces of the file take comes out of memory. An error is a [trace.Error].
+// Open reads the whole file once, for its hash, and decodes the footer. Walks and traces of the
+// file are charged to memory. An error is a [trace.Error].
 func Open(r io.ReaderAt, size int64, name string, memory *budget.Budget) (*File, error) {
 	f := &File{name: name, memory: memory}
 	if err := f.open(r, size); err != nil {
@@ -73,7 +73,7 @@ func (f *File) open(r io.ReaderAt, size int64) (err error) {
 	if _, err := io.CopyBuffer(sum, io.NewSectionReader(r, 0, size), make([]byte, 1<<18)); err != nil {
 		return err
 	}
-	defer blame(&err)
+	defer recoverCorrupt(&err)
 	f.in, err = parquet.OpenFile(r, size, parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true),
 		parquet.ReadBufferSize(1<<16))
 	if err != nil {
@@ -86,7 +86,7 @@ func (f *File) open(r io.ReaderAt, size int64) (err error) {
 	return nil
 }
 
-// checkFrame looks at the first and last bytes of a file, and over the description there.
+// checkFrame checks the magic numbers and the footer.
 func (f *File) checkFrame(r io.ReaderAt, size int64) error {
 	if size < 12 {
 		return errTruncated
@@ -122,14 +122,14 @@ func (f *File) checkFrame(r io.ReaderAt, size int64) error {
 
 var errTruncated = errors.New("the Parquet data is truncated")
 
-// blame turns a panic into an error of the file. The library that reads it checks much, not all.
-func blame(err *error) {
+// recoverCorrupt turns a panic of the Parquet library into an error of the file.
+func recoverCorrupt(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("the Parquet data is corrupt: %v", p)
 	}
 }
 
-// readMetadata takes what the file says of itself and compares it with its rows.
+// readMetadata reads the metadata and checks them against the rows.
 func (f *File) readMetadata() error {
 	v, ok := f.in.Lookup(keyVersion)
 	switch {
@@ -159,7 +159,7 @@ func (f *File) readMetadata() error {
 	return f.count()
 }
 
-// decode takes an entry of the metadata that holds JSON.
+// decode decodes a metadata entry in JSON.
 func (f *File) decode(key string, v any) error {
 	text, ok := f.in.Lookup(key)
 	if !ok {
@@ -171,7 +171,7 @@ func (f *File) decode(key string, v any) error {
 	return nil
 }
 
-// count compares what the metadata say of the number of events with the rows.
+// count checks the event counts of the metadata against the rows.
 func (f *File) count() error {
 	sum, rows := 0, int64(0)
 	for _, kind := range slices.Sorted(maps.Keys(f.counts)) {
@@ -199,7 +199,7 @@ func (f *File) count() error {
 }
 
 // Streams reports whether the trace may be walked as a [trace.Source]. A counterexample, which
-// names blocks long after they were freed, may not: it is to be read with [File.Trace].
+// names blocks long after they were freed, may not; read it with [File.Trace].
 func (f *File) Streams() bool { return f.streams }
 
 // Head implements [trace.Source].
@@ -215,7 +215,7 @@ func (f *File) TagOf(e *trace.Event) string {
 	return f.tags[e.Tag-1]
 }
 
-// tag returns the number of a text, counted from 1.
+// tag returns the number of a text, counted from 1; 0 is the empty text.
 func (f *File) tag(text []byte) (uint32, error) {
 	if len(text) == 0 {
 		return 0, nil
@@ -240,13 +240,13 @@ func (f *File) tag(text []byte) (uint32, error) {
 	return n, budget.Put(f.memory, f.byText, s, n)
 }
 
-// isLocated reports whether an error names the file already.
+// isLocated reports whether an error already names the file.
 func isLocated(err error) bool {
 	_, ok := errors.AsType[*trace.Error](err)
 	return ok
 }
 
-// Pieces implements [trace.Source]. Each walk decodes the file anew.
+// Pieces implements [trace.Source]. Each walk decodes the file again.
 func (f *File) Pieces(yield func([]trace.Event) error) error {
 	memory := f.memory.Share()
 	defer memory.Close()
@@ -254,14 +254,14 @@ func (f *File) Pieces(yield func([]trace.Event) error) error {
 	return f.walk(func(first int, events []trace.Event) error {
 		for i := range events {
 			if err := l.enter(&events[i]); err != nil {
-				return f.blame(first+i, err)
+				return f.errRow(first+i, err)
 			}
 		}
 		return yield(events)
 	})
 }
 
-// Trace puts the whole trace into memory.
+// Trace loads the whole trace into memory.
 func (f *File) Trace() (*trace.Trace, error) {
 	b := trace.NewBuilderWithin(f.memory, f.head.Header)
 	err := f.walk(func(first int, events []trace.Event) error {
@@ -269,7 +269,7 @@ func (f *File) Trace() (*trace.Trace, error) {
 			e := &events[i]
 			e.Tag = b.Tag(f.TagOf(e))
 			if err := b.Add(*e); err != nil {
-				return f.blame(first+i, err)
+				return f.errRow(first+i, err)
 			}
 		}
 		return nil
@@ -280,7 +280,7 @@ func (f *File) Trace() (*trace.Trace, error) {
 	return b.Trace(), nil
 }
 
-// blame says which row is wrong.
-func (f *File) blame(row int, err error) error {
+// errRow returns an error at a row.
+func (f *File) errRow(row int, err error) error {
 	return &trace.Error{File: f.name, Err: fmt.Errorf("row %d: %w", row, err)}
 }

@@ -10,24 +10,22 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// lives gives slots to the allocations that a walk meets, and refuses events that name none. A slot
-// is given again once no event can name its allocation, so that the tables grow with what is live.
+// lives assigns slots to the allocations of a walk and rejects events of unknown ids. A slot is
+// reused once no event can refer to its allocation, so the tables grow with the live allocations.
 type lives struct {
-	byID    index.AddrMap // ids to slots, counted from 1
+	byID    index.AddrMap // id to slot, counted from 1
 	ids     []uint64      // by slot
-	freed   []bool        // by slot: only a Completed may name it
-	empty   []uint32      // slots to give again
-	keep    bool          // freed allocations may become final later
-	started bool          // an event other than LiveAtStart was met
+	freed   []bool        // by slot: only a Completed may follow
+	empty   []uint32      // free slots
+	keep    bool          // freed allocations may be completed later
+	started bool          // an event other than LiveAtStart has occurred
 	memory  *budget.Budget
 }
 
-// liveBytes is what an allocation that is live at once with others takes in these tables and in
-// those of a replay.
+// liveBytes is the memory that a live allocation takes in these tables and in a replay.
 const liveBytes = 300
 
-// newLives returns an empty table. Where no free becomes final later, it forgets allocations that
-// are freed.
+// newLives returns an empty table. If completed is false, freed allocations are forgotten at once.
 func newLives(completed bool, memory *budget.Budget) *lives {
 	return &lives{byID: index.NewAddrMap(), keep: completed, memory: memory}
 }
@@ -35,12 +33,12 @@ func newLives(completed bool, memory *budget.Budget) *lives {
 // idOf returns the id of the allocation in a slot, counted from 1.
 func (l *lives) idOf(h uint32) device.Addr { return device.Addr(l.ids[h-1]) }
 
-// enter gives an event its slot.
+// enter sets the slot of an event.
 func (l *lives) enter(e *trace.Event) error {
 	e.Slot = trace.NoSlot
 	switch e.Kind {
 	case trace.Alloc, trace.LiveAtStart:
-		return l.born(e)
+		return l.allocate(e)
 	case trace.Free, trace.Use, trace.Completed:
 		h := l.byID.Get(device.Addr(e.ID), l.idOf)
 		if h == index.NoHandle || l.freed[h-1] != (e.Kind == trace.Completed) {
@@ -59,7 +57,7 @@ func (l *lives) enter(e *trace.Event) error {
 	return nil
 }
 
-// objection says why an event cannot name its allocation, whose slot counted from 1 is h.
+// objection returns why an event is invalid. h is the slot of its allocation, counted from 1.
 func (l *lives) objection(e *trace.Event, h uint32) error {
 	switch {
 	case h == index.NoHandle:
@@ -70,11 +68,11 @@ func (l *lives) objection(e *trace.Event, h uint32) error {
 	return fmt.Errorf("id %d is not freed", e.ID)
 }
 
-func (l *lives) born(e *trace.Event) error {
+func (l *lives) allocate(e *trace.Event) error {
 	if e.Kind == trace.Alloc {
 		l.started = true
 	} else if l.started {
-		return errors.New("what is live at the start must come before all other events")
+		return errors.New("allocations live at the start must precede all other events")
 	}
 	if h := l.byID.Get(device.Addr(e.ID), l.idOf); h != index.NoHandle {
 		if !l.freed[h-1] {

@@ -16,48 +16,48 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// The library decodes pages too, but makes room for whatever a page claims to expand to. Here
-// nothing is larger than what a writer of ours makes.
+// The Parquet library decodes pages too, but allocates any size that a page claims. These limits
+// exceed everything that Write produces.
 const (
-	// maxPage bounds the bytes of a page, compressed or not: those of a dictionary are the most.
+	// maxPage is the maximum size of a page in bytes, compressed or not.
 	maxPage = 2 * dictionaryBytes
-	// maxHead bounds the bytes of the head of a page, which has a dozen numbers and perhaps two texts.
+	// maxHead is the maximum size of a page header in bytes, which has a dozen numbers.
 	maxHead = 1 << 16
-	// maxValues bounds the values of a page.
+	// maxValues is the maximum number of values in a page.
 	maxValues = 16 * groupRows
 )
 
-// pages reads the pages of one column of a group of rows. Its buffers are used again.
+// pages reads the pages of one column in a row group. It reuses its buffers.
 type pages struct {
 	chunk  *format.ColumnMetaData
 	in     *bufio.Reader
 	zip    *zstd.Decoder
-	memory *budget.Budget // what the buffers of all columns take
-	packed []byte         // the page as it lies in the file
+	memory *budget.Budget // budget for the buffers of all columns
+	packed []byte         // the page as stored
 	plain  []byte         // decompressed
 }
 
-// page is what is in a page: the values of a dictionary, indexes into it or values.
+// page is the content of a page: the values of a dictionary, dictionary indexes, or values.
 type page struct {
 	dictionary bool
 	indexes    bool
-	delta      bool // values are numbers, each given by its distance from the one before
+	delta      bool // delta-encoded integers
 	count      int
 	data       []byte
 	memory     *budget.Budget
 }
 
-// newPages returns a reader of no column yet, which decompresses with zip.
+// newPages returns a reader that decompresses with zip. It must be opened on a column before use.
 func newPages(zip *zstd.Decoder, memory *budget.Budget) *pages {
 	return &pages{in: bufio.NewReaderSize(nil, maxHead), zip: zip, memory: memory}
 }
 
-// newZip returns what decompresses pages.
+// newZip returns a decompressor for pages.
 func newZip() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPage))
 }
 
-// open begins with a column of a group.
+// open starts a column of a row group.
 func (p *pages) open(r io.ReaderAt, chunk *format.ColumnMetaData) error {
 	if chunk.Codec != format.Zstd && chunk.Codec != format.Uncompressed {
 		return fmt.Errorf("compressed with %v: want zstd", chunk.Codec)
@@ -78,7 +78,7 @@ func (p *pages) open(r io.ReaderAt, chunk *format.ColumnMetaData) error {
 func (p *pages) next() (page, error) {
 	if head, err := p.in.Peek(maxHead); err != nil && err != io.EOF {
 		return page{}, err
-	} else if _, ok := checkThrift(head); !ok && len(head) > 0 { // before the library makes room for what it claims
+	} else if _, ok := checkThrift(head); !ok && len(head) > 0 { // the library would allocate any claimed size
 		return page{}, errHead
 	}
 	var protocol thrift.CompactProtocol
@@ -127,10 +127,10 @@ func (p *pages) next() (page, error) {
 	return out, nil
 }
 
-// errHead is what is wrong with the head of a page that claims more than it may have.
+// errHead is the error for a page header that is corrupt or too large.
 var errHead = fmt.Errorf("the head of a page is corrupt or has more than %d bytes", maxHead)
 
-// describe returns what the head of a page says of it, and whether its data may be compressed.
+// describe returns the page described by a header, and whether its data may be compressed.
 func describe(h *format.PageHeader) (p page, packed bool, err error) {
 	var encoding format.Encoding
 	switch {
@@ -160,7 +160,7 @@ func describe(h *format.PageHeader) (p page, packed bool, err error) {
 	return p, packed, nil
 }
 
-// sized returns a slice of n elements, in the same memory if that is large enough.
+// sized returns a slice of n elements, reusing s if it is large enough.
 func sized[T any](memory *budget.Budget, s []T, n int) ([]T, error) {
 	if n <= cap(s) {
 		return s[:n], nil
@@ -172,7 +172,7 @@ func sized[T any](memory *budget.Budget, s []T, n int) ([]T, error) {
 	return make([]T, n), nil
 }
 
-// numbers decodes a page of whole numbers.
+// numbers decodes a page of integers.
 func (p page) numbers(dst []uint64, scratch *[]int64) (_ []uint64, err error) {
 	if dst, err = sized(p.memory, dst, p.count); err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (p page) numbers(dst []uint64, scratch *[]int64) (_ []uint64, err error) {
 		}
 		return dst, nil
 	}
-	// The head has the size of a block, its parts, and the number of values.
+	// The encoding begins with the block size, the miniblocks per block and the number of values.
 	_, a := binary.Uvarint(p.data)
 	_, b := binary.Uvarint(p.data[max(a, 0):])
 	n, c := binary.Uvarint(p.data[max(a, 0)+max(b, 0):])
@@ -210,8 +210,8 @@ func (p page) numbers(dst []uint64, scratch *[]int64) (_ []uint64, err error) {
 
 var errValues = errors.New("a page has other values than it says")
 
-// ranks decodes a page of indexes into a dictionary of so many values: runs of one index, and
-// groups of eight that are packed into bits.
+// ranks decodes a page of indexes into a dictionary of at most most values: run-length encoded, or
+// bit-packed in groups of eight.
 func (p page) ranks(dst []uint32, most int) (_ []uint32, err error) {
 	if dst, err = sized(p.memory, dst, p.count); err != nil {
 		return nil, err
@@ -252,7 +252,7 @@ func (p page) ranks(dst []uint32, most int) (_ []uint32, err error) {
 	return dst, nil
 }
 
-// fill sets all of dst to the number in data, whose lowest byte is the first.
+// fill sets all of dst to the little-endian number in data.
 func fill(dst []uint32, data []byte) {
 	v := uint32(0)
 	for i, b := range data {
@@ -263,7 +263,7 @@ func fill(dst []uint32, data []byte) {
 	}
 }
 
-// unpack takes numbers of width bits, whose lowest bits come first.
+// unpack decodes numbers of width bits, least significant bits first.
 func unpack(dst []uint32, data []byte, width int) {
 	var have uint64
 	bits, mask := 0, uint64(1)<<width-1
@@ -277,7 +277,7 @@ func unpack(dst []uint32, data []byte, width int) {
 	}
 }
 
-// texts calls f with each text of a page of plain ones.
+// texts calls f with each text of a page without a dictionary.
 func (p page) texts(f func(k int, text []byte)) error {
 	data := p.data
 	for k := range p.count {

@@ -12,7 +12,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// version is that of the schema which is written, and the only one that is read.
+// version is the schema version written, and the only one accepted.
 const version = "1"
 
 // Keys of the metadata.
@@ -27,52 +27,52 @@ const (
 
 // Key describes an entry of the metadata.
 type Key struct {
-	Name string // as in the file
-	Doc  string // what it holds
+	Name string // key in the file
+	Doc  string // meaning
 }
 
-// Keys returns the entries of the metadata that a file has.
+// Keys returns the metadata entries of a file.
 func Keys() []Key {
 	return []Key{
 		{keyVersion, "version of the schema: " + version},
 		{keyName, "short name of the trace"},
-		{keyHeader, "what else the trace says of itself, its settings and what is missing in it: a JSON array of objects " +
+		{keyHeader, "other facts about the trace, its settings and the information that it lacks: a JSON array of objects " +
 			"with `key` and `value`, in order"},
 		{keyEvents, "events by kind: a JSON object"},
-		{keySourceFormat, "form of the file that the trace was read from; absent if there was none"},
-		{keySourceHash, "SHA-256 of that file, decompressed; absent if there was none"},
+		{keySourceFormat, "format of the file from which the trace was read; absent without a file"},
+		{keySourceHash, "SHA-256 of that file, decompressed; absent without a file"},
 	}
 }
 
-// row is one event as it is stored. No field is ever null, because a column of whole numbers with
-// nulls becomes one of floating point numbers in pandas.
+// row is an event as it is stored. No field is ever null, because pandas converts integer columns
+// with nulls to floating point.
 type row struct {
-	Kind   string `parquet:"kind,dict" doc:"what the event is, one of the kinds of a trace; bad-free-address is a bad-free that names no allocation"`
+	Kind   string `parquet:"kind,dict" doc:"kind of the event; bad-free-address is a bad-free of an address without an allocation"`
 	ID     uint64 `parquet:"id,delta" doc:"name of the allocation; may be used again once it is freed"`
-	Size   uint64 `parquet:"size_bytes,dict" doc:"bytes asked for; of a bad-free, the distance from the start of the block"`
+	Size   uint64 `parquet:"size_bytes,dict" doc:"bytes requested; of a bad-free, the distance from the start of the block"`
 	Stream uint64 `parquet:"stream,dict" doc:"stream; 18446744073709551615 of a pool-begin means all of them"`
 	Align  uint64 `parquet:"align_bytes,dict" doc:"alignment in bytes; 0 is no wish"`
 	Hint   string `parquet:"hint,dict" doc:"end of the arena: low, high or empty"`
 	Arg    uint64 `parquet:"arg,dict" doc:"number that belongs to the kind: pool, frontier, address, count; of an alloc, the frontier below which its memory must have been freed"`
 	Time   int64  `parquet:"time_ns,delta" doc:"nanoseconds since the start of the trace, which never decrease; -1 is not known"`
-	Tag    string `parquet:"tag,dict" doc:"text of the tag or mark; empty if there is none"`
+	Tag    string `parquet:"tag,dict" doc:"text of the tag or mark, or empty"`
 }
 
-// originRow is the row of a trace in which a request has a site or a thread.
+// originRow is the row of a trace with sites or threads.
 type originRow struct {
 	row
 	Site   uint64 `parquet:"site,dict" doc:"hash of the call stack of a request, 0 if unknown; the column is absent if every site, thread and lifetime is unknown"`
 	Thread uint64 `parquet:"thread,dict" doc:"number of the host thread of a request, 0 if unknown; absent with site"`
 }
 
-// lifeRow is the row of a trace in which a request has an expected lifetime.
+// lifeRow is the row of a trace with expected lifetimes.
 type lifeRow struct {
 	originRow
 	Life string `parquet:"life,dict" doc:"scope at whose end the program expects a block to be freed: mark, step, run or empty; the column is absent if no request has one"`
 }
 
-// The columns, in the order of the row. Those from colSite on are absent from the files of row,
-// and colLife from those of originRow.
+// The columns, in order. Files of row lack those from colSite on, and files of originRow lack
+// colLife.
 const (
 	colKind = iota
 	colID
@@ -91,12 +91,12 @@ const (
 
 // ColumnDoc describes a column.
 type ColumnDoc struct {
-	Name string // as in the file
-	Type string // as DuckDB names it
-	Doc  string // what it holds
+	Name string // name in the file
+	Type string // DuckDB's name of the type
+	Doc  string // meaning
 }
 
-// Columns returns the columns of a file in their order.
+// Columns returns the columns of a file in order.
 func Columns() []ColumnDoc {
 	var list []ColumnDoc
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[lifeRow]()) {
@@ -108,13 +108,13 @@ func Columns() []ColumnDoc {
 	return list
 }
 
-// columnList is what Columns returns.
+// columnList caches the result of Columns.
 var columnList = Columns()
 
 var typeNames = map[reflect.Kind]string{reflect.String: "VARCHAR", reflect.Uint64: "UBIGINT", reflect.Int64: "BIGINT"}
 
-// checkSchema returns how many columns a file has, or why they are not those of a row, an originRow
-// or a lifeRow.
+// checkSchema returns the number of columns of a file. It fails if they are not the columns of a
+// row, an originRow or a lifeRow.
 func checkSchema(got []parquet.Field) (int, error) {
 	want := parquet.SchemaOf(lifeRow{}).Fields()
 	find := func(name string) int {
@@ -143,9 +143,8 @@ func checkSchema(got []parquet.Field) (int, error) {
 	return len(want), nil
 }
 
-// sameType reports whether a column of one type holds what one of the type that we write does.
-// Whole numbers of 64 bits have a sign unless they are said to have none, and most programs do not
-// say so.
+// sameType reports whether two column types hold the same values. A 64-bit integer without
+// annotation is signed, and most programs omit the annotation.
 func sameType(got, want string) bool {
 	return got == want || got == "INT64" && want == "INT(64,true)"
 }
@@ -170,10 +169,10 @@ func namesOf(columns []parquet.Field) string {
 	return strings.Join(names, ", ")
 }
 
-// badAddress is the kind of a BadFree that names no allocation but an address.
+// badAddress is the stored kind of a BadFree of an address that has no allocation.
 const badAddress = "bad-free-address"
 
-// kindName returns how the kind of an event is stored.
+// kindName returns the stored kind of an event.
 func kindName(e *trace.Event) string {
 	if e.Kind == trace.BadFree && e.Slot == trace.NoSlot {
 		return badAddress
@@ -181,7 +180,7 @@ func kindName(e *trace.Event) string {
 	return e.Kind.String()
 }
 
-// kindNames are the names of the kinds, by number. Behind the last is a BadFree of an address.
+// kindNames are the stored kinds, by number. The last is a BadFree of an address.
 var kindNames = func() (names []string) {
 	for k := range trace.Kinds {
 		names = append(names, k.String())
@@ -207,7 +206,7 @@ var lifeNumbers = numbersOf(lifeNames)
 // hintNumbers are the hints by their names.
 var hintNumbers = numbersOf(hintNames)
 
-// numbersOf returns where each name stands.
+// numbersOf returns the index of each name.
 func numbersOf(names []string) map[string]uint32 {
 	numbers := map[string]uint32{}
 	for n, name := range names {

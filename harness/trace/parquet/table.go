@@ -12,8 +12,8 @@ import (
 )
 
 // WriteTable writes a table of results. The columns have the names, order and types of the table;
-// an absent value is null. Whole numbers without a sign are UINT64. It fails if w does, and for a
-// text that is no UTF-8.
+// an absent value is null. Unsigned integers are UINT64. It fails if w does, and for a text that is
+// not UTF-8.
 func WriteTable(w io.Writer, t *flat.Table) error {
 	columns := t.Columns()
 	out := parquet.NewWriter(w, tableSchema(columns), parquet.Compression(&parquet.Zstd),
@@ -47,8 +47,8 @@ func cellOf(v any, column int, optional bool) (parquet.Value, error) {
 	return parquet.ValueOf(v).Level(0, present, column), nil
 }
 
-// tableSchema returns the schema of a table. It goes through a struct because a parquet.Group
-// orders its fields by name.
+// tableSchema returns the schema of a table. It is derived from a struct because a parquet.Group
+// sorts its fields by name.
 func tableSchema(columns []flat.Column) *parquet.Schema {
 	fields := make([]reflect.StructField, len(columns))
 	for i, c := range columns {
@@ -69,7 +69,7 @@ func tableSchema(columns []flat.Column) *parquet.Schema {
 	return parquet.SchemaOf(reflect.New(reflect.StructOf(fields)).Interface())
 }
 
-// goTypes are the types of the values of each kind.
+// goTypes are the Go types of the values, by kind.
 var goTypes = [...]reflect.Type{
 	flat.Text: reflect.TypeFor[string](), flat.Bool: reflect.TypeFor[bool](),
 	flat.Whole: reflect.TypeFor[uint64](), flat.Float: reflect.TypeFor[float64](),

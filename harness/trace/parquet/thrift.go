@@ -5,11 +5,11 @@ import (
 	"errors"
 )
 
-// The description at the end of a file is a structure in Thrift's compact form, and the library
-// that decodes it makes room for as many entries as a list claims to have. checkThrift goes over it
-// first: no list and no text may claim more than there are bytes left.
+// The footer of a file is a structure in Thrift's compact protocol. The Parquet library allocates
+// as many elements as a list claims to have. checkThrift checks it first: no list or text may claim
+// more than the remaining bytes.
 
-// The types of that form.
+// The types of Thrift's compact protocol.
 const (
 	thriftStop   = 0
 	thriftTrue   = 1
@@ -23,34 +23,33 @@ const (
 	thriftStruct = 12
 )
 
-// thriftDepth is deeper than any description is.
+// thriftDepth exceeds the nesting of any valid footer.
 const thriftDepth = 32
 
 var errThrift = errors.New("the Parquet data is corrupt: the description at the end claims more than it has")
 
-// thriftPart is more bytes than the library takes for a part of a description, be it a structure or
-// an element of a list: that of a column has 400.
+// thriftPart bounds the memory in bytes that the library takes for a part of a footer: a structure
+// or a list element. A column takes 400.
 const thriftPart = 512
 
-// checkThrift reports whether b begins with a structure whose parts lie within b, and how many
-// structures, lists and elements that has.
+// checkThrift reports whether b begins with a structure that lies within b, and returns its number
+// of structures, lists and elements.
 func checkThrift(b []byte) (parts int, ok bool) {
 	c := &thriftCheck{b: b}
 	c.value(thriftStruct, thriftDepth)
 	return c.parts, !c.bad
 }
 
-// thriftCheck is what is left to look at. Once it is bad, nothing is left.
+// thriftCheck is the remaining input. Once bad is set, b is empty.
 type thriftCheck struct {
 	b     []byte
 	bad   bool
 	parts int
 }
 
-// fail ends the check.
+// fail sets bad and drops the input.
 func (c *thriftCheck) fail() { c.b, c.bad = nil, true }
 
-// skip leaves out n bytes.
 func (c *thriftCheck) skip(n uint64) {
 	if n > uint64(len(c.b)) {
 		c.fail()
@@ -69,7 +68,7 @@ func (c *thriftCheck) byte() byte {
 	return v
 }
 
-// number takes a number of variable length.
+// number reads a varint.
 func (c *thriftCheck) number() uint64 {
 	n, size := binary.Uvarint(c.b)
 	if size <= 0 {
@@ -80,7 +79,7 @@ func (c *thriftCheck) number() uint64 {
 	return n
 }
 
-// value takes a value that is not in the head of a field.
+// value reads a value outside of a field header.
 func (c *thriftCheck) value(kind byte, depth int) {
 	c.parts++
 	switch {
@@ -150,7 +149,7 @@ func (c *thriftCheck) fields(depth int) {
 		if head>>4 == 0 {
 			c.number()
 		}
-		if kind != thriftTrue && kind != thriftFalse { // which are all there is of them
+		if kind != thriftTrue && kind != thriftFalse { // booleans have no further bytes
 			c.value(kind, depth-1)
 		}
 	}

@@ -15,23 +15,23 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// walker decodes a file from its first row to its last.
+// walker decodes a file from the first row to the last.
 type walker struct {
 	f       *File
-	columns []column // of the file, in its order
+	columns []column // columns of the file, in order
 	numbers [numColumns]numbers
 	words   [numColumns]words
 	events  []trace.Event
 	now     int64 // latest time
 }
 
-// column is a column of numbers or of words.
+// column is a column of numbers or words.
 type column interface {
 	open(r io.ReaderAt, chunk *format.ColumnMetaData) error
 	next(n int) (done int, err error)
 }
 
-// newWalker returns one in front of the first row.
+// newWalker returns a walker before the first row.
 func newWalker(f *File, zip *zstd.Decoder, memory *budget.Budget) *walker {
 	w := &walker{f: f, events: make([]trace.Event, pieceRows)}
 	codes := map[int]func([]byte) (uint32, error){
@@ -54,7 +54,7 @@ func newWalker(f *File, zip *zstd.Decoder, memory *budget.Budget) *walker {
 	return w
 }
 
-// codeOf returns what finds texts in a table.
+// codeOf returns a function that looks up texts in a table.
 func codeOf(what string, numbers map[string]uint32) func([]byte) (uint32, error) {
 	return func(text []byte) (uint32, error) {
 		n, ok := numbers[string(text)]
@@ -65,8 +65,8 @@ func codeOf(what string, numbers map[string]uint32) func([]byte) (uint32, error)
 	}
 }
 
-// walk hands on all rows as events without slots, of which NoSlot means that the event names no
-// allocation. yield is also told the number of the first.
+// walk passes all rows to yield as events without slots; NoSlot means that the event has no
+// allocation. first is the number of the first row.
 func (f *File) walk(yield func(first int, events []trace.Event) error) error {
 	zip, err := newZip()
 	if err != nil {
@@ -108,14 +108,14 @@ func (f *File) walk(yield func(first int, events []trace.Event) error) error {
 	return nil
 }
 
-// next returns the events of the next n rows, of which the first has a number.
+// next returns the events of n rows, beginning with row first.
 func (w *walker) next(first, n int) (_ []trace.Event, err error) {
 	defer func() {
 		if err != nil && !isLocated(err) {
 			err = &trace.Error{File: w.f.name, Err: fmt.Errorf("rows from %d: %w", first, err)}
 		}
 	}()
-	defer blame(&err)
+	defer recoverCorrupt(&err)
 	if err := w.decode(first, n); err != nil {
 		return nil, err
 	}
@@ -136,11 +136,11 @@ func (w *walker) next(first, n int) (_ []trace.Event, err error) {
 			e.Kind, e.Slot = trace.BadFree, trace.NoSlot
 		}
 		if threads[k] > math.MaxUint32 {
-			return nil, w.f.blame(first+k, fmt.Errorf("thread %d: want at most %d", threads[k], uint32(math.MaxUint32)))
+			return nil, w.f.errRow(first+k, fmt.Errorf("thread %d: want at most %d", threads[k], uint32(math.MaxUint32)))
 		}
 		if e.Time != trace.NoTime {
 			if e.Time < w.now {
-				return nil, w.f.blame(first+k, fmt.Errorf("time goes back from %d ns to %d ns", w.now, e.Time))
+				return nil, w.f.errRow(first+k, fmt.Errorf("time goes back from %d ns to %d ns", w.now, e.Time))
 			}
 			w.now = e.Time
 		}
@@ -153,7 +153,7 @@ func (w *walker) decode(first, n int) error {
 	for i, c := range w.columns {
 		done, err := c.next(n)
 		if wrong, ok := errors.AsType[errText](err); ok {
-			return w.f.blame(first+done, wrong.error)
+			return w.f.errRow(first+done, wrong.error)
 		}
 		if err != nil {
 			return fmt.Errorf("column %s: %w", columnList[i].Name, err)

@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// groupRows is how many rows a group has. Each group has dictionaries of its own, which are
-	// worth their bytes in long groups only; a writer holds a group, compressed, in memory.
+	// groupRows is the number of rows in a group. Every group has its own dictionaries, which pay off
+	// only in long groups; a writer holds a compressed group in memory.
 	groupRows = 1 << 20
-	// pieceRows is how many rows are converted and handed on at once: their events take 512 KiB and
-	// stay in the processor's caches.
+	// pieceRows is the number of rows converted at once: their events take 512 KiB and stay in the
+	// processor's caches.
 	pieceRows = 1 << 13
-	// dictionaryBytes bounds the dictionary of a column. Beyond it, as where every allocation has a
-	// stack of its own as its tag, values are stored one by one.
+	// dictionaryBytes is the maximum size of a column's dictionary. Beyond it, for instance if every
+	// allocation has its own stack as its tag, values are stored without a dictionary.
 	dictionaryBytes = 32 << 20
 )
 
-// Write writes a trace. It walks it once, and before that as far as the first request with an
-// expected lifetime. Its memory is bounded by a group of rows. It fails if the trace or w does, and
-// for an event of no known kind and a text that is no UTF-8.
+// Write writes a trace. It walks it once, and before that up to the first request with an expected
+// lifetime. Memory is bounded by a group of rows. It fails if the trace or w does, for an unknown
+// kind of event, and for a text that is not UTF-8.
 func Write(w io.Writer, t trace.Source) error {
 	var origins, lives bool
 	err := t.Pieces(func(events []trace.Event) error {
@@ -50,10 +50,10 @@ func Write(w io.Writer, t trace.Source) error {
 	return write(w, t, func(r row, _ *trace.Event) row { return r })
 }
 
-// errLife ends the search for an expected lifetime.
+// errLife stops the search for an expected lifetime.
 var errLife = errors.New("a request has an expected lifetime")
 
-// hasOrigin reports whether it is known where an event comes from.
+// hasOrigin reports whether an event has a site or a thread.
 func hasOrigin(e trace.Event) bool { return e.Site != 0 || e.Thread != 0 }
 
 func hasLife(e trace.Event) bool { return e.Life != alloc.LifeUnknown }
@@ -65,7 +65,7 @@ func write[R any](w io.Writer, t trace.Source, complete func(row, *trace.Event) 
 		parquet.DictionaryMaxBytes(dictionaryBytes), parquet.CreatedBy("vramyard", version, "parquet-go"),
 	}
 	for _, c := range [...]int{colKind, colHint, colTag} {
-		// The least and the greatest text of a page help nobody and take a quarter of the time.
+		// Minimum and maximum texts of pages are not used and take a quarter of the time.
 		name := columnList[c].Name
 		options = append(options, parquet.SkipPageBounds(name), parquet.SkipPageStatistics(name))
 	}
@@ -123,9 +123,9 @@ func rowOf(t trace.Source, e *trace.Event) (row, error) {
 	}, nil
 }
 
-// setMetadata says what is known of the trace as a whole.
+// setMetadata writes the header and the counts of the trace.
 func setMetadata(out interface{ SetKeyValueMetadata(key, value string) }, h trace.Header, counts map[string]int) error {
-	pairs := []trace.Pair{} // none are an array too
+	pairs := []trace.Pair{} // an empty list is [], not null
 	for _, p := range append([]trace.Pair{{Key: "name", Value: h.Name}}, h.Meta...) {
 		if !utf8.ValidString(p.Key) || !utf8.ValidString(p.Value) {
 			return fmt.Errorf("header %+q=%+q: want UTF-8", p.Key, p.Value)

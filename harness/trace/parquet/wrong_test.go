@@ -163,8 +163,8 @@ func TestWrongEventsAreNamedByTheirRow(t *testing.T) {
 			[]like{{Kind: "alloc", ID: 5}, {Kind: "alloc", ID: 5}}},
 		{"row 1: id 5 is not freed", "row 1: id 5 is not freed", `{"alloc":1,"completed":1}`,
 			[]like{{Kind: "alloc", ID: 5}, {Kind: "completed", ID: 5}}},
-		{"row 1: what is live at the start must come before all other events", "row 1: what is live at the start must come " +
-			"before all other events",
+		{"row 1: allocations live at the start must precede all other events", "row 1: allocations live at the start must " +
+			"precede all other events",
 			`{"mark":1,"live-at-start":1}`, []like{{Kind: "mark"}, {Kind: "live-at-start"}}},
 		{`row 1: unknown kind "foo"`, `row 1: unknown kind "foo"`, `{"mark":2}`, []like{{Kind: "mark"}, {Kind: "foo"}}},
 		{`row 0: unknown hint "up"`, `row 0: unknown hint "up"`, `{"mark":1}`, []like{{Kind: "mark", Hint: "up"}}},

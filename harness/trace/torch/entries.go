@@ -11,7 +11,7 @@ type Entry struct {
 	Addr, Size uint64 // first byte, bytes; for ActionOOM: bytes free on the device, rounded request
 	Time       int64  // microseconds, or NoTime
 	Stack      uint32 // index of a stack
-	Category   uint32 // index of a string set by a profiler; 0 if there is none
+	Category   uint32 // index of a string set by a profiler; 0 without one
 	Stream     uint16 // index into History.Streams
 	Pool       uint16 // index into History.Pools, if the file has pools
 	Action     Action // what happened

@@ -39,11 +39,10 @@ const (
 //   - Frames of the unwinder, the allocator, the interpreter and the C library are skipped.
 //   - C++ frames are skipped if the stack has Python frames. The outermost operator below the
 //     innermost Python frame is shown in brackets after it.
-//   - Consecutive frames of PyTorch or of Python's standard library are one line, that of the
-//     innermost.
-//   - A stack of C++ alone, such as that of the backward pass, shows the nodes of the autograd
-//     graph with their operators, or else every frame that is left.
-//   - A stack of which nothing is left is shown whole.
+//   - Consecutive frames of PyTorch or of Python's standard library are one line, the innermost.
+//   - A stack of only C++ frames, as in the backward pass, shows the nodes of the autograd graph
+//     with their operators, or else every remaining frame.
+//   - A stack whose frames would all be skipped is shown whole.
 //   - A stack has at most 256 lines, the innermost. A line has at most 512 bytes.
 type Frames struct {
 	of    *Snapshot
@@ -122,8 +121,8 @@ func (f *Frames) line(name string, frame uint32) string {
 type lineWriter struct {
 	*Frames
 	lines    []string
-	site     int    // index of the innermost line outside of libraries; -1 if there is none yet
-	program  int    // index of the innermost line of the program; -1 if there is none yet
+	site     int    // index of the innermost line outside of libraries; -1 before it is known
+	program  int    // index of the innermost line of the program; -1 before it is known
 	operator string // outermost operator since the last line
 	library  string // library of the last line; empty if it is not Python of a library
 	more     int    // number of further frames merged into the last line

@@ -118,7 +118,7 @@ type Course struct {
 	Traffic  []Traffic     // segments taken and returned, by entry
 	Report   *Report       // statistics and inconsistencies
 
-	LastRefusal *Refusal // the last failed request; nil if there is none
+	LastRefusal *Refusal // the last failed request, or nil
 
 	requested bool // the history has requested frees; recordings may omit them
 }

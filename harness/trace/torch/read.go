@@ -15,9 +15,9 @@ import (
 // Read reads a snapshot: a pickle of protocol 2 to 5 or JSON, plain or compressed with gzip, xz or
 // zstd. The file holds the whole dictionary, possibly nested in others, or only its segments.
 //
-// Unknown keys are ignored and listed. Anything that could run code is rejected. Memory is at most
-// a multiple of the bytes read, whatever lengths the file claims. An error is one line with the
-// byte offset in the decompressed content. The memory is charged to the budget.
+// Unknown keys are ignored and listed. Anything that could run code is rejected. Memory grows with
+// the bytes read, not with the lengths that a file claims. An error is one line with the byte
+// offset in the decompressed content. The memory is charged to the budget.
 func Read(r io.Reader, memory *budget.Budget) (*Snapshot, error) {
 	s, err := read(r, memory)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package vectors finds the golden vectors: traces of ours with the answers that the
-// original allocators gave to them. It is for tests; a strategy that claims to place
-// blocks as an original does replays each trace and compares.
+// Package vectors finds the golden vectors: traces with the answers of the original allocators. It
+// is for tests: a strategy that claims the placements of an original replays each trace and
+// compares.
 //
-// The vectors lie in testdata/vectors of the repository, which tells what each line means.
-// This package knows how the options of the originals map to configurations of our
-// strategies and of the simulated device, and it knows no strategy.
+// The vectors are in testdata/vectors of the repository, whose README describes the files. This
+// package maps the options of the originals to configurations of the strategies and of the
+// simulated device. It does not depend on any strategy.
 package vectors

@@ -15,29 +15,28 @@ type torchManifest struct{ Vectors []torchEntry }
 type torchEntry struct {
 	Name, Generator, Settings, Trace string
 	Capacity                         device.Size              `json:"capacity_mib"`
-	Fraction                         float64                  `json:"memory_fraction"` // null where none was set
+	Fraction                         float64                  `json:"memory_fraction"` // null if not set
 	TraceSHA256                      string                   `json:"trace_sha256"`
-	Expected                         map[string]torchExpected // by rules
+	Expected                         map[string]torchExpected // by rule set
 }
 
-// torchExpected are the answers by one rule set.
+// torchExpected are the answers of one rule set.
 type torchExpected struct {
 	File, SHA256 string
 	Counts       struct{ Requests, OOMs int }
 }
 
-// torchConfig are the options that are fields of our strategy's configuration.
+// torchConfig are the options that are fields of the strategy's configuration.
 type torchConfig struct {
 	Conf     string  `json:"conf,omitempty"`
 	Rules    string  `json:"rules"`
 	Fraction float64 `json:"memory_fraction,omitempty"`
 }
 
-// torchRules are the versions whose rules the answers follow.
+// torchRules are the PyTorch versions of the rule sets.
 var torchRules = []string{"2.6", "2.11"}
 
-// Torch returns the vectors of PyTorch's caching allocator: those of each rule set that a trace has
-// answers for.
+// Torch returns the vectors of PyTorch's caching allocator, one for each rule set of a trace.
 func Torch() ([]Vector, error) {
 	var m torchManifest
 	root, err := readManifest("torch", &m)
@@ -66,7 +65,7 @@ func (e torchEntry) vector(root, rules string) (Vector, error) {
 	if err != nil {
 		return Vector{}, err
 	}
-	const page = 2 * device.MiB // of the device: what a segment takes is a multiple
+	const page = 2 * device.MiB // the device charges a segment in multiples of it
 	on, err := json.Marshal(simConfig{Capacity: e.Capacity * device.MiB, Round: page, Charge: page})
 	return Vector{
 		Suite: "torch", Kind: "torch_" + rules, Name: e.Name, Purpose: e.Generator, Strategy: "caching",

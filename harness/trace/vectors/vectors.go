@@ -18,19 +18,19 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Vector is one trace and what the original allocator answered to it.
+// Vector is a trace and the original allocator's answers.
 type Vector struct {
 	Suite    string          // "bfc", "xdl" or "torch": the directory, and the dialect of the trace
 	Kind     string          // the original: bfc, buddy, slab, slab_buddy, blaze_slab, torch_2.6, torch_2.11
 	Name     string          // unique within the kind
-	Purpose  string          // what the vector is there for
-	Strategy string          // the strategy of ours that must give the same answers
+	Purpose  string          // purpose of the vector
+	Strategy string          // the strategy that must give the same answers
 	Variant  string          // bfc: year of the original; otherwise empty
 	SameIn   []string        // bfc: other variants that give the same answers and the same final state
 	Config   json.RawMessage // the strategy's configuration, fields that differ from the zero value
 	Sim      json.RawMessage // the simulated device, likewise
-	Allocs   int             // allocations in the trace
-	Refused  int             // of them, those the original refused for lack of memory
+	Allocs   int             // number of allocations in the trace
+	Refused  int             // allocations that the original refused for lack of memory
 
 	traceFile, expectedFile file
 }
@@ -53,8 +53,8 @@ func (v Vector) Trace() (*trace.Trace, error) {
 	return t, nil
 }
 
-// Expected returns the lines of the original's output, comments and blank lines left out,
-// and verifies the SHA-256 of the file.
+// Expected returns the lines of the original's output without comments and blank lines. It verifies
+// the SHA-256 of the file.
 func (v Vector) Expected() ([]string, error) {
 	text, err := v.expectedFile.read()
 	if err != nil {
@@ -70,7 +70,7 @@ func (v Vector) Expected() ([]string, error) {
 	return lines, nil
 }
 
-// read decompresses a file and verifies its sum.
+// read decompresses a file and verifies its hash.
 func (f file) read() ([]byte, error) {
 	packed, err := os.ReadFile(f.path)
 	if err != nil {
@@ -92,8 +92,8 @@ func (f file) read() ([]byte, error) {
 	return text, nil
 }
 
-// All returns every vector: those of BFC, of XDL and of PyTorch, each in the order of its
-// manifest. It reads the manifests only.
+// All returns every vector of BFC, XDL and PyTorch, each in the order of its manifest. It reads
+// only the manifests.
 func All() (all []Vector, err error) {
 	for _, suite := range []func() ([]Vector, error){BFC, XDL, Torch} {
 		list, err := suite()
@@ -105,7 +105,7 @@ func All() (all []Vector, err error) {
 	return all, nil
 }
 
-// Of returns the vectors that a strategy of ours must reproduce.
+// Of returns the vectors that a strategy must reproduce.
 func Of(strategy string) ([]Vector, error) {
 	all, err := All()
 	if err != nil {
@@ -143,7 +143,7 @@ type bfcOptions struct {
 	Policy         int         `json:"policy"`
 }
 
-// bfcConfig are the options that are fields of our strategy's configuration.
+// bfcConfig are the options that are fields of the strategy's configuration.
 type bfcConfig struct {
 	Variant           string      `json:"variant,omitempty"`
 	Limit             device.Size `json:"limit,omitempty"`
@@ -226,8 +226,8 @@ type xdlEntry struct {
 	Metrics                             struct{ Allocs, OOM int }
 }
 
-// xdlConfig are the parameters of an original; by their names they are fields of our
-// strategies' configurations. Those of the classes of blaze_slab are fixed and left out.
+// xdlConfig are the parameters of an original, under the names of the fields of the strategies'
+// configurations. The size classes of blaze_slab are fixed and omitted.
 type xdlConfig struct {
 	Compat  string      `json:"compat"`
 	Region  device.Size `json:"region_bytes,omitempty"`
@@ -236,7 +236,7 @@ type xdlConfig struct {
 	Unit    device.Size `json:"unit_bytes,omitempty"`
 }
 
-// xdlKinds says which strategy of ours reproduces an original, and in which mode.
+// xdlKinds maps each original to the strategy and mode that reproduce it.
 var xdlKinds = map[string]struct{ strategy, compat string }{
 	"buddy":      {"buddy", "xdl"},
 	"slab":       {"slab", "xdl"},
@@ -272,7 +272,7 @@ func (e xdlEntry) vector(root string) (Vector, error) {
 	if err != nil {
 		return Vector{}, err
 	}
-	// A region keeps its own size and is charged whole granules of the device.
+	// A region keeps its own size, but the device charges whole granules.
 	device, err := json.Marshal(simConfig{Capacity: e.Capacity, Round: 256, Charge: 2 * device.MiB})
 	return Vector{
 		Suite: "xdl", Kind: e.Kind, Name: e.Name, Purpose: e.Description, Strategy: kind.strategy,
@@ -300,9 +300,8 @@ func readManifest(name string, to any) (root string, err error) {
 
 const manifest = "manifest.json"
 
-// suite returns the directory of a suite. Tests run in the directory of their package, so
-// the way up from there passes the root of the repository; a program built elsewhere finds
-// it from this source file.
+// suite returns the directory of a suite. Tests run in the directory of their package, so the
+// repository's root is above it. A program built elsewhere finds it from this source file.
 func suite(name string) (string, error) {
 	var starts []string
 	if wd, err := os.Getwd(); err == nil {

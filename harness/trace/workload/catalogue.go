@@ -8,35 +8,34 @@ import (
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
-// The most that a workload may be made of.
+// Limits of a workload.
 const (
-	// MaxLive bounds the live blocks, and so the slots.
+	// MaxLive is the maximum number of live blocks, and so of slots.
 	MaxLive = 1 << (64 - sizeBits)
-	// MaxSize bounds the bytes of a block: half of what an [Op] holds, a round number.
+	// MaxSize is the maximum size of a block: half of the range of an [Op], a round number.
 	MaxSize = 512 * device.GiB
-	// MaxOperations bounds the operations of all parts. A [Program] of so many takes 1 GiB.
+	// MaxOperations is the maximum number of operations. As a [Program] they take 1 GiB.
 	MaxOperations = 1 << 27
 )
 
-// Params are the parameters of a workload. Those that a shape does not have are zero.
+// Params are the parameters of a workload. Parameters that a shape does not have are zero.
 type Params struct {
-	Seed  uint64      `json:"seed"`                  // of the random numbers; any number
+	Seed  uint64      `json:"seed"`                  // seed of the random numbers
 	Live  int         `json:"live,omitempty"`        // blocks live at once
-	Pairs int         `json:"pairs,omitempty"`       // of a free and an allocation in the churn
-	Steps int         `json:"steps,omitempty"`       // of the training
-	Least device.Size `json:"least_bytes,omitempty"` // smallest size, in bytes
-	Most  device.Size `json:"most_bytes,omitempty"`  // bound of the sizes, in bytes
+	Pairs int         `json:"pairs,omitempty"`       // free and allocation pairs in the churn
+	Steps int         `json:"steps,omitempty"`       // training steps
+	Least device.Size `json:"least_bytes,omitempty"` // minimum size, in bytes
+	Most  device.Size `json:"most_bytes,omitempty"`  // maximum size, in bytes
 }
 
-// param is one parameter as a name and a number.
+// param is a parameter's name, value and limit.
 type param struct {
 	name  string
 	value uint64
-	most  uint64 // largest value that is accepted; the smallest is 1, but for a seed
+	most  uint64 // maximum; the minimum is 1, and 0 for a seed
 }
 
-// list returns every parameter, those of a shape or not. A negative number appears as a huge
-// one, which no bound admits.
+// list returns all parameters. A negative number becomes a huge one, which exceeds every maximum.
 func (p Params) list() []param {
 	return []param{
 		{"live", uint64(p.Live), MaxLive},
@@ -48,11 +47,11 @@ func (p Params) list() []param {
 	}
 }
 
-// ParamError says which parameter of a workload cannot be as it is, and why.
+// ParamError is an invalid parameter of a workload.
 type ParamError struct {
 	Shape string // name of the shape
 	Param string // name of the parameter in lower case: "live"
-	Why   error  // what is wanted
+	Why   error  // expected values
 }
 
 // Error implements error.
@@ -63,26 +62,26 @@ func (e *ParamError) Error() string {
 // Unwrap returns the reason.
 func (e *ParamError) Unwrap() error { return e.Why }
 
-// Shape is a kind of workload, an entry of the catalogue.
+// Shape is a kind of workload: an entry of the catalogue.
 type Shape struct {
 	Name    string // lower case, for command lines and tables
-	Doc     string // what it is, in a line
-	Default Params // what the published figures were measured with; zero where it has no such parameter
+	Doc     string // description in one line
+	Default Params // parameters of the published figures; zero for parameters that the shape lacks
 
 	powers bool // sizes are bounded by powers of two
 	parts  func(Params) Parts
 	run    func(Params, *sink)
 }
 
-// The parameters that the figures were published with.
+// The parameters of the published figures.
 const (
 	defaultSeed  = 42
 	defaultLive  = 1_000
 	defaultPairs = 1_000_000
 )
 
-// All returns the catalogue. The mixes' default sizes are those that XDL's slab (uniform) and
-// its Blaze slab (loguniform) were made for.
+// All returns the catalogue. The default sizes of the mixes are the sizes for which XDL's slab
+// (uniform) and its Blaze slab (loguniform) were made.
 func All() []Shape {
 	base := Params{Seed: defaultSeed, Live: defaultLive, Pairs: defaultPairs}
 	between := func(least, most device.Size) Params {
@@ -155,8 +154,8 @@ func Lookup(name string) (Shape, error) {
 	return Shape{}, fmt.Errorf("unknown workload %q: %s", name, nearest.Want(name, Names()))
 }
 
-// New returns the workload of this shape with the given parameters; [Shape.Default] is what
-// to begin with. An error is a [*ParamError].
+// New returns the workload of this shape with the given parameters. Start from [Shape.Default]. An
+// error is a [*ParamError].
 func (s Shape) New(p Params) (Workload, error) {
 	if name, why := s.judge(p); why != nil {
 		return Workload{}, &ParamError{s.Name, name, why}
@@ -164,12 +163,12 @@ func (s Shape) New(p Params) (Workload, error) {
 	return Workload{shape: s, params: p, parts: s.parts(p)}, nil
 }
 
-// judge returns the parameter that cannot be as it is, and why.
+// judge returns the first invalid parameter, and why it is invalid.
 func (s Shape) judge(p Params) (name string, why error) {
 	usual := s.Default.list()
 	for i, v := range p.list() {
 		switch {
-		case v.name == "seed": // any will do
+		case v.name == "seed": // any value is valid
 		case usual[i].value == 0 && v.value != 0:
 			return v.name, fmt.Errorf("%s has no such parameter", s.Name)
 		case usual[i].value != 0 && (v.value < 1 || v.value > v.most):

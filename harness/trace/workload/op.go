@@ -7,14 +7,14 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Op is one operation on a slot: an allocation of Size bytes into it, or, if that is 0, the
-// free of the block that it holds.
+// Op is an operation on a slot: an allocation of Size bytes into it or, if Size is 0, the free of
+// its block.
 //
-// Slot and size are packed into one word, because a timed loop that reads fewer bytes
-// disturbs the caches of the allocator less.
+// Slot and size are packed into one word, because a timed loop that reads fewer bytes disturbs the
+// allocator's caches less.
 type Op uint64
 
-// sizeBits is how many bits of an Op hold the size; the rest hold the slot.
+// sizeBits is the number of bits of an Op that hold the size. The others hold the slot.
 const sizeBits = 40
 
 // newOp returns an operation.
@@ -31,39 +31,39 @@ func (o Op) Size() device.Size { return device.Size(o & (1<<sizeBits - 1)) }
 // IsFree reports whether the operation is a free.
 func (o Op) IsFree() bool { return o.Size() == 0 }
 
-// AtMost returns the operation with no more than so many bytes, for a strategy that grants no
-// more. A free stays as it is.
+// AtMost returns the operation with its size limited to most bytes, for a strategy with a maximum
+// size. A free is unchanged.
 //
 // Precondition: most > 0.
 func (o Op) AtMost(most device.Size) Op { return newOp(o.Slot(), min(o.Size(), most)) }
 
-// Summary is what can be said of the operations of a workload without keeping them.
+// Summary describes the operations of a workload.
 type Summary struct {
-	Slots      int         `json:"slots"`            // every slot is below it
+	Slots      int         `json:"slots"`            // number of slots
 	Pairs      int         `json:"pairs"`            // allocations of the churn, each with a free unless it lives on
 	PeakLive   device.Size `json:"peak_live_bytes"`  // most bytes live at once, in any part
 	PeakBlocks int         `json:"peak_live_blocks"` // most blocks live at once, in any part
 	Hash       Hash        `json:"hash"`             // of every operation of every part, in order
 }
 
-// Hash is a fingerprint of operations: FNV-1a with 64 bits over the eight bytes of the slot
-// and the eight of the size of each, lowest byte first.
+// Hash is a fingerprint of operations: 64-bit FNV-1a over the slot and the size of each operation,
+// as 8 bytes each, little-endian.
 type Hash uint64
 
 // String returns 16 hexadecimal digits.
 func (h Hash) String() string { return fmt.Sprintf("%016x", uint64(h)) }
 
-// MarshalText returns the same as String, because JSON's numbers do not hold 64 bits.
+// MarshalText returns the same as String, because JSON numbers do not hold 64 bits.
 func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
-// UnmarshalText reads what MarshalText writes.
+// UnmarshalText parses the output of MarshalText.
 func (h *Hash) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseUint(string(text), 16, 64)
 	*h = Hash(n)
 	return err
 }
 
-// meter sums up operations.
+// meter computes a Summary.
 type meter struct {
 	Summary
 	allocs int
@@ -72,7 +72,6 @@ type meter struct {
 	sizes  []device.Size // by slot, 0 if it is empty
 }
 
-// newMeter returns a meter that has seen nothing.
 func newMeter() *meter { return &meter{Summary: Summary{Hash: fnvOffset}} }
 
 func (m *meter) add(o Op) {
@@ -95,13 +94,13 @@ func (m *meter) add(o Op) {
 	m.Hash = m.Hash.and(uint64(slot)).and(uint64(size))
 }
 
-// The constants of FNV-1a with 64 bits.
+// The constants of 64-bit FNV-1a.
 const (
 	fnvOffset = 0xcbf29ce484222325
 	fnvPrime  = 0x100000001b3
 )
 
-// and returns the hash continued by a word.
+// and returns the hash extended by a word.
 func (h Hash) and(word uint64) Hash {
 	for range 8 {
 		h = (h ^ Hash(word&0xff)) * fnvPrime
@@ -110,7 +109,7 @@ func (h Hash) and(word uint64) Hash {
 	return h
 }
 
-// sink hands operations to an iteration, and swallows them once that has ended.
+// sink passes operations to an iteration, and drops them once it has ended.
 type sink struct {
 	yield func(Op) bool
 	done  bool // the iteration has ended

@@ -4,8 +4,8 @@ import "math/bits"
 
 // Rand is a splitmix64 generator of random numbers. Its zero value is seeded with 0.
 //
-// It is here because the workloads must be the same in every language: splitmix64 is four
-// lines in any of them, and the standard library's generators are not promised to stay.
+// Workloads must be the same in every language. splitmix64 is four lines in any of them, and the
+// standard library may change its generators.
 type Rand struct{ state uint64 }
 
 // NewRand returns a generator with the given seed.
@@ -20,9 +20,9 @@ func (r *Rand) Next() uint64 {
 	return z ^ z>>31
 }
 
-// Below returns a random number below n, made of the upper 32 bits of the next number: of a
-// range beyond 2^32 it reaches 2^32 evenly spread numbers. It returns 0 for n = 0.
+// Below returns a random number below n, computed from the upper 32 bits of the next number; for n
+// beyond 2^32 it takes only 2^32 evenly spread values. It returns 0 for n = 0.
 func (r *Rand) Below(n uint64) uint64 {
-	below, _ := bits.Mul64(r.Next()>>32<<32, n) // a product of 32 and 64 bits does not fit 64
+	below, _ := bits.Mul64(r.Next()>>32<<32, n) // the product of 32 and 64 bits exceeds 64 bits
 	return below
 }

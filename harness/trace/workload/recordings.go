@@ -12,13 +12,13 @@ import (
 //go:embed recorded/*.csv.zst
 var recordingFiles embed.FS
 
-// Recording is a trace inside the program.
+// Recording is a trace built into the program.
 type Recording struct {
-	Name string // that [OpenRecording] takes
-	Doc  string // the program that was recorded, in a few words
+	Name string // argument of [OpenRecording]
+	Doc  string // the recorded program, in a few words
 }
 
-// list holds the traces in alphabetical order.
+// recordings lists the traces in alphabetical order.
 var recordings = [...]Recording{
 	{"cpu_gpt2_train_varlen", "GPT-2 small, AdamW, padded length differs from step to step; ran on the CPU"},
 	{"cpu_resnet50_train", "ResNet-50, SGD, batch 20, a partial last batch; ran on the CPU"},
@@ -29,10 +29,10 @@ var recordings = [...]Recording{
 	{"meta_resnet50_b256", "ResNet-50 in bf16, batch 256, evaluation in between; shapes only"},
 }
 
-// Recordings returns the traces in alphabetical order. The list is the caller's.
+// Recordings returns the traces in alphabetical order. The caller owns the list.
 func Recordings() []Recording { return slices.Clone(recordings[:]) }
 
-// RecordingNames returns the names of the traces in alphabetical order. The list is the caller's.
+// RecordingNames returns the names of the traces in alphabetical order. The caller owns the list.
 func RecordingNames() []string {
 	names := make([]string, len(recordings))
 	for i, a := range recordings {
@@ -41,8 +41,8 @@ func RecordingNames() []string {
 	return names
 }
 
-// OpenRecording reads the trace with the given name. It decodes anew on each call, in some tens of
-// milliseconds; the trace is the caller's.
+// OpenRecording reads the trace with the given name. Every call decodes the trace, in some tens of
+// milliseconds. The caller owns it.
 func OpenRecording(name string) (*trace.Trace, error) {
 	names := RecordingNames()
 	if slices.Contains(names, name) {
@@ -56,13 +56,12 @@ func readRecording(name string) (*trace.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // in memory: nothing can be lost
+	defer f.Close() // in memory: no error matters
 	return trace.Read(f, name+".csv.zst", trace.Options{})
 }
 
-// EachRecording yields every trace by its name, in alphabetical order, each read when it is its
-// turn. It panics if one cannot be read: they are part of the binary, and a test reads
-// them all.
+// EachRecording yields every trace with its name, in alphabetical order, reading one at a time. It
+// panics if one cannot be read: they are part of the binary, and a test reads all of them.
 func EachRecording(yield func(string, *trace.Trace) bool) {
 	for _, n := range RecordingNames() {
 		t, err := readRecording(n)

@@ -6,11 +6,10 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Sizes draws the bytes of a request. It takes nothing from the heap.
+// Sizes draws the size of a request in bytes. It does not allocate.
 type Sizes func(*Rand) device.Size
 
-// quantum is what the sizes of w1 and of the mix lognormal are rounded up to, in bytes: the
-// alignment that device memory has anyway.
+// quantum is the alignment in bytes of the sizes of w1 and lognormal, as of device memory.
 const quantum device.Size = 256
 
 // RoundedUp returns the same sizes rounded up to multiples of unit, a power of two of bytes.
@@ -21,15 +20,15 @@ func (s Sizes) RoundedUp(unit device.Size) Sizes {
 // roundUp returns the next multiple of unit, a power of two.
 func roundUp(n, unit device.Size) device.Size { return (n + unit - 1) &^ (unit - 1) }
 
-// Uniform returns sizes of least to most bytes, all equally likely.
+// Uniform returns sizes from least to most bytes, all equally likely.
 //
 // Precondition: least <= most.
 func Uniform(least, most device.Size) Sizes {
 	return func(r *Rand) device.Size { return least + device.Size(r.Below(uint64(most-least)+1)) }
 }
 
-// LogUniform returns sizes of least to below most bytes whose logarithm is uniform: as many
-// between 1 and 2 KiB as between 1 and 2 MiB.
+// LogUniform returns sizes in [least, most) bytes whose logarithm is uniform: as many between 1 and
+// 2 KiB as between 1 and 2 MiB.
 //
 // Precondition: least and most are powers of two, least <= most.
 func LogUniform(least, most device.Size) Sizes {
@@ -37,7 +36,7 @@ func LogUniform(least, most device.Size) Sizes {
 	return func(r *Rand) device.Size { return exp2(low + int64(r.Below(uint64(high-low)))) }
 }
 
-// Lognormal returns sizes with a median of 4 KiB and a sigma of 1.5, of 2 B to 16 MiB.
+// Lognormal returns sizes with a median of 4 KiB and a sigma of 1.5, from 2 B to 16 MiB.
 func Lognormal() Sizes {
 	return lognormal{log2(4 * device.KiB), 141_822, 1 << 16, log2(16 * device.MiB)}.draw
 }
@@ -47,18 +46,18 @@ func steadySizes() Sizes {
 	return Sizes(lognormal{log2(128 * device.KiB), 5 << 15, log2(256), log2(64 * device.MiB)}.draw).RoundedUp(quantum)
 }
 
-// lognormal is a distribution of sizes whose logarithm is nearly normal. All of it is
-// base-2 logarithms of bytes with 16 fractional bits.
+// lognormal is an approximately lognormal distribution of sizes. All fields are base-2 logarithms
+// of bytes with 16 fractional bits.
 type lognormal struct {
-	median int64 // half of the sizes are below
-	sigma  int64 // standard deviation; for a sigma of natural logarithms, that over ln 2
-	least  int64 // what lies below is moved here
-	most   int64 // what lies above is moved here
+	median int64 // half of the sizes are smaller
+	sigma  int64 // standard deviation: sigma of the natural logarithm divided by ln 2
+	least  int64 // smaller values are clamped
+	most   int64 // larger values are clamped
 }
 
-// draw draws a size with whole numbers only. The sum of twelve 16-bit numbers, those that
-// three draws consist of, is nearly normal with a standard deviation of 65536, which is 1
-// with 16 fractional bits.
+// draw draws a size with integer arithmetic only. The sum of the twelve 16-bit parts of three
+// random numbers is nearly normal with a standard deviation of 65536, which is 1 with 16 fractional
+// bits.
 func (l lognormal) draw(r *Rand) device.Size {
 	const mean = 12 * 0xffff / 2 // of the sum
 	var sum int64

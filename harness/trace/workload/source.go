@@ -6,22 +6,22 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// source makes up a workload as a trace, anew at each walk.
+// source generates a workload as a trace, at every walk.
 type source struct {
 	w      Workload
 	head   trace.Head
-	starts []start // the marks; the tag of each is its number, counted from 1
+	starts []start // the marks; tags are numbered from 1 in this order
 }
 
-// pieceEvents is how many events are handed on at once.
+// pieceEvents is the number of events passed on at once.
 const pieceEvents = 1 << 13
 
-// Events returns the number of events of the trace: the operations, and the marks.
+// Events returns the number of events of the trace: operations and marks.
 func (w Workload) Events() int { return w.parts.Total() + len(w.starts()) }
 
-// Source returns the operations as a trace: the slot is the allocation's id, and a mark stands
-// in front of each part. The header holds the parameters and what [Workload.Summary] says. It
-// makes all operations once, for that, and again at each walk; memory grows with the slots only.
+// Source returns the operations as a trace. The slot is the allocation's id, and a mark precedes
+// each part. The header holds the parameters and the [Summary]. Source generates all operations
+// once, and again at each walk. Memory grows with the slots only.
 func (w Workload) Source() trace.Source {
 	s := &source{w: w, starts: w.starts()}
 	s.head = trace.Head{Header: w.header(w.Summary()), Events: w.Events()}
@@ -76,13 +76,13 @@ func eventOf(o Op) trace.Event {
 	return e
 }
 
-// start is where a part begins.
+// start is the beginning of a part.
 type start struct {
 	at   int // number of its first operation
 	part string
 }
 
-// starts returns where the parts begin that have operations.
+// starts returns the beginnings of the parts that are not empty.
 func (w Workload) starts() (all []start) {
 	at := 0
 	for _, s := range []start{{w.parts.Fill, "fill"}, {w.parts.Settle, "settle"}, {w.parts.Churn, "churn"}} {

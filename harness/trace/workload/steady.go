@@ -1,8 +1,8 @@
 package workload
 
-// Settle returns how many pairs of a churn over live blocks it takes until placement has
-// settled: each block is replaced twice on average, and no more than 400,000 in all, which
-// bounds the time that goes into what nobody times.
+// Settle returns the number of pairs of a churn over live blocks after which placement is in a
+// steady state: each block is replaced twice on average. At most 400,000, to bound the untimed
+// part.
 func Settle(live int) int { return min(2*live, 400_000) }
 
 // steadyParts returns the parts of w1.
@@ -13,8 +13,8 @@ func mixParts(p Params) Parts {
 	return Parts{Fill: p.Live, Settle: 2 * Settle(p.Live), Churn: 2 * p.Pairs}
 }
 
-// steady returns what makes a steady state over p.Live blocks: the fill takes the slots in
-// order, then a random block is replaced, over and over.
+// steady returns the generator of a steady state over p.Live blocks: it fills the slots in order,
+// then replaces random blocks.
 func steady(parts func(Params) Parts, sizes func(Params) Sizes) func(Params, *sink) {
 	return func(p Params, s *sink) {
 		rng, size := NewRand(p.Seed), sizes(p)

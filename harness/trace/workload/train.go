@@ -2,31 +2,31 @@ package workload
 
 import "github.com/vramyard/vramyard/device"
 
-// The transformer of w2: of 24 layers it holds the weights, two moments of an optimiser and,
-// within a step, the activations. Elements take two bytes.
+// The transformer of w2: the weights of 24 layers, two moments of an optimiser and, within a step,
+// the activations. Elements take two bytes.
 const (
 	trainLayers                = 24
 	trainHidden    device.Size = 2048
 	trainBatch     device.Size = 4
 	trainVocab     device.Size = 32_000
-	trainWorkspace             = 8 * device.MiB // of the matrix library, taken and given back at once
-	trainQuantum   device.Size = 512            // sizes are rounded up to it, as PyTorch does
+	trainWorkspace             = 8 * device.MiB // of the matrix library, allocated and freed at once
+	trainQuantum   device.Size = 512            // sizes are rounded up to it, as in PyTorch
 	trainTensors               = 8              // parameter tensors of a layer
 )
 
-// What the number of operations is made of; the tests count.
+// Numbers of operations; the tests verify them.
 const (
 	trainParams  = 1 + trainLayers*trainTensors // the embedding, and the tensors of all layers
 	trainOnce    = 3 * trainParams              // the parameters and two moments of each are never freed
 	trainPerStep = 2 * 895                      // pairs within a step
 )
 
-// trainParts returns the parts of w2. It is timed from the start, because building up is
-// what a training does in its first step.
+// trainParts returns the parts of w2. All of it is timed, because a training builds up its blocks
+// in its first step.
 func trainParts(p Params) Parts { return Parts{Churn: trainOnce + trainPerStep*p.Steps} }
 
-// tensors returns the bytes of the parameter tensors of one layer: attention in and out, the
-// two matrices of the feed-forward network, two norms, two biases.
+// tensors returns the sizes of one layer's parameter tensors: attention in and out, the two
+// matrices of the feed-forward network, two norms, two biases.
 func tensors() [trainTensors]device.Size {
 	const h = trainHidden
 	return [...]device.Size{3 * h * h * 2, h * h * 2, 4 * h * h * 2, 4 * h * h * 2, 2 * h * 2, 2 * h * 2,
@@ -35,7 +35,6 @@ func tensors() [trainTensors]device.Size {
 
 const embedding = trainVocab * trainHidden * 2 // bytes
 
-// train makes w2.
 func train(p Params, s *sink) {
 	t := &trainer{sink: s}
 	rng := NewRand(p.Seed)
@@ -53,13 +52,13 @@ func train(p Params, s *sink) {
 	}
 }
 
-// trainer is a training under way. It takes the slot that was freed last, as a program
-// takes the variable that is at hand.
+// trainer is the state of a training. It reuses the slot that was freed last, as programs reuse
+// variables.
 type trainer struct {
 	*sink
-	freed     []uint32 // slots to take again, the last one first
-	slots     uint32   // slots taken so far
-	gradients []uint32 // in the order of their creation
+	freed     []uint32 // free slots, reused last in, first out
+	slots     uint32   // number of slots used so far
+	gradients []uint32 // in order of creation
 }
 
 func (t *trainer) alloc(size device.Size) (slot uint32) {
@@ -87,7 +86,7 @@ func (t *trainer) briefly(size device.Size) { t.free(t.alloc(size)) }
 // gradient allocates a block that lives until the end of the step.
 func (t *trainer) gradient(size device.Size) { t.gradients = append(t.gradients, t.alloc(size)) }
 
-// layer is what the forward pass of one layer leaves for the backward pass: slots.
+// layer holds the slots of the activations that the backward pass of a layer needs.
 type layer struct{ ln1, qkv, lse, att, proj, mask, ln2, fc1, gelu, fc2 uint32 }
 
 func (t *trainer) step(seq device.Size, first bool) {
@@ -119,7 +118,7 @@ func (t *trainer) step(seq device.Size, first bool) {
 	t.gradients = t.gradients[:0]
 }
 
-// forward makes the forward pass of a layer: tok tokens, activations of u bytes.
+// forward generates the forward pass of a layer for tok tokens and activations of u bytes.
 func (t *trainer) forward(tok, u device.Size) (l layer) {
 	l.ln1 = t.alloc(u)
 	l.qkv = t.alloc(3 * u)
@@ -136,8 +135,8 @@ func (t *trainer) forward(tok, u device.Size) (l layer) {
 	return l
 }
 
-// backward makes the backward pass of a layer. dx is the gradient of what the layer gave;
-// that of what it was given comes back.
+// backward generates the backward pass of a layer. dx is the gradient of its output; it returns the
+// gradient of its input.
 func (t *trainer) backward(l layer, u device.Size, dx uint32) uint32 {
 	p := tensors()
 	d6 := t.alloc(4 * u)
@@ -168,8 +167,8 @@ func (t *trainer) backward(l layer, u device.Size, dx uint32) uint32 {
 	return dn
 }
 
-// optimise updates one parameter tensor. The first time it makes the two moments, which
-// have four bytes an element.
+// optimise generates the update of a parameter tensor. The first time it allocates the two moments,
+// four bytes an element.
 func (t *trainer) optimise(size device.Size, first bool) {
 	if first {
 		t.alloc(2 * size)

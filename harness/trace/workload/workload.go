@@ -8,25 +8,25 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Parts says how many operations each part of a workload has.
+// Parts holds the number of operations in each part of a workload.
 type Parts struct {
-	Fill   int `json:"fill"`   // that build up the live blocks
-	Settle int `json:"settle"` // of an untimed churn
-	Churn  int `json:"churn"`  // that are timed
+	Fill   int `json:"fill"`   // build up the live blocks
+	Settle int `json:"settle"` // untimed churn
+	Churn  int `json:"churn"`  // timed churn
 }
 
 // Total returns the operations of all parts.
 func (p Parts) Total() int { return p.Fill + p.Settle + p.Churn }
 
-// Workload is a shape whose parameters are settled. It holds no operations, so it costs
-// nothing to keep. [Shape.New] makes one.
+// Workload is a shape with its parameters. It holds no operations, so it is cheap to keep.
+// [Shape.New] makes one.
 type Workload struct {
 	shape  Shape
 	params Params
 	parts  Parts
 }
 
-// Shape returns the entry of the catalogue that the workload is of.
+// Shape returns the catalogue entry of the workload.
 func (w Workload) Shape() Shape { return w.shape }
 
 // Params returns the parameters.
@@ -35,8 +35,8 @@ func (w Workload) Params() Params { return w.params }
 // Parts returns the number of operations of each part.
 func (w Workload) Parts() Parts { return w.parts }
 
-// Name returns the name of the shape and of every parameter that differs from the default,
-// as a word for tables and names of files: "w1", "w1-live10000".
+// Name returns the name of the shape and of every parameter that differs from the default, as a
+// word for tables and file names: "w1", "w1-live10000".
 func (w Workload) Name() string {
 	var b strings.Builder
 	b.WriteString(w.shape.Name)
@@ -49,8 +49,8 @@ func (w Workload) Name() string {
 	return b.String()
 }
 
-// String returns the name of the shape and every parameter that it has, sizes in bytes:
-// "w1 live=1000 pairs=1000000 seed=42".
+// String returns the name of the shape and all its parameters, sizes in bytes: "w1 live=1000
+// pairs=1000000 seed=42".
 func (w Workload) String() string {
 	var b strings.Builder
 	b.WriteString(w.shape.Name)
@@ -71,11 +71,11 @@ func (w Workload) listed() (list []param) {
 	return list
 }
 
-// Ops yields every operation: the fill, then the settle, then the churn. It holds nothing in
-// memory that grows with their number. Every iteration is the same.
+// Ops yields every operation: the fill, then the settle, then the churn. Memory does not grow with
+// their number. Every iteration is the same.
 func (w Workload) Ops(yield func(Op) bool) { w.shape.run(w.params, &sink{yield: yield}) }
 
-// Summary makes all operations and sums them up; memory grows with the slots only.
+// Summary generates all operations and summarizes them. Memory grows with the slots only.
 func (w Workload) Summary() Summary {
 	m := newMeter()
 	for o := range w.Ops {
@@ -84,24 +84,23 @@ func (w Workload) Summary() Summary {
 	return w.sum(m)
 }
 
-// sum returns what a meter found in all operations of the workload.
+// sum completes a meter's summary of all operations.
 func (w Workload) sum(m *meter) Summary {
 	s := m.Summary
-	s.Pairs = m.allocs - w.parts.Fill - w.parts.Settle/2 // the settle is pairs too
+	s.Pairs = m.allocs - w.parts.Fill - w.parts.Settle/2 // the settle consists of pairs too
 	return s
 }
 
-// Program is a workload with its operations in memory, which a timed loop can walk without
-// making up anything.
+// Program is a workload with its operations in memory, for a timed loop that generates nothing.
 type Program struct {
-	Workload Workload // whose operations these are
-	Summary  Summary  // what is in them
+	Workload Workload // the workload of the operations
+	Summary  Summary  // summary of the operations
 	Fill     []Op     // builds up the live blocks; untimed
 	Settle   []Op     // lets placement settle; untimed
-	Churn    []Op     // is timed
+	Churn    []Op     // timed
 }
 
-// Program makes all operations and keeps them, 8 bytes each.
+// Program generates all operations and stores them, 8 bytes each.
 func (w Workload) Program() *Program {
 	ops := make([]Op, 0, w.parts.Total())
 	m := newMeter()
@@ -119,9 +118,9 @@ func (w Workload) Program() *Program {
 	}
 }
 
-// Trace puts the operations into memory as a trace; see [Workload.Source].
+// Trace returns the operations as a trace in memory; see [Workload.Source].
 //
-// It refuses a workload of more events than fit, see [trace.DefaultMaxEvents].
+// It fails if the workload has more than [trace.DefaultMaxEvents] events.
 func (w Workload) Trace() (*trace.Trace, error) {
 	if n := w.Events(); n > trace.DefaultMaxEvents {
 		return nil, fmt.Errorf("workload %s: %d events: a trace holds at most %d", w.Name(), n, trace.DefaultMaxEvents)

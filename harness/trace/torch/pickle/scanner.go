@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// MaxText is the maximum length of a string in bytes, about 1,000 times that of a long path.
+// MaxText is the maximum length of a string in bytes, about 1,000 times a long path.
 const MaxText = 16 << 20
 
 // window is the size of the read buffer in bytes. Longer strings are assembled in Scanner.long.
@@ -17,7 +17,7 @@ const window = 16 << 10
 // Error is a malformed pickle and the position of the fault.
 type Error struct {
 	At   int64  // byte, counted from 0
-	Text string // what was found and what was expected
+	Text string // the value found and the value expected
 }
 
 // Error implements error.
@@ -105,7 +105,7 @@ func (s *Scanner) Next() (Op, error) {
 
 // refuse returns the error for an opcode that is not accepted.
 func (s *Scanner) refuse(b byte) error {
-	const want = "want only those of lists, dictionaries, strings and numbers"
+	const want = "want only lists, dictionaries, strings and numbers"
 	switch c := &opcodes[b]; {
 	case c.name == "":
 		return s.errorf("0x%02x is no opcode, want one of a pickle", b)
@@ -277,7 +277,7 @@ func (s *Scanner) frame(c *opcode) error {
 		return s.errorf("a frame inside the frame that ends at byte %d, want it after that", s.frameEnd)
 	}
 	if s.num > math.MaxInt64-uint64(at) {
-		return s.errorf("FRAME of %d bytes, want one that fits a file", s.num)
+		return s.errorf("FRAME of %d bytes, want fewer than a file has", s.num)
 	}
 	s.frameEnd = at + int64(s.num)
 	return nil
