@@ -86,7 +86,7 @@ func TestWrongDevicesAreNamed(t *testing.T) {
 	run := withDriver(t)
 	status, _, errs := run("trace", "gen", "w1", "--live", "5", "--pairs", "10", "w.trace")
 	require.Zero(t, status, errs)
-	form := `want "cuda", "cuda:1", or "cuda:0:24GiB" for at most so much of it`
+	form := `want "cuda", "cuda:1", or "cuda:0:24GiB" with a limit`
 	kind := `want "sim", or "sim:24GiB" and the like, for a simulated device, or "cuda:0", or "cuda:0:24GiB", for a GPU`
 	wrong := []struct{ device, want string }{
 		{"cuda:", form}, {"cuda:x", form}, {"cuda:-1", form}, {"cuda:256", form}, {"cuda:0:1:1", form},
@@ -190,7 +190,7 @@ func TestPluginsRunOnAGPU(t *testing.T) {
 // TestCheckFindsABrokenCard has the stand-in answer wrongly, in each of its ways.
 func TestCheckFindsABrokenCard(t *testing.T) {
 	for lie, c := range map[string]struct{ strategy, want string }{
-		"lost-write": {"tlsf:growth", `what was written at 0x[0-9a-f]+ is not there on the card, where that is 0x[0-9a-f]+`},
+		"lost-write": {"tlsf:growth", `the contents written at 0x[0-9a-f]+ are lost on the card, at 0x[0-9a-f]+`},
 		"granularity": {"vmm",
 			`create-handle 65536: the model answers "done", the card "cuda: cuMemCreate: CUDA_ERROR_INVALID_VALUE`},
 		"overlap": {"tlsf:growth",

@@ -10,8 +10,8 @@ func IsPowerOfTwo[T constraints.Unsigned](n T) bool { return n != 0 && n&(n-1) =
 // Precondition: align is a power of two.
 func AlignDown[T, A constraints.Unsigned](n T, align A) T { return n &^ (T(align) - 1) }
 
-// AlignUp rounds n up to a multiple of align. The sum wraps to zero when no such
-// multiple fits the type; callers that take sizes from outside use [CanAlignUp] first.
+// AlignUp rounds n up to a multiple of align. The result wraps to zero if it exceeds the type;
+// check untrusted sizes with [CanAlignUp].
 //
 // Precondition: align is a power of two.
 func AlignUp[T, A constraints.Unsigned](n T, align A) T {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Call names a kind of call to a device. Methods that need no driver, such as Granularity and
-// those of [Timeline], are no calls.
+// Call is a kind of call to a device. Methods that need no driver, such as Granularity and the
+// methods of [Timeline], are not calls.
 type Call uint8
 
 // The kinds of calls.
@@ -38,7 +38,7 @@ const (
 	CallMemoryInfo
 	CallFill
 	CallCompare
-	NumCalls // how many kinds there are
+	NumCalls // number of kinds
 )
 
 var callNames = [NumCalls]string{
@@ -66,7 +66,7 @@ func ParseCall(name string) (Call, error) {
 	return 0, fmt.Errorf("device call %q: want one of %v", name, callNames)
 }
 
-// takes reports whether a call of the kind asks for something that a device may be out of.
+// takes reports whether calls of the kind can fail for lack of a resource.
 func (c Call) takes() bool {
 	switch c {
 	case CallReserve, CallReserveRange, CallCreateHandle, CallMap, CallNewEvent, CallNewPool, CallAllocAsync:
@@ -75,7 +75,7 @@ func (c Call) takes() bool {
 	return false
 }
 
-// Capability returns the capability of a kind of call; false for the calls of [Source], which
+// Capability returns the capability of a kind of call, and false for the calls of [Source], which
 // every device has.
 func (c Call) Capability() (Capability, bool) {
 	switch {
@@ -93,10 +93,10 @@ func (c Call) Capability() (Capability, bool) {
 	return CapContents, true
 }
 
-// CallCount is how often a kind of call was made.
+// CallCount counts the calls of a kind.
 type CallCount struct {
-	Done   uint64 // granted
-	Failed uint64 // refused, by the device or by an injected fault
+	Done   uint64 // successful
+	Failed uint64 // failed, including injected faults
 }
 
 // Calls counts calls to a device by kind.
@@ -110,22 +110,22 @@ func (c Calls) Total() (n uint64) {
 	return n
 }
 
-// Obtained returns how many calls took memory: regions and handles.
+// Obtained returns the number of calls that took memory: regions and handles.
 func (c Calls) Obtained() uint64 { return c[CallReserve].Done + c[CallCreateHandle].Done }
 
-// Refused returns how many calls that would have taken memory failed.
+// Refused returns the number of failed calls that would have taken memory.
 func (c Calls) Refused() uint64 { return c[CallReserve].Failed + c[CallCreateHandle].Failed }
 
-// Returned returns how many calls gave memory back.
+// Returned returns the number of calls that freed memory.
 func (c Calls) Returned() uint64 { return c[CallRelease].Done + c[CallReleaseHandle].Done }
 
-// Rejected returns how many calls that would have given memory back failed.
+// Rejected returns the number of failed calls that would have freed memory.
 func (c Calls) Rejected() uint64 { return c[CallRelease].Failed + c[CallReleaseHandle].Failed }
 
 // Times holds nanoseconds by kind of call.
 type Times [NumCalls]uint64
 
-// MarshalJSON implements [json.Marshaler]: an object of the kinds that took time.
+// MarshalJSON implements [json.Marshaler]: an object with the kinds that took time.
 func (t Times) MarshalJSON() ([]byte, error) {
 	text := []byte{'{'}
 	for kind, ns := range t {
@@ -140,7 +140,7 @@ func (t Times) MarshalJSON() ([]byte, error) {
 	return append(text, '}'), nil
 }
 
-// MarshalJSON implements [json.Marshaler]: an object of the kinds that were called.
+// MarshalJSON implements [json.Marshaler]: an object with the kinds that were called.
 func (c Calls) MarshalJSON() ([]byte, error) {
 	text := []byte{'{'}
 	for kind, n := range c {
@@ -180,7 +180,7 @@ func (s CallSet) MarshalJSON() ([]byte, error) {
 	return json.Marshal(names)
 }
 
-// UnmarshalJSON implements [json.Unmarshaler]. A name that no kind has is an error.
+// UnmarshalJSON implements [json.Unmarshaler]. An unknown name is an error.
 func (s *CallSet) UnmarshalJSON(text []byte) error {
 	var names []string
 	if err := json.Unmarshal(text, &names); err != nil {

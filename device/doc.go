@@ -1,16 +1,15 @@
-// Package device is the ground floor: addresses and sizes of device memory, and
-// the source that hands out regions of it.
+// Package device defines addresses and sizes of device memory, and the interfaces of devices that
+// hand out regions of it.
 //
-// Nothing above this package dereferences device memory. An [Addr] is a number;
-// what lies there is the device's own affair. All metadata of an allocator lives
-// on the host, off to the side, so that the same allocator runs over a simulated
-// card ([github.com/vramyard/vramyard/device/sim]) and over a real one.
+// Nothing above this package dereferences device memory: an [Addr] is a number. All metadata of an
+// allocator is on the host, so the same allocator runs on a simulated card
+// ([github.com/vramyard/vramyard/device/sim]) and on a real one.
 //
 // The package holds:
 //
-//   - [Addr], [Size] and [Stream], types of their own so that an address is never
-//     added to an address, and alignment arithmetic over them;
-//   - [Source], the narrowest thing an allocator needs: reserve a region, release it;
-//   - [Device], a source that also tells what it has handed out and how often it was asked;
-//   - [Faults], a wrapper that makes a device refuse calls on a plan.
+//   - [Addr], [Size] and [Stream], distinct types so that addresses cannot be added, and alignment
+//     arithmetic for them;
+//   - [Source], the minimum that an allocator needs: reserve and release regions;
+//   - [Device], a source with an account of its regions and calls;
+//   - [Faults], a wrapper that injects failures.
 package device

@@ -5,20 +5,20 @@ import (
 	"math/rand/v2"
 )
 
-// FaultPlan says which calls a [Faults] wrapper refuses. The zero plan refuses none;
-// several rules may be set together and any of them refuses.
+// FaultPlan selects the calls that a [Faults] wrapper fails. The zero plan fails none. Rules may be
+// combined; a call fails if any rule selects it.
 type FaultPlan struct {
-	// Nth refuses the call with this number; the first call is 1. All kinds of calls count
-	// that Calls has. Zero refuses none by number.
+	// Nth selects the call with this number, counted from 1 over the kinds in Calls. Zero selects
+	// none.
 	Nth uint64 `json:"nth"`
-	// Probability in [0, 1] refuses each call with this chance, drawn from Seed.
+	// Probability in [0, 1] selects each call at random, with draws from Seed.
 	Probability float64 `json:"probability"`
 	// Seed selects the sequence of draws.
 	Seed uint64 `json:"seed"`
-	// Above refuses calls that take more than this many bytes: regions, ranges, handles and
-	// blocks of pools. Zero refuses none by size.
+	// Above selects calls for more than this many bytes: regions, ranges, handles and blocks of pools.
+	// Zero selects none.
 	Above Size `json:"above"`
-	// Calls are the kinds of calls that count and may be refused; none stands for all.
+	// Calls are the kinds of calls to count and fail; empty means all.
 	Calls CallSet `json:"calls"`
 }
 
@@ -30,9 +30,9 @@ func (p FaultPlan) Validate() error {
 	return nil
 }
 
-// Faults wraps a device and refuses calls of every capability on a plan. A refused call that
-// asks for something fails with [ErrOutOfMemory] and [ErrInjected], any other with
-// [ErrInjected]; none reaches the wrapped device. A [Timeline] is never refused.
+// Faults wraps a device and fails calls of every capability according to a plan. A call that takes
+// a resource fails with [ErrOutOfMemory] and [ErrInjected], any other with [ErrInjected]. A failed
+// call does not reach the wrapped device. A [Timeline] never fails.
 type Faults struct {
 	Forwarder
 	plan    FaultPlan
@@ -40,10 +40,10 @@ type Faults struct {
 	calls   uint64
 	armed   uint64
 	refused [NumCalls]uint64
-	total   uint64 // refused
+	total   uint64 // failed calls
 }
 
-// errRefused is built once: running out is a normal answer that loops meet thousands of times.
+// errRefused is built once, because out of memory is a normal result that loops meet often.
 var errRefused = fmt.Errorf("%w: %w", ErrOutOfMemory, ErrInjected)
 
 // NewFaults returns a wrapper of inner that follows plan. It fails if the plan is invalid.
@@ -56,14 +56,14 @@ func NewFaults(inner Device, plan FaultPlan) (*Faults, error) {
 	return f, nil
 }
 
-// FailNext makes the next n calls fail, on top of the plan. It lets a test or a trace
-// place a fault at one point of a sequence.
+// FailNext makes the next n calls fail, in addition to the plan, so that a test or a trace can
+// place a fault.
 func (f *Faults) FailNext(n uint64) { f.armed = n }
 
-// Injected returns how many calls were refused so far.
+// Injected returns the number of failures so far.
 func (f *Faults) Injected() uint64 { return f.total }
 
-// Usage implements [Device]; calls refused here are counted with those refused below.
+// Usage implements [Device]. Its failed calls include the injected failures.
 func (f *Faults) Usage() Usage {
 	u := f.inner.Usage()
 	for c, n := range f.refused {
@@ -72,16 +72,15 @@ func (f *Faults) Usage() Usage {
 	return u
 }
 
-// strike counts a call and returns the error with which the plan refuses it, nil if it does not.
-// The draw is made for every call that counts, so that one rule does not shift the sequence of
-// another.
+// strike counts a call and returns the error with which it fails, or nil. Every counted call draws
+// a random number, so that one rule does not shift the sequence of another.
 func (f *Faults) strike(v *Invocation) error {
 	c := v.Call
 	if f.plan.Calls != 0 && !f.plan.Calls.Has(c) {
 		return nil
 	}
 	f.calls++
-	sized := c.takes() && c != CallMap && c != CallNewPool // a mapping takes no more memory, a pool none yet
+	sized := c.takes() && c != CallMap && c != CallNewPool // Map takes no further memory, NewPool none yet
 	hit := f.calls == f.plan.Nth || sized && f.plan.Above != 0 && v.Size > f.plan.Above
 	if f.plan.Probability > 0 {
 		hit = f.rng.Float64() < f.plan.Probability || hit

@@ -2,29 +2,29 @@ package device
 
 // Hook observes and changes the calls of a [Forwarder]. It may not make calls through it.
 type Hook struct {
-	// Before is called before each call and may change its arguments. An error is the answer; the
-	// wrapped device is not called then, and neither is After. Nil does nothing.
+	// Before is called before each call and may change its arguments. If it returns an error, the call
+	// fails with it, and neither the wrapped device nor After is called. Nil is a no-op.
 	Before func(*Invocation) error
-	// After is called after each call and may change its results. Nil does nothing.
+	// After is called after each call and may change its results. Nil is a no-op.
 	After func(*Invocation)
 }
 
-// Forwarder passes every call of every capability on to a wrapped device, and fails with
-// [ErrUnsupported] where that lacks the capability. A wrapper embeds it, with a [Hook] for what
-// it adds.
+// Forwarder passes every call of every capability to a wrapped device, and fails with
+// [ErrUnsupported] if the device lacks the capability. Wrappers embed it, with a [Hook] for their
+// additions.
 type Forwarder struct {
 	inner Device
 	hook  Hook
-	call  Invocation // the present one, of a forwarder with a hook; kept here so that it takes nothing from the heap
+	call  Invocation // the current call, if there is a hook; a field so that calls do not allocate
 }
 
 // Forward returns a forwarder to d.
 func Forward(d Device) Forwarder { return Forwarder{inner: d} }
 
-// Hooked returns a forwarder to d that calls a hook around each call that has a [Call].
+// Hooked returns a forwarder to d that calls a hook around each call of a [Call] kind.
 func Hooked(d Device, h Hook) Forwarder { return Forwarder{inner: d, hook: h} }
 
-// do makes a call, with the hook around it.
+// do makes a call with the hook around it.
 func (f *Forwarder) do(v Invocation) *Invocation {
 	f.call = v
 	if f.hook.Before != nil {
@@ -40,7 +40,7 @@ func (f *Forwarder) do(v Invocation) *Invocation {
 	return &f.call
 }
 
-// Has tells [Has] which capabilities the wrapped device has.
+// Has returns the capabilities of the wrapped device.
 func (f *Forwarder) Has(c Capability) bool { return Has(f.inner, c) }
 
 // Usage implements [Device].

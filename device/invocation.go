@@ -2,25 +2,25 @@ package device
 
 import "fmt"
 
-// Invocation is one call to a device as data: its kind, its arguments, and after it its results.
-// Fields that the kind does not have are zero.
+// Invocation is a call to a device as data: kind, arguments and, after the call, results. Fields
+// that the kind does not use are zero.
 type Invocation struct {
 	Call      Call          // the kind
-	Addr      Addr          // where; ReserveRange: the address asked for
-	Size      Size          // bytes; NewPool: the bound, TrimPool: bytes to keep
+	Addr      Addr          // address; ReserveRange: requested address
+	Size      Size          // bytes; NewPool: maximum size, TrimPool: bytes to keep
 	Align     Size          // Reserve, ReserveRange
 	Handle    Handle        // argument, or result of CreateHandle
-	Offset    Size          // Map: of the handle
+	Offset    Size          // Map: offset in the handle
 	Access    Access        // SetAccess
 	Stream    Stream        // argument
 	Event     Event         // argument, or result of NewEvent
 	Pool      Pool          // argument, or result of NewPool
 	Attribute PoolAttribute // of a pool
-	Value     Size          // of the attribute: argument or result
+	Value     Size          // value of the attribute: argument or result
 	Pattern   uint32        // Fill, Compare
 
 	Region      Region // result of Reserve, ReserveRange, AllocAsync
-	Yes         bool   // result of Done; of Compare: the bytes are the same
+	Yes         bool   // result of Done; Compare: the bytes are equal
 	Differs     Addr   // result of Compare
 	Free, Total Size   // result of MemoryInfo
 	Err         error  // result of every kind; nil for success
@@ -67,7 +67,7 @@ func (v Invocation) String() string {
 	return v.Call.String() + arguments
 }
 
-// On makes the call on a device and keeps the results. It fails with [ErrUnsupported] if the
+// On makes the call on a device and stores the results. It fails with [ErrUnsupported] if the
 // device lacks the capability.
 func (v *Invocation) On(d Source) {
 	v.Err = ErrUnsupported

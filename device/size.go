@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Addr is an address in device memory. It is never dereferenced. Zero is no address.
+// Addr is an address in device memory. It is never dereferenced. Zero is invalid.
 type Addr uint64
 
 // Size is a number of bytes of device memory.
 type Size uint64
 
-// Stream names a queue of work on the device. Zero is the default stream.
+// Stream names a work queue of the device. Zero is the default stream.
 type Stream uint64
 
 // Binary multiples of a byte.
@@ -45,8 +45,8 @@ func (a Addr) String() string { return "0x" + strconv.FormatUint(uint64(a), 16) 
 // units are the suffixes of Size in its text form, by power of 1024.
 var units = [...]string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 
-// String returns n exactly when it is a whole number of a binary unit ("2MiB"),
-// otherwise with two decimals ("1.37GiB"). [ParseSize] reads the exact form back.
+// String formats n exactly if it is a whole number of a binary unit ("2MiB"), otherwise with two
+// decimals ("1.37GiB"). [ParseSize] parses the exact form.
 func (n Size) String() string {
 	k := 0
 	for k+1 < len(units) && n>>(10*(k+1)) != 0 {
@@ -61,9 +61,9 @@ func (n Size) String() string {
 
 var errSize = errors.New(`want bytes, as a number or with a unit such as "512KiB", "2MiB", "80GiB"`)
 
-// ParseSize reads a number of bytes: digits, optionally a fraction, optionally a
-// unit (B, KiB, MiB, GiB, TiB, PiB, EiB, or their first letter alone; all are
-// powers of 1024). It refuses negative, fractional-byte and over-large values.
+// ParseSize parses a number of bytes: digits, an optional fraction and an optional unit (B, KiB,
+// MiB, GiB, TiB, PiB, EiB, or their first letter alone; all are powers of 1024). Negative numbers,
+// fractions of a byte and overflow are errors.
 func ParseSize(s string) (Size, error) {
 	digits := strings.TrimRight(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 	unit := s[len(digits):]
@@ -90,11 +90,11 @@ func ParseSize(s string) (Size, error) {
 	return Size(n<<shift + part), nil
 }
 
-// mostMiB is the first bare number that is no capacity in MiB: no card has 512 GiB.
+// mostMiB bounds the bare numbers that are taken for a capacity in MiB: no card has 512 GiB.
 const mostMiB = 1 << 19
 
-// ParseCapacity reads the size of a device as a person gives it: as [ParseSize] does, but it
-// refuses 0, and bare numbers below 1 MiB, which lack their unit.
+// ParseCapacity parses the capacity of a device like [ParseSize]. It rejects 0, and numbers below 1
+// MiB, which lack their unit.
 func ParseCapacity(s string) (Size, error) {
 	n, err := ParseSize(s)
 	if err != nil {
@@ -117,8 +117,8 @@ func ParseCapacity(s string) (Size, error) {
 	return 0, fmt.Errorf("%s bytes are less than 1MiB: did you mean %q, or %q for bytes?", bare, bare+unit, bare+"B")
 }
 
-// binaryUnit returns the unit in powers of 1024 beside a unit in powers of 1000, such as "GiB" for
-// "GB", and whether the unit is one of those.
+// binaryUnit returns the power-of-1024 unit for a power-of-1000 unit, such as "GiB" for "GB", and
+// whether there is one.
 func binaryUnit(unit string) (string, bool) {
 	for _, u := range units[1:] {
 		if strings.EqualFold(unit, u[:1]+"B") {
@@ -128,7 +128,7 @@ func binaryUnit(unit string) (string, bool) {
 	return "", false
 }
 
-// unitShift returns the power of two that a unit stands for.
+// unitShift returns the base-2 logarithm of a unit.
 func unitShift(unit string) (int, bool) {
 	for k, u := range units {
 		if strings.EqualFold(unit, u) || strings.EqualFold(unit, u[:1]) {
@@ -138,7 +138,7 @@ func unitShift(unit string) (int, bool) {
 	return 0, unit == ""
 }
 
-// fraction returns 0.frac of one unit in whole bytes, truncated.
+// fraction returns the whole bytes of 0.frac units, truncated.
 func fraction(frac string, shift int) (uint64, error) {
 	if frac == "" {
 		return 0, nil
@@ -153,10 +153,10 @@ func fraction(frac string, shift int) (uint64, error) {
 	return uint64(f * float64(uint64(1)<<shift)), nil
 }
 
-// MarshalJSON writes n as a number of bytes.
+// MarshalJSON formats n as a number of bytes.
 func (n Size) MarshalJSON() ([]byte, error) { return strconv.AppendUint(nil, uint64(n), 10), nil }
 
-// UnmarshalJSON reads a number of bytes or a string that [ParseSize] accepts.
+// UnmarshalJSON parses a number of bytes or a string for [ParseSize].
 func (n *Size) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '"' {
 		var s string

@@ -9,26 +9,25 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Config says which GPU, and how it is used. The zero value is the first one, without a limit.
+// Config selects a GPU and how it is used. The zero value is the first GPU, without a limit.
 type Config struct {
-	// Driver is the path of the driver's library; "" is the one that NVIDIA's driver installs.
+	// Driver is the path of the driver's library; "" is the library that NVIDIA's driver installs.
 	Driver string `json:"driver,omitempty"`
-	// Ordinal is the number of the GPU, 0 to 255, among those that CUDA_VISIBLE_DEVICES leaves.
+	// Ordinal is the number of the GPU, 0 to 255, among the GPUs visible under CUDA_VISIBLE_DEVICES.
 	Ordinal int `json:"ordinal"`
-	// Limit in bytes is the most that may be held; 0 is as much as there is.
+	// Limit is the maximum number of bytes held; 0 is unlimited.
 	Limit device.Size `json:"limit"`
-	// ForeignStreams says that the number of a stream is a CUstream that somebody else made, as
-	// PyTorch passes it. Such a stream must live as long as it is named.
+	// ForeignStreams means that stream numbers are CUstreams of the caller, such as PyTorch's. A
+	// stream must exist as long as it is in use.
 	ForeignStreams bool `json:"foreign_streams,omitempty"`
 }
 
-var errConfig = errors.New(`want "cuda", "cuda:1", or "cuda:0:24GiB" for at most so much of it`)
+var errConfig = errors.New(`want "cuda", "cuda:1", or "cuda:0:24GiB" with a limit`)
 
-// IsDevice reports whether a text of the command line names a GPU, as [ParseDevice] reads it.
+// IsDevice reports whether a command-line argument names a GPU in the form of [ParseDevice].
 func IsDevice(text string) bool { return text == "cuda" || strings.HasPrefix(text, "cuda:") }
 
-// ParseDevice reads a GPU as the command line names it: "cuda", "cuda:1", or "cuda:0:24GiB" for at
-// most so much of it.
+// ParseDevice parses a GPU argument: "cuda", "cuda:1", or "cuda:0:24GiB" with a limit.
 func ParseDevice(text string) (Config, error) {
 	parts := strings.Split(text, ":")
 	if parts[0] != "cuda" || len(parts) > 3 {
@@ -52,7 +51,7 @@ func ParseDevice(text string) (Config, error) {
 	return c, nil
 }
 
-// String returns the GPU as [ParseDevice] reads it, without the path of a driver.
+// String returns the GPU in the form of [ParseDevice], without the path of a driver.
 func (c Config) String() string {
 	text := "cuda:" + strconv.Itoa(c.Ordinal)
 	if c.Limit != 0 {

@@ -9,11 +9,11 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// window in bytes is what is copied to the host at once.
+// window is the number of bytes copied to the host at once.
 const window = device.MiB
 
-// Fill implements [device.Contents] by cuMemset, and waits until it is done. What is not whole
-// words is written byte by byte.
+// Fill implements [device.Contents] by cuMemset and waits for it. Partial words are written byte by
+// byte.
 func (d *Device) Fill(a device.Addr, n device.Size, pattern uint32) error {
 	return d.book(device.CallFill, d.fill(a, n, pattern))
 }
@@ -38,7 +38,7 @@ func (d *Device) fill(a device.Addr, n device.Size, pattern uint32) error {
 	return d.call(fnStreamSynchronize, 0)
 }
 
-// fillPart fills memory of one allocation.
+// fillPart fills memory within one allocation.
 func (d *Device) fillPart(a device.Addr, n device.Size, pattern uint32) error {
 	for n > 0 {
 		step, err := device.Size(1), error(nil)
@@ -56,7 +56,7 @@ func (d *Device) fillPart(a device.Addr, n device.Size, pattern uint32) error {
 	return nil
 }
 
-// Compare implements [device.Contents] by copies to the host of at most a MiB.
+// Compare implements [device.Contents] by copies of at most 1 MiB to the host.
 func (d *Device) Compare(a device.Addr, n device.Size, pattern uint32) (differs device.Addr, same bool, err error) {
 	differs, same, err = d.compare(a, n, pattern)
 	return differs, same, d.book(device.CallCompare, err)
@@ -92,13 +92,13 @@ func (d *Device) compare(a device.Addr, n device.Size, pattern uint32) (differs 
 	return 0, true, nil
 }
 
-// words returns the pattern as bytes, from the start of a word on, at least n and three of them.
+// words returns the pattern as bytes, at least n+3 of them, starting at a word boundary.
 func words(pattern uint32, n int) []byte {
 	one := binary.LittleEndian.AppendUint32(nil, pattern)
 	return bytes.Repeat(one, n/4+2)
 }
 
-// accessible reports, as an error, why n bytes at a may not be used so.
+// accessible returns an error if n bytes at a do not permit the access.
 func (d *Device) accessible(a device.Addr, n device.Size, access device.Access) (err error) {
 	for n > 0 {
 		part, has, ok := d.partAt(a)
@@ -117,8 +117,8 @@ func (d *Device) accessible(a device.Addr, n device.Size, access device.Access) 
 	return err
 }
 
-// partAt returns how many bytes from address a on lie in one region, mapping or block, and what may
-// be done with them.
+// partAt returns the number of bytes from address a to the end of its region, mapping or block, and
+// their permitted access.
 func (d *Device) partAt(a device.Addr) (n device.Size, access device.Access, ok bool) {
 	if p, found := d.regions.Floor(a); found {
 		if e := d.regions.Entry(p); a.Sub(e.Addr) < e.Value.size {

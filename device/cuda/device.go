@@ -14,30 +14,30 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// round in bytes is what sizes of regions and of blocks of pools are rounded up to.
+// round is the unit in bytes to which sizes of regions and blocks are rounded up.
 const round device.Size = 512
 
-// mostBytes is more than any GPU has: what is above cannot overflow here, nor be read as negative
-// by a driver.
+// mostBytes exceeds the memory of any GPU. Sizes up to it cannot overflow here, or be negative for
+// a driver.
 const mostBytes device.Size = 1 << 56
 
-// Device is one GPU. It is not safe for concurrent use; any goroutine may use it.
+// Device is a GPU. It is not safe for concurrent use, but may be used from any goroutine.
 type Device struct {
 	cfg     Config
 	driver  *driver
 	gpu     int32   // CUdevice
-	context uintptr // its primary one
+	context uintptr // the primary context
 	closed  bool
 	usage   device.Usage
-	started time.Time  // of the present call
-	args    [5]uintptr // of the present call of the driver's
-	out     out        // what the driver writes to
+	started time.Time  // start of the current call
+	args    [5]uintptr // arguments of the current driver call
+	out     out        // output parameters of driver calls
 
 	regions index.AddrList[region]
 
-	granularity device.Size    // 0 without virtual memory
-	properties  allocationProp // of memory that is made
-	access      accessDesc     // that is given
+	granularity device.Size    // 0 if virtual memory is not supported
+	properties  allocationProp // for creating memory
+	access      accessDesc     // for granting access
 	ranges      index.AddrList[device.Size]
 	mappings    mapped.List
 	handles     handle.Table[physical]
@@ -46,27 +46,27 @@ type Device struct {
 	events  handle.Table[uintptr]
 
 	hasPools    bool
-	props       poolProps // of a pool that is made
+	props       poolProps // for creating pools
 	defaultPool pool
 	pools       handle.Table[pool]
 	blocks      index.AddrList[block]
 }
 
-// out is where the driver writes its answers, on the heap, which nothing moves.
+// out holds the output parameters of driver calls, on the heap, where they do not move.
 type out struct {
 	word, second uint64
-	context      uintptr // that was popped
-	mode         uint32  // CUstreamCaptureMode that the thread had
+	context      uintptr // popped context
+	mode         uint32  // CUstreamCaptureMode of the thread
 }
 
-// captureRelaxed is CU_STREAM_CAPTURE_MODE_RELAXED: a thread may make calls that are unsafe while
-// somebody captures.
+// captureRelaxed is CU_STREAM_CAPTURE_MODE_RELAXED: the thread may make unsafe calls during a
+// capture on another thread.
 const captureRelaxed = 2
 
-// region is what is known of one.
+// region is a region held.
 type region struct {
 	size device.Size
-	base device.Addr // where the driver's allocation starts
+	base device.Addr // start of the driver's allocation
 }
 
 var (
@@ -81,12 +81,12 @@ var (
 // opened counts devices.
 var opened atomic.Uint32
 
-// errClosed says that the device was closed.
+// errClosed is the error of calls after Close.
 var errClosed = fmt.Errorf("%w: the device is closed", device.ErrInvalid)
 
 // Open returns a GPU on which nothing is held yet. The caller closes it.
 //
-// Errors: [ErrNoDriver]; an [Error] of the driver; an error that says which GPUs there are.
+// Errors: [ErrNoDriver]; an [Error] of the driver; an error that lists the existing GPUs.
 func Open(c Config) (*Device, error) {
 	v, err := load(c.Driver)
 	if err != nil {
@@ -97,7 +97,7 @@ func Open(c Config) (*Device, error) {
 		return nil, err
 	}
 	d := &Device{cfg: c, driver: v, gpu: gpu, usage: device.Usage{Capacity: c.Limit}, streams: map[device.Stream]uintptr{}}
-	// Numbers of each device are foreign to all others, also to those of another view of the same GPU.
+	// A distinct ordinal makes handles invalid on all other devices, even of the same GPU.
 	ordinal := uint8(opened.Add(1))
 	d.handles.Ordinal, d.events.Ordinal, d.pools.Ordinal = ordinal, ordinal, ordinal
 	d.properties = allocationProp{kind: 1, location: location{kind: 1, id: gpu}}
@@ -117,7 +117,7 @@ func (d *driver) gpu(ordinal int) (gpu int32, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := there(ordinal, n); err != nil {
+	if err := checkOrdinal(ordinal, n); err != nil {
 		return 0, err
 	}
 	return gpu, d.call(fnDeviceGet, uintptr(unsafe.Pointer(&gpu)), uintptr(ordinal))
@@ -129,8 +129,8 @@ func (d *driver) count() (int, error) {
 	return int(n), err
 }
 
-// probe finds out what the GPU can. A driver that does not know an attribute has not what that is
-// about.
+// probe determines the capabilities of the GPU. A driver that does not know an attribute lacks the
+// feature.
 func (d *Device) probe() error {
 	if yes, err := d.driver.attribute(d.gpu, attrVirtualMemory); d.driver.virtual && err == nil && yes != 0 {
 		if err := d.probeVirtual(); err != nil {
@@ -143,7 +143,7 @@ func (d *Device) probe() error {
 	return nil
 }
 
-// Has tells [device.Has] what the GPU and its driver can.
+// Has implements [device.Has] for the GPU and its driver.
 func (d *Device) Has(c device.Capability) bool {
 	switch c {
 	case device.CapVirtualMemory:
@@ -160,8 +160,7 @@ func (d *Device) Config() Config { return d.cfg }
 // Usage implements [device.Device]. Times are measured.
 func (d *Device) Usage() device.Usage { return d.usage }
 
-// Close gives back all that is held, and the context. Calls after it fail. Closing again does
-// nothing.
+// Close frees everything held, and the context. Later calls fail. Closing again is a no-op.
 func (d *Device) Close() error {
 	if d.closed {
 		return nil
@@ -178,7 +177,7 @@ func (d *Device) Close() error {
 	return errors.Join(all...)
 }
 
-// giveAllBack gives to the driver what was not given back by the caller.
+// giveAllBack frees everything that the caller has not freed.
 func (d *Device) giveAllBack() error {
 	all := []error{d.call(fnCtxSynchronize)}
 	for e := range d.blocks.All {
@@ -212,25 +211,25 @@ func (d *Device) giveAllBack() error {
 	return errors.Join(all...)
 }
 
-// call calls a function of the driver. Nothing is allocated for it, so what addresses among the
-// arguments point to must be on the heap and held by somebody.
+// call calls a function of the driver without allocating. Memory to which arguments point must be
+// on the heap and reachable.
 func (d *Device) call(e entry, args ...uintptr) error {
 	n := copy(d.args[:], args)
 	return d.driver.call(e, d.args[:n]...)
 }
 
-// answer is the address of the word that the driver writes to.
+// answer is the address of the word for the driver's result.
 func (d *Device) answer() uintptr { return uintptr(unsafe.Pointer(&d.out.word)) }
 
-// push locks the goroutine to its thread, makes the context the thread's, and lets the thread do
-// what a capture elsewhere in the process forbids.
+// push locks the goroutine to its thread, makes the context current, and permits calls that a
+// capture on another thread forbids.
 func (d *Device) push() error {
 	runtime.LockOSThread()
 	err := d.call(fnCtxPush, d.context)
 	if err == nil {
 		d.out.mode = captureRelaxed
 		if err = d.exchangeMode(); err != nil {
-			_ = d.call(fnCtxPop, uintptr(unsafe.Pointer(&d.out.context))) // it was just pushed
+			_ = d.call(fnCtxPop, uintptr(unsafe.Pointer(&d.out.context))) // balances the push above
 		}
 	}
 	if err != nil {
@@ -239,22 +238,22 @@ func (d *Device) push() error {
 	return err
 }
 
-// pop undoes push.
+// pop reverts push.
 func (d *Device) pop() error {
 	err := errors.Join(d.exchangeMode(), d.call(fnCtxPop, uintptr(unsafe.Pointer(&d.out.context))))
 	runtime.UnlockOSThread()
 	return err
 }
 
-// exchangeMode swaps the thread's mode of capture with the one in d.out.
+// exchangeMode exchanges the thread's capture mode with d.out.mode.
 func (d *Device) exchangeMode() error {
 	if !d.driver.captures {
-		return nil // an older driver
+		return nil // not in older drivers
 	}
 	return d.call(fnThreadExchangeStreamCaptureMode, uintptr(unsafe.Pointer(&d.out.mode)))
 }
 
-// enter begins a call of the driver's, or several, whose time counts. Who got no error leaves.
+// enter begins one or several timed driver calls. After success the caller must call leave.
 func (d *Device) enter() error {
 	if d.closed {
 		return errClosed
@@ -266,18 +265,18 @@ func (d *Device) enter() error {
 	return nil
 }
 
-// tick adds the time since enter to a kind of call. What follows up to leave does not count.
+// tick adds the time since enter to a kind of call. The time from here to leave does not count.
 func (d *Device) tick(c device.Call) {
 	ns := uint64(time.Since(d.started))
 	d.usage.Time += ns
 	d.usage.Times[c] += ns
 }
 
-// leave ends what enter began. The context was there, so that nothing is left to be said if it
-// cannot be popped: the next call will say it.
+// leave ends the calls begun by enter. A failure to pop the context is ignored: the next call will
+// report it.
 func (d *Device) leave() { _ = d.pop() }
 
-// one makes a call of the kind c that is one call of the driver.
+// one makes a call of kind c that is a single driver call.
 func (d *Device) one(c device.Call, e entry, args ...uintptr) error {
 	if err := d.enter(); err != nil {
 		return err
@@ -288,7 +287,7 @@ func (d *Device) one(c device.Call, e entry, args ...uintptr) error {
 	return err
 }
 
-// book counts a call and returns err, with which it fails.
+// book counts a call and returns err, the result of the call.
 func (d *Device) book(c device.Call, err error) error {
 	if err != nil {
 		d.usage.Calls[c].Failed++
@@ -298,23 +297,23 @@ func (d *Device) book(c device.Call, err error) error {
 	return err
 }
 
-// over reports whether so many bytes more are above the limit.
+// over reports whether n more bytes exceed the limit.
 func (d *Device) over(n device.Size) bool { return n > mostBytes || n > d.usage.Free() }
 
-func (d *Device) hold(n device.Size) {
+func (d *Device) charge(n device.Size) {
 	d.usage.Held += n
 	d.usage.Charged = d.usage.Held
 	d.usage.PeakHeld = max(d.usage.PeakHeld, d.usage.Held)
 	d.usage.PeakCharged = d.usage.PeakHeld
 }
 
-func (d *Device) letGo(n device.Size) {
+func (d *Device) uncharge(n device.Size) {
 	d.usage.Held -= n
 	d.usage.Charged = d.usage.Held
 }
 
-// Reserve implements [device.Source] by cuMemAlloc. An alignment that the driver does not give by
-// itself costs a second allocation, larger by the alignment.
+// Reserve implements [device.Source] by cuMemAlloc. If the result lacks the alignment, Reserve
+// makes a second allocation, larger by the alignment.
 func (d *Device) Reserve(size, align device.Size) (device.Region, error) {
 	r, err := d.reserve(size, align)
 	return r, d.book(device.CallReserve, err)
@@ -343,11 +342,11 @@ func (d *Device) reserve(size, align device.Size) (device.Region, error) {
 	p, _ := d.regions.Search(at)
 	d.regions.Insert(p, index.AddrEntry[region]{Addr: at, Value: region{size: size, base: base}})
 	d.usage.Regions++
-	d.hold(size)
+	d.charge(size)
 	return device.Region{Addr: at, Size: size}, nil
 }
 
-// allocate returns an allocation of the driver's and the first address in it with the alignment.
+// allocate returns an allocation of the driver and its first aligned address.
 func (d *Device) allocate(size, align device.Size) (base, at device.Addr, err error) {
 	if err = d.call(fnMemAlloc, d.answer(), uintptr(size)); err != nil {
 		return 0, 0, err
@@ -379,12 +378,12 @@ func (d *Device) release(a device.Addr) error {
 	}
 	d.regions.Delete(p)
 	d.usage.Regions--
-	d.letGo(r.size)
+	d.uncharge(r.size)
 	return nil
 }
 
-// MemoryInfo implements [device.MemoryInfo] by cuMemGetInfo: of the whole GPU, with what others
-// hold. A limit bounds both figures.
+// MemoryInfo implements [device.MemoryInfo] by cuMemGetInfo, for the whole GPU including other
+// programs. A limit bounds both results.
 func (d *Device) MemoryInfo() (free, total device.Size, err error) {
 	err = d.one(device.CallMemoryInfo, fnMemGetInfo, d.answer(), uintptr(unsafe.Pointer(&d.out.second)))
 	if err == nil {
@@ -396,8 +395,8 @@ func (d *Device) MemoryInfo() (free, total device.Size, err error) {
 	return free, total, d.book(device.CallMemoryInfo, err)
 }
 
-// Crossing makes n calls of cuDriverGetVersion, which does nothing on the GPU, and returns how long
-// they took: what it costs to get into the driver and back, which is in the time of every call.
+// Crossing makes n calls of cuDriverGetVersion, which does nothing on the GPU, and returns their
+// time: the overhead of a driver call, which is part of the time of every call.
 func (d *Device) Crossing(n int) (time.Duration, error) {
 	start := time.Now()
 	for range n {

@@ -1,58 +1,54 @@
 // Package cuda is a real NVIDIA GPU through the CUDA driver API.
 //
-// The driver is loaded when it is needed, without cgo and without a toolkit, so that a program that
-// imports this package builds and runs everywhere. Where there is no driver, [Open] and [List]
-// answer [ErrNoDriver] and say what was looked for.
+// The driver is loaded at run time, without cgo and without a toolkit, so that programs with this
+// package build and run everywhere. Without a driver, [Open] and [List] return [ErrNoDriver] with
+// the path that was tried.
 //
-// What loads the driver is linked to the C library, so a program on Linux is not static even
-// without cgo. With the build tag nocuda nothing loads it: there is no driver, and the program is
-// static.
+// Loading needs the C library, so a program on Linux is not static even without cgo. With the build
+// tag nocuda there is no driver, and the program is static.
 //
 // # The device
 //
-// A [Device] is the primary context of one GPU, which is also that of the CUDA runtime and of
-// PyTorch in the same process. It has every capability of package device but the timeline: what
-// work there is and when it has finished, a real device finds out by itself.
+// A [Device] is the primary context of a GPU, which the CUDA runtime and PyTorch in the same
+// process share. It has every capability of package device except the timeline.
 //
-//   - Regions are cuMemAlloc and cuMemFree. Their size is what was asked for, rounded up to 512
-//     bytes. An alignment that the driver does not give by itself is got by asking for more.
-//   - Virtual memory is cuMemAddressReserve, cuMemCreate, cuMemMap, cuMemSetAccess and what takes
-//     them back. Handles are mapped from their start only, as the driver wants it. One call of ours
-//     that spans several mappings or ranges is several of the driver's.
-//   - Streams are non-blocking ones, made when their number is named first; stream 0 is the
-//     driver's default. With Config.ForeignStreams a number is itself a CUstream, of whoever made
-//     it.
-//   - Pools are those of cuMemAllocFromPoolAsync; pool 0 is the device's default pool.
+//   - Regions use cuMemAlloc and cuMemFree. Sizes are rounded up to 512 bytes. An alignment that
+//     the driver does not provide is obtained by a larger allocation.
+//   - Virtual memory uses cuMemAddressReserve, cuMemCreate, cuMemMap, cuMemSetAccess and their
+//     inverses. Handles are mapped from their start only, as the driver requires. A call that spans
+//     several mappings or ranges makes several driver calls.
+//   - Streams are non-blocking and created on first use; stream 0 is the driver's default. With
+//     Config.ForeignStreams a number is a CUstream of the caller.
+//   - Pools use cuMemAllocFromPoolAsync; pool 0 is the device's default pool.
 //   - Contents are written by cuMemset and read by copies to the host, and wait for the default
 //     stream.
 //
-// What the driver does not check, or answers in its own way, is checked here: each mistake that
-// package device names has its sentinel, handles, events and pools that are gone or of another
-// device are found out, and nothing is passed to the driver that could corrupt memory.
+// The package checks what the driver does not check: every mistake that package device defines has
+// its sentinel error; stale and foreign handles, events and pools are rejected; and nothing that
+// could corrupt memory is passed to the driver.
 //
 // # Errors
 //
-// What the driver refuses is an [Error], with the function, number, name and text; errors.Is finds
-// [device.ErrOutOfMemory], [device.ErrInvalid] and [device.ErrUnsupported] in those that mean it.
+// A failed driver call is an [Error] with the function, number, name and text. errors.Is matches
+// [device.ErrOutOfMemory], [device.ErrInvalid] and [device.ErrUnsupported] where they apply.
 //
 // # Threads
 //
-// A context belongs to a thread of the operating system. Each call locks its goroutine to the
-// thread, pushes the context, and pops it again, so that any goroutine may call, one at a time, and
-// a host program keeps the context that it had.
+// A context is current on a thread of the operating system. Each call locks its goroutine to the
+// thread, pushes the context, and pops it again. So any goroutine may call, one at a time, and a
+// host program keeps its current context.
 //
-// While a thread captures a CUDA graph, in the mode that is the default, no thread of the process
-// may call what could wait for the GPU, cuMemAlloc among it: the call fails and the capture is
-// lost. So each call also puts its thread into the relaxed mode of capture and back, as PyTorch's
-// own allocator does. What contradicts a capture as such fails all the same: a synchronisation of
-// the stream that is captured, or a query of an event that was recorded in it.
+// While a thread captures a CUDA graph in the default mode, calls that could wait for the GPU, such
+// as cuMemAlloc, fail on every thread of the process and invalidate the capture. So each call
+// switches its thread to the relaxed capture mode and back, like PyTorch's allocator. Calls that
+// contradict a capture still fail: a synchronisation of the captured stream, or a query of an event
+// recorded in it.
 //
 // # Account and time
 //
-// [device.Usage] is kept here, not asked for: it is this program's share of the GPU. Memory of
-// pools is asked for after calls that change it. A Config.Limit is kept here, too. Times are
-// measured around the calls of the driver alone, entry and return included; what is asked for the
-// account is not in them.
+// [device.Usage] is this program's share of the GPU, tracked here. The size of a pool is queried
+// after calls that change it. Config.Limit is enforced here, too. Times are measured around the
+// driver calls, including their overhead, but without the queries for the account.
 //
 // The source is NVIDIA's documentation of the driver API, versions 11.2 to 13.
 package cuda

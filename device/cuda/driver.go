@@ -7,13 +7,13 @@ import (
 	"unsafe"
 )
 
-// ErrNoDriver says that no CUDA driver could be loaded or started.
+// ErrNoDriver is the error if no CUDA driver could be loaded or initialized.
 var ErrNoDriver = errors.New("cuda: no driver")
 
-// entry names a function of the driver.
+// entry identifies a function of the driver.
 type entry uint8
 
-// The functions, in groups of which each is needed as a whole.
+// The functions, in groups that are required as a whole.
 const (
 	fnInit entry = iota
 	fnDriverGetVersion
@@ -71,8 +71,8 @@ const (
 	firstCapture = fnThreadExchangeStreamCaptureMode
 )
 
-// symbols are the names under which the driver exports its functions. Where there are several
-// versions of one, it is that with sizes and addresses of 64 bits.
+// symbols are the exported names of the functions. If a function has several versions, it is the
+// one with 64-bit sizes and addresses.
 var symbols = [numEntries]string{
 	fnInit: "cuInit", fnDriverGetVersion: "cuDriverGetVersion", fnDeviceGetCount: "cuDeviceGetCount",
 	fnDeviceGet:     "cuDeviceGet",
@@ -97,31 +97,31 @@ var symbols = [numEntries]string{
 	fnThreadExchangeStreamCaptureMode: "cuThreadExchangeStreamCaptureMode",
 }
 
-// driver is a loaded and started CUDA driver. It is safe for concurrent use.
+// driver is a loaded and initialized CUDA driver. It is safe for concurrent use.
 type driver struct {
-	version   int // 1000 times the major version of CUDA and 10 times the minor one
+	version   int // 1000 * major version of CUDA + 10 * minor version
 	functions [numEntries]uintptr
 	virtual   bool // has the functions of virtual memory
-	pools     bool // has those of pools
-	captures  bool // has that of the capture of graphs
+	pools     bool // has the functions of pools
+	captures  bool // has the function that exchanges the capture mode
 
 	mu     sync.Mutex
-	errors map[failure]*Error // so that a failure that is an answer costs no memory
+	errors map[failure]*Error // errors returned so far, so that frequent failures do not allocate
 }
 
-// failure is what an error is about.
+// failure is a function and its result.
 type failure struct {
 	entry entry
 	code  Code
 }
 
-// drivers are those that were loaded, by path. They stay.
+// drivers are the loaded drivers, by path. They are never unloaded.
 var drivers struct {
 	sync.Mutex
 	byPath map[string]*driver
 }
 
-// load returns the driver at a path, loaded and started; "" stands for the one of the system.
+// load returns the driver at a path, loaded and initialized; "" is the system's driver.
 func load(path string) (*driver, error) {
 	if path == "" {
 		path = defaultDriver
@@ -144,7 +144,7 @@ func load(path string) (*driver, error) {
 	}
 	var version int32
 	if err := d.call(fnDriverGetVersion, uintptr(unsafe.Pointer(&version))); err != nil {
-		return nil, fmt.Errorf("%w: %s does not tell its version: %w", ErrNoDriver, path, err)
+		return nil, fmt.Errorf("%w: %s does not report its version: %w", ErrNoDriver, path, err)
 	}
 	d.version = int(version)
 	if drivers.byPath == nil {
@@ -154,8 +154,8 @@ func load(path string) (*driver, error) {
 	return d, nil
 }
 
-// resolve looks up the functions. Of virtual memory, pools and captures, which older drivers lack,
-// there are all or none.
+// resolve looks up the functions. The groups of virtual memory, pools and captures, which older
+// drivers lack, are complete or unused.
 func (d *driver) resolve(library uintptr, path string) error {
 	d.virtual, d.pools, d.captures = true, true, true
 	for e, name := range symbols {
@@ -176,9 +176,8 @@ func (d *driver) resolve(library uintptr, path string) error {
 	return nil
 }
 
-// call calls a function of the driver and returns what it answered as an error, nil for success.
-// Pointers among the arguments are converted in the call itself, which keeps what they point to
-// where it is.
+// call calls a function of the driver and returns its result as an error, nil for success. Convert
+// pointers to arguments in the call expression itself, which keeps their memory in place.
 //
 //go:uintptrescapes
 func (d *driver) call(e entry, args ...uintptr) error {
@@ -188,7 +187,7 @@ func (d *driver) call(e entry, args ...uintptr) error {
 	return nil
 }
 
-// textAt returns the text that ends with a zero at an address of the driver's own.
+// textAt returns the zero-terminated text at an address in the driver's memory.
 func textAt(address *byte) string {
 	if address == nil {
 		return ""

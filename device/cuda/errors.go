@@ -8,10 +8,10 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Code is a CUresult, what a function of the driver returns.
+// Code is a CUresult, the result of a driver function.
 type Code int32
 
-// The codes that mean something to this package.
+// The codes that this package interprets.
 const (
 	CodeInvalidValue Code = 1   // CUDA_ERROR_INVALID_VALUE
 	CodeOutOfMemory  Code = 2   // CUDA_ERROR_OUT_OF_MEMORY
@@ -19,13 +19,13 @@ const (
 	CodeNotSupported Code = 801 // CUDA_ERROR_NOT_SUPPORTED
 )
 
-// Error is a call that the driver refused. With errors.Is it is what it means of
+// Error is a failed driver call. With errors.Is it matches the corresponding one of
 // [device.ErrOutOfMemory], [device.ErrInvalid] and [device.ErrUnsupported].
 type Error struct {
 	Call string // function of the driver
-	Code Code   // what it returned
-	Name string // of the code, such as CUDA_ERROR_OUT_OF_MEMORY; empty if the driver knows none
-	Text string // the driver's description of it
+	Code Code   // returned code
+	Name string // name of the code, such as CUDA_ERROR_OUT_OF_MEMORY; empty if the driver has no name for it
+	Text string // the driver's description of the code
 }
 
 // Error implements error.
@@ -36,7 +36,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("cuda: %s: %s (%d): %s", e.Call, e.Name, e.Code, e.Text)
 }
 
-// Unwrap returns the error of package device that the code means, nil if it means none.
+// Unwrap returns the corresponding error of package device, or nil.
 func (e *Error) Unwrap() error {
 	switch e.Code {
 	case CodeOutOfMemory:
@@ -49,13 +49,13 @@ func (e *Error) Unwrap() error {
 	return nil
 }
 
-// wrong reports whether the driver calls an argument wrong.
+// wrong reports whether err is the driver's error for an invalid argument.
 func wrong(err error) bool {
 	refused, ok := errors.AsType[*Error](err)
 	return ok && refused.Code == CodeInvalidValue
 }
 
-// failed returns the error of a function that returned a code. It is made once.
+// failed returns the error for a result of a function. Each is created once.
 func (d *driver) failed(e entry, code Code) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -68,7 +68,7 @@ func (d *driver) failed(e entry, code Code) error {
 	return err
 }
 
-// describe asks the driver for a text about a code.
+// describe returns the driver's text for a code.
 func (d *driver) describe(e entry, code Code) string {
 	var text *byte
 	if invoke(d.functions[e], uintptr(uint32(code)), uintptr(unsafe.Pointer(&text))) != 0 {

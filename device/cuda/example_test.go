@@ -13,5 +13,5 @@ func ExampleParseDevice() {
 	}
 	// Output:
 	// 1 24GiB <nil>
-	// 0 0B device "cuda:first": want "cuda", "cuda:1", or "cuda:0:24GiB" for at most so much of it
+	// 0 0B device "cuda:first": want "cuda", "cuda:1", or "cuda:0:24GiB" with a limit
 }

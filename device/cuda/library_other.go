@@ -7,14 +7,14 @@ import (
 	"runtime"
 )
 
-// defaultDriver names what there is not.
+// defaultDriver is a placeholder: there is no driver on this platform.
 const defaultDriver = "a CUDA driver"
 
 var errPlatform = errors.New("this program was built for " + runtime.GOOS + "/" + runtime.GOARCH + ", or with -tags " +
-	"nocuda, and loads none")
+	"nocuda, which have no driver")
 
 func openLibrary(string) (uintptr, error) { return 0, errPlatform }
 
 func symbol(uintptr, string) (uintptr, error) { return 0, errPlatform }
 
-func invoke(uintptr, ...uintptr) uintptr { panic("cuda: called without a driver") } // openLibrary never succeeds
+func invoke(uintptr, ...uintptr) uintptr { panic("cuda: called without a driver") } // openLibrary always fails

@@ -19,34 +19,34 @@ const (
 	attrMemoryPools     = 115
 )
 
-// GPU is what the driver says of a GPU.
+// GPU describes a GPU.
 type GPU struct {
-	Ordinal         int         `json:"ordinal"`         // of cuda:0
-	Name            string      `json:"name"`            // of the product
-	Memory          device.Size `json:"memory"`          // bytes that CUDA has to give
+	Ordinal         int         `json:"ordinal"`         // number N of cuda:N
+	Name            string      `json:"name"`            // product name
+	Memory          device.Size `json:"memory"`          // memory available to CUDA, in bytes
 	Capability      string      `json:"capability"`      // compute capability, such as 9.0
-	Multiprocessors int         `json:"multiprocessors"` // how many
-	PCI             string      `json:"pci"`             // address on the bus
-	VirtualMemory   bool        `json:"virtual_memory"`  // has virtual memory management
-	Pools           bool        `json:"pools"`           // has stream-ordered pools
+	Multiprocessors int         `json:"multiprocessors"` // number of multiprocessors
+	PCI             string      `json:"pci"`             // bus address
+	VirtualMemory   bool        `json:"virtual_memory"`  // supports virtual memory management
+	Pools           bool        `json:"pools"`           // supports stream-ordered pools
 }
 
 // Inventory is a driver and its GPUs.
 type Inventory struct {
-	Driver string `json:"driver"` // version of CUDA that it is for, such as 12.4
+	Driver string `json:"driver"` // CUDA version of the driver, such as 12.4
 	GPUs   []GPU  `json:"gpus"`   // by ordinal
 }
 
-// Find returns the GPU with a number. The error, a [device.ErrInvalid], says which there are.
+// Find returns the GPU with a number. The error is a [device.ErrInvalid] that lists all GPUs.
 func (i Inventory) Find(ordinal int) (GPU, error) {
-	if err := there(ordinal, len(i.GPUs)); err != nil {
+	if err := checkOrdinal(ordinal, len(i.GPUs)); err != nil {
 		return GPU{}, err
 	}
 	return i.GPUs[ordinal], nil
 }
 
-// there returns an error if a driver with n GPUs has none with a number.
-func there(ordinal, n int) error {
+// checkOrdinal returns an error if a driver with n GPUs has no GPU with this number.
+func checkOrdinal(ordinal, n int) error {
 	switch {
 	case n == 0:
 		return fmt.Errorf("cuda:%d: %w: the driver shows no GPU", ordinal, device.ErrInvalid)
@@ -56,8 +56,7 @@ func there(ordinal, n int) error {
 	return nil
 }
 
-// List returns the GPUs that a driver shows; "" stands for the driver of the system. It makes no
-// context.
+// List returns the GPUs of a driver; "" is the system's driver. It makes no context.
 //
 // Errors: [ErrNoDriver]; an [Error] of the driver.
 func List(driver string) (Inventory, error) {
@@ -97,7 +96,7 @@ func (d *driver) describeGPU(ordinal int) (GPU, error) {
 		attrMajor, attrMinor, attrMultiprocessors, attrPCIDomain, attrPCIBus, attrPCIDevice, attrVirtualMemory,
 		attrMemoryPools,
 	} {
-		// An old driver does not know the last two; it then has neither.
+		// An old driver does not know the last two attributes, and lacks these features.
 		if values[i], err = d.attribute(gpu, attr); err != nil && attr < attrVirtualMemory {
 			return GPU{}, err
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// poolProps is a CUmemPoolProps: pinned memory of one GPU that is shared with no other process.
+// poolProps is a CUmemPoolProps: pinned memory of one GPU, not shared with other processes.
 type poolProps struct {
 	kind        int32 // 1 is pinned
 	handleTypes int32
@@ -20,11 +20,11 @@ type poolProps struct {
 
 var _ = [1]struct{}{}[unsafe.Sizeof(poolProps{})-88]
 
-// boundedPools is the version of the driver from which on a pool can be bounded.
+// boundedPools is the first driver version with a maximum size of pools.
 const boundedPools = 12020
 
-// poolAttributes are CUmemPool_attribute by [device.PoolAttribute]. The first three that are flags
-// are ints of the driver's, all else 64 bits.
+// poolAttributes are CUmemPool_attribute by [device.PoolAttribute]. The three flags are 32-bit
+// integers, the others 64 bits.
 var poolAttributes = [device.NumPoolAttributes]uintptr{
 	device.FollowEvents: 1, device.ReuseFinished: 2, device.InsertWaits: 3, device.ReleaseThreshold: 4,
 	device.ReservedNow: 5, device.ReservedHigh: 6, device.UsedNow: 7, device.UsedHigh: 8,
@@ -34,16 +34,16 @@ func isFlag(a device.PoolAttribute) bool {
 	return a == device.FollowEvents || a == device.ReuseFinished || a == device.InsertWaits
 }
 
-// pool is what is known of a CUmemoryPool.
+// pool is the state of a CUmemoryPool.
 type pool struct {
 	handle uintptr
 	blocks int
-	most   device.Size // bytes; 0 for no bound
-	seen   device.Size // bytes of memory of it that are booked as held
-	others device.Size // bytes that it had when the device was opened, of somebody else in the process
+	most   device.Size // maximum size in bytes; 0 is unlimited
+	seen   device.Size // bytes of the pool that are booked as held
+	others device.Size // bytes held by other users of the process when the device was opened
 }
 
-// block is one of a pool that was not freed.
+// block is a block of a pool that has not been freed.
 type block struct {
 	size device.Size
 	pool device.Pool
@@ -55,15 +55,15 @@ func (d *Device) probePools() error {
 	err := d.call(fnDeviceGetDefaultMemPool, d.answer(), uintptr(d.gpu))
 	if err == nil {
 		p.handle = uintptr(d.out.word)
-		p.others, err = d.figure(p, device.ReservedNow)
+		p.others, err = d.statistic(p, device.ReservedNow)
 	}
 	d.hasPools = err == nil
 	return err
 }
 
-// figure asks for an attribute of a pool.
-func (d *Device) figure(p *pool, a device.PoolAttribute) (device.Size, error) {
-	d.out.word = 0 // an int of the driver's is its low half on the machines that there are drivers for
+// statistic returns an attribute of a pool.
+func (d *Device) statistic(p *pool, a device.PoolAttribute) (device.Size, error) {
+	d.out.word = 0 // a 32-bit result is the low half, as all supported platforms are little-endian
 	err := d.call(fnMemPoolGetAttribute, p.handle, poolAttributes[a], d.answer())
 	return device.Size(d.out.word), err
 }
@@ -78,20 +78,20 @@ func (d *Device) pool(p device.Pool) (*pool, error) {
 	return nil, device.ErrPool
 }
 
-// refresh books what a pool has now.
+// refresh updates the account with the current size of a pool.
 func (d *Device) refresh(p *pool) error {
-	now, err := d.figure(p, device.ReservedNow)
+	now, err := d.statistic(p, device.ReservedNow)
 	if err != nil {
 		return err
 	}
 	now -= min(now, p.others)
-	d.letGo(p.seen)
-	d.hold(now)
+	d.uncharge(p.seen)
+	d.charge(now)
 	p.seen = now
 	return nil
 }
 
-// refreshPools does so for all.
+// refreshPools updates the account for all pools.
 func (d *Device) refreshPools() error {
 	if !d.hasPools {
 		return nil
@@ -105,7 +105,7 @@ func (d *Device) refreshPools() error {
 	return err
 }
 
-// NewPool implements [device.Pools] by cuMemPoolCreate. A bound needs a driver of CUDA 12.2.
+// NewPool implements [device.Pools] by cuMemPoolCreate. A maximum size needs a driver of CUDA 12.2.
 func (d *Device) NewPool(most device.Size) (device.Pool, error) {
 	p, err := d.newPool(most)
 	return p, d.book(device.CallNewPool, err)
@@ -122,7 +122,7 @@ func (d *Device) newPool(most device.Size) (device.Pool, error) {
 	made := pool{handle: uintptr(d.out.word), most: most}
 	number, p, ok := d.pools.Add()
 	if !ok {
-		_ = d.call(fnMemPoolDestroy, made.handle) // it was just made
+		_ = d.call(fnMemPoolDestroy, made.handle) // created above
 		return 0, device.ErrOutOfMemory
 	}
 	*p = made
@@ -130,7 +130,7 @@ func (d *Device) newPool(most device.Size) (device.Pool, error) {
 }
 
 // DestroyPool implements [device.Pools] by cuMemPoolDestroy. It fails with [device.ErrBusy] if the
-// pool has blocks, which the driver would let live on.
+// pool has blocks, which the driver would keep alive.
 func (d *Device) DestroyPool(p device.Pool) error {
 	return d.book(device.CallDestroyPool, d.destroyPool(p))
 }
@@ -149,7 +149,7 @@ func (d *Device) destroyPool(p device.Pool) error {
 	if err := d.one(device.CallDestroyPool, fnMemPoolDestroy, gone.handle); err != nil {
 		return err
 	}
-	d.letGo(gone.seen)
+	d.uncharge(gone.seen)
 	i, _ := d.pools.Find(uint64(p))
 	d.pools.Remove(i)
 	return nil
@@ -180,7 +180,7 @@ func (d *Device) allocAsync(name device.Pool, size device.Size, s device.Stream)
 	}
 	err = d.one(device.CallAllocAsync, fnMemAllocFromPoolAsync, d.answer(), uintptr(size), p.handle, stream)
 	if err != nil {
-		_ = d.refreshPools() // what was looked for memory may have given some back; the refusal is the answer
+		_ = d.refreshPools() // the failed search may have returned memory of pools
 		return device.Region{}, err
 	}
 	r = device.Region{Addr: device.Addr(d.out.word), Size: size}
@@ -251,7 +251,7 @@ func (d *Device) poolAttribute(name device.Pool, a device.PoolAttribute) (device
 	if err := d.enter(); err != nil {
 		return 0, err
 	}
-	v, err := d.figure(p, a)
+	v, err := d.statistic(p, a)
 	d.tick(device.CallPoolAttribute)
 	d.leave()
 	return v, err

@@ -7,11 +7,11 @@ import (
 )
 
 const (
-	streamNonBlocking  = 1 // CU_STREAM_NON_BLOCKING: does not wait for the default stream
+	streamNonBlocking  = 1 // CU_STREAM_NON_BLOCKING: no synchronization with the default stream
 	eventDisableTiming = 2 // CU_EVENT_DISABLE_TIMING
 )
 
-// stream returns the CUstream of a number. It is made, for which no time counts, if there is none.
+// stream returns the CUstream of a number, and creates it on first use, which takes no booked time.
 func (d *Device) stream(s device.Stream) (uintptr, error) {
 	if s == 0 || d.cfg.ForeignStreams {
 		return uintptr(s), nil
@@ -63,7 +63,7 @@ func (d *Device) newEvent() (device.Event, error) {
 	made := uintptr(d.out.word)
 	number, e, ok := d.events.Add()
 	if !ok {
-		_ = d.call(fnEventDestroy, made) // it was just made
+		_ = d.call(fnEventDestroy, made) // created above
 		return 0, device.ErrOutOfMemory
 	}
 	*e = made
@@ -150,7 +150,7 @@ func (d *Device) SyncDevice() error {
 	return d.book(device.CallSyncDevice, d.sync(device.CallSyncDevice, fnCtxSynchronize))
 }
 
-// sync makes a call that waits, after which pools may have given memory back.
+// sync makes a call that waits, after which pools may have returned memory.
 func (d *Device) sync(c device.Call, e entry, args ...uintptr) error {
 	if err := d.one(c, e, args...); err != nil {
 		return err

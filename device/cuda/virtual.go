@@ -14,8 +14,8 @@ type location struct {
 	id   int32
 }
 
-// allocationProp is a CUmemAllocationProp: pinned memory of one GPU that is shared with no other
-// process.
+// allocationProp is a CUmemAllocationProp: pinned memory of one GPU, not shared with other
+// processes.
 type allocationProp struct {
 	kind         int32 // 1 is pinned
 	handleTypes  int32
@@ -33,7 +33,7 @@ type accessDesc struct {
 	flags    int32
 }
 
-// The driver reads these structures: their sizes are those of its header.
+// The driver reads these structures: their sizes must equal those in its header.
 var (
 	_ = [1]struct{}{}[unsafe.Sizeof(allocationProp{})-32]
 	_ = [1]struct{}{}[unsafe.Sizeof(accessDesc{})-12]
@@ -42,15 +42,15 @@ var (
 // accessFlags are CUmemAccess_flags by [device.Access].
 var accessFlags = [...]int32{device.AccessNone: 0, device.AccessRead: 1, device.AccessReadWrite: 3}
 
-// physical is memory that a handle names, or that is mapped still.
+// physical is memory that has a handle or a mapping.
 type physical struct {
 	handle uintptr // CUmemGenericAllocationHandle
 	size   device.Size
 	maps   int
-	named  bool // was not released
+	named  bool // not released
 }
 
-// probeVirtual asks for the granularity, the smallest one.
+// probeVirtual determines the minimum granularity.
 func (d *Device) probeVirtual() error {
 	const minimum = 0 // CU_MEM_ALLOC_GRANULARITY_MINIMUM
 	err := d.call(fnMemGetAllocationGranularity, d.answer(), uintptr(unsafe.Pointer(&d.properties)), minimum)
@@ -67,7 +67,8 @@ func (d *Device) Granularity() device.Size { return d.granularity }
 func (d *Device) whole(n device.Size) bool { return mapped.Whole(n, d.granularity) }
 
 // ReserveRange implements [device.VirtualMemory] by cuMemAddressReserve. The driver takes an
-// address as a hint: a range that comes elsewhere is given back, and there is no room.
+// address as a hint: a range at a different address is released, and the call fails with out of
+// memory.
 func (d *Device) ReserveRange(size, align device.Size, at device.Addr) (device.Region, error) {
 	r, err := d.reserveRange(size, align, at)
 	return r, d.book(device.CallReserveRange, err)
@@ -83,7 +84,7 @@ func (d *Device) reserveRange(size, align device.Size, at device.Addr) (r device
 		return r, device.ErrOutOfMemory
 	}
 	if align <= d.granularity {
-		align = 0 // ranges start at multiples of the granularity
+		align = 0 // every range has this alignment
 	}
 	if err := d.enter(); err != nil {
 		return r, err
@@ -97,7 +98,7 @@ func (d *Device) reserveRange(size, align device.Size, at device.Addr) (r device
 			err = device.ErrOutOfMemory
 		}
 	} else if err != nil && at != 0 && wrong(err) {
-		err = device.ErrOutOfMemory // all else was right: somebody is there
+		err = device.ErrOutOfMemory // the arguments were valid, so the address is occupied
 	}
 	d.tick(device.CallReserveRange)
 	if err != nil {
@@ -156,16 +157,16 @@ func (d *Device) createHandle(size device.Size) (device.Handle, error) {
 	handle := uintptr(d.out.word)
 	number, m, ok := d.handles.Add()
 	if !ok {
-		_ = d.call(fnMemRelease, handle) // it was just made
+		_ = d.call(fnMemRelease, handle) // created above
 		return 0, device.ErrOutOfMemory
 	}
 	*m = physical{handle: handle, size: size, named: true}
 	d.usage.Handles++
-	d.hold(size)
+	d.charge(size)
 	return device.Handle(number), nil
 }
 
-// memory returns what a handle names.
+// memory returns the memory of a handle.
 func (d *Device) memory(h device.Handle) (slot int32, m *physical, ok bool) {
 	if slot, ok = d.handles.Find(uint64(h)); !ok {
 		return 0, nil, false
@@ -193,16 +194,16 @@ func (d *Device) releaseHandle(h device.Handle) error {
 	return nil
 }
 
-// dropUnused books memory as given back that has no handle and is mapped nowhere: the driver has
-// freed it.
+// dropUnused removes memory without a handle and mappings from the account: the driver has freed
+// it.
 func (d *Device) dropUnused(slot int32) {
 	if m := d.handles.At(slot); !m.named && m.maps == 0 {
-		d.letGo(m.size)
+		d.uncharge(m.size)
 		d.handles.Remove(slot)
 	}
 }
 
-// Map implements [device.VirtualMemory] by cuMemMap, which takes no offset but zero.
+// Map implements [device.VirtualMemory] by cuMemMap. The offset must be zero.
 func (d *Device) Map(a device.Addr, size device.Size, h device.Handle, offset device.Size) error {
 	return d.book(device.CallMap, d.mapAt(a, size, h, offset))
 }
@@ -247,8 +248,8 @@ func (d *Device) inOneRange(a device.Addr, size device.Size) bool {
 	return mapped.Within(device.Region{Addr: e.Addr, Size: e.Value}, a, size)
 }
 
-// SetAccess implements [device.VirtualMemory] by cuMemSetAccess, once for each range. Where ranges
-// touch and the driver refuses a later one, those before have the new access.
+// SetAccess implements [device.VirtualMemory] by cuMemSetAccess, once for each range. If the driver
+// fails for a range, the ranges before it already have the new access.
 func (d *Device) SetAccess(a device.Addr, size device.Size, access device.Access) error {
 	return d.book(device.CallSetAccess, d.setAccess(a, size, access))
 }
@@ -268,7 +269,7 @@ func (d *Device) setAccess(a device.Addr, size device.Size, access device.Access
 	defer d.tick(device.CallSetAccess)
 	d.access.flags = accessFlags[access]
 	for size > 0 {
-		n := min(size, d.leftOfRange(a))
+		n := min(size, d.restOfRange(a))
 		if err := d.call(fnMemSetAccess, uintptr(a), uintptr(n), uintptr(unsafe.Pointer(&d.access)), 1); err != nil {
 			return err
 		}
@@ -278,15 +279,15 @@ func (d *Device) setAccess(a device.Addr, size device.Size, access device.Access
 	return nil
 }
 
-// leftOfRange returns the bytes from address a, which is in a range, to the end of that.
-func (d *Device) leftOfRange(a device.Addr) device.Size {
+// restOfRange returns the bytes from address a to the end of the range that contains it.
+func (d *Device) restOfRange(a device.Addr) device.Size {
 	p, _ := d.ranges.Floor(a)
 	e := d.ranges.Entry(p)
 	return e.Addr.Add(e.Value).Sub(a)
 }
 
-// Unmap implements [device.VirtualMemory] by cuMemUnmap, once for each mapping, which is all that
-// the driver promises. It waits for no work.
+// Unmap implements [device.VirtualMemory] by cuMemUnmap, once for each mapping, as the driver
+// requires. It does not wait for work.
 func (d *Device) Unmap(a device.Addr, size device.Size) error {
 	return d.book(device.CallUnmap, d.unmap(a, size))
 }

@@ -6,9 +6,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// repeat makes a call on the card that the model has answered, and compares the answers. Where the
-// model runs out of its own addresses, of room to align regions or of room in a pool, the card is
-// not asked.
+// repeat makes a call on the card that the model has answered, and compares the answers. The card
+// is not called if the model ran out of addresses, of room for alignment or of room in a pool.
 func (d *Device) repeat(v *device.Invocation) {
 	if !d.alike() || !d.asked.Has(v.Call) {
 		return
@@ -43,7 +42,7 @@ func (d *Device) repeat(v *device.Invocation) {
 	}
 }
 
-// onCard makes a call on the card, with the card's addresses and names.
+// onCard makes a call on the card with the card's addresses and handles.
 func (d *Device) onCard(v *device.Invocation) *device.Invocation {
 	c := *v
 	switch v.Call {
@@ -57,12 +56,12 @@ func (d *Device) onCard(v *device.Invocation) *device.Invocation {
 	return &c
 }
 
-// book books the effects of a call that both devices granted, and compares the figures that it
-// returned.
+// book records the effects of a call that succeeded on both devices, and compares the returned
+// values.
 func (d *Device) book(v, c *device.Invocation) {
 	switch v.Call {
 	case device.CallRelease, device.CallReleaseRange, device.CallFreeAsync:
-		d.left(v.Addr)
+		d.released(v.Addr)
 	case device.CallCreateHandle:
 		d.handles[v.Handle] = c.Handle
 	case device.CallReleaseHandle:
@@ -75,37 +74,37 @@ func (d *Device) book(v, c *device.Invocation) {
 		d.named[v.Pool] = c.Pool
 	case device.CallDestroyPool:
 		delete(d.named, v.Pool)
-	case device.CallPoolAttribute: // settings are compared, figures are not
+	case device.CallPoolAttribute: // compares settings, but not statistics
 		if setting(v.Attribute) && v.Value != c.Value {
-			d.note("%v: the model says %d, the card %d", v, uint64(v.Value), uint64(c.Value))
+			d.differ("%v: the model says %d, the card %d", v, uint64(v.Value), uint64(c.Value))
 		}
 	case device.CallMemoryInfo:
 		if v.Total != 0 && !d.pooled && (c.Free != v.Free || c.Total != v.Total) {
-			d.note("%v: the model says that %d of %d bytes are free, the card that %d of %d are", v,
+			d.differ("%v: the model says that %d of %d bytes are free, the card that %d of %d are", v,
 				uint64(v.Free), uint64(v.Total), uint64(c.Free), uint64(c.Total))
 		}
 	}
 }
 
-// reserveRange reserves a range on the card, behind another one if it is so on the model.
+// reserveRange reserves a range on the card, adjacent to another range if it is on the model.
 func (d *Device) reserveRange(v *device.Invocation) {
-	c := *v // of a mistake, as it is
+	c := *v // an invalid call is passed unchanged
 	if v.Err == nil {
 		c.Addr = d.behind(v.Addr, v.Align)
 	}
 	wish := c.Addr
 	c.On(d.card)
 	if v.Err == nil && wish != 0 && errors.Is(c.Err, device.ErrOutOfMemory) {
-		c.Addr = 0 // the address is taken on the card
+		c.Addr = 0 // occupied on the card
 		c.On(d.card)
 	} else if c.Err == nil && wish != 0 && c.Region.Addr != wish {
-		d.note("%v at %v: the card gives %v", v, wish, c.Region.Addr)
+		d.differ("%v at %v: the card gives %v", v, wish, c.Region.Addr)
 	}
 	d.took(addresses, v, &c)
 }
 
-// behind returns where a range goes on the card that follows another one on the model, 0 for
-// anywhere.
+// behind returns the card address for a range that follows another one on the model, or 0 for any
+// address.
 func (d *Device) behind(at device.Addr, align device.Size) device.Addr {
 	if at == 0 {
 		return 0
@@ -120,9 +119,8 @@ func (d *Device) behind(at device.Addr, align device.Size) device.Addr {
 	return 0
 }
 
-// done compares the state of an event. An event that is done on the model has to be done on the
-// card once the host has waited for it: no work is queued there, but its marks are passed only when
-// the card comes to them.
+// done compares the state of an event. If it is done on the model, it must be done on the card once
+// the host has waited for it: the card has no work, but passes its records asynchronously.
 func (d *Device) done(v *device.Invocation) {
 	c := d.onCard(v)
 	if v.Yes && c.Err == nil && !c.Yes {
@@ -135,7 +133,7 @@ func (d *Device) done(v *device.Invocation) {
 		}
 	}
 	if d.same(v, c.Err) && v.Yes && !c.Yes {
-		d.note("%v: the model's event is done, the card's is not after the host has waited for it", v)
+		d.differ("%v: the model's event is done, the card's is not after the host has waited for it", v)
 	}
 }
 
@@ -150,18 +148,18 @@ func (d *Device) Drain(s device.Stream) error {
 	return err
 }
 
-// gone is a pool that no card has.
-const gone = ^device.Pool(0)
+// noPool is a pool that does not exist on the card.
+const noPool = ^device.Pool(0)
 
-// pool returns a pool as the card has it.
+// pool returns the card's handle of a pool.
 func (d *Device) pool(p device.Pool) device.Pool {
 	if c, ok := d.named[p]; ok {
 		return c
 	}
-	return gone
+	return noPool
 }
 
-// setting reports whether an attribute is a setting, not a figure.
+// setting reports whether an attribute is a setting, not a statistic.
 func setting(a device.PoolAttribute) bool {
 	switch a {
 	case device.FollowEvents, device.ReuseFinished, device.InsertWaits, device.ReleaseThreshold:

@@ -2,17 +2,16 @@ package mirror
 
 import "github.com/vramyard/vramyard/device"
 
-// edge and inner in bytes are how large marks are: at both ends of what is filled, and at each page
-// of a range between them. A card is written and read byte for byte up to two edges. More would
-// take a card of 80 GiB seconds for each look at its blocks; what a card does wrong by pages or by
-// allocations shows at their ends.
+// edge and inner are the sizes of marks in bytes: at both ends of a fill, and at each page of a
+// range between them. Fills of up to two edges are written and read completely. Doing that for
+// larger ones would take seconds for each check of an 80 GiB card; faults of whole pages or
+// allocations show at their ends.
 const (
 	edge  = 4 * device.KiB
 	inner = device.Size(64)
 )
 
-// touch writes marks to the card where the model was filled, and reads them where the model has
-// them.
+// touch writes marks to the card after a fill of the model, and reads them back for a comparison.
 func (d *Device) touch(v *device.Invocation) {
 	if v.Call == device.CallCompare && !v.Yes {
 		return
@@ -26,7 +25,7 @@ func (d *Device) touch(v *device.Invocation) {
 		} else {
 			d.traffic.Read += n
 			if c.Err == nil && !c.Yes {
-				d.note("what was written at %v is not there on the card, where that is %v", from.Add(c.Differs.Sub(at)), c.Differs)
+				d.differ("the contents written at %v are lost on the card, at %v", from.Add(c.Differs.Sub(at)), c.Differs)
 			}
 		}
 		return c.Err
@@ -34,8 +33,8 @@ func (d *Device) touch(v *device.Invocation) {
 	d.same(v, card)
 }
 
-// marked calls f for each part or mark of n bytes at an address of the model's, with its addresses
-// on the model and on the card, until an error.
+// marked calls f for each part or mark of n bytes at an address of the model, with its addresses on
+// the model and on the card, until an error.
 func (d *Device) marked(a device.Addr, n device.Size, f func(model, card device.Addr, n device.Size) error) error {
 	return d.each(a, n, func(part span, n device.Size) error {
 		here, at := a, d.at(a)

@@ -9,48 +9,47 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// Card is a device that was opened for one use.
+// Card is a device opened for exclusive use.
 type Card interface {
 	device.Device
-	// Close gives back all that is held.
+	// Close frees everything held.
 	Close() error
 }
 
-// Extent says which filled bytes are written to the card.
+// Extent selects the filled bytes that are written to the card.
 type Extent uint8
 
 // The extents.
 const (
-	// Marks are written, at both ends and at each page. Then what is compared has to be what was
-	// filled by one call.
+	// Marks writes marks at both ends and at each page. A comparison must then cover exactly one fill.
 	Marks Extent = iota
-	// Bytes are, all of them.
+	// Bytes writes all bytes.
 	Bytes
 )
 
-// Options say how a card is used.
+// Options configure the use of a card.
 type Options struct {
-	// Extent says which filled bytes are written to the card.
+	// Extent selects the filled bytes that are written to the card.
 	Extent Extent
-	// Room in bytes is what the card has beyond the model's capacity. A region with an alignment above
-	// 512 takes as much of it, because a card has no other way to align one; for more there is no
-	// memory.
+	// Room is the card's memory in bytes beyond the model's capacity. A region with an alignment above
+	// 512 takes as much of it, because the card has no other way to align it. Beyond that it fails
+	// with out of memory.
 	Room device.Size
 }
 
-// Device is a model that a card repeats. It is not safe for concurrent use.
+// Device is a model whose calls are repeated on a card. It is not safe for concurrent use.
 type Device struct {
 	device.Forwarder // to the model
 	card             Card
-	vm               device.VirtualMemory // of the card; nil where it has none
-	asked            device.CallSet       // the calls of the card's capabilities
+	vm               device.VirtualMemory // of the card; nil if not supported
+	asked            device.CallSet       // calls of the card's capabilities
 
-	spans   index.AddrList[span]        // regions, ranges and blocks, by the model's address
-	there   index.AddrList[device.Size] // the same without ranges' memory, by the card's
+	spans   index.AddrList[span]        // regions, ranges and blocks, by model address
+	there   index.AddrList[device.Size] // likewise by card address, without mapped memory
 	handles map[device.Handle]device.Handle
 	events  map[device.Event]device.Event
 	named   map[device.Pool]device.Pool
-	pooled  bool // there was a block of a pool
+	pooled  bool // a pool has had a block
 
 	extent  Extent
 	room    device.Size
@@ -59,13 +58,13 @@ type Device struct {
 	closed  bool
 }
 
-// Traffic counts what was written to the card and read from it. Sizes are bytes.
+// Traffic counts the bytes written to the card and read from it.
 type Traffic struct {
 	Written device.Size // by fills
 	Read    device.Size // by comparisons
 }
 
-// kind says what a span is.
+// kind is the kind of a span.
 type kind uint8
 
 const (
@@ -81,11 +80,10 @@ type span struct {
 	kind kind
 }
 
-// nowhere makes an address that no card has of one that nothing was given out at, with the same low
-// bits.
+// nowhere is added to an address without a span, to get one that is invalid on every card.
 const nowhere device.Addr = 1 << 62
 
-// New returns a mirror. Nothing may be held of the two devices, which are the mirror's from now on.
+// New returns a mirror, which takes over both devices. Both must be unused.
 func New(model device.Device, card Card, o Options) *Device {
 	d := &Device{
 		card: card, extent: o.Extent, room: o.Room,
@@ -101,28 +99,28 @@ func New(model device.Device, card Card, o Options) *Device {
 	}
 	if d.vm != nil {
 		if m, c := d.Forwarder.Granularity(), d.vm.Granularity(); m != c {
-			d.note("the granularity of the model is %v, that of the card %v", m, c)
+			d.differ("the granularity is %v on the model, %v on the card", m, c)
 		}
 	}
 	return d
 }
 
-// Has tells [device.Has] what both devices can, and of a timeline what the model can.
+// Has implements [device.Has]: the capabilities of both devices, and the model's timeline.
 func (d *Device) Has(c device.Capability) bool { return d.Forwarder.Has(c) }
 
-// Alone returns another model that can what d can and has as much room, and no card beside it.
+// Alone returns another model with the capabilities and the room of d, but without a card.
 func (d *Device) Alone(model device.Device) device.Device { return newModelled(model, d.card, d.room) }
 
 // Differs returns the first difference between the two devices, or nil.
 func (d *Device) Differs() error { return d.differs }
 
-// Traffic returns what was written to the card and read from it so far.
+// Traffic returns the traffic so far.
 func (d *Device) Traffic() Traffic { return d.traffic }
 
-// CardCalls returns the calls of the card so far.
+// CardCalls returns the card's calls so far.
 func (d *Device) CardCalls() device.Calls { return d.card.Usage().Calls }
 
-// Close gives back all that the card holds. The model is thrown away by whoever made it.
+// Close frees everything that the card holds. The model remains the caller's.
 func (d *Device) Close() error {
 	if d.closed {
 		return nil
@@ -131,8 +129,7 @@ func (d *Device) Close() error {
 	return d.card.Close()
 }
 
-// Settle compares the two accounts, notes what differs as any other difference, and returns the
-// first of all.
+// Settle compares the two accounts, and returns the first difference found so far.
 func (d *Device) Settle() error {
 	if !d.alike() {
 		return d.differs
@@ -147,38 +144,38 @@ func (d *Device) Settle() error {
 		{"mapped bytes", uint64(m.Mapped), uint64(c.Mapped)}, {"events", uint64(m.Events), uint64(c.Events)},
 	} {
 		if f.model != f.card {
-			d.note("the model has %d %s, the card %d", f.model, f.name, f.card)
+			d.differ("the model has %d %s, the card %d", f.model, f.name, f.card)
 		}
 	}
 	if !d.pooled && m.Held != c.Held {
-		d.note("the model holds %d bytes, the card %d", uint64(m.Held), uint64(c.Held))
+		d.differ("the model holds %d bytes, the card %d", uint64(m.Held), uint64(c.Held))
 	}
 	return d.differs
 }
 
-// note notes a difference. The first counts.
-func (d *Device) note(format string, args ...any) {
+// differ records a difference. Only the first counts.
+func (d *Device) differ(format string, args ...any) {
 	if d.differs == nil {
 		d.differs = fmt.Errorf(format, args...)
 	}
 }
 
-// alike reports whether the card is still asked.
+// alike reports whether calls are still repeated on the card.
 func (d *Device) alike() bool { return d.differs == nil && !d.closed }
 
-// classes are the errors of devices, those that are of another kind first.
+// classes are the errors of devices. Errors that wrap another one come first.
 var classes = [...]error{
 	device.ErrGranularity, device.ErrMapped, device.ErrUnmapped, device.ErrAccess, device.ErrHandle, device.ErrEvent,
 	device.ErrPool,
 	device.ErrBusy, device.ErrInvalid, device.ErrOutOfMemory, device.ErrUnsupported,
 }
 
-// class returns which of the classes an error is of, -1 for none, and success.
+// class returns the index of an error in classes, or -1.
 func class(err error) int {
 	return slices.IndexFunc(classes[:], func(c error) bool { return errors.Is(err, c) })
 }
 
-// answer returns an error in words.
+// answer describes the result of a call.
 func answer(err error) string {
 	if err == nil {
 		return "done"
@@ -186,16 +183,16 @@ func answer(err error) string {
 	return err.Error()
 }
 
-// same compares the answers to a call, and reports whether both are success.
+// same compares the results of a call, and reports whether both are success.
 func (d *Device) same(v *device.Invocation, card error) bool {
 	if class(v.Err) != class(card) || (v.Err == nil) != (card == nil) {
-		d.note("%v: the model answers %q, the card %q", v, answer(v.Err), answer(card))
+		d.differ("%v: the model answers %q, the card %q", v, answer(v.Err), answer(card))
 		return false
 	}
 	return v.Err == nil
 }
 
-// took compares the regions that a call returned and books them.
+// took compares the regions that a call returned and records them.
 func (d *Device) took(k kind, v, card *device.Invocation) {
 	if !d.same(v, card.Err) {
 		return
@@ -204,25 +201,25 @@ func (d *Device) took(k kind, v, card *device.Invocation) {
 	p, found := d.there.Floor(c.Addr)
 	switch {
 	case c.Size != m.Size:
-		d.note("%v: the model gives %d bytes, the card %d", v, uint64(m.Size), uint64(c.Size))
+		d.differ("%v: the model gives %d bytes, the card %d", v, uint64(m.Size), uint64(c.Size))
 	case c.Addr == 0:
-		d.note("%v: the card gives address 0", v)
+		d.differ("%v: the card gives address 0", v)
 	case v.Align != 0 && !c.Addr.IsAligned(v.Align):
-		d.note("%v: the card gives %v, no multiple of %d", v, c.Addr, uint64(v.Align))
+		d.differ("%v: the card gives %v, no multiple of %d", v, c.Addr, uint64(v.Align))
 	case found && c.Addr.Sub(d.there.Entry(p).Addr) < d.there.Entry(p).Value:
-		d.note("%v: the card gives %v, which lies in %d bytes that it gave at %v", v, c.Addr,
+		d.differ("%v: the card gives %v, which lies in %d bytes that it gave at %v", v, c.Addr,
 			uint64(d.there.Entry(p).Value), d.there.Entry(p).Addr)
 	default:
 		d.enter(k, m, c, v)
 	}
 }
 
-// enter books what overlaps nothing that begins below it.
+// enter records a span that overlaps no span at a lower address.
 func (d *Device) enter(k kind, m, c device.Region, v *device.Invocation) {
 	p, _ := d.there.Search(c.Addr)
 	if above := d.there.Above(p); d.there.Holds(above) && d.there.Entry(above).Addr < c.End() {
 		e := d.there.Entry(above)
-		d.note("%v: the card gives %d bytes at %v, which overlap %d bytes that it gave at %v", v, uint64(c.Size), c.Addr,
+		d.differ("%v: the card gives %d bytes at %v, which overlap %d bytes that it gave at %v", v, uint64(c.Size), c.Addr,
 			uint64(e.Value), e.Addr)
 		return
 	}
@@ -231,8 +228,8 @@ func (d *Device) enter(k kind, m, c device.Region, v *device.Invocation) {
 	d.spans.Insert(p, index.AddrEntry[span]{Addr: m.Addr, Value: span{m.Size, c.Addr, k}})
 }
 
-// left books that the span at an address of the model's was released.
-func (d *Device) left(a device.Addr) {
+// released records the release of the span at a model address.
+func (d *Device) released(a device.Addr) {
 	p, found := d.spans.Search(a)
 	if !found {
 		return
@@ -242,7 +239,7 @@ func (d *Device) left(a device.Addr) {
 	d.spans.Delete(p)
 }
 
-// around returns what was given out around an address.
+// around returns the span that contains an address.
 func (d *Device) around(a device.Addr) (index.AddrEntry[span], bool) {
 	if p, ok := d.spans.Floor(a); ok {
 		if e := d.spans.Entry(p); a.Sub(e.Addr) < e.Value.size {
@@ -252,7 +249,7 @@ func (d *Device) around(a device.Addr) (index.AddrEntry[span], bool) {
 	return index.AddrEntry[span]{}, false
 }
 
-// at returns an address as the card has it.
+// at converts a model address to a card address.
 func (d *Device) at(a device.Addr) device.Addr {
 	if e, ok := d.around(a); ok {
 		return e.Value.card.Add(a.Sub(e.Addr))
@@ -260,8 +257,8 @@ func (d *Device) at(a device.Addr) device.Addr {
 	return a | nowhere
 }
 
-// inRange returns an address of a range as the card has it. One of anything else is nowhere there:
-// where the model's regions are whole pages, the card's may not be.
+// inRange converts an address in a range to a card address. Addresses of other spans become
+// invalid: the model's regions may be whole pages where the card's are not.
 func (d *Device) inRange(a device.Addr) device.Addr {
 	if e, ok := d.around(a); ok && e.Value.kind != addresses {
 		return a | nowhere
@@ -269,8 +266,8 @@ func (d *Device) inRange(a device.Addr) device.Addr {
 	return d.at(a)
 }
 
-// each calls f for the parts of size bytes at an address of the model's that lie in one span each,
-// until an error. Bytes outside of spans are one part, and so are no bytes.
+// each calls f for the parts of size bytes at a model address, one for each span, until an error.
+// Bytes outside of spans are one part, and so is an empty range.
 func (d *Device) each(a device.Addr, size device.Size, f func(part span, n device.Size) error) error {
 	for {
 		n := size
@@ -285,8 +282,8 @@ func (d *Device) each(a device.Addr, size device.Size, f func(part span, n devic
 	}
 }
 
-// both makes a call about bytes of ranges on the card, in parts where the card's ranges are apart.
-// A call that the model refuses is not made in parts, because the first ones would be granted.
+// both makes a call about bytes of ranges on the card, in parts if the card's ranges are apart. A
+// call that failed on the model is not split, because the first parts would succeed.
 func (d *Device) both(v *device.Invocation) {
 	a := v.Addr
 	if e, ok := d.around(a); v.Err != nil && ok && v.Size > e.Value.size-a.Sub(e.Addr) {

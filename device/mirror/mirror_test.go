@@ -142,7 +142,7 @@ func TestMarks(t *testing.T) {
 	_, same, err = d.Compare(space.Addr, 4*g, 3)
 	require.NoError(t, err)
 	require.True(t, same, "the model's answer")
-	require.ErrorContains(t, d.Differs(), "what was written at "+space.Addr.Add(2*g).String()+" is not there on the card")
+	require.ErrorContains(t, d.Differs(), "the contents written at "+space.Addr.Add(2*g).String()+" are lost on the card")
 }
 
 // liar is a card that answers wrongly.
@@ -228,7 +228,7 @@ func TestWhatACardDoesOtherwiseIsNoted(t *testing.T) {
 	var first, upper device.Region
 	for want, l := range map[string]*liar{
 		"": {},
-		"the granularity of the model is 2MiB, that of the card 4MiB": {
+		"the granularity is 2MiB on the model, 4MiB on the card": {
 			granularity: 4 * device.MiB},
 		`release 0x7f0000000000: the model answers "done", the card "device: out of memory"`: {
 			release: device.ErrOutOfMemory},
@@ -236,7 +236,7 @@ func TestWhatACardDoesOtherwiseIsNoted(t *testing.T) {
 			free: 1},
 		"the card's is not after the host has waited for it": {
 			event: true},
-		"what was written at 0x7f0000000000 is not there on the card": {
+		"the contents written at 0x7f0000000000 are lost on the card": {
 			forgets: true},
 		`reserve 3000: the model answers "done", the card "device: out of memory"`: {
 			reserve: func(device.Region, error) (device.Region, error) {

@@ -2,37 +2,36 @@ package mirror
 
 import "github.com/vramyard/vramyard/device"
 
-// plain in bytes is the alignment that a card gives any region by itself.
+// plain is the alignment in bytes of every region of a card.
 const plain device.Size = 512
 
-// space in bytes is how much of ranges there is at once, and the most that one is aligned to. A
-// card has addresses of 47 bits and shares them with the process; a simulated device has 56.
+// space is the limit in bytes on the ranges held at once and on their alignment. A card has 47-bit
+// addresses, which it shares with the process; a simulated device has 56-bit addresses.
 const space = 4 * device.TiB
 
-// modelled is a simulated device with the capabilities of a card, on which an alignment of a region
-// costs what it costs on the card: as many bytes beside the region, of those that the card has
-// beyond the capacity.
+// modelled is a simulated device with the capabilities of a card. As on the card, a region with an
+// alignment takes additional bytes, from the card's memory beyond the capacity.
 type modelled struct {
 	device.Forwarder
 	card    device.Device
-	room    device.Size // left for alignments
+	room    device.Size // bytes left for alignments
 	costs   map[device.Addr]device.Size
 	refused device.Calls
 }
 
-// newModelled returns a device like a card with so much room.
+// newModelled returns a device with the capabilities of card and the given room.
 func newModelled(model, card device.Device, room device.Size) *modelled {
 	m := &modelled{card: card, room: room, costs: map[device.Addr]device.Size{}}
 	m.Forwarder = device.Hooked(model, device.Hook{Before: m.before, After: m.after})
 	return m
 }
 
-// Has tells [device.Has] what both devices can, and of a timeline what the simulated one can.
+// Has implements [device.Has]: the capabilities of both devices, and the model's timeline.
 func (m *modelled) Has(c device.Capability) bool {
 	return m.Forwarder.Has(c) && (c == device.CapTimeline || device.Has(m.card, c))
 }
 
-// Usage implements [device.Device]; what was refused here is counted.
+// Usage implements [device.Device]. It includes the calls that failed here.
 func (m *modelled) Usage() device.Usage {
 	u := m.Forwarder.Usage()
 	for c, n := range m.refused {
@@ -41,8 +40,8 @@ func (m *modelled) Usage() device.Usage {
 	return u
 }
 
-// before refuses ranges that no card has room for, and alignments that cost more than the room.
-// Mistakes are left to the simulated device.
+// before rejects ranges that exceed a card's address space, and alignments that exceed the room.
+// Invalid calls are passed to the simulated device.
 func (m *modelled) before(v *device.Invocation) error {
 	short := false
 	switch v.Call {
@@ -60,7 +59,7 @@ func (m *modelled) before(v *device.Invocation) error {
 	return nil
 }
 
-// cost returns the bytes that a region of an alignment costs beside its own.
+// cost returns the additional bytes of a region with an alignment.
 func cost(align device.Size) device.Size {
 	if align > plain && device.IsPowerOfTwo(align) {
 		return align
@@ -68,7 +67,7 @@ func cost(align device.Size) device.Size {
 	return 0
 }
 
-// after books the room that a region takes.
+// after charges the room that a region takes.
 func (m *modelled) after(v *device.Invocation) {
 	switch {
 	case v.Err != nil:

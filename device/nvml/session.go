@@ -12,20 +12,19 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Session is a started library. It is not safe for concurrent use.
+// Session is an initialized library. It is not safe for concurrent use.
 type Session struct {
 	lib nvml.Interface
 }
 
-// Open starts the library. The caller closes the session.
+// Open initializes the library. The caller closes the session.
 //
 // Errors: [ErrUnavailable], with the reason.
 func Open() (*Session, error) { return open(nvml.New()) }
 
-// open starts a library.
 func open(lib nvml.Interface) (*Session, error) {
 	if r := lib.Init(); r != nvml.SUCCESS {
-		// nvml.ErrorString asks the library, which is not there.
+		// nvml.ErrorString would call the library, which is missing.
 		if r == nvml.ERROR_LIBRARY_NOT_FOUND {
 			return nil, fmt.Errorf("%w: libnvidia-ml.so.1 is not there", ErrUnavailable)
 		}
@@ -34,16 +33,16 @@ func open(lib nvml.Interface) (*Session, error) {
 	return &Session{lib: lib}, nil
 }
 
-// Close stops the library.
-func (s *Session) Close() error { return s.refused("nvmlShutdown", s.lib.Shutdown()) }
+// Close shuts the library down.
+func (s *Session) Close() error { return s.callError("nvmlShutdown", s.lib.Shutdown()) }
 
 func (s *Session) has(function string) bool { return s.lib.Extensions().LookupSymbol(function) == nil }
 
-// errNoFunction says that the library is too old.
+// errNoFunction is the error for a library that is too old.
 var errNoFunction = errors.New("the library has no such function")
 
-// refused returns what a function answered as an error, nil for success.
-func (s *Session) refused(function string, r nvml.Return) error {
+// callError returns the result of a function as an error, nil for success.
+func (s *Session) callError(function string, r nvml.Return) error {
 	if r == nvml.SUCCESS {
 		return nil
 	}
@@ -53,18 +52,18 @@ func (s *Session) refused(function string, r nvml.Return) error {
 	return fmt.Errorf("nvml: %s: %s (%d)", function, s.lib.ErrorString(r), int32(r))
 }
 
-// ask calls a function of the library if it has it. A missing one is an error.
+// ask calls a function of the library if the library exports it, and fails otherwise.
 func ask[T any](s *Session, function string, call func() (T, nvml.Return)) (T, error) {
 	if !s.has(function) {
 		var none T
 		return none, fmt.Errorf("nvml: %s: %w", function, errNoFunction)
 	}
 	v, r := call()
-	return v, s.refused(function, r)
+	return v, s.callError(function, r)
 }
 
-// tell is ask for what may be left out: what the library or the card does not tell is zero.
-func tell[T any](s *Session, function string, call func() (T, nvml.Return)) T {
+// optional is ask for optional data: on any error it returns the zero value.
+func optional[T any](s *Session, function string, call func() (T, nvml.Return)) T {
 	v, err := ask(s, function, call)
 	if err != nil {
 		var none T
@@ -73,12 +72,12 @@ func tell[T any](s *Session, function string, call func() (T, nvml.Return)) T {
 	return v
 }
 
-// Inventory returns what there is. A GPU that does not answer, as one that fell off the bus, is an
-// error.
+// Inventory returns the GPUs of the machine. A GPU that does not respond, for instance after
+// falling off the bus, is an error.
 func (s *Session) Inventory() (Inventory, error) {
 	var all Inventory
-	all.Driver = tell(s, "nvmlSystemGetDriverVersion", s.lib.SystemGetDriverVersion)
-	if v := tell(s, "nvmlSystemGetCudaDriverVersion", s.lib.SystemGetCudaDriverVersion); v != 0 {
+	all.Driver = optional(s, "nvmlSystemGetDriverVersion", s.lib.SystemGetDriverVersion)
+	if v := optional(s, "nvmlSystemGetCudaDriverVersion", s.lib.SystemGetCudaDriverVersion); v != 0 {
 		all.CUDA = fmt.Sprintf("%d.%d", v/1000, v%1000/10)
 	}
 	n, err := ask(s, "nvmlDeviceGetCount_v2", s.lib.DeviceGetCount)
@@ -95,7 +94,7 @@ func (s *Session) Inventory() (Inventory, error) {
 	return all, nil
 }
 
-// gpu returns what is told of one GPU.
+// gpu returns the data of a GPU.
 func (s *Session) gpu(index int) (g GPU, err error) {
 	d, err := ask(s, "nvmlDeviceGetHandleByIndex_v2", func() (nvml.Device, nvml.Return) {
 		return s.lib.DeviceGetHandleByIndex(index)
@@ -110,15 +109,15 @@ func (s *Session) gpu(index int) (g GPU, err error) {
 	if g.Memory, err = s.memory(d); err != nil {
 		return g, err
 	}
-	g.UUID = tell(s, "nvmlDeviceGetUUID", d.GetUUID)
-	g.PCI = address(tell(s, "nvmlDeviceGetPciInfo_v3", d.GetPciInfo))
-	bar1 := tell(s, "nvmlDeviceGetBAR1MemoryInfo", d.GetBAR1MemoryInfo)
+	g.UUID = optional(s, "nvmlDeviceGetUUID", d.GetUUID)
+	g.PCI = address(optional(s, "nvmlDeviceGetPciInfo_v3", d.GetPciInfo))
+	bar1 := optional(s, "nvmlDeviceGetBAR1MemoryInfo", d.GetBAR1MemoryInfo)
 	g.BAR1Total, g.BAR1Used = device.Size(bar1.Bar1Total), device.Size(bar1.Bar1Used)
-	g.ECC = tell(s, "nvmlDeviceGetEccMode", func() (string, nvml.Return) {
+	g.ECC = optional(s, "nvmlDeviceGetEccMode", func() (string, nvml.Return) {
 		now, _, r := d.GetEccMode()
 		return onOff(now == nvml.FEATURE_ENABLED), r
 	})
-	g.MIG = tell(s, "nvmlDeviceGetMigMode", func() (string, nvml.Return) {
+	g.MIG = optional(s, "nvmlDeviceGetMigMode", func() (string, nvml.Return) {
 		now, _, r := d.GetMigMode()
 		return onOff(now == nvml.DEVICE_MIG_ENABLE), r
 	})
@@ -128,19 +127,19 @@ func (s *Session) gpu(index int) (g GPU, err error) {
 	return g, nil
 }
 
-// processes asks by the newest function that the library has: go-nvml calls the one it was made
-// for.
+// processes calls the newest version of the function that the library exports. go-nvml would only
+// call the version that it was built for.
 func (s *Session) processes(d nvml.Device) []nvml.ProcessInfo {
 	for _, function := range []string{"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2",
 		"nvmlDeviceGetComputeRunningProcesses"} {
 		if s.has(function) {
-			return tell(s, function, d.GetComputeRunningProcesses)
+			return optional(s, function, d.GetComputeRunningProcesses)
 		}
 	}
 	return nil
 }
 
-// process returns what is told of a program. The largest number stands for memory that is not told.
+// process converts the data of a process. The maximum memory value means "not reported".
 func process(p nvml.ProcessInfo) Process {
 	q := Process{PID: p.Pid}
 	if p.UsedGpuMemory != ^uint64(0) {
@@ -150,7 +149,7 @@ func process(p nvml.ProcessInfo) Process {
 	return q
 }
 
-// memory asks by the function that tells what is reserved, or by the older one.
+// memory calls the function that reports reserved memory or, if it is missing, the older one.
 func (s *Session) memory(d nvml.Device) (Memory, error) {
 	if s.has("nvmlDeviceGetMemoryInfo_v2") {
 		m, err := ask(s, "nvmlDeviceGetMemoryInfo_v2", d.GetMemoryInfo_v2)
@@ -163,7 +162,7 @@ func (s *Session) memory(d nvml.Device) (Memory, error) {
 	return Memory{Total: device.Size(m.Total), Used: device.Size(m.Used), Free: device.Size(m.Free)}, err
 }
 
-// Memory returns the memory of the GPU at an address on the bus, as package device/cuda writes it.
+// Memory returns the memory of the GPU with a bus address in the format of package device/cuda.
 func (s *Session) Memory(pci string) (Memory, error) {
 	d, err := ask(s, "nvmlDeviceGetHandleByPciBusId_v2", func() (nvml.Device, nvml.Return) {
 		return s.lib.DeviceGetHandleByPciBusId(pci)
@@ -174,7 +173,7 @@ func (s *Session) Memory(pci string) (Memory, error) {
 	return s.memory(d)
 }
 
-// address returns an address on the bus as package device/cuda writes it; the library writes eight
+// address returns a bus address in the format of package device/cuda. The library writes eight
 // digits of the domain.
 func address(p nvml.PciInfo) string {
 	text := make([]byte, 0, len(p.BusId))

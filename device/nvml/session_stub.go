@@ -4,10 +4,10 @@ package nvml
 
 import "fmt"
 
-// Session is a started library.
+// Session is an initialized library.
 type Session struct{}
 
-// Open starts the library. The caller closes the session.
+// Open initializes the library. The caller closes the session.
 //
 // Errors: [ErrUnavailable], always in this build.
 func Open() (*Session, error) {
@@ -15,11 +15,11 @@ func Open() (*Session, error) {
 		ErrUnavailable)
 }
 
-// Close stops the library.
+// Close shuts the library down.
 func (*Session) Close() error { return nil }
 
-// Inventory returns what there is.
+// Inventory returns the GPUs of the machine.
 func (*Session) Inventory() (Inventory, error) { return Inventory{}, ErrUnavailable }
 
-// Memory returns the memory of the GPU at an address on the bus, as package device/cuda writes it.
+// Memory returns the memory of the GPU with a bus address in the format of package device/cuda.
 func (*Session) Memory(string) (Memory, error) { return Memory{}, ErrUnavailable }

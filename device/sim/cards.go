@@ -9,24 +9,24 @@ import (
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
-// Card is a real GPU that a simulated device can stand for.
+// Card is a real GPU that a simulated device can model.
 type Card struct {
-	Name      string      `json:"name"`                       // as device specifications name it, for ever
-	Model     string      `json:"model"`                      // the vendor's name of it
-	Memory    device.Size `json:"memory_bytes"`               // that CUDA has to give on it, in whole pages
-	Bandwidth uint64      `json:"bandwidth_bytes_per_second"` // of its memory, as the vendor states it
-	// MemorySource says where Memory was read.
+	Name      string      `json:"name"`                       // permanent name in device specifications
+	Model     string      `json:"model"`                      // the vendor's name
+	Memory    device.Size `json:"memory_bytes"`               // memory available to CUDA, in whole pages
+	Bandwidth uint64      `json:"bandwidth_bytes_per_second"` // of its memory, as specified by the vendor
+	// MemorySource is the source of Memory.
 	MemorySource string `json:"memory_source"`
-	// BandwidthSource says where Bandwidth was read.
+	// BandwidthSource is the source of Bandwidth.
 	BandwidthSource string `json:"bandwidth_source"`
 }
 
-// cardPage is what memory is mapped in on every card here, and what Config.Charge of a card is.
+// cardPage is the mapping granularity of every card, and the Config.Charge of a card.
 const cardPage = 2 * device.MiB
 
-// Sources of figures of cards; docs/device-model.md says more. A total is what the runtime reports
-// as the size of global memory: less than the nominal size by what the driver and error
-// correction take, and different by some MiB from driver to driver.
+// Sources of the cards' figures; docs/device-model.md has the details. A total is the size of
+// global memory that the runtime reports: the nominal size minus the memory of the driver and error
+// correction, which varies by some MiB between drivers.
 const (
 	pytorch     = "PyTorch"
 	ultralytics = "Ultralytics"
@@ -35,10 +35,10 @@ const (
 	recalled    = "data sheet, recalled"
 )
 
-// mib returns so many MiB, down to whole pages.
+// mib returns n MiB, rounded down to whole pages.
 func mib(n device.Size) device.Size { return device.AlignDown(n*device.MiB, cardPage) }
 
-// cards are the cards by name. docs/device-model.md shows the same table; a test compares them.
+// cards are the cards by name. A test compares them with the table of docs/device-model.md.
 var cards = []Card{
 	{"b200-180g", "NVIDIA B200", mib(182642), 7672e9, pytorch, "driver"},
 	{"h200-141g", "NVIDIA H200 SXM", mib(143156), 4800e9, pytorch, sheet},
@@ -56,16 +56,15 @@ var cards = []Card{
 	{"t4-16g", "Tesla T4", mib(15102), 320e9, pytorch, sheet},
 }
 
-// Cards returns the cards that a device specification can name, the largest first.
+// Cards returns the cards for device specifications, largest first.
 func Cards() []Card { return slices.Clone(cards) }
 
-// Config returns a simulated device like the card: its memory, handed out in whole pages, and its
-// bandwidth.
+// Config returns a simulated device with the card's memory, in whole pages, and its bandwidth.
 func (c Card) Config() Config {
 	return Config{Capacity: c.Memory, Charge: cardPage, Bandwidth: c.Bandwidth}
 }
 
-// CardOf returns the card that a configuration stands for in every field, and whether there is one.
+// CardOf returns the card whose configuration equals c in every field, and whether there is one.
 func CardOf(c Config) (Card, bool) {
 	c, err := c.WithDefaults()
 	if err != nil {
@@ -81,8 +80,8 @@ func CardOf(c Config) (Card, bool) {
 	return cards[i], true
 }
 
-// ParseDevice reads the specification of a simulated device: "sim" is the default one, "sim:24GiB"
-// the same with a capacity, and "sim:h100-80g" one like the card of that name.
+// ParseDevice parses the specification of a simulated device: "sim" is the default, "sim:24GiB" the
+// default with a capacity, and "sim:h100-80g" the card of that name.
 func ParseDevice(spec string) (Config, error) {
 	kind, what, more := strings.Cut(spec, ":")
 	switch {
@@ -94,7 +93,7 @@ func ParseDevice(spec string) (Config, error) {
 	if i := slices.IndexFunc(cards, func(c Card) bool { return c.Name == what }); i >= 0 {
 		return cards[i].Config().WithDefaults()
 	}
-	if what == "" || what[0] < '0' || what[0] > '9' { // a card's name begins with a letter
+	if what == "" || what[0] < '0' || what[0] > '9' { // names of cards begin with a letter
 		return Config{}, fmt.Errorf("device %q: no such card: %s", spec, wanted(spec))
 	}
 	n, err := device.ParseCapacity(what)
@@ -104,7 +103,7 @@ func ParseDevice(spec string) (Config, error) {
 	return Config{Capacity: n}.WithDefaults()
 }
 
-// wanted says which specifications there are, the nearest one first.
+// wanted lists the valid specifications, with the most similar one first.
 func wanted(spec string) string {
 	names := make([]string, len(cards))
 	for i, c := range cards {

@@ -12,15 +12,14 @@ import (
 // Base is the lowest address of the simulated device.
 const Base device.Addr = 0x7f0000000000
 
-// End is the address just above the simulated address space: 64 PiB above Base, more
-// than five-level page tables give a real card, so that only sizes near the limits of
-// arithmetic ever meet it.
+// End is the end of the simulated address space, 64 PiB above Base: more than five-level page
+// tables give a real card, so only sizes near the limits of arithmetic reach it.
 const End = Base + 1<<56
 
 // topDownEnd is where the TopDown policy starts.
 const topDownEnd = Base + 1<<40
 
-// Policy says which free address a region takes.
+// Policy selects the free addresses for a region.
 type Policy string
 
 // The policies; the package comment describes them.
@@ -30,63 +29,62 @@ const (
 	TopDown  Policy = "top-down"
 )
 
-// Memory says how much the device knows of its physical memory.
+// Memory is the level of detail of physical memory.
 type Memory string
 
-// The choices; each does what those before it do.
+// The levels; each includes the previous ones.
 const (
-	Counted Memory = "counted" // how much of it is charged
-	Placed  Memory = "placed"  // and which pieces of it are taken
-	Filled  Memory = "filled"  // and what is in it
+	Counted Memory = "counted" // number of charged bytes
+	Placed  Memory = "placed"  // location of every piece
+	Filled  Memory = "filled"  // contents
 )
 
-// Clock says when work that is queued on a stream has finished.
+// Clock defines when work queued on a stream has finished.
 type Clock string
 
 // The clocks.
 const (
-	// Drained: when the host has waited for it, or [device.Timeline] was told.
+	// Drained: when the host has waited for it, or a [device.Timeline] call drained it.
 	Drained Clock = "drained"
-	// Timed: besides, when the host's clock has passed the time that it ends at.
+	// Timed: also when the host's clock has passed its end.
 	Timed Clock = "timed"
 )
 
-// Config describes a simulated device. The zero value of each field means its default.
+// Config describes a simulated device. Zero fields have their default.
 type Config struct {
 	// Capacity in bytes; 0 is unlimited.
 	Capacity device.Size `json:"capacity"`
 	// Policy is the placement policy; default FirstFit.
 	Policy Policy `json:"policy"`
-	// Align in bytes, a power of two: starts are multiples of it; default 2 MiB.
+	// Align is the alignment of addresses in bytes, a power of two; default 2 MiB.
 	Align device.Size `json:"align"`
-	// Round in bytes, a power of two: sizes are rounded up to it; default 256 B.
+	// Round is the unit in bytes to which sizes are rounded up, a power of two; default 256 B.
 	Round device.Size `json:"round"`
-	// Charge in bytes, a power of two: what a region counts against the capacity is its
-	// size rounded up to this; default Round.
+	// Charge is the unit in bytes to which the size of a region is rounded up when it is charged
+	// against the capacity, a power of two; default Round.
 	Charge device.Size `json:"charge"`
-	// Gap in bytes kept free behind every region by FirstFit; default 0.
+	// Gap is the number of bytes that FirstFit keeps free after every region; default 0.
 	Gap device.Size `json:"gap"`
-	// FailAbove in bytes: larger requests are refused; 0 refuses none by size.
+	// FailAbove is the maximum size of a request in bytes; 0 is unlimited.
 	FailAbove device.Size `json:"fail_above"`
-	// Granularity in bytes, a power of two of at least 4 KiB: ranges and handles are whole
-	// multiples of it; default 2 MiB.
+	// Granularity is the unit in bytes of ranges and handles, a power of two of at least 4 KiB;
+	// default 2 MiB.
 	Granularity device.Size `json:"granularity"`
-	// Ordinal tells devices apart: handles, events and pools of devices with different
-	// ordinals, 0 to 255, have different numbers.
+	// Ordinal, 0 to 255, is part of the numbers of handles, events and pools, so that no two devices
+	// share a number.
 	Ordinal uint8 `json:"ordinal"`
-	// Memory says how much is known of physical memory; default Counted.
+	// Memory is the level of detail of physical memory; default Counted.
 	Memory Memory `json:"memory"`
-	// Clock says when work has finished; default Drained.
+	// Clock defines when work has finished; default Drained.
 	Clock Clock `json:"clock"`
-	// Costs names the table of what calls cost; default Published.
+	// Costs is the table of the costs of calls; default Published.
 	Costs CostTable `json:"costs"`
-	// Bandwidth of memory in bytes a second, for calls that move it; default that of an A100 of
-	// 80 GB.
+	// Bandwidth of memory in bytes per second, for calls that move data; default: an A100 of 80 GB.
 	Bandwidth uint64 `json:"bandwidth"`
 }
 
-// ParseConfig reads a Config from JSON. Unknown fields, fields given twice and trailing text are
-// errors; nothing at all is the zero Config.
+// ParseConfig parses a Config from JSON. Unknown or duplicate fields and trailing text are errors.
+// An empty text is the zero Config.
 func ParseConfig(raw []byte) (Config, error) {
 	var c Config
 	if err := strictjson.Decode(raw, &c); err != nil {
@@ -95,7 +93,7 @@ func ParseConfig(raw []byte) (Config, error) {
 	return c.WithDefaults()
 }
 
-// WithDefaults fills the zero fields that have a default. The error names the first bad field.
+// WithDefaults replaces zero fields by their defaults. The error names the first invalid field.
 func (c Config) WithDefaults() (Config, error) {
 	c.Policy = cmp.Or(c.Policy, FirstFit)
 	c.Align = cmp.Or(c.Align, 2*device.MiB)
@@ -109,9 +107,9 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, c.judge()
 }
 
-// judge returns an error that names the first bad field.
+// judge returns an error that names the first invalid field.
 //
-// Precondition: no field that has a default is zero.
+// Precondition: defaults are filled in.
 func (c Config) judge() error {
 	var tables []string
 	for _, t := range CostTables() {

@@ -7,28 +7,27 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// stuff is a run of equal words in memory. The byte at offset o of the memory is byte o%4 of
-// the word. What no run covers is as it was when the memory was made.
-type stuff struct {
+// wordRun is a run of equal words in memory: byte o of the memory is byte o%4 of the word. Memory
+// outside of all runs has never been written.
+type wordRun struct {
 	size device.Size
 	word uint32
 }
 
-// part is memory that lies together both by address and physically.
+// part is memory that is contiguous both by address and physically.
 type part struct {
-	slot   int32 // of the memory
+	slot   int32 // slot of the memory
 	access device.Access
 	offset device.Size // in the memory
 	size   device.Size
 }
 
-// word returns the word of the part, at address a, whose bytes are those of the pattern.
+// word returns the word with which the part, at address a, shows the pattern.
 func (p part) word(a device.Addr, pattern uint32) uint32 {
 	return bits.RotateLeft32(pattern, -8*int((uint64(a)-uint64(p.offset))&3))
 }
 
-// Fill implements [device.Contents]. It costs a step for each run of equal words that it
-// writes over and for each mapping.
+// Fill implements [device.Contents]. O(runs overwritten + mappings).
 func (d *Device) Fill(a device.Addr, n device.Size, pattern uint32) error {
 	err := d.accessible(a, n, device.AccessReadWrite)
 	if err == nil {
@@ -42,15 +41,14 @@ func (d *Device) Fill(a device.Addr, n device.Size, pattern uint32) error {
 	return d.book(device.CallFill, n, err)
 }
 
-// Compare implements [device.Contents]. It costs a step for each run of equal words until the
-// difference and for each mapping.
+// Compare implements [device.Contents]. O(runs up to the first difference + mappings).
 func (d *Device) Compare(a device.Addr, n device.Size, pattern uint32) (differs device.Addr, same bool, err error) {
 	err = d.accessible(a, n, device.AccessRead)
 	same = err == nil
 	for left := n; same && left > 0; {
 		p, _ := d.partAt(a)
 		p.size = min(p.size, left)
-		alike := d.memories.At(p.slot).alike(p.offset, p.size, p.word(a, pattern))
+		alike := d.memories.At(p.slot).matching(p.offset, p.size, p.word(a, pattern))
 		if a, left = a.Add(alike), left-alike; alike < p.size {
 			differs, same = a, false
 		}
@@ -58,7 +56,7 @@ func (d *Device) Compare(a device.Addr, n device.Size, pattern uint32) (differs 
 	return differs, same, d.book(device.CallCompare, n, err)
 }
 
-// accessible reports, as an error, why n bytes at a may not be used so.
+// accessible returns an error if n bytes at a do not permit the access.
 func (d *Device) accessible(a device.Addr, n device.Size, access device.Access) (err error) {
 	if d.cfg.Memory != Filled {
 		return device.ErrUnsupported
@@ -77,7 +75,7 @@ func (d *Device) accessible(a device.Addr, n device.Size, access device.Access) 
 	return err
 }
 
-// partAt returns the memory from address a on, and false if there is none.
+// partAt returns the memory that begins at address a, and false if a is not backed.
 func (d *Device) partAt(a device.Addr) (part, bool) {
 	at, ok := d.regions.Floor(a)
 	if !ok {
@@ -108,8 +106,7 @@ func (d *Device) partAt(a device.Addr) (part, bool) {
 	}, true
 }
 
-// write makes n bytes at an offset a run of a word, one with the runs of the same word that it
-// touches.
+// write makes n bytes at an offset a run of a word, merged with adjacent runs of the same word.
 func (m *memory) write(offset, n device.Size, word uint32) {
 	start, end := device.Addr(offset), device.Addr(offset+n)
 	m.cut(end)
@@ -131,35 +128,35 @@ func (m *memory) write(offset, n device.Size, word uint32) {
 		}
 	}
 	p, _ = m.runs.Search(start)
-	m.runs.Insert(p, index.AddrEntry[stuff]{Addr: start, Value: stuff{end.Sub(start), word}})
+	m.runs.Insert(p, index.AddrEntry[wordRun]{Addr: start, Value: wordRun{end.Sub(start), word}})
 }
 
-// cut makes two runs of the one that has bytes on both sides of an offset, and returns the
-// place where a run that starts there is or belongs.
+// cut splits a run that extends across an offset. It returns the position of the run that starts at
+// the offset, or where it would be inserted.
 func (m *memory) cut(at device.Addr) index.AddrPos {
 	if below, ok := m.runs.Floor(at); ok {
 		e := m.runs.Entry(below)
 		if n := at.Sub(e.Addr); n > 0 && n < e.Value.size {
-			upper := stuff{e.Value.size - n, e.Value.word}
+			upper := wordRun{e.Value.size - n, e.Value.word}
 			e.Value.size = n
 			m.runs.Set(below, e)
 			p, _ := m.runs.Search(at)
-			return m.runs.Insert(p, index.AddrEntry[stuff]{Addr: at, Value: upper})
+			return m.runs.Insert(p, index.AddrEntry[wordRun]{Addr: at, Value: upper})
 		}
 	}
 	p, _ := m.runs.Search(at)
 	return p
 }
 
-// alike returns how many of n bytes at an offset are as in a run of the word.
-func (m *memory) alike(offset, n device.Size, word uint32) device.Size {
+// matching returns how many of n bytes at an offset match a run of the word.
+func (m *memory) matching(offset, n device.Size, word uint32) device.Size {
 	at, end := device.Addr(offset), device.Addr(offset+n)
 	p, ok := m.runs.Floor(at)
 	if ok && at.Sub(m.runs.Entry(p).Addr) >= m.runs.Entry(p).Value.size {
-		p = m.runs.Next(p) // it ends below
+		p = m.runs.Next(p) // it ends before the offset
 	}
 	for at < end {
-		edge, value := end, stuff{}
+		edge, value := end, wordRun{}
 		written := m.runs.Holds(p)
 		if written {
 			e := m.runs.Entry(p)
@@ -186,9 +183,9 @@ func (m *memory) alike(offset, n device.Size, word uint32) device.Size {
 	return n
 }
 
-// fresh returns the byte at an offset of memory that nobody has written: a number that hangs
-// together with no other, so that no pattern is found there by chance. It is the generator
-// splitmix64 of Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
+// fresh returns the byte at an offset of unwritten memory: pseudorandom, so that it matches no
+// pattern by chance. It is the generator splitmix64 of Steele, Lea and Flood, "Fast splittable
+// pseudorandom number generators", 2014.
 func (m *memory) fresh(offset device.Size) byte {
 	z := (m.serial<<40 + uint64(offset)/8 + 1) * 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9

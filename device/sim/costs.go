@@ -7,22 +7,22 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Cost is what one kind of call costs. Times are nanoseconds.
+// Cost is the cost of one kind of call. Times are nanoseconds.
 type Cost struct {
-	Base   uint64 `json:"base_ns"`     // of every call, refused ones too
-	Page   uint64 `json:"page_ns"`     // more for each page of 2 MiB that the call is about, begun ones too
+	Base   uint64 `json:"base_ns"`     // per call, including failed ones
+	Page   uint64 `json:"page_ns"`     // per page of 2 MiB of the call's size, rounded up
 	Moves  bool   `json:"moves_bytes"` // the call reads or writes every byte, at Config.Bandwidth
-	Source string `json:"source"`      // where the figures are from
+	Source string `json:"source"`      // source of the figures
 }
 
-// Costs is a table of what calls cost, by kind.
+// Costs is a table of the costs of calls, by kind.
 type Costs [device.NumCalls]Cost
 
-// costPage is the page of Cost.Page.
+// costPage is the size of a page in Cost.Page.
 const costPage = 2 * device.MiB
 
-// Of returns the nanoseconds that a call about size bytes takes, where memory moves bandwidth
-// bytes a second. The largest time stands for all that are larger.
+// Of returns the nanoseconds of a call on size bytes at a memory bandwidth in bytes per second. It
+// saturates at the maximum.
 func (t *Costs) Of(c device.Call, size device.Size, bandwidth uint64) uint64 {
 	k := &t[c]
 	ns := k.Base
@@ -35,7 +35,7 @@ func (t *Costs) Of(c device.Call, size device.Size, bandwidth uint64) uint64 {
 	return ns
 }
 
-// times multiplies. The largest number stands for all that are larger.
+// times multiplies, saturating at the maximum.
 func times(a, b uint64) uint64 {
 	if high, low := bits.Mul64(a, b); high == 0 {
 		return low
@@ -43,7 +43,7 @@ func times(a, b uint64) uint64 {
 	return math.MaxUint64
 }
 
-// moving returns the nanoseconds, rounded up, that size bytes take at a bandwidth.
+// moving returns the nanoseconds, rounded up, to move size bytes at a bandwidth.
 //
 // Precondition: bandwidth > 0.
 func moving(size device.Size, bandwidth uint64) uint64 {
@@ -61,10 +61,10 @@ type CostTable string
 
 // The tables of costs.
 const (
-	// Published is made of what others have measured and published, on several cards: orders of
+	// Published is compiled from published measurements of several cards. It gives orders of
 	// magnitude, not a prediction for one card.
 	Published CostTable = "published"
-	// NoCosts lets no call take any time, so that time is only what a caller makes of it.
+	// NoCosts charges no time for calls, so that only callers advance the clock.
 	NoCosts CostTable = "none"
 )
 
@@ -92,14 +92,14 @@ func (t CostTable) table() *Costs {
 	return nil
 }
 
-// measuredCosts is a table that was measured on one card.
+// measuredCosts is a table measured on one card.
 type measuredCosts struct {
-	name  CostTable // of the result in docs/results that it is made of
+	name  CostTable // name of its result in docs/results
 	costs Costs
 }
 
-// CostTables returns the names of all tables: [Published], [NoCosts], and those that were measured
-// on one card each.
+// CostTables returns the names of all tables: [Published], [NoCosts], and the tables measured on
+// one card each.
 func CostTables() []CostTable {
 	all := []CostTable{Published, NoCosts}
 	for _, m := range measured {
@@ -110,8 +110,8 @@ func CostTables() []CostTable {
 
 var noCosts Costs
 
-// Sources of the figures of the published table. docs/device-model.md tells of each which card,
-// system and date it is about, and where it can be read.
+// Sources of the published figures. docs/device-model.md lists the card, system, date and location
+// of each.
 const (
 	events    = "cuda_event_benchmark"
 	vmm       = "bench_vmm"
@@ -122,8 +122,7 @@ const (
 	assumed   = "assumed"
 )
 
-// published holds the figures of the table [Published]. docs/device-model.md shows the same
-// table; a test compares them.
+// published is the table [Published]. A test compares it with the table of docs/device-model.md.
 var published = Costs{
 	device.CallReserve: {70_000, 520, false, "base " + windows + ", the same up to 16 MiB; page " + fitted},
 	device.CallRelease: {170_000, 520, false, "base " + windows + ", the same up to 1 MiB; page " + assumed +
@@ -158,12 +157,12 @@ var published = Costs{
 	device.CallCompare:    {10_000, 0, true, "base " + assumed},
 }
 
-// spend books the time that a call about size bytes takes by the table.
+// spend charges the time of a call on size bytes according to the table.
 func (d *Device) spend(c device.Call, size device.Size) {
 	d.take(c, d.costs.Of(c, size, d.cfg.Bandwidth))
 }
 
-// take books time of a call, in the account and on the host's clock.
+// take charges time to a call, in the account and on the host's clock.
 func (d *Device) take(c device.Call, ns uint64) {
 	d.usage.Times[c] = plus(d.usage.Times[c], ns)
 	d.usage.Time = plus(d.usage.Time, ns)

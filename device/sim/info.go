@@ -2,7 +2,7 @@ package sim
 
 import "github.com/vramyard/vramyard/device"
 
-// Has tells [device.Has] what the device can: contents only if they are kept.
+// Has implements [device.Has]. The device has contents only at level [Filled].
 func (d *Device) Has(c device.Capability) bool {
 	if c == device.CapContents {
 		return d.cfg.Memory == Filled

@@ -2,5 +2,5 @@
 
 package sim
 
-// measured are the tables that were measured, of each card one.
+// measured lists the measured tables, one for each card.
 var measured = []measuredCosts{}

@@ -1,15 +1,15 @@
 package sim
 
-// mark is a place in a stream: what was queued there up to the ticket.
+// mark is a position in the queue of a stream: everything up to a ticket.
 type mark struct {
-	stream int32  // index of the stream; -1 is no place, as of an event that was never recorded
-	ticket uint64 // of the last thing before the mark; the first one of a stream has ticket 1
-	time   uint64 // nanoseconds: when that will have finished
+	stream int32  // index of the stream; -1 for an event that was never recorded
+	ticket uint64 // last ticket included; tickets of a stream count from 1
+	time   uint64 // nanoseconds: completion of everything included
 }
 
-// order names a set of marks, at most one for each stream: the last mark of each other stream that
-// a place in a stream comes after, directly or through others. 0 is the empty set; a positive
-// number is an inner node, a negative one a leaf.
+// order identifies a set of marks, at most one for each stream: the last mark of every other stream
+// that a position in a stream comes after, directly or indirectly. 0 is the empty set; positive
+// numbers are inner nodes, negative ones leaves.
 type order int32
 
 const (
@@ -18,37 +18,37 @@ const (
 	inFan  = fan - 1
 )
 
-// orders holds sets of marks as radix trees over the indexes of streams. Sets share subtrees, and a
-// node that several sets hold is copied before it changes. So a chain of n streams, each of which
-// waits for the one before, takes O(n log n) memory, where a list for each takes O(n * n).
+// orders holds sets of marks as radix trees over the indexes of streams. Sets share subtrees; a
+// shared node is copied before it changes. So a chain of n streams, each of which waits for the
+// previous one, takes O(n log n) memory instead of the O(n * n) of lists.
 type orders struct {
-	inner  []innerNode // inner[0] is no node
-	leaves []leafNode  // leaves[0] is no node
-	free   [2][]order  // inner nodes and leaves that are not in use
+	inner  []innerNode // inner[0] is unused
+	leaves []leafNode  // leaves[0] is unused
+	free   [2][]order  // unused inner nodes and leaves
 }
 
-// innerNode is a node above others.
+// innerNode is a node with children.
 type innerNode struct {
 	kids    [fan]order
 	holders int32
 	level   uint8 // leaves have level 0
-	over    bool  // every mark below it has finished
+	over    bool  // all marks below have finished
 }
 
-// leafNode is the marks of fan streams with neighbouring indexes.
+// leafNode holds the marks of fan streams with consecutive indexes.
 type leafNode struct {
 	marks   [fan]stamp
 	holders int32
-	over    bool // every mark has finished
+	over    bool // all marks have finished
 }
 
-// stamp is a mark in a leaf, which knows the stream. Ticket 0 is no mark.
+// stamp is a mark in a leaf; its position gives the stream. Ticket 0 means no mark.
 type stamp struct{ ticket, time uint64 }
 
-// newOrders returns the empty set alone.
+// newOrders returns a forest with only the empty set.
 func newOrders() orders { return orders{inner: make([]innerNode, 1), leaves: make([]leafNode, 1)} }
 
-// holders returns the count of holders of a set that is not empty.
+// holders returns the reference count of a set that is not empty.
 func (o *orders) holders(id order) *int32 {
 	if id < 0 {
 		return &o.leaves[-id].holders
@@ -56,7 +56,7 @@ func (o *orders) holders(id order) *int32 {
 	return &o.inner[id].holders
 }
 
-// hold returns a set for one holder more.
+// hold adds a reference to a set.
 func (o *orders) hold(id order) order {
 	if id != 0 {
 		*o.holders(id)++
@@ -64,7 +64,7 @@ func (o *orders) hold(id order) order {
 	return id
 }
 
-// drop is hold taken back.
+// drop removes a reference to a set.
 func (o *orders) drop(id order) {
 	if id == 0 {
 		return
@@ -98,7 +98,7 @@ func (o *orders) isOver(id order) bool {
 	return id == 0 || o.inner[id].over
 }
 
-// newInner returns an inner node of a level with one node below it, which it takes the hold on.
+// newInner returns an inner node of a level with one child, whose reference it takes over.
 func (o *orders) newInner(level uint8, at uint32, kid order) (id order) {
 	if last := len(o.free[0]) - 1; last >= 0 {
 		id, o.free[0] = o.free[0][last], o.free[0][:last]
@@ -111,7 +111,7 @@ func (o *orders) newInner(level uint8, at uint32, kid order) (id order) {
 	return id
 }
 
-// newLeaf returns a leaf without marks, for one holder.
+// newLeaf returns a leaf without marks and with one reference.
 func (o *orders) newLeaf() (id order) {
 	if last := len(o.free[1]) - 1; last >= 0 {
 		id, o.free[1] = o.free[1][last], o.free[1][:last]
@@ -123,7 +123,7 @@ func (o *orders) newLeaf() (id order) {
 	return id
 }
 
-// own takes the hold on a node, and returns one with the same content that nobody else holds.
+// own takes over the reference to a node, and returns a node with equal content that is not shared.
 func (o *orders) own(id order) order {
 	if *o.holders(id) == 1 {
 		if id < 0 {
@@ -148,7 +148,7 @@ func (o *orders) own(id order) order {
 	return own
 }
 
-// raise takes the hold on a set that is not empty, and returns it with a root of at least a level.
+// raise takes over the reference to a nonempty set and returns it with a root of at least a level.
 func (o *orders) raise(id order, level uint8) order {
 	for o.level(id) < level {
 		id = o.newInner(o.level(id)+1, 0, id)
@@ -156,7 +156,7 @@ func (o *orders) raise(id order, level uint8) order {
 	return id
 }
 
-// levelOf returns the level of the smallest tree that has room for a stream.
+// levelOf returns the level of the smallest tree that contains a stream.
 func levelOf(stream int32) (level uint8) {
 	for stream >>= fanLog; stream > 0; stream >>= fanLog {
 		level++
@@ -164,10 +164,10 @@ func levelOf(stream int32) (level uint8) {
 	return level
 }
 
-// childOf returns where a stream is below a node of a level.
+// childOf returns the child index of a stream in a node of a level.
 func childOf(stream int32, level uint8) uint32 { return uint32(stream) >> (fanLog * level) & inFan }
 
-// follows reports whether what has the set comes after the mark. O(log streams).
+// follows reports whether the mark is in the set or before one of its marks. O(log streams).
 func (o *orders) follows(id order, m mark) bool {
 	if o.level(id) < levelOf(m.stream) {
 		return false
@@ -178,8 +178,8 @@ func (o *orders) follows(id order, m mark) bool {
 	return id != 0 && o.leaves[-id].marks[m.stream&inFan].ticket >= m.ticket
 }
 
-// join takes the hold on a set and returns one that comes after m as well, and after what comes
-// before m. It costs O(log streams), and O(1) for each node in which the sets differ.
+// join takes over the reference to a set and adds m and the set before it. O(log streams), and O(1)
+// for each node in which the sets differ.
 func (o *orders) join(id order, m mark, before order) order {
 	id = o.merge(id, before)
 	level := levelOf(m.stream)
@@ -199,7 +199,7 @@ func (o *orders) branch(m mark, level uint8) order {
 	return id
 }
 
-// put takes the hold on a tree with room for the stream of a mark, and returns it with the mark.
+// put takes over the reference to a tree that contains the stream of m, and adds m.
 func (o *orders) put(id order, m mark) order {
 	id = o.own(id)
 	if id < 0 {
@@ -219,8 +219,8 @@ func (o *orders) put(id order, m mark) order {
 	return id
 }
 
-// merge takes the hold on a and returns a set with the later marks of both. Subtrees that they
-// share, and those whose marks have all finished, are not looked at.
+// merge takes over the reference to a and returns the union of both sets, with the later mark of
+// each stream. It skips shared subtrees and subtrees whose marks have all finished.
 func (o *orders) merge(a, b order) order {
 	switch {
 	case a == b || o.isOver(b):
@@ -242,7 +242,7 @@ func (o *orders) merge(a, b order) order {
 		return a
 	}
 	for i := range fan {
-		kid := o.merge(o.inner[a].kids[i], o.inner[b].kids[i]) // which may move the nodes
+		kid := o.merge(o.inner[a].kids[i], o.inner[b].kids[i]) // may reallocate the nodes
 		o.inner[a].kids[i] = kid
 	}
 	return a

@@ -5,22 +5,22 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// memory is physical memory: of a handle, or of a region where more than its size is known.
+// memory is physical memory of a handle, or of a region at the levels above [Counted].
 type memory struct {
 	size   device.Size
-	maps   int32                 // mappings of it
-	named  bool                  // it is of a handle that is not released
-	pieces int32                 // the first of its pieces, if it is placed
-	serial uint64                // which memory it is of all there were, if contents are kept
-	runs   index.AddrList[stuff] // its contents, by offset
+	maps   int32                   // number of its mappings
+	named  bool                    // belongs to a handle that is not released
+	pieces int32                   // its first piece, if memory is placed
+	serial uint64                  // sequence number of the memory, for contents
+	runs   index.AddrList[wordRun] // contents, by offset
 }
 
-// Space tells how a space is cut up. Sizes are bytes.
+// Space describes the fragmentation of a space. Sizes are bytes.
 type Space struct {
-	Used        device.Size // taken
-	Free        device.Size // not taken
-	LargestFree device.Size // largest piece of what is free
-	Pieces      int         // pieces that what is free lies in
+	Used        device.Size // in use
+	Free        device.Size // free
+	LargestFree device.Size // largest free piece
+	Pieces      int         // number of free pieces
 }
 
 // add counts a free piece.
@@ -32,8 +32,8 @@ func (s *Space) add(n device.Size) {
 	}
 }
 
-// Physical returns how physical memory is cut up: of the whole capacity, or of what was ever
-// used where there is no bound. It is zero if Config.Memory is [Counted]. O(free pieces).
+// Physical returns the fragmentation of physical memory: of the whole capacity or, without a limit,
+// of the memory ever used. It is zero at level [Counted]. O(free pieces).
 func (d *Device) Physical() Space {
 	f := d.frames
 	if f == nil {
@@ -51,8 +51,8 @@ func (d *Device) Physical() Space {
 	return s
 }
 
-// hold books memory in: held bytes of which so many are charged.
-func (d *Device) hold(held, charged device.Size) {
+// charge adds memory to the account: held bytes, of which charged count against the capacity.
+func (d *Device) charge(held, charged device.Size) {
 	u := &d.usage
 	u.Charged += charged
 	u.Held += held
@@ -60,14 +60,14 @@ func (d *Device) hold(held, charged device.Size) {
 	u.PeakHeld = max(u.PeakHeld, u.Held)
 }
 
-// letGo books memory out.
-func (d *Device) letGo(held, charged device.Size) {
+// uncharge removes memory from the account.
+func (d *Device) uncharge(held, charged device.Size) {
 	d.usage.Charged -= charged
 	d.usage.Held -= held
 }
 
-// newMemory makes physical memory that takes charged bytes of the device. It returns false if
-// there are as many as numbers can tell apart.
+// newMemory makes physical memory that takes charged bytes of the device. It returns false if there
+// are no more numbers.
 func (d *Device) newMemory(size, charged device.Size) (number uint64, m *memory, ok bool) {
 	if number, m, ok = d.memories.Add(); !ok {
 		return 0, nil, false
@@ -89,8 +89,7 @@ func (d *Device) dropMemory(slot int32) {
 	d.memories.Remove(slot)
 }
 
-// ownMemory makes the memory of a region. It returns false if there is as much as numbers can
-// tell apart.
+// ownMemory makes the memory of a region. It returns false if there are no more numbers.
 func (d *Device) ownMemory(r device.Region) bool {
 	number, _, ok := d.newMemory(r.Size, device.AlignUp(r.Size, d.cfg.Charge))
 	if ok {
@@ -101,41 +100,40 @@ func (d *Device) ownMemory(r device.Region) bool {
 	return ok
 }
 
-// disownMemory gives the memory of the region at a back.
+// disownMemory frees the memory of the region at a.
 func (d *Device) disownMemory(a device.Addr) {
 	p, _ := d.owners.Search(a)
 	d.dropMemory(d.owners.Entry(p).Value)
 	d.owners.Delete(p)
 }
 
-// frames is the physical memory of a device, in pages. What is asked for gets the lowest free
-// pages, so it may lie in several pieces.
+// frames is the physical memory of a device, in pages. An allocation takes the lowest free pages,
+// so it may be in several pieces.
 //
-// Invariant: free pieces do not touch each other, nor top.
+// Invariant: free pieces are not adjacent to each other or to top.
 type frames struct {
 	page    device.Size
 	used    device.Size
 	free    index.AddrList[device.Size] // sizes of the free pieces below top
-	top     device.Addr                 // above it everything is free
-	highest device.Addr                 // top was never higher
-	pieces  []piece                     // the first is none
-	spare   int32                       // a list of pieces that are not used
+	top     device.Addr                 // everything above is free
+	highest device.Addr                 // maximum of top so far
+	pieces  []piece                     // the first is unused
+	spare   int32                       // list of unused pieces
 }
 
-// piece is a part of some memory. Pieces of one memory are a list, by offset.
+// piece is a part of some memory. The pieces of a memory are a linked list, by offset.
 type piece struct {
 	at   device.Addr
 	size device.Size
 	next int32
 }
 
-// newFrames returns memory whose page is the smallest unit that anything is charged by.
+// newFrames returns free memory. A page is the smallest unit of charges.
 func newFrames(c Config) *frames {
 	return &frames{page: min(c.Charge, c.Granularity), pieces: make([]piece, 1)}
 }
 
-// take takes the lowest n bytes that are free and returns the first piece of them. It costs
-// O(pieces).
+// take takes the lowest n free bytes and returns their first piece. O(pieces).
 //
 // Precondition: n is a multiple of the page and not zero.
 func (f *frames) take(n device.Size) (first int32) {
@@ -180,7 +178,7 @@ func (f *frames) newPiece(p piece) (i int32) {
 	return int32(len(f.pieces) - 1)
 }
 
-// give gives back a list of pieces.
+// give frees a list of pieces.
 func (f *frames) give(first int32) {
 	for i := first; i != 0; {
 		p := &f.pieces[i]
@@ -189,7 +187,7 @@ func (f *frames) give(first int32) {
 	}
 }
 
-// giveBack makes a piece free, one with the free pieces that it touches.
+// giveBack frees a piece and coalesces it with adjacent free pieces.
 func (f *frames) giveBack(at device.Addr, n device.Size) {
 	f.used -= n
 	p, _ := f.free.Search(at)

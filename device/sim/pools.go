@@ -8,9 +8,9 @@ import (
 
 var _ device.Pools = (*Device)(nil)
 
-// pools is the pools of a device.
+// pools are the pools of a device.
 type pools struct {
-	first  *streampool.Pool // pool zero; nil until somebody uses it
+	first  *streampool.Pool // pool zero; nil until it is used
 	others handle.Table[*streampool.Pool]
 }
 
@@ -25,17 +25,16 @@ func (t *pools) all(yield func(*streampool.Pool) bool) {
 	}
 }
 
-// synchronised lets pools look what has finished, and brings them down to their thresholds.
+// synchronised lets pools poll their events and trims them to their thresholds.
 func (t *pools) synchronised() {
 	for p := range t.all {
 		_, _ = p.Poll() // backing never fails
 	}
 }
 
-// backing is the device as its pools see it: what they do is no call, so it is not counted, but
-// memory that they take costs the time of a reservation, which counts as that of AllocAsync, and
-// memory that they give back that of a release, which counts as that of TrimPool. They never
-// name what is not there.
+// backing lets pools use the device without counting driver calls. Memory that a pool takes costs
+// the time of a reservation, charged to AllocAsync; memory that it returns costs the time of a
+// release, charged to TrimPool. Pools never pass invalid arguments.
 type backing struct{ *Device }
 
 // Reserve implements [device.Source].
@@ -48,7 +47,7 @@ func (b backing) Reserve(size, align device.Size) (device.Region, error) {
 	return r, nil
 }
 
-// Release implements [device.Source]. Unlike that of the device it waits for nothing.
+// Release implements [device.Source]. Unlike the device's Release it does not wait for work.
 func (b backing) Release(a device.Addr) error {
 	p, _ := b.regions.Search(a)
 	b.take(device.CallTrimPool, b.costs.Of(device.CallRelease, b.giveBack(p, a), b.cfg.Bandwidth))
@@ -91,8 +90,7 @@ func (b backing) SyncDevice() error {
 	return nil
 }
 
-// newPool returns an empty pool of at most so many bytes, with the attributes that one has at
-// first.
+// newPool returns an empty pool with a limit in bytes and the default attributes.
 func (d *Device) newPool(most device.Size) *streampool.Pool {
 	return streampool.New(backing{d}, streampool.Config{
 		Region: streampool.DefaultRegion, Limit: most, FollowEvents: true, ReuseFinished: true, InsertWaits: true,
@@ -123,9 +121,9 @@ func (d *Device) NewPool(most device.Size) (device.Pool, error) {
 	return device.Pool(p), d.book(device.CallNewPool, 0, nil)
 }
 
-// DestroyPool implements [device.Pools]. It waits for the work that what was freed may still be
-// used by. It fails with [device.ErrBusy] if the pool has blocks, with [device.ErrPool] if it is
-// not there, and with [device.ErrInvalid] for pool zero.
+// DestroyPool implements [device.Pools]. It waits for the work that may still use freed blocks. It
+// fails with [device.ErrBusy] if the pool has blocks, with [device.ErrPool] if it does not exist,
+// and with [device.ErrInvalid] for pool zero.
 func (d *Device) DestroyPool(p device.Pool) error {
 	if p == 0 {
 		return d.book(device.CallDestroyPool, 0, device.ErrInvalid)
@@ -146,8 +144,8 @@ func (d *Device) DestroyPool(p device.Pool) error {
 	return d.book(device.CallDestroyPool, 0, err)
 }
 
-// AllocAsync implements [device.Pools]. Sizes are rounded up to 512 B, and a pool grows by regions
-// of 32 MiB, or what is left of whole 2 MiB.
+// AllocAsync implements [device.Pools]. Sizes are rounded up to 512 B. A pool grows by regions of
+// 32 MiB, or as many whole 2 MiB pages as remain.
 func (d *Device) AllocAsync(p device.Pool, size device.Size, s device.Stream) (device.Region, error) {
 	pool, err := d.pool(p)
 	switch {
@@ -179,7 +177,7 @@ func (d *Device) FreeAsync(a device.Addr, s device.Stream) error {
 	return d.book(device.CallFreeAsync, 0, device.ErrInvalid)
 }
 
-// TrimPool implements [device.Pools]. What was freed counts as a block until its work has finished.
+// TrimPool implements [device.Pools]. A freed block counts as in use until its work has finished.
 func (d *Device) TrimPool(p device.Pool, keep device.Size) error {
 	pool, err := d.pool(p)
 	if err == nil {

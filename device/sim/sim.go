@@ -10,24 +10,24 @@ import (
 // Device is a simulated GPU. It is not safe for concurrent use.
 type Device struct {
 	cfg     Config
-	costs   *Costs                 // never changed
-	gap     device.Size            // kept free behind every region
-	regions index.AddrList[extent] // and ranges; the bound of a leaf is on the rooms below them
-	next    device.Addr            // lowest address that Bump may still hand out; none above was ever used
+	costs   *Costs                 // immutable
+	gap     device.Size            // kept free after every region
+	regions index.AddrList[extent] // and ranges; the bound of a leaf limits the space below each entry
+	next    device.Addr            // lowest address that Bump may return; addresses above are unused
 	usage   device.Usage
 	now     uint64 // nanoseconds: the host's clock
 	streams streams
 	pools   pools
 
-	memories handle.Table[memory]  // of handles, and of regions if more than their size is known
-	mappings mapped.List           // of memory into ranges
-	owners   index.AddrList[int32] // slots in memories of regions
-	frames   *frames               // nil if physical memory is only counted
-	serial   uint64                // memories made so far
+	memories handle.Table[memory]  // of handles, and of regions at levels above [Counted]
+	mappings mapped.List           // of memory in ranges
+	owners   index.AddrList[int32] // slots in memories, by region
+	frames   *frames               // nil at level [Counted]
+	serial   uint64                // number of memories made so far
 }
 
-// extent is the size of a region or range. The top bits, which no size has, say that it is a
-// range, or a region of a pool.
+// extent is the size of a region or range. The two top bits, which no size uses, mark a range and a
+// region of a pool.
 type extent uint64
 
 const (
@@ -37,10 +37,10 @@ const (
 
 func (e extent) size() device.Size { return device.Size(e &^ (rangeBit | poolBit)) }
 
-// isRange reports whether it is a range and no region.
+// isRange reports whether the extent is a range.
 func (e extent) isRange() bool { return e&rangeBit != 0 }
 
-// isRegion reports whether it is a region that a caller holds.
+// isRegion reports whether the extent is a region held by a caller, not by a pool.
 func (e extent) isRegion() bool { return e&(rangeBit|poolBit) == 0 }
 
 var (
@@ -76,8 +76,8 @@ func (d *Device) Config() Config { return d.cfg }
 // Usage implements [device.Device].
 func (d *Device) Usage() device.Usage { return d.usage }
 
-// Regions yields the regions held, by address, without those of pools. The device must not be
-// called meanwhile.
+// Regions yields the regions held, by address, except regions of pools. The device must not be
+// called during the iteration.
 func (d *Device) Regions(yield func(device.Region) bool) {
 	for e := range d.regions.All {
 		if e.Value.isRegion() && !yield(device.Region{Addr: e.Addr, Size: e.Value.size()}) {
@@ -86,7 +86,7 @@ func (d *Device) Regions(yield func(device.Region) bool) {
 	}
 }
 
-// Ranges yields the ranges held, by address. The device must not be called meanwhile.
+// Ranges yields the ranges held, by address. The device must not be called during the iteration.
 func (d *Device) Ranges(yield func(device.Region) bool) {
 	for e := range d.regions.All {
 		if e.Value.isRange() && !yield(device.Region{Addr: e.Addr, Size: e.Value.size()}) {
@@ -95,9 +95,9 @@ func (d *Device) Ranges(yield func(device.Region) bool) {
 	}
 }
 
-// Reserve implements [device.Source]. The package comment says what it costs. It fails with
-// [device.ErrInvalid] for a size of zero or an alignment that is no power of two, and
-// with [device.ErrOutOfMemory] as the package comment says.
+// Reserve implements [device.Source]. It fails with [device.ErrInvalid] for a size of zero or an
+// alignment that is not a power of two, and with [device.ErrOutOfMemory] as the package comment
+// says, which also describes the cost.
 func (d *Device) Reserve(size, align device.Size) (device.Region, error) {
 	if size == 0 || align != 0 && !device.IsPowerOfTwo(align) {
 		return device.Region{}, d.book(device.CallReserve, size, device.ErrInvalid)
@@ -119,33 +119,33 @@ func (d *Device) obtain(size, align device.Size, kind extent) (device.Region, bo
 	if !ok {
 		return device.Region{}, false
 	}
-	d.enter(p, r, kind)
-	d.hold(r.Size, device.AlignUp(r.Size, d.cfg.Charge))
+	d.insert(p, r, kind)
+	d.charge(r.Size, device.AlignUp(r.Size, d.cfg.Charge))
 	return r, true
 }
 
-// giveBack is obtain taken back, of the region at a, which stands at a place. It returns the size.
+// giveBack reverts obtain for the region at a, whose position is p. It returns the size.
 func (d *Device) giveBack(p index.AddrPos, a device.Addr) device.Size {
-	size := d.leave(p)
+	size := d.remove(p)
 	if d.frames != nil {
 		d.disownMemory(a)
 	}
-	d.letGo(size, device.AlignUp(size, d.cfg.Charge))
+	d.uncharge(size, device.AlignUp(size, d.cfg.Charge))
 	return size
 }
 
-// enter notes what is held at a place.
-func (d *Device) enter(p index.AddrPos, r device.Region, kind extent) {
+// insert inserts a region or range at a position.
+func (d *Device) insert(p index.AddrPos, r device.Region, kind extent) {
 	last := p == d.regions.End()
 	p = d.regions.Insert(p, index.AddrEntry[extent]{Addr: r.Addr, Value: extent(r.Size) | kind})
-	if last { // else it is in a room that was there
+	if last { // otherwise the bound of the leaf already covers it
 		d.widen(p)
 	}
 	d.next = max(d.next, r.End())
 }
 
-// Release implements [device.Source]. The package comment says what it costs; it waits for all
-// that is queued. It fails with [device.ErrInvalid] if no held region starts at a.
+// Release implements [device.Source]. It waits for all queued work. It fails with
+// [device.ErrInvalid] if no held region starts at a. The package comment describes the cost.
 func (d *Device) Release(a device.Addr) error {
 	p, found := d.regions.Search(a)
 	if !found || !d.regions.Entry(p).Value.isRegion() {
@@ -157,8 +157,8 @@ func (d *Device) Release(a device.Addr) error {
 	return d.book(device.CallRelease, size, nil)
 }
 
-// leave forgets what is held at a place and returns its size.
-func (d *Device) leave(p index.AddrPos) device.Size {
+// remove removes the region or range at a position and returns its size.
+func (d *Device) remove(p index.AddrPos) device.Size {
 	size := d.regions.Entry(p).Value.size()
 	if p = d.regions.Delete(p); d.regions.Holds(p) {
 		d.widen(p)
@@ -166,11 +166,11 @@ func (d *Device) leave(p index.AddrPos) device.Size {
 	return size
 }
 
-// book counts a call and its time, and returns err, with which it fails.
+// book counts a call and its time, and returns err, the result of the call.
 func (d *Device) book(c device.Call, size device.Size, err error) error {
 	if err != nil {
 		d.usage.Calls[c].Failed++
-		d.spend(c, 0) // what was asked for was not done
+		d.spend(c, 0) // a failed call processes no bytes
 		return err
 	}
 	d.usage.Calls[c].Done++
@@ -178,14 +178,14 @@ func (d *Device) book(c device.Call, size device.Size, err error) error {
 	return nil
 }
 
-// waitUntil lets a call wait for the host's clock to be at least at a time.
+// waitUntil advances the host's clock to a time, on behalf of a call.
 func (d *Device) waitUntil(at uint64, c device.Call) {
 	if at > d.now {
 		d.take(c, at-d.now)
 	}
 }
 
-// plus adds times. The largest one stays the largest.
+// plus adds times, saturating at the maximum.
 func plus(a, b uint64) uint64 {
 	if a+b < a {
 		return ^uint64(0)
@@ -193,9 +193,9 @@ func plus(a, b uint64) uint64 {
 	return a + b
 }
 
-// place chooses the region for a request, and its place among the held ones.
+// place chooses the addresses for a request, and their position in the list.
 func (d *Device) place(size, align device.Size) (r device.Region, p index.AddrPos, ok bool) {
-	// Above the address space nothing fits, and below it no sum here can overflow.
+	// Larger requests never fit; below this limit no sum overflows.
 	if size > device.Size(End-Base) || align > device.Size(End-Base) {
 		return r, p, false
 	}
@@ -209,7 +209,7 @@ func (d *Device) place(size, align device.Size) (r device.Region, p index.AddrPo
 	return d.choose(size, align)
 }
 
-// choose returns the addresses that the policy gives to size bytes.
+// choose returns the addresses that the policy selects for size bytes.
 //
 // Precondition: size and align are at most the address space.
 func (d *Device) choose(size, align device.Size) (r device.Region, p index.AddrPos, ok bool) {
@@ -235,7 +235,7 @@ func (d *Device) lowest(size, align device.Size) (at device.Addr, p index.AddrPo
 		for i := range leaf {
 			e := &leaf[i]
 			n := room(floor, e.Addr, page)
-			if n >= need { // enough, unless the alignment is larger than the device's
+			if n >= need { // enough, unless the alignment exceeds the device's
 				if at = device.AlignUp(floor, align); at.Add(need) <= e.Addr {
 					return at, index.AddrPos{Leaf: j, At: i}, true
 				}
@@ -289,7 +289,7 @@ func fitBelow(end, floor device.Addr, size, align device.Size) (at device.Addr, 
 	return at, at >= floor
 }
 
-// floor returns the lowest address that a region at place p could have.
+// floor returns the lowest possible address of a region at position p.
 func (d *Device) floor(p index.AddrPos) device.Addr {
 	if e, ok := d.regions.Below(p); ok {
 		return e.Addr.Add(e.Value.size() + d.gap)
@@ -297,8 +297,8 @@ func (d *Device) floor(p index.AddrPos) device.Addr {
 	return Base
 }
 
-// room returns the bytes between floor and the region at a that a region whose start is a
-// multiple of align could have, with the gap behind it.
+// room returns the bytes available to a region between floor and the region at a, if it starts at a
+// multiple of align and the gap follows it.
 func room(floor, a device.Addr, align device.Size) device.Size {
 	if floor = device.AlignUp(floor, align); floor < a {
 		return a.Sub(floor)
@@ -306,7 +306,7 @@ func room(floor, a device.Addr, align device.Size) device.Size {
 	return 0
 }
 
-// widen raises the bound of the leaf of p to the room below the region there.
+// widen raises the bound of the leaf of p to the free space below the region at p.
 func (d *Device) widen(p index.AddrPos) {
 	d.regions.Raise(p.Leaf, room(d.floor(p), d.regions.Entry(p).Addr, d.cfg.Align))
 }

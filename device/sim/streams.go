@@ -10,31 +10,31 @@ var (
 	_ device.Timeline = (*Device)(nil)
 )
 
-// streams is what is queued on the device.
+// streams is the queued work of a device.
 type streams struct {
 	index  map[device.Stream]int32
 	queues []queue
-	busy   []int32 // streams with something queued that was not drained, and some without
+	busy   []int32 // streams with unfinished tickets, and some without
 	events handle.Table[event]
 	orders orders
 }
 
-// queue is a stream. All that is queued takes a ticket: work, records and waits.
+// queue is a stream. Work, records and waits each take a ticket.
 type queue struct {
 	queued  uint64 // the last ticket
-	drained uint64 // all up to this ticket has finished
-	clock   uint64 // nanoseconds: when all that is queued will have finished
-	after   order  // the marks of others that the next thing comes after
-	busy    bool   // is in the list of those
+	drained uint64 // all tickets up to this one have finished
+	clock   uint64 // nanoseconds: completion of all queued work
+	after   order  // marks of other streams that precede the next ticket
+	busy    bool   // whether it is in streams.busy
 }
 
-// event is where an event was recorded last.
+// event is the last record of an event.
 type event struct {
 	mark
-	before order // the marks of others that its mark comes after
+	before order // marks of other streams that precede it
 }
 
-// newStreams returns streams on which nothing is queued.
+// newStreams returns streams without queued work.
 func newStreams(ordinal uint8) streams {
 	return streams{
 		index:  map[device.Stream]int32{},
@@ -43,7 +43,7 @@ func newStreams(ordinal uint8) streams {
 	}
 }
 
-// of returns the index of a stream, which is made if it has none.
+// of returns the index of a stream, adding the stream if it is new.
 func (t *streams) of(s device.Stream) int32 {
 	i, ok := t.index[s]
 	if !ok {
@@ -54,7 +54,7 @@ func (t *streams) of(s device.Stream) int32 {
 	return i
 }
 
-// enqueue takes a ticket for what starts at the earliest now, and returns the stream.
+// enqueue takes a ticket for work that starts now at the earliest, and returns the stream.
 func (t *streams) enqueue(i int32, now uint64) *queue {
 	q := &t.queues[i]
 	q.queued++
@@ -66,8 +66,8 @@ func (t *streams) enqueue(i int32, now uint64) *queue {
 	return q
 }
 
-// finish marks what is queued on stream i up to a ticket as finished. Where that is all, the
-// stream is no later than now.
+// finish marks the tickets of stream i up to ticket as finished. If those are all, the stream's
+// clock is at most now.
 func (t *streams) finish(i int32, ticket, now uint64) {
 	q := &t.queues[i]
 	q.drained = max(q.drained, ticket)
@@ -78,14 +78,14 @@ func (t *streams) finish(i int32, ticket, now uint64) {
 	}
 }
 
-// finishAll marks the marks of a set as finished. What was done before is not looked at again.
+// finishAll marks the marks of a set as finished. It skips nodes that have finished already.
 func (t *streams) finishAll(id order, now uint64) {
 	t.orders.hold(id) // finishing a stream drops sets
 	t.finishBelow(id, 0, now)
 	t.orders.drop(id)
 }
 
-// finishBelow is finishAll of a node whose first stream has an index.
+// finishBelow is finishAll for a node whose first stream has the index first.
 func (t *streams) finishBelow(id order, first int32, now uint64) {
 	o := &t.orders
 	switch {
@@ -106,7 +106,7 @@ func (t *streams) finishBelow(id order, first int32, now uint64) {
 	}
 }
 
-// over reports whether what is before a mark has finished.
+// over reports whether everything up to a mark has finished.
 func (d *Device) over(m mark) bool {
 	return m.stream < 0 || m.ticket <= d.streams.queues[m.stream].drained ||
 		d.cfg.Clock == Timed && m.time <= d.now
@@ -129,7 +129,7 @@ func (d *Device) NewEvent() (device.Event, error) {
 	return e, d.book(device.CallNewEvent, 0, err)
 }
 
-// newEvent is NewEvent without the account, as all below that begin with a small letter are.
+// newEvent is NewEvent without the account, like the other unexported methods below.
 func (d *Device) newEvent() (device.Event, error) {
 	e, v, ok := d.streams.events.Add()
 	if !ok {
@@ -187,8 +187,8 @@ func (d *Device) Done(e device.Event) (bool, error) {
 	return d.over(v.mark), nil
 }
 
-// Wait implements [device.Streams]. It costs O(log streams), and O(1) for each stream that one of
-// both comes after and the other does not.
+// Wait implements [device.Streams]. O(log streams), and O(1) for each stream that precedes only one
+// of both.
 func (d *Device) Wait(s device.Stream, e device.Event) error {
 	v, err := d.event(e)
 	if err := d.book(device.CallWait, 0, err); err != nil {
@@ -211,7 +211,7 @@ func (d *Device) wait(s device.Stream, v *event) {
 	}
 }
 
-// SyncEvent implements [device.Streams]. Pools go back to their thresholds.
+// SyncEvent implements [device.Streams]. Pools are trimmed to their thresholds.
 func (d *Device) SyncEvent(e device.Event) error {
 	v, err := d.event(e)
 	if err := d.book(device.CallSyncEvent, 0, err); err != nil {
@@ -228,7 +228,7 @@ func (d *Device) SyncEvent(e device.Event) error {
 	return nil
 }
 
-// SyncStream implements [device.Streams]. Pools go back to their thresholds.
+// SyncStream implements [device.Streams]. Pools are trimmed to their thresholds.
 func (d *Device) SyncStream(s device.Stream) error {
 	if err := d.book(device.CallSyncStream, 0, nil); err != nil {
 		return err
@@ -239,8 +239,8 @@ func (d *Device) SyncStream(s device.Stream) error {
 	return nil
 }
 
-// SyncDevice implements [device.Streams]. Pools go back to their thresholds. It costs O(streams
-// with something queued).
+// SyncDevice implements [device.Streams]. Pools are trimmed to their thresholds. O(streams with
+// queued work).
 func (d *Device) SyncDevice() error {
 	if err := d.book(device.CallSyncDevice, 0, nil); err != nil {
 		return err
@@ -250,7 +250,7 @@ func (d *Device) SyncDevice() error {
 	return nil
 }
 
-// settle lets a call wait until all that is queued has finished.
+// settle makes a call wait until all queued work has finished.
 func (d *Device) settle(c device.Call) {
 	t := &d.streams
 	for _, i := range t.busy {
@@ -270,8 +270,8 @@ func (d *Device) Work(s device.Stream, ns uint64) error {
 	return nil
 }
 
-// Drain implements [device.Timeline]. It never fails, and costs O(streams that s comes after),
-// those left out that a call has finished before.
+// Drain implements [device.Timeline]. It never fails. O(streams that precede s and are not
+// finished).
 func (d *Device) Drain(s device.Stream) error {
 	d.drain(s)
 	return nil
@@ -302,7 +302,7 @@ func (d *Device) StreamTime(s device.Stream) uint64 {
 	return 0
 }
 
-// Ordered implements [device.Timeline]. It costs O(log streams).
+// Ordered implements [device.Timeline]. O(log streams).
 func (d *Device) Ordered(e device.Event, s device.Stream) (bool, error) {
 	v, err := d.event(e)
 	if err != nil {

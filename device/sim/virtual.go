@@ -6,20 +6,20 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// mostCharged in bytes is the most that handles fill a device without a bound to. They take no
-// addresses, so nothing else keeps the account of them from overflowing.
+// mostCharged is the limit in bytes on the handles of an unlimited device. Handles take no
+// addresses, so nothing else bounds the account.
 const mostCharged device.Size = 1 << 63
 
-// Mapping is memory that is mapped into a range. Sizes are bytes.
+// Mapping is memory mapped into a range. Sizes are bytes.
 type Mapping struct {
-	Addr   device.Addr   // where it starts
-	Size   device.Size   // how much of the memory
-	Handle device.Handle // that the memory was made with; it may be released
+	Addr   device.Addr   // start address
+	Size   device.Size   // number of bytes mapped
+	Handle device.Handle // handle of the memory, which may be released
 	Offset device.Size   // in the memory
-	Access device.Access // what may be done with it
+	Access device.Access // permitted access
 }
 
-// Mappings yields the mappings, by address. The device must not be called meanwhile.
+// Mappings yields the mappings, by address. The device must not be called during the iteration.
 func (d *Device) Mappings(yield func(Mapping) bool) {
 	for e := range d.mappings.All {
 		m := e.Value
@@ -29,8 +29,8 @@ func (d *Device) Mappings(yield func(Mapping) bool) {
 	}
 }
 
-// AddressSpace returns how the addresses from [Base] to the highest that was ever used are cut
-// up: used are those of regions and ranges. O(regions and ranges).
+// AddressSpace returns the fragmentation of the addresses from [Base] to the highest one ever used.
+// Regions and ranges count as used. O(regions and ranges).
 func (d *Device) AddressSpace() Space {
 	var s Space
 	floor := Base
@@ -49,8 +49,7 @@ func (d *Device) Granularity() device.Size { return d.cfg.Granularity }
 // whole reports whether n is a multiple of the granularity.
 func (d *Device) whole(n device.Size) bool { return mapped.Whole(n, d.cfg.Granularity) }
 
-// ReserveRange implements [device.VirtualMemory]. It places ranges as regions are placed, and
-// costs the same.
+// ReserveRange implements [device.VirtualMemory]. It places ranges like regions, at the same cost.
 func (d *Device) ReserveRange(size, align device.Size, at device.Addr) (device.Region, error) {
 	r, err := d.reserveRange(size, align, at)
 	return r, d.book(device.CallReserveRange, size, err)
@@ -77,13 +76,13 @@ func (d *Device) reserveRange(size, align device.Size, at device.Addr) (device.R
 	if !ok {
 		return device.Region{}, device.ErrOutOfMemory
 	}
-	d.enter(p, r, rangeBit)
+	d.insert(p, r, rangeBit)
 	d.usage.Ranges++
 	d.usage.Space += size
 	return r, nil
 }
 
-// vacant returns the place of exactly these addresses, and false if they are not all free.
+// vacant returns the position of the addresses r, and false unless all of them are free.
 func (d *Device) vacant(r device.Region) (p index.AddrPos, ok bool) {
 	end := End
 	if d.cfg.Policy == TopDown {
@@ -109,7 +108,7 @@ func (d *Device) ReleaseRange(a device.Addr) error {
 	if m, _ := d.mappings.Search(a); d.mappings.Below(m, a.Add(size)) {
 		return d.book(device.CallReleaseRange, size, device.ErrMapped)
 	}
-	d.leave(p)
+	d.remove(p)
 	d.usage.Ranges--
 	d.usage.Space -= size
 	return d.book(device.CallReleaseRange, size, nil)
@@ -137,7 +136,7 @@ func (d *Device) createHandle(size device.Size) (device.Handle, error) {
 	}
 	m.named = true
 	d.usage.Handles++
-	d.hold(size, size)
+	d.charge(size, size)
 	return device.Handle(number), nil
 }
 
@@ -162,10 +161,10 @@ func (d *Device) ReleaseHandle(h device.Handle) error {
 	return d.book(device.CallReleaseHandle, size, nil)
 }
 
-// dropUnused gives the memory of a handle back if it is released and mapped nowhere.
+// dropUnused frees the memory of a handle if the handle is released and has no mappings.
 func (d *Device) dropUnused(slot int32) {
 	if m := d.memories.At(slot); !m.named && m.maps == 0 {
-		d.letGo(m.size, m.size)
+		d.uncharge(m.size, m.size)
 		d.dropMemory(slot)
 	}
 }
@@ -210,7 +209,7 @@ func (d *Device) inOneRange(a device.Addr, size device.Size) bool {
 	return e.Value.isRange() && mapped.Within(device.Region{Addr: e.Addr, Size: e.Value.size()}, a, size)
 }
 
-// SetAccess implements [device.VirtualMemory]. It costs a step for each mapping.
+// SetAccess implements [device.VirtualMemory]. O(mappings).
 func (d *Device) SetAccess(a device.Addr, size device.Size, access device.Access) error {
 	p, err := d.mappings.Fill(a, size, d.cfg.Granularity)
 	if access > device.AccessReadWrite {
@@ -222,7 +221,7 @@ func (d *Device) SetAccess(a device.Addr, size device.Size, access device.Access
 	return d.book(device.CallSetAccess, size, err)
 }
 
-// Unmap implements [device.VirtualMemory]. It costs O(log mappings) and a step for each mapping.
+// Unmap implements [device.VirtualMemory]. O(log mappings + mappings removed).
 func (d *Device) Unmap(a device.Addr, size device.Size) error {
 	p, err := d.mappings.Fill(a, size, d.cfg.Granularity)
 	if err == nil {

@@ -13,19 +13,19 @@ import (
 //go:embed testdata/driver.c
 var source string
 
-// Part is what a stand-in can lack, as older drivers do.
+// Part is a part of the driver that a stand-in can lack, like older drivers.
 type Part string
 
 // The parts.
 const (
 	Virtual Part = "WITHOUT_VIRTUAL" // the functions of virtual memory
-	Pools   Part = "WITHOUT_POOLS"   // those of pools
-	Capture Part = "WITHOUT_CAPTURE" // that which exchanges a thread's mode of capture
+	Pools   Part = "WITHOUT_POOLS"   // the functions of pools
+	Capture Part = "WITHOUT_CAPTURE" // the function that exchanges a thread's capture mode
 )
 
-// Build compiles a stand-in that lacks the parts, and returns the path of the library, libcuda.so.1
-// in a directory of its own: so it is also what a program loads whose LD_LIBRARY_PATH names the
-// directory. Each is its own, with its own memory.
+// Build compiles a stand-in without the given parts, and returns the path of the library,
+// libcuda.so.1 in a new directory. A program whose LD_LIBRARY_PATH names the directory loads it
+// too. Each stand-in has its own memory.
 func Build(t testing.TB, without ...Part) string {
 	t.Helper()
 	if runtime.GOOS != "linux" {

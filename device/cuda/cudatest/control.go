@@ -8,7 +8,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Control steers a stand-in that this process has loaded.
+// Control controls a stand-in loaded by this process.
 type Control struct {
 	t         testing.TB
 	complaint func() string
@@ -20,8 +20,8 @@ type Control struct {
 	mode      func() int
 }
 
-// Steer returns the control of the stand-in at a path. At the end of the test the stand-in may have
-// nothing to complain of: no call that the driver's documentation does not allow.
+// Steer returns the control of the stand-in at a path. The test fails if at its end the stand-in
+// has recorded calls that violate the driver's documentation.
 func Steer(t testing.TB, path string) *Control {
 	t.Helper()
 	library, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
@@ -44,18 +44,17 @@ func Steer(t testing.TB, path string) *Control {
 	return c
 }
 
-// Fail lets the n-th call of a function from now on, and so many after it, return a code.
+// Fail makes the n-th call of a function from now on, and count-1 calls after it, return a code.
 func (c *Control) Fail(function string, nth, code, count int) { c.fail(function, nth, code, count) }
 
 // Calls returns how often a function was called.
 func (c *Control) Calls(function string) int { return c.calls(function) }
 
-// Left returns how much is held: allocations, ranges, mappings, handles, contexts.
+// Left returns the number of objects held: allocations, ranges, mappings, handles, contexts.
 func (c *Control) Left() int { return c.left() }
 
-// Capture begins or ends the capture of a graph, in the global mode, which is the default: calls
-// that are unsafe meanwhile fail on every thread that is not in the relaxed mode, and the capture
-// is lost.
+// Capture begins or ends the capture of a graph in the global mode, the default. During the
+// capture, unsafe calls fail on every thread that is not in relaxed mode, and the capture is lost.
 func (c *Control) Capture(on bool) {
 	n := 0
 	if on {
@@ -67,5 +66,5 @@ func (c *Control) Capture(on bool) {
 // Lost returns how many captures were lost.
 func (c *Control) Lost() int { return c.lost() }
 
-// Mode returns the mode of capture of the thread that calls: 0 is global, 2 relaxed.
+// Mode returns the capture mode of the calling thread: 0 is global, 2 relaxed.
 func (c *Control) Mode() int { return c.mode() }

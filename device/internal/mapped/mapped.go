@@ -5,22 +5,22 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// Mapping is memory at an address of a range.
+// Mapping is memory mapped at an address of a range.
 type Mapping struct {
 	Size   device.Size   // bytes, whole pages
-	Slot   int32         // of the memory, in a table of the device
-	Access device.Access // what may be done with it
-	Offset device.Size   // bytes: where it starts in the memory
+	Slot   int32         // slot of the memory in a table of the device
+	Access device.Access // permitted access
+	Offset device.Size   // bytes: offset in the memory
 }
 
-// List is mappings by address. The zero List is empty. It allocates nothing once it has held as
-// many.
+// List holds mappings by address. The zero List is empty. It allocates only to grow beyond its
+// maximum size so far.
 type List struct {
 	index.AddrList[Mapping]
 }
 
-// Whole reports whether n, or all of several that were joined by "or", is a multiple of the
-// granularity g, a power of two.
+// Whole reports whether n is a multiple of the granularity g, a power of two. Several sizes may be
+// joined with "or" in n.
 func Whole(n, g device.Size) bool { return n&(g-1) == 0 }
 
 // Within reports whether size bytes at a lie in a range that starts at or below a.
@@ -29,21 +29,21 @@ func Within(r device.Region, a device.Addr, size device.Size) bool {
 	return size <= r.Size && at <= r.Size-size
 }
 
-// Below reports whether the first mapping from place p on starts below end.
+// Below reports whether the first mapping from position p on starts below end.
 func (l *List) Below(p index.AddrPos, end device.Addr) bool {
 	p = l.Above(p)
 	return l.Holds(p) && l.Entry(p).Addr < end
 }
 
-// Room returns the place of a mapping of size bytes at a, or [device.ErrMapped] if one of them is
-// mapped. O(log mappings).
+// Room returns the position for a mapping of size bytes at a, or [device.ErrMapped] if any of the
+// bytes is mapped. O(log mappings).
 func (l *List) Room(a device.Addr, size device.Size) (index.AddrPos, error) {
 	p, ok := l.Floor(a)
 	if ok {
 		if e := l.Entry(p); a.Sub(e.Addr) < e.Value.Size {
 			return p, device.ErrMapped
 		}
-		p.At++ // behind it, in its leaf, where a search would end
+		p.At++ // after it, in its leaf, where a search would end
 	}
 	if l.Below(p, a.Add(size)) {
 		return p, device.ErrMapped
@@ -51,10 +51,9 @@ func (l *List) Room(a device.Addr, size device.Size) (index.AddrPos, error) {
 	return p, nil
 }
 
-// Fill returns the place of the first of the mappings that fill size bytes at a, of a device with
-// the granularity g, or says why they do not: [device.ErrInvalid] for no bytes and where a mapping
-// would be cut, [device.ErrGranularity], [device.ErrUnmapped]. It costs O(log mappings) and a step
-// for each of them.
+// Fill returns the position of the first of the mappings that exactly fill size bytes at a, on a
+// device of granularity g. Errors: [device.ErrInvalid] for no bytes or a partial mapping,
+// [device.ErrGranularity], [device.ErrUnmapped]. O(log mappings + mappings filled).
 func (l *List) Fill(a device.Addr, size, g device.Size) (index.AddrPos, error) {
 	if size == 0 {
 		return index.AddrPos{}, device.ErrInvalid
@@ -85,8 +84,8 @@ func (l *List) Fill(a device.Addr, size, g device.Size) (index.AddrPos, error) {
 	return first, nil
 }
 
-// Allow notes what may be done with the mappings from place p on that start below end, and returns
-// the place behind them.
+// Allow sets the access of the mappings from position p on that start below end, and returns the
+// position after them.
 func (l *List) Allow(p index.AddrPos, end device.Addr, access device.Access) index.AddrPos {
 	for ; l.Below(p, end); p = l.Next(p) {
 		e := l.Entry(p)
