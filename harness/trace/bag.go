@@ -5,25 +5,24 @@ import (
 	"slices"
 )
 
-// bag counts how often it was given each number. It keeps the numbers in order, packed: some bytes
-// for each different one, however often it comes. So the median of the lives of 50 million blocks
-// is known exactly, and takes less memory than a list of them.
+// bag is a multiset of numbers, sorted and compressed: some bytes for each distinct number. So the
+// median lifetime of 50 million blocks is exact and takes less memory than a list.
 type bag struct {
 	pending  []uint64 // not packed yet
-	packed   []byte   // for each number, by size: its distance from the one before, and how often it came
-	spare    []byte   // what packed was before
-	count    int      // numbers, each as often as it came
-	distinct int      // different ones among those that are packed
+	packed   []byte   // for each distinct number, ascending: the difference to the previous one, and its count
+	spare    []byte   // the previous packed, for reuse
+	count    int      // numbers, with repetitions
+	distinct int      // distinct packed numbers
 }
 
-// leastPending is how many numbers are packed at once at least. Packing takes a look at all that is
-// packed already, so that the share of pendingShare bounds what a number costs.
+// leastPending is the minimum batch for packing. Packing scans all packed numbers, so pendingShare
+// bounds the amortised cost of a number.
 const (
 	leastPending = 1 << 12
 	pendingShare = 8
 )
 
-// add gives the bag a number. O(log n) amortised.
+// add adds a number. O(log n) amortised.
 func (b *bag) add(v uint64) {
 	b.count++
 	b.pending = append(b.pending, v)
@@ -32,7 +31,7 @@ func (b *bag) add(v uint64) {
 	}
 }
 
-// pack merges what is pending into what is packed.
+// pack merges the pending numbers into the packed ones.
 func (b *bag) pack() {
 	if len(b.pending) == 0 {
 		return
@@ -47,7 +46,7 @@ func (b *bag) pack() {
 		distinct++
 	}
 	rest := b.pending
-	// below packs what is pending below v, and returns how often v itself is.
+	// below packs the pending numbers below v, and returns the pending count of v.
 	below := func(v uint64, all bool) (times uint64) {
 		for len(rest) > 0 && (all || rest[0] <= v) {
 			head, n := rest[0], 1
@@ -71,7 +70,7 @@ func (b *bag) pack() {
 	b.packed, b.spare, b.pending, b.distinct = out, b.packed, b.pending[:0], distinct
 }
 
-// each calls f for every different number that is packed, by size, until it returns false.
+// each calls f for every distinct packed number, ascending, until it returns false.
 func (b *bag) each(f func(v, times uint64) bool) {
 	var v uint64
 	for at := 0; at < len(b.packed); {
@@ -84,8 +83,8 @@ func (b *bag) each(f func(v, times uint64) bool) {
 	}
 }
 
-// ranks returns the numbers at some places of the sorted list, counted from 0, in the order of the
-// places, which must not decrease and lie in the list.
+// ranks returns the numbers at the given ranks, counted from 0. Ranks must be ascending and below
+// count.
 func (b *bag) ranks(places ...int) []uint64 {
 	b.pack()
 	var list []uint64
@@ -100,8 +99,7 @@ func (b *bag) ranks(places ...int) []uint64 {
 	return list
 }
 
-// spread returns the lower median, what nine of ten do not exceed, and the largest; all 0 of an
-// empty bag.
+// spread returns the lower median, the 90th percentile and the maximum; all 0 for an empty bag.
 func (b *bag) spread() (median, tenth, most uint64) {
 	n := b.count
 	if n == 0 {

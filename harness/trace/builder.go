@@ -11,41 +11,40 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// What a replay takes beside the events, in bytes: upper bounds for the strategies of the
-// catalogue. A trace is refused while it is read if its replay would not fit, and not when half of
-// it is replayed.
+// Memory of a replay beyond the events, in bytes: upper bounds for the strategies of the catalogue.
+// A trace whose replay would not fit is rejected while it is read, not during the replay.
 const (
-	ReplayEvent = 40  // for each event, as the loop reads it
-	ReplayLive  = 256 // for each allocation that is live at once: records of replay, strategy and simulated device
+	ReplayEvent = 40  // per event: the replay loop's form
+	ReplayLive  = 256 // per simultaneously live allocation: records of replay, strategy and simulated device
 
-	replaySlot = 24 // for each slot
+	replaySlot = 24 // per slot
 )
 
-// denseGap is how far beyond the ids seen so far an id may lie and still be kept in the
-// table instead of the map. Ids almost always count upwards; 16 places of 4 bytes bound
-// what a hostile sequence can waste on each allocation to the size of an event.
+// denseGap is the maximum distance of a new id from the ids so far for storage in the table instead
+// of the map. Ids almost always count upwards. 16 entries of 4 bytes limit the waste of a hostile
+// sequence to the size of an event per allocation.
 const denseGap = 16
 
-// Life of a slot.
+// State of a slot.
 const (
 	slotLive  uint8 = iota // allocated and not freed
 	slotFreed              // freed
-	slotDone               // freed, and the delayed free became final
+	slotDone               // freed, and the delayed free is final
 )
 
-// Builder puts a trace together event by event. It gives slots to ids, interns tags and
-// refuses what no trace may hold. The zero value is ready for use.
+// Builder builds a trace event by event. It assigns slots to ids, interns tags and rejects invalid
+// events. The zero value is ready for use.
 type Builder struct {
 	trace   Trace
-	memory  *budget.Budget // what the trace may take; nil is without bound
-	err     error          // of a tag that did not fit
+	memory  *budget.Budget // budget of the trace; nil is unlimited
+	err     error          // a tag that did not fit
 	tags    map[string]uint32
-	dense   []uint32          // slots by id, NoSlot for none
-	sparse  map[uint64]uint32 // slots of ids that dense does not cover
+	dense   []uint32          // slots by id, or NoSlot
+	sparse  map[uint64]uint32 // slots of ids outside of dense
 	lives   []uint8           // by slot
-	live    int               // slots that are live
-	most    int               // slots that were live at once
-	refused bool              // an event is a refused request
+	live    int               // live slots
+	most    int               // maximum of live
+	refused bool              // the trace has a refused request
 	started bool              // an event other than LiveAtStart was added
 	now     int64             // latest time added
 }
@@ -55,14 +54,12 @@ func NewBuilder(h Header) *Builder {
 	return &Builder{trace: Trace{Header: h}}
 }
 
-// NewBuilderWithin returns a builder of a trace that may take as much memory as a budget has, its
-// replay included.
+// NewBuilderWithin returns a builder that charges the trace, and its replay, to a budget.
 func NewBuilderWithin(memory *budget.Budget, h Header) *Builder {
 	return &Builder{trace: Trace{Header: h}, memory: memory}
 }
 
-// Grow makes room for n more events at once, for those who know how many will come. If they do not
-// fit, the next event is refused.
+// Grow reserves space for n more events. If they do not fit, the next Add fails.
 func (b *Builder) Grow(n int) {
 	old := b.trace.Events
 	if cap(old)-len(old) >= n || b.err != nil {
@@ -77,9 +74,8 @@ func (b *Builder) Grow(n int) {
 	budget.Release(b.memory, old)
 }
 
-// Tag returns the index of a text in Trace.Tags, adding it if it is new. The empty text
-// has index 0. The text goes into the trace even if no event comes to use it. If it does not fit,
-// the next event is refused.
+// Tag returns the index of a text in Trace.Tags, adding it if it is new. The empty text has index
+// 0. The text stays in the trace even if no event uses it. If it does not fit, the next Add fails.
 func (b *Builder) Tag(text string) uint32 { return b.intern([]byte(text)) }
 
 // intern is Tag for a text that the caller may overwrite.
@@ -109,14 +105,13 @@ func (b *Builder) intern(text []byte) uint32 {
 	return tag
 }
 
-// Add appends an event and gives it its slot; what the caller put there is ignored,
-// except that a BadFree with NoSlot stays a free of an address.
+// Add appends an event and sets its slot. The caller's slot is ignored, except that a BadFree with
+// NoSlot is a free of an address.
 //
-// It refuses an allocation of an id that is live, a Free or Use of one that is not, a
-// Completed of one that is not freed, a BadFree of an id that was never allocated, a
-// LiveAtStart behind another event, a time that lies before that of an earlier event, and what does
-// not fit the memory of the builder. A refused event changes nothing, but for want of memory
-// nothing can be added any more.
+// Errors: an allocation of a live id; a Free or Use of an id that is not live; a Completed of an id
+// that is not freed; a BadFree of an unknown id; a LiveAtStart after another event; decreasing
+// time; no memory left in the budget. A failed Add changes nothing, but after the last error all
+// further calls fail.
 func (b *Builder) Add(e Event) error {
 	if b.err != nil {
 		return b.err
@@ -143,9 +138,8 @@ func (b *Builder) Add(e Event) error {
 	return b.err
 }
 
-// replayed returns the bytes that a replay of the trace takes beside it, up to an event of a kind,
-// which was added. The replay of a trace with refused requests has events of its own: see
-// [Refusals.Request].
+// replayed returns the additional bytes for a replay of the trace after an event of kind k was
+// added. A trace with refused requests needs a copy of its events: see [Refusals.Request].
 func (b *Builder) replayed(k Kind) int64 {
 	if k == Refused {
 		b.refused = true
@@ -158,11 +152,11 @@ func (b *Builder) replayed(k Kind) int64 {
 	return n + int64(b.trace.Slots)*replaySlot + int64(b.most)*ReplayLive
 }
 
-// enter returns the slot of an event and moves that slot along its life.
+// enter returns the slot of an event and updates its state.
 func (b *Builder) enter(e *Event) (uint32, error) {
 	switch e.Kind {
 	case Alloc, LiveAtStart:
-		return b.born(e)
+		return b.allocate(e)
 	case Free:
 		return b.move(e.ID, slotLive, slotFreed)
 	case Use:
@@ -181,8 +175,8 @@ func (b *Builder) enter(e *Event) (uint32, error) {
 	return NoSlot, nil
 }
 
-// born makes the id of an allocation live.
-func (b *Builder) born(e *Event) (uint32, error) {
+// allocate makes the id of an allocation live.
+func (b *Builder) allocate(e *Event) (uint32, error) {
 	if e.Kind == LiveAtStart && b.started {
 		return NoSlot, errors.New("allocations live at the start must precede all other events")
 	}
@@ -208,7 +202,7 @@ func (b *Builder) born(e *Event) (uint32, error) {
 	return slot, nil
 }
 
-// move takes the slot of id from one stage of its life to another.
+// move changes the state of the slot of an id.
 func (b *Builder) move(id uint64, from, to uint8) (uint32, error) {
 	slot, ok := b.find(id)
 	switch {
@@ -242,7 +236,7 @@ func (b *Builder) find(id uint64) (uint32, bool) {
 	return slot, ok
 }
 
-// name books the slot of a new id.
+// name records the slot of a new id.
 func (b *Builder) name(id uint64, slot uint32) (err error) {
 	n := uint64(len(b.dense))
 	if id >= n && id-n >= denseGap {
@@ -265,8 +259,8 @@ func (b *Builder) Alloc(id uint64, size device.Size, stream device.Stream) error
 	return b.Add(Event{Kind: Alloc, ID: id, Size: size, Stream: stream, Time: NoTime})
 }
 
-// AllocRequest adds an allocation with everything that a request can ask for. tag is the
-// text of its tag; the number in r.Tag is not stored.
+// AllocRequest adds an allocation with all properties of a request. tag is the text of its tag;
+// r.Tag is ignored.
 func (b *Builder) AllocRequest(id uint64, r alloc.Request, tag string) error {
 	return b.Add(Event{
 		Kind: Alloc, ID: id, Size: r.Size, Align: r.Align, Stream: r.Stream, Hint: r.Hint, Arg: r.Before,
@@ -282,7 +276,7 @@ func (b *Builder) Mark(text string) error {
 	return b.Add(Event{Kind: Mark, Tag: b.Tag(text), Time: NoTime})
 }
 
-// Trace returns what was built. The builder must not be used afterwards.
+// Trace returns the trace. The builder must not be used afterwards.
 func (b *Builder) Trace() *Trace {
 	if b.trace.Tags == nil {
 		b.trace.Tags = []string{""}
@@ -293,7 +287,7 @@ func (b *Builder) Trace() *Trace {
 	return &b.trace
 }
 
-// meta keeps one pair of the header. The first name becomes the name of the trace.
+// meta adds a pair to the header. The first name becomes the name of the trace.
 func (b *Builder) meta(key, value string, named *bool) error {
 	if key == "name" && !*named {
 		*named = true

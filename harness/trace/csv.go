@@ -15,14 +15,14 @@ import (
 // csvFormat is the value of the key "format" in the header of a CSV.
 const csvFormat = csvFamily + "1"
 
-// csvFamily begins that value in every version.
+// csvFamily is the prefix of csvFormat in every version.
 const csvFamily = "memtrace-"
 
-// csvHeader is the line that names the columns. A file whose allocations have sites, threads or
-// lifetimes has more columns behind it.
+// csvHeader is the line with the column names. Files with sites, threads or lifetimes have further
+// columns after these.
 const csvHeader = "seq,op,id,bytes,stream,time_us,tag"
 
-// csvOrigins are the columns that may stand behind csvHeader, by form of the file.
+// csvOrigins are the optional columns after csvHeader.
 var csvOrigins = [...]string{"", ",site,thread", ",site,thread,life"}
 
 // The indexes of csvOrigins.
@@ -34,8 +34,8 @@ const (
 
 var errHeader = errors.New("want the header line " + csvHeader)
 
-// csvMark takes what follows "# mark,": the number of the event it precedes, and its text.
-// What is wrong with it counts only once the file turns out to be a CSV.
+// csvMark parses the text after "# mark,": the number of the following event, and the mark's text.
+// Errors count only if the file is a CSV.
 func (p *parser) csvMark(rest []byte) error {
 	digits, text, _ := bytes.Cut(rest, comma)
 	seq, err := parseNumber("mark", digits)
@@ -67,16 +67,16 @@ type csvRow struct {
 type csvReader struct {
 	*parser
 	row     csvRow
-	origins string     // columns behind those of csvHeader
-	seq     uint64     // of the row to come
-	last    uint64     // time of the row before
-	born    []csvBirth // by slot: what a free must repeat
+	origins string     // columns after csvHeader
+	seq     uint64     // sequence number of the next row
+	last    uint64     // time of the previous row
+	born    []csvBirth // by slot: values that a free must repeat
 }
 
-// csvBirth is what a free repeats of its allocation.
+// csvBirth holds the values of an allocation that its free repeats.
 type csvBirth struct{ bytes, stream uint64 }
 
-// readCSV reads everything from the header line on.
+// readCSV reads the file from the header line on.
 func (p *parser) readCSV(header []byte) error {
 	origins, ok := strings.CutPrefix(string(header), csvHeader)
 	if !ok || !slices.Contains(csvOrigins[:], origins) {
@@ -109,8 +109,8 @@ func (p *parser) readCSV(header []byte) error {
 	return nil
 }
 
-// line reads one line below the header line. Marks belong above it, but one that is found
-// here in time is not lost.
+// line reads a line after the header line. Marks belong before it, but later ones are accepted if
+// they precede their event.
 func (c *csvReader) line(line []byte) error {
 	if len(line) == 0 {
 		return nil
@@ -135,7 +135,7 @@ func (c *csvReader) line(line []byte) error {
 	return c.markErr
 }
 
-// marks adds the marks that precede the row to come.
+// marks adds the marks before the next row.
 func (c *csvReader) marks() error {
 	for len(c.pending) > 0 && c.pending[0].seq == c.seq {
 		if err := c.b.Add(Event{Kind: Mark, Tag: c.b.Tag(c.pending[0].text), Time: NoTime}); err != nil {
@@ -227,7 +227,7 @@ func (c *csvReader) free() error {
 	return nil
 }
 
-// parse reads the columns of a line in place: those of csvHeader, and those in origins.
+// parse parses the columns of a line, csvHeader and origins, in place.
 func (r *csvRow) parse(line []byte, origins string) error {
 	seq, line, ok1 := bytes.Cut(line, comma)
 	op, line, ok2 := bytes.Cut(line, comma)

@@ -13,11 +13,11 @@ import (
 
 // WriteCSV writes a trace as CSV, the form of the recorded traces.
 //
-// That form holds allocations and frees with whole microseconds, and marks without time.
-// Anything else in the trace is an error that names the event; nothing is written then.
-// Events without time get that of the event before. Columns for site and thread are there if an
-// allocation has one of them, and one for the lifetime if an allocation has that. It walks the
-// trace three times and keeps in memory what is live.
+// The form holds allocations and frees with whole microseconds, and marks without time. Any other
+// event is an error that names it, and nothing is written. Events without time get the time of the
+// previous event. The columns site and thread are present if any allocation has one of them, the
+// column life if any has a lifetime. WriteCSV walks the trace three times; memory grows with the
+// live blocks.
 func WriteCSV(w io.Writer, t Source) error {
 	origins, err := checkCSV(t)
 	if err != nil {
@@ -32,7 +32,7 @@ func WriteCSV(w io.Writer, t Source) error {
 	for _, p := range h.Meta {
 		line = append(append(append(append(append(line, "# "...), p.Key...), '='), p.Value...), '\n')
 	}
-	out.Write(line) // a bufio.Writer keeps its first error for Flush
+	out.Write(line) // Flush returns the first error
 	seq := 0
 	err = walk(t, func(_ int, e *Event) error {
 		if e.Kind == Mark {
@@ -97,7 +97,7 @@ func writeRows(out *bufio.Writer, t Source, origins int) error {
 	})
 }
 
-// grown returns a table by slot with room for one more.
+// grown returns a table that is long enough for slot.
 func grown[T any](table []T, slot uint32) []T {
 	if n := int(slot) + 1 - len(table); n > 0 {
 		table = append(table, make([]T, n)...)
@@ -105,8 +105,8 @@ func grown[T any](table []T, slot uint32) []T {
 	return table
 }
 
-// checkCSV returns the index of the columns in csvOrigins that a trace needs. It fails if a CSV
-// cannot hold the trace.
+// checkCSV returns the index in csvOrigins of the columns that a trace needs. It fails if CSV
+// cannot represent the trace.
 func checkCSV(t Source) (origins int, err error) {
 	h := t.Head().Header
 	if !isCSVText(h.Name) {
@@ -162,8 +162,8 @@ func checkCSVEvent(t Source, e *Event) error {
 	return nil
 }
 
-// isCSVText reports whether a text reads back as it is. Half a line leaves room for what
-// else stands there.
+// isCSVText reports whether a text survives writing and reading. Half a line leaves room for the
+// other columns.
 func isCSVText(s string) bool {
 	return len(s) <= maxLine/2 && isPrintable(s) && !strings.HasPrefix(s, " ") && !strings.HasSuffix(s, " ")
 }

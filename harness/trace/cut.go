@@ -10,16 +10,15 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Span is a range of events, and of what they are about.
+// Span selects a range of events and a stream.
 type Span struct {
 	First  int            // index of the first event
-	End    int            // index of the event behind the last
-	Stream *device.Stream // only what is allocated on this stream; nil for all
+	End    int            // index after the last event
+	Stream *device.Stream // only allocations on this stream; nil for all
 }
 
-// InTime returns the events of a source from one time up to but not including another, in
-// nanoseconds, and whether any event has a time. An event without time has that of the one before.
-// O(events).
+// InTime returns the events in the time interval [from, to) of nanoseconds, and whether any event
+// has a time. An event without time has the time of the previous one. O(events).
 func InTime(s Source, from, to int64) (span Span, timed bool, err error) {
 	n := s.Head().Events
 	span = Span{First: n, End: n}
@@ -40,21 +39,21 @@ func InTime(s Source, from, to int64) (span Span, timed bool, err error) {
 	return span, timed, err
 }
 
-// Cut returns a part of a trace as a trace of its own, unless the part has more than so many
+// Cut returns a part of a trace as a trace of its own. It fails if the part has more than most
 // events; 0 means [DefaultMaxEvents].
 //
-// What was live at the start of the part becomes live at the start of the trace, by stream and id.
-// What other streams use of it is used again. What was freed but not final is freed at once, so
-// that it still becomes final where it did. Private pools that were there are there again, those
-// that requests went to in the same order, and the safe frontier is where it was. A block that was
-// live in a private pool is allocated in it again, because the model has no opening state of pools:
-// behind what is live at the start, and in the pool whose redirection was begun first. What was
-// freed within the part and becomes final behind it does so at its end; frees behind it vanish. So
-// as many bytes are live behind every event of the part as in the whole.
+// Blocks live at the start of the part become live at the start of the trace, by stream and id.
+// Uses of them by other streams are repeated. Blocks that were freed but not final are freed at
+// once, and become final where they did. Open private pools are begun again, with their requests in
+// the same order, and the safe frontier is restored. A live block of a private pool is allocated in
+// that pool again, because a trace has no opening state of pools: after the blocks live at the
+// start, in the pool whose redirection was begun first. A free of the part that becomes final after
+// it does so at its end; later frees are dropped. So after every event of the part the live bytes
+// are the same as in the whole.
 //
-// The part that is the whole is the same trace. Otherwise the header says what was cut. A span that
-// does not lie in the trace is an error. The source is walked twice and not kept: memory grows with
-// the part and with what is live at once. O(events).
+// A part that is the whole is the same trace. Otherwise the header describes the cut. A span
+// outside of the trace is an error. Cut walks the source twice; memory grows with the part and with
+// the live blocks. O(events).
 func Cut(s Source, span Span, most int) (*Trace, error) {
 	head := s.Head()
 	if span.First < 0 || span.First > span.End || span.End > head.Events {
@@ -95,13 +94,13 @@ func cutHeader(head Head, s Span) Header {
 	return h
 }
 
-// cutSlot is what is known of an allocation at some event.
+// cutSlot is the state of the allocation in a slot.
 type cutSlot struct {
-	Event        // the allocation as one that is live at the start
-	freed int    // event of its free, counted from 1; 0 while it is live
-	pool  uint32 // the private pool it went to, as cutter.order has it, counted from 1; 0 for none
-	there bool   // the slot has an allocation of the part's streams
-	known bool   // the part has it
+	Event        // the allocation, in the form of a LiveAtStart
+	freed int    // number of its free event, counted from 1; 0 while it is live
+	pool  uint32 // number of its private pool in cutter.order, counted from 1; 0 for none
+	there bool   // the allocation belongs to the span's stream
+	known bool   // the allocation is in the part
 }
 
 // cutBlock is an allocation with its uses.
@@ -116,50 +115,50 @@ type cutUse struct {
 	stream device.Stream
 }
 
-// cutPool is what is known of a private pool.
+// cutPool is the state of a private pool.
 type cutPool struct {
-	number uint32 // in cutter.order, counted from 1
-	users  int    // begun by redirections of the part, and not released, so often
-	open   int    // redirections of the part that have not ended
+	number uint32 // index in cutter.order, plus 1
+	users  int    // number of begins by redirections of the part, minus releases
+	open   int    // number of open redirections of the part
 }
 
-// cutOpen is a redirection into a pool that has not ended.
+// cutOpen is an open redirection into a pool.
 type cutOpen struct {
 	pool   uint64
 	stream device.Stream
 }
 
-// cutter takes a part out of a trace, in two walks. The first follows what is there up to the part,
-// and looks for what becomes of it behind. The second copies the part.
+// cutter extracts a part of a trace in two walks. The first tracks the state before the part, and
+// the fate of its allocations after it. The second copies the part.
 type cutter struct {
 	Span
 	s       Source
 	b       *Builder
 	most    int
 	slots   []cutSlot
-	uses    map[uint32][]cutUse   // of the allocations in some slots; those drained are there or not
-	left    map[uint64]*cutBlock  // by id: freed allocations whose slots have others, while a use may wait
-	prune   int                   // length of left at which it is looked through
+	uses    map[uint32][]cutUse   // uses of the allocations in some slots; may include drained ones
+	left    map[uint64]*cutBlock  // by id: freed allocations whose slots were reused, while a use may be pending
+	prune   int                   // size of left at which it is pruned
 	drained map[device.Stream]int // event of the last drain
 	pools   map[uint64]*cutPool
-	order   []uint64  // pools as they were first begun
-	open    []cutOpen // redirections, as they were begun
+	order   []uint64  // pools by their first begin
+	open    []cutOpen // open redirections, in order
 	raised  *Event    // the last Frontier
 
 	fates  []cutFate              // by slot
 	drains map[device.Stream]bool // streams that are drained later
 }
 
-// cutFate is what comes first, behind the start of the part, to an allocation that was freed.
+// cutFate is the first event after the start of the part for a freed allocation.
 type cutFate uint8
 
 const (
 	fateNone  cutFate = iota
 	fateFinal         // the free becomes final
-	fateAgain         // its slot is given to another allocation, or freed anew
+	fateAgain         // its slot is reused, or freed again
 )
 
-// look is the first walk.
+// look processes event i of the first walk.
 func (c *cutter) look(i int, e *Event) error {
 	if i < c.First {
 		c.pass(i, e)
@@ -176,15 +175,15 @@ func (c *cutter) look(i int, e *Event) error {
 	return nil
 }
 
-// meets books what comes to a slot, if it is the first.
+// meets records the fate of a slot, if it is the first.
 func (c *cutter) meets(slot uint32, f cutFate) {
 	if c.fates = grown(c.fates, slot); c.fates[slot] == fateNone {
 		c.fates[slot] = f
 	}
 }
 
-// take is the second walk: it copies the part, and behind it lets become final what was freed in
-// it.
+// take processes event i of the second walk: it copies the part, and completes the frees of the
+// part after it.
 func (c *cutter) take(i int, e *Event) error {
 	switch {
 	case i < c.First:
@@ -203,7 +202,7 @@ func (c *cutter) take(i int, e *Event) error {
 	return nil
 }
 
-// add adds an event to the part, with the tag that it has in the source.
+// add adds an event to the part, with its tag in the source.
 func (c *cutter) add(e Event) error {
 	e.Tag = c.b.Tag(c.s.TagOf(&e))
 	if len(c.b.trace.Events) >= c.most {
@@ -215,14 +214,14 @@ func (c *cutter) add(e Event) error {
 // wanted reports whether a stream belongs to the part.
 func (c *cutter) wanted(s device.Stream) bool { return c.Stream == nil || *c.Stream == s }
 
-// redirects reports whether a redirection of a stream, or of all, is one of the part.
+// redirects reports whether a redirection of a stream, or of all, belongs to the part.
 func (c *cutter) redirects(s device.Stream) bool { return s == AllStreams || c.wanted(s) }
 
-// pass moves the state over event i and reports whether the part wants the event, if it lies in it.
+// pass applies event i to the state, and reports whether it is one of the part if in the span.
 func (c *cutter) pass(i int, e *Event) bool {
 	switch e.Kind {
 	case Alloc, LiveAtStart:
-		return c.born(i, e)
+		return c.allocate(i, e)
 	case Free, Use, Completed, BadFree:
 		return c.passBlock(i, e)
 	case Drain:
@@ -237,8 +236,8 @@ func (c *cutter) pass(i int, e *Event) bool {
 	return true
 }
 
-// born is pass for an allocation.
-func (c *cutter) born(i int, e *Event) bool {
+// allocate is pass for an allocation.
+func (c *cutter) allocate(i int, e *Event) bool {
 	c.slots = grown(c.slots, e.Slot)
 	s := &c.slots[e.Slot]
 	if uses := c.uses[e.Slot]; len(uses) > 0 {
@@ -261,8 +260,8 @@ func (c *cutter) born(i int, e *Event) bool {
 	return true
 }
 
-// leave keeps a freed allocation whose slot is given to another. When there are twice as many as
-// there were, those are dropped that all streams are through with, so that it holds what waits.
+// leave keeps a freed allocation whose slot is reused. Whenever their number has doubled, it drops
+// those without pending uses.
 func (c *cutter) leave(b *cutBlock) {
 	const least = 64
 	if len(c.left) >= max(c.prune, least) {
@@ -314,7 +313,7 @@ func (c *cutter) passPool(e *Event) bool {
 		p.users++
 		p.open++
 	case PoolEnd:
-		k := slices.IndexFunc(c.open, func(o cutOpen) bool { return o.pool == e.Arg }) // the one begun first ends
+		k := slices.IndexFunc(c.open, func(o cutOpen) bool { return o.pool == e.Arg }) // the first one begun ends
 		if k < 0 {
 			return c.Stream == nil
 		}
@@ -333,20 +332,20 @@ func (c *cutter) passPool(e *Event) bool {
 	return true
 }
 
-// drainedLater reports whether a stream that a freed allocation waits for is drained in the part or
-// behind it.
+// drainedLater reports whether a stream that a freed allocation waits for is drained at or after
+// the start of the part.
 func (c *cutter) drainedLater(uses []cutUse) bool {
 	return slices.ContainsFunc(uses, func(u cutUse) bool { return c.pendingUse(u) && c.drains[u.stream] })
 }
 
-// pendingUse reports whether the stream of a use has not been drained since.
+// pendingUse reports whether the stream of a use has not been drained since the use.
 func (c *cutter) pendingUse(u cutUse) bool {
 	drained, ok := c.drained[u.stream]
 	return !ok || drained < u.at
 }
 
-// blocks returns what was there at the start of the part, by stream and id: what is live, and what
-// is freed and not final, because the trace says later that it is or drains a stream that uses it.
+// blocks returns the allocations at the start of the part, by stream and id: the live ones, and
+// freed ones that the trace completes later or that wait for a stream that it drains later.
 func (c *cutter) blocks() []*cutBlock {
 	var list []*cutBlock
 	for i := range c.slots {
@@ -370,7 +369,7 @@ func (c *cutter) blocks() []*cutBlock {
 	return list
 }
 
-// opening adds what was there at the start of the part.
+// opening adds the state at the start of the part.
 func (c *cutter) opening() error {
 	list := c.blocks()
 	inPools := map[uint32][]Event{}
@@ -391,8 +390,8 @@ func (c *cutter) opening() error {
 	return nil
 }
 
-// pendingEvents returns the uses that were not drained and the frees that were not final, in their
-// order, and the safe frontier.
+// pendingEvents returns the undrained uses and the frees that are not final, in order, and the safe
+// frontier.
 func (c *cutter) pendingEvents(list []*cutBlock) []Event {
 	type dated struct {
 		at int
@@ -420,9 +419,9 @@ func (c *cutter) pendingEvents(list []*cutBlock) []Event {
 	return events
 }
 
-// openPools returns the events that begin the pools that were there, with their blocks. Each is
-// begun and ended once for every user without an open redirection, and its blocks are allocated in
-// between. Then the redirections are begun in their order, and what has more of them than users is
+// openPools returns the events that restore the private pools and their blocks. Each pool is begun
+// and ended once for every user without an open redirection; its blocks are allocated in between.
+// Then the open redirections are begun in order, and pools with more redirections than users are
 // released.
 func (c *cutter) openPools(blocks map[uint32][]Event) (events []Event) {
 	closed := make([]int, len(c.order))

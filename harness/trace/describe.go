@@ -8,12 +8,11 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Describe tells what is in a trace. It walks it once, and a second time if it has steps.
+// Describe summarizes a trace. It walks it once, and a second time if it has steps.
 //
-// Its memory grows with what is live at once, with the different sizes, lifetimes and ids, some
-// bytes for each, with the marks, and with the allocations of two steps. O(events · log events).
-// The same trace gives the same result, in the same order, whichever source it comes from. It fails
-// if the source does.
+// Memory grows with the live allocations, the distinct sizes, lifetimes and ids, the marks, and the
+// allocations of two steps. O(events · log events). Equal traces give equal results from any
+// source. It fails if the source does.
 func Describe(s Source) (Info, error) {
 	h := s.Head().Header
 	d := describer{
@@ -38,7 +37,7 @@ func (t *Trace) Info() Info {
 	return in
 }
 
-// describer follows a trace event by event.
+// describer computes an Info event by event.
 type describer struct {
 	s       Source
 	in      Info
@@ -48,19 +47,19 @@ type describer struct {
 	covered Coverage
 	counts  [numKinds]int
 	streams map[device.Stream]*StreamCount
-	stream  *StreamCount // the one met last
+	stream  *StreamCount // of the previous event
 	tags    []TagCount   // by tag
 	pools   map[uint64]bool
 	births  []lifetime // by slot
 
-	sizes, ids, events, times bag   // sizes and ids of allocations; lengths of lives
-	first, last               int64 // known times
+	sizes, ids, events, times bag   // sizes and ids of allocations; lifetimes
+	first, last               int64 // first and last known time
 }
 
-// lifetime is what is known of the allocation in a slot.
+// lifetime describes the allocation in a slot.
 type lifetime struct {
 	born, freed int   // numbers of the events
-	time        int64 // of the birth
+	time        int64 // time of the birth
 	atStart     bool
 }
 
@@ -180,7 +179,7 @@ func (d *describer) info() Info {
 	return *in
 }
 
-// tagCounts returns nothing for a trace that tags no allocation.
+// tagCounts returns nil for a trace without tagged allocations.
 func (d *describer) tagCounts() []TagCount {
 	list := slices.DeleteFunc(d.tags, func(c TagCount) bool { return c.Allocs == 0 })
 	if len(list) == 0 || len(list) == 1 && list[0].Tag == "" {

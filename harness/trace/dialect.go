@@ -2,8 +2,8 @@ package trace
 
 import "github.com/vramyard/vramyard/alloc"
 
-// dialects holds the lines of every line-oriented form by its name. All share one parser;
-// the native form is the one without a name.
+// dialects holds the lines of every line-oriented form by name, for one shared parser. The native
+// form has the name "".
 var dialects = map[string]map[string]*verb{
 	"":      native,
 	"bfc":   bfcLines,
@@ -11,8 +11,8 @@ var dialects = map[string]map[string]*verb{
 	"torch": torchLines,
 }
 
-// bfcLines are those of the vectors of TensorFlow's BFC. A plain allocation carries no
-// hint: only the variant with two ends has an upper one, and its default is the lower.
+// bfcLines are the lines of TensorFlow's BFC vectors. A plain allocation has no hint: only the
+// variant with two ends distinguishes an upper end, and its default is the lower one.
 var bfcLines = map[string]*verb{
 	"a": {Event{Kind: Alloc}, []field{fieldID, fieldSize, fieldAlign}, 2, nil},
 	"u": {Event{Kind: Alloc, Hint: alloc.HintHigh}, []field{fieldID, fieldSize, fieldAlign}, 2, nil},
@@ -24,13 +24,13 @@ var bfcLines = map[string]*verb{
 	"o": {Event{Kind: Print, Arg: PrintMap}, nil, 0, nil},
 }
 
-// xdlLines are those of the vectors of XDL's allocators.
+// xdlLines are the lines of the XDL vectors.
 var xdlLines = map[string]*verb{
 	"a": {Event{Kind: Alloc}, []field{fieldID, fieldSize}, 2, nil},
 	"f": {Event{Kind: Free}, []field{fieldID}, 1, nil},
 }
 
-// torchLines are those of the vectors of PyTorch's caching allocator.
+// torchLines are the lines of the PyTorch vectors.
 var torchLines = map[string]*verb{
 	"a": {Event{Kind: Alloc}, []field{fieldID, fieldSize, fieldStream}, 2, nil},
 	"f": {Event{Kind: Free}, []field{fieldID}, 1, nil},

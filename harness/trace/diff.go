@@ -7,51 +7,51 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Diff is how two traces differ. Counts are of what only one of them has.
+// Diff is the difference between two traces, A and B.
 type Diff struct {
-	Equal  bool         `json:"equal"`            // header pairs and events are the same
-	Header []HeaderDiff `json:"header,omitempty"` // pairs that differ, in the order of A and then of B
+	Equal  bool         `json:"equal"`            // equal header pairs and events
+	Header []HeaderDiff `json:"header,omitempty"` // differing pairs, in the order of A and then of B
 	Events [2]int       `json:"events"`           // number of events
-	First  *EventDiff   `json:"first,omitempty"`  // the first event that differs
-	Kinds  []KindDiff   `json:"kinds,omitempty"`  // kinds of which one has more, in the order of the kinds
-	Allocs AllocDiff    `json:"allocations"`      // allocations that only one has
-	Live   LiveDiff     `json:"live"`             // the live bytes over the allocations and frees
+	First  *EventDiff   `json:"first,omitempty"`  // first differing event
+	Kinds  []KindDiff   `json:"kinds,omitempty"`  // kinds with different counts, in the order of the kinds
+	Allocs AllocDiff    `json:"allocations"`      // allocations in only one of the traces
+	Live   LiveDiff     `json:"live"`             // live bytes over the allocations and frees
 }
 
-// HeaderDiff is a pair of the header that differs.
+// HeaderDiff is a differing pair of the header.
 type HeaderDiff struct {
 	Key string  `json:"key"`         // key of the pair
-	A   *string `json:"a,omitempty"` // value in A; nil if it has none
-	B   *string `json:"b,omitempty"` // likewise
+	A   *string `json:"a,omitempty"` // value in A; nil if absent
+	B   *string `json:"b,omitempty"` // value in B; nil if absent
 }
 
-// EventDiff is the first event that differs, as the lines of the text form.
+// EventDiff is the first differing event, as lines of the text form.
 type EventDiff struct {
 	Index int    `json:"event"`       // number of the event
 	A     string `json:"a,omitempty"` // "" if A ends here
-	B     string `json:"b,omitempty"` // likewise
+	B     string `json:"b,omitempty"` // "" if B ends here
 }
 
-// KindDiff says how many events of a kind there are.
+// KindDiff holds the number of events of a kind.
 type KindDiff struct {
 	Kind string `json:"kind"` // name of the kind
 	A    int    `json:"a"`    // in A
 	B    int    `json:"b"`    // in B
 }
 
-// AllocDiff tells of allocations that only one of two traces has. The n-th allocation of a size on
-// a stream stands for the n-th of that size and stream in the other.
+// AllocDiff describes the allocations that only one of two traces has. The n-th allocation of a
+// size on a stream matches the n-th allocation of that size and stream in the other trace.
 type AllocDiff struct {
 	Count [2]int          `json:"only_in"`         // allocations
-	Bytes [2]device.Size  `json:"only_in_bytes"`   // their sum; the largest Size if that overflows
+	Bytes [2]device.Size  `json:"only_in_bytes"`   // sum of their sizes, saturating
 	First [2][]AllocEvent `json:"first,omitempty"` // the first few of each
-	IDs   *IDDiff         `json:"ids,omitempty"`   // nil unless both traces give each id only once
+	IDs   *IDDiff         `json:"ids,omitempty"`   // nil if a trace uses an id twice
 }
 
 // IDDiff compares allocations by their ids.
 type IDDiff struct {
 	OnlyIn  [2]int `json:"only_in"` // ids
-	Changed int    `json:"changed"` // ids of another size or stream in the other trace
+	Changed int    `json:"changed"` // ids with another size or stream in the other trace
 }
 
 // AllocEvent is an allocation of a trace.
@@ -62,20 +62,20 @@ type AllocEvent struct {
 	Stream device.Stream `json:"stream"` // of the request
 }
 
-// LiveDiff compares the live bytes of two traces behind the same number of allocations and frees.
+// LiveDiff compares the live bytes of two traces after equal numbers of allocations and frees.
 type LiveDiff struct {
-	Peak   [2]device.Size `json:"peak_bytes"`       // as LowerBound
-	At     [2]int         `json:"peak_event"`       // event that reaches it; -1 without allocations
-	Apart  device.Size    `json:"most_apart_bytes"` // the largest difference
-	Where  int            `json:"most_apart_at"`    // the first allocation or free behind which it is so; -1 if none is
-	Behind int            `json:"first_apart_at"`   // the first one behind which they differ; -1 if there is none
+	Peak   [2]device.Size `json:"peak_bytes"`       // peak of the live bytes; see LowerBound
+	At     [2]int         `json:"peak_event"`       // event of the peak; -1 without allocations
+	Apart  device.Size    `json:"most_apart_bytes"` // maximum difference
+	Where  int            `json:"most_apart_at"`    // index of the change after which it first occurs; -1 if never
+	Behind int            `json:"first_apart_at"`   // index of the change after which they first differ; -1 if never
 }
 
-// mostAllocs bounds how many allocations a Diff shows of each trace.
+// mostAllocs is the maximum number of allocations in AllocDiff.First, for each trace.
 const mostAllocs = 10
 
-// Compare compares the contents of two traces. Names, formats, hashes and the numbers of slots and
-// tags are ignored, and times if neither trace has one after 0. It costs O(events · log events).
+// Compare compares the contents of two traces. It ignores names, formats, hashes and the numbering
+// of slots and tags, and times if neither trace has a time after 0. O(events · log events).
 func Compare(a, b *Trace) Diff {
 	d := Diff{
 		Header: diffHeaders(a.Header, b.Header),
@@ -101,7 +101,7 @@ func kindTable(t *Trace) (counts [numKinds]int) {
 	return counts
 }
 
-// diffHeaders compares the pairs of headers. The n-th pair with a key stands for the n-th in the
+// diffHeaders compares the pairs of headers. The n-th pair with a key matches the n-th in the
 // other.
 func diffHeaders(a, b Header) []HeaderDiff {
 	pairs := func(h Header) ([]Pair, map[Pair]string) {
@@ -136,7 +136,7 @@ func diffHeaders(a, b Header) []HeaderDiff {
 	return list
 }
 
-// firstDiff returns the first event that differs, nil if none does.
+// firstDiff returns the first differing event, or nil.
 func firstDiff(a, b *Trace) *EventDiff {
 	timed := a.timed() || b.timed()
 	for i := range max(len(a.Events), len(b.Events)) {
@@ -148,13 +148,13 @@ func firstDiff(a, b *Trace) *EventDiff {
 	return nil
 }
 
-// timed reports whether any event has a time after 0. CSV has a time in every row, so that 0
-// throughout is the form that a trace without times takes there.
+// timed reports whether any event has a time after 0. A trace without times has the time 0 in every
+// row of a CSV.
 func (t *Trace) timed() bool {
 	return slices.ContainsFunc(t.Events, func(e Event) bool { return e.Time > 0 })
 }
 
-// sameEvent compares event i of two traces, with its time if the traces are timed.
+// sameEvent compares event i of two traces, including its time if timed is set.
 func sameEvent(a, b *Trace, i int, timed bool) bool {
 	x, y := a.Events[i], b.Events[i]
 	if !timed {
@@ -167,7 +167,7 @@ func sameEvent(a, b *Trace, i int, timed bool) bool {
 	return x == y
 }
 
-// line returns event i as a line of the text form, "" if there is none.
+// line returns event i as a line of the text form, or "" after the end.
 func (t *Trace) line(i int) string {
 	if i >= len(t.Events) {
 		return ""
@@ -180,7 +180,7 @@ func (t *Trace) line(i int) string {
 	return string(line)
 }
 
-// allocKey is what makes two allocations the same.
+// allocKey identifies equal allocations.
 type allocKey struct {
 	size   device.Size
 	stream device.Stream
@@ -198,7 +198,7 @@ func (t *Trace) allocs(f func(i int, e *Event)) {
 func diffAllocs(a, b *Trace) AllocDiff {
 	d := AllocDiff{IDs: diffIDs(a, b)}
 	for side, t := range [...]*Trace{a, b} {
-		counts := map[allocKey]int{} // of the other that nothing here stands for yet
+		counts := map[allocKey]int{} // unmatched allocations of the other trace
 		[...]*Trace{b, a}[side].allocs(func(_ int, e *Event) { counts[allocKey{e.Size, e.Stream}]++ })
 		t.allocs(func(i int, e *Event) {
 			k := allocKey{e.Size, e.Stream}
@@ -216,7 +216,7 @@ func diffAllocs(a, b *Trace) AllocDiff {
 	return d
 }
 
-// diffIDs compares what two traces call by the same id, nil if one of them gives an id twice.
+// diffIDs compares the allocations with equal ids. It returns nil if a trace uses an id twice.
 func diffIDs(a, b *Trace) *IDDiff {
 	byID := map[uint64]allocKey{}
 	twice := false
@@ -248,12 +248,12 @@ func diffIDs(a, b *Trace) *IDDiff {
 	return &d
 }
 
-// diffLive compares live bytes behind each number of allocations and frees; behind its end, a trace
-// keeps what is live there.
+// diffLive compares the live bytes after each number of allocations and frees. After its end a
+// trace keeps its live bytes.
 func diffLive(a, b *Trace) LiveDiff {
 	d := LiveDiff{At: [2]int{-1, -1}, Where: -1, Behind: -1}
 	var ledgers [2]Ledger
-	var at [2]int // events walked
+	var at [2]int // events processed
 	for n := 0; ; n++ {
 		more := false
 		for side, t := range [...]*Trace{a, b} {
@@ -281,7 +281,8 @@ func diffLive(a, b *Trace) LiveDiff {
 	return d
 }
 
-// nextChange returns the first event from i on that changes what is live, or the number of events.
+// nextChange returns the first event from i on that changes the live bytes, or the number of
+// events.
 func (t *Trace) nextChange(i int) int {
 	for i < len(t.Events) {
 		switch t.Events[i].Kind {

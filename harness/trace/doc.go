@@ -1,10 +1,9 @@
 // Package trace is the event model of a memory trace, and its readers and writers.
 //
-// A [Trace] is a [Header] and a sequence of [Event]s: what a program asked of its
-// allocator, in order. A trace says nothing about addresses, so that any strategy can
-// serve it; ids name allocations, and each id is also given a small dense number, its
-// slot, so that a replay needs no map. A [Builder] makes traces by the same rules as the
-// readers.
+// A [Trace] is a [Header] and a sequence of [Event]s: the requests of a program to its allocator,
+// in order. It has no addresses, so any strategy can serve it. Ids name allocations. Each also has
+// a small dense number, its slot, so that a replay needs no map. A [Builder] makes traces by the
+// same rules as the readers.
 //
 // # The native text form
 //
@@ -45,7 +44,7 @@
 //
 // ORIGIN stands for site=, thread= and life=mark|step|run, each of which may be left out.
 //
-// Every line also takes t=NANOSECONDS, which never decreases. SIZE and align are bytes, with or
+// Every line also accepts t=NANOSECONDS, which never decreases. SIZE and align are bytes, with or
 // without a unit ("512KiB"). site is a hash of the call stack, 0x and hexadecimal digits; thread
 // is the number of a host thread. Both are 0 where they are unknown, which is the same as leaving
 // them out. life is when the program expects to free the block: before the next mark, before the
@@ -53,28 +52,27 @@
 // is quoted as in Go. Ids may be any numbers; one may be used again once it is freed. Comments of
 // the form key=value in front of the first event are kept in the header, and name= replaces the
 // file's name.
-// In counterexamples, fault-nth=N there says that call N to the device is refused, those that build
-// and close the strategy included, and request-tags=ids says that the tag of each request is its
-// id.
+// In counterexamples, fault-nth=N means that device call N fails, including the calls that build
+// and close the strategy, and request-tags=ids means that the tag of each request is its id.
 //
-// The first line is optional. Its number is the version of the form; a reader refuses
-// versions it does not know.
+// The first line is optional. Its number is the version of the form; readers reject unknown
+// versions.
 //
 // # Other forms
 //
-// Package formats knows the files of others and tells by its content what a file is. This package
+// Package formats recognizes files by content and reads the formats of other programs. This package
 // reads two more forms.
 //
 // CSV is the form of the recorded traces; it is recognised by its header line:
 //
 //	seq,op,id,bytes,stream,time_us,tag[,site,thread[,life]]
 //
-// The dialects "bfc", "xdl" and "torch" are those of the golden vectors, with one letter a
-// line. Their frees of unknown ids are skipped, as the originals' harnesses did.
+// The golden vectors use the dialects "bfc", "xdl" and "torch", with one letter a line. Their
+// frees of unknown ids are skipped, as in the harnesses of the originals.
 //
 // # Hostile input
 //
 // A reader never panics. A line is at most 16 MiB, compressed data is read as a stream, and events,
-// tags and tables are taken from Options.Memory, so memory is bounded whatever the input claims to
-// hold. A byte order mark and line ends of Windows are accepted, a NUL byte is not.
+// tags and tables are charged to Options.Memory, so memory is bounded for any input. A byte order
+// mark and Windows line endings are accepted, a NUL byte is not.
 package trace

@@ -6,7 +6,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Kind says what an event is. The numbers are part of the stored form and never change.
+// Kind is the kind of an event. The numbers are part of stored files and never change.
 type Kind uint8
 
 // The kinds.
@@ -17,18 +17,18 @@ const (
 	Use         Kind = 3  // ID is also used by Stream
 	LiveAtStart Kind = 4  // ID of Size bytes was live before the first event
 	Mark        Kind = 5  // step, phase or annotation; Tag is its text
-	Trim        Kind = 6  // cached memory is to go back to the device
+	Trim        Kind = 6  // cached memory shall be returned to the device
 	Frontier    Kind = 7  // the safe frontier rises to Arg
 	Drain       Kind = 8  // all work queued on Stream has finished
 	PoolBegin   Kind = 9  // allocations of Stream, or of all streams, go to pool Arg
 	PoolEnd     Kind = 10 // redirection into pool Arg ends
 	PoolRelease Kind = 11 // pool Arg is released
-	Refused     Kind = 12 // the recorded program was refused Size bytes; see Refusals
+	Refused     Kind = 12 // a request of Size bytes that failed in the recorded program; see Refusals
 	BadFree     Kind = 13 // an illegal free: of ID's address plus Size, or of address Arg if Slot is NoSlot
 	Fault       Kind = 14 // the next Arg device calls fail
 	ClearStats  Kind = 15 // counters and peaks are reset
-	Print       Kind = 16 // the replay prints what Arg asks for
-	Poll        Kind = 17 // the allocator is to look which delayed frees are final
+	Print       Kind = 16 // the replay prints the data that Arg selects
+	Poll        Kind = 17 // the allocator shall check which delayed frees are final
 	numKinds    Kind = 18
 )
 
@@ -54,7 +54,7 @@ func Kinds(yield func(Kind) bool) {
 	}
 }
 
-// What a Print event asks for, in Arg.
+// Values of Arg for a Print event.
 const (
 	PrintStats  uint64 = iota // statistics in one line
 	PrintMap                  // rendering of memory in one line
@@ -64,31 +64,31 @@ const (
 // AllStreams as the Stream of PoolBegin means every stream.
 const AllStreams = power.AllStreams
 
-// NoSlot is the Slot of an event that names no allocation.
+// NoSlot is the Slot of an event without an allocation.
 const NoSlot = ^uint32(0)
 
 // NoTime is the Time of an event whose time is not known.
 const NoTime int64 = -1
 
-// Event is one line of a trace. Fields that the kind does not mention are zero. Alloc, LiveAtStart
-// and Refused are requests.
+// Event is one line of a trace. Fields that its kind does not use are zero. Alloc, LiveAtStart and
+// Refused are requests.
 type Event struct {
-	Kind   Kind           // what it is
+	Kind   Kind           // the kind
 	Hint   alloc.Hint     // Alloc: which end of the arena
 	Life   alloc.Lifetime // requests: when the program expects to free the block
-	Slot   uint32         // dense number of the allocation that ID names; NoSlot if none
+	Slot   uint32         // dense number of the allocation ID, or NoSlot
 	Tag    uint32         // index into Trace.Tags; 0 is no tag
-	Thread uint32         // requests: the host thread that asked, counted from 1; 0 is unknown
+	Thread uint32         // requests: the requesting host thread, counted from 1; 0 is unknown
 	ID     uint64         // the allocation's name in the file
 	Size   device.Size    // bytes
-	Align  device.Size    // Alloc: bytes; 0 is no wish
+	Align  device.Size    // Alloc: alignment in bytes; 0 is any
 	Stream device.Stream  // stream
-	Arg    uint64         // Alloc: Request.Before; otherwise as the kind says
+	Arg    uint64         // Alloc: Request.Before; otherwise by kind
 	Time   int64          // nanoseconds since the start of the trace, or NoTime
-	Site   uint64         // requests: hash of the call stack that asked; 0 is unknown
+	Site   uint64         // requests: hash of the requesting call stack; 0 is unknown
 }
 
-// Origin returns what a request says of itself beside its size.
+// Origin returns the origin of a request: call site, thread and expected lifetime.
 func (e *Event) Origin() alloc.Origin { return alloc.OriginOf(e.Site, e.Thread).WithLifetime(e.Life) }
 
 // Pair is one entry of a header, in the order of the file.
@@ -97,26 +97,26 @@ type Pair struct {
 	Value string `json:"value"` // the rest of the line
 }
 
-// AbsentKey is the key of the header under which a trace says what its file could not tell.
+// AbsentKey is the header key for the information that the original file lacked.
 const AbsentKey = "not_in_file"
 
-// Keys of the header that name the framework of the recorded program.
+// Header keys for the framework of the recorded program.
 const (
 	FrameworkKey = "framework" // its name: "PyTorch", "TensorFlow"
 	TorchKey     = "torch"     // the version of PyTorch
 )
 
-// Header tells where a trace comes from and what is known about it.
+// Header describes a trace and its origin.
 type Header struct {
-	Name   string // short name, the file's name without endings unless the file says otherwise
+	Name   string // short name; by default the file's name without endings
 	Format string // format it was read from: "text", "csv", "bfc", "xdl", "torch"
 	Hash   string // SHA-256 of the decompressed file in hexadecimal
-	Meta   []Pair // what else the file says of itself
+	Meta   []Pair // further pairs of the file
 }
 
 // Trace is a whole trace in memory.
 type Trace struct {
-	Header Header   // where it comes from
+	Header Header   // origin and properties
 	Events []Event  // in order
 	Tags   []string // texts of tags; Tags[0] is ""
 	Slots  int      // number of distinct allocations; every Slot is below it
@@ -135,7 +135,7 @@ func (h Header) Get(key string) (string, bool) {
 // TagOf returns the text of an event's tag.
 func (t *Trace) TagOf(e *Event) string {
 	if e.Tag == 0 {
-		return "" // also in a trace without any tags
+		return "" // Tags may be empty
 	}
 	return t.Tags[e.Tag]
 }

@@ -13,20 +13,20 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// Lines reads a text file line by line and within the bounds of [Read]: compressed or not, with
-// line ends of any system, no line longer than 16 MiB, no NUL byte.
+// Lines reads a text file line by line within the limits of [Read]: compressed or not, with any
+// line endings, no line longer than 16 MiB, no NUL byte.
 type Lines struct {
-	name   string // as it was named by the caller
+	name   string // name given by the caller
 	scan   *bufio.Scanner
 	in     *watched
 	num    int            // number of the line last returned
-	plain  *fileio.Stream // what decompresses
-	file   *os.File       // nil where the caller has it
+	plain  *fileio.Stream // the decompressor
+	file   *os.File       // nil if the caller owns the file
 	memory *budget.Budget
 }
 
-// OpenLines opens a file whose content may take as much memory as a budget has. Its errors are
-// those of [Open].
+// OpenLines opens a file. Its content is charged to memory by the caller. Errors are those of
+// [Open].
 func OpenLines(path string, memory *budget.Budget) (*Lines, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -34,7 +34,7 @@ func OpenLines(path string, memory *budget.Budget) (*Lines, error) {
 	}
 	l, err := NewLines(f, path, memory)
 	if err != nil {
-		_ = f.Close() // only read from: nothing can be lost
+		_ = f.Close() // read only: no error matters
 		return nil, err
 	}
 	l.file = f
@@ -49,7 +49,7 @@ func NewLines(r io.Reader, name string, memory *budget.Budget) (*Lines, error) {
 	}
 	in := &watched{r: plain, hash: sha256.New()}
 	scan := bufio.NewScanner(in)
-	// The longest line, its ending, and the byte by which the scanner knows it is not longer.
+	// The longest line, its ending, and one byte to detect longer lines.
 	scan.Buffer(make([]byte, 0, 1<<16), maxLine+3)
 	return &Lines{name: name, scan: scan, in: in, plain: plain, memory: memory}, nil
 }
@@ -81,29 +81,30 @@ func (l *Lines) Next() ([]byte, error) {
 		return nil, l.errorf(errNUL)
 	}
 	if line == nil {
-		line = []byte{} // an empty line is not the end
+		line = []byte{} // nil would mean the end
 	}
 	return line, nil
 }
 
-// Memory returns the budget of the content. Lines takes nothing from it.
+// Memory returns the budget of the content. Lines itself charges nothing to it.
 func (l *Lines) Memory() *budget.Budget { return l.memory }
 
 // Line returns the number of the line that Next returned last, counted from 1.
 func (l *Lines) Line() int { return l.num }
 
-// Blame returns an [*Error] that says what is wrong with a line.
+// Blame returns an [*Error] at a line.
 func (l *Lines) Blame(line int, err error) error {
 	return &Error{File: l.name, Line: line, Err: err}
 }
 
 func (l *Lines) errorf(err error) error { return l.Blame(l.num, err) }
 
-// Hash returns the SHA-256 of the decompressed text, in hexadecimal, once Next has come to its end.
+// Hash returns the SHA-256 of the decompressed text, in hexadecimal. Call it after Next has
+// returned nil.
 func (l *Lines) Hash() string { return hex.EncodeToString(l.in.hash.Sum(nil)) }
 
-// Doubt returns an [*Error] if the last line has no line end, once Next has come to its end: the
-// file may have been cut within it.
+// Doubt returns an [*Error] if the last line has no line ending, because the file may have been
+// truncated. Call it after Next has returned nil.
 func (l *Lines) Doubt() error {
 	if l.num == 1 || l.in.last == '\n' {
 		return nil
@@ -115,6 +116,6 @@ func (l *Lines) Doubt() error {
 func (l *Lines) Close() {
 	l.plain.Close()
 	if l.file != nil {
-		_ = l.file.Close() // only read from: nothing can be lost
+		_ = l.file.Close() // read only: no error matters
 	}
 }

@@ -7,80 +7,80 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Info is what can be said of a trace without replaying it. Sizes are bytes as requested.
+// Info describes a trace without a replay. Sizes are bytes as requested.
 type Info struct {
 	Name    string        `json:"name"`            // Header.Name
 	Format  string        `json:"format"`          // Header.Format
 	Hash    string        `json:"sha256"`          // Header.Hash
 	Meta    []Pair        `json:"meta,omitempty"`  // Header.Meta
 	Events  int           `json:"events"`          // number of events
-	Kinds   []KindCount   `json:"kinds"`           // events by kind, in the order of the kinds; none with 0
+	Kinds   []KindCount   `json:"kinds"`           // number of events by kind, in the order of the kinds, without zeros
 	Allocs  int           `json:"allocs"`          // Alloc and LiveAtStart events
 	Slots   int           `json:"slots"`           // distinct ids
 	Streams []StreamCount `json:"streams"`         // by number
 	Tags    []TagCount    `json:"tags,omitempty"`  // tags of allocations: most bytes first, then by text
 	Marks   int           `json:"marks"`           // Mark events
-	History bool          `json:"history"`         // it requests memory; false: it has the blocks of one moment alone
+	History bool          `json:"history"`         // has requests; false if it only has the blocks of one moment
 	Sizes   SizeInfo      `json:"sizes"`           // distribution of the requested sizes
-	Peak    device.Size   `json:"peak_live_bytes"` // as LowerBound
+	Peak    device.Size   `json:"peak_live_bytes"` // peak of the live bytes; see LowerBound
 	// index of the event that first reaches Peak; -1 without allocations
 	PeakAt   int         `json:"peak_event"`
-	PeakLive int         `json:"peak_live_count"` // most allocations live at once
-	End      device.Size `json:"end_live_bytes"`  // live behind the last event
-	EndLive  int         `json:"end_live_count"`  // likewise
-	Lives    LifeInfo    `json:"lifetimes"`       // how long allocations live
-	Steps    StepInfo    `json:"steps"`           // how much steps are alike
-	Pools    int         `json:"pools"`           // private pools that are begun
-	// largest request that the recorded program was refused; 0 if none was
+	PeakLive int         `json:"peak_live_count"` // peak of the number of live allocations
+	End      device.Size `json:"end_live_bytes"`  // live after the last event
+	EndLive  int         `json:"end_live_count"`  // number of live allocations after the last event
+	Lives    LifeInfo    `json:"lifetimes"`       // lifetimes of allocations
+	Steps    StepInfo    `json:"steps"`           // similarity of steps
+	Pools    int         `json:"pools"`           // number of private pools begun
+	// largest refused request, or 0
 	Refused device.Size `json:"refused_bytes"`
-	// the requests that the recorded program was refused; absent: none was
+	// refused requests, or nil
 	Refusals *RefusalInfo `json:"refusals,omitempty"`
 	Timed    bool         `json:"timed"`       // some event has a time
 	Duration int64        `json:"duration_ns"` // from the first to the last known time
 }
 
-// RefusalInfo describes the requests that the recorded program was refused. They count in the lower
+// RefusalInfo describes the requests that failed in the recorded program. They count in the lower
 // bound; see [Refusals].
 type RefusalInfo struct {
 	Count  int         `json:"count"`      // refused requests
-	LastAt int         `json:"last_event"` // number of the last one
+	LastAt int         `json:"last_event"` // event number of the last one
 	Last   device.Size `json:"last_bytes"` // its size
-	Died   bool        `json:"died"`       // it ended the program: no allocation follows
+	Died   bool        `json:"died"`       // the program died of it: no allocation follows
 }
 
-// KindCount says how many events are of one kind.
+// KindCount is the number of events of a kind.
 type KindCount struct {
 	Kind  string `json:"kind"`  // name of the kind
 	Count int    `json:"count"` // events
 }
 
-// StreamCount says what is allocated on one stream.
+// StreamCount sums up the allocations on a stream.
 type StreamCount struct {
 	Stream device.Stream `json:"stream"` // number
-	Allocs int           `json:"allocs"` // allocations that name it first
-	Bytes  device.Size   `json:"bytes"`  // their sum; the largest Size if that overflows
+	Allocs int           `json:"allocs"` // allocations on it
+	Bytes  device.Size   `json:"bytes"`  // sum of their sizes, saturating
 	Uses   int           `json:"uses"`   // Use events
 }
 
-// TagCount says what is allocated with one tag.
+// TagCount sums up the allocations with a tag.
 type TagCount struct {
-	Tag    string      `json:"tag"`    // text; "" are the allocations without
+	Tag    string      `json:"tag"`    // text; "" for allocations without a tag
 	Allocs int         `json:"allocs"` // allocations
-	Bytes  device.Size `json:"bytes"`  // their sum; the largest Size if that overflows
+	Bytes  device.Size `json:"bytes"`  // sum of their sizes, saturating
 }
 
 // SizeInfo describes the sizes of the allocations.
 type SizeInfo struct {
-	Distinct int         `json:"distinct"`    // number of different sizes
+	Distinct int         `json:"distinct"`    // number of distinct sizes
 	Min      device.Size `json:"min"`         // smallest
 	Median   device.Size `json:"median"`      // lower median
 	Max      device.Size `json:"max"`         // largest
-	Total    device.Size `json:"total_bytes"` // their sum; the largest Size if that overflows
+	Total    device.Size `json:"total_bytes"` // sum, saturating
 }
 
-// LowerBound returns the most bytes that are live at once, as requested: no allocator can complete
-// the trace with less. A refused request counts as live when it is made; see [Refusals]. The result
-// is the largest Size if the bytes do not fit one. O(events).
+// LowerBound returns the peak of the live bytes, as requested: no allocator can complete the trace
+// with less. A refused request counts as live during its event; see [Refusals]. The result
+// saturates at the largest Size. O(events).
 func (t *Trace) LowerBound() device.Size {
 	var l Ledger
 	for i := range t.Events {
@@ -89,17 +89,17 @@ func (t *Trace) LowerBound() device.Size {
 	return l.peak
 }
 
-// Ledger follows what is live in a trace, event by event. The zero value has seen nothing. It
-// takes 16 bytes for each slot.
+// Ledger tracks the live allocations of a trace, event by event. The zero value is ready for use.
+// It takes 16 bytes per slot.
 //
-// The sum is kept in 128 bits, so that a hostile trace whose sizes overflow saturates at the
-// peak and still comes down again.
+// Sums have 128 bits, so a hostile trace whose sizes overflow saturates the peak and still comes
+// down again.
 type Ledger struct {
 	slots  []birth // by slot
 	hi, lo uint64  // live bytes
 	count  int     // live allocations
 
-	reached   device.Size // most live bytes during the last event
+	reached   device.Size // peak during the last event
 	peak      device.Size
 	peakCount int
 }
@@ -110,8 +110,8 @@ type birth struct {
 	live bool
 }
 
-// Step books the next event and reports whether it raised the peak of the bytes. A refused request
-// is live during its event only.
+// Step processes the next event and reports whether it raised the peak of the bytes. A refused
+// request is live only during its event.
 func (l *Ledger) Step(e *Event) bool {
 	switch e.Kind {
 	case Alloc, LiveAtStart:
@@ -132,7 +132,7 @@ func (l *Ledger) Step(e *Event) bool {
 	return l.reach()
 }
 
-// reach notes what is live now and reports whether that raises the peak.
+// reach updates the peaks and reports whether the peak of the bytes rose.
 func (l *Ledger) reach() bool {
 	if l.reached = l.Live(); l.reached <= l.peak {
 		return false
@@ -141,13 +141,13 @@ func (l *Ledger) reach() bool {
 	return true
 }
 
-// Peak returns the most bytes that were live at once; see [Trace.LowerBound].
+// Peak returns the peak of the live bytes; see [Trace.LowerBound].
 func (l *Ledger) Peak() device.Size { return l.peak }
 
-// Reached returns the most bytes that were live during the last event.
+// Reached returns the peak of the live bytes during the last event.
 func (l *Ledger) Reached() device.Size { return l.reached }
 
-// PeakCount returns the most allocations that were live at once.
+// PeakCount returns the peak of the number of live allocations.
 func (l *Ledger) PeakCount() int { return l.peakCount }
 
 func (l *Ledger) begin(n device.Size) {
@@ -165,7 +165,7 @@ func (l *Ledger) end(n device.Size) {
 	l.count--
 }
 
-// drop takes the allocation of a slot out, if there is one.
+// drop removes the allocation in a slot, if there is one.
 func (l *Ledger) drop(slot uint32) {
 	if b := &l.slots[slot]; b.live {
 		l.end(b.size)
@@ -173,7 +173,7 @@ func (l *Ledger) drop(slot uint32) {
 	}
 }
 
-// Live returns the bytes that are live now, or the largest Size if they do not fit.
+// Live returns the live bytes, saturating at the largest Size.
 func (l *Ledger) Live() device.Size {
 	if l.hi != 0 {
 		return math.MaxUint64

@@ -9,18 +9,18 @@ import (
 	"unicode/utf8"
 )
 
-// maxLine is the longest line in bytes that a reader accepts: tags of 10 MB have been seen to be
-// made on purpose, and a page shows them clipped.
+// maxLine is the maximum length of a line in bytes. Tags of 10 MB occur in crafted files; pages
+// show them clipped.
 const maxLine = 16 << 20
 
-// Error is what is wrong with a trace file, and where.
+// Error is an error in a trace file.
 type Error struct {
-	File string // as it was named by the caller
-	Line int    // counted from 1; 0 if no line is to blame
-	Err  error  // what is wrong
+	File string // name given by the caller
+	Line int    // counted from 1; 0 for the whole file
+	Err  error  // the cause
 }
 
-// Error returns "file:line: what is wrong" in one line.
+// Error returns "file:line: cause" in one line.
 func (e *Error) Error() string {
 	if e.Line == 0 {
 		return fmt.Sprintf("%s: %v", e.File, e.Err)
@@ -28,16 +28,16 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s:%d: %v", e.File, e.Line, e.Err)
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// watched hashes what is read through it and remembers the error that ended it. A scanner
-// still returns the broken last line of a stream that fails; the memory lets the reader
-// blame the stream and not that line.
+// watched hashes the data read through it and records the error that ended it. A scanner still
+// returns the incomplete last line of a stream that fails; the recorded error lets the reader
+// report the stream instead of that line.
 type watched struct {
 	r    io.Reader
 	hash hash.Hash
-	last byte // the last one that was read
+	last byte // the last byte read
 	err  error
 }
 
@@ -61,8 +61,7 @@ var (
 	bom     = []byte("\xef\xbb\xbf")
 )
 
-// clip quotes a piece of the file for an error message, shortened so that the message
-// stays a readable line.
+// clip quotes a piece of the file for an error message, shortened to keep the message readable.
 func clip(b []byte) string {
 	const most = 40
 	if len(b) <= most {
@@ -75,7 +74,7 @@ func clip(b []byte) string {
 	return strconv.Quote(string(b[:cut])) + "…"
 }
 
-// parseUint reads a decimal number without sign. It does not allocate.
+// parseUint parses an unsigned decimal number without allocating.
 func parseUint(b []byte) (uint64, bool) {
 	if len(b) == 0 || len(b) > 20 {
 		return 0, false

@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// Part is one of several traces in a file, such as that of one device.
+// Part is one of several traces in a file, such as the trace of a device.
 type Part struct {
-	Name   string `json:"part"`   // by which it is chosen
-	Events int    `json:"events"` // events of the trace, or calls of the log that it is made from
+	Name   string `json:"part"`   // name for selection
+	Events int    `json:"events"` // events of the trace, or calls of the underlying log
 }
 
-// PartsError is the error of a reader that found several traces in a file and was not asked for one
-// of them.
+// PartsError is the error of a reader for a file with several traces, if none was selected.
 type PartsError struct {
 	Name   string `json:"name"`   // name of the file, as Header.Name
 	Format string `json:"format"` // as Header.Format
@@ -24,7 +23,7 @@ func (e *PartsError) Error() string {
 	return "holds several parts, name one of them: " + DescribeParts(e.Parts)
 }
 
-// DescribeParts lists parts in words, for a message.
+// DescribeParts lists parts for an error message.
 func DescribeParts(parts []Part) string {
 	const most = 16
 	var list []string

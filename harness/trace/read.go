@@ -14,21 +14,18 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// DefaultMaxEvents is the largest number of events of a trace that is made in memory: by a
-// workload, or of a part of another. An event takes 72 bytes, so a trace of this size takes 2.25
-// GiB.
+// DefaultMaxEvents is the maximum number of events of a trace that is generated in memory: by a
+// workload, or as a part of another trace. At 72 bytes an event, 2.25 GiB.
 const DefaultMaxEvents = 1 << 25
 
-// Options tell how to read a trace.
+// Options control how a trace is read.
 type Options struct {
-	// Dialect is "" for the native text form or CSV, whichever the content is, or the
-	// name of one of [Dialects].
+	// Dialect is one of [Dialects], or "" for the native text form or CSV, recognized by content.
 	Dialect string
-	// Memory is what the trace may take of memory, its replay included; nil means [budget.Default]
-	// bytes.
+	// Memory is the budget of the trace, including its replay; nil means [budget.Default] bytes.
 	Memory *budget.Budget
-	// Warn, if not nil, is called with an [*Error] for what makes a file doubtful that can be read: a
-	// last line without a line end, which may have been cut.
+	// Warn, if not nil, receives an [*Error] for a defect that does not prevent reading: a last line
+	// without a line ending, which may be truncated.
 	Warn func(error)
 }
 
@@ -39,10 +36,10 @@ func (o Options) memory() *budget.Budget {
 	return budget.New(0)
 }
 
-// Dialects returns the names of the dialects that Options can ask for.
+// Dialects returns the valid values of Options.Dialect, except "".
 func Dialects() []string { return []string{"bfc", "torch", "xdl"} }
 
-// lines returns the lines of the dialect that is asked for.
+// lines returns the lines of the selected dialect.
 func (o Options) lines() (map[string]*verb, error) {
 	verbs, ok := dialects[o.Dialect]
 	if !ok {
@@ -64,14 +61,14 @@ func Open(path string, o Options) (*Trace, error) {
 	if err != nil {
 		return nil, FileError(path, err)
 	}
-	defer f.Close() // only read from: nothing can be lost
+	defer f.Close() // read only: no error matters
 	return Read(f, path, o)
 }
 
-// Read reads a trace. name is the file's name for messages and for the header; it may be
-// a path. Data compressed with gzip, xz or zstd is recognised by its first bytes.
+// Read reads a trace. name is the file's name or path, for messages and for the header. gzip, xz
+// and zstd are recognized by their first bytes.
 //
-// An error is one line of the form "name:line: what is wrong", an [*Error].
+// Errors are [*Error]: one line "name:line: cause".
 func Read(r io.Reader, name string, o Options) (*Trace, error) {
 	verbs, err := o.lines()
 	if err != nil {
@@ -98,7 +95,7 @@ func Read(r io.Reader, name string, o Options) (*Trace, error) {
 	return p.b.Trace(), nil
 }
 
-// FileError blames a file as a whole. The system's errors repeat the path; ours has it in front.
+// FileError returns an error about a file as a whole. It drops the path that system errors repeat.
 func FileError(name string, err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
@@ -107,8 +104,8 @@ func FileError(name string, err error) error {
 	return &Error{File: name, Err: err}
 }
 
-// BaseName returns a file's name without directory and known endings, which is the name of the
-// trace in it unless the file has another.
+// BaseName returns a file's name without directory and known endings: the default name of its
+// trace.
 func BaseName(path string) string {
 	name := filepath.Base(path)
 	if path == "" {
@@ -128,8 +125,8 @@ func BaseName(path string) string {
 	}
 }
 
-// FormOf tells by its beginning whether a file is in the native text form ("text") or a CSV of
-// ours ("csv"); "" is neither. What has no line but comments is text.
+// FormOf returns the form of a file by its beginning: "text" for the native text form, "csv" for
+// this project's CSV, or "". A file of only comments is text.
 func FormOf(head []byte) string {
 	head = bytes.TrimPrefix(head, bom)
 	for len(head) > 0 {
@@ -160,24 +157,24 @@ type parser struct {
 	src     *Lines
 	b       *Builder
 	verbs   map[string]*verb
-	loose   bool  // a dialect: what is about unknown ids is skipped
+	loose   bool  // a dialect: events of unknown ids are skipped
 	magic   bool  // the first line was the native one
 	csv     bool  // the header says that a CSV follows
 	named   bool  // the header gave a name
-	started bool  // the first line that is no comment was seen
-	ev      Event // the event of the present line
+	started bool  // the first line that is not a comment was read
+	ev      Event // the event of the current line
 	pending []pendingMark
-	markErr error // the first mark that is wrong
+	markErr error // first error in a mark
 }
 
-// pendingMark is a mark of a CSV that waits for the event it precedes.
+// pendingMark is a mark of a CSV whose event has not been read yet.
 type pendingMark struct {
 	seq  uint64
 	text string
 }
 
-// run reads the whole file. Header lines are the same in all forms; the first other line
-// tells CSV from text.
+// run reads the whole file. The header is the same in all forms; the first line after it tells CSV
+// from text.
 func (p *parser) run() error {
 	for {
 		line, err := p.src.Next()
@@ -211,13 +208,13 @@ func (p *parser) run() error {
 	return nil
 }
 
-// nativeMagic begins the first line of the native text form.
+// nativeMagic is the first word of the native text form.
 const nativeMagic = "vramyard-trace"
 
-// version is the version of the native text form that is written, and the highest that is read.
+// version is the version of the native text form that is written, and the highest one accepted.
 const version = 1
 
-// comment takes a line that begins with '#', without that sign.
+// comment parses a line that begins with '#', given without it.
 func (p *parser) comment(text []byte) error {
 	if p.started {
 		return nil
@@ -238,7 +235,7 @@ func (p *parser) comment(text []byte) error {
 	return p.pair(text)
 }
 
-// checkVersion takes what follows the magic word.
+// checkVersion parses the text after nativeMagic.
 func checkVersion(b []byte) error {
 	if n, ok := parseUint(b); !ok || n == 0 {
 		return fmt.Errorf("version %s of the trace format: want %d", clip(b), version)
@@ -248,7 +245,7 @@ func checkVersion(b []byte) error {
 	return nil
 }
 
-// pair takes a comment of the header; one of the form key=value is kept.
+// pair parses a comment of the header; the form key=value becomes a pair.
 func (p *parser) pair(text []byte) error {
 	key, value, ok := strings.Cut(string(text), "=")
 	if !ok || !isKey(key) {
@@ -271,7 +268,7 @@ func (p *parser) pair(text []byte) error {
 	return p.b.meta(key, value, &p.named)
 }
 
-// isKey reports whether s can be the key of a header pair: letters, digits and _ . -
+// isKey reports whether s is a valid key of a header pair: letters, digits and _ . -
 func isKey(s string) bool {
 	for _, c := range []byte(s) {
 		switch {

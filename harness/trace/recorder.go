@@ -31,7 +31,7 @@ type Recorder struct {
 	blocks map[device.Addr]recordedBlock // the latest block at each start
 }
 
-// recordedBlock is what a Recorder knows of a block.
+// recordedBlock is the latest block at an address.
 type recordedBlock struct {
 	id   uint64
 	size device.Size
@@ -41,11 +41,11 @@ type recordedBlock struct {
 // NewRecorder returns a recorder that writes to w.
 func NewRecorder(w io.Writer) *Recorder {
 	r := &Recorder{out: bufio.NewWriter(w), blocks: map[device.Addr]recordedBlock{}}
-	fmt.Fprintf(r.out, "# %s %d\n", nativeMagic, version) // its error comes back from Flush
+	fmt.Fprintf(r.out, "# %s %d\n", nativeMagic, version) // Flush returns its error
 	return r
 }
 
-// Record writes one operation. An error of the writer is returned by Close.
+// Record writes an operation. Close returns the errors of the writer.
 func (r *Recorder) Record(op wrap.Operation) {
 	e := Event{Time: NoTime}
 	tag := ""
@@ -64,14 +64,14 @@ func (r *Recorder) Record(op wrap.Operation) {
 		e.Kind = Poll
 	case wrap.OpUse:
 		b := r.blocks[op.Addr]
-		if op.Err != nil || !b.live { // a trace names no use of what is not live
+		if op.Err != nil || !b.live { // not representable in a trace
 			fmt.Fprintf(r.out, "# use of %v by stream %d failed\n", op.Addr, uint64(op.Stream))
 			return
 		}
 		e.Kind, e.ID, e.Stream = Use, b.id, op.Stream
 	case wrap.OpBeginPool, wrap.OpEndPool, wrap.OpReleasePool:
 		e.Kind = poolKinds[op.Kind-wrap.OpBeginPool]
-		if op.Err != nil { // a trace names no pool that is not there
+		if op.Err != nil { // not representable in a trace
 			fmt.Fprintf(r.out, "# %v %d failed\n", e.Kind, uint64(op.Pool))
 			return
 		}
@@ -80,7 +80,7 @@ func (r *Recorder) Record(op wrap.Operation) {
 		r.out.WriteString("# a call of a kind that this recorder does not know\n")
 		return
 	}
-	// The kinds above are known, so there is no error to lose.
+	// The kinds above are known, so this cannot fail.
 	r.line, _ = appendEvent(r.line[:0], &e, tag)
 	if op.Err != nil {
 		word := "failed"
@@ -92,10 +92,10 @@ func (r *Recorder) Record(op wrap.Operation) {
 	r.out.Write(append(r.line, '\n'))
 }
 
-// poolKinds are the kinds of the calls of [power.PrivatePools], in their order.
+// poolKinds are the event kinds of the calls of [power.PrivatePools].
 var poolKinds = [...]Kind{PoolBegin, PoolEnd, PoolRelease}
 
-// printable returns a text as it is if it fits into a comment, otherwise quoted.
+// printable quotes a text if it does not fit into a comment as it is.
 func printable(s string) string {
 	if isPrintable(s) {
 		return s
@@ -103,8 +103,7 @@ func printable(s string) string {
 	return strconv.Quote(s)
 }
 
-// Close writes out what is buffered and returns the first error of the writer, which it
-// does not close.
+// Close flushes the buffer and returns the first error of the writer. It does not close the writer.
 func (r *Recorder) Close() error { return r.out.Flush() }
 
 func (r *Recorder) alloc(op wrap.Operation) (Event, string) {
@@ -139,9 +138,9 @@ func (r *Recorder) free(op wrap.Operation) Event {
 	return Event{Kind: BadFree, Slot: NoSlot, Arg: uint64(op.Addr), Time: NoTime}
 }
 
-// inside returns the live block that holds an address. It looks at every block: illegal
-// frees are rare, and an index would cost every legal call. Live blocks are disjoint, so
-// the order of the map does not matter.
+// inside returns the live block that contains an address. It scans every block: illegal frees are
+// rare, and an index would slow down every legal call. Live blocks are disjoint, so the order of
+// the map does not matter.
 func (r *Recorder) inside(a device.Addr) (uint64, device.Size, bool) {
 	for start, b := range r.blocks {
 		if b.live && a > start && a.Sub(start) < b.size {

@@ -6,25 +6,24 @@ import (
 	"slices"
 )
 
-// Refusals are the requests that the recorded program was refused. The zero value has seen no
-// event.
+// Refusals tracks the requests that failed in the recorded program. The zero value is ready for
+// use.
 //
-// A refused request is part of the trace: an allocator has to serve it to carry the run. If the
-// program survived the refusal, the request is an allocation that is freed at once. The last
-// refused request, with no allocation behind it, lives to the end. The event keeps its number
-// either way.
+// A refused request is part of the trace: an allocator must serve it to complete the run. If the
+// program survived the refusal, the request becomes an allocation that is freed at once. A last
+// refused request without a later allocation lives to the end. Event numbers do not change.
 type Refusals struct {
 	Count  int   // refused requests
-	Last   Event // the last of them
-	LastAt int   // its number; meaningless if Count is 0
+	Last   Event // the last one
+	LastAt int   // its event number; invalid if Count is 0
 	Died   bool  // the last refusal ended the program: no allocation follows
 
-	at    int    // events seen
+	at    int    // number of events processed
 	id    uint64 // largest ID
-	slots uint32 // largest slot and one more
+	slots uint32 // largest slot plus 1
 }
 
-// Step books the next event of the trace.
+// Step processes the next event of the trace.
 func (r *Refusals) Step(e *Event) {
 	r.id = max(r.id, e.ID)
 	if e.Slot != NoSlot {
@@ -42,10 +41,10 @@ func (r *Refusals) Step(e *Event) {
 
 var errIDs = errors.New("no ids are left for the refused requests")
 
-// Request returns src, all events of which were booked, with the refused requests as requests to
-// replay: each has an ID and a slot of its own. The last one is an Alloc if it ended the program.
-// The others stay Refused events. Numbers of events do not change. A Trace stays one: its events
-// are copied.
+// Request returns src with its refused requests as requests to replay, each with its own ID and
+// slot. All events of src must have been processed by Step. The last one becomes an Alloc if it
+// ended the program; the others stay Refused events. Event numbers do not change. A Trace stays a
+// Trace: its events are copied.
 func (r *Refusals) Request(src Source) (Source, error) {
 	if r.Count == 0 {
 		return src, nil
@@ -63,8 +62,8 @@ func (r *Refusals) Request(src Source) (Source, error) {
 	return &c, nil
 }
 
-// request makes requests of the refused ones among events, before which there were n, and returns
-// how many there are now.
+// request assigns ids and slots to the refused requests among events. n is the number of refused
+// requests before them; it returns the new number.
 func (r *Refusals) request(events []Event, n int) int {
 	for i := range events {
 		e := &events[i]
@@ -79,7 +78,7 @@ func (r *Refusals) request(events []Event, n int) int {
 	return n
 }
 
-// Requested walks src and returns it with its refused requests as [Refusals.Request] has them.
+// Requested walks src and returns it in the form of [Refusals.Request].
 func Requested(src Source) (Source, error) {
 	var r Refusals
 	err := walk(src, func(_ int, e *Event) error {
@@ -92,7 +91,7 @@ func Requested(src Source) (Source, error) {
 	return r.Request(src)
 }
 
-// requested is a source whose refused requests can be replayed.
+// requested is a source with its refused requests ready for replay.
 type requested struct {
 	Source
 	refusals Refusals

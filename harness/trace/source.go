@@ -2,26 +2,26 @@ package trace
 
 import "slices"
 
-// Source is a trace that can be walked again and again without lying in memory as a whole. A
-// [Trace] is one, in a single piece. A Source is safe for concurrent use.
+// Source is a trace that can be walked repeatedly without loading it into memory. A [Trace] is a
+// Source with a single piece. A Source is safe for concurrent use.
 //
-// Only a Trace has BadFree and Fault events and keeps its slots apart. In any other Source a slot
-// is given to another allocation once no event can name the one before, so that slots are as few
-// as the allocations that live at once.
+// Only a Trace has BadFree and Fault events and a distinct slot for each allocation. Any other
+// Source reuses a slot once no event can refer to its allocation, so the number of slots is the
+// peak of live allocations.
 type Source interface {
-	// Head returns what is known before the first event.
+	// Head returns the data known before the first event.
 	Head() Head
-	// Pieces hands on all events in order, some at a time. It ends early with the first error,
-	// be it of reading or of yield. Once yield has returned, its piece may be overwritten.
+	// Pieces passes all events to yield in order, some at a time. It stops at the first error of
+	// reading or of yield. A piece is valid until yield returns.
 	Pieces(yield func([]Event) error) error
-	// TagOf returns the text of the tag of an event that was handed on.
+	// TagOf returns the text of an event's tag. The event must come from this source.
 	TagOf(*Event) string
 }
 
-// Head is what a [Source] knows of itself.
+// Head describes a [Source].
 type Head struct {
 	Header Header // where it comes from
-	Events int    // how many there are
+	Events int    // number of events
 }
 
 // Head implements [Source].
@@ -44,24 +44,24 @@ func walk(s Source, f func(i int, e *Event) error) error {
 	})
 }
 
-// Watched returns a source that hands on the same events, and tells watch after each piece how many
-// of how many were. Pieces are no longer than some ten thousand events.
+// Watched returns a source with the same events that reports progress to watch after each piece.
+// Pieces have at most some ten thousand events.
 func Watched(s Source, watch func(done, total int)) Source { return watchedSource{s, watch} }
 
-// watchedSource is a source that somebody watches.
+// watchedSource is a source that reports progress.
 type watchedSource struct {
 	Source
 	watch func(done, total int)
 }
 
-// sight is how many events go by between two calls of a watcher.
-const sight = 1 << 16
+// progressStep is the number of events between two progress reports.
+const progressStep = 1 << 16
 
 // Pieces implements [Source].
 func (w watchedSource) Pieces(yield func([]Event) error) error {
 	done, total := 0, w.Head().Events
 	return w.Source.Pieces(func(piece []Event) error {
-		for part := range slices.Chunk(piece, sight) {
+		for part := range slices.Chunk(piece, progressStep) {
 			if err := yield(part); err != nil {
 				return err
 			}

@@ -8,21 +8,20 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Step is a part of a trace that marks make out: one iteration of a training, one token of a
-// generation.
+// Step is a part of a trace between marks: an iteration of a training, or a token of a generation.
 type Step struct {
 	Name  string // text of its mark
 	First int    // index of its mark
-	End   int    // index of the event behind it
+	End   int    // index after its last event
 }
 
-// Steps returns the steps of a trace, none if its marks tell of none.
+// Steps returns the steps of a trace, or none if its marks show no steps.
 //
 // Steps begin at marks that differ only in their numbers ("iter 0", "iter 1"), at least two of
-// them. If there are several such families, one that speaks of steps, iterations or batches is
-// taken, the one with most marks of these. A step ends where the next begins; the last one ends at
-// the first mark of a kind that no step before has, such as "teardown", or else with the trace. It
-// walks the trace once, and takes 32 bytes for each mark.
+// them. Among several such families, a mention of steps, iterations or batches takes
+// precedence, then the one with the most marks. A step ends where the next begins. The last step
+// ends at the first mark of a kind that no earlier step contains, such as "teardown", or else with
+// the trace. Steps walks the trace once, and takes 32 bytes per mark.
 func Steps(s Source) ([]Step, error) {
 	m := marks{s: s}
 	if err := walk(s, m.add); err != nil {
@@ -31,18 +30,18 @@ func Steps(s Source) ([]Step, error) {
 	return m.steps(), nil
 }
 
-// marks are those of a trace.
+// marks collects the marks of a trace.
 type marks struct {
 	s        Source
-	at       []int    // events
-	tags     []uint32 // texts
-	names    []string // families, by tag; "" of those not met
+	at       []int    // event numbers
+	tags     []uint32 // tags
+	names    []string // families, by tag; "" if not seen yet
 	texts    []string // texts, by tag
-	families []string // of the marks
-	events   int      // events that were seen
+	families []string // families, by mark
+	events   int      // number of events processed
 }
 
-// add takes an event, the one with number i.
+// add processes event i.
 func (m *marks) add(i int, e *Event) error {
 	m.events = i + 1
 	if e.Kind != Mark {
@@ -63,7 +62,7 @@ func (m *marks) steps() []Step {
 		return nil
 	}
 	var steps []Step
-	inside := map[string]bool{} // families of the marks within steps that have ended
+	inside := map[string]bool{} // families of the marks within completed steps
 	var open []string
 	for k, i := range m.at {
 		n := len(steps)
@@ -91,8 +90,8 @@ func (m *marks) steps() []Step {
 	return steps
 }
 
-// family returns the text of a mark with '#' for every number in it. Without a number, the mark is
-// a family of its own, which begins with '='.
+// family returns the text of a mark with '#' for every number. A mark without a number is a family
+// of its own, prefixed with '='.
 func family(text string) string {
 	var b strings.Builder
 	digits, numbers := false, 0
@@ -114,7 +113,7 @@ func family(text string) string {
 	return b.String()
 }
 
-// stepFamily returns the family of marks that begin steps, "" if there is none.
+// stepFamily returns the family of the marks that begin steps, or "".
 func stepFamily(families []string) string {
 	counts := map[string]int{}
 	for _, f := range families {
@@ -123,7 +122,7 @@ func stepFamily(families []string) string {
 		}
 	}
 	best, bestRank := "", 0
-	for _, f := range families { // in their order, so that the first of equals is taken
+	for _, f := range families { // in order, so that the first wins a tie
 		n := counts[f]
 		if n < 2 || f == best {
 			continue
@@ -139,7 +138,7 @@ func stepFamily(families []string) string {
 	return best
 }
 
-// isStep reports whether a mark speaks of what is repeated.
+// isStep reports whether a family of marks mentions something repeated.
 func isStep(family string) bool {
 	lower := strings.ToLower(family)
 	return slices.ContainsFunc([]string{"step", "iter", "batch"}, func(word string) bool {
@@ -147,26 +146,26 @@ func isStep(family string) bool {
 	})
 }
 
-// isEnd reports whether a mark tells that something ends.
+// isEnd reports whether a mark announces an end.
 func isEnd(family string) bool {
 	lower := strings.ToLower(family)
 	return strings.HasPrefix(lower, "end ") || strings.HasSuffix(lower, "end")
 }
 
-// StepInfo tells how much the steps of a trace are alike.
+// StepInfo describes the similarity of the steps of a trace.
 type StepInfo struct {
-	Count     int    `json:"count"`               // steps; 0 if marks tell of none
-	First     string `json:"first,omitempty"`     // text of the first one's mark
-	MinAllocs int    `json:"min_allocs"`          // fewest allocations in a step
-	MaxAllocs int    `json:"max_allocs"`          // most
-	Compared  int    `json:"compared_allocs"`     // allocations of all steps but the last
-	Recurring int    `json:"recurring_allocs"`    // those of them that come again in the next step
-	Identical int    `json:"identical_followers"` // steps with the very sizes of the step before
+	Count     int    `json:"count"`               // number of steps; 0 if the marks show none
+	First     string `json:"first,omitempty"`     // text of the first step's mark
+	MinAllocs int    `json:"min_allocs"`          // minimum of the allocations in a step
+	MaxAllocs int    `json:"max_allocs"`          // maximum of the allocations in a step
+	Compared  int    `json:"compared_allocs"`     // allocations of all steps except the last
+	Recurring int    `json:"recurring_allocs"`    // allocations that recur in the next step
+	Identical int    `json:"identical_followers"` // steps with exactly the sizes of the previous step
 }
 
-// stepInfo compares each step with the next: an allocation comes again if the one at the same place
-// in the next step's order has its size. It walks the trace if there are steps, and keeps the sizes
-// of two.
+// stepInfo compares each step with the next: an allocation recurs if the allocation at the same
+// position of the next step has its size. It walks the trace if there are steps, and stores the
+// sizes of two.
 func stepInfo(s Source, steps []Step) (in StepInfo, err error) {
 	if len(steps) == 0 {
 		return in, nil
@@ -196,7 +195,7 @@ func stepInfo(s Source, steps []Step) (in StepInfo, err error) {
 	return in, err
 }
 
-// compare books a step and the one behind it.
+// compare compares a step with the next one.
 func (in *StepInfo) compare(before, sizes []device.Size) {
 	in.Compared += len(before)
 	for i := range min(len(before), len(sizes)) {
@@ -209,17 +208,17 @@ func (in *StepInfo) compare(before, sizes []device.Size) {
 	}
 }
 
-// LifeInfo describes how long allocations live that are freed within the trace.
+// LifeInfo describes the lifetimes of the allocations that are freed within the trace.
 type LifeInfo struct {
-	Freed        int   `json:"freed"`               // allocations that are freed
-	Kept         int   `json:"kept"`                // allocations that never are
-	MedianEvents int   `json:"median_events"`       // lower median of the events from birth to free
-	TenthEvents  int   `json:"p90_events"`          // nine of ten live no longer
-	MaxEvents    int   `json:"max_events"`          // the longest life
-	Timed        int   `json:"timed"`               // lives of which both ends have a time
+	Freed        int   `json:"freed"`               // number of freed allocations
+	Kept         int   `json:"kept"`                // number of allocations that are never freed
+	MedianEvents int   `json:"median_events"`       // lower median of the events from allocation to free
+	TenthEvents  int   `json:"p90_events"`          // 90th percentile
+	MaxEvents    int   `json:"max_events"`          // maximum
+	Timed        int   `json:"timed"`               // number of lifetimes with a time at both ends
 	MedianTime   int64 `json:"median_ns"`           // as for events
 	TenthTime    int64 `json:"p90_ns"`              // as for events
 	MaxTime      int64 `json:"max_ns"`              // as for events
-	Delayed      int   `json:"delayed_frees"`       // frees that became final later than the next event
-	FromStart    int   `json:"freed_live_at_start"` // of Freed, those live at the start, whose lives count from there
+	Delayed      int   `json:"delayed_frees"`       // frees that became final after the next event or later
+	FromStart    int   `json:"freed_live_at_start"` // freed ones that were live at the start; lives count from there
 }

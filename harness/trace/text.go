@@ -17,19 +17,19 @@ import (
 type field struct {
 	name string
 	set  func(*parser, *Event, []byte) error
-	get  func(e *Event, tag string) uint64           // the number that set reads, or one that differs if it does
-	show func(b []byte, e *Event, tag string) []byte // appends it to a line; nil: as a decimal number
+	get  func(e *Event, tag string) uint64           // the number that set parses; a different number if the field differs
+	show func(b []byte, e *Event, tag string) []byte // appends the value to a line; nil: as a decimal number
 }
 
-// verb is one kind of line.
+// verb describes one kind of line.
 type verb struct {
-	event Event   // what the line stands for before its fields are read
+	event Event   // initial event of the line
 	args  []field // positional, in order
-	least int     // how many of args must be there
+	least int     // number of required args
 	keys  []field // key=value, in any order
 }
 
-// The fields. Each names itself in messages.
+// The fields.
 var (
 	fieldID   = number("id", func(e *Event) *uint64 { return &e.ID })
 	fieldSize = field{name: "size", set: func(_ *parser, e *Event, b []byte) (err error) {
@@ -87,7 +87,7 @@ var (
 
 func argOf(e *Event) *uint64 { return &e.Arg }
 
-// number returns a field that is a plain number of an event.
+// number returns a field for a plain number of an event.
 func number(name string, of func(*Event) *uint64) field {
 	return field{name: name, set: func(_ *parser, e *Event, b []byte) (err error) {
 		*of(e), err = parseNumber(name, b)
@@ -95,7 +95,7 @@ func number(name string, of func(*Event) *uint64) field {
 	}, get: func(e *Event, _ string) uint64 { return *of(e) }}
 }
 
-// hintNames are the words of the hints, by hint.
+// hintNames are the names of the hints.
 var hintNames = [...]string{alloc.HintNone: "", alloc.HintLow: "low", alloc.HintHigh: "high"}
 
 func setHint(_ *parser, e *Event, b []byte) error {
@@ -107,7 +107,7 @@ func setHint(_ *parser, e *Event, b []byte) error {
 	return nil
 }
 
-// getHint takes a hint without a name for none.
+// getHint returns 0 for a hint without a name.
 func getHint(e *Event, _ string) uint64 {
 	if int(e.Hint) < len(hintNames) {
 		return uint64(e.Hint)
@@ -115,7 +115,7 @@ func getHint(e *Event, _ string) uint64 {
 	return uint64(alloc.HintNone)
 }
 
-// printNames are the words of what a Print event asks for, by number.
+// printNames are the names of the values of a Print event.
 var printNames = [...]string{PrintStats: "stats", PrintMap: "map", PrintTotals: "totals"}
 
 func setPrint(_ *parser, e *Event, b []byte) error {
@@ -127,7 +127,7 @@ func setPrint(_ *parser, e *Event, b []byte) error {
 	return nil
 }
 
-// setBad reads what an illegal free names: null, an address in hexadecimal, or an id.
+// setBad parses the target of an illegal free: null, a hexadecimal address, or an id.
 func setBad(_ *parser, e *Event, b []byte) (err error) {
 	hex, isAddr := bytes.CutPrefix(b, []byte("0x"))
 	switch {
@@ -212,7 +212,7 @@ func parseSize(b []byte) (device.Size, error) {
 	if n, ok := parseUint(b); ok {
 		return device.Size(n), nil
 	}
-	const longest = 64 // digits beyond this are no size, and would make a long message
+	const longest = 64 // longer texts are not sizes, and would make a long message
 	if len(b) > longest {
 		return 0, fmt.Errorf("size %s: want bytes", clip(b))
 	}
@@ -234,7 +234,7 @@ func (p *parser) text(e *Event, b []byte) error {
 	return nil
 }
 
-// native holds the lines of the text form by their first word. Lines of pools have two.
+// native holds the lines of the text form by their first word. Lines about pools have two words.
 var native = map[string]*verb{
 	"a": {Event{Kind: Alloc}, []field{fieldID, fieldSize}, 2,
 		[]field{fieldAlign, fieldStream, fieldHint, fieldBefore, fieldTag, fieldSite, fieldThread, fieldLife, fieldTime}},
@@ -271,10 +271,10 @@ var nativeWords = func() (words [numKinds]string) {
 	return words
 }()
 
-// poolWord is the one word that says what a line is only together with the next.
+// poolWord is the word that needs a second one to identify the line.
 const poolWord = "pool"
 
-// event reads one line that is neither blank nor a comment.
+// event parses a line that is neither blank nor a comment.
 func (p *parser) event(line []byte) error {
 	word, rest := token(line)
 	if string(word) == poolWord {
@@ -286,7 +286,7 @@ func (p *parser) event(line []byte) error {
 	if v == nil {
 		return p.unknown(word)
 	}
-	e := &p.ev // not a local one: the fields' functions would move it to the heap
+	e := &p.ev // a local variable would escape to the heap through the fields' functions
 	*e = v.event
 	e.Time = NoTime
 	if err := p.fields(v, e, word, rest); err != nil {
@@ -298,7 +298,7 @@ func (p *parser) event(line []byte) error {
 	return p.b.Add(*e)
 }
 
-// unknown says which words a line may begin with.
+// unknown returns the error for an unknown first word.
 func (p *parser) unknown(word []byte) error {
 	var words []string
 	for w := range p.verbs {
@@ -308,7 +308,7 @@ func (p *parser) unknown(word []byte) error {
 	return fmt.Errorf("unknown operation %s: want one of %s", clip(word), strings.Join(words, ", "))
 }
 
-// fields reads the positional arguments and then the keys of a line.
+// fields parses the positional arguments and then the keys of a line.
 func (p *parser) fields(v *verb, e *Event, word, rest []byte) error {
 	args := 0
 	var seen uint
@@ -363,9 +363,9 @@ func names(fields []field) string {
 	return strings.Join(s, ", ")
 }
 
-// token returns the first token of a line and what follows it; nil if there is none.
-// Tokens are parted by blanks, quoted text is one token or the end of one, and a token
-// that begins with '#' is a comment up to the end of the line.
+// token returns the first token of a line and the rest, or nil. Blanks separate
+// tokens. Quoted text is one token or the end of one. A token that begins with '#' starts a comment
+// up to the end of the line.
 func token(line []byte) (tok, rest []byte) {
 	i := 0
 	for i < len(line) && (line[i] == ' ' || line[i] == '\t') {
@@ -388,8 +388,8 @@ func token(line []byte) (tok, rest []byte) {
 	return line, nil
 }
 
-// quoted returns the length of the quoted text that line begins with, up to the end of
-// the line if the closing quote is missing.
+// quoted returns the length of the quoted text at the beginning of a line, or the whole length if
+// the closing quote is missing.
 func quoted(line []byte) int {
 	for i := 1; i < len(line); i++ {
 		switch line[i] {

@@ -9,20 +9,20 @@ import (
 	"unicode/utf8"
 )
 
-// Write writes a trace in the native text form. [Read] gives the same trace back, up to
-// Header.Format and Header.Hash, provided that a [Builder] would accept its events and
-// that Trace.Tags holds each text once, in the order of first use.
+// Write writes a trace in the native text form. [Read] returns the same trace, except Header.Format
+// and Header.Hash, if a [Builder] would accept its events and Trace.Tags holds each text once, in
+// the order of first use.
 //
-// It fails if w does, and for what the form cannot hold: a key of the header that is not
-// made of letters, digits and _ . -, an event of no known kind, or a text that takes a line
-// of more than 16 MiB. It keeps nothing in memory that grows with the trace.
+// It fails if w does, and for anything that the form cannot represent: a header key with other
+// characters than letters, digits and _ . -, an unknown kind of event, or a text that takes a line
+// of more than 16 MiB. Memory does not grow with the trace.
 func Write(w io.Writer, t Source) error {
 	out := bufio.NewWriter(w)
 	line, err := appendHeader(nil, t.Head().Header)
 	if err != nil {
 		return err
 	}
-	out.Write(line) // a bufio.Writer keeps its first error for Flush
+	out.Write(line) // Flush returns the first error
 	err = walk(t, func(i int, e *Event) error {
 		if line, err = appendEvent(line[:0], e, t.TagOf(e)); err != nil {
 			return fmt.Errorf("event %d: %w", i, err)
@@ -42,7 +42,7 @@ func Write(w io.Writer, t Source) error {
 func appendHeader(b []byte, h Header) ([]byte, error) {
 	b = fmt.Appendf(b, "# %s %d\n", nativeMagic, version)
 	pairs := h.Meta
-	if _, ok := h.Get("name"); h.Name != "" || ok { // the first pair "name" is read as the name
+	if _, ok := h.Get("name"); h.Name != "" || ok { // the first pair "name" is read as the trace's name
 		pairs = append([]Pair{{"name", h.Name}}, pairs...)
 	}
 	for _, p := range pairs {
@@ -64,7 +64,7 @@ func appendHeader(b []byte, h Header) ([]byte, error) {
 	return b, nil
 }
 
-// isPlainValue reports whether a header value reads back from an unquoted line.
+// isPlainValue reports whether a header value can be written without quotes.
 func isPlainValue(s string) bool {
 	if s == "" {
 		return true
@@ -72,7 +72,7 @@ func isPlainValue(s string) bool {
 	return s[0] != '"' && s[0] != ' ' && s[len(s)-1] != ' ' && isPrintable(s)
 }
 
-// isPrintable reports whether s is text that an editor shows as it is.
+// isPrintable reports whether s is text that an editor shows unchanged.
 func isPrintable(s string) bool {
 	for i, r := range s {
 		if !unicode.IsPrint(r) {
@@ -80,14 +80,14 @@ func isPrintable(s string) bool {
 		}
 		if r == utf8.RuneError {
 			if _, n := utf8.DecodeRuneInString(s[i:]); n == 1 {
-				return false // a broken byte, not the character that stands for one
+				return false // an invalid byte, not U+FFFD itself
 			}
 		}
 	}
 	return true
 }
 
-// isBare reports whether a tag reads back without quotes.
+// isBare reports whether a tag can be written without quotes.
 func isBare(s string) bool {
 	for _, c := range []byte(s) {
 		switch c {
@@ -105,8 +105,8 @@ func appendText(b []byte, s string) []byte {
 	return strconv.AppendQuote(b, s)
 }
 
-// appendEvent appends the line of an event, without its end: the word, the positional fields, and
-// the keys. What may be left out is, where it has its default.
+// appendEvent appends the line of an event without its line ending: the word, the positional
+// fields, and the keys. Optional fields with default values are omitted.
 func appendEvent(b []byte, e *Event, tag string) ([]byte, error) {
 	switch {
 	case e.Kind >= numKinds:

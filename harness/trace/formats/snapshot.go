@@ -51,7 +51,7 @@ var ErrNoSnapshot = errors.New("is no snapshot of PyTorch")
 // ReadSnapshot reads a PyTorch snapshot, compressed or not. It also returns the header of its
 // traces, without the data of a device. Only the options Watch and Memory have an effect.
 //
-// Errors: those of [Read]; ErrNoSnapshot.
+// Errors: as [Read]; ErrNoSnapshot.
 func ReadSnapshot(r io.Reader, name string, o Options) (*torch.Snapshot, trace.Header, error) {
 	plain, err := fileio.NewReader(o.watched(r))
 	if err != nil {

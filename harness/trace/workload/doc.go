@@ -5,7 +5,7 @@
 //
 // [Recordings] lists memory traces of real training runs, recorded at PyTorch's own allocator
 // interface. They are part of the binary, so that every comparison can use them. recorded/README.md
-// describes how they were recorded and what they do not show.
+// describes how they were recorded, and their limits.
 //
 // # Yardstick workloads
 //
