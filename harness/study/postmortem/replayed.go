@@ -165,8 +165,8 @@ func (m *moment) eventAt(event int) (e trace.Event, err error) {
 	return e, err
 }
 
-// reach replays up to the request. s stays nil if there is none. The strategy is abandoned with its
-// device, without Close.
+// reach replays up to the request. s stays nil if it does not exist. The strategy is abandoned with
+// its device, without Close.
 func (m *moment) reach() error {
 	dev, err := m.o.Device()
 	if err != nil {

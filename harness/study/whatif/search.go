@@ -152,8 +152,8 @@ func (s *search) begin(i int) *compare.Search {
 	return compare.NewSearch(s.bounds(i, clean), economical)
 }
 
-// bounds returns the known bounds of a point's minimum, and the first capacity to try: what the
-// device charged for the reserved bytes, which suffices for a strategy that ignores the capacity.
+// bounds returns the known bounds of a point's minimum, and the first capacity to try: the bytes
+// that the device charged for the reserved peak, enough for a strategy that ignores the capacity.
 func (s *search) bounds(i int, clean bool) compare.Bounds {
 	p := &s.Runs[i]
 	at, first := p.Device, device.AlignUp(s.contests[i].PeakCharged(), compare.Grid)
@@ -207,7 +207,7 @@ func (s *search) probe() error {
 	}
 }
 
-// round returns the points to probe next, within both bounds: first those that users can select,
+// round returns the points to probe next, within both bounds: first settings that users can select,
 // and of these the most promising.
 func (s *search) round(most int, many uint64) []int {
 	var open []int
@@ -280,7 +280,7 @@ func (s *search) conclude() {
 }
 
 // again returns the points to measure again at their minima: on an ample device a strategy reserves
-// more than it needs, and one that reserves everything at once does so anywhere.
+// more than it needs, and if it reserves all at once, it does so anywhere.
 func (s *search) again() (list []int) {
 	for i := range s.Runs {
 		p := &s.Runs[i]
