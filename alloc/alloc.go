@@ -52,8 +52,8 @@ type Request struct {
 	Origin Origin        // call site, thread and expected lifetime; 0 where they are not known
 }
 
-// Origin is what the program says of a request beside its size, in one word: a [Request] of at most
-// eight words is passed in registers.
+// Origin is the call site and thread of a request in one word: a [Request] of at most eight words
+// is passed in registers.
 type Origin uint64
 
 // The parts of an Origin.
@@ -65,7 +65,7 @@ const (
 )
 
 // OriginOf returns an origin. The hash of the call stack is folded to 44 bits. Threads are counted
-// from 1; those above 262,143 count as that one. For both, 0 is unknown.
+// from 1; larger numbers than 262,143 count as 262,143. Zero means unknown for both.
 func OriginOf(site uint64, thread uint32) Origin {
 	if site != 0 {
 		site = max((site^site>>siteBits)&(1<<siteBits-1), 1)
@@ -136,8 +136,8 @@ type Block struct {
 //     gives a region, or pages for an Unmapped chunk. The rest of a split stays Free, or is Slack
 //     if it is too small to grant.
 //   - Free makes a Live chunk Free and coalesces it with adjacent free chunks where the strategy
-//     merges. It makes it Pending if [power.RecordStream] named a stream that still uses the block, and
-//     Cached if a magazine takes it.
+//     merges. It makes it Pending if [power.RecordStream] named a stream that still uses the block,
+//     and Cached if a magazine takes it.
 //   - Pending becomes Free when a later call finds that the stream is done.
 //   - Trim, Compact, Close and a request that the device refused release free regions, unmap free
 //     pages and flush magazines.
@@ -153,7 +153,7 @@ const (
 	Cached                // set aside in a magazine for its size class
 	Unmapped              // address space without memory behind it
 	Slack                 // can never be granted: a tail too small, or lost by the original's rules
-	Aliased               // address space whose memory is counted where it is mapped besides
+	Aliased               // address space whose memory is counted at another mapping
 )
 
 var stateNames = [...]string{"free", "live", "pending", "cached", "unmapped", "slack", "aliased"}
@@ -179,11 +179,11 @@ type Chunk struct {
 	Size      device.Size // bytes
 	Requested device.Size // bytes asked for; 0 unless Live or Pending
 	Was       device.Size // of a Free chunk: bytes that its last use asked for, where the strategy remembers
-	State     State       // what the chunk is
+	State     State       // state of the chunk
 	Class     int32       // bin, order or size class; NoClass where it has none
 	Owner     uint8       // side of a two-ended arena, part of a composed strategy
 	Pool      PoolID      // private pool; zero is the default
-	// stream of the request; of a free chunk of a StreamRecorder, the one that need not wait for it
+	// stream of the request; of a free chunk of a StreamRecorder, the stream that need not wait for it
 	Stream  device.Stream
 	Tag     uint64 // label of the request; 0 unless Live or Pending
 	FreedAt uint64 // count at which a timestamped chunk was freed; 0 when it is safe
@@ -213,9 +213,9 @@ type Inspector interface {
 	// Stats returns the counters. It costs O(1).
 	Stats() Stats
 
-	// Walk yields every chunk, region by region in address order, without gaps inside a
-	// region. It must not be re-entered, the strategy must not be called meanwhile, and
-	// it allocates nothing per chunk.
+	// Walk yields every chunk, region by region in address order, without gaps inside a region. It
+	// must not be re-entered, the strategy must not be called during the walk, and it allocates
+	// nothing per chunk.
 	Walk(yield func(Chunk) bool)
 
 	// Check verifies the private indexes that Walk cannot show, and returns an error that

@@ -101,7 +101,7 @@ func TestOverlapShowsAsCorruption(t *testing.T) {
 		var c *wrap.Corruption
 		require.ErrorAs(t, err, &c)
 		require.Equal(t, wrap.Corruption{Block: a, Serial: 1, At: toyBase + 100}, *c)
-		require.ErrorContains(t, err, "grant 1, 256 bytes at 0x1000: somebody else wrote at 0x1064")
+		require.ErrorContains(t, err, "grant 1, 256 bytes at 0x1000: overwritten at 0x1064")
 	}
 	require.NoError(t, s.Close(), "what was found was said")
 }

@@ -16,7 +16,7 @@ type Stats struct {
 	Allocated device.Size // granted to live blocks
 	Active    device.Size // Allocated plus what is pending on a stream
 	Reserved  device.Size // held from the device, as Walk shows it
-	Forgotten device.Size // held from the device besides, in no region: what a faithful copy of an original loses track of
+	Forgotten device.Size // bytes held outside of regions, which a faithful copy of an original loses track of
 
 	PeakRequested device.Size // most of Requested since New or ClearStats
 	PeakAllocated device.Size // most of Allocated since New or ClearStats
@@ -76,8 +76,8 @@ func (s *Stats) RegionReleased(size device.Size) {
 	s.Reserved -= size
 }
 
-// Clear resets the counters and brings the peaks down to the present values, as
-// TensorFlow's ClearStats does: what is held from the device keeps its peak.
+// Clear resets the counters and sets the peaks to the present values, as TensorFlow's ClearStats
+// does. The peak of reserved bytes stays.
 func (s *Stats) Clear() {
 	s.Allocs, s.Frees, s.OOMs = 0, 0, 0
 	s.PeakRequested, s.PeakAllocated, s.PeakActive = s.Requested, s.Allocated, s.Active

@@ -66,7 +66,7 @@ func TestReplayFindsCorruption(t *testing.T) {
 		require.NoError(t, err)
 		err = f.prove(p, events, setup, replay.Target{}, replay.Options{})
 		require.ErrorContains(t, err, "grant 1, ")
-		require.ErrorContains(t, err, "somebody else wrote at 0x7f0000000010")
+		require.ErrorContains(t, err, "overwritten at 0x7f0000000010")
 		if check {
 			require.ErrorContains(t, err, "event 1: I51 (contents)")
 		}

@@ -19,7 +19,7 @@ type Neighbours interface {
 	FreeNeighbours(a device.Addr) (below, above device.Size)
 }
 
-// Placer can tell what would come of frees before they are made.
+// Placer can predict the effect of frees on a request.
 type Placer interface {
 	// CanPlace reports whether Alloc(r) would surely find room after the live blocks that start at
 	// the addresses were freed in their order, and nothing else was called. It changes nothing. An
@@ -57,11 +57,11 @@ func FreeNeighbours(s alloc.Inspector, a device.Addr) (below, above device.Size)
 	return below, above
 }
 
-// CanPlace reports whether a request would find room in s after the live blocks that start at the
-// addresses were freed in their order. It uses [Placer]. Without, it is what a walk lets one hope:
-// that free chunks and those blocks, where they touch in a region, are as large as the request and
-// its alignment need. That is right for a strategy that merges all that touches and rounds sizes up
-// by less than what is left over, and a guess for others. It costs O(chunks log addresses).
+// CanPlace reports whether a request would find room in s after the live blocks at the addresses
+// were freed in order. It uses [Placer]. Without the power it estimates from a walk: free chunks
+// and those blocks, where adjacent in a region, must be large enough for the request and its
+// alignment. This is exact for a strategy that merges all adjacent chunks and rounds sizes up by
+// less than the remainder, and a guess for others. It costs O(chunks log addresses).
 func CanPlace(s alloc.Inspector, r alloc.Request, freed []device.Addr) (can bool) {
 	if reach(s, func(p Placer) { can = p.CanPlace(r, freed) }) {
 		return can

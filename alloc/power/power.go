@@ -93,7 +93,7 @@ func Powers(yield func(Power) bool) {
 
 // Holes knows its largest free chunk without a walk.
 type Holes interface {
-	// LargestFree returns the size of the largest free chunk, 0 if there is none.
+	// LargestFree returns the size of the largest free chunk, or 0.
 	LargestFree() device.Size
 }
 
@@ -165,16 +165,15 @@ type Waiter interface {
 	AllocMayWait()
 }
 
-// StreamRecorder keeps memory until streams other than that of the request have finished
-// with it. PyTorch calls it record_stream. It should be a [Poller] too, because nobody else can
-// make it look.
+// StreamRecorder keeps memory until other streams have finished with it. PyTorch calls it
+// record_stream. It should also be a [Poller], so that callers can make it check.
 //
 // Free does not fail where the device refuses to mark a stream: the block stays [alloc.Pending],
 // and the strategy tries again when it looks.
 type StreamRecorder interface {
-	// RecordStream notes that work on a stream uses the live block that starts at a. When the
-	// block is freed it stays [alloc.Pending] until all that is queued on the stream at that moment
-	// has finished. The stream of the request, and one that was recorded before, change nothing.
+	// RecordStream records that work on a stream uses the live block at a. After the free the block
+	// stays [alloc.Pending] until all work queued on the stream at that moment has finished. Recording
+	// the stream of the request, or a stream again, changes nothing.
 	//
 	// Errors: ErrInvalidFree if no live block starts there, ErrClosed.
 	RecordStream(a device.Addr, s device.Stream) error
@@ -182,8 +181,8 @@ type StreamRecorder interface {
 
 // Poller can look which deferred frees may be finished.
 type Poller interface {
-	// Poll makes free what is [alloc.Pending] on work that has finished, and returns the bytes. It
-	// does not wait. The error is the device's, with what was found until then made free.
+	// Poll frees [alloc.Pending] blocks whose work has finished, and returns their bytes. It does not
+	// wait. After an error of the device the blocks found so far are free.
 	Poll() (device.Size, error)
 }
 
@@ -205,8 +204,8 @@ type Informed interface {
 }
 
 // Referenced frees a block by the reference that was returned with it, without a search for its
-// address. A wrapper has the power only if it has the method: one that changes Free must change
-// FreeRef alike.
+// address. A wrapper has the power only if it has the method: a wrapper that changes Free must
+// change FreeRef in the same way.
 type Referenced interface {
 	// FreeRef does what Free(b.Addr) does, for a live block as Alloc returned it or [Mover] moved it.
 	// It finds the block by b.Ref, or by its address if b.Ref is 0. It does not read b.Size. O(1)
@@ -247,16 +246,16 @@ func (r Reason) String() string {
 // Refusal describes one refused request. Sizes are bytes.
 type Refusal struct {
 	Reason      Reason        // why
-	Request     alloc.Request // what was asked
+	Request     alloc.Request // the request
 	Rounded     device.Size   // its size as the strategy rounds it; 0 if that is not known
 	Asked       device.Size   // the last reservation tried on the way; 0 if none was
-	Device      error         // what the device answered to it; nil if it was not asked
+	Device      error         // error of the device; nil if it was not called
 	LargestHole device.Size   // largest free chunk at that moment
 	Free        device.Size   // bytes in free chunks at that moment
 }
 
-// Wrapper is a strategy around another one. Powers that it does not have itself are those of the
-// strategy behind it.
+// Wrapper is a strategy around another one. It has the powers of the strategy behind it besides its
+// own.
 type Wrapper interface {
 	// Wrapped returns the strategy behind, and the lock that has to be held while one of its
 	// methods runs; nil for none.
@@ -279,8 +278,8 @@ func Has(s alloc.Inspector, p Power) bool {
 	return Implements(s, p)
 }
 
-// Implements reports whether the method set of s has the power, whatever [Has] says. A
-// strategy with a method Has of its own uses it for the powers it always has.
+// Implements reports whether the method set of s has the power, regardless of [Has]. A strategy's
+// own Has uses it for its unconditional powers.
 func Implements(s alloc.Inspector, p Power) bool { return p < numPowers && powers[p].implemented(s) }
 
 // reach calls do with s if it has the methods of T, or else with the first strategy behind it that
@@ -303,7 +302,7 @@ func reach[T any](s alloc.Inspector, do func(T)) bool {
 	return reach(inner, do)
 }
 
-// tell is reach for a power that s must have. It fails with [alloc.ErrUnsupported] otherwise.
+// tell is reach for a required power. It fails with [alloc.ErrUnsupported] without it.
 func tell[T any](s alloc.Inspector, p Power, do func(T)) error {
 	if Has(s, p) && reach(s, do) {
 		return nil
@@ -328,8 +327,8 @@ func ask[T, R any](s alloc.Inspector, p Power, do func(T) (R, error)) (result R,
 	return result, err
 }
 
-// LargestFree returns the size of the largest free chunk of s, 0 if there is none. It
-// uses [Holes], or else costs a walk.
+// LargestFree returns the size of the largest free chunk of s, or 0. It uses [Holes], otherwise it
+// costs a walk.
 func LargestFree(s alloc.Inspector) (largest device.Size) {
 	if reach(s, func(h Holes) { largest = h.LargestFree() }) {
 		return largest

@@ -11,10 +11,9 @@ const AllStreams = ^device.Stream(0)
 // PrivatePools keeps the memory of some requests apart from all others, so that a program may use
 // their addresses again after it has freed them. PyTorch has them for CUDA graphs and MemPools.
 type PrivatePools interface {
-	// BeginPool redirects the requests of a stream, or of every one, into a pool from now on. A
-	// pool that is not there is made, with one user; one that is has one user more. If a request
-	// matches several redirections the one begun first decides, or the last one with
-	// [promise.Set].LastPoolFirst.
+	// BeginPool redirects the requests of a stream, or of all streams, into a pool from now on. It
+	// creates the pool with one user, or adds a user. If several redirections match a request the one
+	// begun first decides, or the last one with [promise.Set].LastPoolFirst.
 	//
 	// Errors: ErrInvalidPool for the default pool, ErrClosed.
 	BeginPool(id alloc.PoolID, s device.Stream) error
@@ -32,8 +31,8 @@ type PrivatePools interface {
 	ReleasePool(id alloc.PoolID) error
 }
 
-// What the chunks of a [Counted] strategy show: small and large blocks lie in segments of their
-// own, and a segment is one reservation or a range that grows by mapping.
+// Class and Owner of the chunks of a [Counted] strategy. Small and large blocks lie in separate
+// segments, and a segment is one reservation or a range that grows by mapping.
 const (
 	ClassSmall      int32 = 0 // Chunk.Class in a segment for small blocks
 	ClassLarge      int32 = 1 // Chunk.Class in a segment for large blocks
@@ -75,7 +74,7 @@ func (k ActionKind) String() string {
 
 // Action is one entry of a strategy's history.
 type Action struct {
-	Kind       ActionKind    // what was done
+	Kind       ActionKind    // kind of the action
 	Addr       device.Addr   // first byte; 0 of OutOfMemory
 	Size       device.Size   // bytes: of the memory; of FreeCompleted those asked for; of OutOfMemory the request, rounded
 	Stream     device.Stream // stream of the segment, the block or the request
@@ -83,10 +82,10 @@ type Action struct {
 	DeviceFree device.Size   // OutOfMemory: bytes that the device has left
 }
 
-// Historian tells what it does beside granting and taking back, at the moment it does it.
+// Historian reports its actions besides grants and frees, at the moment of the action.
 type Historian interface {
-	// SetHistory has tell called with every action from now on; nil ends that. What is told must
-	// not call the strategy.
+	// SetHistory has tell called with every action from now on; nil ends that. tell must not call the
+	// strategy.
 	SetHistory(tell func(Action))
 }
 

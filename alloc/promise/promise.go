@@ -8,9 +8,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Set is what a strategy in one configuration keeps beyond the core that every
-// strategy keeps. The zero value promises nothing more. The property suite holds a
-// strategy to them.
+// Set holds the promises of a configuration beyond the core that every strategy keeps. The zero
+// value promises nothing more. The property suite verifies them.
 type Set struct {
 	// Quantum in bytes: blocks start at a multiple of it from the start of their region,
 	// and powers of two up to it are honoured as alignment. 0 promises neither.
@@ -33,11 +32,11 @@ type Set struct {
 	// Serves reports whether a free chunk of the pool that a request goes to should have served
 	// it: if one did, the strategy may not have run out of memory. Nil is no promise.
 	Serves func(alloc.Chunk, alloc.Request) bool
-	// Fits reports whether a free chunk of the pool that a request goes to may serve it at all: what
-	// it denies is left alone even if memory runs out. Nil: as Serves says.
+	// Fits reports whether a free chunk of the request's pool may serve the request at all. If it is
+	// false the chunk is not used even when the request would otherwise fail. Nil means Serves.
 	Fits func(alloc.Chunk, alloc.Request) bool
-	// ExactNeighbours says that [power.Neighbours] tells all that a freed block becomes one chunk
-	// with. Without, that may be more.
+	// ExactNeighbours promises that [power.Neighbours] returns all bytes that a freed block coalesces
+	// with. Otherwise there may be more.
 	ExactNeighbours bool
 	// ExactPlacer says that what [power.Placer] denies the memory held does not serve: nothing but
 	// more memory from the device does. Without, it may.
@@ -59,8 +58,8 @@ type Set struct {
 	Page device.Size
 	// JoinsRegions says that reservations which touch are shown as one region.
 	JoinsRegions bool
-	// LastPoolFirst says that of the redirections into private pools that match a request the one
-	// begun last decides, not the one begun first.
+	// LastPoolFirst promises that the redirection begun last decides, if several match a request.
+	// Otherwise the one begun first decides.
 	LastPoolFirst bool
 	// Quiescent weakens the promise of a [power.Concurrent] strategy: concurrent calls need not be
 	// answered as if each happened at one moment. A request may be refused although there is room, and
@@ -73,7 +72,7 @@ type Set struct {
 	Except []Exception
 }
 
-// Placement is what a request must get. The zero value is anything.
+// Placement is the expected placement of a request. The zero value accepts any.
 type Placement struct {
 	Addr  device.Addr // where the block begins; 0 for anywhere
 	Size  device.Size // bytes of the block

@@ -16,8 +16,8 @@ import (
 	"github.com/vramyard/vramyard/internal/strictjson"
 )
 
-// Preset is a named configuration of a strategy. The preset with the empty name is what
-// the bare name of the strategy means; a strategy without one has no bare form.
+// Preset is a named configuration of a strategy. The preset with the empty name belongs to the bare
+// name of the strategy; a strategy without one has no bare form.
 type Preset struct {
 	Name string // what follows the colon: "growth" in bfc:growth
 	Doc  string // one line
@@ -45,13 +45,12 @@ type Spec struct {
 	Presets []Preset // in the order in which they are shown
 	Knobs   []Knob   // the fields of the Config
 
-	// Given reads what follows the colon of a name and is no preset's, for a strategy that is told
-	// there what it is about; nil if there is no such thing. It returns fields of the Config in JSON.
+	// Given parses the text after the colon of a name that is not a preset, such as the path of a
+	// plug-in; nil if the strategy has no such form. It returns fields of the Config in JSON.
 	Given func(text string) (fields string, err error)
 
-	// Known are other names that users have for the strategy, such as that of the framework which
-	// brings it. Lookup does not take them, because a result names what ran and one setup has one
-	// name; its error leads to the strategy.
+	// Known are other names for the strategy, such as the name of its framework. Lookup does not
+	// accept them, because each setup has one name in results; its error suggests the strategy.
 	Known []string
 
 	// Originals are programs that the strategy was made after, each with a Config of its own. The
@@ -109,11 +108,11 @@ func (s Spec) original(name string, layers ...json.RawMessage) (original Spec, o
 	return Spec{}, false, nil
 }
 
-// Knob describes one field of a strategy's Config. Its tags tell it: json the name, doc the
-// meaning, grid the values worth trying.
+// Knob describes one field of a strategy's Config by its tags: json the name, doc the meaning, grid
+// the values worth trying.
 type Knob struct {
 	Name    string   // key in JSON
-	Type    string   // what the value is: size, number, text, yes/no, list, object
+	Type    string   // type of the value: size, number, text, yes/no, list, object
 	Doc     string   // meaning
 	Default string   // value, in JSON, in the zero Config with its defaults filled in; "" where that is no legal Config
 	Grid    []string // values worth trying, in JSON; empty for a field that a search leaves alone
@@ -178,8 +177,8 @@ func SpecOf[C any, S alloc.Strategy](name, doc string, build func(device.Source,
 type Setup struct {
 	Name         string      // name and preset: bfc:growth
 	Config       any         // the strategy's Config, defaults filled in; encodes to JSON
-	Promises     promise.Set // what the strategy keeps in this configuration
-	Preallocates bool        // takes its whole limit at once, so that what it reserves says nothing
+	Promises     promise.Set // promises of the configuration
+	Preallocates bool        // reserves its whole limit at once, so reserved bytes are independent of the demand
 	Baseline     bool        // others are compared with it; no verdict names it the winner
 	// Forecast, if not nil, is passed to each strategy that is built, if it is a [power.Planner].
 	Forecast power.Forecast
@@ -249,11 +248,11 @@ func SetupOf[C any, S alloc.Strategy](name string, build func(device.Source, C) 
 // Catalogue is a list of strategies. The order is the order in which they are shown.
 type Catalogue []Spec
 
-// Lookup returns the setup for a name such as "bfc" or "bfc:growth" with the fields of
-// override, a JSON object or nothing, replacing those of the preset. It fails for an
-// unknown strategy or preset, for JSON that is malformed, for an unknown field, and for
-// values that a [DefaultedConfig] refuses. What follows the colon may also be what [Spec.Given]
-// reads. The bare name of a strategy that has no bare preset starts from the zero Config.
+// Lookup returns the setup for a name such as "bfc" or "bfc:growth". The fields of override, a JSON
+// object or nothing, replace the preset's. It fails for an unknown strategy or preset, malformed
+// JSON, an unknown field, and values that a [DefaultedConfig] refuses. The text after the colon may
+// also be in the form of [Spec.Given]. The bare name of a strategy without a bare preset starts
+// from the zero Config.
 func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) {
 	base, preset, hasPreset := strings.Cut(name, ":")
 	i := slices.IndexFunc(c, func(s Spec) bool { return s.Name == base })
@@ -282,7 +281,7 @@ func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) 
 	}
 	if isOriginal {
 		if preset == "" {
-			fields = nil // which are those of the strategy
+			fields = nil // already those of the strategy
 		}
 		spec = original
 	}
@@ -318,8 +317,8 @@ func (c Catalogue) Spec(name string) (Spec, bool) {
 	return Spec{}, false
 }
 
-// Names returns every name that Lookup accepts as it stands: each preset, and each strategy
-// without presets, except those that [Spec.Given] configures.
+// Names returns every complete name that Lookup accepts: each preset, and each strategy without
+// presets, except the ones configured by [Spec.Given].
 func (c Catalogue) Names() []string {
 	var all []string
 	for _, s := range c {

@@ -2,7 +2,7 @@ package setting
 
 import "github.com/vramyard/vramyard/device"
 
-// Demand is what a trace asks for, as far as it decides which settings can make a difference.
+// Demand holds the properties of a trace that determine which settings can make a difference.
 type Demand struct {
 	Sizes []device.Size // every size in bytes that is asked for, once, ascending
 	Pools bool          // requests go to private pools

@@ -15,7 +15,7 @@ type Corruption struct {
 	Block  alloc.Block // the live block
 	Serial uint64      // which grant it was; the first is 1
 	At     device.Addr // first byte that is not what was written; 0 if it cannot be read
-	Device error       // what the device answered to reading or writing the block; nil if At says all
+	Device error       // error of the device while reading or writing the block; nil if At has the corruption
 }
 
 // Error implements error.
@@ -23,14 +23,14 @@ func (c *Corruption) Error() string {
 	if c.Device != nil {
 		return fmt.Sprintf("alloc: grant %d, %d bytes at %v: %v", c.Serial, uint64(c.Block.Size), c.Block.Addr, c.Device)
 	}
-	return fmt.Sprintf("alloc: grant %d, %d bytes at %v: somebody else wrote at %v", c.Serial, uint64(c.Block.Size),
+	return fmt.Sprintf("alloc: grant %d, %d bytes at %v: overwritten at %v", c.Serial, uint64(c.Block.Size),
 		c.Block.Addr, c.At)
 }
 
 // Unwrap returns what the device answered.
 func (c *Corruption) Unwrap() error { return c.Device }
 
-// filledBlock is a live block and what is in it.
+// filledBlock is a live block and its pattern.
 type filledBlock struct {
 	alloc.Block
 	serial uint64
@@ -45,16 +45,15 @@ type filled struct {
 	grants uint64
 }
 
-// Filled returns s with every block filled by a pattern of its own when it is granted, which
-// must still be there when the block is freed and, of all live blocks, at Check and Close.
-// So two blocks that overlap, and a block under which the memory was given back, show in the
-// memory itself, whatever s says of it. Memory is that of the device below s, and of no
-// wrapper that refuses calls.
+// Filled returns s with every block filled with a unique pattern when it is granted. The pattern is
+// compared when the block is freed and, for all live blocks, at Check and Close. So overlapping
+// blocks, and blocks whose memory was released, show in the memory itself. memory belongs to the
+// device below s, without a wrapper that refuses calls.
 //
-// What is found is a [*Corruption], from the call that found it: Alloc if the new block cannot
-// be written, Free, Check or Close if a block has changed. Alloc and Free then do nothing, Close
-// does what it does. It costs what the device needs for filling and comparing the block, Check and
-// Close what it needs for all live blocks.
+// The error is a [*Corruption], from the call that found it: Alloc if the new block cannot be
+// written, Free, Check or Close if a block has changed. Alloc and Free then do nothing; Close
+// closes. It costs the device's time to fill and compare the block, for Check and Close all live
+// blocks.
 func Filled(s alloc.Strategy, memory device.Contents) (alloc.Strategy, error) {
 	if memory == nil {
 		return nil, errors.New("alloc: Filled without memory")
@@ -105,8 +104,8 @@ func (f *filled) FreeRef(b alloc.Block) error {
 	return err
 }
 
-// Compact implements [power.Mover]. A pattern moves with its block, after the caller was told; that
-// it is there before is verified, and nothing that was found keeps the blocks from moving.
+// Compact implements [power.Mover]. A pattern moves with its block, after the callback. It is
+// compared before the move; a corruption does not stop the moves.
 func (f *filled) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (device.Size, error) {
 	var found error
 	n, err := power.Compact(f.inner, may, func(from, to alloc.Block) {

@@ -26,8 +26,8 @@ type remnant struct {
 	free uint64 // number of the last free in it
 }
 
-// flows knows which stream freed which memory, and makes streams wait for each other. What lies
-// in no remnant was freed by the first stream, before there was another, or by nobody.
+// flows records which stream freed which memory, and makes streams wait for each other. Memory
+// outside of the remnants was freed by the first stream before there was another, or never.
 type flows struct {
 	streams device.Streams
 	all     []flow // in the order in which they came
@@ -85,9 +85,8 @@ func (f *flows) freed(i int32, b alloc.Block, places bool) {
 	f.left.Insert(p, index.AddrEntry[remnant]{Addr: b.Addr, Value: r})
 }
 
-// order makes what is queued on the stream of a flow from now on run after all that may still use
-// the memory of a block, which is not free any more. Without places any freed memory may be that
-// of the block.
+// order makes new work on the stream of a flow run after all work that may still use the memory of
+// a block that was just granted. Without places, any freed memory may be the block's.
 func (f *flows) order(i int32, b alloc.Block, places bool) error {
 	if len(f.all) == 1 {
 		return nil
@@ -105,7 +104,7 @@ func (f *flows) order(i int32, b alloc.Block, places bool) error {
 		if f.follow(i, int32(k), f.needs[k]) == nil {
 			continue
 		}
-		// What cannot be marked can still be waited for.
+		// If no mark can be recorded, synchronize.
 		if err := f.streams.SyncDevice(); err != nil {
 			return err
 		}
@@ -188,7 +187,7 @@ func (f *flows) cut(b alloc.Block) {
 	}
 }
 
-// split makes two remnants of one that has bytes on both sides of an address.
+// split splits a remnant that has bytes on both sides of an address.
 func (f *flows) split(at device.Addr) {
 	p, ok := f.left.Floor(at)
 	if !ok {
@@ -207,7 +206,7 @@ func (f *flows) split(at device.Addr) {
 	f.left.Insert(p, index.AddrEntry[remnant]{Addr: at, Value: upper})
 }
 
-// close gives the events back. The error is the device's first; those that it did not take stay.
+// close destroys the events. Refused events stay; the error is the first refusal.
 func (f *flows) close() (first error) {
 	for k := range f.all {
 		o := &f.all[k]

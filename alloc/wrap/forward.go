@@ -33,8 +33,8 @@ func (f *Forwarder) leave() {
 	}
 }
 
-// Has tells [power.Has] which powers the wrapped strategy has. Being safe for concurrent use
-// is not passed on: a wrapper has to earn it.
+// Has reports the powers of the wrapped strategy to [power.Has], except Concurrent: a wrapper must
+// add it itself.
 func (f *Forwarder) Has(p power.Power) bool {
 	return p != power.PowerConcurrent && power.Has(f.inner, p)
 }

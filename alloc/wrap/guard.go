@@ -2,9 +2,9 @@ package wrap
 
 import "github.com/vramyard/vramyard/device"
 
-// guard is the device below a [Streamed] strategy. Before memory is unmapped it waits for the
-// work that may still use it, which the call itself does not, and it tells when all work is known
-// to have finished, and when one piece of memory can be had at two addresses.
+// guard is the device below a [Streamed] strategy. Before memory is unmapped it waits for the work
+// that may still use it, because the call itself does not. It reports when all work has finished,
+// and when memory is mapped at two addresses.
 type guard struct {
 	device.Forwarder
 	streams device.Streams

@@ -52,8 +52,8 @@ func (l *limited) wellFormed(r alloc.Request) bool {
 	return r.Size <= power.MaxRequest(l.inner) && (r.Align == 0 || device.IsPowerOfTwo(r.Align))
 }
 
-// CanPlace implements [power.Placer]: what the blocks asked for counts as free of the limit.
-// O(chunks).
+// CanPlace implements [power.Placer]: the requested bytes of the freed blocks do not count against
+// the limit. O(chunks).
 func (l *limited) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if !l.closed && l.wellFormed(r) {
 		held := l.inner.Stats().Requested

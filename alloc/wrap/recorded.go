@@ -29,8 +29,8 @@ const (
 // mention are zero.
 type Operation struct {
 	Kind    OpKind        // which call
-	Request alloc.Request // OpAlloc: what was asked
-	Block   alloc.Block   // OpAlloc: what was granted
+	Request alloc.Request // OpAlloc: the request
+	Block   alloc.Block   // OpAlloc: the granted block
 	Addr    device.Addr   // OpFree, OpUse: the argument
 	Count   uint64        // OpFrontier: the argument
 	Err     error         // the answer

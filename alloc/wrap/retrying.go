@@ -88,8 +88,8 @@ func (r *Retrier) retry(req alloc.Request) (alloc.Block, error) {
 	}
 }
 
-// Free implements [alloc.Allocator]. It wakes every waiting Alloc, whatever its own result, as
-// the original does.
+// Free implements [alloc.Allocator]. It wakes every waiting Alloc, even after an error, as the
+// original does.
 func (r *Retrier) Free(a device.Addr) error {
 	err := r.inner.Free(a)
 	r.wake()

@@ -82,7 +82,7 @@ func Sharded(
 	return s, nil
 }
 
-// Has tells [power.Has] which powers the shards have together.
+// Has reports the powers that all shards have.
 func (s *sharded) Has(p power.Power) bool { return s.powers[p] }
 
 // ConcurrencySafe implements [power.Concurrent].

@@ -10,12 +10,12 @@ import (
 // source is an allocator as a source of regions.
 type source struct{ a alloc.Allocator }
 
-// SourceOf returns an allocator as a source of regions, so that strategies can be stacked:
-// what one grants as a block is a region to the one above. Closing the one above gives
-// every region back and leaves a alone.
+// SourceOf returns an allocator as a source of regions, so that strategies can be stacked: a block
+// of the lower one is a region of the upper one. Closing the upper one releases its regions and
+// does not close a.
 //
-// What a refuses for lack of memory is [device.ErrOutOfMemory], what it refuses for ever,
-// and an address at which it has no block, [device.ErrInvalid].
+// A refusal of a for lack of memory is [device.ErrOutOfMemory]. A permanent refusal, and an address
+// without a block, is [device.ErrInvalid].
 func SourceOf(a alloc.Allocator) device.Source { return source{a} }
 
 // Reserve implements [device.Source].

@@ -19,7 +19,7 @@ type streamed struct {
 	spare spares
 
 	index index.AddrMap
-	rows  []grant // by handle, rows[0] is nobody's
+	rows  []grant // by handle, rows[0] is unused
 	idle  []uint32
 	at    index.AddrOf
 
@@ -58,17 +58,17 @@ type use struct {
 	block uint32
 }
 
-// Streamed builds a strategy over dev and makes it safe for a program whose work runs on several
-// streams, with the rules of PyTorch: what a request of one stream got and gave back, requests of
-// the same stream get at once; before a block with such bytes goes to another stream that one is
-// made to wait for what the first had queued, on the device, unless it is known to be done. No host
-// waits for it. The strategy places blocks as it would without streams.
+// Streamed builds a strategy over dev and makes it safe for programs with several streams, by
+// PyTorch's rules. Memory freed by a stream is usable at once by requests of the same stream.
+// Before it is granted to another stream, that stream waits on the device for the work that the
+// first had queued, unless that is known to be done. The host never waits. The strategy places
+// blocks as without streams.
 //
-// The result is a [power.StreamRecorder] and a [power.Poller]. A block that other streams use is
-// pending when it is freed, until they have passed the free; every call looks whether they have,
-// and a request that finds no memory waits for them and tries once more. Memory is unmapped only
-// when all work has finished, as memory is released. A strategy that gives the same memory two
-// addresses gets waits for all that other streams freed, whatever their addresses.
+// The result is a [power.StreamRecorder] and a [power.Poller]. A freed block with recorded streams
+// is pending until they have passed the free. Every call polls, and a request that finds no memory
+// waits for pending blocks and is retried once. Memory is unmapped and released only after all work
+// has finished. For a strategy with aliases, waits cover all memory freed by other streams, at any
+// address.
 //
 // A strategy that is a StreamRecorder already is returned as it is. Streamed fails if the strategy
 // cannot be built, or dev has no streams. A request that needs a stream marked, which the device
@@ -127,8 +127,8 @@ func (s *streamed) Alloc(r alloc.Request) (alloc.Block, error) {
 	return b, nil
 }
 
-// glance frees what is pending and done. It follows calls that succeeded, because one that is
-// refused as a mistake changes nothing. What the device refuses is looked at again.
+// glance frees pending blocks that are done. It follows successful calls only, because a call
+// refused as a mistake must change nothing. Errors of the device are retried.
 func (s *streamed) glance() {
 	if s.pending > 0 {
 		_, _ = s.look(s.passed)
@@ -138,7 +138,7 @@ func (s *streamed) glance() {
 // refuse gives a block back to the strategy that cannot be handed out, and returns why.
 func (s *streamed) refuse(r alloc.Request, b alloc.Block, cause error) error {
 	if err := s.freeRef(b); err != nil {
-		// It is nobody's, and must not be lost: it is tried again as what is pending is.
+		// The block has no owner and must not be lost: it is retried like a pending one.
 		h := s.row()
 		s.rows[h] = grant{Block: b, flow: 0, freed: true, used: s.rows[h].used[:0]}
 		s.index.Put(b.Addr, h, s.at)
@@ -221,7 +221,7 @@ func (s *streamed) release(h uint32) error {
 	s.pending++
 	s.stats.Freed(g.requested, g.Size)
 	s.stats.Active += g.Size
-	_ = s.finish(h) // what was not marked is tried again
+	_ = s.finish(h) // errors are retried later
 	return nil
 }
 
@@ -253,8 +253,8 @@ func (s *streamed) RecordStream(a device.Addr, on device.Stream) error {
 	return nil
 }
 
-// finish puts a mark behind each stream that uses a pending block, and frees the block if there is
-// none to wait for. If the device refuses, which the error says, it is tried again.
+// finish records a mark on each stream that uses a pending block, and frees the block if there is
+// no mark to wait for. On error, the device's, it is retried.
 func (s *streamed) finish(h uint32) error {
 	g := &s.rows[h]
 	for n := len(g.used); n > 0; n = len(g.used) {
