@@ -169,7 +169,6 @@ func CallsOf(kinds ...Call) (s CallSet) {
 // Has reports whether a kind is in the set.
 func (s CallSet) Has(c Call) bool { return s>>c&1 != 0 }
 
-// MarshalJSON implements [json.Marshaler].
 func (s CallSet) MarshalJSON() ([]byte, error) {
 	names := []string{}
 	for c := range NumCalls {

@@ -43,7 +43,6 @@ func (f *Forwarder) do(v Invocation) *Invocation {
 // Has returns the capabilities of the wrapped device.
 func (f *Forwarder) Has(c Capability) bool { return Has(f.inner, c) }
 
-// Usage implements [Device].
 func (f *Forwarder) Usage() Usage { return f.inner.Usage() }
 
 // Granularity implements [VirtualMemory]; without the capability it returns 0.
@@ -54,152 +53,124 @@ func (f *Forwarder) Granularity() Size {
 	return 0
 }
 
-// Reserve implements [Source].
 func (f *Forwarder) Reserve(size, align Size) (Region, error) {
 	v := f.do(Invocation{Call: CallReserve, Size: size, Align: align})
 	return v.Region, v.Err
 }
 
-// Release implements [Source].
 func (f *Forwarder) Release(a Addr) error {
 	return f.do(Invocation{Call: CallRelease, Addr: a}).Err
 }
 
-// ReserveRange implements [VirtualMemory].
 func (f *Forwarder) ReserveRange(size, align Size, at Addr) (Region, error) {
 	v := f.do(Invocation{Call: CallReserveRange, Size: size, Align: align, Addr: at})
 	return v.Region, v.Err
 }
 
-// ReleaseRange implements [VirtualMemory].
 func (f *Forwarder) ReleaseRange(a Addr) error {
 	return f.do(Invocation{Call: CallReleaseRange, Addr: a}).Err
 }
 
-// CreateHandle implements [VirtualMemory].
 func (f *Forwarder) CreateHandle(size Size) (Handle, error) {
 	v := f.do(Invocation{Call: CallCreateHandle, Size: size})
 	return v.Handle, v.Err
 }
 
-// ReleaseHandle implements [VirtualMemory].
 func (f *Forwarder) ReleaseHandle(h Handle) error {
 	return f.do(Invocation{Call: CallReleaseHandle, Handle: h}).Err
 }
 
-// Map implements [VirtualMemory].
 func (f *Forwarder) Map(a Addr, size Size, h Handle, offset Size) error {
 	return f.do(Invocation{Call: CallMap, Addr: a, Size: size, Handle: h, Offset: offset}).Err
 }
 
-// SetAccess implements [VirtualMemory].
 func (f *Forwarder) SetAccess(a Addr, size Size, access Access) error {
 	return f.do(Invocation{Call: CallSetAccess, Addr: a, Size: size, Access: access}).Err
 }
 
-// Unmap implements [VirtualMemory].
 func (f *Forwarder) Unmap(a Addr, size Size) error {
 	return f.do(Invocation{Call: CallUnmap, Addr: a, Size: size}).Err
 }
 
-// NewEvent implements [Streams].
 func (f *Forwarder) NewEvent() (Event, error) {
 	v := f.do(Invocation{Call: CallNewEvent})
 	return v.Event, v.Err
 }
 
-// DestroyEvent implements [Streams].
 func (f *Forwarder) DestroyEvent(e Event) error {
 	return f.do(Invocation{Call: CallDestroyEvent, Event: e}).Err
 }
 
-// Record implements [Streams].
 func (f *Forwarder) Record(e Event, on Stream) error {
 	return f.do(Invocation{Call: CallRecord, Event: e, Stream: on}).Err
 }
 
-// Done implements [Streams].
 func (f *Forwarder) Done(e Event) (bool, error) {
 	v := f.do(Invocation{Call: CallDone, Event: e})
 	return v.Yes, v.Err
 }
 
-// Wait implements [Streams].
 func (f *Forwarder) Wait(on Stream, e Event) error {
 	return f.do(Invocation{Call: CallWait, Stream: on, Event: e}).Err
 }
 
-// SyncEvent implements [Streams].
 func (f *Forwarder) SyncEvent(e Event) error {
 	return f.do(Invocation{Call: CallSyncEvent, Event: e}).Err
 }
 
-// SyncStream implements [Streams].
 func (f *Forwarder) SyncStream(on Stream) error {
 	return f.do(Invocation{Call: CallSyncStream, Stream: on}).Err
 }
 
-// SyncDevice implements [Streams].
 func (f *Forwarder) SyncDevice() error {
 	return f.do(Invocation{Call: CallSyncDevice}).Err
 }
 
-// NewPool implements [Pools].
 func (f *Forwarder) NewPool(most Size) (Pool, error) {
 	v := f.do(Invocation{Call: CallNewPool, Size: most})
 	return v.Pool, v.Err
 }
 
-// DestroyPool implements [Pools].
 func (f *Forwarder) DestroyPool(pool Pool) error {
 	return f.do(Invocation{Call: CallDestroyPool, Pool: pool}).Err
 }
 
-// AllocAsync implements [Pools].
 func (f *Forwarder) AllocAsync(pool Pool, size Size, on Stream) (Region, error) {
 	v := f.do(Invocation{Call: CallAllocAsync, Pool: pool, Size: size, Stream: on})
 	return v.Region, v.Err
 }
 
-// FreeAsync implements [Pools].
 func (f *Forwarder) FreeAsync(a Addr, on Stream) error {
 	return f.do(Invocation{Call: CallFreeAsync, Addr: a, Stream: on}).Err
 }
 
-// TrimPool implements [Pools].
 func (f *Forwarder) TrimPool(pool Pool, keep Size) error {
 	return f.do(Invocation{Call: CallTrimPool, Pool: pool, Size: keep}).Err
 }
 
-// PoolAttribute implements [Pools].
 func (f *Forwarder) PoolAttribute(pool Pool, a PoolAttribute) (Size, error) {
 	v := f.do(Invocation{Call: CallPoolAttribute, Pool: pool, Attribute: a})
 	return v.Value, v.Err
 }
 
-// SetPoolAttribute implements [Pools].
 func (f *Forwarder) SetPoolAttribute(pool Pool, a PoolAttribute, value Size) error {
 	return f.do(Invocation{Call: CallSetPoolAttribute, Pool: pool, Attribute: a, Value: value}).Err
 }
 
-// MemoryInfo implements [MemoryInfo].
 func (f *Forwarder) MemoryInfo() (free, total Size, err error) {
 	v := f.do(Invocation{Call: CallMemoryInfo})
 	return v.Free, v.Total, v.Err
 }
 
-// Fill implements [Contents].
 func (f *Forwarder) Fill(a Addr, n Size, pattern uint32) error {
 	return f.do(Invocation{Call: CallFill, Addr: a, Size: n, Pattern: pattern}).Err
 }
 
-// Compare implements [Contents].
 func (f *Forwarder) Compare(a Addr, n Size, pattern uint32) (differs Addr, same bool, err error) {
 	v := f.do(Invocation{Call: CallCompare, Addr: a, Size: n, Pattern: pattern})
 	return v.Differs, v.Yes, v.Err
 }
 
-// Work implements [Timeline].
 func (f *Forwarder) Work(on Stream, ns uint64) error {
 	if t, ok := f.inner.(Timeline); ok {
 		return t.Work(on, ns)
@@ -207,7 +178,6 @@ func (f *Forwarder) Work(on Stream, ns uint64) error {
 	return ErrUnsupported
 }
 
-// Drain implements [Timeline].
 func (f *Forwarder) Drain(on Stream) error {
 	if t, ok := f.inner.(Timeline); ok {
 		return t.Drain(on)
@@ -215,7 +185,6 @@ func (f *Forwarder) Drain(on Stream) error {
 	return ErrUnsupported
 }
 
-// Elapse implements [Timeline].
 func (f *Forwarder) Elapse(ns uint64) error {
 	if t, ok := f.inner.(Timeline); ok {
 		return t.Elapse(ns)
@@ -239,7 +208,6 @@ func (f *Forwarder) StreamTime(on Stream) uint64 {
 	return 0
 }
 
-// Ordered implements [Timeline].
 func (f *Forwarder) Ordered(e Event, on Stream) (bool, error) {
 	if t, ok := f.inner.(Timeline); ok {
 		return t.Ordered(e, on)

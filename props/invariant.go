@@ -151,7 +151,6 @@ type Violation struct {
 	Stack  []byte // INoPanic: where
 }
 
-// Error implements error.
 func (v *Violation) Error() string {
 	return fmt.Sprintf("invariant %v (%s): %s", v.Number, v.Number.Name(), v.Detail)
 }

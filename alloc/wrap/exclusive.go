@@ -38,5 +38,4 @@ func Exclusive(name string, s alloc.Strategy) alloc.Strategy {
 // exclusive is a strategy whose calls must not overlap.
 type exclusive struct{ Forwarder }
 
-// FreeRef implements [power.Referenced].
 func (e *exclusive) FreeRef(b alloc.Block) error { return e.freeRef(b) }

@@ -18,7 +18,6 @@ type Corruption struct {
 	Device error       // error of the device while reading or writing the block; nil if At has the corruption
 }
 
-// Error implements error.
 func (c *Corruption) Error() string {
 	if c.Device != nil {
 		return fmt.Sprintf("alloc: grant %d, %d bytes at %v: %v", c.Serial, uint64(c.Block.Size), c.Block.Addr, c.Device)
@@ -65,7 +64,6 @@ func Filled(s alloc.Strategy, memory device.Contents) (alloc.Strategy, error) {
 // can: it is Knuth's multiplicative hash of the serial.
 func (b filledBlock) pattern() uint32 { return uint32(b.serial * 0x9e3779b97f4a7c15 >> 32) }
 
-// Alloc implements [alloc.Allocator].
 func (f *filled) Alloc(r alloc.Request) (alloc.Block, error) {
 	b, err := f.inner.Alloc(r)
 	if err != nil {
@@ -81,10 +79,8 @@ func (f *filled) Alloc(r alloc.Request) (alloc.Block, error) {
 	return b, nil
 }
 
-// Free implements [alloc.Allocator].
 func (f *filled) Free(a device.Addr) error { return f.FreeRef(alloc.Block{Addr: a}) }
 
-// FreeRef implements [power.Referenced].
 func (f *filled) FreeRef(b alloc.Block) error {
 	a := b.Addr
 	i, known := f.at[a]
@@ -147,7 +143,6 @@ func (f *filled) verifyAll() error {
 	return nil
 }
 
-// Check implements [alloc.Inspector].
 func (f *filled) Check() error {
 	if err := f.verifyAll(); err != nil {
 		return err
@@ -155,7 +150,6 @@ func (f *filled) Check() error {
 	return f.inner.Check()
 }
 
-// Close implements [alloc.Strategy].
 func (f *filled) Close() error {
 	found := f.verifyAll()
 	f.live, f.at = nil, map[device.Addr]int{}

@@ -39,17 +39,14 @@ func (f *Forwarder) Has(p power.Power) bool {
 	return p != power.PowerConcurrent && power.Has(f.inner, p)
 }
 
-// Wrapped implements [power.Wrapper].
 func (f *Forwarder) Wrapped() (alloc.Inspector, sync.Locker) { return f.inner, f.lock }
 
-// Alloc implements [alloc.Allocator].
 func (f *Forwarder) Alloc(r alloc.Request) (alloc.Block, error) {
 	f.enter()
 	defer f.leave()
 	return f.inner.Alloc(r)
 }
 
-// Free implements [alloc.Allocator].
 func (f *Forwarder) Free(a device.Addr) error {
 	f.enter()
 	defer f.leave()
@@ -63,28 +60,24 @@ func (f *Forwarder) freeRef(b alloc.Block) error {
 	return power.FreeRef(f.inner, b)
 }
 
-// Stats implements [alloc.Inspector].
 func (f *Forwarder) Stats() alloc.Stats {
 	f.enter()
 	defer f.leave()
 	return f.inner.Stats()
 }
 
-// Walk implements [alloc.Inspector].
 func (f *Forwarder) Walk(yield func(alloc.Chunk) bool) {
 	f.enter()
 	defer f.leave()
 	f.inner.Walk(yield)
 }
 
-// Check implements [alloc.Inspector].
 func (f *Forwarder) Check() error {
 	f.enter()
 	defer f.leave()
 	return f.inner.Check()
 }
 
-// Close implements [alloc.Strategy].
 func (f *Forwarder) Close() error {
 	f.enter()
 	defer f.leave()

@@ -28,7 +28,6 @@ func Limited(s alloc.Strategy, limit device.Size) (alloc.Strategy, error) {
 	return &limited{Forwarder: Forward(s, nil), limit: limit}, nil
 }
 
-// Alloc implements [alloc.Allocator].
 func (l *limited) Alloc(r alloc.Request) (alloc.Block, error) {
 	if s := l.inner.Stats(); r.Size > l.limit-min(s.Requested, l.limit) && !l.closed && l.wellFormed(r) {
 		l.oom++
@@ -44,7 +43,6 @@ func (l *limited) Alloc(r alloc.Request) (alloc.Block, error) {
 	return b, err
 }
 
-// FreeRef implements [power.Referenced].
 func (l *limited) FreeRef(b alloc.Block) error { return l.freeRef(b) }
 
 // wellFormed reports whether the strategy could grant r at another time.
@@ -76,7 +74,6 @@ func (l *limited) Stats() alloc.Stats {
 	return s
 }
 
-// Close implements [alloc.Strategy].
 func (l *limited) Close() error {
 	l.closed = true
 	return l.inner.Close()
@@ -85,7 +82,6 @@ func (l *limited) Close() error {
 // Has adds that the wrapper knows why it refused.
 func (l *limited) Has(p power.Power) bool { return p == power.PowerFailure || l.Forwarder.Has(p) }
 
-// LastRefusal implements [power.Failure].
 func (l *limited) LastRefusal() (power.Refusal, bool) {
 	if l.last {
 		return l.refusal, true
@@ -93,7 +89,6 @@ func (l *limited) LastRefusal() (power.Refusal, bool) {
 	return power.LastRefusal(l.inner)
 }
 
-// ClearStats implements [power.Clearer].
 func (l *limited) ClearStats() {
 	l.oom = 0
 	_ = power.ClearStats(l.inner) // the caller asked power.Has

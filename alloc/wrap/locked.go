@@ -39,8 +39,6 @@ func Locked(s alloc.Strategy) (alloc.Strategy, error) {
 // Has adds that the wrapper is safe for concurrent use.
 func (l *locked) Has(p power.Power) bool { return p == power.PowerConcurrent || l.Forwarder.Has(p) }
 
-// FreeRef implements [power.Referenced].
 func (l *locked) FreeRef(b alloc.Block) error { return l.freeRef(b) }
 
-// ConcurrencySafe implements [power.Concurrent].
 func (*locked) ConcurrencySafe() {}

@@ -60,75 +60,64 @@ func Recorded(s alloc.Strategy, sink func(Operation)) (alloc.Strategy, error) {
 // Has leaves out moving: a trace knows a block by where it was granted.
 func (r *recorded) Has(p power.Power) bool { return p != power.PowerMover && r.Forwarder.Has(p) }
 
-// Alloc implements [alloc.Allocator].
 func (r *recorded) Alloc(req alloc.Request) (alloc.Block, error) {
 	b, err := r.inner.Alloc(req)
 	r.sink(Operation{Kind: OpAlloc, Request: req, Block: b, Err: err})
 	return b, err
 }
 
-// Free implements [alloc.Allocator].
 func (r *recorded) Free(a device.Addr) error {
 	err := r.inner.Free(a)
 	r.sink(Operation{Kind: OpFree, Addr: a, Err: err})
 	return err
 }
 
-// FreeRef implements [power.Referenced].
 func (r *recorded) FreeRef(b alloc.Block) error {
 	err := r.freeRef(b)
 	r.sink(Operation{Kind: OpFree, Addr: b.Addr, Err: err})
 	return err
 }
 
-// Trim implements [power.Trimmer].
 func (r *recorded) Trim() (device.Size, error) {
 	n, err := power.Trim(r.inner)
 	r.sink(Operation{Kind: OpTrim, Err: err})
 	return n, err
 }
 
-// SetFrontier implements [power.Frontier].
 func (r *recorded) SetFrontier(count uint64) {
 	_ = power.SetFrontier(r.inner, count) // the caller asked power.Has
 	r.sink(Operation{Kind: OpFrontier, Count: count})
 }
 
-// ClearStats implements [power.Clearer].
 func (r *recorded) ClearStats() {
 	_ = power.ClearStats(r.inner) // the caller asked power.Has
 	r.sink(Operation{Kind: OpClear})
 }
 
-// RecordStream implements [power.StreamRecorder].
 func (r *recorded) RecordStream(a device.Addr, s device.Stream) error {
 	err := power.RecordStream(r.inner, a, s)
 	r.sink(Operation{Kind: OpUse, Addr: a, Stream: s, Err: err})
 	return err
 }
 
-// Poll implements [power.Poller].
 func (r *recorded) Poll() (device.Size, error) {
 	n, err := power.Poll(r.inner)
 	r.sink(Operation{Kind: OpPoll, Err: err})
 	return n, err
 }
 
-// BeginPool implements [power.PrivatePools].
 func (r *recorded) BeginPool(id alloc.PoolID, s device.Stream) error {
 	err := power.BeginPool(r.inner, id, s)
 	r.sink(Operation{Kind: OpBeginPool, Pool: id, Stream: s, Err: err})
 	return err
 }
 
-// EndPool implements [power.PrivatePools].
 func (r *recorded) EndPool(id alloc.PoolID) error {
 	err := power.EndPool(r.inner, id)
 	r.sink(Operation{Kind: OpEndPool, Pool: id, Err: err})
 	return err
 }
 
-// ReleasePool implements [power.PrivatePools].
 func (r *recorded) ReleasePool(id alloc.PoolID) error {
 	err := power.ReleasePool(r.inner, id)
 	r.sink(Operation{Kind: OpReleasePool, Pool: id, Err: err})

@@ -151,10 +151,8 @@ func (r *Retrier) Has(p power.Power) bool {
 	return p == power.PowerConcurrent || p == power.PowerWaiter || r.Forwarder.Has(p)
 }
 
-// ConcurrencySafe implements [power.Concurrent].
 func (*Retrier) ConcurrencySafe() {}
 
-// AllocMayWait implements [power.Waiter].
 func (*Retrier) AllocMayWait() {}
 
 // signal returns the channel that is closed when memory comes back.

@@ -85,7 +85,6 @@ func Sharded(
 // Has reports the powers that all shards have.
 func (s *sharded) Has(p power.Power) bool { return s.powers[p] }
 
-// ConcurrencySafe implements [power.Concurrent].
 func (*sharded) ConcurrencySafe() {}
 
 // shardOf returns the shard of a request. The multiplier, 2^64 over the golden ratio, spreads
@@ -96,7 +95,6 @@ func (s *sharded) shardOf(r alloc.Request) int {
 	return int(i)
 }
 
-// Alloc implements [alloc.Allocator].
 func (s *sharded) Alloc(r alloc.Request) (alloc.Block, error) {
 	i := s.shardOf(r)
 	b, err := s.set.Alloc(i, r)
@@ -156,7 +154,6 @@ func (s *sharded) find(a device.Addr) (int, error) {
 	return 0, alloc.ErrInvalidFree
 }
 
-// Free implements [alloc.Allocator].
 func (s *sharded) Free(a device.Addr) error {
 	i, err := s.find(a)
 	if err != nil {
@@ -175,7 +172,6 @@ func (s *sharded) FreeRef(b alloc.Block) error {
 	return power.FreeRef(s.set.Acquire(i), b)
 }
 
-// Close implements [alloc.Strategy].
 func (s *sharded) Close() error {
 	s.set.Lock()
 	defer s.set.Unlock()
@@ -212,14 +208,12 @@ func (s *sharded) Stats() alloc.Stats {
 	return sum
 }
 
-// Walk implements [alloc.Inspector].
 func (s *sharded) Walk(yield func(alloc.Chunk) bool) {
 	s.set.Lock()
 	defer s.set.Unlock()
 	s.set.Walk(yield)
 }
 
-// Check implements [alloc.Inspector].
 func (s *sharded) Check() error {
 	s.set.Lock()
 	defer s.set.Unlock()
@@ -235,7 +229,6 @@ func (s *sharded) Check() error {
 	return err
 }
 
-// LargestFree implements [power.Holes].
 func (s *sharded) LargestFree() device.Size {
 	s.set.Lock()
 	defer s.set.Unlock()
@@ -249,13 +242,10 @@ func (s *sharded) largestFree() (largest device.Size) {
 	return largest
 }
 
-// Trim implements [power.Trimmer].
 func (s *sharded) Trim() (device.Size, error) { return s.sum(power.Trim) }
 
-// Poll implements [power.Poller].
 func (s *sharded) Poll() (device.Size, error) { return s.sum(power.Poll) }
 
-// MetadataBytes implements [power.Metered].
 func (s *sharded) MetadataBytes() device.Size {
 	n, _ := s.sum(power.MetadataBytes) // [power.MetadataBytes] asked Has
 	s.set.Lock()
@@ -263,20 +253,17 @@ func (s *sharded) MetadataBytes() device.Size {
 	return n + s.device.Bytes() + s.set.Bytes()
 }
 
-// LastRefusal implements [power.Failure].
 func (s *sharded) LastRefusal() (power.Refusal, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.refusal, s.refusal.Reason != power.ReasonNone
 }
 
-// MaxRequest implements [power.Ceiling].
 func (s *sharded) MaxRequest() device.Size {
 	defer s.set.Release(0)
 	return power.MaxRequest(s.set.Acquire(0))
 }
 
-// ClearStats implements [power.Clearer].
 func (s *sharded) ClearStats() {
 	s.set.Lock()
 	defer s.set.Unlock()
@@ -295,7 +282,6 @@ func (s *sharded) AppendReport(text []byte, refused alloc.Request) []byte {
 	return text
 }
 
-// RecordStream implements [power.StreamRecorder].
 func (s *sharded) RecordStream(a device.Addr, on device.Stream) error {
 	i, err := s.find(a)
 	if err != nil {
@@ -305,7 +291,6 @@ func (s *sharded) RecordStream(a device.Addr, on device.Stream) error {
 	return power.RecordStream(s.set.Acquire(i), a, on)
 }
 
-// FreeNeighbours implements [power.Neighbours].
 func (s *sharded) FreeNeighbours(a device.Addr) (below, above device.Size) {
 	i, err := s.find(a)
 	if err != nil {
@@ -326,12 +311,10 @@ func (s *sharded) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	return n > 0
 }
 
-// Compact implements [power.Mover].
 func (s *sharded) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (device.Size, error) {
 	return s.sum(func(part alloc.Inspector) (device.Size, error) { return power.Compact(part, may, moved) })
 }
 
-// Mark implements [power.Informed].
 func (s *sharded) Mark(text string) {
 	s.set.Lock()
 	defer s.set.Unlock()

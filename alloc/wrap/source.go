@@ -18,7 +18,6 @@ type source struct{ a alloc.Allocator }
 // without a block, is [device.ErrInvalid].
 func SourceOf(a alloc.Allocator) device.Source { return source{a} }
 
-// Reserve implements [device.Source].
 func (s source) Reserve(size, align device.Size) (device.Region, error) {
 	b, err := s.a.Alloc(alloc.Request{Size: size, Align: align})
 	if err != nil {
@@ -27,7 +26,6 @@ func (s source) Reserve(size, align device.Size) (device.Region, error) {
 	return device.Region{Addr: b.Addr, Size: b.Size}, nil
 }
 
-// Release implements [device.Source].
 func (s source) Release(a device.Addr) error { return asDevice(s.a.Free(a)) }
 
 // asDevice returns the error of a device that says what the error of an allocator says.

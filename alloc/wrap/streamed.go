@@ -99,7 +99,6 @@ func Streamed(dev device.Device, build func(device.Source) (alloc.Strategy, erro
 	return s, nil
 }
 
-// Alloc implements [alloc.Allocator].
 func (s *streamed) Alloc(r alloc.Request) (alloc.Block, error) {
 	b, err := s.inner.Alloc(r)
 	if err != nil && s.pending > 0 && errors.Is(err, alloc.ErrOutOfMemory) {
@@ -181,7 +180,6 @@ func (s *streamed) find(a device.Addr) (uint32, error) {
 	return index.NoHandle, alloc.ErrInvalidFree
 }
 
-// Free implements [alloc.Allocator].
 func (s *streamed) Free(a device.Addr) error {
 	h, err := s.find(a)
 	if err != nil {
@@ -353,7 +351,6 @@ func (s *streamed) Poll() (device.Size, error) {
 	return s.look(s.passed)
 }
 
-// Stats implements [alloc.Inspector].
 func (s *streamed) Stats() alloc.Stats {
 	in, own := s.inner.Stats(), s.stats
 	own.Reserved, own.Forgotten, own.PeakReserved = in.Reserved, in.Forgotten, in.PeakReserved
@@ -362,7 +359,6 @@ func (s *streamed) Stats() alloc.Stats {
 	return own
 }
 
-// Walk implements [alloc.Inspector].
 func (s *streamed) Walk(yield func(alloc.Chunk) bool) {
 	if s.pending == 0 {
 		s.inner.Walk(yield)
@@ -380,7 +376,6 @@ func (s *streamed) Walk(yield func(alloc.Chunk) bool) {
 	}
 }
 
-// Check implements [alloc.Inspector].
 func (s *streamed) Check() error {
 	pending, live := 0, 0
 	for c := range s.Walk {
@@ -406,7 +401,6 @@ func (s *streamed) Check() error {
 	return s.inner.Check()
 }
 
-// Close implements [alloc.Strategy].
 func (s *streamed) Close() error {
 	s.closed, s.guard.dirty = true, true
 	s.pending, s.retry = 0, nil
@@ -450,13 +444,11 @@ func (s *streamed) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	}))
 }
 
-// ClearStats implements [power.Clearer].
 func (s *streamed) ClearStats() {
 	s.stats.Clear()
 	_ = power.ClearStats(s.inner) // the caller asked power.Has
 }
 
-// LastRefusal implements [power.Failure].
 func (s *streamed) LastRefusal() (power.Refusal, bool) {
 	if s.refused {
 		return s.refusal, true
@@ -464,7 +456,6 @@ func (s *streamed) LastRefusal() (power.Refusal, bool) {
 	return power.LastRefusal(s.inner)
 }
 
-// MetadataBytes implements [power.Metered].
 func (s *streamed) MetadataBytes() device.Size {
 	const rowBytes, handleBytes, markBytes = 64, 4, 16
 	n, _ := power.MetadataBytes(s.inner) // the caller asked power.Has

@@ -28,7 +28,6 @@ type Error struct {
 	Text string // the driver's description of the code
 }
 
-// Error implements error.
 func (e *Error) Error() string {
 	if e.Name == "" {
 		return fmt.Sprintf("cuda: %s returned %d, which the driver has no name for", e.Call, e.Code)

@@ -60,7 +60,6 @@ func (d *Device) probeVirtual() error {
 	return err
 }
 
-// Granularity implements [device.VirtualMemory].
 func (d *Device) Granularity() device.Size { return d.granularity }
 
 // whole reports whether n is a multiple of the granularity.

@@ -10,7 +10,6 @@ func (d *Device) Has(c device.Capability) bool {
 	return device.Implements(d, c)
 }
 
-// MemoryInfo implements [device.MemoryInfo].
 func (d *Device) MemoryInfo() (free, total device.Size, err error) {
 	if d.cfg.Capacity != 0 {
 		free, total = d.usage.Free(), d.cfg.Capacity

@@ -37,7 +37,6 @@ func (t *pools) synchronised() {
 // release, charged to TrimPool. Pools never pass invalid arguments.
 type backing struct{ *Device }
 
-// Reserve implements [device.Source].
 func (b backing) Reserve(size, align device.Size) (device.Region, error) {
 	r, ok := b.obtain(size, align, poolBit)
 	if !ok {
@@ -54,13 +53,10 @@ func (b backing) Release(a device.Addr) error {
 	return nil
 }
 
-// NewEvent implements [device.Streams].
 func (b backing) NewEvent() (device.Event, error) { return b.newEvent() }
 
-// DestroyEvent implements [device.Streams].
 func (b backing) DestroyEvent(e device.Event) error { return b.destroyEvent(e) }
 
-// Record implements [device.Streams].
 func (b backing) Record(e device.Event, s device.Stream) error {
 	v, err := b.event(e)
 	if err == nil {
@@ -69,13 +65,11 @@ func (b backing) Record(e device.Event, s device.Stream) error {
 	return err
 }
 
-// Done implements [device.Streams].
 func (b backing) Done(e device.Event) (bool, error) {
 	v, err := b.event(e)
 	return err == nil && b.over(v.mark), err
 }
 
-// Wait implements [device.Streams].
 func (b backing) Wait(s device.Stream, e device.Event) error {
 	v, err := b.event(e)
 	if err == nil {
@@ -84,7 +78,6 @@ func (b backing) Wait(s device.Stream, e device.Event) error {
 	return err
 }
 
-// SyncDevice implements [device.Streams].
 func (b backing) SyncDevice() error {
 	b.settle(device.CallAllocAsync)
 	return nil
@@ -187,7 +180,6 @@ func (d *Device) TrimPool(p device.Pool, keep device.Size) error {
 	return d.book(device.CallTrimPool, 0, err)
 }
 
-// PoolAttribute implements [device.Pools].
 func (d *Device) PoolAttribute(p device.Pool, a device.PoolAttribute) (v device.Size, err error) {
 	pool, err := d.pool(p)
 	if err == nil {
@@ -196,7 +188,6 @@ func (d *Device) PoolAttribute(p device.Pool, a device.PoolAttribute) (v device.
 	return v, d.book(device.CallPoolAttribute, 0, err)
 }
 
-// SetPoolAttribute implements [device.Pools].
 func (d *Device) SetPoolAttribute(p device.Pool, a device.PoolAttribute, v device.Size) error {
 	pool, err := d.pool(p)
 	if err == nil {

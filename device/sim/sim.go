@@ -73,7 +73,6 @@ func New(cfg Config) (*Device, error) {
 // Config returns the configuration with every default filled in.
 func (d *Device) Config() Config { return d.cfg }
 
-// Usage implements [device.Device].
 func (d *Device) Usage() device.Usage { return d.usage }
 
 // Regions yields the regions held, by address, except regions of pools. The device must not be

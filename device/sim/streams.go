@@ -139,7 +139,6 @@ func (d *Device) newEvent() (device.Event, error) {
 	return device.Event(e), nil
 }
 
-// DestroyEvent implements [device.Streams].
 func (d *Device) DestroyEvent(e device.Event) error {
 	err := d.destroyEvent(e)
 	if err == nil {
@@ -291,10 +290,8 @@ func (d *Device) Elapse(ns uint64) error {
 	return nil
 }
 
-// Now implements [device.Timeline].
 func (d *Device) Now() uint64 { return d.now }
 
-// StreamTime implements [device.Timeline].
 func (d *Device) StreamTime(s device.Stream) uint64 {
 	if i, ok := d.streams.index[s]; ok {
 		return d.streams.queues[i].clock

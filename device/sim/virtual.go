@@ -43,7 +43,6 @@ func (d *Device) AddressSpace() Space {
 	return s
 }
 
-// Granularity implements [device.VirtualMemory].
 func (d *Device) Granularity() device.Size { return d.cfg.Granularity }
 
 // whole reports whether n is a multiple of the granularity.

@@ -90,10 +90,8 @@ type Counter struct {
 	used   device.Size
 }
 
-// Room implements [Memory].
 func (c *Counter) Room(need device.Size) bool { return c.used+need <= c.Budget }
 
-// Alloc implements [Memory].
 func (c *Counter) Alloc(size device.Size, _ Owner) (alloc.Block, bool) {
 	if c.used+size > c.Budget {
 		return alloc.Block{}, false
@@ -102,5 +100,4 @@ func (c *Counter) Alloc(size device.Size, _ Owner) (alloc.Block, bool) {
 	return alloc.Block{Size: size}, true
 }
 
-// Free implements [Memory].
 func (c *Counter) Free(b alloc.Block) { c.used -= b.Size }

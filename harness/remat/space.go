@@ -136,7 +136,6 @@ func (p *Space) Alloc(size device.Size, owner Owner) (alloc.Block, bool) {
 // Ends implements [Addressed]. A block that does not fit at its end is placed at the other.
 func (p *Space) Ends(of func(Owner) alloc.Hint) { p.ends = of }
 
-// Free implements [Memory].
 func (p *Space) Free(b alloc.Block) {
 	if p.broken == nil {
 		p.fail("cannot free a block", p.s.Free(b.Addr))

@@ -36,7 +36,6 @@ func (c Counters) Get(name string) (int64, bool) {
 	return 0, false
 }
 
-// MarshalJSON implements [json.Marshaler].
 func (c Counters) MarshalJSON() ([]byte, error) {
 	text := []byte{'{'}
 	for i := range c {

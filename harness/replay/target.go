@@ -150,5 +150,4 @@ func (p Target) open(limit device.Size) (*cuda.Device, error) {
 // simulated is a simulated device, which needs no release.
 type simulated struct{ *sim.Device }
 
-// Close implements [Device].
 func (simulated) Close() error { return nil }

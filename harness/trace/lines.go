@@ -41,7 +41,6 @@ type watched struct {
 	err  error
 }
 
-// Read implements io.Reader.
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
 	w.hash.Write(p[:n])

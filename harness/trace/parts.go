@@ -18,7 +18,6 @@ type PartsError struct {
 	Parts  []Part `json:"parts"`  // in the order of the file
 }
 
-// Error implements error.
 func (e *PartsError) Error() string {
 	return "holds several parts, name one of them: " + DescribeParts(e.Parts)
 }

@@ -97,7 +97,6 @@ type requested struct {
 	refusals Refusals
 }
 
-// Pieces implements [Source].
 func (q *requested) Pieces(yield func([]Event) error) error {
 	var out []Event
 	n := 0

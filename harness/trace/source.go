@@ -24,10 +24,8 @@ type Head struct {
 	Events int    // number of events
 }
 
-// Head implements [Source].
 func (t *Trace) Head() Head { return Head{t.Header, len(t.Events)} }
 
-// Pieces implements [Source].
 func (t *Trace) Pieces(yield func([]Event) error) error { return yield(t.Events) }
 
 // walk calls f for every event of a source with its number, until f fails.
@@ -57,7 +55,6 @@ type watchedSource struct {
 // progressStep is the number of events between two progress reports.
 const progressStep = 1 << 16
 
-// Pieces implements [Source].
 func (w watchedSource) Pieces(yield func([]Event) error) error {
 	done, total := 0, w.Head().Events
 	return w.Source.Pieces(func(piece []Event) error {

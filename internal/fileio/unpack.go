@@ -73,7 +73,6 @@ func NewReaderSize(r io.Reader, ahead int) (*Stream, error) {
 // Form returns the name of the compression, "" for none.
 func (s *Stream) Form() string { return s.form }
 
-// Read implements io.Reader.
 func (s *Stream) Read(b []byte) (int, error) { return s.plain.Read(b) }
 
 // Peek returns the next n bytes, at most as many as it looks ahead, without reading them;
@@ -125,7 +124,6 @@ type named struct {
 	r    io.Reader
 }
 
-// Read implements io.Reader.
 func (n named) Read(b []byte) (int, error) {
 	k, err := n.r.Read(b)
 	if err != nil && err != io.EOF {

@@ -6,7 +6,6 @@ import "github.com/vramyard/vramyard/device"
 // reserved twice.
 type Shelf struct{ next device.Addr }
 
-// Reserve implements [device.Source].
 func (s *Shelf) Reserve(size, _ device.Size) (device.Region, error) {
 	s.next = device.AlignUp(s.next+1, 2*device.MiB)
 	r := device.Region{Addr: s.next, Size: size}
@@ -14,5 +13,4 @@ func (s *Shelf) Reserve(size, _ device.Size) (device.Region, error) {
 	return r, nil
 }
 
-// Release implements [device.Source].
 func (s *Shelf) Release(device.Addr) error { return nil }

@@ -114,7 +114,6 @@ type lockedImporter struct {
 	inner types.Importer
 }
 
-// Import implements [types.Importer].
 func (l *lockedImporter) Import(imp string) (*types.Package, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +153,6 @@ func (t *typer) check(p *Package, imp string) *types.Package {
 	return pkg
 }
 
-// Import implements [types.Importer].
 func (t *typer) Import(imp string) (*types.Package, error) {
 	if pkg := t.done[imp]; pkg != nil {
 		return pkg, nil

@@ -122,13 +122,10 @@ var (
 // Stats implements [alloc.Inspector]. O(1).
 func (v View) Stats() alloc.Stats { return v.front.Stats }
 
-// ClearStats implements [power.Clearer].
 func (v View) ClearStats() { v.front.Stats.Clear() }
 
-// LastRefusal implements [power.Failure].
 func (v View) LastRefusal() (power.Refusal, bool) {
 	return v.front.refusal, v.front.refusal.Reason != power.ReasonNone
 }
 
-// MaxRequest implements [power.Ceiling].
 func (v View) MaxRequest() device.Size { return v.front.limits.Most }

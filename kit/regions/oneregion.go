@@ -37,7 +37,6 @@ func ReserveOne(src device.Source, size, align device.Size) (One, error) {
 	return o, nil
 }
 
-// Stats implements [alloc.Inspector].
 func (o *One) Stats() alloc.Stats { return o.Counters }
 
 // Closed reports whether Close was called, even if the device refused.

@@ -45,7 +45,6 @@ type plain struct {
 	held  device.Size
 }
 
-// Reserve implements [device.Source].
 func (p *plain) Reserve(size, align device.Size) (device.Region, error) {
 	r, err := p.Source.Reserve(size, align)
 	if err == nil {
@@ -55,7 +54,6 @@ func (p *plain) Reserve(size, align device.Size) (device.Region, error) {
 	return r, err
 }
 
-// Release implements [device.Source].
 func (p *plain) Release(a device.Addr) error {
 	err := p.Source.Release(a)
 	if err == nil {

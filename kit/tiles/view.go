@@ -94,7 +94,6 @@ func (c *Core) show(region device.Addr, h Handle) alloc.Chunk {
 	return v
 }
 
-// WalkFree implements [power.FreeWalker].
 func (v View) WalkFree(yield func(alloc.Chunk) bool) {
 	c := v.core
 	if c.Closed() {

@@ -59,7 +59,6 @@ func miscounts(change func(*alloc.Stats)) func(wrap.Forwarder) alloc.Strategy {
 	return func(f wrap.Forwarder) alloc.Strategy { return &miscounting{f, change} }
 }
 
-// Stats implements [alloc.Inspector].
 func (m *miscounting) Stats() alloc.Stats {
 	s := m.Forwarder.Stats()
 	m.change(&s)
@@ -72,13 +71,11 @@ type freesForEver struct {
 	cleared uint64
 }
 
-// ClearStats implements [power.Clearer].
 func (f *freesForEver) ClearStats() {
 	f.cleared = f.Stats().Frees
 	_ = power.ClearStats(&f.Forwarder) // the caller asked power.Has
 }
 
-// Stats implements [alloc.Inspector].
 func (f *freesForEver) Stats() alloc.Stats {
 	s := f.Forwarder.Stats()
 	s.Frees += f.cleared
@@ -95,7 +92,6 @@ type neverFree struct {
 	peakRequested, peakAllocated device.Size
 }
 
-// Alloc implements [alloc.Allocator].
 func (n *neverFree) Alloc(r alloc.Request) (alloc.Block, error) {
 	b, err := n.Forwarder.Alloc(r)
 	n.raise()
@@ -108,7 +104,6 @@ func (n *neverFree) raise() {
 	n.peakRequested, n.peakAllocated = max(n.peakRequested, s.Requested), max(n.peakAllocated, s.Allocated)
 }
 
-// Free implements [alloc.Allocator].
 func (n *neverFree) Free(a device.Addr) error {
 	var found alloc.Chunk
 	for c := range n.Walk {
@@ -129,14 +124,12 @@ func (n *neverFree) isPending(c alloc.Chunk) bool {
 	return slices.Contains(n.pending, alloc.Block{Addr: c.Addr, Size: c.Size})
 }
 
-// ClearStats implements [power.Clearer].
 func (n *neverFree) ClearStats() {
 	_ = power.ClearStats(&n.Forwarder) // the caller asked power.Has
 	n.cleared, n.peakRequested, n.peakAllocated = len(n.pending), 0, 0
 	n.raise()
 }
 
-// Walk implements [alloc.Inspector].
 func (n *neverFree) Walk(yield func(alloc.Chunk) bool) {
 	n.Forwarder.Walk(func(c alloc.Chunk) bool {
 		if n.isPending(c) {
@@ -146,7 +139,6 @@ func (n *neverFree) Walk(yield func(alloc.Chunk) bool) {
 	})
 }
 
-// Stats implements [alloc.Inspector].
 func (n *neverFree) Stats() alloc.Stats {
 	s := n.Forwarder.Stats()
 	s.Frees += uint64(len(n.pending) - n.cleared)
@@ -162,7 +154,6 @@ func (n *neverFree) Stats() alloc.Stats {
 // oneHole is a strategy that takes all free bytes for one hole.
 type oneHole struct{ wrap.Forwarder }
 
-// LargestFree implements [power.Holes].
 func (o *oneHole) LargestFree() (n device.Size) {
 	for c := range o.Walk {
 		if c.State == alloc.Free {
@@ -183,7 +174,6 @@ func searches(change func([]alloc.Chunk) []alloc.Chunk) func(wrap.Forwarder) all
 	return func(f wrap.Forwarder) alloc.Strategy { return &searcher{f, change} }
 }
 
-// WalkFree implements [power.FreeWalker].
 func (s *searcher) WalkFree(yield func(alloc.Chunk) bool) {
 	var told []alloc.Chunk
 	power.WalkFree(&s.Forwarder, func(c alloc.Chunk) bool {
@@ -200,7 +190,6 @@ func (s *searcher) WalkFree(yield func(alloc.Chunk) bool) {
 // startled is a strategy that cannot bear the free of a null.
 type startled struct{ wrap.Forwarder }
 
-// Free implements [alloc.Allocator].
 func (s *startled) Free(a device.Addr) error {
 	if a == 0 {
 		panic("null")
@@ -214,7 +203,6 @@ type shy struct {
 	seen bool
 }
 
-// Alloc implements [alloc.Allocator].
 func (s *shy) Alloc(r alloc.Request) (alloc.Block, error) {
 	if s.seen && r.Size <= power.MaxRequest(&s.Forwarder)/2 {
 		r.Size *= 2
@@ -223,7 +211,6 @@ func (s *shy) Alloc(r alloc.Request) (alloc.Block, error) {
 	return s.Forwarder.Alloc(r)
 }
 
-// WalkFree implements [power.FreeWalker].
 func (s *shy) WalkFree(yield func(alloc.Chunk) bool) {
 	s.seen = true
 	power.WalkFree(&s.Forwarder, yield)
@@ -235,7 +222,6 @@ type diary struct {
 	freed []device.Addr
 }
 
-// Free implements [alloc.Allocator].
 func (d *diary) Free(a device.Addr) error {
 	d.freed = append(d.freed, a)
 	return d.Forwarder.Free(a)
@@ -244,7 +230,6 @@ func (d *diary) Free(a device.Addr) error {
 // scroll is a strategy that copies the chunks of a walk before it shows them.
 type scroll struct{ wrap.Forwarder }
 
-// Walk implements [alloc.Inspector].
 func (s *scroll) Walk(yield func(alloc.Chunk) bool) {
 	for _, c := range slices.Collect(s.Forwarder.Walk) {
 		if !yield(c) {

@@ -120,7 +120,6 @@ func (a *Allocator) Trim() (device.Size, error) {
 	return bytes, err
 }
 
-// Close implements [alloc.Strategy].
 func (a *Allocator) Close() error {
 	a.front.Close()
 	return a.pool.Close()

@@ -7,7 +7,6 @@ import (
 	"github.com/vramyard/vramyard/kit/streampool"
 )
 
-// Promises implements [promise.Promiser].
 func (c Config) Promises() promise.Set {
 	fits := promise.ServesAnywhere(streampool.Quantum)
 	return promise.Set{

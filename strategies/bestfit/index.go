@@ -35,13 +35,11 @@ func (x *freeIndex) mapOf(h tiles.Handle) *index.SizeMap {
 	return &x.holes
 }
 
-// Insert implements tiles.Index.
 func (x *freeIndex) Insert(h tiles.Handle) {
 	r := &x.core.Rows[h]
 	x.core.SetNote(h, x.mapOf(h).Insert(r.Size, r.Addr, h))
 }
 
-// Remove implements tiles.Index.
 func (x *freeIndex) Remove(h tiles.Handle) {
 	if !x.mapOf(h).Remove(x.core.Note(h), h) {
 		panic("bestfit: invariant F1 (the maps hold the free chunks): the chunk at " + x.core.AddrOf(h).String() +
@@ -87,7 +85,6 @@ func (x *freeIndex) Largest() device.Size {
 	return max(x.holes.Largest(), x.tails.Largest())
 }
 
-// Bytes implements tiles.Index.
 func (x *freeIndex) Bytes() device.Size { return x.holes.Bytes() + x.tails.Bytes() }
 
 // All implements tiles.Index: holes before tails, smallest first, among equals the lowest.

@@ -58,7 +58,6 @@ func (a *Allocator) Free(p device.Addr) error {
 	return nil
 }
 
-// Trim implements [power.Trimmer].
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.front.Closed() {
 		return 0, alloc.ErrClosed

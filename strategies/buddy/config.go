@@ -89,12 +89,10 @@ func (c Config) WithDefaults() (Config, error) {
 // ForCapacity implements [setting.CapacityConfig]. Only a configuration with a limit gets one.
 func (c Config) ForCapacity(n device.Size) Config { return Config(blocks.Config(c).ForCapacity(n)) }
 
-// Preallocates implements [setting.PreallocatingConfig].
 func (c Config) Preallocates() bool { return blocks.Config(c).Preallocates() }
 
 // Unbound implements [setting.UnboundConfig]: the limit is looked at to refuse, and where the whole
 // of it is taken.
 func (c Config) Unbound() bool { return !c.Preallocates() }
 
-// Promises implements [promise.Promiser].
 func (c Config) Promises() promise.Set { return blocks.Config(c).Promises() }

@@ -23,7 +23,6 @@ var (
 // LargestFree implements [power.Holes]. O(1).
 func (a *Allocator) LargestFree() device.Size { return a.blocks.LargestFree() }
 
-// MetadataBytes implements [power.Metered].
 func (a *Allocator) MetadataBytes() device.Size { return a.blocks.Bytes() + a.live.Bytes() }
 
 // Walk implements [alloc.Inspector]. Free chunks are the merged free blocks, so two of them may be
@@ -55,7 +54,6 @@ func (a *Allocator) chunkOf(s blocks.Span) alloc.Chunk {
 	return c
 }
 
-// WalkFree implements [power.FreeWalker].
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	if !a.front.Closed() {
 		a.blocks.WalkFree(func(s blocks.Span) bool { return yield(a.chunkOf(s)) })

@@ -129,7 +129,6 @@ func (a *Allocator) BeginPool(id alloc.PoolID, s device.Stream) error {
 	return nil
 }
 
-// EndPool implements [power.PrivatePools].
 func (a *Allocator) EndPool(id alloc.PoolID) error {
 	if a.front.Closed() {
 		return alloc.ErrClosed

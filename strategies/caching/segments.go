@@ -244,5 +244,4 @@ func (a *Allocator) tellOOM(n device.Size, s device.Stream) {
 	a.tell(power.Action{Kind: power.OutOfMemory, Size: n, Stream: s, DeviceFree: left})
 }
 
-// SetHistory implements [power.Historian].
 func (a *Allocator) SetHistory(tell func(power.Action)) { a.tell = tell }

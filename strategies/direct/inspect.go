@@ -20,7 +20,6 @@ var (
 // LargestFree implements [power.Holes]: no chunk is ever free.
 func (a *Allocator) LargestFree() device.Size { return 0 }
 
-// MetadataBytes implements [power.Metered].
 func (a *Allocator) MetadataBytes() device.Size { return a.live.Bytes() + a.held.Bytes() }
 
 // Trim implements [power.Trimmer]: stale regions go back.

@@ -29,10 +29,8 @@ func (a *Allocator) Stats() alloc.Stats {
 	return s
 }
 
-// ClearStats implements [power.Clearer].
 func (a *Allocator) ClearStats() { a.stats.Clear() }
 
-// WorkTime implements [power.SelfTimed].
 func (a *Allocator) WorkTime() int64 { return int64(a.worked) }
 
 // note records a refusal. It costs a walk, which alone shows the free memory.

@@ -75,7 +75,6 @@ func (m *memory) took(kind *device.Size, size device.Size, err error) {
 	m.stats.PeakReserved = max(m.stats.PeakReserved, m.regions+m.behind)
 }
 
-// Reserve implements [device.Source].
 func (m *memory) Reserve(size, align device.Size) (device.Region, error) {
 	r, err := m.src.Reserve(size, align)
 	if err != nil {
@@ -94,7 +93,6 @@ func (m *memory) enter(r device.Region, isRange bool) {
 	m.stats.Regions++
 }
 
-// Release implements [device.Source].
 func (m *memory) Release(a device.Addr) error {
 	p, found := m.extents.Search(a)
 	if !found || m.extents.Entry(p).Value.isRange {

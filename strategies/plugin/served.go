@@ -255,10 +255,8 @@ type backing struct {
 // Has limits the capabilities to the ones that pools use.
 func (b backing) Has(c device.Capability) bool { return c == device.CapStreams && b.Streams != nil }
 
-// NewEvent implements [device.Streams].
 func (b backing) NewEvent() (device.Event, error) { return b.newEvent() }
 
-// DestroyEvent implements [device.Streams].
 func (b backing) DestroyEvent(e device.Event) error { return b.destroyEvent(e) }
 
 // newPool creates a pool with CUDA's default settings.

@@ -306,7 +306,6 @@ func (c Config) ForCapacity(n device.Size) Config {
 	return c
 }
 
-// Preallocates implements [setting.PreallocatingConfig].
 func (c Config) Preallocates() bool { return c.Growth == regions.Whole }
 
 // Unbound implements [setting.UnboundConfig]: the limit is looked at to refuse, and where the whole

@@ -22,7 +22,6 @@ var (
 	_ power.Placer     = (*Allocator)(nil)
 )
 
-// Stats implements [alloc.Inspector].
 func (a *Allocator) Stats() alloc.Stats {
 	s := a.front.Stats
 	s.NextRegion = a.slices.nextRegion() // which is known to the pools
@@ -44,7 +43,6 @@ func (a *Allocator) FreeBytes() device.Size {
 	return loose + a.cells.FreeBytes()
 }
 
-// MetadataBytes implements [power.Metered].
 func (a *Allocator) MetadataBytes() device.Size {
 	if a.front.Closed() {
 		return a.slices.held.Bytes()

@@ -9,7 +9,6 @@ import (
 	"github.com/vramyard/vramyard/strategies/internal/cells"
 )
 
-// Promises implements [promise.Promiser].
 func (c Config) Promises() promise.Set {
 	classes := c.classes()
 	sizes := make([]device.Size, len(classes))

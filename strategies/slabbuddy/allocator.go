@@ -62,7 +62,6 @@ type watched struct {
 	refused error
 }
 
-// Release implements [device.Source].
 func (w *watched) Release(a device.Addr) error {
 	err := w.Source.Release(a)
 	if err != nil && w.refused == nil {
@@ -85,7 +84,6 @@ type shortage struct {
 	asked device.Size // bytes of the last reservation tried
 }
 
-// Take implements [cells.Parent].
 func (p *pieces) Take(class int, number int32, more bool) (cells.Piece, bool) {
 	n := p.sizes[class]
 	addr, _, place, ok := p.blocks.GrabHeld(n, 0, alloc.HintNone)
@@ -106,7 +104,6 @@ func (p *pieces) Take(class int, number int32, more bool) (cells.Piece, bool) {
 	return cells.Piece{Addr: addr, Handle: uint32(number)}, true
 }
 
-// Give implements [cells.Parent].
 func (p *pieces) Give(class int, piece cells.Piece) {
 	place := p.placeOf(piece)
 	p.places[piece.Handle] = 0

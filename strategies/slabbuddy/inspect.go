@@ -34,7 +34,6 @@ func (a *Allocator) LargestFree() device.Size {
 	return max(a.blocks.LargestFree(), a.cells.LargestFree())
 }
 
-// MetadataBytes implements [power.Metered].
 func (a *Allocator) MetadataBytes() device.Size {
 	n := a.blocks.Bytes() + a.live.Bytes() + device.Size(cap(a.pieces.sizes))*8 +
 		device.Size(cap(a.pieces.places)+cap(a.order))*4

@@ -8,7 +8,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Promises implements [promise.Promiser].
 func (c Config) Promises() promise.Set {
 	return promise.Set{
 		Quantum: quantum,

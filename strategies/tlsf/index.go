@@ -151,7 +151,6 @@ func (x *freeIndex) Largest() (largest device.Size) {
 	return largest
 }
 
-// Bytes implements tiles.Index.
 func (x *freeIndex) Bytes() device.Size { return x.bytes() + x.tails.Bytes() }
 
 // All implements tiles.Index: the lists from the lowest class up, then tails by size.

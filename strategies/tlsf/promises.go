@@ -8,7 +8,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Promises implements [promise.Promiser].
 func (c Config) Promises() promise.Set {
 	classes := c.scale()
 	p := promise.Set{

@@ -75,7 +75,6 @@ func (a *Allocator) Free(at device.Addr) error {
 	return err
 }
 
-// FreeRef implements [power.Referenced].
 func (a *Allocator) FreeRef(b alloc.Block) error {
 	prev, h, next, err := a.core.ReleaseRef(b)
 	if err == nil {

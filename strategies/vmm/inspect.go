@@ -78,7 +78,6 @@ func (a *Allocator) condemn(h handle) {
 	}
 }
 
-// Walk implements [alloc.Inspector].
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	for i := range a.mem.Len() {
 		s := a.mem.At(i)
@@ -90,7 +89,6 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	}
 }
 
-// WalkFree implements [power.FreeWalker].
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	for h := range a.free.all {
 		if !yield(a.show(a.mem.Under(a.rows[h].addr).Addr, h)) {

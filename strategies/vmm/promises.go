@@ -6,7 +6,6 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Promises implements [promise.Promiser].
 func (c Config) Promises() promise.Set {
 	p := promise.Set{
 		Quantum:         c.Quantum,

@@ -136,7 +136,6 @@ func (a *Allocator) Free(at device.Addr) error {
 	return nil
 }
 
-// FreeRef implements [power.Referenced].
 func (a *Allocator) FreeRef(b alloc.Block) error {
 	switch h := b.Ref; {
 	case h == none:

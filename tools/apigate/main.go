@@ -131,7 +131,6 @@ func check(p *packages.Package, record string, source []byte) (*types.Package, e
 // imports finds packages among those already loaded.
 type imports map[string]*packages.Package
 
-// Import implements [types.Importer].
 func (m imports) Import(p string) (*types.Package, error) {
 	if found := m[p]; found != nil {
 		return found.Types, nil

@@ -44,7 +44,6 @@ var fits = map[string]metadata.AllocationStrategy{
 	"time":     metadata.AllocationStrategyMinTime,
 }
 
-// WithDefaults implements [setting.DefaultedConfig].
 func (c Config) WithDefaults() (Config, error) {
 	if c.Fit == "" {
 		c.Fit = "balanced"
@@ -67,7 +66,6 @@ func (c Config) ForCapacity(n device.Size) Config {
 	return c
 }
 
-// Preallocates implements [setting.PreallocatingConfig].
 func (c Config) Preallocates() bool { return true }
 
 // Spec is the peer's entry in a catalogue. The presets are its ways to choose a free range.
@@ -183,7 +181,6 @@ func (p *Peer) Walk(yield func(alloc.Chunk) bool) {
 // Check implements [alloc.Inspector] by the allocator's own check.
 func (p *Peer) Check() error { return p.blocks.Validate() }
 
-// Close implements [alloc.Strategy].
 func (p *Peer) Close() error {
 	if p.src == nil {
 		return alloc.ErrClosed

@@ -25,7 +25,6 @@ type OutOfMemoryError struct {
 	Never     bool        // the request exceeds the strategy's largest request
 }
 
-// Error implements error.
 func (e *OutOfMemoryError) Error() string {
 	text := fmt.Sprintf("CUDA out of memory. Tried to allocate %s. GPU %d", inUnits(e.Size), e.Device)
 	if e.Total > 0 {

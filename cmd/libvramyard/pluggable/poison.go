@@ -51,7 +51,6 @@ type StaleWriteError struct {
 	Stream device.Stream // stream that freed it
 }
 
-// Error implements error.
 func (e *StaleWriteError) Error() string {
 	return fmt.Sprintf("poison: %v was written after it was freed (%d freed bytes at %v, stream %d)", e.At,
 		uint64(e.Size), e.Start, uint64(e.Stream))

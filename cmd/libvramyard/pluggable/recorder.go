@@ -62,7 +62,6 @@ func (r *recorder) note(k trace.Kind, id uint32, size uint64, s device.Stream) {
 	r.count++
 }
 
-// Head implements [trace.Source].
 func (r *recorder) Head() trace.Head {
 	h := r.header
 	if r.lost > 0 {

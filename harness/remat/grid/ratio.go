@@ -98,10 +98,8 @@ func (r Ratio) String() string {
 // Float returns the ratio as a number.
 func (r Ratio) Float() float64 { return float64(r) / float64(Whole) }
 
-// MarshalJSON implements [json.Marshaler].
 func (r Ratio) MarshalJSON() ([]byte, error) { return json.Marshal(r.Float()) }
 
-// UnmarshalJSON implements [json.Unmarshaler].
 func (r *Ratio) UnmarshalJSON(text []byte) error {
 	var x float64
 	if err := json.Unmarshal(text, &x); err != nil {

@@ -38,7 +38,6 @@ func Columns(w io.Writer, most int) int {
 
 func (f *Fitter) columns() int { return f.width }
 
-// Write implements [io.Writer].
 func (f *Fitter) Write(p []byte) (int, error) {
 	f.rest = append(f.rest, p...)
 	for {

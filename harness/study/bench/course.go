@@ -108,7 +108,6 @@ type Refusal struct {
 	Err       error       // what the strategy returned
 }
 
-// Error implements error.
 func (r *Refusal) Error() string {
 	what := fmt.Sprintf("allocate %d bytes into slot %d", r.Op.Size(), r.Op.Slot())
 	if r.Op.IsFree() {

@@ -25,7 +25,6 @@ type SelectionError struct {
 	Why  error  // what is wanted
 }
 
-// Error implements error.
 func (e *SelectionError) Error() string { return fmt.Sprintf("bench: %s: %v", e.Part, e.Why) }
 
 // Unwrap returns the reason.

@@ -121,7 +121,6 @@ func (o *Options) watched(r io.Reader) *watched {
 	return w
 }
 
-// Read implements [io.Reader].
 func (w *watched) Read(b []byte) (int, error) {
 	n, err := w.r.Read(b)
 	w.progress(n)
@@ -281,7 +280,6 @@ func (in *Input) format() (Format, error) {
 	return Format{}, fmt.Errorf("content may be %s or %s", found[0].Name, found[1].Name)
 }
 
-// Read implements io.Reader.
 func (in *Input) Read(b []byte) (int, error) {
 	n, err := in.plain.Read(b)
 	in.sum.Write(b[:n])

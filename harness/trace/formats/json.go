@@ -38,7 +38,6 @@ type quota struct {
 // errValue is the error for a value that is too long.
 var errValue = fmt.Errorf("a value is longer than %d bytes", maxValue)
 
-// Read implements io.Reader.
 func (q *quota) Read(b []byte) (int, error) {
 	if q.left <= 0 {
 		return 0, errValue

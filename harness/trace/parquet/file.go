@@ -202,10 +202,8 @@ func (f *File) count() error {
 // names blocks long after they were freed, may not; read it with [File.Trace].
 func (f *File) Streams() bool { return f.streams }
 
-// Head implements [trace.Source].
 func (f *File) Head() trace.Head { return f.head }
 
-// TagOf implements [trace.Source].
 func (f *File) TagOf(e *trace.Event) string {
 	if e.Tag == 0 {
 		return ""

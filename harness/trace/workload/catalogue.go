@@ -54,7 +54,6 @@ type ParamError struct {
 	Why   error  // expected values
 }
 
-// Error implements error.
 func (e *ParamError) Error() string {
 	return fmt.Sprintf("workload %s: %s: %v", e.Shape, e.Param, e.Why)
 }

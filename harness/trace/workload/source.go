@@ -28,10 +28,8 @@ func (w Workload) Source() trace.Source {
 	return s
 }
 
-// Head implements [trace.Source].
 func (s *source) Head() trace.Head { return s.head }
 
-// TagOf implements [trace.Source].
 func (s *source) TagOf(e *trace.Event) string {
 	if e.Tag == 0 {
 		return ""
@@ -39,7 +37,6 @@ func (s *source) TagOf(e *trace.Event) string {
 	return s.starts[e.Tag-1].part
 }
 
-// Pieces implements [trace.Source].
 func (s *source) Pieces(yield func([]trace.Event) error) (err error) {
 	piece := make([]trace.Event, 0, pieceEvents)
 	put := func(e trace.Event) {

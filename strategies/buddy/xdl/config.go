@@ -62,7 +62,6 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, nil
 }
 
-// WithLocks implements [setting.LockingConfig].
 func (c Config) WithLocks() Config {
 	c.Locks = true
 	return c
@@ -73,7 +72,6 @@ func (Config) Unbound() bool { return true }
 
 func log2(n device.Size) int { return bits.TrailingZeros64(uint64(n)) }
 
-// Promises implements [promise.Promiser].
 func (c Config) Promises() promise.Set {
 	grant := func(r alloc.Request) device.Size { return promise.PowerOfTwo(r.Size, c.BlockBytes) }
 	return promise.Set{

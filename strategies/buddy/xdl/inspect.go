@@ -42,7 +42,6 @@ const (
 	wordBytes = 16
 )
 
-// MetadataBytes implements [power.Metered].
 func (a *Allocator) MetadataBytes() device.Size {
 	n := a.regions.Bytes() + a.live.Bytes()
 	n += device.Size(cap(a.bases))*8 + device.Size(cap(a.trees))*treeBytes + device.Size(cap(a.roots))

@@ -60,7 +60,6 @@ func (c Config) WithDefaults() (Config, error) {
 // Unbound implements [setting.UnboundConfig]: the allocator has no limit.
 func (Config) Unbound() bool { return true }
 
-// Promises implements [promise.Promiser].
 func (c Config) Promises() promise.Set {
 	grant := func(r alloc.Request) device.Size { return promise.PowerOfTwo(r.Size, c.MinClassBytes) }
 	return promise.Set{

@@ -32,7 +32,6 @@ func (a *Allocator) freeBytes() device.Size {
 	return device.Size(len(a.cuts))*a.cfg.RegionBytes - a.lost - a.front.Stats.Allocated
 }
 
-// MetadataBytes implements [power.Metered].
 func (a *Allocator) MetadataBytes() device.Size {
 	const blockBytes, cutBytes = 40, 16
 	return a.regions.Bytes() + a.index.Bytes() + device.Size(cap(a.blocks))*blockBytes + device.Size(cap(a.cuts))*cutBytes

@@ -71,7 +71,6 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, nil
 }
 
-// WithLocks implements [setting.LockingConfig].
 func (c Config) WithLocks() Config {
 	c.Locks = true
 	return c
@@ -80,7 +79,6 @@ func (c Config) WithLocks() Config {
 // Unbound implements [setting.UnboundConfig]: the allocator has no limit.
 func (Config) Unbound() bool { return true }
 
-// Promises implements [promise.Promiser].
 func (c Config) Promises() promise.Set {
 	p := promise.Set{
 		Quantum:         c.UnitBytes,

@@ -34,7 +34,6 @@ func (a *Allocator) FreeBytes() device.Size {
 	return device.Size(len(a.bases))*a.cfg.RegionBytes - a.front.Stats.Allocated
 }
 
-// MetadataBytes implements [power.Metered].
 func (a *Allocator) MetadataBytes() device.Size {
 	return a.regions.Bytes() + a.live.Bytes() + device.Size(cap(a.bases))*8 + device.Size(cap(a.first)+cap(a.lines))*4 +
 		device.Size(cap(a.all))*chunkBytes + device.Size(cap(a.links))*linkBytes

@@ -105,7 +105,6 @@ func Join(d *shards.Device, set *shards.Set, owner int, c Config) (*Locked, erro
 	return l, nil
 }
 
-// ConcurrencySafe implements [power.Concurrent].
 func (*Locked) ConcurrencySafe() {}
 
 // Alloc implements [alloc.Allocator]. A request that can never be granted does not pass the turn
@@ -179,7 +178,6 @@ func (l *Locked) CloseLocked() error {
 	return l.pool.regions.ReleaseAll()
 }
 
-// Stats implements [alloc.Inspector].
 func (l *Locked) Stats() alloc.Stats {
 	l.set.Lock()
 	defer l.set.Unlock()
@@ -197,7 +195,6 @@ func (l *Locked) stats() alloc.Stats {
 // RegionStats returns the counters of the regions, with every lock of the set held.
 func (l *Locked) RegionStats() alloc.Stats { return l.pool.stats }
 
-// ClearStats implements [power.Clearer].
 func (l *Locked) ClearStats() {
 	l.set.Lock()
 	defer l.set.Unlock()
@@ -207,17 +204,14 @@ func (l *Locked) ClearStats() {
 	l.set.ClearPeaks()
 }
 
-// LastRefusal implements [power.Failure].
 func (l *Locked) LastRefusal() (power.Refusal, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.refusal, l.refusal.Reason != power.ReasonNone
 }
 
-// MaxRequest implements [power.Ceiling].
 func (l *Locked) MaxRequest() device.Size { return maxUnits * l.cfg.UnitBytes }
 
-// LargestFree implements [power.Holes].
 func (l *Locked) LargestFree() device.Size {
 	l.set.Lock()
 	defer l.set.Unlock()
@@ -244,7 +238,6 @@ func (l *Locked) FreeBytesLocked() device.Size {
 	return free
 }
 
-// MetadataBytes implements [power.Metered].
 func (l *Locked) MetadataBytes() device.Size {
 	l.set.Lock()
 	defer l.set.Unlock()
@@ -307,7 +300,6 @@ func (l *Locked) unattached(region, g int) alloc.Chunk {
 	}
 }
 
-// Check implements [alloc.Inspector].
 func (l *Locked) Check() error {
 	l.set.Lock()
 	defer l.set.Unlock()
@@ -334,7 +326,6 @@ func (l *Locked) CheckLocked() error {
 	return nil
 }
 
-// FreeNeighbours implements [power.Neighbours].
 func (l *Locked) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	g, err := l.find(p)
 	if err != nil {

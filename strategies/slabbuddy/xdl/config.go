@@ -78,7 +78,6 @@ func (c Config) buddy() buddy.Config {
 	return buddy.Config{RegionBytes: c.RegionBytes, BlockBytes: c.BlockBytes}
 }
 
-// WithLocks implements [setting.LockingConfig].
 func (c Config) WithLocks() Config {
 	c.Locks = true
 	return c

@@ -30,7 +30,6 @@ func (a *Allocator) LargestFree() device.Size {
 
 func (a *Allocator) freeBytes() device.Size { return a.slab.FreeBytes() + a.buddy.FreeBytes() }
 
-// MetadataBytes implements [power.Metered].
 func (a *Allocator) MetadataBytes() device.Size {
 	n := a.regions.Bytes() + a.direct.Bytes()
 	if !a.front.Closed() {

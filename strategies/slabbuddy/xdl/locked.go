@@ -52,10 +52,8 @@ func NewLocked(src device.Source, c Config) (*Locked, error) {
 	return l, nil
 }
 
-// ConcurrencySafe implements [power.Concurrent].
 func (*Locked) ConcurrencySafe() {}
 
-// Alloc implements [alloc.Allocator].
 func (l *Locked) Alloc(r alloc.Request) (b alloc.Block, err error) {
 	var by power.Failure = l.slab
 	if l.rest.route(r.Size) == slabbuddy.OwnerSlab {
@@ -90,7 +88,6 @@ func (l *Locked) Close() error {
 	return errors.Join(l.slab.CloseLocked(), l.rest.Close())
 }
 
-// Stats implements [alloc.Inspector].
 func (l *Locked) Stats() alloc.Stats {
 	l.set.Lock()
 	defer l.set.Unlock()
@@ -105,7 +102,6 @@ func (l *Locked) stats() alloc.Stats {
 	return sum
 }
 
-// ClearStats implements [power.Clearer].
 func (l *Locked) ClearStats() {
 	l.slab.ClearStats()
 	l.set.Lock()
@@ -114,17 +110,14 @@ func (l *Locked) ClearStats() {
 	l.set.ClearPeaks()
 }
 
-// LastRefusal implements [power.Failure].
 func (l *Locked) LastRefusal() (power.Refusal, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.refusal, l.refusal.Reason != power.ReasonNone
 }
 
-// MaxRequest implements [power.Ceiling].
 func (l *Locked) MaxRequest() device.Size { return l.rest.MaxRequest() }
 
-// LargestFree implements [power.Holes].
 func (l *Locked) LargestFree() device.Size {
 	l.set.Lock()
 	defer l.set.Unlock()
@@ -135,7 +128,6 @@ func (l *Locked) largestFree() device.Size {
 	return max(l.slab.LargestFreeLocked(), l.rest.LargestFree())
 }
 
-// MetadataBytes implements [power.Metered].
 func (l *Locked) MetadataBytes() device.Size {
 	l.set.Lock()
 	defer l.set.Unlock()
@@ -171,7 +163,6 @@ func (l *Locked) walk(yield func(alloc.Chunk) bool) {
 	}
 }
 
-// Check implements [alloc.Inspector].
 func (l *Locked) Check() error {
 	l.set.Lock()
 	defer l.set.Unlock()
@@ -187,7 +178,6 @@ func (l *Locked) Check() error {
 	return nil
 }
 
-// FreeNeighbours implements [power.Neighbours].
 func (l *Locked) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	if h, ok := l.device.Find(p); ok && h.Shard == ofSlab {
 		return l.slab.FreeNeighbours(p)
@@ -197,7 +187,6 @@ func (l *Locked) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	return l.rest.FreeNeighbours(p)
 }
 
-// CanPlace implements [power.Placer].
 func (l *Locked) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if l.rest.route(r.Size) == slabbuddy.OwnerSlab {
 		return l.slab.CanPlace(r, freed)

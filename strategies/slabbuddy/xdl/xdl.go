@@ -60,12 +60,10 @@ type part struct {
 	owner   uint8
 }
 
-// Reserve implements [device.Source].
 func (p part) Reserve(size, align device.Size) (device.Region, error) {
 	return p.regions.Reserve(size, align, int32(p.owner))
 }
 
-// Release implements [device.Source].
 func (p part) Release(a device.Addr) error { return p.regions.Release(a) }
 
 // Alloc implements [alloc.Allocator]. It costs what the part costs that serves the request.

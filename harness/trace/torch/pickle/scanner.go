@@ -20,7 +20,6 @@ type Error struct {
 	Text string // the value found and the value expected
 }
 
-// Error implements error.
 func (e *Error) Error() string { return fmt.Sprintf("at byte %d: %s", e.At, e.Text) }
 
 // Scanner splits a pickle into operations.
