@@ -7,10 +7,10 @@
 //
 // The packages below this one hold the rest of the contract:
 //
-//   - alloc/power: what only some strategies can do.
-//   - alloc/promise: what a configuration promises beyond the rules below.
+//   - alloc/power: optional abilities of strategies.
+//   - alloc/promise: promises of a configuration beyond the rules below.
 //   - alloc/setting: names, presets and configurations, and the catalogue of strategies.
-//   - alloc/wrap: strategies around a strategy, such as the one that adds a mutex.
+//   - alloc/wrap: strategies around a strategy, such as Locked, which adds a mutex.
 //   - alloc/inspect: the heap of any strategy as text.
 //
 // # Rules every strategy keeps

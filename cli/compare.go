@@ -45,7 +45,7 @@ A TRACE is a file of any format in docs/traces.md, "-" for standard input, or th
 of a trace inside the program. Without TRACE, all traces inside the program are used.
 
 All figures except the minimum capacity are measured on one device. Its capacity is --capacity,
-else that of --device, else that of the recorded card if the file has it, else ample. For a
+else the capacity of --device, else the recorded card's if the file has it, else ample. For a
 recording of PyTorch a row "caching, as recorded" is added if no compared strategy has its
 settings.
 

@@ -39,8 +39,8 @@ func newPlot(catalogue setting.Catalogue) *cobra.Command {
 
 The kind of the figure follows from the results, and --kind chooses another that they allow:
 ` + kinds.String() + `
-Several results of replays of one trace are drawn together, and so are those of each other command;
-of compare, whatif and offline also with each other.
+Several results of replays of one trace are drawn together, and so are several results of another
+command. Results of compare, whatif and offline can be combined.
 docs/plot.md shows each kind.`,
 		Example: "  vramyard plot --out capacity.pdf result.json\n" +
 			"  vramyard plot --out memory.pdf --size two caching.json bfc.json\n" +

@@ -91,7 +91,7 @@ func TestTraceGenRefusesWrongInput(t *testing.T) {
 		{[]string{"w1", "--live", "-5", out}, "--live: want 1 to 16777216"},
 		{[]string{"w1", "--live", "1000000000", out}, "--live: want 1 to 16777216"},
 		{[]string{"w1", "--pairs", "0", out}, "--pairs: want 1 to 67108864"},
-		{[]string{"w1", "--pairs", "60000000", out}, "120001002 events: as text a trace holds at most 33554432"},
+		{[]string{"w1", "--pairs", "60000000", out}, "120001002 events: as text a trace that can be read back"},
 		{[]string{"w2", "--steps", "0", out}, "--steps: want 1 to 74981"},
 		{[]string{"w1", "--seed", "-1", out}, `invalid argument "-1" for "--seed"`},
 		{[]string{"uniform", "--least", "16QiB", out}, `--least: size "16QiB"`},

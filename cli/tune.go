@@ -29,8 +29,8 @@ func newTune(catalogue setting.Catalogue) *cobra.Command {
 		Use:   "tune --strategy NAME [TRACE...]",
 		Short: "Search the settings of a strategy for least memory and least time",
 		Long: `Search the grid of a strategy's settings ("vramyard strategies NAME" shows it) for the
-ones that need the smallest device for the traces and the ones that take the least time, and print
-them with the effect of each setting.
+points with the smallest device for the traces and with the least time, and print them with the
+effect of each setting.
 
 A grid of more than --points points is searched by descent from the preset: helpful single changes
 are taken, together if that is better, until none helps. A round is always completed. Without TRACE, all traces inside the

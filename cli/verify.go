@@ -51,8 +51,8 @@ read.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	c.Flags().StringVar(&f.addresses, "addresses", "", `the recorded addresses, "-" for standard input`)
-	c.Flags().StringVar(&f.config, "config", "", "JSON object; its fields replace those of caching without a preset, or "+
-		"the recorded ones")
+	c.Flags().StringVar(&f.config, "config", "", "settings as a JSON object; they replace caching's defaults, or the "+
+		"recorded ones")
 	f.files.add(c, "json", `also write the result as JSON to this file, "-" for standard output instead of words`)
 	addPart(c, &f.source)
 	c.Flags().Lookup("part").Usage = "device of a snapshot, such as cuda:0 (default: every device)"

@@ -64,7 +64,7 @@ func newView(catalogue setting.Catalogue) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "view FILE...",
 		Short: "Show traces, snapshots and reports in a browser",
-		Long: `Replay traces and memory snapshots and show them in a browser. The page is the one that --html writes, but loads
+		Long: `Replay traces and memory snapshots and show them in a browser. The page looks like the output of --html, but loads
 details on demand, so that every block and every instant can be inspected.
 
 A FILE is a trace of any format in docs/traces.md, the name of one inside the program, a page that --html wrote,

@@ -181,7 +181,7 @@ func standIn(c setting.Catalogue, rec *whatif.Recorded, of *postmortem.Recording
 		rec.Judged(a.judged)
 	}
 	if a.unknown != "" {
-		rec.Unknown = append(rec.Unknown, "what the recorded settings mean: "+a.unknown)
+		rec.Unknown = append(rec.Unknown, "the meaning of the recorded settings: "+a.unknown)
 	}
 	explainRecorded(rec, of)
 	return nil

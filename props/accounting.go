@@ -271,7 +271,7 @@ func RefusalRecord(walk []alloc.Chunk, f power.Refusal, r alloc.Request, outOfMe
 	case f.Reason == power.ReasonDevice && (!refused || f.Device == nil):
 		return violated(IRecord, "%+v was refused because the device refused (%v), and it did not", r, f.Device)
 	case f.Reason == power.ReasonUnusable && !granted:
-		return violated(IRecord, "%+v was refused because a new region did not serve, and there was none", r)
+		return violated(IRecord, "%+v was refused because a new region did not serve, but no region was reserved", r)
 	case outOfMemory && f.LargestHole != largest:
 		return violated(IRecord, "%+v: the largest hole is recorded as %d bytes, the walk shows %d",
 			r, uint64(f.LargestHole), uint64(largest))

@@ -60,7 +60,7 @@ type counterIndex struct {
 	sums    [len(sums)][len(countedPools)][len(countedColumns)]int // of the sums
 	ooms    int
 	retries int // -1 if it is missing
-	taken   int // calls that took memory; -1 if there is none
+	taken   int // calls that took memory; -1 if unknown
 }
 
 // newCounterIndex returns the index, or a violation of invariant I58 if a name is there twice or,
@@ -121,10 +121,10 @@ type counted struct {
 	redirecting       bool // requests were redirected
 }
 
-// check checks invariant I58 with the walk after the call. Current values equal the walk. A rise
-// of the current value is what was allocated minus what was freed. A total is the sum of its
-// pools. Peaks and totals never fall unless the statistics were cleared. A request that ran out of
-// memory is counted once, and nothing else is.
+// check checks invariant I58 with the walk after the call. Current values equal the walk. An
+// increase of a current value is the allocated minus the freed amount. A total is the sum of its
+// pools. Peaks and totals never fall unless the statistics were cleared. Only a request that ran
+// out of memory counts as such, once.
 func (c *counted) check(walk []alloc.Chunk) error {
 	if ooms := c.is[c.ooms] - c.was[c.ooms]; !c.cleared && ooms != one(c.depleted) {
 		return violated(ICounted, "num_ooms rose by %d, want %d", ooms, one(c.depleted))

@@ -175,7 +175,7 @@ func (d *differential) compareLive() error {
 			other = d.machines[1]
 		}
 		d.blame(other, m)
-		return violated(IAgreement, "after call %d: %d blocks are live, %s shows those of %v and counts %d",
+		return violated(IAgreement, "after call %d: %d blocks are live, %s shows the blocks %v and counts %d",
 			d.step, len(d.live), m.name, d.tags, m.Stats().Live)
 	}
 	return nil

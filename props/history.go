@@ -64,10 +64,10 @@ func (h *holdings) book(a power.Action) error {
 	return nil
 }
 
-// Told checks invariant I59 of the history of one call. Replayed on the segments held before, the
-// actions give those of the walk after it. A free was completed for each chunk that is no longer
-// pending, and for nothing else. An action has the stream of its chunk. The ranges are those of
-// the device before and after the call.
+// Told checks invariant I59 of the history of one call. Applied to the segments held before, the
+// actions give the segments of the walk after it. A free was completed for exactly the chunks that
+// are no longer pending. An action has the stream of its chunk. The ranges are the device's before
+// and after the call.
 func Told(before, after []alloc.Chunk, rangesBefore, ranges []device.Region, told []power.Action) error {
 	before, after = withoutSlack(before), withoutSlack(after)
 	h := holdingsOf(before, rangesBefore)
@@ -88,11 +88,11 @@ func Told(before, after []alloc.Chunk, rangesBefore, ranges []device.Region, tol
 		}
 		for _, c := range look {
 			if c.Addr == a.Addr && a.Kind == power.FreeCompleted && c.Requested != a.Size {
-				return violated(IHistory, "%v at %v is told of %d bytes, asked were %d", a.Kind, a.Addr, uint64(a.Size),
+				return violated(IHistory, "%v at %v reports %d bytes, requested were %d", a.Kind, a.Addr, uint64(a.Size),
 					uint64(c.Requested))
 			}
 			if c.Addr == a.Addr && (inUse(c) || c.State == alloc.Free) && c.Stream != a.Stream {
-				return violated(IHistory, "%v at %v is told of stream %d, %v chunk %v is of stream %d",
+				return violated(IHistory, "%v at %v reports stream %d, %v chunk %v is of stream %d",
 					a.Kind, a.Addr, uint64(a.Stream), c.State, c.Addr, uint64(c.Stream))
 			}
 		}
@@ -125,9 +125,9 @@ func completions(before, after []alloc.Chunk, told []device.Addr) error {
 	return nil
 }
 
-// ToldOfRefusal checks invariant I59 of the history of a request. If it ran out of memory, there
-// is one out-of-memory action, with the stream, at least the bytes of the request, and the bytes
-// that the device had left if they are known. Otherwise there is none.
+// ToldOfRefusal checks invariant I59 of the history of a request. If it ran out of memory, there is
+// exactly one out-of-memory action, with the stream, at least the bytes of the request, and the
+// free memory of the device if known. Otherwise there is no such action.
 func ToldOfRefusal(told []power.Action, r alloc.Request, depleted bool, left device.Size, known bool) error {
 	n := 0
 	for _, a := range told {
@@ -135,12 +135,12 @@ func ToldOfRefusal(told []power.Action, r alloc.Request, depleted bool, left dev
 			continue
 		}
 		if n++; !depleted || a.Stream != r.Stream || a.Size < r.Size || a.Addr != 0 || known && a.DeviceFree != left {
-			return violated(IHistory, "oom of %d bytes at %v on stream %d with %d bytes left is told of %+v with %d bytes left",
+			return violated(IHistory, "oom of %d bytes at %v on stream %d with %d bytes left is reported as %+v with %d left",
 				uint64(a.Size), a.Addr, uint64(a.Stream), uint64(a.DeviceFree), r, uint64(left))
 		}
 	}
 	if n != int(one(depleted)) {
-		return violated(IHistory, "oom is told %d times, want %d", n, one(depleted))
+		return violated(IHistory, "oom is reported %d times, want %d", n, one(depleted))
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ type observer interface {
 	before()
 	// aim completes the call of an operation. It returns false if there is nothing to act on.
 	aim(c *Call) bool
-	// adapt changes a call to that of one instance, which has its own addresses.
+	// adapt changes a call for one instance, which has its own addresses.
 	adapt(m *machine, c *Call)
 	// answered judges the answer of one instance, machine.answer.
 	answered(m *machine, c *Call) error

@@ -21,7 +21,7 @@ const (
 	IChunk         Number = 4  // the fields of a chunk make sense
 	ICoalescing    Number = 5  // free neighbours are merged as promised
 	IClass         Number = 6  // a free chunk is of the class of its size
-	IFreeList      Number = 7  // the free chunks of the search are those of the walk
+	IFreeList      Number = 7  // the free chunks of the search are the free chunks of the walk
 	ISearchOrder   Number = 8  // the search order is the promised one
 	IHole          Number = 9  // the largest hole is the largest free chunk
 	IDisjoint      Number = 10 // live blocks are disjoint
@@ -33,7 +33,7 @@ const (
 	IAccounting    Number = 16 // statistics equal the walk
 	INesting       Number = 17 // requested <= allocated <= active <= reserved
 	ICounters      Number = 18 // counters and peaks equal the model's
-	IDeviceAccount Number = 19 // what is reserved is what the device says
+	IDeviceAccount Number = 19 // the reserved bytes match the device
 	ILimit         Number = 20 // no more is reserved than the limit
 	ICheck         Number = 21 // private indexes are sound
 	IRequestAnswer Number = 22 // a request gets the answer it deserves
@@ -62,23 +62,23 @@ const (
 	ILinear        Number = 45 // concurrent calls are as if one after another
 	IRecency       Number = 46 // memory is as unsafe as its newest byte
 	IMapping       Number = 47 // memory is mapped where chunks say so
-	IAlias         Number = 48 // memory counts once, wherever it is mapped
+	IAlias         Number = 48 // memory counts once, even if mapped several times
 	IOrder         Number = 49 // memory goes to a stream that comes after its last uses
 	IPending       Number = 50 // memory is pending as long as recorded streams use it
-	IContents      Number = 51 // what is in a block stays while it lives
+	IContents      Number = 51 // the contents of a block stay while it lives
 	IRedirected    Number = 52 // a block lies in the pool it was asked of
 	IApart         Number = 53 // memory stays in its pool
 	IKept          Number = 54 // a pool with users keeps its memory
-	IGone          Number = 55 // a pool that nobody has goes
+	IGone          Number = 55 // a pool without users goes
 	IPoolAnswer    Number = 56 // a call about a pool gets the answer it deserves
 	IIdle          Number = 57 // redirecting nothing changes nothing
 	ICounted       Number = 58 // counters by name equal the walk
-	IHistory       Number = 59 // what a strategy tells of itself is what happens
-	IUnwaiting     Number = 60 // nobody waits for streams while requests are redirected
+	IHistory       Number = 59 // the reported history is true
+	IUnwaiting     Number = 60 // no waiting for streams while requests are redirected
 	IPlacement     Number = 61 // a block lies where promised
 	IReturnOrder   Number = 62 // regions go back in the promised order
 	ICard          Number = 63 // a card answers as the simulated device does
-	INeighbours    Number = 64 // a freed block becomes one chunk with what was said
+	INeighbours    Number = 64 // a freed block coalesces with the predicted bytes
 	IForeseen      Number = 65 // a request finds room after frees as was said
 	IMoved         Number = 66 // blocks that are moved slide down in order
 	IRenewed       Number = 67 // a heap that was trimmed to nothing is as good as new

@@ -217,9 +217,8 @@ func (j *Judge) closeMoved(m *machine) error {
 	return j.r.closeInstance(m)
 }
 
-// closeUndrained makes the calls of the replay once more on a third instance, all but those
-// that freed everything in the end, and closes it with its blocks live. The answers were
-// judged before.
+// closeUndrained repeats the calls of the replay on a third instance, without the final frees, and
+// closes it with live blocks. The answers were checked before.
 func (j *Judge) closeUndrained() error {
 	m, err := newMachine(j.r.subject, j.plan)
 	if err != nil {

@@ -210,7 +210,7 @@ func stoppable(s alloc.Inspector, walk []alloc.Chunk) error {
 	s.Walk(func(c alloc.Chunk) bool {
 		switch {
 		case n >= want:
-			err = violated(IWalk, "Walk went on to chunk %v after it was told to stop", c.Addr)
+			err = violated(IWalk, "Walk yielded chunk %v after yield returned false", c.Addr)
 		case n >= len(walk) || walk[n] != c:
 			err = violated(IWalk, "a second walk shows %+v as chunk %d", c, n)
 		}

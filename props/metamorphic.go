@@ -64,10 +64,10 @@ func (r *relations) build(seq Sequence) (machines []*machine, err error) {
 	for _, l := range []lockstep{
 		{name: "the instance"},
 		{name: "one with other labels", number: IIndifference, relabel: r.relabel},
-		{name: "one that was looked at", number: IObservation, before: inspect},
-		{name: "one that refused mistakes meanwhile", number: ITraceless, before: r.heckle},
+		{name: "one that was inspected", number: IObservation, before: inspect},
+		{name: "one with refused mistakes in between", number: ITraceless, before: r.heckle},
 		{name: "one over memory elsewhere", number: ITranslation, shift: farAway},
-		{name: "one that redirected nothing meanwhile", number: IIdle, before: redirectNothing},
+		{name: "one with an empty redirection in between", number: IIdle, before: redirectNothing},
 		{name: "one with the reduced configuration", number: IReduced},
 	} {
 		s := &r.subject
@@ -283,8 +283,7 @@ func Undone(before, after []alloc.Chunk, moved bool) error {
 	if lost := without(within(was, held), usable); len(lost) > 0 {
 		return violated(IUndo, "%v were free, are held and are neither free nor slack", lost)
 	}
-	// A region that went back and one that came since may lie over one another, also from the same
-	// start.
+	// A released region and a later one may overlap, even with the same start.
 	sizes, now := extents(before), extents(after)
 	old := spans(before, func(c alloc.Chunk) bool { return memory(c) && sizes[c.Region] == now[c.Region] })
 	if won := without(within(is, old), was); len(won) > 0 {

@@ -99,7 +99,7 @@ func Moved(before []alloc.Chunk, moves []Move, n device.Size, err error) error {
 		n -= m.To.Size
 	}
 	if n != 0 {
-		return violated(IMoved, "the bytes moved are told to be %d more than those of the blocks", uint64(n))
+		return violated(IMoved, "Compact reports %d bytes more than the moved blocks have", uint64(n))
 	}
 	return nil
 }

@@ -109,7 +109,7 @@ func (r *runner) page() device.Size {
 	return cmp.Or(r.subject.Promises.Page, r.main.limiter.Granularity(), 1)
 }
 
-// usage returns the device's account, with what the faults refused.
+// usage returns the device's account, including the injected refusals.
 func (r *runner) usage() device.Usage { return r.main.faults.Usage() }
 
 // observePromises checks the promises of this strategy about its free chunks.

@@ -37,7 +37,7 @@ type recorded struct {
 // It holds for a device on which no work finishes by itself.
 type order struct {
 	queued, done tickets
-	after        map[device.Stream]tickets // what the next work on a stream comes after
+	after        map[device.Stream]tickets // tickets that precede new work of a stream
 	events       map[device.Event]recorded
 	epoch        uint64
 }

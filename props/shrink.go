@@ -121,8 +121,8 @@ func (sh *shrinker) without(i, j int) Sequence {
 	return c
 }
 
-// dropRuns takes out every run of operations that is not needed, long ones first. Where that does
-// not help, it also makes the operations behind the run name the same blocks and frees as before.
+// dropRuns removes every run of operations that is not needed, long ones first. If that fails, it
+// also makes the operations after the run refer to the same blocks and frees as before.
 func (sh *shrinker) dropRuns() (helped bool) {
 	for n := len(sh.best) / 2; n > 0; n /= 2 {
 		for i := len(sh.best) - n; i >= 0; i-- {

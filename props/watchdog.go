@@ -49,10 +49,10 @@ func (in *interpreter) skips(seq Sequence) bool {
 	return in.exhausted || i >= 0
 }
 
-// Guarded calls f in a goroutine of its own and returns its error. A panic of f is a violation of
-// invariant I35. If f does not call beat for as long as patience, 0 for 10 seconds, it is taken to
-// hang, which is a violation of invariant I36. Go cannot end a goroutine: that of f is left behind
-// then, and nothing that f uses may be used again.
+// Guarded calls f in a separate goroutine and returns its error. A panic of f is a violation of
+// invariant I35. If f does not call beat for as long as patience, 0 for 10 seconds, it counts as
+// hanging, a violation of invariant I36. Go cannot end a goroutine: it is left behind then, and the
+// objects that f uses must not be used again.
 func Guarded(patience time.Duration, f func(beat func()) error) error {
 	var in interpreter
 	var err error

@@ -119,7 +119,7 @@ func writeTables(w io.Writer, results []*Result) error {
 	if len(results) > 0 {
 		b.WriteString("import \"github.com/vramyard/vramyard/device\"\n\n")
 	}
-	b.WriteString("// measured are the tables that were measured, of each card one.\nvar measured = []measuredCosts{")
+	b.WriteString("// measured lists the measured tables, one for each card.\nvar measured = []measuredCosts{")
 	for _, r := range results {
 		t, err := r.table()
 		if err != nil {

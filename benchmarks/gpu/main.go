@@ -77,11 +77,11 @@ func runCommand(ctx context.Context, args []string, stdout io.Writer) error {
 	o := options{log: stdout, now: time.Now, largest: 8 * device.GiB}
 	fl := flag.NewFlagSet("run", flag.ContinueOnError)
 	fl.SetOutput(io.Discard) // an error is one line; help is printed below
-	fl.StringVar(&o.bundle, "bundle", "", "`directory` that build made; default that of the program")
+	fl.StringVar(&o.bundle, "bundle", "", "bundle `directory` from build; default the program's own")
 	fl.StringVar(&o.out, "out", "gpu-results", "`directory` for what comes out; it may not be there yet, or be empty")
 	fl.StringVar(&o.python, "python", "python3", "`interpreter` that has PyTorch")
 	fl.DurationVar(&o.limit, "limit", 9*time.Minute+30*time.Second, "all of it ends within this `time`")
-	fl.Func("largest", "largest `size` that calls are timed with, default 8GiB; never more than an eighth of what is free",
+	fl.Func("largest", "largest `size` of timed calls, default 8GiB; never more than an eighth of the free memory",
 		func(text string) (err error) { o.largest, err = device.ParseSize(text); return err })
 	fl.IntVar(&o.steps, "steps", 20, "steps of the training")
 	fl.IntVar(&o.tests, "tests", 500, "most sequences of calls for each strategy, if there is time for them")

@@ -160,8 +160,8 @@ func (s *session) conclude(unsaved error) {
 		fmt.Fprintln(s.log, "the result is not complete:", oneLine(unsaved.Error()))
 		return
 	}
-	fmt.Fprintln(s.log, "results:", filepath.Join(s.out, "result.md"), "and result.json; what the programs said "+
-		"is in logs")
+	fmt.Fprintln(s.log, "results:", filepath.Join(s.out, "result.md"), "and result.json; the output of the "+
+		"programs is in logs")
 	if s.result.StandIn {
 		fmt.Fprintln(s.log, "the driver is the stand-in of the tests: nothing here was measured on a card")
 	}

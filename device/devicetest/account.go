@@ -21,8 +21,8 @@ func counts(c device.Calls) string {
 	return string(b)
 }
 
-// holds fails the test unless the account says that so much more is held than before. What
-// peaks, calls and times are is judged after each call.
+// holds fails the test unless the account shows that more is held than before by exactly the given
+// amounts. Peaks, calls and times are checked after each call.
 func (r *rig) holds(was, more device.Usage) {
 	r.Helper()
 	now := r.d.Usage()

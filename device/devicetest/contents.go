@@ -19,7 +19,7 @@ func fillAndCompare(r *rig) {
 	g := r.reserve(nil, device.MiB, 0)
 	r.fill(nil, g.Addr, g.Size, 0x04030201)
 	r.has(g.Addr, g.Size, 0x04030201)
-	for start := range device.Size(4) { // a word keeps its place whatever the start is
+	for start := range device.Size(4) { // words are aligned to addresses, not to the start
 		for n := device.Size(1); n < 10; n++ {
 			r.has(g.Addr.Add(4096+start), n, 0x04030201)
 		}
@@ -105,8 +105,8 @@ func contentsAgree(r *rig) {
 // patternByte returns the byte at an address that a fill with the pattern writes.
 func patternByte(a device.Addr, pattern uint32) byte { return byte(pattern >> (8 * (a % 4))) }
 
-// somePattern draws a pattern. Few of them, so that what is compared is often the same, and
-// some that agree in bytes.
+// somePattern draws one of a few patterns, so that comparisons often match, and some patterns share
+// bytes.
 func somePattern(rng *rand.Rand) uint32 {
 	return []uint32{0, 1, 0x01010101, 0x01000001, 0xffffffff, 0x04030201}[rng.IntN(6)]
 }

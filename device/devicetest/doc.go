@@ -8,9 +8,9 @@
 //
 // # What is asked
 //
-// A device is asked for each [device.Capability]; checks of what it lacks are skipped, with a
-// message. The others make every call in every legal order, and every mistake in as few
-// calls as show it. After each call the suite looks at the account:
+// A device is asked for each [device.Capability]; checks of missing capabilities are skipped with a
+// message. The others make every call in every legal order, and every mistake in as few calls as
+// possible. After each call the suite checks the account:
 //
 //   - a call that succeeds counts as done, one that fails as failed, of its kind and no other;
 //   - a mistake is answered by the sentinel error that the contract names, changes nothing in
@@ -24,10 +24,10 @@
 //
 // # What is needed
 //
-// Two devices with different ordinals, each with 256 MiB free of which at most a quarter is
-// taken, so that the suite also runs beside others on a real card. A device whose capacity is
-// at most 512 MiB is filled to the brim besides. Mistakes that would corrupt memory are not
-// made on purpose: nothing is read or written through addresses that are held by others.
+// It needs two devices with different ordinals, each with 256 MiB free. At most a quarter of that
+// is used, so that the suite also runs on a shared card. A device with a capacity of at most 512
+// MiB is also filled completely. Mistakes that would corrupt memory are not made on purpose:
+// addresses held by others are never read or written.
 //
 // The suite proves itself on devices that each break one promise: see its own tests.
 package devicetest

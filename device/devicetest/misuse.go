@@ -33,8 +33,8 @@ func rangeMisuse(r *rig) {
 	r.releaseHandle(nil, h)
 }
 
-// handleMisuse makes the mistakes with handles alone: of zero, of nobody, of another device,
-// and of one that was released.
+// handleMisuse makes the mistakes with handles alone: zero, unknown, of another device, and
+// released.
 func handleMisuse(r *rig) {
 	g, a, h := r.joined(4)
 	r.createHandle(device.ErrInvalid, 0)
@@ -94,8 +94,7 @@ func mapMisuse(r *rig) {
 	r.releaseRange(nil, a.Addr)
 }
 
-// across maps over the border of two ranges that touch, and over that of a range and the next
-// free address.
+// across maps across the boundary of two adjacent ranges, and across the end of a range.
 func (r *rig) across(g device.Size, h device.Handle) {
 	r.Helper()
 	both := r.reserveRange(nil, 4*g, 0, 0) // for the addresses
@@ -115,7 +114,7 @@ func (r *rig) across(g device.Size, h device.Handle) {
 	r.releaseRange(nil, low.Addr)
 }
 
-// cutMisuse unmaps, and sets the access of, what is not whole mappings.
+// cutMisuse unmaps parts of mappings, and sets the access of parts.
 func cutMisuse(r *rig) {
 	g, a, h := r.joined(6)
 	one := r.createHandle(nil, g)

@@ -46,7 +46,7 @@ func poolBlocks(r *rig) {
 	r.holds(was, device.Usage{})
 }
 
-// poolThreshold synchronises with a threshold of zero, and with one that keeps everything.
+// poolThreshold synchronizes with a threshold of zero, and with one that keeps everything.
 func poolThreshold(r *rig) {
 	for i, sync := range []func(){func() { r.syncStream(nil, 1) }, func() { r.syncDevice(nil) }} {
 		name := []string{"stream", "device"}[i]
@@ -70,7 +70,7 @@ func poolThreshold(r *rig) {
 		if now := r.d.Usage(); now.Held-held.Held != kept {
 			r.Errorf("a pool keeps %v and the device holds %v for it", kept, now.Held-held.Held)
 		}
-		r.destroyPool(nil, p) // with what it keeps
+		r.destroyPool(nil, p) // including its cached memory
 		r.unheld(held)
 	}
 }
@@ -181,7 +181,7 @@ func poolBound(r *rig) {
 	r.destroyPool(nil, p)
 }
 
-// poolMisuse uses pools that there are not, and destroys those that may not be.
+// poolMisuse uses unknown pools, and destroys pools that must not be destroyed.
 func poolMisuse(r *rig) {
 	o := r.other()
 	foreign, stale, mine := o.newPool(0), r.newPool(0), r.newPool(0)
@@ -231,9 +231,9 @@ func poolBlockMisuse(r *rig) {
 	r.freeAsync(nil, b.Addr, 1)
 }
 
-// poolOrder checks what may serve whom: what a stream frees serves itself at once, and another
-// stream only when that is ordered after the free. Which memory a pool chooses is its own; two
-// blocks that may be in use at once must not overlap.
+// poolOrder checks reuse across streams: memory freed on a stream serves that stream at once, and
+// another stream only after it is ordered after the free. The choice of memory is the pool's;
+// blocks that may be in use at the same time must not overlap.
 func poolOrder(r *rig) {
 	p := r.newPool(0)
 	r.setAttribute(nil, p, device.InsertWaits, 0)

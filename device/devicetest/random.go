@@ -39,7 +39,7 @@ type pageModel struct {
 	was     device.Usage
 	ranges  []device.Region
 	former  []device.Region // released
-	handles []*physical     // also those that were released
+	handles []*physical     // including released ones
 	foreign device.Handle
 	pages   map[device.Addr]*mapping
 }
@@ -152,7 +152,7 @@ func (m *pageModel) someAddr() device.Addr {
 	return g.Addr.Add(device.Size(m.rng.IntN(int(g.Size/m.page)+1)) * m.page)
 }
 
-// somePages draws a number of bytes, and what is wrong with it.
+// somePages draws a number of bytes, and the mistakes in it.
 func (m *pageModel) somePages(most int) (n device.Size, mistakes []error) {
 	n = device.Size(1+m.rng.IntN(most)) * m.page
 	switch m.rng.IntN(40) {

@@ -14,8 +14,8 @@ type poolBlock struct {
 	freed device.Event  // recorded on the stream of the free just before it
 }
 
-// poolModel is pools as a list of live blocks, and one of those that were freed since the
-// device was synchronised last.
+// poolModel models pools as a list of live blocks and a list of blocks freed since the last
+// synchronization.
 type poolModel struct {
 	*rig
 	rng   *rand.Rand
@@ -56,7 +56,7 @@ func (m *poolModel) step() {
 		}
 	case k < 30:
 		m.misuse()
-	case k < 32 && len(m.freed) > 0: // what comes behind a free is ordered after it
+	case k < 32 && len(m.freed) > 0: // new work is ordered after the free
 		m.wait(nil, m.stream(), m.freed[m.rng.IntN(len(m.freed))].freed)
 	case k < 34:
 		m.work(m.stream(), m.rng.Uint64N(100_000))
@@ -109,7 +109,7 @@ func (m *poolModel) alloc(p device.Pool) {
 	}
 }
 
-// free frees a live block, on the stream that used it or on one that waits for that.
+// free frees a live block, on the stream that used it or on a stream that waits for it.
 func (m *poolModel) free(i int) {
 	b := m.live[i]
 	if m.mem != nil {

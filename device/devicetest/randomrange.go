@@ -108,7 +108,7 @@ func (m *pageModel) comparePages(a device.Addr, n device.Size) {
 	for p := a; p < a.Add(n) && same; p = p.Add(m.page) {
 		h, i := m.at(p)
 		if !h.known[i] {
-			return // what is in memory that was never filled is not specified
+			return // the contents of unfilled memory are unspecified
 		}
 		for b := p; b < p.Add(min(4, m.page)) && same; b++ {
 			if patternByte(b, h.patterns[i]) != patternByte(b, pattern) {

@@ -53,7 +53,8 @@ func (m *streamModel) probe() {
 	m.destroyEvent(nil, e)
 }
 
-// finish notes that so many entries of a stream are finished, and so is what they waited for.
+// finishTo records that the first n entries of a stream are finished, and with them everything they
+// waited for.
 func (m *streamModel) finishTo(s device.Stream, n int) {
 	for i := m.drained[s]; i < n; i++ {
 		m.drained[s] = i + 1

@@ -46,7 +46,7 @@ func regionsDisjoint(r *rig) {
 		for _, align := range []device.Size{0, 1, 256, device.MiB, 4 * device.MiB} {
 			all = append(all, r.reserve(nil, size, align))
 		}
-		if i%2 == 1 { // leave holes for those that follow
+		if i%2 == 1 { // leave holes for the next regions
 			j := len(all) / 3
 			r.release(nil, all[j].Addr)
 			all = append(all[:j], all[j+1:]...)
@@ -154,7 +154,7 @@ func regionsRunOut(r *rig) {
 			all = append(all, g)
 			continue
 		}
-		break // what is charged is rounded up
+		break // charges are rounded up
 	}
 	r.reserve(device.ErrOutOfMemory, step, 0)
 	r.disjoint(all)
@@ -166,8 +166,8 @@ func regionsRunOut(r *rig) {
 	}
 }
 
-// memoryInfoFollows checks that free memory falls and rises with what is held. On a real card
-// others may take and give memory meanwhile, so that it is tried a few times.
+// memoryInfoFollows checks that free memory falls and rises with the bytes held. It retries,
+// because other programs may use a real card at the same time.
 func memoryInfoFollows(r *rig) {
 	const amount, tries = 32 * device.MiB, 5
 	for try := 1; ; try++ {
@@ -181,7 +181,7 @@ func memoryInfoFollows(r *rig) {
 			r.Fatalf("the device had %v and has %v", total, again)
 		case total == 0 && before == 0 && during == 0 && after == 0:
 			if c := r.d.Usage().Capacity; c != 0 {
-				r.Fatalf("the device has a capacity of %v and tells no memory", c)
+				r.Fatalf("the device has a capacity of %v and no MemoryInfo", c)
 			}
 			return
 		case before <= total && during+amount <= before && after >= during+amount && after <= total:

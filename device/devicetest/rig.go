@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// rig is a device with what it is capable of, and the judge of each of its calls.
+// rig is a device with its capabilities and the checks of each call.
 type rig struct {
 	testing.TB
 	open Maker
@@ -39,7 +39,7 @@ func newRig(t testing.TB, d device.Device) *rig {
 // other returns a rig around the device with the other ordinal.
 func (r *rig) other() *rig { return newRig(r.TB, r.open(r.TB, 1)) }
 
-// finish fails the test unless everything was given back. What a pool caches goes back first.
+// finish fails the test unless everything was released, after trimming the pools.
 func (r *rig) finish() {
 	r.Helper()
 	if r.str != nil {
@@ -65,7 +65,7 @@ type oneOf []error
 // Error returns the first of the errors.
 func (o oneOf) Error() string { return "any of " + errors.Join(o...).Error() }
 
-// answers reports whether an error is the one that is wanted.
+// answers reports whether an error is the expected one.
 func answers(err, want error) bool {
 	if all, ok := errors.AsType[oneOf](want); ok {
 		return slices.ContainsFunc(all, func(w error) bool { return answers(err, w) })

@@ -72,8 +72,7 @@ func eventsAccounted(r *rig) {
 	r.holds(was, device.Usage{})
 }
 
-// eventMisuse uses events that there are not: of zero, of nobody, of another device, and one
-// that was destroyed.
+// eventMisuse uses invalid events: zero, unknown, of another device, and destroyed.
 func eventMisuse(r *rig) {
 	o := r.other()
 	foreign, mine, stale := o.newEvent(), r.newEvent(), r.newEvent()

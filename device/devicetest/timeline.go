@@ -28,7 +28,7 @@ func (r *rig) elapse(ns uint64) {
 	r.told("Elapse", r.time.Elapse(ns))
 }
 
-// told fails the test if a timeline refused what it was told.
+// told fails the test if a call of a timeline failed.
 func (r *rig) told(what string, err error) {
 	r.Helper()
 	if err != nil {
@@ -151,8 +151,8 @@ func marksMove(r *rig) {
 	r.destroyEvent(nil, e)
 }
 
-// waitsHoldMarks checks that a wait is for the mark as it is when the wait is queued, whatever
-// becomes of the event, and that draining who waits drains what it waits for and no more.
+// waitsHoldMarks checks that a wait is for the mark at the time of the call, even if the event is
+// recorded again, and that draining a stream drains exactly the work it waits for.
 func waitsHoldMarks(r *rig) {
 	before, e, after := r.newEvent(), r.newEvent(), r.newEvent()
 	r.work(1, long)
@@ -172,7 +172,7 @@ func waitsHoldMarks(r *rig) {
 	r.is(false, before, "its stream waits for an event that was destroyed")
 	r.syncEvent(nil, before)
 	r.is(true, before, "it was synchronised")
-	r.is(false, after, "nobody waited for the last work")
+	r.is(false, after, "no stream waited for the last work")
 	r.drain(1)
 	r.is(true, after, "its stream was drained")
 	r.destroyEvent(nil, before)

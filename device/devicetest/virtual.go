@@ -99,7 +99,7 @@ func (r *rig) touching(size device.Size, at device.Addr) (g device.Region, ok bo
 	return g, true
 }
 
-// joined reserves a range of so many pages and makes memory for half of them.
+// joined reserves a range of some pages and creates memory for half of them.
 func (r *rig) joined(pages device.Size) (g device.Size, a device.Region, h device.Handle) {
 	r.Helper()
 	g = r.page()
@@ -197,8 +197,8 @@ func everyOrder(r *rig) {
 	}
 }
 
-// manyAddresses maps one memory in two ranges: what is written through one address is read
-// through the other, and each mapping has an access of its own.
+// manyAddresses maps one memory in two ranges: a write through one address is visible through the
+// other, and each mapping has its own access rights.
 func manyAddresses(r *rig) {
 	was := r.d.Usage()
 	g, a, h := r.joined(4)

@@ -314,6 +314,12 @@ var textSnippets = []snippet{
 		[]string{"a.go:2 without a sentence", "a.go:3 says FIXME"}},
 	{tidy.Todos, "explained", files{"alloc/a.go": "package alloc\n// " + "TODO: merge with the neighbour once regions " +
 		"can grow.\nvar s = \"" + "FIXME\"\n"}, nil},
+	{tidy.PlainEnglish, "riddles", files{
+		"alloc/a.go": "package alloc\n// Get returns the sum of what is there.\nvar s = \"the region tells no one\"\n",
+		"docs/a.md":  "Nobody.\nThe sum is that of both.\n```\nwhatever\n```\n"},
+		[]string{"alloc/a.go:2 comments have 1.0", "alloc/a.go:3 string literals have", "docs/a.md:2 the pages have 1.0"}},
+	{tidy.PlainEnglish, "a rare one",
+		files{"docs/a.md": strings.Repeat("Free chunks are adjacent.\n", 600) + "They tell.\n"}, nil},
 	{tidy.MachinePaths, "somebody's", files{"docs/a.md": "x\nsee /" + "home/me/x\n", "a.yml": "path: \"/" + "tmp/x\"\n",
 		"docs/b.md": "`../" + "shared/x`"},
 		[]string{"a.yml:1 names a path", "docs/a.md:2 names a path", "docs/b.md:1 names a path"}},

@@ -14,6 +14,7 @@ func Rules() []Rule {
 		Pointers,
 		MapRanges,
 		Todos,
+		PlainEnglish,
 		MachinePaths,
 		CommentShare,
 		Map,

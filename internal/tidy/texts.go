@@ -15,7 +15,7 @@ const todoWords = 4
 // Todos checks that unfinished work is explained.
 var Todos = Rule{
 	Name: "todo",
-	Doc:  "what is left to do is marked TODO, with a sentence that says what and why",
+	Doc:  "unfinished work is marked TODO, with a sentence that explains it",
 	Check: func(h *House, report Report) {
 		h.each(true, func(_ *Package, f *File) {
 			for _, group := range f.AST.Comments {

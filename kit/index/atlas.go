@@ -124,7 +124,7 @@ func (t *Atlas) insert(e uint32, at device.Addr, log uint, lo, hi device.Addr, l
 		return label
 	}
 	if log == 0 {
-		panic(fmt.Sprintf("atlas: invariant (ranges are disjoint): %v is in those of %d and %d", at, e, label))
+		panic(fmt.Sprintf("atlas: invariant (ranges are disjoint): %v is in the ranges %d and %d", at, e, label))
 	}
 	if e < inner {
 		from, n := t.extent(e)

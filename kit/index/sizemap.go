@@ -246,7 +246,7 @@ func (m *SizeMap) Take(at SizeAt) (handle uint32) {
 		m.nodes[*link].prev--
 		m.cut(at)
 	case *link != at:
-		panic("sizemap: invariant M2 (a group stands where its size belongs): that of the chunk at " + e.addr.String() +
+		panic("sizemap: invariant M2 (a group is in the cell of its size): the group of the chunk at " + e.addr.String() +
 			" does not")
 	case e.child != NoEntry:
 		heir := m.gather(e.child)

@@ -88,12 +88,12 @@ func (r Report) Failures() (all []*props.Failure) {
 	return all
 }
 
-// Run verifies the subjects. Broken invariants are in the report. The error is of a subject that
-// cannot be verified, because it cannot be built or depends on more than its calls. Both are the
-// same for the same subjects and options, whatever the number of workers. If ctx ends, Run returns
-// the error of ctx and the report of the subjects that were reached; a batch that has begun is
-// finished. A call that does not return ends the verification too, because its goroutine cannot be
-// ended: the report has its failure, and subjects without sequences were not reached.
+// Run verifies the subjects. The report has the violations. The error is about a subject that
+// cannot be verified, because it cannot be built or depends on more than its calls. Both depend
+// only on the subjects and options, not on the number of workers. If ctx ends, Run returns its
+// error and the report of the subjects reached; a batch that has begun is completed. A call that
+// does not return ends the verification too, because its goroutine cannot be ended: the report has
+// its failure, and subjects without sequences were not reached.
 //
 // Precondition: the subjects' New and Promises are safe for concurrent use.
 func Run(ctx context.Context, subjects []props.Subject, o Options) (Report, error) {

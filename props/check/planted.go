@@ -39,7 +39,7 @@ func PlantedBugs(names ...string) []bugs.Bug {
 
 // Verdict is the result of the search for one planted bug.
 type Verdict struct {
-	Bug       bugs.Bug       // what was planted
+	Bug       bugs.Bug       // the planted bug
 	Failure   *props.Failure // nil if nothing was found, and for bugs that the heap shows
 	Broken    string         // the invariant that was reported; "" for none
 	Sequences int            // sequences until then
@@ -155,8 +155,8 @@ func (v *Verdict) call(s props.Subject, seed int64) error {
 // plantedBatch is the number of sequences between two looks at the context.
 const plantedBatch = 50
 
-// Plantable returns the subject of a bug. It has the bug only while it is planted, or if it
-// is one that a wrapper makes.
+// Plantable returns the subject of a bug. It has the bug only while the bug is planted, unless a
+// wrapper makes it.
 func Plantable(c setting.Catalogue, b bugs.Bug) (props.Subject, error) {
 	c = append(slices.Clip(c), setting.Sharded(c))
 	setup, err := c.Lookup(b.Setting.Strategy, []byte(b.Setting.Config))
@@ -185,8 +185,8 @@ func Plantable(c setting.Catalogue, b bugs.Bug) (props.Subject, error) {
 // own finds the numbers that strategies give to their own invariants in the errors of Check.
 var own = regexp.MustCompile(`invariant ([A-SU-Z]\d+) `)
 
-// NumbersOf returns the numbers of the invariants that a violation names: that of the suite,
-// or where a strategy's Check found something, the strategy's own.
+// NumbersOf returns the numbers of the invariants in a violation: the suite's, or the strategy's
+// own if its Check failed.
 func NumbersOf(v *props.Violation) (all []string) {
 	if v.Number == props.ICheck {
 		for _, m := range own.FindAllStringSubmatch(v.Detail, -1) {

@@ -14,9 +14,8 @@ const (
 	weighed = 4096 // rounds that are
 )
 
-// weigh is the judge of what the warm path takes from the heap: it counts what many frees,
-// allocations and walks of a warm strategy allocate. Some list somewhere may still grow once
-// or twice, but not with every hundredth round.
+// weigh measures the heap allocations of the warm path: many frees, allocations and walks of a warm
+// strategy. A list may still grow once or twice, but not with every hundredth round.
 func (v *Verdict) weigh(s props.Subject) error {
 	dev, err := sim.New(s.Device)
 	if err != nil {

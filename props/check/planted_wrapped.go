@@ -163,13 +163,13 @@ func (o *oneHole) LargestFree() (n device.Size) {
 	return n
 }
 
-// searcher is a strategy that tells another search than it makes.
+// searcher is a strategy that reports another search order than it uses.
 type searcher struct {
 	wrap.Forwarder
 	change func([]alloc.Chunk) []alloc.Chunk
 }
 
-// searches returns what wraps a strategy so that its search is told differently.
+// searches returns a wrapper that changes the reported search order.
 func searches(change func([]alloc.Chunk) []alloc.Chunk) func(wrap.Forwarder) alloc.Strategy {
 	return func(f wrap.Forwarder) alloc.Strategy { return &searcher{f, change} }
 }
@@ -197,7 +197,7 @@ func (s *startled) Free(a device.Addr) error {
 	return s.Forwarder.Free(a)
 }
 
-// shy is a strategy that grants more once somebody looked.
+// shy is a strategy that grants more after an inspection.
 type shy struct {
 	wrap.Forwarder
 	seen bool

@@ -119,8 +119,8 @@ func (s *Step) write(b *strings.Builder) {
 	}
 }
 
-// notebook has the notes on the two instances that a sequence is run on. The second gets the
-// same calls except those that free everything in the end, so only its end is new.
+// notebook records the two instances of a sequence. The second instance gets the same calls without
+// the final frees, so only its end is new.
 type notebook struct {
 	pages [2]page
 }
@@ -128,15 +128,15 @@ type notebook struct {
 type page struct {
 	strategy alloc.Strategy
 	steps    []Step
-	closed   int // the first of the steps at closing, 0 if there is none
+	closed   int // the first step of closing, 0 if none
 }
 
-// steps returns the steps of both pages. The last is the one that broke the invariant.
+// steps returns the steps of both instances. The last one violates the invariant.
 func (n *notebook) steps() []Step {
 	steps := n.pages[0].steps
 	if second := &n.pages[1]; second.closed != 0 {
 		before := second.steps[second.closed-1]
-		before.Call = "a second instance, after all calls but those that freed everything, the last of them " + before.Call
+		before.Call = "a second instance, after all calls but the final frees, the last of them " + before.Call
 		steps = append(append(steps, before), second.steps[second.closed:]...)
 	}
 	return steps

@@ -40,8 +40,7 @@ func Model(blocks []device.Addr) porcupine.Model {
 	}
 }
 
-// step reports whether an answer is right while the blocks of live are, and returns those
-// that are live afterwards.
+// step reports whether an answer is right for a set of live blocks, and returns the set afterwards.
 func step(live, all uint64, index map[device.Addr]uint, c Call, a Answer) (right bool, after uint64) {
 	if c.Kind == Live {
 		return a.Live == ones(live), live
@@ -99,7 +98,7 @@ func Check(h History, blocks int) error {
 			Detail: fmt.Sprintf("%d different blocks were granted, there are %d", len(at), blocks),
 		}
 	}
-	// Blocks that were never granted are free all along. No address is that of none.
+	// Blocks that were never granted stay free and have no address.
 	for i := len(at); i < blocks; i++ {
 		at = append(at, ^device.Addr(i))
 	}
@@ -142,9 +141,8 @@ func (h History) blocks() (all []device.Addr) {
 	return slices.Compact(all)
 }
 
-// stuck returns the calls at the end of the shortest beginning of the history that no order
-// explains: what is cut short leaves out calls that began later, and is explained if the
-// whole is.
+// stuck returns the last calls of the shortest prefix of the history that no order explains. A
+// prefix omits calls that began later; if the whole history is explained, so is every prefix.
 func stuck(h History, model porcupine.Model) string {
 	const shown = 12
 	sorted := slices.Clone(h)
@@ -161,8 +159,8 @@ func stuck(h History, model porcupine.Model) string {
 	return b.String()
 }
 
-// beginning returns the calls that had ended when the nth did, and those that had begun:
-// what they were going to answer may have happened already.
+// beginning returns the calls that had ended when the nth did, and the calls in progress, which may
+// have taken effect already.
 func beginning(byReturn History, n int) History {
 	end := byReturn[n-1].Return
 	cut := slices.Clone(byReturn[:n])

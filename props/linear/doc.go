@@ -1,12 +1,12 @@
 // Package linear checks invariant I45: calls of many goroutines to one strategy answer as
 // if each of them had happened at one moment between its beginning and its end.
 //
-// [Record] lets callers allocate and free on a strategy with very few blocks, all of one
-// size, so that they are always in each other's way, and notes when each call began, what it
-// answered and when it ended. [Check] asks whether there is an order of the calls that keeps
-// to those times and that a [Model] gives the same answers to. The model is exact for a
-// strategy of equal blocks: any free block may be granted, so it takes the one that was;
-// out of memory is right only while all are live; a free is right only of a live block.
+// [Record] runs concurrent callers that allocate and free on a strategy with very few blocks of one
+// size, so that they conflict all the time, and records the start, answer and end of each call.
+// [Check] searches an order of the calls that is consistent with these times and for which a
+// [Model] gives the same answers. The model is exact for a strategy of equal blocks: any free block
+// may be granted, so it takes the one that was; out of memory is right only while all blocks are
+// live; a free is right only for a live block.
 //
 // A request that waits for memory (power.Waiter) is one call: it is granted at some moment
 // of its wait.

@@ -18,8 +18,8 @@ type Load struct {
 	Operations int         // calls by each of them; default 2500
 	Size       device.Size // bytes of every request; default 256
 	Seed       uint64      // of their choices; the order in which they are served is the scheduler's
-	// Modest callers hold at most one block each and free no other's, so that with a block
-	// free for every second caller somebody always goes on. It is for strategies that wait.
+	// Modest callers hold at most one block each and free only their own, so that with one block for
+	// every second caller progress is always possible. It is for strategies that wait.
 	Modest bool
 	// Streams gives each caller a stream of its own. Each caller is a thread of its own anyway.
 	Streams bool
@@ -85,8 +85,8 @@ func Record(s alloc.Strategy, l Load) History {
 	return h
 }
 
-// sightings are the addresses that were ever granted to anybody, a few of them, so that
-// callers can free what is not theirs.
+// sightings are some of the addresses granted to any caller, so that callers can free blocks of
+// others.
 type sightings [16]atomic.Uint64
 
 type caller struct {
@@ -115,8 +115,8 @@ func (c *caller) run() {
 	}
 }
 
-// one makes a call: mostly a request, or a free of a block of its own, sometimes a free of
-// what may be somebody else's, or nobody's.
+// one makes a call: mostly a request or a free of an own block, sometimes a free of a foreign or
+// dead block.
 func (c *caller) one() {
 	switch n := c.rng.IntN(20); {
 	case n == 0:

@@ -96,9 +96,9 @@ func sequential(s props.Subject, size device.Size, n int) bool {
 	return Check(Record(a, Load{Callers: 1, Operations: 500, Size: size}), n) == nil
 }
 
-// Rest checks the state at rest after a history: the live blocks are those that were granted and
-// not freed, none twice, they are disjoint, and the counters and private indexes agree with them.
-// It frees all blocks. The error is a [*props.Violation] of invariant I45.
+// Rest checks the state at rest after a history: the live blocks are exactly the ones granted and
+// not freed, they are disjoint, and counters and private indexes agree. It frees all blocks. The
+// error is a [*props.Violation] of invariant I45.
 func Rest(s alloc.Strategy, h History) error {
 	broken := func(format string, args ...any) error {
 		return &props.Violation{Number: props.ILinear, Detail: "at rest: " + fmt.Sprintf(format, args...)}

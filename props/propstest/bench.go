@@ -15,8 +15,8 @@ import (
 	"github.com/vramyard/vramyard/props"
 )
 
-// Workload is what a benchmark runs over: one of the shapes of package workload, with numbers
-// of live blocks. Zero fields mean those of [Lognormal].
+// Workload is the load of a benchmark: one of the shapes of package workload, with numbers of live
+// blocks. Zero fields take the values of [Lognormal].
 type Workload struct {
 	Shape string      // entry of [workload.All]
 	Name  string      // in the name of the benchmark; "" for the shape's own
@@ -62,11 +62,10 @@ func Uniform(least, most device.Size) Workload {
 	return Workload{Shape: "uniform", Name: fmt.Sprintf("uniform-%v-%v", least, most), Least: least, Most: most}
 }
 
-// Bench measures a pair of a free and an allocation for every number of live blocks and
-// subject: sub-benchmark strategy=NAME/workload=NAME/live=N. Its ns/op is by the clock of
-// package bench: CPU time of the thread where the system tells it, which what else a shared
-// machine does disturbs far less than time of the wall. Besides time and heap it reports memory,
-// without which a time means nothing:
+// Bench measures a pair of a free and an allocation for every number of live blocks and subject:
+// sub-benchmark strategy=NAME/workload=NAME/live=N. Its ns/op uses the clock of package bench: CPU
+// time of the thread where available, which other load on the machine affects much less than
+// wall-clock time. It also reports heap and memory, without which a time means nothing:
 //
 //   - reserved/peak-live: most bytes held from the device over most bytes asked for
 //   - address/peak-live: the same for the span from the lowest address of all regions to the

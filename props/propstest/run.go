@@ -82,8 +82,8 @@ func RunMetamorphic(t *testing.T, subjects ...props.Subject) {
 	}
 }
 
-// RunDifferential checks that the subjects differ in placement only, with one share in so
-// many of the sequences that the flags ask for.
+// RunDifferential checks that the subjects differ in placement only, with one of share sequences
+// that the flags ask for.
 func RunDifferential(t *testing.T, share int, subjects ...props.Subject) {
 	t.Helper()
 	r, err := props.Differential(subjects, options(share, 1))
@@ -163,7 +163,7 @@ var wrappers = []wrapper{
 	{name: "Locked", wrap: wrap.Locked},
 	{name: "Limited", wrap: func(s alloc.Strategy) (alloc.Strategy, error) { return wrap.Limited(s, wide) },
 		except: []promise.Exception{
-			{Invariant: props.IRequestAnswer.String(), Reason: "above the limit it cannot tell which alignments the " +
+			{Invariant: props.IRequestAnswer.String(), Reason: "above the limit it does not know which alignments the " +
 				"strategy honours"},
 			{Invariant: props.IRecord.String(), Reason: "for its own refusals it counts slack as free, because telling them " +
 				"apart takes a walk"},
@@ -180,7 +180,7 @@ var wrappers = []wrapper{
 	}, tries: true, except: []promise.Exception{
 		{Invariant: props.ICounters.String(), Reason: "every try counts as out of memory"},
 		{Invariant: props.ICounted.String(), Reason: "every try counts as out of memory"},
-		{Invariant: props.IHistory.String(), Reason: "every try is told as out of memory"},
+		{Invariant: props.IHistory.String(), Reason: "every attempt is reported as out of memory"},
 	}},
 }
 
@@ -222,8 +222,8 @@ func report(t testing.TB, r props.Result, err error, mistakes bool) {
 // unfit are the characters of a test's name that a file's name should not have.
 var unfit = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 
-// writeTrace leaves the trace of a failure in the test's artifact directory: the one
-// asked for with -artifacts, or else one that stays after the test.
+// writeTrace writes the trace of a failure to the test's artifact directory: the one of -artifacts,
+// or one that stays after the test.
 func writeTrace(t testing.TB, subject string, v *props.Violation, write func(io.Writer) error) (path string,
 	err error) {
 	dir := t.ArtifactDir()

@@ -59,7 +59,7 @@ func (c *checker) regions() error {
 	for i, number := range t.order {
 		r := &t.rows[number]
 		if i > 0 && r.addr < end || !r.addr.IsAligned(unit) || r.size == 0 || r.size%unit != 0 {
-			return broken(1, "region %v of %d bytes after one that ends at %v", r.addr, r.size, end)
+			return broken(1, "region %v of %d bytes after a region with end %v", r.addr, r.size, end)
 		}
 		for j, at := range r.more {
 			if at <= r.addr || at >= r.end() || j > 0 && at <= r.more[j-1] {

@@ -18,11 +18,11 @@ var sayings = [...]string{
 	5:  "indexes hold the free blocks, lists the unmapped ones",
 	6:  "every row is a block or waits",
 	7:  "counters match the walk",
-	8:  "what is pending waits for something",
+	8:  "a pending block waits for a stream or a mark",
 	9:  "blocks are large enough and of their kind",
 	10: "pages have memory exactly where blocks do",
 	11: "private pools have users, redirections or segments",
-	12: "what may not be split is whole",
+	12: "an unsplittable block is a whole segment",
 	13: "a lookup serves one block at most",
 }
 

@@ -83,14 +83,14 @@
 //
 // [Config] Conf has the syntax of PYTORCH_CUDA_ALLOC_CONF: key:value pairs separated by commas.
 //
-//   - max_split_size_mb: blocks from this size on are never split; above 20, in 2.11 at least the
-//     size of a large segment; without it all are;
-//   - max_non_split_rounding_mb: by how much such a block may be too large, with the same bounds;
-//     20, in 2.11 the size of a large segment;
-//   - roundup_power2_divisions: how many steps there are from one power of two to the next, itself
-//     one; 1 and 0 are none. One number for all sizes, or a list by sizes in MiB such as
-//     [256:1,512:2,>:8], where each holds from its size to twice that, the first one below it too,
-//     and > above the last one, in 2.6 for that one as well;
+//   - max_split_size_mb: blocks of at least this size are never split; above 20, in 2.11 at least
+//     the size of a large segment; without it every block is split;
+//   - max_non_split_rounding_mb: by how much such a block may exceed the request, with the same
+//     bounds; 20, in 2.11 the size of a large segment;
+//   - roundup_power2_divisions: the number of steps from one power of two to the next, a power of
+//     two; 1 and 0 mean none. One number for all sizes, or a list by sizes in MiB such as
+//     [256:1,512:2,>:8]: each entry covers its size up to twice that, the first one all smaller
+//     sizes, and > the sizes above the last entry, in 2.6 including it;
 //   - garbage_collection_threshold: a share above 0 and below 1; it has no effect unless the bytes
 //     held are bounded;
 //   - expandable_segments: True or False;
@@ -107,23 +107,23 @@
 //
 // Surprising behavior of the original that is reproduced:
 //
-//   - a tail of exactly 1 MiB of a large block stays with it, one of 512 bytes of a small block is
-//     split off;
-//   - a request of 10 MiB has a segment of its own, and so has one that is rounded up to that;
-//   - if the first block that is large enough is refused because it may not be split, no other one
-//     is tried;
-//   - after everything was waited for and given back no block is looked for, only the device is
-//     asked: a request may fail and the same request succeed right after. A retry counts before it
-//     is known whether it works;
-//   - large segments go back before small ones, each by stream, size and address, which decides
-//     what the device has where afterwards;
-//   - among segments that grow a block counts with the unmapped one behind it, and an equal one
-//     does not replace the first; the place to map begins at the free block before an unmapped one;
+//   - a remainder of exactly 1 MiB stays with a large block; one of 512 bytes is split off a small
+//     block;
+//   - a request of 10 MiB gets a segment of its own, and so does one that is rounded up to that;
+//   - if the first block that is large enough is refused as unsplittable, no other one is tried;
+//   - after waiting and releasing, free blocks are not searched again and only the device is asked:
+//     a request may fail and the same request succeed right after. A retry is counted before its
+//     result is known;
+//   - large segments are released before small ones, each by stream, size and address, which
+//     determines the device's free memory afterwards;
+//   - among growing segments the size of a block includes the unmapped block after it, and an equal
+//     one does not replace the first; mapping begins at the free block before an unmapped one;
 //   - the bound is compared with the size of the segment, not of the request;
-//   - each lookup ages all free blocks of its pool, one that finds something too; the average is
-//     not renewed before all blocks were compared with it;
+//   - each lookup ages all free blocks of its pool, even if it finds a block; the average is not
+//     updated before all blocks were compared with it;
 //   - sizes between two entries of roundup_power2_divisions have no steps;
-//   - allocated bytes sink when a block is freed, active and requested ones when its free is final.
+//   - allocated bytes decrease when a block is freed, active and requested bytes when the free is
+//     complete.
 //
 // # Cost
 //

@@ -96,7 +96,7 @@ func (s *settings) exceptions(mended bool) (all []promise.Exception) {
 	collects := s.gcThreshold > 0 && (s.limited || mended)
 	if s.maxSplit != ^device.Size(0) && !s.expandable && s.unstepped && !collects {
 		all = append(all, promise.Exception{Invariant: "I44",
-			Reason: "what may not be split serves only requests a little smaller, so that each size keeps the memory of its " +
+			Reason: "unsplittable blocks serve only requests a little smaller, so that each size keeps the memory of its " +
 				"best time"})
 	}
 	return all

@@ -37,7 +37,7 @@ type region struct {
 	// Of an sBlock:
 	waitsFor uint32 // pBlock in use because of which it cannot be granted; none if it is not known to be
 	waiting  uint32 // next sBlock that waits for the same pBlock
-	older    uint32 // of an idle one, those that were freed before and after; of a
+	older    uint32 // of an idle sBlock, neighbors in the order of their frees; of a
 	newer    uint32 // row that is not in use newer is the next such
 }
 

@@ -26,8 +26,8 @@ const (
 // arena returns the smallest capacity that the search finds on which the strategy, bounded to
 // it, runs over the course without a refusal, to within 0.1 %.
 //
-// Precondition: fit builds the strategy on a device of so many bytes, bounded to them; it
-// completes on high.
+// Precondition: fit builds the strategy on a device of the given size, as its limit; it completes
+// on high.
 func (c *Course) arena(fit func(device.Size) Contender, high device.Size) (device.Size, error) {
 	floor := device.AlignDown(c.PeakLive-1, arenaGrid)
 	low := floor

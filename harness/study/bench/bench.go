@@ -25,11 +25,11 @@ type Options struct {
 	Rounds   int                   // interleaved runs of each strategy; at least 1
 	Capacity device.Size           // of the device; 0 is an ample one for each workload
 	Device   replay.Target         // where, but for the capacity
-	Threads  []int                 // numbers of threads that call a strategy at once, timed besides; nil for none
+	Threads  []int                 // numbers of concurrent threads to time in addition; nil for none
 	Arena    bool                  // search the smallest arena too, which takes a dozen runs of each strategy
 	Version  string                // of the program, kept in the report
-	Progress func(done, known int) // told how many runs are over, between two of them; nil for none
-	Share    func(done float64)    // told as often about how much of their work is done, 0 to 1; nil for none
+	Progress func(done, known int) // called between two runs with the number of finished runs; nil for none
+	Share    func(done float64)    // called with the estimated fraction of the work done, 0 to 1; nil for none
 }
 
 // Report is the outcome of a benchmark. Runs and loops stand in the order of the workloads.
@@ -57,7 +57,7 @@ type Timing struct {
 // Spread returns the distance of the longest round from the shortest, as a share of the median.
 func (t Timing) Spread() float64 { return ratio(t.Max-t.Min, t.Median) }
 
-// Load is what a strategy was timed on. Sizes are bytes.
+// Load is a timed workload. Sizes are bytes.
 type Load struct {
 	Workload string          `json:"workload"`               // name of the shape
 	Params   workload.Params `json:"parameters" flat:"text"` // of the workload
@@ -79,7 +79,7 @@ type Loop struct {
 type Run struct {
 	Strategy string          `json:"strategy"` // name and preset
 	Config   json.RawMessage `json:"config"`   // fitted to the device
-	// takes the whole device at once, so that what it reserves says nothing
+	// reserves the whole device at once, so reserved bytes are independent of the demand
 	Preallocates bool `json:"preallocates"`
 	// others are compared with the strategy; no verdict names it the winner
 	Baseline bool `json:"is_baseline"`
@@ -105,7 +105,7 @@ type Run struct {
 	// host memory of the strategy when live bytes first were highest; null: not known
 	Metadata         *device.Size `json:"metadata_bytes"`
 	MetadataPerBlock *float64     `json:"metadata_bytes_per_block"` // the same / most live blocks
-	// what the Go heap grew by until the churn / most live blocks
+	// growth of the Go heap until the churn / most live blocks
 	HeapPerBlock   float64 `json:"heap_bytes_per_block"`
 	MallocsPerPair float64 `json:"heap_allocs_per_pair"` // objects taken from the Go heap by the churn / pairs
 }
@@ -115,9 +115,9 @@ var (
 	errNothing = errors.New("bench: want at least one workload and one strategy")
 )
 
-// Measure times each strategy on each workload. Every request has to be granted: the error for one
-// that is not is a [*Refusal]. If ctx ends before, the error is that of ctx, and the report has the
-// workloads that were finished; a run that has begun is not cut.
+// Measure times each strategy on each workload. Every request must be granted: otherwise the error
+// is a [*Refusal]. If ctx ends, the error is the context's and the report has the finished
+// workloads; a run that has begun is completed.
 func Measure(ctx context.Context, workloads []workload.Workload, setups []setting.Setup, o Options) (*Report, error) {
 	switch {
 	case o.Rounds < 1:
@@ -223,8 +223,8 @@ func contender(s setting.Setup, n device.Size, on replay.Target) Contender {
 	return Contender{Name: s.Name, Device: on, New: s.ForCapacity(n).New}
 }
 
-// play takes every figure. The memory comes first, because that run tells soonest whether each
-// strategy grants every request.
+// play takes every figure. The memory run comes first, because it is the quickest to find a
+// strategy that refuses a request.
 func (m *match) play() error {
 	for i := range m.runs {
 		if err := m.measure(i); err != nil {
@@ -248,7 +248,7 @@ func (m *match) play() error {
 	return nil
 }
 
-// label makes a profile tell whose samples are whose.
+// label labels the samples of a profile.
 func (m *match) label(i int) {
 	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels(
 		"strategy", m.runs[i].Strategy, "workload", m.loop.Workload, "live", strconv.Itoa(m.loop.Live))))
@@ -325,7 +325,7 @@ func (m *match) round(i int) error {
 	if err != nil {
 		return err
 	}
-	runtime.GC() // what the fill left is not collected in the churn's time
+	runtime.GC() // the garbage of the fill is not collected in the churn's time
 	before := mallocs()
 	ns, pairs, err := p.Churn(m.course.Pairs)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
-// Course is a workload that is ready to be run over, with what is known of it. It serves one
-// run at a time.
+// Course is a workload prepared for runs, with its properties. It serves one run at a time.
 type Course struct {
 	Name       string      // of the workload, with every parameter
 	PeakLive   device.Size // most bytes live at once
@@ -26,7 +25,7 @@ type Course struct {
 	peakAt  int           // number of the operation with which live bytes first are highest
 	live    []device.Addr // address of the block in each slot
 	refs    []reference   // likewise, for passes that free by reference
-	sum     device.Addr   // what the empty loop is for, lest it be left out
+	sum     device.Addr   // result of the empty loop, so that it is not optimized away
 }
 
 // NewCourse returns the course of a program, whose requests it cuts down to most bytes each.
@@ -103,9 +102,9 @@ type Refusal struct {
 	Contender string      // who
 	Course    string      // of which workload
 	Operation int         // its number, from 0 with the first of the fill
-	Op        workload.Op // what it was
+	Op        workload.Op // the operation
 	Reason    string      // the strategy's reason; "" if it gives none
-	Err       error       // what the strategy returned
+	Err       error       // the error of the strategy
 }
 
 func (r *Refusal) Error() string {
@@ -131,7 +130,7 @@ type Pass struct {
 	byRef    power.Referenced // strategy, if blocks are freed by reference; else nil
 	device   *meter
 	origin   alloc.Origin // of every request
-	timed    bool         // the strategy tells its times
+	timed    bool         // the strategy is SelfTimed
 	next     int          // operation of the churn
 	done     int          // pairs of the churn
 }
@@ -248,7 +247,7 @@ func drive(s alloc.Allocator, ops []workload.Op, live []device.Addr, from alloc.
 	return 0, nil
 }
 
-// reference is what a pass that frees by reference keeps of a live block.
+// reference is the record of a live block for frees by reference.
 type reference struct {
 	addr device.Addr
 	ref  uint32

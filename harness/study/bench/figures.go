@@ -14,7 +14,7 @@ import (
 type meter struct {
 	device.Forwarder
 	dev    replay.Device
-	lowest device.Addr // of all regions so far; the highest address if there was none
+	lowest device.Addr // of all regions so far; the highest address without one
 }
 
 func newMeter(p replay.Target) (*meter, error) {
@@ -49,8 +49,8 @@ type Figures struct {
 	// Referenced says that the strategy is [power.Referenced], so that it can be timed both ways.
 	Referenced bool
 	Reserved   device.Size  // most held from the device
-	Metadata   *device.Size // host memory of the strategy when live bytes first were highest; nil if it does not tell
-	// what the Go heap grew by until the churn, or until that moment if nothing comes before the churn
+	Metadata   *device.Size // metadata of the strategy at the first peak of live bytes; nil without the power
+	// growth of the Go heap until the churn, or until that peak if nothing precedes the churn
 	Heap device.Size
 }
 
@@ -101,8 +101,8 @@ func (c *Course) Figures(k Contender) (f Figures, err error) {
 	return f, p.Close()
 }
 
-// moment returns the time of the clock that single operations are timed by: that of the strategy,
-// which moves only while it works, or of the wall.
+// moment returns the time of the clock for single operations: the strategy's, which advances only
+// while it works, or the wall clock.
 func (p *Pass) moment() int64 {
 	if !p.timed {
 		return replay.WallTime()
@@ -125,7 +125,7 @@ func (p *Pass) step(op workload.Op) (b alloc.Block, err error) {
 
 func heap() device.Size {
 	var m runtime.MemStats
-	runtime.GC() // what has a finaliser, and what a pool holds, is gone with the second
+	runtime.GC() // finalizers and sync.Pools are cleared by the second collection
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return device.Size(m.HeapAlloc)

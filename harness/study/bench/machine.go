@@ -13,7 +13,7 @@ type Machine struct {
 	OS   string `json:"os"`   // operating system
 	Arch string `json:"arch"` // architecture
 	CPUs int    `json:"cpus"` // that the program may use
-	CPU  string `json:"cpu"`  // model of the CPU; "" if the system does not tell
+	CPU  string `json:"cpu"`  // model of the CPU; "" if unknown
 }
 
 // ThisMachine describes the machine that the program runs on.
@@ -21,7 +21,7 @@ func ThisMachine() Machine {
 	return Machine{Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(), CPU: cpuModel()}
 }
 
-// cpuModel returns the model of the CPU where Linux tells it, "" elsewhere.
+// cpuModel returns the model of the CPU on Linux, "" elsewhere.
 func cpuModel() string {
 	f, err := os.Open("/proc/cpuinfo")
 	if err != nil {

@@ -22,7 +22,7 @@ type Selection struct {
 // SelectionError says which part of a selection cannot be, and why.
 type SelectionError struct {
 	Part string // "workloads", which has the sizes of mixes too, "live", "pairs", "steps" or "seed"
-	Why  error  // what is wanted
+	Why  error  // the requirement
 }
 
 func (e *SelectionError) Error() string { return fmt.Sprintf("bench: %s: %v", e.Part, e.Why) }

@@ -32,13 +32,12 @@ type Options struct {
 	Workers  int           // replays at once; 0 is one for each core
 	Memory   device.Size   // bytes that replays at once may take; 0 is without bound. One replay always runs
 	Version  string        // of the program, kept in the report
-	// FreeAt says when a strategy that knows no streams is told of a delayed free.
+	// FreeAt determines when a strategy without streams gets a delayed free.
 	FreeAt replay.FreeAt
 	// Across has each strategy run on every trace before the next one begins, instead of all on one
 	// trace.
 	Across bool
-	// Done is called with each run that is finished and its place among those of the report, from many
-	// goroutines; nil for none.
+	// Done is called with each finished run and its index in the report, concurrently; nil for none.
 	Done func(place int, r *Run)
 	// Replayed is called every now and then with how many events were replayed since, from many
 	// goroutines; nil for none.
@@ -90,7 +89,7 @@ func (o *Options) Setups(trace int, setups []setting.Setup) []setting.Setup {
 	return append(slices.Clip(setups), own)
 }
 
-// asRecorded is the end of the name of a recorded setup that is none of those compared.
+// asRecorded is the suffix of a recorded setup that equals no compared one.
 const asRecorded = ", as recorded"
 
 // same reports whether two setups are of one strategy and one configuration.
@@ -110,7 +109,7 @@ type Report struct {
 	Schema  string        `json:"schema"`  // the constant Schema
 	Version string        `json:"version"` // of the program
 	Device  replay.Target `json:"device"`  // where; its capacity is 0 if the traces have none in common: see Run.Device
-	// FreeAt says when strategies that know no streams were told of delayed frees.
+	// FreeAt is when strategies without streams got delayed frees.
 	FreeAt replay.FreeAt `json:"free_at"`
 	// Learned is the trace of an earlier run that strategies planned by; absent: none did.
 	Learned *Training `json:"learned,omitempty"`
@@ -157,7 +156,7 @@ type Run struct {
 	OOMs        uint64 `json:"oom_count"`     // requests that found no memory
 	Refused     uint64 `json:"refused_count"` // requests the strategy can never grant
 	DeviceCalls uint64 `json:"device_calls"`  // of all kinds
-	// what they take together by the cost model of the device
+	// their time by the cost model of the device
 	DeviceTime uint64 `json:"device_time_ns"`
 	// host memory of the strategy at the end; null: not known
 	MetadataBytes *device.Size `json:"metadata_bytes"`
@@ -174,8 +173,8 @@ type Run struct {
 // are of a part of the trace only.
 func (r *Run) Completed() bool { return r.Starts && r.OOMs == 0 && r.Refused == 0 }
 
-// Compare replays every trace through every setup. If ctx ends before, the error is that of ctx,
-// and the report has the runs that were finished.
+// Compare replays every trace through every setup. If ctx ends, the error is the context's and the
+// report has the finished runs.
 func Compare[S trace.Source](ctx context.Context, traces []S, setups []setting.Setup, o Options) (*Report, error) {
 	p := NewPool(o.Device.AtOnce(o.Workers), o.Memory)
 	jobs := o.jobs(len(traces), setups)
@@ -196,7 +195,7 @@ func Compare[S trace.Source](ctx context.Context, traces []S, setups []setting.S
 			}
 			if prepared[i], errs[k] = replay.Prepare(ctx, traces[i]); errs[k] != nil {
 				if ctx.Err() != nil {
-					continue // what was begun before may be finished
+					continue // runs that have begun may be completed
 				}
 				running.Wait()
 				return nil, errs[k]
@@ -238,7 +237,7 @@ func Compare[S trace.Source](ctx context.Context, traces []S, setups []setting.S
 
 // job is one run of a report.
 type job struct {
-	run, trace, column int // its number, that of its trace, and that of its setup among those of the trace
+	run, trace, column int // index of the run, of its trace, and of its setup in the trace's runs
 	setup              setting.Setup
 }
 

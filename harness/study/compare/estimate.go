@@ -7,14 +7,13 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// typicalReplays is how often a run replays its trace, in whole traces, as long as no run tells: on
-// w1 with 100,000 pairs and 1,000 live blocks buddy took 28, bfc 32, caching 40 and tlsf 48.
+// typicalReplays is the assumed number of replays in a run before the first result: on w1 with
+// 100,000 pairs and 1,000 live blocks buddy took 28, bfc 32, caching 40 and tlsf 48.
 const typicalReplays = 36
 
-// estimate tells how much of the time of a comparison is over. The time of a run is the events of
-// its trace, times the replays that its setup takes, times what one event takes in it. A setup
-// whose runs are finished or under way has figures of its own; any other is taken for the mean of
-// those.
+// estimate estimates the finished fraction of a comparison. The time of a run is the number of
+// events of its trace, times the replays of its setup, times the time of an event in it. A setup
+// without runs so far is assumed to have the mean of the others.
 type estimate struct {
 	lock   sync.Mutex
 	setups int
@@ -23,7 +22,7 @@ type estimate struct {
 
 // progress is how far a run is.
 type progress struct {
-	setup    int           // its number among those of its trace
+	setup    int           // index in the trace's runs
 	events   int           // of its trace
 	replayed int           // events so far
 	took     time.Duration // of its replays so far, as if they had been one after the other
@@ -39,7 +38,7 @@ func newEstimate[S trace.Source](traces []S, jobs []job) *estimate {
 	return e
 }
 
-// estimated returns the options for a run, which tell e what it replays.
+// estimated returns the options for a run that reports its replays to e.
 func (o Options) estimated(e *estimate, run int) Options {
 	if o.Share != nil {
 		o.worked = func(events int, took time.Duration) { o.Share(e.add(run, events, took, false)) }

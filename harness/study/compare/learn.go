@@ -53,7 +53,8 @@ func Learn(t *trace.Trace, setups []setting.Setup) ([]setting.Setup, *Training, 
 	return setups, training, nil
 }
 
-// plans reports whether a strategy is a [power.Planner]. One that cannot be built is none.
+// plans reports whether a strategy is a [power.Planner]. It is false if the strategy cannot be
+// built.
 func plans(s setting.Setup) bool {
 	dev, err := sim.New(sim.Config{})
 	if err != nil {

@@ -18,11 +18,11 @@ type Pool struct {
 	lock    sync.Mutex
 	ended   *sync.Cond
 	running int
-	taken   device.Size // by those that run
+	taken   device.Size // memory of the running replays
 }
 
-// NewPool returns a pool for so many replays at once; 0 is one for each core. Together they take at
-// most so many bytes, 0 for any number, unless a single one takes more.
+// NewPool returns a pool for a number of concurrent replays; 0 is one for each core. Together they
+// take at most memory bytes, 0 for no bound, unless a single one takes more.
 func NewPool(workers int, memory device.Size) *Pool {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)

@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Grid is what the search for the minimum capacity works on multiples of.
+// Grid is the step of the search for the minimum capacity.
 const Grid = 2 * device.MiB
 
 // doublings is how often the first capacity is doubled until a trace completes.
@@ -21,8 +21,8 @@ type Effort struct {
 	Fan int
 	// Below is how many capacities below a minimum are tried, because completing is not monotone.
 	Below int
-	// Above says that capacities above a minimum are tried up to the first one that completed, for one
-	// that fails.
+	// Above makes the search try capacities above the minimum, up to the first one that completed, for
+	// one that fails.
 	Above bool
 	// Safe is how many capacities are spread over the quarter above a minimum, to find out from where
 	// on nothing fails: see [Search.SafeFrom]. 0: that is not searched.
@@ -45,8 +45,9 @@ type Bounds struct {
 	Always    device.Size // bytes from which on the trace is known to complete; 0: not known
 }
 
-// Search looks for the minimum capacity, step by step: [Search.Points] says what to try next and
-// [Search.Answer] takes what came of it. Between two steps [Search.Bracket] tells what is known.
+// Search searches the minimum capacity step by step: [Search.Points] returns the capacities to try
+// next and [Search.Answer] takes the results. Between two steps [Search.Bracket] returns the
+// present bounds.
 //
 //  1. From the first capacity upwards, doubling at most doublings times, the first one at which the
 //     trace completes is the upper end; one that is known to complete ends that at once. Below the
@@ -73,7 +74,7 @@ type Search struct {
 	results map[device.Size]bool // whether the trace completes, by capacity that was tried
 	always  device.Size          // bytes from which on it is known to complete; 0: not known
 	queue   []device.Size        // to be asked for next
-	safe    device.Size          // candidate for SafeFrom; 0: there is none
+	safe    device.Size          // candidate for SafeFrom; 0 for none
 	moves   int                  // how often the candidate moved up
 }
 
@@ -121,8 +122,8 @@ func (s *Search) FailsAbove() *device.Size {
 	return pointerTo(highest)
 }
 
-// Bracket returns the highest capacity that failed below the lowest that completes, and that, in
-// bytes; nil is what is not known. Nothing below the floor counts as failing.
+// Bracket returns the highest capacity that failed below the lowest one that completed, and the
+// latter, in bytes; nil if unknown. Capacities below the floor do not count as failing.
 func (s *Search) Bracket() (fails, completes *device.Size) {
 	if s.low >= s.floor {
 		fails = pointerTo(s.low)
@@ -237,7 +238,7 @@ func (s *Search) cut(points []device.Size, first int) {
 	s.narrow()
 }
 
-// narrow asks for points between the ends, or goes on if there are none.
+// narrow requests points between the ends, or proceeds if there are no more.
 func (s *Search) narrow() {
 	s.step = stepNarrow
 	if s.high > s.low && s.high-s.low > Grid {

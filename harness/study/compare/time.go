@@ -10,11 +10,10 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Time returns the nanoseconds per operation of each setup on each trace, in that order:
-// the least of so many rounds. A round replays everything once, one replay at a time, so that
-// what else the machine does hits all of them alike; the least of them is what it hit least.
-// Each replay is on an ample device, of
-// which on tells all but the capacity. It ends with the error of ctx soon after that ends.
+// Time returns the nanoseconds per operation of each setup on each trace: the minimum over some
+// rounds. A round replays everything once, one replay at a time, so that other load affects all
+// replays alike, and the minimum least. Each replay is on an ample device with the other settings
+// of on. It ends with the error of ctx soon after that ends.
 func Time[S trace.Source](ctx context.Context, traces []S, setups []setting.Setup, on sim.Config,
 	rounds int) ([][]float64, error) {
 	ns := make([][]float64, len(setups))

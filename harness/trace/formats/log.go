@@ -103,8 +103,8 @@ type part struct {
 	idle bool
 }
 
-// choose returns the index of the selected part: by name, or the only one that is not idle, or the
-// only one. It also returns the names of the others.
+// choose returns the index of the selected part: by name, or the only active part, or the only
+// part. It also returns the names of the others.
 func choose(parts []part, want string) (chosen int, rest []string, err error) {
 	chosen = slices.IndexFunc(parts, func(p part) bool { return p.Name == want })
 	if want == "" {
