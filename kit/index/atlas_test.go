@@ -200,7 +200,7 @@ func TestMistakesPanic(t *testing.T) {
 		r.Clear(4096, 4096, 2)
 	})
 	r.have[2] = device.Region{Addr: 4100, Size: 1}
-	require.PanicsWithValue(t, "atlas: invariant (ranges are disjoint): 0x1004 is in those of 1 and 2",
+	require.PanicsWithValue(t, "atlas: invariant (ranges are disjoint): 0x1004 is in the ranges 1 and 2",
 		func() { r.Set(4100, 1, 2) })
 }
 

@@ -9,7 +9,7 @@ import (
 // invariants are the invariants of the file comment in short, by number.
 var invariants = [...]string{
 	1: "a group is a heap by address",
-	2: "a group stands where its size belongs",
+	2: "a group is in the cell of its size",
 	3: "bits say which cells have any",
 	4: "directories have a use",
 	5: "every node is an entry or spare",
