@@ -134,6 +134,6 @@ func (*rich) Counters(yield func(string, int64) bool) { yield("num_ooms", 6) }
 
 func (s *rich) SetHistory(tell func(power.Action)) { s.tell = tell }
 
-func (r *rich) Plan(f power.Forecast) { r.plan = slices.Collect(f) }
+func (s *rich) Plan(f power.Forecast) { s.plan = slices.Collect(f) }
 
-func (r *rich) Mark(text string) { r.marks = append(r.marks, text) }
+func (s *rich) Mark(text string) { s.marks = append(s.marks, text) }

@@ -59,7 +59,7 @@ func newClaims(s Subject, p Profile) *claims {
 
 // judge returns the violation unless the subject is excused from its invariant.
 func (c *claims) judge(err error) error {
-	if v, ok := err.(*Violation); ok && c.except[v.Number] {
+	if v, ok := errors.AsType[*Violation](err); ok && c.except[v.Number] {
 		c.tally.except(v.Number, 1)
 		return nil
 	}

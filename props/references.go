@@ -44,13 +44,12 @@ func (r *runner) misreference() error {
 		return nil
 	}
 	last := r.stale[len(r.stale)-1]
-	wrong := append(r.wrong[:0], last, r.stale[0], alloc.Block{Addr: last.Addr, Ref: ^uint32(0)})
+	r.wrong = append(r.wrong[:0], last, r.stale[0], alloc.Block{Addr: last.Addr, Ref: ^uint32(0)})
 	if n := len(r.twin.blocks); n > 0 {
 		other := r.twin.blocks[r.step%n]
-		wrong = append(wrong, alloc.Block{Addr: last.Addr, Ref: other.Ref}, alloc.Block{Addr: other.Addr, Ref: last.Ref})
+		r.wrong = append(r.wrong, alloc.Block{Addr: last.Addr, Ref: other.Ref}, alloc.Block{Addr: other.Addr, Ref: last.Ref})
 	}
-	r.wrong = wrong
-	for _, b := range wrong {
+	for _, b := range r.wrong {
 		if slices.ContainsFunc(r.twin.blocks, func(l alloc.Block) bool { return l.Addr == b.Addr && l.Ref == b.Ref }) {
 			continue // it is the reference of a live block by now
 		}

@@ -41,7 +41,6 @@ type view struct {
 // closed with its blocks live. Buffers are kept from one sequence to the next.
 type runner struct {
 	interpreter
-	silent   // both instances get the same addresses
 	subject  *Subject
 	except   exceptions
 	thorough bool // check everything after every step

@@ -141,10 +141,10 @@ func (sh *shrinker) dropRuns() (helped bool) {
 func (sh *shrinker) renames(rest, run Sequence, i int) bool {
 	var blocks, frees uint64
 	for _, o := range run {
-		switch {
-		case o.Kind == OpAlloc:
+		switch o.Kind {
+		case OpAlloc:
 			blocks++
-		case o.Kind == OpFree:
+		case OpFree:
 			frees++
 		}
 	}

@@ -4,7 +4,7 @@
 //	vramyard replay --strategy NAME TRACE              replay a trace through one strategy
 //	vramyard verify --addresses FILE TRACE             compare caching with a recording of PyTorch
 //	vramyard bench                                     measure time and memory on reference workloads
-//	vramyard check                                     check the invariants with generated calls
+//	vramyard check                                     verify the invariants with generated calls
 //	vramyard whatif FILE                               find the setting that would have carried a run
 //	vramyard top FILE                                  list the owners of memory at the peak and at the failure
 //	vramyard tune --strategy NAME [TRACE...]           search the settings of a strategy

@@ -54,7 +54,7 @@ func (c *components) onLink(op *Op) {
 	}
 }
 
-// join makes the component of a a child of b's.
+// join makes a's component a child of b's.
 func (c *components) join(a, b int32) {
 	if a, b = c.root(c.node[a]), c.root(c.node[b]); a != b {
 		c.sum[b] += c.sum[a]

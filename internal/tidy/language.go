@@ -12,7 +12,7 @@ import (
 var riddles = []*regexp.Regexp{
 	regexp.MustCompile(`(?:^|[.;:,(] |\b(?:and|of|by|in|with|that|is) )[Ww]hat ` +
 		`(?:is|was|has|are|they|it|no|a|the|one|only|some|would|can|may|cannot|goes|comes|lies|stands|others|users)\b`),
-	regexp.MustCompile(`\b(?:that of|those of|those that|one that|ones that|that which|as that)\b`),
+	regexp.MustCompile(`\b(?:th(?:at|ose) of|those that|ones? that|that which|as that)\b`),
 	regexp.MustCompile(`\b(?:tells|told|tell)\b`),
 	regexp.MustCompile(`\b(?:nobody|somebody|anybody|whoever|whatever|wherever)\b`),
 	regexp.MustCompile(`(?:^|\. )(?:What|Who|Where|Whoever) \w+ `),

@@ -317,7 +317,7 @@ func TestBrokenInvariant(t *testing.T) {
 				`document.querySelector("#vy-proof .vy-plot").dispatchEvent(new KeyboardEvent("keydown", {key: %q, bubbles: true}))`, name))
 	}
 	const alarm = "179 38 30"
-	require.Contains(t, text(), "Broken here: I5 (coalescing): free chunks 0x7f0000000000 of 256 bytes and 0x7f0000000100")
+	require.Contains(t, text(), "Broken here: I21 (private indexes): bestfit: invariant K2 (free neighbours are merged): 0x7f")
 	require.Contains(t, ask[string](t, p, `document.querySelector(".vy-broken code").textContent`), "f 0x7f0000000100")
 	require.Contains(t, edges(), alarm)
 	require.Equal(t, []bool{true, true},

@@ -68,7 +68,7 @@ func (r *Picture) Pick(p Pick) *Picture {
 	return &c
 }
 
-// Coarse returns the finest selection of all buckets with at most most groups.
+// Coarse returns the finest selection of all buckets with no more groups than most.
 func (g Grid) Coarse(most int) Pick {
 	p := Pick{To: g.Len()}
 	for p.len() > max(most, 1) {

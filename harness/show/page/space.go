@@ -43,7 +43,7 @@ func (s *Space) hold(a device.Addr, size device.Size) {
 	}
 }
 
-// close closes the smallest gaps until at most most ranges are left.
+// close closes the smallest gaps until no more ranges than most are left.
 func (s *Space) close(most int) {
 	n := len(s.Ranges) - most
 	if n <= 0 {

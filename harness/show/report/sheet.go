@@ -116,7 +116,7 @@ func of[R, V any](c ColumnOf[V], value func(R) V) ColumnOf[R] {
 
 func words(s string) Cell { return Cell{Text: units.Printable(s)} }
 
-// clipped shortens a text to at most most characters, ending in "…".
+// clipped shortens a text to most characters, ending in "…".
 func clipped(s string, most int) string {
 	if characters := strings.SplitN(s, "", most+1); len(characters) > most {
 		return strings.Join(characters[:most-1], "") + "…"

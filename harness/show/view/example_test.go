@@ -30,7 +30,7 @@ func ExampleReplay() {
 	if err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	progress := view.NewProgress(func(string, int, int) {})
 	r, err := view.Replay(context.Background(), tr, all, replay.AtCompleted, dir, progress)
 	if err != nil {

@@ -88,7 +88,7 @@ type Diff struct {
 // Compare compares b with a. All includes equal figures. It fails if the schemas differ.
 func Compare(a, b *Result, all bool) (*Diff, error) {
 	if a.Schema != b.Schema {
-		return nil, fmt.Errorf("A is %s and B is %s: want results of the same command", a.Schema, b.Schema)
+		return nil, fmt.Errorf("schema %s of A and %s of B: want results of the same command", a.Schema, b.Schema)
 	}
 	d := &Diff{
 		Schema: Schema, Of: a.Schema, Settings: changes(a.Settings, b.Settings, false),

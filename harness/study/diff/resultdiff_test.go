@@ -391,7 +391,8 @@ func TestHostileResultsAreRefused(t *testing.T) {
 
 func TestResultsOfTwoCommandsAreNotCompared(t *testing.T) {
 	_, err := diff.Compare(read(t, file()), read(t, `{"schema":"vramyard-verify/1","trace":"t","strategy":"s"}`), false)
-	require.ErrorContains(t, err, "A is vramyard-compare/1 and B is vramyard-verify/1: want results of the same command")
+	require.ErrorContains(t, err,
+		"schema vramyard-compare/1 of A and vramyard-verify/1 of B: want results of the same command")
 }
 
 // FuzzCondition reads anything, and what is a condition is written and read as the same one.

@@ -210,7 +210,7 @@ func (p page) numbers(dst []uint64, scratch *[]int64) (_ []uint64, err error) {
 
 var errValues = errors.New("a page has other values than it says")
 
-// ranks decodes a page of indexes into a dictionary of at most most values: run-length encoded, or
+// ranks decodes a page of indexes into a dictionary of up to most values: run-length encoded, or
 // bit-packed in groups of eight.
 func (p page) ranks(dst []uint32, most int) (_ []uint32, err error) {
 	if dst, err = sized(p.memory, dst, p.count); err != nil {

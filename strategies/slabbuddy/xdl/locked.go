@@ -148,7 +148,7 @@ func (l *Locked) walk(yield func(alloc.Chunk) bool) {
 		return yield(c)
 	}
 	for _, h := range l.device.Table() {
-		more := true
+		var more bool
 		if h.Shard == ofSlab {
 			owner = slabbuddy.OwnerSlab
 			more = l.slab.WalkRegionLocked(h.Addr, owned)
