@@ -20,7 +20,7 @@ type Forwarder struct {
 // Forward returns a forwarder to s that takes lock around every call; nil for no lock.
 func Forward(s alloc.Strategy, lock sync.Locker) Forwarder { return Forwarder{inner: s, lock: lock} }
 
-// enter takes the lock, if there is one, and returns what releases it.
+// enter takes the lock, if there is one.
 func (f *Forwarder) enter() {
 	if f.lock != nil {
 		f.lock.Lock()

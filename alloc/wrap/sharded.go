@@ -49,8 +49,8 @@ type sharded struct {
 // regions costs O(regions); Free finds its region in O(log regions) without a lock.
 //
 // The result has the powers of the strategies that can be combined. It has no FreeWalker, Frontier,
-// PrivatePools, Counted, SelfTimed, Historian and Planner, which are about the calls of one
-// strategy. Sharded fails if n is below 1, a strategy cannot be built, or one waits for memory
+// PrivatePools, Counted, SelfTimed and Historian, which are about the calls of one strategy.
+// Sharded fails if n is below 1, a strategy cannot be built, or one waits for memory
 // ([power.Waiter]).
 func Sharded(
 	src device.Source, n int, by Choice, build func(device.Source) (alloc.Strategy, error),
