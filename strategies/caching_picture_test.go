@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -148,78 +146,4 @@ func (p *picture) svg() string {
 <style>rect.live{fill:#3b6ea5}rect.free{fill:#d9dee5}path{stroke:#b03a2e;stroke-width:1}</style>
 <rect x="-4" width="100%%" height="100%%" fill="#fff"/>
 `, rowWidth+8, p.y+8) + p.b.String() + "</svg>\n"
-}
-
-// cachingDrawings are small traces that the page draws event by event, between marks of their
-// names.
-var cachingDrawings = map[string][]string{
-	"pending": {"a 1 6MiB", "a 2 4MiB", "use 1 7", "f 1", "a 3 6MiB", "f 2", "drain 7", "a 4 8MiB"},
-	"pool": {"a 1 4MiB", "f 1", "pool begin 9", "a 2 4MiB", "pool end 9", "f 2", "a 3 4MiB", "trim",
-		"pool release 9", "trim"},
-}
-
-// TestCachingDrawings holds the drawings of caching's page to what Walk shows.
-//
-//	go test ./strategies -run TestCachingDrawings -rewrite
-func TestCachingDrawings(t *testing.T) {
-	page, err := os.ReadFile(cachingPage)
-	require.NoError(t, err)
-	for name, lines := range cachingDrawings {
-		part := regexp.MustCompile("(?s)(<!-- " + name + ": begin -->\n)(.*)(<!-- " + name + ": end -->)")
-		found := part.FindSubmatch(page)
-		require.NotNil(t, found, "%s has no drawing of %s", cachingPage, name)
-		drawn := drawing(t, lines)
-		if *rewrite {
-			page = part.ReplaceAll(page, []byte("${1}"+drawn+"${3}"))
-			continue
-		}
-		require.Equal(t, string(found[2]), drawn, "go test ./strategies -run TestCachingDrawings -rewrite")
-	}
-	if *rewrite {
-		require.NoError(t, os.WriteFile(cachingPage, page, 0o644))
-	}
-}
-
-// drawing returns each line of a trace with the segments after it.
-func drawing(t *testing.T, lines []string) string {
-	tr, err := trace.Read(strings.NewReader(strings.Join(lines, "\n")), "drawing.trace", trace.Options{})
-	require.NoError(t, err)
-	setup, err := strategies.All().Lookup("caching", nil)
-	require.NoError(t, err)
-	dev, err := sim.New(sim.Config{})
-	require.NoError(t, err)
-	drawn := "```\n"
-	ids := map[device.Addr]uint64{}
-	_, err = replay.Run(tr, setup, dev, replay.Options{Observe: func(o replay.Observation) error {
-		if o.Event >= 0 && o.Event < len(lines) {
-			if o.Request.Size > 0 {
-				ids[o.Block.Addr] = o.Request.ID
-			}
-			line := fmt.Sprintf("%-16s %s", lines[o.Event], strings.Join(segmentLines(o.Strategy, ids), "  "))
-			drawn += strings.TrimRight(line, " ") + "\n"
-		}
-		return nil
-	}})
-	require.NoError(t, err)
-	return drawn + "```\n"
-}
-
-// segmentLines draws each segment with a sign for each MiB: the number of what is live, p for what
-// is pending, a dot for what is free.
-func segmentLines(s alloc.Strategy, ids map[device.Addr]uint64) (lines []string) {
-	var regions []device.Addr
-	for c := range s.Walk {
-		if !slices.Contains(regions, c.Region) {
-			regions, lines = append(regions, c.Region), append(lines, "")
-		}
-		sign := "."
-		switch c.State {
-		case alloc.Live:
-			sign = fmt.Sprint(ids[c.Addr])
-		case alloc.Pending:
-			sign = "p"
-		}
-		lines[len(lines)-1] += strings.Repeat(sign, int(c.Size/device.MiB))
-	}
-	return lines
 }
