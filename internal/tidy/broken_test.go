@@ -325,6 +325,26 @@ var textSnippets = []snippet{
 		[]string{"a.yml:1 names a path", "docs/a.md:2 names a path", "docs/b.md:1 names a path"}},
 	{tidy.MachinePaths, "everybody's", files{"docs/a.md": "https://example.org/" + "home/x, out/" + "tmp/y, ./" + "work/z",
 		"a.bin": "\x00 /" + "tmp/x"}, nil},
+	{tidy.Links, "broken", files{
+		"docs/a.md": "# A\n[b](b.md) ![c](c.png)\n[`d`](#d) [up](../../x)\n\n[e]: e.md\n<img src=\"f.svg\"> " +
+			"[root](/docs/a.md)\n",
+		"docs/b.txt": "see docs/b.md and docs/a.md#b",
+		"docs/c.md":  "# One `two`, [three](a.md)!\n# Same\n# Same\n[x](a.md#A) [y](c.md#same-2) [z](../go.mod#x)\n"},
+		[]string{"docs/a.md:2 b.md leads to docs/b.md", "docs/a.md:2 docs/c.png, which", "docs/a.md:3 #d leads to no heading",
+			"docs/a.md:3 ../../x", "docs/a.md:5 e.md", "docs/a.md:6 f.svg", "docs/a.md:6 absolute", "docs/b.txt:1 docs/b.md",
+			"docs/b.txt:1 docs/a.md#b leads to no heading", "docs/c.md:4 a.md#A", "docs/c.md:4 #same-2",
+			"docs/c.md:4 go.mod#x"}},
+	{tidy.Links, "sound", files{
+		"README.md": "# One `two`, [three](docs/a.md)!\n# Same\n# Same\n[1](#one-two-three) [2](#same-1) [`3`](docs) " +
+			"[4](docs/a%20b.png \"title\") [5](https://example.org/#x)\n[6][a]\n\n[a]: docs/a.md#ü--x_y\n",
+		"docs/a.md": "# Ü & x_y\n`` [`x`](y) ``\n~~~\n```\n[x](y)\n# No heading\n~~~\n`[a\nb](c)` " +
+			"[go](x.go#L7)\n",
+		"docs/a b.png": "\x00", "docs/x.go": "package docs // see docs/a.md and x/docs/c.md\n"}, nil},
+	{tidy.Index, "forgotten", files{"docs/README.md": "# Index\n[one](x/README.md)\n", "docs/x/README.md": "# X\n",
+		"docs/a.md": "# A\n", "docs/x/y.md": "# Y\n", "docs/z/z.md": "# Z\n"},
+		[]string{"docs/a.md:0 docs/README.md", "docs/x/y.md:0 docs/x/README.md", "docs/z/z.md:0 docs/README.md"}},
+	{tidy.Index, "complete", files{"docs/README.md": "[X](x/README.md), [A](a.md#a) [Z](z/z.md)", "docs/a.md": "# A\n",
+		"docs/x/README.md": "[y](y.md)", "docs/x/y.md": "# Y\n", "docs/z/z.md": "# Z\n", "b.md": "# B\n"}, nil},
 	{tidy.Map, "missing and stale",
 		files{"alloc/a.go": "package alloc\n", "docs/architecture.md": "# Map\n\n| `attic` | old |\n"},
 		[]string{"docs/architecture.md:0 no row for alloc", "docs/architecture.md:3 a row for attic"}},

@@ -17,10 +17,11 @@ import (
 
 // House is a source tree, parsed.
 type House struct {
-	Module   string         // path of the module at the root
-	Fset     *token.FileSet // positions of every file, with names relative to the root
-	Packages []*Package     // by directory, without nested modules and testdata
-	Texts    []Text         // every text file of the tree, by name
+	Module   string          // path of the module at the root
+	Fset     *token.FileSet  // positions of every file, with names relative to the root
+	Packages []*Package      // by directory, without nested modules and testdata
+	Texts    []Text          // every text file of the tree, by name
+	Names    map[string]bool // every file and directory of the tree, relative to the root
 }
 
 // Package is the Go files of one directory.
@@ -82,7 +83,7 @@ func (r Rule) Run(h *House) []Finding {
 
 // Load parses the tree at the root of fsys. It fails if a Go file does not parse.
 func Load(fsys fs.FS) (*House, error) {
-	h := &House{Fset: token.NewFileSet()}
+	h := &House{Fset: token.NewFileSet(), Names: map[string]bool{}}
 	mod, err := fs.ReadFile(fsys, "go.mod")
 	if err != nil {
 		return nil, err
@@ -96,10 +97,12 @@ func Load(fsys fs.FS) (*House, error) {
 			if skipped(name) {
 				return fs.SkipDir
 			}
+			h.Names[name] = true
 			return nil
 		case !d.Type().IsRegular() || slices.Contains(strayAtRoot, name):
 			return nil
 		}
+		h.Names[name] = true
 		content, err := fs.ReadFile(fsys, name)
 		if err != nil {
 			return err

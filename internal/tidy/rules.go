@@ -18,6 +18,8 @@ func Rules() []Rule {
 		MachinePaths,
 		CommentShare,
 		Map,
+		Links,
+		Index,
 		Inits,
 		Clocks,
 		StrategyImports,
@@ -35,6 +37,7 @@ type Exception struct {
 // Exceptions returns all that the house excuses.
 func Exceptions() []Exception {
 	return []Exception{
+		{Links.Name, "internal/tidy/broken_test.go", "", "its snippets break the rules"},
 		{Clocks.Name, "alloc/wrap/retrying.go", "", "a deadline is what Retrying is for"},
 		{StrategyImports.Name, "strategies/slab/xdl/locked.go", "sync", "the original's segments have locks of their own"},
 		{StrategyImports.Name, "strategies/slabbuddy/xdl/locked.go", "sync", "it is composed of such segments"},
