@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fenced matches a block of a page: the language after the fence, and the text.
+var fenced = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
+
+// word matches an argument of a command line: quoted, or without spaces.
+var word = regexp.MustCompile(`'[^']*'|\S+`)
+
+// TestPagesShowTheirOutput runs every command of a page's sh blocks in one directory and compares
+// each text block with the output of the command above it.
+func TestPagesShowTheirOutput(t *testing.T) {
+	for _, name := range []string{"tutorial.md", "compare.md"} {
+		t.Run(name, func(t *testing.T) {
+			page, err := os.ReadFile("../docs/" + name)
+			require.NoError(t, err)
+			examples, err := filepath.Abs("../examples")
+			require.NoError(t, err)
+			t.Chdir(t.TempDir())
+			require.NoError(t, os.Symlink(examples, "examples"))
+			var ran, shown int
+			var out string
+			for _, block := range fenced.FindAllStringSubmatch(string(page), -1) {
+				switch block[1] {
+				case "sh":
+					for line := range strings.Lines(block[2]) {
+						if line, found := strings.CutPrefix(line, "go run ./cmd/vramyard "); found {
+							out = succeed(t, arguments(line)...)
+							ran++
+						}
+					}
+				case "text":
+					requireShown(t, block[2], out)
+					shown++
+				}
+			}
+			require.NotZero(t, ran)
+			require.NotZero(t, shown)
+		})
+	}
+}
+
+// arguments splits a command line without its comment. A page of view ends at once.
+func arguments(line string) (args []string) {
+	line, _, _ = strings.Cut(line, " # ")
+	for _, arg := range word.FindAllString(line, -1) {
+		args = append(args, strings.Trim(arg, "'"))
+	}
+	if args[0] == "view" {
+		args = append(args, "--no-browser", "--for", "1ms")
+	}
+	return args
+}
+
+// measured matches the columns of a table that hold times of this machine, which come before notes.
+var measured = regexp.MustCompile(`(?: +(?:\d+|—) │){1,2}([^│\n]*│\n)`)
+
+// comparable returns text without times of this machine and the widths that depend on them.
+func comparable(text string) string {
+	text = measured.ReplaceAllString(text, " TIME │$1")
+	text = regexp.MustCompile(`─+`).ReplaceAllString(text, "─")
+	return regexp.MustCompile(`[ \t]+`).ReplaceAllString(text, " ")
+}
+
+// requireShown requires that a page's text is the output. A line of dots stands for lines left out.
+func requireShown(t *testing.T, shown, out string) {
+	t.Helper()
+	want, rest := comparable(shown), "\n"+comparable(out)
+	parts := strings.Split("\n"+want, "\n...\n")
+	for i, part := range parts {
+		if part = strings.Trim(part, "\n"); part == "" {
+			continue
+		}
+		before, after, found := strings.Cut(rest, "\n"+part+"\n")
+		require.True(t, found && (i > 0 || before == ""), "the page shows\n%s\nthe command writes\n%s", part, rest)
+		rest = "\n" + after
+	}
+	if parts[len(parts)-1] != "" {
+		require.Empty(t, strings.TrimSpace(rest), "the page does not show it")
+	}
+}
