@@ -14,6 +14,7 @@ import (
 func TestExportsOfPresets(t *testing.T) {
 	want := map[string]string{
 		"bfc":                "TensorFlow TF_ENABLE_GPU_GARBAGE_COLLECTION=false",
+		"bfc:tensorflow":     "TensorFlow",
 		"bfc:growth":         "TensorFlow TF_FORCE_GPU_ALLOW_GROWTH=true TF_ENABLE_GPU_GARBAGE_COLLECTION=false",
 		"bfc:gc":             "TensorFlow TF_FORCE_GPU_ALLOW_GROWTH=true",
 		"caching":            "PyTorch",

@@ -14,7 +14,7 @@ type Variant string
 
 // The variants; the package comment says how they differ.
 const (
-	V2016 Variant = "2016" // TensorFlow 0.9 and 0.10
+	V2016 Variant = "2016" // TensorFlow 0.10
 	V2024 Variant = "2024" // TensorFlow 2.17 and the jaxlib of that year; the default
 	V2026 Variant = "2026" // XLA of August 2026
 )
@@ -27,7 +27,7 @@ const defaultLimit = device.TiB
 // whole limit of 1 TiB at once, or what the device has of it.
 type Config struct {
 	// Variant selects the rules; default V2024.
-	Variant Variant `json:"variant" doc:"whose rules to follow: 2016 (TensorFlow 0.9), 2024 (TensorFlow 2.17) or 2026 (XLA)" grid:"2016,2024,2026"`
+	Variant Variant `json:"variant" doc:"whose rules to follow: 2016 (TensorFlow 0.10), 2024 (TensorFlow 2.17) or 2026 (XLA)" grid:"2016,2024,2026"`
 	// Limit in bytes is the most to hold of the device; default 1 TiB.
 	Limit device.Size `json:"limit" doc:"most bytes to hold of the device"`
 	// AllowGrowth takes regions as they are needed instead of the whole limit at once.

@@ -196,3 +196,26 @@ func TestEveryReservationMayFail(t *testing.T) {
 		require.Zero(t, dev.Usage().Held)
 	}
 }
+
+// TestCollectionReplacesAShortRegion shows when garbage collection matters without growth: another
+// program holds memory at the first request, so the region is smaller than the limit. After that
+// program has ended, a larger request makes the allocator release the region and take its limit.
+func TestCollectionReplacesAShortRegion(t *testing.T) {
+	for _, collects := range []bool{true, false} {
+		r := newRig(t, bfc.Config{Limit: 16 * mib, GarbageCollection: collects}, sim.Config{Capacity: 16 * mib})
+		other, err := r.dev.Reserve(6*mib, 256)
+		require.NoError(t, err)
+		r.free(r.alloc(mib))
+		short := r.Stats().Reserved
+		require.Less(t, short, 10*mib)
+		require.NoError(t, r.dev.Release(other.Addr))
+		if !collects {
+			r.oom(alloc.Request{Size: 12 * mib})
+			require.Equal(t, short, r.Stats().Reserved)
+			continue
+		}
+		r.alloc(12 * mib)
+		require.Equal(t, 16*mib, r.Stats().Reserved)
+		require.Equal(t, 1, r.Stats().Regions)
+	}
+}

@@ -12,6 +12,7 @@ func subjects() []props.Subject {
 	return []props.Subject{
 		subject("default", bfc.Config{}),
 		subject("growth", bfc.Config{AllowGrowth: true}),
+		subject("tensorflow", bfc.Config{GarbageCollection: true}),
 		subject("gc", bfc.Config{AllowGrowth: true, GarbageCollection: true}),
 		subject("vmm", bfc.Config{AllowGrowth: true, CoalesceRegions: true, Limit: 10 * device.MiB}),
 		subject("vmm-gc", bfc.Config{AllowGrowth: true, CoalesceRegions: true, GarbageCollection: true}),
