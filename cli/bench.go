@@ -61,12 +61,13 @@ benchmark.`,
 	fl.IntVar(&f.rounds, "rounds", 9, "interleaved runs of each strategy")
 	fl.StringVar(&f.threads, "threads", "", "also time this many goroutines, such as 1,2,4: behind one mutex, in "+
 		"shards, and with the strategy's own locks")
-	fl.IntVar(&f.chosen.Pairs, "pairs", usual.Pairs, "pairs that are timed in each run, but for w2")
-	fl.IntVar(&f.chosen.Steps, "steps", 300, "steps of the training that w2 is")
+	fl.IntVar(&f.chosen.Pairs, "pairs", usual.Pairs, "timed pairs of a free and an allocation in each "+
+		"run; w2 has --steps instead")
+	fl.IntVar(&f.chosen.Steps, "steps", 300, "training steps of w2")
 	fl.Uint64Var(&f.chosen.Seed, "seed", usual.Seed, "seed of the random numbers")
 	fl.StringVar(&f.capacity, "capacity", "", "capacity of the device (default: from --device, or four times the "+
 		"live bytes, up to the next GiB)")
-	f.addPlace(c, "the arena is searched on smaller ones like it")
+	f.addPlace(c, "the smallest arena is searched on smaller devices with the same settings")
 	fl.BoolVar(&f.arena, "arena", false, "search the smallest arena of each strategy too, which takes a dozen runs")
 	f.files.addFigures(c, "tables")
 	f.files.add(c, "cpuprofile",

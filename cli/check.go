@@ -82,14 +82,14 @@ minutes with any seed, and says so. The exit status is 1 if a bug is missed or n
 	c.Flags().StringVar(&f.config, "config", "", "settings of the one strategy named, as a JSON object; they "+
 		"replace the preset's")
 	c.Flags().IntVar(&f.tests, "tests", 2000, "sequences of calls for each strategy on each device; with --planted "+
-		"20000 for each bug unless given")
+		"20000 for each bug by default")
 	c.Flags().IntVar(&f.ops, "ops", 100, "calls in a sequence")
 	c.Flags().Int64Var(&f.seed, "seed", 1, "seed of the first sequence; each next one has the next seed")
 	c.Flags().BoolVar(&f.contents, "contents", false, "fill and compare the memory of every block")
 	c.Flags().BoolVar(&f.faults, "faults", false,
 		"also inject faults: in one of 40 sequences the device refuses each of its calls in turn")
 	c.Flags().BoolVar(&f.planted, "planted", false, "look for the planted bugs of the strategies instead")
-	f.addPlace(c, "all but its capacity, which is the most that may be held of a GPU")
+	f.addPlace(c, "the capacity is used for a GPU only, as the limit of the memory that is held of it")
 	f.files.addHTML(c)
 	c.Flags().StringVar(&f.out, "out", ".", "folder for the traces of failures")
 	return c

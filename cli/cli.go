@@ -143,10 +143,16 @@ func newRoot(c setting.Catalogue, started *bool) *cobra.Command {
 		Short: "A proving ground for GPU memory allocators",
 		Long: `A proving ground for GPU memory allocators.
 
-Exit status: 0 if all is fine, 1 if a condition is violated or a trace fails where that is a
-condition: verify, check, replay --check, replay --fail-on-oom, trace info, trace diff,
-diff --fail-if. 2 for trouble, such as a bad flag or a file that cannot be read, 130 or 143 if
-interrupted. Elsewhere a request that finds no memory is a result, and the status is 0.`,
+Exit status:
+
+  0    done; a request that finds no memory is a result, not an error
+  1    a condition is violated, or a trace fails where that is a condition: verify, check,
+       replay --check, replay --fail-on-oom, trace info, trace diff, diff --fail-if
+  2    trouble: a bad flag, or a file that cannot be read or written
+  130  interrupted by Ctrl-C; 143 by SIGTERM. Long commands print their finished results first
+  141  the reader of standard output has closed it
+
+Statuses 1 and 2 come with one line on standard error that names the place.`,
 		Version:       version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -162,6 +168,8 @@ interrupted. Elsewhere a request that finds no memory is a result, and the statu
 	complete(root, c, values(c))
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil {
+		c.Short = "Print a completion script for a shell"
+		c.Long = "Print a completion script for a shell. The help of each subcommand says how to load it."
 		c.Args, c.RunE = knownCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	}
 	noteStart(root, started)

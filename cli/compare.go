@@ -62,7 +62,7 @@ result has the hash of that trace and names the strategies. It is an error if no
 	c.Flags().StringVar(&f.capacity, "capacity", "",
 		`measure on a device of this size, such as "24GiB" (default: the size of --device, of the recorded card, or ample)`)
 	addPart(c, &f.source)
-	f.addPlace(c, "measured on its capacity, all capacities are searched")
+	f.addPlace(c, "figures are measured at its capacity; the minimum capacity is searched regardless")
 	f.addSim(c, simShapeUsage)
 	addFreeAt(c, &f.freeAt)
 	c.Flags().StringVar(&f.learn, "learn", "",

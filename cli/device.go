@@ -57,8 +57,8 @@ func judgeConfig(config string) error { return flagError("config", judgeUnit(con
 // addDevice adds the flag --device; does says what the command takes of it.
 func (f *deviceFlags) addDevice(c *cobra.Command, does string) {
 	f.device.add(c, "device",
-		"simulated `device`: \"sim\", \"sim:24GiB\", or \"sim:h100-80g\" for one like a card (\"vramyard devices\" "+
-			"lists them); "+does)
+		"simulated `device`: sim[:SIZE or :CARD], such as \"sim:24GiB\" or \"sim:h100-80g\" (\"vramyard devices\" lists the "+
+			"cards); "+does)
 }
 
 // addSim adds the flag --sim; means describes its value.
@@ -124,8 +124,8 @@ func onlySimulated(p replay.Target, wanted ...*output) error {
 // takes of it.
 func (f *deviceFlags) addPlace(c *cobra.Command, does string) {
 	f.device.add(c, "device",
-		"`device`: \"sim\", \"sim:24GiB\", \"sim:h100-80g\" for one like a card, or \"cuda:0\" for a GPU, \"cuda:0:24GiB\" "+
-			"for a part of it (\"vramyard devices\" lists them); "+does)
+		"`device`: sim[:SIZE or :CARD] for a simulated one, cuda:N[:SIZE] for a GPU or a part of it, such as \"sim:24GiB\", "+
+			"\"sim:h100-80g\" or \"cuda:0\" (\"vramyard devices\" lists cards and GPUs); "+does)
 }
 
 // shape returns the device but for its capacity, and that apart, 0 if it is not bounded. It is for
@@ -144,7 +144,7 @@ func (f *deviceFlags) shape() (sim.Config, device.Size, error) {
 }
 
 // simShapeUsage describes the flag --sim of commands that choose capacities themselves.
-const simShapeUsage = `simulated device but for its capacity, as a JSON object; {"charge":"2MiB"} charges whole pages, as cards do`
+const simShapeUsage = `settings of the simulated device except its capacity, as a JSON object; {"charge":"2MiB"} charges whole pages, as cards do`
 
 func defaultDevice() string {
 	c, err := sim.ParseConfig([]byte("{}"))

@@ -64,7 +64,7 @@ func TestTroubleHidesNoFailure(t *testing.T) {
 // status may be 1.
 func TestExitStatusIsDocumented(t *testing.T) {
 	const list = "where that is a condition: verify, check, replay --check, replay --fail-on-oom, trace info, trace " +
-		"diff, diff --fail-if."
+		"diff, diff --fail-if"
 	readme, err := os.ReadFile("../README.md")
 	require.NoError(t, err)
 	for _, text := range []string{string(readme), succeed(t, "--help")} {

@@ -36,7 +36,7 @@ func argument(path string) *outputs { return &outputs{[]*output{{path: path}}} }
 
 func (o *outputs) add(c *cobra.Command, flag, usage string) *output {
 	out := &output{flag: flag}
-	c.Flags().StringVar(&out.path, flag, "", usage)
+	c.Flags().StringVar(&out.path, flag, "", strings.Replace(usage, "this file", "this `file`", 1)) // its value in --help
 	o.all = append(o.all, out)
 	return out
 }
@@ -61,7 +61,7 @@ func (o *outputs) addFigures(c *cobra.Command, instead string) {
 }
 
 func (o *outputs) addHTML(c *cobra.Command) {
-	o.add(c, "html", `write tables and pictures as one HTML file that opens offline, "-" for standard output`)
+	o.add(c, "html", `write tables and pictures to this file, an HTML page that opens offline, "-" for standard output`)
 }
 
 func (o *outputs) of(flag string) *output {

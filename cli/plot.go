@@ -48,7 +48,7 @@ docs/plot.md shows each kind.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: f.run,
 	}
-	c.Flags().StringVar(&f.out, "out", "", "write the figure to this file; the extension selects the format")
+	c.Flags().StringVar(&f.out, "out", "", "write the figure to this `file`; the extension selects the format")
 	c.Flags().StringVar(&f.Kind, "kind", "", "kind of the figure (default: the first that the results allow)")
 	c.Flags().StringVar(&f.Metric, "metric", "", "figure to draw, by its name in the results (default: the kind's own)")
 	c.Flags().StringVar(&f.Trace, "trace", "", "trace or workload to draw, for results on several")

@@ -97,7 +97,7 @@ func heuristicNames() (names []string) {
 func ladderWords() string {
 	var words []string
 	for _, l := range remat.Ladders() {
-		words = append(words, l.Name+" "+l.Doc)
+		words = append(words, l.Name+": "+l.Doc)
 	}
 	return strings.Join(words, "; ")
 }

@@ -84,8 +84,8 @@ describes how to open them.`,
 	}
 	c.Flags().StringVar(&f.strategy, "strategy", "", "strategy, by name or name:preset")
 	c.Flags().StringVar(&f.config, "config", "", "settings as a JSON object; they replace the preset's")
-	f.addPlace(c, "with its capacity")
-	f.addSim(c, "simulated device as a JSON object; the default is "+defaultDevice())
+	f.addPlace(c, "its capacity bounds the replay")
+	f.addSim(c, "settings of the simulated device, as a JSON object; the default is "+defaultDevice())
 	addSource(c, &f.source)
 	f.files.add(c, "placements", `write the address of each allocation to this file, "-" for standard output`).text = true
 	f.files.add(c, "final", `write the final state to this file, "-" for standard output`).text = true
@@ -98,7 +98,7 @@ describes how to open them.`,
 	f.addExports(c)
 	f.files.addHTML(c)
 	addFreeAt(c, &f.freeAt)
-	c.Flags().BoolVar(&f.check, "check", false, "judge every invariant after every event")
+	c.Flags().BoolVar(&f.check, "check", false, "check every invariant after every event")
 	c.Flags().BoolVar(&f.contents, "contents", false, "fill and compare the memory of every block")
 	c.Flags().BoolVar(&f.stop, "stop-at-oom", false, "end at the first request that finds no memory")
 	c.Flags().BoolVar(&f.failOnOOM, "fail-on-oom", false, "exit with status 1 if a request is not granted")

@@ -27,7 +27,7 @@ func newTop() *cobra.Command {
 		Long: `Show which parts of a program hold memory at the peak of live bytes, and when its last request was
 refused: by call site where FILE has stacks, by tag where its allocations have tags, else by size;
 and by category (weights, gradients, optimizer, activations) as far as stacks or tags show them.
-Bytes are those that the program asked for. A snapshot without a history shows the memory when it
+Bytes are requested bytes. A snapshot without a history shows the memory when it
 was written. docs/top.md says how call sites and categories are found.
 
 "vramyard view FILE" shows the same as a flame graph.`,

@@ -31,7 +31,7 @@ func newTrace(catalogue setting.Catalogue) *cobra.Command {
 }
 
 // toUsage describes the flag --to.
-var toUsage = "form of the output: " + strings.Join(writable(), ", ")
+var toUsage = "format of the output: " + strings.Join(writable(), ", ")
 
 // writable returns the names of the formats that can be written.
 func writable() []string {

@@ -53,6 +53,6 @@ The exit status is 0 if the traces are equal, 1 if they differ, and 2 if one can
 		},
 	}
 	addSource(c, &source)
-	files.add(c, "json", `also write the differences as JSON to this file, "-" for standard output instead of words`)
+	files.add(c, "json", `also write the differences as JSON to this file, "-" for standard output instead of text`)
 	return c
 }

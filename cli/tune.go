@@ -32,9 +32,9 @@ func newTune(catalogue setting.Catalogue) *cobra.Command {
 points with the smallest device for the traces and with the least time, and print them with the
 effect of each setting.
 
-A grid of more than --points points is searched by descent from the preset: helpful single changes
-are taken, together if that is better, until none helps. A round is always completed. Without TRACE, all traces inside the
-program are used.`,
+A grid of more than --points points is searched by descent from the preset: each round
+tries every single change and takes the helpful ones, together if that is better, until no change
+helps. A round is always completed. Without TRACE, all traces inside the program are used.`,
 		RunE: f.run,
 	}
 	c.Flags().StringVar(&f.strategy, "strategy", "", "strategy to tune, by name or name:preset")
@@ -44,7 +44,7 @@ program are used.`,
 	c.Flags().IntVar(&f.points, "points", 200, "points of the grid to search, without the single changes of the "+
 		"best one")
 	addPart(c, &f.source)
-	f.addDevice(c, "except its capacity, which is searched")
+	f.addDevice(c, "its capacity is not used, because the smallest one is searched")
 	f.addSim(c, simShapeUsage)
 	f.files.addFigures(c, "tables")
 	mustHave(c, "strategy")

@@ -53,7 +53,7 @@ read.`,
 	c.Flags().StringVar(&f.addresses, "addresses", "", `the recorded addresses, "-" for standard input`)
 	c.Flags().StringVar(&f.config, "config", "", "settings as a JSON object; they replace caching's defaults, or the "+
 		"recorded ones")
-	f.files.add(c, "json", `also write the result as JSON to this file, "-" for standard output instead of words`)
+	f.files.add(c, "json", `also write the result as JSON to this file, "-" for standard output instead of text`)
 	addPart(c, &f.source)
 	c.Flags().Lookup("part").Usage = "device of a snapshot, such as cuda:0 (default: every device)"
 	return c

@@ -80,8 +80,8 @@ server. docs/reports.md describes the cache for long traces.`,
 	}
 	c.Flags().StringVar(&f.strategies, "strategies", "", "strategies to replay through, "+namedUsage+
 		" (default: caching, as recorded)")
-	f.addDevice(c, "with its capacity")
-	f.addSim(c, "simulated device as a JSON object; the default is "+defaultDevice())
+	f.addDevice(c, "its capacity bounds the replays")
+	f.addSim(c, "settings of the simulated device, as a JSON object; the default is "+defaultDevice())
 	addSource(c, &f.source)
 	addFreeAt(c, &f.freeAt)
 	c.Flags().StringVar(&f.cacheDir, "cache", "",

@@ -52,19 +52,19 @@ A FILE is of any format in docs/traces.md, "-" for standard input, or the name o
 memory snapshot of PyTorch the card is taken from the recorded failure; --device selects another one.
 
 --grid quick tries thirty-one settings and replays the trace about thirty-five times, a short one more often; an
-incomplete search for a minimum shows as a bracket. full tries more and searches every minimum. A YAML file lists
-your own settings; docs/whatif.md describes it.`,
+incomplete search for a minimum shows as a bracket. --grid full tries more settings and searches every minimum. A YAML
+file lists your own settings; docs/whatif.md describes it.`,
 		Example: "  vramyard whatif snapshot.pickle\n  vramyard whatif --device sim:l4-24g snapshot.pickle",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
-	f.addDevice(c, "its capacity is the card in question")
+	f.addDevice(c, "its capacity is the size of the card in question")
 	f.addSim(c, simShapeUsage)
 	c.Flags().StringVar(&f.grid, "grid", gridQuick, `settings to try: "quick", "full", or a YAML file`)
 	addPart(c, &f.source)
 	addFreeAt(c, &f.freeAt)
 	c.Flags().IntVar(&f.workers, "workers", 0, "replays at once; 0 for one on each core")
-	f.files.addFigures(c, "words")
+	f.files.addFigures(c, "text")
 	f.files.addHTML(c)
 	return c
 }
