@@ -303,9 +303,9 @@ func TestHelpNeedsNoArguments(t *testing.T) {
 func TestVerdictsLeaveOutTheBaseline(t *testing.T) {
 	path := write(t, "t.trace", "a 1 5242880\na 2 26214400\nf 1\na 3 26214400\n")
 	first, _, _ := strings.Cut(succeed(t, "compare", "--strategies", "direct,caching", path), "\n")
-	require.True(t, strings.HasPrefix(first, "caching carries "), first)
+	require.True(t, strings.HasPrefix(first, "caching completes "), first)
 	first, _, _ = strings.Cut(succeed(t, "compare", "--strategies", "direct", path), "\n")
-	require.Equal(t, "direct, the baseline, carries t.", first)
+	require.Equal(t, "direct, the baseline, completes t.", first)
 	first, _, _ = strings.Cut(succeed(t, "tune", "--strategy", "direct", path), "\n")
 	require.True(t, strings.HasPrefix(first, "direct, the baseline, needs "), first)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fenced matches a block of a page: the language after the fence, and the text.
-var fenced = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
+// blocks matches a block of a page: the language after the fence, and the text.
+var blocks = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 
 // word matches an argument of a command line: quoted, or without spaces.
 var word = regexp.MustCompile(`'[^']*'|\S+`)
@@ -29,7 +29,7 @@ func TestPagesShowTheirOutput(t *testing.T) {
 			require.NoError(t, os.Symlink(examples, "examples"))
 			var ran, shown int
 			var out string
-			for _, block := range fenced.FindAllStringSubmatch(string(page), -1) {
+			for _, block := range blocks.FindAllStringSubmatch(string(page), -1) {
 				switch block[1] {
 				case "sh":
 					for line := range strings.Lines(block[2]) {

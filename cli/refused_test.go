@@ -74,7 +74,7 @@ func TestTraceInfoNamesTheLastRefusedRequest(t *testing.T) {
 	require.Contains(t, out, "lower bound 9.00 MiB at event 1")
 }
 
-// TestFailedRunsStandLast measures on a card that carries one of three strategies.
+// TestFailedRunsStandLast measures on a card on which one of three strategies completes.
 func TestFailedRunsStandLast(t *testing.T) {
 	out := succeed(t, "compare", "--strategies", "caching,bfc,caching:expandable", "--capacity", "16GiB",
 		outOfMemory("chat"))

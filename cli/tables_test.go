@@ -298,7 +298,7 @@ func TestTableOfWhatifIsItsJSON(t *testing.T) {
 			}
 		}
 		require.Equal(t, run.at("label"), line["setting"])
-		run["verdict"] = map[any]string{nil: "—", true: "carried", false: "fails"}[run.at("carried")]
+		run["verdict"] = map[any]string{nil: "—", true: "completes", false: "fails"}[run.at("carried")]
 		if run.at("min_capacity_bytes") == nil { // a bracket
 			run["min_capacity_bytes"] = line["min capacity"]
 			require.Regexp(t, `^([≤>] .*|not searched|—)$`, line["min capacity"])

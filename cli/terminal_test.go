@@ -304,12 +304,12 @@ var painted = regexp.MustCompile("\x1b\\[[0-9;]*m")
 func TestVerdictsAreInColour(t *testing.T) {
 	trace := tabled(t)
 	for first, args := range map[string][]string{
-		"\x1b[32mbestfit\x1b[0m carries t with least memory": {"compare", "--strategies",
+		"\x1b[32mbestfit\x1b[0m completes t with least memory": {"compare", "--strategies",
 			"bestfit,caching,slab:xdl", trace},
-		"\x1b[32mcaching\x1b[0m carries t and reserves": {"replay", "--strategy", "caching", trace},
-		"\x1b[31mFAILED:\x1b[0m refuses 3 requests":     {"replay", "--strategy", "slab:xdl", trace},
-		"\x1b[32mcarries\x1b[0m this run on":            {"whatif", "--device", "sim:12MiB", trace},
-		"\x1b[31mNone:\x1b[0m":                          {"whatif", "--device", "sim:8MiB", trace},
+		"\x1b[32mcaching\x1b[0m completes t and reserves": {"replay", "--strategy", "caching", trace},
+		"\x1b[31mFAILED:\x1b[0m refuses 3 requests":       {"replay", "--strategy", "slab:xdl", trace},
+		"\x1b[32mcompletes\x1b[0m this run on":            {"whatif", "--device", "sim:12MiB", trace},
+		"\x1b[31mNone:\x1b[0m":                            {"whatif", "--device", "sim:8MiB", trace},
 		"\x1b[32mbfc:growth with allow_growth=false\x1b[0m needs least memory": {"tune", "--strategy", "bfc:growth",
 			"--settings", "allow_growth", trace},
 		"t fits in \x1b[32m8.00 MiB\x1b[0m, its lower bound":        {"offline", trace},
@@ -330,7 +330,7 @@ func TestVerdictsAreInColour(t *testing.T) {
 	sizeless := onTerminal(t, 0, []string{"TERM=xterm-256color"}, "replay", "--strategy", "caching", trace)
 	sizeless.until(nil)
 	require.NoError(t, sizeless.command.Wait())
-	require.Contains(t, sizeless.seen.String(), "\x1b[32mcaching\x1b[0m carries t and reserves", "the size is not known")
+	require.Contains(t, sizeless.seen.String(), "\x1b[32mcaching\x1b[0m completes t and reserves", "the size is not known")
 	narrow := onTerminal(t, 60, []string{"TERM=xterm-256color"}, "compare", "--strategies",
 		"bestfit,caching,slab:xdl", trace)
 	narrow.end(t)

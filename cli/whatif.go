@@ -44,9 +44,9 @@ func newWhatif(catalogue setting.Catalogue) *cobra.Command {
 	f := whatifFlags{catalogue: catalogue}
 	c := &cobra.Command{
 		Use:   "whatif FILE",
-		Short: "Find the setting or allocator that would have carried a run",
+		Short: "Find the setting or allocator that would have saved a run",
 		Long: `Replay the requests of a program, refused ones included, through PyTorch's settings and every strategy, and
-report which of them would have carried the run, on how small a card, and how certain that is.
+report which of them would have saved the run, on how small a card, and how certain that is.
 
 A FILE is of any format in docs/traces.md, "-" for standard input, or the name of a trace inside the program. For a
 memory snapshot of PyTorch the card is taken from the recorded failure; --device selects another one.

@@ -76,10 +76,11 @@ func TestTheVersionDecidesTheVariable(t *testing.T) {
 func TestAnUnknownFrameworkGetsStrategies(t *testing.T) {
 	path := write(t, "t.trace", fragmenting(""))
 	for strategy, want := range map[string]string{
-		"- strategy: bfc:gc\n": "The strategy bfc:gc (under TensorFlow: TF_FORCE_GPU_ALLOW_GROWTH=true) carries this run " +
+		"- strategy: bfc:gc\n": "The strategy bfc:gc (under TensorFlow: TF_FORCE_GPU_ALLOW_GROWTH=true) completes this run " +
 			"on a card of 1.00 GiB.",
-		"- strategy: caching\n": "The strategy caching (PyTorch without any setting) carries this run on a card of 1.00 GiB.",
-		"- strategy: slab\n":    "The strategy slab carries this run on a card of 1.00 GiB.",
+		"- strategy: caching\n": "The strategy caching (PyTorch without any setting) completes this run on a card of " +
+			"1.00 GiB.",
+		"- strategy: slab\n":    "The strategy slab completes this run on a card of 1.00 GiB.",
 	} {
 		args := []string{path, "--device", "sim:1GiB", "--grid", write(t, "g.yaml", strategy)}
 		text := succeed(t, append([]string{"whatif"}, args...)...)
@@ -119,7 +120,7 @@ func TestCardsHaveRoomForTheContext(t *testing.T) {
 	require.NotContains(t, words, "too tight", "the card that was recorded had its context")
 
 	words = strings.Join(strings.Fields(succeed(t, "whatif", file, "--device", "sim:t4-16g")), " ")
-	require.Contains(t, words, "carries this run on the Tesla T4 (14.75 GiB).")
+	require.Contains(t, words, "completes this run on the Tesla T4 (14.75 GiB).")
 	require.Contains(t, words, "That is too tight: it leaves 278.00 MiB for the CUDA context and libraries, which take "+
 		"about 512.00 MiB.")
 }

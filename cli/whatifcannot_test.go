@@ -110,8 +110,8 @@ func TestVerdictsDoNotClaimTheRunOfAPart(t *testing.T) {
 			"blocks in use. ",
 	} {
 		for _, c := range []struct{ command, claim string }{
-			{"compare --strategies caching --device sim:1TiB", "caching carries that part with least memory: "},
-			{"replay --strategy caching --device sim:1TiB", "caching carries that part and reserves "},
+			{"compare --strategies caching --device sim:1TiB", "caching completes that part with least memory: "},
+			{"replay --strategy caching --device sim:1TiB", "caching completes that part and reserves "},
 			{"tune --strategy caching --settings memory_fraction --points 1", "caching"},
 		} {
 			text := succeed(t, append(strings.Fields(c.command), file)...)
@@ -124,7 +124,7 @@ func TestVerdictsDoNotClaimTheRunOfAPart(t *testing.T) {
 func TestVerdictsNameAStrategyOnce(t *testing.T) {
 	path := write(t, "t.trace", "a 1 4096\nf 1\n")
 	text := succeed(t, "compare", "--strategies", "caching,caching", path, path)
-	require.True(t, strings.HasPrefix(text, "caching carries t with least memory: "), text)
+	require.True(t, strings.HasPrefix(text, "caching completes t with least memory: "), text)
 }
 
 // TestReplaysOfAWholeDeviceDoNotClaimThePeak has bfc, which takes all of the device when it is
@@ -132,7 +132,7 @@ func TestVerdictsNameAStrategyOnce(t *testing.T) {
 func TestReplaysOfAWholeDeviceDoNotClaimThePeak(t *testing.T) {
 	path := write(t, "t.trace", "a 1 4096\nf 1\n")
 	text := succeed(t, "replay", "--strategy", "bfc", "--device", "sim:1GiB", path)
-	require.True(t, strings.HasPrefix(text, "bfc carries t; it takes all the memory it may at once ("), text)
+	require.True(t, strings.HasPrefix(text, "bfc completes t; it takes all the memory it may at once ("), text)
 	require.Contains(t, text, "), and `compare` finds the least it needs; no allocator can do with less than 4.00 KiB.\n")
 }
 

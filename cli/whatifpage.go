@@ -23,7 +23,7 @@ func (f *whatifFlags) page(cmd *cobra.Command, w *whatif.Wanted, r *whatif.Resul
 		return nil, err
 	}
 	p := &page.Report{
-		Kind: "whatif", Title: "What would have carried the run", Texts: []page.Text{{Title: "Answer", Body: text.String()}},
+		Kind: "whatif", Title: "What would have saved the run", Texts: []page.Text{{Title: "Answer", Body: text.String()}},
 		More: map[string]any{"whatif": r},
 	}
 	if len(r.Runs) > 0 {

@@ -5,7 +5,7 @@
 //	vramyard verify --addresses FILE TRACE             compare caching with a recording of PyTorch
 //	vramyard bench                                     measure time and memory on reference workloads
 //	vramyard check                                     verify the invariants with generated calls
-//	vramyard whatif FILE                               find the setting that would have carried a run
+//	vramyard whatif FILE                               find the setting that would have saved a run
 //	vramyard top FILE                                  list the owners of memory at the peak and at the failure
 //	vramyard tune --strategy NAME [TRACE...]           search the settings of a strategy
 //	vramyard diff A.json B.json                        compare two results; fail on a regression

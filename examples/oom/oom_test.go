@@ -91,8 +91,8 @@ func TestRecordingsEndWithTheRefusal(t *testing.T) {
 	}
 }
 
-// carries reports whether a strategy completes the program on its card.
-func carries(t *testing.T, p *program, strategy, conf string) bool {
+// completes reports whether a strategy completes the program on its card.
+func completes(t *testing.T, p *program, strategy, conf string) bool {
 	t.Helper()
 	var config json.RawMessage
 	if conf != "" {
@@ -136,31 +136,31 @@ var settings = []string{
 func TestVerdicts(t *testing.T) {
 	t.Run("chat", func(t *testing.T) {
 		p := named(t, "chat")
-		require.False(t, carries(t, p, "caching", ""))
-		require.True(t, carries(t, p, "caching", "expandable_segments:True"))
+		require.False(t, completes(t, p, "caching", ""))
+		require.True(t, completes(t, p, "caching", "expandable_segments:True"))
 		for _, conf := range []string{"max_split_size_mb:128", "roundup_power2_divisions:8",
 			"garbage_collection_threshold:0.6"} {
-			require.False(t, carries(t, p, "caching", conf), conf)
+			require.False(t, completes(t, p, "caching", conf), conf)
 		}
-		require.True(t, carries(t, p, "vmm", ""))
+		require.True(t, completes(t, p, "vmm", ""))
 	})
 	t.Run("layouts", func(t *testing.T) {
 		p := named(t, "layouts")
-		require.False(t, carries(t, p, "caching", ""))
-		require.True(t, carries(t, p, "caching", "max_split_size_mb:20"), "what vLLM did")
-		require.True(t, carries(t, p, "caching", "expandable_segments:True"), "what could not be done there")
+		require.False(t, completes(t, p, "caching", ""))
+		require.True(t, completes(t, p, "caching", "max_split_size_mb:20"), "what vLLM did")
+		require.True(t, completes(t, p, "caching", "expandable_segments:True"), "what could not be done there")
 		for _, strategy := range []string{"bfc", "tlsf", "bestfit", "async"} {
-			require.False(t, carries(t, p, strategy, ""), strategy)
+			require.False(t, completes(t, p, strategy, ""), strategy)
 		}
 	})
 	t.Run("leftovers", func(t *testing.T) {
 		p := named(t, "leftovers")
-		require.False(t, carries(t, p, "caching", ""))
+		require.False(t, completes(t, p, "caching", ""))
 		for _, conf := range settings {
-			require.False(t, carries(t, p, "caching", conf), conf)
+			require.False(t, completes(t, p, "caching", conf), conf)
 		}
-		require.True(t, carries(t, p, "vmm", ""))
-		require.True(t, carries(t, p, "slab", ""))
+		require.True(t, completes(t, p, "vmm", ""))
+		require.True(t, completes(t, p, "slab", ""))
 	})
 	t.Run("batches", func(t *testing.T) {
 		p := named(t, "batches")

@@ -349,7 +349,7 @@ func TestWhatif(t *testing.T) {
 	const right = `getBoundingClientRect().right`
 	bars := fmt.Sprintf(`[...document.querySelectorAll(".vy-needs tbody tr")].map((r) => {
 		const end = Math.max(...[...r.querySelectorAll(".vy-bars span")].map((b) => b.%s));
-		return [r.cells[4].textContent === "✓ carried", end <= r.querySelector(".vy-at-card").%s, end >= r.querySelector(".vy-at-bound").%[2]s - 1];
+		return [r.cells[4].textContent === "✓ completes", end <= r.querySelector(".vy-at-card").%s, end >= r.querySelector(".vy-at-bound").%[2]s - 1];
 	})`, right, left)
 	lengths := ask[[][]float64](t, p, `[...document.querySelectorAll(".vy-needs tbody tr")].map((r) => [
 		[...r.querySelectorAll(".vy-bars span")].reduce((n, b) => n + b.getBoundingClientRect().width, 0), parseFloat(r.cells[2].textContent)])`)
@@ -359,7 +359,7 @@ func TestWhatif(t *testing.T) {
 	rows := ask[[][]bool](t, p, bars)
 	require.Greater(t, len(rows), 20)
 	for i, r := range rows {
-		require.Equal(t, r[0], r[1], "row %d: what the card carries ends before its line", i)
+		require.Equal(t, r[0], r[1], "row %d: what fits on the card ends before its line", i)
 		require.True(t, r[2], "row %d: nothing ends before the lower bound", i)
 	}
 	words := ask[string](t, p, `document.getElementById("vy-answer").innerText`)
@@ -373,10 +373,10 @@ func TestWhatif(t *testing.T) {
 		return all;
 	}, {})`)
 	require.Len(t, colors, 2)
-	require.Len(t, colors["✓ carried"], 1)
+	require.Len(t, colors["✓ completes"], 1)
 	require.Len(t, colors["✗ fails"], 1)
-	require.NotEqual(t, colors["✓ carried"], colors["✗ fails"])
-	require.Contains(t, words, "carried on the card")
+	require.NotEqual(t, colors["✓ completes"], colors["✗ fails"])
+	require.Contains(t, words, "completes on the card")
 	require.Contains(t, words, "fails on the card")
 
 	requireTable(t, p, result)

@@ -57,8 +57,8 @@ func TestTablesAreSortedByMinimumCapacity(t *testing.T) {
 
 `
 	first, rest, _ := strings.Cut(out.String(), "\n\n")
-	require.Equal(t, "small carries one with least memory: 1.50 GiB, 2.00 × less than large (3.00 GiB). never, refuses "+
-		"and least fail.", first)
+	require.Equal(t, "small completes one with least memory: 1.50 GiB, 2.00 × less than large (3.00 GiB). never, "+
+		"refuses and least fail.", first)
 	require.True(t, strings.HasPrefix(rest, want), rest)
 	require.NotContains(t, out.String(), "\x1b", "a name must not drive the terminal")
 	require.Equal(t, 2, strings.Count(out.String(), "lower bound"))

@@ -36,8 +36,8 @@ func partNotes(trace, lacks string) []string {
 	return nil
 }
 
-// compareVerdict returns a sentence with the strategies that carry a trace with the least memory,
-// and their lead.
+// compareVerdict returns a sentence with the strategies that complete a trace with the least
+// memory, and their lead.
 func compareVerdict(style Style, runs []compare.Run) string {
 	gap, trace := part(runs[0].Trace, runs[0].Lacks)
 	known := slices.DeleteFunc(slices.Clone(runs), func(r compare.Run) bool {
@@ -46,12 +46,12 @@ func compareVerdict(style Style, runs []compare.Run) string {
 	slices.SortStableFunc(known, func(a, b compare.Run) int { return cmp.Compare(*a.MinCapacity, *b.MinCapacity) })
 	best := slices.IndexFunc(known, func(r compare.Run) bool { return r.Completed() })
 	if best < 0 {
-		s := style.Paint(Bad, "No strategy") + " carries " + trace
+		s := style.Paint(Bad, "No strategy") + " completes " + trace
 		if i := slices.IndexFunc(runs, func(r compare.Run) bool { return r.Baseline && r.Completed() }); i >= 0 {
 			s = style.Paint(Bad, "No strategy") + " but " + units.Printable(runs[i].Strategy) +
-				", the baseline, carries " + trace
+				", the baseline, completes " + trace
 			if len(runs) == 1 {
-				s = units.Printable(runs[i].Strategy) + ", the baseline, carries " + trace
+				s = units.Printable(runs[i].Strategy) + ", the baseline, completes " + trace
 			}
 		}
 		if len(known) > 0 {
@@ -61,9 +61,9 @@ func compareVerdict(style Style, runs []compare.Run) string {
 	}
 	least := *known[best].MinCapacity
 	names := named(style, Good, known, func(r *compare.Run) bool { return r.Completed() && *r.MinCapacity == least })
-	verb := " carries "
+	verb := " completes "
 	if len(names) > 1 {
-		verb = " carry "
+		verb = " complete "
 	}
 	s := listed(names) + verb + trace + " with least memory: " + units.Bytes(least)
 	if other := rival(known, least); other != nil {
@@ -156,7 +156,7 @@ func replayVerdict(style Style, r *replay.Result) string {
 		reserves = "; it takes all the memory it may at once (" + units.Bytes(r.Peak.Reserved) + "), and `compare` finds " +
 			"the least it needs"
 	}
-	return fmt.Sprintf("%s%s carries %s%s; no allocator can do with less than %s.",
+	return fmt.Sprintf("%s%s completes %s%s; no allocator can do with less than %s.",
 		gap, style.Paint(Good, units.Printable(r.Strategy)), trace, reserves, units.Bytes(r.LowerBound))
 }
 
@@ -178,7 +178,7 @@ func bestSettings(style Style, r *tune.Result) string {
 	least := r.Smallest.TimesBound
 	switch {
 	case least == nil:
-		return style.Paint(Bad, "No setting") + " of " + name + " that was tried carries every trace."
+		return style.Paint(Bad, "No setting") + " of " + name + " that was tried completes every trace."
 	case r.Baseline:
 		return fmt.Sprintf("%s, the baseline, needs %.3f × the lower bound and takes %.0f ns/op.", name, *least,
 			r.Fastest.NsPerOp)
@@ -186,7 +186,7 @@ func bestSettings(style Style, r *tune.Result) string {
 	s := style.Paint(Good, name+with(r.Smallest)) + fmt.Sprintf(" needs least memory: %.3f × the lower bound", *least)
 	switch preset := r.Preset.TimesBound; {
 	case preset == nil:
-		s += "; the preset does not carry every trace"
+		s += "; the preset does not complete every trace"
 	case *preset > *least:
 		s += fmt.Sprintf(", %.2f × less than the preset", *preset / *least)
 	case settings(r.Smallest.Config) != none:

@@ -45,23 +45,23 @@ func TestComparisonsBeginWithTheWinner(t *testing.T) {
 		strategies []string
 		want       string
 	}{
-		{[]string{"bfc", "slab", "caching"}, "slab carries chat with least memory: 15.00 GiB, 1.20 × less than caching " +
+		{[]string{"bfc", "slab", "caching"}, "slab completes chat with least memory: 15.00 GiB, 1.20 × less than caching " +
 			"(18.00 GiB). bfc fails."},
-		{[]string{"bfc", "slab"}, "slab carries chat with least memory: 15.00 GiB, 1.33 × less than bfc (20.00 GiB). " +
+		{[]string{"bfc", "slab"}, "slab completes chat with least memory: 15.00 GiB, 1.33 × less than bfc (20.00 GiB). " +
 			"bfc fails."},
-		{[]string{"bfc", "caching"}, "caching carries chat with least memory: 18.00 GiB, 1.11 × less than bfc (20.00 " +
+		{[]string{"bfc", "caching"}, "caching completes chat with least memory: 18.00 GiB, 1.11 × less than bfc (20.00 " +
 			"GiB). bfc fails."},
-		{[]string{"slab", "buddy", "caching"}, "slab and buddy carry chat with least memory: 15.00 GiB, 1.20 × less than " +
-			"caching (18.00 GiB)."},
-		{[]string{"slab", "buddy", "tlsf", "vmm", "stitch"}, "slab, buddy, tlsf and 2 more carry chat with least memory: " +
-			"15.00 GiB."},
-		{[]string{"direct", "slab"}, "slab carries chat with least memory: 15.00 GiB."},
-		{[]string{"direct"}, "direct, the baseline, carries chat."},
-		{[]string{"slab", "async", "xdl"}, "slab carries chat with least memory: 15.00 GiB. async and xdl fail."},
-		{[]string{"slab", "async"}, "slab carries chat with least memory: 15.00 GiB. async fails."},
-		{[]string{"async"}, "No strategy carries chat."},
-		{[]string{"direct", "async"}, "No strategy but direct, the baseline, carries chat."},
-		{[]string{"bfc", "async"}, "No strategy carries chat on 18.00 GiB; bfc needs least, 20.00 GiB."},
+		{[]string{"slab", "buddy", "caching"}, "slab and buddy complete chat with least memory: 15.00 GiB, 1.20 × less " +
+			"than caching (18.00 GiB)."},
+		{[]string{"slab", "buddy", "tlsf", "vmm", "stitch"}, "slab, buddy, tlsf and 2 more complete chat with least " +
+			"memory: 15.00 GiB."},
+		{[]string{"direct", "slab"}, "slab completes chat with least memory: 15.00 GiB."},
+		{[]string{"direct"}, "direct, the baseline, completes chat."},
+		{[]string{"slab", "async", "xdl"}, "slab completes chat with least memory: 15.00 GiB. async and xdl fail."},
+		{[]string{"slab", "async"}, "slab completes chat with least memory: 15.00 GiB. async fails."},
+		{[]string{"async"}, "No strategy completes chat."},
+		{[]string{"direct", "async"}, "No strategy but direct, the baseline, completes chat."},
+		{[]string{"bfc", "async"}, "No strategy completes chat on 18.00 GiB; bfc needs least, 20.00 GiB."},
 	} {
 		require.Equal(t, c.want, verdictOf(t, minima, c.strategies...))
 	}
@@ -85,7 +85,7 @@ func TestVerdictsNameTheFailuresAboveTheMinimum(t *testing.T) {
 			MinCapacity: size(10), FailsAbove: c.above, SafeFrom: c.safe,
 		}}}))
 		first, _, _ := strings.Cut(b.String(), "\n")
-		require.Equal(t, "No strategy carries chat on 11.00 GiB; "+c.want, first)
+		require.Equal(t, "No strategy completes chat on 11.00 GiB; "+c.want, first)
 	}
 }
 

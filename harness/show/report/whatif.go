@@ -251,8 +251,8 @@ func minimumCell(p *whatif.Point) Cell {
 	return lacking()
 }
 
-// decisive matches the words of an answer that say whether the run is carried.
-var decisive = regexp.MustCompile(`^(Yes:|None:|No setting)|\bcarr(y|ies)\b`)
+// decisive matches the words of an answer that say whether the run completes.
+var decisive = regexp.MustCompile(`^(Yes:|None:|No setting)|\bcompletes?\b`)
 
 // paintAnswer colours the decisive words of an answer.
 func paintAnswer(style Style, a *whatif.Answer, text string) string {
@@ -272,7 +272,7 @@ func onCard(p *whatif.Point) Cell {
 	case p.Carried == nil:
 		return Cell{Text: none}
 	case *p.Carried:
-		return Cell{Text: "carried", Tone: Good}
+		return Cell{Text: "completes", Tone: Good}
 	}
 	return Cell{Text: "fails", Tone: Bad}
 }

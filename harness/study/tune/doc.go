@@ -1,4 +1,4 @@
-// Package tune searches the settings of one strategy that carry given traces on the smallest
+// Package tune searches the settings of one strategy that complete given traces on the smallest
 // device, and the fastest settings.
 //
 // The grid is the catalogue's: values worth trying for each setting. If the limit of points allows,

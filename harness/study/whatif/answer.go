@@ -17,10 +17,10 @@ type Verdict string
 // The verdicts.
 const (
 	TooLittle Verdict = "too-little" // the live bytes alone exceed the card
-	Carried   Verdict = "carried"    // the recorded settings carry the run in the replay
-	Setting   Verdict = "setting"    // another setting of the framework carries it
-	Strategy  Verdict = "strategy"   // only allocators that the framework cannot select carry it
-	None      Verdict = "none"       // nothing tried carries it
+	Carried   Verdict = "carried"    // the recorded settings complete the run in the replay
+	Setting   Verdict = "setting"    // another setting of the framework completes it
+	Strategy  Verdict = "strategy"   // only allocators that the framework cannot select complete it
+	None      Verdict = "none"       // nothing tried completes it
 	NoCard    Verdict = "no-card"    // the card is unknown
 
 	CannotTell Verdict = "cannot-tell" // the file lacks what an answer needs
@@ -75,7 +75,7 @@ func (t *teller) say(format string, args ...any) {
 
 func (t *teller) tell() {
 	known := func(p *Point) bool { return p.Need() != 0 }
-	carries := func(p *Point) bool { return p.Carried != nil && *p.Carried && known(p) }
+	completes := func(p *Point) bool { return p.Carried != nil && *p.Carried && known(p) }
 	first := func(f func(*Point) bool) func(*Point) bool {
 		return func(p *Point) bool { return f(p) && t.candidate(p) }
 	}
@@ -95,33 +95,33 @@ func (t *teller) tell() {
 		t.a.Verdict = TooLittle
 		t.say("None: the live bytes alone need %s, and %s.", units.Bytes(t.LowerBound), t.cardHas())
 		t.howSmall(nil, t.least(known))
-	case t.recorded != nil && carries(t.recorded):
+	case t.recorded != nil && completes(t.recorded):
 		t.a.Verdict = Carried
 		t.preface()
 		t.alreadyCarried()
-		t.howSmall(t.best(first(carries)), t.least(carries))
-	case t.best(first(carries)) != nil:
+		t.howSmall(t.best(first(completes)), t.least(completes))
+	case t.best(first(completes)) != nil:
 		t.a.Verdict = Setting
 		if t.Recorded.Framework == "" {
 			t.a.Verdict = Strategy
 		}
-		t.setting(t.best(first(carries)), t.least(carries))
-	case t.best(carries) != nil:
+		t.setting(t.best(first(completes)), t.least(completes))
+	case t.best(completes) != nil:
 		t.a.Verdict = Strategy
-		b := t.best(carries)
+		b := t.best(completes)
 		t.choose(b)
-		t.say("No setting of %s that was tried carries this run on %s. %s would: it %s.", t.Recorded.Framework, t.cardName(),
-			capital(t.name(b)), needs(b))
+		t.say("No setting of %s that was tried completes this run on %s. %s would: it %s.", t.Recorded.Framework,
+			t.cardName(), capital(t.name(b)), needs(b))
 		t.tight(b)
 		t.costs(b)
 		t.fits(b)
 	default:
 		t.a.Verdict = None
-		if i := slices.IndexFunc(t.Runs, func(p Point) bool { return p.Baseline && carries(&p) }); i >= 0 {
-			t.say("None: of the %d settings that were tried only %s, the baseline, carries this run on %s.", t.Points,
+		if i := slices.IndexFunc(t.Runs, func(p Point) bool { return p.Baseline && completes(&p) }); i >= 0 {
+			t.say("None: of the %d settings that were tried only %s, the baseline, completes this run on %s.", t.Points,
 				t.Runs[i].Label, t.cardName())
 		} else {
-			t.say("None: none of the %d settings that were tried carries this run on %s.", t.Points, t.cardName())
+			t.say("None: none of the %d settings that were tried completes this run on %s.", t.Points, t.cardName())
 		}
 		t.howSmall(t.best(first(known)), t.least(known))
 	}
@@ -189,9 +189,9 @@ func (t *teller) choose(p *Point) {
 
 func (t *teller) setting(b, least *Point) {
 	t.choose(b)
-	verb := "carries"
+	verb := "completes"
 	if t.ours(b) && len(b.environment()) > 1 {
-		verb = "carry"
+		verb = "complete"
 	}
 	if t.Recorded.Failure != nil {
 		t.say("Yes: %s %s this run on %s.", t.name(b), verb, t.cardName())
@@ -217,7 +217,7 @@ func (t *teller) held() device.Size {
 	return t.Recorded.Failure.Reserved
 }
 
-// alreadyCarried reports that the recorded settings carry the run in the replay, whether the
+// alreadyCarried reports that the recorded settings complete the run in the replay, whether the
 // recorded program failed or not.
 func (t *teller) alreadyCarried() {
 	p := t.recorded

@@ -29,8 +29,8 @@ func point(label string, need, card device.Size, settings ...string) whatif.Poin
 		p.MinCapacity, p.CompletesAt = &need, &need
 	}
 	if card != 0 {
-		carried := need != 0 && need <= card
-		if p.Carried = &carried; !carried {
+		completed := need != 0 && need <= card
+		if p.Carried = &completed; !completed {
 			p.OOMs = 1
 		}
 	}
@@ -97,7 +97,7 @@ func (c answerCase) check(t *testing.T, name string) {
 
 func TestAnswersToAFailure(t *testing.T) {
 	for name, c := range map[string]answerCase{
-		"a setting carries it": {
+		"a setting completes it": {
 			card: 24 * gib, bound: 17 * gib, rec: recording(t, 23*gib, died(gib)),
 			runs: []whatif.Point{
 				point("bestfit", 17*gib+gib/2, 24*gib), point("caching "+grows, 18*gib, 24*gib, grows),
@@ -105,7 +105,7 @@ func TestAnswersToAFailure(t *testing.T) {
 				asRecorded(point("caching", 27*gib, 24*gib)),
 			},
 			verdict: whatif.Setting, environment: []string{"PYTORCH_ALLOC_CONF=" + grows},
-			want: "Yes: PYTORCH_ALLOC_CONF=expandable_segments:True carries this run on the same card (24.00 GiB). It needs " +
+			want: "Yes: PYTORCH_ALLOC_CONF=expandable_segments:True completes this run on the same card (24.00 GiB). It needs " +
 				"18.00 GiB; 23.00 GiB were held when memory ran out, 5.00 GiB more. It makes 2,176 calls to the device, 44.00 ms " +
 				"by the cost model, where the recorded settings, which fail, make 104, 9.00 ms. With 512.00 MiB for the CUDA " +
 				"context and libraries, the smallest listed card large enough is the NVIDIA L4 (22.16 GiB). Of all that was " +
@@ -115,7 +115,7 @@ func TestAnswersToAFailure(t *testing.T) {
 			card: 24 * gib, bound: 17 * gib, rec: recording(t, 23*gib, died(gib)),
 			runs:    []whatif.Point{point("bestfit", 18*gib, 24*gib), asRecorded(point("caching", 27*gib, 24*gib))},
 			verdict: whatif.Strategy,
-			want: "No setting of PyTorch that was tried carries this run on the same card (24.00 GiB). The strategy bestfit " +
+			want: "No setting of PyTorch that was tried completes this run on the same card (24.00 GiB). The strategy bestfit " +
 				"would: it needs 18.00 GiB. It makes 2,176 calls to the device, 44.00 ms by the cost model, where the recorded " +
 				"settings, which fail, make 104, 9.00 ms. With 512.00 MiB for the CUDA context and libraries, the smallest " +
 				"listed card large enough is the NVIDIA L4 (22.16 GiB).",
@@ -124,7 +124,7 @@ func TestAnswersToAFailure(t *testing.T) {
 			card: 24 * gib, bound: 17 * gib, rec: recording(t, 23*gib, died(gib)),
 			runs:    []whatif.Point{ofTensorFlow(point("bfc", 18*gib, 24*gib)), asRecorded(point("caching", 27*gib, 24*gib))},
 			verdict: whatif.Strategy,
-			want: "No setting of PyTorch that was tried carries this run on the same card (24.00 GiB). The strategy bfc " +
+			want: "No setting of PyTorch that was tried completes this run on the same card (24.00 GiB). The strategy bfc " +
 				"would: it needs 18.00 GiB. It makes 2,176 calls to the device, 44.00 ms by the cost model, where the recorded " +
 				"settings, which fail, make 104, 9.00 ms. With 512.00 MiB for the CUDA context and libraries, the smallest " +
 				"listed card large enough is the NVIDIA L4 (22.16 GiB).",
@@ -133,10 +133,10 @@ func TestAnswersToAFailure(t *testing.T) {
 			card: 24 * gib, bound: 17 * gib, rec: recording(t, 23*gib, died(gib)),
 			runs:    []whatif.Point{point("bestfit", 25*gib, 24*gib), asRecorded(point("caching", 27*gib, 24*gib))},
 			verdict: whatif.None,
-			want: "None: none of the 30 settings that were tried carries this run on the same card (24.00 GiB). With the " +
-				"recorded settings it needs 27.00 GiB. With 512.00 MiB for the CUDA context and libraries, the smallest listed " +
-				"card large enough is the GeForce RTX 5090 (31.36 GiB). Nothing to gain from settings: none of PyTorch that " +
-				"was tried needs noticeably less. Of all that was tried the strategy bestfit needs least: 25.00 GiB, where the " +
+			want: "None: none of the 30 settings that were tried completes this run on the same card (24.00 GiB). With the " +
+				"recorded settings it needs 27.00 GiB. With 512.00 MiB for the CUDA context and libraries, the smallest " +
+				"listed card large enough is the GeForce RTX 5090 (31.36 GiB). Nothing to gain from settings: none of PyTorch " +
+				"that was tried needs noticeably less. Of all that was tried the strategy bestfit needs least: 25.00 GiB, where the " +
 				"live bytes alone are 17.00 GiB.",
 		},
 		"the live bytes are too many": {
@@ -185,9 +185,9 @@ func TestOtherAnswers(t *testing.T) {
 			card: 16 * gib, bound: 12 * gib, rec: whatif.Recorded{Streams: 1},
 			runs:    []whatif.Point{point("caching", 15*gib, 16*gib), point("bestfit", 12*gib, 16*gib)},
 			verdict: whatif.Strategy,
-			want: "The strategy bestfit carries this run on a card of 16.00 GiB. It needs 12.00 GiB. It makes 2,176 calls to " +
-				"the device, 44.00 ms by the cost model. With 512.00 MiB for the CUDA context and libraries, the smallest listed " +
-				"card large enough is the Tesla T4 (14.75 GiB).",
+			want: "The strategy bestfit completes this run on a card of 16.00 GiB. It needs 12.00 GiB. It makes 2,176 calls " +
+				"to the device, 44.00 ms by the cost model. With 512.00 MiB for the CUDA context and libraries, the smallest " +
+				"listed card large enough is the Tesla T4 (14.75 GiB).",
 		},
 		"what would need less was not searched": {
 			bound: 17 * gib, rec: recording(t, 20*gib, nil),
@@ -282,6 +282,6 @@ func TestAnswersNeverNameTheBaselineAsWinner(t *testing.T) {
 	a := whatif.Tell(r, false)
 	text = strings.Join(a.Text, " ")
 	require.Equal(t, whatif.None, a.Verdict)
-	require.Contains(t, text, "None: of the 30 settings that were tried only direct, the baseline, carries this run on ")
+	require.Contains(t, text, "None: of the 30 settings that were tried only direct, the baseline, completes this run on ")
 	require.Contains(t, text, "the strategy bestfit needs least: 25.00 GiB")
 }

@@ -1,17 +1,17 @@
-// Package whatif finds the settings or allocators that would have carried a recorded run, and the
+// Package whatif finds the settings or allocators that would have saved a recorded run, and the
 // smallest sufficient card.
 //
 // # Replays
 //
-// [Want] turns recorded refusals into requests: they must be carried too, and count in the lower
+// [Want] turns recorded refusals into requests: they must be served too, and count in the lower
 // bound. [Search] replays the trace through the recorded settings and every point of a grid, which
 // [ReadGrid] reads. Points that cannot differ on the trace are replayed once: equal configurations,
 // and ones their strategy reduces to equal ones (see [setting.ReducedConfig]).
 //
 // # Measurements
 //
-// Each point is replayed once with all figures, on the card if it is known: this decides whether
-// the card carries it. To find the minimum capacity, the interval between the live bytes and the
+// Each point is replayed once with all figures, on the card if it is known: this decides whether it
+// completes on the card. To find the minimum capacity, the interval between the live bytes and the
 // reserved peak is bisected, because a failed replay, or a strategy that reserves everything at
 // once, shows no need.
 //

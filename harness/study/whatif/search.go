@@ -13,10 +13,10 @@ import (
 )
 
 // The budget of events. A setting costs one full replay, on the card if it is known, so that it
-// also decides whether the card carries the trace. Redundant points leave their share to others.
-// Minimum capacities get an eighth of that again, about thirty-five replays for thirty-one settings
-// (BenchmarkQuickGrid). Short traces get ten million events more, about a second, decreasing to
-// none above 1.4 million events.
+// also decides whether the trace completes on the card. Redundant points leave their share to
+// others. Minimum capacities get an eighth of that again, about thirty-five replays for thirty-one
+// settings (BenchmarkQuickGrid). Short traces get ten million events more, about a second,
+// decreasing to none above 1.4 million events.
 const (
 	probeShare = 8          // settings per probe
 	probeFloor = 10_000_000 // additional events ...
@@ -134,8 +134,8 @@ func (s *search) begin(i int) *compare.Search {
 	p := &s.Runs[i]
 	clean := p.Starts && p.OOMs == 0 && p.Refused == 0
 	if s.Card != 0 {
-		carried := clean && s.Card >= s.LowerBound
-		p.Carried = &carried
+		completed := clean && s.Card >= s.LowerBound
+		p.Carried = &completed
 	}
 	if s.o.Full {
 		if p.MinCapacity != nil {

@@ -1,9 +1,9 @@
-// What would have carried a run: the answer in words, what every setting needs, and the failure.
+// What would have saved a run: the answer in words, what every setting needs, and the failure.
 
 // VERDICTS are what becomes of the run on the card: its colour, its sign in the table, and its words in the key. Blue and
 // vermilion stay apart for people without red or green cones; the table has the words too.
 const VERDICTS = {
-  carried: { color: 0, sign: "✓ carried", words: "carried on the card" },
+  carried: { color: 0, sign: "✓ completes", words: "completes on the card" },
   failed: { color: 1, sign: "✗ fails", words: "fails on the card" },
   unknown: { color: 7, sign: "—", words: "no card in question" },
 };
