@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
 
+	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -20,10 +22,13 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
+var errNoLog = errors.New("want no LOG beside it")
+
 type rematFlags struct {
 	catalogue setting.Catalogue
 	grid.Settings
 	heuristics, strategies, ladders, budgets string
+	listHeuristics                           bool
 	workers                                  int
 	memory                                   device.Size
 	files                                    outputs
@@ -43,12 +48,21 @@ describes both. Budgets are fractions of the base peak: the peak of a run withou
 strategy counting, which counts bytes without addresses, always runs: the difference to it is the cost of
 fragmentation.`,
 		Example: "  vramyard remat unet.log.gz --heuristics eq,lru --strategies bfc,caching --budgets 0.3:0.9:0.1",
-		Args:    cobra.MinimumNArgs(1),
-		RunE:    f.run,
+		Args: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case !f.listHeuristics:
+				return cobra.MinimumNArgs(1)(cmd, args)
+			case len(args) > 0:
+				return flagError("list-heuristics", errNoLog)
+			}
+			return nil
+		},
+		RunE: f.run,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.heuristics, "heuristics", "eq,mge,coop", "heuristics that select the victim, separated by commas: "+
 		strings.Join(heuristicNames(), ","))
+	fl.BoolVar(&f.listHeuristics, "list-heuristics", false, "print the formula and source of each heuristic, and exit")
 	fl.StringVar(&f.strategies, "strategies",
 		strings.Join(append([]string{grid.Counting}, catalogue.Default(setting.Remat)...), ","),
 		"strategies that place the tensors, "+namedUsage)
@@ -94,6 +108,27 @@ func heuristicNames() (names []string) {
 	return names
 }
 
+// listHeuristics writes the formula, the preferred victims and the source of each heuristic.
+func listHeuristics(w io.Writer) error {
+	b := bufio.NewWriter(w)
+	fmt.Fprint(b, "The storage with the least score is evicted; of equals, the last in the order of the pool.\n\n")
+	for _, h := range remat.Heuristics() {
+		fmt.Fprintf(b, "%-14s  %s\n", h.Name, h.Formula())
+		for _, line := range []string{h.Prefers, "source: " + h.Source} {
+			fmt.Fprintf(b, "%-14s  %s\n", "", line)
+		}
+	}
+	fmt.Fprint(b, "\nThe symbols, for a storage that is in memory:\n\n")
+	for _, s := range remat.Symbols() {
+		name := s.Name
+		for line := range strings.Lines(text.WrapSoft(s.Meaning, 95)) {
+			fmt.Fprintf(b, "%-2s %s\n", name, strings.TrimSpace(line))
+			name = ""
+		}
+	}
+	return b.Flush()
+}
+
 func ladderWords() string {
 	var words []string
 	for _, l := range remat.Ladders() {
@@ -103,6 +138,9 @@ func ladderWords() string {
 }
 
 func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
+	if f.listHeuristics {
+		return new(outputs).write(cmd.OutOrStdout(), listHeuristics)
+	}
 	if err := f.files.check(args...); err != nil {
 		return err
 	}

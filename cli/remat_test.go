@@ -4,16 +4,19 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/harness/remat"
 	"github.com/vramyard/vramyard/harness/remat/grid"
 )
 
@@ -27,6 +30,20 @@ func TestRematTellsHowLittleSuffices(t *testing.T) {
 	counting, bfc := strings.Index(out, "│ counting "), strings.Index(out, "│ bfc ")
 	require.True(t, counting > 0 && counting < bfc, out)
 	require.Contains(t, out, "bestfit, ladder none: completes within 0.85 and fails again within 0.9\n")
+}
+
+func TestRematListsHeuristics(t *testing.T) {
+	out := succeed(t, "remat", "--list-heuristics")
+	for _, h := range remat.Heuristics() {
+		entry := fmt.Sprintf("\n%-14s  %s\n%16s%s\n%16ssource: %s\n", h.Name, h.Formula(), "", h.Prefers, "", h.Source)
+		require.Contains(t, out, entry)
+	}
+	require.Contains(t, out, "\ns  staleness: the clock now, minus t\n")
+	for line := range strings.Lines(out) {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), 132, line)
+	}
+	_, _, stderr := command(t, "remat", "--list-heuristics", unet)
+	require.Contains(t, stderr, "--list-heuristics: want no LOG beside it")
 }
 
 func TestRematWritesJSONAndCSV(t *testing.T) {

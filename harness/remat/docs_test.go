@@ -12,7 +12,7 @@ import (
 	"github.com/vramyard/vramyard/harness/remat"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the table of costs of docs/remat.md")
+var rewrite = flag.Bool("rewrite", false, "write the tables of docs/remat.md")
 
 // costs returns what moving takes by default, as the page has it.
 func costs() string {
@@ -34,17 +34,34 @@ func costs() string {
 	return b.String()
 }
 
-func TestThePageTellsWhatMovingTakes(t *testing.T) {
-	const path, begin, end = "../../docs/remat.md", "<!-- begin costs -->\n", "<!-- end costs -->"
-	raw, err := os.ReadFile(path)
-	require.NoError(t, err)
-	head, rest, ok := strings.Cut(string(raw), begin)
-	require.True(t, ok)
-	table, tail, ok := strings.Cut(rest, end)
-	require.True(t, ok)
-	if *rewrite {
-		require.NoError(t, os.WriteFile(path, []byte(head+begin+costs()+end+tail), 0o644))
-		return
+// formulas returns the heuristics and the symbols of their scores, as the page has them.
+func formulas() string {
+	var b strings.Builder
+	b.WriteString("| heuristic | score | evicts first | source |\n|---|---|---|---|\n")
+	for _, h := range remat.Heuristics() {
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", h.Name, h.Formula(), h.Prefers, h.Source)
 	}
-	require.Equal(t, costs(), table, "run the test with -rewrite")
+	b.WriteString("\n| symbol | meaning |\n|---|---|\n")
+	for _, s := range remat.Symbols() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", s.Name, s.Meaning)
+	}
+	return b.String()
+}
+
+func TestThePageHasCostsAndFormulas(t *testing.T) {
+	const path = "../../docs/remat.md"
+	for name, want := range map[string]string{"costs": costs(), "formulas": formulas()} {
+		raw, err := os.ReadFile(path)
+		require.NoError(t, err)
+		head, rest, ok := strings.Cut(string(raw), "<!-- begin "+name+" -->\n")
+		require.True(t, ok, name)
+		table, tail, ok := strings.Cut(rest, "<!-- end "+name+" -->")
+		require.True(t, ok, name)
+		if *rewrite {
+			page := head + "<!-- begin " + name + " -->\n" + want + "<!-- end " + name + " -->" + tail
+			require.NoError(t, os.WriteFile(path, []byte(page), 0o644))
+			continue
+		}
+		require.Equal(t, want, table, "run the test with -rewrite")
+	}
 }

@@ -2,10 +2,8 @@ package remat
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
-	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
@@ -13,9 +11,11 @@ import (
 // equals in pool order. A score is a cost divided by the bytes of the storage, its staleness, both
 // or neither, or has a formula of its own. Division by 0 gives infinity.
 type Heuristic struct {
-	Name string // as in Config.Heuristic
-	Doc  string // the terms of the score
+	Name    string // as in Config.Heuristic
+	Prefers string // the storages with the least scores
+	Source  string // publication, and the place in the original's code
 
+	over         string                      // dividend of the score in the symbols of Symbols, or the whole score
 	near         func(*runner) neighbourhood // nil: victims are drawn at random
 	by           divisor                     // divisors of the cost
 	banishUnsafe bool                        // cannot be combined with liveness banish
@@ -29,53 +29,158 @@ const (
 	byAge                        // nanoseconds since its last use
 	byCredit                     // with bySize: plus the adjacent free bytes
 	byUse                        // with byCredit: capped at the bytes requested
-	byPlace                      // no divisor: evict adjacent blocks together, see evictWindow
+	byPlace                      // evict adjacent blocks together, in any sizes, see evictWindow
 	byEnds                       // no divisor: place expensive storages at the high end, the others at the low end
 )
 
+// Formula returns the score in the symbols of [Symbols].
+func (h *Heuristic) Formula() string {
+	over, under := h.over, []string{}
+	switch {
+	case h.by&byPlace != 0:
+	case h.by&byUse != 0:
+		under = append(under, "min(m + f, r)")
+	case h.by&byCredit != 0:
+		under = append(under, "(m + f)")
+	case h.by&bySize != 0:
+		under = append(under, "m")
+	}
+	if h.by&byAge != 0 {
+		under = append(under, "s")
+	}
+	switch {
+	case len(under) > 0 && strings.Contains(over, " "):
+		over = "(" + over + ") / "
+	case len(under) > 0:
+		over += " / "
+	}
+	score := over + strings.Join(under, "·")
+	if len(under) > 1 {
+		score = over + "(" + strings.Join(under, "·") + ")"
+	}
+	if h.by&byPlace != 0 {
+		return "sum of " + score + " over a window"
+	}
+	return score
+}
+
+// Symbol is a term of a [Heuristic.Formula].
+type Symbol struct {
+	Name    string // one letter
+	Meaning string // with its unit
+}
+
+// Symbols returns the terms of the formulas. Each belongs to one resident storage.
+func Symbols() []Symbol {
+	return []Symbol{
+		{"m", "bytes of the storage"},
+		{"c", "own cost: nanoseconds of the operators that produce the storage and its views"},
+		{"t", "time of the last use: the clock, in nanoseconds, when an operator last read or first wrote the storage"},
+		{"s", "staleness: the clock now, minus t"},
+		{"U", "sum of c over its evicted ancestors: the inputs of its operators, their inputs and so on, as long as " +
+			"they are evicted"},
+		{"D", "sum of c over its evicted descendants, likewise"},
+		{"V", "sum of c over evicted ancestors and descendants, each once even if it is both"},
+		{"E", "sum of the classes of its evicted inputs and consumers, each class once; a class is a set of storages " +
+			"that were adjacent when evicted, and its sum is their c"},
+		{"f", "free bytes that would merge with the storage's block if it were evicted"},
+		{"r", "bytes of the request that needs memory"},
+		{"n", "steps of the program until the storage is next read; infinite if it is not"},
+		{"b", "MegEngine's cost: bytes read and written by the operators that produce the storage"},
+		{"a", "MegEngine's staleness: bytes read and written by all operators since the last use, divided by 10^8"},
+		{"k", "number of times the storage was recomputed"},
+		{"N", "sum of the evicted components around the storage. mge sums b and counts a component once. oneflow sums c, " +
+			"sees inputs and outputs of the producing operators only, and adds the component of each, at least its own cost"},
+		{"R", "b of the storage and of its missing inputs, recursively, divided by 10^8"},
+		{"F", "1 plus the number of its missing descendants, those not yet computed included; one counts on each path"},
+		{"M", "bytes of the storage and of its missing inputs, recursively"},
+	}
+}
+
 // Heuristics returns all heuristics.
 func Heuristics() []Heuristic {
+	return append(append(publishedByDTR(), ablations()...), byOthers()...)
+}
+
+// simrd returns the source of a heuristic of the simulator published with DTR.
+func simrd(file, class string) string {
+	return "Dynamic Tensor Rematerialization, ICLR 2021; its simulator, heuristic/" + file + ": " + class
+}
+
+// The sources of several heuristics.
+const (
+	megEngine = "MegEngine since 1.6, interpreter/tensor_info.h: eval_func; interpreter_impl.cpp: estimate_neighbor_cost"
+	coopPaper = "Coop, NeurIPS 2023; OneFlow, core/vm/remat/allocator.cpp: EvictAndFindPieceOnce"
+)
+
+// publishedByDTR returns the heuristics that the paper on DTR compares.
+func publishedByDTR() []Heuristic {
 	local := singleBy(func(s *store) int64 { return s.local })
 	one := singleBy(func(*store) int64 { return 1 })
 	used := singleBy(func(s *store) int64 { return s.access })
 	return []Heuristic{
-		{"estar", "cost of all evicted ancestors and descendants, size, staleness (h_DTR)", newRegions(down),
-			bySize | byAge, true},
-		{"estar/m", "cost of all evicted ancestors and descendants, size", newRegions(down), bySize, true},
-		{"estar/s", "cost of all evicted ancestors and descendants, staleness", newRegions(down), byAge, true},
-		{"estar-only", "cost of all evicted ancestors and descendants", newRegions(down), 0, true},
-		{"estar-maxstale", "as estar, staleness since the last use of any of them", newReachable, bySize | byAge, false},
-		{"eq", "cost of evicted classes around, size, staleness (h_DTR^eq)", newClasses(false), bySize | byAge, true},
-		{"eq/m", "cost of evicted classes around, size", newClasses(false), bySize, true},
-		{"eq/s", "cost of evicted classes around, staleness", newClasses(false), byAge, true},
-		{"eq-only", "cost of adjacent evicted classes", newClasses(false), 0, true},
-		{"eq-mended", "as eq, with exact sums", newClasses(true), bySize | byAge, true},
-		{"dte", "as eq, size with adjacent free bytes (MegTaiChi)", newClasses(false),
-			bySize | byAge | byCredit, true},
-		{"dte-cap", "as dte, bytes capped at the request", newClasses(false),
-			bySize | byAge | byCredit | byUse, true},
-		{"mge", "MegEngine: bytes moved by adjacent components, size with adjacent free bytes, staleness",
-			newMge(true), 0, true},
-		{"mge-nofrag", "as mge, without adjacent free bytes", newMge(false), 0, true},
-		{"mge-static", "MegEngine for graphs: cost of producers, missing descendants, memory, size, next use",
-			newStatic, 0, false},
-		{"oneflow", "OneFlow: cost of adjacent components, size, staleness", newOneFlow, 0, true},
-		{"belady", "farthest next use in the program, then own cost", newBelady, 0, false},
-		{"coop", "adjacent blocks that make room at the least total eq/s; else eq (Coop)",
+		{"estar", "cheap to recompute with all that is evicted around it, large, long unused",
+			simrd("dtr.py", "DTR, h_DTR"), "c + U + D", newRegions(down), bySize | byAge, true},
+		{"eq", "as estar, with an estimate of the evicted surroundings that costs less to maintain",
+			simrd("dtr.py", "DTREqClass, h_DTR^eq"), "c + E", newClasses(false), bySize | byAge, true},
+		{"local", "cheap to recompute if its inputs are there, large, long unused",
+			simrd("dtr.py", "DTRLocal, h_DTR^local"), "c", local, bySize | byAge, false},
+		{"msps", "cheap to recompute with its evicted ancestors, large",
+			"Capuchin (memory saved per second), ASPLOS 2020; DTR's simulator, heuristic/etc.py: MSPS",
+			"c + U", newRegions(up), bySize, true},
+		{"lru", "longest unused", simrd("etc.py", "LRU"), "t", used, 0, false},
+		{"size", "largest", simrd("etc.py", "LargestStorage"), "1", one, bySize, false},
+		{"random", "uniformly random, from the seed", simrd("etc.py", "RandomStorage"), "random", nil, 0, false},
+	}
+}
+
+// ablations returns the scores in which the paper on DTR leaves terms out.
+func ablations() []Heuristic {
+	local := singleBy(func(s *store) int64 { return s.local })
+	one := singleBy(func(*store) int64 { return 1 })
+	of := func(class string) string { return simrd("ablation.py", class) }
+	return []Heuristic{
+		{"estar/m", "as estar, without staleness", of("AbESize"), "c + U + D", newRegions(down), bySize, true},
+		{"estar/s", "as estar, without size", of("AbEStale"), "c + U + D", newRegions(down), byAge, true},
+		{"estar-only", "as estar, by cost alone", of("AbE"), "c + U + D", newRegions(down), 0, true},
+		{"estar-maxstale", "as estar; s counts from the last use of the storage or of any in V", simrd("dtr.py", "DTRUnopt"),
+			"c + V", newReachable, bySize | byAge, false},
+		{"eq/m", "as eq, without staleness", of("AbEqSize"), "c + E", newClasses(false), bySize, true},
+		{"eq/s", "as eq, without size", of("AbEqStale"), "c + E", newClasses(false), byAge, true},
+		{"eq-only", "as eq, by cost alone", of("AbEq"), "c + E", newClasses(false), 0, true},
+		{"local/m", "as local, without staleness", of("AbLocalSize"), "c", local, bySize, false},
+		{"local/s", "as local, without size", of("AbLocalStale"), "c", local, byAge, false},
+		{"local-only", "as local, by cost alone", of("AbLocal"), "c", local, 0, false},
+		{"1/s", "longest unused", of("AbStale"), "1", one, byAge, false},
+		{"1/(m*s)", "large and long unused", of("AbSizeStale"), "1", one, bySize | byAge, false},
+	}
+}
+
+// byOthers returns the heuristics of later systems, of other fields, and ours.
+func byOthers() []Heuristic {
+	return []Heuristic{
+		{"eq-mended", "as eq; the sums of the classes are exact", "ours", "c + E", newClasses(true), bySize | byAge, true},
+		{"dte", "as eq, and beside free memory",
+			"MegTaiChi, ICS 2022; OneFlow, core/vm/remat/allocator.cpp; with the classes of eq",
+			"c + E", newClasses(false), bySize | byAge | byCredit, true},
+		{"dte-cap", "as dte, without credit for memory that the request cannot use", "ours", "c + E",
+			newClasses(false), bySize | byAge | byCredit | byUse, true},
+		{"coop", "the cheapest window of adjacent blocks that holds the request; without one, as eq", coopPaper, "c + E",
 			newClasses(false), bySize | byAge | byPlace, true},
-		{"coop-ends", "as coop, expensive tensors at the high end if the strategy supports hints (Coop)",
+		{"coop-ends", "as coop; tensors that are expensive for their size are placed at the high end", coopPaper, "c + E",
 			newClasses(false), bySize | byAge | byPlace | byEnds, true},
-		{"local", "own cost, size, staleness (h_DTR^local)", local, bySize | byAge, false},
-		{"local/m", "own cost, size", local, bySize, false},
-		{"local/s", "own cost, staleness", local, byAge, false},
-		{"local-only", "own cost", local, 0, false},
-		{"msps", "cost of all evicted ancestors, size (memory saved per second, as in Capuchin)", newRegions(up),
-			bySize, true},
-		{"lru", "longest unused first", used, 0, false},
-		{"size", "largest first", one, bySize, false},
-		{"1/s", "staleness", one, byAge, false},
-		{"1/(m*s)", "size, staleness", one, bySize | byAge, false},
-		{"random", "uniformly random, from the seed", nil, 0, false},
+		{"mge", "little data to move for its recomputation, large, long unused, beside free memory", megEngine,
+			"(b + N + 0.001)·1.0001^k / (((m + f) / 2^20)·(a + 0.001))", newMge(true), 0, true},
+		{"mge-nofrag", "as mge, without credit for free memory", megEngine,
+			"(b + N + 0.001)·1.0001^k / ((m / 2^20)·(a + 0.001))", newMge(false), 0, true},
+		{"mge-static", "little to recompute before and after it, large, not needed soon",
+			"MegEngine since 1.6, core/impl/graph/seq_dtr.cpp: find_best", "R·F·M / m / n", newStatic, 0, false},
+		{"oneflow", "as eq, with MegEngine's neighbors",
+			"OneFlow, core/eager/tensor_storage.cpp: RematableTensorStorage::cost", "(c + N) / (m·s)",
+			newOneFlow, 0, true},
+		{"belady", "needed last; of equals the cheapest to recompute",
+			"A study of replacement algorithms for a virtual-storage computer, IBM Systems Journal 5, 1966", "-n",
+			newBelady, 0, false},
 	}
 }
 
@@ -88,86 +193,4 @@ func heuristicOf(name string) (*Heuristic, error) {
 		}
 	}
 	return nil, fmt.Errorf("heuristic %q: %swant %s", name, nearest.Hint(name, names), strings.Join(names, ", "))
-}
-
-func (r *runner) choose() int32 {
-	all := r.pool.list()
-	if r.near == nil {
-		return all[r.random.Below(uint64(len(all)))]
-	}
-	for _, list := range [2][]int32{r.sample(all), all} {
-		if list = r.largeEnough(list); len(list) > 0 {
-			return r.leastScore(list)
-		}
-	}
-	return r.leastScore(all)
-}
-
-// leastScore returns the storage with the least score in a non-empty list. Ties go to the last one,
-// or to the first with QuirkVector.
-func (r *runner) leastScore(list []int32) int32 {
-	best, least, victim := math.Inf(1), math.Inf(1), none32
-	for _, s := range list {
-		score, tie, worse := r.score(s, best)
-		if worse || score > best || score == best && tie > least {
-			continue
-		}
-		if r.pool.swap && score == best && tie == least && victim != none32 {
-			continue
-		}
-		best, least, victim = score, tie, s
-		if score == 0 {
-			break
-		}
-	}
-	return victim
-}
-
-// slack exceeds the relative error of rounding a float quotient three times.
-const slack = 1 + 1e-14
-
-// score returns the score of a storage and its tie-breaker. Worse is true if a cheap estimate
-// already exceeds best; then the score is not computed.
-func (r *runner) score(s int32, best float64) (score, tie float64, worse bool) {
-	if r.ranks != nil {
-		score, tie = r.ranks.rank(s)
-		return score, tie, false
-	}
-	cost, access := r.costs.cost(s)
-	size, age := uint64(1), uint64(1)
-	if r.h.by&bySize != 0 {
-		size = uint64(r.bytes(s))
-	}
-	if r.h.by&byAge != 0 {
-		age = uint64(r.clock - access)
-	}
-	if size == 0 || age == 0 {
-		return math.Inf(1), 0, false
-	}
-	if cost > 0 && float64(cost)/(float64(size)*float64(age)) > best*slack {
-		return 0, 0, true
-	}
-	return quotient(cost, size, age), 0, false
-}
-
-// bytes returns the bytes that evicting a storage yields, as the heuristic counts them.
-func (r *runner) bytes(s int32) device.Size {
-	size := r.s.Storages[s].Size
-	if r.h.by&byCredit == 0 {
-		return size
-	}
-	size += r.freeBeside(s)
-	if r.h.by&byUse != 0 && r.want > 0 {
-		size = min(size, r.want)
-	}
-	return size
-}
-
-// freeBeside returns the free bytes that would merge with a resident storage if it were evicted.
-func (r *runner) freeBeside(s int32) device.Size {
-	if r.adjacent == nil || r.s.Storages[s].Size == 0 {
-		return 0
-	}
-	below, above := r.adjacent.FreeNeighbours(r.stores[s].block)
-	return below + above
 }
