@@ -1,9 +1,6 @@
 package strategies_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,79 +24,9 @@ var (
 )
 
 var (
-	namesTable  = regexp.MustCompile(`(?s)<!-- names: begin -->\n(.*)<!-- names: end -->`)
-	namedInFile = regexp.MustCompile("`([\\w.]+)` in \\[[^]]*\\]\\(([^)]*\\.go)\\)")
-	reportHeap  = regexp.MustCompile(`(?m)^\$ printf '(.*)' > heap\.trace$`)
-	reportSpot  = regexp.MustCompile(`(?s)(<!-- report: begin -->\n)(.*)(<!-- report: end -->)`)
+	reportHeap = regexp.MustCompile(`(?m)^\$ printf '(.*)' > heap\.trace$`)
+	reportSpot = regexp.MustCompile(`(?s)(<!-- report: begin -->\n)(.*)(<!-- report: end -->)`)
 )
-
-// TestBFCPageNames holds the names on the page of bfc to the source: every `name` in [file](path)
-// is declared in that file. The table of the original's names has at least 28 rows.
-func TestBFCPageNames(t *testing.T) {
-	page, err := os.ReadFile(bfcPage)
-	require.NoError(t, err)
-	names := namesTable.FindSubmatch(page)
-	require.NotNil(t, names, "the table of the original's names")
-	require.GreaterOrEqual(t, len(namedInFile.FindAll(names[1], -1)), 28, "names of the original")
-	files := map[string]map[string]bool{}
-	for _, found := range namedInFile.FindAllStringSubmatch(string(page), -1) {
-		name, path := found[1], filepath.Join(filepath.Dir(bfcPage), found[2])
-		if files[path] == nil {
-			files[path] = declaredIn(t, path)
-		}
-		require.True(t, files[path][name], "%s declares no %s", path, name)
-	}
-}
-
-// declaredIn returns the names that a file declares: functions, types, constants and variables by
-// name, methods and fields after their type and a dot.
-func declaredIn(t *testing.T, path string) map[string]bool {
-	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-	require.NoError(t, err)
-	names := map[string]bool{}
-	for _, d := range file.Decls {
-		switch d := d.(type) {
-		case *ast.FuncDecl:
-			names[receiver(d)+d.Name.Name] = true
-		case *ast.GenDecl:
-			for _, spec := range d.Specs {
-				declare(names, spec)
-			}
-		}
-	}
-	return names
-}
-
-// receiver returns the type of a method and a dot, or nothing for a function.
-func receiver(d *ast.FuncDecl) string {
-	if d.Recv == nil {
-		return ""
-	}
-	typ := d.Recv.List[0].Type
-	if star, ok := typ.(*ast.StarExpr); ok {
-		typ = star.X
-	}
-	return typ.(*ast.Ident).Name + "."
-}
-
-func declare(names map[string]bool, spec ast.Spec) {
-	switch spec := spec.(type) {
-	case *ast.ValueSpec:
-		for _, n := range spec.Names {
-			names[n.Name] = true
-		}
-	case *ast.TypeSpec:
-		names[spec.Name.Name] = true
-		if s, ok := spec.Type.(*ast.StructType); ok {
-			for _, field := range s.Fields.List {
-				for _, n := range field.Names {
-					names[spec.Name.Name+"."+n.Name] = true
-				}
-			}
-		}
-	}
-}
 
 // TestBFCPageReport holds the report on the page of bfc to what the commands before it print.
 //
