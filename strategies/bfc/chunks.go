@@ -58,8 +58,8 @@ type chunk struct {
 	size device.Size
 	prev handle // physical neighbours inside the region
 	next handle // likewise; of a retired record, the record retired before it
-	// slack of a live chunk is size less requested, or wideSlack; of a free chunk it is its name
-	// in the bin.
+	// slack of a live chunk is its size minus the requested size, or wideSlack; of a free chunk, its
+	// entry in the index of free chunks.
 	slack uint32
 	tag   tag
 }
@@ -75,9 +75,8 @@ type label struct {
 	stream device.Stream
 }
 
-// chunkTable holds every chunk. Handles are used again, newest first, as the original does:
-// their numbers show in its report, and the timestamp queue holds handles that may have
-// been used again.
+// chunkTable holds every chunk. Retired handles are reused, newest first, as in the original:
+// handles appear in its report, and the timestamp queue holds handles that may have been reused.
 type chunkTable struct {
 	rows    []chunk
 	spare   handle        // newest retired record
@@ -206,8 +205,8 @@ func (a *Allocator) reindex() {
 // regionOf returns the number of the region a chunk lies in.
 func (a *Allocator) regionOf(h handle) *region { return &a.regions.rows[a.chunks.rows[h].tag.region()] }
 
-// split cuts a free chunk that is in no bin after n bytes, and returns the new chunk
-// behind it, which is in no bin either and inherits owner and count.
+// split cuts a free chunk that is in no bin after n bytes. It returns the new chunk behind the cut,
+// which is in no bin either and inherits owner and count.
 //
 // Precondition: 0 < n < size.
 func (a *Allocator) split(h handle, n device.Size) handle {
@@ -224,8 +223,8 @@ func (a *Allocator) split(h handle, n device.Size) handle {
 	return tail
 }
 
-// merge adds a free chunk to the one before it and retires its handle. Both are in no
-// bin. The newer count holds for both, and two owners make a gap.
+// merge adds a free chunk to the chunk before it and retires its handle. Both are in no
+// bin. The result keeps the newer count; chunks of different owners become part of the gap.
 func (a *Allocator) merge(h, right handle) {
 	c, r := &a.chunks.rows[h], &a.chunks.rows[right]
 	c.size += r.size

@@ -1,11 +1,10 @@
 package bfc
 
 // coalesce merges a free chunk that is in no bin with its free neighbours, first the next,
-// then the previous, and returns the chunk that results, which is in no bin. An unsafe
-// chunk merges only by force, and force merges unsafe neighbours too; so does the gap of a
-// two-ended arena with itself.
+// then the previous, and returns the resulting chunk, which is in no bin. Unsafe chunks and unsafe
+// neighbours merge only with force, except that two parts of the gap of a two-ended arena do.
 //
-// One neighbor on each side is enough by invariant B4. If timing breaks B4, the original does not
+// One neighbour on each side is enough by invariant B4. If timing breaks B4, the original does not
 // merge the second one; mended mode continues.
 func (a *Allocator) coalesce(h handle, force bool) handle {
 	if !force && a.chunks.freed(h) > 0 {

@@ -36,7 +36,7 @@ type Config struct {
 	GarbageCollection bool `json:"garbage_collection" doc:"give regions without live blocks back when a request would fail" grid:"false,true"`
 	// FragmentationFraction of Limit is the waste from which a chunk is split even if it is smaller
 	// than twice the request; 0 or less means 128 MiB.
-	FragmentationFraction float64 `json:"fragmentation_fraction" doc:"share of the limit that one block may waste; 0 means 128MiB" grid:"0,0.0001,0.001,0.01"`
+	FragmentationFraction float64 `json:"fragmentation_fraction" doc:"split off remainders from this share of the limit on; 0 means from 128MiB on" grid:"0,0.0001,0.001,0.01"`
 	// CoalesceRegions joins a new region to an adjacent one below it.
 	CoalesceRegions bool `json:"coalesce_regions" doc:"join a new region to an adjacent one below it, as over virtual memory" grid:"false,true"`
 	// Timing stamps each free with a count and merges only chunks below the safe frontier.

@@ -6,33 +6,37 @@
 // statistics and the reuse of handles are identical to the original in three of its versions: see
 // [Variant].
 //
+// docs/strategies/bfc.md explains the allocator step by step, with drawings, and maps the names in
+// the original to the names here.
+//
 // # Data structures
 //
-// Chunks are 32-byte records in one table and refer to each other by index, their handle: the
-// adjacent chunks are prev and next. Rarely needed fields (counts of frees, labels, very large
-// slack) lie in columns beside the table that exist only when used. Retired handles are reused,
-// newest first.
+// A chunk is a 32-byte record in one table. Its index in the table is its handle; prev and next are
+// the handles of the adjacent chunks of the region. Rarely needed fields (counts of frees, labels,
+// requested sizes far below the size) lie in columns beside the table, which exist only when used.
+// Retired handles are reused, newest first.
 //
 // Bins hold the free chunks, ordered by size, then address. Bin b starts at 256 B << b; the
-// 21st, from 256 MiB, is open-ended. Bins never overlap in size, so one order over all of them
-// (kit/index) is the same, and a chunk's bin is arithmetic. A free chunk knows its
-// name there, so that it is taken out without a search.
+// 21st, number 20, starts at 256 MiB and is open-ended. The ranges of bins do not overlap, so one
+// index over all of them (kit/index) has the same order, and the bin of a chunk is computed from
+// its size. A free chunk records its entry in that index, so its removal needs no search.
 //
-// Regions lie in a table of their own with a list in address order. Each counts its live
-// chunks, knows its first and last chunk and the reservations it was joined from.
+// Regions lie in a table of their own with a list in address order. The record of a region holds
+// the number of its live chunks, its first and last chunk, and the starts of the reservations that
+// it was joined from.
 //
-// The address index (kit/index) maps the start of each live chunk to its handle. It
-// is the one way in from outside, so a free of any other address is refused.
+// The address index (kit/index) maps the start of each live chunk to its handle. A free of any
+// other address is refused.
 //
 // # Search
 //
 // A request is rounded up to 256 bytes and gets the smallest free chunk that is large
 // enough, among equals the one at the lowest address. A request with a bound on the count
 // passes over chunks freed after it; one with an alignment above 256, which only the
-// variant of 2026 knows, passes over chunks without an aligned place. If nothing fits, a
-// new region is taken; then unsafe chunks are merged by force; then, as a last resort and
-// if garbage collection is on, all regions without a live block go back to the device and
-// a new one is taken.
+// variant of 2026 supports, passes over chunks without an aligned place. If nothing fits, a
+// new region is taken. If that fails, unsafe chunks are merged by force, unless the request has a
+// bound. The last resort, if garbage collection is on, is to release all regions without a live
+// block and to take a new one.
 //
 // A new region has the size that [alloc.Stats] shows as NextRegion, doubled until the request fits,
 // and clipped to the limit. It doubles once more after each region. If the device refuses, the size
@@ -40,16 +44,15 @@
 //
 // # Split and merge
 //
-// A chunk is split if the remainder is at least as large as the rounded request, or larger
-// than a block may waste: 128 MiB, or a share of the limit. Anything less is granted with
-// the block. A free merges with the next chunk, then with the previous one.
+// A chunk is split if the remainder is at least as large as the rounded request, or at least the
+// waste limit: 128 MiB, or a share of the limit. A smaller remainder is granted with the block. A
+// freed chunk merges with the next chunk, then with the previous one.
 //
 // # Timestamps
 //
 // With timing each free takes the next count and the freed chunk is unsafe: it can be granted, but
-// is not merged until the safe frontier has passed its count. It waits in a queue. The next Alloc
-// sweeps the queue: it drops chunks granted since then and merges those that the frontier has
-// passed.
+// is not merged until its count is below the safe frontier. It waits in a queue. The next Alloc
+// sweeps the queue: it drops chunks granted since then and merges the chunks below the frontier.
 //
 // # Two ends
 //
@@ -130,7 +133,7 @@
 //     it wraps, which disables the limit;
 //   - the remainder of a split unsafe chunk is queued, and so is one next to a free chunk; unmended
 //     it stays unmerged until it is granted whole or merged by force;
-//   - a merge continues until no neighbor can be merged; unmended it takes one on each side;
+//   - a merge continues until no neighbour can be merged; unmended it takes one on each side;
 //   - the result of a forced merge is queued while it is unsafe, and an unsafe gap stays queued.
 //
 // # Source

@@ -18,9 +18,9 @@ type mark struct {
 // queue lists freed chunks that wait for the safe frontier, in the order of their frees.
 //
 // An entry is a handle and may be out of date: its chunk was granted again, merged away,
-// or both and freed again. The original looks at every entry before every request, judges
-// it by what its handle names then, and drops what is out of date. This queue does the
-// same to the same entries and looks at few:
+// or both and freed again. The original checks every entry before every request against the chunk
+// that the handle names at that time, and drops entries that are out of date. This queue does the
+// same to the same entries and checks few of them:
 //
 //   - granting a queued chunk notes a suspect; the next sweep voids the entries of the
 //     suspects that are still live by raising since in their mark, in O(1) each;

@@ -21,8 +21,8 @@ type region struct {
 
 func (r *region) end() device.Addr { return r.addr.Add(r.size) }
 
-// regionTable holds every region. Rows keep their number, which chunks know; order lists
-// the numbers by address.
+// regionTable holds every region. A region keeps its row, whose number its chunks record; order
+// lists the numbers by address.
 type regionTable struct {
 	rows  []region
 	spare []uint32 // numbers of unused rows

@@ -93,9 +93,9 @@ func (a *Allocator) carveLower(h handle, w wish) handle {
 	return h
 }
 
-// trim splits off what a chunk has beyond n bytes if that is at least n again, or more
-// than a block may waste. The remainder goes to its bin; it is not merged with what
-// follows, which is never free without timing.
+// trim splits off the remainder of a chunk beyond n bytes if it is at least n, or at least the
+// waste limit. The remainder goes to its bin. It is not merged with the next chunk, which is never
+// free without timing.
 func (a *Allocator) trim(h handle, n device.Size) {
 	if a.splits(a.chunks.rows[h].size-n, n) {
 		rest := a.split(h, n)
@@ -110,7 +110,7 @@ func (a *Allocator) splits(rest, n device.Size) bool {
 	return rest >= n || rest >= a.waste && rest > 0
 }
 
-// shelveRemainder puts the remainder of a split into its bin, given its neighbor on the far side.
+// shelveRemainder puts the remainder of a split into its bin, given its neighbour on the far side.
 // In mended mode it is also queued if a sweep must visit it again, because it is unsafe or could
 // merge with that neighbor.
 func (a *Allocator) shelveRemainder(h, neighbour handle) {
