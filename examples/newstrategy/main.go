@@ -1,5 +1,5 @@
 // Command newstrategy is the program vramyard with one more strategy, a first fit of sixty lines.
-// docs/extending.md describes how it was written.
+// docs/first-strategy.md describes how it was written.
 //
 //	newstrategy compare --strategies bfc,firstfit cpu_unet_train    memory and time of both
 //	newstrategy replay --strategy firstfit --placements - TRACE     the address of each block

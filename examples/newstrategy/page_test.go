@@ -13,8 +13,9 @@ import (
 	"testing"
 )
 
-// The page docs/extending.md says the same as the files of this directory, and every
-// command on it works. Its fenced blocks are of these kinds, by the words behind the fence:
+// The tutorial docs/first-strategy.md says the same as the files of this directory, and every
+// command on it and on docs/extending.md works. Their fenced blocks are of these kinds, by the
+// words behind the fence:
 //
 //	go FILE           the next part of FILE here; all parts, in order, are the whole file
 //	go part of FILE   lines that FILE, named from the root of the repository, has
@@ -27,8 +28,9 @@ import (
 // The one liberty: the clone that the reader makes beside the new directory is this tree.
 
 const (
-	root = "../.."
-	page = root + "/docs/extending.md"
+	root     = "../.."
+	tutorial = "first-strategy.md"
+	howTo    = "extending.md"
 )
 
 // block is one fenced block of the page.
@@ -38,14 +40,10 @@ type block struct {
 	text string
 }
 
-// blocks returns the fenced blocks of the page.
-func blocks(t *testing.T) (all []block) {
-	raw, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+// blocks returns the fenced blocks of a page.
+func blocks(t *testing.T, page string) (all []block) {
 	var open *block
-	for i, line := range strings.Split(string(raw), "\n") {
+	for i, line := range strings.Split(read(t, "docs/"+page), "\n") {
 		info, fence := strings.CutPrefix(line, "```")
 		switch {
 		case fence && open == nil:
@@ -72,30 +70,32 @@ func read(t *testing.T, name string) string {
 	return string(raw)
 }
 
-// TestPageShowsTheFiles compares the code on the page with the files.
-func TestPageShowsTheFiles(t *testing.T) {
-	shown := map[string]string{}
-	for _, b := range blocks(t) {
-		lang, name, _ := strings.Cut(b.info, " ")
-		part, isPart := strings.CutPrefix(name, "part of ")
-		switch {
-		case lang == "go" && isPart:
-			if !strings.Contains("\n"+read(t, part), "\n"+b.text) {
-				t.Errorf("line %d: %s does not have these lines", b.line, part)
+// TestPagesShowTheFiles compares the code on the pages with the files.
+func TestPagesShowTheFiles(t *testing.T) {
+	for _, page := range []string{tutorial, howTo} {
+		shown := map[string]string{}
+		for _, b := range blocks(t, page) {
+			lang, name, _ := strings.Cut(b.info, " ")
+			part, isPart := strings.CutPrefix(name, "part of ")
+			switch {
+			case lang == "go" && isPart:
+				if !strings.Contains("\n"+read(t, part), "\n"+b.text) {
+					t.Errorf("%s:%d: %s does not have these lines", page, b.line, part)
+				}
+			case lang == "go" && name != "":
+				shown[name] += b.text
+			case !slices.Contains([]string{"sh", "sh clone", "sh long", "text", "text like", "diff firstfit.go"}, b.info):
+				t.Errorf("%s:%d: block of unknown kind %q", page, b.line, b.info)
 			}
-		case lang == "go" && name != "":
-			shown[name] += b.text
-		case !slices.Contains([]string{"sh", "sh clone", "sh long", "text", "text like", "diff firstfit.go"}, b.info):
-			t.Errorf("line %d: block of unknown kind %q", b.line, b.info)
 		}
-	}
-	for _, name := range []string{"config.go", "firstfit.go", "firstfit_test.go", "main.go"} {
-		if dense(shown[name]) != dense(read(t, "examples/newstrategy/"+name)) {
-			t.Errorf("the blocks of %s are not the file", name)
+		if want := 4; page == tutorial && len(shown) != want || page == howTo && len(shown) != 0 {
+			t.Errorf("%s shows %d files, want %d on %s only", page, len(shown), want, tutorial)
 		}
-	}
-	if len(shown) != 4 {
-		t.Errorf("%d files are shown, want 4", len(shown))
+		for name, text := range shown {
+			if dense(text) != dense(read(t, "examples/newstrategy/"+name)) {
+				t.Errorf("%s: the blocks of %s are not the file", page, name)
+			}
+		}
 	}
 }
 
@@ -106,8 +106,14 @@ func dense(text string) string {
 
 var flagLong = flag.Bool("page.long", false, "also run the commands of the page that take minutes: the fuzzer's")
 
-// TestPageWorks does what the page says, from an empty directory.
-func TestPageWorks(t *testing.T) {
+// TestTutorialWorks does what the tutorial says, from an empty directory.
+func TestTutorialWorks(t *testing.T) { followPage(t, tutorial) }
+
+// TestHowToWorks runs the commands of the page on extensions, in a directory beside the clone.
+func TestHowToWorks(t *testing.T) { followPage(t, howTo) }
+
+// followPage does what a page says, from its top to its bottom.
+func followPage(t *testing.T, page string) {
 	if testing.Short() {
 		t.Skip("it builds a module, which -short leaves out")
 	}
@@ -116,7 +122,7 @@ func TestPageWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := walker{t: t, clone: clone, dir: t.TempDir()}
-	all := append(blocks(t), block{})
+	all := append(blocks(t, page), block{})
 	for i, b := range all[:len(all)-1] {
 		lang, name, _ := strings.Cut(b.info, " ")
 		switch {
