@@ -40,7 +40,7 @@ type Config struct {
 	// CoalesceRegions joins a new region to an adjacent one below it.
 	CoalesceRegions bool `json:"coalesce_regions" doc:"join a new region to an adjacent one below it, as over virtual memory" grid:"false,true"`
 	// Timing stamps each free with a count and merges only chunks below the safe frontier.
-	Timing bool `json:"timing" doc:"stamp frees with a count and merge only what the safe frontier has passed"`
+	Timing bool `json:"timing" doc:"stamp frees with a count and merge only chunks below the safe frontier"`
 	// Spatial splits the memory into a lower and an upper end that grow towards each other.
 	Spatial bool `json:"spatial" doc:"two-ended arena, requests name their end; needs variant 2026, no allow_growth" grid:"false,true"`
 	// Mended repairs known defects of the original; the package comment lists them.
