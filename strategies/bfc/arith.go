@@ -20,7 +20,7 @@ const (
 	// defaultWaste is the waste in bytes from which a chunk is always split.
 	defaultWaste = 128 * device.MiB
 
-	// backpedalFactor is what remains of a size that the device refused. It is a 32-bit
+	// backpedalFactor is the share of a refused size to ask for next. It is a 32-bit
 	// float, and the product too: from 402654464 bytes on exact arithmetic would round to
 	// other sizes.
 	backpedalFactor float32 = 0.9

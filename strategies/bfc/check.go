@@ -38,7 +38,7 @@ func (a *Allocator) Check() error {
 	return nil
 }
 
-// checker recounts an allocator: the sums over the walk are compared with the counters and indexes.
+// checker recounts an allocator and compares the sums over all chunks with counters and indexes.
 type checker struct {
 	a         *Allocator
 	chunks    int
@@ -52,7 +52,7 @@ type checker struct {
 	empty     device.Size
 }
 
-// regions checks every region, and what every chunk promises of itself and its neighbours.
+// regions checks every region, and every chunk against its neighbours.
 func (c *checker) regions() error {
 	var end device.Addr
 	t := &c.a.regions

@@ -29,7 +29,7 @@ const (
 	numOwners
 )
 
-// tag packs what is small about a chunk into one word: state in bits 0 and 1, owner in
+// tag packs the small fields of a chunk into one word: state in bits 0 and 1, owner in
 // bits 2 and 3, number of the region above.
 type tag uint32
 
@@ -52,7 +52,7 @@ func (t tag) withState(s state) tag { return t&^stateBits | tag(s) }
 func (t tag) withOwner(o uint8) tag { return t&^ownerBits | tag(o)<<ownerShift }
 
 // chunk is one record of the chunk table. It takes 32 bytes, so that none straddles two
-// cache lines; what most chunks lack lies in columns beside the table.
+// cache lines. Fields that most chunks lack lie in columns beside the table.
 type chunk struct {
 	addr device.Addr
 	size device.Size

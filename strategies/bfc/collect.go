@@ -8,9 +8,9 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// collect gives back every region without a live block if that makes room for need bytes,
-// and reports whether it gave back any. It gives all of them, even if one would do, and
-// looks at nothing if they would not do.
+// collect releases every region without a live block if that makes room for need bytes, and
+// reports whether it released any. It releases all of them, even if one would suffice, and none if
+// all of them would not.
 func (a *Allocator) collect(need device.Size) bool {
 	if a.regions.empty == 0 || need > a.roomAfterCollection() {
 		return false
@@ -43,8 +43,8 @@ func (a *Allocator) Trim() (device.Size, error) {
 	return given, err
 }
 
-// releaseEmpty gives back the regions without a live block in address order, and returns
-// their bytes and the first error of the device.
+// releaseEmpty releases the regions without a live block in address order. It returns their bytes
+// and the first error of the device.
 func (a *Allocator) releaseEmpty() (given device.Size, first error) {
 	if a.regions.empty == 0 {
 		return 0, nil
@@ -85,9 +85,9 @@ func (a *Allocator) releaseRegions(match func(*region) bool) (given device.Size,
 	return given, first
 }
 
-// releaseRegion gives back the reservations of a region in address order and returns their
-// bytes. On an error the region goes on with the reservations that are left: unchanged if
-// that is all of them, else as one free chunk. Without an error the caller removes the row.
+// releaseRegion releases the reservations of a region in address order and returns their bytes.
+// After an error the region keeps the reservations that are left: unchanged if these are all, else
+// as one free chunk. Without an error the caller removes the row.
 func (a *Allocator) releaseRegion(number uint32) (device.Size, error) {
 	r := &a.regions.rows[number]
 	rest, err := a.releaseReservations(r)
@@ -110,8 +110,8 @@ func (a *Allocator) releaseRegion(number uint32) (device.Size, error) {
 	return given, nil
 }
 
-// releaseReservations gives back the reservations of a region in address order, until the
-// device refuses one, and returns where what is left of the region starts.
+// releaseReservations releases the reservations of a region in address order, until the device
+// refuses one. It returns the start of the first that is left, or the end of the region.
 func (a *Allocator) releaseReservations(r *region) (rest device.Addr, err error) {
 	rest = r.addr
 	for _, next := range r.more {
@@ -144,7 +144,7 @@ func (a *Allocator) retireChunks(r *region) (newest uint64) {
 	return newest
 }
 
-// forget books a live chunk out whose memory is gone. That is no free of the caller's.
+// forget removes a live chunk whose memory was released. It does not count as a free.
 func (a *Allocator) forget(h handle) {
 	c := &a.chunks.rows[h]
 	a.live.Unlink(c.addr, h+1)
@@ -153,8 +153,8 @@ func (a *Allocator) forget(h handle) {
 	a.front.Stats.Frees = frees
 }
 
-// restart makes what is left of a region, whose chunks are retired, one free chunk. The
-// chunk is as unsafe as the newest that it replaces.
+// restart makes the rest of a region, whose chunks are retired, one free chunk. The chunk has the
+// newest count of the chunks that it replaces.
 func (a *Allocator) restart(number uint32, rest device.Addr, newest uint64) {
 	a.purgeQueue() // before a handle is used again
 	r := &a.regions.rows[number]

@@ -8,9 +8,9 @@ import (
 
 var _ power.Mover = (*Allocator)(nil)
 
-// moves reports whether blocks can be moved: where none is aligned to more than the unit, because a
-// chunk does not know what its request asked for, where the arena has no ends to keep apart, and
-// where no stream may still read what was freed. The original has nothing like it.
+// moves reports whether blocks can be moved. They cannot in variant 2026, because a chunk does not
+// record the alignment of its request; in an arena with two ends, which must stay apart; and with
+// timing, because a stream may still read freed memory. The original never moves a block.
 func (c Config) moves() bool { return c.Variant != V2026 && !c.Spatial && !c.Timing }
 
 // Compact implements [power.Mover]. It costs O(chunks log chunks).
@@ -60,8 +60,8 @@ func (a *Allocator) slide(first handle, may func(alloc.Chunk) bool,
 	return bytes
 }
 
-// exchange makes a hole, in no bin, the live chunk right behind it, and that the hole. The records
-// stay where they are in the region, so that its first and its last keep their handles.
+// exchange swaps a hole, which is in no bin, with the live chunk right behind it. The two records
+// keep their order and exchange roles, so the first and last chunk of the region keep their handles.
 func (a *Allocator) exchange(hole, h handle) {
 	low, high := &a.chunks.rows[hole], &a.chunks.rows[h]
 	requested, l := a.chunks.requested(h), a.chunks.label(h)

@@ -20,11 +20,11 @@ const (
 )
 
 // defaultLimit is the limit of a Config that sets none. It is above any card, so that the
-// device is what runs out.
+// device runs out first.
 const defaultLimit = device.TiB
 
 // Config describes a BFC allocator. The zero value is the allocator of 2024 that takes its
-// whole limit of 1 TiB at once, or what the device has of it.
+// whole limit of 1 TiB at once, or as much of it as the device grants.
 type Config struct {
 	// Variant selects the rules; default V2024.
 	Variant Variant `json:"variant" doc:"whose rules to follow: 2016 (TensorFlow 0.10), 2024 (TensorFlow 2.17) or 2026 (XLA)" grid:"2016,2024,2026"`

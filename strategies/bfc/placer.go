@@ -46,7 +46,7 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	return !a.front.Closed() && !unsure && a.placer.CanPlace(a.Walk, r, freed)
 }
 
-// foreseen yields what a live chunk becomes when it is freed.
+// foreseen yields the free chunk that a live chunk becomes.
 func (a *Allocator) foreseen(c alloc.Chunk, yield func(alloc.Chunk)) {
 	if a.cfg.Timing {
 		c.FreedAt = ^uint64(0)
@@ -54,7 +54,7 @@ func (a *Allocator) foreseen(c alloc.Chunk, yield func(alloc.Chunk)) {
 	yield(c)
 }
 
-// joined returns what two free chunks become that are merged, as merge does.
+// joined returns the chunk that merge makes of two free chunks.
 func joined(left, right alloc.Chunk) alloc.Chunk {
 	left.Size += right.Size
 	if left.Owner != right.Owner {

@@ -57,7 +57,7 @@ func (c Config) mostWaste() device.Size {
 	return max(device.AlignUp(waste, unit), unit) - unit
 }
 
-// exceptions returns what the originals do not keep.
+// exceptions returns the invariants that the originals break.
 func (c Config) exceptions() (all []promise.Exception) {
 	if c.Timing && !c.Mended {
 		all = append(all, promise.Exception{Invariant: "I5",

@@ -63,13 +63,13 @@ func (a *Allocator) enqueue(h handle) {
 
 func (a *Allocator) void(e entry) bool { return e.seq < a.chunks.marks[e.h].since }
 
-// leave books an entry out that is not void.
+// leave removes an entry that is not void from the counters.
 func (a *Allocator) leave(e entry) {
 	a.queue.n--
 	a.chunks.marks[e.h].entries--
 }
 
-// suspect notes that a chunk is granted which the queue may hold.
+// suspect records that a chunk is granted that the queue may hold.
 func (a *Allocator) suspect(h handle) {
 	if a.chunks.marks[h].entries > 0 {
 		a.queue.suspects = append(a.queue.suspects, h)

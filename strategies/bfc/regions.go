@@ -67,7 +67,7 @@ func (t *regionTable) endingAt(at device.Addr) (uint32, bool) {
 	return t.order[i-1], true
 }
 
-// occupy books one more live chunk in a region. The first takes the region out of empty.
+// occupy counts one more live chunk in a region. The first takes the region out of empty.
 func (t *regionTable) occupy(r *region) {
 	if r.live == 0 {
 		t.empty -= r.size
@@ -75,7 +75,7 @@ func (t *regionTable) occupy(r *region) {
 	r.live++
 }
 
-// vacate books one live chunk less in a region. The last puts the region back into empty.
+// vacate counts one live chunk less in a region. The last puts the region back into empty.
 func (t *regionTable) vacate(r *region) {
 	r.live--
 	if r.live == 0 {
