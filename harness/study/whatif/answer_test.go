@@ -136,8 +136,8 @@ func TestAnswersToAFailure(t *testing.T) {
 			want: "None: none of the 30 settings that were tried completes this run on the same card (24.00 GiB). With the " +
 				"recorded settings it needs 27.00 GiB. With 512.00 MiB for the CUDA context and libraries, the smallest " +
 				"listed card large enough is the GeForce RTX 5090 (31.36 GiB). Nothing to gain from settings: none of PyTorch " +
-				"that was tried needs noticeably less. Of all that was tried the strategy bestfit needs least: 25.00 GiB, where the " +
-				"live bytes alone are 17.00 GiB.",
+				"that was tried needs noticeably less. Of all that was tried the strategy bestfit needs least: 25.00 GiB, where " +
+				"the live bytes alone are 17.00 GiB.",
 		},
 		"the live bytes are too many": {
 			card: 24 * gib, bound: 25 * gib, rec: recording(t, 23*gib, died(gib)),

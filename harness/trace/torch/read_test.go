@@ -201,7 +201,7 @@ func checkTiled(t *testing.T, path string, d *torch.Device) {
 func TestSnapshotRecordings(t *testing.T) {
 	dir := os.Getenv("VRAMYARD_SNAPSHOTS")
 	if dir == "" {
-		t.Skip("set VRAMYARD_SNAPSHOTS to a directory with snapshots, as docs/snapshots.md says")
+		t.Skip("set VRAMYARD_SNAPSHOTS to a directory with snapshots, as docs/verify.md says")
 	}
 	n := 0
 	require.NoError(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
