@@ -1,15 +1,19 @@
 package strategies_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -24,11 +28,14 @@ var (
 )
 
 var (
-	reportHeap = regexp.MustCompile(`(?m)^\$ printf '(.*)' > heap\.trace$`)
-	reportSpot = regexp.MustCompile(`(?s)(<!-- report: begin -->\n)(.*)(<!-- report: end -->)`)
+	reportHeap  = regexp.MustCompile(`(?m)^\$ printf '(.*)' > heap\.trace$`)
+	reportSpot  = regexp.MustCompile(`(?s)(<!-- report: begin -->\n)(.*)(<!-- report: end -->)`)
+	recordsSpot = regexp.MustCompile(`(?s)(<!-- records: begin -->\n)(.*)(<!-- records: end -->)`)
+	reportChunk = regexp.MustCompile(`(?m)^  (?:In use|Free  ) 0x\w+ of \d+ bytes, next (\d+)`)
 )
 
-// TestBFCPageReport holds the report on the page of bfc to what the commands before it print.
+// TestBFCPageReport holds the report on the page of bfc to what the commands before it print, and
+// the records of the same heap to the report and to the chunks.
 //
 //	go test ./strategies -run TestBFCPageReport -rewrite
 func TestBFCPageReport(t *testing.T) {
@@ -43,17 +50,59 @@ func TestBFCPageReport(t *testing.T) {
 	require.NoError(t, err)
 	dev, err := sim.New(sim.Config{})
 	require.NoError(t, err)
-	res, err := replay.Run(tr, setup, dev, replay.Options{Report: true})
+	var chunks []alloc.Chunk
+	pen := sketch{ids: map[device.Addr]uint64{}}
+	res, err := replay.Run(tr, setup, dev, replay.Options{Report: true, Observe: func(o replay.Observation) error {
+		if o.Err != nil {
+			chunks = slices.Collect(o.Strategy.Walk) // as in the report
+		}
+		pen.ids[o.Block.Addr] = o.Request.ID
+		return nil
+	}})
 	require.NoError(t, err)
 	var b strings.Builder
-	b.WriteString("```\n")
 	for line := range strings.Lines(string(res.OOMReport) + string(res.OwnOOMReport)) {
 		if !strings.Contains(line, "chunks 0,") { // as grep does on the page
 			b.WriteString(line)
 		}
 	}
-	b.WriteString("```\n")
-	holdSpot(t, bfcPage, reportSpot, b.String())
+	holdSpot(t, bfcPage, reportSpot, "```\n"+b.String()+"```\n")
+	holdSpot(t, bfcPage, recordsSpot, "```\n"+records(t, chunks, &pen, string(res.OwnOOMReport))+"```\n")
+}
+
+// records writes the records of the chunks of one region, a column for each. The report has the
+// handle of each next chunk; the first chunk has handle 0, because no chunk of the page's heap was
+// merged away.
+func records(t *testing.T, chunks []alloc.Chunk, pen *sketch, report string) string {
+	t.Helper()
+	next := reportChunk.FindAllStringSubmatch(report, -1)
+	require.Len(t, next, len(chunks))
+	rows := [...][]string{{"chunk"}, {"address"}, {"entry"}, {"handle"}, {"prev"}, {"next"}, {"bin"}}
+	handle, prev := "0", "none"
+	for i, c := range chunks {
+		offset, bin, follows := c.Addr.Sub(c.Region), "none", next[i][1]
+		if c.Class != alloc.NoClass {
+			bin = fmt.Sprint(c.Class)
+		}
+		if i == len(chunks)-1 {
+			follows = "none"
+		}
+		c.Class = alloc.NoClass
+		for r, cell := range []string{pen.words(c), fmt.Sprintf("0x%04x", uint64(offset)), fmt.Sprint(uint64(offset) >> 8),
+			handle, prev, follows, bin} {
+			rows[r] = append(rows[r], cell)
+		}
+		handle, prev = follows, handle
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		line := ""
+		for _, cell := range row {
+			line += fmt.Sprintf("%-14s", cell)
+		}
+		b.WriteString(strings.TrimSpace(line) + "\n")
+	}
+	return b.String()
 }
 
 // TestBFCPagePresets holds the page of bfc to the catalogue: its table of presets has them all.

@@ -61,7 +61,7 @@ func (a *Allocator) slide(first handle, may func(alloc.Chunk) bool,
 }
 
 // exchange swaps a hole, which is in no bin, with the live chunk right behind it. The two records
-// keep their order and exchange roles, so the first and last chunk of the region keep their handles.
+// keep their order and exchange roles, so the first and last chunk of a region keep their handles.
 func (a *Allocator) exchange(hole, h handle) {
 	low, high := &a.chunks.rows[hole], &a.chunks.rows[h]
 	requested, l := a.chunks.requested(h), a.chunks.label(h)
