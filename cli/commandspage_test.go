@@ -155,3 +155,10 @@ func prosed(line string) string {
 
 // cell returns a text for a cell of a table.
 func cell(text string) string { return prosed(strings.ReplaceAll(text, "\n", " ")) }
+
+// TestCitation compares the version in CITATION.cff with the program's.
+func TestCitation(t *testing.T) {
+	file, err := os.ReadFile("../CITATION.cff")
+	require.NoError(t, err)
+	require.Contains(t, string(file), "\nversion: "+version+"\n")
+}

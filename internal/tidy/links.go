@@ -36,14 +36,18 @@ var Links = Rule{
 var Index = Rule{
 	Name: "index",
 	Doc: "docs/README.md links every page of docs, except strategies and decisions: it links their index, which links " +
-		"all of them",
+		"all of them, decisions by their title",
 	Check: func(h *House, report Report) {
 		linked := map[string]map[string]bool{} // by index
+		var decisions []byte                   // their index
 		for _, t := range h.Texts {
 			if path.Base(t.Name) != "README.md" {
 				continue
 			}
 			linked[t.Name] = map[string]bool{}
+			if t.Name == "docs/decisions/README.md" {
+				decisions = t.Content
+			}
 			for _, l := range linksOf(t) {
 				name, _ := l.target(t.Name)
 				linked[t.Name][name] = true
@@ -59,6 +63,12 @@ var Index = Rule{
 			}
 			if !linked[index][t.Name] {
 				report(t.Name, 0, "%s does not link this page", index)
+				continue
+			}
+			title, _, _ := bytes.Cut(bytes.TrimPrefix(t.Content, []byte("# ")), []byte("\n"))
+			want := fmt.Sprintf("[%s](%s)", title, path.Base(t.Name))
+			if index == "docs/decisions/README.md" && !bytes.Contains(decisions, []byte(want)) {
+				report(t.Name, 1, "%s does not link this record by its title: want %s", index, want)
 			}
 		}
 	},
