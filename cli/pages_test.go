@@ -17,11 +17,11 @@ var blocks = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 var word = regexp.MustCompile(`'[^']*'|\S+`)
 
 // TestPagesShowTheirOutput runs every command of a page's sh blocks in one directory and compares
-// each text block with the output of the command above it.
+// each text block with the output of the command above it. A trace block is the file my.trace.
 func TestPagesShowTheirOutput(t *testing.T) {
-	for _, name := range []string{"tutorial.md", "compare.md"} {
+	for _, name := range []string{"docs/tutorial.md", "docs/compare.md", "README.md"} {
 		t.Run(name, func(t *testing.T) {
-			page, err := os.ReadFile("../docs/" + name)
+			page, err := os.ReadFile("../" + name)
 			require.NoError(t, err)
 			examples, err := filepath.Abs("../examples")
 			require.NoError(t, err)
@@ -38,6 +38,8 @@ func TestPagesShowTheirOutput(t *testing.T) {
 							ran++
 						}
 					}
+				case "trace":
+					require.NoError(t, os.WriteFile("my.trace", []byte(block[2]), 0o600))
 				case "text":
 					requireShown(t, block[2], out)
 					shown++
@@ -46,6 +48,23 @@ func TestPagesShowTheirOutput(t *testing.T) {
 			require.NotZero(t, ran)
 			require.NotZero(t, shown)
 		})
+	}
+}
+
+// TestReadmeTable holds the rows of the README's comparison to the output of its command.
+func TestReadmeTable(t *testing.T) {
+	page, err := os.ReadFile("../README.md")
+	require.NoError(t, err)
+	line := regexp.MustCompile(`(?m)^go run ./cmd/vramyard (compare .* meta_\S+)$`).FindSubmatch(page)
+	require.NotNil(t, line)
+	out := succeed(t, arguments(string(line[1]))...)
+	rows := regexp.MustCompile("(?m)^\\| `(\\S+)` \\| (\\d.*) \\|$").FindAllSubmatch(page, -1)
+	require.Len(t, rows, 5)
+	for _, row := range rows {
+		measured := regexp.MustCompile(`│ ` + string(row[1]) + ` .*`).FindString(out)
+		for cell := range strings.SplitSeq(string(row[2]), " | ") {
+			require.Contains(t, measured, " "+cell+" │", "%s", row[1])
+		}
 	}
 }
 

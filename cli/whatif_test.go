@@ -107,14 +107,6 @@ func TestWhatifRefuses(t *testing.T) {
 	}
 }
 
-// TestReadmeQuotesWhatif holds the first sentence that the README shows.
-func TestReadmeQuotesWhatif(t *testing.T) {
-	raw, err := os.ReadFile("../README.md")
-	require.NoError(t, err)
-	first, _, _ := strings.Cut(succeed(t, "whatif", "../examples/oom/chat.pickle.gz"), "\n")
-	require.Contains(t, string(raw), "```\n"+first+"\n```")
-}
-
 func TestWhatifWritesItsFiles(t *testing.T) {
 	dir := t.TempDir()
 	j, c := filepath.Join(dir, "r.json"), filepath.Join(dir, "r.csv.gz")

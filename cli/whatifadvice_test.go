@@ -80,7 +80,7 @@ func TestAnUnknownFrameworkGetsStrategies(t *testing.T) {
 			"on a card of 1.00 GiB.",
 		"- strategy: caching\n": "The strategy caching (PyTorch without any setting) completes this run on a card of " +
 			"1.00 GiB.",
-		"- strategy: slab\n":    "The strategy slab completes this run on a card of 1.00 GiB.",
+		"- strategy: slab\n": "The strategy slab completes this run on a card of 1.00 GiB.",
 	} {
 		args := []string{path, "--device", "sim:1GiB", "--grid", write(t, "g.yaml", strategy)}
 		text := succeed(t, append([]string{"whatif"}, args...)...)
