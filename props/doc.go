@@ -7,7 +7,7 @@
 //   - [Sequences] generates and shrinks them; [Shrink] goes on where the generator stops.
 //   - One interpreter executes operations on one or several instances of a strategy, and
 //     tells an observer before and after each call. Observers are the runner of [Verify], the
-//     lockstep of [Metamorphic] and [Differential], the [Judge] of replays and [Bounded].
+//     lockstep of [Metamorphic], [Identical] and [Differential], the [Judge] of replays and [Bounded].
 //   - The [Model] is the reference: a list of live blocks and sums over it.
 //   - The predicates ([Tiling], [Regions], [Coalescing] and so on) are pure functions of
 //     walks, statistics and the model. Each names its invariant and the two values that

@@ -39,6 +39,47 @@ func Relate(s Subject, seq Sequence) error {
 	return r.run(seq)
 }
 
+// Identical runs generated sequences over two subjects in lockstep, such as two implementations of
+// one design, and checks invariant I38 in its strict form: they give the same answers with the same
+// addresses, record the same refusals, and show the same chunks and statistics. The device refuses
+// calls where the sequence says so, for both alike. The error is a [*Failure] if they differ,
+// anything else if one cannot be built.
+func Identical(first, other Subject, o Options) (Result, error) {
+	o = o.withDefaults()
+	profile, err := first.Profile(o.Operations)
+	if err != nil {
+		return Result{}, err
+	}
+	return searchAll(first.Name+" and "+other.Name, profile, o, func() (*ensemble, error) {
+		r := newRelations(first, profile)
+		r.subjects, r.enrol, r.finish = []Subject{first, other}, r.pair, nil
+		r.same = func(a, b *machine) bool { return r.equal(a, b) && sameRefusal(a, b) }
+		return &r.ensemble, nil
+	})
+}
+
+// sameRefusal reports whether two instances recorded the same last refusal.
+func sameRefusal(a, b *machine) bool {
+	x, _ := power.LastRefusal(a.Strategy)
+	y, _ := power.LastRefusal(b.Strategy)
+	same := sameError(x.Device, y.Device)
+	x.Device, y.Device = nil, nil
+	return same && x == y
+}
+
+// pair makes an instance of each of two subjects for one sequence.
+func (r *relations) pair(Sequence) (machines []*machine, err error) {
+	for i := range r.subjects {
+		m, err := newMachine(&r.subjects[i], device.FaultPlan{})
+		if err != nil {
+			return machines, fmt.Errorf("%s: cannot be built: %w", r.subjects[i].Name, err)
+		}
+		m.lockstep = lockstep{name: r.subjects[i].Name, number: IAgreement}
+		machines = append(machines, m)
+	}
+	return machines, nil
+}
+
 type relations struct {
 	ensemble
 	subject  Subject

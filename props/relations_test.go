@@ -2,6 +2,7 @@ package props_test
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -60,6 +61,27 @@ func TestDifferentialFindsWhoDisagrees(t *testing.T) {
 func TestDifferentialWantsTwo(t *testing.T) {
 	_, err := props.Differential([]props.Subject{firstFitSubject(none)}, props.Options{})
 	require.ErrorContains(t, err, "at least two")
+}
+
+// TestIdenticalFindsDifferences compares a first fit with itself, and with one whose bug shows in
+// an answer, in the statistics or in a refusal.
+func TestIdenticalFindsDifferences(t *testing.T) {
+	good := firstFitSubject(none)
+	r, err := props.Identical(good, firstFitSubject(none), props.Options{Sequences: 300})
+	require.NoError(t, err)
+	assert.Greater(t, r.OutOfMemory, 300)
+	for _, b := range []bug{refusesOften, acceptsInterior, peakFollows, wrongReason} {
+		bad := firstFitSubject(b)
+		bad.Name = "bad"
+		_, err := props.Identical(good, bad, props.Options{Sequences: 300, Seed: 1})
+		f := requireFailure(t, err)
+		assert.Equal(t, props.IAgreement, f.Violation.Number, "%v", b)
+		assert.Equal(t, "first-fit and bad", f.Subject)
+	}
+	bad := good
+	bad.New = func(device.Source) (alloc.Strategy, error) { return nil, errors.New("no luck") }
+	_, err = props.Identical(good, bad, props.Options{})
+	require.ErrorContains(t, err, "cannot be built: no luck")
 }
 
 func TestMetamorphicPassesCorrectStrategy(t *testing.T) {

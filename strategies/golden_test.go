@@ -9,10 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace/vectors"
 	"github.com/vramyard/vramyard/strategies"
+	"github.com/vramyard/vramyard/strategies/bfc/textbook"
 )
 
 // TestGoldenPlacements replays every vector and compares each placement, each failure and,
@@ -41,7 +43,34 @@ func TestGoldenPlacements(t *testing.T) {
 				requireGolden(t, v, with(t, v.Config, "variant", variant))
 			})
 		}
+		if config, ok := textbookConfig(t, v); ok {
+			t.Run(v.ID()+"/as_textbook", func(t *testing.T) {
+				t.Parallel()
+				requireGolden(t, v, config)
+			})
+		}
 	}
+}
+
+// textbookConfig returns the configuration of bfc:textbook for a vector, and whether there is one:
+// for the vectors of BFC with the rules of 2024 that set no option but the limit and growth.
+func textbookConfig(t *testing.T, v vectors.Vector) (json.RawMessage, bool) {
+	t.Helper()
+	if v.Variant != "2024" && !slices.Contains(v.SameIn, "2024") {
+		return nil, false
+	}
+	var fields map[string]any
+	require.NoError(t, json.Unmarshal(v.Config, &fields))
+	delete(fields, "variant")
+	for field := range fields {
+		if field != "limit" && field != "allow_growth" {
+			return nil, false
+		}
+	}
+	fields["compat"] = "textbook"
+	config, err := json.Marshal(fields)
+	require.NoError(t, err)
+	return config, true
 }
 
 // requireGolden replays a vector with the given configuration.
@@ -53,6 +82,9 @@ func requireGolden(t *testing.T, v vectors.Vector, config json.RawMessage) {
 	require.NoError(t, err)
 	setup, err := strategies.All().Lookup(v.Strategy, config)
 	require.NoError(t, err)
+	if i := slices.Index(want, "S timestamped_queue_len 0"); i >= 0 && !hasQueue(setup) {
+		want[i] = "S timestamped_queue_len -1"
+	}
 	cfg, err := sim.ParseConfig(v.Sim)
 	require.NoError(t, err)
 	dev, err := sim.New(cfg)
@@ -70,6 +102,12 @@ func requireGolden(t *testing.T, v vectors.Vector, config json.RawMessage) {
 		sortRuns(lines)
 	}
 	requireLines(t, want, lines)
+}
+
+// hasQueue reports whether a strategy has BFC's timestamps. The textbook leaves them out.
+func hasQueue(s setting.Setup) bool {
+	_, textbooks := s.Config.(textbook.Config)
+	return !textbooks
 }
 
 // sortRuns sorts each run of lines that tell of delayed frees: in the original, the order among

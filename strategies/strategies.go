@@ -7,6 +7,7 @@ import (
 	"github.com/vramyard/vramyard/strategies/async"
 	"github.com/vramyard/vramyard/strategies/bestfit"
 	"github.com/vramyard/vramyard/strategies/bfc"
+	"github.com/vramyard/vramyard/strategies/bfc/textbook"
 	"github.com/vramyard/vramyard/strategies/buddy"
 	buddyxdl "github.com/vramyard/vramyard/strategies/buddy/xdl"
 	"github.com/vramyard/vramyard/strategies/caching"
@@ -47,7 +48,9 @@ func fitAllocators() setting.Catalogue {
 				Doc: "XLA of August 2026 with the two-ended arena"},
 			setting.Preset{Name: "2016", Doc: "as TensorFlow 0.10", JSON: `{"variant":"2016"}`},
 			setting.Preset{Name: "mended", Doc: "the original's quirks mended", JSON: `{"mended":true}`},
-		).KnownAs("tensorflow", "tf", "xla", "jax"),
+			setting.Preset{Name: "textbook", JSON: `{"compat":"textbook"}`,
+				Doc: "the original's data structures, to be read: places blocks as bfc does, more slowly"},
+		).WithOriginals(setting.SpecOf("bfc:textbook", "", textbook.New)).KnownAs("tensorflow", "tf", "xla", "jax"),
 		setting.SpecOf("bestfit", "one of the smallest chunks that serve, the lowest of them", bestfit.New,
 			setting.Preset{
 				Doc: "the lower of the two smallest chunks, small remainders stay with the block; the whole device in one region"},

@@ -90,6 +90,14 @@ func RunDifferential(t *testing.T, share int, subjects ...props.Subject) {
 	report(t, r, err, false)
 }
 
+// RunIdentical checks that two subjects place, refuse and count alike, with half of the sequences
+// that the flags ask for.
+func RunIdentical(t *testing.T, first, other props.Subject) {
+	t.Helper()
+	r, err := props.Identical(first, other, options(2, 1))
+	report(t, r, err, false)
+}
+
 // enough is how many sequences have to show that an exception is needed.
 const enough = 250
 

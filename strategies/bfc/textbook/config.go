@@ -1,0 +1,62 @@
+package textbook
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/promise"
+	"github.com/vramyard/vramyard/device"
+)
+
+// compat is the value of Config.Compat.
+const compat = "textbook"
+
+// Config describes the allocator. The zero value takes its whole limit of 1 TiB at once, or what
+// the device has of it.
+type Config struct {
+	// Compat names the structure; "textbook" is the default and the only value.
+	Compat string `json:"compat" doc:"the structure to follow"`
+	// Limit in bytes is the most to hold of the device; default 1 TiB.
+	Limit device.Size `json:"limit" doc:"most bytes to hold of the device"`
+	// AllowGrowth takes regions as they are needed instead of the whole limit at once.
+	AllowGrowth bool `json:"allow_growth" doc:"take regions as needed, each twice the last, instead of the whole limit at once" grid:"false,true"`
+}
+
+// WithDefaults returns c with every default filled in. It fails if Compat has another value.
+func (c Config) WithDefaults() (Config, error) {
+	c.Compat = cmp.Or(c.Compat, compat)
+	c.Limit = cmp.Or(c.Limit, device.TiB)
+	if c.Compat != compat {
+		return c, fmt.Errorf("bfc: compat %q: want %q", c.Compat, compat)
+	}
+	return c, nil
+}
+
+// ForCapacity returns the configuration for a device of n bytes: Limit becomes n.
+func (c Config) ForCapacity(n device.Size) Config {
+	c.Limit = n
+	return c
+}
+
+// Preallocates reports whether the allocator reserves its whole limit with the first request, so
+// that the reserved bytes are independent of the demand.
+func (c Config) Preallocates() bool { return !c.AllowGrowth }
+
+func (c Config) Promises() promise.Set {
+	return promise.Set{
+		Quantum: minAllocationSize,
+		Honours: func(r alloc.Request) bool { return r.Align <= minAllocationSize },
+		MaxGrant: func(r alloc.Request) device.Size {
+			n := roundedBytes(r.Size)
+			return n + min(n, maxInternalFragmentation) - minAllocationSize
+		},
+		ClassOf:         func(free alloc.Chunk) int32 { return binNumForSize(free.Size) },
+		MustMerge:       promise.MergeAll,
+		ExactNeighbours: true,
+		ExactPlacer:     true,
+		SearchOrder:     promise.BySizeThenAddress,
+		Serves:          promise.ServesAnywhere(minAllocationSize),
+		Boundaries:      promise.PowersOfTwo(minAllocationSize, min(c.Limit, device.TiB)),
+	}
+}
