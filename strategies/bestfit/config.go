@@ -25,7 +25,7 @@ const (
 	mostSpread = 1 << 20
 )
 
-// NoSlack is the value of Config.Slack with which every block is cut to the quantum.
+// NoSlack is the value of Config.Slack that splits off every remainder.
 const NoSlack = 1 << 20
 
 // The values of Config.Tail.
@@ -37,28 +37,28 @@ const (
 // Config describes a best fit. The zero value is one region of the whole device, in which
 // the best chunk is the lower of the two smallest that serve.
 type Config struct {
-	// Quantum in bytes is what sizes are rounded up to, a power of two.
-	Quantum device.Size `json:"quantum" doc:"what sizes are rounded up to, a power of two" grid:"256,512,4KiB"`
-	// Looks is how many of the smallest chunks that serve are looked at for the lowest address.
-	Looks int `json:"looks" doc:"how many of the smallest chunks that serve are looked at; the one at the lowest address is taken. 1 is strict best fit" grid:"1,2,4,8,16,32"`
-	// Spread bounds by how much a chunk may exceed the smallest that serves: a Spread-th of the
+	// Quantum is the unit in bytes to which sizes are rounded up, a power of two.
+	Quantum device.Size `json:"quantum" doc:"unit to which sizes are rounded up, a power of two" grid:"256,512,4KiB"`
+	// Looks is how many of the smallest chunks that fit are compared for the lowest address.
+	Looks int `json:"looks" doc:"how many of the smallest chunks that fit are compared; the lowest is taken. 1 is strict best fit" grid:"1,2,4,8,16,32"`
+	// Spread bounds by how much a compared chunk may exceed the smallest: a Spread-th of the
 	// request.
-	Spread int `json:"spread" doc:"of the chunks looked at, one may exceed the smallest by the request divided by this" grid:"2,4,8,16,32"`
-	// Slack is the reciprocal of the part of a request that a block may have beyond it. NoSlack allows
+	Spread int `json:"spread" doc:"a compared chunk exceeds the smallest by at most the request divided by this" grid:"2,4,8,16,32"`
+	// Slack bounds the remainder that stays in a block: a Slack-th of the request. NoSlack leaves
 	// none.
-	Slack int `json:"slack" doc:"a remainder of at most the request divided by this, a power of two, stays with the block; 1048576 for none" grid:"8,16,32,64,1048576"`
-	// Tail says when the last chunk of a region is used: TailLast or TailHole.
-	Tail string `json:"tail" doc:"the last free chunk of a region: last (used when no hole serves, however well it fits) or hole (as any other)" grid:"last,hole"`
-	// Growth is the kind of the policy by which regions are taken, see kit/regions.
-	Growth string `json:"growth" doc:"how regions are taken: whole, fixed, doubling, request or proportional" grid:"whole,fixed,doubling,request,proportional"`
+	Slack int `json:"slack" doc:"a remainder of at most the request divided by this, a power of two, stays in the block; 1048576 for none" grid:"8,16,32,64,1048576"`
+	// Tail determines when the last chunk of a region is used: TailLast or TailHole.
+	Tail string `json:"tail" doc:"the last free chunk of a region: last (used only if no other fits) or hole (like any other)" grid:"last,hole"`
+	// Growth is the kind of the growth policy, see kit/regions.
+	Growth string `json:"growth" doc:"size of new regions: whole, fixed, doubling, request or proportional" grid:"whole,fixed,doubling,request,proportional"`
 	// RegionBytes is the smallest region.
 	RegionBytes device.Size `json:"region_bytes" doc:"smallest region; not used with growth whole" grid:"2MiB,32MiB,256MiB"`
-	// Limit in bytes is the most to hold of the device; 0 for no bound.
-	Limit device.Size `json:"limit" doc:"most bytes to hold of the device; 0 for no bound, with growth whole 1TiB"`
-	// Release gives empty regions back to the device.
-	Release bool `json:"release" doc:"give empty regions back to the device; not with growth whole" grid:"false,true"`
-	// KeepBytes are the bytes of empty regions that are kept all the same.
-	KeepBytes device.Size `json:"keep_bytes" doc:"empty bytes that are kept although release is set" grid:"0,64MiB,1GiB"`
+	// Limit bounds the bytes held from the device; 0 for no bound.
+	Limit device.Size `json:"limit" doc:"limit on the bytes held from the device; 0 for none, or 1TiB with growth whole"`
+	// Release returns empty regions to the device.
+	Release bool `json:"release" doc:"return empty regions to the device; not with growth whole" grid:"false,true"`
+	// KeepBytes is the number of bytes of empty regions that are kept with Release.
+	KeepBytes device.Size `json:"keep_bytes" doc:"with release: bytes of empty regions that are kept" grid:"0,64MiB,1GiB"`
 }
 
 // WithDefaults returns c with every default filled in. It fails with an error that names
@@ -113,6 +113,6 @@ func (c Config) ForCapacity(n device.Size) Config {
 // that the reserved bytes are independent of the demand.
 func (c Config) Preallocates() bool { return c.policy().Preallocates() }
 
-// Unbound implements [setting.UnboundConfig]: the limit is looked at to refuse, and where the whole
-// of it is taken.
+// Unbound implements [setting.UnboundConfig]: the limit only decides which requests fail, unless
+// the whole of it is reserved at once.
 func (c Config) Unbound() bool { return !c.Preallocates() }

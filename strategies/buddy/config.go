@@ -23,7 +23,7 @@ const (
 
 // The values of Config.Placement.
 const (
-	Leftmost       = blocks.Leftmost       // lowest free block that fits, of any class
+	Leftmost       = blocks.Leftmost       // lowest free block that serves, of any class
 	Smallest       = blocks.Smallest       // of the smallest class that serves the lowest
 	SmallestNewest = blocks.SmallestNewest // of the smallest class that serves the one freed last
 	TopDown        = blocks.TopDown        // the highest free block that serves
@@ -39,44 +39,45 @@ const (
 // The values of Config.Coalescing.
 const (
 	Eager     = blocks.Eager     // a freed block is merged at once
-	Lazy      = blocks.Lazy      // it is not while its class has few free blocks
-	OnFailure = blocks.OnFailure // blocks are merged when a request finds nothing
+	Lazy      = blocks.Lazy      // it stays unmerged while its class has few free blocks
+	OnFailure = blocks.OnFailure // blocks are merged when no free block serves a request
 )
 
 // Config describes a buddy allocator. The zero value of a field means its default.
 type Config struct {
-	// RegionBytes is the size of a region, a multiple of BlockBytes; Growth says which.
+	// RegionBytes is the size of the smallest region, a multiple of BlockBytes.
 	RegionBytes device.Size `json:"region_bytes" doc:"smallest region" grid:"2MiB,8MiB,32MiB,128MiB"`
 	// BlockBytes is the smallest block, a power of two.
 	BlockBytes device.Size `json:"block_bytes" doc:"smallest block, a power of two" grid:"256,512,2KiB,16KiB"`
-	// Family says which sizes blocks have.
+	// Family is the family of block sizes, such as Binary.
 	Family string `json:"family" doc:"sizes of blocks: binary, weighted (2^k and 3*2^k), fibonacci, k4 or k8 (4 or 8 sizes to a doubling)" grid:"binary,weighted,fibonacci,k4,k8"`
-	// Trim says whether the tail of a block beyond the request is given back.
-	Trim string `json:"trim" doc:"give the tail of a block beyond the request back: on or off" grid:"off,on"`
-	// TrimBytes is what requests are rounded up to, a multiple of BlockBytes; default BlockBytes.
-	TrimBytes device.Size `json:"trim_bytes" doc:"what requests are rounded up to before, a multiple of block_bytes (default block_bytes)"`
-	// Placement says which free block is taken.
+	// Trim determines whether the tail of a block beyond the request is returned.
+	Trim string `json:"trim" doc:"return the tail of a block beyond the request: on or off" grid:"off,on"`
+	// TrimBytes is the unit to which requests are rounded up with Trim, a multiple of BlockBytes;
+	// default BlockBytes.
+	TrimBytes device.Size `json:"trim_bytes" doc:"with trim: unit to which requests are rounded up, a multiple of block_bytes (default block_bytes)"`
+	// Placement selects the free block for a request, such as Smallest.
 	Placement string `json:"placement" doc:"block taken: smallest (lowest of the smallest class that serves), newest (the one freed last), leftmost (lowest of any class), top-down (highest)" grid:"smallest,newest,leftmost,top-down"`
-	// RegionChoice says in which region, where several have such a block.
+	// RegionChoice selects the region if several have such a block.
 	RegionChoice string `json:"region_choice" doc:"region taken if several serve: oldest, fullest or lowest" grid:"oldest,fullest,lowest"`
-	// Coalescing says when free buddies are merged.
+	// Coalescing determines when free buddies are merged.
 	Coalescing string `json:"coalescing" doc:"merge free buddies: eager (at once), lazy (not while a class has few free blocks), failure (when nothing else serves)" grid:"eager,lazy,failure"`
-	// Slack is how many free blocks of a class are few, lazy only.
-	Slack int `json:"slack" doc:"lazy: free blocks of a class up to which they stay unmerged"`
+	// Slack is the number of free blocks of a class that stay unmerged with Lazy.
+	Slack int `json:"slack" doc:"lazy: free blocks of a class that stay unmerged (default 16)"`
 	// DirectBytes bounds the requests that the pool of blocks serves first.
 	DirectBytes device.Size `json:"direct_bytes" doc:"larger requests get a region of their own" grid:"1MiB,4MiB,16MiB,128MiB,1EiB"`
 	// DirectCacheBytes bounds the bytes of such regions that are kept when they are freed; by
 	// default, with those in use, to a quarter above the most that were ever in use.
-	DirectCacheBytes device.Size `json:"direct_cache_bytes" doc:"bytes of such regions kept for reuse; 1 for none, 0 for a quarter above the most in use" grid:"0,1,1GiB,1EiB"`
-	// Growth is the kind of the policy of package growth.
+	DirectCacheBytes device.Size `json:"direct_cache_bytes" doc:"freed regions of single blocks that are kept for reuse, in bytes; 1 for none, 0 for up to a quarter above the most ever used" grid:"0,1,1GiB,1EiB"`
+	// Growth is the kind of the growth policy, see kit/regions.
 	Growth string `json:"growth" doc:"size of the next region: fixed, doubling, request, proportional or whole" grid:"request,fixed,doubling,proportional,whole"`
 	// Limit bounds the bytes held; default none, or with growth "whole" 1 TiB, and at most
 	// 2^31 blocks.
-	Limit device.Size `json:"limit" doc:"most bytes to hold; 0 for no bound"`
-	// Release gives regions back that have no live block any more.
-	Release bool `json:"release" doc:"give regions without a live block back" grid:"false,true"`
-	// KeepBytes is how many bytes of such regions stay all the same.
-	KeepBytes device.Size `json:"keep_bytes" doc:"with release: bytes of such regions that stay"`
+	Limit device.Size `json:"limit" doc:"limit on the bytes held from the device; 0 for none"`
+	// Release returns regions without a live block to the device.
+	Release bool `json:"release" doc:"return regions without a live block to the device" grid:"false,true"`
+	// KeepBytes is the number of bytes in such regions that are kept with Release.
+	KeepBytes device.Size `json:"keep_bytes" doc:"with release: bytes of such regions that are kept"`
 }
 
 // WithDefaults returns c with every default filled in. It fails with an error that names the
@@ -91,8 +92,8 @@ func (c Config) ForCapacity(n device.Size) Config { return Config(blocks.Config(
 
 func (c Config) Preallocates() bool { return blocks.Config(c).Preallocates() }
 
-// Unbound implements [setting.UnboundConfig]: the limit is looked at to refuse, and where the whole
-// of it is taken.
+// Unbound implements [setting.UnboundConfig]: the limit only decides which requests fail, unless
+// the whole of it is reserved at once.
 func (c Config) Unbound() bool { return !c.Preallocates() }
 
 func (c Config) Promises() promise.Set { return blocks.Config(c).Promises() }

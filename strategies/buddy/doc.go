@@ -1,10 +1,11 @@
 // Package buddy places blocks that split in two and merge with the part they were split from.
 //
-// A request gets the smallest block with room for it. If none is free a larger one is split, and
-// split again; the parts that are not needed stay free. A freed block merges with its buddy, the
-// other part of the block that both were split from, while that is free. The address of a block
-// determines its buddy, so merging takes no search. The price is rounding up to the sizes that
-// exist: with powers of two up to half of a block, and a quarter where all sizes are as likely.
+// A request gets the smallest block with room for it. If no such block is free, a larger one is
+// split, repeatedly if necessary; the parts that are not needed stay free. A freed block merges
+// with its buddy, the other part of the block that both were split from, as long as that is free.
+// The address of a block determines its buddy, so merging takes no search. The price is rounding up
+// to the sizes that exist: with powers of two up to half of a block, and a quarter on average if
+// all sizes are equally likely.
 //
 // # Sizes
 //
@@ -28,10 +29,11 @@
 //
 // Regions are sized by a policy of kit/regions. A request above DirectBytes gets a region of its
 // size, rounded up to units. When it is freed the region is kept for requests of at least eight
-// ninths of it: up to DirectCacheBytes or, by default, while kept and used ones are at most a
-// quarter above the most ever in use. The oldest goes back first. When the device or the limit
-// refuses, every region without a live block goes back and it is asked again; then a request for
-// less than its block tries a region of its own, and one above DirectBytes the pool.
+// ninths of it: up to DirectCacheBytes or, by default, while kept and used ones together are at
+// most a quarter above the most ever in use. The oldest kept region is returned first. When the
+// device or the limit refuses, every region without a live block is returned and the device is
+// asked again. Then a request for less than its block tries a region of its own, and one above
+// DirectBytes the pool.
 //
 // With the defaults the seven recorded traces need 1.02 times the lower bound of memory, where bfc
 // needs 1.07 and X-DeepLearning's buddy 1.2 to 1.8; with one region for everything 1.28, with

@@ -29,8 +29,8 @@ const (
 
 // The values of Config.Steal.
 const (
-	StealOn  = "on"  // a segment uses what others have before a region is asked for
-	StealOff = "off" // it never does
+	StealOn  = "on"  // a segment uses free slots of others before it reserves a region
+	StealOff = "off" // it reserves a region instead
 )
 
 // The values of Config.Selection: the slab that serves a request first.
@@ -55,42 +55,42 @@ type Config struct {
 	// RegionBytes is the size of the smallest region, a multiple of SlabBytes.
 	RegionBytes device.Size `json:"region_bytes" doc:"size of the smallest region" grid:"64KiB,1MiB,16MiB"`
 	// Segments is the number of segments; default 1.
-	Segments int `json:"segments" doc:"parts that share no slab" grid:"1,4,32"`
+	Segments int `json:"segments" doc:"number of segments, which share no slab" grid:"1,4,32"`
 	// MaxClassBytes is the largest class of a family.
 	MaxClassBytes device.Size `json:"max_class_bytes" doc:"largest class; larger requests get a region each" grid:"16KiB,64KiB,256KiB,1MiB"`
 	// Quantum is the unit of class sizes and of blocks beside them, a power of two.
-	Quantum device.Size `json:"quantum" doc:"unit of class sizes and alignment that every block has, a power of two" grid:"256,512"`
+	Quantum device.Size `json:"quantum" doc:"unit of class sizes and alignment of every block, a power of two" grid:"256,512"`
 	// SlabBytes is the size of the smallest slabs, a power of two of at most 4096 quanta.
 	SlabBytes device.Size `json:"slab_bytes" doc:"size of the smallest slabs, a power of two of at most 4096 quanta" grid:"8KiB,64KiB,1MiB"`
-	// SlabSlots is how many slots a slab has at least: larger classes have slabs 4, 16, ...
+	// SlabSlots is the minimum number of slots of a slab: larger classes have slabs 4, 16, ...
 	// times as large, from regions of their own.
-	SlabSlots int `json:"slab_slots" doc:"slots that a slab has at least; for large classes slabs are 4, 16, ... times as large" grid:"1,4,8,32"`
+	SlabSlots int `json:"slab_slots" doc:"minimum slots of a slab; slabs of large classes are 4, 16, ... times as large" grid:"1,4,8,32"`
 	// Classes is the family of class sizes.
-	Classes string `json:"classes" doc:"class sizes: pow2, or k2, k4, k8 with 2, 4 or 8 for each doubling" grid:"pow2,k2,k4,k8"`
-	// ClassSizes are class sizes in place of a family, for instance from Learn.
-	ClassSizes []device.Size `json:"class_sizes" doc:"class sizes in place of a family, for instance learned ones"`
-	// Waste is the reciprocal of the largest part of a slab that its last slot may leave unused.
-	Waste int `json:"waste" doc:"a class may leave at most one part in this many of a slab unused" grid:"4,8,16,64"`
-	// Selection says which slab serves first.
+	Classes string `json:"classes" doc:"class sizes: pow2, or k2, k4, k8 with 2, 4 or 8 classes to a doubling" grid:"pow2,k2,k4,k8"`
+	// ClassSizes are class sizes instead of a family, for instance from Learn.
+	ClassSizes []device.Size `json:"class_sizes" doc:"list of class sizes instead of a family, such as vramyard trace classes prints"`
+	// Waste is the reciprocal of the largest part of a slab that may be unused behind its last slot.
+	Waste int `json:"waste" doc:"a slab wastes at most one part in this many behind its last slot" grid:"4,8,16,64"`
+	// Selection is the slab that serves a request first, such as Fullest.
 	Selection string `json:"selection" doc:"slab that serves first: fullest, emptiest, lifo, fifo or lowest (address)" grid:"fullest,emptiest,lifo,fifo,lowest"`
-	// EmptySlabs is how many slabs without a used slot a class keeps in each segment.
-	EmptySlabs int `json:"empty_slabs" doc:"slabs without a live slot that each class of a segment keeps for itself" grid:"0,1,4"`
+	// EmptySlabs is the number of empty slabs that a class keeps in each segment.
+	EmptySlabs int `json:"empty_slabs" doc:"empty slabs that each class of a segment keeps" grid:"0,1,4"`
 	// MagazineRounds is the number of slots in a magazine.
-	MagazineRounds int `json:"magazine_rounds" doc:"slots in a magazine, a stack of free ones before the slabs; 0 for none" grid:"0,8,64"`
+	MagazineRounds int `json:"magazine_rounds" doc:"slots in a magazine, a stack of free slots in front of the slabs; 0 for none" grid:"0,8,64"`
 	// Depot is the number of full magazines that each class keeps beside those in use.
 	Depot int `json:"depot" doc:"full magazines that each class keeps in its depot" grid:"0,4,16"`
-	// Assign says which segment a request goes to.
-	Assign string `json:"assign" doc:"segment of a request: stream, or round-robin" grid:"stream,round-robin"`
-	// Steal says whether a segment uses what another one has before it asks for a region.
-	Steal string `json:"steal" doc:"on: a segment uses free slots of others before a new region is asked for, or off" grid:"on,off"`
+	// Assign selects the segment of a request: AssignStream or AssignRoundRobin.
+	Assign string `json:"assign" doc:"segment of a request: by stream, or round-robin" grid:"stream,round-robin"`
+	// Steal determines whether a segment uses free slots of others before it reserves a region.
+	Steal string `json:"steal" doc:"on: a segment uses free slots of other segments before it reserves a region; or off" grid:"on,off"`
 	// Growth is the kind of the growth of regions.
 	Growth string `json:"growth" doc:"size of new regions: fixed, doubling, request, proportional or whole" grid:"fixed,doubling,request,proportional"`
-	// Limit is the most to hold from the device; 0 for no bound.
-	Limit device.Size `json:"limit" doc:"most to hold from the device; 0 for no bound"`
-	// Release gives regions without a slab back.
-	Release bool `json:"release" doc:"give regions without a slab back to the device at once" grid:"false,true"`
-	// KeepBytes is the number of bytes in such regions that are kept all the same.
-	KeepBytes device.Size `json:"keep_bytes" doc:"bytes in such regions that are kept although release is set" grid:"0,16MiB"`
+	// Limit bounds the bytes held from the device; 0 for no bound.
+	Limit device.Size `json:"limit" doc:"limit on the bytes held from the device; 0 for none"`
+	// Release returns regions without a slab to the device at once.
+	Release bool `json:"release" doc:"return regions without a slab to the device at once" grid:"false,true"`
+	// KeepBytes is the number of bytes in such regions that are kept with Release.
+	KeepBytes device.Size `json:"keep_bytes" doc:"with release: bytes of such regions that are kept" grid:"0,16MiB"`
 }
 
 // Bounds of fields.
@@ -308,6 +308,6 @@ func (c Config) ForCapacity(n device.Size) Config {
 
 func (c Config) Preallocates() bool { return c.Growth == regions.Whole }
 
-// Unbound implements [setting.UnboundConfig]: the limit is looked at to refuse, and where the whole
-// of it is taken.
+// Unbound implements [setting.UnboundConfig]: the limit only decides which requests fail, unless
+// the whole of it is reserved at once.
 func (c Config) Unbound() bool { return !c.Preallocates() }

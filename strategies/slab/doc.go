@@ -17,9 +17,9 @@
 //
 // This is the engine of strategies/internal/cells. Its parent here cuts regions, sized by a policy
 // of kit/regions, into slices. A slab has at least SlabSlots slots: small classes have slabs of
-// SlabBytes, larger ones of 4, 16, ... times as much. Classes with slabs of one size are a grade. A
-// grade has regions of its own, and each of their slices can become a slab of any of its classes in
-// any segment.
+// SlabBytes, larger ones of 4, 16, ... times as much. Classes with slabs of the same size form a
+// grade. A grade has regions of its own. Each slice of them can become a slab of any class of the
+// grade in any segment.
 //
 // Magazines are stacks of free slots in front of the slabs: two for each segment and class, and a
 // depot of full ones for each class. Their slots are chunks in state Cached.
@@ -27,10 +27,11 @@
 // # Search
 //
 // A request is served by the first of: the loaded magazine, the one before it, a full one of the
-// depot; a partly used slab of its segment by the selection, and its lowest free slot; an empty
-// slab; a free slice; if segments steal, a slab of another one; a new region. Free slices come
-// before other segments, which keeps the blocks of a segment apart. (Eight segments in turn, 1000
-// live blocks of lognormal sizes: 5.9 times peak live, 7.1 without stealing, 2.1 with one segment.)
+// depot; the lowest free slot of a partly used slab of its segment, chosen by the selection; an
+// empty slab; a free slice; if segments steal, a slab of another segment; a new region. Free slices
+// come before other segments, which keeps the blocks of a segment apart. (Eight segments in turn,
+// 1000 live blocks of lognormal sizes: 5.9 times peak live, 7.1 without stealing, 2.1 with one
+// segment.)
 //
 // If the device refuses, magazines are emptied, empty slabs become slices, and regions without a
 // slab are released, with another attempt after each. A request above the largest class gets a
@@ -38,12 +39,12 @@
 //
 // # Split and merge
 //
-// Slots are neither split nor merged. A slab without a used slot goes back to the parent at once if
-// its class and segment keep EmptySlabs. A region without a slab is released if Release is set,
-// beyond KeepBytes. A class leaves at most one part in Waste of a slab behind its last slot.
+// Slots are neither split nor merged. A slab without a used slot becomes a slice again at once if
+// its class and segment keep EmptySlabs already. A region without a slab is released if Release is
+// set, beyond KeepBytes. A slab wastes at most one part in Waste behind its last slot.
 //
-// Every 4096 calls a depot gives back its least count of full magazines since the last time: the
-// working set rule of Bonwick and Adams, with calls for a clock.
+// Every 4096 calls a depot empties as many magazines as it had at least since the last time: the
+// working set rule of Bonwick and Adams, with calls as the clock.
 //
 // # Cost
 //

@@ -10,8 +10,7 @@ import (
 	"github.com/vramyard/vramyard/strategies/internal/cells"
 )
 
-// The values of Config fields that are zero; the doc comment of the package says what chose
-// them.
+// The values of Config fields that are zero; the comment of the package has the reasons.
 const (
 	defaultRegion    = 16 * device.KiB
 	defaultBlock     = 512
@@ -39,8 +38,7 @@ const (
 
 // Config describes a slab-buddy allocator. The zero value of a field means its default.
 type Config struct {
-	// RegionBytes is the size of the smallest region, a multiple of BlockBytes; Growth says
-	// which.
+	// RegionBytes is the size of the smallest region, a multiple of BlockBytes.
 	RegionBytes device.Size `json:"region_bytes" doc:"smallest region" grid:"16KiB,256KiB,2MiB,20MiB"`
 	// BlockBytes is the smallest block of the buddy, a power of two.
 	BlockBytes device.Size `json:"block_bytes" doc:"smallest buddy block, a power of two" grid:"256,512,2KiB"`
@@ -48,44 +46,44 @@ type Config struct {
 	// SlabMaxBytes is the largest request that is served by a slot of a slab.
 	SlabMaxBytes device.Size `json:"slab_max_bytes" doc:"largest request that goes to slabs" grid:"512,2KiB,16KiB,128KiB,1MiB"`
 	// Classes is the family of the sizes of slots.
-	Classes string `json:"classes" doc:"sizes of slots: pow2, or k2, k4, k8 of them to a doubling" grid:"pow2,k2,k4,k8"`
-	// SlabSlots is how many slots a slab has at least.
-	SlabSlots int `json:"slab_slots" doc:"least slots of a slab, which is the smallest buddy block that has them" grid:"2,4,8,16,64"`
+	Classes string `json:"classes" doc:"sizes of slots: pow2, or k2, k4, k8 with 2, 4 or 8 to a doubling" grid:"pow2,k2,k4,k8"`
+	// SlabSlots is the minimum number of slots of a slab.
+	SlabSlots int `json:"slab_slots" doc:"minimum slots of a slab, which is the smallest buddy block with room for them" grid:"2,4,8,16,64"`
 	// SlabWaste is the reciprocal of the largest part of a slab that may be left after its last slot.
-	SlabWaste int `json:"slab_waste" doc:"a slab leaves at most one part in this many after its last slot" grid:"4,8,32"`
-	// Selection says which slab with a free slot serves first.
+	SlabWaste int `json:"slab_waste" doc:"a slab wastes at most one part in this many behind its last slot" grid:"4,8,32"`
+	// Selection is the slab that serves a request first.
 	Selection string `json:"selection" doc:"slab that serves first: fullest, emptiest, lifo, fifo or lowest" grid:"fullest,lifo,lowest"`
-	// EmptySlabs is how many slabs without a used slot each class keeps.
-	EmptySlabs int `json:"empty_slabs" doc:"slabs without a used slot that each class keeps from the buddy" grid:"0,1,8"`
-	// MagazineRounds is how many slots a magazine holds; zero for no magazines.
-	MagazineRounds int `json:"magazine_rounds" doc:"slots in a magazine; 0 for no magazines" grid:"0,8,32"`
-	// Depot is how many full magazines a class keeps beside those in use.
-	Depot int `json:"depot" doc:"full magazines that each class keeps" grid:"0,4"`
+	// EmptySlabs is the number of empty slabs that each class keeps.
+	EmptySlabs int `json:"empty_slabs" doc:"empty slabs that each class keeps" grid:"0,1,8"`
+	// MagazineRounds is the number of slots in a magazine; zero for no magazines.
+	MagazineRounds int `json:"magazine_rounds" doc:"slots in a magazine, a stack of free slots in front of the slabs; 0 for none" grid:"0,8,32"`
+	// Depot is the number of full magazines that each class keeps beside the ones in use.
+	Depot int `json:"depot" doc:"full magazines that each class keeps in its depot" grid:"0,4"`
 
-	// Family says which sizes blocks of the buddy have.
+	// Family is the family of the sizes of buddy blocks.
 	Family string `json:"family" doc:"sizes of buddy blocks: binary, weighted (2^k and 3*2^k), fibonacci, k4 or k8 (4 or 8 sizes to a doubling)" grid:"binary,weighted,fibonacci,k4,k8"`
-	// Trim says whether the tail of a block beyond the request is given back.
-	Trim string `json:"trim" doc:"give the tail of a buddy block beyond the request back: on or off" grid:"on,off"`
-	// Placement says which free block is taken.
+	// Trim determines whether the tail of a block beyond the request is returned.
+	Trim string `json:"trim" doc:"return the tail of a buddy block beyond the request: on or off" grid:"on,off"`
+	// Placement selects the free block for a request.
 	Placement string `json:"placement" doc:"buddy block taken: smallest (lowest of the smallest class that serves), newest (the one freed last), leftmost (lowest of any class), top-down (highest)" grid:"smallest,newest,leftmost,top-down"`
-	// RegionChoice says in which region, where several have such a block.
+	// RegionChoice selects the region if several have such a block.
 	RegionChoice string `json:"region_choice" doc:"region taken if several serve: oldest, fullest or lowest" grid:"oldest,fullest,lowest"`
-	// Coalescing says when free buddies are merged.
+	// Coalescing determines when free buddies are merged.
 	Coalescing string `json:"coalescing" doc:"merge free buddies: eager (at once), lazy (not while a class has few free blocks), failure (when nothing else serves)" grid:"eager,lazy,failure"`
 
 	// DirectBytes bounds the requests that the pool serves first.
 	DirectBytes device.Size `json:"direct_bytes" doc:"larger requests get a region of their own" grid:"1MiB,16MiB,128MiB,1GiB,1EiB"`
 	// DirectCacheBytes bounds the bytes of such regions that are kept when they are freed; by
 	// default, with those in use, to a quarter above the most that were ever in use.
-	DirectCacheBytes device.Size `json:"direct_cache_bytes" doc:"bytes of such regions kept for reuse; 1 for none, 0 for a quarter above the most in use" grid:"0,1,1GiB,1EiB"`
-	// Growth is the kind of the policy of package growth.
+	DirectCacheBytes device.Size `json:"direct_cache_bytes" doc:"freed regions of single blocks that are kept for reuse, in bytes; 1 for none, 0 for up to a quarter above the most ever used" grid:"0,1,1GiB,1EiB"`
+	// Growth is the kind of the growth policy, see kit/regions.
 	Growth string `json:"growth" doc:"size of the next region: fixed, doubling, request, proportional or whole" grid:"fixed,doubling,request,proportional,whole"`
 	// Limit bounds the bytes held; default none, or with growth "whole" 1 TiB.
-	Limit device.Size `json:"limit" doc:"most bytes to hold; 0 for no bound"`
-	// Release gives regions of the pool back that have no live block any more.
-	Release bool `json:"release" doc:"give regions without a live block back" grid:"false,true"`
-	// KeepBytes is how many bytes of such regions stay all the same.
-	KeepBytes device.Size `json:"keep_bytes" doc:"with release: bytes of such regions that stay"`
+	Limit device.Size `json:"limit" doc:"limit on the bytes held from the device; 0 for none"`
+	// Release returns regions of the pool without a live block to the device.
+	Release bool `json:"release" doc:"return regions without a live block to the device" grid:"false,true"`
+	// KeepBytes is the number of bytes in such regions that are kept with Release.
+	KeepBytes device.Size `json:"keep_bytes" doc:"with release: bytes of such regions that are kept"`
 }
 
 // WithDefaults returns c with every default filled in. It fails with an error that names the
@@ -219,6 +217,6 @@ func (c Config) ForCapacity(n device.Size) Config {
 
 func (c Config) Preallocates() bool { return c.policy().Preallocates() }
 
-// Unbound implements [setting.UnboundConfig]: the limit is looked at to refuse, and where the whole
-// of it is taken.
+// Unbound implements [setting.UnboundConfig]: the limit only decides which requests fail, unless
+// the whole of it is reserved at once.
 func (c Config) Unbound() bool { return !c.Preallocates() }

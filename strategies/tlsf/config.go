@@ -38,31 +38,31 @@ const (
 	TailHole = "hole" // it is a hole like any other
 )
 
-// Config describes a two-level segregated fit. The zero value is the classic one over one
-// region of the whole device, but for the tail.
+// Config describes a two-level segregated fit. The zero value is the paper's over one region of
+// the whole device, except that tails come last.
 type Config struct {
-	// Quantum in bytes is what sizes are rounded up to, a power of two.
-	Quantum device.Size `json:"quantum" doc:"what sizes are rounded up to, a power of two" grid:"256,512,4KiB"`
+	// Quantum is the unit in bytes to which sizes are rounded up, a power of two.
+	Quantum device.Size `json:"quantum" doc:"unit to which sizes are rounded up, a power of two" grid:"256,512,4KiB"`
 	// SecondLevel is the logarithm of the number of lists for each doubling of the size.
 	SecondLevel int `json:"second_level" doc:"log2 of the lists for each doubling of the size, 1 to 6" grid:"2,3,4,5,6"`
 	// List is the order of a list: ListLIFO, ListFIFO or ListAddress.
 	List string `json:"list" doc:"which chunk of a list is taken: lifo (freed last), fifo (freed first) or address (the lowest; a free then costs the length of the list)" grid:"lifo,fifo,address"`
-	// Scan is how many chunks of the request's own class are looked at before those above.
-	Scan int `json:"scan" doc:"how many chunks of the request's own class, of which some may be too small, are looked at before the classes whose every chunk serves" grid:"0,1,4,16"`
-	// Exhaustive looks at all chunks of the own class before a tail, a new region or a refusal.
-	Exhaustive bool `json:"exhaustive" doc:"look at all chunks that may serve before a tail is used, a region is taken or the request refused" grid:"false,true"`
-	// Tail says when the last chunk of a region is used: TailLast or TailHole.
-	Tail string `json:"tail" doc:"the last free chunk of a region: last (used when no hole serves, however well it fits) or hole (as any other)" grid:"last,hole"`
-	// Growth is the kind of the policy by which regions are taken, see kit/regions.
-	Growth string `json:"growth" doc:"how regions are taken: whole, fixed, doubling, request or proportional" grid:"whole,fixed,doubling,request,proportional"`
+	// Scan is the number of chunks of the request's own class to try first.
+	Scan int `json:"scan" doc:"chunks of the request's own class to try first; some of them may be too small" grid:"0,1,4,16"`
+	// Exhaustive tries all chunks of the own class before a tail, a new region or a refusal.
+	Exhaustive bool `json:"exhaustive" doc:"try every chunk that may fit before a tail or a new region is used or the request fails" grid:"false,true"`
+	// Tail determines when the last chunk of a region is used: TailLast or TailHole.
+	Tail string `json:"tail" doc:"the last free chunk of a region: last (used only if no other fits) or hole (like any other)" grid:"last,hole"`
+	// Growth is the kind of the growth policy, see kit/regions.
+	Growth string `json:"growth" doc:"size of new regions: whole, fixed, doubling, request or proportional" grid:"whole,fixed,doubling,request,proportional"`
 	// RegionBytes is the smallest region.
 	RegionBytes device.Size `json:"region_bytes" doc:"smallest region; not used with growth whole" grid:"2MiB,32MiB,256MiB"`
-	// Limit in bytes is the most to hold of the device; 0 for no bound.
-	Limit device.Size `json:"limit" doc:"most bytes to hold of the device; 0 for no bound, with growth whole 1TiB"`
-	// Release gives empty regions back to the device.
-	Release bool `json:"release" doc:"give empty regions back to the device; not with growth whole" grid:"false,true"`
-	// KeepBytes are the bytes of empty regions that are kept all the same.
-	KeepBytes device.Size `json:"keep_bytes" doc:"empty bytes that are kept although release is set" grid:"0,64MiB,1GiB"`
+	// Limit bounds the bytes held from the device; 0 for no bound.
+	Limit device.Size `json:"limit" doc:"limit on the bytes held from the device; 0 for none, or 1TiB with growth whole"`
+	// Release returns empty regions to the device.
+	Release bool `json:"release" doc:"return empty regions to the device; not with growth whole" grid:"false,true"`
+	// KeepBytes is the number of bytes of empty regions that are kept with Release.
+	KeepBytes device.Size `json:"keep_bytes" doc:"with release: bytes of empty regions that are kept" grid:"0,64MiB,1GiB"`
 }
 
 // WithDefaults returns c with every default filled in. It fails with an error that names
@@ -112,6 +112,6 @@ func (c Config) ForCapacity(n device.Size) Config {
 // that the reserved bytes are independent of the demand.
 func (c Config) Preallocates() bool { return c.policy().Preallocates() }
 
-// Unbound implements [setting.UnboundConfig]: the limit is looked at to refuse, and where the whole
-// of it is taken.
+// Unbound implements [setting.UnboundConfig]: the limit only decides which requests fail, unless
+// the whole of it is reserved at once.
 func (c Config) Unbound() bool { return !c.Preallocates() }

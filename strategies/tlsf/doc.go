@@ -1,5 +1,5 @@
-// Package tlsf finds a free chunk in constant time: free chunks stand in lists by size, and two
-// levels of bits lead to the right list.
+// Package tlsf finds a free chunk in constant time: free chunks are in lists by size, and two
+// levels of bitmaps lead to the right list.
 //
 // # Data structure
 //
@@ -14,12 +14,12 @@
 //
 // # Search
 //
-// Good fit: a request is rounded up to the start of a class, and the first chunk of that class, or
-// of the next with any, is taken without a look at its size. That may pass over a chunk of the
-// request's own class.
+// Good fit: a request is rounded up to the start of a class. The first chunk of that class, or of
+// the next class with a chunk, is taken without a comparison of sizes. A chunk of the request's own
+// class that would fit is skipped.
 //
-// With Config.Scan that many chunks of the own class are looked at first, and as many of the class
-// above; the lowest that serves is taken, so low addresses fill and high ones drain. A scan of 4
+// With Config.Scan that many chunks of the own class are tried first, and as many of the class
+// above; the lowest that fits is taken, so low addresses fill and high ones drain. A scan of 4
 // makes a pair of calls 4 to 12 % slower with 1e3 to 1e6 live blocks; list "address" more than ten
 // times slower with 1e5. The smallest region that survives the workload w1 of
 // harness/trace/workload, over the peak of live bytes:

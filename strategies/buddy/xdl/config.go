@@ -31,13 +31,13 @@ const mostBlocks = 1 << 31
 type Config struct {
 	// Compat names the original; "xdl" is the default and the only value.
 	Compat string `json:"compat" doc:"the original to reproduce bit for bit"`
-	// RegionBytes is the size of every region, a power of two; default 1 GiB.
-	RegionBytes device.Size `json:"region_bytes" doc:"every region, a power of two" grid:"2MiB,8MiB,32MiB,128MiB"`
+	// RegionBytes is the size of a region, a power of two; default 1 GiB.
+	RegionBytes device.Size `json:"region_bytes" doc:"size of a region, a power of two" grid:"2MiB,8MiB,32MiB,128MiB"`
 	// BlockBytes is the smallest block, a power of two below RegionBytes; default 16 KiB.
 	BlockBytes device.Size `json:"block_bytes" doc:"smallest block, a power of two" grid:"256,512,2KiB,16KiB"`
 	// Locks makes the allocator safe for concurrent use, with the locks of the original: one for
 	// the whole.
-	Locks bool `json:"locks,omitzero" doc:"the original's locks, one for the whole: safe for many threads"`
+	Locks bool `json:"locks,omitzero" doc:"the original's lock, one for everything: safe for many threads"`
 }
 
 // WithDefaults returns c with every default filled in. It fails with an error that names the

@@ -6,13 +6,13 @@
 //
 // A request is rounded up to a power of two, its class. If the list of that class is not
 // empty the block that was freed last is granted. Otherwise a block is cut from the newest
-// region; if too little is left of it that is lost for ever and a new region becomes the
-// newest. A freed block goes to its list. Blocks are never split or merged, so a class that
-// shrinks never feeds another. The first region is taken by [New].
+// region. If too few bytes are left in it, they are lost for ever, and a new region becomes the
+// newest. A freed block goes to the list of its class. Blocks are never split or merged, so the
+// memory of one class never serves another. [New] reserves the first region.
 //
-// Since a block once cut stays what it is, its record is its place in the order of cutting:
-// an array that is ordered by address within each region, linked into lists by numbers,
-// and found by an index from address to number. It grows with every block ever cut.
+// The number of a block is its place in the order of cutting, which never changes. Records are an
+// array by number, so they are ordered by address within each region. Lists link numbers, and an
+// index leads from addresses to numbers. The array grows with every block ever cut.
 //
 // # Cost
 //

@@ -36,10 +36,10 @@ type Config struct {
 	Compat string `json:"compat" doc:"the original to reproduce bit for bit"`
 	// RegionBytes is the size of a region, a multiple of 64*Segments*UnitBytes; default 1 GiB.
 	RegionBytes device.Size `json:"region_bytes" doc:"size of a region, a multiple of 64*segments*unit_bytes" grid:"8MiB,64MiB,1GiB"`
-	// Segments is the number of segments, which serve requests in turn; default 32.
-	Segments int `json:"segments" doc:"parts that share no chunk and serve requests in turn" grid:"1,4,32"`
-	// UnitBytes is the smallest block, and a quarter of the largest; default 4 KiB.
-	UnitBytes device.Size `json:"unit_bytes" doc:"smallest block; the largest is four of it"`
+	// Segments is the number of segments, which serve requests in turn. Default 32.
+	Segments int `json:"segments" doc:"number of segments, which share no chunk and serve requests in turn" grid:"1,4,32"`
+	// UnitBytes is the size of a unit; a block has one to four units. Default 4 KiB.
+	UnitBytes device.Size `json:"unit_bytes" doc:"bytes of a unit; a block has one to four units"`
 	// Locks makes the allocator safe for concurrent use, with the locks of the original: one for
 	// each segment.
 	Locks bool `json:"locks,omitzero" doc:"the original's locks, one for each segment: safe for many threads"`

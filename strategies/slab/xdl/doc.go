@@ -7,18 +7,18 @@
 // A region of RegionBytes is cut into Segments slices of equal size, slice g belonging to
 // segment g of every region. A slice is a row of chunks of 64 units of UnitBytes. A chunk
 // has two words: which units are free, and at which a block starts. Its class is the
-// length of its longest free run, 4 standing for all from four up. Each segment keeps the
-// chunks of the slices that it has attached in five doubly linked circles by class, linked
-// by numbers, in which the chunk that was touched last is in front. A table of live blocks,
+// length of its longest free run, and 4 stands for all longer ones. Each segment keeps the
+// chunks of the slices that it has attached in five circular lists, one for each class, linked
+// by the numbers of chunks. The chunk that was touched last is in front. A table of live blocks,
 // by address, holds each block's chunk and unit.
 //
 // # Search
 //
 // A request of n units goes to the segment whose turn it is; every request that is not
 // refused as invalid passes the turn on, granted or not. The segment takes the front chunk
-// of its list n, or else of the next one up, and in it the lowest place where n units are
-// free. If all are empty it attaches its slice of the oldest region it has none of, and
-// only if there is no such region takes a new one from the device; other segments attach
+// of its list n, or of the next list that is not empty, and in it the lowest place where n
+// units are free. If all are empty it attaches its slice of the oldest region of which it has
+// not attached one yet. If there is no such region it reserves a new one; other segments attach
 // their slices of that when they run out themselves. A slice's chunks join list 4 with the
 // lowest in front.
 //

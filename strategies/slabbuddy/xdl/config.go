@@ -32,12 +32,12 @@ type Config struct {
 	Compat string `json:"compat" doc:"the original to reproduce bit for bit"`
 	// RegionBytes is the size of every region of either part, a power of two; default 1 GiB.
 	// Requests of that size and more go to the device.
-	RegionBytes device.Size `json:"region_bytes" doc:"every region, a power of two; requests from there up go to the device" grid:"2MiB,20MiB"`
+	RegionBytes device.Size `json:"region_bytes" doc:"size of a region, a power of two; requests of this size and more go to the device" grid:"2MiB,20MiB"`
 	// BlockBytes is the smallest block of the buddy, a power of two; default 16 KiB. Smaller
 	// requests go to the slab part, whose unit is a quarter of it.
 	BlockBytes device.Size `json:"block_bytes" doc:"smallest buddy block, a power of two; smaller requests go to the slab" grid:"256,512,2KiB"`
 	// Segments is the number of segments of the slab part; default 32.
-	Segments int `json:"segments" doc:"segments of the slab"`
+	Segments int `json:"segments" doc:"number of segments of the slab"`
 	// Locks makes the allocator safe for concurrent use, with the locks of the original: one for
 	// each segment of the slab and one for the rest.
 	Locks bool `json:"locks,omitzero" doc:"the original's locks, one for each segment of the slab and one for the rest: safe for many threads"`
