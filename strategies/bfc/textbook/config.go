@@ -17,18 +17,24 @@ const compat = "textbook"
 type Config struct {
 	// Compat names the structure; "textbook" is the default and the only value.
 	Compat string `json:"compat" doc:"the structure to follow"`
-	// Limit in bytes is the most to hold of the device; default 1 TiB.
+	// Limit in bytes is the most to hold of the device, up to 16 TiB; default 1 TiB.
 	Limit device.Size `json:"limit" doc:"most bytes to hold of the device"`
 	// AllowGrowth takes regions as they are needed instead of the whole limit at once.
 	AllowGrowth bool `json:"allow_growth" doc:"take regions as needed, each twice the last, instead of the whole limit at once" grid:"false,true"`
 }
 
-// WithDefaults returns c with every default filled in. It fails if Compat has another value.
+// mostLimit bounds the arrays of handles: 64 MiB of host memory for their lists of pages.
+const mostLimit = 16 * device.TiB
+
+// WithDefaults returns c with every default filled in. It fails with an error that names the first
+// bad field.
 func (c Config) WithDefaults() (Config, error) {
 	c.Compat = cmp.Or(c.Compat, compat)
 	c.Limit = cmp.Or(c.Limit, device.TiB)
 	if c.Compat != compat {
 		return c, fmt.Errorf("bfc: compat %q: want %q", c.Compat, compat)
+	} else if c.Limit > mostLimit {
+		return c, fmt.Errorf("bfc: limit %d: want at most %v, because of the array of handles", uint64(c.Limit), mostLimit)
 	}
 	return c, nil
 }

@@ -13,21 +13,21 @@ import (
 )
 
 const (
-	minAllocationSize        device.Size = 256              // unit of all sizes and addresses
-	maxInternalFragmentation             = 128 * device.MiB // a remainder of this size is always split off
-	numBins                              = 21               // bins, from 256 B to 256 MiB
+	minAllocationSize        device.Size = 256              // all sizes and addresses are multiples of it
+	maxInternalFragmentation             = 128 * device.MiB // a remainder of at least this size is split off
+	numBins                              = 21               // the first starts at 256 B, the last at 256 MiB
 	unallocated                          = -1               // allocation ID of a free chunk
 )
 
 // maxRequest is the largest size that can be rounded up to a multiple of 256.
 const maxRequest = ^device.Size(0) - minAllocationSize + 1
 
-// chunkHandle names a chunk: the index of its record.
+// chunkHandle is the index of a chunk's record.
 type chunkHandle uint32
 
 const invalidChunkHandle chunkHandle = 0
 
-// chunk is the record of a part of a region.
+// chunk is the record of a chunk: a part of a region that is free or in use.
 type chunk struct {
 	ptr           device.Addr
 	size          device.Size
@@ -48,8 +48,8 @@ type Allocator struct {
 	cfg           Config
 	subAllocator  regions.Set            // takes regions from the device and counts them
 	regionManager regionManager          // finds the chunk of an address
-	bins          [numBins][]chunkHandle // free chunks, each bin ordered by size, then address
-	chunks        []chunk                // records of all chunks; the first is not used
+	bins          [numBins][]chunkHandle // free chunks, in each bin by size, then address
+	chunks        []chunk                // records of all chunks; that of invalidChunkHandle is not used
 	freeChunks    chunkHandle            // list of unused records, linked by next
 
 	nextAllocationID int64
@@ -106,9 +106,9 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return alloc.Block{Addr: c.ptr, Size: c.size}, nil
 }
 
-// findChunkPtr takes the smallest free chunk of at least n bytes, the lowest of equals, out of its
-// bin, and splits it. Only the first and the last bin have chunks that are too small, so the first
-// chunk found is the smallest.
+// findChunkPtr returns the smallest free chunk of at least n bytes, the lowest of equals, removed
+// from its bin and split. Sizes rise along each bin and from bin to bin, so the first chunk that is
+// large enough is the smallest.
 func (a *Allocator) findChunkPtr(n device.Size) chunkHandle {
 	for _, bin := range a.bins[binNumForSize(n):] {
 		for _, h := range bin {
@@ -183,7 +183,8 @@ func backpedal(n device.Size) device.Size {
 	return min(roundedBytes(device.Size(float32(n)*factor)), n-minAllocationSize)
 }
 
-// Free is DeallocateRaw of the original.
+// Free is DeallocateRaw of the original. The array has a handle for the 256 bytes at ptr if a chunk
+// starts in them.
 func (a *Allocator) Free(ptr device.Addr) error {
 	h := a.regionManager.getHandle(ptr)
 	c := a.chunkFromHandle(h)
@@ -196,8 +197,8 @@ func (a *Allocator) Free(ptr device.Addr) error {
 	return nil
 }
 
-// tryToCoalesce merges a chunk that was freed with the next one and with the previous one, if they
-// are free, and returns the result, which is in no bin.
+// tryToCoalesce merges a free chunk that is in no bin with the next and with the previous chunk, if
+// they are free. It returns the result, which is in no bin.
 func (a *Allocator) tryToCoalesce(h chunkHandle) chunkHandle {
 	if next := a.chunkFromHandle(h).next; a.isFree(next) {
 		a.removeFreeChunkFromBin(next)

@@ -80,6 +80,8 @@ func TestCodeIsShortEnoughToRead(t *testing.T) {
 func TestConfigErrors(t *testing.T) {
 	_, err := New(nil, Config{Compat: "notebook"})
 	require.EqualError(t, err, `bfc: compat "notebook": want "textbook"`)
+	_, err = New(nil, Config{Limit: 1 << 60})
+	require.EqualError(t, err, "bfc: limit 1152921504606846976: want at most 16TiB, because of the array of handles")
 }
 
 // TestArrayHasOneEntryForEachChunk looks up every 256 bytes of a region.
