@@ -328,7 +328,7 @@ var textSnippets = []snippet{
 	{tidy.Links, "broken", files{
 		"docs/a.md": "# A\n[b](b.md) ![c](c.png)\n[`d`](#d) [up](../../x)\n\n[e]: e.md\n<img src=\"f.svg\"> " +
 			"[root](/docs/a.md)\n",
-		"docs/b.txt": "see docs/b.md and docs/a.md#b",
+		"docs/b.txt": "see docs/b.md and https://github.com/x/y/blob/main/docs/a.md#b",
 		"docs/c.md":  "# One `two`, [three](a.md)!\n# Same\n# Same\n[x](a.md#A) [y](c.md#same-2) [z](../go.mod#x)\n"},
 		[]string{"docs/a.md:2 b.md leads to docs/b.md", "docs/a.md:2 docs/c.png, which", "docs/a.md:3 #d leads to no heading",
 			"docs/a.md:3 ../../x", "docs/a.md:5 e.md", "docs/a.md:6 f.svg", "docs/a.md:6 absolute", "docs/b.txt:1 docs/b.md",

@@ -87,7 +87,7 @@ var (
 		`<[^<>]*\b(?:src|href)="([^"\n]*)"`)
 
 	// pageName finds the pages of docs that texts other than Markdown name.
-	pageName = regexp.MustCompile(`(?:^|[^\w./-])(docs/[\w/-]+\.md(?:#[\w-]+)?)`)
+	pageName = regexp.MustCompile(`(?:^|[^\w./-]|/blob/main/)(docs/[\w/-]+\.md(?:#[\w-]+)?)`)
 
 	scheme   = regexp.MustCompile(`^(?:[a-zA-Z][a-zA-Z0-9+.-]*:|//)`)
 	heading  = regexp.MustCompile(`(?m)^ {0,3}#{1,6}[ \t]+(.*?)[ \t#]*$`)
