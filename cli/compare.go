@@ -107,7 +107,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	of := &recordings{catalogue: f.catalogue, family: func(name string) bool { return hasStrategy(setups, name) }}
 	if f.files.wanted("html") {
-		of.askers = askers{}
+		of.allocationStacks = allocationStacks{}
 	}
 	traces, err := openAll(cmd, args, f.source, of.open)
 	if err != nil {
@@ -134,7 +134,9 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	f.files.figures(r, report.CompareTable(r))
-	f.files.page(cmd, args, func() (*page.Report, error) { return f.draw(cmd, traces, of.askers, &o, setups, r) })
+	f.files.page(cmd, args, func() (*page.Report, error) {
+		return f.draw(cmd, traces, of.allocationStacks, &o, setups, r)
+	})
 	return f.files.conclude(cmd, err, len(r.Runs) > 0, fmt.Sprintf("%d of %d runs are finished", len(r.Runs), total),
 		func(w io.Writer) error { return report.CompareTables(w, r) })
 }
@@ -160,8 +162,8 @@ func (f *compareFlags) learned(cmd *cobra.Command, inputs []string, setups []set
 }
 
 // draw makes the page of a comparison. Each run is drawn on the device that it was measured on.
-func (f *compareFlags) draw(cmd *cobra.Command, traces []trace.Source, stacks askers, settings *compare.Options,
-	setups []setting.Setup, r *compare.Report) (*page.Report, error) {
+func (f *compareFlags) draw(cmd *cobra.Command, traces []trace.Source, stacks allocationStacks,
+	settings *compare.Options, setups []setting.Setup, r *compare.Report) (*page.Report, error) {
 	color := colors(f.catalogue)
 	p := &page.Report{Kind: "compare", Title: "Strategies compared", Sheets: report.CompareSheets(r)}
 	o := page.Budget(len(r.Runs))

@@ -68,7 +68,8 @@ func colors(c setting.Catalogue) func(name string) int {
 		if i := slices.Index(order, name); i >= 0 {
 			return i
 		}
-		// A plug-in: its number is a hash of its name without the folder. Two plug-ins usually differ.
+		// A plug-in: its number is a hash of its name without the folder. Two plug-ins usually
+		// differ.
 		h := fnv.New32a()
 		_, _ = io.WriteString(h, baseOf(name)) // never fails
 		return len(order) + int(h.Sum32()%pluginLooks)
@@ -88,11 +89,12 @@ type drawing struct {
 	missing string          // why it cannot be drawn; empty if it can
 }
 
-// askers remembers where programs asked for memory, of traces that their snapshots became.
-type askers map[trace.Source]*postmortem.Stacks
+// allocationStacks remembers where programs asked for memory, of traces that their snapshots
+// became.
+type allocationStacks map[trace.Source]*postmortem.Stacks
 
 // open is [openSource], and remembers.
-func (a askers) open(path string, o formats.Options, stdin io.Reader) (trace.Source, error) {
+func (a allocationStacks) open(path string, o formats.Options, stdin io.Reader) (trace.Source, error) {
 	src, of, err := openRecording(openSource, path, o, stdin)
 	if err == nil && of.Snapshot != nil {
 		a[src] = of.Stacks()

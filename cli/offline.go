@@ -102,7 +102,7 @@ func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
 		if err := p.Validate(s); err != nil {
 			return fmt.Errorf("%s: the placement that was found is wrong: %w", head.Name, err)
 		}
-		sum.Trace, sum.Hash, sum.Lacks = head.Name, head.Hash, torch.LacksOf(t)
+		sum.Trace, sum.Hash, sum.Gap = head.Name, head.Hash, torch.GapOf(t)
 		r.Traces = append(r.Traces, sum)
 		placed = func(w io.Writer) error { return p.WriteCSV(w, s) }
 		events += len(t.Events)

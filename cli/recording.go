@@ -21,11 +21,11 @@ import (
 
 // recordings holds what files have of their recorded runs beside the traces.
 type recordings struct {
-	catalogue setting.Catalogue
-	askers                                    // nil: stacks are not kept
-	runs      map[trace.Source]compare.Origin // allocator and device
-	family    func(name string) bool          // strategies whose recorded settings are of use
-	whole     bool                            // traces are read into memory
+	catalogue        setting.Catalogue
+	allocationStacks                                 // nil: stacks are not kept
+	runs             map[trace.Source]compare.Origin // allocator and device
+	family           func(name string) bool          // strategies whose recorded settings are of use
+	whole            bool                            // traces are read into memory
 }
 
 // open opens a trace and keeps the recorded run.
@@ -43,7 +43,7 @@ func (r *recordings) open(path string, o formats.Options, stdin io.Reader) (trac
 	h := src.Head().Header
 	run := compare.Origin{Card: recordedCard(h)}
 	if config := settingsOf(h); config != nil && r.family(cachingName) {
-		a, err := recordedAllocator(r.catalogue, config, of.Course)
+		a, err := recordedAllocator(r.catalogue, config, of.Timeline)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -53,8 +53,8 @@ func (r *recordings) open(path string, o formats.Options, stdin io.Reader) (trac
 		r.runs = map[trace.Source]compare.Origin{}
 	}
 	r.runs[src] = run
-	if r.askers != nil && of.Snapshot != nil {
-		r.askers[src] = of.Stacks()
+	if r.allocationStacks != nil && of.Snapshot != nil {
+		r.allocationStacks[src] = of.Stacks()
 	}
 	return src, nil
 }
@@ -64,7 +64,7 @@ func (r *recordings) open(path string, o formats.Options, stdin io.Reader) (trac
 func openRecording(open opener[trace.Source], path string, o formats.Options, stdin io.Reader) (trace.Source,
 	*postmortem.Recording, error) {
 	of := &postmortem.Recording{}
-	o.Snapshot = func(s *torch.Snapshot, c *torch.Course) { of.Snapshot, of.Course = s, c }
+	o.Snapshot = func(s *torch.Snapshot, c *torch.Timeline) { of.Snapshot, of.Timeline = s, c }
 	src, err := open(path, o, stdin)
 	return src, of, err
 }
@@ -101,7 +101,7 @@ const backendAsync = "backend:cudaMallocAsync"
 // recordedAllocator returns the strategy that stands for PyTorch's allocator with recorded
 // settings. The file does not record PyTorch's version: of two sets of rules it takes the better
 // one at predicting the recording, if course is not nil.
-func recordedAllocator(c setting.Catalogue, config []byte, course *torch.Course) (a allocator, err error) {
+func recordedAllocator(c setting.Catalogue, config []byte, course *torch.Timeline) (a allocator, err error) {
 	var settings caching.Config
 	if json.Unmarshal(config, &settings) == nil && strings.Contains(strings.ReplaceAll(settings.Conf, " ", ""),
 		backendAsync) {
@@ -140,11 +140,11 @@ func recordedAllocator(c setting.Catalogue, config []byte, course *torch.Course)
 }
 
 // judge verifies a strategy against a recording. The result is nil without a recording.
-func judge(course *torch.Course, target *verify.Target) (*verify.Result, error) {
+func judge(course *torch.Timeline, target *verify.Target) (*verify.Result, error) {
 	if course == nil {
 		return nil, nil
 	}
-	h, err := verify.FromCourse(course)
+	h, err := verify.FromTimeline(course)
 	if errors.Is(err, verify.ErrNoHistory) {
 		return nil, nil
 	}

@@ -164,7 +164,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 		Watch: watch("recording")}); err != nil {
 		return err
 	}
-	if err := f.explain(prepared, f.askers[t], setup, cfg, o.FreeAt, watch("explaining")); err != nil {
+	if err := f.explain(prepared, f.allocationStacks[t], setup, cfg, o.FreeAt, watch("explaining")); err != nil {
 		return err
 	}
 	o.Watch = watch("replaying")
@@ -187,7 +187,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	}
 	f.fill(res, final)
 	f.files.page(cmd, []string{path}, func() (*page.Report, error) {
-		return f.draw(cmd, prepared, f.askers[t], setup, cfg, res, o.FreeAt)
+		return f.draw(cmd, prepared, f.allocationStacks[t], setup, cfg, res, o.FreeAt)
 	})
 	err = errors.Join(f.unplaced, f.files.write(cmd.OutOrStdout(), func(w io.Writer) error { return f.show(w, res) }))
 	if failed := report.ReplayFailure(res); f.failOnOOM && failed != "" {
@@ -243,7 +243,7 @@ func (f *replayFlags) draw(
 // open opens the trace. Checks after every event need all of it in memory.
 func (f *replayFlags) open(cmd *cobra.Command, path string) (trace.Source, error) {
 	if f.files.wanted("html") || f.files.wanted("explain") {
-		f.askers = askers{}
+		f.allocationStacks = allocationStacks{}
 	}
 	f.family = func(name string) bool { return f.strategy == name && f.config == "" }
 	f.whole = f.check

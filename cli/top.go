@@ -51,7 +51,7 @@ func (f *topFlags) run(cmd *cobra.Command, path string) error {
 	if f.rows < 1 {
 		return flagError("rows", errNone)
 	}
-	stacks := askers{}
+	stacks := allocationStacks{}
 	src, err := stacks.open(path, reading(cmd, path, f.source), cmd.InOrStdin())
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ func TestTunePrintsAndWrites(t *testing.T) {
 	require.NoError(t, json.Unmarshal(raw, &r))
 	require.Equal(t, tune.Schema, r.Schema)
 	require.Len(t, r.Searched, 4)
-	require.Len(t, r.Worth, 2)
+	require.Len(t, r.Effects, 2)
 	require.NotNil(t, r.Smallest.TimesBound)
 	for _, key := range []string{`"strategy"`, `"grid"`, `"times_bound"`, `"ns_per_op"`, `"min_capacity_bytes"`, `"worth"`,
 		`"metadata_bytes"`} {

@@ -114,7 +114,7 @@ func (f *verifyFlags) history(cmd *cobra.Command, path string) (*verify.History,
 	}
 	defer lines.Close()
 	h, err := verify.Read(t, lines)
-	if doubt := lines.Doubt(); err == nil && doubt != nil {
+	if doubt := lines.Truncated(); err == nil && doubt != nil {
 		warnings(cmd)(doubt)
 	}
 	return h, err

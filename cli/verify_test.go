@@ -208,7 +208,7 @@ func TestVerifySnapshots(t *testing.T) {
 		}
 		require.NoError(t, json.Unmarshal([]byte(out), &r), errs)
 		t.Logf("%s: %d of %d allocations, %d of %d segments; peak reserved %d, recorded %d",
-			r.Trace, r.Predicted, r.Allocs, r.InSegments, r.Segments, r.Reserved, r.Recorded)
+			r.Trace, r.Predicted, r.Allocs, r.PredictedSegments, r.Segments, r.Reserved, r.Recorded)
 		require.True(t, r.All(), "%v %s", r.First, r.Stopped)
 		require.Equal(t, r.Recorded, r.Reserved)
 		allocs, predicted = allocs+r.Allocs, predicted+r.Predicted
@@ -234,7 +234,7 @@ func TestVerifyRecordings(t *testing.T) {
 			"--json", "-")
 		require.NoError(t, json.Unmarshal([]byte(out), &r), errs)
 		t.Logf("%s: %d of %d allocations, %d of %d segments; peak reserved %d, recorded %d",
-			r.Trace, r.Predicted, r.Allocs, r.InSegments, r.Segments, r.Reserved, r.Recorded)
+			r.Trace, r.Predicted, r.Allocs, r.PredictedSegments, r.Segments, r.Reserved, r.Recorded)
 		require.True(t, r.All(), "%v %s", r.First, r.Stopped)
 		require.Equal(t, r.Recorded, r.Reserved)
 		allocs, predicted = allocs+r.Allocs, predicted+r.Predicted

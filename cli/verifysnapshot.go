@@ -35,16 +35,16 @@ func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
 		return fmt.Errorf("%s: settings: %w", header.Name, err)
 	}
 	begin(cmd, stage{what: "judging the recording"})
-	courses, err := f.courses(s, header.Name)
+	timelines, err := f.timelines(s, header.Name)
 	if err != nil {
 		return err
 	}
-	if len(courses) > 1 && f.files.wanted("json") {
+	if len(timelines) > 1 && f.files.wanted("json") {
 		return flagError("json", fmt.Errorf("%s has several devices with a history: name one with --part", header.Name))
 	}
 	var failed error
-	for _, c := range courses {
-		h, err := verify.FromCourse(c)
+	for _, c := range timelines {
+		h, err := verify.FromTimeline(c)
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", header.Name, torch.PartOf(c.Device.Ordinal), err)
 		}
@@ -95,27 +95,27 @@ func recordedConfig(s *torch.Snapshot, config string) string {
 	return string(raw)
 }
 
-func (f *verifyFlags) courses(s *torch.Snapshot, name string) ([]*torch.Course, error) {
-	var courses []*torch.Course
+func (f *verifyFlags) timelines(s *torch.Snapshot, name string) ([]*torch.Timeline, error) {
+	var timelines []*torch.Timeline
 	var parts []string
 	for i := range s.Devices {
 		part := torch.PartOf(s.Devices[i].Ordinal)
-		c := torch.Solve(&s.Devices[i])
+		c := torch.Interpret(&s.Devices[i])
 		if c.Report.Allocs > 0 {
 			parts = append(parts, part)
 			if f.source.Part == "" || f.source.Part == part {
-				courses = append(courses, c)
+				timelines = append(timelines, c)
 			}
 		}
 	}
 	switch {
 	case len(parts) == 0:
 		return nil, fmt.Errorf("%s: %w", name, verify.ErrNoHistory)
-	case len(courses) == 0:
+	case len(timelines) == 0:
 		return nil, flagError("part", fmt.Errorf("%s has no history of %q: want %s", name, f.source.Part,
 			strings.Join(parts, ", ")))
 	}
-	return courses, nil
+	return timelines, nil
 }
 
 // tellDoubts says what in a recording does not fit, and whether it has lost its beginning.

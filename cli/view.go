@@ -402,7 +402,7 @@ func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string,
 
 // open opens a trace and says what it is replayed through, and where the program asked for memory,
 // nil if that is not known.
-func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmortem.Stacks, []view.Wanted, error) {
+func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmortem.Stacks, []view.RunSpec, error) {
 	src, of, err := openRecording(openSource, path, f.source, stdin)
 	if err != nil {
 		return nil, nil, nil, err
@@ -418,16 +418,16 @@ func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmorte
 	}
 	setups := f.setups
 	if len(setups) == 0 {
-		setup, err := recordedSetup(f.catalogue, h, of.Course)
+		setup, err := recordedSetup(f.catalogue, h, of.Timeline)
 		if err != nil {
 			return nil, nil, nil, fmt.Errorf("%s: %w", path, err)
 		}
 		setups = []setting.Setup{setup}
 	}
 	color := colors(f.catalogue)
-	wanted := make([]view.Wanted, len(setups))
+	wanted := make([]view.RunSpec, len(setups))
 	for i, s := range setups {
-		wanted[i] = view.Wanted{Setup: s, Device: on, Color: color(s.Name)}
+		wanted[i] = view.RunSpec{Setup: s, Device: on, Color: color(s.Name)}
 		if on.Capacity > 0 {
 			wanted[i].Setup = s.ForCapacity(on.Capacity)
 		}
@@ -437,7 +437,7 @@ func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmorte
 
 // recordedSetup returns the strategy for the recorded allocator, or PyTorch's with default settings
 // if the file has none.
-func recordedSetup(c setting.Catalogue, h trace.Header, course *torch.Course) (setting.Setup, error) {
+func recordedSetup(c setting.Catalogue, h trace.Header, course *torch.Timeline) (setting.Setup, error) {
 	if config := settingsOf(h); config != nil {
 		if a, err := recordedAllocator(c, config, course); err != nil || a.setup.Name != "" {
 			return a.setup, err

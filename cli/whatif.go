@@ -140,27 +140,27 @@ func (f *whatifFlags) readGrid() ([]setting.Setup, error) {
 
 // open reads the file and the recorded facts about the run. A snapshot has more of them than its
 // trace.
-func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.Wanted, whatif.Recorded, error) {
+func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.SurveyedTrace, whatif.Recorded, error) {
 	src, of, err := openRecording(openSource, path, reading(cmd, path, f.source), cmd.InOrStdin())
 	if err != nil {
 		return nil, whatif.Recorded{}, err
 	}
 	begin(cmd, stage{what: "judging the recording"})
-	w, err := whatif.Want(src)
+	w, err := whatif.Survey(src)
 	if err != nil {
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
 	}
 	rec := whatif.RecordedIn(w)
-	if of.Course != nil {
-		rec.Add(of.Course)
+	if of.Timeline != nil {
+		rec.Add(of.Timeline)
 	}
-	if f.files.wanted("html") && of.Course != nil {
+	if f.files.wanted("html") && of.Timeline != nil {
 		f.stacks = of.Stacks()
 	}
 	if err := standIn(f.catalogue, &rec, of); err != nil {
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
 	}
-	if of.Course != nil {
+	if of.Timeline != nil {
 		rec.Final = of.Final()
 	}
 	return w, rec, nil
@@ -172,7 +172,7 @@ func standIn(c setting.Catalogue, rec *whatif.Recorded, of *postmortem.Recording
 	if len(rec.Config) == 0 {
 		return nil
 	}
-	a, err := recordedAllocator(c, rec.Config, of.Course)
+	a, err := recordedAllocator(c, rec.Config, of.Timeline)
 	if err != nil {
 		return err
 	}
@@ -190,10 +190,10 @@ func standIn(c setting.Catalogue, rec *whatif.Recorded, of *postmortem.Recording
 // explainRecorded explains the last refusal by the recorded heap. If that is impossible, it notes
 // what the file lacks.
 func explainRecorded(rec *whatif.Recorded, of *postmortem.Recording) {
-	if of.Course == nil || of.Target == nil || of.Course.LastRefusal == nil {
+	if of.Timeline == nil || of.Target == nil || of.Timeline.LastRefusal == nil {
 		return
 	}
-	why, err := of.AtEntry(of.Course.LastRefusal.Entry)
+	why, err := of.AtEntry(of.Timeline.LastRefusal.Entry)
 	if err != nil {
 		rec.Unknown = append(rec.Unknown, "the heap at the failure: "+err.Error())
 		return

@@ -63,7 +63,7 @@ func TestWhatifSaysWhatAFileCannotAnswer(t *testing.T) {
 		require.Zero(t, r.Answer.Need)
 		require.Empty(t, r.Runs)
 		require.Equal(t, r.Final.Reserved.Bytes, r.Final.Live.Bytes+r.Final.Pending.Bytes+r.Final.Returnable+
-			r.Final.PoolEmpty+r.Final.Beside)
+			r.Final.PoolEmpty+r.Final.InactiveSplit)
 
 		page := filepath.Join(t.TempDir(), "r.html")
 		succeed(t, "whatif", file, "--html", page)

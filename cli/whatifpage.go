@@ -17,7 +17,7 @@ const paletteSize = 8
 
 // page returns the page of a search: the answer in words, all points tried, and pictures of the
 // important ones, each on the device of its figures.
-func (f *whatifFlags) page(cmd *cobra.Command, w *whatif.Wanted, r *whatif.Result) (*page.Report, error) {
+func (f *whatifFlags) page(cmd *cobra.Command, w *whatif.SurveyedTrace, r *whatif.Result) (*page.Report, error) {
 	var text strings.Builder
 	if err := report.WhatIf(&text, r); err != nil {
 		return nil, err

@@ -64,11 +64,11 @@ func (h *holdings) book(a power.Action) error {
 	return nil
 }
 
-// Told checks invariant I59 of the history of one call. Applied to the segments held before, the
-// actions give the segments of the walk after it. A free was completed for exactly the chunks that
-// are no longer pending. An action has the stream of its chunk. The ranges are the device's before
-// and after the call.
-func Told(before, after []alloc.Chunk, rangesBefore, ranges []device.Region, told []power.Action) error {
+// CallHistory checks invariant I59 of the history of one call. Applied to the segments held before,
+// the actions give the segments of the walk after it. A free was completed for exactly the chunks
+// that are no longer pending. An action has the stream of its chunk. The ranges are the device's
+// before and after the call.
+func CallHistory(before, after []alloc.Chunk, rangesBefore, ranges []device.Region, told []power.Action) error {
 	before, after = withoutSlack(before), withoutSlack(after)
 	h := holdingsOf(before, rangesBefore)
 	var completed []device.Addr
@@ -125,10 +125,10 @@ func completions(before, after []alloc.Chunk, told []device.Addr) error {
 	return nil
 }
 
-// ToldOfRefusal checks invariant I59 of the history of a request. If it ran out of memory, there is
-// exactly one out-of-memory action, with the stream, at least the bytes of the request, and the
+// RefusalHistory checks invariant I59 of the history of a request. If it ran out of memory, there
+// is exactly one out-of-memory action, with the stream, at least the bytes of the request, and the
 // free memory of the device if known. Otherwise there is no such action.
-func ToldOfRefusal(told []power.Action, r alloc.Request, depleted bool, left device.Size, known bool) error {
+func RefusalHistory(told []power.Action, r alloc.Request, depleted bool, left device.Size, known bool) error {
 	n := 0
 	for _, a := range told {
 		if a.Kind != power.OutOfMemory {
@@ -156,7 +156,7 @@ func (r *runner) observeHistory() error {
 	const asked = device.CallMemoryInfo
 	known := r.usage().Calls[asked].Failed == r.calls[asked].Failed
 	return r.judge(
-		Told(r.was.walk, r.is.walk, r.was.ranges, r.is.ranges, r.told),
-		ToldOfRefusal(r.told, r.request, r.outcome == depleted, left, known),
+		CallHistory(r.was.walk, r.is.walk, r.was.ranges, r.is.ranges, r.told),
+		RefusalHistory(r.told, r.request, r.outcome == depleted, left, known),
 	)
 }

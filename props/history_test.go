@@ -19,15 +19,16 @@ func TestToldOfRanges(t *testing.T) {
 		return power.Action{Kind: k, Addr: base.Add(offset), Size: size}
 	}
 	told := func(before, after []alloc.Chunk, actions ...power.Action) error {
-		return props.Told(before, after, ranges, ranges, actions)
+		return props.CallHistory(before, after, ranges, ranges, actions)
 	}
 	none, low, all := walk(alloc.Unmapped, alloc.Unmapped, alloc.Unmapped),
 		walk(alloc.Free, alloc.Unmapped, alloc.Unmapped), walk()
-	require.NoError(t, props.Told(nil, low, nil, ranges, []power.Action{at(power.SegmentMap, 0, 64)}), "a new range")
+	require.NoError(t, props.CallHistory(nil, low, nil, ranges, []power.Action{at(power.SegmentMap, 0, 64)}),
+		"a new range")
 	require.NoError(t, told(low, all, at(power.SegmentMap, 128, 128), at(power.SegmentMap, 64, 64)))
 	require.NoError(t, told(all, low, at(power.SegmentUnmap, 64, 192)))
 	require.NoError(t, told(low, low, at(power.SegmentMap, 64, 64), at(power.SegmentUnmap, 64, 64)))
-	require.NoError(t, props.Told(low, nil, ranges, nil, []power.Action{at(power.SegmentUnmap, 0, 64)}))
+	require.NoError(t, props.CallHistory(low, nil, ranges, nil, []power.Action{at(power.SegmentUnmap, 0, 64)}))
 
 	for name, err := range map[string]error{
 		"untold":          told(none, low),

@@ -75,7 +75,7 @@ func TestJudgeLetsCorrectStrategyPass(t *testing.T) {
 	subject := firstFitSubject(none)
 	p := props.Profile{Operations: 100, Quantum: ffQuantum, Max: ffLimit, Room: ffLimit}
 	for seed := range int64(50) {
-		recorded, err := props.Record(subject, draw(t, p, seed))
+		recorded, err := props.TraceOf(subject, draw(t, p, seed))
 		require.NoError(t, err)
 		require.NoError(t, judged(t, subject, recorded), "seed %d", seed)
 	}

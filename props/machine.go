@@ -72,7 +72,7 @@ func newTwin(s *Subject, plan device.FaultPlan, other *machine) (*machine, error
 	if other.beside == nil {
 		return newMachine(s, plan)
 	}
-	return makeMachine(s, plan, func(m *machine) (device.Device, error) { return other.beside.Alone(m.dev), nil })
+	return makeMachine(s, plan, func(m *machine) (device.Device, error) { return other.beside.ModelOnly(m.dev), nil })
 }
 
 // makeMachine builds a machine whose strategy runs on a device over the simulated one.

@@ -184,14 +184,14 @@ func inspect(m *machine) {
 	_, _ = power.AppendReport(s, nil, alloc.Request{Size: 1})
 }
 
-// nobodys is a private pool that no sequence names.
-const nobodys alloc.PoolID = 1 << 40
+// unowned is a private pool that no sequence names.
+const unowned alloc.PoolID = 1 << 40
 
 // redirectNothing redirects requests into a pool and ends it at once.
 func redirectNothing(m *machine) {
-	m.try(Call{Op: Op{Kind: OpPoolBegin, Pool: nobodys, Stream: power.AllStreams}},
-		Call{Op: Op{Kind: OpPoolEnd, Pool: nobodys}},
-		Call{Op: Op{Kind: OpPoolRelease, Pool: nobodys}})
+	m.try(Call{Op: Op{Kind: OpPoolBegin, Pool: unowned, Stream: power.AllStreams}},
+		Call{Op: Op{Kind: OpPoolEnd, Pool: unowned}},
+		Call{Op: Op{Kind: OpPoolRelease, Pool: unowned}})
 }
 
 func (m *machine) try(calls ...Call) {
@@ -219,7 +219,7 @@ func (r *relations) heckle(m *machine) {
 		m.try(Call{Op: request})
 	}
 	m.try(Call{Op: Op{Kind: OpUse, Stream: 1}}, Call{Op: Op{Kind: OpPoolBegin}},
-		Call{Op: Op{Kind: OpPoolEnd, Pool: nobodys}}, Call{Op: Op{Kind: OpPoolRelease, Pool: nobodys}})
+		Call{Op: Op{Kind: OpPoolEnd, Pool: unowned}}, Call{Op: Op{Kind: OpPoolRelease, Pool: unowned}})
 }
 
 // equal reports whether an instance answered as the first did, apart from the shift.

@@ -15,9 +15,9 @@ type Move struct {
 	From, To alloc.Block // where it was, and where it is
 }
 
-// stays reports whether a block must keep its place when others are moved. Any choice that a move
+// pinned reports whether a block must keep its place when others are moved. Any choice that a move
 // does not change will do.
-func stays(c alloc.Chunk) bool { return c.Requested%5 == 3 }
+func pinned(c alloc.Chunk) bool { return c.Requested%5 == 3 }
 
 // compact checks invariant I66 of an instance with live blocks.
 func (m *machine) compact(p *promise.Set) error {
@@ -35,7 +35,7 @@ func (m *machine) compact(p *promise.Set) error {
 	}
 	n, err := power.Compact(m.Strategy, func(c alloc.Chunk) bool {
 		step()
-		return !stays(c)
+		return !pinned(c)
 	}, func(from, to alloc.Block) {
 		step()
 		moves = append(moves, Move{from, to})
@@ -84,7 +84,7 @@ func Moved(before []alloc.Chunk, moves []Move, n device.Size, err error) error {
 	for _, m := range moves {
 		i := slices.IndexFunc(blocks, func(c alloc.Chunk) bool { return c.Addr == m.From.Addr && c.Size == m.From.Size })
 		switch {
-		case i < 0 || stays(blocks[i]):
+		case i < 0 || pinned(blocks[i]):
 			return violated(IMoved, "%v was moved, where no block was that may be moved", textOf(m.From))
 		case m.To.Size != m.From.Size || m.To.Addr >= m.From.Addr || m.To.Addr < blocks[i].Region:
 			return violated(IMoved, "%v was moved to %v", textOf(m.From), textOf(m.To))
@@ -129,7 +129,7 @@ func Slid(before, after []alloc.Chunk, moves []Move, alignOf func(alloc.Chunk) d
 		if c.Addr%device.Addr(align) != 0 {
 			return violated(IMoved, "after blocks were moved, block %v is at no multiple of %d", c.Addr, uint64(align))
 		}
-		if stays(c) || k == 0 || after[k-1].State != alloc.Free || after[k-1].Region != c.Region {
+		if pinned(c) || k == 0 || after[k-1].State != alloc.Free || after[k-1].Region != c.Region {
 			continue
 		}
 		if hole := after[k-1]; device.AlignUp(hole.Addr, align) < c.Addr {

@@ -137,7 +137,7 @@ func TestJudgeLetsPoolsPass(t *testing.T) {
 	}
 	kinds := map[trace.Kind]int{}
 	for seed := range int64(50) {
-		recorded, err := props.Record(subject, draw(t, p, seed))
+		recorded, err := props.TraceOf(subject, draw(t, p, seed))
 		require.NoError(t, err)
 		for _, e := range recorded.Events {
 			kinds[e.Kind]++

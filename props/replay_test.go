@@ -44,7 +44,7 @@ func TestTraceRepeatsSequence(t *testing.T) {
 	p := props.Profile{Operations: 100, Quantum: ffQuantum, Max: ffLimit, Room: ffLimit}
 	for seed := range int64(100) {
 		all = nil
-		recorded, err := props.Record(subject, draw(t, p, seed))
+		recorded, err := props.TraceOf(subject, draw(t, p, seed))
 		require.NoError(t, err)
 		var file bytes.Buffer
 		require.NoError(t, trace.Write(&file, recorded))

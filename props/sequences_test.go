@@ -51,7 +51,7 @@ func outcomeOf(t *testing.T, s props.Subject, seed int64) string {
 	p, err := s.Profile(60)
 	require.NoError(t, err)
 	seq := draw(t, p, seed)
-	recorded, err := props.Record(s, seq)
+	recorded, err := props.TraceOf(s, seq)
 	require.NoError(t, err)
 	var events strings.Builder
 	require.NoError(t, trace.Write(&events, recorded))

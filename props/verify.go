@@ -28,8 +28,8 @@ type Options struct {
 	Tries      int   // how often a failing sequence is run to make it smaller; default 4000
 	Faults     int   // most device calls of a sequence that are refused in turn, spread over all; default every one
 
-	// OneBug says that the subject has one known bug: a smaller sequence may break another invariant.
-	// Without it, that could be another bug.
+	// OneBug says that the subject has one known bug: a smaller sequence may break another
+	// invariant. Without it, that could be another bug.
 	OneBug bool
 
 	// Patience is how long one call may take, with the checks after it, before it is taken to hang;
@@ -370,11 +370,11 @@ func (s *Subject) describe(t *trace.Trace) {
 	describe(t, "subject", s.Name, "config", asJSON(s.Config), "device", asJSON(s.Device))
 }
 
-// Record runs a sequence over the subject, frees the remaining blocks, and returns the calls as a
+// TraceOf runs a sequence over the subject, frees the remaining blocks, and returns the calls as a
 // trace. Operations without anything to act on are left out, and blocks are named by their
 // numbers. The error is a [*Violation] if the sequence breaks an invariant; the trace then ends
 // with that call.
-func Record(s Subject, seq Sequence) (*trace.Trace, error) {
+func TraceOf(s Subject, seq Sequence) (*trace.Trace, error) {
 	r := newRunner(&s)
 	r.record = true
 	err := r.run(seq, device.FaultPlan{})

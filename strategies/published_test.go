@@ -50,10 +50,10 @@ func TestPublishedMemory(t *testing.T) {
 		s, err := strategies.All().Lookup(c.name, json.RawMessage(c.config))
 		require.NoError(t, err)
 
-		course := bench.NewCourse(w.Program(), workload.MaxSize)
-		f, err := course.Figures(bench.Contender{Name: s.Name, New: s.New})
+		load := bench.NewWorkload(w.Program(), workload.MaxSize)
+		f, err := load.Figures(bench.Candidate{Name: s.Name, New: s.New})
 		require.NoError(t, err)
-		live := float64(course.PeakLive)
+		live := float64(load.PeakLive)
 		if c.address != 0 {
 			require.InDelta(t, c.address, float64(f.Address)/live, .0025, "%s on %s: address", c.name, w)
 		}

@@ -118,32 +118,32 @@ func holdResult(t *testing.T, tr *replay.Prepared, s setting.Setup, want pageRes
 	t.Helper()
 	var refused uint64
 	for i, smallest := range []device.Size{want.smallest, want.onPages} {
-		contest := compare.NewContest(compare.NewPool(1, 0), tr, s, compare.Options{Device: devices[i], Quick: true})
+		trial := compare.NewTrial(compare.NewPool(1, 0), tr, s, compare.Options{Device: devices[i], Quick: true})
 		ample := devices[i].Ample(compare.Ample(tr.LowerBound()))
 		if i == 0 {
 			at := ample
 			if s.Preallocates && smallest != 0 {
 				at = smallest
 			}
-			run, err := contest.Measure(t.Context(), at)
+			run, err := trial.Measure(t.Context(), at)
 			require.NoError(t, err)
 			require.Equal(t, want.calls, run.DeviceCalls, "calls of the device")
 			refused = run.Refused
 		}
 		if smallest == 0 {
-			require.True(t, refused > 0 || !completes(t, contest, ample),
+			require.True(t, refused > 0 || !completes(t, trial, ample),
 				"a capacity completes, and the page says that none does")
 			continue
 		}
-		require.True(t, completes(t, contest, smallest), "%v does not complete", smallest)
+		require.True(t, completes(t, trial, smallest), "%v does not complete", smallest)
 		if below := smallest - compare.Grid; below >= tr.LowerBound() {
-			require.False(t, completes(t, contest, below), "%v completes too", below)
+			require.False(t, completes(t, trial, below), "%v completes too", below)
 		}
 	}
 }
 
 // completes reports whether a trace completes.
-func completes(t *testing.T, c *compare.Contest, n device.Size) bool {
+func completes(t *testing.T, c *compare.Trial, n device.Size) bool {
 	t.Helper()
 	ok, err := c.Completes(t.Context(), n)
 	require.NoError(t, err)

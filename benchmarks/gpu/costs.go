@@ -42,8 +42,8 @@ func (r *Result) table() (sim.Costs, error) {
 	return t, nil
 }
 
-// points returns the medians of a call by size. For blocks of pools it uses the courses with warm
-// pools.
+// points returns the medians of a call by size. For blocks of pools it uses the call sequences with
+// warm pools.
 func (r *Result) points(c device.Call) (all []point) {
 	for _, timed := range r.Timing.Calls {
 		if timed.Call == c.String() && timed.Of == 0 && timed.Form != "cold" {

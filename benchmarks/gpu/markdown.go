@@ -63,7 +63,7 @@ func (r *Result) timingText(w io.Writer) {
 	fmt.Fprintf(w, "Medians, and what a tenth and nine tenths of the calls took at most, after %d rounds that are not "+
 		"counted. Each time has the way into "+
 		"the driver and back in it, %s. The last column is the method of `device/cuda`, with context and bookkeeping.\n\n",
-		t.Warmup, nanoseconds(t.Crossing))
+		t.Warmup, nanoseconds(t.CallOverhead))
 	if !t.Complete {
 		fmt.Fprintf(w, "Not all calls were timed.\n\n")
 	}
@@ -80,11 +80,11 @@ func (r *Result) timingText(w io.Writer) {
 			nanoseconds(c.Driver.Median),
 			nanoseconds(c.Driver.P10), nanoseconds(c.Driver.P90), nanoseconds(c.Ours.Median))
 	}
-	for i, l := range t.Left {
+	for i, l := range t.Untimed {
 		if i == 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "* left out: %s of %v: %s\n", l.Course, l.Size, oneLine(l.Reason))
+		fmt.Fprintf(w, "* left out: %s of %v: %s\n", l.Sequence, l.Size, oneLine(l.Reason))
 	}
 }
 

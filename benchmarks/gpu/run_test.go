@@ -192,7 +192,7 @@ func TestEveryCallIsTimed(t *testing.T) {
 		assert.True(t, calls[c.String()], "%v is not timed", c)
 	}
 	assert.True(t, r.Timing.Complete)
-	assert.NotZero(t, r.Timing.Crossing)
+	assert.NotZero(t, r.Timing.CallOverhead)
 }
 
 // withoutScripts is a bundle whose library could not be built.

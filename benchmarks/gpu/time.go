@@ -20,16 +20,17 @@ const timeCommand = "time-calls"
 
 // Timing is what calls of the driver cost.
 type Timing struct {
-	// Complete reports that every course was run. The figures of completed courses are valid either
-	// way.
+	// Complete reports that every call sequence was run. The figures of completed call sequences
+	// are valid either way.
 	Complete bool `json:"complete"`
-	// Crossing is an empty call of the driver, median of rounds of a thousand: it is in every figure.
-	Crossing    uint64      `json:"crossing_ns"`
-	Granularity device.Size `json:"granularity_bytes"` // of virtual memory, 0 without the capability
-	Largest     device.Size `json:"largest_bytes"`     // that was asked for
-	Warmup      int         `json:"warmup"`            // rounds of each course that are not counted
-	Calls       []Timed     `json:"calls"`             // in the order of the courses
-	Left        []Left      `json:"left_out"`          // what could not be timed
+	// CallOverhead is an empty call of the driver, median of rounds of a thousand: it is in every
+	// figure.
+	CallOverhead uint64      `json:"crossing_ns"`
+	Granularity  device.Size `json:"granularity_bytes"` // of virtual memory, 0 without the capability
+	Largest      device.Size `json:"largest_bytes"`     // that was asked for
+	Warmup       int         `json:"warmup"`            // rounds of each call sequence that are not counted
+	Calls        []Timed     `json:"calls"`             // in the order of the call sequences
+	Untimed      []Untimed   `json:"left_out"`          // what could not be timed
 }
 
 // Timed is one kind of call with one size.
@@ -54,23 +55,23 @@ type Spread struct {
 	P90    uint64 `json:"p90_ns"`    // nine tenths took at most so long
 }
 
-// Left is a size that was not timed.
-type Left struct {
-	Course string      `json:"course"`     // the calls that belong together
-	Size   device.Size `json:"size_bytes"` // that they were about
-	Reason string      `json:"reason"`     // the driver's error
+// Untimed is a size that was not timed.
+type Untimed struct {
+	Sequence string      `json:"course"`     // the calls that belong together
+	Size     device.Size `json:"size_bytes"` // that they were about
+	Reason   string      `json:"reason"`     // the driver's error
 	// Memory reports that the GPU had too little memory, which is not a failure.
 	Memory bool `json:"out_of_memory"`
 }
 
-// Limits of a course.
+// Limits of a call sequence.
 const (
 	warmup     = 3   // rounds that are not counted
 	mostRounds = 200 // that are
 	fewest     = 5   // that are, even if it takes longer than it should
 )
 
-// timeAll times calls on cuda:0 and writes what came out so far after each course.
+// timeAll times calls on cuda:0 and writes what came out so far after each call sequence.
 func timeAll(args []string) error {
 	var path string
 	var budget time.Duration
@@ -88,14 +89,14 @@ func timeAll(args []string) error {
 		return err
 	}
 	defer d.Close() // it has nothing
-	t := Timing{Warmup: warmup, Granularity: d.Granularity(), Calls: []Timed{}, Left: []Left{}}
+	t := Timing{Warmup: warmup, Granularity: d.Granularity(), Calls: []Timed{}, Untimed: []Untimed{}}
 	if t.Largest, err = bounded(d, largest); err != nil {
 		return err
 	}
-	if t.Crossing, err = crossing(d); err != nil {
+	if t.CallOverhead, err = callOverhead(d); err != nil {
 		return err
 	}
-	all := courses(d, t.Largest)
+	all := callSequences(d, t.Largest)
 	for i, c := range all {
 		c.run(&t, budget/time.Duration(len(all)))
 		t.Complete = i == len(all)-1
@@ -103,16 +104,16 @@ func timeAll(args []string) error {
 			return err
 		}
 	}
-	for _, l := range t.Left {
+	for _, l := range t.Untimed {
 		if !l.Memory {
-			return fmt.Errorf("%s of %v: %s", l.Course, l.Size, l.Reason)
+			return fmt.Errorf("%s of %v: %s", l.Sequence, l.Size, l.Reason)
 		}
 	}
 	return nil
 }
 
-// bounded returns n, or the most that a course may use of the GPU: it holds at most twice its size,
-// and a driver keeps some freed memory for a while.
+// bounded returns n, or the most that a call sequence may use of the GPU: it holds at most twice
+// its size, and a driver keeps some freed memory for a while.
 func bounded(d *cuda.Device, n device.Size) (device.Size, error) {
 	free, _, err := d.MemoryInfo()
 	if err != nil {
@@ -121,12 +122,12 @@ func bounded(d *cuda.Device, n device.Size) (device.Size, error) {
 	return min(n, free/8), nil
 }
 
-// crossing returns what an empty call costs.
-func crossing(d *cuda.Device) (uint64, error) {
+// callOverhead returns what an empty call costs.
+func callOverhead(d *cuda.Device) (uint64, error) {
 	const calls = 1000
 	var all []time.Duration
 	for range warmup + 9 {
-		took, err := d.Crossing(calls)
+		took, err := d.CallOverhead(calls)
 		if err != nil {
 			return 0, err
 		}
@@ -148,7 +149,7 @@ type durations struct {
 	driver, ours []time.Duration
 }
 
-// meter times the calls of a course.
+// meter times the calls of a call sequence.
 type meter struct {
 	*cuda.Device
 	counts bool // this round does
@@ -178,22 +179,22 @@ func (m *meter) timed(k key, f func() error) error {
 	return nil
 }
 
-// course is one way to make calls.
-type course struct {
+// callSequence is one way to make calls.
+type callSequence struct {
 	name string
 	size device.Size
-	// begin gets ready, and returns what is done again and again. It holds nothing between rounds that
-	// was not there before.
+	// begin gets ready, and returns what is done again and again. It holds nothing between rounds
+	// that was not there before.
 	begin func(m *meter) (round func() error, err error)
 }
 
-// run times the calls of the course on a fresh device, so that leftovers of a failed course are
-// released.
-func (c *course) run(t *Timing, budget time.Duration) {
+// run times the calls of the call sequence on a fresh device, so that leftovers of a failed call
+// sequence are released.
+func (c *callSequence) run(t *Timing, budget time.Duration) {
 	m := &meter{}
 	err := c.rounds(m, budget)
 	if err != nil {
-		t.Left = append(t.Left, Left{c.name, c.size, err.Error(), errors.Is(err, device.ErrOutOfMemory)})
+		t.Untimed = append(t.Untimed, Untimed{c.name, c.size, err.Error(), errors.Is(err, device.ErrOutOfMemory)})
 		return
 	}
 	for _, d := range m.all {
@@ -204,7 +205,7 @@ func (c *course) run(t *Timing, budget time.Duration) {
 	}
 }
 
-func (c *course) rounds(m *meter, budget time.Duration) (err error) {
+func (c *callSequence) rounds(m *meter, budget time.Duration) (err error) {
 	if m.Device, err = cuda.Open(cuda.Config{}); err != nil {
 		return err
 	}

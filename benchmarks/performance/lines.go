@@ -87,7 +87,7 @@ func traced(args []string) error {
 	if err != nil {
 		return err
 	}
-	c := contest{shape: "w1"}
+	c := comparison{shape: "w1"}
 	w, err := c.workload(n)
 	if err != nil {
 		return err

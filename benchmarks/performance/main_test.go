@@ -94,7 +94,7 @@ func TestStepsWriteRawFiles(t *testing.T) {
 	}
 	o := options{results: t.TempDir(), rounds: 1, most: live[0], log: io.Discard}
 	require.NoError(t, runSteps([]string{"times", "locked"}, o))
-	for _, c := range contests() {
+	for _, c := range comparisons() {
 		var f timesFile
 		require.NoError(t, load(o, c.file(), &f))
 		require.Len(t, f.Reports, 1)

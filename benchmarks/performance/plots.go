@@ -93,7 +93,7 @@ func liveAxis(of string) chart.Axis {
 	return chart.Log("live blocks ("+of+")", float64(live[0]), float64(live[len(live)-1]))
 }
 
-func (l *lines) overLive(of contest, t *timesFile, value func(*bench.Run) (float64, bool)) {
+func (l *lines) overLive(of comparison, t *timesFile, value func(*bench.Run) (float64, bool)) {
 	for _, e := range of.entries {
 		var points []chart.Point
 		for _, n := range live {
@@ -112,7 +112,7 @@ func (l *lines) overLive(of contest, t *timesFile, value func(*bench.Run) (float
 // timesChart shows times over live blocks.
 func (f *figures) timesChart() (*chart.Chart, error) {
 	var l lines
-	l.overLive(f.contests[0], &f.times[0], func(r *bench.Run) (float64, bool) { return r.Min, true })
+	l.overLive(f.comparisons[0], &f.times[0], func(r *bench.Run) (float64, bool) { return r.Min, true })
 	for _, name := range shownPeers {
 		var points []chart.Point
 		for _, r := range f.peers.Runs {
@@ -128,7 +128,7 @@ func (f *figures) timesChart() (*chart.Chart, error) {
 // metadataChart shows metadata over live blocks.
 func (f *figures) metadataChart() (*chart.Chart, error) {
 	var l lines
-	l.overLive(f.contests[0], &f.times[0], func(r *bench.Run) (float64, bool) {
+	l.overLive(f.comparisons[0], &f.times[0], func(r *bench.Run) (float64, bool) {
 		if r.MetadataPerBlock == nil {
 			return 0, false
 		}
@@ -140,9 +140,9 @@ func (f *figures) metadataChart() (*chart.Chart, error) {
 // mixesChart shows each strategy beside tlsf on its own mix.
 func (f *figures) mixesChart() (*chart.Chart, error) {
 	var l lines
-	for i, mix := range f.contests[1:] {
+	for i, mix := range f.comparisons[1:] {
 		t := &f.times[i+1]
-		l.overLive(contest{entries: mix.entries[1:]}, t, func(r *bench.Run) (float64, bool) {
+		l.overLive(comparison{entries: mix.entries[1:]}, t, func(r *bench.Run) (float64, bool) {
 			return r.Min / t.run(mix.entries[0].name, r.Params.Live).Min, true
 		})
 	}

@@ -14,12 +14,12 @@ import (
 
 // figures are all raw files.
 type figures struct {
-	contests []contest
-	times    []timesFile // by contest
-	locked   lockedFile
-	latency  latencyFile
-	lines    linesFile
-	peers    peersFile
+	comparisons []comparison
+	times       []timesFile // by comparison
+	locked      lockedFile
+	latency     latencyFile
+	lines       linesFile
+	peers       peersFile
 }
 
 // peersFile is what benchmarks/peers/race writes, as far as it is shown here.
@@ -39,8 +39,8 @@ type peersFile struct {
 }
 
 func loadAll(o options) (f figures, err error) {
-	f.contests = contests()
-	for _, c := range f.contests {
+	f.comparisons = comparisons()
+	for _, c := range f.comparisons {
 		var t timesFile
 		if err := load(o, c.file(), &t); err != nil {
 			return f, err

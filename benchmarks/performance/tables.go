@@ -85,7 +85,7 @@ func (f *figures) machineTable() string {
 		}
 		rows = append(rows, append([]string{rawLink(file)}, about...))
 	}
-	for i, c := range f.contests {
+	for i, c := range f.comparisons {
 		add(c.file(), f.times[i].header)
 	}
 	add("locked.json", f.locked.header)
@@ -96,7 +96,7 @@ func (f *figures) machineTable() string {
 
 // w1Tables has a table for each figure, strategies down, live blocks across.
 func (f *figures) w1Tables() string {
-	c, t := f.contests[0], &f.times[0]
+	c, t := f.comparisons[0], &f.times[0]
 	head := []string{c.title()}
 	for _, r := range t.Reports {
 		head = append(head, exponent(r.Runs[0].Params.Live))
@@ -152,7 +152,7 @@ func metadata(r *bench.Run) string {
 
 func (f *figures) mixTables() string {
 	var b strings.Builder
-	for i, c := range f.contests[1:] {
+	for i, c := range f.comparisons[1:] {
 		t := &f.times[i+1]
 		var rows [][]string
 		for _, report := range t.Reports {

@@ -15,28 +15,28 @@ import (
 // live are the numbers of live blocks that figures are taken at.
 var live = []int{1_000, 10_000, 100_000, 1_000_000, 10_000_000}
 
-// entry is a strategy of a contest.
+// entry is a strategy of a comparison.
 type entry struct {
 	name string
-	most int // live blocks beyond which it is left out, see contests
+	most int // live blocks beyond which it is left out, see comparisons
 }
 
-// contest is strategies on one workload.
-type contest struct {
+// comparison is strategies on one workload.
+type comparison struct {
 	name        string // of the raw file
 	shape       string
 	least, most device.Size // of the sizes, for a mix
 	entries     []entry     // the first is what ratios are of
 }
 
-func (c contest) file() string { return "times-" + c.name + ".json" }
+func (c comparison) file() string { return "times-" + c.name + ".json" }
 
-// contests returns what is timed. The bounds leave out what would take minutes a round: a
+// comparisons returns what is timed. The bounds leave out what would take minutes a round: a
 // strategy that gives large blocks regions of their own holds millions of them at the largest
 // number of live blocks.
-func contests() []contest {
+func comparisons() []comparison {
 	const million, all = 1_000_000, 10_000_000
-	return []contest{
+	return []comparison{
 		{"w1", "w1", 0, 0, []entry{{"tlsf", all}, {"bfc", all}, {"bestfit", all}, {"buddy", million}, {"slab", million},
 			{"slabbuddy", million}}},
 		{"buddy", "loguniform", 16 * device.KiB, device.MiB, []entry{{"tlsf", all}, {"buddy", million}}},
@@ -45,7 +45,7 @@ func contests() []contest {
 	}
 }
 
-// timesFile is the raw file of a contest: a report for each number of live blocks.
+// timesFile is the raw file of a comparison: a report for each number of live blocks.
 type timesFile struct {
 	header
 	Reports []*bench.Report `json:"reports"`
@@ -56,7 +56,7 @@ func takeTimes(o options) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range contests() {
+	for _, c := range comparisons() {
 		f := timesFile{header: h}
 		for _, n := range live {
 			setups, err := c.setups(n)
@@ -95,7 +95,7 @@ func roundsFor(n, rounds int) int {
 }
 
 // setups returns the strategies that take part with n live blocks.
-func (c contest) setups(n int) (all []setting.Setup, err error) {
+func (c comparison) setups(n int) (all []setting.Setup, err error) {
 	for _, e := range c.entries {
 		if n > e.most {
 			continue
@@ -109,7 +109,7 @@ func (c contest) setups(n int) (all []setting.Setup, err error) {
 	return all, nil
 }
 
-func (c contest) workload(n int) (workload.Workload, error) {
+func (c comparison) workload(n int) (workload.Workload, error) {
 	shape, err := workload.Lookup(c.shape)
 	if err != nil {
 		return workload.Workload{}, err
@@ -122,7 +122,7 @@ func (c contest) workload(n int) (workload.Workload, error) {
 	return shape.New(p)
 }
 
-func (c contest) title() string {
+func (c comparison) title() string {
 	if c.most == 0 {
 		return strings.ToUpper(c.shape)
 	}

@@ -395,9 +395,9 @@ func (d *Device) MemoryInfo() (free, total device.Size, err error) {
 	return free, total, d.book(device.CallMemoryInfo, err)
 }
 
-// Crossing makes n calls of cuDriverGetVersion, which does nothing on the GPU, and returns their
-// time: the overhead of a driver call, which is part of the time of every call.
-func (d *Device) Crossing(n int) (time.Duration, error) {
+// CallOverhead makes n calls of cuDriverGetVersion, which does nothing on the GPU, and returns
+// their time: the overhead of a driver call, which is part of the time of every call.
+func (d *Device) CallOverhead(n int) (time.Duration, error) {
 	start := time.Now()
 	for range n {
 		if err := d.call(fnDriverGetVersion, d.answer()); err != nil {

@@ -21,7 +21,8 @@ type Extent uint8
 
 // The extents.
 const (
-	// Marks writes marks at both ends and at each page. A comparison must then cover exactly one fill.
+	// Marks writes marks at both ends and at each page. A comparison must then cover exactly one
+	// fill.
 	Marks Extent = iota
 	// Bytes writes all bytes.
 	Bytes
@@ -31,9 +32,9 @@ const (
 type Options struct {
 	// Extent selects the filled bytes that are written to the card.
 	Extent Extent
-	// Room is the card's memory in bytes beyond the model's capacity. A region with an alignment above
-	// 512 takes as much of it, because the card has no other way to align it. Beyond that it fails
-	// with out of memory.
+	// Room is the card's memory in bytes beyond the model's capacity. A region with an alignment
+	// above 512 takes as much of it, because the card has no other way to align it. Beyond that it
+	// fails with out of memory.
 	Room device.Size
 }
 
@@ -108,8 +109,10 @@ func New(model device.Device, card Card, o Options) *Device {
 // Has implements [device.Has]: the capabilities of both devices, and the model's timeline.
 func (d *Device) Has(c device.Capability) bool { return d.Forwarder.Has(c) }
 
-// Alone returns another model with the capabilities and the room of d, but without a card.
-func (d *Device) Alone(model device.Device) device.Device { return newModelled(model, d.card, d.room) }
+// ModelOnly returns another model with the capabilities and the room of d, but without a card.
+func (d *Device) ModelOnly(model device.Device) device.Device {
+	return newModelled(model, d.card, d.room)
+}
 
 // Differs returns the first difference between the two devices, or nil.
 func (d *Device) Differs() error { return d.differs }

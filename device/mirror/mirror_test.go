@@ -291,7 +291,7 @@ func TestWhatACardDoesOtherwiseIsNoted(t *testing.T) {
 func TestTheModelHasTheRoomOfACard(t *testing.T) {
 	// from top down there is 1 TiB
 	d := mirror.New(newSim(t, model), second{newSim(t, model)}, mirror.Options{Room: 4 * device.MiB})
-	vm, ok := device.VirtualMemoryOf(d.Alone(newSim(t, model)))
+	vm, ok := device.VirtualMemoryOf(d.ModelOnly(newSim(t, model)))
 	require.True(t, ok)
 	for _, v := range []device.VirtualMemory{d, vm} {
 		of := v.(device.Device)

@@ -106,7 +106,7 @@ func TestTheLogsRunAsInTheSimulator(t *testing.T) {
 			Evictions:    [3]int{int(r.int(t, "evict_pressure")), int(r.int(t, "evict_eager"))},
 			EvictedBytes: [3]int64{r.int(t, "evict_bytes_pressure"), r.int(t, "evict_bytes_eager")},
 			Runs:         int(r.int(t, "compute_calls")), Remats: int(r.int(t, "remat_ops")),
-			Deepest: got.Deepest, Collateral: int(r.int(t, "remat_collateral")), RoomsMade: int(r.int(t, "make_room_calls")),
+			Deepest: got.Deepest, Collateral: int(r.int(t, "remat_collateral")), EvictingRuns: int(r.int(t, "make_room_calls")),
 			VictimsSHA256: r["evict_seq_sha256"],
 		}, got, "%s %s %s", r["model"], r["heuristic"], r["ratio"])
 		ran++

@@ -143,7 +143,7 @@ func (r *runner) refused() {
 func (r *runner) countShort() {
 	if !r.short {
 		r.short = true
-		r.res.RoomsMade++
+		r.res.EvictingRuns++
 	}
 }
 

@@ -57,18 +57,18 @@ func readLog(lines *trace.Lines) (*Schedule, error) {
 			if _, placed := errors.AsType[*trace.Error](err); placed {
 				return nil, err
 			}
-			return nil, lines.Blame(from, err)
+			return nil, lines.ErrorAt(from, err)
 		}
 	}
 	if !r.begun {
-		return nil, lines.Blame(0, errors.New("no ANNOTATE line with START: everything before START is warm-up"))
+		return nil, lines.ErrorAt(0, errors.New("no ANNOTATE line with START: everything before START is warm-up"))
 	}
 	for _, t := range r.bound {
 		if r.b.References(t) == 0 {
 			continue
 		}
 		if err := r.b.Pin(t); err != nil {
-			return nil, lines.Blame(0, err)
+			return nil, lines.ErrorAt(0, err)
 		}
 	}
 	s := r.b.Schedule()
@@ -82,20 +82,20 @@ func (r *reader) next() (bool, error) {
 		return false, err
 	}
 	if err := r.rec.parse(line); err != nil {
-		return false, r.lines.Blame(r.lines.Line(), err)
+		return false, r.lines.ErrorAt(r.lines.Line(), err)
 	}
 	if err := r.lines.Memory().Take(r.rec.weight()); err != nil {
-		return false, r.lines.Blame(r.lines.Line(), err)
+		return false, r.lines.ErrorAt(r.lines.Line(), err)
 	}
 	k, ok := instructions[r.rec.instruction]
 	if !ok {
-		return false, r.lines.Blame(r.lines.Line(), fmt.Errorf("unknown INSTRUCTION %s", clip(r.rec.instruction)))
+		return false, r.lines.ErrorAt(r.lines.Line(), fmt.Errorf("unknown INSTRUCTION %s", clip(r.rec.instruction)))
 	}
 	if missing := k.need &^ r.rec.has; missing != 0 {
-		return false, r.lines.Blame(r.lines.Line(), fmt.Errorf("%s without %s", r.rec.instruction, lowest(missing)))
+		return false, r.lines.ErrorAt(r.lines.Line(), fmt.Errorf("%s without %s", r.rec.instruction, lowest(missing)))
 	}
 	if unexpected := r.rec.has &^ (k.need | k.may | fInstruction); unexpected != 0 {
-		return false, r.lines.Blame(r.lines.Line(), fmt.Errorf("%s has no field %s", r.rec.instruction, lowest(unexpected)))
+		return false, r.lines.ErrorAt(r.lines.Line(), fmt.Errorf("%s has no field %s", r.rec.instruction, lowest(unexpected)))
 	}
 	return true, nil
 }
@@ -165,9 +165,9 @@ func (r *reader) follow(kind, name string) error {
 	case err != nil:
 		return err
 	case !more:
-		return r.lines.Blame(0, fmt.Errorf("ends where %s of %s is due", kind, clip(name)))
+		return r.lines.ErrorAt(0, fmt.Errorf("ends where %s of %s is due", kind, clip(name)))
 	case r.rec.instruction != kind || r.rec.name != name:
-		return r.lines.Blame(r.lines.Line(), fmt.Errorf("%s of %s: want %s of %s",
+		return r.lines.ErrorAt(r.lines.Line(), fmt.Errorf("%s of %s: want %s of %s",
 			r.rec.instruction, clip(r.rec.name), kind, clip(name)))
 	}
 	return nil
@@ -227,7 +227,7 @@ func (r *reader) output(name string, args int) (Output, error) {
 		return Output{}, err
 	}
 	if r.rec.alias >= int64(args) {
-		return Output{}, r.lines.Blame(r.lines.Line(), fmt.Errorf("ALIAS %d: the operator has %d arguments",
+		return Output{}, r.lines.ErrorAt(r.lines.Line(), fmt.Errorf("ALIAS %d: the operator has %d arguments",
 			r.rec.alias, args))
 	}
 	return Output{Size: size, Alias: int(r.rec.alias)}, nil

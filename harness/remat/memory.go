@@ -20,8 +20,8 @@ type Memory interface {
 
 // Neighbours is a [Memory] that reports the free space adjacent to a block.
 type Neighbours interface {
-	// FreeNeighbours returns the free bytes directly below and above a block that would merge with it
-	// if it were freed.
+	// FreeNeighbours returns the free bytes directly below and above a block that would merge with
+	// it if it were freed.
 	FreeNeighbours(alloc.Block) (below, above device.Size)
 }
 
@@ -40,12 +40,12 @@ type Addressed interface {
 	LargestFree() device.Size
 	// Release returns cached memory to the device, and the number of bytes returned.
 	Release() device.Size
-	// Window returns the owners of blocks whose eviction makes room for size bytes, at the least total
-	// worth; none if there is no such set. Worth returns the worth of a block, or false to keep it. If
-	// whole is true, eviction empties whole regions and Release must follow.
+	// Window returns the owners of blocks whose eviction makes room for size bytes, at the least
+	// total worth; none if there is no such set. Worth returns the worth of a block, or false to
+	// keep it. If whole is true, eviction empties whole regions and Release must follow.
 	Window(size device.Size, worth func(Owner, device.Addr) (float64, bool)) (goes []Owner, whole bool)
-	// Move moves blocks together and updates their addresses. If a block has no place afterwards, it
-	// returns its requested size, and some blocks of the list are no longer live.
+	// Move moves blocks together and updates their addresses. If a block has no place afterwards,
+	// it returns its requested size, and some blocks of the list are no longer live.
 	Move(list []Moving, by Move) (lost device.Size)
 }
 
@@ -60,18 +60,18 @@ type Moving struct {
 type Move uint8
 
 const (
-	// Anew frees all blocks, releases cached memory and reallocates in list order. Contents are staged
-	// elsewhere.
-	Anew Move = iota
-	// Down slides blocks towards the low end of their region.
-	Down
+	// Reallocate frees all blocks, releases cached memory and reallocates in list order. Contents
+	// are staged elsewhere.
+	Reallocate Move = iota
+	// SlideDown slides blocks towards the low end of their region.
+	SlideDown
 )
 
-// Touching is a [Memory] that also reports free bytes that could never merge with a block, such as
-// free bytes of an adjacent region.
-type Touching interface {
-	// TouchingFree returns the free bytes directly below and above a block, mergeable or not.
-	TouchingFree(alloc.Block) (below, above device.Size)
+// AdjacentReporter is a [Memory] that also reports free bytes that could never merge with a block,
+// such as free bytes of an adjacent region.
+type AdjacentReporter interface {
+	// AdjacentFree returns the free bytes directly below and above a block, mergeable or not.
+	AdjacentFree(alloc.Block) (below, above device.Size)
 }
 
 // Owner is the storage a block was allocated for, or 0 for a workspace. A storage may own a second

@@ -98,8 +98,8 @@ func (m *mge) free(s int32) device.Size {
 	}
 	b := m.r.stores[s].block
 	below, above := m.r.adjacent.FreeNeighbours(b)
-	if heads, ok := m.r.mem.(Touching); ok && m.quirks&QuirkHeads != 0 {
-		below, above = heads.TouchingFree(b)
+	if heads, ok := m.r.mem.(AdjacentReporter); ok && m.quirks&QuirkHeads != 0 {
+		below, above = heads.AdjacentFree(b)
 	}
 	if m.quirks&QuirkUnaligned != 0 && b.Size != m.r.s.Storages[s].Size {
 		above = 0

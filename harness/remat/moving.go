@@ -78,13 +78,13 @@ func defragKinds() []defragKind {
 	byAddress := func(a, b Moving) int { return cmp.Compare(a.Block.Addr, b.Block.Addr) }
 	byAge := func(a, b Moving) int { return cmp.Compare(a.Owner-1, b.Owner-1) } // Owner 0, a workspace, sorts last
 	return []defragKind{
-		{"slide", Down, false, byAddress, func(c *MoveCosts, blocks int, bytes, _ int64) int64 {
+		{"slide", SlideDown, false, byAddress, func(c *MoveCosts, blocks int, bytes, _ int64) int64 {
 			return 2*transfer(bytes, c.HBM) + int64(blocks)*c.Launch
 		}},
-		{"bounce", Anew, true, byAge, func(c *MoveCosts, blocks int, bytes, _ int64) int64 {
+		{"bounce", Reallocate, true, byAge, func(c *MoveCosts, blocks int, bytes, _ int64) int64 {
 			return 2*transfer(bytes, c.PCIe) + 2*c.Sync + int64(blocks)*c.Alloc
 		}},
-		{"remap", Down, false, byAddress, func(c *MoveCosts, blocks int, _, pages int64) int64 {
+		{"remap", SlideDown, false, byAddress, func(c *MoveCosts, blocks int, _, pages int64) int64 {
 			return int64(blocks)*c.Remap + pages*c.Map
 		}},
 	}

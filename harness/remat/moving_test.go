@@ -35,7 +35,7 @@ func TestTheLargestComeFirstWhereTheOrderLeavesNoPlace(t *testing.T) {
 	p := over(t, "bestfit:strict", 64<<10)
 	list := fill(t, p, 10, -4, 8, 42)
 	list[0], list[1] = list[1], list[0] // the 8 KiB would lie in the hole of 10
-	require.Zero(t, p.Move(list, remat.Anew))
+	require.Zero(t, p.Move(list, remat.Reallocate))
 	require.Equal(t, []int{8, 10, 42}, sizes(list), "the list keeps its order")
 	base := device.Addr(0x7f0000000000)
 	require.Equal(t, []device.Size{56 << 10, 0, 14 << 10},
@@ -47,7 +47,7 @@ func TestABlockMayBeLost(t *testing.T) {
 	p := over(t, "bestfit:strict", 26<<10)
 	list := fill(t, p, 6, 3, 3, -1, 5, 5, 2, -1)
 	list[1], list[2], list[3], list[4] = list[3], list[4], list[1], list[2] // from the largest to the smallest
-	require.Equal(t, device.Size(2<<10), p.Move(list, remat.Anew), "6 and 5, then 5, 3 and 3 leave 1 KiB twice")
+	require.Equal(t, device.Size(2<<10), p.Move(list, remat.Reallocate), "6 and 5, then 5, 3 and 3 leave 1 KiB twice")
 	require.Equal(t, remat.OOMFragmentation, p.Judge(2<<10))
 }
 

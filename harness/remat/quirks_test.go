@@ -234,7 +234,7 @@ func (m *beside) FreeNeighbours(b alloc.Block) (below, above device.Size) {
 	return free[0], free[1]
 }
 
-func (m *beside) TouchingFree(b alloc.Block) (below, above device.Size) {
+func (m *beside) AdjacentFree(b alloc.Block) (below, above device.Size) {
 	free := m.touch[Owner(b.Addr)]
 	return free[0], free[1]
 }

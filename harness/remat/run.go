@@ -93,7 +93,7 @@ type Result struct {
 	Remats        int         // operators rerun
 	Deepest       int         // deepest stack of operators waiting for each other's reruns
 	Collateral    int         // outputs restored by a rerun for another output
-	RoomsMade     int         // runs of operators that needed an eviction
+	EvictingRuns  int         // runs of operators that needed an eviction
 	Refusals      Refusals    // requests refused by an Addressed memory
 	Windows       int         // storages evicted as part of a window of adjacent blocks
 	Wasted        int64       // bytes evicted that no block of the requesting operator overlapped

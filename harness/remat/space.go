@@ -222,7 +222,7 @@ func (p *Space) FreeNeighbours(b alloc.Block) (below, above device.Size) {
 // freed and reallocated in list order. If a block does not fit then, free memory is released and
 // they are reallocated largest first.
 func (p *Space) Move(list []Moving, by Move) (lost device.Size) {
-	if by == Down && power.Has(p.s, power.PowerMover) {
+	if by == SlideDown && power.Has(p.s, power.PowerMover) {
 		p.slide(list)
 		return 0
 	}
@@ -231,7 +231,7 @@ func (p *Space) Move(list []Moving, by Move) (lost device.Size) {
 		order[i] = i
 		p.Free(list[i].Block)
 	}
-	if by == Anew {
+	if by == Reallocate {
 		p.Release()
 	}
 	placed, lost := p.reallocate(list, order)

@@ -58,16 +58,16 @@ func TestWhatTouchesNeedNotMerge(t *testing.T) {
 			require.True(t, ok)
 			blocks = append(blocks, b)
 		}
-		below, above := p.TouchingFree(blocks[1])
+		below, above := p.AdjacentFree(blocks[1])
 		require.Zero(t, below+above)
 		p.Free(blocks[0])
-		below, above = p.TouchingFree(blocks[1])
+		below, above = p.AdjacentFree(blocks[1])
 		require.Equal(t, []device.Size{size, 0}, []device.Size{below, above}, name)
 		below, above = p.FreeNeighbours(blocks[1])
 		require.Zero(t, above)
 		require.Equal(t, merges, below == size, name)
 		p.Free(blocks[1])
-		below, _ = p.TouchingFree(blocks[2])
+		below, _ = p.AdjacentFree(blocks[2])
 		require.Equal(t, map[bool]device.Size{true: 2 * size, false: size}[merges], below, "one hole, or two")
 	}
 }

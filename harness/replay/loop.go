@@ -23,11 +23,11 @@ func (r *runner) timedLoop() (elapsed int64, err error) {
 	if r.o.Watch != nil {
 		look = func() error { return r.o.Watch(r.first + len(r.events)) }
 	}
-	err = r.p.each(r.when, look, func(p piece) error {
+	err = r.p.each(r.when, look, func(p batch) error {
 		if n := p.places - len(r.blocks); n > 0 {
 			r.blocks = append(r.blocks, make([]block, n)...)
 		}
-		return r.inSight(p, func() error {
+		return r.inSteps(p, func() error {
 			r.clock.start()
 			defer r.clock.stop()
 			return r.loop()
@@ -52,19 +52,19 @@ func (r *runner) moment() int64 {
 	return ns
 }
 
-// sight is the number of events between two calls of [Options].Watch: some milliseconds, so its
-// cost is negligible.
-const sight = 1 << 16
+// progressStep is the number of events between two calls of [Options].Watch: some milliseconds, so
+// its cost is negligible.
+const progressStep = 1 << 16
 
-// inSight replays a piece, split at every call of Watch.
-func (r *runner) inSight(p piece, replay func() error) error {
+// inSteps replays a piece, split at every call of Watch.
+func (r *runner) inSteps(p batch, replay func() error) error {
 	if r.o.Watch == nil {
-		r.piece = p
+		r.batch = p
 		return replay()
 	}
-	for from := 0; from < len(p.events); from += sight {
-		to := min(from+sight, len(p.events))
-		r.piece = piece{p.first + from, p.events[from:to], p.ops[from:to], p.places}
+	for from := 0; from < len(p.events); from += progressStep {
+		to := min(from+progressStep, len(p.events))
+		r.batch = batch{p.first + from, p.events[from:to], p.ops[from:to], p.places}
 		if err := replay(); err != nil {
 			return err
 		}

@@ -26,11 +26,11 @@ type Prepared struct {
 	recorded trace.Source
 	src      trace.Source
 	head     trace.Head
-	pieces   [numTimings]*whole // of a trace in memory, nil of others
+	batches  [numTimings]*lazyBatch // of a trace in memory, nil of others
 }
 
-// piece is a run of events with their layout.
-type piece struct {
+// batch is a run of events with their layout.
+type batch struct {
 	first  int // number of the first event
 	events []trace.Event
 	ops    []op
@@ -83,35 +83,35 @@ func Prepare(ctx context.Context, src trace.Source) (*Prepared, error) {
 		return p, nil
 	}
 	for when := range numTimings {
-		p.pieces[when] = p.pieces[atRequest]
+		p.batches[when] = p.batches[atRequest]
 		if when == atRequest || when == onStreams && p.uses || p.late != nil {
-			p.pieces[when] = &whole{make: func(look func() error) (piece, error) {
+			p.batches[when] = &lazyBatch{make: func(look func() error) (batch, error) {
 				return p.newLayout(when).next(t.Events, look)
 			}}
 		}
 	}
-	if _, err := p.pieces[atRequest].get(ctx.Err); err != nil {
+	if _, err := p.batches[atRequest].get(ctx.Err); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// whole is a trace in memory laid out for a timing, on first use.
-type whole struct {
+// lazyBatch is a trace in memory laid out for a timing, on first use.
+type lazyBatch struct {
 	lock sync.Mutex
-	make func(look func() error) (piece, error) // nil once it was laid out
-	laid piece
+	make func(look func() error) (batch, error) // nil once it was laid out
+	laid batch
 }
 
 // get returns the layout. It calls look from time to time while the layout is made; an error of
 // look ends that, and the next caller starts again.
-func (w *whole) get(look func() error) (piece, error) {
+func (w *lazyBatch) get(look func() error) (batch, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if w.make != nil {
 		laid, err := w.make(look)
 		if err != nil {
-			return piece{}, err
+			return batch{}, err
 		}
 		w.make, w.laid = nil, laid
 	}
@@ -120,8 +120,8 @@ func (w *whole) get(look func() error) (piece, error) {
 
 // each hands on the pieces of the trace, laid out for a timing. look is called every now and then
 // in between. It ends with the first error.
-func (p *Prepared) each(when timing, look func() error, yield func(piece) error) error {
-	if w := p.pieces[when]; w != nil {
+func (p *Prepared) each(when timing, look func() error, yield func(batch) error) error {
+	if w := p.batches[when]; w != nil {
 		laid, err := w.get(look)
 		if err != nil {
 			return err
@@ -129,7 +129,7 @@ func (p *Prepared) each(when timing, look func() error, yield func(piece) error)
 		return yield(laid)
 	}
 	l := p.newLayout(when)
-	return p.src.Pieces(func(events []trace.Event) error {
+	return p.src.Batches(func(events []trace.Event) error {
 		laid, err := l.next(events, look)
 		if err != nil {
 			return err
@@ -140,7 +140,7 @@ func (p *Prepared) each(when timing, look func() error, yield func(piece) error)
 
 // layout lays out the pieces of a trace, in order.
 type layout struct {
-	seats
+	placeTable
 	*survey
 	requests Requests
 	when     timing
@@ -163,22 +163,22 @@ func (p *Prepared) newLayout(when timing) *layout {
 
 // next lays out the following events. The result is valid until the next call. It calls look from
 // time to time; an error of look ends it.
-func (l *layout) next(events []trace.Event, look func() error) (piece, error) {
+func (l *layout) next(events []trace.Event, look func() error) (batch, error) {
 	if len(events) > cap(l.ops) {
 		l.ops = make([]op, len(events))
 	}
 	l.ops = l.ops[:len(events)]
 	for k := range events {
-		if k%sight == 0 {
+		if k%progressStep == 0 {
 			if err := look(); err != nil {
-				return piece{}, err
+				return batch{}, err
 			}
 		}
 		l.lay(l.done+k, &events[k], &l.ops[k])
 	}
 	first := l.done
 	l.done += len(events)
-	return piece{first, events, l.ops, l.n}, nil
+	return batch{first, events, l.ops, l.n}, nil
 }
 
 func (l *layout) lay(i int, e *trace.Event, o *op) {
@@ -189,13 +189,13 @@ func (l *layout) lay(i int, e *trace.Event, o *op) {
 			l.stream, l.number = e.Stream, l.numbers[e.Stream]
 		}
 		o.stream = l.number
-		o.place = l.take(e.Slot, seat{size: e.Size, stream: o.stream, late: l.late.has(i)})
+		o.place = l.take(e.Slot, placeEntry{size: e.Size, stream: o.stream, late: l.late.has(i)})
 		if e.Align == 0 && e.Hint == 0 && e.Arg == 0 && !l.requests.tagsAreIDs {
 			o.kind, o.tag, o.id, o.origin = opAlloc, e.Tag, e.ID, e.Origin()
 		}
 	case trace.Refused:
 		o.stream = l.numbers[e.Stream]
-		o.place = l.take(e.Slot, seat{size: e.Size, stream: o.stream})
+		o.place = l.take(e.Slot, placeEntry{size: e.Size, stream: o.stream})
 		l.leave(e.Slot)
 	case trace.Free:
 		l.free(o, e.Slot, l.late.has(i))
@@ -228,7 +228,7 @@ func (p *Prepared) LowerBound() device.Size { return p.bound }
 // Memory returns about how many bytes replays take beside the trace: all of them together, and each
 // of them.
 func (p *Prepared) Memory() (shared, each device.Size) {
-	if p.pieces[atRequest] != nil { // a trace that is not laid out at once has no copies
+	if p.batches[atRequest] != nil { // a trace that is not laid out at once has no copies
 		shared = trace.ReplayEvent * device.Size(p.head.Events)
 		if p.refusals.Count > 0 {
 			shared += device.Size(budget.SizeOf[trace.Event](p.head.Events))
@@ -237,24 +237,24 @@ func (p *Prepared) Memory() (shared, each device.Size) {
 	return shared, trace.ReplayLive * device.Size(p.live)
 }
 
-// Lacks returns why the trace is not the whole recorded run; see [torch.Lacks].
-func (p *Prepared) Lacks() string {
+// Gap returns why the trace is not the whole recorded run; see [torch.Gap].
+func (p *Prepared) Gap() string {
 	wrapped, _ := p.head.Header.Get(torch.KeyWrapped)
-	return torch.Lacks(p.covered.Empty(), wrapped)
+	return torch.Gap(p.covered.Empty(), wrapped)
 }
 
-// seats gives live allocations places in a table. A place is given again once it is free, the
+// placeTable gives live allocations places in a table. A place is given again once it is free, the
 // last one first, so that the table is as small as what is live at once and stays in the
 // processor's caches; slots are as many as the trace has allocations.
-type seats struct {
-	of    []uint32 // by slot: its place and 1 more, 0 if it has none
-	taken []seat   // by place
-	empty []uint32 // places to give again
-	n     int      // places so far
+type placeTable struct {
+	of    []uint32     // by slot: its place and 1 more, 0 if it has none
+	taken []placeEntry // by place
+	empty []uint32     // places to give again
+	n     int          // places so far
 }
 
-// seat holds the request of the allocation at a place.
-type seat struct {
+// placeEntry holds the request of the allocation at a place.
+type placeEntry struct {
 	size   device.Size // bytes
 	stream uint32      // by number
 	used   bool        // other streams use it, and when it is free follows from that
@@ -262,7 +262,7 @@ type seat struct {
 }
 
 // place returns the place of the allocation in a slot, noPlace if it has none.
-func (s *seats) place(slot uint32) uint32 {
+func (s *placeTable) place(slot uint32) uint32 {
 	if int(slot) >= len(s.of) {
 		return noPlace
 	}
@@ -270,7 +270,7 @@ func (s *seats) place(slot uint32) uint32 {
 }
 
 // take returns a place for the allocation that begins in a slot.
-func (s *seats) take(slot uint32, at seat) uint32 {
+func (s *placeTable) take(slot uint32, at placeEntry) uint32 {
 	if n := int(slot) + 1 - len(s.of); n > 0 {
 		s.of = append(s.of, make([]uint32, n)...)
 	}
@@ -282,7 +282,7 @@ func (s *seats) take(slot uint32, at seat) uint32 {
 	default:
 		place = uint32(s.n)
 		s.n++
-		s.taken = append(s.taken, seat{})
+		s.taken = append(s.taken, placeEntry{})
 	}
 	s.of[slot], s.taken[place] = place+1, at
 	return place
@@ -300,9 +300,9 @@ func (l *layout) use(slot uint32) uint32 {
 }
 
 // name makes an op name the allocation in a slot, if there is one, and returns its seat.
-func (s *seats) name(o *op, slot uint32) (seat, bool) {
+func (s *placeTable) name(o *op, slot uint32) (placeEntry, bool) {
 	if o.place = s.place(slot); o.place == noPlace {
-		return seat{}, false
+		return placeEntry{}, false
 	}
 	at := s.taken[o.place]
 	o.size, o.stream = at.size, at.stream

@@ -136,7 +136,7 @@ type pieces struct {
 	most int
 }
 
-func (p pieces) Pieces(yield func([]trace.Event) error) error {
+func (p pieces) Batches(yield func([]trace.Event) error) error {
 	buf := make([]trace.Event, p.most)
 	for at := 0; at < len(p.Events); at += p.most {
 		n := copy(buf, p.Events[at:])

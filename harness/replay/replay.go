@@ -33,8 +33,8 @@ type Options struct {
 	// it was filled when it is freed, or at the end; see [wrap.Filled].
 	Contents device.Contents
 
-	// Watch, if not nil, is called every now and then with the number of events that are replayed, and
-	// never while time is taken. An error of its ends the replay.
+	// Watch, if not nil, is called every now and then with the number of events that are replayed,
+	// and never while time is taken. An error of its ends the replay.
 	Watch func(events int) error
 
 	// Observe, if not nil, is called when the strategy is built, after each event and when
@@ -104,7 +104,7 @@ func (p *Prepared) newRunner(setup setting.Setup, dev device.Device, o Options) 
 		pends: recorder && p.pending,
 		res: Result{
 			Schema: Schema, Strategy: setup.Name, Config: config,
-			Trace: h.Name, TraceSHA256: h.Hash, Lacks: p.Lacks(), Preallocates: setup.Preallocates,
+			Trace: h.Name, TraceSHA256: h.Hash, Gap: p.Gap(), Preallocates: setup.Preallocates,
 			Events: p.head.Events,
 		},
 	}
@@ -150,7 +150,7 @@ type runner struct {
 	dev     *meter
 	faults  *device.Faults
 	o       Options
-	piece                   // the piece being replayed
+	batch                   // the piece being replayed
 	streams []device.Stream // by number
 	when    timing
 	blocks  []block // by place

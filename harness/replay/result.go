@@ -19,7 +19,7 @@ type Result struct {
 	Trace       string          `json:"trace"`        // name of the trace
 	TraceSHA256 string          `json:"trace_sha256"` // hash of its decompressed file
 	// why the trace is not the whole recorded run; empty: no gap is known
-	Lacks      string      `json:"lacks"`
+	Gap        string      `json:"lacks"`
 	LowerBound device.Size `json:"lower_bound_bytes"` // peak of live bytes as requested; 0 without figures
 
 	Events       int    `json:"events"`             // events of the trace
@@ -149,8 +149,8 @@ type Latency struct {
 	AllocCalls *Histogram `json:"-"` // of Alloc, all that Alloc is made of
 	FreeCalls  *Histogram `json:"-"` // of Free, likewise
 
-	// NsPerOp is the time per operation of this replay. The difference to a replay without latencies
-	// is the cost of measuring them.
+	// NsPerOp is the time per operation of this replay. The difference to a replay without
+	// latencies is the cost of measuring them.
 	NsPerOp float64 `json:"ns_per_op"`
 }
 

@@ -29,14 +29,14 @@ type survey struct {
 type surveyor struct {
 	survey
 	ledger trace.Ledger
-	slots  []passage // by slot; nil if no event needs it
-	tracks bool      // slots is kept
+	slots  []blockLife // by slot; nil if no event needs it
+	tracks bool        // slots is kept
 	last   device.Stream
 }
 
-// passage holds the life of the allocation in a slot. Events are counted from 1; 0 means not
+// blockLife holds the life of the allocation in a slot. Events are counted from 1; 0 means not
 // reached.
-type passage struct {
+type blockLife struct {
 	born, freed uint32
 	used        bool
 }
@@ -63,9 +63,9 @@ func surveyOf(ctx context.Context, src trace.Source) (*survey, error) {
 	}
 	_, s.keep = head.Header.Get(faultKey)
 	at := uint32(0)
-	err := src.Pieces(func(events []trace.Event) error {
+	err := src.Batches(func(events []trace.Event) error {
 		for i := range events {
-			if i%sight == 0 {
+			if i%progressStep == 0 {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
@@ -120,12 +120,12 @@ func (s *surveyor) stream(of device.Stream) {
 // follow moves the allocation of an event along.
 func (s *surveyor) follow(at uint32, e *trace.Event) {
 	if n := int(e.Slot) + 1 - len(s.slots); n > 0 {
-		s.slots = append(s.slots, make([]passage, n)...)
+		s.slots = append(s.slots, make([]blockLife, n)...)
 	}
 	p := &s.slots[e.Slot]
 	switch e.Kind {
 	case trace.Alloc, trace.LiveAtStart:
-		*p = passage{born: at}
+		*p = blockLife{born: at}
 	case trace.Use:
 		p.used = true
 	case trace.Free:

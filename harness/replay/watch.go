@@ -19,18 +19,18 @@ type Usage struct {
 	Samples int         `json:"samples"`           // how often was asked; a peak between two is not seen
 }
 
-// asker asks the driver what is in use.
-type asker struct {
+// usageProbe asks the driver what is in use.
+type usageProbe struct {
 	source string
 	used   func() (device.Size, error)
 	close  func() error
 }
 
-// asker returns the source of the usage: the management library, or the CUDA driver if that is not
-// available.
-func (p Target) asker() (asker, error) {
+// usageProbe returns the source of the usage: the management library, or the CUDA driver if that is
+// not available.
+func (p Target) usageProbe() (usageProbe, error) {
 	if s, err := nvml.Open(); err == nil {
-		a := asker{"nvml", func() (device.Size, error) { m, err := s.Memory(p.GPU.PCI); return m.Used, err }, s.Close}
+		a := usageProbe{"nvml", func() (device.Size, error) { m, err := s.Memory(p.GPU.PCI); return m.Used, err }, s.Close}
 		if _, err := a.used(); err == nil {
 			return a, nil
 		}
@@ -38,9 +38,9 @@ func (p Target) asker() (asker, error) {
 	}
 	d, err := p.open(0)
 	if err != nil {
-		return asker{}, err
+		return usageProbe{}, err
 	}
-	return asker{"cuda", func() (device.Size, error) { free, total, err := d.MemoryInfo(); return total - free, err },
+	return usageProbe{"cuda", func() (device.Size, error) { free, total, err := d.MemoryInfo(); return total - free, err },
 		d.Close}, nil
 }
 
@@ -50,7 +50,7 @@ func (p Target) Watch(every time.Duration) (stop func() (*Usage, error), err err
 	if p.GPU == nil {
 		return func() (*Usage, error) { return nil, nil }, nil
 	}
-	a, err := p.asker()
+	a, err := p.usageProbe()
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (p Target) Watch(every time.Duration) (stop func() (*Usage, error), err err
 }
 
 // follow asks until the end.
-func (u *Usage) follow(a asker, every time.Duration, end <-chan struct{}) error {
+func (u *Usage) follow(a usageProbe, every time.Duration, end <-chan struct{}) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {

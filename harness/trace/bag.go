@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// bag is a multiset of numbers, sorted and compressed: some bytes for each distinct number. So the
-// median lifetime of 50 million blocks is exact and takes less memory than a list.
-type bag struct {
+// multiset is a multiset of numbers, sorted and compressed: some bytes for each distinct number. So
+// the median lifetime of 50 million blocks is exact and takes less memory than a list.
+type multiset struct {
 	pending  []uint64 // not packed yet
 	packed   []byte   // for each distinct number, ascending: the difference to the previous one, and its count
 	spare    []byte   // the previous packed, for reuse
@@ -23,7 +23,7 @@ const (
 )
 
 // add adds a number. O(log n) amortised.
-func (b *bag) add(v uint64) {
+func (b *multiset) add(v uint64) {
 	b.count++
 	b.pending = append(b.pending, v)
 	if len(b.pending) >= max(leastPending, b.distinct/pendingShare) {
@@ -32,7 +32,7 @@ func (b *bag) add(v uint64) {
 }
 
 // pack merges the pending numbers into the packed ones.
-func (b *bag) pack() {
+func (b *multiset) pack() {
 	if len(b.pending) == 0 {
 		return
 	}
@@ -71,7 +71,7 @@ func (b *bag) pack() {
 }
 
 // each calls f for every distinct packed number, ascending, until it returns false.
-func (b *bag) each(f func(v, times uint64) bool) {
+func (b *multiset) each(f func(v, times uint64) bool) {
 	var v uint64
 	for at := 0; at < len(b.packed); {
 		gap, n := binary.Uvarint(b.packed[at:])
@@ -85,7 +85,7 @@ func (b *bag) each(f func(v, times uint64) bool) {
 
 // ranks returns the numbers at the given ranks, counted from 0. Ranks must be ascending and below
 // count.
-func (b *bag) ranks(places ...int) []uint64 {
+func (b *multiset) ranks(places ...int) []uint64 {
 	b.pack()
 	var list []uint64
 	seen := 0
@@ -100,7 +100,7 @@ func (b *bag) ranks(places ...int) []uint64 {
 }
 
 // spread returns the lower median, the 90th percentile and the maximum; all 0 for an empty bag.
-func (b *bag) spread() (median, tenth, most uint64) {
+func (b *multiset) spread() (median, tenth, most uint64) {
 	n := b.count
 	if n == 0 {
 		return 0, 0, 0

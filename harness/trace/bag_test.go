@@ -13,7 +13,7 @@ import (
 func TestBagCountsLikeAList(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 8))
-		var b bag
+		var b multiset
 		var list []uint64
 		mask := uint64(math.MaxUint64) >> rng.IntN(64)
 		for range rng.IntN(40_000) {
@@ -50,7 +50,7 @@ func TestBagCountsLikeAList(t *testing.T) {
 // TestBagTakesFewBytes holds a bag to its promise: what it keeps grows with the different numbers
 // alone.
 func TestBagTakesFewBytes(t *testing.T) {
-	var b bag
+	var b multiset
 	for i := range uint64(2_000_000) {
 		b.add(i * i % 1009)
 	}

@@ -52,8 +52,8 @@ type describer struct {
 	pools   map[uint64]bool
 	births  []lifetime // by slot
 
-	sizes, ids, events, times bag   // sizes and ids of allocations; lifetimes
-	first, last               int64 // first and last known time
+	sizes, ids, events, times multiset // sizes and ids of allocations; lifetimes
+	first, last               int64    // first and last known time
 }
 
 // lifetime describes the allocation in a slot.

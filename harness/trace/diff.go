@@ -64,11 +64,11 @@ type AllocEvent struct {
 
 // LiveDiff compares the live bytes of two traces after equal numbers of allocations and frees.
 type LiveDiff struct {
-	Peak   [2]device.Size `json:"peak_bytes"`       // peak of the live bytes; see LowerBound
-	At     [2]int         `json:"peak_event"`       // event of the peak; -1 without allocations
-	Apart  device.Size    `json:"most_apart_bytes"` // maximum difference
-	Where  int            `json:"most_apart_at"`    // index of the change after which it first occurs; -1 if never
-	Behind int            `json:"first_apart_at"`   // index of the change after which they first differ; -1 if never
+	Peak          [2]device.Size `json:"peak_bytes"`       // peak of the live bytes; see LowerBound
+	At            [2]int         `json:"peak_event"`       // event of the peak; -1 without allocations
+	MaxDifference device.Size    `json:"most_apart_bytes"` // maximum difference
+	MaxAt         int            `json:"most_apart_at"`    // index of the change after which it first occurs; -1 if never
+	FirstAt       int            `json:"first_apart_at"`   // index of the change after which they first differ; -1 if never
 }
 
 // mostAllocs is the maximum number of allocations in AllocDiff.First, for each trace.
@@ -251,7 +251,7 @@ func diffIDs(a, b *Trace) *IDDiff {
 // diffLive compares the live bytes after each number of allocations and frees. After its end a
 // trace keeps its live bytes.
 func diffLive(a, b *Trace) LiveDiff {
-	d := LiveDiff{At: [2]int{-1, -1}, Where: -1, Behind: -1}
+	d := LiveDiff{At: [2]int{-1, -1}, MaxAt: -1, FirstAt: -1}
 	var ledgers [2]Ledger
 	var at [2]int // events processed
 	for n := 0; ; n++ {
@@ -270,11 +270,11 @@ func diffLive(a, b *Trace) LiveDiff {
 		}
 		x, y := ledgers[0].Live(), ledgers[1].Live()
 		apart := max(x, y) - min(x, y)
-		if apart > 0 && d.Behind < 0 {
-			d.Behind = n
+		if apart > 0 && d.FirstAt < 0 {
+			d.FirstAt = n
 		}
-		if apart > d.Apart {
-			d.Apart, d.Where = apart, n
+		if apart > d.MaxDifference {
+			d.MaxDifference, d.MaxAt = apart, n
 		}
 	}
 	d.Peak = [2]device.Size{ledgers[0].peak, ledgers[1].peak}

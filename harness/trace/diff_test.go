@@ -25,7 +25,7 @@ func TestCompareTellsWhatDiffers(t *testing.T) {
 				{{Index: 1, ID: 1, Size: 21}, {Index: 5, ID: 4, Size: 40}}},
 			IDs: &trace.IDDiff{OnlyIn: [2]int{1, 2}, Changed: 1},
 		},
-		Live: trace.LiveDiff{Peak: [2]device.Size{50, 91}, At: [2]int{3, 5}, Apart: 41, Where: 2, Behind: 1},
+		Live: trace.LiveDiff{Peak: [2]device.Size{50, 91}, At: [2]int{3, 5}, MaxDifference: 41, MaxAt: 2, FirstAt: 1},
 	}
 	if got := trace.Compare(a, b); !reflect.DeepEqual(got, want) {
 		t.Errorf("\n%+v, want\n%+v", got, want)
@@ -52,7 +52,7 @@ func TestCompareIgnoresNamesAndTimesThatAreNone(t *testing.T) {
 func TestCompareOfATraceWithItselfIsEqual(t *testing.T) {
 	for seed := range uint64(200) {
 		tr := anyTrace(rand.New(rand.NewPCG(seed, 3)))
-		if d := trace.Compare(tr, tr); !d.Equal || d.Allocs.Count != [2]int{} || d.Live.Behind != -1 || d.Kinds != nil {
+		if d := trace.Compare(tr, tr); !d.Equal || d.Allocs.Count != [2]int{} || d.Live.FirstAt != -1 || d.Kinds != nil {
 			t.Fatalf("seed %d: %+v", seed, d)
 		}
 		if len(tr.Events) == 0 {

@@ -92,24 +92,24 @@ func (l *Lines) Memory() *budget.Budget { return l.memory }
 // Line returns the number of the line that Next returned last, counted from 1.
 func (l *Lines) Line() int { return l.num }
 
-// Blame returns an [*Error] at a line.
-func (l *Lines) Blame(line int, err error) error {
+// ErrorAt returns an [*Error] at a line.
+func (l *Lines) ErrorAt(line int, err error) error {
 	return &Error{File: l.name, Line: line, Err: err}
 }
 
-func (l *Lines) errorf(err error) error { return l.Blame(l.num, err) }
+func (l *Lines) errorf(err error) error { return l.ErrorAt(l.num, err) }
 
 // Hash returns the SHA-256 of the decompressed text, in hexadecimal. Call it after Next has
 // returned nil.
 func (l *Lines) Hash() string { return hex.EncodeToString(l.in.hash.Sum(nil)) }
 
-// Doubt returns an [*Error] if the last line has no line ending, because the file may have been
+// Truncated returns an [*Error] if the last line has no line ending, because the file may have been
 // truncated. Call it after Next has returned nil.
-func (l *Lines) Doubt() error {
+func (l *Lines) Truncated() error {
 	if l.num == 1 || l.in.last == '\n' {
 		return nil
 	}
-	return l.Blame(l.num-1, errOpen)
+	return l.ErrorAt(l.num-1, errOpen)
 }
 
 // Close ends the reading.

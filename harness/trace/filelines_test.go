@@ -28,7 +28,7 @@ func TestLinesOfAFile(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, line)
 	require.Len(t, l.Hash(), 64)
-	require.EqualError(t, l.Blame(2, errors.New("empty")), path+":2: empty")
+	require.EqualError(t, l.ErrorAt(2, errors.New("empty")), path+":2: empty")
 }
 
 func TestLinesThatCannotBeRead(t *testing.T) {

@@ -24,8 +24,8 @@ type Options struct {
 	Dialect string
 	// Memory is the budget of the trace, including its replay; nil means [budget.Default] bytes.
 	Memory *budget.Budget
-	// Warn, if not nil, receives an [*Error] for a defect that does not prevent reading: a last line
-	// without a line ending, which may be truncated.
+	// Warn, if not nil, receives an [*Error] for a defect that does not prevent reading: a last
+	// line without a line ending, which may be truncated.
 	Warn func(error)
 }
 
@@ -88,7 +88,7 @@ func Read(r io.Reader, name string, o Options) (*Trace, error) {
 	if err := p.run(); err != nil {
 		return nil, err
 	}
-	if doubt := lines.Doubt(); doubt != nil && o.Warn != nil {
+	if doubt := lines.Truncated(); doubt != nil && o.Warn != nil {
 		o.Warn(doubt)
 	}
 	p.b.trace.Header.Hash = lines.Hash()

@@ -97,10 +97,10 @@ type requested struct {
 	refusals Refusals
 }
 
-func (q *requested) Pieces(yield func([]Event) error) error {
+func (q *requested) Batches(yield func([]Event) error) error {
 	var out []Event
 	n := 0
-	return q.Source.Pieces(func(events []Event) error {
+	return q.Source.Batches(func(events []Event) error {
 		if !slices.ContainsFunc(events, func(e Event) bool { return e.Kind == Refused }) {
 			return yield(events)
 		}

@@ -12,7 +12,7 @@ import (
 // streamed is a source that is no trace in memory, in pieces of three events.
 type streamed struct{ *trace.Trace }
 
-func (s streamed) Pieces(yield func([]trace.Event) error) error {
+func (s streamed) Batches(yield func([]trace.Event) error) error {
 	for events := s.Events; len(events) > 0; {
 		n := min(3, len(events))
 		if err := yield(events[:n]); err != nil {
@@ -27,7 +27,7 @@ func (s streamed) Pieces(yield func([]trace.Event) error) error {
 func kindsOf(t *testing.T, src trace.Source) string {
 	t.Helper()
 	var words []string
-	if err := src.Pieces(func(events []trace.Event) error {
+	if err := src.Batches(func(events []trace.Event) error {
 		for _, e := range events {
 			words = append(words, e.Kind.String()+" "+e.Size.String())
 		}

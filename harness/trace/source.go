@@ -11,9 +11,9 @@ import "slices"
 type Source interface {
 	// Head returns the data known before the first event.
 	Head() Head
-	// Pieces passes all events to yield in order, some at a time. It stops at the first error of
+	// Batches passes all events to yield in order, some at a time. It stops at the first error of
 	// reading or of yield. A piece is valid until yield returns.
-	Pieces(yield func([]Event) error) error
+	Batches(yield func([]Event) error) error
 	// TagOf returns the text of an event's tag. The event must come from this source.
 	TagOf(*Event) string
 }
@@ -26,12 +26,12 @@ type Head struct {
 
 func (t *Trace) Head() Head { return Head{t.Header, len(t.Events)} }
 
-func (t *Trace) Pieces(yield func([]Event) error) error { return yield(t.Events) }
+func (t *Trace) Batches(yield func([]Event) error) error { return yield(t.Events) }
 
 // walk calls f for every event of a source with its number, until f fails.
 func walk(s Source, f func(i int, e *Event) error) error {
 	i := 0
-	return s.Pieces(func(piece []Event) error {
+	return s.Batches(func(piece []Event) error {
 		for k := range piece {
 			if err := f(i, &piece[k]); err != nil {
 				return err
@@ -55,9 +55,9 @@ type watchedSource struct {
 // progressStep is the number of events between two progress reports.
 const progressStep = 1 << 16
 
-func (w watchedSource) Pieces(yield func([]Event) error) error {
+func (w watchedSource) Batches(yield func([]Event) error) error {
 	done, total := 0, w.Head().Events
-	return w.Source.Pieces(func(piece []Event) error {
+	return w.Source.Batches(func(piece []Event) error {
 		for part := range slices.Chunk(piece, progressStep) {
 			if err := yield(part); err != nil {
 				return err

@@ -382,7 +382,7 @@ func TestRulesFindWhatBreaksThem(t *testing.T) {
 }
 
 // load parses the tree of the snippet.
-func (s snippet) load(t *testing.T) *tidy.House {
+func (s snippet) load(t *testing.T) *tidy.Repository {
 	t.Helper()
 	fsys := fstest.MapFS{"go.mod": {Data: []byte("module example.org/house\n")}}
 	for name, content := range s.files {

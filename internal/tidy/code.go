@@ -12,7 +12,7 @@ var pointerRooms = []string{"device/cuda", "strategies/plugin", "cmd/libvramyard
 var Pointers = Rule{
 	Name: "pointers",
 	Doc:  "no unsafe and no uintptr outside device/cuda, strategies/plugin and cmd/libvramyard",
-	Check: func(h *House, report Report) {
+	Check: func(h *Repository, report Report) {
 		h.each(true, func(p *Package, f *File) {
 			if underAny(p.Dir, pointerRooms) {
 				return
@@ -36,7 +36,7 @@ var Pointers = Rule{
 var Inits = Rule{
 	Name: "init",
 	Doc:  "no init functions outside tests: nothing registers itself",
-	Check: func(h *House, report Report) {
+	Check: func(h *Repository, report Report) {
 		h.each(false, func(_ *Package, f *File) {
 			for _, decl := range f.AST.Decls {
 				if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "init" {
@@ -62,7 +62,7 @@ var clockFunctions = []string{
 var Clocks = Rule{
 	Name: "clock",
 	Doc:  "strategies, alloc, device and harness/trace neither read the clock nor wait for it, but for what is real",
-	Check: func(h *House, report Report) {
+	Check: func(h *Repository, report Report) {
 		h.each(false, func(p *Package, f *File) {
 			if !underAny(p.Dir, timelessRooms) || underAny(p.Dir, timedRooms) {
 				return
@@ -106,7 +106,7 @@ var strategyBans = map[string]string{
 var StrategyImports = Rule{
 	Name: "strategy imports",
 	Doc:  "strategies import no os, sync, math/rand or time, and start no goroutines",
-	Check: func(h *House, report Report) {
+	Check: func(h *Repository, report Report) {
 		h.each(false, func(p *Package, f *File) {
 			if !Under(p.Dir, "strategies") || underAny(p.Dir, pointerRooms) {
 				return

@@ -1,6 +1,6 @@
 // Package tidy keeps the rules of the house true.
 //
-// A [House] is a parsed source tree. A [Rule] looks at one and returns what breaks it, as
+// A [Repository] is a parsed source tree. A [Rule] looks at one and returns what breaks it, as
 // [Finding]s. The test of this package runs every rule over the repository, and every
 // rule over a small tree that breaks it, because a rule that cannot fail says nothing.
 //

@@ -11,7 +11,7 @@ import (
 var PackageComments = Rule{
 	Name: "package comments",
 	Doc:  "every package has one package comment; in strategies, device, alloc and props it is in doc.go",
-	Check: func(h *House, report Report) {
+	Check: func(h *Repository, report Report) {
 		for _, p := range h.Packages {
 			var with []*File
 			first := ""
@@ -43,7 +43,7 @@ var PackageComments = Rule{
 var documented = []string{"strategies", "device", "alloc", "props"}
 
 // checkPackageComment judges the one package comment of p, which stands in f.
-func checkPackageComment(p *Package, f *File, h *House, report Report) {
+func checkPackageComment(p *Package, f *File, h *Repository, report Report) {
 	want := "Package " + p.Name + " "
 	if p.Name == "main" {
 		want = "Command "
@@ -61,7 +61,7 @@ var DocComments = Rule{
 	Name: "doc comments",
 	Doc: "every exported name, interface method and struct field has a comment that begins with the name " +
 		"(fields: any phrase); a method that an interface documents may go without",
-	Check: func(h *House, report Report) {
+	Check: func(h *Repository, report Report) {
 		documented := interfaceMethods(h)
 		h.each(false, func(_ *Package, f *File) {
 			d := docChecker{h: h, f: f, report: report, documented: documented}
@@ -83,7 +83,7 @@ var standardMethods = []string{"Close", "Error", "Import", "Len", "Less", "Marsh
 
 // interfaceMethods returns the names of all methods of the exported interfaces of a tree and of the
 // standard library. Whether a type implements the interface is left to the compiler.
-func interfaceMethods(h *House) map[string]bool {
+func interfaceMethods(h *Repository) map[string]bool {
 	names := map[string]bool{}
 	for _, name := range standardMethods {
 		names[name] = true
@@ -109,7 +109,7 @@ func interfaceMethods(h *House) map[string]bool {
 
 // docChecker checks the comments of one file.
 type docChecker struct {
-	h          *House
+	h          *Repository
 	f          *File
 	report     Report
 	documented map[string]bool // methods that interfaces document
@@ -256,7 +256,7 @@ func (d docChecker) valueSpec(decl *ast.GenDecl, spec *ast.ValueSpec) {
 var Examples = Rule{
 	Name: "examples",
 	Doc:  "every package that others can import, and that exports a name, has an Example function",
-	Check: func(h *House, report Report) {
+	Check: func(h *Repository, report Report) {
 		for _, p := range h.Packages {
 			if p.Name == "main" || slices.Contains(strings.Split(p.Dir, "/"), "internal") {
 				continue

@@ -114,7 +114,7 @@ var Floors = Rule{
 	Name: "floors",
 	Doc: "imports lead down the floors table or stay on their floor; allocators, alloc and device build on the " +
 		"standard library",
-	Check: func(h *House, report Report) {
+	Check: func(h *Repository, report Report) {
 		h.each(true, func(p *Package, f *File) {
 			r, ok := roomOf(p.Dir)
 			if !ok {
@@ -131,7 +131,7 @@ var Floors = Rule{
 }
 
 // objection returns what is wrong with an import of f, "" if nothing is.
-func objection(h *House, r room, f *File, imp string) string {
+func objection(h *Repository, r room, f *File, imp string) string {
 	to, ours := strings.CutPrefix(imp, h.Module+"/")
 	switch {
 	case imp == h.Module:

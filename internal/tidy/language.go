@@ -51,7 +51,7 @@ var PlainEnglish = Rule{
 	Name: "plain English",
 	Doc: "comments, string literals and Markdown each have at most 0.5 turns of phrase in 1,000 words that a reader " +
 		"has to decode",
-	Check: func(h *House, report Report) {
+	Check: func(h *Repository, report Report) {
 		comments, literals, markdown := prose{name: "comments"}, prose{name: "string literals"}, prose{name: "pages"}
 		h.each(false, func(_ *Package, f *File) {
 			for _, group := range f.AST.Comments {

@@ -22,7 +22,7 @@ var Lengths = Rule{
 	Name: "lengths",
 	Doc: "files have at most 600 lines, functions at most 80, 95 % of the functions at most 60; " +
 		"README.md has at most 900 words",
-	Check: func(h *House, report Report) {
+	Check: func(h *Repository, report Report) {
 		h.each(true, func(_ *Package, f *File) {
 			if n := lines(f.Source); n > maxFile && !f.Generated {
 				report(f.Name, 0, "%d lines: want at most %d", n, maxFile)
@@ -62,7 +62,7 @@ type Function struct {
 }
 
 // Functions returns every function that a person wrote, tests included, shortest first.
-func Functions(h *House) []Function {
+func Functions(h *Repository) []Function {
 	var all []Function
 	h.each(true, func(_ *Package, f *File) {
 		for _, decl := range f.AST.Decls {
@@ -92,7 +92,7 @@ func Percentile(sorted []Function, percent int) Function {
 var CommentShare = Rule{
 	Name: "comment share",
 	Doc:  "of the lines of a strategy that are not blank, 15 to 45 % hold a comment (tests aside)",
-	Check: func(h *House, report Report) {
+	Check: func(h *Repository, report Report) {
 		for _, p := range h.Packages {
 			if path.Dir(p.Dir) != "strategies" {
 				continue

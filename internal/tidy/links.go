@@ -15,7 +15,7 @@ var Links = Rule{
 	Name: "links",
 	Doc: "every relative link and every image of a Markdown page leads to a file of the repository, every anchor to a " +
 		"heading, and every page named in another text exists",
-	Check: func(h *House, report Report) {
+	Check: func(h *Repository, report Report) {
 		anchors := map[string]map[string]bool{}
 		for _, t := range h.Texts {
 			if path.Ext(t.Name) == ".md" {
@@ -37,7 +37,7 @@ var Index = Rule{
 	Name: "index",
 	Doc: "docs/README.md links every page of docs, except strategies and decisions: it links their index, which links " +
 		"all of them, decisions by their title",
-	Check: func(h *House, report Report) {
+	Check: func(h *Repository, report Report) {
 		linked := map[string]map[string]bool{} // by index
 		var decisions []byte                   // their index
 		for _, t := range h.Texts {
@@ -133,7 +133,7 @@ func (l link) target(from string) (name, fragment string) {
 }
 
 // problem returns what is wrong with a link in file from, or nothing.
-func (l link) problem(h *House, from string, anchors map[string]map[string]bool) string {
+func (l link) problem(h *Repository, from string, anchors map[string]map[string]bool) string {
 	name, fragment := l.target(from)
 	switch {
 	case name == "":

@@ -15,7 +15,7 @@ import (
 var MapRanges = Rule{
 	Name: "map ranges",
 	Doc:  "strategies do not range over maps, nor over what package maps yields unless it is sorted",
-	Check: func(h *House, report Report) {
+	Check: func(h *Repository, report Report) {
 		t := newTyper(h)
 		for _, p := range h.Packages {
 			if !Under(p.Dir, "strategies") {
@@ -32,7 +32,7 @@ var MapRanges = Rule{
 }
 
 // checkRanges reports ranges over maps. A type parameter counts as a map if it may be one.
-func checkRanges(h *House, f *File, info *types.Info, report Report) {
+func checkRanges(h *Repository, f *File, info *types.Info, report Report) {
 	ast.Inspect(f.AST, func(n ast.Node) bool {
 		if r, ok := n.(*ast.RangeStmt); ok && isMap(info.TypeOf(r.X)) {
 			report(f.Name, h.Line(r.Pos()), "ranges over a map, whose order changes from run to run")
@@ -69,7 +69,7 @@ func isMap(t types.Type) bool {
 var mapIterators = []string{"All", "Keys", "Values"}
 
 // checkMapIterators reports iterators over maps that are not sorted on the spot.
-func checkMapIterators(h *House, f *File, report Report) {
+func checkMapIterators(h *Repository, f *File, report Report) {
 	sorted := map[ast.Node]bool{}
 	selectors(f, "slices", func(sel *ast.SelectorExpr) {
 		if strings.HasPrefix(sel.Sel.Name, "Sorted") {
@@ -97,7 +97,7 @@ func checkMapIterators(h *House, f *File, report Report) {
 // parsed files and the standard library from its sources, signatures only. Of anything
 // else it knows nothing; errors that follow from this are ignored.
 type typer struct {
-	house *House
+	house *Repository
 	done  map[string]*types.Package // by import path
 	infos map[string]*types.Info    // by directory
 }
@@ -120,7 +120,7 @@ func (l *lockedImporter) Import(imp string) (*types.Package, error) {
 	return l.inner.Import(imp)
 }
 
-func newTyper(h *House) *typer {
+func newTyper(h *Repository) *typer {
 	return &typer{house: h, done: map[string]*types.Package{}, infos: map[string]*types.Info{}}
 }
 

@@ -51,7 +51,7 @@ func (e Exception) Excuses(f Finding) bool {
 
 // Judge runs every rule over h. It returns the findings that nothing excuses, and the
 // exceptions that excuse nothing.
-func Judge(h *House, rules []Rule, exceptions []Exception) (open []Finding, stale []Exception) {
+func Judge(h *Repository, rules []Rule, exceptions []Exception) (open []Finding, stale []Exception) {
 	used := make([]bool, len(exceptions))
 	for _, r := range rules {
 		for _, f := range r.Run(h) {

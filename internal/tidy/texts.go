@@ -16,7 +16,7 @@ const todoWords = 4
 var Todos = Rule{
 	Name: "todo",
 	Doc:  "unfinished work is marked TODO, with a sentence that explains it",
-	Check: func(h *House, report Report) {
+	Check: func(h *Repository, report Report) {
 		h.each(true, func(_ *Package, f *File) {
 			for _, group := range f.AST.Comments {
 				for _, c := range group.List {
@@ -41,7 +41,7 @@ var machinePath = regexp.MustCompile(`(?m)(?:^|[^\w./-])(/(?:` + `work|root|home
 var MachinePaths = Rule{
 	Name: "machine paths",
 	Doc:  "no text file contains a path of a developer's machine",
-	Check: func(h *House, report Report) {
+	Check: func(h *Repository, report Report) {
 		for _, t := range h.Texts {
 			for _, m := range machinePath.FindAllSubmatchIndex(t.Content, -1) {
 				line := bytes.Count(t.Content[:m[2]], []byte("\n")) + 1
@@ -61,7 +61,7 @@ var mapRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|")
 var Map = Rule{
 	Name: "map",
 	Doc:  "docs/architecture.md has a row for every package, and for no other",
-	Check: func(h *House, report Report) {
+	Check: func(h *Repository, report Report) {
 		line := map[string]int{}
 		for _, t := range h.Texts {
 			if t.Name != mapFile {

@@ -28,7 +28,7 @@ func root(t *testing.T) string {
 }
 
 // house parses the repository.
-func house(t *testing.T) *tidy.House {
+func house(t *testing.T) *tidy.Repository {
 	t.Helper()
 	h, err := tidy.Load(os.DirFS(root(t)))
 	if err != nil {

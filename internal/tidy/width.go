@@ -22,7 +22,7 @@ var Widths = Rule{
 	Name: "widths",
 	Doc: "code has at most 120 columns, a comment on lines of its own at most 100; " +
 		"raw strings, directives, preformatted comments and the output of examples do not count",
-	Check: func(h *House, report Report) {
+	Check: func(h *Repository, report Report) {
 		h.each(true, func(_ *Package, f *File) {
 			if f.Generated {
 				return
@@ -43,7 +43,7 @@ var Widths = Rule{
 
 // unbreakable returns the bytes of raw strings on each line, and the lines of comments that are the
 // output of examples.
-func (h *House) unbreakable(f *File) (raw map[int]int, output map[int]bool) {
+func (h *Repository) unbreakable(f *File) (raw map[int]int, output map[int]bool) {
 	raw, output = map[int]int{}, map[int]bool{}
 	ast.Inspect(f.AST, func(n ast.Node) bool {
 		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && lit.Value[0] == '`' {

@@ -62,7 +62,7 @@ func (f *Front) Refuse(r *alloc.Request) error {
 	case r.Size > f.limits.Most:
 		why = f.limits.Above
 	}
-	f.Record(power.Refusal{Reason: why, Request: *r})
+	f.SetRefusal(power.Refusal{Reason: why, Request: *r})
 	return alloc.ErrInvalidRequest
 }
 
@@ -76,13 +76,13 @@ func (f *Front) OutOfMemory(r *alloc.Request, rounded, asked device.Size, err er
 		why.Reason, why.Asked, why.Device = power.ReasonDevice, asked, err
 	}
 	f.Stats.OOMs++
-	f.Record(why)
+	f.SetRefusal(why)
 	return alloc.ErrOutOfMemory
 }
 
-// Record keeps a refusal, completed with the free memory of this moment. It allocates nothing:
+// SetRefusal keeps a refusal, completed with the free memory of this moment. It allocates nothing:
 // eviction loops are refused thousands of times.
-func (f *Front) Record(why power.Refusal) {
+func (f *Front) SetRefusal(why power.Refusal) {
 	why.LargestHole, why.Free = f.free()
 	f.refusal = why
 }

@@ -136,13 +136,13 @@ func (p *Pool) Grow(least, align device.Size, label int32) (device.Region, error
 	if least > room {
 		return device.Region{}, ErrLimit
 	}
-	r, err := p.reserve(min(p.wish(least), room), least, align, label)
+	r, err := p.reserve(min(p.nextSize(least), room), least, align, label)
 	if err != nil {
 		return device.Region{}, err
 	}
 	if p.policy.Limit != 0 && p.stats.Reserved > p.policy.Limit && p.Release(r.Addr) == nil {
-		// The device rounded up above the limit. A region that it does not take back is used instead of
-		// lost.
+		// The device rounded up above the limit. A region that it does not take back is used
+		// instead of lost.
 		return device.Region{}, ErrLimit
 	}
 	if p.policy.Kind == Doubling {
@@ -218,8 +218,8 @@ func (p *Pool) room() device.Size {
 	return p.policy.Limit - p.stats.Reserved
 }
 
-// wish returns the size that the policy wants for a region of least bytes or more.
-func (p *Pool) wish(least device.Size) device.Size {
+// nextSize returns the size that the policy wants for a region of least bytes or more.
+func (p *Pool) nextSize(least device.Size) device.Size {
 	switch p.policy.Kind {
 	case Fixed:
 		return max(least, p.policy.Region)

@@ -64,7 +64,7 @@ func TestLockedIsLinearizable(t *testing.T) {
 	for name, s := range tiny {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			requireLinear(t, linear.Record(locked(t, s(t, 4)), linear.Load{Think: runtime.Gosched}), 4)
+			requireLinear(t, linear.RunLoad(locked(t, s(t, 4)), linear.Load{Think: runtime.Gosched}), 4)
 		})
 	}
 }
@@ -72,7 +72,7 @@ func TestLockedIsLinearizable(t *testing.T) {
 func TestRetryingWithoutPatienceIsLinearizable(t *testing.T) {
 	r, err := wrap.Retrying(locked(t, tiny["bfc"](t, 4)), 0)
 	require.NoError(t, err)
-	requireLinear(t, linear.Record(r, linear.Load{}), 4)
+	requireLinear(t, linear.RunLoad(r, linear.Load{}), 4)
 }
 
 // TestRetryingIsLinearizable has twice as many callers as blocks, each of which holds one at
@@ -80,7 +80,7 @@ func TestRetryingWithoutPatienceIsLinearizable(t *testing.T) {
 func TestRetryingIsLinearizable(t *testing.T) {
 	r, err := wrap.Retrying(locked(t, tiny["bfc"](t, 2)), time.Minute)
 	require.NoError(t, err)
-	h := linear.Record(r, linear.Load{Modest: true, Think: runtime.Gosched})
+	h := linear.RunLoad(r, linear.Load{Modest: true, Think: runtime.Gosched})
 	requireLinear(t, h, 2)
 	for _, o := range h {
 		require.NoError(t, o.Output.(linear.Answer).Err)
@@ -95,7 +95,7 @@ func TestWaitSpansTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, err := wrap.Retrying(locked(t, tiny["bfc"](t, 2)), time.Hour)
 		require.NoError(t, err)
-		h := linear.Record(r, linear.Load{
+		h := linear.RunLoad(r, linear.Load{
 			Modest: true, Callers: 6, Operations: 100, Think: func() { time.Sleep(time.Second) },
 		})
 		requireLinear(t, h, 2)
@@ -230,7 +230,7 @@ func TestCheckThenActIsFound(t *testing.T) {
 		t.Run(bug, func(t *testing.T) {
 			for round := range uint64(50) {
 				s := &torn{Strategy: locked(t, tiny["bfc"](t, 3)), bug: bug}
-				h := linear.Record(s, linear.Load{Seed: round, Operations: 500, Think: runtime.Gosched})
+				h := linear.RunLoad(s, linear.Load{Seed: round, Operations: 500, Think: runtime.Gosched})
 				err := linear.Check(h, 3)
 				if err == nil {
 					continue

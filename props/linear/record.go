@@ -18,8 +18,8 @@ type Load struct {
 	Operations int         // calls by each of them; default 2500
 	Size       device.Size // bytes of every request; default 256
 	Seed       uint64      // of their choices; the order in which they are served is the scheduler's
-	// Modest callers hold at most one block each and free only their own, so that with one block for
-	// every second caller progress is always possible. It is for strategies that wait.
+	// Modest callers hold at most one block each and free only their own, so that with one block
+	// for every second caller progress is always possible. It is for strategies that wait.
 	Modest bool
 	// Streams gives each caller a stream of its own. Each caller is a thread of its own anyway.
 	Streams bool
@@ -58,11 +58,11 @@ type Answer struct {
 // History is what callers saw, in no particular order.
 type History []porcupine.Operation
 
-// Record lets the callers of a load loose on a strategy that is safe for concurrent use and
+// RunLoad lets the callers of a load loose on a strategy that is safe for concurrent use and
 // returns what they saw. Times are taken from one counter, which every call advances when it
 // begins and when it ends. The blocks that are live at the end stay so. If a call panics, so does
-// Record once all callers have ended.
-func Record(s alloc.Strategy, l Load) History {
+// RunLoad once all callers have ended.
+func RunLoad(s alloc.Strategy, l Load) History {
 	l = l.withDefaults()
 	callers := make([]caller, l.Callers)
 	var clock atomic.Int64

@@ -34,7 +34,7 @@ func Verify(s props.Subject, rounds int, seed uint64, beat func()) (undecided in
 			return undecided, err
 		}
 		load.Streams = !power.Has(a, power.PowerStreamRecorder) // which may keep memory for a stream
-		h := Record(a, load)
+		h := RunLoad(a, load)
 		if strict {
 			err = Check(h, blocks)
 		}
@@ -93,7 +93,7 @@ func sequential(s props.Subject, size device.Size, n int) bool {
 		return false
 	}
 	defer a.Close() // the device is thrown away with it
-	return Check(Record(a, Load{Callers: 1, Operations: 500, Size: size}), n) == nil
+	return Check(RunLoad(a, Load{Callers: 1, Operations: 500, Size: size}), n) == nil
 }
 
 // Rest checks the state at rest after a history: the live blocks are exactly the ones granted and

@@ -15,8 +15,8 @@ import (
 	"github.com/vramyard/vramyard/props"
 )
 
-// Workload is the load of a benchmark: one of the shapes of package workload, with numbers of live
-// blocks. Zero fields take the values of [Lognormal].
+// Workload is the workload of a benchmark: one of the shapes of package workload, with numbers of
+// live blocks. Zero fields take the values of [Lognormal].
 type Workload struct {
 	Shape string      // entry of [workload.All]
 	Name  string      // in the name of the benchmark; "" for the shape's own
@@ -64,7 +64,7 @@ func Uniform(least, most device.Size) Workload {
 
 // Bench measures a pair of a free and an allocation for every number of live blocks and subject:
 // sub-benchmark strategy=NAME/workload=NAME/live=N. Its ns/op uses the clock of package bench: CPU
-// time of the thread where available, which other load on the machine affects much less than
+// time of the thread where available, which other workload on the machine affects much less than
 // wall-clock time. It also reports heap and memory, without which a time means nothing:
 //
 //   - reserved/peak-live: most bytes held from the device over most bytes asked for
@@ -73,7 +73,7 @@ func Uniform(least, most device.Size) Workload {
 //     whole limit at once
 //   - metadata-B/block: bytes of host memory for each live block, where the strategy knows
 //
-// These are the courses and the figures of package bench, and the memory does not depend on how
+// These are the workloads and the figures of package bench, and the memory does not depend on how
 // long the benchmark takes. The fill and the settle are not timed. No request is larger than
 // the strategy grants.
 //
@@ -134,8 +134,8 @@ func (w Workload) program(live int) (*workload.Program, error) {
 }
 
 type cell struct {
-	contender bench.Contender
-	course    *bench.Course
+	candidate bench.Candidate
+	workload  *bench.Workload
 	figures   bench.Figures
 }
 
@@ -149,10 +149,10 @@ func newCell(b *testing.B, s props.Subject, p *workload.Program) *cell {
 		b.Fatal(err)
 	}
 	c := &cell{
-		contender: bench.Contender{Name: s.Name, New: s.New},
-		course:    bench.NewCourse(p, most),
+		candidate: bench.Candidate{Name: s.Name, New: s.New},
+		workload:  bench.NewWorkload(p, most),
 	}
-	c.figures, err = c.course.Figures(c.contender)
+	c.figures, err = c.workload.Figures(c.candidate)
 	if errors.Is(err, alloc.ErrOutOfMemory) {
 		b.Skipf("does not fit the strategy's own limit of %v: %v", limit, err)
 	}
@@ -169,7 +169,7 @@ func (c *cell) bench(b *testing.B) {
 	b.ResetTimer()
 	var ns int64
 	for left := b.N; left > 0; {
-		p, err := c.course.Ready(c.contender)
+		p, err := c.workload.Prepare(c.candidate)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -182,10 +182,10 @@ func (c *cell) bench(b *testing.B) {
 		ns, left = ns+took, left-done
 	}
 	b.ReportMetric(float64(ns)/float64(b.N), "ns/op")
-	live := float64(c.course.PeakLive)
+	live := float64(c.workload.PeakLive)
 	b.ReportMetric(float64(c.figures.Reserved)/live, "reserved/peak-live")
 	b.ReportMetric(float64(c.figures.Address)/live, "address/peak-live")
 	if n := c.figures.Metadata; n != nil {
-		b.ReportMetric(float64(*n)/float64(c.course.PeakBlocks), "metadata-B/block")
+		b.ReportMetric(float64(*n)/float64(c.workload.PeakBlocks), "metadata-B/block")
 	}
 }

@@ -56,7 +56,7 @@ func FuzzDifferential(f *testing.F, subjects ...props.Subject) {
 
 func recordOf(s props.Subject) func(props.Sequence) error {
 	return func(seq props.Sequence) error {
-		_, err := props.Record(s, seq)
+		_, err := props.TraceOf(s, seq)
 		return err
 	}
 }

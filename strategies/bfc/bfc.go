@@ -82,7 +82,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	if !a.front.Judge(&r) {
 		return alloc.Block{}, a.front.Refuse(&r)
 	}
-	w := a.wish(&r)
+	w := a.demandOf(&r)
 	if a.queue.n > 0 {
 		a.sweep(0)
 	}
@@ -91,7 +91,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 		var why power.Refusal
 		if h, why = a.findMore(w); h == none {
 			why.Request, why.Rounded = r, w.size
-			a.front.Record(why)
+			a.front.SetRefusal(why)
 			a.front.Stats.OOMs++
 			return alloc.Block{}, alloc.ErrOutOfMemory
 		}
@@ -99,8 +99,8 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return a.grant(h, &r), nil
 }
 
-// wish is a request as the search sees it.
-type wish struct {
+// demand is a request as the search sees it.
+type demand struct {
 	size   device.Size // rounded up
 	align  device.Size // at least unit
 	before uint64      // newest count allowed, 0 for any
@@ -108,10 +108,10 @@ type wish struct {
 	plain  bool        // nothing but the size matters
 }
 
-// wish returns what to search for. An arena without ends knows no owners, and one with
+// demandOf returns the search criteria of a request. An arena without ends has no owners. One with
 // ends serves a request without a hint from the lower.
-func (a *Allocator) wish(r *alloc.Request) wish {
-	w := wish{size: roundUp(r.Size), align: max(r.Align, unit), before: r.Before}
+func (a *Allocator) demandOf(r *alloc.Request) demand {
+	w := demand{size: roundUp(r.Size), align: max(r.Align, unit), before: r.Before}
 	if a.cfg.Spatial {
 		w.owner = OwnerLower
 		if r.Hint == alloc.HintHigh {

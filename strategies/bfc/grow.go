@@ -10,13 +10,13 @@ import (
 // errMalformed says that the device broke its own contract. The region went back.
 var errMalformed = errors.New("bfc: the device returned a region that is too small or not aligned to 256 bytes")
 
-// grow takes a region that serves a wish from the device and puts it into its bin. It
+// grow takes a region that serves a request from the device and puts it into its bin. It
 // returns a refusal with ReasonNone on success.
 //
-// The size meant for the next region doubles until the wish fits, and once more after each
+// The size meant for the next region doubles until the request fits, and once more after each
 // region for which it did not have to, however large the limit; the doubling stays when
 // the device refuses.
-func (a *Allocator) grow(w wish) power.Refusal {
+func (a *Allocator) grow(w demand) power.Refusal {
 	room, ok := a.roomFor(w.size)
 	if !ok {
 		return power.Refusal{Reason: power.ReasonLimit}
@@ -89,9 +89,9 @@ func (a *Allocator) reserve(n, align device.Size) (reservation, error) {
 	return got, nil
 }
 
-// reserveAtMost requests n bytes, and then less, until the device grants or the wish would not fit.
-// The region may be larger than requested.
-func (a *Allocator) reserveAtMost(n device.Size, w wish) (reservation, power.Refusal) {
+// reserveAtMost requests n bytes, and then less, until the device grants or the request would not
+// fit. The region may be larger than requested.
+func (a *Allocator) reserveAtMost(n device.Size, w demand) (reservation, power.Refusal) {
 	for {
 		r, err := a.reserve(n, w.align)
 		if err == nil {
@@ -109,7 +109,7 @@ func (a *Allocator) reserveAtMost(n device.Size, w wish) (reservation, power.Ref
 // Each try there is followed by a step even when it succeeds, so that the region recorded
 // is one step smaller than what the device gave; the tail is forgotten. The step after a
 // success is the original's own, which at 2304 bytes and below changes nothing.
-func (a *Allocator) reserve2016(n device.Size, w wish) (reservation, power.Refusal) {
+func (a *Allocator) reserve2016(n device.Size, w demand) (reservation, power.Refusal) {
 	asked := n
 	r, err := a.reserve(n, w.align)
 	if err != nil && !a.backpedaled {

@@ -23,9 +23,9 @@ func (a *Allocator) unshelve(h handle) {
 	}
 }
 
-// find takes the best chunk for a wish out of its bin, splits it to size and returns it, or none:
-// the smallest that is large enough, the lowest of equals, over all regions.
-func (a *Allocator) find(w wish) handle {
+// find takes the best chunk for a request out of its bin, splits it to size and returns it, or
+// none: the smallest that is large enough, the lowest of equals, over all regions.
+func (a *Allocator) find(w demand) handle {
 	if !w.plain {
 		return a.findFitting(w)
 	}
@@ -40,7 +40,7 @@ func (a *Allocator) find(w wish) handle {
 
 // findFitting is find for wishes that pass over chunks which are large enough. In a
 // two-ended arena the gap is tried after the holes of the end that is asked for.
-func (a *Allocator) findFitting(w wish) handle {
+func (a *Allocator) findFitting(w demand) handle {
 	if h := a.firstFitting(w, w.owner); h != none || w.owner == OwnerNone {
 		return h
 	}
@@ -48,8 +48,8 @@ func (a *Allocator) findFitting(w wish) handle {
 }
 
 // firstFitting is findFitting among the chunks of one owner. The walk is bounded for an
-// alignment alone: a chunk that is larger than the wish by the alignment always fits.
-func (a *Allocator) firstFitting(w wish, owner uint8) handle {
+// alignment alone: a chunk that is larger than the request by the alignment always fits.
+func (a *Allocator) firstFitting(w demand, owner uint8) handle {
 	t := &a.bins[owner]
 	at := t.First(w.size, func(h handle) bool {
 		c := &a.chunks.rows[h]
@@ -70,7 +70,7 @@ func (a *Allocator) firstFitting(w wish, owner uint8) handle {
 // however large the alignment.
 //
 // Precondition: size >= w.size.
-func (w *wish) fits(at device.Addr, size device.Size) bool {
+func (w *demand) fits(at device.Addr, size device.Size) bool {
 	room := size - w.size
 	if w.owner == OwnerUpper {
 		return device.AlignDown(at.Add(room), w.align) >= at
@@ -81,7 +81,7 @@ func (w *wish) fits(at device.Addr, size device.Size) bool {
 // carveLower cuts the lowest aligned place out of a chunk. The part before it becomes a hole, of
 // the lower end if the arena has two; the part after it follows the rule for splits. This holds in
 // the gap too, so the lower end may absorb the gap.
-func (a *Allocator) carveLower(h handle, w wish) handle {
+func (a *Allocator) carveLower(h handle, w demand) handle {
 	if pad := device.Size(-a.chunks.rows[h].addr) & (w.align - 1); pad > 0 {
 		rest := a.split(h, pad)
 		a.own(h, w.owner)
@@ -120,13 +120,13 @@ func (a *Allocator) shelveRemainder(h, neighbour handle) {
 	}
 }
 
-// findMore gets memory for a wish that no chunk serves: a new region, then a forced merge
+// findMore gets memory for a request that no chunk serves: a new region, then a forced merge
 // of unsafe chunks, then a new region after giving back those without live blocks. It
 // returns none and why if nothing helps.
 //
 // A new region does not always serve. The variant of 2016 may record less than it asked
 // for, and a device may align to less than it was asked to. The region stays then.
-func (a *Allocator) findMore(w wish) (handle, power.Refusal) {
+func (a *Allocator) findMore(w demand) (handle, power.Refusal) {
 	why := a.grow(w)
 	if why.Reason == power.ReasonNone {
 		if h := a.find(w); h != none {

@@ -13,7 +13,7 @@ func (a *Allocator) own(h handle, owner uint8) {
 // carveUpper cuts the highest aligned place out of a chunk, exactly. The part below keeps the owner
 // of the chunk, the gap or the upper end; the part above, lost to alignment, becomes a hole of the
 // upper end.
-func (a *Allocator) carveUpper(h handle, w wish) handle {
+func (a *Allocator) carveUpper(h handle, w demand) handle {
 	c := &a.chunks.rows[h]
 	if below := device.AlignDown(c.addr.Add(c.size-w.size), w.align).Sub(c.addr); below > 0 {
 		rest := a.split(h, below)

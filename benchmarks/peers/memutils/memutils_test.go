@@ -57,12 +57,12 @@ func TestPlacementsAreThePublished(t *testing.T) {
 		{"w3", 0, 1.126},
 	} {
 		s := setup(t, "memutils", "")
-		course := bench.NewCourse(program(t, c.workload, c.live), workload.MaxSize)
-		for _, n := range []device.Size{memutils.Range + memutils.Align, device.AlignUp(4*course.PeakLive, device.GiB)} {
-			f, err := course.Figures(bench.Contender{Name: s.Name, Device: replay.SimTarget(sim.Config{Capacity: n}),
+		load := bench.NewWorkload(program(t, c.workload, c.live), workload.MaxSize)
+		for _, n := range []device.Size{memutils.Range + memutils.Align, device.AlignUp(4*load.PeakLive, device.GiB)} {
+			f, err := load.Figures(bench.Candidate{Name: s.Name, Device: replay.SimTarget(sim.Config{Capacity: n}),
 				New: s.ForCapacity(n).New})
 			require.NoError(t, err)
-			require.InDelta(t, c.address, float64(f.Address)/float64(course.PeakLive), .0005, "%s %d on %v",
+			require.InDelta(t, c.address, float64(f.Address)/float64(load.PeakLive), .0005, "%s %d on %v",
 				c.workload, c.live, n)
 			require.True(t, f.Named)
 		}

@@ -43,7 +43,7 @@ func drive(name, file, placements string) (r reply, err error) {
 	if strings.HasPrefix(name, memutils.Name) {
 		r.About, r.ByAddress = memutils.About+", "+runtime.Version(), false
 	}
-	k := bench.Contender{Name: name, Device: replay.SimTarget(sim.Config{Capacity: o.span}),
+	k := bench.Candidate{Name: name, Device: replay.SimTarget(sim.Config{Capacity: o.span}),
 		New: s.ForCapacity(o.span).New}
 	if placements != "" {
 		return r, writePlacements(o, k, placements)
@@ -53,7 +53,7 @@ func drive(name, file, placements string) (r reply, err error) {
 }
 
 // timed runs the operations and returns the time of the churn and the growth of the heap.
-func timed(o operations, k bench.Contender) (ns int64, grown device.Size, err error) {
+func timed(o operations, k bench.Candidate) (ns int64, grown device.Size, err error) {
 	p := &workload.Program{Fill: o.untimed, Churn: o.churn}
 	p.Summary.Slots = o.slots
 	for _, op := range o.churn {
@@ -61,14 +61,14 @@ func timed(o operations, k bench.Contender) (ns int64, grown device.Size, err er
 			p.Summary.Pairs++
 		}
 	}
-	course := bench.NewCourse(p, workload.MaxSize)
+	load := bench.NewWorkload(p, workload.MaxSize)
 	before := heap()
-	pass, err := course.Ready(k)
+	pass, err := load.Prepare(k)
 	if err != nil {
 		return 0, 0, err
 	}
 	after := heap()
-	if ns, _, err = pass.Churn(course.Pairs); err != nil {
+	if ns, _, err = pass.Churn(load.Pairs); err != nil {
 		return 0, 0, err
 	}
 	if len(o.untimed) == 0 {
@@ -78,7 +78,7 @@ func timed(o operations, k bench.Contender) (ns int64, grown device.Size, err er
 }
 
 // writePlacements runs all operations and writes where each block lies.
-func writePlacements(o operations, k bench.Contender, file string) error {
+func writePlacements(o operations, k bench.Candidate, file string) error {
 	dev, err := k.Device.Open()
 	if err != nil {
 		return err

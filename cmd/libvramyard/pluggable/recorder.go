@@ -73,8 +73,8 @@ func (r *recorder) Head() trace.Head {
 // TagOf implements [trace.Source]; PyTorch gives no tags.
 func (*recorder) TagOf(*trace.Event) string { return "" }
 
-// Pieces implements [trace.Source]. The slot of an event is its id.
-func (r *recorder) Pieces(yield func([]trace.Event) error) error {
+// Batches implements [trace.Source]. The slot of an event is its id.
+func (r *recorder) Batches(yield func([]trace.Event) error) error {
 	events := make([]trace.Event, 0, pieceEntries)
 	for _, piece := range r.pieces {
 		events = events[:0]

@@ -77,7 +77,7 @@ func (r *Run) fill(res *remat.Result, base int64) {
 		r.EvictEager += n
 		r.EvictBytesEager += res.EvictedBytes[cause]
 	}
-	r.Remats, r.Collateral, r.ComputeCalls, r.MakeRoomCalls = res.Remats, res.Collateral, res.Runs, res.RoomsMade
+	r.Remats, r.Collateral, r.ComputeCalls, r.MakeRoomCalls = res.Remats, res.Collateral, res.Runs, res.EvictingRuns
 	r.Deepest, r.VictimsSHA256 = res.Deepest, res.VictimsSHA256
 	r.EvictWindow, r.EvictBytesWasted = res.Windows, res.Wasted
 	r.Refusals, r.RefusedFree, r.RefusedLargest = res.Refusals.Count, res.Refusals.Free, res.Refusals.Largest

@@ -17,10 +17,10 @@ type Phase uint8
 
 // The phases, in order.
 const (
-	Live    Phase = iota // the program uses it
-	Given                // freed by the program, not yet passed to the strategy
-	Pending              // passed to the strategy; a stream still uses it
-	Gone                 // its memory is free again
+	Live      Phase = iota // the program uses it
+	Delayed                // freed by the program, not yet passed to the strategy
+	Pending                // passed to the strategy; a stream still uses it
+	Reclaimed              // its memory is free again
 )
 
 // Never is the event of what does not happen within a trace.
@@ -42,21 +42,21 @@ type Block struct {
 // Watcher holds the callbacks, which are called in order. A nil function is not called. Blocks are
 // valid until the callback returns; it may change only Note.
 type Watcher struct {
-	Granted func(e *trace.Event, b *Block)  // a block was granted
-	Freed   func(b *Block)                  // the program freed it
-	Gone    func(event int, b *Block)       // its memory is free again
-	OOM     func(o *replay.Observation)     // a request found no memory
-	Memory  func(event int, a power.Action) // memory was taken or returned, or the strategy reported an OOM
+	Granted   func(e *trace.Event, b *Block)  // a block was granted
+	Freed     func(b *Block)                  // the program freed it
+	Reclaimed func(event int, b *Block)       // its memory is free again
+	OOM       func(o *replay.Observation)     // a request found no memory
+	Memory    func(event int, a power.Action) // memory was taken or returned, or the strategy reported an OOM
 }
 
 // Follower follows the blocks of one replay. Make one with [New].
 type Follower struct {
-	tap   *Tap
-	watch Watcher
-	s     alloc.Strategy
-	tells bool           // the strategy is a Historian
-	told  []power.Action // its actions since the last event
-	now   int            // number of the event
+	tap        *Tap
+	watch      Watcher
+	s          alloc.Strategy
+	hasHistory bool           // the strategy is a Historian
+	actions    []power.Action // its actions since the last event
+	now        int            // number of the event
 
 	blocks  []Block
 	empty   []int32 // of blocks, to be used again
@@ -78,11 +78,11 @@ func New(tap *Tap, w Watcher) *Follower {
 // more device calls, because PyTorch's history contains the free memory of the device.
 func (f *Follower) Begin(s alloc.Strategy, history bool) {
 	f.s = s
-	f.tells = history && power.SetHistory(s, func(a power.Action) { f.told = append(f.told, a) }) == nil
+	f.hasHistory = history && power.SetHistory(s, func(a power.Action) { f.actions = append(f.actions, a) }) == nil
 }
 
-// Tells reports whether the strategy reports its actions.
-func (f *Follower) Tells() bool { return f.tells }
+// HasHistory reports whether the strategy reports its actions.
+func (f *Follower) HasHistory() bool { return f.hasHistory }
 
 // Requested returns the bytes asked for with blocks that the program uses.
 func (f *Follower) Requested() device.Size { return f.requested }
@@ -93,7 +93,7 @@ func (f *Follower) InUse() int { return f.used }
 // Blocks yields every block that is not gone, in no order that means anything but always the same.
 func (f *Follower) Blocks(yield func(*Block) bool) {
 	for i := range f.blocks {
-		if b := &f.blocks[i]; b.Phase != Gone && !yield(b) {
+		if b := &f.blocks[i]; b.Phase != Reclaimed && !yield(b) {
 			return
 		}
 	}
@@ -170,11 +170,11 @@ func (f *Follower) free(o *replay.Observation) int32 {
 	switch {
 	case e.Kind == trace.Free && b.Phase == Live:
 		f.requested -= b.Requested
-		b.Phase, b.Freed = Given, o.Event
+		b.Phase, b.Freed = Delayed, o.Event
 		if f.watch.Freed != nil {
 			f.watch.Freed(b)
 		}
-	case e.Kind == trace.Free || b.Phase != Given:
+	case e.Kind == trace.Free || b.Phase != Delayed:
 		return -1
 	}
 	if !o.Called {
@@ -192,17 +192,17 @@ func (f *Follower) complete(freed int32) {
 	if freed >= 0 {
 		f.blocks[freed].Phase = Pending
 		f.pending += f.blocks[freed].Size
-		if held == 0 && len(f.parked) == 0 && len(f.told) == 0 {
-			f.gone(freed) // nearly every free
+		if held == 0 && len(f.parked) == 0 && len(f.actions) == 0 {
+			f.reclaimed(freed) // nearly every free
 			return
 		}
 		f.waiting = append(f.waiting, freed)
 		f.parked[f.blocks[freed].Addr] = freed
 	}
 	switch {
-	case f.tells:
-		if freed >= 0 && f.toldPending(freed, held) != held {
-			f.gone(freed)
+	case f.hasHistory:
+		if freed >= 0 && f.reportedPending(freed, held) != held {
+			f.reclaimed(freed)
 		}
 	case held == 0:
 		f.goneBut(nil)
@@ -232,17 +232,17 @@ func (f *Follower) waits(i int32) bool {
 func (f *Follower) goneBut(still map[device.Addr]bool) {
 	for _, i := range f.waiting {
 		if f.waits(i) && !still[f.blocks[i].Addr] {
-			f.gone(i)
+			f.reclaimed(i)
 		}
 	}
 	f.waiting = slices.DeleteFunc(f.waiting, func(i int32) bool { return !f.waits(i) })
 }
 
-// toldPending returns the bytes that are pending by the strategy's reports. If the block just freed
-// was reported, it is all pending bytes.
-func (f *Follower) toldPending(freed int32, held device.Size) device.Size {
+// reportedPending returns the bytes that are pending by the strategy's reports. If the block just
+// freed was reported, it is all pending bytes.
+func (f *Follower) reportedPending(freed int32, held device.Size) device.Size {
 	left := f.pending
-	for _, a := range f.told {
+	for _, a := range f.actions {
 		if i, ok := f.parked[a.Addr]; ok && a.Kind == power.FreeCompleted {
 			if i == freed {
 				return held
@@ -253,15 +253,15 @@ func (f *Follower) toldPending(freed int32, held device.Size) device.Size {
 	return left
 }
 
-// gone notes that the memory of a block is free again.
-func (f *Follower) gone(i int32) {
+// reclaimed notes that the memory of a block is free again.
+func (f *Follower) reclaimed(i int32) {
 	b := &f.blocks[i]
 	f.pending -= b.Size
 	f.used--
 	delete(f.parked, b.Addr)
-	b.Phase = Gone
-	if f.watch.Gone != nil {
-		f.watch.Gone(f.now, b)
+	b.Phase = Reclaimed
+	if f.watch.Reclaimed != nil {
+		f.watch.Reclaimed(f.now, b)
 	}
 	f.tap.unused(b.Addr, b.Size)
 	f.empty = append(f.empty, i)
@@ -270,14 +270,14 @@ func (f *Follower) gone(i int32) {
 // Memory passes the strategy's actions, or the changes derived from device calls, to the watcher.
 // It is called with each event; a caller that looks between events calls it too.
 func (f *Follower) Memory() {
-	told := f.told
-	if !f.tells {
-		told = f.tap.told
+	told := f.actions
+	if !f.hasHistory {
+		told = f.tap.report
 	}
 	for _, a := range told {
 		if a.Kind == power.FreeCompleted {
 			if i, ok := f.parked[a.Addr]; ok {
-				f.gone(i)
+				f.reclaimed(i)
 			}
 			continue
 		}
@@ -285,5 +285,5 @@ func (f *Follower) Memory() {
 			f.watch.Memory(f.now, a)
 		}
 	}
-	f.told, f.tap.told = f.told[:0], f.tap.told[:0]
+	f.actions, f.tap.report = f.actions[:0], f.tap.report[:0]
 }

@@ -81,9 +81,9 @@ func TestALifeIsToldInOrder(t *testing.T) {
 	require.NoError(t, err)
 	tap := follow.NewTap(dev)
 	f := follow.New(tap, follow.Watcher{
-		Granted: func(_ *trace.Event, b *follow.Block) { told = append(told, "granted "+string('0'+rune(b.ID))) },
-		Freed:   func(b *follow.Block) { told = append(told, "freed "+string('0'+rune(b.ID))) },
-		Gone:    func(_ int, b *follow.Block) { told = append(told, "gone "+string('0'+rune(b.ID))) },
+		Granted:   func(_ *trace.Event, b *follow.Block) { told = append(told, "granted "+string('0'+rune(b.ID))) },
+		Freed:     func(b *follow.Block) { told = append(told, "freed "+string('0'+rune(b.ID))) },
+		Reclaimed: func(_ int, b *follow.Block) { told = append(told, "gone "+string('0'+rune(b.ID))) },
 	})
 	s, err := strategies.All().Lookup("caching", nil)
 	require.NoError(t, err)

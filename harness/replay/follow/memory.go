@@ -26,7 +26,7 @@ type mapping struct {
 // memory is the state of device memory derived from device calls, in the terms of a history: each
 // byte is shown at one address.
 type memory struct {
-	told     []power.Action // actions since the last call
+	report   []power.Action // actions since the last call
 	regions  map[device.Addr]device.Size
 	ranges   index.AddrList[device.Size] // reserved address ranges, in which memory is mapped
 	mappings index.AddrList[mapping]
@@ -58,17 +58,17 @@ func (m *memory) unreserved(a device.Addr) {
 	}
 }
 
-// tell appends an action. Memory is mapped page by page, so adjacent actions of the same kind in
-// one range are merged.
-func (m *memory) tell(kind power.ActionKind, a device.Addr, size device.Size) {
-	if n := len(m.told); n > 0 && (kind == power.SegmentMap || kind == power.SegmentUnmap) {
-		last := &m.told[n-1]
+// reportChange appends an action. Memory is mapped page by page, so adjacent actions of the same
+// kind in one range are merged.
+func (m *memory) reportChange(kind power.ActionKind, a device.Addr, size device.Size) {
+	if n := len(m.report); n > 0 && (kind == power.SegmentMap || kind == power.SegmentUnmap) {
+		last := &m.report[n-1]
 		if last.Kind == kind && last.Addr.Add(last.Size) == a && m.Region(last.Addr) == m.Region(a) {
 			last.Size += size
 			return
 		}
 	}
-	m.told = append(m.told, power.Action{Kind: kind, Addr: a, Size: size})
+	m.report = append(m.report, power.Action{Kind: kind, Addr: a, Size: size})
 }
 
 func (m *memory) take(r device.Region) {
@@ -76,11 +76,11 @@ func (m *memory) take(r device.Region) {
 		m.regions = map[device.Addr]device.Size{}
 	}
 	m.regions[r.Addr] = r.Size
-	m.tell(power.SegmentAlloc, r.Addr, r.Size)
+	m.reportChange(power.SegmentAlloc, r.Addr, r.Size)
 }
 
 func (m *memory) giveBack(a device.Addr) {
-	m.tell(power.SegmentFree, a, m.regions[a])
+	m.reportChange(power.SegmentFree, a, m.regions[a])
 	delete(m.regions, a)
 }
 
@@ -94,7 +94,7 @@ func (m *memory) mapped(a device.Addr, size device.Size, of page) {
 	m.mappings.Insert(p, index.AddrEntry[mapping]{Addr: a, Value: v})
 	m.places[of] = append(m.places[of], a)
 	if v.shown {
-		m.tell(power.SegmentMap, a, size)
+		m.reportChange(power.SegmentMap, a, size)
 	} else {
 		m.hidden++
 	}
@@ -117,7 +117,7 @@ func (m *memory) unmapped(a device.Addr, size device.Size) {
 		case !v.shown:
 			m.hidden--
 		default:
-			m.tell(power.SegmentUnmap, a, v.size)
+			m.reportChange(power.SegmentUnmap, a, v.size)
 			if len(left) > 0 {
 				bereft = append(bereft, left[0])
 			}
@@ -188,15 +188,15 @@ func (m *memory) show(starts []device.Addr) {
 			}
 		}
 	}
-	m.tellAll(power.SegmentUnmap, from)
-	m.tellAll(power.SegmentMap, to)
+	m.reportAll(power.SegmentUnmap, from)
+	m.reportAll(power.SegmentMap, to)
 }
 
-// tellAll notes mappings, by address, so that neighbours join.
-func (m *memory) tellAll(kind power.ActionKind, starts []device.Addr) {
+// reportAll notes mappings, by address, so that neighbours join.
+func (m *memory) reportAll(kind power.ActionKind, starts []device.Addr) {
 	slices.SortFunc(starts, cmp.Compare[device.Addr])
 	for _, a := range starts {
 		p, _ := m.mappings.Search(a)
-		m.tell(kind, a, m.mappings.Entry(p).Value.size)
+		m.reportChange(kind, a, m.mappings.Entry(p).Value.size)
 	}
 }

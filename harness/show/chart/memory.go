@@ -29,7 +29,7 @@ func sums() []sum {
 	}
 }
 
-var errNoCourse = errors.New("the result has no series of points over events")
+var errNoSeries = errors.New("the result has no series of points over events")
 
 // memory draws memory over events.
 func (d *drawing) memory() (*Chart, error) {
@@ -44,7 +44,7 @@ func (d *drawing) memory() (*Chart, error) {
 	var events, high float64
 	for _, r := range d.runs {
 		if r.series == nil || len(r.series.Points) == 0 {
-			return nil, errNoCourse
+			return nil, errNoSeries
 		}
 		for _, p := range r.series.Points {
 			events = max(events, float64(p.Event))
@@ -80,7 +80,7 @@ func (d *drawing) alone(c *Chart) {
 		if s.name == "requested" {
 			look.Dashes = []vg.Length{2, 2}
 		}
-		c.Line(Line{Name: s.name, Look: look, Points: course(d.runs[0].series, s), Steps: true, Marks: 5, Shift: 3 * i})
+		c.Line(Line{Name: s.name, Look: look, Points: seriesPoints(d.runs[0].series, s), Steps: true, Marks: 5, Shift: 3 * i})
 	}
 	if least, ok := d.runs[0].value(bound); ok && least > 0 {
 		c.Level("lower bound", Neutral(), least)
@@ -92,10 +92,10 @@ func (d *drawing) together(c *Chart, s sum) {
 	if s.name != "requested" {
 		look := Neutral()
 		look.Dashes = nil
-		c.Line(Line{Name: "requested", Look: look, Points: course(d.served(), sums()[0]), Steps: true})
+		c.Line(Line{Name: "requested", Look: look, Points: seriesPoints(d.served(), sums()[0]), Steps: true})
 	}
 	for i, r := range d.runs {
-		c.Line(Line{Name: r.label, Look: r.look(), Points: course(r.series, s), Steps: true, Marks: 5, Shift: 3 * i})
+		c.Line(Line{Name: r.label, Look: r.look(), Points: seriesPoints(r.series, s), Steps: true, Marks: 5, Shift: 3 * i})
 	}
 }
 
@@ -113,9 +113,9 @@ func (d *drawing) served() *replay.Series {
 // mostPoints bounds the steps of a line: more than a journal column can show.
 const mostPoints = 512
 
-// course returns the points of a sum, thinned to mostPoints by taking maxima, so that no peak is
-// lost.
-func course(s *replay.Series, of sum) (points []Point) {
+// seriesPoints returns the points of a sum, thinned to mostPoints by taking maxima, so that no peak
+// is lost.
+func seriesPoints(s *replay.Series, of sum) (points []Point) {
 	each := (len(s.Points) + mostPoints - 1) / mostPoints
 	begin := 0
 	for group := range slices.Chunk(s.Points, max(each, 1)) {

@@ -35,13 +35,13 @@ func Replay(src trace.Source, setup setting.Setup, dev device.Device, o Options)
 	r := &collector{
 		Run: Run{
 			strategy: setup.Name, config: config, header: head.Header, events: head.Events,
-			torch:  &torch.Snapshot{Devices: make([]torch.Device, 1)},
-			course: newCourse(head.Events),
+			torch:   &torch.Snapshot{Devices: make([]torch.Device, 1)},
+			sampler: newCurveSampler(head.Events),
 		},
 		tap: follow.NewTap(dev), src: src, at: map[device.Addr]*follow.Block{},
 		streams: map[device.Stream]uint16{}, stacks: map[string]uint32{}, stops: o.StopAtOOM,
 	}
-	r.blocks = follow.New(r.tap, follow.Watcher{Granted: r.granted, OOM: r.oom, Freed: r.freed, Gone: r.gone,
+	r.blocks = follow.New(r.tap, follow.Watcher{Granted: r.granted, OOM: r.oom, Freed: r.freed, Reclaimed: r.gone,
 		Memory: r.memory})
 	r.intern = torch.NewInterner(r.torch)
 	if r.timed, err = hasTimes(src); err != nil {
@@ -59,7 +59,7 @@ func Replay(src trace.Source, setup setting.Setup, dev device.Device, o Options)
 var errFound = errors.New("found")
 
 func hasTimes(src trace.Source) (bool, error) {
-	err := src.Pieces(func(events []trace.Event) error {
+	err := src.Batches(func(events []trace.Event) error {
 		if slices.ContainsFunc(events, func(e trace.Event) bool { return e.Time != trace.NoTime }) {
 			return errFound
 		}
@@ -132,7 +132,7 @@ func (r *collector) event(o *replay.Observation) error {
 	if stats.Allocated > r.most {
 		r.most, r.peak = stats.Allocated, r.now
 	}
-	r.course.add(r.now, [numCurves]device.Size{r.blocks.Requested(), stats.Allocated, stats.Active, r.tap.Held()})
+	r.sampler.add(r.now, [numCurves]device.Size{r.blocks.Requested(), stats.Allocated, stats.Active, r.tap.Held()})
 	return nil
 }
 
@@ -237,7 +237,7 @@ func (r *collector) oom(o *replay.Observation) {
 		x.free = u.Free()
 	}
 	r.ooms = append(r.ooms, x)
-	if !r.blocks.Tells() {
+	if !r.blocks.HasHistory() {
 		r.entry(torch.Entry{
 			Action: torch.ActionOOM, Addr: uint64(x.free), Size: uint64(x.requested), Stream: r.streamOf(e.Stream),
 			Stack: r.stackOf(e),

@@ -105,7 +105,7 @@ func (p pieces) Head() trace.Head { return p.t.Head() }
 
 func (p pieces) TagOf(e *trace.Event) string { return p.t.TagOf(e) }
 
-func (p pieces) Pieces(yield func([]trace.Event) error) error {
+func (p pieces) Batches(yield func([]trace.Event) error) error {
 	buffer := make([]trace.Event, 7)
 	for events := range slices.Chunk(p.t.Events, len(buffer)) {
 		if err := yield(buffer[:copy(buffer, events)]); err != nil {

@@ -159,9 +159,9 @@ func (p *painter) titles(lanes int) {
 // curves writes the sums where they change.
 func (p *painter) curves() {
 	for k, name := range curveNames {
-		for i := range p.course.points {
-			x := &p.course.points[i]
-			if i > 0 && i+1 < len(p.course.points) && x.most[k] == p.course.points[i-1].most[k] {
+		for i := range p.sampler.points {
+			x := &p.sampler.points[i]
+			if i > 0 && i+1 < len(p.sampler.points) && x.most[k] == p.sampler.points[i-1].most[k] {
 				continue
 			}
 			p.begin("C", processStrategy, 0, name)

@@ -18,14 +18,14 @@ type Run struct {
 	events   int             // of the trace
 	last     int64           // ns from start to end
 
-	torch  *torch.Snapshot // the history, and the final segments
-	lives  []life          // by start
-	ooms   []oom
-	marks  []mark
-	calls  []call
-	course course
-	peak   int64       // time of the first peak of allocated bytes
-	most   device.Size // the peak
+	torch   *torch.Snapshot // the history, and the final segments
+	lives   []life          // by start
+	ooms    []oom
+	marks   []mark
+	calls   []call
+	sampler curveSampler
+	peak    int64       // time of the first peak of allocated bytes
+	most    device.Size // the peak
 }
 
 // never is the end of a block that is live at the end.

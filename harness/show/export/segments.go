@@ -225,7 +225,7 @@ func (r *collector) endSpan(s span) {
 // strategy reports mappings. Otherwise one call may have mapped pages of both, and the viewer
 // requires a mapping to lie in one segment.
 func (r *collector) chunk(s span, c alloc.Chunk) error {
-	if r.open && s.grows && r.blocks.Tells() && !r.joined && c.Region != r.region {
+	if r.open && s.grows && r.blocks.HasHistory() && !r.joined && c.Region != r.region {
 		r.fill(c.Addr)
 		r.endSegment()
 		r.begin(c.Addr, true)
@@ -247,7 +247,7 @@ func (r *collector) chunk(s span, c alloc.Chunk) error {
 		}
 	}
 	r.add(x)
-	if r.blocks.Tells() && !r.known && c.State != alloc.Slack {
+	if r.blocks.HasHistory() && !r.known && c.State != alloc.Slack {
 		r.known = true
 		r.segment.Stream, r.segment.Pool = int64(c.Stream), poolPair(c.Pool)
 		r.segment.Large = c.Class != power.ClassSmall

@@ -24,8 +24,8 @@ var errClosed = errors.New("the replay has ended")
 type Walker struct {
 	run      func(*Walker) error // runs the whole replay
 	requests chan step
-	answers  chan *Instant // nil if the context of the step ended; closed when the replay has ended
-	current  step          // the current step
+	answers  chan *Snapshot // nil if the context of the step ended; closed when the replay has ended
+	current  step           // the current step
 	last     int
 	err      error // why the replay ended
 }
@@ -69,7 +69,7 @@ func (t *Trace) Walker(p *replay.Prepared, setup setting.Setup, on func() (devic
 }
 
 // reply answers a step and waits for the next one.
-func (w *Walker) reply(at *Instant) error {
+func (w *Walker) reply(at *Snapshot) error {
 	w.answers <- at
 	next, ok := <-w.requests
 	if !ok {
@@ -84,7 +84,7 @@ func (w *Walker) Last() int { return w.last }
 
 // To replays up to an event, at or after [Walker.Last], and returns the state after it. If ctx
 // ends, the replay pauses and can be continued; after any other error it has ended.
-func (w *Walker) To(ctx context.Context, event int) (*Instant, error) {
+func (w *Walker) To(ctx context.Context, event int) (*Snapshot, error) {
 	if event < w.last {
 		return nil, errors.New("want an event at or after the last one replayed")
 	}
@@ -92,7 +92,7 @@ func (w *Walker) To(ctx context.Context, event int) (*Instant, error) {
 		return nil, w.err
 	}
 	if w.requests == nil {
-		w.requests, w.answers, w.current = make(chan step), make(chan *Instant), step{ctx, event}
+		w.requests, w.answers, w.current = make(chan step), make(chan *Snapshot), step{ctx, event}
 		go func() {
 			defer close(w.answers)
 			defer func() {

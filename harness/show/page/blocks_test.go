@@ -25,17 +25,17 @@ func random(seed uint64, n, events int) []page.Rect {
 		born := uint32(rng.IntN(events))
 		r := page.Rect{
 			Addr: device.Addr(0x7f0000000000 + 256*rng.Uint64N(1<<20)), Size: device.Size(1 + rng.Uint64N(1<<(2+rng.IntN(30)))),
-			ID: uint64(i), Born: born, Dies: page.Never, Tag: uint32(rng.IntN(9)), Class: int32(rng.IntN(5) - 1),
+			ID: uint64(i), Born: born, Reclaimed: page.Never, Tag: uint32(rng.IntN(9)), Class: int32(rng.IntN(5) - 1),
 			Stream: uint16(rng.IntN(3)),
 		}
 		r.Requested = r.Size - device.Size(rng.Uint64N(uint64(r.Size)))
 		if rng.IntN(50) > 0 {
-			r.Dies = min(born+1+uint32(rng.IntN(1<<rng.IntN(16))), uint32(events))
+			r.Reclaimed = min(born+1+uint32(rng.IntN(1<<rng.IntN(16))), uint32(events))
 		}
-		r.Freed = r.Dies - min(r.Dies-born-1, uint32(rng.IntN(3)))
+		r.Freed = r.Reclaimed - min(r.Reclaimed-born-1, uint32(rng.IntN(3)))
 		list[i] = r
 	}
-	slices.SortStableFunc(list, func(a, b page.Rect) int { return cmp.Compare(a.Dies, b.Dies) })
+	slices.SortStableFunc(list, func(a, b page.Rect) int { return cmp.Compare(a.Reclaimed, b.Reclaimed) })
 	return list
 }
 
@@ -52,7 +52,7 @@ func blocksWritten(t testing.TB, list []page.Rect, events int) []byte {
 
 // weight returns the byte-events that a block covers of a window; 0 if it does not touch it.
 func weight(r *page.Rect, w page.BlockWindow) float64 {
-	from, to := max(int(r.Born), w.From), min(int(r.Dies), w.To)
+	from, to := max(int(r.Born), w.From), min(int(r.Reclaimed), w.To)
 	if from >= to || r.Addr >= w.High || r.Addr.Add(r.Size) <= w.Low {
 		return 0
 	}

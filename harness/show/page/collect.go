@@ -21,14 +21,14 @@ type collector struct {
 	run   *Picture
 	time  int64 // of the last event with a time
 
-	space     Space
-	held      spans
-	stretches foremost[Stretch]
-	rects     foremost[Rect]
-	notes     []note
-	unused    []int // free indices of notes
-	looks     int   // mask: an event is sampled if its number has none of these bits
-	streams   bool  // the strategy supports streams
+	space    Space
+	held     spans
+	reserved foremost[ReservedRange]
+	rects    foremost[Rect]
+	notes    []note
+	unused   []int // free indices of notes
+	looks    int   // mask: an event is sampled if its number has none of these bits
+	streams  bool  // the strategy supports streams
 
 	credit  float64 // budget for walks
 	classes map[device.Addr]int32
@@ -38,8 +38,8 @@ func newCollector(t *Trace, o Options) *collector {
 	n := t.Grid.Len()
 	r := &collector{
 		follower: follower{o: o}, trace: t, time: trace.NoTime,
-		run:       &Picture{Curves: newCurves(n), DeviceTime: make([]float64, n), OOMs: make([]uint32, n), FirstOOM: -1},
-		stretches: newForemost[Stretch](o.Regions), rects: newForemost[Rect](o.Blocks),
+		run:      &Picture{Curves: newCurves(n), DeviceTime: make([]float64, n), OOMs: make([]uint32, n), FirstOOM: -1},
+		reserved: newForemost[ReservedRange](o.Regions), rects: newForemost[Rect](o.Blocks),
 		space: Space{most: o.Ranges}, credit: 1 << 20, classes: map[device.Addr]int32{},
 	}
 	for stride := 1; t.Grid.Events/stride > maxLooks; stride *= 2 {
@@ -48,7 +48,7 @@ func newCollector(t *Trace, o Options) *collector {
 	for i := range r.run.Peaks {
 		r.run.Peaks[i].Event = -1
 	}
-	r.watch = follow.Watcher{Granted: r.granted, Gone: r.gone, Memory: r.memory}
+	r.watch = follow.Watcher{Granted: r.granted, Reclaimed: r.gone, Memory: r.memory}
 	return r
 }
 
@@ -160,11 +160,11 @@ func (r *collector) finish() {
 		r.keep(r.rectOf(b, Never))
 	}
 	for i := range r.held {
-		r.stretch(r.held[i].Stretch)
+		r.reservedRange(r.held[i].ReservedRange)
 	}
 	r.space.settle()
 	run.Space = r.space
-	run.Rects, run.Regions = r.rects.kept(byBirth), r.stretches.kept(byStart)
-	run.RectsLeft = Left{r.rects.Count, r.rects.Weight}
-	run.RegionsLeft = Left{r.stretches.Count, r.stretches.Weight}
+	run.Rects, run.Regions = r.rects.kept(byBirth), r.reserved.kept(byStart)
+	run.RectsOmitted = Omitted{r.rects.Count, r.rects.Weight}
+	run.RegionsOmitted = Omitted{r.reserved.Count, r.reserved.Weight}
 }

@@ -49,7 +49,7 @@ func (e *encoder) trace(t *Traced) object {
 		"marks": column(p.Marks, func(m *Mark) object {
 			return object{"event": m.Event, "time": known(m.Time), "text": clip(m.Text)}
 		}),
-		"marks_left_out": p.MarksLeft,
+		"marks_left_out": p.MarksOmitted,
 		"tags":           column(p.Tags, func(tag *string) string { return clip(*tag) }),
 		"streams":        p.Streams,
 	}
@@ -108,9 +108,9 @@ func (e *encoder) run(t *Trace, r *Run) object {
 		o["first_oom"] = object{"event": p.FirstOOM, "report": report}
 	}
 	o["map"] = e.blocks(t, p)
-	instants := make([]object, len(p.Instants))
-	for i := range p.Instants {
-		instants[i] = e.instant(&p.Instants[i])
+	instants := make([]object, len(p.Snapshots))
+	for i := range p.Snapshots {
+		instants[i] = e.instant(&p.Snapshots[i])
 	}
 	o["instants"] = instants
 	o["latency"] = nil
@@ -168,7 +168,7 @@ func failures(p *Picture, report any) []object {
 func (e *encoder) blocks(t *Trace, p *Picture) object {
 	y := func(a device.Addr) float64 { return p.Space.Y(a) }
 	regions, numbers := p.Regions, map[device.Addr]uint32{}
-	number := func(s *Stretch) uint32 {
+	number := func(s *ReservedRange) uint32 {
 		if _, ok := numbers[s.Region]; !ok {
 			numbers[s.Region] = uint32(len(numbers))
 		}
@@ -180,17 +180,17 @@ func (e *encoder) blocks(t *Trace, p *Picture) object {
 			return object{"addr": r.Addr, "size": r.Size, "y": r.Y}
 		}),
 		"regions": object{
-			"y":        e.f64(column(regions, func(s *Stretch) float64 { return y(s.Addr) })),
-			"size":     e.f64(column(regions, func(s *Stretch) float64 { return float64(s.Size) })),
+			"y":        e.f64(column(regions, func(s *ReservedRange) float64 { return y(s.Addr) })),
+			"size":     e.f64(column(regions, func(s *ReservedRange) float64 { return float64(s.Size) })),
 			"region":   e.u32(column(regions, number)),
-			"born":     e.u32(column(regions, func(s *Stretch) uint32 { return s.Born })),
-			"dies":     e.u32(column(regions, func(s *Stretch) uint32 { return s.Dies })),
-			"stream":   e.u16(column(regions, func(s *Stretch) uint16 { return s.Stream })),
-			"pool":     e.u16(column(regions, func(s *Stretch) uint16 { return s.Pool })),
-			"left_out": left(p.RegionsLeft),
+			"born":     e.u32(column(regions, func(s *ReservedRange) uint32 { return s.Born })),
+			"dies":     e.u32(column(regions, func(s *ReservedRange) uint32 { return s.Released })),
+			"stream":   e.u16(column(regions, func(s *ReservedRange) uint16 { return s.Stream })),
+			"pool":     e.u16(column(regions, func(s *ReservedRange) uint16 { return s.Pool })),
+			"left_out": left(p.RegionsOmitted),
 		},
 		"rects":    e.rects(&p.Space, p.Rects),
-		"left_out": left(p.RectsLeft), "complete": p.RectsLeft.Count == 0,
+		"left_out": left(p.RectsOmitted), "complete": p.RectsOmitted.Count == 0,
 		"raster": e.raster(t, p),
 	}
 }
@@ -202,7 +202,7 @@ func (e *encoder) rects(space *Space, rects []Rect) object {
 		"requested": e.f64(column(rects, func(r *Rect) float64 { return float64(r.Requested) })),
 		"born":      e.u32(column(rects, func(r *Rect) uint32 { return r.Born })),
 		"freed":     e.u32(column(rects, func(r *Rect) uint32 { return r.Freed })),
-		"dies":      e.u32(column(rects, func(r *Rect) uint32 { return r.Dies })),
+		"dies":      e.u32(column(rects, func(r *Rect) uint32 { return r.Reclaimed })),
 		"tag":       e.u32(column(rects, func(r *Rect) uint32 { return r.Tag })),
 		"stream":    e.u16(column(rects, func(r *Rect) uint16 { return r.Stream })),
 		"class":     e.i16(column(rects, func(r *Rect) int16 { return class(r.Class) })),
@@ -215,7 +215,7 @@ func (e *encoder) rects(space *Space, rects []Rect) object {
 }
 
 // left encodes omitted items.
-func left(l Left) object { return object{"count": l.Count, "byte_events": l.ByteEvents} }
+func left(l Omitted) object { return object{"count": l.Count, "byte_events": l.ByteEvents} }
 
 // class clamps a class to 16 bits.
 func class(c int32) int16 { return int16(max(math.MinInt16, min(c, math.MaxInt16))) }
@@ -235,7 +235,7 @@ func (e *encoder) raster(t *Trace, p *Picture) object {
 	}
 }
 
-func (e *encoder) instant(x *Instant) object {
+func (e *encoder) instant(x *Snapshot) object {
 	c := x.Chunks
 	chunks := object{
 		"region":    e.u32(column(c, func(x *Cell) uint32 { return x.Region })),
@@ -257,8 +257,8 @@ func (e *encoder) instant(x *Instant) object {
 		}))
 	}
 	return object{
-		"event": x.Event, "labels": x.Labels, "more": x.More, "regions_more": x.RegionsMore,
-		"regions": column(x.Regions, func(r *InstantArea) object {
+		"event": x.Event, "labels": x.Labels, "more": x.ChunksOmitted, "regions_more": x.RegionsOmitted,
+		"regions": column(x.Regions, func(r *SnapshotRegion) object {
 			return object{"addr": r.Addr, "size": r.Size, "stream": r.Stream, "pool": r.Pool}
 		}),
 		"chunks": chunks,

@@ -173,7 +173,7 @@ func (s *search) look(p *piece) (int, error) {
 	for ; len(b) > 0; b = b[recordSize:] {
 		r := decodeRect(b)
 		smallest = uint64(r.Size)
-		from, to := max(r.Born, s.from), min(r.Dies, s.to)
+		from, to := max(r.Born, s.from), min(r.Reclaimed, s.to)
 		if from >= to || r.Addr >= s.w.High || r.Addr.Add(r.Size) <= s.w.Low {
 			continue
 		}
@@ -235,7 +235,7 @@ func decodeRect(b []byte) Rect {
 	le := binary.LittleEndian
 	return Rect{
 		Addr: device.Addr(le.Uint64(b)), Size: device.Size(le.Uint64(b[8:])), Requested: device.Size(le.Uint64(b[16:])),
-		ID: le.Uint64(b[24:]), Born: le.Uint32(b[32:]), Freed: le.Uint32(b[36:]), Dies: le.Uint32(b[40:]),
+		ID: le.Uint64(b[24:]), Born: le.Uint32(b[32:]), Freed: le.Uint32(b[36:]), Reclaimed: le.Uint32(b[40:]),
 		Tag: le.Uint32(b[44:]), Class: int32(le.Uint32(b[48:])), Stream: uint16(le.Uint32(b[52:])),
 	}
 }

@@ -54,8 +54,8 @@ func (e *encoder) packed(space *Space, rects []Rect) object {
 			last = r.Born
 			return uint64(d)
 		}),
-		"life":   of(func(r *Rect) uint64 { return uint64(r.Dies - r.Born) }),
-		"tail":   of(func(r *Rect) uint64 { return uint64(r.Dies - r.Freed) }),
+		"life":   of(func(r *Rect) uint64 { return uint64(r.Reclaimed - r.Born) }),
+		"tail":   of(func(r *Rect) uint64 { return uint64(r.Reclaimed - r.Freed) }),
 		"tag":    of(func(r *Rect) uint64 { return uint64(r.Tag) }),
 		"stream": of(func(r *Rect) uint64 { return uint64(r.Stream) }),
 		"class":  e.i16(column(rects, func(r *Rect) int16 { return class(r.Class) })),
@@ -94,7 +94,7 @@ func (e *encoder) narrow(v []uint64) object {
 }
 
 // Moment writes a snapshot. Stacks may be nil.
-func Moment(w io.Writer, at *Instant, stacks Stacks) error {
+func Moment(w io.Writer, at *Snapshot, stacks Stacks) error {
 	e := &encoder{}
 	o := object{}
 	e.ownStacks(o, stacks, func(w *stackWeights) { w.instant(at) })

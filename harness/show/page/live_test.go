@@ -74,13 +74,13 @@ func TestBlocksComeBackAsTheyWere(t *testing.T) {
 				Stream: uint16(rng.IntN(4)), Class: -1,
 			}
 			r.Requested = r.Size - device.Size(rng.Uint64N(uint64(r.Size)))
-			r.Dies = r.Born + 1 + uint32(rng.Uint64N(1<<min(wide, 31)))
-			r.Freed = r.Dies
+			r.Reclaimed = r.Born + 1 + uint32(rng.Uint64N(1<<min(wide, 31)))
+			r.Freed = r.Reclaimed
 			if wide > 12 && i%9 == 0 {
-				r.Dies, r.Freed = page.Never, page.Never
+				r.Reclaimed, r.Freed = page.Never, page.Never
 			}
 			if wide > 20 && i%10 == 0 {
-				r.Dies = page.Never // freed, and a stream uses it to the end
+				r.Reclaimed = page.Never // freed, and a stream uses it to the end
 			}
 		}
 		slices.SortFunc(rects, func(a, b page.Rect) int { return int(a.Born) - int(b.Born) })
@@ -112,7 +112,7 @@ func TestBlocksComeBackAsTheyWere(t *testing.T) {
 			require.Equal(t, r, page.Rect{
 				Addr: device.Addr(base + uint64(y[i])), Size: device.Size(size[i]), Requested: device.Size(size[i] - loss[i]),
 				ID:   uint64(id[i]),
-				Born: at, Dies: dies, Freed: dies - uint32(tail[i]), Tag: uint32(tag[i]), Stream: r.Stream, Class: -1,
+				Born: at, Reclaimed: dies, Freed: dies - uint32(tail[i]), Tag: uint32(tag[i]), Stream: r.Stream, Class: -1,
 			})
 		}
 	}

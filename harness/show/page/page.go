@@ -231,8 +231,8 @@ func sizeOf(traces []Traced) (n int) {
 		for _, r := range t.Runs {
 			if p := r.Picture; p != nil {
 				n += len(p.Rects) + len(p.Regions) + len(p.Raster.Cells) + len(p.Failures)
-				for i := range p.Instants {
-					n += len(p.Instants[i].Chunks)
+				for i := range p.Snapshots {
+					n += len(p.Snapshots[i].Chunks)
 				}
 			}
 		}

@@ -47,8 +47,8 @@ func TestEachIsToldEveryBlock(t *testing.T) {
 	})
 }
 
-// TestAWalkerSeesTheInstantsOfTheRecording asks for single instants and for all at once.
-func TestAWalkerSeesTheInstantsOfTheRecording(t *testing.T) {
+// TestAWalkerReturnsTheRecordedSnapshots asks for single snapshots and for all at once.
+func TestAWalkerReturnsTheRecordedSnapshots(t *testing.T) {
 	o := tiny
 	o.Events = []int{0, 17, 300, 699}
 	forAll(t, o, func(t *testing.T, c *drawn) {
@@ -56,7 +56,7 @@ func TestAWalkerSeesTheInstantsOfTheRecording(t *testing.T) {
 		require.NoError(t, err)
 		w := c.picture.Walker(p, c.setup, c.device, c.o)
 		defer w.Close()
-		for _, want := range c.run.Instants {
+		for _, want := range c.run.Snapshots {
 			got, err := w.To(context.Background(), want.Event)
 			require.NoError(t, err)
 			got.Labels = want.Labels

@@ -37,16 +37,16 @@ func sumOf[T float32 | float64](list []T) (n float64) {
 // has active then, and looks for two in one place.
 func TestRectanglesAreTheMemoryInUse(t *testing.T) {
 	forAll(t, ample, func(t *testing.T, c *drawn) {
-		require.Zero(t, c.run.RectsLeft)
+		require.Zero(t, c.run.RectsOmitted)
 		got := make([]float64, c.picture.Grid.Events)
 		for i, r := range c.run.Rects {
-			for e := int(r.Born); e < min(int(r.Dies), len(got)); e++ {
+			for e := int(r.Born); e < min(int(r.Reclaimed), len(got)); e++ {
 				got[e] += float64(r.Size)
 			}
 			require.GreaterOrEqual(t, r.Freed, r.Born)
-			require.GreaterOrEqual(t, r.Dies, r.Freed)
+			require.GreaterOrEqual(t, r.Reclaimed, r.Freed)
 			for _, other := range c.run.Rects[i+1:] {
-				apart := other.Born >= r.Dies || r.Born >= other.Dies ||
+				apart := other.Born >= r.Reclaimed || r.Born >= other.Reclaimed ||
 					other.Addr >= r.Addr.Add(r.Size) || r.Addr >= other.Addr.Add(other.Size)
 				require.True(t, apart, "%+v and %+v", r, other)
 			}
@@ -77,7 +77,7 @@ func TestTheRasterHoldsEveryByte(t *testing.T) {
 // weightOf returns the byte-events of rectangles.
 func weightOf(list []page.Rect, events int) (n float64) {
 	for _, r := range list {
-		n += float64(r.Size) * float64(min(int(r.Dies), events)-int(r.Born))
+		n += float64(r.Size) * float64(min(int(r.Reclaimed), events)-int(r.Born))
 	}
 	return n
 }
@@ -92,9 +92,9 @@ func TestWhatIsKeptAndLeftOutIsAll(t *testing.T) {
 		run, events := c.run, c.picture.Grid.Events
 		require.LessOrEqual(t, len(run.Rects), tiny.Blocks)
 		require.LessOrEqual(t, len(run.Regions), tiny.Regions)
-		require.Equal(t, len(all.run.Rects), len(run.Rects)+run.RectsLeft.Count)
-		require.Equal(t, len(all.run.Regions), len(run.Regions)+run.RegionsLeft.Count)
-		require.InDelta(t, weightOf(all.run.Rects, events), weightOf(run.Rects, events)+run.RectsLeft.ByteEvents, 1)
+		require.Equal(t, len(all.run.Rects), len(run.Rects)+run.RectsOmitted.Count)
+		require.Equal(t, len(all.run.Regions), len(run.Regions)+run.RegionsOmitted.Count)
+		require.InDelta(t, weightOf(all.run.Rects, events), weightOf(run.Rects, events)+run.RectsOmitted.ByteEvents, 1)
 		require.True(t, slices.IsSortedFunc(run.Rects, func(a, b page.Rect) int { return int(a.Born) - int(b.Born) }))
 		least := math.Inf(1)
 		for _, r := range run.Rects {
@@ -116,7 +116,7 @@ func TestRegionsAreWhatIsHeld(t *testing.T) {
 	forAll(t, ample, func(t *testing.T, c *drawn) {
 		got := make([]float64, c.picture.Grid.Events)
 		for _, s := range c.run.Regions {
-			for e := int(s.Born); e < min(int(s.Dies), len(got)); e++ {
+			for e := int(s.Born); e < min(int(s.Released), len(got)); e++ {
 				got[e] += float64(s.Size)
 			}
 		}
@@ -128,7 +128,8 @@ func TestRegionsAreWhatIsHeld(t *testing.T) {
 					held += chunk.Size
 				}
 			}
-			// What a strategy has forgotten, or lost to the rounding of the device, is held besides.
+			// What a strategy has forgotten, or lost to the rounding of the device, is held
+			// besides.
 			require.GreaterOrEqual(t, got[i], float64(held), "event %d", i)
 			require.LessOrEqual(t, got[i], float64(o.Faults.Usage().Held), "event %d", i)
 			i++
@@ -145,7 +146,7 @@ func TestRegionsStayApart(t *testing.T) {
 		c.observe(t, func(o replay.Observation) {
 			got, want := map[device.Addr]bool{}, map[device.Addr]bool{}
 			for _, s := range c.run.Regions {
-				if int(s.Born) <= i && i < int(s.Dies) {
+				if int(s.Born) <= i && i < int(s.Released) {
 					got[s.Region] = true
 				}
 			}
@@ -169,17 +170,17 @@ func TestRegionsStayApart(t *testing.T) {
 	require.Positive(t, touched)
 }
 
-// TestInstantsAreTheWalk compares each instant with a walk at that event.
-func TestInstantsAreTheWalk(t *testing.T) {
+// TestSnapshotsMatchTheWalk compares each snapshot with a walk at that event.
+func TestSnapshotsMatchTheWalk(t *testing.T) {
 	o := ample
 	o.Events = []int{3, 100, 10_000}
 	forAll(t, o, func(t *testing.T, c *drawn) {
 		next := 0
 		c.observe(t, func(o replay.Observation) {
-			if next == len(c.run.Instants) || c.run.Instants[next].Event != o.Event {
+			if next == len(c.run.Snapshots) || c.run.Snapshots[next].Event != o.Event {
 				return
 			}
-			at := c.run.Instants[next]
+			at := c.run.Snapshots[next]
 			next++
 			var want, got []alloc.Chunk
 			for chunk := range o.Strategy.Walk {
@@ -194,13 +195,13 @@ func TestInstantsAreTheWalk(t *testing.T) {
 					State: x.State, Class: x.Class,
 				})
 			}
-			require.Zero(t, at.More)
+			require.Zero(t, at.ChunksOmitted)
 			require.Equal(t, want, got)
 		})
-		require.Equal(t, len(c.run.Instants), next)
-		chosen := slices.IndexFunc(c.run.Instants, func(x page.Instant) bool { return x.Event == 100 })
-		require.Contains(t, c.run.Instants[chosen].Labels, "chosen")
-		last := c.run.Instants[next-1]
+		require.Equal(t, len(c.run.Snapshots), next)
+		chosen := slices.IndexFunc(c.run.Snapshots, func(x page.Snapshot) bool { return x.Event == 100 })
+		require.Contains(t, c.run.Snapshots[chosen].Labels, "chosen")
+		last := c.run.Snapshots[next-1]
 		require.Equal(t, c.picture.Grid.Events-1, last.Event)
 		require.Contains(t, last.Labels, "end")
 	})
@@ -231,10 +232,10 @@ func TestThinnerPicturesKeepPeaks(t *testing.T) {
 			require.EqualValues(t, c.run.Result.OOMs, ooms)
 			require.Len(t, run.Curves.Reserved.Max, trace.Grid.Len())
 			require.Len(t, trace.Bound, trace.Grid.Len())
-			require.Equal(t, len(c.run.Rects), len(run.Rects)+run.RectsLeft.Count)
+			require.Equal(t, len(c.run.Rects), len(run.Rects)+run.RectsOmitted.Count)
 			all := sumOf(c.run.Raster.Cells)
 			require.InDelta(t, all, sumOf(run.Raster.Cells), 1+all*cellError)
-			require.Len(t, run.Instants, len(c.run.Instants))
+			require.Len(t, run.Snapshots, len(c.run.Snapshots))
 		}
 		require.LessOrEqual(t, trace.Grid.Len(), 128)
 		require.LessOrEqual(t, len(runs[0].Rects), 64)
@@ -267,6 +268,6 @@ func TestRegionsHaveTheStreamOfTheirBlocks(t *testing.T) {
 		require.True(t, c.draw(t))
 		require.Len(t, c.run.Regions, 1)
 		require.Equal(t, want, c.run.Regions[0].Stream)
-		require.EqualValues(t, page.Never, c.run.Regions[0].Dies)
+		require.EqualValues(t, page.Never, c.run.Regions[0].Released)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // Never is the event number of something that does not happen within the trace.
 const Never = math.MaxUint32
 
-// Rect is the life of a block. It exists after events Born to Dies-1.
+// Rect is the life of a block. It exists after events Born to Reclaimed-1.
 type Rect struct {
 	Addr      device.Addr // first byte
 	Size      device.Size // bytes granted
@@ -19,7 +19,7 @@ type Rect struct {
 	ID        uint64      // allocation ID in the trace
 	Born      uint32      // event of the request
 	Freed     uint32      // event at which the program freed it, or Never
-	Dies      uint32      // event at which the strategy reclaimed it, or Never
+	Reclaimed uint32      // event at which the strategy reclaimed it, or Never
 	Tag       uint32      // index in Trace.Tags
 	Class     int32       // bin, order or size class; alloc.NoClass if unknown
 	Stream    uint16      // index in Trace.Streams, or OtherStream
@@ -27,7 +27,7 @@ type Rect struct {
 
 // weight returns the byte-events of the block.
 func (r *Rect) weight(events int) float64 {
-	return float64(r.Size) * float64(min(int(r.Dies), events)-int(r.Born))
+	return float64(r.Size) * float64(min(int(r.Reclaimed), events)-int(r.Born))
 }
 
 // byBirth orders by birth, then by address.
@@ -43,7 +43,7 @@ func (r *collector) rectOf(b *follow.Block, dies uint32) Rect {
 	n := &r.notes[b.Note]
 	return Rect{
 		Addr: b.Addr, Size: b.Size, Requested: b.Requested, ID: b.ID,
-		Born: uint32(b.Born), Freed: freed, Dies: dies, Tag: n.tag, Class: n.class, Stream: r.trace.streamOf(b.Stream),
+		Born: uint32(b.Born), Freed: freed, Reclaimed: dies, Tag: n.tag, Class: n.class, Stream: r.trace.streamOf(b.Stream),
 	}
 }
 
@@ -54,22 +54,22 @@ type note struct {
 	looked bool
 }
 
-// Stretch is a range of reserved memory. It exists after events Born to Dies-1.
-type Stretch struct {
-	Addr   device.Addr // first byte
-	Size   device.Size // bytes
-	Region device.Addr // start of its region: regions may touch, and the pages of one may have gaps
-	Born   uint32      // event at which it was reserved; 0 includes the construction of the strategy
-	Dies   uint32      // event at which it was released, or Never
-	Pool   uint16      // private pool; 0: the default pool
-	Stream uint16      // index in Trace.Streams if all its chunks are of one stream, or OtherStream
+// ReservedRange is a range of reserved memory. It exists after events Born to Released-1.
+type ReservedRange struct {
+	Addr     device.Addr // first byte
+	Size     device.Size // bytes
+	Region   device.Addr // start of its region: regions may touch, and the pages of one may have gaps
+	Born     uint32      // event at which it was reserved; 0 includes the construction of the strategy
+	Released uint32      // event at which it was released, or Never
+	Pool     uint16      // private pool; 0: the default pool
+	Stream   uint16      // index in Trace.Streams if all its chunks are of one stream, or OtherStream
 }
 
-func (s *Stretch) weight(events int) float64 {
-	return float64(s.Size) * float64(min(int(s.Dies), events)-int(s.Born))
+func (s *ReservedRange) weight(events int) float64 {
+	return float64(s.Size) * float64(min(int(s.Released), events)-int(s.Born))
 }
 
 // byStart orders by birth, then by address.
-func byStart(a, b Stretch) int {
+func byStart(a, b ReservedRange) int {
 	return cmp.Or(cmp.Compare(a.Born, b.Born), cmp.Compare(a.Addr, b.Addr))
 }

@@ -11,7 +11,7 @@ import (
 
 // span is a range of memory reserved now.
 type span struct {
-	Stretch
+	ReservedRange
 	looked bool // Stream is set from a chunk
 }
 
@@ -27,12 +27,14 @@ func (h spans) at(a device.Addr) int {
 
 // take adds a reserved range of a region.
 func (h *spans) take(a device.Addr, size device.Size, region device.Addr, now int) {
-	s := span{Stretch: Stretch{Addr: a, Size: size, Region: region, Born: uint32(now), Dies: Never, Stream: OtherStream}}
+	s := span{ReservedRange: ReservedRange{
+		Addr: a, Size: size, Region: region, Born: uint32(now), Released: Never, Stream: OtherStream,
+	}}
 	*h = slices.Insert(*h, h.at(a), s)
 }
 
 // giveBack removes a range and yields the spans it ends. Parts of a span outside the range remain.
-func (h *spans) giveBack(a device.Addr, size device.Size, now int, yield func(Stretch)) {
+func (h *spans) giveBack(a device.Addr, size device.Size, now int, yield func(ReservedRange)) {
 	end := a.Add(size)
 	first := h.at(a)
 	last := first
@@ -40,8 +42,8 @@ func (h *spans) giveBack(a device.Addr, size device.Size, now int, yield func(St
 	for ; last < len(*h) && (*h)[last].Addr < end; last++ {
 		s := (*h)[last]
 		from, to := max(s.Addr, a), min(s.end(), end)
-		over := s.Stretch
-		over.Addr, over.Size, over.Dies = from, to.Sub(from), uint32(now)
+		over := s.ReservedRange
+		over.Addr, over.Size, over.Released = from, to.Sub(from), uint32(now)
 		yield(over)
 		if s.Addr < from {
 			below := s
@@ -64,12 +66,12 @@ func (r *collector) memory(event int, a power.Action) {
 		r.space.hold(a.Addr, a.Size)
 		r.held.take(a.Addr, a.Size, r.tap.Region(a.Addr), event)
 	case power.SegmentFree, power.SegmentUnmap:
-		r.held.giveBack(a.Addr, a.Size, event, r.stretch)
+		r.held.giveBack(a.Addr, a.Size, event, r.reservedRange)
 	}
 }
 
-// stretch keeps a range that was released.
-func (r *collector) stretch(s Stretch) { r.stretches.add(s, s.weight(r.trace.Grid.Events)) }
+// reservedRange keeps a range that was released.
+func (r *collector) reservedRange(s ReservedRange) { r.reserved.add(s, s.weight(r.trace.Grid.Events)) }
 
 // look walks the strategy for the classes of blocks and for the pools and streams of regions. Each
 // event earns credit for walks, so that the cost of a picture does not grow with the live blocks.
@@ -111,9 +113,9 @@ func (r *collector) lookAt(c alloc.Chunk) {
 func (r *collector) lookAtSpan(s *span, c alloc.Chunk) {
 	if s.Region != c.Region {
 		if now := uint32(r.last); s.Born != now {
-			over := s.Stretch
-			over.Dies = now
-			r.stretch(over)
+			over := s.ReservedRange
+			over.Released = now
+			r.reservedRange(over)
 			s.Born = now
 		}
 		s.Region = c.Region

@@ -25,19 +25,19 @@ type Picture struct {
 	Failed     int                       // failed requests
 	FirstOOM   int                       // event of the first request that ran out of memory; -1: none
 
-	Space       Space             // the address axis
-	Rects       []Rect            // by birth: the blocks of the most byte-events
-	RectsLeft   Left              // blocks omitted from Rects
-	Regions     []Stretch         // by birth: the reserved ranges of the most byte-events
-	RegionsLeft Left              // ranges omitted from Regions
-	Raster      *Raster           // of all blocks
-	Instants    []Instant         // by event
-	Alloc       *replay.Histogram // ns of single calls of Alloc; nil without Options.Latency
-	Free        *replay.Histogram // ns of single calls of Free; nil without Options.Latency
+	Space          Space             // the address axis
+	Rects          []Rect            // by birth: the blocks of the most byte-events
+	RectsOmitted   Omitted           // blocks omitted from Rects
+	Regions        []ReservedRange   // by birth: the reserved ranges of the most byte-events
+	RegionsOmitted Omitted           // ranges omitted from Regions
+	Raster         *Raster           // of all blocks
+	Snapshots      []Snapshot        // by event
+	Alloc          *replay.Histogram // ns of single calls of Alloc; nil without Options.Latency
+	Free           *replay.Histogram // ns of single calls of Free; nil without Options.Latency
 }
 
-// Left is omitted items.
-type Left struct {
+// Omitted is omitted items.
+type Omitted struct {
 	Count      int     // number
 	ByteEvents float64 // total bytes times events
 }
@@ -72,7 +72,7 @@ func (t *Trace) Draw(p *replay.Prepared, setup setting.Setup, on func() (device.
 	if _, err := second.replay(p, setup, on, second.event); err != nil {
 		return nil, err
 	}
-	r.run.Raster, r.run.Instants = second.raster.finish(second.last+1), second.instants
+	r.run.Raster, r.run.Snapshots = second.raster.finish(second.last+1), second.snapshots
 	if o.Latency {
 		dev, err := on()
 		if err != nil {

@@ -52,7 +52,7 @@ func (w *stackWeights) rects(rects []Rect, events int) {
 	}
 }
 
-func (w *stackWeights) instant(x *Instant) {
+func (w *stackWeights) instant(x *Snapshot) {
 	w.blocks = max(w.blocks, len(x.Chunks)) // most are rectangles of the page too
 	for i := range x.Chunks {
 		if c := &x.Chunks[i]; holdsBlock(c) {
@@ -155,8 +155,8 @@ func stacksOf(t *Traced) *stackTable {
 	for i := range t.Runs {
 		if p := t.Runs[i].Picture; p != nil {
 			w.rects(p.Rects, t.Picture.Grid.Events)
-			for k := range p.Instants {
-				w.instant(&p.Instants[k])
+			for k := range p.Snapshots {
+				w.instant(&p.Snapshots[k])
 			}
 		}
 	}

@@ -27,7 +27,7 @@ func (t *Trace) Thinner(runs []*Picture) (*Trace, []*Picture) {
 		for i := 0; i < n; i += 2 {
 			thin.Marks = append(thin.Marks, t.Marks[i])
 		}
-		thin.MarksLeft += n - len(thin.Marks)
+		thin.MarksOmitted += n - len(thin.Marks)
 	}
 	thin.Tags = t.Tags[:max(min(len(t.Tags), leastOfAKind), len(t.Tags)/2)]
 	all := make([]*Picture, len(runs))
@@ -53,17 +53,17 @@ func (r *Picture) thinner(t *Trace, buckets Pick) *Picture {
 		rects.add(x, x.weight(t.Grid.Events))
 	}
 	thin.Rects = rects.kept(byBirth)
-	thin.RectsLeft = r.RectsLeft.and(rects.Count, rects.Weight)
-	regions := newForemost[Stretch](half(len(r.Regions), leastOfAKind))
+	thin.RectsOmitted = r.RectsOmitted.and(rects.Count, rects.Weight)
+	regions := newForemost[ReservedRange](half(len(r.Regions), leastOfAKind))
 	for i := range r.Regions {
 		regions.add(r.Regions[i], r.Regions[i].weight(t.Grid.Events))
 	}
 	thin.Regions = regions.kept(byStart)
-	thin.RegionsLeft = r.RegionsLeft.and(regions.Count, regions.Weight)
+	thin.RegionsOmitted = r.RegionsOmitted.and(regions.Count, regions.Weight)
 	thin.Raster = r.Raster.thinner()
-	thin.Instants = slices.Clone(r.Instants)
-	for i := range thin.Instants {
-		x := &thin.Instants[i]
+	thin.Snapshots = slices.Clone(r.Snapshots)
+	for i := range thin.Snapshots {
+		x := &thin.Snapshots[i]
 		x.keep(half(len(x.Chunks), leastOfAKind))
 		for k := range x.Chunks {
 			x.Chunks[k].Tag = t.known(x.Chunks[k].Tag)
@@ -84,8 +84,8 @@ func (t *Trace) known(tag uint32) uint32 {
 }
 
 // and adds omitted items.
-func (l Left) and(count int, byteEvents float64) Left {
-	return Left{l.Count + count, l.ByteEvents + byteEvents}
+func (l Omitted) and(count int, byteEvents float64) Omitted {
+	return Omitted{l.Count + count, l.ByteEvents + byteEvents}
 }
 
 // thinner returns the raster with half as many columns and rows.
@@ -109,12 +109,12 @@ func (r *Raster) thinner() *Raster {
 }
 
 // keep reduces a snapshot to its largest regions, one for 16 chunks, and their largest chunks.
-func (x *Instant) keep(chunks int) {
-	total := len(x.Chunks) + x.More
+func (x *Snapshot) keep(chunks int) {
+	total := len(x.Chunks) + x.ChunksOmitted
 	regions := chunks/16 + leastOfAKind
 	order := largest(len(x.Regions), regions, func(i int) uint64 { return uint64(x.Regions[i].Size) })
 	number := make(map[uint32]uint32, len(order))
-	var areas []InstantArea
+	var areas []SnapshotRegion
 	for _, i := range order {
 		number[uint32(i)] = uint32(len(areas))
 		areas = append(areas, x.Regions[i])
@@ -130,8 +130,8 @@ func (x *Instant) keep(chunks int) {
 	for _, i := range largest(len(inside), chunks, func(i int) uint64 { return uint64(inside[i].Size) }) {
 		kept = append(kept, inside[i])
 	}
-	x.RegionsMore += len(x.Regions) - len(areas)
-	x.Regions, x.Chunks, x.More = areas, kept, total-len(kept)
+	x.RegionsOmitted += len(x.Regions) - len(areas)
+	x.Regions, x.Chunks, x.ChunksOmitted = areas, kept, total-len(kept)
 }
 
 // largest returns the indices of the most highest values below n, in order.

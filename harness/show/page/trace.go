@@ -36,15 +36,15 @@ func (g Grid) Last(bucket int) int { return min((bucket+1)<<g.Shift, g.Events) -
 
 // Trace is the data of a trace that does not depend on a strategy.
 type Trace struct {
-	Head       trace.Head      // origin and length
-	Grid       Grid            // event axis
-	LowerBound device.Size     // peak of requested live bytes
-	Bound      []float64       // by bucket: peak of requested live bytes
-	Times      []int64         // by bucket: ns at its last event; nil if the trace has no times
-	Marks      []Mark          // in order, up to a limit
-	MarksLeft  int             // omitted marks
-	Tags       []string        // the tags of the most byte-events; Tags[0] stands for all others
-	Streams    []device.Stream // of requests, in order of first use
+	Head         trace.Head      // origin and length
+	Grid         Grid            // event axis
+	LowerBound   device.Size     // peak of requested live bytes
+	Bound        []float64       // by bucket: peak of requested live bytes
+	Times        []int64         // by bucket: ns at its last event; nil if the trace has no times
+	Marks        []Mark          // in order, up to a limit
+	MarksOmitted int             // omitted marks
+	Tags         []string        // the tags of the most byte-events; Tags[0] stands for all others
+	Streams      []device.Stream // of requests, in order of first use
 
 	src     trace.Source
 	tags    map[string]uint32
@@ -76,7 +76,7 @@ func NewTrace(src trace.Source, o Options) (*Trace, error) {
 	}
 	t.Bound = make([]float64, t.Grid.Len())
 	s := &scan{Trace: t, now: trace.NoTime, times: make([]int64, t.Grid.Len()), weights: map[string]*weight{}}
-	err := src.Pieces(func(events []trace.Event) error {
+	err := src.Batches(func(events []trace.Event) error {
 		for i := range events {
 			if err := o.step(s.i); err != nil {
 				return err
@@ -139,7 +139,7 @@ func (s *scan) see(e *trace.Event) {
 		if len(s.Marks) < mostMarks {
 			s.Marks = append(s.Marks, Mark{s.i, s.now, s.src.TagOf(e)})
 		} else {
-			s.MarksLeft++
+			s.MarksOmitted++
 		}
 	}
 	s.i++

@@ -62,7 +62,7 @@ func (w *Writer) write(b []byte) {
 
 // Add writes a block, buffered. Amortised O(1). Errors are reported by [Writer.Close].
 func (w *Writer) Add(r *Rect) {
-	k := bits.Len32(max(min(r.Dies, w.events)-r.Born, 1)) - 1
+	k := bits.Len32(max(min(r.Reclaimed, w.events)-r.Born, 1)) - 1
 	w.bands[k] = append(w.bands[k], *r)
 	w.blocks++
 	if len(w.bands[k]) == perChunk {
@@ -82,7 +82,7 @@ func (w *Writer) flush(k int) {
 	var text []byte
 	for i := range list {
 		r := &list[i]
-		dies := min(r.Dies, w.events)
+		dies := min(r.Reclaimed, w.events)
 		c.Born, c.Gone, c.Longest = min(c.Born, r.Born), max(c.Gone, dies), max(c.Longest, dies-r.Born)
 		c.Low, c.End = min(c.Low, uint64(r.Addr)), max(c.End, uint64(r.Addr)+uint64(r.Size))
 		text = appendRect(text, r)
@@ -99,7 +99,7 @@ func appendRect(b []byte, r *Rect) []byte {
 	b = le.AppendUint64(b, uint64(r.Size))
 	b = le.AppendUint64(b, uint64(r.Requested))
 	b = le.AppendUint64(b, r.ID)
-	for _, v := range [...]uint32{r.Born, r.Freed, r.Dies, r.Tag, uint32(r.Class), uint32(r.Stream)} {
+	for _, v := range [...]uint32{r.Born, r.Freed, r.Reclaimed, r.Tag, uint32(r.Class), uint32(r.Stream)} {
 		b = le.AppendUint32(b, v)
 	}
 	return b

@@ -42,9 +42,9 @@ func TraceDiff(w io.Writer, a, b string, d trace.Diff) error {
 	l := d.Live
 	out.printf("peak live: A %s at event %d, B %s at event %d\n", units.Bytes(l.Peak[0]), l.At[0],
 		units.Bytes(l.Peak[1]), l.At[1])
-	if l.Behind >= 0 {
-		out.printf("live bytes: apart from allocation or free %d on, most at %d by %s\n", l.Behind, l.Where,
-			units.Bytes(l.Apart))
+	if l.FirstAt >= 0 {
+		out.printf("live bytes: apart from allocation or free %d on, most at %d by %s\n", l.FirstAt, l.MaxAt,
+			units.Bytes(l.MaxDifference))
 	} else {
 		out.printf("live bytes: the same behind every allocation and free\n")
 	}

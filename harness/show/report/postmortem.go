@@ -132,7 +132,7 @@ func (l *lines) pins(r *postmortem.Report) {
 	b := units.Bytes
 	l.line("pinned", "%s are free in regions that are partly used, kept", b(r.Pinned.Bytes))
 	for _, p := range firstOf(l, r.Pins, shownPins, "further place") {
-		l.line("", "%s (%s by this owner alone) by %s of %s in %s: %s", b(p.Pinned), b(p.Alone),
+		l.line("", "%s (%s by this owner alone) by %s of %s in %s: %s", b(p.Pinned), b(p.PinnedAlone),
 			units.Several(p.Blocks.Count, "block"), b(p.Blocks.Bytes), units.Several(p.Regions, "region"),
 			units.Printable(p.Name()))
 	}
@@ -170,7 +170,7 @@ func FinalHeap(w io.Writer, f *postmortem.Final) error {
 			units.Several(f.Pending.Count, "block"))
 	}
 	emptyText(f, line)
-	line("beside", "%s free beside blocks in use, which no call returns", units.Bytes(f.Beside))
+	line("beside", "%s free beside blocks in use, which no call returns", units.Bytes(f.InactiveSplit))
 	var free device.Size
 	for i := range f.Sparse {
 		free += f.Sparse[i].Free

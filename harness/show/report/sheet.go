@@ -164,7 +164,7 @@ func ratioOf(x *float64) Cell { return maybe(x, func(x float64) Cell { return fi
 func CompareSheets(r *compare.Report) (all []Sheet) {
 	for runs := range byTrace(r.Runs) {
 		s := compareSheet(runs, r.Learned)
-		s.Notes = append(partNotes(runs[0].Trace, runs[0].Lacks), s.Notes...)
+		s.Notes = append(partNotes(runs[0].Trace, runs[0].Gap), s.Notes...)
 		all = append(all, s)
 	}
 	return all
@@ -174,7 +174,7 @@ func CompareSheets(r *compare.Report) (all []Sheet) {
 func ReplaySheet(r *replay.Result) Sheet {
 	s := TextSheet([]Column{{Name: "figure"}, {Name: "value", Number: true}}, slices.Concat(replayRows(r)...)...)
 	s.Title = fmt.Sprintf("%s on %s, sha256 %.12s", r.Strategy, units.Printable(r.Trace), r.TraceSHA256)
-	s.Notes = partNotes(r.Trace, r.Lacks)
+	s.Notes = partNotes(r.Trace, r.Gap)
 	if r.FirstFailure != nil {
 		s.Notes = append(s.Notes, failureLines(r)...)
 	}

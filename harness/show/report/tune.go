@@ -24,7 +24,7 @@ func TuneTables(w io.Writer, r *tune.Result) error {
 		how = "all of them"
 	}
 	points := []tunePoint{{r.Strategy, r.Preset}, {"least memory", r.Smallest}, {"least time", r.Fastest}}
-	best, worth := NewSheet("", tuneBest, points), NewSheet("", tuneWorth, r.Worth)
+	best, worth := NewSheet("", tuneBest, points), NewSheet("", tuneEffects, r.Effects)
 	var runs []tuneRun
 	var rules []int // after the points of each trace
 	for i := range r.Preset.Runs {
@@ -128,10 +128,10 @@ func runsOf(columns ...ColumnOf[compare.Run]) (all []ColumnOf[tuneRun]) {
 	return all
 }
 
-var tuneWorth = []ColumnOf[tune.Worth]{
-	Texts("setting", "", func(w tune.Worth) string { return w.Setting }),
-	{Column: Column{Name: "value"}, Cell: func(w tune.Worth) Cell { return Cell{Text: plain(w.Value)} }},
-	{Column: Column{Name: "every other value: memory, time"}, Cell: func(w tune.Worth) Cell {
+var tuneEffects = []ColumnOf[tune.SettingEffect]{
+	Texts("setting", "", func(w tune.SettingEffect) string { return w.Setting }),
+	{Column: Column{Name: "value"}, Cell: func(w tune.SettingEffect) Cell { return Cell{Text: plain(w.Value)} }},
+	{Column: Column{Name: "every other value: memory, time"}, Cell: func(w tune.SettingEffect) Cell {
 		return Cell{Text: others(w)}
 	}},
 }
@@ -163,7 +163,7 @@ func plain(value string) string {
 }
 
 // others formats the single changes of a setting.
-func others(k tune.Worth) string {
+func others(k tune.SettingEffect) string {
 	if len(k.Others) == 0 {
 		return none
 	}

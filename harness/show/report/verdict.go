@@ -39,7 +39,7 @@ func partNotes(trace, lacks string) []string {
 // compareVerdict returns a sentence with the strategies that complete a trace with the least
 // memory, and their lead.
 func compareVerdict(style Style, runs []compare.Run) string {
-	gap, trace := part(runs[0].Trace, runs[0].Lacks)
+	gap, trace := part(runs[0].Trace, runs[0].Gap)
 	known := slices.DeleteFunc(slices.Clone(runs), func(r compare.Run) bool {
 		return r.MinCapacity == nil || r.Baseline
 	})
@@ -150,7 +150,7 @@ func replayVerdict(style Style, r *replay.Result) string {
 	if failed := ReplayFailure(r); failed != "" {
 		return style.Paint(Bad, "FAILED:") + " " + failed
 	}
-	gap, trace := part(r.Trace, r.Lacks)
+	gap, trace := part(r.Trace, r.Gap)
 	reserves := " and reserves " + units.Bytes(r.Peak.Reserved) + " at most"
 	if r.Preallocates {
 		reserves = "; it takes all the memory it may at once (" + units.Bytes(r.Peak.Reserved) + "), and `compare` finds " +
@@ -165,7 +165,7 @@ func replayVerdict(style Style, r *replay.Result) string {
 func tuneVerdict(style Style, r *tune.Result) string {
 	var gaps []string
 	for _, run := range r.Preset.Runs {
-		if gap, _ := part(run.Trace, run.Lacks); !slices.Contains(gaps, gap) {
+		if gap, _ := part(run.Trace, run.Gap); !slices.Contains(gaps, gap) {
 			gaps = append(gaps, gap)
 		}
 	}
@@ -237,7 +237,7 @@ func benchVerdict(style Style, workload string, runs []bench.Run) string {
 // offlineVerdict returns a sentence with the lowest packing of a trace, and whether a lower one is
 // possible. capacity is the requested height; 0: none.
 func offlineVerdict(style Style, s *offline.Summary, capacity device.Size) string {
-	gap, trace := part(s.Trace, s.Lacks)
+	gap, trace := part(s.Trace, s.Gap)
 	best := s.Best
 	if capacity > 0 && best.Height > capacity {
 		failed := gap + style.Paint(Bad, "FAILED:") + " no placement of " + trace

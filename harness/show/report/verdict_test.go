@@ -157,7 +157,7 @@ func TestPackingsBeginWithTheirHeight(t *testing.T) {
 		var b strings.Builder
 		require.NoError(t, report.OfflineTables(&b, &offline.Report{
 			Limits: offline.Limits{Capacity: c.capacity},
-			Traces: []*offline.Summary{{Trace: "chat", LowerBound: 100, Best: c.best, Lacks: c.lacks}},
+			Traces: []*offline.Summary{{Trace: "chat", LowerBound: 100, Best: c.best, Gap: c.lacks}},
 		}))
 		first, _, _ := strings.Cut(b.String(), "\n")
 		require.Equal(t, c.want, first)

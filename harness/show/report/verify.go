@@ -14,18 +14,18 @@ func Verification(w io.Writer, r *verify.Result) error {
 %d of %d allocations predicted, and %d of %d new segments
 opening state: %d live blocks, %s reserved
 peak reserved: %s (%d bytes), recorded %s (%d bytes)
-`, r.Strategy, units.Printable(r.Trace), r.TraceHash, r.Predicted, r.Allocs, r.InSegments, r.Segments,
+`, r.Strategy, units.Printable(r.Trace), r.TraceHash, r.Predicted, r.Allocs, r.PredictedSegments, r.Segments,
 		r.OpeningBlocks, units.Bytes(r.OpeningBytes),
 		units.Bytes(r.Reserved), uint64(r.Reserved), units.Bytes(r.Recorded), uint64(r.Recorded))
 	if r.First != nil {
 		out.printf("first disagreement: %v\n", r.First)
 	}
-	if r.Lost > 0 {
+	if r.UnknownPool > 0 {
 		out.printf("%d of the %d that are not predicted lie, or would lie, in segments of unknown pools, "+
-			"which may be private: they were reserved and released during the recording\n", r.Lost, r.Allocs-r.Predicted)
+			"which may be private: they were reserved and released during the recording\n", r.UnknownPool, r.Allocs-r.Predicted)
 	}
-	if r.Odd > 0 {
-		out.printf("skipped as inconsistent: %d; the first: %s\n", r.Odd, units.Printable(r.FirstOdd))
+	if r.Inconsistent > 0 {
+		out.printf("skipped as inconsistent: %d; the first: %s\n", r.Inconsistent, units.Printable(r.FirstInconsistency))
 	}
 	if r.Stopped != "" {
 		out.printf("the rest was not compared: %s\n", units.Printable(r.Stopped))

@@ -14,10 +14,10 @@ import (
 	"github.com/vramyard/vramyard/harness/show/page"
 )
 
-// badQuestion is an invalid query parameter.
-type badQuestion struct{ field, why string }
+// badQuery is an invalid query parameter.
+type badQuery struct{ field, why string }
 
-func (e badQuestion) Error() string { return e.field + ": " + e.why }
+func (e badQuery) Error() string { return e.field + ": " + e.why }
 
 // numbers parses the query parameters of a request.
 type numbers struct {
@@ -31,9 +31,9 @@ func (n *numbers) get(field string, most int) int {
 	switch {
 	case n.err != nil:
 	case err != nil || len(n.Values[field]) != 1:
-		n.err = badQuestion{field, "want one whole number"}
+		n.err = badQuery{field, "want one whole number"}
 	case v > uint64(most):
-		n.err = badQuestion{field, fmt.Sprintf("want at most %d", most)}
+		n.err = badQuery{field, fmt.Sprintf("want at most %d", most)}
 	default:
 		return int(v)
 	}
@@ -97,7 +97,7 @@ func (r *Replays) series(_ context.Context, w io.Writer, q url.Values) error {
 	g := r.Trace.Grid
 	from, to, most := n.get("from", g.Events), n.get("to", g.Events), n.get("most", mostBucket)
 	if n.err == nil && from >= to {
-		n.err = badQuestion{"from", "want less than to"}
+		n.err = badQuery{"from", "want less than to"}
 	}
 	if n.err != nil {
 		return n.err
@@ -131,10 +131,10 @@ type states struct {
 
 type kept struct {
 	run, event int
-	at         *page.Instant
+	at         *page.Snapshot
 }
 
-func (s *states) get(run, event int) *page.Instant {
+func (s *states) get(run, event int) *page.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.list {
@@ -145,7 +145,7 @@ func (s *states) get(run, event int) *page.Instant {
 	return nil
 }
 
-func (s *states) put(run, event int, at *page.Instant) {
+func (s *states) put(run, event int, at *page.Snapshot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.list) == mostStates {

@@ -26,8 +26,8 @@ type Cache struct {
 	Build string // version of the program, part of the hash
 	From  int    // shortest trace to store, in events
 	Most  int64  // limit of all traces together, in bytes; least recently used traces are removed first
-	// Explain fills in the report of memory by holder and the reports of failed runs, which are stored
-	// too; may be nil. It must call step regularly and return its error.
+	// Explain fills in the report of memory by holder and the reports of failed runs, which are
+	// stored too; may be nil. It must call step regularly and return its error.
 	Explain func(t *page.Traced, p *replay.Prepared, step func(event int) error) error
 }
 
@@ -39,7 +39,7 @@ const unfinished = ".new-"
 
 // Open returns the replays of a trace, stored or new. [Replays.Close] removes the files of replays
 // that are not stored.
-func (c *Cache) Open(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt,
+func (c *Cache) Open(ctx context.Context, src trace.Source, wanted []RunSpec, at replay.FreeAt,
 	p *Progress) (*Replays, error) {
 	h := src.Head()
 	if c.Dir == "" || h.Header.Hash == "" || h.Events < c.From {
@@ -64,7 +64,7 @@ func (c *Cache) Open(ctx context.Context, src trace.Source, wanted []Wanted, at 
 
 // replay creates replays and stores them.
 func (c *Cache) replay(
-	ctx context.Context, dir string, src trace.Source, wanted []Wanted, at replay.FreeAt, p *Progress,
+	ctx context.Context, dir string, src trace.Source, wanted []RunSpec, at replay.FreeAt, p *Progress,
 ) (*Replays, error) {
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (c *Cache) replay(
 }
 
 // replayAway creates replays whose files are removed on Close.
-func (c *Cache) replayAway(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt,
+func (c *Cache) replayAway(ctx context.Context, src trace.Source, wanted []RunSpec, at replay.FreeAt,
 	p *Progress) (*Replays, error) {
 	dir, err := os.MkdirTemp("", "vramyard-view-")
 	if err != nil {
@@ -120,7 +120,7 @@ func (c *Cache) replayAway(ctx context.Context, src trace.Source, wanted []Wante
 }
 
 // key returns the directory name of replays: a hash of all their inputs.
-func (c *Cache) key(h trace.Head, wanted []Wanted, at replay.FreeAt) (string, error) {
+func (c *Cache) key(h trace.Head, wanted []RunSpec, at replay.FreeAt) (string, error) {
 	type run struct{ Name, Config, Device any }
 	runs := make([]run, len(wanted))
 	for i, w := range wanted {

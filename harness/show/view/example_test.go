@@ -18,13 +18,13 @@ func ExampleReplay() {
 	if err != nil {
 		panic(err)
 	}
-	var all []view.Wanted
+	var all []view.RunSpec
 	for color, name := range []string{"bfc:growth", "caching"} {
 		var setup setting.Setup
 		if setup, err = strategies.All().Lookup(name, nil); err != nil {
 			panic(err)
 		}
-		all = append(all, view.Wanted{Setup: setup, Color: color})
+		all = append(all, view.RunSpec{Setup: setup, Color: color})
 	}
 	dir, err := os.MkdirTemp("", "view")
 	if err != nil {

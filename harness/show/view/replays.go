@@ -25,8 +25,8 @@ import (
 // single events in a window of 1/32 of a trace of four million events.
 const fineBuckets = 1 << 17
 
-// Wanted is a strategy to replay a trace through.
-type Wanted struct {
+// RunSpec is a strategy to replay a trace through.
+type RunSpec struct {
 	Setup  setting.Setup // the strategy
 	Device sim.Config    // its device
 	Color  int           // palette index
@@ -52,7 +52,7 @@ type Replays struct {
 
 // Run is one strategy on the trace.
 type Run struct {
-	Wanted
+	RunSpec
 
 	Picture *page.Picture   // with fine buckets
 	Report  json.RawMessage // of the first failure; may be nil
@@ -90,7 +90,7 @@ type overview struct {
 }
 
 // Replay replays a trace through the wanted strategies and writes the blocks into a directory.
-func Replay(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt, dir string,
+func Replay(ctx context.Context, src trace.Source, wanted []RunSpec, at replay.FreeAt, dir string,
 	p *Progress) (*Replays, error) {
 	o := page.Budget(len(wanted))
 	o.Buckets, o.FreeAt, o.Latency = fineBuckets, at, true
@@ -158,11 +158,11 @@ func (r *Replays) explain(ctx context.Context, c *Cache, p *Progress) error {
 }
 
 // newReplays returns replays without pictures. They become invalid when ctx ends.
-func newReplays(ctx context.Context, src trace.Source, wanted []Wanted, at replay.FreeAt) *Replays {
+func newReplays(ctx context.Context, src trace.Source, wanted []RunSpec, at replay.FreeAt) *Replays {
 	r := &Replays{src: src, freeAt: at, Runs: make([]Run, len(wanted))}
 	r.prepared = sync.OnceValues(func() (*replay.Prepared, error) { return replay.Prepare(ctx, src) })
 	for i := range wanted {
-		r.Runs[i].Wanted = wanted[i]
+		r.Runs[i].RunSpec = wanted[i]
 	}
 	return r
 }
@@ -222,7 +222,7 @@ func (r *Replays) save(dir string) error {
 }
 
 // load opens the replays in a directory.
-func load(ctx context.Context, dir string, src trace.Source, wanted []Wanted, at replay.FreeAt) (*Replays, error) {
+func load(ctx context.Context, dir string, src trace.Source, wanted []RunSpec, at replay.FreeAt) (*Replays, error) {
 	f, err := os.Open(filepath.Join(dir, overviewName))
 	if err != nil {
 		return nil, err

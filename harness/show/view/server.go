@@ -278,7 +278,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, rec *Replays, qu
 	case <-r.Context().Done():
 		return
 	}
-	var bad badQuestion
+	var bad badQuery
 	switch {
 	case errors.As(err, &bad):
 		refuse(w, err, http.StatusBadRequest)

@@ -41,14 +41,14 @@ func sample(t *testing.T, events int) *trace.Trace {
 	return b.Trace()
 }
 
-func wanted(t *testing.T, names ...string) []view.Wanted {
+func wanted(t *testing.T, names ...string) []view.RunSpec {
 	t.Helper()
-	list := make([]view.Wanted, len(names))
+	list := make([]view.RunSpec, len(names))
 	for i, name := range names {
 		s, err := strategies.All().Lookup(name, nil)
 		require.NoError(t, err)
 		on := sim.Config{Capacity: 32 * device.MiB}
-		list[i] = view.Wanted{Setup: s.ForCapacity(on.Capacity), Device: on}
+		list[i] = view.RunSpec{Setup: s.ForCapacity(on.Capacity), Device: on}
 	}
 	return list
 }

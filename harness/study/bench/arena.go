@@ -24,11 +24,11 @@ const (
 )
 
 // arena returns the smallest capacity that the search finds on which the strategy, bounded to
-// it, runs over the course without a refusal, to within 0.1 %.
+// it, runs over the workload without a refusal, to within 0.1 %.
 //
 // Precondition: fit builds the strategy on a device of the given size, as its limit; it completes
 // on high.
-func (c *Course) arena(fit func(device.Size) Contender, high device.Size) (device.Size, error) {
+func (c *Workload) arena(fit func(device.Size) Candidate, high device.Size) (device.Size, error) {
 	floor := device.AlignDown(c.PeakLive-1, arenaGrid)
 	low := floor
 	for {
@@ -56,7 +56,7 @@ func (c *Course) arena(fit func(device.Size) Contender, high device.Size) (devic
 
 // narrow returns the upper end of the interval from low, which fails, to high, which completes,
 // when it is narrow enough.
-func (c *Course) narrow(fit func(device.Size) Contender, low, high device.Size) (device.Size, error) {
+func (c *Workload) narrow(fit func(device.Size) Candidate, low, high device.Size) (device.Size, error) {
 	for high-low > max(high/arenaParts, arenaGrid) {
 		middle := device.AlignUp(low+(high-low)/2, arenaGrid)
 		ok, err := c.completes(fit, middle)
@@ -72,9 +72,9 @@ func (c *Course) narrow(fit func(device.Size) Contender, low, high device.Size) 
 	return high, nil
 }
 
-// completes reports whether the strategy, bounded to n bytes, runs over the course on a device
+// completes reports whether the strategy, bounded to n bytes, runs over the workload on a device
 // of n bytes.
-func (c *Course) completes(fit func(device.Size) Contender, n device.Size) (bool, error) {
+func (c *Workload) completes(fit func(device.Size) Candidate, n device.Size) (bool, error) {
 	p, err := c.begin(fit(n))
 	if errors.Is(err, device.ErrOutOfMemory) {
 		return false, nil // it takes more at once than there is

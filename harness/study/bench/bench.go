@@ -183,9 +183,9 @@ func (c *counter) step() error {
 
 // match is all strategies on one workload.
 type match struct {
-	course     *Course
+	workload   *Workload
 	setups     []setting.Setup // fitted to the device
-	contenders []Contender
+	candidates []Candidate
 	o          Options
 	steps      *counter
 	loop       Loop
@@ -201,11 +201,11 @@ func newMatch(w workload.Workload, setups []setting.Setup, o Options, steps *cou
 	if load.Device == 0 {
 		load.Device = o.Device.Ample(ample(load.PeakLive))
 	}
-	m := &match{course: NewCourse(p, workload.MaxSize), o: o, steps: steps, loop: Loop{Load: load}}
+	m := &match{workload: NewWorkload(p, workload.MaxSize), o: o, steps: steps, loop: Loop{Load: load}}
 	for _, s := range setups {
 		s = s.ForCapacity(load.Device)
 		m.setups = append(m.setups, s)
-		m.contenders = append(m.contenders, contender(s, load.Device, o.Device))
+		m.candidates = append(m.candidates, candidate(s, load.Device, o.Device))
 		m.runs = append(m.runs, Run{Strategy: s.Name, Preallocates: s.Preallocates, Baseline: s.Baseline, Load: load})
 	}
 	return m
@@ -218,9 +218,9 @@ func ample(live device.Size) device.Size {
 	return device.AlignUp(4*min(live, most/4), device.GiB)
 }
 
-func contender(s setting.Setup, n device.Size, on replay.Target) Contender {
+func candidate(s setting.Setup, n device.Size, on replay.Target) Candidate {
 	on.Capacity = n
-	return Contender{Name: s.Name, Device: on, New: s.ForCapacity(n).New}
+	return Candidate{Name: s.Name, Device: on, New: s.ForCapacity(n).New}
 }
 
 // play takes every figure. The memory run comes first, because it is the quickest to find a
@@ -236,7 +236,7 @@ func (m *match) play() error {
 	}
 	for i := range m.runs {
 		m.label(i)
-		l, err := m.course.latency(m.contenders[i])
+		l, err := m.workload.latency(m.candidates[i])
 		if err != nil {
 			return err
 		}
@@ -260,7 +260,7 @@ func (m *match) measure(i int) (err error) {
 	if r.Config, err = json.Marshal(m.setups[i].Config); err != nil {
 		return fmt.Errorf("%s: configuration: %w", r.Strategy, err)
 	}
-	f, err := m.course.Figures(m.contenders[i])
+	f, err := m.workload.Figures(m.candidates[i])
 	if err != nil {
 		return err
 	}
@@ -278,7 +278,7 @@ func (m *match) measure(i int) (err error) {
 	if err := m.steps.step(); err != nil || !m.o.Arena {
 		return err
 	}
-	n, err := m.course.arena(func(n device.Size) Contender { return contender(m.setups[i], n, m.o.Device) }, r.Device)
+	n, err := m.workload.arena(func(n device.Size) Candidate { return candidate(m.setups[i], n, m.o.Device) }, r.Device)
 	if err != nil {
 		return err
 	}
@@ -292,7 +292,7 @@ func (m *match) time() error {
 		m.runs[i].MallocsPerPair = math.Inf(1)
 	}
 	for range m.o.Rounds {
-		m.loop.add(m.course.loop(), m.course.Pairs)
+		m.loop.add(m.workload.loop(), m.workload.Pairs)
 		for i := range m.runs {
 			m.label(i)
 			if err := m.round(i); err != nil {
@@ -321,13 +321,13 @@ func (m *match) time() error {
 }
 
 func (m *match) round(i int) error {
-	p, err := m.course.Ready(m.contenders[i])
+	p, err := m.workload.Prepare(m.candidates[i])
 	if err != nil {
 		return err
 	}
 	runtime.GC() // the garbage of the fill is not collected in the churn's time
 	before := mallocs()
-	ns, pairs, err := p.Churn(m.course.Pairs)
+	ns, pairs, err := p.Churn(m.workload.Pairs)
 	if err != nil {
 		return err
 	}
@@ -339,14 +339,14 @@ func (m *match) round(i int) error {
 
 // roundByRef is round with frees by reference, for the time alone.
 func (m *match) roundByRef(i int) error {
-	k := m.contenders[i]
+	k := m.candidates[i]
 	k.ByRef = true
-	p, err := m.course.Ready(k)
+	p, err := m.workload.Prepare(k)
 	if err != nil {
 		return err
 	}
 	runtime.GC()
-	ns, pairs, err := p.Churn(m.course.Pairs)
+	ns, pairs, err := p.Churn(m.workload.Pairs)
 	if err != nil {
 		return err
 	}

@@ -1,10 +1,10 @@
 // Package bench times strategies on the yardstick workloads, and says beside each time what
 // memory it was bought with.
 //
-// A [Course] is a workload with its operations in memory. A [Contender] runs over it: the
+// A [Workload] is a workload with its operations in memory. A [Candidate] runs over it: the
 // fill and the settle untimed, the churn timed, each request to be granted. [Measure] sends
-// many strategies over many courses and reports; the benchmarks of props/propstest use the same
-// courses under the clock of package testing.
+// many strategies over many workloads and reports; the benchmarks of props/propstest use the same
+// workloads under the clock of package testing.
 //
 // # Time
 //

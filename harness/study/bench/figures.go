@@ -31,7 +31,7 @@ func newMeter(p replay.Target) (*meter, error) {
 	return m, nil
 }
 
-// Named is implemented by a contender's strategy that knows its blocks by names of its own. The
+// Named is implemented by a candidate's strategy that knows its blocks by names of its own. The
 // address of a block that it grants is then a name, which Free takes back, so that no table of
 // names stands in its time. It is for allocators of others; a strategy has no such choice.
 type Named interface {
@@ -39,12 +39,13 @@ type Named interface {
 	AddrOf(name device.Addr) device.Addr
 }
 
-// Figures is the memory that a contender took for a course. Sizes are bytes. Heap aside, they
+// Figures is the memory that a candidate took for a workload. Sizes are bytes. Heap aside, they
 // are the same on every machine.
 type Figures struct {
 	Address device.Size // from the lowest address of all regions to the highest that was granted
 	Named   bool        // the strategy is [Named], so that finding a block is not in its time
-	// SelfTimed says that the strategy is [power.SelfTimed], so that its times are of its own clock.
+	// SelfTimed says that the strategy is [power.SelfTimed], so that its times are of its own
+	// clock.
 	SelfTimed bool
 	// Referenced says that the strategy is [power.Referenced], so that it can be timed both ways.
 	Referenced bool
@@ -54,8 +55,8 @@ type Figures struct {
 	Heap device.Size
 }
 
-// Figures sends the contender over the whole course and returns the memory that took.
-func (c *Course) Figures(k Contender) (f Figures, err error) {
+// Figures sends the candidate over the whole workload and returns the memory that took.
+func (c *Workload) Figures(k Candidate) (f Figures, err error) {
 	dev, err := newMeter(k.Device)
 	if err != nil {
 		return f, err
@@ -113,7 +114,7 @@ func (p *Pass) moment() int64 {
 
 // step runs one operation. A free grants the zero block.
 func (p *Pass) step(op workload.Op) (b alloc.Block, err error) {
-	live := &p.course.live[op.Slot()]
+	live := &p.workload.live[op.Slot()]
 	if op.IsFree() {
 		return b, p.strategy.Free(*live)
 	}
@@ -148,9 +149,9 @@ type Latency struct {
 	AllocCalls, FreeCalls *replay.Histogram `json:"-"` // all of them, for pictures
 }
 
-// latency sends the contender over the course and times each operation of the churn by itself.
-func (c *Course) latency(k Contender) (*Latency, error) {
-	p, err := c.Ready(k)
+// latency sends the candidate over the workload and times each operation of the churn by itself.
+func (c *Workload) latency(k Candidate) (*Latency, error) {
+	p, err := c.Prepare(k)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,8 @@ type ThreadRun struct {
 	Threads  int             `json:"threads"`  // goroutines
 	Load                     // of all threads; parameters and hash of the first
 	Timing                   // of the wall, divided by the pairs of all threads
-	// median / median of the same strategy behind one mutex with as many threads; null: it needs none
+	// median / median of the same strategy behind one mutex with as many threads; null: it needs
+	// none
 	Ratio         *float64    `json:"ratio_to_mutex"`
 	Reserved      device.Size `json:"peak_reserved_bytes"` // most held from the device, in any round
 	ReservedRatio float64     `json:"reserved_ratio"`      // the same / peak live bytes
@@ -65,15 +66,15 @@ type ThreadRun struct {
 	MetadataPerBlock *float64 `json:"metadata_bytes_per_block"`
 }
 
-// crew is a workload shared out to threads.
-type crew struct {
-	load    Load
-	courses []*Course // of each thread
+// threadGroup is a workload shared out to threads.
+type threadGroup struct {
+	load      Load
+	workloads []*Workload // of each thread
 }
 
-// newCrew returns the parts of n threads, each with a seed of its own.
-func newCrew(w workload.Workload, n int, o Options) (*crew, error) {
-	c := &crew{load: Load{Workload: w.Shape().Name}}
+// newThreadGroup returns the parts of n threads, each with a seed of its own.
+func newThreadGroup(w workload.Workload, n int, o Options) (*threadGroup, error) {
+	c := &threadGroup{load: Load{Workload: w.Shape().Name}}
 	for i := range n {
 		p := w.Params()
 		p.Live, p.Pairs, p.Steps = share(p.Live, n), share(p.Pairs, n), share(p.Steps, n)
@@ -86,11 +87,11 @@ func newCrew(w workload.Workload, n int, o Options) (*crew, error) {
 		if i == 0 {
 			c.load.Params, c.load.Hash = p, program.Summary.Hash
 		}
-		course := NewCourse(program, workload.MaxSize)
-		c.courses = append(c.courses, course)
-		c.load.Live += course.PeakBlocks
-		c.load.Pairs += course.Pairs
-		c.load.PeakLive += course.PeakLive
+		load := NewWorkload(program, workload.MaxSize)
+		c.workloads = append(c.workloads, load)
+		c.load.Live += load.PeakBlocks
+		c.load.Pairs += load.Pairs
+		c.load.PeakLive += load.PeakLive
 	}
 	if c.load.Device = o.Capacity; c.load.Device == 0 {
 		c.load.Device = o.Device.Ample(ample(c.load.PeakLive))
@@ -108,8 +109,8 @@ type entry struct {
 }
 
 // entries returns the ways in which n threads can share a strategy. It builds the strategy once.
-func (c *crew) entries(s setting.Setup, on replay.Target) (all []*entry, err error) {
-	n := len(c.courses)
+func (c *threadGroup) entries(s setting.Setup, on replay.Target) (all []*entry, err error) {
+	n := len(c.workloads)
 	add := func(locking Locking, s setting.Setup) error {
 		e := &entry{setup: s.ForCapacity(c.load.Device)}
 		e.Strategy, e.Locking, e.Threads, e.Load = s.Name, locking, n, c.load
@@ -139,8 +140,8 @@ func (c *crew) entries(s setting.Setup, on replay.Target) (all []*entry, err err
 }
 
 // safe reports whether a strategy is safe for concurrent use by itself.
-func (c *crew) safe(s setting.Setup, on replay.Target) (bool, error) {
-	p, err := c.courses[0].begin(contender(s, c.load.Device, on))
+func (c *threadGroup) safe(s setting.Setup, on replay.Target) (bool, error) {
+	p, err := c.workloads[0].begin(candidate(s, c.load.Device, on))
 	if err != nil {
 		return false, err
 	}
@@ -149,7 +150,7 @@ func (c *crew) safe(s setting.Setup, on replay.Target) (bool, error) {
 
 // threaded times every strategy with n threads.
 func (m *match) threaded(w workload.Workload, setups []setting.Setup, n int) (runs []ThreadRun, err error) {
-	c, err := newCrew(w, n, m.o)
+	c, err := newThreadGroup(w, n, m.o)
 	if err != nil {
 		return nil, err
 	}
@@ -191,8 +192,8 @@ func (m *match) threaded(w workload.Workload, setups []setting.Setup, n int) (ru
 }
 
 // round runs the parts of all threads once, over a new instance. Only the churn is timed.
-func (c *crew) round(e *entry, on replay.Target) error {
-	k := contender(e.setup, c.load.Device, on)
+func (c *threadGroup) round(e *entry, on replay.Target) error {
+	k := candidate(e.setup, c.load.Device, on)
 	if e.Locking == OneMutex {
 		k.New = func(src device.Source) (alloc.Strategy, error) {
 			s, err := e.setup.New(src)
@@ -202,15 +203,15 @@ func (c *crew) round(e *entry, on replay.Target) error {
 			return wrap.Locked(s)
 		}
 	}
-	first, err := c.courses[0].begin(k)
+	first, err := c.workloads[0].begin(k)
 	if err != nil {
 		return err
 	}
-	passes := make([]Pass, len(c.courses))
-	for i, course := range c.courses {
+	passes := make([]Pass, len(c.workloads))
+	for i, load := range c.workloads {
 		passes[i] = *first
-		passes[i].course, passes[i].origin = course, alloc.OriginOf(0, uint32(i)+1)
-		if err := passes[i].run(course.untimed, 0); err != nil {
+		passes[i].workload, passes[i].origin = load, alloc.OriginOf(0, uint32(i)+1)
+		if err := passes[i].run(load.untimed, 0); err != nil {
 			return err
 		}
 	}
@@ -239,7 +240,7 @@ func together(passes []Pass) (ns int64, err error) {
 			p := &passes[i]
 			ready.Done()
 			<-start
-			errs[i] = p.run(p.course.churn, len(p.course.untimed))
+			errs[i] = p.run(p.workload.churn, len(p.workload.untimed))
 		})
 	}
 	ready.Wait()

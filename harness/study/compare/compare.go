@@ -37,15 +37,17 @@ type Options struct {
 	// Across has each strategy run on every trace before the next one begins, instead of all on one
 	// trace.
 	Across bool
-	// Done is called with each finished run and its index in the report, concurrently; nil for none.
+	// Done is called with each finished run and its index in the report, concurrently; nil for
+	// none.
 	Done func(place int, r *Run)
 	// Replayed is called every now and then with how many events were replayed since, from many
 	// goroutines; nil for none.
 	Replayed func(events int)
-	// Share is called as often, with about how much of the time of all runs is over, 0 to 1; nil for
-	// none.
+	// Share is called as often, with about how much of the time of all runs is over, 0 to 1; nil
+	// for none.
 	Share func(done float64)
-	// worked is called as often with the events that were replayed since, and with how long that took.
+	// worked is called as often with the events that were replayed since, and with how long that
+	// took.
 	worked func(events int, took time.Duration)
 	// Quick is for a search over many settings: one measuring replay without fragmentation,
 	// and an eighth of the probes below the minimum.
@@ -132,14 +134,14 @@ type Run struct {
 	Card       device.Size `json:"recorded_capacity_bytes"` // least capacity of the recorded device; 0: not known
 
 	// why the trace is not the whole recorded run; empty: no gap is known
-	Lacks      string      `json:"lacks"`
+	Gap        string      `json:"lacks"`
 	LowerBound device.Size `json:"lower_bound_bytes"` // peak of live bytes as requested
 	// null: none was found, or the strategy refuses some size
 	MinCapacity *device.Size `json:"min_capacity_bytes"`
 	// largest capacity above the minimum that was seen to fail; null: none
 	FailsAbove *device.Size `json:"failure_above_bytes"`
-	// smallest capacity from which on nothing that was tried fails up to 1.25 times it; null: none was
-	// found, or it was not searched
+	// smallest capacity from which on nothing that was tried fails up to 1.25 times it; null: none
+	// was found, or it was not searched
 	SafeFrom      *device.Size `json:"safe_from_bytes"`
 	SearchedUpTo  device.Size  `json:"searched_up_to_bytes"`        // largest capacity that was tried
 	Probes        int          `json:"probe_count"`                 // replays that the search made
@@ -151,7 +153,8 @@ type Run struct {
 	External      float64      `json:"external_fragmentation_peak"` // highest 1 - largest free chunk / free bytes
 	// 1 - requested / allocated when allocated was highest
 	Internal float64 `json:"internal_fragmentation_at_peak"`
-	// the device has room for what the strategy takes when it is built; if not, what follows is zero
+	// the device has room for what the strategy takes when it is built; if not, what follows is
+	// zero
 	Starts      bool   `json:"starts"`
 	OOMs        uint64 `json:"oom_count"`     // requests that found no memory
 	Refused     uint64 `json:"refused_count"` // requests the strategy can never grant
@@ -182,7 +185,7 @@ func Compare[S trace.Source](ctx context.Context, traces []S, setups []setting.S
 		FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Learned: o.Training, Runs: make([]Run, len(jobs))}
 	errs := make([]error, len(jobs))
 	var running sync.WaitGroup
-	// Twice as many contests as replays at once keep the pool busy, and end one after the other, so
+	// Twice as many trials as replays at once keep the pool busy, and end one after the other, so
 	// that much is finished if the comparison is stopped.
 	places := make(chan struct{}, 2*cap(p.free))
 	prepared := make([]*replay.Prepared, len(traces))
@@ -202,12 +205,12 @@ func Compare[S trace.Source](ctx context.Context, traces []S, setups []setting.S
 			}
 		}
 		own := o.origin(i)
-		contest := NewContest(p, prepared[i], j.setup, o.estimated(known, k))
-		contest.card = own.Card
+		trial := NewTrial(p, prepared[i], j.setup, o.estimated(known, k))
+		trial.card = own.Card
 		places <- struct{}{}
 		running.Go(func() {
 			defer func() { <-places }()
-			run, err := contest.Run(ctx)
+			run, err := trial.Run(ctx)
 			run.AsRecorded, run.Card = own.Setup.Name != "" && same(j.setup, own.Setup), own.Card
 			report.Runs[k], errs[k] = run, err
 			if o.Share != nil {
@@ -253,8 +256,8 @@ func (o *Options) jobs(traces int, setups []setting.Setup) (all []job) {
 	return all
 }
 
-// Contest is one strategy on one trace.
-type Contest struct {
+// Trial is one strategy on one trace.
+type Trial struct {
 	pool  *Pool
 	trace *replay.Prepared
 	setup setting.Setup
@@ -267,19 +270,19 @@ type Contest struct {
 	measured *Run          // row of the last Measure; nil before the first
 }
 
-// Replayed returns how many events the contest has replayed so far.
-func (c *Contest) Replayed() uint64 { return c.replayed.Load() }
+// Replayed returns how many events the trial has replayed so far.
+func (c *Trial) Replayed() uint64 { return c.replayed.Load() }
 
-// NewContest returns a contest whose replays wait for a place in the pool.
-func NewContest(p *Pool, t *replay.Prepared, s setting.Setup, o Options) *Contest {
-	return &Contest{pool: p, trace: t, setup: s, bound: t.LowerBound(), o: o}
+// NewTrial returns a trial whose replays wait for a place in the pool.
+func NewTrial(p *Pool, t *replay.Prepared, s setting.Setup, o Options) *Trial {
+	return &Trial{pool: p, trace: t, setup: s, bound: t.LowerBound(), o: o}
 }
 
 // Run measures, searches the minimum capacity to its end, and measures again on the first of
-// [Contest.again] on which the trace completes.
+// [Trial.again] on which the trace completes.
 //
 // Every method ends with the error of ctx soon after that ends.
-func (c *Contest) Run(ctx context.Context) (Run, error) {
+func (c *Trial) Run(ctx context.Context) (Run, error) {
 	row, err := c.Measure(ctx, cmp.Or(c.o.Capacity, c.card, c.ample()))
 	if err != nil {
 		return Run{}, err
@@ -309,7 +312,7 @@ func (c *Contest) Run(ctx context.Context) (Run, error) {
 // on its minimum capacity, because what it reserves on a larger device says nothing. A strategy
 // that fails on the ample device is measured on a device that is ample by its minimum capacity, or
 // else on the minimum itself.
-func (c *Contest) again(row *Run, minimum *device.Size) []device.Size {
+func (c *Trial) again(row *Run, minimum *device.Size) []device.Size {
 	switch {
 	case c.o.Capacity != 0 || minimum == nil || c.card != 0 && !row.Completed():
 		return nil
@@ -321,12 +324,12 @@ func (c *Contest) again(row *Run, minimum *device.Size) []device.Size {
 	return nil
 }
 
-func (c *Contest) ample() device.Size { return c.o.Device.Ample(Ample(c.bound)) }
+func (c *Trial) ample() device.Size { return c.o.Device.Ample(Ample(c.bound)) }
 
 // always returns the capacity from which on the trace is known to complete, by the last Measure; 0
 // if that is not known. It is for strategies that do not look at the capacity: see
 // [setting.UnboundConfig].
-func (c *Contest) always(row *Run) device.Size {
+func (c *Trial) always(row *Run) device.Size {
 	if !row.Completed() || !c.setup.Unbound() {
 		return 0
 	}
@@ -334,7 +337,7 @@ func (c *Contest) always(row *Run) device.Size {
 }
 
 // search searches the minimum capacity from an ample one down, and upwards if need be.
-func (c *Contest) search(ctx context.Context, always device.Size) (*Search, error) {
+func (c *Trial) search(ctx context.Context, always device.Size) (*Search, error) {
 	effort := thorough
 	if c.o.Quick {
 		effort = quick
@@ -356,11 +359,11 @@ func (c *Contest) search(ctx context.Context, always device.Size) (*Search, erro
 
 // PeakCharged returns the most bytes that the device counted against its capacity in the last
 // Measure: those reserved, in whole pages of its own. 0 before the first.
-func (c *Contest) PeakCharged() device.Size { return c.charged }
+func (c *Trial) PeakCharged() device.Size { return c.charged }
 
 // Completes reports whether the trace completes on a device of n bytes. The replay ends at the
 // first request that finds no memory.
-func (c *Contest) Completes(ctx context.Context, n device.Size) (ok bool, err error) {
+func (c *Trial) Completes(ctx context.Context, n device.Size) (ok bool, err error) {
 	err = c.pool.Each(1, c.trace, func(int) error {
 		ok, err = c.completes(ctx, n)
 		return err
@@ -369,14 +372,14 @@ func (c *Contest) Completes(ctx context.Context, n device.Size) (ok bool, err er
 }
 
 // completes is Completes for who has a place in the pool.
-func (c *Contest) completes(ctx context.Context, n device.Size) (bool, error) {
+func (c *Trial) completes(ctx context.Context, n device.Size) (bool, error) {
 	res, err := c.replay(ctx, n, replay.Options{StopAtOOM: true, ByRef: true})
 	return err == nil && res != nil && res.OOMs == 0, err
 }
 
 // Measure replays with all figures on a device of n bytes, unless the last Measure did. The row it
 // returns has no minimum capacity.
-func (c *Contest) Measure(ctx context.Context, n device.Size) (Run, error) {
+func (c *Trial) Measure(ctx context.Context, n device.Size) (Run, error) {
 	if c.measured != nil && c.measured.Device == n {
 		return *c.measured, nil
 	}
@@ -386,7 +389,7 @@ func (c *Contest) Measure(ctx context.Context, n device.Size) (Run, error) {
 	}
 	t := c.trace.Head()
 	row := Run{
-		Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Lacks: c.trace.Lacks(), Strategy: c.setup.Name,
+		Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Gap: c.trace.Gap(), Strategy: c.setup.Name,
 		Baseline: c.setup.Baseline,
 		Version:  c.o.Version, Events: t.Events, LowerBound: c.bound, Device: n,
 	}
@@ -421,7 +424,7 @@ func (r *Run) fill(res *replay.Result, setup setting.Setup) {
 // measure replays with all figures on a device of n bytes and takes the median time of
 // several runs, and of as many that free by reference. It returns nil if the strategy cannot be
 // built on such a device.
-func (c *Contest) measure(ctx context.Context, n device.Size) (*replay.Result, error) {
+func (c *Trial) measure(ctx context.Context, n device.Size) (*replay.Result, error) {
 	o, runs := replay.Options{Figures: !c.o.Quick}, timedRuns
 	if c.o.Quick || c.o.Once {
 		runs = 1
@@ -457,7 +460,7 @@ func median(times []float64) float64 {
 }
 
 // alone is replay in a place of the pool.
-func (c *Contest) alone(ctx context.Context, n device.Size, o replay.Options) (res *replay.Result, err error) {
+func (c *Trial) alone(ctx context.Context, n device.Size, o replay.Options) (res *replay.Result, err error) {
 	err = c.pool.Each(1, c.trace, func(int) (err error) {
 		res, err = c.replay(ctx, n, o)
 		return err
@@ -467,7 +470,7 @@ func (c *Contest) alone(ctx context.Context, n device.Size, o replay.Options) (r
 
 // replay runs the trace on a device of n bytes with the strategy's limit set to it. It
 // returns nil if the strategy takes memory when it is built and the device has too little.
-func (c *Contest) replay(ctx context.Context, n device.Size, o replay.Options) (*replay.Result, error) {
+func (c *Trial) replay(ctx context.Context, n device.Size, o replay.Options) (*replay.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

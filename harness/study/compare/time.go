@@ -34,7 +34,7 @@ func Time[S trace.Source](ctx context.Context, traces []S, setups []setting.Setu
 	for range rounds {
 		for j, t := range prepared {
 			for i, s := range setups {
-				c := &Contest{trace: t, setup: s, o: Options{Device: replay.SimTarget(on)}}
+				c := &Trial{trace: t, setup: s, o: Options{Device: replay.SimTarget(on)}}
 				res, err := c.replay(ctx, Ample(t.LowerBound()), replay.Options{})
 				if err != nil {
 					return nil, err

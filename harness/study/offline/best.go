@@ -29,7 +29,7 @@ type Summary struct {
 	Trace string `json:"trace"`            // name of the trace
 	Hash  string `json:"sha256,omitempty"` // of its file
 	// why the trace is not the complete run; empty: no known gap
-	Lacks      string      `json:"-"`
+	Gap        string      `json:"-"`
 	Buffers    int         `json:"buffers"`           // number
 	LowerBound device.Size `json:"lower_bound_bytes"` // peak of the live bytes
 	Greedy     []Placement `json:"greedy"`            // by order

@@ -33,7 +33,7 @@ func Of(src trace.Source, o Options) (*Problem, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", head.Name, err)
 	}
-	err = src.Pieces(func(events []trace.Event) error {
+	err = src.Batches(func(events []trace.Event) error {
 		for i := range events {
 			l.see(&events[i])
 		}

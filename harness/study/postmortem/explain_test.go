@@ -143,13 +143,13 @@ func TestFigures(t *testing.T) {
 		{Stream: 7, Reserved: 12 * mib, Free: 4 * mib, Largest: 4 * mib},
 	}, r.Streams)
 	require.Equal(t, []postmortem.Share{{Pool: 3, Reserved: 4 * mib, Free: 3 * mib, Largest: 3 * mib}}, r.Pools)
-	// Odd are blocks 1 and 3 in the first region and 5 in the pool, even are 2 in the first, 4 and 6
-	// on their own.
+	// Odd are blocks 1 and 3 in the first region and 5 in the pool, even are 2 in the first, 4 and
+	// 6 on their own.
 	require.Len(t, r.Pins, 2)
 	even, odd := r.Pins[0], r.Pins[1]
 	require.Equal(t, []string{"even", "odd"}, []string{even.Tag, odd.Tag})
 	require.Equal(t, []device.Size{18 * mib, 15 * mib}, []device.Size{even.Pinned, odd.Pinned})
-	require.Equal(t, []device.Size{6 * mib, 3 * mib}, []device.Size{even.Alone, odd.Alone})
+	require.Equal(t, []device.Size{6 * mib, 3 * mib}, []device.Size{even.PinnedAlone, odd.PinnedAlone})
 	require.Equal(t, []int{60, 50}, []int{even.Oldest, odd.Oldest})
 }
 

@@ -14,15 +14,15 @@ const sparseShare = 10
 // Final is the memory of a snapshot when it was written, from its segments and blocks. Every
 // reserved byte is in one of Live, Pending, Returnable, PoolEmpty and Beside.
 type Final struct {
-	Reserved   Amount      `json:"reserved"`                        // segments
-	Live       Amount      `json:"live"`                            // blocks of the program, with rounding
-	Requested  device.Size `json:"requested_bytes"`                 // requested for live and pending blocks
-	Pending    Amount      `json:"pending"`                         // freed blocks that a stream may still use
-	Returnable device.Size `json:"empty_cache_bytes"`               // returned by torch.cuda.empty_cache()
-	Empty      Amount      `json:"empty_segments"`                  // segments without a block in use
-	PoolEmpty  device.Size `json:"private_pool_empty_bytes"`        // empty segments of private pools
-	Beside     device.Size `json:"free_beside_blocks_in_use_bytes"` // free, in segments with a block in use
-	Sparse     []Sparse    `json:"sparse_segments"`                 // segments held by few bytes, most free bytes first
+	Reserved      Amount      `json:"reserved"`                        // segments
+	Live          Amount      `json:"live"`                            // blocks of the program, with rounding
+	Requested     device.Size `json:"requested_bytes"`                 // requested for live and pending blocks
+	Pending       Amount      `json:"pending"`                         // freed blocks that a stream may still use
+	Returnable    device.Size `json:"empty_cache_bytes"`               // returned by torch.cuda.empty_cache()
+	Empty         Amount      `json:"empty_segments"`                  // segments without a block in use
+	PoolEmpty     device.Size `json:"private_pool_empty_bytes"`        // empty segments of private pools
+	InactiveSplit device.Size `json:"free_beside_blocks_in_use_bytes"` // free, in segments with a block in use
+	Sparse        []Sparse    `json:"sparse_segments"`                 // segments held by few bytes, most free bytes first
 }
 
 // Sparse is a segment of which at most a tenth is in use, and which therefore cannot be returned.
@@ -36,9 +36,9 @@ type Sparse struct {
 
 // Final sums up the segments and blocks of the file.
 func (r *Recording) Final() *Final {
-	end := len(r.Course.Steps)
+	end := len(r.Timeline.Steps)
 	l := r.livesAt(end)
-	who, pageOf := l.who(end), torchPages(r.Promises)
+	who, pageOf := l.ownerLookup(end), torchPages(r.Promises)
 	f := &Final{Sparse: []Sparse{}}
 	chunks := r.fileChunks(l, r.filePools())
 	for len(chunks) > 0 {
@@ -54,7 +54,7 @@ func (r *Recording) Final() *Final {
 }
 
 // add adds a segment that is mapped in pages, or comes and goes whole if page is 0.
-func (f *Final) add(segment []alloc.Chunk, page device.Size, who Who) {
+func (f *Final) add(segment []alloc.Chunk, page device.Size, who OwnerLookup) {
 	s := Sparse{Addr: segment[0].Region}
 	var largest *alloc.Chunk
 	var returnable device.Size
@@ -92,7 +92,7 @@ func (f *Final) add(segment []alloc.Chunk, page device.Size, who Who) {
 			returnable = 0
 		}
 		f.Returnable += returnable
-		f.Beside += s.Free - returnable
+		f.InactiveSplit += s.Free - returnable
 		if page == 0 && s.Used.Bytes <= s.Bytes/sparseShare {
 			s.By = who(largest.Tag)
 			f.Sparse = append(f.Sparse, s)

@@ -41,11 +41,11 @@ func TestTheFinalHeapAddsUp(t *testing.T) {
 	require.Equal(t, postmortem.Amount{Count: 2, Bytes: 150 * mib}, f.Empty)
 	require.Equal(t, 50*mib, f.PoolEmpty)
 	require.Equal(t, (100+20+60)*mib, f.Returnable, "the empty segment, and whole pages of the segment that grows")
-	require.Equal(t, (75+10+15+10)*mib, f.Beside)
+	require.Equal(t, (75+10+15+10)*mib, f.InactiveSplit)
 	require.Len(t, f.Sparse, 1)
 	require.Equal(t, device.Addr(2<<30), f.Sparse[0].Addr)
 	require.Equal(t, postmortem.Amount{Count: 2, Bytes: 5 * mib}, f.Sparse[0].Used)
-	require.Equal(t, f.Reserved.Bytes, f.Live.Bytes+f.Pending.Bytes+f.Returnable+f.PoolEmpty+f.Beside)
+	require.Equal(t, f.Reserved.Bytes, f.Live.Bytes+f.Pending.Bytes+f.Returnable+f.PoolEmpty+f.InactiveSplit)
 
 	var text strings.Builder
 	require.NoError(t, report.FinalHeap(&text, f))

@@ -20,12 +20,12 @@ type Need struct {
 	Request alloc.Request // the request
 	Pool    alloc.PoolID  // its private pool; 0: the default pool
 	Block   device.Size   // size of the smallest free chunk that serves it
-	Grain   device.Size   // required alignment, from the start of the region; 0: none
+	Align   device.Size   // required alignment, from the start of the region; 0: none
 	Segment device.Size   // size requested from the device if no chunk fits; 0: none is requested
 	Returns bool          // unused regions are returned before a request is refused
 
-	// Fits reports whether a free chunk of the request's pool serves a request; nil: if it has Block
-	// bytes.
+	// Fits reports whether a free chunk of the request's pool serves a request; nil: if it has
+	// Block bytes.
 	Fits func(free alloc.Chunk, r alloc.Request) bool
 
 	// PageOf returns the page size of the region of a chunk, 0 for a region that is reserved and
@@ -44,8 +44,8 @@ type Owner struct {
 	Tag   string   `json:"tag,omitempty"`   // tag in the trace
 }
 
-// Who returns the owner of a block by its tag.
-type Who func(tag uint64) Owner
+// OwnerLookup returns the owner of a block by its tag.
+type OwnerLookup func(tag uint64) Owner
 
 // Name returns a short name: the two innermost frames, or the tag. Frames of the allocator and of
 // PyTorch are skipped if there are Python frames.
@@ -81,7 +81,7 @@ const (
 func (n *Need) fits(c alloc.Chunk) bool {
 	c.State = alloc.Free
 	if n.Fits == nil {
-		return c.Size >= n.Block && aligned(c.Region, c.Addr, n.Grain).Sub(c.Addr) <= c.Size-n.Block
+		return c.Size >= n.Block && aligned(c.Region, c.Addr, n.Align).Sub(c.Addr) <= c.Size-n.Block
 	}
 	return n.Fits(c, n.Request)
 }

@@ -28,28 +28,28 @@ type life struct {
 func (r *Recording) livesAt(entry int) *lives {
 	l := &lives{of: torch.NewFrames(r.Snapshot), at: map[uint64]uint64{}}
 	stacks := map[uint64]uint32{}
-	for i := range r.Course.Device.Segments {
-		for _, b := range r.Course.Device.Segments[i].Blocks {
+	for i := range r.Timeline.Device.Segments {
+		for _, b := range r.Timeline.Device.Segments[i].Blocks {
 			stacks[b.Addr] = b.Stack
 		}
 	}
-	for _, o := range r.Course.Opening {
+	for _, o := range r.Timeline.Opening {
 		x := life{addr: o.Addr, born: -1, wait: o.Pending}
 		if o.Granted != 0 {
 			x.call = stacks[o.Addr] // it lives to the end
 		}
 		l.begin(x)
 	}
-	endings := r.Course.Endings
-	for i, s := range r.Course.Steps[:entry] {
-		id := uint64(r.Course.IDs[i])
+	endings := r.Timeline.Endings
+	for i, s := range r.Timeline.Steps[:entry] {
+		id := uint64(r.Timeline.IDs[i])
 		switch s {
 		case torch.Alloc: // IDs are assigned in this order
 			for ; len(endings) > 0 && endings[0].Entry == i; endings = endings[1:] {
 				l.end(uint64(endings[0].ID))
 			}
-			e := r.Course.Device.History.At(i)
-			l.begin(life{addr: e.Addr, born: r.Course.Events[i], call: e.Stack})
+			e := r.Timeline.Device.History.At(i)
+			l.begin(life{addr: e.Addr, born: r.Timeline.Events[i], call: e.Stack})
 		case torch.FreeLater:
 			l.all[id].wait = true
 		case torch.Free, torch.Completed:
@@ -80,7 +80,7 @@ func (l *lives) mark(chunks []alloc.Chunk) {
 	}
 }
 
-func (l *lives) who(event int) Who {
+func (l *lives) ownerLookup(event int) OwnerLookup {
 	return func(tag uint64) Owner {
 		if tag == unknownID {
 			return Owner{Born: -1}
@@ -93,8 +93,8 @@ func (l *lives) who(event int) Who {
 
 // fileChunks returns the segments of the file as Walk would.
 func (r *Recording) fileChunks(l *lives, pools [][2]uint64) (list []alloc.Chunk) {
-	for i := range r.Course.Device.Segments {
-		s := &r.Course.Device.Segments[i]
+	for i := range r.Timeline.Device.Segments {
+		s := &r.Timeline.Device.Segments[i]
 		c := alloc.Chunk{
 			Region: device.Addr(s.Addr), Stream: device.Stream(s.Stream), Pool: poolOf(pools, s.Pool), Class: power.ClassSmall,
 		}

@@ -14,7 +14,7 @@ import (
 // Recording is a device of a PyTorch memory snapshot, with a model of the recorded allocator.
 type Recording struct {
 	Snapshot *torch.Snapshot // the file
-	Course   *torch.Course   // the history of the device; its trace has been made
+	Timeline *torch.Timeline // the history of the device; its trace has been made
 	Target   *verify.Target  // the strategy that models the recorded allocator, with the recorded settings
 	Promises promise.Set     // of that strategy
 }
@@ -24,7 +24,7 @@ var ErrNoRefusal = errors.New("no request was refused at this entry")
 
 // Refusals returns the entries with refused requests, in order.
 func (r *Recording) Refusals() (entries []int) {
-	for i, s := range r.Course.Steps {
+	for i, s := range r.Timeline.Steps {
 		if s == torch.Refused {
 			entries = append(entries, i)
 		}
@@ -37,11 +37,11 @@ func (r *Recording) Refusals() (entries []int) {
 //
 // Errors: ErrNoRefusal, and errors of verify.HeapAt.
 func (r *Recording) AtEntry(entry int) (*Report, error) {
-	if entry < 0 || entry >= len(r.Course.Steps) || r.Course.Steps[entry] != torch.Refused {
+	if entry < 0 || entry >= len(r.Timeline.Steps) || r.Timeline.Steps[entry] != torch.Refused {
 		return nil, fmt.Errorf("entry %d: %w", entry, ErrNoRefusal)
 	}
-	event := r.Course.Events[entry]
-	h := &r.Course.Device.History
+	event := r.Timeline.Events[entry]
+	h := &r.Timeline.Device.History
 	e := h.At(entry)
 	l := r.livesAt(entry)
 	free := device.Size(e.Addr)
@@ -50,7 +50,7 @@ func (r *Recording) AtEntry(entry int) (*Report, error) {
 	if r.nothingAfter(entry) {
 		heap.Chunks = r.fileChunks(l, pools)
 	} else {
-		recorded, err := verify.FromCourse(r.Course)
+		recorded, err := verify.FromTimeline(r.Timeline)
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ func (r *Recording) AtEntry(entry int) (*Report, error) {
 	if h.Pools != nil {
 		pool = poolOf(pools, h.Pools[e.Pool])
 	}
-	why := Explain(heap, r.need(heap, request, pool), l.who(event))
+	why := Explain(heap, r.need(heap, request, pool), l.ownerLookup(event))
 	stack, _ := l.of.Lines(e.Stack)
 	why.Asker = &Owner{Known: true, Born: event, Stack: stack}
 	return why, nil
@@ -74,10 +74,10 @@ func (r *Recording) AtEntry(entry int) (*Report, error) {
 // AtEnd explains why a request would be refused at the end of the snapshot with the given free
 // device memory; nil: unknown. The cause is CauseNone if it would be granted.
 func (r *Recording) AtEnd(request alloc.Request, free *device.Size) *Report {
-	end := len(r.Course.Steps)
+	end := len(r.Timeline.Steps)
 	l := r.livesAt(end)
 	heap := &Heap{Chunks: r.fileChunks(l, r.filePools()), DeviceFree: free}
-	report := Explain(heap, r.need(heap, request, 0), l.who(r.Course.Events[end]))
+	report := Explain(heap, r.need(heap, request, 0), l.ownerLookup(r.Timeline.Events[end]))
 	if report.Cause == CauseAgain || report.Cause == CauseDevice {
 		report.Cause, report.Verdict = CauseNone, "it would be granted"
 	}
@@ -95,12 +95,12 @@ func (r *Recording) need(h *Heap, request alloc.Request, pool alloc.PoolID) Need
 }
 
 func (r *Recording) nothingAfter(entry int) bool {
-	for _, s := range r.Course.Steps[entry:] {
+	for _, s := range r.Timeline.Steps[entry:] {
 		if s != torch.None && s != torch.Refused {
 			return false
 		}
 	}
-	for _, t := range r.Course.Traffic {
+	for _, t := range r.Timeline.Traffic {
 		if t.Entry > entry {
 			return false
 		}
@@ -109,8 +109,8 @@ func (r *Recording) nothingAfter(entry int) bool {
 }
 
 func (r *Recording) filePools() (pools [][2]uint64) {
-	for i := range r.Course.Device.Segments {
-		if p := r.Course.Device.Segments[i].Pool; p != [2]uint64{} && poolOf(pools, p) == 0 {
+	for i := range r.Timeline.Device.Segments {
+		if p := r.Timeline.Device.Segments[i].Pool; p != [2]uint64{} && poolOf(pools, p) == 0 {
 			pools = append(pools, p)
 		}
 	}

@@ -47,15 +47,15 @@ func recordingsOf(t *testing.T, s *torch.Snapshot) (list []*postmortem.Recording
 	}
 	for i := range s.Devices {
 		list = append(list, &postmortem.Recording{
-			Snapshot: s, Course: course(s, &s.Devices[i]), Target: target, Promises: c.Promises(),
+			Snapshot: s, Timeline: timeline(s, &s.Devices[i]), Target: target, Promises: c.Promises(),
 		})
 	}
 	return list
 }
 
-// course returns the course of a device, with the numbers of its trace's events.
-func course(s *torch.Snapshot, d *torch.Device) *torch.Course {
-	c := torch.Solve(d)
+// timeline returns the timeline of a device, with the numbers of its trace's events.
+func timeline(s *torch.Snapshot, d *torch.Device) *torch.Timeline {
+	c := torch.Interpret(d)
 	_, err := c.Trace(s)
 	if err != nil {
 		panic(err)
@@ -94,13 +94,13 @@ func TestRecordedRefusals(t *testing.T) {
 	entries := r.Refusals()
 	require.Len(t, entries, 29)
 	causes := map[postmortem.Cause]int{}
-	tr, err := r.Course.Trace(r.Snapshot)
+	tr, err := r.Timeline.Trace(r.Snapshot)
 	require.NoError(t, err)
 	for _, entry := range entries {
 		why, err := r.AtEntry(entry)
 		require.NoError(t, err)
 		require.Equal(t, trace.Refused, tr.Events[why.Asker.Born].Kind)
-		live, held := sums(&r.Course.Device.History, entry)
+		live, held := sums(&r.Timeline.Device.History, entry)
 		require.Equal(t, live.Count, why.Live.Count)
 		require.Equal(t, live.Bytes, why.Wanted)
 		require.Equal(t, held, why.Reserved)
@@ -149,9 +149,9 @@ func TestBothWaysToTheEndAgree(t *testing.T) {
 	for _, name := range []string{"full", "mid_start", "multi_stream_pending", "skip_free_requested", "segment_free",
 		"private_pool"} {
 		r := recordings(t, filepath.Join(vectorDir, name+".pickle.xz"))[0]
-		h, err := verify.FromCourse(r.Course)
+		h, err := verify.FromTimeline(r.Timeline)
 		require.NoError(t, err)
-		chunks, err := verify.HeapAt(h, r.Target, len(r.Course.Steps))
+		chunks, err := verify.HeapAt(h, r.Target, len(r.Timeline.Steps))
 		require.NoError(t, err)
 		want := r.AtEnd(alloc.Request{Size: device.TiB}, nil)
 		got := postmortem.Explain(&postmortem.Heap{Chunks: chunks}, postmortem.Need{Block: device.TiB}, nil)
@@ -226,7 +226,7 @@ func refusing(segments []torch.Segment, entries ...torch.Entry) *postmortem.Reco
 		d.History.Append(e)
 	}
 	s := &torch.Snapshot{Strings: []string{""}}
-	return &postmortem.Recording{Snapshot: s, Course: course(s, d), Target: &verify.Target{}}
+	return &postmortem.Recording{Snapshot: s, Timeline: timeline(s, d), Target: &verify.Target{}}
 }
 
 func TestRefusalsWithoutSegments(t *testing.T) {

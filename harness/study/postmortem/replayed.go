@@ -151,7 +151,7 @@ func (m *moment) eventAt(event int) (e trace.Event, err error) {
 		return e, fmt.Errorf("event %d: %s has %d events", event, head.Header.Name, head.Events)
 	}
 	at := 0
-	err = m.p.Source().Pieces(func(events []trace.Event) error {
+	err = m.p.Source().Batches(func(events []trace.Event) error {
 		if event < at+len(events) {
 			e = events[event-at]
 			return errReached
@@ -265,17 +265,17 @@ func (m *moment) need(h *Heap, pool alloc.PoolID) Need {
 	n.Block = leastBlock(&n, p)
 	n.grow(h)
 	if m.request.Align > p.Quantum {
-		n.Grain = m.request.Align
+		n.Align = m.request.Align
 	}
 	if keepsBuddies(p) && n.Block&(n.Block-1) == 0 {
-		n.Grain = max(n.Grain, n.Block)
+		n.Align = max(n.Align, n.Block)
 	}
 	return n
 }
 
 // look scans the trace up to the request. It returns the owners of the current blocks, and the
 // private pool of the request.
-func (m *moment) look() (Who, alloc.PoolID, error) {
+func (m *moment) look() (OwnerLookup, alloc.PoolID, error) {
 	owners := map[uint64]Owner{}
 	for c := range m.s.Walk {
 		if inUse(&c) {
@@ -285,7 +285,7 @@ func (m *moment) look() (Who, alloc.PoolID, error) {
 	var pools []trace.Event // redirections
 	src := m.p.Source()
 	at := 0
-	err := src.Pieces(func(events []trace.Event) error {
+	err := src.Batches(func(events []trace.Event) error {
 		for i := range events {
 			e := &events[i]
 			if at == m.event {

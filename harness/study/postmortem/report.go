@@ -43,26 +43,26 @@ type Report struct {
 	// free on the device, or below the allocator's limit; absent: unknown
 	Device *device.Size `json:"device_free_bytes,omitempty"`
 
-	Reserved  device.Size `json:"reserved_bytes"`           // reserved from the device
-	Live      Amount      `json:"live"`                     // live blocks
-	Wanted    device.Size `json:"live_requested_bytes"`     // requested size of live blocks
-	Loss      device.Size `json:"rounding_loss_bytes"`      // rounding of live blocks
-	Free      Amount      `json:"free"`                     // free chunks
-	Largest   device.Size `json:"largest_hole_bytes"`       // largest free chunk
-	External  float64     `json:"external_fragmentation"`   // 1 - largest free chunk / free bytes
-	Usable    Amount      `json:"usable"`                   // free chunks that could become part of the block
-	UsableTop device.Size `json:"largest_usable_bytes"`     // largest of them
-	Streams   []Share     `json:"streams"`                  // by stream, without private pools
-	Pools     []Share     `json:"private_pools,omitempty"`  // by private pool
-	OtherKind Amount      `json:"other_sizes"`              // free chunks of the request's stream for other sizes
-	KindTop   device.Size `json:"largest_other_size_bytes"` // largest of them
-	Pending   Amount      `json:"pending"`                  // freed blocks still used by a stream
-	Cached    Amount      `json:"set_aside"`                // chunks cached for requests of their size
-	Lost      device.Size `json:"slack_bytes"`              // memory that can never be granted
-	Empty     Amount      `json:"empty_regions"`            // unused regions outside of private pools
-	Pinned    Amount      `json:"pinned"`                   // free chunks in regions in use
-	Pins      []Pin       `json:"pinned_by"`                // owners of blocks in those regions, most bytes first
-	Plans     []Plan      `json:"plans"`                    // ways to make room, cheapest first
+	Reserved  device.Size    `json:"reserved_bytes"`           // reserved from the device
+	Live      Amount         `json:"live"`                     // live blocks
+	Wanted    device.Size    `json:"live_requested_bytes"`     // requested size of live blocks
+	Loss      device.Size    `json:"rounding_loss_bytes"`      // rounding of live blocks
+	Free      Amount         `json:"free"`                     // free chunks
+	Largest   device.Size    `json:"largest_hole_bytes"`       // largest free chunk
+	External  float64        `json:"external_fragmentation"`   // 1 - largest free chunk / free bytes
+	Usable    Amount         `json:"usable"`                   // free chunks that could become part of the block
+	UsableTop device.Size    `json:"largest_usable_bytes"`     // largest of them
+	Streams   []Share        `json:"streams"`                  // by stream, without private pools
+	Pools     []Share        `json:"private_pools,omitempty"`  // by private pool
+	OtherKind Amount         `json:"other_sizes"`              // free chunks of the request's stream for other sizes
+	KindTop   device.Size    `json:"largest_other_size_bytes"` // largest of them
+	Pending   Amount         `json:"pending"`                  // freed blocks still used by a stream
+	Cached    Amount         `json:"set_aside"`                // chunks cached for requests of their size
+	Lost      device.Size    `json:"slack_bytes"`              // memory that can never be granted
+	Empty     Amount         `json:"empty_regions"`            // unused regions outside of private pools
+	Pinned    Amount         `json:"pinned"`                   // free chunks in regions in use
+	Pins      []PinningOwner `json:"pinned_by"`                // owners of blocks in those regions, most bytes first
+	Plans     []Plan         `json:"plans"`                    // ways to make room, cheapest first
 
 	serves device.Size // largest free chunk that would have served; 0: none
 	apart  bool        // adjacent free chunks would have served
@@ -100,16 +100,16 @@ type Share struct {
 	Pending  device.Size   `json:"pending_bytes"`      // freed, but still used by a stream
 }
 
-// Pin is an owner of blocks that keep partly free regions from being returned. A region with blocks
-// of several owners counts for each.
-type Pin struct {
-	Stack   []string    `json:"stack,omitempty"`    // allocation stack
-	Tag     string      `json:"tag,omitempty"`      // tag in the trace
-	Pinned  device.Size `json:"pinned_bytes"`       // free bytes in regions with its blocks
-	Alone   device.Size `json:"pinned_alone_bytes"` // of them: in regions with blocks of no other owner
-	Regions int         `json:"region_count"`       // number of such regions
-	Blocks  Amount      `json:"blocks"`             // its blocks there
-	Oldest  int         `json:"oldest_age_events"`  // age of the oldest of them
+// PinningOwner is an owner of blocks that keep partly free regions from being returned. A region
+// with blocks of several owners counts for each.
+type PinningOwner struct {
+	Stack       []string    `json:"stack,omitempty"`    // allocation stack
+	Tag         string      `json:"tag,omitempty"`      // tag in the trace
+	Pinned      device.Size `json:"pinned_bytes"`       // free bytes in regions with its blocks
+	PinnedAlone device.Size `json:"pinned_alone_bytes"` // of them: in regions with blocks of no other owner
+	Regions     int         `json:"region_count"`       // number of such regions
+	Blocks      Amount      `json:"blocks"`             // its blocks there
+	Oldest      int         `json:"oldest_age_events"`  // age of the oldest of them
 
 	last int // region counted last, from 1
 }
@@ -117,7 +117,7 @@ type Pin struct {
 // Explain explains why a request did not fit in a heap, and finds ways to make room. who may be
 // nil. It is deterministic. O(chunks log chunks), plus a bounded search for the least set of
 // regions.
-func Explain(h *Heap, n Need, who Who) *Report {
+func Explain(h *Heap, n Need, who OwnerLookup) *Report {
 	if who == nil {
 		who = func(tag uint64) Owner { return Owner{ID: tag, Born: -1} }
 	}
@@ -220,7 +220,7 @@ func (r *Report) hole(c *alloc.Chunk, n *Need, s *Share) {
 }
 
 // pins finds the owners of blocks in partly free regions.
-func (r *Report) pins(regions []region, who Who) {
+func (r *Report) pins(regions []region, who OwnerLookup) {
 	type key struct{ stack, tag string }
 	places := map[key]int{}
 	for i := range regions {
@@ -243,7 +243,7 @@ func (r *Report) pins(regions []region, who Who) {
 			if !ok {
 				at = len(r.Pins)
 				places[id] = at
-				r.Pins = append(r.Pins, Pin{Stack: o.Stack, Tag: id.tag})
+				r.Pins = append(r.Pins, PinningOwner{Stack: o.Stack, Tag: id.tag})
 			}
 			p := &r.Pins[at]
 			p.Blocks.add(c.Size)
@@ -257,19 +257,20 @@ func (r *Report) pins(regions []region, who Who) {
 			r.Pins[at].pin(g.free, len(here) == 1)
 		}
 	}
-	slices.SortStableFunc(r.Pins, func(a, b Pin) int {
-		return cmp.Or(cmp.Compare(b.Pinned, a.Pinned), cmp.Compare(b.Alone, a.Alone), cmp.Compare(a.Name(), b.Name()))
+	slices.SortStableFunc(r.Pins, func(a, b PinningOwner) int {
+		return cmp.Or(cmp.Compare(b.Pinned, a.Pinned), cmp.Compare(b.PinnedAlone, a.PinnedAlone),
+			cmp.Compare(a.Name(), b.Name()))
 	})
 }
 
 // Name returns a short name, as [Owner.Name].
-func (p *Pin) Name() string { return (&Owner{Stack: p.Stack, Tag: p.Tag}).Name() }
+func (p *PinningOwner) Name() string { return (&Owner{Stack: p.Stack, Tag: p.Tag}).Name() }
 
-func (p *Pin) pin(free device.Size, alone bool) {
+func (p *PinningOwner) pin(free device.Size, alone bool) {
 	p.Regions++
 	p.Pinned += free
 	if alone {
-		p.Alone += free
+		p.PinnedAlone += free
 	}
 }
 

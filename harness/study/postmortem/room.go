@@ -160,7 +160,7 @@ func (n *Need) hole(regions []region) (p *Plan, apart bool) {
 	may := func(c *alloc.Chunk) bool { return solid(c) && n.obstacle(*c) == usable }
 	enough := func(w *window) bool {
 		first := &w.stretch[w.i]
-		return aligned(first.Region, first.Addr, n.Grain).Add(n.Block) <= w.stretch[w.j-1].End()
+		return aligned(first.Region, first.Addr, n.Align).Add(n.Block) <= w.stretch[w.j-1].End()
 	}
 	accept := func(w *window) bool { return n.fits(w.run()) }
 	for _, g := range regions {

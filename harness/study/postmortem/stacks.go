@@ -17,7 +17,7 @@ type Stacks struct {
 func (r *Recording) Stacks() *Stacks {
 	s := &Stacks{of: torch.Snapshot{Strings: r.Snapshot.Strings, Frames: r.Snapshot.Frames, Calls: r.Snapshot.Calls}}
 	s.frames = torch.NewFrames(&s.of)
-	for _, x := range r.livesAt(len(r.Course.Steps)).all {
+	for _, x := range r.livesAt(len(r.Timeline.Steps)).all {
 		s.calls = append(s.calls, x.call)
 	}
 	return s

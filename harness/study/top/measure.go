@@ -40,7 +40,7 @@ func look(src trace.Source) (*survey, error) {
 	var ledger trace.Ledger
 	most := device.Size(0)
 	i := 0
-	err := src.Pieces(func(events []trace.Event) error {
+	err := src.Batches(func(events []trace.Event) error {
 		for k := range events {
 			e := &events[k]
 			s.Refusals.Step(e)
@@ -66,7 +66,7 @@ func collect(src trace.Source, events ...int) (map[int][]block, error) {
 	found := map[int][]block{}
 	live := map[uint32]block{}
 	i := 0
-	err := src.Pieces(func(piece []trace.Event) error {
+	err := src.Batches(func(piece []trace.Event) error {
 		for k := range piece {
 			switch e := &piece[k]; e.Kind {
 			case trace.Alloc, trace.LiveAtStart:

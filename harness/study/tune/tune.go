@@ -46,8 +46,8 @@ type Options struct {
 
 	// Progress is called concurrently with the points × traces done and known so far; may be nil.
 	Progress func(done, known int)
-	// Replayed is called concurrently with the number of events replayed since the last call; may be
-	// nil.
+	// Replayed is called concurrently with the number of events replayed since the last call; may
+	// be nil.
 	Replayed func(events int)
 }
 
@@ -64,11 +64,11 @@ type Result struct {
 	Refused   int           `json:"refused"`     // points refused by the strategy
 	Whole     bool          `json:"whole"`       // the whole grid was evaluated
 
-	Preset   Point   `json:"preset"`           // start of the search
-	Smallest Point   `json:"smallest"`         // least memory
-	Fastest  Point   `json:"fastest"`          // least time
-	Worth    []Worth `json:"worth"`            // single changes of Smallest, by setting
-	Searched []Point `json:"evaluated_points"` // all points by memory, as measured during the search
+	Preset   Point           `json:"preset"`           // start of the search
+	Smallest Point           `json:"smallest"`         // least memory
+	Fastest  Point           `json:"fastest"`          // least time
+	Effects  []SettingEffect `json:"worth"`            // single changes of Smallest, by setting
+	Searched []Point         `json:"evaluated_points"` // all points by memory, as measured during the search
 }
 
 // Range is a setting and its tried values.
@@ -77,8 +77,8 @@ type Range struct {
 	Values  []string `json:"values"`  // as JSON
 }
 
-// Worth is the effect of changing one setting of the best point.
-type Worth struct {
+// SettingEffect is the effect of changing one setting of the best point.
+type SettingEffect struct {
 	Setting string   `json:"setting"` // name
 	Value   string   `json:"value"`   // in the best point, as JSON
 	Others  []Change `json:"others"`  // the other legal values of the grid
@@ -223,7 +223,7 @@ func (s *search) summary(smallest choice) *Result {
 	}
 	for i, k := range s.knobs {
 		r.Grid = append(r.Grid, Range{k.Name, k.Grid})
-		r.Worth = append(r.Worth, s.worth(smallest, i, k))
+		r.Effects = append(r.Effects, s.effects(smallest, i, k))
 	}
 	for _, p := range s.points {
 		r.Searched = append(r.Searched, *p)
@@ -232,9 +232,9 @@ func (s *search) summary(smallest choice) *Result {
 	return r
 }
 
-// worth compares the best point with itself under other values of one setting.
-func (s *search) worth(best choice, i int, k setting.Knob) Worth {
-	w := Worth{Setting: k.Name, Value: s.value(best, i)}
+// effects compares the best point with itself under other values of one setting.
+func (s *search) effects(best choice, i int, k setting.Knob) SettingEffect {
+	w := SettingEffect{Setting: k.Name, Value: s.value(best, i)}
 	here := s.at(best)
 	for v := range k.Grid {
 		c := slices.Clone(best)

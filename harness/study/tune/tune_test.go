@@ -119,7 +119,7 @@ func TestDescentFindsTheSame(t *testing.T) {
 		require.False(t, r.Whole)
 		require.JSONEq(t, `{"base":20,"extra":0,"mode":"good"}`, string(r.Smallest.Config))
 		var worths []string
-		for _, w := range r.Worth {
+		for _, w := range r.Effects {
 			for _, c := range w.Others {
 				worths = append(worths, fmt.Sprintf("%s %s>%s %.3f", w.Setting, w.Value, c.Value, *c.Memory))
 			}
@@ -128,8 +128,8 @@ func TestDescentFindsTheSame(t *testing.T) {
 			"base 20>40 2.250", "base 20>30 1.625", "extra 0>10 1.875", "extra 0>4 1.500", `mode "good">"plain" 1.250`,
 		}, worths)
 		if points == 7 {
-			// The descent for memory uses them up. The descent for time, whose path depends on the clock,
-			// does not begin.
+			// The descent for memory uses them up. The descent for time, whose path depends on the
+			// clock, does not begin.
 			require.Equal(t, 14, r.Evaluated, "of the 18 points of the grid")
 		}
 	}
@@ -195,8 +195,8 @@ func TestTablesShowTheAnswer(t *testing.T) {
 }
 
 func TestAStoppedSearchHasWhatIsEvaluated(t *testing.T) {
-	// With one worker two runs may be under way, so that a point on three traces is not complete when
-	// the first run is.
+	// With one worker two runs may be under way, so that a point on three traces is not complete
+	// when the first run is.
 	traces := []*trace.Trace{read(t, "a 1 2MiB\nf 1\n"), read(t, "a 1 4MiB\n"), read(t, "a 1 6MiB\n")}
 	for done, wanted := range map[int]bool{1: false, 24: true} {
 		ctx, stop := context.WithCancel(t.Context())

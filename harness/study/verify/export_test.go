@@ -54,8 +54,8 @@ func TestWrittenSnapshotsComeBack(t *testing.T) {
 			require.Len(t, results, 1)
 			require.Empty(t, results[0].Report.Findings)
 			require.True(t, slices.Equal(sizes(tr), sizes(results[0].Trace)))
-			c := torch.Solve(&s.Devices[0])
-			h, err := verify.FromCourse(c)
+			c := torch.Interpret(&s.Devices[0])
+			h, err := verify.FromTimeline(c)
 			require.NoError(t, err)
 			res, err := verify.Run(h, cachingTarget(t, v))
 			require.NoError(t, err)
@@ -97,9 +97,9 @@ func TestWrappedSnapshotsArePredicted(t *testing.T) {
 			for i := whole.Len() / part; i < whole.Len(); i++ {
 				d.History.Append(whole.At(i))
 			}
-			c := torch.Solve(&d)
+			c := torch.Interpret(&d)
 			require.Empty(t, c.Report.Findings, v.ID())
-			h, err := verify.FromCourse(c)
+			h, err := verify.FromTimeline(c)
 			if err != nil {
 				require.ErrorIs(t, err, verify.ErrNoHistory)
 				continue

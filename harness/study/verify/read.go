@@ -77,12 +77,12 @@ func readRows(lines *trace.Lines) ([]row, error) {
 		}
 		switch {
 		case line == nil && !started:
-			return nil, lines.Blame(lines.Line(), errHeader)
+			return nil, lines.ErrorAt(lines.Line(), errHeader)
 		case line == nil:
 			return rows, nil
 		case !started:
 			if string(line) != header {
-				return nil, lines.Blame(lines.Line(), errHeader)
+				return nil, lines.ErrorAt(lines.Line(), errHeader)
 			}
 			started = true
 			continue
@@ -100,7 +100,7 @@ func readRows(lines *trace.Lines) ([]row, error) {
 			err = lines.Memory().Take(stepBytes)
 		}
 		if err != nil {
-			return nil, lines.Blame(lines.Line(), err)
+			return nil, lines.ErrorAt(lines.Line(), err)
 		}
 	}
 }
@@ -221,7 +221,7 @@ type merger struct {
 }
 
 func (m *merger) blame(r row, format string, args ...any) error {
-	return m.lines.Blame(r.line, fmt.Errorf(format, args...))
+	return m.lines.ErrorAt(r.line, fmt.Errorf(format, args...))
 }
 
 func (m *merger) segments() error {
@@ -280,7 +280,7 @@ func (m *merger) segmentOf(a device.Addr) device.Addr {
 func (m *merger) placeOf(e request) (row, error) {
 	if len(m.rows) == 0 {
 		err := fmt.Errorf("the file ends before the row of allocation %d, event %d", e.ID, e.seq)
-		return row{}, m.lines.Blame(m.lines.Line(), err)
+		return row{}, m.lines.ErrorAt(m.lines.Line(), err)
 	}
 	r := m.rows[0]
 	switch {

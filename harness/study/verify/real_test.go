@@ -43,7 +43,7 @@ func TestModelPredictsRecordings(t *testing.T) {
 			res, err := verify.Run(open(t, name+".csv.gz", file), &plain)
 			require.NoError(t, err)
 			t.Logf("%d of %d predicted, %d of %d segments; peak reserved %d, recorded %d",
-				res.Predicted, res.Allocs, res.InSegments, res.Segments, res.Reserved, res.Recorded)
+				res.Predicted, res.Allocs, res.PredictedSegments, res.Segments, res.Reserved, res.Recorded)
 			require.True(t, res.All(), "%v", res.First)
 			require.Equal(t, res.Recorded, res.Reserved)
 		})

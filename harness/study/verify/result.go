@@ -19,17 +19,17 @@ type Result struct {
 	Trace     string          `json:"trace"`        // name of the trace
 	TraceHash string          `json:"trace_sha256"` // hash of the decompressed trace
 	// hash of the decompressed address file; "": none
-	Addresses  string `json:"addresses_sha256,omitempty"`
-	Allocs     int    `json:"alloc_count"`             // recorded allocations
-	Predicted  int    `json:"predicted_count"`         // of them: placed as recorded
-	Segments   int    `json:"segment_count"`           // segments reserved in the recording
-	InSegments int    `json:"predicted_segment_count"` // of them: predicted
+	Addresses         string `json:"addresses_sha256,omitempty"`
+	Allocs            int    `json:"alloc_count"`             // recorded allocations
+	Predicted         int    `json:"predicted_count"`         // of them: placed as recorded
+	Segments          int    `json:"segment_count"`           // segments reserved in the recording
+	PredictedSegments int    `json:"predicted_segment_count"` // of them: predicted
 	// unpredicted allocations, recorded or predicted in segments of unknown pools
-	Lost int `json:"unknown_pool_count"`
+	UnknownPool int `json:"unknown_pool_count"`
 	// impossible steps, which were skipped
-	Odd      int    `json:"inconsistent_count"`
-	FirstOdd string `json:"inconsistency,omitempty"` // first of them
-	Stopped  string `json:"stopped,omitempty"`       // why the rest was not compared; empty: everything was
+	Inconsistent       int    `json:"inconsistent_count"`
+	FirstInconsistency string `json:"inconsistency,omitempty"` // first of them
+	Stopped            string `json:"stopped,omitempty"`       // why the rest was not compared; empty: everything was
 
 	OpeningBlocks int         `json:"opening_blocks"`               // live at the start
 	OpeningBytes  device.Size `json:"opening_reserved_bytes"`       // reserved at the start

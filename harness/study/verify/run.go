@@ -111,14 +111,14 @@ func (r *run) steps(steps []Step) error {
 func (r *run) enter(h *History) (segments []Segment, blocks []Block) {
 	for _, s := range h.Segments {
 		if err := r.layout.addSegment(s); err != nil {
-			r.odd(fmt.Errorf("opening state: %w", err))
+			r.inconsistent(fmt.Errorf("opening state: %w", err))
 			continue
 		}
 		segments = append(segments, s)
 	}
 	for _, b := range h.Blocks {
 		if err := r.layout.addOpening(b); err != nil {
-			r.odd(fmt.Errorf("opening state: %w", err))
+			r.inconsistent(fmt.Errorf("opening state: %w", err))
 			continue
 		}
 		blocks = append(blocks, b)
@@ -126,11 +126,11 @@ func (r *run) enter(h *History) (segments []Segment, blocks []Block) {
 	return segments, blocks
 }
 
-func (r *run) odd(err error) {
-	if r.res.Odd == 0 {
-		r.res.FirstOdd = err.Error()
+func (r *run) inconsistent(err error) {
+	if r.res.Inconsistent == 0 {
+		r.res.FirstInconsistency = err.Error()
 	}
-	r.res.Odd++
+	r.res.Inconsistent++
 }
 
 // survey scans a history once. It counts, and returns its possible part, with the sizes of opening
@@ -150,7 +150,7 @@ func (r *run) survey(h *History) *History {
 			}
 		}
 		if err := l.apply(s, 0); err != nil {
-			r.odd(fmt.Errorf("event %d: %w", s.Event, err))
+			r.inconsistent(fmt.Errorf("event %d: %w", s.Event, err))
 			continue
 		}
 		kept.Steps = append(kept.Steps, s)
@@ -249,7 +249,7 @@ func (r *run) alloc(s Step) error {
 	}
 	if !same {
 		if r.layout.lostAt(s.Addr) || r.layout.lostAt(predicted.Block) {
-			r.res.Lost++
+			r.res.UnknownPool++
 		}
 		r.disagree(&Disagreement{
 			Event: s.Event, ID: s.ID, Size: s.Size, Stream: s.Stream, Predicted: predicted, Recorded: recorded,
@@ -258,9 +258,9 @@ func (r *run) alloc(s Step) error {
 	}
 	r.res.Predicted++
 	if r.taken.Size != 0 {
-		r.res.InSegments++
+		r.res.PredictedSegments++
 	}
-	r.res.InSegments += len(r.maps)
+	r.res.PredictedSegments += len(r.maps)
 	r.served()
 	return nil
 }

@@ -14,14 +14,15 @@ import (
 // ErrNoHistory: the snapshot has no allocations to predict.
 var ErrNoHistory = errors.New("the snapshot has no history of allocations to predict")
 
-// FromCourse returns the history of a device in a PyTorch snapshot. The caller sets Name and Hash.
+// FromTimeline returns the history of a device in a PyTorch snapshot. The caller sets Name and
+// Hash.
 //
 // Errors: ErrNoHistory.
-func FromCourse(c *torch.Course) (*History, error) {
+func FromTimeline(c *torch.Timeline) (*History, error) {
 	if c.Report.Allocs == 0 {
 		return nil, ErrNoHistory
 	}
-	f := courseReader{c: c, pools: map[[2]uint64]alloc.PoolID{}}
+	f := timelineReader{c: c, pools: map[[2]uint64]alloc.PoolID{}}
 	for _, s := range c.Segments {
 		f.h.Segments = append(f.h.Segments, Segment{
 			Region: regionOf(s), Stream: device.Stream(s.Stream), Pool: f.pool(s.Pool), Lost: s.Lost, Grows: s.Expandable,
@@ -41,15 +42,15 @@ func regionOf(s torch.HeldSegment) device.Region {
 	return device.Region{Addr: device.Addr(s.Addr), Size: device.Size(s.Size)}
 }
 
-// courseReader converts a course to a history.
-type courseReader struct {
-	c     *torch.Course
+// timelineReader converts a timeline to a history.
+type timelineReader struct {
+	c     *torch.Timeline
 	h     History
 	addrs []device.Addr              // by ID: address of the allocation
 	pools map[[2]uint64]alloc.PoolID // private pools by their IDs in the file
 }
 
-func (f *courseReader) pool(p [2]uint64) alloc.PoolID {
+func (f *timelineReader) pool(p [2]uint64) alloc.PoolID {
 	if p == [2]uint64{} {
 		return 0
 	}
@@ -63,7 +64,7 @@ func (f *courseReader) pool(p [2]uint64) alloc.PoolID {
 }
 
 // steps converts the entries in order. A free takes effect when it completes.
-func (f *courseReader) steps() error {
+func (f *timelineReader) steps() error {
 	from, traffic, endings := &f.c.Device.History, f.c.Traffic, f.c.Endings
 	for i, step := range f.c.Steps {
 		if len(traffic) > 0 && traffic[0].Entry == i {
@@ -94,7 +95,7 @@ func (f *courseReader) steps() error {
 	return nil
 }
 
-func (f *courseReader) traffic(t torch.Traffic) Step {
+func (f *timelineReader) traffic(t torch.Traffic) Step {
 	r := regionOf(t.Segment)
 	s := Step{
 		Event: t.Entry, Addr: r.Addr, Size: r.Size, Stream: device.Stream(t.Segment.Stream), Pool: f.pool(t.Segment.Pool),
@@ -113,6 +114,6 @@ func (f *courseReader) traffic(t torch.Traffic) Step {
 	return s
 }
 
-func (f *courseReader) free(entry int, id uint32) {
+func (f *timelineReader) free(entry int, id uint32) {
 	f.h.Steps = append(f.h.Steps, Step{Kind: Free, Event: entry, ID: uint64(id), Addr: f.addrs[id]})
 }

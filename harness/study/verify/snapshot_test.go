@@ -51,20 +51,21 @@ func TestCachingPredictsSnapshots(t *testing.T) {
 	for name, c := range map[string]struct{ allocs, missed, segments int }{
 		"full": {66, 0, 3}, "full_protocol5": {66, 0, 3}, "mid_start": {2288, 0, 46},
 		"multi_stream_pending": {211, 0, 10}, "skip_free_requested": {211, 0, 10}, "segment_free": {176, 0, 134},
-		// Its private pools went back before it was written, so nothing tells which segments they had.
+		// Its private pools went back before it was written, so nothing tells which segments they
+		// had.
 		"private_pool": {820, 63, 35},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := load(t, filepath.Join(vectorDir, name+".pickle.xz"))
-			h, err := verify.FromCourse(torch.Solve(&s.Devices[0]))
+			h, err := verify.FromTimeline(torch.Interpret(&s.Devices[0]))
 			require.NoError(t, err)
 			res, err := verify.Run(h, recordedTarget(t, s))
 			require.NoError(t, err)
 			require.Equal(t, c.allocs, res.Allocs)
 			require.Equal(t, c.segments, res.Segments)
 			require.Equal(t, c.missed, res.Allocs-res.Predicted, "%v", res.First)
-			require.Equal(t, c.missed, res.Lost, "in segments whose pool is not told")
-			require.Zero(t, res.Odd, res.FirstOdd)
+			require.Equal(t, c.missed, res.UnknownPool, "in segments whose pool is not told")
+			require.Zero(t, res.Inconsistent, res.FirstInconsistency)
 			require.Equal(t, res.Recorded, res.Reserved)
 		})
 	}
@@ -72,7 +73,7 @@ func TestCachingPredictsSnapshots(t *testing.T) {
 
 func TestSnapshotsWithoutHistoryAreNotVerified(t *testing.T) {
 	s := load(t, filepath.Join(vectorDir, "state_only.pickle.xz"))
-	_, err := verify.FromCourse(torch.Solve(&s.Devices[0]))
+	_, err := verify.FromTimeline(torch.Interpret(&s.Devices[0]))
 	require.ErrorIs(t, err, verify.ErrNoHistory)
 }
 
@@ -98,7 +99,7 @@ func TestRequestsOfPrivatePoolsAreServedThere(t *testing.T) {
 		d.History.Append(torch.Entry{Action: torch.ActionAlloc, Addr: 1 << 21, Size: 10})
 		d.History.Append(torch.Entry{Action: torch.ActionFreeRequested, Addr: 1 << 21, Size: 10})
 		d.History.Append(torch.Entry{Action: torch.ActionFreeCompleted, Addr: 1 << 21, Size: 10})
-		h, err := verify.FromCourse(torch.Solve(d))
+		h, err := verify.FromTimeline(torch.Interpret(d))
 		require.NoError(t, err)
 		res, err := verify.Run(h, recordedTarget(t, &torch.Snapshot{}))
 		require.NoError(t, err)
@@ -109,16 +110,16 @@ func TestRequestsOfPrivatePoolsAreServedThere(t *testing.T) {
 func TestSnapshotsThatCannotHaveBeen(t *testing.T) {
 	d := handmade([2]uint64{})
 	d.History.Append(torch.Entry{Action: torch.ActionAlloc, Addr: 1 << 30, Size: 9})
-	h, err := verify.FromCourse(torch.Solve(d))
+	h, err := verify.FromTimeline(torch.Interpret(d))
 	require.NoError(t, err)
 	res, err := verify.Run(h, recordedTarget(t, &torch.Snapshot{}))
 	require.NoError(t, err)
-	require.Equal(t, "event 0: allocation 1 of 9B at 0x40000000 lies in no segment", res.FirstOdd)
-	require.Equal(t, []int{1, 0, 1}, []int{res.Allocs, res.Predicted, res.Odd})
+	require.Equal(t, "event 0: allocation 1 of 9B at 0x40000000 lies in no segment", res.FirstInconsistency)
+	require.Equal(t, []int{1, 0, 1}, []int{res.Allocs, res.Predicted, res.Inconsistent})
 
 	d = handmade([2]uint64{})
 	d.History.Append(torch.Entry{Action: torch.ActionAlloc, Addr: 1 << 30})
-	_, err = verify.FromCourse(torch.Solve(d))
+	_, err = verify.FromTimeline(torch.Interpret(d))
 	require.EqualError(t, err, "entry 0: an allocation of 0 bytes: want more than 0 and less than 2^60")
 }
 
@@ -134,12 +135,12 @@ func TestWhatCannotHaveBeenIsLeftOut(t *testing.T) {
 	half := b
 	half.Addr, half.Requested = b.Addr+b.Size/2, b.Size/2
 	seg.Blocks = append(seg.Blocks, b, half)
-	h, err := verify.FromCourse(torch.Solve(d))
+	h, err := verify.FromTimeline(torch.Interpret(d))
 	require.NoError(t, err)
 	res, err := verify.Run(h, recordedTarget(t, s))
 	require.NoError(t, err)
-	require.Positive(t, res.Odd)
-	require.Contains(t, res.FirstOdd, "opening state: allocation 0 of ")
+	require.Positive(t, res.Inconsistent)
+	require.Contains(t, res.FirstInconsistency, "opening state: allocation 0 of ")
 	require.Equal(t, 211, res.Allocs)
 	require.Greater(t, res.Predicted, 150, "%v", res.First)
 }
@@ -163,13 +164,13 @@ func TestSnapshotsAreTheHistoriesOfOthers(t *testing.T) {
 		}
 		t.Run(filepath.Base(name), func(t *testing.T) {
 			s := load(t, name+".pickle.xz")
-			h, err := verify.FromCourse(torch.Solve(&s.Devices[0]))
+			h, err := verify.FromTimeline(torch.Interpret(&s.Devices[0]))
 			require.NoError(t, err)
 			sameHistory(t, open(t, name+".csv.gz", path), h)
 			res, err := verify.Run(h, recordedTarget(t, s))
 			require.NoError(t, err)
 			t.Logf("%d of %d predicted, %d of %d segments; peak reserved %d, recorded %d",
-				res.Predicted, res.Allocs, res.InSegments, res.Segments, res.Reserved, res.Recorded)
+				res.Predicted, res.Allocs, res.PredictedSegments, res.Segments, res.Reserved, res.Recorded)
 			require.True(t, res.All(), "%v", res.First)
 			require.Equal(t, res.Recorded, res.Reserved)
 			allocs += res.Allocs

@@ -89,7 +89,7 @@ func TestSmallHistoryIsPredicted(t *testing.T) {
 	require.True(t, res.All(), "%v", res.First)
 	require.Equal(t, 5, res.Allocs)
 	require.Equal(t, 1, res.Segments)
-	require.Equal(t, 1, res.InSegments)
+	require.Equal(t, 1, res.PredictedSegments)
 	require.EqualValues(t, 34<<20, res.Recorded)
 	require.EqualValues(t, 34<<20, res.Reserved)
 	require.EqualValues(t, 22<<20, res.OpeningBytes)

@@ -24,7 +24,7 @@ func TestReducedSettingsPlaceAlike(t *testing.T) {
 	for _, name := range []string{"cpu_resnet50_train", "cpu_gpt2_train_varlen", "meta_resnet50_b256"} {
 		tr, err := workload.OpenRecording(name)
 		require.NoError(t, err)
-		w, err := whatif.Want(tr)
+		w, err := whatif.Survey(tr)
 		require.NoError(t, err)
 		p, err := replay.Prepare(t.Context(), w)
 		require.NoError(t, err)

@@ -46,8 +46,8 @@ const nearly = 100
 // closeMargin is the inverse of the share of a card below which free memory counts as little: 2 %.
 const closeMargin = 50
 
-// teller builds an answer.
-type teller struct {
+// answerWriter builds an answer.
+type answerWriter struct {
 	*Result
 	pools    bool
 	recorded *Point // nil: the recorded settings are unknown
@@ -55,25 +55,25 @@ type teller struct {
 	a        Answer
 }
 
-// Tell describes the outcome of a search. pools reports whether the trace assigns requests to
+// AnswerOf describes the outcome of a search. pools reports whether the trace assigns requests to
 // private pools.
-func Tell(r *Result, pools bool) Answer {
-	t := teller{Result: r, pools: pools}
+func AnswerOf(r *Result, pools bool) Answer {
+	t := answerWriter{Result: r, pools: pools}
 	for i := range r.Runs {
 		if r.Runs[i].Recorded {
 			t.recorded = &r.Runs[i]
 		}
 	}
-	t.tell()
+	t.write()
 	t.sure()
 	return t.a
 }
 
-func (t *teller) say(format string, args ...any) {
+func (t *answerWriter) say(format string, args ...any) {
 	t.a.Text = append(t.a.Text, fmt.Sprintf(format, args...))
 }
 
-func (t *teller) tell() {
+func (t *answerWriter) write() {
 	known := func(p *Point) bool { return p.Need() != 0 }
 	completes := func(p *Point) bool { return p.Carried != nil && *p.Carried && known(p) }
 	first := func(f func(*Point) bool) func(*Point) bool {
@@ -128,7 +128,7 @@ func (t *teller) tell() {
 }
 
 // preface describes a recorded failure that did not end the run, or its absence.
-func (t *teller) preface() {
+func (t *answerWriter) preface() {
 	switch f := t.Recorded.Failure; {
 	case f == nil:
 		t.say("No failure is recorded.")
@@ -142,14 +142,14 @@ func (t *teller) preface() {
 
 // best returns the point accepted by f with the least need, or a simpler one with little more need;
 // nil if f accepts none.
-func (t *teller) best(f func(*Point) bool) *Point { return t.easiest(f, nearly) }
+func (t *answerWriter) best(f func(*Point) bool) *Point { return t.easiest(f, nearly) }
 
 // least returns the point accepted by f with the least need, or nil.
-func (t *teller) least(f func(*Point) bool) *Point { return t.easiest(f, math.MaxInt) }
+func (t *answerWriter) least(f func(*Point) bool) *Point { return t.easiest(f, math.MaxInt) }
 
 // easiest returns the easiest of the points that f accepts whose need exceeds the least by at most
 // 1/part. It never returns a baseline; nil if there is no point.
-func (t *teller) easiest(f func(*Point) bool, part device.Size) *Point {
+func (t *answerWriter) easiest(f func(*Point) bool, part device.Size) *Point {
 	named := f
 	f = func(p *Point) bool { return !p.Baseline && named(p) }
 	var least device.Size
@@ -177,7 +177,7 @@ func easier(a, b *Point) bool {
 	return a.DeviceTime < b.DeviceTime
 }
 
-func (t *teller) choose(p *Point) {
+func (t *answerWriter) choose(p *Point) {
 	t.a.Label, t.a.Need, t.a.Environment, t.a.Since, t.a.Before = p.Label, p.Need(), nil, "", nil
 	if !t.ours(p) {
 		return
@@ -187,7 +187,7 @@ func (t *teller) choose(p *Point) {
 	}
 }
 
-func (t *teller) setting(b, least *Point) {
+func (t *answerWriter) setting(b, least *Point) {
 	t.choose(b)
 	verb := "completes"
 	if t.ours(b) && len(b.environment()) > 1 {
@@ -210,7 +210,7 @@ func (t *teller) setting(b, least *Point) {
 }
 
 // held returns the bytes reserved when the recorded program ran out of memory, or 0.
-func (t *teller) held() device.Size {
+func (t *answerWriter) held() device.Size {
 	if t.Recorded.Failure == nil {
 		return 0
 	}
@@ -219,7 +219,7 @@ func (t *teller) held() device.Size {
 
 // alreadyCarried reports that the recorded settings complete the run in the replay, whether the
 // recorded program failed or not.
-func (t *teller) alreadyCarried() {
+func (t *answerWriter) alreadyCarried() {
 	p := t.recorded
 	if f := t.Recorded.Failure; f != nil && f.Fatal && t.Card <= t.Recorded.Capacity {
 		t.say("The replay does not fail: with the recorded settings this run completes on %s. So the cause of the "+
@@ -232,7 +232,7 @@ func (t *teller) alreadyCarried() {
 
 // howSmall describes the smallest sufficient capacity with the recorded settings, with other
 // settings, and with any strategy.
-func (t *teller) howSmall(b, least *Point) {
+func (t *answerWriter) howSmall(b, least *Point) {
 	p := t.recorded
 	switch {
 	case p != nil && p.Need() != 0 && t.a.Verdict != Carried:
@@ -273,7 +273,7 @@ func (t *teller) howSmall(b, least *Point) {
 
 // open reports whether some setting might need noticeably less than p: its minimum is not fully
 // searched.
-func (t *teller) open(p *Point) bool {
+func (t *answerWriter) open(p *Point) bool {
 	return slices.ContainsFunc(t.Runs, func(q Point) bool {
 		if !t.ours(&q) || q.CompletesAt == nil || q.MinCapacity != nil {
 			return false
@@ -287,7 +287,7 @@ func (t *teller) open(p *Point) bool {
 }
 
 // elsewhere mentions the best strategy, if it needs noticeably less than setting b.
-func (t *teller) elsewhere(b, least *Point) {
+func (t *answerWriter) elsewhere(b, least *Point) {
 	if least == nil || b == least || b != nil && b.Need() != 0 && b.Need()-min(b.Need(), least.Need()) <= b.Need()/nearly {
 		return
 	}
@@ -296,7 +296,7 @@ func (t *teller) elsewhere(b, least *Point) {
 }
 
 // costs describes the driver calls of a setting.
-func (t *teller) costs(b *Point) {
+func (t *answerWriter) costs(b *Point) {
 	const model = "by the cost model"
 	if p := t.recorded; p != nil && p != b {
 		fail := ""
@@ -316,7 +316,7 @@ func (t *teller) costs(b *Point) {
 const contextReserve = 512 * device.MiB
 
 // fits names the smallest card with enough memory for a point and the context reserve.
-func (t *teller) fits(p *Point) {
+func (t *answerWriter) fits(p *Point) {
 	cards := sim.Cards()
 	for i := len(cards) - 1; i >= 0; i-- { // from the smallest card up
 		c := cards[i]
@@ -336,14 +336,14 @@ func (t *teller) fits(p *Point) {
 
 // tight warns if the card leaves less than the context reserve. The recorded capacity already
 // excludes it.
-func (t *teller) tight(p *Point) {
+func (t *answerWriter) tight(p *Point) {
 	if spare := t.Card - min(t.Card, p.Need()); t.Card != t.Recorded.Capacity && spare < contextReserve {
 		t.say("That is too tight: it leaves %s for the CUDA context and libraries, which take about %s.", units.Bytes(spare),
 			units.Bytes(contextReserve))
 	}
 }
 
-func (t *teller) cardName() string {
+func (t *answerWriter) cardName() string {
 	for _, c := range sim.Cards() {
 		if c.Memory == t.Card {
 			return fmt.Sprintf("the %s (%s)", c.Model, units.Bytes(t.Card))
@@ -355,7 +355,7 @@ func (t *teller) cardName() string {
 	return "a card of " + units.Bytes(t.Card)
 }
 
-func (t *teller) cardHas() string {
+func (t *answerWriter) cardHas() string {
 	if t.Recorded.Capacity == t.Card {
 		return "there were " + units.Bytes(t.Card)
 	}
@@ -371,7 +371,7 @@ func (p *Point) environment() []string {
 
 // name names a point in a sentence. A setting of another framework is called a strategy; if the
 // framework is unknown, both are given.
-func (t *teller) name(p *Point) string {
+func (t *answerWriter) name(p *Point) string {
 	strategy := "the strategy " + p.Label
 	if p.Export == nil || t.Recorded.Framework != "" && !t.ours(p) {
 		return strategy

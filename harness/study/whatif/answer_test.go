@@ -89,7 +89,7 @@ type answerCase struct {
 func (c answerCase) check(t *testing.T, name string) {
 	t.Helper()
 	r := &whatif.Result{Card: c.card, LowerBound: c.bound, Recorded: c.rec, Runs: c.runs, Points: 30}
-	a := whatif.Tell(r, false)
+	a := whatif.AnswerOf(r, false)
 	require.Equal(t, c.want, strings.Join(a.Text, " "), name)
 	require.Equal(t, c.verdict, a.Verdict, name)
 	require.Equal(t, c.environment, a.Environment, name)
@@ -236,10 +236,10 @@ func TestHowSure(t *testing.T) {
 			point("caching grow", 21*gib-gib/10, 21*gib, "expandable_segments:True"),
 			asRecorded(point("caching", 22*gib, 21*gib)),
 		}}
-		return strings.Join(whatif.Tell(r, false).Sure, "\n")
+		return strings.Join(whatif.AnswerOf(r, false).Sure, "\n")
 	}
 	plain := sure(func(*whatif.Recorded) {})
-	require.Contains(t, strings.Join(whatif.Tell(&whatif.Result{Card: gib, LowerBound: gib}, true).Sure, "\n"),
+	require.Contains(t, strings.Join(whatif.AnswerOf(&whatif.Result{Card: gib, LowerBound: gib}, true).Sure, "\n"),
 		"Private pools (CUDA graphs) are replayed")
 	require.Contains(t, plain, "That is close: it leaves 102.40 MiB free, 0.5 % of the card.")
 	require.Contains(t, plain, "places all 100 allocations of this file where they were.")
@@ -274,12 +274,12 @@ func TestAnswersNeverNameTheBaselineAsWinner(t *testing.T) {
 		Card: 24 * gib, LowerBound: 17 * gib, Recorded: recording(t, 23*gib, died(gib)), Points: 30,
 		Runs: []whatif.Point{baseline, point("bestfit", 18*gib, 24*gib), asRecorded(point("caching", 27*gib, 24*gib))},
 	}
-	text := strings.Join(whatif.Tell(r, false).Text, " ")
+	text := strings.Join(whatif.AnswerOf(r, false).Text, " ")
 	require.Contains(t, text, "The strategy bestfit would")
 	require.NotContains(t, text, "direct")
 
 	r.Runs = []whatif.Point{baseline, point("bestfit", 25*gib, 24*gib), asRecorded(point("caching", 27*gib, 24*gib))}
-	a := whatif.Tell(r, false)
+	a := whatif.AnswerOf(r, false)
 	text = strings.Join(a.Text, " ")
 	require.Equal(t, whatif.None, a.Verdict)
 	require.Contains(t, text, "None: of the 30 settings that were tried only direct, the baseline, completes this run on ")

@@ -28,7 +28,7 @@ func BenchmarkQuickGrid(b *testing.B) {
 	made, err := shape.New(p)
 	require.NoError(b, err)
 	t := &trace.Trace{Header: made.Source().Head().Header}
-	require.NoError(b, made.Source().Pieces(func(events []trace.Event) error {
+	require.NoError(b, made.Source().Batches(func(events []trace.Event) error {
 		for _, e := range events {
 			t.Events = append(t.Events, e)
 			if e.Slot != trace.NoSlot {
@@ -58,7 +58,7 @@ func BenchmarkQuickGrid(b *testing.B) {
 	for b.Loop() {
 		before := oneEach()
 		start := time.Now()
-		w, err := whatif.Want(t)
+		w, err := whatif.Survey(t)
 		require.NoError(b, err)
 		r, err := whatif.Search(b.Context(), w, whatif.Recorded{}, grid, whatif.Options{Workers: 1})
 		require.NoError(b, err)

@@ -17,8 +17,8 @@ const mostDeviation = 50
 // leastEntries is the least recommended length of the history.
 const leastEntries = 1_000_000
 
-// lacks returns why a recording cannot be answered by any replay, or "".
-func (r *Recorded) lacks() string { return torch.Lacks(r.Empty, r.Wrapped) }
+// gap returns why a recording cannot be answered by any replay, or "".
+func (r *Recorded) gap() string { return torch.Gap(r.Empty, r.Wrapped) }
 
 func (r *Result) cannot(why string) {
 	r.Cannot, r.Runs, r.Final = why, []Point{}, r.Recorded.Final
@@ -40,7 +40,7 @@ func (s *search) faithful() (bool, error) {
 	if at == 0 {
 		at = compare.Ample(max(s.LowerBound, rec.Peak/2))
 	}
-	row, err := s.contests[0].Measure(s.ctx, at)
+	row, err := s.trials[0].Measure(s.ctx, at)
 	if err != nil || !row.Starts {
 		return err == nil, err
 	}
@@ -77,7 +77,7 @@ func (r *Recorded) recipe() []string {
 	}
 }
 
-func (t *teller) refuse() {
+func (t *answerWriter) refuse() {
 	t.a.Verdict, t.a.Recipe = CannotTell, t.Recorded.recipe()
 	t.say("This file cannot answer that: %s.", t.Cannot)
 	switch {

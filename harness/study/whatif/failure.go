@@ -15,8 +15,8 @@ const explainedAs = 4
 // Explained explains a failed request.
 type Explained struct {
 	Event int `json:"event"` // index of the request in the trace
-	// "last": the last refusal of the recorded program; "first": the first failure of the replay with
-	// the recorded settings
+	// "last": the last refusal of the recorded program; "first": the first failure of the replay
+	// with the recorded settings
 	Which string `json:"which"`
 	Of    int    `json:"of_count"` // refusals of the recorded program, or of the replay
 	// explanation from the recorded heap; absent: not in the file
@@ -36,7 +36,7 @@ type Moment struct {
 
 // explain explains the failed request of the recording, or else of the replay with the recorded
 // settings. Then it tests the request with the other settings, within the budget.
-func (s *search) explain(w *Wanted) error {
+func (s *search) explain(w *SurveyedTrace) error {
 	recorded := slices.IndexFunc(s.Runs, func(p Point) bool { return p.Recorded })
 	event := postmortem.FirstOOM
 	if w.Refusals.Count > 0 {

@@ -60,7 +60,7 @@ type Failure struct {
 }
 
 // RecordedIn returns the data in a trace itself: its header and refusals.
-func RecordedIn(w *Wanted) Recorded {
+func RecordedIn(w *SurveyedTrace) Recorded {
 	h := w.Head().Header
 	number := func(key string) uint64 {
 		text, _ := h.Get(key)
@@ -95,7 +95,7 @@ func RecordedIn(w *Wanted) Recorded {
 }
 
 // Add adds data of the snapshot that the trace was converted from.
-func (r *Recorded) Add(c *torch.Course) {
+func (r *Recorded) Add(c *torch.Timeline) {
 	r.Peak, r.Capacity = device.Size(c.Report.Peak), device.Size(c.Report.Capacity)
 	r.Entries = c.Report.Entries
 	r.Wrapped, r.Opening, r.Doubts = c.Report.Wrapped, len(c.Opening), c.Report.Doubts()

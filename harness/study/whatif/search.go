@@ -35,14 +35,14 @@ var economical = compare.Effort{Fan: 1, Safe: 4}
 
 type search struct {
 	*Result
-	ctx      context.Context
-	trace    *replay.Prepared
-	o        Options
-	pool     *compare.Pool
-	contests []*compare.Contest
-	minima   []*compare.Search // by point; nil: nothing to search
-	counted  []uint64          // by point: its events included in done
-	done     atomic.Uint64     // events replayed
+	ctx     context.Context
+	trace   *replay.Prepared
+	o       Options
+	pool    *compare.Pool
+	trials  []*compare.Trial
+	minima  []*compare.Search // by point; nil: nothing to search
+	counted []uint64          // by point: its events included in done
+	done    atomic.Uint64     // events replayed
 	outlook
 }
 
@@ -57,7 +57,7 @@ func (s *search) run() error {
 		if s.o.Full && s.Card != 0 {
 			o.Capacity = at
 		}
-		s.contests = append(s.contests, compare.NewContest(s.pool, s.trace, s.Runs[i].setup, o))
+		s.trials = append(s.trials, compare.NewTrial(s.pool, s.trace, s.Runs[i].setup, o))
 	}
 	s.counted, s.minima = make([]uint64, len(s.Runs)), make([]*compare.Search, len(s.Runs))
 	if ok, err := s.faithful(); err != nil || !ok {
@@ -105,9 +105,9 @@ func (s *search) measuredOn() device.Size {
 
 func (s *search) measure(i int, at device.Size) (compare.Run, error) {
 	if s.o.Full {
-		return s.contests[i].Run(s.ctx)
+		return s.trials[i].Run(s.ctx)
 	}
-	return s.contests[i].Measure(s.ctx, at)
+	return s.trials[i].Measure(s.ctx, at)
 }
 
 // sideBySide calls f(0) … f(n-1) concurrently and returns the error with the lowest index.
@@ -123,7 +123,7 @@ func sideBySide(n int, f func(i int) error) error {
 
 // spend adds a point's newly replayed events.
 func (s *search) spend(i int) {
-	now := s.contests[i].Replayed()
+	now := s.trials[i].Replayed()
 	s.done.Add(now - s.counted[i])
 	s.counted[i] = now
 	s.tell()
@@ -156,7 +156,7 @@ func (s *search) begin(i int) *compare.Search {
 // that the device charged for the reserved peak, enough for a strategy that ignores the capacity.
 func (s *search) bounds(i int, clean bool) compare.Bounds {
 	p := &s.Runs[i]
-	at, first := p.Device, device.AlignUp(s.contests[i].PeakCharged(), compare.Grid)
+	at, first := p.Device, device.AlignUp(s.trials[i].PeakCharged(), compare.Grid)
 	always := device.Size(0)
 	if !clean {
 		// Smaller capacities are known to fail.
@@ -192,7 +192,7 @@ func (s *search) probe() error {
 		answers := make([]bool, len(round))
 		err := sideBySide(len(round), func(k int) (err error) {
 			i := round[k]
-			answers[k], err = s.contests[i].Completes(s.ctx, s.minima[i].Points()[0])
+			answers[k], err = s.trials[i].Completes(s.ctx, s.minima[i].Points()[0])
 			s.probed()
 			s.spend(i)
 			return err
@@ -306,7 +306,7 @@ func (s *search) measureAgain() error {
 	return sideBySide(len(again), func(k int) error {
 		i := again[k]
 		p := &s.Runs[i]
-		row, err := s.contests[i].Measure(s.ctx, *p.MinCapacity)
+		row, err := s.trials[i].Measure(s.ctx, *p.MinCapacity)
 		if err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ func quick(t *testing.T) []setting.Setup {
 // search asks what a trace would have needed, as a program of PyTorch without settings.
 func search(t *testing.T, src trace.Source, grid []setting.Setup, o whatif.Options) *whatif.Result {
 	t.Helper()
-	w, err := whatif.Want(src)
+	w, err := whatif.Survey(src)
 	require.NoError(t, err)
 	rec := whatif.RecordedIn(w)
 	rec.Setup, err = strategies.All().Lookup("caching", nil)
@@ -71,7 +71,7 @@ func TestMinimaAreThoseOfCompare(t *testing.T) {
 	for _, card := range []device.Size{0, 190 * device.MiB, 300 * device.MiB, 64 * device.MiB} {
 		r := search(t, read(t, scattered()), quick(t), whatif.Options{Card: card})
 		require.Equal(t, 160*device.MiB, r.LowerBound)
-		w, err := whatif.Want(read(t, scattered()))
+		w, err := whatif.Survey(read(t, scattered()))
 		require.NoError(t, err)
 		for _, p := range r.Runs {
 			s, err := strategies.All().Lookup(p.Strategy, configOf(t, p.Config))
@@ -115,7 +115,7 @@ func TestAlikeIsReplayedOnce(t *testing.T) {
 // TestRecordedSettingsAreMeasuredOnce compares the cost of a search with and without the check that
 // the recorded settings hold about as much in the replay as they did in the recorded run.
 func TestRecordedSettingsAreMeasuredOnce(t *testing.T) {
-	w, err := whatif.Want(read(t, scattered()))
+	w, err := whatif.Survey(read(t, scattered()))
 	require.NoError(t, err)
 	for _, o := range []whatif.Options{{}, {Card: 300 * device.MiB}, {Full: true}, {Full: true, Card: 300 * device.MiB}} {
 		rec := whatif.RecordedIn(w)
@@ -220,7 +220,7 @@ func TestProgressForeseesItsEnd(t *testing.T) {
 }
 
 func TestNothingToAllocateIsAnError(t *testing.T) {
-	w, err := whatif.Want(read(t, "mark x\n"))
+	w, err := whatif.Survey(read(t, "mark x\n"))
 	require.NoError(t, err)
 	_, err = whatif.Search(t.Context(), w, whatif.Recorded{}, quick(t), whatif.Options{})
 	require.EqualError(t, err, "test: the trace has no allocations")
@@ -272,7 +272,7 @@ func TestOneSettingIsOne(t *testing.T) {
 
 func TestAStoppedSearchHasWhatIsMeasured(t *testing.T) {
 	grid := quick(t)
-	w, err := whatif.Want(read(t, scattered()))
+	w, err := whatif.Survey(read(t, scattered()))
 	require.NoError(t, err)
 	for _, full := range []bool{false, true} {
 		ctx, stop := context.WithCancel(t.Context())

@@ -9,8 +9,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// Wanted is a trace with its demand, refused requests included.
-type Wanted struct {
+// SurveyedTrace is a trace with its demand, refused requests included.
+type SurveyedTrace struct {
 	trace.Source
 	Demand   setting.Demand // sizes and private pools of all requests
 	Refusals trace.Refusals // of the recorded program
@@ -19,10 +19,10 @@ type Wanted struct {
 	Streams  int            // streams with requests
 }
 
-// Want surveys a trace. It reads the trace once.
-func Want(src trace.Source) (*Wanted, error) {
-	s := wantSurvey{w: &Wanted{Source: src}, sizes: map[device.Size]struct{}{}, streams: map[device.Stream]struct{}{}}
-	if err := src.Pieces(s.take); err != nil {
+// Survey surveys a trace. It reads the trace once.
+func Survey(src trace.Source) (*SurveyedTrace, error) {
+	s := surveyor{w: &SurveyedTrace{Source: src}, sizes: map[device.Size]struct{}{}, streams: map[device.Stream]struct{}{}}
+	if err := src.Batches(s.take); err != nil {
 		return nil, err
 	}
 	w := s.w
@@ -35,9 +35,9 @@ func Want(src trace.Source) (*Wanted, error) {
 	return w, nil
 }
 
-// wantSurvey surveys a trace.
-type wantSurvey struct {
-	w       *Wanted
+// surveyor surveys a trace.
+type surveyor struct {
+	w       *SurveyedTrace
 	sizes   map[device.Size]struct{}
 	streams map[device.Stream]struct{}
 	size    device.Size   // of the last request
@@ -45,7 +45,7 @@ type wantSurvey struct {
 	covered trace.Coverage
 }
 
-func (s *wantSurvey) take(events []trace.Event) error {
+func (s *surveyor) take(events []trace.Event) error {
 	for i := range events {
 		e := &events[i]
 		s.w.Refusals.Step(e)
@@ -63,7 +63,7 @@ func (s *wantSurvey) take(events []trace.Event) error {
 	return nil
 }
 
-func (s *wantSurvey) asks(e *trace.Event) {
+func (s *surveyor) asks(e *trace.Event) {
 	if e.Size != s.size {
 		s.size = e.Size
 		s.sizes[e.Size] = struct{}{}

@@ -19,7 +19,7 @@ func read(t *testing.T, text string) *trace.Trace {
 }
 
 func TestRefusedRequestsAreDemand(t *testing.T) {
-	w, err := whatif.Want(read(t, "a 7 4KiB\nrefused 8KiB stream=3\nrefused 16KiB\nf 7\na 7 1MiB\n"))
+	w, err := whatif.Survey(read(t, "a 7 4KiB\nrefused 8KiB stream=3\nrefused 16KiB\nf 7\na 7 1MiB\n"))
 	require.NoError(t, err)
 	require.Equal(t, []device.Size{4 * device.KiB, 8 * device.KiB, 16 * device.KiB, device.MiB}, w.Demand.Sizes)
 	require.Equal(t, 2, w.Streams)

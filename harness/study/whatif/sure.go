@@ -6,7 +6,7 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-func (t *teller) sure() {
+func (t *answerWriter) sure() {
 	add := func(format string, args ...any) { t.a.Sure = append(t.a.Sure, fmt.Sprintf(format, args...)) }
 	if t.Cannot != "" {
 		return
@@ -59,7 +59,7 @@ func (t *teller) sure() {
 }
 
 // margin warns if little of the card remains free.
-func (t *teller) margin(add func(string, ...any)) {
+func (t *answerWriter) margin(add func(string, ...any)) {
 	need := t.a.Need
 	if need == 0 && t.recorded != nil {
 		need = t.recorded.Need()
@@ -73,7 +73,7 @@ func (t *teller) margin(add func(string, ...any)) {
 	}
 }
 
-func (t *teller) fidelity(add func(string, ...any)) {
+func (t *answerWriter) fidelity(add func(string, ...any)) {
 	r := &t.Recorded
 	switch {
 	case r.Allocs > 0 && r.Predicted == r.Allocs:

@@ -32,8 +32,8 @@ type Options struct {
 	Workers int           // concurrent replays; 0: one per core
 	Memory  device.Size   // limit of the memory of concurrent replays; 0: none. One replay always runs
 	Version string        // program version, for the result
-	// Progress is called, never concurrently, with the events replayed and an estimate of their total;
-	// may be nil. Both are equal at the end.
+	// Progress is called, never concurrently, with the events replayed and an estimate of their
+	// total; may be nil. Both are equal at the end.
 	Progress func(done, total uint64)
 }
 
@@ -54,7 +54,8 @@ type Result struct {
 	Cannot string            `json:"cannot_answer,omitempty"` // why there is no answer; empty: there is one
 	Final  *postmortem.Final `json:"final_heap,omitempty"`    // if there is no answer: the heap when the file was written
 
-	// Offline is the capacity sufficient with all requests known in advance; absent for long traces.
+	// Offline is the capacity sufficient with all requests known in advance; absent for long
+	// traces.
 	Offline *offline.Summary `json:"offline,omitempty"`
 
 	LowerBound device.Size `json:"lower_bound_bytes"` // peak of the live bytes, refused requests included
@@ -107,7 +108,7 @@ const mostLive = 2 * device.TiB
 
 // Search replays a trace through every setting of a grid and through the recorded settings, if
 // known. If ctx ends, it returns its error, and the settings tried so far, or nil.
-func Search(ctx context.Context, w *Wanted, rec Recorded, grid []setting.Setup, o Options) (*Result, error) {
+func Search(ctx context.Context, w *SurveyedTrace, rec Recorded, grid []setting.Setup, o Options) (*Result, error) {
 	prepared, err := replay.Prepare(ctx, w)
 	if err != nil {
 		return nil, err
@@ -124,7 +125,7 @@ func Search(ctx context.Context, w *Wanted, rec Recorded, grid []setting.Setup, 
 	if rec.Setup.Name != "" {
 		r.Points++
 	}
-	why := rec.lacks()
+	why := rec.gap()
 	switch {
 	case why != "":
 		r.cannot(why)
@@ -132,7 +133,7 @@ func Search(ctx context.Context, w *Wanted, rec Recorded, grid []setting.Setup, 
 		r.Runs = []Point{}
 	}
 	if r.Runs != nil {
-		r.Answer = Tell(r, w.Demand.Pools)
+		r.Answer = AnswerOf(r, w.Demand.Pools)
 		return r, nil
 	}
 	r.Runs = points(grid, rec.Setup, w.Demand)
@@ -153,7 +154,7 @@ func Search(ctx context.Context, w *Wanted, rec Recorded, grid []setting.Setup, 
 	}
 	r.Replayed = s.done.Load()
 	slices.SortStableFunc(r.Runs, byNeed)
-	r.Answer = Tell(r, w.Demand.Pools)
+	r.Answer = AnswerOf(r, w.Demand.Pools)
 	return r, err
 }
 
@@ -165,7 +166,7 @@ const (
 )
 
 // packed packs the trace offline, with all requests known in advance.
-func packed(ctx context.Context, w *Wanted, at replay.FreeAt, full bool) (*offline.Summary, error) {
+func packed(ctx context.Context, w *SurveyedTrace, at replay.FreeAt, full bool) (*offline.Summary, error) {
 	most, limits := packedEvents, offline.Limits{Steps: packedSteps}
 	if full {
 		most, limits.Steps = packedFullEvents, offline.DefaultSteps
@@ -360,4 +361,4 @@ func fieldsOf(s setting.Setup) (fields map[string]json.RawMessage) {
 	return fields
 }
 
-var _ trace.Source = (*Wanted)(nil)
+var _ trace.Source = (*SurveyedTrace)(nil)

@@ -19,7 +19,7 @@ type Kind int
 const (
 	Text  Kind = iota // string; lists and objects of varying fields are text in JSON
 	Bool              // bool
-	Whole             // uint64 or int64
+	Int               // uint64 or int64
 	Float             // float64
 )
 
@@ -118,9 +118,9 @@ func kindOf(t reflect.Type) (k Kind, signed bool) {
 	case reflect.Bool:
 		return Bool, false
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return Whole, true
+		return Int, true
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return Whole, false
+		return Int, false
 	case reflect.Float32, reflect.Float64:
 		return Float, false
 	}
@@ -154,7 +154,7 @@ func (c *Column) value(v reflect.Value) (any, error) {
 	switch c.Kind {
 	case Bool:
 		return v.Bool(), nil
-	case Whole:
+	case Int:
 		if c.Signed {
 			return v.Int(), nil
 		}

@@ -63,7 +63,7 @@ func TestColumnsFollowTheJSON(t *testing.T) {
 	for _, c := range table.Columns() {
 		kinds[c.Name] = c
 	}
-	require.Equal(t, flat.Whole, kinds["bytes"].Kind)
+	require.Equal(t, flat.Int, kinds["bytes"].Kind)
 	require.False(t, kinds["bytes"].Signed)
 	require.True(t, kinds["offset"].Signed)
 	require.True(t, kinds["least_bytes"].Optional)

@@ -87,15 +87,15 @@ type Options struct {
 	// Part selects the device or allocator in a file with several. "" selects the only part that is
 	// not of the host.
 	Part string
-	// Memory is the maximum memory that a file may take, in bytes, including the replay of its trace.
-	// 0 means [budget.Default].
+	// Memory is the maximum memory that a file may take, in bytes, including the replay of its
+	// trace. 0 means [budget.Default].
 	Memory device.Size
-	// Warn, if not nil, receives a [*trace.Error] for each defect that does not prevent reading; see
-	// [trace.Options].
+	// Warn, if not nil, receives a [*trace.Error] for each defect that does not prevent reading;
+	// see [trace.Options].
 	Warn func(error)
-	// Snapshot, if not nil, receives the PyTorch snapshot from which a trace was made, and the course
-	// of its device.
-	Snapshot func(*torch.Snapshot, *torch.Course)
+	// Snapshot, if not nil, receives the PyTorch snapshot from which a trace was made, and the
+	// timeline of its device.
+	Snapshot func(*torch.Snapshot, *torch.Timeline)
 	// Watch, if not nil, is called from time to time with the bytes read so far and the size of the
 	// file, 0 if unknown. For a compressed file both count compressed bytes.
 	Watch func(done, size int64)

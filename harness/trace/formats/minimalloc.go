@@ -197,7 +197,7 @@ func WriteMinimalloc(w io.Writer, t trace.Source) error {
 	var rows []int // latest row of each slot, counted from 1
 	aligned, freed := false, false
 	var now uint64
-	err := t.Pieces(func(events []trace.Event) error {
+	err := t.Batches(func(events []trace.Event) error {
 		for i := range events {
 			switch e := &events[i]; e.Kind {
 			case trace.Alloc, trace.LiveAtStart:

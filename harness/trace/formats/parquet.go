@@ -51,16 +51,16 @@ func (in *Input) all() (data []byte, err error) {
 	}
 }
 
-// WalkedFrom is the number of events from which [OpenSource] leaves a trace in its file. A replay
+// StreamedFrom is the number of events from which [OpenSource] leaves a trace in its file. A replay
 // of that many events from memory takes 88 bytes each, 352 MiB; walking the file takes more time.
-const WalkedFrom = 1 << 22
+const StreamedFrom = 1 << 22
 
 // OpenSource opens the trace in a file like [Open], but does not load a long Parquet file into
 // memory. The file then stays open as long as the source is used.
 func OpenSource(path string, o Options) (trace.Source, error) {
 	// A pipe must not be opened to probe it: closing it would fail its writer and lose data.
 	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && o.Dialect == "" && o.Part == "" {
-		if f, err := walked(path, info.Size(), o); err != nil {
+		if f, err := streamed(path, info.Size(), o); err != nil {
 			return nil, err
 		} else if f != nil {
 			return f, nil
@@ -73,8 +73,8 @@ func OpenSource(path string, o Options) (trace.Source, error) {
 	return t, nil
 }
 
-// walked opens a regular file for walking. It returns nil if the file is not walked.
-func walked(path string, size int64, o Options) (*parquet.File, error) {
+// streamed opens a regular file for walking. It returns nil if the file is not walked.
+func streamed(path string, size int64, o Options) (*parquet.File, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return nil, trace.FileError(path, err)
@@ -93,7 +93,7 @@ func walked(path string, size int64, o Options) (*parquet.File, error) {
 		return nil, nil
 	}
 	f, err := parquet.Open(in, size, path, budget.New(o.Memory))
-	if err != nil || !f.Streams() || f.Head().Events < WalkedFrom {
+	if err != nil || !f.Streams() || f.Head().Events < StreamedFrom {
 		return nil, err
 	}
 	keep = true

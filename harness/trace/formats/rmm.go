@@ -91,7 +91,7 @@ func (in *Input) rows(lines *trace.Lines, columns int, row func(cells []string) 
 			return err
 		}
 		if line == nil {
-			in.warn(lines.Doubt())
+			in.warn(lines.Truncated())
 			return nil
 		}
 		if len(line) == 0 {
@@ -103,7 +103,7 @@ func (in *Input) rows(lines *trace.Lines, columns int, row func(cells []string) 
 			err = row(strings.Split(string(line), ","))
 		}
 		if err != nil {
-			return lines.Blame(lines.Line(), err)
+			return lines.ErrorAt(lines.Line(), err)
 		}
 	}
 }

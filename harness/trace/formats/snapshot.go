@@ -119,7 +119,7 @@ func readSnapshot(in *Input) (*trace.Trace, error) {
 	h.Meta = append(h.Meta, trace.Pair{Key: trace.AbsentKey, Value: strings.Join(r.Report.Unknown, "; ")})
 	r.Trace.Header = h
 	if in.Snapshot != nil {
-		in.Snapshot(s, r.Course)
+		in.Snapshot(s, r.Timeline)
 	}
 	return r.Trace, nil
 }

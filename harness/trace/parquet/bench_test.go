@@ -77,7 +77,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("form=parquet/walk", func(b *testing.B) {
 		f := open(b, data)
 		for b.Loop() {
-			require.NoError(b, f.Pieces(func([]trace.Event) error { return nil }))
+			require.NoError(b, f.Batches(func([]trace.Event) error { return nil }))
 		}
 		report(b, tr, len(data))
 	})

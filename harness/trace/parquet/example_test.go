@@ -26,7 +26,7 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	fmt.Println(f.Head().Events, "events")
-	err = f.Pieces(func(events []trace.Event) error {
+	err = f.Batches(func(events []trace.Event) error {
 		for _, e := range events {
 			fmt.Println(e.Kind, e.ID, e.Size)
 		}

@@ -244,8 +244,8 @@ func isLocated(err error) bool {
 	return ok
 }
 
-// Pieces implements [trace.Source]. Each walk decodes the file again.
-func (f *File) Pieces(yield func([]trace.Event) error) error {
+// Batches implements [trace.Source]. Each walk decodes the file again.
+func (f *File) Batches(yield func([]trace.Event) error) error {
 	memory := f.memory.Share()
 	defer memory.Close()
 	l := newLives(f.counts[trace.Completed.String()] > 0, memory)

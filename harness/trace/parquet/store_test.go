@@ -196,7 +196,7 @@ func TestSlotsAreAsFewAsLiveBlocks(t *testing.T) {
 	}
 	f := open(t, written(t, b.Trace()))
 	most := uint32(0)
-	require.NoError(t, f.Pieces(func(events []trace.Event) error {
+	require.NoError(t, f.Batches(func(events []trace.Event) error {
 		for _, e := range events {
 			most = max(most, e.Slot)
 		}

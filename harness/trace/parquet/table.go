@@ -62,7 +62,7 @@ func tableSchema(columns []flat.Column) *parquet.Schema {
 		fields[i] = reflect.StructField{
 			Name: fmt.Sprintf("C%d", i), Type: goTypes[c.Kind], Tag: reflect.StructTag(fmt.Sprintf("parquet:%q", tag)),
 		}
-		if c.Kind == flat.Whole && c.Signed {
+		if c.Kind == flat.Int && c.Signed {
 			fields[i].Type = reflect.TypeFor[int64]()
 		}
 	}
@@ -72,5 +72,5 @@ func tableSchema(columns []flat.Column) *parquet.Schema {
 // goTypes are the Go types of the values, by kind.
 var goTypes = [...]reflect.Type{
 	flat.Text: reflect.TypeFor[string](), flat.Bool: reflect.TypeFor[bool](),
-	flat.Whole: reflect.TypeFor[uint64](), flat.Float: reflect.TypeFor[float64](),
+	flat.Int: reflect.TypeFor[uint64](), flat.Float: reflect.TypeFor[float64](),
 }

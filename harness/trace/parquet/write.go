@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// groupRows is the number of rows in a group. Every group has its own dictionaries, which pay off
-	// only in long groups; a writer holds a compressed group in memory.
+	// groupRows is the number of rows in a group. Every group has its own dictionaries, which pay
+	// off only in long groups; a writer holds a compressed group in memory.
 	groupRows = 1 << 20
 	// pieceRows is the number of rows converted at once: their events take 512 KiB and stay in the
 	// processor's caches.
 	pieceRows = 1 << 13
-	// dictionaryBytes is the maximum size of a column's dictionary. Beyond it, for instance if every
-	// allocation has its own stack as its tag, values are stored without a dictionary.
+	// dictionaryBytes is the maximum size of a column's dictionary. Beyond it, for instance if
+	// every allocation has its own stack as its tag, values are stored without a dictionary.
 	dictionaryBytes = 32 << 20
 )
 
@@ -31,7 +31,7 @@ const (
 // kind of event, and for a text that is not UTF-8.
 func Write(w io.Writer, t trace.Source) error {
 	var origins, lives bool
-	err := t.Pieces(func(events []trace.Event) error {
+	err := t.Batches(func(events []trace.Event) error {
 		origins = origins || slices.ContainsFunc(events, hasOrigin)
 		if lives = slices.ContainsFunc(events, hasLife); lives {
 			return errLife
@@ -73,7 +73,7 @@ func write[R any](w io.Writer, t trace.Source, complete func(row, *trace.Event) 
 	rows := make([]R, 0, pieceRows)
 	counts := map[string]int{}
 	at := 0
-	err := t.Pieces(func(events []trace.Event) error {
+	err := t.Batches(func(events []trace.Event) error {
 		for i := range events {
 			r, err := rowOf(t, &events[i])
 			if err != nil {

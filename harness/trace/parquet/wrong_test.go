@@ -68,7 +68,7 @@ func read(data []byte) (whole, walked string) {
 		return text(err), text(err)
 	}
 	_, err = f.Trace()
-	return text(err), text(f.Pieces(func([]trace.Event) error { return nil }))
+	return text(err), text(f.Batches(func([]trace.Event) error { return nil }))
 }
 
 func TestWhatIsNoTraceIsRefused(t *testing.T) {
@@ -201,7 +201,7 @@ func TestTooManyEventsForMemory(t *testing.T) {
 	}
 	f, err := parquet.Open(bytes.NewReader(data), int64(len(data)), "x.parquet", budget.New(2<<20))
 	require.NoError(t, err)
-	err = f.Pieces(func([]trace.Event) error { return nil })
+	err = f.Batches(func([]trace.Event) error { return nil })
 	require.EqualError(t, err, "x.parquet: row 4310: takes more than 2MiB of memory")
 }
 
@@ -268,7 +268,7 @@ func FuzzOpen(f *testing.F) {
 			return
 		}
 		walked := 0
-		again := in.Pieces(func(events []trace.Event) error {
+		again := in.Batches(func(events []trace.Event) error {
 			walked += len(events)
 			return nil
 		})

@@ -22,9 +22,9 @@ type address struct {
 	stream int64  // handle
 }
 
-// solveOpening reads the history backwards from the file's blocks to find the blocks at its
+// interpretOpening reads the history backwards from the file's blocks to find the blocks at its
 // beginning.
-func (c *Course) solveOpening(n *numbers) {
+func (c *Timeline) interpretOpening(n *numbers) {
 	h, r := &c.Device.History, c.Report
 	places := make([]address, len(n.addrs))
 	for b, s := range inUse(c.Device.Segments) {
@@ -64,22 +64,22 @@ func (c *Course) solveOpening(n *numbers) {
 }
 
 // collectOpening lists the blocks at the beginning, by stream and address.
-func (c *Course) collectOpening(n *numbers, places []address) {
+func (c *Timeline) collectOpening(n *numbers, places []address) {
 	for k, p := range places {
 		if p.state != vacant {
-			c.Opening = append(c.Opening, Life{
+			c.Opening = append(c.Opening, OpeningAlloc{
 				Addr: uint64(n.addrs[k]), Size: p.size, Stream: p.stream, Pending: p.state == pending, Stack: p.id,
 			})
 		}
 	}
-	slices.SortFunc(c.Opening, func(a, b Life) int {
+	slices.SortFunc(c.Opening, func(a, b OpeningAlloc) int {
 		return cmp.Or(cmp.Compare(a.Stream, b.Stream), cmp.Compare(a.Addr, b.Addr))
 	})
 }
 
 // forwardPass is the state of forward.
 type forwardPass struct {
-	*Course
+	*Timeline
 	places   []address // by number of the address
 	next     uint32    // id of the next allocation
 	reserved reservations
@@ -87,9 +87,9 @@ type forwardPass struct {
 
 // forward replays the history from its opening state, assigns an id to each allocation and compares
 // the final state with the file's blocks.
-func (c *Course) forward(n *numbers) {
+func (c *Timeline) forward(n *numbers) {
 	h := &c.Device.History
-	w := &forwardPass{Course: c, places: make([]address, len(n.addrs)), next: uint32(len(c.Opening))}
+	w := &forwardPass{Timeline: c, places: make([]address, len(n.addrs)), next: uint32(len(c.Opening))}
 	c.Steps, c.IDs = make([]Step, h.Len()), make([]uint32, h.Len())
 	w.reserved.open(c)
 	for id, o := range c.Opening {

@@ -29,10 +29,10 @@ func PartOf(gpu int) string { return "cuda:" + strconv.Itoa(gpu) }
 
 // Result is the conversion of one device.
 type Result struct {
-	GPU    int          // ordinal of the device
-	Trace  *trace.Trace // the program's requests
-	Report *Report      // statistics and inconsistencies
-	Course *Course      // the device's history, step by step
+	GPU      int          // ordinal of the device
+	Trace    *trace.Trace // the program's requests
+	Report   *Report      // statistics and inconsistencies
+	Timeline *Timeline    // the device's history, step by step
 }
 
 // Traces returns a trace for each device with requests in its history or, failing that, with live
@@ -50,7 +50,7 @@ func TracesWithin(s *Snapshot, memory *budget.Budget) ([]Result, error) {
 	var results []Result
 	for i := range s.Devices {
 		d := &s.Devices[i]
-		c, err := solve(d, memory)
+		c, err := interpret(d, memory)
 		if err != nil {
 			return nil, err
 		}
@@ -61,7 +61,7 @@ func TracesWithin(s *Snapshot, memory *budget.Budget) ([]Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		results = append(results, Result{GPU: d.Ordinal, Trace: t, Report: c.Report, Course: c})
+		results = append(results, Result{GPU: d.Ordinal, Trace: t, Report: c.Report, Timeline: c})
 	}
 	return results, nil
 }
@@ -79,8 +79,8 @@ const (
 	Refused               // a request failed
 )
 
-// Life is an allocation that existed when the history began.
-type Life struct {
+// OpeningAlloc is an allocation that existed when the history began.
+type OpeningAlloc struct {
 	Addr    uint64 // first byte
 	Size    uint64 // bytes requested
 	Stream  int64  // handle
@@ -103,14 +103,14 @@ type Refusal struct {
 	DeviceFree uint64 // bytes free on the device
 }
 
-// Course is the history of a device, interpreted entry by entry.
-type Course struct {
-	Device  *Device  // the device of the history
-	Opening []Life   // allocations at the beginning, by stream and address; the index is the id
-	Steps   []Step   // by entry
-	IDs     []uint32 // by entry: id of the allocation
+// Timeline is the history of a device, interpreted entry by entry.
+type Timeline struct {
+	Device  *Device        // the device of the history
+	Opening []OpeningAlloc // allocations at the beginning, by stream and address; the index is the id
+	Steps   []Step         // by entry
+	IDs     []uint32       // by entry: id of the allocation
 	// By entry: number of its event in the trace, or of the next event if it has none. The last
-	// element is the number of events. Nil before [Course.Trace].
+	// element is the number of events. Nil before [Timeline.Trace].
 	Events   []int
 	Endings  []Ending      // unrecorded ends, by entry
 	Pending  []uint32      // ids of allocations that are pending at the end
@@ -123,9 +123,9 @@ type Course struct {
 	requested bool // the history has requested frees; recordings may omit them
 }
 
-// Solve interprets the history of a device.
-func Solve(d *Device) *Course {
-	c, err := solve(d, nil)
+// Interpret interprets the history of a device.
+func Interpret(d *Device) *Timeline {
+	c, err := interpret(d, nil)
 	if err != nil {
 		panic(err) // cannot happen without a budget
 	}
@@ -139,8 +139,8 @@ const (
 	blockBytes   = 64 // per block in use: its opening state
 )
 
-// solve is [Solve] with its memory charged to a budget.
-func solve(d *Device, memory *budget.Budget) (*Course, error) {
+// interpret is [Solve] with its memory charged to a budget.
+func interpret(d *Device, memory *budget.Budget) (*Timeline, error) {
 	blocks := 0
 	for range inUse(d.Segments) {
 		blocks++
@@ -148,14 +148,14 @@ func solve(d *Device, memory *budget.Budget) (*Course, error) {
 	if err := memory.Take(int64(d.History.Len())*entryBytes + int64(blocks)*blockBytes); err != nil {
 		return nil, err
 	}
-	c := &Course{Device: d, Report: newReport(d)}
+	c := &Timeline{Device: d, Report: newReport(d)}
 	n := c.number()
 	if err := memory.Take(int64(len(n.addrs)) * addressBytes); err != nil {
 		return nil, err
 	}
 	defer memory.Give(int64(len(n.addrs)) * addressBytes)
 	c.backSegments()
-	c.solveOpening(n)
+	c.interpretOpening(n)
 	c.forward(n)
 	c.Report.finish(c)
 	return c, nil

@@ -232,9 +232,9 @@ func TestWhatDoesNotFitIsCountedAndBridged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := c.b.result(t)
 			require.Equal(t, c.lines, lines(t, r.Trace))
-			again, err := r.Course.Trace(&c.b.s)
+			again, err := r.Timeline.Trace(&c.b.s)
 			require.NoError(t, err)
-			require.Equal(t, c.lines, lines(t, again), "the course is unchanged")
+			require.Equal(t, c.lines, lines(t, again), "the timeline is unchanged")
 			require.Contains(t, r.Report.String(), c.says)
 			require.Positive(t, r.Report.Doubts())
 			doubt, _ := r.Trace.Header.Get(torch.KeyDoubt)

@@ -15,7 +15,7 @@ type numbers struct {
 
 // number assigns numbers to the addresses of the history and of the final blocks, and counts the
 // program's requests.
-func (c *Course) number() *numbers {
+func (c *Timeline) number() *numbers {
 	h := &c.Device.History
 	n := &numbers{entry: make([]uint32, h.Len()), addrs: make([]device.Addr, 1), index: index.NewAddrMap()}
 	streams := make([]bool, len(h.Streams))

@@ -148,7 +148,7 @@ func (r *Report) Doubts() (n int) {
 }
 
 // finish counts allocations and frees and lists the unknown facts.
-func (r *Report) finish(c *Course) {
+func (r *Report) finish(c *Timeline) {
 	r.finishStreams()
 	for _, o := range c.Opening {
 		if o.Pending {
@@ -191,7 +191,7 @@ func (r *Report) finishStreams() {
 const fewEntries = 1000
 
 // wrapped guesses why the history lost its oldest entries, or returns "". The file has no flag.
-func wrapped(c *Course) string {
+func wrapped(c *Timeline) string {
 	n := c.Device.History.Len()
 	switch {
 	case len(c.Opening) == 0 || n == 0:
@@ -207,7 +207,7 @@ func wrapped(c *Course) string {
 }
 
 // unknown lists the facts that the file does not contain.
-func unknown(c *Course) []string {
+func unknown(c *Timeline) []string {
 	list := []string{
 		"which other streams used a block (only when its memory became reusable)",
 		"when the program emptied the cache, and the limits that it set",

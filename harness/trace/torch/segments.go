@@ -34,7 +34,7 @@ type Traffic struct {
 
 // backSegments reads the history backwards from the file's segments to find the segments held at
 // its beginning.
-func (c *Course) backSegments() {
+func (c *Timeline) backSegments() {
 	var held ranges
 	for i := range c.Device.Segments {
 		s := &c.Device.Segments[i]
@@ -93,7 +93,7 @@ type reservations struct {
 }
 
 // open takes the segments held at the beginning.
-func (b *reservations) open(c *Course) {
+func (b *reservations) open(c *Timeline) {
 	b.report = c.Report
 	for _, s := range c.Segments {
 		b.held.put(s) // disjoint, as c.Segments is
@@ -104,7 +104,7 @@ func (b *reservations) open(c *Course) {
 }
 
 // replay applies an entry if it concerns a segment.
-func (b *reservations) replay(c *Course, entry int) {
+func (b *reservations) replay(c *Timeline, entry int) {
 	if b.traffic == len(c.Traffic) || c.Traffic[b.traffic].Entry != entry {
 		return
 	}

@@ -19,9 +19,9 @@ const Rounded = "rounded"
 // endSuffix ends the text of a mark where a named part of the program ends.
 const endSuffix = " end"
 
-// traceMaker converts a course to a trace.
+// traceMaker converts a timeline to a trace.
 type traceMaker struct {
-	*Course
+	*Timeline
 	b     *trace.Builder
 	sites []uint64     // hashes of stacks
 	tags  []uint32     // by string of the file: its tag in the trace, or 0
@@ -34,8 +34,8 @@ type traceMaker struct {
 	last  int64        // latest time of an entry in microseconds
 }
 
-// Trace returns the program's requests as a trace. s is the file of the course.
-func (c *Course) Trace(s *Snapshot) (*trace.Trace, error) {
+// Trace returns the program's requests as a trace. s is the file of the timeline.
+func (c *Timeline) Trace(s *Snapshot) (*trace.Trace, error) {
 	sites, err := s.sites(nil)
 	if err != nil {
 		return nil, err
@@ -43,10 +43,10 @@ func (c *Course) Trace(s *Snapshot) (*trace.Trace, error) {
 	return c.trace(s, sites, nil)
 }
 
-// trace is [Course.Trace] with its memory charged to a budget.
-func (c *Course) trace(s *Snapshot, sites []uint64, memory *budget.Budget) (*trace.Trace, error) {
+// trace is [Timeline.Trace] with its memory charged to a budget.
+func (c *Timeline) trace(s *Snapshot, sites []uint64, memory *budget.Budget) (*trace.Trace, error) {
 	m := &traceMaker{
-		Course: c, ends: c.Endings, texts: s.Strings, tags: make([]uint32, len(s.Strings)), sites: sites,
+		Timeline: c, ends: c.Endings, texts: s.Strings, tags: make([]uint32, len(s.Strings)), sites: sites,
 		start: NoTime, now: trace.NoTime,
 	}
 	for i, step := range c.Steps {
@@ -251,7 +251,7 @@ func (m *traceMaker) ending() error {
 	return nil
 }
 
-func (c *Course) meta(s *Snapshot, start int64) []trace.Pair {
+func (c *Timeline) meta(s *Snapshot, start int64) []trace.Pair {
 	r := c.Report
 	meta := []trace.Pair{
 		{Key: KeyConfig, Value: string(Config(s.Settings))},

@@ -119,7 +119,7 @@ func TestTracesAreWhatTheProgramsDid(t *testing.T) {
 // opening compares what was live when the recording began, which the trace lists by stream and
 // address.
 func (p *pairing) opening(d *torch.Device, tr *trace.Trace, w *truth) {
-	opening := torch.Solve(d).Opening
+	opening := torch.Interpret(d).Opening
 	require.Len(p.t, opening, len(w.Live))
 	at := map[uint64]int{}
 	for id, o := range opening {

@@ -37,7 +37,7 @@ func (s *source) TagOf(e *trace.Event) string {
 	return s.starts[e.Tag-1].part
 }
 
-func (s *source) Pieces(yield func([]trace.Event) error) (err error) {
+func (s *source) Batches(yield func([]trace.Event) error) (err error) {
 	piece := make([]trace.Event, 0, pieceEvents)
 	put := func(e trace.Event) {
 		if piece = append(piece, e); len(piece) == cap(piece) {

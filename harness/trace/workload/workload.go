@@ -127,7 +127,7 @@ func (w Workload) Trace() (*trace.Trace, error) {
 	}
 	src := w.Source()
 	b := trace.NewBuilder(src.Head().Header)
-	err := src.Pieces(func(events []trace.Event) error {
+	err := src.Batches(func(events []trace.Event) error {
 		for i := range events {
 			events[i].Tag = b.Tag(src.TagOf(&events[i]))
 			if err := b.Add(events[i]); err != nil {

@@ -81,7 +81,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 		return alloc.Block{}, alloc.ErrClosed
 	}
 	if why := a.judge(r); why != power.ReasonNone {
-		a.front.Record(power.Refusal{Reason: why, Request: r})
+		a.front.SetRefusal(power.Refusal{Reason: why, Request: r})
 		return alloc.Block{}, alloc.ErrInvalidRequest
 	}
 	k := a.classFor(r.Size)

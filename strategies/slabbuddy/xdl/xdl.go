@@ -109,7 +109,7 @@ func (a *Allocator) refused(by power.Failure, err error) error {
 		a.front.Stats.OOMs++
 	}
 	r, _ := by.LastRefusal()
-	a.front.Record(r)
+	a.front.SetRefusal(r)
 	return err
 }
 

@@ -10,19 +10,19 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Instant is a snapshot after an event.
-type Instant struct {
-	Event   int           // its number
-	Labels  []string      // reasons for taking it
-	Regions []InstantArea // in walk order
-	Chunks  []Cell        // the largest chunks, in walk order
-	More    int           // omitted chunks
+// Snapshot is a snapshot after an event.
+type Snapshot struct {
+	Event         int              // its number
+	Labels        []string         // reasons for taking it
+	Regions       []SnapshotRegion // in walk order
+	Chunks        []Cell           // the largest chunks, in walk order
+	ChunksOmitted int              // omitted chunks
 	// omitted regions; their chunks are omitted too
-	RegionsMore int
+	RegionsOmitted int
 }
 
-// InstantArea is a region in a snapshot.
-type InstantArea struct {
+// SnapshotRegion is a region in a snapshot.
+type SnapshotRegion struct {
 	device.Region
 	Stream uint16       // index in Trace.Streams of its first chunk's stream, or OtherStream
 	Pool   alloc.PoolID // private pool; 0: the default pool
@@ -30,7 +30,7 @@ type InstantArea struct {
 
 // Cell is a chunk in a snapshot.
 type Cell struct {
-	Region    uint32      // index in Instant.Regions
+	Region    uint32      // index in Snapshot.Regions
 	Addr      device.Addr // first byte
 	Size      device.Size // bytes
 	Requested device.Size // requested bytes, if in use
@@ -77,12 +77,12 @@ func (r *collector) moments() *moments {
 // painter fills the raster and takes the snapshots in a second replay.
 type painter struct {
 	follower
-	trace    *Trace
-	space    *Space
-	raster   *raster
-	wanted   *moments
-	next     int // index in wanted
-	instants []Instant
+	trace     *Trace
+	space     *Space
+	raster    *raster
+	wanted    *moments
+	next      int // index in wanted
+	snapshots []Snapshot
 }
 
 // painter returns the painter for the second replay.
@@ -96,7 +96,7 @@ func (r *collector) painter() *painter {
 			b.Note = int(r.trace.tagOf(e))
 			p.raster.add(b.Born, p.space.Y(b.Addr), float64(b.Size), 1)
 		},
-		Gone: func(event int, b *follow.Block) { p.raster.add(event, p.space.Y(b.Addr), float64(b.Size), -1) },
+		Reclaimed: func(event int, b *follow.Block) { p.raster.add(event, p.space.Y(b.Addr), float64(b.Size), -1) },
 	}
 	return p
 }
@@ -110,13 +110,13 @@ func (p *painter) event(o *replay.Observation) error {
 	p.next++
 	at := p.look(p.trace, o.Event)
 	at.Labels = p.wanted.labels[o.Event]
-	p.instants = append(p.instants, at)
+	p.snapshots = append(p.snapshots, at)
 	return nil
 }
 
 // look takes a snapshot. A block's Note is the index of its tag.
-func (f *follower) look(t *Trace, event int) Instant {
-	at := Instant{Event: event}
+func (f *follower) look(t *Trace, event int) Snapshot {
+	at := Snapshot{Event: event}
 	blocks := map[device.Addr]*follow.Block{}
 	for b := range f.blocks.Blocks {
 		blocks[b.Addr] = b
@@ -125,7 +125,7 @@ func (f *follower) look(t *Trace, event int) Instant {
 	for c := range f.strategy.Walk {
 		if n := len(at.Regions); n == 0 || region != c.Region {
 			region = c.Region
-			at.Regions = append(at.Regions, InstantArea{
+			at.Regions = append(at.Regions, SnapshotRegion{
 				Region: device.Region{Addr: c.Region}, Stream: t.streamOf(c.Stream), Pool: c.Pool,
 			})
 		}

@@ -5,8 +5,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// TouchingFree implements [Touching]. It walks the strategy.
-func (p *Space) TouchingFree(b alloc.Block) (below, above device.Size) {
+// AdjacentFree implements [AdjacentReporter]. It walks the strategy.
+func (p *Space) AdjacentFree(b alloc.Block) (below, above device.Size) {
 	end := b.Addr.Add(b.Size)
 	p.Walk(func(c alloc.Chunk) bool {
 		switch {

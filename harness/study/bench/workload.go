@@ -13,8 +13,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
-// Course is a workload prepared for runs, with its properties. It serves one run at a time.
-type Course struct {
+// Workload is a workload prepared for runs, with its properties. It serves one run at a time.
+type Workload struct {
 	Name       string      // of the workload, with every parameter
 	PeakLive   device.Size // most bytes live at once
 	PeakBlocks int         // most blocks live at once
@@ -28,9 +28,9 @@ type Course struct {
 	sum     device.Addr   // result of the empty loop, so that it is not optimized away
 }
 
-// NewCourse returns the course of a program, whose requests it cuts down to most bytes each.
-func NewCourse(p *workload.Program, most device.Size) *Course {
-	c := &Course{
+// NewWorkload returns the workload of a program, whose requests it cuts down to most bytes each.
+func NewWorkload(p *workload.Program, most device.Size) *Workload {
+	c := &Workload{
 		Name: p.Workload.String(), Pairs: p.Summary.Pairs, PeakBlocks: p.Summary.PeakBlocks,
 		untimed: make([]workload.Op, 0, len(p.Fill)+len(p.Settle)),
 		churn:   p.Churn,
@@ -43,7 +43,7 @@ func NewCourse(p *workload.Program, most device.Size) *Course {
 }
 
 // cut cuts requests down to most bytes. The operations of the program stay as they are.
-func (c *Course) cut(most device.Size) {
+func (c *Workload) cut(most device.Size) {
 	large := func(op workload.Op) bool { return op.Size() > most }
 	for _, ops := range []*[]workload.Op{&c.untimed, &c.churn} {
 		if !slices.ContainsFunc(*ops, large) {
@@ -56,7 +56,7 @@ func (c *Course) cut(most device.Size) {
 	}
 }
 
-func (c *Course) findPeak() {
+func (c *Workload) findPeak() {
 	sizes := make([]device.Size, len(c.live))
 	var now device.Size
 	_ = c.each(func(i int, op workload.Op) error { // it never fails
@@ -69,7 +69,7 @@ func (c *Course) findPeak() {
 	})
 }
 
-func (c *Course) each(f func(i int, op workload.Op) error) error {
+func (c *Workload) each(f func(i int, op workload.Op) error) error {
 	n := 0
 	for _, ops := range [][]workload.Op{c.untimed, c.churn} {
 		for i, op := range ops {
@@ -82,25 +82,25 @@ func (c *Course) each(f func(i int, op workload.Op) error) error {
 	return nil
 }
 
-func (c *Course) at(i int) workload.Op {
+func (c *Workload) at(i int) workload.Op {
 	if i < len(c.untimed) {
 		return c.untimed[i]
 	}
 	return c.churn[i-len(c.untimed)]
 }
 
-// Contender is a strategy in one configuration that runs over courses.
-type Contender struct {
+// Candidate is a strategy in one configuration that runs over workloads.
+type Candidate struct {
 	Name   string                                          // strategy and configuration, for failures
 	Device replay.Target                                   // where it runs
 	New    func(src device.Source) (alloc.Strategy, error) // builds the strategy over src
 	ByRef  bool                                            // frees by reference; it must be [power.Referenced]
 }
 
-// Refusal says which operation of a course a strategy refused.
+// Refusal says which operation of a workload a strategy refused.
 type Refusal struct {
-	Contender string      // who
-	Course    string      // of which workload
+	Candidate string      // who
+	Workload  string      // of which workload
 	Operation int         // its number, from 0 with the first of the fill
 	Op        workload.Op // the operation
 	Reason    string      // the strategy's reason; "" if it gives none
@@ -112,7 +112,7 @@ func (r *Refusal) Error() string {
 	if r.Op.IsFree() {
 		what = fmt.Sprintf("free slot %d", r.Op.Slot())
 	}
-	text := fmt.Sprintf("%s on %s: operation %d, %s: %v", r.Contender, r.Course, r.Operation, what, r.Err)
+	text := fmt.Sprintf("%s on %s: operation %d, %s: %v", r.Candidate, r.Workload, r.Operation, what, r.Err)
 	if r.Reason != "" {
 		text += " (" + r.Reason + ")"
 	}
@@ -122,9 +122,9 @@ func (r *Refusal) Error() string {
 // Unwrap returns what the strategy returned.
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// Pass is an instance of a contender on its way over a course.
+// Pass is an instance of a candidate on its way over a workload.
 type Pass struct {
-	course   *Course
+	workload *Workload
 	name     string
 	strategy alloc.Strategy
 	byRef    power.Referenced // strategy, if blocks are freed by reference; else nil
@@ -135,9 +135,9 @@ type Pass struct {
 	done     int          // pairs of the churn
 }
 
-// Ready builds the contender and runs what is untimed. An error that is a [*Refusal] says that
+// Prepare builds the candidate and runs what is untimed. An error that is a [*Refusal] says that
 // a request was not granted.
-func (c *Course) Ready(k Contender) (*Pass, error) {
+func (c *Workload) Prepare(k Candidate) (*Pass, error) {
 	if len(c.untimed) == 0 {
 		// The first run of a workload that has no fill would time the machine's warming up.
 		p, err := c.begin(k)
@@ -158,7 +158,7 @@ func (c *Course) Ready(k Contender) (*Pass, error) {
 	return p, p.run(c.untimed, 0)
 }
 
-func (c *Course) begin(k Contender) (*Pass, error) {
+func (c *Workload) begin(k Candidate) (*Pass, error) {
 	dev, err := newMeter(k.Device)
 	if err != nil {
 		return nil, err
@@ -166,12 +166,12 @@ func (c *Course) begin(k Contender) (*Pass, error) {
 	return c.over(k, dev)
 }
 
-func (c *Course) over(k Contender, dev *meter) (*Pass, error) {
+func (c *Workload) over(k Candidate, dev *meter) (*Pass, error) {
 	s, err := k.New(dev)
 	if err != nil {
 		return nil, fmt.Errorf("%s on %s: %w", k.Name, c.Name, errors.Join(err, dev.dev.Close()))
 	}
-	p := &Pass{course: c, name: k.Name, strategy: s, device: dev, timed: power.Has(s, power.PowerSelfTimed)}
+	p := &Pass{workload: c, name: k.Name, strategy: s, device: dev, timed: power.Has(s, power.PowerSelfTimed)}
 	if k.ByRef {
 		p.byRef, _ = power.ReferencedOf(s)
 		c.refs = make([]reference, len(c.live))
@@ -183,7 +183,7 @@ func (c *Course) over(k Contender, dev *meter) (*Pass, error) {
 // that took and the pairs. They are of the clock that [replay.ClockName] names, or of the
 // strategy's own.
 func (p *Pass) Churn(pairs int) (ns int64, done int, err error) {
-	left, ops := p.course.Pairs-p.done, p.course.churn[p.next:]
+	left, ops := p.workload.Pairs-p.done, p.workload.churn[p.next:]
 	if done = min(pairs, left); done < left {
 		ops = ops[:2*done]
 	}
@@ -194,7 +194,7 @@ func (p *Pass) Churn(pairs int) (ns int64, done int, err error) {
 		now = p.moment
 	}
 	start := now()
-	err = p.run(ops, len(p.course.untimed)+p.next)
+	err = p.run(ops, len(p.workload.untimed)+p.next)
 	ns = now() - start
 	p.next, p.done = p.next+len(ops), p.done+done
 	return ns, done, err
@@ -203,7 +203,7 @@ func (p *Pass) Churn(pairs int) (ns int64, done int, err error) {
 // Close closes the strategy and its device.
 func (p *Pass) Close() error {
 	if err := errors.Join(p.strategy.Close(), p.device.dev.Close()); err != nil {
-		return fmt.Errorf("%s on %s: close: %w", p.name, p.course.Name, err)
+		return fmt.Errorf("%s on %s: close: %w", p.name, p.workload.Name, err)
 	}
 	return nil
 }
@@ -212,9 +212,9 @@ func (p *Pass) run(ops []workload.Op, first int) error {
 	var i int
 	var err error
 	if p.byRef == nil {
-		i, err = drive(p.strategy, ops, p.course.live, p.origin)
+		i, err = drive(p.strategy, ops, p.workload.live, p.origin)
 	} else {
-		i, err = driveByRef(p.strategy, p.byRef, ops, p.course.refs, p.origin)
+		i, err = driveByRef(p.strategy, p.byRef, ops, p.workload.refs, p.origin)
 	}
 	if err != nil {
 		return p.refused(first+i, err)
@@ -223,7 +223,7 @@ func (p *Pass) run(ops []workload.Op, first int) error {
 }
 
 func (p *Pass) refused(i int, err error) error {
-	r := &Refusal{Contender: p.name, Course: p.course.Name, Operation: i, Op: p.course.at(i), Err: err}
+	r := &Refusal{Candidate: p.name, Workload: p.workload.Name, Operation: i, Op: p.workload.at(i), Err: err}
 	if why, ok := power.LastRefusal(p.strategy); ok && !r.Op.IsFree() {
 		r.Reason = why.Reason.String()
 	}
@@ -273,16 +273,16 @@ func driveByRef(
 }
 
 // loop returns the nanoseconds that the timed loop takes without a strategy.
-func (c *Course) loop() int64 {
+func (c *Workload) loop() int64 {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	start := replay.ThreadTime()
-	c.sum += idle(c.churn, c.live)
+	c.sum += emptyLoop(c.churn, c.live)
 	return replay.ThreadTime() - start
 }
 
-// idle does all that drive does but call a strategy.
-func idle(ops []workload.Op, live []device.Addr) (sum device.Addr) {
+// emptyLoop does all that drive does but call a strategy.
+func emptyLoop(ops []workload.Op, live []device.Addr) (sum device.Addr) {
 	for _, op := range ops {
 		slot := op.Slot()
 		if size := op.Size(); size != 0 {

@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// House is a source tree, parsed.
-type House struct {
+// Repository is a source tree, parsed.
+type Repository struct {
 	Module   string          // path of the module at the root
 	Fset     *token.FileSet  // positions of every file, with names relative to the root
 	Packages []*Package      // by directory, without nested modules and testdata
@@ -61,16 +61,16 @@ func (f Finding) String() string {
 
 // Rule is one rule of the house.
 type Rule struct {
-	Name  string                        // short, lower case
-	Doc   string                        // the requirement
-	Check func(h *House, report Report) // reports every place that breaks it
+	Name  string                             // short, lower case
+	Doc   string                             // the requirement
+	Check func(h *Repository, report Report) // reports every place that breaks it
 }
 
 // Report takes one finding: a file, a line, and the problem.
 type Report func(file string, line int, format string, args ...any)
 
 // Run returns what breaks the rule in h, by file and line.
-func (r Rule) Run(h *House) []Finding {
+func (r Rule) Run(h *Repository) []Finding {
 	var all []Finding
 	r.Check(h, func(file string, line int, format string, args ...any) {
 		all = append(all, Finding{r.Name, file, line, fmt.Sprintf(format, args...)})
@@ -82,8 +82,8 @@ func (r Rule) Run(h *House) []Finding {
 }
 
 // Load parses the tree at the root of fsys. It fails if a Go file does not parse.
-func Load(fsys fs.FS) (*House, error) {
-	h := &House{Fset: token.NewFileSet(), Names: map[string]bool{}}
+func Load(fsys fs.FS) (*Repository, error) {
+	h := &Repository{Fset: token.NewFileSet(), Names: map[string]bool{}}
 	mod, err := fs.ReadFile(fsys, "go.mod")
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func modulePath(mod []byte) string {
 }
 
 // add takes one file into the house.
-func (h *House) add(fsys fs.FS, name string, content []byte) error {
+func (h *Repository) add(fsys fs.FS, name string, content []byte) error {
 	if bytes.IndexByte(content[:min(len(content), 8000)], 0) < 0 {
 		h.Texts = append(h.Texts, Text{name, content})
 	}
@@ -160,7 +160,7 @@ func (h *House) add(fsys fs.FS, name string, content []byte) error {
 }
 
 // hasPackage reports whether Go files in dir belong to the module at the root.
-func (h *House) hasPackage(fsys fs.FS, dir string) bool {
+func (h *Repository) hasPackage(fsys fs.FS, dir string) bool {
 	for ; dir != "."; dir = path.Dir(dir) {
 		base := path.Base(dir)
 		if base == "testdata" || base[0] == '.' || base[0] == '_' {
@@ -174,7 +174,7 @@ func (h *House) hasPackage(fsys fs.FS, dir string) bool {
 }
 
 // Package returns the package of a directory, or nil.
-func (h *House) Package(dir string) *Package {
+func (h *Repository) Package(dir string) *Package {
 	i := slices.IndexFunc(h.Packages, func(p *Package) bool { return p.Dir == dir })
 	if i < 0 {
 		return nil
@@ -183,7 +183,7 @@ func (h *House) Package(dir string) *Package {
 }
 
 // Line returns the line of a position.
-func (h *House) Line(pos token.Pos) int { return h.Fset.Position(pos).Line }
+func (h *Repository) Line(pos token.Pos) int { return h.Fset.Position(pos).Line }
 
 // Under reports whether dir is root or lies below it.
 func Under(dir, root string) bool { return dir == root || strings.HasPrefix(dir, root+"/") }
@@ -200,7 +200,7 @@ func (f *File) Dir() string { return path.Dir(f.Name) }
 func (f *File) external() bool { return f.Test && strings.HasSuffix(f.AST.Name.Name, "_test") }
 
 // each calls visit for every file of every package, test files only if tests is set.
-func (h *House) each(tests bool, visit func(p *Package, f *File)) {
+func (h *Repository) each(tests bool, visit func(p *Package, f *File)) {
 	for _, p := range h.Packages {
 		for _, f := range p.Files {
 			if tests || !f.Test {

@@ -21,9 +21,9 @@ func sizesTo(least, most device.Size) (all []device.Size) {
 // mostCompared bounds what is copied to the host.
 const mostCompared = 128 * device.MiB
 
-func courses(d *cuda.Device, largest device.Size) (all []course) {
+func callSequences(d *cuda.Device, largest device.Size) (all []callSequence) {
 	add := func(name string, size device.Size, begin func(*meter) (func() error, error)) {
-		all = append(all, course{name, size, begin})
+		all = append(all, callSequence{name, size, begin})
 	}
 	add("memory information", 0, information)
 	add("events and streams", 0, events)

@@ -2,10 +2,10 @@ package torch
 
 import "github.com/vramyard/vramyard/harness/trace"
 
-// Lacks returns why a replay of a trace differs from the recorded run, or "". Either the trace has
+// Gap returns why a replay of a trace differs from the recorded run, or "". Either the trace has
 // no history (empty, see [trace.Coverage.Empty]), or its oldest entries were lost, for the reason
 // of [KeyWrapped].
-func Lacks(empty bool, wrapped string) string {
+func Gap(empty bool, wrapped string) string {
 	switch {
 	case empty:
 		return "it has no history of requests, only the blocks that were live when it was written"
@@ -15,12 +15,12 @@ func Lacks(empty bool, wrapped string) string {
 	return ""
 }
 
-// LacksOf is [Lacks] for a trace in memory.
-func LacksOf(t *trace.Trace) string {
+// GapOf is [Gap] for a trace in memory.
+func GapOf(t *trace.Trace) string {
 	var covered trace.Coverage
 	for i := range t.Events {
 		covered.Step(&t.Events[i])
 	}
 	wrapped, _ := t.Header.Get(KeyWrapped)
-	return Lacks(covered.Empty(), wrapped)
+	return Gap(covered.Empty(), wrapped)
 }

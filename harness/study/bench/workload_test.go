@@ -29,9 +29,9 @@ func (c *counting) Free(device.Addr) error { c.frees++; return nil }
 
 func (c *counting) Close() error { return nil }
 
-// contest returns a contender that notes each of its instances.
-func contest(all *[]*counting) Contender {
-	return Contender{Name: "counting", New: func(device.Source) (alloc.Strategy, error) {
+// countingCandidate returns a candidate that notes each of its instances.
+func countingCandidate(all *[]*counting) Candidate {
+	return Candidate{Name: "counting", New: func(device.Source) (alloc.Strategy, error) {
 		*all = append(*all, new(counting))
 		return (*all)[len(*all)-1], nil
 	}}
@@ -57,10 +57,10 @@ func (n *naming) AddrOf(name device.Addr) device.Addr {
 }
 
 func TestNamesAreNoAddresses(t *testing.T) {
-	c := NewCourse(program(t, "uniform", func(p *workload.Params) {
+	c := NewWorkload(program(t, "uniform", func(p *workload.Params) {
 		p.Live, p.Pairs, p.Least, p.Most = 1, 10, device.KiB, device.KiB
 	}), workload.MaxSize)
-	k := Contender{Name: "naming", Device: replay.SimTarget(sim.Config{Capacity: device.KiB})}
+	k := Candidate{Name: "naming", Device: replay.SimTarget(sim.Config{Capacity: device.KiB})}
 	k.New = func(src device.Source) (alloc.Strategy, error) {
 		_, err := src.Reserve(device.KiB, 0) // what addresses count from
 		return new(naming), err
@@ -71,15 +71,15 @@ func TestNamesAreNoAddresses(t *testing.T) {
 	require.Equal(t, (1+2+10)*device.GiB+device.KiB, f.Address, "the fill, two of settling, ten pairs")
 
 	var made []*counting
-	f, err = c.Figures(contest(&made))
+	f, err = c.Figures(countingCandidate(&made))
 	require.NoError(t, err)
 	require.False(t, f.Named)
 }
 
 func TestOnlyTheChurnIsTimed(t *testing.T) {
-	c := NewCourse(program(t, "lognormal", func(p *workload.Params) { p.Live, p.Pairs = 10, 100 }), workload.MaxSize)
+	c := NewWorkload(program(t, "lognormal", func(p *workload.Params) { p.Live, p.Pairs = 10, 100 }), workload.MaxSize)
 	var made []*counting
-	p, err := c.Ready(contest(&made))
+	p, err := c.Prepare(countingCandidate(&made))
 	require.NoError(t, err)
 	require.Len(t, made, 1)
 	require.Equal(t, 30, made[0].allocs, "the fill, and two settling replacements of each block")
@@ -94,9 +94,9 @@ func TestOnlyTheChurnIsTimed(t *testing.T) {
 }
 
 func TestWithoutAFillTheSecondRunCounts(t *testing.T) {
-	c := NewCourse(program(t, "w2", func(p *workload.Params) { p.Steps = 1 }), workload.MaxSize)
+	c := NewWorkload(program(t, "w2", func(p *workload.Params) { p.Steps = 1 }), workload.MaxSize)
 	var made []*counting
-	p, err := c.Ready(contest(&made))
+	p, err := c.Prepare(countingCandidate(&made))
 	require.NoError(t, err)
 	require.Len(t, made, 2)
 	require.Equal(t, c.Pairs, made[0].allocs, "a whole run before")
@@ -109,13 +109,13 @@ func TestWithoutAFillTheSecondRunCounts(t *testing.T) {
 
 func TestRequestsAreCutDown(t *testing.T) {
 	p := program(t, "w3", func(p *workload.Params) { p.Pairs = 100 })
-	whole, cut := NewCourse(p, workload.MaxSize), NewCourse(p, device.MiB)
+	whole, cut := NewWorkload(p, workload.MaxSize), NewWorkload(p, device.MiB)
 	require.Equal(t, p.Summary.PeakLive, whole.PeakLive)
 	require.LessOrEqual(t, cut.PeakLive, 257*device.MiB)
 	require.Greater(t, cut.PeakLive, 128*device.MiB)
 	var made []*counting
-	for _, c := range []*Course{whole, cut} {
-		_, err := c.Figures(contest(&made))
+	for _, c := range []*Workload{whole, cut} {
+		_, err := c.Figures(countingCandidate(&made))
 		require.NoError(t, err)
 	}
 	require.Greater(t, made[0].largest, device.MiB, "the program itself stays as it is")
@@ -128,7 +128,7 @@ func TestPeakIsFoundWhereItFirstIs(t *testing.T) {
 		p := program(t, s.Name, func(p *workload.Params) {
 			p.Pairs, p.Steps = min(p.Pairs, 1000), min(p.Steps, 2)
 		})
-		c := NewCourse(p, workload.MaxSize)
+		c := NewWorkload(p, workload.MaxSize)
 		require.Equal(t, p.Summary.PeakLive, c.PeakLive, s.Name)
 		var live, highest device.Size
 		sizes := map[uint32]device.Size{}
@@ -163,6 +163,6 @@ func TestMedianOfRounds(t *testing.T) {
 }
 
 func TestEmptyLoopIsTimed(t *testing.T) {
-	c := NewCourse(program(t, "w1", func(p *workload.Params) { p.Live, p.Pairs = 10, 10 }), workload.MaxSize)
+	c := NewWorkload(program(t, "w1", func(p *workload.Params) { p.Live, p.Pairs = 10, 10 }), workload.MaxSize)
 	require.GreaterOrEqual(t, c.loop(), int64(0))
 }

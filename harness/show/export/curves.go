@@ -6,7 +6,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// The curves of a course.
+// The sampled curves.
 const (
 	curveRequested = iota
 	curveAllocated
@@ -26,18 +26,21 @@ type point struct {
 	most [numCurves]device.Size
 }
 
-// course samples the sums over a run of known length.
-type course struct {
+// curveSampler samples the sums over a run of known length.
+type curveSampler struct {
 	shift  int // event i belongs to point i >> shift
 	events int // so far
 	points []point
 }
 
-// newCourse returns a course with the smallest power-of-two stride that needs at most mostPoints.
-func newCourse(events int) course { return course{shift: bits.Len(uint(events) / mostPoints)} }
+// newCurveSampler returns a sampler with the smallest power-of-two stride that needs at most
+// mostPoints.
+func newCurveSampler(events int) curveSampler {
+	return curveSampler{shift: bits.Len(uint(events) / mostPoints)}
+}
 
 // add records the values after the next event.
-func (c *course) add(at int64, v [numCurves]device.Size) {
+func (c *curveSampler) add(at int64, v [numCurves]device.Size) {
 	if c.events>>c.shift == len(c.points) {
 		c.points = append(c.points, point{at: at})
 	}
