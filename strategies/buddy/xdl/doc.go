@@ -27,7 +27,7 @@
 //
 // It is address-ordered first fit: the oldest region whose root has a run
 // of order k or longer, and in it the lowest run of order k, found by going left whenever
-// the left half can serve. A small hole higher up does not save a large one lower down.
+// the left half can serve. A large run is split even if a run of order k is free higher up.
 //
 // Splitting is implicit. Granting and freeing renew the bytes on the way from the word, or
 // from the node of a longer run, to the root, and stop at the first that does not change.
@@ -41,8 +41,8 @@
 //
 // # Growth and alignment
 //
-// When no region serves, one more of RegionBytes is taken from the device. Regions are
-// never given back before Close, empty or not.
+// When no region serves, another one of RegionBytes is reserved. Regions are never released
+// before Close, empty or not.
 //
 // A block of order k starts at a multiple of its size in its region. Regions have the alignment of
 // [regions.Align], at most 2 MiB. So every alignment up to the smaller of the two is honored in
@@ -73,7 +73,7 @@
 //     original returns null or aborts;
 //   - a device refusal is ErrOutOfMemory and changes nothing;
 //   - freeing what is not the start of a live block is ErrInvalidFree, where the original
-//     accepts interior, repeated and stale addresses and releases another block;
+//     accepts interior, repeated and stale addresses and may release another block;
 //   - parameters are checked before they are used, and more than 2^30 blocks a region are
 //     refused; the original divides by zero and overruns its arrays;
 //   - a free finds its region in O(1), where the original searches.

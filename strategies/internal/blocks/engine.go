@@ -12,11 +12,11 @@ import (
 )
 
 // Engine is a buddy system without a table of live blocks. Its user keeps the requested size of
-// each block, from which and from the place of its address follow region and granted size, and
-// judges which addresses may be freed. Use [New]. It is not safe for concurrent use and allocates
-// nothing on the heap once warm.
+// each block and checks the addresses that are freed. The requested size and the place of an
+// address determine the region and the granted size. Use [New]. It is not safe for concurrent use
+// and allocates nothing on the heap once warm.
 //
-// It counts regions in the given stats, and nothing else: its user counts granted and freed blocks.
+// It counts only regions in the given stats; its user counts granted and freed blocks.
 type Engine struct {
 	some    mask      // classes of which some region has a free block
 	ranked  []places  // per class, the regions that have a free block of it, by key
@@ -29,19 +29,19 @@ type Engine struct {
 
 	shift    uint8       // log2 of the bytes of a unit
 	binary   bool        // buddies differ in one bit
-	trims    bool        // the tail of a block is given back
+	trims    bool        // the tail of a block is returned
 	lists    bool        // free blocks are listed by age
 	fullest  bool        // regions have buckets
 	anywhere bool        // the place decides before the class
 	high     bool        // the highest block is taken
-	lazy     bool        // buddies may both be free
-	unmerged bool        // such buddies may be there
-	halves   device.Size // largest request for which the short way of halves.go is, 0 for none
-	most     device.Size // units of the largest region that is of use
+	lazy     bool        // two free buddies may stay unmerged
+	unmerged bool        // there may be such buddies now
+	halves   device.Size // largest request that halves.go serves, 0 for none
+	most     device.Size // units of a region that can be used at most
 	slack    uint32      // free blocks of a class below which a freed one is not merged
 	grain    device.Size // sizes are rounded up to it first; 0 for no more than units
 	direct   device.Size // larger requests get a region of their own
-	keep     device.Size // bytes of such regions that may be kept for reuse; 0 for what shed says
+	keep     device.Size // bytes of such regions that may be kept for reuse; 0: shed decides
 	choice   string      // which region is taken
 	stride   uint32      // keys of one bucket, above every rank
 	ages     uint64      // regions so far, and direct blocks kept so far
@@ -125,7 +125,7 @@ func (r *region) found() device.Size {
 const mostFound = 32 * device.MiB
 
 // PlaceOf returns the place of a block at an address, and whether a region may be there. It does
-// not report whether a block is. It reads a table of 4 bytes for each 32 MiB held, and 64 more
+// not check that a block starts there. It reads a table of 4 bytes for each 32 MiB held, and 64 more
 // where several regions share these.
 func (b *Engine) PlaceOf(addr device.Addr) (place uint64, ok bool) {
 	label := b.where.Get(addr >> coarse)

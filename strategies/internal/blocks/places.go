@@ -27,7 +27,7 @@ type places struct {
 // store holds the words of all sets side by side, so that no set needs a pointer to its own.
 type store struct {
 	words []uint64
-	// by log2 of their length, runs that no set has, plus one; each leads to the next. 0 for none
+	// by log2 of their length, the first unused run, plus one; each leads to the next. 0 for none
 	runs [wordLog + 1]uint32
 	wide []index.BitSet
 }
@@ -40,7 +40,7 @@ func (p *store) reserve(s *places, n int) {
 	}
 }
 
-// add makes i, which is no member, one. It allocates only above the highest member ever.
+// add adds i, which is not a member. It allocates only above the highest member ever.
 func (p *store) add(s *places, i uint32) {
 	if w := i >> wordLog; w >= uint32(s.room) {
 		if s.wide {

@@ -2,11 +2,11 @@ package cells
 
 import "math/bits"
 
-// arena is runs of words that slabs have beside their records. A run has a power of two of
-// words, so that those which come back serve others.
+// arena holds the runs of words that large slabs have beside their records. The length of a run is a
+// power of two, so that other slabs can reuse it.
 type arena struct {
 	all   []uint64
-	spare [bits.UintSize][]uint32 // runs that no slab has, by log2 of their length
+	spare [bits.UintSize][]uint32 // unused runs, by log2 of their length
 }
 
 // take returns the offset of n words. Their contents are unspecified.

@@ -76,8 +76,8 @@ type back struct {
 	segment uint32
 }
 
-// The slack of a live slot is the bytes that were granted beyond those asked for, and of others
-// nothing, with two exceptions.
+// The slack of a live slot is its granted minus its requested bytes, and other slots have slack 0,
+// with two exceptions.
 const (
 	slackNoted  = 1<<16 - 1 // the slot is live and its slack is in the notes
 	slackCached = 1<<16 - 2 // the slot is in a magazine
@@ -249,8 +249,8 @@ func (a *Engine) slackFor(beyond device.Size, p device.Addr, r *alloc.Request) u
 	return a.note(p, r)
 }
 
-// note keeps the request of a slot for which a slack is not enough, and returns the slack that says
-// so. It is separate so that slackFor is inlined.
+// note stores the request of a slot in the table of notes, because its slack cannot describe it,
+// and returns the slack that marks such slots. It is separate so that slackFor is inlined.
 //
 //go:noinline
 func (a *Engine) note(p device.Addr, r *alloc.Request) uint16 {
@@ -356,8 +356,8 @@ func (a *Engine) refill(class, segment int, more bool) int32 {
 	return a.attach(class, segment, true)
 }
 
-// foreign returns a slab with a free slot of another segment: a partly used one, which stays there,
-// or an empty one, which changes over. Otherwise it returns None.
+// foreign returns a slab of another segment with a free slot, or None. A partly used slab stays in
+// its segment, an empty one moves to the segment of the request.
 func (a *Engine) foreign(class, segment int) int32 {
 	own := &a.stocks[segment*len(a.kinds)+class]
 	if a.kinds[class].partial > 0 {
