@@ -125,8 +125,8 @@ func (r *region) found() device.Size {
 const mostFound = 32 * device.MiB
 
 // PlaceOf returns the place of a block at an address, and whether a region may be there. It does
-// not check that a block starts there. It reads a table of 4 bytes for each 32 MiB held, and 64 more
-// where several regions share these.
+// not check that a block starts there. It reads a table of 4 bytes for each 32 MiB held, and 64
+// more where several regions share these.
 func (b *Engine) PlaceOf(addr device.Addr) (place uint64, ok bool) {
 	label := b.where.Get(addr >> coarse)
 	return uint64(label) - 1, label != 0

@@ -2,8 +2,8 @@ package cells
 
 import "math/bits"
 
-// arena holds the runs of words that large slabs have beside their records. The length of a run is a
-// power of two, so that other slabs can reuse it.
+// arena holds the runs of words that large slabs have beside their records. The length of a run is
+// a power of two, so that other slabs can reuse it.
 type arena struct {
 	all   []uint64
 	spare [bits.UintSize][]uint32 // unused runs, by log2 of their length
