@@ -231,8 +231,8 @@ func TestEveryViewCanBeUsed(t *testing.T) {
 	// Failures: the first of each strategy, and what the others did.
 	failures := ask[string](t, p, `document.getElementById("vy-failures").innerText`)
 	require.Contains(t, failures, "3.00 MiB at event 5\u202f423")
-	require.Contains(t, failures, "What others did at event")
-	require.Contains(t, failures, "Who uses regions with free memory", "why the first found no memory")
+	require.Contains(t, failures, "Outcome under other strategies at event")
+	require.Contains(t, failures, "Owners of blocks in regions with free memory", "why the first found no memory")
 
 	// Tables: sorted by the value, not by the text.
 	do(t, p, `document.querySelector("#vy-tables thead button").click()`)

@@ -57,7 +57,7 @@ function finalHeap(heap) {
     ["free beside blocks in use", bytes(heap.free_beside_blocks_in_use_bytes)],
   ];
   const held = heap.sparse_segments.reduce((n, s) => n + s.free_bytes, 0);
-  if (held) pairs.push(["of that, in segments of which at most a tenth is in use", bytes(held)]);
+  if (held) pairs.push(["of that, in segments with at most a tenth in use", bytes(held)]);
   return facts(pairs);
 }
 
@@ -122,7 +122,7 @@ function needs(report) {
   key.append(
     el("span", {
       class: "vy-note",
-      text: "Hatched: the minimum lies somewhere in it. Where nothing was seen to complete, the bar ends where it still fails.",
+      text: "Hatched: the bracket of the minimum. If no capacity completed, the bar ends at the largest that failed.",
     }),
   );
   const draw = () => {
@@ -162,7 +162,7 @@ function refusal({ failure, runs }) {
   ]);
   const heads = ["setting", "that request", "refused before", "taken from the device", "device calls"];
   parts.push(
-    el("h3", { text: "What each setting does with that request" }),
+    el("h3", { text: "Outcome of that request under each setting" }),
     el("div", { class: "vy-scroll vy-tall" }, table("", heads, rows, [2, 3, 4])),
   );
   return parts;

@@ -18,7 +18,7 @@ function benchView(report) {
     key,
     el("p", {
       class: "vy-note",
-      text: "Bars reach from the shortest to the longest round; times are on a logarithmic axis. Memory is what was held at most; what takes the whole device at once is left out of it.",
+      text: "Bars reach from the shortest to the longest round; times are on a logarithmic axis. Memory is the highest reserved; strategies that take the whole device at once are omitted.",
     }),
   );
   const draws = [];
@@ -76,7 +76,7 @@ function callsOf({ bench, calls, colors }, draws) {
   };
   draws.push(draw);
   const options = names.map((n) => [n, n]);
-  const note = "The clock is read before and after each call, which is in every figure. The longest, one in ten thousand, are in the tables.";
+  const note = "Every figure includes the time of reading the clock before and after the call. The chart omits the slowest of ten thousand calls; the tables have them.";
   return [
     el("h3", { text: "Latency of single calls" }),
     el("div", { class: "vy-controls" }, choice("Workload", options, chosen, choose)),
@@ -192,7 +192,7 @@ function drawDots(canvas, width, about, strategyColors, lit) {
   g.font = colors.font;
   g.fillStyle = colors.text;
   if (!about.runs.length) {
-    g.fillText("no strategy of this table takes memory step by step", GUTTER, 40);
+    g.fillText("every strategy of this table takes the whole device at once", GUTTER, 40);
     return [];
   }
   const lives = [...new Set(about.runs.map((r) => r.live))].sort((a, b) => a - b);

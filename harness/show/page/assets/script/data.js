@@ -120,7 +120,7 @@ function siteOf(stacks, number) {
 // stackLines returns the places of a stack, the innermost first, or null where none is known.
 function stackLines(stacks, number) {
   if (!stacks || !number) return null;
-  if (number === STACK_LEFT_OUT) return ["left out: there was room for those of the heaviest blocks"];
+  if (number === STACK_LEFT_OUT) return ["omitted: the page has room for the stacks of the heaviest blocks only"];
   stacks.texts ??= new TextDecoder().decode(stacks.places).split("\n");
   const from = stacks.starts[number - 2];
   return Array.from(stacks.frames.subarray(from, stacks.starts[number - 1]), (n) =>

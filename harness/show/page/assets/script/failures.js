@@ -92,7 +92,7 @@ class FailureView {
       box.append(
         el("p", {
           class: "vy-note",
-          text: "Only this strategy was replayed. What other settings and strategies would have needed, vramyard whatif tells of the same file; compare draws them beside each other.",
+          text: "Only this strategy was replayed. For the same file, vramyard whatif reports the need of other settings and strategies, and vramyard compare draws them side by side.",
         }),
       );
     const others = this.app.trace.runs
@@ -102,7 +102,7 @@ class FailureView {
         return [r.strategy, told ? verdict(told) : this.atEvent(r, f.event), this.heldAt(r, f.event)];
       });
     if (others.length) {
-      const caption = `What others did at event ${count(f.event)}`;
+      const caption = `Outcome under other strategies at event ${count(f.event)}`;
       box.append(
         el("div", { class: "vy-scroll" }, table(caption, ["strategy", "answer", "reserved"], others, [2])),
       );
@@ -192,7 +192,7 @@ function postmortem(r) {
     parts.push(
       scroll(
         table(
-          "Who uses regions with free memory",
+          "Owners of blocks in regions with free memory",
           ["blocks of", "pin", "alone", "regions", "blocks", "oldest"],
           r.pinned_by.map((p) => [
             name(p),
@@ -209,7 +209,7 @@ function postmortem(r) {
   }
   const told = (text, stack) =>
     el("details", {}, el("summary", { text }), el("ol", { class: "vy-calls" }, ...stack.map((line) => el("li", { text: line }))));
-  if (r.asker?.stack?.length) parts.push(told(`Who asked: ${r.asker.stack[0]}`, r.asker.stack));
+  if (r.asker?.stack?.length) parts.push(told(`Requested by: ${r.asker.stack[0]}`, r.asker.stack));
   for (const p of r.pinned_by ?? [])
     if (p.stack?.length)
       parts.push(told(`${bytes(p.pinned_bytes)} pinned by ${plural(p.blocks.count, "block")} of ${p.stack[0]}`, p.stack));

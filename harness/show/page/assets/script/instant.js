@@ -159,9 +159,9 @@ class InstantView {
     if (h.how === "ended") parts.push(`The run ended there, before event ${count(this.app.state.event)}.`);
     if (h.how === "rebuilt") {
       parts.push("Rebuilt from the blocks of the map: memory of a region without a block is shown as one free stretch.");
-      if (this.app.live) parts.push("The trace is replayed up to here for the state in full …");
+      if (this.app.live) parts.push("Replaying the trace up to here for every chunk …");
     }
-    if (h.how === "unknown") parts.push("Nothing is known of this event.");
+    if (h.how === "unknown") parts.push("The page has no state for this event.");
     if (h.more) parts.push(`${plural(h.more, "small chunk")} left out.`);
     if (this.layout.rows) parts.push(`A row is ${bytes(this.layout.width)}.`);
     this.says.textContent = parts.join(" ");
@@ -378,7 +378,7 @@ class InstantView {
         el("div", { class: "vy-classes" }, table("Blocks by bin, order or size class", heads, rows, [0, 1, 2])),
       );
       const without = blocks.filter((c) => c.class < 0).length;
-      if (without) parts.push(el("p", { class: "vy-note", text: `Of ${plural(without, "block")} the class is not known.` }));
+      if (without) parts.push(el("p", { class: "vy-note", text: `${plural(without, "block")} without a known class.` }));
     }
     const best = nearest(this.run(), this.heap.event);
     const then = best && recorded(this.app.trace, best, "nearest");

@@ -53,7 +53,7 @@ class Live {
       show(full);
     } catch (e) {
       if (e.name === "AbortError") return;
-      this.says.textContent = `The program that serves this page does not answer: ${e.message}. What is shown is what was known before.`;
+      this.says.textContent = `The program that serves this page does not answer: ${e.message}. The page shows the last data that it received.`;
       this.says.hidden = false;
     } finally {
       if (this.asked.get(what) === stop) this.asked.delete(what);

@@ -15,7 +15,7 @@ class BlockMap {
       el("h2", { text: "Memory map" }),
       el("p", {
         class: "vy-note",
-        text: "Address over events. Memory that is held has a tint, blocks a colour; stripes are what rounding added, dots a free that a stream delays. The axis leaves out addresses that were never held; ticks at the right edge say where. Drag to zoom in both directions, click a block to keep it.",
+        text: "Addresses over events. Tinted: reserved. Coloured: live blocks. Striped: rounding. Dotted: freed, waiting for a stream. The axis omits addresses that were never reserved; ticks at the right edge mark the gaps. Drag to zoom in both directions, click a block to pin it.",
       }),
       this.controls,
       this.key,
@@ -85,11 +85,11 @@ class BlockMap {
     const letGo = button("let go", "Keep this block no longer", () => state.set({ pin: null }));
     this.card.replaceChildren(
       el("h3", {}, el("span", { text: `Block ${pin}${run ? ` of ${run.strategy}` : ""} ` }), letGo),
-      pairs ? facts(pairs) : el("p", { text: "It is not among the blocks that the page holds." }),
+      pairs ? facts(pairs) : el("p", { text: "The page does not hold this block: it has room for the heaviest ones only." }),
     );
     if (lines) {
       this.card.append(
-        el("h3", { text: "Asked for at, the innermost call first" }),
+        el("h3", { text: "Requested by, innermost call first" }),
         el("ol", { class: "vy-calls" }, ...lines.map((text) => el("li", { text }))),
       );
     }
