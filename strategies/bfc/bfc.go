@@ -72,12 +72,12 @@ func New(src device.Source, c Config) (*Allocator, error) {
 // Alloc implements [alloc.Allocator]. It costs O(log chunks), and O(chunks that are large
 // enough but misplaced or too new) for an alignment above 256 or a bound on the count.
 //
-// A request that is refused leaves live blocks alone. On the way it may have doubled
-// NextRegion, taken a region that did not serve, merged unsafe chunks by force or given
-// back regions without live blocks, as the original does.
+// A refused request leaves live blocks alone. As in the original, it may have doubled NextRegion,
+// taken a region that did not serve, merged unsafe chunks by force or released regions without live
+// blocks.
 //
-// The order of its steps shows in the addresses: the sweep comes before the search, which then
-// finds the chunks merged that the frontier has passed.
+// The order of the steps affects addresses: the sweep precedes the search, so the search sees the
+// chunks below the frontier already merged.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	if !a.front.Judge(&r) {
 		return alloc.Block{}, a.front.Refuse(&r)
@@ -99,7 +99,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return a.grant(h, &r), nil
 }
 
-// demand is a request as the search sees it.
+// demand holds the search criteria of a request.
 type demand struct {
 	size   device.Size // rounded up
 	align  device.Size // at least unit
@@ -122,7 +122,7 @@ func (a *Allocator) demandOf(r *alloc.Request) demand {
 	return w
 }
 
-// grant makes a free chunk that is in no bin the block of a request.
+// grant makes the block of a request from a free chunk that is in no bin.
 //
 // Precondition: the chunk has the size to grant.
 // Postcondition: invariants B5, B7 and B8 hold for it.
@@ -142,7 +142,7 @@ func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 }
 
 // Free implements [alloc.Allocator]. It costs O(log chunks). With timing the chunk is neither
-// merged nor given back to the gap: other streams may still use it.
+// merged nor returned to the gap, because other streams may still use it.
 func (a *Allocator) Free(at device.Addr) error {
 	if a.front.Closed() {
 		return alloc.ErrClosed
@@ -176,7 +176,7 @@ func (a *Allocator) FreeRef(b alloc.Block) error {
 	return nil
 }
 
-// free makes a live chunk, out of the map of live chunks, a free one.
+// free frees a live chunk that the map of live chunks no longer has.
 func (a *Allocator) free(h handle) {
 	c := &a.chunks.rows[h]
 	a.front.Stats.Freed(a.chunks.requested(h), c.size)

@@ -13,9 +13,9 @@ var errMalformed = errors.New("bfc: the device returned a region that is too sma
 // grow takes a region that serves a request from the device and puts it into its bin. It
 // returns a refusal with ReasonNone on success.
 //
-// The size meant for the next region doubles until the request fits, and once more after each
-// region for which it did not have to, however large the limit; the doubling stays when
-// the device refuses.
+// cur, the size intended for the next region, doubles until the request fits. If it already did,
+// cur doubles after the region is granted, regardless of the limit. A refusal does not undo the
+// first doubling.
 func (a *Allocator) grow(w demand) power.Refusal {
 	room, ok := a.roomFor(w.size)
 	if !ok {
@@ -40,12 +40,11 @@ func (a *Allocator) grow(w demand) power.Refusal {
 	return why
 }
 
-// roomFor returns the most bytes that may still be asked of the device, and whether n are
-// among them.
+// roomFor returns the bytes that the limit still permits to reserve, and whether n fit.
 //
-// The subtraction wraps when the device gave more than was asked and the pool is above
-// the limit, which then limits nothing any more; mended mode stops at zero. The variant of
-// 2016 compares without wrapping, but then asks for more than is left.
+// The subtraction wraps if the device granted more than requested and the pool is above the limit.
+// The limit then has no effect; mended mode stops at zero. The variant of 2016 compares without
+// wrapping, but then requests more than the limit permits.
 func (a *Allocator) roomFor(n device.Size) (room device.Size, ok bool) {
 	pool, limit := a.front.Stats.Reserved, a.cfg.Limit
 	if a.cfg.Variant == V2016 {
@@ -64,7 +63,7 @@ type reservation struct {
 	tail          device.Size // bytes behind that part, held and forgotten
 }
 
-// shorten forgets what a reservation has beyond n bytes.
+// shorten moves the bytes of a reservation beyond n to its tail, which is never used.
 func (r *reservation) shorten(n device.Size) {
 	r.tail += r.Size - n
 	r.Size = n
@@ -105,10 +104,10 @@ func (a *Allocator) reserveAtMost(n device.Size, w demand) (reservation, power.R
 	}
 }
 
-// reserve2016 asks the device for n bytes and, once in the life of the allocator, for less.
-// Each try there is followed by a step even when it succeeds, so that the region recorded
-// is one step smaller than what the device gave; the tail is forgotten. The step after a
-// success is the original's own, which at 2304 bytes and below changes nothing.
+// reserve2016 asks the device for n bytes and, once in the life of the allocator, for less. In
+// that episode each try is followed by a step, even after success: the recorded region is one step
+// smaller than the grant, and the tail is never used. The step after a success is the original's,
+// which changes nothing at 2304 bytes and below.
 func (a *Allocator) reserve2016(n device.Size, w demand) (reservation, power.Refusal) {
 	asked := n
 	r, err := a.reserve(n, w.align)
@@ -130,10 +129,10 @@ func (a *Allocator) reserve2016(n device.Size, w demand) (reservation, power.Ref
 	return r, power.Refusal{Asked: asked}
 }
 
-// addRegion registers what the device gave and returns the free chunk that covers it,
-// which is in no bin. It becomes a region of its own, or with coalescing the tail of the
-// region that ends where it starts; a region that starts where it ends is never joined. A
-// two-ended arena is never joined to another, because each has its own ends.
+// addRegion registers a reservation and returns the free chunk that covers it, which is in no bin.
+// The reservation becomes a region of its own. With CoalesceRegions it is appended to the region
+// that ends at its start, if there is one; a region that starts at its end is never joined. Regions
+// of two-ended arenas are not joined, because each has its own ends.
 func (a *Allocator) addRegion(r reservation) handle {
 	h := a.chunks.add()
 	c := chunk{addr: r.Addr, size: r.Size, prev: none, next: none}

@@ -38,8 +38,8 @@ func (a *Allocator) find(w demand) handle {
 	return h
 }
 
-// findFitting is find for wishes that pass over chunks which are large enough. In a
-// two-ended arena the gap is tried after the holes of the end that is asked for.
+// findFitting is find for requests that pass over some chunks that are large enough. In a two-ended
+// arena it tries the holes of the requested end, then the gap.
 func (a *Allocator) findFitting(w demand) handle {
 	if h := a.firstFitting(w, w.owner); h != none || w.owner == OwnerNone {
 		return h
@@ -47,8 +47,8 @@ func (a *Allocator) findFitting(w demand) handle {
 	return a.firstFitting(w, OwnerGap)
 }
 
-// firstFitting is findFitting among the chunks of one owner. The walk is bounded for an
-// alignment alone: a chunk that is larger than the request by the alignment always fits.
+// firstFitting is findFitting among the chunks of one owner. With an alignment and no bound on the
+// count, the walk ends at the latest at a chunk larger than the request by the alignment.
 func (a *Allocator) firstFitting(w demand, owner uint8) handle {
 	t := &a.bins[owner]
 	at := t.First(w.size, func(h handle) bool {
@@ -65,9 +65,8 @@ func (a *Allocator) firstFitting(w demand, owner uint8) handle {
 	return a.carveLower(h, w)
 }
 
-// fits reports whether an aligned place of the wished size lies inside a chunk that is
-// large enough without alignment. Everything is a difference, so that no sum can overflow
-// however large the alignment.
+// fits reports whether an aligned place of the demanded size lies inside a chunk that is
+// large enough without alignment. It computes differences only, so no alignment overflows a sum.
 //
 // Precondition: size >= w.size.
 func (w *demand) fits(at device.Addr, size device.Size) bool {
@@ -112,7 +111,7 @@ func (a *Allocator) splits(rest, n device.Size) bool {
 
 // shelveRemainder puts the remainder of a split into its bin, given its neighbour on the far side.
 // In mended mode it is also queued if a sweep must visit it again, because it is unsafe or could
-// merge with that neighbor.
+// merge with that neighbour.
 func (a *Allocator) shelveRemainder(h, neighbour handle) {
 	a.shelve(h)
 	if a.cfg.Mended && a.cfg.Timing && (a.chunks.freedAt[h] != 0 || a.isFree(neighbour)) {
@@ -121,11 +120,11 @@ func (a *Allocator) shelveRemainder(h, neighbour handle) {
 }
 
 // findMore gets memory for a request that no chunk serves: a new region, then a forced merge
-// of unsafe chunks, then a new region after giving back those without live blocks. It
-// returns none and why if nothing helps.
+// of unsafe chunks, then a new region after the release of regions without live blocks. If all of
+// them fail, it returns none and the reason.
 //
-// A new region does not always serve. The variant of 2016 may record less than it asked
-// for, and a device may align to less than it was asked to. The region stays then.
+// A new region does not always serve: the variant of 2016 may record less than it requested, and a
+// device may align to less than requested. The region is kept.
 func (a *Allocator) findMore(w demand) (handle, power.Refusal) {
 	why := a.grow(w)
 	if why.Reason == power.ReasonNone {
