@@ -8,9 +8,9 @@ type state uint8
 const (
 	free state = iota // in the map of its kind
 	live              // granted
-	held              // its memory is in use through an sBlock that is live
+	held              // a pBlock whose memory is in use through a live sBlock
 	idle              // address range of an unused sBlock
-	gone              // pages of a segment whose memory went back
+	gone              // pages of a segment whose memory was released
 )
 
 // none is the zero handle of chunks, regions and pieces. Chunk 0 exists and is live, so it is a
@@ -22,10 +22,10 @@ type chunk struct {
 	addr   device.Addr
 	size   device.Size
 	prev   uint32 // chunk before it in its region
-	next   uint32 // chunk behind it; of a row that is not in use, the next such
+	next   uint32 // chunk after it; of an unused row, the next unused row
 	region uint32
-	// note identifies a free chunk in the map of its kind and an idle sBlock in the map of idle ones.
-	// For a used pBlock it is the first sBlock that waits for it.
+	// note identifies a free chunk in the map of its kind and an idle sBlock in the map of idle
+	// ones. For a used pBlock it is the first sBlock that waits for it.
 	note  uint32
 	state state
 }
@@ -46,14 +46,14 @@ func (a *Allocator) addChunk(at device.Addr, size device.Size, region uint32) ui
 	return h
 }
 
-// dropChunk takes a chunk that is in no map out of the table.
+// dropChunk removes a chunk that is in no map from the table.
 func (a *Allocator) dropChunk(h uint32) {
 	a.chunks[h] = chunk{next: a.spareChunk}
 	a.spareChunk = h
 	a.spareChunks++
 }
 
-// paint notes for some pages of a pBlock that they are its own. Elsewhere there are no pages.
+// paint records h as the owner of the pages in n bytes from at. A no-op outside of segments.
 func (a *Allocator) paint(h uint32, at device.Addr, n device.Size) {
 	r := &a.regions[a.chunks[h].region]
 	if r.kind != pages {
@@ -66,9 +66,9 @@ func (a *Allocator) paint(h uint32, at device.Addr, n device.Size) {
 	}
 }
 
-// split cuts a chunk that is in no map behind its first n bytes and returns both parts, which are
-// in none either. The larger one keeps the handle, so that it costs four bytes written for each
-// page of the smaller one.
+// split cuts a chunk that is in no map after its first n bytes and returns both parts, which are in
+// no map either. The larger part keeps the handle, so a split writes four bytes for each page of
+// the smaller part only.
 //
 // Precondition: 0 < n < size.
 func (a *Allocator) split(h uint32, n device.Size) (front, tail uint32) {
@@ -88,8 +88,8 @@ func (a *Allocator) split(h uint32, n device.Size) (front, tail uint32) {
 	return front, tail
 }
 
-// join makes a chunk and the one behind it one and returns it. Neither is in a map. It costs four
-// bytes written for each page of the smaller one, whose handle is spare then.
+// join merges two adjacent chunks, neither of which is in a map, and returns the result. It writes
+// four bytes for each page of the smaller one, whose row becomes unused.
 func (a *Allocator) join(left, right uint32) uint32 {
 	l, r := a.chunks[left], a.chunks[right]
 	keep, gone := left, right
@@ -105,7 +105,7 @@ func (a *Allocator) join(left, right uint32) uint32 {
 	return keep
 }
 
-// link makes one chunk of a region the neighbour of another, of which either may be none.
+// link makes two chunks of a region adjacent. Either may be none.
 func (a *Allocator) link(region, left, right uint32) {
 	if left == none {
 		a.regions[region].chunk = right
@@ -135,8 +135,8 @@ func (a *Allocator) remove(h uint32) {
 	c.note = none
 }
 
-// cut makes n bytes of a free chunk, from an address on, a chunk of their own, which is in no map,
-// and leaves the rest on either side free.
+// cut splits the n bytes from an address off a free chunk and returns them as a chunk in no map.
+// The parts before and after them stay free.
 func (a *Allocator) cut(h uint32, at device.Addr, n device.Size) uint32 {
 	a.remove(h)
 	if pad := at.Sub(a.chunks[h].addr); pad != 0 {
@@ -152,7 +152,8 @@ func (a *Allocator) cut(h uint32, at device.Addr, n device.Size) uint32 {
 	return h
 }
 
-// settle makes a used chunk free and coalesces it. sBlocks that waited for it can be found again.
+// settle makes a chunk in use free and coalesces it. The sBlocks that waited for it return to the
+// map.
 func (a *Allocator) settle(h uint32) {
 	// The note becomes the position in the map below, so the waiting sBlocks come first.
 	if a.regions[a.chunks[h].region].kind == pages {

@@ -7,7 +7,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// quantum is what sizes below a chunk are rounded up to: PyTorch's least block.
+// quantum is the unit of sizes below a page: PyTorch's smallest block.
 const quantum device.Size = 512
 
 // The values of Config fields that are zero.
@@ -20,24 +20,24 @@ const (
 
 // The bounds of fields, and of requests.
 const (
-	mostChunk                   = device.GiB      // larger ones are no pages any more
+	mostChunk                   = device.GiB      // larger than the pages of any driver
 	mostSmall                   = 16 * device.GiB // likewise
-	mostFragLimit   device.Size = 1 << 60         // as good as never
-	mostMostSBlocks             = 1 << 20         // what tables are meant for
+	mostFragLimit   device.Size = 1 << 60         // no request is stitched
+	mostMostSBlocks             = 1 << 20         // keeps the tables small
 	mostPages                   = 1 << 14         // of a request, because each takes two calls to the device
 )
 
 // Config describes a stitching allocator. The zero value stitches every request of at least a page
 // of 2 MiB.
 type Config struct {
-	// ChunkBytes are the bytes of a page: what memory is created, mapped and rounded up to.
-	ChunkBytes device.Size `json:"chunk_bytes" doc:"bytes of a page, a power of two: what memory is created and mapped by; requests below it go to the small pool" grid:"2MiB,4MiB,8MiB,16MiB"`
-	// SmallBytes are the bytes of a region of the small pool, which is not stitched.
+	// ChunkBytes is the size of a page, the unit in which memory is created and mapped.
+	ChunkBytes device.Size `json:"chunk_bytes" doc:"bytes of a page, a power of two: the unit in which memory is created and mapped; requests below it go to the small pool" grid:"2MiB,4MiB,8MiB,16MiB"`
+	// SmallBytes is the size of a region of the small pool, which is not stitched.
 	SmallBytes device.Size `json:"small_bytes" doc:"bytes of a region of the pool for requests below a page" grid:"2MiB,8MiB,32MiB"`
 	// FragLimit is the size in bytes of the smallest request that is stitched.
 	FragLimit device.Size `json:"frag_limit" doc:"the smallest request for which free memory is stitched" grid:"2MiB,16MiB,64MiB,512MiB,1EiB"`
-	// MostSBlocks is how many sBlocks there are at most.
-	MostSBlocks int `json:"most_sblocks" doc:"how many sBlocks there are at most; the idle one used longest ago is given up" grid:"64,512,4096,32768"`
+	// MostSBlocks is the largest number of sBlocks.
+	MostSBlocks int `json:"most_sblocks" doc:"largest number of sBlocks; beyond it the one that has been idle longest is undone" grid:"64,512,4096,32768"`
 	// Limit in bytes is the most to hold of the device; 0 for no bound.
 	Limit device.Size `json:"limit" doc:"most bytes to hold of the device; 0 for no bound"`
 }

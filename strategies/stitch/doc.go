@@ -1,63 +1,66 @@
 // Package stitch joins scattered memory under one range of addresses, in the manner of GMLake. It
 // needs a device with virtual memory.
 //
-// # What is different
+// # The idea
 //
-// Free memory that lies in pieces cannot serve a request that is larger than each of them.
-// Elsewhere such a request gets new memory. Here the pieces are mapped a second time, one behind
-// the other, into a range of their own, and the request gets that. So memory is asked for only when
-// less is free than is wanted.
+// A request that is larger than every free chunk normally takes new memory, even if the free chunks
+// together would suffice. Here the pages of several free chunks are mapped a second time, one after
+// the other, into a new range of addresses, and the request gets that range. New memory is needed
+// only if all free pages together are too few.
 //
-// # Words of the paper
+// # Terms of the paper
 //
-// Memory is created and mapped in pages of Config.ChunkBytes, the chunks of the paper. A segment
-// is a range with memory of its own, in which each page is mapped once. A pBlock is a part of a
-// segment: the paper's primitive block. An sBlock, for stitched, is a range onto which pages of
-// several pBlocks are mapped a second time; a piece of it is successive pages of one segment.
+// Memory is created and mapped in pages of Config.ChunkBytes; the paper calls them chunks. A
+// segment is a range with memory of its own, in which each page is mapped once. A pBlock (primitive
+// block) is a part of a segment. An sBlock (stitched block) is a range into which pages of several
+// pBlocks are mapped a second time. It consists of pieces: each is a run of pages of one segment.
 //
 // # Data structure
 //
-// The chunks of all regions lie in one table, linked with their neighbors in the region: parts of
-// the small pool, pBlocks, and one chunk for each sBlock. A segment has its handles and, for each
-// page, the pBlock that it belongs to. An sBlock has a list of pieces, and a segment has the list
-// of all pieces over it: before its pages are released, the sBlocks over them are undone.
+// One table holds the chunks of all regions: parts of the small pool, pBlocks, and one chunk for
+// each sBlock. Each is linked with the adjacent chunks of its region. A segment has the handle of
+// each page and the pBlock that each page belongs to. An sBlock has a list of its pieces, and a
+// segment has a list of all pieces over it, because the sBlocks over a page must be undone before
+// the page is released.
 //
-// Free chunks of the small pool, free pBlocks, and idle sBlocks are each ordered by size and
-// address in an kit/index. The live blocks stand in an kit/front.
+// The free chunks of the small pool, the free pBlocks and the idle sBlocks are each ordered by size
+// and address in kit/index. The live blocks are in a ledger of kit/front.
 //
-// An idle sBlock does not own its memory. Its pages are in pBlocks that are free, or in use by
-// others, and it may be granted only if all are free. Nobody counts that. An sBlock that turns out
-// to be blocked when it is looked at leaves the map and waits in a list of one of the pBlocks in
-// its way; when that is freed it is in the map again. So a free costs nothing for sBlocks that are
-// not waiting, and a blocked one costs nothing until something has changed.
+// An idle sBlock does not own its memory: its pages are in pBlocks that may be free or in use, and
+// it can be granted only if all of them are free. No counter tracks that. If a search finds that an
+// sBlock is blocked, the sBlock leaves the map and waits in a list of one pBlock that blocks it.
+// When that pBlock is freed, the sBlock returns to the map. So an sBlock costs nothing while
+// nothing changes, and a free costs nothing for sBlocks that do not wait for it.
 //
 // # Search
 //
-// A request of at least a page is rounded up to whole pages and gets the first that there is of
-// (with the states of the paper's best fit):
+// A request of at least a page is rounded up to whole pages. It gets the first of these, with the
+// names of the states in the paper's best fit:
 //
 //	a free pBlock of that size, or an idle sBlock of that size whose pages are all free   S1
 //	the first part of the smallest larger pBlock                                          S2
-//	free pBlocks, stitched                                                                S3
-//	the same, after a segment was added with what is missing                              S4
-//	what is free after free memory went back to the device; else nothing                  S5
+//	an sBlock of free pBlocks                                                             S3
+//	the same, after a segment was reserved for the missing bytes                          S4
+//	one of these after free memory was released; otherwise the request fails              S5
 //
-// Of pBlocks to stitch the largest are taken until one has what is still missing, of those the
-// smallest: as few pieces as can be. A request below Config.FragLimit is not stitched, nor one when
-// Config.MostSBlocks are in use; it gets a segment of its own.
+// For an sBlock, the largest pBlocks are taken until one of the rest has the missing bytes; of
+// those, the smallest is taken. This gives the fewest pieces. A request below Config.FragLimit is
+// not stitched, and neither is one while Config.MostSBlocks are in use. It gets a segment of its
+// own.
 //
-// A request below a page goes to the small pool, a best fit over regions of Config.SmallBytes, or
-// in need of a page.
+// A request below a page is served by the small pool: a best fit over regions of Config.SmallBytes,
+// or of one page when memory is short.
 //
 // # Split and merge
 //
-// A pBlock is cut where a request ends, and a freed one merges with its free neighbours in the
-// segment, at once. Neither calls the device: the pages stay where they are. An sBlock is never
-// cut. When it is freed its pBlocks become free and merge, and it stays, idle, for the next request
-// of its size: training repeats itself, and so the same sizes are stitched once. Of more than
-// Config.MostSBlocks the idle one freed longest ago is given up, which the paper calls StitchFree.
+// A pBlock is split where a request ends. A freed pBlock merges with the free pBlocks before and
+// after it in the segment at once. Neither calls the device, because the pages stay mapped. An
+// sBlock is never split. When it is freed, its pBlocks become free and merge, and the sBlock stays
+// idle for the next request of its size: training repeats its sizes, so each is stitched once. If
+// there are more than Config.MostSBlocks, the one that has been idle longest is undone; the paper
+// calls this StitchFree.
 //
-// # Memory that goes back
+// # Release
 //
 // Free makes no device call. Trim undoes idle sBlocks and unmaps free pages. The range of a segment
 // stays until all its pages are released, and released pages are not mapped again. After a refusal
@@ -70,28 +73,32 @@
 //
 // # What a walk shows
 //
-// Every byte of memory once. In use through an sBlock it is in the live chunk of that, and its
-// pBlocks are aliased. Otherwise its pBlock shows what it is, and the range of the sBlock is
-// aliased. The largest hole is the largest free chunk, as everywhere, though stitching may serve a
-// request of all free pages together.
+// A walk shows every byte of memory once. Memory that is in use through an sBlock is in the live
+// chunk of the sBlock, and the pBlocks are aliased. Otherwise the pBlocks show the state of the
+// memory, and the range of the sBlock is aliased. The largest hole is the largest free chunk, as in
+// every strategy, although stitching may serve a request for all free pages together.
 //
 // # Cost
 //
-// A pBlock is found in O(log n), an sBlock in O(log n) and a look at each of its pBlocks. Cutting
-// and merging write four bytes for each page of the smaller part. To stitch takes a call for each
-// page, two more, and O(log n) for each piece; a segment takes two for each page and two more. So a
-// request is bounded by 16,384 pages.
+// Finding a pBlock costs O(log n), finding an sBlock O(log n) and a visit to each of its pBlocks. A
+// split or merge writes four bytes for each page of the smaller part. Stitching makes a device call
+// for each page and two more, and costs O(log n) for each piece. A segment takes two calls for each
+// page and two more. A request therefore has at most 16,384 pages.
 //
 // # Invariants
 //
 // Invariant G1: chunks tile their region, links mirror, and the pages of a pBlock name it.
-// Invariant G2: the maps hold exactly the free chunks, under their size and address, and their
-// bytes are counted. Invariant G3: no two free chunks are neighbours. Invariant G4: pieces lie in
-// segments and have memory, make up their sBlock, and their lists mirror. Invariant G5: the pieces
-// of an sBlock in use are pBlocks that are held, and no other pBlock is. Invariant G6: an idle
-// sBlock is in the map, or waits for a pBlock in use that has pages of it; there are at most
-// MostSBlocks. Invariant G7: every row of a table is in use or spare. Invariant G8: the ledger
-// holds exactly the live chunks. Invariant G9: the counters match the walk.
+// Invariant G2: the maps hold exactly the free chunks, under their size and address, and the
+// counted bytes are exact.
+// Invariant G3: no two adjacent chunks are free.
+// Invariant G4: pieces lie in segments and have memory, the pieces of an sBlock fill its range, and
+// the links of their lists mirror.
+// Invariant G5: the pieces of an sBlock in use are pBlocks in state held, and no other pBlock is.
+// Invariant G6: an idle sBlock is in the map, or waits for a pBlock in use that has pages of it;
+// there are at most MostSBlocks.
+// Invariant G7: every row of a table is in use or spare.
+// Invariant G8: the ledger holds exactly the live chunks.
+// Invariant G9: the counters match the walk.
 //
 // # Source and departures
 //
@@ -105,7 +112,7 @@
 //   - The code prefers a larger pBlock to an sBlock of the right size. The paper and this package
 //     prefer an exact fit.
 //   - The code takes the largest pBlocks until it has enough and splits the last one. This package
-//     splits the smallest one that suffices for the rest.
+//     splits the smallest pBlock that suffices for the rest.
 //   - The code grants an sBlock of up to reuseLimit, ten, times the request, and splits surplus
 //     pBlocks. The paper and this package grant an sBlock of the exact size only.
 //   - If too little is free, the code creates memory for the whole request, unless reAlloc is set.

@@ -49,9 +49,9 @@ func (a *Allocator) MetadataBytes() device.Size {
 	return n
 }
 
-// Trim implements [power.Trimmer]: idle sBlocks are undone, then free pages and free regions of the
-// small pool go back. A range stays until all its pages are gone. It costs O(regions and pages) and
-// a call to the device for most of them.
+// Trim implements [power.Trimmer]. It undoes idle sBlocks and releases free pages and free regions
+// of the small pool. A range stays until all its pages are released. It costs O(regions + pages)
+// and about one device call for each.
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.front.Closed() {
 		return 0, alloc.ErrClosed
@@ -69,8 +69,8 @@ func (a *Allocator) trim() (device.Size, error) {
 	return before - a.front.Stats.Reserved, err
 }
 
-// Close implements [alloc.Strategy]: every block is freed, and all goes back as by Trim. Walk shows
-// what the device refuses to take back as slack, or as address space without memory of its own.
+// Close implements [alloc.Strategy]: it frees every block and trims. Walk shows memory that the
+// device does not take back as slack, and ranges as address space without memory of their own.
 func (a *Allocator) Close() error {
 	if !a.front.Closed() {
 		a.front.Close()
@@ -94,7 +94,7 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	}
 }
 
-// walkRegion yields the chunks of one region and reports whether there should be more.
+// walkRegion yields the chunks of one region and reports whether the walk continues.
 func (a *Allocator) walkRegion(r *region, yield func(alloc.Chunk) bool) bool {
 	if r.chunk == none { // an sBlock that is being undone
 		return r.space(0, r.mapped, alloc.Aliased, yield) && r.space(r.mapped, r.size, alloc.Unmapped, yield)
@@ -118,7 +118,7 @@ func (a *Allocator) walkRegion(r *region, yield func(alloc.Chunk) bool) bool {
 }
 
 // space yields the part of a region between two distances from its start, if there is any, and
-// reports whether there should be more.
+// reports whether the walk continues.
 func (r *region) space(from, to device.Size, s alloc.State, yield func(alloc.Chunk) bool) bool {
 	return from == to || yield(alloc.Chunk{
 		Region: r.addr, Addr: r.addr.Add(from), Size: to - from, State: s, Class: alloc.NoClass, Owner: uint8(r.kind),

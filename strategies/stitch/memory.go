@@ -15,7 +15,7 @@ type kind uint8
 const (
 	small    kind = iota // the small pool
 	pages                // a segment: a range with memory of its own
-	stitched             // a range onto which memory of segments is mapped a second time: an sBlock
+	stitched             // an sBlock: a range into which memory of segments is mapped a second time
 )
 
 // region is a region of the device or a range of its address space.
@@ -25,23 +25,23 @@ type region struct {
 	kind  kind
 	chunk uint32 // the first one; none for an sBlock that is being made or undone
 
-	// mapped are bytes from its start on that memory is mapped at: of an sBlock, or of a segment that
-	// could not be made, whose memory no pBlock has.
+	// mapped is the number of bytes mapped from the start of the range: of an sBlock, or of a
+	// segment that could not be made and has no pBlock.
 	mapped  device.Size
-	handles []device.Handle // of a segment, of each page; zero if it has none any more
-	loose   int             // handles of pages that no pBlock has
-	owner   []uint32        // of a segment, the pBlock of each page
+	handles []device.Handle // of a segment: the handle of each page, zero once it is released
+	loose   int             // number of handles of pages that belong to no pBlock
+	owner   []uint32        // of a segment: the pBlock of each page
 
-	pieces uint32 // of a segment, the first one over it; of an sBlock, its first one
+	pieces uint32 // of a segment, the first piece over it; of an sBlock, its first piece
 
 	// Of an sBlock:
-	waitsFor uint32 // pBlock in use because of which it cannot be granted; none if it is not known to be
+	waitsFor uint32 // pBlock in use that blocks the sBlock; none if it is in the map
 	waiting  uint32 // next sBlock that waits for the same pBlock
-	older    uint32 // of an idle sBlock, neighbors in the order of their frees; of a
-	newer    uint32 // row that is not in use newer is the next such
+	older    uint32 // of an idle sBlock: the one freed before it
+	newer    uint32 // of an idle sBlock: the one freed after it; of an unused row, the next unused row
 }
 
-// addRegion returns a new region for what the device has given.
+// addRegion adds a region for a reservation and returns its row.
 func (a *Allocator) addRegion(r device.Region, k kind) uint32 {
 	i := a.spareRegion
 	if i == none {
@@ -58,7 +58,7 @@ func (a *Allocator) addRegion(r device.Region, k kind) uint32 {
 	return i
 }
 
-// dropRegion forgets a region that the device has taken back.
+// dropRegion removes a region that was released.
 func (a *Allocator) dropRegion(i uint32) {
 	r := &a.regions[i]
 	p, _ := a.order.Search(r.addr)
@@ -68,21 +68,20 @@ func (a *Allocator) dropRegion(i uint32) {
 	a.front.Stats.Regions--
 }
 
-// took books bytes of memory that the device has granted in one call.
+// took counts n bytes of memory that the device granted in one call.
 func (a *Allocator) took(n device.Size) {
 	a.front.Stats.Reserves++
 	a.front.Stats.Reserved += n
 	a.front.Stats.PeakReserved = max(a.front.Stats.PeakReserved, a.front.Stats.Reserved)
 }
 
-// lift books bytes of memory that are mapped in no region any more, and held until their handles
-// go.
+// lift counts n bytes of memory as unmapped but still held, until their handles are released.
 func (a *Allocator) lift(n device.Size) {
 	a.front.Stats.Reserved -= n
 	a.front.Stats.Forgotten += n
 }
 
-// holds returns the bytes that are held from the device.
+// holds returns the bytes held from the device.
 func (a *Allocator) holds() device.Size { return a.front.Stats.Reserved + a.front.Stats.Forgotten }
 
 // within reports whether n more bytes are within the limit.
@@ -90,7 +89,7 @@ func (a *Allocator) within(n device.Size) bool {
 	return a.cfg.Limit == 0 || a.holds() <= a.cfg.Limit && n <= a.cfg.Limit-a.holds()
 }
 
-// obtainSmall gets a region of n bytes for the small pool and returns its chunk, which is in no
+// obtainSmall reserves a region of n bytes for the small pool and returns its chunk, which is in no
 // map.
 func (a *Allocator) obtainSmall(n device.Size) (uint32, error) {
 	a.asked = n
@@ -109,9 +108,9 @@ func (a *Allocator) obtainSmall(n device.Size) (uint32, error) {
 	return h, nil
 }
 
-// obtain gets a segment of n bytes and returns its pBlock, which is in no map. It makes two calls
-// for each page and two more. On failure nothing is held that was not before, unless the device
-// refuses to take it back as well: then it is tried again whenever memory is given back.
+// obtain makes a segment of n bytes and returns its pBlock, which is in no map. It makes two device
+// calls for each page and two more. On failure the memory obtained so far is released. If the
+// device refuses that too, it is retried whenever memory is released.
 func (a *Allocator) obtain(n device.Size) (uint32, error) {
 	a.asked = n
 	if !a.within(n) {
@@ -132,18 +131,18 @@ func (a *Allocator) obtain(n device.Size) (uint32, error) {
 	if err := a.fill(r, n); err != nil {
 		a.chunks[h].state = gone
 		a.lift(device.Size(r.loose)<<a.pageShift - r.mapped)
-		_ = a.sweep(i) // if the device refuses, it is tried again whenever memory is given back
+		_ = a.sweep(i) // if the device refuses, it is retried whenever memory is released
 		return none, err
 	}
 	r.mapped, r.loose = 0, 0
 	return h, nil
 }
 
-// fill creates the memory of a segment of n bytes and maps it. Until all is done its handles are
-// loose.
+// fill creates the memory of a segment of n bytes and maps it. The handles are loose until all of
+// it is accessible.
 func (a *Allocator) fill(r *region, n device.Size) error {
 	page := a.cfg.ChunkBytes
-	// All are created before one is mapped, so that running out of memory, the usual failure, is
+	// All pages are created before one is mapped, so that the usual failure, lack of memory, is
 	// cheap.
 	for i := range r.handles {
 		h, err := a.vm.CreateHandle(page)
@@ -164,7 +163,7 @@ func (a *Allocator) fill(r *region, n device.Size) error {
 	return a.vm.SetAccess(r.addr, n, device.AccessReadWrite)
 }
 
-// giveBack gives back what of a region is not in use, and returns the first error.
+// giveBack releases the unused memory of a region and returns the first error.
 func (a *Allocator) giveBack(i uint32) error {
 	r := &a.regions[i]
 	switch c := &a.chunks[r.chunk]; r.kind {
@@ -187,7 +186,7 @@ func (a *Allocator) giveBack(i uint32) error {
 		}
 		return a.undo(i)
 	}
-	// The rest is a segment. A page that the device keeps does not stop the others.
+	// It is a segment. If the device refuses one page, the others are released all the same.
 	var first error
 	for h := r.chunk; h != none; h = a.chunks[h].next {
 		if a.chunks[h].state != free {
@@ -202,8 +201,9 @@ func (a *Allocator) giveBack(i uint32) error {
 	return first
 }
 
-// empty takes the memory away from a free pBlock, which is gone then, and returns the chunk that it
-// is in. The sBlocks over it are undone before, because no alias may outlive its memory.
+// empty releases the memory of a free pBlock. The pBlock becomes gone and merges with adjacent gone
+// chunks; empty returns the result. The sBlocks over it are undone first, because no alias may
+// outlive its memory.
 func (a *Allocator) empty(h uint32) (uint32, error) {
 	c := &a.chunks[h]
 	r := &a.regions[c.region]
@@ -232,7 +232,7 @@ func (a *Allocator) empty(h uint32) (uint32, error) {
 	return h, first
 }
 
-// loosen gives back the handle of a page that is gone.
+// loosen releases the handle of a page that is gone.
 func (a *Allocator) loosen(r *region, page uint32) error {
 	if err := a.vm.ReleaseHandle(r.handles[page]); err != nil {
 		return err
@@ -244,8 +244,8 @@ func (a *Allocator) loosen(r *region, page uint32) error {
 	return nil
 }
 
-// sweep gives back what pages that are gone have left of a segment, and its range once all of them
-// are.
+// sweep releases the memory and handles that pages in state gone still have in a segment, and the
+// range of the segment once all its pages are gone.
 func (a *Allocator) sweep(i uint32) error {
 	r := &a.regions[i]
 	if r.mapped > 0 {
@@ -255,7 +255,7 @@ func (a *Allocator) sweep(i uint32) error {
 		a.lift(r.mapped)
 		r.mapped = 0
 	}
-	// Loose are the handles of pages that are gone, and there are few, so the walk seldom happens.
+	// Loose handles belong to gone pages whose release the device refused, so this walk is rare.
 	for page := 0; r.loose > 0 && page < len(r.owner); page++ {
 		if r.handles[page] == 0 || a.chunks[r.owner[page]].state != gone {
 			continue
@@ -264,7 +264,7 @@ func (a *Allocator) sweep(i uint32) error {
 			return err
 		}
 	}
-	// Chunks that are gone merge, so the segment is gone if one fills it.
+	// Adjacent gone chunks merge, so all pages are gone if one chunk fills the segment.
 	if c := &a.chunks[r.chunk]; c.state != gone || c.next != none {
 		return nil
 	}
@@ -276,8 +276,8 @@ func (a *Allocator) sweep(i uint32) error {
 	return nil
 }
 
-// giveBackAll gives back regions of the kinds from first to last, the newest row first, until that
-// has made enough bytes of memory. It returns the first error.
+// giveBackAll releases unused memory of the regions of the kinds from first to last, the highest
+// row first, until enough bytes are released. It returns the first error.
 func (a *Allocator) giveBackAll(first, last kind, enough device.Size) (failed error) {
 	before := a.holds()
 	for i := len(a.regions) - 1; i > 0 && before-a.holds() < enough; i-- {
@@ -290,9 +290,9 @@ func (a *Allocator) giveBackAll(first, last kind, enough device.Size) (failed er
 	return failed
 }
 
-// reclaim gives back free memory for a request of n bytes that the device has refused, and reports
-// whether that has made any. There is no point in it if the limit leaves no room all the same. Idle
-// sBlocks over other memory stay: they have none of their own.
+// reclaim releases free memory for a request of n bytes that the device refused, and reports
+// whether it released any. It does nothing if the limit leaves no room even then. Idle sBlocks over
+// other memory stay, because they have no memory of their own.
 func (a *Allocator) reclaim(n device.Size) bool {
 	if a.cfg.Limit != 0 && (n > a.cfg.Limit || a.front.Stats.Active > a.cfg.Limit-n) {
 		return false

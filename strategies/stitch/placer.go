@@ -46,9 +46,9 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if r.Size < a.cfg.ChunkBytes {
 		return a.placer.CanPlace(a.Walk, r, freed)
 	}
-	// Free memory may be in too many pieces to stitch or in too many ranges. It is then released and
-	// reserved again in one piece. The limit leaves room, because no more is held afterwards than
-	// before.
+	// Free memory may be in too many pieces to stitch or in too many ranges. It is then released
+	// and reserved again in one piece. The limit leaves room, because no more is held afterwards
+	// than before.
 	have := a.freed[pages]
 	for i, at := range freed {
 		b, ok := a.live.Get(at)

@@ -7,18 +7,19 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// piece is a part of an sBlock: successive pages of one segment.
+// piece is a part of an sBlock: a run of pages of one segment.
 type piece struct {
 	block uint32 // sBlock
 	home  uint32 // segment
-	first uint32 // page of it
-	count uint32 // pages
-	next  uint32 // next piece of the sBlock; of a row that is not in use, the next such
-	above uint32 // others over the same segment, in a list
-	below uint32
+	first uint32 // first page in the segment
+	count uint32 // number of pages
+	next  uint32 // next piece of the sBlock; of an unused row, the next unused row
+	above uint32 // previous piece in the list of the segment
+	below uint32 // next piece in the list of the segment
 }
 
-// attach adds the pages of a pBlock as a piece to an sBlock, behind piece last.
+// attach adds the pages of a pBlock to an sBlock as a piece after piece last, and returns the
+// piece.
 func (a *Allocator) attach(i, last, h uint32) uint32 {
 	p := a.sparePiece
 	if p == none {
@@ -46,8 +47,8 @@ func (a *Allocator) attach(i, last, h uint32) uint32 {
 	return p
 }
 
-// undo gives the range of an sBlock back that is idle, or was being made or undone when the device
-// refused. As long as memory is mapped in it, it stays what it is.
+// undo unmaps and releases the range of an sBlock that is idle, or that was being made or undone
+// when the device refused. If the device refuses to unmap it, the sBlock stays as it is.
 func (a *Allocator) undo(i uint32) error {
 	r := &a.regions[i]
 	if r.mapped > 0 {
@@ -70,7 +71,8 @@ func (a *Allocator) undo(i uint32) error {
 	return nil
 }
 
-// uncover undoes the sBlocks that lie over some pages of a segment, none of which is live.
+// uncover undoes the sBlocks over the pages from and up to, but not including, to of a segment.
+// None of them is live.
 func (a *Allocator) uncover(r *region, from, to uint32) error {
 	for p := r.pieces; p != none; {
 		q := a.pieces[p]
@@ -78,7 +80,7 @@ func (a *Allocator) uncover(r *region, from, to uint32) error {
 		if q.first >= to || q.first+q.count <= from {
 			continue
 		}
-		for p != none && a.pieces[p].block == q.block { // it goes with q
+		for p != none && a.pieces[p].block == q.block { // undo removes it together with q
 			p = a.pieces[p].below
 		}
 		if err := a.undo(q.block); err != nil {
@@ -88,7 +90,7 @@ func (a *Allocator) uncover(r *region, from, to uint32) error {
 	return nil
 }
 
-// detach takes all pieces from an sBlock that has no memory mapped any more.
+// detach removes all pieces of an sBlock whose memory is unmapped.
 func (a *Allocator) detach(i uint32) {
 	p := a.regions[i].pieces
 	for p != none {
@@ -109,9 +111,8 @@ func (a *Allocator) detach(i uint32) {
 	a.regions[i].pieces = none
 }
 
-// stitch makes an sBlock of n bytes of free pBlocks and returns its chunk. The largest are taken
-// until one has what is still missing, of those the smallest: so there are as few pieces as can be.
-// On failure the pBlocks are free as before.
+// stitch makes an sBlock of n bytes from free pBlocks and returns its chunk. On failure the pBlocks
+// are free as before.
 //
 // Precondition: n bytes of pBlocks are free, and the number of sBlocks is below its limit.
 func (a *Allocator) stitch(n device.Size) (uint32, error) {
@@ -120,8 +121,8 @@ func (a *Allocator) stitch(n device.Size) (uint32, error) {
 		return none, err
 	}
 	i := a.addRegion(got, stitched)
-	// The pieces are listed before they are mapped: from the first page on no memory under them may
-	// go.
+	// The pieces are listed before they are mapped, because memory under a mapped page must not be
+	// released.
 	a.gather(n)
 	last := none
 	for _, h := range a.gathered {
@@ -132,7 +133,7 @@ func (a *Allocator) stitch(n device.Size) (uint32, error) {
 		for _, h := range a.gathered {
 			a.settle(h)
 		}
-		_ = a.undo(i) // if the device refuses, it is tried again whenever memory is given back
+		_ = a.undo(i) // if the device refuses, it is retried whenever memory is released
 		return none, err
 	}
 	h := a.addChunk(got.Addr, n, i)
@@ -141,7 +142,8 @@ func (a *Allocator) stitch(n device.Size) (uint32, error) {
 	return h, nil
 }
 
-// gather takes n bytes of free pBlocks for an sBlock.
+// gather takes free pBlocks of n bytes together for an sBlock: the largest ones until another has
+// the missing bytes, and then the smallest that has. This gives the fewest pieces.
 func (a *Allocator) gather(n device.Size) {
 	a.gathered = a.gathered[:0]
 	m := &a.free[pages]
@@ -158,7 +160,7 @@ func (a *Allocator) gather(n device.Size) {
 	}
 }
 
-// mapPieces maps the memory of the pieces of an sBlock into its range of n bytes, one behind the
+// mapPieces maps the memory of the pieces of an sBlock into its range of n bytes, one after the
 // other.
 func (a *Allocator) mapPieces(i uint32, n device.Size) error {
 	r, page := &a.regions[i], a.cfg.ChunkBytes
@@ -175,8 +177,9 @@ func (a *Allocator) mapPieces(i uint32, n device.Size) error {
 	return a.vm.SetAccess(r.addr, n, device.AccessReadWrite)
 }
 
-// match returns the chunk of an idle sBlock of n bytes whose memory is wholly free, and takes that
-// memory. Candidates with used memory wait until it is free and are not visited before.
+// match takes an idle sBlock of n bytes whose memory is free, with that memory, and returns its
+// chunk, or none. A candidate with memory in use waits for one of the pBlocks that block it, and is
+// not visited again before that pBlock is freed.
 func (a *Allocator) match(n device.Size) uint32 {
 	for {
 		at := a.idle.Ceil(n)
@@ -186,7 +189,7 @@ func (a *Allocator) match(n device.Size) uint32 {
 		i := a.idle.Entry(at).Handle
 		if t := a.inTheWay(i); t != none {
 			a.idle.Take(at)
-			// It comes back when that pBlock is freed, and may then find another one in its way.
+			// It returns when that pBlock is freed. Another pBlock may block it then.
 			r := &a.regions[i]
 			r.waitsFor, r.waiting = t, a.chunks[t].note
 			a.chunks[t].note = i
@@ -203,7 +206,7 @@ func (a *Allocator) match(n device.Size) uint32 {
 	}
 }
 
-// inTheWay returns a used pBlock with memory of an sBlock, or none.
+// inTheWay returns a pBlock in use that has pages of an sBlock, or none.
 func (a *Allocator) inTheWay(i uint32) uint32 {
 	for p := a.regions[i].pieces; p != none; p = a.pieces[p].next {
 		q := &a.pieces[p]
@@ -219,7 +222,7 @@ func (a *Allocator) inTheWay(i uint32) uint32 {
 	return none
 }
 
-// rest makes an sBlock that was live idle, and its memory free.
+// rest makes a live sBlock idle and frees its memory.
 func (a *Allocator) rest(i uint32) {
 	for p := a.regions[i].pieces; p != none; p = a.pieces[p].next {
 		q := &a.pieces[p]
@@ -238,7 +241,8 @@ func (a *Allocator) rest(i uint32) {
 	a.newest = i
 }
 
-// leave takes an idle sBlock out of where idle ones are.
+// leave removes an idle sBlock from the list of idle sBlocks, and from the map or the list in which
+// it waits.
 func (a *Allocator) leave(i uint32) {
 	r := &a.regions[i]
 	if r.older != none {
@@ -257,7 +261,8 @@ func (a *Allocator) leave(i uint32) {
 		a.chunks[r.chunk].note = none
 		return
 	}
-	// Few wait for the same pBlock, and leaving is rare: only an sBlock that is given up leaves so.
+	// A linear search: few sBlocks wait for the same pBlock, and only an sBlock that is undone
+	// leaves this list.
 	link := &a.chunks[r.waitsFor].note
 	for *link != i {
 		if *link == none {
@@ -269,8 +274,8 @@ func (a *Allocator) leave(i uint32) {
 	r.waitsFor, r.waiting = none, none
 }
 
-// wake lets the sBlocks that wait for a pBlock be found again. Whether they wait for another one is
-// not looked at before they are.
+// wake returns the sBlocks that wait for a pBlock to the map of idle sBlocks. Another pBlock may
+// still block them; match checks that.
 func (a *Allocator) wake(h uint32) {
 	i := a.chunks[h].note
 	a.chunks[h].note = none
@@ -284,8 +289,8 @@ func (a *Allocator) wake(h uint32) {
 	}
 }
 
-// makeRoom gives up the sBlocks that are idle for longest until there may be one more, and reports
-// whether there may. The paper calls it StitchFree.
+// makeRoom undoes the sBlocks that have been idle longest until there is room for one more, and
+// reports whether there is. The paper calls it StitchFree.
 func (a *Allocator) makeRoom() bool {
 	for a.sBlocks >= a.cfg.MostSBlocks {
 		if a.oldest == none || a.undo(a.oldest) != nil && a.sBlocks >= a.cfg.MostSBlocks {

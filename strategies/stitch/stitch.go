@@ -22,7 +22,7 @@ type Allocator struct {
 	pageShift uint8       // log2 of the bytes of a page
 	asked     device.Size // bytes of the last reservation that was tried
 
-	// The tables, each with a row for none, and lists of the rows that are not in use.
+	// The tables and the lists of their unused rows. Row 0 of each stands for none.
 	chunks      []chunk
 	spareChunk  uint32
 	spareChunks int
@@ -34,14 +34,14 @@ type Allocator struct {
 
 	order index.AddrList[uint32] // regions by address
 
-	free  [2]index.SizeMap // free chunks: small ones, pBlocks
-	freed [2]device.Size   // their bytes
+	free  [2]index.SizeMap // free chunks of the small pool, and free pBlocks
+	freed [2]device.Size   // bytes of each
 	idle  index.SizeMap    // idle sBlocks that wait for no pBlock
-	live  front.Ledger     // blocks; their place is the chunk
+	live  front.Ledger     // live blocks; Place is the chunk
 
-	sBlocks  int    // with a range, live or idle
-	oldest   uint32 // idle sBlocks by when they were freed
-	newest   uint32
+	sBlocks  int      // sBlocks with a range, live or idle
+	oldest   uint32   // first of the idle sBlocks in the order of their frees
+	newest   uint32   // last of them
 	gathered []uint32 // pBlocks for the sBlock that is being made
 
 	placer *forecast.Placer // made when it is asked for
@@ -90,7 +90,7 @@ func needOf(n, align device.Size) device.Size {
 	return device.AlignUp(n, quantum) + max(align, quantum) - quantum
 }
 
-// Alloc implements [alloc.Allocator]. The package comment says what it costs.
+// Alloc implements [alloc.Allocator]. The package comment states its cost.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	if !a.front.Judge(&r) {
 		return alloc.Block{}, a.front.Refuse(&r)
@@ -106,7 +106,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return alloc.Block{Addr: c.addr, Size: c.size}, nil
 }
 
-// serve returns a chunk for a valid request, which is in no map, or the error.
+// serve returns a chunk for a valid request. The chunk is in no map.
 func (a *Allocator) serve(r *alloc.Request) (uint32, error) {
 	if r.Size >= a.cfg.ChunkBytes {
 		n := a.rounded(r.Size)
@@ -132,7 +132,8 @@ func (a *Allocator) rounded(n device.Size) device.Size {
 	return device.AlignUp(n, quantum)
 }
 
-// fromSmall takes the smallest chunk that has room for a request out of the small pool.
+// fromSmall returns a chunk of the small pool for a request, cut from the smallest free chunk that
+// has room, or none.
 func (a *Allocator) fromSmall(r *alloc.Request) uint32 {
 	at := a.free[small].Ceil(needOf(r.Size, r.Align))
 	if at == index.NoEntry {
@@ -142,8 +143,8 @@ func (a *Allocator) fromSmall(r *alloc.Request) uint32 {
 	return a.cut(e.Handle, device.AlignUp(e.Addr, max(r.Align, 1)), a.rounded(r.Size))
 }
 
-// growSmall adds a region with room for n bytes to the small pool. In need it gives back free
-// memory for it, and makes do with a page.
+// growSmall adds a region with room for n bytes to the small pool. If the device refuses, it tries
+// the smallest region with room, and then releases free memory and tries that again.
 func (a *Allocator) growSmall(n device.Size) error {
 	least := max(n, a.cfg.ChunkBytes)
 	n = max(n, a.cfg.SmallBytes)
@@ -160,9 +161,9 @@ func (a *Allocator) growSmall(n device.Size) error {
 	return err
 }
 
-// fromPages returns n bytes of whole pages that need no call to the device: a pBlock of that size,
-// else an sBlock of that size (state S1 of the paper), else the first part of the smallest larger
-// pBlock (S2).
+// fromPages returns a chunk of n bytes of whole pages without a device call, or none: a pBlock of
+// that size, otherwise an sBlock of that size (state S1 of the paper), otherwise the first part of
+// the smallest larger pBlock (S2).
 func (a *Allocator) fromPages(n device.Size) uint32 {
 	at := a.free[pages].Ceil(n)
 	exact := at != index.NoEntry && a.free[pages].Entry(at).Size == n
@@ -178,9 +179,9 @@ func (a *Allocator) fromPages(n device.Size) uint32 {
 	return a.cut(e.Handle, e.Addr, n)
 }
 
-// growPages returns n bytes of whole pages, for which it calls the device: to stitch what is free
-// (state S3 of the paper), to get what is missing before (S4), or to get all of it. If that fails
-// it gives back free memory and tries once more; then memory has run out (S5).
+// growPages returns a chunk of n bytes of whole pages by device calls: it stitches free pBlocks
+// (state S3 of the paper), reserves the missing bytes first (S4), or reserves all of them. If that
+// fails it releases free memory and tries once more; after that the request fails (S5).
 func (a *Allocator) growPages(n device.Size) (uint32, error) {
 	h, err := a.extend(n)
 	if err != nil && a.reclaim(n) {
@@ -189,7 +190,7 @@ func (a *Allocator) growPages(n device.Size) (uint32, error) {
 	return h, err
 }
 
-// extend is growPages without the second try.
+// extend is growPages without the second attempt.
 func (a *Allocator) extend(n device.Size) (uint32, error) {
 	if n < a.cfg.FragLimit || a.freed[pages] == 0 || !a.makeRoom() {
 		return a.obtain(n)
@@ -204,12 +205,12 @@ func (a *Allocator) extend(n device.Size) (uint32, error) {
 	if h, err := a.stitch(n); err == nil {
 		return h, nil
 	}
-	// The device refused to map, not to create memory: another range may work.
+	// The device refused to map memory, not to create it, so another range may work.
 	return a.obtain(n)
 }
 
-// Free implements [alloc.Allocator]. It costs O(1), amortized O(log chunks of one size), for each
-// pBlock of the block, and four bytes written for each page of the smaller of two that merge.
+// Free implements [alloc.Allocator]. For each pBlock of the block it costs O(1), amortized O(log
+// chunks of one size), and a merge writes four bytes for each page of the smaller chunk.
 func (a *Allocator) Free(at device.Addr) error {
 	b, ok := a.live.Take(at)
 	if !ok {
@@ -221,7 +222,7 @@ func (a *Allocator) Free(at device.Addr) error {
 	return nil
 }
 
-// vacate makes the memory of a block that was live free.
+// vacate frees the memory of a chunk that was live.
 func (a *Allocator) vacate(h uint32) {
 	if i := a.chunks[h].region; a.regions[i].kind == stitched {
 		a.rest(i)

@@ -18,11 +18,10 @@
 // # Alloc
 //
 // Alloc rounds the size up to a multiple of 256 and takes the smallest free chunk that is large
-// enough, the one at the lowest address among equals: it tries the chunks of the bin of that size
-// in order, then those of the next bins (findChunkPtr). The chunk is split if the remainder is at
-// least the rounded size or at least 128 MiB (splitChunk). A smaller remainder stays with the
-// block. If no chunk is large enough, the allocator takes a region from the device and searches
-// again (extend).
+// enough, the lowest among equals. It tries the chunks of that size's bin in order, then the next
+// bins (findChunkPtr). The chunk is split if the remainder is at least the rounded size or at least
+// 128 MiB (splitChunk). A smaller remainder stays with the block. If no chunk is large enough, the
+// allocator takes a region from the device and searches again (extend).
 //
 // # Free
 //

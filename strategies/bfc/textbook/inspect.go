@@ -12,7 +12,7 @@ import (
 // Walk implements [alloc.Inspector]. The class of a free chunk is its bin.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {
-		a.subAllocator.WalkSlack(yield) // what the device did not take back
+		a.subAllocator.WalkSlack(yield) // regions that the device did not take back
 		return
 	}
 	for i := range a.regionManager.regions {

@@ -49,7 +49,7 @@ type Allocator struct {
 	subAllocator  regions.Set            // takes regions from the device and counts them
 	regionManager regionManager          // finds the chunk of an address
 	bins          [numBins][]chunkHandle // free chunks, in each bin by size, then address
-	chunks        []chunk                // records of all chunks; that of invalidChunkHandle is not used
+	chunks        []chunk                // records of all chunks; the first, of invalidChunkHandle, is not used
 	freeChunks    chunkHandle            // list of unused records, linked by next
 
 	nextAllocationID int64
@@ -146,8 +146,8 @@ func (a *Allocator) addFreeChunk(h chunkHandle, c chunk) {
 // extend takes a region for n bytes from the device and makes it one free chunk. If it fails it
 // returns the size that the device refused last.
 //
-// The planned size of a region doubles until the request fits, or otherwise after the region is
-// taken. Where the device refuses it, extend backpedals: it asks for nine tenths, repeatedly.
+// The planned size of a region doubles until the request fits, and otherwise after the region is
+// taken. If the device refuses, extend backpedals: it asks for nine tenths of the size, repeatedly.
 func (a *Allocator) extend(n device.Size) (asked device.Size, err error) {
 	available := device.AlignDown(a.cfg.Limit-a.front.Stats.Reserved, minAllocationSize)
 	if n > available {
@@ -235,7 +235,7 @@ func (a *Allocator) deleteChunk(h chunkHandle) {
 	a.freeChunks = h
 }
 
-// allocateChunk returns an unused record: the one that was given up last, or a new one.
+// allocateChunk returns an unused record, the one given up last, or a new record.
 func (a *Allocator) allocateChunk() chunkHandle {
 	h := a.freeChunks
 	if h == invalidChunkHandle {
