@@ -35,8 +35,8 @@ var Links = Rule{
 // Index checks that a reader finds every page.
 var Index = Rule{
 	Name: "index",
-	Doc: "docs/README.md links every page of docs, except strategies and decisions: it links their index, which links " +
-		"all of them, decisions by their title",
+	Doc: "README.md links docs/README.md, which links every page of docs, except strategies and decisions: it links " +
+		"their index, which links all of them, decisions by their title",
 	Check: func(h *Repository, report Report) {
 		linked := map[string]map[string]bool{} // by index
 		var decisions []byte                   // their index
@@ -52,6 +52,9 @@ var Index = Rule{
 				name, _ := l.target(t.Name)
 				linked[t.Name][name] = true
 			}
+		}
+		if of, ok := linked["README.md"]; ok && !of["docs/README.md"] {
+			report("README.md", 0, "does not link docs/README.md")
 		}
 		for _, t := range h.Texts {
 			if !Under(t.Name, "docs") || path.Ext(t.Name) != ".md" || t.Name == "docs/README.md" {
