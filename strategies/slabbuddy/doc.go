@@ -1,5 +1,5 @@
-// Package slabbuddy serves small requests from slabs, medium ones from a buddy, and large ones
-// by regions of their own, all out of one pool of regions.
+// Package slabbuddy serves small requests from slabs and medium ones from a buddy, both out of one
+// pool of regions, and large ones by regions of their own.
 //
 // # Data structure
 //
@@ -8,7 +8,7 @@
 // slots that leaves at most one part in SlabWaste after the last slot. So the first request of a
 // class takes eight times its size, not a region.
 //
-// A free asks the slabs first, which find the slot of an address from that alone. Other live blocks
+// A free looks among the slabs first, which find a slot from the address alone. Other live blocks
 // are in a hash table with their requests, and the buddy finds the region of a block from its
 // address.
 //
@@ -18,20 +18,20 @@
 //	0                           -                  ErrInvalidRequest
 //	1 .. SlabMaxBytes           slot of a slab     the class's slot, at most a quarter more
 //	.. DirectBytes              block of the buddy the family's next size
-//	above                       a region alone     whole BlockBytes, a kept region up to 1/8 more
+//	above                       a direct region    whole BlockBytes, a kept region up to 1/8 more
 //
 // A slot comes from a magazine, the selected slab, an empty slab or a new slab, in this order. A
-// block comes from the place that Placement and RegionChoice determine, a direct region from the
-// smallest kept one that fits. Only then a region of the size that Growth determines is requested
-// from the device.
+// block comes from the place that Placement and RegionChoice determine. A direct region has one
+// block, and the smallest kept one that fits is used. Only then a region of the size that Growth
+// determines is reserved.
 //
 // # Split and merge
 //
 // A slab without a used slot, beyond the EmptySlabs of its class, is a block of the buddy again and
 // merges with its buddies. A region without a live block, beyond KeepBytes, is released if Release
-// is set. So memory that one class frees serves every other. A region alone is kept when it is
-// freed, up to DirectCacheBytes, or by default while kept and used ones are at most a quarter above
-// the most ever in use.
+// is set. So memory that one class frees serves every other. A direct region is kept when its block
+// is freed, up to DirectCacheBytes, or by default while kept and used ones together are at most a
+// quarter above the most ever in use.
 //
 // # When memory runs out
 //
@@ -42,8 +42,8 @@
 //  2. empty slabs become blocks of the buddy;
 //  3. empty and kept regions are released;
 //  4. the device is asked again, if anything was released;
-//  5. the request is served alone: a small one by a block of the buddy or a region, a medium
-//     one by a region, which may be smaller than a block, a large one by the pool;
+//  5. the request takes another path: a small one a block of the buddy or a region, a medium
+//     one a region, which may be smaller than a block, a large one the pool;
 //  6. it is refused, and [Allocator.LastRefusal] returns why.
 //
 // # Cost
