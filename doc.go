@@ -1,5 +1,5 @@
 // Package vramyard is a proving ground for GPU memory allocators. This package holds no
-// code; it is the map of the house. Imports lead down the list, never up:
+// code; it lists the layers. Imports lead down the list, never up:
 //
 //	cmd/vramyard   the program over our strategies
 //	cli            the program over any strategies: compare, replay, trace and the other commands
@@ -7,7 +7,7 @@
 //	harness        traces, replays, comparisons, reports; knows no strategy by name
 //	strategies     the allocators, one package each, and the catalogue of them
 //	kit            the parts that strategies are made of
-//	internal       tools without opinions for the floors above
+//	internal       shared tools for the layers above
 //	alloc          the contract between an allocator and what drives or judges one
 //	device         addresses, sizes, regions; the simulated GPU in device/sim
 //

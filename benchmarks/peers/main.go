@@ -1,6 +1,6 @@
-// Command peers times public allocators of others beside the strategies of this house: the
-// same operations, in the same process, in the same interleaved rounds. It prints the tables
-// of vramyard bench.
+// Command peers times public allocators beside the strategies of this repository: the same
+// operations, in the same process, in the same interleaved rounds. It prints the tables of
+// vramyard bench.
 package main
 
 import (

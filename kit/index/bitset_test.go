@@ -12,11 +12,11 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// rooms are around each number of levels and around word ends.
-var rooms = []int{1, 2, 63, 64, 65, 127, 4095, 4096, 4097, 262_143, 262_144, 262_145}
+// capacities are around each number of levels and around word ends.
+var capacities = []int{1, 2, 63, 64, 65, 127, 4095, 4096, 4097, 262_143, 262_144, 262_145}
 
 func TestAgreesWithSortedSlice(t *testing.T) {
-	for _, room := range rooms {
+	for _, room := range capacities {
 		rng := rand.New(rand.NewPCG(uint64(room), 1))
 		s := index.NewBitSet(room)
 		var want []uint32
@@ -72,7 +72,7 @@ func mustAgree(t *testing.T, s *index.BitSet, want []uint32, i uint32) {
 func TestGrowKeepsTheMembers(t *testing.T) {
 	var s index.BitSet
 	var want []uint32
-	for _, room := range rooms {
+	for _, room := range capacities {
 		s.Grow(room)
 		s.Add(uint32(room - 1))
 		want = append(want, uint32(room-1))

@@ -16,7 +16,7 @@ import (
 func TestBesideAnotherViewer(t *testing.T) {
 	dir := t.TempDir()
 	snapshot := filepath.Join(dir, "s.pickle")
-	out, err := exec.Command(house.program, "replay", "--strategy", "caching", "--snapshot", snapshot,
+	out, err := exec.Command(shared.program, "replay", "--strategy", "caching", "--snapshot", snapshot,
 		traceFile(t, "s.trace", small)).CombinedOutput()
 	require.NoError(t, err, string(out))
 	write := func(name, text string) {
@@ -33,7 +33,7 @@ d3.select("input").addEventListener("change", (e) => e.target.files[0].text().th
 	race := func(breaks string) []string {
 		write("MemoryViz.js", strings.Replace(draws, "BREAK", breaks, 1))
 		var table, progress strings.Builder
-		b := beside{viz: dir, program: house.program, dir: t.TempDir(), shots: filepath.Join(dir, "shots"),
+		b := beside{viz: dir, program: shared.program, dir: t.TempDir(), shots: filepath.Join(dir, "shots"),
 			strategy: "caching", rounds: 1, limit: time.Minute}
 		require.NoError(t, b.race(t.Context(), &table, &progress, []string{snapshot}))
 		rows := strings.Split(strings.TrimSpace(table.String()), "\n")

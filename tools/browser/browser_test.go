@@ -18,8 +18,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// house is what the tests share: a browser, and vramyard built once.
-var house struct {
+// shared holds the browser and the built vramyard that all tests use.
+var shared struct {
 	browser context.Context
 	program string
 	dir     string
@@ -32,11 +32,11 @@ func TestMain(m *testing.M) {
 		return
 	}
 	if err == nil {
-		house.browser = ctx
-		house.dir, err = os.MkdirTemp("", "vramyard")
+		shared.browser = ctx
+		shared.dir, err = os.MkdirTemp("", "vramyard")
 	}
 	if err == nil {
-		house.program, err = build(context.Background(), house.dir)
+		shared.program, err = build(context.Background(), shared.dir)
 	}
 	code := 1
 	if err != nil {
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	} else {
 		code = m.Run()
 	}
-	os.RemoveAll(house.dir)
+	os.RemoveAll(shared.dir)
 	if stop != nil {
 		stop()
 	}
@@ -63,7 +63,7 @@ func visit(t *testing.T, words ...string) *tab {
 // made makes a report.
 func made(t *testing.T, words ...string) string {
 	t.Helper()
-	path, err := report(t.Context(), house.program, t.TempDir(), "report", words...)
+	path, err := report(t.Context(), shared.program, t.TempDir(), "report", words...)
 	require.NoError(t, err)
 	return path
 }
@@ -71,7 +71,7 @@ func made(t *testing.T, words ...string) string {
 // opened opens a file with the promises of visit.
 func opened(t *testing.T, path string, l look, hash string, first ...string) *tab {
 	t.Helper()
-	p, err := open(house.browser, path, l, hash, first...)
+	p, err := open(shared.browser, path, l, hash, first...)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		p.close()
@@ -398,7 +398,7 @@ func TestAFileThatCannotAnswer(t *testing.T) {
 
 // TestTheAddressHoldsTheView opens a page at what its address says, and at nonsense.
 func TestTheAddressHoldsTheView(t *testing.T) {
-	path, err := report(t.Context(), house.program, t.TempDir(), "report", "compare", "--strategies", "bfc,tlsf",
+	path, err := report(t.Context(), shared.program, t.TempDir(), "report", "compare", "--strategies", "bfc,tlsf",
 		"meta_resnet50_b256")
 	require.NoError(t, err)
 	p := opened(t, path, desk, "#x=100-900&unit=time&hide=1&curves=active&paint=size&at=1.500&theme=dark")
@@ -414,7 +414,7 @@ func TestTheAddressHoldsTheView(t *testing.T) {
 func TestALongTrace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "long.parquet")
 	pairs := cmp.Or(os.Getenv("VRAMYARD_PAIRS"), "500000")
-	out, err := exec.Command(house.program, "trace", "gen", "w1", "--live", "10000", "--pairs", pairs,
+	out, err := exec.Command(shared.program, "trace", "gen", "w1", "--live", "10000", "--pairs", pairs,
 		path).CombinedOutput()
 	require.NoError(t, err, string(out))
 	p := visit(t, "replay", "--strategy", "bfc:growth", path)
@@ -453,7 +453,7 @@ func TestHostileNames(t *testing.T) {
 
 // TestBrokenDataKeepTables cuts the data of a page short.
 func TestBrokenDataKeepTables(t *testing.T) {
-	path, err := report(t.Context(), house.program, t.TempDir(), "report", "replay", "--strategy", "bfc",
+	path, err := report(t.Context(), shared.program, t.TempDir(), "report", "replay", "--strategy", "bfc",
 		traceFile(t, "s.trace", small))
 	require.NoError(t, err)
 	text, err := os.ReadFile(path)
@@ -468,7 +468,7 @@ func TestBrokenDataKeepTables(t *testing.T) {
 
 // TestPhoneAndPaper opens a page as wide as a phone, and prints a dark one.
 func TestPhoneAndPaper(t *testing.T) {
-	path, err := report(t.Context(), house.program, t.TempDir(), "report", "compare", "--strategies", "bfc,tlsf",
+	path, err := report(t.Context(), shared.program, t.TempDir(), "report", "compare", "--strategies", "bfc,tlsf",
 		"meta_resnet50_b256")
 	require.NoError(t, err)
 	p := opened(t, path, look{width: 360, height: 740, dark: true}, "")

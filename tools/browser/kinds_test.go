@@ -59,7 +59,7 @@ func TestEveryKindOfRun(t *testing.T) {
 		"check, all holds": {[]string{"check", "--strategies", "tlsf", "--tests", "3"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			path, err := report(t.Context(), house.program, dir, filepath.Base(t.Name()), run.words...)
+			path, err := report(t.Context(), shared.program, dir, filepath.Base(t.Name()), run.words...)
 			require.NoError(t, err)
 			p := opened(t, path, desk, "")
 			for _, id := range run.views {

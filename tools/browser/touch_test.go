@@ -35,7 +35,7 @@ func fingers(t *testing.T, p *tab, from, to []point) {
 
 // TestFingersMoveTheWindow pans and pinches a chart and a map, and scrolls over them.
 func TestFingersMoveTheWindow(t *testing.T) {
-	path, err := report(t.Context(), house.program, t.TempDir(), "report", "compare", "--strategies", "bfc,tlsf",
+	path, err := report(t.Context(), shared.program, t.TempDir(), "report", "compare", "--strategies", "bfc,tlsf",
 		"meta_resnet50_b256")
 	require.NoError(t, err)
 	p := opened(t, path, look{width: 360, height: 740}, "")
@@ -76,7 +76,7 @@ func TestFingersMoveTheWindow(t *testing.T) {
 
 // TestATapKeepsABlock taps on a map where a pointer would click.
 func TestATapKeepsABlock(t *testing.T) {
-	path, err := report(t.Context(), house.program, t.TempDir(), "report", "compare", "--strategies", "bfc", "--capacity",
+	path, err := report(t.Context(), shared.program, t.TempDir(), "report", "compare", "--strategies", "bfc", "--capacity",
 		"16MiB", traceFile(t, "small.trace", small))
 	require.NoError(t, err)
 	p := opened(t, path, look{width: 360, height: 740}, "")

@@ -41,7 +41,7 @@ func endings(t *testing.T, strategy, trace string) (list []ending) {
 	for n := 2; n < len(lines); n++ {
 		file, result := filepath.Join(dir, "first.trace"), filepath.Join(dir, "first.json")
 		require.NoError(t, os.WriteFile(file, []byte(strings.Join(lines[:n], "")), 0o666))
-		out, err := exec.Command(house.program, "replay", "--strategy", strategy, "--device", "sim:24GiB", "--json", result,
+		out, err := exec.Command(shared.program, "replay", "--strategy", strategy, "--device", "sim:24GiB", "--json", result,
 			file).CombinedOutput()
 		require.NoError(t, err, string(out))
 		var e ending

@@ -20,7 +20,7 @@ import (
 // nobody else and logged nothing, and the program must end well when it is interrupted.
 func served(t *testing.T, words ...string) *tab {
 	t.Helper()
-	c := exec.Command(house.program, append([]string{"view", "--no-browser", "--cache", "none"}, words...)...)
+	c := exec.Command(shared.program, append([]string{"view", "--no-browser", "--cache", "none"}, words...)...)
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
 	require.NoError(t, err)
@@ -43,7 +43,7 @@ func served(t *testing.T, words ...string) *tab {
 	for !made() {
 		time.Sleep(50 * time.Millisecond)
 	}
-	p, err := open(house.browser, address+"0/", desk, "")
+	p, err := open(shared.browser, address+"0/", desk, "")
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		p.close()
@@ -71,7 +71,7 @@ func answered(t *testing.T, p *tab) {
 // TestAServedPageKnowsAllWhenLookedAtCloser zooms into a trace that a page has no room for.
 func TestAServedPageKnowsAllWhenLookedAtCloser(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "w1.parquet")
-	require.NoError(t, exec.Command(house.program, "trace", "gen", "w1", "--live", "2000", "--pairs", "50000",
+	require.NoError(t, exec.Command(shared.program, "trace", "gen", "w1", "--live", "2000", "--pairs", "50000",
 		trace).Run())
 	p := served(t, "--strategies", "caching,bfc", trace)
 	require.False(t, ask[bool](t, p, "app.map.list[0].run.map.complete"))
@@ -123,7 +123,7 @@ func TestAServedPageKnowsAllWhenLookedAtCloser(t *testing.T) {
 func TestAMillionBlocksAreDrawnAsTheyAre(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "w1.parquet")
 	pairs := cmp.Or(os.Getenv("VRAMYARD_PAIRS"), "1100000")
-	require.NoError(t, exec.Command(house.program, "trace", "gen", "w1", "--live", "10000", "--pairs", pairs, trace).Run())
+	require.NoError(t, exec.Command(shared.program, "trace", "gen", "w1", "--live", "10000", "--pairs", pairs, trace).Run())
 	p := served(t, "--strategies", "bfc:growth", trace)
 	do(t, p, `app.state.set({paint: "size"})`)
 	answered(t, p)
@@ -174,7 +174,7 @@ func TestAMillionBlocksAreDrawnAsTheyAre(t *testing.T) {
 // replay says: both have the same blocks.
 func TestAStateIsThereBeforeTheReplay(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "w1.parquet")
-	require.NoError(t, exec.Command(house.program, "trace", "gen", "w1", "--live", "2000", "--pairs", "100000",
+	require.NoError(t, exec.Command(shared.program, "trace", "gen", "w1", "--live", "2000", "--pairs", "100000",
 		trace).Run())
 	p := served(t, "--strategies", "caching", trace)
 	answered(t, p)

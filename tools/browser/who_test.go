@@ -84,7 +84,7 @@ func TestAPageShowsWhoHoldsMemory(t *testing.T) {
 // page that is served.
 func TestTheFailureHasAFlameGraphToo(t *testing.T) {
 	file := filepath.Join("..", "..", "examples", "oom", "chat.pickle.gz")
-	out, err := exec.Command(house.program, "top", "--json", "-", file).Output()
+	out, err := exec.Command(shared.program, "top", "--json", "-", file).Output()
 	require.NoError(t, err)
 	var truth struct {
 		Peak, Failure struct {

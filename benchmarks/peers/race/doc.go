@@ -1,7 +1,7 @@
-// Command race times allocators that are not in this program beside the strategies of this
-// house. Each of them is a driver: a program in a folder that the user names, which reads a file
-// of operations and says how long it took. Our strategies are driven the same way, by this
-// program started again, so that every run is a process of its own.
+// Command race times foreign allocators beside the strategies of this repository. Each foreign
+// allocator is a driver: a program in a folder that the user names, which reads a file of
+// operations and reports its time. Our strategies run in the same way, in a child process of this
+// program, so that every run is a separate process.
 //
 // Before the timed rounds, each driver writes the placement of every block. Live blocks must not
 // overlap, and the hash of the operations that the driver read must be the workload's. The rounds

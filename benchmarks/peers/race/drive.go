@@ -39,7 +39,7 @@ func drive(name, file, placements string) (r reply, err error) {
 	if err != nil {
 		return r, err
 	}
-	r = reply{About: "this house, " + runtime.Version(), Hash: o.hash(), ByAddress: true}
+	r = reply{About: "vramyard, " + runtime.Version(), Hash: o.hash(), ByAddress: true}
 	if strings.HasPrefix(name, memutils.Name) {
 		r.About, r.ByAddress = memutils.About+", "+runtime.Version(), false
 	}

@@ -20,7 +20,7 @@ const schema = "vramyard-race/1"
 // report is the outcome of a race.
 type report struct {
 	Schema  string        `json:"schema"`  // the constant schema
-	Commit  string        `json:"commit"`  // of this house; "-dirty" behind it if files differ
+	Commit  string        `json:"commit"`  // of this repository; with suffix "-dirty" if files differ
 	Machine bench.Machine `json:"machine"` // that times were taken on
 	Caches  []string      `json:"caches"`  // of its first CPU, the nearest first
 	Rounds  int           `json:"rounds"`  // interleaved runs of each allocator

@@ -1,19 +1,19 @@
-// What would have saved a run: the answer in words, what every setting needs, and the failure.
+// Which setting would have saved a run: the answer in words, the capacity that each setting needs, and the failure.
 
-// VERDICTS are what becomes of the run on the card: its colour, its sign in the table, and its words in the key. Blue and
-// vermilion stay apart for people without red or green cones; the table has the words too.
+// VERDICTS are the outcomes of the run on the card: colour, symbol in the table, label in the key. Blue and
+// vermilion are distinguishable with red-green color blindness; the table also has labels.
 const VERDICTS = {
   carried: { color: 0, sign: "✓ completes", words: "completes on the card" },
   failed: { color: 1, sign: "✗ fails", words: "fails on the card" },
   unknown: { color: 7, sign: "—", words: "no card in question" },
 };
 
-// verdictOf returns what becomes of the run on the card with a setting.
+// verdictOf returns the outcome of the run on the card with a setting.
 function verdictOf({ carried }) {
   return VERDICTS[carried === true ? "carried" : carried === false ? "failed" : "unknown"];
 }
 
-// answerView returns the section of the answer, and colours its bars once it is in the page.
+// answerView returns the answer's section. Its bars are drawn once the section is in the page.
 function answerView(report) {
   const { answer, failure, final_heap: heap, runs } = report.whatif;
   const first = answer.verdict === "setting" ? 1 : answer.recipe ? 2 : answer.text.length; // sentences before what to copy
@@ -36,7 +36,7 @@ function answerView(report) {
   return { section, first: true, draw: () => bars?.draw() };
 }
 
-// exported returns the lines that set what is answered with, each with its releases where they differ.
+// exported returns the lines that apply the recommended settings, with the releases they are valid for.
 function exported({ answer, recorded }) {
   const lines = (list, remark) => (list ?? []).map((e) => `export ${e}${remark}`);
   if (!answer.since) return lines(answer.environment, "");
@@ -132,17 +132,17 @@ function needs(report) {
   return { element: el("div", {}, key, el("div", { class: "vy-scroll" }, t)), draw };
 }
 
-// breakable lets a label be broken behind what joins its parts.
+// breakable adds line-break opportunities after the separators of a label.
 function breakable(label) {
   return label.replaceAll(/[,:_]/g, "$&\u200b");
 }
 
-// whichOf names one of several failures by its place.
+// whichOf returns the label of one of several failures, by its index.
 function whichOf(place, of) {
   return of > 1 ? `${place} of ${count(of)} failures` : "only failure";
 }
 
-// refusal explains the request that found no memory, and says what became of it elsewhere.
+// refusal explains the request that failed, and its outcome with the other settings.
 function refusal({ failure, runs }) {
   const why = failure.recorded ?? failure.replayed?.report;
   const where = failure.recorded ? "in the recording" : "in the replay of the recorded settings";

@@ -1,6 +1,6 @@
 // A benchmark: time and memory against the number of live blocks.
 
-// benchView returns the section of a benchmark, and draws it once it is in the page.
+// benchView returns the section of a benchmark. It is drawn once it is in the page.
 function benchView(report) {
   const { bench, colors } = report;
   const section = el(
@@ -46,8 +46,8 @@ function benchView(report) {
   return { section, draw: () => draws.forEach((d) => d()) };
 }
 
-// callsOf returns the distribution of single calls, of one workload and number of live blocks at a time, and adds to
-// what is drawn.
+// callsOf returns the latency distribution of single calls, for one workload and number of live blocks at a time. It
+// adds its drawing functions to the list.
 function callsOf({ bench, calls, colors }, draws) {
   const loads = new Map();
   for (const [title, runs] of workloads(bench.runs))
@@ -85,7 +85,7 @@ function callsOf({ bench, calls, colors }, draws) {
   ];
 }
 
-// workloads returns the runs of each workload, whatever the number of live blocks.
+// workloads groups the runs by workload, over all numbers of live blocks.
 function workloads(runs) {
   const of = new Map();
   for (const r of runs) {
@@ -129,12 +129,12 @@ class Dots {
     this.plot.addEventListener("keydown", (e) => this.key(e));
   }
 
-  // draw draws all anew, with a ring around what is pointed at.
+  // draw redraws the chart, with a ring around the highlighted dot.
   draw() {
     this.dots = drawDots(this.canvas, this.plot.clientWidth, this.about, this.colors, this.lit);
   }
 
-  // light names a dot, or none for null.
+  // light highlights a dot, or none for null.
   light(dot, at) {
     if ((dot?.run ?? null) !== (this.lit ?? null)) {
       this.lit = dot?.run ?? null;
@@ -144,7 +144,7 @@ class Dots {
     name(at ?? (dot && { clientX: box.left + dot.x, clientY: box.top + dot.y }), dot && describeDot(dot.run));
   }
 
-  // point names the dot nearest to the pointer.
+  // point highlights the dot nearest to the pointer.
   point(e) {
     const box = this.canvas.getBoundingClientRect();
     const far = (d) => Math.hypot(e.clientX - box.left - d.x, e.clientY - box.top - d.y);
@@ -152,7 +152,7 @@ class Dots {
     this.light(near && far(near) < 24 ? near : null, e);
   }
 
-  // key goes to another dot.
+  // key moves the highlight with the arrow keys.
   key(e) {
     const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[e.key];
     if (!by || !this.dots.length) return;
@@ -170,7 +170,7 @@ class Dots {
   }
 }
 
-// describeDot returns what is known of a run of a benchmark: time beside memory.
+// describeDot returns the figures of a benchmark run as names and texts: time and memory.
 function describeDot(r) {
   const ns = (v) => `${Number(v.toPrecision(4))} ns`;
   return [
@@ -183,8 +183,8 @@ function describeDot(r) {
   ];
 }
 
-// drawDots draws one figure of every strategy against live blocks, which are on a logarithmic axis, with a ring around
-// the run that is lit. It returns where each run has its dot, by strategy.
+// drawDots plots one figure of every strategy against live blocks, on a logarithmic axis, with a ring around the
+// highlighted run. It returns the position of each dot, by strategy.
 function drawDots(canvas, width, about, strategyColors, lit) {
   const colors = ink();
   const g = sharp(canvas, width, DOTS_HEIGHT);

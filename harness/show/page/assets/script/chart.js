@@ -5,21 +5,21 @@
 const GUTTER = 74;
 const MARGIN = 32;
 
-// DASHES tell the sums of one strategy apart.
+// DASHES distinguish the sums of one strategy.
 const DASHES = { requested: [2, 3], allocated: [6, 3], active: [10, 3, 2, 3], reserved: [] };
 
-// POWERS are steps of an axis of bytes.
+// POWERS are the tick steps of an axis in bytes.
 const POWERS = Array.from({ length: 51 }, (_, k) => 2 ** k);
 
-// VALUE_TEXTS writes one value, by its unit.
+// VALUE_TEXTS formats a value, by unit.
 const VALUE_TEXTS = { bytes, count, share: percent, time: nanoseconds };
 
-// WHOLES are steps of an axis of what is counted, of which there are no halves.
+// WHOLES are the tick steps of an axis of counts, which are integers.
 const WHOLES = Array.from({ length: 16 }, (_, k) => [1, 2, 2.5, 5].map((n) => n * 10 ** k))
   .flat()
   .filter(Number.isInteger);
 
-// AXIS_TEXTS writes values at even steps, by their unit.
+// AXIS_TEXTS formats tick labels, by unit.
 const AXIS_TEXTS = {
   bytes: bytesOnAxis,
   count: (v) => v.map(count),
@@ -33,8 +33,8 @@ const AXIS_TEXTS = {
 // STEPS draws a value from its event to the next.
 const STEPS = uPlot.paths.stepped({ align: 1 });
 
-// gestures lets an element move and zoom the window of the axis. box returns where the axis lies in the window of the
-// browser. The wheel zooms with Ctrl, or once the element was clicked; otherwise it scrolls the page.
+// gestures makes an element pan and zoom the window of the axis. box returns the position of the axis in the browser's
+// window. The wheel zooms with Ctrl, or after a click on the element; otherwise it scrolls the page.
 function gestures(app, element, box) {
   const state = app.state;
   const shareAt = (at) => (at.clientX - box().left) / box().width;
@@ -61,8 +61,8 @@ function gestures(app, element, box) {
   fingers(app, element, shareAt, positionAt);
 }
 
-// fingers lets fingers move the window: two take what lies under them with them, and so does one where a part of the
-// axis is shown; else it moves the cursor. Up and down one finger scrolls the page.
+// fingers handles touch. Two fingers pan and zoom the window; one finger pans it if it shows a part of the axis,
+// and else moves the cursor. A vertical swipe with one finger scrolls the page.
 function fingers(app, element, shareAt, positionAt) {
   const state = app.state;
   let held = []; // the position under each finger
@@ -92,7 +92,7 @@ function fingers(app, element, shareAt, positionAt) {
   element.addEventListener("touchmove", move, { passive: false });
 }
 
-// steer moves the cursor and the window by keys.
+// steer moves the cursor and the window with the keyboard.
 function steer(app, e) {
   const state = app.state;
   const last = Math.max(app.trace.events - 1, 0);
@@ -122,7 +122,7 @@ function steer(app, e) {
   moves[e.key]();
 }
 
-// holes puts null in the place of values that were not looked at, and repeats the last one at the end.
+// holes replaces values that were not sampled with null, and repeats the last value at the end.
 function holes(values) {
   const list = Array.from(values, (v) => (Number.isNaN(v) ? null : v));
   list.push(list.length ? list[list.length - 1] : null);
@@ -147,7 +147,7 @@ class Chart {
     gestures(app, this.plot, () => this.u.over.getBoundingClientRect());
   }
 
-  // build makes the plot anew.
+  // build rebuilds the plot.
   build() {
     this.u?.destroy();
     const { app, about } = this;
@@ -181,7 +181,7 @@ class Chart {
     this.plot.dataset.lines = this.lines.length;
   }
 
-  // options returns what uPlot wants to know.
+  // options returns the options of uPlot.
   options(colors, series, bands) {
     const { app, about } = this;
     const axisOf = { stroke: colors.text, font: colors.font, labelFont: colors.font, labelGap: 0 };
@@ -241,14 +241,14 @@ class Chart {
     };
   }
 
-  // moved takes a movement of the pointer.
+  // moved handles a movement of the pointer.
   moved(u) {
     if (this.quiet || u.cursor.left < 0) return;
     const event = Math.floor(this.app.axis.event(u.posToVal(u.cursor.left, "x")) + 1e-6);
     this.app.state.set({ cursor: Math.min(Math.max(event, 0), Math.max(this.app.trace.events - 1, 0)) });
   }
 
-  // selected takes a stretch that was dragged.
+  // selected handles a dragged selection.
   selected(u) {
     const { left, width } = u.select;
     if (width < 4) return;
@@ -258,7 +258,7 @@ class Chart {
     this.app.state.window(from, to);
   }
 
-  // over draws what lies on the lines: marks that tell strategies of one colour apart.
+  // over draws the marks on the lines that distinguish strategies of one colour.
   over(u, colors) {
     const g = u.ctx;
     const scale = window.devicePixelRatio || 1;
@@ -271,7 +271,7 @@ class Chart {
     this.about.over?.(u, g, scale, colors, this);
   }
 
-  // symbols draws a small figure on a line now and then.
+  // symbols draws small symbols along a line.
   symbols(u, g, l, k, scale) {
     const gap = 90 * scale;
     g.fillStyle = l.color;
@@ -283,14 +283,14 @@ class Chart {
     }
   }
 
-  // follow shows the window and the cursor of the state.
+  // follow applies the window and the cursor of the state.
   follow() {
     if (!this.u) return;
     this.u.setScale("x", { min: 0, max: 1 }); // the range is what the state says
     this.point();
   }
 
-  // point puts the cursor where the state has it.
+  // point moves the cursor to the event of the state.
   point() {
     const { state, axis } = this.app;
     this.quiet = true;
@@ -300,7 +300,7 @@ class Chart {
     if (document.activeElement === this.plot) this.tell();
   }
 
-  // tell says the values at the cursor to who does not see them.
+  // tell announces the values at the cursor to screen readers.
   tell() {
     const { state, trace } = this.app;
     const last = Math.max(trace.events - 1, 0);
@@ -318,7 +318,7 @@ class Chart {
     slid(this.plot, last, state.cursor, `event ${count(state.cursor)}: ${said.join(", ")}`);
   }
 
-  // light lets the lines of one run stand out, or all alike for none.
+  // light highlights the lines of one run, or none.
   light(run) {
     if (!this.u) return;
     for (const l of this.lines)
@@ -326,17 +326,17 @@ class Chart {
     this.u.redraw(false);
   }
 
-  // resize takes the width of the page.
+  // resize adapts to the width of the page.
   resize() {
     this.u?.setSize({ width: Math.max(this.plot.clientWidth, 200), height: this.about.height });
   }
 }
 
-// KEYS_HELP says what keys do.
+// KEYS_HELP describes the keyboard shortcuts.
 const KEYS_HELP =
   "Arrow keys move the cursor, plus and minus zoom, Home and End go to the ends, Enter shows the instant";
 
-// symbol draws a disc, a square or a triangle: from the first on full, from the fourth on hollow, and so on.
+// symbol draws a disc, a square or a triangle: kinds 1 to 3 are filled, 4 to 6 hollow, and so on.
 function symbol(g, kind, x, y, size) {
   const hollow = Math.floor((kind - 1) / 3) % 2 === 1;
   g.beginPath();
@@ -362,7 +362,7 @@ function symbol(g, kind, x, y, size) {
   g.restore();
 }
 
-// swatch shows how the lines of a run look.
+// swatch returns a sample of the line style of a run.
 function swatch(run) {
   const canvas = el("canvas", { class: "vy-swatch", "aria-hidden": "true" });
   const colors = ink();

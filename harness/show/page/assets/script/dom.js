@@ -1,4 +1,4 @@
-// Elements. Whatever comes out of a file is set as text, never as markup.
+// DOM elements. Content from files is set as text, never as markup.
 
 // el makes an element. props holds attributes; "text" is its text, "on" its listeners by event.
 function el(name, props = {}, ...children) {
@@ -13,14 +13,14 @@ function el(name, props = {}, ...children) {
   return e;
 }
 
-// button makes a button. Where its text is a sign, the title is its name.
+// button makes a button. If its text is a symbol, the title is its accessible name.
 function button(text, title, press) {
   const sign = title && text && !/[\p{L}\p{N}]/u.test(text);
   return el("button", { type: "button", text, title, "aria-label": sign ? title : null, on: { click: press } });
 }
 
-// refill puts other controls into an element. The focus stays on the control at its place, so that the keyboard
-// does not begin at the top of the page again.
+// refill replaces the controls of an element. The focus stays on the control at the same index, so that keyboard
+// navigation does not restart at the top of the page.
 function refill(host, ...children) {
   const controls = () => [...host.querySelectorAll("button, select, input, summary")];
   const at = controls().indexOf(document.activeElement);
@@ -28,13 +28,13 @@ function refill(host, ...children) {
   if (at >= 0) controls()[at]?.focus({ preventScroll: true });
 }
 
-// slider returns the attributes of a picture that arrow keys move along an axis: as one of a range with a value, its keys
-// reach it from screen readers too.
+// slider returns the ARIA attributes of a picture that arrow keys move along an axis. As a slider with a range and a
+// value it receives keys from screen readers too.
 function slider(label) {
   return { tabindex: "0", role: "slider", "aria-label": label, "aria-valuemin": "0", "aria-valuenow": "0" };
 }
 
-// slid tells where such a picture is now, as a number and in words.
+// slid updates the value of a slider, as a number and in words.
 function slid(plot, most, now, text) {
   plot.setAttribute("aria-valuemax", String(most));
   plot.setAttribute("aria-valuenow", String(now));
@@ -49,7 +49,7 @@ function choice(label, options, value, choose) {
   return el("label", { class: "vy-choice" }, el("span", { text: label }), list);
 }
 
-// switches makes a row of buttons of which one is pressed.
+// switches makes a row of buttons, one of which is pressed.
 function switches(label, options, value, choose) {
   const row = el(
     "span",
@@ -64,7 +64,7 @@ function switches(label, options, value, choose) {
   return row;
 }
 
-// table makes a table of texts. Cells that are elements stay what they are; numeric columns stand right.
+// table makes a table of texts. Cells may be elements; numeric columns are right-aligned.
 function table(caption, heads, rows, numeric = []) {
   const side = (i) => (numeric.includes(i) ? "vy-right" : null);
   const cell = (name, v, i) =>
@@ -82,25 +82,25 @@ function table(caption, heads, rows, numeric = []) {
   );
 }
 
-// copyBox shows words to copy, with a button that does.
+// copyBox shows a command with a copy button.
 function copyBox(text) {
   const copy = button("Copy", "Copy these words", () => copyText(text, copy));
   return el("div", { class: "vy-words" }, el("pre", {}, el("code", { text })), copy);
 }
 
-// facts makes a list of names with what is said of them.
+// facts makes a list of names and values.
 function facts(pairs) {
   const list = el("dl", { class: "vy-facts" });
   for (const [name, value] of pairs) list.append(el("dt", { text: name }), el("dd", { text: value }));
   return list;
 }
 
-// TIP is the box that names what is at the pointer. The page has one.
+// TIP is the tooltip. The page has one.
 const TIP = el("div", { class: "vy-tip", role: "status", hidden: true });
 document.body.append(TIP);
 document.addEventListener("touchstart", () => name(null, null), { passive: true });
 
-// name shows what is known of something beside a point of the window, or hides it for null.
+// name shows a tooltip beside a point of the window, or hides it for null.
 function name(at, pairs) {
   TIP.hidden = !pairs;
   if (!pairs) return;
@@ -110,8 +110,8 @@ function name(at, pairs) {
   TIP.style.transform = `translate(${beside(at.clientX, w, window.innerWidth)}px, ${beside(at.clientY, h, window.innerHeight)}px)`;
 }
 
-// sharp sizes a canvas to so many points of the page and returns its context, in which one unit is one
-// point whatever the resolution of the screen.
+// sharp sizes a canvas in CSS pixels and returns its context, in which one unit is one
+// CSS pixel at any screen resolution.
 function sharp(canvas, width, height) {
   const scale = window.devicePixelRatio || 1;
   canvas.width = Math.max(1, Math.round(width * scale));
@@ -125,12 +125,12 @@ function sharp(canvas, width, height) {
 
 let knownInk = null; // to ask for the style makes the browser work it out for the whole page
 
-// forgetInk is called when the style has changed.
+// forgetInk discards the cached colours after a change of style.
 function forgetInk() {
   knownInk = null;
 }
 
-// ink returns the colours of the page as the style has them now.
+// ink returns the colours of the current style.
 function ink() {
   if (knownInk) return knownInk;
   const style = getComputedStyle(document.documentElement);

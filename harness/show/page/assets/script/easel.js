@@ -1,6 +1,6 @@
-// A picture that may take longer to paint than a frame. What is known is shown at once, moved and stretched to what
-// is looked at now; the new picture is painted in slices and takes its place when it is whole. One that is
-// begun is finished, so that whoever moves on and on sees pictures that are a little old and not none.
+// A picture that may take longer to paint than a frame. The last picture is shown at once, moved and scaled to the
+// current view; the new picture is painted in slices and replaces it when complete. A picture that was
+// begun is finished, so that continuous panning shows slightly outdated pictures instead of none.
 
 const AT_ONCE = 100_000; // blocks that are painted at once, in a frame
 const SLICE = 12; // milliseconds of a frame for all pictures together
@@ -16,7 +16,7 @@ class Easel {
     this.next = null; // what is painted after it
   }
 
-  // paint shows what is to be painted: see Painting, without its image. now paints all of it at once.
+  // paint starts a picture; see Painting, without its image. If now is set it is painted at once.
   paint(subject, now) {
     const { map, tints, colors } = subject;
     this.subject = this.next = subject;
@@ -32,7 +32,7 @@ class Easel {
     if (this.next) EASELS.add(this);
   }
 
-  // step paints until a time, and reports whether nothing is left.
+  // step paints until a deadline and reports whether the picture is complete.
   step(until) {
     while (this.work || this.next) {
       if (!this.work) {
@@ -52,7 +52,7 @@ class Easel {
     return true;
   }
 
-  // show shows the last picture where its part of the map is now.
+  // show draws the last picture at the current position of its part of the map.
   show() {
     const { canvas, subject, shown } = this;
     const g = canvas.getContext("2d");
@@ -74,18 +74,18 @@ class Easel {
   }
 }
 
-// EASELS are those that are not done. They share the time of a frame. How many there are stands in the page.
+// EASELS are the unfinished easels, which share the time of a frame. The page exposes their number.
 const EASELS = {
   busy: new Set(),
 
-  // add lets an easel go on with the next frame.
+  // add schedules an easel for the next frame.
   add(easel) {
     if (!this.busy.size) requestAnimationFrame(() => this.frame());
     this.busy.add(easel);
     document.documentElement.dataset.painting = this.busy.size;
   },
 
-  // frame paints for a part of a frame.
+  // frame paints for a share of a frame.
   frame() {
     const until = performance.now() + SLICE;
     for (const easel of [...this.busy]) {

@@ -1,5 +1,5 @@
-// Requests that were not granted: what was asked, what was free, who stood in the way, and what the other
-// strategies did at that very event.
+// Refused requests: the request, the free memory, the blocks in the way, and the result of the other
+// strategies at the same event.
 
 // FailureView is the section of failures.
 class FailureView {
@@ -17,7 +17,7 @@ class FailureView {
     }, true);
   }
 
-  // build makes the section anew.
+  // build rebuilds the section.
   build() {
     const runs = this.app.trace.runs.filter((r) => r.drawn && r.failure_count > 0);
     if (!runs.length) {
@@ -30,7 +30,7 @@ class FailureView {
     this.list.replaceChildren(...all);
   }
 
-  // runOf shows the failures of a run.
+  // runOf returns the failures of a run.
   runOf(run, open) {
     const { trace } = this.app;
     const rows = run.failures.map((f) => [
@@ -71,13 +71,13 @@ class FailureView {
     return el("details", { open }, ...parts);
   }
 
-  // show goes to the instant of a failure.
+  // show moves the page to the event of a failure.
   show(run, f) {
     this.app.state.set({ run: run.index, event: f.event, cursor: f.event, pin: null });
     document.getElementById("vy-instant").scrollIntoView({ block: "start" });
   }
 
-  // story tells of one failure all that is known.
+  // story returns the details of a failure.
   story(run, f) {
     const box = el("div", { class: "vy-story" });
     const why = f.report?.report ?? f.report;
@@ -110,7 +110,7 @@ class FailureView {
     return box;
   }
 
-  // atEvent says what a run did at an event, as far as it is known.
+  // atEvent returns the result of a run at an event, if known.
   atEvent(run, event) {
     const own = run.failures.find((f) => f.event === event);
     if (own) return `refused: ${own.reason || own.text}`;
@@ -123,14 +123,14 @@ class FailureView {
       : "granted";
   }
 
-  // heldAt returns what a run holds at an event.
+  // heldAt returns the bytes that a run holds at an event.
   heldAt(run, event) {
     const v = run.series.reserved.max[bucketOf(this.app.trace, event)];
     return Number.isNaN(v) ? "—" : bytes(v);
   }
 }
 
-// verdict says what a strategy did with a request, as a replay of its own found it.
+// verdict returns the outcome of a request in a strategy's own replay.
 function verdict(v) {
   if (v.outcome !== "granted") return v.report ? `refused: ${v.report.verdict}` : v.outcome;
   const parts = ["granted"];
@@ -141,7 +141,7 @@ function verdict(v) {
   return parts.join(", ");
 }
 
-// postmortem shows the report of why a request found no memory.
+// postmortem returns the report of a refused request.
 function postmortem(r) {
   const amount = (a) => (a && a.count ? `${bytes(a.bytes)} in ${plural(a.count, "chunk")}` : "none");
   const more = (text, of) => (text === "none" ? text : `${text}, ${of}`);

@@ -1,7 +1,7 @@
-// The state at one instant: as it was recorded, or rebuilt from the rectangles of the map.
+// The heap after one event: recorded, or rebuilt from the rectangles of the map.
 
-// heapAt returns the chunks of a run after an event, or of the nearest recorded instant where they are not known
-// for that event. "how" says which: recorded, rebuilt, nearest, or ended where the run did before.
+// heapAt returns the chunks of a run after an event, or those of the nearest recorded snapshot if they are unknown
+// for that event. "how" is recorded, rebuilt, nearest, or ended if the run had ended before.
 function heapAt(trace, run, event) {
   const known = run.instants.find((i) => i.event === event) ?? run.asked?.get(event);
   if (known) return recorded(trace, known, "recorded");
@@ -14,7 +14,7 @@ function heapAt(trace, run, event) {
   return best ? recorded(trace, best, "nearest") : { event, how: "unknown", regions: [], chunks: [], more: 0 };
 }
 
-// nearest returns the recorded instant nearest to an event, or null.
+// nearest returns the recorded snapshot nearest to an event, or null.
 function nearest(run, event) {
   let best = null;
   for (const i of run.instants)
@@ -22,7 +22,7 @@ function nearest(run, event) {
   return best;
 }
 
-// recorded returns a recorded instant, chunk by chunk.
+// recorded returns the chunks of a recorded snapshot.
 function recorded(trace, instant, how) {
   const c = instant.chunks;
   const chunks = Array.from(c.addr, (_, i) => rowOf(c, i));
@@ -30,7 +30,7 @@ function recorded(trace, instant, how) {
   return { event: instant.event, how, regions: instant.regions, chunks, more: instant.more, stacks };
 }
 
-// The states of chunks, as package alloc numbers them.
+// The states of chunks, numbered as in package alloc.
 const STATE_FREE = 0;
 const STATE_LIVE = 1;
 const STATE_PENDING = 2;
@@ -38,7 +38,7 @@ const STATE_UNMAPPED = 4;
 const STATE_ALIASED = 6;
 
 // rebuilt returns the state after an event from the rectangles: the regions, the blocks in them, the gaps between
-// mapped pages, and everything else as free. Adjacent free chunks of a region cannot be told apart.
+// mapped pages, and the rest as free. Adjacent free chunks of a region appear as one.
 function rebuilt(trace, map, event) {
   const { regions, gaps } = regionsAt(map, event);
   const taken = gaps;
@@ -68,7 +68,7 @@ function rebuilt(trace, map, event) {
 }
 
 // regionsAt returns the regions after an event by address, and the gaps between the mapped pages of one region.
-// Regions that touch stay two.
+// Adjacent regions stay separate.
 function regionsAt(map, event) {
   const { y, size, stream, pool, region, born, dies } = map.regions;
   const areas = [];
@@ -91,14 +91,14 @@ function regionsAt(map, event) {
   return { regions, gaps };
 }
 
-// heldBytes returns the bytes of memory in the regions of a state: what is not mapped is none.
+// heldBytes returns the mapped bytes of the regions of a state.
 function heldBytes(heap) {
   const without = (n, c) => (c.state === STATE_UNMAPPED || c.state === STATE_ALIASED ? n - c.size : n);
   return heap.chunks.reduce(without, heap.regions.reduce((n, r) => n + r.size, 0));
 }
 
-// rowsOf lays regions out in rows of equally many bytes. Each region begins a row while that keeps the picture
-// small; else they follow each other. A piece lies in one row.
+// rowsOf lays regions out in rows of equal size. Each region begins a row as long as that keeps the picture
+// small; otherwise they follow each other. A piece lies in one row.
 function rowsOf(regions, most) {
   let width = 2 ** 20;
   const rows = () => regions.reduce((n, r) => n + Math.ceil(r.size / width), 0);

@@ -1,12 +1,12 @@
-// The picture of one instant: regions as rows, chunks inside, sums beside.
+// The heap after one event: regions as rows of chunks, with sums beside them.
 
 const ROW = 17; // points of a row
 const ROW_GAP = 5;
 const ROW_LABEL = 112; // points for addresses
 const MOST_ROWS = 32;
 
-// STATE_LOOKS says how chunks of a state look: their colour if it is not that of the block, and the
-// texture over it, so that states differ without colours too.
+// STATE_LOOKS is the look of chunks by state: the colour, if not the block's own, and the
+// texture, so that states are distinguishable without colours.
 const STATE_LOOKS = {
   free: { texture: "none" },
   live: { texture: "none", block: true },
@@ -17,7 +17,7 @@ const STATE_LOOKS = {
   aliased: { texture: "columns" },
 };
 
-// InstantView is the section of one instant.
+// InstantView is the section that shows the heap after one event.
 class InstantView {
   constructor(app) {
     this.app = app;
@@ -60,13 +60,13 @@ class InstantView {
     app.state.view((changed) => this.update(changed), true);
   }
 
-  // run returns the run that is shown.
+  // run returns the displayed run.
   run() {
     const run = this.app.trace.runs[this.app.state.run];
     return run?.drawn ? run : this.app.trace.runs.find((r) => r.drawn);
   }
 
-  // keep keeps the block so many further on, by their addresses.
+  // keep selects another block, by its distance in address order.
   keep(by) {
     const blocks = this.heap.chunks.filter((c) => this.isBlock(c));
     if (!blocks.length) return;
@@ -75,7 +75,7 @@ class InstantView {
     this.app.state.set({ pin: blocks[to].id });
   }
 
-  // go shows another event.
+  // go moves to another event.
   go(event) {
     const last = Math.max(this.app.trace.events - 1, 0);
     const at = Math.min(Math.max(Math.round(event) || 0, 0), last);
@@ -103,13 +103,13 @@ class InstantView {
     this.draw();
   }
 
-  // renew shows the instant again, of which more is known now.
+  // renew redraws with the data that has arrived.
   renew() {
     this.heap = null;
     this.update(new Set(["event"]));
   }
 
-  // drawControls offers strategies and instants.
+  // drawControls makes the controls for strategies and snapshots.
   drawControls(run) {
     const { state, trace } = this.app;
     const runs = trace.runs.filter((r) => r.drawn).map((r) => [r.index, r.strategy]);
@@ -142,7 +142,7 @@ class InstantView {
     );
   }
 
-  // say tells what is shown and where it comes from.
+  // say describes the picture and its source.
   say(run) {
     const h = this.heap;
     const held = heldBytes(h);
@@ -168,7 +168,7 @@ class InstantView {
     slid(this.plot, Math.max(this.app.trace.events - 1, 0), h.event, this.says.textContent);
   }
 
-  // drawLooks shows what the textures mean.
+  // drawLooks draws the legend of the textures.
   drawLooks() {
     this.looks.replaceChildren();
     const colors = ink();
@@ -217,7 +217,7 @@ class InstantView {
     }
   }
 
-  // drawChunk draws what of a chunk lies in a piece of its region.
+  // drawChunk draws the part of a chunk inside a piece of its region.
   drawChunk(g, c, piece, x, y, colors) {
     const from = Math.max(c.addr, piece.addr);
     const to = Math.min(c.addr + c.size, piece.addr + piece.size);
@@ -263,7 +263,7 @@ class InstantView {
     );
   }
 
-  // hover names the chunk at the pointer.
+  // hover shows the tooltip of the chunk at the pointer.
   hover(e) {
     const c = this.chunkAt(e);
     name(e, c && [...this.describe(c), ...innermost(this.heap.stacks, c.stack)]);
@@ -274,7 +274,7 @@ class InstantView {
     return Boolean(STATE_LOOKS[this.app.report.states[c.state]]?.block);
   }
 
-  // describe returns what is known of a chunk, as names and texts.
+  // describe returns the properties of a chunk as names and texts.
   describe(c) {
     const { trace, report } = this.app;
     const list = [
@@ -302,7 +302,7 @@ class InstantView {
     return list;
   }
 
-  // drawSide makes the sums by state and by class.
+  // drawSide draws the sums by state and by class.
   drawSide() {
     const { report } = this.app;
     const { chunks } = this.heap;
@@ -343,8 +343,8 @@ class InstantView {
     return [...of].sort((a, b) => a[0] - b[0]);
   }
 
-  // classes returns the table of bins, orders or size classes of a recorded instant: what of each is in use. Where
-  // only free memory has a class, as in bfc, whose blocks are in no bin, there is no share to show.
+  // classes returns the table of bins, orders or size classes of a recorded snapshot, with the share in use of each.
+  // If only free chunks have a class, as in bfc, there is no share.
   classes(heap, caption = "By bin, order or size class") {
     const of = this.byClass(heap.chunks);
     if (!of.length) return el("p", { class: "vy-note", text: "The chunks of this instant have no class." });
@@ -366,8 +366,8 @@ class InstantView {
     return el("div", { class: "vy-classes" }, table(caption, heads, rows, [0, 1, 2, 3, 4]));
   }
 
-  // classesOfBlocks returns what is known of classes at an instant that was rebuilt: those of blocks as they were
-  // recorded, and those of free memory at the nearest instant that was.
+  // classesOfBlocks returns the tables of classes for a rebuilt heap: blocks as recorded, and free chunks of the
+  // nearest recorded snapshot.
   classesOfBlocks() {
     const blocks = this.heap.chunks.filter((c) => this.isBlock(c));
     const rows = this.byClass(blocks).map(([k, l]) => [String(k), count(l.live), bytes(l.liveBytes)]);
@@ -392,8 +392,8 @@ class InstantView {
   }
 }
 
-// livesAt returns when the blocks of an instant were made and end, by their numbers, as far as the map knows it. Of those
-// with one number it is the one that is there.
+// livesAt returns the first and last event of the blocks of a heap, by ID, if the map has them. Of several blocks with
+// one ID it is the live one.
 function livesAt(run, heap) {
   const wanted = new Set(heap.chunks.map((c) => c.id));
   const { id, born, dies } = run.map?.rects ?? { id: [] };
@@ -403,14 +403,14 @@ function livesAt(run, heap) {
   return lives;
 }
 
-// firstChunks returns the number of the first chunk of each region.
+// firstChunks returns the index of the first chunk of each region.
 function firstChunks(heap) {
   const first = new Array(heap.regions.length).fill(heap.chunks.length);
   for (let i = heap.chunks.length - 1; i >= 0; i--) first[heap.chunks[i].region] = i;
   return first;
 }
 
-// luminance returns how light a colour is, 0 to 1. From 0.18 on black letters stand out more than white ones.
+// luminance returns the relative luminance of a colour, 0 to 1. Above 0.18 black text has more contrast than white.
 function luminance(hex) {
   const [r, g, b] = rgb(hex).map((v) => (v / 255) ** 2.2);
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
@@ -437,7 +437,7 @@ function chunkBox(g, x, y, w, h, look, color, colors) {
   g.restore();
 }
 
-// texturePath draws a texture into a box that is clipped.
+// texturePath draws a texture into a clipped box.
 function texturePath(g, kind, x, y, w, h) {
   g.beginPath();
   if (kind === "dots") {
@@ -452,7 +452,7 @@ function texturePath(g, kind, x, y, w, h) {
   g.stroke();
 }
 
-// line adds a line to the path.
+// line adds a line segment to the path.
 function line(g, x0, y0, x1, y1) {
   g.moveTo(x0, y0);
   g.lineTo(x1, y1);

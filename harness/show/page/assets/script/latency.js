@@ -46,7 +46,7 @@ class LatencyView {
     this.table.replaceChildren(runs.length ? this.quantiles(runs) : "");
   }
 
-  // quantiles returns the table of what most calls take, and the few.
+  // quantiles returns the table of latency quantiles.
   quantiles(runs) {
     const heads = ["strategy", "call", "calls", "median", "99 %", "99.9 %", "longest"];
     const rows = [];
@@ -62,7 +62,7 @@ class LatencyView {
     return el("div", { class: "vy-scroll" }, table("", heads, rows, [2, 3, 4, 5, 6]));
   }
 
-  // resize follows the width of the page.
+  // resize adapts to the width of the page.
   resize() {
     for (const u of this.plots)
       u.setSize({ width: Math.max(u.root.parentElement.clientWidth, 200), height: 200 });
@@ -70,7 +70,7 @@ class LatencyView {
 }
 
 // latencyChart draws the calls of each run by their latency, in quarters of an octave. The longest calls, one
-// in ten thousand, are left to the table.
+// in ten thousand, appear only in the table.
 function latencyChart(plot, runs, what) {
   const colors = ink();
   const bins = runs.map((r) => binned(r.latency[what]));
@@ -121,7 +121,7 @@ function latencyChart(plot, runs, what) {
   return new uPlot(about, data, plot);
 }
 
-// latencyMarks draws the mark of a strategy on the bars that reach half of its highest.
+// latencyMarks draws the mark of a strategy on the bars of at least half its maximum.
 function latencyMarks(u, mark, color, k) {
   if (!mark) return;
   const [xs, shares] = [u.data[0], u.data[k]];
@@ -136,7 +136,7 @@ function latencyMarks(u, mark, color, k) {
   u.ctx.restore();
 }
 
-// binned sums a histogram up in quarters of an octave.
+// binned sums a histogram in bins of a quarter octave.
 function binned(histogram) {
   const bins = new Map();
   let all = 0;
@@ -155,7 +155,7 @@ function binned(histogram) {
   return { low, most, share };
 }
 
-// quantile returns the latency that so many calls do not exceed.
+// quantile returns the latency that a share of the calls does not exceed.
 function quantile(histogram, calls) {
   let seen = 0;
   const i = histogram.count.findIndex((n) => (seen += n) >= calls);

@@ -1,4 +1,4 @@
-// What a page that is served asks for when the reader looks closer. A page that is a file asks for nothing.
+// Data that a served page requests on zoom. A page in a file requests nothing.
 
 const LIVE_BLOCKS = 1_000_000; // of a window, so many are drawn in some frames
 const LIVE_BREATH = 50_000; // blocks from which on the page breathes while they are unpacked
@@ -6,7 +6,7 @@ const LIVE_BUCKETS = 4096; // more than a screen has columns
 const LIVE_STATES = 64; // that are kept
 const LIVE_WAIT = 90; // milliseconds that a window must rest before it is asked for
 
-// Live asks the program that serves the page.
+// Live requests data from the program that serves the page.
 class Live {
   constructor(app) {
     this.app = app;
@@ -27,7 +27,7 @@ class Live {
     this.state();
   }
 
-  // look asks for blocks and curves of what is shown, once it rests.
+  // look requests the blocks and curves of the window once it has stopped moving.
   look() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
@@ -36,8 +36,8 @@ class Live {
     }, LIVE_WAIT);
   }
 
-  // ask asks a question and hands the answer on. A question that is for the same thing takes the place of one
-  // that is under way.
+  // ask sends a request and passes the answer on. A request of the same kind replaces one that is
+  // in flight.
   async ask(what, question, show) {
     this.asked.get(what)?.abort();
     const stop = new AbortController();
@@ -61,20 +61,20 @@ class Live {
     }
   }
 
-  // tell notes in the page how much is under way.
+  // tell exposes the number of requests in flight in the page.
   tell() {
     document.documentElement.dataset.asking = this.asked.size;
   }
 
-  // drop takes back a question that is under way.
+  // drop cancels a request in flight.
   drop(what) {
     this.asked.get(what)?.abort();
     this.asked.delete(what);
     this.tell();
   }
 
-  // blocks asks for the blocks of the window of a map, and of half as much before and after it: so those that are
-  // next are there.
+  // blocks requests the blocks of a map's window and of half its width on either side, so that panning finds
+  // them loaded.
   blocks(panel) {
     const { state, trace } = this.app;
     const { map, index } = panel.run;
@@ -98,7 +98,7 @@ class Live {
     this.ask(what, `tile?${q}`, (t) => panel.show({ ...map, ...t, of: { from, to, low, high } }));
   }
 
-  // curves asks for the curves of the window in finer buckets.
+  // curves requests the curves of the window in finer buckets.
   curves() {
     const { state, trace } = this.app;
     const [from, to] = [Math.max(Math.floor(state.from), 0), Math.min(Math.ceil(state.to), trace.events)];
@@ -112,7 +112,7 @@ class Live {
     this.ask("series", `series?${q}`, (part) => this.join(part));
   }
 
-  // join puts finer buckets in the place of those of the whole trace, or takes them out again.
+  // join replaces the buckets of the whole trace with finer ones, or restores them.
   join(part) {
     const { trace } = this.app;
     const { whole } = trace;
@@ -149,7 +149,7 @@ class Live {
     this.app.timeline.renew();
   }
 
-  // state asks for the state after the event that is chosen.
+  // state requests the heap after the selected event.
   state() {
     const { state, trace } = this.app;
     const run = this.app.instant.run();
@@ -184,7 +184,7 @@ class Live {
   }
 }
 
-// answered reads an answer: the length of a description, the description, and the arrays that it refers to.
+// answered decodes an answer: the length of a description, the description, and its arrays.
 async function answered(buffer) {
   const n = new DataView(buffer).getUint32(0, true);
   const about = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, n)));
@@ -193,7 +193,7 @@ async function answered(buffer) {
   return full;
 }
 
-// unpacked returns rectangles out of their packed form, see Tile in package page. Numbers of 32 bits wrap.
+// unpacked decodes packed rectangles; see Tile in package page. 32-bit numbers wrap.
 async function unpacked(packed) {
   const { n } = packed;
   const rects = { class: packed.class };
@@ -221,7 +221,7 @@ async function unpacked(packed) {
   return rects;
 }
 
-// whole returns the numbers of a packed column.
+// whole decodes a packed column.
 function whole({ v, by }) {
   if (by === 1) return v;
   const list = new Float64Array(v.length);

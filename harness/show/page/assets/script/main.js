@@ -1,6 +1,6 @@
-// The page: reads its data, builds the views and lets them follow one state.
+// The page: reads its data, builds the views and connects them to one state.
 
-// App is what the views share.
+// App is the shared context of the views.
 class App {
   constructor(report, state) {
     this.report = report;
@@ -22,7 +22,7 @@ class App {
     }, true);
   }
 
-  // choose takes the trace and the axis from the state.
+  // choose applies the trace and the axis of the state.
   choose() {
     this.trace = this.report.traces[this.state.trace];
     this.axis = new Axis(this.trace, this.state.unit);
@@ -33,12 +33,12 @@ class App {
     host.replaceChildren(this.overview.element, ...this.sections.map((s) => s.section));
   }
 
-  // lineColors returns the colours that strategies have.
+  // lineColors returns the colours of the strategies.
   lineColors(dark) {
     return LINES[dark ? "dark" : "light"];
   }
 
-  // resize draws everything for another width.
+  // resize redraws everything for another width.
   resize() {
     this.state.hurry();
     this.overview.resize();
@@ -49,7 +49,7 @@ class App {
   }
 }
 
-// follow draws the page anew when what it is drawn on changes: its width, the reader's scheme, paper.
+// follow redraws the page when its width, the colour scheme or the medium (print) changes.
 function follow(state, resize) {
   let width = window.innerWidth;
   window.addEventListener("resize", () => {
@@ -69,7 +69,7 @@ function follow(state, resize) {
   window.addEventListener("afterprint", () => print(false));
 }
 
-// applyTheme makes the page light or dark; "auto" is as the reader's system. Paper is light.
+// applyTheme makes the page light or dark; "auto" follows the system. Print is light.
 function applyTheme(state) {
   forgetInk();
   const theme = state.printing ? "light" : state.theme;
@@ -77,7 +77,7 @@ function applyTheme(state) {
   else document.documentElement.dataset.theme = theme;
 }
 
-// themeSwitch puts the choice of the theme into the head of the page.
+// themeSwitch adds the theme selector to the head of the page.
 function themeSwitch(state) {
   const host = el("div", { class: "vy-theme" });
   const options = [
@@ -143,7 +143,7 @@ async function start() {
   window.vramyard = app;
 }
 
-// ownView returns the view of what only this kind of report has, or null.
+// ownView returns the view that is specific to this kind of report, or null.
 function ownView(report) {
   if (report.bench) return benchView(report);
   if (report.whatif) return answerView(report);

@@ -67,7 +67,7 @@ class BlockMap {
     if (has("trace", "pin", "run", "event")) this.keep();
   }
 
-  // resize follows the width of the page.
+  // resize adapts to the width of the page.
   resize() {
     for (const p of this.list ?? []) {
       p.draw();
@@ -75,7 +75,7 @@ class BlockMap {
     }
   }
 
-  // keep shows all that is known of the block that is kept.
+  // keep shows the properties of the selected block.
   keep() {
     const { state } = this.app;
     const { pin } = state;
@@ -95,7 +95,7 @@ class BlockMap {
     }
   }
 
-  // kept returns what is known of the block that is kept: as the map has it, or else the instant.
+  // kept returns the selected block, from the map or else from the snapshot.
   kept() {
     const { state, trace, instant } = this.app;
     const run = instant.run();
@@ -111,7 +111,7 @@ class BlockMap {
   }
 }
 
-// MAP_HEIGHT is the height of a map in points, with the words below it.
+// MAP_HEIGHT is the height of a map in points, labels included.
 const MAP_HEIGHT = 230;
 const MAP_FOOT = 34;
 
@@ -161,7 +161,7 @@ class MapPanel {
     this.listen();
   }
 
-  // say tells how many blocks are drawn.
+  // say reports the number of drawn blocks.
   say() {
     const { tile, run } = this;
     const n = tile.rects.y.length;
@@ -198,7 +198,7 @@ class MapPanel {
     this.plot.addEventListener("click", (e) => this.click(e));
   }
 
-  // at returns where the pointer is: points of the plot, event and place on the axis of addresses.
+  // at returns the position of the pointer: points of the plot, event and offset on the address axis.
   at(e) {
     const box = this.pixels.getBoundingClientRect();
     const x = e.clientX - box.left;
@@ -212,7 +212,7 @@ class MapPanel {
     };
   }
 
-  // view returns what part is shown.
+  // view returns the visible part.
   view() {
     const { state, axis } = this.app;
     return {
@@ -227,7 +227,7 @@ class MapPanel {
     };
   }
 
-  // range shows a part of the axis of addresses.
+  // range shows a part of the address axis.
   range(from, to) {
     const space = Math.max(this.run.map.space, 1);
     const width = Math.min(Math.max(to - from, 64), space);
@@ -239,7 +239,7 @@ class MapPanel {
     this.app.live?.look();
   }
 
-  // move follows the pointer: the cursor, the name of a block, or the rectangle that is dragged.
+  // move handles a pointer move: the cursor, the tooltip of a block, or the selection rectangle.
   move(e) {
     if (e.pointerType === "touch") return; // fingers move the window
     const p = this.at(e);
@@ -255,7 +255,7 @@ class MapPanel {
     name(e, this.describe(event, p.bytes));
   }
 
-  // describe returns what is known of the block at a place, or of the place.
+  // describe returns the properties of the block at a position, or of the position.
   describe(event, y) {
     const { trace } = this.app;
     const i = blockAt(this.tile.rects, event, y);
@@ -279,7 +279,7 @@ class MapPanel {
     return list;
   }
 
-  // drop ends a drag: it zooms to what was dragged.
+  // drop ends a drag and zooms to the selection.
   drop(e) {
     const from = this.drag;
     this.drag = this.dragged = null;
@@ -293,7 +293,7 @@ class MapPanel {
     this.drawOver();
   }
 
-  // click keeps the block at the pointer and shows the instant.
+  // click selects the block at the pointer and shows the heap at that event.
   click(e) {
     if (this.moved) {
       this.moved = false;
@@ -381,7 +381,7 @@ class MapPanel {
     this.breaks(g, w, h, colors);
   }
 
-  // breaks marks at the right edge where addresses are left out.
+  // breaks marks gaps in the address axis at the right edge.
   breaks(g, w, h, colors) {
     g.fillStyle = colors.faint;
     for (const r of this.run.map.ranges.slice(1)) {
@@ -391,7 +391,7 @@ class MapPanel {
     }
   }
 
-  // drawOver draws what moves: the cursor, the instant, the block that is kept, the rectangle that is dragged.
+  // drawOver draws the moving parts: cursor, snapshot line, selected block, selection rectangle.
   drawOver() {
     const { state, axis } = this.app;
     const [w, h] = [this.pixels.clientWidth, this.pixels.clientHeight];
@@ -438,7 +438,7 @@ class MapPanel {
   }
 }
 
-// describeBlock returns what is known of a block, as names and texts.
+// describeBlock returns the properties of a block as names and texts.
 function describeBlock(trace, run, b) {
   const loss = b.size - b.requested;
   const list = [

@@ -1,4 +1,4 @@
-// The bar above the views: which trace, which axis, and the whole course with the window that is shown.
+// The bar above the views: trace, axis, and reserved memory over the whole run with the visible window.
 
 const OVERVIEW_HEIGHT = 44;
 
@@ -57,13 +57,13 @@ class Overview {
     });
   }
 
-  // zoomed reports whether a part is shown.
+  // zoomed reports whether the window is smaller than the trace.
   zoomed() {
     const { state, trace } = this.app;
     return state.from > 0 || state.to < trace.events;
   }
 
-  // eventAt returns the event at a place of the pointer.
+  // eventAt returns the event at the pointer.
   eventAt(e) {
     const box = this.brush.getBoundingClientRect();
     const { axis, trace } = this.app;
@@ -138,7 +138,7 @@ class Overview {
     refill(this.controls, ...parts, this.nav);
   }
 
-  // drawNav makes the buttons that lead to the views, once they know whether they have something to show.
+  // drawNav makes the buttons of the views that have content.
   drawNav() {
     this.nav.replaceChildren();
     for (const s of document.querySelectorAll("main section")) {
@@ -148,7 +148,7 @@ class Overview {
     }
   }
 
-  // say writes the window.
+  // say describes the window.
   say() {
     const { state, axis, trace } = this.app;
     const text = this.zoomed()
@@ -160,7 +160,7 @@ class Overview {
     this.brush.setAttribute("aria-valuetext", text);
   }
 
-  // draw draws the course of reserved memory, the lower bound and the window.
+  // draw plots reserved memory, the lower bound and the window.
   draw() {
     const { state, trace, axis } = this.app;
     const w = Math.max(this.brush.clientWidth, 100);
@@ -198,7 +198,7 @@ class Overview {
     g.strokeRect(a + 1, 1, Math.max(b - a - 2, 2), h - 2);
   }
 
-  // resize follows the width of the page.
+  // resize adapts to the width of the page.
   resize() {
     this.draw();
   }

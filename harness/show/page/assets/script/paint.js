@@ -1,7 +1,7 @@
-// What the colours of blocks mean.
+// The colouring of blocks.
 
 // PAINTS are the ways to colour blocks. kind returns the number of a colour among areas, or null for
-// none; amount returns what the ramp shows, on a logarithmic scale.
+// none; amount returns the value of the ramp, on a logarithmic scale.
 const PAINTS = {
   site: { text: "call site", kind: (b) => (b.site ? b.site - 1 : null), name: (t, n) => withoutFolders(t.sites.names[n]) },
   tag: { text: "tag", kind: (b) => (b.tag ? b.tag - 1 : null), name: (t, n) => tagName(t, n + 1) },
@@ -19,15 +19,15 @@ const PAINTS = {
   size: { text: "size", amount: (b) => b.size, write: bytes },
 };
 
-// rowOf returns the i-th of what is kept in columns as an object.
+// rowOf returns row i of a column store as an object.
 function rowOf(columns, i) {
   const row = { index: i };
   for (const name in columns) row[name] = columns[name][i];
   return row;
 }
 
-// looked sets what colours depend on to that of the i-th rectangle. One object serves for all: a million would
-// be work for the garbage collector.
+// looked copies the properties that colours depend on from rectangle i. One object is reused: a million would
+// burden the garbage collector.
 function looked(block, rects, i) {
   block.site = rects.site?.[i];
   block.tag = rects.tag[i];
@@ -39,7 +39,7 @@ function looked(block, rects, i) {
   return block;
 }
 
-// sitesOf numbers the call sites of a trace, those whose blocks weigh most first: the numbers are those of colours.
+// sitesOf numbers the call sites of a trace by the weight of their blocks, largest first; the numbers select colours.
 function sitesOf(trace) {
   const weights = new Map();
   for (const { map } of trace.runs) {
@@ -55,8 +55,8 @@ function sitesOf(trace) {
   return { names, numbers: new Map(names.map((site, n) => [site, n + 1])) };
 }
 
-// placeSites adds to blocks in columns the numbers of their call sites, 0 where none is known. Sites that the trace
-// does not have yet, because a page has no room for all stacks, are added.
+// placeSites adds the column of call-site numbers to blocks, 0 if unknown. Sites that are missing in the trace,
+// because the page omits some stacks, are added.
 function placeSites(trace, stacks, columns) {
   if (!stacks || !columns?.stack) return;
   const { names, numbers } = trace.sites;
@@ -71,7 +71,7 @@ function placeSites(trace, stacks, columns) {
   });
 }
 
-// Paint gives blocks of one run their colours.
+// Paint assigns colours to the blocks of one run.
 class Paint {
   constructor(trace, run, way) {
     this.trace = trace;
@@ -106,7 +106,7 @@ class Paint {
   }
 }
 
-// Tints are the colours of rectangles as pixels, worked out for REACH of them at a time when they are needed.
+// Tints are the colours of rectangles as pixels, computed lazily, REACH at a time.
 class Tints {
   constructor(rects, paint) {
     this.rects = rects;
@@ -116,7 +116,7 @@ class Tints {
     this.known = new Map(); // pixels by colour
   }
 
-  // fill works out the k-th REACH of them.
+  // fill computes batch k.
   fill(k) {
     if (this.filled[k]) return;
     this.filled[k] = 1;
@@ -137,7 +137,7 @@ class Tints {
   }
 }
 
-// paintKey returns what the colours mean, for the blocks of some runs.
+// paintKey returns the legend of the colours for the blocks of some runs.
 function paintKey(trace, runs, way) {
   const key = el("div", { class: "vy-key-row" });
   const { dark } = ink();
@@ -184,12 +184,12 @@ function paintKey(trace, runs, way) {
   return key;
 }
 
-// withoutFolders returns a call site with the names of files alone.
+// withoutFolders returns a call site with base names of files.
 function withoutFolders(site) {
   return site.replace(/\S*[/\\](?=[^/\\\s]+:\d)/g, "");
 }
 
-// short cuts a text for a small place. The whole is where a block is named.
+// short truncates a text. The tooltip of a block has the full text.
 function short(text) {
   return text.length > 40 ? `${text.slice(0, 39)}…` : text;
 }

@@ -1,6 +1,6 @@
-// Colours. LINES, those of strategies, are harness/show/chart's: the program writes them above. Tests hold
-// them apart. From the ninth on lines have a mark. Areas take Tol's muted ones, which are made to lie side by side; on a
-// dark page the darkest of them are lighter.
+// Colours. LINES, the colours of strategies, come from harness/show/chart: the program inserts them above. Tests check
+// that they are distinguishable. From the ninth on lines have a mark. Areas use Tol's muted palette, which is designed
+// for adjacent areas; on a dark page its darkest colours are lighter.
 
 const AREAS = [
   "#88ccee",
@@ -27,7 +27,7 @@ const DARK_AREAS = [
   "#c4528a",
 ];
 
-// NEUTRAL is the colour of what has no tag, or one of those that are not told apart.
+// NEUTRAL is the colour of blocks without a tag, or with one that has no colour of its own.
 const NEUTRAL = "#a8a8a8";
 
 // Cividis in eight steps, from little to much.
@@ -38,12 +38,12 @@ function lineColor(number, dark) {
   return LINES[dark ? "dark" : "light"][number % LINES.light.length];
 }
 
-// lineMark returns which mark a strategy has on its lines: 0 is none. Those of one colour differ in it.
+// lineMark returns the mark on a strategy's lines, 0 for none. It distinguishes strategies of one colour.
 function lineMark(number) {
   return Math.floor(number / LINES.turn);
 }
 
-// rgb returns the parts of a colour that is written in six digits.
+// rgb returns the components of a colour in six hexadecimal digits.
 function rgb(hex) {
   const v = parseInt(hex.slice(1), 16);
   return [v >> 16, (v >> 8) & 255, v & 255];
@@ -72,7 +72,7 @@ function hasColor(n) {
   return n >= 0 && n < 2 * AREAS.length;
 }
 
-// DARKEST is the share of the ramp that a dark page leaves out: it would not be seen there.
+// DARKEST is the share of the ramp that a dark page omits because it would be invisible.
 const DARKEST = 0.45;
 
 // rampColor returns the colour of a share from 0 to 1.
@@ -83,7 +83,7 @@ function rampColor(share, dark) {
   return mixed(RAMP[k], RAMP[k + 1], at - k);
 }
 
-// pixel returns a colour as a pixel of an image on a little-endian machine, which all that run this are.
+// pixel returns a colour as a 32-bit pixel; every supported machine is little-endian.
 function pixel(hex) {
   const [r, g, b] = rgb(hex);
   return (0xff000000 | (b << 16) | (g << 8) | r) >>> 0;

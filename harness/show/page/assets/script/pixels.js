@@ -7,13 +7,13 @@
 //   x0, x1   positions at the left and right edge
 //   y0, y1   bytes of the axis of addresses at the lower and upper edge
 
-// REACH is how many blocks, by birth, are passed over at once where none of them is in the view.
+// REACH is the number of blocks, by birth, that are skipped at once if none is in the view.
 const REACH = 1024;
 
-// reaches keeps for rectangles when the last of every REACH of them dies.
+// reaches caches, for each batch of REACH rectangles, the event at which the last one ends.
 const reaches = new WeakMap();
 
-// reachOf returns when the last of every REACH of rectangles dies.
+// reachOf returns, for each batch of REACH rectangles, the event at which the last one ends.
 function reachOf(rects) {
   let reach = reaches.get(rects);
   if (reach) return reach;
@@ -26,8 +26,8 @@ function reachOf(rects) {
   return reach;
 }
 
-// Painting draws blocks, and the regions they lie in, into an image, as long at a time as there is time. colors are
-// pixels: paper, held (memory that is held), cover (blocks that are not kept one by one) and dark. tints give each
+// Painting draws blocks and their regions into an image, in time slices. colors are
+// pixels: paper, held (reserved memory), cover (blocks that are stored as a raster) and dark. tints give each
 // block its colour.
 class Painting {
   constructor({ image, map, view, tints, colors, scale }) {
@@ -39,7 +39,7 @@ class Painting {
     this.spent = 0; // milliseconds
   }
 
-  // go paints until a time, and reports whether nothing is left.
+  // go paints until a deadline and reports whether the image is complete.
   go(until) {
     const start = performance.now();
     const done = this.slices(until);
@@ -47,7 +47,7 @@ class Painting {
     return done;
   }
 
-  // slices paints piece by piece until a time.
+  // slices paints in slices until a deadline.
   slices(until) {
     const { map, view, tints, canvas, colors, scale } = this;
     if (this.next < 0) {
@@ -66,7 +66,7 @@ class Painting {
     return true;
   }
 
-  // ground paints what lies behind the blocks.
+  // ground paints the background of the blocks.
   ground() {
     const { map, canvas, colors } = this;
     canvas.px.fill(colors.paper);
@@ -79,7 +79,7 @@ class Painting {
   }
 }
 
-// atMost returns how many of rising numbers are at most a limit.
+// atMost returns the number of elements of a sorted array that are at most a limit.
 function atMost(list, limit) {
   let low = 0;
   let high = list.length;
@@ -112,8 +112,8 @@ function fill({ px, w }, { a, b, c, d }, color) {
   for (let y = c; y < d; y++) px.fill(color, y * w + a, y * w + b);
 }
 
-// drawBlocks draws some blocks. Of a million most are smaller than a pixel, so nothing is made for one of them
-// and nothing is called for the small ones.
+// drawBlocks draws some blocks. Most of a million are smaller than a pixel, so drawing one allocates nothing
+// and calls no function for a small one.
 function drawBlocks(canvas, rects, from, to, pixels, colors, scale) {
   const { px, w, h, sx, sy, view } = canvas;
   const { x0, y0, y1, first, xOf, even } = view;
@@ -148,8 +148,8 @@ function drawBlocks(canvas, rects, from, to, pixels, colors, scale) {
   }
 }
 
-// decorate draws what there is room for on a block: an edge, stripes on what rounding added, and dots from the
-// free to the end of a delayed one.
+// decorate draws the details that fit on a block: an edge, stripes on rounding, and dots from the
+// free of a delayed block to its end.
 function decorate(canvas, rects, i, r, loss, color, colors, scale) {
   const wide = r.b - r.a;
   if (rects.freed[i] < rects.dies[i] && wide > 3) {
@@ -164,7 +164,7 @@ function decorate(canvas, rects, i, r, loss, color, colors, scale) {
   if (wide > 4 * scale && r.d - r.c > 4 * scale) edge(canvas, r, darker(color));
 }
 
-// texture sets the pixels of a rectangle that a rule chooses.
+// texture sets the pixels of a rectangle that a predicate selects.
 function texture({ px, w }, { a, b, c, d }, color, rule) {
   for (let y = c; y < d; y++) for (let x = a; x < b; x++) if (rule(x, y)) px[y * w + x] = color;
 }
@@ -181,7 +181,7 @@ function darker(p) {
   return (0xff000000 | part(16) | part(8) | part(0)) >>> 0;
 }
 
-// shade darkens what blocks cover that are not kept one by one, by the share of each cell.
+// shade darkens the raster of the remaining blocks, by the share of each cell that they cover.
 function shade(canvas, raster, colors) {
   const { px, w, h, view, sx, sy } = canvas;
   if (raster.w === 0 || raster.h === 0) return;
@@ -213,7 +213,7 @@ function between(p, q, share) {
   return (0xff000000 | part(16) | part(8) | part(0)) >>> 0;
 }
 
-// blockAt returns the number of the block at an event and a place on the axis of addresses, or -1.
+// blockAt returns the index of the block at an event and an offset on the address axis, or -1.
 function blockAt(rects, event, y) {
   const reach = reachOf(rects);
   for (let i = atMost(rects.born, event) - 1; i >= 0; i--) {
@@ -224,8 +224,8 @@ function blockAt(rects, event, y) {
   return -1;
 }
 
-// blockById returns the number of the block of an allocation, or -1. Of several of that name it is the
-// one that is there at an event, or the last.
+// blockById returns the index of the block of an allocation, or -1. Of several with that ID it is the
+// one that is live at an event, or the last.
 function blockById(rects, id, event) {
   let last = -1;
   for (let i = rects.id.indexOf(id); i >= 0; i = rects.id.indexOf(id, i + 1)) {
@@ -235,7 +235,7 @@ function blockById(rects, id, event) {
   return last;
 }
 
-// addressAt returns the address at a place on the axis of addresses.
+// addressAt returns the address at an offset on the address axis.
 function addressAt(ranges, y) {
   let low = 0;
   let high = ranges.length;

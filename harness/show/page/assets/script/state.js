@@ -1,9 +1,9 @@
-// What is being looked at: one value that all views share, kept in the address of the page so that a view
-// can be passed on.
+// The view state: one value that all views share, stored in the address of the page so that a view
+// can be shared as a link.
 
 const CURVES = ["requested", "allocated", "active", "reserved"];
 
-// State holds what is looked at and tells views when it changes.
+// State holds the view state and notifies views of changes.
 class State {
   constructor(report) {
     this.report = report;
@@ -25,7 +25,7 @@ class State {
     });
   }
 
-  // paint is the way that blocks are coloured.
+  // paint is the colouring of blocks.
   get paint() {
     const trace = this.report.traces[this.trace];
     const chosen = this.painted === "site" && !trace?.sites.names.length ? null : this.painted;
@@ -36,7 +36,7 @@ class State {
     this.painted = way;
   }
 
-  // start looks at a trace from its beginning to its end.
+  // start shows a whole trace.
   start(trace) {
     this.trace = trace;
     const t = this.report.traces[trace];
@@ -54,20 +54,20 @@ class State {
     this.pin = null;
   }
 
-  // firstInstant returns the event that is shown at first: the first failure, or the peak of what is asked for.
+  // firstInstant returns the initial event: the first failure, or the peak of requested bytes.
   firstInstant(run) {
     const known = (run && run.instants) || [];
     const of = (label) => known.find((i) => i.labels.includes(label));
     return (of("first failure") || of("peak requested") || known[0] || { event: 0 }).event;
   }
 
-  // view adds a function that is called with the names of what has changed, once a frame. One that is late is called
-  // for the first time when the others have been seen: what lies below the window does not delay the first picture.
+  // view adds a callback that receives the changed names, at most once a frame. A late callback runs
+  // first after the others are visible, so that views below the window do not delay the first picture.
   view(f, late = false) {
     (late ? this.late : this.views).push(f);
   }
 
-  // wake calls the next view that is late for the first time. How many are left stands in the page.
+  // wake runs the next late callback. The page exposes the number of remaining ones.
   wake() {
     const view = this.late.shift();
     view(new Set(["trace", "theme"])); // which stand for everything
@@ -75,19 +75,19 @@ class State {
     document.documentElement.dataset.late = this.late.length;
   }
 
-  // catchUp wakes all views that are late, one after the other, so that frames come between them.
+  // catchUp runs all late callbacks, one per frame.
   catchUp() {
     if (!this.late.length) return;
     this.wake();
     setTimeout(() => this.catchUp());
   }
 
-  // hurry wakes all of them at once, for what cannot wait.
+  // hurry runs all late callbacks at once.
   hurry() {
     while (this.late.length) this.wake();
   }
 
-  // set changes what is looked at.
+  // set changes the state.
   set(changes, all = false) {
     if ("trace" in changes && changes.trace !== this.trace) {
       this.start(changes.trace);
@@ -104,7 +104,7 @@ class State {
     }
   }
 
-  // tell calls the views.
+  // tell notifies the views.
   tell() {
     this.waiting = false;
     const changed = this.changed;
@@ -119,7 +119,7 @@ class State {
     this.timer = setTimeout(() => this.write(), 250);
   }
 
-  // window sets what part of the axis is shown, in events, within the trace and not too narrow.
+  // window sets the visible part of the axis in events, clamped to the trace and to a minimum width.
   window(from, to) {
     const events = this.report.traces[this.trace].events;
     const width = Math.min(Math.max(to - from, Math.min(4, events)), events);
@@ -133,7 +133,7 @@ class State {
     this.window(at - (at - this.from) * factor, at + (this.to - at) * factor);
   }
 
-  // write puts the state into the address of the page.
+  // write stores the state in the address of the page.
   write() {
     const t = this.report.traces[this.trace];
     if (!t) return;
@@ -152,8 +152,8 @@ class State {
     history.replaceState(null, "", this.written);
   }
 
-  // read takes the state from the address of the page. What is not understood is left as it was: an
-  // address can be typed, or be of another report.
+  // read restores the state from the address of the page. Invalid parts are ignored: an
+  // address may be mistyped or belong to another report.
   read(hash) {
     const p = new URLSearchParams(hash.slice(1));
     const whole = (name, text, below) => {
@@ -191,7 +191,7 @@ class State {
         .filter((i) => i < t.runs.length);
   }
 
-  // shown returns the runs that are drawn.
+  // shown returns the visible runs.
   shown() {
     const t = this.report.traces[this.trace];
     return t ? t.runs.filter((r) => r.drawn && !this.hidden.includes(r.index)) : [];

@@ -4,10 +4,10 @@ const STEP_ROW = 26; // points of a region
 const STEP_GAP = 8;
 const STEP_ROWS = 40; // regions that are drawn
 
-// Chunks of a step are lists of numbers; these are their places.
+// Chunks of a step are lists of numbers; these are the indexes.
 const [C_REGION, C_OFFSET, C_SIZE, C_REQUESTED, C_STATE, C_CLASS, C_POOL, C_MORE] = [0, 1, 2, 3, 4, 5, 6, 7];
 
-// proofView returns the section of broken invariants, and draws what is chosen once it is in the page.
+// proofView returns the section of broken invariants. It is drawn once it is in the page.
 function proofView(report) {
   const view = new ProofView(report);
   return { section: view.section, first: true, draw: () => view.draw() };
@@ -58,7 +58,7 @@ class ProofView {
     this.go(this.step);
   }
 
-  // key follows the keys.
+  // key handles the keyboard.
   key(e) {
     const last = this.broken.steps.length - 1;
     const to = { ArrowLeft: this.step - 1, ArrowRight: this.step + 1, Home: 0, End: last }[e.key];
@@ -81,7 +81,7 @@ class ProofView {
     this.draw();
   }
 
-  // drawHead says what broke, and how to see it again.
+  // drawHead shows the violation and the command that reproduces it.
   drawHead() {
     const b = this.broken;
     const parts = [];
@@ -138,7 +138,7 @@ class ProofView {
     this.where.textContent = `step ${before + this.step} of ${before + last}`;
   }
 
-  // say tells what the step did, and lists its chunks.
+  // say describes the step and lists its chunks.
   say() {
     const s = this.broken.steps[this.step];
     const broke = this.step === this.broken.steps.length - 1;
@@ -156,13 +156,13 @@ class ProofView {
     this.drawTable(s);
   }
 
-  // before returns the keys of chunks that were there before the step.
+  // before returns the keys of the chunks before the step.
   before() {
     const s = this.broken.steps[this.step - 1];
     return new Set((s?.chunks ?? []).map((c) => chunkKey(s, c)));
   }
 
-  // named reports whether the broken invariant names an address in a chunk, at the step where it broke.
+  // named reports whether the violation mentions an address in a chunk, at the violating step.
   named(step, c) {
     if (this.step !== this.broken.steps.length - 1) return false;
     const at = step.regions[c[C_REGION]].addr + c[C_OFFSET];
@@ -226,7 +226,7 @@ class ProofView {
     this.drawKeys(colors, s, places.even);
   }
 
-  // drawChunk draws a chunk, or several that look alike.
+  // drawChunk draws a chunk, or a group of equal ones.
   drawChunk(g, s, c, x, y, wide, before, colors) {
     const look = STATE_LOOKS[this.report.states[c[C_STATE]]] ?? STATE_LOOKS.slack;
     const color = look.block ? AREAS[0] : null;
@@ -246,7 +246,7 @@ class ProofView {
     g.strokeRect(x + 1, y + 1, Math.max(wide - 2, 2), STEP_ROW - 2);
   }
 
-  // drawKeys says what colours and textures mean.
+  // drawKeys draws the legend of colours and textures.
   drawKeys(colors, s, even) {
     this.keys.replaceChildren();
     const entry = (text, draw) => {
@@ -280,16 +280,16 @@ class ProofView {
   }
 }
 
-// chunkKey tells chunks apart by what is shown of them.
+// chunkKey identifies a chunk by its displayed properties.
 function chunkKey(step, c) {
   return [step.regions[c[C_REGION]].addr, ...c.slice(1)].join();
 }
 
-// SMALLEST is the least width of a chunk in points at which lengths are to scale.
+// SMALLEST is the minimum width of a chunk in points for lengths to scale.
 const SMALLEST = 7;
 
-// Places says where chunks are drawn: to scale if all chunks of all steps can be seen so, else by the logarithm
-// of their size, so that the same chunk is as wide in every step.
+// Places lays chunks out: to scale if all chunks of all steps stay visible, else by the logarithm
+// of their size, so that a chunk has the same width in every step.
 class Places {
   constructor(broken, room) {
     const all = broken.steps.flatMap((s) => s.chunks ?? []);
@@ -306,7 +306,7 @@ class Places {
     this.scale = room / most;
   }
 
-  // pieces returns the lengths of the chunks of a region and of what lies between them.
+  // pieces returns the lengths of the chunks of a region and of the gaps between them.
   pieces(chunks) {
     const list = [];
     let at = 0;
@@ -324,7 +324,7 @@ class Places {
     return this.pieces(chunks).reduce((n, p) => n + of(p.gap) - of(p.back) + of(p.length), 0);
   }
 
-  // edges returns where the chunks of a region begin and how wide they are, and where the region ends.
+  // edges returns the positions and widths of the chunks of a region, and the end of the region.
   edges(chunks) {
     const of = (n) => (n > 0 ? this.weight(n) * this.scale : 0);
     const from = [];

@@ -1,6 +1,6 @@
-// The tables of the page, which are there without scripts: sorted by a click, copied as CSV.
+// The tables of the page, which also work without scripts: sorted by a click, copied as CSV.
 
-// enhanceTables lets the tables of figures be sorted and copied.
+// enhanceTables makes tables sortable and copyable.
 function enhanceTables() {
   for (const t of document.querySelectorAll("#vy-tables table")) {
     [...t.tHead.rows[0].cells].forEach((th, column) => {
@@ -19,7 +19,7 @@ function enhanceTables() {
   }
 }
 
-// sortBy sorts a table by a column, the other way round if it is sorted by it. Rows without a value
+// sortBy sorts a table by a column, or reverses the order. Rows without a value
 // come last.
 function sortBy(t, th, column) {
   const down = th.getAttribute("aria-sort") === "ascending";
@@ -51,8 +51,8 @@ function csv(t) {
   );
 }
 
-// copyText puts a text into the clipboard and says so on the button. Pages from files may not write there
-// directly in every browser, so a selected text is copied where that is refused.
+// copyText copies a text to the clipboard and confirms on the button. Some browsers refuse this
+// for pages from files; the fallback copies a selected text.
 async function copyText(text, pressed) {
   let done = true;
   try {

@@ -1,12 +1,12 @@
-// The course of memory, of fragmentation and of the calls to the device.
+// Memory, fragmentation and device calls over the run.
 
-// FROM_TOP are the sums from the largest on: what is drawn at first stands first, which a phone shows.
+// FROM_TOP lists the sums from the largest to the smallest.
 const FROM_TOP = CURVES.toReversed();
 
 // RUG is the height in points of a row of failures above the plot of memory.
 const RUG = 6;
 
-// Timeline is all charts over the axis, with one legend that also chooses what is drawn.
+// Timeline is all charts over the axis, with one legend that also shows and hides lines.
 class Timeline {
   constructor(app) {
     this.app = app;
@@ -67,7 +67,7 @@ class Timeline {
   // sums returns the lines of the chosen sums, and the lower bound.
   sums(colors) {
     const { state, trace } = this.app;
-    // The bound is drawn first: a strategy that reaches it is seen on it.
+    // The bound is drawn first, so that a strategy that reaches it stays visible.
     const lines = [{ values: trace.bound, color: colors.text, dash: [3, 3], width: 1.25 }];
     for (const run of state.shown()) {
       for (const what of state.curves) {
@@ -116,18 +116,18 @@ class Timeline {
     }));
   }
 
-  // callsShown returns what the chart of calls shows. Calls of many strategies cover each other; their sums do not.
+  // callsShown returns the mode of the calls chart. Calls of many strategies overlap; their running sums do not.
   callsShown() {
     const { state } = this.app;
     return state.calls ?? (state.shown().length > MOST_SPIKES ? "sum" : "all");
   }
 
-  // failing returns the runs that are drawn and have failures.
+  // failing returns the visible runs with failures.
   failing() {
     return this.app.state.shown().filter((r) => r.failure_count > 0);
   }
 
-  // notes draws what the lines do not say: failures, marks and the capacity.
+  // notes draws the annotations: failures, marks and the capacity.
   notes(u, g, scale, colors) {
     g.save();
     g.font = colors.font.replace(/(\d+)px/, (_, n) => `${n * scale}px`);
@@ -141,7 +141,7 @@ class Timeline {
     g.restore();
   }
 
-  // marks draws marks of the trace as faint lines, their words above the plot as far as there is room.
+  // marks draws the trace's marks as faint lines, with labels above the plot where they fit.
   marks(u, g, scale, colors) {
     const { trace, axis } = this.app;
     const { left, top, width, height } = u.bbox;
@@ -216,7 +216,7 @@ class Timeline {
     this.follow(small, changed);
   }
 
-  // follow draws some charts as the state has them.
+  // follow redraws some charts.
   follow(charts, changed) {
     const has = (...names) => names.some((n) => changed.has(n));
     const anew = has("trace", "hidden", "curves", "theme", "unit");
@@ -228,7 +228,7 @@ class Timeline {
     }
   }
 
-  // renew draws the curves again, of which more is known now.
+  // renew redraws the curves with the data that has arrived.
   renew() {
     for (const c of this.charts) {
       c.build();
@@ -237,12 +237,12 @@ class Timeline {
     this.values();
   }
 
-  // resize follows the width of the page.
+  // resize adapts to the width of the page.
   resize() {
     for (const c of this.charts) c.resize();
   }
 
-  // choices offers what the chart of calls shows.
+  // choices makes the selector of the calls chart.
   choices() {
     const { state, trace } = this.app;
     const options = [
@@ -265,7 +265,7 @@ class Timeline {
       });
   }
 
-  // drawLegend makes the table of strategies and sums: it chooses what is drawn and shows values.
+  // drawLegend makes the table of strategies and sums, which shows values and toggles lines.
   drawLegend() {
     const { state, trace } = this.app;
     const head = el("tr", {}, el("th", { scope: "col", text: "strategy" }));
@@ -357,14 +357,14 @@ class Timeline {
     state.set({ hidden: hidden.sort((a, b) => a - b) });
   }
 
-  // toggleCurve draws a sum or leaves it out.
+  // toggleCurve shows or hides a sum.
   toggleCurve(what) {
     const { state } = this.app;
     const on = state.curves.includes(what) ? state.curves.filter((c) => c !== what) : [...state.curves, what];
     state.set({ curves: CURVES.filter((c) => on.includes(c)) });
   }
 
-  // values writes the values at the cursor into the legend; without a cursor the highest in the window.
+  // values writes the values at the cursor into the legend, or without a cursor the maxima in the window.
   values() {
     const { state, trace, axis } = this.app;
     const at = state.cursor;
@@ -384,7 +384,7 @@ class Timeline {
   }
 }
 
-// dashes shows how the line of a sum is drawn.
+// dashes returns a sample of the line style of a sum.
 function dashes(what) {
   const canvas = el("canvas", { class: "vy-swatch", "aria-hidden": "true" });
   const g = sharp(canvas, 26, 8);
@@ -398,16 +398,16 @@ function dashes(what) {
   return canvas;
 }
 
-// MOST_SPIKES is how many strategies have their calls drawn one beside the other.
+// MOST_SPIKES is the maximum number of strategies whose calls are drawn side by side.
 const MOST_SPIKES = 3;
 
-// running adds up what came so far.
+// running returns running sums.
 function running(list) {
   let sum = 0;
   return Float64Array.from(list, (v) => (sum += v || 0));
 }
 
-// total adds up counts by bucket.
+// total sums counts by bucket.
 function total(lists, n) {
   const sum = new Float64Array(n);
   for (const list of lists) for (let i = 0; i < n; i++) sum[i] += list[i];

@@ -9,7 +9,7 @@ function bytes(n) {
   return k === 0 ? `${Math.round(n)} B` : `${(n / 1024 ** k).toFixed(2)} ${BYTE_UNITS[k]}`;
 }
 
-// bytesOnAxis returns sizes at even steps, as short as they can be told apart.
+// bytesOnAxis formats evenly spaced sizes with the fewest digits that keep them distinct.
 function bytesOnAxis(values) {
   const most = Math.max(...values.map(Math.abs), 1);
   const k = Math.min(Math.floor(Math.log2(most) / 10), BYTE_UNITS.length - 1);
@@ -17,13 +17,13 @@ function bytesOnAxis(values) {
   return values.map((v) => (v === 0 ? "0" : `${(v / 1024 ** k).toFixed(digits)} ${BYTE_UNITS[k]}`));
 }
 
-// decimals returns how many digits after the point show a step in full, at most three.
+// decimals returns the number of decimals that shows a step exactly, at most three.
 function decimals(step) {
   for (let d = 0; d < 3; d++) if (Math.abs(step * 10 ** d - Math.round(step * 10 ** d)) < 1e-9) return d;
   return 3;
 }
 
-// nanoseconds returns a time as the tables write it.
+// nanoseconds formats a time as in the tables.
 function nanoseconds(ns) {
   const a = Math.abs(ns);
   if (a < 1e3) return `${Math.round(ns)} ns`;
@@ -32,29 +32,29 @@ function nanoseconds(ns) {
   return `${(ns / 1e9).toFixed(2)} s`;
 }
 
-// count returns a number with its thousands set apart.
+// count formats an integer with thousands separators.
 function count(n) {
   return Math.round(n)
     .toString()
     .replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
-// percent returns a share.
+// percent formats a share.
 function percent(x) {
   return `${(100 * x).toFixed(1)} %`;
 }
 
-// address returns an address in hexadecimal digits.
+// address formats an address in hexadecimal.
 function address(n) {
   return `0x${n.toString(16)}`;
 }
 
-// plural returns a number with its noun.
+// plural formats a number with its noun.
 function plural(n, one, many = `${one}s`) {
   return `${count(n)} ${n === 1 ? one : many}`;
 }
 
-// ticks returns round values within [from, to], about so many. base 2 gives steps that are powers of two.
+// ticks returns about count round values within [from, to]. base 2 gives steps of powers of two.
 function ticks(from, to, about, base = 10) {
   const rough = (to - from) / Math.max(about, 1);
   if (!(rough > 0)) return [from];

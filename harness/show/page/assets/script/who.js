@@ -1,9 +1,9 @@
-// Who holds memory: at the peak and at the last refused request, by category, by call site and as a flame graph.
+// Holders of memory at the peak and at the last refused request: by category, by call site and as a flame graph.
 
 // FLAME_ROW is the height of a row of a flame graph in points, with the gap below it.
 const FLAME_ROW = 19;
 
-// FLAME_LEAST is the share of the width below which a box is not shown.
+// FLAME_LEAST is the minimum width of a visible box, as a share.
 const FLAME_LEAST = 0.001;
 
 // WhoView is the section.
@@ -23,7 +23,7 @@ class WhoView {
     });
   }
 
-  // build makes the section anew, for the peak.
+  // build rebuilds the section for the peak.
   build() {
     const { top } = this.app.trace;
     this.section.hidden = !top;
