@@ -99,8 +99,8 @@ func (a *Allocator) checkChunk(h handle, n *sum) error {
 	return nil
 }
 
-// checkPages checks that every page that is noted lies where chunks have memory. Together with
-// the bytes of those chunks, which checkCounters compares, these are all their pages.
+// checkPages checks that every recorded page lies under a chunk with memory. As checkCounters
+// compares the bytes of those chunks, the recorded pages are then all their pages.
 func (a *Allocator) checkPages() error {
 	h, end := none, device.Addr(0) // a chunk at or below the page, and the end of its range
 	for at, size := range a.mem.Pages {
@@ -126,8 +126,8 @@ func (a *Allocator) checkPages() error {
 	return nil
 }
 
-// checkIndex checks what the index of free chunks says of them. Together with their number
-// that makes it the free chunks.
+// checkIndex checks that each entry of the index is a free chunk. As their numbers are equal, the
+// index then holds all free chunks.
 func (a *Allocator) checkIndex() error {
 	if err := a.free.bySize.Check(); err != nil {
 		return broken(5, "%v", err)

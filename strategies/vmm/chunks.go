@@ -14,38 +14,38 @@ const (
 	free     state = iota // memory that may be granted
 	live                  // memory that is granted
 	unmapped              // whole pages of addresses without memory
-	stuck                 // whole pages with memory that could neither be opened nor taken away
-	spare                 // no chunk: the row waits to be used again
+	stuck                 // whole pages with memory that could be neither made accessible nor unmapped
+	spare                 // an unused row
 )
 
 // chunk is one row of the table.
 type chunk struct {
 	addr       device.Addr
 	size       device.Size
-	requested  device.Size // of a live one
-	tag        uint64      // likewise
+	requested  device.Size // of a live chunk
+	tag        uint64      // of a live chunk
 	stream     device.Stream
-	prev, next handle // the neighbours in the range
-	at         uint32 // where the index has a free one
+	prev, next handle // adjacent chunks in the range
+	at         uint32 // entry of a free chunk in the index
 	state      state
 }
 
 func (c *chunk) end() device.Addr { return c.addr.Add(c.size) }
 
-// table is the chunks of all ranges, each of which they tile. The first chunk of a range
-// keeps its handle.
+// table holds the chunks of all ranges. The chunks of a range tile it, and the first one keeps its
+// handle.
 type table struct {
 	rows   []chunk // rows[none] is no chunk
-	spares handle  // a list of rows that are not used
-	unused int     // its length
+	spares handle  // first of the list of unused rows
+	unused int     // number of unused rows
 }
 
 func (t *table) len() int { return len(t.rows) - 1 - t.unused }
 
-// is reports whether a chunk is in a state. None is in no state that is asked for.
+// is reports whether a chunk is in a state. It is false for none.
 func (t *table) is(h handle, s state) bool { return h != none && t.rows[h].state == s }
 
-// add returns a new chunk. It allocates only if there are more than ever.
+// add returns a new chunk. It allocates host memory only if there is no unused row.
 func (t *table) add(c chunk) handle {
 	h := t.spares
 	if h == none {
@@ -58,14 +58,14 @@ func (t *table) add(c chunk) handle {
 	return h
 }
 
-// drop makes a row spare.
+// drop gives up the row of a chunk.
 func (t *table) drop(h handle) {
 	t.rows[h] = chunk{state: spare, next: t.spares}
 	t.spares = h
 	t.unused++
 }
 
-// split cuts a chunk behind its first n bytes and returns the second part, of the same state.
+// split cuts a chunk after its first n bytes and returns the second part, of the same state.
 //
 // Precondition: 0 < n < size; the chunk is in no index.
 func (t *table) split(h handle, n device.Size) handle {
@@ -78,7 +78,7 @@ func (t *table) split(h handle, n device.Size) handle {
 	return tail
 }
 
-// absorb makes a chunk and the next one a single chunk.
+// absorb merges the next chunk into a chunk.
 func (t *table) absorb(h handle) {
 	gone := t.rows[h].next
 	c := &t.rows[h]
@@ -90,7 +90,7 @@ func (t *table) absorb(h handle) {
 	t.drop(gone)
 }
 
-// carve cuts a chunk so that the pages from low to high are a chunk of their own, and returns that.
+// carve splits the pages from low to high off a chunk and returns them as a chunk.
 //
 // Precondition: the pages are in the chunk, which is in no index.
 func (t *table) carve(h handle, low, high device.Addr) handle {
@@ -103,13 +103,14 @@ func (t *table) carve(h handle, low, high device.Addr) handle {
 	return h
 }
 
-// unite makes a chunk that is not free one with the neighbours of its state, and returns it.
+// unite merges a chunk that is not free with the adjacent chunks of its state, and returns the
+// result.
 func (t *table) unite(h handle) handle {
 	s := t.rows[h].state
 	if t.is(t.rows[h].next, s) {
 		t.absorb(h)
 	}
-	// The left one survives, so that the first chunk of a range keeps its handle.
+	// The left chunk survives, so the first chunk of a range keeps its handle.
 	if p := t.rows[h].prev; t.is(p, s) {
 		t.absorb(p)
 		h = p

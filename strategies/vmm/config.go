@@ -9,7 +9,7 @@ import (
 
 // The values of Config fields that are zero.
 const (
-	defaultQuantum device.Size = 256        // what drivers align to
+	defaultQuantum device.Size = 256        // the alignment of drivers
 	defaultLimit   device.Size = device.TiB // above every card, for devices that do not report their capacity
 )
 
@@ -23,21 +23,21 @@ const (
 )
 
 // Config describes ranges of addresses that grow by mapping. The zero value maps pages of the
-// device's granularity and keeps them until they are wanted elsewhere.
+// device's granularity and keeps them until memory runs out.
 type Config struct {
-	// Quantum in bytes is what sizes are rounded up to, a power of two.
+	// Quantum is the unit in bytes to which sizes are rounded up, a power of two.
 	Quantum device.Size `json:"quantum" doc:"what sizes are rounded up to, a power of two" grid:"256,512,4KiB"`
 	// Fit says which of the free chunks that serve is taken: FitBest or FitFirst.
 	Fit string `json:"fit" doc:"which free chunk that serves is taken: best (the smallest) or first (the lowest)" grid:"best,first"`
-	// PageBytes is what memory is mapped in; 0 for the granularity of the device.
+	// PageBytes is the size of a page; 0 for the granularity of the device.
 	PageBytes device.Size `json:"page_bytes" doc:"what memory is mapped in, a multiple of the device's granularity; 0 for that" grid:"0,20MiB,64MiB"`
 	// RangeBytes is the address space that is reserved at once; 0 for nine eighths of the limit.
 	RangeBytes device.Size `json:"range_bytes" doc:"address space that is reserved at once; 0 for nine eighths of the limit" grid:"0,1GiB"`
-	// Limit in bytes is the most to hold of the device; 0 for what the device says it has.
+	// Limit in bytes is the most to hold of the device; 0 for the capacity of the device.
 	Limit device.Size `json:"limit" doc:"most bytes to hold; 0 for the capacity of the device, or 1TiB if it is unknown"`
-	// Release gives free pages back as soon as there are more than KeepBytes free.
+	// Release releases free pages as soon as more than KeepBytes are free.
 	Release bool `json:"release" doc:"give free pages back at once, if more than keep_bytes are free" grid:"false,true"`
-	// KeepBytes are the free bytes that are kept all the same.
+	// KeepBytes is the number of free bytes that Release keeps.
 	KeepBytes device.Size `json:"keep_bytes" doc:"free bytes that are kept although release is set" grid:"0,64MiB,1GiB"`
 }
 

@@ -10,15 +10,15 @@ import (
 
 // place is where memory may be mapped for a request.
 type place struct {
-	start device.Addr // of the block
-	first handle      // the chunk that it starts in
-	pages device.Size // how many pages have to be mapped
-	tail  bool        // some of them at the end of the range
+	start device.Addr // start of the block
+	first handle      // chunk in which the block starts
+	pages device.Size // number of pages to map
+	tail  bool        // some of these pages are at the end of the range
 }
 
-// better reports whether p needs fewer pages than q, or as many at a lower address. The end of a
-// range must need less than half the pages: a free part of a page mostly precedes it, and always
-// using it would leave hole after hole below.
+// better reports whether p needs fewer pages than q, or as many at a lower address. A place at the
+// end of a range must need less than half the pages: it mostly begins with a free part of a page,
+// and always preferring it would leave many holes below.
 func (p place) better(q place) bool {
 	switch {
 	case q.first == none:
@@ -31,30 +31,30 @@ func (p place) better(q place) bool {
 	return p.pages < q.pages || p.pages == q.pages && p.start < q.start
 }
 
-// grow maps memory for n bytes and returns the free chunk that serves, out of the index. If
-// that fails it gives free pages back and tries once more. On failure it notes why and
-// returns [alloc.ErrOutOfMemory].
+// grow maps memory for n bytes and returns a free chunk that serves the request, removed from the
+// index. If mapping fails it releases free pages and tries once more. On failure it records the
+// reason and returns [alloc.ErrOutOfMemory].
 func (a *Allocator) grow(r *alloc.Request, n device.Size) (handle, error) {
 	err := a.extend(n, r.Align)
 	if err != nil && n <= a.cfg.Limit-a.front.Stats.Active {
-		_, _ = a.shrink() // what stays may still leave enough
+		_, _ = a.shrink() // a refusal may still leave enough room
 		err = a.extend(n, r.Align)
 	}
 	// Even a partial mapping may serve together with adjacent free chunks.
 	if h := a.free.take(n, r.Align); h != none {
 		return h, nil
 	}
-	_ = a.mem.DropIdle() // what stays is tried again later
+	_ = a.mem.DropIdle() // pages that the device refuses are retried later
 	return none, a.front.OutOfMemory(r, n, n, err)
 }
 
-// extend maps memory where a request for n bytes needs the fewest pages of it. On error what was
-// mapped before stays, free.
+// extend maps memory at the place where a request for n bytes needs the fewest pages. On error the
+// pages mapped so far stay free.
 func (a *Allocator) extend(n, align device.Size) error {
 	p := a.choose(n, align)
 	if p.first == none {
-		// A range costs nothing but addresses, yet one for a request that can never be served would
-		// stay until the next trim, so the limit is asked first.
+		// The limit is checked before a range is reserved: a range for a request that can never be
+		// served would stay until the next trim.
 		if n > a.cfg.Limit || (n+a.cfg.PageBytes-1)/a.cfg.PageBytes > a.room() {
 			return regions.ErrLimit
 		}
@@ -67,7 +67,7 @@ func (a *Allocator) extend(n, align device.Size) error {
 		return regions.ErrLimit
 	}
 	// The place may span several holes with free chunks between. Filling one merges it with both
-	// neighbours, so the walk goes on behind the merged chunk.
+	// neighbours, so the walk continues after the merged chunk.
 	end := p.start.Add(n)
 	for h := p.first; h != none && a.rows[h].addr < end; h = a.rows[h].next {
 		if a.rows[h].state != unmapped {
@@ -81,8 +81,8 @@ func (a *Allocator) extend(n, align device.Size) error {
 	return nil
 }
 
-// fill maps memory at the pages of an unmapped chunk that lie between two addresses, and
-// returns the free chunk that they are part of then.
+// fill maps memory at the pages of an unmapped chunk between two addresses, and returns the free
+// chunk that contains them.
 func (a *Allocator) fill(h handle, start, end device.Addr) (handle, error) {
 	m, c := &a.mem, &a.rows[h]
 	s := m.Under(c.addr)
@@ -101,21 +101,21 @@ func (a *Allocator) fill(h handle, start, end device.Addr) (handle, error) {
 // room returns how many more pages may be mapped.
 func (a *Allocator) room() device.Size {
 	m := &a.mem
-	// Idle pages are held already, so they are room beyond what the limit leaves.
+	// Idle pages are held already, so mapping them does not count against the limit.
 	if m.Held() > a.cfg.Limit {
 		return 0
 	}
 	return (a.cfg.Limit-m.Held())/a.cfg.PageBytes + device.Size(m.Idle(a.cfg.PageBytes))
 }
 
-// reserve takes one more range, in which n bytes fit: as large as configured, or half, a quarter
-// and so on, as the device has addresses for.
+// reserve reserves another range, in which n bytes fit. If the device refuses the configured size,
+// it tries half of it, a quarter and so on.
 func (a *Allocator) reserve(n, align device.Size) error {
 	m := &a.mem
 	if align > a.vmAlign {
 		n += align
 	}
-	// Pages are no power of two, hence the divisions.
+	// The size of a page need not be a power of two, hence the divisions.
 	least := (n + a.cfg.PageBytes - 1) / a.cfg.PageBytes * a.cfg.PageBytes
 	h := a.add(chunk{state: unmapped})
 	for size := max(a.cfg.RangeBytes, least); ; size = max(size/2/a.cfg.PageBytes*a.cfg.PageBytes, least) {
@@ -157,13 +157,13 @@ func (a *Allocator) choose(n, align device.Size) (best place) {
 	return best
 }
 
-// upwards returns the place of n bytes from the start of a chunk on, if there is one.
+// upwards returns the place of n bytes that starts with a chunk, and whether there is one.
 func (a *Allocator) upwards(h handle, n, align device.Size) (place, bool) {
 	at := a.rows[h].addr
 	return a.measure(h, at.Add(pad(at, align)), n)
 }
 
-// downwards returns the place of n bytes up to the end of a chunk, if there is one.
+// downwards returns the place of n bytes that ends with a chunk, and whether there is one.
 func (a *Allocator) downwards(h handle, n, align device.Size) (place, bool) {
 	end := a.rows[h].end()
 	if device.Size(end) < n {
@@ -178,12 +178,12 @@ func (a *Allocator) downwards(h handle, n, align device.Size) (place, bool) {
 	return a.measure(h, start, n)
 }
 
-// measure returns the place of n bytes at start, if all chunks from h on are free or unmapped up to
-// its end.
+// measure returns the place of n bytes at start, and whether all its chunks, from h on, are free or
+// unmapped.
 func (a *Allocator) measure(h handle, start device.Addr, n device.Size) (p place, ok bool) {
 	m, end := &a.mem, start.Add(n)
 	s := m.Under(a.rows[h].addr)
-	for a.rows[h].end() <= start { // an alignment leads beyond the first chunk
+	for a.rows[h].end() <= start { // the alignment skipped the first chunk
 		if h = a.rows[h].next; !a.is(h, free) && !a.is(h, unmapped) {
 			return p, false
 		}
@@ -205,10 +205,10 @@ func (a *Allocator) measure(h handle, start device.Addr, n device.Size) (p place
 	}
 }
 
-// turn makes the pages from low to high of an unmapped chunk a chunk of another state, one with
-// its neighbours if it is stuck. A free one is not merged yet.
+// turn gives the pages from low to high of an unmapped chunk another state, as a chunk of their
+// own, and returns it. A stuck chunk merges with adjacent stuck ones; a free one is not merged yet.
 func (a *Allocator) turn(h handle, low, high device.Addr, to state) handle {
-	// The rest on either side becomes a chunk, listed under its own address.
+	// The rest on either side becomes an unmapped chunk, listed under its own address.
 	a.gaps.remove(a.rows[h].addr)
 	h = a.carve(h, low, high)
 	if p := a.rows[h].prev; a.is(p, unmapped) {
@@ -224,8 +224,8 @@ func (a *Allocator) turn(h handle, low, high device.Addr, to state) handle {
 	return h
 }
 
-// vacate makes a chunk whose memory was taken away an unmapped one, merged with its unmapped
-// neighbours.
+// vacate makes a chunk whose memory was unmapped an unmapped chunk, and merges it with adjacent
+// unmapped chunks.
 func (a *Allocator) vacate(h handle) handle {
 	if p := a.rows[h].prev; a.is(p, unmapped) {
 		a.gaps.remove(a.rows[p].addr)
@@ -239,8 +239,8 @@ func (a *Allocator) vacate(h handle) handle {
 	return h
 }
 
-// empty takes the memory away from the whole pages of a free chunk, and returns their bytes and
-// the chunk from which on nothing has changed. On error, the device's, nothing has.
+// empty unmaps and releases the whole pages of a free chunk. It returns their bytes and the
+// chunk after which a walk continues. On an error of the device nothing changes.
 func (a *Allocator) empty(h handle) (bytes device.Size, last handle, err error) {
 	m := &a.mem
 	c := &a.rows[h]
@@ -277,7 +277,7 @@ func (a *Allocator) shrink() (bytes device.Size, first error) {
 			switch c := &a.rows[h]; c.state {
 			case free:
 				n, h, err = a.empty(h)
-			case stuck: // one call takes all of it away, or nothing
+			case stuck: // one call unmaps all of it or none
 				if err = m.Clear(c.addr, c.end()); err == nil {
 					n = c.size
 					a.stuck -= n
@@ -292,7 +292,7 @@ func (a *Allocator) shrink() (bytes device.Size, first error) {
 	return bytes, first
 }
 
-// discard gives back the ranges without memory.
+// discard releases the ranges without memory.
 func (a *Allocator) discard() (first error) {
 	for i := a.mem.Len() - 1; i >= 0; i-- {
 		h := a.mem.At(i).First

@@ -5,7 +5,8 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// index is the free chunks: by size and address for the best fit, by address for the first.
+// freeIndex holds the free chunks: by size and address for the best fit, by address for the first
+// fit.
 type freeIndex struct {
 	table   *table
 	quantum device.Size
@@ -40,7 +41,7 @@ func (x *freeIndex) remove(h handle) {
 	x.byAddr.Delete(p)
 }
 
-// take takes out the chunk for n bytes at a multiple of align, or none.
+// take removes and returns the chunk for n bytes at a multiple of align, or returns none.
 func (x *freeIndex) take(n, align device.Size) handle {
 	if x.first {
 		return x.takeFirst(n, align)

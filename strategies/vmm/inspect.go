@@ -14,8 +14,8 @@ var (
 	_ power.Metered    = (*Allocator)(nil)
 )
 
-// LargestFree implements [power.Holes]: what serves without a call to the device. O(1) for the best
-// fit; for the first, O(free chunks).
+// LargestFree implements [power.Holes]: the largest chunk that serves without a device call. O(1)
+// for the best fit, O(free chunks) for the first fit.
 func (a *Allocator) LargestFree() device.Size { return a.free.largest() }
 
 // MetadataBytes implements [power.Metered]. O(leaves of the lists).
@@ -23,8 +23,8 @@ func (a *Allocator) MetadataBytes() device.Size {
 	return index.BytesOf(a.rows) + a.free.bytes() + a.gaps.Bytes(4) + a.live.Bytes() + a.mem.Bytes()
 }
 
-// Trim implements [power.Trimmer]: every whole page without a live block goes back, by address,
-// and then the ranges without memory. It returns the bytes that are mapped no more.
+// Trim implements [power.Trimmer]. It releases every whole page without a live block, by address,
+// and then the ranges without memory. It returns the bytes unmapped.
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.front.Closed() {
 		return 0, alloc.ErrClosed
@@ -45,7 +45,7 @@ func (a *Allocator) trim() (device.Size, error) {
 // slack; the next Close tries again.
 func (a *Allocator) Close() error {
 	if !a.front.Closed() {
-		// From now on all memory is only waiting to be taken away, which trim does and tries again.
+		// From now on all memory is stuck, so trim releases it, and retries what the device refused.
 		a.front.Close()
 		a.free.clear()
 		for i := range a.mem.Len() {
@@ -56,7 +56,7 @@ func (a *Allocator) Close() error {
 	return err
 }
 
-// condemn makes every chunk with memory, from one on, a stuck one, merged with its neighbours.
+// condemn makes every chunk with memory from h on stuck, merged with adjacent stuck ones.
 func (a *Allocator) condemn(h handle) {
 	for ; h != none; h = a.rows[h].next {
 		c := &a.rows[h]
@@ -97,7 +97,7 @@ func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	}
 }
 
-// shown is how states appear in a walk.
+// shown maps states to those of a walk.
 var shown = [...]alloc.State{free: alloc.Free, live: alloc.Live, unmapped: alloc.Unmapped, stuck: alloc.Slack}
 
 // show returns a chunk as Walk shows it.

@@ -11,8 +11,8 @@ import (
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-// MaxRequest is the largest request in bytes that is looked at: no device has more, and sums
-// of a size and an alignment cannot overflow.
+// MaxRequest is the largest request in bytes. No device has more, and the sum of a size and an
+// alignment cannot overflow.
 const MaxRequest = mostBytes
 
 // Allocator grants blocks in ranges of addresses that grow by mapping. Use [New]; it is not
@@ -22,11 +22,11 @@ type Allocator struct {
 	table
 	front   front.Front // Forgotten counts unmapped pages that the device refused to take back
 	cfg     Config
-	vmAlign device.Size // what ranges are aligned to anyway
+	vmAlign device.Size // alignment of every range
 
 	free  freeIndex
 	gaps  gapList
-	live  index.AddrMap // of the starts of live chunks
+	live  index.AddrMap // live chunks by address
 	at    index.AddrOf
 	mem   regions.Memory
 	stuck device.Size // bytes of stuck chunks
@@ -52,8 +52,8 @@ func (l *gapList) remove(a device.Addr) {
 
 var _ alloc.Strategy = (*Allocator)(nil)
 
-// New returns an allocator over src, which must have virtual memory, that holds nothing yet.
-// It fails if c is invalid, and with [device.ErrUnsupported] if src cannot map.
+// New returns an allocator over src that holds nothing yet. It fails if c is invalid, and with
+// [device.ErrUnsupported] if src has no virtual memory.
 func New(src device.Source, c Config) (*Allocator, error) {
 	c, err := c.WithDefaults()
 	if err != nil {
@@ -92,7 +92,7 @@ func total(src device.Source) (n device.Size) {
 // Config returns the configuration with every default filled in.
 func (a *Allocator) Config() Config { return a.cfg }
 
-// Alloc implements [alloc.Allocator]. The package comment says what it costs.
+// Alloc implements [alloc.Allocator]. The package comment states its cost.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	if !a.front.Judge(&r) {
 		return alloc.Block{}, a.front.Refuse(&r)
@@ -116,7 +116,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return a.grant(h, &r), nil
 }
 
-// grant makes a free chunk, cut to size and out of the index, the block of a request.
+// grant makes a free chunk the block of a request. The chunk is cut to size and in no index.
 func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 	c := &a.rows[h]
 	c.state, c.requested, c.tag, c.stream = live, r.Size, r.Tag, r.Stream
@@ -125,7 +125,7 @@ func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 	return alloc.Block{Addr: c.addr, Size: c.size, Ref: h}
 }
 
-// Free implements [alloc.Allocator]. The package comment says what it costs.
+// Free implements [alloc.Allocator]. The package comment states its cost.
 func (a *Allocator) Free(at device.Addr) error {
 	h := a.find(at)
 	if h == none {
@@ -148,7 +148,7 @@ func (a *Allocator) FreeRef(b alloc.Block) error {
 	return nil
 }
 
-// find returns the live chunk that starts at an address, none if there is none.
+// find returns the live chunk that starts at an address, or none.
 func (a *Allocator) find(at device.Addr) handle {
 	if a.live.Dropped() {
 		a.live.Restore(a.front.Stats.Live, func(yield func(handle) bool) {
@@ -162,7 +162,7 @@ func (a *Allocator) find(at device.Addr) handle {
 	return a.live.Get(at, a.at)
 }
 
-// release makes a live chunk, out of the map of live chunks, a free one.
+// release frees a live chunk that was removed from the map of live chunks.
 func (a *Allocator) release(h handle) {
 	c := &a.rows[h]
 	a.front.Stats.Freed(c.requested, c.size)
