@@ -25,7 +25,7 @@ import (
 
 var (
 	rewrite  = flag.Bool("rewrite", false, "write the tables of docs/strategies")
-	allPages = flag.Bool("pages.all", false, "compare every row of caching's tables of settings, not only the first")
+	allPages = flag.Bool("pages.all", false, "compare every row of the tables of settings, not only the first")
 )
 
 // table finds the table of a page.
