@@ -15,10 +15,10 @@ import (
 // Allocator is a stream-ordered pool. Use [New]; it is not safe for concurrent use.
 type Allocator struct {
 	front.View
-	front  front.Front // without the regions, which the pool counts
+	front  front.Front // does not count regions; the pool does
 	pool   *streampool.Pool
 	cfg    Config
-	placer *forecast.Placer // made when it is asked for
+	placer *forecast.Placer // made at the first use
 }
 
 var (
@@ -28,8 +28,8 @@ var (
 	_ power.Trimmer        = (*Allocator)(nil)
 )
 
-// New returns an allocator over src that holds nothing yet. It fails if c is invalid. Of src it
-// uses the streams and the timeline, if there are any.
+// New returns an allocator over src that holds nothing yet. It fails if c is invalid. It uses the
+// streams and the timeline of src if src has them.
 func New(src device.Source, c Config) (*Allocator, error) {
 	c, err := c.WithDefaults()
 	if err != nil {
@@ -47,7 +47,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 // Config returns the configuration with every default filled in.
 func (a *Allocator) Config() Config { return a.cfg }
 
-// Alloc implements [alloc.Allocator]. The package comment says what it costs.
+// Alloc implements [alloc.Allocator]. The package comment gives the cost.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	if !a.front.Judge(&r) {
 		return alloc.Block{}, a.front.Refuse(&r)
@@ -98,8 +98,8 @@ func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
 	return err
 }
 
-// Poll implements [power.Poller]. Regions without a block go back above Config.ReleaseThreshold.
-// It asks the device once for each free that has finished and once for each stream.
+// Poll implements [power.Poller]. It releases empty regions as long as Config.ReleaseThreshold
+// bytes stay. It queries the device once for each finished free and once for each stream.
 func (a *Allocator) Poll() (device.Size, error) {
 	if a.front.Closed() {
 		return 0, alloc.ErrClosed

@@ -74,7 +74,7 @@ func TestKeepKeepsUntilARequestFails(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 32*device.KiB, a.Stats().Reserved)
 	c := first(a)
-	require.Equal(t, []any{alloc.Free, device.Stream(0), async.OwnerNobody}, []any{c.State, c.Stream, c.Owner})
+	require.Equal(t, []any{alloc.Free, device.Stream(0), async.OwnerNone}, []any{c.State, c.Stream, c.Owner})
 	get(t, a, 32*device.KiB, 3)
 	require.Equal(t, 1, a.Stats().Regions)
 	_, err = a.Alloc(alloc.Request{Size: 1})

@@ -10,28 +10,30 @@ import (
 	"github.com/vramyard/vramyard/kit/streampool"
 )
 
-// The values of switches.
+// The values of the switches.
 const (
-	On  = "on"  // the default
-	Off = "off" // not
+	On  = "on"  // enabled; the default
+	Off = "off" // disabled
 )
 
-// mostRegion bounds regions and limits in bytes, so that no sum of a few overflows.
+// mostRegion bounds regions and limits in bytes, so that sums of a few cannot overflow.
 const mostRegion device.Size = 1 << 60
 
 // Config describes a pool. The zero value has the defaults of the driver's pools.
 type Config struct {
-	// ReleaseThreshold in bytes is what stays when regions without a block go back.
-	ReleaseThreshold device.Size `json:"release_threshold" doc:"bytes that stay when a poll gives regions without a block back" grid:"0,64MiB,1GiB,1EiB"`
-	// FollowEvents reuses what another stream freed if a wait puts the request behind that: On or Off.
-	FollowEvents string `json:"follow_events" doc:"reuse what another stream freed before an event that the request's stream was made to wait for: on or off" grid:"on,off"`
-	// ReuseFinished reuses what another stream freed if that is found to have finished: On or Off.
-	ReuseFinished string `json:"reuse_finished" doc:"reuse what another stream freed once the device is found to have passed that: on or off" grid:"on,off"`
-	// InsertWaits makes a stream wait to reuse what another freed: On or Off.
-	InsertWaits string `json:"insert_waits" doc:"make a stream wait for another to reuse what that freed: on or off" grid:"on,off"`
+	// ReleaseThreshold is the number of bytes that stay when a poll releases empty regions.
+	ReleaseThreshold device.Size `json:"release_threshold" doc:"bytes that stay when a poll releases empty regions" grid:"0,64MiB,1GiB,1EiB"`
+	// FollowEvents reuses memory that another stream freed before an event for which the stream of
+	// the request was made to wait: On or Off.
+	FollowEvents string `json:"follow_events" doc:"reuse memory that another stream freed before an event that the request's stream waits for: on or off" grid:"on,off"`
+	// ReuseFinished reuses memory that another stream freed if its work is complete: On or Off.
+	ReuseFinished string `json:"reuse_finished" doc:"reuse memory that another stream freed if its work is complete: on or off" grid:"on,off"`
+	// InsertWaits makes the stream of the request wait for the stream that freed the memory: On or
+	// Off.
+	InsertWaits string `json:"insert_waits" doc:"make a stream wait to reuse memory that another stream freed: on or off" grid:"on,off"`
 	// RegionBytes is the smallest region.
 	RegionBytes device.Size `json:"region_bytes" doc:"smallest region, a multiple of 512 (default 32MiB)" grid:"2MiB,8MiB,32MiB,128MiB,512MiB"`
-	// Limit in bytes is the most to hold of the device; 0 for no bound.
+	// Limit is the most bytes to hold of the device; 0 for no bound.
 	Limit device.Size `json:"limit" doc:"most bytes to hold of the device; 0 for no bound"`
 }
 
@@ -74,12 +76,12 @@ func (c Config) ForCapacity(n device.Size) Config {
 	return c
 }
 
-// Unbound implements [setting.UnboundConfig]: the limit is looked at to refuse.
+// Unbound implements [setting.UnboundConfig]: the limit only decides which requests are refused.
 func (c Config) Unbound() bool { return true }
 
-// Export implements [setting.ExportedConfig]: PyTorch's other backend takes its memory from the
-// driver's pool. It has every reuse on and a release threshold that is never reached, so other
-// configurations are not what it does.
+// Export implements [setting.ExportedConfig]. PyTorch's backend cudaMallocAsync takes its memory
+// from the driver's pool, with every rule of reuse enabled and an unlimited release threshold.
+// Other configurations have no equivalent in PyTorch.
 //
 // Source: c10/cuda/CUDAMallocAsyncAllocator.cpp of PyTorch, lazy_init_device.
 func (c Config) Export() (setting.Export, bool) {

@@ -12,8 +12,8 @@ import (
 
 // The owners of free chunks, as they appear in alloc.Chunk.Owner.
 const (
-	OwnerNobody uint8 = iota // any stream may have it
-	OwnerStream              // the stream that the chunk shows may have it at once
+	OwnerNone   uint8 = iota // unowned: any stream may take it
+	OwnerStream              // only the stream of the chunk may take it at once
 )
 
 var (

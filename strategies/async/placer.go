@@ -38,20 +38,20 @@ func (a *Allocator) foreseen(c alloc.Chunk, yield func(alloc.Chunk)) {
 		c.Owner = OwnerStream
 		yield(c)
 	default:
-		c.Owner, c.Stream = OwnerNobody, 0
+		c.Owner, c.Stream = OwnerNone, 0
 		yield(c)
 	}
 }
 
-// merges reports whether two free chunks coalesce when either is freed: an unowned chunk does with
-// any.
+// merges reports whether two free chunks coalesce when either is freed. An unowned chunk coalesces
+// with any other.
 func merges(left, right alloc.Chunk) bool {
-	return left.Owner == OwnerNobody || right.Owner == OwnerNobody || left.Stream == right.Stream
+	return left.Owner == OwnerNone || right.Owner == OwnerNone || left.Stream == right.Stream
 }
 
-// joined returns what two free chunks become that merge.
+// joined returns the chunk that two merging free chunks become.
 func joined(left, right alloc.Chunk) alloc.Chunk {
-	if left.Owner == OwnerNobody {
+	if left.Owner == OwnerNone {
 		left.Owner, left.Stream = right.Owner, right.Stream
 	}
 	left.Size += right.Size

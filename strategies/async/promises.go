@@ -20,7 +20,7 @@ func (c Config) Promises() promise.Set {
 		ClassOf:         func(alloc.Chunk) int32 { return alloc.NoClass },
 		// Chunks of another stream serve only after a synchronization.
 		Serves: func(f alloc.Chunk, r alloc.Request) bool {
-			return (f.Owner == OwnerNobody || f.Stream == r.Stream) && fits(f, r)
+			return (f.Owner == OwnerNone || f.Stream == r.Stream) && fits(f, r)
 		},
 		Boundaries: promise.PowersOfTwo(streampool.Quantum, device.GiB),
 		Except: []promise.Exception{

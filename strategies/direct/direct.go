@@ -7,15 +7,15 @@ import (
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-// maxRequest bounds requests, so that no sum of a few of them overflows.
+// maxRequest bounds requests, so that sums of a few cannot overflow.
 const maxRequest device.Size = 1 << 60
 
 // Allocator takes every block from the device. Use [New]; it is not safe for concurrent use.
 type Allocator struct {
 	front.View
 	front front.Front
-	live  front.Ledger // a place is not used
-	held  regions.Set  // the regions of live blocks, and stale ones; a label is not used
+	live  front.Ledger // the place is unused
+	held  regions.Set  // the regions of live blocks, and stale ones; the label is unused
 }
 
 // New returns an allocator over src that holds nothing yet. It never fails.
@@ -52,8 +52,8 @@ func (a *Allocator) Free(at device.Addr) error {
 	return nil
 }
 
-// Close implements [alloc.Strategy]. Regions go back oldest first. Walk yields each region that the
-// device refuses to take back as one chunk of slack.
+// Close implements [alloc.Strategy]. Regions are released oldest first. Walk yields each region
+// that the device refuses to release as one chunk of slack.
 func (a *Allocator) Close() error {
 	a.front.Close()
 	a.live = front.Ledger{}

@@ -11,22 +11,22 @@
 // # Streams
 //
 // A release waits until all queued work has finished, as cudaFree does, so the device may grant the
-// memory to any stream at once. The strategy keeps no streams apart.
+// memory to any stream at once. The strategy does not distinguish streams.
 //
 // # Cost
 //
 // Alloc and Free take one call to the device each, microseconds to milliseconds on a GPU, and O(log
-// regions) on the host. Metadata is 32 bytes for each region and about 16 for each live block.
-// Nothing is allocated on the Go heap once warm.
+// regions) on the host. Metadata is 32 bytes for each region and about 16 for each live block. In
+// steady state nothing is allocated on the Go heap.
 //
 // # Refused calls
 //
 // A refused reservation is out of memory. After a refused release the block is free and its region
-// stays held as slack; the release is tried again by Trim, and before a request is out of memory.
+// stays held as slack. Trim retries the release, as does a request before it fails.
 //
 // # Invariants
 //
-// Invariant D1: a region is one live block, or stale: the device refused to take it back.
+// Invariant D1: a region is one live block, or stale: the device refused to release it.
 // Invariant D2: the counters match the walk.
 //
 // # Source and departures

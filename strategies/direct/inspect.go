@@ -22,7 +22,7 @@ func (a *Allocator) LargestFree() device.Size { return 0 }
 
 func (a *Allocator) MetadataBytes() device.Size { return a.live.Bytes() + a.held.Bytes() }
 
-// Trim implements [power.Trimmer]: stale regions go back.
+// Trim implements [power.Trimmer]: it releases stale regions.
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.front.Closed() {
 		return 0, alloc.ErrClosed

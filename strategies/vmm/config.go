@@ -26,19 +26,19 @@ const (
 // device's granularity and keeps them until memory runs out.
 type Config struct {
 	// Quantum is the unit in bytes to which sizes are rounded up, a power of two.
-	Quantum device.Size `json:"quantum" doc:"what sizes are rounded up to, a power of two" grid:"256,512,4KiB"`
+	Quantum device.Size `json:"quantum" doc:"bytes that sizes are rounded up to, a power of two" grid:"256,512,4KiB"`
 	// Fit says which of the free chunks that serve is taken: FitBest or FitFirst.
-	Fit string `json:"fit" doc:"which free chunk that serves is taken: best (the smallest) or first (the lowest)" grid:"best,first"`
+	Fit string `json:"fit" doc:"the free chunk that a request takes: best (the smallest that fits) or first (the lowest)" grid:"best,first"`
 	// PageBytes is the size of a page; 0 for the granularity of the device.
-	PageBytes device.Size `json:"page_bytes" doc:"what memory is mapped in, a multiple of the device's granularity; 0 for that" grid:"0,20MiB,64MiB"`
+	PageBytes device.Size `json:"page_bytes" doc:"bytes of a page, a multiple of the device's granularity; 0 for the granularity" grid:"0,20MiB,64MiB"`
 	// RangeBytes is the address space that is reserved at once; 0 for nine eighths of the limit.
 	RangeBytes device.Size `json:"range_bytes" doc:"address space that is reserved at once; 0 for nine eighths of the limit" grid:"0,1GiB"`
 	// Limit in bytes is the most to hold of the device; 0 for the capacity of the device.
 	Limit device.Size `json:"limit" doc:"most bytes to hold; 0 for the capacity of the device, or 1TiB if it is unknown"`
 	// Release releases free pages as soon as more than KeepBytes are free.
-	Release bool `json:"release" doc:"give free pages back at once, if more than keep_bytes are free" grid:"false,true"`
+	Release bool `json:"release" doc:"unmap free pages at once, if more than keep_bytes are free" grid:"false,true"`
 	// KeepBytes is the number of free bytes that Release keeps.
-	KeepBytes device.Size `json:"keep_bytes" doc:"free bytes that are kept although release is set" grid:"0,64MiB,1GiB"`
+	KeepBytes device.Size `json:"keep_bytes" doc:"free bytes that release leaves mapped" grid:"0,64MiB,1GiB"`
 }
 
 // WithDefaults returns c with every default filled in that does not depend on the device. It
