@@ -84,10 +84,14 @@ func flags(b *strings.Builder, set *pflag.FlagSet) {
 	})
 }
 
-// defaultOf returns the default of a flag as a cell; the empty ones need no word.
+// defaultOf returns the default of a flag as a cell, which is empty if there is none or the meaning
+// describes it.
 func defaultOf(f *pflag.Flag) string {
 	switch f.DefValue {
-	case "", "[]", "false", "0s":
+	case "", "[]", "false":
+		return ""
+	}
+	if strings.Contains(f.Usage, "(default") {
 		return ""
 	}
 	return "`" + strings.ReplaceAll(f.DefValue, ",", "`, `") + "`"
@@ -127,7 +131,7 @@ func unindented(text string) string {
 }
 
 var (
-	codeWords  = regexp.MustCompile(`"(vramyard [^"]*|-tags nvml|go tool pprof)"|(--[a-z][a-z-]*(?: (?:cuda|sim):\w+)?)|([a-z]*\{"[^ ]*\})`)
+	codeWords  = regexp.MustCompile(`"(vramyard [^"]*|-tags nvml|go tool pprof)"|(--[a-z][a-z-]*(?: (?:(?:cuda|sim):\w+|caching|quick|full|'\{\}'))?)|([a-z]*\{"[^ ]*\})`)
 	namedPages = regexp.MustCompile(`docs/([a-z-]+\.md)`)
 	markup     = strings.NewReplacer("*", `\*`, "<", "&lt;", "|", `\|`)
 )

@@ -9,7 +9,7 @@ import (
 // addFreeAt adds the flag for delayed frees of strategies without streams.
 func addFreeAt(c *cobra.Command, value *string) {
 	c.Flags().StringVar(value, "free-at", string(replay.AtCompleted),
-		`when a strategy without streams gets a free that other streams delay: "requested" or "completed"`)
+		`moment at which a strategy without streams gets a free that other streams delay: "requested" or "completed"`)
 }
 
 // parseFreeAt reads the value of the flag.

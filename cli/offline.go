@@ -37,8 +37,8 @@ The search is bounded by steps, so the same trace gives the same answer on every
 		Example: `  vramyard offline A.1048576.csv --capacity 1MiB --offsets placed.csv`,
 		RunE:    f.run,
 	}
-	c.Flags().StringVar(&f.capacity, "capacity", "", `stop at a height of at most this, such as "24GiB" (default: search for the lowest)`)
-	c.Flags().Uint64Var(&f.steps, "steps", f.steps, "work of the search, in buffers and ranges looked at")
+	c.Flags().StringVar(&f.capacity, "capacity", "", `stop at a placement of at most this size, such as "24GiB" (default: search for the lowest)`)
+	c.Flags().Uint64Var(&f.steps, "steps", f.steps, "limit of the search, as a number of examined buffers and ranges")
 	c.Flags().DurationVar(&f.time, "time", 0, `end the search after this time, such as "30s" (default: by steps alone)`)
 	addSource(c, &f.source)
 	addFreeAt(c, &f.freeAt)

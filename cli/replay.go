@@ -50,15 +50,15 @@ func newReplay(catalogue setting.Catalogue) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay --strategy NAME [flags] TRACE",
 		Short: "Replay one trace through one strategy and show every figure",
-		Long: `Replay one trace through one strategy on a simulated GPU.
+		Long: `Replay one trace through one strategy on a simulated GPU, or on a real one with --device cuda:0.
 
 A TRACE is a file of any format in docs/traces.md, "-" for standard input, or the name
 of a trace inside the program.
 
 With --check, the invariants of docs/invariants.md are checked after every event. The first
 violation ends the replay with exit status 1, and so does a call that panics or does not
-return within 10 seconds. So a failure of "vramyard check" is seen again from its trace, whose header has configuration and device: they are used
-unless --config, or --device or --sim, is given.
+return within 10 seconds. A trace that "vramyard check" wrote repeats its failure this way: its header has
+the configuration and the device, which --config, --device and --sim override.
 
 With --contents, the trace is first replayed on a device that stores the contents of its memory:
 every block is filled with a unique pattern, and compared when it is freed and at the end. An

@@ -19,7 +19,10 @@ func newStrategies(catalogue setting.Catalogue) *cobra.Command {
 	return &cobra.Command{
 		Use:   "strategies [NAME]",
 		Short: "List the strategies, or the presets and settings of one",
-		Args:  cobra.MaximumNArgs(1),
+		Long: `Without NAME, list every strategy and preset. With NAME, describe its presets and its settings, with
+defaults and the values that "vramyard tune" searches.`,
+		Example: "  vramyard strategies\n  vramyard strategies tlsf",
+		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return new(outputs).write(cmd.OutOrStdout(), func(w io.Writer) error { return listStrategies(w, catalogue) })

@@ -40,7 +40,7 @@ was written. docs/top.md says how call sites and categories are found.
 	f.files.add(c, "json",
 		`also write all holders and stacks as JSON to this file, "-" for standard output instead of tables`)
 	f.files.add(c, "folded",
-		`also write the stacks of the peak in the folded form of flame graph tools, "-" for standard output instead of tables`)
+		`also write the stacks of the peak to this file, in the folded form of flame graph tools, "-" for standard output instead of tables`)
 	return c
 }
 

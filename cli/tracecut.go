@@ -43,7 +43,7 @@ from all events or from a range.`,
 	c.Flags().StringVar(&f.events, "events", "", "range of events")
 	c.Flags().StringVar(&f.time, "time", "", "range of time")
 	c.Flags().StringVar(&f.steps, "steps", "", "range of steps")
-	c.Flags().Uint64Var(&f.stream, "stream", 0, "only the allocations on this stream")
+	c.Flags().Uint64Var(&f.stream, "stream", 0, "only the allocations on this stream (default: all)")
 	c.Flags().StringVar(&f.to, "to", "", toUsage)
 	c.MarkFlagsOneRequired("events", "time", "steps", "stream")
 	c.MarkFlagsMutuallyExclusive("events", "time", "steps")
