@@ -145,8 +145,8 @@ type oldToy struct {
 	Beads  int    `json:"beads"`
 }
 
-// TestOriginalsHaveAConfigOfTheirOwn looks up an original by its preset and by its field.
-func TestOriginalsHaveAConfigOfTheirOwn(t *testing.T) {
+// TestOriginalsHaveTheirOwnConfig looks up an original by its preset and by its field.
+func TestOriginalsHaveTheirOwnConfig(t *testing.T) {
 	c := toyCatalogue()
 	c[0].Presets = append(c[0].Presets, setting.Preset{Name: "old", Doc: "as in 1965", JSON: `{"compat":"old"}`})
 	c[0] = c[0].WithOriginals(setting.SpecOf("toy:old", "", func(_ device.Source, c oldToy) (*toy, error) {
@@ -174,7 +174,7 @@ func TestOriginalsHaveAConfigOfTheirOwn(t *testing.T) {
 	require.Equal(t, "as in 1965", spec.Doc)
 }
 
-func TestBuildErrorIsNoStrategy(t *testing.T) {
+func TestBuildErrorReturnsNoStrategy(t *testing.T) {
 	s, err := toyCatalogue().Lookup("toy", json.RawMessage(`{"kind":"none"}`))
 	require.NoError(t, err)
 	dev, err := sim.New(sim.Config{})

@@ -60,7 +60,7 @@ func newFilled(t *testing.T, s alloc.Strategy, memory device.Contents) alloc.Str
 	return f
 }
 
-func TestFilledBlocksKeepWhatIsInThem(t *testing.T) {
+func TestFilledKeepsTheContentsOfBlocks(t *testing.T) {
 	memory := make(sheet, 4*256)
 	s := newFilled(t, newToy(4), memory)
 	var all []device.Addr
@@ -89,7 +89,7 @@ func TestFilledBlocksKeepWhatIsInThem(t *testing.T) {
 	require.NoError(t, s.Close())
 }
 
-func TestOverlapShowsAsCorruption(t *testing.T) {
+func TestOverlappingBlocksAreReportedAsCorruption(t *testing.T) {
 	inner := &forgetful{toy: newToy(4)}
 	s := newFilled(t, inner, make(sheet, 4*256))
 	a, err := s.Alloc(alloc.Request{Size: 1})
@@ -124,7 +124,7 @@ func TestBlockOutsideMemoryIsNotGranted(t *testing.T) {
 	require.NoError(t, s.Check())
 }
 
-func TestMemoryTakenAwayShowsAsCorruption(t *testing.T) {
+func TestUnmappedLiveMemoryIsReportedAsCorruption(t *testing.T) {
 	memory := make(sheet, 4*256)
 	taken := &shrinking{sheet: memory}
 	s := newFilled(t, newToy(4), taken)

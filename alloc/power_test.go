@@ -124,9 +124,9 @@ func TestMissingPowersAreUnsupportedThroughEveryWrapper(t *testing.T) {
 	}
 }
 
-// TestPowersHoldTheLocksOnTheirWay puts two wrappers with locks around a strategy, and one between
+// TestPowersHoldTheLocksOfWrappers puts two wrappers with locks around a strategy, and one between
 // them that replaces a power: each lock is held exactly where it should be.
-func TestPowersHoldTheLocksOnTheirWay(t *testing.T) {
+func TestPowersHoldTheLocksOfWrappers(t *testing.T) {
 	var outer, inner counted
 	probe := &probing{rich: &rich{toy: newToy(4)}, held: func() string { return fmt.Sprint(outer.held, inner.held) }}
 	below := wrap.Forward(probe, &inner)
@@ -236,8 +236,8 @@ func TestReferencesPassThroughEveryWrapper(t *testing.T) {
 	}
 }
 
-// TestReferencesDoNotPassByAWrapper has a wrapper that changes Free alone.
-func TestReferencesDoNotPassByAWrapper(t *testing.T) {
+// TestFreeRefCallsAWrapperThatChangesOnlyFree has a wrapper that changes Free alone.
+func TestFreeRefCallsAWrapperThatChangesOnlyFree(t *testing.T) {
 	n := &named{toy: newToy(4)}
 	s := &counts{Forwarder: wrap.Forward(n, nil)}
 	b, err := s.Alloc(alloc.Request{Size: 10})

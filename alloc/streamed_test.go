@@ -54,9 +54,9 @@ func TestStreamedKeepsStreamsApart(t *testing.T) {
 	}
 }
 
-// TestStreamedWaitsOnlyForWhatItReuses follows the calls to the device: one stream costs none,
+// TestStreamedWaitsOnlyForReusedMemory follows the calls to the device: one stream costs none,
 // another one waits for the first on the device, once, and only for memory that the first had.
-func TestStreamedWaitsOnlyForWhatItReuses(t *testing.T) {
+func TestStreamedWaitsOnlyForReusedMemory(t *testing.T) {
 	dev, err := sim.New(sim.Config{Capacity: 64 * device.MiB})
 	require.NoError(t, err)
 	setup, err := strategies.All().Lookup("bestfit:strict", nil)
@@ -91,7 +91,7 @@ func TestStreamedWaitsOnlyForWhatItReuses(t *testing.T) {
 	require.True(t, dev.Usage().Empty())
 }
 
-func TestStreamedLeavesAloneWhoKnowsStreams(t *testing.T) {
+func TestStreamedDoesNotWrapAStreamAwareStrategy(t *testing.T) {
 	dev, err := sim.New(sim.Config{})
 	require.NoError(t, err)
 	setup, err := strategies.All().Lookup("caching", nil)

@@ -194,7 +194,7 @@ func TestRetryWakesOnFree(t *testing.T) {
 	})
 }
 
-func TestRetryWakesOnWhatMayBringMemory(t *testing.T) {
+func TestRetryWakesOnCallsThatMayFreeMemory(t *testing.T) {
 	for name, wake := range map[string]func(r *wrap.Retrier){
 		"frontier": func(r *wrap.Retrier) { r.SetFrontier(1) },
 		"end":      func(r *wrap.Retrier) { _ = r.EndPool(1) },

@@ -130,9 +130,9 @@ func shiftySuspect(t *testing.T) suspect {
 	return suspect{wrapped, asked{name, config}}
 }
 
-// TestCheckTellsFailure goes from a planted bug to what the user sees, and to the trace that
+// TestCheckReportsAFailure goes from a planted bug to what the user sees, and to the trace that
 // a replay refuses for the same reason.
-func TestCheckTellsFailure(t *testing.T) {
+func TestCheckReportsAFailure(t *testing.T) {
 	s := shiftySuspect(t)
 	r, err := check.Run(t.Context(), []props.Subject{s.Subject}, check.Options{Sequences: 100, Seed: 1, Tries: 200})
 	require.NoError(t, err)

@@ -65,7 +65,7 @@ caching on llama, sha256 0123456789ab; config changed: A {"limit":17179869184}, 
 	require.Contains(t, succeed(t, "diff", "--all", a, a), "same")
 }
 
-func TestDiffFailsWhereItIsTold(t *testing.T) {
+func TestDiffFailsOnFailIf(t *testing.T) {
 	a, b := results(t)
 	file := filepath.Join(t.TempDir(), "diff.json")
 	status, out, errs := command(t, "diff", a, b, "--json", file,
@@ -198,7 +198,7 @@ func TestResultsHaveTheDeviceAsUsed(t *testing.T) {
 	}
 }
 
-func TestDiffSaysWhatAFileIsInsteadOfAResult(t *testing.T) {
+func TestDiffNamesTheKindOfAFileThatIsNoResult(t *testing.T) {
 	path, missing := write(t, "t.trace", small), filepath.Join(t.TempDir(), "missing.json")
 	status, _, stderr := command(t, "diff", path, path)
 	require.Equal(t, exitTrouble, status)

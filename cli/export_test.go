@@ -116,9 +116,9 @@ func TestStopAtOOMEndsTheReplay(t *testing.T) {
 	require.Contains(t, stderr, "check stop-at-oom")
 }
 
-// TestTheExampleThatDiesIsToldAsItsPageSays holds examples/oom/README.md to the commands that it
+// TestExamplePageQuotesItsOutput holds examples/oom/README.md to the commands that it
 // names.
-func TestTheExampleThatDiesIsToldAsItsPageSays(t *testing.T) {
+func TestExamplePageQuotesItsOutput(t *testing.T) {
 	const dir = "../examples/oom/"
 	page, err := os.ReadFile(dir + "README.md")
 	require.NoError(t, err)

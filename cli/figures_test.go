@@ -76,7 +76,7 @@ func readParquet(t *testing.T, path string) (rows [][]string, kinds map[string]p
 	return rows, kinds
 }
 
-func TestParquetIsTheCSV(t *testing.T) {
+func TestParquetHasTheValuesOfTheCSV(t *testing.T) {
 	for name, c := range figured(t) {
 		dir := t.TempDir()
 		asCSV, asParquet := filepath.Join(dir, "t.csv"), filepath.Join(dir, "t.parquet")
@@ -148,8 +148,8 @@ func TestEverySettingHasARow(t *testing.T) {
 	require.Equal(t, string(first), string(second))
 }
 
-// TestTablesThatAreNotDrawnAreNamed reads the table of a search as no comparison.
-func TestTablesThatAreNotDrawnAreNamed(t *testing.T) {
+// TestTablesThatCannotBeDrawnAreNamed reads the table of a search as no comparison.
+func TestTablesThatCannotBeDrawnAreNamed(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range figured(t) {
 		if name != "tune" && name != "replay" {

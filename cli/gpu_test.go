@@ -66,7 +66,7 @@ func TestCommandsRunOnAGPU(t *testing.T) {
 	assert.Contains(t, out, "device: cuda:0, Stand-in 0")
 }
 
-func TestWhatAGPUCannotDoIsRefused(t *testing.T) {
+func TestSimulatorOnlyFeaturesAreRefusedOnAGPU(t *testing.T) {
 	run := withDriver(t)
 	status, _, errs := run("trace", "gen", "w1", "--live", "5", "--pairs", "10", "w.trace")
 	require.Zero(t, status, errs)
@@ -113,8 +113,8 @@ func TestWrongDevicesAreNamed(t *testing.T) {
 	}
 }
 
-// TestOddDriversAreNamed has drivers without a GPU, and one that does not start.
-func TestOddDriversAreNamed(t *testing.T) {
+// TestUnusableDriversAreNamed has drivers without a GPU, and one that does not start.
+func TestUnusableDriversAreNamed(t *testing.T) {
 	for variable, want := range map[string]string{
 		"STANDIN_GPUS=0": `vramyard: --device: device "cuda:0": cuda:0: device: invalid call: the driver shows no GPU` + "\n",
 		"STANDIN_INIT=100": "vramyard: --device: cuda: no driver: libcuda.so.1 cannot be started: cuda: cuInit: " +
@@ -211,7 +211,7 @@ func TestCheckFindsABrokenCard(t *testing.T) {
 	}
 }
 
-func TestNoDriverIsSaid(t *testing.T) {
+func TestMissingDriverIsReported(t *testing.T) {
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	c := exec.CommandContext(t.Context(), exe, "devices")

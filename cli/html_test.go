@@ -145,8 +145,8 @@ func TestThePageOfBench(t *testing.T) {
 	}
 }
 
-// TestAPageRepeatsWhatMatters reads the command that a page of view names.
-func TestAPageRepeatsWhatMatters(t *testing.T) {
+// TestPageRepeatsTheVerdict reads the command that a page of view names.
+func TestPageRepeatsTheVerdict(t *testing.T) {
 	c := newView(everything)
 	require.NoError(t, c.ParseFlags([]string{"--port", "8080", "--cache", "none", "--for", "1m", "--no-browser",
 		"--strategies", "bfc"}))
@@ -163,7 +163,7 @@ func pageData(t *testing.T, page string) string {
 	return text
 }
 
-func TestPagesThatCannotBe(t *testing.T) {
+func TestImpossiblePagesAreRefused(t *testing.T) {
 	trace := write(t, "t.trace", "a 1 3MiB\n")
 	for want, args := range map[string][]string{
 		"--html: " + trace + " is a file to read":  {"compare", "--html", trace, trace},

@@ -109,7 +109,7 @@ func TestARequestToEndIsLikeAnInterrupt(t *testing.T) {
 	assert.Contains(t, errs, "; no file is written\n")
 }
 
-func TestAClosedPipeEndsWithoutAWord(t *testing.T) {
+func TestAClosedPipeEndsSilently(t *testing.T) {
 	exe, err := os.Executable()
 	require.NoError(t, err)
 	c := exec.CommandContext(t.Context(), exe, "trace", "gen", "w1", "-")

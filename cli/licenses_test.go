@@ -91,9 +91,9 @@ func made(t *testing.T) string {
 	return b.String()
 }
 
-// TestNoticesAreThoseOfWhatIsLinked holds the notices to the modules that the programs are built
+// TestNoticesListTheLinkedModules holds the notices to the modules that the programs are built
 // of.
-func TestNoticesAreThoseOfWhatIsLinked(t *testing.T) {
+func TestNoticesListTheLinkedModules(t *testing.T) {
 	want := made(t)
 	if *rewrite {
 		require.NoError(t, os.WriteFile("notices.txt", []byte(want), 0o666))

@@ -46,7 +46,7 @@ func TestOfflineWritesOffsets(t *testing.T) {
 	succeed(t, "offline", placed) // what is written is a problem again
 }
 
-func TestOfflineTellsFreesThatStreamsDelay(t *testing.T) {
+func TestOfflineHonoursDelayedFrees(t *testing.T) {
 	path := write(t, "t.trace", "a 1 100\nf 1\na 2 100\ndone 1\n")
 	require.Regexp(t, `lower bound +│ +200 B`, succeed(t, "offline", path))
 	out := succeed(t, "offline", "--free-at", "requested", path)

@@ -37,8 +37,8 @@ func TestPlantedWrongInput(t *testing.T) {
 	}
 }
 
-// TestPlantedElsewhere has no source at hand to build the bugs from.
-func TestPlantedElsewhere(t *testing.T) {
+// TestPlantedNeedsTheSource has no source at hand to build the bugs from.
+func TestPlantedNeedsTheSource(t *testing.T) {
 	if planted.Enabled {
 		t.Skip("needs a build without planted bugs")
 	}

@@ -58,7 +58,7 @@ func TestAPluginIsContained(t *testing.T) {
 	}
 }
 
-func TestCheckShrinksWhatAPluginDoes(t *testing.T) {
+func TestCheckShrinksTheFailureOfAPlugin(t *testing.T) {
 	name := misbehaving(t)
 	status, out, errs := command(t, "check", "--strategies", name+"crash", "--tests", "3", "--out", t.TempDir())
 	require.Equal(t, exitFailed, status)
@@ -88,14 +88,14 @@ func TestTuneAndWhatifTakeAPlugin(t *testing.T) {
 	}
 }
 
-func TestStrategiesTellsHowToNameAPlugin(t *testing.T) {
+func TestStrategiesDescribesThePluginSyntax(t *testing.T) {
 	require.Contains(t, succeed(t, "strategies"), "plugin:PATH?alloc=NAME&free=NAME")
 	text := succeed(t, "strategies", "plugin")
 	require.Contains(t, text, "record_stream")
 	require.NotContains(t, text, "preset")
 }
 
-func TestPluginsAreTimedWhereTheyRun(t *testing.T) {
+func TestPluginsAreTimedInTheirProcess(t *testing.T) {
 	name := misbehaving(t) + "direct_alloc"
 	file := filepath.Join(t.TempDir(), "bench.json")
 	status, out, errs := command(t, "bench", "--strategies", "tlsf,"+name, "--workloads", "w1", "--live", "100",

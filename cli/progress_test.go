@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestProgressTellsWhatIsLeft(t *testing.T) {
+func TestProgressEstimatesTheRemainingTime(t *testing.T) {
 	for want, s := range map[string]stage{
 		"reading x.csv 25 % of 4.00 MiB, about 6s left, 512.00 KiB/s": {what: "reading x.csv", unit: "bytes", done: 1 << 20,
 			total: 4 << 20},

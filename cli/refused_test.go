@@ -164,9 +164,9 @@ func TestReplayTakesTheRecordedRun(t *testing.T) {
 		"\nsettings as recorded: {\"conf\":\"max_split_size_mb:20\"")
 }
 
-// TestOneEventNumber has the requests of a recording with 29 refused requests under one number in
-// every command.
-func TestOneEventNumber(t *testing.T) {
+// TestCommandsNumberEventsAlike has the requests of a recording with 29 refused requests under one
+// number in every command.
+func TestCommandsNumberEventsAlike(t *testing.T) {
 	const file = "../harness/trace/torch/testdata/vectors/segment_free.pickle.xz"
 	text := filepath.Join(t.TempDir(), "out.trace")
 	succeed(t, "trace", "convert", file, text)

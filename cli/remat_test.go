@@ -23,7 +23,7 @@ import (
 // unet is a log that runs in milliseconds.
 const unet = "../harness/remat/testdata/syn_unet4.log.gz"
 
-func TestRematTellsHowLittleSuffices(t *testing.T) {
+func TestRematReportsTheSmallestBudget(t *testing.T) {
 	out := succeed(t, "remat", unet, "--strategies", "bestfit,counting,bfc", "--budgets", "0.5:1.2:0.05")
 	require.Contains(t, out, "syn_unet4 by eq: 152 operators of 43.46 ms, base peak 475.59 MiB, sha256 94a590c658f5\n")
 	require.Contains(t, out, "liveness eager\n")

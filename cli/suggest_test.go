@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestErrorsLeadToTheNearestName holds every kind of name to its question.
-func TestErrorsLeadToTheNearestName(t *testing.T) {
+// TestErrorsSuggestTheNearestName holds every kind of name to its question.
+func TestErrorsSuggestTheNearestName(t *testing.T) {
 	path := write(t, "t.trace", small)
 	for _, c := range []struct {
 		args []string
@@ -61,7 +61,7 @@ func TestErrorsLeadToTheNearestName(t *testing.T) {
 	}
 }
 
-func TestTracesListsThoseInside(t *testing.T) {
+func TestTracesListsTheEmbeddedTraces(t *testing.T) {
 	tables, r := withJSON(t, "traces")
 	for i, trace := range r.objects(t, "traces") {
 		hold(t, tables[0], tables[0].lines[i], trace, map[string]string{

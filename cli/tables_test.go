@@ -203,7 +203,7 @@ func derived(run object) object {
 	return run
 }
 
-func TestTableOfCompareIsItsJSON(t *testing.T) {
+func TestTableOfCompareMatchesItsJSON(t *testing.T) {
 	tables, r := withJSON(t, "compare", "--strategies", "bfc,caching,buddy:xdl,slab:xdl", tabled(t))
 	require.Len(t, tables, 1)
 	bound := tables[0].lines[0]
@@ -222,7 +222,7 @@ func TestTableOfCompareIsItsJSON(t *testing.T) {
 	}
 }
 
-func TestTablesOfTuneAreItsJSON(t *testing.T) {
+func TestTablesOfTuneMatchItsJSON(t *testing.T) {
 	tables, r := withJSON(t, "tune", "--strategy", "bfc", "--settings", "allow_growth,mended", tabled(t))
 	require.Len(t, tables, 3)
 	points := []string{"preset", "smallest", "fastest"}
@@ -252,7 +252,7 @@ func TestTablesOfTuneAreItsJSON(t *testing.T) {
 	}
 }
 
-func TestTablesOfBenchAreItsJSON(t *testing.T) {
+func TestTablesOfBenchMatchItsJSON(t *testing.T) {
 	tables, r := withJSON(t, benching("--strategies", "bfc,slab", "--workloads", "w1", "--arena")...)
 	require.Len(t, tables, 2)
 	loops, runs := r.objects(t, "loops"), r.objects(t, "runs")
@@ -286,7 +286,7 @@ var benchTableColumns = map[string]string{
 	"allocs": "digits:heap_allocs_per_pair",
 }
 
-func TestTableOfWhatifIsItsJSON(t *testing.T) {
+func TestTableOfWhatifMatchesItsJSON(t *testing.T) {
 	tables, r := withJSON(t, "whatif", "--device", "sim:16MiB", tabled(t))
 	runs := r.objects(t, "runs")
 	table := tables[0]
@@ -313,7 +313,7 @@ func TestTableOfWhatifIsItsJSON(t *testing.T) {
 	}
 }
 
-func TestTableOfOfflineIsItsJSON(t *testing.T) {
+func TestTableOfOfflineMatchesItsJSON(t *testing.T) {
 	tables, r := withJSON(t, "offline", tabled(t))
 	sum := r.objects(t, "traces")[0]
 	require.Equal(t, sum.show(t, "bytes:lower_bound_bytes"), tables[0].lines[0]["height"])
@@ -329,7 +329,7 @@ func TestTableOfOfflineIsItsJSON(t *testing.T) {
 	}
 }
 
-func TestTableOfRematIsItsJSON(t *testing.T) {
+func TestTableOfRematMatchesItsJSON(t *testing.T) {
 	tables, r := withJSON(t, "remat", unet, "--heuristics", "lru", "--strategies", "bfc", "--budgets", "0.5,0.7,1")
 	base := r.objects(t, "logs")[0]
 	require.Len(t, tables[0].lines, 1+len(r.objects(t, "lines")))
@@ -356,7 +356,7 @@ func TestTableOfRematIsItsJSON(t *testing.T) {
 	}
 }
 
-func TestTableOfDiffIsItsJSON(t *testing.T) {
+func TestTableOfDiffMatchesItsJSON(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a.json"), filepath.Join(dir, "b.json")
 	succeed(t, "compare", "--strategies", "bfc", "--json", a, tabled(t))
@@ -380,7 +380,7 @@ func TestTableOfDiffIsItsJSON(t *testing.T) {
 	}
 }
 
-func TestTablesOfNamesAndValuesAreTheirJSON(t *testing.T) {
+func TestNameValueTablesMatchTheirJSON(t *testing.T) {
 	tables, r := withJSON(t, "replay", "--strategy", "bfc:growth", tabled(t))
 	values := map[string]string{}
 	for _, p := range tables[0].pairs {
@@ -423,7 +423,7 @@ func TestTablesOfNamesAndValuesAreTheirJSON(t *testing.T) {
 	require.Contains(t, values["events"], info.show(t, "count:events")+": ")
 }
 
-func TestTableOfDevicesIsItsJSON(t *testing.T) {
+func TestTableOfDevicesMatchesItsJSON(t *testing.T) {
 	tables, r := withJSON(t, "devices")
 	table := tables[len(tables)-1] // behind that of the GPUs of this machine
 	for i, c := range r.objects(t, "cards") {
@@ -436,7 +436,7 @@ func TestTableOfDevicesIsItsJSON(t *testing.T) {
 	}
 }
 
-func TestTablesOfTopAreItsJSON(t *testing.T) {
+func TestTablesOfTopMatchItsJSON(t *testing.T) {
 	tables, r := withJSON(t, "top", "../examples/oom/chat.pickle.gz")
 	for i, list := range []string{"categories", "holders"} {
 		table := tables[i]

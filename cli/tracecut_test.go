@@ -93,7 +93,7 @@ func TestTraceCutRefuses(t *testing.T) {
 	}
 }
 
-func TestTraceDiffTellsAndExits(t *testing.T) {
+func TestTraceDiffSetsTheExitStatus(t *testing.T) {
 	a, b := write(t, "a.trace", small), write(t, "b.trace", strings.Replace(small, "a 4 5000", "a 4 5001 stream=2", 1))
 	require.Equal(t, "equal\n", succeed(t, "trace", "diff", a, a))
 	for _, name := range []string{"copy.trace", "other.csv.zst", "third.parquet", "fourth"} {

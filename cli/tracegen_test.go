@@ -64,7 +64,7 @@ a 0 57600
 	require.True(t, strings.HasPrefix(succeed(t, "trace", "gen", "w3", "--pairs", "1", "--to", "csv", "-"), "# format="))
 }
 
-func TestTraceGenIsWhatReplayTakes(t *testing.T) {
+func TestReplayReadsGeneratedTraces(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w1.csv.zst")
 	succeed(t, "trace", "gen", "w1", "--live", "50", "--pairs", "200", path)
 	require.Contains(t, succeed(t, "replay", "--strategy", "bfc:growth", path), "w1-live50-pairs200")

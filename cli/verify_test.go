@@ -54,7 +54,7 @@ peak reserved: 22.00 MiB (23068672 bytes), recorded 22.00 MiB (23068672 bytes)
 	require.Len(t, r.Addresses, 64)
 }
 
-func TestVerifyTellsTheFirstDisagreement(t *testing.T) {
+func TestVerifyReportsTheFirstDisagreement(t *testing.T) {
 	requests := write(t, "run.csv", recordedCSV)
 	addresses := write(t, "run.addr", strings.Replace(recordedAddr, "alloc,1,2097152", "alloc,1,2098688", 1))
 	status, stdout, stderr := command(t, "verify", requests, "--addresses", addresses)

@@ -45,8 +45,8 @@ func TestWhatifReadsEverySample(t *testing.T) {
 	}
 }
 
-// TestWhatifFindsWhatCarriesTheExamples takes recordings of programs that died.
-func TestWhatifFindsWhatCarriesTheExamples(t *testing.T) {
+// TestWhatifFindsASettingForEachExample takes recordings of programs that died.
+func TestWhatifFindsASettingForEachExample(t *testing.T) {
 	for file, want := range map[string]whatif.Verdict{
 		"chat": whatif.Setting, "layouts": whatif.Setting, "leftovers": whatif.Strategy, "batches": whatif.TooLittle,
 	} {

@@ -92,9 +92,9 @@ func TestAnUnknownFrameworkGetsStrategies(t *testing.T) {
 	}
 }
 
-// TestFiguresStandOnTheMinimum asks about a run that no card holds that died of it: on an ample
-// device a strategy reserves more than it needs.
-func TestFiguresStandOnTheMinimum(t *testing.T) {
+// TestFiguresAreMeasuredAtTheMinimum asks about a run that no card holds that died of it: on an
+// ample device a strategy reserves more than it needs.
+func TestFiguresAreMeasuredAtTheMinimum(t *testing.T) {
 	r := whatifJSON(t, "../examples/oom/batches.pickle.gz")
 	for _, p := range r.Runs {
 		require.NotNil(t, p.MinCapacity, p.Label)
@@ -125,8 +125,8 @@ func TestCardsHaveRoomForTheContext(t *testing.T) {
 		"about 512.00 MiB.")
 }
 
-// TestCompareSaysFromWhereNothingFails has the same figure in its table, in JSON and in CSV.
-func TestCompareSaysFromWhereNothingFails(t *testing.T) {
+// TestCompareReportsTheSafeCapacity has the same figure in its table, in JSON and in CSV.
+func TestCompareReportsTheSafeCapacity(t *testing.T) {
 	path := write(t, "t.trace", fragmenting(""))
 	require.Regexp(t, `│ +safe from │`, succeed(t, "compare", "--strategies", "bfc,caching", path))
 	var report compare.Report

@@ -34,9 +34,9 @@ func wrappedSnapshot(t *testing.T) string {
 	return write(t, "wrapped.pickle", b.String())
 }
 
-// TestWhatifSaysWhatAFileCannotAnswer takes a file without a history, one whose ring has
+// TestWhatifReportsMissingData takes a file without a history, one whose ring has
 // overflowed, one whose replay holds another peak than was recorded, and a state of TensorFlow.
-func TestWhatifSaysWhatAFileCannotAnswer(t *testing.T) {
+func TestWhatifReportsMissingData(t *testing.T) {
 	const vectors = "../harness/trace/torch/testdata/vectors/"
 	for file, want := range map[string]string{
 		vectors + "state_only.pickle.xz": "it has no history of requests, only the blocks that were live when it " +
@@ -100,9 +100,9 @@ func TestDocsQuoteTheRecipe(t *testing.T) {
 	require.Greater(t, r.Final.Live.Bytes, device.Size(0))
 }
 
-// TestVerdictsDoNotClaimTheRunOfAPart has the verdicts of replays name the same gap in the file as
-// whatif.
-func TestVerdictsDoNotClaimTheRunOfAPart(t *testing.T) {
+// TestVerdictsOfPartialTracesDoNotClaimTheWholeRun has the verdicts of replays name the same gap in
+// the file as whatif.
+func TestVerdictsOfPartialTracesDoNotClaimTheWholeRun(t *testing.T) {
 	for file, gap := range map[string]string{
 		"../harness/trace/torch/testdata/vectors/state_only.pickle.xz": "state_only: it has no history of requests, only " +
 			"the blocks that were live when it was written. ",

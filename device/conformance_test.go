@@ -36,9 +36,9 @@ func TestFaultsWithoutPlanConform(t *testing.T) {
 	})
 }
 
-// TestForwarderHasNothingOfItsOwn wraps a source of regions alone: what the methods say is
-// there is not.
-func TestForwarderHasNothingOfItsOwn(t *testing.T) {
+// TestForwarderHasOnlyTheCapabilitiesOfItsDevice wraps a source of regions alone: what the methods
+// say is there is not.
+func TestForwarderHasOnlyTheCapabilitiesOfItsDevice(t *testing.T) {
 	f := &forwarding{device.Forward(struct{ device.Device }{full(t, 0)})}
 	for c := range device.Capabilities {
 		require.True(t, device.Implements(f, c), c)

@@ -45,8 +45,8 @@ func TestCorruptionIsFound(t *testing.T) {
 	}
 }
 
-// TestContentsAreLookedAtFirst finds by contents what arithmetic finds in the same call.
-func TestContentsAreLookedAtFirst(t *testing.T) {
+// TestContentsAreComparedFirst finds by contents what arithmetic finds in the same call.
+func TestContentsAreComparedFirst(t *testing.T) {
 	subject := firstFitSubject(losesLiveOnFailure)
 	subject.Promises.Except = subject.ByContents().Promises.Except
 	_, err := props.Verify(subject, props.Options{Sequences: 300, Seed: 1, Tries: 300})

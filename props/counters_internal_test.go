@@ -9,9 +9,9 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// TestCountersOfItsOwn has names that PyTorch does not have; one name of PyTorch's makes all of
-// them due.
-func TestCountersOfItsOwn(t *testing.T) {
+// TestStrategyWithItsOwnCounters has names that PyTorch does not have; one name of PyTorch's makes
+// all of them due.
+func TestStrategyWithItsOwnCounters(t *testing.T) {
 	x, err := newCounterIndex([]string{"pages.current", "steals"})
 	require.NoError(t, err)
 	require.Empty(t, x.columns)

@@ -11,8 +11,8 @@ import (
 	"github.com/vramyard/vramyard/props"
 )
 
-// TestToldOfRanges maps and unmaps memory of a range of 256 bytes.
-func TestToldOfRanges(t *testing.T) {
+// TestHistoryOfRanges maps and unmaps memory of a range of 256 bytes.
+func TestHistoryOfRanges(t *testing.T) {
 	ranges := []device.Region{{Addr: base, Size: 256}}
 	walk := func(states ...alloc.State) []alloc.Chunk { return inState(walkOf(64, 64, 128), states...) }
 	at := func(k power.ActionKind, offset, size device.Size) power.Action {

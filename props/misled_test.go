@@ -66,9 +66,9 @@ func credulousSubject(plans, hints bool) props.Subject {
 	return s
 }
 
-// TestMisledSubjectsAreFoundOut checks strategies that rely on a forecast or a hint. They keep
+// TestWrongForecastsFindBugs checks strategies that rely on a forecast or a hint. They keep
 // every invariant until these are wrong, and the failure can be repeated.
-func TestMisledSubjectsAreFoundOut(t *testing.T) {
+func TestWrongForecastsFindBugs(t *testing.T) {
 	o := props.Options{Sequences: 100, Seed: 1}
 	for _, c := range []struct{ plans, hints bool }{{true, false}, {false, true}} {
 		s := credulousSubject(c.plans, c.hints)
@@ -100,8 +100,8 @@ func TestMisledSubjectsAreFoundOut(t *testing.T) {
 	}
 }
 
-// TestMisledSubjectsGetTheSameSequences misleads a strategy that does not listen.
-func TestMisledSubjectsGetTheSameSequences(t *testing.T) {
+// TestWrongForecastsKeepTheSequences misleads a strategy that does not listen.
+func TestWrongForecastsKeepTheSequences(t *testing.T) {
 	s := firstFitSubject(none)
 	require.False(t, s.Learns())
 	o := props.Options{Sequences: 40, Seed: 5}

@@ -62,8 +62,8 @@ func TestOrderAgreesWithDevice(t *testing.T) {
 	}
 }
 
-// TestPlaceLiesBehindMoment takes places before an event is recorded and after.
-func TestPlaceLiesBehindMoment(t *testing.T) {
+// TestPlacesAreOrderedBeforeMoments takes places before an event is recorded and after.
+func TestPlacesAreOrderedBeforeMoments(t *testing.T) {
 	dev, err := sim.New(sim.Config{})
 	require.NoError(t, err)
 	l := newCallLimiter(dev)

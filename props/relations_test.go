@@ -28,9 +28,9 @@ func TestDifferentialPassesEqualStrategies(t *testing.T) {
 	assert.Zero(t, r.OutOfMemory, "there is room enough")
 }
 
-// TestDifferentialFindsWhoDisagrees plants bugs in one of three strategies. The failure
+// TestDifferentialNamesTheDisagreeingStrategy plants bugs in one of three strategies. The failure
 // must name it, beside one of the others.
-func TestDifferentialFindsWhoDisagrees(t *testing.T) {
+func TestDifferentialNamesTheDisagreeingStrategy(t *testing.T) {
 	for b, want := range map[bug]props.Number{
 		ignoresAlign:      props.IAgreement,
 		acceptsZero:       props.IAgreement,
@@ -156,8 +156,8 @@ func (s *swayed) Free(a device.Addr) error {
 	return nil
 }
 
-// TestMetamorphicFindsWhatMatters plants a dependence on each thing that must not matter.
-func TestMetamorphicFindsWhatMatters(t *testing.T) {
+// TestMetamorphicFindsForbiddenDependencies plants a dependence on each thing that must not matter.
+func TestMetamorphicFindsForbiddenDependencies(t *testing.T) {
 	for by, want := range map[string]props.Number{
 		"tag":       props.IIndifference,
 		"stream":    props.IIndifference,

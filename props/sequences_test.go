@@ -20,10 +20,10 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write testdata/sequences.txt")
 
-// TestSequencesStay compares the operations that two seeds generate for each strategy of the
+// TestSequencesDoNotChange compares the operations that two seeds generate for each strategy of the
 // catalogue, and the calls and events that result, with testdata/sequences.txt. A change makes
 // the seeds of earlier reports worthless.
-func TestSequencesStay(t *testing.T) {
+func TestSequencesDoNotChange(t *testing.T) {
 	const path = "testdata/sequences.txt"
 	var text strings.Builder
 	for _, name := range slices.Sorted(slices.Values(strategies.All().Names())) {
@@ -41,7 +41,7 @@ func TestSequencesStay(t *testing.T) {
 	want, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, strings.Split(string(want), "\n"), strings.Split(text.String(), "\n"),
-		"go test ./props -run TestSequencesStay -rewrite")
+		"go test ./props -run TestSequencesDoNotChange -rewrite")
 }
 
 // outcomeOf returns one line on the sequence of a seed: digests of its operations and of its

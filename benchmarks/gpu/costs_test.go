@@ -72,8 +72,8 @@ func TestTheWholeOverTheStandIn(t *testing.T) {
 	}
 }
 
-// TestWhatIsMadeOfAResult makes the page and the table of the result of the stand-in.
-func TestWhatIsMadeOfAResult(t *testing.T) {
+// TestResultsGivePageAndTables makes the page and the table of the result of the stand-in.
+func TestResultsGivePageAndTables(t *testing.T) {
 	r, err := readResult(standinResult)
 	require.NoError(t, err)
 	require.True(t, r.StandIn)
@@ -84,9 +84,9 @@ func TestWhatIsMadeOfAResult(t *testing.T) {
 	golden(t, standinTable, table.String())
 }
 
-// TestATableIsOneOfTheSimulator compiles the table of the stand-in into the simulator, and asks
-// that for it.
-func TestATableIsOneOfTheSimulator(t *testing.T) {
+// TestPublishedCostTableIsASimulatorTable compiles the table of the stand-in into the simulator,
+// and asks that for it.
+func TestPublishedCostTableIsASimulatorTable(t *testing.T) {
 	r, err := readResult(standinResult)
 	require.NoError(t, err)
 	root, err := filepath.Abs("../..")
@@ -110,8 +110,8 @@ func TestATableIsOneOfTheSimulator(t *testing.T) {
 	assert.False(t, ok, "a table of the stand-in is shipped")
 }
 
-// TestTablesAreThoseOfTheirResults holds what the repository has to the results that it names.
-func TestTablesAreThoseOfTheirResults(t *testing.T) {
+// TestCostTablesMatchTheirResults holds what the repository has to the results that it names.
+func TestCostTablesMatchTheirResults(t *testing.T) {
 	all, err := published("../..")
 	require.NoError(t, err)
 	files := map[string][]byte{}
@@ -124,7 +124,7 @@ func TestTablesAreThoseOfTheirResults(t *testing.T) {
 	assert.Len(t, sim.CostTables(), 2+strings.Count(string(files[tableFile]), "{name: "))
 }
 
-func TestAFitIsNearItsPoints(t *testing.T) {
+func TestCostFitIsCloseToTheMeasurements(t *testing.T) {
 	line := func(sizes ...device.Size) (all []point) {
 		for _, n := range sizes {
 			pages := float64((n + page - 1) / page)
@@ -147,7 +147,7 @@ func TestAFitIsNearItsPoints(t *testing.T) {
 	assert.NotZero(t, fit([]point{{512, 1, 0}}, false).Base)
 }
 
-func TestWhatIsNotPublished(t *testing.T) {
+func TestPublishRefusesStandInsAndMissingFiles(t *testing.T) {
 	r, err := readResult(standinResult)
 	require.NoError(t, err)
 	dir := t.TempDir()

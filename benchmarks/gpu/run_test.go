@@ -206,7 +206,7 @@ func withoutScripts(t *testing.T) string {
 	return dir
 }
 
-func TestWhatGoesWrongIsTold(t *testing.T) {
+func TestFailuresOfPartsAreReported(t *testing.T) {
 	needsPython(t)
 	const noScripts, noPython = ", training skipped, snapshots skipped", "no-python"
 	for _, c := range []struct {
@@ -269,7 +269,7 @@ func TestWhatGoesWrongIsTold(t *testing.T) {
 	}
 }
 
-func TestTimeIsOver(t *testing.T) {
+func TestPartsAreSkippedAtTheTimeLimit(t *testing.T) {
 	r, status, text := ran(t, withoutScripts(t), t.TempDir(), []string{"STUB_SLOW=caching"}, "-limit", "8s", "-python",
 		"no-python")
 	require.NotNil(t, r, text)
@@ -294,8 +294,9 @@ func TestNoGPU(t *testing.T) {
 	}
 }
 
-// TestTheDiskIsFull has a limit on the size of files instead of a disk, which no test can fill.
-func TestTheDiskIsFull(t *testing.T) {
+// TestFullDiskIsReported has a limit on the size of files instead of a disk, which no test can
+// fill.
+func TestFullDiskIsReported(t *testing.T) {
 	driver := filepath.Dir(cudatest.Build(t))
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -316,7 +317,7 @@ func TestTheDiskIsFull(t *testing.T) {
 	}
 }
 
-func TestBundlesThatAreNone(t *testing.T) {
+func TestInvalidBundlesAreRefused(t *testing.T) {
 	dir := stubBundle(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "vramyard"), []byte("changed"), 0o755))
 	_, status, text := ran(t, dir, t.TempDir(), nil)
@@ -364,7 +365,7 @@ func TestTheVersionOfTheDriver(t *testing.T) {
 	assert.Empty(t, driverVersion(filepath.Join(path, "nowhere")))
 }
 
-func TestSharesAreTheWhole(t *testing.T) {
+func TestTimeSharesAddUpToOne(t *testing.T) {
 	sum := 0
 	for _, p := range parts() {
 		sum += p.share

@@ -24,7 +24,7 @@ func TestCycleLeadsThroughEveryLine(t *testing.T) {
 	require.Equal(t, order[0], at)
 }
 
-func TestChasesAtOnceFollowTheSameCycle(t *testing.T) {
+func TestParallelPointerChasesFollowTheSameCycle(t *testing.T) {
 	words, order := cycle(64)
 	var many [chaseStreams]uint64
 	for i := range many {

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) {
 // committed are the raw files and the page of this repository.
 var committed = options{results: "../results", docs: "../../docs", log: io.Discard}
 
-func TestPageAndPlotsAreWhatTheRawFilesGive(t *testing.T) {
+func TestPageAndPlotsMatchTheRawFiles(t *testing.T) {
 	f, err := loadAll(committed)
 	require.NoError(t, err)
 	page, err := os.ReadFile(filepath.Join(committed.docs, "performance.md"))

@@ -29,7 +29,7 @@ func TestLinesAreCountedOncePerPair(t *testing.T) {
 	require.Equal(t, .5, s.Places[0].Far)
 }
 
-func TestLinesBecomeFarWhenOthersWereTouched(t *testing.T) {
+func TestLinesBecomeFarAfterOtherLinesAreTouched(t *testing.T) {
 	m := newMemory()
 	for i := range uint64(nearLines) {
 		require.False(t, m.use(i))

@@ -176,7 +176,7 @@ func compareTrace(t *testing.T, path string, d done) {
 	require.Len(t, streams, 4)
 }
 
-func TestWhatAProgramInCXXSees(t *testing.T) {
+func TestCXXProgramUsesTheLibrary(t *testing.T) {
 	gib := pluggable.EnvDevice + "=sim:1GiB"
 	for _, c := range []struct {
 		name        string

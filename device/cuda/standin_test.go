@@ -296,9 +296,9 @@ func TestForeignStreams(t *testing.T) {
 	}
 }
 
-// TestSomebodyCaptures makes calls that a capture in the same process forbids to threads that do
-// not say that they know.
-func TestSomebodyCaptures(t *testing.T) {
+// TestCallsDuringStreamCapture makes calls that a capture in the same process forbids to threads
+// that do not say that they know.
+func TestCallsDuringStreamCapture(t *testing.T) {
 	runtime.LockOSThread() // the mode is the thread's
 	defer runtime.UnlockOSThread()
 	round := func(t *testing.T, d *cuda.Device) error {

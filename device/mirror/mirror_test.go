@@ -82,7 +82,7 @@ func TestOnTheGPU(t *testing.T) {
 	besideCUDA(t, "", len(list.GPUs))
 }
 
-func TestACardIsAsTheModel(t *testing.T) {
+func TestCardAndModelAgree(t *testing.T) {
 	for name, without := range map[string][]cudatest.Part{
 		"all": nil, "plain": {cudatest.Virtual, cudatest.Pools},
 	} {
@@ -94,8 +94,8 @@ func TestACardIsAsTheModel(t *testing.T) {
 	}
 }
 
-// TestAMirrorAnswersAsItsModel makes calls of a mirror and of a model alone.
-func TestAMirrorAnswersAsItsModel(t *testing.T) {
+// TestMirrorReturnsTheAnswersOfItsModel makes calls of a mirror and of a model alone.
+func TestMirrorReturnsTheAnswersOfItsModel(t *testing.T) {
 	d := mirror.New(newSim(t, model), newSecond(t), mirror.Options{Room: device.GiB})
 	other := newSim(t, model)
 	for _, size := range []device.Size{1, 1000, device.MiB, 300 * device.MiB} {
@@ -224,7 +224,7 @@ func use(t *testing.T, d *mirror.Device) {
 	require.ErrorIs(t, d.Release(all[0].Addr), device.ErrInvalid)
 }
 
-func TestWhatACardDoesOtherwiseIsNoted(t *testing.T) {
+func TestDifferencesOfACardAreReported(t *testing.T) {
 	var first, upper device.Region
 	for want, l := range map[string]*liar{
 		"": {},
@@ -286,9 +286,9 @@ func TestWhatACardDoesOtherwiseIsNoted(t *testing.T) {
 	}
 }
 
-// TestTheModelHasTheRoomOfACard asks for more alignment and more addresses than cards have, with a
-// card and alone.
-func TestTheModelHasTheRoomOfACard(t *testing.T) {
+// TestTheModelHasTheCapacityOfTheCard asks for more alignment and more addresses than cards have,
+// with a card and alone.
+func TestTheModelHasTheCapacityOfTheCard(t *testing.T) {
 	// from top down there is 1 TiB
 	d := mirror.New(newSim(t, model), second{newSim(t, model)}, mirror.Options{Room: 4 * device.MiB})
 	vm, ok := device.VirtualMemoryOf(d.ModelOnly(newSim(t, model)))

@@ -117,7 +117,7 @@ func TestContentsAreSeenThroughEveryMapping(t *testing.T) {
 	require.True(t, same, "memory lives while it is mapped")
 }
 
-func TestNewMemoryHoldsNothingThatWasWritten(t *testing.T) {
+func TestNewMemoryHasNoOldContents(t *testing.T) {
 	d := filled(t)
 	for range 3 {
 		r, err := d.Reserve(8*device.GiB, 0)
@@ -136,7 +136,7 @@ func TestNewMemoryHoldsNothingThatWasWritten(t *testing.T) {
 	}
 }
 
-func TestContentsAreKeptOnRequestOnly(t *testing.T) {
+func TestContentsAreStoredOnlyAtLevelFilled(t *testing.T) {
 	d := newDevice(t, sim.Config{Memory: sim.Placed})
 	_, ok := device.ContentsOf(d)
 	require.False(t, ok)

@@ -173,8 +173,8 @@ func (c *course) pools(size device.Size) {
 	c.did(device.CallDestroyPool, 0, d.DestroyPool(p))
 }
 
-// TestEveryCallTakesWhatTheTableSays also checks that no kind of call was forgotten.
-func TestEveryCallTakesWhatTheTableSays(t *testing.T) {
+// TestEveryCallTakesTheTimeOfTheCostTable also checks that no kind of call was forgotten.
+func TestEveryCallTakesTheTimeOfTheCostTable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for _, table := range []sim.CostTable{sim.Published, sim.NoCosts} {
 		costs, _ := table.Costs()

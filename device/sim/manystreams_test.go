@@ -10,9 +10,9 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// TestAChainOfStreamsTakesLittle has each of 20,000 streams wait for the one before. A list of
-// marks for each stream would take 4.8 GB.
-func TestAChainOfStreamsTakesLittle(t *testing.T) {
+// TestLongStreamChainsTakeLittleMemory has each of 20,000 streams wait for the one before. A list
+// of marks for each stream would take 4.8 GB.
+func TestLongStreamChainsTakeLittleMemory(t *testing.T) {
 	const streams = 20_000
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -191,7 +191,7 @@ func TestPoolsShareTheDevice(t *testing.T) {
 	require.Zero(t, d.Physical().Used)
 }
 
-func TestPoolsAreTrimmedOfWhatHasFinished(t *testing.T) {
+func TestTrimReleasesFinishedBlocks(t *testing.T) {
 	d := newDevice(t, sim.Config{})
 	p, err := d.NewPool(0)
 	require.NoError(t, err)

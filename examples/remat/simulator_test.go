@@ -21,7 +21,7 @@ func copied(t *testing.T, name string) *remat.Schedule {
 	return s
 }
 
-func TestRunsAreThoseOfTheSimulator(t *testing.T) {
+func TestRunsMatchTheSimulator(t *testing.T) {
 	f, err := os.Open("testdata/simulator.csv")
 	require.NoError(t, err)
 	defer f.Close()

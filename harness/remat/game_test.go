@@ -117,7 +117,7 @@ func (g *game) wins() bool {
 	return true
 }
 
-func TestARunThatEndsWellIsPossible(t *testing.T) {
+func TestOnlyWinnableSchedulesComplete(t *testing.T) {
 	lost, ended, better := 0, 0, 0
 	for i := range 120 {
 		r := workload.NewRand(*seed*7919 + uint64(i))

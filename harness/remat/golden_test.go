@@ -114,7 +114,7 @@ func TestTheLogsRunAsInTheSimulator(t *testing.T) {
 	require.GreaterOrEqual(t, ran, 720*3/10-3*2*2)
 }
 
-func TestRunsWithoutABudgetAreThoseOfTheSimulator(t *testing.T) {
+func TestRunsWithoutABudgetMatchTheSimulator(t *testing.T) {
 	raw, err := os.ReadFile("testdata/baselines.json")
 	require.NoError(t, err)
 	var models []struct {

@@ -42,7 +42,7 @@ func (i insider) look() {
 	require.LessOrEqual(i.t, used, i.r.mem.(*Counter).Budget)
 }
 
-func TestThePoolHoldsWhatIsResidentAndUnlocked(t *testing.T) {
+func TestPoolHoldsResidentUnlockedStorages(t *testing.T) {
 	s, err := ReadFile("testdata/syn_resnet20.log.gz", nil)
 	require.NoError(t, err)
 	for _, liveness := range Livenesses() {
@@ -64,7 +64,7 @@ func TestThePoolHoldsWhatIsResidentAndUnlocked(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftOfAProgramThatReleasesAll(t *testing.T) {
+func TestNoStorageRemainsAfterAllReleases(t *testing.T) {
 	s, err := ReadFile("testdata/syn_transformer6.log.gz", nil)
 	require.NoError(t, err)
 	refs := map[Tensor]int{}

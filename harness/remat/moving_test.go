@@ -71,7 +71,7 @@ func TestALostBlockEndsTheRun(t *testing.T) {
 	require.Zero(t, lost.Moves)
 }
 
-func TestMovingTakesWhatItsCostsSay(t *testing.T) {
+func TestMovingTakesTheTimeOfItsCosts(t *testing.T) {
 	s := logOf(t, "syn_unet4")
 	budget := peakOf(t, s, "eager") * 8 / 10
 	run := func(kind string) remat.Moves {

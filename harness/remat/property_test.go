@@ -15,7 +15,7 @@ import (
 	"github.com/vramyard/vramyard/harness/remat"
 )
 
-func TestAChainOfAMillionIsMadeAgainInABoundedStack(t *testing.T) {
+func TestRematerializingALongChainNeedsBoundedStack(t *testing.T) {
 	const n = 1_000_000
 	defer debug.SetMaxStack(debug.SetMaxStack(1 << 20))
 	var b remat.Builder
@@ -71,7 +71,7 @@ func TestAChainIsCheapWithTheSquareRootOfItsMemory(t *testing.T) {
 	}
 }
 
-func TestDearerOperatorsOfTheSameProportionsGoTheSameWay(t *testing.T) {
+func TestScalingCostsChangesNoDecision(t *testing.T) {
 	plain, dear := logOf(t, "syn_resnet20"), logOf(t, "syn_resnet20")
 	dear.Cost *= 4
 	for i := range dear.Ops {
@@ -89,7 +89,7 @@ func TestDearerOperatorsOfTheSameProportionsGoTheSameWay(t *testing.T) {
 	}
 }
 
-func TestNamesAndForeignReleasesMeanNothing(t *testing.T) {
+func TestNamesAndIndependentReleasesChangeNoDecision(t *testing.T) {
 	f, err := os.Open("testdata/syn_unet4.log.gz")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, f.Close()) }()

@@ -86,7 +86,7 @@ func (st *stage) victim() string {
 // Sizes in these examples are so small that MegEngine's clock hardly moves: its scores are costs by
 // bytes, where an operator costs what it reads and writes.
 
-func TestMegEngineSeesNoConsumers(t *testing.T) {
+func TestMegEngineIgnoresConsumers(t *testing.T) {
 	for quirks, want := range map[Quirks]string{0: "b", QuirkProducer: "a"} {
 		st := example{
 			{"k", []device.Size{1}, nil},
@@ -150,7 +150,7 @@ func TestMegEngineLosesAComponentWhoseRootComesBack(t *testing.T) {
 	}
 }
 
-func TestMegEngineTakesOutWhatWasThere(t *testing.T) {
+func TestMegEngineRemovesResidentTensors(t *testing.T) {
 	for quirks, want := range map[Quirks]string{
 		QuirkReset:                 "v", // s is in one component with w, 164
 		QuirkReset | QuirkResident: "u", // t takes itself out of it, and s along
@@ -175,7 +175,7 @@ func TestMegEngineTakesOutWhatWasThere(t *testing.T) {
 	}
 }
 
-func TestMegEngineHasForgottenToCount(t *testing.T) {
+func TestMegEngineDoesNotCountRecomputations(t *testing.T) {
 	for quirks, want := range map[Quirks]string{0: "b", QuirkUncounted: "a"} {
 		st := example{
 			{"m", []device.Size{19990}, nil},
@@ -239,7 +239,7 @@ func (m *beside) AdjacentFree(b alloc.Block) (below, above device.Size) {
 	return free[0], free[1]
 }
 
-func TestMegEngineAsksWithTheWrongEnd(t *testing.T) {
+func TestMegEngineQueriesTheWrongEnd(t *testing.T) {
 	pair := example{
 		{"k", []device.Size{1}, nil},
 		{"a", []device.Size{9}, []string{"k"}},      // 10 / 9, or 10 / 39 with what is free above
@@ -284,7 +284,7 @@ func TestCreditIsBoundToTheRequest(t *testing.T) {
 	}
 }
 
-func TestTheFutureIsKnown(t *testing.T) {
+func TestBeladyKnowsTheNextUse(t *testing.T) {
 	for _, h := range []string{"belady", "mge-static"} {
 		var b Builder
 		call := func(args ...Tensor) Tensor {

@@ -272,7 +272,7 @@ func peakOf(t *testing.T, s *remat.Schedule, liveness string) device.Size {
 	return play(t, s, remat.Unlimited, remat.Config{Heuristic: "lru", Liveness: liveness}).Peak
 }
 
-func TestEveryRunReadsOnlyWhatIsThere(t *testing.T) {
+func TestRunsReadResidentStoragesOnly(t *testing.T) {
 	schedules(t, 20, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
 		for _, liveness := range remat.Livenesses() {
 			peak := peakOf(t, s, liveness)
@@ -305,7 +305,7 @@ func TestEveryRunReadsOnlyWhatIsThere(t *testing.T) {
 	})
 }
 
-func TestRunsEqualThoseOfAnOracleThatRecurses(t *testing.T) {
+func TestRunsEqualARecursiveOracle(t *testing.T) {
 	schedules(t, 200, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
 		peak := peakOf(t, s, "none")
 		for _, h := range []string{"local", "lru", "size", "1/(m*s)"} {
@@ -339,7 +339,7 @@ func TestMendedClassesHoldTheCostsOfWhatIsEvicted(t *testing.T) {
 	require.Positive(t, evicted)
 }
 
-func TestRegionsNeedNotBeFoundAnew(t *testing.T) {
+func TestIncrementalRegionsEqualRebuiltOnes(t *testing.T) {
 	spared := 0
 	for i := range 400 {
 		r := workload.NewRand(*seed*104729 + uint64(i))

@@ -62,7 +62,7 @@ func deep(t *testing.T, n int) *remat.Schedule {
 	return b.Schedule()
 }
 
-func TestAChainOfDeadTensorsTakesTheRoomOfItsWidestPlace(t *testing.T) {
+func TestChainOfDeadTensorsNeedsItsWidestStep(t *testing.T) {
 	s := deep(t, 100)
 	for eager, most := range map[bool]device.Size{false: 100, true: 2} {
 		a := &again{s: s, used: map[int32]bool{}}
@@ -74,7 +74,7 @@ func TestAChainOfDeadTensorsTakesTheRoomOfItsWidestPlace(t *testing.T) {
 	}
 }
 
-func TestLettingGoEarlySparesWhatTheProgramWillRead(t *testing.T) {
+func TestEarlyEvictionKeepsTensorsThatAreReadAgain(t *testing.T) {
 	schedules(t, 60, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
 		alive := *s
 		alive.Steps = nil

@@ -48,7 +48,7 @@ func TestSamplesReachEveryCandidate(t *testing.T) {
 	}
 }
 
-func TestSamplesAreAsLargeAsTheySay(t *testing.T) {
+func TestSamplesHaveTheirSize(t *testing.T) {
 	looks, twice := 0, 0
 	for _, list := range samples(100, Config{Sampling: Sampling{Kind: SampleMGE}}) {
 		require.Len(t, list, 10)
@@ -113,12 +113,12 @@ func TestSmallStoragesAreEvictedWhenNothingElseIsLeft(t *testing.T) {
 	}
 }
 
-func TestWhatIsCutAtBirthStays(t *testing.T) {
+func TestSmallStoragesStayResident(t *testing.T) {
 	st := three.play(t, &Counter{Budget: Unlimited}, Config{Heuristic: "lru", MinEvictee: Minimum{Size: 20, Cut: true}})
 	require.Equal(t, []int32{st.storage("large")}, st.pool.list())
 }
 
-func TestWhatIsCutAtBirthKeepsNothing(t *testing.T) {
+func TestSmallStoragesPinNothing(t *testing.T) {
 	for cut, want := range map[bool]device.Size{true: 10, false: 110} {
 		var b Builder
 		k, err := b.Constant(100)

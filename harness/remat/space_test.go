@@ -48,7 +48,7 @@ func TestEveryStrategyRunsEveryScheduleToAVerdict(t *testing.T) {
 	})
 }
 
-func TestWhatTouchesNeedNotMerge(t *testing.T) {
+func TestAdjacentFreeMemoryMayNotMerge(t *testing.T) {
 	const size = 30 << 20 // a segment of its own
 	for name, merges := range map[string]bool{"caching": false, "bestfit": true} {
 		p := over(t, name, 1<<30)
@@ -86,7 +86,7 @@ func scaled(s *remat.Schedule, times device.Size) *remat.Schedule {
 	return &c
 }
 
-func TestMovingMakesAddressesWorthNothing(t *testing.T) {
+func TestMovingInvalidatesAddresses(t *testing.T) {
 	moved := 0
 	schedules(t, 60, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
 		big := scaled(s, 512)
@@ -112,7 +112,7 @@ func TestMovingMakesAddressesWorthNothing(t *testing.T) {
 	require.Positive(t, moved)
 }
 
-func TestARefusalIsCalledByItsCause(t *testing.T) {
+func TestRefusalsAreClassifiedByCause(t *testing.T) {
 	const kib = 1 << 10
 	for name, c := range map[string]struct {
 		strategy string
@@ -183,7 +183,7 @@ func (m *mortal) Free(a device.Addr) error {
 	return m.Strategy.Free(a)
 }
 
-func TestAStrategyThatDiesEndsTheRun(t *testing.T) {
+func TestAPanickingStrategyEndsTheRun(t *testing.T) {
 	for _, left := range []int{0, 1, 40, 41, 42, 43} {
 		build := func(src device.Source, c bestfit.Config) (alloc.Strategy, error) {
 			s, err := bestfit.New(src, c)

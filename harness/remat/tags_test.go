@@ -263,7 +263,7 @@ func (v *vault) Evicted(storage int32, _ remat.Cause) {
 
 func (v *vault) Gone(storage int32) { v.gone[storage] = true }
 
-func TestWhateverIsReadIsWhatWasWritten(t *testing.T) {
+func TestReadsReturnTheLastWrite(t *testing.T) {
 	moved, windows := map[string]int{}, 0
 	schedules(t, 4, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
 		for _, name := range strategies.All().Names() {
@@ -365,7 +365,7 @@ func (h *hasty) Ran(number int32, of remat.Tensor, again bool) {
 	}
 }
 
-func TestAVaultFindsPlantedMistakes(t *testing.T) {
+func TestVaultFindsPlantedBugs(t *testing.T) {
 	found := map[string]int{}
 	schedules(t, 12, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
 		big := scaled(s, 512)

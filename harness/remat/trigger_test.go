@@ -10,7 +10,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
-func TestABoundAMemoryAndItsRefusalsComeToTheSame(t *testing.T) {
+func TestTriggersOfOneBudgetGiveTheSameRun(t *testing.T) {
 	schedules(t, 80, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
 		budget := device.Size(r.Below(uint64(peakOf(t, s, "eager")) + 1))
 		c := remat.Config{Heuristic: "local", Liveness: "eager", Limit: 2*s.Cost + 1}
@@ -61,7 +61,7 @@ func TestThresholdsAreHintsThatKeepLittle(t *testing.T) {
 	}
 }
 
-func TestMistakesInReactionsAreNamed(t *testing.T) {
+func TestInvalidTriggersAreNamed(t *testing.T) {
 	bad := func(c remat.Config, want string) {
 		t.Helper()
 		c.Heuristic, c.Liveness = "lru", "none"

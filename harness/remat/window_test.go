@@ -164,7 +164,7 @@ func TestWholeRegionsMakeRoomWhereNoWindowDoes(t *testing.T) {
 	require.ElementsMatch(t, []remat.Owner{1, 3, 4}, goes, "4 MiB are left, and these are worth least")
 }
 
-func TestBlocksLieAtTheirEndsAsLongAsTheyFit(t *testing.T) {
+func TestBlocksLieAtTheirEndsWhileTheyFit(t *testing.T) {
 	p := over(t, "bfc:spatial", 64<<10)
 	p.Ends(func(o remat.Owner) alloc.Hint { return alloc.HintLow + alloc.Hint(o%2) })
 	addrs := []device.Addr{}
@@ -182,7 +182,7 @@ func TestBlocksLieAtTheirEndsAsLongAsTheyFit(t *testing.T) {
 	require.Equal(t, addrs[0], b.Addr)
 }
 
-func TestWhatIsDearLiesAtTheOtherEnd(t *testing.T) {
+func TestExpensiveBlocksLieAtTheOtherEnd(t *testing.T) {
 	s := logOf(t, "syn_resnet20")
 	peak := peakOf(t, s, "eager")
 	seen := map[string]string{}
@@ -198,7 +198,7 @@ func TestWhatIsDearLiesAtTheOtherEnd(t *testing.T) {
 	require.NotEqual(t, seen["coop bfc:spatial"], seen["coop-ends bfc:spatial"])
 }
 
-func TestAWindowWastesNothing(t *testing.T) {
+func TestWindowEvictsNoUnneededBlock(t *testing.T) {
 	windows, wasted := 0, int64(0)
 	for _, model := range []string{"syn_unet4", "syn_resnet20", "syn_transformer6"} {
 		s := logOf(t, model)

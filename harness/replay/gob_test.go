@@ -8,8 +8,8 @@ import (
 	"github.com/vramyard/vramyard/harness/replay"
 )
 
-// TestAHistogramIsKept encodes one and reads it, whole and cut anywhere.
-func TestAHistogramIsKept(t *testing.T) {
+// TestHistogramsSurviveGob encodes one and reads it, whole and cut anywhere.
+func TestHistogramsSurviveGob(t *testing.T) {
 	var h, again replay.Histogram
 	for i := range int64(500) {
 		h.Add(i * i * i)

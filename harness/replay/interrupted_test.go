@@ -66,9 +66,9 @@ func TestPrepareEndsSoon(t *testing.T) {
 	}
 }
 
-// TestALayoutIsMadeAnew interrupts a replay while the trace is laid out for it. The next one is as
-// if nothing was.
-func TestALayoutIsMadeAnew(t *testing.T) {
+// TestAnInterruptedLayoutIsMadeAgain interrupts a replay while the trace is laid out for it. The
+// next one is as if nothing was.
+func TestAnInterruptedLayoutIsMadeAgain(t *testing.T) {
 	p, err := replay.Prepare(t.Context(), pairs(t, 1<<16))
 	require.NoError(t, err)
 	setup, err := strategies.All().Lookup("caching", nil)

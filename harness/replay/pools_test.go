@@ -55,7 +55,7 @@ func runPooled(t *testing.T, text string, o replay.Options) (*replay.Result, []s
 	return res, p.calls, err
 }
 
-func TestPoolsAreToldToTheStrategy(t *testing.T) {
+func TestPoolEventsReachTheStrategy(t *testing.T) {
 	var seen []replay.Observation
 	o := replay.Options{Observe: func(o replay.Observation) error {
 		o.Of, o.Strategy, o.Faults = nil, nil, nil
@@ -79,7 +79,7 @@ func TestWithoutPoolsTheirEventsAreIgnored(t *testing.T) {
 	require.EqualValues(t, 1, res.Allocs)
 }
 
-func TestPoolsThatAreNotThereAreErrorsOfTheTrace(t *testing.T) {
+func TestUnknownPoolsAreErrorsOfTheTrace(t *testing.T) {
 	for line, want := range map[string]string{
 		"pool begin 9":   "pooled on test: event 1: begin of pool 9: alloc: invalid pool",
 		"pool end 9":     "pooled on test: event 1: end of pool 9: alloc: invalid pool",

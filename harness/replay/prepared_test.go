@@ -71,8 +71,9 @@ func TestPreparedServesManyReplaysAtOnce(t *testing.T) {
 	}
 }
 
-// TestRareWishesGoTheLongWay compares a request of every kind with what reaches the strategy.
-func TestRareWishesGoTheLongWay(t *testing.T) {
+// TestRareRequestOptionsTakeTheSlowPath compares a request of every kind with what reaches the
+// strategy.
+func TestRareRequestOptionsTakeTheSlowPath(t *testing.T) {
 	setup, err := strategies.All().Lookup("tlsf", json.RawMessage(`{"limit":"1MiB"}`))
 	require.NoError(t, err)
 	dev, err := sim.New(sim.Config{})

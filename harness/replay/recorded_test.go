@@ -20,9 +20,9 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// TestWhatIsRecordedReplaysTheSame drives a strategy inside Recorded with random calls,
+// TestRecordedTracesReplayTheSame drives a strategy inside Recorded with random calls,
 // legal and illegal, and replays the trace that comes out of it.
-func TestWhatIsRecordedReplaysTheSame(t *testing.T) {
+func TestRecordedTracesReplayTheSame(t *testing.T) {
 	for seed := range uint64(20) {
 		setup, err := strategies.All().Lookup("bfc:growth", json.RawMessage(`{"limit":"8MiB","timing":true}`))
 		require.NoError(t, err)

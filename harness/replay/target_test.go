@@ -70,7 +70,7 @@ func TestAGPUIsOpenedWithItsLimit(t *testing.T) {
 	assert.Equal(t, p, back)
 }
 
-func TestTheDriverIsAskedWhileSomethingRuns(t *testing.T) {
+func TestDriverIsPolledDuringAReplay(t *testing.T) {
 	p := gpu(t, 0)
 	stop, err := p.Watch(time.Millisecond)
 	require.NoError(t, err)

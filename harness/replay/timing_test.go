@@ -187,9 +187,9 @@ func TestDelayedFreesDriveReuseOnStreams(t *testing.T) {
 	}
 }
 
-// TestStreamsThatStandForDelaysAreNobodys holds a strategy with streams to a trace whose own
+// TestReservedStreamNumbersAreRefused holds a strategy with streams to a trace whose own
 // streams are where those are that delay frees.
-func TestStreamsThatStandForDelaysAreNobodys(t *testing.T) {
+func TestReservedStreamNumbersAreRefused(t *testing.T) {
 	async, err := strategies.All().Lookup("async", nil)
 	require.NoError(t, err)
 	for _, c := range []struct{ text, err string }{
@@ -224,8 +224,8 @@ func TestUsesAndDrainsDriveReuse(t *testing.T) {
 	require.Equal(t, uint64(4), r.Ignored)
 }
 
-// TestIdsThatAreGivenAgain has two lives of an id; only of the second the end is known.
-func TestIdsThatAreGivenAgain(t *testing.T) {
+// TestReusedIDs has two lives of an id; only of the second the end is known.
+func TestReusedIDs(t *testing.T) {
 	const text = "a 1 1MiB\nf 1\na 1 1MiB\nuse 1 3\nf 1\na 2 1MiB\ndone 1\nf 2\ndone 2\n"
 	r, d := timed(t, text, true, "")
 	require.Len(t, d.told, 1)

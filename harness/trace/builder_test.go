@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-func TestBuilderMakesWhatAReaderReads(t *testing.T) {
+func TestBuiltTracesEqualReadTraces(t *testing.T) {
 	b := trace.NewBuilder(trace.Header{Name: "t"})
 	must := func(err error) {
 		t.Helper()

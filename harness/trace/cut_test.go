@@ -27,7 +27,7 @@ func cutText(t *testing.T, text string, s trace.Span) string {
 	return rest
 }
 
-func TestCutBacksolvesWhatWasThere(t *testing.T) {
+func TestCutRestoresTheBlocksOfItsStart(t *testing.T) {
 	const whole = `live 9 900 stream=1 tag=w thread=3 life=run
 a 1 100 align=256 stream=2 hint=high site=0xab t=5
 use 1 3
@@ -109,7 +109,7 @@ func TestDrainedLaterIsPending(t *testing.T) {
 	}
 }
 
-func TestCutRefusesWhatIsNotThere(t *testing.T) {
+func TestCutRefusesSpansOutsideTheTrace(t *testing.T) {
 	tr := read(t, "a 1 5\n")
 	for _, s := range []trace.Span{{First: -1}, {First: 1, End: 0}, {First: 0, End: 2}, {First: 2, End: 2}} {
 		if _, err := trace.Cut(tr, s, 0); err == nil || !strings.HasSuffix(err.Error(), ": the trace has 1") {
@@ -383,7 +383,7 @@ func TestStepsAreMarksThatCount(t *testing.T) {
 	}
 }
 
-func TestInfoTellsRegularityAndLives(t *testing.T) {
+func TestInfoReportsRegularityAndLifetimes(t *testing.T) {
 	in := read(t, `live 9 7
 mark "step 0"
 a 0 10 t=1000

@@ -9,7 +9,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-func TestCompareTellsWhatDiffers(t *testing.T) {
+func TestCompareReportsDifferences(t *testing.T) {
 	a := read(t, "# k=1\n# k=2\n# only=a\na 0 10\na 1 20\nf 0\na 2 30 stream=1\n")
 	b := read(t, "# k=1\n# k=3\n# other=b\na 0 10\na 1 21\nmark x\na 3 30 stream=1\nf 0\na 4 40\n")
 	text := func(s string) *string { return &s }
@@ -35,7 +35,7 @@ func TestCompareTellsWhatDiffers(t *testing.T) {
 	}
 }
 
-func TestCompareIgnoresNamesAndTimesThatAreNone(t *testing.T) {
+func TestCompareIgnoresNamesAndMissingTimes(t *testing.T) {
 	untimed, zero, timed := read(t, "# name=x\na 0 1\nf 0\n"), read(t, "# name=y\na 0 1 t=0\nf 0 t=0\n"),
 		read(t, "a 0 1 t=0\nf 0 t=7\n")
 	if d := trace.Compare(untimed, zero); !d.Equal {

@@ -142,8 +142,8 @@ func TestWrittenTracesReadBack(t *testing.T) {
 	}
 }
 
-// TestTextIsWhatPeopleWouldWrite holds the written form itself.
-func TestTextIsWhatPeopleWouldWrite(t *testing.T) {
+// TestWrittenTextIsReadable holds the written form itself.
+func TestWrittenTextIsReadable(t *testing.T) {
 	const text = `# vramyard-trace 1
 # name=example
 # source=by hand
@@ -389,7 +389,7 @@ func TestInfo(t *testing.T) {
 	}
 }
 
-func TestRecorderWritesWhatAReplayRepeats(t *testing.T) {
+func TestRecordedTracesAreReplayable(t *testing.T) {
 	var b bytes.Buffer
 	r := trace.NewRecorder(&b)
 	granted := func(q alloc.Request, a device.Addr) wrap.Operation {

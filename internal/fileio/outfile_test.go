@@ -29,7 +29,7 @@ func TestWriteReplacesTheFile(t *testing.T) {
 	require.Equal(t, "hello\n", string(got))
 }
 
-func TestErrorLeavesTheOldFileAndNoRubbish(t *testing.T) {
+func TestErrorKeepsTheOldFileAndNoTemporary(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "out.txt")
 	require.NoError(t, os.WriteFile(path, []byte("before"), 0o600))

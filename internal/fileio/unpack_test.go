@@ -38,7 +38,7 @@ func packed(t *testing.T, text string) map[string][]byte {
 	return map[string][]byte{"": []byte(text), "gzip": gz.Bytes(), "zstd": zst.Bytes(), "xz": x}
 }
 
-func TestContentTellsTheCompression(t *testing.T) {
+func TestCompressionIsDetectedByContent(t *testing.T) {
 	for form, data := range packed(t, "hello\n") {
 		s, err := fileio.NewReader(bytes.NewReader(data))
 		require.NoError(t, err)

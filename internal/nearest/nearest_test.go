@@ -23,7 +23,7 @@ func TestNameFindsSlips(t *testing.T) {
 	require.Empty(t, nearest.Name("bfc", nil))
 }
 
-func TestWantSaysAll(t *testing.T) {
+func TestWantListsAllNames(t *testing.T) {
 	require.Equal(t, `did you mean "slab"? want one of bfc, slab`, nearest.Want("slob", []string{"bfc", "slab"}))
 	require.Equal(t, "want one of bfc, slab", nearest.Want("arena", []string{"bfc", "slab"}))
 }

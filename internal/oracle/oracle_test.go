@@ -49,7 +49,7 @@ func (s *tampered) Walk(yield func(alloc.Chunk) bool) {
 	}
 }
 
-func TestFindsWhatIsWrong(t *testing.T) {
+func TestOracleFindsPlantedBugs(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil tampered
 		want  string

@@ -18,7 +18,7 @@ type config struct {
 	List  []string `json:"list"`
 }
 
-func TestWhatIsWrongIsNamed(t *testing.T) {
+func TestErrorsNameTheField(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"cells":256}`:         "cells: number 256: want a whole number from 0 to 255",
 		`{"cells":"many"}`:      "cells: string: want a whole number from 0 to 255",

@@ -364,7 +364,7 @@ func allSnippets() []snippet {
 	return slices.Concat(floorSnippets, docSnippets, codeSnippets, mapSnippets, textSnippets)
 }
 
-func TestRulesFindWhatBreaksThem(t *testing.T) {
+func TestRulesFindViolations(t *testing.T) {
 	for _, s := range allSnippets() {
 		t.Run(s.rule.Name+"/"+s.name, func(t *testing.T) {
 			var got []string
@@ -420,7 +420,7 @@ func TestEveryRuleCanFail(t *testing.T) {
 	}
 }
 
-func TestJudgeTellsOpenFindingsFromExcusedOnesAndStaleExceptions(t *testing.T) {
+func TestJudgeSeparatesOpenExcusedAndStale(t *testing.T) {
 	s := snippet{files: files{"alloc/a.go": "package alloc\nfunc init() {}\n",
 		"alloc/b.go": "package alloc\nfunc init() {}\n"}}
 	needed := tidy.Exception{Rule: tidy.Inits.Name, File: "alloc/a.go", Text: "init function"}

@@ -40,7 +40,7 @@ func house(t *testing.T) *tidy.Repository {
 	return h
 }
 
-func TestHouseKeepsItsRules(t *testing.T) {
+func TestRepositoryKeepsItsRules(t *testing.T) {
 	h := house(t)
 	open, stale := tidy.Judge(h, tidy.Rules(), tidy.Exceptions())
 	for _, r := range tidy.Rules() {

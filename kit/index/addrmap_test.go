@@ -54,8 +54,8 @@ func TestAgreesWithMap(t *testing.T) {
 	}
 }
 
-// TestChainsLoseNobody has addresses of one bucket, taken out from every place of the chain.
-func TestChainsLoseNobody(t *testing.T) {
+// TestChainsLoseNoEntry has addresses of one bucket, taken out from every place of the chain.
+func TestChainsLoseNoEntry(t *testing.T) {
 	const golden = 0x9E3779B97F4A7C15
 	inverse := uint64(golden) // by Newton's iteration, which doubles the bits that are right
 	for range 5 {

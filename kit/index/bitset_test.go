@@ -156,7 +156,7 @@ func TestEmptyPagesAreUsedAgain(t *testing.T) {
 	require.Less(t, s.Bytes(), empty+2048)
 }
 
-func TestOutsideTheRoomIsNothing(t *testing.T) {
+func TestNumbersOutsideTheCapacityAreAbsent(t *testing.T) {
 	var none index.BitSet
 	_, ok := none.Next(0)
 	require.False(t, ok)

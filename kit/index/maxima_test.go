@@ -31,8 +31,8 @@ func TestAgreesWithASlice(t *testing.T) {
 	}
 }
 
-// TestAQuestionLooksAtFewValues has 10,000 values, of which one falls before each question.
-func TestAQuestionLooksAtFewValues(t *testing.T) {
+// TestQueryReadsFewValues has 10,000 values, of which one falls before each question.
+func TestQueryReadsFewValues(t *testing.T) {
 	var m index.MaxTree
 	values := make([]device.Size, 10_000)
 	for i := range values {

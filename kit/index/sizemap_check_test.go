@@ -10,7 +10,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-func TestBytesAreThoseOfTheTypes(t *testing.T) {
+func TestBytesMatchTheTypeSizes(t *testing.T) {
 	if n := reflect.TypeFor[sizeNode]().Size(); n != 32 {
 		t.Errorf("a node takes %d bytes, want 32", n)
 	}

@@ -56,7 +56,7 @@ func TestProportionalFollowsWhatIsHeld(t *testing.T) {
 	require.Less(t, stats.Regions, 250)
 }
 
-func TestWholeTakesTheLimitOrWhatThereIs(t *testing.T) {
+func TestWholeTakesTheLimitOrAllFreeMemory(t *testing.T) {
 	pool, stats, _ := growthOpen(t, regions.Policy{Kind: regions.Whole, Region: 256, Limit: 3 * device.MiB}, 0)
 	r, err := pool.Grow(1, 256, 0)
 	require.NoError(t, err)
@@ -83,8 +83,8 @@ func TestWholeTakesTheLimitOrWhatThereIs(t *testing.T) {
 	require.NoError(t, err, "what was given back can be had again")
 }
 
-// TestProportionIsOfThePool holds a large region of a single block beside the pool.
-func TestProportionIsOfThePool(t *testing.T) {
+// TestProportionIsRelativeToThePool holds a large region of a single block beside the pool.
+func TestProportionIsRelativeToThePool(t *testing.T) {
 	pool, _, _ := growthOpen(t, regions.Policy{Kind: regions.Proportional, Region: device.MiB}, 0)
 	_, err := pool.Reserve(device.GiB, 256, -1)
 	require.NoError(t, err)
@@ -112,7 +112,7 @@ func TestWholeOfAnyDeviceTakesFewCalls(t *testing.T) {
 	}
 }
 
-func TestRefusalIsAskedAgainForLess(t *testing.T) {
+func TestRefusedReservationsAreRetriedSmaller(t *testing.T) {
 	pool, stats, d := growthOpen(t, regions.Policy{Kind: regions.Fixed, Region: device.MiB}, 1300*device.KiB)
 	_, err := pool.Grow(1, 256, 0)
 	require.NoError(t, err)
@@ -128,7 +128,7 @@ func TestRefusalIsAskedAgainForLess(t *testing.T) {
 	require.Equal(t, d.Usage().Calls.Refused(), stats.ReserveFailures)
 }
 
-func TestLimitLeavesWhatItLeaves(t *testing.T) {
+func TestGrowthStopsAtTheLimit(t *testing.T) {
 	pool, stats, _ := growthOpen(t, regions.Policy{Kind: regions.Doubling, Region: device.MiB, Limit: 2500 * device.KiB},
 		0)
 	for i := range int32(2) {

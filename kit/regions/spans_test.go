@@ -13,7 +13,7 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-func TestBytesAreThoseOfTheTypes(t *testing.T) {
+func TestBytesMatchTheTypeSizes(t *testing.T) {
 	require.EqualValues(t, pageBytes, reflect.TypeFor[page]().Size())
 	require.EqualValues(t, 32, reflect.TypeFor[Span]().Size())
 }
@@ -120,7 +120,7 @@ func (d *drive) agree() {
 	require.True(d.t, slices.IsSortedFunc(d.mem.spans, func(a, b Span) int { return int(int64(a.Addr) - int64(b.Addr)) }))
 }
 
-func TestNothingIsLostWhateverTheDeviceRefuses(t *testing.T) {
+func TestRefusalsOfTheDeviceLeakNothing(t *testing.T) {
 	for seed := range uint64(60) {
 		d := newDrive(t, seed, float64(seed%3)*0.15)
 		for range 200 {
@@ -131,7 +131,7 @@ func TestNothingIsLostWhateverTheDeviceRefuses(t *testing.T) {
 	}
 }
 
-func TestAllIsMadeBeforeAnyIsMapped(t *testing.T) {
+func TestHandlesAreCreatedBeforeMapping(t *testing.T) {
 	d := newDrive(t, 1, 0)
 	r, err := d.mem.Open(96*device.MiB, granularity, 1)
 	require.NoError(t, err)

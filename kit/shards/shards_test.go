@@ -34,8 +34,8 @@ func build(t *testing.T, n int, bare bool) (*shards.Set, *shards.Device) {
 	return set, d
 }
 
-// TestPeaksAreOfTheSum compares the counters with one account of all strategies.
-func TestPeaksAreOfTheSum(t *testing.T) {
+// TestPeaksMatchOneAccount compares the counters with one account of all strategies.
+func TestPeaksMatchOneAccount(t *testing.T) {
 	for _, bare := range []bool{false, true} {
 		set, d := build(t, 3, bare)
 		rng := rand.New(rand.NewPCG(1, 2))

@@ -53,7 +53,7 @@ func filled(t *testing.T, d device.Source, c streampool.Config) (p *streampool.P
 	return p, hole
 }
 
-func TestWhoMayReuseWhatWasFreed(t *testing.T) {
+func TestReuseAcrossStreamsNeedsOrdering(t *testing.T) {
 	none := streampool.Config{Region: 16 * kib}
 	follow, finished, waits := none, none, none
 	follow.FollowEvents, finished.ReuseFinished, waits.InsertWaits = true, true, true

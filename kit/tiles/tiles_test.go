@@ -57,7 +57,7 @@ func TestHandlesAreUsedAgainNewestFirst(t *testing.T) {
 	require.Len(t, table.Rows, len(noRing)+3)
 }
 
-func TestNeighborsThatAreNotFreeAreNone(t *testing.T) {
+func TestFreeNeighborsReturnsFreeChunksOnly(t *testing.T) {
 	table := NewTable()
 	a := table.Add(1<<20, 1024)
 	c := table.Split(a, 512)
@@ -79,8 +79,8 @@ func TestNeighborsThatAreNotFreeAreNone(t *testing.T) {
 	require.Equal(t, [2]Handle{None, b}, [2]Handle{prev, next}, "at the start of a region")
 }
 
-// TestRowOfNoneStaysWhatItIs does to it all that is done to neighbours and rings.
-func TestRowOfNoneStaysWhatItIs(t *testing.T) {
+// TestRowOfNoneStaysZero does to it all that is done to neighbours and rings.
+func TestRowOfNoneStaysZero(t *testing.T) {
 	table := NewTable()
 	h := table.Add(1<<20, 4096)
 	require.False(t, table.Unlink(None))
@@ -150,7 +150,7 @@ func TestLabelsTakeNoMemoryUntilThereIsOne(t *testing.T) {
 	require.Equal(t, Label{}, table.LabelOf(b), "a label does not outlive its block")
 }
 
-func TestColumnIsZeroWhereNothingWasSet(t *testing.T) {
+func TestUnsetColumnValuesAreZero(t *testing.T) {
 	var c Column[uint32]
 	require.Zero(t, c.Get(5))
 	c.Set(3, 0, 10)

@@ -21,9 +21,9 @@ var shown = []planted.ID{
 	"cells/before-stays-full", "cells/freed-twice", "cells/inner-address", "sizemap/stale-entry", "slab/interior-free",
 }
 
-// TestMemoryAloneShowsBugs looks for bugs that arithmetic finds, by nothing but what is in the
+// TestContentsAloneFindBugs looks for bugs that arithmetic finds, by nothing but what is in the
 // memory.
-func TestMemoryAloneShowsBugs(t *testing.T) {
+func TestContentsAloneFindBugs(t *testing.T) {
 	needsBugs(t)
 	all := bugs.All()
 	for _, id := range shown {

@@ -24,8 +24,9 @@ func (l listener) Mark(string) {
 	}
 }
 
-// TestStrategiesThatLearnAreCheckedMisled finds a mistake that needs a mark, and repeats it.
-func TestStrategiesThatLearnAreCheckedMisled(t *testing.T) {
+// TestForecastingStrategiesAreCheckedWithWrongForecasts finds a mistake that needs a mark, and
+// repeats it.
+func TestForecastingStrategiesAreCheckedWithWrongForecasts(t *testing.T) {
 	setup, err := setting.Catalogue{
 		setting.SpecOf("listener", "", func(src device.Source, c bestfit.Config) (alloc.Strategy, error) {
 			s, err := bestfit.New(src, c)

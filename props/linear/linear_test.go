@@ -263,7 +263,7 @@ func tornSubject(t *testing.T, bug string, quiescent bool) props.Subject {
 	})
 }
 
-// tears are the bugs of TestTorn, and whether each is right for a quiescent strategy.
+// tears are the bugs of TestTornStatsAreFound, and whether each is right for a quiescent strategy.
 var tears = map[string]bool{"": true, freesTwice: false, grantsTwice: false, countsTwice: true}
 
 // TestRunFindsBrokenPromises plants bugs in a strategy that promises thread safety. The property
@@ -274,7 +274,7 @@ func TestRunFindsBrokenPromises(t *testing.T) {
 	for bug, rightAtRest := range tears {
 		for _, mode := range []string{"strict", "quiescent"} {
 			t.Run(bug+"/"+mode, func(t *testing.T) {
-				run := exec.Command(self, "-test.v", "-test.run=^TestTorn$/./torn/Serves")
+				run := exec.Command(self, "-test.v", "-test.run=^TestTornStatsAreFound$/./torn/Serves")
 				run.Env = append(os.Environ(), "VRAMYARD_TORN="+bug+"/"+mode)
 				out, err := run.CombinedOutput()
 				require.Contains(t, string(out), "ServesManyCallersAtOnce")
@@ -289,8 +289,8 @@ func TestRunFindsBrokenPromises(t *testing.T) {
 	}
 }
 
-// TestTorn is what TestRunFindsBrokenPromises runs.
-func TestTorn(t *testing.T) {
+// TestTornStatsAreFound is what TestRunFindsBrokenPromises runs.
+func TestTornStatsAreFound(t *testing.T) {
 	bug, mode, ok := strings.Cut(os.Getenv("VRAMYARD_TORN"), "/")
 	if !ok {
 		t.Skip("only TestRunFindsBrokenPromises runs it")
@@ -314,7 +314,7 @@ func TestTangledHistoryIsUndecided(t *testing.T) {
 	require.ErrorIs(t, linear.Check(h, 20), linear.ErrUndecided)
 }
 
-func TestRecordRaisesPanic(t *testing.T) {
+func TestRunLoadRaisesPanics(t *testing.T) {
 	s := tornSubject(t, "", false).Wrapped("panics", func(alloc.Strategy) (alloc.Strategy, error) {
 		return nothing{}, nil
 	})

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestBytesAreThoseOfTheTypes(t *testing.T) {
+func TestBytesMatchTheTypeSizes(t *testing.T) {
 	require.EqualValues(t, 40, reflect.TypeFor[block]().Size())
 	require.EqualValues(t, 16, reflect.TypeFor[mark]().Size())
 	require.EqualValues(t, 56, reflect.TypeFor[uses]().Size())

@@ -7,6 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestBytesAreThoseOfTheTypes(t *testing.T) {
+func TestBytesMatchTheTypeSizes(t *testing.T) {
 	require.EqualValues(t, 56, reflect.TypeFor[chunk]().Size())
 }

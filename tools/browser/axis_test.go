@@ -18,11 +18,11 @@ CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
 	plain.apply(this, arguments);
 };`
 
-// TestTheAxisOfALongTraceTellsTheTime draws a trace of many buckets in which time goes faster and
+// TestAxisOfALongTraceShowsTimes draws a trace of many buckets in which time goes faster and
 // faster, and one large block begins at a time that the test knows. The words that a chart and the
 // map show below their axes, and the pixels at which the block begins, must agree on that time,
 // whole and zoomed.
-func TestTheAxisOfALongTraceTellsTheTime(t *testing.T) {
+func TestAxisOfALongTraceShowsTimes(t *testing.T) {
 	const events, begins = 30_000, 17_000
 	at := func(event int) float64 { return float64(event) * float64(event) * 1000 } // nanoseconds
 	var text strings.Builder
@@ -45,8 +45,8 @@ func TestTheAxisOfALongTraceTellsTheTime(t *testing.T) {
 		if window[1] < events {
 			do(t, p, fmt.Sprintf(`window.words.clear(); app.state.window(%d, %d)`, window[0], window[1]))
 		}
-		// What a reader does: two ticks with their words give the scale, and the pixel of the step its
-		// time.
+		// What a reader does: two ticks with their words give the scale, and the pixel of the step
+		// its time.
 		got := ask[map[string]float64](t, p, `(() => {
 			const units = {ns: 1, "µs": 1e3, ms: 1e6, s: 1e9};
 			const ticks = (canvas) => window.words.get(canvas)
@@ -74,7 +74,8 @@ func TestTheAxisOfALongTraceTellsTheTime(t *testing.T) {
 			};
 		})()`)
 		require.GreaterOrEqual(t, got["least"], 2.0, "ticks have words")
-		// A bucket is drawn from its first event on; the line and the ticks are as wide as two points.
+		// A bucket is drawn from its first event on; the line and the ticks are as wide as two
+		// points.
 		blur := at(begins) - at(begins-8) + 3*got["point"]
 		require.InDelta(t, at(begins), got["chart"], blur, "the chart, %v: %v", window, got)
 		require.InDelta(t, at(begins), got["map"], blur, "the map, %v: %v", window, got)

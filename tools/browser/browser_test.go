@@ -147,7 +147,7 @@ f 2
 f 3
 `
 
-func TestPicturesShowWhatTheDataSay(t *testing.T) {
+func TestPicturesMatchTheData(t *testing.T) {
 	p := visit(t, "compare", "--strategies", "bfc", "--capacity", "16MiB", traceFile(t, "small.trace", small))
 	const mib = 1 << 20
 	require.Equal(t, "#88ccee", colorOnMap(t, p, 1, 4*mib), "weights weigh most and have the first colour")
@@ -302,8 +302,8 @@ func TestBrokenInvariant(t *testing.T) {
 	}
 	p := opened(t, path, desk, "")
 	text := func() string { return ask[string](t, p, `document.getElementById("vy-proof").innerText`) }
-	// edges returns the colours along the upper edge of the row of chunks, each once: alarm is that of
-	// what the invariant names.
+	// edges returns the colours along the upper edge of the row of chunks, each once: alarm is that
+	// of what the invariant names.
 	edges := func() string {
 		return ask[string](t, p, `(() => {
 			const c = document.querySelector("#vy-proof .vy-plot canvas"), d = c.getContext("2d").getImageData(112, 5, c.width - 120, 1).data, seen = new Set();
@@ -521,8 +521,8 @@ func TestEveryControlHasAName(t *testing.T) {
 	require.Equal(t, "Block", ask[string](t, p, `app.map.card.hidden ? "" : app.map.card.innerText.slice(0, 5)`))
 }
 
-// TestColoursStayApart looks at the lines of strategies as people with deuteranopia do.
-func TestColoursStayApart(t *testing.T) {
+// TestColoursAreDistinguishable looks at the lines of strategies as people with deuteranopia do.
+func TestColoursAreDistinguishable(t *testing.T) {
 	p := visit(t, "replay", "--strategy", "bfc", traceFile(t, "s.trace", small))
 	for _, theme := range []string{"light", "dark"} {
 		do(t, p, fmt.Sprintf(`app.state.set({theme: %q}, true)`, theme))

@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestARebuiltInstantSaysWhatItKnows looks at an event of which no state was recorded, and at one
+// TestRebuiltHeapNamesItsSource looks at an event of which no state was recorded, and at one
 // behind the end of a run.
-func TestARebuiltInstantSaysWhatItKnows(t *testing.T) {
+func TestRebuiltHeapNamesItsSource(t *testing.T) {
 	p := visit(t, "compare", "--strategies", "slabbuddy", "meta_resnet50_b256")
 	recorded := ask[int](t, p, `app.trace.runs[0].instants[0].event`)
 	do(t, p, `app.instant.go(app.trace.runs[0].instants[0].event)`)
@@ -24,7 +24,8 @@ func TestARebuiltInstantSaysWhatItKnows(t *testing.T) {
 	require.Contains(t, side, "Blocks by bin, order or size class")
 	require.Contains(t, side, "The class of free memory is known at recorded instants only.")
 	require.Contains(t, side, "As of event")
-	// The blocks that the first table counts are the live ones of a class, no free memory among them.
+	// The blocks that the first table counts are the live ones of a class, no free memory among
+	// them.
 	sums := ask[[]int](t, p, `(() => {
 		const table = [...app.instant.side.querySelectorAll("table")].find((t) => t.caption.textContent.startsWith("Blocks by"));
 		const told = [...table.tBodies[0].rows].reduce((n, r) => n + Number(r.cells[1].textContent.replace(/\s/g, "")), 0);
@@ -120,8 +121,8 @@ func TestBlocksHaveTheColoursOfTheirCallSites(t *testing.T) {
 	require.Equal(t, "tag", ask[string](t, plain, `app.state.paint`), "there is none to colour by")
 }
 
-// TestColoursHaveSomethingToTell opens traces without tags.
-func TestColoursHaveSomethingToTell(t *testing.T) {
+// TestInitialColouringDistinguishesBlocks opens traces without tags.
+func TestInitialColouringDistinguishesBlocks(t *testing.T) {
 	for want, c := range map[string]struct{ strategy, trace string }{
 		"tag":      {"bfc", small},
 		"stream":   {"bfc", "a 1 1MiB\na 2 1MiB stream=7\nf 1\n"},

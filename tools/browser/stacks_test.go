@@ -29,8 +29,8 @@ func asked(t *testing.T, stacks ...[]string) string {
 	return traceFile(t, "snapshot.json", string(text))
 }
 
-// TestABlockTellsWhoAsked points at blocks and keeps them.
-func TestABlockTellsWhoAsked(t *testing.T) {
+// TestBlockTooltipShowsTheCallSite points at blocks and keeps them.
+func TestBlockTooltipShowsTheCallSite(t *testing.T) {
 	const evil = `<img/src=x/onerror=window.hurt=1>`
 	deep := make([]string, 100)
 	for i := range deep {

@@ -74,8 +74,8 @@ func TestFingersMoveTheWindow(t *testing.T) {
 	}
 }
 
-// TestATapKeepsABlock taps on a map where a pointer would click.
-func TestATapKeepsABlock(t *testing.T) {
+// TestATapSelectsABlock taps on a map where a pointer would click.
+func TestATapSelectsABlock(t *testing.T) {
 	path, err := report(t.Context(), shared.program, t.TempDir(), "report", "compare", "--strategies", "bfc", "--capacity",
 		"16MiB", traceFile(t, "small.trace", small))
 	require.NoError(t, err)

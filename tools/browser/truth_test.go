@@ -116,9 +116,9 @@ f 1 t=34000000
 f 3 t=40000000
 `
 
-// TestCurvesAreThoseOfReplays holds each event of every curve to a replay that ends there, over
+// TestCurvesMatchTheReplays holds each event of every curve to a replay that ends there, over
 // events and over time.
-func TestCurvesAreThoseOfReplays(t *testing.T) {
+func TestCurvesMatchTheReplays(t *testing.T) {
 	truth := endings(t, "caching", course)
 	p := opened(t, made(t, "replay", "--strategy", "caching", "--device", "sim:24GiB",
 		traceFile(t, "course.trace", course)), desk, "", helpers)
@@ -201,8 +201,9 @@ func TestCurvesAreThoseOfReplays(t *testing.T) {
 	require.Contains(t, dots, true)
 }
 
-// requireMarks fails unless the chart of memory has faint lines at some places of its axis and none at others. The
-// lines are solid: they are in each of four rows above the curves, of which a line of the grid may cross one.
+// requireMarks fails unless the chart of memory has faint lines at some places of its axis and none
+// at others. The lines are solid: they are in each of four rows above the curves, of which a line
+// of the grid may cross one.
 func requireMarks(t *testing.T, p *tab, all float64, there, not []float64) {
 	t.Helper()
 	for _, at := range slices.Concat(there, not) {

@@ -68,8 +68,8 @@ func answered(t *testing.T, p *tab) {
 	require.NoError(t, p.settle())
 }
 
-// TestAServedPageKnowsAllWhenLookedAtCloser zooms into a trace that a page has no room for.
-func TestAServedPageKnowsAllWhenLookedAtCloser(t *testing.T) {
+// TestServedPageLoadsDetailsOnZoom zooms into a trace that a page has no room for.
+func TestServedPageLoadsDetailsOnZoom(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "w1.parquet")
 	require.NoError(t, exec.Command(shared.program, "trace", "gen", "w1", "--live", "2000", "--pairs", "50000",
 		trace).Run())
@@ -134,8 +134,8 @@ func TestAMillionBlocksAreDrawnAsTheyAre(t *testing.T) {
 		answered(t, p)
 		t.Logf("1/%d: %s ms with what was there, %s ms with %.0f blocks of the window", part, followed,
 			ask[string](t, p, "app.map.list[0].plot.dataset.ms"), ask[float64](t, p, "app.map.list[0].tile.rects.y.length"))
-		// A pixel has the colour of a block that touches it or its neighbours; where there is none, it is
-		// ground.
+		// A pixel has the colour of a block that touches it or its neighbours; where there is none,
+		// it is ground.
 		wrong := ask[[]string](t, p, `(() => {
 			const m = app.map.list[0], r = m.tile.rects, v = m.view(), w = m.pixels.width, h = m.pixels.height;
 			const image = m.pixels.getContext("2d").getImageData(0, 0, w, h).data, hex = (n) => n.toString(16).padStart(2, "0");
@@ -170,9 +170,9 @@ func TestAMillionBlocksAreDrawnAsTheyAre(t *testing.T) {
 	require.Greater(t, ask[float64](t, p, "app.map.list[0].tile.rects.y.length"), 0.0)
 }
 
-// TestAStateIsThereBeforeTheReplay shows what the recorded blocks say of an event and then what a
+// TestHeapIsShownBeforeTheReplayEnds shows what the recorded blocks say of an event and then what a
 // replay says: both have the same blocks.
-func TestAStateIsThereBeforeTheReplay(t *testing.T) {
+func TestHeapIsShownBeforeTheReplayEnds(t *testing.T) {
 	trace := filepath.Join(t.TempDir(), "w1.parquet")
 	require.NoError(t, exec.Command(shared.program, "trace", "gen", "w1", "--live", "2000", "--pairs", "100000",
 		trace).Run())

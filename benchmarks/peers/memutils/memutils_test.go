@@ -42,9 +42,9 @@ func setup(t *testing.T, name, config string) setting.Setup {
 	return s
 }
 
-// TestPlacementsAreThePublished also shows that every request is granted: an allocator that
+// TestPlacementsMatchThePublishedOnes also shows that every request is granted: an allocator that
 // refuses all of them looks faster than any that works.
-func TestPlacementsAreThePublished(t *testing.T) {
+func TestPlacementsMatchThePublishedOnes(t *testing.T) {
 	for _, c := range []struct {
 		workload string
 		live     int
@@ -69,8 +69,8 @@ func TestPlacementsAreThePublished(t *testing.T) {
 	}
 }
 
-// TestBlocksAreApart walks the whole range in the midst of a churn.
-func TestBlocksAreApart(t *testing.T) {
+// TestBlocksAreDisjoint walks the whole range in the midst of a churn.
+func TestBlocksAreDisjoint(t *testing.T) {
 	for _, preset := range memutils.Spec().Presets {
 		dev, err := sim.New(sim.Config{})
 		require.NoError(t, err)
@@ -122,7 +122,7 @@ func judge(t *testing.T, s alloc.Strategy, live []device.Addr, sizes []device.Si
 	require.Equal(t, memutils.Range, s.Stats().Reserved)
 }
 
-func TestNoRoom(t *testing.T) {
+func TestOutOfMemoryIsReported(t *testing.T) {
 	dev, err := sim.New(sim.Config{Capacity: device.MiB})
 	require.NoError(t, err)
 	s, err := setup(t, "memutils", "").ForCapacity(device.MiB).New(dev)

@@ -85,7 +85,7 @@ func TestWithoutAFill(t *testing.T) {
 	require.Positive(t, r.Heap)
 }
 
-func TestDriversThatCheatEndTheRace(t *testing.T) {
+func TestRaceFailsOnInvalidPlacements(t *testing.T) {
 	hash := program(t).Summary.Hash
 	says := func(ns int) string { return fmt.Sprintf(`echo '{"hash":"%v","ns":%d}'`, hash, ns) }
 	for _, c := range []struct{ text, want string }{

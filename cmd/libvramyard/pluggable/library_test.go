@@ -162,9 +162,9 @@ func told(t *testing.T, name, path string, want map[trace.Kind]int) {
 	require.Equal(t, uint64(want[trace.Alloc]), again.Allocs)
 }
 
-// TestNoStreamIsGivenWhatAnotherStillUses frees a block on one stream whose work has not finished,
-// and asks on another until that would have to be reused.
-func TestNoStreamIsGivenWhatAnotherStillUses(t *testing.T) {
+// TestNoStreamGetsMemoryThatAnotherStillUses frees a block on one stream whose work has not
+// finished, and asks on another until that would have to be reused.
+func TestNoStreamGetsMemoryThatAnotherStillUses(t *testing.T) {
 	for _, name := range strategies.All().Names() {
 		t.Run(name, func(t *testing.T) {
 			var gpus []*sim.Device
@@ -221,7 +221,7 @@ func TestUsedBlocksArePendingUntilTheirStreamsPassed(t *testing.T) {
 	}
 }
 
-func TestMistakesOfAProgramAreToldAndChangeNothing(t *testing.T) {
+func TestMisuseByAProgramIsReportedAndChangesNothing(t *testing.T) {
 	l := library(nil)
 	require.ErrorContains(t, l.RecordStream(512, 1), "no live block")
 	a, err := l.Alloc(0, 0, 0, 0)
@@ -245,7 +245,7 @@ func TestMistakesOfAProgramAreToldAndChangeNothing(t *testing.T) {
 	require.ErrorContains(t, l.DumpTrace("x"), pluggable.EnvTrace)
 }
 
-func TestOutOfMemoryReadsAsPyTorchs(t *testing.T) {
+func TestOutOfMemoryMessageHasPyTorchsForm(t *testing.T) {
 	l := library(nil, pluggable.EnvStrategy, "bfc")
 	_, err := l.Alloc(device.GiB, 0, 0, 0)
 	require.NoError(t, err)
@@ -259,7 +259,7 @@ func TestOutOfMemoryReadsAsPyTorchs(t *testing.T) {
 	require.NoError(t, err, "what is left can be had")
 }
 
-func TestFractionBoundsWhatIsHeld(t *testing.T) {
+func TestMemoryFractionBoundsReservedBytes(t *testing.T) {
 	for _, name := range []string{"caching", "bfc", "vmm"} {
 		l := library(nil, pluggable.EnvStrategy, name)
 		require.NoError(t, l.MemoryFraction(0.25, 0))
@@ -287,7 +287,7 @@ func TestMemoryComesBackBeforeARequestFails(t *testing.T) {
 	require.NoError(t, err, "the other stream is waited for")
 }
 
-func TestWrongEnvironmentIsToldAtFirstUse(t *testing.T) {
+func TestInvalidEnvironmentIsReportedAtFirstUse(t *testing.T) {
 	for _, c := range [][3]string{
 		{pluggable.EnvStrategy, "bcf", `unknown strategy "bcf"`},
 		{pluggable.EnvConfig, `{"conf"`, "configuration of caching"},
@@ -312,7 +312,7 @@ func TestWrongEnvironmentIsToldAtFirstUse(t *testing.T) {
 	require.ErrorContains(t, err, "no real devices")
 }
 
-func TestAPanicBreaksTheLibraryAndNothingElse(t *testing.T) {
+func TestAPanicDisablesTheLibraryButNotTheProgram(t *testing.T) {
 	l := library(nil, pluggable.EnvPanic, "2")
 	a, err := l.Alloc(1, 0, 0, 0)
 	require.NoError(t, err)
@@ -349,7 +349,7 @@ func TestGPUsDoNotShareAddresses(t *testing.T) {
 	require.False(t, ok)
 }
 
-func TestPoolsOfThoseWhoHaveThem(t *testing.T) {
+func TestPrivatePoolsOfStrategiesThatHaveThem(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pools.trace")
 	l := library(nil, pluggable.EnvTrace, path)
 	k := pluggable.PoolKey{First: 0, Second: 1}
@@ -388,7 +388,7 @@ func TestPoolsOfThoseWhoHaveThem(t *testing.T) {
 	require.ErrorContains(t, err, pluggable.EnvPoison)
 }
 
-func TestPoisonFindsWritesBehindAFree(t *testing.T) {
+func TestPoisonFindsWritesAfterFree(t *testing.T) {
 	for _, name := range strategies.All().Names() {
 		t.Run(name, func(t *testing.T) {
 			var gpus []*sim.Device

@@ -11,9 +11,9 @@ import (
 	"github.com/vramyard/vramyard/cmd/libvramyard/pluggable"
 )
 
-// TestPageTellsEverySettingAndFigure holds docs/pytorch.md to the variables and the fields there
-// are.
-func TestPageTellsEverySettingAndFigure(t *testing.T) {
+// TestPageDocumentsEverySettingAndFigure holds docs/pytorch.md to the variables and the fields
+// there are.
+func TestPageDocumentsEverySettingAndFigure(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/pytorch.md")
 	require.NoError(t, err)
 	page := string(text)

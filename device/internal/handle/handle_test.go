@@ -6,9 +6,9 @@ import (
 	"github.com/vramyard/vramyard/device/internal/handle"
 )
 
-// TestNumbersOfWhatIsGoneStayWrong fills slots again and again and asks for every number that there
-// was.
-func TestNumbersOfWhatIsGoneStayWrong(t *testing.T) {
+// TestHandlesOfRemovedEntriesStayInvalid fills slots again and again and asks for every number that
+// there was.
+func TestHandlesOfRemovedEntriesStayInvalid(t *testing.T) {
 	mine, other := handle.Table[int]{Ordinal: 3}, handle.Table[int]{Ordinal: 4}
 	gone := map[uint64]bool{0: true, ^uint64(0): true}
 	for round := range 50 {

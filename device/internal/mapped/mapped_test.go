@@ -27,7 +27,7 @@ func three(t *testing.T) *mapped.List {
 	return l
 }
 
-func TestRoomIsWhereNothingIsMapped(t *testing.T) {
+func TestRoomReturnsUnmappedRanges(t *testing.T) {
 	l := three(t)
 	var none mapped.List
 	_, err := none.Room(page, page)

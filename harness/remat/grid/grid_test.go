@@ -70,8 +70,8 @@ func goldenRows(t *testing.T) map[string]map[string]string {
 	return rows
 }
 
-// TestTheMemoryThatCountsGivesTheSimulatorsRows compares whole rows, by the names that both have.
-func TestTheMemoryThatCountsGivesTheSimulatorsRows(t *testing.T) {
+// TestCountingMemoryReproducesTheSimulator compares whole rows, by the names that both have.
+func TestCountingMemoryReproducesTheSimulator(t *testing.T) {
 	want := goldenRows(t)
 	r, err := grid.Grid(t.Context(), []grid.Log{logOf(t, "syn_chain64"), logOf(t, "syn_unet4")}, nil, grid.Options{
 		Heuristics: []string{"eq", "lru"}, Settings: grid.Settings{Liveness: "eager", Limit: 2},
@@ -105,7 +105,7 @@ func TestTheMemoryThatCountsGivesTheSimulatorsRows(t *testing.T) {
 	}
 }
 
-func TestBoundsAreThoseOfTheSimulator(t *testing.T) {
+func TestBoundsMatchTheSimulator(t *testing.T) {
 	text, err := os.ReadFile(golden + "baselines.json")
 	require.NoError(t, err)
 	var models []struct {
@@ -230,8 +230,8 @@ func TestWhatCannotRunIsAnErrorThatNamesIt(t *testing.T) {
 	require.ErrorContains(t, err, "nothing: the log allocates no memory")
 }
 
-// TestMovingFirstIsWhatThePriceOfNotMovingIsToldBy runs one strategy with both ladders.
-func TestMovingFirstIsWhatThePriceOfNotMovingIsToldBy(t *testing.T) {
+// TestDefragFirstGivesTheCostOfNotMoving runs one strategy with both ladders.
+func TestDefragFirstGivesTheCostOfNotMoving(t *testing.T) {
 	r, err := grid.Grid(t.Context(), []grid.Log{logOf(t, "syn_unet4")}, setupsOf(t, "bestfit"), grid.Options{
 		Heuristics: []string{"eq"}, Ladders: []string{grid.Evict, grid.DefragFirst},
 		Settings: grid.Settings{Liveness: "eager", Limit: 2},
@@ -294,7 +294,7 @@ func TestSettingsReachTheRuns(t *testing.T) {
 	}
 }
 
-func TestReportsThatAreNoneAreRefused(t *testing.T) {
+func TestInvalidReportsAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{`:                               "unexpected end",
 		`{"schema":"vramyard-compare/1"}`: `want "vramyard-remat/1"`,

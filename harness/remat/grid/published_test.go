@@ -162,11 +162,11 @@ func readRows(t *testing.T) (rows []pageRow) {
 	return rows
 }
 
-// TestThePageHoldsWhatRunsCameTo holds the tables of docs/remat.md to the rows beside this test,
+// TestPageQuotesTheResults holds the tables of docs/remat.md to the rows beside this test,
 // and a share of the rows to runs of now. All rows take half an hour on two cores:
 //
-//	go test ./harness/remat/grid -run TestThePage -timeout 0 -rewrite
-func TestThePageHoldsWhatRunsCameTo(t *testing.T) {
+//	go test ./harness/remat/grid -run TestPageQuotes -timeout 0 -rewrite
+func TestPageQuotesTheResults(t *testing.T) {
 	logs := pageLogs(t)
 	var rows []pageRow
 	if *rewrite {
@@ -196,7 +196,7 @@ func TestThePageHoldsWhatRunsCameTo(t *testing.T) {
 			page = before + begin + table.text + end + after
 			continue
 		}
-		require.Equal(t, table.text, written, "%s: go test ./harness/remat/grid -run TestThePage -timeout 0 -rewrite",
+		require.Equal(t, table.text, written, "%s: go test ./harness/remat/grid -run TestPageQuotes -timeout 0 -rewrite",
 			table.name)
 	}
 	if *rewrite {

@@ -26,9 +26,9 @@ func readTrace(t *testing.T, text string) *trace.Trace {
 	return tr
 }
 
-// TestBlocksAreThoseThatAWalkShows holds the follower's blocks to a walk after every event, with
+// TestFollowedBlocksMatchTheWalk holds the follower's blocks to a walk after every event, with
 // every strategy of the catalogue.
-func TestBlocksAreThoseThatAWalkShows(t *testing.T) {
+func TestFollowedBlocksMatchTheWalk(t *testing.T) {
 	tr := readTrace(t, delayed)
 	for _, name := range strategies.All().Names() {
 		s, err := strategies.All().Lookup(name, nil)
@@ -74,8 +74,8 @@ func requireWalk(t *testing.T, f *follow.Follower, s alloc.Strategy) {
 	require.Equal(t, len(want), f.InUse())
 }
 
-// TestALifeIsToldInOrder follows one block over a stream that delays it.
-func TestALifeIsToldInOrder(t *testing.T) {
+// TestBlockCallbacksComeInOrder follows one block over a stream that delays it.
+func TestBlockCallbacksComeInOrder(t *testing.T) {
 	var told []string
 	dev, err := sim.New(sim.Config{})
 	require.NoError(t, err)

@@ -221,7 +221,7 @@ func TestSizesAndFormatsAreRead(t *testing.T) {
 	}
 }
 
-func TestColoursStayApart(t *testing.T) {
+func TestColoursAreDistinguishable(t *testing.T) {
 	colors := chart.Light()
 	assert.Len(t, chart.Dark(), len(colors), "of every strategy")
 	for i, a := range colors {

@@ -171,7 +171,7 @@ func TestMemoryMarksWhereItRunsOut(t *testing.T) {
 	assert.NotContains(t, texts(svg(t, chart.Options{}, read(t, "a.json", replayed(t, "a", points)))), "memory runs out")
 }
 
-func TestRunsOfOneNameAreToldApart(t *testing.T) {
+func TestRunsOfOneNameAreDistinguished(t *testing.T) {
 	points := []replay.Point{{Event: 5, Reserved: 1 << 30}}
 	all := texts(svg(t, chart.Options{}, read(t, "x/small.json", replayed(t, "a", points)),
 		read(t, "large.json.gz", replayed(t, "a", points))))
@@ -206,7 +206,7 @@ func packed(t *testing.T, trace string, lower, best device.Size) string {
 	return string(text)
 }
 
-func TestPlacementsStandBesideStrategies(t *testing.T) {
+func TestOfflinePlacementsAreDrawnBesideStrategies(t *testing.T) {
 	text, _ := compared(t, row("t", "a", 1<<30, 3<<30))
 	strategies := read(t, "a.json", text)
 	for _, sources := range [][]*chart.Source{{read(t, "o.json", packed(t, "t", 1<<30, 1<<30))},
@@ -243,7 +243,7 @@ func searched(t *testing.T, strategy string, points ...[2]float64) string {
 	return string(text)
 }
 
-func TestTradeoffJoinsWhatNoneBeats(t *testing.T) {
+func TestTradeoffJoinsTheParetoFront(t *testing.T) {
 	text := searched(t, "a", [2]float64{100, 4}, [2]float64{200, 2}, [2]float64{300, 3}, [2]float64{400, 1},
 		[2]float64{50, 0})
 	drawn := svg(t, chart.Options{}, read(t, "a.json", text))
@@ -271,8 +271,8 @@ func TestTradeoffJoinsWhatNoneBeats(t *testing.T) {
 	assert.ErrorContains(t, err, "tradeoff: no strategy or setting completes every trace and has a time")
 }
 
-// TestFailuresStayApart draws a run in which every other request fails.
-func TestFailuresStayApart(t *testing.T) {
+// TestFailureMarksDoNotOverlap draws a run in which every other request fails.
+func TestFailureMarksDoNotOverlap(t *testing.T) {
 	var points []replay.Point
 	for i := range 2000 {
 		points = append(points, replay.Point{Event: i, Reserved: 1 << 30, OOMs: uint32(i % 2)})
@@ -283,8 +283,8 @@ func TestFailuresStayApart(t *testing.T) {
 	assert.Less(t, strokes, 51)
 }
 
-// TestRequestedIsOfTheRunThatServes draws a run that refuses all, first.
-func TestRequestedIsOfTheRunThatServes(t *testing.T) {
+// TestRequestedCurveComesFromACompleteRun draws a run that refuses all, first.
+func TestRequestedCurveComesFromACompleteRun(t *testing.T) {
 	course := func(requested device.Size, ooms uint32) *chart.Source {
 		return read(t, "a.json", replayed(t, fmt.Sprint("s", ooms),
 			[]replay.Point{{Event: 0, Requested: requested, OOMs: ooms}, {Event: 9, Requested: requested, OOMs: ooms}}))
@@ -296,8 +296,8 @@ func TestRequestedIsOfTheRunThatServes(t *testing.T) {
 	require.NotEmpty(t, one)
 }
 
-// TestLongNamesStayApart draws settings whose names differ only where they are cut.
-func TestLongNamesStayApart(t *testing.T) {
+// TestLongNamesStayDistinct draws settings whose names differ only where they are cut.
+func TestLongNamesStayDistinct(t *testing.T) {
 	var runs []string
 	for _, x := range "xyz" {
 		label := strings.Repeat("a", 30) + string(x) + strings.Repeat("b", 30)
@@ -311,8 +311,8 @@ func TestLongNamesStayApart(t *testing.T) {
 	}
 }
 
-// TestLongTracesStayApart draws traces whose names are the same where long ones are cut.
-func TestLongTracesStayApart(t *testing.T) {
+// TestLongTraceNamesStayDistinct draws traces whose names are the same where long ones are cut.
+func TestLongTraceNamesStayDistinct(t *testing.T) {
 	var r compare.Report
 	r.Schema = compare.Schema
 	for _, name := range []string{"monday", "tuesday", "tuesday again"} {
@@ -395,8 +395,8 @@ func TestBenchmarksHaveErrorBars(t *testing.T) {
 	plain, barred := draw(""), draw(`,"ns_per_pair_min":40,"ns_per_pair_max":70`)
 	assert.NotContains(t, texts(plain), "bars: shortest and longest round")
 	assert.Contains(t, texts(barred), "bars: shortest and longest round")
-	// Two bars, each of a stroke and two caps. The axis reaches to the longest round, so it has more
-	// ticks.
+	// Two bars, each of a stroke and two caps. The axis reaches to the longest round, so it has
+	// more ticks.
 	assert.GreaterOrEqual(t, strings.Count(barred, "<path"), strings.Count(plain, "<path")+2*3)
 	assert.NotContains(t, texts(draw(`,"ns_per_pair_min":50,"ns_per_pair_max":50`)),
 		"bars: shortest and longest round")

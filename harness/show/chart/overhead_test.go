@@ -38,7 +38,7 @@ func gridSVG(t *testing.T, runs ...[]grid.Run) string {
 	return string(text)
 }
 
-func TestBudgetCurvesNameWhatTellsThemApart(t *testing.T) {
+func TestBudgetCurvesAreNamedByTheirDifferences(t *testing.T) {
 	const counting = grid.Counting
 	one := read(t, "a.json", gridSVG(t, gridOf("m", counting, "eq", "none"), gridOf("m", "bfc", "eq", "none")))
 	all := texts(svg(t, chart.Options{}, one))
@@ -71,7 +71,7 @@ func TestBudgetCurvesAreOfOneLogThatCompletes(t *testing.T) {
 	require.ErrorIs(t, err, chart.ErrNothing)
 }
 
-func TestBudgetCurvesOfACSVAreThoseOfTheJSON(t *testing.T) {
+func TestBudgetCurvesOfCSVAndJSONAgree(t *testing.T) {
 	runs := gridOf("m", "bfc", "eq", "none")
 	var b bytes.Buffer
 	require.NoError(t, report.RematTable(&grid.Report{Runs: runs}).WriteCSV(&b))

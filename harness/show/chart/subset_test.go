@@ -31,9 +31,9 @@ func glyph(t *testing.T, f *opentype.Font, r rune) (sfnt.Segments, fixed.Int26_6
 	return append(sfnt.Segments(nil), outline...), width
 }
 
-// TestPartsOfFontsDrawTheSame compares every character that is taken, composed ones too, and some
+// TestSubsetFontsDrawTheSame compares every character that is taken, composed ones too, and some
 // that are not.
-func TestPartsOfFontsDrawTheSame(t *testing.T) {
+func TestSubsetFontsDrawTheSame(t *testing.T) {
 	for name, text := range map[string]string{
 		"plain": "0.25 bfc:growth (GiB)", "composed": "éÅůñ×…µ", "all of latin": latinLetters(), "nothing": "",
 		"not there": "中\U0001f600\u202e",
@@ -65,8 +65,8 @@ func latinLetters() string {
 	return b.String()
 }
 
-// TestPartsOfFontsHaveNamesOfTheirOwn looks at names, and that a part is one.
-func TestPartsOfFontsHaveNamesOfTheirOwn(t *testing.T) {
+// TestSubsetFontsHaveTheirOwnNames looks at names, and that a part is one.
+func TestSubsetFontsHaveTheirOwnNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, chars := range []map[rune]bool{{'a': true}, {'b': true}, {'a': true, 'b': true}} {
 		part, err := subset(whole(), chars)

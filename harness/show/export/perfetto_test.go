@@ -203,7 +203,7 @@ func (f *fullAfter) Write(b []byte) (int, error) {
 
 var _ io.Writer = (*fullAfter)(nil)
 
-func TestPicturesTellOfAFullDisk(t *testing.T) {
+func TestFullDiskFailsThePicture(t *testing.T) {
 	r := example(t, "bfc", alloc.Request{Size: 1000})
 	room := fullAfter(100)
 	require.ErrorIs(t, r.WritePerfetto(&room), errDisk)

@@ -23,9 +23,9 @@ import (
 // memory is told, but not asked again; on the way memory has gone back.
 var untold = []trace.Kind{trace.Trim, trace.PoolBegin}
 
-// TestSnapshotsComeBack exports a replay of each of PyTorch's vectors, imports the snapshot, and
-// replays that: every block lies where it lay.
-func TestSnapshotsComeBack(t *testing.T) {
+// TestExportedSnapshotsAreReadBack exports a replay of each of PyTorch's vectors, imports the
+// snapshot, and replays that: every block lies where it lay.
+func TestExportedSnapshotsAreReadBack(t *testing.T) {
 	all, err := vectors.Torch()
 	require.NoError(t, err)
 	told := 0

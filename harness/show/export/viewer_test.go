@@ -323,8 +323,8 @@ func named(s *torch.Snapshot) (lines []string) {
 	return lines
 }
 
-// TestSnapshotSaysWhereItIsFrom looks at tags, streams, times and settings of a small replay.
-func TestSnapshotSaysWhereItIsFrom(t *testing.T) {
+// TestSnapshotNamesItsOrigin looks at tags, streams, times and settings of a small replay.
+func TestSnapshotNamesItsOrigin(t *testing.T) {
 	r := example(t, "caching:split", alloc.Request{Size: 1000, Stream: 1 << 40}, alloc.Request{Size: 3 * device.MiB})
 	var file bytes.Buffer
 	require.NoError(t, r.WriteSnapshot(&file))

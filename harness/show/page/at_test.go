@@ -13,8 +13,8 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// TestAWalkerSeesWhatAReplayFromTheStartSees goes from event to event, and stands still.
-func TestAWalkerSeesWhatAReplayFromTheStartSees(t *testing.T) {
+// TestWalkerMatchesAReplayFromTheStart goes from event to event, and stands still.
+func TestWalkerMatchesAReplayFromTheStart(t *testing.T) {
 	const events = 60_000
 	tr := randomTrace(t, 1, events)
 	ctx := context.Background()

@@ -102,8 +102,8 @@ func TestASmallPage(t *testing.T) {
 	require.Less(t, len(text), 250_000)
 }
 
-// TestOnlyAPageThatIsServedAsks compares the two.
-func TestOnlyAPageThatIsServedAsks(t *testing.T) {
+// TestOnlyServedPagesSendRequests compares the two.
+func TestOnlyServedPagesSendRequests(t *testing.T) {
 	r := reportOf(t, read(t, small), "bfc", 32*device.MiB)
 	file := written(t, r)
 	require.NotContains(t, file, "fetch(")
@@ -120,8 +120,8 @@ func TestTheSameReportGivesTheSameBytes(t *testing.T) {
 	require.Equal(t, one, written(t, reportOf(t, read(t, small), "caching", 32*device.MiB)))
 }
 
-// TestTablesReadWithoutScripts parses the page as a browser without scripts does.
-func TestTablesReadWithoutScripts(t *testing.T) {
+// TestTablesWorkWithoutScripts parses the page as a browser without scripts does.
+func TestTablesWorkWithoutScripts(t *testing.T) {
 	r := reportOf(t, read(t, small), "bfc", 32*device.MiB)
 	root, err := html.Parse(strings.NewReader(written(t, r)))
 	require.NoError(t, err)

@@ -10,9 +10,9 @@ import (
 	"github.com/vramyard/vramyard/harness/show/page"
 )
 
-// TestPickedBucketsAreThoseOfACoarserPicture draws in fine buckets, makes them coarse, and draws
+// TestPickedBucketsMatchACoarserPicture draws in fine buckets, makes them coarse, and draws
 // coarsely.
-func TestPickedBucketsAreThoseOfACoarserPicture(t *testing.T) {
+func TestPickedBucketsMatchACoarserPicture(t *testing.T) {
 	fine := tiny
 	fine.Buckets = 1024
 	forAll(t, fine, func(t *testing.T, c *drawn) {
@@ -33,8 +33,8 @@ func TestPickedBucketsAreThoseOfACoarserPicture(t *testing.T) {
 	})
 }
 
-// TestEachIsToldEveryBlock holds what Each is told to what a picture without a bound keeps.
-func TestEachIsToldEveryBlock(t *testing.T) {
+// TestEachReceivesEveryBlock holds what Each is told to what a picture without a bound keeps.
+func TestEachReceivesEveryBlock(t *testing.T) {
 	all := tiny
 	all.Blocks = 10_000
 	forAll(t, all, func(t *testing.T, c *drawn) {

@@ -82,8 +82,8 @@ func weightOf(list []page.Rect, events int) (n float64) {
 	return n
 }
 
-// TestWhatIsKeptAndLeftOutIsAll holds the budgets, and what does not fit in to what is left out.
-func TestWhatIsKeptAndLeftOutIsAll(t *testing.T) {
+// TestKeptAndOmittedBlocksAddUp holds the budgets, and what does not fit in to what is left out.
+func TestKeptAndOmittedBlocksAddUp(t *testing.T) {
 	forAll(t, tiny, func(t *testing.T, c *drawn) {
 		all := *c
 		all.o = ample
@@ -111,8 +111,8 @@ func TestWhatIsKeptAndLeftOutIsAll(t *testing.T) {
 	})
 }
 
-// TestRegionsAreWhatIsHeld adds up the regions of every event.
-func TestRegionsAreWhatIsHeld(t *testing.T) {
+// TestRegionsCoverReservedMemory adds up the regions of every event.
+func TestRegionsCoverReservedMemory(t *testing.T) {
 	forAll(t, ample, func(t *testing.T, c *drawn) {
 		got := make([]float64, c.picture.Grid.Events)
 		for _, s := range c.run.Regions {
@@ -137,9 +137,9 @@ func TestRegionsAreWhatIsHeld(t *testing.T) {
 	})
 }
 
-// TestRegionsStayApart compares the regions of held memory with those of a walk after every event:
-// regions that touch are two, and the pages of one region are one.
-func TestRegionsStayApart(t *testing.T) {
+// TestAdjacentRegionsStaySeparate compares the regions of held memory with those of a walk after
+// every event: regions that touch are two, and the pages of one region are one.
+func TestAdjacentRegionsStaySeparate(t *testing.T) {
 	touched := 0
 	forAll(t, ample, func(t *testing.T, c *drawn) {
 		i := 0

@@ -9,8 +9,8 @@ import (
 	"github.com/vramyard/vramyard/harness/study/top"
 )
 
-// TestPagesSayWhoHoldsMemory reads the flame graphs of a page.
-func TestPagesSayWhoHoldsMemory(t *testing.T) {
+// TestPagesShowHoldersOfMemory reads the flame graphs of a page.
+func TestPagesShowHoldersOfMemory(t *testing.T) {
 	tr := read(t, "a 0 3MiB tag=weights:fc\na 1 1MiB tag=grad:fc\nf 1\nrefused 8MiB\n")
 	r := reportOf(t, tr, "bfc", 32*device.MiB)
 	var err error

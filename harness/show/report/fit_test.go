@@ -55,12 +55,12 @@ func wide() report.Sheet {
 		[]any{"caching", "60.77 GiB", "1.052", "1234", "a │ in a name"})
 }
 
-func TestTablesOfWideWindowsAreAsTheyWere(t *testing.T) {
+func TestWideWindowsLeaveTablesUnchanged(t *testing.T) {
 	s := wide()
 	assert.Equal(t, s.Terminal(io.Discard)+"\n", shown(t, s, 77))
 }
 
-func TestNarrowWindowsDoWithoutColumns(t *testing.T) {
+func TestNarrowWindowsDropColumns(t *testing.T) {
 	assert.Equal(t,
 		`┌─────────────┬──────────────┬─────────┬──────────────────┐
 │ strategy    │ min capacity │ × bound │ notes            │

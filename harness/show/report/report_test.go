@@ -95,7 +95,7 @@ func TestCSVHasEmptyFieldsForWhatDoesNotExist(t *testing.T) {
 	require.Equal(t, "1234567", column("device_time_ns", 2))
 }
 
-func TestReplayTableTellsOfEachKindOfDeviceCall(t *testing.T) {
+func TestReplayTableCountsEachKindOfDeviceCall(t *testing.T) {
 	r := &replay.Result{
 		DeviceCalls: 1010, DeviceTime: 2_000_000_000,
 		Calls: device.Calls{
@@ -117,7 +117,7 @@ func TestReplayTableTellsOfEachKindOfDeviceCall(t *testing.T) {
 	require.NotRegexp(t, `device: (unmap|create-handle) +│`, out.String())
 }
 
-func TestReplayTableTellsTheFirstFailure(t *testing.T) {
+func TestReplayTableShowsTheFirstFailure(t *testing.T) {
 	x := 0.25
 	r := &replay.Result{
 		Strategy: "bfc", Trace: "one", ExternalFragmentationAtOOM: &x, MetadataBytes: size(2048), IllegalFrees: 3,

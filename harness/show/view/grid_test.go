@@ -8,9 +8,9 @@ import (
 	"github.com/vramyard/vramyard/harness/show/view"
 )
 
-// TestAGridIsShownAsItsCommandShowsIt reads the result of a grid with a curve and one that
+// TestGridPageMatchesTheCommand reads the result of a grid with a curve and one that
 // completes nowhere.
-func TestAGridIsShownAsItsCommandShowsIt(t *testing.T) {
+func TestGridPageMatchesTheCommand(t *testing.T) {
 	const head = `{"schema":"vramyard-remat/1","liveness":"eager","logs":[{"model":"m","log_sha256":"ab","base_peak_bytes":100}],"runs":[`
 	number := func(string) int { return 0 }
 	p, err := view.Result("a.json", []byte(head+`

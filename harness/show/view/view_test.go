@@ -107,9 +107,9 @@ func (s *stalled) SetWriteDeadline(t time.Time) error {
 	return nil
 }
 
-// TestClientsThatTakeNothingBlockNobody has as many clients as are answered at once ask and take
+// TestStalledClientsBlockNoOther has as many clients as are answered at once ask and take
 // nothing: another is answered, and writes to the former have a deadline.
-func TestClientsThatTakeNothingBlockNobody(t *testing.T) {
+func TestStalledClientsBlockNoOther(t *testing.T) {
 	s := serve(t, drawn(t, 500, "bfc"))
 	require.NoError(t, s.Wait(context.Background()))
 	for _, question := range []string{"tile?run=0&from=0&to=500&low=0&high=99999999&most=100", "state?run=0&event=5",
@@ -157,8 +157,8 @@ func (s *served) ask(t *testing.T, path string, change func(*http.Request)) (*ht
 	return answer, string(text)
 }
 
-// TestOnlyThoseWhoKnowAreAnswered tries what foreign sites and guests could.
-func TestOnlyThoseWhoKnowAreAnswered(t *testing.T) {
+// TestRequestsWithoutTheTokenAreRefused tries what foreign sites and guests could.
+func TestRequestsWithoutTheTokenAreRefused(t *testing.T) {
 	s := serve(t, drawn(t, 500, "bfc"))
 	require.NoError(t, s.Wait(context.Background()))
 	page := s.Path() + "0/"
@@ -266,8 +266,8 @@ func TestQuestionsAreAnswered(t *testing.T) {
 	require.Equal(t, ask("state?run=0&event=777"), ask("state?run=0&event=777"))
 }
 
-// TestManyAskAtOnceAndGo asks from many sides, some of whom do not wait for the answer.
-func TestManyAskAtOnceAndGo(t *testing.T) {
+// TestConcurrentClientsMayDisconnect asks from many sides, some of whom do not wait for the answer.
+func TestConcurrentClientsMayDisconnect(t *testing.T) {
 	s := serve(t, drawn(t, 50_000, "caching"))
 	require.NoError(t, s.Wait(context.Background()))
 	var wg sync.WaitGroup
@@ -336,8 +336,8 @@ func TestAForeignPageIsKeptApart(t *testing.T) {
 	require.Contains(t, text, "bad &lt;file&gt;")
 }
 
-// TestNothingStaysBehind counts the files of replays that are not kept.
-func TestNothingStaysBehind(t *testing.T) {
+// TestTemporaryFilesAreRemoved counts the files of replays that are not kept.
+func TestTemporaryFilesAreRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	d := drawn(t, 2000, "bfc")
 	content, err := d.Make(context.Background(), view.NewProgress(nil))

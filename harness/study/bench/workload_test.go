@@ -56,7 +56,7 @@ func (n *naming) AddrOf(name device.Addr) device.Addr {
 	return sim.Base.Add(device.GiB * device.Size(name))
 }
 
-func TestNamesAreNoAddresses(t *testing.T) {
+func TestAddressesOfNamedBlocksAreCounted(t *testing.T) {
 	c := NewWorkload(program(t, "uniform", func(p *workload.Params) {
 		p.Live, p.Pairs, p.Least, p.Most = 1, 10, device.KiB, device.KiB
 	}), workload.MaxSize)
@@ -123,7 +123,7 @@ func TestRequestsAreCutDown(t *testing.T) {
 	require.Equal(t, made[0].frees, made[1].frees)
 }
 
-func TestPeakIsFoundWhereItFirstIs(t *testing.T) {
+func TestPeakIsItsFirstOccurrence(t *testing.T) {
 	for _, s := range workload.All() {
 		p := program(t, s.Name, func(p *workload.Params) {
 			p.Pairs, p.Steps = min(p.Pairs, 1000), min(p.Steps, 2)

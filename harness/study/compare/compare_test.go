@@ -117,7 +117,7 @@ func TestRequestAboveTheRegionIsRefused(t *testing.T) {
 	require.Equal(t, uint64(1), row.Refused)
 }
 
-func TestCapacityIsWhereFiguresAreTaken(t *testing.T) {
+func TestFiguresAreMeasuredAtTheGivenCapacity(t *testing.T) {
 	row := one(t, read(t, fragmenting()), compare.Options{Capacity: 68 * device.MiB}, setups(t, "bfc")...)
 	require.Equal(t, uint64(1), row.OOMs)
 	require.Equal(t, 68*device.MiB, row.Device)
@@ -236,9 +236,9 @@ func TestSearchWhereCompletingIsNotMonotone(t *testing.T) {
 	}
 }
 
-// TestSafeIsWhereNothingTriedFails holds the capacity to every one that was tried, where completing
-// is erratic.
-func TestSafeIsWhereNothingTriedFails(t *testing.T) {
+// TestSafeCapacityHasNoFailureAbove holds the capacity to every one that was tried, where
+// completing is erratic.
+func TestSafeCapacityHasNoFailureAbove(t *testing.T) {
 	for _, fan := range []int{1, 3} {
 		for seed := range uint64(300) {
 			good := func(n device.Size) bool {

@@ -11,9 +11,9 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// TestAComparisonTellsItsShare has a comparison of two runs tell how much of it is done long before
-// the first run is.
-func TestAComparisonTellsItsShare(t *testing.T) {
+// TestComparisonReportsItsShare has a comparison of two runs tell how much of it is done long
+// before the first run is.
+func TestComparisonReportsItsShare(t *testing.T) {
 	tr, err := trace.Read(strings.NewReader(strings.Repeat("a 1 1MiB\nf 1\n", 100_000)), "t.trace", trace.Options{})
 	require.NoError(t, err)
 	var lock sync.Mutex

@@ -50,7 +50,7 @@ func judged(t *testing.T, a, b, condition string) (diff.Verdict, error) {
 	return d.Verdicts[0], nil
 }
 
-func TestChangesTellHowFarFiguresAreApart(t *testing.T) {
+func TestChangesMeasureDifferences(t *testing.T) {
 	d := compared(t,
 		file(of("t", "h", "bfc", `{}`,
 			`,"peak_reserved_bytes":100,"oom_count":0,"ns_per_op":10,"probe_count":7,"x":{"y_ns":5,"list":[1,2]},"starts":true`)),
@@ -78,14 +78,14 @@ func TestChangesTellHowFarFiguresAreApart(t *testing.T) {
 	require.Equal(t, [2]int{4, 1}, [2]int{exact, measured})
 }
 
-func TestOnlyMeasuredTimesMakeNoDifference(t *testing.T) {
+func TestMeasuredTimesDoNotCountAsDifferences(t *testing.T) {
 	a, b := file(of("t", "h", "bfc", `{}`, `,"ns_per_op":1`)), file(of("t", "h", "bfc", `{}`, `,"ns_per_op":2`))
 	require.True(t, compared(t, a, b, false).Equal())
 	require.False(t, compared(t, a, file(of("t", "h", "bfc", `{}`, `,"ns_per_op":1,"device_time_ns":2`)), false).Equal(),
 		"the time of the model is exact")
 }
 
-func TestRunsAreMatchedByWhatTheyAreOf(t *testing.T) {
+func TestRunsAreMatchedByTraceAndStrategy(t *testing.T) {
 	// Two runs each, so that the rule for results of one run stays out of it.
 	other := of("else", "e", "tlsf", `{}`, "")
 	for name, c := range map[string]struct {
@@ -137,8 +137,8 @@ func TestOneSettingDoesNotStandForAnother(t *testing.T) {
 	require.Len(t, d.OnlyB, 2)
 }
 
-// TestABracketIsNoFailure judges minima of which only an upper end is known.
-func TestABracketIsNoFailure(t *testing.T) {
+// TestOpenBracketsAreNotFailures judges minima of which only an upper end is known.
+func TestOpenBracketsAreNotFailures(t *testing.T) {
 	run := func(more string) string { return file(of("llama", "h", "caching", `{}`, more)) }
 	bracket, exact := run(`,"min_capacity_bytes":null,"completes_at_bytes":7`),
 		run(`,"min_capacity_bytes":5,"completes_at_bytes":5`)

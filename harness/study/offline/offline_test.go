@@ -60,7 +60,8 @@ func TestSolvedByHand(t *testing.T) {
 		"under both": {[][4]int64{{0, 2, 3, 0}, {1, 4, 2, 0}, {3, 5, 3, 0}}, 5, 5},
 		// Two of 1 byte at offsets 0 and 8: the bound knows nothing of alignment.
 		"aligned": {[][4]int64{{0, 2, 1, 8}, {0, 2, 1, 8}}, 2, 9},
-		// The bound cannot be reached: whichever lies lowest, some pair of neighbours leaves a hole.
+		// The bound cannot be reached: whichever lies lowest, some pair of neighbours leaves a
+		// hole.
 		"above the bound": {[][4]int64{
 			{0, 2, 2, 0}, {1, 4, 1, 0}, {3, 6, 2, 0}, {5, 7, 1, 0}, {6, 8, 2, 0}, {0, 1, 1, 0}, {4, 5, 1, 0},
 		}, 3, 3},
@@ -171,8 +172,9 @@ func TestHeightKeepsItsMeaning(t *testing.T) {
 	}
 }
 
-// TestGreedyIsTheObviousOne compares with the placement that looks at all that overlaps.
-func TestGreedyIsTheObviousOne(t *testing.T) {
+// TestGreedyMatchesANaiveImplementation compares with the placement that looks at all that
+// overlaps.
+func TestGreedyMatchesANaiveImplementation(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for i := range 200 {
 		p := random(t, r, 1+i, i%2 == 0)
@@ -382,7 +384,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-func TestBestTellsAll(t *testing.T) {
+func TestBestComparesAllMethods(t *testing.T) {
 	p := tight(t)
 	s, sum := offline.Best(context.Background(), p, offline.Limits{Steps: 30000})
 	require.NoError(t, p.Validate(s))

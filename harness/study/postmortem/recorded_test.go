@@ -181,8 +181,8 @@ func TestStacksOfARecording(t *testing.T) {
 	}
 }
 
-// TestRoomAtTheEnd asks for what a recording has room for, in a hole and on the device.
-func TestRoomAtTheEnd(t *testing.T) {
+// TestFreeMemoryAtTheEnd asks for what a recording has room for, in a hole and on the device.
+func TestFreeMemoryAtTheEnd(t *testing.T) {
 	r := recordings(t, filepath.Join(vectorDir, "full.pickle.xz"))[0]
 	free := device.GiB
 	for _, size := range []device.Size{device.MiB, 15 * device.MiB, 900 * device.MiB} {
@@ -194,8 +194,9 @@ func TestRoomAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestPendingIsToldFromLive looks at the end of a recording in which a stream still uses one block.
-func TestPendingIsToldFromLive(t *testing.T) {
+// TestPendingIsDistinguishedFromLive looks at the end of a recording in which a stream still uses
+// one block.
+func TestPendingIsDistinguishedFromLive(t *testing.T) {
 	r := recordings(t, filepath.Join(vectorDir, "multi_stream_pending.pickle.xz"))[0]
 	why := r.AtEnd(alloc.Request{Size: device.GiB, Stream: 20480}, nil)
 	require.Equal(t, postmortem.Amount{Count: 1, Bytes: 3072}, why.Pending)

@@ -15,9 +15,9 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// TestSnapshotsOfARefusalTellTheSame explains the first refusal of a replay, writes the replay up
-// to there as a snapshot, and explains the refusal that the snapshot has.
-func TestSnapshotsOfARefusalTellTheSame(t *testing.T) {
+// TestExportedSnapshotsGiveTheSameExplanation explains the first refusal of a replay, writes the
+// replay up to there as a snapshot, and explains the refusal that the snapshot has.
+func TestExportedSnapshotsGiveTheSameExplanation(t *testing.T) {
 	t.Logf("seed %d", *seed)
 	r := rand.New(rand.NewPCG(*seed, 13))
 	compared := 0

@@ -107,7 +107,7 @@ func TestRequestsOfPrivatePoolsAreServedThere(t *testing.T) {
 	}
 }
 
-func TestSnapshotsThatCannotHaveBeen(t *testing.T) {
+func TestImpossibleEntriesAreReported(t *testing.T) {
 	d := handmade([2]uint64{})
 	d.History.Append(torch.Entry{Action: torch.ActionAlloc, Addr: 1 << 30, Size: 9})
 	h, err := verify.FromTimeline(torch.Interpret(d))
@@ -123,9 +123,9 @@ func TestSnapshotsThatCannotHaveBeen(t *testing.T) {
 	require.EqualError(t, err, "entry 0: an allocation of 0 bytes: want more than 0 and less than 2^60")
 }
 
-// TestWhatCannotHaveBeenIsLeftOut makes the segments of a recording newer than its history, as with
+// TestImpossibleStepsAreSkipped makes the segments of a recording newer than its history, as with
 // threads: the rest is still predicted.
-func TestWhatCannotHaveBeenIsLeftOut(t *testing.T) {
+func TestImpossibleStepsAreSkipped(t *testing.T) {
 	s := load(t, filepath.Join(vectorDir, "multi_stream_pending.pickle.xz"))
 	d := &s.Devices[0]
 	seg := &d.Segments[len(d.Segments)-1]
@@ -149,9 +149,9 @@ func TestWhatCannotHaveBeenIsLeftOut(t *testing.T) {
 // beside those with a history what another program made of it, X.csv.gz and X.addr.gz.
 const snapshots = "VRAMYARD_SNAPSHOTS"
 
-// TestSnapshotsAreTheHistoriesOfOthers compares what is made of real recordings with what another
+// TestSnapshotsMatchReferenceHistories compares what is made of real recordings with what another
 // program made of them, step by step, and holds the strategy to them.
-func TestSnapshotsAreTheHistoriesOfOthers(t *testing.T) {
+func TestSnapshotsMatchReferenceHistories(t *testing.T) {
 	dir := os.Getenv(snapshots)
 	if dir == "" {
 		t.Skip(snapshots + " names no folder of recordings")

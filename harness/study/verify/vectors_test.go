@@ -186,8 +186,9 @@ func TestVectorsAreHistories(t *testing.T) {
 	}
 }
 
-// TestSwappedBlocksAreSeen lets two blocks of one size change places, in every vector that has two.
-func TestSwappedBlocksAreSeen(t *testing.T) {
+// TestSwappedBlocksAreDetected lets two blocks of one size change places, in every vector that has
+// two.
+func TestSwappedBlocksAreDetected(t *testing.T) {
 	swapped := 0
 	for _, v := range plainVectors(t) {
 		r := replayed(t, v, -1)

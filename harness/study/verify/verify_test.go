@@ -111,7 +111,7 @@ func TestSmallHistoryIsPredicted(t *testing.T) {
 	}, opening)
 }
 
-func TestMispredictionsAreSeenAndOutlived(t *testing.T) {
+func TestMispredictionsAreCountedAndSurvived(t *testing.T) {
 	for _, c := range []struct {
 		name, from, to string // a line of the file of addresses, planted wrong
 		predicted      int

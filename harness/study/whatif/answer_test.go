@@ -161,7 +161,7 @@ func TestAnswersToAFailure(t *testing.T) {
 	}
 }
 
-func TestOtherAnswers(t *testing.T) {
+func TestAnswersWithoutAFailure(t *testing.T) {
 	for name, c := range map[string]answerCase{
 		"another card that is large enough": {
 			card: 22692 * device.MiB, bound: 17 * gib, rec: recording(t, 21*gib, nil),
@@ -226,8 +226,8 @@ func TestOtherAnswers(t *testing.T) {
 	}
 }
 
-// TestHowSure takes one doubt after the other.
-func TestHowSure(t *testing.T) {
+// TestCertaintyOfAnswers takes one doubt after the other.
+func TestCertaintyOfAnswers(t *testing.T) {
 	sure := func(change func(*whatif.Recorded)) string {
 		rec := recording(t, 20*gib, died(gib))
 		rec.Replayed = 20*gib + gib/10

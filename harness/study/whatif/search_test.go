@@ -66,8 +66,8 @@ func scattered() string {
 	return b.String() + "refused 60MiB\n"
 }
 
-// TestMinimaAreThoseOfCompare holds minima against a search that shares no probe with this one.
-func TestMinimaAreThoseOfCompare(t *testing.T) {
+// TestMinimaMatchCompare holds minima against a search that shares no probe with this one.
+func TestMinimaMatchCompare(t *testing.T) {
 	for _, card := range []device.Size{0, 190 * device.MiB, 300 * device.MiB, 64 * device.MiB} {
 		r := search(t, read(t, scattered()), quick(t), whatif.Options{Card: card})
 		require.Equal(t, 160*device.MiB, r.LowerBound)
@@ -97,7 +97,7 @@ func configOf(t *testing.T, raw json.RawMessage) json.RawMessage {
 	return text
 }
 
-func TestAlikeIsReplayedOnce(t *testing.T) {
+func TestEquivalentSettingsAreReplayedOnce(t *testing.T) {
 	r := search(t, read(t, scattered()), quick(t), whatif.Options{})
 	require.Equal(t, 32, r.Points, "thirty-one, and the recorded one")
 	alike := len(r.Runs)
@@ -246,8 +246,9 @@ func TestWritersAgree(t *testing.T) {
 	}
 }
 
-// TestNobodyReplaysAMistake asks for more than there is by far: page by page that would take hours.
-func TestNobodyReplaysAMistake(t *testing.T) {
+// TestImpossibleDemandIsNotReplayed asks for more than there is by far: page by page that would
+// take hours.
+func TestImpossibleDemandIsNotReplayed(t *testing.T) {
 	r := search(t, read(t, "a 1 1MiB\nrefused 8000000000GiB\nrefused 8000000000GiB\na 2 1MiB\n"), quick(t),
 		whatif.Options{})
 	require.Empty(t, r.Runs)
@@ -261,8 +262,8 @@ func TestNobodyReplaysAMistake(t *testing.T) {
 	require.Contains(t, asJSON.String(), `"runs":[]`)
 }
 
-// TestOneSettingIsOne tries nothing but what was recorded.
-func TestOneSettingIsOne(t *testing.T) {
+// TestOneSettingGivesOnePoint tries nothing but what was recorded.
+func TestOneSettingGivesOnePoint(t *testing.T) {
 	tr, err := trace.Read(strings.NewReader("a 1 3MiB\nf 1\n"), "one.trace", trace.Options{})
 	require.NoError(t, err)
 	var b strings.Builder
@@ -295,10 +296,10 @@ func TestAStoppedSearchHasWhatIsMeasured(t *testing.T) {
 	}
 }
 
-// TestAnAmpleDeviceIsNoNeed replays a trace that is too long to search everything: where nothing
-// but an ample device is known to complete, no figure of that device stands in the table, nor in
-// the answer.
-func TestAnAmpleDeviceIsNoNeed(t *testing.T) {
+// TestAnAmpleDeviceIsNotReportedAsNeeded replays a trace that is too long to search everything:
+// where nothing but an ample device is known to complete, no figure of that device stands in the
+// table, nor in the answer.
+func TestAnAmpleDeviceIsNotReportedAsNeeded(t *testing.T) {
 	var grid []setting.Setup
 	for _, s := range quick(t) {
 		if s.Name == "bfc" || s.Name == "tlsf" || s.Name == "async" {

@@ -30,7 +30,7 @@ func lines(t *testing.T, tr *trace.Trace) string {
 	return text
 }
 
-func TestContentTellsTheFormat(t *testing.T) {
+func TestFormatIsDetectedByContent(t *testing.T) {
 	for text, want := range map[string]string{
 		"# only a comment":                     "text",
 		"\n\n\ta 1 5\n":                        "text",
@@ -63,7 +63,7 @@ func TestUnknownContentIsOneErrorThatListsTheFormats(t *testing.T) {
 	}
 }
 
-func TestDialectIsNotTold(t *testing.T) {
+func TestDialectIsNotDetected(t *testing.T) {
 	tr, err := formats.Read(strings.NewReader("a 1 5\nf 2\n"), "t", formats.Options{Dialect: "bfc"})
 	require.NoError(t, err)
 	require.Len(t, tr.Events, 1)

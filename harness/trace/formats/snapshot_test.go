@@ -43,7 +43,7 @@ func TestSnapshotGivesTheDeviceWithAHistory(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestSnapshotsThatAreNone(t *testing.T) {
+func TestInvalidSnapshotsAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"segments":[]}`:                  "has neither a history nor live blocks",
 		"\x80\x04cos\nsystem\n(S'ls'\ntR.": "byte 2",

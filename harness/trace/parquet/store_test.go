@@ -245,10 +245,10 @@ func TestManyWalksAtOnce(t *testing.T) {
 	}
 }
 
-// TestWhatPyarrowWroteIsRead reads a file of ours that pyarrow 25.0.0 has read and written again
+// TestPyarrowFilesAreRead reads a file of ours that pyarrow 25.0.0 has read and written again
 // (pq.write_table(pq.read_table(...), compression="zstd")): its pages are of another form, its
 // whole numbers are not said to have a sign, and the metadata are there still.
-func TestWhatPyarrowWroteIsRead(t *testing.T) {
+func TestPyarrowFilesAreRead(t *testing.T) {
 	data, err := os.ReadFile("testdata/pyarrow.parquet")
 	require.NoError(t, err)
 	want, err := os.ReadFile("testdata/pyarrow.trace")

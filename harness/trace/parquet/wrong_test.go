@@ -71,7 +71,7 @@ func read(data []byte) (whole, walked string) {
 	return text(err), text(f.Batches(func([]trace.Event) error { return nil }))
 }
 
-func TestWhatIsNoTraceIsRefused(t *testing.T) {
+func TestFilesWithoutATraceAreRefused(t *testing.T) {
 	type optional struct {
 		Kind *string `parquet:"kind"`
 	}

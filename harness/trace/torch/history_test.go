@@ -178,7 +178,7 @@ func TestSegmentsAreSolvedBackwards(t *testing.T) {
 	require.Contains(t, pools, "0.3: a replay")
 }
 
-func TestWhatDoesNotFitIsCountedAndBridged(t *testing.T) {
+func TestInconsistentEntriesAreCountedAndBridged(t *testing.T) {
 	for name, c := range map[string]struct {
 		b     *builder
 		lines []string

@@ -102,9 +102,9 @@ func TestEveryTruncationIsRefused(t *testing.T) {
 	}
 }
 
-// TestEveryChangedByteIsBorne changes every byte to several values. Many of the files are right,
+// TestEveryChangedByteIsHandled changes every byte to several values. Many of the files are right,
 // with other numbers; none may panic, and what is read can be written.
-func TestEveryChangedByteIsBorne(t *testing.T) {
+func TestEveryChangedByteIsHandled(t *testing.T) {
 	data := snapshotSmall(t)
 	for i, old := range data {
 		for k, b := range []byte{old ^ 1, 0xff, '(', 'e', 'u', 'h', 0x94, ']', '}', 0} {

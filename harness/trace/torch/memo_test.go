@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPackedMemoHoldsWhatAPlainOneDoes fills a memo as files do, and as no file does, beside a
+// TestPackedMemoEqualsAPlainOne fills a memo as files do, and as no file does, beside a
 // slice.
-func TestPackedMemoHoldsWhatAPlainOneDoes(t *testing.T) {
+func TestPackedMemoEqualsAPlainOne(t *testing.T) {
 	const places = 12 * memoPage
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))

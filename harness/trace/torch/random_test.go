@@ -39,9 +39,9 @@ func anything(rng *workload.Rand) torch.Device {
 	return d
 }
 
-// TestNothingIsRefused makes traces of histories that cannot have been. Each is a trace that holds
-// the rules of traces, with as many allocations as the history has.
-func TestNothingIsRefused(t *testing.T) {
+// TestRandomSnapshotsAreAccepted makes traces of histories that cannot have been. Each is a trace
+// that holds the rules of traces, with as many allocations as the history has.
+func TestRandomSnapshotsAreAccepted(t *testing.T) {
 	rng := workload.NewRand(8)
 	for range 3000 {
 		s := &torch.Snapshot{Devices: []torch.Device{anything(rng)}, Strings: []string{"", "x"}}

@@ -68,8 +68,8 @@ func (w *snapshotTruth) allocation(row []any) (id float64, g given) {
 	return row[0].(float64), given{addr: w.Base + n(3), requested: n(1), block: n(4), stream: int64(n(2) << 12)}
 }
 
-// TestVectorsTellTheTruth compares what is read with what the program did.
-func TestVectorsTellTheTruth(t *testing.T) {
+// TestVectorsMatchTheProgram compares what is read with what the program did.
+func TestVectorsMatchTheProgram(t *testing.T) {
 	truths := map[string]string{"full_protocol5": "full", "skip_free_requested": "multi_stream_pending"}
 	for _, path := range vectors(t) {
 		name := strings.TrimSuffix(filepath.Base(path), ".pickle.xz")

@@ -8,9 +8,9 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/torch"
 )
 
-// TestSitesAreThoseOfTheStacks records the same places in two snapshots, whose tables have them in
+// TestSitesMatchTheStacks records the same places in two snapshots, whose tables have them in
 // different orders.
-func TestSitesAreThoseOfTheStacks(t *testing.T) {
+func TestSitesMatchTheStacks(t *testing.T) {
 	// sites returns the sites of the events of a history: of a block that is live at the start,
 	// allocated in train.py:9 and there at the end, of one that is freed, and of an allocation for
 	// each line, in a call from train.py:1.

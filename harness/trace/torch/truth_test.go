@@ -87,8 +87,8 @@ func (p *pairing) event(e *trace.Event, row []any) {
 	}
 }
 
-// TestTracesAreWhatTheProgramsDid compares traces with the truth, event by event.
-func TestTracesAreWhatTheProgramsDid(t *testing.T) {
+// TestTracesMatchTheCallsOfThePrograms compares traces with the truth, event by event.
+func TestTracesMatchTheCallsOfThePrograms(t *testing.T) {
 	for _, name := range []string{
 		"full", "full_protocol5", "mid_start", "multi_stream_pending", "private_pool", "segment_free", "state_only",
 	} {

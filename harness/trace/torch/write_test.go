@@ -124,13 +124,14 @@ func odd() *torch.Snapshot {
 	return s
 }
 
-// TestWritingKeepsOddValues does the same with values at which the encoding changes.
-func TestWritingKeepsOddValues(t *testing.T) {
+// TestWritingKeepsUnusualValues does the same with values at which the encoding changes.
+func TestWritingKeepsUnusualValues(t *testing.T) {
 	checkRoundTrip(t, odd())
 }
 
-// TestWhatCannotBeWritten tries snapshots that the format has no words for, and a full disk.
-func TestWhatCannotBeWritten(t *testing.T) {
+// TestUnwritableSnapshotsAreRefused tries snapshots that the format has no words for, and a full
+// disk.
+func TestUnwritableSnapshotsAreRefused(t *testing.T) {
 	refused := func(s torch.Snapshot, want string) {
 		t.Helper()
 		require.EqualError(t, torch.Write(&bytes.Buffer{}, &s), want)

@@ -37,8 +37,8 @@ func TestBelowScalesTheUpperHalf(t *testing.T) {
 	require.Zero(t, r.Below(0))
 }
 
-// TestLognormalIsWhatItSays holds the integer generator to the distribution it stands for.
-func TestLognormalIsWhatItSays(t *testing.T) {
+// TestLognormalHasItsMedianAndSpread holds the integer generator to the distribution it stands for.
+func TestLognormalHasItsMedianAndSpread(t *testing.T) {
 	const n = 100_000
 	r, size := workload.NewRand(42), workload.Lognormal()
 	var below, oneSigma int

@@ -13,7 +13,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
-func TestCollectionIsWhatItClaims(t *testing.T) {
+func TestCollectionHasTheClaimedTraces(t *testing.T) {
 	var events, meta, twoStreams int
 	for name, tr := range workload.EachRecording {
 		in := tr.Info()
@@ -109,7 +109,7 @@ func TestEveryFileHasAName(t *testing.T) {
 	}
 }
 
-func TestNamesIsTheCallers(t *testing.T) {
+func TestNamesReturnsACopy(t *testing.T) {
 	workload.RecordingNames()[0] = "changed"
 	if workload.RecordingNames()[0] == "changed" {
 		t.Error("Names returns its own list")

@@ -73,7 +73,7 @@ func TestBoundsAreAccepted(t *testing.T) {
 	require.Less(t, steps.Parts().Total(), workload.MaxOperations)
 }
 
-func TestLookupNamesWhatThereIs(t *testing.T) {
+func TestLookupListsTheNames(t *testing.T) {
 	_, err := workload.Lookup("w9")
 	require.EqualError(t, err, `unknown workload "w9": want one of w1, w2, w3, lognormal, loguniform, uniform`)
 	for _, s := range workload.All() {
@@ -164,7 +164,7 @@ func TestTraceTellsParametersAndCheckValues(t *testing.T) {
 	require.False(t, ok, "w3 has no such parameter")
 }
 
-func TestTraceThatNobodyCouldReadIsRefused(t *testing.T) {
+func TestTooLongTracesAreRefused(t *testing.T) {
 	w := settled(t, "w1", func(p *workload.Params) { p.Pairs = 20_000_000 })
 	_, err := w.Trace()
 	require.EqualError(t, err, "workload w1-pairs20000000: 40001002 events: a trace holds at most 33554432")

@@ -92,8 +92,8 @@ func grouped(n int) string {
 	return s
 }
 
-// TestHashIsThatOfTheDefinition hashes as a reader of the definition would, from scratch.
-func TestHashIsThatOfTheDefinition(t *testing.T) {
+// TestHashFollowsItsDefinition hashes as a reader of the definition would, from scratch.
+func TestHashFollowsItsDefinition(t *testing.T) {
 	w := settled(t, "w3", func(p *workload.Params) { p.Pairs = 1000 })
 	h := workload.Hash(0xcbf29ce484222325)
 	for o := range w.Ops {
@@ -209,7 +209,7 @@ func TestOtherSeedsAreOtherWorkloads(t *testing.T) {
 	}
 }
 
-func TestIterationEndsWhereTheLoopDoes(t *testing.T) {
+func TestIterationStopsOnBreak(t *testing.T) {
 	for _, name := range workload.Names() {
 		all := settled(t, name, func(p *workload.Params) { p.Pairs, p.Steps = min(p.Pairs, 100), min(p.Steps, 2) }).Program()
 		ops := append(append(append([]workload.Op{}, all.Fill...), all.Settle...), all.Churn...)

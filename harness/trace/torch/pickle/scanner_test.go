@@ -73,8 +73,9 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestPiecesDoNotMatter reads texts around the size of the buffer, in pieces of all sizes.
-func TestPiecesDoNotMatter(t *testing.T) {
+// TestReadSizeDoesNotChangeTheResult reads texts around the size of the buffer, in pieces of all
+// sizes.
+func TestReadSizeDoesNotChangeTheResult(t *testing.T) {
 	var b bytes.Buffer
 	b.WriteString("\x80\x04")
 	for _, n := range []int{0, 1, 255, 16383, 16384, 16385, 200_000} {
