@@ -34,17 +34,17 @@ type block struct {
 // end returns the address just above the block.
 func (b *block) end() device.Addr { return b.addr.Add(b.size) }
 
-// state returns what the block is.
+// state returns the state of the block.
 func (b *block) state() uint32 { return b.home & stateMask }
 
-// become makes the block something else.
+// become sets the state of the block.
 func (b *block) become(state uint32) { b.home = b.home&^stateMask | state }
 
 // isSplit reports whether the block shares its segment.
 func (b *block) isSplit() bool { return b.prev|b.next != none }
 
-// table is the blocks of all segments, each of which they tile. The first block of a segment keeps
-// its handle. There is a row for no block, which is in no state that is asked for.
+// table holds the blocks of all segments. The blocks of a segment tile it, and the first one keeps
+// its handle. Row 0 stands for no block; is reports false for it.
 type table struct {
 	rows   []block
 	spares handle // a list of rows that are not used
@@ -79,7 +79,7 @@ func (t *table) take() handle {
 	return handle(n)
 }
 
-// drop makes a row spare.
+// drop gives up the row of a block.
 func (t *table) drop(h handle) {
 	b := &t.rows[h]
 	b.home, b.link = spare, t.spares
@@ -100,7 +100,7 @@ func (t *table) split(h handle, n device.Size) handle {
 	return rest
 }
 
-// absorb makes a block and the next one a single block.
+// absorb merges the next block into a block.
 func (t *table) absorb(h handle) {
 	b := &t.rows[h]
 	gone := b.next

@@ -27,19 +27,19 @@ type Allocator struct {
 
 	src      device.Source
 	info     device.MemoryInfo    // nil if the device has none
-	streams  device.Streams       // nil if the device has none: all work is done at once
+	streams  device.Streams       // nil if the device has no streams: all work finishes at once
 	segments regions.Set          // plain segments; the label is the first block
 	mem      regions.Memory       // expandable segments
-	live     index.AddrBuckets    // starts of live blocks
+	live     index.AddrBuckets    // live blocks by address
 	tags     tiles.Column[uint64] // of live and pending blocks
-	born     []uint64             // by block: the lookups of its side when it became free; nil where ages do not matter
+	born     []uint64             // by block: the lookups of its side when it became free; nil without ages
 	stuck    device.Size          // bytes of stuck blocks
 
 	pools        []*pool // by id; the first is the default pool
 	redirections []redirection
 	shelves      []*shelf // by id
 	spareShelves []uint32
-	recent       [kinds]*shelf // of the default pool, by kind: the last one used
+	recent       [kinds]*shelf // shelf of the default pool that was used last, by kind
 
 	waits
 
@@ -79,13 +79,13 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		pools: []*pool{{}},
 	}
 	a.View = a.front.Init(front.Limits{Most: mostRequest, Align: quantum}, func() (largest, bytes device.Size) {
-		// The bytes that the device adds to a segment are held and free, and serve no request.
+		// Bytes that the device adds to a segment count as free, although they serve no request.
 		return a.LargestFree(), a.held() - device.Size(a.count.activeBytes.all())
 	})
 	a.segments = regions.NewSet(src, &a.front.Stats)
 	a.info, _ = device.MemoryInfoOf(src)
 	a.streams, _ = device.StreamsOf(src)
-	// The memory of the device is asked for once, as PyTorch does when the fraction is set.
+	// The capacity of the device is queried once, as PyTorch does when the fraction is set.
 	if a.info != nil {
 		// After an error the capacity is unknown.
 		_, a.total, _ = a.info.MemoryInfo()
@@ -110,7 +110,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	return a, nil
 }
 
-// bound computes what may be held, and from where on ages are looked at.
+// bound computes the limit, and the held bytes above which garbage collection compares ages.
 func (a *Allocator) bound() error {
 	if a.set.limited {
 		if a.total == 0 {
@@ -133,7 +133,7 @@ func (a *Allocator) bound() error {
 // Config returns the configuration with every default filled in.
 func (a *Allocator) Config() Config { return a.cfg }
 
-// Alloc implements [alloc.Allocator]. The package comment says what it costs.
+// Alloc implements [alloc.Allocator]. The package comment states its cost.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	if !a.front.Judge(&r) {
 		return alloc.Block{}, a.front.Refuse(&r)
@@ -162,7 +162,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return a.grant(h, sh, n, &r), nil
 }
 
-// lookup takes the first free block for a rounded size out of a shelf, or none.
+// lookup removes the first free block for a rounded size from a shelf and returns it, or none.
 func (a *Allocator) lookup(sh *shelf, n device.Size) handle {
 	if a.bar != noLimit {
 		sh.pool.sides[sh.kind].calls++
@@ -182,8 +182,8 @@ func (a *Allocator) lookup(sh *shelf, n device.Size) handle {
 	return sh.free.Take(a.rows[e.Handle].link)
 }
 
-// grant makes a block, which is in no index and at least as large as the rounded size, the block of
-// a request.
+// grant splits a block, which is in no index and at least as large as the rounded size, and makes
+// it the block of a request.
 func (a *Allocator) grant(h handle, sh *shelf, n device.Size, r *alloc.Request) alloc.Block {
 	c, kind := &a.count, sh.kind
 	b := &a.rows[h]
@@ -234,7 +234,7 @@ func (a *Allocator) booked(kind uint32, asked, size device.Size) {
 	s.LargestAlloc = max(s.LargestAlloc, size)
 }
 
-// enter notes where a live block starts, unless the table of addresses was dropped.
+// enter adds a live block to the table of addresses, unless the table was dropped.
 func (a *Allocator) enter(h handle) {
 	// The table of addresses does not grow by itself, because its chains run through these rows.
 	if a.live.Full() {
@@ -265,7 +265,7 @@ func (a *Allocator) shelve(h handle, sh *shelf) {
 	}
 }
 
-// restore enters the live blocks into the table of addresses that was dropped.
+// restore adds the live blocks to the table of addresses after it was dropped.
 func (a *Allocator) restore() {
 	a.live.Restore(int(a.count.allocation.all()))
 	for h := range a.rows {
@@ -294,7 +294,7 @@ func (a *Allocator) find(at device.Addr) (link *uint32, err error) {
 }
 
 // Free implements [alloc.Allocator]. A block that other streams use is pending until they have
-// finished what is queued on them now. The package comment says what it costs.
+// finished the work queued on them now. The package comment states its cost.
 func (a *Allocator) Free(at device.Addr) error {
 	link, err := a.find(at)
 	if err != nil {
@@ -307,7 +307,7 @@ func (a *Allocator) Free(at device.Addr) error {
 	return nil
 }
 
-// FreeRef implements [power.Referenced]. It costs what Free costs, without the search.
+// FreeRef implements [power.Referenced]. It costs the same as Free without the search.
 func (a *Allocator) FreeRef(b alloc.Block) error {
 	h := b.Ref
 	switch {
@@ -330,7 +330,7 @@ func (a *Allocator) FreeRef(b alloc.Block) error {
 	return nil
 }
 
-// release takes back a live block that is out of the table of addresses.
+// release frees a live block that was removed from the table of addresses.
 func (a *Allocator) release(h handle) {
 	b, sh := &a.rows[h], a.shelfOf(h)
 	a.count.allocation.sub(sh.kind, 1)
@@ -350,11 +350,11 @@ func (a *Allocator) finish(h handle, sh *shelf) {
 	b := &a.rows[h]
 	c, kind := &a.count, sh.kind
 	asked, size := b.asked, int64(b.size)
-	// PyTorch counts a block as active, and its request as memory asked for, until now.
+	// Until now PyTorch counts the block as active, and its request in requested_bytes.
 	c.active.sub(kind, 1)
 	c.activeBytes.sub(kind, size)
 	c.requestedBytes.sub(kind, int64(asked))
-	// Merging and freeing count as one change, so that sums of increases see only what is left of it.
+	// Merging and freeing count as one change: the sums of increases and decreases get the net result.
 	var blocks, bytes int64 // change of inactive split blocks
 	if a.is(b.next, free) {
 		next := &a.rows[b.next]

@@ -116,7 +116,7 @@ func (a *Allocator) checkSegment(r device.Region, first handle, s *sum) error {
 	return nil
 }
 
-// checkBlock checks what one block says, and adds it up.
+// checkBlock checks one block and adds it to the sums.
 func (a *Allocator) checkBlock(h handle, s *sum) error {
 	b := &a.rows[h]
 	id, sh := b.home>>shelfBit, a.shelfOf(h)
@@ -171,8 +171,8 @@ func (a *Allocator) checkBlock(h handle, s *sum) error {
 	return nil
 }
 
-// checkLookup checks that no two blocks were granted by one lookup, since each one ages what is
-// free. A block of an opening state had none.
+// checkLookup checks that no two blocks were granted by one lookup, because each lookup ages all
+// free blocks. A block of an opening state had no lookup.
 func (a *Allocator) checkLookup(h handle, sh *shelf, s *sum) error {
 	if int(h) >= len(a.born) || a.born[h] == 0 {
 		return nil
@@ -208,7 +208,8 @@ func (a *Allocator) checkShelves(s *sum) error {
 	return nil
 }
 
-// checkRows checks that no row is lost, and that nothing else is in the table of addresses.
+// checkRows checks that every row is a block or unused, and that the table of addresses has no
+// other entries.
 func (a *Allocator) checkRows(s *sum) error {
 	if a.table.len() != s.blocks {
 		return broken(6, "%d rows are in use, and there are %d blocks", a.table.len(), s.blocks)
@@ -249,8 +250,8 @@ func (a *Allocator) checkCounters(s *sum) error {
 	return nil
 }
 
-// checkPages checks that pages lie where blocks have memory. Together with the bytes of those
-// blocks, which are counted, these are all of them.
+// checkPages checks that every page lies under blocks with memory. As the bytes of those blocks are
+// counted, the pages are then all their pages.
 func (a *Allocator) checkPages(s *sum) error {
 	var mapped device.Size
 	for at, size := range a.mem.Pages {

@@ -71,16 +71,16 @@ type confSize struct {
 	mib uint64
 }
 
-// parseConf reads the string that PyTorch users know under a rule set. Keys may stand in any order:
+// parseConf parses the string by the rules of a version. Keys may stand in any order:
 // 2.11 reads large_segment_size_mb first, and nothing else depends on another key. A key that is
-// given twice is read twice, and the later value stays; divisions overwrite only the intervals that
+// given twice is read twice, and the later value wins; divisions overwrite only the intervals that
 // they name. The error names the key, the value and the expected values.
 func parseConf(conf, rules string) (settings, error) {
 	r := confReader{tokens: confTokens(conf, rules), rules: rules}
 	r.set = settings{
 		maxSplit: ^device.Size(0), largeSegment: usualSegment, lastBegunFirst: rules != Rules26,
 	}
-	// A comma may stand behind the last value, as in 2.6, but nowhere else.
+	// A trailing comma is legal, as in 2.6; any other superfluous comma is an error.
 	for len(r.tokens) > 0 {
 		r.key = r.next()
 		i := slices.IndexFunc(confKeys, func(k confKey) bool { return k.name == r.key && !(k.later && rules == Rules26) })
@@ -97,7 +97,7 @@ func parseConf(conf, rules string) (settings, error) {
 			return settings{}, fmt.Errorf("%s: %q after its value: want a comma", r.key, r.tokens[0])
 		}
 	}
-	// No value is legal that would leave 0 here.
+	// 0 means that the key is absent, because no legal value is 0.
 	if r.set.maxRounding == 0 {
 		r.set.maxRounding = r.set.largeSegment
 	}
@@ -105,8 +105,8 @@ func parseConf(conf, rules string) (settings, error) {
 	return r.set, r.checkSizes()
 }
 
-// confTokens cuts the string. Blanks mean nothing, not even within a word; in 2.11 that holds for
-// every white space.
+// confTokens splits the string into tokens. Blanks are ignored, even within a word; in 2.11 all
+// white space is.
 func confTokens(conf, rules string) (tokens []string) {
 	blanks := " "
 	if rules != Rules26 {
@@ -140,7 +140,7 @@ func (r *confReader) next() (token string) {
 	return token
 }
 
-// accept takes the next token if it is a certain one.
+// accept takes the next token if it equals the given one, and reports whether it does.
 func (r *confReader) accept(token string) bool {
 	if len(r.tokens) == 0 || r.tokens[0] != token {
 		return false
@@ -149,7 +149,7 @@ func (r *confReader) accept(token string) bool {
 	return true
 }
 
-// wrong returns the error that a value is not what is wanted.
+// wrong returns the error of a value that is not among the expected ones.
 func (r *confReader) wrong(value, want string) error {
 	if value == "" {
 		return fmt.Errorf("%s: no value: want %s", r.key, want)
@@ -157,7 +157,7 @@ func (r *confReader) wrong(value, want string) error {
 	return fmt.Errorf("%s:%s: want %s", r.key, value, want)
 }
 
-// unknown returns the error that there is no such key.
+// unknown returns the error of an unknown key.
 func (r *confReader) unknown() error {
 	var names []string
 	for _, k := range confKeys {
@@ -172,8 +172,8 @@ func (r *confReader) unknown() error {
 	return fmt.Errorf("unknown key %q: %s", r.key, nearest.Want(r.key, names))
 }
 
-// number takes a whole number. In 2.6 it has 31 bits. PyTorch also takes a sign and ignores what
-// follows the digits, so that -1 is large and 128GB is 128 MiB; both are refused here.
+// number takes a whole number. In 2.6 it has 31 bits. PyTorch also accepts a sign and ignores text
+// after the digits, so -1 is large and 128GB is 128 MiB; both are refused here.
 func (r *confReader) number(want string) (n uint64, err error) {
 	value := r.next()
 	size := 64
@@ -212,8 +212,8 @@ func (r *confReader) truth() (bool, error) {
 	return value == "True", nil
 }
 
-// maxSplit reads from where on blocks are not split. A bound below the size of a segment would
-// leave no block that could be split.
+// maxSplit reads the size from which blocks are not split. A value below the size of a segment
+// would leave no block to split.
 func (r *confReader) maxSplit() error {
 	n, err := r.mebibytes()
 	r.set.maxSplit = device.Size(n) * device.MiB
@@ -221,7 +221,7 @@ func (r *confReader) maxSplit() error {
 	return err
 }
 
-// maxRounding reads how much too large a block may be that is not split.
+// maxRounding reads the most bytes by which an unsplittable block may exceed its request.
 func (r *confReader) maxRounding() error {
 	n, err := r.mebibytes()
 	r.set.maxRounding = device.Size(n) * device.MiB
@@ -256,13 +256,13 @@ func (r *confReader) checkSizes() error {
 	return nil
 }
 
-// threshold reads the share above which old segments go back.
+// threshold reads the share of the bound above which old segments are released.
 func (r *confReader) threshold() (err error) {
 	r.set.gcThreshold, err = r.real("a share above 0 and below 1", func(x float64) bool { return x > 0 && x < 1 })
 	return err
 }
 
-// fraction reads the share of the device that may be held. PyTorch takes 0 too, with which every
+// fraction reads the share of the device that may be held. PyTorch also accepts 0, with which every
 // request fails.
 func (r *confReader) fraction() error {
 	x, err := r.real("a share from 0 to 1", func(x float64) bool { return x >= 0 && x <= 1 })
@@ -277,8 +277,7 @@ func (r *confReader) expandable() (err error) {
 	return err
 }
 
-// backend reads the name of the allocator. There is another one of PyTorch's, which is the
-// driver's.
+// backend reads the name of the allocator. PyTorch's other backend is the driver's pool.
 func (r *confReader) backend() error {
 	switch value := r.next(); value {
 	case "native":
@@ -290,13 +289,13 @@ func (r *confReader) backend() error {
 	}
 }
 
-// flag reads a truth that changes nothing here.
+// flag reads a boolean that has no effect here.
 func (r *confReader) flag() error {
 	_, err := r.truth()
 	return err
 }
 
-// threads reads how many threads register memory of the host.
+// threads reads the number of threads that register host memory.
 func (r *confReader) threads() error {
 	n, err := r.number("a power of two")
 	if err == nil && (bits.OnesCount64(n) != 1 || n > mostRegisterThreads) {
@@ -354,8 +353,8 @@ func (r *confReader) list(read func(name string) error) error {
 	return nil
 }
 
-// divisions reads into how many steps the way from one power of two to the next is divided: one
-// number for all sizes, or a list by the sizes in MiB from which on a number holds.
+// divisions reads the number of steps from one power of two to the next: one number for all sizes,
+// or a list of numbers by size in MiB.
 //
 // Entry K of the list is for requests from K MiB to below 2K MiB. The first entry also covers all
 // smaller sizes. Sizes between two entries have no steps. The mark > is for sizes above the last

@@ -11,14 +11,14 @@ const (
 	Rules211 = "2.11" // PyTorch 2.11; the default
 )
 
-// Config describes the allocator of one PyTorch program. The zero value is what PyTorch 2.11 does
-// without any setting.
+// Config describes the allocator of one PyTorch program. The zero value is PyTorch 2.11 without any
+// setting.
 type Config struct {
-	// Conf is the string that PYTORCH_CUDA_ALLOC_CONF has; the package comment lists its keys.
+	// Conf is the value of PYTORCH_CUDA_ALLOC_CONF; the package comment lists its keys.
 	Conf string `json:"conf" doc:"what PYTORCH_CUDA_ALLOC_CONF says, such as max_split_size_mb:128,garbage_collection_threshold:0.8" grid:",expandable_segments:True,max_split_size_mb:64,roundup_power2_divisions:8,garbage_collection_threshold:0.8"`
 	// Rules selects the version: Rules26 or Rules211.
 	Rules string `json:"rules" doc:"whose rules to follow: 2.6 or 2.11 (PyTorch 2.6.0 or 2.11)" grid:"2.6,2.11"`
-	// MemoryFraction of the device is the most to hold; 0 for no bound.
+	// MemoryFraction is the share of the device's memory that may be held; 0 for no bound.
 	MemoryFraction float64 `json:"memory_fraction" doc:"share of the device that may be held, as torch.cuda.set_per_process_memory_fraction sets it; 0 for no bound" grid:"0,0.9"`
 	// Mended repairs known defects of the original; the package comment lists them.
 	Mended bool `json:"mended" doc:"repair known defects of the original instead of reproducing them" grid:"false,true"`
@@ -32,13 +32,13 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, err
 }
 
-// settings returns what the configuration says to the algorithm. It fails with an error that names
-// the first bad field.
+// settings returns the parameters of the algorithm. It fails with an error that names the first bad
+// field.
 //
-// The string is read each time, by WithDefaults, New and Promises, because a configuration keeps
-// what the user wrote and nothing that follows from it.
+// The string is parsed each time, by WithDefaults, New and Promises, because a configuration holds
+// only the user's text.
 //
-// Precondition: the defaults of c are filled in, or c is about to be judged.
+// Precondition: the defaults of c are filled in, or WithDefaults is checking it.
 func (c Config) settings() (settings, error) {
 	switch {
 	case c.Rules != Rules26 && c.Rules != Rules211:

@@ -49,14 +49,14 @@ func (c *counter) added() int64 { return c.increased[small] + c.increased[large]
 // taken returns the sum of the decreases of both kinds.
 func (c *counter) taken() int64 { return c.added() + c.base[small] + c.base[large] - c.all() }
 
-// clear brings the peaks down to the present and forgets the sums.
+// clear sets the peaks to the current values and the sums to zero.
 func (c *counter) clear() {
 	c.peak, c.base, c.peakAll = c.current, c.current, c.all()
 	c.increased = [kinds]int64{}
 }
 
-// values returns what PyTorch shows of a kind, or of all if kind is kinds: current, peak, sum of
-// the increases, sum of the decreases.
+// values returns the values that PyTorch shows for a kind of block, or for all kinds if kind is
+// kinds: current, peak, sum of the increases, sum of the decreases.
 func (c *counter) values(kind int) [4]int64 {
 	if kind == kinds {
 		return [4]int64{c.all(), c.peakAll, c.added(), c.taken()}
@@ -86,7 +86,7 @@ func (n *counters) kept() [9]*counter {
 	}
 }
 
-// clear brings peaks down to the present and forgets sums.
+// clear sets the peaks to the current values and the sums to zero.
 func (n *counters) clear() {
 	for _, c := range n.kept() {
 		c.clear()
@@ -96,8 +96,7 @@ func (n *counters) clear() {
 	n.retries, n.ooms, n.syncs, n.deviceAllocs, n.deviceFrees = 0, 0, 0, 0, 0
 }
 
-// emptied notes that every block is gone with the memory it lay in. That is no free of the
-// caller's.
+// emptied sets all current values to zero when the strategy is closed. It counts no frees.
 func (n *counters) emptied() {
 	for _, c := range []*counter{
 		&n.allocation, &n.allocatedBytes, &n.active, &n.activeBytes, &n.requestedBytes, &n.inactiveSplit,
@@ -110,7 +109,7 @@ func (n *counters) emptied() {
 	}
 }
 
-// counterNames are the names of what Counters yields, in order.
+// counterNames are the names that Counters yields, in order.
 var counterNames = nameCounters()
 
 func nameCounters() (names []string) {
@@ -138,7 +137,7 @@ var _ power.Counted = (*Allocator)(nil)
 
 // Counters implements [power.Counted], under the names of torch.cuda.memory_stats.
 func (a *Allocator) Counters(yield func(name string, value int64) bool) {
-	// Names are made once, so that asking for the counters takes nothing from the heap.
+	// The names are made once, so that reading the counters allocates nothing.
 	i, more := 0, true
 	tell := func(values ...int64) {
 		for _, v := range values {

@@ -7,69 +7,70 @@
 //
 // # Sizes
 //
-// A request is rounded up to 512 bytes, or, with roundup_power2_divisions, to one of a few steps
-// between two powers of two. Up to 1 MiB it is small and is served from segments of 2 MiB. Anything
-// else is large: below 10 MiB from segments of 20 MiB, from there on from a segment of its own
-// size, rounded up to 2 MiB.
+// A request is rounded up to a multiple of 512 bytes, or, with roundup_power2_divisions, to one of
+// a few steps between two powers of two. A request of up to 1 MiB is small and is served from
+// segments of 2 MiB. Others are large: below 10 MiB they are served from segments of 20 MiB, and
+// from 10 MiB on from a segment of their own size, rounded up to 2 MiB.
 //
 // # Search
 //
 // A shelf holds the free blocks of one pool, size kind and stream, ordered by size, then address. A
-// request takes the first one that is large enough, from its own shelf only. Otherwise, in turn:
+// request takes the first one that is large enough, from its own shelf only. If there is none, the
+// allocator takes these steps until one succeeds:
 //
-//   - with garbage_collection_threshold, and a bound on what is held, segments of the large pool
-//     that were free for longer than the average go back while more is held than that share of the
-//     bound;
-//   - the device is asked for a segment;
-//   - with max_split_size_mb, blocks of the shelf that are too large to be split go back: the
-//     smallest that would serve alone, else the largest ones until they are enough. Then the device
-//     is asked again;
-//   - unless requests are redirected into a private pool, all pending blocks are waited for, all
-//     segments without a live block go back, and the device is asked for the last time.
+//   - With garbage_collection_threshold, and a bound on the bytes held: while more than that share
+//     of the bound is held, it releases segments of the large pool that have been free for longer
+//     than the average.
+//   - It reserves a segment.
+//   - With max_split_size_mb: it releases unsplittable blocks of the shelf, the smallest one that
+//     suffices alone, otherwise the largest ones until they suffice. Then it reserves again.
+//   - Unless requests are redirected into a private pool: it waits for all pending blocks, releases
+//     all segments without a live block, and reserves for the last time.
 //
 // # Split and merge
 //
-// The remainder of a small block is split off if it has at least 512 bytes, of a large block if it
-// has more than 1 MiB. The request gets the low part. Blocks of max_split_size_mb and more are
-// never split: they serve only requests of at least that size that waste less than
-// max_non_split_rounding_mb. A freed block coalesces with adjacent free blocks.
+// The remainder is split off if it has at least 512 bytes in a small block, or more than 1 MiB in a
+// large one. The request gets the low part. Blocks of max_split_size_mb and more are never split:
+// they serve only requests of at least that size that waste less than max_non_split_rounding_mb. A
+// freed block coalesces with adjacent free blocks.
 //
 // # Segments that grow
 //
 // With expandable_segments a segment is a range of addresses somewhat larger than the device, in
-// which pages are mapped as they are needed: of 2 MiB for small blocks, of 20 MiB for large ones.
-// Mapped and unmapped blocks tile it. A request takes the free block that is smallest together with
-// the unmapped block after it, so growable blocks are used last. If no block is large enough,
-// memory is mapped at the first place in a segment of the shelf that is large enough, beginning
-// with a free block before an unmapped one. Only whole pages inside free blocks are released.
+// which pages are mapped on demand: of 2 MiB for small blocks, of 20 MiB for large ones. Mapped and
+// unmapped blocks tile it. The size of a free block here includes the unmapped block after it, and
+// a request takes the smallest free block by that size, so blocks that can grow are used last. If
+// no block is large enough, memory is mapped at the first large enough place in a segment of the
+// shelf; a place begins with the free block before an unmapped one. Only whole pages inside free
+// blocks are released.
 //
 // # Streams
 //
-// A block that other streams use (RecordStream) is pending when it is freed, until each of them has
-// finished what was queued on it then. Every request looks first whether some have. A pending block
-// merges with nothing.
+// A block that other streams use (RecordStream) is pending after its free until each of them has
+// finished the work that was queued at the free. Every request polls for that first. A pending
+// block does not coalesce.
 //
 // # Private pools
 //
-// While requests are redirected into a private pool (BeginPool), as in a program that captures a
-// graph, they are served from shelves of that pool, no event is recorded or looked at, and blocks
-// that other streams use stay pending. The memory of a pool goes back once it has no users.
+// While requests are redirected into a private pool (BeginPool), as during a graph capture, they
+// are served from shelves of that pool, no event is recorded or queried, and blocks that other
+// streams use stay pending. The memory of a pool can be released once it has no users.
 //
 // # Running out of memory
 //
-// Memory that a failing request released on its way stays released. Every error of the device
-// counts as out of memory. Chunks that can neither be used nor released are shown as slack, and
-// every later flush retries them.
+// Memory that a failing request released stays released. Every error of the device counts as out of
+// memory. Chunks that can neither be used nor released are shown as slack, and every later flush
+// retries them.
 //
 // # Statistics
 //
-// Counters (see [power.Counted]) have PyTorch's names. Of each sum there are what is there now, the
-// most that was there, and what came and went, for small and for large blocks and for both; private
-// pools count by size kind.
+// Counters (see [power.Counted]) have PyTorch's names. Each has a current value, a peak, and the
+// sums of its increases and of its decreases, for small blocks, for large blocks and for both.
+// Blocks of private pools count by their size kind.
 //
-//   - allocation and allocated_bytes are live blocks, by their size, until they are freed;
+//   - allocation and allocated_bytes are the number and the sizes of live blocks;
 //   - active, active_bytes and requested_bytes also include pending blocks;
-//   - segment counts segments that do not grow, reserved_bytes all bytes held;
+//   - segment is the number of segments that do not grow, reserved_bytes the bytes held by all;
 //   - inactive_split and inactive_split_bytes are free blocks that share their segment, unless it
 //     grows;
 //   - oversize_allocations and oversize_segments are unsplittable blocks and segments;
@@ -85,8 +86,8 @@
 //
 //   - max_split_size_mb: blocks of at least this size are never split; above 20, in 2.11 at least
 //     the size of a large segment; without it every block is split;
-//   - max_non_split_rounding_mb: by how much such a block may exceed the request, with the same
-//     bounds; 20, in 2.11 the size of a large segment;
+//   - max_non_split_rounding_mb: the most bytes by which such a block may exceed the request, with
+//     the same bounds; default 20, in 2.11 the size of a large segment;
 //   - roundup_power2_divisions: the number of steps from one power of two to the next, a power of
 //     two; 1 and 0 mean none. One number for all sizes, or a list by sizes in MiB such as
 //     [256:1,512:2,>:8]: each entry covers its size up to twice that, the first one all smaller
@@ -109,11 +110,11 @@
 //
 //   - a remainder of exactly 1 MiB stays with a large block; one of 512 bytes is split off a small
 //     block;
-//   - a request of 10 MiB gets a segment of its own, and so does one that is rounded up to that;
+//   - a request of 10 MiB, also after rounding, gets a segment of its own;
 //   - if the first block that is large enough is refused as unsplittable, no other one is tried;
-//   - after waiting and releasing, free blocks are not searched again and only the device is asked:
-//     a request may fail and the same request succeed right after. A retry is counted before its
-//     result is known;
+//   - after waiting and releasing, only the device is asked and the free blocks are not searched
+//     again: a request may fail, and the same request may succeed right after. A retry is counted
+//     before its result is known;
 //   - large segments are released before small ones, each by stream, size and address, which
 //     determines the device's free memory afterwards;
 //   - among growing segments the size of a block includes the unmapped block after it, and an equal
@@ -127,46 +128,46 @@
 //
 // # Cost
 //
-// Alloc and Free cost O(1), but for the shares of a heap (see kit/index) O(log blocks of one size)
-// amortized, and O(log streams + redirections) where the stream changes. While blocks are pending,
-// each request asks the device about every stream that they wait for. Among segments that grow a
-// lookup passes over blocks that reach further than the next one; to map memory costs O(unmapped
-// blocks). Giving memory back costs O(free blocks). Metadata is 40 bytes a block beside the
-// indexes. Nothing is allocated on the heap once warm.
+// Alloc and Free cost O(1), amortized O(log blocks of one size) in the heaps of kit/index, and
+// O(log streams + redirections) when the stream changes. While blocks are pending, each request
+// queries every stream that they wait for. With growing segments a lookup passes over blocks that
+// could grow beyond the size of the next one, and mapping costs O(unmapped blocks). Releasing
+// memory costs O(free blocks). Metadata is 40 bytes a block beside the indexes. Nothing is
+// allocated on the heap once warm.
 //
 // # Departures
 //
 // In every version:
 //
-//   - numbers are digits and nothing else: PyTorch reads 128GB as 128 MiB, and -1 as a very large
+//   - a number consists of digits only: PyTorch reads 128GB as 128 MiB, and -1 as a very large
 //     number;
-//   - a colon or comma that is missing is an error also where later versions of the parser overlook
-//     it;
-//   - the private pools that have no users go back in the order of their numbers, where the
-//     original has none;
+//   - a missing colon or comma is an error, also where later versions of the parser overlook it;
+//   - private pools without users are released in the order of their numbers; in the original the
+//     order is unspecified;
 //   - a free of anything but the start of a live block is refused, where the original aborts;
-//   - alignments above 512 are refused, the original has none.
+//   - an alignment above 512 is refused; the original has no alignments.
 //
 // With Mended also:
 //
-//   - after everything was given back the free blocks are searched once more (M1);
+//   - the free blocks are searched once more after all unused segments were released (M1);
 //   - without a bound the threshold of the collection is a share of the device (M2);
-//   - a stream that was recorded while requests were redirected is waited for, also if the block
-//     was freed then (M3);
-//   - no segment is made for a request that is larger than any segment that grows (M4).
+//   - a block waits for a stream that was recorded during a redirection, also if it was freed
+//     during that redirection (M3);
+//   - no segment is reserved for a request that is larger than any growing segment (M4).
 //
-// In every version a private pool is forgotten when it has no users and holds nothing. The original
+// In every version a private pool is removed when it has no users and holds nothing. The original
 // counts reservations by request and releases by block, so with growing segments it keeps some
-// pools for ever and fails with an internal error when the count becomes negative.
+// pools forever and fails with an internal error when the count becomes negative.
 //
 // # Data structure
 //
 // Blocks are rows of a table, 40 bytes each, linked with their neighbors. A shelf belongs to one
 // pool, size kind and stream: an ordered index of free blocks (kit/index) and a list of unmapped
 // ones. A block never changes its shelf. The original has one set ordered by stream first, which is
-// the concatenation of the shelves. Live blocks are found by address in buckets whose chains run
-// through the table. Uses by other streams and marks, which few blocks have, are stored separately.
-// Statistics are kept for small and large blocks; the others are derived, except the joint peaks.
+// the concatenation of the shelves. A hash table with chains through the rows finds live blocks by
+// address. Few blocks are used by other streams; these uses and their marks are stored separately.
+// Statistics are kept for small and for large blocks. Sums are derived from both, except for the
+// joint peaks.
 //
 // # When the device refuses
 //
@@ -178,19 +179,17 @@
 //
 // # Invariants
 //
-// Invariant P1: the blocks of a segment tile it; links are symmetric.
-// Invariant P2: no two adjacent blocks are both free, or both unmapped.
-// Invariant P3: all blocks of a segment have one shelf, and every shelf is listed under its pool,
-// kind and stream. Invariant P4: the table of addresses holds exactly the live blocks.
-// Invariant P5: the index of a shelf holds its free blocks, its list the unmapped blocks by
-// address.
-// Invariant P6: every row is a block of a segment or spare. Invariant P7: the counters are what the
-// walk shows. Invariant P8: a pending block has a stream to mark or a mark to wait for, and is
-// counted. Invariant P9: a live or pending block is large enough for its request, rounded, and of
-// its kind. Invariant P10: pages are mapped exactly where blocks have memory. Invariant P11: a
-// private pool has users, redirections or segments. Invariant P12: an unsplittable block is a whole
-// segment, unless the segment can grow. Invariant P13: if ages are counted, each live block caused
-// one lookup, which aged all free blocks.
+// Invariant P1: the blocks of a segment tile it; links are symmetric. Invariant P2: no two adjacent
+// blocks are both free, or both unmapped. Invariant P3: all blocks of a segment have one shelf, and
+// every shelf is listed under its pool, kind and stream. Invariant P4: the table of addresses holds
+// exactly the live blocks. Invariant P5: the index of a shelf holds its free blocks, its list the
+// unmapped blocks by address. Invariant P6: every row is a block of a segment or spare. Invariant
+// P7: the counters match the walk. Invariant P8: a pending block has a stream to mark or a mark to
+// wait for, and is counted. Invariant P9: a live or pending block is large enough for its request,
+// rounded, and of its kind. Invariant P10: pages are mapped exactly where blocks have memory.
+// Invariant P11: a private pool has users, redirections or segments. Invariant P12: an unsplittable
+// block is a whole segment, unless the segment can grow. Invariant P13: if ages are counted, each
+// live block caused one lookup, which aged all free blocks.
 //
 // # Source
 //

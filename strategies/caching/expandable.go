@@ -21,7 +21,7 @@ func (a *Allocator) pageOf(kind uint32) device.Size {
 	return a.set.largeSegment
 }
 
-// reach returns how large a free block may become by mapping what follows it.
+// reach returns the size of a free block together with the unmapped block after it.
 func (a *Allocator) reach(h handle) device.Size {
 	b := &a.rows[h]
 	if !a.is(b.next, unmapped) {
@@ -30,14 +30,14 @@ func (a *Allocator) reach(h handle) device.Size {
 	return b.size + a.rows[b.next].size
 }
 
-// leastReach returns the free block, from one on in the order of the shelf, behind which the next
-// one would reach no less. So the block at the end of a segment, which can still grow, is taken
-// last.
+// leastReach returns the first free block, from e on in the order of the shelf, whose successor in
+// that order has at least the same reach. So the block at the end of a segment, which can still
+// grow, is taken last.
 func (a *Allocator) leastReach(sh *shelf, e index.SizeEntry) index.SizeEntry {
 	for {
 		reach := a.reach(e.Handle)
 		if reach == e.Size {
-			return e // all that follow are as large at least
+			return e // all blocks after it are at least as large
 		}
 		at := sh.free.First(e.Size, func(h uint32) bool {
 			b := &a.rows[h]
@@ -54,8 +54,8 @@ func (a *Allocator) leastReach(sh *shelf, e index.SizeEntry) index.SizeEntry {
 	}
 }
 
-// grow maps memory for a rounded size and returns the block, which is in no index. On error, the
-// device's, pages mapped so far stay, free.
+// grow maps memory for a rounded size and returns the block, which is in no index. On an error of
+// the device the pages mapped so far stay free.
 func (a *Allocator) grow(sh *shelf, n device.Size) (handle, error) {
 	h, err := a.place(sh, n)
 	if err != nil {
@@ -80,8 +80,8 @@ func (a *Allocator) grow(sh *shelf, n device.Size) (handle, error) {
 }
 
 // place returns the first block of the lowest run of adjacent free and unmapped blocks of at least
-// n bytes with an unmapped one. If there is none it reserves a new segment. The original reserves a
-// segment even for a size that no segment can hold.
+// n bytes of which at least one is unmapped. Otherwise it reserves a new segment. The original
+// reserves a segment even for a size that no segment can hold.
 func (a *Allocator) place(sh *shelf, n device.Size) (handle, error) {
 	// A free block before a gap needs no mapping, so the run begins there.
 	for _, h := range sh.gaps {
@@ -118,7 +118,8 @@ func (a *Allocator) place(sh *shelf, n device.Size) (handle, error) {
 	return h, nil
 }
 
-// gapAt returns where the unmapped block of an address is, or belongs.
+// gapAt returns the place in the list of the unmapped block at an address, or the place to insert
+// it.
 func (a *Allocator) gapAt(sh *shelf, at device.Addr) int {
 	i, _ := slices.BinarySearchFunc(sh.gaps, at, func(h handle, at device.Addr) int {
 		return cmp.Compare(a.rows[h].addr, at)
@@ -131,15 +132,14 @@ func (a *Allocator) addGap(sh *shelf, h handle) {
 	sh.gaps = slices.Insert(sh.gaps, a.gapAt(sh, a.rows[h].addr), h)
 }
 
-// dropGap takes an unmapped block off the list.
+// dropGap removes an unmapped block from the list.
 func (a *Allocator) dropGap(sh *shelf, h handle) {
 	i := a.gapAt(sh, a.rows[h].addr)
 	sh.gaps = slices.Delete(sh.gaps, i, i+1)
 }
 
 // fill maps memory for the first n bytes of an unmapped block, in whole pages, and returns the free
-// block that they are part of then. On error, the device's, the memory that it could not take back
-// is stuck.
+// block that contains them. On an error of the device, memory that it does not unmap becomes stuck.
 func (a *Allocator) fill(h handle, n device.Size) (handle, error) {
 	sh := a.shelfOf(h)
 	low := a.rows[h].addr
@@ -186,9 +186,9 @@ func (a *Allocator) cutGap(sh *shelf, h handle, end device.Addr) {
 	sh.gaps = slices.Delete(sh.gaps, i, i+1)
 }
 
-// shrink takes the memory away from the whole pages of a free block, and gives the segment back if
-// nothing else is left in it. The error is the device's; then nothing has changed, or only the
-// empty segment stays.
+// shrink unmaps and releases the whole pages of a free block, and then the range of the segment if
+// no memory is left in it. On an error of the device nothing changes, or only the empty range
+// stays.
 func (a *Allocator) shrink(h handle) error {
 	sh := a.shelfOf(h)
 	b := a.rows[h]
@@ -232,8 +232,8 @@ func (a *Allocator) shrink(h handle) error {
 	return err
 }
 
-// vacate makes a block whose memory was taken away an unmapped one, merged with its unmapped
-// neighbours, and returns it.
+// vacate makes a block whose memory was unmapped an unmapped block, merges it with adjacent
+// unmapped blocks, and returns the result.
 func (a *Allocator) vacate(sh *shelf, h handle) handle {
 	a.rows[h].become(unmapped)
 	if next := a.rows[h].next; a.is(next, unmapped) {
@@ -250,7 +250,8 @@ func (a *Allocator) vacate(sh *shelf, h handle) handle {
 	return h
 }
 
-// discard gives a segment back of which an unmapped block is all. On error, the device's, it stays.
+// discard releases the range of a segment that is one unmapped block. On an error of the device it
+// stays.
 func (a *Allocator) discard(h handle) error {
 	sh := a.shelfOf(h)
 	if err := a.mem.Close(a.rows[h].addr); err != nil {
@@ -283,10 +284,10 @@ func (a *Allocator) unstick() (first error) {
 	return first
 }
 
-// condemn makes all blocks of the expandable segments that have memory stuck ones, which unstick
-// gives back: the strategy is closed.
+// condemn makes all blocks with memory in expandable segments stuck when the strategy is closed, so
+// that unstick releases them.
 func (a *Allocator) condemn() {
-	// Blocks end where pages do not, so they are merged to what can be unmapped in one call.
+	// Blocks need not end at pages, so adjacent ones are merged into runs that one call can unmap.
 	for i := range a.mem.Len() {
 		for h := a.mem.At(i).First; h != none; h = a.rows[h].next {
 			b := &a.rows[h]
@@ -308,7 +309,8 @@ func (a *Allocator) condemn() {
 	}
 }
 
-// discardEmpty gives back the segments without memory. The error is the device's first.
+// discardEmpty releases the ranges of segments without memory. It returns the first error of the
+// device.
 func (a *Allocator) discardEmpty() (first error) {
 	for i := a.mem.Len() - 1; i >= 0; i-- {
 		h := a.mem.At(i).First

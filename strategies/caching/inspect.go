@@ -17,8 +17,8 @@ var (
 	_ power.Metered    = (*Allocator)(nil)
 )
 
-// Stats implements [alloc.Inspector]. O(1). Forgotten is pages that are mapped nowhere because the
-// device refused to take them back.
+// Stats implements [alloc.Inspector]. O(1). Forgotten counts unmapped pages that the device refused
+// to release.
 func (a *Allocator) Stats() alloc.Stats {
 	s, c := a.front.Stats, &a.count
 	s.Allocs, s.Frees = uint64(c.allocation.added()), uint64(c.allocation.taken())
@@ -38,7 +38,7 @@ func (a *Allocator) ClearStats() {
 	s.PeakRequested = device.Size(a.count.requestedBytes.all()) - a.parked
 }
 
-// LargestFree implements [power.Holes]: of any pool and stream. O(log (pools * streams)),
+// LargestFree implements [power.Holes] over all pools and streams. O(log (pools * streams)),
 // amortized.
 func (a *Allocator) LargestFree() device.Size {
 	return a.largest.Max(func(id uint32) device.Size {
@@ -68,10 +68,9 @@ func (a *Allocator) MetadataBytes() device.Size {
 	return n
 }
 
-// Trim implements [power.Trimmer]. It is PyTorch's empty_cache: it waits for all that is pending,
-// then gives back what no live block shares a segment, or a page of an expandable one, with.
-// Private pools keep what they have until they are released. It returns the bytes that are held no
-// more.
+// Trim implements [power.Trimmer]. It is PyTorch's empty_cache: it waits for all pending blocks,
+// then releases the segments, and the pages of expandable segments, without a live block. Private
+// pools keep their memory until they are released. It returns the bytes released.
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.front.Closed() {
 		return 0, alloc.ErrClosed
@@ -103,8 +102,9 @@ func (a *Allocator) Close() error {
 	return first
 }
 
-// Walk implements [alloc.Inspector]. Chunks show the stream of their segment, their pool, whether
-// the segment is for small or large blocks and expandable, and free ones what they served last.
+// Walk implements [alloc.Inspector]. A chunk shows the stream and pool of its segment, and whether
+// the segment is for small or large blocks and expandable. A free chunk also shows the size of its
+// last request.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() && !a.set.expandable {
 		a.segments.WalkSlack(yield)
@@ -126,7 +126,7 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	}
 }
 
-// walkSegment yields the blocks of a segment and reports whether the walk goes on.
+// walkSegment yields the blocks of a segment and reports whether the walk continues.
 func (a *Allocator) walkSegment(region device.Addr, first handle, yield func(alloc.Chunk) bool) bool {
 	for h := first; h != none; h = a.rows[h].next {
 		if !yield(a.show(region, h)) {
@@ -144,7 +144,7 @@ func (a *Allocator) sizeFrom(h handle) (n device.Size) {
 	return n
 }
 
-// shown is how blocks appear in a walk.
+// shown maps states of blocks to those of a walk.
 var shown = [...]alloc.State{
 	free: alloc.Free, live: alloc.Live, pending: alloc.Pending, unmapped: alloc.Unmapped, stuck: alloc.Slack,
 }

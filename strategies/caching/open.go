@@ -37,7 +37,7 @@ func Open(src device.Source, c Config, opening []alloc.Chunk) (*Allocator, error
 	return a, nil
 }
 
-// adopt enters a segment.
+// adopt adds a segment of the opening state.
 func (a *Allocator) adopt(chunks []alloc.Chunk) error {
 	head := chunks[0]
 	if i := slices.IndexFunc(chunks, func(c alloc.Chunk) bool { return c.State != alloc.Unmapped }); i > 0 {
@@ -91,7 +91,7 @@ func (a *Allocator) adopt(chunks []alloc.Chunk) error {
 	return nil
 }
 
-// adoptSpan enters a segment that grows, whose memory must be whole pages.
+// adoptSpan adds a growing segment of the opening state. Its memory must be whole pages.
 func (a *Allocator) adoptSpan(r device.Region, first handle, sh *shelf, chunks []alloc.Chunk) error {
 	// Segments that do not grow are found in their set; growing ones are few.
 	for i := range a.mem.Len() {
@@ -100,7 +100,7 @@ func (a *Allocator) adoptSpan(r device.Region, first handle, sh *shelf, chunks [
 		}
 	}
 	page := a.pageOf(sh.kind)
-	// Blocks end where pages do not, so what lies side by side is taken together.
+	// Blocks need not end at pages, so adjacent blocks with memory are joined first.
 	var parts []device.Region
 	for _, c := range chunks {
 		if c.State == alloc.Unmapped {
@@ -112,7 +112,7 @@ func (a *Allocator) adoptSpan(r device.Region, first handle, sh *shelf, chunks [
 			parts = append(parts, device.Region{Addr: c.Addr, Size: c.Size})
 		}
 	}
-	// Pages that stick out of the memory could be neither unmapped nor granted.
+	// A page with memory in part could be neither unmapped nor granted.
 	for _, p := range parts {
 		if p.Addr.Sub(r.Addr)%page != 0 || p.Size%page != 0 {
 			return fmt.Errorf("%v of memory at %v in the segment at %v: want whole pages of %v", p.Size, p.Addr, r.Addr, page)
@@ -150,12 +150,12 @@ func (a *Allocator) judgeOpening(c, head alloc.Chunk) error {
 	return nil
 }
 
-// adoptBlock makes a block of an adopted segment what its chunk is.
+// adoptBlock gives a block of an adopted segment the state of its chunk.
 func (a *Allocator) adoptBlock(h handle, sh *shelf, c alloc.Chunk) {
 	b, n := &a.rows[h], &a.count
 	switch c.State {
 	case alloc.Unmapped:
-		// Nothing is counted: it holds no memory.
+		// It holds no memory, so it is not counted.
 		b.become(unmapped)
 		a.addGap(sh, h)
 		return
@@ -174,10 +174,11 @@ func (a *Allocator) adoptBlock(h handle, sh *shelf, c alloc.Chunk) {
 	a.booked(sh.kind, c.Requested, c.Size)
 }
 
-// ReleaseSegment gives back the segment that starts at an address, as a recording did for reasons
-// of its own; of a segment that grows the whole pages of the free block that has the address, which
-// costs a step for each block below. It fails with [device.ErrInvalid] if no segment starts there
-// or a block of it is not free, and with the device's error; then nothing has changed.
+// ReleaseSegment releases the segment that starts at an address, to follow a recording in which
+// PyTorch released it. Of a growing segment it releases the whole pages of the free block that
+// contains the address, which costs a step for each block below. It fails with [device.ErrInvalid]
+// if no segment starts there or a block of it is not free, and with the device's error. On failure
+// nothing changes.
 func (a *Allocator) ReleaseSegment(at device.Addr) error {
 	if a.front.Closed() {
 		return alloc.ErrClosed
@@ -201,13 +202,13 @@ func (a *Allocator) ReleaseSegment(at device.Addr) error {
 	return nil
 }
 
-// shrinkAt takes the memory away from the whole pages of the free block that has an address. It
-// fails like [Allocator.ReleaseSegment].
+// shrinkAt releases the whole pages of the free block that contains an address. It fails like
+// [Allocator.ReleaseSegment].
 func (a *Allocator) shrinkAt(at device.Addr) error {
 	if a.mem.Len() == 0 || !a.mem.Under(at).Contains(at) {
 		return device.ErrInvalid
 	}
-	// No index leads from any address to its block: a recording gives memory back seldom.
+	// A linear search, because recordings rarely release memory.
 	h := a.mem.Under(at).First
 	for ; h != none && a.rows[h].end() <= at; h = a.rows[h].next {
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// shelf is the blocks of one pool, size kind and stream. Blocks never change their shelf.
+// shelf holds the blocks of one pool, size kind and stream. A block never changes its shelf.
 type shelf struct {
 	id     uint32 // its place among all shelves
 	kind   uint32 // small or large
@@ -22,7 +22,7 @@ type shelf struct {
 	gaps     []handle // unmapped blocks, by address
 }
 
-// side is the shelves of one pool and size kind.
+// side holds the shelves of one pool and size kind.
 type side struct {
 	shelves []*shelf // by stream
 	calls   uint64   // lookups so far, where ages are counted
@@ -63,9 +63,9 @@ func (a *Allocator) poolOf(s device.Stream) *pool {
 	return found
 }
 
-// shelfFor returns the shelf that a request of a kind and stream is served from.
+// shelfFor returns the shelf that serves a request of a kind and stream.
 func (a *Allocator) shelfFor(kind uint32, s device.Stream) *shelf {
-	// Requests come in runs of one stream, so the shelf of the last one mostly is the one.
+	// Requests come in runs of one stream, so it is mostly the shelf of the previous request.
 	if len(a.redirections) == 0 {
 		if sh := a.recent[kind&large]; sh.stream == s {
 			return sh
@@ -79,7 +79,7 @@ func (a *Allocator) shelfFor(kind uint32, s device.Stream) *shelf {
 	return sh
 }
 
-// shelfIn returns the shelf of a pool, kind and stream, which it makes if it is not there.
+// shelfIn returns the shelf of a pool, kind and stream. It makes the shelf on first use.
 func (a *Allocator) shelfIn(p *pool, kind uint32, s device.Stream) *shelf {
 	side := &p.sides[kind]
 	i, found := slices.BinarySearchFunc(side.shelves, s, func(sh *shelf, s device.Stream) int {
@@ -104,7 +104,7 @@ func (a *Allocator) shelfIn(p *pool, kind uint32, s device.Stream) *shelf {
 // shelfOf returns the shelf of a block.
 func (a *Allocator) shelfOf(h handle) *shelf { return a.shelves[a.rows[h].home>>shelfBit] }
 
-// findPool returns where a private pool is, or belongs, and whether it is there.
+// findPool returns the index of a private pool, or the index to insert it, and whether it exists.
 func (a *Allocator) findPool(id alloc.PoolID) (i int, found bool) {
 	return slices.BinarySearchFunc(a.pools, id, func(p *pool, id alloc.PoolID) int { return cmp.Compare(p.id, id) })
 }
@@ -144,8 +144,8 @@ func (a *Allocator) EndPool(id alloc.PoolID) error {
 	return nil
 }
 
-// ReleasePool implements [power.PrivatePools]. The memory of a pool without users goes back with
-// the next [Allocator.Trim], or when a request finds none.
+// ReleasePool implements [power.PrivatePools]. The memory of a pool without users is released by
+// the next [Allocator.Trim], or when a request finds no memory.
 func (a *Allocator) ReleasePool(id alloc.PoolID) error {
 	if a.front.Closed() {
 		return alloc.ErrClosed
@@ -176,7 +176,7 @@ func (a *Allocator) forgetIdle() {
 	a.queues = slices.DeleteFunc(a.queues, func(q queue) bool { return len(q.marks) == 0 })
 }
 
-// forget drops a private pool without users, redirections and memory.
+// forget removes a private pool without users, redirections and memory.
 func (a *Allocator) forget(p *pool) {
 	if p.id == 0 || p.users > 0 || p.redirect > 0 || p.segments > 0 {
 		return

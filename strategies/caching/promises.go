@@ -15,14 +15,14 @@ func (c Config) Promises() promise.Set {
 		return promise.Set{} // nothing can be built of it
 	}
 	p := promise.Set{
-		// Segments begin at multiples of the quantum, and all that is cut from them is a multiple of it.
+		// Segments begin at multiples of the quantum, and blocks are cut in multiples of it.
 		Quantum:  quantum,
 		Honours:  func(r alloc.Request) bool { return r.Align <= quantum },
 		MaxGrant: set.mostGranted,
-		// A segment belongs to one stream and pool, so all free neighbours are alike.
+		// A segment belongs to one stream and pool, so all adjacent free blocks merge.
 		MustMerge:       promise.MergeAll,
 		ExactNeighbours: true,
-		// The class is that of the segment, which a chunk alone cannot show. Without growing segments the
+		// The class belongs to the segment, which a chunk alone cannot show. Without growing segments the
 		// size often implies it: smaller chunks are never split off large blocks, and larger ones do not
 		// fit a small segment.
 		ClassOf: func(free alloc.Chunk) int32 {
@@ -62,7 +62,7 @@ func (c Config) Promises() promise.Set {
 	p.Except = set.exceptions(c.Mended)
 	p.Places = set.places
 	if set.gcThreshold != 0 && (set.limited || c.Mended) {
-		// Ages decide what goes back before memory is taken, and a walk does not show them.
+		// Ages decide which segments are released before a reservation, and a walk does not show them.
 		p.Places = func(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID) promise.Placement {
 			at := set.places(walk, r, into)
 			if at.Takes != 0 {
@@ -80,10 +80,11 @@ func (c Config) Promises() promise.Set {
 	return p
 }
 
-// exceptions returns the invariants that the settings break, in the original as here.
+// exceptions returns the invariants that the original breaks under these settings, and so does this
+// package.
 func (s *settings) exceptions(mended bool) (all []promise.Exception) {
-	// The original may hold up to a page more than it is bound to. Segments that do not grow are whole
-	// pages of a card, unless they were given an odd size.
+	// The original may hold up to a page more than its bound. Segments that do not grow are whole
+	// pages of a card, unless the settings give them an odd size.
 	switch {
 	case !s.limited:
 	case s.expandable:
@@ -96,8 +97,8 @@ func (s *settings) exceptions(mended bool) (all []promise.Exception) {
 	collects := s.gcThreshold > 0 && (s.limited || mended)
 	if s.maxSplit != ^device.Size(0) && !s.expandable && s.unstepped && !collects {
 		all = append(all, promise.Exception{Invariant: "I44",
-			Reason: "unsplittable blocks serve only requests a little smaller, so that each size keeps the memory of its " +
-				"best time"})
+			Reason: "unsplittable blocks serve only requests a little smaller, so each size keeps the memory of its " +
+				"peak"})
 	}
 	return all
 }
@@ -121,8 +122,8 @@ func (s *settings) mostGranted(r alloc.Request) device.Size {
 }
 
 // serves reports whether a free block of the pool that a request goes to would serve it. The
-// original looks at the first block that is large enough only; if that one may not be taken, all
-// larger ones may not either.
+// original compares only the first block that is large enough; if that block may not be taken, no
+// larger one may.
 func (s *settings) serves(free alloc.Chunk, r alloc.Request) bool {
 	n := s.round(r.Size)
 	switch {

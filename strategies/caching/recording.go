@@ -17,7 +17,7 @@ type BlockSizes struct {
 	Unsplit device.Size
 }
 
-// BlockSizes returns what the configuration makes of sizes. It fails like [New].
+// BlockSizes returns the settings of the configuration. It fails like [New].
 func (c Config) BlockSizes() (BlockSizes, error) {
 	c, err := c.WithDefaults()
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 
 // Reduced implements [setting.ReducedConfig]. Omitted from the string:
 //
-//   - keys that concern other things than where blocks lie;
-//   - garbage_collection_threshold where nothing bounds what is held, and where segments grow;
+//   - keys that do not affect placement;
+//   - garbage_collection_threshold without a bound on the bytes held, and with growing segments;
 //   - per_process_memory_fraction of the whole device under the rules of 2.11;
-//   - divisions for sizes that they leave alone, interval by interval;
-//   - max_split_size_mb above every block there can be, in segments that do not grow, and then
-//     max_non_split_rounding_mb, which is about blocks that are not split;
-//   - large_segment_size_mb where no request is served from such a segment.
+//   - divisions of intervals in which they change no size;
+//   - max_split_size_mb above the largest possible block, in segments that do not grow, and with it
+//     max_non_split_rounding_mb;
+//   - large_segment_size_mb if no request is served from such a segment.
 //
 // Without private pools the two sets of rules differ in the string alone.
 func (c Config) Reduced(d setting.Demand) Config {
@@ -38,15 +38,15 @@ func (c Config) Reduced(d setting.Demand) Config {
 		}
 	}
 	s.reduceDivisions(d)
-	// A segment that grows may become one free block, larger than anything that is asked for.
+	// A growing segment may become one free block that is larger than every request.
 	if s.maxSplit == noLimit || !s.expandable && s.maxSplit > s.largestBlock(d) {
 		s.maxSplit, s.maxRounding = noLimit, 0
 	}
 	if !s.expandable && s.maxRounding == 0 && !s.servesMedium(d) {
 		s.largeSegment = usualSegment
 	}
-	// The original looks at ages only below a bound, the mended one below the memory of the device,
-	// and neither in segments that grow.
+	// The original compares ages only with a bound, the mended one also with the memory of the device,
+	// and neither in growing segments.
 	if s.expandable || !s.limited && !c.Mended {
 		s.gcThreshold = 0
 	}
@@ -54,12 +54,11 @@ func (c Config) Reduced(d setting.Demand) Config {
 	return r
 }
 
-// reduceDivisions forgets the steps of intervals in which no size is rounded otherwise than
-// without.
+// reduceDivisions removes the steps of intervals in which they change no size.
 func (s *settings) reduceDivisions(d setting.Demand) {
 	var matter [intervals]bool
 	for _, n := range d.Sizes {
-		// Whatever is outside these is refused before it is rounded.
+		// Sizes outside these bounds are refused before they are rounded.
 		if n > 0 && n <= mostRequest && s.round(n) != device.AlignUp(n, quantum) {
 			matter[intervalOf(n)] = true
 		}
@@ -111,7 +110,7 @@ func (s *settings) conf(rules string) string {
 	if s.largeSegment != usualSegment && rules != Rules26 {
 		add(keyLargeSegment, mib(s.largeSegment))
 	}
-	// Without a value of its own the rounding is a large segment.
+	// The default of the rounding is the size of a large segment.
 	if s.maxRounding != 0 && s.maxRounding != s.largeSegment {
 		add(keyRounding, mib(s.maxRounding))
 	}
@@ -128,8 +127,8 @@ func (s *settings) conf(rules string) string {
 	return strings.Join(parts, ",")
 }
 
-// Unbound implements [setting.UnboundConfig]. The memory of the device decides how large a range is
-// in which a segment grows, how much may be held, and, mended, at what age segments go back.
+// Unbound implements [setting.UnboundConfig]. The memory of the device determines the range of a
+// growing segment, the bound of a memory fraction and, mended, the threshold of garbage collection.
 func (c Config) Unbound() bool {
 	s, err := c.settings()
 	return err == nil && !s.expandable && !s.limited && (s.gcThreshold == 0 || !c.Mended)

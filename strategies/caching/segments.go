@@ -10,9 +10,9 @@ import (
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-// obtain returns a block that serves a rounded size, in no index, after a shelf had none. It tries
-// in turn what costs more and more, as PyTorch does. On failure what was given back on the way
-// stays so; the error is the device's, or [regions.ErrLimit].
+// obtain returns a block in no index that serves a rounded size when the shelf has none. It tries
+// the steps of the package comment in order, as PyTorch does. On failure the segments released so
+// far stay released; the error is the device's, or [regions.ErrLimit].
 func (a *Allocator) obtain(sh *shelf, n device.Size) (handle, error) {
 	if a.bar != noLimit {
 		a.collect()
@@ -29,9 +29,10 @@ func (a *Allocator) obtain(sh *shelf, n device.Size) (handle, error) {
 	if len(a.redirections) > 0 {
 		return none, err
 	}
-	_ = a.releaseCached() // what stays may still leave enough
+	_ = a.releaseCached() // a refusal may still leave enough room
 	if a.cfg.Mended {
-		// The original asks the device only, and may fail although what it waited for would serve.
+		// The original asks the device only, and may fail although a block that it waited for would
+		// serve.
 		if h := a.lookup(sh, n); h != none {
 			return h, nil
 		}
@@ -40,7 +41,8 @@ func (a *Allocator) obtain(sh *shelf, n device.Size) (handle, error) {
 	return a.extend(sh, n)
 }
 
-// extend takes memory for a rounded size from the device and returns its block, in no index.
+// extend reserves a segment for a rounded size, or maps pages in one that grows, and returns the
+// block, which is in no index.
 func (a *Allocator) extend(sh *shelf, n device.Size) (handle, error) {
 	size := a.set.segmentSize(n)
 	if a.limit != noLimit && (size > a.limit || a.held() > a.limit-size) {
@@ -70,11 +72,11 @@ func (a *Allocator) extend(sh *shelf, n device.Size) (handle, error) {
 	return h, nil
 }
 
-// held returns the bytes that are held, as PyTorch counts them.
+// held returns the bytes held, as PyTorch counts them.
 func (a *Allocator) held() device.Size { return device.Size(a.count.reservedBytes.all()) }
 
-// drain gives the segment of a free block back that fills it. The error is the device's; then
-// nothing has changed.
+// drain releases the segment of a free block that fills it. On an error of the device nothing
+// changes.
 func (a *Allocator) drain(h handle) error {
 	b := a.rows[h]
 	sh := a.shelfOf(h)
@@ -131,8 +133,8 @@ func (a *Allocator) releaseAvailable(sh *shelf, n device.Size) bool {
 // the same, 2.6 aborts. Refused segments stay; the error is the first refusal. This is PyTorch's
 // empty_cache.
 func (a *Allocator) releaseCached() (first error) {
-	// The order decides which addresses the device has free afterwards, and so where segments lie from
-	// now on.
+	// The order determines the device's free addresses afterwards, and so the addresses of later
+	// segments.
 	if def := a.pools[0]; len(a.redirections) == 0 {
 		first = cmp.Or(first, a.synchronize())
 		first = cmp.Or(first, a.releaseSide(&def.sides[large]))
@@ -152,7 +154,8 @@ func (a *Allocator) releaseCached() (first error) {
 	return first
 }
 
-// releaseSide gives back what the free blocks of a side hold, smallest first, stream by stream.
+// releaseSide releases the segments and pages of the free blocks of a side, stream by stream,
+// smallest block first.
 func (a *Allocator) releaseSide(s *side) (first error) {
 	for _, sh := range s.shelves {
 		var blocks []handle
@@ -174,7 +177,7 @@ func (a *Allocator) releaseSide(s *side) (first error) {
 	return first
 }
 
-// stamp notes when a block became free or was granted, counted in lookups.
+// stamp records the number of lookups at which a block became free or was granted.
 func (a *Allocator) stamp(h handle, sh *shelf) {
 	if int(h) >= len(a.born) {
 		a.born = append(a.born, make([]uint64, len(a.rows)-len(a.born))...)
@@ -182,17 +185,16 @@ func (a *Allocator) stamp(h handle, sh *shelf) {
 	a.born[h] = sh.pool.sides[sh.kind].calls
 }
 
-// collect gives back whole segments of large blocks that were free for longer than the average,
-// while more than a share of the limit is held. Small blocks and private pools are left alone, as
-// in the original. It costs O(free large blocks) each time a segment is about to be taken above the
-// share.
+// collect releases whole segments of large blocks that have been free for longer than the average,
+// while more than the share of the limit is held. It leaves small blocks and private pools alone,
+// as the original does. It costs O(free large blocks) before each reservation above the share.
 func (a *Allocator) collect() {
 	held := a.held()
 	if held <= a.bar || a.set.expandable {
 		return
 	}
-	// Only the default pool's large blocks count, as in the original, and segments that are shared
-	// cannot go back.
+	// Only large blocks of the default pool count, as in the original, and only those that fill their
+	// segment, because no other segment can be released.
 	target := held - a.bar
 	s := &a.pools[0].sides[large]
 	var candidates []handle
@@ -206,7 +208,7 @@ func (a *Allocator) collect() {
 		}
 	}
 	for released := device.Size(0); released < target && len(candidates) > 0; {
-		// The bar stays where it is for a round, and a round goes on beyond the target.
+		// The average is constant during a round, and a round does not stop at the target.
 		bar := float64(ages) / float64(len(candidates))
 		left := candidates[:0]
 		for _, h := range candidates {
@@ -225,14 +227,14 @@ func (a *Allocator) collect() {
 	}
 }
 
-// say adds an action to the history.
+// say reports an action to the history.
 func (a *Allocator) say(x power.Action) {
 	if a.tell != nil {
 		a.tell(x)
 	}
 }
 
-// tellOOM adds an out-of-memory action to the history.
+// tellOOM reports an out-of-memory action to the history.
 func (a *Allocator) tellOOM(n device.Size, s device.Stream) {
 	if a.tell == nil {
 		return

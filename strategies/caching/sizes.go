@@ -6,7 +6,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// The sizes that PyTorch has fixed.
+// The fixed sizes of PyTorch.
 const (
 	quantum      device.Size = 512             // every size of a block is a multiple of it
 	mostSmall                = device.MiB      // largest block of the small pool
@@ -25,7 +25,7 @@ const (
 	firstInterval = 20 // log2 of the first interval's start
 )
 
-// settings is a [Config] in the form for the algorithm.
+// settings holds the parameters of a [Config] in the form that the algorithm uses.
 type settings struct {
 	maxSplit       device.Size            // blocks from here on are never split; the largest size there is without
 	maxRounding    device.Size            // such a block serves a request that is smaller by less than this
@@ -40,7 +40,7 @@ type settings struct {
 	lastBegunFirst bool                   // of several redirections the last one begun decides, not the first one
 }
 
-// bound bounds the bytes held by a share of the device. In 2.11 the whole device is no bound.
+// bound sets the share of the device that may be held. In 2.11 the whole device means no bound.
 func (s *settings) bound(fraction float64, rules string) {
 	s.fraction = fraction
 	s.limited = rules == Rules26 || fraction != 1
@@ -51,7 +51,7 @@ func isSmall(n device.Size) bool {
 	return n <= mostSmall
 }
 
-// round returns the size of the block that a request of n bytes is looked for.
+// round returns the rounded size of a request of n bytes.
 //
 // Precondition: 0 < n <= mostRequest.
 func (s *settings) round(n device.Size) device.Size {
@@ -61,7 +61,7 @@ func (s *settings) round(n device.Size) device.Size {
 	return s.roundInSteps(n)
 }
 
-// roundInSteps is round for n of a quantum or more where some interval has steps.
+// roundInSteps is round for n of at least a quantum if some interval has steps.
 func (s *settings) roundInSteps(n device.Size) device.Size {
 	log := bits.Len64(uint64(n)) - 1
 	steps := s.divisions[intervalOf(n)]
@@ -85,7 +85,7 @@ func intervalOf(n device.Size) int {
 	return min(max(bits.Len64(uint64(n))-1-firstInterval, 0), intervals-1)
 }
 
-// segmentSize returns the bytes to ask the device for if no block serves a rounded size.
+// segmentSize returns the size of a new segment for a rounded size.
 func (s *settings) segmentSize(n device.Size) device.Size {
 	switch {
 	case isSmall(n):

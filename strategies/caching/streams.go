@@ -17,13 +17,13 @@ type uses struct {
 	marks   int             // events that are not known to be done
 }
 
-// mark is an event behind the work that uses a block.
+// mark is an event after the work that uses a block.
 type mark struct {
 	event device.Event
 	block handle
 }
 
-// queue is the marks of one stream, oldest first.
+// queue holds the marks of one stream, oldest first.
 type queue struct {
 	stream device.Stream
 	marks  []mark
@@ -73,10 +73,10 @@ func include(set []device.Stream, s device.Stream) []device.Stream {
 	return slices.Insert(set, i, s)
 }
 
-// usesBy returns the uses of a block that has some.
+// usesBy returns the uses of a block that other streams use.
 func (a *Allocator) usesBy(h handle) *uses { return &a.used[a.usesOf.Get(h)] }
 
-// takeUses returns the number of empty uses.
+// takeUses returns the index of an unused record of uses.
 func (w *waits) takeUses() uint32 {
 	if n := len(w.spareUses); n > 0 {
 		i := w.spareUses[n-1]
@@ -90,8 +90,8 @@ func (w *waits) takeUses() uint32 {
 	return uint32(len(w.used) - 1)
 }
 
-// postpone makes a block that other streams use, freed by its owner, a pending one. While requests
-// are redirected the streams cannot be marked, as in a program that captures a graph.
+// postpone makes a freed block that other streams use pending. While requests are redirected, as
+// during a graph capture, the streams cannot be marked.
 func (a *Allocator) postpone(h handle) {
 	b, u := &a.rows[h], a.usesBy(h)
 	b.become(pending)
@@ -102,8 +102,7 @@ func (a *Allocator) postpone(h handle) {
 		a.deferred = append(a.deferred, h)
 		return
 	}
-	// Uses that were recorded while requests were redirected count unless the block is freed then,
-	// too.
+	// Uses recorded during a redirection count, unless the block is also freed during it.
 	u.during = u.during[:0]
 	_ = a.markUses(h) // errors are retried at the next poll
 }
@@ -133,7 +132,7 @@ func (a *Allocator) markUses(h handle) error {
 	return nil
 }
 
-// record returns an event behind the work that is queued on a stream.
+// record returns an event after the work queued on a stream.
 func (a *Allocator) record(s device.Stream) (device.Event, error) {
 	if len(a.spareEvents) == 0 {
 		e, err := a.streams.NewEvent()
@@ -151,7 +150,7 @@ func (a *Allocator) record(s device.Stream) (device.Event, error) {
 	return e, nil
 }
 
-// queueOf returns the queue of a stream, which it makes if it is not there.
+// queueOf returns the queue of a stream. It makes the queue on first use.
 func (w *waits) queueOf(s device.Stream) *queue {
 	i, found := slices.BinarySearchFunc(w.queues, s, func(q queue, s device.Stream) int {
 		return cmp.Compare(q.stream, s)
@@ -162,7 +161,7 @@ func (w *waits) queueOf(s device.Stream) *queue {
 	return &w.queues[i]
 }
 
-// complete makes a pending block free.
+// complete frees a pending block.
 func (a *Allocator) complete(h handle) {
 	b := &a.rows[h]
 	a.waiting--
@@ -174,7 +173,7 @@ func (a *Allocator) complete(h handle) {
 	a.finish(h, sh)
 }
 
-// forgetUses takes the uses away from a block.
+// forgetUses removes the uses of a block.
 func (a *Allocator) forgetUses(h handle) {
 	i := a.usesOf.Get(h)
 	u := &a.used[i]
@@ -184,9 +183,9 @@ func (a *Allocator) forgetUses(h handle) {
 	a.rows[h].home &^= usedBit
 }
 
-// Poll implements [power.Poller]. While requests are redirected it does nothing, because PyTorch
-// must not ask for events while a graph is captured. It asks the device once for each free that has
-// finished and once for each stream.
+// Poll implements [power.Poller]. It is a no-op while requests are redirected, because events must
+// not be queried during a graph capture. It makes one query for each completed free and one for
+// each stream.
 func (a *Allocator) Poll() (device.Size, error) {
 	if a.front.Closed() {
 		return 0, alloc.ErrClosed
@@ -197,13 +196,13 @@ func (a *Allocator) Poll() (device.Size, error) {
 	return a.process()
 }
 
-// process makes pending blocks free whose work has finished, and returns their bytes. The error is
-// the device's first.
+// process frees the pending blocks whose work has finished, and returns their bytes and the first
+// error of the device.
 func (a *Allocator) process() (device.Size, error) {
 	before := a.parkedBytes
 	first := a.markDeferred()
 	for i := range a.queues {
-		// Work on one stream ends in order, so what follows a mark that is not done is not done either.
+		// Work on one stream finishes in order, so the marks after an unfinished one are unfinished too.
 		q := &a.queues[i]
 		for q.first < len(q.marks) {
 			done, err := a.streams.Done(q.marks[q.first].event)
@@ -218,7 +217,7 @@ func (a *Allocator) process() (device.Size, error) {
 	return before - a.parkedBytes, first
 }
 
-// passed notes that the first mark of a queue is done.
+// passed removes the first mark of a queue, whose event has completed.
 func (a *Allocator) passed(q *queue) {
 	m := q.marks[q.first]
 	q.first++
@@ -230,7 +229,7 @@ func (a *Allocator) passed(q *queue) {
 	}
 }
 
-// tidy forgets the marks that are done once there are more of them than others.
+// tidy drops the removed marks once they outnumber the others.
 func (q *queue) tidy() {
 	if 2*q.first >= len(q.marks) {
 		q.marks = q.marks[:copy(q.marks, q.marks[q.first:])]
@@ -238,9 +237,9 @@ func (q *queue) tidy() {
 	}
 }
 
-// markDeferred marks the streams of blocks that could not be marked when they were freed. Uses that
-// were recorded while requests were redirected are dropped if the block was freed then, because
-// work that is captured does not run. The error is the device's first.
+// markDeferred marks the streams that could not be marked when their blocks were freed. A use that
+// was recorded during a redirection in which the block was also freed is dropped, because captured
+// work does not run. The error is the first one of the device.
 func (a *Allocator) markDeferred() (first error) {
 	if len(a.deferred) == 0 {
 		return nil
