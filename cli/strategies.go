@@ -55,7 +55,7 @@ func listStrategies(w io.Writer, catalogue setting.Catalogue) error {
 			}
 		}
 	}
-	t := report.TextSheet([]report.Column{{Name: "name"}, {Name: "what it is"}}, rows...)
+	t := report.TextSheet([]report.Column{{Name: "name"}, {Name: "description"}}, rows...)
 	_, err := fmt.Fprintln(w, t.Terminal(w))
 	return err
 }
@@ -80,7 +80,7 @@ func showStrategy(w io.Writer, s setting.Spec) error {
 	}
 	fmt.Fprintf(w, "%s: %s\n\n", s.Name, s.Doc)
 	if len(presets) > 0 {
-		t := report.TextSheet([]report.Column{{Name: "preset"}, {Name: "settings"}, {Name: "what it is"}}, presets...)
+		t := report.TextSheet([]report.Column{{Name: "preset"}, {Name: "settings"}, {Name: "description"}}, presets...)
 		fmt.Fprintf(w, "%s\n\n", t.Terminal(w))
 	}
 	t := report.TextSheet([]report.Column{{Name: "setting"}, {Name: "value"}, {Name: "default"}, {Name: "worth trying"},
