@@ -56,10 +56,8 @@ func (b *belady) rank(s int32) (score, tie float64) {
 //
 //	before · behind · memory / size / next
 //
-// before is the cost in bytes moved of the producers of a storage and of its missing inputs,
-// recursively; memory is the size of the storage and of these inputs; behind is 1 plus the number
-// of its missing descendants, future ones included; next is the number of steps until its next use.
-// Each sum is memoised, so a tensor reached on two paths counts twice.
+// In the symbols of [Symbols] these are R, F, M, m and n. Each sum is memoised, so a tensor reached
+// on two paths counts twice.
 type static struct {
 	future
 	stale  bool      // a storage was evicted, restored or forgotten since the last sweep

@@ -30,7 +30,7 @@ const (
 	byCredit                     // with bySize: plus the adjacent free bytes
 	byUse                        // with byCredit: capped at the bytes requested
 	byPlace                      // evict adjacent blocks together, in any sizes, see evictWindow
-	byEnds                       // no divisor: place expensive storages at the high end, the others at the low end
+	byEnds                       // place expensive storages at the high end, the others at the low end
 )
 
 // Formula returns the score in the symbols of [Symbols].

@@ -17,10 +17,9 @@ const (
 // mge is MegEngine's score. The cost of an operator is the bytes it reads and writes, which also
 // advance a clock of their own; measured time is not used.
 //
-//	(N + ε) · ρ^again / ((bytes + free) / 2^20 · (now - used + ε))
+//	(b + N + ε) · ρ^k / ((m + f) / 2^20 · (a + ε))
 //
-// N is the cost of the adjacent components, plus the own cost unless QuirkNoOwn is set; free is the
-// adjacent free bytes.
+// [Symbols] explains the letters. QuirkNoOwn leaves out b.
 type mge struct {
 	components
 	credit bool
