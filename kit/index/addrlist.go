@@ -33,7 +33,7 @@ const leafMost = 64
 // So at least that many calls lie between a split and a join.
 const joinBelow = leafMost / 4
 
-// rowBytes is the host memory of a leaf without its entries; addrBytes that of an address.
+// rowBytes is the host memory of a leaf without its entries, addrBytes of an address.
 const (
 	rowBytes  = 24 + 8 + 8
 	addrBytes = 8

@@ -41,7 +41,7 @@ const NoHandle = 0
 //
 //	first := b.Of(a)
 //	h := *first
-//	for h != addrmap.None && rows[h].addr != a {
+//	for h != index.NoHandle && rows[h].addr != a {
 //		h = rows[h].chain
 //	}
 //	*first = rows[h].chain // or the chain of the one before

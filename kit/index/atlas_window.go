@@ -35,7 +35,7 @@ func (t *Atlas) windowOf(area uint64) *window {
 	return nil
 }
 
-// open returns the window of an area. If there is none it widens or creates one.
+// open returns the window of an area. If no window has the area it widens or creates one.
 func (t *Atlas) open(area uint64) *window {
 	if area-t.first < uint64(len(t.areas)) {
 		return &t.window

@@ -49,7 +49,7 @@ func (t *MaxTree) grow(n int) {
 	}
 }
 
-// Max returns the largest value, 0 if there are none. value returns the value of an index.
+// Max returns the largest value, or 0 without values. value returns the value of an index.
 //
 // Precondition: Raise was called for each value when it rose.
 func (t *MaxTree) Max(value func(i uint32) device.Size) device.Size {

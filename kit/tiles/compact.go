@@ -25,8 +25,8 @@ func (v View) Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Bloc
 	return bytes, nil
 }
 
-// slide moves the blocks of one region down. A hole rises through the blocks and absorbs the holes
-// that it meets.
+// slide moves the blocks of one region down. A hole moves up through the blocks and absorbs the
+// holes above it.
 type slide struct {
 	core  *Core
 	held  regions.Held
@@ -42,12 +42,12 @@ func (s *slide) run() {
 		switch {
 		case c.IsFree(h):
 			c.index.Remove(h)
-			// The one below survives, which is the hole or the first of the region.
+			// The lower chunk survives: the hole, or the first chunk of the region.
 			hole = c.Join(hole, h, None)
 			last = hole
 		case hole != None:
 			if s.block(hole, h) {
-				hole = h // which changed places with the block
+				hole = h // it changed places with the block
 			} else {
 				hole = None
 			}
@@ -60,7 +60,7 @@ func (s *slide) run() {
 }
 
 // block moves a live chunk down into the hole below it, as far as its alignment allows, and reports
-// whether that was at all. If it was the hole is the row of the chunk then, else it is in the
+// whether it moved. If so, h is the handle of the hole afterwards; otherwise the hole is in the
 // index.
 func (s *slide) block(hole, h Handle) bool {
 	c := s.core
@@ -81,8 +81,8 @@ func (s *slide) block(hole, h Handle) bool {
 	return true
 }
 
-// exchange makes a hole, in no ring, the live chunk right behind it, and that the hole. The rows
-// stay where they are in the region, so that the first keeps its handle.
+// exchange swaps a hole, which is in no ring, with the live chunk after it. The order of the rows
+// in the region stays, so the first chunk keeps its handle.
 func (c *Core) exchange(hole, h Handle) {
 	indexed, chain := !c.live.Dropped(), None
 	if indexed {
@@ -100,7 +100,7 @@ func (c *Core) exchange(hole, h Handle) {
 	c.annotate(hole, requested, label, log)
 }
 
-// alignOf returns the alignment that the request of a live chunk asked for, 1 for none.
+// alignOf returns the requested alignment of a live chunk, 1 for none.
 func (c *Core) alignOf(h Handle) device.Size { return 1 << c.aligns.Get(h) }
 
 // logOf returns log2 of the alignment of a request, 0 for none.

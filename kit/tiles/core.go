@@ -10,16 +10,16 @@ import (
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-// MaxRequest is the largest request in bytes that is looked at: no device has more, and sums
-// of a size and an alignment cannot overflow.
+// MaxRequest is the largest request in bytes. No device has more, and the sum of a size and an
+// alignment cannot overflow.
 const MaxRequest device.Size = 1 << 60
 
-// Index is the free chunks as a strategy finds them. The core calls it where time does not
-// matter; on the way of a request the strategy calls its own index itself.
+// Index holds the free chunks of a strategy. The core calls it outside of the hot path; Alloc and
+// Free of the strategy call the index directly.
 type Index interface {
-	// Insert enters a free chunk that is not in the index.
+	// Insert adds a free chunk.
 	Insert(Handle)
-	// Remove takes out a free chunk that is.
+	// Remove removes a free chunk.
 	Remove(Handle)
 	// Largest returns the size of the largest free chunk, or 0.
 	Largest() device.Size
@@ -34,23 +34,22 @@ type Index interface {
 	Check(n int) error
 }
 
-// Core is what every strategy over tiles has. It must not be copied; use [Core.Init].
+// Core is the common part of the strategies over tiles. It must not be copied; use [Core.Init].
 type Core struct {
 	Table
 	front.Front
 	name    string
 	quantum device.Size
-	release bool // empty regions may go back
+	release bool // empty regions may be released
 	index   Index
 	placer  forecast.Placer
 
-	pool regions.Pool      // regions held; a label is the first chunk of a region
-	live index.AddrBuckets // of the starts of live chunks; the links of these chain them
+	pool regions.Pool      // regions held; the label of a region is its first chunk
+	live index.AddrBuckets // live chunks by address; their links form the chains
 }
 
 // Init prepares the core of a strategy of the given name over src, and returns the view that the
-// strategy embeds. CanPlace follows the promises. Every power of two is an alignment that is
-// honoured.
+// strategy embeds. CanPlace follows the promises. Every power of two is honoured as an alignment.
 //
 // Precondition: the policy passes its Check.
 func (c *Core) Init(
@@ -75,8 +74,8 @@ func (c *Core) Round(n device.Size) device.Size { return (n + c.quantum - 1) &^ 
 // Precondition: n comes from Round.
 func (c *Core) Need(n, align device.Size) device.Size { return n + max(align, c.quantum) - c.quantum }
 
-// Pad returns the bytes from an address to the next multiple of align, which may be 0 for
-// no wish.
+// Pad returns the bytes from an address to the next multiple of align. An align of 0 means any
+// address.
 func Pad(at device.Addr, align device.Size) device.Size {
 	return device.Size(-at) & (max(align, 1) - 1)
 }
@@ -87,9 +86,9 @@ func (c *Core) Serves(h Handle, n, align device.Size) bool {
 	return r.Size >= n && Pad(r.Addr, align) <= r.Size-n
 }
 
-// Grow gets one more region for a request of n bytes and returns the free chunk that fills
-// it, which is not in the index. If that fails it gives empty regions back, where the policy
-// has it so, and tries again. On failure it notes why and returns [alloc.ErrOutOfMemory].
+// Grow reserves another region for a request of n bytes and returns the free chunk that fills it,
+// which is not in the index. If that fails and the policy permits it, Grow releases the empty
+// regions and tries again. On failure it records the reason and returns [alloc.ErrOutOfMemory].
 func (c *Core) Grow(r *alloc.Request, n device.Size) (Handle, error) {
 	h, err := c.reserve(r, n)
 	if err != nil && c.release && c.pool.Empty() > 0 {
@@ -106,7 +105,7 @@ func (c *Core) Grow(r *alloc.Request, n device.Size) (Handle, error) {
 // reserve reserves a region whose start serves the request. The chunk does not include bytes beyond
 // whole quanta.
 func (c *Core) reserve(r *alloc.Request, n device.Size) (Handle, error) {
-	h := c.Add(0, 0) // the region is labelled with it
+	h := c.Add(0, 0) // the label of the region
 	got, err := c.pool.Grow(n, max(r.Align, c.quantum), int32(h))
 	if err != nil {
 		c.Retire(h)
@@ -126,7 +125,7 @@ func (c *Core) Occupy(h Handle) {
 	c.pool.Occupied(held.Size)
 }
 
-// Grant makes a free chunk, cut to size and in no list, the block of a request.
+// Grant makes a free chunk the block of a request. The chunk is cut to size and in no index.
 func (c *Core) Grant(h Handle, r *alloc.Request) alloc.Block {
 	row, chain := &c.Rows[h], None
 	if !c.live.Full() || c.rehash() {
@@ -156,7 +155,7 @@ func (c *Core) rehash() bool {
 	return true
 }
 
-// restore enters the live chunks into the address index that was dropped.
+// restore adds the live chunks to the address index after it was dropped.
 func (c *Core) restore() {
 	c.live.Restore(c.Stats.Live)
 	for h := range c.Rows {
@@ -178,9 +177,9 @@ func (c *Core) find(at device.Addr) Handle {
 	return h
 }
 
-// Release makes the live chunk at an address a free one, and returns it with the adjacent free
-// chunks, or None for these. It is in no ring and not joined yet. It fails with
-// [alloc.ErrInvalidFree] or [alloc.ErrClosed].
+// Release frees the live chunk at an address. It returns the chunk, which is in no ring and not
+// joined yet, and the adjacent free chunks or None. It fails with [alloc.ErrInvalidFree] or
+// [alloc.ErrClosed].
 func (c *Core) Release(at device.Addr) (prev, h, next Handle, err error) {
 	if c.live.Dropped() {
 		c.restore()
@@ -199,8 +198,8 @@ func (c *Core) Release(at device.Addr) (prev, h, next Handle, err error) {
 	return prev, h, next, nil
 }
 
-// ReleaseRef is Release of the chunk that b.Ref names. The address index is dropped the first
-// time, and updated where it was restored.
+// ReleaseRef is Release of the chunk that b.Ref names. The first call drops the address index. An
+// index that was restored since is updated.
 func (c *Core) ReleaseRef(b alloc.Block) (prev, h, next Handle, err error) {
 	h = b.Ref
 	if int(h) >= len(c.Rows) || c.Rows[h].Addr != b.Addr || c.Rows[h].state() != live {
@@ -218,7 +217,7 @@ func (c *Core) ReleaseRef(b alloc.Block) (prev, h, next Handle, err error) {
 	return prev, h, next, nil
 }
 
-// unlist takes a live chunk out of the address index.
+// unlist removes a live chunk from the address index.
 func (c *Core) unlist(h Handle) {
 	first := c.live.Of(c.Rows[h].Addr)
 	if *first == h {
@@ -229,8 +228,8 @@ func (c *Core) unlist(h Handle) {
 	c.live.Left()
 }
 
-// unchain takes the live chunk that starts at an address out of the rest of a chain, from the
-// one behind h on, and returns it, None if it is not there.
+// unchain removes the live chunk that starts at an address from the part of a chain after h, and
+// returns it, or None.
 func (c *Core) unchain(h Handle, at device.Addr) Handle {
 	for h != None {
 		l := &c.Rows[h].link
@@ -242,21 +241,21 @@ func (c *Core) unchain(h Handle, at device.Addr) Handle {
 	return None
 }
 
-// Vacate books that a free chunk that is in no list fills its region, and reports whether
-// the region went back to the device. If it did the chunk is no more.
+// Vacate counts the region of a free chunk that fills it and is in no index as empty, and reports
+// whether it released the region. The chunk is retired with its region.
 //
 // Precondition: Fills(h).
 func (c *Core) Vacate(h Handle) (gone bool) {
 	at := c.Rows[h].Addr
 	held, _ := c.pool.Find(at)
 	if !c.pool.Vacated(held.Size) || c.pool.Drop(at) != nil {
-		return false // a region that the device refuses stays, empty
+		return false // a region that the device does not take back stays empty
 	}
 	c.Retire(h)
 	return true
 }
 
-// trim gives back every region without a live block.
+// trim releases every region without a live block.
 func (c *Core) trim() (bytes device.Size, first error) {
 	for i := c.pool.Len() - 1; i >= 0; i-- {
 		held := c.pool.At(i)

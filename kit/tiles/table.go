@@ -18,7 +18,7 @@ type Row struct {
 	Addr device.Addr // first byte
 	Size device.Size // bytes
 	Prev Handle      // chunk before it in its region; None at the start
-	Next Handle      // chunk behind it in its region; None at the end. Of a retired row the one retired before
+	Next Handle      // chunk after it in its region; None at the end. Of a retired row, the row retired before it
 	link
 }
 
@@ -45,8 +45,7 @@ type Table struct {
 
 	labels Column[Label]
 	wide   Column[device.Size] // requested bytes of live chunks whose slack does not fit a word
-	// log2 of the alignment that live chunks were requested with; where there are any, there are
-	// labels
+	// log2 of the requested alignment of live chunks; the column exists only together with labels
 	aligns Column[uint8]
 }
 
@@ -61,7 +60,7 @@ func (t *Table) Bytes() device.Size {
 	return index.BytesOf(t.Rows) + t.labels.Bytes() + t.wide.Bytes() + t.aligns.Bytes()
 }
 
-// IsFree reports whether there is a free chunk of that handle.
+// IsFree reports whether the handle names a free chunk.
 func (t *Table) IsFree(h Handle) bool { return h != None && t.Rows[h].state() == free }
 
 // IsTail reports whether a chunk is the last of its region.
@@ -76,16 +75,15 @@ func (t *Table) Fills(h Handle) bool {
 // AddrOf returns the start of a chunk.
 func (t *Table) AddrOf(h Handle) device.Addr { return t.Rows[h].Addr }
 
-// Add returns a new free chunk that has no neighbours and stands in no ring. It allocates
-// only when no retired handle is left.
+// Add returns a new free chunk without neighbours, in no ring. It allocates only if there is no
+// retired row.
 func (t *Table) Add(at device.Addr, size device.Size) Handle {
 	h := t.take()
 	t.Rows[h] = Row{Addr: at, Size: size}
 	return h
 }
 
-// take returns an unused row, the one retired last if there is one: it is the one most
-// likely to be in the cache.
+// take returns the row retired last, which is most likely in the cache, or a new row.
 func (t *Table) take() Handle {
 	h := t.spare
 	if h == None {
@@ -110,8 +108,7 @@ func (t *Table) extend() Handle {
 	return Handle(n)
 }
 
-// Retire takes a chunk out of the table. Its handle will be used again. It has no branches,
-// and does nothing to None.
+// Retire removes a chunk from the table. Its handle will be reused. Branch-free; a no-op for None.
 func (t *Table) Retire(h Handle) {
 	m := mask(h)
 	r := &t.Rows[h]
@@ -123,8 +120,8 @@ func (t *Table) Retire(h Handle) {
 
 func mask(h Handle) uint32 { return uint32(-int32(h) >> 31) }
 
-// Split cuts a free chunk behind its first n bytes and returns the new free chunk behind
-// the cut. Neither stands in a ring.
+// Split cuts a free chunk after its first n bytes and returns the new free chunk after the cut.
+// Neither is in a ring.
 //
 // Precondition: 0 < n < size.
 func (t *Table) Split(h Handle, n device.Size) Handle {
@@ -146,11 +143,11 @@ func (t *Table) FreeNeighbors(h Handle) (prev, next Handle) {
 	return prev & rows[prev].freeMask(), next & rows[next].freeMask()
 }
 
-// Join makes a free chunk and its free neighbours, of which either may be None, one chunk,
-// and returns it. The left one survives, so that the first chunk of a region keeps its handle
-// for ever. It has no branches.
+// Join merges a free chunk with its adjacent free chunks, either of which may be None, and returns
+// the result. The left chunk survives, so the first chunk of a region keeps its handle.
+// Branch-free.
 //
-// Precondition: the neighbours are; none of them stands in a ring.
+// Precondition: the chunks are adjacent and in no ring.
 func (t *Table) Join(prev, h, next Handle) Handle {
 	rows := t.Rows
 	l, r, n := &rows[prev], &rows[h], &rows[next]
@@ -166,9 +163,9 @@ func (t *Table) Join(prev, h, next Handle) Handle {
 	return keep
 }
 
-// setLive makes a free chunk, which is in no ring, a live one with a requested size, followed by
-// chain in its bucket. It reports whether the slack is too wide for the row; then, or if there is
-// or ever was a label, annotate must be called.
+// setLive makes a free chunk, which is in no ring, a live one with a requested size, and chain the
+// next chunk in its bucket. It reports whether the slack is too wide for the row. In that case, and
+// if any chunk has or had a label, annotate must be called.
 //
 // Precondition: requested is at most the size.
 func (r *Row) setLive(requested device.Size, chain Handle) (wide bool) {
@@ -177,20 +174,20 @@ func (r *Row) setLive(requested device.Size, chain Handle) (wide bool) {
 	return slack == device.Size(wideSlack)
 }
 
-// annotate notes in the columns what a row has no room for.
+// annotate stores in the columns the properties that do not fit a row.
 func (t *Table) annotate(h Handle, requested device.Size, l Label, align uint8) {
 	if t.Rows[h].back == wideSlack {
 		t.wide.Set(h, requested, len(t.Rows))
 	}
 	if align != 0 && t.labels.cells == nil {
-		// From now on every chunk is annotated, so that none keeps the alignment of another before it.
+		// From now on every chunk is annotated, so none inherits the alignment of an earlier chunk.
 		t.labels.cells = make([]Label, len(t.Rows))
 	}
 	t.labels.Set(h, l, len(t.Rows))
 	t.aligns.Set(h, align, len(t.Rows))
 }
 
-// setFree makes a live chunk a free one that is in no ring.
+// setFree makes a live chunk a free chunk in no ring.
 func (t *Table) setFree(h Handle) { t.Rows[h].link = link{} }
 
 // Requested returns the bytes asked for by a live chunk.
