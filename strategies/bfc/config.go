@@ -27,7 +27,7 @@ const defaultLimit = device.TiB
 // whole limit of 1 TiB at once, or as much of it as the device grants.
 type Config struct {
 	// Variant selects the rules; default V2024.
-	Variant Variant `json:"variant" doc:"whose rules to follow: 2016 (TensorFlow 0.10), 2024 (TensorFlow 2.17) or 2026 (XLA)" grid:"2016,2024,2026"`
+	Variant Variant `json:"variant" doc:"release to follow: 2016 (TensorFlow 0.10), 2024 (TensorFlow 2.17) or 2026 (XLA)" grid:"2016,2024,2026"`
 	// Limit in bytes is the most to hold of the device; default 1 TiB.
 	Limit device.Size `json:"limit" doc:"most bytes to hold of the device"`
 	// AllowGrowth takes regions as they are needed instead of the whole limit at once.

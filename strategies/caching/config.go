@@ -15,9 +15,9 @@ const (
 // setting.
 type Config struct {
 	// Conf is the value of PYTORCH_CUDA_ALLOC_CONF; the package comment lists its keys.
-	Conf string `json:"conf" doc:"what PYTORCH_CUDA_ALLOC_CONF says, such as max_split_size_mb:128,garbage_collection_threshold:0.8" grid:",expandable_segments:True,max_split_size_mb:64,roundup_power2_divisions:8,garbage_collection_threshold:0.8"`
+	Conf string `json:"conf" doc:"value of PYTORCH_CUDA_ALLOC_CONF, such as max_split_size_mb:128,garbage_collection_threshold:0.8" grid:",expandable_segments:True,max_split_size_mb:64,roundup_power2_divisions:8,garbage_collection_threshold:0.8"`
 	// Rules selects the version: Rules26 or Rules211.
-	Rules string `json:"rules" doc:"whose rules to follow: 2.6 or 2.11 (PyTorch 2.6.0 or 2.11)" grid:"2.6,2.11"`
+	Rules string `json:"rules" doc:"release to follow: 2.6 (PyTorch 2.6.0) or 2.11" grid:"2.6,2.11"`
 	// MemoryFraction is the share of the device's memory that may be held; 0 for no bound.
 	MemoryFraction float64 `json:"memory_fraction" doc:"share of the device that may be held, as torch.cuda.set_per_process_memory_fraction sets it; 0 for no bound" grid:"0,0.9"`
 	// Mended repairs known defects of the original; the package comment lists them.

@@ -50,8 +50,8 @@ type Config struct {
 	Device int `json:"device,omitempty" doc:"device number passed to the functions"`
 	// Align in bytes, a power of two: blocks start at multiples of it; default 512.
 	Align device.Size `json:"align,omitempty" doc:"alignment of every block in bytes (default 512)"`
-	// Timeout is how long a call may take, as "30s", which is the default.
-	Timeout string `json:"timeout,omitempty" doc:"how long a call may take (default 30s)"`
+	// Timeout is the time limit of a call, such as "30s", which is the default.
+	Timeout string `json:"timeout,omitempty" doc:"time limit of a call (default 30s)"`
 }
 
 // defaultTimeout is long enough for every call that ends: a driver call may take a second.
@@ -182,7 +182,7 @@ func (c *Config) symbols() []string {
 	return []string{c.Alloc, c.Free, c.Init, c.Reset, c.RecordStream, c.Fraction, c.Base}
 }
 
-// timeout returns how long a call may take.
+// timeout returns the time limit of a call.
 //
 // Precondition: the defaults are filled in.
 func (c *Config) timeout() time.Duration {
