@@ -10,19 +10,19 @@ import (
 // out of memory is a normal answer that eviction loops meet thousands of times; ask
 // [power.LastRefusal] for the detail.
 var (
-	// ErrOutOfMemory says that the request was legal and no memory was found for it.
+	// ErrOutOfMemory means that the request was legal and no memory was found for it.
 	ErrOutOfMemory = errors.New("alloc: out of memory")
-	// ErrInvalidRequest says that the strategy can never grant such a request: a size of
+	// ErrInvalidRequest means that the strategy can never grant such a request: a size of
 	// zero, a size that overflows or is above its maximum, an alignment that is no power
 	// of two or that it cannot honour.
 	ErrInvalidRequest = errors.New("alloc: invalid request")
-	// ErrInvalidFree says that no live block starts at the address.
+	// ErrInvalidFree means that no live block starts at the address.
 	ErrInvalidFree = errors.New("alloc: invalid free")
-	// ErrInvalidPool says that there is no such private pool, or that nothing is redirected into it.
+	// ErrInvalidPool means that there is no such private pool, or that nothing is redirected into it.
 	ErrInvalidPool = errors.New("alloc: invalid pool")
-	// ErrClosed says that the strategy was closed before.
+	// ErrClosed means that the strategy was closed before.
 	ErrClosed = errors.New("alloc: closed")
-	// ErrUnsupported says that the strategy lacks the power that was asked for. It is
+	// ErrUnsupported means that the strategy lacks the requested power. It is
 	// [errors.ErrUnsupported].
 	ErrUnsupported = errors.ErrUnsupported
 )
@@ -94,7 +94,7 @@ type Lifetime uint8
 
 // The lifetimes.
 const (
-	LifeUnknown Lifetime = iota // the program says nothing
+	LifeUnknown Lifetime = iota // the program gives no lifetime
 	LifeMark                    // freed before the next mark of the program
 	LifeStep                    // freed before the step ends, such as one iteration of a training
 	LifeRun                     // live until the program ends

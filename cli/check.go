@@ -208,7 +208,7 @@ func (f *checkFlags) judge() error {
 	return f.files.check()
 }
 
-// write writes the report, and the traces of failures as files. The error says how many
+// write writes the report, and the traces of failures as files. The error has the number of
 // subjects failed.
 func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Report) error {
 	sheet := checkSheet(r)
@@ -307,7 +307,7 @@ func checkSheet(r check.Report) report.Sheet {
 	return s
 }
 
-// verdict says in a few words what a subject kept.
+// verdict summarizes the result of a subject in a few words.
 func verdict(s check.SubjectReport) string {
 	if s.Failure != nil {
 		n := s.Failure.Violation.Number

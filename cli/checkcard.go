@@ -21,7 +21,7 @@ type checkCard struct {
 	free  device.Size   // bytes that an instance may have
 }
 
-// errGranularity says that a driver answers what no page is.
+// errGranularity means that a driver returned an invalid page size.
 var errGranularity = errors.New("want a power of two of at least 4KiB")
 
 // openCard opens a GPU with a limit in bytes, 0 for all of it.
@@ -56,7 +56,7 @@ func (c *checkCard) like() sim.Config {
 	return s
 }
 
-// fits returns an error if a subject wants a device with more memory than there is.
+// fits returns an error if a subject needs a device with more memory than the card has.
 func (c *checkCard) fits(s props.Subject) error {
 	if s.Device.Capacity <= c.free {
 		return nil

@@ -2,7 +2,7 @@
 // its own:
 //
 //	func main() {
-//		cli.Main(append(strategies.All(), setting.SpecOf("mine", "what it is", mine.New))...)
+//		cli.Main(append(strategies.All(), setting.SpecOf("mine", "my allocator", mine.New))...)
 //	}
 //
 // Every command takes the strategies that [Main] is given, and its default list is computed

@@ -54,7 +54,8 @@ func judgeUnit(object, field string) error {
 // judgeConfig refuses settings of a strategy whose limit lacks its unit.
 func judgeConfig(config string) error { return flagError("config", judgeUnit(config, "limit")) }
 
-// addDevice adds the flag --device; does says what the command takes of it.
+// addDevice adds the flag --device; does is the part of its help text that is specific to the
+// command.
 func (f *deviceFlags) addDevice(c *cobra.Command, does string) {
 	f.device.add(c, "device",
 		"simulated `device`: sim[:SIZE or :CARD], such as \"sim:24GiB\" or \"sim:h100-80g\" (\"vramyard devices\" lists the "+
@@ -109,8 +110,7 @@ func (f *deviceFlags) placed() (replay.Target, device.Size, error) {
 	return p, n, err
 }
 
-// onlySimulated refuses what is made by replaying on several devices alike, which there are of
-// simulated ones only.
+// onlySimulated refuses outputs that need several identical devices, which only simulation offers.
 func onlySimulated(p replay.Target, wanted ...*output) error {
 	for _, o := range wanted {
 		if p.GPU != nil && o.path != "" {

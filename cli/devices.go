@@ -90,7 +90,7 @@ func listDevices() deviceList {
 	return l
 }
 
-// managed asks the management library what there is.
+// managed lists the GPUs that the management library reports.
 func managed() (nvml.Inventory, error) {
 	s, err := nvml.Open()
 	if err != nil {

@@ -33,7 +33,8 @@ func (f *replayFlags) explain(p *replay.Prepared, stacks *postmortem.Stacks, set
 	return nil
 }
 
-// writeExplained writes why the first request found no memory: as JSON if the file's name says so.
+// writeExplained writes why the first request found no memory: as JSON if the file's name ends in
+// .json.
 func (f *replayFlags) writeExplained(w io.Writer) error {
 	if endingOf(f.files.of("explain").path) == ".json" {
 		return encodeJSON(w, f.verdict)

@@ -65,7 +65,7 @@ func onceFromStdin(paths []string) error {
 	return nil
 }
 
-// addPart adds the flag that says what to read of a file that holds more than one trace.
+// addPart adds the flag that selects a trace of a file that holds several.
 func addPart(c *cobra.Command, o *formats.Options) {
 	c.Flags().StringVar(&o.Part, "part", "", "device or allocator to take from a file that has several")
 	addMemory(c, &o.Memory)
@@ -115,8 +115,8 @@ func heap() device.Size {
 	return device.Size(now.HeapAlloc)
 }
 
-// heapLeft returns the bytes that replays may take at once beside what is on the heap: those below
-// the soft memory limit.
+// heapLeft returns the bytes between the current heap and the soft memory limit: the budget of
+// concurrent replays.
 func heapLeft() device.Size {
 	most := device.Size(debug.SetMemoryLimit(-1))
 	return most - min(heap(), most-1)
@@ -161,7 +161,7 @@ func readFile[T any](
 	return read(path, file, budget.New(most))
 }
 
-// addSource adds the flags that say how to read a trace.
+// addSource adds the flags of reading a trace.
 func addSource(c *cobra.Command, o *formats.Options) {
 	c.Flags().StringVar(&o.Dialect, "dialect", "", "format of the trace if its content is ambiguous: bfc, xdl or torch")
 	addPart(c, o)

@@ -173,7 +173,7 @@ func (o *outputs) conclude(cmd *cobra.Command, err error, part bool, what string
 	return o.write(cmd.OutOrStdout(), show)
 }
 
-// finished shows the finished part of an interrupted command and says that it is partial, unless an
+// finished shows the finished part of an interrupted command, marked as partial, unless an
 // output takes standard output.
 func (o *outputs) finished(stdout io.Writer, what string, show func(io.Writer) error) error {
 	if o.onStdout() {

@@ -179,7 +179,7 @@ func sourceAtHand() (root string, ok bool) {
 	return filepath.Dir(file), err == nil && bytes.HasPrefix(text, []byte("module "+module+"\n"))
 }
 
-// writeVerdicts writes the table of bugs and how many were caught. The error says so too,
+// writeVerdicts writes the table of bugs and the number of caught ones. The error repeats it,
 // if there are any that were not, that did not shrink, or that were not looked for.
 func writeVerdicts(stdout io.Writer, verdicts []check.Verdict, all int) error {
 	caught, small := 0, 0

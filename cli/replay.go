@@ -290,7 +290,7 @@ func (f *replayFlags) settings(t trace.Source) (setting.Setup, replay.Target, er
 	return setup, at, err
 }
 
-// onlySimulated refuses what a GPU cannot do.
+// onlySimulated refuses flags that need a simulated device.
 func (f *replayFlags) onlySimulated(on replay.Target) error {
 	check := &output{flag: "check"}
 	if f.check {

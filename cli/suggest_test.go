@@ -66,8 +66,8 @@ func TestTracesListsTheEmbeddedTraces(t *testing.T) {
 	for i, trace := range r.objects(t, "traces") {
 		hold(t, tables[0], tables[0].lines[i], trace, map[string]string{
 			"trace": "text:name", "events": "count:events", "lower bound": "bytes:lower_bound_bytes",
-			"streams":    "count:stream_count",
-			"what it is": "text:description",
+			"streams":     "count:stream_count",
+			"description": "text:description",
 		})
 	}
 	require.Len(t, tables[0].lines, 7)

@@ -28,7 +28,7 @@ type innerTrace struct {
 	Name       string      `json:"name"`
 	Events     int         `json:"events"`
 	LowerBound device.Size `json:"lower_bound_bytes"` // most live bytes
-	Streams    int         `json:"stream_count"`      // that ask for memory
+	Streams    int         `json:"stream_count"`      // with requests
 	Doc        string      `json:"description"`
 }
 
@@ -40,7 +40,7 @@ var traceColumns = []report.ColumnOf[innerTrace]{
 		return units.Bytes(t.LowerBound)
 	}).AtRight(),
 	report.Texts("streams", "", func(t innerTrace) string { return fmt.Sprint(t.Streams) }).AtRight(),
-	report.Texts("what it is", "", func(t innerTrace) string { return t.Doc }),
+	report.Texts("description", "", func(t innerTrace) string { return t.Doc }),
 }
 
 func newTraces() *cobra.Command {

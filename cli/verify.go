@@ -83,7 +83,7 @@ func (f *verifyFlags) run(cmd *cobra.Command, path string) error {
 	return f.verify(cmd, h, target)
 }
 
-// verify holds the strategy to a recording and says what came of it.
+// verify compares the strategy with a recording and prints the result.
 func (f *verifyFlags) verify(cmd *cobra.Command, h *verify.History, target *verify.Target) error {
 	begin(cmd, stage{what: "verifying " + units.Printable(h.Name)})
 	res, err := verify.Run(h, target)

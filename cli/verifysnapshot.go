@@ -52,7 +52,7 @@ func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
 		if len(s.Devices) > 1 {
 			h.Name += " " + torch.PartOf(c.Device.Ordinal)
 		}
-		if err := f.tellDoubts(cmd, h.Name, c.Report); err != nil {
+		if err := f.reportFindings(cmd, h.Name, c.Report); err != nil {
 			return err
 		}
 		if err := f.verify(cmd, h, target); err != nil {
@@ -118,8 +118,8 @@ func (f *verifyFlags) timelines(s *torch.Snapshot, name string) ([]*torch.Timeli
 	return timelines, nil
 }
 
-// tellDoubts says what in a recording does not fit, and whether it has lost its beginning.
-func (f *verifyFlags) tellDoubts(cmd *cobra.Command, name string, r *torch.Report) error {
+// reportFindings reports the inconsistencies of a recording, and whether its beginning was lost.
+func (f *verifyFlags) reportFindings(cmd *cobra.Command, name string, r *torch.Report) error {
 	if f.files.onStdout() || len(r.Findings) == 0 {
 		return nil
 	}

@@ -273,7 +273,7 @@ func (f *viewFlags) recognize(path string) error {
 func headOf(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, nil // openSource says what is wrong with it
+		return nil, nil // openSource has reported the error
 	}
 	in, err := os.Open(path)
 	if err != nil {

@@ -166,7 +166,7 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.SurveyedTra
 	return w, rec, nil
 }
 
-// standIn finds the strategy that stands for the recorded allocator, holds it to the recording, and
+// standIn finds the strategy of the recorded allocator, compares it with the recording, and
 // has it explain the failure.
 func standIn(c setting.Catalogue, rec *whatif.Recorded, of *postmortem.Recording) error {
 	if len(rec.Config) == 0 {

@@ -60,7 +60,7 @@ func document(stdout io.Writer) io.Writer {
 func tell(stderr io.Writer, format string, args ...any) {
 	w, end := window(stderr, nil)
 	fmt.Fprintf(w, format+"\n", args...)
-	_ = end() // there is nowhere left to say so
+	_ = end() // the error cannot be reported anywhere
 }
 
 // lively returns w as a terminal on which progress can be drawn, or nil.

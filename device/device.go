@@ -47,7 +47,7 @@ func (r Region) Contains(a Addr) bool { return a >= r.Addr && a-r.Addr < Addr(r.
 // Source hands out regions. Most strategies need nothing else of a device; see [Capability] for
 // more.
 //
-// A source is not safe for concurrent use unless it says so.
+// A source is not safe for concurrent use unless its documentation says so.
 type Source interface {
 	// Reserve returns a region of at least size bytes whose start is a multiple of align, a power of
 	// two or zero for any.

@@ -100,7 +100,7 @@ func Labels(walk []alloc.Chunk, m *Model) error {
 
 // RequestAnswer checks invariant I22: a request that can never be granted is answered by
 // alloc.ErrInvalidRequest, any other by a block or by alloc.ErrOutOfMemory. The ceiling is
-// the largest request that the strategy can grant; known says whether it promised one.
+// the largest request that the strategy can grant; known reports whether it promised one.
 func RequestAnswer(p *promise.Set, r alloc.Request, ceiling device.Size, known bool, err error) error {
 	legal, illegal := true, true // which answers are right; both where nothing is promised
 	switch {

@@ -34,7 +34,7 @@ const (
 	Captures Pattern = "captures"
 )
 
-// Patterns returns the patterns that say something about a subject: [Streams] if streams can be
+// Patterns returns the patterns that apply to a subject: [Streams] if streams can be
 // recorded, [Captures] if it has private pools. It fails if the subject cannot be built.
 func Patterns(s Subject) ([]Pattern, error) {
 	p, err := s.Profile(0)

@@ -9,7 +9,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Call is an operation with the block, the address and the numbers that it stands for.
+// Call is an operation resolved to a block, an address and numbers.
 type Call struct {
 	Op
 	ID      uint64        // allocation that is requested, freed or used; 0 for none
@@ -99,7 +99,7 @@ func (c *Call) event() trace.Event {
 	return e
 }
 
-// kindOf returns the kind of operation that an event records. One kind stands for all frees of
+// kindOf returns the kind of operation that an event records. One kind represents all frees of
 // wrong addresses.
 func kindOf(e trace.Kind) Kind {
 	switch e {

@@ -185,10 +185,10 @@ func (s Subject) reduced(seq Sequence) (Subject, bool) {
 // metered is how many blocks are live when metadata is measured.
 const metered = 1024
 
-// Metadata judges what a strategy with the power [power.Metered] says of its host memory (invariant
+// Metadata checks the host memory that a strategy with the power [power.Metered] reports (invariant
 // I70): with up to 1,024 live blocks it may differ from what the collector gets back without the
 // strategy by an eighth, which is what size classes waste at most, and by 16 KiB. A setup is fitted
-// to an ample device. The error is a [*Violation], or says that the subject cannot be built.
+// to an ample device. The error is a [*Violation], or reports that the subject cannot be built.
 //
 // Precondition: nothing else in the program takes or frees host memory meanwhile.
 func Metadata(s Subject) error {

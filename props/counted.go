@@ -53,7 +53,7 @@ func one(b bool) int64 {
 	return 0
 }
 
-// counterIndex knows where each counter of a strategy is.
+// counterIndex maps the counters of a strategy to columns.
 type counterIndex struct {
 	names   []string
 	columns [][len(countedColumns)]int                             // of every counter that has them

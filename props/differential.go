@@ -59,7 +59,7 @@ const roomy = 64 * device.MiB
 type differential struct {
 	ensemble
 	most     device.Size   // largest request that is certain to be granted
-	ceilings []device.Size // largest request that each subject can ever grant; 0 if it does not say
+	ceilings []device.Size // largest request that each subject can ever grant; 0 if unknown
 	blamed   string        // the two subjects that disagreed last
 	tags     []uint64
 }

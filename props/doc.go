@@ -1,4 +1,4 @@
-// Package props says what every allocator must do, and proves it by driving one.
+// Package props checks the invariants of every allocator by driving one.
 //
 // # Parts
 //

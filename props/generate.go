@@ -25,7 +25,7 @@ type Profile struct {
 	Poller     bool          // whether it can look for deferred frees
 	Pools      bool          // whether it has private pools
 
-	learns bool // whether it uses what a program says of itself
+	learns bool // whether it uses hints of the program
 }
 
 // Sequences returns a generator of operation sequences ([Sequence]) with a shrinker. It

@@ -42,7 +42,7 @@ type interpreter struct {
 	last      *Failure // that of a call that hangs, before which to stop; nil for none
 }
 
-// demand is a request for a block, as all instances know it.
+// demand is a request for a block, shared by all instances.
 type demand struct {
 	id   uint64
 	size device.Size // bytes asked for

@@ -43,7 +43,7 @@ const (
 	IHonest        Number = 26 // running out is true
 	IRecord        Number = 27 // the last refusal is recorded truly
 	IHolding       Number = 28 // freeing gives regions back only if promised
-	ITrim          Number = 29 // trimming gives back what it says
+	ITrim          Number = 29 // trimming returns the bytes it reports
 	IDrain         Number = 30 // freeing everything leaves nothing behind
 	IDeterminism   Number = 31 // the same calls give the same answers
 	IClose         Number = 32 // closing gives everything back
@@ -61,7 +61,7 @@ const (
 	IBounded       Number = 44 // bounded demand needs bounded memory
 	ILinear        Number = 45 // concurrent calls are as if one after another
 	IRecency       Number = 46 // memory is as unsafe as its newest byte
-	IMapping       Number = 47 // memory is mapped where chunks say so
+	IMapping       Number = 47 // memory is mapped exactly where chunks are held
 	IAlias         Number = 48 // memory counts once, even if mapped several times
 	IOrder         Number = 49 // memory goes to a stream that comes after its last uses
 	IPending       Number = 50 // memory is pending as long as recorded streams use it
@@ -82,7 +82,7 @@ const (
 	IForeseen      Number = 65 // a request finds room after frees as was said
 	IMoved         Number = 66 // blocks that are moved slide down in order
 	IRenewed       Number = 67 // a heap that was trimmed to nothing is as good as new
-	IPreallocated  Number = 68 // what takes its limit at once says so
+	IPreallocated  Number = 68 // a strategy that reserves its limit at once declares it
 	IUnbound       Number = 69 // the capacity matters to refusals only
 	IMetered       Number = 70 // metadata takes the host memory that is claimed
 	IReduced       Number = 71 // a reduced configuration decides the same

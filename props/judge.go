@@ -75,7 +75,7 @@ func (j *Judge) Contents() device.Contents {
 	return nil
 }
 
-// Observe judges one event. The error is a [*Violation], or says that no second instance
+// Observe judges one event. The error is a [*Violation], or reports that no second instance
 // could be made.
 func (j *Judge) Observe(o replay.Observation) error {
 	return j.r.guard(func() error { return j.observe(o) }, j.r.judge)

@@ -249,7 +249,7 @@ func (r *relations) compareAll() error {
 		if i == 0 {
 			continue
 		}
-		// SameWalk says what differs; which invariant that breaks, the member says.
+		// SameWalk names the difference; the member names the broken invariant.
 		if v, ok := errors.AsType[*Violation](SameWalk(first.walk, m.walk, first.Stats(), m.Stats())); ok {
 			return violated(m.number, "after call %d, seen from %s to %s: %s", r.step, first.name, m.name, v.Detail)
 		}

@@ -19,7 +19,7 @@ func (s Subject) Misled() Subject {
 	return s
 }
 
-// Learns reports whether the strategy uses what a program says of itself: whether it is a
+// Learns reports whether the strategy uses hints of the program: whether it is a
 // [power.Planner] or [power.Informed]. It builds the strategy once.
 func (s Subject) Learns() bool {
 	p, err := s.Profile(0)
@@ -82,7 +82,7 @@ func (r *runner) requestOf(op Op, id uint64) alloc.Request {
 // markEvery is how many operations of a misled subject lie between two marks.
 const markEvery = 16
 
-// mark passes a mark to both instances of a misled subject now and then.
+// mark passes a mark to both instances of a misled subject at intervals.
 func (r *runner) mark() {
 	if !r.subject.misled || r.step%markEvery != 0 {
 		return

@@ -104,8 +104,8 @@ func Moved(before []alloc.Chunk, moves []Move, n device.Size, err error) error {
 	return nil
 }
 
-// Slid checks the blocks after a compaction (invariant I66). Each lies where its move says,
-// unchanged, in the same order, and below a movable block there is only the room that its
+// Slid checks the blocks after a compaction (invariant I66). Each lies at the destination of its
+// move, unchanged, in the same order, and below a movable block there is only the room that its
 // alignment wastes. The walks are from before and after; alignOf returns the alignment of a block,
 // given its chunk before.
 func Slid(before, after []alloc.Chunk, moves []Move, alignOf func(alloc.Chunk) device.Size) error {

@@ -84,7 +84,7 @@ func (r *runner) look() error {
 		}
 	}
 	r.emptied = r.outcome == trimmed && r.is.stats.Reserved == 0 || r.emptied && r.outcome == mistake
-	// Last, because what breaks a forecast mostly breaks something that says more.
+	// Last, because most bugs that break a forecast also break a more specific invariant.
 	return r.judge(r.joined(), r.foreseen())
 }
 
@@ -226,7 +226,7 @@ func (r *runner) closeInstance(m *machine) error {
 	}
 	err := r.judge(m.closeAll())
 	if err != nil || !m.dev.Usage().Empty() {
-		return err // the device refused on its plan; there is nothing more to say
+		return err // the device refused on its plan, which explains the refusal
 	}
 	return r.judge(m.checkClosed())
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Kind says which call an [Op] makes.
+// Kind is the kind of call that an [Op] makes.
 type Kind uint8
 
 // The kinds.

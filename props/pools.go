@@ -16,7 +16,7 @@ type redirection struct {
 	stream device.Stream
 }
 
-// redirections is the reference model of private pools. The zero value knows of none.
+// redirections is the reference model of private pools. The zero value has none.
 type redirections struct {
 	active []redirection        // in the order in which they were begun
 	users  map[alloc.PoolID]int // of the pools that have any
@@ -185,7 +185,7 @@ func PoolsGone(walk []alloc.Chunk, m *Model) error {
 	return nil
 }
 
-// waits are the calls to a device that ask for what is queued on streams, or wait for it.
+// waits are the device calls that query or wait for queued work.
 var waits = [...]device.Call{
 	device.CallRecord, device.CallDone, device.CallWait, device.CallSyncEvent, device.CallSyncStream,
 	device.CallSyncDevice,

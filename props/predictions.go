@@ -73,7 +73,7 @@ func (r *runner) comingIn(events []trace.Event, requests replay.Requests) []comi
 	return r.coming
 }
 
-// foresee asks the strategy what will come of the next calls. Only the instance that is looked at
+// foresee queries the strategy's predictions of the next calls. Only the instance that is looked at
 // is asked: so asking must change nothing that the other would not show.
 func (r *runner) foresee(next []coming) {
 	f := &r.forecast
@@ -108,8 +108,8 @@ func (r *runner) foreseen() error {
 }
 
 // Foreseen checks invariant I65: a request, for which the blocks at some addresses were freed, is
-// granted if it was said that it can be placed. If it was said that it cannot, exact says that it
-// is granted only with more memory from the device.
+// granted if the prediction was that it can be placed. If it was that it cannot, exact means that
+// it is granted only with more memory from the device.
 func Foreseen(r alloc.Request, freed []device.Addr, placed, exact bool, answered error, more bool) error {
 	switch {
 	case placed && answered != nil:

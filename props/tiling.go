@@ -129,7 +129,7 @@ func Coalescing(walk []alloc.Chunk, mustMerge func(left, right alloc.Chunk) bool
 	return nil
 }
 
-// Classes checks invariant I6: every free chunk is of the class that classOf says; nil demands
+// Classes checks invariant I6: every free chunk has the class that classOf returns; nil demands
 // nothing.
 func Classes(walk []alloc.Chunk, classOf func(alloc.Chunk) int32) error {
 	for _, c := range walk {

@@ -20,7 +20,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Options say how much to verify. Zero fields mean their defaults.
+// Options configure a verification. Zero fields mean their defaults.
 type Options struct {
 	Sequences  int   // sequences of operations; default 2000
 	Operations int   // operations in a sequence; default 100
@@ -28,7 +28,7 @@ type Options struct {
 	Tries      int   // how often a failing sequence is run to make it smaller; default 4000
 	Faults     int   // most device calls of a sequence that are refused in turn, spread over all; default every one
 
-	// OneBug says that the subject has one known bug: a smaller sequence may break another
+	// OneBug means that the subject has one known bug: a smaller sequence may break another
 	// invariant. Without it, that could be another bug.
 	OneBug bool
 
@@ -180,7 +180,7 @@ func VerifyFaults(s Subject, o Options) (Result, error) {
 }
 
 // stride returns which device calls of a sequence to refuse: the first, and the distance to the
-// next. They are at most as many as most says, 0 for all. Sequences of different lengths begin at
+// next. At most most are returned, 0 for all. Sequences of different lengths begin at
 // different calls.
 func (r *runner) stride(seq Sequence, most int) (stride, first uint64, err error) {
 	if most == 0 {
@@ -319,7 +319,7 @@ func (in *interpreter) hunt(sequences gopter.Gen, seed int64, o Options, attempt
 }
 
 // spellOut looks for a way to fail without a plan, with a fault in the sequence instead: a
-// trace can say that the next device call is refused, but not that the second one in the
+// trace can record that the next device call is refused, but not that the second one in the
 // middle of a call is, nor one while the strategy is closed.
 func (r *runner) spellOut(seq Sequence, n Number) (Sequence, bool) {
 	for i := range seq {

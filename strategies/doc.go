@@ -2,5 +2,5 @@
 //
 // It is a literal list. A strategy of your own is appended to your own copy of it:
 //
-//	mine := append(strategies.All(), setting.SpecOf("mine", "what it is", mine.New))
+//	mine := append(strategies.All(), setting.SpecOf("mine", "my allocator", mine.New))
 package strategies

@@ -38,7 +38,8 @@ func AppendHeap(s alloc.Inspector, text []byte) []byte {
 // the size requested and rounded, alignment, stream and tag, the reason, the size that the device
 // was asked for, and the free memory. Then come totals, and the tags with the most live bytes, as
 // they are now. It appends at most 15 lines. Name returns the text to print for a tag; if name is
-// nil, tags are printed as numbers. With [power.AppendReport] some strategies say more. O(chunks).
+// nil, tags are printed as numbers. [power.AppendReport] adds the details of some strategies.
+// O(chunks).
 func AppendFailure(s alloc.Inspector, text []byte, name func(tag uint64) string) []byte {
 	if name == nil {
 		name = func(tag uint64) string { return strconv.FormatUint(tag, 10) }

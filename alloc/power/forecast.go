@@ -7,7 +7,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Neighbours knows what a live block would become one chunk with.
+// Neighbours predicts the free bytes that a live block would coalesce with.
 type Neighbours interface {
 	// FreeNeighbours returns the bytes of free memory just below and just above a live block that
 	// would be one chunk with it if it were freed now. Both are 0 where no live block starts at

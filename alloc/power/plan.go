@@ -15,7 +15,7 @@ type Planner interface {
 }
 
 // Forecast yields the calls of an earlier run in order. It may be ranged over any number of times
-// and by several goroutines at once. Calls of kinds that a strategy does not know can be skipped:
+// and by several goroutines at once. A strategy may skip calls of unknown kinds:
 // others may be added.
 type Forecast = iter.Seq[Expected]
 
@@ -31,7 +31,7 @@ type Expected struct {
 	Mark  string // ExpectMark: its text, see [Informed]
 }
 
-// ExpectedKind says which call an [Expected] is.
+// ExpectedKind is the call of an [Expected].
 type ExpectedKind uint8
 
 // The kinds.

@@ -91,7 +91,7 @@ func Powers(yield func(Power) bool) {
 	}
 }
 
-// Holes knows its largest free chunk without a walk.
+// Holes returns its largest free chunk without a walk.
 type Holes interface {
 	// LargestFree returns the size of the largest free chunk, or 0.
 	LargestFree() device.Size
@@ -120,7 +120,7 @@ type Frontier interface {
 	QueuedFrees() int
 }
 
-// Metered knows the host memory that its metadata takes.
+// Metered reports the host memory of its metadata.
 type Metered interface {
 	// MetadataBytes returns the bytes of host memory held by tables, indexes and records,
 	// unused capacity included. It costs at most O(regions).
@@ -141,7 +141,7 @@ type Ceiling interface {
 
 // Clearer can reset its statistics.
 type Clearer interface {
-	// ClearStats does to Stats what [alloc.Stats.Clear] says.
+	// ClearStats applies [alloc.Stats.Clear] to the statistics.
 	ClearStats()
 }
 
@@ -194,7 +194,7 @@ type SelfTimed interface {
 	WorkTime() int64
 }
 
-// Informed uses what the program says of itself: the marks between its calls, and the lifetimes
+// Informed uses hints of the program: the marks between its calls, and the lifetimes
 // that it expects of blocks. These come with their requests ([alloc.Origin.Lifetime]), and may be
 // wrong.
 type Informed interface {
@@ -215,7 +215,7 @@ type Referenced interface {
 	FreeRef(b alloc.Block) error
 }
 
-// Reason says why a request was refused.
+// Reason is why a request was refused.
 type Reason uint8
 
 // The reasons.
@@ -262,7 +262,7 @@ type Wrapper interface {
 	Wrapped() (alloc.Inspector, sync.Locker)
 }
 
-// haver is implemented by wrappers, whose methods say nothing about what is behind them,
+// haver is implemented by wrappers, whose method sets do not show the powers behind them,
 // and by strategies whose powers depend on their configuration.
 type haver interface{ Has(Power) bool }
 
@@ -379,7 +379,7 @@ func MetadataBytes(s alloc.Inspector) (n device.Size, err error) {
 }
 
 // LastRefusal returns why s refused its last refused request. It returns false if
-// nothing was refused yet or s does not know.
+// nothing was refused yet or s lacks the power.
 func LastRefusal(s alloc.Inspector) (last Refusal, known bool) {
 	reach(s, func(f Failure) { last, known = f.LastRefusal() })
 	return last, known
@@ -427,7 +427,8 @@ func FreeRef(s alloc.Strategy, b alloc.Block) error {
 	return s.Free(b.Addr)
 }
 
-// ReferencedOf returns s if it is [Referenced], for loops that cannot ask at every free.
+// ReferencedOf returns s if it is [Referenced], for loops that cannot afford a lookup at every
+// free.
 func ReferencedOf(s alloc.Inspector) (Referenced, bool) {
 	r, ok := s.(Referenced)
 	return r, ok && Has(s, PowerReferenced)

@@ -24,7 +24,7 @@ type PrivatePools interface {
 	// Errors: ErrInvalidPool if nothing is redirected into it, ErrClosed.
 	EndPool(id alloc.PoolID) error
 
-	// ReleasePool says that a pool has one user less. Without users its memory goes back to the
+	// ReleasePool removes one user of a pool. Without users its memory goes back to the
 	// device with other cached memory, as blocks are freed, and the pool is forgotten at the end.
 	//
 	// Errors: ErrInvalidPool if there is no such pool with a user, ErrClosed.
@@ -47,7 +47,7 @@ type Counted interface {
 	Counters(yield func(name string, value int64) bool)
 }
 
-// ActionKind says what a strategy did beside granting and taking back.
+// ActionKind is a kind of action beside allocations and frees.
 type ActionKind uint8
 
 // The kinds of actions, as PyTorch's memory history has them.
@@ -105,7 +105,7 @@ func EndPool(s alloc.Inspector, id alloc.PoolID) error {
 	return try(s, PowerPrivatePools, func(p ender) error { return p.EndPool(id) })
 }
 
-// ReleasePool says that a private pool of s has one user less. It fails with [alloc.ErrUnsupported]
+// ReleasePool removes one user of a private pool of s. It fails with [alloc.ErrUnsupported]
 // if s has no [PrivatePools].
 func ReleasePool(s alloc.Inspector, id alloc.PoolID) error {
 	type releaser interface{ ReleasePool(alloc.PoolID) error }

@@ -14,7 +14,7 @@ type Set struct {
 	// Quantum in bytes: blocks start at a multiple of it from the start of their region,
 	// and powers of two up to it are honoured as alignment. 0 promises neither.
 	Quantum device.Size
-	// ZeroSize says that a request for no bytes is granted.
+	// ZeroSize promises that a request for no bytes is granted.
 	ZeroSize bool
 	// Honours reports whether the alignment of a request, a power of two, is honoured.
 	// If it is nil, alignments above Quantum may be honoured or refused.
@@ -38,8 +38,8 @@ type Set struct {
 	// ExactNeighbours promises that [power.Neighbours] returns all bytes that a freed block coalesces
 	// with. Otherwise there may be more.
 	ExactNeighbours bool
-	// ExactPlacer says that what [power.Placer] denies the memory held does not serve: nothing but
-	// more memory from the device does. Without, it may.
+	// ExactPlacer promises that a request that [power.Placer] denies is not served from held memory:
+	// only more memory from the device does. Without, it may.
 	ExactPlacer bool
 	// Places says what a request must get of the chunks of a walk and of the device, if nothing is
 	// pending, or may be looked at, and nothing is refused; into is the pool that the request goes
@@ -48,15 +48,15 @@ type Set struct {
 	// ReturnOrder compares two regions that a trim gives back by which one goes first. Of each it
 	// is shown the first chunk, with the size of the region; nil is no promise.
 	ReturnOrder func(a, b alloc.Chunk) int
-	// Stamped says that frees are counted as [power.Frontier] says: until the frontier has passed
-	// the count of a free, the chunk that holds its bytes shows that count or a later one.
+	// Stamped promises that frees are counted as [power.Frontier] describes: until the frontier has
+	// passed the count of a free, the chunk that holds its bytes shows that count or a later one.
 	Stamped bool
-	// FreeReleases says that Free may give a region back to the device.
+	// FreeReleases means that Free may give a region back to the device.
 	FreeReleases bool
 	// Page in bytes is what memory of a range goes back in: Trim leaves no page, counted from the
 	// start of its range, mapped without a live or pending block. 0 is the device's granularity.
 	Page device.Size
-	// JoinsRegions says that reservations which touch are shown as one region.
+	// JoinsRegions means that adjacent reservations are shown as one region.
 	JoinsRegions bool
 	// LastPoolFirst promises that the redirection begun last decides, if several match a request.
 	// Otherwise the one begun first decides.

@@ -135,7 +135,7 @@ type CapacityConfig[C any] interface {
 // PreallocatingConfig is a configuration that may take its whole limit at once.
 type PreallocatingConfig interface {
 	// Preallocates reports whether the strategy takes its whole limit with the first request for a
-	// byte, so that the bytes it reserves say nothing about the bytes that are needed.
+	// byte, so that its reserved bytes are unrelated to the needed bytes.
 	Preallocates() bool
 }
 
@@ -288,7 +288,7 @@ func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) 
 	return spec.setup(strings.TrimSuffix(name, ":"), fields, override)
 }
 
-// wanted returns the suggestion for an unknown strategy: the strategy that users know by that name;
+// wanted returns the suggestion for an unknown strategy: the strategy that is known by that name;
 // else the nearest name, or the one whose other name is nearest, if there is one; and all names.
 func (c Catalogue) wanted(name, base string) string {
 	var known []string

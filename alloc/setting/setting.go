@@ -16,7 +16,7 @@ func (d Demand) Largest() device.Size {
 	return d.Sizes[len(d.Sizes)-1]
 }
 
-// ReducedConfig is a configuration that knows which of its settings make no difference.
+// ReducedConfig is a configuration that can drop the settings without effect on a demand.
 type ReducedConfig[C any] interface {
 	// Reduced returns the simplest configuration with which a strategy makes the same decisions
 	// as with this one, on every device, in every trace of a demand. Two configurations that
@@ -25,7 +25,7 @@ type ReducedConfig[C any] interface {
 	Reduced(Demand) C
 }
 
-// Export says how the users of a framework choose a configuration.
+// Export is a configuration as the users of a framework set it.
 type Export struct {
 	Framework string `json:"framework"` // whose users
 	// variables to set, each NAME=VALUE; none for what the framework does unasked
@@ -71,7 +71,7 @@ func (s Setup) Unbound() bool {
 }
 
 // Reduced returns the setup with the simplest configuration that makes the same decisions in every
-// trace of a demand, or the setup itself if its configuration does not know.
+// trace of a demand, or the setup itself if its configuration is not a [ReducedConfig].
 func (s Setup) Reduced(d Demand) Setup { return s.reduced(d) }
 
 // Export returns how users of a framework choose the configuration, and false if they cannot.

@@ -24,7 +24,7 @@ type ShardedConfig struct {
 	// Shards is the number of shards; default 4. A strategy that takes its whole limit at once has
 	// an equal part of the limit in each shard.
 	Shards int `json:"shards" doc:"shards, each with a lock" grid:"1,2,4,8"`
-	// By says which requests share a shard: the requests of a "thread", the default, or of a
+	// By selects the requests that share a shard: the requests of a "thread", the default, or of a
 	// "stream".
 	By string `json:"by" doc:"what shares a shard: thread or stream" grid:"thread,stream"`
 }

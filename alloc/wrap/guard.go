@@ -8,7 +8,7 @@ import "github.com/vramyard/vramyard/device"
 type guard struct {
 	device.Forwarder
 	streams device.Streams
-	open    bool                       // the strategy knows streams itself: nothing is watched
+	open    bool                       // the strategy handles streams itself: nothing is watched
 	dirty   bool                       // something was freed since all work was known to have finished
 	mapped  map[device.Handle]struct{} // handles that were mapped since they were made
 	aliased bool                       // one was mapped twice

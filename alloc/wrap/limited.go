@@ -23,7 +23,7 @@ type limited struct {
 // callers asked for, because what s would grant is known only after it granted it.
 //
 // Requests that no state of s could grant are passed on, so that they keep their error,
-// except for alignments that only s knows it cannot honour.
+// except for alignments that s does not honour.
 func Limited(s alloc.Strategy, limit device.Size) (alloc.Strategy, error) {
 	return &limited{Forwarder: Forward(s, nil), limit: limit}, nil
 }
@@ -79,7 +79,7 @@ func (l *limited) Close() error {
 	return l.inner.Close()
 }
 
-// Has adds that the wrapper knows why it refused.
+// Has adds [power.PowerFailure]: the wrapper records its own refusals.
 func (l *limited) Has(p power.Power) bool { return p == power.PowerFailure || l.Forwarder.Has(p) }
 
 func (l *limited) LastRefusal() (power.Refusal, bool) {

@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// OpKind says which call an [Operation] was.
+// OpKind is the call of an [Operation].
 type OpKind uint8
 
 // The calls that change a strategy.
@@ -57,7 +57,7 @@ func Recorded(s alloc.Strategy, sink func(Operation)) (alloc.Strategy, error) {
 	return &recorded{Forwarder: Forward(s, nil), sink: sink}, nil
 }
 
-// Has leaves out moving: a trace knows a block by where it was granted.
+// Has excludes moving: a trace identifies a block by the address of its grant.
 func (r *recorded) Has(p power.Power) bool { return p != power.PowerMover && r.Forwarder.Has(p) }
 
 func (r *recorded) Alloc(req alloc.Request) (alloc.Block, error) {

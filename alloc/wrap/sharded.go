@@ -42,7 +42,7 @@ type sharded struct {
 //
 // A request that finds no memory in its shard takes every lock. The other shards give their cached
 // regions back, the shard tries again, and then each other shard tries. So a request is
-// refused only if no shard can serve it, at one moment. Each try may ask the device.
+// refused only if no shard can serve it, at one moment. Each try may call the device.
 //
 // A call of Alloc or Free costs its shard's and an uncontended lock. An Alloc that raises a peak of
 // the counters takes every lock, and so do Stats, Walk, Check and the other powers. A change of the

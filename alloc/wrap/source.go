@@ -28,7 +28,7 @@ func (s source) Reserve(size, align device.Size) (device.Region, error) {
 
 func (s source) Release(a device.Addr) error { return asDevice(s.a.Free(a)) }
 
-// asDevice returns the error of a device that says what the error of an allocator says.
+// asDevice returns the device error that corresponds to an allocator's error.
 func asDevice(err error) error {
 	switch {
 	case errors.Is(err, alloc.ErrOutOfMemory):

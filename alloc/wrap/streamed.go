@@ -342,7 +342,7 @@ func (q *uses) tidy() {
 	}
 }
 
-// Poll implements [power.Poller]. It asks the device once for each use that is done and once for
+// Poll implements [power.Poller]. It queries the device once for each finished use and once for
 // each stream that was recorded.
 func (s *streamed) Poll() (device.Size, error) {
 	if s.closed {

@@ -44,7 +44,7 @@ type manifest struct {
 	Commit string   `json:"commit"` // of the repository, with "-dirty" if files of it differ
 	Go     string   `json:"go"`     // version of the toolchain, system and architecture
 	Wants  []string `json:"wants"`  // newest versions of symbols that the library asks the system for
-	// Missing says of each file that could not be made why.
+	// Missing maps each file that could not be built to the reason.
 	Missing map[string]string `json:"missing,omitempty"`
 	Files   map[string]string `json:"files"` // SHA-256 by path
 }
@@ -132,7 +132,7 @@ func replaceable(dir string) error {
 	return nil
 }
 
-// commit returns the commit of the repository, if git knows it.
+// commit returns the commit of the repository, or "" outside of git.
 func commit(ctx context.Context, root string) string {
 	git := func(args ...string) (string, error) {
 		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", root}, args...)...).Output()
@@ -194,7 +194,7 @@ func (m *manifest) fill(ctx context.Context, root, dir string, log io.Writer) er
 	return os.RemoveAll(filepath.Join(dir, "python", "libvramyard.h"))
 }
 
-// lacksCompilers says which compiler cgo would not find.
+// lacksCompilers returns the name of a compiler that cgo needs and does not find, or "".
 func lacksCompilers() string {
 	for _, c := range []struct{ variable, name, language string }{{"CC", "gcc", "C"}, {"CXX", "g++", "C++"}} {
 		if _, err := exec.LookPath(cmp.Or(os.Getenv(c.variable), c.name)); err != nil {

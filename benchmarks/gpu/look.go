@@ -35,7 +35,7 @@ func (s *session) look(ctx context.Context) {
 	fmt.Fprintln(s.log)
 }
 
-// lookGPU asks the driver.
+// lookGPU queries the driver.
 func (s *session) lookGPU() {
 	m := &s.result.Machine
 	list, err := cuda.List("")
@@ -80,7 +80,7 @@ except Exception as e:
 print(json.dumps(found))
 `
 
-// lookTorch asks the interpreter.
+// lookTorch queries the Python interpreter.
 func (s *session) lookTorch(ctx context.Context) {
 	m := &s.result.Machine
 	ctx, stop := context.WithTimeout(ctx, min(s.limit/6, 90*time.Second)) // the first import from a cold disk is slow
@@ -97,10 +97,10 @@ func (s *session) lookTorch(ctx context.Context) {
 	m.Python, m.Torch, m.TorchCUDA, m.NoTorch = found.Python, found.Torch, found.CUDA, oneLine(found.Lacks)
 }
 
-// lacksGPU says why there is no GPU.
+// lacksGPU returns why no GPU is usable, or "".
 func (s *session) lacksGPU() string { return s.result.Machine.NoGPU }
 
-// lacksTorch says what PyTorch lacks.
+// lacksTorch returns why PyTorch is not usable, or "".
 func (s *session) lacksTorch() string {
 	if s.result.Machine.NoGPU != "" {
 		return s.result.Machine.NoGPU
@@ -108,7 +108,7 @@ func (s *session) lacksTorch() string {
 	return s.result.Machine.NoTorch
 }
 
-// lacksTraining says what PyTorch on our library lacks.
+// lacksTraining returns why PyTorch cannot run on our library, or "".
 func (s *session) lacksTraining() string {
 	if lacks := s.lacksTorch(); lacks != "" {
 		return lacks

@@ -2,7 +2,7 @@
 //
 //	gpu build DIR                    make a bundle: all that a run needs, for machines without Go
 //	gpu run [flags]                  run what the bundle beside the program holds, and write what came out
-//	gpu publish [DIR...]             put results of runs into the repository, and renew what is made of them
+//	gpu publish [DIR...]             add results of runs to the repository, and regenerate the derived files
 //
 // The parts of a run, each with its share of the time, in processes of their own so that the end of
 // one is not the end of the others:
@@ -13,7 +13,7 @@
 //	training     a model trained by PyTorch on each strategy: the losses, and memory that is used after it was freed
 //	snapshots    PyTorch's memory snapshots of two trainings and of inference
 //
-// Exit status: 0 if every part ran and held, else 1. docs/gpu.md says more.
+// Exit status: 0 if every part ran and passed, else 1. See docs/gpu.md.
 package main
 
 import (
@@ -49,7 +49,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return 1
 }
 
-// errUsage says what there is.
+// errUsage lists the commands.
 var errUsage = errors.New("want gpu build DIR, gpu run [flags], or gpu publish [DIR...]")
 
 func dispatch(ctx context.Context, args []string, stdout io.Writer) error {

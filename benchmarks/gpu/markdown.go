@@ -10,7 +10,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// markdown writes the result for people. It is made of nothing but the result.
+// markdown writes the result as a page. It uses only the data of the result.
 func (r *Result) markdown(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	m := r.Machine

@@ -23,8 +23,8 @@ const (
 // errStandIn refuses what no card has measured.
 var errStandIn = errors.New("the driver was the stand-in of the tests: that is no result of a card")
 
-// publish puts the results of runs into the repository at root, and renews all that is made of
-// results. Everything is made before anything is written.
+// publish adds the results of runs to the repository at root, and regenerates all files derived
+// from results. Everything is made before anything is written.
 func publish(root string, dirs []string, log io.Writer) error {
 	files := map[string][]byte{}
 	all, err := published(root)
@@ -101,8 +101,8 @@ func published(root string) (map[string]*Result, error) {
 	return all, nil
 }
 
-// derive makes what is made of results: their pages, the tables of the simulator, and the page of
-// snapshots.
+// derive writes the files derived from results: their pages, the cost tables of the simulator, and
+// the page of snapshots.
 func derive(all map[string]*Result, files map[string][]byte) error {
 	var timed []*Result
 	for _, name := range slices.Sorted(maps.Keys(all)) {

@@ -25,7 +25,7 @@ type Result struct {
 	// differed.
 	Commit  string  `json:"commit"`
 	Machine Machine `json:"machine"` // where it ran
-	// StandIn says that the driver was the one of the tests: nothing here was measured on a card.
+	// StandIn means that the driver was the stand-in of the tests: nothing was measured on a card.
 	StandIn bool   `json:"stand_in"`
 	Parts   []Part `json:"parts"` // in the order in which they ran
 

@@ -16,7 +16,7 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// errParts says that not every part ran and held.
+// errParts means that not every part ran and passed.
 var errParts = errors.New("not every part ran and held")
 
 // options are the options of a run.
@@ -167,7 +167,7 @@ func (s *session) conclude(unsaved error) {
 	}
 }
 
-// program runs a program of the bundle, or another one, and keeps what it says in the logs. The
+// program runs a program, of the bundle or not, and writes its output to the logs. The
 // error names its exit status and its last line; text is its standard output.
 func (s *session) program(ctx context.Context, log, name string, args ...string) (text string, err error) {
 	c := exec.CommandContext(ctx, name, args...)

@@ -183,8 +183,8 @@ func (m *meter) timed(k key, f func() error) error {
 type callSequence struct {
 	name string
 	size device.Size
-	// begin gets ready, and returns what is done again and again. It holds nothing between rounds
-	// that was not there before.
+	// begin prepares the sequence and returns the function of one round. Between rounds it holds
+	// nothing that was not there before.
 	begin func(m *meter) (round func() error, err error)
 }
 

@@ -21,7 +21,7 @@ import (
 const (
 	tracedCommand = "traced" // first argument of the second process
 	tracedBefore  = 10_000   // pairs that run at full speed after the fill
-	tracedWarm    = 50       // pairs that are stepped through to know what is near
+	tracedWarm    = 50       // pairs that are stepped through first, to fill the cache model
 	tracedPairs   = 100      // pairs that count
 	nearLines     = 512      // lines touched last that are near: 32 KiB, a first-level cache
 )

@@ -75,7 +75,7 @@ type touched struct {
 	next  uint64 // address of the next instruction, which RIP stands for
 }
 
-// errEnded says that the thread ended before its pairs did.
+// errEnded means that the thread ended before its pairs did.
 var errEnded = errors.New("the traced process ended too soon")
 
 // watch steps through all pairs.
@@ -114,7 +114,7 @@ func (t *tracee) watch(stdin io.Writer, seen *linesSeen) error {
 	return nil
 }
 
-// resume lets the thread run to its next breakpoint.
+// resume continues the thread to its next breakpoint.
 func (t *tracee) resume() error {
 	if err := unix.PtraceCont(t.thread, 0); err != nil {
 		return err

@@ -9,5 +9,5 @@ var errNoStepping = errors.New("stepping through instructions is written for Lin
 // threadID is not asked for here.
 func threadID() int { return 0 }
 
-// stepThrough says that it cannot.
+// stepThrough returns an error: stepping is not supported on this platform.
 func stepThrough(string, int) (*linesSeen, error) { return nil, errNoStepping }

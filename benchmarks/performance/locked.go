@@ -22,7 +22,7 @@ const (
 	lockedPairs = 800_000
 )
 
-// lockedCounts are the numbers of goroutines. 0 stands for one without the lock.
+// lockedCounts are the numbers of goroutines. 0 means one goroutine without the lock.
 var lockedCounts = []int{0, 1, 2, 4, 8, 16}
 
 // lockedFile is the raw file of the step.

@@ -18,7 +18,7 @@ import (
 // schema names the form of the raw files.
 const schema = "vramyard-performance/1"
 
-// header says where the figures of a raw file come from.
+// header is the origin of the figures of a raw file.
 type header struct {
 	Schema  string        `json:"schema"`
 	Commit  string        `json:"commit"` // of this repository; "-dirty" behind it if files differed

@@ -135,7 +135,7 @@ func (f *timesFile) roundsText() string {
 	return text
 }
 
-// reserved returns the reserved ratio, which says nothing of what takes all at once.
+// reserved returns the reserved ratio, which is meaningless for strategies that preallocate.
 func reserved(r *bench.Run) string {
 	if r.Preallocates {
 		return "all"

@@ -158,7 +158,7 @@ func cpu() time.Duration {
 func peak() int64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
-		panic(err) // the command says that it needs Linux
+		panic(err) // the documentation of the command requires Linux
 	}
 	_, rest, _ := strings.Cut(string(status), "VmHWM:")
 	kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)

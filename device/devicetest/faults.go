@@ -11,7 +11,7 @@ var faultPromises = []promise{
 	{name: "EveryKindCanBeRefused", run: everyKindRefused},
 }
 
-// taking are the calls that ask for something that a device may be out of.
+// taking are the calls that obtain a limited resource.
 var taking = device.CallsOf(device.CallReserve, device.CallReserveRange, device.CallCreateHandle, device.CallMap,
 	device.CallNewEvent, device.CallNewPool, device.CallAllocAsync)
 

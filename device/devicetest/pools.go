@@ -164,7 +164,7 @@ func poolFigures(r *rig) {
 	r.destroyPool(nil, p)
 }
 
-// poolBound asks a pool for more than it may have, and the device for more than it has.
+// poolBound requests more than a pool's limit, and more than the device's capacity.
 func poolBound(r *rig) {
 	const most = 64 * device.MiB // enough for what the device rounds up to
 	p := r.newPool(most)

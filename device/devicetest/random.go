@@ -240,7 +240,7 @@ func (m *pageModel) stepCreate() {
 	}
 }
 
-// someHandle draws the memory of a handle that is or was there; nil stands for a foreign one.
+// someHandle draws the memory of a current or former handle; nil means a foreign one.
 func (m *pageModel) someHandle() (*physical, device.Handle) {
 	if len(m.handles) == 0 || m.rng.IntN(30) == 0 {
 		return nil, m.foreign

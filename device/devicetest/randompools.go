@@ -76,7 +76,7 @@ func (m *poolModel) step() {
 	}
 }
 
-// alloc asks for a block. It must overlap no live block, and none that was freed by work that
+// alloc allocates a block. It must overlap no live block, and none that was freed by work that
 // the stream does not come after.
 func (m *poolModel) alloc(p device.Pool) {
 	if len(m.live) > 12 {
@@ -155,7 +155,7 @@ func (m *poolModel) sync() {
 	m.freed = m.freed[:0]
 }
 
-// figures compares what pools say with the model.
+// figures compares the figures of pools with the model.
 func (m *poolModel) figures() {
 	for _, p := range m.pools {
 		used := device.Size(0)

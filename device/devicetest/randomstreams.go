@@ -110,7 +110,7 @@ func (m *streamModel) step() {
 	}
 }
 
-// look asks for an event whether it is done, and who is ordered after it.
+// look checks whether an event is done, and which streams are ordered after it.
 func (m *streamModel) look() {
 	if len(m.events) == 0 {
 		return

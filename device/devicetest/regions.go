@@ -17,7 +17,7 @@ var regionPromises = []promise{
 	{name: "MemoryInfoFollowsWhatIsHeld", needs: []device.Capability{device.CapMemoryInfo}, run: memoryInfoFollows},
 }
 
-// capabilities checks that what Has says is there has methods.
+// capabilities checks that every capability that Has reports has its methods.
 func capabilities(r *rig) {
 	has := map[device.Capability]bool{
 		device.CapVirtualMemory: r.vm != nil, device.CapStreams: r.str != nil, device.CapPools: r.pool != nil,
@@ -134,7 +134,7 @@ func (r *rig) giveBack(d device.Device, a device.Addr) {
 	}
 }
 
-// regionsRunOut asks for more than there is, and on a small device for all there is.
+// regionsRunOut requests more than the capacity, and on a small device all of it.
 func regionsRunOut(r *rig) {
 	r.reserve(device.ErrOutOfMemory, huge, 0)
 	r.reserve(device.ErrOutOfMemory, ^device.Size(0), 0)

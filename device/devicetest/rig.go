@@ -59,7 +59,7 @@ var kinds = []error{
 	device.ErrHandle, device.ErrEvent, device.ErrPool, device.ErrBusy, device.ErrUnsupported, device.ErrInjected,
 }
 
-// oneOf is an error that stands for any of several: of a call with more than one mistake.
+// oneOf matches any of several errors, for a call with more than one mistake.
 type oneOf []error
 
 // Error returns the first of the errors.
@@ -123,7 +123,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// account judges what the account says after a call that answered err.
+// account checks the account after a call that returned err.
 func (r *rig) account(err error, c device.Call, was device.Usage, args []any) {
 	r.Helper()
 	now := r.d.Usage()

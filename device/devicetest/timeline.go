@@ -179,7 +179,7 @@ func waitsHoldMarks(r *rig) {
 	r.destroyEvent(nil, after)
 }
 
-// orderFollowsWaits asks what is ordered after an event.
+// orderFollowsWaits checks the streams that are ordered after an event.
 func orderFollowsWaits(r *rig) {
 	e, link := r.newEvent(), r.newEvent()
 	r.ordered(true, e, 1, "it was never recorded, so it is done")

@@ -62,7 +62,7 @@ func rangesDisjoint(r *rig) {
 	r.holds(was, device.Usage{})
 }
 
-// rangesAt asks for ranges at addresses that are free, and that are not.
+// rangesAt requests ranges at free and at occupied addresses.
 func rangesAt(r *rig) {
 	g := r.page()
 	a := r.reserveRange(nil, 8*g, 0, 0)

@@ -52,8 +52,8 @@ func (s *Session) callError(function string, r nvml.Return) error {
 	return fmt.Errorf("nvml: %s: %s (%d)", function, s.lib.ErrorString(r), int32(r))
 }
 
-// ask calls a function of the library if the library exports it, and fails otherwise.
-func ask[T any](s *Session, function string, call func() (T, nvml.Return)) (T, error) {
+// query calls a function of the library if the library exports it, and fails otherwise.
+func query[T any](s *Session, function string, call func() (T, nvml.Return)) (T, error) {
 	if !s.has(function) {
 		var none T
 		return none, fmt.Errorf("nvml: %s: %w", function, errNoFunction)
@@ -62,9 +62,9 @@ func ask[T any](s *Session, function string, call func() (T, nvml.Return)) (T, e
 	return v, s.callError(function, r)
 }
 
-// optional is ask for optional data: on any error it returns the zero value.
+// optional is query for optional data: on any error it returns the zero value.
 func optional[T any](s *Session, function string, call func() (T, nvml.Return)) T {
-	v, err := ask(s, function, call)
+	v, err := query(s, function, call)
 	if err != nil {
 		var none T
 		return none
@@ -80,7 +80,7 @@ func (s *Session) Inventory() (Inventory, error) {
 	if v := optional(s, "nvmlSystemGetCudaDriverVersion", s.lib.SystemGetCudaDriverVersion); v != 0 {
 		all.CUDA = fmt.Sprintf("%d.%d", v/1000, v%1000/10)
 	}
-	n, err := ask(s, "nvmlDeviceGetCount_v2", s.lib.DeviceGetCount)
+	n, err := query(s, "nvmlDeviceGetCount_v2", s.lib.DeviceGetCount)
 	if err != nil {
 		return all, err
 	}
@@ -96,14 +96,14 @@ func (s *Session) Inventory() (Inventory, error) {
 
 // gpu returns the data of a GPU.
 func (s *Session) gpu(index int) (g GPU, err error) {
-	d, err := ask(s, "nvmlDeviceGetHandleByIndex_v2", func() (nvml.Device, nvml.Return) {
+	d, err := query(s, "nvmlDeviceGetHandleByIndex_v2", func() (nvml.Device, nvml.Return) {
 		return s.lib.DeviceGetHandleByIndex(index)
 	})
 	if err != nil {
 		return g, err
 	}
 	g.Index = index
-	if g.Name, err = ask(s, "nvmlDeviceGetName", d.GetName); err != nil {
+	if g.Name, err = query(s, "nvmlDeviceGetName", d.GetName); err != nil {
 		return g, err
 	}
 	if g.Memory, err = s.memory(d); err != nil {
@@ -152,19 +152,19 @@ func process(p nvml.ProcessInfo) Process {
 // memory calls the function that reports reserved memory or, if it is missing, the older one.
 func (s *Session) memory(d nvml.Device) (Memory, error) {
 	if s.has("nvmlDeviceGetMemoryInfo_v2") {
-		m, err := ask(s, "nvmlDeviceGetMemoryInfo_v2", d.GetMemoryInfo_v2)
+		m, err := query(s, "nvmlDeviceGetMemoryInfo_v2", d.GetMemoryInfo_v2)
 		if err == nil {
 			return Memory{Total: device.Size(m.Total), Used: device.Size(m.Used), Free: device.Size(m.Free),
 				Reserved: device.Size(m.Reserved)}, nil
 		}
 	}
-	m, err := ask(s, "nvmlDeviceGetMemoryInfo", d.GetMemoryInfo)
+	m, err := query(s, "nvmlDeviceGetMemoryInfo", d.GetMemoryInfo)
 	return Memory{Total: device.Size(m.Total), Used: device.Size(m.Used), Free: device.Size(m.Free)}, err
 }
 
 // Memory returns the memory of the GPU with a bus address in the format of package device/cuda.
 func (s *Session) Memory(pci string) (Memory, error) {
-	d, err := ask(s, "nvmlDeviceGetHandleByPciBusId_v2", func() (nvml.Device, nvml.Return) {
+	d, err := query(s, "nvmlDeviceGetHandleByPciBusId_v2", func() (nvml.Device, nvml.Return) {
 		return s.lib.DeviceGetHandleByPciBusId(pci)
 	})
 	if err != nil {

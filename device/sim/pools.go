@@ -25,14 +25,14 @@ func (t *pools) all(yield func(*streampool.Pool) bool) {
 	}
 }
 
-// synchronised lets pools poll their events and trims them to their thresholds.
+// synchronised polls the events of pools and trims them to their thresholds.
 func (t *pools) synchronised() {
 	for p := range t.all {
 		_, _ = p.Poll() // backing never fails
 	}
 }
 
-// backing lets pools use the device without counting driver calls. Memory that a pool takes costs
+// backing gives pools device memory without counting driver calls. Memory that a pool takes costs
 // the time of a reservation, charged to AllocAsync; memory that it returns costs the time of a
 // release, charged to TrimPool. Pools never pass invalid arguments.
 type backing struct{ *Device }

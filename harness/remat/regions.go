@@ -97,7 +97,7 @@ func (g *regions) absorb(side int, base, s int32) {
 	}
 }
 
-// none32 stands for no storage.
+// none32 means no storage.
 const none32 int32 = -1
 
 func (g *regions) onRestore(list []int32) {

@@ -123,7 +123,7 @@ func Run(s *Schedule, m Memory, c Config) (Result, error) {
 	return r.res, nil
 }
 
-// none stands for no tensor.
+// none means no tensor.
 const none Tensor = -1
 
 // store is the state of a storage.

@@ -24,7 +24,7 @@ type tile struct {
 // alternative is to empty whole regions until the device can grant the request; it is chosen if it
 // costs less.
 //
-// The request fits if the strategy's promises of merging and serving say so, or its own CanPlace
+// The request fits according to the strategy's promises of merging and serving, or its own CanPlace
 // where it promises less. So the windows of a buddy are aligned ranges, and a slab's are slots or
 // whole slabs.
 //

@@ -8,7 +8,7 @@ import (
 
 // The clocks that times may be of.
 const (
-	ThreadCPU = "thread-cpu" // CPU time of the thread that asks
+	ThreadCPU = "thread-cpu" // CPU time of the calling thread
 	Wall      = "wall"       // time of the wall
 )
 

@@ -10,7 +10,7 @@ import (
 // Counter is a counter of a strategy that counts as PyTorch does; see [power.Counted].
 type Counter struct {
 	Name  string // as in torch.cuda.memory_stats
-	Value int64  // bytes or a count, as the name says
+	Value int64  // bytes or a count, see the name
 }
 
 // Counters are the counters of a strategy in its order. In JSON they are one object in that order.
@@ -18,7 +18,7 @@ type Counters []Counter
 
 // countersOf returns the counters of s, nil if it does not count so.
 func countersOf(s alloc.Strategy) (c Counters) {
-	// Without the power nothing is yielded, and nil says so.
+	// It is nil without the power.
 	_ = power.Counters(s, func(name string, value int64) bool {
 		c = append(c, Counter{name, value})
 		return true

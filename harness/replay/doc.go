@@ -23,7 +23,7 @@
 // # Clocks and latency
 //
 // [ThreadTime] reads the CPU time of one thread where the system has such a clock, and wall time
-// elsewhere; [ClockName] says which. A reading is a system call of some tenths of a microsecond, so
+// elsewhere; [ClockName] names it. A reading is a system call of some tenths of a microsecond, so
 // it times loops of many calls. [WallTime] times single calls. A [Histogram] collects them in
 // constant memory; its quantiles are never below the true ones and at most 1/32 above.
 //

@@ -14,7 +14,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// verdicts are what a placement line says of a block that is not live.
+// verdicts are the placement lines of allocations that were not granted.
 var verdicts = [...]string{verdictOOM: " OOM", verdictNull: " NULL", verdictInvalid: " INVALID"}
 
 // writePlacement writes the line of one allocation: id, offset from the base of the device and
@@ -34,7 +34,7 @@ func (r *runner) writePlacement(e *trace.Event, b *block) error {
 	return err
 }
 
-// print writes what a Print event asks for, if placements are written at all.
+// print writes the output of a Print event, if placements are written at all.
 func (r *runner) print(what uint64) error {
 	if r.o.Placements == nil {
 		return nil
@@ -182,7 +182,7 @@ func decimal(n device.Size) string { return strconv.FormatUint(uint64(n), 10) }
 
 func offset(a device.Addr) string { return strconv.FormatUint(uint64(a-sim.Base), 10) }
 
-// orLacking prints n, or -1 for the zero that stands for a figure the strategy lacks.
+// orLacking prints n, or -1 for 0, which means that the strategy lacks the figure.
 func orLacking(n device.Size) string {
 	if n == 0 {
 		return "-1"

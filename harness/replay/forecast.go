@@ -5,7 +5,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// expected has the calls of a forecast that an event stands for. A refused request that the program
+// expected returns the calls of a forecast for an event. A refused request that the program
 // survived is freed at once.
 var expected = map[trace.Kind][]power.ExpectedKind{
 	trace.Alloc:       {power.ExpectAlloc},

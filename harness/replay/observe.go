@@ -20,7 +20,7 @@ type Observation struct {
 	Strategy alloc.Strategy
 	// Faults is the device as the strategy sees it, to be asked for its account.
 	Faults *device.Faults
-	// Called says that the event became a call of the strategy.
+	// Called reports that the event became a call of the strategy.
 	Called bool
 
 	Request  alloc.Request // Alloc: the request

@@ -48,7 +48,7 @@ type op struct {
 	kind   opKind
 }
 
-// opKind says how the loop treats an event.
+// opKind is the loop's treatment of an event.
 type opKind uint8
 
 const (
@@ -212,7 +212,7 @@ func (l *layout) lay(i int, e *trace.Event, o *op) {
 	}
 }
 
-// Head returns what the trace says of itself.
+// Head returns the header and the size of the trace.
 func (p *Prepared) Head() trace.Head { return p.head }
 
 // Source returns the trace, with its refused requests as requests.

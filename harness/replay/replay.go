@@ -18,7 +18,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Options say what a replay does beyond counting. The zero value counts only.
+// Options select what a replay does beyond counting. The zero value counts only.
 type Options struct {
 	Figures    bool      // fragmentation, headroom, metadata and the series
 	Latency    bool      // distribution of single calls, and what measuring them took; leaves NsPerOp 0
@@ -26,14 +26,14 @@ type Options struct {
 	StopAtOOM  bool      // end at the first request that finds no memory
 	FreeAt     FreeAt    // when a strategy without streams is called for a delayed free
 	Report     bool      // keep the reports about that request
-	Placements io.Writer // one line for every allocation, and what Print events ask for; nil for none
+	Placements io.Writer // one line for every allocation, and the output of Print events; nil for none
 	Final      io.Writer // the state at the end; nil for none
 
 	// Contents, if not nil, is the memory of the device. Every block is filled, and must be as
 	// it was filled when it is freed, or at the end; see [wrap.Filled].
 	Contents device.Contents
 
-	// Watch, if not nil, is called every now and then with the number of events that are replayed,
+	// Watch, if not nil, is called at intervals with the number of replayed events,
 	// and never while time is taken. An error of its ends the replay.
 	Watch func(events int) error
 
@@ -423,7 +423,7 @@ func (r *runner) free(i int, o *op) (err error) {
 	return nil
 }
 
-// release frees a live block as the options say.
+// release frees a live block, by address or by reference.
 func (r *runner) release(b *block) error {
 	if r.byRef != nil {
 		return r.byRef.FreeRef(alloc.Block{Addr: b.addr, Size: b.size, Ref: b.ref})
@@ -441,7 +441,7 @@ func (r *runner) freed(o *op, b *block) {
 	}
 }
 
-// notFreed says that the strategy did not free a live block, which the contract forbids.
+// notFreed returns the error for a free that the strategy refused, which the contract forbids.
 func (r *runner) notFreed(i int, cause error) error {
 	return fmt.Errorf("free of live allocation %d: %w", r.event(i).ID, cause)
 }

@@ -36,7 +36,7 @@ type Result struct {
 	Peak // each at its own highest moment
 
 	PeakPending device.Size `json:"peak_pending_bytes"` // most bytes freed that a stream still used
-	// of each stream that asks for memory, by its number; none without figures
+	// of each stream with requests, by its number; none without figures
 	Streams          []StreamFigures `json:"streams"`
 	CrossStreamWaits uint64          `json:"cross_stream_waits"` // how often the strategy made one stream wait for another
 
@@ -67,7 +67,7 @@ type Result struct {
 	MetadataBytes *device.Size `json:"metadata_bytes"`       // host memory of the strategy at the end; null: not known
 	Counters      Counters     `json:"counters,omitempty"`   // in PyTorch's terms, at the end; none without figures
 
-	Device *Target `json:"device,omitempty"` // that it ran on, if the caller says it
+	Device *Target `json:"device,omitempty"` // that it ran on, if the caller sets it
 	Driver *Usage  `json:"driver,omitempty"` // on a GPU: usage by all programs during the replay
 
 	NsPerOp float64 `json:"ns_per_op"` // CPU time of the loop per Alloc or Free, bookkeeping included
@@ -75,7 +75,7 @@ type Result struct {
 	NsPerOpByRef *float64 `json:"ns_per_op_by_reference,omitempty"`
 	Referenced   bool     `json:"-"` // the strategy can free by reference
 	Preallocates bool     `json:"-"` // the strategy takes its whole limit at once
-	// SelfTimed says that times are the strategy's own, of the wall where it does its work.
+	// SelfTimed means that times are measured by the strategy, by the wall clock of its process.
 	SelfTimed bool     `json:"self_timed,omitempty"`
 	Latency   *Latency `json:"latency,omitempty"` // of single calls
 
@@ -146,7 +146,7 @@ type Latency struct {
 	Free  Quantiles `json:"free"`     // of Free
 	Clock int64     `json:"clock_ns"` // median of an empty measurement, included in the quantiles
 
-	AllocCalls *Histogram `json:"-"` // of Alloc, all that Alloc is made of
+	AllocCalls *Histogram `json:"-"` // of Alloc: the histogram of its quantiles
 	FreeCalls  *Histogram `json:"-"` // of Free, likewise
 
 	// NsPerOp is the time per operation of this replay. The difference to a replay without
@@ -156,7 +156,7 @@ type Latency struct {
 
 // Series is the course of a run in at most [MaxPoints] points.
 type Series struct {
-	Stride int     `json:"events_per_point"` // events that one point stands for
+	Stride int     `json:"events_per_point"` // events per point
 	Points []Point `json:"points"`           // in order
 }
 

@@ -42,7 +42,7 @@ func (r *runner) drain(s device.Stream) error {
 	return line.Drain(s)
 }
 
-// firstDelay is the lowest of the streams that stand for the unknown causes of delayed frees.
+// firstDelay is the lowest of the streams that represent the unknown causes of delayed frees.
 // Streams of programs are addresses of a driver at most, so they are lower.
 const firstDelay device.Stream = 1 << 63
 

@@ -18,8 +18,8 @@ type survey struct {
 	live     int         // most allocations at once
 	late     delays      // nil if no free is delayed
 	uses     bool        // streams use what others allocated
-	pending  bool        // a free leaves memory pending, if the strategy knows streams
-	reserved error       // the first event that names a stream which stands for a delayed free
+	pending  bool        // a free leaves memory pending, if the strategy handles streams
+	reserved error       // the first event that uses a stream number reserved for delayed frees
 	keep     bool        // blocks keep their places, because they are named or live when they are freed
 	refusals trace.Refusals
 	covered  trace.Coverage
@@ -133,7 +133,7 @@ func (s *surveyor) follow(at uint32, e *trace.Event) {
 		s.pending = s.pending || p.used
 	case trace.Completed:
 		// A free that becomes final at the very next event is not delayed, and one whose id is
-		// given again first never does: nothing says when it became final.
+		// given again first never does: the trace does not record when it became final.
 		if p.freed != 0 && at > p.freed+1 {
 			s.late.add(p.born-1, p.freed-1, at-1)
 			s.pending = true

@@ -17,7 +17,7 @@ type Target struct {
 	// Config is the configuration of the simulated device. For a GPU only Capacity is used: the limit
 	// of the bytes held.
 	sim.Config
-	// Card names the card that a simulated device stands for, as [sim.ParseDevice] takes it. Only
+	// Card is the name of the simulated card, as in [sim.ParseDevice]. Only
 	// [Target.Used] sets it.
 	Card string `json:"card,omitempty"`
 	// GPU is nil for a simulated device.
@@ -64,7 +64,7 @@ type Device interface {
 // SimTarget returns the target for a simulated device.
 func SimTarget(c sim.Config) Target { return Target{Config: c} }
 
-// errKind says which kinds of devices there are.
+// errKind lists the kinds of devices.
 var errKind = errors.New(
 	`want "sim", or "sim:24GiB" and the like, for a simulated device, or "cuda:0", or "cuda:0:24GiB", for a GPU`)
 

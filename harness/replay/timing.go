@@ -6,7 +6,7 @@ import "fmt"
 // strategy with streams always gets it at once.
 type FreeAt string
 
-// The choices. An event that a trace says nothing of is both at once.
+// The choices. A free that is not delayed is requested and completed at once.
 const (
 	AtCompleted FreeAt = "completed" // when the memory may be used again; the default
 	AtRequested FreeAt = "requested" // when the program frees it, as if it could be used again at once
@@ -23,7 +23,7 @@ func ParseFreeAt(name string) (FreeAt, error) {
 	return "", fmt.Errorf("free at %q: want %q or %q", name, AtRequested, AtCompleted)
 }
 
-// timing says what becomes of frees that are delayed.
+// timing is the treatment of delayed frees.
 type timing uint8
 
 const (
@@ -33,7 +33,7 @@ const (
 	numTimings
 )
 
-// timing returns the timing for a strategy that knows streams, or does not.
+// timing returns the timing for a strategy with or without streams.
 func (at FreeAt) timing(streams bool) timing {
 	switch {
 	case streams:

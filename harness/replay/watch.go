@@ -19,7 +19,7 @@ type Usage struct {
 	Samples int         `json:"samples"`           // how often was asked; a peak between two is not seen
 }
 
-// usageProbe asks the driver what is in use.
+// usageProbe queries the driver for the memory in use.
 type usageProbe struct {
 	source string
 	used   func() (device.Size, error)
@@ -34,7 +34,7 @@ func (p Target) usageProbe() (usageProbe, error) {
 		if _, err := a.used(); err == nil {
 			return a, nil
 		}
-		_ = s.Close() // it does not know this GPU
+		_ = s.Close() // it does not list this GPU
 	}
 	d, err := p.open(0)
 	if err != nil {
@@ -44,7 +44,7 @@ func (p Target) usageProbe() (usageProbe, error) {
 		d.Close}, nil
 }
 
-// Watch asks the driver again and again, once every so often, how much memory is in use, until stop
+// Watch polls the driver for the memory in use, until stop
 // is called, which returns what was seen. It does nothing, and returns nil, on a simulated device.
 func (p Target) Watch(every time.Duration) (stop func() (*Usage, error), err error) {
 	if p.GPU == nil {
@@ -75,7 +75,7 @@ func (p Target) Watch(every time.Duration) (stop func() (*Usage, error), err err
 	}, nil
 }
 
-// follow asks until the end.
+// follow polls until the end.
 func (u *Usage) follow(a usageProbe, every time.Duration, end <-chan struct{}) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()

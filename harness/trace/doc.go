@@ -42,7 +42,7 @@
 //	clear                                                            ClearStats
 //	print stats|map|totals                                           Print
 //
-// ORIGIN stands for site=, thread= and life=mark|step|run, each of which may be left out.
+// ORIGIN is site=, thread= and life=mark|step|run, each of which may be omitted.
 //
 // Every line also accepts t=NANOSECONDS, which never decreases. SIZE and align are bytes, with or
 // without a unit ("512KiB"). site is a hash of the call stack, 0x and hexadecimal digits; thread

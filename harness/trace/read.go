@@ -159,7 +159,7 @@ type parser struct {
 	verbs   map[string]*verb
 	loose   bool  // a dialect: events of unknown ids are skipped
 	magic   bool  // the first line was the native one
-	csv     bool  // the header says that a CSV follows
+	csv     bool  // the header announces a CSV
 	named   bool  // the header gave a name
 	started bool  // the first line that is not a comment was read
 	ev      Event // the event of the current line

@@ -18,7 +18,7 @@ import (
 //	err = rec.Close()
 //
 // Replaying the trace makes the same calls. Allocations are named 0, 1, 2, … in order,
-// refused ones as well, each with a comment that says how it was refused. A free that
+// refused ones as well, each with a comment that names the error. A free that
 // failed becomes an illegal free: of an allocation, live or freed, where one is known for
 // the address, otherwise of the address itself.
 //

@@ -98,7 +98,7 @@ func resolve(path string) (place, error) {
 	return place{}, errors.New("too many symbolic links")
 }
 
-// descriptor returns the number of the open file of this process that a path stands for.
+// descriptor returns the number of this process's open file that a path such as /dev/fd/3 names.
 func descriptor(path string) (n int, ok bool) {
 	path = filepath.Clean(path)
 	switch path {
@@ -273,7 +273,7 @@ func writeThrough(path string, fill func(io.Writer) error) error {
 	return errors.Join(fillCompressed(f, path, fill), f.Close())
 }
 
-// fillCompressed calls fill with a writer that compresses as the name asks.
+// fillCompressed calls fill with a writer that compresses according to the name's ending.
 func fillCompressed(w io.Writer, path string, fill func(io.Writer) error) error {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".gz":
@@ -299,7 +299,7 @@ func fillBuffered(w io.Writer, fill func(io.Writer) error) error {
 }
 
 // withoutPath strips the temporary name from an error of the file system: the caller
-// names the path that the user knows.
+// names the path that the user gave.
 func withoutPath(err error) error {
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err

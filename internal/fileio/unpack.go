@@ -132,7 +132,7 @@ func (n named) Read(b []byte) (int, error) {
 	return k, err
 }
 
-// broken says in our words what is wrong with compressed data.
+// broken rewrites an error of a decompressor in our words.
 func broken(name string, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, xz.ErrBuf) {
 		return fmt.Errorf("%s data is truncated", name)

@@ -13,7 +13,7 @@ import (
 // Walk yields the chunks of a strategy, as [alloc.Inspector].Walk.
 type Walk = func(yield func(alloc.Chunk) bool)
 
-// Placer knows how a strategy frees, merges and serves.
+// Placer predicts frees, merges and placements from the promises of a strategy.
 type Placer struct {
 	// Most is the largest request in bytes.
 	Most device.Size

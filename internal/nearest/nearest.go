@@ -1,4 +1,4 @@
-// Package nearest finds the known name that a mistyped one probably stands for.
+// Package nearest finds the known name closest to a mistyped one.
 package nearest
 
 import (

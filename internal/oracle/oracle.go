@@ -13,7 +13,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Drive says how to drive a strategy.
+// Drive configures random calls of a strategy.
 type Drive struct {
 	Seed    uint64                                  // selects the calls
 	Calls   int                                     // how many calls are made

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// PackageComments checks that every package says what it is.
+// PackageComments checks that every package has a comment.
 var PackageComments = Rule{
 	Name: "package comments",
 	Doc:  "every package has one package comment; in strategies, device, alloc and props it is in doc.go",

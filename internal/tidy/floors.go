@@ -17,7 +17,7 @@ type room struct {
 	only []string
 	// never lists what it may not import although it lies on a lower floor.
 	never []string
-	// bare says that the room builds on the standard library alone.
+	// bare means that the room builds on the standard library alone.
 	bare bool
 }
 

@@ -95,7 +95,7 @@ func checkMapIterators(h *Repository, f *File, report Report) {
 
 // typer finds the types of expressions. It checks packages of the house from their
 // parsed files and the standard library from its sources, signatures only. Of anything
-// else it knows nothing; errors that follow from this are ignored.
+// the types of other packages are unknown; errors that follow from this are ignored.
 type typer struct {
 	house *Repository
 	done  map[string]*types.Package // by import path

@@ -37,7 +37,7 @@ type File struct {
 	Source    []byte    // content
 	AST       *ast.File // with comments
 	Test      bool      // the name ends in _test.go
-	Generated bool      // says so in the standard way
+	Generated bool      // has the standard comment of generated files
 }
 
 // Text is a text file.

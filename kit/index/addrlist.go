@@ -16,7 +16,7 @@ package index
 // once, and lowers it after a look at all entries of the leaf, so removing the largest entry does
 // not search for the second largest.
 //
-// Invariant: addresses ascend, if entries are inserted where Search says.
+// Invariant: addresses ascend, if entries are inserted at the positions that Search returns.
 
 import (
 	"slices"

@@ -16,7 +16,7 @@ package index
 // far apart begin others, which a lookup finds by binary search. A window is at most a constant
 // times as long as the areas in use, so the memory is bounded wherever regions lie.
 //
-// An entry stands for its whole extent, of which its range may be a part: [Atlas.Get] returns the
+// An entry covers its whole extent, of which its range may be a part: [Atlas.Get] returns the
 // only range that can contain an address, and the caller compares with the ends of the range.
 
 import (

@@ -29,7 +29,7 @@ package index
 //
 // # Why not a tree
 //
-// A strategy inserts and removes four chunks for a block and asks for one. In a B+ tree each of
+// For each block a strategy inserts and removes four chunks and searches once. In a B+ tree each of
 // these is a descent that ends in moving half a leaf, about 55 ns. But most inserted chunks are
 // remainders that are never asked for, and thousands share few sizes: among 100,000 blocks of the
 // workload w1, 30,000 free chunks have 1,700 sizes. So addresses are ordered only where the lowest

@@ -122,7 +122,7 @@ func (p *Pool) Empty() device.Size { return p.empty }
 // Asked returns the bytes of the last reservation that Grow tried, 0 if the limit left no room.
 func (p *Pool) Asked() device.Size { return p.asked }
 
-// Grow reserves a region of least bytes or more, of the size that the policy wants or the largest
+// Grow reserves a region of least bytes or more, of the policy's size or the largest
 // that the device grants, and enters it under a label as empty. It makes at most 64 device calls.
 //
 // The error is [ErrLimit] if the limit leaves no room or the single region of kind Whole exists
@@ -218,7 +218,7 @@ func (p *Pool) room() device.Size {
 	return p.policy.Limit - p.stats.Reserved
 }
 
-// nextSize returns the size that the policy wants for a region of least bytes or more.
+// nextSize returns the policy's size for a region of at least least bytes.
 func (p *Pool) nextSize(least device.Size) device.Size {
 	switch p.policy.Kind {
 	case Fixed:

@@ -1,11 +1,11 @@
 // Package streampool is a stream-ordered pool like CUDA's cudaMallocAsync: memory is allocated and
 // freed in the order of the work on streams, and the pool decides when memory freed by one stream
-// may serve another. The pools of the simulated device and the strategy async are made of it.
+// may serve another. The pools of the simulated device and the strategy async use it.
 //
 // # Data structure
 //
-// Chunks tile the regions of the source and know their neighbors. A live chunk is found by its
-// address. A free chunk belongs to the stream that freed it until the stream is known to have
+// Chunks tile the regions of the source and are linked to their neighbors. A live chunk is found by
+// its address. A free chunk belongs to the stream that freed it until the stream is known to have
 // reached the free; from then on it is unowned and usable by every stream. Each stream has its free
 // chunks in a map by size (kit/index) and in a queue by time of the free. Unowned chunks have a map
 // of their own.

@@ -32,7 +32,7 @@ func (c *Core) foreseen(live alloc.Chunk, yield func(alloc.Chunk)) {
 	yield(live)
 }
 
-// joined merges two free chunks. The upper one says whether the result ends its region.
+// joined merges two free chunks. The upper one determines whether the result ends its region.
 func joined(left, right alloc.Chunk) alloc.Chunk {
 	left.Size += right.Size
 	left.Class, left.Owner = right.Class, right.Owner

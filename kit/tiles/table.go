@@ -25,7 +25,7 @@ type Row struct {
 // End returns the address just above the chunk.
 func (r *Row) End() device.Addr { return r.Addr.Add(r.Size) }
 
-// wideSlack says that the slack does not fit and a column has the requested size.
+// wideSlack marks a slack that does not fit; a column has the requested size.
 const wideSlack = ^uint32(0)
 
 // Label is the caller's label of a block.

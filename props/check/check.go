@@ -12,7 +12,7 @@ import (
 	"github.com/vramyard/vramyard/props"
 )
 
-// Options say how much to verify. Zero fields mean their defaults.
+// Options configure a verification. Zero fields mean their defaults.
 type Options struct {
 	Sequences  int   // sequences of operations for each subject; default 2000
 	Operations int   // operations in a sequence; default 100

@@ -22,7 +22,7 @@ const (
 	// a strategy without a limit grows several times before it runs out.
 	mostRegions = 8
 	// finest is the alignment of regions: the coarsest quantum of the strategies here. A real
-	// device aligns more coarsely; a fine one lets regions touch and start at odd places.
+	// device aligns more coarsely; with a fine one regions are adjacent and start at odd addresses.
 	finest = 256
 )
 
@@ -39,7 +39,7 @@ const (
 // which it decides differently gets a region that this device has no room for, though it has for
 // the size, the strategy is checked on a second device, with room for eight of those.
 //
-// A strategy that uses what a program says of itself ([props.Subject.Learns]) is checked on the
+// A strategy that uses hints of the program ([props.Subject.Learns]) is checked on the
 // same devices once more, misled.
 //
 // All devices are like the given one but for their capacity. The zero one is the default device

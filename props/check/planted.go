@@ -59,7 +59,7 @@ var judges = [...]func(props.Subject, props.Options) (props.Result, error){
 	bugs.ByCalls: props.Verify, bugs.ByFaults: props.VerifyFaults, bugs.ByRelations: props.Metamorphic,
 }
 
-// plantedSequences is how many sequences look for a bug unless the options say so. The rarest bugs
+// plantedSequences is the default number of sequences for a bug. The rarest bugs
 // take about a thousand.
 const plantedSequences = 20_000
 

@@ -47,7 +47,7 @@ func (v *Verdict) weigh(s props.Subject) error {
 	return nil
 }
 
-// rounds frees a block and asks for one again, walks, and repeats.
+// rounds frees and allocates a block, walks, and repeats.
 func rounds(a alloc.Strategy, at device.Addr, n int) (device.Addr, error) {
 	chunks := 0
 	look := func(alloc.Chunk) bool { chunks++; return true }

@@ -187,7 +187,7 @@ func (s *searcher) WalkFree(yield func(alloc.Chunk) bool) {
 	}
 }
 
-// startled is a strategy that cannot bear the free of a null.
+// startled is a strategy that panics on the free of a null block.
 type startled struct{ wrap.Forwarder }
 
 func (s *startled) Free(a device.Addr) error {

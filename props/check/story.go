@@ -181,7 +181,7 @@ func answerText(c props.Call, a props.Answer) string {
 }
 
 // look notes an answer and the walk after it. A strategy that broke may panic while it is
-// walked, or show chunks for ever; the page then says so, and the calls go on.
+// walked, or show chunks for ever; the page then notes this, and the calls continue.
 func (p *page) look(answer string) {
 	step := p.step()
 	step.Answer = answer

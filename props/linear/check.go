@@ -15,7 +15,7 @@ import (
 	"github.com/vramyard/vramyard/props"
 )
 
-// ErrUndecided says that the search for an order was ended before it found or excluded one.
+// ErrUndecided means that the search for an order ended before it found or excluded one.
 var ErrUndecided = errors.New("linear: undecided: the history is too tangled")
 
 // mostSteps bounds the search for an order, so that a verdict does not depend on the speed of the

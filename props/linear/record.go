@@ -12,7 +12,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Load says what the callers do. Zero fields mean their defaults.
+// Load configures the callers. Zero fields mean their defaults.
 type Load struct {
 	Callers    int         // goroutines; default 4
 	Operations int         // calls by each of them; default 2500
@@ -32,7 +32,7 @@ func (l Load) withDefaults() Load {
 	return l
 }
 
-// Kind says which call an operation of a history is.
+// Kind is the call of an operation of a history.
 type Kind uint8
 
 // The kinds.
@@ -58,8 +58,8 @@ type Answer struct {
 // History is what callers saw, in no particular order.
 type History []porcupine.Operation
 
-// RunLoad lets the callers of a load loose on a strategy that is safe for concurrent use and
-// returns what they saw. Times are taken from one counter, which every call advances when it
+// RunLoad runs the callers of a load on a strategy that is safe for concurrent use and returns
+// their calls and answers. Times are taken from one counter, which every call advances when it
 // begins and when it ends. The blocks that are live at the end stay so. If a call panics, so does
 // RunLoad once all callers have ended.
 func RunLoad(s alloc.Strategy, l Load) History {

@@ -17,8 +17,8 @@ import (
 // an order long.
 const mostBlocks = 16
 
-// Verify lets many goroutines call a strategy that promises to be [power.Concurrent], each round on
-// a new instance. Each history must be linearizable, unless the subject promises only
+// Verify calls a strategy that promises to be [power.Concurrent] from many goroutines, each round
+// on a new instance. Each history must be linearizable, unless the subject promises only
 // [promise.Set.Quiescent], and the state at rest behind it must follow from it. Beat is called
 // between calls. The error is a [*props.Violation] of invariant I45 if the promise is broken.
 //

@@ -45,8 +45,8 @@ func concurrent(t *testing.T, s props.Subject) bool {
 	return power.Has(a, power.PowerConcurrent)
 }
 
-// serveMany lets goroutines allocate and free through one lock. Their blocks must be disjoint, and
-// none may be left at the end. Run it with the race detector.
+// serveMany allocates and frees from many goroutines through one lock. Their blocks must be
+// disjoint, and none may be left at the end. Run it with the race detector.
 func serveMany(t *testing.T, s props.Subject, beat func()) {
 	const callers, rounds = 4, 500
 	dev, err := sim.New(s.Device)

@@ -17,7 +17,7 @@ var fuzzSeeds = []string{
 
 const longestFuzz = 400
 
-// Fuzz lets Go's fuzzer make up sequences of operations for the subject. Its inputs are
+// Fuzz generates sequences of operations for the subject by Go's fuzzer. Its inputs are
 // lines of text, so that a corpus can be read and written by hand; lines without a meaning
 // are skipped.
 func Fuzz(f *testing.F, s props.Subject) {
@@ -27,7 +27,7 @@ func Fuzz(f *testing.F, s props.Subject) {
 	f.Fuzz(func(t *testing.T, text string) { requireHolds(t, s.Name, text, recordOf(s)) })
 }
 
-// FuzzEach lets Go's fuzzer make up a sequence of operations and choose the subject that
+// FuzzEach generates a sequence of operations by Go's fuzzer, which also chooses the subject that
 // runs it: alone against the model, as [Fuzz] does, and against itself under changes that
 // must not matter, as [RunMetamorphic] does. Inputs are the number of the subject, counted
 // around, and lines of text.
@@ -61,7 +61,7 @@ func recordOf(s props.Subject) func(props.Sequence) error {
 	}
 }
 
-// requireHolds runs the sequence that a text stands for, as far as it goes, and fails the
+// requireHolds parses and runs a sequence, as far as it goes, and fails the
 // test with a smaller one if it breaks an invariant.
 func requireHolds(t *testing.T, name, text string, checks ...func(props.Sequence) error) {
 	t.Helper()

@@ -119,7 +119,7 @@ func runOne(t *testing.T, s props.Subject, subjects int) {
 			}
 		}
 	}) {
-		return // the others would say the same again
+		return // the others would repeat the same failure
 	}
 	if s.Learns() {
 		s = s.Misled() // also in what follows

@@ -109,7 +109,7 @@ func newUnbounded(t testing.TB, s props.Subject) device.Device {
 	return dev
 }
 
-// steady keeps a number of blocks live: it frees a random one and asks for another.
+// steady keeps a number of blocks live: it frees a random one and allocates another.
 type steady struct {
 	alloc.Strategy
 	draw  workload.Sizes

@@ -22,7 +22,7 @@ import (
 // Name is the name of the peer in a catalogue.
 const Name = "memutils"
 
-// About says what it is, in the version that go.mod pins.
+// About is the name of the module, in the version that go.mod pins.
 const About = "arsenal/memutils v1.1.3"
 
 // Align is the alignment of every block and of the range.

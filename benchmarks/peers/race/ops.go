@@ -107,5 +107,5 @@ func (o operations) hash() workload.Hash {
 	return workload.Hash(h)
 }
 
-// errPlacements says that a file of placements is not as long as it has to be.
+// errPlacements means that a file of placements has the wrong length.
 var errPlacements = errors.New("not one placement for each allocation")

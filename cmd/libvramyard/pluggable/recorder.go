@@ -112,8 +112,8 @@ func (r *recorder) write(path string) error {
 	return fileio.Write(path, io.Discard, func(w io.Writer) error { return trace.Write(w, r) })
 }
 
-// fileOf returns the name of the file of a GPU: %d stands for the number of the GPU and %p for the
-// process id. Without %d, every GPU but the first gets its number before the extensions.
+// fileOf returns the name of the file of a GPU: %d is replaced by the number of the GPU and %p by
+// the process id. Without %d, every GPU but the first gets its number before the extensions.
 func fileOf(path string, ordinal int, first bool, pid int) string {
 	numbered := strings.Contains(path, "%d")
 	path = strings.NewReplacer("%d", strconv.Itoa(ordinal), "%p", strconv.Itoa(pid)).Replace(path)

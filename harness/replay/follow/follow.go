@@ -12,7 +12,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Phase says how far the life of a block has come.
+// Phase is a phase in the life of a block.
 type Phase uint8
 
 // The phases, in order.
@@ -158,7 +158,7 @@ func (f *Follower) place() int32 {
 	return int32(len(f.blocks) - 1)
 }
 
-// free takes what a free or its completion says of a block, and returns the block if the strategy
+// free handles a free or its completion, and returns the block if the strategy
 // was asked to take it back, or -1.
 func (f *Follower) free(o *replay.Observation) int32 {
 	e := o.Of

@@ -42,7 +42,7 @@
 //
 // [BlockFile.Find] visits chunks in the order of the largest area that one of their blocks can
 // cover in the window, until no remaining block can be larger than the smallest one kept. The
-// result is exact, unless the search stopped at its limit of blocks; then the result says so.
+// result is exact, unless the search stopped at its limit of blocks; then the result is marked.
 //
 // A block takes 56 bytes in the file and none in memory. The directory takes 64 bytes for a chunk.
 // BenchmarkFind has the times. A file is valid on the machine that wrote it and may be deleted at

@@ -25,7 +25,7 @@ const (
 	stackLeftOut = 1
 	stackFirst   = 2
 
-	frameDeeper = 1<<32 - 1 // stands for omitted outer frames
+	frameDeeper = 1<<32 - 1 // means omitted outer frames
 )
 
 // roomForStacks returns the size limit of uncompressed stacks for this many blocks. It falls with

@@ -43,7 +43,7 @@ type Trace struct {
 	Times        []int64         // by bucket: ns at its last event; nil if the trace has no times
 	Marks        []Mark          // in order, up to a limit
 	MarksOmitted int             // omitted marks
-	Tags         []string        // the tags of the most byte-events; Tags[0] stands for all others
+	Tags         []string        // the tags of the most byte-events; Tags[0] means all others
 	Streams      []device.Stream // of requests, in order of first use
 
 	src     trace.Source
@@ -62,7 +62,7 @@ const (
 	mostMarks = 2000
 	mostTags  = 4096
 
-	// OtherStream stands for every stream that is not in Trace.Streams.
+	// OtherStream means any stream that is not in Trace.Streams.
 	OtherStream = math.MaxUint16
 )
 

@@ -251,7 +251,7 @@ func minimumCell(p *whatif.Point) Cell {
 	return lacking()
 }
 
-// decisive matches the words of an answer that say whether the run completes.
+// decisive matches the words of an answer that decide whether the run completes.
 var decisive = regexp.MustCompile(`^(Yes:|None:|No setting)|\bcompletes?\b`)
 
 // paintAnswer colours the decisive words of an answer.

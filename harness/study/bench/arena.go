@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// The search for the smallest arena stops when it knows the answer to a part in a thousand, no
+// The search for the smallest arena stops at a precision of a thousandth, no
 // finer than what device memory is handed out in.
 //
 //  1. Between the live bytes, below which nothing completes, and a capacity that is known to

@@ -161,7 +161,7 @@ func Measure(ctx context.Context, workloads []workload.Workload, setups []settin
 // counter counts runs for [Options.Progress], and their events for [Options.Share].
 type counter struct {
 	done, known       int
-	events, over, all float64 // of a run of the workload at hand, of the runs that are over, of all
+	events, over, all float64 // of a run of the current workload, of finished runs, of all
 	report            func(done, known int)
 	share             func(done float64)
 	ctx               context.Context

@@ -1,4 +1,4 @@
-// Package bench times strategies on the yardstick workloads, and says beside each time what
+// Package bench times strategies on the yardstick workloads, and reports beside each time what
 // memory it was bought with.
 //
 // A [Workload] is a workload with its operations in memory. A [Candidate] runs over it: the
@@ -11,7 +11,7 @@
 // Rounds are interleaved: the empty loop, then strategies A B C, then again, so that a slowdown of
 // the machine affects all of them alike. Each run has a fresh instance over a fresh device and
 // begins after a garbage collection. The time is the CPU time of the thread, or wall-clock time
-// where that is unavailable; the report says which. The empty loop reads the same operations and
+// where that is unavailable; the report names it. The empty loop reads the same operations and
 // the same table of live addresses without calling a strategy; it is shown, not subtracted.
 //
 // A workload without a fill, because it grows, is run once before on a discarded instance.

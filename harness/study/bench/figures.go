@@ -10,7 +10,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
-// meter is a device that knows its lowest region.
+// meter is a device that records its lowest region.
 type meter struct {
 	device.Forwarder
 	dev    replay.Device
@@ -31,9 +31,10 @@ func newMeter(p replay.Target) (*meter, error) {
 	return m, nil
 }
 
-// Named is implemented by a candidate's strategy that knows its blocks by names of its own. The
-// address of a block that it grants is then a name, which Free takes back, so that no table of
-// names stands in its time. It is for allocators of others; a strategy has no such choice.
+// Named is implemented by a candidate's strategy that identifies its blocks by names instead of
+// addresses. The address of a block that it grants is then a name, which Free takes back, so that
+// no table of names stands in its time. It is for allocators of others; a strategy has no such
+// choice.
 type Named interface {
 	// AddrOf returns the address of the live block with the given name.
 	AddrOf(name device.Addr) device.Addr
@@ -44,10 +45,10 @@ type Named interface {
 type Figures struct {
 	Address device.Size // from the lowest address of all regions to the highest that was granted
 	Named   bool        // the strategy is [Named], so that finding a block is not in its time
-	// SelfTimed says that the strategy is [power.SelfTimed], so that its times are of its own
+	// SelfTimed means that the strategy is [power.SelfTimed], so that its times are of its own
 	// clock.
 	SelfTimed bool
-	// Referenced says that the strategy is [power.Referenced], so that it can be timed both ways.
+	// Referenced means that the strategy is [power.Referenced], so that both ways to free are timed.
 	Referenced bool
 	Reserved   device.Size  // most held from the device
 	Metadata   *device.Size // metadata of the strategy at the first peak of live bytes; nil without the power

@@ -10,7 +10,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
-// Selection asks for workloads in words, as a command line does.
+// Selection selects workloads in words, as on a command line.
 type Selection struct {
 	Workloads string // names, separated by commas; a mix may have its sizes behind it: "loguniform:16KiB-1MiB"
 	Live      string // numbers of live blocks, separated by commas, for shapes that have such a parameter
@@ -19,7 +19,7 @@ type Selection struct {
 	Seed      uint64 // of the random numbers
 }
 
-// SelectionError says which part of a selection cannot be, and why.
+// SelectionError is an invalid part of a selection.
 type SelectionError struct {
 	Part string // "workloads", which has the sizes of mixes too, "live", "pairs", "steps" or "seed"
 	Why  error  // the requirement

@@ -35,7 +35,7 @@ func ParseThreads(list string) (all []int, err error) {
 	return all, nil
 }
 
-// Locking says how the threads of a [ThreadRun] share a strategy.
+// Locking is how the threads of a [ThreadRun] share a strategy.
 type Locking string
 
 // The ways to share a strategy.

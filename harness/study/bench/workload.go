@@ -97,7 +97,7 @@ type Candidate struct {
 	ByRef  bool                                            // frees by reference; it must be [power.Referenced]
 }
 
-// Refusal says which operation of a workload a strategy refused.
+// Refusal is an operation of a workload that a strategy refused.
 type Refusal struct {
 	Candidate string      // who
 	Workload  string      // of which workload
@@ -135,7 +135,7 @@ type Pass struct {
 	done     int          // pairs of the churn
 }
 
-// Prepare builds the candidate and runs what is untimed. An error that is a [*Refusal] says that
+// Prepare builds the candidate and runs the untimed operations. A [*Refusal] error means that
 // a request was not granted.
 func (c *Workload) Prepare(k Candidate) (*Pass, error) {
 	if len(c.untimed) == 0 {

@@ -40,8 +40,8 @@ type Options struct {
 	// Done is called with each finished run and its index in the report, concurrently; nil for
 	// none.
 	Done func(place int, r *Run)
-	// Replayed is called every now and then with how many events were replayed since, from many
-	// goroutines; nil for none.
+	// Replayed is called at intervals with the number of events replayed since the last call, from
+	// many goroutines; nil for none.
 	Replayed func(events int)
 	// Share is called as often, with about how much of the time of all runs is over, 0 to 1; nil
 	// for none.
@@ -309,9 +309,9 @@ func (c *Trial) Run(ctx context.Context) (Run, error) {
 
 // again returns the capacities of further measuring replays, if neither a capacity was asked for
 // nor the trace failed on its recorded card. A strategy that takes all it may at once is measured
-// on its minimum capacity, because what it reserves on a larger device says nothing. A strategy
-// that fails on the ample device is measured on a device that is ample by its minimum capacity, or
-// else on the minimum itself.
+// on its minimum capacity, because its reserved bytes on a larger device are meaningless. A
+// strategy that fails on the ample device is measured on a device that is ample by its minimum
+// capacity, or else on the minimum itself.
 func (c *Trial) again(row *Run, minimum *device.Size) []device.Size {
 	switch {
 	case c.o.Capacity != 0 || minimum == nil || c.card != 0 && !row.Completed():

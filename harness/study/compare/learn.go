@@ -21,7 +21,7 @@ type Training struct {
 	Strategies  []string `json:"strategies"`   // that planned, in the order of the setups
 }
 
-// errUnfit is about a training trace that says nothing.
+// errUnfit reports a training trace that no strategy can use.
 var errUnfit = errors.New("no allocation to learn from")
 
 // Learn returns setups of which every strategy that is a [power.Planner] gets the calls of t as its

@@ -43,8 +43,8 @@ func (s *Search) window(n device.Size) []device.Size {
 	return points
 }
 
-// ask asks for the unknown ones of some capacities, a few at once. It reports whether there are
-// any.
+// ask queues those of some capacities whose result is unknown, a few at once. It reports whether
+// there are any.
 func (s *Search) ask(points []device.Size) bool {
 	slices.Sort(points)
 	s.queue = slices.DeleteFunc(slices.Compact(points), func(n device.Size) bool {
@@ -54,7 +54,7 @@ func (s *Search) ask(points []device.Size) bool {
 	return s.next()
 }
 
-// next asks for what is queued, one capacity at a time if an interval is cut so.
+// next takes queued capacities, one at a time if an interval is bisected.
 func (s *Search) next() bool {
 	n := len(s.queue)
 	if s.effort.Fan == 1 {

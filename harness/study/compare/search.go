@@ -14,7 +14,7 @@ const Grid = 2 * device.MiB
 // doublings is how often the first capacity is doubled until a trace completes.
 const doublings = 6
 
-// Effort says how much a [Search] tries.
+// Effort bounds the replays of a [Search].
 type Effort struct {
 	// Fan is how many points cut an interval at once. One takes the fewest replays, more can be
 	// replayed side by side.

@@ -2,7 +2,7 @@
 //
 // A [History] is the recording: the segments and blocks at its start, then each allocation with its
 // address, each free, and each segment reserved or released. [Run] seeds a strategy with the
-// opening state and lets it serve the same requests. An allocation is predicted if the strategy
+// opening state and replays the same requests. An allocation is predicted if the strategy
 // returns the recorded address, and reserves a new segment exactly where the recording does, of the
 // same size.
 //

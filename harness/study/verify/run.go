@@ -29,9 +29,9 @@ type run struct {
 	res    *Result
 }
 
-// Run lets the target serve the history. Allocations that are not predicted are part of the result;
-// impossible steps are counted and skipped. It fails if the strategy rejects the opening state or
-// breaks its contract.
+// Run replays the history through the target. Allocations that are not predicted are part of the
+// result; impossible steps are counted and skipped. It fails if the strategy rejects the opening
+// state or breaks its contract.
 func Run(h *History, t *Target) (*Result, error) {
 	r, err := begin(h, t)
 	if err != nil {
@@ -267,7 +267,7 @@ func (r *run) alloc(s Step) error {
 
 func (r *run) served() { r.taken, r.maps = device.Region{}, r.maps[:0] }
 
-// request lets the strategy serve the request of a step, in the recorded pool.
+// request passes the request of a step to the strategy, in the recorded pool.
 func (r *run) request(s Step) (b alloc.Block, err error) {
 	pool := r.layout.poolAt(s.Addr)
 	if pool != 0 {

@@ -64,7 +64,7 @@ func (x *spans) unmapped(of span, n device.Size) {
 	}
 }
 
-// bases returns the bases of the current ranges, and lets lower update them.
+// bases returns the bases of the current ranges, updated by lower.
 func (x *spans) bases() map[span]device.Addr {
 	x.lows = map[span]device.Addr{}
 	bases := map[span]device.Addr{}

@@ -24,7 +24,7 @@ func TestPageListsEveryFormat(t *testing.T) {
 	require.True(t, ok)
 
 	var want strings.Builder
-	want.WriteString("| format | what it is | written | not in the file |\n|---|---|---|---|\n")
+	want.WriteString("| format | description | written | not in the file |\n|---|---|---|---|\n")
 	for _, f := range formats.All() {
 		written := ""
 		if f.Write != nil {
