@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Device is a source of regions that several shards share. It makes one call at a time, and knows
+// Device is a source of regions that several shards share. It makes one call at a time and records
 // which shard holds which memory. Use [NewDevice].
 type Device struct {
 	inner device.Device
@@ -65,8 +65,8 @@ func (p *plain) Release(a device.Addr) error {
 // Usage implements [device.Device]. It has only the bytes held.
 func (p *plain) Usage() device.Usage { return device.Usage{Held: p.held} }
 
-// Part returns the device as one shard sees it, with every capability. A call waits for calls of
-// the others. One that brings or gives back regions, ranges or blocks of pools costs O(regions),
+// Part returns the device for one shard, with every capability. A call waits for the calls of other
+// shards. A call that reserves or releases regions, ranges or blocks of pools costs O(regions),
 // because it replaces the table in which [Device.Find] searches.
 func (d *Device) Part(shard int) device.Source {
 	var before device.Size // bytes held from the device, by others too

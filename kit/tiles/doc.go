@@ -40,7 +40,7 @@
 //
 //	prev, h, next, err := core.Release(at)
 //	h = core.Join(prev, h, next)     // once they are taken out of the index
-//	core.Fills(h) && core.Vacate(h)  // perhaps the region goes back
+//	core.Fills(h) && core.Vacate(h)  // this may release the region
 //	index.Insert(h)
 //
 // None of these calls goes through an interface. The core itself calls the index only for walks,

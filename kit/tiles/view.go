@@ -38,7 +38,8 @@ func (v View) MetadataBytes() device.Size {
 	return c.Bytes() + c.pool.Bytes() + c.live.Bytes() + c.index.Bytes()
 }
 
-// Trim implements [power.Trimmer]: regions go back highest address first. O(regions).
+// Trim implements [power.Trimmer]. It releases the empty regions, the highest address first.
+// O(regions).
 func (v View) Trim() (device.Size, error) {
 	c := v.core
 	if c.Closed() {
@@ -47,8 +48,8 @@ func (v View) Trim() (device.Size, error) {
 	return c.trim()
 }
 
-// Close implements [alloc.Strategy]. Regions go back oldest first. Of what the device
-// refuses to take back, Walk yields each region as one chunk of slack.
+// Close implements [alloc.Strategy]. It releases the regions, the oldest first. Walk yields each
+// region that the device does not take back as one chunk of slack.
 func (v View) Close() error {
 	c := v.core
 	c.Front.Close()

@@ -11,7 +11,7 @@ import (
 
 // The owners of free chunks, as they appear in alloc.Chunk.Owner.
 const (
-	OwnerHole uint8 = iota // a live chunk lies behind it, or tails are holes
+	OwnerHole uint8 = iota // a live chunk follows it, or tails are treated as holes
 	OwnerTail              // the last chunk of its region
 )
 

@@ -41,10 +41,10 @@ func binOf(n device.Size) int32 {
 // binSize returns the size at which bin b starts.
 func binSize(b int32) device.Size { return unit << b }
 
-// backpedal returns the size to ask for after the device refused n bytes: nine tenths,
-// rounded up. At 2304 bytes and below, rounding undoes the step, and the original of 2024
-// asks for the same size for ever; XLA of 2026 goes down by one unit there, and so does
-// this function for every variant.
+// backpedal returns the next size to request after the device refused n bytes: nine tenths, rounded
+// up. At 2304 bytes and below, rounding up undoes the step, and the original of 2024 requests the
+// same size forever. XLA of 2026 subtracts one unit there, and so does this function for every
+// variant.
 //
 // Precondition: n is a multiple of unit and not zero.
 func backpedal(n device.Size) device.Size {
@@ -61,7 +61,7 @@ func tenthLess(n device.Size) device.Size {
 }
 
 // doubled returns twice n, or the largest multiple of unit where that overflows. The
-// original wraps to zero there and then doubles zero for ever.
+// original wraps to zero there and then doubles zero forever.
 func doubled(n device.Size) device.Size {
 	if n > maxRequest/2 {
 		return maxRequest
@@ -70,7 +70,7 @@ func doubled(n device.Size) device.Size {
 }
 
 // wasteLimit returns the bytes a block may waste under a configuration. The variant of
-// 2016 knows no such limit.
+// 2016 has no such limit.
 func wasteLimit(c Config) device.Size {
 	if c.Variant == V2016 {
 		return ^device.Size(0)

@@ -66,7 +66,7 @@ type chunk struct {
 
 func (c *chunk) end() device.Addr { return c.addr.Add(c.size) }
 
-// wideSlack says that the slack does not fit and the column wide has the requested size.
+// wideSlack marks a slack that does not fit. The column wide has the requested size.
 const wideSlack = ^uint32(0)
 
 // label is the caller's label of a block.
@@ -87,7 +87,7 @@ type chunkTable struct {
 	wide    []device.Size // column: requested sizes that slack cannot express; nil until there is one
 }
 
-// add takes a record and returns its handle. It allocates only when none is spare.
+// add returns the handle of an unused record. It allocates only if every record is in use.
 func (t *chunkTable) add() handle {
 	if t.spare != none {
 		h := t.spare
@@ -122,8 +122,8 @@ func (t *chunkTable) extend() {
 	t.rows[n] = chunk{}
 }
 
-// addrOf returns the start of a chunk as the map of live chunks knows it, whose handles begin
-// with 1.
+// addrOf returns the start of a chunk, given its handle in the map of live chunks, which is one
+// higher because 0 means none there.
 func (t *chunkTable) addrOf(name uint32) device.Addr { return t.rows[name-1].addr }
 
 func (t *chunkTable) retire(h handle) {
@@ -140,7 +140,7 @@ func (t *chunkTable) freed(h handle) uint64 {
 	return t.freedAt[h]
 }
 
-// setFreed notes when a free chunk was freed.
+// setFreed stores the count at which a chunk was freed.
 func (t *chunkTable) setFreed(h handle, count uint64) {
 	if t.freedAt != nil {
 		t.freedAt[h] = count

@@ -65,7 +65,7 @@
 // # Cost
 //
 // Alloc and Free cost O(1), except for the heaps (see kit/index) with O(log chunks of one size)
-// amortized, and allocate nothing in steady state. A failing request costs no more. Exceptions: a
+// amortized, and allocate nothing in steady state. A failing request costs the same. Exceptions: a
 // bound on the count or an alignment above 256 walks the chunks it skips; a new region moves the
 // list of regions. A sweep costs O(merged chunks), once for each free; a forced one visits the
 // whole queue. Metadata is 32 bytes a chunk, 9 to 14 a live chunk in the index, about 32 a free

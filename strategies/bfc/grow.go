@@ -7,7 +7,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// errMalformed says that the device broke its own contract. The region went back.
+// errMalformed is the error of a device that broke its contract. The region was released.
 var errMalformed = errors.New("bfc: the device returned a region that is too small or not aligned to 256 bytes")
 
 // grow takes a region that serves a request from the device and puts it into its bin. It
@@ -60,7 +60,7 @@ func (a *Allocator) roomFor(n device.Size) (room device.Size, ok bool) {
 // reservation is a region that the device granted.
 type reservation struct {
 	device.Region             // the part of it that is used
-	tail          device.Size // bytes behind that part, held and forgotten
+	tail          device.Size // bytes after that part, held but unused
 }
 
 // shorten moves the bytes of a reservation beyond n to its tail, which is never used.

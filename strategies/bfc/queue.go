@@ -11,8 +11,8 @@ type entry struct {
 
 // mark is the queue state of a chunk: a column beside the chunk table.
 type mark struct {
-	since   uint64 // entries numbered below are void
-	entries uint32 // that are not void
+	since   uint64 // entries with lower numbers are void
+	entries uint32 // number of entries that are not void
 }
 
 // queue lists freed chunks that wait for the safe frontier, in the order of their frees.
@@ -22,15 +22,15 @@ type mark struct {
 // that the handle names at that time, and drops entries that are out of date. This queue does the
 // same to the same entries and checks few of them:
 //
-//   - granting a queued chunk notes a suspect; the next sweep voids the entries of the
+//   - granting a queued chunk adds it to the suspects; the next sweep voids the entries of the
 //     suspects that are still live by raising since in their mark, in O(1) each;
-//   - stamps ascend along the queue and a chunk's count never falls below the stamps of
-//     its entries, so that a sweep for the frontier stops at the first stamp above it.
+//   - stamps ascend along the queue and a chunk's count is never below the stamps of its entries,
+//     so a sweep for the frontier stops at the first stamp above it.
 //
-// A forced merge breaks both rules. It sets full, and the next sweep looks at everything.
+// A forced merge breaks both rules. It sets full, and the next sweep visits every entry.
 type queue struct {
 	entries  []entry
-	head     int      // entries before are gone
+	head     int      // first entry; the ones before it were removed
 	n        int      // entries from head on that are not void
 	next     uint64   // number of the next entry
 	oldest   uint64   // no queued chunk was freed below this count, unless full

@@ -15,7 +15,7 @@ type region struct {
 	first handle        // chunk at the start; stays, because the left of two merged chunks survives
 	last  handle        // chunk at the end, so that growth need not walk there
 	live  int           // live chunks
-	tail  device.Size   // bytes behind the region that the device gave and nothing uses
+	tail  device.Size   // bytes that the device granted after the region, unused
 	more  []device.Addr // starts of the reservations after the first that make up the region
 }
 

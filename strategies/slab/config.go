@@ -210,7 +210,7 @@ func (c Config) checkCounts() error {
 	case c.Steal != StealOn && c.Steal != StealOff:
 		return fmt.Errorf("slab: steal %q: want %q or %q", c.Steal, StealOn, StealOff)
 	}
-	return c.cells().Check() // which knows the selections
+	return c.cells().Check() // this also checks the selection
 }
 
 func (c Config) checkGrowth() error {

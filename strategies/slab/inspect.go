@@ -50,8 +50,8 @@ func (a *Allocator) MetadataBytes() device.Size {
 	return a.live.Bytes() + a.cells.Bytes() + a.slices.hostBytes()
 }
 
-// Trim implements [power.Trimmer]: magazines are emptied, slabs without a used slot become
-// slices, and regions without a slab go back.
+// Trim implements [power.Trimmer]. It empties the magazines, makes slabs without a used slot
+// slices, and releases regions without a slab.
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.front.Closed() {
 		return 0, alloc.ErrClosed

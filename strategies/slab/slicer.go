@@ -25,35 +25,35 @@ const gradeBits = 5
 // the stats of the strategy too.
 type slicer struct {
 	grades  []grade
-	gradeOf []uint8      // of every class
+	gradeOf []uint8      // by class: its grade
 	held    regions.Set  // every region, including single blocks; a label is row and grade, or labelDirect
-	total   *alloc.Stats // of the strategy
-	limit   device.Size  // most to hold in all; 0 for no bound
+	total   *alloc.Stats // statistics of the strategy
+	limit   device.Size  // most bytes to hold in all regions; 0 for no bound
 	next    int32        // label of the region that is being reserved
 	asked   device.Size  // bytes of the last reservation tried
-	err     error        // why it was refused
-	stuck   error        // why a region without a slab could not go back, since Trim last asked
+	err     error        // error of that reservation
+	stuck   error        // error of the device for a region that it did not take back since the last Trim
 }
 
 type grade struct {
 	pool  regions.Pool
-	own   alloc.Stats  // the pool's account
-	shift uint8        // log2 of a slice
-	align device.Size  // asked of regions
+	own   alloc.Stats  // statistics of the pool
+	shift uint8        // log2 of the bytes of a slice
+	align device.Size  // alignment of regions
 	rows  []row        // by number
-	open  index.BitSet // rows with a slice that no slab has
-	spare []int32      // numbers of no row
-	loose int          // slices that no slab has
-	fresh int          // slices that none ever had; all are one row's, see Take
+	open  index.BitSet // rows with a free slice
+	spare []int32      // unused numbers
+	loose int          // free slices
+	fresh int          // slices that have never been used; all are in one row, see Take
 }
 
 // row is a sliced region.
 type row struct {
 	region device.Region
-	taken  int32        // slices that slabs have
-	fresh  uint32       // the lowest slice that no slab ever had; all above are as fresh
-	free   index.BitSet // slices that none has
-	slabs  []int32      // of every slice, the slab that has it; none
+	taken  int32        // slices that are slabs
+	fresh  uint32       // lowest slice that has never been used; nor has any slice above it
+	free   index.BitSet // free slices
+	slabs  []int32      // by slice: its slab, or none
 }
 
 func newSlicer(src device.Source, c Config, total *alloc.Stats) *slicer {
@@ -73,7 +73,7 @@ func newSlicer(src device.Source, c Config, total *alloc.Stats) *slicer {
 		g.align = min(c.align(), slab)
 		p := c.policy(slab)
 		if p.Kind != regions.Whole {
-			p.Limit = 0 // which is of all regions, and kept by Reserve
+			p.Limit = 0 // the limit is for all regions together; Reserve checks it
 		}
 		g.pool = regions.NewPool(s, &g.own, p)
 	}
@@ -237,8 +237,8 @@ func (s *slicer) empty() (n device.Size) {
 	return n
 }
 
-// freeBytes returns the bytes of free slices and the largest chunk of them: never used slices are
-// one.
+// freeBytes returns the bytes of free slices and their largest chunk. The slices of a row that have
+// never been used are one chunk.
 func (s *slicer) freeBytes() (all, largest device.Size) {
 	for i := range s.grades {
 		if g := &s.grades[i]; g.loose > 0 {

@@ -170,8 +170,8 @@ func (a *Allocator) Free(p device.Addr) error {
 	return nil
 }
 
-// Trim implements [power.Trimmer]: magazines are emptied, slabs without a used slot become
-// blocks of the buddy, and regions without a live block go back.
+// Trim implements [power.Trimmer]. It empties the magazines, makes slabs without a used slot blocks
+// of the buddy, and releases regions without a live block.
 func (a *Allocator) Trim() (device.Size, error) {
 	if a.front.Closed() {
 		return 0, alloc.ErrClosed
@@ -179,7 +179,7 @@ func (a *Allocator) Trim() (device.Size, error) {
 	before := a.front.Stats.Reserved
 	a.source.refused = nil
 	a.cells.Drain()
-	a.cells.Shed() // regions may go back here, and be refused
+	a.cells.Shed() // this may release regions, which the device may refuse
 	_, _ = a.blocks.Trim()
 	return before - a.front.Stats.Reserved, a.source.refused
 }

@@ -116,7 +116,7 @@ func (c Config) WithDefaults() (Config, error) {
 	if err := c.checkSlabs(); err != nil {
 		return c, err
 	}
-	if _, err := cells.New(nil, c.cells()); err != nil { // which knows the selections
+	if _, err := cells.New(nil, c.cells()); err != nil { // this also checks the selection
 		return c, fmt.Errorf("slabbuddy: %w", err)
 	}
 	return c, nil

@@ -43,9 +43,9 @@ type rung uint8
 
 // The rungs, in their order.
 const (
-	magazines    rung = iota // what magazines hold goes back to the slabs
-	emptySlabs               // slabs without a used slot go back to the buddy
-	emptyRegions             // regions without a live block go back to the device
+	magazines    rung = iota // return the slots in magazines to the slabs
+	emptySlabs               // return slabs without a used slot to the buddy
+	emptyRegions             // release regions without a live block
 )
 
 // giveUp takes a rung, and reports whether a request that failed may be served now.

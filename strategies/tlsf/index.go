@@ -11,21 +11,21 @@ import (
 
 // The owners of free chunks, as they appear in alloc.Chunk.Owner.
 const (
-	OwnerHole uint8 = iota // a live chunk lies behind it, or tails are holes
+	OwnerHole uint8 = iota // a live chunk follows it, or tails are treated as holes
 	OwnerTail              // the last chunk of its region
 )
 
-// index is the free chunks: holes in lists by class, tails, of which there is at most one
-// for each region, in a map. It implements tiles.Index.
+// freeIndex holds the free chunks: holes in lists by class, and tails, at most one for each region,
+// in a map. It implements tiles.Index.
 type freeIndex struct {
 	lists
-	apart      bool          // tails are kept apart
-	exhaustive bool          // every chunk is looked at before the index gives up
-	scan       int           // chunks of the own class looked at first
-	tails      index.SizeMap // the note of a tail is its name there
+	apart      bool          // tails are in the map instead of the lists
+	exhaustive bool          // the search visits every chunk before it fails
+	scan       int           // number of chunks of the request's own class that are tried first
+	tails      index.SizeMap // the note of a tail is its entry here
 }
 
-// isApart reports whether a chunk belongs into the map. It does so as long as it is free,
+// isApart reports whether a free chunk belongs into the map. This does not change while it is free,
 // because regions do not change.
 func (x *freeIndex) isApart(h tiles.Handle) bool {
 	return x.apart && x.core.IsTail(h)
@@ -33,8 +33,8 @@ func (x *freeIndex) isApart(h tiles.Handle) bool {
 
 // Insert implements tiles.Index. O(1), but for order address O(chunks of the class below it).
 //
-// It sets the bits without asking whether they are: whether the ring was empty is a toss-up
-// for the branch predictor.
+// It sets the bits even if they are set: whether the ring was empty is unpredictable, and this
+// takes no branch.
 func (x *freeIndex) Insert(h tiles.Handle) {
 	r := &x.core.Rows[h]
 	if r.Next == tiles.None && x.isApart(h) {
@@ -59,7 +59,7 @@ func (x *freeIndex) insertTail(h tiles.Handle) {
 	x.core.SetNote(h, x.tails.Insert(r.Size, r.Addr, h))
 }
 
-// Remove implements tiles.Index. It does nothing to None.
+// Remove implements tiles.Index. A no-op for None.
 func (x *freeIndex) Remove(h tiles.Handle) {
 	if x.isApart(h) && h != tiles.None {
 		x.removeTail(h)
@@ -74,7 +74,7 @@ func (x *freeIndex) removeTail(h tiles.Handle) {
 	}
 }
 
-// take takes a chunk for n bytes out of the index, or returns tiles.None. O(1 + scan), unless every
+// take removes and returns a chunk for n bytes, or returns tiles.None. O(1 + scan), unless every
 // chunk is visited.
 func (x *freeIndex) take(n, align device.Size) tiles.Handle {
 	need := x.core.Need(n, align)
@@ -125,7 +125,8 @@ func (x *freeIndex) search(class uint32, looks int, n, align device.Size) tiles.
 	return best
 }
 
-// takeTail takes the smallest tail that serves. There are no more tails than regions.
+// takeTail removes and returns the smallest tail that serves. There are at most as many tails as
+// regions.
 func (x *freeIndex) takeTail(n, align device.Size) tiles.Handle {
 	at := x.tails.First(n, func(h uint32) bool {
 		return x.core.Serves(h, n, align)
@@ -136,8 +137,8 @@ func (x *freeIndex) takeTail(n, align device.Size) tiles.Handle {
 	return x.tails.Take(at)
 }
 
-// Largest implements tiles.Index. It reads the list of the highest class, unless a tail is
-// larger than all of that.
+// Largest implements tiles.Index. It reads the list of the highest class, unless a tail is larger
+// than that class.
 func (x *freeIndex) Largest() (largest device.Size) {
 	largest = x.tails.Largest()
 	class, ok := x.highest()
@@ -178,8 +179,8 @@ func (x *freeIndex) Show(h tiles.Handle) (class int32, owner uint8) {
 	return int32(x.class(x.core.Rows[h].Size)), owner
 }
 
-// Check implements tiles.Index. There are as many entries as free chunks and none is there
-// twice, so they are the free chunks.
+// Check implements tiles.Index. The entries are distinct and as many as the free chunks, so they
+// are the free chunks.
 func (x *freeIndex) Check(n int) error {
 	holes := 0
 	for class := range uint32(len(x.rings)) {

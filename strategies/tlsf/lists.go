@@ -20,7 +20,7 @@ type lists struct {
 	rings  []tiles.Handle // anchors, as many as the highest class so far needed
 }
 
-// order is how a ring is ordered.
+// order is the order of the chunks in a ring.
 type order uint8
 
 const (
@@ -36,7 +36,8 @@ func (l *lists) extend(class uint32) {
 	}
 }
 
-// place returns what a new chunk goes behind in a ring that is no stack.
+// place returns the chunk or anchor after which a new chunk is inserted in a ring of order fifo or
+// address.
 func (l *lists) place(ring tiles.Handle, at device.Addr) tiles.Handle {
 	h := l.core.Before(ring)
 	if l.order == address {
@@ -47,14 +48,14 @@ func (l *lists) place(ring tiles.Handle, at device.Addr) tiles.Handle {
 	return h
 }
 
-// remove takes out a free chunk that is in its ring, or None, to which it does nothing. O(1).
+// remove removes a free chunk from its ring. A no-op for None. O(1).
 func (l *lists) remove(h tiles.Handle) {
 	if l.core.Unlink(h) {
 		l.unmark(h)
 	}
 }
 
-// unmark notes that the ring of a chunk, which was taken out, is empty.
+// unmark clears the bit of the ring of a removed chunk, because the ring is empty.
 func (l *lists) unmark(h tiles.Handle) {
 	class := l.class(l.core.Rows[h].Size)
 	word := &l.second[class>>6&63]

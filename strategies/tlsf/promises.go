@@ -45,8 +45,8 @@ func (c Config) Bound(n, align device.Size) device.Size {
 	return c.scale().bound(device.AlignUp(n, c.Quantum) + max(align, c.Quantum) - c.Quantum)
 }
 
-// serves returns which free chunks must serve a request: those from the bound on, or, if all
-// are looked at, any with room. So must a tail that is kept apart.
+// serves returns the predicate of free chunks that must serve a request: the chunks of at least the
+// bound. If the search is exhaustive it is every chunk with room, and so it is for separate tails.
 func (c Config) serves() func(alloc.Chunk, alloc.Request) bool {
 	fits := promise.ServesAnywhere(c.Quantum)
 	return func(free alloc.Chunk, r alloc.Request) bool {

@@ -36,7 +36,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 // Config returns the configuration with every default filled in.
 func (a *Allocator) Config() Config { return a.cfg }
 
-// Alloc implements [alloc.Allocator]. It costs O(1), see the package comment for when not.
+// Alloc implements [alloc.Allocator]. It costs O(1); the package comment lists the exceptions.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	c, x := &a.core, &a.free
 	if !c.Judge(&r) {
@@ -66,7 +66,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return b, nil
 }
 
-// Free implements [alloc.Allocator]. It costs O(1), see the package comment for when not.
+// Free implements [alloc.Allocator]. It costs O(1); the package comment lists the exceptions.
 func (a *Allocator) Free(at device.Addr) error {
 	prev, h, next, err := a.core.Release(at)
 	if err == nil {
@@ -92,7 +92,7 @@ func (a *Allocator) settle(prev, h, next tiles.Handle) {
 	} else if c.Unlink(next) {
 		x.unmark(next)
 	}
-	if c.Unlink(prev) { // which is no tail, because h lies behind it
+	if c.Unlink(prev) { // prev is no tail, because h follows it
 		x.unmark(prev)
 	}
 	if h = c.Join(prev, h, next); !c.Fills(h) || !c.Vacate(h) {

@@ -38,7 +38,7 @@ func (k Class) slots() device.Size { return k.Slab / k.Slot }
 // Piece is the memory of one slab.
 type Piece struct {
 	Addr   device.Addr // first byte, at a multiple of the class's Align
-	Handle uint32      // of the parent's, who gets it back with the piece
+	Handle uint32      // number of the parent's choice, returned with the piece
 }
 
 // Parent gives [Engine] the memory of slabs.
@@ -58,12 +58,12 @@ type Config struct {
 	Classes    []Class     // ascending by Slot
 	Selection  string      // which slab serves first; one of the selections, Fullest if empty
 	EmptySlabs int         // slabs without a used slot that each class of a segment keeps
-	Segments   int         // parts that share nothing, unless Steal is set; at least 1
+	Segments   int         // number of segments, which share no slab unless Steal is set; at least 1
 	RoundRobin bool        // segments take turns instead of belonging to streams
-	Steal      bool        // a segment may use what another has, before a new region is asked for
+	Steal      bool        // a segment may take slots of another before a new region is reserved
 	Rounds     int         // slots in a magazine; 0 for no magazines
 	Depot      int         // full magazines that a class keeps beside those in use
-	Interval   int         // calls after which the depot gives back what it did not need; 4096 if zero
+	Interval   int         // calls after which a depot returns the magazines that it did not need; 4096 if zero
 }
 
 // None stands for no slab.

@@ -11,10 +11,10 @@ import (
 )
 
 // Engine is Bonwick's slab allocator without a source of its own: a [Parent] gives it slabs. It
-// knows the live slots and their requests, and finds the slot of an address from that alone.
+// records the live slots and their requests, and computes the slot of an address.
 //
-// A call costs O(1); O(segments) if a segment that has nothing steals, and O(log slabs) if the
-// lowest address is selected. Nothing is allocated on the heap once warm.
+// A call costs O(1), O(segments) if an empty segment steals, and O(log slabs) if the lowest address
+// is selected. Nothing is allocated on the heap once warm.
 type Engine struct {
 	parent  Parent
 	kinds   []kind
@@ -22,13 +22,13 @@ type Engine struct {
 	slabs   []slab
 	backs   []back      // of every slab
 	used    device.Size // bytes of slots in use, cached ones included
-	usable  device.Size // bytes of the slots of slabs in which one is in use
-	empties device.Size // bytes of slabs in which none is
+	usable  device.Size // bytes of the slots of slabs with a used slot
+	empties device.Size // bytes of slabs without a used slot
 
 	classOf  []uint16 // class of a request, by its size in quanta, less one
 	shift    uint8    // log2 of the quantum
-	fifo     bool     // slabs queue up
-	lowest   bool     // heaps stand in for lists
+	fifo     bool     // lists of slabs are queues
+	lowest   bool     // heaps replace the lists
 	steal    bool
 	robin    bool
 	segments uint32
@@ -36,9 +36,9 @@ type Engine struct {
 	keep     int32  // empty slabs that a stock keeps
 
 	where  index.Atlas            // slabs by address; a label is the number of the slab, plus one
-	spare  [bits.UintSize][]int32 // records that no slab has, by log2 of how many are in a row
+	spare  [bits.UintSize][]int32 // runs of unused records, by log2 of their length
 	words  arena                  // free slots of slabs with more than 64
-	notes  front.Ledger           // live slots of which there is more to know
+	notes  front.Ledger           // live slots with a stream, a tag or a large slack
 	heaps  [][]int32              // of the partial slabs of every stock, with lowest
 	taken  int                    // slabs held
 	cached magazines
@@ -48,14 +48,14 @@ type Engine struct {
 type kind struct {
 	slot    device.Size
 	slab    device.Size
-	align   device.Size // that every slot has
+	align   device.Size // alignment of every slot
 	slots   uint32
 	step    uint32 // level per free slot, and level of no free slot, both with 16
 	bias    uint32 // fractional bits and modulo 2^32; zero where all partly used slabs are alike
 	inverse uint64 // of the odd factor of slot, modulo 2^64; see slotAt
 	shift   uint8  // log2 of the other factor
 	partial int32  // slabs with used and free slots
-	empties int32  // slabs without a used one
+	empties int32  // slabs without a used slot
 	wide    bool   // more than 64 slots
 }
 
@@ -119,7 +119,7 @@ func New(parent Parent, c Config) (*Engine, error) {
 		if c.Selection == Fullest || c.Selection == Emptiest || c.Selection == "" {
 			own.step = levels << 16 / slots
 			own.bias = -own.step
-			if c.Selection == Emptiest { // whose levels count what is used
+			if c.Selection == Emptiest { // its levels count used slots
 				own.step, own.bias = -own.step, own.step*(slots-1)
 			}
 		}
@@ -139,7 +139,7 @@ func New(parent Parent, c Config) (*Engine, error) {
 	return a, nil
 }
 
-// Classes returns how many classes there are.
+// Classes returns the number of classes.
 func (a *Engine) Classes() int { return len(a.kinds) }
 
 // Slot returns the bytes that a request of a class is granted.
@@ -166,7 +166,7 @@ func (a *Engine) ClassFor(n, align device.Size) (class int, ok bool) {
 
 // Segment returns the segment for a request of a stream. With RoundRobin it passes the turn on.
 func (a *Engine) Segment(stream device.Stream) int {
-	if a.segments == 1 { // inlined, because it stands in every call
+	if a.segments == 1 { // inlined, because every call does this
 		return 0
 	}
 	return a.segmentOf(stream)
@@ -223,7 +223,7 @@ func (a *Engine) Grab(class, segment int, r *alloc.Request, more bool) (device.A
 	return p, true
 }
 
-// takeWide is Grab from a slab of more than 64 slots, of which the word has a free one.
+// takeWide is Grab from a slab of more than 64 slots, in a word with a free slot.
 func (a *Engine) takeWide(n int32, s *slab, word uint32) (slot uint32) {
 	w := &a.words.all[a.backs[n].words+word]
 	slot = word<<6 + uint32(bits.TrailingZeros64(*w))
@@ -268,17 +268,17 @@ func inverse(n uint64) uint64 {
 	return x
 }
 
-// slotAt returns the slot that starts at an address, k.slots or more if none does. The offset times
-// the inverse of the odd factor of a slot, rotated by the other factor, is the quotient for
+// slotAt returns the slot that starts at an address, or at least k.slots without one. The offset
+// times the inverse of the odd factor of a slot, rotated by the other factor, is the quotient for
 // multiples of a slot and larger than any quotient for other numbers (Hacker's Delight, 10-17). A
 // division costs ten times as much.
 func (k *kind) slotAt(s *slab, at device.Addr) uint64 {
 	return bits.RotateLeft64(uint64(at-s.base)*k.inverse, -int(k.shift))
 }
 
-// Return gives a live slot back to the magazines of its segment or to its slab. An empty slab goes
-// back to the parent if enough of its kind are kept. It returns requested and granted bytes, and
-// false, having done nothing, if no live slot starts at the address.
+// Return returns a live slot to the magazines of its segment or to its slab. It returns an empty
+// slab to the parent if the stock keeps enough. The results are requested and granted bytes, and
+// false if no live slot starts at the address; then nothing changes.
 func (a *Engine) Return(p device.Addr) (requested, granted device.Size, ok bool) {
 	n := uint64(a.where.Get(p)) - 1
 	if n >= uint64(len(a.slabs)) {
@@ -332,7 +332,7 @@ func (a *Engine) put(c cell, s *slab, k *kind) {
 	s.left++
 	before, level := k.level(left), k.level(left+1)
 	if left+1 == k.slots && a.drained(c.slab, s, k) {
-		a.move(c.slab, s, k, before, levelFull) // which is out of all lists
+		a.move(c.slab, s, k, before, levelFull) // this removes it from all lists
 		a.detach(c.slab)
 	} else if level != before {
 		a.move(c.slab, s, k, before, level)
@@ -386,8 +386,8 @@ func (a *Engine) foreign(class, segment int) int32 {
 	}
 }
 
-// attach makes a slab of a piece of the parent and puts it among the empty ones of a segment. It
-// returns None if the parent has no piece.
+// attach makes a piece of the parent an empty slab of a segment. It returns None if the parent has
+// no piece.
 func (a *Engine) attach(class, segment int, more bool) int32 {
 	k := &a.kinds[class]
 	log := k.records()
@@ -423,7 +423,7 @@ func (a *Engine) attach(class, segment int, more bool) int32 {
 	return n
 }
 
-// detach gives an empty slab that is in no list back to the parent.
+// detach returns an empty slab that is in no list to the parent.
 func (a *Engine) detach(n int32) {
 	s := &a.slabs[n]
 	k := &a.kinds[s.class]
@@ -440,7 +440,7 @@ func (a *Engine) detach(n int32) {
 	a.parent.Give(class, piece)
 }
 
-// Shed returns every empty slab to the parent and returns their number. O(1) if there are none,
+// Shed returns every empty slab to the parent. It reports their number. O(1) without empty slabs,
 // otherwise O(segments * classes).
 func (a *Engine) Shed() (n int) {
 	if a.empties == 0 {

@@ -7,16 +7,16 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// FreeBytes returns the bytes in free slots and in slabs without a used one. O(1).
+// FreeBytes returns the bytes in free slots and in slabs without a used slot. O(1).
 func (a *Engine) FreeBytes() device.Size { return a.usable - a.used + a.empties }
 
 // CachedBytes returns the bytes of the slots in magazines. O(1).
 func (a *Engine) CachedBytes() device.Size { return a.cached.bytes }
 
-// Slabs returns how many slabs are held. O(1).
+// Slabs returns the number of slabs held. O(1).
 func (a *Engine) Slabs() int { return a.taken }
 
-// LargestFree returns the size of the largest free slot or slab without a used one. O(classes).
+// LargestFree returns the size of the largest free slot or empty slab. O(classes).
 func (a *Engine) LargestFree() (largest device.Size) {
 	for i := len(a.kinds) - 1; i >= 0; i-- {
 		k := &a.kinds[i]
@@ -64,9 +64,9 @@ func (a *Engine) Piece(slab int32) Piece { return Piece{a.slabs[slab].base, a.ba
 // ClassOfSlab returns the class of a slab that is held.
 func (a *Engine) ClassOfSlab(slab int32) int { return int(a.slabs[slab].class) }
 
-// WalkSlab yields the chunks of a slab by address: each slot, and the rest behind the last as
-// slack; or, if no slot is in use, one free chunk without a class. It reports whether the walk goes
-// on.
+// WalkSlab yields the chunks of a slab by address: each slot, and the bytes after the last slot as
+// slack. A slab without a used slot is one free chunk without a class. It reports whether the walk
+// continues.
 //
 // Precondition: the slab is held.
 func (a *Engine) WalkSlab(slab int32, region device.Addr, yield func(alloc.Chunk) bool) bool {
@@ -153,7 +153,7 @@ func (a *Engine) slabsInOrder(stock int) func(func(int32, uint32) bool) {
 	}
 }
 
-// circle yields the slabs of a circle and reports whether the walk goes on.
+// circle yields the slabs of a circular list and reports whether the walk continues.
 func (a *Engine) circle(head int32, level uint32, yield func(int32, uint32) bool) bool {
 	for n := head; n != None; {
 		if !yield(n, level) {

@@ -8,11 +8,12 @@ import (
 )
 
 // The magazine layer of Bonwick and Adams. A magazine is a stack of free slots that their slabs
-// count as used: chunks in state alloc.Cached. Each class has in each segment a loaded and a
-// previous magazine, so that a caller at the boundary between two does not exchange them with every
-// call, and a depot of full ones.
+// count as used: chunks in state alloc.Cached. Each class has a depot of full magazines, and in
+// each segment a loaded and a previous magazine, so calls that alternate at the boundary of a
+// magazine do not exchange magazines each time.
 
-// defaultInterval is how many calls apart a depot gives back what it did without.
+// defaultInterval is the number of calls after which a depot returns the magazines that it did not
+// need.
 const defaultInterval = 4096
 
 // magazines is the magazine layer of [Engine].
@@ -32,14 +33,14 @@ type magazines struct {
 	bytes  device.Size // in all magazines
 }
 
-// rack is the magazines in use by one class in one segment.
+// rack holds the magazines in use by one class in one segment.
 type rack struct {
 	loaded, before int32 // magazines; none
 	has            int32 // slots in the loaded one
-	full           bool  // the one before has all of its slots; otherwise it has none
+	full           bool  // the previous magazine is full; otherwise it is empty
 }
 
-// depot is the full magazines of one class.
+// depot holds the full magazines of one class.
 type depot struct {
 	head  int32 // most recently added; none
 	count int32
@@ -91,7 +92,7 @@ func (m *magazines) take() int32 {
 	return n
 }
 
-// give makes an empty magazine spare. They are one store for all classes, in host memory only.
+// give returns an empty magazine to the list of unused magazines, which all classes share.
 func (m *magazines) give(n int32) {
 	m.next[n] = m.spare
 	m.spare = n
@@ -171,8 +172,8 @@ func (a *Engine) tick() {
 	}
 }
 
-// rest ends an interval: each depot gives back its least count of full magazines in the interval.
-// This is the working set rule of Bonwick and Adams, with calls for a clock.
+// rest ends an interval: each depot empties as many magazines as it had at least during the
+// interval. This is the working set rule of Bonwick and Adams, with calls as the clock.
 func (a *Engine) rest() {
 	m := &a.cached
 	m.left = m.every
@@ -185,7 +186,7 @@ func (a *Engine) rest() {
 	}
 }
 
-// unload gives the slots of a full magazine of a depot back to their slabs.
+// unload returns the slots of a full magazine of a depot to their slabs.
 func (a *Engine) unload(d *depot) {
 	m := &a.cached
 	n := d.head
@@ -209,8 +210,8 @@ func (a *Engine) unloadMagazine(n, has int32) {
 	}
 }
 
-// Drain returns every slot in a magazine to its slab, and reports whether there was one. O(1) if
-// there are none, otherwise O(segments * classes + slots).
+// Drain returns every slot in a magazine to its slab, and reports whether there was one. O(1)
+// without such slots, otherwise O(segments * classes + slots).
 func (a *Engine) Drain() bool {
 	m := &a.cached
 	if m.bytes == 0 {

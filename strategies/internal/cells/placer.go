@@ -6,9 +6,9 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// FreeNeighbours returns the free bytes of a slab below and above a live slot that would be one
-// free chunk with it if it were returned now, and the slab if that would go back to the parent,
-// else None. A slot that would go to a magazine has none.
+// FreeNeighbours returns the free bytes of the slab below and above a live slot that would form one
+// free chunk with it if it were returned now. It also returns the slab if that would be returned to
+// the parent, else None. For a slot that would go to a magazine there are no such bytes.
 func (a *Engine) FreeNeighbours(p device.Addr) (below, above device.Size, gone int32) {
 	c, ok := a.liveSlot(p)
 	if !ok || a.cached.rounds != 0 || !a.leavesNone(comingBack{c.slab, 1}) {
@@ -24,9 +24,10 @@ func (a *Engine) FreeNeighbours(p device.Addr) (below, above device.Size, gone i
 	return below, k.slab - k.slot - below, gone
 }
 
-// CanGrab reports whether a slot of a class would be available, without the parent, after slots at
-// some addresses were returned: one is free or returned, or a slab becomes empty whose class
-// serves. It is false where segments do not steal. It costs O(addresses) and allocates.
+// CanGrab reports whether a slot of a class would be available without the parent after the slots
+// at some addresses were returned: a slot of the class is free or returned, or a slab of a class
+// that serves is or becomes empty. It is false if there are segments that do not steal. It costs
+// O(addresses) and allocates.
 func (a *Engine) CanGrab(class int, freed []device.Addr, serves func(class int) bool) bool {
 	if a.segments > 1 && !a.steal {
 		return false
@@ -43,9 +44,9 @@ func (a *Engine) CanGrab(class int, freed []device.Addr, serves func(class int) 
 	})
 }
 
-// Emptied returns the slabs without a used slot after the slots at some addresses were returned,
-// which go back to the parent before a request fails, and the addresses at which no live slot
-// starts. It costs O(stocks + empty slabs + addresses log addresses).
+// Emptied returns the slabs that would have no used slot after the slots at some addresses were
+// returned, and the addresses at which no live slot starts. Such slabs are returned to the parent
+// before a request fails. It costs O(stocks + empty slabs + addresses log addresses).
 func (a *Engine) Emptied(freed []device.Addr) (slabs []int32, rest []device.Addr) {
 	returned, rest := a.slotsOf(freed)
 	for i := range a.stocks {

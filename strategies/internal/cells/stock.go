@@ -16,11 +16,10 @@ const (
 	levelFull  = levels + 1 // without a free slot; such a slab is a circle of its own, and in no list
 )
 
-// stock is the slabs with a free slot of one class in one segment. Lists are circles: the first
-// leads to the last.
+// stock holds the slabs with a free slot of one class in one segment, in circular lists.
 type stock struct {
-	head    [levels + 2]int32 // first slab of each level; none, as always of the full ones
-	empties int32             // how many have no used slot
+	head    [levels + 2]int32 // first slab of each level, or none; always none for levelFull
+	empties int32             // number of slabs without a used slot
 	some    uint16            // bit i is set if level i has a slab
 }
 
@@ -52,7 +51,7 @@ func (a *Engine) opened(n int32, s *slab, k *kind) {
 	a.usable += k.slot * device.Size(k.slots)
 }
 
-// drained counts slab n as empty, and reports whether it goes back to the parent.
+// drained counts slab n as empty, and reports whether it is to be returned to the parent.
 func (a *Engine) drained(n int32, s *slab, k *kind) (gone bool) {
 	sh := &a.stocks[a.stockOf(n, s)]
 	a.usable -= k.slot * device.Size(k.slots)
@@ -84,17 +83,17 @@ func (a *Engine) take(sh *stock, n int32, level uint32) {
 	sh.some &^= leave(a.slabs, &sh.head[level], n, &a.slabs[n]) << (level & 15)
 }
 
-// enter puts slab n into the list of a level, in front or at the back.
+// enter inserts slab n into the list of a level, in front or at the back.
 func (a *Engine) enter(sh *stock, n int32, level uint32, back bool) {
 	enrol(a.slabs, &sh.head[level], n, &a.slabs[n], back)
 	sh.some |= 1 << (level & 15)
 }
 
-// enrol puts slab n with record s into a circle, in front or at the back. It has no branch, since
-// emptiness is unpredictable: a single slab is linked to itself.
+// enrol inserts slab n with record s into a circular list, in front or at the back. Branch-free:
+// emptiness is unpredictable, so a single slab is linked to itself.
 func enrol(slabs []slab, head *int32, n int32, s *slab, back bool) {
 	first := *head
-	alone := first >> 31 // all bits if there is no first one, which is negative
+	alone := first >> 31 // all ones if the list is empty, because none is negative
 	first = first&^alone | n&alone
 	at := &slabs[first]
 	last := at.prev&^alone | n&alone
@@ -107,8 +106,9 @@ func enrol(slabs []slab, head *int32, n int32, s *slab, back bool) {
 	*head = first
 }
 
-// leave removes slab n with record s from a circle, without a branch. It returns 1 if the circle is
-// empty now, else 0.
+// leave removes slab n with record s from a circular list. It returns 1 if the list is empty now,
+// else
+// 0. Branch-free.
 func leave(slabs []slab, head *int32, n int32, s *slab) (empty uint16) {
 	next, prev, first := s.next, s.prev, *head
 	slabs[prev].next = next
@@ -123,7 +123,7 @@ func leave(slabs []slab, head *int32, n int32, s *slab) (empty uint16) {
 	return empty
 }
 
-// moveInHeap is move with a heap in place of the lists. All partly used slabs are of level 0.
+// moveInHeap is move with a heap instead of lists. All partly used slabs have level 0.
 func (a *Engine) moveInHeap(sh *stock, n int32, before, level uint32) {
 	switch before {
 	case 0:
@@ -174,7 +174,7 @@ func (a *Engine) stockOf(n int32, s *slab) int {
 	return int(a.backs[n].segment)*len(a.kinds) + int(s.class)
 }
 
-// up moves the slab at i towards the front of the heap until the one before it is lower.
+// up moves the slab at i up the heap until its parent has a lower address.
 func (a *Engine) up(h []int32, i int32) {
 	n := h[i]
 	at := a.slabs[n].base
@@ -186,7 +186,7 @@ func (a *Engine) up(h []int32, i int32) {
 	a.slabs[n].prev = i
 }
 
-// down moves the slab at i away from the front until those behind it are higher.
+// down moves the slab at i down the heap until its children have higher addresses.
 func (a *Engine) down(h []int32, i int32) {
 	n := h[i]
 	at := a.slabs[n].base

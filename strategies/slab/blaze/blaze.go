@@ -69,7 +69,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	a.regions = regions.NewSet(src, &a.front.Stats)
 	a.front.Stats.NextRegion = c.RegionBytes
 	if err := a.grow(); err != nil {
-		// Not of which strategy: what builds one from a catalogue says that, for any of them.
+		// The catalogue adds the name of the strategy.
 		return nil, fmt.Errorf("first region of %v: %w", c.RegionBytes, err)
 	}
 	return a, nil

@@ -6,7 +6,7 @@
 //
 // A request is rounded up to a power of two, its class. If the list of that class is not
 // empty the block that was freed last is granted. Otherwise a block is cut from the newest
-// region. If too few bytes are left in it, they are lost for ever, and a new region becomes the
+// region. If too few bytes are left in it, they are lost forever, and a new region becomes the
 // newest. A freed block goes to the list of its class. Blocks are never split or merged, so the
 // memory of one class never serves another. [New] reserves the first region.
 //
