@@ -29,6 +29,7 @@ func values(c setting.Catalogue) map[string]func() []string {
 		"kind":         kindNames,
 		"dialect":      func() []string { return []string{"bfc", "xdl", "torch"} },
 		"heuristics":   heuristicNames,
+		"megengine":    releaseNames,
 		"liveness":     remat.Livenesses,
 		"trigger":      remat.Triggers,
 		"defrag":       remat.DefragKinds,

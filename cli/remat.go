@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -28,6 +29,7 @@ type rematFlags struct {
 	catalogue setting.Catalogue
 	grid.Settings
 	heuristics, strategies, ladders, budgets string
+	megEngine                                string
 	listHeuristics                           bool
 	workers                                  int
 	memory                                   device.Size
@@ -61,7 +63,9 @@ fragmentation.`,
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.heuristics, "heuristics", "eq,mge,coop", "heuristics that select the victim, separated by commas: "+
-		strings.Join(heuristicNames(), ","))
+		strings.Join(heuristicNames(), ",")+"; mge takes settings, as in mge:size=2:stale=0/1, a slash between alternatives")
+	fl.StringVar(&f.megEngine, "megengine", "", "behave as this release of MegEngine, except for flags that are given: "+
+		strings.Join(releaseNames(), ", "))
 	fl.BoolVar(&f.listHeuristics, "list-heuristics", false, "print the formula and source of each heuristic, and exit")
 	fl.StringVar(&f.strategies, "strategies",
 		strings.Join(append([]string{grid.Counting}, catalogue.Default(setting.Remat)...), ","),
@@ -108,6 +112,38 @@ func heuristicNames() (names []string) {
 	return names
 }
 
+func releaseNames() (names []string) {
+	for _, r := range grid.Releases() {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// behaveAs applies the settings of a release of MegEngine, except for flags that are given.
+func (f *rematFlags) behaveAs(given func(flag string) bool) error {
+	if f.megEngine == "" {
+		return nil
+	}
+	r, err := grid.ReleaseOf(f.megEngine)
+	if err != nil {
+		return flagError("megengine", err)
+	}
+	for flag, set := range map[string]struct {
+		to    *string
+		value string
+	}{
+		"heuristics": {&f.heuristics, r.Heuristic}, "ladders": {&f.ladders, r.Ladder},
+		"liveness": {&f.Liveness, r.Liveness}, "trigger": {&f.Trigger, r.Trigger}, "defrag": {&f.Defrag, r.Defrag},
+		"sampling": {&f.Sampling, r.Sampling}, "min-evictee": {&f.MinEvictee, r.MinEvictee},
+		"parent-order": {&f.Order, r.Order}, "quirks": {&f.Quirks, r.Quirks},
+	} {
+		if !given(flag) {
+			*set.to = set.value
+		}
+	}
+	return nil
+}
+
 // listHeuristics writes the formula, the preferred victims and the source of each heuristic.
 func listHeuristics(w io.Writer) error {
 	b := bufio.NewWriter(w)
@@ -126,6 +162,10 @@ func listHeuristics(w io.Writer) error {
 			name = ""
 		}
 	}
+	fmt.Fprint(b, "\nThe settings of mge, as in mge:size=2:stale=0.5:\n\n")
+	for _, s := range remat.ScoreSettings() {
+		fmt.Fprintf(b, "%-9s  %s (%s)\n", s.Name, strings.ReplaceAll(s.Meaning, "`", ""), s.Default)
+	}
 	return b.Flush()
 }
 
@@ -142,6 +182,9 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 		return new(outputs).write(cmd.OutOrStdout(), listHeuristics)
 	}
 	if err := f.files.check(args...); err != nil {
+		return err
+	}
+	if err := f.behaveAs(cmd.Flags().Changed); err != nil {
 		return err
 	}
 	o, setups, err := f.options()
@@ -180,6 +223,9 @@ func (f *rematFlags) options() (o grid.Options, setups []setting.Setup, err erro
 			return o, nil, flagError(list.flag, errNoNames)
 		}
 	}
+	if o.Heuristics, err = variants(o.Heuristics); err != nil {
+		return o, nil, flagError("heuristics", err)
+	}
 	if err := f.judge(o.Heuristics, o.Ladders); err != nil {
 		return o, nil, err
 	}
@@ -208,6 +254,22 @@ func (f *rematFlags) options() (o grid.Options, setups []setting.Setup, err erro
 		setups = append(setups, s)
 	}
 	return o, setups, nil
+}
+
+// variants replaces each name that stands for several heuristics.
+func variants(names []string) (all []string, err error) {
+	for _, name := range names {
+		list, err := remat.Variants(name)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range list {
+			if !slices.Contains(all, one) {
+				all = append(all, one)
+			}
+		}
+	}
+	return all, nil
 }
 
 // judge refuses unknown names and conflicting flags.

@@ -77,6 +77,29 @@ func TestRematWritesJSONAndCSV(t *testing.T) {
 	require.Equal(t, "syn_unet4", rows[1][slices.Index(rows[0], "model")])
 }
 
+// TestRematBehavesAsARelease gives one flag beside a release, which keeps its value.
+func TestRematBehavesAsARelease(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "a.json")
+	succeed(t, "remat", unet, "--strategies", "bfc", "--budgets", "0.8", "--megengine", "1.4", "--liveness", "eager",
+		"--json", out)
+	text, err := os.ReadFile(out)
+	require.NoError(t, err)
+	r, err := grid.Parse(text)
+	require.NoError(t, err)
+	want, err := grid.ReleaseOf("1.4")
+	require.NoError(t, err)
+	want.Settings.Liveness, want.Settings.Limit = "eager", 2
+	require.Equal(t, want.Settings, r.Settings)
+	require.Equal(t, "mge", r.Lines[1].Heuristic)
+	require.Equal(t, "defrag", r.Lines[1].Ladder)
+}
+
+func TestRematComparesSettingsOfAHeuristic(t *testing.T) {
+	out := succeed(t, "remat", unet, "--strategies", "", "--budgets", "0.5,0.6", "--heuristics",
+		"lru,mge:size=0/1:stale=0")
+	require.Contains(t, out, "│   lru │ mge:size=0:stale=0 │ mge:size=1:stale=0 │")
+}
+
 // TestRematWritesOneThingToStandardOutput asks for each document there.
 func TestRematWritesOneThingToStandardOutput(t *testing.T) {
 	for flag, start := range map[string]string{"--json": "{\n", "--csv": "model,", "--html": "<!doctype html>"} {

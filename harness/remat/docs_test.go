@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/harness/remat"
+	"github.com/vramyard/vramyard/harness/remat/grid"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the tables of docs/remat.md")
@@ -48,9 +49,67 @@ func formulas() string {
 	return b.String()
 }
 
+// score returns the settings of MegEngine's score, as the page has them.
+func score() string {
+	var b strings.Builder
+	b.WriteString("| setting | meaning | values | in MegEngine's code |\n|---|---|---|--:|\n")
+	for _, s := range remat.ScoreSettings() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, s.Meaning, s.Want, s.Default)
+	}
+	return b.String()
+}
+
+// releases returns the settings and the quirks of MegEngine's releases, as the page has them.
+func releases(t *testing.T) string {
+	all := grid.Releases()
+	var b strings.Builder
+	row := func(what string, of func(grid.Release) string) {
+		fmt.Fprintf(&b, "| %s |", what)
+		for _, r := range all {
+			fmt.Fprintf(&b, " %s |", of(r))
+		}
+		b.WriteString("\n")
+	}
+	row("behavior", func(r grid.Release) string { return r.Name })
+	fmt.Fprintf(&b, "|---|%s\n", strings.Repeat("---|", len(all)))
+	row("`--heuristics`", func(r grid.Release) string { return "`" + r.Heuristic + "`" })
+	row("`--liveness`", func(r grid.Release) string { return "`" + r.Liveness + "`" })
+	row("`--trigger`", func(r grid.Release) string { return "`" + r.Trigger + "`" })
+	row("`--ladders`", func(r grid.Release) string { return "`" + r.Ladder + "`" })
+	row("`--defrag`", func(r grid.Release) string { return "`" + r.Defrag + "`" })
+	row("`--sampling`", func(r grid.Release) string { return "`" + r.Sampling + "`" })
+	row("`--min-evictee`", func(r grid.Release) string { return "`" + r.MinEvictee + "`" })
+	for _, q := range [][2]string{
+		{"q1", "neighbors are inputs and outputs of the producer only, not consumers"},
+		{"q2", "the own cost is not in the score"},
+		{"q3", "a component counts once for each neighbor in it"},
+		{"q4", "a component counts as at least the cost of the neighbor in it"},
+		{"q5", "a recomputed tensor leaves its component as a root, with the nodes below it"},
+		{"q6", "outputs that stayed in memory leave their component when their operator reruns"},
+		{"q7", "`--sampling mge` sees half of the candidates, some twice"},
+		{"q8", "free memory above a block is looked for at the end of the requested bytes"},
+		{"q9", "free bytes of the next region count as adjacent"},
+		{"vector", "the last candidate replaces a removed one; the first of equal scores is evicted"},
+		{"uncounted", "recomputations are not counted, so `again` has no effect"},
+	} {
+		row("`"+q[0]+"`: "+q[1], func(r grid.Release) string {
+			set, err := remat.ParseQuirks(r.Quirks)
+			require.NoError(t, err)
+			one, err := remat.ParseQuirks(q[0])
+			require.NoError(t, err)
+			if set&one == 0 {
+				return "no"
+			}
+			return "yes"
+		})
+	}
+	return b.String()
+}
+
 func TestThePageHasCostsAndFormulas(t *testing.T) {
 	const path = "../../docs/remat.md"
-	for name, want := range map[string]string{"costs": costs(), "formulas": formulas()} {
+	for name, want := range map[string]string{"costs": costs(), "formulas": formulas(), "score": score(),
+		"releases": releases(t)} {
 		raw, err := os.ReadFile(path)
 		require.NoError(t, err)
 		head, rest, ok := strings.Cut(string(raw), "<!-- begin "+name+" -->\n")

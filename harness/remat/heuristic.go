@@ -30,6 +30,7 @@ const (
 	byCredit                     // with bySize: plus the adjacent free bytes
 	byUse                        // with byCredit: capped at the bytes requested
 	byPlace                      // evict adjacent blocks together, in any sizes, see evictWindow
+	byClock                      // needs a log with times
 	byEnds                       // place expensive storages at the high end, the others at the low end
 )
 
@@ -158,6 +159,8 @@ func ablations() []Heuristic {
 
 // byOthers returns the heuristics of later systems, of other fields, and ours.
 func byOthers() []Heuristic {
+	nofrag := mgeDefault()
+	nofrag.free = 0
 	return []Heuristic{
 		{"eq-mended", "as eq; the sums of the classes are exact", "ours", "c + E", newClasses(true), bySize | byAge, true},
 		{"dte", "as eq, and beside free memory",
@@ -170,9 +173,9 @@ func byOthers() []Heuristic {
 		{"coop-ends", "as coop; tensors that are expensive for their size are placed at the high end", coopPaper, "c + E",
 			newClasses(false), bySize | byAge | byPlace | byEnds, true},
 		{"mge", "little data to move for its recomputation, large, long unused, beside free memory", megEngine,
-			"(b + N + 0.001)·1.0001^k / (((m + f) / 2^20)·(a + 0.001))", newMge(true), 0, true},
+			"(b + N + 0.001)·1.0001^k / (((m + f) / 2^20)·(a + 0.001))", newMge(mgeDefault()), 0, true},
 		{"mge-nofrag", "as mge, without credit for free memory", megEngine,
-			"(b + N + 0.001)·1.0001^k / ((m / 2^20)·(a + 0.001))", newMge(false), 0, true},
+			"(b + N + 0.001)·1.0001^k / ((m / 2^20)·(a + 0.001))", newMge(nofrag), 0, true},
 		{"mge-static", "little to recompute before and after it, large, not needed soon",
 			"MegEngine since 1.6, core/impl/graph/seq_dtr.cpp: find_best", "R·F·M / m / n", newStatic, 0, false},
 		{"oneflow", "as eq, with MegEngine's neighbors",
@@ -184,13 +187,19 @@ func byOthers() []Heuristic {
 	}
 }
 
-func heuristicOf(name string) (*Heuristic, error) {
+// heuristicOf returns the heuristic of a name, with its settings after a colon.
+func heuristicOf(text string) (*Heuristic, error) {
+	name, settings, given := strings.Cut(text, ":")
 	all := Heuristics()
 	names := make([]string, len(all))
 	for i := range all {
-		if names[i] = all[i].Name; names[i] == name {
-			return &all[i], nil
+		if names[i] = all[i].Name; names[i] != name {
+			continue
 		}
+		if given {
+			return &all[i], all[i].weigh(settings)
+		}
+		return &all[i], nil
 	}
 	return nil, fmt.Errorf("heuristic %q: %swant %s", name, nearest.Hint(name, names), strings.Join(names, ", "))
 }

@@ -6,34 +6,39 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// The constants of MegEngine's score.
+// mgeEpsilon keeps costs and staleness above 0. The units divide both so that they have the
+// magnitudes of the original's score.
 const (
-	mgeEpsilon = 1e-3   // added to costs and to times to keep them above 0
-	mgeAgain   = 1.0001 // factor of the score for each recomputation of the tensor
-	mgeSecond  = 1e8    // bytes moved per unit of the clock
+	mgeEpsilon = 1e-3
+	mgeSecond  = 1e8 // bytes moved per unit of the clock
+	mgeMilli   = 1e6 // nanoseconds per unit of the clock, with measured time
 	mgeSize    = 1 << 20
 )
 
 // mge is MegEngine's score. The cost of an operator is the bytes it reads and writes, which also
-// advance a clock of their own; measured time is not used.
+// advance a clock of their own. With score.measured both are the measured time instead.
 //
-//	(b + N + ε) · ρ^k / ((m + f) / 2^20 · (a + ε))
+//	(b + neighbors·N + ε)^time · again^k / (((m + free·f) / 2^20)^size · (a + ε)^stale)
 //
-// [Symbols] explains the letters. QuirkNoOwn leaves out b.
+// [Symbols] explains the letters, [ScoreSettings] the words. QuirkNoOwn leaves out b.
 type mge struct {
 	components
-	credit bool
+	score  mgeScore
 	now    float64
 	access []float64 // by storage: time of its last use or restore
 	times  []int     // by storage: number of recomputations
-	powers []float64 // powers of mgeAgain
+	powers []float64 // powers of mgeScore.again
 }
 
-// newMge returns MegEngine's score. Credit adds the adjacent free bytes to the size.
-func newMge(credit bool) func(*runner) neighbourhood {
+// newMge returns MegEngine's score with these settings.
+func newMge(score mgeScore) func(*runner) neighbourhood {
 	return func(r *runner) neighbourhood {
 		n := len(r.stores)
-		return &mge{components: newComponents(r, r.c.Quirks, moved), credit: credit,
+		price := moved
+		if score.measured {
+			price = func(_ *runner, op *Op) float64 { return float64(op.Cost) }
+		}
+		return &mge{components: newComponents(r, r.c.Quirks, price), score: score,
 			access: make([]float64, n), times: make([]int, n), powers: []float64{1}}
 	}
 }
@@ -55,7 +60,11 @@ func (m *mge) onUse(op *Op) {
 }
 
 func (m *mge) onRun(op *Op, again bool) {
-	m.now += moved(m.r, op) / mgeSecond
+	unit := mgeSecond
+	if m.score.measured {
+		unit = mgeMilli
+	}
+	m.now += m.price(m.r, op) / unit
 	for t := range op.outputs() {
 		s := m.r.s.Tensors[t].Storage
 		if again && m.r.s.Storages[s].Root == t && m.quirks&QuirkUncounted == 0 {
@@ -72,22 +81,23 @@ func (m *mge) onRun(op *Op, again bool) {
 }
 
 func (m *mge) rank(s int32) (score, tie float64) {
-	bytes := m.r.s.Storages[s].Size
-	if bytes == 0 {
+	size := float64(m.r.s.Storages[s].Size)
+	if size == 0 {
 		return math.Inf(1), 0 // evicting it frees nothing
 	}
-	if m.credit {
-		bytes += m.free(s)
+	if m.score.free != 0 {
+		size += m.score.free * float64(m.free(s))
 	}
 	for len(m.powers) <= m.times[s] {
-		m.powers = append(m.powers, m.powers[len(m.powers)-1]*mgeAgain)
+		m.powers = append(m.powers, m.powers[len(m.powers)-1]*m.score.again)
 	}
-	cost := m.neighbourCost(s)
+	cost := m.score.neighbors * m.neighbourCost(s)
 	if m.quirks&QuirkNoOwn == 0 {
 		cost += m.own[s]
 	}
-	over := (cost + mgeEpsilon) * m.powers[m.times[s]]
-	return over / (float64(bytes) / mgeSize * (m.now - m.access[s] + mgeEpsilon)), 0
+	over := math.Pow(cost+mgeEpsilon, m.score.time) * m.powers[m.times[s]]
+	under := math.Pow(size/mgeSize, m.score.size) * math.Pow(m.now-m.access[s]+mgeEpsilon, m.score.stale)
+	return over / under, 0
 }
 
 // free returns the free bytes adjacent to a storage, as MegEngine counts them.

@@ -42,7 +42,8 @@ const (
 	QuirkUncounted
 
 	endQuirks
-	// AllQuirks is the behaviour of MegEngine since 1.6.
+	// AllQuirks is the behaviour of MegEngine since 1.7. In 1.6 sampling differs: it takes the first
+	// candidates.
 	AllQuirks = endQuirks - 1
 )
 

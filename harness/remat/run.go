@@ -17,7 +17,7 @@ import (
 
 // Config configures a run.
 type Config struct {
-	Heuristic string          // one of Heuristics
+	Heuristic string          // one of Heuristics, mge and mge-nofrag with settings: see ScoreSettings
 	Liveness  string          // one of Livenesses
 	Limit     int64           // abort after this many ns of recomputation; 0: never
 	Seed      uint64          // for the heuristic random
@@ -181,6 +181,9 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 	h, err := heuristicOf(c.Heuristic)
 	if err == nil {
 		err = c.check()
+	}
+	if err == nil && h.by&byClock != 0 && s.Cost == 0 && len(s.Ops) > 0 {
+		err = fmt.Errorf("heuristic %s: the log has no times, want measure=bytes", c.Heuristic)
 	}
 	if err != nil {
 		return nil, err
