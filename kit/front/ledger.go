@@ -1,25 +1,25 @@
 package front
 
-// [Ledger] is a table of live blocks by address. For each block it keeps a word of the caller, so
-// that a strategy finds its own record of a freed block without a search.
+// [Ledger] is a table of live blocks by address. For each block it stores a word of the caller,
+// with which a strategy finds its own record of a freed block.
 //
 // # Data structure
 //
 // A hash table of buckets of seven cells, one cache line each. A block is in the bucket of its hash
-// or, if that is full, in the next with an empty cell. Each bucket counts the blocks that passed
-// it, and a search ends at the first bucket that none did, as in F14 of Facebook's folly. A
-// deletion moves nothing.
+// or, if that is full, in the next bucket with an empty cell. Each bucket counts the blocks that
+// overflowed it, and a search ends at the first bucket without overflow, as in F14 of Facebook's
+// folly. A deletion moves nothing.
 //
 // A cell holds a start in 39 bits and the requested size in 32. The start counts multiples of 256
-// bytes from an origin 64 TiB below the first block. 32 bits of it are in the cell and seven in its
-// mark, a byte of the word that the cells share, mixed with a hash of the 32. So marks act as
-// fingerprints, a few instructions find the cells of a mark as in Abseil's Swiss tables, and the
-// match is exact. The eighth byte is the count.
+// bytes from an origin 64 TiB below the first block. 32 bits of it are in the cell. The other
+// seven, mixed with a hash of the 32, are in the mark of the cell: a byte of a word that the cells
+// share. So marks act as fingerprints, a few instructions find the cells of a mark as in Abseil's
+// Swiss tables, and the match is exact. The eighth byte of the word is the count.
 //
-// The hash is multiplicative (Knuth, volume 3, section 6.4), and its upper half times the number of
-// buckets is the bucket, so that number need not be a power of two. The table grows by a quarter at
-// four fifths full and never shrinks: a block takes 11 to 15 bytes, and nothing is allocated in
-// steady state.
+// The hash is multiplicative (Knuth, volume 3, section 6.4). The high word of its product with the
+// number of buckets is the bucket, so that number need not be a power of two. The table grows by a
+// quarter at four fifths full and never shrinks: a block takes 11 to 15 bytes, and nothing is
+// allocated in steady state.
 //
 // Rare properties lie in columns that exist once a block needs them: words of up to 32 bits take 4
 // bytes a cell; streams, tags, longer words, sizes from 4 GiB and other starts take 32.
@@ -33,17 +33,17 @@ import (
 
 const (
 	golden = 0x9E3779B97F4A7C15 // 2^64 / golden ratio, odd
-	spread = 0x9E3779B1         // the same of 2^32
-	fold   = 23                 // bits by which an address is shifted to be folded, as in addrmap
-	// quantumLog is the alignment that nearly every block has, for no device hands out less.
+	spread = 0x9E3779B1         // 2^32 / golden ratio, odd
+	fold   = 23                 // shift of the folded bits, as in kit/index
+	// quantumLog is log2 of the alignment of nearly every block: devices align regions to it.
 	quantumLog = 8
 	// A number has 32 bits in its cell and 7 in the mark; further bits are extra.
 	lowBits  = 32
 	markBits = 7
 	fullBits = lowBits + markBits
 
-	// cells of a bucket: with 4 bytes each of number and size and a mark they fill a line, but
-	// for one byte, which is the count.
+	// cells of a bucket: each has 4 bytes of number, 4 of size and a mark. With the byte of the count
+	// they fill a cache line.
 	cells      = 7
 	minBuckets = 2 // of the smallest table
 )
@@ -51,10 +51,10 @@ const (
 // Masks of the marks of a bucket, a byte each.
 const (
 	ones    = 0x01010101010101
-	tops    = ones << markBits // in the mark of a cell that holds a block
+	tops    = ones << markBits // set in the mark of a cell that holds a block
 	rests   = tops - ones
-	onePass = 1 << (8 * cells) // in the count
-	// mostPassed is a count that is not kept any more, for it may be more.
+	onePass = 1 << (8 * cells) // one in the count
+	// mostPassed is a saturated count. It is not decreased, because the true count may be higher.
 	mostPassed = 255
 )
 
@@ -63,19 +63,19 @@ type LiveBlock struct {
 	Requested device.Size   // bytes asked for
 	Stream    device.Stream // stream of the request
 	Tag       uint64        // label of the request
-	Place     uint64        // where the block is, in the terms of the strategy that keeps the table; of 32 bits at best
+	Place     uint64        // the strategy's own record of the block; cheapest in 32 bits
 }
 
 // bucket holds up to seven blocks.
 type bucket struct {
-	// marks has a byte for each cell, zero where it is empty, and above these the count of the
-	// blocks that belong here and had to go on; mostPassed stays.
+	// marks has a byte for each cell, zero for an empty one. The byte above them is the count of the
+	// blocks that overflowed this bucket.
 	marks     uint64
-	low       [cells]uint32 // of numbers
-	requested [cells]uint32 // lower halves
+	low       [cells]uint32 // low bits of the numbers
+	requested [cells]uint32 // lower halves of the requested sizes
 }
 
-// extra is what few callers attach to a block.
+// extra holds the properties of a block that few callers set.
 type extra struct {
 	tag       uint64
 	stream    device.Stream
@@ -84,15 +84,15 @@ type extra struct {
 	number    uint32 // bits beyond fullBits
 }
 
-// Ledger is a set of live blocks. The zero Table is empty and ready.
+// Ledger is a set of live blocks. The zero value is empty and ready.
 type Ledger struct {
 	buckets []bucket
 	origin  uint64   // subtracted from every number
-	places  []uint32 // of each cell, lower half of its place; nil until one is not zero
-	extras  []extra  // of each cell, zero where it is empty; nil until one is not zero
+	places  []uint32 // by cell: lower half of its place; nil until one is not zero
+	extras  []extra  // by cell, zero for an empty one; nil until one is not zero
 	n       int
-	room    int  // blocks before it grows
-	columns bool // there are places or extras
+	room    int  // number of blocks at which it grows
+	columns bool // places or extras exist
 }
 
 // Len returns the number of live blocks.
@@ -126,14 +126,14 @@ func (t *Ledger) addrOf(number uint64) device.Addr {
 	return device.Addr(bits.RotateLeft64(number+t.origin, quantumLog))
 }
 
-// markOf returns the mark of a number: its bits above the lower ones, changed in a way that
-// follows from those, so that blocks of one bucket differ in it.
+// markOf returns the mark of a number: its high bits, mixed with a hash of the low ones, so that
+// the blocks of one bucket have different marks.
 func markOf(number uint64) uint64 {
 	return 1<<markBits | (number>>lowBits^uint64(uint32(number)*spread>>(lowBits-markBits)))&(1<<markBits-1)
 }
 
-// like returns a bit in the byte of each cell with a mark. No byte disturbs the next, for marks
-// that differ in one bit must not be taken for each other.
+// like returns a bit in the byte of each cell with a mark. It is exact: no carry passes from one
+// byte to the next.
 func (k *bucket) like(mark uint64) uint64 {
 	differ := k.marks ^ mark*ones
 	return ^(differ&rests + rests | differ) & tops
@@ -159,14 +159,14 @@ func (t *Ledger) find(at, number uint64) uint {
 	return cells
 }
 
-// search returns the bucket and the cell of the block that starts at a, whose search begins in
-// a bucket. The cell is cells or more if there is no such block.
+// search returns the bucket and the cell of the block that starts at a. It begins in the given
+// bucket. The cell is at least cells if there is no such block.
 func (t *Ledger) search(at uint64, a device.Addr) (uint64, uint) {
 	number := t.numberOf(a)
 	if len(t.buckets) == 0 || number>>fullBits != 0 && t.extras == nil {
 		return at, cells
 	}
-	for range len(t.buckets) { // in a small table every bucket may have been passed
+	for range len(t.buckets) { // in a small table every bucket may have overflowed
 		i := t.find(at, number)
 		if i < cells || t.buckets[at].marks < onePass {
 			return at, i
@@ -176,8 +176,8 @@ func (t *Ledger) search(at uint64, a device.Addr) (uint64, uint) {
 	return at, cells
 }
 
-// Add enters the block that starts at a. O(1) expected; it allocates only when more
-// blocks live than ever before.
+// Add adds the block that starts at a. O(1) expected; it allocates only beyond the highest number
+// of live blocks so far.
 //
 // Precondition: a is not zero and no block in the table starts there.
 func (t *Ledger) Add(a device.Addr, b LiveBlock) {
@@ -190,10 +190,11 @@ func (t *Ledger) Add(a device.Addr, b LiveBlock) {
 			return
 		}
 	}
-	t.addFar(a, b) // last, so that nothing of b is saved across a call above
+	t.addFar(a, b) // the last call, so b is not spilled across another one
 }
 
-// addFar is Add where the table is full, the bucket is, or there is more than cells hold.
+// addFar is Add if the table or the bucket is full, or if the block has properties that a cell does
+// not hold.
 func (t *Ledger) addFar(a device.Addr, b LiveBlock) {
 	if t.n >= t.room {
 		t.grow(a)
@@ -223,7 +224,7 @@ func (k *bucket) set(i uint, number uint64, requested device.Size) {
 	k.low[i], k.requested[i] = uint32(number), uint32(requested)
 }
 
-// attach puts what a cell does not hold of a block beside it.
+// attach stores the properties of a block that its cell does not hold.
 func (t *Ledger) attach(cell, number uint64, b LiveBlock) {
 	e := extra{b.Tag, b.Stream, uint32(b.Requested >> 32), uint32(b.Place >> 32), uint32(number >> fullBits)}
 	if t.places == nil && uint32(b.Place) != 0 {
@@ -279,7 +280,8 @@ func (t *Ledger) Take(a device.Addr) (LiveBlock, bool) {
 	return t.takeFar(home, a)
 }
 
-// takeFar is Take where the block may be in a bucket behind its own, or has more than cells hold.
+// takeFar is Take if the block may be in a later bucket, or has properties that a cell does not
+// hold.
 func (t *Ledger) takeFar(home uint64, a device.Addr) (LiveBlock, bool) {
 	at, i := t.search(home, a)
 	if i >= cells {
@@ -322,8 +324,8 @@ func (t *Ledger) Range(yield func(device.Addr, LiveBlock) bool) {
 	}
 }
 
-// grow makes the table larger by a quarter. The first block decides about the origin, which then
-// lies so far below it that as much is within fullBits below as above.
+// grow enlarges the table by a quarter. The first block determines the origin: fullBits reach as
+// far below that block as above it.
 func (t *Ledger) grow(first device.Addr) {
 	if len(t.buckets) == 0 {
 		t.origin = uint64(first)>>quantumLog - 1<<(fullBits-1)

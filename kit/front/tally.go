@@ -7,8 +7,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// CompareStats walks and returns an error that names the first counter of s that disagrees
-// with the walk, or the first chunk that leaves a gap, overlaps, or is out of order. It
+// CompareStats compares the counters of s with a walk. It returns an error that names the first
+// counter that differs, or the first chunk that leaves a gap, overlaps, or is out of order. It
 // costs one walk.
 func CompareStats(s alloc.Stats, walk func(func(alloc.Chunk) bool)) error {
 	var sum alloc.Stats
@@ -31,7 +31,7 @@ func CompareStats(s alloc.Stats, walk func(func(alloc.Chunk) bool)) error {
 	return compare(s, sum)
 }
 
-// add books one chunk. Address space whose memory is nowhere, or is counted elsewhere, is not
+// add adds one chunk to the sums. Address space without memory of its own does not count as
 // reserved.
 func add(sum *alloc.Stats, c alloc.Chunk) {
 	if c.State.Held() {

@@ -22,15 +22,15 @@ type Allocator struct {
 
 	regions regions.Set   // by address; a label is the number in the slices below
 	bases   []device.Addr // starts of the regions, oldest first
-	trees   []tree        // their trees
-	roots   []byte        // and the roots of these
+	trees   []tree        // trees of the regions
+	roots   []byte        // roots of the trees
 	live    front.Ledger  // live blocks; a place is the number of a region
 
 	placer *forecast.Placer // made when it is asked for
 }
 
-// Open returns the allocator that c describes: behind a mutex if it shall have locks, as the
-// original has one for everything.
+// Open returns the allocator that c describes. With Config.Locks one mutex guards everything, as in
+// the original.
 func Open(src device.Source, c Config) (alloc.Strategy, error) {
 	a, err := New(src, c)
 	if err != nil || !c.Locks {

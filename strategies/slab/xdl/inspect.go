@@ -20,8 +20,8 @@ var (
 	_ power.Placer     = (*Allocator)(nil)
 )
 
-// LargestFree implements [power.Holes]. It costs O(1), or a look at every chunk if what was
-// the longest free run has been granted from since.
+// LargestFree implements [power.Holes]. It costs O(1), or O(chunks) if a block was granted from the
+// longest free run since.
 func (a *Allocator) LargestFree() device.Size {
 	if len(a.bases)*len(a.lines)*a.chunks > len(a.all) {
 		return a.slice // not attached to any segment

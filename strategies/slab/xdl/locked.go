@@ -21,20 +21,20 @@ import (
 type Locked struct {
 	cfg    Config
 	device *shards.Device
-	set    *shards.Set // of the segments; a strategy composed of this one has others behind them
+	set    *shards.Set // the segments; a composed strategy has its other parts after them
 	owner  int         // number of the regions in device
 	parts  []*Allocator
 	pool   pool
-	turn   atomic.Int32 // see Allocator.counter
+	turn   atomic.Int32 // as Allocator.counter
 	closed atomic.Bool
 
 	mu      sync.Mutex
 	refusal power.Refusal // the last one; guarded by mu
 }
 
-// pool is the regions that the segments share. A segment attaches its slices of them in order.
+// pool holds the regions that the segments share. A segment attaches its slices of them in order.
 type pool struct {
-	sync.Mutex // of growth
+	sync.Mutex // held for growth
 	cfg        Config
 	slice      device.Size
 	stats      alloc.Stats // of the regions only
@@ -49,8 +49,8 @@ type slices struct {
 	segment int
 }
 
-// Reserve implements [device.Source]: the next slice of the segment, of a new region if there is
-// none.
+// Reserve implements [device.Source]. It returns the next slice of the segment, if necessary of a
+// new region.
 func (s slices) Reserve(_, _ device.Size) (device.Region, error) {
 	s.Lock()
 	defer s.Unlock()
@@ -69,7 +69,8 @@ func (s slices) Reserve(_, _ device.Size) (device.Region, error) {
 	return device.Region{Addr: s.bases[n].Add(device.Size(s.segment) * s.slice), Size: s.slice}, nil
 }
 
-// Release implements [device.Source]: the regions go back when the allocator is closed.
+// Release implements [device.Source]. It is a no-op: the regions are released when the allocator is
+// closed.
 func (slices) Release(device.Addr) error { return nil }
 
 // maxLocks bounds the segments: an Alloc that raises a peak takes every lock.

@@ -23,12 +23,12 @@ type Allocator struct {
 	first   []int32       // per region and segment the slice's first chunk; none if not attached
 	lines   []int32       // per segment, the number of attached slices: the ones of the oldest regions
 	all     []chunk       // every chunk, slice after slice, as attached
-	links   []link        // the anchors, see anchorOf, and behind them one per chunk
+	links   []link        // the anchors, see anchorOf, and after them one per chunk
 	live    front.Ledger  // live blocks; a place is a chunk and a unit
 	hole    hole          // the longest free run of a chunk
 }
 
-// Open returns the allocator that c describes: a [Locked] one if it shall have locks.
+// Open returns the allocator that c describes: a [Locked] one with Config.Locks.
 func Open(src device.Source, c Config) (alloc.Strategy, error) {
 	if c.Locks {
 		return NewLocked(src, c)
