@@ -16,7 +16,7 @@ import (
 // namedUsage describes the items of a flag --strategies.
 const namedUsage = `by name, name:preset or name{"setting":value}, separated by commas`
 
-// asked is a strategy as a command line names it, with the settings that replace the preset's as a
+// asked is a strategy named on the command line, with the settings that replace the preset's as a
 // JSON object, "" for none.
 type asked struct{ name, config string }
 

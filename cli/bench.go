@@ -108,7 +108,7 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 	}
 	var r *bench.Report
 	err = f.profiled(func() error {
-		// A line that moves by itself would be timed with the runs.
+		// A progress line that redraws itself would disturb the timings.
 		p := begin(cmd, stage{unit: "runs", quiet: true})
 		o.Progress, o.Share = func(done, known int) { p.reached(int64(done), int64(known)) }, p.estimated
 		ctx, done := untilInterrupt(cmd)
@@ -163,7 +163,7 @@ func (f *benchFlags) judge() error {
 	return f.files.check()
 }
 
-// profiled calls measure, and profiles it if a profile is asked for.
+// profiled calls measure, with a CPU profile if --profile is given.
 func (f *benchFlags) profiled(measure func() error) error {
 	if !f.files.wanted("cpuprofile") {
 		return measure()

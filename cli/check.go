@@ -34,8 +34,8 @@ type checkFlags struct {
 	card                    *checkCard // nil without a GPU
 }
 
-// The most that check is asked for: sequences of all seeds are numbered by an int, and a
-// sequence is held in memory together with what shrinking makes of it.
+// Upper limits of check: sequences of all seeds are numbered by an int, and a
+// sequence is held in memory together with its shrunk variants.
 const (
 	mostTests = 1_000_000_000
 	mostOps   = 100_000
@@ -95,7 +95,7 @@ minutes with any seed, and says so. The exit status is 1 if a bug is missed or n
 	return c
 }
 
-// suspect is a strategy on one device, and how a command line names it.
+// suspect is a strategy on one device, with its name on the command line.
 type suspect struct {
 	props.Subject
 	asked
@@ -279,7 +279,7 @@ func (f *checkFlags) again(s suspect, failure *props.Failure) string {
 	return fmt.Sprintf("vramyard check %s --tests 1 --ops %d --seed %d", name, f.ops, failure.Seed)
 }
 
-// unfit are the characters of a subject's name that a file's name should not have.
+// unfit matches the characters of a subject's name that a file name should not have.
 var unfit = regexp.MustCompile(`[^A-Za-z0-9_.]+`)
 
 func traceName(f *props.Failure) string {

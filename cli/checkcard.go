@@ -14,7 +14,7 @@ import (
 	"github.com/vramyard/vramyard/props/check"
 )
 
-// checkCard is the GPU that a check puts beside the simulated devices of its subjects.
+// checkCard is the GPU that a check runs beside the simulated devices of its subjects.
 type checkCard struct {
 	place replay.Target
 	held  replay.Device // keeps the context of the driver, which takes long to make, from one instance to the next
@@ -46,7 +46,7 @@ func openCard(p replay.Target, limit device.Size) (*checkCard, error) {
 	return c, nil
 }
 
-// like returns the simulated device that answers as the card does, but for its capacity.
+// like returns a simulated device with the properties of the card, except its capacity.
 func (c *checkCard) like() sim.Config {
 	const round = 512 // bytes: what device/cuda rounds to, and the driver aligns to
 	s := sim.Config{Align: round, Round: round}
@@ -103,7 +103,7 @@ var callKinds = []struct {
 	{"of contents", device.CallsOf(device.CallFill, device.CallCompare)},
 }
 
-// told returns which parts of a check ran on the card, and which did not.
+// told describes the parts of a check that ran on the card, and those that did not.
 func (c *checkCard) told(r check.Report) (on, not string) {
 	var sum props.CardTally
 	for _, s := range r.Subjects {

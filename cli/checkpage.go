@@ -56,7 +56,7 @@ type brokenInvariant struct {
 	again    string // the command that repeats it by its seed
 }
 
-// text returns the report as text, with its trace in a file.
+// text returns the report as text, whose trace is in a file.
 func (b *brokenInvariant) text(path string) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "\n%v\n", b.Failure)
@@ -81,7 +81,7 @@ func (b *brokenInvariant) replay(path string) string {
 	return "vramyard replay --check --strategy " + report.ShellWord(b.strategy) + " " + report.ShellWord(path)
 }
 
-// brokenData is a broken invariant, as the script of a page reads it.
+// brokenData is a broken invariant in the form of the page's script.
 type brokenData struct {
 	Subject   string       `json:"subject"`             // name
 	Number    string       `json:"number"`              // of the invariant
@@ -97,7 +97,7 @@ type brokenData struct {
 	LeftOut   int          `json:"left_out_count"`      // steps before them
 }
 
-// brokenStep is a step on the way.
+// brokenStep is one step towards the failure.
 type brokenStep struct {
 	Call    string       `json:"call"`    // as a line of a trace has it
 	Answer  string       `json:"answer"`  // of the strategy; empty if it gave none
@@ -110,7 +110,7 @@ type brokenStep struct {
 	LeftOut int        `json:"left_out_count"` // chunks that are not in the list, at least
 }
 
-// stepRegion is a region, as far as a walk shows it.
+// stepRegion is the part of a region that a walk shows.
 type stepRegion struct {
 	Addr device.Addr `json:"addr"` // first byte
 	Size device.Size `json:"size"` // bytes up to the end of its last chunk

@@ -26,7 +26,7 @@ import (
 	"github.com/vramyard/vramyard/alloc/setting"
 )
 
-// version of the program, kept in every result.
+// version of the program, stored in every result.
 const version = "0.1.0"
 
 // Exit statuses.
@@ -48,7 +48,7 @@ func (f failure) Unwrap() error { return f.error }
 
 // Main runs the program over strategies, in the order in which they are shown, and exits with
 // its status. Strategies without [setting.Lists] are in the default lists of every command. Each of
-// them is there in shards too: "sharded:NAME", by [setting.Sharded].
+// them also exists in shards: "sharded:NAME", by [setting.Sharded].
 func Main(strategies ...setting.Spec) {
 	narrow()
 	os.Exit(run((&interrupts{}).watch(), strategies, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
@@ -108,7 +108,7 @@ func exitOf(err error) int {
 	return exitTrouble
 }
 
-// placed puts the name of the command before what is wrong with its line.
+// placed prefixes an error of the command line with the name of the command.
 func placed(cmd *cobra.Command, err error) string {
 	if _, name, sub := strings.Cut(cmd.CommandPath(), " "); sub {
 		return name + ": " + err.Error()
@@ -117,7 +117,7 @@ func placed(cmd *cobra.Command, err error) string {
 }
 
 // oneLine joins the lines of a message, so that a script reads one error as one line, and
-// escapes what would drive the terminal, such as a name out of a file.
+// escapes control characters, such as in names from a file.
 func oneLine(err error) string {
 	var b strings.Builder
 	for i, line := range strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }) {

@@ -141,7 +141,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 		func(w io.Writer) error { return report.CompareTables(w, r) })
 }
 
-// learned returns the setups with the forecast that --learn names, if it is given.
+// learned returns the setups with the forecast of --learn, if given.
 func (f *compareFlags) learned(cmd *cobra.Command, inputs []string, setups []setting.Setup) ([]setting.Setup,
 	*compare.Training, error) {
 	if f.learn == "" {

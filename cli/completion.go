@@ -15,7 +15,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
-// values returns the values that shells offer for the flags of a name, which is the same in every
+// values returns the completions of the flags of a name, which are the same in every
 // command. A flag that takes several values separated by commas offers them after each comma.
 func values(c setting.Catalogue) map[string]func() []string {
 	return map[string]func() []string{
@@ -52,7 +52,7 @@ func kindNames() (names []string) {
 	return names
 }
 
-// complete has shells offer the names that the flags and arguments of every command below c take.
+// complete adds shell completions for the flags and arguments of every command below c.
 func complete(c *cobra.Command, catalogue setting.Catalogue, values map[string]func() []string) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if of, ok := values[f.Name]; ok {

@@ -14,7 +14,7 @@ import (
 	"github.com/vramyard/vramyard/harness/replay"
 )
 
-// deviceFlags name the device of a command.
+// deviceFlags are the flags that select the device of a command.
 type deviceFlags struct {
 	device, sim spec // commands may have no --sim
 }
@@ -35,7 +35,7 @@ func (s *spec) add(c *cobra.Command, name, usage string) {
 }
 
 // judgeUnit refuses a JSON object in which the field of a size is a number that lacks its unit, as
-// [device.ParseCapacity] does. Whatever else is wrong with the object is found when it is read.
+// [device.ParseCapacity] does. Other errors of the object are found when it is read.
 func judgeUnit(object, field string) error {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal([]byte(object), &fields) != nil {
@@ -98,7 +98,7 @@ func (f *deviceFlags) place() (replay.Target, error) {
 	return p, flagError("device", err)
 }
 
-// placed is shape where the device may be a GPU.
+// placed is shape for commands that may use a GPU.
 func (f *deviceFlags) placed() (replay.Target, device.Size, error) {
 	if !f.device.given || f.sim.given {
 		c, n, err := f.shape()
@@ -120,16 +120,16 @@ func onlySimulated(p replay.Target, wanted ...*output) error {
 	return nil
 }
 
-// addPlace adds the flag --device to a command that also runs on a GPU; does says what the command
-// takes of it.
+// addPlace adds the flag --device to a command that also runs on a GPU; does is the part of its
+// help text that is specific to the command.
 func (f *deviceFlags) addPlace(c *cobra.Command, does string) {
 	f.device.add(c, "device",
 		"`device`: sim[:SIZE or :CARD] for a simulated one, cuda:N[:SIZE] for a GPU or a part of it, such as \"sim:24GiB\", "+
 			"\"sim:h100-80g\" or \"cuda:0\" (\"vramyard devices\" lists cards and GPUs); "+does)
 }
 
-// shape returns the device but for its capacity, and that apart, 0 if it is not bounded. It is for
-// commands that choose capacities themselves, whose --sim may have none.
+// shape returns the device without its capacity, and the capacity separately, 0 if unbounded. It is
+// for commands that choose capacities themselves, whose --sim may have none.
 func (f *deviceFlags) shape() (sim.Config, device.Size, error) {
 	c, err := f.config()
 	if err == nil && f.sim.given && c.Capacity != 0 {

@@ -70,7 +70,8 @@ reserved, BAR1, ECC, MIG and compute processes.`,
 	return c
 }
 
-// listDevices returns the GPUs, the cards and what calls cost. No driver is no error: it is said.
+// listDevices returns the GPUs, the cards and the costs of calls. A missing driver is reported, not
+// an error.
 func listDevices() deviceList {
 	l := deviceList{Schema: devicesSchema, Version: version, Cards: sim.Cards()}
 	costs, _ := sim.Published.Costs()

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// endings are the endings of the files that flags name, of flags whose files are of one form.
+// endings lists the file-name endings of flags whose files have one format.
 var endings = map[string][]string{
 	"json":    {".json"},
 	"csv":     {".csv"},
@@ -16,7 +16,7 @@ var endings = map[string][]string{
 	"html":    {".html", ".htm"},
 }
 
-// promising are endings that programs take for the form of a file.
+// promising lists the endings that imply a file format.
 var promising = []string{
 	".7z", ".arrow", ".bin", ".bz2", ".csv", ".db", ".feather", ".h5", ".hdf5", ".htm", ".html", ".json", ".jsonl", ".lz4",
 	".md", ".npy",
@@ -25,7 +25,7 @@ var promising = []string{
 	".tar", ".tgz", ".trace", ".tsv", ".xls", ".xlsx", ".xml", ".xz", ".yaml", ".yml", ".zip",
 }
 
-// packed returns the endings that a file of a form may have, packed ones included.
+// packed returns the endings of a file format, compressed ones included.
 func packed(want []string) (all []string) {
 	for _, e := range want {
 		if all = append(all, e); e != ".parquet" { // whose columns are packed already
@@ -35,8 +35,8 @@ func packed(want []string) (all []string) {
 	return all
 }
 
-// endingOf returns the ending of a name in lower case, and without what says that the file is
-// packed as [outfile.Write] packs it.
+// endingOf returns the ending of a name in lower case, without the suffix of a file
+// compressed by [outfile.Write].
 func endingOf(path string) string {
 	name := strings.ToLower(path)
 	return filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"))

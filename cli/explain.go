@@ -11,8 +11,8 @@ import (
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 )
 
-// explain replays once more up to the first request that finds no memory, if that is to be
-// explained.
+// explain replays once more up to the first request that finds no memory, if --explain is
+// given.
 func (f *replayFlags) explain(p *replay.Prepared, stacks *postmortem.Stacks, setup setting.Setup, cfg sim.Config,
 	at replay.FreeAt, step func(event int) error) error {
 	if !f.files.wanted("explain") {

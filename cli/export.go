@@ -43,7 +43,7 @@ func (f *replayFlags) checkExports() error {
 	return nil
 }
 
-// record replays once more and records everything for the exports that are asked for.
+// record replays once more and records everything for the requested exports.
 func (f *replayFlags) record(t trace.Source, setup setting.Setup, cfg sim.Config, o export.Options) error {
 	if !f.files.wanted("snapshot") && !f.files.wanted("perfetto") {
 		return nil

@@ -26,8 +26,8 @@ import (
 // immaterial are flags that affect how a command runs or serves, but not its results.
 var immaterial = []string{"cache", "for", "no-browser", "port", "workers"}
 
-// commandLine returns the words that repeat a command, without flags that are immaterial. Files
-// lose their folders: a page is for others, who have other ones.
+// commandLine returns the words that repeat a command, without immaterial flags. File
+// names lose their folders, because pages are passed on to other machines.
 func commandLine(cmd *cobra.Command, args []string) string {
 	words := []string{cmd.CommandPath()}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -79,7 +79,7 @@ func colors(c setting.Catalogue) func(name string) int {
 // pluginLooks is how many colours and marks plug-ins have, which is as many as pages can draw.
 const pluginLooks = 48
 
-// drawing is one run to draw.
+// drawing is a run to be drawn.
 type drawing struct {
 	setup   setting.Setup
 	color   int // in the palette
@@ -89,11 +89,11 @@ type drawing struct {
 	missing string          // why it cannot be drawn; empty if it can
 }
 
-// allocationStacks remembers where programs asked for memory, of traces that their snapshots
-// became.
+// allocationStacks maps traces to the allocation stacks of the snapshots that they
+// were converted from.
 type allocationStacks map[trace.Source]*postmortem.Stacks
 
-// open is [openSource], and remembers.
+// open is [openSource], and stores the stacks.
 func (a allocationStacks) open(path string, o formats.Options, stdin io.Reader) (trace.Source, error) {
 	src, of, err := openRecording(openSource, path, o, stdin)
 	if err == nil && of.Snapshot != nil {
@@ -103,7 +103,7 @@ func (a allocationStacks) open(path string, o formats.Options, stdin io.Reader) 
 }
 
 // draw replays a trace through several strategies once more and draws what happens. stacks is nil
-// where nothing is known of them.
+// if they are unknown.
 func draw(cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, runs []drawing,
 	o page.Options) (page.Traced, error) {
 	bar := begin(cmd, stage{what: "drawing", unit: "runs", total: int64(len(runs))})
@@ -129,7 +129,7 @@ func draw(cmd *cobra.Command, p *replay.Prepared, stacks *postmortem.Stacks, run
 	return drawn, explain(&drawn, p, stacks, runs, o)
 }
 
-// mostExplained bounds the requests that all strategies are asked about.
+// mostExplained bounds the failed requests that are explained for all strategies.
 const mostExplained = 4
 
 // oomReport is the page's explanation of the first OOM of a run.
@@ -180,7 +180,7 @@ func explain(t *page.Traced, p *replay.Prepared, stacks *postmortem.Stacks, runs
 	return nil
 }
 
-// answerTo returns what a strategy did with a request.
+// answerTo returns the outcome of a request in a strategy's replay.
 func answerTo(p *replay.Prepared, stacks *postmortem.Stacks, d *drawing, event int,
 	o page.Options) (*postmortem.Verdict, error) {
 	options := postmortem.Options{

@@ -35,7 +35,7 @@ func flagError(flag string, err error) error {
 	return fmt.Errorf("--%s: %w", flag, err)
 }
 
-// mustHave makes cobra refuse a command line without a flag.
+// mustHave makes a flag required.
 func mustHave(c *cobra.Command, flag string) {
 	if err := c.MarkFlagRequired(flag); err != nil {
 		panic(err) // the command does not define the flag
@@ -57,7 +57,7 @@ func sameFile(a, b string) bool {
 	return errX == nil && errY == nil && absX == absY
 }
 
-// onceFromStdin refuses standard input as more than one trace.
+// onceFromStdin returns an error if more than one trace is standard input.
 func onceFromStdin(paths []string) error {
 	if i := slices.Index(paths, "-"); i >= 0 && slices.Contains(paths[i+1:], "-") {
 		return errors.New("standard input can be read only once")
@@ -71,7 +71,7 @@ func addPart(c *cobra.Command, o *formats.Options) {
 	addMemory(c, &o.Memory)
 }
 
-// memory is the flag that bounds what a file may take.
+// memory is the flag --memory, which bounds the memory for the content of a file.
 type memory device.Size
 
 // addMemory adds the flag to a command that reads files.
@@ -122,7 +122,7 @@ func heapLeft() device.Size {
 	return most - min(heap(), most-1)
 }
 
-// advised adds to an error about a file the flag that helps: --memory for a larger bound, --part
+// advised adds the helpful flag to an error about a file: --memory for a larger bound, --part
 // for one of its parts.
 func advised(err error) error {
 	if e, ok := errors.AsType[*budget.Error](err); ok {
@@ -134,7 +134,7 @@ func advised(err error) error {
 	return err
 }
 
-// openFile opens a file to read. Its error begins with the path, as those about contents do.
+// openFile opens a file to read. Its error begins with the path, like errors about contents.
 func openFile(path string) (*os.File, error) {
 	f, err := os.Open(path)
 	if p, ok := errors.AsType[*os.PathError](err); ok {
@@ -167,8 +167,8 @@ func addSource(c *cobra.Command, o *formats.Options) {
 	addPart(c, o)
 }
 
-// openSource is openTrace for those who need no more than to walk the trace: a long one stays in
-// its file, if that can be.
+// openSource is openTrace for callers that only walk the trace: a long trace stays in
+// its file, if the format permits.
 func openSource(path string, o formats.Options, stdin io.Reader) (trace.Source, error) {
 	if _, err := os.Stat(path); path == "-" || err != nil {
 		return openTrace(path, o, stdin)
@@ -177,8 +177,8 @@ func openSource(path string, o formats.Options, stdin io.Reader) (trace.Source, 
 	return formats.OpenSource(path, o)
 }
 
-// openTrace reads a file of any known format, standard input for "-", or, if there is no such
-// file, the trace of that name inside the program.
+// openTrace reads a file of any known format, standard input for "-", or, if no such file exists,
+// the embedded trace of that name.
 func openTrace(path string, o formats.Options, stdin io.Reader) (*trace.Trace, error) {
 	collectWithin(o.Memory)
 	if path == "-" {

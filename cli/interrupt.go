@@ -65,7 +65,7 @@ func (i *interrupts) tell(n syscall.Signal) bool {
 	return true
 }
 
-// untilInterrupt returns a context that the first interrupt ends until done is called.
+// untilInterrupt returns a context that the first interrupt cancels, until done is called.
 func untilInterrupt(cmd *cobra.Command) (ctx context.Context, done func()) {
 	ctx, stop := context.WithCancel(cmd.Context())
 	i, ok := ctx.Value(interruptsKey{}).(*interrupts)

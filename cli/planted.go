@@ -56,8 +56,8 @@ func (f *checkFlags) runPlanted(cmd *cobra.Command) error {
 	return writeVerdicts(cmd.OutOrStdout(), verdicts, len(all))
 }
 
-// plantedBudget bounds the search for all planted bugs. It takes a minute; with an unlucky seed a
-// bug is only found after hours. Two minutes are left to build the program.
+// plantedBudget bounds the search for all planted bugs. It usually takes a minute; with an unlucky
+// seed a bug is only found after hours. Two minutes are left to build the program.
 const plantedBudget = 8 * time.Minute
 
 // lookFor looks for one bug after another until ctx ends or the budget is spent, and returns the
@@ -83,7 +83,7 @@ func lookFor(ctx context.Context, all []bugs.Bug, budget time.Duration,
 	return verdicts, nil
 }
 
-// judgePlanted returns the first mistake in the flags.
+// judgePlanted returns the first error of the flags.
 func (f *checkFlags) judgePlanted(cmd *cobra.Command) error {
 	for _, name := range []string{"config", "contents", "device", "faults", "out"} {
 		if cmd.Flags().Changed(name) {
@@ -145,7 +145,7 @@ func (f *checkFlags) runPlantedBuild(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// runChild runs a program in a folder, "" for the present one, with the output of this one. If ctx
+// runChild runs a program in a folder, "" for the current one, with the output of this one. If ctx
 // ends, the program is interrupted, and killed if that does not end it. On Linux it also ends with
 // this program.
 func runChild(ctx context.Context, cmd *cobra.Command, folder, name string, args ...string) error {
@@ -163,8 +163,8 @@ func runChild(ctx context.Context, cmd *cobra.Command, folder, name string, args
 	return nil
 }
 
-// childPatience is the time that an interrupted program has to end: it shrinks its present
-// counterexample first.
+// childPatience is the time limit for an interrupted program to end: it first shrinks its current
+// counterexample.
 const childPatience = time.Minute
 
 // sourceAtHand returns the root of the module, and reports whether there is a Go toolchain and the

@@ -19,8 +19,8 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// When the line of a progress is drawn: not for work that is done at once, not more often than an
-// eye sees, and so often that the time is seen to go on where nothing else does.
+// The intervals of the progress line: not drawn for short work, not more often than an
+// eye sees, and often enough that the elapsed time visibly advances.
 const (
 	progressAfter = 300 * time.Millisecond
 	progressEvery = 100 * time.Millisecond
@@ -49,7 +49,7 @@ type stage struct {
 	quiet       bool    // nothing is drawn before the first update
 }
 
-// newProgress returns a progress on w, nil if that is no terminal that it can be drawn on.
+// newProgress returns a progress on w, or nil if w is not a terminal with cursor control.
 func newProgress(w io.Writer) *progress {
 	if f := lively(w); f != nil {
 		return &progress{terminal: f}
@@ -60,8 +60,8 @@ func newProgress(w io.Writer) *progress {
 // progressKey finds the progress in the context of a command.
 type progressKey struct{}
 
-// begin begins a stage of a command, in place of the one before. It ends where the next one begins,
-// where something is written to standard output, and with the command.
+// begin begins a stage of a command, which replaces the previous one. It ends when the next one
+// begins, when something is written to standard output, or with the command.
 func begin(cmd *cobra.Command, s stage) *progress {
 	p, _ := cmd.Context().Value(progressKey{}).(*progress)
 	p.begin(s)
@@ -99,7 +99,7 @@ func (p *progress) begin(s stage) {
 	}()
 }
 
-// phase shows how far a named stage of the work has come, in place of the stage before. A stage
+// phase shows the progress of a named stage, which replaces the previous one. A stage
 // without a known total is not shown.
 func (p *progress) phase(what string, done, known int) {
 	if p == nil || known == 0 {
@@ -167,7 +167,7 @@ func (p *progress) end() {
 	p.now, p.drawn = stage{}, time.Time{}
 }
 
-// wipe removes the line that the cursor is in.
+// wipe erases the current line.
 const wipe = "\r\x1b[K"
 
 // line returns the line of the stage after some time. The remaining time comes right after the
@@ -250,7 +250,7 @@ func reading(cmd *cobra.Command, path string, o formats.Options) formats.Options
 	return o
 }
 
-// warnings returns what prints a warning about a file.
+// warnings returns a function that prints a warning about a file.
 func warnings(cmd *cobra.Command) func(error) {
 	return func(doubt error) {
 		p, _ := cmd.Context().Value(progressKey{}).(*progress)

@@ -65,7 +65,7 @@ func (f *topFlags) run(cmd *cobra.Command, path string) error {
 	return f.files.write(cmd.OutOrStdout(), func(w io.Writer) error { return report.TopTables(w, r, f.rows) })
 }
 
-// topOf measures who holds memory. stacks is nil where nothing is known of them.
+// topOf measures who holds memory. stacks is nil if they are unknown.
 func topOf(src trace.Source, stacks *postmortem.Stacks) (*top.Report, error) {
 	var of top.Stacks
 	if stacks != nil {

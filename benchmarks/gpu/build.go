@@ -26,8 +26,8 @@ import (
 // bundleSchema names the form of a [manifest].
 const bundleSchema = "vramyard-gpu-bundle/1"
 
-// Files of a bundle that are named in several places. Scripts lie as they do in the repository,
-// because they look for each other.
+// Files of a bundle that are named in several places. Scripts have the same folders as in the
+// repository, because they find each other by relative paths.
 const (
 	library      = "python/libvramyard.so"
 	trainScript  = "examples/pytorch/train.py"
@@ -35,7 +35,7 @@ const (
 	manifestName = "manifest.json"
 )
 
-// mostBundle is the most bytes of a bundle, so that it can be carried.
+// mostBundle is the maximum size of a bundle in bytes.
 const mostBundle = 60 << 20
 
 // manifest is the table of contents of a bundle.
@@ -49,7 +49,7 @@ type manifest struct {
 	Files   map[string]string `json:"files"` // SHA-256 by path
 }
 
-// built are the files that the toolchain makes.
+// built lists the files that the toolchain builds.
 var built = []struct {
 	path string
 	args []string
@@ -61,7 +61,7 @@ var built = []struct {
 	{library, []string{"build", "-buildmode=c-shared", "./cmd/libvramyard"}, true},
 }
 
-// copied are the files that are as they are in the repository.
+// copied lists the files that are copied from the repository.
 var copied = []string{"python/vramyard_torch.py", trainScript, recordScript}
 
 // build makes a bundle of the repository at root, as a whole or not at all.
@@ -117,7 +117,7 @@ func build(ctx context.Context, root, dir string, log io.Writer) (err error) {
 	return nil
 }
 
-// replaceable reports, as an error, that a directory is there and is no bundle.
+// replaceable returns an error if the directory exists and is not a bundle.
 func replaceable(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) || err == nil && len(entries) == 0 {
@@ -190,7 +190,7 @@ func (m *manifest) fill(ctx context.Context, root, dir string, log io.Writer) er
 			return err
 		}
 	}
-	// A header that nothing here reads.
+	// This header is unused here.
 	return os.RemoveAll(filepath.Join(dir, "python", "libvramyard.h"))
 }
 
@@ -204,7 +204,7 @@ func lacksCompilers() string {
 	return ""
 }
 
-// wants returns the newest version of each kind of symbols that a library takes from others, such
+// wants returns the newest required version of each kind of external symbols of a library, such
 // as GLIBC_2.34.
 func wants(path string) ([]string, error) {
 	f, err := elf.Open(path)
@@ -236,7 +236,7 @@ func wants(path string) ([]string, error) {
 	return all, nil
 }
 
-// sum notes the sums of all files and returns how many bytes they have.
+// sum stores the checksums of all files and returns their total size.
 func (m *manifest) sum(dir string) (size int64, err error) {
 	err = filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -268,7 +268,7 @@ func (m *manifest) save(dir string) error {
 	})
 }
 
-// readManifest reads the manifest of a bundle and looks whether its files are as they were made.
+// readManifest reads the manifest of a bundle and verifies the checksums of its files.
 func readManifest(dir string) (*manifest, error) {
 	text, err := os.ReadFile(filepath.Join(dir, manifestName))
 	if err != nil {

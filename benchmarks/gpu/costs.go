@@ -22,8 +22,8 @@ type point struct {
 	ns    float64
 }
 
-// table returns the costs of calls in the simulator's form. A call that was not timed has the
-// published cost and says so.
+// table returns the costs of calls in the simulator's form. A call that was not timed keeps the
+// published cost, with a note.
 func (r *Result) table() (sim.Costs, error) {
 	if r.Timing == nil || len(r.Timing.Calls) == 0 {
 		return sim.Costs{}, fmt.Errorf("%s: no call was timed", r.slug())
@@ -96,7 +96,8 @@ func fit(points []point, moves bool) sim.Cost {
 // nonzero rounds to a whole number above zero.
 func nonzero(ns float64) uint64 { return max(1, uint64(math.Round(ns))) }
 
-// off returns the sum of how far a cost is off the points, in logarithms, and the largest ratio.
+// off returns the error of a cost: the sum of its logarithmic deviations from the points, and the
+// largest ratio.
 func off(c sim.Cost, points []point) (sum, most float64) {
 	for _, p := range points {
 		ratio := math.Abs(math.Log((float64(c.Base) + float64(c.Page)*p.pages) / max(p.ns, 1)))
@@ -105,7 +106,7 @@ func off(c sim.Cost, points []point) (sum, most float64) {
 	return sum, most
 }
 
-// source names where a table is from.
+// source returns the origin of a table.
 func (r *Result) source() string {
 	day, _, _ := strings.Cut(r.Started, "T")
 	return fmt.Sprintf("%s, driver %s for CUDA %s, %s", r.Machine.GPU, cmp.Or(r.Machine.Driver, "of unknown version"),

@@ -1,11 +1,11 @@
-// Command gpu does in ten minutes on a card what can be done nowhere else.
+// Command gpu runs the measurements and tests that need a GPU, in ten minutes.
 //
-//	gpu build DIR                    make a bundle: all that a run needs, for machines without Go
-//	gpu run [flags]                  run what the bundle beside the program holds, and write what came out
+//	gpu build DIR                    build a bundle with everything for a run, for machines without Go
+//	gpu run [flags]                  run the bundle beside the program and write the results
 //	gpu publish [DIR...]             add results of runs to the repository, and regenerate the derived files
 //
-// The parts of a run, each with its share of the time, in processes of their own so that the end of
-// one is not the end of the others:
+// The parts of a run, each with its share of the time, in separate processes so that a crash of
+// one does not end the others:
 //
 //	suite        the conformance suite of devices on the first GPU
 //	timing       every call of the driver, by size

@@ -143,7 +143,7 @@ func (r *Result) snapshotText(w io.Writer) {
 	}
 }
 
-// nanoseconds returns a time with three digits that count.
+// nanoseconds returns a time with three significant digits.
 func nanoseconds(ns uint64) string {
 	text := func(unit string, one float64) string {
 		v := float64(ns) / one
@@ -167,7 +167,7 @@ func nanoseconds(ns uint64) string {
 // cell returns a text for a cell of a table.
 func cell(text string) string { return strings.ReplaceAll(oneLine(text), "|", "\\|") }
 
-// sizes returns sizes as a span in words.
+// sizes returns the range of some sizes as text.
 func sizes(least, most device.Size) string {
 	if least == most {
 		return least.String()

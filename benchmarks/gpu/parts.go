@@ -15,12 +15,12 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// testLine is a line of "go test -v": which test begins or goes on, how one ended, or what one
-// says.
+// testLine is a line of "go test -v": a test that begins or continues, the result of one, or output
+// of one. says.
 var testLine = regexp.MustCompile(
 	`^(?:=== (?:RUN|NAME|CONT)\s+(\S+)|\s*--- (PASS|FAIL|SKIP): (\S+)|\s+\S+\.go:\d+: (.*))`)
 
-// readSuite reads what the suite said. A test that is left out says why before its end.
+// readSuite reads the output of the suite. A skipped test prints the reason before its end.
 func readSuite(text string) (found *Suite, whole bool) {
 	found = &Suite{Left: []string{}}
 	said, now := map[string]string{}, ""
@@ -49,7 +49,7 @@ const deviceTest = "TestOnTheGPU"
 
 func (s *session) suite(ctx context.Context) (State, string) {
 	deadline, _ := ctx.Deadline()
-	// The test ends itself before it is ended, and says where it was.
+	// The test stops itself before its time limit, and reports its position.
 	text, err := s.program(ctx, "suite", s.file("cuda.test"), "-test.run", "^"+deviceTest+"$", "-test.v",
 		"-test.timeout", (time.Until(deadline) * 9 / 10).String())
 	found, whole := readSuite(text)
@@ -84,8 +84,8 @@ func (s *session) timing(ctx context.Context) (State, string) {
 	return ended(err)
 }
 
-// firstTests is how many sequences each strategy gets at first; each further round has twice as
-// many, of seeds that were not yet used.
+// firstTests is the number of sequences for each strategy in the first round; each further round
+// has twice as many, with new seeds.
 const firstTests = 4
 
 // conformance checks every strategy, round after round with more sequences while there is time.
@@ -104,7 +104,7 @@ func (s *session) conformance(ctx context.Context) (State, string) {
 		for i, name := range names {
 			c := &all[i]
 			first := seed == 1
-			// A round takes about twice what the one before took, which had half of its sequences.
+			// A round takes about twice as long as the previous one, which had half of its sequences.
 			if !first && (c.State == Failed || time.Until(deadline) < 3*took[i]) {
 				continue
 			}
@@ -130,8 +130,8 @@ func (s *session) conformance(ctx context.Context) (State, string) {
 	})
 }
 
-// summed returns the state of a part that is made of several things: failed if one is, else late if
-// one is.
+// summed returns the state of a part with several steps: failed if one failed, else late if
+// one was late.
 func summed(what string, n int, of func(int) (name string, s State, reason string)) (State, string) {
 	worst, first := Held, ""
 	count := map[State]int{}
@@ -148,7 +148,7 @@ func summed(what string, n int, of func(int) (name string, s State, reason strin
 	return worst, fmt.Sprintf("%d of %d %s %s, first %s", count[worst], n, what, worst, first)
 }
 
-// poisoned is how many steps a training with poison has.
+// poisoned is the number of steps of a training with poison.
 const poisoned = 5
 
 // training trains a model on PyTorch's own allocator, and on each strategy with and without poison.
@@ -202,7 +202,7 @@ func (s *session) trainer(ctx context.Context, args ...string) ([]string, error)
 	return strings.Fields(text), err
 }
 
-// train trains on one strategy and fills in what became of it.
+// train trains on one strategy and fills in the outcome.
 func (s *session) train(ctx context.Context, r *Run, native []string) (State, string) {
 	path := filepath.Join(s.out, "logs", "training-stats.json")
 	_ = os.Remove(path) // of the run before: there may be none
@@ -234,7 +234,7 @@ func (s *session) train(ctx context.Context, r *Run, native []string) (State, st
 	return Held, ""
 }
 
-// read takes the figures of a run from its statistics.
+// read fills in the figures of a run from its statistics.
 func (r *Run) read(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

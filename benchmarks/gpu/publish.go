@@ -20,11 +20,11 @@ const (
 	tableFile    = "device/sim/measured.go"
 )
 
-// errStandIn refuses what no card has measured.
+// errStandIn means that a result was not measured on a card.
 var errStandIn = errors.New("the driver was the stand-in of the tests: that is no result of a card")
 
 // publish adds the results of runs to the repository at root, and regenerates all files derived
-// from results. Everything is made before anything is written.
+// from results. All files are generated before the first is written.
 func publish(root string, dirs []string, log io.Writer) error {
 	files := map[string][]byte{}
 	all, err := published(root)
@@ -114,7 +114,7 @@ func derive(all map[string]*Result, files map[string][]byte) error {
 			}
 			files["docs/results/gpu-"+name+ending] = b.Bytes()
 		}
-		// A table of only some calls would mix a card with published figures of others.
+		// A table of only some calls would mix measurements with published figures of other cards.
 		if p := r.part("timing"); p != nil && p.State == Held {
 			timed = append(timed, r)
 		}
@@ -132,7 +132,7 @@ func derive(all map[string]*Result, files map[string][]byte) error {
 	return nil
 }
 
-// snapshotPage writes how the snapshots beside it were made.
+// snapshotPage writes the page about the origin of the snapshots.
 func (r *Result) snapshotPage(w io.Writer) {
 	m := r.Machine
 	fmt.Fprintf(w, "# Memory snapshots of PyTorch, %s\n\n", m.GPU)

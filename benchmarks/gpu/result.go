@@ -52,7 +52,7 @@ type Machine struct {
 	NoTorch    string      `json:"no_torch,omitempty"` // why PyTorch cannot be used
 }
 
-// State is how a part ended.
+// State is the outcome of a part.
 type State string
 
 // The states.
@@ -75,7 +75,7 @@ type Part struct {
 type Suite struct {
 	Passed int `json:"passed"` // tests and their parts
 	Failed int `json:"failed"` // likewise
-	// Left lists tests that were not made, with the reason each gave.
+	// Left lists skipped tests, with their reasons.
 	Left []string `json:"left_out"`
 }
 
@@ -106,7 +106,7 @@ type Run struct {
 	Blocks   uint64      `json:"blocks"`              // granted
 	Peak     device.Size `json:"peak_reserved_bytes"` // most held of the GPU
 	Filled   uint64      `json:"poison_filled"`       // blocks that were filled when they were freed
-	// pieces of freed memory that were looked at when they were used again
+	// pieces of freed memory that were checked at their reuse
 	Compared uint64 `json:"poison_compared"`
 	Stale    uint64 `json:"poison_violations"` // frees whose memory was written afterwards
 	Blind    bool   `json:"poison_blind"`      // memory was seen at two addresses, so the rest was not looked at
@@ -125,7 +125,7 @@ type Snapshot struct {
 	Settled string `json:"verify"` // what "vramyard verify" said of it, its last line
 }
 
-// held reports whether every part ran and held.
+// held reports whether every part ran and passed.
 func (r *Result) held() bool {
 	for _, p := range r.Parts {
 		if p.State != Held {
@@ -135,7 +135,7 @@ func (r *Result) held() bool {
 	return len(r.Parts) == len(parts())
 }
 
-// part returns the part with a name, nil if it did not come to it.
+// part returns the part with a name, or nil if it was not reached.
 func (r *Result) part(name string) *Part {
 	for i := range r.Parts {
 		if r.Parts[i].Name == name {
@@ -169,7 +169,7 @@ func (r *Result) write(w io.Writer) error {
 // save writes the result to a file, whole or not at all.
 func (r *Result) save(path string) error { return fileio.Write(path, nil, r.write) }
 
-// errResult is the error for a file that is no result.
+// errResult means that a file is not a result.
 var errResult = errors.New("is no " + schema)
 
 // readResult reads the file of a result. Fields that are not known are errors.

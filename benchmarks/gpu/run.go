@@ -42,9 +42,9 @@ type session struct {
 type part struct {
 	name  string
 	share int // of the time, in hundredths
-	// lacks returns what the part needs and is not there, "" if nothing.
+	// lacks returns what prevents the part, or "".
 	lacks func(*session) string
-	// run does it. The reason is one line, unless it held.
+	// run runs the part. The reason is one line, "" if it passed.
 	run func(*session, context.Context) (State, string)
 }
 
@@ -90,7 +90,7 @@ func run(ctx context.Context, o options) error {
 	return nil
 }
 
-// prepare reads the bundle and makes the folder for what comes out.
+// prepare reads the bundle and creates the output folder.
 func (s *session) prepare() (err error) {
 	if s.bundle == "" {
 		self, err := os.Executable()
@@ -120,7 +120,7 @@ func (s *session) prepare() (err error) {
 	return nil
 }
 
-// one runs one part until its time is over.
+// one runs one part within its time limit.
 func (s *session) one(ctx context.Context, p part, deadline time.Time) Part {
 	began := s.now()
 	if err := ctx.Err(); err != nil {
@@ -188,7 +188,7 @@ func (s *session) program(ctx context.Context, log, name string, args ...string)
 	return out.String(), kept
 }
 
-// keep appends what a program said to its log.
+// keep appends the output of a program to its log.
 func (s *session) keep(log string, args []string, out, errs []byte) (err error) {
 	f, err := os.OpenFile(filepath.Join(s.out, "logs", log+".txt"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -199,7 +199,7 @@ func (s *session) keep(log string, args []string, out, errs []byte) (err error) 
 	return err
 }
 
-// ended turns the end of a part into its state.
+// ended returns the state of a finished part.
 func ended(err error) (State, string) {
 	switch {
 	case err == nil:
@@ -220,7 +220,7 @@ func oneLine(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
 }
 
-// colon returns a text behind a colon, or nothing for none.
+// colon returns ": " and the text, or "" for an empty text.
 func colon(text string) string {
 	if text == "" {
 		return ""

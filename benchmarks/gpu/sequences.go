@@ -5,7 +5,7 @@ import (
 	"github.com/vramyard/vramyard/device/cuda"
 )
 
-// sizesTo returns the sizes that calls are timed with, from one up to another.
+// sizesTo returns the sizes to time, from one up to another.
 func sizesTo(least, most device.Size) (all []device.Size) {
 	for _, n := range []device.Size{
 		512, 4 * device.KiB, 64 * device.KiB, device.MiB, 2 * device.MiB, 8 * device.MiB, 32 * device.MiB, 128 * device.MiB,
@@ -18,7 +18,7 @@ func sizesTo(least, most device.Size) (all []device.Size) {
 	return all
 }
 
-// mostCompared bounds what is copied to the host.
+// mostCompared bounds the bytes copied to the host.
 const mostCompared = 128 * device.MiB
 
 func callSequences(d *cuda.Device, largest device.Size) (all []callSequence) {
@@ -64,7 +64,7 @@ func information(m *meter) (func() error, error) {
 	}, nil
 }
 
-// events makes the calls of events and streams, on streams on which there is nothing to do.
+// events makes the calls of events and streams, on idle streams.
 func events(m *meter) (func() error, error) {
 	const recorded, waiting = 1, 2
 	if err := m.SyncStream(recorded); err != nil { // which makes it
@@ -88,7 +88,7 @@ func events(m *meter) (func() error, error) {
 	}, nil
 }
 
-// step is a call that is about no size, to be made later.
+// step is a deferred call without a size.
 func (m *meter) step(c device.Call, f func() error) func() error {
 	return func() error { return m.time(c, 0, f) }
 }
@@ -125,8 +125,8 @@ func contents(m *meter, n device.Size) (func() error, error) {
 	}, err
 }
 
-// mapped maps memory of n bytes in pieces, and gives everything back. Of several pieces each is
-// like one of its size, so only what is about all of them is timed.
+// mapped maps memory of n bytes in pieces, and releases it. With several pieces
+// only the calls for the whole range are timed, because a piece is timed by itself at its size.
 func mapped(m *meter, n, piece device.Size) error {
 	whole, of := n == piece, piece
 	if whole {
@@ -186,7 +186,7 @@ func pools(m *meter) error {
 	)
 }
 
-// keeping returns a pool that keeps what is given back to it.
+// keeping returns a pool that caches freed memory.
 func keeping(m *meter) (device.Pool, error) {
 	p, err := m.NewPool(0)
 	if err == nil {
@@ -195,7 +195,7 @@ func keeping(m *meter) (device.Pool, error) {
 	return p, err
 }
 
-// warm takes blocks from a pool that has the memory.
+// warm allocates blocks from a pool with cached memory.
 func warm(m *meter, n device.Size) (func() error, error) {
 	p, err := keeping(m)
 	return func() error {
@@ -213,7 +213,7 @@ func warm(m *meter, n device.Size) (func() error, error) {
 	}, err
 }
 
-// cold takes blocks from a pool that has to take the memory from the driver, and gives it back.
+// cold allocates blocks from a pool that must get the memory from the driver, and releases it.
 func cold(m *meter, n device.Size) (func() error, error) {
 	p, err := keeping(m)
 	return func() error {

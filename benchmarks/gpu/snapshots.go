@@ -11,10 +11,10 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// mostShipped is the most bytes of a snapshot that goes into the repository.
+// mostShipped is the maximum size of a snapshot in the repository, in bytes.
 const mostShipped = 1_000_000
 
-// programs are what snapshots are recorded of, by the names that record.py has for them.
+// programs are the recorded programs, by their names in record.py.
 var programs = []string{"cnn_train", "transformer_train", "transformer_kv"}
 
 func (s *session) snapshots(ctx context.Context) (State, string) {
@@ -34,7 +34,7 @@ func (s *session) snapshots(ctx context.Context) (State, string) {
 	})
 }
 
-// record records one program, packs its snapshot and looks whether it can be read.
+// record records one program, compresses its snapshot and reads it back.
 func (s *session) record(ctx context.Context, name string) (*Snapshot, error) {
 	plain := filepath.Join(s.out, "logs", name+".pickle")
 	text, err := s.program(ctx, "snapshots", s.python, s.file(recordScript), name, plain)
@@ -68,7 +68,7 @@ func (s *session) record(ctx context.Context, name string) (*Snapshot, error) {
 	if _, err := s.program(ctx, "snapshots", s.file("vramyard"), "trace", "info", packed); err != nil {
 		return nil, err
 	}
-	// Whether our caching does what PyTorch did is worth knowing, and no property of the snapshot.
+	// The prediction by our caching allocator is informative only: a snapshot is valid without it.
 	verdict, err := s.program(ctx, "snapshots", s.file("vramyard"), "verify", packed)
 	if shot.Settled = lastLine(verdict); err != nil {
 		shot.Settled = err.Error()
@@ -76,7 +76,7 @@ func (s *session) record(ctx context.Context, name string) (*Snapshot, error) {
 	return shot, ctx.Err()
 }
 
-// pack compresses a file into another one.
+// pack compresses a file.
 func pack(from, to string) error {
 	f, err := os.Open(from)
 	if err != nil {
@@ -89,7 +89,7 @@ func pack(from, to string) error {
 	})
 }
 
-// measure takes size and sum of the file.
+// measure sets the size and the checksum of the file.
 func (shot *Snapshot) measure(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {

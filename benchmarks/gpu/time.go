@@ -14,17 +14,17 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// timeCommand is what run calls this program with to have the calls timed, in a process that may
-// die.
+// timeCommand is the command by which run starts the timing in a separate process, which may
+// crash.
 const timeCommand = "time-calls"
 
-// Timing is what calls of the driver cost.
+// Timing is the cost of driver calls.
 type Timing struct {
 	// Complete reports that every call sequence was run. The figures of completed call sequences
 	// are valid either way.
 	Complete bool `json:"complete"`
-	// CallOverhead is an empty call of the driver, median of rounds of a thousand: it is in every
-	// figure.
+	// CallOverhead is the time of an empty driver call, median of rounds of a thousand. It is part of
+	// every figure.
 	CallOverhead uint64      `json:"crossing_ns"`
 	Granularity  device.Size `json:"granularity_bytes"` // of virtual memory, 0 without the capability
 	Largest      device.Size `json:"largest_bytes"`     // that was asked for
@@ -39,12 +39,12 @@ type Timed struct {
 	Size device.Size `json:"size_bytes"`  // that the call is about; 0 if it is about none
 	Of   device.Size `json:"piece_bytes"` // of a mapping, where several make up the size; 0 if it is one
 	Form string      `json:"form"`        // "warm": from a pool with free memory; "cold": from an empty one
-	// Count is how many calls were counted.
+	// Count is the number of measured calls.
 	Count int `json:"count"`
-	// Driver is the call, or calls, of the driver alone.
+	// Driver is the time of the driver calls alone.
 	Driver Spread `json:"driver"`
-	// Ours is the method of device/cuda from entry to return: context, bookkeeping and account
-	// included.
+	// Ours is the time of the method of device/cuda from entry to return: context, bookkeeping and
+	// account included.
 	Ours Spread `json:"with_us"`
 }
 
@@ -71,7 +71,7 @@ const (
 	fewest     = 5   // that are, even if it takes longer than it should
 )
 
-// timeAll times calls on cuda:0 and writes what came out so far after each call sequence.
+// timeAll times calls on cuda:0 and writes the results so far after each call sequence.
 func timeAll(args []string) error {
 	var path string
 	var budget time.Duration
@@ -112,7 +112,7 @@ func timeAll(args []string) error {
 	return nil
 }
 
-// bounded returns n, or the most that a call sequence may use of the GPU: it holds at most twice
+// bounded returns n, or the maximum size for a call sequence on the GPU: it holds at most twice
 // its size, and a driver keeps some freed memory for a while.
 func bounded(d *cuda.Device, n device.Size) (device.Size, error) {
 	free, _, err := d.MemoryInfo()
@@ -122,7 +122,7 @@ func bounded(d *cuda.Device, n device.Size) (device.Size, error) {
 	return min(n, free/8), nil
 }
 
-// callOverhead returns what an empty call costs.
+// callOverhead returns the time of an empty call.
 func callOverhead(d *cuda.Device) (uint64, error) {
 	const calls = 1000
 	var all []time.Duration
@@ -156,7 +156,7 @@ type meter struct {
 	all    []durations
 }
 
-// time makes a call about size bytes. An error is passed on.
+// time makes and times a call of size bytes, and returns its error.
 func (m *meter) time(c device.Call, size device.Size, f func() error) error {
 	return m.timed(key{call: c, size: size}, f)
 }
@@ -179,7 +179,7 @@ func (m *meter) timed(k key, f func() error) error {
 	return nil
 }
 
-// callSequence is one way to make calls.
+// callSequence is a repeated sequence of driver calls.
 type callSequence struct {
 	name string
 	size device.Size
@@ -226,7 +226,7 @@ func (c *callSequence) rounds(m *meter, budget time.Duration) (err error) {
 	return nil
 }
 
-// spread sums durations up. They are sorted by it.
+// spread summarizes durations, which it sorts.
 //
 // Precondition: there is one.
 func spread(all []time.Duration) Spread {

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// The clocks that times may be of.
+// The clocks.
 const (
 	ThreadCPU = "thread-cpu" // CPU time of the calling thread
-	Wall      = "wall"       // time of the wall
+	Wall      = "wall"       // wall-clock time
 )
 
-// began is where the clock of the wall counts from.
+// began is the origin of the wall clock.
 var began = time.Now()
 
-// ClockName returns which clock [ThreadTime] reads on this machine, [ThreadCPU] or [Wall].
+// ClockName returns the clock that [ThreadTime] reads on this machine, [ThreadCPU] or [Wall].
 func ClockName() string {
 	if _, ok := threadTime(); ok {
 		return ThreadCPU
@@ -23,7 +23,8 @@ func ClockName() string {
 	return Wall
 }
 
-// ThreadTime returns the time of the clock that [ClockName] names, in nanoseconds from some moment.
+// ThreadTime returns the time of the clock that [ClockName] names, in nanoseconds since an
+// arbitrary origin.
 //
 // Precondition: the goroutine is locked to its thread from the first of two readings to the
 // second, because the clock is the thread's.
@@ -34,22 +35,22 @@ func ThreadTime() int64 {
 	return WallTime()
 }
 
-// WallTime returns the time of the wall clock, which is the quickest to read, in nanoseconds from
+// WallTime returns the wall-clock time clock, which is the quickest to read, in nanoseconds from
 // some moment. Single calls are measured by it.
 func WallTime() int64 { return int64(time.Since(began)) }
 
-// stopwatch adds up the thread's time, without the parts in which it is stopped. Stops nest.
+// stopwatch measures the thread's time, except while it is stopped. Stops nest.
 type stopwatch struct {
-	elapsed int64 // nanoseconds of the intervals that have ended
+	elapsed int64 // nanoseconds of the finished intervals
 	since   int64 // when the current interval began
 	runs    int64 // intervals
-	stops   int   // calls of stop without their start; it runs at 0
+	stops   int   // nesting depth of stops; the stopwatch runs at 0
 }
 
-// newStopwatch returns a stopwatch that is stopped.
+// newStopwatch returns a stopped stopwatch.
 func newStopwatch() *stopwatch { return &stopwatch{stops: 1} }
 
-// start takes back one stop.
+// start undoes one stop.
 func (w *stopwatch) start() {
 	if w.stops--; w.stops == 0 {
 		w.runs++
@@ -57,7 +58,7 @@ func (w *stopwatch) start() {
 	}
 }
 
-// stop ends the interval, until start was called as often as stop.
+// stop ends the interval. The stopwatch runs again after as many calls of start.
 func (w *stopwatch) stop() {
 	if w.stops++; w.stops == 1 {
 		w.elapsed += ThreadTime() - w.since

@@ -16,9 +16,9 @@ type Counter struct {
 // Counters are the counters of a strategy in its order. In JSON they are one object in that order.
 type Counters []Counter
 
-// countersOf returns the counters of s, nil if it does not count so.
+// countersOf returns the counters of s, or nil
 func countersOf(s alloc.Strategy) (c Counters) {
-	// It is nil without the power.
+	// if it is not [power.Counted].
 	_ = power.Counters(s, func(name string, value int64) bool {
 		c = append(c, Counter{name, value})
 		return true

@@ -6,7 +6,7 @@
 // error, not a result. docs/metrics.md has the formula and unit of every figure.
 //
 // The figures are exact and the same on every machine, times excepted. External
-// fragmentation is looked at after every event of a trace of up to 65,536 events and
+// fragmentation is sampled after every event of a trace of up to 65,536 events and
 // after every 2nd, 4th, … of a longer one.
 //
 // Placements and the final state have one form for all strategies, except for traces in the form of

@@ -56,7 +56,7 @@ func (r *runner) print(what uint64) error {
 	return err
 }
 
-// statsLine returns the statistics of the moment: P num_allocs in_use peak largest pool
+// statsLine returns the current statistics: P num_allocs in_use peak largest pool
 // peak_pool largest_free next_region fragmentation.
 func (r *runner) statsLine() string {
 	s := r.s.Stats()

@@ -27,7 +27,7 @@ func ForecastOf(t *trace.Trace) (power.Forecast, error) {
 		return nil, err
 	}
 	var events []trace.Event
-	err = src.Batches(func(all []trace.Event) error { // one piece: it is in memory
+	err = src.Batches(func(all []trace.Event) error { // one batch: the trace is in memory
 		events = all
 		return nil
 	})

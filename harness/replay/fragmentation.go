@@ -6,11 +6,11 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// maxLooks bounds how often a replay looks at external fragmentation.
+// maxLooks bounds the samples of external fragmentation in a replay.
 const maxLooks = 1 << 16
 
-// lookStride returns the power of two such that looking after every stride-th event of n
-// makes at most maxLooks looks.
+// lookStride returns the power of two such that sampling after every stride-th event of n
+// takes at most maxLooks samples.
 func lookStride(n int) int {
 	stride := 1
 	for n/stride > maxLooks {
@@ -19,20 +19,20 @@ func lookStride(n int) int {
 	return stride
 }
 
-// shape follows how the free bytes of a strategy lie.
+// shape samples the external fragmentation of a strategy.
 type shape struct {
 	s     alloc.Inspector
 	walks *stopwatch // stopped while the strategy is walked; nil if it has [power.Holes]
-	mask  int        // an event is looked at if its number has none of these bits
+	mask  int        // an event is sampled if its number has none of these bits
 
-	peak           float64     // external fragmentation, highest seen
-	share          float64     // of the free bytes: where the largest chunk has it, the peak stays
+	peak           float64     // highest external fragmentation
+	share          float64     // largest/free bytes above which the peak stays
 	atPeak         float64     // external fragmentation when reserved bytes first were highest
-	peakReserved   device.Size // highest reserved bytes that were looked at
-	headroomAtPeak device.Size // when that was
+	peakReserved   device.Size // highest sampled reserved bytes
+	headroomAtPeak device.Size // headroom at that sample
 }
 
-// newShape returns the shape of a strategy for a replay of a number of events, timed by a clock.
+// newShape returns the sampler for a replay of a number of events, timed by a clock.
 func newShape(s alloc.Inspector, events int, clock *stopwatch) *shape {
 	f := &shape{s: s, mask: lookStride(events) - 1}
 	if !power.Has(s, power.PowerHoles) {
@@ -51,21 +51,21 @@ func (f *shape) largestFree() device.Size {
 	return power.LargestFree(f.s)
 }
 
-// grown takes the shape at a new peak of reserved bytes.
+// grown samples at a new peak of reserved bytes.
 func (f *shape) grown(active, reserved device.Size) {
 	x := f.external(active, reserved)
 	f.peakReserved, f.atPeak, f.headroomAtPeak = reserved, x, min(f.largestFree(), power.MaxRequest(f.s))
 	f.raise(x)
 }
 
-// raise takes one value of external fragmentation.
+// raise raises the peak of external fragmentation to a new value.
 func (f *shape) raise(x float64) {
 	f.peak = max(f.peak, x)
 	f.share = (1 - f.peak) * (1 + 1e-9) // rounding is a millionth of that
 }
 
 // external returns 1 - largest free chunk / free bytes. It is 0 while less than 1 % of the reserved
-// bytes is free, because the shape of little memory means nothing.
+// bytes is free, because fragmentation of little memory is meaningless.
 func (f *shape) external(active, reserved device.Size) float64 {
 	free := reserved - active
 	if free == 0 || free < reserved/100 {
@@ -74,7 +74,7 @@ func (f *shape) external(active, reserved device.Size) float64 {
 	return 1 - float64(f.largestFree())/float64(free)
 }
 
-// ratio returns 1 - part/whole, and 0 where there is no whole.
+// ratio returns 1 - part/whole, or 0 if whole is 0.
 func ratio(part, whole device.Size) float64 {
 	if whole == 0 {
 		return 0
@@ -82,7 +82,7 @@ func ratio(part, whole device.Size) float64 {
 	return 1 - float64(part)/float64(whole)
 }
 
-// headroom returns the largest request that a free chunk in hand would serve.
+// headroom returns the largest request that a free chunk would serve without new memory.
 func headroom(s alloc.Inspector) device.Size {
 	return min(power.LargestFree(s), power.MaxRequest(s))
 }

@@ -44,13 +44,13 @@ func (h *Histogram) Merge(other *Histogram) {
 	h.max = max(h.max, other.max)
 }
 
-// Quantiles sums up what was counted.
+// Quantiles returns the quantiles of the counted durations.
 func (h *Histogram) Quantiles() Quantiles {
 	return Quantiles{Count: h.n, P50: h.quantile(.5), P99: h.quantile(.99), P999: h.quantile(.999), Max: h.max}
 }
 
-// Buckets yields every bucket that is not empty, in order: the longest duration that belongs into
-// it, in nanoseconds, and how many do.
+// Buckets yields every non-empty bucket in order: the upper edge
+// in nanoseconds, and the count.
 func (h *Histogram) Buckets(yield func(upTo int64, count uint64) bool) {
 	for b, n := range h.counts {
 		if n > 0 && !yield(upper(b), n) {
@@ -70,7 +70,8 @@ func upper(b int) int64 {
 	return (int64(b-shift<<subBits)+1)<<shift - 1
 }
 
-// quantile returns the smallest bucket edge that at least the share q of values do not exceed.
+// quantile returns the smallest bucket edge that is not exceeded by at least the share q of the
+// values.
 func (h *Histogram) quantile(q float64) int64 {
 	rank := uint64(q * float64(h.n))
 	var seen uint64

@@ -13,7 +13,7 @@ import (
 // errStopped ends a walk of the trace early.
 var errStopped = errors.New("the replay has stopped")
 
-// timedLoop replays every event and returns the nanoseconds that took, by [ThreadTime]. Reading
+// timedLoop replays every event and returns the time in nanoseconds, by [ThreadTime]. Reading
 // the trace, laying it out and walking the strategy for figures do not count.
 func (r *runner) timedLoop() (elapsed int64, err error) {
 	runtime.LockOSThread() // the clock is this thread's
@@ -56,7 +56,7 @@ func (r *runner) moment() int64 {
 // its cost is negligible.
 const progressStep = 1 << 16
 
-// inSteps replays a piece, split at every call of Watch.
+// inSteps replays a batch, split at every call of Watch.
 func (r *runner) inSteps(p batch, replay func() error) error {
 	if r.o.Watch == nil {
 		r.batch = p
@@ -75,10 +75,10 @@ func (r *runner) inSteps(p batch, replay func() error) error {
 	return nil
 }
 
-// event returns event i, which is one of the piece.
+// event returns event i, which is in the current batch.
 func (r *runner) event(i int) *trace.Event { return &r.events[i-r.first] }
 
-// loop replays every event of the piece. Unobserved requests and frees, which are nearly all, are
+// loop replays every event of the batch. Unobserved requests and frees, which are nearly all, are
 // inlined: a call for each would cost as much as their bookkeeping.
 func (r *runner) loop() error {
 	watched := r.o.Observe != nil || r.o.Placements != nil || r.o.Latency
@@ -125,12 +125,12 @@ func (r *runner) loop() error {
 	return nil
 }
 
-// request returns the request of an op of kind opAlloc, as [Requests.Of] returns it of its event.
+// request returns the request of an op of kind opAlloc, equal to [Requests.Of] of its event.
 func (r *runner) request(o *op) alloc.Request {
 	return alloc.Request{Size: o.size, Stream: r.streams[o.stream], Tag: uint64(o.tag), ID: o.id, Origin: o.origin}
 }
 
-// replay replays one event under the eyes of the observer, if there is one.
+// replay replays one event and calls the observer, if any.
 func (r *runner) replay(i int, o *op) (oom bool, err error) {
 	e := r.event(i)
 	if r.o.Observe == nil || e.Kind == trace.Refused { // which is observed as two events

@@ -2,8 +2,8 @@ package replay
 
 import "github.com/vramyard/vramyard/device"
 
-// meter is a device that keeps the bytes held up to date, so that the replay need not ask after
-// each event: only calls change them.
+// meter is a device that tracks the held bytes, so that the replay need not query it after
+// each event. Only calls change them.
 type meter struct {
 	device.Forwarder
 	held device.Size
@@ -23,7 +23,7 @@ var moving = device.CallsOf(
 	device.CallSyncEvent, device.CallSyncStream, device.CallSyncDevice,
 )
 
-// weigh notes the bytes held after a call.
+// weigh updates the held bytes after a call.
 func (m *meter) weigh(v *device.Invocation) {
 	if moving.Has(v.Call) {
 		m.held = m.Usage().Held

@@ -16,9 +16,9 @@ type Observation struct {
 	Event int
 	// Of is the event, valid until the observer returns; nil without an event.
 	Of *trace.Event
-	// Strategy is to be looked at, not called. It is nil if it could not be built.
+	// Strategy may be inspected but not called. It is nil if it could not be built.
 	Strategy alloc.Strategy
-	// Faults is the device as the strategy sees it, to be asked for its account.
+	// Faults is the device of the strategy, for its account.
 	Faults *device.Faults
 	// Called reports that the event became a call of the strategy.
 	Called bool
@@ -31,7 +31,7 @@ type Observation struct {
 	Pool     alloc.PoolID  // PoolBegin, PoolEnd, PoolRelease: the argument
 	Delayed  bool          // before the free, Stream was recorded for the block
 	Drained  bool          // the work on Stream has finished, and the strategy was not called
-	Err      error         // the answer, also of building and closing
+	Err      error         // the returned error, also of building and closing
 	Panic    any           // the value of a panic of the strategy
 }
 
@@ -52,13 +52,13 @@ func (o Options) built(s alloc.Strategy, faults *device.Faults, err error) error
 	return err
 }
 
-// saw notes a call and its answer for the observer.
+// saw records a call and its answer for the observer.
 func (r *runner) saw(o Observation) {
 	o.Called = true
 	r.seen = o
 }
 
-// watched replays event i, as e has it, and calls the observer, whose error takes precedence over
+// watched replays event i, given as e, and calls the observer, whose error takes precedence over
 // the replay's own: it is the more precise one.
 func (r *runner) watched(i int, o *op, e *trace.Event) (oom bool, err error) {
 	r.seen = Observation{}
@@ -79,7 +79,7 @@ func (r *runner) guarded(i int, o *op, e *trace.Event) (oom bool, err error) {
 	return r.step(i, o, e)
 }
 
-// survive notes a panic for the observer. It is to be deferred.
+// survive records a panic for the observer. It must be deferred.
 func (r *runner) survive(err *error) {
 	if p := recover(); p != nil {
 		r.seen, *err = Observation{Called: true, Panic: p}, errPanic

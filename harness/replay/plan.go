@@ -17,7 +17,7 @@ const faultKey = "fault-nth"
 // Without it the tag is the number of the text that the event has.
 const TagsKey = "request-tags"
 
-// Requests makes the requests of a trace from its events. They are the same for every replay,
+// Requests builds the requests of a trace from its events. They are the same for every replay,
 // observed or not, because a strategy may decide by any field.
 type Requests struct{ tagsAreIDs bool }
 
@@ -43,8 +43,8 @@ func (q Requests) Of(e *trace.Event) alloc.Request {
 	return r
 }
 
-// FaultPlan returns which device call the trace of a counterexample wants refused, by the
-// key fault-nth of its header; the calls that build and close the strategy count too.
+// FaultPlan returns the number of the device call to refuse, for the trace of a counterexample,
+// from the key fault-nth of its header; the calls that build and close the strategy count too.
 func FaultPlan(h trace.Header) (device.FaultPlan, error) {
 	nth, ok := h.Get(faultKey)
 	if !ok {

@@ -32,5 +32,5 @@ func (r *runner) pool(e *trace.Event) (err error) {
 	return err
 }
 
-// poolVerbs are what events of pools do, by kind.
+// poolVerbs are the verbs of pool events, by kind.
 var poolVerbs = [...]string{"begin", "end", "release"}

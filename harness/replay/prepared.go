@@ -18,7 +18,7 @@ import (
 // change.
 //
 // A [trace.Trace] is laid out once for all replays. For any other [trace.Source] each replay reads
-// and lays out one piece after the other, so memory grows with the live blocks and not with the
+// and lays out batch by batch, so memory grows with the live blocks and not with the
 // trace.
 type Prepared struct {
 	*survey
@@ -34,7 +34,7 @@ type batch struct {
 	first  int // number of the first event
 	events []trace.Event
 	ops    []op
-	places int // every place so far is below it
+	places int // upper bound of the places so far
 }
 
 // op is the part of an event that the loop reads, in 40 bytes where the event has 72.
@@ -62,10 +62,10 @@ const (
 // noPlace is the place of an event that names no block.
 const noPlace = math.MaxUint32
 
-// Prepare makes a trace ready, with its refused requests as requests; see [trace.Refusals]. It
-// walks it once. A Trace costs about as much as one replay without a strategy, and 40 bytes for
-// each event; as much again for each timing that a replay of a trace with delayed frees asks for
-// first. It fails where reading does, and soon after ctx ends, with its error.
+// Prepare prepares a trace, with its refused requests as requests; see [trace.Refusals]. It walks
+// it once. A Trace costs about as much as one replay without a strategy, and 40 bytes for each
+// event, and as much again for each further timing of a trace with delayed frees, when a replay
+// first needs it. It fails with the errors of reading, and soon after ctx ends with its error.
 func Prepare(ctx context.Context, src trace.Source) (*Prepared, error) {
 	p := &Prepared{recorded: src, head: src.Head()}
 	var err error
@@ -103,8 +103,8 @@ type lazyBatch struct {
 	laid batch
 }
 
-// get returns the layout. It calls look from time to time while the layout is made; an error of
-// look ends that, and the next caller starts again.
+// get returns the layout. While it computes the layout it calls look at intervals; an error of
+// look aborts the computation, and the next caller starts again.
 func (w *lazyBatch) get(look func() error) (batch, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -118,8 +118,8 @@ func (w *lazyBatch) get(look func() error) (batch, error) {
 	return w.laid, nil
 }
 
-// each hands on the pieces of the trace, laid out for a timing. look is called every now and then
-// in between. It ends with the first error.
+// each yields the batches of the trace, laid out for a timing. look is called at intervals
+// meanwhile. It stops at the first error.
 func (p *Prepared) each(when timing, look func() error, yield func(batch) error) error {
 	if w := p.batches[when]; w != nil {
 		laid, err := w.get(look)
@@ -138,21 +138,21 @@ func (p *Prepared) each(when timing, look func() error, yield func(batch) error)
 	})
 }
 
-// layout lays out the pieces of a trace, in order.
+// layout lays out the batches of a trace, in order.
 type layout struct {
 	placeTable
 	*survey
 	requests Requests
 	when     timing
-	late     delays // the delays that count with this timing
+	late     delays // delays that apply with this timing
 	done     int    // events laid out
-	ops      []op   // of the last piece
+	ops      []op   // of the last batch
 
 	stream device.Stream // of the last request
 	number uint32        // of that stream
 }
 
-// newLayout returns what lays out the trace for a timing.
+// newLayout returns a layout of the trace for a timing.
 func (p *Prepared) newLayout(when timing) *layout {
 	l := &layout{survey: p.survey, requests: p.requests, when: when, number: p.numbers[0]}
 	if when != atRequest {
@@ -162,7 +162,7 @@ func (p *Prepared) newLayout(when timing) *layout {
 }
 
 // next lays out the following events. The result is valid until the next call. It calls look from
-// time to time; an error of look ends it.
+// time to time; an error of look aborts it.
 func (l *layout) next(events []trace.Event, look func() error) (batch, error) {
 	if len(events) > cap(l.ops) {
 		l.ops = make([]op, len(events))
@@ -221,12 +221,12 @@ func (p *Prepared) Source() trace.Source { return p.src }
 // Recorded returns the trace as [Prepare] was given it: its refused requests are no allocations.
 func (p *Prepared) Recorded() trace.Source { return p.recorded }
 
-// LowerBound returns the most bytes that the trace has live at once, as requested, refused requests
+// LowerBound returns the peak of the live requested bytes, refused requests
 // included: no allocator can complete the trace with less.
 func (p *Prepared) LowerBound() device.Size { return p.bound }
 
-// Memory returns about how many bytes replays take beside the trace: all of them together, and each
-// of them.
+// Memory returns the approximate bytes of replays beyond the trace: shared by all, and for each
+// replay.
 func (p *Prepared) Memory() (shared, each device.Size) {
 	if p.batches[atRequest] != nil { // a trace that is not laid out at once has no copies
 		shared = trace.ReplayEvent * device.Size(p.head.Events)
@@ -243,13 +243,13 @@ func (p *Prepared) Gap() string {
 	return torch.Gap(p.covered.Empty(), wrapped)
 }
 
-// placeTable gives live allocations places in a table. A place is given again once it is free, the
-// last one first, so that the table is as small as what is live at once and stays in the
-// processor's caches; slots are as many as the trace has allocations.
+// placeTable assigns places in a table to live allocations. Free places are reused,
+// newest first, so that the table is as small as the peak of live allocations and stays in the
+// processor's caches. Slots number all allocations of the trace.
 type placeTable struct {
-	of    []uint32     // by slot: its place and 1 more, 0 if it has none
+	of    []uint32     // by slot: its place + 1; 0 if none
 	taken []placeEntry // by place
-	empty []uint32     // places to give again
+	empty []uint32     // free places
 	n     int          // places so far
 }
 
@@ -257,8 +257,8 @@ type placeTable struct {
 type placeEntry struct {
 	size   device.Size // bytes
 	stream uint32      // by number
-	used   bool        // other streams use it, and when it is free follows from that
-	late   bool        // when it is free is another event
+	used   bool        // other streams use it, which determines when it is free
+	late   bool        // it becomes free at a later event
 }
 
 // place returns the place of the allocation in a slot, noPlace if it has none.
@@ -266,7 +266,7 @@ func (s *placeTable) place(slot uint32) uint32 {
 	if int(slot) >= len(s.of) {
 		return noPlace
 	}
-	return s.of[slot] - 1 // noPlace is the number below 0
+	return s.of[slot] - 1 // 0 becomes noPlace
 }
 
 // take returns a place for the allocation that begins in a slot.
@@ -299,7 +299,7 @@ func (l *layout) use(slot uint32) uint32 {
 	return place
 }
 
-// name makes an op name the allocation in a slot, if there is one, and returns its seat.
+// name makes an op name the allocation in a slot, if there is one, and returns its entry.
 func (s *placeTable) name(o *op, slot uint32) (placeEntry, bool) {
 	if o.place = s.place(slot); o.place == noPlace {
 		return placeEntry{}, false
@@ -309,7 +309,7 @@ func (s *placeTable) name(o *op, slot uint32) (placeEntry, bool) {
 	return at, true
 }
 
-// leave gives up the place of the allocation in a slot.
+// leave frees the place of the allocation in a slot.
 func (l *layout) leave(slot uint32) {
 	if place := l.place(slot); place != noPlace && !l.keep {
 		l.of[slot] = 0

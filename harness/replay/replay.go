@@ -21,11 +21,11 @@ import (
 // Options select what a replay does beyond counting. The zero value counts only.
 type Options struct {
 	Figures    bool      // fragmentation, headroom, metadata and the series
-	Latency    bool      // distribution of single calls, and what measuring them took; leaves NsPerOp 0
+	Latency    bool      // latency of single calls and the cost of measuring them; leaves NsPerOp 0
 	ByRef      bool      // free by reference, if the strategy is [power.Referenced]
 	StopAtOOM  bool      // end at the first request that finds no memory
 	FreeAt     FreeAt    // when a strategy without streams is called for a delayed free
-	Report     bool      // keep the reports about that request
+	Report     bool      // keep the reports about the first OOM
 	Placements io.Writer // one line for every allocation, and the output of Print events; nil for none
 	Final      io.Writer // the state at the end; nil for none
 
@@ -52,8 +52,8 @@ func Run(src trace.Source, setup setting.Setup, dev device.Device, o Options) (*
 	return p.Run(setup, dev, o)
 }
 
-// Run builds the strategy of setup over dev, replays the trace through it, closes it, and
-// returns what it measured.
+// Run builds the strategy of setup on dev, replays the trace, closes the strategy, and
+// returns the measurements.
 //
 // It fails if the strategy cannot be built (a device that has no room for what the
 // strategy takes at once gives an error that is [device.ErrOutOfMemory]), if the
@@ -71,7 +71,7 @@ func (p *Prepared) Run(setup setting.Setup, dev device.Device, o Options) (*Resu
 	return &res, nil
 }
 
-// newRunner builds the strategy and all that a replay keeps.
+// newRunner builds the strategy and the state of a replay.
 func (p *Prepared) newRunner(setup setting.Setup, dev device.Device, o Options) (*runner, error) {
 	h := p.head.Header
 	config, err := json.Marshal(setup.Config)
@@ -124,7 +124,7 @@ func (p *Prepared) newRunner(setup setting.Setup, dev device.Device, o Options) 
 	return r, nil
 }
 
-// named puts the name of a strategy before an error, unless the error begins with it.
+// named prefixes an error with the name of a strategy, unless it begins with it.
 func named(name string, err error) error {
 	strategy, _, _ := strings.Cut(name, ":")
 	if strings.HasPrefix(err.Error(), strategy+": ") {
@@ -137,8 +137,8 @@ func named(name string, err error) error {
 type block struct {
 	addr   device.Addr // kept after the free, for illegal frees that name it
 	size   device.Size // granted
-	serial uint64      // which grant it was, from 1
-	ref    uint32      // the strategy's own name of it
+	serial uint64      // number of the grant, from 1
+	ref    uint32      // reference returned by the strategy
 	live   bool
 }
 
@@ -150,17 +150,17 @@ type runner struct {
 	dev     *meter
 	faults  *device.Faults
 	o       Options
-	batch                   // the piece being replayed
+	batch                   // the batch being replayed
 	streams []device.Stream // by number
 	when    timing
 	blocks  []block // by place
 	flows   []flow  // by number of the stream; nil without figures, and where there is one stream
 	pends   bool    // freed memory may be pending
 
-	done                 int         // events that were replayed, at the end
+	done                 int         // replayed events, set at the end
 	requested, allocated device.Size // of live blocks, now
-	kept                 device.Size // requested bytes of blocks whose free is passed to the strategy later
-	pending              device.Size // freed, and used by a stream, when that was looked at last
+	kept                 device.Size // requested bytes of blocks with a deferred free
+	pending              device.Size // freed, and used by a stream, at the last sample
 	requestedAtPeak      device.Size // when allocated bytes first were highest
 	series               *series     // nil without figures
 	shape                *shape      // nil without figures
@@ -198,7 +198,7 @@ func (r *runner) run() error {
 	return r.close()
 }
 
-// step replays event i, as e has it, and reports whether it was a request that found no memory.
+// step replays event i, given as e, and reports whether it was a request that found no memory.
 func (r *runner) step(i int, o *op, e *trace.Event) (oom bool, err error) {
 	switch e.Kind {
 	case trace.Alloc, trace.LiveAtStart:
@@ -219,7 +219,7 @@ func (r *runner) step(i int, o *op, e *trace.Event) (oom bool, err error) {
 		n, err = power.Trim(r.s)
 		r.saw(Observation{Returned: n, Err: err})
 		if errors.Is(err, device.ErrInjected) {
-			err = nil // the region stays; that is the fault's doing
+			err = nil // the region stays because of the injected fault
 		}
 	case trace.Frontier:
 		err = power.SetFrontier(r.s, e.Arg)
@@ -349,7 +349,7 @@ func (r *runner) notGranted(i int, o *op, cause error) (oom bool, err error) {
 	return oom, nil
 }
 
-// firstOOM takes what is kept about the first request that found no memory.
+// firstOOM stores the reports about the first request that found no memory.
 func (r *runner) firstOOM(e *trace.Event) {
 	r.clock.stop()
 	defer r.clock.start()
@@ -496,7 +496,7 @@ func (r *runner) look(i int) {
 	if i&f.mask != 0 || free < reserved/100 {
 		return
 	}
-	// Nearly no moment is the worst so far, and to see that takes no division.
+	// New peaks are rare; the comparison avoids a division.
 	if largest := f.largestFree(); float64(largest) < f.share*float64(free) {
 		f.raise(1 - float64(largest)/float64(free))
 	}
@@ -527,7 +527,7 @@ func (r *runner) finish(elapsed int64) {
 			AllocCalls: r.allocTime, FreeCalls: r.freeTime,
 		}
 		if r.selfTimed {
-			res.Latency.Clock = 0 // it has taken that off
+			res.Latency.Clock = 0 // already subtracted
 		}
 		res.NsPerOp = 0
 	}
@@ -565,7 +565,7 @@ func (r *runner) audit() error {
 // live returns the number of live blocks.
 func (r *runner) live() device.Size { return device.Size(r.allocs - r.res.Frees) }
 
-// close gives everything back and makes sure of it.
+// close closes the strategy and checks that it returned everything.
 func (r *runner) close() error {
 	err := r.shut()
 	if r.o.Observe != nil {
@@ -583,7 +583,7 @@ func (r *runner) close() error {
 	return nil
 }
 
-// shut closes the strategy. Faults still to come are met here, once, and called off then.
+// shut closes the strategy. A planned fault may strike once here and is then cancelled.
 func (r *runner) shut() (err error) {
 	if r.o.Observe != nil {
 		defer r.survive(&err)

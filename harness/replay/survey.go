@@ -9,18 +9,18 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// survey is what must be known of a trace as a whole before its first event can be replayed. It
-// is found in one walk.
+// survey is the data about a whole trace that a replay needs before the first event. It
+// takes one walk.
 type survey struct {
 	streams  []device.Stream // streams of the requests, in order of first use
 	numbers  map[device.Stream]uint32
 	bound    device.Size // see [Prepared.LowerBound]
 	live     int         // most allocations at once
 	late     delays      // nil if no free is delayed
-	uses     bool        // streams use what others allocated
+	uses     bool        // streams use blocks of other streams
 	pending  bool        // a free leaves memory pending, if the strategy handles streams
 	reserved error       // the first event that uses a stream number reserved for delayed frees
-	keep     bool        // blocks keep their places, because they are named or live when they are freed
+	keep     bool        // places are not reused, because freed blocks may still be named
 	refusals trace.Refusals
 	covered  trace.Coverage
 }
@@ -30,7 +30,7 @@ type surveyor struct {
 	survey
 	ledger trace.Ledger
 	slots  []blockLife // by slot; nil if no event needs it
-	tracks bool        // slots is kept
+	tracks bool        // slots is filled
 	last   device.Stream
 }
 
@@ -44,8 +44,8 @@ type blockLife struct {
 // errLong refuses traces whose events have no 32-bit numbers.
 var errLong = errors.New("more than 4294967295 events")
 
-// surveyOf walks a trace. For what a Trace in memory has no events of, it keeps no table: there
-// the slots are as many as the allocations. It ends with the error of ctx soon after that ends.
+// surveyOf walks a trace. For a trace in memory it builds the table of slots only if an event needs
+// it, because slots number all allocations. It returns the error of ctx soon after that ends.
 func surveyOf(ctx context.Context, src trace.Source) (*survey, error) {
 	head := src.Head()
 	if uint64(head.Events) >= math.MaxUint32 {
@@ -80,7 +80,7 @@ func surveyOf(ctx context.Context, src trace.Source) (*survey, error) {
 	return &found, err
 }
 
-// foresee notes which events are to come.
+// foresee notes the kinds of events in advance.
 func (s *surveyor) foresee(k trace.Kind) {
 	s.tracks = s.tracks || k == trace.Use || k == trace.Completed
 }
@@ -98,7 +98,7 @@ func (s *surveyor) see(at uint32, e *trace.Event) {
 	case trace.Use:
 		s.uses = true
 	case trace.BadFree, trace.Fault:
-		// A block may be named when it is freed, or be live although the trace has done with it.
+		// A freed block may be named again, or stay live after its free in the trace.
 		s.keep = true
 	}
 	if s.tracks && e.Slot != trace.NoSlot {
@@ -117,7 +117,7 @@ func (s *surveyor) stream(of device.Stream) {
 	}
 }
 
-// follow moves the allocation of an event along.
+// follow updates the allocation of an event.
 func (s *surveyor) follow(at uint32, e *trace.Event) {
 	if n := int(e.Slot) + 1 - len(s.slots); n > 0 {
 		s.slots = append(s.slots, make([]blockLife, n)...)
