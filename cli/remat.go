@@ -23,7 +23,7 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-var errNoLog = errors.New("want no LOG beside it")
+var errListAlone = errors.New("want no LOG and no other flag beside it")
 
 type rematFlags struct {
 	catalogue setting.Catalogue
@@ -54,8 +54,8 @@ fragmentation.`,
 			switch {
 			case !f.listHeuristics:
 				return cobra.MinimumNArgs(1)(cmd, args)
-			case len(args) > 0:
-				return flagError("list-heuristics", errNoLog)
+			case len(args) > 0 || cmd.Flags().NFlag() > 1:
+				return flagError("list-heuristics", errListAlone)
 			}
 			return nil
 		},

@@ -42,8 +42,11 @@ func TestRematListsHeuristics(t *testing.T) {
 	for line := range strings.Lines(out) {
 		require.LessOrEqual(t, utf8.RuneCountInString(line), 132, line)
 	}
-	_, _, stderr := command(t, "remat", "--list-heuristics", unet)
-	require.Contains(t, stderr, "--list-heuristics: want no LOG beside it")
+	for _, beside := range [][]string{{unet}, {"--json", "-"}} {
+		status, _, stderr := command(t, append([]string{"remat", "--list-heuristics"}, beside...)...)
+		require.Equal(t, exitTrouble, status)
+		require.Contains(t, stderr, "--list-heuristics: want no LOG and no other flag beside it")
+	}
 }
 
 func TestRematWritesJSONAndCSV(t *testing.T) {
