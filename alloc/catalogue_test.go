@@ -58,7 +58,7 @@ func toyCatalogue() setting.Catalogue {
 	return setting.Catalogue{
 		setting.SpecOf("toy", "a toy", buildToy,
 			setting.Preset{Doc: "bare", JSON: `{"cells":3}`},
-			setting.Preset{Name: "fast", Doc: "fast", JSON: `{"cells":4,"fast":true}`}).KnownAs("plaything"),
+			setting.Preset{Name: "fast", Doc: "fast, as with FAST_TOYS=true", JSON: `{"cells":4,"fast":true}`}).KnownAs("plaything"),
 		setting.SpecOf("plain", "no bare name", buildPlain, setting.Preset{Name: "only", Doc: "only"}),
 	}
 }
@@ -93,6 +93,7 @@ func TestLookupRefuses(t *testing.T) {
 	for _, c := range []struct{ name, config, want string }{
 		{"tou", ``, `unknown strategy "tou": did you mean "toy"? want one of toy, toy:fast, plain:only`},
 		{"Plaything", ``, `unknown strategy "Plaything": did you mean "toy", a toy? want one of toy, `},
+		{"toy:FAST_TOYS", ``, `unknown preset "FAST_TOYS" of toy: did you mean "toy:fast", fast, as with FAST_TOYS=true? want one`},
 		{"toy:quick", ``, `unknown preset "quick" of toy: want one of toy, toy:fast`},
 		{"toy", `{"cels":1}`, `configuration of toy: json: unknown field "cels"`},
 		{"toy", `{"cells":1`, `configuration of toy: JSON ends in the middle`},

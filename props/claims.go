@@ -1,6 +1,7 @@
 package props
 
 import (
+	"cmp"
 	"errors"
 	"runtime"
 	"slices"
@@ -91,19 +92,20 @@ func (c *claims) build(Sequence) (machines []*machine, err error) {
 	if _, err := probe.Alloc(alloc.Request{Size: 1}); err != nil {
 		return machines[:1], nil // other invariants judge it
 	}
-	return machines[:1], c.judge(Preallocated(c.subject.Setup, c.ample, probe.Stats().Reserved))
+	stats := probe.Stats()
+	return machines[:1], c.judge(Preallocated(c.subject.Setup, cmp.Or(stats.Limit, c.ample), stats.Reserved))
 }
 
-// Preallocated checks invariant I68 of a setup, whose strategy reserves so many bytes for a request
-// of one byte on a device of n bytes.
-func Preallocated(s setting.Setup, n, reserved device.Size) error {
+// Preallocated checks invariant I68 of a setup, whose strategy reserves so many bytes of its limit,
+// or of a device without one, for a request of one byte.
+func Preallocated(s setting.Setup, limit, reserved device.Size) error {
 	switch {
-	case s.Preallocates && reserved < n-n/16:
-		return violated(IPreallocated, "%s says that it preallocates, and holds %d bytes of a device of %d after one request",
-			s.Name, uint64(reserved), uint64(n))
-	case !s.Preallocates && reserved > n/2:
-		return violated(IPreallocated, "%s holds %d bytes of a device of %d for one byte, and does not say that it "+
-			"preallocates", s.Name, uint64(reserved), uint64(n))
+	case s.Preallocates && reserved < limit-limit/16:
+		return violated(IPreallocated, "%s says that it preallocates, and holds %d bytes of a limit of %d after one request",
+			s.Name, uint64(reserved), uint64(limit))
+	case !s.Preallocates && reserved > limit/2:
+		return violated(IPreallocated, "%s holds %d bytes of a limit of %d for one byte, and does not say that it "+
+			"preallocates", s.Name, uint64(reserved), uint64(limit))
 	}
 	return nil
 }

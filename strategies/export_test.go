@@ -17,11 +17,14 @@ func TestExportsOfPresets(t *testing.T) {
 		"bfc:tensorflow":     "TensorFlow",
 		"bfc:growth":         "TensorFlow TF_FORCE_GPU_ALLOW_GROWTH=true TF_ENABLE_GPU_GARBAGE_COLLECTION=false",
 		"bfc:gc":             "TensorFlow TF_FORCE_GPU_ALLOW_GROWTH=true",
+		"bfc:jax":            "JAX",
+		"bfc:jax-growth":     "JAX XLA_PYTHON_CLIENT_PREALLOCATE=false",
 		"caching":            "PyTorch",
 		"caching:expandable": "PyTorch PYTORCH_ALLOC_CONF=expandable_segments:True",
 		"caching:split":      "PyTorch PYTORCH_ALLOC_CONF=max_split_size_mb:128",
 		"caching:2.6":        "PyTorch",
 		"async:keep":         "PyTorch PYTORCH_ALLOC_CONF=backend:cudaMallocAsync",
+		"async:tensorflow":   "PyTorch PYTORCH_ALLOC_CONF=backend:cudaMallocAsync",
 	}
 	got := map[string]string{}
 	for _, name := range strategies.All().Names() {

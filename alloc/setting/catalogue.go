@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/alloc/power"
@@ -269,7 +270,7 @@ func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) 
 		return spec.setup(name, json.RawMessage(fields), override)
 	}
 	if j < 0 && hasPreset {
-		return Setup{}, fmt.Errorf("unknown preset %q of %s: %s", preset, base, nearest.Want(name, spec.names()))
+		return Setup{}, fmt.Errorf("unknown preset %q of %s: %s", preset, base, spec.wanted(name, preset))
 	}
 	var fields json.RawMessage
 	if j >= 0 {
@@ -300,9 +301,33 @@ func (c Catalogue) wanted(name, base string) string {
 	}
 	near := nearest.Name(base, known)
 	if s, ok := of[near]; ok && (strings.EqualFold(near, base) || nearest.Name(name, c.Names()) == "") {
-		return fmt.Sprintf("did you mean %q, %s? want one of %s", s.Name, s.Doc, strings.Join(c.Names(), ", "))
+		suggested, doc := s.Name, s.Doc
+		if p, ok := s.about(near); ok {
+			suggested, doc = s.nameOf(p), p.Doc
+		}
+		return fmt.Sprintf("did you mean %q, %s? want one of %s", suggested, doc, strings.Join(c.Names(), ", "))
 	}
 	return nearest.Want(name, c.Names())
+}
+
+// wanted returns the suggestion for an unknown preset: the nearest name; else the preset whose
+// description has that word, such as the name of a framework's setting.
+func (s Spec) wanted(name, preset string) string {
+	if p, ok := s.about(preset); ok && nearest.Name(name, s.names()) == "" {
+		return fmt.Sprintf("did you mean %q, %s? want one of %s", s.nameOf(p), p.Doc, strings.Join(s.names(), ", "))
+	}
+	return nearest.Want(name, s.names())
+}
+
+// about returns the first preset whose description has a word.
+func (s Spec) about(word string) (Preset, bool) {
+	words := func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	for _, p := range s.Presets {
+		if slices.Contains(strings.FieldsFunc(p.Doc, words), word) {
+			return p, true
+		}
+	}
+	return Preset{}, false
 }
 
 // Spec returns the entry with the given name: of a strategy without preset, or of an original.

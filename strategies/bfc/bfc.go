@@ -44,10 +44,13 @@ var (
 )
 
 // New returns an allocator over src. It takes nothing from the device yet. It fails if the
-// configuration is invalid.
+// configuration is invalid, or if MemoryFraction is set and the device does not return its memory.
 func New(src device.Source, c Config) (*Allocator, error) {
 	c, err := c.WithDefaults()
 	if err != nil {
+		return nil, err
+	}
+	if c, err = c.onDevice(src); err != nil {
 		return nil, err
 	}
 	a := &Allocator{src: src, cfg: c, live: index.NewAddrMap(), waste: wasteLimit(c), cur: firstRegion(c)}

@@ -23,6 +23,9 @@ const (
 // device runs out first.
 const defaultLimit = device.TiB
 
+// jaxFraction is the share of a card that JAX uses by default, whether it grows or not.
+const jaxFraction = 0.75
+
 // Config describes a BFC allocator. The zero value is the allocator of 2024 that takes its
 // whole limit of 1 TiB at once, or as much of it as the device grants.
 type Config struct {
@@ -30,6 +33,9 @@ type Config struct {
 	Variant Variant `json:"variant" doc:"release to follow: 2016 (TensorFlow 0.10), 2024 (TensorFlow 2.17) or 2026 (XLA)" grid:"2016,2024,2026"`
 	// Limit in bytes is the most to hold of the device; default 1 TiB.
 	Limit device.Size `json:"limit" doc:"most bytes to hold of the device"`
+	// MemoryFraction bounds the bytes held to a share of the device's memory, in addition to Limit; 0
+	// for no such bound. A device that does not report its memory has no share.
+	MemoryFraction float64 `json:"memory_fraction,omitzero" doc:"most to hold of the device, as a share of its memory: 0.75 in JAX; 0 for no such bound"`
 	// AllowGrowth takes regions as they are needed instead of the whole limit at once.
 	AllowGrowth bool `json:"allow_growth" doc:"take regions as needed, each twice the last, instead of the whole limit at once" grid:"false,true"`
 	// GarbageCollection gives regions without live blocks back when a request would fail.
@@ -47,9 +53,12 @@ type Config struct {
 	Mended bool `json:"mended" doc:"repair known defects of the original instead of reproducing them" grid:"false,true"`
 }
 
-// ForCapacity returns the configuration for a device of n bytes: Limit becomes n.
+// ForCapacity returns the configuration for a device of n bytes: Limit becomes n, unless
+// MemoryFraction follows the device by itself.
 func (c Config) ForCapacity(n device.Size) Config {
-	c.Limit = n
+	if c.MemoryFraction == 0 {
+		c.Limit = n
+	}
 	return c
 }
 
@@ -72,7 +81,27 @@ func (c Config) WithDefaults() (Config, error) {
 	} else if f*float64(c.Limit) >= math.MaxInt64 {
 		return c, fmt.Errorf("bfc: fragmentation_fraction: %v of the limit does not fit 63 bits", f)
 	}
+	if f := c.MemoryFraction; !(f >= 0 && f <= 1) {
+		return c, fmt.Errorf("bfc: memory_fraction: %v: want a share of the device from 0 to 1", f)
+	}
 	return c, c.checkVariant()
+}
+
+// onDevice returns the configuration for the device behind src: MemoryFraction becomes a limit in
+// bytes, as when the original starts.
+func (c Config) onDevice(src device.Source) (Config, error) {
+	info, ok := device.MemoryInfoOf(src)
+	if c.MemoryFraction == 0 || !ok {
+		return c, nil
+	}
+	_, total, err := info.MemoryInfo()
+	if err != nil {
+		return c, fmt.Errorf("bfc: memory_fraction: %w", err)
+	}
+	if total > 0 { // else the device is unlimited
+		c.Limit = min(c.Limit, max(device.Size(c.MemoryFraction*float64(total)), 1))
+	}
+	return c, nil
 }
 
 // checkVariant returns an error that names the first option that the variant did not have.
@@ -104,14 +133,20 @@ func (c Config) checkVariant() error {
 
 // Export implements [setting.ExportedConfig]. By default TensorFlow takes nearly the whole memory
 // of the card in one region, and releases regions without live blocks. Environment variables can
-// turn both off; other settings and the rules of other years have no variable.
+// turn both off; other settings and the rules of other years have no variable. JAX takes a share of
+// the card and never releases regions.
 //
-// Source: tensorflow/core/common_runtime/gpu/gpu_bfc_allocator.cc.
+// Source: tensorflow/core/common_runtime/gpu/gpu_bfc_allocator.cc, and
+// xla/pjrt/gpu/gpu_helpers.cc.
 func (c Config) Export() (setting.Export, bool) {
 	c.Limit = 0
-	plain := Config{Variant: V2024, AllowGrowth: c.AllowGrowth, GarbageCollection: c.GarbageCollection}
-	if c != plain {
+	plain := Config{Variant: V2024, MemoryFraction: c.MemoryFraction, AllowGrowth: c.AllowGrowth,
+		GarbageCollection: c.GarbageCollection}
+	if c != plain || c.MemoryFraction > 0 && c.GarbageCollection {
 		return setting.Export{}, false
+	}
+	if c.MemoryFraction > 0 {
+		return c.exportToJAX(), true
 	}
 	e := setting.Export{Framework: "TensorFlow"}
 	if c.AllowGrowth {
@@ -121,4 +156,17 @@ func (c Config) Export() (setting.Export, bool) {
 		e.Environment = append(e.Environment, "TF_ENABLE_GPU_GARBAGE_COLLECTION=false")
 	}
 	return e, true
+}
+
+// exportToJAX returns the variables by which JAX is told to grow, or to take another share than its
+// own.
+func (c Config) exportToJAX() setting.Export {
+	e := setting.Export{Framework: "JAX"}
+	if c.AllowGrowth {
+		e.Environment = append(e.Environment, "XLA_PYTHON_CLIENT_PREALLOCATE=false")
+	}
+	if c.MemoryFraction != jaxFraction {
+		e.Environment = append(e.Environment, fmt.Sprintf("XLA_PYTHON_CLIENT_MEM_FRACTION=%v", c.MemoryFraction))
+	}
+	return e
 }

@@ -13,6 +13,8 @@ func subjects() []props.Subject {
 		subject("default", bfc.Config{}),
 		subject("growth", bfc.Config{AllowGrowth: true}),
 		subject("tensorflow", bfc.Config{GarbageCollection: true}),
+		subject("jax", bfc.Config{MemoryFraction: 0.75}),
+		subject("jax-growth", bfc.Config{AllowGrowth: true, MemoryFraction: 0.75}),
 		subject("gc", bfc.Config{AllowGrowth: true, GarbageCollection: true}),
 		subject("vmm", bfc.Config{AllowGrowth: true, CoalesceRegions: true, Limit: 10 * device.MiB}),
 		subject("vmm-gc", bfc.Config{AllowGrowth: true, CoalesceRegions: true, GarbageCollection: true}),
