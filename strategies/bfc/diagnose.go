@@ -6,96 +6,15 @@ import (
 	"strconv"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/inspect"
 	"github.com/vramyard/vramyard/device"
 )
 
 // name is the allocator's name in reports.
 const name = "bfc"
 
-// MemoryMap is a snapshot of an allocator for tools, as the original writes it to a file
-// when a request fails. Sizes are bytes.
-type MemoryMap struct {
-	Name   string       `json:"name"`   // of the allocator
-	Stats  MapStats     `json:"stats"`  // counters
-	Bins   []BinSummary `json:"bins"`   // one for each bin
-	Chunks []MapChunk   `json:"chunks"` // every chunk, by address
-}
-
-// MapStats are the counters in a [MemoryMap].
-type MapStats struct {
-	Allocs        uint64      `json:"num_allocs"`         // blocks granted
-	BytesInUse    device.Size `json:"bytes_in_use"`       // in live blocks
-	PeakInUse     device.Size `json:"peak_bytes_in_use"`  // most that was in live blocks
-	LargestAlloc  device.Size `json:"largest_alloc_size"` // largest block granted
-	Fragmentation float32     `json:"fragmentation"`      // share of free memory outside the largest free chunk
-}
-
-// BinSummary adds up the chunks of one bin. Live chunks are in no bin; here they count for
-// the bin of their size.
-type BinSummary struct {
-	Bin            int32       `json:"bin"`              // number
-	Size           device.Size `json:"bin_size"`         // at which the bin starts
-	BytesInUse     device.Size `json:"bytes_in_use"`     // in live chunks
-	BytesInBin     device.Size `json:"bytes_in_bin"`     // in live and free chunks
-	RequestedInUse device.Size `json:"requested_in_use"` // asked for by live chunks
-	ChunksInUse    int         `json:"chunks_in_use"`    // live chunks
-	ChunksInBin    int         `json:"chunks_in_bin"`    // live and free chunks
-}
-
-// MapChunk is one chunk in a [MemoryMap].
-type MapChunk struct {
-	Addr      device.Addr `json:"address"`                 // first byte
-	Size      device.Size `json:"size"`                    // bytes
-	Requested device.Size `json:"requested_size"`          // asked for; 0 for a free chunk
-	Bin       int32       `json:"bin"`                     // -1 for a live chunk and for the gap
-	InUse     bool        `json:"in_use"`                  // live
-	FreedAt   uint64      `json:"freed_at_count,omitzero"` // count of the free; 0 for live and safe chunks
-}
-
-// MemoryMap returns a snapshot. O(chunks), and it allocates as much.
-//
-// It differs from the original's in two points: the fragmentation of memory without a free byte is
-// 0, where the original writes not-a-number, and a free chunk has no requested size, where the
-// original writes the size of the previous block.
-func (a *Allocator) MemoryMap() MemoryMap {
-	m := MemoryMap{
-		Name: name,
-		Stats: MapStats{
-			Allocs:        a.front.Stats.Allocs,
-			BytesInUse:    a.front.Stats.Allocated,
-			PeakInUse:     a.front.Stats.PeakAllocated,
-			LargestAlloc:  a.front.Stats.LargestAlloc,
-			Fragmentation: float32(a.Fragmentation()),
-		},
-		Bins: a.binSummaries(),
-	}
-	for c := range a.Walk {
-		m.Chunks = append(m.Chunks, MapChunk{
-			Addr: c.Addr, Size: c.Size, Requested: c.Requested,
-			Bin: c.Class, InUse: c.State == alloc.Live, FreedAt: c.FreedAt,
-		})
-	}
-	return m
-}
-
-// binSummaries adds up the chunks of every bin. The gap counts for the bin of its size.
-func (a *Allocator) binSummaries() []BinSummary {
-	bins := make([]BinSummary, numBins)
-	for b := range bins {
-		bins[b].Bin, bins[b].Size = int32(b), binSize(int32(b))
-	}
-	for c := range a.Walk {
-		s := &bins[binOf(c.Size)]
-		s.BytesInBin += c.Size
-		s.ChunksInBin++
-		if c.State == alloc.Live {
-			s.BytesInUse += c.Size
-			s.RequestedInUse += c.Requested
-			s.ChunksInUse++
-		}
-	}
-	return bins
-}
+// MemoryMap returns a snapshot for tools, see [inspect.MapOf].
+func (a *Allocator) MemoryMap() inspect.MemoryMap { return inspect.MapOf(a, name) }
 
 // HumanBytes returns n as the original prints sizes: below 1024 in bytes, else in the
 // largest unit of which there is one, with one decimal for KiB and two above. Units above
@@ -148,13 +67,13 @@ func (r *report) add(parts ...any) *report {
 
 func (r *report) line() { r.text = append(r.text, '\n') }
 
-// AppendReport implements [power.Reporter]. The parts and their order are the original's: bins, the
-// free chunks of the request's bin, every chunk, a histogram of the live ones, totals, counters,
-// the rendering. O(chunks log chunks).
+// AppendReport implements [power.Reporter]. The parts and their order are the original's: the
+// request, bins, the free chunks of the request's bin, every chunk, a histogram of the live ones,
+// totals, counters, the rendering. O(chunks log chunks).
 func (a *Allocator) AppendReport(text []byte, refused alloc.Request) []byte {
 	r := report{text}
-	r.add("Allocator (", name, ") ran out of memory.").line()
-	for _, b := range a.binSummaries() {
+	a.reportRequest(&r, refused)
+	for _, b := range a.MemoryMap().Bins {
 		r.add("Bin (", uint64(b.Size), "): chunks ", b.ChunksInBin, ", in use ", b.ChunksInUse, "; ",
 			b.BytesInBin, " allocated, ", b.BytesInUse, " in use, ", b.RequestedInUse, " requested by clients.").line()
 	}
@@ -164,6 +83,23 @@ func (a *Allocator) AppendReport(text []byte, refused alloc.Request) []byte {
 	a.reportTotals(&r)
 	r.add(a.Rendering()).line()
 	return r.text
+}
+
+// reportRequest appends the request with its two sizes and its origin, and the remedy against
+// fragmentation that the original names since 2021, with the figures that say whether it applies.
+func (a *Allocator) reportRequest(r *report, refused alloc.Request) {
+	size := roundUp(min(refused.Size, maxRequest))
+	r.add("Allocator (", name, ") ran out of memory: a request of ", refused.Size, ", rounded to ", uint64(size),
+		" bytes, tag ", refused.Tag)
+	if o := refused.Origin; o != 0 {
+		r.add(", site ", device.Addr(o.Site()), ", thread ", int(o.Thread()))
+	}
+	r.line()
+	if a.cfg.Variant == V2016 {
+		return
+	}
+	r.add("If fragmentation is the cause (", a.front.Stats.Reserved-a.front.Stats.Active, " free, the largest chunk ",
+		a.LargestFree(), "), TF_GPU_ALLOCATOR=cuda_malloc_async may help.").line()
 }
 
 // reportBin appends the free chunks of the request's bin, which are nearest in size.

@@ -76,14 +76,17 @@ func TestReportHasThePartsInOrder(t *testing.T) {
 	require.NoError(t, err)
 	r.alloc(256)
 	r.free(b)
-	q := alloc.Request{Size: 1800}
+	q := alloc.Request{Size: 1800, Origin: alloc.OriginOf(31, 3)}
 	text := r.AppendReport([]byte("before\n"), q)
 	lines := strings.Split(string(text), "\n")
 	require.Equal(t, "before", lines[0])
-	require.Equal(t, "Allocator (bfc) ran out of memory.", lines[1])
-	require.Equal(t, "Bin (256): chunks 2, in use 2; 512B allocated, 512B in use, 512B requested by clients.", lines[2])
+	require.Equal(t, "Allocator (bfc) ran out of memory: a request of 1.8KiB, rounded to 2048 bytes, tag 0, "+
+		"site 0x1f, thread 3", lines[1])
+	require.Equal(t, "If fragmentation is the cause (3.5KiB free, the largest chunk 2.5KiB), "+
+		"TF_GPU_ALLOCATOR=cuda_malloc_async may help.", lines[2])
+	require.Equal(t, "Bin (256): chunks 2, in use 2; 512B allocated, 512B in use, 512B requested by clients.", lines[3])
 	require.Equal(t, "Request of 1.8KiB, rounded to 2.0KiB, tag 0, belongs to bin 3 of 2.0KiB; its "+
-		"free chunks:", lines[23])
+		"free chunks:", lines[24])
 	require.Equal(t, []string{
 		"  size 2.5KiB, requested 0B, free, bin 3, prev: size 256B, requested 256B, in use, bin -1",
 		"Region of 4096 bytes at 0x7f0000000000:",
@@ -102,7 +105,13 @@ func TestReportHasThePartsInOrder(t *testing.T) {
 		"MaxAllocSize: 1024",
 		r.Rendering(),
 		"",
-	}, lines[24:])
+	}, lines[25:])
+}
+
+func TestReportOf2016HasNoHint(t *testing.T) {
+	r := newRig(t, bfc.Config{Variant: bfc.V2016, Limit: 4096}, sim.Config{})
+	text := string(r.AppendReport(nil, alloc.Request{Size: 8192, Tag: 9}))
+	require.Contains(t, text, "a request of 8.0KiB, rounded to 8192 bytes, tag 9\nBin (256)")
 }
 
 func TestReportOfAnythingEnds(t *testing.T) {

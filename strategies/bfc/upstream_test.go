@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/inspect"
 	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
@@ -154,7 +155,7 @@ func TestBinSummariesCountLiveChunksUnderTheirSize(t *testing.T) {
 	require.Len(t, m.Bins, 21)
 	for b, s := range m.Bins {
 		size := device.Size(256 << b)
-		want := bfc.BinSummary{Bin: int32(b), Size: size}
+		want := inspect.BinSummary{Bin: int32(b), Size: size}
 		switch {
 		case b < 5:
 			want.ChunksInUse, want.ChunksInBin = 2, 2
