@@ -191,8 +191,8 @@ func (o *outputs) finished(stdout io.Writer, what string, show func(io.Writer) e
 	return interrupted(what)
 }
 
-// latch is a writer that stores its first error instead of returning it, so that the work that
-// writes continues. on.
+// latch is a writer that stores its first error instead of returning it, so that the caller
+// continues.
 type latch struct {
 	io.Writer
 	err error

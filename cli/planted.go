@@ -60,7 +60,7 @@ func (f *checkFlags) runPlanted(cmd *cobra.Command) error {
 // seed a bug is only found after hours. Two minutes are left to build the program.
 const plantedBudget = 8 * time.Minute
 
-// lookFor looks for one bug after another until ctx ends or the budget is spent, and returns the
+// lookFor searches for one bug after another until ctx ends or the budget is spent, and returns the
 // verdicts that were reached.
 func lookFor(ctx context.Context, all []bugs.Bug, budget time.Duration,
 	look func(context.Context, bugs.Bug) (check.Verdict, error)) (

@@ -19,7 +19,7 @@ import (
 	"github.com/vramyard/vramyard/strategies/caching"
 )
 
-// recordings holds what files have of their recorded runs beside the traces.
+// recordings holds the data of recorded runs that files contain beside the traces.
 type recordings struct {
 	catalogue        setting.Catalogue
 	allocationStacks                                 // nil: stacks are not kept
@@ -98,7 +98,7 @@ type allocator struct {
 // backendAsync is the key and the value with which PyTorch takes its memory from the driver's pool.
 const backendAsync = "backend:cudaMallocAsync"
 
-// recordedAllocator returns the strategy that stands for PyTorch's allocator with recorded
+// recordedAllocator returns the strategy that models PyTorch's allocator with recorded
 // settings. The file does not record PyTorch's version: of two sets of rules it takes the better
 // one at predicting the recording, if course is not nil.
 func recordedAllocator(c setting.Catalogue, config []byte, course *torch.Timeline) (a allocator, err error) {

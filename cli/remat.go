@@ -256,7 +256,7 @@ func (f *rematFlags) options() (o grid.Options, setups []setting.Setup, err erro
 	return o, setups, nil
 }
 
-// variants replaces each name that stands for several heuristics.
+// variants expands each name that means several heuristics.
 func variants(names []string) (all []string, err error) {
 	for _, name := range names {
 		list, err := remat.Variants(name)

@@ -107,7 +107,7 @@ describes how to open them.`,
 	return c
 }
 
-// judge refuses flags before anything is read.
+// judge validates the flags before anything is read.
 func (f *replayFlags) judge(path string) error {
 	if err := f.files.check(path); err != nil {
 		return err
@@ -118,10 +118,10 @@ func (f *replayFlags) judge(path string) error {
 	return f.checkExports()
 }
 
-// run executes the command. The trace is replayed three times: for the figures and files, then
-// for the time, then for the latency of single calls, which would distort the time of the
-// whole. Both that are timed find the machine warm and do the same but for latencies, so that
-// the difference is what measuring them costs.
+// run executes the command. The trace is replayed three times: for the figures and files, then for
+// the time, then for the latency of single calls, which would distort the time of the whole. Both
+// timed replays find the machine warm and do the same work except for latencies, so that the
+// difference is the cost of measuring them.
 func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err := f.judge(path); err != nil {
 		return err
@@ -196,7 +196,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	return err
 }
 
-// time takes the time, and then the latencies.
+// time measures the time, and then the latencies.
 func (f *replayFlags) time(
 	res *replay.Result, p *replay.Prepared, setup setting.Setup, on replay.Target, o replay.Options,
 	watch func(what string) func(int) error,
@@ -300,10 +300,10 @@ func (f *replayFlags) onlySimulated(on replay.Target) error {
 		f.files.of("html"), check)
 }
 
-// sampling is how often the driver of a GPU is asked what is in use.
+// sampling is the interval between two queries of a GPU's memory in use.
 const sampling = time.Millisecond
 
-// watched replays while the driver, if the device is a GPU, is asked what is in use.
+// watched replays while the driver of a GPU is polled for the memory in use.
 func (f *replayFlags) watched(
 	stdout io.Writer, t *replay.Prepared, setup setting.Setup, on replay.Target, o replay.Options,
 ) (res *replay.Result, final []byte, err error) {
@@ -380,7 +380,7 @@ func (f *replayFlags) show(w io.Writer, res *replay.Result) error {
 	return err
 }
 
-// prove replays for --check and --contents, which both look and measure nothing.
+// prove replays for --check and --contents, without measurements.
 func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup setting.Setup, on replay.Target,
 	o replay.Options) error {
 	if f.contents {

@@ -93,7 +93,7 @@ func showStrategy(w io.Writer, s setting.Spec) error {
 	return err
 }
 
-// showValue returns a value of a setting, given in JSON, as a person writes it: sizes with a
+// showValue formats a JSON value of a setting for display: sizes with a
 // unit, texts without quotes. A setting of no default shows a dash.
 func showValue(k setting.Knob, value string) string {
 	var plain string

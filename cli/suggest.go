@@ -11,7 +11,7 @@ import (
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
-// knownCommand refuses arguments of a command that has nothing but commands below it, and leads to
+// knownCommand refuses arguments of a command that only has subcommands, and suggests
 // the nearest one.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
@@ -20,7 +20,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	return unknownCommand(cmd, args[0])
 }
 
-// unknownCommand returns the error that there is no such command below another.
+// unknownCommand returns the error for an unknown subcommand.
 func unknownCommand(above *cobra.Command, name string) error {
 	var names []string
 	for _, c := range above.Commands() {
@@ -31,7 +31,7 @@ func unknownCommand(above *cobra.Command, name string) error {
 	return fmt.Errorf("unknown command %q for %q: %s", name, above.CommandPath(), nearest.Want(name, names))
 }
 
-// deviceWords are names under which users look for the flag --device.
+// deviceWords are words for which the flag --device is suggested.
 var deviceWords = []string{"card", "gpu", "capacity", "memory", "size"}
 
 // unknownFlag adds the nearest flag name to the error of an unknown flag.

@@ -77,10 +77,10 @@ The format minimalloc has only lifetimes and sizes. An event that another format
 	return c
 }
 
-// errPacked refuses to compress what is compressed.
+// errPacked means that a compressed format cannot be compressed again.
 var errPacked = errors.New("columns in Parquet are compressed already: want a name that ends in .parquet")
 
-// traceForm returns the form asked for.
+// traceForm returns the requested format.
 func traceForm(to, path string) (formats.Format, error) {
 	if to == "" {
 		switch ending := endingOf(path); ending {

@@ -63,7 +63,7 @@ Requests above max_class_bytes are ignored, because they get no class.`,
 	return c
 }
 
-// slabSettings returns the settings of a slab as they are written and as they are meant.
+// slabSettings returns the settings of a slab as given and with defaults.
 func slabSettings(catalogue setting.Catalogue, config string) (map[string]json.RawMessage, slab.Config, error) {
 	setup, err := catalogue.Lookup("slab", json.RawMessage(config))
 	if err != nil {

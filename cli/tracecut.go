@@ -79,7 +79,7 @@ func (f *cutFlags) run(cmd *cobra.Command, in, out string) error {
 	})
 }
 
-// span returns the events that those flags ask for which were given.
+// span returns the span that the given flags select.
 func (f *cutFlags) span(t trace.Source, changed func(flag string) bool) (trace.Span, error) {
 	events := t.Head().Events
 	count := func(s string) (int64, error) {
@@ -130,7 +130,7 @@ func (f *cutFlags) span(t trace.Source, changed func(flag string) bool) (trace.S
 	return trace.Span{End: events}, nil
 }
 
-// parseRange reads A:B, in which either side may be left out: they are 0 and most then.
+// parseRange reads A:B. Either side may be omitted: the defaults are 0 and most.
 func parseRange(s string, most int64, parse func(string) (int64, error)) (a, b int64, err error) {
 	from, to, ok := strings.Cut(s, ":")
 	if !ok {

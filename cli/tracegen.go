@@ -28,7 +28,7 @@ ends in .parquet, text if it ends in .trace or .txt, each also with .gz or .zst,
 Only Parquet files hold more than 33,554,432 events.`,
 		Example: "  vramyard trace gen w1 --live 10000 w1.csv.zst\n  vramyard trace gen loguniform --least 16KiB " +
 			"--most 1MiB -",
-		// A flag of a workload whose name is wrong is not what is to be complained about.
+		// The unknown workload is the error to report, not its flags.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -44,7 +44,7 @@ Only Parquet files hold more than 33,554,432 events.`,
 	return c
 }
 
-// newTraceGenOf returns the command that makes up workloads of one shape. It has a flag for
+// newTraceGenOf returns the command that generates workloads of one shape. It has a flag for
 // each parameter of the shape, under the parameter's name.
 func newTraceGenOf(s workload.Shape) *cobra.Command {
 	p := s.Default

@@ -120,7 +120,7 @@ func (f *verifyFlags) history(cmd *cobra.Command, path string) (*verify.History,
 	return h, err
 }
 
-// openLines opens a file that goes with a trace, or standard input for "-".
+// openLines opens a file that accompanies a trace, or standard input for "-".
 func openLines(path string, most device.Size, stdin io.Reader) (*trace.Lines, error) {
 	if path == "-" {
 		return trace.NewLines(stdin, "stdin", budget.New(most))
@@ -128,10 +128,10 @@ func openLines(path string, most device.Size, stdin io.Reader) (*trace.Lines, er
 	return trace.OpenLines(path, budget.New(most))
 }
 
-// cachingName is the name of the strategy that is held to recordings.
+// cachingName is the name of the strategy that is compared with recordings.
 const cachingName = "caching"
 
-// cachingTarget returns the strategy that is held to recordings.
+// cachingTarget returns the strategy that is compared with recordings.
 func cachingTarget(catalogue setting.Catalogue, config string) (*verify.Target, error) {
 	setup, err := catalogue.Lookup(cachingName, json.RawMessage(config))
 	if err != nil {

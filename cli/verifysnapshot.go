@@ -17,7 +17,7 @@ import (
 	"github.com/vramyard/vramyard/internal/fileio"
 )
 
-// snapshot holds the strategy to the recordings in a snapshot, one device after the other.
+// snapshot compares the strategy with the recordings in a snapshot, device by device.
 func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
 	s, header, err := openSnapshot(cmd, path, f.source)
 	if errors.Is(err, formats.ErrNoSnapshot) {

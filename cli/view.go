@@ -150,7 +150,7 @@ func (f *viewFlags) serve(ctx context.Context, cmd *cobra.Command, s *view.Serve
 	return <-served
 }
 
-// settle judges the flags.
+// settle validates the flags.
 func (f *viewFlags) settle(args []string) (err error) {
 	if f.until < 0 {
 		return flagError("for", errors.New("want a time that is not negative"))
@@ -233,10 +233,10 @@ func browse(address string) (letter string, err error) {
 //go:embed letter.html
 var letterHTML string
 
-// letterPage leads a browser to an address.
+// letterPage redirects a browser to an address.
 var letterPage = template.Must(template.New("letter").Parse(letterHTML))
 
-// document returns what makes the page of a file.
+// document returns the document of a file.
 func (f *viewFlags) document(cmd *cobra.Command, path string) (view.Document, error) {
 	d := view.Document{Name: units.Printable(baseOf(path))}
 	head, err := headOf(path)
@@ -289,15 +289,15 @@ func headOf(path string) ([]byte, error) {
 	return head[:n], in.Close()
 }
 
-// isPage reports whether a file begins as a page does.
+// isPage reports whether a file begins like a page.
 func isPage(head []byte) bool {
 	return bytes.HasPrefix(bytes.ToLower(bytes.TrimSpace(head)), []byte("<!doctype html"))
 }
 
-// resultHead is how a result of ours begins.
+// resultHead matches the beginning of a result of this program.
 var resultHead = regexp.MustCompile(`^\s*\{\s*"schema":\s*"vramyard-[a-z-]+/`)
 
-// isResult reports whether a file begins as a result in JSON does.
+// isResult reports whether a file begins like a result in JSON.
 func isResult(head []byte) bool { return resultHead.Match(head) }
 
 func (f *viewFlags) showResult(path string) (*view.Content, error) {

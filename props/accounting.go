@@ -120,7 +120,7 @@ func Limit(s alloc.Stats) error {
 	return nil
 }
 
-// SameLive checks invariant I25: running out of memory changed no live chunk. The walks
+// SameLive checks invariant I25: an out-of-memory answer changed no live chunk. The walks
 // are those before and after the call.
 func SameLive(before, after []alloc.Chunk) error {
 	i := 0
@@ -253,7 +253,7 @@ func Honest(walk []alloc.Chunk, r alloc.Request, serves func(alloc.Chunk, alloc.
 
 // RefusalRecord checks invariant I27: the recorded refusal is of this request, for a reason of the
 // right kind, with the holes of the walk. The device refused or granted a reservation during the
-// request as refused and granted say.
+// request according to refused and granted.
 func RefusalRecord(walk []alloc.Chunk, f power.Refusal, r alloc.Request, outOfMemory, refused, granted bool) error {
 	var largest, free device.Size
 	for _, c := range walk {

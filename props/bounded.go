@@ -16,7 +16,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// Pattern is how a long run chooses sizes and whom to free.
+// Pattern is how a long run chooses sizes and blocks to free.
 type Pattern string
 
 // The patterns.
@@ -26,9 +26,9 @@ const (
 	Phases Pattern = "phases" // one magnitude at a time, around and around; any block is freed
 
 	// Streams is Steady with requests of four streams, and blocks that other streams use as well.
-	// Streams are drained and deferred frees looked for all the time.
+	// Streams are drained and deferred frees polled at intervals.
 	Streams Pattern = "streams"
-	// Captures is Streams, and time and again requests of one stream, or of all, go to a new private
+	// Captures is Streams, but at intervals the requests of one stream, or of all, go to a new private
 	// pool. Of the last three pools each is released when a new one comes, with blocks in it, and
 	// then cached memory is trimmed.
 	Captures Pattern = "captures"
@@ -82,7 +82,7 @@ func (g Growth) String() string {
 		g.PeakLive, g.ReservedQuarter, g.Reserved, g.TouchedQuarter, g.Touched)
 }
 
-// mostAtOnce is the largest request of a long run whose strategy could grant more.
+// mostAtOnce bounds the requests of a long run if the strategy could grant larger ones.
 const mostAtOnce = 256 * device.MiB
 
 // Bounded runs the subject with bounded demand on its device, which should be without a capacity,
@@ -180,8 +180,8 @@ func (r *longRun) run() error {
 	return nil
 }
 
-// turn makes a request, or a free if demand would pass its bound. A size that did not fit is
-// asked for again: otherwise large blocks would die out, and the number of small ones would grow.
+// turn makes a request, or a free if demand would pass its bound. A refused size is
+// requested again: otherwise large blocks would vanish, and the number of small ones would grow.
 func (r *longRun) turn(i int) error {
 	if err := r.streams(i); err != nil {
 		return err
@@ -221,7 +221,7 @@ func (r *longRun) free() error {
 	return r.perform(&Call{Op: Op{Kind: OpFree}, ID: victim.id, Addr: victim.addr})
 }
 
-// after judges an answer: no call may fail. It books a granted block.
+// after checks an answer: no call may fail. It records a granted block.
 func (r *longRun) after(c *Call) error {
 	switch err := r.answer.Err; {
 	case err == nil && c.Kind == OpAlloc:
@@ -313,7 +313,7 @@ func (r *longRun) streams(i int) error {
 	return nil
 }
 
-// capture returns the calls that redirect requests into a new pool. The oldest pool goes for it.
+// capture returns the calls that redirect requests into a new pool. It replaces the oldest pool.
 func (r *longRun) capture() (calls []Op) {
 	if len(r.pools) == capturesKept {
 		calls = append(calls, Op{Kind: OpPoolRelease, Pool: r.pools[0]})
@@ -332,7 +332,7 @@ func (r *longRun) capture() (calls []Op) {
 	return append(calls, o)
 }
 
-// use records a second stream for the block that was granted last, one time in four.
+// use records a second stream for every fourth granted block, on average.
 func (r *longRun) use() error {
 	if r.Pattern != Streams && r.Pattern != Captures || r.rng.IntN(4) != 0 {
 		return nil
@@ -341,7 +341,7 @@ func (r *longRun) use() error {
 	return r.perform(&Call{Op: Op{Kind: OpUse, Stream: r.stream()}, ID: b.id, Addr: b.addr})
 }
 
-// Unbounded is a long run in which memory grew or ran out, with everything needed to see it again.
+// Unbounded is a long run in which memory grew or ran out, with everything needed to reproduce it.
 type Unbounded struct {
 	Subject   string        // name of the subject
 	Churn     Churn         // the run
@@ -365,7 +365,7 @@ func (u *Unbounded) Unwrap() error { return u.Violation }
 // WriteTrace writes the calls as a text trace.
 func (u *Unbounded) WriteTrace(w io.Writer) error { return trace.Write(w, u.Trace) }
 
-// unbounded makes the calls once more, and gathers what is known of the run.
+// unbounded repeats the calls and collects the data of the failure.
 func (r *longRun) unbounded(s *Subject, v *Violation) error {
 	again, err := newLongRun(s, r.Churn)
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// ample returns the bytes of the device on which the claims of a subject are judged: far more than
-// it has for itself, and not so many that tables in proportion to them take long.
+// ample returns the capacity of the device on which the claims of a subject are checked: far more
+// than its own device, but small enough for tables that are proportional to it.
 func (p Profile) ample() device.Size { return min(p.Room, 8*device.MiB) * 1024 }
 
-// Claims judges what the configuration of a subject claims about memory, on generated sequences:
+// Claims checks the claims of a subject's configuration about memory, on generated sequences:
 // [setting.Setup.ForCapacity] (invariant I72), [setting.Setup.Preallocates] (I68) and
 // [setting.Setup.Unbound] (I69). The subject's setup is fitted to a device where no request runs
 // out of memory. A subject without a setup claims nothing. The error is a [*Failure] if a claim is
@@ -184,7 +184,7 @@ func (s Subject) reduced(seq Sequence) (Subject, bool) {
 	return s, asJSON(to.Config) != asJSON(s.Config)
 }
 
-// metered is how many blocks are live when metadata is measured.
+// metered is the number of live blocks when metadata is measured.
 const metered = 1024
 
 // Metadata checks the host memory that a strategy with the power [power.Metered] reports (invariant

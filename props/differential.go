@@ -12,12 +12,12 @@ import (
 
 // Differential runs generated sequences over all subjects in lockstep and checks invariant
 // I38: they grant the same requests, refuse the same mistakes and show the same live
-// blocks. Only what every subject serves is asked for, and what every subject must refuse;
+// blocks. Only requests that every subject serves, or every subject must refuse, are made;
 // the rest of a sequence is skipped. The error is a [*Failure] that names the two subjects
 // and the call on which they disagree, anything else if a subject cannot be built.
 //
 // The devices should be without a capacity. A subject with a bound, its own or its
-// device's, is asked for at most a quarter of it in one sequence, so that running out of
+// device's, gets requests for at most a quarter of it in one sequence, so that running out of
 // memory is always a disagreement.
 func Differential(subjects []Subject, o Options) (Result, error) {
 	o = o.withDefaults()

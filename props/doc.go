@@ -4,9 +4,9 @@
 //
 //   - An [Op] is one call, legal or not. Every sequence of them can be run, so a failing
 //     sequence stays runnable when operations are removed.
-//   - [Sequences] generates and shrinks them; [Shrink] goes on where the generator stops.
+//   - [Sequences] generates and shrinks them; [Shrink] continues where the generator stops.
 //   - One interpreter executes operations on one or several instances of a strategy, and
-//     tells an observer before and after each call. Observers are the runner of [Verify], the
+//     notifies an observer before and after each call. Observers are the runner of [Verify], the
 //     lockstep of [Metamorphic], [Identical] and [Differential], the [Judge] of replays and [Bounded].
 //   - The [Model] is the reference: a list of live blocks and sums over it.
 //   - The predicates ([Tiling], [Regions], [Coalescing] and so on) are pure functions of

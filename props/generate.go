@@ -58,7 +58,7 @@ type weighted struct {
 	kind   Kind
 }
 
-// mix is the character of one sequence.
+// mix is the parameters of one sequence.
 type mix struct {
 	Profile
 	most    device.Size // largest request with a chance
@@ -163,7 +163,7 @@ func (t *mix) request(rng *rand.Rand, o *Op) {
 	}
 }
 
-// size draws a number of bytes: mostly what fits, sometimes what just fits, seldom what
+// size draws a number of bytes: mostly what fits, sometimes what just fits, rarely what
 // never can.
 func (t *mix) size(rng *rand.Rand) device.Size {
 	switch n := rng.Intn(100); {

@@ -29,8 +29,8 @@ func holdingsOf(walk []alloc.Chunk, ranges []device.Region) (h holdings) {
 	return h
 }
 
-// book books an action that takes memory or gives it back. It returns a violation of invariant
-// I59 if that cannot be.
+// book applies an action that takes or returns memory. It returns a violation of invariant
+// I59 if the action is impossible.
 func (h *holdings) book(a power.Action) error {
 	it := span{a.Addr, a.Addr.Add(a.Size)}
 	i, found := slices.BinarySearchFunc(h.segments, a.Addr, func(r device.Region, a device.Addr) int {

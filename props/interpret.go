@@ -48,7 +48,7 @@ type demand struct {
 	size device.Size // bytes asked for
 }
 
-// freedKept bounds the freed blocks that are remembered for illegal frees.
+// freedKept bounds the freed blocks that are kept for illegal frees.
 const freedKept = 64
 
 type observer interface {
@@ -60,13 +60,13 @@ type observer interface {
 	adapt(m *machine, c *Call)
 	// answered judges the answer of one instance, machine.answer.
 	answered(m *machine, c *Call) error
-	// after judges and books a call that all instances have answered.
+	// after checks and records a call that all instances have answered.
 	after(c *Call) error
-	// look judges what the instances show after a call.
+	// look checks the state that the instances show after a call.
 	look() error
 }
 
-// silent is an observer that judges nothing and finds every call complete.
+// silent is an observer that checks nothing.
 type silent struct{}
 
 func (silent) before()                        {}
@@ -116,7 +116,7 @@ func (in *interpreter) apply(op Op) error {
 	return in.perform(c)
 }
 
-// name makes a call be about the nth live block.
+// name sets the nth live block as the argument of a call.
 func (in *interpreter) name(c *Call, n int) {
 	c.nth, c.ID, c.Addr = n, in.live[n].id, in.machines[0].blocks[n].Addr
 }
@@ -151,7 +151,7 @@ func (in *interpreter) stop() error {
 	return nil
 }
 
-// exchange makes a call on every instance and has the answers judged. The first instance is not
+// exchange makes a call on every instance and checks the answers. The first instance is not
 // called if its answer is given.
 func (in *interpreter) exchange(c *Call, given *Answer) error {
 	for i, m := range in.machines {
@@ -180,7 +180,7 @@ func (in *interpreter) exchange(c *Call, given *Answer) error {
 	return in.after(c)
 }
 
-// bookGrant books the blocks that a request was answered by.
+// bookGrant records the granted blocks of a request.
 func (in *interpreter) bookGrant(c *Call) {
 	in.tally.Grants++
 	in.live = append(in.live, demand{c.ID, c.Request.Size})
@@ -262,7 +262,7 @@ func (in *interpreter) panicked(p any) error {
 	return &Violation{INoPanic, fmt.Sprintf("%spanic: %v", name, p), debug.Stack()}
 }
 
-// interior returns the distance from the start of a block of n bytes at which an illegal free
+// interior returns the offset into a block of n bytes at which an illegal free
 // aims: one byte, the middle, the last byte, or any.
 func interior(pick uint64, n device.Size) device.Size {
 	switch pick / 7 % 4 {

@@ -164,7 +164,7 @@ func violated(n Number, format string, args ...any) error {
 	return &Violation{Number: n, Detail: fmt.Sprintf(format, args...)}
 }
 
-// exact returns a value that prints as v does, but for sizes, which print as numbers of bytes.
+// exact returns a value that prints like v, with sizes as numbers of bytes.
 func exact(v any) any {
 	if n, ok := v.(device.Size); ok {
 		return uint64(n)

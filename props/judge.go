@@ -14,12 +14,12 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// closelyJudged is how many events a trace may have for everything to be looked at after
-// every event. Counterexamples have far fewer; of longer traces, what costs a copy of the
-// walk is looked at after every eighth event.
+// closelyJudged is the maximum length of a trace for which everything is checked after
+// every event. Counterexamples are far shorter; in longer traces, checks that need a copy of the
+// walk run after every eighth event.
 const closelyJudged = 2000
 
-// Judge looks over the shoulder of a replay. It judges every answer and the state after
+// Judge is an observer of a replay. It checks every answer and the state after
 // every event as [Verify] does, against a model and a second instance that is given the same
 // calls, so that the trace of a [Failure] breaks the same invariant again.
 //
@@ -66,7 +66,7 @@ func NewJudge(s Subject, t *trace.Trace) (*Judge, error) {
 // Device returns the device for the replay.
 func (j *Judge) Device() device.Device { return j.limiter }
 
-// Contents returns what the replay is to fill blocks in, nil unless the subject is one of
+// Contents returns the contents in which the replay fills blocks, nil unless the subject is
 // [Subject.Filled].
 func (j *Judge) Contents() device.Contents {
 	if j.r.subject.Device.Memory == sim.Filled {
@@ -106,7 +106,7 @@ func (j *Judge) observe(o replay.Observation) (err error) {
 
 func (j *Judge) foresee(next int) { j.r.foresee(j.r.comingIn(j.events[next:], j.requests)) }
 
-// begin notes what the next event is compared with.
+// begin stores the state before the next event.
 func (j *Judge) begin() {
 	j.limiter.begin()
 	if j.r.main != nil {
@@ -186,7 +186,7 @@ func (j *Judge) event(o replay.Observation, e *trace.Event) error {
 	return nil
 }
 
-// closed judges what is left after closing. The second instance is closed in its turn.
+// closed checks the device after closing. The second instance is closed as well.
 func (j *Judge) closed(o replay.Observation) error {
 	r := j.r
 	u := j.dev.Usage()

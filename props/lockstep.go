@@ -68,7 +68,7 @@ func (e *ensemble) close() {
 	e.dispose(e.machines...)
 }
 
-// aim skips what not every instance can be asked.
+// aim skips operations that some instance does not support.
 func (e *ensemble) aim(c *Call) bool {
 	switch {
 	case c.Kind == OpAlloc && !e.suits(c.Request), c.Kind == OpFault && !e.faults, c.Kind.wrong() && !e.miss(c):

@@ -12,7 +12,7 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// mostChunks bounds the chunks of a walk: a longer one is taken for endless.
+// mostChunks bounds the chunks of a walk: a longer one counts as endless.
 const mostChunks = 1 << 20
 
 // machine is one instance of a strategy on a device of its own, as an interpreter calls it.
@@ -31,7 +31,7 @@ type machine struct {
 	lockstep
 }
 
-// align notes the alignment of the request for which the block at a was granted.
+// align stores the alignment of the request of the block at a.
 func (m *machine) align(a device.Addr, n device.Size) {
 	switch {
 	case n == 0:
@@ -44,7 +44,7 @@ func (m *machine) align(a device.Addr, n device.Size) {
 }
 
 // newMachine builds the device and the strategy. A machine without strategy comes back
-// with the strategy's error, so that its device can be looked at.
+// with the strategy's error, so that its device can be inspected.
 func newMachine(s *Subject, plan device.FaultPlan) (*machine, error) {
 	return makeMachine(s, plan, func(m *machine) (device.Device, error) { return m.dev, nil })
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// The predicates of this file look at ranges of addresses and at what is mapped into them. The
+// The predicates of this file check address ranges and their mappings. The
 // ranges of a device and its mappings come sorted by address; a range is a region of the walk.
 
 func inRange(ranges []device.Region, a device.Addr) bool {

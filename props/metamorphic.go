@@ -178,7 +178,7 @@ func inspect(m *machine) {
 	_ = power.LargestFree(s)
 	_, _ = power.LastRefusal(s)
 	_ = power.MaxRequest(s)
-	// Powers that are not there have nothing to show.
+	// Missing powers are skipped.
 	_, _ = power.MetadataBytes(s)
 	_, _ = power.QueuedFrees(s)
 	_, _ = power.AppendReport(s, nil, alloc.Request{Size: 1})
@@ -200,7 +200,7 @@ func (m *machine) try(calls ...Call) {
 	}
 }
 
-// heckle makes mistakes that every strategy refuses: frees of addresses that were never granted,
+// heckle makes calls that every strategy must refuse: frees of addresses that were never granted,
 // an alignment that is no power of two, a size above the maximum, zero bytes unless granted, and
 // calls about unknown pools.
 func (r *relations) heckle(m *machine) {
@@ -257,10 +257,10 @@ func (r *relations) compareAll() error {
 	return nil
 }
 
-// mostUndone is how many requests are undone at the end of a sequence.
+// mostUndone is the number of requests that are undone at the end of a sequence.
 const mostUndone = 4
 
-// undo allocates and frees at once what the last requests of the sequence asked for.
+// undo repeats the last requests of the sequence and frees each block at once.
 func (r *relations) undo(seq Sequence) error {
 	if r.except[IUndo] {
 		return nil

@@ -79,7 +79,7 @@ func (r *runner) requestOf(op Op, id uint64) alloc.Request {
 	return q
 }
 
-// markEvery is how many operations of a misled subject lie between two marks.
+// markEvery is the number of operations of a misled subject between two marks.
 const markEvery = 16
 
 // mark passes a mark to both instances of a misled subject at intervals.

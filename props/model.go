@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Grant is a live block as the model remembers it.
+// Grant is a live block in the model.
 type Grant struct {
 	ID      uint64        // number of the allocation, from 1
 	Request alloc.Request // the request
@@ -25,7 +25,7 @@ type Grant struct {
 // End returns the address just above the block.
 func (g Grant) End() device.Addr { return g.Block.Addr.Add(g.Block.Size) }
 
-// Model is the reference that every answer is judged against: the live blocks, and sums
+// Model is the reference for every answer: the live blocks, and sums
 // over them. It is meant to be obviously right, not fast.
 type Model struct {
 	byAddr []Grant // live blocks by address
@@ -82,7 +82,7 @@ func (m *Model) Freed(n uint64) (Grant, bool) {
 	return Grant{}, false
 }
 
-// grant books a block.
+// grant adds a block.
 //
 // Precondition: no live block starts at its address.
 func (m *Model) grant(g Grant) {
@@ -97,7 +97,7 @@ func (m *Model) grant(g Grant) {
 	m.raisePeaks()
 }
 
-// release books that the block at a was freed.
+// release removes the block at a.
 //
 // Precondition: a live block starts there.
 func (m *Model) release(a device.Addr) {
@@ -126,7 +126,7 @@ func (m *Model) raisePeaks() {
 	m.counts.PeakAllocated = max(m.counts.PeakAllocated, allocated)
 }
 
-// clear books a reset of the statistics: counters start again, peaks come down.
+// clear resets the statistics: counters become zero, peaks fall to the current values.
 func (m *Model) clear() {
 	m.counts = alloc.Stats{}
 	m.raisePeaks()

@@ -15,8 +15,8 @@ type Move struct {
 	From, To alloc.Block // where it was, and where it is
 }
 
-// pinned reports whether a block must keep its place when others are moved. Any choice that a move
-// does not change will do.
+// pinned reports whether a block must keep its place when others are moved. Any predicate that a
+// move does not change is suitable.
 func pinned(c alloc.Chunk) bool { return c.Requested%5 == 3 }
 
 // compact checks invariant I66 of an instance with live blocks.

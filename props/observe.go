@@ -11,7 +11,7 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// collect takes a view of the strategy and its device. The one before it is kept.
+// collect stores a view of the strategy and its device, and keeps the previous one.
 func (r *runner) collect() error {
 	r.was, r.is = r.is, r.was.cleared()
 	r.main.Walk(r.gather)
@@ -23,7 +23,7 @@ func (r *runner) collect() error {
 	return nil
 }
 
-// collectHeld notes the regions and ranges of the device.
+// collectHeld stores the regions and ranges of the device.
 func (v *view) collectHeld(d *sim.Device) {
 	v.held, v.ranges = v.held[:0], v.ranges[:0]
 	for region := range d.Regions {
@@ -38,7 +38,7 @@ func (v *view) collectHeld(d *sim.Device) {
 	}
 }
 
-// observeMappings looks at the memory under the ranges of the walk.
+// observeMappings checks the memory under the ranges of the walk.
 func (r *runner) observeMappings() error {
 	r.maps = r.maps[:0]
 	for m := range r.main.dev.Mappings {
@@ -141,7 +141,7 @@ func (r *runner) observePromises() error {
 	return r.judge(FreeList(r.is.walk, r.search), SearchOrder(r.search, p.SearchOrder))
 }
 
-// observeOutcome looks at what the last call must not have changed.
+// observeOutcome checks the state that the last call must not have changed.
 func (r *runner) observeOutcome() error {
 	p := &r.subject.Promises
 	switch r.outcome {
@@ -240,7 +240,7 @@ func (r *runner) empty() error {
 }
 
 // drain frees the live blocks of the main instance, oldest first. Faults still pending are
-// called off, so that every free can succeed; one on the plan may still need a second try.
+// cancelled, so that every free can succeed; a planned one may still need a second try.
 // The twin keeps its blocks: it gets no more calls until it is closed.
 func (r *runner) drain() error {
 	if r.armed {

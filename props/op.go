@@ -64,7 +64,7 @@ var kinds = [numKinds]struct {
 }
 
 // Op is one call. Which block it names depends on the blocks live when it is run, so that
-// every sequence of operations is legal and stays legal when some are taken out. An operation
+// every sequence of operations is legal and stays legal when some are removed. An operation
 // without a block to act on is skipped.
 type Op struct {
 	Kind   Kind          // which call

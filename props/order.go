@@ -6,7 +6,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// place is a place in a stream: behind what was queued there at a moment, and before all that
+// place is a position in a stream: after the work queued at a moment, and before all work that
 // was queued later.
 type place struct {
 	stream device.Stream
@@ -17,14 +17,14 @@ type place struct {
 // tickets are places in streams, by stream.
 type tickets map[device.Stream]uint64
 
-// raise takes over what is later in others.
+// raise takes the later place of each stream.
 func (t tickets) raise(others tickets) {
 	for s, n := range others {
 		t[s] = max(t[s], n)
 	}
 }
 
-// recorded is where an event was recorded last.
+// recorded is the place at which an event was last recorded.
 type recorded struct {
 	place
 	after tickets // places of other streams that it comes after
@@ -50,7 +50,7 @@ type moment struct {
 
 func (o *order) now() moment { return moment{maps.Clone(o.queued), o.epoch} }
 
-// place returns the place behind all that was queued on a stream at the moment.
+// place returns the place after all work queued on a stream at the moment.
 func (m moment) place(s device.Stream) place { return place{s, m.queued[s] + 1, m.epoch} }
 
 func (o *order) enqueue(s device.Stream) uint64 {
@@ -62,13 +62,13 @@ func (o *order) enqueue(s device.Stream) uint64 {
 	return o.queued[s]
 }
 
-// record puts an event behind what is queued on a stream.
+// record places an event after the queued work of a stream.
 func (o *order) record(e device.Event, s device.Stream) {
 	ticket := o.enqueue(s)
 	o.events[e] = recorded{place{s, ticket, o.epoch}, maps.Clone(o.after[s])}
 }
 
-// wait makes what comes next on a stream come after an event.
+// wait orders later work of a stream after an event.
 func (o *order) wait(s device.Stream, e device.Event) {
 	o.enqueue(s)
 	r, ok := o.events[e]
@@ -82,13 +82,13 @@ func (o *order) wait(s device.Stream, e device.Event) {
 	o.after[s].raise(tickets{r.stream: r.ticket})
 }
 
-// finish notes that everything up to a place has finished, and what that came after.
+// finish marks the work up to a place, and all work before it, as finished.
 func (o *order) finish(s device.Stream, ticket uint64, after tickets) {
 	o.done[s] = max(o.done[s], ticket)
 	o.done.raise(after)
 }
 
-// finishEvent notes that the work before an event has finished.
+// finishEvent marks the work before an event as finished.
 func (o *order) finishEvent(e device.Event) {
 	if r, ok := o.events[e]; ok {
 		o.finish(r.stream, r.ticket, r.after)
@@ -114,7 +114,7 @@ func (o *order) unfinished() bool {
 
 func (o *order) finished(p place) bool { return p.epoch < o.epoch || o.done[p.stream] >= p.ticket }
 
-// ordered reports whether what comes next on a stream comes after a place.
+// ordered reports whether later work of a stream runs after a place.
 func (o *order) ordered(p place, s device.Stream) bool {
 	return p.stream == s || o.finished(p) || o.after[s][p.stream] >= p.ticket
 }

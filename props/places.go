@@ -54,7 +54,7 @@ func slackIn(walk []alloc.Chunk) (n device.Size) {
 }
 
 // ReturnedInOrder checks invariant I62 of a trim with the walk before it: the regions that went
-// back did so in the promised order. Memory that went back otherwise is passed over. A nil order
+// back did so in the promised order. Memory returned otherwise is ignored. A nil order
 // demands nothing.
 func ReturnedInOrder(before []alloc.Chunk, returned []device.Region, order func(a, b alloc.Chunk) int) error {
 	if order == nil {

@@ -41,7 +41,7 @@ func (p *redirections) begins(id alloc.PoolID) int {
 	return slices.IndexFunc(p.active, func(r redirection) bool { return r.pool == id })
 }
 
-// legal reports whether a call of the operation is no mistake.
+// legal reports whether a call of the operation is legal.
 func (p *redirections) legal(o Op) bool {
 	switch o.Kind {
 	case OpPoolBegin:

@@ -10,14 +10,14 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// coming is a call that will be made: the free of a live block, or a request.
+// coming is an upcoming call: the free of a live block, or a request.
 type coming struct {
 	frees   bool
 	addr    device.Addr   // of the block
 	request alloc.Request // else
 }
 
-// mostComing is how far frees are looked ahead for the request behind them.
+// mostComing is the maximum number of frees to look ahead for the request after them.
 const mostComing = 8
 
 // forecast has the strategy's predictions about calls before they are made.
@@ -32,7 +32,7 @@ type forecast struct {
 	injected uint64 // faults when it was asked
 }
 
-// comingOf returns the frees that a sequence goes on with and the request behind them, if there is
+// comingOf returns the next frees of a sequence and the request after them, if there is
 // one.
 func (r *runner) comingOf(seq Sequence) []coming {
 	r.coming, r.ages = r.coming[:0], r.ages[:0]
@@ -74,7 +74,7 @@ func (r *runner) comingIn(events []trace.Event, requests replay.Requests) []comi
 }
 
 // foresee queries the strategy's predictions of the next calls. Only the instance that is looked at
-// is asked: so asking must change nothing that the other would not show.
+// is queried, so a query must not change any result.
 func (r *runner) foresee(next []coming) {
 	f := &r.forecast
 	if f.frees = len(next) > 0 && next[0].frees && r.powers.has(power.PowerNeighbours); f.frees {

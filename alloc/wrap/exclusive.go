@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/internal/invariants"
 )
 
-// busy is a lock that panics where another one would wait.
+// busy is a lock that panics instead of waiting.
 type busy struct {
 	held atomic.Bool
 	name string // of the strategy

@@ -26,7 +26,7 @@ func (c *Corruption) Error() string {
 		c.Block.Addr, c.At)
 }
 
-// Unwrap returns what the device answered.
+// Unwrap returns the device's error.
 func (c *Corruption) Unwrap() error { return c.Device }
 
 // filledBlock is a live block and its pattern.
@@ -60,7 +60,7 @@ func Filled(s alloc.Strategy, memory device.Contents) (alloc.Strategy, error) {
 	return &filled{Forwarder: Forward(s, nil), memory: memory, at: map[device.Addr]int{}}, nil
 }
 
-// pattern returns what the block is filled with. Consecutive grants differ in every byte they
+// pattern returns the fill pattern of the block. Consecutive grants differ in every byte they
 // can: it is Knuth's multiplicative hash of the serial.
 func (b filledBlock) pattern() uint32 { return uint32(b.serial * 0x9e3779b97f4a7c15 >> 32) }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// flow is a stream that asked for memory. Its frees are numbered; a stream that comes after a
+// flow is a stream with requests. Its frees are numbered; a stream that comes after a
 // free comes after all earlier ones.
 type flow struct {
 	stream device.Stream
@@ -19,7 +19,7 @@ type flow struct {
 	passed []uint64 // by flow: free of it that this stream was made to wait for
 }
 
-// remnant is memory that was freed, by its address.
+// remnant is a freed range, by its address.
 type remnant struct {
 	size device.Size
 	flow int32  // stream of the request
@@ -37,7 +37,7 @@ type flows struct {
 	needs   []uint64 // by flow: the free to wait for
 }
 
-// of returns the flow of a stream, which is made if it is not there.
+// of returns the flow of a stream, and creates it on first use.
 func (f *flows) of(s device.Stream) int32 {
 	if len(f.all) > 0 && f.all[0].stream == s {
 		return 0 // nearly always the only one
@@ -58,7 +58,7 @@ func (f *flows) of(s device.Stream) int32 {
 	return i
 }
 
-// freed books that a block of a flow is free; places is as in order.
+// freed records that a block of a flow is free; places is as in order.
 func (f *flows) freed(i int32, b alloc.Block, places bool) {
 	w := &f.all[i]
 	w.frees++
@@ -156,7 +156,7 @@ func (f *flows) mark(o *flow) (err error) {
 	return nil
 }
 
-// settled books that all streams have passed everything.
+// settled records that all work has finished.
 func (f *flows) settled() {
 	for k := range f.all {
 		f.all[k].done = f.all[k].frees
@@ -176,7 +176,7 @@ func (f *flows) overlap(b alloc.Block, look func(remnant)) {
 	}
 }
 
-// cut takes the bytes of a block out of the remnants.
+// cut removes the bytes of a block from the remnants.
 func (f *flows) cut(b alloc.Block) {
 	end := b.Addr.Add(b.Size)
 	f.split(end)
@@ -232,7 +232,7 @@ func (f *flows) bytes() (n device.Size) {
 	return n + device.Size(cap(f.needs))*wordBytes + f.left.Bytes(valueBytes)
 }
 
-// spares keeps events that are to be recorded again.
+// spares keeps events for reuse.
 type spares struct {
 	streams device.Streams
 	events  []device.Event

@@ -23,7 +23,7 @@ func newGuard(dev device.Device, streams device.Streams, settled func()) *guard 
 	return g
 }
 
-// settle notes that all work has finished.
+// settle records that all work has finished.
 func (g *guard) settle() {
 	g.dirty = false
 	g.settled()
@@ -41,7 +41,7 @@ func (g *guard) before(v *device.Invocation) error {
 	return nil
 }
 
-// after notes that a release waited for all work. It counts a handle that is mapped again as one
+// after records that a release waited for all work. It counts a handle that is mapped again as one
 // with two addresses, because its earlier mappings may be gone: that costs waits only.
 func (g *guard) after(v *device.Invocation) {
 	switch {

@@ -170,7 +170,7 @@ func (r *Retrier) wake() {
 	r.returned = make(chan struct{})
 }
 
-// waited books the time since start, the zero time meaning that there was no wait.
+// waited adds the time since start; the zero time means that there was no wait.
 func (r *Retrier) waited(start time.Time) {
 	if start.IsZero() {
 		return

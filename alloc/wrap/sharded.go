@@ -23,7 +23,7 @@ func ByThread(r alloc.Request) uint64 { return uint64(r.Origin.Thread()) }
 // ByStream is a [Choice] of a shard for each stream.
 func ByStream(r alloc.Request) uint64 { return uint64(r.Stream) }
 
-// sharded is strategies that share the requests.
+// sharded is several strategies that share the requests.
 type sharded struct {
 	device *shards.Device
 	set    *shards.Set

@@ -223,7 +223,7 @@ func (s *streamed) release(h uint32) error {
 	return nil
 }
 
-// forget books that a block is free, and gives its row back.
+// forget records that a block is free, and releases its row.
 func (s *streamed) forget(h uint32) {
 	g := &s.rows[h]
 	s.index.Unlink(g.Addr, h)
@@ -334,7 +334,7 @@ func (s *streamed) look(done func(device.Event) (bool, error)) (device.Size, err
 	return before - s.stats.Active, first
 }
 
-// tidy forgets the marks that are done once there are more of them than others.
+// tidy removes the passed marks once they are the majority.
 func (q *uses) tidy() {
 	if 2*q.first >= len(q.marks) {
 		q.marks = q.marks[:copy(q.marks, q.marks[q.first:])]

@@ -15,8 +15,7 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// testLine is a line of "go test -v": a test that begins or continues, the result of one, or output
-// of one. says.
+// testLine is a line of "go test -v": a test that begins or continues, its result, or its output.
 var testLine = regexp.MustCompile(
 	`^(?:=== (?:RUN|NAME|CONT)\s+(\S+)|\s*--- (PASS|FAIL|SKIP): (\S+)|\s+\S+\.go:\d+: (.*))`)
 

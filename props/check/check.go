@@ -42,7 +42,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// pass is one way to verify all seeds of a subject.
+// pass is one kind of verification of all seeds of a subject.
 type pass struct {
 	verify func(props.Subject, props.Options) (props.Result, error)
 	share  int // one in this many sequences

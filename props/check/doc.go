@@ -1,6 +1,6 @@
 // Package check runs the property suite of package props outside go test, on all cores.
 //
-// [Subjects] chooses the devices on which a catalogue entry is put to the test, [Run]
+// [Subjects] chooses the devices for the tests of a catalogue entry, [Run]
 // verifies subjects, and [Retell] shows a failure step by step.
 //
 // # The same result on any number of cores

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// wideLimit is the highest limit of its own that a strategy is left with. A sequence of
+	// wideLimit is the highest limit that a strategy keeps in a test. A sequence of
 	// a hundred requests whose sizes are spread evenly over the powers of two holds a few
 	// times its largest request, so it seldom meets a limit much above that.
 	wideLimit = 64 * device.MiB
-	// fitLimit is the limit that a strategy with a wider one is given.
+	// fitLimit replaces wider limits.
 	fitLimit = 16 * device.MiB
-	// mostRegions is how many regions of the first one's size a device has room for, so that
+	// mostRegions is the capacity of a device in regions of the first one's size, so that
 	// a strategy without a limit grows several times before it runs out.
 	mostRegions = 8
 	// finest is the alignment of regions: the coarsest quantum of the strategies here. A real

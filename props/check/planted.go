@@ -51,10 +51,10 @@ type Verdict struct {
 	Caught bool
 }
 
-// Small reports whether the counterexample is at most twice as long as it need be.
+// Small reports whether the counterexample is at most twice as long as the shortest known one.
 func (v Verdict) Small() bool { return v.Shrunk <= 2*max(v.Minimal, 1) }
 
-// judges are the ways to verify.
+// judges are the kinds of verification.
 var judges = [...]func(props.Subject, props.Options) (props.Result, error){
 	bugs.ByCalls: props.Verify, bugs.ByFaults: props.VerifyFaults, bugs.ByRelations: props.Metamorphic,
 }
@@ -67,7 +67,7 @@ const plantedSequences = 20_000
 // for every bug here.
 const plantedTries = 2000
 
-// Planted plants a bug, has its judge look for it, and takes it away again. A bug that is not
+// Planted plants a bug, searches for it with its judge, and removes it. A bug that is not
 // found is a verdict. An error means that the bug cannot be planted, that its subject cannot be
 // built, or that ctx ended.
 //
@@ -130,15 +130,15 @@ func Planted(ctx context.Context, c setting.Catalogue, b bugs.Bug, o Options) (V
 	return v, nil
 }
 
-// plantedStarts is how many sequences that break an invariant are shrunk at most, until one shrinks
+// plantedStarts is the maximum number of failing sequences to shrink until one shrinks
 // to little more than the least calls. A shrinker takes operations away and makes numbers smaller;
 // from some sequences no such step leads to the least calls.
 const plantedStarts = 8
 
-// callRounds is how many histories of many callers look for a bug.
+// callRounds is the number of concurrent histories that search for a bug.
 const callRounds = 100
 
-// call is the judge of what many callers at once see. There is nothing to shrink, so it counts as
+// call is the judge of concurrent histories. There is nothing to shrink, so it counts as
 // one sequence. A panic counts as an answer that no order of the calls explains.
 func (v *Verdict) call(s props.Subject, seed int64) error {
 	err := props.Guarded(0, func(beat func()) error {
@@ -152,7 +152,7 @@ func (v *Verdict) call(s props.Subject, seed int64) error {
 	return nil
 }
 
-// plantedBatch is the number of sequences between two looks at the context.
+// plantedBatch is the number of sequences between two checks of the context.
 const plantedBatch = 50
 
 // Plantable returns the subject of a bug. It has the bug only while the bug is planted, unless a
@@ -182,7 +182,7 @@ func Plantable(c setting.Catalogue, b bugs.Bug) (props.Subject, error) {
 	return s, nil
 }
 
-// own finds the numbers that strategies give to their own invariants in the errors of Check.
+// own matches the numbers of a strategy's own invariants in the errors of Check.
 var own = regexp.MustCompile(`invariant ([A-SU-Z]\d+) `)
 
 // NumbersOf returns the numbers of the invariants in a violation: the suite's, or the strategy's

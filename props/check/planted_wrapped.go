@@ -10,8 +10,8 @@ import (
 	"github.com/vramyard/vramyard/props/planted"
 )
 
-// plantedWrappers returns the bugs that are not in a strategy but around it. It is no variable, so
-// that a build without bugs does not have them either.
+// plantedWrappers returns the bugs that are not in a strategy but around it. It is a function, not
+// a variable, so that a build without bugs excludes them.
 func plantedWrappers() map[planted.ID]func(wrap.Forwarder) alloc.Strategy {
 	return map[planted.ID]func(wrap.Forwarder) alloc.Strategy{
 		"wrapped/allocs-count-refused":   miscounts(func(s *alloc.Stats) { s.Allocs += s.OOMs }),
@@ -48,13 +48,13 @@ func plantedWrappers() map[planted.ID]func(wrap.Forwarder) alloc.Strategy {
 	}
 }
 
-// miscounting is a strategy that changes its statistics on the way out.
+// miscounting is a strategy that falsifies the statistics it returns.
 type miscounting struct {
 	wrap.Forwarder
 	change func(*alloc.Stats)
 }
 
-// miscounts returns what wraps a strategy so that its statistics are changed.
+// miscounts returns a wrapper that falsifies the statistics of a strategy.
 func miscounts(change func(*alloc.Stats)) func(wrap.Forwarder) alloc.Strategy {
 	return func(f wrap.Forwarder) alloc.Strategy { return &miscounting{f, change} }
 }
@@ -98,7 +98,7 @@ func (n *neverFree) Alloc(r alloc.Request) (alloc.Block, error) {
 	return b, err
 }
 
-// raise brings the peaks up to the present values.
+// raise raises the peaks to the current values.
 func (n *neverFree) raise() {
 	s := n.Stats()
 	n.peakRequested, n.peakAllocated = max(n.peakRequested, s.Requested), max(n.peakAllocated, s.Allocated)
@@ -151,7 +151,7 @@ func (n *neverFree) Stats() alloc.Stats {
 	return s
 }
 
-// oneHole is a strategy that takes all free bytes for one hole.
+// oneHole is a strategy that reports all free bytes as one hole.
 type oneHole struct{ wrap.Forwarder }
 
 func (o *oneHole) LargestFree() (n device.Size) {
@@ -216,7 +216,7 @@ func (s *shy) WalkFree(yield func(alloc.Chunk) bool) {
 	power.WalkFree(&s.Forwarder, yield)
 }
 
-// diary is a strategy that writes down every free.
+// diary is a strategy that appends every free to a list.
 type diary struct {
 	wrap.Forwarder
 	freed []device.Addr

@@ -34,7 +34,7 @@ type pool struct {
 // Batches returns how many batches n subjects make.
 func (o Options) Batches(n int) int { return n * len(o.withDefaults().split(0)) }
 
-// mostBatches is how many batches one pass over a subject makes at most. They grow instead,
+// mostBatches is the maximum number of batches of one pass over a subject. Batches grow instead,
 // so that the pool stays small for a run of a week.
 const mostBatches = 1000
 
@@ -64,7 +64,7 @@ func newPool(ctx context.Context, subjects []props.Subject, o Options) *pool {
 	return p
 }
 
-// run verifies every batch that matters.
+// run verifies every relevant batch.
 func (p *pool) run(workers int) {
 	var all sync.WaitGroup
 	for range min(workers, len(p.batches)) {
@@ -79,7 +79,7 @@ func (p *pool) run(workers int) {
 	all.Wait()
 }
 
-// take returns the first batch that no worker took and that matters.
+// take returns the first relevant batch that no worker has taken.
 func (p *pool) take() (i int, ok bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/vramyard/vramyard/props"
 )
 
-// Story is the run of a strategy to a broken invariant.
+// Story is the run of a strategy up to a broken invariant.
 type Story struct {
 	Steps     []Step           // calls in their order; the invariant broke in the last, or after it
 	Violation *props.Violation // the invariant, and the finding
@@ -27,13 +27,13 @@ type Step struct {
 	Trouble string   // error while the strategy was built or walked; empty for none
 }
 
-// Row is a chunk, and how many more behind it look like it and are left out.
+// Row is a chunk and the number of omitted equal chunks after it.
 type Row struct {
 	alloc.Chunk
 	More int // chunks of the same region, size, state, class and pool
 }
 
-// Retell repeats the calls of a failure and notes each with its answer and the walk after it. The
+// Retell repeats the calls of a failure and records each with its answer and the walk after it. The
 // story of a strategy that panics has all calls before. The subject must be the one of the
 // failure. A call that hung is the last step, and is not made again. If the strategy keeps every
 // invariant this time, Retell returns an error with the story.
@@ -146,7 +146,7 @@ func (p *page) begin(call string) { p.steps = append(p.steps, Step{Call: call}) 
 
 func (p *page) step() *Step { return &p.steps[len(p.steps)-1] }
 
-// watch notes a call, its answer and the walk after it, or the panic that it ended with. It is a
+// watch records a call, its answer and the walk after it, or its panic. It is a
 // [props.Watcher].
 func (p *page) watch(c props.Call, next func() props.Answer) props.Answer {
 	if c.Closes() && p.closed == 0 {
@@ -180,7 +180,7 @@ func answerText(c props.Call, a props.Answer) string {
 	return "done"
 }
 
-// look notes an answer and the walk after it. A strategy that broke may panic while it is
+// look records an answer and the walk after it. A strategy that broke may panic while it is
 // walked, or show chunks for ever; the page then notes this, and the calls continue.
 func (p *page) look(answer string) {
 	step := p.step()
@@ -195,7 +195,7 @@ func (p *page) look(answer string) {
 	l.flush()
 }
 
-// listing notes chunks, and many in a row that look alike as one.
+// listing collects chunks, with runs of equal chunks as one row.
 type listing struct {
 	step  *Step
 	alike []Row // the first few after the last row that look like it

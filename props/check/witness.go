@@ -6,7 +6,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// newWitness returns the device that the suite hands a strategy, with its calls noted on a page.
+// newWitness returns the device of a strategy, whose calls are recorded on a page.
 func newWitness(src device.Source, p *page) device.Device {
 	f := device.Hooked(src.(device.Device), device.Hook{After: func(v *device.Invocation) {
 		if !witnessed.Has(v.Call) {

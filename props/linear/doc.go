@@ -1,8 +1,8 @@
 // Package linear checks invariant I45: calls of many goroutines to one strategy answer as
 // if each of them had happened at one moment between its beginning and its end.
 //
-// [Record] runs concurrent callers that allocate and free on a strategy with very few blocks of one
-// size, so that they conflict all the time, and records the start, answer and end of each call.
+// [RunLoad] runs concurrent callers that allocate and free on a strategy with very few blocks of
+// one size, so that they conflict all the time, and records the start, answer and end of each call.
 // [Check] searches an order of the calls that is consistent with these times and for which a
 // [Model] gives the same answers. The model is exact for a strategy of equal blocks: any free block
 // may be granted, so it takes the one that was; out of memory is right only while all blocks are

@@ -42,20 +42,20 @@ const (
 	Live              // Stats, of which only the number of live blocks is looked at
 )
 
-// Call is what an operation of a history asked.
+// Call is the input of an operation of a history.
 type Call struct {
 	Kind Kind        // which call
 	Addr device.Addr // Free: the address
 }
 
-// Answer is what an operation of a history was answered.
+// Answer is the output of an operation of a history.
 type Answer struct {
 	Addr device.Addr // Alloc: the block granted
 	Live int         // Live: how many blocks are live
 	Err  error       // nil for success
 }
 
-// History is what callers saw, in no particular order.
+// History is the operations of all callers, in no particular order.
 type History []porcupine.Operation
 
 // RunLoad runs the callers of a load on a strategy that is safe for concurrent use and returns
@@ -155,7 +155,7 @@ func (c *caller) free(i int) {
 	c.call(Call{Kind: Free, Addr: a}, func() Answer { return Answer{Err: c.Free(a)} })
 }
 
-// call makes a call and notes it.
+// call makes a call and records it.
 func (c *caller) call(what Call, do func() Answer) Answer {
 	begin := c.clock.Add(1)
 	got := do()

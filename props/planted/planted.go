@@ -16,15 +16,15 @@ var (
 // Is reports whether a bug is planted.
 func Is(id ID) bool { return now == id }
 
-// Set plants a bug in place of the one before; [None] only takes that away. It must not be
-// called while a strategy is at work. Unless bugs are [Enabled] it does nothing.
+// Set plants a bug, which replaces the current one; [None] only removes it. It must not be
+// called while a strategy is in use. Unless bugs are [Enabled] it does nothing.
 func Set(id ID) {
 	if Enabled {
 		now = id
 	}
 }
 
-// Tick returns the number of its calls before. A bug uses it to depend on more than its own
+// Tick returns the number of its calls before. A bug uses it to depend on state outside of its own
 // history.
 func Tick() uint64 {
 	ticks++

@@ -77,7 +77,7 @@ func (c *Workload) narrow(fit func(device.Size) Candidate, low, high device.Size
 func (c *Workload) completes(fit func(device.Size) Candidate, n device.Size) (bool, error) {
 	p, err := c.begin(fit(n))
 	if errors.Is(err, device.ErrOutOfMemory) {
-		return false, nil // it takes more at once than there is
+		return false, nil // it preallocates more than the capacity
 	}
 	if err != nil {
 		return false, fmt.Errorf("device of %v: %w", n, err)
@@ -86,7 +86,7 @@ func (c *Workload) completes(fit func(device.Size) Candidate, n device.Size) (bo
 		err = p.run(c.churn, len(c.untimed))
 	}
 	if errors.Is(err, alloc.ErrOutOfMemory) || errors.Is(err, alloc.ErrInvalidRequest) {
-		return false, p.Close() // a bound of its own may be what a request is too large for
+		return false, p.Close() // a request may exceed the strategy's own bound
 	}
 	if err = errors.Join(err, p.Close()); err != nil {
 		return false, fmt.Errorf("device of %v: %w", n, err)

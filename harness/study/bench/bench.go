@@ -167,7 +167,7 @@ type counter struct {
 	ctx               context.Context
 }
 
-// step counts one. It fails if there shall be no more, but after the last.
+// step counts a run. It fails if ctx has ended, except after the last run.
 func (c *counter) step() error {
 	if c.done++; c.report != nil {
 		c.report(c.done, c.known)
@@ -181,7 +181,7 @@ func (c *counter) step() error {
 	return nil
 }
 
-// match is all strategies on one workload.
+// match is the measurement of all strategies on one workload.
 type match struct {
 	workload   *Workload
 	setups     []setting.Setup // fitted to the device
@@ -223,7 +223,7 @@ func candidate(s setting.Setup, n device.Size, on replay.Target) Candidate {
 	return Candidate{Name: s.Name, Device: on, New: s.ForCapacity(n).New}
 }
 
-// play takes every figure. The memory run comes first, because it is the quickest to find a
+// play measures every figure. The memory run comes first, because it finds soonest a
 // strategy that refuses a request.
 func (m *match) play() error {
 	for i := range m.runs {
@@ -332,7 +332,7 @@ func (m *match) round(i int) error {
 		return err
 	}
 	taken := float64(mallocs()-before) / float64(pairs)
-	m.runs[i].MallocsPerPair = min(m.runs[i].MallocsPerPair, taken) // others of the program may take some too
+	m.runs[i].MallocsPerPair = min(m.runs[i].MallocsPerPair, taken) // other goroutines may allocate too
 	m.runs[i].add(ns, pairs)
 	return p.Close()
 }
@@ -360,7 +360,7 @@ func (t *Timing) add(ns int64, pairs int) {
 
 func (t *Timing) sum() { *t = TimingOf(t.Rounds) }
 
-// TimingOf sums up the nanoseconds per pair of rounds in their order.
+// TimingOf summarizes the nanoseconds per pair of rounds, in order.
 //
 // Precondition: there is at least one.
 func TimingOf(rounds []float64) Timing {

@@ -56,7 +56,7 @@ type Figures struct {
 	Heap device.Size
 }
 
-// Figures sends the candidate over the whole workload and returns the memory that took.
+// Figures runs the candidate over the whole workload and returns its memory figures.
 func (c *Workload) Figures(k Candidate) (f Figures, err error) {
 	dev, err := newMeter(k.Device)
 	if err != nil {
@@ -150,7 +150,7 @@ type Latency struct {
 	AllocCalls, FreeCalls *replay.Histogram `json:"-"` // all of them, for pictures
 }
 
-// latency sends the candidate over the workload and times each operation of the churn by itself.
+// latency runs the candidate over the workload and times each operation of the churn separately.
 func (c *Workload) latency(k Candidate) (*Latency, error) {
 	p, err := c.Prepare(k)
 	if err != nil {

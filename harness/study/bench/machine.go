@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Machine is what times were taken on.
+// Machine describes the machine of a measurement.
 type Machine struct {
 	Go   string `json:"go"`   // version that built the program
 	OS   string `json:"os"`   // operating system

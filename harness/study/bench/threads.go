@@ -66,7 +66,7 @@ type ThreadRun struct {
 	MetadataPerBlock *float64 `json:"metadata_bytes_per_block"`
 }
 
-// threadGroup is a workload shared out to threads.
+// threadGroup is a workload divided among threads.
 type threadGroup struct {
 	load      Load
 	workloads []*Workload // of each thread

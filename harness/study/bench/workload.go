@@ -119,10 +119,10 @@ func (r *Refusal) Error() string {
 	return text
 }
 
-// Unwrap returns what the strategy returned.
+// Unwrap returns the strategy's error.
 func (r *Refusal) Unwrap() error { return r.Err }
 
-// Pass is an instance of a candidate on its way over a workload.
+// Pass is one run of a candidate over a workload.
 type Pass struct {
 	workload *Workload
 	name     string
@@ -179,8 +179,8 @@ func (c *Workload) over(k Candidate, dev *meter) (*Pass, error) {
 	return p, nil
 }
 
-// Churn runs the next pairs of the churn, or what is left of it, and returns the nanoseconds
-// that took and the pairs. They are of the clock that [replay.ClockName] names, or of the
+// Churn runs the next pairs of the churn, or the remaining ones, and returns the time in
+// nanoseconds and the number of pairs. The clock is the one that [replay.ClockName] names, or the
 // strategy's own.
 func (p *Pass) Churn(pairs int) (ns int64, done int, err error) {
 	left, ops := p.workload.Pairs-p.done, p.workload.churn[p.next:]
@@ -281,7 +281,7 @@ func (c *Workload) loop() int64 {
 	return replay.ThreadTime() - start
 }
 
-// emptyLoop does all that drive does but call a strategy.
+// emptyLoop does the same as drive without the calls of a strategy.
 func emptyLoop(ops []workload.Op, live []device.Addr) (sum device.Addr) {
 	for _, op := range ops {
 		slot := op.Slot()

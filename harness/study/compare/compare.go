@@ -22,20 +22,20 @@ import (
 // Schema names the form of [Report] in JSON.
 const Schema = "vramyard-compare/1"
 
-// timedRuns is how often the measuring replay is repeated; the median time is kept.
+// timedRuns is the number of measuring replays; their median time is kept.
 const timedRuns = 3
 
 // Options of a comparison. The zero value is useful.
 type Options struct {
 	Capacity device.Size   // device of the measuring replay; 0 is the recorded card of each trace, or else an ample one
-	Device   replay.Target // where, but for the capacity, which the comparison sets
-	Workers  int           // replays at once; 0 is one for each core
-	Memory   device.Size   // bytes that replays at once may take; 0 is without bound. One replay always runs
+	Device   replay.Target // device; the comparison sets its capacity
+	Workers  int           // concurrent replays; 0 is one for each core
+	Memory   device.Size   // bytes that concurrent replays may take; 0 is unlimited. One replay always runs
 	Version  string        // of the program, kept in the report
 	// FreeAt determines when a strategy without streams gets a delayed free.
 	FreeAt replay.FreeAt
-	// Across has each strategy run on every trace before the next one begins, instead of all on one
-	// trace.
+	// Across runs each strategy on every trace before the next strategy, instead of all strategies on
+	// one trace.
 	Across bool
 	// Done is called with each finished run and its index in the report, concurrently; nil for
 	// none.
@@ -43,10 +43,10 @@ type Options struct {
 	// Replayed is called at intervals with the number of events replayed since the last call, from
 	// many goroutines; nil for none.
 	Replayed func(events int)
-	// Share is called as often, with about how much of the time of all runs is over, 0 to 1; nil
+	// Share is called as often, with the estimated fraction of the work done, 0 to 1; nil
 	// for none.
 	Share func(done float64)
-	// worked is called as often with the events that were replayed since, and with how long that
+	// worked is called as often with the events replayed since the last call, and the time that they
 	// took.
 	worked func(events int, took time.Duration)
 	// Quick is for a search over many settings: one measuring replay without fragmentation,
@@ -54,7 +54,7 @@ type Options struct {
 	Quick   bool
 	Once    bool     // one measuring replay, whose time counts for itself
 	Origins []Origin // by trace: where it was recorded; nil: not known
-	// Training is what [Learn] returned with the setups; nil: no strategy has a forecast.
+	// Training is the result of [Learn]; nil: no strategy has a forecast.
 	Training *Training
 }
 
@@ -80,7 +80,7 @@ func (o *Options) commonCard() device.Size {
 	return o.Origins[0].Card
 }
 
-// Setups returns what a trace is replayed through, by its number: setups, and the recorded one
+// Setups returns the setups for a trace, by its number: the given ones, and the recorded one
 // unless it is among them.
 func (o *Options) Setups(trace int, setups []setting.Setup) []setting.Setup {
 	own := o.origin(trace).Setup
@@ -94,7 +94,7 @@ func (o *Options) Setups(trace int, setups []setting.Setup) []setting.Setup {
 // asRecorded is the suffix of a recorded setup that equals no compared one.
 const asRecorded = ", as recorded"
 
-// same reports whether two setups are of one strategy and one configuration.
+// same reports whether two setups have the same strategy and configuration.
 func same(a, b setting.Setup) bool {
 	family := func(s setting.Setup) string {
 		name, _, _ := strings.Cut(strings.TrimSuffix(s.Name, asRecorded), ":")
@@ -194,7 +194,7 @@ func Compare[S trace.Source](ctx context.Context, traces []S, setups []setting.S
 		i, k := j.trace, j.run
 		if prepared[i] == nil {
 			if !o.Across {
-				clear(prepared) // the traces before are done with
+				clear(prepared) // traces that are no longer needed
 			}
 			if prepared[i], errs[k] = replay.Prepare(ctx, traces[i]); errs[k] != nil {
 				if ctx.Err() != nil {
@@ -371,7 +371,7 @@ func (c *Trial) Completes(ctx context.Context, n device.Size) (ok bool, err erro
 	return ok, err
 }
 
-// completes is Completes for who has a place in the pool.
+// completes is Completes for a caller that has a place in the pool.
 func (c *Trial) completes(ctx context.Context, n device.Size) (bool, error) {
 	res, err := c.replay(ctx, n, replay.Options{StopAtOOM: true, ByRef: true})
 	return err == nil && res != nil && res.OOMs == 0, err
@@ -431,7 +431,7 @@ func (c *Trial) measure(ctx context.Context, n device.Size) (*replay.Result, err
 	}
 	var first *replay.Result
 	var times, byRef []float64
-	for len(times) < runs { // one after the other: repeats that share the cores would time each other
+	for len(times) < runs { // sequentially: repeats that share the cores would disturb each other's times
 		res, err := c.alone(ctx, n, o)
 		if err != nil || res == nil {
 			return nil, err
@@ -459,7 +459,7 @@ func median(times []float64) float64 {
 	return times[len(times)/2]
 }
 
-// alone is replay in a place of the pool.
+// alone is replay with a place in the pool.
 func (c *Trial) alone(ctx context.Context, n device.Size, o replay.Options) (res *replay.Result, err error) {
 	err = c.pool.Each(1, c.trace, func(int) (err error) {
 		res, err = c.replay(ctx, n, o)

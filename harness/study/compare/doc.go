@@ -1,5 +1,5 @@
-// Package compare replays traces through many strategies and puts the figures that decide
-// between them side by side.
+// Package compare replays traces through many strategies and reports the figures that decide
+// between them.
 //
 // The headline is the minimum capacity: the smallest simulated device on which a trace
 // completes, with the strategy's own limit set to that capacity. Completing is not

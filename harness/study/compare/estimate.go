@@ -20,12 +20,12 @@ type estimate struct {
 	runs   []progress // in the order of the report
 }
 
-// progress is how far a run is.
+// progress is the progress of a run.
 type progress struct {
 	setup    int           // index in the trace's runs
 	events   int           // of its trace
 	replayed int           // events so far
-	took     time.Duration // of its replays so far, as if they had been one after the other
+	took     time.Duration // of its replays so far, as if they had run sequentially
 	finished bool
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/vramyard/vramyard/props/planted"
 )
 
-// Judge is the part of the property suite that is meant to catch a bug.
+// Judge is the part of the property suite that should find a bug.
 type Judge uint8
 
 // The judges.
@@ -26,7 +26,7 @@ type Setting struct {
 	Device   string // JSON of the simulated device
 }
 
-// Bug is one record of a bug that can be planted. A bug has one for each of its settings.
+// Bug is one record of a plantable bug. A bug has one for each of its settings.
 type Bug struct {
 	ID      planted.ID // its name; one bug may be looked for in several settings
 	Setting Setting    // where the suite looks for the bug
