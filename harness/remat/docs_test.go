@@ -109,7 +109,7 @@ func releases(t *testing.T) string {
 func TestThePageHasCostsAndFormulas(t *testing.T) {
 	const path = "../../docs/remat.md"
 	for name, want := range map[string]string{"costs": costs(), "formulas": formulas(), "score": score(),
-		"releases": releases(t)} {
+		"releases": releases(t), "choices": remat.Choices(t)} {
 		raw, err := os.ReadFile(path)
 		require.NoError(t, err)
 		head, rest, ok := strings.Cut(string(raw), "<!-- begin "+name+" -->\n")

@@ -127,3 +127,74 @@ func TestFormulas(t *testing.T) {
 		})
 	}
 }
+
+// observed is a counter that calls look before it refuses an operator, that is before each victim
+// is chosen.
+type observed struct {
+	Counter
+	look func()
+}
+
+func (o *observed) Room(n device.Size) bool {
+	fits := o.Counter.Room(n)
+	if !fits {
+		o.look()
+	}
+	return fits
+}
+
+// Choices returns the example of docs/remat.md: the candidates and their scores for each victim
+// that eq chooses in a small program.
+func Choices(t *testing.T) string {
+	t.Helper()
+	var b Builder
+	names, sizes, costs := "abcdef", []device.Size{32, 128, 32, 64, 64, 96}, []int64{2, 4, 8, 1, 2, 1}
+	for i := range names {
+		call := Call{Name: names[i : i+1], Cost: costs[i] * 1e6, Outputs: []Output{{Size: sizes[i] << 20, Alias: NoAlias}}}
+		if i > 0 {
+			call.Args = []Tensor{Tensor(i - 1)}
+		}
+		_, err := b.Call(call)
+		require.NoError(t, err)
+	}
+	m := &observed{Counter: Counter{Budget: 256 << 20}}
+	r, err := newRunner(b.Schedule(), m, Config{Heuristic: "eq", Liveness: "none"})
+	require.NoError(t, err)
+	text := "| operator | candidate | `m`, MiB | `c`, ms | `s`, ms | `E`, ms | `local` | `eq` |\n" +
+		"|---|---|--:|--:|--:|--:|--:|--:|\n"
+	m.look = func() {
+		list := r.pool.list()
+		for i, s := range list {
+			v := (&calculator{t: t, r: r}).symbols(s)
+			operator := ""
+			if i == 0 {
+				operator = "`" + names[len(r.s.Ops)-unborn(r):][:1] + "`"
+			}
+			size, own, stale, around := v["m"]/(1<<20), v["c"]/1e6, v["s"]/1e6, v["E"]/1e6
+			text += fmt.Sprintf("| %s | `%c` | %.0f | %.0f | %.0f | %.0f | %.1f | %.1f |\n", operator, names[s], size, own,
+				stale, around, own/(size/1024*stale), (own+around)/(size/1024*stale))
+		}
+	}
+	v := &record{names: names}
+	r.c.Watch = v
+	require.Equal(t, OK, r.steps())
+	require.Equal(t, "bd", v.victims, "the text below the table names them")
+	return text
+}
+
+// unborn returns the number of operators that have not run.
+func unborn(r *runner) (n int) {
+	for i := range r.s.Ops {
+		if r.storeOf(r.s.Ops[i].First).access == math.MinInt64 {
+			n++
+		}
+	}
+	return n
+}
+
+// record collects the names of the victims.
+type record struct{ names, victims string }
+
+func (*record) Ran(int32, Tensor, bool)    {}
+func (*record) Gone(int32)                 {}
+func (v *record) Evicted(s int32, _ Cause) { v.victims += v.names[s : s+1] }
