@@ -186,6 +186,7 @@ type Chunk struct {
 	// stream of the request; of a free chunk of a StreamRecorder, the stream that need not wait for it
 	Stream  device.Stream
 	Tag     uint64 // label of the request; 0 unless Live or Pending
+	ID      uint64 // number of the allocation, from 1 and never given again; 0 unless Live and numbered
 	FreedAt uint64 // count at which a timestamped chunk was freed; 0 when it is safe
 }
 

@@ -258,3 +258,32 @@ func (c *counts) Free(a device.Addr) error {
 	c.frees++
 	return c.Forwarder.Free(a)
 }
+
+// located is a toy that finds blocks itself and counts the queries.
+type located struct {
+	*toy
+	queries int
+}
+
+func (l *located) BlockAt(a device.Addr) (alloc.Chunk, error) {
+	l.queries++
+	return power.BlockAt(l.toy, a)
+}
+
+// TestBlockAtPassesThroughEveryWrapper compares the answer of the power with the walk, behind each
+// wrapper.
+func TestBlockAtPassesThroughEveryWrapper(t *testing.T) {
+	l := &located{toy: newToy(4)}
+	for name, s := range wrapped(t, l) {
+		l.queries = 0
+		b, err := s.Alloc(alloc.Request{Size: 10})
+		require.NoError(t, err, name)
+		c, err := power.BlockAt(s, b.Addr)
+		require.NoError(t, err, name)
+		require.Equal(t, 1, l.queries, name)
+		require.Equal(t, []device.Size{10, b.Size}, []device.Size{c.Requested, c.Size}, name)
+		_, err = power.BlockAt(s, b.Addr+1)
+		require.ErrorIs(t, err, alloc.ErrInvalidFree, name)
+		require.NoError(t, s.Free(b.Addr), name)
+	}
+}

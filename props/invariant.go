@@ -88,6 +88,7 @@ const (
 	IReduced       Number = 71 // a reduced configuration decides the same
 	IFitted        Number = 72 // a configuration fits the device that it is for
 	IReference     Number = 73 // a reference frees its block and no other
+	ILocated       Number = 74 // a block is found by its address
 )
 
 var invariantNames = [...]string{
@@ -111,7 +112,7 @@ var invariantNames = [...]string{
 	INeighbours: "neighbours", IForeseen: "foresight", IMoved: "moves", IRenewed: "renewal",
 	IPreallocated: "preallocation", IUnbound: "independence of capacity", IMetered: "metadata", IReduced: "reduction",
 	IFitted:    "fit",
-	IReference: "references",
+	IReference: "references", ILocated: "block at an address",
 }
 
 // Name returns the invariant in a word or two.

@@ -188,6 +188,10 @@ func (m *machine) checkClosed() error {
 				alloc.ErrClosed)
 		}
 	}
+	if _, err := power.BlockAt(m.Strategy, a); err == nil || power.Has(m.Strategy, power.PowerLocator) &&
+		!errors.Is(err, alloc.ErrClosed) {
+		return violated(IClosed, "BlockAt after Close was answered by %v", quoted(err))
+	}
 	for c := range m.Walk {
 		return violated(IClosed, "Walk after Close shows chunk %v", c.Addr)
 	}

@@ -13,6 +13,7 @@ type Grant struct {
 	ID      uint64        // number of the allocation, from 1
 	Request alloc.Request // the request
 	Block   alloc.Block   // its answer
+	Number  uint64        // allocation ID that the strategy gave it; 0 for none
 
 	Pool alloc.PoolID    // that the request was redirected to
 	Uses []device.Stream // other streams that were recorded for it, each once
@@ -36,6 +37,8 @@ type Model struct {
 	largest alloc.Request // the largest that was granted
 	frees   uint64        // frees so far; clearing the statistics keeps it
 	stamps  stamps
+
+	numbered uint64 // largest allocation ID so far
 
 	remnants []remnant // what streams may still use of freed blocks
 	pools    redirections
@@ -144,7 +147,7 @@ func (m *Model) Expected() alloc.Stats {
 // reset empties the model for another sequence and keeps its memory.
 func (m *Model) reset() {
 	m.byAddr, m.freed, m.remnants = m.byAddr[:0], m.freed[:0], m.remnants[:0]
-	m.counts, m.frees, m.stamps = alloc.Stats{}, 0, stamps{}
+	m.counts, m.frees, m.stamps, m.numbered = alloc.Stats{}, 0, stamps{}, 0
 	m.largest = alloc.Request{}
 	m.pools.reset()
 }

@@ -77,7 +77,7 @@ func (r *runner) look() error {
 	for _, observe := range [...]func() error{
 		r.observeMappings, r.observeStreams, r.observePools, r.observeCounters, r.observeHistory, r.observeModel,
 		r.observePromises,
-		r.observeIndexes, r.observeOutcome,
+		r.observeIndexes, r.observeOutcome, r.observeLocated,
 	} {
 		if err := observe(); err != nil {
 			return err

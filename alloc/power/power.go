@@ -35,6 +35,7 @@ const (
 	PowerInformed                    // Informed
 	PowerPlanner                     // Planner
 	PowerReferenced                  // Referenced
+	PowerLocator                     // Locator
 	numPowers
 )
 
@@ -66,6 +67,7 @@ var powers = [numPowers]struct {
 	PowerInformed:       {"informed", is[Informed]},
 	PowerPlanner:        {"planner", is[Planner]},
 	PowerReferenced:     {"referenced", is[Referenced]},
+	PowerLocator:        {"locator", is[Locator]},
 }
 
 // is reports whether the method set of s has a power.
@@ -213,6 +215,16 @@ type Referenced interface {
 	//
 	// Errors: ErrInvalidFree if the reference names no live block that starts at b.Addr, ErrClosed.
 	FreeRef(b alloc.Block) error
+}
+
+// Locator finds a block by its address without a walk. The chunk answers TensorFlow's queries:
+// Requested is RequestedSize, Size is AllocatedSize, ID is AllocationId.
+type Locator interface {
+	// BlockAt returns the live chunk that starts at a, as Walk shows it. It costs what Free costs to
+	// find the block, and the search for its region.
+	//
+	// Errors: ErrInvalidFree if no live block starts there, ErrClosed.
+	BlockAt(a device.Addr) (alloc.Chunk, error)
 }
 
 // Reason is why a request was refused.
@@ -432,6 +444,23 @@ func FreeRef(s alloc.Strategy, b alloc.Block) error {
 func ReferencedOf(s alloc.Inspector) (Referenced, bool) {
 	r, ok := s.(Referenced)
 	return r, ok && Has(s, PowerReferenced)
+}
+
+// BlockAt returns the live chunk of s that starts at a: sizes, ID, tag and stream. It fails with
+// [alloc.ErrInvalidFree] if no live block starts there. It uses [Locator], otherwise it costs a
+// walk.
+func BlockAt(s alloc.Inspector, a device.Addr) (c alloc.Chunk, err error) {
+	if Has(s, PowerLocator) && reach(s, func(l Locator) { c, err = l.BlockAt(a) }) {
+		return c, err
+	}
+	err = alloc.ErrInvalidFree
+	s.Walk(func(at alloc.Chunk) bool {
+		if at.Addr == a && at.State == alloc.Live {
+			c, err = at, nil
+		}
+		return err != nil
+	})
+	return c, err
 }
 
 // AppendReport appends the strategy's own report about a refused request to text. It

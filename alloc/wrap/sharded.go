@@ -48,8 +48,9 @@ type sharded struct {
 // the counters takes every lock, and so do Stats, Walk, Check and the other powers. A change of the
 // regions costs O(regions); Free finds its region in O(log regions) without a lock.
 //
-// The result has the powers of the strategies that can be combined. It has no FreeWalker, Frontier,
-// PrivatePools, Counted, SelfTimed and Historian, which are about the calls of one strategy.
+// Allocation IDs are unique within a shard. The result has the powers of the strategies that can be
+// combined. It has no FreeWalker, Frontier, PrivatePools, Counted, SelfTimed and Historian, which
+// are about the calls of one strategy.
 // Sharded fails if n is below 1, a strategy cannot be built, or one waits for memory
 // ([power.Waiter]).
 func Sharded(
@@ -74,7 +75,7 @@ func Sharded(
 		power.PowerHoles, power.PowerTrimmer, power.PowerMetered, power.PowerFailure, power.PowerCeiling,
 		power.PowerClearer, power.PowerReporter, power.PowerStreamRecorder, power.PowerPoller, power.PowerNeighbours,
 		power.PowerPlacer, power.PowerMover, power.PowerInformed, power.PowerPlanner,
-		power.PowerReferenced,
+		power.PowerReferenced, power.PowerLocator,
 	} {
 		s.powers[p] = power.Has(s.set.At(0), p)
 	}
@@ -289,6 +290,15 @@ func (s *sharded) RecordStream(a device.Addr, on device.Stream) error {
 	}
 	defer s.set.Release(i)
 	return power.RecordStream(s.set.Acquire(i), a, on)
+}
+
+func (s *sharded) BlockAt(a device.Addr) (alloc.Chunk, error) {
+	i, err := s.find(a)
+	if err != nil {
+		return alloc.Chunk{}, err
+	}
+	defer s.set.Release(i)
+	return power.BlockAt(s.set.Acquire(i), a)
 }
 
 func (s *sharded) FreeNeighbours(a device.Addr) (below, above device.Size) {

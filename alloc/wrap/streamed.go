@@ -444,6 +444,14 @@ func (s *streamed) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	}))
 }
 
+// BlockAt implements [power.Locator]: a pending block is not live.
+func (s *streamed) BlockAt(a device.Addr) (alloc.Chunk, error) {
+	if _, err := s.find(a); err != nil {
+		return alloc.Chunk{}, err
+	}
+	return power.BlockAt(s.inner, a)
+}
+
 func (s *streamed) ClearStats() {
 	s.stats.Clear()
 	_ = power.ClearStats(s.inner) // the caller asked power.Has

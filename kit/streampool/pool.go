@@ -208,6 +208,16 @@ func (p *Pool) Find(a device.Addr) Handle {
 	return h
 }
 
+// RegionOf returns the start of the region that a chunk lies in. O(log regions).
+func (p *Pool) RegionOf(a device.Addr) device.Addr {
+	at, found := p.regions.Search(a)
+	if found {
+		return a
+	}
+	e, _ := p.regions.Below(at)
+	return e.Addr
+}
+
 func (p *Pool) unlist(h Handle) {
 	link := p.live.Of(p.rows[h].addr)
 	for *link != h {

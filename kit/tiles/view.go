@@ -22,6 +22,7 @@ var (
 	_ power.FreeWalker = View{}
 	_ power.Trimmer    = View{}
 	_ power.Metered    = View{}
+	_ power.Locator    = View{}
 )
 
 // LargestFree implements [power.Holes]. It costs what the index takes for it.
@@ -81,6 +82,18 @@ func (c *Core) walk(yield func(alloc.Chunk) bool) {
 			return
 		}
 	}
+}
+
+// BlockAt implements [power.Locator]. O(log regions).
+func (v View) BlockAt(a device.Addr) (alloc.Chunk, error) {
+	c := v.core
+	if !c.Closed() {
+		if h := c.find(a); h != None {
+			held, _ := c.pool.Under(a)
+			return c.show(held.Addr, h), nil
+		}
+	}
+	return alloc.Chunk{}, c.NoBlock()
 }
 
 func (c *Core) show(region device.Addr, h Handle) alloc.Chunk {

@@ -19,6 +19,7 @@ const (
 var (
 	_ power.Holes   = (*Allocator)(nil)
 	_ power.Metered = (*Allocator)(nil)
+	_ power.Locator = (*Allocator)(nil)
 )
 
 // Stats implements [alloc.Inspector]. O(1).
@@ -39,6 +40,17 @@ func (a *Allocator) MetadataBytes() device.Size { return a.pool.Bytes() }
 // OwnerStream.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	a.pool.Walk(func(c streampool.Chunk) bool { return yield(show(c)) })
+}
+
+// BlockAt implements [power.Locator]. O(log regions).
+func (a *Allocator) BlockAt(at device.Addr) (alloc.Chunk, error) {
+	h, err := a.find(at)
+	if err != nil {
+		return alloc.Chunk{}, err
+	}
+	c := a.pool.Show(h)
+	c.Region = a.pool.RegionOf(at)
+	return show(c), nil
 }
 
 // show returns a chunk of the pool as Walk shows it.

@@ -26,6 +26,7 @@ type Allocator struct {
 	cur         device.Size // size the next region is meant to have
 	backpedaled bool        // variant 2016: the one episode of smaller requests is over
 
+	lastID   uint64 // allocation ID of the last grant
 	clock    uint64 // counts of frees handed out
 	frontier uint64 // chunks freed before this count are safe
 	queue    queue  // freed chunks that wait for the frontier
@@ -60,6 +61,9 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	}
 	if c.Timing {
 		a.chunks.freedAt, a.chunks.marks = []uint64{}, []mark{} // not nil: the columns exist
+	}
+	if c.AllocationIDs {
+		a.chunks.ids = []uint64{}
 	}
 	limits := front.Limits{Most: maxRequest, Align: unit, Above: power.ReasonOverflow}
 	if c.Variant == V2026 {
@@ -134,6 +138,8 @@ func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 	c.tag = c.tag.withState(live)
 	a.chunks.setRequested(h, r.Size)
 	a.chunks.setLabel(h, label{r.Tag, r.Stream})
+	a.lastID++
+	a.chunks.setID(h, a.lastID)
 	if a.cfg.Timing {
 		a.suspect(h)
 		a.chunks.freedAt[h] = 0

@@ -85,6 +85,7 @@ type chunkTable struct {
 	marks   []mark        // column: entries in the timestamp queue; nil without timing
 	labels  []label       // column: labels of live chunks; nil until one is not zero
 	wide    []device.Size // column: requested sizes that slack cannot express; nil until there is one
+	ids     []uint64      // column: allocation IDs of live chunks; nil without them
 }
 
 // add returns the handle of an unused record. It allocates only if every record is in use.
@@ -102,6 +103,9 @@ func (t *chunkTable) add() handle {
 	}
 	if t.labels != nil {
 		t.labels = append(t.labels, label{})
+	}
+	if t.ids != nil {
+		t.ids = append(t.ids, 0)
 	}
 	if t.wide != nil {
 		t.wide = append(t.wide, 0)
@@ -184,9 +188,24 @@ func (t *chunkTable) setLabel(h handle, l label) {
 	t.labels[h] = l
 }
 
+// id returns the allocation ID of a live chunk, 0 if there are none.
+func (t *chunkTable) id(h handle) uint64 {
+	if t.ids == nil {
+		return 0
+	}
+	return t.ids[h]
+}
+
+// setID notes the allocation ID of a live chunk, if there are IDs.
+func (t *chunkTable) setID(h handle, id uint64) {
+	if t.ids != nil {
+		t.ids[h] = id
+	}
+}
+
 func (t *chunkTable) bytes() device.Size {
 	return index.BytesOf(t.rows) + index.BytesOf(t.labels) + index.BytesOf(t.freedAt) + index.BytesOf(t.wide) +
-		index.BytesOf(t.marks)
+		index.BytesOf(t.marks) + index.BytesOf(t.ids)
 }
 
 // reindex enters the live chunks into the map of live chunks again, if it was dropped.

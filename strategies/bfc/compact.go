@@ -64,12 +64,13 @@ func (a *Allocator) slide(first handle, may func(alloc.Chunk) bool,
 // keep their order and exchange roles, so the first and last chunk of a region keep their handles.
 func (a *Allocator) exchange(hole, h handle) {
 	low, high := &a.chunks.rows[hole], &a.chunks.rows[h]
-	requested, l := a.chunks.requested(h), a.chunks.label(h)
+	requested, l, id := a.chunks.requested(h), a.chunks.label(h), a.chunks.id(h)
 	a.live.Unlink(high.addr, h+1)
 	low.size, high.size = high.size, low.size
 	high.addr = low.end()
 	low.tag, high.tag = low.tag.withState(live), high.tag.withState(free)
 	a.chunks.setRequested(hole, requested)
 	a.chunks.setLabel(hole, l)
+	a.chunks.setID(hole, id)
 	a.live.Put(low.addr, hole+1, a.chunks.addrOf)
 }

@@ -49,6 +49,8 @@ type Config struct {
 	Timing bool `json:"timing" doc:"stamp frees with a count and merge only chunks below the safe frontier"`
 	// Spatial splits the memory into a lower and an upper end that grow towards each other.
 	Spatial bool `json:"spatial" doc:"two-ended arena, requests name their end; needs variant 2026, no allow_growth" grid:"false,true"`
+	// AllocationIDs numbers the blocks, in 8 bytes of host memory a chunk.
+	AllocationIDs bool `json:"allocation_ids,omitzero" doc:"number blocks as they are granted, as the original does; costs 8 bytes a chunk"`
 	// Mended repairs known defects of the original; the package comment lists them.
 	Mended bool `json:"mended" doc:"repair known defects of the original instead of reproducing them" grid:"false,true"`
 }
@@ -139,7 +141,7 @@ func (c Config) checkVariant() error {
 // Source: tensorflow/core/common_runtime/gpu/gpu_bfc_allocator.cc, and
 // xla/pjrt/gpu/gpu_helpers.cc.
 func (c Config) Export() (setting.Export, bool) {
-	c.Limit = 0
+	c.Limit, c.AllocationIDs = 0, false
 	plain := Config{Variant: V2024, MemoryFraction: c.MemoryFraction, AllowGrowth: c.AllowGrowth,
 		GarbageCollection: c.GarbageCollection}
 	if c != plain || c.MemoryFraction > 0 && c.GarbageCollection {

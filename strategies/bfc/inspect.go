@@ -49,6 +49,7 @@ func (a *Allocator) view(h handle) alloc.Chunk {
 	if c.tag.state() == live {
 		l := a.chunks.label(h)
 		v.State, v.Requested, v.Tag, v.Stream = alloc.Live, a.chunks.requested(h), l.tag, l.stream
+		v.ID = a.chunks.id(h)
 		return v
 	}
 	v.State, v.FreedAt = alloc.Free, a.chunks.freed(h)
@@ -56,6 +57,16 @@ func (a *Allocator) view(h handle) alloc.Chunk {
 		v.Class = binOf(c.size)
 	}
 	return v
+}
+
+// BlockAt implements [power.Locator]. O(1).
+func (a *Allocator) BlockAt(at device.Addr) (alloc.Chunk, error) {
+	a.reindex()
+	name := a.live.Get(at, a.chunks.addrOf)
+	if name == index.NoHandle {
+		return alloc.Chunk{}, a.front.NoBlock()
+	}
+	return a.view(name - 1), nil
 }
 
 // LargestFree implements [power.Holes]. O(1).

@@ -15,6 +15,7 @@ var (
 	_ power.FreeWalker = (*Allocator)(nil)
 	_ power.Trimmer    = (*Allocator)(nil)
 	_ power.Metered    = (*Allocator)(nil)
+	_ power.Locator    = (*Allocator)(nil)
 )
 
 // Stats implements [alloc.Inspector]. O(1). Forgotten counts unmapped pages that the device refused
@@ -134,6 +135,15 @@ func (a *Allocator) walkSegment(region device.Addr, first handle, yield func(all
 		}
 	}
 	return true
+}
+
+// BlockAt implements [power.Locator]. O(log segments).
+func (a *Allocator) BlockAt(at device.Addr) (alloc.Chunk, error) {
+	link, err := a.find(at)
+	if err != nil {
+		return alloc.Chunk{}, err
+	}
+	return a.show(a.regionOf(at), *link), nil
 }
 
 // sizeFrom returns the bytes of a block and all that follow it.

@@ -15,6 +15,7 @@ var (
 	_ power.Holes    = (*Allocator)(nil)
 	_ power.Trimmer  = (*Allocator)(nil)
 	_ power.Metered  = (*Allocator)(nil)
+	_ power.Locator  = (*Allocator)(nil)
 )
 
 // LargestFree implements [power.Holes]: no chunk is ever free.
@@ -39,10 +40,7 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 		used := device.Size(0)
 		if b, ok := a.live.Get(h.Addr); ok {
 			used = h.Size
-			if !yield(alloc.Chunk{
-				Region: h.Addr, Addr: h.Addr, Size: h.Size, Requested: b.Requested, State: alloc.Live,
-				Class: alloc.NoClass, Stream: b.Stream, Tag: b.Tag,
-			}) {
+			if !yield(show(h, b)) {
 				return
 			}
 		}
@@ -50,6 +48,24 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 			return
 		}
 	}
+}
+
+// show returns a region that is a live block as Walk shows it.
+func show(h regions.Held, b front.LiveBlock) alloc.Chunk {
+	return alloc.Chunk{
+		Region: h.Addr, Addr: h.Addr, Size: h.Size, Requested: b.Requested, State: alloc.Live,
+		Class: alloc.NoClass, Stream: b.Stream, Tag: b.Tag,
+	}
+}
+
+// BlockAt implements [power.Locator]. O(1).
+func (a *Allocator) BlockAt(at device.Addr) (alloc.Chunk, error) {
+	b, ok := a.live.Get(at)
+	if !ok {
+		return alloc.Chunk{}, a.front.NoBlock()
+	}
+	h, _ := a.held.Find(at)
+	return show(h, b), nil
 }
 
 // Check implements [alloc.Inspector]. It looks up every block.

@@ -21,6 +21,7 @@ var (
 	_ power.FreeWalker = (*Allocator)(nil)
 	_ power.Trimmer    = (*Allocator)(nil)
 	_ power.Metered    = (*Allocator)(nil)
+	_ power.Locator    = (*Allocator)(nil)
 )
 
 // LargestFree implements [power.Holes]: the largest free chunk. Stitching may serve a larger
@@ -144,6 +145,15 @@ func (a *Allocator) show(h uint32) alloc.Chunk {
 		v.State = alloc.Unmapped
 	}
 	return v
+}
+
+// BlockAt implements [power.Locator]. O(1).
+func (a *Allocator) BlockAt(at device.Addr) (alloc.Chunk, error) {
+	b, ok := a.live.Get(at)
+	if !ok {
+		return alloc.Chunk{}, a.front.NoBlock()
+	}
+	return a.show(uint32(b.Place)), nil
 }
 
 // WalkFree implements [power.FreeWalker]: the small pool, then the pBlocks, smallest first. The

@@ -12,6 +12,7 @@ var (
 	_ power.FreeWalker = (*Allocator)(nil)
 	_ power.Trimmer    = (*Allocator)(nil)
 	_ power.Metered    = (*Allocator)(nil)
+	_ power.Locator    = (*Allocator)(nil)
 )
 
 // LargestFree implements [power.Holes]: the largest chunk that serves without a device call. O(1)
@@ -87,6 +88,15 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 			}
 		}
 	}
+}
+
+// BlockAt implements [power.Locator]. O(log ranges).
+func (a *Allocator) BlockAt(at device.Addr) (alloc.Chunk, error) {
+	h := a.find(at)
+	if h == none {
+		return alloc.Chunk{}, a.front.NoBlock()
+	}
+	return a.show(a.mem.Under(at).Addr, h), nil
 }
 
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {

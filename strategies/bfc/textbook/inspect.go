@@ -30,8 +30,19 @@ func (a *Allocator) view(h chunkHandle) alloc.Chunk {
 	v := alloc.Chunk{Region: a.regionManager.regionFor(c.ptr).Addr, Addr: c.ptr, Size: c.size, Class: c.binNum}
 	if c.inUse() {
 		v.State, v.Class, v.Requested, v.Tag, v.Stream = alloc.Live, alloc.NoClass, c.requestedSize, c.tag, c.stream
+		v.ID = uint64(c.allocationID)
 	}
 	return v
+}
+
+// BlockAt implements [power.Locator] with RequestedSize, AllocatedSize and AllocationId of the
+// original.
+func (a *Allocator) BlockAt(ptr device.Addr) (alloc.Chunk, error) {
+	h := a.handleInUse(ptr)
+	if h == invalidChunkHandle {
+		return alloc.Chunk{}, a.front.NoBlock()
+	}
+	return a.view(h), nil
 }
 
 // WalkFree implements [power.FreeWalker].

@@ -42,7 +42,7 @@ func subjects() (all []props.Subject) {
 func TestPlacesLikeBFC(t *testing.T) {
 	for _, s := range subjects() {
 		c := s.Config.(textbook.Config)
-		like := bfc.Config{Limit: c.Limit, AllowGrowth: c.AllowGrowth}
+		like := bfc.Config{Limit: c.Limit, AllowGrowth: c.AllowGrowth, AllocationIDs: true}
 		other := props.SubjectOf("bfc", bfc.New, like, s.Device, like.Promises())
 		propstest.RunIdentical(t, s, other.Wrapped("reduced", reduce))
 	}

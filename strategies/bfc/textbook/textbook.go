@@ -183,14 +183,23 @@ func backpedal(n device.Size) device.Size {
 	return min(roundedBytes(device.Size(float32(n)*factor)), n-minAllocationSize)
 }
 
-// Free is DeallocateRaw of the original. The array has a handle for the 256 bytes at ptr if a chunk
-// starts in them.
-func (a *Allocator) Free(ptr device.Addr) error {
+// handleInUse returns the chunk in use that starts at ptr. The array has a handle for the 256 bytes
+// at ptr if a chunk starts in them.
+func (a *Allocator) handleInUse(ptr device.Addr) chunkHandle {
 	h := a.regionManager.getHandle(ptr)
-	c := a.chunkFromHandle(h)
-	if h == invalidChunkHandle || c.ptr != ptr || !c.inUse() {
+	if c := a.chunkFromHandle(h); c.ptr != ptr || !c.inUse() {
+		return invalidChunkHandle
+	}
+	return h
+}
+
+// Free is DeallocateRaw of the original.
+func (a *Allocator) Free(ptr device.Addr) error {
+	h := a.handleInUse(ptr)
+	if h == invalidChunkHandle {
 		return a.front.NoBlock()
 	}
+	c := a.chunkFromHandle(h)
 	a.front.Stats.Freed(c.requestedSize, c.size)
 	c.allocationID = unallocated
 	a.insertFreeChunkIntoBin(a.tryToCoalesce(h))
