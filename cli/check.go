@@ -98,7 +98,7 @@ minutes with any seed, and says so. The exit status is 1 if a bug is missed or n
 // suspect is a strategy on one device, with its name on the command line.
 type suspect struct {
 	props.Subject
-	asked
+	strategyArg
 }
 
 func (f *checkFlags) run(cmd *cobra.Command) error {
@@ -146,7 +146,7 @@ func (f *checkFlags) suspects() (all []suspect, err error) {
 	if err != nil {
 		return nil, err
 	}
-	named, err := askedFor(f.strategies, f.config)
+	named, err := strategyArgs(f.strategies, f.config)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Repor
 	sheet := checkSheet(r)
 	p := f.page(sheet)
 	if f.card != nil {
-		on, not := f.card.told(r)
+		on, not := f.card.coverage(r)
 		p.Facts = append(p.Facts, page.Fact{Name: "device", Value: f.card.place.GPU.String()},
 			page.Fact{Name: "on it", Value: on},
 			page.Fact{Name: "not on it", Value: not})
@@ -227,7 +227,7 @@ func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Repor
 			continue
 		}
 		suspects[i].Subject = s.Subject // as it was verified
-		story, err := check.Retell(s.Subject, s.Failure)
+		story, err := check.Reproduce(s.Subject, s.Failure)
 		broken = append(broken, &brokenInvariant{s.Failure, story, suspects[i].name, f.again(suspects[i], s.Failure)})
 		traces = append(traces, &output{path: f.tracePath(s.Failure), fill: s.Failure.WriteTrace})
 		errs = append(errs, err)
@@ -237,7 +237,7 @@ func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Repor
 	errs = append(errs, f.files.write(cmd.OutOrStdout(), func(w io.Writer) error {
 		fmt.Fprintln(w, sheet.Terminal(w))
 		if f.card != nil {
-			on, not := f.card.told(r)
+			on, not := f.card.coverage(r)
 			fmt.Fprintf(w, "device: %v\non it: %s\nnot on it: %s\n", f.card.place.GPU, on, not)
 		}
 		for _, b := range broken {

@@ -127,7 +127,7 @@ func shiftySuspect(t *testing.T) suspect {
 	wrapped := subjects[0].Wrapped("shifty", func(a alloc.Strategy) (alloc.Strategy, error) {
 		return &shifty{wrap.Forward(a, nil)}, nil
 	})
-	return suspect{wrapped, asked{name, config}}
+	return suspect{wrapped, strategyArg{name, config}}
 }
 
 // TestCheckReportsAFailure goes from a planted bug to what the user sees, and to the trace that

@@ -103,8 +103,8 @@ var callKinds = []struct {
 	{"of contents", device.CallsOf(device.CallFill, device.CallCompare)},
 }
 
-// told describes the parts of a check that ran on the card, and those that did not.
-func (c *checkCard) told(r check.Report) (on, not string) {
+// coverage describes the parts of a check that ran on the card, and those that did not.
+func (c *checkCard) coverage(r check.Report) (on, not string) {
 	var sum props.CardTally
 	for _, s := range r.Subjects {
 		sum.Add(s.Result.Card)

@@ -40,7 +40,7 @@ func (i *interrupts) watch() context.Context {
 			if lively(os.Stderr) != nil {
 				fmt.Fprint(os.Stderr, wipe) // which also removes ^C
 			}
-			if i.tell(n) {
+			if i.notify(n) {
 				tell(os.Stderr, "vramyard: ending with partial results; interrupt again to end at once")
 				continue
 			}
@@ -52,9 +52,9 @@ func (i *interrupts) watch() context.Context {
 	return context.WithValue(context.Background(), interruptsKey{}, i)
 }
 
-// tell notifies the listening command. It reports whether there is one that was not notified
+// notify notifies the listening command. It reports whether there is one that was not notified
 // before.
-func (i *interrupts) tell(n syscall.Signal) bool {
+func (i *interrupts) notify(n syscall.Signal) bool {
 	i.lock.Lock()
 	defer i.lock.Unlock()
 	if i.stop == nil {

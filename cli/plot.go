@@ -81,7 +81,7 @@ func (f *plotFlags) run(cmd *cobra.Command, args []string) error {
 		return flagError("font", errors.New("want 4 to 30 points"))
 	}
 	if cmd.Flags().Changed("strategies") {
-		all, err := askedFor(f.strategies, "")
+		all, err := strategyArgs(f.strategies, "")
 		if err != nil {
 			return err
 		}

@@ -238,7 +238,7 @@ func (f *rematFlags) options() (o grid.Options, setups []setting.Setup, err erro
 	case f.workers < 0:
 		return o, nil, flagError("workers", errWorkers)
 	}
-	named, err := parseAsked(f.strategies)
+	named, err := parseStrategyArgs(f.strategies)
 	if err != nil {
 		return o, nil, flagError("strategies", err)
 	}

@@ -211,7 +211,7 @@ func browse(address string) (letter string, err error) {
 	if err != nil {
 		return "", err
 	}
-	err = letterPage.Execute(f, address)
+	err = redirectPage.Execute(f, address)
 	if err := errors.Join(err, f.Close()); err != nil {
 		return f.Name(), err
 	}
@@ -230,11 +230,11 @@ func browse(address string) (letter string, err error) {
 	return f.Name(), nil
 }
 
-//go:embed letter.html
-var letterHTML string
+//go:embed redirect.html
+var redirectHTML string
 
-// letterPage redirects a browser to an address.
-var letterPage = template.Must(template.New("letter").Parse(letterHTML))
+// redirectPage redirects a browser to an address.
+var redirectPage = template.Must(template.New("redirect").Parse(redirectHTML))
 
 // document returns the document of a file.
 func (f *viewFlags) document(cmd *cobra.Command, path string) (view.Document, error) {

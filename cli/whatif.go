@@ -157,7 +157,7 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.SurveyedTra
 	if f.files.wanted("html") && of.Timeline != nil {
 		f.stacks = of.Stacks()
 	}
-	if err := standIn(f.catalogue, &rec, of); err != nil {
+	if err := modelRecorded(f.catalogue, &rec, of); err != nil {
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
 	}
 	if of.Timeline != nil {
@@ -166,9 +166,9 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.SurveyedTra
 	return w, rec, nil
 }
 
-// standIn finds the strategy of the recorded allocator, compares it with the recording, and
+// modelRecorded finds the strategy of the recorded allocator, compares it with the recording, and
 // has it explain the failure.
-func standIn(c setting.Catalogue, rec *whatif.Recorded, of *postmortem.Recording) error {
+func modelRecorded(c setting.Catalogue, rec *whatif.Recorded, of *postmortem.Recording) error {
 	if len(rec.Config) == 0 {
 		return nil
 	}

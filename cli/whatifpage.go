@@ -29,7 +29,7 @@ func (f *whatifFlags) page(cmd *cobra.Command, w *whatif.SurveyedTrace, r *whati
 	if len(r.Runs) > 0 {
 		p.Sheets = []report.Sheet{report.WhatIfSheet(r)}
 	}
-	points := worthAPicture(r)
+	points := drawnPoints(r)
 	if len(points) == 0 {
 		return p, nil
 	}
@@ -60,9 +60,9 @@ func (f *whatifFlags) page(cmd *cobra.Command, w *whatif.SurveyedTrace, r *whati
 	return p, err
 }
 
-// worthAPicture returns the recorded settings, the answer and the best other allocator, without
+// drawnPoints returns the recorded settings, the answer and the best other allocator, without
 // duplicates.
-func worthAPicture(r *whatif.Result) (points []*whatif.Point) {
+func drawnPoints(r *whatif.Result) (points []*whatif.Point) {
 	var recorded, answer, other *whatif.Point
 	for i := range r.Runs {
 		p := &r.Runs[i]

@@ -16,9 +16,9 @@ import (
 // of locked inputs may move too. Moving does not count as use, and its time is kept apart from the
 // clock of the run.
 type Defrag struct {
-	Kind  string    // one of DefragKinds; empty: slide
-	Stay  bool      // keep pinned storages in place
-	Costs MoveCosts // zero: DefaultMoveCosts
+	Kind       string    // one of DefragKinds; empty: slide
+	KeepPinned bool      // keep pinned storages in place
+	Costs      MoveCosts // zero: DefaultMoveCosts
 }
 
 // MoveCosts is the cost model of defragmentation.
@@ -181,7 +181,7 @@ type holder struct {
 func (r *runner) movable() (list []Moving, holders []holder) {
 	for i := range r.stores {
 		st, size := &r.stores[i], r.s.Storages[i].Size
-		if st.resident && size > 0 && !(st.pinned && r.c.Defrag.Stay) {
+		if st.resident && size > 0 && !(st.pinned && r.c.Defrag.KeepPinned) {
 			list = append(list, Moving{ownerOf(int32(i)), size, st.block})
 			holders = append(holders, holder{&st.block, true})
 		}

@@ -280,7 +280,7 @@ func TestReadsReturnTheLastWrite(t *testing.T) {
 				livenesses := []string{"none", "eager", "mge-refcount"}
 				c := remat.Config{Heuristic: heuristics[r.Below(6)], Liveness: livenesses[r.Below(3)], Limit: s.Cost + 1,
 					Ladder:      ladder,
-					Defrag:      remat.Defrag{Kind: kind, Stay: v.stays},
+					Defrag:      remat.Defrag{Kind: kind, KeepPinned: v.stays},
 					Trigger:     remat.Trigger{Kind: triggers[r.Below(uint64(len(triggers)))], Bytes: budget},
 					ParentOrder: remat.ParentOrder(r.Below(3)), EagerInRemat: r.Below(2) == 0}
 				res, found := v.check(c)

@@ -19,8 +19,8 @@ func lookStride(n int) int {
 	return stride
 }
 
-// shape samples the external fragmentation of a strategy.
-type shape struct {
+// fragmentationSampler samples the external fragmentation of a strategy.
+type fragmentationSampler struct {
 	s     alloc.Inspector
 	walks *stopwatch // stopped while the strategy is walked; nil if it has [power.Holes]
 	mask  int        // an event is sampled if its number has none of these bits
@@ -32,9 +32,9 @@ type shape struct {
 	headroomAtPeak device.Size // headroom at that sample
 }
 
-// newShape returns the sampler for a replay of a number of events, timed by a clock.
-func newShape(s alloc.Inspector, events int, clock *stopwatch) *shape {
-	f := &shape{s: s, mask: lookStride(events) - 1}
+// newFragmentationSampler returns the sampler for a replay of a number of events, timed by a clock.
+func newFragmentationSampler(s alloc.Inspector, events int, clock *stopwatch) *fragmentationSampler {
+	f := &fragmentationSampler{s: s, mask: lookStride(events) - 1}
 	if !power.Has(s, power.PowerHoles) {
 		f.walks = clock
 	}
@@ -43,7 +43,7 @@ func newShape(s alloc.Inspector, events int, clock *stopwatch) *shape {
 }
 
 // largestFree returns the size of the strategy's largest free chunk.
-func (f *shape) largestFree() device.Size {
+func (f *fragmentationSampler) largestFree() device.Size {
 	if f.walks != nil {
 		f.walks.stop()
 		defer f.walks.start()
@@ -52,21 +52,21 @@ func (f *shape) largestFree() device.Size {
 }
 
 // grown samples at a new peak of reserved bytes.
-func (f *shape) grown(active, reserved device.Size) {
+func (f *fragmentationSampler) grown(active, reserved device.Size) {
 	x := f.external(active, reserved)
 	f.peakReserved, f.atPeak, f.headroomAtPeak = reserved, x, min(f.largestFree(), power.MaxRequest(f.s))
 	f.raise(x)
 }
 
 // raise raises the peak of external fragmentation to a new value.
-func (f *shape) raise(x float64) {
+func (f *fragmentationSampler) raise(x float64) {
 	f.peak = max(f.peak, x)
 	f.share = (1 - f.peak) * (1 + 1e-9) // rounding is a millionth of that
 }
 
 // external returns 1 - largest free chunk / free bytes. It is 0 while less than 1 % of the reserved
 // bytes is free, because fragmentation of little memory is meaningless.
-func (f *shape) external(active, reserved device.Size) float64 {
+func (f *fragmentationSampler) external(active, reserved device.Size) float64 {
 	free := reserved - active
 	if free == 0 || free < reserved/100 {
 		return 0

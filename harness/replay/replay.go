@@ -111,7 +111,7 @@ func (p *Prepared) newRunner(setup setting.Setup, dev device.Device, o Options) 
 	if o.Figures {
 		r.res.LowerBound = p.LowerBound()
 		r.series = newSeries(p.head.Events)
-		r.shape = newShape(s, p.head.Events, r.clock)
+		r.shape = newFragmentationSampler(s, p.head.Events, r.clock)
 		if len(p.streams) > 1 {
 			r.flows = make([]flow, len(p.streams))
 		}
@@ -157,17 +157,17 @@ type runner struct {
 	flows   []flow  // by number of the stream; nil without figures, and where there is one stream
 	pends   bool    // freed memory may be pending
 
-	done                 int         // replayed events, set at the end
-	requested, allocated device.Size // of live blocks, now
-	kept                 device.Size // requested bytes of blocks with a deferred free
-	pending              device.Size // freed, and used by a stream, at the last sample
-	requestedAtPeak      device.Size // when allocated bytes first were highest
-	series               *series     // nil without figures
-	shape                *shape      // nil without figures
-	allocTime, freeTime  *Histogram  // nil without latency
-	selfTimed            bool        // the strategy measures its times itself
-	clock                *stopwatch  // of the loop
-	allocs               uint64      // serial of the last grant; ClearStats does not touch it
+	done                 int                   // replayed events, set at the end
+	requested, allocated device.Size           // of live blocks, now
+	kept                 device.Size           // requested bytes of blocks with a deferred free
+	pending              device.Size           // freed, and used by a stream, at the last sample
+	requestedAtPeak      device.Size           // when allocated bytes first were highest
+	series               *series               // nil without figures
+	shape                *fragmentationSampler // nil without figures
+	allocTime, freeTime  *Histogram            // nil without latency
+	selfTimed            bool                  // the strategy measures its times itself
+	clock                *stopwatch            // of the loop
+	allocs               uint64                // serial of the last grant; ClearStats does not touch it
 
 	torch *torchLines // nil unless lines have PyTorch's form
 	seen  Observation // the last call, for the observer

@@ -8,8 +8,8 @@ import (
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-// sayings are the invariants of the package comment in a few words, by number.
-var sayings = [...]string{
+// invariantNames are the invariants of the package comment in a few words, by number.
+var invariantNames = [...]string{
 	1: "chunks tile their region, links mirror",
 	2: "free neighbours are merged",
 	3: "requested at least one byte and at most all",
@@ -20,7 +20,7 @@ var sayings = [...]string{
 }
 
 func (c *Core) broken(number int, format string, args ...any) error {
-	return fmt.Errorf("%s: invariant K%d (%s): %s", c.name, number, sayings[number], fmt.Sprintf(format, args...))
+	return fmt.Errorf("%s: invariant K%d (%s): %s", c.name, number, invariantNames[number], fmt.Sprintf(format, args...))
 }
 
 // Check implements [alloc.Inspector]. It recounts everything.

@@ -171,8 +171,8 @@ func failureOf(t *testing.T, s props.Subject) *props.Failure {
 	return r.Failures()[0]
 }
 
-// TestRetell shows failures of every shape: in a call, in a panic, in a look, at the end.
-func TestRetell(t *testing.T) {
+// TestReproduce shows failures of every shape: in a call, a panic, an inspection, and at the end.
+func TestReproduce(t *testing.T) {
 	for _, c := range []struct {
 		bug    bug
 		number props.Number
@@ -202,7 +202,7 @@ func TestRetell(t *testing.T) {
 			}
 			assert.Equal(t, 2, strings.Count("\n"+text.String(), "\n> "), "one marked step and the violation")
 			assert.Contains(t, text.String(), "device: reserve 4096: 0x")
-			story, err := check.Retell(subject, f)
+			story, err := check.Reproduce(subject, f)
 			require.NoError(t, err)
 			require.Equal(t, c.number, story.Violation.Number)
 			require.Equal(t, "build the strategy", story.Steps[0].Call)
@@ -227,20 +227,20 @@ func tiled(t *testing.T, s check.Step) {
 
 // retold writes the story of a failure.
 func retold(w io.Writer, s props.Subject, f *props.Failure) error {
-	story, err := check.Retell(s, f)
+	story, err := check.Reproduce(s, f)
 	return errors.Join(err, story.WriteText(w))
 }
 
-// TestRetellOfKeptInvariant is an error: the failure cannot have been of this subject.
-func TestRetellOfKeptInvariant(t *testing.T) {
+// TestReproduceOfKeptInvariant is an error: the failure cannot have been of this subject.
+func TestReproduceOfKeptInvariant(t *testing.T) {
 	f := failureOf(t, breaking(tiny(t), forgetsFree))
 	var text strings.Builder
 	require.ErrorContains(t, retold(&text, tiny(t), f), "was not broken again")
 	assert.Contains(t, text.String(), "kept this time")
 }
 
-// TestRetellAfterPlannedFault shows the device call that was refused.
-func TestRetellAfterPlannedFault(t *testing.T) {
+// TestReproduceAfterPlannedFault shows the device call that was refused.
+func TestReproduceAfterPlannedFault(t *testing.T) {
 	subject := tiny(t)
 	inner := subject.New
 	subject.Name = "hopeful"
@@ -298,7 +298,7 @@ func TestCallThatHangsEndsTheCheck(t *testing.T) {
 		require.True(t, f.Hung)
 		require.Equal(t, props.ITerminates, f.Violation.Number)
 		require.Contains(t, f.Error(), "did not return within 1m0s")
-		story, err := check.Retell(subjects[1], f)
+		story, err := check.Reproduce(subjects[1], f)
 		require.NoError(t, err)
 		require.Contains(t, story.Steps[len(story.Steps)-1].Call, "did not return within 1m0s")
 	})

@@ -1,7 +1,7 @@
 // Package check runs the property suite of package props outside go test, on all cores.
 //
 // [Subjects] chooses the devices for the tests of a catalogue entry, [Run]
-// verifies subjects, and [Retell] shows a failure step by step.
+// verifies subjects, and [Reproduce] shows a failure step by step.
 //
 // # The same result on any number of cores
 //

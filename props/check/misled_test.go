@@ -47,7 +47,7 @@ func TestForecastingStrategiesAreCheckedWithWrongForecasts(t *testing.T) {
 			continue
 		}
 		require.Equal(t, props.INoPanic, s.Failure.Violation.Number)
-		story, err := check.Retell(subjects[i], s.Failure)
+		story, err := check.Reproduce(subjects[i], s.Failure)
 		require.NoError(t, err)
 		require.Equal(t, props.INoPanic, story.Violation.Number)
 	}

@@ -41,10 +41,10 @@ func plantedWrappers() map[planted.ID]func(wrap.Forwarder) alloc.Strategy {
 		"wrapped/search-repeats": searches(func(all []alloc.Chunk) []alloc.Chunk {
 			return append(all[:min(1, len(all))], all...)
 		}),
-		"wrapped/panics-on-null":  func(f wrap.Forwarder) alloc.Strategy { return &startled{f} },
-		"wrapped/look-moves":      func(f wrap.Forwarder) alloc.Strategy { return &shy{Forwarder: f} },
-		"wrapped/free-takes-room": func(f wrap.Forwarder) alloc.Strategy { return &diary{Forwarder: f} },
-		"wrapped/walk-takes-room": func(f wrap.Forwarder) alloc.Strategy { return &scroll{f} },
+		"wrapped/panics-on-null":  func(f wrap.Forwarder) alloc.Strategy { return &panicsOnNull{f} },
+		"wrapped/look-moves":      func(f wrap.Forwarder) alloc.Strategy { return &grantsMoreAfterWalk{Forwarder: f} },
+		"wrapped/free-takes-room": func(f wrap.Forwarder) alloc.Strategy { return &logsFrees{Forwarder: f} },
+		"wrapped/walk-takes-room": func(f wrap.Forwarder) alloc.Strategy { return &copiesWalk{f} },
 	}
 }
 
@@ -187,23 +187,23 @@ func (s *searcher) WalkFree(yield func(alloc.Chunk) bool) {
 	}
 }
 
-// startled is a strategy that panics on the free of a null block.
-type startled struct{ wrap.Forwarder }
+// panicsOnNull is a strategy that panics on the free of a null block.
+type panicsOnNull struct{ wrap.Forwarder }
 
-func (s *startled) Free(a device.Addr) error {
+func (s *panicsOnNull) Free(a device.Addr) error {
 	if a == 0 {
 		panic("null")
 	}
 	return s.Forwarder.Free(a)
 }
 
-// shy is a strategy that grants more after an inspection.
-type shy struct {
+// grantsMoreAfterWalk is a strategy that grants more after an inspection.
+type grantsMoreAfterWalk struct {
 	wrap.Forwarder
 	seen bool
 }
 
-func (s *shy) Alloc(r alloc.Request) (alloc.Block, error) {
+func (s *grantsMoreAfterWalk) Alloc(r alloc.Request) (alloc.Block, error) {
 	if s.seen && r.Size <= power.MaxRequest(&s.Forwarder)/2 {
 		r.Size *= 2
 	}
@@ -211,26 +211,26 @@ func (s *shy) Alloc(r alloc.Request) (alloc.Block, error) {
 	return s.Forwarder.Alloc(r)
 }
 
-func (s *shy) WalkFree(yield func(alloc.Chunk) bool) {
+func (s *grantsMoreAfterWalk) WalkFree(yield func(alloc.Chunk) bool) {
 	s.seen = true
 	power.WalkFree(&s.Forwarder, yield)
 }
 
-// diary is a strategy that appends every free to a list.
-type diary struct {
+// logsFrees is a strategy that appends every free to a list.
+type logsFrees struct {
 	wrap.Forwarder
 	freed []device.Addr
 }
 
-func (d *diary) Free(a device.Addr) error {
+func (d *logsFrees) Free(a device.Addr) error {
 	d.freed = append(d.freed, a)
 	return d.Forwarder.Free(a)
 }
 
-// scroll is a strategy that copies the chunks of a walk before it shows them.
-type scroll struct{ wrap.Forwarder }
+// copiesWalk is a strategy that copies the chunks of a walk before it shows them.
+type copiesWalk struct{ wrap.Forwarder }
 
-func (s *scroll) Walk(yield func(alloc.Chunk) bool) {
+func (s *copiesWalk) Walk(yield func(alloc.Chunk) bool) {
 	for _, c := range slices.Collect(s.Forwarder.Walk) {
 		if !yield(c) {
 			return

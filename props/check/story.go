@@ -33,11 +33,11 @@ type Row struct {
 	More int // chunks of the same region, size, state, class and pool
 }
 
-// Retell repeats the calls of a failure and records each with its answer and the walk after it. The
-// story of a strategy that panics has all calls before. The subject must be the one of the
+// Reproduce repeats the calls of a failure and records each with its answer and the walk after it.
+// The story of a strategy that panics has all calls before. The subject must be the one of the
 // failure. A call that hung is the last step, and is not made again. If the strategy keeps every
-// invariant this time, Retell returns an error with the story.
-func Retell(s props.Subject, f *props.Failure) (*Story, error) {
+// invariant this time, Reproduce returns an error with the story.
+func Reproduce(s props.Subject, f *props.Failure) (*Story, error) {
 	n := &notebook{}
 	inner := s.New
 	instances := 0

@@ -66,7 +66,7 @@ func RunLoad(s alloc.Strategy, l Load) History {
 	l = l.withDefaults()
 	callers := make([]caller, l.Callers)
 	var clock atomic.Int64
-	var seen sightings
+	var seen seenAddresses
 	var all sync.WaitGroup
 	for i := range callers {
 		callers[i] = caller{
@@ -85,16 +85,16 @@ func RunLoad(s alloc.Strategy, l Load) History {
 	return h
 }
 
-// sightings are some of the addresses granted to any caller, so that callers can free blocks of
+// seenAddresses are some of the addresses granted to any caller, so that callers can free blocks of
 // others.
-type sightings [16]atomic.Uint64
+type seenAddresses [16]atomic.Uint64
 
 type caller struct {
 	alloc.Strategy
 	Load
 	id      int
 	clock   *atomic.Int64
-	seen    *sightings
+	seen    *seenAddresses
 	rng     *rand.Rand
 	mine    []device.Addr
 	history History

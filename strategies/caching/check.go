@@ -9,8 +9,8 @@ import (
 	"github.com/vramyard/vramyard/kit/front"
 )
 
-// sayings are the invariants of the package comment in a few words, by number.
-var sayings = [...]string{
+// invariantNames are the invariants of the package comment in a few words, by number.
+var invariantNames = [...]string{
 	1:  "blocks tile their segment, links mirror",
 	2:  "free neighbours are merged, and unmapped ones",
 	3:  "blocks stand in the shelf of their segment",
@@ -28,7 +28,7 @@ var sayings = [...]string{
 
 // broken returns an error that names an invariant.
 func broken(n int, format string, args ...any) error {
-	return fmt.Errorf("caching: invariant P%d (%s): %s", n, sayings[n], fmt.Sprintf(format, args...))
+	return fmt.Errorf("caching: invariant P%d (%s): %s", n, invariantNames[n], fmt.Sprintf(format, args...))
 }
 
 // sum holds the sums over all blocks.

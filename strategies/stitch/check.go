@@ -8,8 +8,8 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// sayings are the invariants of the package comment in a few words, by number.
-var sayings = [...]string{
+// invariantNames are the invariants of the package comment in a few words, by number.
+var invariantNames = [...]string{
 	1: "chunks tile their region, links mirror, pages name their pBlock",
 	2: "the maps hold the free chunks",
 	3: "free neighbours are merged",
@@ -22,7 +22,7 @@ var sayings = [...]string{
 }
 
 func broken(number int, format string, args ...any) error {
-	return fmt.Errorf("stitch: invariant G%d (%s): %s", number, sayings[number], fmt.Sprintf(format, args...))
+	return fmt.Errorf("stitch: invariant G%d (%s): %s", number, invariantNames[number], fmt.Sprintf(format, args...))
 }
 
 // sum holds the counts of a check.

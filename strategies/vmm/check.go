@@ -8,8 +8,8 @@ import (
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-// sayings are the invariants of the package comment in a few words, by number.
-var sayings = [...]string{
+// invariantNames are the invariants of the package comment in a few words, by number.
+var invariantNames = [...]string{
 	1: "chunks tile their range, links mirror",
 	2: "neighbours of a kind are merged",
 	3: "pages have memory exactly where chunks do",
@@ -22,7 +22,7 @@ var sayings = [...]string{
 }
 
 func broken(number int, format string, args ...any) error {
-	return fmt.Errorf("vmm: invariant V%d (%s): %s", number, sayings[number], fmt.Sprintf(format, args...))
+	return fmt.Errorf("vmm: invariant V%d (%s): %s", number, invariantNames[number], fmt.Sprintf(format, args...))
 }
 
 // sum holds the counts of a check.

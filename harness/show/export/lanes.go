@@ -28,8 +28,8 @@ func (r *Run) needOf(l *life) uint64 {
 	return need
 }
 
-// foremost returns the indices of the most highest values below n, in order.
-func foremost(n, most int, value func(i int) uint64) []int {
+// largestOf returns the indices of the most highest values below n, in order.
+func largestOf(n, most int, value func(i int) uint64) []int {
 	order := make([]int, n)
 	for i := range order {
 		order[i] = i
@@ -53,7 +53,7 @@ func (r *Run) blocks() []drawn {
 	var all []drawn
 	var taken [mostLanes]bool
 	var now []int // indices of the blocks in lanes
-	for _, i := range foremost(len(r.lives), mostBlocks, func(i int) uint64 { return needs[i] }) {
+	for _, i := range largestOf(len(r.lives), mostBlocks, func(i int) uint64 { return needs[i] }) {
 		d := drawn{life: &r.lives[i], need: needs[i]}
 		now = slices.DeleteFunc(now, func(i int) bool {
 			over := all[i].end <= d.start
@@ -86,7 +86,7 @@ func (r *Run) blocks() []drawn {
 // longest returns the driver calls to draw, in order: the longest ones.
 func (r *Run) longest() []*call {
 	var list []*call
-	for _, i := range foremost(len(r.calls), mostCalls, func(i int) uint64 { return uint64(r.calls[i].took) }) {
+	for _, i := range largestOf(len(r.calls), mostCalls, func(i int) uint64 { return uint64(r.calls[i].took) }) {
 		list = append(list, &r.calls[i])
 	}
 	return list

@@ -54,7 +54,7 @@ func TestExportedSnapshotsAreReadBack(t *testing.T) {
 			back, err := torch.Traces(snap)
 			require.NoError(t, err)
 			require.Len(t, back, 1)
-			require.Zero(t, back[0].Report.Doubts(), "%v", back[0].Report)
+			require.Zero(t, back[0].Report.Inconsistencies(), "%v", back[0].Report)
 			require.True(t, slices.Equal(placements(t, tr, s, on), placements(t, back[0].Trace, s, on)))
 		})
 	}

@@ -23,8 +23,8 @@ type collector struct {
 
 	space    Space
 	held     spans
-	reserved foremost[ReservedRange]
-	rects    foremost[Rect]
+	reserved topK[ReservedRange]
+	rects    topK[Rect]
 	notes    []note
 	unused   []int // free indices of notes
 	looks    int   // mask: an event is sampled if its number has none of these bits
@@ -39,7 +39,7 @@ func newCollector(t *Trace, o Options) *collector {
 	r := &collector{
 		follower: follower{o: o}, trace: t, time: trace.NoTime,
 		run:      &Picture{Curves: newCurves(n), DeviceTime: make([]float64, n), OOMs: make([]uint32, n), FirstOOM: -1},
-		reserved: newForemost[ReservedRange](o.Regions), rects: newForemost[Rect](o.Blocks),
+		reserved: newTopK[ReservedRange](o.Regions), rects: newTopK[Rect](o.Blocks),
 		space: Space{most: o.Ranges}, credit: 1 << 20, classes: map[device.Addr]int32{},
 	}
 	for stride := 1; t.Grid.Events/stride > maxLooks; stride *= 2 {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// foremost keeps the n heaviest values of a stream in bounded memory. Of equals the earlier one
+// topK keeps the n heaviest values of a stream in bounded memory. Of equals the earlier one
 // wins.
-type foremost[T any] struct {
+type topK[T any] struct {
 	most   int
 	list   []heavy[T]
 	came   int
@@ -23,10 +23,10 @@ type heavy[T any] struct {
 	came   int
 }
 
-func newForemost[T any](most int) foremost[T] { return foremost[T]{most: most, least: -1} }
+func newTopK[T any](most int) topK[T] { return topK[T]{most: most, least: -1} }
 
 // add takes a value. Amortised O(log n).
-func (f *foremost[T]) add(v T, weight float64) {
+func (f *topK[T]) add(v T, weight float64) {
 	f.came++
 	if weight <= f.least || f.most <= 0 {
 		f.Count++
@@ -40,7 +40,7 @@ func (f *foremost[T]) add(v T, weight float64) {
 }
 
 // cut drops the lightest values beyond the limit.
-func (f *foremost[T]) cut() {
+func (f *topK[T]) cut() {
 	if len(f.list) <= f.most {
 		return
 	}
@@ -56,7 +56,7 @@ func (f *foremost[T]) cut() {
 }
 
 // kept returns the heaviest values, sorted by compare.
-func (f *foremost[T]) kept(compare func(a, b T) int) []T {
+func (f *topK[T]) kept(compare func(a, b T) int) []T {
 	f.cut()
 	list := make([]T, len(f.list))
 	for i, h := range f.list {

@@ -46,7 +46,7 @@ func (r *Picture) thinner(t *Trace, buckets Pick) *Picture {
 	for i := range thin.Failures {
 		thin.Failures[i].Tag = t.known(thin.Failures[i].Tag)
 	}
-	rects := newForemost[Rect](half(len(r.Rects), leastOfAKind))
+	rects := newTopK[Rect](half(len(r.Rects), leastOfAKind))
 	for i := range r.Rects {
 		x := r.Rects[i]
 		x.Tag = t.known(x.Tag)
@@ -54,7 +54,7 @@ func (r *Picture) thinner(t *Trace, buckets Pick) *Picture {
 	}
 	thin.Rects = rects.kept(byBirth)
 	thin.RectsOmitted = r.RectsOmitted.and(rects.Count, rects.Weight)
-	regions := newForemost[ReservedRange](half(len(r.Regions), leastOfAKind))
+	regions := newTopK[ReservedRange](half(len(r.Regions), leastOfAKind))
 	for i := range r.Regions {
 		regions.add(r.Regions[i], r.Regions[i].weight(t.Grid.Events))
 	}

@@ -126,10 +126,10 @@ func (r *Replays) pick(from, to, most int) page.Pick {
 // states caches the most recently used states.
 type states struct {
 	mu   sync.Mutex
-	list []kept // least recently used first
+	list []cachedRun // least recently used first
 }
 
-type kept struct {
+type cachedRun struct {
 	run, event int
 	at         *page.Snapshot
 }
@@ -151,7 +151,7 @@ func (s *states) put(run, event int, at *page.Snapshot) {
 	if len(s.list) == mostStates {
 		s.list = slices.Delete(s.list, 0, 1)
 	}
-	s.list = append(s.list, kept{run, event, at})
+	s.list = append(s.list, cachedRun{run, event, at})
 }
 
 // state writes the state of a run after an event.

@@ -22,7 +22,7 @@ type Segment struct {
 	device.Region               // its range
 	Stream        device.Stream // stream of its blocks
 	Pool          alloc.PoolID  // private pool; 0: the default pool
-	Lost          bool          // the pool is unknown
+	PoolUnknown   bool          // the pool is unknown
 	Grows         bool          // expandable: mapped in a larger range
 	Small         bool          // if expandable: for small blocks
 }
@@ -60,13 +60,13 @@ func (k Kind) String() string {
 
 // Step is a recorded action.
 type Step struct {
-	Kind   Kind          // the action
-	Event  int           // index of the trace's event, without marks, or of the snapshot's entry
-	ID     uint64        // Alloc, Free: allocation ID in the trace
-	Addr   device.Addr   // of the block or the segment
-	Size   device.Size   // requested bytes, or size of the segment
-	Stream device.Stream // of the request or the segment
-	Pool   alloc.PoolID  // SegmentAlloc, SegmentMap: private pool; 0: the default pool
-	Lost   bool          // SegmentAlloc, SegmentMap: the pool is unknown
-	Small  bool          // SegmentMap: for small blocks
+	Kind        Kind          // the action
+	Event       int           // index of the trace's event, without marks, or of the snapshot's entry
+	ID          uint64        // Alloc, Free: allocation ID in the trace
+	Addr        device.Addr   // of the block or the segment
+	Size        device.Size   // requested bytes, or size of the segment
+	Stream      device.Stream // of the request or the segment
+	Pool        alloc.PoolID  // SegmentAlloc, SegmentMap: private pool; 0: the default pool
+	PoolUnknown bool          // SegmentAlloc, SegmentMap: the pool is unknown
+	Small       bool          // SegmentMap: for small blocks
 }

@@ -19,13 +19,13 @@ const (
 
 // segment is a segment of a layout; of an expandable one, a contiguous mapped range.
 type segment struct {
-	size   device.Size
-	stream device.Stream
-	pool   alloc.PoolID
-	small  bool // for small blocks
-	grows  bool
-	known  bool // the stream is known from an allocation
-	lost   bool // the pool is unknown
+	size        device.Size
+	stream      device.Stream
+	pool        alloc.PoolID
+	small       bool // for small blocks
+	grows       bool
+	known       bool // the stream is known from an allocation
+	poolUnknown bool // the pool is unknown
 }
 
 // block is a live block of a layout.
@@ -56,7 +56,7 @@ func (l *layout) addSegment(s Segment) error {
 	}
 	e := index.AddrEntry[segment]{Addr: r.Addr, Value: segment{
 		size: r.Size, stream: s.Stream, pool: s.Pool, small: s.Small || !s.Grows && r.Size == smallSegment, grows: s.Grows,
-		lost: s.Lost,
+		poolUnknown: s.PoolUnknown,
 	}}
 	l.held += r.Size
 	if s.Grows {
@@ -156,7 +156,7 @@ func (l *layout) poolAt(a device.Addr) alloc.PoolID {
 // lostAt reports whether the pool of the segment at an address is unknown.
 func (l *layout) lostAt(a device.Addr) bool {
 	p, ok := l.segments.Floor(a)
-	return ok && l.segments.Entry(p).Value.lost
+	return ok && l.segments.Entry(p).Value.poolUnknown
 }
 
 func (l *layout) drop(a device.Addr) error {
@@ -177,7 +177,7 @@ func (l *layout) apply(s Step, size device.Size) error {
 		return l.drop(s.Addr)
 	case SegmentAlloc, SegmentMap:
 		return l.addSegment(Segment{
-			Region: device.Region{Addr: s.Addr, Size: s.Size}, Stream: s.Stream, Pool: s.Pool, Lost: s.Lost,
+			Region: device.Region{Addr: s.Addr, Size: s.Size}, Stream: s.Stream, Pool: s.Pool, PoolUnknown: s.PoolUnknown,
 			Grows: s.Kind == SegmentMap, Small: s.Small,
 		})
 	case SegmentFree, SegmentUnmap:

@@ -25,7 +25,8 @@ func FromTimeline(c *torch.Timeline) (*History, error) {
 	f := timelineReader{c: c, pools: map[[2]uint64]alloc.PoolID{}}
 	for _, s := range c.Segments {
 		f.h.Segments = append(f.h.Segments, Segment{
-			Region: regionOf(s), Stream: device.Stream(s.Stream), Pool: f.pool(s.Pool), Lost: s.Lost, Grows: s.Expandable,
+			Region: regionOf(s), Stream: device.Stream(s.Stream), Pool: f.pool(s.Pool),
+			PoolUnknown: s.PoolUnknown, Grows: s.Expandable,
 			Small: s.Expandable && s.Small,
 		})
 	}
@@ -99,7 +100,7 @@ func (f *timelineReader) traffic(t torch.Traffic) Step {
 	r := regionOf(t.Segment)
 	s := Step{
 		Event: t.Entry, Addr: r.Addr, Size: r.Size, Stream: device.Stream(t.Segment.Stream), Pool: f.pool(t.Segment.Pool),
-		Small: t.Segment.Expandable && t.Segment.Small, Lost: t.Taken && t.Segment.Lost,
+		Small: t.Segment.Expandable && t.Segment.Small, PoolUnknown: t.Taken && t.Segment.PoolUnknown,
 	}
 	switch {
 	case t.Segment.Expandable && t.Taken:

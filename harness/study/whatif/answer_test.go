@@ -256,7 +256,7 @@ func TestCertaintyOfAnswers(t *testing.T) {
 			r.Allocs, r.Setup = 0, setting.Setup{}
 		},
 		"The recording begins with 1,234 live allocations.":     func(r *whatif.Recorded) { r.Opening = 1234 },
-		"3 entries of the file are inconsistent":                func(r *whatif.Recorded) { r.Doubts = 3 },
+		"3 entries of the file are inconsistent":                func(r *whatif.Recorded) { r.Inconsistencies = 3 },
 		"Private pools (CUDA graphs) are recorded":              func(r *whatif.Recorded) { r.Pools = 1 },
 		"4 streams request memory.":                             func(r *whatif.Recorded) { r.Streams = 4 },
 		"Only the rounded size of the refused request is known": func(r *whatif.Recorded) { r.Rounded = true },

@@ -30,15 +30,15 @@ type Recorded struct {
 	Allocs    int    `json:"judged_count"`              // allocations compared; 0: the file has no addresses
 	Stopped   string `json:"judging_stopped,omitempty"` // why the comparison stopped
 
-	Entries int      `json:"entry_count"`        // entries of the history; 0: unknown
-	Empty   bool     `json:"no_history"`         // the file has only allocations live at the start
-	Opening int      `json:"opening_live_count"` // allocations live at the start of the recording
-	Wrapped string   `json:"wrapped,omitempty"`  // why the beginning of the recording is probably lost
-	Doubts  int      `json:"doubt_count"`        // inconsistent entries
-	Pools   int      `json:"pool_count"`         // private pools
-	Streams int      `json:"stream_count"`       // streams with requests
-	Rounded bool     `json:"rounded"`            // refused requests have rounded sizes only
-	Unknown []string `json:"unknown,omitempty"`  // information missing in the file
+	Entries         int      `json:"entry_count"`        // entries of the history; 0: unknown
+	Empty           bool     `json:"no_history"`         // the file has only allocations live at the start
+	Opening         int      `json:"opening_live_count"` // allocations live at the start of the recording
+	Wrapped         string   `json:"wrapped,omitempty"`  // why the beginning of the recording is probably lost
+	Inconsistencies int      `json:"doubt_count"`        // inconsistent entries
+	Pools           int      `json:"pool_count"`         // private pools
+	Streams         int      `json:"stream_count"`       // streams with requests
+	Rounded         bool     `json:"rounded"`            // refused requests have rounded sizes only
+	Unknown         []string `json:"unknown,omitempty"`  // information missing in the file
 
 	// Explained is why the last refused request failed; nil: unknown.
 	Explained *postmortem.Report `json:"-"`
@@ -84,8 +84,8 @@ func RecordedIn(w *SurveyedTrace) Recorded {
 		switch p.Key {
 		case trace.AbsentKey:
 			r.Unknown = append(r.Unknown, p.Value)
-		case torch.KeyDoubt:
-			r.Doubts++
+		case torch.KeyFinding:
+			r.Inconsistencies++
 		}
 	}
 	if f := w.Refusals; f.Count > 0 {
@@ -98,7 +98,7 @@ func RecordedIn(w *SurveyedTrace) Recorded {
 func (r *Recorded) Add(c *torch.Timeline) {
 	r.Peak, r.Capacity = device.Size(c.Report.Peak), device.Size(c.Report.Capacity)
 	r.Entries = c.Report.Entries
-	r.Wrapped, r.Opening, r.Doubts = c.Report.Wrapped, len(c.Opening), c.Report.Doubts()
+	r.Wrapped, r.Opening, r.Inconsistencies = c.Report.Wrapped, len(c.Opening), c.Report.Inconsistencies()
 	r.Pools, r.Unknown = len(c.Report.Pools), c.Report.Unknown
 	if f := r.Failure; f != nil && c.LastRefusal != nil {
 		free := device.Size(c.LastRefusal.DeviceFree)

@@ -26,8 +26,8 @@ func (t *answerWriter) sure() {
 		add("The recording begins with %s live allocations. The replay places them "+
 			"without the holes between them, so the real need may be larger.", units.Count(uint64(r.Opening)))
 	}
-	if r.Doubts > 0 {
-		add("%s entries of the file are inconsistent; trace info lists them.", units.Count(uint64(r.Doubts)))
+	if r.Inconsistencies > 0 {
+		add("%s entries of the file are inconsistent; trace info lists them.", units.Count(uint64(r.Inconsistencies)))
 	}
 	if r.Pools > 0 && !t.pools {
 		add("Private pools (CUDA graphs) are recorded but not replayed: the replay shares their memory, so the " +

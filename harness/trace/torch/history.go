@@ -20,7 +20,7 @@ const (
 	KeyCapacity = "recorded_capacity" // lower bound of the device's capacity in bytes, from refused requests
 	KeyStarted  = "started_us"        // time of the first event, in microseconds of the Unix epoch
 	KeyWrapped  = "wrapped"           // why the history is probably incomplete
-	KeyDoubt    = "doubt"             // a finding of the report; may be repeated
+	KeyFinding  = "doubt"             // a finding of the report; may be repeated
 	KeyHeap     = "heap"              // summary of a [Heap]; may be repeated
 )
 

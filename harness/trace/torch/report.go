@@ -139,8 +139,8 @@ func (r *Report) find(kind finding, entry int, addr uint64) {
 	}
 }
 
-// Doubts returns the number of inconsistencies.
-func (r *Report) Doubts() (n int) {
+// Inconsistencies returns the number of inconsistencies.
+func (r *Report) Inconsistencies() (n int) {
 	for _, f := range r.Findings {
 		n += f.Count
 	}

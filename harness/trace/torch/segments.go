@@ -10,12 +10,12 @@ import (
 // HeldSegment is a segment, or a mapped range of an expandable segment, that the recorded allocator
 // held.
 type HeldSegment struct {
-	Addr, Size uint64    // first byte, bytes
-	Stream     int64     // handle
-	Small      bool      // for small blocks
-	Expandable bool      // mapped in an expandable segment
-	Pool       [2]uint64 // private pool; both 0 for the default pool or if unknown
-	Lost       bool      // the pool is unknown: the segment is not in the file and entries have no pools
+	Addr, Size  uint64    // first byte, bytes
+	Stream      int64     // handle
+	Small       bool      // for small blocks
+	Expandable  bool      // mapped in an expandable segment
+	Pool        [2]uint64 // private pool; both 0 for the default pool or if unknown
+	PoolUnknown bool      // the pool is unknown: the segment is not in the file and entries have no pools
 }
 
 // smallSegment is the size of a segment for small blocks. Segments for large blocks are larger.
@@ -50,7 +50,7 @@ func (c *Timeline) backSegments() {
 		if s := &t.Segment; t.Taken {
 			var was HeldSegment
 			if was, ok = held.cut(s.Addr, s.Size, s.Expandable); ok {
-				s.Pool, s.Lost, s.Stream = was.Pool, was.Lost, was.Stream
+				s.Pool, s.PoolUnknown, s.Stream = was.Pool, was.PoolUnknown, was.Stream
 				if !s.Expandable {
 					s.Small = was.Small
 				}
@@ -79,7 +79,7 @@ func (t *Traffic) decode(h *History) {
 	if e.Action == ActionSegmentUnmap {
 		t.Segment.Small = e.Size%largePage != 0 // one entry may unmap several pages
 	}
-	if t.Segment.Lost = h.Pools == nil; !t.Segment.Lost {
+	if t.Segment.PoolUnknown = h.Pools == nil; !t.Segment.PoolUnknown {
 		t.Segment.Pool = h.Pools[e.Pool]
 	}
 }
@@ -173,7 +173,7 @@ func (r *ranges) relate(s *HeldSegment) {
 		}
 	}
 	if e.Value.Expandable && e.Value.Stream == s.Stream {
-		s.Small, s.Pool, s.Lost = e.Value.Small, e.Value.Pool, e.Value.Lost
+		s.Small, s.Pool, s.PoolUnknown = e.Value.Small, e.Value.Pool, e.Value.PoolUnknown
 	}
 }
 

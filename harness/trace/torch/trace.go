@@ -273,7 +273,7 @@ func (c *Timeline) meta(s *Snapshot, start int64) []trace.Pair {
 		add(KeyWrapped, r.Wrapped)
 	}
 	for i := range r.Findings {
-		add(KeyDoubt, r.Findings[i].String())
+		add(KeyFinding, r.Findings[i].String())
 	}
 	for i := range r.Heaps {
 		add(KeyHeap, r.Heaps[i].String())

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestBagCountsLikeAList compares ranks with those of a sorted list, over numbers of which few or
-// many are different, up to the largest.
-func TestBagCountsLikeAList(t *testing.T) {
+// TestMultisetCountsLikeAList compares ranks with those of a sorted list, over numbers of which few
+// or many are different, up to the largest.
+func TestMultisetCountsLikeAList(t *testing.T) {
 	for seed := range uint64(60) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		var b multiset
@@ -47,9 +47,9 @@ func TestBagCountsLikeAList(t *testing.T) {
 	}
 }
 
-// TestBagTakesFewBytes holds a bag to its promise: what it keeps grows with the different numbers
-// alone.
-func TestBagTakesFewBytes(t *testing.T) {
+// TestMultisetTakesFewBytes holds a bag to its promise: what it keeps grows with the different
+// numbers alone.
+func TestMultisetTakesFewBytes(t *testing.T) {
 	var b multiset
 	for i := range uint64(2_000_000) {
 		b.add(i * i % 1009)

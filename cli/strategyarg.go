@@ -16,27 +16,27 @@ import (
 // namedUsage describes the items of a flag --strategies.
 const namedUsage = `by name, name:preset or name{"setting":value}, separated by commas`
 
-// asked is a strategy named on the command line, with the settings that replace the preset's as a
-// JSON object, "" for none.
-type asked struct{ name, config string }
+// strategyArg is a strategy named on the command line, with the settings that replace the preset's
+// as a JSON object, "" for none.
+type strategyArg struct{ name, config string }
 
 // String returns the item of the list.
-func (a asked) String() string { return a.name + a.config }
+func (a strategyArg) String() string { return a.name + a.config }
 
 // setup looks the strategy up. A setup with settings of its own has them in its name, so that two
 // setups of one strategy differ in every table.
-func (a asked) setup(c setting.Catalogue) (setting.Setup, error) {
+func (a strategyArg) setup(c setting.Catalogue) (setting.Setup, error) {
 	if err := judgeUnit(a.config, "limit"); err != nil {
 		return setting.Setup{}, fmt.Errorf("configuration of %s: %w", a.name, err)
 	}
 	return c.Lookup(a.name, json.RawMessage(a.config))
 }
 
-// parseAsked reads a list of strategies separated by commas and drops repeated items. The settings
-// of an item are compacted.
-func parseAsked(list string) (all []asked, err error) {
+// parseStrategyArgs reads a list of strategies separated by commas and drops repeated items. The
+// settings of an item are compacted.
+func parseStrategyArgs(list string) (all []strategyArg, err error) {
 	for rest := list; rest != ""; rest = strings.TrimPrefix(rest, ",") {
-		var a asked
+		var a strategyArg
 		a.name = rest
 		if i := strings.IndexAny(rest, ",{"); i >= 0 {
 			a.name = rest[:i]
@@ -66,7 +66,7 @@ func parseAsked(list string) (all []asked, err error) {
 
 // wrong returns an error about the settings with its place in a text: the byte from, or the byte
 // behind from that a [jsonError] names.
-func (a asked) wrong(text string, from int, err error) error {
+func (a strategyArg) wrong(text string, from int, err error) error {
 	if e, ok := errors.AsType[*jsonError](err); ok {
 		from += e.at
 	}
@@ -98,10 +98,10 @@ func cutObject(text string) (object, rest string, err error) {
 	return b.String(), strings.TrimLeft(text[d.InputOffset():], " \t\n"), err
 }
 
-// askedFor reads --strategies and, unless it is "", --config, which holds the settings of the one
-// strategy that is named.
-func askedFor(list, config string) ([]asked, error) {
-	all, err := parseAsked(list)
+// strategyArgs reads --strategies and, unless it is "", --config, which holds the settings of the
+// one strategy that is named.
+func strategyArgs(list, config string) ([]strategyArg, error) {
+	all, err := parseStrategyArgs(list)
 	switch {
 	case err != nil:
 		return nil, flagError("strategies", err)
@@ -125,7 +125,7 @@ func askedFor(list, config string) ([]asked, error) {
 
 // lookupAll returns the setups of the strategies that --strategies and --config name.
 func lookupAll(c setting.Catalogue, list, config string) ([]setting.Setup, error) {
-	all, err := askedFor(list, config)
+	all, err := strategyArgs(list, config)
 	if err != nil {
 		return nil, err
 	}
