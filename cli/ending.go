@@ -9,11 +9,12 @@ import (
 
 // endings lists the file-name endings of flags whose files have one format.
 var endings = map[string][]string{
-	"json":    {".json"},
-	"csv":     {".csv"},
-	"parquet": {".parquet"},
-	"offsets": {".csv"},
-	"html":    {".html", ".htm"},
+	"json":       {".json"},
+	"csv":        {".csv"},
+	"parquet":    {".parquet"},
+	"offsets":    {".csv"},
+	"html":       {".html", ".htm"},
+	"memory-map": {".pb"},
 }
 
 // promising lists the endings that imply a file format.

@@ -35,6 +35,7 @@ type replayFlags struct {
 	source                formats.Options
 	files                 outputs
 	freeAt                string
+	at                    int
 	check, contents, stop bool
 	failOnOOM             bool
 
@@ -77,6 +78,10 @@ ordinary result whose first line says FAILED.
 --explain shows why the first request found no memory, the owners of regions that are partly free,
 and the few blocks that stood in the way; docs/postmortem.md explains every figure.
 
+--memory-map and --bins show the strategy at one moment: after the event of --at, or else after the
+first request that finds no memory, or at the end. TensorFlow writes the same file at a failure if
+TF_BFC_MEMORY_DUMP is set. It is read back as a trace.
+
 --snapshot and --perfetto write every event, block by block, for third-party viewers; docs/export.md
 describes how to open them.`,
 		Args: cobra.ExactArgs(1),
@@ -95,6 +100,7 @@ describes how to open them.`,
 		`write why the first request found no memory to this file, as JSON if it ends in .json, "-" for standard output`)
 	explain.text, explain.words, explain.fill = true, true, f.writeExplained
 	f.files.addFigures(c, "the table")
+	f.addMoment(c)
 	f.addExports(c)
 	f.files.addHTML(c)
 	addFreeAt(c, &f.freeAt)
@@ -113,6 +119,9 @@ func (f *replayFlags) judge(path string) error {
 		return err
 	}
 	if err := judgeConfig(f.config); err != nil {
+		return err
+	}
+	if err := f.judgeMoment(); err != nil {
 		return err
 	}
 	return f.checkExports()
@@ -165,6 +174,10 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	if err := f.explain(prepared, f.allocationStacks[t], setup, cfg, o.FreeAt, watch("explaining")); err != nil {
+		return err
+	}
+	o.Watch = watch("taking the state")
+	if err := f.takeState(prepared, t, setup, cfg, o); err != nil {
 		return err
 	}
 	o.Watch = watch("replaying")
@@ -296,8 +309,8 @@ func (f *replayFlags) onlySimulated(on replay.Target) error {
 	if f.check {
 		check.path = "yes"
 	}
-	return onlySimulated(on, f.files.of("snapshot"), f.files.of("perfetto"), f.files.of("explain"),
-		f.files.of("html"), check)
+	return onlySimulated(on, f.files.of("memory-map"), f.files.of("bins"), f.files.of("snapshot"),
+		f.files.of("perfetto"), f.files.of("explain"), f.files.of("html"), check)
 }
 
 // sampling is the interval between two queries of a GPU's memory in use.

@@ -12,10 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/inspect"
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
+	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/strategies"
@@ -31,11 +33,12 @@ var (
 	reportHeap  = regexp.MustCompile(`(?m)^\$ printf '(.*)' > heap\.trace$`)
 	reportSpot  = regexp.MustCompile(`(?s)(<!-- report: begin -->\n)(.*)(<!-- report: end -->)`)
 	recordsSpot = regexp.MustCompile(`(?s)(<!-- records: begin -->\n)(.*)(<!-- records: end -->)`)
+	binsSpot    = regexp.MustCompile(`(?s)(<!-- bins: begin -->\n)(.*)(<!-- bins: end -->)`)
 	reportChunk = regexp.MustCompile(`(?m)^  (?:In use|Free  ) 0x\w+ of \d+ bytes, next (\d+)`)
 )
 
-// TestBFCPageReport holds the report on the page of bfc to what the commands before it print, and
-// the records of the same heap to the report and to the chunks.
+// TestBFCPageReport holds the report and the bins on the page of bfc to what the commands before
+// them print, and the records of the same heap to the report and to the chunks.
 //
 //	go test ./strategies -run TestBFCPageReport -rewrite
 func TestBFCPageReport(t *testing.T) {
@@ -51,10 +54,13 @@ func TestBFCPageReport(t *testing.T) {
 	dev, err := sim.New(sim.Config{})
 	require.NoError(t, err)
 	var chunks []alloc.Chunk
+	var bins strings.Builder
 	pen := sketch{ids: map[device.Addr]uint64{}}
 	res, err := replay.Run(tr, setup, dev, replay.Options{Report: true, Observe: func(o replay.Observation) error {
 		if o.Err != nil {
 			chunks = slices.Collect(o.Strategy.Walk) // as in the report
+			state := inspect.MapOf(o.Strategy, setup.Name)
+			require.NoError(t, report.Bins(&bins, "bfc on heap after event 5, which found no memory", &state))
 		}
 		pen.ids[o.Block.Addr] = o.Request.ID
 		return nil
@@ -67,6 +73,7 @@ func TestBFCPageReport(t *testing.T) {
 		}
 	}
 	holdSpot(t, bfcPage, reportSpot, "```\n"+b.String()+"```\n")
+	holdSpot(t, bfcPage, binsSpot, "```\n"+bins.String()+"```\n")
 	holdSpot(t, bfcPage, recordsSpot, "```\n"+records(t, chunks, &pen, string(res.OwnOOMReport))+"```\n")
 }
 

@@ -43,6 +43,14 @@ func (q Requests) Of(e *trace.Event) alloc.Request {
 	return r
 }
 
+// Tag returns the text that the tag of a request stands for, "" if there is none.
+func (p *Prepared) Tag(tag uint64) string {
+	if tag == 0 || p.requests.tagsAreIDs {
+		return ""
+	}
+	return p.src.TagOf(&trace.Event{Tag: uint32(tag)})
+}
+
 // FaultPlan returns the number of the device call to refuse, for the trace of a counterexample,
 // from the key fault-nth of its header; the calls that build and close the strategy count too.
 func FaultPlan(h trace.Header) (device.FaultPlan, error) {
