@@ -1,4 +1,4 @@
-package tidy_test
+package tidy
 
 import (
 	"fmt"
@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-
-	"github.com/vramyard/vramyard/internal/tidy"
 )
 
 // files is a small tree: names and contents. A go.mod is added.
@@ -15,7 +13,7 @@ type files map[string]string
 
 // snippet is a tree that breaks a rule, or with want empty one that comes near.
 type snippet struct {
-	rule  tidy.Rule
+	rule  Rule
 	name  string
 	files files
 	want  []string // findings, each as file:line and a part of the text
@@ -50,42 +48,42 @@ func wide(text string, n int) string {
 }
 
 var floorSnippets = []snippet{
-	{tidy.Floors, "upward", files{"alloc/a.go": goFile("alloc", "", "our:strategies/bfc")},
+	{Floors, "upward", files{"alloc/a.go": goFile("alloc", "", "our:strategies/bfc")},
 		[]string{"alloc/a.go:2 strategies/bfc, which lies on a floor above alloc"}},
-	{tidy.Floors, "upward in an internal test", files{"device/a_test.go": goFile("device", "", "our:alloc")},
+	{Floors, "upward in an internal test", files{"device/a_test.go": goFile("device", "", "our:alloc")},
 		[]string{"device/a_test.go:2 may import of ours nothing"}},
-	{tidy.Floors, "sideways", files{"strategies/bfc/a.go": goFile("bfc", "", "our:strategies/slab")},
+	{Floors, "sideways", files{"strategies/bfc/a.go": goFile("bfc", "", "our:strategies/slab")},
 		[]string{"strategies/bfc/a.go:2 may import of ours only alloc, alloc/..., device"}},
-	{tidy.Floors, "strategy sees the simulation", files{"strategies/bfc/a.go": goFile("bfc", "", "our:device/sim")},
+	{Floors, "strategy sees the simulation", files{"strategies/bfc/a.go": goFile("bfc", "", "our:device/sim")},
 		[]string{"strategies/bfc/a.go:2 may import of ours only"}},
-	{tidy.Floors, "strategy sees a tool of others", files{"strategies/bfc/a.go": goFile("bfc", "", "our:internal/fileio")},
+	{Floors, "strategy sees a tool of others", files{"strategies/bfc/a.go": goFile("bfc", "", "our:internal/fileio")},
 		[]string{"strategies/bfc/a.go:2 knows nothing of it"}},
-	{tidy.Floors, "harness knows a strategy", files{"harness/replay/a.go": goFile("replay", "", "our:strategies/bfc")},
+	{Floors, "harness knows a strategy", files{"harness/replay/a.go": goFile("replay", "", "our:strategies/bfc")},
 		[]string{"harness/replay/a.go:2 knows nothing of it"}},
-	{tidy.Floors, "harness knows the catalogue",
+	{Floors, "harness knows the catalogue",
 		files{"harness/study/compare/a.go": goFile("compare", "", "our:strategies")},
 		[]string{"harness/study/compare/a.go:2 knows nothing of it"}},
-	{tidy.Floors, "harness knows properties", files{"harness/trace/a.go": goFile("trace", "", "our:props")},
+	{Floors, "harness knows properties", files{"harness/trace/a.go": goFile("trace", "", "our:props")},
 		[]string{"harness/trace/a.go:2 knows nothing of it"}},
-	{tidy.Floors, "upward within the harness", files{"harness/trace/a.go": goFile("trace", "", "our:harness/replay")},
+	{Floors, "upward within the harness", files{"harness/trace/a.go": goFile("trace", "", "our:harness/replay")},
 		[]string{"harness/trace/a.go:2 a floor above harness/trace"}},
-	{tidy.Floors, "props knows a strategy", files{"props/a.go": goFile("props", "", "our:strategies/bfc")},
+	{Floors, "props knows a strategy", files{"props/a.go": goFile("props", "", "our:strategies/bfc")},
 		[]string{"props/a.go:2 knows nothing of it"}},
-	{tidy.Floors, "props imports testing", files{"props/a.go": goFile("props", "", "testing")},
+	{Floors, "props imports testing", files{"props/a.go": goFile("props", "", "testing")},
 		[]string{"props/a.go:2 imports testing outside tests"}},
-	{tidy.Floors, "cmd imported by a test",
+	{Floors, "cmd imported by a test",
 		files{"harness/replay/a_test.go": goFile("replay_test", "", "our:cmd/vramyard")},
 		[]string{"harness/replay/a_test.go:2 nothing below cmd imports cmd"}},
-	{tidy.Floors, "library in an allocator",
+	{Floors, "library in an allocator",
 		files{"strategies/bfc/a.go": goFile("bfc", "", "std:github.com/google/btree")},
 		[]string{"strategies/bfc/a.go:2 standard library alone"}},
-	{tidy.Floors, "library in the contract", files{"alloc/a.go": goFile("alloc", "", "std:golang.org/x/exp/maps")},
+	{Floors, "library in the contract", files{"alloc/a.go": goFile("alloc", "", "std:golang.org/x/exp/maps")},
 		[]string{"alloc/a.go:2 standard library alone"}},
-	{tidy.Floors, "root imported", files{"device/a.go": "package device\nimport \"example.org/house\"\n"},
+	{Floors, "root imported", files{"device/a.go": "package device\nimport \"example.org/house\"\n"},
 		[]string{"device/a.go:2 no code to import"}},
-	{tidy.Floors, "no room", files{"attic/a.go": goFile("attic", "")},
+	{Floors, "no room", files{"attic/a.go": goFile("attic", "")},
 		[]string{"attic/a.go:1 no room"}},
-	{tidy.Floors, "all in order", files{
+	{Floors, "all in order", files{
 		"device/a.go":              goFile("device", "", "fmt", "std:golang.org/x/exp/constraints"),
 		"device/sim/a.go":          goFile("sim", "", "our:device"),
 		"alloc/a.go":               goFile("alloc", "", "our:device", "our:internal/invariants"),
@@ -106,22 +104,22 @@ var floorSnippets = []snippet{
 }
 
 var docSnippets = []snippet{
-	{tidy.PackageComments, "none", files{"alloc/a.go": "package alloc\n"},
+	{PackageComments, "none", files{"alloc/a.go": "package alloc\n"},
 		[]string{"alloc/a.go:1 no package comment"}},
-	{tidy.PackageComments, "two", files{"cmd/x/a.go": "// Command x\npackage main\n",
+	{PackageComments, "two", files{"cmd/x/a.go": "// Command x\npackage main\n",
 		"cmd/x/b.go": "// Command x\npackage main\n"},
 		[]string{"cmd/x/b.go:1 second package comment"}},
-	{tidy.PackageComments, "another name", files{"harness/a.go": "// Package hairness helps.\npackage harness\n"},
+	{PackageComments, "another name", files{"harness/a.go": "// Package hairness helps.\npackage harness\n"},
 		[]string{`harness/a.go:1 begin with "Package harness "`}},
-	{tidy.PackageComments, "in another file", files{"strategies/x/a.go": "// Package x is.\npackage x\n"},
+	{PackageComments, "in another file", files{"strategies/x/a.go": "// Package x is.\npackage x\n"},
 		[]string{"strategies/x/a.go:1 belongs in doc.go"}},
-	{tidy.PackageComments, "all in order", files{
+	{PackageComments, "all in order", files{
 		"device/doc.go":  "// Package device is.\npackage device\n",
 		"device/a.go":    "package device\n",
 		"cmd/x/main.go":  "// Command x does.\npackage main\n",
 		"docs/x_test.go": "package docs_test\n",
 	}, nil},
-	{tidy.DocComments, "names", files{"alloc/a.go": `package alloc
+	{DocComments, "names", files{"alloc/a.go": `package alloc
 func F() {}
 type T struct{}
 func (T) M() {}
@@ -131,7 +129,7 @@ var (
 )
 `}, []string{"a.go:2 F has no comment", "a.go:3 T has no comment", "a.go:4 M has no comment", "a.go:5 C has no comment",
 		"a.go:7 variable V has no comment"}},
-	{tidy.DocComments, "wrong beginnings", files{"alloc/a.go": `package alloc
+	{DocComments, "wrong beginnings", files{"alloc/a.go": `package alloc
 // Returns nothing.
 func F() {}
 // Tea is good.
@@ -144,7 +142,7 @@ var (
 )
 `}, []string{"a.go:3 comment of F does not", "a.go:5 comment of T does not", "a.go:7 comment of M does not",
 		"a.go:10 comment of V does not"}},
-	{tidy.DocComments, "members", files{"alloc/a.go": `package alloc
+	{DocComments, "members", files{"alloc/a.go": `package alloc
 // T is a struct.
 type T[K any] struct {
 	A, B int
@@ -165,7 +163,7 @@ type I interface {
 }
 `}, []string{"a.go:4 field T.A has no", "a.go:6 field T.D has no", "a.go:13 O has no comment",
 		"a.go:16 method I.M has no", "a.go:18 comment of N does not"}},
-	{tidy.DocComments, "all in order", files{"alloc/a_test.go": "package alloc\nfunc F() {}\n",
+	{DocComments, "all in order", files{"alloc/a_test.go": "package alloc\nfunc F() {}\n",
 		"alloc/a.go": `package alloc
 // F, too, is explained.
 func F() {}
@@ -199,10 +197,10 @@ type I interface {
 	error
 }
 `}, nil},
-	{tidy.Examples, "none", files{"alloc/a.go": "package alloc\nvar a, B int\n", "kit/a.go": "package kit\nfunc F() {}\n",
+	{Examples, "none", files{"alloc/a.go": "package alloc\nvar a, B int\n", "kit/a.go": "package kit\nfunc F() {}\n",
 		"props/a.go": "package props\ntype T int\n", "props/a_test.go": "package props\nfunc TestExample() {}\n"},
 		[]string{"alloc/a.go:1 package alloc has no", "kit/a.go:1 package kit has no", "props/a.go:1 package props has no"}},
-	{tidy.Examples, "all in order", files{
+	{Examples, "all in order", files{
 		"alloc/a.go": "package alloc\nfunc F() {}\n", "alloc/a_test.go": "package alloc_test\nfunc ExampleF() {}\n",
 		"kit/internal/a.go": "package internal\nfunc F() {}\n", "cmd/a.go": "package main\nfunc F() {}\n",
 		"props/a.go": "package props\nimport _ \"fmt\"\ntype t int\nfunc (t) String() string { return \"\" }\n",
@@ -210,67 +208,67 @@ type I interface {
 }
 
 var codeSnippets = []snippet{
-	{tidy.Lengths, "file", files{"alloc/a_test.go": "package alloc\n" + strings.Repeat("\n", 600)},
+	{Lengths, "file", files{"alloc/a_test.go": "package alloc\n" + strings.Repeat("\n", 600)},
 		[]string{"alloc/a_test.go:0 601 lines"}},
-	{tidy.Lengths, "function", files{"alloc/a.go": "package alloc\n" + long("f", 81) + strings.Repeat(long("g", 2), 30)},
+	{Lengths, "function", files{"alloc/a.go": "package alloc\n" + long("f", 81) + strings.Repeat(long("g", 2), 30)},
 		[]string{"alloc/a.go:2 f has 81 lines"}},
-	{tidy.Lengths, "percentile", files{"alloc/a.go": "package alloc\n" + long("f", 61) + long("g", 61) +
+	{Lengths, "percentile", files{"alloc/a.go": "package alloc\n" + long("f", 61) + long("g", 61) +
 		strings.Repeat(long("h", 2), 18)},
 		[]string{"alloc/a.go:2 percentile of functions has 61"}},
-	{tidy.Lengths, "readme", files{"README.md": strings.Repeat("word ", 901)},
+	{Lengths, "readme", files{"README.md": strings.Repeat("word ", 901)},
 		[]string{"README.md:0 901 words"}},
-	{tidy.Lengths, "at the limits", files{
+	{Lengths, "at the limits", files{
 		"README.md":  strings.Repeat("word\n", 900),
 		"alloc/a.go": "package alloc\n" + long("f", 80) + strings.Repeat(long("h", 2), 19),
 		"alloc/b.go": "package alloc\n" + strings.Repeat("\n", 599),
 		"alloc/c.go": "// Code generated by hand. DO NOT EDIT.\n\npackage alloc\n" + strings.Repeat("\n", 700) +
 			long("g", 90),
 	}, nil},
-	{tidy.Widths, "code and comments, tests too", files{
+	{Widths, "code and comments, tests too", files{
 		"alloc/a.go":      "package alloc\n\n" + wide("var s = \"", 111) + "\"\n\n" + wide("// s is", 101) + "\n",
 		"alloc/a_test.go": "package alloc\n\nvar t = `\n`; " + wide("var u = \"", 120) + "\"\n",
 	}, []string{"a.go:3 code of 121 columns: want at most 120", "a.go:5 comment of 108 columns",
 		"a_test.go:4 code of 132"}},
-	{tidy.Widths, "what cannot be broken", files{"alloc/a.go": "package alloc\n\n" + wide("//go:generate ", 120) + "\n" +
+	{Widths, "what cannot be broken", files{"alloc/a.go": "package alloc\n\n" + wide("//go:generate ", 120) + "\n" +
 		wide("//\tcode x", 120) + "\n" + wide("//   code x", 120) + "\n" + wide("// ", 120) + "\n" +
 		"func f() {\n\t// Output:\n\t" + wide("// a b", 120) + "\n}\n" +
 		wide("var s = `", 130) + "`\n" + wide("var t = `\n", 130) + "`\n" + wide("var u = \"", 110) + "\"\n"}, nil},
-	{tidy.Pointers, "unsafe and uintptr",
+	{Pointers, "unsafe and uintptr",
 		files{"device/a.go": goFile("device", "var x uintptr\nvar y = unsafe.Sizeof(x)\n", "unsafe")},
 		[]string{"device/a.go:2 imports unsafe", "device/a.go:3 uses uintptr"}},
-	{tidy.Pointers, "in tests too", files{"device/a_test.go": goFile("device", "var x uintptr\n")},
+	{Pointers, "in tests too", files{"device/a_test.go": goFile("device", "var x uintptr\n")},
 		[]string{"device/a_test.go:2 uses uintptr"}},
-	{tidy.Pointers, "in its rooms", files{
+	{Pointers, "in its rooms", files{
 		"device/cuda/a.go":          goFile("cuda", "var x uintptr\n", "unsafe"),
 		"strategies/plugin/a.go":    goFile("plugin", "var x uintptr\n", "unsafe"),
 		"cmd/libvramyard/a_test.go": goFile("main", "var x uintptr\n", "unsafe"),
 	}, nil},
-	{tidy.Inits, "outside tests", files{"alloc/a.go": "package alloc\nfunc init() {}\n"},
+	{Inits, "outside tests", files{"alloc/a.go": "package alloc\nfunc init() {}\n"},
 		[]string{"alloc/a.go:2 init function"}},
-	{tidy.Inits, "methods and tests", files{"alloc/a.go": "package alloc\ntype t int\nfunc (t) init() {}\n",
+	{Inits, "methods and tests", files{"alloc/a.go": "package alloc\ntype t int\nfunc (t) init() {}\n",
 		"alloc/a_test.go": "package alloc\nfunc init() {}\n"}, nil},
-	{tidy.Clocks, "read and waited for",
+	{Clocks, "read and waited for",
 		files{"device/sim/a.go": goFile("sim", "import clock \"time\"\nvar x = clock.Now()\nfunc f() { clock.Sleep(1) }\n")},
 		[]string{"device/sim/a.go:3 time.Now", "device/sim/a.go:4 time.Sleep"}},
-	{tidy.Clocks, "durations, tests, other rooms", files{
+	{Clocks, "durations, tests, other rooms", files{
 		"alloc/a.go":          goFile("alloc", "var x time.Duration\n", "time"),
 		"alloc/a_test.go":     goFile("alloc", "var y = time.Now()\n", "time"),
 		"harness/replay/a.go": goFile("replay", "var y = time.Now()\n", "time"),
 		"device/cuda/a.go":    goFile("cuda", "var y = time.Now()\n", "time"),
 	}, nil},
-	{tidy.StrategyImports, "surroundings, locks, chance",
+	{StrategyImports, "surroundings, locks, chance",
 		files{"strategies/x/a.go": goFile("x", "func f() { go f() }\n", "os", "sync", "math/rand/v2", "time")},
 		[]string{"a.go:2 imports os", "a.go:3 imports sync", "a.go:4 imports math/rand/v2", "a.go:5 imports time",
 			"a.go:6 goroutine"}},
-	{tidy.StrategyImports, "tests and plugins", files{
+	{StrategyImports, "tests and plugins", files{
 		"strategies/x/a_test.go": goFile("x", "func f() { go f() }\n", "os"),
 		"strategies/plugin/a.go": goFile("plugin", "", "os"),
 	}, nil},
-	{tidy.CommentShare, "none", files{"strategies/x/a.go": "package x\nvar a = 1\nvar b = 2\n"},
+	{CommentShare, "none", files{"strategies/x/a.go": "package x\nvar a = 1\nvar b = 2\n"},
 		[]string{"strategies/x:0 0.0 % of the lines"}},
-	{tidy.CommentShare, "drowned", files{"strategies/x/a.go": "// Package x\n// is\n/* so\n */\npackage x\n"},
+	{CommentShare, "drowned", files{"strategies/x/a.go": "// Package x\n// is\n/* so\n */\npackage x\n"},
 		[]string{"strategies/x:0 80.0 % of the lines"}},
-	{tidy.CommentShare, "between", files{
+	{CommentShare, "between", files{
 		"strategies/x/a.go":      "// Package x is.\npackage x\n\nvar a = 1 // one\n\nvar b = `\n// no comment\n`\n",
 		"strategies/x/a_test.go": "package x\n",
 		"strategies/all.go":      "package strategies\n",
@@ -278,7 +276,7 @@ var codeSnippets = []snippet{
 }
 
 var mapSnippets = []snippet{
-	{tidy.MapRanges, "identifier, field, result, alias", files{
+	{MapRanges, "identifier, field, result, alias", files{
 		"internal/tool/a.go": "package tool\n// Made is a map.\ntype Made map[int]int\n// Make makes one.\nfunc Make() " +
 			"Made { return nil }\n",
 		"strategies/x/a.go": goFile("x", `type s struct { m map[int]int }
@@ -292,10 +290,10 @@ func f(m map[int]int, s s) {
 func g[M ~map[int]int](m M) { for range m {} }
 `, "maps", "our:internal/tool"),
 	}, []string{"a.go:6 ranges", "a.go:7 ranges", "a.go:8 ranges", "a.go:10 ranges", "a.go:12 ranges"}},
-	{tidy.MapRanges, "iterator", files{
+	{MapRanges, "iterator", files{
 		"strategies/x/a.go": goFile("x", "func f(m map[int]int) { for range maps.Keys(m) {} }\n", "maps")},
 		[]string{"a.go:3 maps.Keys without slices.Sorted"}},
-	{tidy.MapRanges, "slices, sorted keys, tests, other rooms", files{
+	{MapRanges, "slices, sorted keys, tests, other rooms", files{
 		"strategies/x/a.go": goFile("x", `func f(m map[int]int, s []int) {
 	for range s {}
 	for range slices.Sorted(maps.Keys(m)) {}
@@ -310,22 +308,22 @@ func g[M ~map[int]int](m M) { for range m {} }
 
 // The words and paths are put together here, so that this file keeps the rules.
 var textSnippets = []snippet{
-	{tidy.Todos, "bare", files{"alloc/a.go": "package alloc\n// " + "TODO fix\n// " + "FIXME: this is quite wrong here\n"},
+	{Todos, "bare", files{"alloc/a.go": "package alloc\n// " + "TODO fix\n// " + "FIXME: this is quite wrong here\n"},
 		[]string{"a.go:2 without a sentence", "a.go:3 says FIXME"}},
-	{tidy.Todos, "explained", files{"alloc/a.go": "package alloc\n// " + "TODO: merge with the neighbour once regions " +
+	{Todos, "explained", files{"alloc/a.go": "package alloc\n// " + "TODO: merge with the neighbour once regions " +
 		"can grow.\nvar s = \"" + "FIXME\"\n"}, nil},
-	{tidy.PlainEnglish, "riddles", files{
+	{PlainEnglish, "riddles", files{
 		"alloc/a.go": "package alloc\n// Get returns the sum of what is there.\nvar s = \"the region tells no one\"\n",
 		"docs/a.md":  "Nobody.\nThe sum is that of both.\n```\nwhatever\n```\n"},
 		[]string{"alloc/a.go:2 comments have 1.0", "alloc/a.go:3 string literals have", "docs/a.md:2 the pages have 1.0"}},
-	{tidy.PlainEnglish, "a rare one",
+	{PlainEnglish, "a rare one",
 		files{"docs/a.md": strings.Repeat("Free chunks are adjacent.\n", 600) + "They tell.\n"}, nil},
-	{tidy.MachinePaths, "somebody's", files{"docs/a.md": "x\nsee /" + "home/me/x\n", "a.yml": "path: \"/" + "tmp/x\"\n",
+	{MachinePaths, "somebody's", files{"docs/a.md": "x\nsee /" + "home/me/x\n", "a.yml": "path: \"/" + "tmp/x\"\n",
 		"docs/b.md": "`../" + "shared/x`"},
 		[]string{"a.yml:1 names a path", "docs/a.md:2 names a path", "docs/b.md:1 names a path"}},
-	{tidy.MachinePaths, "everybody's", files{"docs/a.md": "https://example.org/" + "home/x, out/" + "tmp/y, ./" + "work/z",
+	{MachinePaths, "everybody's", files{"docs/a.md": "https://example.org/" + "home/x, out/" + "tmp/y, ./" + "work/z",
 		"a.bin": "\x00 /" + "tmp/x"}, nil},
-	{tidy.Links, "broken", files{
+	{Links, "broken", files{
 		"docs/a.md": "# A\n[b](b.md) ![c](c.png)\n[`d`](#d) [up](../../x)\n\n[e]: e.md\n<img src=\"f.svg\"> " +
 			"[root](/docs/a.md)\n",
 		"docs/b.txt": "see docs/b.md and https://github.com/x/y/blob/main/docs/a.md#b",
@@ -334,27 +332,27 @@ var textSnippets = []snippet{
 			"docs/a.md:3 ../../x", "docs/a.md:5 e.md", "docs/a.md:6 f.svg", "docs/a.md:6 absolute", "docs/b.txt:1 docs/b.md",
 			"docs/b.txt:1 docs/a.md#b leads to no heading", "docs/c.md:4 a.md#A", "docs/c.md:4 #same-2",
 			"docs/c.md:4 go.mod#x"}},
-	{tidy.Links, "sound", files{
+	{Links, "sound", files{
 		"README.md": "# One `two`, [three](docs/a.md)!\n# Same\n# Same\n[1](#one-two-three) [2](#same-1) [`3`](docs) " +
 			"[4](docs/a%20b.png \"title\") [5](https://example.org/#x)\n[6][a]\n\n[a]: docs/a.md#ü--x_y\n",
 		"docs/a.md": "# Ü & x_y\n`` [`x`](y) ``\n~~~\n```\n[x](y)\n# No heading\n~~~\n`[a\nb](c)` " +
 			"[go](x.go#L7)\n",
 		"docs/a b.png": "\x00", "docs/x.go": "package docs // see docs/a.md and x/docs/c.md\n"}, nil},
-	{tidy.Index, "forgotten", files{"docs/README.md": "# Index\n[one](x/README.md)\n", "docs/x/README.md": "# X\n",
+	{Index, "forgotten", files{"docs/README.md": "# Index\n[one](x/README.md)\n", "docs/x/README.md": "# X\n",
 		"docs/a.md": "# A\n", "docs/x/y.md": "# Y\n", "docs/z/z.md": "# Z\n", "README.md": "[A](docs/a.md)"},
 		[]string{"README.md:0 docs/README.md", "docs/a.md:0 docs/README.md",
 			"docs/x/y.md:0 docs/x/README.md", "docs/z/z.md:0 docs/README.md"}},
-	{tidy.Index, "another title", files{"docs/README.md": "[D](decisions/README.md)",
+	{Index, "another title", files{"docs/README.md": "[D](decisions/README.md)",
 		"docs/decisions/README.md": "[1](1.md)", "docs/decisions/1.md": "# 1: One\n"},
 		[]string{"docs/decisions/1.md:1 want [1: One](1.md)"}},
-	{tidy.Index, "complete", files{"README.md": "[all](docs/README.md)",
+	{Index, "complete", files{"README.md": "[all](docs/README.md)",
 		"docs/README.md":           "[X](x/README.md), [A](a.md#a) [Z](z/z.md) [D](decisions/README.md)",
 		"docs/decisions/README.md": "# D\n- [1: One](1.md)", "docs/decisions/1.md": "# 1: One\n", "docs/a.md": "# A\n",
 		"docs/x/README.md": "[y](y.md)", "docs/x/y.md": "# Y\n", "docs/z/z.md": "# Z\n", "b.md": "# B\n"}, nil},
-	{tidy.Map, "missing and stale",
+	{Map, "missing and stale",
 		files{"alloc/a.go": "package alloc\n", "docs/architecture.md": "# Map\n\n| `attic` | old |\n"},
 		[]string{"docs/architecture.md:0 no row for alloc", "docs/architecture.md:3 a row for attic"}},
-	{tidy.Map, "complete", files{
+	{Map, "complete", files{
 		"alloc/a.go": "package alloc\n", "docs/architecture.md": "| `alloc` | contract |\n",
 		"tools/go.mod": "module x\n", "tools/x/a.go": "package x\n", "alloc/testdata/a.go": "package y\n",
 	}, nil},
@@ -384,13 +382,13 @@ func TestRulesFindViolations(t *testing.T) {
 }
 
 // load parses the tree of the snippet.
-func (s snippet) load(t *testing.T) *tidy.Repository {
+func (s snippet) load(t *testing.T) *Repository {
 	t.Helper()
 	fsys := fstest.MapFS{"go.mod": {Data: []byte("module example.org/house\n")}}
 	for name, content := range s.files {
 		fsys[name] = &fstest.MapFile{Data: []byte(content)}
 	}
-	h, err := tidy.Load(fsys)
+	h, err := Load(fsys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -406,7 +404,7 @@ func matches(got, want string) bool {
 }
 
 func TestEveryRuleCanFail(t *testing.T) {
-	for _, r := range tidy.Rules() {
+	for _, r := range Rules() {
 		broken, sound := false, false
 		for _, s := range allSnippets() {
 			if s.rule.Name == r.Name {
@@ -423,13 +421,13 @@ func TestEveryRuleCanFail(t *testing.T) {
 func TestJudgeSeparatesOpenExcusedAndStale(t *testing.T) {
 	s := snippet{files: files{"alloc/a.go": "package alloc\nfunc init() {}\n",
 		"alloc/b.go": "package alloc\nfunc init() {}\n"}}
-	needed := tidy.Exception{Rule: tidy.Inits.Name, File: "alloc/a.go", Text: "init function"}
-	other := []tidy.Exception{
-		{Rule: tidy.Clocks.Name, File: "alloc/b.go"},
-		{Rule: tidy.Inits.Name, File: "alloc/b"},
-		{Rule: tidy.Inits.Name, File: "alloc/b.go", Text: "elsewhere"},
+	needed := Exception{Rule: Inits.Name, File: "alloc/a.go", Text: "init function"}
+	other := []Exception{
+		{Rule: Clocks.Name, File: "alloc/b.go"},
+		{Rule: Inits.Name, File: "alloc/b"},
+		{Rule: Inits.Name, File: "alloc/b.go", Text: "elsewhere"},
 	}
-	open, stale := tidy.Judge(s.load(t), []tidy.Rule{tidy.Inits}, append(other, needed))
+	open, stale := Judge(s.load(t), []Rule{Inits}, append(other, needed))
 	if len(open) != 1 || open[0].File != "alloc/b.go" {
 		t.Errorf("open findings %v: want the one of alloc/b.go", open)
 	}

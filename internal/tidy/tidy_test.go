@@ -1,11 +1,9 @@
-package tidy_test
+package tidy
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/vramyard/vramyard/internal/tidy"
 )
 
 // root returns the directory of the module that this test belongs to.
@@ -28,9 +26,9 @@ func root(t *testing.T) string {
 }
 
 // house parses the repository.
-func house(t *testing.T) *tidy.Repository {
+func house(t *testing.T) *Repository {
 	t.Helper()
-	h, err := tidy.Load(os.DirFS(root(t)))
+	h, err := Load(os.DirFS(root(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +40,8 @@ func house(t *testing.T) *tidy.Repository {
 
 func TestRepositoryKeepsItsRules(t *testing.T) {
 	h := house(t)
-	open, stale := tidy.Judge(h, tidy.Rules(), tidy.Exceptions())
-	for _, r := range tidy.Rules() {
+	open, stale := Judge(h, Rules(), Exceptions())
+	for _, r := range Rules() {
 		t.Run(r.Name, func(t *testing.T) {
 			for _, f := range open {
 				if f.Rule == r.Name {
@@ -61,7 +59,7 @@ func TestRepositoryKeepsItsRules(t *testing.T) {
 }
 
 func TestEveryExceptionHasAReason(t *testing.T) {
-	for _, e := range tidy.Exceptions() {
+	for _, e := range Exceptions() {
 		if e.Reason == "" || e.File == "" {
 			t.Errorf("the exception of rule %q for %q: want a file and a reason", e.Rule, e.File)
 		}
@@ -70,12 +68,12 @@ func TestEveryExceptionHasAReason(t *testing.T) {
 
 func TestFigures(t *testing.T) {
 	h := house(t)
-	all := tidy.Functions(h)
+	all := Functions(h)
 	t.Logf("%d functions: median %d lines, 95th percentile %d, longest %d (%s)", len(all),
-		tidy.Percentile(all, 50).Lines, tidy.Percentile(all, 95).Lines, tidy.Percentile(all, 100).Lines,
-		tidy.Percentile(all, 100).Name)
+		Percentile(all, 50).Lines, Percentile(all, 95).Lines, Percentile(all, 100).Lines,
+		Percentile(all, 100).Name)
 	for _, p := range h.Packages {
-		if share, ok := tidy.Share(p); ok {
+		if share, ok := Share(p); ok {
 			t.Logf("%-28s %4.1f %% of the lines hold a comment", p.Dir, share)
 		}
 	}

@@ -74,7 +74,7 @@ var rooms = []room{
 }
 
 // notForStrategies lists the internal packages that strategies must not import.
-var notForStrategies = []string{"internal/budget", "internal/fileio", "internal/script", "internal/tidy"}
+var notForStrategies = []string{"internal/budget", "internal/fileio", "internal/script"}
 
 // outsideHarness lists the packages that the harness must not import: it receives a catalogue.
 var outsideHarness = []string{"strategies", "props"}
