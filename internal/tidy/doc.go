@@ -1,6 +1,6 @@
 // Package tidy consists of tests of the repository's rules.
 //
-// A Repository is a parsed source tree. A Rule looks at one and returns what breaks it, as Findings.
+// A Repository is a parsed source tree. A Rule looks at one and returns what breaks it.
 // The tests run every rule over the repository, and every rule over a small tree that breaks it,
 // because a rule that cannot fail checks nothing.
 //
