@@ -12,6 +12,7 @@ import (
 	buddyxdl "github.com/vramyard/vramyard/strategies/buddy/xdl"
 	"github.com/vramyard/vramyard/strategies/caching"
 	"github.com/vramyard/vramyard/strategies/direct"
+	"github.com/vramyard/vramyard/strategies/dlmalloc"
 	"github.com/vramyard/vramyard/strategies/slab"
 	"github.com/vramyard/vramyard/strategies/slab/blaze"
 	slabxdl "github.com/vramyard/vramyard/strategies/slab/xdl"
@@ -73,6 +74,13 @@ func fitAllocators() setting.Catalogue {
 				Doc: "of four chunks of the request's own class the lowest that fits, if any does"},
 			setting.Preset{Name: "exhaustive", JSON: `{"exhaustive":true}`,
 				Doc: "every chunk that may fit is tried before the end of the memory is used"}),
+		setting.SpecOf("dlmalloc", "Doug Lea's malloc: small bins, tries, a designated victim, and top", dlmalloc.New,
+			setting.Preset{In: setting.Unlisted, Doc: "as dlmalloc 2.8.6 places blocks; the whole device in one region"},
+			setting.Preset{Name: "growth", JSON: `{"growth":"proportional"}`,
+				Doc: "regions are added on demand, a sixteenth of the bytes held"},
+			setting.Preset{Name: "mmap",
+				JSON: `{"growth":"fixed","region_bytes":"32MiB","direct_bytes":"128MiB","release":true,"keep_bytes":"1GiB"}`,
+				Doc:  "segments and large blocks from the device, by dlmalloc's thresholds in pages of 2 MiB"}),
 	}
 }
 

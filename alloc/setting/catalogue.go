@@ -35,6 +35,7 @@ const (
 	Remat                       // rematerialization under a memory budget
 	Timed                       // benchmarks
 	Yardstick                   // first among the timed ones: the others are shown as ratios to it
+	Unlisted                    // no list, for a first preset
 
 	everyList = Compared | Remat | Timed
 )

@@ -140,9 +140,7 @@ func (p *Pool) Grow(least, align device.Size, label int32) (device.Region, error
 	if err != nil {
 		return device.Region{}, err
 	}
-	if p.policy.Limit != 0 && p.stats.Reserved > p.policy.Limit && p.Release(r.Addr) == nil {
-		// The device rounded up above the limit. A region that it does not take back is used
-		// instead of lost.
+	if p.exceeds(r) {
 		return device.Region{}, ErrLimit
 	}
 	if p.policy.Kind == Doubling {
@@ -151,6 +149,40 @@ func (p *Pool) Grow(least, align device.Size, label int32) (device.Region, error
 	p.empty += r.Size
 	p.grown += r.Size
 	return r, nil
+}
+
+// exceeds reports whether the device rounded a region up above the limit, and took it back. A
+// region that it does not take back is used instead of lost.
+func (p *Pool) exceeds(r device.Region) bool {
+	return p.policy.Limit != 0 && p.stats.Reserved > p.policy.Limit && p.Release(r.Addr) == nil
+}
+
+// GrowDirect reserves a region of n bytes for one block, whatever the policy wants, and enters it
+// under a label as occupied. The region has no influence on the sizes of others. Errors are those
+// of Grow.
+func (p *Pool) GrowDirect(n, align device.Size, label int32) (device.Region, error) {
+	p.asked = 0
+	if n > p.room() {
+		return device.Region{}, ErrLimit
+	}
+	p.asked = n
+	r, err := p.Reserve(n, align, label)
+	if err == nil && p.exceeds(r) {
+		err = ErrLimit
+	}
+	return r, err
+}
+
+// DropDirect releases a region from GrowDirect whose block was freed. On error, the device's, the
+// region stays and is empty like one from Grow.
+func (p *Pool) DropDirect(a device.Addr) error {
+	h, _ := p.Find(a)
+	err := p.Release(a)
+	if err != nil {
+		p.empty += h.Size
+		p.grown += h.Size
+	}
+	return err
 }
 
 // reserve requests n bytes, then less, down to least, until the device grants.

@@ -115,6 +115,29 @@ func (c *Core) reserve(r *alloc.Request, n device.Size) (Handle, error) {
 	return h, nil
 }
 
+// GrowDirect gets a region of its own for a request of n bytes, which counts as occupied, and
+// returns the free chunk that fills it. It returns None if the limit or the device refuses.
+func (c *Core) GrowDirect(r *alloc.Request, n device.Size) Handle {
+	h := c.Add(0, 0)
+	got, err := c.pool.GrowDirect(n, max(r.Align, c.quantum), int32(h))
+	if err != nil {
+		c.Retire(h)
+		return None
+	}
+	c.Rows[h].Addr, c.Rows[h].Size = got.Addr, device.AlignDown(got.Size, c.quantum)
+	return h
+}
+
+// ReleaseDirect returns the region of a chunk from GrowDirect, which is free again, and reports
+// whether the chunk is no more. If the device refuses, the region stays as an empty one.
+func (c *Core) ReleaseDirect(h Handle) (gone bool) {
+	if c.pool.DropDirect(c.Rows[h].Addr) != nil {
+		return false
+	}
+	c.Retire(h)
+	return true
+}
+
 // Occupy counts that a free chunk, which is no longer in the index and fills its region, is about
 // to be split and granted. It is called before the splits, because the chunk's neighbors show
 // whether its region is empty.

@@ -29,8 +29,8 @@ func (l link) state() uint32 { return l.after >> stateShift }
 func (l link) freeMask() uint32 { return uint32(int32(l.state()-1) >> 31) }
 
 // Rings are circular lists of free chunks. Each goes through an anchor, a row without a chunk, so
-// its first and last chunk are no special cases. A chunk is in at most one ring. The methods are
-// branch-free, and only Anchor allocates.
+// its first and last chunk are no special cases; one from Alone has none. A chunk is in at most one
+// ring. The methods are branch-free, and only Anchor allocates.
 
 // Anchor returns the handle of a new, empty ring. Rings are never removed.
 func (t *Table) Anchor() Handle {
@@ -57,6 +57,9 @@ func (t *Table) Note(h Handle) uint32 { return t.Rows[h].back }
 // SetNote attaches a note to a free chunk that is in no ring, such as its entry in the index. It is
 // valid until the chunk is granted or joined.
 func (t *Table) SetNote(h Handle, note uint32) { t.Rows[h].back = note }
+
+// Alone makes a free chunk a ring of its own, without an anchor.
+func (t *Table) Alone(h Handle) { t.Rows[h].link = link{h, h} }
 
 // Link inserts a free chunk into a ring, after a chunk or the anchor.
 func (t *Table) Link(h, before Handle) {
