@@ -27,12 +27,12 @@ var (
 	ErrUnsupported = errors.ErrUnsupported
 )
 
-// Hint is a wish where to place a block. Strategies without ends ignore it.
+// Hint is a preference for one end of memory. Strategies without ends ignore it.
 type Hint uint8
 
 // The hints.
 const (
-	HintNone Hint = iota // no wish
+	HintNone Hint = iota // no preference
 	HintLow              // at the low end
 	HintHigh             // at the high end
 )

@@ -100,8 +100,8 @@ const backendAsync = "backend:cudaMallocAsync"
 
 // recordedAllocator returns the strategy that models PyTorch's allocator with recorded
 // settings. The file does not record PyTorch's version: of two sets of rules it takes the better
-// one at predicting the recording, if course is not nil.
-func recordedAllocator(c setting.Catalogue, config []byte, course *torch.Timeline) (a allocator, err error) {
+// one at predicting the recording, if timeline is not nil.
+func recordedAllocator(c setting.Catalogue, config []byte, timeline *torch.Timeline) (a allocator, err error) {
 	var settings caching.Config
 	if json.Unmarshal(config, &settings) == nil && strings.Contains(strings.ReplaceAll(settings.Conf, " ", ""),
 		backendAsync) {
@@ -125,7 +125,7 @@ func recordedAllocator(c setting.Catalogue, config []byte, course *torch.Timelin
 		if err != nil {
 			return a, err
 		}
-		judged, err := judge(course, target)
+		judged, err := judge(timeline, target)
 		if err != nil {
 			return a, err
 		}
@@ -140,11 +140,11 @@ func recordedAllocator(c setting.Catalogue, config []byte, course *torch.Timelin
 }
 
 // judge verifies a strategy against a recording. The result is nil without a recording.
-func judge(course *torch.Timeline, target *verify.Target) (*verify.Result, error) {
-	if course == nil {
+func judge(timeline *torch.Timeline, target *verify.Target) (*verify.Result, error) {
+	if timeline == nil {
 		return nil, nil
 	}
-	h, err := verify.FromTimeline(course)
+	h, err := verify.FromTimeline(timeline)
 	if errors.Is(err, verify.ErrNoHistory) {
 		return nil, nil
 	}

@@ -437,9 +437,9 @@ func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmorte
 
 // recordedSetup returns the strategy for the recorded allocator, or PyTorch's with default settings
 // if the file has none.
-func recordedSetup(c setting.Catalogue, h trace.Header, course *torch.Timeline) (setting.Setup, error) {
+func recordedSetup(c setting.Catalogue, h trace.Header, timeline *torch.Timeline) (setting.Setup, error) {
 	if config := settingsOf(h); config != nil {
-		if a, err := recordedAllocator(c, config, course); err != nil || a.setup.Name != "" {
+		if a, err := recordedAllocator(c, config, timeline); err != nil || a.setup.Name != "" {
 			return a.setup, err
 		}
 	}

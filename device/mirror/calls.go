@@ -92,13 +92,13 @@ func (d *Device) reserveRange(v *device.Invocation) {
 	if v.Err == nil {
 		c.Addr = d.behind(v.Addr, v.Align)
 	}
-	wish := c.Addr
+	want := c.Addr
 	c.On(d.card)
-	if v.Err == nil && wish != 0 && errors.Is(c.Err, device.ErrOutOfMemory) {
+	if v.Err == nil && want != 0 && errors.Is(c.Err, device.ErrOutOfMemory) {
 		c.Addr = 0 // occupied on the card
 		c.On(d.card)
-	} else if c.Err == nil && wish != 0 && c.Region.Addr != wish {
-		d.differ("%v at %v: the card gives %v", v, wish, c.Region.Addr)
+	} else if c.Err == nil && want != 0 && c.Region.Addr != want {
+		d.differ("%v at %v: the card gives %v", v, want, c.Region.Addr)
 	}
 	d.took(addresses, v, &c)
 }

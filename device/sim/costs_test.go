@@ -69,8 +69,8 @@ func TestPublishedCostsFitGMLake(t *testing.T) {
 	}
 }
 
-// course makes calls of every kind that the device has, and notes what each should take.
-type course struct {
+// costChecker makes calls of every kind that the device has, and notes what each should take.
+type costChecker struct {
 	t     *testing.T
 	d     *sim.Device
 	costs sim.Costs
@@ -80,7 +80,7 @@ type course struct {
 }
 
 // did checks a call that just returned.
-func (c *course) did(call device.Call, size device.Size, err error) {
+func (c *costChecker) did(call device.Call, size device.Size, err error) {
 	c.t.Helper()
 	c.made |= device.CallsOf(call)
 	if err != nil {
@@ -95,7 +95,7 @@ func (c *course) did(call device.Call, size device.Size, err error) {
 }
 
 // memory makes the calls that hand out memory or look at it.
-func (c *course) memory(size device.Size) {
+func (c *costChecker) memory(size device.Size) {
 	d := c.d
 	r, err := d.Reserve(size-100, 0)
 	require.NoError(c.t, err)
@@ -114,7 +114,7 @@ func (c *course) memory(size device.Size) {
 }
 
 // virtual makes the calls of virtual memory.
-func (c *course) virtual(size device.Size) {
+func (c *costChecker) virtual(size device.Size) {
 	d := c.d
 	r, err := d.ReserveRange(2*size, 0, 0)
 	c.did(device.CallReserveRange, 2*size, err)
@@ -130,7 +130,7 @@ func (c *course) virtual(size device.Size) {
 }
 
 // streams makes the calls of streams.
-func (c *course) streams() {
+func (c *costChecker) streams() {
 	d := c.d
 	e, err := d.NewEvent()
 	c.did(device.CallNewEvent, 0, err)
@@ -146,7 +146,7 @@ func (c *course) streams() {
 }
 
 // pools makes the calls of pools, which take and give back regions besides.
-func (c *course) pools(size device.Size) {
+func (c *costChecker) pools(size device.Size) {
 	d := c.d
 	inside := func(call, as device.Call) {
 		ns := c.costs.Of(call, max(size, 32*device.MiB), d.Config().Bandwidth)
@@ -178,7 +178,7 @@ func TestEveryCallTakesTheTimeOfTheCostTable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 1))
 	for _, table := range []sim.CostTable{sim.Published, sim.NoCosts} {
 		costs, _ := table.Costs()
-		c := &course{t: t, costs: costs, d: newDevice(t, sim.Config{
+		c := &costChecker{t: t, costs: costs, d: newDevice(t, sim.Config{
 			Costs: table, Bandwidth: 3e9, Capacity: 8 * device.GiB, Memory: sim.Filled,
 		})}
 		for range 20 {

@@ -173,16 +173,16 @@ func (p *Space) regions(size device.Size) (tiles []tile, sum float64) {
 
 func (p *Space) emptiable() (list []emptied) {
 	for from := 0; from < len(p.tiles); {
-		to, e, stays := from, emptied{}, false
+		to, e, fixed := from, emptied{}, false
 		for ; to < len(p.tiles) && p.tiles[to].chunk.Region == p.tiles[from].chunk.Region; to++ {
 			t := &p.tiles[to]
-			stays = stays || t.chunk.State == alloc.Live && !t.evictable || t.chunk.State == alloc.Pending
+			fixed = fixed || t.chunk.State == alloc.Live && !t.evictable || t.chunk.State == alloc.Pending
 			e.worth += t.worth
 			if t.chunk.State.Held() {
 				e.bytes += t.chunk.Size
 			}
 		}
-		if e.tiles = p.tiles[from:to]; !stays && e.bytes > 0 {
+		if e.tiles = p.tiles[from:to]; !fixed && e.bytes > 0 {
 			list = append(list, e)
 		}
 		from = to

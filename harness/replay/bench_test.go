@@ -95,14 +95,14 @@ func BenchmarkReplay(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			c := course{t: p, slots: t.Slots, ops: ops, setup: setup.ForCapacity(device.AlignUp(4*p.LowerBound(), device.GiB))}
+			c := subject{t: p, slots: t.Slots, ops: ops, setup: setup.ForCapacity(device.AlignUp(4*p.LowerBound(), device.GiB))}
 			b.Run("strategy="+name+"/trace="+t.Header.Name, c.bench)
 		}
 	}
 }
 
-// course is one strategy on one trace.
-type course struct {
+// subject is one strategy on one trace.
+type subject struct {
 	t     *replay.Prepared
 	slots int
 	ops   []bareOp
@@ -110,7 +110,7 @@ type course struct {
 }
 
 // bench runs the rounds and reports medians of CPU time per operation.
-func (c course) bench(b *testing.B) {
+func (c subject) bench(b *testing.B) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	var loops, replays, latencies []float64
@@ -129,7 +129,7 @@ func (c course) bench(b *testing.B) {
 }
 
 // time returns the CPU time of f per operation. What f returns is run afterwards.
-func (c course) time(b *testing.B, f func() (func() error, error)) float64 {
+func (c subject) time(b *testing.B, f func() (func() error, error)) float64 {
 	runtime.GC()
 	start := replay.ThreadTime()
 	after, err := f()
@@ -144,7 +144,7 @@ func (c course) time(b *testing.B, f func() (func() error, error)) float64 {
 }
 
 // bare builds the strategy and runs the bare loop.
-func (c course) bare() (func() error, error) {
+func (c subject) bare() (func() error, error) {
 	dev, err := sim.New(sim.Config{})
 	if err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (c course) bare() (func() error, error) {
 }
 
 // replay returns the same as a replay, which closes the strategy itself.
-func (c course) replay(o replay.Options) func() (func() error, error) {
+func (c subject) replay(o replay.Options) func() (func() error, error) {
 	return func() (func() error, error) {
 		dev, err := sim.New(sim.Config{})
 		if err != nil {

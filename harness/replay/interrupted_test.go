@@ -46,9 +46,9 @@ func pairs(t *testing.T, n int) *trace.Trace {
 // TestPrepareEndsSoon interrupts the preparation of a trace at every look at its context. Between
 // two looks are no more events than between two of a replay, which is some milliseconds.
 func TestPrepareEndsSoon(t *testing.T) {
-	const sight = 1 << 16
-	tr := pairs(t, sight)
-	for _, src := range []trace.Source{tr, pieces{tr, 2 * sight}} {
+	const step = 1 << 16
+	tr := pairs(t, step)
+	for _, src := range []trace.Source{tr, pieces{tr, 2 * step}} {
 		n := 0
 		for ; ; n++ {
 			left := n
@@ -62,7 +62,7 @@ func TestPrepareEndsSoon(t *testing.T) {
 		if src == trace.Source(tr) {
 			walks = 2 // it is laid out too
 		}
-		require.GreaterOrEqual(t, n, walks*len(tr.Events)/sight)
+		require.GreaterOrEqual(t, n, walks*len(tr.Events)/step)
 	}
 }
 

@@ -79,7 +79,7 @@ type Result struct {
 	SelfTimed bool     `json:"self_timed,omitempty"`
 	Latency   *Latency `json:"latency,omitempty"` // of single calls
 
-	Series *Series `json:"series,omitempty" flat:"-"` // the course of the run
+	Series *Series `json:"series,omitempty" flat:"-"` // memory over the run
 }
 
 // Failures returns the number of requests that were not granted, those for zero bytes aside.
@@ -154,7 +154,7 @@ type Latency struct {
 	NsPerOp float64 `json:"ns_per_op"`
 }
 
-// Series is the course of a run in at most [MaxPoints] points.
+// Series samples the memory of a run in at most [MaxPoints] points.
 type Series struct {
 	Stride int     `json:"events_per_point"` // events per point
 	Points []Point `json:"points"`           // in order

@@ -108,7 +108,7 @@ func TestWasteShowsThreeShares(t *testing.T) {
 	assert.Contains(t, one, "external fragmentation peak (%)")
 }
 
-// replayed returns the result of a replay with a course.
+// replayed returns the result of a replay with a series.
 func replayed(t *testing.T, strategy string, points []replay.Point) string {
 	t.Helper()
 	text, err := json.Marshal(replay.Result{Schema: replay.Schema, Strategy: strategy, Trace: "t", TraceSHA256: "ab",
@@ -285,13 +285,13 @@ func TestFailureMarksDoNotOverlap(t *testing.T) {
 
 // TestRequestedCurveComesFromACompleteRun draws a run that refuses all, first.
 func TestRequestedCurveComesFromACompleteRun(t *testing.T) {
-	course := func(requested device.Size, ooms uint32) *chart.Source {
+	run := func(requested device.Size, ooms uint32) *chart.Source {
 		return read(t, "a.json", replayed(t, fmt.Sprint("s", ooms),
 			[]replay.Point{{Event: 0, Requested: requested, OOMs: ooms}, {Event: 9, Requested: requested, OOMs: ooms}}))
 	}
 	line := regexp.MustCompile(`<path d="([^"]*)" style="fill:none;stroke:#404040`)
-	one := line.FindAllStringSubmatch(svg(t, chart.Options{}, course(0, 1), course(1<<30, 0)), -1)
-	other := line.FindAllStringSubmatch(svg(t, chart.Options{}, course(1<<30, 0), course(0, 1)), -1)
+	one := line.FindAllStringSubmatch(svg(t, chart.Options{}, run(0, 1), run(1<<30, 0)), -1)
+	other := line.FindAllStringSubmatch(svg(t, chart.Options{}, run(1<<30, 0), run(0, 1)), -1)
 	assert.Equal(t, other, one)
 	require.NotEmpty(t, one)
 }

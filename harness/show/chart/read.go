@@ -77,13 +77,13 @@ func read(name string, r io.Reader, memory *budget.Budget) (*Source, error) {
 		return nil, err
 	}
 	if s.of.Command == ofReplay {
-		var course struct {
+		var content struct {
 			Series *replay.Series `json:"series"`
 		}
-		if err := json.Unmarshal(text, &course); err != nil {
+		if err := json.Unmarshal(text, &content); err != nil {
 			return nil, err
 		}
-		s.series = course.Series
+		s.series = content.Series
 	}
 	return s, s.check()
 }

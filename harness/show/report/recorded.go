@@ -28,19 +28,19 @@ func recordedNotes(runs []compare.Run) (all []string) {
 
 // measuredOn names the devices of the figures.
 func measuredOn(runs []compare.Run, card device.Size) string {
-	var elsewhere []string
+	var atMinimum []string
 	for _, r := range runs {
 		if r.Device != card {
-			elsewhere = append(elsewhere, r.Strategy)
+			atMinimum = append(atMinimum, r.Strategy)
 		}
 	}
 	switch {
-	case len(elsewhere) == 0:
+	case len(atMinimum) == 0:
 		return fmt.Sprintf("Measured on %s, the card of the recording.", units.Bytes(card))
-	case len(elsewhere) == len(runs):
+	case len(atMinimum) == len(runs):
 		return fmt.Sprintf("Measured on %s; the card of the recording has %s.", units.Bytes(runs[0].Device),
 			units.Bytes(card))
 	}
 	return fmt.Sprintf("Measured on %s, the card of the recording; on its minimum capacity: %s.", units.Bytes(card),
-		strings.Join(elsewhere, ", "))
+		strings.Join(atMinimum, ", "))
 }

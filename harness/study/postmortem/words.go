@@ -43,7 +43,7 @@ func (r *Report) judge(loose device.Size) {
 	case r.KindTop >= r.Block:
 		say(CauseKind, "a hole of %s would suffice, but serves requests of other sizes", b(r.KindTop))
 	case r.pool.largest >= r.Block:
-		say(CausePool, "a hole of %s would suffice, but lies in %s", b(r.pool.largest), r.elsewhere())
+		say(CausePool, "a hole of %s would suffice, but lies in %s", b(r.pool.largest), r.otherPools())
 	case has >= r.Block:
 		say(CauseSegment, "the device has %s left, enough for the block, but %s are requested from it", b(has), b(r.Segment))
 	case has+r.Usable.Bytes-min(loose, r.Usable.Bytes) >= least:
@@ -59,7 +59,7 @@ func (r *Report) waitingServes() bool {
 	return len(r.Plans) > 0 && r.Plans[0].Count == 0 && r.Plans[0].Waits > 0
 }
 
-func (r *Report) elsewhere() string {
+func (r *Report) otherPools() string {
 	if r.Pool != 0 {
 		return "another pool than the request's private pool"
 	}
@@ -78,7 +78,7 @@ func (r *Report) blame() {
 		{CauseStream, r.stream.bytes, "belong to other streams"},
 		{CausePending, r.Pending.Bytes, "are freed but still used by a stream"},
 		{CauseKind, r.OtherKind.Bytes + r.Cached.Bytes, "serve requests of other sizes"},
-		{CausePool, r.pool.bytes, "lie in " + r.elsewhere()},
+		{CausePool, r.pool.bytes, "lie in " + r.otherPools()},
 	} {
 		if x.bytes > most {
 			most = x.bytes

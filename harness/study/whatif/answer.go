@@ -206,7 +206,7 @@ func (t *answerWriter) setting(b, least *Point) {
 	t.tight(b)
 	t.costs(b)
 	t.fits(b)
-	t.elsewhere(b, least)
+	t.smallest(b, least)
 }
 
 // held returns the bytes reserved when the recorded program ran out of memory, or 0.
@@ -267,7 +267,7 @@ func (t *answerWriter) howSmall(b, least *Point) {
 		return
 	}
 	if t.a.Verdict != TooLittle {
-		t.elsewhere(b, least)
+		t.smallest(b, least)
 	}
 }
 
@@ -286,8 +286,8 @@ func (t *answerWriter) open(p *Point) bool {
 	})
 }
 
-// elsewhere mentions the best strategy, if it needs noticeably less than setting b.
-func (t *answerWriter) elsewhere(b, least *Point) {
+// smallest mentions the best strategy, if it needs noticeably less than setting b.
+func (t *answerWriter) smallest(b, least *Point) {
 	if least == nil || b == least || b != nil && b.Need() != 0 && b.Need()-min(b.Need(), least.Need()) <= b.Need()/nearly {
 		return
 	}

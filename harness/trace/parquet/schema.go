@@ -51,7 +51,7 @@ type row struct {
 	ID     uint64 `parquet:"id,delta" doc:"name of the allocation; may be used again once it is freed"`
 	Size   uint64 `parquet:"size_bytes,dict" doc:"bytes requested; of a bad-free, the distance from the start of the block"`
 	Stream uint64 `parquet:"stream,dict" doc:"stream; 18446744073709551615 of a pool-begin means all of them"`
-	Align  uint64 `parquet:"align_bytes,dict" doc:"alignment in bytes; 0 is no wish"`
+	Align  uint64 `parquet:"align_bytes,dict" doc:"alignment in bytes; 0 is any"`
 	Hint   string `parquet:"hint,dict" doc:"end of the arena: low, high or empty"`
 	Arg    uint64 `parquet:"arg,dict" doc:"number that belongs to the kind: pool, frontier, address, count; of an alloc, the frontier below which its memory must have been freed"`
 	Time   int64  `parquet:"time_ns,delta" doc:"nanoseconds since the start of the trace, which never decrease; -1 is not known"`
