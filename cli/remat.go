@@ -109,6 +109,9 @@ func heuristicNames() (names []string) {
 	for _, h := range remat.Heuristics() {
 		names = append(names, h.Name)
 	}
+	for _, p := range remat.Plans() {
+		names = append(names, p.Name)
+	}
 	return names
 }
 
@@ -159,6 +162,14 @@ func listHeuristics(w io.Writer) error {
 		name := s.Name
 		for line := range strings.Lines(text.WrapSoft(s.Meaning, 95)) {
 			fmt.Fprintf(b, "%-2s %s\n", name, strings.TrimSpace(line))
+			name = ""
+		}
+	}
+	fmt.Fprint(b, "\nPlans choose before the run which tensors to keep; they need a log that is a chain:\n\n")
+	for _, p := range remat.Plans() {
+		name := p.Name
+		for line := range strings.Lines(text.WrapSoft("keeps "+p.Keeps, 110) + "\nsource: " + p.Source) {
+			fmt.Fprintf(b, "%-14s  %s\n", name, strings.TrimSpace(line))
 			name = ""
 		}
 	}

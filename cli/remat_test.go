@@ -239,5 +239,5 @@ func TestThePicturesOfRemat(t *testing.T) {
 		assert.True(t, bytes.Equal(kept, file), "%s is not what the page writes: go test ./cli -run PicturesOfRemat -rewrite",
 			path)
 	}
-	require.Equal(t, 2, drawn)
+	require.Equal(t, 3, drawn)
 }

@@ -59,6 +59,16 @@ func score() string {
 	return b.String()
 }
 
+// plans returns the plans, as the page has them.
+func plans() string {
+	var b strings.Builder
+	b.WriteString("| plan | keeps | source |\n|---|---|---|\n")
+	for _, p := range remat.Plans() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", p.Name, p.Keeps, p.Source)
+	}
+	return b.String()
+}
+
 // releases returns the settings and the quirks of MegEngine's releases, as the page has them.
 func releases(t *testing.T) string {
 	all := grid.Releases()
@@ -109,7 +119,7 @@ func releases(t *testing.T) string {
 func TestThePageHasCostsAndFormulas(t *testing.T) {
 	const path = "../../docs/remat.md"
 	for name, want := range map[string]string{"costs": costs(), "formulas": formulas(), "score": score(),
-		"releases": releases(t), "choices": remat.Choices(t)} {
+		"plans": plans(), "releases": releases(t), "choices": remat.Choices(t)} {
 		raw, err := os.ReadFile(path)
 		require.NoError(t, err)
 		head, rest, ok := strings.Cut(string(raw), "<!-- begin "+name+" -->\n")

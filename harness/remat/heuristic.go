@@ -201,5 +201,8 @@ func heuristicOf(text string) (*Heuristic, error) {
 		}
 		return &all[i], nil
 	}
+	for _, p := range Plans() {
+		names = append(names, p.Name)
+	}
 	return nil, fmt.Errorf("heuristic %q: %swant %s", name, nearest.Hint(name, names), strings.Join(names, ", "))
 }

@@ -17,8 +17,9 @@ import (
 
 // Config configures a run.
 type Config struct {
-	Heuristic string          // one of Heuristics, mge and mge-nofrag with settings: see ScoreSettings
+	Heuristic string          // one of Heuristics, mge and mge-nofrag with settings: see ScoreSettings; or one of Plans
 	Liveness  string          // one of Livenesses
+	Budget    device.Size     // memory to plan for, if Heuristic is one of Plans
 	Limit     int64           // abort after this many ns of recomputation; 0: never
 	Seed      uint64          // for the heuristic random
 	Trigger   Trigger         // when victims are chosen; zero: before an operator runs, by Memory.Room
@@ -33,6 +34,8 @@ type Config struct {
 
 	ParentOrder  ParentOrder // order of missing inputs; zero: by argument
 	EagerInRemat bool        // evict a dead storage restored for a replay after its last read, as OneFlow
+
+	keep *kept // the liveness of a plan, or nil
 }
 
 // Cause is the reason of an eviction.
@@ -113,6 +116,9 @@ type Refusals struct {
 // storage. Recomputation can take time exponential in the depth of the schedule; only Config.Limit
 // bounds it, and operators of cost 0 escape the limit.
 func Run(s *Schedule, m Memory, c Config) (Result, error) {
+	if p := planOf(c.Heuristic); p != nil {
+		return runPlan(p, s, m, c)
+	}
 	r, err := newRunner(s, m, c)
 	if err != nil {
 		return Result{}, err
@@ -213,6 +219,8 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 		}
 	}
 	switch {
+	case c.keep != nil:
+		r.live = c.keep.begin(r)
 	case r.live == nil:
 		return nil, fmt.Errorf("liveness %q: %swant %s", c.Liveness, nearest.Hint(c.Liveness, Livenesses()),
 			strings.Join(Livenesses(), ", "))

@@ -31,7 +31,7 @@ type Log struct {
 // Options of a grid. Heuristics, Ladders and Ratios must not be empty.
 type Options struct {
 	Settings
-	Heuristics []string // of remat.Heuristics
+	Heuristics []string // of remat.Heuristics or remat.Plans
 	Ladders    []string // of remat.Ladders, for strategies
 	Ratios     []Ratio  // budgets, as shares of the base peak
 	Workers    int      // parallel runs; 0: one per core
@@ -65,8 +65,13 @@ type Base struct {
 var errEmpty = errors.New("the log allocates no memory")
 
 func baseOf(l Log, o *Options) (Base, error) {
+	for _, h := range o.Heuristics {
+		if err := remat.Plannable(l.Schedule, h); err != nil {
+			return Base{}, fmt.Errorf("%s: %w", l.Model, err)
+		}
+	}
 	res, err := remat.Run(l.Schedule, &remat.Counter{Budget: remat.Unlimited},
-		remat.Config{Heuristic: o.Heuristics[0], Liveness: o.Liveness})
+		remat.Config{Heuristic: "lru", Liveness: o.Liveness}) // no heuristic is asked for a victim
 	if err == nil && res.Peak == 0 {
 		err = errEmpty
 	}

@@ -187,6 +187,7 @@ func pointsOf(l *Log, b *Base, setups []setting.Setup, o *Options) (points []poi
 				return
 			}
 			p.c.Heuristic, p.c.Ladder, p.c.Limit = heuristic, ladder, limitOf(o.Limit, b.Time)
+			p.c.Budget = p.run.Budget
 			points = append(points, p)
 		}
 	}

@@ -1,0 +1,236 @@
+package remat
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// chain is a schedule whose forward part is a chain: each operator reads constants and the result
+// of the operator before it, and has one result. Links are numbered from 1; the input of link 1 is
+// constant. The other operators read the results in reverse order, at most two adjacent ones at a
+// time. They are divided into phases: phase j reads result j, and no later one.
+type chain struct {
+	s      *Schedule
+	ops    []int32       // by link: its operator
+	sizes  []device.Size // by link: bytes of its result
+	free   [][]int32     // by operator: links whose results are not needed after it
+	linkOf []int32       // by storage: its link, or 0
+	first  []device.Size // by link: other bytes resident when it first runs
+	phases []phase       // by link
+}
+
+// phase is the needs of a phase of the backward pass in bytes of tensors other than results of
+// links.
+type phase struct {
+	reads    bool        // it reads its own result
+	below    bool        // it reads the result of the link below, too
+	together bool        // the first operator that reads a result reads both
+	begun    bool        // measure has seen an operator that reads a result
+	halfway  bool        // measure has seen one that reads the result below
+	begin    device.Size // resident before the first operator that reads a result
+	middle   device.Size // resident before the first operator that reads the result below
+	before   device.Size // most during operators before that one
+	both     device.Size // most during the others that run before its own result is freed
+	after    device.Size // most during operators after that
+	lastRead int32       // operator that last reads its own result
+}
+
+// chainOf returns the chain of a schedule, or an error with the operator that breaks it.
+func chainOf(s *Schedule) (*chain, error) {
+	c := &chain{s: s, ops: []int32{none32}, sizes: []device.Size{0}, linkOf: make([]int32, len(s.Storages))}
+	var end error // why the longest chain ends
+	var rest []int32
+	for _, step := range s.Steps {
+		if step.Kind != Compute || s.Ops[step.Of].constant() {
+			continue
+		}
+		if end == nil {
+			end = c.breaks(step.Of)
+		}
+		if end == nil {
+			c.ops = append(c.ops, step.Of)
+		} else {
+			rest = append(rest, step.Of)
+		}
+	}
+	if end == nil {
+		end = errors.New("no operator reads the results in reverse order")
+	}
+	longest, why := c.ops, end
+	for n := len(longest) - 1; n >= 2; n-- {
+		c.ops = longest[:n+1]
+		err := c.divide(append(append([]int32(nil), longest[n+1:]...), rest...))
+		if err == nil {
+			c.measure()
+			return c, nil
+		}
+		if n == len(longest)-1 && !errors.Is(err, errOthers) {
+			why = err
+		}
+	}
+	return nil, fmt.Errorf("the log is no chain of operators with one input each: %w", why)
+}
+
+// breaks returns why an operator is not the next link.
+func (c *chain) breaks(number int32) error {
+	op := &c.s.Ops[number]
+	is := func(what string) error { return fmt.Errorf("operator %d (%s) %s", number, clip(op.Name), what) }
+	switch {
+	case op.Fixed:
+		return is("cannot be run again")
+	case op.Outputs > 1:
+		return is(fmt.Sprintf("has %d results", op.Outputs))
+	case c.s.Storages[c.s.Tensors[op.First].Storage].Root != op.First:
+		return is("returns a view")
+	}
+	for _, a := range op.Args {
+		producer := c.s.Tensors[a].Op
+		if !c.s.Ops[producer].constant() && producer != c.ops[len(c.ops)-1] {
+			return is("reads a tensor that is not the result of the operator before it")
+		}
+	}
+	return nil
+}
+
+// errOthers: more operators run between the chain and its backward pass than in the chain.
+var errOthers = errors.New("more operators outside the chain than in it")
+
+// divide numbers the results of the links and divides the other operators into phases.
+func (c *chain) divide(rest []int32) error {
+	n := len(c.ops) - 1
+	clear(c.linkOf)
+	c.sizes, c.phases, c.free = c.sizes[:1], make([]phase, n+1), make([][]int32, len(c.s.Ops))
+	for i := 1; i <= n; i++ {
+		storage := c.s.Tensors[c.s.Ops[c.ops[i]].First].Storage
+		c.linkOf[storage] = int32(i)
+		c.sizes = append(c.sizes, c.s.Storages[storage].Size)
+	}
+	for _, step := range c.s.Steps {
+		if step.Kind == Pin && c.linkOf[c.s.Tensors[step.Of].Storage] > 0 {
+			op := c.s.Tensors[step.Of].Op
+			return fmt.Errorf("the result of operator %d (%s) is kept to the end", op, clip(c.s.Ops[op].Name))
+		}
+	}
+	at, until := int32(n), 0 // current phase; operators before the first one that reads an earlier result
+	for _, number := range rest {
+		op := &c.s.Ops[number]
+		low, high, err := c.reads(number, op)
+		if err != nil {
+			return err
+		}
+		if at == int32(n) && (high == 0 || low == int32(n)) {
+			if until++; until > n {
+				return errOthers
+			}
+		}
+		switch {
+		case high == 0:
+			continue
+		case high > at || high-low > 1:
+			return fmt.Errorf("operator %d (%s) does not read results in reverse order", number, clip(op.Name))
+		}
+		at = high
+		p := &c.phases[at]
+		p.reads, p.lastRead, p.below = true, number, p.below || low < high
+	}
+	last := none32
+	for i := n; i >= 1; i-- {
+		if c.phases[i].reads {
+			last = c.phases[i].lastRead
+		}
+		if below := i < n && c.phases[i+1].below; below && !c.phases[i].reads {
+			last = max(last, c.phases[i+1].lastRead)
+		}
+		if last == none32 {
+			return fmt.Errorf("no operator reads the result of operator %d (%s) in reverse order", c.ops[i],
+				clip(c.s.Ops[c.ops[i]].Name))
+		}
+		c.free[last] = append(c.free[last], int32(i))
+	}
+	return nil
+}
+
+// reads returns the lowest and the highest link whose result an operator reads, 0 for none.
+func (c *chain) reads(number int32, op *Op) (low, high int32, err error) {
+	for t := range op.outputs() {
+		if c.linkOf[c.s.Tensors[t].Storage] > 0 {
+			return 0, 0, fmt.Errorf("operator %d (%s) returns a view of a result", number, clip(op.Name))
+		}
+	}
+	for _, a := range op.Args {
+		if link := c.linkOf[c.s.Tensors[a].Storage]; link > 0 {
+			high = max(high, link)
+			if low == 0 || link < low {
+				low = link
+			}
+		}
+	}
+	return low, high, nil
+}
+
+// measure walks the schedule and fills in the other bytes that links and phases need.
+func (c *chain) measure() {
+	c.first = make([]device.Size, len(c.ops))
+	refs := make([]int32, len(c.s.Storages))
+	used := device.Size(0)
+	at, link := int32(len(c.ops)-1), 1
+	for _, step := range c.s.Steps {
+		storage := int32(0)
+		if step.Kind != Compute {
+			storage = c.s.Tensors[step.Of].Storage
+		}
+		switch step.Kind {
+		case Compute:
+			op := &c.s.Ops[step.Of]
+			for t := range op.outputs() {
+				refs[c.s.Tensors[t].Storage]++
+			}
+			if link < len(c.ops) && c.ops[link] == step.Of {
+				c.first[link] = used
+				link++
+				continue
+			}
+			at = c.measureOp(step.Of, at, used)
+			used += op.Need
+		case Get:
+			refs[storage]++
+		case Release:
+			if refs[storage]--; refs[storage] == 0 && c.linkOf[storage] == 0 {
+				used -= c.s.Storages[storage].Size
+			}
+		case Pin:
+		}
+	}
+}
+
+// measureOp adds an operator that is no link to its phase, which it returns. At is the current
+// phase, used the bytes resident before the operator.
+func (c *chain) measureOp(number, at int32, used device.Size) int32 {
+	op := &c.s.Ops[number]
+	low, high, _ := c.reads(number, op)
+	if high > 0 && high < at {
+		at = high
+	}
+	p := &c.phases[at]
+	if high > 0 && !p.begun {
+		p.begun, p.begin, p.together = true, used, low < high
+	}
+	if low < high && !p.halfway {
+		p.halfway, p.middle = true, used
+	}
+	most := used + op.Need + op.Workspace
+	switch {
+	case p.reads && number > p.lastRead:
+		p.after = max(p.after, most)
+	case p.below && !p.halfway:
+		p.before = max(p.before, most)
+	default:
+		p.both = max(p.both, most)
+	}
+	return at
+}
+
+// constant reports whether an operator stands for a constant.
+func (o *Op) constant() bool { return o.Fixed && len(o.Args) == 0 }

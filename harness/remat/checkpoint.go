@@ -1,0 +1,170 @@
+package remat
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/vramyard/vramyard/device"
+)
+
+// Plan is a way to choose, before a run, the tensors to keep: a baseline for heuristics, which
+// choose during the run. It needs a log whose forward part is a chain of operators. Config.Budget
+// is the memory it plans for. Liveness, trigger and the step evict of the ladder have no effect.
+type Plan struct {
+	Name   string // as in Config.Heuristic
+	Keeps  string // the results it keeps
+	Source string // publication
+
+	most int // links of a chain it accepts
+	make func(c *chain, budget device.Size) decisions
+}
+
+// decisions chooses, for each run of a link above 1, whether the result of the link below is kept.
+type decisions func() func(link int32, again bool) bool
+
+// Plans returns all plans.
+func Plans() []Plan {
+	return []Plan{
+		{"sublinear", "the last result of each segment, and all of the last segment; the number of segments takes the " +
+			"least time within the budget", "Training Deep Nets with Sublinear Memory Cost, arXiv 1604.06174, 2016",
+			math.MaxInt, sublinear},
+		{"chain-optimal", "the results that take the least time within the budget, among plans that keep each one until " +
+			"its last read", "Optimal checkpointing for heterogeneous chains, arXiv 1911.13214, 2019; here over single results",
+			mostLinks, optimal},
+	}
+}
+
+func planOf(name string) *Plan {
+	for _, p := range Plans() {
+		if p.Name == name {
+			return &p
+		}
+	}
+	return nil
+}
+
+// Plannable returns an error if a heuristic is one of [Plans] and the schedule is no chain.
+func Plannable(s *Schedule, heuristic string) error {
+	if p := planOf(heuristic); p != nil && len(s.Ops) > 0 {
+		_, err := p.chainOf(s)
+		return err
+	}
+	return nil
+}
+
+// chainOf returns the chain of a schedule, if the plan accepts it.
+func (p *Plan) chainOf(s *Schedule) (*chain, error) {
+	c, err := chainOf(s)
+	if err == nil && len(c.ops)-1 > p.most {
+		err = fmt.Errorf("the chain has %d operators, want at most %d", len(c.ops)-1, p.most)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", p.Name, err)
+	}
+	return c, nil
+}
+
+// runPlan runs a schedule by a plan.
+func runPlan(p *Plan, s *Schedule, m Memory, c Config) (Result, error) {
+	if len(s.Ops) > 0 {
+		links, err := p.chainOf(s)
+		if err != nil {
+			return Result{}, err
+		}
+		c.keep = &kept{c: links, next: p.make(links, c.Budget)()}
+	}
+	return runKept(s, m, c)
+}
+
+func runKept(s *Schedule, m Memory, c Config) (Result, error) {
+	c.Heuristic, c.Trigger = "lru", Trigger{Kind: "on-failure"} // never asked for a victim
+	return Run(s, m, c)
+}
+
+// kept is the liveness of a plan: it evicts results of links as planned, and other storages when
+// they die.
+type kept struct {
+	eager
+	c    *chain
+	next func(link int32, again bool) bool
+	ran  []bool // by link
+	held []bool // by link: its result was kept, and stays until its last read
+}
+
+func (k *kept) begin(r *runner) liveness {
+	k.eager, k.ran, k.held = eager{keepDead{r}}, make([]bool, len(k.c.ops)), make([]bool, len(k.c.ops))
+	r.ladder = slices.DeleteFunc(r.ladder, func(s *step) bool { return s.name == "evict" })
+	return k
+}
+
+func (k *kept) onRelease(s int32) {
+	if k.c.linkOf[s] == 0 {
+		k.eager.onRelease(s)
+	}
+}
+
+func (k *kept) onRun(t Tensor) {
+	k.eager.onRun(t)
+	number := k.r.s.Tensors[t].Op
+	if link := k.c.linkOf[k.r.s.Tensors[t].Storage]; link > 0 {
+		again := k.ran[link]
+		k.ran[link] = true
+		if link > 1 {
+			k.held[link-1] = k.next(link, again) || k.held[link-1]
+			if !k.held[link-1] {
+				k.drop(link - 1)
+			}
+		}
+	}
+	for _, link := range k.c.free[number] {
+		k.held[link] = false
+		k.drop(link)
+	}
+}
+
+func (k *kept) drop(link int32) {
+	s := k.r.s.Tensors[k.r.s.Ops[k.c.ops[link]].First].Storage
+	if st := &k.r.stores[s]; st.resident && st.locks == 0 {
+		k.r.evict(s, Pressure)
+	}
+}
+
+// sublinear divides the chain into segments of about equal bytes.
+func sublinear(c *chain, budget device.Size) decisions {
+	n, total := len(c.ops)-1, device.Size(0)
+	for _, size := range c.sizes {
+		total += size
+	}
+	var best decisions
+	least := int64(-1)
+	for count := 1; count <= n; count++ {
+		keep := c.segments(total / device.Size(count))
+		d := func() func(int32, bool) bool {
+			return func(link int32, again bool) bool { return again || keep[link-1] }
+		}
+		res, err := runKept(c.s, &Counter{Budget: budget}, Config{Liveness: "eager", keep: &kept{c: c, next: d()}})
+		if ok := err == nil && res.Verdict == OK; best == nil || ok && (least < 0 || res.Remat < least) {
+			if best = d; ok {
+				least = res.Remat
+			}
+		}
+	}
+	return best
+}
+
+// segments returns, for each link, whether its result is kept in the forward pass, if a segment
+// ends when its results exceed most bytes.
+func (c *chain) segments(most device.Size) []bool {
+	keep := make([]bool, len(c.ops))
+	begin, sum := 1, device.Size(0)
+	for i := 1; i < len(c.ops); i++ {
+		if sum += c.sizes[i]; sum >= most && i+1 < len(c.ops) {
+			keep[i], begin, sum = true, i+1, 0
+		}
+	}
+	for i := begin; i < len(c.ops); i++ {
+		keep[i] = true
+	}
+	return keep
+}
