@@ -190,6 +190,24 @@ func TestEmptyRegionsAboveTheWatermarkGoBack(t *testing.T) {
 	require.Equal(t, device.MiB, pool2.Empty(), "what the device does not take back stays")
 }
 
+// TestDirectRegionLeavesTheGrowthAlone checks the regions of single blocks.
+func TestDirectRegionLeavesTheGrowthAlone(t *testing.T) {
+	const kib = device.KiB
+	pool, stats, _ := growthOpen(t, regions.Policy{Kind: regions.Doubling, Region: 4 * kib, Limit: 64 * kib}, 0)
+	_, err := pool.Grow(1, 256, 0)
+	require.NoError(t, err)
+	r, err := pool.GrowDirect(40*kib, 256, 1)
+	require.NoError(t, err)
+	require.Equal(t, 40*kib, r.Size)
+	require.Equal(t, 4*kib, pool.Empty(), "the direct region is occupied")
+	require.Equal(t, 8*kib, stats.NextRegion)
+	_, err = pool.GrowDirect(21*kib, 256, 2)
+	require.ErrorIs(t, err, regions.ErrLimit)
+	require.NoError(t, pool.DropDirect(r.Addr))
+	require.Equal(t, 8*kib, stats.NextRegion, "it does not halve the next region either")
+	require.Equal(t, 4*kib, stats.Reserved)
+}
+
 func TestDoublingComesDownAgain(t *testing.T) {
 	pool, _, _ := growthOpen(t, regions.Policy{Kind: regions.Doubling, Region: device.MiB}, 0)
 	for range 100 {

@@ -51,8 +51,9 @@
 //
 // # Cost
 //
-// Alloc and Free take O(bits of a size), at most 64 steps in a trie and fewer than ten in practice,
-// and a lookup of O(log regions) when a region becomes empty or ceases to be.
+// Alloc and Free take O(bits of a size), at most 64 steps in a trie, and a lookup of O(log regions)
+// when a region becomes empty or ceases to be. At 1e3 live blocks of the workload w1 a pair of
+// calls takes two to three times the time of tlsf.
 //
 // # Invariants
 //
