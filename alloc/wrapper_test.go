@@ -13,6 +13,8 @@ import (
 	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/strategies/bfc"
 )
 
 func TestWrappersRefuseTheWrongOrder(t *testing.T) {
@@ -220,6 +222,85 @@ func TestRetryWakesOnCallsThatMayFreeMemory(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNoRetryFailsAtOnce: the first try decides, and nothing is waited.
+func TestNoRetryFailsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, tries := retrier(t, 0, wrap.DefaultWait)
+		start := time.Now()
+		_, err := r.AllocWith(alloc.Request{Size: 1}, wrap.Attributes{NoRetry: true})
+		require.ErrorIs(t, err, alloc.ErrOutOfMemory)
+		require.Zero(t, time.Since(start))
+		require.Zero(t, r.Delay())
+		require.EqualValues(t, 1, tries.Load())
+	})
+}
+
+// TestLogOmitsWhatWillBeLogged logs grants, by whatever call, but for those that the caller logs.
+func TestLogOmitsWhatWillBeLogged(t *testing.T) {
+	r, _ := retrier(t, 3, 0)
+	var logged []uint64
+	r.LogTo(func(req alloc.Request, b alloc.Block) {
+		require.NotZero(t, b.Size)
+		logged = append(logged, req.Tag)
+	})
+	for tag, a := range []wrap.Attributes{{}, {WillBeLogged: true}, {NoRetry: true}, {NoRetry: true}} {
+		_, err := r.AllocWith(alloc.Request{Size: 1, Tag: uint64(tag)}, a)
+		require.Equal(t, tag == 3, err != nil, "the fourth finds no memory")
+	}
+	require.Equal(t, []uint64{0, 2}, logged)
+}
+
+// TestAWaitingRequestSeesTheFrontierMove: BFC with timestamps has room for the request only in a
+// chunk freed at count 2. A request with the fixed bound of 1 fails. One whose bound is asked for
+// again is granted when the bound has moved, and not when it is woken before.
+func TestAWaitingRequestSeesTheFrontierMove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gpu, err := sim.New(sim.Config{})
+		require.NoError(t, err)
+		s, err := bfc.New(gpu, bfc.Config{Limit: 1024, Timing: true})
+		require.NoError(t, err)
+		locked, err := wrap.Locked(s)
+		require.NoError(t, err)
+		r, err := wrap.Retrying(locked, wrap.DefaultWait)
+		require.NoError(t, err)
+		var blocks [2]alloc.Block
+		for i := range blocks {
+			blocks[i], err = r.Alloc(alloc.Request{Size: 512 - 256*device.Size(i%2)})
+			require.NoError(t, err)
+		}
+		_, err = r.Alloc(alloc.Request{Size: 256})
+		require.NoError(t, err)
+		require.NoError(t, r.Free(blocks[1].Addr)) // count 1, 256 bytes
+		require.NoError(t, r.Free(blocks[0].Addr)) // count 2, 512 bytes
+		_, err = r.AllocWith(alloc.Request{Size: 512, Before: 1}, wrap.Attributes{NoRetry: true})
+		require.ErrorIs(t, err, alloc.ErrOutOfMemory)
+
+		var bound, asked atomic.Uint64
+		bound.Store(1)
+		done := make(chan alloc.Block)
+		go func() {
+			b, err := r.AllocWith(alloc.Request{Size: 512}, wrap.Attributes{Before: func() uint64 {
+				asked.Add(1)
+				return bound.Load()
+			}})
+			if err != nil {
+				t.Error(err)
+			}
+			done <- b
+		}()
+		synctest.Wait()
+		require.EqualValues(t, 2, asked.Load(), "the ordinary try, and the first of the retry")
+		r.SetFrontier(1) // wakes, in vain
+		synctest.Wait()
+		require.EqualValues(t, 3, asked.Load())
+		bound.Store(2)
+		r.SetFrontier(2)
+		require.Equal(t, blocks[0].Addr, (<-done).Addr)
+		require.EqualValues(t, 4, asked.Load())
+		require.Zero(t, r.Delay(), "the clock of the test did not move")
+	})
 }
 
 func TestOnlyOutOfMemoryIsRetried(t *testing.T) {

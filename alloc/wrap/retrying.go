@@ -17,6 +17,7 @@ const DefaultWait = 10 * time.Second
 type Retrier struct {
 	Forwarder
 	wait time.Duration
+	log  func(alloc.Request, alloc.Block) // nil for none
 
 	mu       sync.Mutex
 	returned chan struct{} // closed, and replaced, whenever memory came back
@@ -50,23 +51,57 @@ func Retrying(s alloc.Strategy, wait time.Duration) (*Retrier, error) {
 	return &Retrier{Forwarder: Forward(s, nil), wait: wait, returned: make(chan struct{})}, nil
 }
 
+// Attributes are the properties of one request beyond those of [alloc.Request], as TensorFlow's
+// AllocationAttributes has them. The zero value waits, is logged, and has the bound of its request.
+type Attributes struct {
+	// NoRetry fails at once if there is no memory, for a block that the caller can do without, such
+	// as optional scratch space.
+	NoRetry bool
+	// WillBeLogged keeps the block out of [Retrier.LogTo], because the caller logs it in more detail.
+	WillBeLogged bool
+	// Before, if not nil, is called before each try and returns its [alloc.Request] Before. So a
+	// request that waits accepts what was freed and became safe in the meantime. It is called without
+	// a lock. TensorFlow calls it freed_by_func.
+	Before func() uint64
+}
+
+// LogTo passes every granted request to sink, with its block, unless its attributes say that it
+// will be logged. It must be called before the first Alloc; sink must be safe for concurrent use.
+func (r *Retrier) LogTo(sink func(alloc.Request, alloc.Block)) { r.log = sink }
+
 // Alloc implements [alloc.Allocator]. It may wait.
 func (r *Retrier) Alloc(req alloc.Request) (alloc.Block, error) {
-	b, err := r.inner.Alloc(req)
-	if !errors.Is(err, alloc.ErrOutOfMemory) {
-		return b, err
+	return r.AllocWith(req, Attributes{})
+}
+
+// AllocWith is Alloc for a request with attributes.
+func (r *Retrier) AllocWith(req alloc.Request, a Attributes) (alloc.Block, error) {
+	b, err := r.try(&req, &a)
+	if errors.Is(err, alloc.ErrOutOfMemory) && !a.NoRetry {
+		b, err = r.retry(&req, &a)
 	}
-	return r.retry(req)
+	if err == nil && r.log != nil && !a.WillBeLogged {
+		r.log(req, b)
+	}
+	return b, err
+}
+
+// try makes one try.
+func (r *Retrier) try(req *alloc.Request, a *Attributes) (alloc.Block, error) {
+	if a.Before != nil {
+		req.Before = a.Before()
+	}
+	return r.inner.Alloc(*req)
 }
 
 // retry is the slow path: the original's retry helper.
-func (r *Retrier) retry(req alloc.Request) (alloc.Block, error) {
+func (r *Retrier) retry(req *alloc.Request, a *Attributes) (alloc.Block, error) {
 	var start, deadline time.Time
 	for {
 		// The channel is taken before the try, so that memory returned after the try has
 		// looked is noticed.
 		returned := r.signal()
-		b, err := r.inner.Alloc(req)
+		b, err := r.try(req, a)
 		if !errors.Is(err, alloc.ErrOutOfMemory) {
 			r.waited(start)
 			return b, err
@@ -77,7 +112,7 @@ func (r *Retrier) retry(req alloc.Request) (alloc.Block, error) {
 		}
 		if !now.Before(deadline) {
 			r.waited(start)
-			return r.inner.Alloc(req)
+			return r.try(req, a)
 		}
 		timer := time.NewTimer(deadline.Sub(now))
 		select {
