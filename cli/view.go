@@ -48,15 +48,15 @@ type viewFlags struct {
 	port                         uint16
 	until                        time.Duration
 
-	setups []setting.Setup // none: as the trace was recorded
+	setups []setting.Setup // empty: the recorded settings
 	on     sim.Config
 	at     replay.FreeAt
 	cache  view.Cache
 }
 
 const (
-	keptFrom = 1 << 20 // events from which on a recording is kept; a shorter trace is replayed in a second
-	mostKept = 8 << 30 // bytes of all that are kept
+	keptFrom = 1 << 20 // least events of a cached recording; a shorter trace is replayed in a second
+	mostKept = 8 << 30 // most bytes of the cache
 )
 
 func newView(catalogue setting.Catalogue) *cobra.Command {
@@ -102,7 +102,7 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 		documents[i], errs[i] = f.document(cmd, path)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return err // before there is an address
+		return err // before the address is printed
 	}
 	on, err := listen(f.port)
 	if err != nil {
@@ -120,7 +120,7 @@ func (f *viewFlags) run(cmd *cobra.Command, args []string) error {
 	return f.serve(ctx, cmd, view.New(documents, p.phase), on, p.stop)
 }
 
-// serve serves until ctx ends or a page cannot be made. made is called when all pages are.
+// serve serves until ctx ends or a page cannot be made. It calls made once all pages are made.
 func (f *viewFlags) serve(ctx context.Context, cmd *cobra.Command, s *view.Server, on net.Listener, made func()) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -400,8 +400,8 @@ func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string,
 	return &view.Content{Page: b.Bytes(), Replays: rec, Close: rec.Close}, nil
 }
 
-// open opens a trace and says what it is replayed through, and where the program asked for memory,
-// nil if that is not known.
+// open opens a trace. It returns the runs to show and the stacks of the program's requests, nil if
+// they are unknown.
 func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmortem.Stacks, []view.RunSpec, error) {
 	src, of, err := openRecording(openSource, path, f.source, stdin)
 	if err != nil {

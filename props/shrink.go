@@ -36,7 +36,7 @@ func shrinkOp(v any) gopter.Shrink {
 	return gopter.ConcatShrinks(options, numbers)
 }
 
-// drops are the options that an operation may have, each as what drops it.
+// drops are functions that each remove one option from an operation.
 var drops = [...]func(*Op){
 	func(o *Op) { o.Align = 0 },
 	func(o *Op) {
@@ -61,7 +61,7 @@ func plainer(o Op) (all []Op) {
 
 type shrinker struct {
 	best  Sequence
-	tries int // left
+	tries int // remaining calls of fails
 	fails func(Sequence) bool
 }
 
@@ -96,8 +96,8 @@ func (sh *shrinker) try(candidate Sequence) bool {
 	return true
 }
 
-// alone looks for one allocation of a round size that fails as well: a mistake that a filled
-// region triggers needs no more, and no smaller step leads there.
+// alone looks for a sequence of one allocation, of a power-of-two size, that also fails. One
+// allocation suffices for a bug in a full region, and the other passes do not get there.
 func (sh *shrinker) alone() {
 	for n := device.Size(1); n <= 1<<40 && len(sh.best) > 1; n <<= 1 {
 		sh.try(Sequence{{Kind: OpAlloc, Size: n}})
@@ -136,8 +136,9 @@ func (sh *shrinker) dropRuns() (helped bool) {
 	return helped
 }
 
-// renames tries a sequence out of which a run was taken, with the operations from i on changed: the
-// picks of blocks are lower by the blocks that the run left live, the bounds on frees by its frees.
+// renames tries rest, the sequence without a run at index i, after adjusting the operations from i
+// on: picks of blocks are lowered by the number of blocks that the run left live, bounds on frees
+// by the number of its frees.
 func (sh *shrinker) renames(rest, run Sequence, i int) bool {
 	var blocks, frees uint64
 	for _, o := range run {
@@ -165,7 +166,7 @@ func (sh *shrinker) renames(rest, run Sequence, i int) bool {
 	return changed && sh.try(rest)
 }
 
-// dropOne takes out every operation that is not needed, last first.
+// dropOne removes every operation that is not needed, last first.
 func (sh *shrinker) dropOne() (helped bool) {
 	for i := len(sh.best) - 1; i >= 0; i-- {
 		helped = sh.try(sh.without(i, i)) || helped
@@ -185,13 +186,13 @@ func (sh *shrinker) eachPair(try func(i, j int) bool) bool {
 	return false
 }
 
-// dropTwo takes out the first pair that is not needed.
+// dropTwo removes the first pair that is not needed.
 func (sh *shrinker) dropTwo() bool {
 	return sh.eachPair(func(i, j int) bool { return sh.try(sh.without(i, j)) })
 }
 
-// dropEarlier takes out the first pair that is not needed if every bound on the count of
-// frees is one lower: bounds name frees by number, and with a block its free is gone.
+// dropEarlier removes the first pair that is not needed once every bound on the count of frees is
+// one lower. Removing a block and its free renumbers the later frees, which the bounds refer to.
 func (sh *shrinker) dropEarlier() bool {
 	bounded := func(o Op) bool { return o.Before > 1 }
 	if !slices.ContainsFunc(sh.best, bounded) {
@@ -212,7 +213,8 @@ func (sh *shrinker) dropEarlier() bool {
 // place of two.
 var joinUnits = [...]device.Size{1, 256, 4 * device.KiB}
 
-// join makes one allocation of the first two that follow each other and may be one.
+// join replaces two consecutive allocations by one: the first pair for which the sequence still
+// fails.
 func (sh *shrinker) join() bool {
 	last := -1
 	for i, o := range sh.best {
@@ -227,7 +229,7 @@ func (sh *shrinker) join() bool {
 	return false
 }
 
-// joinPair makes one allocation of two, in the place of either.
+// joinPair replaces two allocations by one of their total size, in the place of either.
 func (sh *shrinker) joinPair(i, j int) bool {
 	for _, unit := range joinUnits {
 		a, b := sh.best[i].Size, sh.best[j].Size

@@ -9,13 +9,13 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Corruption is the error of a strategy that gave memory away under a live block. Only what
-// [Filled] returns ever says so.
+// Corruption is the error of a strategy that granted or released memory of a live block. Only
+// strategies made by [Filled] return it.
 type Corruption struct {
 	Block  alloc.Block // the live block
-	Serial uint64      // which grant it was; the first is 1
-	At     device.Addr // first byte that is not what was written; 0 if it cannot be read
-	Device error       // error of the device while reading or writing the block; nil if At has the corruption
+	Serial uint64      // ordinal of the grant; the first is 1
+	At     device.Addr // first byte that differs from the pattern; 0 if the block cannot be read
+	Device error       // error of the device while reading or writing the block; nil if At is set
 }
 
 func (c *Corruption) Error() string {
@@ -40,19 +40,19 @@ type filled struct {
 	Forwarder
 	memory device.Contents
 	live   []filledBlock
-	at     map[device.Addr]int // places in live
+	at     map[device.Addr]int // indices into live, by address
 	grants uint64
 }
 
 // Filled returns s with every block filled with a unique pattern when it is granted. The pattern is
 // compared when the block is freed and, for all live blocks, at Check and Close. So overlapping
-// blocks, and blocks whose memory was released, show in the memory itself. memory belongs to the
-// device below s, without a wrapper that refuses calls.
+// blocks, and blocks whose memory was released, show in the memory itself. memory is the capability
+// of the device below s itself, not of a wrapper that injects failures.
 //
 // The error is a [*Corruption], from the call that found it: Alloc if the new block cannot be
-// written, Free, Check or Close if a block has changed. Alloc and Free then do nothing; Close
-// closes. It costs the device's time to fill and compare the block, for Check and Close all live
-// blocks.
+// written, Free, Check or Close if a block has changed. A failed Alloc or Free has no effect; Close
+// always closes. Each call costs the device's time to fill or compare its block; Check and Close
+// compare all live blocks.
 func Filled(s alloc.Strategy, memory device.Contents) (alloc.Strategy, error) {
 	if memory == nil {
 		return nil, errors.New("alloc: Filled without memory")

@@ -28,7 +28,7 @@ type tile struct {
 // where it promises less. So the windows of a buddy are aligned ranges, and a slab's are slots or
 // whole slabs.
 //
-// O(chunks · chunks per window), each at the cost of that question.
+// O(chunks · chunks per window) checks of whether the request fits.
 func (p *Space) Window(size device.Size, worth func(Owner, device.Addr) (float64, bool)) (goes []Owner, whole bool) {
 	if p.s == nil {
 		return nil, false

@@ -26,7 +26,7 @@ type Target struct {
 
 // Used returns the target as a result records it: with the capacity that was used, 0 if each run
 // has its own, with the defaults of a simulated device filled in, and with the name of its card.
-// Devices that do the same are equal.
+// Equivalent devices give equal targets.
 func (p Target) Used(capacity device.Size) Target {
 	p.Capacity = capacity
 	if p.GPU != nil {
@@ -44,8 +44,8 @@ func (p Target) Used(capacity device.Size) Target {
 // GPU is a real device.
 type GPU struct {
 	cuda.GPU
-	Driver string `json:"driver"` // version of CUDA that the driver is for
-	// Library is the path of the driver's library; "" is the one of the system.
+	Driver string `json:"driver"` // newest version of CUDA that the driver supports
+	// Library is the path of the driver's library; "" means the system's library.
 	Library string `json:"library,omitempty"`
 }
 
@@ -54,10 +54,10 @@ func (g *GPU) String() string {
 	return fmt.Sprintf("cuda:%d, %s of %v, driver for CUDA %s", g.Ordinal, g.Name, g.Memory, g.Driver)
 }
 
-// Device is a device that a run has for itself.
+// Device is a device for the exclusive use of one run.
 type Device interface {
 	device.Device
-	// Close gives back all that is held.
+	// Close releases everything held.
 	Close() error
 }
 

@@ -13,14 +13,14 @@ import (
 type Limits struct {
 	Most  device.Size  // largest request in bytes, at least 1
 	Align device.Size  // largest alignment that is honoured; 0 for any power of two
-	Above power.Reason // of the refusal of a larger request; zero is [power.ReasonTooLarge]
+	Above power.Reason // reason to refuse a larger request; zero means [power.ReasonTooLarge]
 }
 
 // Front is the state of a strategy at its interface: the counters, the last refusal, whether it is
 // closed, and the limits by which it judges requests. It must not be copied; use [Front.Init].
 type Front struct {
-	most  device.Size // of the limits; 0 once closed, so that Judge passes no request
-	align device.Size // of the limits
+	most  device.Size // Limits.Most; 0 once closed, so that Judge rejects every request
+	align device.Size // Limits.Align
 
 	Stats alloc.Stats // the counters, which the strategy keeps
 
@@ -30,8 +30,8 @@ type Front struct {
 	free    func() (largest, bytes device.Size)
 }
 
-// Init prepares the front of an open strategy, and returns what the strategy embeds. A refusal
-// calls free for the largest free chunk and the bytes of all of them.
+// Init prepares the front of an open strategy, and returns the [View] that the strategy embeds. A
+// refusal calls free for the size of the largest free chunk and the sum of all free bytes.
 func (f *Front) Init(l Limits, free func() (largest, bytes device.Size)) View {
 	if l.Align == 0 {
 		l.Align = ^device.Size(0)
@@ -66,10 +66,10 @@ func (f *Front) Refuse(r *alloc.Request) error {
 	return alloc.ErrInvalidRequest
 }
 
-// OutOfMemory records a request that found no memory and returns [alloc.ErrOutOfMemory]. Rounded is
-// its size as the strategy rounds it. The last reservation, of asked bytes, failed with err: with
-// [regions.ErrTooMany] or [regions.ErrLimit], the strategy's own bounds, or with the device's
-// error.
+// OutOfMemory records a request that found no memory and returns [alloc.ErrOutOfMemory]. rounded is
+// the request's size after rounding, asked the size of the last failed reservation, and err its
+// error: [regions.ErrTooMany] or [regions.ErrLimit] for the strategy's own bounds, otherwise the
+// device's error.
 func (f *Front) OutOfMemory(r *alloc.Request, rounded, asked device.Size, err error) error {
 	why := power.Refusal{Reason: power.ReasonLimit, Request: *r, Rounded: rounded}
 	if !errors.Is(err, regions.ErrTooMany) && !errors.Is(err, regions.ErrLimit) {
@@ -99,18 +99,18 @@ func (f *Front) NoBlock() error {
 // Closed reports whether the strategy was closed.
 func (f *Front) Closed() bool { return f.closed }
 
-// Close closes the strategy: every request is refused, and the live blocks are gone.
+// Close closes the strategy: every request is refused, and no block is live.
 func (f *Front) Close() {
 	f.Stop()
 	f.Stats.Emptied()
 }
 
-// Stop is Close of a strategy that keeps the live blocks in regions that the device does not take
-// back.
+// Stop closes the strategy like Close but leaves the counters: live blocks stay in regions that the
+// device does not take back.
 func (f *Front) Stop() { f.closed, f.most = true, 0 }
 
-// View holds the powers that a strategy has from its front. A strategy embeds it, and overrides
-// the methods that take more than the front.
+// View implements the powers that need only the front. A strategy embeds it, and overrides the
+// methods that need more.
 type View struct{ front *Front }
 
 var (

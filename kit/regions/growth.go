@@ -9,11 +9,12 @@ package regions
 //   - "request": the size of the request, rounded up to a multiple of Region;
 //   - "proportional": a sixteenth of the bytes held, at least Region, so the last region is at most
 //     6 % of all;
-//   - "whole": one region of the whole limit, or of all that the device gives, found to 2 MiB.
+//   - "whole": one region of the whole limit, or the largest that the device grants, to within
+//     2 MiB.
 //
 // No region is smaller than its request, and none exceeds Limit. After a refusal the part beyond
-// the request is halved until nothing is left of it. With Release, empty regions go back once more
-// than Keep bytes are empty.
+// the request is halved until nothing is left of it. With Release, empty regions are released while
+// they hold more than Keep bytes.
 
 import (
 	"fmt"
@@ -234,7 +235,7 @@ func (p *Pool) mostOf(least, most, align device.Size, label int32) (r device.Reg
 	return r, nil
 }
 
-// wholeGrain is the precision with which kind Whole finds the size of the device: a page of
+// wholeGrain is the precision with which kind Whole finds the size of the device: the page size of
 // drivers.
 const wholeGrain = 2 * device.MiB
 
@@ -265,17 +266,17 @@ func (p *Pool) nextSize(least device.Size) device.Size {
 	return (least + p.policy.Region - 1) / p.policy.Region * p.policy.Region
 }
 
-// Occupied counts the first live block of a region of size bytes.
+// Occupied records the first live block of an empty region of size bytes.
 func (p *Pool) Occupied(size device.Size) { p.empty -= size }
 
-// Vacated counts the loss of the last live block of a region of size bytes. It reports whether the
+// Vacated records that a region of size bytes has lost its last live block. It reports whether the
 // region should be released, for which the caller calls Drop.
 func (p *Pool) Vacated(size device.Size) (drop bool) {
 	p.empty += size
 	return p.policy.Release && p.empty > p.policy.Keep
 }
 
-// Drop releases an empty region. On error, the device's, the region stays.
+// Drop releases an empty region. If the device refuses, its error is returned and the region stays.
 //
 // Precondition: a region without a live block starts at a.
 func (p *Pool) Drop(a device.Addr) error {

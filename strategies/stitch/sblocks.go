@@ -142,8 +142,8 @@ func (a *Allocator) stitch(n device.Size) (uint32, error) {
 	return h, nil
 }
 
-// gather takes free pBlocks of n bytes together for an sBlock: the largest ones until another has
-// the missing bytes, and then the smallest that has. This gives the fewest pieces.
+// gather takes free pBlocks with a total of n bytes for an sBlock. It takes the largest ones until
+// one pBlock can supply the rest, and then the smallest such one. This gives the fewest pieces.
 func (a *Allocator) gather(n device.Size) {
 	a.gathered = a.gathered[:0]
 	m := &a.free[pages]

@@ -108,8 +108,8 @@ func (r *collector) lookAt(c alloc.Chunk) {
 	}
 }
 
-// lookAtSpan updates a span from a chunk. Strategies may join device ranges into larger regions; a
-// stretch ends where its region changes.
+// lookAtSpan updates a span from a chunk. A strategy may join device ranges into larger regions;
+// when the region of a span changes, its record ends and a new one begins.
 func (r *collector) lookAtSpan(s *span, c alloc.Chunk) {
 	if s.Region != c.Region {
 		if now := uint32(r.last); s.Born != now {

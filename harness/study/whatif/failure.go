@@ -12,7 +12,7 @@ import (
 // for each way to make room.
 const explainedAs = 4
 
-// Explained explains a failed request.
+// Explained is the explanation of a failed request.
 type Explained struct {
 	Event int `json:"event"` // index of the request in the trace
 	// "last": the last refusal of the recorded program; "first": the first failure of the replay
