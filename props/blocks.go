@@ -137,12 +137,16 @@ func RequestAnswer(p *promise.Set, r alloc.Request, ceiling device.Size, known b
 }
 
 // FreeAnswer checks invariant I23: freeing a live block succeeds, freeing anything else is
-// answered by alloc.ErrInvalidFree.
-func FreeAnswer(m *Model, a device.Addr, err error) error {
+// answered by alloc.ErrInvalidFree. Address 0 is ignored if that is promised.
+func FreeAnswer(p *promise.Set, m *Model, a device.Addr, err error) error {
 	g, live := m.At(a)
 	switch {
 	case live && err != nil:
 		return violated(IFreeAnswer, "free of %v (allocation %d) was answered by %q", a, g.ID, err)
+	case a == 0 && p.FreesNull:
+		if err != nil {
+			return violated(IFreeAnswer, "free of address 0, which is ignored, was answered by %q", err)
+		}
 	case !live && !errors.Is(err, alloc.ErrInvalidFree):
 		return violated(IFreeAnswer, "no live block starts at %v and its free was answered by %v, want %q",
 			a, quoted(err), alloc.ErrInvalidFree)

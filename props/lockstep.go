@@ -98,6 +98,12 @@ func (e *ensemble) miss(c *Call) bool {
 			return false
 		}
 		c.inside = interior(c.Pick, n)
+	case OpNull:
+		if slices.ContainsFunc(e.subjects, func(s Subject) bool {
+			return s.Promises.FreesNull != e.subjects[0].Promises.FreesNull
+		}) {
+			return false
+		}
 	case OpForeign:
 		c.Addr = device.Addr(c.Pick + 1)
 		if c.Pick%2 == 0 {

@@ -360,7 +360,7 @@ func (r *runner) released(c *Call) error {
 	if err := r.answer.Err; errors.Is(err, device.ErrInjected) {
 		return r.judge(violated(IFault, "free of %v was answered by the refusal of the device: %q", c.Addr, err))
 	}
-	if err := r.judge(FreeAnswer(&r.model, c.Addr, r.answer.Err)); err != nil {
+	if err := r.judge(FreeAnswer(&r.subject.Promises, &r.model, c.Addr, r.answer.Err)); err != nil {
 		return err
 	}
 	if r.powers.ordered() {
@@ -380,7 +380,7 @@ func (r *runner) released(c *Call) error {
 // misused judges the answer to an illegal free. No stream can be recorded for the address either.
 func (r *runner) misused(c *Call) error {
 	r.outcome = mistake
-	err := r.judge(FreeAnswer(&r.model, c.Addr, r.answer.Err), r.noNeighbours(c.Addr))
+	err := r.judge(FreeAnswer(&r.subject.Promises, &r.model, c.Addr, r.answer.Err), r.noNeighbours(c.Addr))
 	if err != nil || !r.powers.has(power.PowerStreamRecorder) {
 		return err
 	}

@@ -51,6 +51,9 @@ type Set struct {
 	// Stamped promises that frees are counted as [power.Frontier] describes: until the frontier has
 	// passed the count of a free, the chunk that holds its bytes shows that count or a later one.
 	Stamped bool
+	// FreesNull promises that a free of address 0 succeeds and changes nothing. Otherwise it is an
+	// invalid free.
+	FreesNull bool
 	// FreeReleases means that Free may give a region back to the device.
 	FreeReleases bool
 	// Page in bytes is what memory of a range goes back in: Trim leaves no page, counted from the

@@ -157,7 +157,7 @@ func (s *sharded) find(a device.Addr) (int, error) {
 
 func (s *sharded) Free(a device.Addr) error {
 	i, err := s.find(a)
-	if err != nil {
+	if err != nil && a != 0 { // address 0 is for any shard to ignore or refuse
 		return err
 	}
 	return s.set.Free(i, a)

@@ -182,6 +182,9 @@ func (s *streamed) find(a device.Addr) (uint32, error) {
 
 func (s *streamed) Free(a device.Addr) error {
 	h, err := s.find(a)
+	if a == 0 && !s.closed {
+		return s.inner.Free(a) // which may ignore it
+	}
 	if err != nil {
 		return err
 	}

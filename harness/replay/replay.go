@@ -101,7 +101,7 @@ func (p *Prepared) newRunner(setup setting.Setup, dev device.Device, o Options) 
 	}
 	r := &runner{
 		p: p, s: s, dev: m, faults: faults, o: o, clock: newStopwatch(), streams: p.streams, when: when,
-		pends: recorder && p.pending,
+		pends: recorder && p.pending, nullFrees: setup.Promises.FreesNull,
 		res: Result{
 			Schema: Schema, Strategy: setup.Name, Config: config,
 			Trace: h.Name, TraceSHA256: h.Hash, Gap: p.Gap(), Preallocates: setup.Preallocates,
@@ -157,6 +157,7 @@ type runner struct {
 	flows   []flow  // by number of the stream; nil without figures, and where there is one stream
 	pends   bool    // freed memory may be pending
 
+	nullFrees            bool                  // the strategy ignores frees of address 0
 	done                 int                   // replayed events, set at the end
 	requested, allocated device.Size           // of live blocks, now
 	kept                 device.Size           // requested bytes of blocks with a deferred free
@@ -446,7 +447,7 @@ func (r *runner) notFreed(i int, cause error) error {
 	return fmt.Errorf("free of live allocation %d: %w", r.event(i).ID, cause)
 }
 
-// badFree replays an illegal free, which the strategy must refuse.
+// badFree replays an illegal free, which the strategy must refuse. It may ignore address 0.
 func (r *runner) badFree(e *trace.Event, o *op) error {
 	a := device.Addr(e.Arg)
 	if o.place != noPlace {
@@ -462,7 +463,7 @@ func (r *runner) badFree(e *trace.Event, o *op) error {
 	r.res.IllegalFrees++
 	err := r.s.Free(a)
 	r.saw(Observation{Addr: a, Err: err})
-	if !errors.Is(err, alloc.ErrInvalidFree) {
+	if !errors.Is(err, alloc.ErrInvalidFree) && (err != nil || a != 0 || !r.nullFrees) {
 		return fmt.Errorf("illegal free of %v: got %v, want %w", a, err, alloc.ErrInvalidFree)
 	}
 	return nil

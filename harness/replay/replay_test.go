@@ -246,7 +246,7 @@ func TestABrokenContractIsAnError(t *testing.T) {
 		"free":      "event 3: free of live allocation 1: alloc: invalid free",
 		"leak":      "close left 8192 bytes reserved",
 		"close":     "close: not today",
-		"accepts":   "event 6: illegal free of 0x0: got <nil>",
+		"accepts":   "event 6: illegal free of 0x10: got <nil>",
 		"":          "",
 	} {
 		spec := setting.SpecOf("liar", "", func(src device.Source, _ struct{}) (*liar, error) {
@@ -259,7 +259,7 @@ func TestABrokenContractIsAnError(t *testing.T) {
 		require.NoError(t, err)
 		dev, err := sim.New(sim.Config{})
 		require.NoError(t, err)
-		events, err := trace.Read(strings.NewReader(worked+"badfree null\n"), "x", trace.Options{})
+		events, err := trace.Read(strings.NewReader(worked+"badfree 0x10\n"), "x", trace.Options{})
 		require.NoError(t, err)
 		_, err = replay.Run(events, setup, dev, replay.Options{})
 		if want == "" {
@@ -313,4 +313,14 @@ func TestSeriesIsBoundedAndKeepsPeaks(t *testing.T) {
 		peak = max(peak, p.Requested)
 	}
 	require.Equal(t, device.Size(1<<20), peak)
+}
+
+// TestFreeOfNullMayBeIgnored replays a free of null through a strategy that ignores it and one that
+// refuses it.
+func TestFreeOfNullMayBeIgnored(t *testing.T) {
+	for _, name := range []string{"bfc", "tlsf"} {
+		res, err := run(t, "a 1 1000\nbadfree null\nf 1\n", name, `{"limit":1048576}`, sim.Config{}, replay.Options{})
+		require.NoError(t, err, name)
+		require.EqualValues(t, 1, res.IllegalFrees, name)
+	}
 }

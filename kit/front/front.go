@@ -14,6 +14,7 @@ type Limits struct {
 	Most  device.Size  // largest request in bytes, at least 1
 	Align device.Size  // largest alignment that is honoured; 0 for any power of two
 	Above power.Reason // reason to refuse a larger request; zero means [power.ReasonTooLarge]
+	Null  bool         // a free of address 0 does nothing and succeeds
 }
 
 // Front is the state of a strategy at its interface: the counters, the last refusal, whether it is
@@ -94,6 +95,15 @@ func (f *Front) NoBlock() error {
 		return alloc.ErrClosed
 	}
 	return alloc.ErrInvalidFree
+}
+
+// NothingFreed returns the answer to a free of an address at which no live block starts: nil for
+// address 0 if the limits permit it, otherwise the error of NoBlock.
+func (f *Front) NothingFreed(a device.Addr) error {
+	if a == 0 && f.limits.Null && !f.closed {
+		return nil
+	}
+	return f.NoBlock()
 }
 
 // Closed reports whether the strategy was closed.

@@ -70,6 +70,17 @@ func TestOutOfMemoryIsRecorded(t *testing.T) {
 	}
 }
 
+func TestFreeOfNullIsIgnoredWhereLimitsPermitIt(t *testing.T) {
+	f, _ := open(front.Limits{Most: 4096})
+	require.Equal(t, alloc.ErrInvalidFree, f.NothingFreed(0))
+	ignoring, v := open(front.Limits{Most: 4096, Null: true})
+	require.NoError(t, ignoring.NothingFreed(0))
+	require.Equal(t, alloc.ErrInvalidFree, ignoring.NothingFreed(1))
+	require.Zero(t, v.Stats())
+	ignoring.Close()
+	require.Equal(t, alloc.ErrClosed, ignoring.NothingFreed(0))
+}
+
 func TestClosedFrontRefusesEverything(t *testing.T) {
 	f, v := open(front.Limits{Most: 4096})
 	require.Equal(t, alloc.ErrInvalidFree, f.NoBlock())

@@ -65,7 +65,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	if c.AllocationIDs {
 		a.chunks.ids = []uint64{}
 	}
-	limits := front.Limits{Most: maxRequest, Align: unit, Above: power.ReasonOverflow}
+	limits := front.Limits{Most: maxRequest, Align: unit, Above: power.ReasonOverflow, Null: true}
 	if c.Variant == V2026 {
 		limits.Align = 0
 	}
@@ -150,8 +150,9 @@ func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 	return alloc.Block{Addr: c.addr, Size: c.size, Ref: h + 1}
 }
 
-// Free implements [alloc.Allocator]. It costs O(log chunks). With timing the chunk is neither
-// merged nor returned to the gap, because other streams may still use it.
+// Free implements [alloc.Allocator]. Address 0 is ignored, as in the original. It costs O(log
+// chunks). With timing the chunk is neither merged nor returned to the gap: other streams may still
+// use it.
 func (a *Allocator) Free(at device.Addr) error {
 	if a.front.Closed() {
 		return alloc.ErrClosed
@@ -162,7 +163,7 @@ func (a *Allocator) Free(at device.Addr) error {
 		name = a.live.Next(name)
 	}
 	if name == index.NoHandle {
-		return alloc.ErrInvalidFree
+		return a.front.NothingFreed(at)
 	}
 	a.live.Unlink(at, name)
 	a.free(name - 1)

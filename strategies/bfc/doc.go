@@ -26,7 +26,7 @@
 // it was joined from.
 //
 // The address index (kit/index) maps the start of each live chunk to its handle. A free of any
-// other address is refused.
+// other address is refused, except that of address 0, which does nothing.
 //
 // # Search
 //

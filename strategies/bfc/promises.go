@@ -37,6 +37,7 @@ func (c Config) Promises() promise.Set {
 		},
 		Serves:       c.serves(),
 		Stamped:      c.Timing,
+		FreesNull:    true,
 		JoinsRegions: c.CoalesceRegions,
 		Boundaries:   promise.PowersOfTwo(unit, min(c.Limit, device.TiB)),
 		Except:       c.exceptions(),

@@ -62,6 +62,7 @@ func (c Config) Promises() promise.Set {
 		ExactNeighbours: true,
 		ExactPlacer:     true,
 		SearchOrder:     promise.BySizeThenAddress,
+		FreesNull:       true,
 		Serves:          promise.ServesAnywhere(minAllocationSize),
 		Boundaries:      promise.PowersOfTwo(minAllocationSize, min(c.Limit, device.TiB)),
 	}

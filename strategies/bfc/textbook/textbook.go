@@ -68,7 +68,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	if c.AllowGrowth {
 		a.front.Stats.NextRegion = roundedBytes(min(c.Limit, 2*device.MiB))
 	}
-	limits := front.Limits{Most: maxRequest, Align: minAllocationSize, Above: power.ReasonOverflow}
+	limits := front.Limits{Most: maxRequest, Align: minAllocationSize, Above: power.ReasonOverflow, Null: true}
 	a.View = a.front.Init(limits, func() (largest, bytes device.Size) {
 		return a.LargestFree(), a.front.Stats.Reserved - a.front.Stats.Allocated
 	})
@@ -193,11 +193,11 @@ func (a *Allocator) handleInUse(ptr device.Addr) chunkHandle {
 	return h
 }
 
-// Free is DeallocateRaw of the original.
+// Free is DeallocateRaw of the original, which ignores address 0.
 func (a *Allocator) Free(ptr device.Addr) error {
 	h := a.handleInUse(ptr)
 	if h == invalidChunkHandle {
-		return a.front.NoBlock()
+		return a.front.NothingFreed(ptr)
 	}
 	c := a.chunkFromHandle(h)
 	a.front.Stats.Freed(c.requestedSize, c.size)
