@@ -76,6 +76,35 @@ func requireRows(t *testing.T, page, out string) {
 	}
 }
 
+// TestSourcesRun runs the commands of docs/sources.md, whose rows have one form: four cells, and a
+// command in the last.
+func TestSourcesRun(t *testing.T) {
+	page, err := os.ReadFile("../docs/sources.md")
+	require.NoError(t, err)
+	root, err := filepath.Abs("..")
+	require.NoError(t, err)
+	t.Chdir(t.TempDir())
+	for _, dir := range []string{"examples", "harness"} {
+		require.NoError(t, os.Symlink(filepath.Join(root, dir), dir))
+	}
+	commands := regexp.MustCompile("`vramyard ([^`]*)`")
+	ran := 0
+	for row := range strings.Lines(string(page)) {
+		if !strings.HasPrefix(row, "| ") || strings.HasPrefix(row, "| what |") {
+			continue
+		}
+		cells := strings.Split(strings.Trim(row, "|\n"), " | ")
+		require.Len(t, cells, 4, row)
+		found := commands.FindAllStringSubmatch(cells[3], -1)
+		require.NotEmpty(t, found, row)
+		for _, c := range found {
+			t.Run(c[1], func(t *testing.T) { succeed(t, arguments(c[1])...) })
+			ran++
+		}
+	}
+	require.NotZero(t, ran)
+}
+
 // arguments splits a command line without its comment. A page of view ends at once.
 func arguments(line string) (args []string) {
 	line, _, _ = strings.Cut(line, " # ")
