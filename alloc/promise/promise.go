@@ -38,15 +38,15 @@ type Set struct {
 	// ExactNeighbours promises that [power.Neighbours] returns all bytes that a freed block coalesces
 	// with. Otherwise there may be more.
 	ExactNeighbours bool
-	// ExactPlacer promises that a request that [power.Placer] denies is not served from held memory:
-	// only more memory from the device does. Without, it may.
+	// ExactPlacer promises that a request that [power.Placer] denies is not served from held memory,
+	// only with more memory from the device. Otherwise held memory may serve it.
 	ExactPlacer bool
-	// Places says what a request must get of the chunks of a walk and of the device, if nothing is
-	// pending, or may be looked at, and nothing is refused; into is the pool that the request goes
-	// to. Nil is no promise.
+	// Places returns the expected placement of a request, given the chunks of a walk and the pool
+	// that the request goes to. The promise is void for a call in which pending blocks may have
+	// become free, or in which the device or a limit refused memory. Nil is no promise.
 	Places func(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID) Placement
-	// ReturnOrder compares two regions that a trim gives back by which one goes first. Of each it
-	// is shown the first chunk, with the size of the region; nil is no promise.
+	// ReturnOrder compares two regions by which one a trim releases first. It gets the first chunk
+	// of each, with the size of the region; nil is no promise.
 	ReturnOrder func(a, b alloc.Chunk) int
 	// Stamped promises that frees are counted as [power.Frontier] describes: until the frontier has
 	// passed the count of a free, the chunk that holds its bytes shows that count or a later one.
@@ -56,8 +56,9 @@ type Set struct {
 	FreesNull bool
 	// FreeReleases means that Free may give a region back to the device.
 	FreeReleases bool
-	// Page in bytes is what memory of a range goes back in: Trim leaves no page, counted from the
-	// start of its range, mapped without a live or pending block. 0 is the device's granularity.
+	// Page is the unit in bytes in which memory of a range is released: Trim leaves no page, counted
+	// from the start of its range, mapped without a live or pending block. 0 is the device's
+	// granularity.
 	Page device.Size
 	// JoinsRegions means that adjacent reservations are shown as one region.
 	JoinsRegions bool
@@ -75,11 +76,11 @@ type Set struct {
 	Except []Exception
 }
 
-// Placement is the expected placement of a request. The zero value accepts any.
+// Placement is the expected placement of a request. The zero value accepts any placement.
 type Placement struct {
 	Addr  device.Addr // where the block begins; 0 for anywhere
 	Size  device.Size // bytes of the block
-	Takes device.Size // bytes that are held more afterwards
+	Takes device.Size // additional bytes held afterwards
 }
 
 // Exception is an invariant that a strategy does not keep.
@@ -90,8 +91,7 @@ type Exception struct {
 
 // Promiser is a configuration that states what its strategy promises.
 type Promiser interface {
-	// Promises returns the promises. It is asked of a configuration whose defaults are
-	// filled in.
+	// Promises returns the promises. It is called on a configuration with its defaults filled in.
 	Promises() Set
 }
 
@@ -121,8 +121,8 @@ func BySizeThenAddress(a, b alloc.Chunk) int {
 // ByAddress is the SearchOrder of a first fit.
 func ByAddress(a, b alloc.Chunk) int { return cmp.Compare(a.Addr, b.Addr) }
 
-// ServesAnywhere returns a Serves: any chunk does that has room for the request, rounded
-// up to quantum, at an aligned place. The quantum is a power of two.
+// ServesAnywhere returns a Serves: a chunk serves if it has room for the request, rounded up to
+// quantum, at an aligned address. The quantum is a power of two.
 func ServesAnywhere(quantum device.Size) func(alloc.Chunk, alloc.Request) bool {
 	return func(c alloc.Chunk, r alloc.Request) bool {
 		if r.Before != 0 && c.FreedAt > r.Before || !device.CanAlignUp(r.Size, quantum) {

@@ -210,8 +210,8 @@ func repeat(s props.Subject, b bugs.Bug, f *props.Failure) error {
 	return props.Repeat(s, f)
 }
 
-// Broken returns every invariant that the least calls of a bug break, in the order in which
-// they are found when each one found before is excused.
+// Broken returns every invariant that the minimal calls of a bug break. Each search excuses the
+// invariants found by the searches before it.
 func Broken(s props.Subject, b bugs.Bug) (all []string, err error) {
 	seq, err := props.ParseSequence(b.Minimal)
 	if err != nil {

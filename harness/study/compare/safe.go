@@ -7,8 +7,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// safeShare is the part of a capacity up to which nothing above it may fail if it is safe: a
-// quarter.
+// safeShare is the divisor of a capacity that gives its window: a capacity is safe if no tried
+// capacity from it up to a quarter above it fails.
 const safeShare = 4
 
 // mostMoves bounds how often the candidate for the safe capacity moves up.

@@ -31,7 +31,7 @@ func (sh *stock) clear() {
 }
 
 // level returns the list of a slab with left free slots. The lowest level is tried first: few free
-// slots with selection "fullest", many with "emptiest", all alike with the others.
+// slots with selection "fullest", many with "emptiest". Other selections have one level.
 func (k *kind) level(left uint32) uint32 {
 	level := (left*k.step + k.bias) >> 16
 	if left == k.slots {
@@ -107,8 +107,7 @@ func enrol(slabs []slab, head *int32, n int32, s *slab, back bool) {
 }
 
 // leave removes slab n with record s from a circular list. It returns 1 if the list is empty now,
-// else
-// 0. Branch-free.
+// otherwise 0. Branch-free.
 func leave(slabs []slab, head *int32, n int32, s *slab) (empty uint16) {
 	next, prev, first := s.next, s.prev, *head
 	slabs[prev].next = next
