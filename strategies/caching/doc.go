@@ -179,17 +179,22 @@
 //
 // # Invariants
 //
-// Invariant P1: the blocks of a segment tile it; links are symmetric. Invariant P2: no two adjacent
-// blocks are both free, or both unmapped. Invariant P3: all blocks of a segment have one shelf, and
-// every shelf is listed under its pool, kind and stream. Invariant P4: the table of addresses holds
-// exactly the live blocks. Invariant P5: the index of a shelf holds its free blocks, its list the
-// unmapped blocks by address. Invariant P6: every row is a block of a segment or spare. Invariant
-// P7: the counters match the walk. Invariant P8: a pending block has a stream to mark or a mark to
-// wait for, and is counted. Invariant P9: a live or pending block is large enough for its request,
-// rounded, and of its kind. Invariant P10: pages are mapped exactly where blocks have memory.
-// Invariant P11: a private pool has users, redirections or segments. Invariant P12: an unsplittable
-// block is a whole segment, unless the segment can grow. Invariant P13: if ages are counted, each
-// live block caused one lookup, which aged all free blocks.
+// Invariant P1: the blocks of a segment tile it; links are symmetric.
+// Invariant P2: no two adjacent blocks are both free, or both unmapped.
+// Invariant P3: all blocks of a segment have one shelf, and every shelf is listed under its pool,
+// kind and stream.
+// Invariant P4: the table of addresses holds exactly the live blocks.
+// Invariant P5: the index of a shelf holds its free blocks, its list the unmapped blocks by
+// address.
+// Invariant P6: every row is a block of a segment or spare.
+// Invariant P7: the counters match the walk.
+// Invariant P8: a pending block has a stream to mark or a mark to wait for, and is counted.
+// Invariant P9: a live or pending block is large enough for its request, rounded, and of its kind.
+// Invariant P10: pages are mapped exactly where blocks have memory.
+// Invariant P11: a private pool has users, redirections or segments.
+// Invariant P12: an unsplittable block is a whole segment, unless the segment can grow.
+// Invariant P13: if ages are counted, each live block caused one lookup, which aged all free
+// blocks.
 //
 // # Source
 //
