@@ -46,7 +46,9 @@ func (f *replayFlags) addMoment(c *cobra.Command) {
 			"request that finds no memory, or else the end")
 }
 
-func (f *replayFlags) wantsState() bool { return f.files.wanted("memory-map") || f.files.wanted("bins") }
+func (f *replayFlags) wantsState() bool {
+	return f.files.wanted("memory-map") || f.files.wanted("bins")
+}
 
 // judgeMoment refuses an event that cannot be, or that nothing is to be shown of.
 func (f *replayFlags) judgeMoment() error {

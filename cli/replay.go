@@ -35,7 +35,9 @@ type replayFlags struct {
 	source                formats.Options
 	files                 outputs
 	freeAt                string
-	at                    int
+	at, threads           int
+	retry                 time.Duration
+	waits                 *replay.Waits // nil without --retry
 	check, contents, stop bool
 	failOnOOM             bool
 
@@ -78,6 +80,11 @@ ordinary result whose first line says FAILED.
 --explain shows why the first request found no memory, the owners of regions that are partly free,
 and the few blocks that stood in the way; docs/postmortem.md explains every figure.
 
+With --retry, the trace is replayed once more by its threads: a request that finds no memory waits
+for a free by another thread, as TensorFlow's allocator does, and the later requests and frees of its
+own thread wait behind it. A block is freed by the thread that requested it. Waits are measured in
+the time of the trace, so that the result is the same on every machine.
+
 --memory-map and --bins show the strategy at one moment: after the event of --at, or else after the
 first request that finds no memory, or at the end. TensorFlow writes the same file at a failure if
 TF_BFC_MEMORY_DUMP is set. It is read back as a trace.
@@ -101,6 +108,7 @@ describes how to open them.`,
 	explain.text, explain.words, explain.fill = true, true, f.writeExplained
 	f.files.addFigures(c, "the table")
 	f.addMoment(c)
+	f.addRetry(c)
 	f.addExports(c)
 	f.files.addHTML(c)
 	addFreeAt(c, &f.freeAt)
@@ -121,7 +129,7 @@ func (f *replayFlags) judge(path string) error {
 	if err := judgeConfig(f.config); err != nil {
 		return err
 	}
-	if err := f.judgeMoment(); err != nil {
+	if err := errors.Join(f.judgeMoment(), f.judgeRetry()); err != nil {
 		return err
 	}
 	return f.checkExports()
@@ -177,7 +185,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	o.Watch = watch("taking the state")
-	if err := f.takeState(prepared, t, setup, cfg, o); err != nil {
+	if err := errors.Join(f.takeState(prepared, t, setup, cfg, o), f.waitFor(t, setup, cfg)); err != nil {
 		return err
 	}
 	o.Watch = watch("replaying")
@@ -185,7 +193,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	res.Version = version
+	res.Version, res.Waits = version, f.waits
 	if f.verdict != nil && f.verdict.Outcome == postmortem.Refused {
 		f.verdict.Failures = max(int(res.OOMs), 1)
 	}
@@ -259,7 +267,7 @@ func (f *replayFlags) open(cmd *cobra.Command, path string) (trace.Source, error
 		f.allocationStacks = allocationStacks{}
 	}
 	f.family = func(name string) bool { return f.strategy == name && f.config == "" }
-	f.whole = f.check
+	f.whole = f.check || f.retry > 0
 	return f.recordings.open(path, reading(cmd, path, f.source), cmd.InOrStdin())
 }
 
@@ -305,12 +313,15 @@ func (f *replayFlags) settings(t trace.Source) (setting.Setup, replay.Target, er
 
 // onlySimulated refuses flags that need a simulated device.
 func (f *replayFlags) onlySimulated(on replay.Target) error {
-	check := &output{flag: "check"}
+	check, retry := &output{flag: "check"}, &output{flag: "retry"}
 	if f.check {
 		check.path = "yes"
 	}
+	if f.retry > 0 {
+		retry.path = "yes"
+	}
 	return onlySimulated(on, f.files.of("memory-map"), f.files.of("bins"), f.files.of("snapshot"),
-		f.files.of("perfetto"), f.files.of("explain"), f.files.of("html"), check)
+		f.files.of("perfetto"), f.files.of("explain"), f.files.of("html"), check, retry)
 }
 
 // sampling is the interval between two queries of a GPU's memory in use.
@@ -383,6 +394,9 @@ func (f *replayFlags) show(w io.Writer, res *replay.Result) error {
 		if err == nil {
 			_, err = fmt.Fprintln(w, line)
 		}
+	}
+	if err == nil && res.Waits != nil {
+		err = writeWaits(w, res.Waits)
 	}
 	if err == nil && f.check {
 		_, err = fmt.Fprintf(w, "every invariant held after each of %d events\n", res.Events)

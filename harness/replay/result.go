@@ -59,6 +59,8 @@ type Result struct {
 	// the strategy's own text about the first OOM, if it was asked for and writes one
 	OwnOOMReport []byte `json:"-"`
 
+	Waits *Waits `json:"waits,omitempty" flat:"-"` // of threads that wait for memory, if the caller sets it
+
 	DeviceCalls   uint64       `json:"device_calls"`         // calls to the device of all kinds
 	CallsByKind   CallsByKind  `json:"device_calls_by_kind"` // calls that move memory
 	Calls         device.Calls `json:"device_calls_each"`    // of every kind that was called
