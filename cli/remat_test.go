@@ -152,7 +152,6 @@ func TestWrongInputOfRemat(t *testing.T) {
 		"a log of nothing":      {[]string{empty}, "empty: the log allocates no memory"},
 		"heuristic":             {[]string{unet, "--heuristics", "eq,best"}, `--heuristics: heuristic "best": want estar, `},
 		"no heuristic":          {[]string{unet, "--heuristics", ""}, "--heuristics: want at least one"},
-		"one that cannot":       {[]string{unet, "--liveness", "banish"}, "heuristic eq does not support liveness banish"},
 		"liveness":              {[]string{unet, "--liveness", "keen"}, `--liveness: liveness "keen": want none, eager, `},
 		"ladder":                {[]string{unet, "--ladders", "none,up"}, `--ladders: ladder "up": want none, `},
 		"no ladder":             {[]string{unet, "--ladders", ""}, "--ladders: want at least one"},

@@ -108,9 +108,9 @@ func (c *chain) divide(rest []int32) error {
 		c.sizes = append(c.sizes, c.s.Storages[storage].Size)
 	}
 	for _, step := range c.s.Steps {
-		if step.Kind == Pin && c.linkOf[c.s.Tensors[step.Of].Storage] > 0 {
+		if (step.Kind == Pin || step.Kind == Drop) && c.linkOf[c.s.Tensors[step.Of].Storage] > 0 {
 			op := c.s.Tensors[step.Of].Op
-			return fmt.Errorf("the result of operator %d (%s) is kept to the end", op, clip(c.s.Ops[op].Name))
+			return fmt.Errorf("the result of operator %d (%s) is kept or dropped by the log", op, clip(c.s.Ops[op].Name))
 		}
 	}
 	at, until := int32(n), 0 // current phase; operators before the first one that reads an earlier result
@@ -200,7 +200,7 @@ func (c *chain) measure() {
 			if refs[storage]--; refs[storage] == 0 && c.linkOf[storage] == 0 {
 				used -= c.s.Storages[storage].Size
 			}
-		case Pin:
+		case Pin, Drop:
 		}
 	}
 }

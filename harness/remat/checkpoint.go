@@ -98,10 +98,11 @@ func (k *kept) begin(r *runner) liveness {
 	return k
 }
 
-func (k *kept) onRelease(s int32) {
+func (k *kept) onRelease(s int32) Verdict {
 	if k.c.linkOf[s] == 0 {
-		k.eager.onRelease(s)
+		return k.eager.onRelease(s)
 	}
+	return OK
 }
 
 func (k *kept) onRun(t Tensor) {

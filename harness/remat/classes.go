@@ -84,10 +84,10 @@ func (c *classes) add(s int32) {
 // mended, its share is subtracted.
 func (c *classes) remove(s int32) {
 	switch {
+	case c.node[s] == none32: // first time resident, or freed for good and back with another output
+		return
 	case !c.mended:
 		c.share[s] = c.r.stores[s].local
-	case c.node[s] == none32: // first time resident
-		return
 	}
 	c.sum[c.root(c.node[s])] -= c.share[s]
 	c.share[s], c.node[s] = 0, none32
@@ -105,7 +105,7 @@ func (c *classes) onEvict(s int32, _ Cause) {
 	c.add(s)
 	for _, list := range [2][]int32{c.r.graph.parents[s], c.r.graph.children[s]} {
 		for _, n := range list {
-			if c.r.stores[n].resident {
+			if c.r.stores[n].resident || c.node[n] == none32 { // freed for good: without a class
 				continue
 			}
 			if root := c.root(c.node[n]); root != own {
@@ -134,7 +134,7 @@ func (c *classes) cost(s int32) (cost, access int64) {
 	cost = st.local
 	for _, list := range [2][]int32{c.r.graph.parents[s], c.r.graph.children[s]} {
 		for _, n := range list {
-			if c.r.stores[n].resident {
+			if c.r.stores[n].resident || c.node[n] == none32 { // freed for good: without a class
 				continue
 			}
 			if root := c.root(c.node[n]); c.visit(root) {

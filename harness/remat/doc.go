@@ -6,11 +6,12 @@
 //
 // [ReadFile] reads the log format of DTR's authors, JSON lines of operators, sizes, views,
 // mutations, copies and releases, and DTRLOG/1, the same lines with optional fields: FLOPS, BYTES,
-// WORKSPACE, RECOMPUTABLE, STREAM and SEED of a CALL or MUTATE. It lowers them to a [Schedule] of
-// four kinds of steps. Every operator in it is functional: a mutation becomes an operator with a
-// new output, to which the name is rebound. Only fixed storages that cannot be recomputed, such as
-// weights that an optimizer steps, are written in place; tensors whose recomputation needs the old
-// content are pinned first. A [Builder] makes schedules without a log.
+// WORKSPACE, RECOMPUTABLE, STREAM and SEED of a CALL or MUTATE, and the instruction DROP. It lowers
+// them to a [Schedule] of a few kinds of steps. Every operator in it is functional: a mutation
+// becomes an operator with a new output, to which the name is rebound. Only fixed storages that
+// cannot be recomputed, such as weights that an optimizer steps, are written in place; tensors
+// whose recomputation needs the old content are pinned first. A [Builder] makes schedules without a
+// log.
 //
 // # The run
 //
@@ -81,9 +82,10 @@
 //
 // # Freed for good
 //
-// The policies banish and mge-refcount free storages for good. mge-refcount pins nothing when it
-// does so, and discards freed outputs when their operator reruns. MegEngine applies it to tensors;
-// here it applies to storages, because schedules have views.
+// The policies banish, mge-refcount and detach free storages for good. mge-refcount pins nothing
+// when it does so; detach restores and pins all consumers. Both discard freed outputs when their
+// operator reruns; under banish they return, as in the simulator, and join no class. MegEngine
+// applies its policies to tensors; here they apply to storages, because schedules have views.
 //
 // # Sources
 //

@@ -135,9 +135,7 @@ func TestOnlyWinnableSchedulesComplete(t *testing.T) {
 			for _, h := range remat.Heuristics() {
 				res, err := remat.Run(s, &remat.Counter{Budget: budget}, remat.Config{Heuristic: h.Name, Liveness: liveness,
 					Limit: 20*s.Cost + 1, EagerInRemat: r.Below(2) == 0, ParentOrder: remat.ParentOrder(r.Below(3)), Seed: r.Next()})
-				if err != nil {
-					continue // banish and what it would tear apart
-				}
+				require.NoError(t, err)
 				if res.Verdict == remat.OK {
 					ended++
 					require.True(t, wins, "seed=%d/%d: %s with %s runs in %v", *seed, i, h.Name, liveness, budget)

@@ -15,10 +15,9 @@ type Heuristic struct {
 	Prefers string // the storages with the least scores
 	Source  string // publication, and the place in the original's code
 
-	over         string                      // dividend of the score in the symbols of Symbols, or the whole score
-	near         func(*runner) neighbourhood // nil: victims are drawn at random
-	by           divisor                     // divisors of the cost
-	banishUnsafe bool                        // cannot be combined with liveness banish
+	over string                      // dividend of the score in the symbols of Symbols, or the whole score
+	near func(*runner) neighbourhood // nil: victims are drawn at random
+	by   divisor                     // divisors of the cost
 }
 
 // divisor is a set of divisors and rules of placement.
@@ -121,17 +120,17 @@ func publishedByDTR() []Heuristic {
 	used := singleBy(func(s *store) int64 { return s.access })
 	return []Heuristic{
 		{"estar", "cheap to recompute with all that is evicted around it, large, long unused",
-			simrd("dtr.py", "DTR, h_DTR"), "c + U + D", newRegions(down), bySize | byAge, true},
+			simrd("dtr.py", "DTR, h_DTR"), "c + U + D", newRegions(down), bySize | byAge},
 		{"eq", "as estar, with an estimate of the evicted surroundings that costs less to maintain",
-			simrd("dtr.py", "DTREqClass, h_DTR^eq"), "c + E", newClasses(false), bySize | byAge, true},
+			simrd("dtr.py", "DTREqClass, h_DTR^eq"), "c + E", newClasses(false), bySize | byAge},
 		{"local", "cheap to recompute if its inputs are there, large, long unused",
-			simrd("dtr.py", "DTRLocal, h_DTR^local"), "c", local, bySize | byAge, false},
+			simrd("dtr.py", "DTRLocal, h_DTR^local"), "c", local, bySize | byAge},
 		{"msps", "cheap to recompute with its evicted ancestors, large",
 			"Capuchin (memory saved per second), ASPLOS 2020; DTR's simulator, heuristic/etc.py: MSPS",
-			"c + U", newRegions(up), bySize, true},
-		{"lru", "longest unused", simrd("etc.py", "LRU"), "t", used, 0, false},
-		{"size", "largest", simrd("etc.py", "LargestStorage"), "1", one, bySize, false},
-		{"random", "uniformly random, from the seed", simrd("etc.py", "RandomStorage"), "random", nil, 0, false},
+			"c + U", newRegions(up), bySize},
+		{"lru", "longest unused", simrd("etc.py", "LRU"), "t", used, 0},
+		{"size", "largest", simrd("etc.py", "LargestStorage"), "1", one, bySize},
+		{"random", "uniformly random, from the seed", simrd("etc.py", "RandomStorage"), "random", nil, 0},
 	}
 }
 
@@ -141,19 +140,19 @@ func ablations() []Heuristic {
 	one := singleBy(func(*store) int64 { return 1 })
 	of := func(class string) string { return simrd("ablation.py", class) }
 	return []Heuristic{
-		{"estar/m", "as estar, without staleness", of("AbESize"), "c + U + D", newRegions(down), bySize, true},
-		{"estar/s", "as estar, without size", of("AbEStale"), "c + U + D", newRegions(down), byAge, true},
-		{"estar-only", "as estar, by cost alone", of("AbE"), "c + U + D", newRegions(down), 0, true},
+		{"estar/m", "as estar, without staleness", of("AbESize"), "c + U + D", newRegions(down), bySize},
+		{"estar/s", "as estar, without size", of("AbEStale"), "c + U + D", newRegions(down), byAge},
+		{"estar-only", "as estar, by cost alone", of("AbE"), "c + U + D", newRegions(down), 0},
 		{"estar-maxstale", "as estar; s counts from the last use of the storage or of any in V", simrd("dtr.py", "DTRUnopt"),
-			"c + V", newReachable, bySize | byAge, false},
-		{"eq/m", "as eq, without staleness", of("AbEqSize"), "c + E", newClasses(false), bySize, true},
-		{"eq/s", "as eq, without size", of("AbEqStale"), "c + E", newClasses(false), byAge, true},
-		{"eq-only", "as eq, by cost alone", of("AbEq"), "c + E", newClasses(false), 0, true},
-		{"local/m", "as local, without staleness", of("AbLocalSize"), "c", local, bySize, false},
-		{"local/s", "as local, without size", of("AbLocalStale"), "c", local, byAge, false},
-		{"local-only", "as local, by cost alone", of("AbLocal"), "c", local, 0, false},
-		{"1/s", "longest unused", of("AbStale"), "1", one, byAge, false},
-		{"1/(m*s)", "large and long unused", of("AbSizeStale"), "1", one, bySize | byAge, false},
+			"c + V", newReachable, bySize | byAge},
+		{"eq/m", "as eq, without staleness", of("AbEqSize"), "c + E", newClasses(false), bySize},
+		{"eq/s", "as eq, without size", of("AbEqStale"), "c + E", newClasses(false), byAge},
+		{"eq-only", "as eq, by cost alone", of("AbEq"), "c + E", newClasses(false), 0},
+		{"local/m", "as local, without staleness", of("AbLocalSize"), "c", local, bySize},
+		{"local/s", "as local, without size", of("AbLocalStale"), "c", local, byAge},
+		{"local-only", "as local, by cost alone", of("AbLocal"), "c", local, 0},
+		{"1/s", "longest unused", of("AbStale"), "1", one, byAge},
+		{"1/(m*s)", "large and long unused", of("AbSizeStale"), "1", one, bySize | byAge},
 	}
 }
 
@@ -162,28 +161,28 @@ func byOthers() []Heuristic {
 	nofrag := mgeDefault()
 	nofrag.free = 0
 	return []Heuristic{
-		{"eq-mended", "as eq; the sums of the classes are exact", "ours", "c + E", newClasses(true), bySize | byAge, true},
+		{"eq-mended", "as eq; the sums of the classes are exact", "ours", "c + E", newClasses(true), bySize | byAge},
 		{"dte", "as eq, and beside free memory",
 			"MegTaiChi, ICS 2022; OneFlow, core/vm/remat/allocator.cpp; with the classes of eq",
-			"c + E", newClasses(false), bySize | byAge | byCredit, true},
+			"c + E", newClasses(false), bySize | byAge | byCredit},
 		{"dte-cap", "as dte, without credit for memory that the request cannot use", "ours", "c + E",
-			newClasses(false), bySize | byAge | byCredit | byUse, true},
+			newClasses(false), bySize | byAge | byCredit | byUse},
 		{"coop", "the cheapest window of adjacent blocks that holds the request; without one, as eq", coopPaper, "c + E",
-			newClasses(false), bySize | byAge | byPlace, true},
+			newClasses(false), bySize | byAge | byPlace},
 		{"coop-ends", "as coop; tensors that are expensive for their size are placed at the high end", coopPaper, "c + E",
-			newClasses(false), bySize | byAge | byPlace | byEnds, true},
+			newClasses(false), bySize | byAge | byPlace | byEnds},
 		{"mge", "little data to move for its recomputation, large, long unused, beside free memory", megEngine,
-			"(b + N + 0.001)·1.0001^k / (((m + f) / 2^20)·(a + 0.001))", newMge(mgeDefault()), 0, true},
+			"(b + N + 0.001)·1.0001^k / (((m + f) / 2^20)·(a + 0.001))", newMge(mgeDefault()), 0},
 		{"mge-nofrag", "as mge, without credit for free memory", megEngine,
-			"(b + N + 0.001)·1.0001^k / ((m / 2^20)·(a + 0.001))", newMge(nofrag), 0, true},
+			"(b + N + 0.001)·1.0001^k / ((m / 2^20)·(a + 0.001))", newMge(nofrag), 0},
 		{"mge-static", "little to recompute before and after it, large, not needed soon",
-			"MegEngine since 1.6, core/impl/graph/seq_dtr.cpp: find_best", "R·F·M / m / n", newStatic, 0, false},
+			"MegEngine since 1.6, core/impl/graph/seq_dtr.cpp: find_best", "R·F·M / m / n", newStatic, 0},
 		{"oneflow", "as eq, with MegEngine's neighbors",
 			"OneFlow, core/eager/tensor_storage.cpp: RematableTensorStorage::cost", "(c + N) / (m·s)",
-			newOneFlow, 0, true},
+			newOneFlow, 0},
 		{"belady", "needed last; of equals the cheapest to recompute",
 			"A study of replacement algorithms for a virtual-storage computer, IBM Systems Journal 5, 1966", "-n",
-			newBelady, 0, false},
+			newBelady, 0},
 	}
 }
 

@@ -10,8 +10,8 @@ type liveness interface {
 	onRun(t Tensor)
 	// onEvict is called when a storage has been evicted.
 	onEvict(s int32)
-	// onRelease is called when the last reference to a storage was released.
-	onRelease(s int32)
+	// onRelease is called when the last reference to a storage was released. It may rerun operators.
+	onRelease(s int32) Verdict
 	// deadAge reports whether using a dead storage leaves its access time unchanged.
 	deadAge() bool
 }
@@ -28,6 +28,7 @@ func livenesses() []struct {
 		{"eager", func(r *runner) liveness { return eager{keepDead{r}} }},
 		{"banish", newBanish},
 		{"mge-refcount", newRefcount},
+		{"detach", newDetach},
 	}
 }
 
@@ -38,6 +39,8 @@ func livenesses() []struct {
 //   - banish frees them for good once no evicted tensor depends on them, and pins their dependants.
 //   - mge-refcount (MegEngine) evicts them at once, and frees them for good once everything
 //     computed from them has been freed.
+//   - detach (MegEngine without automatic drop) frees them for good at once. Evicted tensors
+//     computed from them are recomputed first, and all of them are kept from then on.
 func Livenesses() []string {
 	names := []string{}
 	for _, l := range livenesses() {
@@ -49,10 +52,10 @@ func Livenesses() []string {
 // keepDead leaves dead storages to the heuristic.
 type keepDead struct{ r *runner }
 
-func (keepDead) onCreate(*Op)    {}
-func (keepDead) onEvict(int32)   {}
-func (keepDead) onRelease(int32) {}
-func (keepDead) deadAge() bool   { return false }
+func (keepDead) onCreate(*Op)            {}
+func (keepDead) onEvict(int32)           {}
+func (keepDead) onRelease(int32) Verdict { return OK }
+func (keepDead) deadAge() bool           { return false }
 
 func (k keepDead) parents(t Tensor) []Tensor { return k.r.s.Ops[k.r.s.Tensors[t].Op].Args }
 
@@ -65,10 +68,11 @@ func (k keepDead) onRun(t Tensor) {
 // eager evicts dead storages at once. They can be recomputed.
 type eager struct{ keepDead }
 
-func (e eager) onRelease(s int32) {
+func (e eager) onRelease(s int32) Verdict {
 	if st := &e.r.stores[s]; st.resident && !st.pinned {
 		e.r.evict(s, Dead)
 	}
+	return OK
 }
 
 // banish frees dead storages for good once no evicted tensor depends on them.
@@ -117,7 +121,10 @@ func (b *banish) onEvict(s int32) {
 	}
 }
 
-func (b *banish) onRelease(s int32) { b.try(s) }
+func (b *banish) onRelease(s int32) Verdict {
+	b.try(s)
+	return OK
+}
 
 // onRun unlocks the inputs one by one. Banishing an input removes it from the list being iterated,
 // so the next input is skipped and stays locked, as in the simulator.

@@ -118,6 +118,7 @@ var instructions = map[string]struct{ need, may field }{
 	"COPY":      {fDst | fSrc, 0},
 	"COPY_FROM": {fDst | fSrc, 0},
 	"RELEASE":   {fName, 0},
+	"DROP":      {fName, 0},
 	"MEMORY":    {fName | fMemory, 0},
 	"ALIAS":     {fName | fAlias, 0},
 }
@@ -131,6 +132,7 @@ var handlers = map[string]func(*reader) error{
 	"COPY":      (*reader).copy,
 	"COPY_FROM": (*reader).copyFrom,
 	"RELEASE":   (*reader).release,
+	"DROP":      (*reader).drop,
 	"MEMORY":    (*reader).stray,
 	"ALIAS":     (*reader).stray,
 }
@@ -318,6 +320,18 @@ func (r *reader) release() error {
 		return nil
 	}
 	if err := r.b.Release(r.bound[i]); err != nil {
+		return fmt.Errorf("%s: %w", clip(r.rec.name), err)
+	}
+	return nil
+}
+
+// drop evicts a tensor that keeps its references, as a program may ask MegEngine to.
+func (r *reader) drop() error {
+	t, err := r.named(r.rec.name)
+	if err != nil {
+		return err
+	}
+	if err := r.b.Drop(t); err != nil {
 		return fmt.Errorf("%s: %w", clip(r.rec.name), err)
 	}
 	return nil

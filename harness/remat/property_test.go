@@ -108,14 +108,13 @@ func TestNamesAndIndependentReleasesChangeNoDecision(t *testing.T) {
 func TestMistakesInAConfigurationAreNamed(t *testing.T) {
 	for c, want := range map[remat.Config]string{
 		{Heuristic: "best", Liveness: "none"}:                                                  `heuristic "best": want estar, `,
-		{Heuristic: "lru", Liveness: "no"}:                                                     `liveness "no": want none, eager, banish`,
+		{Heuristic: "lru", Liveness: "no"}:                                                     `liveness "no": want none, eager, banish, mge-refcount, detach`,
 		{Heuristic: "lru", Liveness: "none", Sampling: remat.Sampling{Kind: remat.SampleK}}:    "K is 0, want at least 1",
 		{Heuristic: "lru", Liveness: "none", Sampling: remat.Sampling{Kind: 9}}:                "sampling 9: want at most 3",
 		{Heuristic: "lru", Liveness: "none", MinEvictee: remat.Minimum{Percent: 101}}:          "101 percent, want 0 to 100",
 		{Heuristic: "lru", Liveness: "none", MinEvictee: remat.Minimum{Percent: 1, Cut: true}}: "Cut needs Size",
 		{Heuristic: "lru", Liveness: "none", Quirks: remat.AllQuirks + 1}: "quirks 0x800: " +
 			"want at most 0x7ff",
-		{Heuristic: "eq", Liveness: "banish"}: "heuristic eq does not support liveness banish",
 	} {
 		_, err := remat.Run(&remat.Schedule{}, &remat.Counter{}, c)
 		require.ErrorContains(t, err, want)

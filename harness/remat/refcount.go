@@ -37,13 +37,13 @@ func (c *refcount) each(t Tensor, f func(s int32)) {
 	}
 }
 
-func (c *refcount) onRelease(s int32) {
+func (c *refcount) onRelease(s int32) Verdict {
 	c.dead[s] = true
 	if st := &c.r.stores[s]; c.count[s] > 0 {
 		if st.resident && !st.pinned { // a pinned storage cannot be recomputed
 			c.r.evict(s, Dead)
 		}
-		return
+		return OK
 	}
 	c.work = append(c.work[:0], s)
 	for len(c.work) > 0 {
@@ -51,6 +51,7 @@ func (c *refcount) onRelease(s int32) {
 		c.work = c.work[:len(c.work)-1]
 		c.free(s)
 	}
+	return OK
 }
 
 func (c *refcount) free(s int32) {

@@ -48,6 +48,8 @@ const (
 	Dead
 	// Banished: it will never be needed again.
 	Banished
+	// Dropped: a step of the schedule evicted it.
+	Dropped
 )
 
 // Watcher receives the events of a run, right after they happened.
@@ -90,8 +92,8 @@ type Result struct {
 	Model         int64       // nanoseconds of first runs of operators
 	Remat         int64       // nanoseconds of reruns
 	Peak          device.Size // most bytes of tensors at once
-	Evictions     [3]int      // storages evicted, by Cause
-	EvictedBytes  [3]int64    // their bytes
+	Evictions     [4]int      // storages evicted, by Cause
+	EvictedBytes  [4]int64    // their bytes
 	Runs          int         // operators run, reruns included
 	Remats        int         // operators rerun
 	Deepest       int         // deepest stack of operators waiting for each other's reruns
@@ -224,8 +226,6 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 	case r.live == nil:
 		return nil, fmt.Errorf("liveness %q: %swant %s", c.Liveness, nearest.Hint(c.Liveness, Livenesses()),
 			strings.Join(Livenesses(), ", "))
-	case h.banishUnsafe && c.Liveness == "banish":
-		return nil, fmt.Errorf("heuristic %s does not support liveness banish: want another of the two", h.Name)
 	}
 	return r, nil
 }
@@ -243,7 +243,11 @@ func (r *runner) steps() Verdict {
 			s := r.s.Tensors[step.Of].Storage
 			r.stores[s].refs--
 			if r.stores[s].refs == 0 {
-				r.live.onRelease(s)
+				v = r.live.onRelease(s)
+			}
+		case Drop:
+			if s := r.s.Tensors[step.Of].Storage; r.stores[s].resident && r.stores[s].locks == 0 {
+				r.evict(s, Dropped)
 			}
 		case Pin:
 			if !r.defined[step.Of] {

@@ -36,6 +36,8 @@ const (
 	Release
 	// Pin recomputes a tensor if it is undefined, and keeps its storage from then on.
 	Pin
+	// Drop evicts the storage of a tensor if it is resident and not kept. It is recomputed when read.
+	Drop
 )
 
 // Step is one step of a schedule.
@@ -255,6 +257,9 @@ func (b *Builder) Pin(t Tensor) error {
 	b.pin(t)
 	return nil
 }
+
+// Drop evicts a tensor, which keeps its references. It fails if the tensor has none.
+func (b *Builder) Drop(t Tensor) error { return b.refer(Drop, t, 0) }
 
 var (
 	// errDead: the tensor is used after its last release, when it may be freed for good.

@@ -1,0 +1,44 @@
+package remat
+
+// detach frees dead storages for good at once, as MegEngine does if the program, not a heuristic,
+// drops tensors. What was computed from them can then never be recomputed, so its evicted storages
+// are restored before, and all of them stay until they are freed themselves.
+type detach struct {
+	keepDead
+	users [][]int32 // by storage: operators that read it, once per argument
+}
+
+func newDetach(r *runner) liveness {
+	return &detach{keepDead{r}, make([][]int32, len(r.s.Storages))}
+}
+
+func (d *detach) onCreate(op *Op) {
+	for _, a := range op.Args {
+		s := d.r.s.Tensors[a].Storage
+		d.users[s] = append(d.users[s], d.r.s.Tensors[op.First].Op)
+	}
+}
+
+func (d *detach) onRelease(s int32) Verdict {
+	for _, user := range d.users[s] {
+		for t := range d.r.s.Ops[user].outputs() {
+			of := d.r.s.Tensors[t].Storage
+			if of == s || d.r.stores[of].gone {
+				continue
+			}
+			if !d.r.defined[t] {
+				if v := d.r.materialise(t, true); v != OK {
+					return v
+				}
+			}
+			d.r.pin(of)
+		}
+	}
+	if st := &d.r.stores[s]; st.resident {
+		st.locks, st.pinned = 0, false
+		d.r.evict(s, Banished)
+	}
+	d.users[s], d.r.stores[s].gone = nil, true
+	d.r.forget(s)
+	return OK
+}
