@@ -97,7 +97,7 @@ func releases(t *testing.T) string {
 		{"q5", "a recomputed tensor leaves its component as a root, with the nodes below it"},
 		{"q6", "outputs that stayed in memory leave their component when their operator reruns"},
 		{"q7", "`--sampling mge` sees half of the candidates, some twice"},
-		{"q8", "free memory above a block is looked for at the end of the requested bytes"},
+		{"q8", "free memory above a block is looked for at the end of the requested bytes, so rounding hides it"},
 		{"q9", "free bytes of the next region count as adjacent"},
 		{"vector", "the last candidate replaces a removed one; the first of equal scores is evicted"},
 		{"uncounted", "recomputations are not counted, so `again` has no effect"},

@@ -391,3 +391,21 @@ func TestNothingIsEvictedForMemoryWithoutABudget(t *testing.T) {
 		require.LessOrEqual(t, peakOf(t, s, "mge-refcount"), peakOf(t, s, "none"))
 	})
 }
+
+// TestPlansTakeAnyLog gives random logs to the plans, which refuse them or run them within the
+// budget.
+func TestPlansTakeAnyLog(t *testing.T) {
+	schedules(t, 200, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
+		budget := device.Size(r.Below(uint64(peakOf(t, s, "none")) + 1))
+		for _, p := range remat.Plans() {
+			c := remat.Config{Heuristic: p.Name, Budget: budget, Liveness: "eager"}
+			res, err := remat.Run(s, &remat.Counter{Budget: budget}, c)
+			if refused := remat.Plannable(s, p.Name); refused != nil {
+				require.Equal(t, refused, err)
+				continue
+			}
+			require.NoError(t, err)
+			require.LessOrEqual(t, res.Peak, budget)
+		}
+	})
+}
