@@ -98,13 +98,17 @@ func (w *waiting) event(i, n int) error {
 		}
 		w.now = max(w.now, e.Time)
 	}
+	thread := e.Thread
 	switch e.Kind {
-	case trace.Alloc, trace.LiveAtStart:
-		w.owner[e.Slot] = e.Thread
+	case trace.Alloc, trace.LiveAtStart, trace.Refused:
 		if n > 0 {
-			w.owner[e.Slot] = e.Thread % uint32(n)
+			thread %= uint32(n)
+		}
+		if e.Slot != trace.NoSlot {
+			w.owner[e.Slot] = thread
 		}
 	case trace.Free:
+		thread = w.owner[e.Slot]
 	case trace.Frontier:
 		_ = power.SetFrontier(w.s, e.Arg) // a no-op for a strategy without one
 		w.dirty = true
@@ -121,10 +125,10 @@ func (w *waiting) event(i, n int) error {
 	default:
 		return fmt.Errorf("%v: threads wait in traces of requests, frees and frontiers only", e.Kind)
 	}
-	th := w.threads[w.owner[e.Slot]]
+	th := w.threads[thread]
 	if th == nil {
 		th = &waiter{}
-		w.threads[w.owner[e.Slot]] = th
+		w.threads[thread] = th
 	}
 	if th.waits {
 		th.held = append(th.held, i)
@@ -150,8 +154,7 @@ func (w *waiting) run(th *waiter, i int) error {
 	b, err := w.s.Alloc(w.request.Of(e))
 	switch {
 	case err == nil:
-		w.blocks[e.Slot] = b
-		w.Allocs++
+		return w.granted(e, b)
 	case errors.Is(err, alloc.ErrOutOfMemory):
 		w.Waited++
 		th.asked, th.since, th.waits = i, w.now, true
@@ -159,6 +162,17 @@ func (w *waiting) run(th *waiter, i int) error {
 	case !errors.Is(err, alloc.ErrInvalidRequest):
 		return err
 	}
+	return nil
+}
+
+// granted notes a block. A request that the recorded program was refused is freed at once.
+func (w *waiting) granted(e *trace.Event, b alloc.Block) error {
+	w.Allocs++
+	if e.Kind == trace.Refused {
+		w.dirty = true
+		return w.s.Free(b.Addr)
+	}
+	w.blocks[e.Slot] = b
 	return nil
 }
 
@@ -176,10 +190,8 @@ func (w *waiting) retry() error {
 			} else if err != nil {
 				return err
 			}
-			w.blocks[e.Slot] = b
-			w.Allocs++
 			w.Served++
-			if err := w.resume(th, w.now); err != nil {
+			if err := errors.Join(w.granted(e, b), w.resume(th, w.now)); err != nil {
 				return err
 			}
 		}

@@ -68,6 +68,14 @@ func TestWaitsWithoutTimes(t *testing.T) {
 		Tries: 3}, w)
 }
 
+// TestARefusedRequestWaitsToo: a request that the recorded program was refused waits like any other,
+// and is freed at once when it is granted.
+func TestARefusedRequestWaitsToo(t *testing.T) {
+	w, err := waits(t, "a 1 16KiB thread=1\nrefused 16KiB thread=2\nf 1\na 3 16KiB thread=2\n", time.Second, 0)
+	require.NoError(t, err)
+	require.Equal(t, &replay.Waits{Limit: time.Second, Threads: 2, Allocs: 3, Waited: 1, Served: 1, Tries: 1}, w)
+}
+
 func TestWaitingNeedsPlainTraces(t *testing.T) {
 	_, err := waits(t, "a 1 1KiB\nuse 1 7\n", time.Second, 0)
 	require.EqualError(t, err, "event 1: use: threads wait in traces of requests, frees and frontiers only")
