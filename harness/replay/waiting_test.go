@@ -68,8 +68,8 @@ func TestWaitsWithoutTimes(t *testing.T) {
 		Tries: 3}, w)
 }
 
-// TestARefusedRequestWaitsToo: a request that the recorded program was refused waits like any other,
-// and is freed at once when it is granted.
+// TestARefusedRequestWaitsToo: a request that the recorded program was refused waits like any
+// other, and is freed at once when it is granted.
 func TestARefusedRequestWaitsToo(t *testing.T) {
 	w, err := waits(t, "a 1 16KiB thread=1\nrefused 16KiB thread=2\nf 1\na 3 16KiB thread=2\n", time.Second, 0)
 	require.NoError(t, err)
