@@ -120,8 +120,8 @@ func arguments(line string) (args []string) {
 // measured matches the columns of a table that hold times of this machine, which come before notes.
 var measured = regexp.MustCompile(`(?: +(?:\d+|—) │){1,2}([^│\n]*│\n)`)
 
-// comparable returns text without times of this machine and the widths that depend on them.
-func comparable(text string) string {
+// withoutTimes returns text without times of this machine and the widths that depend on them.
+func withoutTimes(text string) string {
 	text = measured.ReplaceAllString(text, " TIME │$1")
 	text = regexp.MustCompile(`─+`).ReplaceAllString(text, "─")
 	return regexp.MustCompile(`[ \t]+`).ReplaceAllString(text, " ")
@@ -130,7 +130,7 @@ func comparable(text string) string {
 // requireShown requires that a page's text is the output. A line of dots stands for lines left out.
 func requireShown(t *testing.T, shown, out string) {
 	t.Helper()
-	want, rest := comparable(shown), "\n"+comparable(out)
+	want, rest := withoutTimes(shown), "\n"+withoutTimes(out)
 	parts := strings.Split("\n"+want, "\n...\n")
 	for i, part := range parts {
 		if part = strings.Trim(part, "\n"); part == "" {

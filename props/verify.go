@@ -180,7 +180,7 @@ func VerifyFaults(s Subject, o Options) (Result, error) {
 }
 
 // stride returns which device calls of a sequence to refuse: the first, and the distance to the
-// next. At most most are returned, 0 for all. Sequences of different lengths begin at
+// next. The parameter most bounds their number, 0 for all. Sequences of different lengths begin at
 // different calls.
 func (r *runner) stride(seq Sequence, most int) (stride, first uint64, err error) {
 	if most == 0 {

@@ -190,9 +190,9 @@ func byOthers() []Heuristic {
 func heuristicOf(text string) (*Heuristic, error) {
 	name, settings, given := strings.Cut(text, ":")
 	all := Heuristics()
-	names := make([]string, len(all))
+	var names []string
 	for i := range all {
-		if names[i] = all[i].Name; names[i] != name {
+		if names = append(names, all[i].Name); all[i].Name != name {
 			continue
 		}
 		if given {

@@ -166,12 +166,12 @@ func (x *freeIndex) All(yield func(tiles.Handle) bool) {
 	_ = (x.dv == tiles.None || yield(x.dv)) && x.top != tiles.None && yield(x.top)
 }
 
-// Show implements tiles.Index: the number of the bin; dv and top have none.
+// Show returns the number of the bin; dv and top have none.
 func (x *freeIndex) Show(h tiles.Handle) (class int32, owner uint8) {
-	switch {
-	case h == x.dv:
+	switch h {
+	case x.dv:
 		return alloc.NoClass, OwnerDV
-	case h == x.top:
+	case x.top:
 		return alloc.NoClass, OwnerTop
 	}
 	return int32(x.bin(x.core.Rows[h].Size)), OwnerBin
