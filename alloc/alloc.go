@@ -2,6 +2,7 @@ package alloc
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/vramyard/vramyard/device"
 )
@@ -192,6 +193,22 @@ type Chunk struct {
 
 // End returns the address just above the chunk.
 func (c Chunk) End() device.Addr { return c.Addr.Add(c.Size) }
+
+// String returns the chunk in a line: address, state and size, its class if it has one, and of a
+// block also what its request says.
+func (c Chunk) String() string {
+	line := fmt.Sprintf("%v %-8v %v", c.Addr, c.State, c.Size)
+	if c.Class != NoClass {
+		line += fmt.Sprintf(", class %d", c.Class)
+	}
+	if c.State == Live || c.State == Pending {
+		line += fmt.Sprintf(", requested %v, stream %d, tag %d", c.Requested, uint64(c.Stream), c.Tag)
+	}
+	if c.ID != 0 {
+		line += fmt.Sprintf(", allocation %d", c.ID)
+	}
+	return line
+}
 
 // Allocator is the hot path of a strategy.
 type Allocator interface {

@@ -1,6 +1,11 @@
 package alloc
 
-import "github.com/vramyard/vramyard/device"
+import (
+	"fmt"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+)
 
 // Stats are the counters of a strategy. Sizes are bytes. Every figure equals what Walk
 // shows; the property suite holds each strategy to that.
@@ -31,6 +36,28 @@ type Stats struct {
 	Reserves        uint64 // reservations the device granted
 	ReserveFailures uint64 // reservations the device refused
 	Releases        uint64 // regions given back; a region grown from several reservations counts once
+}
+
+// String returns the counters as lines of a name and a value.
+func (s Stats) String() string {
+	var text strings.Builder
+	size := func(name string, n, peak device.Size) {
+		fmt.Fprintf(&text, "%-10s %v (%d bytes), at most %v\n", name, n, uint64(n), peak)
+	}
+	size("requested", s.Requested, s.PeakRequested)
+	size("allocated", s.Allocated, s.PeakAllocated)
+	size("active", s.Active, s.PeakActive)
+	size("reserved", s.Reserved, s.PeakReserved)
+	limit := "none"
+	if s.Limit != 0 {
+		limit = s.Limit.String()
+	}
+	fmt.Fprintf(&text, "%-10s %s; next region %v\n", "limit", limit, s.NextRegion)
+	fmt.Fprintf(&text, "%-10s %d live, %d granted, %d freed, %d refused; the largest %v\n", "blocks", s.Live, s.Allocs,
+		s.Frees, s.OOMs, s.LargestAlloc)
+	fmt.Fprintf(&text, "%-10s %d held, %d reserved, %d refused, %d released\n", "regions", s.Regions, s.Reserves,
+		s.ReserveFailures, s.Releases)
+	return text.String()
 }
 
 // Granted books a block that was granted: requested bytes in a block of size bytes.

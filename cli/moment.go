@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 )
@@ -41,22 +44,39 @@ func (f *replayFlags) addMoment(c *cobra.Command) {
 		`write the state as TensorFlow's MemoryDump, a protocol buffer, to this file, "-" for standard output`)
 	f.files.add(c, "bins",
 		`write the free chunks as TensorFlow's 21 bins, a column for each, to this file, "-" for standard output`).text = true
+	chunks := f.files.add(c, "chunks",
+		`write every chunk with its request, step and operation to this file, as JSON if it ends in .json, "-" for standard output`)
+	chunks.text, chunks.words = true, true
+	c.Flags().StringVar(&f.address, "address", "",
+		`show only the chunk at this address, such as "0x7f0000000000", and its neighbors; without --chunks on standard output`)
+	c.Flags().IntVar(&f.history, "history", 0, "show this many of the last blocks that began at --address")
 	c.Flags().IntVar(&f.at, "at", -1,
-		"event after which --memory-map and --bins take the state, counted from 0; the default -1 is the first "+
+		"event after which --memory-map, --bins and --chunks take the state, counted from 0; the default -1 is the first "+
 			"request that finds no memory, or else the end")
 }
 
 func (f *replayFlags) wantsState() bool {
-	return f.files.wanted("memory-map") || f.files.wanted("bins")
+	return f.files.wanted("memory-map") || f.files.wanted("bins") || f.files.wanted("chunks")
 }
 
 // judgeMoment refuses an event that cannot be, or that nothing is to be shown of.
 func (f *replayFlags) judgeMoment() error {
+	if f.address != "" {
+		chunks := f.files.of("chunks")
+		chunks.path = cmp.Or(chunks.path, "-")
+		if _, err := f.query(); err != nil {
+			return flagError("address", err)
+		}
+	}
 	switch {
+	case f.history < 0:
+		return flagError("history", fmt.Errorf("%d: want a number of blocks", f.history))
+	case f.history > 0 && f.address == "":
+		return flagError("history", errors.New("want --address beside it"))
 	case f.at < -1:
 		return flagError("at", fmt.Errorf("event %d: want the number of an event, from 0 on", f.at))
 	case f.at >= 0 && !f.wantsState():
-		return flagError("at", errors.New("want --memory-map or --bins beside it"))
+		return flagError("at", errors.New("want --memory-map, --bins, --chunks or --address beside it"))
 	}
 	return nil
 }
@@ -80,11 +100,56 @@ func (f *replayFlags) takeState(p *replay.Prepared, t trace.Source, setup settin
 	if _, err := p.Run(setup, dev, o); err != nil && !errors.Is(err, errSeen) {
 		return err
 	}
+	if err := f.takeChunks(p, t, setup, cfg, o); err != nil {
+		return err
+	}
 	f.files.of("memory-map").fill = func(w io.Writer) error {
 		return formats.WriteMemoryDump(w, &m.state, m.extras(p.Tag))
 	}
 	f.files.of("bins").fill = func(w io.Writer) error {
 		return report.Bins(w, m.where(h.Header.Name), &m.state)
+	}
+	return nil
+}
+
+// query returns what --address and --history select.
+func (f *replayFlags) query() (q postmortem.Query, err error) {
+	if f.address == "" {
+		return q, nil
+	}
+	n, err := strconv.ParseUint(f.address, 0, 64)
+	if err != nil || n == 0 {
+		return q, fmt.Errorf("%q: want an address such as 0x7f0000000000", f.address)
+	}
+	return postmortem.Query{Address: device.Addr(n), History: f.history}, nil
+}
+
+// takeChunks replays once more for --chunks and --address.
+func (f *replayFlags) takeChunks(p *replay.Prepared, t trace.Source, setup setting.Setup, cfg sim.Config,
+	o replay.Options) error {
+	if !f.files.wanted("chunks") {
+		return nil
+	}
+	q, err := f.query()
+	if err != nil {
+		return err
+	}
+	at := postmortem.Options{
+		Event: f.at, FreeAt: o.FreeAt, Step: o.Watch, Device: func() (device.Device, error) { return sim.New(cfg) },
+	}
+	if stacks := f.allocationStacks[t]; stacks != nil {
+		at.Stacks = stacks.Places
+	}
+	v, err := postmortem.At(p, setup, at, q)
+	if err != nil {
+		return err
+	}
+	v.Version = version
+	f.files.of("chunks").fill = func(w io.Writer) error {
+		if endingOf(f.files.of("chunks").path) == ".json" {
+			return encodeJSON(w, v)
+		}
+		return report.PostmortemInstant(w, v)
 	}
 	return nil
 }

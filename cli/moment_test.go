@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/workload"
@@ -95,7 +97,7 @@ func TestStatesThatCannotBeShown(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"--at: want --memory-map or --bins beside it", []string{"--at", "3"}},
+		{"--at: want --memory-map, --bins, --chunks or --address beside it", []string{"--at", "3"}},
 		{"--at: event -2: want the number of an event, from 0 on", []string{"--at", "-2", "--bins", "-"}},
 		{"--at: event 7: heap has 7 events, counted from 0", []string{"--at", "7", "--bins", "-"}},
 		{"--memory-map: map.json: want a name that ends in .pb", []string{"--memory-map", "map.json"}},
@@ -107,4 +109,49 @@ func TestStatesThatCannotBeShown(t *testing.T) {
 	}
 	_, err := os.Stat("map.json")
 	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+// TestAddressShowsOneBlock compares what a replay shows of the block at an address: sizes, ID,
+// owner and neighbors.
+func TestAddressShowsOneBlock(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "x.trace")
+	require.NoError(t, os.WriteFile(file, []byte("mark \"iter 0\"\na 1 1000 tag=conv\na 2 5000 tag=relu\nf 1\n"+
+		"mark \"iter 1\"\na 3 900 tag=pool\nf 2\nf 3\n"), 0o600))
+	for _, strategy := range []string{"bfc", "bfc:textbook", "caching", "tlsf", "slab", "direct"} {
+		out := succeed(t, "replay", "--strategy", strategy, "--at", "2", "--chunks", "-", file)
+		require.Contains(t, out, `, allocation 1, step "iter 0", operation "conv", ID 1 of the trace, since event 1`, strategy)
+		require.Contains(t, out, `, allocation 2, step "iter 0", operation "relu", ID 2 of the trace, since event 2`, strategy)
+	}
+	args := []string{"replay", "--strategy", "bfc", "--at", "5", "--address", "0x7f0000000000", "--history", "2"}
+	require.Contains(t, succeed(t, append(args, file)...), `
+region 0x7f0000000000
+> 0x7f0000000000 live     1KiB, requested 900B, stream 0, tag 5, allocation 3, step "iter 1", `+
+		`operation "pool", ID 3 of the trace, since event 5
+  0x7f0000000400 live     5KiB, requested 4.88KiB, stream 0, tag 3, allocation 2, step "iter 0", `+
+		`operation "relu", ID 2 of the trace, since event 2
+blocks that began at the address, newest last
+  event 1: requested 1000B, allocated 1KiB, allocation 1
+  event 5: requested 900B, allocated 1KiB, allocation 3
+`)
+	result := filepath.Join(t.TempDir(), "x.json")
+	succeed(t, append(args, "--chunks", result, file)...)
+	text, err := os.ReadFile(result)
+	require.NoError(t, err)
+	var v postmortem.Instant
+	require.NoError(t, json.Unmarshal(text, &v))
+	require.Equal(t, postmortem.InstantSchema, v.Schema)
+	require.Equal(t, 5, v.Event)
+	require.Len(t, v.Chunks, 2)
+	require.True(t, v.Chunks[0].Asked)
+	require.EqualValues(t, []uint64{900, 1024, 3},
+		[]uint64{uint64(v.Chunks[0].Requested), uint64(v.Chunks[0].Allocated), v.Chunks[0].ID})
+	require.Len(t, v.History, 2)
+	for want, wrong := range map[string][]string{
+		`--address: "here": want an address such as 0x7f0000000000`: {"--address", "here"},
+		"--history: want --address beside it":                       {"--history", "1"},
+		"event 7: no chunk contains address 0x10":                   {"--address", "0x10"},
+	} {
+		_, _, stderr := command(t, append(append([]string{"replay", "--strategy", "bfc"}, wrong...), file)...)
+		require.Contains(t, stderr, want)
+	}
 }

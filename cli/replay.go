@@ -35,7 +35,8 @@ type replayFlags struct {
 	source                formats.Options
 	files                 outputs
 	freeAt                string
-	at, threads           int
+	at, threads, history  int
+	address               string
 	retry                 time.Duration
 	waits                 *replay.Waits // nil without --retry
 	check, contents, stop bool
@@ -85,8 +86,10 @@ for a free by another thread, as TensorFlow's allocator does, and the later requ
 own thread wait behind it. A block is freed by the thread that requested it. Waits are measured in
 the time of the trace, so that the result is the same on every machine.
 
---memory-map and --bins show the strategy at one moment: after the event of --at, or else after the
-first request that finds no memory, or at the end. TensorFlow writes the same file at a failure if
+--memory-map, --bins and --chunks show the strategy at one moment: after the event of --at, or else
+after the first request that finds no memory, or at the end. --address shows one block and its
+neighbors, with the answers to TensorFlow's queries: requested and allocated size, allocation ID and
+owner. TensorFlow writes the file of --memory-map at a failure if
 TF_BFC_MEMORY_DUMP is set. It is read back as a trace.
 
 --snapshot and --perfetto write every event, block by block, for third-party viewers; docs/export.md
@@ -263,7 +266,7 @@ func (f *replayFlags) draw(
 
 // open opens the trace. Checks after every event need all of it in memory.
 func (f *replayFlags) open(cmd *cobra.Command, path string) (trace.Source, error) {
-	if f.files.wanted("html") || f.files.wanted("explain") {
+	if f.files.wanted("html") || f.files.wanted("explain") || f.files.wanted("chunks") {
 		f.allocationStacks = allocationStacks{}
 	}
 	f.family = func(name string) bool { return f.strategy == name && f.config == "" }
@@ -320,7 +323,7 @@ func (f *replayFlags) onlySimulated(on replay.Target) error {
 	if f.retry > 0 {
 		retry.path = "yes"
 	}
-	return onlySimulated(on, f.files.of("memory-map"), f.files.of("bins"), f.files.of("snapshot"),
+	return onlySimulated(on, f.files.of("memory-map"), f.files.of("bins"), f.files.of("chunks"), f.files.of("snapshot"),
 		f.files.of("perfetto"), f.files.of("explain"), f.files.of("html"), check, retry)
 }
 

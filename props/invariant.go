@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 )
 
@@ -171,6 +172,7 @@ func exact(v any) any {
 		return uint64(n)
 	}
 	switch v.(type) {
+	case alloc.Chunk, alloc.Stats: // field by field
 	case fmt.Stringer, error, []byte:
 		return v
 	}

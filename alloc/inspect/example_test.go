@@ -48,7 +48,7 @@ func ExampleAppendHeap() {
 	// Output:
 	// live blocks 2: requested 684.57KiB, rounded to 685KiB; active 685KiB, reserved 2MiB, regions 1, largest free chunk 1.33MiB
 	// region 0x7f0000000000
-	//   0x7f0000000000 live     1KiB, requested 1000B, stream 0, tag 0
-	//   0x7f0000000400 live     684KiB, requested 683.59KiB, stream 0, tag 1
-	//   0x7f00000ab400 free     1.33MiB
+	//   0x7f0000000000 live     1KiB, class 0, requested 1000B, stream 0, tag 0
+	//   0x7f0000000400 live     684KiB, class 0, requested 683.59KiB, stream 0, tag 1
+	//   0x7f00000ab400 free     1.33MiB, class 0
 }

@@ -25,11 +25,7 @@ func AppendHeap(s alloc.Inspector, text []byte) []byte {
 			region = c.Region
 			text = fmt.Appendf(text, "region %v\n", region)
 		}
-		text = fmt.Appendf(text, "  %v %-8v %v", c.Addr, c.State, c.Size)
-		if c.State == alloc.Live || c.State == alloc.Pending {
-			text = fmt.Appendf(text, ", requested %v, stream %d, tag %d", c.Requested, uint64(c.Stream), c.Tag)
-		}
-		text = append(text, '\n')
+		text = fmt.Appendf(text, "  %v\n", c)
 	}
 	return text
 }

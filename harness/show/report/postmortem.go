@@ -43,6 +43,44 @@ func PostmortemVerdict(w io.Writer, v *postmortem.Verdict) error {
 	return out.err
 }
 
+// PostmortemInstant writes the heap after an event: the counters, and a line for each chunk, which
+// begins with a mark if the chunk was asked for.
+func PostmortemInstant(w io.Writer, v *postmortem.Instant) error {
+	out := &lines{w: w}
+	out.printf("%s on %s after event %d\n%s", v.Strategy, units.Printable(v.Trace), v.Event, v.Stats)
+	for i, x := range v.Chunks {
+		if i == 0 || v.Chunks[i-1].Region != x.Region {
+			out.printf("region %v\n", x.Region)
+		}
+		x.Chunk.ID = x.ID
+		mark := "  "
+		if x.Asked {
+			mark = "> "
+		}
+		out.printf("%s%v", mark, x.Chunk)
+		if x.Step != "" {
+			out.printf(", step %q", x.Step)
+		}
+		if x.Operation != "" {
+			out.printf(", operation %q", x.Operation)
+		}
+		if o := x.Owner; o != nil {
+			out.printf(", ID %d of the trace, since event %d", o.ID, o.Born)
+			for _, frame := range o.Stack {
+				out.printf("\n      %s", frame)
+			}
+		}
+		out.printf("\n")
+	}
+	for i, h := range v.History {
+		if i == 0 {
+			out.printf("blocks that began at the address, newest last\n")
+		}
+		out.printf("  event %d: requested %v, allocated %v, allocation %d\n", h.Event, h.Requested, h.Allocated, h.ID)
+	}
+	return out.err
+}
+
 // Postmortem explains why a request ran out of memory, in at most 25 lines.
 func Postmortem(w io.Writer, r *postmortem.Report) error {
 	t := &lines{w: w}

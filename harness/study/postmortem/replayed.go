@@ -121,6 +121,8 @@ type moment struct {
 	err     error
 	usage   device.Usage // before the request
 	refused int          // earlier requests that ran out of memory
+
+	granted func(replay.Observation) // is called for each grant; nil for nothing
 }
 
 // stepEvents is the number of events between calls of Options.Step.
@@ -195,6 +197,9 @@ func (m *moment) observe(o replay.Observation) error {
 	refused := o.Called && o.Request.Size > 0 && errors.Is(o.Err, alloc.ErrOutOfMemory)
 	if o.Request.Size > 0 && o.Err == nil {
 		m.ids[o.Block.Addr] = o.Request.ID
+		if m.granted != nil {
+			m.granted(o)
+		}
 	}
 	if o.Event >= 0 && o.Event == m.event || m.event == FirstOOM && refused {
 		m.event, m.s, m.faults = o.Event, o.Strategy, o.Faults
