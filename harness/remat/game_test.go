@@ -12,12 +12,14 @@ import (
 
 // game says whether a schedule can be run within a budget at all, whatever is evicted when and made
 // again when: it tries everything. A state is the set of resident storages. It is generous: what is
-// dead or constant may be evicted, and a view is there when its storage is.
+// dead or constant may be evicted, pinned or not, as banish does, and a view is there when its
+// storage is.
 type game struct {
 	s      *remat.Schedule
 	budget device.Size
 	states []bool // by set: it can be reached
-	kept   int    // storages that are pinned
+	kept   int    // storages that are pinned and have references
+	refs   []int  // references by storage
 	born   int    // operators that have run
 }
 
@@ -79,11 +81,31 @@ func (g *game) close() {
 	}
 }
 
+// count keeps the references of a step. What has lost its last one is no longer kept.
+func (g *game) count(step remat.Step) {
+	switch step.Kind {
+	case remat.Compute:
+		op := &g.s.Ops[step.Of]
+		for i := range op.Outputs {
+			g.refs[g.s.Tensors[op.First+remat.Tensor(i)].Storage]++
+		}
+	case remat.Get:
+		g.refs[g.s.Tensors[step.Of].Storage]++
+	case remat.Release:
+		of := g.s.Tensors[step.Of].Storage
+		if g.refs[of]--; g.refs[of] == 0 {
+			g.kept &^= 1 << of
+		}
+	}
+}
+
 // wins reports whether the schedule can be run.
 func (g *game) wins() bool {
 	g.states = make([]bool, 1<<len(g.s.Storages))
 	g.states[0] = true
+	g.refs = make([]int, len(g.s.Storages))
 	for _, step := range g.s.Steps {
+		g.count(step)
 		if step.Kind != remat.Compute && step.Kind != remat.Pin {
 			continue
 		}
