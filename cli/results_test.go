@@ -39,6 +39,9 @@ func inputless(t *testing.T) map[string][]string {
 		"replay --final":      nil,
 		"replay --oom-report": nil,
 		"replay --explain":    nil,
+		"replay --memory-map": nil,
+		"replay --bins":       nil,
+		"replay --chunks":     nil,
 		"replay --csv":        nil,
 		"replay --parquet":    nil,
 		"replay --json":       nil,
@@ -108,7 +111,7 @@ func TestOutputsAreJudgedBeforeTheWork(t *testing.T) {
 		if i := strings.Index(name, "--"); i >= 0 {
 			flag = name[i:] + ": "
 		}
-		ending := map[string]string{"plot --out": ".svg", "replay --snapshot": ".pickle"}[name]
+		ending := map[string]string{"plot --out": ".svg", "replay --snapshot": ".pickle", "replay --memory-map": ".pb"}[name]
 		for path, want := range map[string]string{
 			filepath.Join(dir, "none", "x"+ending): "no such file or directory\n",
 			filepath.Join(file, "x"+ending):        "not a directory\n",
