@@ -91,14 +91,14 @@ func TestLookupAppliesPresetThenOverride(t *testing.T) {
 
 func TestLookupRefuses(t *testing.T) {
 	for _, c := range []struct{ name, config, want string }{
-		{"tou", ``, `unknown strategy "tou": did you mean "toy"? want one of toy, toy:fast, plain:only`},
+		{"tou", ``, `unknown strategy "tou": did you mean "toy"? want one of toy, plain; "vramyard strategies" lists the presets`},
 		{"Plaything", ``, `unknown strategy "Plaything": did you mean "toy", a toy? want one of toy, `},
 		{"toy:FAST_TOYS", ``, `unknown preset "FAST_TOYS" of toy: did you mean "toy:fast", fast, as with FAST_TOYS=true? want one`},
 		{"toy:quick", ``, `unknown preset "quick" of toy: want one of toy, toy:fast`},
 		{"toy", `{"cels":1}`, `configuration of toy: json: unknown field "cels"`},
 		{"toy", `{"cells":1`, `configuration of toy: JSON ends in the middle`},
 		{"toy", `{"cells":1}x`, `configuration of toy: text after the JSON object`},
-		{"toy", `{"cells":"many"}`, `configuration of toy: cells: string: want a whole number`},
+		{"toy", `{"cells":"many"}`, `configuration of toy: cells: "many": want a whole number`},
 		{"toy", `{"limit":"-1"}`, `configuration of toy: limit: size "-1"`},
 		{"toy", `{"limit":-1}`, `configuration of toy: limit: size -1`},
 		{"toy", `{"cells":1,"limit":null}`, `configuration of toy: limit: null: want a value`},

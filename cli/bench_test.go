@@ -129,8 +129,8 @@ func TestBenchRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"w1"}, `unknown command "w1" for "vramyard bench"`},
-		{[]string{"--rounds", "many"}, "invalid argument"},
+		{[]string{"w1"}, `1 argument: want "vramyard bench [flags]"`},
+		{[]string{"--rounds", "many"}, `invalid argument "many" for "--rounds" flag: want a whole number`},
 		{[]string{"--rounds", "0"}, "--rounds: want at least 1"},
 		{[]string{"--strategies", "bcf"}, `--strategies: unknown strategy "bcf"`},
 		{[]string{"--strategies", ","}, "--strategies: want at least one"},

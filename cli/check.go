@@ -79,7 +79,7 @@ minutes with any seed, and says so. The exit status is 1 if a bug is missed or n
 	}
 	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(catalogue.Names(), ","),
 		"strategies to check, "+namedUsage)
-	c.Flags().StringVar(&f.config, "config", "", "settings of the one strategy named, as a JSON object; they "+
+	addConfig(c, &f.config, "settings of the one strategy named, as a JSON object; they "+
 		"replace the preset's")
 	c.Flags().IntVar(&f.tests, "tests", 2000, "sequences of calls for each strategy on each device; with --planted "+
 		"20000 for each bug by default")
@@ -158,7 +158,7 @@ func (f *checkFlags) suspects() (all []suspect, err error) {
 		like = f.card.like()
 	}
 	for _, a := range named {
-		setup, err := a.setup(f.catalogue)
+		setup, err := a.lookup(f.catalogue, "strategies", f.config)
 		if err != nil {
 			return nil, err
 		}

@@ -31,8 +31,8 @@ func TestCheckWrongInput(t *testing.T) {
 		want string
 	}{
 		{"unknown flag", []string{"--test", "1"}, "unknown flag: --test"},
-		{"no number", []string{"--tests", "many"}, "invalid argument"},
-		{"argument", []string{"bfc"}, `unknown command "bfc"`},
+		{"no number", []string{"--tests", "many"}, `invalid argument "many" for "--tests" flag: want a whole number`},
+		{"argument", []string{"bfc"}, `1 argument: want "vramyard check [flags]"`},
 		{"unknown strategy", []string{"--strategies", "bcf"},
 			`unknown strategy "bcf": did you mean "bfc"? want one of bfc, `},
 		{"unknown preset", []string{"--strategies", "bfc:fast"}, `unknown preset "fast" of bfc`},
@@ -44,7 +44,7 @@ func TestCheckWrongInput(t *testing.T) {
 		{"too many ops", []string{"--ops", "100001"}, "--ops: want 1 to "},
 		{"config of many", []string{"--config", "{}"}, "strategies are named: want one"},
 		{"config of two", []string{"--strategies", "bfc,bfc:gc", "--config", "{}"}, "--config: 2 strategies are named"},
-		{"bad JSON", []string{"--strategies", "bfc", "--config", "{"}, "configuration of bfc, character 2: "},
+		{"bad JSON", []string{"--strategies", "bfc", "--config", "{"}, "character 2: the JSON object does not end"},
 		{"unknown field", []string{"--strategies", "bfc", "--config", `{"limt":1}`}, `unknown field "limt"`},
 		{"bad value", []string{"--strategies", "bfc", "--config", `{"variant":"1999"}`}, "1999"},
 		{"missing folder", []string{"--out", filepath.Join(file, "x")}, "--out: "},

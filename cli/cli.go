@@ -24,6 +24,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/internal/units"
 )
 
 // version of the program, stored in every result.
@@ -195,8 +196,17 @@ func newHelp() *cobra.Command {
 }
 
 // noteStart makes every command below c set started when it runs, which is after cobra
-// has judged flags and arguments.
+// has judged flags and arguments, and gives errors about the number of arguments the usage line.
 func noteStart(c *cobra.Command, started *bool) {
+	if count := c.Args; count != nil && !c.HasSubCommands() {
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			err := count(cmd, args)
+			if err != nil && errors.Unwrap(err) == nil { // cobra's own
+				err = fmt.Errorf("%s: want %q", units.Several(len(args), "argument"), cmd.UseLine())
+			}
+			return err
+		}
+	}
 	if inner := c.RunE; inner != nil {
 		c.RunE = func(cmd *cobra.Command, args []string) error {
 			*started = true

@@ -57,7 +57,7 @@ result has the hash of that trace and names the strategies. It is an error if no
 	}
 	c.Flags().StringVar(&f.strategies, "strategies", strings.Join(catalogue.Default(setting.Compared), ","),
 		"strategies to compare, "+namedUsage)
-	c.Flags().StringVar(&f.config, "config", "", "settings of the one strategy named, as a JSON object; they "+
+	addConfig(c, &f.config, "settings of the one strategy named, as a JSON object; they "+
 		"replace the preset's")
 	c.Flags().StringVar(&f.capacity, "capacity", "",
 		`measure on a device of this size, such as "24GiB" (default: the size of --device, of the recorded card, or ample)`)

@@ -51,9 +51,6 @@ func judgeUnit(object, field string) error {
 	return nil
 }
 
-// judgeConfig refuses settings of a strategy whose limit lacks its unit.
-func judgeConfig(config string) error { return flagError("config", judgeUnit(config, "limit")) }
-
 // addDevice adds the flag --device; does is the part of its help text that is specific to the
 // command.
 func (f *deviceFlags) addDevice(c *cobra.Command, does string) {

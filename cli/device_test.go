@@ -148,7 +148,8 @@ func TestSizesThatLackTheirUnitAreRefused(t *testing.T) {
 	_, _, stderr := command(t, "replay", "--strategy", "bfc", path, "--sim", `{"capacity":24}`)
 	require.Equal(t, "vramyard: --sim: capacity: "+bare+"\n", stderr)
 	_, _, stderr = command(t, "replay", "--strategy", "bfc", path, "--config", `{"limit":24}`)
-	require.Equal(t, "vramyard: --config: limit: "+bare+"\n", stderr)
+	require.Equal(t, `vramyard: replay: invalid argument "{\"limit\":24}" for "--config" flag: limit: `+bare+
+		`: see "vramyard replay --help"`+"\n", stderr)
 	succeed(t, "compare", path, "--strategies", "bfc", "--capacity", "512KiB")
 	succeed(t, "replay", "--strategy", "bfc", path, "--sim", `{"capacity":1048576}`)
 }

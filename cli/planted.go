@@ -100,7 +100,7 @@ func (f *checkFlags) judgePlanted(cmd *cobra.Command) error {
 			continue // the bugs of all presets
 		}
 		if _, err := f.catalogue.Lookup(name, nil); err != nil {
-			return err
+			return flagError("strategies", err)
 		}
 	}
 	return f.judge()

@@ -146,7 +146,7 @@ func TestWrongInputOfRemat(t *testing.T) {
 		args []string
 		want string
 	}{
-		"no log":                {nil, "requires at least 1 arg"},
+		"no log":                {nil, "0 arguments: want "},
 		"no such file":          {[]string{"missing.log"}, "missing.log: no such file or directory"},
 		"a log that ends early": {[]string{cut}, cut + ":2: "},
 		"a log of nothing":      {[]string{empty}, "empty: the log allocates no memory"},

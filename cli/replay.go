@@ -32,6 +32,8 @@ import (
 type replayFlags struct {
 	deviceFlags
 	strategy, config      string
+	named                 strategyArg   // by both
+	setup                 setting.Setup // of it
 	source                formats.Options
 	files                 outputs
 	freeAt                string
@@ -97,8 +99,8 @@ describes how to open them.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
-	c.Flags().StringVar(&f.strategy, "strategy", "", "strategy, by name or name:preset")
-	c.Flags().StringVar(&f.config, "config", "", "settings as a JSON object; they replace the preset's")
+	c.Flags().StringVar(&f.strategy, "strategy", "", "strategy, "+oneNamedUsage)
+	addConfig(c, &f.config, "settings as a JSON object; they replace the preset's")
 	f.addPlace(c, "its capacity bounds the replay")
 	f.addSim(c, "settings of the simulated device, as a JSON object; the default is "+defaultDevice())
 	addSource(c, &f.source)
@@ -129,8 +131,15 @@ func (f *replayFlags) judge(path string) error {
 	if err := f.files.check(path); err != nil {
 		return err
 	}
-	if err := judgeConfig(f.config); err != nil {
+	var err error
+	if f.named, err = strategyOf(f.strategy, f.config); err != nil {
 		return err
+	}
+	if f.setup, err = f.named.lookup(f.catalogue, "strategy", f.config); err != nil {
+		return err
+	}
+	if f.named.config != f.config {
+		f.setup.Name = f.named.String()
 	}
 	if err := errors.Join(f.judgeMoment(), f.judgeRetry()); err != nil {
 		return err
@@ -269,7 +278,7 @@ func (f *replayFlags) open(cmd *cobra.Command, path string) (trace.Source, error
 	if f.files.wanted("html") || f.files.wanted("explain") || f.files.wanted("chunks") {
 		f.allocationStacks = allocationStacks{}
 	}
-	f.family = func(name string) bool { return f.strategy == name && f.config == "" }
+	f.family = func(name string) bool { return f.named == strategyArg{name: name} }
 	f.whole = f.check || f.retry > 0
 	return f.recordings.open(path, reading(cmd, path, f.source), cmd.InOrStdin())
 }
@@ -278,21 +287,18 @@ func (f *replayFlags) open(cmd *cobra.Command, path string) (trace.Source, error
 // run, or with --check from the header of a counterexample.
 func (f *replayFlags) settings(t trace.Source) (setting.Setup, replay.Target, error) {
 	h := t.Head().Header
-	config, on := f.config, f.deviceFlags
-	from := func(err error) error { return err }
+	setup, on := f.setup, f.deviceFlags
 	// Traces recorded elsewhere may have such keys too and mean something else by them.
 	if _, counterexample := h.Get("invariant"); f.check && counterexample {
-		if text, ok := h.Get("config"); ok && config == "" {
-			config = text
-			from = func(err error) error { return fmt.Errorf("%s: header: %w", h.Name, err) }
+		if text, ok := h.Get("config"); ok && f.named.config == "" {
+			var err error
+			if setup, err = f.catalogue.Lookup(f.named.name, json.RawMessage(text)); err != nil {
+				return setting.Setup{}, replay.Target{}, fmt.Errorf("%s: header: %w", h.Name, err)
+			}
 		}
 		if text, ok := h.Get("device"); ok && on == (deviceFlags{}) {
 			on.sim = spec{value: text, given: true, exact: true}
 		}
-	}
-	setup, err := f.catalogue.Lookup(f.strategy, json.RawMessage(config))
-	if err != nil {
-		return setting.Setup{}, replay.Target{}, from(err)
 	}
 	at, err := on.place()
 	if err != nil && on != f.deviceFlags {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,9 +24,36 @@ func TestCompareTakesSettings(t *testing.T) {
 	require.Contains(t, string(r.Runs[0].Config), `"allow_growth": true`)
 }
 
+// TestOneStrategyTakesSettings gives the settings behind the name and in --config.
+func TestOneStrategyTakesSettings(t *testing.T) {
+	path := write(t, "t.trace", small)
+	for _, words := range [][]string{{`bfc{"limit":"64MiB"}`}, {"bfc", "--config", `{"limit":"64MiB"}`}} {
+		r := fromJSON[struct {
+			Strategy string
+			Config   json.RawMessage
+		}](t, append([]string{"replay", path, "--json", "-", "--strategy"}, words...)...)
+		require.Equal(t, words[0], r.Strategy)
+		require.Contains(t, string(r.Config), `"limit": 67108864`)
+	}
+	for list, want := range map[string]string{
+		"bfc,tlsf":   `"bfc,tlsf": want one strategy`,
+		"":           `"": want one strategy`,
+		"nosuch":     `unknown strategy "nosuch": want one of bfc, `,
+		`bfc{"x":1}`: `configuration of bfc: json: unknown field "x"`,
+	} {
+		for _, name := range []string{"replay", "tune"} {
+			_, _, stderr := command(t, name, "--strategy", list, path)
+			require.Contains(t, stderr, "vramyard: --strategy: "+want)
+		}
+	}
+	_, _, stderr := command(t, "replay", "--strategy", "bfc{}", "--config", "{}", path)
+	require.Contains(t, stderr, "--config: bfc has settings in --strategy: want one of the two")
+}
+
 func TestWrongSettings(t *testing.T) {
 	path := write(t, "t.trace", small)
 	for list, want := range map[string]string{
+		`bfc,,tlsf`:                 "character 5: empty item: want the name of a strategy between commas",
 		`tlsf,bfc{bad`:              "configuration of bfc, character 10: invalid character 'b'",
 		`tlsf,bfc{"limit":1x}`:      "configuration of bfc, character 19: invalid character 'x'",
 		`bfc{"limit":"1GiB"`:        "configuration of bfc, character 19: the JSON object does not end",
@@ -43,12 +71,19 @@ func TestWrongSettings(t *testing.T) {
 		}
 	}
 	for config, want := range map[string]string{
-		`{"limit`:       "configuration of bfc, character 8: the JSON object does not end",
+		``:              `invalid argument "" for "--config" flag: want a JSON object, such as {"limit":"16GiB"}`,
+		`limit=4`:       `want a JSON object, such as {"limit":"16GiB"}`,
+		`{"limit`:       "character 8: the JSON object does not end",
+		`{} x`:          "text after the JSON object",
+		`{"x":1}`:       `configuration of bfc: json: unknown field "x": want one of allocation_ids, allow_growth`,
 		`{"limt":1}`:    `configuration of bfc: json: unknown field "limt"`,
 		`{"limit": 12}`: "limit: 12 bytes are less than 1MiB",
 	} {
-		for _, words := range [][]string{{"compare", path}, {"check"}} {
-			_, _, stderr := command(t, append(words, "--strategies", "bfc", "--config", config)...)
+		for _, words := range [][]string{{"compare", path, "--strategies"}, {"check", "--strategies"},
+			{"replay", path, "--strategy"}, {"tune", path, "--strategy"}} {
+			status, _, stderr := command(t, append(words, "bfc", "--config", config)...)
+			require.Equal(t, exitTrouble, status)
+			require.Contains(t, stderr, "--config")
 			require.Contains(t, stderr, want)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -34,8 +35,22 @@ func unknownCommand(above *cobra.Command, name string) error {
 // deviceWords are words for which the flag --device is suggested.
 var deviceWords = []string{"card", "gpu", "capacity", "memory", "size"}
 
-// unknownFlag adds the nearest flag name to the error of an unknown flag.
+// numbers describes the values of flags by their types.
+var numbers = map[string]string{
+	"bool": "true or false", "float64": "a number", "int": "a whole number", "int64": "a whole number",
+	"uint16": "a whole number from 0 to 65535", "uint64": "a whole number, not negative",
+}
+
+// unknownFlag adds the nearest flag name to the error of an unknown flag, and what is wanted to the
+// error of a value that is no number.
 func unknownFlag(cmd *cobra.Command, err error) error {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		if _, number := errors.AsType[*strconv.NumError](err); number {
+			return fmt.Errorf("invalid argument %q for %q flag: want %s", invalid.GetValue(), "--"+invalid.GetFlag().Name,
+				numbers[invalid.GetFlag().Value.Type()])
+		}
+		return err
+	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
 		return err

@@ -121,7 +121,7 @@ func TestTopRefusesWhatItCannotDo(t *testing.T) {
 		"--rows: want at least 1":                {"--rows", "0", path},
 		"--json: " + path + " is a file to read": {"--json", path, path},
 		"--folded: - is where --json is written": {"--json", "-", "--folded", "-", path},
-		"accepts 1 arg(s), received 2":           {path, path},
+		"2 arguments: want":                      {path, path},
 	} {
 		status, out, stderr := command(t, append([]string{"top"}, args...)...)
 		require.Equal(t, exitTrouble, status)

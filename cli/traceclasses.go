@@ -59,7 +59,7 @@ Requests above max_class_bytes are ignored, because they get no class.`,
 	}
 	addSource(c, &source)
 	c.Flags().IntVar(&count, "count", count, "maximum number of classes")
-	c.Flags().StringVar(&config, "config", "", "other settings of the slab, as a JSON object")
+	addConfig(c, &config, "other settings of the slab, as a JSON object")
 	return c
 }
 

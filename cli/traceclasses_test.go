@@ -32,7 +32,7 @@ func TestTraceClassesRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{nil, "requires at least 1 arg"},
+		{nil, "0 arguments: want "},
 		{[]string{path}, "no request of the traces is small enough for a class"},
 		{[]string{"--count", "0", path}, "--count: want at least 1"},
 		{[]string{"--config", `{"compat":"xdl"}`, path}, `--config: slab: settings without size classes to learn`},

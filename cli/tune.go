@@ -37,8 +37,8 @@ tries every single change and takes the helpful ones, together if that is better
 helps. A round is always completed. Without TRACE, all traces inside the program are used.`,
 		RunE: f.run,
 	}
-	c.Flags().StringVar(&f.strategy, "strategy", "", "strategy to tune, by name or name:preset")
-	c.Flags().StringVar(&f.config, "config", "", "fixed settings, as a JSON object; they replace the preset's")
+	c.Flags().StringVar(&f.strategy, "strategy", "", "strategy to tune, "+oneNamedUsage)
+	addConfig(c, &f.config, "fixed settings, as a JSON object; they replace the preset's")
 	c.Flags().StringVar(&f.settings, "settings", "", "settings to vary, separated by commas (default: all that "+
 		"have a grid)")
 	c.Flags().IntVar(&f.points, "points", 200, "points of the grid to search, without the single changes of the "+
@@ -55,7 +55,11 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	if f.points < 1 {
 		return flagError("points", errNone)
 	}
-	if err := judgeConfig(f.config); err != nil {
+	named, err := strategyOf(f.strategy, f.config)
+	if err != nil {
+		return err
+	}
+	if _, err := named.lookup(f.catalogue, "strategy", f.config); err != nil {
 		return err
 	}
 	if err := f.files.check(args...); err != nil {
@@ -75,7 +79,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	p := begin(cmd, stage{unit: "runs"})
 	o.Replayed, o.Progress = p.replayed, func(done, known int) { p.reached(int64(done), int64(known)) }
 	ctx, done := untilInterrupt(cmd)
-	r, err := tune.Tune(ctx, traces, f.catalogue, f.strategy, json.RawMessage(f.config), o)
+	r, err := tune.Tune(ctx, traces, f.catalogue, named.name, json.RawMessage(named.config), o)
 	done()
 	if r == nil {
 		return err

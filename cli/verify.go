@@ -51,7 +51,7 @@ read.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
 	}
 	c.Flags().StringVar(&f.addresses, "addresses", "", `the recorded addresses, "-" for standard input`)
-	c.Flags().StringVar(&f.config, "config", "", "settings as a JSON object; they replace caching's defaults, or the "+
+	addConfig(c, &f.config, "settings as a JSON object; they replace caching's defaults, or the "+
 		"recorded ones")
 	f.files.add(c, "json", `also write the result as JSON to this file, "-" for standard output instead of text`)
 	addPart(c, &f.source)

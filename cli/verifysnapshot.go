@@ -77,12 +77,14 @@ func openSnapshot(cmd *cobra.Command, path string, source formats.Options) (*tor
 	return formats.ReadSnapshot(file, path, o)
 }
 
-// recordedConfig returns the recorded settings, replaced by the fields of config. A config that is
-// no JSON object is returned unchanged and refused later.
+// recordedConfig returns the recorded settings, replaced by the fields of config, a JSON object or
+// "".
 func recordedConfig(s *torch.Snapshot, config string) string {
 	var fields, over map[string]json.RawMessage
-	if config != "" && json.Unmarshal([]byte(config), &over) != nil {
-		return config
+	if config != "" {
+		if err := json.Unmarshal([]byte(config), &over); err != nil {
+			panic(err) // the flag refuses anything but an object
+		}
 	}
 	if err := json.Unmarshal(torch.Config(s.Settings), &fields); err != nil {
 		panic(err) // it was marshalled just now

@@ -171,7 +171,7 @@ func TestViewRefusesWhatItCannotShow(t *testing.T) {
 		"a directory":      {"view --no-browser " + dir, exitTrouble, "is a directory"},
 		"an empty file":    {"view --no-browser " + empty, exitTrouble, "e.trace: is empty"},
 		"a cut file":       {"view --no-browser " + cut, exitTrouble, "cut.json.gz"},
-		"no file":          {"view", exitTrouble, "requires at least 1 arg"},
+		"no file":          {"view", exitTrouble, "0 arguments: want "},
 		"a missing file":   {"view --no-browser " + dir + "/none", exitTrouble, "none: no such file"},
 		"foreign HTML":     {"view --no-browser " + html, exitTrouble, "a.html: HTML, and no page that vramyard wrote"},
 		"a bad trace":      {"view --no-browser " + text, exitTrouble, "a.trace:2: "},

@@ -291,7 +291,8 @@ func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) 
 }
 
 // wanted returns the suggestion for an unknown strategy: the strategy that is known by that name;
-// else the nearest name, or the one whose other name is nearest, if there is one; and all names.
+// else the nearest name, or the one whose other name is nearest, if there is one; and every
+// strategy.
 func (c Catalogue) wanted(name, base string) string {
 	var known []string
 	of := map[string]Spec{}
@@ -306,9 +307,18 @@ func (c Catalogue) wanted(name, base string) string {
 		if p, ok := s.about(near); ok {
 			suggested, doc = s.nameOf(p), p.Doc
 		}
-		return fmt.Sprintf("did you mean %q, %s? want one of %s", suggested, doc, strings.Join(c.Names(), ", "))
+		return fmt.Sprintf("did you mean %q, %s? %s", suggested, doc, c.list())
 	}
-	return nearest.Want(name, c.Names())
+	return nearest.Hint(name, c.Names()) + c.list()
+}
+
+// list names the strategies without their presets, which are many.
+func (c Catalogue) list() string {
+	var names []string
+	for _, s := range c {
+		names = append(names, s.Name)
+	}
+	return "want one of " + strings.Join(names, ", ") + `; "vramyard strategies" lists the presets`
 }
 
 // wanted returns the suggestion for an unknown preset: the nearest name; else the preset whose

@@ -24,5 +24,5 @@ func ExampleCatalogue_Lookup() {
 	}
 	// Output:
 	// found bfc:growth
-	// unknown strategy "tslf": did you mean "tlsf"? want one of tlsf, bfc:growth
+	// unknown strategy "tslf": did you mean "tlsf"? want one of tlsf, bfc; "vramyard strategies" lists the presets
 }

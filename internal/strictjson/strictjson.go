@@ -21,10 +21,10 @@ import (
 // given twice, null but for a list, and trailing text are errors, and an error about a value names
 // its field.
 func Decode(raw []byte, v any) error {
-	switch string(bytes.TrimSpace(raw)) {
-	case "":
+	switch text := bytes.TrimSpace(raw); {
+	case len(text) == 0:
 		return nil
-	case "null":
+	case text[0] != '{':
 		return errors.New("want a JSON object")
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -81,7 +81,7 @@ func checkFields(raw []byte, t reflect.Type) error {
 		alone := fmt.Appendf(nil, "{%q:%s}", name, value)
 		err = json.Unmarshal(alone, reflect.New(t).Interface())
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return fmt.Errorf("%s: %s: want %s", name, wrong.Value, wordOf(wrong.Type.Kind()))
+			return fmt.Errorf("%s: %s: want %s", name, shown(value, wrong.Value), wordOf(wrong.Type.Kind()))
 		}
 		if err != nil && !strings.HasPrefix(err.Error(), name) {
 			return fmt.Errorf("%s: %w", name, err)
@@ -95,11 +95,26 @@ func checkFields(raw []byte, t reflect.Type) error {
 
 // unknownField returns the error about a field that there is not.
 func unknownField(name string, kinds map[string]reflect.Kind) error {
-	hint := nearest.Hint(name, slices.Sorted(maps.Keys(kinds)))
-	if hint == "" {
-		return fmt.Errorf("json: unknown field %q", name)
+	known := slices.Sorted(maps.Keys(kinds))
+	hint := strings.TrimSpace(nearest.Hint(name, known))
+	switch {
+	case len(known) == 0:
+		hint = "want no field"
+	case hint == "":
+		hint = nearest.Want(name, known)
 	}
-	return fmt.Errorf("json: unknown field %q: %s", name, strings.TrimSpace(hint))
+	return fmt.Errorf("json: unknown field %q: %s", name, hint)
+}
+
+// longest is the most bytes of a value that an error shows.
+const longest = 40
+
+// shown returns a value as an error shows it: what kind it is if it is long.
+func shown(value json.RawMessage, kind string) string {
+	if len(value) > longest {
+		return kind
+	}
+	return string(value)
 }
 
 // wordOf returns what a value of a kind is called.
