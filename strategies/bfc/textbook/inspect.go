@@ -35,16 +35,6 @@ func (a *Allocator) view(h chunkHandle) alloc.Chunk {
 	return v
 }
 
-// BlockAt implements [power.Locator] with RequestedSize, AllocatedSize and AllocationId of the
-// original.
-func (a *Allocator) BlockAt(ptr device.Addr) (alloc.Chunk, error) {
-	h := a.handleInUse(ptr)
-	if h == invalidChunkHandle {
-		return alloc.Chunk{}, a.front.NoBlock()
-	}
-	return a.view(h), nil
-}
-
 // WalkFree implements [power.FreeWalker].
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	for _, h := range slices.Concat(a.bins[:]...) {

@@ -183,23 +183,14 @@ func backpedal(n device.Size) device.Size {
 	return min(roundedBytes(device.Size(float32(n)*factor)), n-minAllocationSize)
 }
 
-// handleInUse returns the chunk in use that starts at ptr. The array has a handle for the 256 bytes
-// at ptr if a chunk starts in them.
-func (a *Allocator) handleInUse(ptr device.Addr) chunkHandle {
-	h := a.regionManager.getHandle(ptr)
-	if c := a.chunkFromHandle(h); c.ptr != ptr || !c.inUse() {
-		return invalidChunkHandle
-	}
-	return h
-}
-
-// Free is DeallocateRaw of the original, which ignores address 0.
+// Free is DeallocateRaw of the original, which ignores address 0. The array has a handle for the 256
+// bytes at ptr if a chunk starts in them.
 func (a *Allocator) Free(ptr device.Addr) error {
-	h := a.handleInUse(ptr)
-	if h == invalidChunkHandle {
+	h := a.regionManager.getHandle(ptr)
+	c := a.chunkFromHandle(h)
+	if h == invalidChunkHandle || c.ptr != ptr || !c.inUse() {
 		return a.front.NothingFreed(ptr)
 	}
-	c := a.chunkFromHandle(h)
 	a.front.Stats.Freed(c.requestedSize, c.size)
 	c.allocationID = unallocated
 	a.insertFreeChunkIntoBin(a.tryToCoalesce(h))
@@ -221,9 +212,7 @@ func (a *Allocator) tryToCoalesce(h chunkHandle) chunkHandle {
 	return h
 }
 
-func (a *Allocator) isFree(h chunkHandle) bool {
-	return h != invalidChunkHandle && !a.chunkFromHandle(h).inUse()
-}
+func (a *Allocator) isFree(h chunkHandle) bool { return h != invalidChunkHandle && !a.chunkFromHandle(h).inUse() }
 
 // merge adds h2 to the chunk before it, h1. Both are free and in no bin.
 func (a *Allocator) merge(h1, h2 chunkHandle) {
