@@ -183,8 +183,8 @@ func backpedal(n device.Size) device.Size {
 	return min(roundedBytes(device.Size(float32(n)*factor)), n-minAllocationSize)
 }
 
-// Free is DeallocateRaw of the original, which ignores address 0. The array has a handle for the 256
-// bytes at ptr if a chunk starts in them.
+// Free is DeallocateRaw of the original, which ignores address 0. The array has a handle for the
+// 256 bytes at ptr if a chunk starts in them.
 func (a *Allocator) Free(ptr device.Addr) error {
 	h := a.regionManager.getHandle(ptr)
 	c := a.chunkFromHandle(h)
