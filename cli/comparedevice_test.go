@@ -17,8 +17,8 @@ func TestCompareMeasuresWhereItCompletes(t *testing.T) {
 		fmt.Fprintf(&b, "a %d 4096 stream=%d\n", i, i)
 	}
 	text := succeed(t, "compare", "--strategies", "async,caching", write(t, "t.trace", b.String()))
-	require.True(t, strings.HasPrefix(text, "async completes t with least memory: 4.00 MiB, 500.00 × less than caching "+
-		"(1.95 GiB).\n"), text)
+	require.True(t, strings.HasPrefix(text, "async completes t with least memory: 4.00 MiB; caching needs "+
+		"500.00 × as much (1.95 GiB).\n"), text)
 	require.NotContains(t, text, "FAILED")
 }
 

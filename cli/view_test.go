@@ -167,9 +167,9 @@ func TestViewRefusesWhatItCannotShow(t *testing.T) {
 	}{
 		"an unknown form": {"view --no-browser " + form, exitTrouble, "as no known format does"},
 		"two wrong files": {"view --no-browser " + empty + " " + dir + "/none", exitTrouble,
-			"e.trace: is empty: a trace without events has a first line too; " + dir + "/none"},
+			"e.trace: empty file: want a trace; " + dir + "/none"},
 		"a directory":      {"view --no-browser " + dir, exitTrouble, "is a directory"},
-		"an empty file":    {"view --no-browser " + empty, exitTrouble, "e.trace: is empty"},
+		"an empty file":    {"view --no-browser " + empty, exitTrouble, "e.trace: empty file"},
 		"a cut file":       {"view --no-browser " + cut, exitTrouble, "cut.json.gz"},
 		"no file":          {"view", exitTrouble, "0 arguments: want "},
 		"a missing file":   {"view --no-browser " + dir + "/none", exitTrouble, "none: no such file"},

@@ -132,7 +132,7 @@ func TestVerdictsNameAStrategyOnce(t *testing.T) {
 func TestReplaysOfAWholeDeviceDoNotClaimThePeak(t *testing.T) {
 	path := write(t, "t.trace", "a 1 4096\nf 1\n")
 	text := succeed(t, "replay", "--strategy", "bfc", "--device", "sim:1GiB", path)
-	require.True(t, strings.HasPrefix(text, "bfc completes t; it takes all the memory it may at once ("), text)
+	require.True(t, strings.HasPrefix(text, "bfc completes t; it reserves its whole limit ("), text)
 	require.Contains(t, text, "), and `compare` finds the least it needs; no allocator can do with less than 4.00 KiB.\n")
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/vramyard/vramyard/kit/shards"
 )
 
-// Choice returns a number of a request. Requests with the same number go to the same shard.
+// Choice maps a request to a shard key. Requests with equal keys go to the same shard.
 type Choice func(alloc.Request) uint64
 
 // ByThread is a [Choice] of a shard for each thread. Requests of unknown threads share one.

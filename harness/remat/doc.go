@@ -73,7 +73,7 @@
 //
 // Its mode is the heuristic mge with the liveness mge-refcount and, optionally, Minimum.Cut of
 // 1 MiB, SampleMGE and [Quirks]. Its defects are mended unless a quirk asks for them. Its score
-// uses bytes moved instead of time, so logs without times will do; the clock of the run still
+// uses bytes moved instead of time, so it also reads logs without times; the clock of the run still
 // counts time. MegEngine has no views; its tensors are our storages. Its search of the stream's
 // pool before the device, and its threshold that is only a hint, are triggers.
 //

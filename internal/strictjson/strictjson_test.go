@@ -22,7 +22,7 @@ func TestErrorsNameTheField(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"cells":256}`:         "cells: 256: want a whole number from 0 to 255",
 		`{"cells":"many"}`:      `cells: "many": want a whole number from 0 to 255`,
-		`{"rate":-1}`:           "rate: number -1: want a whole number, not negative",
+		`{"rate":-1}`:           "rate: -1: want a whole number, not negative",
 		`{"level":1.5}`:         "level: 1.5: want a whole number",
 		`{"share":"half"}`:      `share: "half": want a number`,
 		`{"on":1}`:              "on: 1: want true or false",

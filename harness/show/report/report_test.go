@@ -57,7 +57,7 @@ func TestTablesAreSortedByMinimumCapacity(t *testing.T) {
 
 `
 	first, rest, _ := strings.Cut(out.String(), "\n\n")
-	require.Equal(t, "small completes one with least memory: 1.50 GiB, 2.00 × less than large (3.00 GiB). never, "+
+	require.Equal(t, "small completes one with least memory: 1.50 GiB; large needs 2.00 × as much (3.00 GiB). never, "+
 		"refuses and least fail.", first)
 	require.True(t, strings.HasPrefix(rest, want), rest)
 	require.NotContains(t, out.String(), "\x1b", "a name must not drive the terminal")

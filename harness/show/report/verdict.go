@@ -67,8 +67,11 @@ func compareVerdict(style Style, runs []compare.Run) string {
 	}
 	s := listed(names) + verb + trace + " with least memory: " + units.Bytes(least)
 	if other := rival(known, least); other != nil {
-		s += fmt.Sprintf(", %.2f × less than %s (%s)", float64(*other.MinCapacity)/float64(least),
-			units.Printable(other.Strategy), units.Bytes(*other.MinCapacity))
+		times := fmt.Sprintf("%.2f", float64(*other.MinCapacity)/float64(least))
+		if times != "1.00" {
+			s += fmt.Sprintf("; %s needs %s × as much (%s)", units.Printable(other.Strategy), times,
+				units.Bytes(*other.MinCapacity))
+		}
 	}
 	return gap + s + "." + failing(style, runs)
 }
@@ -153,8 +156,8 @@ func replayVerdict(style Style, r *replay.Result) string {
 	gap, trace := part(r.Trace, r.Gap)
 	reserves := " and reserves " + units.Bytes(r.Peak.Reserved) + " at most"
 	if r.Preallocates {
-		reserves = "; it takes all the memory it may at once (" + units.Bytes(r.Peak.Reserved) + "), and `compare` finds " +
-			"the least it needs"
+		reserves = "; it reserves its whole limit (" + units.Bytes(r.Peak.Reserved) + ") up front, and `compare` finds " +
+			"its minimum"
 	}
 	return fmt.Sprintf("%s%s completes %s%s; no allocator can do with less than %s.",
 		gap, style.Paint(Good, units.Printable(r.Strategy)), trace, reserves, units.Bytes(r.LowerBound))

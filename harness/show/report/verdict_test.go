@@ -45,14 +45,14 @@ func TestComparisonsBeginWithTheWinner(t *testing.T) {
 		strategies []string
 		want       string
 	}{
-		{[]string{"bfc", "slab", "caching"}, "slab completes chat with least memory: 15.00 GiB, 1.20 × less than caching " +
-			"(18.00 GiB). bfc fails."},
-		{[]string{"bfc", "slab"}, "slab completes chat with least memory: 15.00 GiB, 1.33 × less than bfc (20.00 GiB). " +
-			"bfc fails."},
-		{[]string{"bfc", "caching"}, "caching completes chat with least memory: 18.00 GiB, 1.11 × less than bfc (20.00 " +
-			"GiB). bfc fails."},
-		{[]string{"slab", "buddy", "caching"}, "slab and buddy complete chat with least memory: 15.00 GiB, 1.20 × less " +
-			"than caching (18.00 GiB)."},
+		{[]string{"bfc", "slab", "caching"}, "slab completes chat with least memory: 15.00 GiB; caching needs " +
+			"1.20 × as much (18.00 GiB). bfc fails."},
+		{[]string{"bfc", "slab"}, "slab completes chat with least memory: 15.00 GiB; bfc needs 1.33 × as much " +
+			"(20.00 GiB). bfc fails."},
+		{[]string{"bfc", "caching"}, "caching completes chat with least memory: 18.00 GiB; bfc needs 1.11 " +
+			"× as much (20.00 GiB). bfc fails."},
+		{[]string{"slab", "buddy", "caching"}, "slab and buddy complete chat with least memory: 15.00 GiB; " +
+			"caching needs 1.20 × as much (18.00 GiB)."},
 		{[]string{"slab", "buddy", "tlsf", "vmm", "stitch"}, "slab, buddy, tlsf and 2 more complete chat with least " +
 			"memory: 15.00 GiB."},
 		{[]string{"direct", "slab"}, "slab completes chat with least memory: 15.00 GiB."},

@@ -153,8 +153,7 @@ type Run struct {
 	External      float64      `json:"external_fragmentation_peak"` // highest 1 - largest free chunk / free bytes
 	// 1 - requested / allocated when allocated was highest
 	Internal float64 `json:"internal_fragmentation_at_peak"`
-	// the device has room for what the strategy takes when it is built; if not, what follows is
-	// zero
+	// whether the device fits the strategy's initial reservation; if false, the fields below are zero
 	Starts      bool   `json:"starts"`
 	OOMs        uint64 `json:"oom_count"`     // requests that found no memory
 	Refused     uint64 `json:"refused_count"` // requests the strategy can never grant

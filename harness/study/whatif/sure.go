@@ -53,8 +53,8 @@ func (t *answerWriter) sure() {
 			units.Bytes(contextReserve))
 	}
 	if t.Budget != 0 {
-		add("Minima are found by bisection, assuming that more memory never hurts. No capacity tried between \"safe " +
-			"from\" and 1.25 times it failed; --grid full tries more.")
+		add("Minima are found by bisection, assuming that more memory never hurts. Every capacity tried from \"safe from\" " +
+			"to 1.25 times it completes; --grid full tries more.")
 	}
 }
 

@@ -257,7 +257,7 @@ func (in *Input) format() (Format, error) {
 	case err != nil:
 		return Format{}, err
 	case len(head) == 0:
-		return Format{}, errors.New("is empty: a trace without events has a first line too")
+		return Format{}, errors.New("empty file: want a trace")
 	case bytes.HasPrefix(head, utf16LE) || bytes.HasPrefix(head, utf16BE):
 		return Format{}, errors.New("is text in UTF-16: want UTF-8")
 	}

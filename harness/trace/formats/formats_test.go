@@ -79,7 +79,7 @@ func TestRecognizeReadsTheBeginningOnly(t *testing.T) {
 		"a trace":     {"a 1 1MiB\n", ""},
 		"a late flaw": {"a 1 1MiB\nboo\n", ""},
 		"no trace":    {"root:x:0\n", `begins with "root:x:0\n", as no known format does`},
-		"nothing":     {"", "is empty"},
+		"nothing":     {"", "empty file"},
 	} {
 		path := filepath.Join(dir, "t")
 		require.NoError(t, os.WriteFile(path, []byte(c.text), 0o600))

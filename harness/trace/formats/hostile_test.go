@@ -21,7 +21,7 @@ const (
 func TestHostileFilesAreOneError(t *testing.T) {
 	const anySize = "want a number from 0 to 18446744073709551615"
 	for text, want := range map[string]string{
-		"":                                       "t: is empty: a trace without events has a first line too",
+		"":                                       "t: empty file: want a trace",
 		"\xff\xfea\x00 \x00":                     "t: is text in UTF-16: want UTF-8",
 		"\xfe\xff\x00a\x00 ":                     "t: is text in UTF-16: want UTF-8",
 		"\ufeff{\"traceEvents\":[1]}":            "t: byte 19: want an event",
