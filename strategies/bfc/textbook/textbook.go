@@ -212,7 +212,9 @@ func (a *Allocator) tryToCoalesce(h chunkHandle) chunkHandle {
 	return h
 }
 
-func (a *Allocator) isFree(h chunkHandle) bool { return h != invalidChunkHandle && !a.chunkFromHandle(h).inUse() }
+func (a *Allocator) isFree(h chunkHandle) bool {
+	return h != invalidChunkHandle && !a.chunkFromHandle(h).inUse()
+}
 
 // merge adds h2 to the chunk before it, h1. Both are free and in no bin.
 func (a *Allocator) merge(h1, h2 chunkHandle) {
