@@ -15,8 +15,7 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 		a.subAllocator.WalkSlack(yield) // regions that the device did not take back
 		return
 	}
-	for i := range a.regionManager.regions {
-		r := &a.regionManager.regions[i]
+	for _, r := range a.regionManager.regions {
 		for h := *r.handleAt(r.Addr); h != invalidChunkHandle; h = a.chunkFromHandle(h).next {
 			if !yield(a.view(h)) {
 				return
@@ -60,8 +59,7 @@ func (a *Allocator) Check() error {
 		return fmt.Errorf("bfc: invariant X1 (chunks tile their region and match Stats): %w", err)
 	}
 	records, free := 1, 0 // the first record is not used
-	for i := range a.regionManager.regions {
-		r := &a.regionManager.regions[i]
+	for _, r := range a.regionManager.regions {
 		prev := invalidChunkHandle
 		for h := *r.handleAt(r.Addr); h != invalidChunkHandle; prev, h = h, a.chunkFromHandle(h).next {
 			if broken := a.checkChunk(h, prev); broken != "" {
