@@ -138,7 +138,7 @@ func TestDiffRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{a}, "accepts 2 arg(s)"},
+		{[]string{a}, `1 argument: want "vramyard diff A.json B.json [flags]"`},
 		{[]string{"-", "-"}, "standard input can be read only once"},
 		{[]string{a, a + ".gone"}, "no such file"},
 		{[]string{a, write(t, "x.json", "{")}, "x.json: byte 1: JSON ends early"},

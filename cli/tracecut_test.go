@@ -68,7 +68,7 @@ func TestTraceCutRefuses(t *testing.T) {
 	}{
 		{[]string{path, out}, "at least one of the flags in the group [events time steps stream] is required"},
 		{[]string{path, out, "--events", "1:", "--steps", "1:"}, "none of the others can be"},
-		{[]string{path}, "accepts 2 arg(s), received 1"},
+		{[]string{path}, `1 argument: want "vramyard trace cut TRACE OUT`},
 		{[]string{path, out, "--events", "3"}, `--events: "3": want a range A:B`},
 		{[]string{path, out, "--events", "x:3"}, `--events: "x": want a number from 0`},
 		{[]string{path, out, "--events", "4:3"}, `--events: "4:3": ends before it begins`},

@@ -133,7 +133,8 @@ func TestReplaysOfAWholeDeviceDoNotClaimThePeak(t *testing.T) {
 	path := write(t, "t.trace", "a 1 4096\nf 1\n")
 	text := succeed(t, "replay", "--strategy", "bfc", "--device", "sim:1GiB", path)
 	require.True(t, strings.HasPrefix(text, "bfc completes t; it reserves its whole limit ("), text)
-	require.Contains(t, text, "), and `compare` finds the least it needs; no allocator can do with less than 4.00 KiB.\n")
+	require.Contains(t, text, ") up front, and `compare` finds its minimum; "+
+		"no allocator can do with less than 4.00 KiB.\n")
 }
 
 // TestAFileWithoutHistoryHasNoPeak has whatif and top name the figures of a file with one moment
