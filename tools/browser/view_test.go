@@ -185,7 +185,7 @@ func TestHeapIsShownBeforeTheReplayEnds(t *testing.T) {
 		app.state.set({event: 190000})`)
 	answered(t, p)
 	require.Equal(t, []string{"rebuilt", "recorded"}, ask[[]string](t, p, "[seen[0].how, seen[2].how]"))
-	require.True(t, ask[bool](t, p, `seen[1].includes("is replayed") && !seen[3].includes("replayed")`))
+	require.True(t, ask[bool](t, p, `seen[1].includes("Replaying") && !seen[3].includes("Replaying")`))
 	require.True(t, ask[bool](t, p, `(() => {
 		const blocks = (heap) => heap.chunks.filter((c) => app.report.states[c.state] === "live").map((c) => [c.addr, c.size, c.requested, c.id].join()).sort();
 		const [a, b] = [blocks(seen[0]), blocks(seen[2])];
