@@ -33,7 +33,7 @@ func values(c setting.Catalogue) map[string]func() []string {
 		"liveness":     remat.Livenesses,
 		"trigger":      remat.Triggers,
 		"defrag":       remat.DefragKinds,
-		"parent-order": grid.Orders,
+		"parent-order": grid.ParentOrders,
 	}
 }
 

@@ -96,9 +96,9 @@ func (f *rematFlags) addSettings(fl *pflag.FlagSet) {
 		"a number of random ones")
 	fl.StringVar(&f.MinEvictee, "min-evictee", "",
 		`never evict tensors up to this size, such as "1MiB", or "1%" of the mean; with ",cut" after a size as in MegEngine`)
-	fl.StringVar(&f.Order, "parent-order", grid.Orders()[0], "order in which missing inputs are recomputed: "+
-		strings.Join(grid.Orders(), ", "))
-	fl.BoolVar(&f.EarlyEvict, "eager-in-remat", false, "evict recomputed tensors that are not needed later as "+
+	fl.StringVar(&f.ParentOrder, "parent-order", grid.ParentOrders()[0], "order in which missing inputs are recomputed: "+
+		strings.Join(grid.ParentOrders(), ", "))
+	fl.BoolVar(&f.EagerInRemat, "eager-in-remat", false, "evict recomputed tensors that are not needed later as "+
 		"soon as they were read")
 	fl.StringVar(&f.Quirks, "quirks", "", "mistakes of MegEngine to reproduce, separated by commas: "+
 		remat.AllQuirks.String()+", or all")
@@ -138,7 +138,7 @@ func (f *rematFlags) behaveAs(given func(flag string) bool) error {
 		"heuristics": {&f.heuristics, r.Heuristic}, "ladders": {&f.ladders, r.Ladder},
 		"liveness": {&f.Liveness, r.Liveness}, "trigger": {&f.Trigger, r.Trigger}, "defrag": {&f.Defrag, r.Defrag},
 		"sampling": {&f.Sampling, r.Sampling}, "min-evictee": {&f.MinEvictee, r.MinEvictee},
-		"parent-order": {&f.Order, r.Order}, "quirks": {&f.Quirks, r.Quirks},
+		"parent-order": {&f.ParentOrder, r.ParentOrder}, "quirks": {&f.Quirks, r.Quirks},
 	} {
 		if !given(flag) {
 			*set.to = set.value
@@ -295,7 +295,7 @@ func (f *rematFlags) judge(heuristics, ladders []string) error {
 		{"defrag", grid.Settings{Liveness: eager, Defrag: f.Defrag}},
 		{"sampling", grid.Settings{Liveness: eager, Sampling: f.Sampling}},
 		{"min-evictee", grid.Settings{Liveness: eager, MinEvictee: f.MinEvictee}},
-		{"parent-order", grid.Settings{Liveness: eager, Order: f.Order}},
+		{"parent-order", grid.Settings{Liveness: eager, ParentOrder: f.ParentOrder}},
 		{"quirks", grid.Settings{Liveness: eager, Quirks: f.Quirks}},
 	} {
 		if err := one.s.Check(plain, ""); err != nil {

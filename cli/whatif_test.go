@@ -55,7 +55,7 @@ func TestWhatifFindsASettingForEachExample(t *testing.T) {
 		require.True(t, r.Recorded.Failure.Fatal)
 		require.Equal(t, r.Recorded.Capacity, r.Card)
 		require.NotNil(t, r.Explained.Recorded, file)
-		require.NotEmpty(t, r.Explained.Recorded.Asker.Stack, file)
+		require.NotEmpty(t, r.Explained.Recorded.Requester.Stack, file)
 		require.Equal(t, want == whatif.Setting, len(r.Answer.Before) > 0, file)
 		require.NotNil(t, r.Offline, file)
 		require.GreaterOrEqual(t, r.Offline.Best.Height, r.LowerBound)

@@ -12,29 +12,29 @@ import (
 // constant. The other operators read the results in reverse order, at most two adjacent ones at a
 // time. They are divided into phases: phase j reads result j, and no later one.
 type chain struct {
-	s      *Schedule
-	ops    []int32       // by link: its operator
-	sizes  []device.Size // by link: bytes of its result
-	free   [][]int32     // by operator: links whose results are not needed after it
-	linkOf []int32       // by storage: its link, or 0
-	first  []device.Size // by link: other bytes resident when it first runs
-	phases []phase       // by link
+	s             *Schedule
+	ops           []int32       // by link: its operator
+	sizes         []device.Size // by link: bytes of its result
+	freeAfter     [][]int32     // by operator: links whose results are not needed after it
+	linkOf        []int32       // by storage: its link, or 0
+	firstRunOther []device.Size // by link: other bytes resident when it first runs
+	phases        []phase       // by link
 }
 
 // phase is the needs of a phase of the backward pass in bytes of tensors other than results of
 // links.
 type phase struct {
-	reads    bool        // it reads its own result
-	below    bool        // it reads the result of the link below, too
-	together bool        // the first operator that reads a result reads both
-	begun    bool        // measure has seen an operator that reads a result
-	halfway  bool        // measure has seen one that reads the result below
-	begin    device.Size // resident before the first operator that reads a result
-	middle   device.Size // resident before the first operator that reads the result below
-	before   device.Size // most during operators before that one
-	both     device.Size // most during the others that run before its own result is freed
-	after    device.Size // most during operators after that
-	lastRead int32       // operator that last reads its own result
+	readsOwn        bool        // it reads its own result
+	readsBelow      bool        // it reads the result of the link below, too
+	readsBothFirst  bool        // the first operator that reads a result reads both
+	seenOwn         bool        // measure has seen an operator that reads a result
+	seenBelow       bool        // measure has seen one that reads the result below
+	atOwn           device.Size // resident before the first operator that reads a result
+	atBelow         device.Size // resident before the first operator that reads the result below
+	peakBeforeBelow device.Size // most during operators before that one
+	peakBoth        device.Size // most during the others that run before its own result is freed
+	peakAfter       device.Size // most during operators after that
+	lastRead        int32       // operator that last reads its own result
 }
 
 // chainOf returns the chain of a schedule, or an error with the operator that breaks it.
@@ -47,7 +47,7 @@ func chainOf(s *Schedule) (*chain, error) {
 			continue
 		}
 		if end == nil {
-			end = c.breaks(step.Of)
+			end = c.checkLink(step.Of)
 		}
 		if end == nil {
 			c.ops = append(c.ops, step.Of)
@@ -74,7 +74,7 @@ func chainOf(s *Schedule) (*chain, error) {
 }
 
 // breaks returns why an operator is not the next link.
-func (c *chain) breaks(number int32) error {
+func (c *chain) checkLink(number int32) error {
 	op := &c.s.Ops[number]
 	is := func(what string) error { return fmt.Errorf("operator %d (%s) %s", number, clip(op.Name), what) }
 	switch {
@@ -101,7 +101,7 @@ var errOthers = errors.New("more operators outside the chain than in it")
 func (c *chain) divide(rest []int32) error {
 	n := len(c.ops) - 1
 	clear(c.linkOf)
-	c.sizes, c.phases, c.free = c.sizes[:1], make([]phase, n+1), make([][]int32, len(c.s.Ops))
+	c.sizes, c.phases, c.freeAfter = c.sizes[:1], make([]phase, n+1), make([][]int32, len(c.s.Ops))
 	for i := 1; i <= n; i++ {
 		storage := c.s.Tensors[c.s.Ops[c.ops[i]].First].Storage
 		c.linkOf[storage] = int32(i)
@@ -133,21 +133,21 @@ func (c *chain) divide(rest []int32) error {
 		}
 		at = high
 		p := &c.phases[at]
-		p.reads, p.lastRead, p.below = true, number, p.below || low < high
+		p.readsOwn, p.lastRead, p.readsBelow = true, number, p.readsBelow || low < high
 	}
 	last := none32
 	for i := n; i >= 1; i-- {
-		if c.phases[i].reads {
+		if c.phases[i].readsOwn {
 			last = c.phases[i].lastRead
 		}
-		if below := i < n && c.phases[i+1].below; below && !c.phases[i].reads {
+		if below := i < n && c.phases[i+1].readsBelow; below && !c.phases[i].readsOwn {
 			last = max(last, c.phases[i+1].lastRead)
 		}
 		if last == none32 {
 			return fmt.Errorf("no operator reads the result of operator %d (%s) in reverse order", c.ops[i],
 				clip(c.s.Ops[c.ops[i]].Name))
 		}
-		c.free[last] = append(c.free[last], int32(i))
+		c.freeAfter[last] = append(c.freeAfter[last], int32(i))
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (c *chain) reads(number int32, op *Op) (low, high int32, err error) {
 
 // measure walks the schedule and fills in the other bytes that links and phases need.
 func (c *chain) measure() {
-	c.first = make([]device.Size, len(c.ops))
+	c.firstRunOther = make([]device.Size, len(c.ops))
 	refs := make([]int32, len(c.s.Storages))
 	used := device.Size(0)
 	at, link := int32(len(c.ops)-1), 1
@@ -188,13 +188,13 @@ func (c *chain) measure() {
 				refs[c.s.Tensors[t].Storage]++
 			}
 			if link < len(c.ops) && c.ops[link] == step.Of {
-				c.first[link] = used
+				c.firstRunOther[link] = used
 				link++
 				continue
 			}
 			at = c.measureOp(step.Of, at, used)
-			used += op.Need
-		case Get:
+			used += op.OutputBytes
+		case Retain:
 			refs[storage]++
 		case Release:
 			if refs[storage]--; refs[storage] == 0 && c.linkOf[storage] == 0 {
@@ -214,20 +214,20 @@ func (c *chain) measureOp(number, at int32, used device.Size) int32 {
 		at = high
 	}
 	p := &c.phases[at]
-	if high > 0 && !p.begun {
-		p.begun, p.begin, p.together = true, used, low < high
+	if high > 0 && !p.seenOwn {
+		p.seenOwn, p.atOwn, p.readsBothFirst = true, used, low < high
 	}
-	if low < high && !p.halfway {
-		p.halfway, p.middle = true, used
+	if low < high && !p.seenBelow {
+		p.seenBelow, p.atBelow = true, used
 	}
-	most := used + op.Need + op.Workspace
+	most := used + op.OutputBytes + op.Workspace
 	switch {
-	case p.reads && number > p.lastRead:
-		p.after = max(p.after, most)
-	case p.below && !p.halfway:
-		p.before = max(p.before, most)
+	case p.readsOwn && number > p.lastRead:
+		p.peakAfter = max(p.peakAfter, most)
+	case p.readsBelow && !p.seenBelow:
+		p.peakBeforeBelow = max(p.peakBeforeBelow, most)
 	default:
-		p.both = max(p.both, most)
+		p.peakBoth = max(p.peakBoth, most)
 	}
 	return at
 }

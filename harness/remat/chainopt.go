@@ -8,45 +8,46 @@ import (
 
 // The bounds of the dynamic program: units of memory, and states.
 const (
-	mostLinks  = 128
-	leastUnits = 64
-	mostStates = 1 << 20
+	maxLinks  = 128
+	minUnits  = 64
+	maxStates = 1 << 20
 )
 
-// goal is a state of the dynamic program: the result of link i-1 is held, links i to j are to be
-// run forward and phases j to i backward.
-type goal struct {
-	i, j int32
-	has  bool  // the result of link j is held, too
-	held int32 // units of memory of all results held
+// subproblem is a state of the dynamic program: the result of link i-1 is held, links i to j are to
+// be run forward and phases j to i backward.
+type subproblem struct {
+	i, j    int32
+	endHeld bool  // the result of link j is held, too
+	held    int32 // units of memory of all results held
 }
 
-// answer is the least time of a goal and the next result to keep: one of i to j, or 0 to run phase
-// j at once. Time math.MaxInt64 is infeasible.
-type answer struct {
-	time  int64
-	keep  int32
-	known bool
+// solution is the least time of a subproblem and the next result to keep: one of i to j, or 0 to
+// run phase j at once. Time math.MaxInt64 is infeasible.
+type solution struct {
+	time   int64
+	keep   int32
+	solved bool
 }
 
-// optimum solves the choice of results to keep exactly, except that sizes are rounded up to units.
-type optimum struct {
+// chainSolver solves the choice of results to keep exactly, except that sizes are rounded up to
+// units.
+type chainSolver struct {
 	*chain
-	budget device.Size
-	unit   device.Size
-	units  []int32    // by link: of its result
-	most   int32      // units of the budget
-	known  [][]answer // by has, i and j: by units held
+	budget      device.Size
+	unit        device.Size
+	units       []int32      // by link: of its result
+	budgetUnits int32        // units of the budget
+	solutions   [][]solution // by endHeld, i and j: by units held
 }
 
-// optimal returns the decisions that take the least time within a budget. If none fits, the plan
+// optimal returns the policy that takes the least time within a budget. If none fits, the plan
 // keeps nothing.
-func optimal(c *chain, budget device.Size) decisions {
-	o := newOptimum(c, budget)
-	whole := goal{i: 1, j: int32(len(c.ops) - 1)}
+func optimal(c *chain, budget device.Size) keepPolicy {
+	o := newChainSolver(c, budget)
+	whole := subproblem{i: 1, j: int32(len(c.ops) - 1)}
 	list := []bool{}
 	if o.solve(whole).time < math.MaxInt64 {
-		o.decide(whole, &list)
+		o.appendDecisions(whole, &list)
 	}
 	return func() func(int32, bool) bool {
 		at := -1
@@ -57,83 +58,83 @@ func optimal(c *chain, budget device.Size) decisions {
 	}
 }
 
-func newOptimum(c *chain, budget device.Size) *optimum {
-	o := &optimum{chain: c, budget: budget, units: make([]int32, len(c.ops)),
-		known: make([][]answer, 2*len(c.ops)*len(c.ops))}
+func newChainSolver(c *chain, budget device.Size) *chainSolver {
+	o := &chainSolver{chain: c, budget: budget, units: make([]int32, len(c.ops)),
+		solutions: make([][]solution, 2*len(c.ops)*len(c.ops))}
 	for _, size := range c.sizes {
 		for a := size; a > 0; {
 			o.unit, a = a, o.unit%a // greatest common divisor
 		}
 	}
 	n := len(c.ops) - 1
-	most := device.Size(max(leastUnits, mostStates/(n*n)))
+	most := device.Size(max(minUnits, maxStates/(n*n)))
 	if o.unit = max(o.unit, 1); budget/o.unit > most {
 		o.unit = budget/most + 1
 	}
-	o.most = int32(budget / o.unit)
+	o.budgetUnits = int32(budget / o.unit)
 	for i, size := range c.sizes {
-		o.units[i] = int32(min((size+o.unit-1)/o.unit, device.Size(o.most)+1))
+		o.units[i] = int32(min((size+o.unit-1)/o.unit, device.Size(o.budgetUnits)+1))
 	}
 	return o
 }
 
 // fits reports whether this many other bytes fit beside the results held.
-func (o *optimum) fits(held int32, bytes device.Size) bool {
+func (o *chainSolver) fits(held int32, bytes device.Size) bool {
 	return device.Size(held)*o.unit+bytes <= o.budget
 }
 
-// solve returns the answer of a goal.
-func (o *optimum) solve(g goal) answer {
-	best := answer{time: math.MaxInt64}
-	if g.held > o.most {
+// solve returns the solution of a subproblem.
+func (o *chainSolver) solve(g subproblem) solution {
+	best := solution{time: math.MaxInt64}
+	if g.held > o.budgetUnits {
 		return best
 	}
 	at := (int(g.i)*len(o.ops) + int(g.j)) * 2
-	if g.has {
+	if g.endHeld {
 		at++
 	}
-	if o.known[at] == nil {
-		o.known[at] = make([]answer, o.most+1)
+	if o.solutions[at] == nil {
+		o.solutions[at] = make([]solution, o.budgetUnits+1)
 	}
-	if a := o.known[at][g.held]; a.known {
+	if a := o.solutions[at][g.held]; a.solved {
 		return a
 	}
 	p := &o.phases[g.j]
 	n := int32(len(o.ops) - 1)
 	switch {
-	case !g.has && !p.reads && g.j < n:
-		if best = (answer{}); g.i < g.j {
-			best.time = o.solve(goal{g.i, g.j - 1, false, g.held}).time
+	case !g.endHeld && !p.readsOwn && g.j < n:
+		if best = (solution{}); g.i < g.j {
+			best.time = o.solve(subproblem{g.i, g.j - 1, false, g.held}).time
 		}
-	case g.has && (g.i == g.j || !p.below):
+	case g.endHeld && (g.i == g.j || !p.readsBelow):
 		best.time = o.phaseTime(g)
 	default:
 		best = o.search(g)
 	}
-	best.known = true
-	o.known[at][g.held] = best
+	best.solved = true
+	o.solutions[at][g.held] = best
 	return best
 }
 
-// phaseTime returns the time of the goals below phase j, which runs at once.
-func (o *optimum) phaseTime(g goal) int64 {
+// phaseTime returns the time of the subproblems below phase j, which runs at once.
+func (o *chainSolver) phaseTime(g subproblem) int64 {
 	p, freed := &o.phases[g.j], g.held-o.units[g.j]
-	if !o.fits(g.held, p.both) || !o.fits(freed, p.after) {
+	if !o.fits(g.held, p.peakBoth) || !o.fits(freed, p.peakAfter) {
 		return math.MaxInt64
 	}
 	if g.i == g.j {
 		return 0
 	}
-	return o.solve(goal{g.i, g.j - 1, false, freed}).time
+	return o.solve(subproblem{g.i, g.j - 1, false, freed}).time
 }
 
 // search tries each result to keep.
-func (o *optimum) search(g goal) answer {
-	best, n := answer{time: math.MaxInt64}, int32(len(o.ops)-1)
+func (o *chainSolver) search(g subproblem) solution {
+	best, n := solution{time: math.MaxInt64}, int32(len(o.ops)-1)
 	p := &o.phases[g.j]
-	last, base := g.j, p.begin
-	if g.has {
-		last, base = g.j-1, p.middle
+	last, base := g.j, p.atOwn
+	if g.endHeld {
+		last, base = g.j-1, p.atBelow
 	}
 	time := int64(0)
 	for k := g.i; k <= last; k++ {
@@ -142,29 +143,29 @@ func (o *optimum) search(g goal) answer {
 		if k > g.i {
 			need += o.units[k-1]
 		}
-		if !g.has && g.j == n {
-			other = o.first[k] // links up to n run for the first time
+		if !g.endHeld && g.j == n {
+			other = o.firstRunOther[k] // links up to n run for the first time
 		}
 		if !o.fits(g.held+need, other+op.Workspace) {
 			break
 		}
 		time += op.Cost
-		if k == g.j && g.i < g.j && p.together {
+		if k == g.j && g.i < g.j && p.readsBothFirst {
 			break // the result below is locked when this one is made: keep that one first
 		}
 		if t := o.timeKeeping(g, k); t < math.MaxInt64 && time+t < best.time {
-			best = answer{time: time + t, keep: k}
+			best = solution{time: time + t, keep: k}
 		}
 	}
 	return best
 }
 
 // timeKeeping returns the time that remains when the result of link k has been computed and kept.
-func (o *optimum) timeKeeping(g goal, k int32) int64 {
+func (o *chainSolver) timeKeeping(g subproblem, k int32) int64 {
 	sum := int64(0)
-	for _, next := range o.after(g, k) {
-		begins := next.has && (next.j != g.j || !g.has)
-		if begins && !o.fits(next.held, o.phases[next.j].before) {
+	for _, next := range o.subproblems(g, k) {
+		begins := next.endHeld && (next.j != g.j || !g.endHeld)
+		if begins && !o.fits(next.held, o.phases[next.j].peakBeforeBelow) {
 			return math.MaxInt64
 		}
 		t := o.solve(next).time
@@ -176,29 +177,29 @@ func (o *optimum) timeKeeping(g goal, k int32) int64 {
 	return sum
 }
 
-// after returns the goals that remain when the result of link k is kept, in order.
-func (o *optimum) after(g goal, k int32) []goal {
+// subproblems returns the subproblems that remain when the result of link k is kept, in order.
+func (o *chainSolver) subproblems(g subproblem, k int32) []subproblem {
 	held := g.held + o.units[k]
 	if k == g.j {
-		return []goal{{g.i, g.j, true, held}}
+		return []subproblem{{g.i, g.j, true, held}}
 	}
 	below := held
-	if g.has {
+	if g.endHeld {
 		below -= o.units[g.j]
 	}
-	return []goal{{k + 1, g.j, g.has, held}, {g.i, k, true, below}}
+	return []subproblem{{k + 1, g.j, g.endHeld, held}, {g.i, k, true, below}}
 }
 
-// decide lists the decisions of a goal in the order in which links run.
-func (o *optimum) decide(g goal, list *[]bool) {
+// appendDecisions lists the decisions of a subproblem in the order in which links run.
+func (o *chainSolver) appendDecisions(g subproblem, list *[]bool) {
 	a := o.solve(g)
 	if a.keep == 0 {
-		if g.i < g.j && (g.has || !o.phases[g.j].reads) {
+		if g.i < g.j && (g.endHeld || !o.phases[g.j].readsOwn) {
 			held := g.held
-			if g.has {
+			if g.endHeld {
 				held -= o.units[g.j]
 			}
-			o.decide(goal{g.i, g.j - 1, false, held}, list)
+			o.appendDecisions(subproblem{g.i, g.j - 1, false, held}, list)
 		}
 		return
 	}
@@ -207,7 +208,7 @@ func (o *optimum) decide(g goal, list *[]bool) {
 			*list = append(*list, k == g.i)
 		}
 	}
-	for _, next := range o.after(g, a.keep) {
-		o.decide(next, list)
+	for _, next := range o.subproblems(g, a.keep) {
+		o.appendDecisions(next, list)
 	}
 }

@@ -16,12 +16,12 @@ type Plan struct {
 	Keeps  string // the results it keeps
 	Source string // publication
 
-	most int // links of a chain it accepts
-	make func(c *chain, budget device.Size) decisions
+	maxLinks int // links of a chain it accepts
+	policy   func(c *chain, budget device.Size) keepPolicy
 }
 
-// decisions chooses, for each run of a link above 1, whether the result of the link below is kept.
-type decisions func() func(link int32, again bool) bool
+// keepPolicy chooses, for each run of a link above 1, whether the result of the link below is kept.
+type keepPolicy func() func(link int32, again bool) bool
 
 // Plans returns all plans.
 func Plans() []Plan {
@@ -31,7 +31,7 @@ func Plans() []Plan {
 			math.MaxInt, sublinear},
 		{"chain-optimal", "the results that take the least time within the budget, among plans that keep each one until " +
 			"its last read", "Optimal checkpointing for heterogeneous chains, arXiv 1911.13214, 2019; here over single results",
-			mostLinks, optimal},
+			maxLinks, optimal},
 	}
 }
 
@@ -56,8 +56,8 @@ func Plannable(s *Schedule, heuristic string) error {
 // chainOf returns the chain of a schedule, if the plan accepts it.
 func (p *Plan) chainOf(s *Schedule) (*chain, error) {
 	c, err := chainOf(s)
-	if err == nil && len(c.ops)-1 > p.most {
-		err = fmt.Errorf("the chain has %d operators, want at most %d", len(c.ops)-1, p.most)
+	if err == nil && len(c.ops)-1 > p.maxLinks {
+		err = fmt.Errorf("the chain has %d operators, want at most %d", len(c.ops)-1, p.maxLinks)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
@@ -72,59 +72,59 @@ func runPlan(p *Plan, s *Schedule, m Memory, c Config) (Result, error) {
 		if err != nil {
 			return Result{}, err
 		}
-		c.keep = &kept{c: links, next: p.make(links, c.Budget)()}
+		c.plan = &planLiveness{c: links, next: p.policy(links, c.Budget)()}
 	}
-	return runKept(s, m, c)
+	return runPlanned(s, m, c)
 }
 
-func runKept(s *Schedule, m Memory, c Config) (Result, error) {
+func runPlanned(s *Schedule, m Memory, c Config) (Result, error) {
 	c.Heuristic, c.Trigger = "lru", Trigger{Kind: "on-failure"} // never asked for a victim
 	return Run(s, m, c)
 }
 
-// kept is the liveness of a plan: it evicts results of links as planned, and other storages when
-// they die.
-type kept struct {
+// planLiveness is the liveness of a plan: it evicts results of links as planned, and other storages
+// when they die.
+type planLiveness struct {
 	eager
 	c    *chain
 	next func(link int32, again bool) bool
 	ran  []bool // by link
-	held []bool // by link: its result was kept, and stays until its last read
+	kept []bool // by link: its result was kept, and stays until its last read
 }
 
-func (k *kept) begin(r *runner) liveness {
-	k.eager, k.ran, k.held = eager{keepDead{r}}, make([]bool, len(k.c.ops)), make([]bool, len(k.c.ops))
+func (k *planLiveness) begin(r *runner) liveness {
+	k.eager, k.ran, k.kept = eager{keepDead{r}}, make([]bool, len(k.c.ops)), make([]bool, len(k.c.ops))
 	r.ladder = slices.DeleteFunc(r.ladder, func(s *step) bool { return s.name == "evict" })
 	return k
 }
 
-func (k *kept) onRelease(s int32) Verdict {
+func (k *planLiveness) onRelease(s int32) Verdict {
 	if k.c.linkOf[s] == 0 {
 		return k.eager.onRelease(s)
 	}
 	return OK
 }
 
-func (k *kept) onRun(t Tensor) {
+func (k *planLiveness) onRun(t Tensor) {
 	k.eager.onRun(t)
 	number := k.r.s.Tensors[t].Op
 	if link := k.c.linkOf[k.r.s.Tensors[t].Storage]; link > 0 {
 		again := k.ran[link]
 		k.ran[link] = true
 		if link > 1 {
-			k.held[link-1] = k.next(link, again) || k.held[link-1]
-			if !k.held[link-1] {
+			k.kept[link-1] = k.next(link, again) || k.kept[link-1]
+			if !k.kept[link-1] {
 				k.drop(link - 1)
 			}
 		}
 	}
-	for _, link := range k.c.free[number] {
-		k.held[link] = false
+	for _, link := range k.c.freeAfter[number] {
+		k.kept[link] = false
 		k.drop(link)
 	}
 }
 
-func (k *kept) drop(link int32) {
+func (k *planLiveness) drop(link int32) {
 	s := k.r.s.Tensors[k.r.s.Ops[k.c.ops[link]].First].Storage
 	if st := &k.r.stores[s]; st.resident && st.locks == 0 {
 		k.r.evict(s, Pressure)
@@ -132,22 +132,22 @@ func (k *kept) drop(link int32) {
 }
 
 // sublinear divides the chain into segments of about equal bytes.
-func sublinear(c *chain, budget device.Size) decisions {
+func sublinear(c *chain, budget device.Size) keepPolicy {
 	n, total := len(c.ops)-1, device.Size(0)
 	for _, size := range c.sizes {
 		total += size
 	}
-	var best decisions
+	var best keepPolicy
 	least := int64(-1)
 	for count := 1; count <= n; count++ {
 		keep := c.segments(total / device.Size(count))
 		d := func() func(int32, bool) bool {
 			return func(link int32, again bool) bool { return again || keep[link-1] }
 		}
-		res, err := runKept(c.s, &Counter{Budget: budget}, Config{Liveness: "eager", keep: &kept{c: c, next: d()}})
-		if ok := err == nil && res.Verdict == OK; best == nil || ok && (least < 0 || res.Remat < least) {
+		res, err := runPlanned(c.s, &Counter{Budget: budget}, Config{Liveness: "eager", plan: &planLiveness{c: c, next: d()}})
+		if ok := err == nil && res.Verdict == OK; best == nil || ok && (least < 0 || res.RematTime < least) {
 			if best = d; ok {
-				least = res.Remat
+				least = res.RematTime
 			}
 		}
 	}

@@ -58,7 +58,7 @@ func leastTime(t *testing.T, s *Schedule, c *chain, budget device.Size) int64 {
 			}
 			return list[asked-1]
 		}
-		res, err := runKept(s, &Counter{Budget: budget}, Config{Liveness: "eager", keep: &kept{c: c, next: next}})
+		res, err := runPlanned(s, &Counter{Budget: budget}, Config{Liveness: "eager", plan: &planLiveness{c: c, next: next}})
 		require.NoError(t, err)
 		if res.Verdict == OK && (least < 0 || res.Clock < least) {
 			least = res.Clock
@@ -95,7 +95,7 @@ func TestOptimalCheckpointsAreOptimal(t *testing.T) {
 			}
 			require.Equal(t, OK, res.Verdict)
 			require.Equal(t, want, res.Clock)
-			if res.Remat > 0 {
+			if res.RematTime > 0 {
 				recomputed++
 			}
 		}
@@ -115,7 +115,7 @@ func TestSublinearNeedsTwoRoots(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, OK, res.Verdict, p.Name)
 			require.LessOrEqual(t, res.Peak, most)
-			require.LessOrEqual(t, res.Remat, int64(n), "at most one more forward pass")
+			require.LessOrEqual(t, res.RematTime, int64(n), "at most one more forward pass")
 		}
 	}
 }
@@ -165,7 +165,7 @@ func TestPlansRefuseOtherLogs(t *testing.T) {
 		require.NoError(t, Plannable(s, "eq"))
 	}
 	one := func() device.Size { return 1 }
-	long := chainLog(t, mostLinks+1, one, func() int64 { return 1 }, func(int) int { return 1 })
+	long := chainLog(t, maxLinks+1, one, func() int64 { return 1 }, func(int) int { return 1 })
 	require.NoError(t, Plannable(long, "sublinear"))
 	require.EqualError(t, Plannable(long, "chain-optimal"), "chain-optimal: the chain has 129 operators, want at most 128")
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-func (r *runner) choose() int32 {
+func (r *runner) chooseVictim() int32 {
 	all := r.pool.list()
-	if r.near == nil {
+	if r.scorer == nil {
 		return all[r.random.Below(uint64(len(all)))]
 	}
 	for _, list := range [2][]int32{r.sample(all), all} {
@@ -51,10 +51,10 @@ func (r *runner) score(s int32, best float64) (score, tie float64, worse bool) {
 	}
 	cost, access := r.costs.cost(s)
 	size, age := uint64(1), uint64(1)
-	if r.h.by&bySize != 0 {
-		size = uint64(r.bytes(s))
+	if r.h.traits&perByte != 0 {
+		size = uint64(r.creditedSize(s))
 	}
-	if r.h.by&byAge != 0 {
+	if r.h.traits&perAge != 0 {
 		age = uint64(r.clock - access)
 	}
 	if size == 0 || age == 0 {
@@ -67,20 +67,20 @@ func (r *runner) score(s int32, best float64) (score, tie float64, worse bool) {
 }
 
 // bytes returns the bytes that evicting a storage yields, as the heuristic counts them.
-func (r *runner) bytes(s int32) device.Size {
+func (r *runner) creditedSize(s int32) device.Size {
 	size := r.s.Storages[s].Size
-	if r.h.by&byCredit == 0 {
+	if r.h.traits&addFree == 0 {
 		return size
 	}
-	size += r.freeBeside(s)
-	if r.h.by&byUse != 0 && r.want > 0 {
-		size = min(size, r.want)
+	size += r.adjacentFree(s)
+	if r.h.traits&capCredit != 0 && r.requested > 0 {
+		size = min(size, r.requested)
 	}
 	return size
 }
 
-// freeBeside returns the free bytes that would merge with a resident storage if it were evicted.
-func (r *runner) freeBeside(s int32) device.Size {
+// adjacentFree returns the free bytes that would merge with a resident storage if it were evicted.
+func (r *runner) adjacentFree(s int32) device.Size {
 	if r.adjacent == nil || r.s.Storages[s].Size == 0 {
 		return 0
 	}

@@ -11,7 +11,7 @@ import "slices"
 //
 // Invariant, if mended: the sums of all classes add up to the local costs of all evicted storages.
 type classes struct {
-	noopNeighbourhood
+	noopHooks
 	r             *runner
 	mended        bool
 	share         []int64 // by storage: its share of the sum of its class
@@ -46,8 +46,8 @@ func (f *forest[T]) root(n int32) int32 {
 }
 
 // newClasses reproduces the simulator's classes, or keeps exact sums if mended.
-func newClasses(mended bool) func(*runner) neighbourhood {
-	return func(r *runner) neighbourhood {
+func newClasses(mended bool) func(*runner) scorer {
+	return func(r *runner) scorer {
 		n := len(r.stores)
 		r.graph = newGraph(n)
 		return &classes{r: r, mended: mended, share: make([]int64, n), node: slices.Repeat([]int32{none32}, n)}
@@ -125,7 +125,7 @@ func (c *classes) onRestore(list []int32) {
 // onForget removes the cost of a storage from its class, as onRestore does.
 func (c *classes) onForget(s int32) {
 	c.remove(s)
-	c.r.graph.cut(s)
+	c.r.graph.remove(s)
 }
 
 func (c *classes) cost(s int32) (cost, access int64) {

@@ -11,12 +11,12 @@ import (
 //
 // Sums are floats as in the originals, exact for whole numbers below 2^53.
 type components struct {
-	noopNeighbourhood
+	noopHooks
 	r               *runner
 	quirks          Quirks
 	dead            bool                       // dead storages join their neighbours, too
-	price           func(*runner, *Op) float64 // cost of an operator
-	own             []float64                  // by storage: total cost of its producers
+	opCost          func(*runner, *Op) float64 // cost of an operator
+	ownCost         []float64                  // by storage: total cost of its producers
 	evicted         []bool                     // by storage
 	node            []int32                    // by storage
 	forest[float64]                            // sums are costs
@@ -28,13 +28,13 @@ func newComponents(r *runner, quirks Quirks, price func(*runner, *Op) float64) c
 	if quirks&QuirkProducer == 0 {
 		r.graph = newGraph(n)
 	}
-	return components{r: r, quirks: quirks, price: price,
-		own: make([]float64, n), evicted: make([]bool, n), node: make([]int32, n)}
+	return components{r: r, quirks: quirks, opCost: price,
+		ownCost: make([]float64, n), evicted: make([]bool, n), node: make([]int32, n)}
 }
 
 // onLink adds the cost of an operator to each storage it produces.
 func (c *components) onLink(op *Op) {
-	price := c.price(c.r, op)
+	price := c.opCost(c.r, op)
 	c.list = c.list[:0]
 	for t := range op.outputs() {
 		s := c.r.s.Tensors[t].Storage
@@ -42,7 +42,7 @@ func (c *components) onLink(op *Op) {
 			continue // two views of one operator's output
 		}
 		c.list = append(c.list, s)
-		c.own[s] += price
+		c.ownCost[s] += price
 		if c.r.s.Storages[s].Root == t {
 			c.node[s] = c.newNode(price)
 		} else {
@@ -62,9 +62,9 @@ func (c *components) join(a, b int32) {
 	}
 }
 
-// evictedNeighbours returns the evicted neighbours of a storage, inputs first, and the number of
+// evictedNeighbors returns the evicted neighbours of a storage, inputs first, and the number of
 // inputs among them. A neighbour occurs once for each mention in an operator.
-func (c *components) evictedNeighbours(s int32) (list []int32, inputs int) {
+func (c *components) evictedNeighbors(s int32) (list []int32, inputs int) {
 	c.list = c.list[:0]
 	for op := range c.producers(s) {
 		for _, a := range op.Args {
@@ -89,7 +89,7 @@ func (c *components) evictedNeighbours(s int32) (list []int32, inputs int) {
 func (c *components) producers(s int32) func(func(*Op) bool) {
 	return func(yield func(*Op) bool) {
 		last := int32(-1)
-		for t := c.r.stores[s].first; t != none; t = c.r.later[t] {
+		for t := c.r.stores[s].first; t != none; t = c.r.nextView[t] {
 			if op := c.r.s.Tensors[t].Op; op != last && !yield(&c.r.s.Ops[op]) {
 				return
 			}
@@ -111,7 +111,7 @@ func (c *components) onEvict(s int32, why Cause) {
 	if why != Pressure && !c.dead {
 		return
 	}
-	list, inputs := c.evictedNeighbours(s)
+	list, inputs := c.evictedNeighbors(s)
 	for i, n := range list {
 		if i < inputs {
 			c.join(n, s)
@@ -133,12 +133,12 @@ func (c *components) onRestore(list []int32) {
 // leave removes a storage from its component.
 func (c *components) leave(s int32) {
 	n := c.node[s]
-	c.sum[c.root(n)] -= c.own[s]
+	c.sum[c.root(n)] -= c.ownCost[s]
 	if c.quirks&QuirkReset == 0 {
-		c.node[s] = c.newNode(c.own[s])
+		c.node[s] = c.newNode(c.ownCost[s])
 		return
 	}
-	c.parent[n], c.sum[n] = n, c.own[s]
+	c.parent[n], c.sum[n] = n, c.ownCost[s]
 }
 
 // onRun removes outputs that stayed resident from their components, with QuirkResident.
@@ -160,22 +160,22 @@ func (c *components) onForget(s int32) {
 		c.leave(s)
 	}
 	if c.r.graph != nil {
-		c.r.graph.cut(s)
+		c.r.graph.remove(s)
 	}
 }
 
-// neighbourCost returns the cost of the evicted components adjacent to a storage.
-func (c *components) neighbourCost(s int32) float64 {
+// neighborCost returns the cost of the evicted components adjacent to a storage.
+func (c *components) neighborCost(s int32) float64 {
 	c.reset()
 	cost := 0.0
-	list, _ := c.evictedNeighbours(s)
+	list, _ := c.evictedNeighbors(s)
 	for _, n := range list {
 		root := c.root(c.node[n])
 		if !c.visit(root) && c.quirks&QuirkTwice == 0 {
 			continue
 		}
 		if c.quirks&QuirkClamp != 0 {
-			cost += max(c.sum[root], c.own[n])
+			cost += max(c.sum[root], c.ownCost[n])
 		} else {
 			cost += c.sum[root]
 		}
@@ -187,7 +187,7 @@ func (c *components) neighbourCost(s int32) float64 {
 // It counts neighbours as MegEngine does. Dead storages join their neighbours, too.
 type oneflow struct{ components }
 
-func newOneFlow(r *runner) neighbourhood {
+func newOneFlow(r *runner) scorer {
 	c := newComponents(r, QuirkProducer|QuirkTwice|QuirkClamp, func(_ *runner, op *Op) float64 { return float64(op.Cost) })
 	c.dead = true
 	return &oneflow{c}
@@ -198,5 +198,5 @@ func (o *oneflow) rank(s int32) (score, tie float64) {
 	if under == 0 {
 		return math.Inf(1), 0
 	}
-	return (o.own[s] + o.neighbourCost(s)) / under, 0
+	return (o.ownCost[s] + o.neighborCost(s)) / under, 0
 }

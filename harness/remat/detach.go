@@ -23,11 +23,11 @@ func (d *detach) onRelease(s int32) Verdict {
 	for _, user := range d.users[s] {
 		for t := range d.r.s.Ops[user].outputs() {
 			of := d.r.s.Tensors[t].Storage
-			if of == s || d.r.stores[of].gone {
+			if of == s || d.r.stores[of].discarded {
 				continue
 			}
 			if !d.r.defined[t] {
-				if v := d.r.materialise(t, true); v != OK {
+				if v := d.r.materialize(t, true); v != OK {
 					return v
 				}
 			}
@@ -38,7 +38,7 @@ func (d *detach) onRelease(s int32) Verdict {
 		st.locks, st.pinned = 0, false
 		d.r.evict(s, Banished)
 	}
-	d.users[s], d.r.stores[s].gone = nil, true
+	d.users[s], d.r.stores[s].discarded = nil, true
 	d.r.forget(s)
 	return OK
 }

@@ -88,7 +88,7 @@ func TestDetachRestoresConsumersFirst(t *testing.T) {
 		res, err := remat.Run(s, &remat.Counter{Budget: 10}, remat.Config{Heuristic: "eq", Liveness: liveness})
 		require.NoError(t, err)
 		require.Equal(t, remat.OK, res.Verdict)
-		require.Equal(t, want, res.Remat, liveness)
+		require.Equal(t, want, res.RematTime, liveness)
 		dropped := map[string]int{"detach": 1, "eager": 1}[liveness]
 		require.Equal(t, dropped, res.Evictions[remat.Dropped], "constants, evicted and kept tensors are not dropped")
 	}

@@ -30,10 +30,10 @@ type calculator struct {
 	compared int
 }
 
-func (*calculator) Evicted(int32, Cause) {}
-func (*calculator) Gone(int32)           {}
+func (*calculator) OnEvict(int32, Cause) {}
+func (*calculator) OnForget(int32)       {}
 
-func (c *calculator) Ran(int32, Tensor, bool) {
+func (c *calculator) OnRun(int32, Tensor, bool) {
 	formula := c.r.h.Formula()
 	inWindow := strings.HasPrefix(formula, "sum of ")
 	formula = strings.TrimSuffix(strings.TrimPrefix(formula, "sum of "), " over a window")
@@ -45,11 +45,11 @@ func (c *calculator) Ran(int32, Tensor, bool) {
 	s := list[c.turn%len(list)]
 	score, _, _ := c.r.score(s, math.Inf(1))
 	if inWindow {
-		score, _ = c.r.windowWorth(Owner(s+1), c.r.stores[s].block.Addr, 0)
+		score, _ = c.r.windowCost(Owner(s+1), c.r.stores[s].block.Addr, 0)
 	}
 	symbols := c.symbols(s)
 	isNew := c.r.stores[s].access == math.MinInt64 // a new output gets its time after the call
-	if isNew || math.IsInf(score, 1) || math.IsInf(symbols["n"], 1) || c.r.want == 0 || symbols["R"] == 0 {
+	if isNew || math.IsInf(score, 1) || math.IsInf(symbols["n"], 1) || c.r.requested == 0 || symbols["R"] == 0 {
 		return
 	}
 	want := evaluate(c.t, formula, symbols)
@@ -61,10 +61,10 @@ func (c *calculator) Ran(int32, Tensor, bool) {
 func (c *calculator) symbols(s int32) map[string]float64 {
 	r, st := c.r, &c.r.stores[s]
 	v := map[string]float64{"m": float64(r.s.Storages[s].Size), "c": float64(st.local), "t": float64(st.access),
-		"s": float64(r.clock - st.access), "f": float64(r.freeBeside(s)), "r": float64(r.want), "R": 1}
-	switch near := r.near.(type) {
-	case *regions:
-		v["U"], v["D"] = float64(near.of[up][s].cost), float64(near.of[down][s].cost)
+		"s": float64(r.clock - st.access), "f": float64(r.adjacentFree(s)), "r": float64(r.requested), "R": 1}
+	switch near := r.scorer.(type) {
+	case *neighborhoods:
+		v["U"], v["D"] = float64(near.at[up][s].cost), float64(near.at[down][s].cost)
 	case *reachable:
 		cost, access := near.cost(s)
 		v["V"], v["s"] = float64(cost-st.local), float64(r.clock-access)
@@ -72,16 +72,16 @@ func (c *calculator) symbols(s int32) map[string]float64 {
 		cost, _ := near.cost(s)
 		v["E"] = float64(cost - st.local)
 	case *mge:
-		v["b"], v["N"] = near.own[s], near.neighbourCost(s)
-		v["k"], v["a"] = float64(near.times[s]), near.now-near.access[s]
+		v["b"], v["N"] = near.ownCost[s], near.neighborCost(s)
+		v["k"], v["a"] = float64(near.remats[s]), near.now-near.access[s]
 	case *oneflow:
-		v["N"] = near.neighbourCost(s)
+		v["N"] = near.neighborCost(s)
 	case *belady:
 		v["n"] = near.next(s)
 	case *static:
 		near.rank(s) // brings the sums up to date
 		root := r.s.Storages[s].Root
-		v["R"], v["F"], v["M"] = near.before[r.s.Tensors[root].Op], near.behind[root], near.memory[root]
+		v["R"], v["F"], v["M"] = near.recompute[r.s.Tensors[root].Op], near.descendants[root], near.inputBytes[root]
 		v["n"] = near.next(s)
 		if st.first != st.last { // views add to R and F
 			v["R"] = 0
@@ -113,7 +113,7 @@ func TestFormulas(t *testing.T) {
 	s, err := ReadFile("testdata/syn_unet4.log.gz", nil)
 	require.NoError(t, err)
 	for _, h := range Heuristics() {
-		if h.near == nil {
+		if h.newScorer == nil {
 			continue
 		}
 		t.Run(h.Name, func(t *testing.T) {
@@ -121,7 +121,7 @@ func TestFormulas(t *testing.T) {
 			r, err := newRunner(s, &hollow{Counter{Budget: 330 << 20}}, config)
 			require.NoError(t, err)
 			c := &calculator{t: t, r: r}
-			r.c.Watch = c
+			r.c.Observer = c
 			r.steps()
 			require.Greater(t, c.compared, 20)
 		})
@@ -176,7 +176,7 @@ func Choices(t *testing.T) string {
 		}
 	}
 	v := &record{names: names}
-	r.c.Watch = v
+	r.c.Observer = v
 	require.Equal(t, OK, r.steps())
 	require.Equal(t, "bd", v.victims, "the text below the table names them")
 	return text
@@ -195,6 +195,6 @@ func unborn(r *runner) (n int) {
 // record collects the names of the victims.
 type record struct{ names, victims string }
 
-func (*record) Ran(int32, Tensor, bool)    {}
-func (*record) Gone(int32)                 {}
-func (v *record) Evicted(s int32, _ Cause) { v.victims += v.names[s : s+1] }
+func (*record) OnRun(int32, Tensor, bool)  {}
+func (*record) OnForget(int32)             {}
+func (v *record) OnEvict(s int32, _ Cause) { v.victims += v.names[s : s+1] }

@@ -5,7 +5,7 @@ import "math"
 // future lists the schedule steps that read each storage. Reads by recomputation depend on the
 // victims and are not included.
 type future struct {
-	noopNeighbourhood
+	noopHooks
 	r     *runner
 	steps [][]int32 // by storage: the steps that read it, in order
 }
@@ -46,7 +46,7 @@ func (f *future) next(s int32) float64 {
 // belady evicts the storage whose next use is farthest. Without recomputation that is optimal.
 type belady struct{ future }
 
-func newBelady(r *runner) neighbourhood { return &belady{newFuture(r)} }
+func newBelady(r *runner) scorer { return &belady{newFuture(r)} }
 
 func (b *belady) rank(s int32) (score, tie float64) {
 	return -b.next(s), float64(b.r.stores[s].local)
@@ -60,13 +60,13 @@ func (b *belady) rank(s int32) (score, tie float64) {
 // on two paths counts twice.
 type static struct {
 	future
-	stale  bool      // a storage was evicted, restored or forgotten since the last sweep
-	before []float64 // by operator
-	memory []float64 // by tensor
-	behind []float64 // by tensor
+	stale       bool      // a storage was evicted, restored or forgotten since the last sweep
+	recompute   []float64 // by operator
+	inputBytes  []float64 // by tensor
+	descendants []float64 // by tensor
 }
 
-func newStatic(r *runner) neighbourhood {
+func newStatic(r *runner) scorer {
 	n := len(r.s.Tensors)
 	return &static{newFuture(r), true, make([]float64, len(r.s.Ops)), make([]float64, n), make([]float64, n)}
 }
@@ -81,16 +81,16 @@ func (m *static) sweep() {
 	s := m.r.s
 	for i := range s.Ops {
 		op := &s.Ops[i]
-		before, memory := moved(m.r, op)/mgeSecond, 0.0
+		before, memory := bytesMoved(m.r, op)/mgeSecond, 0.0
 		for _, a := range op.Args {
 			if !m.r.defined[a] {
-				before += m.before[s.Tensors[a].Op]
-				memory += m.memory[a]
+				before += m.recompute[s.Tensors[a].Op]
+				memory += m.inputBytes[a]
 			}
 		}
-		m.before[i] = before
+		m.recompute[i] = before
 		for t := range op.outputs() {
-			m.memory[t], m.behind[t] = memory+float64(m.r.sizeOf(t)), 1
+			m.inputBytes[t], m.descendants[t] = memory+float64(m.r.sizeOf(t)), 1
 		}
 	}
 	for i := len(s.Ops) - 1; i >= 0; i-- {
@@ -98,11 +98,11 @@ func (m *static) sweep() {
 		missing := 0.0
 		for t := range op.outputs() {
 			if !m.r.defined[t] {
-				missing += m.behind[t]
+				missing += m.descendants[t]
 			}
 		}
 		for _, a := range op.Args {
-			m.behind[a] += missing
+			m.descendants[a] += missing
 		}
 	}
 }
@@ -116,16 +116,16 @@ func (m *static) rank(s int32) (score, tie float64) {
 		return math.Inf(1), 0
 	}
 	before, behind, op := 0.0, 1.0, int32(-1)
-	for t := m.r.stores[s].first; t != none; t = m.r.later[t] {
+	for t := m.r.stores[s].first; t != none; t = m.r.nextView[t] {
 		if of := m.r.s.Tensors[t].Op; of != op {
 			op = of
-			before += m.before[of]
+			before += m.recompute[of]
 		}
-		behind += m.behind[t] - 1
+		behind += m.descendants[t] - 1
 	}
 	next := m.next(s)
 	if math.IsInf(next, 1) || before == 0 {
 		return 0, 0
 	}
-	return before * behind * m.memory[m.r.stores[s].first] / size / next, 0
+	return before * behind * m.inputBytes[m.r.stores[s].first] / size / next, 0
 }

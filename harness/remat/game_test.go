@@ -33,7 +33,7 @@ func (g *game) storages(list ...remat.Tensor) (set int) {
 
 // run returns the set after an operator has run, or false if it cannot.
 func (g *game) run(set int, op *remat.Op) (int, bool) {
-	used := op.Need + op.Workspace
+	used := op.OutputBytes + op.Workspace
 	for i := range g.s.Storages {
 		if set>>i&1 != 0 {
 			used += g.s.Storages[i].Size
@@ -89,7 +89,7 @@ func (g *game) count(step remat.Step) {
 		for i := range op.Outputs {
 			g.refs[g.s.Tensors[op.First+remat.Tensor(i)].Storage]++
 		}
-	case remat.Get:
+	case remat.Retain:
 		g.refs[g.s.Tensors[step.Of].Storage]++
 	case remat.Release:
 		of := g.s.Tensors[step.Of].Storage

@@ -101,12 +101,13 @@ func TestTheLogsRunAsInTheSimulator(t *testing.T) {
 		got := play(t, s, device.Size(r.int(t, "budget_bytes")),
 			remat.Config{Heuristic: r["heuristic"], Liveness: r.liveness(), Limit: s.Cost})
 		require.Equal(t, remat.Result{
-			Verdict: remat.Verdict(r["verdict"]), Clock: r.int(t, "clock_ns"), Model: r.int(t, "model_compute_ns"),
-			Remat: r.int(t, "remat_compute_ns"), Peak: device.Size(r.int(t, "max_memory_bytes")),
+			Verdict: remat.Verdict(r["verdict"]), Clock: r.int(t, "clock_ns"), ModelTime: r.int(t, "model_compute_ns"),
+			RematTime: r.int(t, "remat_compute_ns"), Peak: device.Size(r.int(t, "max_memory_bytes")),
 			Evictions:    [4]int{int(r.int(t, "evict_pressure")), int(r.int(t, "evict_eager"))},
 			EvictedBytes: [4]int64{r.int(t, "evict_bytes_pressure"), r.int(t, "evict_bytes_eager")},
 			Runs:         int(r.int(t, "compute_calls")), Remats: int(r.int(t, "remat_ops")),
-			Deepest: got.Deepest, Collateral: int(r.int(t, "remat_collateral")), EvictingRuns: int(r.int(t, "make_room_calls")),
+			DeepestChain: got.DeepestChain, Collateral: int(r.int(t, "remat_collateral")),
+			EvictingRuns:  int(r.int(t, "make_room_calls")),
 			VictimsSHA256: r["evict_seq_sha256"],
 		}, got, "%s %s %s", r["model"], r["heuristic"], r["ratio"])
 		ran++
@@ -176,11 +177,11 @@ type victims struct {
 	list []int
 }
 
-func (v *victims) Ran(int32, remat.Tensor, bool) {}
+func (v *victims) OnRun(int32, remat.Tensor, bool) {}
 
-func (v *victims) Gone(int32) {}
+func (v *victims) OnForget(int32) {}
 
-func (v *victims) Evicted(storage int32, why remat.Cause) {
+func (v *victims) OnEvict(storage int32, why remat.Cause) {
 	if why == remat.Pressure {
 		v.list = append(v.list, int(v.s.Storages[storage].Root))
 	}
@@ -197,7 +198,7 @@ func TestTheUniformChainRunsAsInTheSimulator(t *testing.T) {
 		name := "n=" + r["n"] + "|B=" + r["budget"] + "|" + r["heuristic"]
 		seen := &victims{s: s}
 		got := play(t, s, device.Size(r.int(t, "budget")),
-			remat.Config{Heuristic: r["heuristic"], Liveness: r.liveness(), Limit: 20 * n, Watch: seen})
+			remat.Config{Heuristic: r["heuristic"], Liveness: r.liveness(), Limit: 20 * n, Observer: seen})
 		if list, ok := sequences[name]; ok {
 			require.Equal(t, list, seen.list[:min(len(seen.list), 48)], name)
 		}

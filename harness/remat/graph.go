@@ -50,17 +50,17 @@ func (g *graph) link(s *Schedule, op *Op) {
 	}
 }
 
-func (g *graph) cut(s int32) {
+func (g *graph) remove(s int32) {
 	for _, p := range g.parents[s] {
-		g.children[p] = without(g.children[p], s)
+		g.children[p] = removeFirst(g.children[p], s)
 	}
 	for _, c := range g.children[s] {
-		g.parents[c] = without(g.parents[c], s)
+		g.parents[c] = removeFirst(g.parents[c], s)
 	}
 }
 
-// without removes the first occurrence of v from a list, in place.
-func without[T comparable](list []T, v T) []T {
+// removeFirst removes the first occurrence of v from a list, in place.
+func removeFirst[T comparable](list []T, v T) []T {
 	if i := slices.Index(list, v); i >= 0 {
 		return append(list[:i], list[i+1:]...)
 	}

@@ -15,37 +15,37 @@ type Heuristic struct {
 	Prefers string // the storages with the least scores
 	Source  string // publication, and the place in the original's code
 
-	over string                      // dividend of the score in the symbols of Symbols, or the whole score
-	near func(*runner) neighbourhood // nil: victims are drawn at random
-	by   divisor                     // divisors of the cost
+	dividend  string               // dividend of the score in the symbols of Symbols, or the whole score
+	newScorer func(*runner) scorer // nil: victims are drawn at random
+	traits    traits               // divisors of the score, and rules of placement
 }
 
-// divisor is a set of divisors and rules of placement.
-type divisor uint8
+// traits is a set of divisors of a score, rules of placement, and requirements.
+type traits uint8
 
 const (
-	bySize   divisor = 1 << iota // bytes of the storage
-	byAge                        // nanoseconds since its last use
-	byCredit                     // with bySize: plus the adjacent free bytes
-	byUse                        // with byCredit: capped at the bytes requested
-	byPlace                      // evict adjacent blocks together, in any sizes, see evictWindow
-	byClock                      // needs a log with times
-	byEnds                       // place expensive storages at the high end, the others at the low end
+	perByte    traits = 1 << iota // bytes of the storage
+	perAge                        // nanoseconds since its last use
+	addFree                       // with perByte: plus the adjacent free bytes
+	capCredit                     // with addFree: capped at the bytes requested
+	inWindows                     // evict adjacent blocks together, in any sizes, see evictWindow
+	needsTimes                    // needs a log with times
+	atEnds                        // place expensive storages at the high end, the others at the low end
 )
 
 // Formula returns the score in the symbols of [Symbols].
 func (h *Heuristic) Formula() string {
-	over, under := h.over, []string{}
+	over, under := h.dividend, []string{}
 	switch {
-	case h.by&byPlace != 0:
-	case h.by&byUse != 0:
+	case h.traits&inWindows != 0:
+	case h.traits&capCredit != 0:
 		under = append(under, "min(m + f, r)")
-	case h.by&byCredit != 0:
+	case h.traits&addFree != 0:
 		under = append(under, "(m + f)")
-	case h.by&bySize != 0:
+	case h.traits&perByte != 0:
 		under = append(under, "m")
 	}
-	if h.by&byAge != 0 {
+	if h.traits&perAge != 0 {
 		under = append(under, "s")
 	}
 	switch {
@@ -58,7 +58,7 @@ func (h *Heuristic) Formula() string {
 	if len(under) > 1 {
 		score = over + "(" + strings.Join(under, "·") + ")"
 	}
-	if h.by&byPlace != 0 {
+	if h.traits&inWindows != 0 {
 		return "sum of " + score + " over a window"
 	}
 	return score
@@ -120,16 +120,16 @@ func publishedByDTR() []Heuristic {
 	used := singleBy(func(s *store) int64 { return s.access })
 	return []Heuristic{
 		{"estar", "cheap to recompute with all that is evicted around it, large, long unused",
-			simrd("dtr.py", "DTR, h_DTR"), "c + U + D", newRegions(down), bySize | byAge},
+			simrd("dtr.py", "DTR, h_DTR"), "c + U + D", newNeighborhoods(down), perByte | perAge},
 		{"eq", "as estar, with an estimate of the evicted surroundings that costs less to maintain",
-			simrd("dtr.py", "DTREqClass, h_DTR^eq"), "c + E", newClasses(false), bySize | byAge},
+			simrd("dtr.py", "DTREqClass, h_DTR^eq"), "c + E", newClasses(false), perByte | perAge},
 		{"local", "cheap to recompute if its inputs are there, large, long unused",
-			simrd("dtr.py", "DTRLocal, h_DTR^local"), "c", local, bySize | byAge},
+			simrd("dtr.py", "DTRLocal, h_DTR^local"), "c", local, perByte | perAge},
 		{"msps", "cheap to recompute with its evicted ancestors, large",
 			"Capuchin (memory saved per second), ASPLOS 2020; DTR's simulator, heuristic/etc.py: MSPS",
-			"c + U", newRegions(up), bySize},
+			"c + U", newNeighborhoods(up), perByte},
 		{"lru", "longest unused", simrd("etc.py", "LRU"), "t", used, 0},
-		{"size", "largest", simrd("etc.py", "LargestStorage"), "1", one, bySize},
+		{"size", "largest", simrd("etc.py", "LargestStorage"), "1", one, perByte},
 		{"random", "uniformly random, from the seed", simrd("etc.py", "RandomStorage"), "random", nil, 0},
 	}
 }
@@ -140,19 +140,19 @@ func ablations() []Heuristic {
 	one := singleBy(func(*store) int64 { return 1 })
 	of := func(class string) string { return simrd("ablation.py", class) }
 	return []Heuristic{
-		{"estar/m", "as estar, without staleness", of("AbESize"), "c + U + D", newRegions(down), bySize},
-		{"estar/s", "as estar, without size", of("AbEStale"), "c + U + D", newRegions(down), byAge},
-		{"estar-only", "as estar, by cost alone", of("AbE"), "c + U + D", newRegions(down), 0},
+		{"estar/m", "as estar, without staleness", of("AbESize"), "c + U + D", newNeighborhoods(down), perByte},
+		{"estar/s", "as estar, without size", of("AbEStale"), "c + U + D", newNeighborhoods(down), perAge},
+		{"estar-only", "as estar, by cost alone", of("AbE"), "c + U + D", newNeighborhoods(down), 0},
 		{"estar-maxstale", "as estar; s counts from the last use of the storage or of any in V", simrd("dtr.py", "DTRUnopt"),
-			"c + V", newReachable, bySize | byAge},
-		{"eq/m", "as eq, without staleness", of("AbEqSize"), "c + E", newClasses(false), bySize},
-		{"eq/s", "as eq, without size", of("AbEqStale"), "c + E", newClasses(false), byAge},
+			"c + V", newReachable, perByte | perAge},
+		{"eq/m", "as eq, without staleness", of("AbEqSize"), "c + E", newClasses(false), perByte},
+		{"eq/s", "as eq, without size", of("AbEqStale"), "c + E", newClasses(false), perAge},
 		{"eq-only", "as eq, by cost alone", of("AbEq"), "c + E", newClasses(false), 0},
-		{"local/m", "as local, without staleness", of("AbLocalSize"), "c", local, bySize},
-		{"local/s", "as local, without size", of("AbLocalStale"), "c", local, byAge},
+		{"local/m", "as local, without staleness", of("AbLocalSize"), "c", local, perByte},
+		{"local/s", "as local, without size", of("AbLocalStale"), "c", local, perAge},
 		{"local-only", "as local, by cost alone", of("AbLocal"), "c", local, 0},
-		{"1/s", "longest unused", of("AbStale"), "1", one, byAge},
-		{"1/(m*s)", "large and long unused", of("AbSizeStale"), "1", one, bySize | byAge},
+		{"1/s", "longest unused", of("AbStale"), "1", one, perAge},
+		{"1/(m*s)", "large and long unused", of("AbSizeStale"), "1", one, perByte | perAge},
 	}
 }
 
@@ -161,16 +161,16 @@ func byOthers() []Heuristic {
 	nofrag := mgeDefault()
 	nofrag.free = 0
 	return []Heuristic{
-		{"eq-mended", "as eq; the sums of the classes are exact", "ours", "c + E", newClasses(true), bySize | byAge},
+		{"eq-mended", "as eq; the sums of the classes are exact", "ours", "c + E", newClasses(true), perByte | perAge},
 		{"dte", "as eq, and beside free memory",
 			"MegTaiChi, ICS 2022; OneFlow, core/vm/remat/allocator.cpp; with the classes of eq",
-			"c + E", newClasses(false), bySize | byAge | byCredit},
+			"c + E", newClasses(false), perByte | perAge | addFree},
 		{"dte-cap", "as dte, without credit for memory that the request cannot use", "ours", "c + E",
-			newClasses(false), bySize | byAge | byCredit | byUse},
+			newClasses(false), perByte | perAge | addFree | capCredit},
 		{"coop", "the cheapest window of adjacent blocks that holds the request; without one, as eq", coopPaper, "c + E",
-			newClasses(false), bySize | byAge | byPlace},
+			newClasses(false), perByte | perAge | inWindows},
 		{"coop-ends", "as coop; tensors that are expensive for their size are placed at the high end", coopPaper, "c + E",
-			newClasses(false), bySize | byAge | byPlace | byEnds},
+			newClasses(false), perByte | perAge | inWindows | atEnds},
 		{"mge", "little data to move for its recomputation, large, long unused, beside free memory", megEngine,
 			"(b + N + 0.001)·1.0001^k / (((m + f) / 2^20)·(a + 0.001))", newMge(mgeDefault()), 0},
 		{"mge-nofrag", "as mge, without credit for free memory", megEngine,
@@ -196,7 +196,7 @@ func heuristicOf(text string) (*Heuristic, error) {
 			continue
 		}
 		if given {
-			return &all[i], all[i].weigh(settings)
+			return &all[i], all[i].applySettings(settings)
 		}
 		return &all[i], nil
 	}

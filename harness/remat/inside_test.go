@@ -16,11 +16,11 @@ type insider struct {
 	r *runner
 }
 
-func (i insider) Ran(int32, Tensor, bool) { i.look() }
+func (i insider) OnRun(int32, Tensor, bool) { i.look() }
 
-func (i insider) Evicted(int32, Cause) { i.look() }
+func (i insider) OnEvict(int32, Cause) { i.look() }
 
-func (i insider) Gone(int32) { i.look() }
+func (i insider) OnForget(int32) { i.look() }
 
 // look compares the pool and the account with the storages.
 func (i insider) look() {
@@ -53,7 +53,7 @@ func TestPoolHoldsResidentUnlockedStorages(t *testing.T) {
 			r, err := newRunner(s, &Counter{Budget: r.res.Peak * percent / 100},
 				Config{Heuristic: "local", Liveness: liveness, Limit: s.Cost})
 			require.NoError(t, err)
-			r.c.Watch = insider{t, r}
+			r.c.Observer = insider{t, r}
 			if r.steps() != OK || liveness == "banish" { // which may leave locks behind
 				continue
 			}
@@ -74,7 +74,7 @@ func TestNoStorageRemainsAfterAllReleases(t *testing.T) {
 			for o := range s.Ops[step.Of].outputs() {
 				refs[o]++
 			}
-		case Get:
+		case Retain:
 			refs[Tensor(step.Of)]++
 		case Release:
 			refs[Tensor(step.Of)]--
@@ -98,7 +98,7 @@ func TestNoStorageRemainsAfterAllReleases(t *testing.T) {
 		require.Positive(t, r.res.Evictions[Pressure])
 		require.Zero(t, m.used)
 		for i := range r.stores {
-			require.True(t, r.stores[i].gone, "storage %d is remembered", i)
+			require.True(t, r.stores[i].discarded, "storage %d is remembered", i)
 			require.Zero(t, r.live.(*refcount).count[i])
 		}
 	}
@@ -112,18 +112,18 @@ type summer struct {
 	gone map[int32]bool
 }
 
-func (w summer) Ran(int32, Tensor, bool) { w.look() }
+func (w summer) OnRun(int32, Tensor, bool) { w.look() }
 
-func (w summer) Evicted(int32, Cause) { w.look() }
+func (w summer) OnEvict(int32, Cause) { w.look() }
 
-func (w summer) Gone(s int32) { w.gone[s] = true }
+func (w summer) OnForget(s int32) { w.gone[s] = true }
 
 func (w summer) look() {
-	if m, ok := w.r.near.(*mge); ok {
+	if m, ok := w.r.scorer.(*mge); ok {
 		w.components(&m.components)
 		return
 	}
-	c := w.r.near.(*classes)
+	c := w.r.scorer.(*classes)
 	sum, evicted := int64(0), int64(0)
 	for n := range c.parent {
 		if c.parent[n] == int32(n) {
@@ -152,7 +152,7 @@ func (w summer) components(c *components) {
 			continue
 		}
 		require.False(w.t, w.r.stores[s].resident)
-		evicted += c.own[s]
+		evicted += c.ownCost[s]
 		if root := c.root(c.node[s]); !seen[root] {
 			seen[root] = true
 			sum += c.sum[root]
@@ -165,7 +165,7 @@ func (w summer) components(c *components) {
 func AuditClasses(t *testing.T, s *Schedule, budget device.Size, c Config) Result {
 	r, err := newRunner(s, &Counter{Budget: budget}, c)
 	require.NoError(t, err)
-	r.c.Watch = summer{t, r, map[int32]bool{}}
+	r.c.Observer = summer{t, r, map[int32]bool{}}
 	r.res.Verdict = r.steps()
 	return r.res
 }
@@ -179,11 +179,11 @@ func AuditRegions(t *testing.T, s *Schedule, budget device.Size, c Config) bool 
 	for i := range end {
 		r, err := newRunner(s, &Counter{Budget: budget}, c)
 		require.NoError(t, err)
-		r.near.(*regions).crossed = i == 1
+		r.scorer.(*neighborhoods).crossed = i == 1
 		r.res.Verdict = r.steps()
 		end[i] = r.res
 		end[i].VictimsSHA256 = hex.EncodeToString(r.victims.Sum(nil))
-		spared = spared || !r.near.(*regions).crossed && r.res.Remats > 0
+		spared = spared || !r.scorer.(*neighborhoods).crossed && r.res.Remats > 0
 	}
 	require.Equal(t, end[1], end[0])
 	return spared

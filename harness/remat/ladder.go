@@ -47,14 +47,14 @@ func ladderSteps() []*step {
 	return []*step{
 		{"evict", (*runner).evictWindow},
 		{"release", func(r *runner, _ device.Size) effect {
-			if r.space.Release() == 0 {
+			if r.addressed.Release() == 0 {
 				return nothing
 			}
 			return acted
 		}},
 		{"defrag", func(r *runner, _ device.Size) effect { return r.defrag() }},
 		{"defrag-if-fits", func(r *runner, size device.Size) effect {
-			if free, _ := r.space.Refused(); free < size {
+			if free, _ := r.addressed.LastRefusal(); free < size {
 				return nothing
 			}
 			return r.defrag()
@@ -63,7 +63,7 @@ func ladderSteps() []*step {
 	}
 }
 
-const mostSteps = 64
+const maxLadder = 64
 
 func ladderOf(text string) (ladder []*step, err error) {
 	known, names := ladderSteps(), []string{}
@@ -85,9 +85,9 @@ func ladderOf(text string) (ladder []*step, err error) {
 				ladder = append(ladder, s)
 			}
 		}
-		if len(ladder) == before || len(ladder) > mostSteps {
+		if len(ladder) == before || len(ladder) > maxLadder {
 			return nil, fmt.Errorf("ladder %q: want %s, or up to %d of %s, separated by commas",
-				text, strings.Join(names, ", "), mostSteps, strings.Join(all, ", "))
+				text, strings.Join(names, ", "), maxLadder, strings.Join(all, ", "))
 		}
 	}
 	return ladder, nil
@@ -95,14 +95,14 @@ func ladderOf(text string) (ladder []*step, err error) {
 
 // allocate requests a block and climbs the ladder until memory grants it or no step is left.
 func (r *runner) allocate(size device.Size, owner Owner) (alloc.Block, bool) {
-	r.want = size
+	r.requested = size
 	r.trigger.request(r, size)
 	for done := uint64(0); ; {
 		b, ok := r.mem.Alloc(size, owner)
 		if ok {
 			return b, true
 		}
-		r.refused()
+		r.countRefusal()
 		if done, ok = r.climb(size, done); !ok {
 			return alloc.Block{}, false
 		}
@@ -129,30 +129,30 @@ func (r *runner) climb(size device.Size, done uint64) (uint64, bool) {
 	return 0, false
 }
 
-func (r *runner) refused() {
-	if r.space == nil {
+func (r *runner) countRefusal() {
+	if r.addressed == nil {
 		return
 	}
-	free, largest := r.space.Refused()
+	free, largest := r.addressed.LastRefusal()
 	r.res.Refusals.Count++
 	r.res.Refusals.Free += int64(free)
 	r.res.Refusals.Largest += int64(largest)
 }
 
 // countShort counts each run of an operator that needs an eviction once.
-func (r *runner) countShort() {
-	if !r.short {
-		r.short = true
+func (r *runner) countEvictingRun() {
+	if !r.evicting {
+		r.evicting = true
 		r.res.EvictingRuns++
 	}
 }
 
 func (r *runner) evictFor(device.Size) effect {
-	r.countShort()
+	r.countEvictingRun()
 	if r.pool.n == 0 {
 		return nothing
 	}
-	r.evict(r.choose(), Pressure)
+	r.evict(r.chooseVictim(), Pressure)
 	return evicted
 }
 
@@ -160,32 +160,32 @@ func (r *runner) evictFor(device.Size) effect {
 // for it and a window exists; otherwise it evicts one storage. Scores are taken before the first
 // eviction, although evictions change them.
 func (r *runner) evictWindow(size device.Size) effect {
-	if r.space == nil || r.h.by&byPlace == 0 || r.pool.n == 0 {
+	if r.addressed == nil || r.h.traits&inWindows == 0 || r.pool.n == 0 {
 		return r.evictFor(size)
 	}
-	least := r.leastEvictee()
-	goes, whole := r.space.Window(size, func(owner Owner, at device.Addr) (float64, bool) {
-		return r.windowWorth(owner, at, least)
+	least := r.minEvictee()
+	goes, whole := r.addressed.Window(size, func(owner Owner, at device.Addr) (float64, bool) {
+		return r.windowCost(owner, at, least)
 	})
 	if len(goes) == 0 {
 		return r.evictFor(size)
 	}
-	r.countShort()
+	r.countEvictingRun()
 	for _, owner := range goes {
 		if s := int32(owner) - 1; r.pool.has(s) {
 			r.evict(s, Pressure)
-			r.res.Windows++
+			r.res.WindowEvictions++
 		}
 	}
 	if whole {
-		r.space.Release()
+		r.addressed.Release()
 	}
 	return evicted
 }
 
-// windowWorth returns the score of a block for a window, or false if it must not be evicted. Size
+// windowCost returns the score of a block for a window, or false if it must not be evicted. Size
 // is left out: the window has to be large enough anyway.
-func (r *runner) windowWorth(owner Owner, at device.Addr, least device.Size) (float64, bool) {
+func (r *runner) windowCost(owner Owner, at device.Addr, least device.Size) (float64, bool) {
 	s := int32(owner) - 1
 	if s < 0 || !r.pool.has(s) || r.stores[s].block.Addr != at || r.s.Storages[s].Size < least {
 		return 0, false
@@ -197,14 +197,14 @@ func (r *runner) windowWorth(owner Owner, at device.Addr, least device.Size) (fl
 	return max(quotient(cost, 1, uint64(r.clock-access)), 0), true
 }
 
-// end returns the end of memory for a storage: the high end if its operator costs more per byte
+// hintFor returns the end of memory for a storage: the high end if its operator costs more per byte
 // than all operators on average. Holes between cheap storages then merge.
-func (r *runner) end(owner Owner) alloc.Hint {
+func (r *runner) hintFor(owner Owner) alloc.Hint {
 	if owner == 0 {
 		return alloc.HintNone
 	}
 	op := &r.s.Ops[r.s.Tensors[r.s.Storages[owner-1].Root].Op]
-	if float64(op.Cost)*float64(r.bytesMade) > float64(r.s.Cost)*float64(op.Need) {
+	if float64(op.Cost)*float64(r.outputBytes) > float64(r.s.Cost)*float64(op.OutputBytes) {
 		return alloc.HintHigh
 	}
 	return alloc.HintLow
@@ -212,17 +212,17 @@ func (r *runner) end(owner Owner) alloc.Hint {
 
 // countWasted adds up the victims that do not overlap any block they were evicted for.
 func (r *runner) countWasted() {
-	if r.space == nil {
+	if r.addressed == nil {
 		return
 	}
 	for _, v := range r.vacated {
 		if !overlaps(v, r.blocks) {
-			r.res.Wasted += int64(v.Size)
+			r.res.WastedBytes += int64(v.Size)
 		}
 	}
 }
 
-func overlaps(b alloc.Block, others []Moving) bool {
+func overlaps(b alloc.Block, others []OwnedBlock) bool {
 	for i := range others {
 		if o := others[i].Block; o.Addr < b.Addr.Add(b.Size) && b.Addr < o.Addr.Add(o.Size) {
 			return true
@@ -232,8 +232,8 @@ func overlaps(b alloc.Block, others []Moving) bool {
 }
 
 func (r *runner) outOfMemory() Verdict {
-	if r.space == nil {
+	if r.addressed == nil {
 		return OOM
 	}
-	return r.space.Judge(r.want)
+	return r.addressed.Classify(r.requested)
 }

@@ -10,7 +10,8 @@ type liveness interface {
 	onRun(t Tensor)
 	// onEvict is called when a storage has been evicted.
 	onEvict(s int32)
-	// onRelease is called when the last reference to a storage was released. It may rerun operators.
+	// onRelease is called when the last reference to a storage was released. It may rerun
+	// operators.
 	onRelease(s int32) Verdict
 	// deadAge reports whether using a dead storage leaves its access time unchanged.
 	deadAge() bool
@@ -77,10 +78,10 @@ func (e eager) onRelease(s int32) Verdict {
 
 // banish frees dead storages for good once no evicted tensor depends on them.
 type banish struct {
-	r       *runner
-	args    [][]Tensor            // by tensor: its inputs, without banished ones
-	users   [][]Tensor            // by tensor: its consumers, once per argument
-	waiting []map[Tensor]struct{} // by storage: undefined tensors of other storages that depend on it
+	r          *runner
+	args       [][]Tensor            // by tensor: its inputs, without banished ones
+	users      [][]Tensor            // by tensor: its consumers, once per argument
+	dependants []map[Tensor]struct{} // by storage: undefined tensors of other storages that depend on it
 }
 
 func newBanish(r *runner) liveness {
@@ -95,7 +96,7 @@ func (b *banish) parents(t Tensor) []Tensor { return b.args[t] }
 func (b *banish) onCreate(op *Op) {
 	for t := range op.outputs() {
 		b.args[t] = append([]Tensor(nil), op.Args...)
-		b.await(t)
+		b.addDependant(t)
 	}
 	for _, a := range op.Args {
 		for t := range op.outputs() {
@@ -104,25 +105,25 @@ func (b *banish) onCreate(op *Op) {
 	}
 }
 
-func (b *banish) await(t Tensor) {
+func (b *banish) addDependant(t Tensor) {
 	for _, p := range b.args[t] {
 		if s := b.r.s.Tensors[p].Storage; s != b.r.s.Tensors[t].Storage {
-			if b.waiting[s] == nil {
-				b.waiting[s] = map[Tensor]struct{}{}
+			if b.dependants[s] == nil {
+				b.dependants[s] = map[Tensor]struct{}{}
 			}
-			b.waiting[s][t] = struct{}{}
+			b.dependants[s][t] = struct{}{}
 		}
 	}
 }
 
 func (b *banish) onEvict(s int32) {
-	for t := b.r.stores[s].first; t != none; t = b.r.later[t] {
-		b.await(t)
+	for t := b.r.stores[s].first; t != none; t = b.r.nextView[t] {
+		b.addDependant(t)
 	}
 }
 
 func (b *banish) onRelease(s int32) Verdict {
-	b.try(s)
+	b.banishIfUnneeded(s)
 	return OK
 }
 
@@ -137,32 +138,32 @@ func (b *banish) onRun(t Tensor) {
 		s := b.r.s.Tensors[b.args[t][i]].Storage
 		b.r.unlock(s)
 		for u := range op.outputs() {
-			delete(b.waiting[s], u)
+			delete(b.dependants[s], u)
 		}
-		b.try(s)
+		b.banishIfUnneeded(s)
 	}
 }
 
-// try frees a storage for good if it has no references and no dependants wait for it.
-func (b *banish) try(s int32) {
+// banishIfUnneeded frees a storage for good if it has no references and no dependants wait for it.
+func (b *banish) banishIfUnneeded(s int32) {
 	st := &b.r.stores[s]
-	if st.refs > 0 || len(b.waiting[s]) > 0 {
+	if st.refs > 0 || len(b.dependants[s]) > 0 {
 		return
 	}
 	if st.resident {
 		st.locks = 0
 		b.r.evict(s, Banished)
 	}
-	for t := st.first; t != none; t = b.r.later[t] {
+	for t := st.first; t != none; t = b.r.nextView[t] {
 		for _, p := range b.args[t] {
 			if of := b.r.s.Tensors[p].Storage; of != s {
-				delete(b.waiting[of], t)
-				b.users[p] = without(b.users[p], t)
+				delete(b.dependants[of], t)
+				b.users[p] = removeFirst(b.users[p], t)
 			}
 		}
 		for _, c := range b.users[t] {
 			if of := b.r.s.Tensors[c].Storage; of != s {
-				b.args[c] = without(b.args[c], t)
+				b.args[c] = removeFirst(b.args[c], t)
 				b.r.pin(of)
 			}
 		}

@@ -84,7 +84,7 @@ func (r *reader) next() (bool, error) {
 	if err := r.rec.parse(line); err != nil {
 		return false, r.lines.ErrorAt(r.lines.Line(), err)
 	}
-	if err := r.lines.Memory().Take(r.rec.weight()); err != nil {
+	if err := r.lines.Memory().Take(r.rec.memoryBound()); err != nil {
 		return false, r.lines.ErrorAt(r.lines.Line(), err)
 	}
 	k, ok := instructions[r.rec.instruction]
@@ -160,8 +160,8 @@ func (r *reader) stray() error {
 	return fmt.Errorf("%s of %s without the line it belongs to", r.rec.instruction, clip(r.rec.name))
 }
 
-// follow reads the next line, which must be of this kind and for this name.
-func (r *reader) follow(kind, name string) error {
+// expect reads the next line, which must be of this kind and for this name.
+func (r *reader) expect(kind, name string) error {
 	more, err := r.next()
 	switch {
 	case err != nil:
@@ -177,10 +177,10 @@ func (r *reader) follow(kind, name string) error {
 
 func (r *reader) constant() error {
 	name := r.rec.name
-	if err := r.unused(name); err != nil {
+	if err := r.checkUndefined(name); err != nil {
 		return err
 	}
-	if err := r.follow("MEMORY", name); err != nil {
+	if err := r.expect("MEMORY", name); err != nil {
 		return err
 	}
 	t, err := r.b.Constant(device.Size(r.rec.memory))
@@ -192,13 +192,13 @@ func (r *reader) constant() error {
 
 func (r *reader) call() error {
 	rec := r.rec
-	args, err := r.all(rec.args)
+	args, err := r.lookupAll(rec.args)
 	if err != nil {
 		return err
 	}
 	outs := make([]Output, 0, min(len(rec.result), 16)) // a list may claim results that never come
 	for _, name := range rec.result {
-		if err := r.unused(name); err != nil {
+		if err := r.checkUndefined(name); err != nil {
 			return err
 		}
 		o, err := r.output(name, len(args))
@@ -212,7 +212,7 @@ func (r *reader) call() error {
 		return err
 	}
 	for i, name := range rec.result {
-		if err := r.unused(name); err != nil {
+		if err := r.checkUndefined(name); err != nil {
 			return err
 		}
 		r.bind(name, first+Tensor(i))
@@ -221,11 +221,11 @@ func (r *reader) call() error {
 }
 
 func (r *reader) output(name string, args int) (Output, error) {
-	if err := r.follow("MEMORY", name); err != nil {
+	if err := r.expect("MEMORY", name); err != nil {
 		return Output{}, err
 	}
 	size := device.Size(r.rec.memory)
-	if err := r.follow("ALIAS", name); err != nil {
+	if err := r.expect("ALIAS", name); err != nil {
 		return Output{}, err
 	}
 	if r.rec.alias >= int64(args) {
@@ -240,7 +240,7 @@ func (r *reader) operator(rec *logLine, args []Tensor, outs []Output) Call {
 }
 
 func (r *reader) mutate() error {
-	args, err := r.all(r.rec.args)
+	args, err := r.lookupAll(r.rec.args)
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func (r *reader) mutate() error {
 		}
 		seen[i] = true
 		which = append(which, i)
-		outs = append(outs, r.written(args[i], i))
+		outs = append(outs, r.mutatedOutput(args[i], i))
 	}
 	first, err := r.b.Call(r.operator(&r.rec, args, outs))
 	if err != nil {
@@ -271,10 +271,10 @@ func (r *reader) mutate() error {
 	return nil
 }
 
-// written returns the output that replaces argument i after a write. It is a copy, so that tensors
-// computed from the old content can be recomputed. An operator that cannot be rerun writes to fixed
-// storage in place: a copy of a weight that an optimizer steps would keep both for ever.
-func (r *reader) written(arg Tensor, i int) Output {
+// mutatedOutput returns the output that replaces argument i after a write. It is a copy, so that
+// tensors computed from the old content can be recomputed. An operator that cannot be rerun writes
+// to fixed storage in place: a copy of a weight that an optimizer steps would keep both for ever.
+func (r *reader) mutatedOutput(arg Tensor, i int) Output {
 	if !r.rec.recomputable && r.b.fixed(arg) {
 		return Output{Alias: i, Written: true}
 	}
@@ -282,14 +282,14 @@ func (r *reader) written(arg Tensor, i int) Output {
 }
 
 func (r *reader) copy() error {
-	if err := r.unused(r.rec.dst); err != nil {
+	if err := r.checkUndefined(r.rec.dst); err != nil {
 		return err
 	}
-	src, err := r.named(r.rec.src)
+	src, err := r.lookup(r.rec.src)
 	if err != nil {
 		return err
 	}
-	if err := r.b.Get(src); err != nil {
+	if err := r.b.Retain(src); err != nil {
 		return fmt.Errorf("%s: %w", clip(r.rec.src), err)
 	}
 	r.bind(r.rec.dst, src)
@@ -297,17 +297,17 @@ func (r *reader) copy() error {
 }
 
 func (r *reader) copyFrom() error {
-	src, err := r.named(r.rec.src)
+	src, err := r.lookup(r.rec.src)
 	if err != nil {
 		return err
 	}
-	if _, err := r.named(r.rec.dst); err != nil {
+	if _, err := r.lookup(r.rec.dst); err != nil {
 		return err
 	}
 	if err := r.rebind(r.rec.dst, src); err != nil {
 		return err
 	}
-	if err := r.b.Get(src); err != nil {
+	if err := r.b.Retain(src); err != nil {
 		return fmt.Errorf("%s: %w", clip(r.rec.src), err)
 	}
 	return nil
@@ -327,7 +327,7 @@ func (r *reader) release() error {
 
 // drop evicts a tensor that keeps its references, as a program may ask MegEngine to.
 func (r *reader) drop() error {
-	t, err := r.named(r.rec.name)
+	t, err := r.lookup(r.rec.name)
 	if err != nil {
 		return err
 	}
@@ -337,7 +337,7 @@ func (r *reader) drop() error {
 	return nil
 }
 
-func (r *reader) unused(name string) error {
+func (r *reader) checkUndefined(name string) error {
 	if _, ok := r.names[name]; ok {
 		return fmt.Errorf("%s is defined already", clip(name))
 	}
@@ -359,7 +359,7 @@ func (r *reader) rebind(name string, t Tensor) error {
 	return nil
 }
 
-func (r *reader) named(name string) (Tensor, error) {
+func (r *reader) lookup(name string) (Tensor, error) {
 	i, ok := r.names[name]
 	if !ok {
 		return 0, fmt.Errorf("%s is not defined", clip(name))
@@ -367,10 +367,10 @@ func (r *reader) named(name string) (Tensor, error) {
 	return r.bound[i], nil
 }
 
-func (r *reader) all(names []string) ([]Tensor, error) {
+func (r *reader) lookupAll(names []string) ([]Tensor, error) {
 	list := make([]Tensor, 0, len(names))
 	for _, name := range names {
-		t, err := r.named(name)
+		t, err := r.lookup(name)
 		if err != nil {
 			return nil, err
 		}

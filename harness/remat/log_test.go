@@ -40,14 +40,14 @@ func TestALogIsLoweredToFourKindsOfSteps(t *testing.T) {
 		`{"INSTRUCTION":"COPY_FROM","DST":"z","SRC":"v"}`+"\n"+
 		`{"INSTRUCTION":"RELEASE","NAME":"warm"}`+"\n"+`{"INSTRUCTION":"RELEASE","NAME":"y"}`+"\n")
 	require.Equal(t, []remat.Step{
-		{Kind: remat.Compute, Of: 0}, {Kind: remat.Compute, Of: 1}, {Kind: remat.Get, Of: 1},
+		{Kind: remat.Compute, Of: 0}, {Kind: remat.Compute, Of: 1}, {Kind: remat.Retain, Of: 1},
 		{Kind: remat.Compute, Of: 2}, {Kind: remat.Compute, Of: 3}, {Kind: remat.Release, Of: 2},
-		{Kind: remat.Release, Of: 1}, {Kind: remat.Get, Of: 3}, {Kind: remat.Release, Of: 1},
+		{Kind: remat.Release, Of: 1}, {Kind: remat.Retain, Of: 3}, {Kind: remat.Release, Of: 1},
 		{Kind: remat.Pin, Of: 0}, {Kind: remat.Pin, Of: 3}, {Kind: remat.Pin, Of: 3},
 	}, s.Steps)
 	require.Equal(t, []remat.Storage{{Root: 0, Size: 8}, {Root: 1, Size: 4}, {Root: 3, Size: 4}}, s.Storages)
 	require.Equal(t, []remat.Tensor{1, 1}, s.Ops[2].Args, "an argument may occur twice")
-	require.Zero(t, s.Ops[2].Need, "a view owns no bytes")
+	require.Zero(t, s.Ops[2].OutputBytes, "a view owns no bytes")
 	require.EqualValues(t, 8, s.Cost)
 	require.Len(t, s.SHA256, 64)
 }
@@ -63,7 +63,7 @@ func TestWeightsAreSteppedInPlace(t *testing.T) {
 	step := `{"INSTRUCTION":"MUTATE","NAME":"add_","ARGS":["x","y"],"MUTATE":[0],"TIME":"2","RECOMPUTABLE":false}` + "\n"
 	s := read(t, start+x+y+step+step)
 	require.Equal(t, []remat.Storage{{Root: 0, Size: 8}, {Root: 1, Size: 4}}, s.Storages)
-	require.Zero(t, s.Ops[3].Need)
+	require.Zero(t, s.Ops[3].OutputBytes)
 	require.Equal(t, []remat.Tensor{2, 1}, s.Ops[3].Args, "the second step reads what the first wrote")
 	require.EqualValues(t, 9, s.Cost)
 	for _, copied := range []string{ // what can be made again keeps its source, and so does what may be evicted
@@ -141,7 +141,7 @@ func TestSumsThatDoNotFitAreRefused(t *testing.T) {
 	require.EqualError(t, err, "the sum of all sizes exceeds 1152921504606846976 bytes")
 	_, err = b.Call(remat.Call{Cost: 1<<50 + 1, Outputs: huge.Outputs})
 	require.EqualError(t, err, "cost 1125899906842625: want 0 to 1125899906842624 ns")
-	require.EqualError(t, b.Get(-1), "there is no tensor -1")
+	require.EqualError(t, b.Retain(-1), "there is no tensor -1")
 }
 
 func FuzzRead(f *testing.F) {

@@ -53,8 +53,9 @@ type logLine struct {
 	recomputable bool
 }
 
-// weight returns an upper bound of the memory that a schedule needs for the line, names included.
-func (r *logLine) weight() int64 {
+// memoryBound returns an upper bound of the memory that a schedule needs for the line, names
+// included.
+func (r *logLine) memoryBound() int64 {
 	const itself, each = 384, 256
 	n := itself + len(r.name) + len(r.dst) + len(r.src)
 	for _, list := range [][]string{r.result, r.args, r.mutate} {

@@ -18,8 +18,8 @@ type Memory interface {
 	Free(alloc.Block)
 }
 
-// Neighbours is a [Memory] that reports the free space adjacent to a block.
-type Neighbours interface {
+// Neighbors is a [Memory] that reports the free space adjacent to a block.
+type Neighbors interface {
 	// FreeNeighbours returns the free bytes directly below and above a block that would merge with
 	// it if it were freed.
 	FreeNeighbours(alloc.Block) (below, above device.Size)
@@ -28,14 +28,14 @@ type Neighbours interface {
 // Addressed is a [Memory] whose blocks have addresses, such as [Space].
 type Addressed interface {
 	Memory
-	Neighbours
+	Neighbors
 
-	// Ends sets a function that chooses the end of memory for the block of an owner.
-	Ends(of func(Owner) alloc.Hint)
-	// Judge classifies a refused request of this size as one of the OOM verdicts.
-	Judge(size device.Size) Verdict
-	// Refused returns, after a refusal, the total free bytes and the largest free range.
-	Refused() (free, largest device.Size)
+	// SetHints sets a function that chooses the end of memory for the block of an owner.
+	SetHints(of func(Owner) alloc.Hint)
+	// Classify classifies a refused request of this size as one of the OOM verdicts.
+	Classify(size device.Size) Verdict
+	// LastRefusal returns, after a refusal, the total free bytes and the largest free range.
+	LastRefusal() (free, largest device.Size)
 	// LargestFree returns the size of the largest hole in memory reserved from the device.
 	LargestFree() device.Size
 	// Release returns cached memory to the device, and the number of bytes returned.
@@ -46,23 +46,23 @@ type Addressed interface {
 	Window(size device.Size, worth func(Owner, device.Addr) (float64, bool)) (goes []Owner, whole bool)
 	// Move moves blocks together and updates their addresses. If a block has no place afterwards,
 	// it returns its requested size, and some blocks of the list are no longer live.
-	Move(list []Moving, by Move) (lost device.Size)
+	Move(list []OwnedBlock, by MoveMode) (lost device.Size)
 }
 
-// Moving is a block to move.
-type Moving struct {
+// OwnedBlock is a block with its owner.
+type OwnedBlock struct {
 	Owner Owner       // the owner it was allocated for
 	Size  device.Size // requested bytes
 	Block alloc.Block // current location
 }
 
-// Move is a way to move blocks.
-type Move uint8
+// MoveMode is a way to move blocks.
+type MoveMode uint8
 
 const (
 	// Reallocate frees all blocks, releases cached memory and reallocates in list order. Contents
 	// are staged elsewhere.
-	Reallocate Move = iota
+	Reallocate MoveMode = iota
 	// SlideDown slides blocks towards the low end of their region.
 	SlideDown
 )

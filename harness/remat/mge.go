@@ -23,30 +23,30 @@ const (
 // [Symbols] explains the letters, [ScoreSettings] the words. QuirkNoOwn leaves out b.
 type mge struct {
 	components
-	score  mgeScore
-	now    float64
-	access []float64 // by storage: time of its last use or restore
-	times  []int     // by storage: number of recomputations
-	powers []float64 // powers of mgeScore.again
+	score       mgeScore
+	now         float64
+	access      []float64 // by storage: time of its last use or restore
+	remats      []int     // by storage: number of recomputations
+	againPowers []float64 // powers of mgeScore.again
 }
 
 // newMge returns MegEngine's score with these settings.
-func newMge(score mgeScore) func(*runner) neighbourhood {
-	return func(r *runner) neighbourhood {
+func newMge(score mgeScore) func(*runner) scorer {
+	return func(r *runner) scorer {
 		n := len(r.stores)
-		price := moved
+		price := bytesMoved
 		if score.measured {
 			price = func(_ *runner, op *Op) float64 { return float64(op.Cost) }
 		}
 		return &mge{components: newComponents(r, r.c.Quirks, price), score: score,
-			access: make([]float64, n), times: make([]int, n), powers: []float64{1}}
+			access: make([]float64, n), remats: make([]int, n), againPowers: []float64{1}}
 	}
 }
 
-// moved returns the bytes an operator reads and writes. A repeated argument counts each time; a
-// view counts as its whole storage.
-func moved(r *runner, op *Op) float64 {
-	sum := float64(op.Need)
+// bytesMoved returns the bytes an operator reads and writes. A repeated argument counts each time;
+// a view counts as its whole storage.
+func bytesMoved(r *runner, op *Op) float64 {
+	sum := float64(op.OutputBytes)
 	for _, a := range op.Args {
 		sum += float64(r.s.Storages[r.s.Tensors[a].Storage].Size)
 	}
@@ -64,11 +64,11 @@ func (m *mge) onRun(op *Op, again bool) {
 	if m.score.measured {
 		unit = mgeMilli
 	}
-	m.now += m.price(m.r, op) / unit
+	m.now += m.opCost(m.r, op) / unit
 	for t := range op.outputs() {
 		s := m.r.s.Tensors[t].Storage
 		if again && m.r.s.Storages[s].Root == t && m.quirks&QuirkUncounted == 0 {
-			m.times[s]++
+			m.remats[s]++
 		}
 		if !again {
 			m.access[s] = m.now
@@ -88,14 +88,14 @@ func (m *mge) rank(s int32) (score, tie float64) {
 	if m.score.free != 0 {
 		size += m.score.free * float64(m.free(s))
 	}
-	for len(m.powers) <= m.times[s] {
-		m.powers = append(m.powers, m.powers[len(m.powers)-1]*m.score.again)
+	for len(m.againPowers) <= m.remats[s] {
+		m.againPowers = append(m.againPowers, m.againPowers[len(m.againPowers)-1]*m.score.again)
 	}
-	cost := m.score.neighbors * m.neighbourCost(s)
+	cost := m.score.neighbors * m.neighborCost(s)
 	if m.quirks&QuirkNoOwn == 0 {
-		cost += m.own[s]
+		cost += m.ownCost[s]
 	}
-	over := math.Pow(cost+mgeEpsilon, m.score.time) * m.powers[m.times[s]]
+	over := math.Pow(cost+mgeEpsilon, m.score.time) * m.againPowers[m.remats[s]]
 	under := math.Pow(size/mgeSize, m.score.size) * math.Pow(m.now-m.access[s]+mgeEpsilon, m.score.stale)
 	return over / under, 0
 }

@@ -60,7 +60,7 @@ func ScoreSettings() []ScoreSetting {
 }
 
 // mostVariants bounds the heuristics that one name with lists of values stands for.
-const mostVariants = 1000
+const maxVariants = 1000
 
 // Variants returns the heuristics that a name stands for. Values separated by slashes, as in
 // mge:size=0/1/2:stale=0/1, stand for all combinations.
@@ -78,8 +78,8 @@ func Variants(name string) ([]string, error) {
 				longer = append(longer, prefix+":"+key+"="+value)
 			}
 		}
-		if all = longer; len(all) > mostVariants {
-			return nil, fmt.Errorf("heuristic %.60q stands for more than %d", name, mostVariants)
+		if all = longer; len(all) > maxVariants {
+			return nil, fmt.Errorf("heuristic %.60q stands for more than %d", name, maxVariants)
 		}
 	}
 	return all, nil
@@ -87,8 +87,8 @@ func Variants(name string) ([]string, error) {
 
 var errNoSettings = errors.New("only mge and mge-nofrag have settings")
 
-// weigh applies the settings after the name of a heuristic.
-func (h *Heuristic) weigh(text string) error {
+// applySettings applies the settings after the name of a heuristic.
+func (h *Heuristic) applySettings(text string) error {
 	score := mgeDefault()
 	switch h.Name {
 	case "mge":
@@ -111,9 +111,9 @@ func (h *Heuristic) weigh(text string) error {
 		}
 		seen = append(seen, key)
 	}
-	h.near = newMge(score)
+	h.newScorer = newMge(score)
 	if score.measured {
-		h.by |= byClock
+		h.traits |= needsTimes
 	}
 	return nil
 }

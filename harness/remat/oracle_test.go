@@ -49,7 +49,7 @@ func (o *oracle) run() (end remat.Verdict) {
 		switch t := remat.Tensor(step.Of); step.Kind {
 		case remat.Compute:
 			o.compute(&o.s.Ops[step.Of])
-		case remat.Get:
+		case remat.Retain:
 			o.refs[o.at(t)]++
 		case remat.Release:
 			s := o.at(t)
@@ -133,7 +133,7 @@ func (o *oracle) make(t remat.Tensor, again bool) {
 		}
 		o.lock(o.at(p))
 	}
-	for o.used+int64(op.Need+op.Workspace) > o.budget {
+	for o.used+int64(op.OutputBytes+op.Workspace) > o.budget {
 		if len(o.pool) == 0 {
 			panic(stop(remat.OOM))
 		}
@@ -142,7 +142,7 @@ func (o *oracle) make(t remat.Tensor, again bool) {
 		o.evict(s)
 	}
 	o.clock += op.Cost
-	o.used += int64(op.Need)
+	o.used += int64(op.OutputBytes)
 	o.peak = max(o.peak, o.used+int64(op.Workspace))
 	if again {
 		o.remat += op.Cost
@@ -186,7 +186,7 @@ func (o *oracle) key(t remat.Tensor) int64 {
 	time, largest := int64(0), int64(0)
 	for number := range ops {
 		op := &o.s.Ops[number]
-		set := op.Need + op.Workspace
+		set := op.OutputBytes + op.Workspace
 		for _, p := range op.Args {
 			set += o.s.Storages[o.at(p)].Size
 		}

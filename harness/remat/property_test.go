@@ -127,19 +127,19 @@ type stopper struct {
 	stop  chan struct{}
 }
 
-func (s *stopper) Ran(int32, remat.Tensor, bool) {
+func (s *stopper) OnRun(int32, remat.Tensor, bool) {
 	if s.after--; s.after == 0 {
 		close(s.stop)
 	}
 }
 
-func (s *stopper) Evicted(int32, remat.Cause) {}
-func (s *stopper) Gone(int32)                 {}
+func (s *stopper) OnEvict(int32, remat.Cause) {}
+func (s *stopper) OnForget(int32)             {}
 
 func TestARunCanBeStopped(t *testing.T) {
 	stop := make(chan struct{})
 	res := play(t, logOf(t, "syn_chain64"), remat.Unlimited,
-		remat.Config{Heuristic: "eq", Liveness: "eager", Stop: stop, Watch: &stopper{5, stop}})
+		remat.Config{Heuristic: "eq", Liveness: "eager", Stop: stop, Observer: &stopper{5, stop}})
 	require.Equal(t, remat.Stopped, res.Verdict)
 	require.Equal(t, 5, res.Runs)
 }

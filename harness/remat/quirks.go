@@ -12,8 +12,8 @@ type Quirks uint16
 
 // The quirks. Those of components and scores affect the heuristics mge and mge-nofrag only.
 const (
-	// QuirkProducer takes the neighbours of a storage from its producers' inputs and outputs only, not
-	// from its consumers (q1). A storage evicted after its consumer never joins it.
+	// QuirkProducer takes the neighbours of a storage from its producers' inputs and outputs only,
+	// not from its consumers (q1). A storage evicted after its consumer never joins it.
 	QuirkProducer Quirks = 1 << iota
 	// QuirkNoOwn leaves the own cost out of the score (q2).
 	QuirkNoOwn
@@ -21,8 +21,8 @@ const (
 	QuirkTwice
 	// QuirkClamp counts a component as at least the cost of the neighbour in it (q4).
 	QuirkClamp
-	// QuirkReset removes a restored storage from its component by making its node a root, which cuts
-	// off the nodes below it (q5).
+	// QuirkReset removes a restored storage from its component by making its node a root, which
+	// cuts off the nodes below it (q5).
 	QuirkReset
 	// QuirkResident removes outputs that stayed resident from their components when their operator
 	// reruns (q6).
@@ -35,15 +35,15 @@ const (
 	QuirkUnaligned
 	// QuirkHeads counts free bytes of an adjacent region, which can never merge (q9).
 	QuirkHeads
-	// QuirkVector keeps candidates in a vector, where the last replaces a removed one and the first of
-	// equal scores wins.
+	// QuirkVector keeps candidates in a vector, where the last replaces a removed one and the first
+	// of equal scores wins.
 	QuirkVector
 	// QuirkUncounted never counts recomputations, as MegEngine since 1.6.
 	QuirkUncounted
 
 	endQuirks
-	// AllQuirks is the behaviour of MegEngine since 1.7. In 1.6 sampling differs: it takes the first
-	// candidates.
+	// AllQuirks is the behaviour of MegEngine since 1.7. In 1.6 sampling differs: it takes the
+	// first candidates.
 	AllQuirks = endQuirks - 1
 )
 

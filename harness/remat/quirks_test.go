@@ -63,7 +63,7 @@ func (st *stage) evict(names ...string) {
 }
 
 // again makes a tensor again.
-func (st *stage) again(name string) { require.Equal(st.t, OK, st.materialise(st.names[name], true)) }
+func (st *stage) again(name string) { require.Equal(st.t, OK, st.materialize(st.names[name], true)) }
 
 // hold keeps storages from being chosen.
 func (st *stage) hold(names ...string) {
@@ -74,7 +74,7 @@ func (st *stage) hold(names ...string) {
 
 // victim returns whom the heuristic would evict.
 func (st *stage) victim() string {
-	s := st.choose()
+	s := st.chooseVictim()
 	for name, t := range st.names {
 		if st.s.Tensors[t].Storage == s {
 			return name
@@ -278,7 +278,7 @@ func TestCreditIsBoundToTheRequest(t *testing.T) {
 			{"b", []device.Size{20}, []string{"k"}}, // 1 / 20
 			{"a", []device.Size{10}, []string{"k"}}, // 1 / 10, or 1 / 50, of which the request can use 20; and younger
 		}.play(t, m, Config{Heuristic: h})
-		st.want = 20
+		st.requested = 20
 		st.clock += 100 // so that ages are alike
 		require.Equal(t, want, st.victim(), h)
 	}
@@ -301,9 +301,9 @@ func TestBeladyKnowsTheNextUse(t *testing.T) {
 			r.step = int32(i)
 			require.Equal(t, OK, r.compute(int32(i)))
 		}
-		require.Equal(t, int32(late), r.choose(), h)
+		require.Equal(t, int32(late), r.chooseVictim(), h)
 		r.lock(1)
-		require.Equal(t, int32(early), r.choose(), h)
+		require.Equal(t, int32(early), r.chooseVictim(), h)
 	}
 }
 

@@ -82,7 +82,7 @@ func drawOps(t *testing.T, r *workload.Rand, ops int) *remat.Schedule {
 			live = drop(t, &b, live, live[below(len(live))])
 		}
 		if below(6) == 0 {
-			require.NoError(t, b.Get(live[len(live)-1]))
+			require.NoError(t, b.Retain(live[len(live)-1]))
 			require.NoError(t, b.Release(live[len(live)-1]))
 		}
 	}
@@ -181,7 +181,7 @@ func (a *auditor) Free(b alloc.Block) {
 	require.Fail(a.t, "a block is freed that is not there", "%v", b)
 }
 
-// FreeNeighbours implements remat.Neighbours.
+// FreeNeighbours implements remat.Neighbors.
 func (a *auditor) FreeNeighbours(b alloc.Block) (below, above device.Size) {
 	i := slices.Index(a.blocks, b)
 	require.GreaterOrEqual(a.t, i, 0, "there is no block %v", b)
@@ -195,7 +195,7 @@ func (a *auditor) FreeNeighbours(b alloc.Block) (below, above device.Size) {
 	return device.Size(b.Addr - from), device.Size(to - b.Addr - device.Addr(b.Size))
 }
 
-func (a *auditor) Ran(number int32, of remat.Tensor, again bool) {
+func (a *auditor) OnRun(number int32, of remat.Tensor, again bool) {
 	op := &a.s.Ops[number]
 	sum := uint64(number)
 	for _, p := range op.Args {
@@ -233,7 +233,7 @@ func (a *auditor) Ran(number int32, of remat.Tensor, again bool) {
 	a.account()
 }
 
-func (a *auditor) Evicted(storage int32, why remat.Cause) {
+func (a *auditor) OnEvict(storage int32, why remat.Cause) {
 	require.True(a.t, a.resident[storage], "storage %d is evicted twice", storage)
 	if why != remat.Banished && !a.banished[storage] {
 		require.False(a.t, a.pinned[storage], "storage %d is pinned", storage)
@@ -246,7 +246,7 @@ func (a *auditor) Evicted(storage int32, why remat.Cause) {
 	}
 }
 
-func (a *auditor) Gone(storage int32) {
+func (a *auditor) OnForget(storage int32) {
 	require.False(a.t, a.resident[storage])
 	require.False(a.t, a.banished[storage], "storage %d is freed for good twice", storage)
 	a.banished[storage] = true
@@ -287,12 +287,12 @@ func TestRunsReadResidentStoragesOnly(t *testing.T) {
 					c.MinEvictee.Percent = int(r.Below(101))
 				}
 				a := newAuditor(t, s, device.Size(r.Below(uint64(peak)+1)))
-				c.Watch, a.pins = a, liveness == "banish"
+				c.Observer, a.pins = a, liveness == "banish"
 				res, err := remat.Run(s, a, c)
 				require.NoError(t, err)
 				require.LessOrEqual(t, res.Peak, a.capacity)
 				again := newAuditor(t, s, a.capacity)
-				c.Watch, again.pins = again, a.pins
+				c.Observer, again.pins = again, a.pins
 				second, err := remat.Run(s, again, c)
 				require.NoError(t, err)
 				require.Equal(t, res, second)
@@ -312,10 +312,10 @@ func TestRunsEqualARecursiveOracle(t *testing.T) {
 				seen := &order{}
 				want := o.run()
 				got := play(t, s, device.Size(o.budget),
-					remat.Config{Heuristic: h, Liveness: liveness, Limit: o.limit, Watch: seen, ParentOrder: o.order})
+					remat.Config{Heuristic: h, Liveness: liveness, Limit: o.limit, Observer: seen, ParentOrder: o.order})
 				require.Equal(t, o.victims, seen.list)
 				require.Equal(t, []any{want, o.clock, o.remat, o.peak, o.deepest},
-					[]any{got.Verdict, got.Clock, got.Remat, int64(got.Peak), got.Deepest})
+					[]any{got.Verdict, got.Clock, got.RematTime, int64(got.Peak), got.DeepestChain})
 			}
 		}
 	})
@@ -368,11 +368,11 @@ func TestCreditForFreeNeighboursNeedsAddresses(t *testing.T) {
 // order writes down which storages are evicted for memory.
 type order struct{ list []int32 }
 
-func (*order) Ran(int32, remat.Tensor, bool) {}
+func (*order) OnRun(int32, remat.Tensor, bool) {}
 
-func (*order) Gone(int32) {}
+func (*order) OnForget(int32) {}
 
-func (o *order) Evicted(storage int32, why remat.Cause) {
+func (o *order) OnEvict(storage int32, why remat.Cause) {
 	if why == remat.Pressure {
 		o.list = append(o.list, storage)
 	}

@@ -8,9 +8,9 @@ package remat
 // Storages that depend on each other through views are never freed. MegEngine has no views here.
 type refcount struct {
 	keepDead
-	count []int32 // by storage
-	dead  []bool  // by storage: no references left
-	work  []int32 // dead storages with count 0
+	count    []int32 // by storage
+	dead     []bool  // by storage: no references left
+	freeable []int32 // dead storages with count 0
 }
 
 func newRefcount(r *runner) liveness {
@@ -20,13 +20,13 @@ func newRefcount(r *runner) liveness {
 
 func (c *refcount) onCreate(op *Op) {
 	for t := range op.outputs() {
-		c.each(t, func(s int32) { c.count[s]++ })
+		c.eachInput(t, func(s int32) { c.count[s]++ })
 	}
 }
 
-// each calls f for every other storage that a tensor depends on, once per argument, unless the
+// eachInput calls f for every other storage that a tensor depends on, once per argument, unless the
 // tensor can never be recomputed.
-func (c *refcount) each(t Tensor, f func(s int32)) {
+func (c *refcount) eachInput(t Tensor, f func(s int32)) {
 	if c.r.small(t) {
 		return
 	}
@@ -45,10 +45,10 @@ func (c *refcount) onRelease(s int32) Verdict {
 		}
 		return OK
 	}
-	c.work = append(c.work[:0], s)
-	for len(c.work) > 0 {
-		s := c.work[len(c.work)-1]
-		c.work = c.work[:len(c.work)-1]
+	c.freeable = append(c.freeable[:0], s)
+	for len(c.freeable) > 0 {
+		s := c.freeable[len(c.freeable)-1]
+		c.freeable = c.freeable[:len(c.freeable)-1]
 		c.free(s)
 	}
 	return OK
@@ -63,12 +63,12 @@ func (c *refcount) free(s int32) {
 		st.locks = 0
 		c.r.evict(s, Banished)
 	}
-	st.gone = true
+	st.discarded = true
 	c.r.forget(s)
-	for t := st.first; t != none; t = c.r.later[t] {
-		c.each(t, func(p int32) {
+	for t := st.first; t != none; t = c.r.nextView[t] {
+		c.eachInput(t, func(p int32) {
 			if c.count[p]--; c.count[p] == 0 && c.dead[p] {
-				c.work = append(c.work, p)
+				c.freeable = append(c.freeable, p)
 			}
 		})
 	}

@@ -25,7 +25,7 @@ type Config struct {
 	Trigger   Trigger         // when victims are chosen; zero: before an operator runs, by Memory.Room
 	Ladder    string          // steps after a refusal: one of Ladders, or a list of steps; empty: none
 	Defrag    Defrag          // zero: slide
-	Watch     Watcher         // receives events; may be nil
+	Observer  Observer        // receives events; may be nil
 	Stop      <-chan struct{} // closing it ends the run after the current operator; may be nil
 
 	Sampling   Sampling // candidates the heuristic considers; zero: all
@@ -35,7 +35,7 @@ type Config struct {
 	ParentOrder  ParentOrder // order of missing inputs; zero: by argument
 	EagerInRemat bool        // evict a dead storage restored for a replay after its last read, as OneFlow
 
-	keep *kept // the liveness of a plan, or nil
+	plan *planLiveness // the liveness of a plan, or nil
 }
 
 // Cause is the reason of an eviction.
@@ -52,15 +52,15 @@ const (
 	Dropped
 )
 
-// Watcher receives the events of a run, right after they happened.
-type Watcher interface {
-	// Ran is called when an operator has run. Again is false on its first run; otherwise of is the
-	// wanted tensor.
-	Ran(op int32, of Tensor, again bool)
-	// Evicted is called when a storage has been evicted.
-	Evicted(storage int32, why Cause)
-	// Gone is called when a storage has been freed for good, whether it was resident or not.
-	Gone(storage int32)
+// Observer receives the events of a run, right after they happened.
+type Observer interface {
+	// OnRun is called when an operator has run. Again is false on its first run; otherwise of is
+	// the wanted tensor.
+	OnRun(op int32, of Tensor, again bool)
+	// OnEvict is called when a storage has been evicted.
+	OnEvict(storage int32, why Cause)
+	// OnForget is called when a storage has been freed for good, whether it was resident or not.
+	OnForget(storage int32)
 }
 
 // Verdict is the outcome of a run.
@@ -87,23 +87,23 @@ const (
 // Result is the outcome of a run. If the verdict is not ok, it holds the state at the end of the
 // run.
 type Result struct {
-	Verdict       Verdict     // how it ended
-	Clock         int64       // nanoseconds; starts at 1
-	Model         int64       // nanoseconds of first runs of operators
-	Remat         int64       // nanoseconds of reruns
-	Peak          device.Size // most bytes of tensors at once
-	Evictions     [4]int      // storages evicted, by Cause
-	EvictedBytes  [4]int64    // their bytes
-	Runs          int         // operators run, reruns included
-	Remats        int         // operators rerun
-	Deepest       int         // deepest stack of operators waiting for each other's reruns
-	Collateral    int         // outputs restored by a rerun for another output
-	EvictingRuns  int         // runs of operators that needed an eviction
-	Refusals      Refusals    // requests refused by an Addressed memory
-	Windows       int         // storages evicted as part of a window of adjacent blocks
-	Wasted        int64       // bytes evicted that no block of the requesting operator overlapped
-	Moves         Moves       // defragmentation
-	VictimsSHA256 string      // of the roots of pressure victims in order, each followed by a comma
+	Verdict         Verdict     // how it ended
+	Clock           int64       // nanoseconds; starts at 1
+	ModelTime       int64       // nanoseconds of first runs of operators
+	RematTime       int64       // nanoseconds of reruns
+	Peak            device.Size // most bytes of tensors at once
+	Evictions       [4]int      // storages evicted, by Cause
+	EvictedBytes    [4]int64    // their bytes
+	Runs            int         // operators run, reruns included
+	Remats          int         // operators rerun
+	DeepestChain    int         // deepest stack of operators waiting for each other's reruns
+	Collateral      int         // outputs restored by a rerun for another output
+	EvictingRuns    int         // runs of operators that needed an eviction
+	Refusals        Refusals    // requests refused by an Addressed memory
+	WindowEvictions int         // storages evicted as part of a window of adjacent blocks
+	WastedBytes     int64       // bytes evicted that no block of the requesting operator overlapped
+	Moves           Moves       // defragmentation
+	VictimsSHA256   string      // of the roots of pressure victims in order, each followed by a comma
 }
 
 // Refusals summarises the state of memory when it refused requests.
@@ -137,9 +137,9 @@ const none Tensor = -1
 // store is the state of a storage.
 type store struct {
 	resident, pinned bool
-	gone             bool // freed for good: if its producer reruns, the output is discarded
+	discarded        bool // freed for good: if its producer reruns, the output is discarded
 	locks, refs      int32
-	first, last      Tensor // its views so far, linked by runner.later
+	first, last      Tensor // its views so far, linked by runner.nextView
 	access           int64  // time of its last use
 	local            int64  // ns of its distinct producers
 	block            alloc.Block
@@ -147,42 +147,42 @@ type store struct {
 
 // runner is the state of a run.
 type runner struct {
-	s         *Schedule
-	c         Config
-	mem       Memory
-	space     Addressed // mem, if it is Addressed
-	h         *Heuristic
-	trigger   *trigger
-	ladder    []*step
-	live      liveness
-	near      neighbourhood // nil: victims are drawn at random
-	costs     coster        // near, if it is a coster
-	ranks     ranker        // near, if it is a ranker
-	adjacent  Neighbours    // mem, if it has Neighbours
-	graph     *graph        // of near; may be nil
-	random    *workload.Rand
-	stores    []store
-	defined   []bool   // by tensor: it can be read
-	later     []Tensor // by tensor: the next view of its storage
-	pool      pool
-	step      int32 // index in the schedule
-	clock     int64
-	used      device.Size   // bytes of resident tensors
-	want      device.Size   // bytes of the request that needs victims
-	short     bool          // memory was short for the operator about to run
-	vacated   []alloc.Block // blocks evicted for it
-	frames    []frame
-	missing   []Tensor    // inputs of all frames
-	restored  []int32     // storages restored by the last operator
-	bytesMade device.Size // by all operators
-	blocks    []Moving    // of the current operator and its workspace
-	replay    *replay     // nil unless Config.EagerInRemat
-	ordering  chains      // for order
-	victims   hash.Hash
-	text      []byte  // scratch for victims
-	sampled   []int32 // scratch for sample
-	large     []int32 // scratch for largeEnough
-	res       Result
+	s           *Schedule
+	c           Config
+	mem         Memory
+	addressed   Addressed // mem, if it is Addressed
+	h           *Heuristic
+	trigger     *trigger
+	ladder      []*step
+	live        liveness
+	scorer      scorer    // nil: victims are drawn at random
+	costs       coster    // near, if it is a coster
+	ranks       ranker    // near, if it is a ranker
+	adjacent    Neighbors // mem, if it has Neighbors
+	graph       *graph    // of near; may be nil
+	random      *workload.Rand
+	stores      []store
+	defined     []bool   // by tensor: it can be read
+	nextView    []Tensor // by tensor: the next view of its storage
+	pool        pool
+	step        int32 // index in the schedule
+	clock       int64
+	used        device.Size   // bytes of resident tensors
+	requested   device.Size   // bytes of the request that needs victims
+	evicting    bool          // memory was short for the operator about to run
+	vacated     []alloc.Block // blocks evicted for it
+	frames      []frame
+	missing     []Tensor     // inputs of all frames
+	restored    []int32      // storages restored by the last operator
+	outputBytes device.Size  // by all operators
+	blocks      []OwnedBlock // of the current operator and its workspace
+	eagerRemat  *eagerRemat  // nil unless Config.EagerInRemat
+	orderChains chains       // for order
+	victims     hash.Hash
+	text        []byte  // scratch for victims
+	sampled     []int32 // scratch for sample
+	large       []int32 // scratch for largeEnough
+	res         Result
 }
 
 func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
@@ -190,14 +190,14 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 	if err == nil {
 		err = c.check()
 	}
-	if err == nil && h.by&byClock != 0 && s.Cost == 0 && len(s.Ops) > 0 {
+	if err == nil && h.traits&needsTimes != 0 && s.Cost == 0 && len(s.Ops) > 0 {
 		err = fmt.Errorf("heuristic %s: the log has no times, want measure=bytes", c.Heuristic)
 	}
 	if err != nil {
 		return nil, err
 	}
 	r := &runner{s: s, c: c, mem: m, h: h, random: workload.NewRand(c.Seed), clock: 1, victims: sha256.New()}
-	if err := r.configurePressure(); err != nil {
+	if err := r.configureEviction(); err != nil {
 		return nil, err
 	}
 	n := len(s.Storages)
@@ -205,15 +205,15 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 	for i := range r.stores {
 		r.stores[i].access, r.stores[i].first = math.MinInt64, none
 	}
-	r.adjacent, _ = m.(Neighbours)
-	r.defined, r.later = make([]bool, len(s.Tensors)), make([]Tensor, len(s.Tensors))
-	if h.near != nil {
-		r.near = h.near(r)
-		r.costs, _ = r.near.(coster)
-		r.ranks, _ = r.near.(ranker)
+	r.adjacent, _ = m.(Neighbors)
+	r.defined, r.nextView = make([]bool, len(s.Tensors)), make([]Tensor, len(s.Tensors))
+	if h.newScorer != nil {
+		r.scorer = h.newScorer(r)
+		r.costs, _ = r.scorer.(coster)
+		r.ranks, _ = r.scorer.(ranker)
 	}
 	if c.EagerInRemat {
-		r.replay = newReplay(r)
+		r.eagerRemat = newEagerRemat(r)
 	}
 	for _, l := range livenesses() {
 		if l.name == c.Liveness {
@@ -221,8 +221,8 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 		}
 	}
 	switch {
-	case c.keep != nil:
-		r.live = c.keep.begin(r)
+	case c.plan != nil:
+		r.live = c.plan.begin(r)
 	case r.live == nil:
 		return nil, fmt.Errorf("liveness %q: %swant %s", c.Liveness, nearest.Hint(c.Liveness, Livenesses()),
 			strings.Join(Livenesses(), ", "))
@@ -237,7 +237,7 @@ func (r *runner) steps() Verdict {
 		switch step.Kind {
 		case Compute:
 			v = r.compute(step.Of)
-		case Get:
+		case Retain:
 			r.storeOf(Tensor(step.Of)).refs++
 		case Release:
 			s := r.s.Tensors[step.Of].Storage
@@ -251,7 +251,7 @@ func (r *runner) steps() Verdict {
 			}
 		case Pin:
 			if !r.defined[step.Of] {
-				v = r.materialise(Tensor(step.Of), true)
+				v = r.materialize(Tensor(step.Of), true)
 			}
 			if v == OK {
 				r.pin(r.s.Tensors[step.Of].Storage)
@@ -270,10 +270,10 @@ func (r *runner) compute(number int32) Verdict {
 		r.create(t, op)
 	}
 	r.live.onCreate(op)
-	if r.near != nil {
-		r.near.onLink(op)
+	if r.scorer != nil {
+		r.scorer.onLink(op)
 	}
-	if v := r.materialise(op.First, false); v != OK {
+	if v := r.materialize(op.First, false); v != OK {
 		return v
 	}
 	for t := range op.outputs() {
@@ -287,7 +287,7 @@ func (r *runner) compute(number int32) Verdict {
 
 func (r *runner) create(t Tensor, op *Op) {
 	st := r.storeOf(t)
-	r.later[t] = none
+	r.nextView[t] = none
 	st.refs++
 	if st.first == none {
 		st.first, st.last, st.local = t, t, op.Cost
@@ -296,7 +296,7 @@ func (r *runner) create(t Tensor, op *Op) {
 	if st.last < op.First { // otherwise a view of the same operator has added its cost
 		st.local += op.Cost
 	}
-	r.later[st.last], st.last = t, t
+	r.nextView[st.last], st.last = t, t
 }
 
 func (r *runner) storeOf(t Tensor) *store { return &r.stores[r.s.Tensors[t].Storage] }
@@ -332,12 +332,12 @@ func (r *runner) evict(s int32, why Cause) {
 		}
 	}
 	r.pool.drop(s)
-	for t := st.first; t != none; t = r.later[t] {
+	for t := st.first; t != none; t = r.nextView[t] {
 		r.defined[t] = false
 	}
 	r.live.onEvict(s)
-	if r.near != nil {
-		r.near.onEvict(s, why)
+	if r.scorer != nil {
+		r.scorer.onEvict(s, why)
 	}
 	r.res.Evictions[why]++
 	r.res.EvictedBytes[why] += int64(size)
@@ -345,17 +345,17 @@ func (r *runner) evict(s int32, why Cause) {
 		r.text = append(strconv.AppendInt(r.text[:0], int64(r.s.Storages[s].Root), 10), ',')
 		r.victims.Write(r.text)
 	}
-	if r.c.Watch != nil {
-		r.c.Watch.Evicted(s, why)
+	if r.c.Observer != nil {
+		r.c.Observer.OnEvict(s, why)
 	}
 }
 
 // forget removes a storage that is not resident from its neighbourhood for good.
 func (r *runner) forget(s int32) {
-	if r.near != nil {
-		r.near.onForget(s)
+	if r.scorer != nil {
+		r.scorer.onForget(s)
 	}
-	if r.c.Watch != nil {
-		r.c.Watch.Gone(s)
+	if r.c.Observer != nil {
+		r.c.Observer.OnForget(s)
 	}
 }

@@ -35,8 +35,8 @@ type Sampling struct {
 // Cut is set.
 type Minimum struct {
 	Size device.Size // bytes up to which a storage is small; 0: none
-	// percentage of the mean candidate size below which a storage is small, as in PyTorch's prototype;
-	// 0: none
+	// percentage of the mean candidate size below which a storage is small, as in PyTorch's
+	// prototype; 0: none
 	Percent int
 	// with Size, as in MegEngine: a storage small at creation stays until it is freed for good, and
 	// does not keep its inputs alive
@@ -99,9 +99,9 @@ func (r *runner) sample(all []int32) []int32 {
 	return some
 }
 
-// leastEvictee returns the size below which a storage is evicted only if all candidates are
+// minEvictee returns the size below which a storage is evicted only if all candidates are
 // smaller.
-func (r *runner) leastEvictee() (least device.Size) {
+func (r *runner) minEvictee() (least device.Size) {
 	m := r.c.MinEvictee
 	if m.Size > 0 && !m.Cut { // with Cut, small storages are no candidates
 		least = m.Size + 1
@@ -117,7 +117,7 @@ func (r *runner) leastEvictee() (least device.Size) {
 }
 
 func (r *runner) largeEnough(list []int32) []int32 {
-	least := r.leastEvictee()
+	least := r.minEvictee()
 	if least == 0 {
 		return list
 	}

@@ -30,13 +30,14 @@ type StepKind uint8
 const (
 	// Compute runs an operator for the first time. Each output starts with one reference.
 	Compute StepKind = iota
-	// Get adds a reference to a tensor.
-	Get
+	// Retain adds a reference to a tensor.
+	Retain
 	// Release drops a reference to a tensor.
 	Release
 	// Pin recomputes a tensor if it is undefined, and keeps its storage from then on.
 	Pin
-	// Drop evicts the storage of a tensor if it is resident and not kept. It is recomputed when read.
+	// Drop evicts the storage of a tensor if it is resident and not kept. It is recomputed when
+	// read.
 	Drop
 )
 
@@ -48,14 +49,14 @@ type Step struct {
 
 // Op is an operator without side effects.
 type Op struct {
-	Name      string      // for people
-	Cost      int64       // nanoseconds
-	Workspace device.Size // bytes needed only while it runs
-	Args      []Tensor    // inputs; a tensor may occur twice
-	First     Tensor      // first output; the others follow
-	Outputs   int32       // number of outputs, at least 1
-	Need      device.Size // bytes of all outputs except views
-	Fixed     bool        // its outputs cannot be recomputed
+	Name        string      // for people
+	Cost        int64       // nanoseconds
+	Workspace   device.Size // bytes needed only while it runs
+	Args        []Tensor    // inputs; a tensor may occur twice
+	First       Tensor      // first output; the others follow
+	Outputs     int32       // number of outputs, at least 1
+	OutputBytes device.Size // bytes of all outputs except views
+	Fixed       bool        // its outputs cannot be recomputed
 }
 
 // View is a tensor of a schedule: a view of a storage.
@@ -105,9 +106,9 @@ type Builder struct {
 	refs         []int32  // by tensor
 	fixedTensor  []bool   // by tensor: never evicted once computed
 	fixedStorage []bool   // by storage: never evicted from now on
-	newest       []Tensor // by storage: its last in-place write, or its root
-	written      []Tensor // by tensor: newest of its storage when the tensor was made
-	open         []Tensor // tensors not fixed; may include some without references
+	lastWrite    []Tensor // by storage: its last in-place write, or its root
+	seenWrite    []Tensor // by tensor: newest of its storage when the tensor was made
+	unfixed      []Tensor // tensors not fixed; may include some without references
 	sum          device.Size
 }
 
@@ -136,7 +137,7 @@ func (b *Builder) Call(c Call) (Tensor, error) {
 		t, storage := first+Tensor(i), int32(len(b.s.Storages))
 		if o.Alias == NoAlias {
 			b.s.Storages = append(b.s.Storages, Storage{Root: t, Size: o.Size})
-			b.fixedStorage, b.newest = append(b.fixedStorage, false), append(b.newest, t)
+			b.fixedStorage, b.lastWrite = append(b.fixedStorage, false), append(b.lastWrite, t)
 			need += o.Size
 		} else {
 			storage = b.s.Tensors[c.Args[o.Alias]].Storage
@@ -154,22 +155,22 @@ func (b *Builder) add(t Tensor, v View, fixed bool) {
 	b.s.Tensors = append(b.s.Tensors, v)
 	b.refs = append(b.refs, 1)
 	if v.Written {
-		b.newest[v.Storage] = t
+		b.lastWrite[v.Storage] = t
 	}
-	b.written = append(b.written, b.newest[v.Storage])
+	b.seenWrite = append(b.seenWrite, b.lastWrite[v.Storage])
 	b.fixedStorage[v.Storage] = b.fixedStorage[v.Storage] || fixed
 	b.fixedTensor = append(b.fixedTensor, b.fixedStorage[v.Storage])
 	if !b.fixedStorage[v.Storage] {
-		b.open = append(b.open, t)
+		b.unfixed = append(b.unfixed, t)
 	}
 }
 
 // pinReaders pins every referenced tensor whose recomputation would read the current content of a
 // storage. It searches the ancestors that are not fixed.
 func (b *Builder) pinReaders(storage int32) {
-	b.open = slices.DeleteFunc(b.open, func(t Tensor) bool { return b.refs[t] == 0 || b.fixedTensor[t] })
+	b.unfixed = slices.DeleteFunc(b.unfixed, func(t Tensor) bool { return b.refs[t] == 0 || b.fixedTensor[t] })
 	made := map[Tensor]bool{} // whether recomputing the tensor reads the storage
-	for list := slices.Clone(b.open); len(list) > 0; {
+	for list := slices.Clone(b.unfixed); len(list) > 0; {
 		t := list[len(list)-1]
 		list = list[:len(list)-1]
 		if _, seen := made[t]; seen {
@@ -187,7 +188,7 @@ func (b *Builder) pinReaders(storage int32) {
 			made[t] = made[t] || made[a] || b.s.Tensors[a].Storage == storage
 		}
 	}
-	for _, t := range b.open {
+	for _, t := range b.unfixed {
 		if made[t] {
 			b.pin(t)
 		}
@@ -216,10 +217,10 @@ func (b *Builder) validate(c Call) error {
 			return fmt.Errorf("there is no tensor %d", a)
 		}
 		if b.refs[a] == 0 {
-			return fmt.Errorf("argument %d: %w", i, errDead)
+			return fmt.Errorf("argument %d: %w", i, errReleased)
 		}
-		if b.written[a] != b.newest[b.s.Tensors[a].Storage] {
-			return fmt.Errorf("argument %d: %w", i, errOver)
+		if b.seenWrite[a] != b.lastWrite[b.s.Tensors[a].Storage] {
+			return fmt.Errorf("argument %d: %w", i, errOverwritten)
 		}
 	}
 	for _, o := range c.Outputs {
@@ -243,15 +244,15 @@ func (b *Builder) validate(c Call) error {
 	return nil
 }
 
-// Get adds a reference to a tensor. It fails if the tensor has none.
-func (b *Builder) Get(t Tensor) error { return b.refer(Get, t, 1) }
+// Retain adds a reference to a tensor. It fails if the tensor has none.
+func (b *Builder) Retain(t Tensor) error { return b.addStep(Retain, t, 1) }
 
 // Release drops a reference to a tensor. It fails if the tensor has none.
-func (b *Builder) Release(t Tensor) error { return b.refer(Release, t, -1) }
+func (b *Builder) Release(t Tensor) error { return b.addStep(Release, t, -1) }
 
 // Pin keeps a tensor from here on. It fails if the tensor has no reference.
 func (b *Builder) Pin(t Tensor) error {
-	if err := b.referred(t); err != nil {
+	if err := b.checkReferenced(t); err != nil {
 		return err
 	}
 	b.pin(t)
@@ -259,27 +260,27 @@ func (b *Builder) Pin(t Tensor) error {
 }
 
 // Drop evicts a tensor, which keeps its references. It fails if the tensor has none.
-func (b *Builder) Drop(t Tensor) error { return b.refer(Drop, t, 0) }
+func (b *Builder) Drop(t Tensor) error { return b.addStep(Drop, t, 0) }
 
 var (
-	// errDead: the tensor is used after its last release, when it may be freed for good.
-	errDead = errors.New("the tensor has no references left")
-	// errOver: the tensor is read after an in-place write to its storage.
-	errOver = errors.New("the tensor was overwritten")
+	// errReleased: the tensor is used after its last release, when it may be freed for good.
+	errReleased = errors.New("the tensor has no references left")
+	// errOverwritten: the tensor is read after an in-place write to its storage.
+	errOverwritten = errors.New("the tensor was overwritten")
 )
 
-func (b *Builder) referred(t Tensor) error {
+func (b *Builder) checkReferenced(t Tensor) error {
 	if t < 0 || int(t) >= len(b.refs) {
 		return fmt.Errorf("there is no tensor %d", t)
 	}
 	if b.refs[t] == 0 {
-		return errDead
+		return errReleased
 	}
 	return nil
 }
 
-func (b *Builder) refer(k StepKind, t Tensor, by int32) error {
-	if err := b.referred(t); err != nil {
+func (b *Builder) addStep(k StepKind, t Tensor, by int32) error {
+	if err := b.checkReferenced(t); err != nil {
 		return err
 	}
 	b.refs[t] += by

@@ -24,7 +24,7 @@ type Space struct {
 	dev      *sim.Device
 	budget   device.Size
 	capacity device.Size            // of the device: budget rounded down
-	ends     func(Owner) alloc.Hint // nil: no hints
+	hints    func(Owner) alloc.Hint // nil: no hints
 	grants   map[device.Size]grant
 	tiles    []tile        // result of the last walk
 	joined   []alloc.Chunk // free chunks of the current window, merged
@@ -35,9 +35,9 @@ type Space struct {
 
 // grant is the response of an empty strategy to a request.
 type grant struct {
-	block device.Size // bytes of the block
-	takes device.Size // bytes reserved from the device
-	ok    bool
+	block    device.Size // bytes of the block
+	reserved device.Size // bytes reserved from the device
+	ok       bool
 }
 
 // Over returns an empty space of budget bytes, rounded down to 256 B, in which the strategy places
@@ -119,8 +119,8 @@ func (p *Space) Alloc(size device.Size, owner Owner) (alloc.Block, bool) {
 		return alloc.Block{}, false
 	}
 	r := alloc.Request{Size: size, Tag: uint64(owner)}
-	if p.ends != nil {
-		r.Hint = p.ends(owner)
+	if p.hints != nil {
+		r.Hint = p.hints(owner)
 	}
 	b, err := p.s.Alloc(r)
 	if errors.Is(err, alloc.ErrOutOfMemory) && r.Hint != alloc.HintNone { // better at the wrong end than not at all
@@ -133,8 +133,8 @@ func (p *Space) Alloc(size device.Size, owner Owner) (alloc.Block, bool) {
 	return b, err == nil
 }
 
-// Ends implements [Addressed]. A block that does not fit at its end is placed at the other.
-func (p *Space) Ends(of func(Owner) alloc.Hint) { p.ends = of }
+// SetHints implements [Addressed]. A block that does not fit at its end is placed at the other.
+func (p *Space) SetHints(of func(Owner) alloc.Hint) { p.hints = of }
 
 func (p *Space) Free(b alloc.Block) {
 	if p.broken == nil {
@@ -142,8 +142,8 @@ func (p *Space) Free(b alloc.Block) {
 	}
 }
 
-// Judge implements [Addressed]. It walks the strategy and tries the request on an empty one.
-func (p *Space) Judge(size device.Size) Verdict {
+// Classify implements [Addressed]. It walks the strategy and tries the request on an empty one.
+func (p *Space) Classify(size device.Size) Verdict {
 	if p.s == nil {
 		if size <= p.budget {
 			return OOMRounding
@@ -180,8 +180,8 @@ func (p *Space) grant(size device.Size) grant {
 	return g
 }
 
-// Refused implements [Addressed]. It walks the strategy unless that reports its last refusal.
-func (p *Space) Refused() (free, largest device.Size) {
+// LastRefusal implements [Addressed]. It walks the strategy unless that reports its last refusal.
+func (p *Space) LastRefusal() (free, largest device.Size) {
 	if p.s == nil {
 		return p.capacity, 0
 	}
@@ -213,7 +213,7 @@ func (p *Space) Release() device.Size {
 	return n
 }
 
-// FreeNeighbours implements [Neighbours], at the cost of the strategy's power.
+// FreeNeighbours implements [Neighbors], at the cost of the strategy's power.
 func (p *Space) FreeNeighbours(b alloc.Block) (below, above device.Size) {
 	return power.FreeNeighbours(p.s, b.Addr)
 }
@@ -221,7 +221,7 @@ func (p *Space) FreeNeighbours(b alloc.Block) (below, above device.Size) {
 // Move implements [Addressed]. Blocks slide down if the strategy supports that. Otherwise they are
 // freed and reallocated in list order. If a block does not fit then, free memory is released and
 // they are reallocated largest first.
-func (p *Space) Move(list []Moving, by Move) (lost device.Size) {
+func (p *Space) Move(list []OwnedBlock, by MoveMode) (lost device.Size) {
 	if by == SlideDown && power.Has(p.s, power.PowerMover) {
 		p.slide(list)
 		return 0
@@ -249,7 +249,7 @@ func (p *Space) Move(list []Moving, by Move) (lost device.Size) {
 
 // reallocate allocates freed blocks in order. It returns the number placed before the first
 // failure, and the size that failed.
-func (p *Space) reallocate(list []Moving, order []int) (placed int, lost device.Size) {
+func (p *Space) reallocate(list []OwnedBlock, order []int) (placed int, lost device.Size) {
 	for n, i := range order {
 		b, ok := p.Alloc(list[i].Size, list[i].Owner)
 		if !ok {
@@ -260,7 +260,7 @@ func (p *Space) reallocate(list []Moving, order []int) (placed int, lost device.
 	return len(order), 0
 }
 
-func (p *Space) slide(list []Moving) {
+func (p *Space) slide(list []OwnedBlock) {
 	at := make(map[device.Addr]int, len(list))
 	for i := range list {
 		at[list[i].Block.Addr] = i

@@ -77,7 +77,7 @@ func scaled(s *remat.Schedule, times device.Size) *remat.Schedule {
 	c := *s
 	c.Ops, c.Storages = slices.Clone(s.Ops), slices.Clone(s.Storages)
 	for i := range c.Ops {
-		c.Ops[i].Need *= times
+		c.Ops[i].OutputBytes *= times
 		c.Ops[i].Workspace *= times
 	}
 	for i := range c.Storages {
@@ -104,7 +104,7 @@ func TestMovingInvalidatesAddresses(t *testing.T) {
 					require.Equal(t, remat.OOMCapacity, got.Verdict)
 					got.Verdict = remat.OOM
 				}
-				got.Refusals, got.Wasted, got.Moves = want.Refusals, want.Wasted, want.Moves
+				got.Refusals, got.WastedBytes, got.Moves = want.Refusals, want.WastedBytes, want.Moves
 				require.Equal(t, want, got)
 			}
 		}
@@ -144,7 +144,7 @@ func TestRefusalsAreClassifiedByCause(t *testing.T) {
 		}
 		_, ok := p.Alloc(c.want, 0)
 		require.False(t, ok, name)
-		require.Equal(t, c.verdict, p.Judge(c.want), name)
+		require.Equal(t, c.verdict, p.Classify(c.want), name)
 	}
 }
 

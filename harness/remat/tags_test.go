@@ -57,7 +57,7 @@ type vault struct {
 	remat.Addressed
 	s        *remat.Schedule
 	memory   contents
-	blocks   map[remat.Owner][]remat.Moving // live, the oldest first
+	blocks   map[remat.Owner][]remat.OwnedBlock // live, the oldest first
 	rubbish  uint64
 	freed    remat.Owner          // of the block that was freed last
 	stays    bool                 // what is pinned from the first may not move
@@ -74,7 +74,7 @@ type vault struct {
 type mistake string
 
 func newVault(s *remat.Schedule, m remat.Addressed) *vault {
-	return &vault{Addressed: m, s: s, blocks: map[remat.Owner][]remat.Moving{}, stay: map[remat.Owner]bool{},
+	return &vault{Addressed: m, s: s, blocks: map[remat.Owner][]remat.OwnedBlock{}, stay: map[remat.Owner]bool{},
 		resident: map[int32]bool{}, gone: map[int32]bool{}, defined: map[remat.Tensor]uint64{},
 		first: map[remat.Tensor]uint64{},
 		holds: map[int32]uint64{}, shows: map[remat.Tensor]uint64{}}
@@ -98,8 +98,8 @@ func (v *vault) check(c remat.Config) (res remat.Result, found string) {
 			found = string(m)
 		}
 	}()
-	if c.Watch == nil {
-		c.Watch = v
+	if c.Observer == nil {
+		c.Observer = v
 	}
 	res, err := remat.Run(v.s, v, c)
 	agree(err == nil, "%v", err)
@@ -115,7 +115,7 @@ func (v *vault) Alloc(size device.Size, owner remat.Owner) (alloc.Block, bool) {
 		agree(b.Size >= size, "a block of %v for %v", b.Size, size)
 		v.rubbish++
 		v.memory.write(b.Addr, b.Addr.Add(b.Size), v.rubbish)
-		v.blocks[owner] = append(v.blocks[owner], remat.Moving{Owner: owner, Size: size, Block: b})
+		v.blocks[owner] = append(v.blocks[owner], remat.OwnedBlock{Owner: owner, Size: size, Block: b})
 	}
 	return b, ok
 }
@@ -139,7 +139,7 @@ func (v *vault) Free(b alloc.Block) {
 	v.Addressed.Free(b)
 }
 
-func (v *vault) Move(list []remat.Moving, by remat.Move) device.Size {
+func (v *vault) Move(list []remat.OwnedBlock, by remat.MoveMode) device.Size {
 	var held [][]cell
 	old := slices.Clone(list)
 	for _, m := range list {
@@ -189,7 +189,7 @@ func (v *vault) verify(storage int32) {
 	agree(at == end, "storage %d is cut off at %v", storage, at)
 }
 
-func (v *vault) Ran(number int32, of remat.Tensor, again bool) {
+func (v *vault) OnRun(number int32, of remat.Tensor, again bool) {
 	op := &v.s.Ops[number]
 	sum := uint64(number)
 	for _, p := range op.Args {
@@ -249,7 +249,7 @@ func (v *vault) account() {
 		p.Stats().Allocated, blocks)
 }
 
-func (v *vault) Evicted(storage int32, _ remat.Cause) {
+func (v *vault) OnEvict(storage int32, _ remat.Cause) {
 	agree(v.resident[storage], "storage %d is evicted twice", storage)
 	agree(v.s.Storages[storage].Size == 0 || v.freed == ownerOf(storage), "for storage %d the block of %d is freed",
 		storage, v.freed)
@@ -261,7 +261,7 @@ func (v *vault) Evicted(storage int32, _ remat.Cause) {
 	}
 }
 
-func (v *vault) Gone(storage int32) { v.gone[storage] = true }
+func (v *vault) OnForget(storage int32) { v.gone[storage] = true }
 
 func TestReadsReturnTheLastWrite(t *testing.T) {
 	moved, windows := map[string]int{}, 0
@@ -288,7 +288,7 @@ func TestReadsReturnTheLastWrite(t *testing.T) {
 				require.NoError(t, p.Check())
 				require.NotEqual(t, remat.OOM, res.Verdict)
 				moved[kind] += res.Moves.Blocks
-				windows += res.Windows
+				windows += res.WindowEvictions
 				again, err := remat.Run(v.s, over(t, name, budget), c)
 				require.NoError(t, err)
 				require.Equal(t, res, again)
@@ -335,7 +335,7 @@ func (c *crooked) Free(b alloc.Block) {
 	c.Addressed.Free(b)
 }
 
-func (c *crooked) Move(list []remat.Moving, by remat.Move) device.Size {
+func (c *crooked) Move(list []remat.OwnedBlock, by remat.MoveMode) device.Size {
 	old := slices.Clone(list)
 	lost := c.Addressed.Move(list, by)
 	for i := range list {
@@ -353,12 +353,12 @@ type hasty struct {
 	held func()
 }
 
-func (h *hasty) Ran(number int32, of remat.Tensor, again bool) {
+func (h *hasty) OnRun(number int32, of remat.Tensor, again bool) {
 	if again && h.held == nil {
-		h.held = func() { h.vault.Ran(number, of, again) }
+		h.held = func() { h.vault.OnRun(number, of, again) }
 		return
 	}
-	h.vault.Ran(number, of, again)
+	h.vault.OnRun(number, of, again)
 	if h.held != nil {
 		h.held()
 		h.held = nil
@@ -382,7 +382,7 @@ func TestVaultFindsPlantedBugs(t *testing.T) {
 			case "onto":
 				c.Ladder = "none"
 			case "hasty":
-				c.Watch = &hasty{vault: v}
+				c.Observer = &hasty{vault: v}
 			}
 			if _, what := v.check(c); what != "" || p.Close() != nil { // which tells of a block that is not there
 				found[name]++

@@ -45,8 +45,8 @@ func triggers() []*trigger {
 	ask := func(*runner, device.Size) {}
 	leave := func(*runner, Tensor) {}
 	return []*trigger{
-		{"room", (*runner).awaitRoom, ask, leave},
-		{"budget", (*runner).keepBudget, ask, leave},
+		{"room", (*runner).evictForRoom, ask, leave},
+		{"budget", (*runner).evictForBudget, ask, leave},
 		{"threshold", func(r *runner, _ device.Size) Verdict {
 			r.evictWhile(func() bool { return r.used > r.c.Trigger.Bytes })
 			return OK
@@ -54,19 +54,19 @@ func triggers() []*trigger {
 		{"post-op", begin, ask, (*runner).evictAfter},
 		{"on-failure", begin, ask, leave},
 		{"reserve", begin, func(r *runner, size device.Size) {
-			r.evictWhile(func() bool { return r.space.LargestFree() < size })
+			r.evictWhile(func() bool { return r.addressed.LargestFree() < size })
 		}, leave},
 	}
 }
 
-// configurePressure looks up the trigger, the ladder and the kind of defragmentation.
-func (r *runner) configurePressure() (err error) {
-	r.space, _ = r.mem.(Addressed)
-	if r.space != nil && r.h.by&byEnds != 0 {
+// configureEviction looks up the trigger, the ladder and the kind of defragmentation.
+func (r *runner) configureEviction() (err error) {
+	r.addressed, _ = r.mem.(Addressed)
+	if r.addressed != nil && r.h.traits&atEnds != 0 {
 		for i := range r.s.Ops {
-			r.bytesMade += r.s.Ops[i].Need
+			r.outputBytes += r.s.Ops[i].OutputBytes
 		}
-		r.space.Ends(r.end)
+		r.addressed.SetHints(r.hintFor)
 	}
 	for _, t := range triggers() {
 		if t.name == r.c.Trigger.Kind || r.c.Trigger.Kind == "" && r.trigger == nil {
@@ -83,18 +83,18 @@ func (r *runner) configurePressure() (err error) {
 		return err
 	}
 	for _, s := range r.ladder {
-		if r.space == nil && s.name != "evict" && s.name != "fail" {
+		if r.addressed == nil && s.name != "evict" && s.name != "fail" {
 			return fmt.Errorf("ladder %q: step %s needs a memory with addresses", r.c.Ladder, s.name)
 		}
 	}
-	if r.space == nil && r.trigger.name == "reserve" {
+	if r.addressed == nil && r.trigger.name == "reserve" {
 		return fmt.Errorf("trigger %s needs a memory with addresses", r.trigger.name)
 	}
 	return nil
 }
 
-func (r *runner) awaitRoom(need device.Size) Verdict {
-	r.want = need
+func (r *runner) evictForRoom(need device.Size) Verdict {
+	r.requested = need
 	for !r.mem.Room(need) {
 		if r.evictFor(need) == nothing {
 			return r.outOfMemory()
@@ -103,12 +103,12 @@ func (r *runner) awaitRoom(need device.Size) Verdict {
 	return OK
 }
 
-func (r *runner) keepBudget(need device.Size) Verdict {
-	r.want = need
+func (r *runner) evictForBudget(need device.Size) Verdict {
+	r.requested = need
 	for r.used+need > r.c.Trigger.Bytes {
 		switch {
 		case r.evictFor(need) != nothing:
-		case r.space != nil:
+		case r.addressed != nil:
 			return OOMCapacity
 		default:
 			return OOM
@@ -119,7 +119,7 @@ func (r *runner) keepBudget(need device.Size) Verdict {
 
 func (r *runner) evictWhile(holds func() bool) {
 	for r.pool.n > 0 && holds() {
-		r.evictFor(r.want)
+		r.evictFor(r.requested)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestTriggersOfOneBudgetGiveTheSameRun(t *testing.T) {
 		if res.Verdict == remat.OOMCapacity {
 			res.Verdict = remat.OOM
 		}
-		res.Wasted = 0 // in a space, blocks lie somewhere
+		res.WastedBytes = 0 // in a space, blocks lie somewhere
 		require.Equal(t, room, res)
 	})
 }

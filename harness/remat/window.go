@@ -13,7 +13,7 @@ import (
 // tile is a chunk as a part of windows.
 type tile struct {
 	chunk     alloc.Chunk
-	worth     float64 // 0 for a free chunk
+	cost      float64 // 0 for a free chunk
 	evictable bool    // an evictable block
 	fixed     bool    // no window may contain it
 }
@@ -37,20 +37,20 @@ func (p *Space) Window(size device.Size, worth func(Owner, device.Addr) (float64
 	for c := range p.s.Walk {
 		t := tile{chunk: c, fixed: c.State != alloc.Free}
 		if c.State == alloc.Live {
-			t.worth, t.evictable = worth(Owner(c.Tag), c.Addr)
+			t.cost, t.evictable = worth(Owner(c.Tag), c.Addr)
 			t.fixed = !t.evictable
 		}
 		p.tiles = append(p.tiles, t)
 	}
-	window, least := p.cheapest(alloc.Request{Size: size})
-	regions, sum := p.regions(size)
-	if goes = owners(regions); len(goes) > 0 && sum < least {
+	window, least := p.cheapestWindow(alloc.Request{Size: size})
+	regions, sum := p.regionsToEmpty(size)
+	if goes = ownersOf(regions); len(goes) > 0 && sum < least {
 		return goes, true
 	}
-	return owners(window), false
+	return ownersOf(window), false
 }
 
-func owners(tiles []tile) (goes []Owner) {
+func ownersOf(tiles []tile) (goes []Owner) {
 	for _, t := range tiles {
 		if t.evictable {
 			goes = append(goes, Owner(t.chunk.Tag))
@@ -59,15 +59,15 @@ func owners(tiles []tile) (goes []Owner) {
 	return goes
 }
 
-// cheapest returns the tiles of the best window and their worth, or none and infinity.
-func (p *Space) cheapest(r alloc.Request) (best []tile, least float64) {
+// cheapestWindow returns the tiles of the best window and their worth, or none and infinity.
+func (p *Space) cheapestWindow(r alloc.Request) (best []tile, least float64) {
 	least = math.Inf(1)
 	for from := range p.tiles {
 		sum, bytes := 0.0, device.Size(0)
 		p.joined, p.places = p.joined[:0], p.places[:0]
 		for to := from; to < len(p.tiles); to++ {
 			t := &p.tiles[to]
-			sum += t.worth
+			sum += t.cost
 			if t.fixed || t.chunk.Region != p.tiles[from].chunk.Region || sum >= least {
 				break
 			}
@@ -101,16 +101,16 @@ func (p *Space) fits(c alloc.Chunk, bytes device.Size, r alloc.Request) bool {
 	switch {
 	case bytes < r.Size:
 		return false
-	case may.Serves != nil && p.atAnEnd(r, func(r alloc.Request) bool { return may.Serves(c, r) }):
+	case may.Serves != nil && p.withAnyHint(r, func(r alloc.Request) bool { return may.Serves(c, r) }):
 		return true
 	}
-	return p.atAnEnd(r, func(r alloc.Request) bool { return power.CanPlace(p.s, r, p.places) })
+	return p.withAnyHint(r, func(r alloc.Request) bool { return power.CanPlace(p.s, r, p.places) })
 }
 
-// atAnEnd reports whether holds accepts the request with either hint, or without one if ends are
-// not used.
-func (p *Space) atAnEnd(r alloc.Request, holds func(alloc.Request) bool) bool {
-	if p.ends == nil {
+// withAnyHint reports whether holds accepts the request with either hint, or without one if ends
+// are not used.
+func (p *Space) withAnyHint(r alloc.Request, holds func(alloc.Request) bool) bool {
+	if p.hints == nil {
 		return holds(r)
 	}
 	for _, r.Hint = range [...]alloc.Hint{alloc.HintLow, alloc.HintHigh} {
@@ -121,63 +121,63 @@ func (p *Space) atAnEnd(r alloc.Request, holds func(alloc.Request) bool) bool {
 	return false
 }
 
-// emptied is a region that could be emptied.
-type emptied struct {
+// emptiableRegion is a region that could be emptied.
+type emptiableRegion struct {
 	tiles []tile
 	bytes device.Size
-	worth float64
+	cost  float64
 }
 
-// regions returns the tiles of regions to empty and release so that the device can grant the
+// regionsToEmpty returns the tiles of regions to empty and release so that the device can grant the
 // request, and their total worth. Regions are taken by worth per byte; then regions that turn out
 // unnecessary are dropped, most expensive first. A single sufficient region is preferred if it is
 // cheaper.
-func (p *Space) regions(size device.Size) (tiles []tile, sum float64) {
+func (p *Space) regionsToEmpty(size device.Size) (tiles []tile, sum float64) {
 	g := p.grant(size)
 	left := p.dev.Usage().Free()
-	if !g.ok || p.setup.Preallocates || left >= g.takes {
+	if !g.ok || p.setup.Preallocates || left >= g.reserved {
 		return nil, 0
 	}
-	list := p.emptiable()
-	slices.SortStableFunc(list, func(a, b emptied) int {
-		return cmp.Compare(a.worth/float64(a.bytes), b.worth/float64(b.bytes))
+	list := p.emptiableRegions()
+	slices.SortStableFunc(list, func(a, b emptiableRegion) int {
+		return cmp.Compare(a.cost/float64(a.bytes), b.cost/float64(b.bytes))
 	})
-	bytes, enough, alone := left, 0, emptied{worth: math.Inf(1)}
+	bytes, enough, alone := left, 0, emptiableRegion{cost: math.Inf(1)}
 	for i, e := range list {
-		if bytes < g.takes {
+		if bytes < g.reserved {
 			bytes += e.bytes
 			enough = i + 1
 		}
-		if left+e.bytes >= g.takes && e.worth < alone.worth {
+		if left+e.bytes >= g.reserved && e.cost < alone.cost {
 			alone = e
 		}
 	}
-	if bytes < g.takes {
+	if bytes < g.reserved {
 		return nil, 0
 	}
 	list = list[:enough]
-	slices.SortStableFunc(list, func(a, b emptied) int { return cmp.Compare(b.worth, a.worth) })
+	slices.SortStableFunc(list, func(a, b emptiableRegion) int { return cmp.Compare(b.cost, a.cost) })
 	for _, e := range list {
-		if bytes-e.bytes >= g.takes {
+		if bytes-e.bytes >= g.reserved {
 			bytes -= e.bytes
 			continue
 		}
 		tiles = append(tiles, e.tiles...)
-		sum += e.worth
+		sum += e.cost
 	}
-	if alone.worth < sum {
-		return alone.tiles, alone.worth
+	if alone.cost < sum {
+		return alone.tiles, alone.cost
 	}
 	return tiles, sum
 }
 
-func (p *Space) emptiable() (list []emptied) {
+func (p *Space) emptiableRegions() (list []emptiableRegion) {
 	for from := 0; from < len(p.tiles); {
-		to, e, fixed := from, emptied{}, false
+		to, e, fixed := from, emptiableRegion{}, false
 		for ; to < len(p.tiles) && p.tiles[to].chunk.Region == p.tiles[from].chunk.Region; to++ {
 			t := &p.tiles[to]
 			fixed = fixed || t.chunk.State == alloc.Live && !t.evictable || t.chunk.State == alloc.Pending
-			e.worth += t.worth
+			e.cost += t.cost
 			if t.chunk.State.Held() {
 				e.bytes += t.chunk.Size
 			}

@@ -166,7 +166,7 @@ func TestWholeRegionsMakeRoomWhereNoWindowDoes(t *testing.T) {
 
 func TestBlocksLieAtTheirEndsWhileTheyFit(t *testing.T) {
 	p := over(t, "bfc:spatial", 64<<10)
-	p.Ends(func(o remat.Owner) alloc.Hint { return alloc.HintLow + alloc.Hint(o%2) })
+	p.SetHints(func(o remat.Owner) alloc.Hint { return alloc.HintLow + alloc.Hint(o%2) })
 	addrs := []device.Addr{}
 	for _, owner := range []remat.Owner{2, 3, 4, 5, 7, 9, 11, 13} {
 		b, ok := p.Alloc(8<<10, owner)
@@ -210,10 +210,10 @@ func TestWindowEvictsNoUnneededBlock(t *testing.T) {
 				require.NoError(t, err)
 				return res
 			}
-			wasted += run("eq").Wasted
-			if res := run("coop"); res.Windows == res.Evictions[remat.Pressure] {
-				windows += res.Windows
-				require.Zero(t, res.Wasted, "%s within %d tenths", model, tenths)
+			wasted += run("eq").WastedBytes
+			if res := run("coop"); res.WindowEvictions == res.Evictions[remat.Pressure] {
+				windows += res.WindowEvictions
+				require.Zero(t, res.WastedBytes, "%s within %d tenths", model, tenths)
 			}
 		}
 	}

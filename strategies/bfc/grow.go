@@ -21,7 +21,7 @@ func (a *Allocator) grow(w demand) power.Refusal {
 	if !ok {
 		return power.Refusal{Reason: power.ReasonLimit}
 	}
-	doubledForWish := w.size > a.cur
+	doubledToFit := w.size > a.cur
 	for w.size > a.cur {
 		a.cur = doubled(a.cur)
 	}
@@ -33,7 +33,7 @@ func (a *Allocator) grow(w demand) power.Refusal {
 	if why.Reason != power.ReasonNone {
 		return why
 	}
-	if !doubledForWish {
+	if !doubledToFit {
 		a.cur = doubled(a.cur)
 	}
 	a.shelve(a.coalesce(a.addRegion(r), false))

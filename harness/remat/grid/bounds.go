@@ -10,7 +10,7 @@ import (
 type Bounds struct {
 	Constant   device.Size `json:"constant_bytes"`    // constants, such as weights
 	Bottleneck device.Size `json:"bottleneck_bytes"`  // most bytes that one operator reads and makes
-	Lower      device.Size `json:"lower_bound_bytes"` // no smaller budget suffices
+	LowerBound device.Size `json:"lower_bound_bytes"` // no smaller budget suffices
 }
 
 // BoundsOf computes the bounds of a schedule in one pass over its steps.
@@ -30,9 +30,9 @@ func BoundsOf(s *remat.Schedule) Bounds {
 		case remat.Compute:
 			op := &s.Ops[step.Of]
 			if op.Fixed && len(op.Args) == 0 {
-				b.Constant += op.Need
+				b.Constant += op.OutputBytes
 			}
-			need, more := op.Need+op.Workspace, op.Need+op.Workspace // more: without fixed storages
+			need, more := op.OutputBytes+op.Workspace, op.OutputBytes+op.Workspace // more: without fixed storages
 			for _, a := range op.Args {
 				n := s.Tensors[a].Storage
 				if seen[n] == int(step.Of)+1 {
@@ -43,13 +43,13 @@ func BoundsOf(s *remat.Schedule) Bounds {
 					more += s.Storages[n].Size
 				}
 			}
-			b.Bottleneck, b.Lower = max(b.Bottleneck, need), max(b.Lower, held+more)
+			b.Bottleneck, b.LowerBound = max(b.Bottleneck, need), max(b.LowerBound, held+more)
 			for t := op.First; op.Fixed && t < op.First+remat.Tensor(op.Outputs); t++ {
 				hold(s.Tensors[t].Storage)
 			}
 		case remat.Pin:
 			hold(s.Tensors[step.Of].Storage)
-			b.Lower = max(b.Lower, held)
+			b.LowerBound = max(b.LowerBound, held)
 		}
 	}
 	return b

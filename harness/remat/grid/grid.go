@@ -36,8 +36,8 @@ type Options struct {
 	Ratios     []Ratio  // budgets, as shares of the base peak
 	Workers    int      // parallel runs; 0: one per core
 	Version    string   // program version, for the report
-	// Done is called after each run, concurrently, with the approximate share of the work done, 0 to
-	// 1; may be nil.
+	// Done is called after each run, concurrently, with the approximate share of the work done, 0
+	// to 1; may be nil.
 	Done func(share float64)
 }
 
@@ -79,7 +79,7 @@ func baseOf(l Log, o *Options) (Base, error) {
 		return Base{}, fmt.Errorf("%s: %w", l.Model, err)
 	}
 	return Base{
-		Model: l.Model, SHA256: l.Schedule.SHA256, Ops: len(l.Schedule.Ops), Time: res.Model, Peak: res.Peak,
+		Model: l.Model, SHA256: l.Schedule.SHA256, Ops: len(l.Schedule.Ops), Time: res.ModelTime, Peak: res.Peak,
 		Bounds: BoundsOf(l.Schedule),
 	}, nil
 }

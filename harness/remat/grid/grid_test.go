@@ -118,7 +118,7 @@ func TestBoundsMatchTheSimulator(t *testing.T) {
 		b := grid.BoundsOf(logOf(t, m.Model).Schedule)
 		require.Equal(t, m.Constant, b.Constant, m.Model)
 		require.Equal(t, m.Bottleneck, b.Bottleneck, m.Model)
-		require.GreaterOrEqual(t, b.Lower, b.Constant, m.Model)
+		require.GreaterOrEqual(t, b.LowerBound, b.Constant, m.Model)
 	}
 }
 
@@ -143,20 +143,20 @@ func TestNothingCompletesBelowTheLowerBound(t *testing.T) {
 		for _, run := range l.Runs {
 			ok := run.Verdict == remat.OK
 			if ok {
-				require.GreaterOrEqual(t, run.Budget, r.Logs[0].Lower, "%s %s", l.Strategy, run.Ratio)
+				require.GreaterOrEqual(t, run.Budget, r.Logs[0].LowerBound, "%s %s", l.Strategy, run.Ratio)
 				require.LessOrEqual(t, run.Peak, run.Budget)
-				require.LessOrEqual(t, *l.Smallest, run.Ratio)
+				require.LessOrEqual(t, *l.SmallestFeasible, run.Ratio)
 			} else {
-				require.GreaterOrEqual(t, *l.Largest, run.Ratio)
+				require.GreaterOrEqual(t, *l.LargestInfeasible, run.Ratio)
 			}
 		}
 		if !l.Monotone() {
 			unlike++
 		}
 		if l.Strategy == grid.Counting {
-			require.Nil(t, l.Fragmentation)
+			require.Nil(t, l.PriceOfFragmentation)
 		} else {
-			require.NotNil(t, l.Fragmentation)
+			require.NotNil(t, l.PriceOfFragmentation)
 		}
 	}
 	require.Positive(t, unlike, "some strategy fails again within more")
@@ -239,17 +239,17 @@ func TestDefragFirstGivesTheCostOfNotMoving(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Len(t, r.Lines, 3)
-	require.Nil(t, r.Lines[2].NotMoving)
-	require.Equal(t, *r.Lines[1].Smallest-*r.Lines[2].Smallest, *r.Lines[1].NotMoving)
-	require.Positive(t, *r.Lines[1].NotMoving)
+	require.Nil(t, r.Lines[2].PriceOfNotMoving)
+	require.Equal(t, *r.Lines[1].SmallestFeasible-*r.Lines[2].SmallestFeasible, *r.Lines[1].PriceOfNotMoving)
+	require.Positive(t, *r.Lines[1].PriceOfNotMoving)
 	for _, run := range r.Lines[1].Runs {
 		require.Zero(t, run.MovedBytes)
-		require.Equal(t, *run.Overhead, *run.Total)
+		require.Equal(t, *run.Overhead, *run.TotalOverhead)
 	}
 	first := r.Lines[2].Runs[0]
 	require.Positive(t, first.MovedBytes)
-	require.Greater(t, *first.Total, *first.Overhead)
-	require.Equal(t, float64(first.Clock+first.MoveTime)/float64(r.Logs[0].Time), *first.Total)
+	require.Greater(t, *first.TotalOverhead, *first.Overhead)
+	require.Equal(t, float64(first.Clock+first.MoveTime)/float64(r.Logs[0].Time), *first.TotalOverhead)
 }
 
 func TestSettings(t *testing.T) {
@@ -264,7 +264,7 @@ func TestSettings(t *testing.T) {
 		`"0": want none, stride, mge, or a`: {Sampling: "0"},
 		`"-1%": want a size`:                {MinEvictee: "-1%"},
 		`",cut": want a size`:               {MinEvictee: ",cut"},
-		`order "up"`:                        {Order: "up"},
+		`order "up"`:                        {ParentOrder: "up"},
 		`quirk "q0"`:                        {Quirks: "q0"},
 	} {
 		s.Liveness = "eager"
@@ -285,8 +285,8 @@ func TestSettingsReachTheRuns(t *testing.T) {
 	usual := runGrid(grid.Settings{})
 	for _, s := range []grid.Settings{
 		{Trigger: "threshold:0.7"}, {Defrag: "bounce"}, {Sampling: "2"}, {MinEvictee: "20MiB"}, {Quirks: "all"},
-		{Trigger: "reserve"}, {Order: "largest"},
-		{EarlyEvict: true},
+		{Trigger: "reserve"}, {ParentOrder: "largest"},
+		{EagerInRemat: true},
 	} {
 		r := runGrid(s)
 		require.NotEqual(t, usual.Runs, r.Runs, "%+v", s)

@@ -12,16 +12,16 @@ type Line struct {
 	Ladder    string `json:"ladder"`     // steps tried after a refusal
 
 	// smallest budget that suffices; null: none
-	Smallest *Ratio `json:"smallest_feasible_ratio"`
+	SmallestFeasible *Ratio `json:"smallest_feasible_ratio"`
 	// overhead at that budget; null: none
-	AtSmallest *float64      `json:"overhead_at_smallest"`
-	Largest    *Ratio        `json:"largest_infeasible_ratio"`             // largest that fails; null: none
-	Why        remat.Verdict `json:"largest_infeasible_verdict,omitempty"` // verdict of that run
+	OverheadAtSmallest *float64      `json:"overhead_at_smallest"`
+	LargestInfeasible  *Ratio        `json:"largest_infeasible_ratio"`             // largest that fails; null: none
+	LargestVerdict     remat.Verdict `json:"largest_infeasible_verdict,omitempty"` // verdict of that run
 	// overhead at half of the base peak; null: infeasible or not run
-	AtHalf *float64 `json:"overhead_at_half"`
+	OverheadAtHalf *float64 `json:"overhead_at_half"`
 
-	Fragmentation *Ratio `json:"price_of_fragmentation"` // additional budget compared with counting
-	NotMoving     *Ratio `json:"price_of_not_moving"`    // additional budget compared with ladder defrag-first
+	PriceOfFragmentation *Ratio `json:"price_of_fragmentation"` // additional budget compared with counting
+	PriceOfNotMoving     *Ratio `json:"price_of_not_moving"`    // additional budget compared with ladder defrag-first
 
 	Baseline bool  `json:"-"` // a baseline, never reported as the winner
 	Runs     []Run `json:"-"` // by ratio
@@ -29,14 +29,14 @@ type Line struct {
 
 // Monotone reports whether every budget from the smallest sufficient one up suffices.
 func (l *Line) Monotone() bool {
-	return l.Smallest == nil || l.Largest == nil || *l.Largest < *l.Smallest
+	return l.SmallestFeasible == nil || l.LargestInfeasible == nil || *l.LargestInfeasible < *l.SmallestFeasible
 }
 
-type key struct{ model, sha256, heuristic, strategy, ladder string }
+type lineKey struct{ model, sha256, heuristic, strategy, ladder string }
 
 // LinesOf groups runs, in the order of a report, into lines and computes their prices.
 func LinesOf(runs []Run) (lines []Line) {
-	smallest := map[key]*Ratio{}
+	smallest := map[lineKey]*Ratio{}
 	for len(runs) > 0 {
 		n := 1
 		for n < len(runs) && runs[n].key() == runs[0].key() {
@@ -44,28 +44,28 @@ func LinesOf(runs []Run) (lines []Line) {
 		}
 		l := lineOf(runs[:n])
 		lines, runs = append(lines, l), runs[n:]
-		smallest[l.like(l.Strategy, l.Ladder)] = l.Smallest
+		smallest[l.keyWith(l.Strategy, l.Ladder)] = l.SmallestFeasible
 	}
 	for i := range lines {
 		l := &lines[i]
 		if l.Strategy == Counting {
 			continue
 		}
-		l.Fragmentation = beyond(l.Smallest, smallest[l.like(Counting, Evict)])
+		l.PriceOfFragmentation = difference(l.SmallestFeasible, smallest[l.keyWith(Counting, Evict)])
 		if l.Ladder != DefragFirst {
-			l.NotMoving = beyond(l.Smallest, smallest[l.like(l.Strategy, DefragFirst)])
+			l.PriceOfNotMoving = difference(l.SmallestFeasible, smallest[l.keyWith(l.Strategy, DefragFirst)])
 		}
 	}
 	return lines
 }
 
-func (r *Run) key() key { return key{r.Model, r.SHA256, r.Heuristic, r.Strategy, r.Ladder} }
+func (r *Run) key() lineKey { return lineKey{r.Model, r.SHA256, r.Heuristic, r.Strategy, r.Ladder} }
 
-func (l *Line) like(strategy, ladder string) key {
-	return key{l.Model, l.SHA256, l.Heuristic, strategy, ladder}
+func (l *Line) keyWith(strategy, ladder string) lineKey {
+	return lineKey{l.Model, l.SHA256, l.Heuristic, strategy, ladder}
 }
 
-func beyond(a, b *Ratio) *Ratio {
+func difference(a, b *Ratio) *Ratio {
 	if a == nil || b == nil {
 		return nil
 	}
@@ -83,12 +83,12 @@ func lineOf(runs []Run) Line {
 	for i := range runs {
 		switch r := &runs[i]; {
 		case r.Verdict != remat.OK:
-			l.Largest, l.Why = &r.Ratio, r.Verdict
-		case l.Smallest == nil:
-			l.Smallest, l.AtSmallest = &r.Ratio, r.Total
+			l.LargestInfeasible, l.LargestVerdict = &r.Ratio, r.Verdict
+		case l.SmallestFeasible == nil:
+			l.SmallestFeasible, l.OverheadAtSmallest = &r.Ratio, r.TotalOverhead
 		}
 		if r := &runs[i]; r.Ratio == Half && r.Verdict == remat.OK {
-			l.AtHalf = r.Total
+			l.OverheadAtHalf = r.TotalOverhead
 		}
 	}
 	return l

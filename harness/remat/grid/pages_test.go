@@ -117,7 +117,7 @@ func (p *pages) logTable() string {
 		rows = append(rows, []string{
 			strings.ReplaceAll(b.Model, "_", " "), fmt.Sprint(b.Ops), fmt.Sprintf("%.1f", float64(b.Time)/1e6),
 			fmt.Sprintf("%.1f", float64(b.Peak)/float64(device.MiB)), share(b.Constant, b.Peak), share(b.Bottleneck, b.Peak),
-			share(b.Lower, b.Peak),
+			share(b.LowerBound, b.Peak),
 		})
 	}
 	return sheet([]string{"log", "operators", "step in ms", "base peak in MiB", "constants", "widest operator",

@@ -21,7 +21,7 @@ func Releases() []Release {
 	const since16 = remat.AllQuirks
 	before16 := since16 &^ (remat.QuirkResident | remat.QuirkHalf | remat.QuirkUncounted)
 	common := Settings{Liveness: "mge-refcount", Defrag: "bounce", Sampling: "none", MinEvictee: "1MiB,cut",
-		Order: Orders()[0]}
+		ParentOrder: ParentOrders()[0]}
 	old, recent := common, common
 	old.Trigger, old.Quirks = "threshold:0.8", before16.String()
 	recent.Trigger, recent.Quirks = "reserve", since16.String()

@@ -16,24 +16,24 @@ import (
 
 // Run is one point of the grid. If its verdict is not ok, the figures are those at its end.
 type Run struct {
-	Model     string        `json:"model"`             // name of the log
-	SHA256    string        `json:"log_sha256"`        // of the decompressed file
-	Strategy  string        `json:"strategy"`          // name and preset, or counting
-	Ladder    string        `json:"ladder"`            // steps tried after a refusal: one of remat.Ladders
-	Heuristic string        `json:"heuristic"`         // heuristic that chose victims
-	Liveness  string        `json:"liveness"`          // policy for dead tensors
-	Ratio     Ratio         `json:"ratio"`             // budget as a share of the base peak
-	Budget    device.Size   `json:"budget_bytes"`      // most bytes at once
-	BasePeak  device.Size   `json:"base_peak_bytes"`   // peak of the log without a budget
-	Lower     device.Size   `json:"lower_bound_bytes"` // no smaller budget suffices in any memory
-	Verdict   remat.Verdict `json:"verdict"`           // outcome
+	Model      string        `json:"model"`             // name of the log
+	SHA256     string        `json:"log_sha256"`        // of the decompressed file
+	Strategy   string        `json:"strategy"`          // name and preset, or counting
+	Ladder     string        `json:"ladder"`            // steps tried after a refusal: one of remat.Ladders
+	Heuristic  string        `json:"heuristic"`         // heuristic that chose victims
+	Liveness   string        `json:"liveness"`          // policy for dead tensors
+	Ratio      Ratio         `json:"ratio"`             // budget as a share of the base peak
+	Budget     device.Size   `json:"budget_bytes"`      // most bytes at once
+	BasePeak   device.Size   `json:"base_peak_bytes"`   // peak of the log without a budget
+	LowerBound device.Size   `json:"lower_bound_bytes"` // no smaller budget suffices in any memory
+	Verdict    remat.Verdict `json:"verdict"`           // outcome
 
 	// clock relative to the time of the model; null if that is 0
-	Overhead *float64 `json:"overhead"`
-	Total    *float64 `json:"total_overhead"`   // overhead including moves
-	Clock    int64    `json:"clock_ns"`         // time of all operators run; starts at 1
-	Compute  int64    `json:"model_compute_ns"` // first runs of operators
-	Remat    int64    `json:"remat_compute_ns"` // reruns
+	Overhead      *float64 `json:"overhead"`
+	TotalOverhead *float64 `json:"total_overhead"`   // overhead including moves
+	Clock         int64    `json:"clock_ns"`         // time of all operators run; starts at 1
+	Compute       int64    `json:"model_compute_ns"` // first runs of operators
+	Remat         int64    `json:"remat_compute_ns"` // reruns
 
 	Peak               device.Size `json:"max_memory_bytes"`     // peak of tensor bytes
 	EvictPressure      int         `json:"evict_pressure"`       // evictions because memory was short
@@ -68,7 +68,7 @@ func (r *Run) fill(res *remat.Result, base int64) {
 	if r.Verdict == remat.OOM { // counting has no other kind of failure
 		r.Verdict = remat.OOMCapacity
 	}
-	r.Clock, r.Compute, r.Remat, r.Peak = res.Clock, res.Model, res.Remat, res.Peak
+	r.Clock, r.Compute, r.Remat, r.Peak = res.Clock, res.ModelTime, res.RematTime, res.Peak
 	for cause, n := range res.Evictions {
 		if remat.Cause(cause) == remat.Pressure {
 			r.EvictPressure, r.EvictBytesPressure = n, res.EvictedBytes[cause]
@@ -78,22 +78,22 @@ func (r *Run) fill(res *remat.Result, base int64) {
 		r.EvictBytesEager += res.EvictedBytes[cause]
 	}
 	r.Remats, r.Collateral, r.ComputeCalls, r.MakeRoomCalls = res.Remats, res.Collateral, res.Runs, res.EvictingRuns
-	r.Deepest, r.VictimsSHA256 = res.Deepest, res.VictimsSHA256
-	r.EvictWindow, r.EvictBytesWasted = res.Windows, res.Wasted
+	r.Deepest, r.VictimsSHA256 = res.DeepestChain, res.VictimsSHA256
+	r.EvictWindow, r.EvictBytesWasted = res.WindowEvictions, res.WastedBytes
 	r.Refusals, r.RefusedFree, r.RefusedLargest = res.Refusals.Count, res.Refusals.Free, res.Refusals.Largest
 	r.Defrags, r.MovedBlocks, r.MovedBytes, r.MoveTime = res.Moves.Defrags, res.Moves.Blocks, res.Moves.Bytes,
 		res.Moves.Time
 	if base > 0 {
 		x, total := float64(res.Clock)/float64(base), float64(res.Clock+res.Moves.Time)/float64(base)
-		r.Overhead, r.Total = &x, &total
+		r.Overhead, r.TotalOverhead = &x, &total
 	}
 }
 
 type point struct {
-	log   *Log
-	setup *setting.Setup // nil: counting
-	run   *Run           // result; name and settings are set already
-	c     remat.Config   // how it is run
+	log    *Log
+	setup  *setting.Setup // nil: counting
+	run    *Run           // result; name and settings are set already
+	config remat.Config   // how it is run
 }
 
 func (p *point) memory() (remat.Memory, func() error, error) {
@@ -107,13 +107,13 @@ func (p *point) memory() (remat.Memory, func() error, error) {
 	return m, m.Close, nil
 }
 
-func (p *point) make(ctx context.Context) error {
+func (p *point) execute(ctx context.Context) error {
 	m, done, err := p.memory()
 	if err != nil {
 		return err
 	}
-	p.c.Stop = ctx.Done()
-	res, err := remat.Run(p.log.Schedule, m, p.c)
+	p.config.Stop = ctx.Done()
+	res, err := remat.Run(p.log.Schedule, m, p.config)
 	if end := done(); err == nil {
 		err = end
 	}
@@ -150,8 +150,8 @@ func Grid(ctx context.Context, logs []Log, setups []setting.Setup, o Options) (*
 		all += len(p.log.Schedule.Steps)
 	}
 	var steps atomic.Int64 // schedule steps of completed runs
-	err := each(ctx, len(points), o.Workers, func(i int) error {
-		err := points[i].make(ctx)
+	err := parallel(ctx, len(points), o.Workers, func(i int) error {
+		err := points[i].execute(ctx)
 		if finished[i] = err == nil; err == nil && o.Done != nil {
 			o.Done(float64(steps.Add(int64(len(points[i].log.Schedule.Steps)))) / float64(all))
 		}
@@ -181,13 +181,13 @@ func pointsOf(l *Log, b *Base, setups []setting.Setup, o *Options) (points []poi
 		for _, ratio := range o.Ratios {
 			p := point{log: l, setup: setup, run: &Run{
 				Model: b.Model, SHA256: b.SHA256, Strategy: strategy, Ladder: ladder, Heuristic: heuristic, Liveness: o.Liveness,
-				Ratio: ratio, Budget: ratio.Of(b.Peak), BasePeak: b.Peak, Lower: b.Lower, Baseline: baseline,
+				Ratio: ratio, Budget: ratio.Of(b.Peak), BasePeak: b.Peak, LowerBound: b.LowerBound, Baseline: baseline,
 			}}
-			if p.c, err = o.config(p.run.Budget, setup == nil); err != nil {
+			if p.config, err = o.config(p.run.Budget, setup == nil); err != nil {
 				return
 			}
-			p.c.Heuristic, p.c.Ladder, p.c.Limit = heuristic, ladder, limitOf(o.Limit, b.Time)
-			p.c.Budget = p.run.Budget
+			p.config.Heuristic, p.config.Ladder, p.config.Limit = heuristic, ladder, limitOf(o.Limit, b.Time)
+			p.config.Budget = p.run.Budget
 			points = append(points, p)
 		}
 	}
@@ -207,9 +207,9 @@ func limitOf(times float64, model int64) int64 {
 	return int64(max(1, min((times-1)*float64(model), most))) // 0 would mean no limit
 }
 
-// each calls f(0) … f(n-1) on several workers until one fails or ctx ends. It returns the error
-// with the lowest index.
-func each(ctx context.Context, n, workers int, f func(int) error) error {
+// parallel calls f(0) … f(n-1) on several workers until one fails or ctx ends. It returns the
+// error with the lowest index.
+func parallel(ctx context.Context, n, workers int, f func(int) error) error {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}

@@ -14,19 +14,20 @@ import (
 // Settings are common to all runs of a grid. An empty string selects the default of package remat.
 type Settings struct {
 	Liveness string `json:"liveness"` // one of remat.Livenesses; also for the base peak
-	// one of remat.Triggers, optionally with its bound as a share of the budget, such as threshold:0.9
+	// one of remat.Triggers, optionally with its bound as a share of the budget, such as
+	// threshold:0.9
 	Trigger  string `json:"trigger"`
 	Defrag   string `json:"defrag"`   // one of remat.DefragKinds
 	Sampling string `json:"sampling"` // none, stride, mge, or a sample size
-	// size up to which tensors are never evicted, or a percentage of the mean size such as 1%; a size
-	// with ",cut" behaves as in MegEngine
+	// size up to which tensors are never evicted, or a percentage of the mean size such as 1%; a
+	// size with ",cut" behaves as in MegEngine
 	MinEvictee string `json:"min_evictee"`
 	// order of missing inputs: argument, cheapest, largest
-	Order      string  `json:"parent_order"`
-	EarlyEvict bool    `json:"eager_in_remat"` // evict a dead tensor restored for a replay after its last read
-	Quirks     string  `json:"quirks"`         // as remat.ParseQuirks reads them
-	Limit      float64 `json:"limit"`          // most time of a run without moves, relative to its compute time; above 1
-	Seed       uint64  `json:"seed"`           // for random choices
+	ParentOrder  string  `json:"parent_order"`
+	EagerInRemat bool    `json:"eager_in_remat"` // evict a dead tensor restored for a replay after its last read
+	Quirks       string  `json:"quirks"`         // as remat.ParseQuirks reads them
+	Limit        float64 `json:"limit"`          // most time of a run without moves, relative to its compute time; above 1
+	Seed         uint64  `json:"seed"`           // for random choices
 }
 
 var (
@@ -36,7 +37,8 @@ var (
 )
 
 func (s *Settings) config(budget device.Size, counts bool) (c remat.Config, err error) {
-	c = remat.Config{Liveness: s.Liveness, Seed: s.Seed, Defrag: remat.Defrag{Kind: s.Defrag}, EagerInRemat: s.EarlyEvict}
+	c = remat.Config{Liveness: s.Liveness, Seed: s.Seed, EagerInRemat: s.EagerInRemat}
+	c.Defrag.Kind = s.Defrag
 	kind, share, bounded := strings.Cut(s.Trigger, ":")
 	c.Trigger = remat.Trigger{Kind: kind, Bytes: budget}
 	if bounded {
@@ -58,7 +60,7 @@ func (s *Settings) config(budget device.Size, counts bool) (c remat.Config, err 
 	if c.MinEvictee, err = parseMinimum(s.MinEvictee); err != nil {
 		return c, err
 	}
-	if c.ParentOrder, err = parseOrder(s.Order); err != nil {
+	if c.ParentOrder, err = parseOrder(s.ParentOrder); err != nil {
 		return c, err
 	}
 	c.Quirks, err = remat.ParseQuirks(s.Quirks)
@@ -90,18 +92,18 @@ func parseSampling(text string) (remat.Sampling, error) {
 	return remat.Sampling{Kind: remat.SampleK, K: n}, nil
 }
 
-// Orders returns the names of the orders of missing inputs.
-func Orders() []string { return []string{"argument", "cheapest", "largest"} }
+// ParentOrders returns the names of the orders of missing inputs.
+func ParentOrders() []string { return []string{"argument", "cheapest", "largest"} }
 
 func parseOrder(text string) (remat.ParentOrder, error) {
 	orders := []remat.ParentOrder{remat.ByArgument, remat.CheapestFirst, remat.LargestFirst}
-	if i := slices.Index(Orders(), text); i >= 0 {
+	if i := slices.Index(ParentOrders(), text); i >= 0 {
 		return orders[i], nil
 	}
 	if text == "" {
 		return remat.ByArgument, nil
 	}
-	return 0, fmt.Errorf("order %.40q: want %s", text, strings.Join(Orders(), ", "))
+	return 0, fmt.Errorf("order %.40q: want %s", text, strings.Join(ParentOrders(), ", "))
 }
 
 func parseMinimum(text string) (m remat.Minimum, err error) {

@@ -21,7 +21,7 @@ func gridOf(model, strategy, heuristic, ladder string) (runs []grid.Run) {
 	for i := range 3 {
 		x := 1.5 - float64(i)/10
 		r := grid.Run{Model: model, SHA256: "ab", Strategy: strategy, Heuristic: heuristic, Ladder: ladder, Verdict: remat.OK,
-			Ratio: grid.Half + grid.Ratio(i)*grid.Whole/10, Overhead: &x, Total: &x, BasePeak: 100, Lower: 40}
+			Ratio: grid.Half + grid.Ratio(i)*grid.Whole/10, Overhead: &x, TotalOverhead: &x, BasePeak: 100, LowerBound: 40}
 		if i == 1 {
 			r.Verdict = remat.Thrash
 		}

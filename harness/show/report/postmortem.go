@@ -91,7 +91,7 @@ func Postmortem(w io.Writer, r *postmortem.Report) error {
 	}
 	t.printf("%s for %s on stream %d: %s\n", room, b(r.Requested), r.Stream, r.Verdict)
 	t.line("asked", "%s, for which a hole of %s is needed%s", b(r.Requested), b(r.Block), segmentText(r))
-	if o := r.Asker; o != nil && (len(o.Stack) > 0 || o.Tag != "") {
+	if o := r.Requester; o != nil && (len(o.Stack) > 0 || o.Tag != "") {
 		t.line("asked by", "%s", units.Printable(o.Name()))
 	}
 	t.line("device", "%s", deviceText(r))

@@ -59,26 +59,27 @@ func (g *rematGroup) columns() []ColumnOf[grid.Line] {
 	return []ColumnOf[grid.Line]{
 		lineStrategy, lineLadder,
 		figures("feasible", "the smallest budget within which the log completes, in base peaks",
-			func(l grid.Line) Cell { return ratioCell(l.Smallest) }).
-			top(func(grid.Line) Cell { return g.share(g.base.Lower) }),
+			func(l grid.Line) Cell { return ratioCell(l.SmallestFeasible) }).
+			top(func(grid.Line) Cell { return g.share(g.base.LowerBound) }),
 		figures("overhead", "time with recomputation and moves within that budget, in times of the model",
-			func(l grid.Line) Cell { return ratioOf(l.AtSmallest) }),
+			func(l grid.Line) Cell { return ratioOf(l.OverheadAtSmallest) }),
 		figures("infeasible", "the largest budget within which it does not complete, in base peaks",
-			func(l grid.Line) Cell { return ratioCell(l.Largest) }),
+			func(l grid.Line) Cell { return ratioCell(l.LargestInfeasible) }),
 		Texts("because", "how the run within that one ended",
-			func(l grid.Line) string { return strings.TrimPrefix(string(l.Why), "oom-") }).top(noWords),
-		figures("at 0.5", "overhead within half of the base peak", func(l grid.Line) Cell { return ratioOf(l.AtHalf) }),
+			func(l grid.Line) string { return strings.TrimPrefix(string(l.LargestVerdict), "oom-") }).top(noWords),
+		figures("at 0.5", "overhead within half of the base peak",
+			func(l grid.Line) Cell { return ratioOf(l.OverheadAtHalf) }),
 		figures("fragmentation", "price of fragmentation: base peaks more than counting needs", g.fragmentation),
 		figures("not moving", "price of not moving: base peaks more than the same strategy needs if blocks are moved first",
-			func(l grid.Line) Cell { return ratioCell(l.NotMoving) }),
+			func(l grid.Line) Cell { return ratioCell(l.PriceOfNotMoving) }),
 	}
 }
 
 // fragmentation returns the price of fragmentation, or a lower bound of it for a line without a
 // sufficient budget.
 func (g *rematGroup) fragmentation(l grid.Line) Cell {
-	c, least := ratioCell(l.Fragmentation), g.lines[0].Smallest
-	if l.Smallest == nil && least != nil && l.Strategy != grid.Counting {
+	c, least := ratioCell(l.PriceOfFragmentation), g.lines[0].SmallestFeasible
+	if l.SmallestFeasible == nil && least != nil && l.Strategy != grid.Counting {
 		c.Text = "> " + (l.Runs[len(l.Runs)-1].Ratio - *least).String()
 	}
 	return c
@@ -115,7 +116,7 @@ func rematHeadline(groups []rematGroup) Sheet {
 	for i := range groups {
 		h := units.Printable(groups[i].lines[0].Heuristic)
 		s.Columns = append(s.Columns, Column{h, "evicts by " + h, true})
-		s.Rows[0] = append(s.Rows[0], groups[i].share(groups[i].base.Lower))
+		s.Rows[0] = append(s.Rows[0], groups[i].share(groups[i].base.LowerBound))
 	}
 	for _, first := range groups[0].lines {
 		row := []Cell{words(first.Strategy), words(first.Ladder)}
@@ -136,8 +137,8 @@ func headlineCell(lines []grid.Line, at int) Cell {
 	if at < 0 {
 		return lacking()
 	}
-	c := ratioCell(lines[at].Smallest)
-	if half := lines[at].AtHalf; half != nil {
+	c := ratioCell(lines[at].SmallestFeasible)
+	if half := lines[at].OverheadAtHalf; half != nil {
 		c.Text += " (" + ratioOf(half).Text + ")"
 	}
 	return c
@@ -179,8 +180,8 @@ func bySmallest(a, b grid.Line) int {
 		}
 		return 1
 	}
-	return cmp.Or(cmp.Compare(counts(a), counts(b)), lastIfNil(a.Smallest, b.Smallest),
-		lastIfNil(a.AtSmallest, b.AtSmallest))
+	return cmp.Or(cmp.Compare(counts(a), counts(b)), lastIfNil(a.SmallestFeasible, b.SmallestFeasible),
+		lastIfNil(a.OverheadAtSmallest, b.OverheadAtSmallest))
 }
 
 // lastIfNil compares two values; nil is the largest.
@@ -215,7 +216,7 @@ func rematSheet(g *rematGroup) Sheet {
 		l := &g.lines[i]
 		if !l.Monotone() {
 			s.Notes = append(s.Notes, fmt.Sprintf("%s, ladder %s: completes within %v and fails again within %v",
-				units.Printable(l.Strategy), l.Ladder, l.Smallest, l.Largest))
+				units.Printable(l.Strategy), l.Ladder, l.SmallestFeasible, l.LargestInfeasible))
 		}
 	}
 	return s
@@ -270,8 +271,8 @@ func endCell(r *grid.Run) Cell {
 	short := map[remat.Verdict]string{
 		remat.OK: "ok", remat.OOMCapacity: "cap.", remat.OOMFragmentation: "frag.", remat.OOMRounding: "round.",
 	}
-	if r.Verdict == remat.OK && r.Total != nil {
-		return ratioOf(r.Total)
+	if r.Verdict == remat.OK && r.TotalOverhead != nil {
+		return ratioOf(r.TotalOverhead)
 	}
 	return Cell{Text: units.Printable(cmp.Or(short[r.Verdict], string(r.Verdict))), Number: true}
 }

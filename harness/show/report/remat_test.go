@@ -19,7 +19,7 @@ func gridOf() *grid.Report {
 	const tenth = grid.Whole / 10
 	r := &grid.Report{Settings: grid.Settings{Liveness: "eager", Defrag: "slide", Limit: 2},
 		Logs: []grid.Base{{Model: "net\x1b", SHA256: "abc", Ops: 3, Time: 1500, Peak: 2048,
-			Bounds: grid.Bounds{Constant: 512, Lower: 1024}}}}
+			Bounds: grid.Bounds{Constant: 512, LowerBound: 1024}}}}
 	for _, s := range []struct {
 		strategy string
 		ends     [3]remat.Verdict
@@ -31,7 +31,7 @@ func gridOf() *grid.Report {
 		for i, v := range s.ends {
 			x := 1.5 - float64(i)/4
 			r.Runs = append(r.Runs, grid.Run{Model: "net\x1b", SHA256: "abc", Strategy: s.strategy, Ladder: grid.Evict,
-				Heuristic: "eq", Ratio: grid.Half + tenth*grid.Ratio(i), Verdict: v, Overhead: &x, Total: &x})
+				Heuristic: "eq", Ratio: grid.Half + tenth*grid.Ratio(i), Verdict: v, Overhead: &x, TotalOverhead: &x})
 		}
 	}
 	r.Lines = grid.LinesOf(r.Runs)
@@ -133,7 +133,7 @@ func TestGridsBeginWithTheWinner(t *testing.T) {
 				"1.500 × the time of its operators, the least within that budget.",
 		},
 		{
-			func(r *grid.Run) bool { r.Verdict, r.Total = remat.OK, nil; return r.Strategy != "odd" },
+			func(r *grid.Run) bool { r.Verdict, r.TotalOverhead = remat.OK, nil; return r.Strategy != "odd" },
 			`"net\x1b" completes within 0.5 × the base peak, the smallest budget that sufficed, with worst by eq (ladder none).`,
 		},
 		{

@@ -277,17 +277,17 @@ func rematVerdict(style Style, groups []rematGroup) string {
 	slices.SortStableFunc(lines, bySmallest)
 	model := units.Printable(groups[0].base.Model)
 	ranked := slices.DeleteFunc(slices.Clone(lines), func(l grid.Line) bool { return l.Baseline })
-	if len(ranked) == 0 || ranked[0].Smallest == nil {
+	if len(ranked) == 0 || ranked[0].SmallestFeasible == nil {
 		s := style.Paint(Bad, "No strategy")
 		if base := lines[slices.IndexFunc(lines, func(l grid.Line) bool {
-			return l.Baseline || l.Smallest == nil
-		})]; base.Smallest != nil {
+			return l.Baseline || l.SmallestFeasible == nil
+		})]; base.SmallestFeasible != nil {
 			name := units.Printable(base.Strategy) + ", the baseline,"
 			if s += " but " + name; len(ranked) == 0 {
 				s = name
 			}
 			return fmt.Sprintf("%s completes %s within %v × the base peak, the smallest budget that sufficed.", s, model,
-				base.Smallest)
+				base.SmallestFeasible)
 		}
 		return s + " completes " + model + " within any budget that was tried."
 	}
@@ -301,12 +301,12 @@ func rematVerdict(style Style, groups []rematGroup) string {
 		}
 	}
 	s := fmt.Sprintf("%s completes within %v × the base peak, the smallest budget that sufficed, with %s", model,
-		best.Smallest, listed(names))
-	if best.AtSmallest != nil {
-		s += fmt.Sprintf(": %.3f × the time of its operators, the least within that budget", *best.AtSmallest)
+		best.SmallestFeasible, listed(names))
+	if best.OverheadAtSmallest != nil {
+		s += fmt.Sprintf(": %.3f × the time of its operators, the least within that budget", *best.OverheadAtSmallest)
 	}
 	if !best.Monotone() && len(names) == 1 {
-		s += fmt.Sprintf("; it fails again within %v", best.Largest)
+		s += fmt.Sprintf("; it fails again within %v", best.LargestInfeasible)
 	}
 	return s + "."
 }

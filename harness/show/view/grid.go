@@ -31,8 +31,8 @@ func Grid(r *grid.Report, number func(strategy string) int) (*page.Report, error
 			{Name: "seed", Value: strconv.FormatUint(r.Seed, 10)},
 			{Name: "liveness", Value: r.Liveness}, {Name: "trigger", Value: r.Trigger}, {Name: "defrag", Value: r.Defrag},
 			{Name: "sampling", Value: r.Sampling}, {Name: "least evictee", Value: r.MinEvictee},
-			{Name: "parent order", Value: r.Order},
-			{Name: "eager in remat", Value: strconv.FormatBool(r.EarlyEvict)}, {Name: "quirks", Value: r.Quirks},
+			{Name: "parent order", Value: r.ParentOrder},
+			{Name: "eager in remat", Value: strconv.FormatBool(r.EagerInRemat)}, {Name: "quirks", Value: r.Quirks},
 		},
 	}
 	p.Facts = slices.DeleteFunc(p.Facts, func(f page.Fact) bool { return f.Value == "" })

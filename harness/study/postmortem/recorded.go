@@ -67,7 +67,7 @@ func (r *Recording) AtEntry(entry int) (*Report, error) {
 	}
 	why := Explain(heap, r.need(heap, request, pool), l.ownerLookup(event))
 	stack, _ := l.of.Lines(e.Stack)
-	why.Asker = &Owner{Known: true, Born: event, Stack: stack}
+	why.Requester = &Owner{Known: true, Born: event, Stack: stack}
 	return why, nil
 }
 

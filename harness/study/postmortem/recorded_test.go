@@ -99,7 +99,7 @@ func TestRecordedRefusals(t *testing.T) {
 	for _, entry := range entries {
 		why, err := r.AtEntry(entry)
 		require.NoError(t, err)
-		require.Equal(t, trace.Refused, tr.Events[why.Asker.Born].Kind)
+		require.Equal(t, trace.Refused, tr.Events[why.Requester.Born].Kind)
 		live, held := sums(&r.Timeline.Device.History, entry)
 		require.Equal(t, live.Count, why.Live.Count)
 		require.Equal(t, live.Bytes, why.Wanted)
@@ -112,7 +112,7 @@ func TestRecordedRefusals(t *testing.T) {
 			require.True(t, b.Owner.Known)
 			e := tr.Events[b.Owner.Born]
 			require.Equal(t, []any{trace.Alloc, b.Owner.ID, b.Requested}, []any{e.Kind, e.ID, e.Size})
-			require.Equal(t, why.Asker.Born-b.Owner.Born, b.Owner.Age)
+			require.Equal(t, why.Requester.Born-b.Owner.Born, b.Owner.Age)
 		}
 		causes[why.Cause]++
 	}

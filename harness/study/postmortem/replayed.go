@@ -102,7 +102,7 @@ func Replay(p *replay.Prepared, setup setting.Setup, o Options) (*Verdict, error
 	}
 	heap := at.heap()
 	v.Report = Explain(heap, at.need(heap, pool), who)
-	v.Report.Asker = &at.asker
+	v.Report.Requester = &at.requester
 	return v, at.prove(v.Report)
 }
 
@@ -113,14 +113,14 @@ type moment struct {
 	o     Options
 	event int // requested or found
 
-	s       alloc.Strategy
-	faults  *device.Faults
-	request alloc.Request
-	ids     map[device.Addr]uint64 // IDs of the last allocations granted, by address
-	asker   Owner                  // owner of the request, if known so far
-	err     error
-	usage   device.Usage // before the request
-	refused int          // earlier requests that ran out of memory
+	s         alloc.Strategy
+	faults    *device.Faults
+	request   alloc.Request
+	ids       map[device.Addr]uint64 // IDs of the last allocations granted, by address
+	requester Owner                  // owner of the request, if known so far
+	err       error
+	usage     device.Usage // before the request
+	refused   int          // earlier requests that ran out of memory
 
 	granted func(replay.Observation) // is called for each grant; nil for nothing
 }
@@ -294,7 +294,7 @@ func (m *moment) look() (OwnerLookup, alloc.PoolID, error) {
 		for i := range events {
 			e := &events[i]
 			if at == m.event {
-				m.asker = m.owner(src, e, at)
+				m.requester = m.owner(src, e, at)
 				return errReached
 			}
 			switch e.Kind {

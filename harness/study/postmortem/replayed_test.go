@@ -84,7 +84,7 @@ func TestPlansMakeRoom(t *testing.T) {
 				}), name)
 			}
 			require.NotEqual(t, postmortem.CauseAgain, v.Report.Cause, name)
-			require.Equal(t, fmt.Sprintf("layer %d", v.ID%5), v.Report.Asker.Tag, name)
+			require.Equal(t, fmt.Sprintf("layer %d", v.ID%5), v.Report.Requester.Tag, name)
 			proven++
 			o.Event = v.Event
 			again, err := postmortem.Replay(p, setup, o)

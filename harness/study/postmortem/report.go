@@ -33,7 +33,7 @@ type Report struct {
 	Cause   Cause  `json:"cause"`   // the cause
 	Verdict string `json:"verdict"` // as a sentence
 
-	Asker     *Owner        `json:"asker,omitempty"` // origin of the request; absent: unknown
+	Requester *Owner        `json:"asker,omitempty"` // origin of the request; absent: unknown
 	Requested device.Size   `json:"requested_bytes"` // requested
 	Block     device.Size   `json:"block_bytes"`     // smallest free chunk that would have served
 	Segment   device.Size   `json:"segment_bytes"`   // requested from the device; 0: nothing

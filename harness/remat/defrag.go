@@ -66,17 +66,17 @@ type Moves struct {
 // defragKind is a way to defragment.
 type defragKind struct {
 	name string
-	by   Move
+	by   MoveMode
 	// every block is copied, not only those whose address changes
-	all   bool
-	order func(a, b Moving) int                                    // order of the list
-	time  func(c *MoveCosts, blocks int, bytes, pages int64) int64 // ns
+	copiesAll bool
+	order     func(a, b OwnedBlock) int                                // order of the list
+	time      func(c *MoveCosts, blocks int, bytes, pages int64) int64 // ns
 }
 
 // defragKinds returns all kinds, the default first.
 func defragKinds() []defragKind {
-	byAddress := func(a, b Moving) int { return cmp.Compare(a.Block.Addr, b.Block.Addr) }
-	byAge := func(a, b Moving) int { return cmp.Compare(a.Owner-1, b.Owner-1) } // Owner 0, a workspace, sorts last
+	byAddress := func(a, b OwnedBlock) int { return cmp.Compare(a.Block.Addr, b.Block.Addr) }
+	byAge := func(a, b OwnedBlock) int { return cmp.Compare(a.Owner-1, b.Owner-1) } // Owner 0, a workspace, sorts last
 	return []defragKind{
 		{"slide", SlideDown, false, byAddress, func(c *MoveCosts, blocks int, bytes, _ int64) int64 {
 			return 2*transfer(bytes, c.HBM) + int64(blocks)*c.Launch
@@ -144,18 +144,18 @@ func (r *runner) defrag() effect {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return kind.order(list[a], list[b]) })
-	moved := make([]Moving, len(list))
+	moved := make([]OwnedBlock, len(list))
 	for i, at := range order {
 		moved[i] = list[at]
 	}
-	if lost := r.space.Move(moved, kind.by); lost > 0 {
-		r.want = lost
+	if lost := r.addressed.Move(moved, kind.by); lost > 0 {
+		r.requested = lost
 		return failed
 	}
 	blocks, bytes, pages := 0, int64(0), int64(0)
 	for i, at := range order {
 		h := holders[at]
-		if *h.block = moved[i].Block; h.full && (kind.all || moved[i].Block.Addr != list[at].Block.Addr) {
+		if *h.block = moved[i].Block; h.hasContents && (kind.copiesAll || moved[i].Block.Addr != list[at].Block.Addr) {
 			blocks++
 			bytes += int64(moved[i].Size)
 			pages += int64((moved[i].Size-1)/costs.Page) + 1
@@ -172,17 +172,17 @@ func (r *runner) defrag() effect {
 
 // holder refers to the field that holds a block. Full is false for a block without contents yet.
 type holder struct {
-	block *alloc.Block
-	full  bool
+	block       *alloc.Block
+	hasContents bool
 }
 
 // movable returns the movable blocks: first storages by age, then the blocks of the operator
 // about to run.
-func (r *runner) movable() (list []Moving, holders []holder) {
+func (r *runner) movable() (list []OwnedBlock, holders []holder) {
 	for i := range r.stores {
 		st, size := &r.stores[i], r.s.Storages[i].Size
 		if st.resident && size > 0 && !(st.pinned && r.c.Defrag.KeepPinned) {
-			list = append(list, Moving{ownerOf(int32(i)), size, st.block})
+			list = append(list, OwnedBlock{ownerOf(int32(i)), size, st.block})
 			holders = append(holders, holder{&st.block, true})
 		}
 	}

@@ -2,9 +2,9 @@ package remat
 
 import "slices"
 
-// neighbourhood estimates the cost of recomputing a storage. Its hooks keep the estimate up to
+// scorer estimates the cost of recomputing a storage. Its hooks keep the estimate up to
 // date, so that scoring need not visit every storage. Each is a coster or a ranker as well.
-type neighbourhood interface {
+type scorer interface {
 	// onLink is called when an operator is first seen, before it runs. From then on its outputs are
 	// part of the graph.
 	onLink(op *Op)
@@ -32,19 +32,19 @@ type ranker interface {
 	rank(s int32) (score, tie float64)
 }
 
-// noopNeighbourhood has hooks that do nothing.
-type noopNeighbourhood struct{}
+// noopHooks has hooks that do nothing.
+type noopHooks struct{}
 
-func (noopNeighbourhood) onLink(*Op)           {}
-func (noopNeighbourhood) onUse(*Op)            {}
-func (noopNeighbourhood) onEvict(int32, Cause) {}
-func (noopNeighbourhood) onRestore([]int32)    {}
-func (noopNeighbourhood) onRun(*Op, bool)      {}
-func (noopNeighbourhood) onForget(int32)       {}
+func (noopHooks) onLink(*Op)           {}
+func (noopHooks) onUse(*Op)            {}
+func (noopHooks) onEvict(int32, Cause) {}
+func (noopHooks) onRestore([]int32)    {}
+func (noopHooks) onRun(*Op, bool)      {}
+func (noopHooks) onForget(int32)       {}
 
 // single scores a storage by its own fields only.
 type single struct {
-	noopNeighbourhood
+	noopHooks
 	r  *runner
 	of func(*store) int64
 }
@@ -55,26 +55,26 @@ func (a single) cost(s int32) (cost, access int64) {
 }
 
 // singleBy returns a constructor of [single].
-func singleBy(of func(*store) int64) func(*runner) neighbourhood {
-	return func(r *runner) neighbourhood { return single{r: r, of: of} }
+func singleBy(of func(*store) int64) func(*runner) scorer {
+	return func(r *runner) scorer { return single{r: r, of: of} }
 }
 
 // reachable scores a storage by the evicted storages reachable from it through evicted ones, in
 // either direction, each counted once. It searches for each score. A storage counts as used when
 // any of them was.
 type reachable struct {
-	noopNeighbourhood
+	noopHooks
 	r     *runner
 	stack []int32
 }
 
-func newReachable(r *runner) neighbourhood {
+func newReachable(r *runner) scorer {
 	r.graph = newGraph(len(r.stores))
 	return &reachable{r: r}
 }
 
 func (w *reachable) onLink(op *Op)    { w.r.graph.link(w.r.s, op) }
-func (w *reachable) onForget(s int32) { w.r.graph.cut(s) }
+func (w *reachable) onForget(s int32) { w.r.graph.remove(s) }
 
 func (w *reachable) cost(s int32) (cost, access int64) {
 	g := w.r.graph

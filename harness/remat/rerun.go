@@ -25,9 +25,9 @@ type chains struct {
 	stack []Tensor
 }
 
-// each calls f once for every operator that must run to define t, the producer of t first. If more
-// is true, it continues the last walk and skips operators that it visited.
-func (c *chains) each(r *runner, t Tensor, more bool, f func(op *Op, of Tensor)) {
+// eachOp calls f once for every operator that must run to define t, the producer of t first. If
+// more is true, it continues the last walk and skips operators that it visited.
+func (c *chains) eachOp(r *runner, t Tensor, more bool, f func(op *Op, of Tensor)) {
 	if c.seen == nil {
 		c.seen = make([]uint32, len(r.s.Ops))
 	}
@@ -51,8 +51,9 @@ func (c *chains) each(r *runner, t Tensor, more bool, f func(op *Op, of Tensor))
 	}
 }
 
-// order sorts the missing inputs of a frame by Config.ParentOrder. Each costs a walk of its chain.
-func (r *runner) order(missing []Tensor) {
+// orderMissing sorts the missing inputs of a frame by Config.ParentOrder. Each costs a walk of its
+// chain.
+func (r *runner) orderMissing(missing []Tensor) {
 	if r.c.ParentOrder == ByArgument || len(missing) < 2 {
 		return
 	}
@@ -63,12 +64,12 @@ func (r *runner) order(missing []Tensor) {
 	list := make([]chain, 0, len(missing))
 	for _, t := range missing {
 		key := int64(0)
-		r.ordering.each(r, t, false, func(op *Op, of Tensor) {
+		r.orderChains.eachOp(r, t, false, func(op *Op, of Tensor) {
 			if r.c.ParentOrder == CheapestFirst {
 				key += op.Cost
 				return
 			}
-			set := op.Need + op.Workspace
+			set := op.OutputBytes + op.Workspace
 			for _, p := range r.live.parents(of) {
 				set = min(set+r.s.Storages[r.s.Tensors[p].Storage].Size, maxTotal)
 			}
@@ -82,10 +83,10 @@ func (r *runner) order(missing []Tensor) {
 	}
 }
 
-// replay evicts dead storages that were restored for a recomputation as soon as no planned operator
-// reads them. A chain then needs the memory of its widest point instead of its length. The counts
-// are a forecast: evictions during the replay may cause more runs.
-type replay struct {
+// eagerRemat evicts dead storages that were restored for a recomputation as soon as no planned
+// operator reads them. A chain then needs the memory of its widest point instead of its length. The
+// counts are a forecast: evictions during the replay may cause more runs.
+type eagerRemat struct {
 	r        *runner
 	on       bool    // a recomputation is in progress
 	chains   chains  // the planned operators
@@ -94,20 +95,20 @@ type replay struct {
 	list     []int32 // storages with an entry in reads or came
 }
 
-func newReplay(r *runner) *replay {
+func newEagerRemat(r *runner) *eagerRemat {
 	n := len(r.stores)
-	return &replay{r: r, reads: make([]int32, n), restored: make([]bool, n)}
+	return &eagerRemat{r: r, reads: make([]int32, n), restored: make([]bool, n)}
 }
 
-func (p *replay) begin(t Tensor) {
+func (p *eagerRemat) begin(t Tensor) {
 	p.on = true
 	p.plan(t, false)
 }
 
 // plan adds the reads of all operators that must run for a tensor. With more, it skips operators
 // that are already planned.
-func (p *replay) plan(t Tensor, more bool) {
-	p.chains.each(p.r, t, more, func(_ *Op, of Tensor) {
+func (p *eagerRemat) plan(t Tensor, more bool) {
+	p.chains.eachOp(p.r, t, more, func(_ *Op, of Tensor) {
 		for _, a := range p.r.live.parents(of) {
 			s := p.r.s.Tensors[a].Storage
 			p.reads[s]++
@@ -118,7 +119,7 @@ func (p *replay) plan(t Tensor, more bool) {
 
 // onRun drops the inputs that no planned operator reads, and unwanted outputs. The wanted output is
 // not locked yet and stays.
-func (p *replay) onRun(f frame) {
+func (p *eagerRemat) onRun(f frame) {
 	if !p.on {
 		return
 	}
@@ -144,15 +145,15 @@ func (p *replay) onRun(f frame) {
 }
 
 // drop evicts a storage that was restored for this replay only.
-func (p *replay) drop(s int32) {
+func (p *eagerRemat) drop(s int32) {
 	st := &p.r.stores[s]
-	if p.restored[s] && st.resident && st.refs == 0 && st.locks == 0 && !st.gone {
+	if p.restored[s] && st.resident && st.refs == 0 && st.locks == 0 && !st.discarded {
 		p.r.evict(s, Dead)
 	}
 }
 
 // end drops storages whose planned reads did not happen.
-func (p *replay) end() {
+func (p *eagerRemat) end() {
 	p.on = false
 	for _, s := range p.list {
 		p.drop(s)

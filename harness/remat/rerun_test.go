@@ -18,7 +18,7 @@ type again struct {
 	most device.Size // while something was made again
 }
 
-func (a *again) Ran(number int32, _ remat.Tensor, again bool) {
+func (a *again) OnRun(number int32, _ remat.Tensor, again bool) {
 	op := &a.s.Ops[number]
 	for i := range op.Outputs {
 		a.used[a.s.Tensors[op.First+remat.Tensor(i)].Storage] = true
@@ -36,9 +36,9 @@ func (a *again) Ran(number int32, _ remat.Tensor, again bool) {
 	a.most = max(a.most, sum)
 }
 
-func (a *again) Evicted(s int32, _ remat.Cause) { a.used[s] = false }
+func (a *again) OnEvict(s int32, _ remat.Cause) { a.used[s] = false }
 
-func (*again) Gone(int32) {}
+func (*again) OnForget(int32) {}
 
 // deep returns a schedule whose end is a chain of n dead tensors of a byte each, all of which are
 // made again.
@@ -66,10 +66,10 @@ func TestChainOfDeadTensorsNeedsItsWidestStep(t *testing.T) {
 	s := deep(t, 100)
 	for eager, most := range map[bool]device.Size{false: 100, true: 2} {
 		a := &again{s: s, used: map[int32]bool{}}
-		res := play(t, s, 100, remat.Config{Heuristic: "eq", Liveness: "eager", Watch: a, EagerInRemat: eager})
+		res := play(t, s, 100, remat.Config{Heuristic: "eq", Liveness: "eager", Observer: a, EagerInRemat: eager})
 		require.Equal(t, remat.OK, res.Verdict)
 		require.Equal(t, 100, res.Remats)
-		require.Equal(t, 100, res.Deepest)
+		require.Equal(t, 100, res.DeepestChain)
 		require.Equal(t, most, a.most)
 	}
 }
@@ -115,9 +115,9 @@ func TestMissingInputsAreMadeInTheOrderAskedFor(t *testing.T) {
 		remat.LargestFirst:  {"d1", "d", "a1", "a", "c"},
 	} {
 		seen := &again{s: s, used: map[int32]bool{}}
-		res := play(t, s, 100, remat.Config{Heuristic: "lru", Liveness: "eager", Watch: seen, ParentOrder: order})
+		res := play(t, s, 100, remat.Config{Heuristic: "lru", Liveness: "eager", Observer: seen, ParentOrder: order})
 		require.Equal(t, remat.OK, res.Verdict)
 		require.Equal(t, want, seen.ops)
-		require.Equal(t, 2, res.Deepest)
+		require.Equal(t, 2, res.DeepestChain)
 	}
 }

@@ -11,20 +11,20 @@ import (
 
 // fill fills a space with blocks of so many KiB, from below, and returns those that move. A
 // negative size is a block that stays.
-func fill(t *testing.T, p *remat.Space, kib ...int) (moves []remat.Moving) {
+func fill(t *testing.T, p *remat.Space, kib ...int) (moves []remat.OwnedBlock) {
 	for i, k := range kib {
 		size, owner := device.Size(max(k, -k))<<10, remat.Owner(i)+1
 		b, ok := p.Alloc(size, owner)
 		require.True(t, ok)
 		if k > 0 {
-			moves = append(moves, remat.Moving{Owner: owner, Size: size, Block: b})
+			moves = append(moves, remat.OwnedBlock{Owner: owner, Size: size, Block: b})
 		}
 	}
 	return moves
 }
 
 // sizes returns the KiB that were asked for.
-func sizes(list []remat.Moving) (kib []int) {
+func sizes(list []remat.OwnedBlock) (kib []int) {
 	for _, m := range list {
 		kib = append(kib, int(m.Size>>10))
 	}
@@ -48,13 +48,15 @@ func TestABlockMayBeLost(t *testing.T) {
 	list := fill(t, p, 6, 3, 3, -1, 5, 5, 2, -1)
 	list[1], list[2], list[3], list[4] = list[3], list[4], list[1], list[2] // from the largest to the smallest
 	require.Equal(t, device.Size(2<<10), p.Move(list, remat.Reallocate), "6 and 5, then 5, 3 and 3 leave 1 KiB twice")
-	require.Equal(t, remat.OOMFragmentation, p.Judge(2<<10))
+	require.Equal(t, remat.OOMFragmentation, p.Classify(2<<10))
 }
 
 // butterfingers is a space that loses a block whenever it moves some.
 type butterfingers struct{ *remat.Space }
 
-func (b butterfingers) Move(list []remat.Moving, _ remat.Move) device.Size { return list[0].Size }
+func (b butterfingers) Move(list []remat.OwnedBlock, _ remat.MoveMode) device.Size {
+	return list[0].Size
+}
 
 func TestALostBlockEndsTheRun(t *testing.T) {
 	s := logOf(t, "syn_unet4")

@@ -5,21 +5,21 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// frame is an operator whose inputs are being materialised.
+// frame is an operator whose inputs are being materialized.
 type frame struct {
 	of    Tensor // the wanted output
-	next  int32  // index in missing of the next input to materialise
+	next  int32  // index in missing of the next input to materialize
 	base  int32  // start of this frame's part of runner.missing
 	again bool   // a rerun
 }
 
-// materialise computes an undefined tensor and, depth first, its missing inputs. The stack is on
+// materialize computes an undefined tensor and, depth first, its missing inputs. The stack is on
 // the heap because chains can be arbitrarily deep.
-func (r *runner) materialise(t Tensor, again bool) Verdict {
+func (r *runner) materialize(t Tensor, again bool) Verdict {
 	r.push(t, again)
-	plan := r.replay != nil && len(r.missing) > 0
+	plan := r.eagerRemat != nil && len(r.missing) > 0
 	if plan {
-		r.replay.begin(t)
+		r.eagerRemat.begin(t)
 	}
 	for len(r.frames) > 0 {
 		f := &r.frames[len(r.frames)-1]
@@ -36,7 +36,7 @@ func (r *runner) materialise(t Tensor, again bool) Verdict {
 		if !r.defined[p] { // a sibling's run, or the frame pushed for p, may have defined it
 			r.push(p, true)
 			if plan {
-				r.replay.plan(p, true)
+				r.eagerRemat.plan(p, true)
 			}
 			continue
 		}
@@ -44,7 +44,7 @@ func (r *runner) materialise(t Tensor, again bool) Verdict {
 		r.lock(r.s.Tensors[p].Storage)
 	}
 	if plan {
-		r.replay.end()
+		r.eagerRemat.end()
 	}
 	return OK
 }
@@ -58,8 +58,8 @@ func (r *runner) push(t Tensor, again bool) {
 			st.access = r.clock
 		}
 	}
-	if r.near != nil {
-		r.near.onUse(&r.s.Ops[r.s.Tensors[t].Op])
+	if r.scorer != nil {
+		r.scorer.onUse(&r.s.Ops[r.s.Tensors[t].Op])
 	}
 	base := int32(len(r.missing))
 	for _, p := range parents {
@@ -69,31 +69,31 @@ func (r *runner) push(t Tensor, again bool) {
 			r.missing = append(r.missing, p)
 		}
 	}
-	r.order(r.missing[base:])
+	r.orderMissing(r.missing[base:])
 	r.frames = append(r.frames, frame{t, base, base, again})
 	if r.frames[0].again {
-		r.res.Deepest = max(r.res.Deepest, len(r.frames))
+		r.res.DeepestChain = max(r.res.DeepestChain, len(r.frames))
 	} else {
-		r.res.Deepest = max(r.res.Deepest, len(r.frames)-1)
+		r.res.DeepestChain = max(r.res.DeepestChain, len(r.frames)-1)
 	}
 }
 
 // finish runs the operator of a frame once its inputs are locked.
 func (r *runner) finish(f frame) Verdict {
 	op := &r.s.Ops[r.s.Tensors[f.of].Op]
-	r.short, r.vacated = false, r.vacated[:0]
-	if v := r.trigger.before(r, op.Need+op.Workspace); v != OK {
+	r.evicting, r.vacated = false, r.vacated[:0]
+	if v := r.trigger.before(r, op.OutputBytes+op.Workspace); v != OK {
 		return v
 	}
 	if !r.execute(op, f) {
 		return r.outOfMemory()
 	}
 	r.live.onRun(f.of)
-	if r.replay != nil {
-		r.replay.onRun(f)
+	if r.eagerRemat != nil {
+		r.eagerRemat.onRun(f)
 	}
 	r.trigger.after(r, f.of)
-	if r.c.Limit > 0 && r.res.Remat > r.c.Limit {
+	if r.c.Limit > 0 && r.res.RematTime > r.c.Limit {
 		return Thrash
 	}
 	select {
@@ -122,28 +122,28 @@ func (r *runner) execute(op *Op, f frame) bool {
 		// Only now is it certain which outputs are resident: allocating may have evicted one.
 		switch t := op.First + Tensor(i); {
 		case b.Size == 0:
-		case t == op.end() || r.defined[t] || r.storeOf(t).gone:
+		case t == op.end() || r.defined[t] || r.storeOf(t).discarded:
 			temporary = append(temporary, b)
 		default:
 			r.storeOf(t).block = b.Block
 		}
 	}
 	r.clock += op.Cost
-	r.used += op.Need
+	r.used += op.OutputBytes
 	r.res.Peak = max(r.res.Peak, r.used+op.Workspace)
 	r.res.Runs++
 	if f.again {
-		r.res.Remat += op.Cost
+		r.res.RematTime += op.Cost
 		r.res.Remats++
 	} else {
-		r.res.Model += op.Cost
+		r.res.ModelTime += op.Cost
 	}
 	for _, b := range temporary {
 		r.mem.Free(b.Block)
 	}
 	r.defineOutputs(op, f)
-	if r.c.Watch != nil {
-		r.c.Watch.Ran(r.s.Tensors[f.of].Op, f.of, f.again)
+	if r.c.Observer != nil {
+		r.c.Observer.OnRun(r.s.Tensors[f.of].Op, f.of, f.again)
 	}
 	return true
 }
@@ -163,7 +163,7 @@ func (r *runner) block(size device.Size, owner Owner) bool {
 	if size > 0 {
 		b, ok = r.allocate(size, owner)
 	}
-	r.blocks = append(r.blocks, Moving{owner, size, b})
+	r.blocks = append(r.blocks, OwnedBlock{owner, size, b})
 	return ok
 }
 
@@ -175,7 +175,7 @@ func (r *runner) defineOutputs(op *Op, f frame) {
 		s := r.s.Tensors[t].Storage
 		switch {
 		case t == f.of:
-		case r.stores[s].gone:
+		case r.stores[s].discarded:
 			r.used -= r.sizeOf(t)
 			continue
 		case !r.defined[t]:
@@ -192,9 +192,9 @@ func (r *runner) defineOutputs(op *Op, f frame) {
 	for _, s := range r.restored {
 		r.pool.add(s)
 	}
-	if r.near != nil {
-		r.near.onRestore(r.restored)
-		r.near.onRun(op, f.again)
+	if r.scorer != nil {
+		r.scorer.onRestore(r.restored)
+		r.scorer.onRun(op, f.again)
 	}
 }
 
