@@ -20,33 +20,33 @@ const (
 	replaySlot = 24 // per slot
 )
 
-// denseGap is the maximum distance of a new id from the ids so far for storage in the table instead
-// of the map. Ids almost always count upwards. 16 entries of 4 bytes limit the waste of a hostile
-// sequence to the size of an event per allocation.
+// denseGap bounds the growth of the table of slots by one id; ids further above the table go to the
+// map. Ids almost always count upwards. With 16 entries of 4 bytes, hostile ids waste at most the
+// size of an event per allocation.
 const denseGap = 16
 
 // State of a slot.
 const (
 	slotLive  uint8 = iota // allocated and not freed
-	slotFreed              // freed
-	slotDone               // freed, and the delayed free is final
+	slotFreed              // freed; a Completed event may follow
+	slotDone               // freed, and the Completed event was added
 )
 
 // Builder builds a trace event by event. It assigns slots to ids, interns tags and rejects invalid
 // events. The zero value is ready for use.
 type Builder struct {
-	trace   Trace
-	memory  *budget.Budget // budget of the trace; nil is unlimited
-	err     error          // a tag that did not fit
-	tags    map[string]uint32
-	dense   []uint32          // slots by id, or NoSlot
-	sparse  map[uint64]uint32 // slots of ids outside of dense
-	lives   []uint8           // by slot
-	live    int               // live slots
-	most    int               // maximum of live
-	refused bool              // the trace has a refused request
-	started bool              // an event other than LiveAtStart was added
-	now     int64             // latest time added
+	trace    Trace
+	memory   *budget.Budget // budget of the trace; nil is unlimited
+	err      error          // the budget was exhausted; every later Add returns it
+	tags     map[string]uint32
+	dense    []uint32          // slots by id, or NoSlot
+	sparse   map[uint64]uint32 // slots of ids outside of dense
+	lives    []uint8           // by slot
+	live     int               // live slots
+	peakLive int               // peak of live
+	refused  bool              // the trace has a refused request
+	started  bool              // an event other than LiveAtStart was added
+	now      int64             // latest time added
 }
 
 // NewBuilder returns a builder of a trace with header h.
@@ -110,8 +110,8 @@ func (b *Builder) intern(text []byte) uint32 {
 //
 // Errors: an allocation of a live id; a Free or Use of an id that is not live; a Completed of an id
 // that is not freed; a BadFree of an unknown id; a LiveAtStart after another event; decreasing
-// time; no memory left in the budget. A failed Add changes nothing, but after the last error all
-// further calls fail.
+// time; no memory left in the budget. A failed Add changes nothing. Once the budget is exhausted,
+// all further calls fail.
 func (b *Builder) Add(e Event) error {
 	if b.err != nil {
 		return b.err
@@ -122,7 +122,7 @@ func (b *Builder) Add(e Event) error {
 	if e.Time < b.now && e.Time != NoTime {
 		return fmt.Errorf("time goes back from %d ns to %d ns", b.now, e.Time)
 	}
-	slot, err := b.enter(&e)
+	slot, err := b.updateSlot(&e)
 	if err != nil {
 		return err
 	}
@@ -144,25 +144,25 @@ func (b *Builder) replayed(k Kind) int64 {
 	if k == Refused {
 		b.refused = true
 	}
-	b.most = max(b.most, b.live)
+	b.peakLive = max(b.peakLive, b.live)
 	n := int64(len(b.trace.Events)) * ReplayEvent
 	if b.refused {
 		n += budget.SizeOf[Event](len(b.trace.Events))
 	}
-	return n + int64(b.trace.Slots)*replaySlot + int64(b.most)*ReplayLive
+	return n + int64(b.trace.Slots)*replaySlot + int64(b.peakLive)*ReplayLive
 }
 
-// enter returns the slot of an event and updates its state.
-func (b *Builder) enter(e *Event) (uint32, error) {
+// updateSlot returns the slot of an event and updates the state of the slot.
+func (b *Builder) updateSlot(e *Event) (uint32, error) {
 	switch e.Kind {
 	case Alloc, LiveAtStart:
 		return b.allocate(e)
 	case Free:
-		return b.move(e.ID, slotLive, slotFreed)
+		return b.changeState(e.ID, slotLive, slotFreed)
 	case Use:
-		return b.move(e.ID, slotLive, slotLive)
+		return b.changeState(e.ID, slotLive, slotLive)
 	case Completed:
-		return b.move(e.ID, slotFreed, slotDone)
+		return b.changeState(e.ID, slotFreed, slotDone)
 	case BadFree:
 		if e.Slot == NoSlot {
 			return NoSlot, nil
@@ -197,13 +197,13 @@ func (b *Builder) allocate(e *Event) (uint32, error) {
 	b.live++
 	b.lives, b.err = budget.Append(b.memory, b.lives, slotLive)
 	if b.err == nil {
-		b.err = b.name(e.ID, slot)
+		b.err = b.setSlot(e.ID, slot)
 	}
 	return slot, nil
 }
 
-// move changes the state of the slot of an id.
-func (b *Builder) move(id uint64, from, to uint8) (uint32, error) {
+// changeState moves the slot of an id from one state to another. It fails in any other state.
+func (b *Builder) changeState(id uint64, from, to uint8) (uint32, error) {
 	slot, ok := b.find(id)
 	switch {
 	case !ok:
@@ -236,8 +236,8 @@ func (b *Builder) find(id uint64) (uint32, bool) {
 	return slot, ok
 }
 
-// name records the slot of a new id.
-func (b *Builder) name(id uint64, slot uint32) (err error) {
+// setSlot records the slot of a new id.
+func (b *Builder) setSlot(id uint64, slot uint32) (err error) {
 	n := uint64(len(b.dense))
 	if id >= n && id-n >= denseGap {
 		if b.sparse == nil {

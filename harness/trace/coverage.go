@@ -1,7 +1,7 @@
 package trace
 
-// Coverage detects whether a trace has a history of requests, or only the blocks of one moment.
-// Every command decides by it. The zero value is ready for use.
+// Coverage detects whether a trace has a history of requests, or only the blocks that were live at
+// one moment. The zero value is ready for use.
 type Coverage struct{ requests bool }
 
 // Step processes the next event of the trace.

@@ -27,15 +27,15 @@ var csvOrigins = [...]string{"", ",site,thread", ",site,thread,life"}
 
 // The indexes of csvOrigins.
 const (
-	originsNone = iota
-	originsKnown
-	originsWithLife
+	originsNone  = iota
+	originsSites // site and thread
+	originsLives // site, thread and lifetime
 )
 
 var errHeader = errors.New("want the header line " + csvHeader)
 
 // csvMark parses the text after "# mark,": the number of the following event, and the mark's text.
-// Errors count only if the file is a CSV.
+// An error is kept in markErr, because it matters only if the file turns out to be a CSV.
 func (p *parser) csvMark(rest []byte) error {
 	digits, text, _ := bytes.Cut(rest, comma)
 	seq, err := parseNumber("mark", digits)
@@ -70,7 +70,7 @@ type csvReader struct {
 	origins string     // columns after csvHeader
 	seq     uint64     // sequence number of the next row
 	last    uint64     // time of the previous row
-	born    []csvBirth // by slot: values that a free must repeat
+	births  []csvBirth // by slot: values that a free must repeat
 }
 
 // csvBirth holds the values of an allocation that its free repeats.
@@ -194,11 +194,11 @@ func (c *csvReader) alloc() error {
 		return err
 	}
 	slot := c.b.trace.Events[len(c.b.trace.Events)-1].Slot
-	if int(slot) == len(c.born) {
-		c.born, err = budget.Append(c.b.memory, c.born, csvBirth{})
+	if int(slot) == len(c.births) {
+		c.births, err = budget.Append(c.b.memory, c.births, csvBirth{})
 	}
 	if err == nil {
-		c.born[slot] = csvBirth{r.bytes, r.stream}
+		c.births[slot] = csvBirth{r.bytes, r.stream}
 	}
 	return err
 }
@@ -218,7 +218,7 @@ func (c *csvReader) free() error {
 		return err
 	}
 	slot := c.b.trace.Events[len(c.b.trace.Events)-1].Slot
-	switch was := c.born[slot]; {
+	switch was := c.births[slot]; {
 	case was.bytes != r.bytes:
 		return fmt.Errorf("bytes %d: id %d was allocated with %d", r.bytes, r.id, was.bytes)
 	case was.stream != r.stream:

@@ -78,7 +78,7 @@ func writeRows(out *bufio.Writer, t Source, origins int) error {
 			line = append(strconv.AppendUint(line, n, 10), ',')
 		}
 		line = append(line, t.TagOf(e)...)
-		if origins >= originsKnown {
+		if origins >= originsSites {
 			if line = append(line, ','); e.Site != 0 {
 				line = appendHex(line, e.Site)
 			}
@@ -86,7 +86,7 @@ func writeRows(out *bufio.Writer, t Source, origins int) error {
 				line = strconv.AppendUint(line, uint64(e.Thread), 10)
 			}
 		}
-		if origins == originsWithLife {
+		if origins == originsLives {
 			if line = append(line, ','); e.Life != alloc.LifeUnknown {
 				line = append(line, e.Life.String()...)
 			}
@@ -123,9 +123,9 @@ func checkCSV(t Source) (origins int, err error) {
 		}
 		switch {
 		case e.Life != alloc.LifeUnknown:
-			origins = originsWithLife
+			origins = originsLives
 		case e.Site != 0 || e.Thread != 0:
-			origins = max(origins, originsKnown)
+			origins = max(origins, originsSites)
 		}
 		return nil
 	})
@@ -162,8 +162,8 @@ func checkCSVEvent(t Source, e *Event) error {
 	return nil
 }
 
-// isCSVText reports whether a text survives writing and reading. Half a line leaves room for the
-// other columns.
+// isCSVText reports whether a text is the same after writing and reading. It may take half of the
+// longest line; the rest is for the other columns.
 func isCSVText(s string) bool {
 	return len(s) <= maxLine/2 && isPrintable(s) && !strings.HasPrefix(s, " ") && !strings.HasSuffix(s, " ")
 }

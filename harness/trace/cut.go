@@ -39,7 +39,7 @@ func InTime(s Source, from, to int64) (span Span, timed bool, err error) {
 	return span, timed, err
 }
 
-// Cut returns a part of a trace as a trace of its own. It fails if the part has more than most
+// Cut returns a part of a trace as a trace of its own. It fails if the part has more than maxEvents
 // events; 0 means [DefaultMaxEvents].
 //
 // Blocks live at the start of the part become live at the start of the trace, by stream and id.
@@ -54,34 +54,33 @@ func InTime(s Source, from, to int64) (span Span, timed bool, err error) {
 // A part that is the whole is the same trace. Otherwise the header describes the cut. A span
 // outside of the trace is an error. Cut walks the source twice; memory grows with the part and with
 // the live blocks. O(events).
-func Cut(s Source, span Span, most int) (*Trace, error) {
+func Cut(s Source, span Span, maxEvents int) (*Trace, error) {
 	head := s.Head()
 	if span.First < 0 || span.First > span.End || span.End > head.Events {
 		return nil, fmt.Errorf("events %d:%d: the trace has %d", span.First, span.End, head.Events)
 	}
-	if most <= 0 {
-		most = DefaultMaxEvents
+	if maxEvents <= 0 {
+		maxEvents = DefaultMaxEvents
 	}
 	c := &cutter{
-		Span: span, s: s, b: NewBuilder(cutHeader(head, span)), most: most,
-		uses: map[uint32][]cutUse{}, left: map[uint64]*cutBlock{},
+		Span: span, s: s, b: NewBuilder(cutHeader(head, span)), maxEvents: maxEvents,
+		uses: map[uint32][]cutUse{}, reused: map[uint64]*cutBlock{},
 		drained: map[device.Stream]int{}, pools: map[uint64]*cutPool{}, drains: map[device.Stream]bool{},
 	}
 	if span.First > 0 {
-		if err := walk(s, c.look); err != nil {
+		if err := walk(s, c.scan); err != nil {
 			return nil, err
 		}
 		if err := c.opening(); err != nil {
 			return nil, err
 		}
 	}
-	if err := walk(s, c.take); err != nil {
+	if err := walk(s, c.copy); err != nil {
 		return nil, err
 	}
 	return c.b.Trace(), nil
 }
 
-// cutHeader returns the header of a part.
 func cutHeader(head Head, s Span) Header {
 	h := head.Header
 	if s.First > 0 || s.End < head.Events || s.Stream != nil {
@@ -96,11 +95,11 @@ func cutHeader(head Head, s Span) Header {
 
 // cutSlot is the state of the allocation in a slot.
 type cutSlot struct {
-	Event        // the allocation, in the form of a LiveAtStart
-	freed int    // number of its free event, counted from 1; 0 while it is live
-	pool  uint32 // number of its private pool in cutter.order, counted from 1; 0 for none
-	there bool   // the allocation belongs to the span's stream
-	known bool   // the allocation is in the part
+	Event           // the allocation, in the form of a LiveAtStart
+	freed    int    // number of its free event, counted from 1; 0 while it is live
+	pool     uint32 // number of its private pool in cutter.order, counted from 1; 0 for none
+	selected bool   // the allocation is on the span's stream
+	included bool   // the allocation is in the part
 }
 
 // cutBlock is an allocation with its uses.
@@ -118,8 +117,8 @@ type cutUse struct {
 // cutPool is the state of a private pool.
 type cutPool struct {
 	number uint32 // index in cutter.order, plus 1
-	users  int    // number of begins by redirections of the part, minus releases
-	open   int    // number of open redirections of the part
+	users  int    // begins by redirections of the part, minus releases
+	open   int    // open redirections of the part
 }
 
 // cutOpen is an open redirection into a pool.
@@ -132,18 +131,18 @@ type cutOpen struct {
 // the fate of its allocations after it. The second copies the part.
 type cutter struct {
 	Span
-	s       Source
-	b       *Builder
-	most    int
-	slots   []cutSlot
-	uses    map[uint32][]cutUse   // uses of the allocations in some slots; may include drained ones
-	left    map[uint64]*cutBlock  // by id: freed allocations whose slots were reused, while a use may be pending
-	prune   int                   // size of left at which it is pruned
-	drained map[device.Stream]int // event of the last drain
-	pools   map[uint64]*cutPool
-	order   []uint64  // pools by their first begin
-	open    []cutOpen // open redirections, in order
-	raised  *Event    // the last Frontier
+	s         Source
+	b         *Builder
+	maxEvents int
+	slots     []cutSlot
+	uses      map[uint32][]cutUse   // uses of the allocations in some slots; may include drained ones
+	reused    map[uint64]*cutBlock  // by id: freed allocations whose slots were reused, while a use may be pending
+	pruneAt   int                   // size of reused at which it is pruned
+	drained   map[device.Stream]int // event of the last drain
+	pools     map[uint64]*cutPool
+	order     []uint64  // pools by their first begin
+	open      []cutOpen // open redirections, in order
+	frontier  *Event    // the last Frontier
 
 	fates  []cutFate              // by slot
 	drains map[device.Stream]bool // streams that are drained later
@@ -153,50 +152,50 @@ type cutter struct {
 type cutFate uint8
 
 const (
-	fateNone  cutFate = iota
-	fateFinal         // the free becomes final
-	fateAgain         // its slot is reused, or freed again
+	fateNone   cutFate = iota
+	fateFinal          // the free becomes final
+	fateReused         // its slot is reused, or freed again
 )
 
-// look processes event i of the first walk.
-func (c *cutter) look(i int, e *Event) error {
+// scan processes event i of the first walk.
+func (c *cutter) scan(i int, e *Event) error {
 	if i < c.First {
-		c.pass(i, e)
+		c.apply(i, e)
 		return nil
 	}
 	switch e.Kind {
 	case Alloc, LiveAtStart, Free:
-		c.meets(e.Slot, fateAgain)
+		c.setFate(e.Slot, fateReused)
 	case Completed:
-		c.meets(e.Slot, fateFinal)
+		c.setFate(e.Slot, fateFinal)
 	case Drain:
 		c.drains[e.Stream] = true
 	}
 	return nil
 }
 
-// meets records the fate of a slot, if it is the first.
-func (c *cutter) meets(slot uint32, f cutFate) {
+// setFate records the fate of a slot, if it is the first.
+func (c *cutter) setFate(slot uint32, f cutFate) {
 	if c.fates = grown(c.fates, slot); c.fates[slot] == fateNone {
 		c.fates[slot] = f
 	}
 }
 
-// take processes event i of the second walk: it copies the part, and completes the frees of the
+// copy processes event i of the second walk: it copies the part, and completes the frees of the
 // part after it.
-func (c *cutter) take(i int, e *Event) error {
+func (c *cutter) copy(i int, e *Event) error {
 	switch {
 	case i < c.First:
 	case i < c.End:
-		if c.pass(i, e) {
+		if c.apply(i, e) {
 			return c.add(*e)
 		}
 	case e.Kind == Alloc, e.Kind == LiveAtStart:
 		c.slots = grown(c.slots, e.Slot)
 		c.slots[e.Slot] = cutSlot{}
 	case e.Kind == Free:
-		c.slots[e.Slot].known = false
-	case e.Kind == Completed && c.slots[e.Slot].known:
+		c.slots[e.Slot].included = false
+	case e.Kind == Completed && c.slots[e.Slot].included:
 		return c.add(Event{Kind: Completed, ID: e.ID, Time: NoTime})
 	}
 	return nil
@@ -205,53 +204,53 @@ func (c *cutter) take(i int, e *Event) error {
 // add adds an event to the part, with its tag in the source.
 func (c *cutter) add(e Event) error {
 	e.Tag = c.b.Tag(c.s.TagOf(&e))
-	if len(c.b.trace.Events) >= c.most {
-		return fmt.Errorf("the part has more than %d events", c.most)
+	if len(c.b.trace.Events) >= c.maxEvents {
+		return fmt.Errorf("the part has more than %d events", c.maxEvents)
 	}
 	return c.b.Add(e)
 }
 
-// wanted reports whether a stream belongs to the part.
-func (c *cutter) wanted(s device.Stream) bool { return c.Stream == nil || *c.Stream == s }
+// onStream reports whether a stream belongs to the part.
+func (c *cutter) onStream(s device.Stream) bool { return c.Stream == nil || *c.Stream == s }
 
 // redirects reports whether a redirection of a stream, or of all, belongs to the part.
-func (c *cutter) redirects(s device.Stream) bool { return s == AllStreams || c.wanted(s) }
+func (c *cutter) redirects(s device.Stream) bool { return s == AllStreams || c.onStream(s) }
 
-// pass applies event i to the state, and reports whether it is one of the part if in the span.
-func (c *cutter) pass(i int, e *Event) bool {
+// apply applies event i to the state, and reports whether it is one of the part if in the span.
+func (c *cutter) apply(i int, e *Event) bool {
 	switch e.Kind {
 	case Alloc, LiveAtStart:
 		return c.allocate(i, e)
 	case Free, Use, Completed, BadFree:
-		return c.passBlock(i, e)
+		return c.applyBlock(i, e)
 	case Drain:
 		c.drained[e.Stream] = i
 	case Frontier:
-		c.raised = &Event{Kind: Frontier, Arg: e.Arg, Time: NoTime}
+		c.frontier = &Event{Kind: Frontier, Arg: e.Arg, Time: NoTime}
 	case Refused:
-		return c.wanted(e.Stream)
+		return c.onStream(e.Stream)
 	case PoolBegin, PoolEnd, PoolRelease:
-		return c.passPool(e)
+		return c.applyPool(e)
 	}
 	return true
 }
 
-// allocate is pass for an allocation.
+// allocate is apply for an allocation.
 func (c *cutter) allocate(i int, e *Event) bool {
 	c.slots = grown(c.slots, e.Slot)
 	s := &c.slots[e.Slot]
 	if uses := c.uses[e.Slot]; len(uses) > 0 {
-		if i < c.First && s.there && s.ID != e.ID {
-			c.leave(&cutBlock{*s, uses})
+		if i < c.First && s.selected && s.ID != e.ID {
+			c.keepReused(&cutBlock{*s, uses})
 		}
 		delete(c.uses, e.Slot)
 	}
-	delete(c.left, e.ID)
+	delete(c.reused, e.ID)
 	*s = cutSlot{}
-	if !c.wanted(e.Stream) {
+	if !c.onStream(e.Stream) {
 		return false
 	}
-	*s = cutSlot{Event: *e, there: true, known: i >= c.First}
+	*s = cutSlot{Event: *e, selected: true, included: i >= c.First}
 	s.Kind, s.Hint, s.Arg, s.Time = LiveAtStart, alloc.HintNone, 0, NoTime
 	k := slices.IndexFunc(c.open, func(o cutOpen) bool { return o.stream == AllStreams || o.stream == e.Stream })
 	if e.Kind == Alloc && k >= 0 {
@@ -260,25 +259,25 @@ func (c *cutter) allocate(i int, e *Event) bool {
 	return true
 }
 
-// leave keeps a freed allocation whose slot is reused. Whenever their number has doubled, it drops
-// those without pending uses.
-func (c *cutter) leave(b *cutBlock) {
+// keepReused keeps a freed allocation whose slot is reused. Whenever their number has doubled, it
+// drops those without pending uses.
+func (c *cutter) keepReused(b *cutBlock) {
 	const least = 64
-	if len(c.left) >= max(c.prune, least) {
-		maps.DeleteFunc(c.left, func(_ uint64, b *cutBlock) bool { return !slices.ContainsFunc(b.uses, c.pendingUse) })
-		c.prune = 2 * len(c.left)
+	if len(c.reused) >= max(c.pruneAt, least) {
+		maps.DeleteFunc(c.reused, func(_ uint64, b *cutBlock) bool { return !slices.ContainsFunc(b.uses, c.pendingUse) })
+		c.pruneAt = 2 * len(c.reused)
 	}
-	c.left[b.ID] = b
+	c.reused[b.ID] = b
 }
 
-// passBlock is pass for an event about a block.
-func (c *cutter) passBlock(i int, e *Event) bool {
+// applyBlock is apply for an event about a block.
+func (c *cutter) applyBlock(i int, e *Event) bool {
 	if e.Slot == NoSlot {
 		return c.Stream == nil
 	}
 	s := &c.slots[e.Slot]
 	switch {
-	case !s.there:
+	case !s.selected:
 		return false
 	case e.Kind == Free:
 		s.freed = i + 1
@@ -286,18 +285,18 @@ func (c *cutter) passBlock(i int, e *Event) bool {
 		pending := slices.DeleteFunc(c.uses[e.Slot], func(u cutUse) bool { return !c.pendingUse(u) })
 		c.uses[e.Slot] = append(pending, cutUse{i, e.Stream})
 	case e.Kind == Completed:
-		wanted := s.known
+		wanted := s.included
 		if i < c.First {
 			*s = cutSlot{}
 			delete(c.uses, e.Slot)
 		}
 		return wanted
 	}
-	return s.known
+	return s.included
 }
 
-// passPool is pass for an event about a private pool.
-func (c *cutter) passPool(e *Event) bool {
+// applyPool is apply for an event about a private pool.
+func (c *cutter) applyPool(e *Event) bool {
 	p := c.pools[e.Arg]
 	if p == nil {
 		c.order = append(c.order, e.Arg)
@@ -350,15 +349,15 @@ func (c *cutter) blocks() []*cutBlock {
 	var list []*cutBlock
 	for i := range c.slots {
 		s, slot := &c.slots[i], uint32(i)
-		if !s.there {
+		if !s.selected {
 			continue
 		}
 		final := i < len(c.fates) && c.fates[i] == fateFinal
-		if s.known = s.freed == 0 || final || c.drainedLater(c.uses[slot]); s.known {
+		if s.included = s.freed == 0 || final || c.drainedLater(c.uses[slot]); s.included {
 			list = append(list, &cutBlock{*s, c.uses[slot]})
 		}
 	}
-	for _, b := range c.left {
+	for _, b := range c.reused {
 		if c.drainedLater(b.uses) {
 			list = append(list, b)
 		}
@@ -413,8 +412,8 @@ func (c *cutter) pendingEvents(list []*cutBlock) []Event {
 	for _, e := range past {
 		events = append(events, e.Event)
 	}
-	if c.raised != nil {
-		events = append(events, *c.raised)
+	if c.frontier != nil {
+		events = append(events, *c.frontier)
 	}
 	return events
 }

@@ -408,8 +408,8 @@ f 9
 	if in.Steps != steps {
 		t.Errorf("%+v, want %+v", in.Steps, steps)
 	}
-	lives := trace.LifeInfo{Freed: 3, Kept: 6, MedianEvents: 5, TenthEvents: 18, MaxEvents: 18, Timed: 1,
-		MedianTime: 3000, TenthTime: 3000, MaxTime: 3000, Delayed: 1, FromStart: 1}
+	lives := trace.LifeInfo{Freed: 3, Kept: 6, MedianEvents: 5, P90Events: 18, MaxEvents: 18, Timed: 1,
+		MedianTime: 3000, P90Time: 3000, MaxTime: 3000, Delayed: 1, FromStart: 1}
 	if in.Lives != lives {
 		t.Errorf("%+v, want %+v", in.Lives, lives)
 	}

@@ -39,18 +39,18 @@ func (t *Trace) Info() Info {
 
 // describer computes an Info event by event.
 type describer struct {
-	s       Source
-	in      Info
-	marks   marks
-	ledger  Ledger
-	refused Refusals
-	covered Coverage
-	counts  [numKinds]int
-	streams map[device.Stream]*StreamCount
-	stream  *StreamCount // of the previous event
-	tags    []TagCount   // by tag
-	pools   map[uint64]bool
-	births  []lifetime // by slot
+	s        Source
+	in       Info
+	marks    marks
+	ledger   Ledger
+	refused  Refusals
+	coverage Coverage
+	counts   [numKinds]int
+	streams  map[device.Stream]*StreamCount
+	stream   *StreamCount // of the previous event
+	tags     []TagCount   // by tag
+	pools    map[uint64]bool
+	births   []lifetime // by slot
 
 	sizes, ids, events, times multiset // sizes and ids of allocations; lifetimes
 	first, last               int64    // first and last known time
@@ -70,7 +70,7 @@ func (d *describer) add(i int, e *Event) error {
 		d.in.PeakAt = i
 	}
 	d.refused.Step(e)
-	d.covered.Step(e)
+	d.coverage.Step(e)
 	if e.Time != NoTime {
 		if d.first == NoTime {
 			d.first = e.Time
@@ -154,7 +154,7 @@ func (d *describer) info() Info {
 		in.Streams = append(in.Streams, *d.streams[s])
 	}
 	in.Tags = d.tagCounts()
-	in.History = !d.covered.Empty()
+	in.History = !d.coverage.Empty()
 	in.Marks, in.Pools = d.counts[Mark], len(d.pools)
 	in.Peak, in.PeakLive = d.ledger.peak, d.ledger.peakCount
 	in.End, in.EndLive = d.ledger.Live(), d.ledger.count
@@ -171,11 +171,11 @@ func (d *describer) info() Info {
 	}
 	l := &in.Lives
 	l.Kept = in.Allocs - l.Freed
-	median, tenth, most := d.events.spread()
-	l.MedianEvents, l.TenthEvents, l.MaxEvents = int(median), int(tenth), int(most)
+	median, p90, most := d.events.spread()
+	l.MedianEvents, l.P90Events, l.MaxEvents = int(median), int(p90), int(most)
 	l.Timed = d.times.count
-	median, tenth, most = d.times.spread()
-	l.MedianTime, l.TenthTime, l.MaxTime = int64(median), int64(tenth), int64(most)
+	median, p90, most = d.times.spread()
+	l.MedianTime, l.P90Time, l.MaxTime = int64(median), int64(p90), int64(most)
 	return *in
 }
 

@@ -2,8 +2,8 @@ package trace
 
 import "github.com/vramyard/vramyard/alloc"
 
-// dialects holds the lines of every line-oriented form by name, for one shared parser. The native
-// form has the name "".
+// dialects holds the verbs of every line-oriented form, by the form's name, for the one parser. The
+// native form has the name "".
 var dialects = map[string]map[string]*verb{
 	"":      native,
 	"bfc":   bfcLines,

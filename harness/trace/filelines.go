@@ -112,7 +112,7 @@ func (l *Lines) Truncated() error {
 	return l.ErrorAt(l.num-1, errOpen)
 }
 
-// Close ends the reading.
+// Close releases the decompressor, and closes the file that OpenLines opened.
 func (l *Lines) Close() {
 	l.plain.Close()
 	if l.file != nil {

@@ -46,7 +46,8 @@ func (b *multiset) pack() {
 		distinct++
 	}
 	rest := b.pending
-	// below packs the pending numbers below v, and returns the pending count of v.
+	// below packs the pending numbers below v and removes v, whose pending count it returns. With all
+	// it packs every pending number.
 	below := func(v uint64, all bool) (times uint64) {
 		for len(rest) > 0 && (all || rest[0] <= v) {
 			head, n := rest[0], 1
@@ -85,22 +86,23 @@ func (b *multiset) each(f func(v, times uint64) bool) {
 
 // ranks returns the numbers at the given ranks, counted from 0. Ranks must be ascending and below
 // count.
-func (b *multiset) ranks(places ...int) []uint64 {
+func (b *multiset) ranks(ranks ...int) []uint64 {
 	b.pack()
 	var list []uint64
 	seen := 0
 	b.each(func(v, times uint64) bool {
 		seen += int(times)
-		for len(list) < len(places) && places[len(list)] < seen {
+		for len(list) < len(ranks) && ranks[len(list)] < seen {
 			list = append(list, v)
 		}
-		return len(list) < len(places)
+		return len(list) < len(ranks)
 	})
 	return list
 }
 
-// spread returns the lower median, the 90th percentile and the maximum; all 0 for an empty bag.
-func (b *multiset) spread() (median, tenth, most uint64) {
+// spread returns the lower median, the 90th percentile and the maximum, or 0 for each if the
+// multiset is empty.
+func (b *multiset) spread() (median, p90, most uint64) {
 	n := b.count
 	if n == 0 {
 		return 0, 0, 0

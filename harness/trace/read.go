@@ -88,8 +88,8 @@ func Read(r io.Reader, name string, o Options) (*Trace, error) {
 	if err := p.run(); err != nil {
 		return nil, err
 	}
-	if doubt := lines.Truncated(); doubt != nil && o.Warn != nil {
-		o.Warn(doubt)
+	if err := lines.Truncated(); err != nil && o.Warn != nil {
+		o.Warn(err)
 	}
 	p.b.trace.Header.Hash = lines.Hash()
 	return p.b.Trace(), nil
@@ -158,7 +158,7 @@ type parser struct {
 	b       *Builder
 	verbs   map[string]*verb
 	loose   bool  // a dialect: events of unknown ids are skipped
-	magic   bool  // the first line was the native one
+	magic   bool  // the file begins with the line of the native form
 	csv     bool  // the header announces a CSV
 	named   bool  // the header gave a name
 	started bool  // the first line that is not a comment was read
@@ -173,8 +173,8 @@ type pendingMark struct {
 	text string
 }
 
-// run reads the whole file. The header is the same in all forms; the first line after it tells CSV
-// from text.
+// run reads the whole file. The header is the same in all forms. The first line after it
+// distinguishes CSV from text.
 func (p *parser) run() error {
 	for {
 		line, err := p.src.Next()

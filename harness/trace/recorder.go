@@ -17,13 +17,12 @@ import (
 //	…
 //	err = rec.Close()
 //
-// Replaying the trace makes the same calls. Allocations are named 0, 1, 2, … in order,
-// refused ones as well, each with a comment that names the error. A free that
-// failed becomes an illegal free: of an allocation, live or freed, where one is known for
-// the address, otherwise of the address itself.
+// Replaying the trace makes the same calls. Allocations have the ids 0, 1, 2 in order; a refused one
+// has an id too, and a comment with the error. A free that failed becomes an illegal free: of
+// the allocation, live or freed, that has or had the address, or else of the address itself.
 //
-// It is not safe for concurrent use; within [wrap.Locked] it need not be. It keeps an
-// entry for every address that ever was the start of a block.
+// It is not safe for concurrent use, except inside [wrap.Locked]. It keeps an entry for every
+// address at which a block ever began.
 type Recorder struct {
 	out    *bufio.Writer
 	line   []byte

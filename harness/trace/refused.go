@@ -58,13 +58,13 @@ func (r *Refusals) Request(src Source) (Source, error) {
 	}
 	c := *t
 	c.Events, c.Slots = slices.Clone(t.Events), t.Slots+r.Count
-	r.request(c.Events, 0)
+	r.assign(c.Events, 0)
 	return &c, nil
 }
 
-// request assigns ids and slots to the refused requests among events. n is the number of refused
+// assign assigns ids and slots to the refused requests among events. n is the number of refused
 // requests before them; it returns the new number.
-func (r *Refusals) request(events []Event, n int) int {
+func (r *Refusals) assign(events []Event, n int) int {
 	for i := range events {
 		e := &events[i]
 		if e.Kind != Refused {
@@ -78,7 +78,8 @@ func (r *Refusals) request(events []Event, n int) int {
 	return n
 }
 
-// Requested walks src and returns it in the form of [Refusals.Request].
+// Requested walks src and returns it with its refused requests as requests to replay; see
+// [Refusals.Request].
 func Requested(src Source) (Source, error) {
 	var r Refusals
 	err := walk(src, func(_ int, e *Event) error {
@@ -105,7 +106,7 @@ func (q *requested) Batches(yield func([]Event) error) error {
 			return yield(events)
 		}
 		out = append(out[:0], events...)
-		n = q.refusals.request(out, n)
+		n = q.refusals.assign(out, n)
 		return yield(out)
 	})
 }

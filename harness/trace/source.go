@@ -3,7 +3,7 @@ package trace
 import "slices"
 
 // Source is a trace that can be walked repeatedly without loading it into memory. A [Trace] is a
-// Source with a single piece. A Source is safe for concurrent use.
+// Source with a single batch. A Source is safe for concurrent use.
 //
 // Only a Trace has BadFree and Fault events and a distinct slot for each allocation. Any other
 // Source reuses a slot once no event can refer to its allocation, so the number of slots is the
@@ -12,7 +12,7 @@ type Source interface {
 	// Head returns the data known before the first event.
 	Head() Head
 	// Batches passes all events to yield in order, some at a time. It stops at the first error of
-	// reading or of yield. A piece is valid until yield returns.
+	// reading or of yield. A batch is valid until yield returns.
 	Batches(yield func([]Event) error) error
 	// TagOf returns the text of an event's tag. The event must come from this source.
 	TagOf(*Event) string
@@ -31,9 +31,9 @@ func (t *Trace) Batches(yield func([]Event) error) error { return yield(t.Events
 // walk calls f for every event of a source with its number, until f fails.
 func walk(s Source, f func(i int, e *Event) error) error {
 	i := 0
-	return s.Batches(func(piece []Event) error {
-		for k := range piece {
-			if err := f(i, &piece[k]); err != nil {
+	return s.Batches(func(batch []Event) error {
+		for k := range batch {
+			if err := f(i, &batch[k]); err != nil {
 				return err
 			}
 			i++
@@ -42,8 +42,8 @@ func walk(s Source, f func(i int, e *Event) error) error {
 	})
 }
 
-// Watched returns a source with the same events that reports progress to watch after each piece.
-// Pieces have at most some ten thousand events.
+// Watched returns a source with the same events that reports progress to watch after each batch. A
+// batch has at most 65,536 events.
 func Watched(s Source, watch func(done, total int)) Source { return watchedSource{s, watch} }
 
 // watchedSource is a source that reports progress.
@@ -57,8 +57,8 @@ const progressStep = 1 << 16
 
 func (w watchedSource) Batches(yield func([]Event) error) error {
 	done, total := 0, w.Head().Events
-	return w.Source.Batches(func(piece []Event) error {
-		for part := range slices.Chunk(piece, progressStep) {
+	return w.Source.Batches(func(batch []Event) error {
+		for part := range slices.Chunk(batch, progressStep) {
 			if err := yield(part); err != nil {
 				return err
 			}

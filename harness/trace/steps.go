@@ -18,7 +18,7 @@ type Step struct {
 // Steps returns the steps of a trace, or none if its marks show no steps.
 //
 // Steps begin at marks that differ only in their numbers ("iter 0", "iter 1"), at least two of
-// them. Among several such families, a mention of steps, iterations or batches takes
+// them. Among several such families, one that mentions steps, iterations or batches takes
 // precedence, then the one with the most marks. A step ends where the next begins. The last step
 // ends at the first mark of a kind that no earlier step contains, such as "teardown", or else with
 // the trace. Steps walks the trace once, and takes 32 bytes per mark.
@@ -213,11 +213,11 @@ type LifeInfo struct {
 	Freed        int   `json:"freed"`               // number of freed allocations
 	Kept         int   `json:"kept"`                // number of allocations that are never freed
 	MedianEvents int   `json:"median_events"`       // lower median of the events from allocation to free
-	TenthEvents  int   `json:"p90_events"`          // 90th percentile
+	P90Events    int   `json:"p90_events"`          // 90th percentile
 	MaxEvents    int   `json:"max_events"`          // maximum
 	Timed        int   `json:"timed"`               // number of lifetimes with a time at both ends
 	MedianTime   int64 `json:"median_ns"`           // as for events
-	TenthTime    int64 `json:"p90_ns"`              // as for events
+	P90Time      int64 `json:"p90_ns"`              // as for events
 	MaxTime      int64 `json:"max_ns"`              // as for events
 	Delayed      int   `json:"delayed_frees"`       // frees that became final after the next event or later
 	FromStart    int   `json:"freed_live_at_start"` // freed ones that were live at the start; lives count from there

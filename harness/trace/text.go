@@ -17,7 +17,7 @@ import (
 type field struct {
 	name string
 	set  func(*parser, *Event, []byte) error
-	get  func(e *Event, tag string) uint64           // the number that set parses; a different number if the field differs
+	get  func(e *Event, tag string) uint64           // the value as a number; a default is not written
 	show func(b []byte, e *Event, tag string) []byte // appends the value to a line; nil: as a decimal number
 }
 
@@ -234,7 +234,7 @@ func (p *parser) text(e *Event, b []byte) error {
 	return nil
 }
 
-// native holds the lines of the text form by their first word. Lines about pools have two words.
+// native holds the verbs of the text form by their word. Those of pools have two words.
 var native = map[string]*verb{
 	"a": {Event{Kind: Alloc}, []field{fieldID, fieldSize}, 2,
 		[]field{fieldAlign, fieldStream, fieldHint, fieldBefore, fieldTag, fieldSite, fieldThread, fieldLife, fieldTime}},

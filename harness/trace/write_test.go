@@ -376,8 +376,8 @@ func TestInfo(t *testing.T) {
 			{Tag: "x", Allocs: 1, Bytes: 5}},
 		Sizes: trace.SizeInfo{Distinct: 3, Min: 1, Median: 5, Max: 100, Total: 206},
 		Peak:  205, PeakAt: 3, PeakLive: 3, End: 201, EndLive: 3, Timed: true, Duration: 3000,
-		Lives: trace.LifeInfo{Freed: 1, Kept: 3, MedianEvents: 3, TenthEvents: 3, MaxEvents: 3, Timed: 1, MedianTime: 2000,
-			TenthTime: 2000, MaxTime: 2000},
+		Lives: trace.LifeInfo{Freed: 1, Kept: 3, MedianEvents: 3, P90Events: 3, MaxEvents: 3, Timed: 1, MedianTime: 2000,
+			P90Time: 2000, MaxTime: 2000},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

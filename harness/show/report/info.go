@@ -82,10 +82,10 @@ func lifeRows(i trace.Info) [][]any {
 	var rows [][]any
 	if l := i.Lives; l.Freed > 0 && i.History {
 		text := fmt.Sprintf("%d freed: median %d events, 9 of 10 at most %d, longest %d", l.Freed, l.MedianEvents,
-			l.TenthEvents, l.MaxEvents)
+			l.P90Events, l.MaxEvents)
 		if l.Timed > 0 {
 			text += fmt.Sprintf("; median %v, 9 of 10 at most %v, longest %v",
-				time.Duration(l.MedianTime), time.Duration(l.TenthTime), time.Duration(l.MaxTime))
+				time.Duration(l.MedianTime), time.Duration(l.P90Time), time.Duration(l.MaxTime))
 		}
 		rows = append(rows, []any{"lifetimes", text})
 		if l.Delayed > 0 {

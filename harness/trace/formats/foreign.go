@@ -18,8 +18,9 @@ type foreign struct {
 // wantSnapshot is the advice for a file of weights.
 const wantSnapshot = "want a memory snapshot, as torch.cuda.memory._dump_snapshot writes it, or a log of allocations"
 
-// strangers lists the kinds of files that errors name. The first match counts.
-var strangers = []foreign{
+// foreignFiles lists kinds of files that are not traces, so that an error can name the kind. The
+// first match counts.
+var foreignFiles = []foreign{
 	{"a checkpoint of PyTorch (torch.save)", wantSnapshot, isCheckpoint},
 	{"a file of weights (safetensors)", wantSnapshot, isSafetensors},
 	{"a file of weights (GGUF)", wantSnapshot, begins("GGUF")},
@@ -40,13 +41,13 @@ var strangers = []foreign{
 	{"a picture", "", begins("\x89PNG\r\n", "\xff\xd8\xff", "GIF8")},
 }
 
-// notATrace returns an error that names the kind of a file, if it is in strangers or a result of
+// notATrace returns an error that names the kind of a file, if it is in foreignFiles or a result of
 // this program.
 func notATrace(head []byte) error {
 	if m := resultStart.FindSubmatch(head); m != nil {
 		return fmt.Errorf("is a result of vramyard %s, not a trace: results are for vramyard diff, plot and view", m[1])
 	}
-	for _, f := range strangers {
+	for _, f := range foreignFiles {
 		if !f.is(head) {
 			continue
 		}

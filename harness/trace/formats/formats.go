@@ -31,9 +31,9 @@ type Format struct {
 	// Parts is set if a file may hold several traces, of which [Options].Part selects one.
 	Parts bool
 
-	// Looks recognizes the format by up to 32 KiB of decompressed content. At most one format may
-	// accept a given content.
-	Looks func(head []byte) bool
+	// Recognize reports whether a file has the format, by up to 32 KiB of its decompressed content.
+	// At most one format may accept a given content.
+	Recognize func(head []byte) bool
 	// Read reads a file of this format.
 	Read func(in *Input) (*trace.Trace, error)
 	// Write writes a trace in this format; nil if it is only read.
@@ -43,10 +43,10 @@ type Format struct {
 // All returns every format, in the order of listings. At most one recognizes a given content.
 func All() []Format {
 	return []Format{
-		{Name: "text", Doc: "the native text form", Looks: isForm("text"), Read: readNative, Write: trace.Write},
+		{Name: "text", Doc: "the native text form", Recognize: isForm("text"), Read: readNative, Write: trace.Write},
 		{
-			Name: "csv", Doc: "CSV with the columns seq,op,id,bytes,stream,time_us,tag", Looks: isForm("csv"), Read: readNative,
-			Write: trace.WriteCSV,
+			Name: "csv", Doc: "CSV with the columns seq,op,id,bytes,stream,time_us,tag", Recognize: isForm("csv"),
+			Read: readNative, Write: trace.WriteCSV,
 		},
 		parquetFormat,
 		snapshotFormat,
@@ -101,17 +101,17 @@ type Options struct {
 	Watch func(done, size int64)
 }
 
-// watched is a file that reports the progress of reading.
-type watched struct {
+// progressReader is a file that reports the progress of reading.
+type progressReader struct {
 	r          io.Reader
 	at         io.ReaderAt
 	report     func(done, size int64)
 	done, size int64
 }
 
-// watched returns r with o.Watch attached.
-func (o *Options) watched(r io.Reader) *watched {
-	w := &watched{r: r, report: o.Watch}
+// withProgress returns r with o.Watch attached.
+func (o *Options) withProgress(r io.Reader) *progressReader {
+	w := &progressReader{r: r, report: o.Watch}
 	if f, ok := r.(*os.File); ok {
 		w.at = f
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
@@ -121,21 +121,21 @@ func (o *Options) watched(r io.Reader) *watched {
 	return w
 }
 
-func (w *watched) Read(b []byte) (int, error) {
+func (w *progressReader) Read(b []byte) (int, error) {
 	n, err := w.r.Read(b)
 	w.progress(n)
 	return n, err
 }
 
 // ReadAt implements [io.ReaderAt], for a file.
-func (w *watched) ReadAt(b []byte, at int64) (int, error) {
+func (w *progressReader) ReadAt(b []byte, at int64) (int, error) {
 	n, err := w.at.ReadAt(b, at)
 	w.progress(n)
 	return n, err
 }
 
 // progress reports n more bytes. Bytes that are read again count only up to the size.
-func (w *watched) progress(n int) {
+func (w *progressReader) progress(n int) {
 	if w.done += int64(n); w.size > 0 {
 		w.done = min(w.done, w.size)
 	}
@@ -179,9 +179,10 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 	case o.Dialect != "" && o.Part != "":
 		return nil, noPart(name, o.Part, o.Dialect)
 	case o.Dialect != "":
-		return trace.Read(o.watched(r), name, trace.Options{Dialect: o.Dialect, Memory: budget.New(o.Memory), Warn: o.Warn})
+		options := trace.Options{Dialect: o.Dialect, Memory: budget.New(o.Memory), Warn: o.Warn}
+		return trace.Read(o.withProgress(r), name, options)
 	}
-	from := o.watched(r)
+	from := o.withProgress(r)
 	plain, err := fileio.NewReader(from)
 	if err != nil {
 		return nil, trace.FileError(name, err)
@@ -209,10 +210,10 @@ func Read(r io.Reader, name string, o Options) (*trace.Trace, error) {
 		}
 		return nil, err
 	}
-	if _, told := t.Header.Get(trace.AbsentKey); f.Absent != "" && !told {
+	if _, ok := t.Header.Get(trace.AbsentKey); f.Absent != "" && !ok {
 		t.Header.Meta = append(t.Header.Meta, trace.Pair{Key: trace.AbsentKey, Value: f.Absent})
 	}
-	if _, told := t.Header.Get(trace.FrameworkKey); f.Framework != "" && !told {
+	if _, ok := t.Header.Get(trace.FrameworkKey); f.Framework != "" && !ok {
 		t.Header.Meta = append(t.Header.Meta, trace.Pair{Key: trace.FrameworkKey, Value: f.Framework})
 	}
 	return t, nil
@@ -266,7 +267,7 @@ func (in *Input) format() (Format, error) {
 	}
 	var found []Format
 	for _, f := range All() {
-		if f.Looks(head) {
+		if f.Recognize(head) {
 			found = append(found, f)
 		}
 	}
@@ -306,10 +307,10 @@ func (in *Input) located(offset int64, err error) error {
 	return in.at(offset, err)
 }
 
-// warn passes a warning to Options.Warn, unless it is nil.
-func (in *Input) warn(doubt error) {
-	if doubt != nil && in.Warn != nil {
-		in.Warn(doubt)
+// warn passes a defect to Options.Warn, unless either is nil.
+func (in *Input) warn(defect error) {
+	if defect != nil && in.Warn != nil {
+		in.Warn(defect)
 	}
 }
 

@@ -20,7 +20,7 @@ var kinetoFormat = Format{
 	Doc:       "the trace of PyTorch's profiler with profile_memory=True, JSON of the Chrome trace form",
 	Absent: "streams, when delayed frees become final, sizes as requested (a CUDA device's are rounded to blocks, " +
 		"by less than 512 bytes, up to 1 MiB for large blocks)",
-	Looks: func(head []byte) bool {
+	Recognize: func(head []byte) bool {
 		keys, list := keysIn(head)
 		if list != "" {
 			return list == "{" && slices.Contains(keys, "ph")

@@ -28,7 +28,12 @@ type lifetimes struct {
 	now      int64 // latest time, relative to the first call
 	lastTime int64 // time of the last event
 
-	lostFrees, lostAllocs, disagree, unsized, clamped int
+	// Inconsistent calls, by kind.
+	lostFrees  int // allocations at the address of a live block
+	lostAllocs int // frees of an address that is already free
+	disagree   int // frees with another size than the allocation
+	unsized    int // frees of unknown blocks without a size, which are left out
+	clamped    int // times before the latest one
 }
 
 // resident is the lifetime at an address.
@@ -37,7 +42,7 @@ type resident struct {
 	size     uint64
 }
 
-// noLifetime is the number of no lifetime. Opening n has number 2n+1, birth n has 2n+2.
+// noLifetime marks a free address. Opening n has the number 2n+1, birth n has 2n+2, from n = 0.
 const noLifetime uint64 = 0
 
 // opening is a lifetime that began before the log.

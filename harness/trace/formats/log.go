@@ -24,7 +24,7 @@ type call struct {
 // log is the history of one part of a file: of a device or an allocator.
 type log struct {
 	part string
-	host bool // memory of the host, taken only on request
+	host bool // host memory, which is selected only by name or if there is no other
 	lifetimes
 	// unseen is the memory that was live throughout without a call, in bytes.
 	unseen uint64
@@ -34,9 +34,9 @@ type log struct {
 
 // texts holds the tags of a file, each once.
 type texts struct {
-	memory *budget.Budget
-	list   []string
-	by     map[string]uint32
+	memory  *budget.Budget
+	list    []string
+	indexes map[string]uint32
 }
 
 // index returns the index of a text; 0 is the empty text.
@@ -44,16 +44,16 @@ func (x *texts) index(s string) (uint32, error) {
 	if s == "" {
 		return 0, nil
 	}
-	if x.by == nil {
-		x.by, x.list = map[string]uint32{}, []string{""}
+	if x.indexes == nil {
+		x.indexes, x.list = map[string]uint32{}, []string{""}
 	}
-	i, ok := x.by[s]
+	i, ok := x.indexes[s]
 	if !ok {
 		i = uint32(len(x.list))
 		if err := x.memory.Take(int64(len(s))); err != nil {
 			return 0, err
 		}
-		if err := budget.Put(x.memory, x.by, s, i); err != nil {
+		if err := budget.Put(x.memory, x.indexes, s, i); err != nil {
 			return 0, err
 		}
 		var err error

@@ -22,7 +22,7 @@ var dumpFormat = Format{
 	Framework: "TensorFlow",
 	Doc:       "TensorFlow's MemoryDump (protobuf): the state of a BFC allocator, without history",
 	Absent:    "everything but what was live when the file was written: no order, no frees, no streams, no times",
-	Looks:     isDump,
+	Recognize: isDump,
 	Read:      readDump,
 }
 
@@ -140,8 +140,8 @@ func (r *dumpReader) chunk(m *message) error {
 
 // op returns the first copy of an operation's name, so that each is stored once.
 func (r *dumpReader) op(name string) (string, error) {
-	if met, ok := r.ops[name]; ok {
-		return met, nil
+	if first, ok := r.ops[name]; ok {
+		return first, nil
 	}
 	if err := r.in.budget.Take(int64(len(name))); err != nil {
 		return "", err

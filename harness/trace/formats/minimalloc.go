@@ -19,12 +19,12 @@ import (
 
 // minimallocFormat is the problem format of MiniMalloc: the lifetimes of buffers.
 var minimallocFormat = Format{
-	Name:   "minimalloc",
-	Doc:    "a problem of MiniMalloc: CSV with the columns id,lower,upper,size",
-	Absent: "streams, times in seconds, the order of what begins at the same time",
-	Looks:  isMinimalloc,
-	Read:   readMinimalloc,
-	Write:  WriteMinimalloc,
+	Name:      "minimalloc",
+	Doc:       "a problem of MiniMalloc: CSV with the columns id,lower,upper,size",
+	Absent:    "streams, times in seconds, the order of what begins at the same time",
+	Recognize: isMinimalloc,
+	Read:      readMinimalloc,
+	Write:     WriteMinimalloc,
 }
 
 // minimallocColumns maps MiniMalloc's column names to columns.
@@ -48,7 +48,7 @@ const (
 
 // minimallocHeader returns the position of each column, -1 if it is missing, and whether the end
 // column is inclusive.
-func minimallocHeader(line []byte) (where [numColumns]int, last, ok bool) {
+func minimallocHeader(line []byte) (where [numColumns]int, inclusive, ok bool) {
 	for i := range where {
 		where[i] = -1
 	}
@@ -58,9 +58,9 @@ func minimallocHeader(line []byte) (where [numColumns]int, last, ok bool) {
 			return where, false, false
 		}
 		where[c] = i
-		last = last || string(name) == "end"
+		inclusive = inclusive || string(name) == "end"
 	}
-	return where, last, slices.Min(where[:columnSize+1]) >= 0
+	return where, inclusive, slices.Min(where[:columnSize+1]) >= 0
 }
 
 func isMinimalloc(head []byte) bool {
@@ -88,11 +88,11 @@ func readMinimalloc(in *Input) (*trace.Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	where, last, _ := minimallocHeader(header) // recognized before
+	where, inclusive, _ := minimallocHeader(header) // recognized before
 	var list []buffer
 	gaps := 0
 	err = in.rows(lines, bytes.Count(header, comma)+1, func(cells []string) error {
-		b, err := parseBuffer(cells, where, last)
+		b, err := parseBuffer(cells, where, inclusive)
 		if err == nil {
 			err = in.budget.Take(int64(len(b.name)))
 		}
@@ -114,7 +114,7 @@ func readMinimalloc(in *Input) (*trace.Trace, error) {
 	return t, err
 }
 
-func parseBuffer(cells []string, where [numColumns]int, last bool) (b buffer, err error) {
+func parseBuffer(cells []string, where [numColumns]int, inclusive bool) (b buffer, err error) {
 	number := func(column int, name string) (n uint64) {
 		n, wrong := strconv.ParseUint(cells[where[column]], 10, 64)
 		if (wrong != nil || n > math.MaxInt64) && err == nil {
@@ -128,14 +128,14 @@ func parseBuffer(cells []string, where [numColumns]int, last bool) (b buffer, er
 	if where[columnAlign] >= 0 {
 		b.align = device.Size(number(columnAlign, "alignment"))
 	}
-	if last {
+	if inclusive {
 		b.upper++
 	}
 	switch {
 	case err != nil:
 		return b, err
 	case b.upper <= b.lower:
-		return b, errors.New("a life must end behind its begin")
+		return b, errors.New("a buffer must end after it begins")
 	case b.align <= 1:
 		b.align = 0
 	case b.align&(b.align-1) != 0:
@@ -151,21 +151,21 @@ func (in *Input) intervals(list []buffer, gaps int) (*trace.Trace, error) {
 	if gaps > 0 {
 		h.Meta = append(h.Meta, trace.Pair{Key: "gaps_ignored", Value: strconv.Itoa(gaps)})
 	}
-	type end struct {
-		at   uint64
-		row  int
-		born bool
+	type endpoint struct {
+		at     uint64
+		row    int
+		begins bool
 	}
-	if err := in.budget.Take(budget.SizeOf[end](2 * len(list))); err != nil {
+	if err := in.budget.Take(budget.SizeOf[endpoint](2 * len(list))); err != nil {
 		return nil, err
 	}
-	ends := make([]end, 0, 2*len(list))
+	ends := make([]endpoint, 0, 2*len(list))
 	for i, b := range list {
-		ends = append(ends, end{b.lower, i, true}, end{b.upper, i, false})
+		ends = append(ends, endpoint{b.lower, i, true}, endpoint{b.upper, i, false})
 	}
-	slices.SortFunc(ends, func(a, b end) int {
-		if a.at == b.at && a.born != b.born {
-			if a.born {
+	slices.SortFunc(ends, func(a, b endpoint) int {
+		if a.at == b.at && a.begins != b.begins {
+			if a.begins {
 				return 1
 			}
 			return -1
@@ -176,7 +176,7 @@ func (in *Input) intervals(list []buffer, gaps int) (*trace.Trace, error) {
 	b.Grow(len(ends))
 	for _, e := range ends {
 		ev := trace.Event{Kind: trace.Free, ID: uint64(e.row), Time: int64(e.at)}
-		if buf := &list[e.row]; e.born {
+		if buf := &list[e.row]; e.begins {
 			ev.Kind, ev.Size, ev.Align = trace.Alloc, buf.size, buf.align
 			if buf.name != strconv.Itoa(e.row) {
 				ev.Tag = b.Tag(buf.name)

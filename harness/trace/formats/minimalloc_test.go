@@ -40,7 +40,7 @@ func TestMinimallocRefuses(t *testing.T) {
 		"0,x,1,4":                    `t:2: lower "x": want a number from 0 to 9223372036854775807`,
 		"0,0,1,18446744073709551616": `t:2: size "18446744073709551616": want a number from 0 to 9223372036854775807`,
 		"0,0,1,9223372036854775808":  `t:2: size "9223372036854775808": want a number from 0 to 9223372036854775807`,
-		"0,5,5,4":                    "t:2: a life must end behind its begin",
+		"0,5,5,4":                    "t:2: a buffer must end after it begins",
 	} {
 		_, err := formats.Read(strings.NewReader("id,lower,upper,size\n"+rows), "t", formats.Options{})
 		require.EqualError(t, err, want)

@@ -14,7 +14,7 @@ import (
 
 // parquetFormat is this project's own format for long traces.
 var parquetFormat = Format{
-	Name: parquet.Format, Doc: "columns in a Parquet file, for long traces", Looks: parquet.Is, Read: readParquet,
+	Name: parquet.Format, Doc: "columns in a Parquet file, for long traces", Recognize: parquet.Is, Read: readParquet,
 	Write: parquet.Write,
 }
 

@@ -18,7 +18,7 @@ var rmmFormat = Format{
 	Name:   "rmm",
 	Doc:    "the CSV log of RMM's logging adaptor, or of very old versions",
 	Absent: "the date, when memory freed on a stream becomes free, which requests a pool above served",
-	Looks: func(head []byte) bool {
+	Recognize: func(head []byte) bool {
 		line, _, _ := bytes.Cut(bytes.TrimPrefix(head, utf8BOM), newline)
 		header := string(bytes.TrimRight(line, "\r"))
 		return header == rmmHeader || strings.HasPrefix(header, rmmOldHeader)

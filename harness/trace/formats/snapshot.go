@@ -20,9 +20,9 @@ var snapshotFormat = Format{
 	Doc:       "a memory snapshot of PyTorch (pickle or JSON)",
 	Absent: "which other streams used a block, calls that empty the cache or set bounds, the capacity of the device, " +
 		"order and age of the blocks live at the start, memory outside the allocator",
-	Looks: isSnapshot,
-	Read:  readSnapshot,
-	Parts: true,
+	Recognize: isSnapshot,
+	Read:      readSnapshot,
+	Parts:     true,
 }
 
 // isSnapshot reports whether a file begins like a snapshot: as a pickle, or as JSON with the keys
@@ -53,7 +53,7 @@ var ErrNoSnapshot = errors.New("is no snapshot of PyTorch")
 //
 // Errors: as [Read]; ErrNoSnapshot.
 func ReadSnapshot(r io.Reader, name string, o Options) (*torch.Snapshot, trace.Header, error) {
-	plain, err := fileio.NewReader(o.watched(r))
+	plain, err := fileio.NewReader(o.withProgress(r))
 	if err != nil {
 		return nil, trace.Header{}, trace.FileError(name, err)
 	}

@@ -17,7 +17,7 @@ var timelineFormat = Format{
 	Doc:       "the raw JSON of PyTorch's export_memory_timeline: approximate",
 	Absent: "which block a destruction is about (taken for the oldest of its size and category), " +
 		"streams, other devices, refused requests",
-	Looks: func(head []byte) bool {
+	Recognize: func(head []byte) bool {
 		_, list := keysIn(head)
 		return list == "["
 	},
@@ -37,8 +37,8 @@ const (
 	timelineDestroy     = 4
 )
 
-// kindOf identifies a block in a timeline.
-type kindOf struct {
+// blockKind is all that a timeline records of a block.
+type blockKind struct {
 	size     uint64
 	category int64
 }
@@ -52,9 +52,9 @@ type queue struct {
 // timelineReader tracks blocks by size and category.
 type timelineReader struct {
 	memory  *budget.Budget
-	blocks  map[kindOf]queue
+	blocks  map[blockKind]queue
 	changed []uint64 // ids that have left one category and not yet entered another
-	list    []trace.Event
+	events  []trace.Event
 	opening []trace.Event
 	next    uint64
 	first   int64
@@ -74,7 +74,7 @@ func readTimeline(in *Input) (*trace.Trace, error) {
 	if err := doc.open('[', "a list"); err != nil {
 		return nil, err
 	}
-	r := &timelineReader{memory: in.budget, blocks: map[kindOf]queue{}, first: -1}
+	r := &timelineReader{memory: in.budget, blocks: map[blockKind]queue{}, first: -1}
 	for doc.more() {
 		var row []json.Number
 		if err := doc.value(&row, "a list of numbers"); err != nil {
@@ -112,7 +112,7 @@ func (r *timelineReader) row(row []json.Number) error {
 		return fmt.Errorf("time %d: want nanoseconds, or -1", time)
 	}
 	negative := size < 0
-	k := kindOf{uint64(size), category}
+	k := blockKind{uint64(size), category}
 	if negative {
 		k.size = -uint64(size)
 	}
@@ -136,7 +136,7 @@ func (r *timelineReader) row(row []json.Number) error {
 	case action == timelineDestroy && (negative || size == 0):
 		if id, ok := r.take(k); ok {
 			var err error
-			r.list, err = budget.Append(r.memory, r.list, trace.Event{Kind: trace.Free, ID: id, Time: r.clock(time)})
+			r.events, err = budget.Append(r.memory, r.events, trace.Event{Kind: trace.Free, ID: id, Time: r.clock(time)})
 			return err
 		}
 	default:
@@ -145,7 +145,7 @@ func (r *timelineReader) row(row []json.Number) error {
 	return nil
 }
 
-func (r *timelineReader) birth(kind trace.Kind, k kindOf, time int64) (err error) {
+func (r *timelineReader) birth(kind trace.Kind, k blockKind, time int64) (err error) {
 	e := trace.Event{Kind: kind, ID: r.next, Size: device.Size(k.size), Tag: uint32(k.category), Time: trace.NoTime}
 	if err := r.put(k, r.next); err != nil {
 		return err
@@ -156,12 +156,12 @@ func (r *timelineReader) birth(kind trace.Kind, k kindOf, time int64) (err error
 		return err
 	}
 	e.Time = r.clock(time)
-	r.list, err = budget.Append(r.memory, r.list, e)
+	r.events, err = budget.Append(r.memory, r.events, e)
 	return err
 }
 
 // put adds a block as the youngest of its kind.
-func (r *timelineReader) put(k kindOf, id uint64) (err error) {
+func (r *timelineReader) put(k blockKind, id uint64) (err error) {
 	q := r.blocks[k]
 	if q.from > len(q.ids)/2 {
 		q.ids, q.from = append(q.ids[:0], q.ids[q.from:]...), 0
@@ -173,7 +173,7 @@ func (r *timelineReader) put(k kindOf, id uint64) (err error) {
 }
 
 // take removes and returns the oldest block of a kind.
-func (r *timelineReader) take(k kindOf) (uint64, bool) {
+func (r *timelineReader) take(k blockKind) (uint64, bool) {
 	q := r.blocks[k]
 	if q.from == len(q.ids) {
 		r.unknown++
@@ -203,8 +203,8 @@ func (r *timelineReader) trace(h trace.Header) (*trace.Trace, error) {
 		h.Meta = append(h.Meta, trace.Pair{Key: "allocations_lost", Value: fmt.Sprint(r.unknown)})
 	}
 	b := trace.NewBuilderWithin(r.memory, h)
-	b.Grow(len(r.opening) + len(r.list))
-	for _, list := range [][]trace.Event{r.opening, r.list} {
+	b.Grow(len(r.opening) + len(r.events))
+	for _, list := range [][]trace.Event{r.opening, r.events} {
 		for _, e := range list {
 			if e.Kind != trace.Free {
 				e.Tag = b.Tag(timelineCategories[e.Tag])

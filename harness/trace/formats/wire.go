@@ -24,12 +24,12 @@ var (
 // message reads the fields of a protobuf message. A nested message refers to the same bytes, so
 // reading copies nothing.
 type message struct {
-	data []byte
-	base int64 // offset of data in the file
-	at   int   // position of the next field
-	from int   // position of the current field
-	err  error
-	errs int64 // offset of err in the file
+	data  []byte
+	base  int64 // offset of data in the file
+	at    int   // position of the next field
+	from  int   // position of the current field
+	err   error
+	errAt int64 // offset of err in the file
 
 	field  protowire.Number
 	wire   protowire.Type
@@ -61,7 +61,7 @@ func (m *message) next() bool {
 		m.err = wireError(size)
 	}
 	m.at += size
-	m.errs = m.base + int64(m.from)
+	m.errAt = m.base + int64(m.from)
 	return m.err == nil
 }
 
@@ -97,7 +97,7 @@ func wireError(size int) error {
 func (m *message) sub() *message {
 	inner := &message{base: m.base + int64(m.at-len(m.bytes)), data: m.bytes}
 	if m.wire != protowire.BytesType {
-		inner.err, inner.errs = fmt.Errorf("field %d is no message", m.field), m.base+int64(m.from)
+		inner.err, inner.errAt = fmt.Errorf("field %d is no message", m.field), m.base+int64(m.from)
 	}
 	return inner
 }
@@ -121,7 +121,7 @@ func (m *message) each(in *Input, visit func() error) error {
 		}
 	}
 	if m.err != nil {
-		return in.at(m.errs, m.err)
+		return in.at(m.errAt, m.err)
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ var xspaceFormat = Format{
 	Doc:  "the XSpace of the profiler of TensorFlow and JAX (protobuf, .xplane.pb): events of BFC allocators",
 	Absent: "streams, requests that found no memory, what happened before the profiler was started, " +
 		"sizes as requested of the blocks live at that time",
-	Looks: func(head []byte) bool {
+	Recognize: func(head []byte) bool {
 		// Field 1 is a plane, which begins with its id or its name.
 		plane, _, ok := firstField(head)
 		return ok && len(plane) > 0 && (plane[0] == 0x08 || plane[0] == 0x12)

@@ -46,7 +46,7 @@ func (c *numbers) next(n int) (int, error) {
 			n := copy(dst, c.values)
 			dst, c.values = dst[n:], c.values[n:]
 		default:
-			if err := c.turn(); err != nil {
+			if err := c.nextPage(); err != nil {
 				return 0, err
 			}
 		}
@@ -54,7 +54,8 @@ func (c *numbers) next(n int) (int, error) {
 	return n, nil
 }
 
-func (c *numbers) turn() error {
+// nextPage decodes the next page into the dictionary, ranks or values.
+func (c *numbers) nextPage() error {
 	p, err := c.pages.next()
 	if err != nil {
 		return err
@@ -108,7 +109,7 @@ func (c *words) next(n int) (done int, err error) {
 			for k, r := range c.ranks[:n] {
 				code := c.codes[r]
 				if code == 0 {
-					if code, err = c.meet(r); err != nil {
+					if code, err = c.lookUp(r); err != nil {
 						return done + k, errText{err}
 					}
 				}
@@ -121,7 +122,7 @@ func (c *words) next(n int) (done int, err error) {
 			}
 			done, c.plain = done+1, c.plain[1:]
 		default:
-			if err := c.turn(); err != nil {
+			if err := c.nextPage(); err != nil {
 				return done, err
 			}
 		}
@@ -129,14 +130,15 @@ func (c *words) next(n int) (done int, err error) {
 	return done, nil
 }
 
-// meet determines the number of a dictionary text.
-func (c *words) meet(rank uint32) (uint32, error) {
+// lookUp determines the number of a dictionary text.
+func (c *words) lookUp(rank uint32) (uint32, error) {
 	n, err := c.code(c.texts[rank])
 	c.codes[rank] = n + 1
 	return n + 1, err
 }
 
-func (c *words) turn() error {
+// nextPage decodes the next page into the dictionary, ranks or plain texts.
+func (c *words) nextPage() error {
 	p, err := c.pages.next()
 	if err != nil {
 		return err

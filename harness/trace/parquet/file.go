@@ -248,10 +248,10 @@ func isLocated(err error) bool {
 func (f *File) Batches(yield func([]trace.Event) error) error {
 	memory := f.memory.Share()
 	defer memory.Close()
-	l := newLives(f.counts[trace.Completed.String()] > 0, memory)
+	l := newSlots(f.counts[trace.Completed.String()] > 0, memory)
 	return f.walk(func(first int, events []trace.Event) error {
 		for i := range events {
-			if err := l.enter(&events[i]); err != nil {
+			if err := l.assign(&events[i]); err != nil {
 				return f.errRow(first+i, err)
 			}
 		}

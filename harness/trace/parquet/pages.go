@@ -29,12 +29,12 @@ const (
 
 // pages reads the pages of one column in a row group. It reuses its buffers.
 type pages struct {
-	chunk  *format.ColumnMetaData
-	in     *bufio.Reader
-	zip    *zstd.Decoder
-	memory *budget.Budget // budget for the buffers of all columns
-	packed []byte         // the page as stored
-	plain  []byte         // decompressed
+	chunk   *format.ColumnMetaData
+	in      *bufio.Reader
+	decoder *zstd.Decoder
+	memory  *budget.Budget // budget for the buffers of all columns
+	packed  []byte         // the page as stored
+	plain   []byte         // decompressed
 }
 
 // page is the content of a page: the values of a dictionary, dictionary indexes, or values.
@@ -47,13 +47,14 @@ type page struct {
 	memory     *budget.Budget
 }
 
-// newPages returns a reader that decompresses with zip. It must be opened on a column before use.
-func newPages(zip *zstd.Decoder, memory *budget.Budget) *pages {
-	return &pages{in: bufio.NewReaderSize(nil, maxHead), zip: zip, memory: memory}
+// newPages returns a reader that decompresses with decoder. It must be opened on a column before
+// use.
+func newPages(decoder *zstd.Decoder, memory *budget.Budget) *pages {
+	return &pages{in: bufio.NewReaderSize(nil, maxHead), decoder: decoder, memory: memory}
 }
 
-// newZip returns a decompressor for pages.
-func newZip() (*zstd.Decoder, error) {
+// newDecoder returns a decompressor for pages.
+func newDecoder() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPage))
 }
 
@@ -116,7 +117,7 @@ func (p *pages) next() (page, error) {
 		if p.plain, err = sized(p.memory, p.plain, int(h.UncompressedPageSize)); err != nil {
 			return page{}, err
 		}
-		if p.plain, err = p.zip.DecodeAll(p.packed, p.plain[:0]); err != nil {
+		if p.plain, err = p.decoder.DecodeAll(p.packed, p.plain[:0]); err != nil {
 			return page{}, fmt.Errorf("zstd data is corrupt: %w", err)
 		}
 		out.data = p.plain
@@ -208,7 +209,7 @@ func (p page) numbers(dst []uint64, scratch *[]int64) (_ []uint64, err error) {
 	return dst, nil
 }
 
-var errValues = errors.New("a page has other values than it says")
+var errValues = errors.New("the values of a page contradict its header")
 
 // ranks decodes a page of indexes into a dictionary of up to most values: run-length encoded, or
 // bit-packed in groups of eight.

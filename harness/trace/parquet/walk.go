@@ -32,24 +32,24 @@ type column interface {
 }
 
 // newWalker returns a walker before the first row.
-func newWalker(f *File, zip *zstd.Decoder, memory *budget.Budget) *walker {
-	w := &walker{f: f, events: make([]trace.Event, pieceRows)}
+func newWalker(f *File, decoder *zstd.Decoder, memory *budget.Budget) *walker {
+	w := &walker{f: f, events: make([]trace.Event, batchRows)}
 	codes := map[int]func([]byte) (uint32, error){
 		colKind: codeOf("kind", kindNumbers), colHint: codeOf("hint", hintNumbers), colTag: f.tag,
 		colLife: codeOf("life", lifeNumbers),
 	}
 	for i := range f.columns {
 		if code := codes[i]; code != nil {
-			w.words[i] = words{pages: newPages(zip, memory), out: make([]uint32, pieceRows), code: code}
+			w.words[i] = words{pages: newPages(decoder, memory), out: make([]uint32, batchRows), code: code}
 			w.columns = append(w.columns, &w.words[i])
 			continue
 		}
-		w.numbers[i] = numbers{pages: newPages(zip, memory), out: make([]uint64, pieceRows)}
+		w.numbers[i] = numbers{pages: newPages(decoder, memory), out: make([]uint64, batchRows)}
 		w.columns = append(w.columns, &w.numbers[i])
 	}
 	for i := f.columns; i < numColumns; i++ {
-		w.numbers[i].out = make([]uint64, pieceRows)
-		w.words[i].out = make([]uint32, pieceRows)
+		w.numbers[i].out = make([]uint64, batchRows)
+		w.words[i].out = make([]uint32, batchRows)
 	}
 	return w
 }
@@ -68,14 +68,14 @@ func codeOf(what string, numbers map[string]uint32) func([]byte) (uint32, error)
 // walk passes all rows to yield as events without slots; NoSlot means that the event has no
 // allocation. first is the number of the first row.
 func (f *File) walk(yield func(first int, events []trace.Event) error) error {
-	zip, err := newZip()
+	decoder, err := newDecoder()
 	if err != nil {
 		return err
 	}
-	defer zip.Close()
+	defer decoder.Close()
 	memory := f.memory.Share()
 	defer memory.Close()
-	w := newWalker(f, zip, memory)
+	w := newWalker(f, decoder, memory)
 	at := 0
 	counts := make([]int, len(kindNames))
 	for g := range f.groups {
@@ -85,7 +85,7 @@ func (f *File) walk(yield func(first int, events []trace.Event) error) error {
 			}
 		}
 		for left := int(f.groups[g].NumRows); left > 0; {
-			events, err := w.next(at, min(left, pieceRows))
+			events, err := w.next(at, min(left, batchRows))
 			if err != nil {
 				return err
 			}

@@ -18,9 +18,9 @@ const (
 	// groupRows is the number of rows in a group. Every group has its own dictionaries, which pay
 	// off only in long groups; a writer holds a compressed group in memory.
 	groupRows = 1 << 20
-	// pieceRows is the number of rows converted at once: their events take 512 KiB and stay in the
+	// batchRows is the number of rows converted at once: their events take 512 KiB and stay in the
 	// processor's caches.
-	pieceRows = 1 << 13
+	batchRows = 1 << 13
 	// dictionaryBytes is the maximum size of a column's dictionary. Beyond it, for instance if
 	// every allocation has its own stack as its tag, values are stored without a dictionary.
 	dictionaryBytes = 32 << 20
@@ -30,17 +30,17 @@ const (
 // lifetime. Memory is bounded by a group of rows. It fails if the trace or w does, for an unknown
 // kind of event, and for a text that is not UTF-8.
 func Write(w io.Writer, t trace.Source) error {
-	var origins, lives bool
+	var origins, lifetimes bool
 	err := t.Batches(func(events []trace.Event) error {
 		origins = origins || slices.ContainsFunc(events, hasOrigin)
-		if lives = slices.ContainsFunc(events, hasLife); lives {
+		if lifetimes = slices.ContainsFunc(events, hasLife); lifetimes {
 			return errLife
 		}
 		return nil
 	})
 	withOrigin := func(r row, e *trace.Event) originRow { return originRow{r, e.Site, uint64(e.Thread)} }
 	switch {
-	case lives:
+	case lifetimes:
 		return write(w, t, func(r row, e *trace.Event) lifeRow { return lifeRow{withOrigin(r, e), lifeNames[e.Life]} })
 	case err != nil:
 		return err
@@ -70,7 +70,7 @@ func write[R any](w io.Writer, t trace.Source, complete func(row, *trace.Event) 
 		options = append(options, parquet.SkipPageBounds(name), parquet.SkipPageStatistics(name))
 	}
 	out := parquet.NewGenericWriter[R](w, options...)
-	rows := make([]R, 0, pieceRows)
+	rows := make([]R, 0, batchRows)
 	counts := map[string]int{}
 	at := 0
 	err := t.Batches(func(events []trace.Event) error {

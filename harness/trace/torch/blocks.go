@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// state is the state of an address.
+// state is the state of the memory at an address.
 type state uint8
 
 const (
@@ -14,25 +14,25 @@ const (
 	pending
 )
 
-// address is the state of an address at one entry of the history.
-type address struct {
+// addrState is the state of an address at one entry of the history.
+type addrState struct {
 	state  state
 	id     uint32 // forward pass: the last allocation there; backward pass: stack of the file's block
 	size   uint64 // bytes requested
 	stream int64  // handle
 }
 
-// interpretOpening reads the history backwards from the file's blocks to find the blocks at its
-// beginning.
-func (c *Timeline) interpretOpening(n *numbers) {
+// solveOpeningBlocks finds the blocks that existed when the history began: it reads the history
+// backwards from the file's blocks.
+func (c *Timeline) solveOpeningBlocks(n *numbers) {
 	h, r := &c.Device.History, c.Report
-	places := make([]address, len(n.addrs))
+	states := make([]addrState, len(n.addrs))
 	for b, s := range inUse(c.Device.Segments) {
-		p := &places[n.of(b.Addr)]
+		p := &states[n.of(b.Addr)]
 		if p.state != vacant {
-			r.find(blockTwice, -1, b.Addr)
+			r.addFinding(blockTwice, -1, b.Addr)
 		}
-		*p = address{state: live, id: b.Stack, size: b.Requested, stream: s.Stream}
+		*p = addrState{state: live, id: b.Stack, size: b.Requested, stream: s.Stream}
 		if b.State == ActivePendingFree {
 			p.state = pending
 		}
@@ -41,31 +41,31 @@ func (c *Timeline) interpretOpening(n *numbers) {
 		if n.entry[i] == 0 {
 			continue
 		}
-		e, p := h.At(i), &places[n.entry[i]]
+		e, p := h.At(i), &states[n.entry[i]]
 		switch e.Action {
 		case ActionAlloc:
 			p.state = vacant
 		case ActionFreeCompleted:
 			if p.state != vacant {
-				r.find(useUnexplained, i, e.Addr)
+				r.addFinding(useUnexplained, i, e.Addr)
 			}
-			*p = address{state: live, size: e.Size, stream: h.Streams[e.Stream]}
+			*p = addrState{state: live, size: e.Size, stream: h.Streams[e.Stream]}
 			if c.requested {
 				p.state = pending
 			}
 		case ActionFreeRequested:
 			if p.state == live {
-				r.find(useUnexplained, i, e.Addr)
+				r.addFinding(useUnexplained, i, e.Addr)
 			}
-			*p = address{state: live, size: e.Size, stream: h.Streams[e.Stream]}
+			*p = addrState{state: live, size: e.Size, stream: h.Streams[e.Stream]}
 		}
 	}
-	c.collectOpening(n, places)
+	c.collectOpening(n, states)
 }
 
 // collectOpening lists the blocks at the beginning, by stream and address.
-func (c *Timeline) collectOpening(n *numbers, places []address) {
-	for k, p := range places {
+func (c *Timeline) collectOpening(n *numbers, states []addrState) {
+	for k, p := range states {
 		if p.state != vacant {
 			c.Opening = append(c.Opening, OpeningAlloc{
 				Addr: uint64(n.addrs[k]), Size: p.size, Stream: p.stream, Pending: p.state == pending, Stack: p.id,
@@ -80,8 +80,8 @@ func (c *Timeline) collectOpening(n *numbers, places []address) {
 // forwardPass is the state of forward.
 type forwardPass struct {
 	*Timeline
-	places   []address // by number of the address
-	next     uint32    // id of the next allocation
+	states   []addrState // by number of the address
+	next     uint32      // id of the next allocation
 	reserved reservations
 }
 
@@ -89,19 +89,19 @@ type forwardPass struct {
 // the final state with the file's blocks.
 func (c *Timeline) forward(n *numbers) {
 	h := &c.Device.History
-	w := &forwardPass{Timeline: c, places: make([]address, len(n.addrs)), next: uint32(len(c.Opening))}
+	w := &forwardPass{Timeline: c, states: make([]addrState, len(n.addrs)), next: uint32(len(c.Opening))}
 	c.Steps, c.IDs = make([]Step, h.Len()), make([]uint32, h.Len())
 	w.reserved.open(c)
 	for id, o := range c.Opening {
-		p := &w.places[n.of(o.Addr)]
-		*p = address{state: live, id: uint32(id), size: o.Size, stream: o.Stream}
+		p := &w.states[n.of(o.Addr)]
+		*p = addrState{state: live, id: uint32(id), size: o.Size, stream: o.Stream}
 		if o.Pending {
 			p.state = pending
 		}
 	}
 	folded := -1
 	for i := range h.Len() {
-		e, p := h.At(i), &w.places[n.entry[i]]
+		e, p := h.At(i), &w.states[n.entry[i]]
 		switch e.Action {
 		case ActionAlloc:
 			w.alloc(i, &e, p)
@@ -126,34 +126,34 @@ func (c *Timeline) forward(n *numbers) {
 	w.compare(n)
 }
 
-func (w *forwardPass) alloc(i int, e *Entry, p *address) {
+func (w *forwardPass) alloc(i int, e *Entry, p *addrState) {
 	if p.state != vacant {
-		w.Report.find(allocOnLive, i, e.Addr)
+		w.Report.addFinding(allocOnLive, i, e.Addr)
 		w.Endings = append(w.Endings, Ending{i, p.id, p.state == pending})
 	}
 	if !w.reserved.holds(e.Addr, e.Size) {
-		w.Report.find(allocOutside, i, e.Addr)
+		w.Report.addFinding(allocOutside, i, e.Addr)
 	}
-	*p = address{live, w.next, e.Size, w.Device.History.Streams[e.Stream]}
+	*p = addrState{live, w.next, e.Size, w.Device.History.Streams[e.Stream]}
 	w.Steps[i], w.IDs[i] = Alloc, w.next
 	w.next++
 }
 
 // free handles a free by the program. If atOnce is set, the next entry completes it.
-func (w *forwardPass) free(i int, e *Entry, p *address, atOnce bool) {
+func (w *forwardPass) free(i int, e *Entry, p *addrState, atOnce bool) {
 	switch p.state {
 	case vacant:
-		w.Report.find(freeOfUnknown, i, e.Addr)
+		w.Report.addFinding(freeOfUnknown, i, e.Addr)
 		return
 	case pending:
-		w.Report.find(freeTwice, i, e.Addr)
+		w.Report.addFinding(freeTwice, i, e.Addr)
 		if atOnce {
 			w.finish(i, p, Completed)
 		}
 		return
 	}
 	if p.size != e.Size {
-		w.Report.find(sizeDiffers, i, e.Addr)
+		w.Report.addFinding(sizeDiffers, i, e.Addr)
 	}
 	if atOnce {
 		w.finish(i, p, Free)
@@ -164,22 +164,22 @@ func (w *forwardPass) free(i int, e *Entry, p *address, atOnce bool) {
 }
 
 // complete handles memory that becomes free.
-func (w *forwardPass) complete(i int, e *Entry, p *address) {
+func (w *forwardPass) complete(i int, e *Entry, p *addrState) {
 	switch p.state {
 	case vacant:
-		w.Report.find(freeOfUnknown, i, e.Addr)
+		w.Report.addFinding(freeOfUnknown, i, e.Addr)
 	case pending:
 		w.finish(i, p, Completed)
 	case live:
 		if w.requested {
-			w.Report.find(freeUnrequested, i, e.Addr)
+			w.Report.addFinding(freeUnrequested, i, e.Addr)
 		}
 		w.finish(i, p, Free)
 	}
 }
 
 // finish records the last step of an allocation.
-func (w *forwardPass) finish(i int, p *address, s Step) {
+func (w *forwardPass) finish(i int, p *addrState, s Step) {
 	w.Steps[i], w.IDs[i] = s, p.id
 	p.state = vacant
 }
@@ -187,33 +187,33 @@ func (w *forwardPass) finish(i int, p *address, s Step) {
 // compare compares the final state with the file's blocks.
 func (w *forwardPass) compare(n *numbers) {
 	r := w.Report
-	for k, p := range w.places {
+	for k, p := range w.states {
 		switch p.state {
 		case live:
 			r.EndLive.add(p.size)
 		case pending:
 			r.EndPending.add(p.size)
-			w.Pending = append(w.Pending, w.places[k].id)
+			w.Pending = append(w.Pending, w.states[k].id)
 		}
 	}
 	slices.Sort(w.Pending)
 	for b := range inUse(w.Device.Segments) {
-		p := &w.places[n.of(b.Addr)]
+		p := &w.states[n.of(b.Addr)]
 		switch {
 		case p.state == vacant:
-			r.find(blockUnexplained, -1, b.Addr)
+			r.addFinding(blockUnexplained, -1, b.Addr)
 		case w.requested && (p.state == pending) != (b.State == ActivePendingFree):
-			r.find(stateDiffers, -1, b.Addr)
+			r.addFinding(stateDiffers, -1, b.Addr)
 		case p.size != b.Requested:
-			r.find(sizeDiffers, -1, b.Addr)
+			r.addFinding(sizeDiffers, -1, b.Addr)
 		case int(p.id) < len(w.Opening):
 			w.Opening[p.id].Granted = b.Size // unchanged since the beginning
 		}
 		p.state = vacant
 	}
-	for k, p := range w.places {
+	for k, p := range w.states {
 		if p.state != vacant {
-			r.find(liveNotInFile, -1, uint64(n.addrs[k]))
+			r.addFinding(liveNotInFile, -1, uint64(n.addrs[k]))
 		}
 	}
 }

@@ -14,11 +14,11 @@ const batch = 1000
 // emitter writes the operations of a pickle of protocol 4. A string or frame is written once; later
 // uses refer to the memo.
 type emitter struct {
-	w    *bufio.Writer
-	memo uint32            // next index of the memo
-	keys map[string]uint32 // memo index of each key
-	open []int             // items written so far, for each open list
-	room [16]byte          // operands: bytes passed to w escape to the heap
+	w       *bufio.Writer
+	memo    uint32            // next index of the memo
+	keys    map[string]uint32 // memo index of each key
+	open    []int             // items written so far, for each open list
+	scratch [16]byte          // operands: bytes passed to w escape to the heap
 
 	lists []bool // whether each open container of a setting is a list
 }
@@ -33,7 +33,7 @@ func (e *emitter) byte(op byte, b ...byte) {
 
 // uint4 writes an opcode and 4 bytes.
 func (e *emitter) uint4(op byte, x uint32) {
-	e.w.Write(binary.LittleEndian.AppendUint32(append(e.room[:0], op), x))
+	e.w.Write(binary.LittleEndian.AppendUint32(append(e.scratch[:0], op), x))
 }
 
 // int writes an integer in the shortest form, as Python does.
@@ -61,12 +61,12 @@ func (e *emitter) uint(x uint64) {
 
 // long writes an integer of n bytes, at most 9; the ninth is 0.
 func (e *emitter) long(x uint64, n int) {
-	b := append(binary.LittleEndian.AppendUint64(append(e.room[:0], 0x8a, byte(n)), x), 0)
+	b := append(binary.LittleEndian.AppendUint64(append(e.scratch[:0], 0x8a, byte(n)), x), 0)
 	e.w.Write(b[:2+n])
 }
 
 func (e *emitter) float(f float64) {
-	e.w.Write(binary.BigEndian.AppendUint64(append(e.room[:0], 'G'), math.Float64bits(f)))
+	e.w.Write(binary.BigEndian.AppendUint64(append(e.scratch[:0], 'G'), math.Float64bits(f)))
 }
 
 func (e *emitter) bool(is bool) {
@@ -88,8 +88,8 @@ func (e *emitter) text(text string) {
 
 // key writes a constant string: in full the first time, then as a reference to the memo.
 func (e *emitter) key(text string) {
-	if place, ok := e.keys[text]; ok {
-		e.get(place)
+	if index, ok := e.keys[text]; ok {
+		e.get(index)
 		return
 	}
 	e.text(text)
@@ -104,12 +104,12 @@ func (e *emitter) memoize() uint32 {
 }
 
 // get writes a reference to the memo.
-func (e *emitter) get(place uint32) {
-	if place <= math.MaxUint8 {
-		e.byte('h', byte(place))
+func (e *emitter) get(index uint32) {
+	if index <= math.MaxUint8 {
+		e.byte('h', byte(index))
 		return
 	}
-	e.uint4('j', place)
+	e.uint4('j', index)
 }
 
 func (e *emitter) list() {

@@ -2,9 +2,9 @@ package torch
 
 import "github.com/vramyard/vramyard/harness/trace"
 
-// Gap returns why a replay of a trace differs from the recorded run, or "". Either the trace has
-// no history (empty, see [trace.Coverage.Empty]), or its oldest entries were lost, for the reason
-// of [KeyWrapped].
+// Gap returns why a replay of a trace differs from the recorded run, or "" if it does not. empty is
+// [trace.Coverage.Empty]: the trace has no history. wrapped is the value of [KeyWrapped]: why the
+// oldest entries of the history are probably lost, or "".
 func Gap(empty bool, wrapped string) string {
 	switch {
 	case empty:
@@ -17,10 +17,10 @@ func Gap(empty bool, wrapped string) string {
 
 // GapOf is [Gap] for a trace in memory.
 func GapOf(t *trace.Trace) string {
-	var covered trace.Coverage
+	var coverage trace.Coverage
 	for i := range t.Events {
-		covered.Step(&t.Events[i])
+		coverage.Step(&t.Events[i])
 	}
 	wrapped, _ := t.Header.Get(KeyWrapped)
-	return Gap(covered.Empty(), wrapped)
+	return Gap(coverage.Empty(), wrapped)
 }

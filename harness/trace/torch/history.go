@@ -132,14 +132,14 @@ func Interpret(d *Device) *Timeline {
 	return c
 }
 
-// Memory of solve, in bytes.
+// Memory of interpret, in bytes.
 const (
 	entryBytes   = 24 // per entry: address number, step, id and event
 	addressBytes = 80 // per address: its index entry and its states in both passes
 	blockBytes   = 64 // per block in use: its opening state
 )
 
-// interpret is [Solve] with its memory charged to a budget.
+// interpret is [Interpret] with its memory charged to a budget.
 func interpret(d *Device, memory *budget.Budget) (*Timeline, error) {
 	blocks := 0
 	for range inUse(d.Segments) {
@@ -154,8 +154,8 @@ func interpret(d *Device, memory *budget.Budget) (*Timeline, error) {
 		return nil, err
 	}
 	defer memory.Give(int64(len(n.addrs)) * addressBytes)
-	c.backSegments()
-	c.interpretOpening(n)
+	c.solveOpeningSegments()
+	c.solveOpeningBlocks(n)
 	c.forward(n)
 	c.Report.finish(c)
 	return c, nil

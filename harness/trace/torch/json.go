@@ -21,8 +21,8 @@ func (m *machine) readJSON(r io.Reader) error {
 			return m.jsonError(d, err)
 		}
 		m.at = d.InputOffset() - 1
-		if m.at >= m.weighAt {
-			if err := m.weigh(); err != nil {
+		if m.at >= m.chargeAt {
+			if err := m.charge(); err != nil {
 				return err
 			}
 		}
@@ -83,7 +83,7 @@ func (m *machine) token(token json.Token) error {
 			}
 			return m.mark()
 		}
-		items, err := m.above()
+		items, err := m.popMark()
 		if err != nil {
 			return err
 		}

@@ -107,7 +107,7 @@ func (m *machine) copyEntry(to *History, number uint64) error {
 	to.Append(e)
 	m.rowBytes += to.packed - before
 	if to.packed > before { // one operation can copy an entry for each two bytes of the file
-		return m.weigh()
+		return m.charge()
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func gather[T any](m *machine, k kind, a *arena[T], items []value) (value, error
 			for i := range v.n {
 				a.add(a.at(uint32(v.x) + i))
 				if r.n++; r.n%arenaRows == 0 { // one operation can copy a row for each two bytes of the file
-					if err := m.weigh(); err != nil {
+					if err := m.charge(); err != nil {
 						return value{}, err
 					}
 				}

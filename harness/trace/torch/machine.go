@@ -24,7 +24,7 @@ type machine struct {
 	marks []int // positions in stack
 	memo  memo
 	nodes arena[node]
-	spare []uint64 // nodes to reuse
+	spare []uint64 // indexes of nodes to reuse
 
 	texts  arena[text]
 	textAt table // texts by index plus 1
@@ -39,19 +39,19 @@ type machine struct {
 	blocks      arena[Block]
 	segments    arena[segmentRow]
 	annotations arena[Annotation]
-	runs        []run
-	scratch     []uint32
-	taken       [3]value
-	printedRoom int // bytes of printed settings still allowed
+	runs        []run    // lists of rows
+	scratch     []uint32 // frames of the stack that is being built
+	taken       [3]value // result of popN
+	printedRoom int      // bytes of printed settings still allowed
 
 	at        int64 // offset of the current operation, for messages
-	weighAt   int64 // offset of the next call of weigh
+	chargeAt  int64 // offset of the next call of charge
 	textBytes int   // length of all texts
 	itemBytes int   // capacity of the items of all nodes
-	shutBytes int   // bytes of all histories except the last, without packed entries
+	shutBytes int   // bytes of all histories except the last, which no longer grow; without packed entries
 	rowBytes  int   // bytes of all packed entries
-	listed    int   // bytes of the rows of all runs when they are copied out of their arenas
-	weighed   int64 // bytes taken from the budget
+	listed    int   // bytes of the rows of all runs, should they be copied out of their arenas
+	charged   int64 // bytes taken from the budget
 	memory    *budget.Budget
 }
 
@@ -141,8 +141,8 @@ func (m *machine) mark() error {
 	return nil
 }
 
-// above pops the last mark and returns the values above it, which are valid until the next push.
-func (m *machine) above() ([]value, error) {
+// popMark pops the last mark and returns the values above it, which are valid until the next push.
+func (m *machine) popMark() ([]value, error) {
 	k := len(m.marks) - 1
 	if k < 0 {
 		return nil, m.errorf("no mark on the stack, want one")
@@ -279,7 +279,7 @@ func (m *machine) grow(nd *node, v value) error {
 	after := cap(nd.items)
 	m.itemBytes += (after - before) * valueBytes
 	if after > 1<<16 { // one operation can put the whole stack into a container
-		return m.weigh()
+		return m.charge()
 	}
 	return nil
 }

@@ -84,8 +84,8 @@ func (m *machine) readPickle(r io.Reader) error {
 		if err != nil || op == pickle.Stop {
 			return err
 		}
-		if m.at >= m.weighAt {
-			if err := m.weigh(); err != nil {
+		if m.at >= m.chargeAt {
+			if err := m.charge(); err != nil {
 				return err
 			}
 		}
@@ -166,7 +166,7 @@ func (m *machine) step(op pickle.Op, scan *pickle.Scanner) error {
 
 // stepAll executes an operation on all values above the last mark.
 func (m *machine) stepAll(op pickle.Op) error {
-	items, err := m.above()
+	items, err := m.popMark()
 	if err != nil {
 		return err
 	}

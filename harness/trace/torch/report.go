@@ -126,8 +126,8 @@ func newReport(d *Device) *Report {
 	return r
 }
 
-// find counts an inconsistency. entry is -1 for the file's segments and blocks.
-func (r *Report) find(kind finding, entry int, addr uint64) {
+// addFinding counts an inconsistency. entry is -1 for the file's segments and blocks.
+func (r *Report) addFinding(kind finding, entry int, addr uint64) {
 	i := slices.IndexFunc(r.Findings, func(f Finding) bool { return f.kind == kind })
 	if i < 0 {
 		i = len(r.Findings)

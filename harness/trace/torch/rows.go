@@ -323,7 +323,7 @@ func (m *machine) lastUse(v value) (value, bool) {
 	return use, use.kind == isDict
 }
 
-// use reads the stack of the last use, and the requested bytes if sized is set.
+// use reads the stack of the last use of a block, and its requested bytes if sized is set.
 func (m *machine) use(b *Block, nd *node, sized bool) error {
 	for i := 0; i < len(nd.items); i += 2 {
 		key, v, ok := nd.items[i], nd.items[i+1], true

@@ -32,14 +32,14 @@ type Traffic struct {
 	Segment HeldSegment // completed from later entries and the file
 }
 
-// backSegments reads the history backwards from the file's segments to find the segments held at
-// its beginning.
-func (c *Timeline) backSegments() {
+// solveOpeningSegments finds the segments that were held when the history began: it reads the
+// history backwards from the file's segments.
+func (c *Timeline) solveOpeningSegments() {
 	var held ranges
 	for i := range c.Device.Segments {
 		s := &c.Device.Segments[i]
 		if !held.put(HeldSegment{s.Addr, s.Total, s.Stream, !s.Large, s.Expandable, s.Pool, false}) {
-			c.Report.find(segmentTwice, -1, s.Addr)
+			c.Report.addFinding(segmentTwice, -1, s.Addr)
 		}
 		c.Report.End += s.Total
 	}
@@ -49,18 +49,18 @@ func (c *Timeline) backSegments() {
 		ok := false
 		if s := &t.Segment; t.Taken {
 			var was HeldSegment
-			if was, ok = held.cut(s.Addr, s.Size, s.Expandable); ok {
+			if was, ok = held.remove(s.Addr, s.Size, s.Expandable); ok {
 				s.Pool, s.PoolUnknown, s.Stream = was.Pool, was.PoolUnknown, was.Stream
 				if !s.Expandable {
 					s.Small = was.Small
 				}
 			}
 		} else {
-			held.relate(s)
+			held.inheritPool(s)
 			ok = held.put(*s)
 		}
 		if !ok {
-			c.Report.find(segmentUnexplained, t.Entry, t.Segment.Addr)
+			c.Report.addFinding(segmentUnexplained, t.Entry, t.Segment.Addr)
 		}
 	}
 	for e := range held.list.All {
@@ -119,7 +119,7 @@ func (b *reservations) replay(c *Timeline, entry int) {
 		return
 	}
 	b.report.GivenBack++
-	if _, ok := b.held.cut(t.Segment.Addr, t.Segment.Size, t.Segment.Expandable); ok {
+	if _, ok := b.held.remove(t.Segment.Addr, t.Segment.Size, t.Segment.Expandable); ok {
 		b.bytes -= t.Segment.Size
 	}
 }
@@ -157,8 +157,8 @@ func (r *ranges) put(s HeldSegment) bool {
 	return true
 }
 
-// relate copies the pool of an adjacent mapped range: both are in one expandable segment.
-func (r *ranges) relate(s *HeldSegment) {
+// inheritPool copies the pool of an adjacent mapped range: both are in one expandable segment.
+func (r *ranges) inheritPool(s *HeldSegment) {
 	if !s.Expandable {
 		return
 	}
@@ -196,15 +196,15 @@ func (r *ranges) covers(addr, size uint64) bool {
 	return false
 }
 
-// cut removes a range and returns the entry that held its lowest address. It fails without a change
-// unless the range is completely held and, if part is false, is exactly one entry.
-func (r *ranges) cut(addr, size uint64, part bool) (HeldSegment, bool) {
+// remove removes a range and returns the entry that held its lowest address. It fails without a
+// change unless the range is completely held and, if partial is false, is exactly one entry.
+func (r *ranges) remove(addr, size uint64, partial bool) (HeldSegment, bool) {
 	p, ok := r.list.Floor(device.Addr(addr))
 	if !ok || size == 0 || !r.covers(addr, size) {
 		return HeldSegment{}, false
 	}
 	first := r.list.Entry(p).Value
-	if !part {
+	if !partial {
 		if first.Addr != addr || first.Size != size {
 			return HeldSegment{}, false
 		}

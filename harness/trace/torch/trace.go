@@ -65,10 +65,10 @@ func (c *Timeline) trace(s *Snapshot, sites []uint64, memory *budget.Budget) (*t
 	}
 	slices.SortStableFunc(m.marks, func(a, b Annotation) int { return cmp.Compare(a.Time, b.Time) })
 	if m.start == NoTime && len(m.marks) > 0 {
-		c.Report.find(markUnplaced, -1, 0)
+		c.Report.addFinding(markUnplaced, -1, 0)
 		m.marks = nil
 	}
-	if err := m.opening(); err != nil {
+	if err := m.addOpening(); err != nil {
 		return nil, err
 	}
 	c.Events = make([]int, len(c.Steps)+1)
@@ -86,7 +86,7 @@ func (c *Timeline) trace(s *Snapshot, sites []uint64, memory *budget.Budget) (*t
 		}
 	}
 	c.Events[len(c.Steps)] = m.count
-	if err := m.ending(); err != nil {
+	if err := m.addClosing(); err != nil {
 		return nil, err
 	}
 	t := m.b.Trace()
@@ -115,8 +115,8 @@ func (m *traceMaker) add(e trace.Event) error {
 	return m.b.Add(e)
 }
 
-// opening adds the allocations that existed when the history began.
-func (m *traceMaker) opening() error {
+// addOpening adds the allocations that existed when the history began.
+func (m *traceMaker) addOpening() error {
 	for id, o := range m.Opening {
 		err := m.add(trace.Event{
 			Kind: trace.LiveAtStart, ID: uint64(id), Size: device.Size(o.Size), Stream: device.Stream(o.Stream),
@@ -142,11 +142,11 @@ func (m *traceMaker) advance(i int, e *Entry) error {
 	if e.Time == NoTime {
 		return nil
 	}
-	if err := m.marksBefore(e.Time); err != nil {
+	if err := m.addMarksUntil(e.Time); err != nil {
 		return err
 	}
 	if e.Time < m.last {
-		m.Report.find(timeBack, i, e.Addr)
+		m.Report.addFinding(timeBack, i, e.Addr)
 	}
 	m.last = max(m.last, e.Time)
 	m.now = max(m.now, m.since(e.Time))
@@ -167,10 +167,10 @@ func (m *traceMaker) since(us int64) int64 {
 	}
 }
 
-// marksBefore adds the marks up to a time.
-func (m *traceMaker) marksBefore(us int64) error {
+// addMarksUntil adds the marks up to a time, inclusive.
+func (m *traceMaker) addMarksUntil(us int64) error {
 	for len(m.marks) > 0 && m.marks[0].Time <= us {
-		if err := m.mark(m.marks[0]); err != nil {
+		if err := m.addMark(m.marks[0]); err != nil {
 			return err
 		}
 		m.marks = m.marks[1:]
@@ -178,7 +178,7 @@ func (m *traceMaker) marksBefore(us int64) error {
 	return nil
 }
 
-func (m *traceMaker) mark(a Annotation) error {
+func (m *traceMaker) addMark(a Annotation) error {
 	text := m.texts[a.Name]
 	if !a.Start {
 		text += endSuffix
@@ -192,7 +192,7 @@ func (m *traceMaker) step(i int, step Step, from *Entry) error {
 	e := trace.Event{ID: uint64(m.IDs[i]), Time: m.now}
 	switch step {
 	case Alloc:
-		if err := m.endings(i); err != nil {
+		if err := m.addUnrecordedEnds(i); err != nil {
 			return err
 		}
 		m.Events[i] = m.count
@@ -211,8 +211,9 @@ func (m *traceMaker) step(i int, step Step, from *Entry) error {
 	return m.add(e)
 }
 
-// endings adds the unrecorded ends of allocations at the address of an entry's allocation.
-func (m *traceMaker) endings(i int) error {
+// addUnrecordedEnds frees the allocations at the address of entry i's allocation: the history lacks
+// their frees.
+func (m *traceMaker) addUnrecordedEnds(i int) error {
 	for len(m.ends) > 0 && m.ends[0].Entry == i {
 		e := trace.Event{Kind: trace.Free, ID: uint64(m.ends[0].ID), Time: m.now}
 		if m.ends[0].Pending {
@@ -236,10 +237,10 @@ func (m *traceMaker) tag(text uint32) uint32 {
 	return m.tags[text]
 }
 
-// ending adds the remaining marks and completes the pending frees.
-func (m *traceMaker) ending() error {
+// addClosing adds the remaining marks and completes the pending frees.
+func (m *traceMaker) addClosing() error {
 	for _, a := range m.marks {
-		if err := m.mark(a); err != nil {
+		if err := m.addMark(a); err != nil {
 			return err
 		}
 	}

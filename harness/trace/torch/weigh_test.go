@@ -82,7 +82,7 @@ var bombs = map[string]endless{
 	"strings of JSON": {next: []byte("["), text: []byte(`"________0000",`), count: true},
 }
 
-// TestBombsAreWeighed reads files without an end under a low limit. What is weighed may not be less
+// TestBombsAreWeighed reads files without an end under a low limit. What is charged may not be less
 // than what lies on the heap, or else the true limit would be another.
 func TestBombsAreWeighed(t *testing.T) {
 	const limit = 24 << 20
@@ -103,13 +103,13 @@ func TestBombsAreWeighed(t *testing.T) {
 			}
 			runtime.GC()
 			runtime.ReadMemStats(&after)
-			weighed := m.rest() + m.rowBytes + m.memo.bytes
+			charged := m.rest() + m.rowBytes + m.memo.bytes
 			live := int(after.HeapAlloc) - int(before.HeapAlloc)
-			t.Logf("%d MiB live, %d MiB weighed, %d MiB in all: %v", live>>20, weighed>>20,
+			t.Logf("%d MiB live, %d MiB charged, %d MiB in all: %v", live>>20, charged>>20,
 				(after.TotalAlloc-before.TotalAlloc)>>20, err)
 			require.EqualError(t, err, "takes more than 24MiB of memory")
-			require.LessOrEqual(t, live, weighed+weighed/8+1<<20)
-			require.LessOrEqual(t, weighed, 2*limit)
+			require.LessOrEqual(t, live, charged+charged/8+1<<20)
+			require.LessOrEqual(t, charged, 2*limit)
 			require.LessOrEqual(t, after.TotalAlloc-before.TotalAlloc, uint64(10*limit))
 			runtime.KeepAlive(m)
 		})

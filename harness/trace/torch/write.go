@@ -72,8 +72,8 @@ func (b *writer) snapshot() error {
 }
 
 func (b *writer) string(id uint32) {
-	if place := b.strings[id]; place != 0 {
-		b.get(place - 1)
+	if index := b.strings[id]; index != 0 {
+		b.get(index - 1)
 		return
 	}
 	b.text(b.s.Strings[id])
@@ -82,8 +82,8 @@ func (b *writer) string(id uint32) {
 
 // stack writes a list of frames. Equal stacks are one list in the memo, as PyTorch writes them.
 func (b *writer) stack(id uint32) {
-	if place := b.stacks[id]; place != 0 {
-		b.get(place - 1)
+	if index := b.stacks[id]; index != 0 {
+		b.get(index - 1)
 		return
 	}
 	b.list()
@@ -96,8 +96,8 @@ func (b *writer) stack(id uint32) {
 }
 
 func (b *writer) frame(id uint32) {
-	if place := b.frames[id]; place != 0 {
-		b.get(place - 1)
+	if index := b.frames[id]; index != 0 {
+		b.get(index - 1)
 		return
 	}
 	f := b.s.Frames[id]

@@ -66,10 +66,10 @@ func (e torchEntry) vector(root, rules string) (Vector, error) {
 		return Vector{}, err
 	}
 	const page = 2 * device.MiB // the device charges a segment in multiples of it
-	on, err := json.Marshal(simConfig{Capacity: e.Capacity * device.MiB, Round: page, Charge: page})
+	simJSON, err := json.Marshal(simConfig{Capacity: e.Capacity * device.MiB, Round: page, Charge: page})
 	return Vector{
 		Suite: "torch", Kind: "torch_" + rules, Name: e.Name, Purpose: e.Generator, Strategy: "caching",
-		Config: config, Sim: on, Allocs: want.Counts.Requests, Refused: want.Counts.OOMs,
+		Config: config, Sim: simJSON, Allocs: want.Counts.Requests, Refused: want.Counts.OOMs,
 		traceFile:    file{filepath.Join(root, e.Trace), e.TraceSHA256},
 		expectedFile: file{filepath.Join(root, want.File), want.SHA256},
 	}, err

@@ -196,12 +196,12 @@ func (e bfcEntry) vector(root string) (Vector, error) {
 	if err != nil {
 		return Vector{}, err
 	}
-	device, err := json.Marshal(simConfig{
+	simJSON, err := json.Marshal(simConfig{
 		Capacity: o.DeviceCapacity, Policy: bfcPolicies[o.Policy], Round: o.Round, Gap: o.Gap, FailAbove: o.FailAbove,
 	})
 	v := Vector{
 		Suite: "bfc", Kind: "bfc", Name: e.Name, Purpose: e.Purpose, Strategy: "bfc", Variant: e.Variant,
-		Config: config, Sim: device, Allocs: e.Allocs, Refused: e.OOMs,
+		Config: config, Sim: simJSON, Allocs: e.Allocs, Refused: e.OOMs,
 		traceFile:    file{filepath.Join(root, e.Trace), e.TraceSHA256},
 		expectedFile: file{filepath.Join(root, e.Expected), e.ExpectedSHA256},
 	}
@@ -273,10 +273,10 @@ func (e xdlEntry) vector(root string) (Vector, error) {
 		return Vector{}, err
 	}
 	// A region keeps its own size, but the device charges whole granules.
-	device, err := json.Marshal(simConfig{Capacity: e.Capacity, Round: 256, Charge: 2 * device.MiB})
+	simJSON, err := json.Marshal(simConfig{Capacity: e.Capacity, Round: 256, Charge: 2 * device.MiB})
 	return Vector{
 		Suite: "xdl", Kind: e.Kind, Name: e.Name, Purpose: e.Description, Strategy: kind.strategy,
-		Config: config, Sim: device, Allocs: e.Metrics.Allocs, Refused: e.Metrics.OOM,
+		Config: config, Sim: simJSON, Allocs: e.Metrics.Allocs, Refused: e.Metrics.OOM,
 		traceFile:    file{filepath.Join(root, filepath.FromSlash(e.Trace)), e.TraceSHA256},
 		expectedFile: file{filepath.Join(root, filepath.FromSlash(e.Out)), e.OutSHA256},
 	}, err

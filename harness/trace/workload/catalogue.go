@@ -32,7 +32,7 @@ type Params struct {
 type param struct {
 	name  string
 	value uint64
-	most  uint64 // maximum; the minimum is 1, and 0 for a seed
+	max   uint64 // maximum; the minimum is 1, and 0 for a seed
 }
 
 // list returns all parameters. A negative number becomes a huge one, which exceeds every maximum.
@@ -156,22 +156,22 @@ func Lookup(name string) (Shape, error) {
 // New returns the workload of this shape with the given parameters. Start from [Shape.Default]. An
 // error is a [*ParamError].
 func (s Shape) New(p Params) (Workload, error) {
-	if name, why := s.judge(p); why != nil {
+	if name, why := s.validate(p); why != nil {
 		return Workload{}, &ParamError{s.Name, name, why}
 	}
 	return Workload{shape: s, params: p, parts: s.parts(p)}, nil
 }
 
-// judge returns the first invalid parameter, and why it is invalid.
-func (s Shape) judge(p Params) (name string, why error) {
-	usual := s.Default.list()
+// validate returns the first invalid parameter, and why it is invalid.
+func (s Shape) validate(p Params) (name string, why error) {
+	defaults := s.Default.list()
 	for i, v := range p.list() {
 		switch {
 		case v.name == "seed": // any value is valid
-		case usual[i].value == 0 && v.value != 0:
+		case defaults[i].value == 0 && v.value != 0:
 			return v.name, fmt.Errorf("%s has no such parameter", s.Name)
-		case usual[i].value != 0 && (v.value < 1 || v.value > v.most):
-			return v.name, fmt.Errorf("want 1 to %d", v.most)
+		case defaults[i].value != 0 && (v.value < 1 || v.value > v.max):
+			return v.name, fmt.Errorf("want 1 to %d", v.max)
 		}
 	}
 	switch {

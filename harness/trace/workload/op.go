@@ -91,7 +91,7 @@ func (m *meter) add(o Op) {
 		m.PeakBlocks = max(m.PeakBlocks, m.blocks)
 	}
 	m.sizes[slot] = size
-	m.Hash = m.Hash.and(uint64(slot)).and(uint64(size))
+	m.Hash = m.Hash.extend(uint64(slot)).extend(uint64(size))
 }
 
 // The constants of 64-bit FNV-1a.
@@ -100,8 +100,8 @@ const (
 	fnvPrime  = 0x100000001b3
 )
 
-// and returns the hash extended by a word.
-func (h Hash) and(word uint64) Hash {
+// extend returns the hash extended by a word.
+func (h Hash) extend(word uint64) Hash {
 	for range 8 {
 		h = (h ^ Hash(word&0xff)) * fnvPrime
 		word >>= 8

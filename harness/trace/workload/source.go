@@ -13,8 +13,8 @@ type source struct {
 	starts []start // the marks; tags are numbered from 1 in this order
 }
 
-// pieceEvents is the number of events passed on at once.
-const pieceEvents = 1 << 13
+// batchEvents is the number of events passed on at once.
+const batchEvents = 1 << 13
 
 // Events returns the number of events of the trace: operations and marks.
 func (w Workload) Events() int { return w.parts.Total() + len(w.starts()) }
@@ -38,11 +38,11 @@ func (s *source) TagOf(e *trace.Event) string {
 }
 
 func (s *source) Batches(yield func([]trace.Event) error) (err error) {
-	piece := make([]trace.Event, 0, pieceEvents)
+	batch := make([]trace.Event, 0, batchEvents)
 	put := func(e trace.Event) {
-		if piece = append(piece, e); len(piece) == cap(piece) {
-			err = yield(piece)
-			piece = piece[:0]
+		if batch = append(batch, e); len(batch) == cap(batch) {
+			err = yield(batch)
+			batch = batch[:0]
 		}
 	}
 	n, marks := 0, 0
@@ -59,8 +59,8 @@ func (s *source) Batches(yield func([]trace.Event) error) (err error) {
 			return err
 		}
 	}
-	if len(piece) > 0 {
-		err = yield(piece)
+	if len(batch) > 0 {
+		err = yield(batch)
 	}
 	return err
 }

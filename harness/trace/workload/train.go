@@ -2,7 +2,7 @@ package workload
 
 import "github.com/vramyard/vramyard/device"
 
-// The transformer of w2: the weights of 24 layers, two moments of an optimiser and, within a step,
+// The transformer of w2: the weights of 24 layers, two moments of an optimizer and, within a step,
 // the activations. Elements take two bytes.
 const (
 	trainLayers                = 24
@@ -108,10 +108,10 @@ func (t *trainer) step(seq device.Size, first bool) {
 	}
 	t.gradient(embedding)
 	t.free(dx, x0)
-	t.optimise(embedding, first)
+	t.optimize(embedding, first)
 	for range trainLayers {
 		for _, size := range tensors() {
-			t.optimise(size, first)
+			t.optimize(size, first)
 		}
 	}
 	t.free(t.gradients...)
@@ -167,9 +167,9 @@ func (t *trainer) backward(l layer, u device.Size, dx uint32) uint32 {
 	return dn
 }
 
-// optimise generates the update of a parameter tensor. The first time it allocates the two moments,
+// optimize generates the update of a parameter tensor. The first time it allocates the two moments,
 // four bytes an element.
-func (t *trainer) optimise(size device.Size, first bool) {
+func (t *trainer) optimize(size device.Size, first bool) {
 	if first {
 		t.alloc(2 * size)
 		t.alloc(2 * size)

@@ -40,9 +40,9 @@ func (w Workload) Parts() Parts { return w.parts }
 func (w Workload) Name() string {
 	var b strings.Builder
 	b.WriteString(w.shape.Name)
-	usual := w.shape.Default.list()
+	defaults := w.shape.Default.list()
 	for i, p := range w.params.list() {
-		if p.value != usual[i].value {
+		if p.value != defaults[i].value {
 			b.WriteString("-" + p.name + strconv.FormatUint(p.value, 10))
 		}
 	}
@@ -62,9 +62,9 @@ func (w Workload) String() string {
 
 // listed returns the parameters that the shape has.
 func (w Workload) listed() (list []param) {
-	usual := w.shape.Default.list()
+	defaults := w.shape.Default.list()
 	for i, p := range w.params.list() {
-		if usual[i].value != 0 {
+		if defaults[i].value != 0 {
 			list = append(list, p)
 		}
 	}

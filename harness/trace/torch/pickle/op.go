@@ -10,8 +10,8 @@ const (
 	None                 // push None
 	True                 // push True
 	False                // push False
-	Int                  // push an integer of 64 bits with a sign: Scanner.Int
-	Uint                 // push an integer of at least 1<<63: Scanner.Uint
+	Int                  // push a signed integer of 64 bits: Scanner.Int
+	Uint                 // push an unsigned integer of 64 bits, at least 1<<63: Scanner.Uint
 	Wide                 // push an integer of more than 64 bits
 	Float                // push Scanner.Float
 	Text                 // push Scanner.Text
@@ -19,16 +19,16 @@ const (
 	EmptyDict            // push a new dictionary
 	EmptyTuple           // push ()
 	Mark                 // push a mark
-	List                 // replace all above the mark by a list of it
-	Dict                 // replace keys and values above the mark by a dictionary
-	Tuple                // replace all above the mark by a tuple of it
+	List                 // replace the values above the mark by a list of them
+	Dict                 // replace the keys and values above the mark by a dictionary
+	Tuple                // replace the values above the mark by a tuple of them
 	Tuple1               // replace the top value by a tuple
-	Tuple2               // replace two
-	Tuple3               // replace three
-	Append               // append the top value to the list below
-	Appends              // append all above the mark to the list below it
-	SetItem              // set a key and a value in the dictionary below
-	SetItems             // set all above the mark in the dictionary below it
+	Tuple2               // replace the top two values by a tuple
+	Tuple3               // replace the top three values by a tuple
+	Append               // append the top value to the list below it
+	Appends              // append the values above the mark to the list below it
+	SetItem              // set the top key and value in the dictionary below them
+	SetItems             // set the keys and values above the mark in the dictionary below it
 	Get                  // push the memo entry at Scanner.Index
 	Put                  // store the top value in the memo at Scanner.Index
 	Memoize              // store the top value at the next index of the memo

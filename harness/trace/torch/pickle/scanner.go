@@ -64,8 +64,8 @@ func (s *Scanner) Next() (Op, error) {
 	for {
 		s.off = s.base + int64(s.pos)
 		if s.pos == s.end {
-			if err := s.need(1); err != nil {
-				return 0, s.short(err, "STOP")
+			if err := s.fill(1); err != nil {
+				return 0, s.truncated(err, "STOP")
 			}
 		}
 		b := s.buf[s.pos]
@@ -156,8 +156,8 @@ func (s *Scanner) operand(c *opcode) (Op, error) {
 // number reads a little-endian number of n bytes into s.num.
 func (s *Scanner) number(c *opcode, n int) error {
 	if s.end-s.pos < n {
-		if err := s.need(n); err != nil {
-			return s.short(err, "the operand of "+c.name)
+		if err := s.fill(n); err != nil {
+			return s.truncated(err, "the operand of "+c.name)
 		}
 	}
 	b := s.buf[s.pos:]
@@ -191,8 +191,8 @@ func (s *Scanner) integer(c *opcode) (Op, error) {
 		return 0, s.errorf("%s of %d bytes, want at most %d", c.name, s.num, maxLong)
 	}
 	n := int(s.num)
-	if err := s.need(n); err != nil {
-		return 0, s.short(err, fmt.Sprintf("an integer of %d bytes", n))
+	if err := s.fill(n); err != nil {
+		return 0, s.truncated(err, fmt.Sprintf("an integer of %d bytes", n))
 	}
 	b := s.buf[s.pos : s.pos+n]
 	s.pos += n
@@ -230,8 +230,8 @@ func (s *Scanner) string(c *opcode, size int) error {
 	}
 	n := int(s.num)
 	if n <= window {
-		if err := s.need(n); err != nil {
-			return s.short(err, fmt.Sprintf("a string of %d bytes", n))
+		if err := s.fill(n); err != nil {
+			return s.truncated(err, fmt.Sprintf("a string of %d bytes", n))
 		}
 		s.text = s.buf[s.pos : s.pos+n]
 		s.pos += n
@@ -239,8 +239,8 @@ func (s *Scanner) string(c *opcode, size int) error {
 	}
 	s.long = s.long[:0]
 	for len(s.long) < n {
-		if err := s.need(1); err != nil {
-			return s.short(err, fmt.Sprintf("a string of %d bytes", n))
+		if err := s.fill(1); err != nil {
+			return s.truncated(err, fmt.Sprintf("a string of %d bytes", n))
 		}
 		part := min(n-len(s.long), s.end-s.pos)
 		s.long = append(s.long, s.buf[s.pos:s.pos+part]...)
@@ -288,7 +288,7 @@ func (s *Scanner) stop() error {
 	if s.frameEnd > at {
 		return s.errorf("STOP inside a frame that claims to end at byte %d, want it at byte %d", s.frameEnd, at)
 	}
-	switch err := s.need(1); {
+	switch err := s.fill(1); {
 	case err == nil:
 		s.off = at
 		return s.errorf("bytes after STOP, want the end of the file")
@@ -298,8 +298,8 @@ func (s *Scanner) stop() error {
 	return nil
 }
 
-// need fills the buffer until it holds n unread bytes. Precondition: n <= window.
-func (s *Scanner) need(n int) error {
+// fill fills the buffer until it holds n unread bytes. Precondition: n <= window.
+func (s *Scanner) fill(n int) error {
 	if s.end-s.pos >= n {
 		return nil
 	}
@@ -316,8 +316,8 @@ func (s *Scanner) need(n int) error {
 	return nil
 }
 
-// short reports an end of file as a missing part, and returns other errors unchanged.
-func (s *Scanner) short(err error, want string) error {
+// truncated reports an end of file as a missing part, and returns other errors unchanged.
+func (s *Scanner) truncated(err error, want string) error {
 	if !errors.Is(err, io.EOF) {
 		return err
 	}

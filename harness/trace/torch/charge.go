@@ -1,27 +1,27 @@
 package torch
 
-// weighEach is the distance between two regular calls of weigh, in bytes of the file.
-const weighEach = 64 << 10
+// chargeStep is the distance between two regular calls of charge, in bytes of the file.
+const chargeStep = 64 << 10
 
-// weigh charges the memory added since its last call to the budget. It is called for every
-// weighEach bytes of the file, and by operations that can take much more memory than their length.
-func (m *machine) weigh() error {
-	m.weighAt = m.at + weighEach
+// charge charges the memory added since its last call to the budget. It is called for every
+// chargeStep bytes of the file, and by operations that can take much more memory than their length.
+func (m *machine) charge() error {
+	m.chargeAt = m.at + chargeStep
 	now := int64(m.rest() + m.rowBytes + m.memo.bytes + cap(m.memo.pages)*32)
-	before := m.weighed
+	before := m.charged
 	if now < before {
 		m.memory.Give(before - now)
 	} else if err := m.memory.Take(now - before); err != nil {
 		return err
 	}
-	m.weighed = now
+	m.charged = now
 	return nil
 }
 
 // release returns the memory that only reading needs to the budget.
 func (m *machine) release() {
 	m.memo, m.stack, m.nodes, m.spare, m.itemBytes = memo{}, nil, arena[node]{}, nil, 0
-	_ = m.weigh() // cannot fail: it takes less than before
+	_ = m.charge() // cannot fail: it takes less than before
 }
 
 // rest returns the memory of everything except packed entries and the memo. The stack and the items

@@ -10,31 +10,31 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// lives assigns slots to the allocations of a walk and rejects events of unknown ids. A slot is
+// slots assigns slots to the allocations of a walk and rejects events of unknown ids. A slot is
 // reused once no event can refer to its allocation, so the tables grow with the live allocations.
-type lives struct {
-	byID    index.AddrMap // id to slot, counted from 1
-	ids     []uint64      // by slot
-	freed   []bool        // by slot: only a Completed may follow
-	empty   []uint32      // free slots
-	keep    bool          // freed allocations may be completed later
-	started bool          // an event other than LiveAtStart has occurred
-	memory  *budget.Budget
+type slots struct {
+	byID      index.AddrMap // id to slot, counted from 1
+	ids       []uint64      // by slot
+	freed     []bool        // by slot: only a Completed may follow
+	empty     []uint32      // free slots
+	keepFreed bool          // freed allocations may be completed later
+	started   bool          // an event other than LiveAtStart has occurred
+	memory    *budget.Budget
 }
 
 // liveBytes is the memory that a live allocation takes in these tables and in a replay.
 const liveBytes = 300
 
-// newLives returns an empty table. If completed is false, freed allocations are forgotten at once.
-func newLives(completed bool, memory *budget.Budget) *lives {
-	return &lives{byID: index.NewAddrMap(), keep: completed, memory: memory}
+// newSlots returns an empty table. If completed is false, freed allocations are forgotten at once.
+func newSlots(completed bool, memory *budget.Budget) *slots {
+	return &slots{byID: index.NewAddrMap(), keepFreed: completed, memory: memory}
 }
 
 // idOf returns the id of the allocation in a slot, counted from 1.
-func (l *lives) idOf(h uint32) device.Addr { return device.Addr(l.ids[h-1]) }
+func (l *slots) idOf(h uint32) device.Addr { return device.Addr(l.ids[h-1]) }
 
-// enter sets the slot of an event.
-func (l *lives) enter(e *trace.Event) error {
+// assign sets the slot of an event.
+func (l *slots) assign(e *trace.Event) error {
 	e.Slot = trace.NoSlot
 	switch e.Kind {
 	case trace.Alloc, trace.LiveAtStart:
@@ -42,11 +42,11 @@ func (l *lives) enter(e *trace.Event) error {
 	case trace.Free, trace.Use, trace.Completed:
 		h := l.byID.Get(device.Addr(e.ID), l.idOf)
 		if h == index.NoHandle || l.freed[h-1] != (e.Kind == trace.Completed) {
-			return l.objection(e, h)
+			return l.invalid(e, h)
 		}
 		e.Slot = h - 1
 		switch {
-		case e.Kind == trace.Completed, e.Kind == trace.Free && !l.keep:
+		case e.Kind == trace.Completed, e.Kind == trace.Free && !l.keepFreed:
 			l.byID.Unlink(device.Addr(e.ID), h)
 			l.empty = append(l.empty, e.Slot)
 		case e.Kind == trace.Free:
@@ -57,8 +57,8 @@ func (l *lives) enter(e *trace.Event) error {
 	return nil
 }
 
-// objection returns why an event is invalid. h is the slot of its allocation, counted from 1.
-func (l *lives) objection(e *trace.Event, h uint32) error {
+// invalid returns why an event is invalid. h is the slot of its allocation, counted from 1.
+func (l *slots) invalid(e *trace.Event, h uint32) error {
 	switch {
 	case h == index.NoHandle:
 		return fmt.Errorf("%s of id %d, which is not live", e.Kind, e.ID)
@@ -68,7 +68,7 @@ func (l *lives) objection(e *trace.Event, h uint32) error {
 	return fmt.Errorf("id %d is not freed", e.ID)
 }
 
-func (l *lives) allocate(e *trace.Event) error {
+func (l *slots) allocate(e *trace.Event) error {
 	if e.Kind == trace.Alloc {
 		l.started = true
 	} else if l.started {
