@@ -45,6 +45,7 @@ var rooms = []room{
 	{dir: "device/internal/mapped", floor: 0, only: []string{"device", "kit/index"}, bare: true},
 	{dir: "device/mirror", floor: 0, only: []string{"device", "kit/index"}, bare: true},
 	{dir: "device/nvml", floor: 0, only: []string{"device"}}, // go-nvml reads the inventory
+	{dir: "device/standin", floor: 0, only: []string{"device", "device/standin"}, bare: true},
 	{dir: "device/sim", floor: 0, only: simImports, bare: true},
 	{dir: "kit/index", floor: 0, only: []string{"device"}, bare: true},
 	{dir: "kit/streampool", floor: 0, only: []string{"device", "kit/index"}, bare: true},
