@@ -197,15 +197,25 @@ func notes(r compare.Run) string {
 		all = append(all, failure)
 	}
 	if r.MinCapacity == nil && r.Refused == 0 {
-		all = append(all, "completes on nothing up to "+units.Bytes(r.SearchedUpTo))
+		all = append(all, "completes on no device up to "+units.Bytes(r.SearchedUpTo))
 	}
 	if r.FailsAbove != nil {
-		all = append(all, "fails again at "+units.Bytes(*r.FailsAbove))
+		all = append(all, failsAgain(&r))
 	}
 	if r.SelfTimed {
 		all = append(all, "timed in its own process")
 	}
 	return strings.Join(all, ", ")
+}
+
+// failsAgain describes the largest capacity that failed above the minimum. If it rounds to the same
+// text as the capacity from which the run is safe, it gives the difference.
+func failsAgain(r *compare.Run) string {
+	text := "fails again at " + units.Bytes(*r.FailsAbove)
+	if safe := r.SafeFrom; safe != nil && *safe > *r.FailsAbove && units.Bytes(*safe) == units.Bytes(*r.FailsAbove) {
+		text += fmt.Sprintf(" (%s below %q)", units.Bytes(*safe-*r.FailsAbove), runSafeFrom.Name)
+	}
+	return text
 }
 
 // byMinimumCapacity orders runs by minimum capacity, then by reserved peak, then by name. Runs

@@ -43,17 +43,17 @@ func TestTablesAreSortedByMinimumCapacity(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, report.CompareTables(&out, runs()))
 	want := `one: 0 events, sha256 aa
-┌─────────────┬──────────────┬─────────┬───────────┬───────────────┬────────┬────────────┬──────────────┬─────────────┬───────┬──────────────────────────────────────────────────────────────────┐
-│ strategy    │ min capacity │ × bound │ safe from │ peak reserved │  waste │ ext. frag. │ device calls │ device time │ ns/op │ notes                                                            │
-├─────────────┼──────────────┼─────────┼───────────┼───────────────┼────────┼────────────┼──────────────┼─────────────┼───────┼──────────────────────────────────────────────────────────────────┤
-│ lower bound │     1.00 GiB │   1.000 │         — │      1.00 GiB │      — │          — │            — │           — │     — │ live bytes alone                                                 │
-├─────────────┼──────────────┼─────────┼───────────┼───────────────┼────────┼────────────┼──────────────┼─────────────┼───────┼──────────────────────────────────────────────────────────────────┤
-│ small       │     1.50 GiB │   1.500 │         — │      1.50 GiB │  0.0 % │      0.0 % │            0 │        0 ns │     0 │                                                                  │
-│ large       │     3.00 GiB │   3.000 │         — │      3.00 GiB │ 66.7 % │     12.5 % │            3 │     1.23 ms │   100 │ fails again at 4.00 GiB                                          │
-│ least       │     1.25 GiB │   1.250 │         — │             — │      — │          — │            — │           — │     — │ FAILED: 1 OOM on 1.00 GiB                                        │
-│ refuses     │            — │       — │         — │             — │      — │          — │            — │           — │     — │ FAILED: refuses 7 requests                                       │
-│ never       │            — │       — │         — │             — │      — │          — │            — │           — │     — │ FAILED: 2 OOMs on 4.00 GiB, completes on nothing up to 64.00 GiB │
-└─────────────┴──────────────┴─────────┴───────────┴───────────────┴────────┴────────────┴──────────────┴─────────────┴───────┴──────────────────────────────────────────────────────────────────┘
+┌─────────────┬──────────────┬─────────┬───────────┬───────────────┬────────┬────────────┬──────────────┬─────────────┬───────┬────────────────────────────────────────────────────────────────────┐
+│ strategy    │ min capacity │ × bound │ safe from │ peak reserved │  waste │ ext. frag. │ device calls │ device time │ ns/op │ notes                                                              │
+├─────────────┼──────────────┼─────────┼───────────┼───────────────┼────────┼────────────┼──────────────┼─────────────┼───────┼────────────────────────────────────────────────────────────────────┤
+│ lower bound │     1.00 GiB │   1.000 │         — │      1.00 GiB │      — │          — │            — │           — │     — │ live bytes alone                                                   │
+├─────────────┼──────────────┼─────────┼───────────┼───────────────┼────────┼────────────┼──────────────┼─────────────┼───────┼────────────────────────────────────────────────────────────────────┤
+│ small       │     1.50 GiB │   1.500 │         — │      1.50 GiB │  0.0 % │      0.0 % │            0 │        0 ns │     0 │                                                                    │
+│ large       │     3.00 GiB │   3.000 │         — │      3.00 GiB │ 66.7 % │     12.5 % │            3 │     1.23 ms │   100 │ fails again at 4.00 GiB                                            │
+│ least       │     1.25 GiB │   1.250 │         — │             — │      — │          — │            — │           — │     — │ FAILED: 1 OOM on 1.00 GiB                                          │
+│ refuses     │            — │       — │         — │             — │      — │          — │            — │           — │     — │ FAILED: refuses 7 requests                                         │
+│ never       │            — │       — │         — │             — │      — │          — │            — │           — │     — │ FAILED: 2 OOMs on 4.00 GiB, completes on no device up to 64.00 GiB │
+└─────────────┴──────────────┴─────────┴───────────┴───────────────┴────────┴────────────┴──────────────┴─────────────┴───────┴────────────────────────────────────────────────────────────────────┘
 
 `
 	first, rest, _ := strings.Cut(out.String(), "\n\n")
@@ -69,6 +69,17 @@ func TestStrategyThatDoesNotStartSaysSo(t *testing.T) {
 	require.NoError(t, report.CompareTables(&out,
 		&compare.Report{Runs: []compare.Run{{Trace: "one", Strategy: "large", MinCapacity: size(1 << 30), Device: 1 << 20}}}))
 	require.Contains(t, out.String(), "│ FAILED: does not start on 1.00 MiB ")
+}
+
+// TestFailuresAboveTheMinimumDifferFromTheSafeCapacity has two capacities that round to the same
+// text.
+func TestFailuresAboveTheMinimumDifferFromTheSafeCapacity(t *testing.T) {
+	var out bytes.Buffer
+	require.NoError(t, report.CompareTables(&out, &compare.Report{Runs: []compare.Run{{
+		Trace: "one", Strategy: "large", Starts: true, MinCapacity: size(1 << 30), Device: 1 << 30,
+		FailsAbove: size(3 << 30), SafeFrom: size(3<<30 + 2<<20),
+	}}}))
+	require.Contains(t, out.String(), `│ fails again at 3.00 GiB (2.00 MiB below "safe from") │`)
 }
 
 func TestCSVHasEmptyFieldsForWhatDoesNotExist(t *testing.T) {

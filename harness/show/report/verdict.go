@@ -67,13 +67,21 @@ func compareVerdict(style Style, runs []compare.Run) string {
 	}
 	s := listed(names) + verb + trace + " with least memory: " + units.Bytes(least)
 	if other := rival(known, least); other != nil {
-		times := fmt.Sprintf("%.2f", float64(*other.MinCapacity)/float64(least))
-		if times != "1.00" {
-			s += fmt.Sprintf("; %s needs %s × as much (%s)", units.Printable(other.Strategy), times,
+		if x := multiple(float64(*other.MinCapacity), float64(least)); x != "" {
+			s += fmt.Sprintf("; %s needs %s as much (%s)", units.Printable(other.Strategy), x,
 				units.Bytes(*other.MinCapacity))
 		}
 	}
 	return gap + s + "." + failing(style, runs)
+}
+
+// multiple returns a in multiples of b, as "1.23 ×". It returns "" if a is at most b, if the
+// multiple rounds to 1.00, and if b is 0.
+func multiple(a, b float64) string {
+	if x := units.Fixed(a/b, 2); a > b && b > 0 && x != "1.00" {
+		return x + " ×"
+	}
+	return ""
 }
 
 // shortOf describes the smallest capacity of a strategy that failed on the device of the measuring
@@ -90,8 +98,12 @@ func shortOf(r *compare.Run) string {
 	if r.SafeFrom == nil || *r.SafeFrom <= fails {
 		return fmt.Sprintf("%s completes on %s and fails again up to %s", name, minimum, units.Bytes(fails))
 	}
+	safe := units.Bytes(*r.SafeFrom)
+	if safe == units.Bytes(fails) {
+		safe = units.Bytes(*r.SafeFrom-fails) + " above that"
+	}
 	return fmt.Sprintf("%s completes on %s, fails again up to %s and is safe from %s", name, minimum, units.Bytes(fails),
-		units.Bytes(*r.SafeFrom))
+		safe)
 }
 
 // named returns the painted names of the strategies of the wanted runs, each once.
@@ -190,14 +202,14 @@ func bestSettings(style Style, r *tune.Result) string {
 	switch preset := r.Preset.TimesBound; {
 	case preset == nil:
 		s += "; the preset does not complete every trace"
-	case *preset > *least:
-		s += fmt.Sprintf(", %.2f × less than the preset", *preset / *least)
+	case multiple(*preset, *least) != "":
+		s += "; the preset needs " + multiple(*preset, *least) + " as much"
 	case settings(r.Smallest.Config) != none:
 		s += ", as much as the preset"
 	}
 	s += fmt.Sprintf(". %s takes least time: %.0f ns/op", style.Paint(Good, name+with(r.Fastest)), r.Fastest.NsPerOp)
-	if r.Preset.NsPerOp > r.Fastest.NsPerOp {
-		s += fmt.Sprintf(", %.2f × less than the preset", r.Preset.NsPerOp/r.Fastest.NsPerOp)
+	if x := multiple(r.Preset.NsPerOp, r.Fastest.NsPerOp); x != "" {
+		s += "; the preset takes " + x + " as long"
 	}
 	return s + "."
 }
@@ -228,11 +240,11 @@ func benchVerdict(style Style, workload string, runs []bench.Run) string {
 	}
 	next := order[1]
 	s := fmt.Sprintf("%s is fastest on %s: %.1f ns/pair", name, workload, best.Median)
-	if best.Median > 0 {
-		s += fmt.Sprintf(", %.2f × less than %s", next.Median/best.Median, units.Printable(next.Strategy))
+	if x := multiple(next.Median, best.Median); x != "" {
+		s += fmt.Sprintf("; %s takes %s as long", units.Printable(next.Strategy), x)
 	}
 	if next.Min <= best.Max {
-		s += ", though their rounds overlap"
+		s += fmt.Sprintf(". The rounds of %s and %s overlap", name, units.Printable(next.Strategy))
 	}
 	return s + "."
 }

@@ -35,11 +35,13 @@ func verdictOf(t *testing.T, minima map[string]device.Size, order ...string) str
 	return first
 }
 
+// TestComparisonsBeginWithTheWinner also has a rival whose multiple of the least memory rounds to
+// 1.00: the sentence leaves it out.
 func TestComparisonsBeginWithTheWinner(t *testing.T) {
 	minima := map[string]device.Size{
 		"bfc": 20 * device.GiB, "caching": 18 * device.GiB, "slab": 15 * device.GiB, "buddy": 15 * device.GiB,
-		"direct": 14 * device.GiB,
-		"tlsf":   15 * device.GiB, "vmm": 15 * device.GiB, "stitch": 15 * device.GiB,
+		"direct": 14 * device.GiB, "near": 15*device.GiB + 64*device.MiB,
+		"tlsf": 15 * device.GiB, "vmm": 15 * device.GiB, "stitch": 15 * device.GiB,
 	}
 	for _, c := range []struct {
 		strategies []string
@@ -55,6 +57,7 @@ func TestComparisonsBeginWithTheWinner(t *testing.T) {
 			"caching needs 1.20 × as much (18.00 GiB)."},
 		{[]string{"slab", "buddy", "tlsf", "vmm", "stitch"}, "slab, buddy, tlsf and 2 more complete chat with least " +
 			"memory: 15.00 GiB."},
+		{[]string{"near", "slab"}, "slab completes chat with least memory: 15.00 GiB."},
 		{[]string{"direct", "slab"}, "slab completes chat with least memory: 15.00 GiB."},
 		{[]string{"direct"}, "direct, the baseline, completes chat."},
 		{[]string{"slab", "async", "xdl"}, "slab completes chat with least memory: 15.00 GiB. async and xdl fail."},
@@ -71,11 +74,14 @@ func TestComparisonsBeginWithTheWinner(t *testing.T) {
 // needs.
 func TestVerdictsNameTheFailuresAboveTheMinimum(t *testing.T) {
 	size := func(n device.Size) *device.Size { n *= device.GiB; return &n }
+	near := size(13)
+	*near += 2 * device.MiB
 	for _, c := range []struct {
 		above, safe *device.Size
 		want        string
 	}{
 		{size(13), size(14), "bfc completes on 10.00 GiB, fails again up to 13.00 GiB and is safe from 14.00 GiB."},
+		{size(13), near, "bfc completes on 10.00 GiB, fails again up to 13.00 GiB and is safe from 2.00 MiB above that."},
 		{nil, size(10), "bfc completes on 10.00 GiB and fails again up to 11.00 GiB."},
 		{size(12), nil, "bfc completes on 10.00 GiB and fails again up to 12.00 GiB."},
 	} {
@@ -96,8 +102,9 @@ func TestBenchmarksBeginWithTheFastest(t *testing.T) {
 		{Strategy: "fast", Timing: bench.Timing{Median: 50, Min: 48, Max: 60}},
 	}}
 	for _, want := range []string{
-		"\nfast is fastest on w1 with 100 blocks: 50.0 ns/pair, 1.50 × less than slow.\n",
-		"\nfast is fastest on w1 with 100 blocks: 50.0 ns/pair, 1.50 × less than slow, though their rounds overlap.\n",
+		"\nfast is fastest on w1 with 100 blocks: 50.0 ns/pair; slow takes 1.50 × as long.\n",
+		"\nfast is fastest on w1 with 100 blocks: 50.0 ns/pair; slow takes 1.50 × as long. The rounds of fast and slow " +
+			"overlap.\n",
 		"\nslow takes 75.0 ns/pair on w1 with 100 blocks.\n",
 	} {
 		var b strings.Builder
@@ -121,7 +128,7 @@ func TestVerdictsNeverNameTheBaseline(t *testing.T) {
 	}}
 	var b strings.Builder
 	require.NoError(t, report.BenchTables(&b, r))
-	require.Contains(t, b.String(), "\nfast is fastest on w1 with 100 blocks: 50.0 ns/pair, 1.50 × less than slow.\n")
+	require.Contains(t, b.String(), "\nfast is fastest on w1 with 100 blocks: 50.0 ns/pair; slow takes 1.50 × as long.\n")
 
 	bound := 1.0
 	p := tune.Point{TimesBound: &bound, NsPerOp: 100, Config: []byte("{}")}
@@ -129,6 +136,30 @@ func TestVerdictsNeverNameTheBaseline(t *testing.T) {
 	require.NoError(t, report.TuneTables(&b, &tune.Result{Strategy: "direct", Baseline: true, Preset: p, Smallest: p,
 		Fastest: p}))
 	require.Contains(t, b.String(), "direct, the baseline, needs 1.000 × the lower bound and takes 100 ns/op.\n")
+}
+
+// TestVerdictsOfTuneCompareWithThePreset leaves out a multiple that rounds to 1.00.
+func TestVerdictsOfTuneCompareWithThePreset(t *testing.T) {
+	point := func(bound, ns float64, config string) tune.Point {
+		return tune.Point{TimesBound: &bound, NsPerOp: ns, Config: []byte(config)}
+	}
+	const start = `fit with a=1 needs least memory: 1.000 × the lower bound`
+	for _, c := range []struct {
+		preset tune.Point
+		want   string
+	}{
+		{point(1.5, 120, "{}"), start + "; the preset needs 1.50 × as much. fit with a=1 takes least time: 100 ns/op; " +
+			"the preset takes 1.20 × as long."},
+		{point(1.004, 100.4, "{}"), start + ", as much as the preset. fit with a=1 takes least time: 100 ns/op."},
+		{point(1, 90, "{}"), start + ", as much as the preset. fit with a=1 takes least time: 100 ns/op."},
+	} {
+		best := point(1, 100, `{"a":1}`)
+		var b strings.Builder
+		require.NoError(t, report.TuneTables(&b, &tune.Result{Strategy: "fit", Preset: c.preset, Smallest: best,
+			Fastest: best}))
+		first, _, _ := strings.Cut(b.String(), "\n")
+		require.Equal(t, c.want, first)
+	}
 }
 
 func TestPackingsBeginWithTheirHeight(t *testing.T) {

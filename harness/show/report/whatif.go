@@ -294,7 +294,7 @@ func whatIfNotes(r *whatif.Result, p *whatif.Point) string {
 		add("baseline: every block from the device")
 	}
 	if p.FailsAbove != nil {
-		add("fails again at %s", units.Bytes(*p.FailsAbove))
+		add("%s", failsAgain(&p.Run))
 	}
 	if p.MinCapacity != nil && p.Completed() && p.Device != *p.MinCapacity && p.Device != r.Card {
 		add("measured on %s", units.Bytes(p.Device))
