@@ -37,7 +37,7 @@ func ExampleAppendFailure() {
 	// Output:
 	// refused 3MiB, rounded to 3MiB, alignment 0B, stream 0, tag 2: device refused
 	// the device was asked for 20MiB: device: out of memory
-	// free then 1.33MiB, the largest chunk 1.33MiB
+	// free at the refusal: 1.33MiB, the largest chunk 1.33MiB
 	// live blocks 2: requested 684.57KiB, rounded to 685KiB; active 685KiB, reserved 2MiB, regions 1, largest free chunk 1.33MiB
 	//   tag 1: requested 683.59KiB, rounded to 684KiB, blocks 1
 	//   tag 0: requested 1000B, rounded to 1KiB, blocks 1

@@ -50,7 +50,7 @@ func AppendFailure(s alloc.Inspector, text []byte, name func(tag uint64) string)
 		if r.Asked != 0 {
 			text = fmt.Appendf(text, "the device was asked for %v: %v\n", r.Asked, r.Device)
 		}
-		text = fmt.Appendf(text, "free then %v, the largest chunk %v\n", r.Free, r.LargestHole)
+		text = fmt.Appendf(text, "free at the refusal: %v, the largest chunk %v\n", r.Free, r.LargestHole)
 	}
 	return appendTags(s, appendTotals(s, text), name)
 }

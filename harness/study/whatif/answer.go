@@ -118,8 +118,8 @@ func (t *answerWriter) write() {
 	default:
 		t.a.Verdict = None
 		if i := slices.IndexFunc(t.Runs, func(p Point) bool { return p.Baseline && completes(&p) }); i >= 0 {
-			t.say("None: of the %d settings that were tried only %s, the baseline, completes this run on %s.", t.Points,
-				t.Runs[i].Label, t.cardName())
+			t.say("None: of the %d settings that were tried, only the baseline %s completes this run on %s: it requests "+
+				"every block from the device.", t.Points, t.Runs[i].Label, t.cardName())
 		} else {
 			t.say("None: none of the %d settings that were tried completes this run on %s.", t.Points, t.cardName())
 		}
@@ -262,7 +262,7 @@ func (t *answerWriter) howSmall(b, least *Point) {
 	}
 	if t.a.Verdict == TooLittle && least != nil && (p == nil || p.Need() == 0 || p.Need()-least.Need() > p.Need()/nearly) {
 		t.choose(least)
-		t.say("Of all that was tried %s needs least: %s.", t.name(least), amount(least))
+		t.say("Of everything tried except the baseline, %s needs the least: %s.", t.name(least), amount(least))
 		t.fits(least)
 		return
 	}
@@ -291,24 +291,21 @@ func (t *answerWriter) smallest(b, least *Point) {
 	if least == nil || b == least || b != nil && b.Need() != 0 && b.Need()-min(b.Need(), least.Need()) <= b.Need()/nearly {
 		return
 	}
-	t.say("Of all that was tried %s needs least: %s, where the live bytes alone are %s.", t.name(least), amount(least),
-		units.Bytes(t.LowerBound))
+	t.say("Of everything tried except the baseline, %s needs the least: %s. The live bytes alone are %s.",
+		t.name(least), amount(least), units.Bytes(t.LowerBound))
 }
 
-// costs describes the driver calls of a setting.
+// costs describes the device calls of a setting, and of the recorded settings.
 func (t *answerWriter) costs(b *Point) {
-	const model = "by the cost model"
+	t.say("It makes %s device calls, which take %s by the cost model.", units.Count(b.DeviceCalls),
+		units.Nanoseconds(b.DeviceTime))
 	if p := t.recorded; p != nil && p != b {
 		fail := ""
 		if p.OOMs > 0 {
-			fail = ", which fail,"
+			fail = ", and fail"
 		}
-		t.say("It makes %s calls to the device, %s %s, where the recorded settings%s make %s, %s.",
-			units.Count(b.DeviceCalls),
-			units.Nanoseconds(b.DeviceTime), model, fail, units.Count(p.DeviceCalls), units.Nanoseconds(p.DeviceTime))
-		return
+		t.say("The recorded settings make %s (%s)%s.", units.Count(p.DeviceCalls), units.Nanoseconds(p.DeviceTime), fail)
 	}
-	t.say("It makes %s calls to the device, %s %s.", units.Count(b.DeviceCalls), units.Nanoseconds(b.DeviceTime), model)
 }
 
 // contextReserve is device memory that the allocator never gets: the CUDA context and the code of

@@ -106,28 +106,29 @@ func TestAnswersToAFailure(t *testing.T) {
 			},
 			verdict: whatif.Setting, environment: []string{"PYTORCH_ALLOC_CONF=" + grows},
 			want: "Yes: PYTORCH_ALLOC_CONF=expandable_segments:True completes this run on the same card (24.00 GiB). It needs " +
-				"18.00 GiB; 23.00 GiB were held when memory ran out, 5.00 GiB more. It makes 2,176 calls to the device, 44.00 ms " +
-				"by the cost model, where the recorded settings, which fail, make 104, 9.00 ms. With 512.00 MiB for the CUDA " +
-				"context and libraries, the smallest listed card large enough is the NVIDIA L4 (22.16 GiB). Of all that was " +
-				"tried the strategy bestfit needs least: 17.50 GiB, where the live bytes alone are 17.00 GiB.",
+				"18.00 GiB; 23.00 GiB were held when memory ran out, 5.00 GiB more. It makes 2,176 device calls, which take " +
+				"44.00 ms by the cost model. The recorded settings make 104 (9.00 ms), and fail. With 512.00 MiB for the CUDA " +
+				"context and libraries, the smallest listed card large enough is the NVIDIA L4 (22.16 GiB). Of everything " +
+				"tried except the baseline, the strategy bestfit needs the least: 17.50 GiB. The live bytes alone are " +
+				"17.00 GiB.",
 		},
 		"only a strategy does": {
 			card: 24 * gib, bound: 17 * gib, rec: recording(t, 23*gib, died(gib)),
 			runs:    []whatif.Point{point("bestfit", 18*gib, 24*gib), asRecorded(point("caching", 27*gib, 24*gib))},
 			verdict: whatif.Strategy,
 			want: "No setting of PyTorch that was tried completes this run on the same card (24.00 GiB). The strategy bestfit " +
-				"would: it needs 18.00 GiB. It makes 2,176 calls to the device, 44.00 ms by the cost model, where the recorded " +
-				"settings, which fail, make 104, 9.00 ms. With 512.00 MiB for the CUDA context and libraries, the smallest " +
-				"listed card large enough is the NVIDIA L4 (22.16 GiB).",
+				"would: it needs 18.00 GiB. It makes 2,176 device calls, which take 44.00 ms by the cost model. " +
+				"The recorded settings make 104 (9.00 ms), and fail. With 512.00 MiB for the CUDA context and libraries, the " +
+				"smallest listed card large enough is the NVIDIA L4 (22.16 GiB).",
 		},
 		"only another framework's allocator does": {
 			card: 24 * gib, bound: 17 * gib, rec: recording(t, 23*gib, died(gib)),
 			runs:    []whatif.Point{ofTensorFlow(point("bfc", 18*gib, 24*gib)), asRecorded(point("caching", 27*gib, 24*gib))},
 			verdict: whatif.Strategy,
 			want: "No setting of PyTorch that was tried completes this run on the same card (24.00 GiB). The strategy bfc " +
-				"would: it needs 18.00 GiB. It makes 2,176 calls to the device, 44.00 ms by the cost model, where the recorded " +
-				"settings, which fail, make 104, 9.00 ms. With 512.00 MiB for the CUDA context and libraries, the smallest " +
-				"listed card large enough is the NVIDIA L4 (22.16 GiB).",
+				"would: it needs 18.00 GiB. It makes 2,176 device calls, which take 44.00 ms by the cost model. " +
+				"The recorded settings make 104 (9.00 ms), and fail. With 512.00 MiB for the CUDA context and libraries, the " +
+				"smallest listed card large enough is the NVIDIA L4 (22.16 GiB).",
 		},
 		"nothing does": {
 			card: 24 * gib, bound: 17 * gib, rec: recording(t, 23*gib, died(gib)),
@@ -136,8 +137,8 @@ func TestAnswersToAFailure(t *testing.T) {
 			want: "None: none of the 30 settings that were tried completes this run on the same card (24.00 GiB). With the " +
 				"recorded settings it needs 27.00 GiB. With 512.00 MiB for the CUDA context and libraries, the smallest " +
 				"listed card large enough is the GeForce RTX 5090 (31.36 GiB). Nothing to gain from settings: none of PyTorch " +
-				"that was tried needs noticeably less. Of all that was tried the strategy bestfit needs least: 25.00 GiB, where " +
-				"the live bytes alone are 17.00 GiB.",
+				"that was tried needs noticeably less. Of everything tried except the baseline, the strategy bestfit " +
+				"needs the least: 25.00 GiB. The live bytes alone are 17.00 GiB.",
 		},
 		"the live bytes are too many": {
 			card: 24 * gib, bound: 25 * gib, rec: recording(t, 23*gib, died(gib)),
@@ -145,7 +146,8 @@ func TestAnswersToAFailure(t *testing.T) {
 			verdict: whatif.TooLittle,
 			want: "None: the live bytes alone need 25.00 GiB, and there were 24.00 GiB. With the recorded settings it needs " +
 				"27.00 GiB. With 512.00 MiB for the CUDA context and libraries, the smallest listed card large enough is the " +
-				"GeForce RTX 5090 (31.36 GiB). Of all that was tried the strategy bestfit needs least: 26.00 GiB.",
+				"GeForce RTX 5090 (31.36 GiB). Of everything tried except the baseline, the strategy bestfit " +
+				"needs the least: 26.00 GiB.",
 		},
 		"the replay does not fail": {
 			card: 24 * gib, bound: 17 * gib, rec: recording(t, 23*gib, died(gib)),
@@ -171,7 +173,7 @@ func TestAnswersWithoutAFailure(t *testing.T) {
 			want: "No failure is recorded. With the recorded settings the run completes on the NVIDIA L4 (22.16 GiB): it " +
 				"needs 20.00 GiB. With 512.00 MiB for the CUDA context and libraries, the smallest listed card large enough " +
 				"is the NVIDIA L4 (22.16 GiB). PYTORCH_ALLOC_CONF=expandable_segments:True needs 18.00 GiB: 2.00 GiB less. It " +
-				"makes 2,176 calls to the device, 44.00 ms by the cost model, where the recorded settings make 104, 9.00 ms.",
+				"makes 2,176 device calls, which take 44.00 ms by the cost model. The recorded settings make 104 (9.00 ms).",
 		},
 		"no card is known": {
 			bound: 17 * gib, rec: recording(t, 20*gib, nil),
@@ -185,8 +187,8 @@ func TestAnswersWithoutAFailure(t *testing.T) {
 			card: 16 * gib, bound: 12 * gib, rec: whatif.Recorded{Streams: 1},
 			runs:    []whatif.Point{point("caching", 15*gib, 16*gib), point("bestfit", 12*gib, 16*gib)},
 			verdict: whatif.Strategy,
-			want: "The strategy bestfit completes this run on a card of 16.00 GiB. It needs 12.00 GiB. It makes 2,176 calls " +
-				"to the device, 44.00 ms by the cost model. With 512.00 MiB for the CUDA context and libraries, the smallest " +
+			want: "The strategy bestfit completes this run on a card of 16.00 GiB. It needs 12.00 GiB. It makes 2,176 device " +
+				"calls, which take 44.00 ms by the cost model. With 512.00 MiB for the CUDA context and libraries, the smallest " +
 				"listed card large enough is the Tesla T4 (14.75 GiB).",
 		},
 		"what would need less was not searched": {
@@ -282,6 +284,6 @@ func TestAnswersNeverNameTheBaselineAsWinner(t *testing.T) {
 	a := whatif.AnswerOf(r, false)
 	text = strings.Join(a.Text, " ")
 	require.Equal(t, whatif.None, a.Verdict)
-	require.Contains(t, text, "None: of the 30 settings that were tried only direct, the baseline, completes this run on ")
-	require.Contains(t, text, "the strategy bestfit needs least: 25.00 GiB")
+	require.Contains(t, text, "None: of the 30 settings that were tried, only the baseline direct completes this run on ")
+	require.Contains(t, text, "the strategy bestfit needs the least: 25.00 GiB")
 }
