@@ -35,22 +35,22 @@ func ThreadTime() int64 {
 	return WallTime()
 }
 
-// WallTime returns the wall-clock time clock, which is the quickest to read, in nanoseconds from
-// some moment. Single calls are measured by it.
+// WallTime returns the wall-clock time in nanoseconds since an arbitrary origin. It is the quickest
+// clock to read, so it measures single calls.
 func WallTime() int64 { return int64(time.Since(began)) }
 
 // stopwatch measures the thread's time, except while it is stopped. Stops nest.
 type stopwatch struct {
 	elapsed int64 // nanoseconds of the finished intervals
 	since   int64 // when the current interval began
-	runs    int64 // intervals
+	runs    int64 // number of intervals
 	stops   int   // nesting depth of stops; the stopwatch runs at 0
 }
 
 // newStopwatch returns a stopped stopwatch.
 func newStopwatch() *stopwatch { return &stopwatch{stops: 1} }
 
-// start undoes one stop.
+// start undoes one stop. When all are undone, a new interval begins.
 func (w *stopwatch) start() {
 	if w.stops--; w.stops == 0 {
 		w.runs++

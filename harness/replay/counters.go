@@ -16,9 +16,9 @@ type Counter struct {
 // Counters are the counters of a strategy in its order. In JSON they are one object in that order.
 type Counters []Counter
 
-// countersOf returns the counters of s, or nil
+// countersOf returns the counters of s, or nil if it is not [power.Counted].
 func countersOf(s alloc.Strategy) (c Counters) {
-	// if it is not [power.Counted].
+	// The error means that s is not [power.Counted].
 	_ = power.Counters(s, func(name string, value int64) bool {
 		c = append(c, Counter{name, value})
 		return true

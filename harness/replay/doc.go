@@ -5,9 +5,9 @@
 // compares its account with the strategy's counters at the end; a strategy that miscounts is an
 // error, not a result. docs/metrics.md has the formula and unit of every figure.
 //
-// The figures are exact and the same on every machine, times excepted. External
-// fragmentation is sampled after every event of a trace of up to 65,536 events and
-// after every 2nd, 4th, … of a longer one.
+// All figures except times are exact and the same on every machine. External fragmentation is
+// sampled after every event of a trace of up to 65,536 events, and after every 2nd, 4th, … of a
+// longer one.
 //
 // Placements and the final state have one form for all strategies, except for traces in the form of
 // PyTorch's golden vectors. Replayed through a [power.Counted] strategy, such a trace gives the

@@ -64,7 +64,7 @@ func (r *runner) statsLine() string {
 	line := []byte{'P'}
 	for _, v := range []string{
 		strconv.FormatUint(s.Allocs, 10), decimal(s.Allocated), decimal(s.PeakAllocated), decimal(s.LargestAlloc),
-		decimal(s.Reserved), decimal(s.PeakReserved), decimal(largest), orLacking(s.NextRegion),
+		decimal(s.Reserved), decimal(s.PeakReserved), decimal(largest), orMinusOne(s.NextRegion),
 		fragmentation(s.Reserved-s.Allocated, largest),
 	} {
 		line = append(append(line, ' '), v...)
@@ -152,11 +152,11 @@ func (r *runner) finalStats(t tiling) []stat {
 		{"bytes_in_use", decimal(s.Allocated)},
 		{"peak_bytes_in_use", decimal(s.PeakAllocated)},
 		{"largest_alloc_size", decimal(s.LargestAlloc)},
-		{"bytes_limit", orLacking(s.Limit)},
+		{"bytes_limit", orMinusOne(s.Limit)},
 		{"pool_bytes", decimal(s.Reserved)},
 		{"peak_pool_bytes", decimal(s.PeakReserved)},
 		{"largest_free_chunk", decimal(largest)},
-		{"next_region_bytes", orLacking(s.NextRegion)},
+		{"next_region_bytes", orMinusOne(s.NextRegion)},
 		{"num_regions", strconv.Itoa(s.Regions)},
 		{"num_chunks", strconv.Itoa(t.chunks)},
 		{"num_free_chunks", strconv.Itoa(t.free)},
@@ -182,8 +182,8 @@ func decimal(n device.Size) string { return strconv.FormatUint(uint64(n), 10) }
 
 func offset(a device.Addr) string { return strconv.FormatUint(uint64(a-sim.Base), 10) }
 
-// orLacking prints n, or -1 for 0, which means that the strategy lacks the figure.
-func orLacking(n device.Size) string {
+// orMinusOne prints n, or -1 for 0, which means that the strategy lacks the figure.
+func orMinusOne(n device.Size) string {
 	if n == 0 {
 		return "-1"
 	}

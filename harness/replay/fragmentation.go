@@ -6,14 +6,14 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// maxLooks bounds the samples of external fragmentation in a replay.
-const maxLooks = 1 << 16
+// maxSamples bounds the samples of external fragmentation in a replay.
+const maxSamples = 1 << 16
 
-// lookStride returns the power of two such that sampling after every stride-th event of n
-// takes at most maxLooks samples.
-func lookStride(n int) int {
+// sampleStride returns the power of two such that sampling after every stride-th event of n
+// takes at most maxSamples samples.
+func sampleStride(n int) int {
 	stride := 1
-	for n/stride > maxLooks {
+	for n/stride > maxSamples {
 		stride *= 2
 	}
 	return stride
@@ -26,7 +26,7 @@ type fragmentationSampler struct {
 	mask  int        // an event is sampled if its number has none of these bits
 
 	peak           float64     // highest external fragmentation
-	share          float64     // largest/free bytes above which the peak stays
+	share          float64     // ratio of largest to free bytes below which the peak rises
 	atPeak         float64     // external fragmentation when reserved bytes first were highest
 	peakReserved   device.Size // highest sampled reserved bytes
 	headroomAtPeak device.Size // headroom at that sample
@@ -34,7 +34,7 @@ type fragmentationSampler struct {
 
 // newFragmentationSampler returns the sampler for a replay of a number of events, timed by a clock.
 func newFragmentationSampler(s alloc.Inspector, events int, clock *stopwatch) *fragmentationSampler {
-	f := &fragmentationSampler{s: s, mask: lookStride(events) - 1}
+	f := &fragmentationSampler{s: s, mask: sampleStride(events) - 1}
 	if !power.Has(s, power.PowerHoles) {
 		f.walks = clock
 	}
@@ -51,8 +51,8 @@ func (f *fragmentationSampler) largestFree() device.Size {
 	return power.LargestFree(f.s)
 }
 
-// grown samples at a new peak of reserved bytes.
-func (f *fragmentationSampler) grown(active, reserved device.Size) {
+// sampleAtPeak samples at a new peak of reserved bytes.
+func (f *fragmentationSampler) sampleAtPeak(active, reserved device.Size) {
 	x := f.external(active, reserved)
 	f.peakReserved, f.atPeak, f.headroomAtPeak = reserved, x, min(f.largestFree(), power.MaxRequest(f.s))
 	f.raise(x)
@@ -61,7 +61,7 @@ func (f *fragmentationSampler) grown(active, reserved device.Size) {
 // raise raises the peak of external fragmentation to a new value.
 func (f *fragmentationSampler) raise(x float64) {
 	f.peak = max(f.peak, x)
-	f.share = (1 - f.peak) * (1 + 1e-9) // rounding is a millionth of that
+	f.share = (1 - f.peak) * (1 + 1e-9) // the margin is a million times the rounding error
 }
 
 // external returns 1 - largest free chunk / free bytes. It is 0 while less than 1 % of the reserved

@@ -19,11 +19,11 @@ func (r *runner) timedLoop() (elapsed int64, err error) {
 	runtime.LockOSThread() // the clock is this thread's
 	defer runtime.UnlockOSThread()
 	r.done = r.p.head.Events
-	look := func() error { return nil }
+	interrupt := func() error { return nil }
 	if r.o.Watch != nil {
-		look = func() error { return r.o.Watch(r.first + len(r.events)) }
+		interrupt = func() error { return r.o.Watch(r.first + len(r.events)) }
 	}
-	err = r.p.each(r.when, look, func(p batch) error {
+	err = r.p.each(r.when, interrupt, func(p batch) error {
 		if n := p.places - len(r.blocks); n > 0 {
 			r.blocks = append(r.blocks, make([]block, n)...)
 		}
@@ -37,14 +37,14 @@ func (r *runner) timedLoop() (elapsed int64, err error) {
 		err = nil
 	}
 	if r.selfTimed {
-		return r.moment(), err
+		return r.now(), err
 	}
 	return r.clock.total(), err
 }
 
-// moment returns the time of the clock for single calls: the strategy's, which advances only while
+// now returns the time of the clock for single calls: the strategy's, which advances only while
 // it works, or the wall clock.
-func (r *runner) moment() int64 {
+func (r *runner) now() int64 {
 	if !r.selfTimed {
 		return WallTime()
 	}
@@ -81,14 +81,14 @@ func (r *runner) event(i int) *trace.Event { return &r.events[i-r.first] }
 // loop replays every event of the batch. Unobserved requests and frees, which are nearly all, are
 // inlined: a call for each would cost as much as their bookkeeping.
 func (r *runner) loop() error {
-	watched := r.o.Observe != nil || r.o.Placements != nil || r.o.Latency
+	observed := r.o.Observe != nil || r.o.Placements != nil || r.o.Latency
 	for k := range r.ops {
 		o := &r.ops[k]
 		i := r.first + k
 		var oom bool
 		var err error
 		switch kind := o.kind; {
-		case watched || kind < opAlloc:
+		case observed || kind < opAlloc:
 			oom, err = r.replay(i, o)
 		case kind == opAlloc:
 			var b alloc.Block
@@ -115,7 +115,7 @@ func (r *runner) loop() error {
 			return fmt.Errorf("event %d: %w", i, err)
 		}
 		if r.series != nil {
-			r.look(i)
+			r.sample(i)
 		}
 		if oom && r.o.StopAtOOM {
 			r.res.Stopped, r.done = true, i+1
@@ -136,5 +136,5 @@ func (r *runner) replay(i int, o *op) (oom bool, err error) {
 	if r.o.Observe == nil || e.Kind == trace.Refused { // which is observed as two events
 		return r.step(i, o, e)
 	}
-	return r.watched(i, o, e)
+	return r.observed(i, o, e)
 }

@@ -11,21 +11,21 @@ type meter struct {
 
 func newMeter(dev device.Device) *meter {
 	m := &meter{}
-	m.Forwarder = device.Hooked(dev, device.Hook{After: m.weigh})
+	m.Forwarder = device.Hooked(dev, device.Hook{After: m.update})
 	return m
 }
 
-// moving are the calls that may change the bytes held. Unmapping frees the memory of a handle
+// heldChanges are the calls that may change the held bytes. Unmapping frees the memory of a handle
 // that was released before, and pools release memory when they are synchronised.
-var moving = device.CallsOf(
+var heldChanges = device.CallsOf(
 	device.CallReserve, device.CallRelease, device.CallCreateHandle, device.CallReleaseHandle, device.CallUnmap,
 	device.CallAllocAsync, device.CallFreeAsync, device.CallTrimPool, device.CallDestroyPool,
 	device.CallSyncEvent, device.CallSyncStream, device.CallSyncDevice,
 )
 
-// weigh updates the held bytes after a call.
-func (m *meter) weigh(v *device.Invocation) {
-	if moving.Has(v.Call) {
+// update updates the held bytes after a call.
+func (m *meter) update(v *device.Invocation) {
+	if heldChanges.Has(v.Call) {
 		m.held = m.Usage().Held
 	}
 }

@@ -41,8 +41,8 @@ func (o Observation) Continues(events []trace.Event) bool {
 	return o.Of != nil && o.Of.Kind == trace.Alloc && o.Err == nil && events[o.Event].Kind == trace.Refused
 }
 
-// built passes the result of the construction to the observer: the strategy or err.
-func (o Options) built(s alloc.Strategy, faults *device.Faults, err error) error {
+// observeBuilt passes the result of the construction to the observer: the strategy or err.
+func (o Options) observeBuilt(s alloc.Strategy, faults *device.Faults, err error) error {
 	if o.Observe == nil {
 		return err
 	}
@@ -52,20 +52,20 @@ func (o Options) built(s alloc.Strategy, faults *device.Faults, err error) error
 	return err
 }
 
-// saw records a call and its answer for the observer.
-func (r *runner) saw(o Observation) {
+// observe records a call and its answer for the observer.
+func (r *runner) observe(o Observation) {
 	o.Called = true
-	r.seen = o
+	r.observation = o
 }
 
-// watched replays event i, given as e, and calls the observer, whose error takes precedence over
+// observed replays event i, given as e, and calls the observer, whose error takes precedence over
 // the replay's own: it is the more precise one.
-func (r *runner) watched(i int, o *op, e *trace.Event) (oom bool, err error) {
-	r.seen = Observation{}
+func (r *runner) observed(i int, o *op, e *trace.Event) (oom bool, err error) {
+	r.observation = Observation{}
 	oom, err = r.guarded(i, o, e)
-	r.seen.Event, r.seen.Of, r.seen.Strategy, r.seen.Faults = i, e, r.s, r.faults
-	if objection := r.o.Observe(r.seen); objection != nil {
-		return oom, objection
+	r.observation.Event, r.observation.Of, r.observation.Strategy, r.observation.Faults = i, e, r.s, r.faults
+	if observerErr := r.o.Observe(r.observation); observerErr != nil {
+		return oom, observerErr
 	}
 	return oom, err
 }
@@ -75,20 +75,20 @@ var errPanic = errors.New("the strategy panicked")
 
 // guarded replays one event and survives a panic of the strategy.
 func (r *runner) guarded(i int, o *op, e *trace.Event) (oom bool, err error) {
-	defer r.survive(&err)
+	defer r.recoverPanic(&err)
 	return r.step(i, o, e)
 }
 
-// survive records a panic for the observer. It must be deferred.
-func (r *runner) survive(err *error) {
+// recoverPanic records a panic for the observer. It must be deferred.
+func (r *runner) recoverPanic(err *error) {
 	if p := recover(); p != nil {
-		r.seen, *err = Observation{Called: true, Panic: p}, errPanic
+		r.observation, *err = Observation{Called: true, Panic: p}, errPanic
 	}
 }
 
-// closed passes the result of Close to the observer.
-func (r *runner) closed(err error) error {
-	o := r.seen
+// observeClosed passes the result of Close to the observer.
+func (r *runner) observeClosed(err error) error {
+	o := r.observation
 	o.Event, o.Strategy, o.Faults, o.Called, o.Err = r.p.head.Events, r.s, r.faults, true, err
 	return r.o.Observe(o)
 }

@@ -22,7 +22,7 @@ func (r *runner) pool(e *trace.Event) (err error) {
 	default:
 		err = power.ReleasePool(r.s, id)
 	}
-	r.saw(Observation{Pool: id, Stream: e.Stream, Err: err})
+	r.observe(Observation{Pool: id, Stream: e.Stream, Err: err})
 	if r.o.Observe != nil && errors.Is(err, alloc.ErrInvalidPool) {
 		return nil
 	}

@@ -85,8 +85,8 @@ func Prepare(ctx context.Context, src trace.Source) (*Prepared, error) {
 	for when := range numTimings {
 		p.batches[when] = p.batches[atRequest]
 		if when == atRequest || when == onStreams && p.uses || p.late != nil {
-			p.batches[when] = &lazyBatch{make: func(look func() error) (batch, error) {
-				return p.newLayout(when).next(t.Events, look)
+			p.batches[when] = &lazyBatch{make: func(interrupt func() error) (batch, error) {
+				return p.newLayout(when).next(t.Events, interrupt)
 			}}
 		}
 	}
@@ -99,17 +99,17 @@ func Prepare(ctx context.Context, src trace.Source) (*Prepared, error) {
 // lazyBatch is a trace in memory laid out for a timing, on first use.
 type lazyBatch struct {
 	lock sync.Mutex
-	make func(look func() error) (batch, error) // nil once it was laid out
+	make func(interrupt func() error) (batch, error) // nil once it was laid out
 	laid batch
 }
 
-// get returns the layout. While it computes the layout it calls look at intervals; an error of
-// look aborts the computation, and the next caller starts again.
-func (w *lazyBatch) get(look func() error) (batch, error) {
+// get returns the layout. While it computes the layout it calls interrupt at intervals; its error
+// aborts the computation, and the next caller starts again.
+func (w *lazyBatch) get(interrupt func() error) (batch, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if w.make != nil {
-		laid, err := w.make(look)
+		laid, err := w.make(interrupt)
 		if err != nil {
 			return batch{}, err
 		}
@@ -118,11 +118,11 @@ func (w *lazyBatch) get(look func() error) (batch, error) {
 	return w.laid, nil
 }
 
-// each yields the batches of the trace, laid out for a timing. look is called at intervals
-// meanwhile. It stops at the first error.
-func (p *Prepared) each(when timing, look func() error, yield func(batch) error) error {
+// each yields the batches of the trace, laid out for a timing. It calls
+// interrupt at intervals and stops at the first error.
+func (p *Prepared) each(when timing, interrupt func() error, yield func(batch) error) error {
 	if w := p.batches[when]; w != nil {
-		laid, err := w.get(look)
+		laid, err := w.get(interrupt)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (p *Prepared) each(when timing, look func() error, yield func(batch) error)
 	}
 	l := p.newLayout(when)
 	return p.src.Batches(func(events []trace.Event) error {
-		laid, err := l.next(events, look)
+		laid, err := l.next(events, interrupt)
 		if err != nil {
 			return err
 		}
@@ -161,27 +161,27 @@ func (p *Prepared) newLayout(when timing) *layout {
 	return l
 }
 
-// next lays out the following events. The result is valid until the next call. It calls look from
-// time to time; an error of look aborts it.
-func (l *layout) next(events []trace.Event, look func() error) (batch, error) {
+// next lays out the following events. The result is valid until the next call. It calls
+// interrupt at intervals; its error aborts it.
+func (l *layout) next(events []trace.Event, interrupt func() error) (batch, error) {
 	if len(events) > cap(l.ops) {
 		l.ops = make([]op, len(events))
 	}
 	l.ops = l.ops[:len(events)]
 	for k := range events {
 		if k%progressStep == 0 {
-			if err := look(); err != nil {
+			if err := interrupt(); err != nil {
 				return batch{}, err
 			}
 		}
-		l.lay(l.done+k, &events[k], &l.ops[k])
+		l.layOut(l.done+k, &events[k], &l.ops[k])
 	}
 	first := l.done
 	l.done += len(events)
 	return batch{first, events, l.ops, l.n}, nil
 }
 
-func (l *layout) lay(i int, e *trace.Event, o *op) {
+func (l *layout) layOut(i int, e *trace.Event, o *op) {
 	*o = op{size: e.Size, place: noPlace}
 	switch e.Kind {
 	case trace.Alloc, trace.LiveAtStart:
@@ -189,14 +189,14 @@ func (l *layout) lay(i int, e *trace.Event, o *op) {
 			l.stream, l.number = e.Stream, l.numbers[e.Stream]
 		}
 		o.stream = l.number
-		o.place = l.take(e.Slot, placeEntry{size: e.Size, stream: o.stream, late: l.late.has(i)})
+		o.place = l.assignPlace(e.Slot, placeEntry{size: e.Size, stream: o.stream, late: l.late.has(i)})
 		if e.Align == 0 && e.Hint == 0 && e.Arg == 0 && !l.requests.tagsAreIDs {
 			o.kind, o.tag, o.id, o.origin = opAlloc, e.Tag, e.ID, e.Origin()
 		}
 	case trace.Refused:
 		o.stream = l.numbers[e.Stream]
-		o.place = l.take(e.Slot, placeEntry{size: e.Size, stream: o.stream})
-		l.leave(e.Slot)
+		o.place = l.assignPlace(e.Slot, placeEntry{size: e.Size, stream: o.stream})
+		l.releasePlace(e.Slot)
 	case trace.Free:
 		l.free(o, e.Slot, l.late.has(i))
 	case trace.Completed:
@@ -240,17 +240,17 @@ func (p *Prepared) Memory() (shared, each device.Size) {
 // Gap returns why the trace is not the whole recorded run; see [torch.Gap].
 func (p *Prepared) Gap() string {
 	wrapped, _ := p.head.Header.Get(torch.KeyWrapped)
-	return torch.Gap(p.covered.Empty(), wrapped)
+	return torch.Gap(p.coverage.Empty(), wrapped)
 }
 
 // placeTable assigns places in a table to live allocations. Free places are reused,
 // newest first, so that the table is as small as the peak of live allocations and stays in the
 // processor's caches. Slots number all allocations of the trace.
 type placeTable struct {
-	of    []uint32     // by slot: its place + 1; 0 if none
-	taken []placeEntry // by place
-	empty []uint32     // free places
-	n     int          // places so far
+	bySlot  []uint32     // by slot: its place + 1; 0 if none
+	entries []placeEntry // by place
+	empty   []uint32     // free places
+	n       int          // places so far
 }
 
 // placeEntry holds the request of the allocation at a place.
@@ -263,16 +263,16 @@ type placeEntry struct {
 
 // place returns the place of the allocation in a slot, noPlace if it has none.
 func (s *placeTable) place(slot uint32) uint32 {
-	if int(slot) >= len(s.of) {
+	if int(slot) >= len(s.bySlot) {
 		return noPlace
 	}
-	return s.of[slot] - 1 // 0 becomes noPlace
+	return s.bySlot[slot] - 1 // 0 becomes noPlace
 }
 
-// take returns a place for the allocation that begins in a slot.
-func (s *placeTable) take(slot uint32, at placeEntry) uint32 {
-	if n := int(slot) + 1 - len(s.of); n > 0 {
-		s.of = append(s.of, make([]uint32, n)...)
+// assignPlace returns a place for the allocation that begins in a slot.
+func (s *placeTable) assignPlace(slot uint32, at placeEntry) uint32 {
+	if n := int(slot) + 1 - len(s.bySlot); n > 0 {
+		s.bySlot = append(s.bySlot, make([]uint32, n)...)
 	}
 	place := s.place(slot)
 	switch last := len(s.empty) - 1; {
@@ -282,9 +282,9 @@ func (s *placeTable) take(slot uint32, at placeEntry) uint32 {
 	default:
 		place = uint32(s.n)
 		s.n++
-		s.taken = append(s.taken, placeEntry{})
+		s.entries = append(s.entries, placeEntry{})
 	}
-	s.of[slot], s.taken[place] = place+1, at
+	s.bySlot[slot], s.entries[place] = place+1, at
 	return place
 }
 
@@ -292,27 +292,27 @@ func (s *placeTable) take(slot uint32, at placeEntry) uint32 {
 // strategy need not be called.
 func (l *layout) use(slot uint32) uint32 {
 	place := l.place(slot)
-	if place == noPlace || l.taken[place].late {
+	if place == noPlace || l.entries[place].late {
 		return noPlace
 	}
-	l.taken[place].used = true
+	l.entries[place].used = true
 	return place
 }
 
-// name makes an op name the allocation in a slot, if there is one, and returns its entry.
-func (s *placeTable) name(o *op, slot uint32) (placeEntry, bool) {
+// setPlace sets the place of an op to the place of the allocation in a slot, and returns its entry.
+func (s *placeTable) setPlace(o *op, slot uint32) (placeEntry, bool) {
 	if o.place = s.place(slot); o.place == noPlace {
 		return placeEntry{}, false
 	}
-	at := s.taken[o.place]
+	at := s.entries[o.place]
 	o.size, o.stream = at.size, at.stream
 	return at, true
 }
 
-// leave frees the place of the allocation in a slot.
-func (l *layout) leave(slot uint32) {
+// releasePlace frees the place of the allocation in a slot.
+func (l *layout) releasePlace(slot uint32) {
 	if place := l.place(slot); place != noPlace && !l.keep {
-		l.of[slot] = 0
+		l.bySlot[slot] = 0
 		l.empty = append(l.empty, place)
 	}
 }

@@ -34,11 +34,11 @@ type Options struct {
 	Contents device.Contents
 
 	// Watch, if not nil, is called at intervals with the number of replayed events,
-	// and never while time is taken. An error of its ends the replay.
+	// and never while the clock runs. Its error ends the replay.
 	Watch func(events int) error
 
 	// Observe, if not nil, is called when the strategy is built, after each event and when
-	// the strategy is closed. An error of its ends the replay. With it, a panic of the
+	// the strategy is closed. Its error ends the replay. With it, a panic of the
 	// strategy is an observation. The strategy gets the same requests as without it.
 	Observe func(Observation) error
 }
@@ -55,10 +55,10 @@ func Run(src trace.Source, setup setting.Setup, dev device.Device, o Options) (*
 // Run builds the strategy of setup on dev, replays the trace, closes the strategy, and
 // returns the measurements.
 //
-// It fails if the strategy cannot be built (a device that has no room for what the
-// strategy takes at once gives an error that is [device.ErrOutOfMemory]), if the
-// strategy breaks its contract (refuses to free a live block, miscounts, leaves regions
-// behind), and if a writer fails. Requests that are not granted are results.
+// It fails if the strategy cannot be built, with [device.ErrOutOfMemory] if the strategy
+// preallocates more than the device has. It fails if the strategy breaks its contract: refuses to
+// free a live block, miscounts, or leaves regions behind. It fails if a writer does. Requests that
+// are not granted are results.
 func (p *Prepared) Run(setup setting.Setup, dev device.Device, o Options) (*Result, error) {
 	r, err := p.newRunner(setup, dev, o)
 	if err != nil {
@@ -91,17 +91,17 @@ func (p *Prepared) newRunner(setup setting.Setup, dev device.Device, o Options) 
 	if err == nil && o.Contents != nil {
 		s, err = wrap.Filled(s, o.Contents)
 	}
-	if err = o.built(s, faults, err); err != nil {
-		return nil, named(setup.Name, err)
+	if err = o.observeBuilt(s, faults, err); err != nil {
+		return nil, withName(setup.Name, err)
 	}
 	recorder := power.Has(s, power.PowerStreamRecorder)
 	when := o.FreeAt.timing(recorder)
-	if when == onStreams && p.late != nil && p.reserved != nil {
-		return nil, errors.Join(fmt.Errorf("%s on %s: %w", setup.Name, h.Name, p.reserved), s.Close())
+	if when == onStreams && p.late != nil && p.reservedErr != nil {
+		return nil, errors.Join(fmt.Errorf("%s on %s: %w", setup.Name, h.Name, p.reservedErr), s.Close())
 	}
 	r := &runner{
 		p: p, s: s, dev: m, faults: faults, o: o, clock: newStopwatch(), streams: p.streams, when: when,
-		pends: recorder && p.pending, nullFrees: setup.Promises.FreesNull,
+		mayPend: recorder && p.pending, nullFrees: setup.Promises.FreesNull,
 		res: Result{
 			Schema: Schema, Strategy: setup.Name, Config: config,
 			Trace: h.Name, TraceSHA256: h.Hash, Gap: p.Gap(), Preallocates: setup.Preallocates,
@@ -111,9 +111,9 @@ func (p *Prepared) newRunner(setup setting.Setup, dev device.Device, o Options) 
 	if o.Figures {
 		r.res.LowerBound = p.LowerBound()
 		r.series = newSeries(p.head.Events)
-		r.shape = newFragmentationSampler(s, p.head.Events, r.clock)
+		r.sampler = newFragmentationSampler(s, p.head.Events, r.clock)
 		if len(p.streams) > 1 {
-			r.flows = make([]flow, len(p.streams))
+			r.streamUsage = make([]streamUsage, len(p.streams))
 		}
 	}
 	r.torch = r.newTorchLines()
@@ -124,8 +124,8 @@ func (p *Prepared) newRunner(setup setting.Setup, dev device.Device, o Options) 
 	return r, nil
 }
 
-// named prefixes an error with the name of a strategy, unless it begins with it.
-func named(name string, err error) error {
+// withName prefixes an error with the name of a strategy, unless it begins with it.
+func withName(name string, err error) error {
 	strategy, _, _ := strings.Cut(name, ":")
 	if strings.HasPrefix(err.Error(), strategy+": ") {
 		return err
@@ -144,35 +144,35 @@ type block struct {
 
 // runner is the state of one replay.
 type runner struct {
-	p       *Prepared
-	s       alloc.Strategy
-	byRef   power.Referenced // s, if blocks are freed by reference; else nil
-	dev     *meter
-	faults  *device.Faults
-	o       Options
-	batch                   // the batch being replayed
-	streams []device.Stream // by number
-	when    timing
-	blocks  []block // by place
-	flows   []flow  // by number of the stream; nil without figures, and where there is one stream
-	pends   bool    // freed memory may be pending
+	p           *Prepared
+	s           alloc.Strategy
+	byRef       power.Referenced // s, if blocks are freed by reference; else nil
+	dev         *meter
+	faults      *device.Faults
+	o           Options
+	batch                       // the batch being replayed
+	streams     []device.Stream // by number
+	when        timing
+	blocks      []block       // by place
+	streamUsage []streamUsage // by number of the stream; nil without figures, and where there is one stream
+	mayPend     bool          // the strategy may hold pending memory
 
 	nullFrees            bool                  // the strategy ignores frees of address 0
 	done                 int                   // replayed events, set at the end
 	requested, allocated device.Size           // of live blocks, now
 	kept                 device.Size           // requested bytes of blocks with a deferred free
-	pending              device.Size           // freed, and used by a stream, at the last sample
+	pending              device.Size           // pending bytes of the strategy at the last sample
 	requestedAtPeak      device.Size           // when allocated bytes first were highest
 	series               *series               // nil without figures
-	shape                *fragmentationSampler // nil without figures
+	sampler              *fragmentationSampler // nil without figures
 	allocTime, freeTime  *Histogram            // nil without latency
 	selfTimed            bool                  // the strategy measures its times itself
 	clock                *stopwatch            // of the loop
 	allocs               uint64                // serial of the last grant; ClearStats does not touch it
 
-	torch *torchLines // nil unless lines have PyTorch's form
-	seen  Observation // the last call, for the observer
-	res   Result
+	torch       *torchLines // nil unless lines have PyTorch's form
+	observation Observation // the last call, for the observer
+	res         Result
 }
 
 // run replays, closes the strategy and completes the result.
@@ -218,16 +218,16 @@ func (r *runner) step(i int, o *op, e *trace.Event) (oom bool, err error) {
 	case trace.Trim:
 		var n device.Size
 		n, err = power.Trim(r.s)
-		r.saw(Observation{Returned: n, Err: err})
+		r.observe(Observation{Returned: n, Err: err})
 		if errors.Is(err, device.ErrInjected) {
 			err = nil // the region stays because of the injected fault
 		}
 	case trace.Frontier:
 		err = power.SetFrontier(r.s, e.Arg)
-		r.saw(Observation{Err: err})
+		r.observe(Observation{Err: err})
 	case trace.ClearStats:
 		err = power.ClearStats(r.s)
-		r.saw(Observation{Err: err})
+		r.observe(Observation{Err: err})
 	case trace.Print:
 		return false, r.print(e.Arg)
 	case trace.Use:
@@ -237,7 +237,7 @@ func (r *runner) step(i int, o *op, e *trace.Event) (oom bool, err error) {
 	case trace.Poll:
 		var n device.Size
 		n, err = power.Poll(r.s)
-		r.saw(Observation{Returned: n, Err: err})
+		r.observe(Observation{Returned: n, Err: err})
 		if errors.Is(err, device.ErrInjected) {
 			err = nil // a later poll completes the others
 		}
@@ -262,21 +262,21 @@ func (r *runner) refused(i int, o *op) (oom bool, err error) {
 	if r.o.Observe == nil {
 		oom, err = r.alloc(i, o)
 	} else {
-		asked := *r.event(i)
-		asked.Kind = trace.Alloc
-		oom, err = r.watched(i, o, &asked)
+		request := *r.event(i)
+		request.Kind = trace.Alloc
+		oom, err = r.observed(i, o, &request)
 	}
 	if err != nil || !r.blocks[o.place].live {
 		return oom, err
 	}
 	if r.series != nil {
-		r.look(i)
+		r.sample(i)
 	}
 	if r.o.Observe == nil {
 		return false, r.free(i, o)
 	}
 	e := r.event(i)
-	return r.watched(i, o, &trace.Event{Kind: trace.Free, ID: e.ID, Slot: e.Slot, Time: e.Time})
+	return r.observed(i, o, &trace.Event{Kind: trace.Free, ID: e.ID, Slot: e.Slot, Time: e.Time})
 }
 
 // alloc replays a request that is not of kind opAlloc, or that is observed or timed.
@@ -285,14 +285,14 @@ func (r *runner) alloc(i int, o *op) (oom bool, err error) {
 	req := r.p.requests.Of(e)
 	var b alloc.Block
 	if r.allocTime != nil {
-		start := r.moment()
+		start := r.now()
 		b, err = r.s.Alloc(req)
-		r.allocTime.Add(r.moment() - start)
+		r.allocTime.Add(r.now() - start)
 	} else {
 		b, err = r.s.Alloc(req)
 	}
 	if r.o.Observe != nil {
-		r.saw(Observation{Request: req, Block: b, Err: err})
+		r.observe(Observation{Request: req, Block: b, Err: err})
 	}
 	if err != nil {
 		oom, err = r.notGranted(i, o, err)
@@ -315,13 +315,13 @@ func (r *runner) granted(o *op, b alloc.Block) {
 	if r.allocated > p.Allocated {
 		p.Allocated, r.requestedAtPeak = r.allocated, r.requested+r.kept
 	}
-	if r.flows != nil {
-		r.flows[o.stream].granted(o.size, b.Size)
+	if r.streamUsage != nil {
+		r.streamUsage[o.stream].granted(o.size, b.Size)
 	}
 }
 
-// notGranted books a request that was not granted and leaves a verdict in the size of its
-// block, from which the placement line is made.
+// notGranted counts a request that was not granted, and stores the verdict for its placement line
+// in the size of its block.
 func (r *runner) notGranted(i int, o *op, cause error) (oom bool, err error) {
 	e := r.event(i)
 	verdict := verdictInvalid
@@ -355,7 +355,7 @@ func (r *runner) firstOOM(e *trace.Event) {
 	r.clock.stop()
 	defer r.clock.start()
 	if r.series != nil {
-		x := r.shape.external(r.active(), r.dev.held)
+		x := r.sampler.external(r.active(), r.dev.held)
 		r.res.ExternalFragmentationAtOOM = &x
 	}
 	if r.o.Report {
@@ -408,14 +408,14 @@ func (r *runner) free(i int, o *op) (err error) {
 	}
 	b := &r.blocks[o.place]
 	if r.freeTime != nil {
-		start := r.moment()
+		start := r.now()
 		err = r.release(b)
-		r.freeTime.Add(r.moment() - start)
+		r.freeTime.Add(r.now() - start)
 	} else {
 		err = r.release(b)
 	}
 	if r.o.Observe != nil {
-		r.saw(Observation{Addr: b.addr, Err: err})
+		r.observe(Observation{Addr: b.addr, Err: err})
 	}
 	if err != nil {
 		return r.notFreed(i, err)
@@ -437,8 +437,8 @@ func (r *runner) freed(o *op, b *block) {
 	b.live = false
 	r.requested -= o.size
 	r.allocated -= b.size
-	if r.flows != nil {
-		r.flows[o.stream].freed(o.size, b.size)
+	if r.streamUsage != nil {
+		r.streamUsage[o.stream].freed(o.size, b.size)
 	}
 }
 
@@ -462,7 +462,7 @@ func (r *runner) badFree(e *trace.Event, o *op) error {
 	}
 	r.res.IllegalFrees++
 	err := r.s.Free(a)
-	r.saw(Observation{Addr: a, Err: err})
+	r.observe(Observation{Addr: a, Err: err})
 	if !errors.Is(err, alloc.ErrInvalidFree) && (err != nil || a != 0 || !r.nullFrees) {
 		return fmt.Errorf("illegal free of %v: got %v, want %w", a, err, alloc.ErrInvalidFree)
 	}
@@ -480,17 +480,17 @@ func (r *runner) isLive(a device.Addr) bool {
 	return false
 }
 
-// look samples the figures after event i. It is inlined for the common case: calls would double its
-// time.
-func (r *runner) look(i int) {
+// sample samples the figures after event i. It is inlined for the common case: calls would double
+// its time.
+func (r *runner) sample(i int) {
 	reserved := r.dev.held
-	if r.pends {
+	if r.mayPend {
 		r.active()
 	}
 	r.series.at(i).raise(r.requested, r.allocated, reserved)
-	f := r.shape
+	f := r.sampler
 	if reserved > f.peakReserved {
-		f.grown(r.active(), reserved)
+		f.sampleAtPeak(r.active(), reserved)
 		return
 	}
 	free := reserved - r.allocated - r.pending
@@ -535,8 +535,8 @@ func (r *runner) finish(elapsed int64) {
 	if !r.o.Figures {
 		return
 	}
-	res.ExternalFragmentationPeak, res.ExternalFragmentationAtPeak = r.shape.peak, r.shape.atPeak
-	res.Headroom = Headroom{AtPeak: r.shape.headroomAtPeak, Final: headroom(r.s)}
+	res.ExternalFragmentationPeak, res.ExternalFragmentationAtPeak = r.sampler.peak, r.sampler.atPeak
+	res.Headroom = Headroom{AtPeak: r.sampler.headroomAtPeak, Final: headroom(r.s)}
 	res.Series = r.series.finish(r.done)
 	if n, err := power.MetadataBytes(r.s); err == nil {
 		res.MetadataBytes = &n
@@ -568,10 +568,10 @@ func (r *runner) live() device.Size { return device.Size(r.allocs - r.res.Frees)
 
 // close closes the strategy and checks that it returned everything.
 func (r *runner) close() error {
-	err := r.shut()
+	err := r.closeStrategy()
 	if r.o.Observe != nil {
-		if objection := r.closed(err); objection != nil {
-			return fmt.Errorf("at the end: %w", objection)
+		if observerErr := r.observeClosed(err); observerErr != nil {
+			return fmt.Errorf("at the end: %w", observerErr)
 		}
 	}
 	if err != nil {
@@ -584,12 +584,12 @@ func (r *runner) close() error {
 	return nil
 }
 
-// shut closes the strategy. A planned fault may strike once here and is then cancelled.
-func (r *runner) shut() (err error) {
+// closeStrategy closes the strategy. A planned fault may strike once here and is then cancelled.
+func (r *runner) closeStrategy() (err error) {
 	if r.o.Observe != nil {
-		defer r.survive(&err)
+		defer r.recoverPanic(&err)
 	}
-	r.seen = Observation{}
+	r.observation = Observation{}
 	err = r.s.Close()
 	if errors.Is(err, device.ErrInjected) {
 		r.faults.FailNext(0)

@@ -54,9 +54,9 @@ type Result struct {
 	Headroom Headroom `json:"headroom_bytes"`
 
 	FirstFailure *FirstFailure `json:"first_failure,omitempty"` // the first request that was not granted
-	// what [inspect.AppendFailure] reports of the first OOM, if it was asked for
+	// report of [inspect.AppendFailure] about the first OOM; nil without [Options].Report
 	OOMReport []byte `json:"-"`
-	// the strategy's own text about the first OOM, if it was asked for and writes one
+	// the strategy's own report about the first OOM; nil without [Options].Report
 	OwnOOMReport []byte `json:"-"`
 
 	Waits *Waits `json:"waits,omitempty" flat:"-"` // of threads that wait for memory, if the caller sets it
@@ -69,7 +69,7 @@ type Result struct {
 	MetadataBytes *device.Size `json:"metadata_bytes"`       // host memory of the strategy at the end; null: not known
 	Counters      Counters     `json:"counters,omitempty"`   // in PyTorch's terms, at the end; none without figures
 
-	Device *Target `json:"device,omitempty"` // that it ran on, if the caller sets it
+	Device *Target `json:"device,omitempty"` // device of the replay, if the caller sets it
 	Driver *Usage  `json:"driver,omitempty"` // on a GPU: usage by all programs during the replay
 
 	NsPerOp float64 `json:"ns_per_op"` // CPU time of the loop per Alloc or Free, bookkeeping included
@@ -87,27 +87,26 @@ type Result struct {
 // Failures returns the number of requests that were not granted, those for zero bytes aside.
 func (r *Result) Failures() uint64 { return r.OOMs + r.Refused }
 
-// Peak holds the highest values of the sums that every strategy has; each is at
-// least the one before.
+// Peak holds the peaks of the sums that every strategy has. Each is at least the one before.
 type Peak struct {
-	Requested device.Size `json:"peak_requested_bytes"` // asked for by live blocks
+	Requested device.Size `json:"peak_requested_bytes"` // requested by live blocks
 	Allocated device.Size `json:"peak_allocated_bytes"` // granted to them
 	Active    device.Size `json:"peak_active_bytes"`    // including pending bytes
 	Reserved  device.Size `json:"peak_reserved_bytes"`  // held from the device
 	Charged   device.Size `json:"-"`                    // counted by the device for that, in whole pages of its own
 }
 
-// StreamFigures are of the requests of one stream. Sizes are bytes.
+// StreamFigures are the figures of one stream's requests. Sizes are bytes.
 type StreamFigures struct {
 	Stream        device.Stream `json:"stream"`               // its number
 	Allocs        uint64        `json:"alloc_count"`          // requests granted
-	PeakRequested device.Size   `json:"peak_requested_bytes"` // most that its live blocks were asked for with
-	PeakAllocated device.Size   `json:"peak_allocated_bytes"` // most that was granted to them
+	PeakRequested device.Size   `json:"peak_requested_bytes"` // peak of the bytes requested by its live blocks
+	PeakAllocated device.Size   `json:"peak_allocated_bytes"` // peak of the bytes granted to them
 }
 
 // Now holds the four sums at one moment.
 type Now struct {
-	Requested device.Size `json:"final_requested_bytes"` // asked for by live blocks
+	Requested device.Size `json:"final_requested_bytes"` // requested by live blocks
 	Allocated device.Size `json:"final_allocated_bytes"` // granted to them
 	Active    device.Size `json:"final_active_bytes"`    // including pending bytes
 	Reserved  device.Size `json:"final_reserved_bytes"`  // held from the device
@@ -119,8 +118,7 @@ type Headroom struct {
 	Final  device.Size `json:"final"`            // at the end
 }
 
-// CallsByKind counts the calls to the device that took memory or gave it back, as regions or
-// as handles.
+// CallsByKind counts the device calls that took or returned memory, as regions or as handles.
 type CallsByKind struct {
 	Reserve  uint64 `json:"reserve"`  // memory granted
 	Refused  uint64 `json:"refused"`  // memory refused
@@ -132,7 +130,7 @@ type CallsByKind struct {
 type FirstFailure struct {
 	Event       int          `json:"event"`              // index in the trace, from 0
 	ID          uint64       `json:"id"`                 // the allocation
-	Size        device.Size  `json:"size_bytes"`         // asked for
+	Size        device.Size  `json:"size_bytes"`         // bytes requested
 	Error       string       `json:"error"`              // out of memory or invalid request
 	Reason      string       `json:"reason,omitempty"`   // the strategy's reason
 	DeviceAsked device.Size  `json:"device_asked_bytes"` // last reservation tried for it; 0: none
@@ -141,8 +139,8 @@ type FirstFailure struct {
 	Free        device.Size  `json:"free_bytes"`         // reserved and not active
 }
 
-// Latency holds the distribution of single calls. The clock is read before and after each
-// call; Clock is what two such readings with nothing between them take.
+// Latency holds the distribution of single calls. The clock is read before and after each call;
+// Clock is the time between two readings with nothing between them.
 type Latency struct {
 	Alloc Quantiles `json:"alloc"`    // of Alloc
 	Free  Quantiles `json:"free"`     // of Free

@@ -12,15 +12,14 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// use replays that a stream uses a block. The use of an allocation that was not granted is
-// nothing.
+// use replays the use of a block by another stream. It skips allocations that were not granted.
 func (r *runner) use(e *trace.Event, o *op) error {
 	if o.place == noPlace || !r.blocks[o.place].live {
 		return nil
 	}
 	a := r.blocks[o.place].addr
 	err := power.RecordStream(r.s, a, e.Stream)
-	r.saw(Observation{Addr: a, Stream: e.Stream, Err: err})
+	r.observe(Observation{Addr: a, Stream: e.Stream, Err: err})
 	switch {
 	case errors.Is(err, alloc.ErrUnsupported):
 		r.res.Ignored++
@@ -31,24 +30,24 @@ func (r *runner) use(e *trace.Event, o *op) error {
 	return nil
 }
 
-// drain replays that all work queued on a stream has finished. A no-op unless both the strategy and
-// the device support streams.
+// drain replays the moment at which all work queued on a stream has finished. It is unsupported
+// unless both the strategy and the device have streams.
 func (r *runner) drain(s device.Stream) error {
 	line, ok := device.TimelineOf(r.faults)
 	if !ok || !power.Has(r.s, power.PowerStreamRecorder) {
 		return alloc.ErrUnsupported
 	}
-	r.seen.Stream, r.seen.Drained = s, true
+	r.observation.Stream, r.observation.Drained = s, true
 	return line.Drain(s)
 }
 
-// firstDelay is the lowest of the streams that represent the unknown causes of delayed frees.
-// Streams of programs are addresses of a driver at most, so they are lower.
+// firstDelay is the lowest of the streams that stand for the unknown causes of delayed frees. The
+// streams of a program are small numbers or addresses of the driver's objects, so they are lower.
 const firstDelay device.Stream = 1 << 63
 
-// reserved returns an error if an event of a trace with delayed frees names a stream that could be
-// one of those.
-func reserved(i int, e *trace.Event) error {
+// checkStream returns an error if an event of a trace with delayed frees names a stream that could
+// be one of those.
+func checkStream(i int, e *trace.Event) error {
 	switch e.Kind {
 	case trace.Alloc, trace.LiveAtStart, trace.Refused, trace.Use, trace.Drain:
 		if e.Stream >= firstDelay {
@@ -60,15 +59,15 @@ func reserved(i int, e *trace.Event) error {
 }
 
 // freeLate replays a free after which the memory is pending. If the trace has the completion of the
-// free, a stream that is drained then is recorded for the block. Until then no other block has its
-// place, so the place identifies the stream.
+// free, a stream of its own is recorded for the block, and drained at the completion. Until then no
+// other block has its place, so the place identifies the stream.
 func (r *runner) freeLate(i int, o *op) error {
 	b := &r.blocks[o.place]
 	if !b.live {
 		return nil
 	}
 	if r.when == atCompletion {
-		r.giveUp(o)
+		r.deferFree(o)
 		return nil
 	}
 	s := firstDelay + device.Stream(o.place)
@@ -79,13 +78,13 @@ func (r *runner) freeLate(i int, o *op) error {
 	}
 	err := r.free(i, o)
 	if o.kind == opDelayed {
-		r.seen.Stream, r.seen.Delayed = s, true
+		r.observation.Stream, r.observation.Delayed = s, true
 	}
 	r.active()
 	return err
 }
 
-// completed replays that a delayed free becomes final.
+// completed replays the completion of a delayed free.
 func (r *runner) completed(i int, o *op) error {
 	switch {
 	case r.when == atRequest:
@@ -98,7 +97,7 @@ func (r *runner) completed(i int, o *op) error {
 		return nil
 	}
 	final := *o
-	final.size = 0 // it is counted as asked for no more
+	final.size = 0 // deferFree has subtracted its requested bytes
 	err := r.free(i, &final)
 	if !r.blocks[o.place].live {
 		r.kept -= o.size
@@ -106,18 +105,18 @@ func (r *runner) completed(i int, o *op) error {
 	return err
 }
 
-// giveUp books that the program has freed a block that the strategy is to keep.
-func (r *runner) giveUp(o *op) {
+// deferFree counts a block as freed by the program; the strategy keeps it until the free completes.
+func (r *runner) deferFree(o *op) {
 	r.requested -= o.size
 	r.kept += o.size
-	if r.flows != nil {
-		r.flows[o.stream].freed(o.size, 0)
+	if r.streamUsage != nil {
+		r.streamUsage[o.stream].freed(o.size, 0)
 	}
 }
 
 // active returns the bytes that are live or pending.
 func (r *runner) active() device.Size {
-	if r.pends {
+	if r.mayPend {
 		s := r.s.Stats()
 		r.pending = s.Active - s.Allocated
 		r.res.PeakPending = max(r.res.PeakPending, r.pending)
@@ -125,13 +124,13 @@ func (r *runner) active() device.Size {
 	return r.allocated + r.pending
 }
 
-// flow holds the live bytes of the requests of one stream, and their peaks.
-type flow struct {
+// streamUsage holds the live bytes of the requests of one stream, and their peaks.
+type streamUsage struct {
 	requested, allocated device.Size
 	StreamFigures
 }
 
-func (f *flow) granted(requested, size device.Size) {
+func (f *streamUsage) granted(requested, size device.Size) {
 	f.Allocs++
 	f.requested += requested
 	f.allocated += size
@@ -139,7 +138,7 @@ func (f *flow) granted(requested, size device.Size) {
 	f.PeakAllocated = max(f.PeakAllocated, f.allocated)
 }
 
-func (f *flow) freed(requested, size device.Size) {
+func (f *streamUsage) freed(requested, size device.Size) {
 	f.requested -= requested
 	f.allocated -= size
 }
@@ -150,13 +149,13 @@ func (r *runner) perStream() []StreamFigures {
 	if !r.o.Figures || len(r.p.streams) == 0 {
 		return nil
 	}
-	if r.flows == nil {
+	if r.streamUsage == nil {
 		p := r.res.Peak
 		return []StreamFigures{{Stream: r.p.streams[0], Allocs: r.allocs, PeakRequested: p.Requested,
 			PeakAllocated: p.Allocated}}
 	}
-	all := make([]StreamFigures, len(r.flows))
-	for i, f := range r.flows {
+	all := make([]StreamFigures, len(r.streamUsage))
+	for i, f := range r.streamUsage {
 		all[i] = f.StreamFigures
 		all[i].Stream = r.p.streams[i]
 	}

@@ -12,17 +12,17 @@ import (
 // survey is the data about a whole trace that a replay needs before the first event. It
 // takes one walk.
 type survey struct {
-	streams  []device.Stream // streams of the requests, in order of first use
-	numbers  map[device.Stream]uint32
-	bound    device.Size // see [Prepared.LowerBound]
-	live     int         // most allocations at once
-	late     delays      // nil if no free is delayed
-	uses     bool        // streams use blocks of other streams
-	pending  bool        // a free leaves memory pending, if the strategy handles streams
-	reserved error       // the first event that uses a stream number reserved for delayed frees
-	keep     bool        // places are not reused, because freed blocks may still be named
-	refusals trace.Refusals
-	covered  trace.Coverage
+	streams     []device.Stream // streams of the requests, in order of first use
+	numbers     map[device.Stream]uint32
+	bound       device.Size // see [Prepared.LowerBound]
+	live        int         // most allocations at once
+	late        delays      // nil if no free is delayed
+	uses        bool        // streams use blocks of other streams
+	pending     bool        // a free leaves memory pending, if the strategy handles streams
+	reservedErr error       // the first event that uses a stream number reserved for delayed frees
+	keep        bool        // places are not reused, because freed blocks may still be named
+	refusals    trace.Refusals
+	coverage    trace.Coverage
 }
 
 // surveyor walks a trace.
@@ -71,7 +71,7 @@ func surveyOf(ctx context.Context, src trace.Source) (*survey, error) {
 				}
 			}
 			at++
-			s.see(at, &events[i])
+			s.step(at, &events[i])
 		}
 		return nil
 	})
@@ -80,21 +80,21 @@ func surveyOf(ctx context.Context, src trace.Source) (*survey, error) {
 	return &found, err
 }
 
-// foresee notes the kinds of events in advance.
+// foresee sets tracks if an event of this kind needs the table of slots.
 func (s *surveyor) foresee(k trace.Kind) {
 	s.tracks = s.tracks || k == trace.Use || k == trace.Completed
 }
 
-func (s *surveyor) see(at uint32, e *trace.Event) {
+func (s *surveyor) step(at uint32, e *trace.Event) {
 	s.ledger.Step(e)
 	s.refusals.Step(e)
-	s.covered.Step(e)
-	if s.reserved == nil {
-		s.reserved = reserved(int(at-1), e)
+	s.coverage.Step(e)
+	if s.reservedErr == nil {
+		s.reservedErr = checkStream(int(at-1), e)
 	}
 	switch e.Kind {
 	case trace.Alloc, trace.LiveAtStart, trace.Refused:
-		s.stream(e.Stream)
+		s.addStream(e.Stream)
 	case trace.Use:
 		s.uses = true
 	case trace.BadFree, trace.Fault:
@@ -102,11 +102,11 @@ func (s *surveyor) see(at uint32, e *trace.Event) {
 		s.keep = true
 	}
 	if s.tracks && e.Slot != trace.NoSlot {
-		s.follow(at, e)
+		s.track(at, e)
 	}
 }
 
-func (s *surveyor) stream(of device.Stream) {
+func (s *surveyor) addStream(of device.Stream) {
 	if of == s.last && len(s.streams) > 0 {
 		return
 	}
@@ -117,8 +117,8 @@ func (s *surveyor) stream(of device.Stream) {
 	}
 }
 
-// follow updates the allocation of an event.
-func (s *surveyor) follow(at uint32, e *trace.Event) {
+// track updates the allocation of an event.
+func (s *surveyor) track(at uint32, e *trace.Event) {
 	if n := int(e.Slot) + 1 - len(s.slots); n > 0 {
 		s.slots = append(s.slots, make([]blockLife, n)...)
 	}

@@ -14,8 +14,8 @@ import (
 // Target is the device of a run. The zero value is the default simulated device. In JSON it is the
 // configuration of the simulated device, or an object with the field "gpu".
 type Target struct {
-	// Config is the configuration of the simulated device. For a GPU only Capacity is used: the limit
-	// of the bytes held.
+	// Config is the configuration of the simulated device. For a GPU only Capacity is used: the
+	// limit of the bytes held.
 	sim.Config
 	// Card is the name of the simulated card, as in [sim.ParseDevice]. Only
 	// [Target.Used] sets it.
@@ -68,7 +68,7 @@ func SimTarget(c sim.Config) Target { return Target{Config: c} }
 var errKind = errors.New(
 	`want "sim", or "sim:24GiB" and the like, for a simulated device, or "cuda:0", or "cuda:0:24GiB", for a GPU`)
 
-// named returns the devices that have names.
+// cardNames returns the device names that an error may suggest.
 func cardNames() []string {
 	all := []string{"sim", "cuda:0"}
 	for _, c := range sim.Cards() {

@@ -60,26 +60,27 @@ func (d *delays) add(events ...uint32) {
 
 func (d delays) has(i int) bool { return i/64 < len(d) && d[i/64]>>(i%64)&1 != 0 }
 
+// free lays out a free. The place is released unless the free is delayed.
 func (l *layout) free(o *op, slot uint32, delayed bool) {
-	at, ok := l.name(o, slot)
+	at, ok := l.setPlace(o, slot)
 	switch {
 	case !ok:
 		return
 	case delayed:
 		o.kind = opDelayed
-		return // it keeps its place: the block is there, or a stream is named by it
+		return // the block keeps its place until the free completes
 	case at.used && l.when == onStreams:
 		o.kind = opPending
 	default:
 		o.kind = opFree
 	}
-	l.leave(slot)
+	l.releasePlace(slot)
 }
 
-// complete lays out that a delayed free becomes final.
+// complete lays out the completion of a delayed free.
 func (l *layout) complete(o *op, slot uint32) {
-	if _, ok := l.name(o, slot); ok {
+	if _, ok := l.setPlace(o, slot); ok {
 		o.kind = opDelayed
-		l.leave(slot)
+		l.releasePlace(slot)
 	}
 }

@@ -34,13 +34,13 @@ func (r *runner) newTorchLines() *torchLines {
 	}
 	l := &torchLines{out: r.o.Placements, ids: map[device.Addr]uint64{}}
 	if l.out != nil {
-		// A strategy without a history gets no lines of it.
-		_ = power.SetHistory(r.s, l.tell)
+		// The error means that the strategy has no history.
+		_ = power.SetHistory(r.s, l.writeAction)
 	}
 	return l
 }
 
-// endHistory ends the lines of placements. Actions after the last event are not written.
+// endHistory removes the history listener, so that actions after the last event are not written.
 func (r *runner) endHistory() error {
 	if r.torch == nil || r.torch.out == nil {
 		return nil
@@ -56,8 +56,8 @@ func (l *torchLines) write(line string) error {
 	return l.err
 }
 
-// tell writes an action of the strategy.
-func (l *torchLines) tell(a power.Action) {
+// writeAction writes an action of the strategy.
+func (l *torchLines) writeAction(a power.Action) {
 	line := "! " + a.Kind.String()
 	switch a.Kind {
 	case power.FreeCompleted:
@@ -133,8 +133,8 @@ func (r *runner) writeTorchFinal(out io.Writer) error {
 // columns are the endings of the four counters that PyTorch keeps of one statistic.
 var columns = [...]string{".current", ".peak", ".allocated", ".freed"}
 
-// statistic returns the name of the statistic that the first counters are of, and whether they
-// are its four.
+// statistic returns the name of the statistic whose four counters come first, and false if another
+// counter does.
 func (c Counters) statistic() (string, bool) {
 	if len(c) < len(columns) {
 		return "", false
@@ -159,14 +159,13 @@ func writeCounters(w *bufio.Writer, c Counters) {
 	}
 }
 
-// segment is what PyTorch's snapshot shows as one: chunks side by side in one region, with memory
-// behind all of them.
+// segment is a segment of PyTorch's snapshot: adjacent chunks of one region that are all mapped.
 type segment struct {
-	alloc.Chunk // the first of them
+	alloc.Chunk // the first chunk
 	total       device.Size
-	allocated   device.Size // of live chunks
-	active      device.Size // and pending bytes
-	requested   device.Size // what those were asked for with
+	allocated   device.Size // bytes of live chunks
+	active      device.Size // bytes of live and pending chunks
+	requested   device.Size // bytes requested for them
 	blocks      strings.Builder
 }
 

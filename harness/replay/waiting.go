@@ -31,10 +31,10 @@ type Waits struct {
 
 // waiter is a thread of the trace.
 type waiter struct {
-	held  []int // events that follow the request it waits for
-	asked int   // event of that request
-	since int64 // time at which the wait began
-	waits bool
+	held    []int // events that follow the request it waits for
+	request int   // event of that request
+	since   int64 // time at which the wait began
+	waits   bool
 }
 
 // waiting is a replay whose threads wait.
@@ -66,7 +66,7 @@ func RunWaiting(t *trace.Trace, setup setting.Setup, dev device.Device, limit ti
 	}
 	s, err := setup.New(dev)
 	if err != nil {
-		return nil, named(setup.Name, err)
+		return nil, withName(setup.Name, err)
 	}
 	slots := 0
 	for i := range t.Events {
@@ -157,7 +157,7 @@ func (w *waiting) run(th *waiter, i int) error {
 		return w.granted(e, b)
 	case errors.Is(err, alloc.ErrOutOfMemory):
 		w.Waited++
-		th.asked, th.since, th.waits = i, w.now, true
+		th.request, th.since, th.waits = i, w.now, true
 		w.queue = append(w.queue, th)
 	case !errors.Is(err, alloc.ErrInvalidRequest):
 		return err
@@ -165,7 +165,8 @@ func (w *waiting) run(th *waiter, i int) error {
 	return nil
 }
 
-// granted notes a block. A request that the recorded program was refused is freed at once.
+// granted records a block. The block of a request that the recorded program was refused is freed at
+// once.
 func (w *waiting) granted(e *trace.Event, b alloc.Block) error {
 	w.Allocs++
 	if e.Kind == trace.Refused {
@@ -182,7 +183,7 @@ func (w *waiting) retry() error {
 	for w.dirty {
 		w.dirty = false
 		for _, th := range slices.Clone(w.queue) {
-			e := &w.t.Events[th.asked]
+			e := &w.t.Events[th.request]
 			w.Tries++
 			b, err := w.s.Alloc(w.request.Of(e))
 			if errors.Is(err, alloc.ErrOutOfMemory) {

@@ -12,11 +12,11 @@ import (
 // Usage is the memory in use on a GPU during a run, by all programs, as the driver reports it.
 // Sizes are bytes.
 type Usage struct {
-	Source  string      `json:"source"`            // "nvml" or "cuda", of whom it was asked
+	Source  string      `json:"source"`            // library that was queried: "nvml" or "cuda"
 	Before  device.Size `json:"used_before_bytes"` // when the run began
 	Peak    device.Size `json:"used_peak_bytes"`   // most that was seen
 	After   device.Size `json:"used_after_bytes"`  // when it had ended
-	Samples int         `json:"samples"`           // how often was asked; a peak between two is not seen
+	Samples int         `json:"samples"`           // number of queries; a peak between two is missed
 }
 
 // usageProbe queries the driver for the memory in use.
@@ -44,8 +44,8 @@ func (p Target) usageProbe() (usageProbe, error) {
 		d.Close}, nil
 }
 
-// Watch polls the driver for the memory in use, until stop
-// is called, which returns what was seen. It does nothing, and returns nil, on a simulated device.
+// Watch polls the driver for the memory in use until stop is called, which returns the usage. On a
+// simulated device it does nothing, and stop returns nil.
 func (p Target) Watch(every time.Duration) (stop func() (*Usage, error), err error) {
 	if p.GPU == nil {
 		return func() (*Usage, error) { return nil, nil }, nil

@@ -17,9 +17,9 @@ import (
 //	…
 //	err = rec.Close()
 //
-// Replaying the trace makes the same calls. Allocations have the ids 0, 1, 2 in order; a refused one
-// has an id too, and a comment with the error. A free that failed becomes an illegal free: of
-// the allocation, live or freed, that has or had the address, or else of the address itself.
+// Replaying the trace makes the same calls. The ids of allocations count from 0. A refused one has an
+// id too, and a comment with the error. A free that failed becomes an illegal free: of the
+// allocation, live or freed, that has or had the address, or else of the address itself.
 //
 // It is not safe for concurrent use, except inside [wrap.Locked]. It keeps an entry for every
 // address at which a block ever began.

@@ -23,20 +23,20 @@ const (
 	Reclaimed              // its memory is free again
 )
 
-// Never is the event of what does not happen within a trace.
+// Never is the event number of a free that does not happen within the trace.
 const Never = -1
 
 // Block is the life of a block so far.
 type Block struct {
 	alloc.Block
-	Requested device.Size   // bytes asked for
+	Requested device.Size   // bytes requested
 	ID        uint64        // of the allocation in the trace
 	Stream    device.Stream // of the request
 	Tag       uint32        // of the event
 	Phase     Phase         // how far it has come
 	Born      int           // event of the request
 	Freed     int           // event at which the program freed it, or Never
-	Note      int           // the watcher's own
+	Note      int           // for the watcher's own use
 }
 
 // Watcher holds the callbacks, which are called in order. A nil function is not called. Blocks are
@@ -59,13 +59,13 @@ type Follower struct {
 	now        int            // number of the event
 
 	blocks  []Block
-	empty   []int32 // of blocks, to be used again
-	bySlot  []int32 // of blocks by slot, counted from 1
-	parked  map[device.Addr]int32
-	waiting []int32 // that are pending, and some that are gone
-	used    int     // blocks that are not gone
+	empty   []int32               // free indexes of blocks
+	bySlot  []int32               // indexes of blocks by slot, counted from 1
+	parked  map[device.Addr]int32 // index of the pending block at an address
+	waiting []int32               // indexes of pending blocks, and of some that were reclaimed
+	used    int                   // blocks that are not reclaimed
 
-	pending   device.Size // bytes of the blocks that are
+	pending   device.Size // bytes of pending blocks
 	requested device.Size // requested bytes of the blocks that the program uses
 }
 
@@ -84,13 +84,14 @@ func (f *Follower) Begin(s alloc.Strategy, history bool) {
 // HasHistory reports whether the strategy reports its actions.
 func (f *Follower) HasHistory() bool { return f.hasHistory }
 
-// Requested returns the bytes asked for with blocks that the program uses.
+// Requested returns the requested bytes of the blocks that the program uses.
 func (f *Follower) Requested() device.Size { return f.requested }
 
-// InUse returns how many blocks are not gone.
+// InUse returns the number of blocks whose memory is not free again.
 func (f *Follower) InUse() int { return f.used }
 
-// Blocks yields every block that is not gone, in no order that means anything but always the same.
+// Blocks yields every block whose memory is not free again, in an arbitrary but deterministic
+// order.
 func (f *Follower) Blocks(yield func(*Block) bool) {
 	for i := range f.blocks {
 		if b := &f.blocks[i]; b.Phase != Reclaimed && !yield(b) {
@@ -134,7 +135,7 @@ func (f *Follower) alloc(o *replay.Observation) {
 	}
 	f.tap.used(o.Block)
 	f.Memory()
-	i := f.place()
+	i := f.newPlace()
 	b := &f.blocks[i]
 	*b = Block{
 		Block: o.Block, Requested: e.Size, ID: e.ID, Stream: e.Stream, Tag: e.Tag, Born: o.Event, Freed: Never,
@@ -147,8 +148,8 @@ func (f *Follower) alloc(o *replay.Observation) {
 	}
 }
 
-// place returns a place for a block.
-func (f *Follower) place() int32 {
+// newPlace returns a place for a block.
+func (f *Follower) newPlace() int32 {
 	if n := len(f.empty); n > 0 {
 		i := f.empty[n-1]
 		f.empty = f.empty[:n-1]
@@ -184,8 +185,8 @@ func (f *Follower) free(o *replay.Observation) int32 {
 	return i
 }
 
-// complete finds the waiting blocks that are free by now. A Historian reports them itself, in the
-// order of its actions, except blocks that were never pending.
+// complete reclaims the waiting blocks whose memory is free by now. A Historian reports them
+// itself, in the order of its actions, except blocks that were never pending.
 func (f *Follower) complete(freed int32) {
 	stats := f.s.Stats()
 	held := stats.Active - stats.Allocated
@@ -193,7 +194,7 @@ func (f *Follower) complete(freed int32) {
 		f.blocks[freed].Phase = Pending
 		f.pending += f.blocks[freed].Size
 		if held == 0 && len(f.parked) == 0 && len(f.actions) == 0 {
-			f.reclaimed(freed) // nearly every free
+			f.reclaim(freed) // nearly every free
 			return
 		}
 		f.waiting = append(f.waiting, freed)
@@ -202,10 +203,10 @@ func (f *Follower) complete(freed int32) {
 	switch {
 	case f.hasHistory:
 		if freed >= 0 && f.reportedPending(freed, held) != held {
-			f.reclaimed(freed)
+			f.reclaim(freed)
 		}
 	case held == 0:
-		f.goneBut(nil)
+		f.reclaimExcept(nil)
 	case held != f.pending:
 		still := map[device.Addr]bool{}
 		for c := range f.s.Walk {
@@ -213,33 +214,33 @@ func (f *Follower) complete(freed int32) {
 				still[c.Addr] = true
 			}
 		}
-		f.goneBut(still)
+		f.reclaimExcept(still)
 	}
-	if len(f.waiting) > 2*len(f.parked)+64 { // most are gone
-		f.waiting = slices.DeleteFunc(f.waiting, func(i int32) bool { return !f.waits(i) })
+	if len(f.waiting) > 2*len(f.parked)+64 { // most are reclaimed
+		f.waiting = slices.DeleteFunc(f.waiting, func(i int32) bool { return !f.isWaiting(i) })
 	}
 }
 
-// waits reports whether an entry of waiting still is. The place of a block that is gone may hold
-// another one, which waits if it has an entry of its own.
-func (f *Follower) waits(i int32) bool {
+// isWaiting reports whether an entry of waiting is still pending. The place of a reclaimed block
+// may hold another block, which has an entry of its own if it is pending.
+func (f *Follower) isWaiting(i int32) bool {
 	b := &f.blocks[i]
 	at, ok := f.parked[b.Addr]
 	return b.Phase == Pending && ok && at == i
 }
 
-// goneBut notes that all waiting blocks are free but those at some addresses.
-func (f *Follower) goneBut(still map[device.Addr]bool) {
+// reclaimExcept reclaims all waiting blocks except those at some addresses.
+func (f *Follower) reclaimExcept(still map[device.Addr]bool) {
 	for _, i := range f.waiting {
-		if f.waits(i) && !still[f.blocks[i].Addr] {
-			f.reclaimed(i)
+		if f.isWaiting(i) && !still[f.blocks[i].Addr] {
+			f.reclaim(i)
 		}
 	}
-	f.waiting = slices.DeleteFunc(f.waiting, func(i int32) bool { return !f.waits(i) })
+	f.waiting = slices.DeleteFunc(f.waiting, func(i int32) bool { return !f.isWaiting(i) })
 }
 
-// reportedPending returns the bytes that are pending by the strategy's reports. If the block just
-// freed was reported, it is all pending bytes.
+// reportedPending returns the pending bytes according to the strategy's reports. If the block just
+// freed was reported, it returns held.
 func (f *Follower) reportedPending(freed int32, held device.Size) device.Size {
 	left := f.pending
 	for _, a := range f.actions {
@@ -253,8 +254,8 @@ func (f *Follower) reportedPending(freed int32, held device.Size) device.Size {
 	return left
 }
 
-// reclaimed notes that the memory of a block is free again.
-func (f *Follower) reclaimed(i int32) {
+// reclaim records that the memory of a block is free again.
+func (f *Follower) reclaim(i int32) {
 	b := &f.blocks[i]
 	f.pending -= b.Size
 	f.used--
@@ -270,14 +271,14 @@ func (f *Follower) reclaimed(i int32) {
 // Memory passes the strategy's actions, or the changes derived from device calls, to the watcher.
 // It is called with each event; a caller that looks between events calls it too.
 func (f *Follower) Memory() {
-	told := f.actions
+	actions := f.actions
 	if !f.hasHistory {
-		told = f.tap.report
+		actions = f.tap.report
 	}
-	for _, a := range told {
+	for _, a := range actions {
 		if a.Kind == power.FreeCompleted {
 			if i, ok := f.parked[a.Addr]; ok {
-				f.reclaimed(i)
+				f.reclaim(i)
 			}
 			continue
 		}

@@ -30,7 +30,7 @@ type memory struct {
 	regions  map[device.Addr]device.Size
 	ranges   index.AddrList[device.Size] // reserved address ranges, in which memory is mapped
 	mappings index.AddrList[mapping]
-	places   map[page][]device.Addr // where a page is mapped, in the order of the calls
+	mappedAt map[page][]device.Addr // addresses of a page, in the order of its mappings
 	hidden   int                    // mappings that are not shown
 }
 
@@ -84,15 +84,15 @@ func (m *memory) giveBack(a device.Addr) {
 	delete(m.regions, a)
 }
 
-// mapped notes a mapping. A page that is mapped elsewhere is shown there.
+// mapped records a mapping. A page that was mapped before is still shown there.
 func (m *memory) mapped(a device.Addr, size device.Size, of page) {
-	if m.places == nil {
-		m.places = map[page][]device.Addr{}
+	if m.mappedAt == nil {
+		m.mappedAt = map[page][]device.Addr{}
 	}
 	p, _ := m.mappings.Search(a)
-	v := mapping{size: size, page: of, shown: len(m.places[of]) == 0}
+	v := mapping{size: size, page: of, shown: len(m.mappedAt[of]) == 0}
 	m.mappings.Insert(p, index.AddrEntry[mapping]{Addr: a, Value: v})
-	m.places[of] = append(m.places[of], a)
+	m.mappedAt[of] = append(m.mappedAt[of], a)
 	if v.shown {
 		m.reportChange(power.SegmentMap, a, size)
 	} else {
@@ -103,15 +103,15 @@ func (m *memory) mapped(a device.Addr, size device.Size, of page) {
 // unmapped records that whole mappings are gone. A page that was shown there is shown at the first
 // of its remaining mappings.
 func (m *memory) unmapped(a device.Addr, size device.Size) {
-	var bereft []device.Addr
+	var moved []device.Addr
 	for end := a.Add(size); a < end; {
 		p, _ := m.mappings.Search(a)
 		v := m.mappings.Entry(p).Value
 		m.mappings.Delete(p)
-		left := slices.DeleteFunc(m.places[v.page], func(at device.Addr) bool { return at == a })
-		m.places[v.page] = left
+		left := slices.DeleteFunc(m.mappedAt[v.page], func(at device.Addr) bool { return at == a })
+		m.mappedAt[v.page] = left
 		if len(left) == 0 {
-			delete(m.places, v.page)
+			delete(m.mappedAt, v.page)
 		}
 		switch {
 		case !v.shown:
@@ -119,12 +119,12 @@ func (m *memory) unmapped(a device.Addr, size device.Size) {
 		default:
 			m.reportChange(power.SegmentUnmap, a, v.size)
 			if len(left) > 0 {
-				bereft = append(bereft, left[0])
+				moved = append(moved, left[0])
 			}
 		}
 		a = a.Add(v.size)
 	}
-	m.show(bereft)
+	m.show(moved)
 }
 
 // within returns the places of the mappings that a range lies in.
@@ -152,7 +152,7 @@ func (m *memory) used(b alloc.Block) {
 	}
 }
 
-// unused shows the pages of a block that is gone where they were mapped first.
+// unused shows the pages of a reclaimed block where they were mapped first.
 func (m *memory) unused(a device.Addr, size device.Size) {
 	if m.hidden == 0 {
 		return
@@ -160,7 +160,7 @@ func (m *memory) unused(a device.Addr, size device.Size) {
 	starts := m.within(a, size)
 	for i, at := range starts {
 		p, _ := m.mappings.Search(at)
-		starts[i] = m.places[m.mappings.Entry(p).Value.page][0]
+		starts[i] = m.mappedAt[m.mappings.Entry(p).Value.page][0]
 	}
 	m.show(starts)
 }
@@ -171,14 +171,14 @@ func (m *memory) show(starts []device.Addr) {
 	for _, a := range starts {
 		p, found := m.mappings.Search(a)
 		if !found || m.mappings.Entry(p).Value.shown {
-			continue // not found if one call took two mappings of a page away
+			continue // not found if one call removed two mappings of a page
 		}
 		e := m.mappings.Entry(p)
 		e.Value.shown = true
 		m.mappings.Set(p, e)
 		to = append(to, a)
 		m.hidden--
-		for _, other := range m.places[e.Value.page] {
+		for _, other := range m.mappedAt[e.Value.page] {
 			q, _ := m.mappings.Search(other)
 			if o := m.mappings.Entry(q); other != a && o.Value.shown {
 				o.Value.shown = false
@@ -192,7 +192,7 @@ func (m *memory) show(starts []device.Addr) {
 	m.reportAll(power.SegmentMap, to)
 }
 
-// reportAll notes mappings, by address, so that neighbours join.
+// reportAll reports mappings by address, so that adjacent ones are merged.
 func (m *memory) reportAll(kind power.ActionKind, starts []device.Addr) {
 	slices.SortFunc(starts, cmp.Compare[device.Addr])
 	for _, a := range starts {

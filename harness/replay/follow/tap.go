@@ -6,22 +6,22 @@ import (
 
 // Call is one call to the device.
 type Call struct {
-	Kind   device.Call // which
-	Size   device.Size // bytes that it is about; 0 if it says none
-	Before uint64      // nanoseconds that all calls before it took
-	Took   uint64      // nanoseconds that it took
-	Failed bool        // it was refused
+	Kind   device.Call // kind of the call
+	Size   device.Size // bytes requested or mapped; 0 for other calls
+	Before uint64      // nanoseconds of all calls before it
+	Took   uint64      // nanoseconds of the call
+	Failed bool        // the device refused it
 }
 
-// Tap is a device that notes every call and what memory it moves.
+// Tap is a device that records every call and the memory that it takes or returns.
 type Tap struct {
 	device.Forwarder
 	memory
-	calls []Call      // since the last reset
-	held  device.Size // bytes of memory
-	most  device.Size // their maximum since the last reset
-	spent uint64      // nanoseconds that all calls took
-	off   bool        // nothing is noted any more
+	calls  []Call      // since the last reset
+	held   device.Size // bytes of memory
+	peak   device.Size // their maximum since the last reset
+	spent  uint64      // nanoseconds of all calls
+	closed bool        // nothing is recorded any more
 }
 
 var (
@@ -35,44 +35,44 @@ var (
 // NewTap returns a tap of dev, which was not used before.
 func NewTap(dev device.Device) *Tap {
 	t := &Tap{}
-	t.Forwarder = device.Hooked(dev, device.Hook{After: t.note})
+	t.Forwarder = device.Hooked(dev, device.Hook{After: t.record})
 	return t
 }
 
 // Held returns the bytes of memory that are held from the device.
 func (t *Tap) Held() device.Size { return t.held }
 
-// MostHeld returns the most bytes that were held since it was asked last, which may be more than
-// before and after an event: memory that moves is held twice.
+// MostHeld returns the peak of the held bytes since its last call. The peak may exceed the bytes
+// held before and after an event, because memory that moves is held twice.
 func (t *Tap) MostHeld() device.Size {
-	most := max(t.most, t.held)
-	t.most = t.held
+	most := max(t.peak, t.held)
+	t.peak = t.held
 	return most
 }
 
-// Spent returns the nanoseconds that all calls took together.
+// Spent returns the nanoseconds of all calls.
 func (t *Tap) Spent() uint64 { return t.spent }
 
-// NewCalls returns the calls since it was asked last. They are valid until the next call.
+// NewCalls returns the device calls since its last call. They are valid until the next one.
 func (t *Tap) NewCalls() []Call {
 	calls := t.calls
 	t.calls = t.calls[:0]
 	return calls
 }
 
-// Close ends the notes: what follows gives back what the strategy holds, and is no part of the run.
-func (t *Tap) Close() { t.off = true }
+// Close ends the recording: later calls return the strategy's memory and are not part of the run.
+func (t *Tap) Close() { t.closed = true }
 
-// sized are the calls that are about a number of bytes.
+// sized are the calls whose Size is recorded.
 var sized = device.CallsOf(
 	device.CallReserve, device.CallReserveRange, device.CallCreateHandle, device.CallMap, device.CallSetAccess,
 	device.CallUnmap,
 	device.CallAllocAsync,
 )
 
-// note notes a call that has returned, and the memory that it moved. Fill and Compare move none.
-func (t *Tap) note(v *device.Invocation) {
-	if t.off || v.Call == device.CallFill || v.Call == device.CallCompare {
+// record records a call that has returned, and its memory. Fill and Compare take or return none.
+func (t *Tap) record(v *device.Invocation) {
+	if t.closed || v.Call == device.CallFill || v.Call == device.CallCompare {
 		return
 	}
 	u := t.Usage()
@@ -82,7 +82,7 @@ func (t *Tap) note(v *device.Invocation) {
 	}
 	t.calls = append(t.calls, c)
 	t.held, t.spent = u.Held, u.Time
-	t.most = max(t.most, t.held)
+	t.peak = max(t.peak, t.held)
 	if c.Failed {
 		return
 	}
