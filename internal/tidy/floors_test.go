@@ -24,12 +24,18 @@ type room struct {
 // strategyImports is all that a strategy sees of the house.
 var strategyImports = []string{"alloc", "alloc/...", "device", "kit/...", "internal/..."}
 
+// pluginImports are the allowed imports of plug-ins, whose device calls stand-ins forward.
+var pluginImports = append([]string{"device/standin"}, strategyImports...)
+
 // catalogueImports are the allowed imports of the catalogue of strategies.
 var catalogueImports = append([]string{"strategies/..."}, strategyImports...)
 
 // simImports are the allowed imports of the simulated device.
 var simImports = []string{"device", "device/internal/...", "kit/index", "kit/streampool", "internal/nearest",
 	"internal/strictjson"}
+
+// standinImports are the allowed imports of the stand-ins, whose tests serve a simulated device.
+var standinImports = []string{"device", "device/sim", "device/standin", "kit/index", "kit/streampool"}
 
 // cudaImports are the allowed imports of a real device, beside the library that loads its driver.
 var cudaImports = []string{"device", "device/internal/...", "kit/index"}
@@ -45,7 +51,7 @@ var rooms = []room{
 	{dir: "device/internal/mapped", floor: 0, only: []string{"device", "kit/index"}, bare: true},
 	{dir: "device/mirror", floor: 0, only: []string{"device", "kit/index"}, bare: true},
 	{dir: "device/nvml", floor: 0, only: []string{"device"}}, // go-nvml reads the inventory
-	{dir: "device/standin", floor: 0, only: []string{"device", "device/standin"}, bare: true},
+	{dir: "device/standin", floor: 0, only: standinImports, bare: true},
 	{dir: "device/sim", floor: 0, only: simImports, bare: true},
 	{dir: "kit/index", floor: 0, only: []string{"device"}, bare: true},
 	{dir: "kit/streampool", floor: 0, only: []string{"device", "kit/index"}, bare: true},
@@ -59,7 +65,7 @@ var rooms = []room{
 	{dir: "internal/script", floor: 1}, // datadriven runs its files
 	{dir: "strategies", floor: 2, only: catalogueImports, never: notForStrategies, bare: true},
 	{dir: "strategies/", floor: 2, only: strategyImports, never: notForStrategies, bare: true},
-	{dir: "strategies/plugin", floor: 2, only: strategyImports, never: notForStrategies}, // shares memory with a process
+	{dir: "strategies/plugin", floor: 2, only: pluginImports, never: notForStrategies}, // shares memory with a process
 	{dir: "harness/trace", floor: 3, never: outsideHarness},
 	{dir: "harness/trace/flat", floor: 3, only: []string{}},
 	{dir: "harness/trace/torch/pickle", floor: 3, only: []string{}, bare: true},

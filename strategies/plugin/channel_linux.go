@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/vramyard/vramyard/device/standin"
 )
 
 // wire is the layout of the memory shared with an instance. It mirrors native/wire.h.
@@ -21,10 +23,10 @@ type wire struct {
 	question call
 	answer   reply
 
-	device        deviceOp
+	device        standin.Op
 	deviceArg     [4]uint64
 	deviceResult  [2]uint64
-	deviceVerdict deviceAnswer
+	deviceVerdict standin.Answer
 
 	signal, fault uint64 // signal that ended the instance, and the faulting address
 	status        uint64 // exit status, as wait returns it

@@ -6,6 +6,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/standin"
 	"github.com/vramyard/vramyard/kit/front"
 	"github.com/vramyard/vramyard/kit/index"
 )
@@ -24,8 +25,11 @@ func (a *Allocator) Has(p power.Power) bool {
 // Stats implements [alloc.Inspector]. O(1).
 func (a *Allocator) Stats() alloc.Stats {
 	s := a.stats
-	s.Reserved = a.memory.regions + a.memory.mapped
-	s.Forgotten = a.memory.behind - a.memory.mapped
+	m := a.memory
+	s.Reserved, s.PeakReserved = m.Regions+m.Mapped, m.Counts.PeakReserved
+	s.Forgotten = m.Behind - m.Mapped
+	s.Regions, s.Reserves, s.ReserveFailures = m.Counts.Held, m.Counts.Reserves, m.Counts.Refused
+	s.Releases = m.Counts.Releases
 	return s
 }
 
@@ -66,15 +70,15 @@ func (a *Allocator) AppendReport(text []byte, refused alloc.Request) []byte {
 // memory can be granted, so the memory between blocks is shown as one free chunk. Figures computed
 // from free chunks are therefore a best case.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
-	for e := range a.memory.extents.All {
-		v := view{region: device.Region{Addr: e.Addr, Size: e.Value.size}, at: e.Addr, yield: yield}
+	for e := range a.memory.Extents.All {
+		v := view{region: device.Region{Addr: e.Addr, Size: e.Value.Size}, at: e.Addr, yield: yield}
 		switch {
 		case a.closed: // memory that the device refused to take back
 			if v.tile(v.region.End(), a.idle(e)); v.over {
 				return
 			}
 			continue
-		case !e.Value.isRange:
+		case !e.Value.IsRange:
 			a.tiles(&v, v.region.End(), alloc.Free)
 		default:
 			a.rangeTiles(&v)
@@ -86,8 +90,8 @@ func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 }
 
 // idle returns the state of an extent after Close.
-func (a *Allocator) idle(e index.AddrEntry[extent]) alloc.State {
-	if e.Value.isRange {
+func (a *Allocator) idle(e index.AddrEntry[standin.Extent]) alloc.State {
+	if e.Value.IsRange {
 		return alloc.Unmapped
 	}
 	return alloc.Slack
@@ -135,7 +139,7 @@ func (a *Allocator) tiles(v *view, to device.Addr, between alloc.State) {
 
 // rangeTiles yields the chunks of a range. Adjacent mappings with the same access form one stretch.
 func (a *Allocator) rangeTiles(v *view) {
-	m := &a.memory.mappings
+	m := &a.memory.Mappings
 	p, _ := m.Search(v.region.Addr)
 	for p = m.Above(p); !v.over && m.Holds(p) && m.Entry(p).Addr < v.region.End(); {
 		e := m.Entry(p)
@@ -145,7 +149,7 @@ func (a *Allocator) rangeTiles(v *view) {
 		// A block may span adjacent mappings with the same access.
 		state, end := stateOf(e.Value), e.Addr
 		for ; m.Holds(p) && m.Entry(p).Addr == end && stateOf(m.Entry(p).Value) == state; p = m.Next(p) {
-			end = end.Add(m.Entry(p).Value.size)
+			end = end.Add(m.Entry(p).Value.Size)
 		}
 		a.tiles(v, end, state)
 	}
@@ -153,11 +157,11 @@ func (a *Allocator) rangeTiles(v *view) {
 }
 
 // stateOf returns the state of the memory of a mapping that is in no live block.
-func stateOf(m mapping) alloc.State {
+func stateOf(m standin.Mapping) alloc.State {
 	switch {
-	case m.alias:
+	case m.Alias:
 		return alloc.Aliased
-	case m.access != device.AccessReadWrite:
+	case m.Access != device.AccessReadWrite:
 		return alloc.Slack
 	}
 	return alloc.Free

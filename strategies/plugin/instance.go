@@ -3,6 +3,8 @@ package plugin
 import (
 	"strings"
 	"unicode"
+
+	"github.com/vramyard/vramyard/device/standin"
 )
 
 // reply is the result of a call.
@@ -23,7 +25,7 @@ const (
 )
 
 // serveFunc answers a device call of the plug-in.
-type serveFunc func(op deviceOp, arg [4]uint64) ([2]uint64, deviceAnswer)
+type serveFunc func(op standin.Op, arg [4]uint64) ([2]uint64, standin.Answer)
 
 // mostLine in bytes bounds the plug-in's text in a message.
 const mostLine = 300

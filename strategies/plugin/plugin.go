@@ -8,6 +8,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/standin"
 	"github.com/vramyard/vramyard/kit/index"
 )
 
@@ -18,7 +19,7 @@ type Allocator struct {
 	cfg      Config
 	limit    time.Duration         // time limit of a call
 	instance *instance             // the process
-	memory   *memory               // memory held from the device
+	memory   *standin.Memory       // memory held from the device
 	live     index.AddrList[block] // granted and not freed, by address
 	closed   bool
 	fault    *Fault        // what ended the instance
@@ -61,7 +62,8 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		return nil, err
 	}
 	a := &Allocator{cfg: c, limit: c.timeout(), instance: i}
-	a.memory = newMemory(src, &a.stats)
+	a.memory = standin.NewMemory(src)
+	a.memory.Released, a.memory.Foreign = a.vacated, a.foreign
 	runtime.AddCleanup(a, func(i *instance) { i.end() }, i)
 	if _, err := a.call(call{op: callStart, arg: [4]uint64{uint64(c.Device) + 1}}); err != nil {
 		_ = a.Close() // the first error says more
@@ -81,8 +83,8 @@ func (a *Allocator) call(k call) (reply, error) {
 	}
 	a.calls++
 	a.doing = k
-	a.memory.refusal, a.memory.asked, a.memory.failure = nil, 0, nil
-	r, what := a.instance.ask(k, a.limit, a.serve)
+	a.memory.Outcome = standin.Outcome{}
+	r, what := a.instance.ask(k, a.limit, a.memory.Serve)
 	switch {
 	case what == ended:
 		a.accuse(brokenNoPanic, a.instance.ending())
@@ -144,8 +146,8 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	case at == 0:
 		a.stats.OOMs++
 		a.note(&r, power.ReasonLimit)
-		if a.memory.refusal != nil {
-			a.refusal.Reason, a.refusal.Asked, a.refusal.Device = power.ReasonDevice, a.memory.asked, a.memory.refusal
+		if out := a.memory.Outcome; out.Refusal != nil {
+			a.refusal.Reason, a.refusal.Asked, a.refusal.Device = power.ReasonDevice, out.Asked, out.Refusal
 		}
 		return alloc.Block{}, alloc.ErrOutOfMemory
 	}
@@ -187,7 +189,7 @@ func (a *Allocator) granted(r *alloc.Request, at device.Addr) (alloc.Block, erro
 		return alloc.Block{}, a.convict(brokenAligned, fmt.Sprintf("it returned %v, no multiple of %d", at,
 			uint64(a.cfg.Align)))
 	}
-	if !a.memory.usable(at, r.Size) {
+	if !a.memory.Usable(at, r.Size) {
 		return alloc.Block{}, a.convict(brokenContained,
 			fmt.Sprintf("it returned %v: %d bytes there are not in one piece of memory that it has of the device",
 				at, uint64(r.Size)))
@@ -247,11 +249,11 @@ func (a *Allocator) Trim() (device.Size, error) {
 	if a.closed {
 		return 0, alloc.ErrClosed
 	}
-	before := a.memory.regions + a.memory.mapped
+	before := a.memory.Regions + a.memory.Mapped
 	if _, err := a.call(call{op: callReset}); err != nil {
 		return 0, err
 	}
-	return before - min(before, a.memory.regions+a.memory.mapped), a.memory.failure
+	return before - min(before, a.memory.Regions+a.memory.Mapped), a.memory.Outcome.Fault
 }
 
 // RecordStream implements [power.StreamRecorder], if there is a function for it.
@@ -270,5 +272,20 @@ func (a *Allocator) Close() error {
 	a.instance.end()
 	a.live.Clear()
 	a.stats.Emptied()
-	return a.memory.giveBack()
+	return a.memory.GiveBack()
+}
+
+// vacated accuses the plug-in if a live block lies in memory that it releases.
+func (a *Allocator) vacated(r device.Region, doing string) {
+	if at, b, ok := a.liveIn(r); ok {
+		a.accuse(brokenContained, fmt.Sprintf("it %s %v at %v, in which live block %v of %d bytes lies",
+			doing, r.Size, r.Addr, at, uint64(b.size)))
+	}
+}
+
+// foreign accuses the plug-in of a runtime that the stand-ins cannot serve. The allocator is not to
+// blame for what it does after this answer.
+func (a *Allocator) foreign() {
+	a.accuse(brokenNoPanic, "it has a CUDA runtime of NVIDIA's in it, which starts on NVIDIA's driver alone: link it "+
+		"with -cudart shared")
 }

@@ -30,6 +30,7 @@
 #include <exception>
 #include <initializer_list>
 
+#include "standin.h"
 #include "wire.h"
 
 namespace {
@@ -466,15 +467,16 @@ void settle(char **argv) {
 
 }  // namespace
 
-// The stand-ins ask the device by this. It returns one of device_answer.
-extern "C" __attribute__((visibility("default"))) uint64_t vramyard_device(uint64_t op, const uint64_t *arg, uint64_t *result) {
+// The stand-ins call these. All devices are the one that the plug-in is told of.
+
+API uint64_t vramyard_device(uint64_t op, const uint64_t *arg, uint64_t *result) {
   if (line == nullptr) {
     touched = true;
     return ANSWER_NOBODY;
   }
   uint64_t start = now();
   pthread_mutex_lock(&device_lock);
-  line->device = op;
+  line->device = op & 0xffffffff;
   for (int i = 0; i < 4; i++) line->device_arg[i] = arg[i];
   uint32_t asked = line->device_asked + 1;
   __atomic_store_n(&line->device_asked, asked, __ATOMIC_SEQ_CST);
@@ -487,8 +489,42 @@ extern "C" __attribute__((visibility("default"))) uint64_t vramyard_device(uint6
   return verdict;
 }
 
-// The number of the device that the plug-in is told of.
-extern "C" __attribute__((visibility("default"))) int vramyard_ordinal(void) { return options.ordinal; }
+API int vramyard_devices(void) { return options.ordinal + 1; }
+
+API int vramyard_first(void) { return options.ordinal; }
+
+API const struct card *vramyard_card(int) {
+  static struct card c = {"Vramyard's simulated device", 0, 8, 0, 108, 2048, 49152, 166912, 167936, 65536, 40 << 20, 5120, 1410000, 1215000};
+  uint64_t none[4] = {}, info[2] = {};
+  if (vramyard_device(DEVICE_INFO, none, info) == ANSWER_DONE) c.memory = info[1];
+  return &c;
+}
+
+API int *vramyard_current(void) {
+  static thread_local int current = -1;
+  return &current;
+}
+
+API int vramyard_place(const void *p, int *device) {
+  uint64_t arg[4] = {uint64_t(uintptr_t(p))}, found[2];
+  bool there = vramyard_device(DEVICE_LOOKUP, arg, found) == ANSWER_DONE;
+  int chosen = *vramyard_current();
+  *device = !there ? -2 : chosen < 0 ? vramyard_first() : chosen;
+  return there ? PLACE_DEVICE : PLACE_UNKNOWN;
+}
+
+// There is no memory behind the addresses of the device, and nobody asks for that of the host.
+API void vramyard_pin(const void *, size_t) {}
+API void vramyard_unpin(const void *) {}
+API void vramyard_copy(void *, const void *, size_t) {}
+API void vramyard_fill(void *, int, size_t) {}
+
+API void *vramyard_token(void) {
+  static uint64_t last = uint64_t(1) << 62;
+  return reinterpret_cast<void *>(uintptr_t(__atomic_add_fetch(&last, 1, __ATOMIC_SEQ_CST)));
+}
+
+API uint64_t vramyard_unsupported(const char *, uint64_t code) { return code; }
 
 int main(int argc, char **argv) {
   if (argc != 13) return 2;

@@ -7,7 +7,7 @@
 #ifndef VRAMYARD_WIRE_H
 #define VRAMYARD_WIRE_H
 
-#include <stdint.h>
+#include "ops.h"
 
 // What the program asks a host for.
 enum call_op : uint64_t {
@@ -24,48 +24,6 @@ enum call_verdict : uint64_t {
   VERDICT_RETURNED = 0,
   VERDICT_THREW,     // text is what the exception says
   VERDICT_UNLOADED,  // text says why the plug-in cannot be loaded
-};
-
-// What a stand-in asks the device for.
-enum device_op : uint64_t {
-  DEVICE_RESERVE = 1,     // size -> address
-  DEVICE_RELEASE,         // address
-  DEVICE_INFO,            // -> free, total
-  DEVICE_NEW_EVENT,       // -> event
-  DEVICE_DESTROY_EVENT,   // event
-  DEVICE_RECORD,          // event, stream
-  DEVICE_DONE,            // event -> 1 if it is
-  DEVICE_WAIT,            // stream, event
-  DEVICE_SYNC_EVENT,      // event
-  DEVICE_SYNC_STREAM,     // stream
-  DEVICE_SYNC,            //
-  DEVICE_STREAM_DONE,     // stream -> 1 if it is
-  DEVICE_GRANULARITY,     // -> bytes
-  DEVICE_RESERVE_RANGE,   // size, alignment, address -> address
-  DEVICE_RELEASE_RANGE,   // address
-  DEVICE_CREATE,          // size -> handle
-  DEVICE_RELEASE_HANDLE,  // handle
-  DEVICE_MAP,             // address, size, handle, offset
-  DEVICE_SET_ACCESS,      // address, size, access
-  DEVICE_UNMAP,           // address, size
-  DEVICE_NEW_POOL,        // most bytes -> pool
-  DEVICE_DESTROY_POOL,    // pool
-  DEVICE_ALLOC_ASYNC,     // pool, size, stream -> address
-  DEVICE_FREE_ASYNC,      // address, stream
-  DEVICE_TRIM_POOL,       // pool, bytes to keep
-  DEVICE_POOL_GET,        // pool, attribute -> value
-  DEVICE_POOL_SET,        // pool, attribute, value
-  DEVICE_LOOKUP,          // address -> start and size of the memory that it lies in
-  DEVICE_EXPORT_TABLE,    // what only a runtime of NVIDIA's asks for
-};
-
-// What the device answers.
-enum device_answer : uint64_t {
-  ANSWER_DONE = 0,
-  ANSWER_OUT_OF_MEMORY,
-  ANSWER_INVALID,
-  ANSWER_UNSUPPORTED,
-  ANSWER_NOBODY,  // no instance is there that could be asked
 };
 
 struct wire {

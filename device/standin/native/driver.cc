@@ -1,12 +1,10 @@
 // A stand-in for the CUDA driver: memory, virtual memory, streams, events and pools of the device
 // that the program simulates, by the driver's interface. runtime.cc says what else holds.
-#include "standin.h"
-
 #include <dlfcn.h>
 
 #include <initializer_list>
 
-#define API extern "C" __attribute__((visibility("default")))
+#include "runtime.h"
 
 typedef int result_t;
 typedef int device_t;
@@ -17,9 +15,7 @@ namespace {
 
 thread_local context_t current;
 
-context_t primary() { return pointer(0x1000 + uint64_t(vramyard_ordinal())); }
-
-bool known(int device) { return device >= 0 && device <= vramyard_ordinal(); }
+context_t primary() { return pointer(0x1000 + uint64_t(here())); }
 
 uint64_t pool_of(pool_t p) { return number(p) - 1; }
 
@@ -31,20 +27,20 @@ pool_t as_pool(uint64_t n) { return pointer(n + 1); }
 
 API result_t cuInit(unsigned flags) { return flags == 0 ? SUCCESS : INVALID_VALUE; }
 API result_t cuDriverGetVersion(int *v) {
-  *v = 12080;
+  *v = 13020;
   return SUCCESS;
 }
 API result_t cuDeviceGetCount(int *n) {
-  *n = vramyard_ordinal() + 1;
+  *n = vramyard_devices();
   return SUCCESS;
 }
 API result_t cuDeviceGet(device_t *d, int ordinal) {
   *d = ordinal;
   return known(ordinal) ? SUCCESS : INVALID_DEVICE;
 }
-API result_t cuDeviceGetName(char *name, int size, device_t) {
+API result_t cuDeviceGetName(char *name, int size, device_t d) {
   if (size <= 0) return INVALID_VALUE;
-  strncpy(name, device_name, size_t(size));
+  strncpy(name, vramyard_card(d)->name, size_t(size));
   name[size - 1] = 0;
   return SUCCESS;
 }
@@ -53,13 +49,8 @@ API result_t cuDeviceTotalMem_v2(size_t *bytes, device_t) {
   *bytes = r.value[1];
   return r.status;
 }
-API result_t cuDeviceGetAttribute(int *value, int attribute, device_t) {
-  switch (attribute) {
-    case 10: *value = 32; break;                    // threads of a warp
-    case 75: *value = 8; break;                     // compute capability, major
-    case 102: case 103: case 115: *value = 1; break;  // virtual memory, handles as files, pools
-    default: *value = 0;
-  }
+API result_t cuDeviceGetAttribute(int *value, int attribute, device_t d) {
+  *value = device_attribute(vramyard_card(d), attribute, d);
   return SUCCESS;
 }
 API result_t cuDevicePrimaryCtxRetain(context_t *c, device_t d) {
@@ -82,7 +73,7 @@ API result_t cuCtxGetCurrent(context_t *c) {
 API result_t cuCtxPushCurrent_v2(context_t c) { return cuCtxSetCurrent(c); }
 API result_t cuCtxPopCurrent_v2(context_t *c) { return cuCtxGetCurrent(c); }
 API result_t cuCtxGetDevice(device_t *d) {
-  *d = vramyard_ordinal();
+  *d = here();
   return SUCCESS;
 }
 API result_t cuCtxSynchronize(void) { return ask(DEVICE_SYNC).status; }
@@ -138,7 +129,7 @@ API result_t cuMemSetAccess(address_t a, size_t size, const struct access_t *acc
 // Streams and events.
 
 API result_t cuStreamCreate(stream_t *s, unsigned) {
-  *s = new_stream();
+  *s = vramyard_token();
   return SUCCESS;
 }
 API result_t cuStreamDestroy_v2(stream_t) { return SUCCESS; }

@@ -1,67 +1,66 @@
-package plugin
+package standin
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/streampool"
 )
 
-// deviceOp is the kind of a device call that a plug-in makes through a stand-in library. The values
-// are those in native/wire.h.
-type deviceOp uint64
+// Op is the kind of a device call that a program makes through a stand-in library. The values are
+// those in native/ops.h.
+type Op uint64
 
 const (
-	deviceReserve       deviceOp = iota + 1 // size -> address
-	deviceRelease                           // address
-	deviceInfo                              // -> free bytes, all bytes
-	deviceNewEvent                          // -> event
-	deviceDestroyEvent                      // event
-	deviceRecord                            // event, stream
-	deviceDone                              // event -> 1 if done
-	deviceWait                              // stream, event
-	deviceSyncEvent                         // event
-	deviceSyncStream                        // stream
-	deviceSync                              // of all streams
-	deviceStreamDone                        // stream -> 1 if idle
-	deviceGranularity                       // -> bytes
-	deviceReserveRange                      // size, alignment, address -> address
-	deviceReleaseRange                      // address
-	deviceCreate                            // size -> handle
-	deviceReleaseHandle                     // handle
-	deviceMap                               // address, size, handle, offset
-	deviceSetAccess                         // address, size, access
-	deviceUnmap                             // address, size
-	deviceNewPool                           // -> pool
-	deviceDestroyPool                       // pool
-	deviceAllocAsync                        // pool, size, stream -> address
-	deviceFreeAsync                         // address, stream
-	deviceTrimPool                          // pool, bytes to keep
-	devicePoolGet                           // pool, attribute -> value
-	devicePoolSet                           // pool, attribute, value
-	deviceLookup                            // address -> region around it
-	deviceExportTable                       // requested by NVIDIA's own CUDA runtime only
+	opReserve       Op = iota + 1 // size -> address
+	opRelease                     // address
+	opInfo                        // -> free bytes, all bytes
+	opNewEvent                    // -> event
+	opDestroyEvent                // event
+	opRecord                      // event, stream
+	opDone                        // event -> 1 if done
+	opWait                        // stream, event
+	opSyncEvent                   // event
+	opSyncStream                  // stream
+	opSync                        // of all streams
+	opStreamDone                  // stream -> 1 if idle
+	opGranularity                 // -> bytes
+	opReserveRange                // size, alignment, address -> address
+	opReleaseRange                // address
+	opCreate                      // size -> handle
+	opReleaseHandle               // handle
+	opMap                         // address, size, handle, offset
+	opSetAccess                   // address, size, access
+	opUnmap                       // address, size
+	opNewPool                     // -> pool
+	opDestroyPool                 // pool
+	opAllocAsync                  // pool, size, stream -> address
+	opFreeAsync                   // address, stream
+	opTrimPool                    // pool, bytes to keep
+	opPoolGet                     // pool, attribute -> value
+	opPoolSet                     // pool, attribute, value
+	opLookup                      // address -> region around it
+	opExportTable                 // requested by NVIDIA's own CUDA runtime only
 )
 
-// deviceAnswer is the status of the answer, as in native/wire.h.
-type deviceAnswer uint64
+// Answer is the status of the answer, as in native/ops.h.
+type Answer uint64
 
 const (
-	answerDone        deviceAnswer = iota // success
-	answerOutOfMemory                     // out of memory
-	answerInvalid                         // invalid argument
-	answerUnsupported                     // unsupported by the device
-	_                                     // sent by the host only: the program has ended
-	answerFailed                          // any other error
+	AnswerDone        Answer = iota // success
+	answerOutOfMemory               // out of memory
+	answerInvalid                   // invalid argument
+	answerUnsupported               // unsupported by the device
+	_                               // sent by the host only: the program has ended
+	answerFailed                    // any other error
 )
 
 // answerOf returns the status for an error of the device. An injected fault is answered like a
 // driver's refusal.
-func answerOf(op deviceOp, err error) deviceAnswer {
+func answerOf(op Op, err error) Answer {
 	switch {
 	case err == nil:
-		return answerDone
+		return AnswerDone
 	case errors.Is(err, device.ErrOutOfMemory):
 		return answerOutOfMemory
 	case errors.Is(err, device.ErrUnsupported):
@@ -70,58 +69,57 @@ func answerOf(op deviceOp, err error) deviceAnswer {
 		return answerInvalid
 	}
 	switch op {
-	case deviceReserve, deviceReserveRange, deviceCreate, deviceMap, deviceNewEvent, deviceNewPool, deviceAllocAsync:
+	case opReserve, opReserveRange, opCreate, opMap, opNewEvent, opNewPool, opAllocAsync:
 		return answerOutOfMemory
 	}
 	return answerFailed
 }
 
-// roomy in bytes is the free memory that is reported for an unbounded device. Plug-ins that take a
-// share of the memory need a number.
+// roomy in bytes is the free memory that is reported for an unbounded device. Programs that
+// take a share of the memory need a number.
 const roomy = device.TiB
 
 // cudaAlign in bytes is the least alignment of CUDA's memory. A simulated device may be configured
 // to align less.
 const cudaAlign = 512
 
-// serve answers a device call.
-func (a *Allocator) serve(op deviceOp, arg [4]uint64) ([2]uint64, deviceAnswer) {
-	value, err := a.answer(op, arg)
+// Serve answers a device call: the two words of its result and its status.
+func (m *Memory) Serve(op Op, arg [4]uint64) ([2]uint64, Answer) {
+	value, err := m.answer(op, arg)
 	if errors.Is(err, device.ErrInjected) {
-		a.memory.failure = err
+		m.Outcome.Fault = err
 	}
 	return value, answerOf(op, err)
 }
 
 // answer makes a device call.
-func (a *Allocator) answer(op deviceOp, arg [4]uint64) (value [2]uint64, err error) {
-	m := a.memory
+func (m *Memory) answer(op Op, arg [4]uint64) (value [2]uint64, err error) {
 	switch op {
-	case deviceReserve:
+	case opReserve:
 		var r device.Region
 		r, err = m.Reserve(device.Size(arg[0]), cudaAlign)
 		value[0] = uint64(r.Addr)
-	case deviceRelease:
-		err = a.release(device.Addr(arg[0]))
-	case deviceInfo:
+	case opRelease:
+		err = m.release(device.Addr(arg[0]))
+	case opInfo:
 		return m.memoryInfo()
-	case deviceLookup:
-		r, _, ok := m.around(device.Addr(arg[0]))
+	case opLookup:
+		r, _, ok := m.Around(device.Addr(arg[0]))
 		if !ok {
 			err = device.ErrInvalid
 		}
 		value = [2]uint64{uint64(r.Addr), uint64(r.Size)}
-	case deviceExportTable:
-		// The allocator is not to blame for what the plug-in does after this answer.
-		a.accuse(brokenNoPanic, "it has a CUDA runtime of NVIDIA's in it, which starts on NVIDIA's driver alone: link it "+
-			"with -cudart shared")
+	case opExportTable:
+		if m.Foreign != nil {
+			m.Foreign()
+		}
 		err = device.ErrUnsupported
-	case deviceNewPool, deviceDestroyPool, deviceAllocAsync, deviceFreeAsync, deviceTrimPool, devicePoolGet, devicePoolSet:
+	case opNewPool, opDestroyPool, opAllocAsync, opFreeAsync, opTrimPool, opPoolGet, opPoolSet:
 		value[0], err = m.answerPools(op, arg)
-	case deviceGranularity, deviceReserveRange, deviceReleaseRange, deviceCreate, deviceReleaseHandle, deviceMap,
-		deviceSetAccess,
-		deviceUnmap:
-		value[0], err = a.answerVirtual(op, arg)
+	case opGranularity, opReserveRange, opReleaseRange, opCreate, opReleaseHandle, opMap,
+		opSetAccess,
+		opUnmap:
+		value[0], err = m.answerVirtual(op, arg)
 	default:
 		value[0], err = m.answerStreams(op, arg)
 	}
@@ -129,40 +127,38 @@ func (a *Allocator) answer(op deviceOp, arg [4]uint64) (value [2]uint64, err err
 }
 
 // release releases a region or a pool block: CUDA has one call for both.
-func (a *Allocator) release(at device.Addr) error {
-	if p, h := a.memory.inPool(at); p != nil {
+func (m *Memory) release(at device.Addr) error {
+	if p, h := m.inPool(at); p != nil {
 		p.Free(h, 0)
 		return nil
 	}
-	if r, isRange, ok := a.memory.around(at); ok && !isRange && r.Addr == at {
-		a.vacated(r, "gave back")
+	if r, isRange, ok := m.Around(at); ok && !isRange && r.Addr == at {
+		m.released(r, "gave back")
 	}
-	return a.memory.Release(at)
+	return m.Release(at)
 }
 
-// vacated accuses the plug-in if a live block lies in memory that it releases.
-func (a *Allocator) vacated(r device.Region, doing string) {
-	if at, b, ok := a.liveIn(r); ok {
-		a.accuse(brokenContained, fmt.Sprintf("it %s %v at %v, in which live block %v of %d bytes lies",
-			doing, r.Size, r.Addr, at, uint64(b.size)))
+func (m *Memory) released(r device.Region, doing string) {
+	if m.Released != nil {
+		m.Released(r, doing)
 	}
 }
 
 // memoryInfo returns the free and total memory.
-func (m *memory) memoryInfo() (value [2]uint64, err error) {
+func (m *Memory) memoryInfo() (value [2]uint64, err error) {
 	if m.info == nil {
 		return value, device.ErrUnsupported
 	}
 	free, total, err := m.info.MemoryInfo()
 	if total == 0 {
 		total = roomy
-		free = roomy - min(m.regions+m.behind, roomy)
+		free = roomy - min(m.Regions+m.Behind, roomy)
 	}
 	return [2]uint64{uint64(free), uint64(total)}, err
 }
 
 // answerStreams answers calls about streams and events.
-func (m *memory) answerStreams(op deviceOp, arg [4]uint64) (value uint64, err error) {
+func (m *Memory) answerStreams(op Op, arg [4]uint64) (value uint64, err error) {
 	if m.streams == nil {
 		return 0, device.ErrUnsupported
 	}
@@ -172,24 +168,24 @@ func (m *memory) answerStreams(op deviceOp, arg [4]uint64) (value uint64, err er
 		}
 	}()
 	switch op {
-	case deviceNewEvent:
+	case opNewEvent:
 		e, err := m.newEvent()
 		return uint64(e), err
-	case deviceDestroyEvent:
+	case opDestroyEvent:
 		return 0, m.destroyEvent(device.Event(arg[0]))
-	case deviceRecord:
+	case opRecord:
 		return 0, m.streams.Record(device.Event(arg[0]), device.Stream(arg[1]))
-	case deviceDone:
+	case opDone:
 		return truth(m.streams.Done(device.Event(arg[0])))
-	case deviceStreamDone:
+	case opStreamDone:
 		return truth(m.streamDone(device.Stream(arg[0])))
-	case deviceWait:
+	case opWait:
 		return 0, m.streams.Wait(device.Stream(arg[0]), device.Event(arg[1]))
-	case deviceSyncEvent:
+	case opSyncEvent:
 		return 0, m.streams.SyncEvent(device.Event(arg[0]))
-	case deviceSyncStream:
+	case opSyncStream:
 		return 0, m.streams.SyncStream(device.Stream(arg[0]))
-	case deviceSync:
+	case opSync:
 		return 0, m.streams.SyncDevice()
 	}
 	return 0, device.ErrUnsupported
@@ -204,7 +200,7 @@ func truth(b bool, err error) (uint64, error) {
 }
 
 // streamDone reports whether the work queued on a stream has finished, by a temporary event.
-func (m *memory) streamDone(s device.Stream) (done bool, err error) {
+func (m *Memory) streamDone(s device.Stream) (done bool, err error) {
 	e, err := m.newEvent()
 	if err != nil {
 		return false, err
@@ -216,39 +212,38 @@ func (m *memory) streamDone(s device.Stream) (done bool, err error) {
 }
 
 // answerVirtual answers calls about virtual memory.
-func (a *Allocator) answerVirtual(op deviceOp, arg [4]uint64) (value uint64, err error) {
-	m := a.memory
+func (m *Memory) answerVirtual(op Op, arg [4]uint64) (value uint64, err error) {
 	if m.vm == nil {
 		return 0, device.ErrUnsupported
 	}
 	at, size := device.Addr(arg[0]), device.Size(arg[1])
 	switch op {
-	case deviceGranularity:
+	case opGranularity:
 		return uint64(m.vm.Granularity()), nil
-	case deviceReserveRange:
+	case opReserveRange:
 		r, err := m.reserveRange(device.Size(arg[0]), size, device.Addr(arg[2]))
 		return uint64(r.Addr), err
-	case deviceReleaseRange:
+	case opReleaseRange:
 		return 0, m.releaseRange(at)
-	case deviceCreate:
+	case opCreate:
 		h, err := m.createHandle(device.Size(arg[0]))
 		return uint64(h), err
-	case deviceReleaseHandle:
+	case opReleaseHandle:
 		return 0, m.releaseHandle(device.Handle(arg[0]))
-	case deviceMap:
+	case opMap:
 		return 0, m.mapAt(at, size, device.Handle(arg[2]), device.Size(arg[3]))
-	case deviceSetAccess:
+	case opSetAccess:
 		return 0, m.setAccess(at, size, device.Access(min(arg[2], 255)))
 	}
 	if err = m.unmap(at, size); err == nil {
-		a.vacated(device.Region{Addr: at, Size: size}, "unmapped")
+		m.released(device.Region{Addr: at, Size: size}, "unmapped")
 	}
 	return 0, err
 }
 
 // backing is the memory as a source of pools.
 type backing struct {
-	*memory
+	*Memory
 	device.Streams
 }
 
@@ -260,7 +255,7 @@ func (b backing) NewEvent() (device.Event, error) { return b.newEvent() }
 func (b backing) DestroyEvent(e device.Event) error { return b.destroyEvent(e) }
 
 // newPool creates a pool with CUDA's default settings.
-func (m *memory) newPool() *streampool.Pool {
+func (m *Memory) newPool() *streampool.Pool {
 	p := streampool.New(backing{m, m.streams}, streampool.Config{
 		Region: streampool.DefaultRegion, FollowEvents: true, ReuseFinished: true, InsertWaits: true,
 	})
@@ -269,7 +264,7 @@ func (m *memory) newPool() *streampool.Pool {
 }
 
 // pool returns the pool with a number, or nil. Pool 0 always exists.
-func (m *memory) pool(n uint64) *streampool.Pool {
+func (m *Memory) pool(n uint64) *streampool.Pool {
 	if len(m.pools) == 0 {
 		m.newPool()
 	}
@@ -280,7 +275,7 @@ func (m *memory) pool(n uint64) *streampool.Pool {
 }
 
 // inPool returns the pool and the handle of the block that starts at an address.
-func (m *memory) inPool(at device.Addr) (*streampool.Pool, streampool.Handle) {
+func (m *Memory) inPool(at device.Addr) (*streampool.Pool, streampool.Handle) {
 	for _, p := range m.pools {
 		if p != nil {
 			if h := p.Find(at); h != streampool.None {
@@ -293,8 +288,8 @@ func (m *memory) inPool(at device.Addr) (*streampool.Pool, streampool.Handle) {
 
 // synchronised lets pools release memory above their thresholds, as CUDA's pools do when the host
 // synchronizes.
-func (m *memory) synchronised(by deviceOp) {
-	if by != deviceSyncEvent && by != deviceSyncStream && by != deviceSync {
+func (m *Memory) synchronised(by Op) {
+	if by != opSyncEvent && by != opSyncStream && by != opSync {
 		return
 	}
 	for _, p := range m.pools {
@@ -306,8 +301,8 @@ func (m *memory) synchronised(by deviceOp) {
 
 // answerPools answers calls about stream-ordered pools. The pools are of package streampool over
 // regions of the device, so Walk shows their memory like any other.
-func (m *memory) answerPools(op deviceOp, arg [4]uint64) (value uint64, err error) {
-	if op == deviceFreeAsync {
+func (m *Memory) answerPools(op Op, arg [4]uint64) (value uint64, err error) {
+	if op == opFreeAsync {
 		p, h := m.inPool(device.Addr(arg[0]))
 		if p == nil {
 			return 0, m.Release(device.Addr(arg[0]))
@@ -316,7 +311,7 @@ func (m *memory) answerPools(op deviceOp, arg [4]uint64) (value uint64, err erro
 		return 0, nil
 	}
 	p := m.pool(arg[0])
-	if op == deviceNewPool {
+	if op == opNewPool {
 		m.newPool()
 		return uint64(len(m.pools) - 1), nil
 	}
@@ -324,13 +319,13 @@ func (m *memory) answerPools(op deviceOp, arg [4]uint64) (value uint64, err erro
 		return 0, device.ErrPool
 	}
 	switch op {
-	case deviceDestroyPool:
+	case opDestroyPool:
 		if arg[0] == 0 || p.Stats().Live > 0 {
 			return 0, device.ErrBusy
 		}
 		m.pools[arg[0]] = nil
 		return 0, errors.Join(p.Synchronise(), p.Close())
-	case deviceAllocAsync:
+	case opAllocAsync:
 		size := device.Size(arg[1])
 		if size > streampool.MaxRequest {
 			return 0, device.ErrOutOfMemory
@@ -340,11 +335,11 @@ func (m *memory) answerPools(op deviceOp, arg [4]uint64) (value uint64, err erro
 			return 0, device.ErrOutOfMemory
 		}
 		return uint64(p.Show(h).Addr), nil
-	case deviceTrimPool:
+	case opTrimPool:
 		_, err = p.Finish()
 		_, failed := p.Trim(device.Size(arg[1]), false)
 		return 0, errors.Join(err, failed)
-	case devicePoolGet:
+	case opPoolGet:
 		v, err := p.Attribute(poolAttribute(arg[1]))
 		return uint64(v), err
 	}

@@ -1,0 +1,97 @@
+package standin
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// core is the library that connects a program to the server. The others call its functions.
+const core = "libvramyard-device.so"
+
+// models lists the source files that model functions of a family of libraries.
+var models = map[string][]string{
+	"libcudart":   {"runtime", "launch"},
+	"libcuda":     {"driver"},
+	"libcublas":   {"math"},
+	"libcublasLt": {"math"},
+	"libcudnn":    {"math"},
+	"libcusparse": {"math"},
+}
+
+// Build compiles the stand-ins for a program with these imports, or finds them in the user's cache.
+// It returns their files in the order in which a process loads them, before anything else.
+func (f *Facts) Build() ([]string, error) {
+	all, err := rules()
+	if err != nil {
+		return nil, err
+	}
+	r := Recipe{Folder: "standins", Files: map[string]string{}}
+	compile := []Step{compileUnit("process", "process.o")}
+	files := []string{core}
+	link := []Step{(&library{soname: core, models: []string{"process.o"}}).link("", r.Files)}
+	done := map[string]bool{}
+	for _, l := range f.libraries() {
+		if l.names != nil {
+			r.Files[l.soname+".cc"] = stubs(l.names, all)
+			compile = append(compile, compileUnit(l.soname, l.soname+".o"))
+		}
+		for _, unit := range models[familyOf(l.soname)] {
+			if !done[unit] {
+				compile = append(compile, compileUnit(unit, unit+".o", f.defines()...))
+			}
+			done[unit] = true
+			l.models = append(l.models, unit+".o")
+		}
+		if l.names != nil {
+			l.models = append(l.models, l.soname+".o")
+		}
+		link = append(link, l.link("", r.Files))
+		files = append(files, l.soname)
+	}
+	r.Stages = [][]Step{compile, link}
+	dir, err := r.Build()
+	for i, name := range files {
+		files[i] = filepath.Join(dir, name)
+	}
+	return files, err
+}
+
+// libraries returns the stand-ins that the program needs. It always needs a driver, which it finds
+// by name.
+func (f *Facts) libraries() []*library {
+	all := []*library{{soname: "libcuda.so.1"}}
+	for _, l := range f.Libraries {
+		if l.SoName != "libcuda.so.1" {
+			all = append(all, &library{soname: l.SoName, node: l.Version, names: slices.Clip(l.Names)})
+		}
+	}
+	return all
+}
+
+// defines returns the options that tell the models which releases they stand for.
+func (f *Facts) defines() []string {
+	major, _, _ := strings.Cut(f.CUDA, ".")
+	return []string{"-DCUDART_MAJOR=" + major, "-DCUDNN_VERSION=" + strconv.Itoa(f.cudnn())}
+}
+
+// cudnn returns the version of cuDNN that the wheel requires, as cudnnGetVersion returns it.
+func (f *Facts) cudnn() int {
+	for _, q := range f.Requires {
+		if !strings.HasPrefix(q.Package, "nvidia-cudnn") {
+			continue
+		}
+		var n [3]int
+		for i, part := range strings.SplitN(q.Version, ".", 4) {
+			if i < len(n) {
+				n[i], _ = strconv.Atoi(part) // 0 for what is no number
+			}
+		}
+		if n[0] < 9 {
+			return n[0]*1000 + n[1]*100 + n[2]
+		}
+		return n[0]*10000 + n[1]*100 + n[2]
+	}
+	return 90100
+}
