@@ -19,8 +19,8 @@ func (r *runner) chooseVictim() int32 {
 	return r.leastScore(all)
 }
 
-// leastScore returns the storage with the least score in a non-empty list. Ties go to the last one,
-// or to the first with QuirkVector.
+// leastScore returns the storage with the least score in a non-empty list. The last of equals wins,
+// or the first with QuirkVector.
 func (r *runner) leastScore(list []int32) int32 {
 	best, least, victim := math.Inf(1), math.Inf(1), none32
 	for _, s := range list {
@@ -39,7 +39,7 @@ func (r *runner) leastScore(list []int32) int32 {
 	return victim
 }
 
-// slack exceeds the relative error of rounding a float quotient three times.
+// slack exceeds the relative error of a quotient of floats that was rounded three times.
 const slack = 1 + 1e-14
 
 // score returns the score of a storage and its tie-breaker. Worse is true if a cheap estimate
@@ -66,7 +66,7 @@ func (r *runner) score(s int32, best float64) (score, tie float64, worse bool) {
 	return quotient(cost, size, age), 0, false
 }
 
-// bytes returns the bytes that evicting a storage yields, as the heuristic counts them.
+// creditedSize returns the bytes that the heuristic credits to the eviction of a storage.
 func (r *runner) creditedSize(s int32) device.Size {
 	size := r.s.Storages[s].Size
 	if r.h.traits&addFree == 0 {

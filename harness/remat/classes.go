@@ -2,28 +2,29 @@ package remat
 
 import "slices"
 
-// classes is a union-find over evicted storages: adjacent evicted storages share a class, which
-// holds the sum of their costs. Classes never split: a restored storage subtracts its cost and
-// drops its node, which stays in the class.
+// classes is a union-find over evicted storages. Storages that are neighbors in the graph when the
+// later one is evicted share a class, which holds the sum of their costs. Classes never split: the
+// cost of a restored storage is subtracted, and its node remains in the class without a storage.
 //
-// As in the simulator, the outputs of an operator become neighbours before it has run, and a class
-// may subtract costs that were never added. If mended, they become neighbours once they exist.
+// As in the simulator, the outputs of an operator join the graph before it has run, each with a
+// class of sum 0, and their cost is subtracted from the class although it was never added. If
+// mended is true, they join once they exist.
 //
 // Invariant, if mended: the sums of all classes add up to the local costs of all evicted storages.
 type classes struct {
 	noopHooks
 	r             *runner
 	mended        bool
-	share         []int64 // by storage: its share of the sum of its class
-	node          []int32 // by storage; none32: no class
-	forest[int64]         // sums are costs in ns
+	share         []int64 // by storage: the part of the sum of its class that it added
+	node          []int32 // by storage: its node in forest; none32: no class
+	forest[int64]         // the sum of a root is the cost of its class in ns
 }
 
 // forest is a union-find with a sum at each root.
 type forest[T int64 | float64] struct {
-	marks          // roots already counted by a score
-	parent []int32 // by node; a root is its own
-	sum    []T     // by node; valid at a root
+	marks          // the roots that the current score has counted
+	parent []int32 // by node; a root is its own parent
+	sum    []T     // by node; valid for a root
 }
 
 func (f *forest[T]) newNode(sum T) int32 {
@@ -32,8 +33,8 @@ func (f *forest[T]) newNode(sum T) int32 {
 	return n
 }
 
-// root returns the root of a node and compresses the path to it. With QuirkReset the scores depend
-// on this compression.
+// root returns the root of a node and compresses the path to it. With QuirkReset the compression
+// affects scores, because it decides which nodes are below a node that becomes a root.
 func (f *forest[T]) root(n int32) int32 {
 	root := n
 	for f.parent[root] != root {
@@ -45,7 +46,7 @@ func (f *forest[T]) root(n int32) int32 {
 	return root
 }
 
-// newClasses reproduces the simulator's classes, or keeps exact sums if mended.
+// newClasses returns a constructor of [classes].
 func newClasses(mended bool) func(*runner) scorer {
 	return func(r *runner) scorer {
 		n := len(r.stores)
@@ -54,8 +55,8 @@ func newClasses(mended bool) func(*runner) scorer {
 	}
 }
 
-// onLink gives new storages a node with sum 0, so they are neighbours before they exist, as in the
-// simulator. If mended, it adds the cost of new views to evicted storages.
+// onLink gives each new storage a class with sum 0 and adds it to the graph, as the simulator does.
+// If mended, it adds the cost of new views to the classes of evicted storages instead.
 func (c *classes) onLink(op *Op) {
 	if c.mended {
 		for t := range op.outputs() {
@@ -73,18 +74,18 @@ func (c *classes) onLink(op *Op) {
 	c.r.graph.link(c.r.s, op)
 }
 
-// add updates the share of a storage in its class to its current local cost.
+// add raises the share of a storage in its class to its current local cost.
 func (c *classes) add(s int32) {
 	local := c.r.stores[s].local
 	c.sum[c.root(c.node[s])] += local - c.share[s]
 	c.share[s] = local
 }
 
-// remove takes a storage out of its class. The simulator subtracts its current local cost; if
-// mended, its share is subtracted.
+// remove takes a storage out of its class and subtracts its share. The simulator subtracts its
+// current local cost, even if it added less.
 func (c *classes) remove(s int32) {
 	switch {
-	case c.node[s] == none32: // first time resident, or freed for good and back with another output
+	case c.node[s] == none32: // new, or freed permanently and restored with another output
 		return
 	case !c.mended:
 		c.share[s] = c.r.stores[s].local
@@ -105,7 +106,7 @@ func (c *classes) onEvict(s int32, _ Cause) {
 	c.add(s)
 	for _, list := range [2][]int32{c.r.graph.parents[s], c.r.graph.children[s]} {
 		for _, n := range list {
-			if c.r.stores[n].resident || c.node[n] == none32 { // freed for good: without a class
+			if c.r.stores[n].resident || c.node[n] == none32 { // freed permanently: without a class
 				continue
 			}
 			if root := c.root(c.node[n]); root != own {
@@ -122,7 +123,7 @@ func (c *classes) onRestore(list []int32) {
 	}
 }
 
-// onForget removes the cost of a storage from its class, as onRestore does.
+// onForget removes a storage from its class and from the graph.
 func (c *classes) onForget(s int32) {
 	c.remove(s)
 	c.r.graph.remove(s)
@@ -134,7 +135,7 @@ func (c *classes) cost(s int32) (cost, access int64) {
 	cost = st.local
 	for _, list := range [2][]int32{c.r.graph.parents[s], c.r.graph.children[s]} {
 		for _, n := range list {
-			if c.r.stores[n].resident || c.node[n] == none32 { // freed for good: without a class
+			if c.r.stores[n].resident || c.node[n] == none32 { // freed permanently: without a class
 				continue
 			}
 			if root := c.root(c.node[n]); c.visit(root) {

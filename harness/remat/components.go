@@ -6,21 +6,21 @@ import (
 )
 
 // components is the union-find of MegEngine and OneFlow over evicted storages. Unlike in [classes],
-// every storage has a node from the start. The neighbours of a storage are the inputs and the
-// outputs of its producers; if QuirkProducer is mended, its consumers too.
+// every storage has a node from its creation. The neighbors of a storage are the inputs and the
+// outputs of its producers and, without QuirkProducer, its consumers.
 //
 // Sums are floats as in the originals, exact for whole numbers below 2^53.
 type components struct {
 	noopHooks
 	r               *runner
 	quirks          Quirks
-	dead            bool                       // dead storages join their neighbours, too
+	joinDead        bool                       // dead storages join their neighbors, too
 	opCost          func(*runner, *Op) float64 // cost of an operator
 	ownCost         []float64                  // by storage: total cost of its producers
 	evicted         []bool                     // by storage
-	node            []int32                    // by storage
-	forest[float64]                            // sums are costs
-	list            []int32                    // scratch: neighbours
+	node            []int32                    // by storage: its node in forest
+	forest[float64]                            // the sum of a root is the cost of its component
+	list            []int32                    // scratch: neighbors
 }
 
 func newComponents(r *runner, quirks Quirks, price func(*runner, *Op) float64) components {
@@ -32,14 +32,15 @@ func newComponents(r *runner, quirks Quirks, price func(*runner, *Op) float64) c
 		ownCost: make([]float64, n), evicted: make([]bool, n), node: make([]int32, n)}
 }
 
-// onLink adds the cost of an operator to each storage it produces.
+// onLink adds the cost of an operator to the own cost of each storage it produces, and to the
+// component of that storage.
 func (c *components) onLink(op *Op) {
 	price := c.opCost(c.r, op)
 	c.list = c.list[:0]
 	for t := range op.outputs() {
 		s := c.r.s.Tensors[t].Storage
 		if slices.Contains(c.list, s) {
-			continue // two views of one operator's output
+			continue // another view of a storage counted already
 		}
 		c.list = append(c.list, s)
 		c.ownCost[s] += price
@@ -54,7 +55,7 @@ func (c *components) onLink(op *Op) {
 	}
 }
 
-// join makes a's component a child of b's.
+// join merges the component of storage a into that of storage b.
 func (c *components) join(a, b int32) {
 	if a, b = c.root(c.node[a]), c.root(c.node[b]); a != b {
 		c.sum[b] += c.sum[a]
@@ -62,8 +63,8 @@ func (c *components) join(a, b int32) {
 	}
 }
 
-// evictedNeighbors returns the evicted neighbours of a storage, inputs first, and the number of
-// inputs among them. A neighbour occurs once for each mention in an operator.
+// evictedNeighbors returns the evicted neighbors of a storage, inputs first, and the number of
+// inputs among them. A neighbor that occurs several times in the operators is repeated.
 func (c *components) evictedNeighbors(s int32) (list []int32, inputs int) {
 	c.list = c.list[:0]
 	for op := range c.producers(s) {
@@ -85,7 +86,7 @@ func (c *components) evictedNeighbors(s int32) (list []int32, inputs int) {
 	return c.list, inputs
 }
 
-// producers yields the distinct operators that produce the views of a storage.
+// producers yields the operators that produce the views of a storage, each once.
 func (c *components) producers(s int32) func(func(*Op) bool) {
 	return func(yield func(*Op) bool) {
 		last := int32(-1)
@@ -104,11 +105,11 @@ func (c *components) addEvicted(s, n int32) {
 	}
 }
 
-// onEvict joins a storage to its neighbours. In MegEngine a dead storage does not join, but others
-// still count it as a neighbour.
+// onEvict joins a storage to its evicted neighbors. In MegEngine a dead storage does not join, but
+// its neighbors still count the component of its node.
 func (c *components) onEvict(s int32, why Cause) {
 	c.evicted[s] = true
-	if why != Pressure && !c.dead {
+	if why != Pressure && !c.joinDead {
 		return
 	}
 	list, inputs := c.evictedNeighbors(s)
@@ -130,7 +131,7 @@ func (c *components) onRestore(list []int32) {
 	}
 }
 
-// leave removes a storage from its component.
+// leave moves a storage from its component to one of its own.
 func (c *components) leave(s int32) {
 	n := c.node[s]
 	c.sum[c.root(n)] -= c.ownCost[s]
@@ -141,7 +142,8 @@ func (c *components) leave(s int32) {
 	c.parent[n], c.sum[n] = n, c.ownCost[s]
 }
 
-// onRun removes outputs that stayed resident from their components, with QuirkResident.
+// onRun makes outputs that stayed resident during a rerun leave their components, if QuirkResident
+// is set.
 func (c *components) onRun(op *Op, again bool) {
 	if !again || c.quirks&QuirkResident == 0 {
 		return
@@ -164,7 +166,7 @@ func (c *components) onForget(s int32) {
 	}
 }
 
-// neighborCost returns the cost of the evicted components adjacent to a storage.
+// neighborCost returns the cost of the components of the evicted neighbors of a storage.
 func (c *components) neighborCost(s int32) float64 {
 	c.reset()
 	cost := 0.0
@@ -183,13 +185,13 @@ func (c *components) neighborCost(s int32) float64 {
 	return cost
 }
 
-// oneflow is OneFlow's score: (own cost + neighbouring components) / (size · staleness), in time.
-// It counts neighbours as MegEngine does. Dead storages join their neighbours, too.
+// oneflow is OneFlow's score: (own cost + neighbor cost) / (size · staleness), where costs are
+// times. It has MegEngine's neighbors, and dead storages join theirs, too.
 type oneflow struct{ components }
 
 func newOneFlow(r *runner) scorer {
 	c := newComponents(r, QuirkProducer|QuirkTwice|QuirkClamp, func(_ *runner, op *Op) float64 { return float64(op.Cost) })
-	c.dead = true
+	c.joinDead = true
 	return &oneflow{c}
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// Defrag configures defragmentation. Blocks move between two operators, when none runs, so blocks
-// of locked inputs may move too. Moving does not count as use, and its time is kept apart from the
-// clock of the run.
+// Defrag configures defragmentation. Blocks move while no operator runs, those of locked inputs
+// included. A move does not count as a use of a storage, and its time is not added to the clock of
+// the run.
 type Defrag struct {
 	Kind       string    // one of DefragKinds; empty: slide
 	KeepPinned bool      // keep pinned storages in place
@@ -24,8 +24,8 @@ type Defrag struct {
 // MoveCosts is the cost model of defragmentation.
 type MoveCosts struct {
 	PCIe   uint64      // bytes per second between host and device
-	HBM    uint64      // bytes per second read or written in device memory
-	Sync   int64       // ns of a device synchronisation
+	HBM    uint64      // bytes per second read from or written to device memory
+	Sync   int64       // ns of a device synchronization
 	Alloc  int64       // ns to free and reallocate a block
 	Launch int64       // ns to launch a copy
 	Remap  int64       // ns per block to unmap it and to set access at the new address
@@ -33,9 +33,9 @@ type MoveCosts struct {
 	Page   device.Size // bytes per page
 }
 
-// DefaultMoveCosts returns published costs: PCIe is 16 lanes of PCI Express 4.0 (16 GT/s, 128b/130b
-// coding), HBM is the data sheet of an A100 80 GB, and calls cost what the simulated device's
-// published table says. Launching a copy costs as much as a fill.
+// DefaultMoveCosts returns published costs. PCIe is 16 lanes of PCI Express 4.0 (16 GT/s, 128b/130b
+// coding), HBM is the data sheet of an A100 80 GB, and the times of calls are the table Published
+// of the simulated device. Launching a copy costs as much as a fill.
 func DefaultMoveCosts() MoveCosts {
 	published, _ := sim.Published.Costs()
 	base := func(calls ...device.Call) (ns int64) {
@@ -67,7 +67,7 @@ type Moves struct {
 type defragKind struct {
 	name string
 	by   MoveMode
-	// every block is copied, not only those whose address changes
+	// every block is copied, including those whose address stays the same
 	copiesAll bool
 	order     func(a, b OwnedBlock) int                                // order of the list
 	time      func(c *MoveCosts, blocks int, bytes, pages int64) int64 // ns
@@ -76,7 +76,8 @@ type defragKind struct {
 // defragKinds returns all kinds, the default first.
 func defragKinds() []defragKind {
 	byAddress := func(a, b OwnedBlock) int { return cmp.Compare(a.Block.Addr, b.Block.Addr) }
-	byAge := func(a, b OwnedBlock) int { return cmp.Compare(a.Owner-1, b.Owner-1) } // Owner 0, a workspace, sorts last
+	// A workspace, Owner 0, wraps around and comes last.
+	byAge := func(a, b OwnedBlock) int { return cmp.Compare(a.Owner-1, b.Owner-1) }
 	return []defragKind{
 		{"slide", SlideDown, false, byAddress, func(c *MoveCosts, blocks int, bytes, _ int64) int64 {
 			return 2*transfer(bytes, c.HBM) + int64(blocks)*c.Launch
@@ -94,9 +95,11 @@ func transfer(bytes int64, perSecond uint64) int64 {
 	return int64(math.Ceil(float64(bytes) / float64(perSecond) * 1e9))
 }
 
-// DefragKinds returns the ways to defragment: slide copies blocks on the device towards the low
-// end, bounce copies all blocks to the host and back into emptied memory (MegEngine), remap changes
-// virtual addresses and leaves the pages in place.
+// DefragKinds returns the ways to defragment:
+//
+//   - slide copies blocks on the device towards the low end of memory.
+//   - bounce copies all blocks to the host, frees them, and copies them back (MegEngine).
+//   - remap changes the virtual addresses of blocks and leaves their pages in place.
 func DefragKinds() []string {
 	names := []string{}
 	for _, k := range defragKinds() {
@@ -131,8 +134,8 @@ func (d Defrag) check() error {
 	return nil
 }
 
-// defrag moves all movable blocks. The blocks of the operator about to run move too, at no cost:
-// they are still empty.
+// defrag moves all movable blocks. The blocks of the operator that is about to run move at no cost,
+// because they have no contents yet.
 func (r *runner) defrag() effect {
 	kind, costs, _ := r.c.Defrag.kind()
 	list, holders := r.movable()
@@ -166,18 +169,18 @@ func (r *runner) defrag() effect {
 	m.Blocks += blocks
 	m.Bytes += bytes
 	m.Time += kind.time(&costs, blocks, bytes, pages)
-	r.vacated = r.vacated[:0] // the victims' holes have moved
+	r.vacated = r.vacated[:0] // the holes of the victims are no longer where they were
 	return acted
 }
 
-// holder refers to the field that holds a block. Full is false for a block without contents yet.
+// holder points to the field that holds a block.
 type holder struct {
 	block       *alloc.Block
 	hasContents bool
 }
 
-// movable returns the movable blocks: first storages by age, then the blocks of the operator
-// about to run.
+// movable returns the movable blocks and their holders: the blocks of storages in order of
+// creation, then those of the operator that is about to run.
 func (r *runner) movable() (list []OwnedBlock, holders []holder) {
 	for i := range r.stores {
 		st, size := &r.stores[i], r.s.Storages[i].Size

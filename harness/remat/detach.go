@@ -1,8 +1,8 @@
 package remat
 
-// detach frees dead storages for good at once, as MegEngine does if the program, not a heuristic,
-// drops tensors. What was computed from them can then never be recomputed, so its evicted storages
-// are restored before, and all of them stay until they are freed themselves.
+// detach frees dead storages permanently at once, as MegEngine does if the program and not a
+// heuristic drops tensors. The outputs of their readers can then never be recomputed, so those that
+// are missing are restored first, and all of them are pinned until they die themselves.
 type detach struct {
 	keepDead
 	users [][]int32 // by storage: operators that read it, once per argument

@@ -2,8 +2,8 @@ package remat
 
 import "math"
 
-// future lists the schedule steps that read each storage. Reads by recomputation depend on the
-// victims and are not included.
+// future lists the steps of the schedule that read each storage. Reads by reruns are not included:
+// they depend on the victims.
 type future struct {
 	noopHooks
 	r     *runner
@@ -29,8 +29,8 @@ func newFuture(r *runner) future {
 	return f
 }
 
-// next returns the distance to the next step that reads a storage, 1 for the current step, or
-// infinity.
+// next returns the number of steps until a storage is read next: 1 for the current step, infinity
+// for never.
 func (f *future) next(s int32) float64 {
 	list := f.steps[s]
 	for len(list) > 0 && list[0] < f.r.step {
@@ -43,7 +43,9 @@ func (f *future) next(s int32) float64 {
 	return float64(list[0]-f.r.step) + 1
 }
 
-// belady evicts the storage whose next use is farthest. Without recomputation that is optimal.
+// belady evicts the storage whose next read is farthest, a rule that is optimal if all storages
+// have the same size and reloading costs the same. Among equals it evicts the one with the least
+// cost.
 type belady struct{ future }
 
 func newBelady(r *runner) scorer { return &belady{newFuture(r)} }
@@ -54,16 +56,16 @@ func (b *belady) rank(s int32) (score, tie float64) {
 
 // static is MegEngine's score for graphs that are known ahead:
 //
-//	before · behind · memory / size / next
+//	recompute · descendants · inputBytes / size / next
 //
-// In the symbols of [Symbols] these are R, F, M, m and n. Each sum is memoised, so a tensor reached
-// on two paths counts twice.
+// In the letters of [Symbols]: R·F·M / m / n. Each sum is stored per operator or tensor, so a
+// tensor that is reached on two paths counts twice.
 type static struct {
 	future
 	stale       bool      // a storage was evicted, restored or forgotten since the last sweep
-	recompute   []float64 // by operator
-	inputBytes  []float64 // by tensor
-	descendants []float64 // by tensor
+	recompute   []float64 // by operator: bytes moved by it and by its missing operators
+	inputBytes  []float64 // by tensor: bytes of it and of its missing inputs, recursively
+	descendants []float64 // by tensor: 1 plus its missing descendants
 }
 
 func newStatic(r *runner) scorer {
@@ -75,7 +77,8 @@ func (m *static) onEvict(int32, Cause) { m.stale = true }
 func (m *static) onRestore([]int32)    { m.stale = true }
 func (m *static) onForget(int32)       { m.stale = true }
 
-// sweep computes the sums in the order of operators instead of recursively. O(operators).
+// sweep computes the sums of all operators and tensors: ancestors in the order of operators,
+// descendants in reverse. O(operators).
 func (m *static) sweep() {
 	m.stale = false
 	s := m.r.s

@@ -2,16 +2,16 @@ package remat
 
 import "slices"
 
-// graph holds the dependencies between storages, over all of their views, without duplicates or
-// self-loops.
+// graph holds the dependencies between storages: a parent is read by an operator that produces a
+// view of the child. There are no duplicates and no self-loops.
 type graph struct {
 	marks             // over storages
 	parents, children [][]int32
 }
 
-// marks is a set of visited numbers that reset clears in O(1).
+// marks is a set of visited indices that reset clears in O(1).
 type marks struct {
-	seen []uint32 // by number: the mark of its last visit
+	seen []uint32 // by index: the value of mark at its last visit
 	mark uint32
 }
 
@@ -26,7 +26,7 @@ func (m *marks) reset() {
 	}
 }
 
-// visit reports whether this is the first visit of a number since reset.
+// visit reports whether this is the first visit of an index since reset.
 func (m *marks) visit(n int32) bool {
 	fresh := m.seen[n] != m.mark
 	m.seen[n] = m.mark

@@ -7,15 +7,15 @@ import (
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
-// Heuristic is a rule for choosing a victim: the storage with the least score, the last one of
-// equals in pool order. A score is a cost divided by the bytes of the storage, its staleness, both
-// or neither, or has a formula of its own. Division by 0 gives infinity.
+// Heuristic is a rule for choosing a victim: the storage with the least score, among equals the
+// last one in the order of the pool. A score is a cost divided by the bytes of the storage, its
+// staleness, both or neither, or has a formula of its own. Division by 0 gives infinity.
 type Heuristic struct {
 	Name    string // as in Config.Heuristic
-	Prefers string // the storages with the least scores
+	Prefers string // the storages it evicts first
 	Source  string // publication, and the place in the original's code
 
-	dividend  string               // dividend of the score in the symbols of Symbols, or the whole score
+	dividend  string               // dividend of the score in Symbols, or the whole score
 	newScorer func(*runner) scorer // nil: victims are drawn at random
 	traits    traits               // divisors of the score, and rules of placement
 }
@@ -24,13 +24,13 @@ type Heuristic struct {
 type traits uint8
 
 const (
-	perByte    traits = 1 << iota // bytes of the storage
-	perAge                        // nanoseconds since its last use
-	addFree                       // with perByte: plus the adjacent free bytes
-	capCredit                     // with addFree: capped at the bytes requested
-	inWindows                     // evict adjacent blocks together, in any sizes, see evictWindow
-	needsTimes                    // needs a log with times
-	atEnds                        // place expensive storages at the high end, the others at the low end
+	perByte    traits = 1 << iota // divided by the bytes of the storage
+	perAge                        // divided by the nanoseconds since its last use
+	addFree                       // with perByte: adjacent free bytes count as bytes of the storage
+	capCredit                     // with addFree: but the sum at most as the bytes requested
+	inWindows                     // adjacent blocks of any size are evicted together, see evictWindow
+	needsTimes                    // the log must have times
+	atEnds                        // expensive storages are placed at the high end, the others at the low end
 )
 
 // Formula returns the score in the symbols of [Symbols].
@@ -82,7 +82,7 @@ func Symbols() []Symbol {
 		{"D", "sum of c over its evicted descendants, likewise"},
 		{"V", "sum of c over evicted ancestors and descendants, each once even if it is both"},
 		{"E", "sum of the classes of its evicted inputs and consumers, each class once; a class is a set of storages " +
-			"that were adjacent when evicted, and its sum is their c"},
+			"that were adjacent when evicted, and its sum is the sum of their c"},
 		{"f", "free bytes that would merge with the storage's block if it were evicted"},
 		{"r", "bytes of the request that needs memory"},
 		{"n", "steps of the program until the storage is next read; infinite if it is not"},
@@ -90,9 +90,11 @@ func Symbols() []Symbol {
 		{"a", "MegEngine's staleness: bytes read and written by all operators since the last use, divided by 10^8"},
 		{"k", "number of times the storage was recomputed"},
 		{"N", "sum of the evicted components around the storage. mge sums b and counts a component once. oneflow sums c, " +
-			"sees inputs and outputs of the producing operators only, and adds the component of each, at least its own cost"},
+			"takes the inputs and outputs of the producing operators only, and adds the component of each, at least its own " +
+			"cost"},
 		{"R", "b of the storage and of its missing inputs, recursively, divided by 10^8"},
-		{"F", "1 plus the number of its missing descendants, those not yet computed included; one counts on each path"},
+		{"F", "1 plus the number of its missing descendants, those not yet computed included; a descendant counts once " +
+			"for each path to it"},
 		{"M", "bytes of the storage and of its missing inputs, recursively"},
 	}
 }
@@ -102,12 +104,12 @@ func Heuristics() []Heuristic {
 	return append(append(publishedByDTR(), ablations()...), byOthers()...)
 }
 
-// simrd returns the source of a heuristic of the simulator published with DTR.
+// simrd names the source of a heuristic in simrd, the simulator published with DTR.
 func simrd(file, class string) string {
 	return "Dynamic Tensor Rematerialization, ICLR 2021; its simulator, heuristic/" + file + ": " + class
 }
 
-// The sources of several heuristics.
+// Sources that several heuristics share.
 const (
 	megEngine = "MegEngine since 1.6, interpreter/tensor_info.h: eval_func; interpreter_impl.cpp: estimate_neighbor_cost"
 	coopPaper = "Coop, NeurIPS 2023; OneFlow, core/vm/remat/allocator.cpp: EvictAndFindPieceOnce"
@@ -119,11 +121,11 @@ func publishedByDTR() []Heuristic {
 	one := singleBy(func(*store) int64 { return 1 })
 	used := singleBy(func(s *store) int64 { return s.access })
 	return []Heuristic{
-		{"estar", "cheap to recompute with all that is evicted around it, large, long unused",
+		{"estar", "cheap to recompute with its evicted ancestors and descendants, large, long unused",
 			simrd("dtr.py", "DTR, h_DTR"), "c + U + D", newNeighborhoods(down), perByte | perAge},
-		{"eq", "as estar, with an estimate of the evicted surroundings that costs less to maintain",
+		{"eq", "as estar, with a cheaper estimate of the evicted ancestors and descendants",
 			simrd("dtr.py", "DTREqClass, h_DTR^eq"), "c + E", newClasses(false), perByte | perAge},
-		{"local", "cheap to recompute if its inputs are there, large, long unused",
+		{"local", "cheap to recompute if its inputs are resident, large, long unused",
 			simrd("dtr.py", "DTRLocal, h_DTR^local"), "c", local, perByte | perAge},
 		{"msps", "cheap to recompute with its evicted ancestors, large",
 			"Capuchin (memory saved per second), ASPLOS 2020; DTR's simulator, heuristic/etc.py: MSPS",
@@ -162,7 +164,7 @@ func byOthers() []Heuristic {
 	nofrag.free = 0
 	return []Heuristic{
 		{"eq-mended", "as eq; the sums of the classes are exact", "ours", "c + E", newClasses(true), perByte | perAge},
-		{"dte", "as eq, and beside free memory",
+		{"dte", "as eq, with credit for adjacent free memory",
 			"MegTaiChi, ICS 2022; OneFlow, core/vm/remat/allocator.cpp; with the classes of eq",
 			"c + E", newClasses(false), perByte | perAge | addFree},
 		{"dte-cap", "as dte, without credit for memory that the request cannot use", "ours", "c + E",
@@ -171,22 +173,22 @@ func byOthers() []Heuristic {
 			newClasses(false), perByte | perAge | inWindows},
 		{"coop-ends", "as coop; tensors that are expensive for their size are placed at the high end", coopPaper, "c + E",
 			newClasses(false), perByte | perAge | inWindows | atEnds},
-		{"mge", "little data to move for its recomputation, large, long unused, beside free memory", megEngine,
+		{"mge", "recomputed with few bytes moved, large, long unused, beside free memory", megEngine,
 			"(b + N + 0.001)·1.0001^k / (((m + f) / 2^20)·(a + 0.001))", newMge(mgeDefault()), 0},
-		{"mge-nofrag", "as mge, without credit for free memory", megEngine,
+		{"mge-nofrag", "as mge, without credit for adjacent free memory", megEngine,
 			"(b + N + 0.001)·1.0001^k / ((m / 2^20)·(a + 0.001))", newMge(nofrag), 0},
-		{"mge-static", "little to recompute before and after it, large, not needed soon",
+		{"mge-static", "few missing inputs and descendants, large, not read soon",
 			"MegEngine since 1.6, core/impl/graph/seq_dtr.cpp: find_best", "R·F·M / m / n", newStatic, 0},
 		{"oneflow", "as eq, with MegEngine's neighbors",
 			"OneFlow, core/eager/tensor_storage.cpp: RematableTensorStorage::cost", "(c + N) / (m·s)",
 			newOneFlow, 0},
-		{"belady", "needed last; of equals the cheapest to recompute",
+		{"belady", "read last; among equals, the cheapest to recompute",
 			"A study of replacement algorithms for a virtual-storage computer, IBM Systems Journal 5, 1966", "-n",
 			newBelady, 0},
 	}
 }
 
-// heuristicOf returns the heuristic of a name, with its settings after a colon.
+// heuristicOf returns the heuristic that text names, with the settings after its first colon.
 func heuristicOf(text string) (*Heuristic, error) {
 	name, settings, given := strings.Cut(text, ":")
 	all := Heuristics()

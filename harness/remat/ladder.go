@@ -10,8 +10,8 @@ import (
 )
 
 // Ladder is a sequence of steps to try when memory refuses a request. After a step that had an
-// effect the request is repeated; if it is refused again, the ladder restarts at the bottom. A step
-// other than evict acts once for a request, and once more after each eviction.
+// effect the request is repeated; if it is refused again, the ladder restarts at its first step. A
+// step other than evict acts at most once for a request, and at most once more after each eviction.
 type Ladder struct {
 	Name  string // as in Config.Ladder
 	Steps string // in order, comma-separated
@@ -31,16 +31,16 @@ func Ladders() []Ladder {
 type effect uint8
 
 const (
-	nothing effect = iota // there was nothing to do
-	acted                 // retry the request
-	evicted               // retry, and allow all steps again
+	nothing effect = iota // no effect: try the next step
+	acted                 // retry the request; do not repeat this step
+	evicted               // retry the request; all steps may be repeated
 	failed                // give up the request
 )
 
-// step is a step of a ladder, for a request of size bytes.
+// step is a step of a ladder.
 type step struct {
 	name string
-	act  func(r *runner, size device.Size) effect
+	act  func(r *runner, size device.Size) effect // size: of the refused request
 }
 
 func ladderSteps() []*step {
@@ -109,8 +109,8 @@ func (r *runner) allocate(size device.Size, owner Owner) (alloc.Block, bool) {
 	}
 }
 
-// climb takes the lowest step that has an effect. It returns false if no step has one. Done is the
-// set of steps not to repeat.
+// climb takes the first step that has an effect and is not in the set done. It returns the new set,
+// and false if no step has an effect or the request is given up.
 func (r *runner) climb(size device.Size, done uint64) (uint64, bool) {
 	for i, s := range r.ladder {
 		if done>>i&1 != 0 {
@@ -139,7 +139,7 @@ func (r *runner) countRefusal() {
 	r.res.Refusals.Largest += int64(largest)
 }
 
-// countShort counts each run of an operator that needs an eviction once.
+// countEvictingRun counts the current run of an operator once, however many storages it evicts.
 func (r *runner) countEvictingRun() {
 	if !r.evicting {
 		r.evicting = true
@@ -156,35 +156,35 @@ func (r *runner) evictFor(device.Size) effect {
 	return evicted
 }
 
-// evictWindow evicts adjacent blocks that together make room for a request, if the heuristic asks
-// for it and a window exists; otherwise it evicts one storage. Scores are taken before the first
-// eviction, although evictions change them.
+// evictWindow evicts adjacent blocks that together make room for a request, if the heuristic has
+// the trait inWindows and there is such a window. Otherwise it evicts one storage. Each cost is
+// computed before the first eviction, although evictions change costs.
 func (r *runner) evictWindow(size device.Size) effect {
 	if r.addressed == nil || r.h.traits&inWindows == 0 || r.pool.n == 0 {
 		return r.evictFor(size)
 	}
 	least := r.minEvictee()
-	goes, whole := r.addressed.Window(size, func(owner Owner, at device.Addr) (float64, bool) {
+	victims, emptiesRegions := r.addressed.Window(size, func(owner Owner, at device.Addr) (float64, bool) {
 		return r.windowCost(owner, at, least)
 	})
-	if len(goes) == 0 {
+	if len(victims) == 0 {
 		return r.evictFor(size)
 	}
 	r.countEvictingRun()
-	for _, owner := range goes {
+	for _, owner := range victims {
 		if s := int32(owner) - 1; r.pool.has(s) {
 			r.evict(s, Pressure)
 			r.res.WindowEvictions++
 		}
 	}
-	if whole {
+	if emptiesRegions {
 		r.addressed.Release()
 	}
 	return evicted
 }
 
-// windowCost returns the score of a block for a window, or false if it must not be evicted. Size
-// is left out: the window has to be large enough anyway.
+// windowCost returns the cost of evicting a block as a part of a window, or false to keep it. It is
+// not divided by the size, because the window has to be large enough anyway.
 func (r *runner) windowCost(owner Owner, at device.Addr, least device.Size) (float64, bool) {
 	s := int32(owner) - 1
 	if s < 0 || !r.pool.has(s) || r.stores[s].block.Addr != at || r.s.Storages[s].Size < least {
@@ -197,8 +197,9 @@ func (r *runner) windowCost(owner Owner, at device.Addr, least device.Size) (flo
 	return max(quotient(cost, 1, uint64(r.clock-access)), 0), true
 }
 
-// hintFor returns the end of memory for a storage: the high end if its operator costs more per byte
-// than all operators on average. Holes between cheap storages then merge.
+// hintFor returns the end of memory for a block: the high end if the operator of its storage costs
+// more per byte than the average. Cheap storages, which are evicted first, then lie side by side,
+// so that their holes merge.
 func (r *runner) hintFor(owner Owner) alloc.Hint {
 	if owner == 0 {
 		return alloc.HintNone
@@ -210,7 +211,7 @@ func (r *runner) hintFor(owner Owner) alloc.Hint {
 	return alloc.HintLow
 }
 
-// countWasted adds up the victims that do not overlap any block they were evicted for.
+// countWasted counts the bytes of the victims that overlap no block of the current operator.
 func (r *runner) countWasted() {
 	if r.addressed == nil {
 		return

@@ -1,20 +1,20 @@
 package remat
 
-// liveness is a policy for dead storages, those without references.
+// liveness is a policy for dead storages, those whose last reference was released.
 type liveness interface {
-	// onCreate is called when an operator is first seen.
+	// onCreate is called when an operator is about to run for the first time.
 	onCreate(op *Op)
 	// parents returns the tensors that t is computed from.
 	parents(t Tensor) []Tensor
-	// onRun is called when an operator has run for output t. It unlocks the inputs.
+	// onRun is called when an operator has run because output t was wanted. It unlocks the inputs.
 	onRun(t Tensor)
 	// onEvict is called when a storage has been evicted.
 	onEvict(s int32)
 	// onRelease is called when the last reference to a storage was released. It may rerun
 	// operators.
 	onRelease(s int32) Verdict
-	// deadAge reports whether using a dead storage leaves its access time unchanged.
-	deadAge() bool
+	// keepsDeadAccess reports whether a read leaves the access time of a dead storage unchanged.
+	keepsDeadAccess() bool
 }
 
 func livenesses() []struct {
@@ -37,11 +37,12 @@ func livenesses() []struct {
 //
 //   - none leaves them to the heuristic.
 //   - eager evicts them at once.
-//   - banish frees them for good once no evicted tensor depends on them, and pins their dependants.
-//   - mge-refcount (MegEngine) evicts them at once, and frees them for good once everything
-//     computed from them has been freed.
-//   - detach (MegEngine without automatic drop) frees them for good at once. Evicted tensors
-//     computed from them are recomputed first, and all of them are kept from then on.
+//   - banish frees them permanently once no evicted tensor depends on them, and pins their
+//     dependants.
+//   - mge-refcount (MegEngine) evicts them at once, and frees them permanently once everything
+//     computed from them has been freed permanently.
+//   - detach (MegEngine without automatic drop) frees them permanently at once. Evicted tensors
+//     computed from them are recomputed first, and all of them are pinned.
 func Livenesses() []string {
 	names := []string{}
 	for _, l := range livenesses() {
@@ -56,7 +57,7 @@ type keepDead struct{ r *runner }
 func (keepDead) onCreate(*Op)            {}
 func (keepDead) onEvict(int32)           {}
 func (keepDead) onRelease(int32) Verdict { return OK }
-func (keepDead) deadAge() bool           { return false }
+func (keepDead) keepsDeadAccess() bool   { return false }
 
 func (k keepDead) parents(t Tensor) []Tensor { return k.r.s.Ops[k.r.s.Tensors[t].Op].Args }
 
@@ -66,7 +67,7 @@ func (k keepDead) onRun(t Tensor) {
 	}
 }
 
-// eager evicts dead storages at once. They can be recomputed.
+// eager evicts dead storages at once. They can be recomputed for a reader that was evicted.
 type eager struct{ keepDead }
 
 func (e eager) onRelease(s int32) Verdict {
@@ -76,7 +77,7 @@ func (e eager) onRelease(s int32) Verdict {
 	return OK
 }
 
-// banish frees dead storages for good once no evicted tensor depends on them.
+// banish frees dead storages permanently once no evicted tensor depends on them.
 type banish struct {
 	r          *runner
 	args       [][]Tensor            // by tensor: its inputs, without banished ones
@@ -89,7 +90,7 @@ func newBanish(r *runner) liveness {
 	return &banish{r, make([][]Tensor, n), make([][]Tensor, n), make([]map[Tensor]struct{}, len(r.s.Storages))}
 }
 
-func (b *banish) deadAge() bool { return true }
+func (b *banish) keepsDeadAccess() bool { return true }
 
 func (b *banish) parents(t Tensor) []Tensor { return b.args[t] }
 
@@ -127,7 +128,7 @@ func (b *banish) onRelease(s int32) Verdict {
 	return OK
 }
 
-// onRun unlocks the inputs one by one. Banishing an input removes it from the list being iterated,
+// onRun unlocks the inputs one by one. Banishing an input removes it from the list under iteration,
 // so the next input is skipped and stays locked, as in the simulator.
 func (b *banish) onRun(t Tensor) {
 	op := &b.r.s.Ops[b.r.s.Tensors[t].Op]
@@ -144,7 +145,8 @@ func (b *banish) onRun(t Tensor) {
 	}
 }
 
-// banishIfUnneeded frees a storage for good if it has no references and no dependants wait for it.
+// banishIfUnneeded frees a storage permanently if it has no references and no missing tensor
+// depends on it.
 func (b *banish) banishIfUnneeded(s int32) {
 	st := &b.r.stores[s]
 	if st.refs > 0 || len(b.dependants[s]) > 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 // ReadFile reads a log from a file, compressed or not. Every error is a [*trace.Error] with the
-// file and, if known, the line. Memory bounds what the log may occupy.
+// file and, if known, the line. The budget bounds the memory that the schedule may occupy.
 func ReadFile(path string, memory *budget.Budget) (*Schedule, error) {
 	lines, err := trace.OpenLines(path, memory)
 	if err != nil {
@@ -22,7 +22,7 @@ func ReadFile(path string, memory *budget.Budget) (*Schedule, error) {
 	return readLog(lines)
 }
 
-// Read is [ReadFile] for a stream. The name is used in messages.
+// Read is [ReadFile] for a stream. Errors contain the name.
 func Read(r io.Reader, name string, memory *budget.Budget) (*Schedule, error) {
 	lines, err := trace.NewLines(r, name, memory)
 	if err != nil {
@@ -36,10 +36,10 @@ func Read(r io.Reader, name string, memory *budget.Budget) (*Schedule, error) {
 type reader struct {
 	lines *trace.Lines
 	b     Builder
-	rec   logLine
-	begun bool             // START was seen, the warm-up is over
-	names map[string]int32 // to indices of bound
-	bound []Tensor         // the tensor bound to each name, in order of first definition
+	rec   logLine          // the current line
+	begun bool             // START was seen, so the warm-up is over
+	names map[string]int32 // by name: its index in bound
+	bound []Tensor         // the tensor that each name refers to, in order of first definition
 }
 
 func readLog(lines *trace.Lines) (*Schedule, error) {
@@ -101,7 +101,7 @@ func (r *reader) next() (bool, error) {
 }
 
 func lowest(set field) string {
-	for name, f := range fields { // each bit has one name
+	for name, f := range fields { // at most one name has the bit
 		if f.bit == set&-set {
 			return name
 		}
@@ -109,7 +109,7 @@ func lowest(set field) string {
 	return ""
 }
 
-// instructions lists the required and the optional fields of each instruction.
+// instructions holds the required and the optional fields of each instruction.
 var instructions = map[string]struct{ need, may field }{
 	"ANNOTATE":  {fAnnotation, 0},
 	"CONSTANT":  {fName, 0},
@@ -123,7 +123,8 @@ var instructions = map[string]struct{ need, may field }{
 	"ALIAS":     {fName | fAlias, 0},
 }
 
-// handlers lowers each instruction. MEMORY and ALIAS lines are read by the instruction before them.
+// handlers holds the method that lowers each instruction. The method of an instruction also reads
+// the MEMORY and ALIAS lines of its results, so such a line without an instruction is stray.
 var handlers = map[string]func(*reader) error{
 	"ANNOTATE":  (*reader).annotate,
 	"CONSTANT":  (*reader).constant,
@@ -137,7 +138,7 @@ var handlers = map[string]func(*reader) error{
 	"ALIAS":     (*reader).stray,
 }
 
-// apply lowers the current line, and the lines that belong to it.
+// apply lowers the current line and the MEMORY and ALIAS lines of its results.
 func (r *reader) apply() error {
 	if !r.begun && r.rec.annotation != "START" {
 		return nil
@@ -157,17 +158,17 @@ func (r *reader) annotate() error {
 }
 
 func (r *reader) stray() error {
-	return fmt.Errorf("%s of %s without the line it belongs to", r.rec.instruction, clip(r.rec.name))
+	return fmt.Errorf("%s of %s does not follow its CALL or CONSTANT", r.rec.instruction, clip(r.rec.name))
 }
 
-// expect reads the next line, which must be of this kind and for this name.
+// expect reads the next line, which must be this instruction for this name.
 func (r *reader) expect(kind, name string) error {
 	more, err := r.next()
 	switch {
 	case err != nil:
 		return err
 	case !more:
-		return r.lines.ErrorAt(0, fmt.Errorf("ends where %s of %s is due", kind, clip(name)))
+		return r.lines.ErrorAt(0, fmt.Errorf("the log ends, want %s of %s", kind, clip(name)))
 	case r.rec.instruction != kind || r.rec.name != name:
 		return r.lines.ErrorAt(r.lines.Line(), fmt.Errorf("%s of %s: want %s of %s",
 			r.rec.instruction, clip(r.rec.name), kind, clip(name)))
@@ -196,7 +197,7 @@ func (r *reader) call() error {
 	if err != nil {
 		return err
 	}
-	outs := make([]Output, 0, min(len(rec.result), 16)) // a list may claim results that never come
+	outs := make([]Output, 0, min(len(rec.result), 16)) // grows with the lines read, not with the list of names
 	for _, name := range rec.result {
 		if err := r.checkUndefined(name); err != nil {
 			return err
@@ -271,9 +272,10 @@ func (r *reader) mutate() error {
 	return nil
 }
 
-// mutatedOutput returns the output that replaces argument i after a write. It is a copy, so that
-// tensors computed from the old content can be recomputed. An operator that cannot be rerun writes
-// to fixed storage in place: a copy of a weight that an optimizer steps would keep both for ever.
+// mutatedOutput returns the output that replaces argument i after a mutation. It is a new storage,
+// so that tensors computed from the old content can be recomputed. The exception is an operator
+// that cannot be rerun and mutates a fixed storage: it writes in place, because a weight and its
+// update would otherwise both be resident until the end of the log.
 func (r *reader) mutatedOutput(arg Tensor, i int) Output {
 	if !r.rec.recomputable && r.b.fixed(arg) {
 		return Output{Alias: i, Written: true}
@@ -313,7 +315,7 @@ func (r *reader) copyFrom() error {
 	return nil
 }
 
-// release drops a reference. Undefined names belong to the warm-up and are ignored.
+// release drops a reference. A name that is not defined was released from the warm-up: no effect.
 func (r *reader) release() error {
 	i, ok := r.names[r.rec.name]
 	if !ok {
@@ -325,7 +327,7 @@ func (r *reader) release() error {
 	return nil
 }
 
-// drop evicts a tensor that keeps its references, as a program may ask MegEngine to.
+// drop evicts a tensor that keeps its references, as a program can request of MegEngine.
 func (r *reader) drop() error {
 	t, err := r.lookup(r.rec.name)
 	if err != nil {
@@ -349,7 +351,7 @@ func (r *reader) bind(name string, t Tensor) {
 	r.bound = append(r.bound, t)
 }
 
-// rebind binds a name to another tensor and drops the reference to the old one.
+// rebind makes a name refer to another tensor and drops the reference to the old one.
 func (r *reader) rebind(name string, t Tensor) error {
 	i := r.names[name]
 	if err := r.b.Release(r.bound[i]); err != nil {

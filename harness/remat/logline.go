@@ -39,7 +39,7 @@ const extended = fFlops | fBytes | fWorkspace | fRecomputable | fStream | fSeed
 const maxName = 4096
 
 type logLine struct {
-	has          field
+	has          field // the fields that the line has
 	instruction  string
 	annotation   string
 	name         string
@@ -49,18 +49,18 @@ type logLine struct {
 	memory, time int64
 	workspace    int64
 	alias        int64
-	other        int64 // FLOPS, BYTES, STREAM, SEED: validated, then ignored
+	other        int64 // FLOPS, BYTES, STREAM and SEED: checked, then ignored
 	recomputable bool
 }
 
 // memoryBound returns an upper bound of the memory that a schedule needs for the line, names
 // included.
 func (r *logLine) memoryBound() int64 {
-	const itself, each = 384, 256
-	n := itself + len(r.name) + len(r.dst) + len(r.src)
+	const perLine, perItem = 384, 256
+	n := perLine + len(r.name) + len(r.dst) + len(r.src)
 	for _, list := range [][]string{r.result, r.args, r.mutate} {
 		for _, text := range list {
-			n += each + len(text)
+			n += perItem + len(text)
 		}
 	}
 	return int64(n)
@@ -139,8 +139,8 @@ func (r *logLine) field(d *json.Decoder) error {
 	return nil
 }
 
-// value reads a string, a number or a boolean, or a list of strings or numbers as []string; null is
-// nil.
+// value reads a string, a number, a boolean or null, or a list of strings and numbers as a
+// []string.
 func value(d *json.Decoder) (any, error) {
 	t, err := d.Token()
 	if err != nil {
@@ -235,7 +235,7 @@ func boolean(to *bool, v any) error {
 	return nil
 }
 
-// clip quotes part of a log, shortened to keep the message readable.
+// clip quotes a part of a log for an error, at most 40 bytes of it.
 func clip(s string) string {
 	const most = 40
 	if len(s) <= most {

@@ -5,16 +5,16 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// frame is an operator whose inputs are being materialized.
+// frame is an operator that waits for its missing inputs.
 type frame struct {
 	of    Tensor // the wanted output
-	next  int32  // index in missing of the next input to materialize
-	base  int32  // start of this frame's part of runner.missing
+	next  int32  // index in runner.missing of the next input to define
+	base  int32  // index in runner.missing of the first input of this frame
 	again bool   // a rerun
 }
 
-// materialize computes an undefined tensor and, depth first, its missing inputs. The stack is on
-// the heap because chains can be arbitrarily deep.
+// materialize computes an undefined tensor and, depth first, its missing inputs. The stack is
+// runner.frames, because chains can be arbitrarily deep.
 func (r *runner) materialize(t Tensor, again bool) Verdict {
 	r.push(t, again)
 	plan := r.eagerRemat != nil && len(r.missing) > 0
@@ -33,7 +33,7 @@ func (r *runner) materialize(t Tensor, again bool) Verdict {
 			continue
 		}
 		p := r.missing[f.next]
-		if !r.defined[p] { // a sibling's run, or the frame pushed for p, may have defined it
+		if !r.defined[p] { // else its own frame, or a rerun for another input, has defined it
 			r.push(p, true)
 			if plan {
 				r.eagerRemat.plan(p, true)
@@ -49,12 +49,12 @@ func (r *runner) materialize(t Tensor, again bool) Verdict {
 	return OK
 }
 
-// push adds a frame. All inputs count as used now, before any is recomputed. Resident inputs are
-// locked first.
+// push adds a frame for t. All inputs count as used now, before any is recomputed. The resident
+// inputs are locked at once, the missing ones when they have been recomputed.
 func (r *runner) push(t Tensor, again bool) {
 	parents := r.live.parents(t)
 	for _, p := range parents {
-		if st := r.storeOf(p); st.refs > 0 || !r.live.deadAge() {
+		if st := r.storeOf(p); st.refs > 0 || !r.live.keepsDeadAccess() {
 			st.access = r.clock
 		}
 	}
@@ -78,7 +78,7 @@ func (r *runner) push(t Tensor, again bool) {
 	}
 }
 
-// finish runs the operator of a frame once its inputs are locked.
+// finish runs the operator of a frame, whose inputs are all locked.
 func (r *runner) finish(f frame) Verdict {
 	op := &r.s.Ops[r.s.Tensors[f.of].Op]
 	r.evicting, r.vacated = false, r.vacated[:0]
@@ -104,8 +104,8 @@ func (r *runner) finish(f frame) Verdict {
 	}
 }
 
-// execute runs an operator. Outputs that are already defined get temporary blocks, freed right
-// afterwards.
+// execute runs an operator. Outputs that are already defined, or are to be discarded, get temporary
+// blocks, which are freed right after the run. It returns false if memory was refused.
 func (r *runner) execute(op *Op, f frame) bool {
 	r.blocks = r.blocks[:0]
 	for t := range op.outputs() {
@@ -119,7 +119,7 @@ func (r *runner) execute(op *Op, f frame) bool {
 	r.countWasted()
 	temporary := r.blocks[:0]
 	for i, b := range r.blocks {
-		// Only now is it certain which outputs are resident: allocating may have evicted one.
+		// Allocating may have evicted an output, so which outputs are defined is known only now.
 		switch t := op.First + Tensor(i); {
 		case b.Size == 0:
 		case t == op.end() || r.defined[t] || r.storeOf(t).discarded:
@@ -157,7 +157,7 @@ func (r *runner) sizeOf(t Tensor) device.Size {
 	return s.Size
 }
 
-// block appends a block to runner.blocks, an empty one if size is 0.
+// block allocates and appends to runner.blocks. If size is 0 it appends an empty block.
 func (r *runner) block(size device.Size, owner Owner) bool {
 	b, ok := alloc.Block{}, true
 	if size > 0 {
@@ -167,8 +167,8 @@ func (r *runner) block(size device.Size, owner Owner) bool {
 	return ok
 }
 
-// defineOutputs defines the outputs of an operator that has run. Restored storages become evictable
-// in the order of the outputs, the wanted one last.
+// defineOutputs defines the outputs of an operator that has run. Its storages that were missing
+// become candidates for eviction in the order of the outputs, the wanted one last.
 func (r *runner) defineOutputs(op *Op, f frame) {
 	r.restored = r.restored[:0]
 	for t := range op.outputs() {

@@ -5,14 +5,13 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Memory holds the blocks of resident storages. When it refuses a request, the run evicts a storage
-// and tries again.
+// Memory holds the blocks of resident storages. When it refuses a request, the run climbs its
+// [Ladder]: by default it evicts a storage and tries again.
 type Memory interface {
-	// Room reports whether an operator that needs this many bytes may start. A memory that cannot
+	// Room reports whether an operator that allocates need bytes may start. A memory that cannot
 	// predict this returns true.
 	Room(need device.Size) bool
-	// Alloc returns a block of size bytes, size > 0, or false if there is no room. The block is
-	// labelled with its owner.
+	// Alloc returns a block of size bytes for an owner, or false to refuse. Size is above 0.
 	Alloc(size device.Size, owner Owner) (alloc.Block, bool)
 	// Free frees a block returned by Alloc.
 	Free(alloc.Block)
@@ -30,28 +29,30 @@ type Addressed interface {
 	Memory
 	Neighbors
 
-	// SetHints sets a function that chooses the end of memory for the block of an owner.
+	// SetHints sets the function that chooses the end of memory for each request, by its owner.
 	SetHints(of func(Owner) alloc.Hint)
-	// Classify classifies a refused request of this size as one of the OOM verdicts.
+	// Classify returns the OOM verdict for a refused request of this size.
 	Classify(size device.Size) Verdict
-	// LastRefusal returns, after a refusal, the total free bytes and the largest free range.
+	// LastRefusal returns the free bytes in total and the largest hole when the last request was
+	// refused. Free device memory counts.
 	LastRefusal() (free, largest device.Size)
 	// LargestFree returns the size of the largest hole in memory reserved from the device.
 	LargestFree() device.Size
-	// Release returns cached memory to the device, and the number of bytes returned.
+	// Release returns cached memory to the device. It reports the number of bytes.
 	Release() device.Size
-	// Window returns the owners of blocks whose eviction makes room for size bytes, at the least
-	// total worth; none if there is no such set. Worth returns the worth of a block, or false to
-	// keep it. If whole is true, eviction empties whole regions and Release must follow.
-	Window(size device.Size, worth func(Owner, device.Addr) (float64, bool)) (goes []Owner, whole bool)
-	// Move moves blocks together and updates their addresses. If a block has no place afterwards,
-	// it returns its requested size, and some blocks of the list are no longer live.
+	// Window returns the owners of the blocks to evict for a request of size bytes: those of the
+	// cheapest window of adjacent blocks, or of the cheapest set of whole regions if that costs less.
+	// It returns no victims if there is neither. If emptiesRegions is true, the caller must call
+	// Release after the evictions. Cost returns the cost of evicting a block, or false to keep it.
+	Window(size device.Size, cost func(Owner, device.Addr) (float64, bool)) (victims []Owner, emptiesRegions bool)
+	// Move moves blocks together and updates their addresses in the list. If a block has no place
+	// afterwards, Move returns its requested size; some blocks of the list are then no longer live.
 	Move(list []OwnedBlock, by MoveMode) (lost device.Size)
 }
 
-// OwnedBlock is a block with its owner.
+// OwnedBlock is a block and the request that it serves.
 type OwnedBlock struct {
-	Owner Owner       // the owner it was allocated for
+	Owner Owner       // of the request
 	Size  device.Size // requested bytes
 	Block alloc.Block // current location
 }
@@ -60,8 +61,8 @@ type OwnedBlock struct {
 type MoveMode uint8
 
 const (
-	// Reallocate frees all blocks, releases cached memory and reallocates in list order. Contents
-	// are staged elsewhere.
+	// Reallocate frees all blocks, releases cached memory and reallocates in list order. The
+	// contents are staged outside of the memory.
 	Reallocate MoveMode = iota
 	// SlideDown slides blocks towards the low end of their region.
 	SlideDown
@@ -74,19 +75,20 @@ type AdjacentReporter interface {
 	AdjacentFree(alloc.Block) (below, above device.Size)
 }
 
-// Owner is the storage a block was allocated for, or 0 for a workspace. A storage may own a second
-// block: a resident output gets a temporary one while its operator reruns.
+// Owner identifies the storage that a block was allocated for: its index plus 1. It is 0 for a
+// workspace. A storage may own two blocks: when an operator reruns, an output that is resident
+// already gets a temporary block.
 type Owner uint64
 
 func ownerOf(s int32) Owner { return Owner(s) + 1 }
 
-// Unlimited is a budget for a [Counter] that never refuses.
+// Unlimited is the budget of a [Counter] that never refuses.
 const Unlimited = ^device.Size(0)
 
-// Counter is a [Memory] that only counts bytes, as the simulator of DTR's authors does. It has no
-// fragmentation.
+// Counter is a [Memory] without addresses: it only counts bytes, as the simulator of DTR's authors
+// does. It has no fragmentation.
 type Counter struct {
-	Budget device.Size // most bytes in use at once
+	Budget device.Size // limit of the bytes in use
 	used   device.Size
 }
 

@@ -6,17 +6,18 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// mgeEpsilon keeps costs and staleness above 0. The units divide both so that they have the
-// magnitudes of the original's score.
+// mgeEpsilon keeps costs and staleness above 0, and the units give them the magnitudes of
+// MegEngine's score.
 const (
 	mgeEpsilon = 1e-3
-	mgeSecond  = 1e8 // bytes moved per unit of the clock
-	mgeMilli   = 1e6 // nanoseconds per unit of the clock, with measured time
-	mgeSize    = 1 << 20
+	mgeSecond  = 1e8     // bytes moved per unit of the score's clock
+	mgeMilli   = 1e6     // nanoseconds per unit of the score's clock, with measured time
+	mgeSize    = 1 << 20 // bytes per unit of size
 )
 
-// mge is MegEngine's score. The cost of an operator is the bytes it reads and writes, which also
-// advance a clock of their own. With score.measured both are the measured time instead.
+// mge is MegEngine's score. The cost of an operator is the number of bytes that it reads and
+// writes. They also advance a clock of their own, which measures staleness. With score.measured,
+// cost and clock are the measured time instead.
 //
 //	(b + neighbors·N + ε)^time · again^k / (((m + free·f) / 2^20)^size · (a + ε)^stale)
 //
@@ -24,7 +25,7 @@ const (
 type mge struct {
 	components
 	score       mgeScore
-	now         float64
+	now         float64   // the score's clock
 	access      []float64 // by storage: time of its last use or restore
 	remats      []int     // by storage: number of recomputations
 	againPowers []float64 // powers of mgeScore.again

@@ -16,12 +16,12 @@ type mgeScore struct {
 	measured          bool    // costs are measured time, not bytes moved
 }
 
-// mgeDefault returns the settings that MegEngine's code has.
+// mgeDefault returns the settings of MegEngine's code.
 func mgeDefault() mgeScore {
 	return mgeScore{time: 1, size: 1, stale: 1, neighbors: 1, free: 1, again: 1.0001}
 }
 
-// ScoreSetting is a setting of MegEngine's score, given as in mge:size=2:stale=0.5.
+// ScoreSetting is a setting of MegEngine's score, such as the two in mge:size=2:stale=0.5.
 type ScoreSetting struct {
 	Name    string // before the equals sign
 	Meaning string // the factor or exponent it sets
@@ -59,11 +59,11 @@ func ScoreSettings() []ScoreSetting {
 	}
 }
 
-// mostVariants bounds the heuristics that one name with lists of values stands for.
+// maxVariants bounds the result of [Variants].
 const maxVariants = 1000
 
-// Variants returns the heuristics that a name stands for. Values separated by slashes, as in
-// mge:size=0/1/2:stale=0/1, stand for all combinations.
+// Variants expands lists of values, separated by slashes, to all combinations of settings:
+// mge:size=0/1/2:stale=0/1 gives six names. A name without lists is returned alone.
 func Variants(name string) ([]string, error) {
 	base, settings, given := strings.Cut(name, ":")
 	if !given {
@@ -79,7 +79,7 @@ func Variants(name string) ([]string, error) {
 			}
 		}
 		if all = longer; len(all) > maxVariants {
-			return nil, fmt.Errorf("heuristic %.60q stands for more than %d", name, maxVariants)
+			return nil, fmt.Errorf("heuristic %.60q: want at most %d combinations of values", name, maxVariants)
 		}
 	}
 	return all, nil

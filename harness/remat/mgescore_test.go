@@ -93,5 +93,5 @@ func TestVariantsAreAllCombinations(t *testing.T) {
 	require.Equal(t, []string{"1/s"}, all)
 	tens := "=0/1/2/3/4/5/6/7/8/9"
 	_, err = Variants("mge:time" + tens + ":size" + tens + ":stale" + tens + ":free=0/1")
-	require.ErrorContains(t, err, "stands for more than 1000")
+	require.ErrorContains(t, err, "want at most 1000 combinations of values")
 }

@@ -5,26 +5,28 @@ import (
 	"slices"
 )
 
-// The directions of a region.
+// The directions of a neighborhood.
 const (
-	down = iota // through children
-	up          // through parents
+	down = iota // descendants, through children
+	up          // ancestors, through parents
 )
 
-// neighborhood is the evicted storages reachable from a resident one through evicted ones in one
-// direction (inside), and the resident storages at their edge.
+// neighborhood is the evicted storages reachable in one direction from a resident one, through
+// evicted ones only (inside), and the resident storages where this search ends (edge). DTR calls
+// both directions together the evicted neighborhood.
 type neighborhood struct {
 	inside, edge sparse
 	cost         int64 // total local cost of inside in ns
 }
 
-// neighborhoods keeps both neighborhoods of every resident storage, as the simulator does. An
-// evicted storage merges, with its region, into the regions whose edge it was on. When a storage is
-// restored, the regions around it are rebuilt.
+// neighborhoods keeps the neighborhoods of every resident storage in both directions, as the
+// simulator does. A storage that is evicted merges, with its own neighborhood, into each one whose
+// edge it was on. When a storage is restored, the neighborhoods around it are rebuilt.
 //
-// A rebuild visits the whole region. It is avoided as long as storages depend only on earlier ones:
-// then the result follows from the change, and from the fact that the simulator treats the outputs
-// of an operator that has not run yet as evicted, but only in regions rebuilt since.
+// A rebuild visits a whole neighborhood. As long as storages depend only on earlier ones, the
+// result is computed from the change alone. It must then include that the simulator treats the
+// outputs of the operator that is about to run as evicted, but only in neighborhoods rebuilt since
+// it was linked.
 type neighborhoods struct {
 	noopHooks
 	r       *runner
@@ -33,12 +35,13 @@ type neighborhoods struct {
 	list    []int32           // scratch for rebuild
 	scratch [2]dense          // scratch for rebuild
 
-	pending *Op  // the operator that is linked and has not run, or nil
-	stale   bool // a view of pending adds to the cost of an evicted storage, so the sums of regions are stale
-	crossed bool // a view has linked its storage to others, so regions must be rebuilt
+	pending *Op  // the operator that was linked and has not run, or nil
+	stale   bool // a view made by pending added to the cost of an evicted storage: rebuild, to sum again
+	crossed bool // a view made its storage depend on others, perhaps later ones: always rebuild
 }
 
-// newNeighborhoods counts both directions if from is down, only ancestors if it is up.
+// newNeighborhoods returns a constructor of [neighborhoods]. The cost of a storage counts both
+// directions if from is down, and only ancestors if it is up.
 func newNeighborhoods(from int) func(*runner) scorer {
 	return func(r *runner) scorer {
 		n := len(r.stores)
@@ -80,8 +83,9 @@ func (g *neighborhoods) onEvict(s int32, _ Cause) {
 	g.at[down][s].reset()
 }
 
-// absorb moves s and its region from the edge of base's region to its inside. As in the simulator,
-// s counts again if it is already inside, which self-links through views can cause.
+// absorb moves s from the edge of base's neighborhood to its inside, and merges the neighborhood of
+// s. As in the simulator, the cost of s is added again if s is inside already, which happens if
+// views make storages depend on each other.
 func (g *neighborhoods) absorb(side int, base, s int32) {
 	from, to := &g.at[side][s], &g.at[side][base]
 	to.edge.drop(s)
@@ -100,6 +104,8 @@ func (g *neighborhoods) absorb(side int, base, s int32) {
 // none32 means no storage.
 const none32 int32 = -1
 
+// onRestore updates the neighborhoods from the change if the storages are new, or if they depend
+// only on earlier ones and all costs are up to date. Otherwise it rebuilds.
 func (g *neighborhoods) onRestore(list []int32) {
 	switch {
 	case g.crossed:
@@ -137,8 +143,8 @@ func (g *neighborhoods) onRestore(list []int32) {
 	}
 }
 
-// addNew puts a new storage on the edge of its parents' regions. All parents are resident, and it
-// has no children yet.
+// addNew puts a new storage on the edge of its parents' neighborhoods. All parents are resident,
+// and it has no children yet.
 func (g *neighborhoods) addNew(s int32) {
 	for _, p := range g.r.graph.parents[s] {
 		g.at[up][s].edge.add(p)
@@ -148,8 +154,8 @@ func (g *neighborhoods) addNew(s int32) {
 	}
 }
 
-// restoreBelow removes s, which has been restored, and everything reachable only through s from the
-// downward region of its parent p.
+// restoreBelow updates the descendants of p, a parent of the restored storage s: s moves to the
+// edge, and storages reachable only through s are removed.
 func (g *neighborhoods) restoreBelow(p, s int32) {
 	to, from := &g.at[down][p], &g.at[down][s]
 	to.remove(g.r, s)
@@ -175,7 +181,7 @@ func (g *neighborhoods) restoreBelow(p, s int32) {
 	}
 }
 
-// reaches reports whether a parent of x is p or inside the downward region of p.
+// reaches reports whether a parent of x is p or inside the descendants of p.
 func (g *neighborhoods) reaches(p, x int32) bool {
 	for _, q := range g.r.graph.parents[x] {
 		if q == p || g.at[down][p].inside.has(q) {
@@ -185,8 +191,8 @@ func (g *neighborhoods) reaches(p, x int32) bool {
 	return false
 }
 
-// restoreAbove removes s, which has been restored, and the parents reachable only through s from
-// the upward region of c. All parents of s are resident.
+// restoreAbove updates the ancestors of c, a descendant of the restored storage s: s moves to the
+// edge, and parents of s reachable only through s are removed from it. They are all resident.
 func (g *neighborhoods) restoreAbove(c, s int32) {
 	to, graph := &g.at[up][c], g.r.graph
 	to.remove(g.r, s)
@@ -194,7 +200,7 @@ func (g *neighborhoods) restoreAbove(c, s int32) {
 		if slices.Contains(graph.parents[c], p) {
 			continue
 		}
-		children := graph.children[p] // sorted; storages inside are older than c
+		children := graph.children[p] // sorted; only storages older than c are inside
 		last, _ := slices.BinarySearch(children, c)
 		if !slices.ContainsFunc(children[:last], to.inside.has) {
 			to.edge.drop(p)
@@ -239,9 +245,10 @@ func (g *neighborhoods) rebuild(side int, base int32) {
 	inside.into(&to.inside)
 }
 
-// onForget rebuilds the regions that contained the storage.
+// onForget rebuilds the neighborhoods that contained the storage.
 func (g *neighborhoods) onForget(s int32) {
-	// A storage that is not resident has no regions, so its slots can hold this search.
+	// The storage is not resident, so its own neighborhoods are unused: they hold the result of a
+	// search for those of others.
 	g.rebuild(up, s)
 	g.rebuild(down, s)
 	g.r.graph.remove(s)

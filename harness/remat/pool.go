@@ -2,15 +2,15 @@ package remat
 
 import "slices"
 
-// pool is the list of evictable storages in order of arrival. Adding is O(1). Removal leaves a gap,
-// which list closes.
+// pool is the list of candidates for eviction, in the order in which they were added. Adding is
+// O(1). Removal leaves a gap, which the method list closes.
 //
-// With swap, as in MegEngine, the last storage replaces the removed one: O(1), but the order is
-// lost.
+// If swap is true, the last storage replaces a removed one, as in MegEngine. This is O(1) too, but
+// the order is lost.
 type pool struct {
 	order []int32 // none32 marks a gap
 	at    []int32 // by storage: index in order, or none32
-	n     int
+	n     int     // number of storages
 	swap  bool
 }
 
@@ -20,7 +20,7 @@ func newPool(storages int, swap bool) pool {
 
 func (p *pool) has(s int32) bool { return p.at[s] != none32 }
 
-// list returns all storages in order, valid until the next add or drop.
+// list returns all storages in order. The slice is valid until the next add or drop.
 func (p *pool) list() []int32 {
 	if len(p.order) == p.n {
 		return p.order
@@ -41,7 +41,7 @@ func (p *pool) add(s int32) {
 		return
 	}
 	if len(p.order) > 2*p.n+64 {
-		p.list() // bounds the gaps
+		p.list() // closes the gaps, so that they cannot outnumber the storages for long
 	}
 	p.at[s] = int32(len(p.order))
 	p.order = append(p.order, s)

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Quirks is a set of defects (q1 to q9) and peculiarities of MegEngine. Those not in the set are
-// mended. Two more are settings of a [Config]: evicting although the device has free memory, and
-// treating the threshold as a hint.
+// Quirks is a set of defects (q1 to q9) and peculiarities of MegEngine to reproduce. Defects
+// outside the set are mended. Two more are kinds of [Trigger]: reserve evicts although the device
+// has free memory, and threshold does not bound the memory in use.
 type Quirks uint16
 
 // The quirks. Those of components and scores affect the heuristics mge and mge-nofrag only.
@@ -17,9 +17,9 @@ const (
 	QuirkProducer Quirks = 1 << iota
 	// QuirkNoOwn leaves the own cost out of the score (q2).
 	QuirkNoOwn
-	// QuirkTwice adds the sum of a component once for each neighbour in it (q3).
+	// QuirkTwice adds the sum of a component once for each neighbor in it (q3).
 	QuirkTwice
-	// QuirkClamp counts a component as at least the cost of the neighbour in it (q4).
+	// QuirkClamp counts a component as at least the own cost of the neighbor in it (q4).
 	QuirkClamp
 	// QuirkReset removes a restored storage from its component by making its node a root, which
 	// cuts off the nodes below it (q5).
@@ -27,8 +27,8 @@ const (
 	// QuirkResident removes outputs that stayed resident from their components when their operator
 	// reruns (q6).
 	QuirkResident
-	// QuirkHalf makes SampleMGE draw each stride from 0, so that it sees half of the candidates and
-	// some of them twice (q7).
+	// QuirkHalf makes SampleMGE draw strides below √n, 0 included, instead of √n. So it covers
+	// only about half of the pool, and some candidates twice (q7).
 	QuirkHalf
 	// QuirkUnaligned looks for free memory right above the requested bytes, and so misses it where
 	// rounding made the block larger (q8).
@@ -38,7 +38,7 @@ const (
 	// QuirkVector keeps candidates in a vector, where the last replaces a removed one and the first
 	// of equal scores wins.
 	QuirkVector
-	// QuirkUncounted never counts recomputations, as MegEngine since 1.6.
+	// QuirkUncounted never counts recomputations, as in MegEngine since 1.6.
 	QuirkUncounted
 
 	endQuirks
@@ -47,10 +47,10 @@ const (
 	AllQuirks = endQuirks - 1
 )
 
-// quirkNames is by bit.
+// quirkNames holds the name of each bit, lowest first.
 var quirkNames = []string{"q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9", "vector", "uncounted"}
 
-// String returns the names as ParseQuirks reads them.
+// String returns the names, separated by commas, as ParseQuirks reads them.
 func (q Quirks) String() string {
 	names := []string{}
 	for i, name := range quirkNames {

@@ -9,7 +9,7 @@ import (
 const exactInt = 1 << 53
 
 // quotient returns n / (x·y) for x·y > 0, rounded once to the nearest float64, ties to even. A
-// float product would round twice, and so create or break ties between victims.
+// float product would be rounded as well, which could make or break ties between victims.
 func quotient(n int64, x, y uint64) float64 {
 	hi, lo := bits.Mul64(x, y)
 	a := uint64(max(n, -n))
@@ -28,8 +28,9 @@ func quotient(n int64, x, y uint64) float64 {
 
 // divide returns a / (hi·2^64 + lo), rounded once. Both must be above 0.
 func divide(a, hi, lo uint64) float64 {
-	// Both are normalised. Then a·2^127 / d lies in [2^62, 2^64), at least nine bits more than a
-	// float64 keeps. The lowest bit is set if there is a remainder.
+	// Dividend and divisor are shifted until their highest bits are set. Their quotient, a 64-bit
+	// integer of at least 63 bits, then has at least nine bits more than a float64 keeps. Its lowest
+	// bit is set if there is a remainder, so that the conversion to float64 rounds correctly.
 	shiftA := bits.LeadingZeros64(a)
 	a <<= shiftA
 	shiftD := bits.LeadingZeros64(hi)
@@ -39,7 +40,7 @@ func divide(a, hi, lo uint64) float64 {
 	hi, lo = shiftLeft(hi, lo, shiftD)
 	q, rest := bits.Div64(a>>1, a<<63, hi)
 	high, low := bits.Mul64(q, lo)
-	over := false // rest exceeds 64 bits, so no further correction is needed
+	over := false // rest exceeds 64 bits, so the estimate of the quotient needs no more correction
 	for !over && (high > rest || high == rest && low > 0) {
 		q--
 		var carry, borrow uint64

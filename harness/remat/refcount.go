@@ -1,11 +1,12 @@
 package remat
 
-// refcount counts the dependants of each storage that are not freed for good: outputs in other
-// storages, once per argument. A dead storage without dependants is freed for good, which may
-// cascade to its inputs. Other dead storages are evicted and can be recomputed. Bookkeeping
-// therefore does not grow with the length of the program.
+// refcount counts the dependants of each storage that are not freed permanently: the outputs in
+// other storages that were computed from it, once per argument. A dead storage without dependants
+// is freed permanently, which may cascade to its inputs. Other dead storages are evicted and can be
+// recomputed. So the state of a long program does not grow with its length.
 //
-// Storages that depend on each other through views are never freed. MegEngine has no views here.
+// Storages that depend on each other through views are never freed. MegEngine, which has no views,
+// does not have this case.
 type refcount struct {
 	keepDead
 	count    []int32 // by storage
@@ -24,8 +25,8 @@ func (c *refcount) onCreate(op *Op) {
 	}
 }
 
-// eachInput calls f for every other storage that a tensor depends on, once per argument, unless the
-// tensor can never be recomputed.
+// eachInput calls f for every other storage that a tensor is computed from, once per argument. If
+// the tensor is too small to be evicted, it never needs them again and f is not called.
 func (c *refcount) eachInput(t Tensor, f func(s int32)) {
 	if c.r.small(t) {
 		return
@@ -56,7 +57,7 @@ func (c *refcount) onRelease(s int32) Verdict {
 
 func (c *refcount) free(s int32) {
 	if c.count[s] != 0 {
-		panic("remat: a storage with dependants is freed for good")
+		panic("remat: a storage with dependants is freed permanently")
 	}
 	st := &c.r.stores[s]
 	if st.resident {

@@ -5,17 +5,18 @@ import (
 	"slices"
 )
 
-// ParentOrder is the order in which missing inputs of an operator are recomputed. Inputs that are
-// done stay locked.
+// ParentOrder is the order in which the missing inputs of an operator are recomputed. Each stays
+// locked until the operator has run.
 type ParentOrder uint8
 
 const (
-	// ByArgument follows the order of arguments, as the simulator.
+	// ByArgument follows the order of arguments, as the simulator does.
 	ByArgument ParentOrder = iota
-	// CheapestFirst starts with the input whose chain of operators costs the least time.
+	// CheapestFirst starts with the input whose missing operators take the least time in total.
 	CheapestFirst
-	// LargestFirst starts with the input whose chain has the largest working set: inputs (each time
-	// they are given), outputs and workspace. The other inputs are not locked yet then.
+	// LargestFirst starts with the input whose missing operators include the largest working set:
+	// inputs (a repeated argument counts each time), outputs and workspace. It is computed while the
+	// other inputs do not occupy memory yet.
 	LargestFirst
 )
 
@@ -25,8 +26,8 @@ type chains struct {
 	stack []Tensor
 }
 
-// eachOp calls f once for every operator that must run to define t, the producer of t first. If
-// more is true, it continues the last walk and skips operators that it visited.
+// eachOp calls f once for every missing operator of t, the producer of t first. If more is true, it
+// skips the operators that were visited since the last call without more.
 func (c *chains) eachOp(r *runner, t Tensor, more bool, f func(op *Op, of Tensor)) {
 	if c.seen == nil {
 		c.seen = make([]uint32, len(r.s.Ops))
@@ -51,8 +52,8 @@ func (c *chains) eachOp(r *runner, t Tensor, more bool, f func(op *Op, of Tensor
 	}
 }
 
-// orderMissing sorts the missing inputs of a frame by Config.ParentOrder. Each costs a walk of its
-// chain.
+// orderMissing sorts the missing inputs of an operator by Config.ParentOrder. It visits the missing
+// operators of each input.
 func (r *runner) orderMissing(missing []Tensor) {
 	if r.c.ParentOrder == ByArgument || len(missing) < 2 {
 		return
@@ -85,14 +86,14 @@ func (r *runner) orderMissing(missing []Tensor) {
 
 // eagerRemat evicts dead storages that were restored for a recomputation as soon as no planned
 // operator reads them. A chain then needs the memory of its widest point instead of its length. The
-// counts are a forecast: evictions during the replay may cause more runs.
+// counts are a forecast: evictions during the recomputation may cause more runs.
 type eagerRemat struct {
 	r        *runner
 	on       bool    // a recomputation is in progress
-	chains   chains  // the planned operators
-	reads    []int32 // by storage: planned reads
-	restored []bool  // by storage: restored in this replay
-	list     []int32 // storages with an entry in reads or came
+	chains   chains  // the planned operators: the missing ones of the wanted tensor
+	reads    []int32 // by storage: reads by planned operators that have not run
+	restored []bool  // by storage: restored in this recomputation
+	list     []int32 // storages with an entry in reads or restored
 }
 
 func newEagerRemat(r *runner) *eagerRemat {
@@ -105,8 +106,8 @@ func (p *eagerRemat) begin(t Tensor) {
 	p.plan(t, false)
 }
 
-// plan adds the reads of all operators that must run for a tensor. With more, it skips operators
-// that are already planned.
+// plan adds the reads of all missing operators of a tensor. If more is true, operators that are
+// planned already do not count again.
 func (p *eagerRemat) plan(t Tensor, more bool) {
 	p.chains.eachOp(p.r, t, more, func(_ *Op, of Tensor) {
 		for _, a := range p.r.live.parents(of) {
@@ -117,15 +118,15 @@ func (p *eagerRemat) plan(t Tensor, more bool) {
 	})
 }
 
-// onRun drops the inputs that no planned operator reads, and unwanted outputs. The wanted output is
-// not locked yet and stays.
+// onRun evicts the inputs and outputs of an operator that no planned operator reads any more. The
+// wanted output is kept although it is not locked yet.
 func (p *eagerRemat) onRun(f frame) {
 	if !p.on {
 		return
 	}
 	r := p.r
 	number, wanted := r.s.Tensors[f.of].Op, r.s.Tensors[f.of].Storage
-	p.chains.seen[number] = 0 // a further run would be unplanned
+	p.chains.seen[number] = 0 // if it must run again, plan counts its reads again
 	if f.again {
 		for _, s := range r.restored {
 			p.restored[s] = true
@@ -144,7 +145,7 @@ func (p *eagerRemat) onRun(f frame) {
 	}
 }
 
-// drop evicts a storage that was restored for this replay only.
+// drop evicts a storage if it is dead and was restored for this recomputation.
 func (p *eagerRemat) drop(s int32) {
 	st := &p.r.stores[s]
 	if p.restored[s] && st.resident && st.refs == 0 && st.locks == 0 && !st.discarded {
@@ -152,7 +153,7 @@ func (p *eagerRemat) drop(s int32) {
 	}
 }
 
-// end drops storages whose planned reads did not happen.
+// end also drops storages whose planned reads did not happen.
 func (p *eagerRemat) end() {
 	p.on = false
 	for _, s := range p.list {

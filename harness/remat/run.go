@@ -17,12 +17,12 @@ import (
 
 // Config configures a run.
 type Config struct {
-	Heuristic string          // one of Heuristics, mge and mge-nofrag with settings: see ScoreSettings; or one of Plans
+	Heuristic string          // one of Heuristics, mge and mge-nofrag with ScoreSettings, or one of Plans
 	Liveness  string          // one of Livenesses
 	Budget    device.Size     // memory to plan for, if Heuristic is one of Plans
 	Limit     int64           // abort after this many ns of recomputation; 0: never
 	Seed      uint64          // for the heuristic random
-	Trigger   Trigger         // when victims are chosen; zero: before an operator runs, by Memory.Room
+	Trigger   Trigger         // when victims are chosen; zero: before an operator, until Memory.Room allows it
 	Ladder    string          // steps after a refusal: one of Ladders, or a list of steps; empty: none
 	Defrag    Defrag          // zero: slide
 	Observer  Observer        // receives events; may be nil
@@ -33,12 +33,12 @@ type Config struct {
 	Quirks     Quirks   // MegEngine's quirks to reproduce; zero: none
 
 	ParentOrder  ParentOrder // order of missing inputs; zero: by argument
-	EagerInRemat bool        // evict a dead storage restored for a replay after its last read, as OneFlow
+	EagerInRemat bool        // evict a dead storage restored by a rerun after its last read, as OneFlow does
 
 	plan *planLiveness // the liveness of a plan, or nil
 }
 
-// Cause is the reason of an eviction.
+// Cause is the reason for an eviction.
 type Cause uint8
 
 const (
@@ -46,20 +46,21 @@ const (
 	Pressure Cause = iota
 	// Dead: its last reference was released.
 	Dead
-	// Banished: it will never be needed again.
+	// Banished: the liveness policy freed it permanently.
 	Banished
 	// Dropped: a step of the schedule evicted it.
 	Dropped
 )
 
-// Observer receives the events of a run, right after they happened.
+// Observer receives the events of a run. Each method is called right after its event.
 type Observer interface {
-	// OnRun is called when an operator has run. Again is false on its first run; otherwise of is
-	// the wanted tensor.
-	OnRun(op int32, of Tensor, again bool)
+	// OnRun is called when an operator has run: for the first time, or again to restore its output
+	// wanted. On the first run wanted is the first output.
+	OnRun(op int32, wanted Tensor, again bool)
 	// OnEvict is called when a storage has been evicted.
 	OnEvict(storage int32, why Cause)
-	// OnForget is called when a storage has been freed for good, whether it was resident or not.
+	// OnForget is called when a storage has been freed permanently. If it was resident, OnEvict was
+	// called before.
 	OnForget(storage int32)
 }
 
@@ -69,14 +70,15 @@ type Verdict string
 const (
 	// OK: the schedule ran to its end.
 	OK Verdict = "ok"
-	// OOM: memory was short and nothing could be evicted. An [Addressed] memory returns one of the
-	// next three instead.
+	// OOM: memory was short and no storage could be evicted. With an [Addressed] memory the verdict
+	// is one of the next three instead.
 	OOM Verdict = "oom"
-	// OOMCapacity: the requested bytes do not fit, however they are placed.
+	// OOMCapacity: the requested bytes of the live blocks and of the refused request exceed the
+	// budget.
 	OOMCapacity Verdict = "oom-capacity"
-	// OOMFragmentation: enough bytes were free, but not in one place.
+	// OOMFragmentation: enough bytes were free, but no hole was large enough.
 	OOMFragmentation Verdict = "oom-fragmentation"
-	// OOMRounding: the requested bytes would fit, their rounded sizes do not.
+	// OOMRounding: the requested bytes would fit, but block sizes are rounded up.
 	OOMRounding Verdict = "oom-rounding"
 	// Thrash: recomputation exceeded its limit.
 	Thrash Verdict = "thrash"
@@ -88,22 +90,22 @@ const (
 // run.
 type Result struct {
 	Verdict         Verdict     // how it ended
-	Clock           int64       // nanoseconds; starts at 1
-	ModelTime       int64       // nanoseconds of first runs of operators
+	Clock           int64       // nanoseconds of all runs of operators; starts at 1
+	ModelTime       int64       // nanoseconds of first runs
 	RematTime       int64       // nanoseconds of reruns
-	Peak            device.Size // most bytes of tensors at once
+	Peak            device.Size // most bytes of resident tensors and workspace at once
 	Evictions       [4]int      // storages evicted, by Cause
 	EvictedBytes    [4]int64    // their bytes
-	Runs            int         // operators run, reruns included
-	Remats          int         // operators rerun
-	DeepestChain    int         // deepest stack of operators waiting for each other's reruns
-	Collateral      int         // outputs restored by a rerun for another output
-	EvictingRuns    int         // runs of operators that needed an eviction
-	Refusals        Refusals    // requests refused by an Addressed memory
-	WindowEvictions int         // storages evicted as part of a window of adjacent blocks
-	WastedBytes     int64       // bytes evicted that no block of the requesting operator overlapped
+	Runs            int         // runs of operators, reruns included
+	Remats          int         // reruns of operators
+	DeepestChain    int         // most reruns waiting for each other at once
+	Collateral      int         // missing outputs that a rerun restored besides the wanted one
+	EvictingRuns    int         // runs of operators that evicted a storage first
+	Refusals        Refusals    // requests that an Addressed memory refused
+	WindowEvictions int         // storages evicted together with adjacent ones
+	WastedBytes     int64       // bytes of victims that overlap no block of the operator they made room for
 	Moves           Moves       // defragmentation
-	VictimsSHA256   string      // of the roots of pressure victims in order, each followed by a comma
+	VictimsSHA256   string      // of the root tensors of the pressure victims, in order, a comma after each
 }
 
 // Refusals summarises the state of memory when it refused requests.
@@ -113,10 +115,12 @@ type Refusals struct {
 	Largest int64 // bytes of the largest hole, summed over refusals
 }
 
-// Run runs a schedule in an empty memory and leaves it with the storages that are resident at the
-// end. It fails only if the configuration is invalid. Choosing a victim visits every evictable
-// storage. Recomputation can take time exponential in the depth of the schedule; only Config.Limit
-// bounds it, and operators of cost 0 escape the limit.
+// Run runs a schedule in an empty memory. The storages that are resident at the end keep their
+// blocks. Run returns an error only if the configuration is invalid.
+//
+// Each choice of a victim visits every candidate. The number of reruns can be exponential in the
+// depth of the schedule. Config.Limit bounds their total time; operators that take no time are not
+// bounded.
 func Run(s *Schedule, m Memory, c Config) (Result, error) {
 	if p := planOf(c.Heuristic); p != nil {
 		return runPlan(p, s, m, c)
@@ -134,15 +138,16 @@ func Run(s *Schedule, m Memory, c Config) (Result, error) {
 // none means no tensor.
 const none Tensor = -1
 
-// store is the state of a storage.
+// store is the state of a storage during a run.
 type store struct {
 	resident, pinned bool
-	discarded        bool // freed for good: if its producer reruns, the output is discarded
-	locks, refs      int32
-	first, last      Tensor // its views so far, linked by runner.nextView
-	access           int64  // time of its last use
-	local            int64  // ns of its distinct producers
-	block            alloc.Block
+	discarded        bool        // freed permanently; if its producer reruns, the output is discarded
+	locks            int32       // arguments of operators that wait to run, plus 1 if it is pinned
+	refs             int32       // references of the program to its views
+	first, last      Tensor      // its views so far, linked by runner.nextView
+	access           int64       // clock at its last use
+	local            int64       // ns of the distinct operators that produced its views
+	block            alloc.Block // valid while it is resident
 }
 
 // runner is the state of a run.
@@ -156,10 +161,10 @@ type runner struct {
 	ladder      []*step
 	live        liveness
 	scorer      scorer    // nil: victims are drawn at random
-	costs       coster    // near, if it is a coster
-	ranks       ranker    // near, if it is a ranker
-	adjacent    Neighbors // mem, if it has Neighbors
-	graph       *graph    // of near; may be nil
+	costs       coster    // scorer, if it is a coster
+	ranks       ranker    // scorer, if it is a ranker
+	adjacent    Neighbors // mem, if it implements Neighbors
+	graph       *graph    // built by scorer; may be nil
 	random      *workload.Rand
 	stores      []store
 	defined     []bool   // by tensor: it can be read
@@ -277,7 +282,7 @@ func (r *runner) compute(number int32) Verdict {
 		return v
 	}
 	for t := range op.outputs() {
-		r.storeOf(t).access = r.clock // otherwise it would be the first victim
+		r.storeOf(t).access = r.clock // not used yet, but new: otherwise it would be the first victim
 		if op.Fixed || r.small(t) {
 			r.pin(r.s.Tensors[t].Storage)
 		}
@@ -350,7 +355,7 @@ func (r *runner) evict(s int32, why Cause) {
 	}
 }
 
-// forget removes a storage that is not resident from its neighbourhood for good.
+// forget reports that a storage has been freed permanently.
 func (r *runner) forget(s int32) {
 	if r.scorer != nil {
 		r.scorer.onForget(s)

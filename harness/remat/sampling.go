@@ -8,38 +8,39 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// SampleKind is a way to consider only some candidates.
+// SampleKind is a method of sampling candidates.
 type SampleKind uint8
 
 const (
 	// SampleNone considers all candidates.
 	SampleNone SampleKind = iota
-	// SampleStride walks the pool with random strides from 1 to √n, as PyTorch's prototype of DTR:
-	// about 2√n candidates.
+	// SampleStride walks the n candidates with random strides from 1 to √n, as PyTorch's prototype
+	// of DTR does: about 2√n candidates.
 	SampleStride
-	// SampleMGE considers √n evenly spaced candidates from a random start, as MegEngine; see
+	// SampleMGE considers √n evenly spaced candidates from a random start, as MegEngine does; see
 	// QuirkHalf.
 	SampleMGE
 	// SampleK draws Sampling.K candidates without replacement.
 	SampleK
 )
 
-// Sampling selects the candidates that a heuristic considers. If none of them can be evicted, all
-// are considered, so sampling alone never runs out of memory. The heuristic random ignores it.
+// Sampling selects the candidates that a heuristic considers. If Minimum exempts all of them from
+// eviction, all candidates are considered, so a run never fails because of its sample. The
+// heuristic random ignores it.
 type Sampling struct {
 	Kind SampleKind // the method
 	K    int        // sample size, for SampleK
 }
 
-// Minimum exempts small storages from eviction. If all candidates are small, it is ignored unless
-// Cut is set.
+// Minimum exempts small storages from eviction. If all candidates are small, they are evicted
+// nevertheless, unless Cut is set.
 type Minimum struct {
-	Size device.Size // bytes up to which a storage is small; 0: none
-	// percentage of the mean candidate size below which a storage is small, as in PyTorch's
-	// prototype; 0: none
+	Size device.Size // a storage of up to this many bytes is small; 0: none is
+	// a storage below this percentage of the mean size of all candidates is small, as in PyTorch's
+	// prototype; 0: none is
 	Percent int
-	// with Size, as in MegEngine: a storage small at creation stays until it is freed for good, and
-	// does not keep its inputs alive
+	// with Size, as in MegEngine: a storage that is small when it is created stays resident until it
+	// is freed permanently, and does not count as a dependant of its inputs
 	Cut bool
 }
 
@@ -61,7 +62,7 @@ func (c *Config) check() error {
 	return nil
 }
 
-// sample returns the candidates to consider from a non-empty list, in order.
+// sample draws the candidates to consider from a non-empty list. All but SampleK keep their order.
 func (r *runner) sample(all []int32) []int32 {
 	n := uint64(len(all))
 	root := uint64(math.Sqrt(float64(n)))
@@ -99,11 +100,10 @@ func (r *runner) sample(all []int32) []int32 {
 	return some
 }
 
-// minEvictee returns the size below which a storage is evicted only if all candidates are
-// smaller.
+// minEvictee returns the size below which a storage is evicted only if all candidates are smaller.
 func (r *runner) minEvictee() (least device.Size) {
 	m := r.c.MinEvictee
-	if m.Size > 0 && !m.Cut { // with Cut, small storages are no candidates
+	if m.Size > 0 && !m.Cut { // with Cut, small storages are pinned
 		least = m.Size + 1
 	}
 	if m.Percent > 0 {

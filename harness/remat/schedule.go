@@ -28,70 +28,71 @@ const (
 type StepKind uint8
 
 const (
-	// Compute runs an operator for the first time. Each output starts with one reference.
+	// Compute runs an operator for the first time. Each output gets one reference.
 	Compute StepKind = iota
 	// Retain adds a reference to a tensor.
 	Retain
 	// Release drops a reference to a tensor.
 	Release
-	// Pin recomputes a tensor if it is undefined, and keeps its storage from then on.
+	// Pin recomputes a tensor if it is missing, and keeps its storage resident from then on.
 	Pin
-	// Drop evicts the storage of a tensor if it is resident and not kept. It is recomputed when
-	// read.
+	// Drop evicts the storage of a tensor if it is resident and not pinned. It is recomputed when it
+	// is read.
 	Drop
 )
 
 // Step is one step of a schedule.
 type Step struct {
 	Kind StepKind // the kind
-	Of   int32    // an operator for Compute, a Tensor for the others
+	Of   int32    // index of an operator for Compute, a Tensor for the others
 }
 
 // Op is an operator without side effects.
 type Op struct {
-	Name        string      // for people
+	Name        string      // for messages
 	Cost        int64       // nanoseconds
 	Workspace   device.Size // bytes needed only while it runs
-	Args        []Tensor    // inputs; a tensor may occur twice
-	First       Tensor      // first output; the others follow
+	Args        []Tensor    // inputs; a tensor may occur several times
+	First       Tensor      // first output; the others have the next indices
 	Outputs     int32       // number of outputs, at least 1
 	OutputBytes device.Size // bytes of all outputs except views
-	Fixed       bool        // its outputs cannot be recomputed
+	Fixed       bool        // it cannot be rerun, so its outputs are pinned
 }
 
 // View is a tensor of a schedule: a view of a storage.
 type View struct {
-	Op      int32 // producer
+	Op      int32 // index of the operator that produces it
 	Storage int32 // index in Schedule.Storages
-	Written bool  // the operator wrote to the storage in place: its older views show the old content
+	Written bool  // the operator wrote to the storage in place, so older views must not be read any more
 }
 
-// Storage is the unit of eviction.
+// Storage is the unit of eviction: the memory of a tensor and of its views.
 type Storage struct {
-	Root Tensor      // the tensor it was created for
+	Root Tensor      // the tensor that it was created for; the others are views of it
 	Size device.Size // bytes
 }
 
-// Schedule is a lowered log. Runs do not change it, and it is safe for concurrent use.
+// Schedule is the program of a training step, lowered from a log. Runs do not change it, and it is
+// safe for concurrent use.
 type Schedule struct {
 	Ops      []Op      // all operators
 	Tensors  []View    // by Tensor
 	Storages []Storage // in order of creation
 	Steps    []Step    // in order
-	Cost     int64     // nanoseconds of running every operator once
-	SHA256   string    // of the decompressed log; empty if built without one
+	Cost     int64     // nanoseconds of all operators, each run once
+	SHA256   string    // of the decompressed log; empty without a log
 }
 
 // Output describes an output of an operator.
 type Output struct {
 	Size    device.Size // bytes; ignored for a view
-	Alias   int         // index of the argument it is a view of, or NoAlias
-	Written bool        // in-place write to that storage, which must be fixed
+	Alias   int         // index of the argument whose storage it views, or NoAlias
+	Written bool        // the operator writes to that storage in place; it must be fixed
 }
 
 // Call describes an operator to a [Builder].
 type Call struct {
-	Name      string      // for people
+	Name      string      // for messages
 	Cost      int64       // nanoseconds
 	Workspace device.Size // bytes needed only while it runs
 	Args      []Tensor    // inputs
@@ -106,9 +107,9 @@ type Builder struct {
 	refs         []int32  // by tensor
 	fixedTensor  []bool   // by tensor: never evicted once computed
 	fixedStorage []bool   // by storage: never evicted from now on
-	lastWrite    []Tensor // by storage: its last in-place write, or its root
-	seenWrite    []Tensor // by tensor: newest of its storage when the tensor was made
-	unfixed      []Tensor // tensors not fixed; may include some without references
+	lastWrite    []Tensor // by storage: the output of its last in-place write, or its root
+	seenWrite    []Tensor // by tensor: lastWrite of its storage when the tensor was made
+	unfixed      []Tensor // tensors that were not fixed when they were made
 	sum          device.Size
 }
 
@@ -120,8 +121,8 @@ func (b *Builder) Constant(size device.Size) (Tensor, error) {
 	return b.Call(Call{Name: "constant", Outputs: []Output{{Size: size, Alias: NoAlias}}, Fixed: true})
 }
 
-// Call adds an operator and returns its first output; the others have consecutive numbers. An
-// in-place write destroys the old content, so tensors that depend on it are pinned first.
+// Call adds an operator and returns its first output; the others have the next indices. Before an
+// in-place write, which destroys the old content, it pins the tensors whose recomputation reads it.
 func (b *Builder) Call(c Call) (Tensor, error) {
 	if err := b.validate(c); err != nil {
 		return 0, err
@@ -166,30 +167,30 @@ func (b *Builder) add(t Tensor, v View, fixed bool) {
 }
 
 // pinReaders pins every referenced tensor whose recomputation would read the current content of a
-// storage. It searches the ancestors that are not fixed.
+// storage. It searches all ancestors of these tensors, except beyond fixed ones.
 func (b *Builder) pinReaders(storage int32) {
 	b.unfixed = slices.DeleteFunc(b.unfixed, func(t Tensor) bool { return b.refs[t] == 0 || b.fixedTensor[t] })
-	made := map[Tensor]bool{} // whether recomputing the tensor reads the storage
+	reads := map[Tensor]bool{} // whether recomputing the tensor reads the storage
 	for list := slices.Clone(b.unfixed); len(list) > 0; {
 		t := list[len(list)-1]
 		list = list[:len(list)-1]
-		if _, seen := made[t]; seen {
+		if _, seen := reads[t]; seen {
 			continue
 		}
-		made[t] = false
+		reads[t] = false
 		for _, a := range b.s.Ops[b.s.Tensors[t].Op].Args {
 			if !b.fixedTensor[a] {
 				list = append(list, a)
 			}
 		}
 	}
-	for _, t := range slices.Sorted(maps.Keys(made)) {
+	for _, t := range slices.Sorted(maps.Keys(reads)) {
 		for _, a := range b.s.Ops[b.s.Tensors[t].Op].Args {
-			made[t] = made[t] || made[a] || b.s.Tensors[a].Storage == storage
+			reads[t] = reads[t] || reads[a] || b.s.Tensors[a].Storage == storage
 		}
 	}
 	for _, t := range b.unfixed {
-		if made[t] {
+		if reads[t] {
 			b.pin(t)
 		}
 	}
@@ -204,7 +205,7 @@ func (b *Builder) validate(c Call) error {
 	sum := b.sum
 	switch {
 	case len(c.Outputs) == 0:
-		return errors.New("an operator has no output")
+		return errors.New("an operator without outputs: want at least 1")
 	case c.Cost < 0 || c.Cost > maxValue:
 		return fmt.Errorf("cost %d: want 0 to %d ns", c.Cost, int64(maxValue))
 	case c.Workspace > maxValue:
@@ -214,7 +215,7 @@ func (b *Builder) validate(c Call) error {
 	}
 	for i, a := range c.Args {
 		if a < 0 || int(a) >= len(b.s.Tensors) {
-			return fmt.Errorf("there is no tensor %d", a)
+			return fmt.Errorf("argument %d: there is no tensor %d", i, a)
 		}
 		if b.refs[a] == 0 {
 			return fmt.Errorf("argument %d: %w", i, errReleased)
@@ -226,9 +227,9 @@ func (b *Builder) validate(c Call) error {
 	for _, o := range c.Outputs {
 		switch {
 		case o.Written && (o.Alias < 0 || o.Alias >= len(c.Args) || !c.Fixed || !b.fixed(c.Args[o.Alias])):
-			return errors.New("in-place write: want a fixed storage and an operator that cannot be rerun")
+			return errors.New("in-place write: want a fixed storage and a fixed operator, one that cannot be rerun")
 		case o.Alias < NoAlias || o.Alias >= len(c.Args):
-			return fmt.Errorf("view of argument %d: the operator has %d", o.Alias, len(c.Args))
+			return fmt.Errorf("view of argument %d: the operator has %d arguments", o.Alias, len(c.Args))
 		case o.Alias == NoAlias && o.Size > maxValue:
 			return fmt.Errorf("size %d: want at most %d bytes", o.Size, int64(maxValue))
 		case o.Alias == NoAlias:
@@ -250,7 +251,7 @@ func (b *Builder) Retain(t Tensor) error { return b.addStep(Retain, t, 1) }
 // Release drops a reference to a tensor. It fails if the tensor has none.
 func (b *Builder) Release(t Tensor) error { return b.addStep(Release, t, -1) }
 
-// Pin keeps a tensor from here on. It fails if the tensor has no reference.
+// Pin keeps a tensor resident from now on. It fails if the tensor has no reference.
 func (b *Builder) Pin(t Tensor) error {
 	if err := b.checkReferenced(t); err != nil {
 		return err
@@ -259,11 +260,11 @@ func (b *Builder) Pin(t Tensor) error {
 	return nil
 }
 
-// Drop evicts a tensor, which keeps its references. It fails if the tensor has none.
+// Drop evicts a tensor that keeps its references. It fails if the tensor has none.
 func (b *Builder) Drop(t Tensor) error { return b.addStep(Drop, t, 0) }
 
 var (
-	// errReleased: the tensor is used after its last release, when it may be freed for good.
+	// errReleased: the tensor is used after its last release, when it may be freed permanently.
 	errReleased = errors.New("the tensor has no references left")
 	// errOverwritten: the tensor is read after an in-place write to its storage.
 	errOverwritten = errors.New("the tensor was overwritten")
@@ -291,13 +292,13 @@ func (b *Builder) addStep(k StepKind, t Tensor, by int32) error {
 // References returns the number of references to a tensor.
 func (b *Builder) References(t Tensor) int { return int(b.refs[t]) }
 
-// StorageSize returns the bytes of the storage of a tensor, which may exceed the view itself.
+// StorageSize returns the bytes of the storage of a tensor, of which a view may be a part.
 func (b *Builder) StorageSize(t Tensor) device.Size {
 	return b.s.Storages[b.s.Tensors[t].Storage].Size
 }
 
-// fixed reports whether the storage of a tensor is never evicted: a constant, an output that cannot
-// be recomputed, or pinned.
+// fixed reports whether the storage of a tensor is never evicted: it is a constant, pinned, or an
+// output of an operator that cannot be rerun.
 func (b *Builder) fixed(t Tensor) bool { return b.fixedStorage[b.s.Tensors[t].Storage] }
 
 func (o *Op) end() Tensor { return o.First + Tensor(o.Outputs) }

@@ -2,11 +2,11 @@ package remat
 
 import "slices"
 
-// scorer estimates the cost of recomputing a storage. Its hooks keep the estimate up to
-// date, so that scoring need not visit every storage. Each is a coster or a ranker as well.
+// scorer computes the scores of a heuristic. Its hooks keep sums up to date, so that a score need
+// not visit the whole graph. Each scorer implements [coster] or [ranker] as well.
 type scorer interface {
-	// onLink is called when an operator is first seen, before it runs. From then on its outputs are
-	// part of the graph.
+	// onLink is called before an operator runs for the first time, and before its inputs are
+	// recomputed. From then on its outputs are part of the graph.
 	onLink(op *Op)
 	// onUse is called when an operator is about to run, before any of its inputs is recomputed.
 	onUse(op *Op)
@@ -16,23 +16,23 @@ type scorer interface {
 	onRestore(s []int32)
 	// onRun is called after onRestore when an operator has run. Again is false on its first run.
 	onRun(op *Op, again bool)
-	// onForget is called when a storage that is not resident will never be needed again.
+	// onForget is called when a storage has been freed permanently. It is not resident.
 	onForget(s int32)
 }
 
-// coster returns the numerator of a score.
+// coster is a scorer of the dividends of scores.
 type coster interface {
-	// cost returns the recomputation cost of a resident storage in ns, and its last access.
+	// cost returns the dividend for a resident storage, and the clock at its last use.
 	cost(s int32) (cost, access int64)
 }
 
-// ranker computes whole scores.
+// ranker is a scorer of whole scores.
 type ranker interface {
-	// rank returns the score of a resident storage and its tie-breaker.
+	// rank returns the score of a resident storage. Among equal scores the least tie is evicted first.
 	rank(s int32) (score, tie float64)
 }
 
-// noopHooks has hooks that do nothing.
+// noopHooks is embedded by a scorer that needs only some of the hooks.
 type noopHooks struct{}
 
 func (noopHooks) onLink(*Op)           {}
@@ -42,7 +42,7 @@ func (noopHooks) onRestore([]int32)    {}
 func (noopHooks) onRun(*Op, bool)      {}
 func (noopHooks) onForget(int32)       {}
 
-// single scores a storage by its own fields only.
+// single is the scorer of heuristics that look at the state of the storage alone.
 type single struct {
 	noopHooks
 	r  *runner
@@ -59,9 +59,8 @@ func singleBy(of func(*store) int64) func(*runner) scorer {
 	return func(r *runner) scorer { return single{r: r, of: of} }
 }
 
-// reachable scores a storage by the evicted storages reachable from it through evicted ones, in
-// either direction, each counted once. It searches for each score. A storage counts as used when
-// any of them was.
+// reachable adds to the cost of a storage the costs of its evicted ancestors and descendants, each
+// once, by a search for each score. The last use is the latest of any of them.
 type reachable struct {
 	noopHooks
 	r     *runner
@@ -93,7 +92,7 @@ func (w *reachable) cost(s int32) (cost, access int64) {
 	return cost, access
 }
 
-// reach returns the evicted storages reachable from s along edges through evicted ones.
+// reach returns the evicted storages reachable from s along edges, through evicted ones only.
 func (w *reachable) reach(s int32, edges [][]int32) []int32 {
 	g := w.r.graph
 	g.reset()

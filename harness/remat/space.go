@@ -16,8 +16,8 @@ import (
 // spaceQuantum is the granularity of the simulated device.
 const spaceQuantum device.Size = 256
 
-// Space is a [Memory] over a strategy with a simulated device of its own, subject to fragmentation.
-// Requests are tagged with their [Owner]. Close it after use.
+// Space is a [Memory] in which a strategy places blocks, on a simulated device of its own. It is
+// subject to fragmentation. Requests are tagged with their [Owner]. Close it after use.
 type Space struct {
 	setup    setting.Setup
 	s        alloc.Strategy // nil if the device is too small for the strategy
@@ -33,7 +33,7 @@ type Space struct {
 	broken error
 }
 
-// grant is the response of an empty strategy to a request.
+// grant is the answer of the strategy to a request when it is empty.
 type grant struct {
 	block    device.Size // bytes of the block
 	reserved device.Size // bytes reserved from the device
@@ -41,9 +41,9 @@ type grant struct {
 }
 
 // Over returns an empty space of budget bytes, rounded down to 256 B, in which the strategy places
-// blocks. A strategy with a capacity limit of its own gets the same one. If the strategy cannot
-// start with so little, the space refuses everything. It fails if the configuration of the strategy
-// is invalid.
+// blocks. If the strategy has a limit of its own, it is set to the same size. If the budget is too
+// small for the strategy to start, the space refuses every request. Over fails if the configuration
+// of the strategy is invalid.
 func Over(setup setting.Setup, budget device.Size) (*Space, error) {
 	p := &Space{budget: budget, capacity: device.AlignDown(budget, spaceQuantum), grants: map[device.Size]grant{}}
 	p.setup = setup.ForCapacity(max(p.capacity, 1))
@@ -68,8 +68,8 @@ func (p *Space) build() (alloc.Strategy, *sim.Device, error) {
 	return s, dev, err
 }
 
-// Close returns all memory to the device, live blocks included. It reports the first unexpected
-// error of the strategy since [Over], such as a plug-in that died; after such an error every
+// Close returns all memory to the device, live blocks included. It returns the first unexpected
+// error of the strategy since [Over], such as the death of a plug-in. After such an error every
 // request is refused, so that the run ends.
 func (p *Space) Close() error {
 	if p.s == nil {
@@ -123,12 +123,12 @@ func (p *Space) Alloc(size device.Size, owner Owner) (alloc.Block, bool) {
 		r.Hint = p.hints(owner)
 	}
 	b, err := p.s.Alloc(r)
-	if errors.Is(err, alloc.ErrOutOfMemory) && r.Hint != alloc.HintNone { // better at the wrong end than not at all
+	if errors.Is(err, alloc.ErrOutOfMemory) && r.Hint != alloc.HintNone { // the other end is better than a refusal
 		r.Hint = alloc.HintLow + alloc.HintHigh - r.Hint
 		b, err = p.s.Alloc(r)
 	}
 	if !errors.Is(err, alloc.ErrOutOfMemory) && !errors.Is(err, alloc.ErrInvalidRequest) {
-		p.fail("fails a request", err)
+		p.fail("cannot serve a request", err)
 	}
 	return b, err == nil
 }
@@ -142,7 +142,7 @@ func (p *Space) Free(b alloc.Block) {
 	}
 }
 
-// Classify implements [Addressed]. It walks the strategy and tries the request on an empty one.
+// Classify implements [Addressed]. It walks the strategy and tries the request on an empty copy.
 func (p *Space) Classify(size device.Size) Verdict {
 	if p.s == nil {
 		if size <= p.budget {
@@ -165,22 +165,22 @@ func (p *Space) Classify(size device.Size) Verdict {
 	return OOMCapacity
 }
 
-// grant returns the response of an empty copy of the strategy to a request, memoised.
+// grant returns the answer of an empty copy of the strategy to a request. Answers are cached.
 func (p *Space) grant(size device.Size) grant {
 	if g, ok := p.grants[size]; ok {
 		return g
 	}
 	var g grant
-	if twin, _, err := p.build(); err == nil {
-		b, err := twin.Alloc(alloc.Request{Size: size})
-		g = grant{b.Size, twin.Stats().Reserved, err == nil}
-		p.fail("cannot close", twin.Close())
+	if empty, _, err := p.build(); err == nil {
+		b, err := empty.Alloc(alloc.Request{Size: size})
+		g = grant{b.Size, empty.Stats().Reserved, err == nil}
+		p.fail("cannot close", empty.Close())
 	}
 	p.grants[size] = g
 	return g
 }
 
-// LastRefusal implements [Addressed]. It walks the strategy unless that reports its last refusal.
+// LastRefusal implements [Addressed]. It walks a strategy that does not report its last refusal.
 func (p *Space) LastRefusal() (free, largest device.Size) {
 	if p.s == nil {
 		return p.capacity, 0
@@ -193,7 +193,7 @@ func (p *Space) LastRefusal() (free, largest device.Size) {
 	return left + st.Reserved - st.Active, max(left, power.LargestFree(p.s))
 }
 
-// LargestFree implements [Addressed]. It walks the strategy unless that keeps the figure.
+// LargestFree implements [Addressed]. It walks a strategy that does not report its largest hole.
 func (p *Space) LargestFree() device.Size {
 	if p.s == nil {
 		return 0
@@ -213,7 +213,7 @@ func (p *Space) Release() device.Size {
 	return n
 }
 
-// FreeNeighbours implements [Neighbors], at the cost of the strategy's power.
+// FreeNeighbours implements [Neighbors] through the power of the same name.
 func (p *Space) FreeNeighbours(b alloc.Block) (below, above device.Size) {
 	return power.FreeNeighbours(p.s, b.Addr)
 }

@@ -7,30 +7,30 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Trigger is a rule for when victims are chosen. Regardless of it, a refused request climbs the
-// ladder.
+// Trigger is a rule for when victims are chosen. With every trigger, a refused request climbs the
+// [Ladder].
 type Trigger struct {
 	Kind  string      // one of Triggers; empty: room
-	Bytes device.Size // the bound of budget, threshold and post-op
+	Bytes device.Size // bound in bytes, for budget, threshold and post-op
 }
 
 // trigger holds the hooks of a kind of trigger.
 type trigger struct {
 	name    string
-	before  func(r *runner, need device.Size) Verdict // before an operator runs that needs need bytes
+	before  func(r *runner, need device.Size) Verdict // before an operator that allocates need bytes
 	request func(r *runner, size device.Size)         // before a block is requested
-	after   func(r *runner, made Tensor)              // after an operator has run for tensor made
+	after   func(r *runner, wanted Tensor)            // after an operator has run
 }
 
 // Triggers returns the kinds of triggers:
 //
-//   - room evicts before an operator until the memory has room for it.
+//   - room evicts before an operator until Memory.Room reports room for it.
 //   - budget evicts before an operator until used plus needed bytes are at most a bound.
 //   - threshold evicts before an operator while used bytes exceed a bound (MegEngine before 1.5).
 //   - post-op evicts after an operator while used bytes exceed a bound (PyTorch's prototype).
 //   - on-failure evicts only when memory refuses.
-//   - reserve evicts before each request until a reserved hole is large enough (MegEngine since
-//     1.5).
+//   - reserve evicts before each request until memory reserved from the device has a hole that is
+//     large enough (MegEngine since 1.5).
 func Triggers() []string {
 	names := []string{}
 	for _, t := range triggers() {
@@ -41,21 +41,21 @@ func Triggers() []string {
 
 // triggers returns all kinds, the default first.
 func triggers() []*trigger {
-	begin := func(*runner, device.Size) Verdict { return OK }
-	ask := func(*runner, device.Size) {}
-	leave := func(*runner, Tensor) {}
+	noBefore := func(*runner, device.Size) Verdict { return OK }
+	noRequest := func(*runner, device.Size) {}
+	noAfter := func(*runner, Tensor) {}
 	return []*trigger{
-		{"room", (*runner).evictForRoom, ask, leave},
-		{"budget", (*runner).evictForBudget, ask, leave},
+		{"room", (*runner).evictForRoom, noRequest, noAfter},
+		{"budget", (*runner).evictForBudget, noRequest, noAfter},
 		{"threshold", func(r *runner, _ device.Size) Verdict {
 			r.evictWhile(func() bool { return r.used > r.c.Trigger.Bytes })
 			return OK
-		}, ask, leave},
-		{"post-op", begin, ask, (*runner).evictAfter},
-		{"on-failure", begin, ask, leave},
-		{"reserve", begin, func(r *runner, size device.Size) {
+		}, noRequest, noAfter},
+		{"post-op", noBefore, noRequest, (*runner).evictAfter},
+		{"on-failure", noBefore, noRequest, noAfter},
+		{"reserve", noBefore, func(r *runner, size device.Size) {
 			r.evictWhile(func() bool { return r.addressed.LargestFree() < size })
-		}, leave},
+		}, noAfter},
 	}
 }
 
@@ -123,11 +123,11 @@ func (r *runner) evictWhile(holds func() bool) {
 	}
 }
 
-// evictAfter evicts down to the bound, except for the new tensor: it may be an input that is waited
-// for.
-func (r *runner) evictAfter(made Tensor) {
-	s := r.s.Tensors[made].Storage
-	resident := r.stores[s].resident // the policy may have freed it for good
+// evictAfter evicts down to the bound. It keeps the wanted tensor, which another operator may be
+// waiting for.
+func (r *runner) evictAfter(wanted Tensor) {
+	s := r.s.Tensors[wanted].Storage
+	resident := r.stores[s].resident // the liveness policy may have evicted it already
 	if resident {
 		r.lock(s)
 	}

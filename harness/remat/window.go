@@ -10,26 +10,28 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// tile is a chunk as a part of windows.
+// tile is a chunk, seen as a part of windows.
 type tile struct {
 	chunk     alloc.Chunk
-	cost      float64 // 0 for a free chunk
-	evictable bool    // an evictable block
+	cost      float64 // of evicting the block; 0 for a free chunk
+	evictable bool    // a block that may be evicted
 	fixed     bool    // no window may contain it
 }
 
 // Window implements [Addressed]. It walks the strategy once and starts a window at each chunk. A
-// window grows upwards until the request fits, and is given up at a fixed chunk, at the end of the
-// region, or when it costs as much as the best one so far. The first of equals wins. The
+// window grows upwards until the request fits. It is abandoned at a fixed chunk, at the end of the
+// region, or when it costs as much as the cheapest one so far: the first of equals wins. The
 // alternative is to empty whole regions until the device can grant the request; it is chosen if it
 // costs less.
 //
-// The request fits according to the strategy's promises of merging and serving, or its own CanPlace
-// where it promises less. So the windows of a buddy are aligned ranges, and a slab's are slots or
-// whole slabs.
+// Whether the request fits follows from the strategy's promises of merging and serving, or from its
+// own CanPlace where it promises less. So a buddy's windows are aligned ranges, and a slab's are
+// slots or whole slabs.
 //
-// O(chunks · chunks per window) checks of whether the request fits.
-func (p *Space) Window(size device.Size, worth func(Owner, device.Addr) (float64, bool)) (goes []Owner, whole bool) {
+// The number of these checks is at most chunks · chunks per window.
+func (p *Space) Window(
+	size device.Size, cost func(Owner, device.Addr) (float64, bool),
+) (victims []Owner, emptiesRegions bool) {
 	if p.s == nil {
 		return nil, false
 	}
@@ -37,29 +39,29 @@ func (p *Space) Window(size device.Size, worth func(Owner, device.Addr) (float64
 	for c := range p.s.Walk {
 		t := tile{chunk: c, fixed: c.State != alloc.Free}
 		if c.State == alloc.Live {
-			t.cost, t.evictable = worth(Owner(c.Tag), c.Addr)
+			t.cost, t.evictable = cost(Owner(c.Tag), c.Addr)
 			t.fixed = !t.evictable
 		}
 		p.tiles = append(p.tiles, t)
 	}
 	window, least := p.cheapestWindow(alloc.Request{Size: size})
 	regions, sum := p.regionsToEmpty(size)
-	if goes = ownersOf(regions); len(goes) > 0 && sum < least {
-		return goes, true
+	if victims = ownersOf(regions); len(victims) > 0 && sum < least {
+		return victims, true
 	}
 	return ownersOf(window), false
 }
 
-func ownersOf(tiles []tile) (goes []Owner) {
+func ownersOf(tiles []tile) (victims []Owner) {
 	for _, t := range tiles {
 		if t.evictable {
-			goes = append(goes, Owner(t.chunk.Tag))
+			victims = append(victims, Owner(t.chunk.Tag))
 		}
 	}
-	return goes
+	return victims
 }
 
-// cheapestWindow returns the tiles of the best window and their worth, or none and infinity.
+// cheapestWindow returns the tiles of the cheapest window and their cost, or none and infinity.
 func (p *Space) cheapestWindow(r alloc.Request) (best []tile, least float64) {
 	least = math.Inf(1)
 	for from := range p.tiles {
@@ -78,7 +80,7 @@ func (p *Space) cheapestWindow(r alloc.Request) (best []tile, least float64) {
 			if !p.fits(t.chunk, bytes, r) {
 				continue
 			}
-			if len(p.places) > 0 { // otherwise the strategy refused free memory
+			if len(p.places) > 0 { // a window without blocks is free memory that the strategy refused
 				best, least = p.tiles[from:to+1], sum
 			}
 			break
@@ -87,7 +89,8 @@ func (p *Space) cheapestWindow(r alloc.Request) (best []tile, least float64) {
 	return best, least
 }
 
-// fits appends a chunk to the window and reports whether the window now holds the request.
+// fits appends a chunk to the window and reports whether the request would fit into the window if
+// its blocks were free.
 func (p *Space) fits(c alloc.Chunk, bytes device.Size, r alloc.Request) bool {
 	may := &p.setup.Promises
 	c.State, c.Requested, c.Tag = alloc.Free, 0, 0
@@ -107,7 +110,7 @@ func (p *Space) fits(c alloc.Chunk, bytes device.Size, r alloc.Request) bool {
 	return p.withAnyHint(r, func(r alloc.Request) bool { return power.CanPlace(p.s, r, p.places) })
 }
 
-// withAnyHint reports whether holds accepts the request with either hint, or without one if ends
+// withAnyHint reports whether holds accepts the request with either hint, or without one if hints
 // are not used.
 func (p *Space) withAnyHint(r alloc.Request, holds func(alloc.Request) bool) bool {
 	if p.hints == nil {
@@ -121,17 +124,17 @@ func (p *Space) withAnyHint(r alloc.Request, holds func(alloc.Request) bool) boo
 	return false
 }
 
-// emptiableRegion is a region that could be emptied.
+// emptiableRegion is a region without fixed chunks.
 type emptiableRegion struct {
 	tiles []tile
 	bytes device.Size
 	cost  float64
 }
 
-// regionsToEmpty returns the tiles of regions to empty and release so that the device can grant the
-// request, and their total worth. Regions are taken by worth per byte; then regions that turn out
-// unnecessary are dropped, most expensive first. A single sufficient region is preferred if it is
-// cheaper.
+// regionsToEmpty returns the tiles of the regions to empty and release so that the device can grant
+// the request, and their total cost. It takes regions by cost per byte until they suffice, then
+// drops those that turn out unnecessary, the most expensive first. A single region that suffices
+// alone is preferred if it is cheaper.
 func (p *Space) regionsToEmpty(size device.Size) (tiles []tile, sum float64) {
 	g := p.grant(size)
 	left := p.dev.Usage().Free()
