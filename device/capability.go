@@ -21,16 +21,16 @@ var capabilities = [numCapabilities]struct {
 	name        string
 	implemented func(Source) bool
 }{
-	CapVirtualMemory: {"virtual-memory", is[VirtualMemory]},
-	CapStreams:       {"streams", is[Streams]},
-	CapPools:         {"pools", is[Pools]},
-	CapMemoryInfo:    {"memory-info", is[MemoryInfo]},
-	CapContents:      {"contents", is[Contents]},
-	CapTimeline:      {"timeline", is[Timeline]},
+	CapVirtualMemory: {"virtual-memory", implements[VirtualMemory]},
+	CapStreams:       {"streams", implements[Streams]},
+	CapPools:         {"pools", implements[Pools]},
+	CapMemoryInfo:    {"memory-info", implements[MemoryInfo]},
+	CapContents:      {"contents", implements[Contents]},
+	CapTimeline:      {"timeline", implements[Timeline]},
 }
 
-// is reports whether s implements T.
-func is[T any](s Source) bool {
+// implements reports whether s implements T.
+func implements[T any](s Source) bool {
 	_, ok := s.(T)
 	return ok
 }
@@ -56,13 +56,13 @@ func Capabilities(yield func(Capability) bool) {
 // [errors.ErrUnsupported].
 var ErrUnsupported = errors.ErrUnsupported
 
-// haver is implemented by wrappers, whose method sets do not depend on the wrapped device, and by
-// devices whose capabilities depend on their configuration.
-type haver interface{ Has(Capability) bool }
+// capabilityReporter is implemented by wrappers, whose method sets do not depend on the wrapped
+// device, and by devices whose capabilities depend on their configuration.
+type capabilityReporter interface{ Has(Capability) bool }
 
 // Has reports whether s has the capability, through any number of wrappers.
 func Has(s Source, c Capability) bool {
-	if h, ok := s.(haver); ok {
+	if h, ok := s.(capabilityReporter); ok {
 		return h.Has(c)
 	}
 	return Implements(s, c)
@@ -138,7 +138,7 @@ type VirtualMemory interface {
 	// ReserveRange reserves address space without memory: at address at, or anywhere if at is zero.
 	// The start is a multiple of align, a power of two or zero for any.
 	//
-	// Errors: ErrOutOfMemory if there is no such room, or at is not free; ErrInvalid.
+	// Errors: ErrOutOfMemory if no free addresses fit, or at is not free; ErrInvalid.
 	ReserveRange(size, align Size, at Addr) (Region, error)
 
 	// ReleaseRange releases the range that starts at a, in which nothing may be mapped.
@@ -235,8 +235,8 @@ const (
 // cudaMallocAsync family. Memory counts as held from the device while a pool holds it, whether or
 // not a caller uses it.
 type Pools interface {
-	// NewPool makes an empty pool with a maximum size in bytes, 0 for unlimited.
-	NewPool(most Size) (Pool, error)
+	// NewPool makes an empty pool of at most limit bytes; 0 is unlimited.
+	NewPool(limit Size) (Pool, error)
 
 	// DestroyPool destroys a pool without blocks. Errors: ErrInvalid for pool zero, an unknown pool,
 	// or a pool with blocks.

@@ -13,13 +13,13 @@ var (
 	// two, or an address at which no region starts. The errors below wrap it.
 	ErrInvalid = errors.New("device: invalid call")
 	// ErrGranularity: a size, address or offset is not a multiple of the granularity.
-	ErrGranularity = fmt.Errorf("%w: no multiple of the granularity", ErrInvalid)
+	ErrGranularity = fmt.Errorf("%w: not a multiple of the granularity", ErrInvalid)
 	// ErrMapped: memory is mapped in a range that must be free of mappings.
 	ErrMapped = fmt.Errorf("%w: memory is mapped there", ErrInvalid)
 	// ErrUnmapped: no memory is mapped at an address that requires it.
 	ErrUnmapped = fmt.Errorf("%w: no memory is mapped there", ErrInvalid)
 	// ErrAccess: the mapping does not permit the access.
-	ErrAccess = fmt.Errorf("%w: the memory may not be accessed so", ErrInvalid)
+	ErrAccess = fmt.Errorf("%w: the mapping does not permit the access", ErrInvalid)
 	// ErrHandle: the handle was released, or never made by this device.
 	ErrHandle = fmt.Errorf("%w: no such handle", ErrInvalid)
 	// ErrEvent: the event was destroyed, or never made by this device.

@@ -37,8 +37,8 @@ type Faults struct {
 	Forwarder
 	plan    FaultPlan
 	rng     *rand.Rand
-	calls   uint64
-	armed   uint64
+	calls   uint64 // counted calls
+	armed   uint64 // number of the next calls that FailNext selected
 	refused [NumCalls]uint64
 	total   uint64 // failed calls
 }
@@ -52,7 +52,7 @@ func NewFaults(inner Device, plan FaultPlan) (*Faults, error) {
 		return nil, err
 	}
 	f := &Faults{plan: plan, rng: rand.New(rand.NewPCG(plan.Seed, 0))}
-	f.Forwarder = Hooked(inner, Hook{Before: f.strike})
+	f.Forwarder = Hooked(inner, Hook{Before: f.inject})
 	return f, nil
 }
 
@@ -72,9 +72,9 @@ func (f *Faults) Usage() Usage {
 	return u
 }
 
-// strike counts a call and returns the error with which it fails, or nil. Every counted call draws
+// inject counts a call and returns the error with which it fails, or nil. Every counted call draws
 // a random number, so that one rule does not shift the sequence of another.
-func (f *Faults) strike(v *Invocation) error {
+func (f *Faults) inject(v *Invocation) error {
 	c := v.Call
 	if f.plan.Calls != 0 && !f.plan.Calls.Has(c) {
 		return nil

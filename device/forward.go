@@ -1,6 +1,7 @@
 package device
 
-// Hook observes and changes the calls of a [Forwarder]. It may not make calls through it.
+// Hook observes and changes the calls of a [Forwarder]. It must not make calls through the same
+// forwarder.
 type Hook struct {
 	// Before is called before each call and may change its arguments. If it returns an error, the call
 	// fails with it, and neither the wrapped device nor After is called. Nil is a no-op.
@@ -126,8 +127,8 @@ func (f *Forwarder) SyncDevice() error {
 	return f.do(Invocation{Call: CallSyncDevice}).Err
 }
 
-func (f *Forwarder) NewPool(most Size) (Pool, error) {
-	v := f.do(Invocation{Call: CallNewPool, Size: most})
+func (f *Forwarder) NewPool(limit Size) (Pool, error) {
+	v := f.do(Invocation{Call: CallNewPool, Size: limit})
 	return v.Pool, v.Err
 }
 

@@ -90,7 +90,7 @@ func ParseSize(s string) (Size, error) {
 	return Size(n<<shift + part), nil
 }
 
-// mostMiB bounds the bare numbers that are taken for a capacity in MiB: no card has 512 GiB.
+// mostMiB bounds the bare numbers for which an error suggests MiB: no card has 512 GiB.
 const mostMiB = 1 << 19
 
 // ParseCapacity parses the capacity of a device like [ParseSize]. It rejects 0, and numbers below 1

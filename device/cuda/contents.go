@@ -15,7 +15,7 @@ const window = device.MiB
 // Fill implements [device.Contents] by cuMemset and waits for it. Partial words are written byte by
 // byte.
 func (d *Device) Fill(a device.Addr, n device.Size, pattern uint32) error {
-	return d.book(device.CallFill, d.fill(a, n, pattern))
+	return d.count(device.CallFill, d.fill(a, n, pattern))
 }
 
 func (d *Device) fill(a device.Addr, n device.Size, pattern uint32) error {
@@ -26,7 +26,7 @@ func (d *Device) fill(a device.Addr, n device.Size, pattern uint32) error {
 		return err
 	}
 	defer d.leave()
-	defer d.tick(device.CallFill)
+	defer d.addTime(device.CallFill)
 	for n > 0 {
 		part, _, _ := d.partAt(a)
 		part = min(part, n)
@@ -59,7 +59,7 @@ func (d *Device) fillPart(a device.Addr, n device.Size, pattern uint32) error {
 // Compare implements [device.Contents] by copies of at most 1 MiB to the host.
 func (d *Device) Compare(a device.Addr, n device.Size, pattern uint32) (differs device.Addr, same bool, err error) {
 	differs, same, err = d.compare(a, n, pattern)
-	return differs, same, d.book(device.CallCompare, err)
+	return differs, same, d.count(device.CallCompare, err)
 }
 
 func (d *Device) compare(a device.Addr, n device.Size, pattern uint32) (differs device.Addr, same bool, err error) {
@@ -70,7 +70,7 @@ func (d *Device) compare(a device.Addr, n device.Size, pattern uint32) (differs 
 		return 0, false, err
 	}
 	defer d.leave()
-	defer d.tick(device.CallCompare)
+	defer d.addTime(device.CallCompare)
 	host := make([]byte, min(n, window))
 	want := words(pattern, len(host))
 	for n > 0 {

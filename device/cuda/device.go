@@ -14,8 +14,8 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// round is the unit in bytes to which sizes of regions and blocks are rounded up.
-const round device.Size = 512
+// sizeUnit is the unit in bytes to which sizes of regions and blocks are rounded up.
+const sizeUnit device.Size = 512
 
 // mostBytes exceeds the memory of any GPU. Sizes up to it cannot overflow here, or be negative for
 // a driver.
@@ -168,7 +168,7 @@ func (d *Device) Close() error {
 	d.closed = true
 	var all []error
 	if err := d.push(); err == nil {
-		all = append(all, d.giveAllBack())
+		all = append(all, d.freeAll())
 		all = append(all, d.pop())
 	} else {
 		all = append(all, err)
@@ -177,8 +177,8 @@ func (d *Device) Close() error {
 	return errors.Join(all...)
 }
 
-// giveAllBack frees everything that the caller has not freed.
-func (d *Device) giveAllBack() error {
+// freeAll frees everything that the caller has not freed.
+func (d *Device) freeAll() error {
 	all := []error{d.call(fnCtxSynchronize)}
 	for e := range d.blocks.All {
 		all = append(all, d.call(fnMemFreeAsync, uintptr(e.Addr), 0))
@@ -218,8 +218,8 @@ func (d *Device) call(e entry, args ...uintptr) error {
 	return d.driver.call(e, d.args[:n]...)
 }
 
-// answer is the address of the word for the driver's result.
-func (d *Device) answer() uintptr { return uintptr(unsafe.Pointer(&d.out.word)) }
+// result is the address of the word for the driver's result.
+func (d *Device) result() uintptr { return uintptr(unsafe.Pointer(&d.out.word)) }
 
 // push locks the goroutine to its thread, makes the context current, and permits calls that a
 // capture on another thread forbids.
@@ -265,8 +265,8 @@ func (d *Device) enter() error {
 	return nil
 }
 
-// tick adds the time since enter to a kind of call. The time from here to leave does not count.
-func (d *Device) tick(c device.Call) {
+// addTime adds the time since enter to a kind of call. The time from here to leave does not count.
+func (d *Device) addTime(c device.Call) {
 	ns := uint64(time.Since(d.started))
 	d.usage.Time += ns
 	d.usage.Times[c] += ns
@@ -276,19 +276,19 @@ func (d *Device) tick(c device.Call) {
 // report it.
 func (d *Device) leave() { _ = d.pop() }
 
-// one makes a call of kind c that is a single driver call.
-func (d *Device) one(c device.Call, e entry, args ...uintptr) error {
+// callOnce makes a call of kind c that is a single driver call, and measures it.
+func (d *Device) callOnce(c device.Call, e entry, args ...uintptr) error {
 	if err := d.enter(); err != nil {
 		return err
 	}
 	err := d.call(e, args...)
-	d.tick(c)
+	d.addTime(c)
 	d.leave()
 	return err
 }
 
-// book counts a call and returns err, the result of the call.
-func (d *Device) book(c device.Call, err error) error {
+// count counts a call and returns err, the result of the call.
+func (d *Device) count(c device.Call, err error) error {
 	if err != nil {
 		d.usage.Calls[c].Failed++
 	} else {
@@ -297,8 +297,8 @@ func (d *Device) book(c device.Call, err error) error {
 	return err
 }
 
-// over reports whether n more bytes exceed the limit.
-func (d *Device) over(n device.Size) bool { return n > mostBytes || n > d.usage.Free() }
+// exceedsLimit reports whether n more bytes exceed the limit.
+func (d *Device) exceedsLimit(n device.Size) bool { return n > mostBytes || n > d.usage.Free() }
 
 func (d *Device) charge(n device.Size) {
 	d.usage.Held += n
@@ -316,7 +316,7 @@ func (d *Device) uncharge(n device.Size) {
 // makes a second allocation, larger by the alignment.
 func (d *Device) Reserve(size, align device.Size) (device.Region, error) {
 	r, err := d.reserve(size, align)
-	return r, d.book(device.CallReserve, err)
+	return r, d.count(device.CallReserve, err)
 }
 
 func (d *Device) reserve(size, align device.Size) (device.Region, error) {
@@ -326,8 +326,8 @@ func (d *Device) reserve(size, align device.Size) (device.Region, error) {
 	if size > mostBytes || align > mostBytes {
 		return device.Region{}, device.ErrOutOfMemory
 	}
-	size = device.AlignUp(size, round)
-	if d.over(size) {
+	size = device.AlignUp(size, sizeUnit)
+	if d.exceedsLimit(size) {
 		return device.Region{}, device.ErrOutOfMemory
 	}
 	if err := d.enter(); err != nil {
@@ -335,7 +335,7 @@ func (d *Device) reserve(size, align device.Size) (device.Region, error) {
 	}
 	defer d.leave()
 	base, at, err := d.allocate(size, align)
-	d.tick(device.CallReserve)
+	d.addTime(device.CallReserve)
 	if err != nil {
 		return device.Region{}, err
 	}
@@ -348,7 +348,7 @@ func (d *Device) reserve(size, align device.Size) (device.Region, error) {
 
 // allocate returns an allocation of the driver and its first aligned address.
 func (d *Device) allocate(size, align device.Size) (base, at device.Addr, err error) {
-	if err = d.call(fnMemAlloc, d.answer(), uintptr(size)); err != nil {
+	if err = d.call(fnMemAlloc, d.result(), uintptr(size)); err != nil {
 		return 0, 0, err
 	}
 	if base = device.Addr(d.out.word); align == 0 || base.IsAligned(align) {
@@ -357,7 +357,7 @@ func (d *Device) allocate(size, align device.Size) (base, at device.Addr, err er
 	if err = d.call(fnMemFree, uintptr(base)); err != nil {
 		return 0, 0, err
 	}
-	if err = d.call(fnMemAlloc, d.answer(), uintptr(size+align)); err != nil {
+	if err = d.call(fnMemAlloc, d.result(), uintptr(size+align)); err != nil {
 		return 0, 0, err
 	}
 	base = device.Addr(d.out.word)
@@ -365,7 +365,7 @@ func (d *Device) allocate(size, align device.Size) (base, at device.Addr, err er
 }
 
 // Release implements [device.Source] by cuMemFree.
-func (d *Device) Release(a device.Addr) error { return d.book(device.CallRelease, d.release(a)) }
+func (d *Device) Release(a device.Addr) error { return d.count(device.CallRelease, d.release(a)) }
 
 func (d *Device) release(a device.Addr) error {
 	p, found := d.regions.Search(a)
@@ -373,7 +373,7 @@ func (d *Device) release(a device.Addr) error {
 		return device.ErrInvalid
 	}
 	r := d.regions.Entry(p).Value
-	if err := d.one(device.CallRelease, fnMemFree, uintptr(r.base)); err != nil {
+	if err := d.callOnce(device.CallRelease, fnMemFree, uintptr(r.base)); err != nil {
 		return err
 	}
 	d.regions.Delete(p)
@@ -385,14 +385,14 @@ func (d *Device) release(a device.Addr) error {
 // MemoryInfo implements [device.MemoryInfo] by cuMemGetInfo, for the whole GPU including other
 // programs. A limit bounds both results.
 func (d *Device) MemoryInfo() (free, total device.Size, err error) {
-	err = d.one(device.CallMemoryInfo, fnMemGetInfo, d.answer(), uintptr(unsafe.Pointer(&d.out.second)))
+	err = d.callOnce(device.CallMemoryInfo, fnMemGetInfo, d.result(), uintptr(unsafe.Pointer(&d.out.second)))
 	if err == nil {
 		free, total = device.Size(d.out.word), device.Size(d.out.second)
 		if d.cfg.Limit != 0 {
 			free, total = min(free, d.usage.Free()), min(total, d.cfg.Limit)
 		}
 	}
-	return free, total, d.book(device.CallMemoryInfo, err)
+	return free, total, d.count(device.CallMemoryInfo, err)
 }
 
 // CallOverhead makes n calls of cuDriverGetVersion, which does nothing on the GPU, and returns
@@ -400,7 +400,7 @@ func (d *Device) MemoryInfo() (free, total device.Size, err error) {
 func (d *Device) CallOverhead(n int) (time.Duration, error) {
 	start := time.Now()
 	for range n {
-		if err := d.call(fnDriverGetVersion, d.answer()); err != nil {
+		if err := d.call(fnDriverGetVersion, d.result()); err != nil {
 			return 0, err
 		}
 	}

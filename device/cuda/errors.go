@@ -48,8 +48,8 @@ func (e *Error) Unwrap() error {
 	return nil
 }
 
-// wrong reports whether err is the driver's error for an invalid argument.
-func wrong(err error) bool {
+// isInvalidValue reports whether err is the driver's error for an invalid argument.
+func isInvalidValue(err error) bool {
 	refused, ok := errors.AsType[*Error](err)
 	return ok && refused.Code == CodeInvalidValue
 }

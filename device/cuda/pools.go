@@ -36,11 +36,11 @@ func isFlag(a device.PoolAttribute) bool {
 
 // pool is the state of a CUmemoryPool.
 type pool struct {
-	handle uintptr
-	blocks int
-	most   device.Size // maximum size in bytes; 0 is unlimited
-	seen   device.Size // bytes of the pool that are booked as held
-	others device.Size // bytes held by other users of the process when the device was opened
+	handle  uintptr
+	blocks  int
+	limit   device.Size // maximum size in bytes; 0 is unlimited
+	counted device.Size // bytes of the pool that the account counts as held
+	others  device.Size // bytes held by other users of the process when the device was opened
 }
 
 // block is a block of a pool that has not been freed.
@@ -52,7 +52,7 @@ type block struct {
 // probePools finds the default pool.
 func (d *Device) probePools() error {
 	p := &d.defaultPool
-	err := d.call(fnDeviceGetDefaultMemPool, d.answer(), uintptr(d.gpu))
+	err := d.call(fnDeviceGetDefaultMemPool, d.result(), uintptr(d.gpu))
 	if err == nil {
 		p.handle = uintptr(d.out.word)
 		p.others, err = d.statistic(p, device.ReservedNow)
@@ -64,7 +64,7 @@ func (d *Device) probePools() error {
 // statistic returns an attribute of a pool.
 func (d *Device) statistic(p *pool, a device.PoolAttribute) (device.Size, error) {
 	d.out.word = 0 // a 32-bit result is the low half, as all supported platforms are little-endian
-	err := d.call(fnMemPoolGetAttribute, p.handle, poolAttributes[a], d.answer())
+	err := d.call(fnMemPoolGetAttribute, p.handle, poolAttributes[a], d.result())
 	return device.Size(d.out.word), err
 }
 
@@ -85,9 +85,9 @@ func (d *Device) refresh(p *pool) error {
 		return err
 	}
 	now -= min(now, p.others)
-	d.uncharge(p.seen)
+	d.uncharge(p.counted)
 	d.charge(now)
-	p.seen = now
+	p.counted = now
 	return nil
 }
 
@@ -106,20 +106,20 @@ func (d *Device) refreshPools() error {
 }
 
 // NewPool implements [device.Pools] by cuMemPoolCreate. A maximum size needs a driver of CUDA 12.2.
-func (d *Device) NewPool(most device.Size) (device.Pool, error) {
-	p, err := d.newPool(most)
-	return p, d.book(device.CallNewPool, err)
+func (d *Device) NewPool(limit device.Size) (device.Pool, error) {
+	p, err := d.newPool(limit)
+	return p, d.count(device.CallNewPool, err)
 }
 
-func (d *Device) newPool(most device.Size) (device.Pool, error) {
-	if most != 0 && d.driver.version < boundedPools {
+func (d *Device) newPool(limit device.Size) (device.Pool, error) {
+	if limit != 0 && d.driver.version < boundedPools {
 		return 0, device.ErrUnsupported
 	}
-	d.props.maxSize = uint64(most)
-	if err := d.one(device.CallNewPool, fnMemPoolCreate, d.answer(), uintptr(unsafe.Pointer(&d.props))); err != nil {
+	d.props.maxSize = uint64(limit)
+	if err := d.callOnce(device.CallNewPool, fnMemPoolCreate, d.result(), uintptr(unsafe.Pointer(&d.props))); err != nil {
 		return 0, err
 	}
-	made := pool{handle: uintptr(d.out.word), most: most}
+	made := pool{handle: uintptr(d.out.word), limit: limit}
 	number, p, ok := d.pools.Add()
 	if !ok {
 		_ = d.call(fnMemPoolDestroy, made.handle) // created above
@@ -132,7 +132,7 @@ func (d *Device) newPool(most device.Size) (device.Pool, error) {
 // DestroyPool implements [device.Pools] by cuMemPoolDestroy. It fails with [device.ErrBusy] if the
 // pool has blocks, which the driver would keep alive.
 func (d *Device) DestroyPool(p device.Pool) error {
-	return d.book(device.CallDestroyPool, d.destroyPool(p))
+	return d.count(device.CallDestroyPool, d.destroyPool(p))
 }
 
 func (d *Device) destroyPool(p device.Pool) error {
@@ -146,10 +146,10 @@ func (d *Device) destroyPool(p device.Pool) error {
 	if gone.blocks > 0 {
 		return device.ErrBusy
 	}
-	if err := d.one(device.CallDestroyPool, fnMemPoolDestroy, gone.handle); err != nil {
+	if err := d.callOnce(device.CallDestroyPool, fnMemPoolDestroy, gone.handle); err != nil {
 		return err
 	}
-	d.uncharge(gone.seen)
+	d.uncharge(gone.counted)
 	i, _ := d.pools.Find(uint64(p))
 	d.pools.Remove(i)
 	return nil
@@ -158,7 +158,7 @@ func (d *Device) destroyPool(p device.Pool) error {
 // AllocAsync implements [device.Pools] by cuMemAllocFromPoolAsync. Sizes are rounded up to 512 B.
 func (d *Device) AllocAsync(p device.Pool, size device.Size, s device.Stream) (device.Region, error) {
 	r, err := d.allocAsync(p, size, s)
-	return r, d.book(device.CallAllocAsync, err)
+	return r, d.count(device.CallAllocAsync, err)
 }
 
 func (d *Device) allocAsync(name device.Pool, size device.Size, s device.Stream) (r device.Region, err error) {
@@ -171,14 +171,14 @@ func (d *Device) allocAsync(name device.Pool, size device.Size, s device.Stream)
 	case size > mostBytes:
 		return r, device.ErrOutOfMemory
 	}
-	if size = device.AlignUp(size, round); p.most != 0 && size > p.most {
+	if size = device.AlignUp(size, sizeUnit); p.limit != 0 && size > p.limit {
 		return r, device.ErrOutOfMemory
 	}
 	stream, err := d.stream(s)
 	if err != nil {
 		return r, err
 	}
-	err = d.one(device.CallAllocAsync, fnMemAllocFromPoolAsync, d.answer(), uintptr(size), p.handle, stream)
+	err = d.callOnce(device.CallAllocAsync, fnMemAllocFromPoolAsync, d.result(), uintptr(size), p.handle, stream)
 	if err != nil {
 		_ = d.refreshPools() // the failed search may have returned memory of pools
 		return device.Region{}, err
@@ -195,7 +195,7 @@ func (d *Device) allocAsync(name device.Pool, size device.Size, s device.Stream)
 
 // FreeAsync implements [device.Pools] by cuMemFreeAsync.
 func (d *Device) FreeAsync(a device.Addr, s device.Stream) error {
-	return d.book(device.CallFreeAsync, d.freeAsync(a, s))
+	return d.count(device.CallFreeAsync, d.freeAsync(a, s))
 }
 
 func (d *Device) freeAsync(a device.Addr, s device.Stream) error {
@@ -207,7 +207,7 @@ func (d *Device) freeAsync(a device.Addr, s device.Stream) error {
 	if err != nil {
 		return err
 	}
-	if err := d.one(device.CallFreeAsync, fnMemFreeAsync, uintptr(a), stream); err != nil {
+	if err := d.callOnce(device.CallFreeAsync, fnMemFreeAsync, uintptr(a), stream); err != nil {
 		return err
 	}
 	p, err := d.pool(d.blocks.Entry(at).Value.pool)
@@ -220,7 +220,7 @@ func (d *Device) freeAsync(a device.Addr, s device.Stream) error {
 
 // TrimPool implements [device.Pools] by cuMemPoolTrimTo.
 func (d *Device) TrimPool(name device.Pool, keep device.Size) error {
-	return d.book(device.CallTrimPool, d.trimPool(name, keep))
+	return d.count(device.CallTrimPool, d.trimPool(name, keep))
 }
 
 func (d *Device) trimPool(name device.Pool, keep device.Size) error {
@@ -228,7 +228,7 @@ func (d *Device) trimPool(name device.Pool, keep device.Size) error {
 	if err != nil {
 		return err
 	}
-	if err := d.one(device.CallTrimPool, fnMemPoolTrimTo, p.handle, uintptr(keep)); err != nil {
+	if err := d.callOnce(device.CallTrimPool, fnMemPoolTrimTo, p.handle, uintptr(keep)); err != nil {
 		return err
 	}
 	return d.refresh(p)
@@ -237,7 +237,7 @@ func (d *Device) trimPool(name device.Pool, keep device.Size) error {
 // PoolAttribute implements [device.Pools] by cuMemPoolGetAttribute.
 func (d *Device) PoolAttribute(name device.Pool, a device.PoolAttribute) (device.Size, error) {
 	v, err := d.poolAttribute(name, a)
-	return v, d.book(device.CallPoolAttribute, err)
+	return v, d.count(device.CallPoolAttribute, err)
 }
 
 func (d *Device) poolAttribute(name device.Pool, a device.PoolAttribute) (device.Size, error) {
@@ -252,14 +252,14 @@ func (d *Device) poolAttribute(name device.Pool, a device.PoolAttribute) (device
 		return 0, err
 	}
 	v, err := d.statistic(p, a)
-	d.tick(device.CallPoolAttribute)
+	d.addTime(device.CallPoolAttribute)
 	d.leave()
 	return v, err
 }
 
 // SetPoolAttribute implements [device.Pools] by cuMemPoolSetAttribute.
 func (d *Device) SetPoolAttribute(name device.Pool, a device.PoolAttribute, v device.Size) error {
-	return d.book(device.CallSetPoolAttribute, d.setPoolAttribute(name, a, v))
+	return d.count(device.CallSetPoolAttribute, d.setPoolAttribute(name, a, v))
 }
 
 func (d *Device) setPoolAttribute(name device.Pool, a device.PoolAttribute, v device.Size) error {
@@ -272,6 +272,6 @@ func (d *Device) setPoolAttribute(name device.Pool, a device.PoolAttribute, v de
 		return device.ErrInvalid
 	}
 	d.out.second = uint64(v)
-	return d.one(device.CallSetPoolAttribute, fnMemPoolSetAttribute, p.handle, poolAttributes[a],
+	return d.callOnce(device.CallSetPoolAttribute, fnMemPoolSetAttribute, p.handle, poolAttributes[a],
 		uintptr(unsafe.Pointer(&d.out.second)))
 }

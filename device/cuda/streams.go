@@ -11,7 +11,7 @@ const (
 	eventDisableTiming = 2 // CU_EVENT_DISABLE_TIMING
 )
 
-// stream returns the CUstream of a number, and creates it on first use, which takes no booked time.
+// stream returns the CUstream of a number, and creates it on first use, whose time is not counted.
 func (d *Device) stream(s device.Stream) (uintptr, error) {
 	if s == 0 || d.cfg.ForeignStreams {
 		return uintptr(s), nil
@@ -26,7 +26,7 @@ func (d *Device) stream(s device.Stream) (uintptr, error) {
 		return 0, err
 	}
 	defer d.leave()
-	if err := d.call(fnStreamCreate, d.answer(), streamNonBlocking); err != nil {
+	if err := d.call(fnStreamCreate, d.result(), streamNonBlocking); err != nil {
 		return 0, err
 	}
 	made := uintptr(d.out.word)
@@ -41,8 +41,8 @@ func (d *Device) event(e device.Event) (uintptr, error) {
 	return 0, device.ErrEvent
 }
 
-// both returns the CUevent and the CUstream of a call.
-func (d *Device) both(e device.Event, s device.Stream) (event, stream uintptr, err error) {
+// eventAndStream returns the CUevent and the CUstream of a call.
+func (d *Device) eventAndStream(e device.Event, s device.Stream) (event, stream uintptr, err error) {
 	if event, err = d.event(e); err != nil {
 		return 0, 0, err
 	}
@@ -53,11 +53,11 @@ func (d *Device) both(e device.Event, s device.Stream) (event, stream uintptr, e
 // NewEvent implements [device.Streams] by cuEventCreate, without timing.
 func (d *Device) NewEvent() (device.Event, error) {
 	e, err := d.newEvent()
-	return e, d.book(device.CallNewEvent, err)
+	return e, d.count(device.CallNewEvent, err)
 }
 
 func (d *Device) newEvent() (device.Event, error) {
-	if err := d.one(device.CallNewEvent, fnEventCreate, d.answer(), eventDisableTiming); err != nil {
+	if err := d.callOnce(device.CallNewEvent, fnEventCreate, d.result(), eventDisableTiming); err != nil {
 		return 0, err
 	}
 	made := uintptr(d.out.word)
@@ -73,7 +73,7 @@ func (d *Device) newEvent() (device.Event, error) {
 
 // DestroyEvent implements [device.Streams] by cuEventDestroy.
 func (d *Device) DestroyEvent(e device.Event) error {
-	return d.book(device.CallDestroyEvent, d.destroyEvent(e))
+	return d.count(device.CallDestroyEvent, d.destroyEvent(e))
 }
 
 func (d *Device) destroyEvent(e device.Event) error {
@@ -81,7 +81,7 @@ func (d *Device) destroyEvent(e device.Event) error {
 	if !ok {
 		return device.ErrEvent
 	}
-	if err := d.one(device.CallDestroyEvent, fnEventDestroy, *d.events.At(i)); err != nil {
+	if err := d.callOnce(device.CallDestroyEvent, fnEventDestroy, *d.events.At(i)); err != nil {
 		return err
 	}
 	d.events.Remove(i)
@@ -91,40 +91,40 @@ func (d *Device) destroyEvent(e device.Event) error {
 
 // Record implements [device.Streams] by cuEventRecord.
 func (d *Device) Record(e device.Event, s device.Stream) error {
-	return d.book(device.CallRecord, d.record(e, s))
+	return d.count(device.CallRecord, d.record(e, s))
 }
 
 func (d *Device) record(e device.Event, s device.Stream) error {
-	event, stream, err := d.both(e, s)
+	event, stream, err := d.eventAndStream(e, s)
 	if err != nil {
 		return err
 	}
-	return d.one(device.CallRecord, fnEventRecord, event, stream)
+	return d.callOnce(device.CallRecord, fnEventRecord, event, stream)
 }
 
 // Done implements [device.Streams] by cuEventQuery.
 func (d *Device) Done(e device.Event) (bool, error) {
 	event, err := d.event(e)
 	if err == nil {
-		err = d.one(device.CallDone, fnEventQuery, event)
+		err = d.callOnce(device.CallDone, fnEventQuery, event)
 	}
 	if refused, ok := errors.AsType[*Error](err); ok && refused.Code == CodeNotReady {
-		return false, d.book(device.CallDone, nil)
+		return false, d.count(device.CallDone, nil)
 	}
-	return err == nil, d.book(device.CallDone, err)
+	return err == nil, d.count(device.CallDone, err)
 }
 
 // Wait implements [device.Streams] by cuStreamWaitEvent.
 func (d *Device) Wait(s device.Stream, e device.Event) error {
-	return d.book(device.CallWait, d.wait(s, e))
+	return d.count(device.CallWait, d.wait(s, e))
 }
 
 func (d *Device) wait(s device.Stream, e device.Event) error {
-	event, stream, err := d.both(e, s)
+	event, stream, err := d.eventAndStream(e, s)
 	if err != nil {
 		return err
 	}
-	return d.one(device.CallWait, fnStreamWaitEvent, stream, event, 0)
+	return d.callOnce(device.CallWait, fnStreamWaitEvent, stream, event, 0)
 }
 
 // SyncEvent implements [device.Streams] by cuEventSynchronize.
@@ -133,7 +133,7 @@ func (d *Device) SyncEvent(e device.Event) error {
 	if err == nil {
 		err = d.sync(device.CallSyncEvent, fnEventSynchronize, event)
 	}
-	return d.book(device.CallSyncEvent, err)
+	return d.count(device.CallSyncEvent, err)
 }
 
 // SyncStream implements [device.Streams] by cuStreamSynchronize.
@@ -142,17 +142,17 @@ func (d *Device) SyncStream(s device.Stream) error {
 	if err == nil {
 		err = d.sync(device.CallSyncStream, fnStreamSynchronize, stream)
 	}
-	return d.book(device.CallSyncStream, err)
+	return d.count(device.CallSyncStream, err)
 }
 
 // SyncDevice implements [device.Streams] by cuCtxSynchronize.
 func (d *Device) SyncDevice() error {
-	return d.book(device.CallSyncDevice, d.sync(device.CallSyncDevice, fnCtxSynchronize))
+	return d.count(device.CallSyncDevice, d.sync(device.CallSyncDevice, fnCtxSynchronize))
 }
 
 // sync makes a call that waits, after which pools may have returned memory.
 func (d *Device) sync(c device.Call, e entry, args ...uintptr) error {
-	if err := d.one(c, e, args...); err != nil {
+	if err := d.callOnce(c, e, args...); err != nil {
 		return err
 	}
 	return d.refreshPools()

@@ -53,7 +53,7 @@ type physical struct {
 // probeVirtual determines the minimum granularity.
 func (d *Device) probeVirtual() error {
 	const minimum = 0 // CU_MEM_ALLOC_GRANULARITY_MINIMUM
-	err := d.call(fnMemGetAllocationGranularity, d.answer(), uintptr(unsafe.Pointer(&d.properties)), minimum)
+	err := d.call(fnMemGetAllocationGranularity, d.result(), uintptr(unsafe.Pointer(&d.properties)), minimum)
 	if err == nil {
 		d.granularity = device.Size(d.out.word)
 	}
@@ -70,7 +70,7 @@ func (d *Device) whole(n device.Size) bool { return mapped.Whole(n, d.granularit
 // memory.
 func (d *Device) ReserveRange(size, align device.Size, at device.Addr) (device.Region, error) {
 	r, err := d.reserveRange(size, align, at)
-	return r, d.book(device.CallReserveRange, err)
+	return r, d.count(device.CallReserveRange, err)
 }
 
 func (d *Device) reserveRange(size, align device.Size, at device.Addr) (r device.Region, err error) {
@@ -89,17 +89,17 @@ func (d *Device) reserveRange(size, align device.Size, at device.Addr) (r device
 		return r, err
 	}
 	defer d.leave()
-	err = d.call(fnMemAddressReserve, d.answer(), uintptr(size), uintptr(align), uintptr(at), 0)
+	err = d.call(fnMemAddressReserve, d.result(), uintptr(size), uintptr(align), uintptr(at), 0)
 	got := device.Addr(d.out.word)
 	if err == nil && at != 0 && got != at {
 		err = d.call(fnMemAddressFree, uintptr(got), uintptr(size))
 		if err == nil {
 			err = device.ErrOutOfMemory
 		}
-	} else if err != nil && at != 0 && wrong(err) {
+	} else if err != nil && at != 0 && isInvalidValue(err) {
 		err = device.ErrOutOfMemory // the arguments were valid, so the address is occupied
 	}
-	d.tick(device.CallReserveRange)
+	d.addTime(device.CallReserveRange)
 	if err != nil {
 		return r, err
 	}
@@ -112,7 +112,7 @@ func (d *Device) reserveRange(size, align device.Size, at device.Addr) (r device
 
 // ReleaseRange implements [device.VirtualMemory] by cuMemAddressFree.
 func (d *Device) ReleaseRange(a device.Addr) error {
-	return d.book(device.CallReleaseRange, d.releaseRange(a))
+	return d.count(device.CallReleaseRange, d.releaseRange(a))
 }
 
 func (d *Device) releaseRange(a device.Addr) error {
@@ -124,7 +124,7 @@ func (d *Device) releaseRange(a device.Addr) error {
 	if m, _ := d.mappings.Search(a); d.mappings.Below(m, a.Add(size)) {
 		return device.ErrMapped
 	}
-	if err := d.one(device.CallReleaseRange, fnMemAddressFree, uintptr(a), uintptr(size)); err != nil {
+	if err := d.callOnce(device.CallReleaseRange, fnMemAddressFree, uintptr(a), uintptr(size)); err != nil {
 		return err
 	}
 	d.ranges.Delete(p)
@@ -136,7 +136,7 @@ func (d *Device) releaseRange(a device.Addr) error {
 // CreateHandle implements [device.VirtualMemory] by cuMemCreate.
 func (d *Device) CreateHandle(size device.Size) (device.Handle, error) {
 	h, err := d.createHandle(size)
-	return h, d.book(device.CallCreateHandle, err)
+	return h, d.count(device.CallCreateHandle, err)
 }
 
 func (d *Device) createHandle(size device.Size) (device.Handle, error) {
@@ -145,10 +145,10 @@ func (d *Device) createHandle(size device.Size) (device.Handle, error) {
 		return 0, device.ErrInvalid
 	case !d.whole(size):
 		return 0, device.ErrGranularity
-	case d.over(size):
+	case d.exceedsLimit(size):
 		return 0, device.ErrOutOfMemory
 	}
-	err := d.one(device.CallCreateHandle, fnMemCreate, d.answer(), uintptr(size),
+	err := d.callOnce(device.CallCreateHandle, fnMemCreate, d.result(), uintptr(size),
 		uintptr(unsafe.Pointer(&d.properties)), 0)
 	if err != nil {
 		return 0, err
@@ -176,7 +176,7 @@ func (d *Device) memory(h device.Handle) (slot int32, m *physical, ok bool) {
 
 // ReleaseHandle implements [device.VirtualMemory] by cuMemRelease.
 func (d *Device) ReleaseHandle(h device.Handle) error {
-	return d.book(device.CallReleaseHandle, d.releaseHandle(h))
+	return d.count(device.CallReleaseHandle, d.releaseHandle(h))
 }
 
 func (d *Device) releaseHandle(h device.Handle) error {
@@ -184,7 +184,7 @@ func (d *Device) releaseHandle(h device.Handle) error {
 	if !ok {
 		return device.ErrHandle
 	}
-	if err := d.one(device.CallReleaseHandle, fnMemRelease, m.handle); err != nil {
+	if err := d.callOnce(device.CallReleaseHandle, fnMemRelease, m.handle); err != nil {
 		return err
 	}
 	m.named = false
@@ -204,7 +204,7 @@ func (d *Device) dropUnused(slot int32) {
 
 // Map implements [device.VirtualMemory] by cuMemMap. The offset must be zero.
 func (d *Device) Map(a device.Addr, size device.Size, h device.Handle, offset device.Size) error {
-	return d.book(device.CallMap, d.mapAt(a, size, h, offset))
+	return d.count(device.CallMap, d.mapAt(a, size, h, offset))
 }
 
 func (d *Device) mapAt(a device.Addr, size device.Size, h device.Handle, offset device.Size) error {
@@ -228,7 +228,7 @@ func (d *Device) mapAt(a device.Addr, size device.Size, h device.Handle, offset 
 	if offset != 0 {
 		return device.ErrUnsupported
 	}
-	if err := d.one(device.CallMap, fnMemMap, uintptr(a), uintptr(size), 0, m.handle, 0); err != nil {
+	if err := d.callOnce(device.CallMap, fnMemMap, uintptr(a), uintptr(size), 0, m.handle, 0); err != nil {
 		return err
 	}
 	d.mappings.Insert(p, index.AddrEntry[mapped.Mapping]{Addr: a, Value: mapped.Mapping{Size: size, Slot: slot}})
@@ -250,7 +250,7 @@ func (d *Device) inOneRange(a device.Addr, size device.Size) bool {
 // SetAccess implements [device.VirtualMemory] by cuMemSetAccess, once for each range. If the driver
 // fails for a range, the ranges before it already have the new access.
 func (d *Device) SetAccess(a device.Addr, size device.Size, access device.Access) error {
-	return d.book(device.CallSetAccess, d.setAccess(a, size, access))
+	return d.count(device.CallSetAccess, d.setAccess(a, size, access))
 }
 
 func (d *Device) setAccess(a device.Addr, size device.Size, access device.Access) error {
@@ -265,7 +265,7 @@ func (d *Device) setAccess(a device.Addr, size device.Size, access device.Access
 		return err
 	}
 	defer d.leave()
-	defer d.tick(device.CallSetAccess)
+	defer d.addTime(device.CallSetAccess)
 	d.access.flags = accessFlags[access]
 	for size > 0 {
 		n := min(size, d.restOfRange(a))
@@ -288,7 +288,7 @@ func (d *Device) restOfRange(a device.Addr) device.Size {
 // Unmap implements [device.VirtualMemory] by cuMemUnmap, once for each mapping, as the driver
 // requires. It does not wait for work.
 func (d *Device) Unmap(a device.Addr, size device.Size) error {
-	return d.book(device.CallUnmap, d.unmap(a, size))
+	return d.count(device.CallUnmap, d.unmap(a, size))
 }
 
 func (d *Device) unmap(a device.Addr, size device.Size) error {
@@ -300,7 +300,7 @@ func (d *Device) unmap(a device.Addr, size device.Size) error {
 		return err
 	}
 	defer d.leave()
-	defer d.tick(device.CallUnmap)
+	defer d.addTime(device.CallUnmap)
 	for end := a.Add(size); a < end; {
 		e := d.mappings.Entry(p)
 		if err := d.call(fnMemUnmap, uintptr(e.Addr), uintptr(e.Value.Size)); err != nil {

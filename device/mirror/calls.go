@@ -9,35 +9,35 @@ import (
 // repeat makes a call on the card that the model has answered, and compares the answers. The card
 // is not called if the model ran out of addresses, of room for alignment or of room in a pool.
 func (d *Device) repeat(v *device.Invocation) {
-	if !d.alike() || !d.asked.Has(v.Call) {
+	if !d.inStep() || !d.supported.Has(v.Call) {
 		return
 	}
-	short := errors.Is(v.Err, device.ErrOutOfMemory)
+	outOfMemory := errors.Is(v.Err, device.ErrOutOfMemory)
 	switch v.Call {
 	case device.CallReserve:
-		if !(v.Align > plain && short) {
-			d.took(region, v, d.onCard(v))
+		if !(v.Align > sizeUnit && outOfMemory) {
+			d.recordRegion(region, v, d.onCard(v))
 		}
 	case device.CallReserveRange:
-		if !short {
+		if !outOfMemory {
 			d.reserveRange(v)
 		}
 	case device.CallAllocAsync:
-		if !short {
-			d.took(pooled, v, d.onCard(v))
+		if !outOfMemory {
+			d.recordRegion(pooled, v, d.onCard(v))
 			d.pooled = d.pooled || v.Err == nil
 		}
 	case device.CallSetAccess, device.CallUnmap:
-		d.both(v)
+		d.repeatInParts(v)
 	case device.CallDone:
 		d.done(v)
 	case device.CallFill, device.CallCompare:
 		if v.Err == nil && v.Size != 0 {
-			d.touch(v)
+			d.repeatContents(v)
 		}
 	default:
 		if c := d.onCard(v); d.same(v, c.Err) {
-			d.book(v, c)
+			d.recordEffects(v, c)
 		}
 	}
 }
@@ -49,19 +49,19 @@ func (d *Device) onCard(v *device.Invocation) *device.Invocation {
 	case device.CallReleaseRange, device.CallMap:
 		c.Addr = d.inRange(v.Addr)
 	case device.CallRelease, device.CallFreeAsync:
-		c.Addr = d.at(v.Addr)
+		c.Addr = d.cardAddr(v.Addr)
 	}
 	c.Handle, c.Event, c.Pool = d.handles[v.Handle], d.events[v.Event], d.pool(v.Pool)
 	c.On(d.card)
 	return &c
 }
 
-// book records the effects of a call that succeeded on both devices, and compares the returned
-// values.
-func (d *Device) book(v, c *device.Invocation) {
+// recordEffects records the effects of a call that succeeded on both devices, and compares the
+// returned values.
+func (d *Device) recordEffects(v, c *device.Invocation) {
 	switch v.Call {
 	case device.CallRelease, device.CallReleaseRange, device.CallFreeAsync:
-		d.released(v.Addr)
+		d.remove(v.Addr)
 	case device.CallCreateHandle:
 		d.handles[v.Handle] = c.Handle
 	case device.CallReleaseHandle:
@@ -71,9 +71,9 @@ func (d *Device) book(v, c *device.Invocation) {
 	case device.CallDestroyEvent:
 		delete(d.events, v.Event)
 	case device.CallNewPool:
-		d.named[v.Pool] = c.Pool
+		d.poolOf[v.Pool] = c.Pool
 	case device.CallDestroyPool:
-		delete(d.named, v.Pool)
+		delete(d.poolOf, v.Pool)
 	case device.CallPoolAttribute: // compares settings, but not statistics
 		if setting(v.Attribute) && v.Value != c.Value {
 			d.differ("%v: the model says %d, the card %d", v, uint64(v.Value), uint64(c.Value))
@@ -90,7 +90,7 @@ func (d *Device) book(v, c *device.Invocation) {
 func (d *Device) reserveRange(v *device.Invocation) {
 	c := *v // an invalid call is passed unchanged
 	if v.Err == nil {
-		c.Addr = d.behind(v.Addr, v.Align)
+		c.Addr = d.adjacent(v.Addr, v.Align)
 	}
 	want := c.Addr
 	c.On(d.card)
@@ -100,16 +100,16 @@ func (d *Device) reserveRange(v *device.Invocation) {
 	} else if c.Err == nil && want != 0 && c.Region.Addr != want {
 		d.differ("%v at %v: the card gives %v", v, want, c.Region.Addr)
 	}
-	d.took(addresses, v, &c)
+	d.recordRegion(addresses, v, &c)
 }
 
-// behind returns the card address for a range that follows another one on the model, or 0 for any
+// adjacent returns the card address for a range that follows another one on the model, or 0 for any
 // address.
-func (d *Device) behind(at device.Addr, align device.Size) device.Addr {
+func (d *Device) adjacent(at device.Addr, align device.Size) device.Addr {
 	if at == 0 {
 		return 0
 	}
-	e, ok := d.around(at - 1)
+	e, ok := d.spanAt(at - 1)
 	if !ok || e.Value.kind != addresses {
 		return 0
 	}
@@ -141,7 +141,7 @@ func (d *Device) done(v *device.Invocation) {
 func (d *Device) Drain(s device.Stream) error {
 	err := d.Forwarder.Drain(s)
 	wait := device.Invocation{Call: device.CallSyncStream, Stream: s}
-	if err == nil && d.alike() && d.asked.Has(wait.Call) {
+	if err == nil && d.inStep() && d.supported.Has(wait.Call) {
 		wait.On(d.card)
 		d.same(&device.Invocation{Call: wait.Call, Stream: s}, wait.Err)
 	}
@@ -153,7 +153,7 @@ const noPool = ^device.Pool(0)
 
 // pool returns the card's handle of a pool.
 func (d *Device) pool(p device.Pool) device.Pool {
-	if c, ok := d.named[p]; ok {
+	if c, ok := d.poolOf[p]; ok {
 		return c
 	}
 	return noPool

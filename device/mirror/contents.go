@@ -11,12 +11,13 @@ const (
 	inner = device.Size(64)
 )
 
-// touch writes marks to the card after a fill of the model, and reads them back for a comparison.
-func (d *Device) touch(v *device.Invocation) {
+// repeatContents writes marks to the card after a fill of the model, and reads them back for a
+// comparison.
+func (d *Device) repeatContents(v *device.Invocation) {
 	if v.Call == device.CallCompare && !v.Yes {
 		return
 	}
-	card := d.marked(v.Addr, v.Size, func(from, at device.Addr, n device.Size) error {
+	card := d.eachMark(v.Addr, v.Size, func(from, at device.Addr, n device.Size) error {
 		c := *v
 		c.Addr, c.Size = at, n
 		c.On(d.card)
@@ -33,11 +34,11 @@ func (d *Device) touch(v *device.Invocation) {
 	d.same(v, card)
 }
 
-// marked calls f for each part or mark of n bytes at an address of the model, with its addresses on
-// the model and on the card, until an error.
-func (d *Device) marked(a device.Addr, n device.Size, f func(model, card device.Addr, n device.Size) error) error {
-	return d.each(a, n, func(part span, n device.Size) error {
-		here, at := a, d.at(a)
+// eachMark calls f for each part or mark of n bytes at an address of the model, with its addresses
+// on the model and on the card, until an error.
+func (d *Device) eachMark(a device.Addr, n device.Size, f func(model, card device.Addr, n device.Size) error) error {
+	return d.eachSpan(a, n, func(part span, n device.Size) error {
+		here, at := a, d.cardAddr(a)
 		a = a.Add(n)
 		if n <= 2*edge || d.extent == Bytes {
 			return f(here, at, n)

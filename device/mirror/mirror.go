@@ -43,14 +43,14 @@ type Device struct {
 	device.Forwarder // to the model
 	card             Card
 	vm               device.VirtualMemory // of the card; nil if not supported
-	asked            device.CallSet       // calls of the card's capabilities
+	supported        device.CallSet       // calls of the card's capabilities
 
-	spans   index.AddrList[span]        // regions, ranges and blocks, by model address
-	there   index.AddrList[device.Size] // likewise by card address, without mapped memory
-	handles map[device.Handle]device.Handle
-	events  map[device.Event]device.Event
-	named   map[device.Pool]device.Pool
-	pooled  bool // a pool has had a block
+	spans     index.AddrList[span]        // regions, ranges and blocks, by model address
+	cardSpans index.AddrList[device.Size] // likewise by card address, without mapped memory
+	handles   map[device.Handle]device.Handle
+	events    map[device.Event]device.Event
+	poolOf    map[device.Pool]device.Pool
+	pooled    bool // a pool has had a block
 
 	extent  Extent
 	room    device.Size
@@ -81,21 +81,21 @@ type span struct {
 	kind kind
 }
 
-// nowhere is added to an address without a span, to get one that is invalid on every card.
-const nowhere device.Addr = 1 << 62
+// invalidBit is added to an address without a span, to get one that is invalid on every card.
+const invalidBit device.Addr = 1 << 62
 
 // New returns a mirror, which takes over both devices. Both must be unused.
 func New(model device.Device, card Card, o Options) *Device {
 	d := &Device{
 		card: card, extent: o.Extent, room: o.Room,
 		handles: map[device.Handle]device.Handle{}, events: map[device.Event]device.Event{},
-		named: map[device.Pool]device.Pool{0: 0},
+		poolOf: map[device.Pool]device.Pool{0: 0},
 	}
-	d.Forwarder = device.Hooked(newModelled(model, card, o.Room), device.Hook{After: d.repeat})
+	d.Forwarder = device.Hooked(newCardModel(model, card, o.Room), device.Hook{After: d.repeat})
 	d.vm, _ = device.VirtualMemoryOf(card)
 	for c := range device.NumCalls {
 		if k, optional := c.Capability(); !optional || device.Has(card, k) {
-			d.asked |= device.CallsOf(c)
+			d.supported |= device.CallsOf(c)
 		}
 	}
 	if d.vm != nil {
@@ -111,7 +111,7 @@ func (d *Device) Has(c device.Capability) bool { return d.Forwarder.Has(c) }
 
 // ModelOnly returns another model with the capabilities and the room of d, but without a card.
 func (d *Device) ModelOnly(model device.Device) device.Device {
-	return newModelled(model, d.card, d.room)
+	return newCardModel(model, d.card, d.room)
 }
 
 // Differs returns the first difference between the two devices, or nil.
@@ -134,7 +134,7 @@ func (d *Device) Close() error {
 
 // Settle compares the two accounts, and returns the first difference found so far.
 func (d *Device) Settle() error {
-	if !d.alike() {
+	if !d.inStep() {
 		return d.differs
 	}
 	m, c := d.Forwarder.Usage(), d.card.Usage()
@@ -163,8 +163,8 @@ func (d *Device) differ(format string, args ...any) {
 	}
 }
 
-// alike reports whether calls are still repeated on the card.
-func (d *Device) alike() bool { return d.differs == nil && !d.closed }
+// inStep reports whether calls are still repeated on the card.
+func (d *Device) inStep() bool { return d.differs == nil && !d.closed }
 
 // classes are the errors of devices. Errors that wrap another one come first.
 var classes = [...]error{
@@ -195,13 +195,13 @@ func (d *Device) same(v *device.Invocation, card error) bool {
 	return v.Err == nil
 }
 
-// took compares the regions that a call returned and records them.
-func (d *Device) took(k kind, v, card *device.Invocation) {
+// recordRegion compares the regions that a call returned and records them.
+func (d *Device) recordRegion(k kind, v, card *device.Invocation) {
 	if !d.same(v, card.Err) {
 		return
 	}
 	m, c := v.Region, card.Region
-	p, found := d.there.Floor(c.Addr)
+	p, found := d.cardSpans.Floor(c.Addr)
 	switch {
 	case c.Size != m.Size:
 		d.differ("%v: the model gives %d bytes, the card %d", v, uint64(m.Size), uint64(c.Size))
@@ -209,41 +209,41 @@ func (d *Device) took(k kind, v, card *device.Invocation) {
 		d.differ("%v: the card gives address 0", v)
 	case v.Align != 0 && !c.Addr.IsAligned(v.Align):
 		d.differ("%v: the card gives %v, no multiple of %d", v, c.Addr, uint64(v.Align))
-	case found && c.Addr.Sub(d.there.Entry(p).Addr) < d.there.Entry(p).Value:
+	case found && c.Addr.Sub(d.cardSpans.Entry(p).Addr) < d.cardSpans.Entry(p).Value:
 		d.differ("%v: the card gives %v, which lies in %d bytes that it gave at %v", v, c.Addr,
-			uint64(d.there.Entry(p).Value), d.there.Entry(p).Addr)
+			uint64(d.cardSpans.Entry(p).Value), d.cardSpans.Entry(p).Addr)
 	default:
-		d.enter(k, m, c, v)
+		d.insert(k, m, c, v)
 	}
 }
 
-// enter records a span that overlaps no span at a lower address.
-func (d *Device) enter(k kind, m, c device.Region, v *device.Invocation) {
-	p, _ := d.there.Search(c.Addr)
-	if above := d.there.Above(p); d.there.Holds(above) && d.there.Entry(above).Addr < c.End() {
-		e := d.there.Entry(above)
+// insert records a span that overlaps no span at a lower address.
+func (d *Device) insert(k kind, m, c device.Region, v *device.Invocation) {
+	p, _ := d.cardSpans.Search(c.Addr)
+	if above := d.cardSpans.Above(p); d.cardSpans.Holds(above) && d.cardSpans.Entry(above).Addr < c.End() {
+		e := d.cardSpans.Entry(above)
 		d.differ("%v: the card gives %d bytes at %v, which overlap %d bytes that it gave at %v", v, uint64(c.Size), c.Addr,
 			uint64(e.Value), e.Addr)
 		return
 	}
-	d.there.Insert(p, index.AddrEntry[device.Size]{Addr: c.Addr, Value: c.Size})
+	d.cardSpans.Insert(p, index.AddrEntry[device.Size]{Addr: c.Addr, Value: c.Size})
 	p, _ = d.spans.Search(m.Addr)
 	d.spans.Insert(p, index.AddrEntry[span]{Addr: m.Addr, Value: span{m.Size, c.Addr, k}})
 }
 
-// released records the release of the span at a model address.
-func (d *Device) released(a device.Addr) {
+// remove records the release of the span at a model address.
+func (d *Device) remove(a device.Addr) {
 	p, found := d.spans.Search(a)
 	if !found {
 		return
 	}
-	at, _ := d.there.Search(d.spans.Entry(p).Value.card)
-	d.there.Delete(at)
+	at, _ := d.cardSpans.Search(d.spans.Entry(p).Value.card)
+	d.cardSpans.Delete(at)
 	d.spans.Delete(p)
 }
 
-// around returns the span that contains an address.
-func (d *Device) around(a device.Addr) (index.AddrEntry[span], bool) {
+// spanAt returns the span that contains an address.
+func (d *Device) spanAt(a device.Addr) (index.AddrEntry[span], bool) {
 	if p, ok := d.spans.Floor(a); ok {
 		if e := d.spans.Entry(p); a.Sub(e.Addr) < e.Value.size {
 			return e, true
@@ -252,29 +252,29 @@ func (d *Device) around(a device.Addr) (index.AddrEntry[span], bool) {
 	return index.AddrEntry[span]{}, false
 }
 
-// at converts a model address to a card address.
-func (d *Device) at(a device.Addr) device.Addr {
-	if e, ok := d.around(a); ok {
+// cardAddr converts a model address to a card address.
+func (d *Device) cardAddr(a device.Addr) device.Addr {
+	if e, ok := d.spanAt(a); ok {
 		return e.Value.card.Add(a.Sub(e.Addr))
 	}
-	return a | nowhere
+	return a | invalidBit
 }
 
 // inRange converts an address in a range to a card address. Addresses of other spans become
 // invalid: the model's regions may be whole pages where the card's are not.
 func (d *Device) inRange(a device.Addr) device.Addr {
-	if e, ok := d.around(a); ok && e.Value.kind != addresses {
-		return a | nowhere
+	if e, ok := d.spanAt(a); ok && e.Value.kind != addresses {
+		return a | invalidBit
 	}
-	return d.at(a)
+	return d.cardAddr(a)
 }
 
-// each calls f for the parts of size bytes at a model address, one for each span, until an error.
-// Bytes outside of spans are one part, and so is an empty range.
-func (d *Device) each(a device.Addr, size device.Size, f func(part span, n device.Size) error) error {
+// eachSpan calls f for the parts of size bytes at a model address, one for each span, until an
+// error. Bytes outside of spans are one part, and so is an empty range.
+func (d *Device) eachSpan(a device.Addr, size device.Size, f func(part span, n device.Size) error) error {
 	for {
 		n := size
-		e, ok := d.around(a)
+		e, ok := d.spanAt(a)
 		if ok {
 			n = min(size, e.Value.size-a.Sub(e.Addr))
 		}
@@ -285,14 +285,14 @@ func (d *Device) each(a device.Addr, size device.Size, f func(part span, n devic
 	}
 }
 
-// both makes a call about bytes of ranges on the card, in parts if the card's ranges are apart. A
-// call that failed on the model is not split, because the first parts would succeed.
-func (d *Device) both(v *device.Invocation) {
+// repeatInParts makes a call about bytes of ranges on the card, in parts if the card's ranges are
+// apart. A call that failed on the model is not split, because the first parts would succeed.
+func (d *Device) repeatInParts(v *device.Invocation) {
 	a := v.Addr
-	if e, ok := d.around(a); v.Err != nil && ok && v.Size > e.Value.size-a.Sub(e.Addr) {
+	if e, ok := d.spanAt(a); v.Err != nil && ok && v.Size > e.Value.size-a.Sub(e.Addr) {
 		return
 	}
-	card := d.each(a, v.Size, func(_ span, n device.Size) error {
+	card := d.eachSpan(a, v.Size, func(_ span, n device.Size) error {
 		part := *v
 		part.Addr, part.Size = d.inRange(a), n
 		a = a.Add(n)

@@ -104,13 +104,13 @@ func (c Config) WithDefaults() (Config, error) {
 	c.Clock = cmp.Or(c.Clock, Drained)
 	c.Costs = cmp.Or(c.Costs, Published)
 	c.Bandwidth = cmp.Or(c.Bandwidth, 2039e9)
-	return c, c.judge()
+	return c, c.validate()
 }
 
-// judge returns an error that names the first invalid field.
+// validate returns an error that names the first invalid field.
 //
 // Precondition: defaults are filled in.
-func (c Config) judge() error {
+func (c Config) validate() error {
 	var tables []string
 	for _, t := range CostTables() {
 		tables = append(tables, string(t))

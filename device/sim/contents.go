@@ -38,7 +38,7 @@ func (d *Device) Fill(a device.Addr, n device.Size, pattern uint32) error {
 			at, left = at.Add(p.size), left-p.size
 		}
 	}
-	return d.book(device.CallFill, n, err)
+	return d.count(device.CallFill, n, err)
 }
 
 // Compare implements [device.Contents]. O(runs up to the first difference + mappings).
@@ -48,12 +48,12 @@ func (d *Device) Compare(a device.Addr, n device.Size, pattern uint32) (differs 
 	for left := n; same && left > 0; {
 		p, _ := d.partAt(a)
 		p.size = min(p.size, left)
-		alike := d.memories.At(p.slot).matching(p.offset, p.size, p.word(a, pattern))
-		if a, left = a.Add(alike), left-alike; alike < p.size {
+		equal := d.memories.At(p.slot).matching(p.offset, p.size, p.word(a, pattern))
+		if a, left = a.Add(equal), left-equal; equal < p.size {
 			differs, same = a, false
 		}
 	}
-	return differs, same, d.book(device.CallCompare, n, err)
+	return differs, same, d.count(device.CallCompare, n, err)
 }
 
 // accessible returns an error if n bytes at a do not permit the access.
@@ -173,7 +173,7 @@ func (m *memory) matching(offset, n device.Size, word uint32) device.Size {
 		for ; at < edge; at++ {
 			b := byte(value.word >> (8 * (at & 3)))
 			if !written {
-				b = m.fresh(device.Size(at))
+				b = m.noise(device.Size(at))
 			}
 			if b != byte(word>>(8*(at&3))) {
 				return at.Sub(device.Addr(offset))
@@ -183,10 +183,10 @@ func (m *memory) matching(offset, n device.Size, word uint32) device.Size {
 	return n
 }
 
-// fresh returns the byte at an offset of unwritten memory: pseudorandom, so that it matches no
+// noise returns the byte at an offset of unwritten memory: pseudorandom, so that it matches no
 // pattern by chance. It is the generator splitmix64 of Steele, Lea and Flood, "Fast splittable
 // pseudorandom number generators", 2014.
-func (m *memory) fresh(offset device.Size) byte {
+func (m *memory) noise(offset device.Size) byte {
 	z := (m.serial<<40 + uint64(offset)/8 + 1) * 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb

@@ -27,26 +27,26 @@ func (t *Costs) Of(c device.Call, size device.Size, bandwidth uint64) uint64 {
 	k := &t[c]
 	ns := k.Base
 	if k.Page != 0 && size != 0 {
-		ns = plus(ns, times(uint64((size-1)/costPage)+1, k.Page))
+		ns = addTimes(ns, multiply(uint64((size-1)/costPage)+1, k.Page))
 	}
 	if k.Moves {
-		ns = plus(ns, moving(size, bandwidth))
+		ns = addTimes(ns, transferTime(size, bandwidth))
 	}
 	return ns
 }
 
-// times multiplies, saturating at the maximum.
-func times(a, b uint64) uint64 {
+// multiply multiplies, saturating at the maximum.
+func multiply(a, b uint64) uint64 {
 	if high, low := bits.Mul64(a, b); high == 0 {
 		return low
 	}
 	return math.MaxUint64
 }
 
-// moving returns the nanoseconds, rounded up, to move size bytes at a bandwidth.
+// transferTime returns the nanoseconds, rounded up, to move size bytes at a bandwidth.
 //
 // Precondition: bandwidth > 0.
-func moving(size device.Size, bandwidth uint64) uint64 {
+func transferTime(size device.Size, bandwidth uint64) uint64 {
 	high, low := bits.Mul64(uint64(size), 1e9)
 	low, carry := bits.Add64(low, bandwidth-1, 0)
 	if high += carry; high >= bandwidth {
@@ -157,14 +157,14 @@ var published = Costs{
 	device.CallCompare:    {10_000, 0, true, "base " + assumed},
 }
 
-// spend charges the time of a call on size bytes according to the table.
-func (d *Device) spend(c device.Call, size device.Size) {
-	d.take(c, d.costs.Of(c, size, d.cfg.Bandwidth))
+// chargeCall charges the time of a call on size bytes according to the table.
+func (d *Device) chargeCall(c device.Call, size device.Size) {
+	d.addTime(c, d.costs.Of(c, size, d.cfg.Bandwidth))
 }
 
-// take charges time to a call, in the account and on the host's clock.
-func (d *Device) take(c device.Call, ns uint64) {
-	d.usage.Times[c] = plus(d.usage.Times[c], ns)
-	d.usage.Time = plus(d.usage.Time, ns)
-	d.now = plus(d.now, ns)
+// addTime charges time to a call, in the account and on the host's clock.
+func (d *Device) addTime(c device.Call, ns uint64) {
+	d.usage.Times[c] = addTimes(d.usage.Times[c], ns)
+	d.usage.Time = addTimes(d.usage.Time, ns)
+	d.now = addTimes(d.now, ns)
 }

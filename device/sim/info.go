@@ -14,5 +14,5 @@ func (d *Device) MemoryInfo() (free, total device.Size, err error) {
 	if d.cfg.Capacity != 0 {
 		free, total = d.usage.Free(), d.cfg.Capacity
 	}
-	return free, total, d.book(device.CallMemoryInfo, 0, nil)
+	return free, total, d.count(device.CallMemoryInfo, 0, nil)
 }

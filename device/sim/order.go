@@ -13,9 +13,9 @@ type mark struct {
 type order int32
 
 const (
-	fanLog = 3
-	fan    = 1 << fanLog
-	inFan  = fan - 1
+	fanLog  = 3
+	fan     = 1 << fanLog
+	fanMask = fan - 1
 )
 
 // orders holds sets of marks as radix trees over the indexes of streams. Sets share subtrees; a
@@ -29,17 +29,17 @@ type orders struct {
 
 // innerNode is a node with children.
 type innerNode struct {
-	kids    [fan]order
-	holders int32
-	level   uint8 // leaves have level 0
-	over    bool  // all marks below have finished
+	children [fan]order
+	refs     int32
+	level    uint8 // leaves have level 0
+	finished bool  // all marks below have finished
 }
 
 // leafNode holds the marks of fan streams with consecutive indexes.
 type leafNode struct {
-	marks   [fan]stamp
-	holders int32
-	over    bool // all marks have finished
+	marks    [fan]stamp
+	refs     int32
+	finished bool // all marks have finished
 }
 
 // stamp is a mark in a leaf; its position gives the stream. Ticket 0 means no mark.
@@ -48,18 +48,18 @@ type stamp struct{ ticket, time uint64 }
 // newOrders returns a forest with only the empty set.
 func newOrders() orders { return orders{inner: make([]innerNode, 1), leaves: make([]leafNode, 1)} }
 
-// holders returns the reference count of a set that is not empty.
-func (o *orders) holders(id order) *int32 {
+// refs returns the reference count of a set that is not empty.
+func (o *orders) refs(id order) *int32 {
 	if id < 0 {
-		return &o.leaves[-id].holders
+		return &o.leaves[-id].refs
 	}
-	return &o.inner[id].holders
+	return &o.inner[id].refs
 }
 
 // hold adds a reference to a set.
 func (o *orders) hold(id order) order {
 	if id != 0 {
-		*o.holders(id)++
+		*o.refs(id)++
 	}
 	return id
 }
@@ -69,7 +69,7 @@ func (o *orders) drop(id order) {
 	if id == 0 {
 		return
 	}
-	n := o.holders(id)
+	n := o.refs(id)
 	if *n--; *n > 0 {
 		return
 	}
@@ -77,8 +77,8 @@ func (o *orders) drop(id order) {
 		o.free[1] = append(o.free[1], id)
 		return
 	}
-	for _, kid := range o.inner[id].kids {
-		o.drop(kid)
+	for _, child := range o.inner[id].children {
+		o.drop(child)
 	}
 	o.free[0] = append(o.free[0], id)
 }
@@ -90,24 +90,24 @@ func (o *orders) level(id order) uint8 {
 	return o.inner[id].level
 }
 
-// isOver reports whether all marks of a set are known to have finished.
-func (o *orders) isOver(id order) bool {
+// allFinished reports whether all marks of a set are known to have finished.
+func (o *orders) allFinished(id order) bool {
 	if id < 0 {
-		return o.leaves[-id].over
+		return o.leaves[-id].finished
 	}
-	return id == 0 || o.inner[id].over
+	return id == 0 || o.inner[id].finished
 }
 
 // newInner returns an inner node of a level with one child, whose reference it takes over.
-func (o *orders) newInner(level uint8, at uint32, kid order) (id order) {
+func (o *orders) newInner(level uint8, at uint32, child order) (id order) {
 	if last := len(o.free[0]) - 1; last >= 0 {
 		id, o.free[0] = o.free[0][last], o.free[0][:last]
 	} else {
 		id = order(len(o.inner))
 		o.inner = append(o.inner, innerNode{})
 	}
-	o.inner[id] = innerNode{holders: 1, level: level}
-	o.inner[id].kids[at&inFan] = kid
+	o.inner[id] = innerNode{refs: 1, level: level}
+	o.inner[id].children[at&fanMask] = child
 	return id
 }
 
@@ -119,17 +119,18 @@ func (o *orders) newLeaf() (id order) {
 		id = -order(len(o.leaves))
 		o.leaves = append(o.leaves, leafNode{})
 	}
-	o.leaves[-id] = leafNode{holders: 1}
+	o.leaves[-id] = leafNode{refs: 1}
 	return id
 }
 
-// own takes over the reference to a node, and returns a node with equal content that is not shared.
-func (o *orders) own(id order) order {
-	if *o.holders(id) == 1 {
+// unshare takes over the reference to a node, and returns a node with equal content that is not
+// shared.
+func (o *orders) unshare(id order) order {
+	if *o.refs(id) == 1 {
 		if id < 0 {
-			o.leaves[-id].over = false
+			o.leaves[-id].finished = false
 		} else {
-			o.inner[id].over = false
+			o.inner[id].finished = false
 		}
 		return id
 	}
@@ -139,17 +140,17 @@ func (o *orders) own(id order) order {
 		o.leaves[-own].marks = o.leaves[-id].marks
 	} else {
 		own = o.newInner(o.inner[id].level, 0, 0)
-		o.inner[own].kids = o.inner[id].kids
-		for _, kid := range o.inner[own].kids {
-			o.hold(kid)
+		o.inner[own].children = o.inner[id].children
+		for _, child := range o.inner[own].children {
+			o.hold(child)
 		}
 	}
 	o.drop(id)
 	return own
 }
 
-// raise takes over the reference to a nonempty set and returns it with a root of at least a level.
-func (o *orders) raise(id order, level uint8) order {
+// grow takes over the reference to a nonempty set and returns it with a root of at least a level.
+func (o *orders) grow(id order, level uint8) order {
 	for o.level(id) < level {
 		id = o.newInner(o.level(id)+1, 0, id)
 	}
@@ -165,7 +166,7 @@ func levelOf(stream int32) (level uint8) {
 }
 
 // childOf returns the child index of a stream in a node of a level.
-func childOf(stream int32, level uint8) uint32 { return uint32(stream) >> (fanLog * level) & inFan }
+func childOf(stream int32, level uint8) uint32 { return uint32(stream) >> (fanLog * level) & fanMask }
 
 // follows reports whether the mark is in the set or before one of its marks. O(log streams).
 func (o *orders) follows(id order, m mark) bool {
@@ -173,9 +174,9 @@ func (o *orders) follows(id order, m mark) bool {
 		return false
 	}
 	for id > 0 {
-		id = o.inner[id].kids[childOf(m.stream, o.inner[id].level)]
+		id = o.inner[id].children[childOf(m.stream, o.inner[id].level)]
 	}
-	return id != 0 && o.leaves[-id].marks[m.stream&inFan].ticket >= m.ticket
+	return id != 0 && o.leaves[-id].marks[m.stream&fanMask].ticket >= m.ticket
 }
 
 // join takes over the reference to a set and adds m and the set before it. O(log streams), and O(1)
@@ -186,13 +187,13 @@ func (o *orders) join(id order, m mark, before order) order {
 	if id == 0 {
 		return o.branch(m, level)
 	}
-	return o.put(o.raise(id, level), m)
+	return o.put(o.grow(id, level), m)
 }
 
 // branch returns a tree of a level with one mark.
 func (o *orders) branch(m mark, level uint8) order {
 	id := o.newLeaf()
-	o.leaves[-id].marks[m.stream&inFan] = stamp{m.ticket, m.time}
+	o.leaves[-id].marks[m.stream&fanMask] = stamp{m.ticket, m.time}
 	for l := uint8(1); l <= level; l++ {
 		id = o.newInner(l, childOf(m.stream, l), id)
 	}
@@ -201,21 +202,21 @@ func (o *orders) branch(m mark, level uint8) order {
 
 // put takes over the reference to a tree that contains the stream of m, and adds m.
 func (o *orders) put(id order, m mark) order {
-	id = o.own(id)
+	id = o.unshare(id)
 	if id < 0 {
-		at := &o.leaves[-id].marks[m.stream&inFan]
+		at := &o.leaves[-id].marks[m.stream&fanMask]
 		*at = later(*at, stamp{m.ticket, m.time})
 		return id
 	}
 	level := o.inner[id].level
 	at := childOf(m.stream, level)
-	kid := o.inner[id].kids[at]
-	if kid == 0 {
-		kid = o.branch(m, level-1)
+	child := o.inner[id].children[at]
+	if child == 0 {
+		child = o.branch(m, level-1)
 	} else {
-		kid = o.put(kid, m)
+		child = o.put(child, m)
 	}
-	o.inner[id].kids[at] = kid
+	o.inner[id].children[at] = child
 	return id
 }
 
@@ -223,15 +224,15 @@ func (o *orders) put(id order, m mark) order {
 // each stream. It skips shared subtrees and subtrees whose marks have all finished.
 func (o *orders) merge(a, b order) order {
 	switch {
-	case a == b || o.isOver(b):
+	case a == b || o.allFinished(b):
 		return a
-	case o.isOver(a):
+	case o.allFinished(a):
 		o.drop(a)
 		return o.hold(b)
 	}
-	a = o.own(o.raise(a, o.level(b)))
+	a = o.unshare(o.grow(a, o.level(b)))
 	if o.level(a) > o.level(b) {
-		b = o.raise(o.hold(b), o.level(a))
+		b = o.grow(o.hold(b), o.level(a))
 		defer o.drop(b)
 	}
 	if a < 0 {
@@ -242,8 +243,8 @@ func (o *orders) merge(a, b order) order {
 		return a
 	}
 	for i := range fan {
-		kid := o.merge(o.inner[a].kids[i], o.inner[b].kids[i]) // may reallocate the nodes
-		o.inner[a].kids[i] = kid
+		child := o.merge(o.inner[a].children[i], o.inner[b].children[i]) // may reallocate the nodes
+		o.inner[a].children[i] = child
 	}
 	return a
 }

@@ -83,7 +83,7 @@ func (d *Device) newMemory(size, charged device.Size) (number uint64, m *memory,
 func (d *Device) dropMemory(slot int32) {
 	m := d.memories.At(slot)
 	if d.frames != nil {
-		d.frames.give(m.pieces)
+		d.frames.freeList(m.pieces)
 	}
 	m.runs.Clear()
 	d.memories.Remove(slot)
@@ -178,17 +178,17 @@ func (f *frames) newPiece(p piece) (i int32) {
 	return int32(len(f.pieces) - 1)
 }
 
-// give frees a list of pieces.
-func (f *frames) give(first int32) {
+// freeList frees a list of pieces.
+func (f *frames) freeList(first int32) {
 	for i := first; i != 0; {
 		p := &f.pieces[i]
-		f.giveBack(p.at, p.size)
+		f.freePiece(p.at, p.size)
 		p.next, f.spare, i = f.spare, i, p.next
 	}
 }
 
-// giveBack frees a piece and coalesces it with adjacent free pieces.
-func (f *frames) giveBack(at device.Addr, n device.Size) {
+// freePiece frees a piece and coalesces it with adjacent free pieces.
+func (f *frames) freePiece(at device.Addr, n device.Size) {
 	f.used -= n
 	p, _ := f.free.Search(at)
 	if above := f.free.Above(p); f.free.Holds(above) {

@@ -28,7 +28,7 @@ func TestPagesAreTheLowestFree(t *testing.T) {
 						taken--
 					}
 				}
-				f.give(held[i])
+				f.freeList(held[i])
 				held = append(held[:i], held[i+1:]...)
 			} else if taken+n <= pages {
 				first := f.take(device.Size(n) * f.page)

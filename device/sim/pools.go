@@ -25,8 +25,8 @@ func (t *pools) all(yield func(*streampool.Pool) bool) {
 	}
 }
 
-// synchronised polls the events of pools and trims them to their thresholds.
-func (t *pools) synchronised() {
+// pollAll polls the events of pools and trims them to their thresholds.
+func (t *pools) pollAll() {
 	for p := range t.all {
 		_, _ = p.Poll() // backing never fails
 	}
@@ -42,14 +42,14 @@ func (b backing) Reserve(size, align device.Size) (device.Region, error) {
 	if !ok {
 		return device.Region{}, device.ErrOutOfMemory
 	}
-	b.take(device.CallAllocAsync, b.costs.Of(device.CallReserve, r.Size, b.cfg.Bandwidth))
+	b.addTime(device.CallAllocAsync, b.costs.Of(device.CallReserve, r.Size, b.cfg.Bandwidth))
 	return r, nil
 }
 
 // Release implements [device.Source]. Unlike the device's Release it does not wait for work.
 func (b backing) Release(a device.Addr) error {
 	p, _ := b.regions.Search(a)
-	b.take(device.CallTrimPool, b.costs.Of(device.CallRelease, b.giveBack(p, a), b.cfg.Bandwidth))
+	b.addTime(device.CallTrimPool, b.costs.Of(device.CallRelease, b.returnRegion(p, a), b.cfg.Bandwidth))
 	return nil
 }
 
@@ -67,7 +67,7 @@ func (b backing) Record(e device.Event, s device.Stream) error {
 
 func (b backing) Done(e device.Event) (bool, error) {
 	v, err := b.event(e)
-	return err == nil && b.over(v.mark), err
+	return err == nil && b.finished(v.mark), err
 }
 
 func (b backing) Wait(s device.Stream, e device.Event) error {
@@ -79,14 +79,14 @@ func (b backing) Wait(s device.Stream, e device.Event) error {
 }
 
 func (b backing) SyncDevice() error {
-	b.settle(device.CallAllocAsync)
+	b.waitForAll(device.CallAllocAsync)
 	return nil
 }
 
 // newPool returns an empty pool with a limit in bytes and the default attributes.
-func (d *Device) newPool(most device.Size) *streampool.Pool {
+func (d *Device) newPool(limit device.Size) *streampool.Pool {
 	return streampool.New(backing{d}, streampool.Config{
-		Region: streampool.DefaultRegion, Limit: most, FollowEvents: true, ReuseFinished: true, InsertWaits: true,
+		Region: streampool.DefaultRegion, Limit: limit, FollowEvents: true, ReuseFinished: true, InsertWaits: true,
 	})
 }
 
@@ -105,13 +105,13 @@ func (d *Device) pool(p device.Pool) (*streampool.Pool, error) {
 }
 
 // NewPool implements [device.Pools]. There may be 268 million pools.
-func (d *Device) NewPool(most device.Size) (device.Pool, error) {
-	p, thing, ok := d.pools.others.Add()
+func (d *Device) NewPool(limit device.Size) (device.Pool, error) {
+	p, slot, ok := d.pools.others.Add()
 	if !ok {
-		return 0, d.book(device.CallNewPool, 0, device.ErrOutOfMemory)
+		return 0, d.count(device.CallNewPool, 0, device.ErrOutOfMemory)
 	}
-	*thing = d.newPool(most)
-	return device.Pool(p), d.book(device.CallNewPool, 0, nil)
+	*slot = d.newPool(limit)
+	return device.Pool(p), d.count(device.CallNewPool, 0, nil)
 }
 
 // DestroyPool implements [device.Pools]. It waits for the work that may still use freed blocks. It
@@ -119,7 +119,7 @@ func (d *Device) NewPool(most device.Size) (device.Pool, error) {
 // and with [device.ErrInvalid] for pool zero.
 func (d *Device) DestroyPool(p device.Pool) error {
 	if p == 0 {
-		return d.book(device.CallDestroyPool, 0, device.ErrInvalid)
+		return d.count(device.CallDestroyPool, 0, device.ErrInvalid)
 	}
 	pool, err := d.pool(p)
 	if err == nil && pool.Stats().Live > 0 {
@@ -127,14 +127,14 @@ func (d *Device) DestroyPool(p device.Pool) error {
 	}
 	if err == nil {
 		if !pool.Settled() {
-			d.settle(device.CallDestroyPool)
+			d.waitForAll(device.CallDestroyPool)
 		}
 		_, _ = pool.Synchronise(), pool.Close() // backing never fails
 		i, _ := d.pools.others.Find(uint64(p))
 		*d.pools.others.At(i) = nil
 		d.pools.others.Remove(i)
 	}
-	return d.book(device.CallDestroyPool, 0, err)
+	return d.count(device.CallDestroyPool, 0, err)
 }
 
 // AllocAsync implements [device.Pools]. Sizes are rounded up to 512 B. A pool grows by regions of
@@ -149,14 +149,14 @@ func (d *Device) AllocAsync(p device.Pool, size device.Size, s device.Stream) (d
 		err = device.ErrOutOfMemory
 	}
 	if err != nil {
-		return device.Region{}, d.book(device.CallAllocAsync, size, err)
+		return device.Region{}, d.count(device.CallAllocAsync, size, err)
 	}
 	h, err := pool.Alloc(streampool.Request{Size: size, Stream: s})
 	if err != nil {
-		return device.Region{}, d.book(device.CallAllocAsync, size, device.ErrOutOfMemory)
+		return device.Region{}, d.count(device.CallAllocAsync, size, device.ErrOutOfMemory)
 	}
 	c := pool.Show(h)
-	return device.Region{Addr: c.Addr, Size: c.Size}, d.book(device.CallAllocAsync, c.Size, nil)
+	return device.Region{Addr: c.Addr, Size: c.Size}, d.count(device.CallAllocAsync, c.Size, nil)
 }
 
 // FreeAsync implements [device.Pools]. It costs O(pools).
@@ -164,10 +164,10 @@ func (d *Device) FreeAsync(a device.Addr, s device.Stream) error {
 	for p := range d.pools.all {
 		if h := p.Find(a); h != streampool.None {
 			p.Free(h, s)
-			return d.book(device.CallFreeAsync, 0, nil)
+			return d.count(device.CallFreeAsync, 0, nil)
 		}
 	}
-	return d.book(device.CallFreeAsync, 0, device.ErrInvalid)
+	return d.count(device.CallFreeAsync, 0, device.ErrInvalid)
 }
 
 // TrimPool implements [device.Pools]. A freed block counts as in use until its work has finished.
@@ -177,7 +177,7 @@ func (d *Device) TrimPool(p device.Pool, keep device.Size) error {
 		_, _ = pool.Finish() // backing never fails
 		_, _ = pool.Trim(keep, false)
 	}
-	return d.book(device.CallTrimPool, 0, err)
+	return d.count(device.CallTrimPool, 0, err)
 }
 
 func (d *Device) PoolAttribute(p device.Pool, a device.PoolAttribute) (v device.Size, err error) {
@@ -185,7 +185,7 @@ func (d *Device) PoolAttribute(p device.Pool, a device.PoolAttribute) (v device.
 	if err == nil {
 		v, err = pool.Attribute(a)
 	}
-	return v, d.book(device.CallPoolAttribute, 0, err)
+	return v, d.count(device.CallPoolAttribute, 0, err)
 }
 
 func (d *Device) SetPoolAttribute(p device.Pool, a device.PoolAttribute, v device.Size) error {
@@ -193,5 +193,5 @@ func (d *Device) SetPoolAttribute(p device.Pool, a device.PoolAttribute, v devic
 	if err == nil {
 		err = pool.SetAttribute(a, v)
 	}
-	return d.book(device.CallSetPoolAttribute, 0, err)
+	return d.count(device.CallSetPoolAttribute, 0, err)
 }

@@ -95,18 +95,18 @@ func (d *Device) Ranges(yield func(device.Region) bool) {
 }
 
 // Reserve implements [device.Source]. It fails with [device.ErrInvalid] for a size of zero or an
-// alignment that is not a power of two, and with [device.ErrOutOfMemory] as the package comment
-// says, which also describes the cost.
+// alignment that is not a power of two, and with [device.ErrOutOfMemory] if there is no room; see
+// Capacity in the package comment. Cost describes the time.
 func (d *Device) Reserve(size, align device.Size) (device.Region, error) {
 	if size == 0 || align != 0 && !device.IsPowerOfTwo(align) {
-		return device.Region{}, d.book(device.CallReserve, size, device.ErrInvalid)
+		return device.Region{}, d.count(device.CallReserve, size, device.ErrInvalid)
 	}
 	r, ok := d.obtain(size, align, 0)
 	if !ok {
-		return device.Region{}, d.book(device.CallReserve, size, device.ErrOutOfMemory)
+		return device.Region{}, d.count(device.CallReserve, size, device.ErrOutOfMemory)
 	}
 	d.usage.Regions++
-	return r, d.book(device.CallReserve, r.Size, nil)
+	return r, d.count(device.CallReserve, r.Size, nil)
 }
 
 // obtain takes a region of a kind, with its memory. It returns false if there is no room.
@@ -123,8 +123,8 @@ func (d *Device) obtain(size, align device.Size, kind extent) (device.Region, bo
 	return r, true
 }
 
-// giveBack reverts obtain for the region at a, whose position is p. It returns the size.
-func (d *Device) giveBack(p index.AddrPos, a device.Addr) device.Size {
+// returnRegion reverts obtain for the region at a, whose position is p. It returns the size.
+func (d *Device) returnRegion(p index.AddrPos, a device.Addr) device.Size {
 	size := d.remove(p)
 	if d.frames != nil {
 		d.disownMemory(a)
@@ -137,55 +137,55 @@ func (d *Device) giveBack(p index.AddrPos, a device.Addr) device.Size {
 func (d *Device) insert(p index.AddrPos, r device.Region, kind extent) {
 	last := p == d.regions.End()
 	p = d.regions.Insert(p, index.AddrEntry[extent]{Addr: r.Addr, Value: extent(r.Size) | kind})
-	if last { // otherwise the bound of the leaf already covers it
-		d.widen(p)
+	if last { // otherwise the bound of the leaf is high enough
+		d.raiseBound(p)
 	}
 	d.next = max(d.next, r.End())
 }
 
 // Release implements [device.Source]. It waits for all queued work. It fails with
-// [device.ErrInvalid] if no held region starts at a. The package comment describes the cost.
+// [device.ErrInvalid] if no held region starts at a.
 func (d *Device) Release(a device.Addr) error {
 	p, found := d.regions.Search(a)
 	if !found || !d.regions.Entry(p).Value.isRegion() {
-		return d.book(device.CallRelease, 0, device.ErrInvalid)
+		return d.count(device.CallRelease, 0, device.ErrInvalid)
 	}
-	size := d.giveBack(p, a)
+	size := d.returnRegion(p, a)
 	d.usage.Regions--
-	d.settle(device.CallRelease)
-	return d.book(device.CallRelease, size, nil)
+	d.waitForAll(device.CallRelease)
+	return d.count(device.CallRelease, size, nil)
 }
 
 // remove removes the region or range at a position and returns its size.
 func (d *Device) remove(p index.AddrPos) device.Size {
 	size := d.regions.Entry(p).Value.size()
 	if p = d.regions.Delete(p); d.regions.Holds(p) {
-		d.widen(p)
+		d.raiseBound(p)
 	}
 	return size
 }
 
-// book counts a call and its time, and returns err, the result of the call.
-func (d *Device) book(c device.Call, size device.Size, err error) error {
+// count counts a call and its time, and returns err, the result of the call.
+func (d *Device) count(c device.Call, size device.Size, err error) error {
 	if err != nil {
 		d.usage.Calls[c].Failed++
-		d.spend(c, 0) // a failed call processes no bytes
+		d.chargeCall(c, 0) // a failed call processes no bytes
 		return err
 	}
 	d.usage.Calls[c].Done++
-	d.spend(c, size)
+	d.chargeCall(c, size)
 	return nil
 }
 
 // waitUntil advances the host's clock to a time, on behalf of a call.
 func (d *Device) waitUntil(at uint64, c device.Call) {
 	if at > d.now {
-		d.take(c, at-d.now)
+		d.addTime(c, at-d.now)
 	}
 }
 
-// plus adds times, saturating at the maximum.
-func plus(a, b uint64) uint64 {
+// addTimes adds times, saturating at the maximum.
+func addTimes(a, b uint64) uint64 {
 	if a+b < a {
 		return ^uint64(0)
 	}
@@ -229,7 +229,7 @@ func (d *Device) choose(size, align device.Size) (r device.Region, p index.AddrP
 func (d *Device) lowest(size, align device.Size) (at device.Addr, p index.AddrPos, ok bool) {
 	l, gap, need, page := &d.regions, d.gap, size+d.gap, d.cfg.Align
 	for j := l.NextLeaf(0, need); j < l.Leaves(); j = l.NextLeaf(j+1, need) {
-		floor, most := d.floor(index.AddrPos{Leaf: j}), device.Size(0)
+		floor, largest := d.floor(index.AddrPos{Leaf: j}), device.Size(0)
 		leaf := l.Leaf(j)
 		for i := range leaf {
 			e := &leaf[i]
@@ -239,10 +239,10 @@ func (d *Device) lowest(size, align device.Size) (at device.Addr, p index.AddrPo
 					return at, index.AddrPos{Leaf: j, At: i}, true
 				}
 			}
-			most = max(most, n)
+			largest = max(largest, n)
 			floor = e.Addr.Add(e.Value.size() + gap)
 		}
-		l.Lower(j, most)
+		l.Lower(j, largest)
 	}
 	p = l.End()
 	at = device.AlignUp(d.floor(p), align)
@@ -257,7 +257,7 @@ func (d *Device) highest(size, align device.Size) (at device.Addr, p index.AddrP
 		return at, p, true
 	}
 	for j := l.PrevLeaf(l.Leaves()-1, size); j >= 0; j = l.PrevLeaf(j-1, size) {
-		most := device.Size(0)
+		largest := device.Size(0)
 		leaf := l.Leaf(j)
 		for i := len(leaf) - 1; i >= 0; i-- {
 			var floor device.Addr
@@ -272,9 +272,9 @@ func (d *Device) highest(size, align device.Size) (at device.Addr, p index.AddrP
 					return at, index.AddrPos{Leaf: j, At: i}, true
 				}
 			}
-			most = max(most, n)
+			largest = max(largest, n)
 		}
-		l.Lower(j, most)
+		l.Lower(j, largest)
 	}
 	return 0, p, false
 }
@@ -305,7 +305,7 @@ func room(floor, a device.Addr, align device.Size) device.Size {
 	return 0
 }
 
-// widen raises the bound of the leaf of p to the free space below the region at p.
-func (d *Device) widen(p index.AddrPos) {
+// raiseBound raises the bound of the leaf of p to the free space below the region at p.
+func (d *Device) raiseBound(p index.AddrPos) {
 	d.regions.Raise(p.Leaf, room(d.floor(p), d.regions.Entry(p).Addr, d.cfg.Align))
 }

@@ -43,8 +43,8 @@ func newStreams(ordinal uint8) streams {
 	}
 }
 
-// of returns the index of a stream, adding the stream if it is new.
-func (t *streams) of(s device.Stream) int32 {
+// indexOf returns the index of a stream, adding the stream if it is new.
+func (t *streams) indexOf(s device.Stream) int32 {
 	i, ok := t.index[s]
 	if !ok {
 		i = int32(len(t.queues))
@@ -89,25 +89,25 @@ func (t *streams) finishAll(id order, now uint64) {
 func (t *streams) finishBelow(id order, first int32, now uint64) {
 	o := &t.orders
 	switch {
-	case o.isOver(id):
+	case o.allFinished(id):
 	case id < 0:
 		for i, m := range o.leaves[-id].marks {
 			if m.ticket != 0 {
 				t.finish(first+int32(i), m.ticket, now)
 			}
 		}
-		o.leaves[-id].over = true
+		o.leaves[-id].finished = true
 	default:
-		kids, level := o.inner[id].kids, o.inner[id].level
-		for i, kid := range kids {
-			t.finishBelow(kid, first+int32(i)<<(fanLog*level), now)
+		children, level := o.inner[id].children, o.inner[id].level
+		for i, child := range children {
+			t.finishBelow(child, first+int32(i)<<(fanLog*level), now)
 		}
-		o.inner[id].over = true
+		o.inner[id].finished = true
 	}
 }
 
-// over reports whether everything up to a mark has finished.
-func (d *Device) over(m mark) bool {
+// finished reports whether everything up to a mark has finished.
+func (d *Device) finished(m mark) bool {
 	return m.stream < 0 || m.ticket <= d.streams.queues[m.stream].drained ||
 		d.cfg.Clock == Timed && m.time <= d.now
 }
@@ -126,7 +126,7 @@ func (d *Device) NewEvent() (device.Event, error) {
 	if err == nil {
 		d.usage.Events++
 	}
-	return e, d.book(device.CallNewEvent, 0, err)
+	return e, d.count(device.CallNewEvent, 0, err)
 }
 
 // newEvent is NewEvent without the account, like the other unexported methods below.
@@ -144,7 +144,7 @@ func (d *Device) DestroyEvent(e device.Event) error {
 	if err == nil {
 		d.usage.Events--
 	}
-	return d.book(device.CallDestroyEvent, 0, err)
+	return d.count(device.CallDestroyEvent, 0, err)
 }
 
 func (d *Device) destroyEvent(e device.Event) error {
@@ -161,7 +161,7 @@ func (d *Device) destroyEvent(e device.Event) error {
 // Record implements [device.Streams]. O(1).
 func (d *Device) Record(e device.Event, s device.Stream) error {
 	v, err := d.event(e)
-	if err := d.book(device.CallRecord, 0, err); err != nil {
+	if err := d.count(device.CallRecord, 0, err); err != nil {
 		return err
 	}
 	d.record(v, s)
@@ -170,7 +170,7 @@ func (d *Device) Record(e device.Event, s device.Stream) error {
 
 func (d *Device) record(v *event, s device.Stream) {
 	t := &d.streams
-	i := t.of(s)
+	i := t.indexOf(s)
 	q := t.enqueue(i, d.now)
 	before := t.orders.hold(q.after)
 	t.orders.drop(v.before)
@@ -180,17 +180,17 @@ func (d *Device) record(v *event, s device.Stream) {
 // Done implements [device.Streams]. O(1).
 func (d *Device) Done(e device.Event) (bool, error) {
 	v, err := d.event(e)
-	if err := d.book(device.CallDone, 0, err); err != nil {
+	if err := d.count(device.CallDone, 0, err); err != nil {
 		return false, err
 	}
-	return d.over(v.mark), nil
+	return d.finished(v.mark), nil
 }
 
 // Wait implements [device.Streams]. O(log streams), and O(1) for each stream that precedes only one
 // of both.
 func (d *Device) Wait(s device.Stream, e device.Event) error {
 	v, err := d.event(e)
-	if err := d.book(device.CallWait, 0, err); err != nil {
+	if err := d.count(device.CallWait, 0, err); err != nil {
 		return err
 	}
 	d.wait(s, v)
@@ -199,9 +199,9 @@ func (d *Device) Wait(s device.Stream, e device.Event) error {
 
 func (d *Device) wait(s device.Stream, v *event) {
 	t := &d.streams
-	i := t.of(s)
+	i := t.indexOf(s)
 	q := t.enqueue(i, d.now)
-	if d.over(v.mark) || v.stream == i {
+	if d.finished(v.mark) || v.stream == i {
 		return
 	}
 	q.clock = max(q.clock, v.time)
@@ -213,44 +213,44 @@ func (d *Device) wait(s device.Stream, v *event) {
 // SyncEvent implements [device.Streams]. Pools are trimmed to their thresholds.
 func (d *Device) SyncEvent(e device.Event) error {
 	v, err := d.event(e)
-	if err := d.book(device.CallSyncEvent, 0, err); err != nil {
+	if err := d.count(device.CallSyncEvent, 0, err); err != nil {
 		return err
 	}
-	if !d.over(v.mark) {
+	if !d.finished(v.mark) {
 		d.waitUntil(v.time, device.CallSyncEvent)
 	}
 	if v.stream >= 0 {
 		d.streams.finishAll(v.before, d.now)
 		d.streams.finish(v.stream, v.ticket, d.now)
 	}
-	d.pools.synchronised()
+	d.pools.pollAll()
 	return nil
 }
 
 // SyncStream implements [device.Streams]. Pools are trimmed to their thresholds.
 func (d *Device) SyncStream(s device.Stream) error {
-	if err := d.book(device.CallSyncStream, 0, nil); err != nil {
+	if err := d.count(device.CallSyncStream, 0, nil); err != nil {
 		return err
 	}
 	d.waitUntil(d.StreamTime(s), device.CallSyncStream)
 	d.drain(s)
-	d.pools.synchronised()
+	d.pools.pollAll()
 	return nil
 }
 
 // SyncDevice implements [device.Streams]. Pools are trimmed to their thresholds. O(streams with
 // queued work).
 func (d *Device) SyncDevice() error {
-	if err := d.book(device.CallSyncDevice, 0, nil); err != nil {
+	if err := d.count(device.CallSyncDevice, 0, nil); err != nil {
 		return err
 	}
-	d.settle(device.CallSyncDevice)
-	d.pools.synchronised()
+	d.waitForAll(device.CallSyncDevice)
+	d.pools.pollAll()
 	return nil
 }
 
-// settle makes a call wait until all queued work has finished.
-func (d *Device) settle(c device.Call) {
+// waitForAll makes a call wait until all queued work has finished.
+func (d *Device) waitForAll(c device.Call) {
 	t := &d.streams
 	for _, i := range t.busy {
 		d.waitUntil(t.queues[i].clock, c)
@@ -264,8 +264,8 @@ func (d *Device) settle(c device.Call) {
 
 // Work implements [device.Timeline]. It never fails.
 func (d *Device) Work(s device.Stream, ns uint64) error {
-	q := d.streams.enqueue(d.streams.of(s), d.now)
-	q.clock = plus(q.clock, ns)
+	q := d.streams.enqueue(d.streams.indexOf(s), d.now)
+	q.clock = addTimes(q.clock, ns)
 	return nil
 }
 
@@ -286,7 +286,7 @@ func (d *Device) drain(s device.Stream) {
 
 // Elapse implements [device.Timeline]. It never fails.
 func (d *Device) Elapse(ns uint64) error {
-	d.now = plus(d.now, ns)
+	d.now = addTimes(d.now, ns)
 	return nil
 }
 
@@ -305,7 +305,7 @@ func (d *Device) Ordered(e device.Event, s device.Stream) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if d.over(v.mark) {
+	if d.finished(v.mark) {
 		return true, nil
 	}
 	i, ok := d.streams.index[s]

@@ -51,7 +51,7 @@ func (d *Device) whole(n device.Size) bool { return mapped.Whole(n, d.cfg.Granul
 // ReserveRange implements [device.VirtualMemory]. It places ranges like regions, at the same cost.
 func (d *Device) ReserveRange(size, align device.Size, at device.Addr) (device.Region, error) {
 	r, err := d.reserveRange(size, align, at)
-	return r, d.book(device.CallReserveRange, size, err)
+	return r, d.count(device.CallReserveRange, size, err)
 }
 
 func (d *Device) reserveRange(size, align device.Size, at device.Addr) (device.Region, error) {
@@ -101,22 +101,22 @@ func (d *Device) vacant(r device.Region) (p index.AddrPos, ok bool) {
 func (d *Device) ReleaseRange(a device.Addr) error {
 	p, found := d.regions.Search(a)
 	if !found || !d.regions.Entry(p).Value.isRange() {
-		return d.book(device.CallReleaseRange, 0, device.ErrInvalid)
+		return d.count(device.CallReleaseRange, 0, device.ErrInvalid)
 	}
 	size := d.regions.Entry(p).Value.size()
 	if m, _ := d.mappings.Search(a); d.mappings.Below(m, a.Add(size)) {
-		return d.book(device.CallReleaseRange, size, device.ErrMapped)
+		return d.count(device.CallReleaseRange, size, device.ErrMapped)
 	}
 	d.remove(p)
 	d.usage.Ranges--
 	d.usage.Space -= size
-	return d.book(device.CallReleaseRange, size, nil)
+	return d.count(device.CallReleaseRange, size, nil)
 }
 
 // CreateHandle implements [device.VirtualMemory]. O(1), or O(pieces) if memory is placed.
 func (d *Device) CreateHandle(size device.Size) (device.Handle, error) {
 	h, err := d.createHandle(size)
-	return h, d.book(device.CallCreateHandle, size, err)
+	return h, d.count(device.CallCreateHandle, size, err)
 }
 
 func (d *Device) createHandle(size device.Size) (device.Handle, error) {
@@ -151,13 +151,13 @@ func (d *Device) handle(h device.Handle) (slot int32, m *memory, ok bool) {
 func (d *Device) ReleaseHandle(h device.Handle) error {
 	slot, m, ok := d.handle(h)
 	if !ok {
-		return d.book(device.CallReleaseHandle, 0, device.ErrHandle)
+		return d.count(device.CallReleaseHandle, 0, device.ErrHandle)
 	}
 	size := m.size
 	m.named = false
 	d.usage.Handles--
 	d.dropUnused(slot)
-	return d.book(device.CallReleaseHandle, size, nil)
+	return d.count(device.CallReleaseHandle, size, nil)
 }
 
 // dropUnused frees the memory of a handle if the handle is released and has no mappings.
@@ -170,7 +170,7 @@ func (d *Device) dropUnused(slot int32) {
 
 // Map implements [device.VirtualMemory]. O(log mappings).
 func (d *Device) Map(a device.Addr, size device.Size, h device.Handle, offset device.Size) error {
-	return d.book(device.CallMap, size, d.mapAt(a, size, h, offset))
+	return d.count(device.CallMap, size, d.mapAt(a, size, h, offset))
 }
 
 func (d *Device) mapAt(a device.Addr, size device.Size, h device.Handle, offset device.Size) error {
@@ -217,7 +217,7 @@ func (d *Device) SetAccess(a device.Addr, size device.Size, access device.Access
 	if err == nil {
 		d.mappings.Allow(p, a.Add(size), access)
 	}
-	return d.book(device.CallSetAccess, size, err)
+	return d.count(device.CallSetAccess, size, err)
 }
 
 // Unmap implements [device.VirtualMemory]. O(log mappings + mappings removed).
@@ -232,5 +232,5 @@ func (d *Device) Unmap(a device.Addr, size device.Size) error {
 		}
 		d.usage.Mapped -= size
 	}
-	return d.book(device.CallUnmap, size, err)
+	return d.count(device.CallUnmap, size, err)
 }

@@ -17,8 +17,8 @@ import (
 //	…
 //	err = rec.Close()
 //
-// Replaying the trace makes the same calls. The ids of allocations count from 0. A refused one has an
-// id too, and a comment with the error. A free that failed becomes an illegal free: of the
+// Replaying the trace makes the same calls. The ids of allocations count from 0. A refused one also
+// has an id, and a comment with the error. A free that failed becomes an illegal free: of the
 // allocation, live or freed, that has or had the address, or else of the address itself.
 //
 // It is not safe for concurrent use, except inside [wrap.Locked]. It keeps an entry for every

@@ -21,14 +21,14 @@ type Table[T any] struct {
 
 // slot is an entry of the table.
 type slot[T any] struct {
-	thing      T
+	value      T
 	generation uint64
 	used       bool
 }
 
 // Add returns the handle of a new entry, and the entry, which keeps the content of the slot's last
 // entry so that slices can be reused. It returns false if all slots are in use.
-func (t *Table[T]) Add() (number uint64, thing *T, ok bool) {
+func (t *Table[T]) Add() (number uint64, value *T, ok bool) {
 	i := int32(len(t.slots))
 	switch n := len(t.free); {
 	case n > 0:
@@ -41,7 +41,7 @@ func (t *Table[T]) Add() (number uint64, thing *T, ok bool) {
 	s := &t.slots[i]
 	s.used = true
 	s.generation = s.generation%generationMask + 1
-	return t.Number(i), &s.thing, true
+	return t.Number(i), &s.value, true
 }
 
 // Number returns the handle of slot i.
@@ -59,7 +59,7 @@ func (t *Table[T]) Find(number uint64) (i int32, ok bool) {
 }
 
 // At returns the entry in slot i. The pointer is valid until the next Add.
-func (t *Table[T]) At(i int32) *T { return &t.slots[i].thing }
+func (t *Table[T]) At(i int32) *T { return &t.slots[i].value }
 
 // Remove empties slot i.
 func (t *Table[T]) Remove(i int32) {
@@ -70,7 +70,7 @@ func (t *Table[T]) Remove(i int32) {
 // All yields every entry, by slot.
 func (t *Table[T]) All(yield func(*T) bool) {
 	for i := range t.slots {
-		if s := &t.slots[i]; s.used && !yield(&s.thing) {
+		if s := &t.slots[i]; s.used && !yield(&s.value) {
 			return
 		}
 	}
