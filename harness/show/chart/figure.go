@@ -141,11 +141,11 @@ func kindFor(sources []*Source, name string) (Kind, error) {
 	}
 	switch {
 	case !slices.Contains(names, name) && name != "":
-		return Kind{}, fmt.Errorf("unknown kind %.60q: %swant %s", name, nearest.Hint(name, names), either(names))
+		return Kind{}, fmt.Errorf("--kind %.60q: %swant %s", name, nearest.Hint(name, names), either(names))
 	case len(possible) == 0:
 		return Kind{}, fmt.Errorf("%s: no kind of figure combines them", of)
 	}
-	return Kind{}, fmt.Errorf("%s: want the kind %s, not %s", of, either(possible), name)
+	return Kind{}, fmt.Errorf("--kind %s: %s: want %s", name, of, either(possible))
 }
 
 var errNoRuns = errors.New("the results contain no run")
@@ -166,7 +166,7 @@ func (d *drawing) collect(sources []*Source, o Options) error {
 		traces := distinct(all, func(r *run) string { return r.of })
 		all = slices.DeleteFunc(all, func(r run) bool { return r.of != o.Trace })
 		if len(all) == 0 {
-			return fmt.Errorf("no run on %q: %sthe results are on %s", o.Trace, nearest.Hint(o.Trace, traces),
+			return fmt.Errorf("--trace %q: %sthe results are on %s", o.Trace, nearest.Hint(o.Trace, traces),
 				strings.Join(traces, ", "))
 		}
 	}
@@ -232,7 +232,7 @@ func (d *drawing) choose(all []run, strategies []string) error {
 		}
 		if !found {
 			have := distinct(all, func(r *run) string { return r.label })
-			return fmt.Errorf("no run of %q: %sthe results have %s", name, nearest.Hint(name, have), strings.Join(have, ", "))
+			return fmt.Errorf("--strategies %q: %sthe results have %s", name, nearest.Hint(name, have), strings.Join(have, ", "))
 		}
 	}
 	return nil

@@ -221,7 +221,7 @@ func TestOfflinePlacementsAreDrawnBesideStrategies(t *testing.T) {
 	assert.ErrorContains(t, err, "capacity: the runs on t have lower bounds of 2147483648 and 1073741824 bytes")
 	_, err = chart.Draw([]*chart.Source{strategies, read(t, "o.json", packed(t, "t", 1<<30, 1<<30))},
 		chart.Options{Kind: "waste"})
-	assert.ErrorContains(t, err, "the results are of compare and offline: want the kind capacity or budget, not waste")
+	assert.ErrorContains(t, err, "--kind waste: the results are of compare and offline: want capacity or budget")
 }
 
 // searched returns the result of a search over settings, each of a time and a capacity in MiB on
@@ -437,27 +437,27 @@ func TestWrongInputIsRefused(t *testing.T) {
 		o     chart.Options
 		texts []string
 	}{
-		`unknown kind "pie": want memory, capacity, waste, budget, tradeoff, time or overhead`: {
+		`--kind "pie": want memory, capacity, waste, budget, tradeoff, time or overhead`: {
 			chart.Options{Kind: "pie"}, []string{a}},
-		"0.json is a result of compare: want the kind capacity, waste, budget or tradeoff, not memory": {
+		"--kind memory: 0.json is a result of compare: want capacity, waste, budget or tradeoff": {
 			chart.Options{Kind: "memory"}, []string{a}},
 		"the results are of compare and replay: no kind of figure combines them": {chart.Options{},
 			[]string{a, r}},
-		`no run of "b": the results have a`: {
+		`--strategies "b": the results have a`: {
 			chart.Options{Strategies: []string{"b"}}, []string{a}},
-		`no run on "v": the results are on t, u`: {
+		`--trace "v": the results are on t, u`: {
 			chart.Options{Trace: "v"}, []string{two}},
 		"the results contain no run": {chart.Options{},
 			[]string{empty}},
 		`capacity: no run has a numeric "min_capacity_bytes"`: {chart.Options{},
 			[]string{none}},
-		`capacity: metric "ns_per_op": want one of bytes`: {
+		`capacity: --metric "ns_per_op": want one of bytes`: {
 			chart.Options{Metric: "ns_per_op"}, []string{a}},
-		`waste: metric "ns_per_op": want one of reservation_waste, external`: {
+		`waste: --metric "ns_per_op": want one of reservation_waste, external`: {
 			chart.Options{Kind: "waste", Metric: "ns_per_op"}, []string{a}},
 		"budget: want results on at least two traces": {
 			chart.Options{Kind: "budget"}, []string{a}},
-		`memory: metric "x": want requested, allocated or reserved`: {
+		`memory: --metric "x": want requested, allocated or reserved`: {
 			chart.Options{Metric: "x"}, []string{r}},
 		"memory: the result has no series of points over events": {chart.Options{},
 			[]string{noCourse}},

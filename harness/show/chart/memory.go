@@ -39,7 +39,7 @@ func (d *drawing) memory() (*Chart, error) {
 	list := sums()
 	which := slices.IndexFunc(list, func(s sum) bool { return s.name == d.metric })
 	if which < 0 {
-		return nil, fmt.Errorf("metric %q: want requested, allocated or reserved", d.metric)
+		return nil, fmt.Errorf("--metric %q: want requested, allocated or reserved", d.metric)
 	}
 	var events, high float64
 	for _, r := range d.runs {

@@ -18,7 +18,7 @@ const bound = "lower_bound_bytes"
 
 func (d *drawing) capacity() (*Chart, error) {
 	if diff.UnitOf(d.metric) != diff.UnitBytes {
-		return nil, fmt.Errorf("metric %q: want one of bytes, such as peak_reserved_bytes", d.metric)
+		return nil, fmt.Errorf("--metric %q: want one of bytes, such as peak_reserved_bytes", d.metric)
 	}
 	if err := d.known(d.metric); err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (d *drawing) waste() (*Chart, error) {
 		for _, s := range shares {
 			names = append(names, s.figure)
 		}
-		return nil, fmt.Errorf("metric %q: want one of %s", d.metric, strings.Join(names, ", "))
+		return nil, fmt.Errorf("--metric %q: want one of %s", d.metric, strings.Join(names, ", "))
 	}
 	if err := d.known(d.metric); err != nil {
 		return nil, err

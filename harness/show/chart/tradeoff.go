@@ -22,7 +22,7 @@ var errNoCosts = errors.New("no strategy or setting completes every trace and ha
 // tradeoff draws memory against time.
 func (d *drawing) tradeoff() (*Chart, error) {
 	if diff.UnitOf(d.metric) != diff.UnitBytes {
-		return nil, fmt.Errorf("metric %q: want one of bytes, such as peak_reserved_bytes", d.metric)
+		return nil, fmt.Errorf("--metric %q: want one of bytes, such as peak_reserved_bytes", d.metric)
 	}
 	if err := d.known(d.metric); err != nil {
 		return nil, err
