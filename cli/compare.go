@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -155,10 +156,29 @@ func (f *compareFlags) learned(cmd *cobra.Command, inputs []string, setups []set
 		return nil, nil, err
 	}
 	setups, training, err := compare.Learn(t, setups)
+	if errors.Is(err, compare.ErrNoPlanner) {
+		err = f.noPlanner()
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", f.learn, err)
 	}
 	return setups, training, nil
+}
+
+// noPlanner returns the error for --learn without a strategy that plans ahead. It names those of the
+// catalogue that do.
+func (f *compareFlags) noPlanner() error {
+	var names []string
+	for _, name := range f.catalogue.Names() {
+		if s, err := f.catalogue.Lookup(name, nil); err == nil && compare.Plans(s) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%w, and this program has none that does: docs/extending.md says how to write one",
+			compare.ErrNoPlanner)
+	}
+	return fmt.Errorf("%w: want one of %s", compare.ErrNoPlanner, strings.Join(names, ", "))
 }
 
 // draw makes the page of a comparison. Each run is drawn on the device that it was measured on.

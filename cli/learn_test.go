@@ -107,7 +107,7 @@ func TestWrongTrainingIsRefused(t *testing.T) {
 		{"--learn: " + bad + `:1: size "-5"`, []string{"--learn", bad, good}},
 		{"--learn: " + missing + ": no such file", []string{"--learn", missing, good}},
 		{"--learn: " + empty + ": no allocation to learn from", []string{"--learn", empty, good}},
-		{"--learn: " + good + ": no strategy plans by it: want one with the power planner, have mine",
+		{"--learn: " + good + ": no strategy plans ahead: want one of seer",
 			[]string{"--learn", good, "--strategies", "mine", good}},
 		{"--learn: standard input can be read only once", []string{"--learn", "-", "-"}},
 		{"--json: " + good + " is a file to read", []string{"--learn", good, "--json", good, empty}},
@@ -119,4 +119,7 @@ func TestWrongTrainingIsRefused(t *testing.T) {
 		require.Contains(t, errs.String(), c.want)
 		require.Equal(t, 1, strings.Count(errs.String(), "\n"), errs.String())
 	}
+	var out, errs bytes.Buffer
+	run(t.Context(), learners[1:], []string{"compare", "--learn", good, good}, strings.NewReader(""), &out, &errs)
+	require.Contains(t, errs.String(), "no strategy plans ahead, and this program has none that does: docs/extending.md")
 }

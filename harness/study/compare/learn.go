@@ -2,9 +2,7 @@ package compare
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/alloc/setting"
@@ -24,9 +22,12 @@ type Training struct {
 // errUnfit reports a training trace that no strategy can use.
 var errUnfit = errors.New("no allocation to learn from")
 
+// ErrNoPlanner reports that none of the strategies is a [power.Planner].
+var ErrNoPlanner = errors.New("no strategy plans ahead")
+
 // Learn returns setups of which every strategy that is a [power.Planner] gets the calls of t as its
-// forecast. It fails if no strategy is one, or t has no allocation. Each strategy is built once, on
-// a simulated device.
+// forecast. The error is [ErrNoPlanner] if no strategy is one; it also fails if t has no
+// allocation. Each strategy is built once, on a simulated device.
 func Learn(t *trace.Trace, setups []setting.Setup) ([]setting.Setup, *Training, error) {
 	if !slices.ContainsFunc(t.Events, func(e trace.Event) bool { return e.Kind == trace.Alloc }) {
 		return nil, nil, errUnfit
@@ -37,25 +38,21 @@ func Learn(t *trace.Trace, setups []setting.Setup) ([]setting.Setup, *Training, 
 	}
 	training := &Training{Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Events: len(t.Events)}
 	setups = slices.Clone(setups)
-	var names []string
 	for i := range setups {
-		s := &setups[i]
-		names = append(names, s.Name)
-		if plans(*s) {
+		if s := &setups[i]; Plans(*s) {
 			s.Forecast = forecast
 			training.Strategies = append(training.Strategies, s.Name)
 		}
 	}
 	if len(training.Strategies) == 0 {
-		return nil, nil, fmt.Errorf("no strategy plans by it: want one with the power %v, have %s",
-			power.PowerPlanner, strings.Join(names, ", "))
+		return nil, nil, ErrNoPlanner
 	}
 	return setups, training, nil
 }
 
-// plans reports whether a strategy is a [power.Planner]. It is false if the strategy cannot be
+// Plans reports whether a strategy is a [power.Planner]. It is false if the strategy cannot be
 // built.
-func plans(s setting.Setup) bool {
+func Plans(s setting.Setup) bool {
 	dev, err := sim.New(sim.Config{})
 	if err != nil {
 		return false
