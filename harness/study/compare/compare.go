@@ -289,7 +289,7 @@ func (c *Trial) Run(ctx context.Context) (Run, error) {
 	if row.Refused > 0 {
 		return row, nil
 	}
-	found, err := c.search(ctx, c.always(&row))
+	found, err := c.search(ctx, c.completesFrom(&row))
 	if err != nil {
 		return Run{}, err
 	}
@@ -325,10 +325,10 @@ func (c *Trial) again(row *Run, minimum *device.Size) []device.Size {
 
 func (c *Trial) ample() device.Size { return c.o.Device.Ample(Ample(c.bound)) }
 
-// always returns the capacity from which on the trace is known to complete, by the last Measure; 0
+// completesFrom returns the capacity from which on the trace is known to complete, by the last Measure; 0
 // if that is not known. It is for strategies that do not look at the capacity: see
 // [setting.UnboundConfig].
-func (c *Trial) always(row *Run) device.Size {
+func (c *Trial) completesFrom(row *Run) device.Size {
 	if !row.Completed() || !c.setup.Unbound() {
 		return 0
 	}
@@ -336,12 +336,12 @@ func (c *Trial) always(row *Run) device.Size {
 }
 
 // search searches the minimum capacity from an ample one down, and upwards if need be.
-func (c *Trial) search(ctx context.Context, always device.Size) (*Search, error) {
+func (c *Trial) search(ctx context.Context, completesFrom device.Size) (*Search, error) {
 	effort := thorough
 	if c.o.Quick {
 		effort = quick
 	}
-	s := NewSearch(Bounds{Floor: c.bound, First: c.ample(), Always: always}, effort)
+	s := NewSearch(Bounds{Floor: c.bound, First: c.ample(), CompletesFrom: completesFrom}, effort)
 	for len(s.Points()) > 0 {
 		answers := make([]bool, len(s.Points()))
 		err := c.pool.Each(len(answers), c.trace, func(i int) (err error) {

@@ -246,7 +246,7 @@ func TestSafeCapacityHasNoFailureAbove(t *testing.T) {
 				return n >= 2*device.GiB || n >= 64*device.MiB && x>>61 != 0
 			}
 			tried := map[device.Size]bool{}
-			s := compare.NewSearch(compare.Bounds{Floor: 32 * device.MiB, First: 4 * device.GiB, Always: 2 * device.GiB},
+			s := compare.NewSearch(compare.Bounds{Floor: 32 * device.MiB, First: 4 * device.GiB, CompletesFrom: 2 * device.GiB},
 				compare.Effort{Fan: fan, Safe: 16})
 			for len(s.Points()) > 0 {
 				require.Nil(t, s.SafeFrom())

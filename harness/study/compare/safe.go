@@ -25,7 +25,7 @@ func (s *Search) SafeFrom() *device.Size {
 }
 
 func (s *Search) completes(n device.Size) (ok, known bool) {
-	if s.always != 0 && n >= s.always {
+	if s.completesFrom != 0 && n >= s.completesFrom {
 		return true, true
 	}
 	ok, known = s.results[n]
@@ -102,8 +102,8 @@ func (s *Search) failure() (fails, completes device.Size) {
 		return 0, 0
 	}
 	known := s.top
-	if s.always != 0 {
-		known = min(known, s.always)
+	if s.completesFrom != 0 {
+		known = min(known, s.completesFrom)
 	}
 	for _, n := range tried {
 		switch ok, _ := s.completes(n); {

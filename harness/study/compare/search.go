@@ -39,10 +39,10 @@ var (
 
 // Bounds are what is known before a [Search] begins.
 type Bounds struct {
-	Floor     device.Size // bytes; nothing below is tried
-	First     device.Size // bytes to try first; 0 with Completes set: nothing is tried first
-	Completes device.Size // bytes with which the trace is known to complete; 0: none are
-	Always    device.Size // bytes from which on the trace is known to complete; 0: not known
+	Floor         device.Size // bytes; nothing below is tried
+	First         device.Size // bytes to try first; 0 with Completes set: nothing is tried first
+	Completes     device.Size // bytes with which the trace is known to complete; 0: none are
+	CompletesFrom device.Size // bytes from which on the trace is known to complete; 0: not known
 }
 
 // Search searches the minimum capacity step by step: [Search.Points] returns the capacities to try
@@ -71,11 +71,11 @@ type Search struct {
 	tried      int         // capacities
 	highest    device.Size // of them
 
-	results map[device.Size]bool // whether the trace completes, by capacity that was tried
-	always  device.Size          // bytes from which on it is known to complete; 0: not known
-	queue   []device.Size        // to be asked for next
-	safe    device.Size          // candidate for SafeFrom; 0 for none
-	moves   int                  // how often the candidate moved up
+	results       map[device.Size]bool // whether the trace completes, by capacity that was tried
+	completesFrom device.Size          // bytes from which on it is known to complete; 0: not known
+	queue         []device.Size        // to be asked for next
+	safe          device.Size          // candidate for SafeFrom; 0 for none
+	moves         int                  // how often the candidate moved up
 }
 
 // searchStep is where a [Search] is.
@@ -92,7 +92,7 @@ const (
 // NewSearch returns a search that has tried nothing.
 func NewSearch(b Bounds, e Effort) *Search {
 	s := &Search{
-		effort: e, floor: device.AlignUp(max(b.Floor, 1), Grid), known: b.Completes, always: b.Always,
+		effort: e, floor: device.AlignUp(max(b.Floor, 1), Grid), known: b.Completes, completesFrom: b.CompletesFrom,
 		results: map[device.Size]bool{},
 	}
 	s.low = s.floor - Grid

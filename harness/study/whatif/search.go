@@ -157,7 +157,7 @@ func (s *search) begin(i int) *compare.Search {
 func (s *search) bounds(i int, clean bool) compare.Bounds {
 	p := &s.Runs[i]
 	at, first := p.Device, device.AlignUp(s.trials[i].PeakCharged(), compare.Grid)
-	always := device.Size(0)
+	completesFrom := device.Size(0)
 	if !clean {
 		// Smaller capacities are known to fail.
 		return compare.Bounds{Floor: at + compare.Grid, First: device.AlignUp(at+at/4, compare.Grid)}
@@ -168,12 +168,12 @@ func (s *search) bounds(i int, clean bool) compare.Bounds {
 	if p.setup.Unbound() {
 		// It would behave the same on a device of this size or larger.
 		at = min(first, at)
-		always = at
+		completesFrom = at
 	}
 	if first >= at {
 		first = 0
 	}
-	return compare.Bounds{Floor: s.LowerBound, First: first, Completes: at, Always: always}
+	return compare.Bounds{Floor: s.LowerBound, First: first, Completes: at, CompletesFrom: completesFrom}
 }
 
 // probe searches minima within the budget. Probes are independent of concurrency: a round's size

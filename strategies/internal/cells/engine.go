@@ -215,7 +215,7 @@ func (a *Engine) Grab(class, segment int, r *alloc.Request, more bool) (device.A
 	left := uint32(s.left)
 	s.left--
 	if left == k.slots {
-		a.opened(n, s, k)
+		a.becameUsed(n, s, k)
 	}
 	if before, level := k.level(left), k.level(left-1); level != before {
 		a.move(n, s, k, before, level)
@@ -331,7 +331,7 @@ func (a *Engine) put(c cell, s *slab, k *kind) {
 	left := uint32(s.left)
 	s.left++
 	before, level := k.level(left), k.level(left+1)
-	if left+1 == k.slots && a.drained(c.slab, s, k) {
+	if left+1 == k.slots && a.becameEmpty(c.slab, s, k) {
 		a.move(c.slab, s, k, before, levelFull) // this removes it from all lists
 		a.detach(c.slab)
 	} else if level != before {

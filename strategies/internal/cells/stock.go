@@ -43,16 +43,16 @@ func (k *kind) level(left uint32) uint32 {
 	return level
 }
 
-// opened counts slab n, which was empty, as used.
-func (a *Engine) opened(n int32, s *slab, k *kind) {
+// becameUsed counts slab n, which was empty, as used.
+func (a *Engine) becameUsed(n int32, s *slab, k *kind) {
 	a.stocks[a.stockOf(n, s)].empties--
 	k.empties--
 	a.empties -= k.slab
 	a.usable += k.slot * device.Size(k.slots)
 }
 
-// drained counts slab n as empty, and reports whether it is to be returned to the parent.
-func (a *Engine) drained(n int32, s *slab, k *kind) (gone bool) {
+// becameEmpty counts slab n as empty, and reports whether it is to be returned to the parent.
+func (a *Engine) becameEmpty(n int32, s *slab, k *kind) (surplus bool) {
 	sh := &a.stocks[a.stockOf(n, s)]
 	a.usable -= k.slot * device.Size(k.slots)
 	a.empties += k.slab
