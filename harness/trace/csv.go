@@ -18,11 +18,11 @@ const csvFormat = csvFamily + "1"
 // csvFamily is the prefix of csvFormat in every version.
 const csvFamily = "memtrace-"
 
-// csvHeader is the line with the column names. Files with sites, threads or lifetimes have further
+// CSVHeader is the line with the column names. Files with sites, threads or lifetimes have further
 // columns after these.
-const csvHeader = "seq,op,id,bytes,stream,time_us,tag"
+const CSVHeader = "seq,op,id,bytes,stream,time_us,tag"
 
-// csvOrigins are the optional columns after csvHeader.
+// csvOrigins are the optional columns after CSVHeader.
 var csvOrigins = [...]string{"", ",site,thread", ",site,thread,life"}
 
 // The indexes of csvOrigins.
@@ -32,7 +32,7 @@ const (
 	originsLives // site, thread and lifetime
 )
 
-var errHeader = errors.New("want the header line " + csvHeader)
+var errHeader = errors.New("want the header line " + CSVHeader)
 
 // csvMark parses the text after "# mark,": the number of the following event, and the mark's text.
 // An error is kept in markErr, because it matters only if the file turns out to be a CSV.
@@ -67,7 +67,7 @@ type csvRow struct {
 type csvReader struct {
 	*parser
 	row     csvRow
-	origins string     // columns after csvHeader
+	origins string     // columns after CSVHeader
 	seq     uint64     // sequence number of the next row
 	last    uint64     // time of the previous row
 	births  []csvBirth // by slot: values that a free must repeat
@@ -78,7 +78,7 @@ type csvBirth struct{ bytes, stream uint64 }
 
 // readCSV reads the file from the header line on.
 func (p *parser) readCSV(header []byte) error {
-	origins, ok := strings.CutPrefix(string(header), csvHeader)
+	origins, ok := strings.CutPrefix(string(header), CSVHeader)
 	if !ok || !slices.Contains(csvOrigins[:], origins) {
 		return p.src.errorf(errHeader)
 	}
@@ -227,7 +227,7 @@ func (c *csvReader) free() error {
 	return nil
 }
 
-// parse parses the columns of a line, csvHeader and origins, in place.
+// parse parses the columns of a line, CSVHeader and origins, in place.
 func (r *csvRow) parse(line []byte, origins string) error {
 	seq, line, ok1 := bytes.Cut(line, comma)
 	op, line, ok2 := bytes.Cut(line, comma)
@@ -236,7 +236,7 @@ func (r *csvRow) parse(line []byte, origins string) error {
 	stream, line, ok5 := bytes.Cut(line, comma)
 	time, line, ok6 := bytes.Cut(line, comma)
 	if more := strings.Count(origins, ","); !(ok1 && ok2 && ok3 && ok4 && ok5 && ok6) || bytes.Count(line, comma) != more {
-		return fmt.Errorf("want %d columns: %s%s", 1+strings.Count(csvHeader, ",")+more, csvHeader, origins)
+		return fmt.Errorf("want %d columns: %s%s", 1+strings.Count(CSVHeader, ",")+more, CSVHeader, origins)
 	}
 	r.tag, line, _ = bytes.Cut(line, comma)
 	r.site, line, _ = bytes.Cut(line, comma)

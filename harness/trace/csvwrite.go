@@ -45,7 +45,7 @@ func WriteCSV(w io.Writer, t Source) error {
 	if err != nil {
 		return err
 	}
-	out.WriteString(csvHeader + csvOrigins[origins] + "\n")
+	out.WriteString(CSVHeader + csvOrigins[origins] + "\n")
 	if err := writeRows(out, t, origins); err != nil {
 		return err
 	}

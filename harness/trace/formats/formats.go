@@ -22,6 +22,7 @@ import (
 type Format struct {
 	Name   string // value of Header.Format
 	Doc    string // description in a few words
+	Header string // header line of a format in CSV, with the required columns; "" for other formats
 	Absent string // information that such files lack, for people; "" if nothing is missing
 
 	// Framework is the framework that writes such files, by its name in [setting.Export]; "" if
@@ -45,7 +46,7 @@ func All() []Format {
 	return []Format{
 		{Name: "text", Doc: "the native text form", Recognize: isForm("text"), Read: readNative, Write: trace.Write},
 		{
-			Name: "csv", Doc: "CSV with the columns seq,op,id,bytes,stream,time_us,tag", Recognize: isForm("csv"),
+			Name: "csv", Doc: "CSV with the columns " + trace.CSVHeader, Header: trace.CSVHeader, Recognize: isForm("csv"),
 			Read: readNative, Write: trace.WriteCSV,
 		},
 		parquetFormat,
@@ -273,12 +274,28 @@ func (in *Input) format() (Format, error) {
 	}
 	switch len(found) {
 	case 0:
-		return Format{}, fmt.Errorf("begins with %s, as no known format does: want one of %s",
-			clip(head), strings.Join(Names(), ", "))
+		return Format{}, fmt.Errorf("begins with %s, as no known format does: want one of %s%s",
+			clip(head), strings.Join(Names(), ", "), headersFor(head))
 	case 1:
 		return found[0], nil
 	}
 	return Format{}, fmt.Errorf("content may be %s or %s", found[0].Name, found[1].Name)
+}
+
+// headersFor returns the header lines of the formats in CSV, as the end of an error about content
+// whose first line may be such a header, or "".
+func headersFor(head []byte) string {
+	line, _, _ := bytes.Cut(head, newline)
+	if !isText(line) || !bytes.Contains(line, comma) || bytes.ContainsAny(line, "{[<") {
+		return ""
+	}
+	var known []string
+	for _, f := range All() {
+		if f.Header != "" {
+			known = append(known, fmt.Sprintf("%q of %s", f.Header, f.Name))
+		}
+	}
+	return ". A CSV has the header line " + strings.Join(known, ", or ")
 }
 
 func (in *Input) Read(b []byte) (int, error) {

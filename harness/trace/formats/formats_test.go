@@ -58,8 +58,13 @@ func TestUnknownContentIsOneErrorThatListsTheFormats(t *testing.T) {
 		"id,lower,lower,upper,size\n": `"id,lower,lower,upper,siz"…`,
 		"<body>":                      `"<body>"`,
 	} {
+		want := "t: begins with " + begin + ", as no known format does: want one of " + known
+		if strings.Contains(text, ",") {
+			want += `. A CSV has the header line "seq,op,id,bytes,stream,time_us,tag" of csv, or ` +
+				`"Thread,Time,Action,Pointer,Size,Stream" of rmm, or "id,lower,upper,size" of minimalloc`
+		}
 		_, err := formats.Read(strings.NewReader(text), "t", formats.Options{})
-		require.EqualError(t, err, "t: begins with "+begin+", as no known format does: want one of "+known)
+		require.EqualError(t, err, want)
 	}
 }
 

@@ -20,12 +20,16 @@ import (
 // minimallocFormat is the problem format of MiniMalloc: the lifetimes of buffers.
 var minimallocFormat = Format{
 	Name:      "minimalloc",
-	Doc:       "a problem of MiniMalloc: CSV with the columns id,lower,upper,size",
+	Doc:       "a problem of MiniMalloc: CSV with the columns " + minimallocHeaderLine,
+	Header:    minimallocHeaderLine,
 	Absent:    "streams, times in seconds, the order of what begins at the same time",
 	Recognize: isMinimalloc,
 	Read:      readMinimalloc,
 	Write:     WriteMinimalloc,
 }
+
+// minimallocHeaderLine has the required columns.
+const minimallocHeaderLine = "id,lower,upper,size"
 
 // minimallocColumns maps MiniMalloc's column names to columns.
 var minimallocColumns = map[string]int{
@@ -220,7 +224,7 @@ func WriteMinimalloc(w io.Writer, t trace.Source) error {
 		return err
 	}
 	out := bufio.NewWriter(w)
-	line := []byte("id,lower,upper,size")
+	line := []byte(minimallocHeaderLine)
 	if aligned {
 		line = append(line, ",alignment"...)
 	}

@@ -17,6 +17,7 @@ import (
 var rmmFormat = Format{
 	Name:   "rmm",
 	Doc:    "the CSV log of RMM's logging adaptor, or of very old versions",
+	Header: rmmHeader,
 	Absent: "the date, when memory freed on a stream becomes free, which requests a pool above served",
 	Recognize: func(head []byte) bool {
 		line, _, _ := bytes.Cut(bytes.TrimPrefix(head, utf8BOM), newline)
