@@ -20,6 +20,7 @@ import (
 	"github.com/vramyard/vramyard/harness/show/page"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/show/view"
+	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
@@ -150,19 +151,20 @@ func (f *rematFlags) behaveAs(given func(flag string) bool) error {
 // listHeuristics writes the formula, the preferred victims and the source of each heuristic.
 func listHeuristics(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprint(b, "The storage with the least score is evicted; of equals, the last in the order of the pool.\n\n")
-	for _, h := range remat.Heuristics() {
-		fmt.Fprintf(b, "%-14s  %s\n", h.Name, h.Formula())
-		for _, line := range []string{h.Prefers, "source: " + h.Source} {
-			fmt.Fprintf(b, "%-14s  %s\n", "", line)
-		}
-	}
-	fmt.Fprint(b, "\nThe symbols, for a storage that is in memory:\n\n")
+	fmt.Fprint(b, "A heuristic evicts the storage with the least score; of equals, the last in the order of the pool.\n"+
+		"The symbols of the scores, for a storage that is in memory:\n\n")
 	for _, s := range remat.Symbols() {
 		name := s.Name
 		for line := range strings.Lines(text.WrapSoft(s.Meaning, 95)) {
 			fmt.Fprintf(b, "%-2s %s\n", name, strings.TrimSpace(line))
 			name = ""
+		}
+	}
+	fmt.Fprint(b, "\nThe heuristics: name, score, preferred victims and source:\n\n")
+	for _, h := range remat.Heuristics() {
+		fmt.Fprintf(b, "%-14s  %s\n", h.Name, h.Formula())
+		for _, line := range []string{h.Prefers, "source: " + h.Source} {
+			fmt.Fprintf(b, "%-14s  %s\n", "", line)
 		}
 	}
 	fmt.Fprint(b, "\nPlans choose before the run which tensors to keep; they need a log that is a chain:\n\n")
@@ -331,8 +333,17 @@ func openLogs(cmd *cobra.Command, paths []string, most device.Size) ([]grid.Log,
 			logs[i].Schedule, err = remat.ReadFile(path, budget.New(most))
 		}
 		if err != nil {
-			return nil, err
+			return nil, noLog(path, err)
 		}
 	}
 	return logs, nil
+}
+
+// noLog returns the error about a log that cannot be read, or a better one if the file is a trace.
+func noLog(path string, err error) error {
+	if path == "-" || formats.Recognize(path, formats.Options{}) != nil {
+		return err
+	}
+	return fmt.Errorf("%s: a trace of allocations, for replay and compare: want a log of operators, as "+
+		"python/dtrlog.py records it (docs/remat.md)", path)
 }
