@@ -325,9 +325,9 @@ func (c *Trial) again(row *Run, minimum *device.Size) []device.Size {
 
 func (c *Trial) ample() device.Size { return c.o.Device.Ample(Ample(c.bound)) }
 
-// completesFrom returns the capacity from which on the trace is known to complete, by the last Measure; 0
-// if that is not known. It is for strategies that do not look at the capacity: see
-// [setting.UnboundConfig].
+// completesFrom returns the capacity from which on the trace is known to complete: the peak of the
+// charged memory in the last Measure. It is 0, for unknown, if the capacity may influence the
+// strategy; see [setting.UnboundConfig].
 func (c *Trial) completesFrom(row *Run) device.Size {
 	if !row.Completed() || !c.setup.Unbound() {
 		return 0
