@@ -33,8 +33,8 @@ type Config struct {
 	InsertWaits string `json:"insert_waits" doc:"make a stream wait to reuse memory that another stream freed: on or off" grid:"on,off"`
 	// RegionBytes is the smallest region.
 	RegionBytes device.Size `json:"region_bytes" doc:"smallest region, a multiple of 512 (default 32MiB)" grid:"2MiB,8MiB,32MiB,128MiB,512MiB"`
-	// Limit is the most bytes to hold of the device; 0 for no bound.
-	Limit device.Size `json:"limit" doc:"most bytes to hold of the device; 0 for no bound"`
+	// Limit is the maximum of the bytes held from the device; 0 for none.
+	Limit device.Size `json:"limit" doc:"limit on the bytes held from the device; 0 for none"`
 }
 
 // WithDefaults returns c with every default filled in. It fails with an error that names

@@ -31,11 +31,11 @@ const jaxFraction = 0.75
 type Config struct {
 	// Variant selects the rules; default V2024.
 	Variant Variant `json:"variant" doc:"release to follow: 2016 (TensorFlow 0.10), 2024 (TensorFlow 2.17) or 2026 (XLA)" grid:"2016,2024,2026"`
-	// Limit in bytes is the most to hold of the device; default 1 TiB.
-	Limit device.Size `json:"limit" doc:"most bytes to hold of the device"`
+	// Limit is the maximum of the bytes held from the device; default 1 TiB.
+	Limit device.Size `json:"limit" doc:"limit on the bytes held from the device; 0 for 1TiB, which no card has, so that the device is the limit"`
 	// MemoryFraction bounds the bytes held to a share of the device's memory, in addition to Limit; 0
-	// for no such bound. A device that does not report its memory has no share.
-	MemoryFraction float64 `json:"memory_fraction,omitzero" doc:"most to hold of the device, as a share of its memory: 0.75 in JAX; 0 for no such bound"`
+	// for no such bound. It is ignored on a device that does not report its memory.
+	MemoryFraction float64 `json:"memory_fraction,omitzero" doc:"limit as a share of the device's memory, 0.75 in JAX; 0 for none. The smaller of it and limit applies"`
 	// AllowGrowth takes regions as they are needed instead of the whole limit at once.
 	AllowGrowth bool `json:"allow_growth" doc:"take regions as needed, each twice the last, instead of the whole limit at once" grid:"false,true"`
 	// GarbageCollection gives regions without live blocks back when a request would fail.

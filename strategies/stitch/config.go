@@ -38,8 +38,8 @@ type Config struct {
 	FragLimit device.Size `json:"frag_limit" doc:"the smallest request for which free memory is stitched" grid:"2MiB,16MiB,64MiB,512MiB,1EiB"`
 	// MostSBlocks is the largest number of sBlocks.
 	MostSBlocks int `json:"most_sblocks" doc:"largest number of sBlocks; beyond it the one that has been idle longest is undone" grid:"64,512,4096,32768"`
-	// Limit in bytes is the most to hold of the device; 0 for no bound.
-	Limit device.Size `json:"limit" doc:"most bytes to hold of the device; 0 for no bound"`
+	// Limit is the maximum of the bytes held from the device; 0 for none.
+	Limit device.Size `json:"limit" doc:"limit on the bytes held from the device; 0 for none"`
 }
 
 // WithDefaults returns c with every default filled in. It fails with an error that names

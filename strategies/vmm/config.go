@@ -33,8 +33,8 @@ type Config struct {
 	PageBytes device.Size `json:"page_bytes" doc:"bytes of a page, a multiple of the device's granularity; 0 for the granularity" grid:"0,20MiB,64MiB"`
 	// RangeBytes is the address space that is reserved at once; 0 for nine eighths of the limit.
 	RangeBytes device.Size `json:"range_bytes" doc:"address space that is reserved at once; 0 for nine eighths of the limit" grid:"0,1GiB"`
-	// Limit in bytes is the most to hold of the device; 0 for the capacity of the device.
-	Limit device.Size `json:"limit" doc:"most bytes to hold; 0 for the capacity of the device, or 1TiB if it is unknown"`
+	// Limit is the maximum of the bytes held from the device; 0 for the capacity of the device.
+	Limit device.Size `json:"limit" doc:"limit on the bytes held from the device; 0 for its capacity, or 1TiB if that is unknown"`
 	// Release releases free pages as soon as more than KeepBytes are free.
 	Release bool `json:"release" doc:"unmap free pages at once, if more than keep_bytes are free" grid:"false,true"`
 	// KeepBytes is the number of free bytes that Release keeps.

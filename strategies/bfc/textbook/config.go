@@ -17,8 +17,8 @@ const compat = "textbook"
 type Config struct {
 	// Compat names the structure; "textbook" is the default and the only value.
 	Compat string `json:"compat" doc:"the structure to follow"`
-	// Limit in bytes is the most to hold of the device, up to 16 TiB; default 1 TiB.
-	Limit device.Size `json:"limit" doc:"most bytes to hold of the device"`
+	// Limit is the maximum of the bytes held from the device, up to 16 TiB; default 1 TiB.
+	Limit device.Size `json:"limit" doc:"limit on the bytes held from the device; 0 for 1TiB, which no card has, so that the device is the limit"`
 	// AllowGrowth takes regions as they are needed instead of the whole limit at once.
 	AllowGrowth bool `json:"allow_growth" doc:"take regions as needed, each twice the last, instead of the whole limit at once" grid:"false,true"`
 }
