@@ -7,34 +7,36 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// chain is a schedule whose forward part is a chain: each operator reads constants and the result
-// of the operator before it, and has one result. Links are numbered from 1; the input of link 1 is
-// constant. The other operators read the results in reverse order, at most two adjacent ones at a
-// time. They are divided into phases: phase j reads result j, and no later one.
+// chain is a schedule whose forward part is a chain: each operator has one result, and reads only
+// constants and the result of the operator before it. Its operators are the links, numbered from 1.
+//
+// The other operators form the backward pass. They read the results in reverse order, at most two
+// adjacent ones at a time. They are divided into phases: phase j starts at the first operator that
+// reads result j, and its operators read results j and j-1 only.
 type chain struct {
 	s             *Schedule
 	ops           []int32       // by link: its operator
 	sizes         []device.Size // by link: bytes of its result
-	freeAfter     [][]int32     // by operator: links whose results are not needed after it
+	freeAfter     [][]int32     // by operator: the links whose results are read by no later operator
 	linkOf        []int32       // by storage: its link, or 0
-	firstRunOther []device.Size // by link: other bytes resident when it first runs
+	firstRunOther []device.Size // by link: resident bytes of other tensors when it first runs
 	phases        []phase       // by link
 }
 
-// phase is the needs of a phase of the backward pass in bytes of tensors other than results of
-// links.
+// phase is the needs of a phase of the backward pass. Result j is called its own, result j-1 the
+// one below. Bytes do not include the results of links.
 type phase struct {
-	readsOwn        bool        // it reads its own result
-	readsBelow      bool        // it reads the result of the link below, too
+	readsOwn        bool        // an operator reads its own result
+	readsBelow      bool        // an operator reads the result below
 	readsBothFirst  bool        // the first operator that reads a result reads both
-	seenOwn         bool        // measure has seen an operator that reads a result
-	seenBelow       bool        // measure has seen one that reads the result below
+	seenOwn         bool        // while measuring: an operator that reads a result was seen
+	seenBelow       bool        // while measuring: an operator that reads the result below was seen
 	atOwn           device.Size // resident before the first operator that reads a result
 	atBelow         device.Size // resident before the first operator that reads the result below
-	peakBeforeBelow device.Size // most during operators before that one
-	peakBoth        device.Size // most during the others that run before its own result is freed
-	peakAfter       device.Size // most during operators after that
-	lastRead        int32       // operator that last reads its own result
+	peakBeforeBelow device.Size // peak of the operators before the first that reads the result below
+	peakBoth        device.Size // peak of the operators from there to the last that reads its own result
+	peakAfter       device.Size // peak of the operators after that
+	lastRead        int32       // the last operator that reads its own result
 }
 
 // chainOf returns the chain of a schedule, or an error with the operator that breaks it.
@@ -70,10 +72,10 @@ func chainOf(s *Schedule) (*chain, error) {
 			why = err
 		}
 	}
-	return nil, fmt.Errorf("the log is no chain of operators with one input each: %w", why)
+	return nil, fmt.Errorf("want a chain of operators that each read the result before: %w", why)
 }
 
-// breaks returns why an operator is not the next link.
+// checkLink returns an error if an operator cannot be the next link.
 func (c *chain) checkLink(number int32) error {
 	op := &c.s.Ops[number]
 	is := func(what string) error { return fmt.Errorf("operator %d (%s) %s", number, clip(op.Name), what) }
@@ -94,7 +96,8 @@ func (c *chain) checkLink(number int32) error {
 	return nil
 }
 
-// errOthers: more operators run between the chain and its backward pass than in the chain.
+// errOthers: between the chain and its backward pass run more operators than in the chain, so the
+// chain was cut too short.
 var errOthers = errors.New("more operators outside the chain than in it")
 
 // divide numbers the results of the links and divides the other operators into phases.
@@ -113,7 +116,7 @@ func (c *chain) divide(rest []int32) error {
 			return fmt.Errorf("the result of operator %d (%s) is kept or dropped by the log", op, clip(c.s.Ops[op].Name))
 		}
 	}
-	at, until := int32(n), 0 // current phase; operators before the first one that reads an earlier result
+	at, between := int32(n), 0 // current phase; operators before the first that reads an earlier result
 	for _, number := range rest {
 		op := &c.s.Ops[number]
 		low, high, err := c.reads(number, op)
@@ -121,7 +124,7 @@ func (c *chain) divide(rest []int32) error {
 			return err
 		}
 		if at == int32(n) && (high == 0 || low == int32(n)) {
-			if until++; until > n {
+			if between++; between > n {
 				return errOthers
 			}
 		}
@@ -152,7 +155,8 @@ func (c *chain) divide(rest []int32) error {
 	return nil
 }
 
-// reads returns the lowest and the highest link whose result an operator reads, 0 for none.
+// reads returns the lowest and the highest link whose result an operator reads, or 0 if it reads
+// none.
 func (c *chain) reads(number int32, op *Op) (low, high int32, err error) {
 	for t := range op.outputs() {
 		if c.linkOf[c.s.Tensors[t].Storage] > 0 {
@@ -170,7 +174,7 @@ func (c *chain) reads(number int32, op *Op) (low, high int32, err error) {
 	return low, high, nil
 }
 
-// measure walks the schedule and fills in the other bytes that links and phases need.
+// measure walks the schedule and computes firstRunOther and the bytes of the phases.
 func (c *chain) measure() {
 	c.firstRunOther = make([]device.Size, len(c.ops))
 	refs := make([]int32, len(c.s.Storages))
@@ -205,8 +209,8 @@ func (c *chain) measure() {
 	}
 }
 
-// measureOp adds an operator that is no link to its phase, which it returns. At is the current
-// phase, used the bytes resident before the operator.
+// measureOp adds an operator of the backward pass to its phase, whose index it returns. At is the
+// current phase, used the bytes that are resident before the operator, without results of links.
 func (c *chain) measureOp(number, at int32, used device.Size) int32 {
 	op := &c.s.Ops[number]
 	low, high, _ := c.reads(number, op)

@@ -6,42 +6,42 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// The bounds of the dynamic program: units of memory, and states.
+// The bounds of the dynamic program. A budget is divided into at most maxStates / links² units of
+// memory, or minUnits if that is more.
 const (
 	maxLinks  = 128
 	minUnits  = 64
 	maxStates = 1 << 20
 )
 
-// subproblem is a state of the dynamic program: the result of link i-1 is held, links i to j are to
-// be run forward and phases j to i backward.
+// subproblem is a state of the dynamic program: to run phases j to i backward, when the result of
+// link i-1 is resident.
 type subproblem struct {
 	i, j    int32
-	endHeld bool  // the result of link j is held, too
-	held    int32 // units of memory of all results held
+	endHeld bool  // the result of link j is resident, too
+	held    int32 // units of memory of all resident results
 }
 
-// solution is the least time of a subproblem and the next result to keep: one of i to j, or 0 to
-// run phase j at once. Time math.MaxInt64 is infeasible.
+// solution is the answer to a subproblem.
 type solution struct {
-	time   int64
-	keep   int32
+	time   int64 // least nanoseconds of running links; math.MaxInt64 if it does not fit into the budget
+	keep   int32 // the link, from i to j, whose result is the next to compute and keep; 0: run phase j
 	solved bool
 }
 
-// chainSolver solves the choice of results to keep exactly, except that sizes are rounded up to
-// units.
+// chainSolver finds the results to keep that take the least time, by dynamic programming. Sizes are
+// rounded up to units; apart from that the solution is exact.
 type chainSolver struct {
 	*chain
 	budget      device.Size
 	unit        device.Size
-	units       []int32      // by link: of its result
-	budgetUnits int32        // units of the budget
-	solutions   [][]solution // by endHeld, i and j: by units held
+	units       []int32      // by link: size of its result in units
+	budgetUnits int32        // the budget in units
+	solutions   [][]solution // by i, j and endHeld: by units held
 }
 
-// optimal returns the policy that takes the least time within a budget. If none fits, the plan
-// keeps nothing.
+// optimal returns the policy that takes the least time within a budget. If none fits, the policy
+// keeps no result.
 func optimal(c *chain, budget device.Size) keepPolicy {
 	o := newChainSolver(c, budget)
 	whole := subproblem{i: 1, j: int32(len(c.ops) - 1)}
@@ -78,7 +78,7 @@ func newChainSolver(c *chain, budget device.Size) *chainSolver {
 	return o
 }
 
-// fits reports whether this many other bytes fit beside the results held.
+// fits reports whether other bytes fit into the budget beside the units of resident results.
 func (o *chainSolver) fits(held int32, bytes device.Size) bool {
 	return device.Size(held)*o.unit+bytes <= o.budget
 }
@@ -116,7 +116,7 @@ func (o *chainSolver) solve(g subproblem) solution {
 	return best
 }
 
-// phaseTime returns the time of the subproblems below phase j, which runs at once.
+// phaseTime returns the time of the subproblem if phase j runs now: the time of the phases below.
 func (o *chainSolver) phaseTime(g subproblem) int64 {
 	p, freed := &o.phases[g.j], g.held-o.units[g.j]
 	if !o.fits(g.held, p.peakBoth) || !o.fits(freed, p.peakAfter) {
@@ -128,30 +128,30 @@ func (o *chainSolver) phaseTime(g subproblem) int64 {
 	return o.solve(subproblem{g.i, g.j - 1, false, freed}).time
 }
 
-// search tries each result to keep.
+// search tries each result from i to j as the next to keep.
 func (o *chainSolver) search(g subproblem) solution {
 	best, n := solution{time: math.MaxInt64}, int32(len(o.ops)-1)
 	p := &o.phases[g.j]
-	last, base := g.j, p.atOwn
+	last, resident := g.j, p.atOwn
 	if g.endHeld {
-		last, base = g.j-1, p.atBelow
+		last, resident = g.j-1, p.atBelow
 	}
 	time := int64(0)
 	for k := g.i; k <= last; k++ {
 		op := &o.s.Ops[o.ops[k]]
-		need, other := o.units[k], base
+		need, other := o.units[k], resident
 		if k > g.i {
 			need += o.units[k-1]
 		}
 		if !g.endHeld && g.j == n {
-			other = o.firstRunOther[k] // links up to n run for the first time
+			other = o.firstRunOther[k] // the forward pass
 		}
 		if !o.fits(g.held+need, other+op.Workspace) {
 			break
 		}
 		time += op.Cost
 		if k == g.j && g.i < g.j && p.readsBothFirst {
-			break // the result below is locked when this one is made: keep that one first
+			break // the operator reads the result below, too: that one has to be kept first
 		}
 		if t := o.timeKeeping(g, k); t < math.MaxInt64 && time+t < best.time {
 			best = solution{time: time + t, keep: k}
@@ -160,12 +160,12 @@ func (o *chainSolver) search(g subproblem) solution {
 	return best
 }
 
-// timeKeeping returns the time that remains when the result of link k has been computed and kept.
+// timeKeeping returns the time of the rest when the result of link k has been computed and kept.
 func (o *chainSolver) timeKeeping(g subproblem, k int32) int64 {
 	sum := int64(0)
 	for _, next := range o.subproblems(g, k) {
-		begins := next.endHeld && (next.j != g.j || !g.endHeld)
-		if begins && !o.fits(next.held, o.phases[next.j].peakBeforeBelow) {
+		phaseBegins := next.endHeld && (next.j != g.j || !g.endHeld)
+		if phaseBegins && !o.fits(next.held, o.phases[next.j].peakBeforeBelow) {
 			return math.MaxInt64
 		}
 		t := o.solve(next).time
@@ -177,7 +177,7 @@ func (o *chainSolver) timeKeeping(g subproblem, k int32) int64 {
 	return sum
 }
 
-// subproblems returns the subproblems that remain when the result of link k is kept, in order.
+// subproblems returns the rest, in order, when the result of link k has been computed and kept.
 func (o *chainSolver) subproblems(g subproblem, k int32) []subproblem {
 	held := g.held + o.units[k]
 	if k == g.j {
@@ -190,7 +190,8 @@ func (o *chainSolver) subproblems(g subproblem, k int32) []subproblem {
 	return []subproblem{{k + 1, g.j, g.endHeld, held}, {g.i, k, true, below}}
 }
 
-// appendDecisions lists the decisions of a subproblem in the order in which links run.
+// appendDecisions appends a decision for each run of a link above 1, in order: whether the result
+// of the link below is kept.
 func (o *chainSolver) appendDecisions(g subproblem, list *[]bool) {
 	a := o.solve(g)
 	if a.keep == 0 {

@@ -8,26 +8,27 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Plan is a way to choose, before a run, the tensors to keep: a baseline for heuristics, which
-// choose during the run. It needs a log whose forward part is a chain of operators. Config.Budget
-// is the memory it plans for. Liveness, trigger and the step evict of the ladder have no effect.
+// Plan chooses the tensors to keep before the run: a baseline for heuristics, which choose victims
+// during the run. It needs a log whose forward part is a chain of operators. Config.Budget is the
+// memory that it plans for. Liveness, trigger and the step evict of the ladder have no effect.
 type Plan struct {
 	Name   string // as in Config.Heuristic
 	Keeps  string // the results it keeps
 	Source string // publication
 
-	maxLinks int // links of a chain it accepts
+	maxLinks int // most links of a chain
 	policy   func(c *chain, budget device.Size) keepPolicy
 }
 
-// keepPolicy chooses, for each run of a link above 1, whether the result of the link below is kept.
+// keepPolicy returns a function that is called for each run of a link above 1, in order. It reports
+// whether the result of the link below is kept. Again is true for a rerun.
 type keepPolicy func() func(link int32, again bool) bool
 
 // Plans returns all plans.
 func Plans() []Plan {
 	return []Plan{
-		{"sublinear", "the last result of each segment, and all of the last segment; the number of segments takes the " +
-			"least time within the budget", "Training Deep Nets with Sublinear Memory Cost, arXiv 1604.06174, 2016",
+		{"sublinear", "the last result of each segment, and all of the last segment; the number of segments is the one " +
+			"with the least time within the budget", "Training Deep Nets with Sublinear Memory Cost, arXiv 1604.06174, 2016",
 			math.MaxInt, sublinear},
 		{"chain-optimal", "the results that take the least time within the budget, among plans that keep each one until " +
 			"its last read", "Optimal checkpointing for heterogeneous chains, arXiv 1911.13214, 2019; here over single results",
@@ -44,7 +45,7 @@ func planOf(name string) *Plan {
 	return nil
 }
 
-// Plannable returns an error if a heuristic is one of [Plans] and the schedule is no chain.
+// Plannable returns an error if a heuristic is one of [Plans] and the schedule is not a chain.
 func Plannable(s *Schedule, heuristic string) error {
 	if p := planOf(heuristic); p != nil && len(s.Ops) > 0 {
 		_, err := p.chainOf(s)
@@ -78,7 +79,7 @@ func runPlan(p *Plan, s *Schedule, m Memory, c Config) (Result, error) {
 }
 
 func runPlanned(s *Schedule, m Memory, c Config) (Result, error) {
-	c.Heuristic, c.Trigger = "lru", Trigger{Kind: "on-failure"} // never asked for a victim
+	c.Heuristic, c.Trigger = "lru", Trigger{Kind: "on-failure"} // never used: the plan evicts
 	return Run(s, m, c)
 }
 
@@ -89,7 +90,7 @@ type planLiveness struct {
 	c    *chain
 	next func(link int32, again bool) bool
 	ran  []bool // by link
-	kept []bool // by link: its result was kept, and stays until its last read
+	kept []bool // by link: its result stays resident until its last read
 }
 
 func (k *planLiveness) begin(r *runner) liveness {
@@ -131,7 +132,8 @@ func (k *planLiveness) drop(link int32) {
 	}
 }
 
-// sublinear divides the chain into segments of about equal bytes.
+// sublinear divides the chain into segments of about equal bytes. It tries every number of segments
+// and takes the one with the least rerun time.
 func sublinear(c *chain, budget device.Size) keepPolicy {
 	n, total := len(c.ops)-1, device.Size(0)
 	for _, size := range c.sizes {
@@ -154,13 +156,13 @@ func sublinear(c *chain, budget device.Size) keepPolicy {
 	return best
 }
 
-// segments returns, for each link, whether its result is kept in the forward pass, if a segment
-// ends when its results exceed most bytes.
-func (c *chain) segments(most device.Size) []bool {
+// segments returns, for each link, whether its result is kept in the forward pass. A segment ends
+// when its results have at least size bytes.
+func (c *chain) segments(size device.Size) []bool {
 	keep := make([]bool, len(c.ops))
 	begin, sum := 1, device.Size(0)
 	for i := 1; i < len(c.ops); i++ {
-		if sum += c.sizes[i]; sum >= most && i+1 < len(c.ops) {
+		if sum += c.sizes[i]; sum >= size && i+1 < len(c.ops) {
 			keep[i], begin, sum = true, i+1, 0
 		}
 	}

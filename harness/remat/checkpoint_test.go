@@ -150,7 +150,7 @@ func TestPlansOnALog(t *testing.T) {
 }
 
 func TestPlansRefuseOtherLogs(t *testing.T) {
-	const none = "sublinear: the log is no chain of operators with one input each: operator "
+	const none = "sublinear: want a chain of operators that each read the result before: operator "
 	for path, want := range map[string]string{
 		"testdata/syn_unet4.log.gz":       `37 ("concat") does not read results in reverse order`,
 		"testdata/syn_lstm64.log.gz":      `6 ("chunk") returns a view of a result`,

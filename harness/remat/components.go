@@ -55,7 +55,7 @@ func (c *components) onLink(op *Op) {
 	}
 }
 
-// join merges the component of storage a into that of storage b.
+// join merges the component of storage a into the component of storage b.
 func (c *components) join(a, b int32) {
 	if a, b = c.root(c.node[a]), c.root(c.node[b]); a != b {
 		c.sum[b] += c.sum[a]

@@ -12,8 +12,8 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// Defrag configures defragmentation. Blocks move while no operator runs, those of locked inputs
-// included. A move does not count as a use of a storage, and its time is not added to the clock of
+// Defrag configures defragmentation. Blocks move while no operator runs, even blocks of locked
+// inputs. A move does not count as a use of a storage, and its time is not added to the clock of
 // the run.
 type Defrag struct {
 	Kind       string    // one of DefragKinds; empty: slide
@@ -180,7 +180,7 @@ type holder struct {
 }
 
 // movable returns the movable blocks and their holders: the blocks of storages in order of
-// creation, then those of the operator that is about to run.
+// creation, then the blocks of the operator that is about to run.
 func (r *runner) movable() (list []OwnedBlock, holders []holder) {
 	for i := range r.stores {
 		st, size := &r.stores[i], r.s.Storages[i].Size

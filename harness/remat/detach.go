@@ -1,8 +1,8 @@
 package remat
 
 // detach frees dead storages permanently at once, as MegEngine does if the program and not a
-// heuristic drops tensors. The outputs of their readers can then never be recomputed, so those that
-// are missing are restored first, and all of them are pinned until they die themselves.
+// heuristic drops tensors. The outputs of their readers can then never be recomputed, so
+// missing ones are restored first, and all of them are pinned until they die themselves.
 type detach struct {
 	keepDead
 	users [][]int32 // by storage: operators that read it, once per argument

@@ -14,7 +14,7 @@
 //
 // ReadFile lowers a log to a [Schedule] of five kinds of steps. Its operators have no side effects:
 // a mutation becomes an operator with a new output, and the mutated name refers to that output from
-// then on. The exception is a fixed storage, one that is never evicted, such as a weight that an
+// then on. The exception is a fixed storage, which is never evicted, such as a weight that an
 // optimizer updates: it is written in place, after every tensor whose recomputation needs the old
 // content has been pinned. A [Builder] makes schedules without a log.
 //
@@ -41,7 +41,7 @@
 // including free device memory; the size of the block that an empty strategy would grant; and the
 // requested bytes of live blocks.
 //
-// [Defrag] moves blocks, those of locked storages included, while no operator runs. A move does not
+// [Defrag] moves blocks, even of locked storages, while no operator runs. A move does not
 // count as a use, and its time is kept apart from the clock. Blocks slide if the strategy can slide
 // them. Otherwise all blocks are freed and reallocated: by address, or, with bounce, oldest storage
 // first after cached memory was released. If a block then fits nowhere, all are reallocated largest
@@ -92,7 +92,7 @@
 // # Permanent frees
 //
 // The liveness policies banish, mge-refcount and detach free storages permanently. banish pins the
-// storages computed from them, detach also recomputes those that are evicted, and mge-refcount pins
+// storages computed from them, detach also recomputes evicted ones, and mge-refcount pins
 // nothing. If the producer of a permanently freed storage reruns, mge-refcount and detach discard
 // that output; under banish it returns, as in the simulator, and joins no class. MegEngine applies
 // its policies to tensors; here they apply to storages, because schedules have views.

@@ -40,10 +40,11 @@ type Addressed interface {
 	LargestFree() device.Size
 	// Release returns cached memory to the device. It reports the number of bytes.
 	Release() device.Size
-	// Window returns the owners of the blocks to evict for a request of size bytes: those of the
-	// cheapest window of adjacent blocks, or of the cheapest set of whole regions if that costs less.
-	// It returns no victims if there is neither. If emptiesRegions is true, the caller must call
-	// Release after the evictions. Cost returns the cost of evicting a block, or false to keep it.
+	// Window returns the owners of the blocks to evict for a request of size bytes: the blocks of
+	// the cheapest window, a run of adjacent chunks, or of whole regions if that costs less. It
+	// returns no victims if there is neither. If emptiesRegions is true, the caller must
+	// call Release after the evictions. Cost returns the cost of evicting a block, or false to keep
+	// it.
 	Window(size device.Size, cost func(Owner, device.Addr) (float64, bool)) (victims []Owner, emptiesRegions bool)
 	// Move moves blocks together and updates their addresses in the list. If a block has no place
 	// afterwards, Move returns its requested size; some blocks of the list are then no longer live.

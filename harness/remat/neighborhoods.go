@@ -247,8 +247,8 @@ func (g *neighborhoods) rebuild(side int, base int32) {
 
 // onForget rebuilds the neighborhoods that contained the storage.
 func (g *neighborhoods) onForget(s int32) {
-	// The storage is not resident, so its own neighborhoods are unused: they hold the result of a
-	// search for those of others.
+	// The storage is not resident, so its own neighborhoods are unused: they hold the
+	// storages whose neighborhoods contain it.
 	g.rebuild(up, s)
 	g.rebuild(down, s)
 	g.r.graph.remove(s)

@@ -99,7 +99,7 @@ type Result struct {
 	Runs            int         // runs of operators, reruns included
 	Remats          int         // reruns of operators
 	DeepestChain    int         // most reruns waiting for each other at once
-	Collateral      int         // missing outputs that a rerun restored besides the wanted one
+	Collateral      int         // missing outputs that a rerun restored, too
 	EvictingRuns    int         // runs of operators that evicted a storage first
 	Refusals        Refusals    // requests that an Addressed memory refused
 	WindowEvictions int         // storages evicted together with adjacent ones

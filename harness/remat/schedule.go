@@ -227,7 +227,7 @@ func (b *Builder) validate(c Call) error {
 	for _, o := range c.Outputs {
 		switch {
 		case o.Written && (o.Alias < 0 || o.Alias >= len(c.Args) || !c.Fixed || !b.fixed(c.Args[o.Alias])):
-			return errors.New("in-place write: want a fixed storage and a fixed operator, one that cannot be rerun")
+			return errors.New("in-place write: want a fixed storage and a fixed operator")
 		case o.Alias < NoAlias || o.Alias >= len(c.Args):
 			return fmt.Errorf("view of argument %d: the operator has %d arguments", o.Alias, len(c.Args))
 		case o.Alias == NoAlias && o.Size > maxValue:

@@ -28,7 +28,8 @@ type coster interface {
 
 // ranker is a scorer of whole scores.
 type ranker interface {
-	// rank returns the score of a resident storage. Among equal scores the least tie is evicted first.
+	// rank returns the score of a resident storage. Among equal scores the least tie is evicted
+	// first.
 	rank(s int32) (score, tie float64)
 }
 

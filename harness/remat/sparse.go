@@ -30,7 +30,7 @@ func (p sparse) find(at int32) (int, bool) {
 	return low, low < len(p) && p[low].at == at
 }
 
-// merge adds the storages of a word and returns the bits of those that were not in the set.
+// merge adds the storages of a word and returns the bits of the new ones.
 func (p *sparse) merge(w word) uint64 {
 	i, ok := p.find(w.at)
 	if !ok {

@@ -133,7 +133,7 @@ type emptiableRegion struct {
 
 // regionsToEmpty returns the tiles of the regions to empty and release so that the device can grant
 // the request, and their total cost. It takes regions by cost per byte until they suffice, then
-// drops those that turn out unnecessary, the most expensive first. A single region that suffices
+// drops the unnecessary ones, the most expensive first. A single region that suffices
 // alone is preferred if it is cheaper.
 func (p *Space) regionsToEmpty(size device.Size) (tiles []tile, sum float64) {
 	g := p.grant(size)

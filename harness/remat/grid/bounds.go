@@ -5,20 +5,20 @@ import (
 	"github.com/vramyard/vramyard/harness/remat"
 )
 
-// Bounds are lower bounds, in bytes, of the budget a schedule needs under any heuristic in any
+// Bounds are lower bounds, in bytes, of the budget that a schedule needs with any heuristic and any
 // memory.
 type Bounds struct {
 	Constant   device.Size `json:"constant_bytes"`    // constants, such as weights
-	Bottleneck device.Size `json:"bottleneck_bytes"`  // most bytes that one operator reads and makes
+	Bottleneck device.Size `json:"bottleneck_bytes"`  // inputs, outputs and workspace of the largest operator
 	LowerBound device.Size `json:"lower_bound_bytes"` // no smaller budget suffices
 }
 
 // BoundsOf computes the bounds of a schedule in one pass over its steps.
 func BoundsOf(s *remat.Schedule) Bounds {
 	var b Bounds
-	fixed := make([]bool, len(s.Storages)) // never evicted again
-	seen := make([]int, len(s.Storages))   // the last operator that read it, counted from 1
-	held := device.Size(0)
+	fixed := make([]bool, len(s.Storages)) // by storage: never evicted from now on
+	seen := make([]int, len(s.Storages))   // by storage: the last operator that read it, counted from 1
+	held := device.Size(0)                 // bytes of fixed storages
 	hold := func(storage int32) {
 		if !fixed[storage] {
 			fixed[storage] = true
@@ -32,7 +32,7 @@ func BoundsOf(s *remat.Schedule) Bounds {
 			if op.Fixed && len(op.Args) == 0 {
 				b.Constant += op.OutputBytes
 			}
-			need, more := op.OutputBytes+op.Workspace, op.OutputBytes+op.Workspace // more: without fixed storages
+			need, more := op.OutputBytes+op.Workspace, op.OutputBytes+op.Workspace // more: bytes that are not fixed yet
 			for _, a := range op.Args {
 				n := s.Tensors[a].Storage
 				if seen[n] == int(step.Of)+1 {

@@ -16,16 +16,16 @@ const Schema = "vramyard-remat/1"
 // Counting is the name of the memory that only counts bytes.
 const Counting = "counting"
 
-// The ladders that define the prices of a [Line].
+// The ladders of remat.Ladders that define the prices of a [Line].
 const (
 	Evict       = "none"         // blocks never move
-	DefragFirst = "defrag-first" // blocks move before anything is evicted, if the request then fits
+	DefragFirst = "defrag-first" // if enough bytes are free, blocks move before a storage is evicted
 )
 
 // Log is a schedule with the name of its model.
 type Log struct {
-	Model    string          // name
-	Schedule *remat.Schedule // its operators
+	Model    string          // name of the model
+	Schedule *remat.Schedule // the program
 }
 
 // Options of a grid. Heuristics, Ladders and Ratios must not be empty.
@@ -71,7 +71,7 @@ func baseOf(l Log, o *Options) (Base, error) {
 		}
 	}
 	res, err := remat.Run(l.Schedule, &remat.Counter{Budget: remat.Unlimited},
-		remat.Config{Heuristic: "lru", Liveness: o.Liveness}) // no heuristic is asked for a victim
+		remat.Config{Heuristic: "lru", Liveness: o.Liveness}) // any heuristic: there are no victims
 	if err == nil && res.Peak == 0 {
 		err = errEmpty
 	}

@@ -2,8 +2,9 @@ package grid
 
 import "github.com/vramyard/vramyard/harness/remat"
 
-// Line summarises the runs of one log, heuristic, strategy and ladder over all budgets. A price is
-// a difference of smallest sufficient budgets in base peaks, null if one of them is missing.
+// Line summarizes the runs of one log, heuristic, strategy and ladder within all budgets. A budget
+// is feasible if the run completes within it. A price is the difference of two smallest feasible
+// budgets, as a share of the base peak; it is null if one of them does not exist.
 type Line struct {
 	Model     string `json:"model"`      // name of the log
 	SHA256    string `json:"log_sha256"` // of the decompressed file
@@ -11,11 +12,11 @@ type Line struct {
 	Strategy  string `json:"strategy"`   // name and preset, or counting
 	Ladder    string `json:"ladder"`     // steps tried after a refusal
 
-	// smallest budget that suffices; null: none
+	// smallest feasible budget; null: none
 	SmallestFeasible *Ratio `json:"smallest_feasible_ratio"`
 	// overhead at that budget; null: none
 	OverheadAtSmallest *float64      `json:"overhead_at_smallest"`
-	LargestInfeasible  *Ratio        `json:"largest_infeasible_ratio"`             // largest that fails; null: none
+	LargestInfeasible  *Ratio        `json:"largest_infeasible_ratio"`             // null: none
 	LargestVerdict     remat.Verdict `json:"largest_infeasible_verdict,omitempty"` // verdict of that run
 	// overhead at half of the base peak; null: infeasible or not run
 	OverheadAtHalf *float64 `json:"overhead_at_half"`
@@ -27,7 +28,7 @@ type Line struct {
 	Runs     []Run `json:"-"` // by ratio
 }
 
-// Monotone reports whether every budget from the smallest sufficient one up suffices.
+// Monotone reports whether every budget from the smallest feasible one up is feasible.
 func (l *Line) Monotone() bool {
 	return l.SmallestFeasible == nil || l.LargestInfeasible == nil || *l.LargestInfeasible < *l.SmallestFeasible
 }
@@ -73,7 +74,7 @@ func difference(a, b *Ratio) *Ratio {
 	return &d
 }
 
-// lineOf summarises the runs of a line, without prices.
+// lineOf summarizes the runs of a line, without prices.
 func lineOf(runs []Run) Line {
 	first := &runs[0]
 	l := Line{

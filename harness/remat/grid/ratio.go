@@ -16,7 +16,7 @@ import (
 // Ratio is a share in millionths, so that sums and differences are exact. In JSON it is a number.
 type Ratio int64
 
-// Whole is a ratio of 1. Half is the budget at which overheads are compared.
+// Whole is the ratio 1. Half is the budget at which overheads are compared.
 const (
 	Whole Ratio = 1_000_000
 	Half        = Whole / 2
@@ -82,7 +82,7 @@ func parseRatio(s string) (Ratio, error) {
 // Of returns this share of a size, rounded down.
 func (r Ratio) Of(n device.Size) device.Size {
 	high, low := bits.Mul64(uint64(n), uint64(r))
-	quotient, _ := bits.Div64(high, low, uint64(Whole)) // no overflow: schedules and ratios are bounded
+	quotient, _ := bits.Div64(high, low, uint64(Whole)) // cannot overflow: sizes of schedules and ratios are bounded
 	return device.Size(quotient)
 }
 

@@ -7,12 +7,12 @@ import (
 	"github.com/vramyard/vramyard/harness/remat"
 )
 
-// Release is the behavior of a release of MegEngine, with its own defaults.
+// Release is the settings that reproduce a release of MegEngine with its defaults.
 type Release struct {
 	Name      string // version
 	Heuristic string // its heuristic
 	Ladder    string // its steps after a refused request
-	Settings         // without Limit and Seed
+	Settings         // Limit and Seed are zero
 }
 
 // Releases returns the known releases of MegEngine, oldest first. Release 1.4 evicts only above a

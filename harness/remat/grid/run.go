@@ -14,7 +14,8 @@ import (
 	"github.com/vramyard/vramyard/harness/remat"
 )
 
-// Run is one point of the grid. If its verdict is not ok, the figures are those at its end.
+// Run is the result of one point of the grid. If the verdict is not ok, it holds the figures up to
+// the failure.
 type Run struct {
 	Model      string        `json:"model"`             // name of the log
 	SHA256     string        `json:"log_sha256"`        // of the decompressed file
@@ -23,12 +24,12 @@ type Run struct {
 	Heuristic  string        `json:"heuristic"`         // heuristic that chose victims
 	Liveness   string        `json:"liveness"`          // policy for dead tensors
 	Ratio      Ratio         `json:"ratio"`             // budget as a share of the base peak
-	Budget     device.Size   `json:"budget_bytes"`      // most bytes at once
+	Budget     device.Size   `json:"budget_bytes"`      // the budget
 	BasePeak   device.Size   `json:"base_peak_bytes"`   // peak of the log without a budget
 	LowerBound device.Size   `json:"lower_bound_bytes"` // no smaller budget suffices in any memory
 	Verdict    remat.Verdict `json:"verdict"`           // outcome
 
-	// clock relative to the time of the model; null if that is 0
+	// clock relative to the compute time of the log; null if that is 0
 	Overhead      *float64 `json:"overhead"`
 	TotalOverhead *float64 `json:"total_overhead"`   // overhead including moves
 	Clock         int64    `json:"clock_ns"`         // time of all operators run; starts at 1
@@ -38,18 +39,18 @@ type Run struct {
 	Peak               device.Size `json:"max_memory_bytes"`     // peak of tensor bytes
 	EvictPressure      int         `json:"evict_pressure"`       // evictions because memory was short
 	EvictWindow        int         `json:"evict_window"`         // of them: as part of a window of adjacent blocks
-	EvictEager         int         `json:"evict_eager"`          // evictions for any other reason
+	EvictEager         int         `json:"evict_eager"`          // evictions for another reason
 	EvictBytesPressure int64       `json:"evict_bytes_pressure"` // bytes of evict_pressure
 	EvictBytesEager    int64       `json:"evict_bytes_eager"`    // bytes of evict_eager
 	Remats             int         `json:"remat_ops"`            // operators rerun
-	Collateral         int         `json:"remat_collateral"`     // outputs restored by a rerun for another output
+	Collateral         int         `json:"remat_collateral"`     // missing outputs that a rerun restored, too
 	ComputeCalls       int         `json:"compute_calls"`        // operators run, reruns included
-	MakeRoomCalls      int         `json:"make_room_calls"`      // runs of operators that needed an eviction
-	// deepest stack of operators waiting for each other's reruns
+	MakeRoomCalls      int         `json:"make_room_calls"`      // runs of operators that evicted a storage first
+	// most reruns waiting for each other at once
 	Deepest       int    `json:"deepest_chain"`
 	VictimsSHA256 string `json:"evict_seq_sha256"` // of the victims of pressure in order
 
-	// bytes evicted that no block of the requesting operator overlapped
+	// bytes of victims that overlap no block of the operator they made room for
 	EvictBytesWasted int64 `json:"evict_bytes_wasted"`
 	Refusals         int   `json:"refused_count"`         // refused requests, retries included
 	RefusedFree      int64 `json:"refused_free_bytes"`    // free bytes, summed over refusals
@@ -62,7 +63,7 @@ type Run struct {
 	Baseline bool `json:"-"` // a baseline, never reported as the winner
 }
 
-// fill copies the figures of a run. Base is the compute time of the log in ns.
+// fill copies the figures of a result. Base is the compute time of the log in ns.
 func (r *Run) fill(res *remat.Result, base int64) {
 	r.Verdict = res.Verdict
 	if r.Verdict == remat.OOM { // counting has no other kind of failure
@@ -92,8 +93,8 @@ func (r *Run) fill(res *remat.Result, base int64) {
 type point struct {
 	log    *Log
 	setup  *setting.Setup // nil: counting
-	run    *Run           // result; name and settings are set already
-	config remat.Config   // how it is run
+	run    *Run           // the result; its name and settings are set before the run
+	config remat.Config
 }
 
 func (p *point) memory() (remat.Memory, func() error, error) {
@@ -173,8 +174,8 @@ func Grid(ctx context.Context, logs []Log, setups []setting.Setup, o Options) (*
 	return r, ctx.Err()
 }
 
-// pointsOf returns the points of a log, line by line. Counting runs with one ladder, since it has
-// nothing to move.
+// pointsOf returns the points of a log, line by line. The counting memory runs with one ladder,
+// since it has no blocks to move.
 func pointsOf(l *Log, b *Base, setups []setting.Setup, o *Options) (points []point, err error) {
 	line := func(heuristic, strategy, ladder string, setup *setting.Setup) {
 		baseline := setup != nil && setup.Baseline

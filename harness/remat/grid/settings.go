@@ -19,14 +19,14 @@ type Settings struct {
 	Trigger  string `json:"trigger"`
 	Defrag   string `json:"defrag"`   // one of remat.DefragKinds
 	Sampling string `json:"sampling"` // none, stride, mge, or a sample size
-	// size up to which tensors are never evicted, or a percentage of the mean size such as 1%; a
-	// size with ",cut" behaves as in MegEngine
+	// size up to which tensors are never evicted, or a percentage of the mean size such as 1%; with
+	// ",cut" after the size, as in MegEngine, such tensors are pinned when they are created
 	MinEvictee string `json:"min_evictee"`
 	// order of missing inputs: argument, cheapest, largest
 	ParentOrder  string  `json:"parent_order"`
-	EagerInRemat bool    `json:"eager_in_remat"` // evict a dead tensor restored for a replay after its last read
+	EagerInRemat bool    `json:"eager_in_remat"` // evict a dead tensor restored by a rerun after its last read
 	Quirks       string  `json:"quirks"`         // as remat.ParseQuirks reads them
-	Limit        float64 `json:"limit"`          // most time of a run without moves, relative to its compute time; above 1
+	Limit        float64 `json:"limit"`          // most time of a run without moves, in compute times of the log; above 1
 	Seed         uint64  `json:"seed"`           // for random choices
 }
 
@@ -51,7 +51,7 @@ func (s *Settings) config(budget device.Size, counts bool) (c remat.Config, err 
 		}
 		c.Trigger.Bytes = r.Of(budget)
 	}
-	if counts && kind == "reserve" { // counting has no holes
+	if counts && kind == "reserve" { // a Counter has no holes
 		c.Trigger = remat.Trigger{}
 	}
 	if c.Sampling, err = parseSampling(s.Sampling); err != nil {
