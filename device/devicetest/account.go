@@ -13,7 +13,7 @@ func holdings(u device.Usage) string {
 		u.Held, u.PeakHeld, u.Charged, u.PeakCharged, u.Regions, u.Handles, u.Ranges, u.Space, u.Mapped, u.Events)
 }
 
-func counts(c device.Calls) string {
+func callCounts(c device.Calls) string {
 	b, err := json.Marshal(c)
 	if err != nil {
 		return err.Error()
@@ -21,9 +21,9 @@ func counts(c device.Calls) string {
 	return string(b)
 }
 
-// holds fails the test unless the account shows that more is held than before by exactly the given
-// amounts. Peaks, calls and times are checked after each call.
-func (r *rig) holds(was, more device.Usage) {
+// requireGrowth fails the test unless the account shows that more is held than before by exactly
+// the given amounts. Peaks, calls and times are checked after each call.
+func (r *rig) requireGrowth(was, more device.Usage) {
 	r.Helper()
 	now := r.d.Usage()
 	got := device.Usage{
@@ -32,6 +32,6 @@ func (r *rig) holds(was, more device.Usage) {
 		Events: now.Events - was.Events,
 	}
 	if got != more {
-		r.Fatalf("more than before is held: %s, want %s", holdings(got), holdings(more))
+		r.Fatalf("the device holds more than before by %s, want %s", holdings(got), holdings(more))
 	}
 }

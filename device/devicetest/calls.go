@@ -2,12 +2,12 @@ package devicetest
 
 import "github.com/vramyard/vramyard/device"
 
-// One method for each kind of call. Want is the answer that is wanted, nil for success.
+// Each kind of call has a method. want is the expected error, nil for success.
 
 func (r *rig) reserve(want error, size, align device.Size) (g device.Region) {
 	r.Helper()
 	r.call(want, device.CallReserve, func() (err error) { g, err = r.d.Reserve(size, align); return err }, size, align)
-	r.fits(want, g, size, align)
+	r.requireFit(want, g, size, align)
 	return g
 }
 
@@ -20,18 +20,18 @@ func (r *rig) reserveRange(want error, size, align device.Size, at device.Addr) 
 	r.Helper()
 	r.call(want, device.CallReserveRange, func() (err error) { g, err = r.vm.ReserveRange(size, align, at); return err },
 		size, align, at)
-	r.fits(want, g, size, align)
+	r.requireFit(want, g, size, align)
 	if want == nil && at != 0 && g.Addr != at {
-		r.Fatalf("a range was asked for at %v and is at %v", at, g.Addr)
+		r.Fatalf("a range was requested at %v and reserved at %v", at, g.Addr)
 	}
 	return g
 }
 
-// fits fails the test unless what was granted is as large and aligned as it was asked for.
-func (r *rig) fits(want error, g device.Region, size, align device.Size) {
+// requireFit fails the test unless the granted region has the requested size and alignment.
+func (r *rig) requireFit(want error, g device.Region, size, align device.Size) {
 	r.Helper()
 	if want == nil && (g.Addr == 0 || g.Size < size || g.End() < g.Addr || align != 0 && !g.Addr.IsAligned(align)) {
-		r.Fatalf("%d bytes at a multiple of %d were asked for, %d bytes at %v were granted",
+		r.Fatalf("%d bytes at a multiple of %d were requested, %d bytes at %v were granted",
 			uint64(size), uint64(align), uint64(g.Size), g.Addr)
 	}
 }
@@ -45,7 +45,7 @@ func (r *rig) createHandle(want error, size device.Size) (h device.Handle) {
 	r.Helper()
 	r.call(want, device.CallCreateHandle, func() (err error) { h, err = r.vm.CreateHandle(size); return err }, size)
 	if want == nil && h == 0 {
-		r.Fatalf("a handle of %v is zero, which names none", size)
+		r.Fatalf("a new handle of %v is zero, which is invalid", size)
 	}
 	return h
 }
@@ -60,7 +60,7 @@ func (r *rig) mapAt(want error, a device.Addr, n device.Size, h device.Handle, o
 	r.call(want, device.CallMap, func() error { return r.vm.Map(a, n, h, offset) }, a, n, h, offset)
 }
 
-// tryMap maps where there is more than one answer, and returns it.
+// tryMap maps memory where several answers are valid, and returns the answer.
 func (r *rig) tryMap(want oneOf, a device.Addr, n device.Size, h device.Handle, offset device.Size) error {
 	r.Helper()
 	return r.try(want, device.CallMap, func() error { return r.vm.Map(a, n, h, offset) }, a, n, h, offset)
@@ -80,7 +80,7 @@ func (r *rig) newEvent() (e device.Event) {
 	r.Helper()
 	r.call(nil, device.CallNewEvent, func() (err error) { e, err = r.str.NewEvent(); return err })
 	if e == 0 {
-		r.Fatalf("a new event is zero, which names none")
+		r.Fatalf("a new event is zero, which is invalid")
 	}
 	return e
 }
@@ -125,7 +125,7 @@ func (r *rig) newPool(most device.Size) (p device.Pool) {
 	r.Helper()
 	r.call(nil, device.CallNewPool, func() (err error) { p, err = r.pool.NewPool(most); return err }, most)
 	if p == 0 {
-		r.Fatalf("a new pool is zero, which is the one there was")
+		r.Fatalf("a new pool is zero, which is the default pool")
 	}
 	return p
 }
@@ -139,7 +139,7 @@ func (r *rig) allocAsync(want error, p device.Pool, size device.Size, s device.S
 	r.Helper()
 	r.call(want, device.CallAllocAsync, func() (err error) { g, err = r.pool.AllocAsync(p, size, s); return err },
 		p, size, s)
-	r.fits(want, g, size, 0)
+	r.requireFit(want, g, size, 0)
 	return g
 }
 
@@ -182,8 +182,8 @@ func (r *rig) compare(want error, a device.Addr, n device.Size, pattern uint32) 
 	return differs, same
 }
 
-// has fails the test unless n bytes at a are what a fill with the pattern would have written.
-func (r *rig) has(a device.Addr, n device.Size, pattern uint32) {
+// requireFilled fails the test unless n bytes at a equal the result of a fill with the pattern.
+func (r *rig) requireFilled(a device.Addr, n device.Size, pattern uint32) {
 	r.Helper()
 	if at, same := r.compare(nil, a, n, pattern); !same {
 		r.Fatalf("%d bytes at %v were filled with %#x and differ at %v", uint64(n), a, pattern, at)

@@ -9,8 +9,8 @@ import (
 var needContents = []device.Capability{device.CapContents}
 
 var contentsPromises = []promise{
-	{name: "WhatWasFilledIsFound", needs: needContents, run: fillAndCompare},
-	{name: "OnlyWhatIsHeldIsAccessed", needs: needContents, run: contentsMisuse},
+	{name: "FilledContentsAreRead", needs: needContents, run: fillAndCompare},
+	{name: "OnlyHeldMemoryIsAccessed", needs: needContents, run: contentsMisuse},
 	{name: "ContentsAgreeWithBytes", needs: needContents, run: contentsAgree},
 }
 
@@ -18,32 +18,32 @@ var contentsPromises = []promise{
 func fillAndCompare(r *rig) {
 	g := r.reserve(nil, device.MiB, 0)
 	r.fill(nil, g.Addr, g.Size, 0x04030201)
-	r.has(g.Addr, g.Size, 0x04030201)
+	r.requireFilled(g.Addr, g.Size, 0x04030201)
 	for start := range device.Size(4) { // words are aligned to addresses, not to the start
 		for n := device.Size(1); n < 10; n++ {
-			r.has(g.Addr.Add(4096+start), n, 0x04030201)
+			r.requireFilled(g.Addr.Add(4096+start), n, 0x04030201)
 		}
 	}
-	r.fill(nil, g.Addr.Add(4097), 6, 0x04ff02ff) // bytes 2 and 4 of a word stay what they were
+	r.fill(nil, g.Addr.Add(4097), 6, 0x04ff02ff) // bytes 2 and 4 of a word keep their values
 	at, same := r.compare(nil, g.Addr, g.Size, 0x04030201)
 	if want := g.Addr.Add(4098); same || at != want {
-		r.Fatalf("the first byte that differs is said to be at %v (none: %v), want %v", at, same, want)
+		r.Fatalf("Compare reports the first difference at %v (none: %v), want %v", at, same, want)
 	}
 	at, same = r.compare(nil, g.Addr.Add(4099), 2, 0x04030201)
 	if want := g.Addr.Add(4100); same || at != want {
-		r.Fatalf("the first byte that differs is said to be at %v (none: %v), want %v", at, same, want)
+		r.Fatalf("Compare reports the first difference at %v (none: %v), want %v", at, same, want)
 	}
-	r.has(g.Addr.Add(4097), 6, 0x04ff02ff)
-	r.has(g.Addr, 4097, 0x04030201)
-	r.has(g.Addr.Add(4103), g.Size-4103, 0x04030201)
+	r.requireFilled(g.Addr.Add(4097), 6, 0x04ff02ff)
+	r.requireFilled(g.Addr, 4097, 0x04030201)
+	r.requireFilled(g.Addr.Add(4103), g.Size-4103, 0x04030201)
 	r.fill(nil, g.End()-1, 1, 0)
 	if at, same = r.compare(nil, g.Addr.Add(8192), g.Size-8192, 0x04030201); same || at != g.End()-1 {
-		r.Fatalf("the last byte differs, the first that does is said to be at %v (none: %v)", at, same)
+		r.Fatalf("only the last byte differs, and Compare reports %v (none: %v)", at, same)
 	}
 	r.release(nil, g.Addr)
 }
 
-// contentsMisuse accesses what is not held.
+// contentsMisuse accesses memory that is not held.
 func contentsMisuse(r *rig) {
 	a, b := r.reserve(nil, device.MiB, 0), r.reserve(nil, device.MiB, 0)
 	r.fill(nil, a.Addr, a.Size, 1)
@@ -58,15 +58,16 @@ func contentsMisuse(r *rig) {
 	r.fill(device.ErrUnmapped, 0, 4, 9)
 	r.compare(device.ErrUnmapped, 8, 4, 9)
 	r.fill(device.ErrUnmapped, ^device.Addr(0), 1, 9)
-	r.has(a.Addr, a.Size, 1)
+	r.requireFilled(a.Addr, a.Size, 1)
 	r.release(nil, a.Addr)
 	r.fill(device.ErrUnmapped, a.Addr, 1, 9)
 	r.compare(device.ErrUnmapped, a.End()-1, 1, 1)
-	r.has(b.Addr, b.Size, 2)
+	r.requireFilled(b.Addr, b.Size, 2)
 	r.release(nil, b.Addr)
 }
 
-// contentsAgree fills and compares at random beside an array of bytes.
+// contentsAgree fills and compares at random, and expects the same results as from an array of
+// bytes.
 func contentsAgree(r *rig) {
 	const size = 4096
 	rng := r.rng(1)
@@ -111,7 +112,7 @@ func somePattern(rng *rand.Rand) uint32 {
 	return []uint32{0, 1, 0x01010101, 0x01000001, 0xffffffff, 0x04030201}[rng.IntN(6)]
 }
 
-// rng returns the random numbers of a check, and prints the seed should it fail.
+// rng returns the random numbers of a check, and logs the seed.
 func (r *rig) rng(check uint64) *rand.Rand {
 	r.Helper()
 	r.Logf("seed: -devicetest.seed=%d", *flagSeed)

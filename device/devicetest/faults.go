@@ -11,19 +11,19 @@ var faultPromises = []promise{
 	{name: "EveryKindCanBeRefused", run: everyKindRefused},
 }
 
-// taking are the calls that obtain a limited resource.
-var taking = device.CallsOf(device.CallReserve, device.CallReserveRange, device.CallCreateHandle, device.CallMap,
+// allocating are the calls that obtain a limited resource.
+var allocating = device.CallsOf(device.CallReserve, device.CallReserveRange, device.CallCreateHandle, device.CallMap,
 	device.CallNewEvent, device.CallNewPool, device.CallAllocAsync)
 
-// everyCallRefused runs a script of calls of every kind as often as there are calls in it, and
-// each time a fault refuses another one. That has done nothing, and the next try succeeds.
+// everyCallRefused runs a script with calls of every kind once for each of its calls, and injects a
+// fault into that call. The refused call must change nothing, and its repetition must succeed.
 func everyCallRefused(r *rig) {
 	for nth := uint64(1); ; nth++ {
-		faulty := r.behind(device.FaultPlan{Nth: nth})
+		faulty := r.withFaults(device.FaultPlan{Nth: nth})
 		script(faulty)
-		if faulty.hits() == 0 {
-			if want := faulty.kinds(); faulty.seen != want {
-				r.Errorf("the script makes calls of the kinds %s, want %s", names(faulty.seen), names(want))
+		if faulty.injected() == 0 {
+			if want := faulty.kinds(); faulty.called != want {
+				r.Errorf("the script makes calls of the kinds %s, want %s", names(faulty.called), names(want))
 			}
 			return
 		}
@@ -38,31 +38,31 @@ func everyKindRefused(r *rig) {
 			continue
 		}
 		for nth := uint64(1); ; nth++ {
-			faulty := r.behind(device.FaultPlan{Nth: nth, Calls: device.CallsOf(c)})
+			faulty := r.withFaults(device.FaultPlan{Nth: nth, Calls: device.CallsOf(c)})
 			script(faulty)
-			if faulty.hits() == 0 {
+			if faulty.injected() == 0 {
 				break
 			}
-			if faulty.struck != device.CallsOf(c) {
-				r.Errorf("a plan for %v refused %s", c, names(faulty.struck))
+			if faulty.refused != device.CallsOf(c) {
+				r.Errorf("a plan for %v refused %s", c, names(faulty.refused))
 			}
 		}
 	}
 }
 
-// behind returns a rig around the device behind a plan of faults.
-func (r *rig) behind(plan device.FaultPlan) *rig {
+// withFaults returns a rig around the device with injected faults.
+func (r *rig) withFaults(plan device.FaultPlan) *rig {
 	r.Helper()
 	f, err := device.NewFaults(r.d, plan)
 	if err != nil {
 		r.Fatal(err)
 	}
 	faulty := newRig(r.TB, f)
-	faulty.open, faulty.hits = r.open, f.Injected
+	faulty.open, faulty.injected = r.open, f.Injected
 	return faulty
 }
 
-// kinds returns the calls that the device is capable of.
+// kinds returns the calls of the device's capabilities.
 func (r *rig) kinds() (s device.CallSet) {
 	for c := range device.NumCalls {
 		var have bool
@@ -95,29 +95,30 @@ func names(s device.CallSet) string {
 	return string(b)
 }
 
-// struckBy judges a call that a fault refused: it was not made.
-func (r *rig) struckBy(err error, c device.Call, was device.Usage, args []any) {
+// checkInjected checks a call that a fault refused: it must not have reached the device.
+func (r *rig) checkInjected(err error, c device.Call, was device.Usage, args []any) {
 	r.Helper()
-	if !errors.Is(err, device.ErrInjected) || errors.Is(err, device.ErrOutOfMemory) != taking.Has(c) {
-		r.Fatalf("a fault refused %v%v and the answer is %q", c, args, text(err))
+	if !errors.Is(err, device.ErrInjected) || errors.Is(err, device.ErrOutOfMemory) != allocating.Has(c) {
+		r.Fatalf("a fault refused %v%v and the call returned %q", c, args, text(err))
 	}
 	want := was.Calls
 	want[c].Failed++
 	if now := r.d.Usage(); now.Calls != want {
-		r.Errorf("a fault refused %v%v and the calls went from %s to %s", c, args, counts(was.Calls), counts(now.Calls))
+		r.Errorf("a fault refused %v%v and the calls went from %s to %s", c, args, callCounts(was.Calls),
+			callCounts(now.Calls))
 	}
 	r.unchanged(was, "a fault refused %v%v", c, args)
 }
 
-// script makes calls of every kind that the device is capable of, mistakes among them, and
-// gives everything back.
+// script makes calls of every kind that the device supports, including mistakes, and releases
+// everything.
 func script(r *rig) {
 	r.Helper()
 	a := r.reserve(nil, device.MiB, 0)
 	r.reserve(device.ErrInvalid, 0, 0)
 	if r.mem != nil {
 		r.fill(nil, a.Addr, a.Size, 42)
-		r.has(a.Addr, a.Size, 42)
+		r.requireFilled(a.Addr, a.Size, 42)
 	}
 	if r.info != nil {
 		r.memoryInfo()
@@ -132,7 +133,7 @@ func script(r *rig) {
 		r.scriptPools()
 	}
 	if r.mem != nil {
-		r.has(a.Addr, a.Size, 42)
+		r.requireFilled(a.Addr, a.Size, 42)
 	}
 	r.release(device.ErrInvalid, a.Addr+1)
 	r.release(nil, a.Addr)
@@ -141,13 +142,13 @@ func script(r *rig) {
 
 func (r *rig) scriptVirtual() {
 	r.Helper()
-	g, a, h := r.joined(4)
+	g, a, h := r.rangeAndHandle(4)
 	r.mapAt(nil, a.Addr, 2*g, h, 0)
 	r.mapAt(nil, a.Addr.Add(2*g), 2*g, h, 0)
 	r.setAccess(nil, a.Addr, 4*g, device.AccessReadWrite)
 	if r.mem != nil {
 		r.fill(nil, a.Addr, 2*g, 7)
-		r.has(a.Addr.Add(2*g), 2*g, 7)
+		r.requireFilled(a.Addr.Add(2*g), 2*g, 7)
 	}
 	r.releaseRange(device.ErrMapped, a.Addr)
 	r.releaseHandle(nil, h)
@@ -167,7 +168,7 @@ func (r *rig) scriptStreams() {
 	r.syncStream(nil, 2)
 	r.syncDevice(nil)
 	if !r.done(nil, e) {
-		r.Errorf("the device is synchronised and an event is not done")
+		r.Errorf("the device was synchronized and an event is not done")
 	}
 	r.destroyEvent(nil, e)
 	r.destroyEvent(device.ErrEvent, e)
@@ -179,7 +180,7 @@ func (r *rig) scriptPools() {
 	r.setAttribute(nil, p, device.ReleaseThreshold, device.GiB)
 	a := r.allocAsync(nil, p, device.MiB, 1)
 	if used := r.attribute(nil, p, device.UsedNow); used != a.Size {
-		r.Errorf("a pool gave out %v and says that it did %v", a.Size, used)
+		r.Errorf("a pool granted %v and reports %v as used", a.Size, used)
 	}
 	r.destroyPool(device.ErrBusy, p)
 	r.freeAsync(nil, a.Addr, 1)

@@ -7,13 +7,13 @@ var misusePromises = []promise{
 	{name: "HandlesAreNotMisused", needs: needVM, run: handleMisuse},
 	{name: "NothingIsMappedTwice", needs: needVM, run: mapMisuse},
 	{name: "MappingsAreNotCut", needs: needVM, run: cutMisuse},
-	{name: "GranularityIsKept", needs: needVM, run: granularityMisuse},
-	{name: "RangesAreNoRegions", needs: needVM, run: rangesAreNoRegions},
+	{name: "GranularityIsEnforced", needs: needVM, run: granularityMisuse},
+	{name: "RangesAreNotRegions", needs: needVM, run: rangesAreNoRegions},
 }
 
-// rangeMisuse makes the mistakes with ranges alone.
+// rangeMisuse makes every mistake with ranges.
 func rangeMisuse(r *rig) {
-	g, a, h := r.joined(4)
+	g, a, h := r.rangeAndHandle(4)
 	r.reserveRange(device.ErrInvalid, 0, 0, 0)
 	r.reserveRange(device.ErrInvalid, g, 3, 0)
 	r.reserveRange(device.ErrInvalid, g, g+g/2, 0)
@@ -33,10 +33,10 @@ func rangeMisuse(r *rig) {
 	r.releaseHandle(nil, h)
 }
 
-// handleMisuse makes the mistakes with handles alone: zero, unknown, of another device, and
+// handleMisuse makes every mistake with handles: zero, unknown, of another device, and
 // released.
 func handleMisuse(r *rig) {
-	g, a, h := r.joined(4)
+	g, a, h := r.rangeAndHandle(4)
 	r.createHandle(device.ErrInvalid, 0)
 	r.createHandle(device.ErrOutOfMemory, huge)
 	o := r.other()
@@ -63,16 +63,16 @@ func handleMisuse(r *rig) {
 	r.releaseRange(nil, a.Addr)
 }
 
-// mapMisuse maps where it may not be mapped.
+// mapMisuse maps at addresses that are mapped already or lie outside of one range.
 func mapMisuse(r *rig) {
-	g, a, h := r.joined(4)
+	g, a, h := r.rangeAndHandle(4)
 	r.mapAt(nil, a.Addr.Add(g), 2*g, h, 0)
 	r.setAccess(nil, a.Addr.Add(g), 2*g, device.AccessReadWrite)
 	if r.mem != nil {
 		r.fill(nil, a.Addr.Add(g), 2*g, 0x5afe)
 	}
 	other := r.createHandle(nil, 4*g)
-	r.mapAt(device.ErrMapped, a.Addr.Add(g), 2*g, other, 0) // exactly there
+	r.mapAt(device.ErrMapped, a.Addr.Add(g), 2*g, other, 0) // exactly the mapping
 	r.mapAt(device.ErrMapped, a.Addr, 2*g, other, 0)        // over its start
 	r.mapAt(device.ErrMapped, a.Addr.Add(2*g), g, other, 0) // its last page
 	r.mapAt(device.ErrMapped, a.Addr, 4*g, other, 0)        // around it
@@ -85,7 +85,7 @@ func mapMisuse(r *rig) {
 	r.across(g, other)
 	r.mapAt(nil, a.Addr, g, other, 0)
 	if r.mem != nil {
-		r.has(a.Addr.Add(g), 2*g, 0x5afe)
+		r.requireFilled(a.Addr.Add(g), 2*g, 0x5afe)
 	}
 	r.unmap(nil, a.Addr, g)
 	r.unmap(nil, a.Addr.Add(g), 2*g)
@@ -101,7 +101,7 @@ func (r *rig) across(g device.Size, h device.Handle) {
 	r.releaseRange(nil, both.Addr)
 	low := r.reserveRange(nil, 2*g, 0, both.Addr)
 	r.mapAt(device.ErrInvalid, low.Addr.Add(g), 2*g, h, 0)
-	if high, ok := r.touching(2*g, low.End()); ok {
+	if high, ok := r.reserveAt(2*g, low.End()); ok {
 		r.mapAt(device.ErrInvalid, low.Addr.Add(g), 2*g, h, 0)
 		r.mapAt(nil, low.Addr.Add(g), g, h, 0)
 		r.mapAt(nil, high.Addr, g, h, 0)
@@ -116,7 +116,7 @@ func (r *rig) across(g device.Size, h device.Handle) {
 
 // cutMisuse unmaps parts of mappings, and sets the access of parts.
 func cutMisuse(r *rig) {
-	g, a, h := r.joined(6)
+	g, a, h := r.rangeAndHandle(6)
 	one := r.createHandle(nil, g)
 	r.mapAt(nil, a.Addr, 3*g, h, 0)
 	r.mapAt(nil, a.Addr.Add(4*g), g, one, 0)
@@ -125,10 +125,10 @@ func cutMisuse(r *rig) {
 		at, n device.Size
 		want  error
 	}{
-		{0, 1, device.ErrInvalid}, // the first page, the middle, the end
+		{0, 1, device.ErrInvalid}, // the first page, the second, the end
 		{1, 1, device.ErrInvalid},
 		{1, 2, device.ErrInvalid},
-		{3, 1, device.ErrUnmapped}, // the hole, with and without what is around it
+		{3, 1, device.ErrUnmapped}, // the hole, alone and with its mappings
 		{0, 4, device.ErrUnmapped},
 		{0, 5, device.ErrUnmapped},
 		{4, 2, device.ErrUnmapped},
@@ -140,9 +140,9 @@ func cutMisuse(r *rig) {
 		r.setAccess(cut.want, a.Addr.Add(cut.at*g), cut.n*g, device.AccessNone)
 	}
 	r.setAccess(device.ErrInvalid, a.Addr, 3*g, 99)
-	if r.mem != nil { // the access is as it was
+	if r.mem != nil { // the access has not changed
 		r.fill(nil, a.Addr, 3*g, 7)
-		r.has(a.Addr, 3*g, 7)
+		r.requireFilled(a.Addr, 3*g, 7)
 		r.fill(device.ErrAccess, a.Addr.Add(4*g), g, 7)
 	}
 	r.unmap(nil, a.Addr, 3*g)
@@ -158,10 +158,10 @@ func cutMisuse(r *rig) {
 	r.releaseRange(nil, a.Addr)
 }
 
-// granularityMisuse gives each argument that must be a multiple of the granularity another
-// value, and all others right ones.
+// granularityMisuse passes, for each argument in turn, a value that is not a multiple of the
+// granularity.
 func granularityMisuse(r *rig) {
-	g, a, h := r.joined(4)
+	g, a, h := r.rangeAndHandle(4)
 	if g == 1 {
 		r.Skip("every number is a multiple of the granularity")
 	}
@@ -183,14 +183,14 @@ func granularityMisuse(r *rig) {
 	r.unmap(nil, a.Addr, 2*g)
 	r.releaseHandle(nil, h)
 	r.releaseRange(nil, a.Addr)
-	for _, n := range odd { // the room is free now
+	for _, n := range odd { // the addresses are free now
 		r.reserveRange(device.ErrGranularity, g, 0, a.Addr.Add(n))
 	}
 }
 
-// rangesAreNoRegions gives each back as the other.
+// rangesAreNoRegions releases a range as a region, and a region as a range.
 func rangesAreNoRegions(r *rig) {
-	g, a, h := r.joined(2)
+	g, a, h := r.rangeAndHandle(2)
 	region := r.reserve(nil, g, 0)
 	r.release(device.ErrInvalid, a.Addr)
 	r.releaseRange(device.ErrInvalid, region.Addr)

@@ -13,12 +13,12 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// mutant is a sound device of which a method or two are replaced. It keeps the account in
-// order, so that a broken promise is found by what the device does, not by a count.
+// mutant is a correct device with one or two methods replaced. It corrects the counts of calls, so
+// that a check must detect the wrong behavior and not a wrong count.
 type mutant struct {
 	device.Forwarder
-	made     device.Calls // more calls than were made below; fewer where it wraps
-	forgiven device.Calls // Done: calls that failed below and succeeded here; Failed: calls to forget
+	made     device.Calls // calls to add to the counts; a wrapped number subtracts
+	forgiven device.Calls // Done: failed calls that return success here; Failed: failed calls not to count
 	account  func(*device.Usage)
 }
 
@@ -50,22 +50,22 @@ func (m *mutant) skip(c device.Call) error {
 	return nil
 }
 
-// open returns a maker of sound simulated devices, each inside a wrapper.
+// open returns a maker of correct simulated devices, each inside a wrapper.
 func open(c sim.Config, wrap func(mutant) device.Device) devicetest.Maker {
 	return func(t testing.TB, ordinal int) device.Device {
-		of := c
-		of.Ordinal = uint8(ordinal)
-		d, err := sim.New(of)
+		config := c
+		config.Ordinal = uint8(ordinal)
+		d, err := sim.New(config)
 		require.NoError(t, err)
 		return wrap(mutant{Forwarder: device.Forward(d)})
 	}
 }
 
-// filled is a device with all that a simulated one can have.
+// filled is a simulated device with every capability.
 var filled = sim.Config{Memory: sim.Filled, Capacity: 256 * device.MiB, Align: 4 * device.KiB,
 	Granularity: 64 * device.KiB}
 
-// mutants break one promise each.
+// mutants are devices that break one promise each.
 var mutants = slices.Concat(regionMutants, virtualMutants, contentsMutants, streamMutants, poolMutants)
 
 // broken is a device that breaks a promise, and a check that must find it.
@@ -82,22 +82,22 @@ func TestSuiteFindsBrokenPromises(t *testing.T) {
 			t.Parallel()
 			require.Contains(t, checks, b.by)
 			r := runCheck(t, checks[b.by], open(filled, b.wrap))
-			require.NotEmpty(t, r.errors, "%s says nothing", b.by)
+			require.NotEmpty(t, r.errors, "%s reports no error", b.by)
 			t.Logf("%s: %s", b.by, r.errors[0])
 		})
 	}
 }
 
-func TestSoundDevicePasses(t *testing.T) {
+func TestCorrectDevicePasses(t *testing.T) {
 	for name, check := range devicetest.Checks {
 		r := runCheck(t, check, open(filled, func(m mutant) device.Device { return &m }))
 		require.Empty(t, r.errors, name)
-		require.False(t, r.skipped, "%s: the device that the broken ones are made of lacks something", name)
+		require.False(t, r.skipped, "%s: the device lacks a capability", name)
 	}
 }
 
-// TestDevicesWithTheSameNumbersAreFound gives both devices the ordinal 0.
-func TestDevicesWithTheSameNumbersAreFound(t *testing.T) {
+// TestDevicesWithEqualOrdinalsAreFound gives both devices the ordinal 0.
+func TestDevicesWithEqualOrdinalsAreFound(t *testing.T) {
 	found := map[string]bool{}
 	for name, check := range devicetest.Checks {
 		r := runCheck(t, check, func(t testing.TB, _ int) device.Device {
@@ -112,8 +112,8 @@ func TestDevicesWithTheSameNumbersAreFound(t *testing.T) {
 	require.False(t, found["RegionsAreReleasedOnce"])
 }
 
-// TestPlainDevicePasses skips whatever a source of regions alone cannot do.
-func TestPlainDevicePasses(t *testing.T) {
+// TestDeviceWithRegionsOnlyPasses checks that the checks of all other capabilities are skipped.
+func TestDeviceWithRegionsOnlyPasses(t *testing.T) {
 	skipped := 0
 	for name, check := range devicetest.Checks {
 		r := runCheck(t, check, func(t testing.TB, _ int) device.Device {

@@ -8,23 +8,23 @@ import (
 
 var poolMutants = []broken{
 	{"blocks of pools are disjoint", "PoolBlocksAreDisjoint", func(m mutant) device.Device { return &wideBlocks{m} }},
-	{"a pool with everything free goes down to its threshold", "PoolsKeepWhatTheThresholdSays",
+	{"an empty pool shrinks to its threshold", "PoolsKeepTheirThreshold",
 		func(m mutant) device.Device {
 			return &keeping{m}
 		}},
-	{"a pool keeps its threshold", "PoolsKeepWhatTheThresholdSays", func(m mutant) device.Device { return &generous{m} }},
-	{"a trim gives back", "PoolsAreTrimmed", func(m mutant) device.Device { return &untrimmed{m} }},
-	{"what a pool uses is told", "PoolsTellTheirFigures", func(m mutant) device.Device { return &stuck{mutant: m} }},
-	{"a peak is reset", "PoolsTellTheirFigures", func(m mutant) device.Device { return &noReset{m} }},
-	{"a flag is 0 or 1", "PoolsTellTheirFigures", func(m mutant) device.Device { return &anyFlag{m} }},
-	{"a pool has its bound", "PoolsAreBounded", func(m mutant) device.Device { return &unbounded{m} }},
-	{"a pool with blocks stays", "PoolsAreNotMisused", func(m mutant) device.Device { return &rash{m} }},
-	{"a destroyed pool is gone", "PoolsAreNotMisused", func(m mutant) device.Device { return &ghost{m} }},
-	{"pool zero stays", "PoolsAreNotMisused", func(m mutant) device.Device { return &ground{m} }},
+	{"a pool keeps its threshold", "PoolsKeepTheirThreshold", func(m mutant) device.Device { return &generous{m} }},
+	{"a trim releases memory", "PoolsAreTrimmed", func(m mutant) device.Device { return &untrimmed{m} }},
+	{"a pool reports used bytes", "PoolsReportTheirFigures", func(m mutant) device.Device { return &stuck{mutant: m} }},
+	{"a peak is reset", "PoolsReportTheirFigures", func(m mutant) device.Device { return &noReset{m} }},
+	{"a flag is 0 or 1", "PoolsReportTheirFigures", func(m mutant) device.Device { return &anyFlag{m} }},
+	{"a pool has a limit", "PoolsAreBounded", func(m mutant) device.Device { return &unbounded{m} }},
+	{"a pool with blocks is not destroyed", "PoolsAreNotMisused", func(m mutant) device.Device { return &rash{m} }},
+	{"a destroyed pool is unknown", "PoolsAreNotMisused", func(m mutant) device.Device { return &ghost{m} }},
+	{"the default pool is not destroyed", "PoolsAreNotMisused", func(m mutant) device.Device { return &ground{m} }},
 	{"a block of a pool is freed once", "PoolBlocksAreNotMisused", func(m mutant) device.Device { return &freeTwice{m} }},
-	{"a block of a pool is no region", "PoolBlocksAreNotMisused", func(m mutant) device.Device { return &released{m} }},
-	{"a pool tells streams apart", "PoolsAgreeWithBlocks", func(m mutant) device.Device { return &streamless{m} }},
-	{"another stream does not take what may be in use", "PoolsReuseInStreamOrder", func(m mutant) device.Device {
+	{"a block of a pool is not a region", "PoolBlocksAreNotMisused", func(m mutant) device.Device { return &released{m} }},
+	{"a pool distinguishes streams", "PoolsAgreeWithBlocks", func(m mutant) device.Device { return &streamless{m} }},
+	{"another stream does not get memory in use", "PoolsReuseInStreamOrder", func(m mutant) device.Device {
 		return &eager{m}
 	}},
 }
@@ -81,7 +81,7 @@ func (m *untrimmed) TrimPool(p device.Pool, keep device.Size) error {
 	return m.mutant.TrimPool(p, keep)
 }
 
-// stuck tells the most that a pool ever used as what it uses.
+// stuck reports the peak of a pool's used bytes as its used bytes.
 type stuck struct{ mutant }
 
 func (m *stuck) PoolAttribute(p device.Pool, a device.PoolAttribute) (device.Size, error) {
@@ -152,7 +152,7 @@ func (m *released) Release(a device.Addr) error {
 	return err
 }
 
-// eager says that all streams have finished whenever it is asked for memory.
+// eager treats the work of all streams as finished at every allocation.
 type eager struct{ mutant }
 
 func (m *eager) AllocAsync(p device.Pool, size device.Size, s device.Stream) (device.Region, error) {

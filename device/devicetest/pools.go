@@ -6,16 +6,16 @@ var needPools = []device.Capability{device.CapPools, device.CapStreams}
 
 var poolPromises = []promise{
 	{name: "PoolBlocksAreDisjoint", needs: needPools, run: poolBlocks},
-	{name: "PoolsKeepWhatTheThresholdSays", needs: needPools, run: poolThreshold},
+	{name: "PoolsKeepTheirThreshold", needs: needPools, run: poolThreshold},
 	{name: "PoolsAreTrimmed", needs: needPools, run: poolTrim},
-	{name: "PoolsTellTheirFigures", needs: needPools, run: poolFigures},
+	{name: "PoolsReportTheirFigures", needs: needPools, run: poolFigures},
 	{name: "PoolsAreBounded", needs: needPools, run: poolBound},
 	{name: "PoolsAreNotMisused", needs: needPools, run: poolMisuse},
 	{name: "PoolBlocksAreNotMisused", needs: needPools, run: poolBlockMisuse},
 	{name: "PoolsReuseInStreamOrder", needs: []device.Capability{device.CapPools, device.CapTimeline}, run: poolOrder},
 }
 
-// poolBlocks allocates on several streams from two pools, the device's own and another.
+// poolBlocks allocates on several streams from two pools, the default one and another.
 func poolBlocks(r *rig) {
 	was := r.d.Usage()
 	p := r.newPool(0)
@@ -24,7 +24,7 @@ func poolBlocks(r *rig) {
 	for i, size := range []device.Size{1, 511, 512, 513, device.MiB, 3*device.MiB + 1, 1, 100_000} {
 		all = append(all, r.allocAsync(nil, 0, size, device.Stream(i%3)), r.allocAsync(nil, p, size, device.Stream(i%2)))
 	}
-	r.disjoint(all)
+	r.requireDisjoint(all)
 	if now := r.d.Usage(); now.Held-was.Held < region.Size+2*(4*device.MiB) {
 		r.Errorf("blocks of more than 8 MiB were allocated and only %v more are held", now.Held-was.Held-region.Size)
 	}
@@ -33,7 +33,7 @@ func poolBlocks(r *rig) {
 			r.fill(nil, b.Addr, b.Size, uint32(i))
 		}
 		for i, b := range all {
-			r.has(b.Addr, b.Size, uint32(i))
+			r.requireFilled(b.Addr, b.Size, uint32(i))
 		}
 	}
 	for i, b := range all[1:] {
@@ -43,7 +43,7 @@ func poolBlocks(r *rig) {
 	r.syncDevice(nil)
 	r.trimPool(nil, 0, 0)
 	r.destroyPool(nil, p)
-	r.holds(was, device.Usage{})
+	r.requireGrowth(was, device.Usage{})
 }
 
 // poolThreshold synchronizes with a threshold of zero, and with one that keeps everything.
@@ -57,7 +57,7 @@ func poolThreshold(r *rig) {
 		r.freeAsync(nil, r.allocAsync(nil, p, 4*device.MiB, 1).Addr, 1)
 		sync()
 		if v := r.attribute(nil, p, device.ReservedNow); v != 0 {
-			r.Errorf("the %s was synchronised and the pool keeps %v above its threshold", name, v)
+			r.Errorf("the %s was synchronized and the pool keeps %v above its threshold", name, v)
 		}
 		r.setAttribute(nil, p, device.ReleaseThreshold, ^device.Size(0))
 		held := r.d.Usage()
@@ -65,25 +65,25 @@ func poolThreshold(r *rig) {
 		sync()
 		kept := r.attribute(nil, p, device.ReservedNow)
 		if kept < 4*device.MiB {
-			r.Errorf("the %s was synchronised and a pool that keeps everything has %v", name, kept)
+			r.Errorf("the %s was synchronized and a pool that keeps everything has %v", name, kept)
 		}
 		if now := r.d.Usage(); now.Held-held.Held != kept {
 			r.Errorf("a pool keeps %v and the device holds %v for it", kept, now.Held-held.Held)
 		}
 		r.destroyPool(nil, p) // including its cached memory
-		r.unheld(held)
+		r.requireReturned(held)
 	}
 }
 
-// unheld fails the test unless no more is held than before.
-func (r *rig) unheld(was device.Usage) {
+// requireReturned fails the test unless the held and charged bytes are the same as before.
+func (r *rig) requireReturned(was device.Usage) {
 	r.Helper()
 	if now := r.d.Usage(); now.Held != was.Held || now.Charged != was.Charged {
 		r.Errorf("before %v were held, %v charged; now %v and %v", was.Held, was.Charged, now.Held, now.Charged)
 	}
 }
 
-// poolTrim gives back what no block is in.
+// poolTrim checks that a trim releases the memory without blocks, and no other.
 func poolTrim(r *rig) {
 	was := r.d.Usage()
 	p := r.newPool(0)
@@ -112,10 +112,10 @@ func poolTrim(r *rig) {
 		r.Errorf("an empty pool was trimmed to nothing and has %v", now)
 	}
 	r.destroyPool(nil, p)
-	r.unheld(was)
+	r.requireReturned(was)
 }
 
-// poolFigures follows what a pool has and had at most, and resets the latter.
+// poolFigures checks the reserved and used bytes of a pool and their peaks, and resets the peaks.
 func poolFigures(r *rig) {
 	p := r.newPool(0)
 	figures := func() (reserved, reservedHigh, used, usedHigh device.Size) {
@@ -166,14 +166,14 @@ func poolFigures(r *rig) {
 
 // poolBound requests more than a pool's limit, and more than the device's capacity.
 func poolBound(r *rig) {
-	const most = 64 * device.MiB // enough for what the device rounds up to
+	const most = 64 * device.MiB // the device may round sizes up
 	p := r.newPool(most)
 	r.allocAsync(device.ErrOutOfMemory, p, most+1, 1)
 	r.allocAsync(device.ErrOutOfMemory, p, huge, 1)
 	a := r.allocAsync(nil, p, 8*device.MiB, 1)
 	r.allocAsync(device.ErrOutOfMemory, p, most-4*device.MiB, 1)
 	if v := r.attribute(nil, p, device.ReservedNow); v > most {
-		r.Errorf("a pool of at most %v has %v", most, v)
+		r.Errorf("a pool with the limit %v has %v", most, v)
 	}
 	r.freeAsync(nil, a.Addr, 1)
 	r.allocAsync(device.ErrOutOfMemory, 0, huge, 1)
@@ -203,16 +203,16 @@ func poolMisuse(r *rig) {
 	r.destroyPool(device.ErrBusy, mine)
 	if r.mem != nil {
 		r.fill(nil, a.Addr, a.Size, 3)
-		r.has(a.Addr, a.Size, 3)
+		r.requireFilled(a.Addr, a.Size, 3)
 	}
 	r.freeAsync(nil, a.Addr, 2)
 	r.destroyPool(nil, mine)
 	r.destroyPool(device.ErrPool, mine)
 	o.destroyPool(nil, foreign)
-	r.freeAsync(nil, r.allocAsync(nil, 0, device.MiB, 1).Addr, 1) // pool zero is as it was
+	r.freeAsync(nil, r.allocAsync(nil, 0, device.MiB, 1).Addr, 1) // pool zero still works
 }
 
-// poolBlockMisuse frees what no pool gave out, and releases what one did.
+// poolBlockMisuse frees addresses without a block, and releases a block as a region.
 func poolBlockMisuse(r *rig) {
 	region := r.reserve(nil, device.MiB, 0)
 	a, b := r.allocAsync(nil, 0, device.MiB, 1), r.allocAsync(nil, 0, device.MiB, 1)
@@ -241,7 +241,7 @@ func poolOrder(r *rig) {
 	r.work(1, long)
 	r.freeAsync(nil, a.Addr, 1)
 	b := r.allocAsync(nil, p, 4*device.MiB, 2) // nothing orders stream 2 after the free
-	r.disjoint([]device.Region{a, b})
+	r.requireDisjoint([]device.Region{a, b})
 	r.freeAsync(nil, b.Addr, 2)
 	r.setAttribute(nil, p, device.InsertWaits, 1)
 	c := r.allocAsync(nil, p, 4*device.MiB, 3) // may make stream 3 wait for 1 or 2
@@ -250,8 +250,8 @@ func poolOrder(r *rig) {
 	r.record(nil, e, 3)
 	if a.Addr < c.End() && c.Addr < a.End() {
 		r.drain(3)
-		r.is(true, e, "its stream was drained")
-		r.ordered(true, e, 1, "it is done")
+		r.requireDone(true, e, "its stream was drained")
+		r.requireOrder(true, e, 1, "it is done")
 	}
 	r.freeAsync(nil, c.Addr, 3)
 	r.syncDevice(nil)

@@ -38,13 +38,13 @@ type pageModel struct {
 	page    device.Size
 	was     device.Usage
 	ranges  []device.Region
-	former  []device.Region // released
+	former  []device.Region // released ranges
 	handles []*physical     // including released ones
 	foreign device.Handle
 	pages   map[device.Addr]*mapping
 }
 
-// virtualAgrees makes random calls, legal and not, beside the model.
+// virtualAgrees makes random calls, legal and illegal, and compares the device with the model.
 func virtualAgrees(r *rig) {
 	g := r.page()
 	o := r.other()
@@ -53,18 +53,18 @@ func virtualAgrees(r *rig) {
 	}
 	calls := 3000
 	if r.time == nil {
-		calls = 600 // on a real card each takes long
+		calls = 600 // calls of a real card take long
 	}
 	for range calls {
 		m.step()
-		m.agree()
+		m.checkAccount()
 	}
-	m.giveAllBack()
+	m.releaseAll()
 	o.releaseHandle(nil, m.foreign)
 }
 
-// wanted returns what a call with these mistakes is answered by.
-func wanted(mistakes []error) error {
+// expected returns the error of a call with these mistakes, any of them.
+func expected(mistakes []error) error {
 	if len(mistakes) == 0 {
 		return nil
 	}
@@ -92,8 +92,8 @@ func (m *pageModel) step() {
 	}
 }
 
-// agree compares the account with the model.
-func (m *pageModel) agree() {
+// checkAccount compares the account with the model.
+func (m *pageModel) checkAccount() {
 	m.Helper()
 	var more device.Usage
 	for _, g := range m.ranges {
@@ -109,11 +109,11 @@ func (m *pageModel) agree() {
 		}
 		more.Mapped += device.Size(h.mapped) * m.page
 	}
-	m.holds(m.was, more)
+	m.requireGrowth(m.was, more)
 }
 
-// giveAllBack unmaps and releases all that is left, by one call where one is enough.
-func (m *pageModel) giveAllBack() {
+// releaseAll unmaps and releases everything that the model still holds.
+func (m *pageModel) releaseAll() {
 	for _, g := range m.ranges {
 		for a := g.Addr; a < g.End(); a = a.Add(m.page) {
 			if x := m.pages[a]; x != nil && x.addr == a {
@@ -139,7 +139,7 @@ func (m *pageModel) rangeAt(a device.Addr) (device.Region, bool) {
 	return device.Region{}, false
 }
 
-// someAddr draws the address of a page in a range that is there, was there, or is nearly there.
+// someAddr draws the address of a page in a range, in a released range, or just above one.
 func (m *pageModel) someAddr() device.Addr {
 	all := m.ranges
 	if m.rng.IntN(12) == 0 {
@@ -152,7 +152,7 @@ func (m *pageModel) someAddr() device.Addr {
 	return g.Addr.Add(device.Size(m.rng.IntN(int(g.Size/m.page)+1)) * m.page)
 }
 
-// somePages draws a number of bytes, and the mistakes in it.
+// somePages draws a number of bytes, and returns its mistakes.
 func (m *pageModel) somePages(most int) (n device.Size, mistakes []error) {
 	n = device.Size(1+m.rng.IntN(most)) * m.page
 	switch m.rng.IntN(40) {
@@ -191,11 +191,11 @@ func (m *pageModel) stepReserve() {
 			m.ranges = append(m.ranges, g)
 		}
 	} else if len(m.ranges) < 6 || len(mistakes) > 0 {
-		if g := m.reserveRange(wanted(mistakes), n, 0, 0); len(mistakes) == 0 {
+		if g := m.reserveRange(expected(mistakes), n, 0, 0); len(mistakes) == 0 {
 			m.ranges = append(m.ranges, g)
 		}
 	}
-	m.disjoint(m.ranges)
+	m.requireDisjoint(m.ranges)
 }
 
 func (m *pageModel) stepReleaseRange() {
@@ -223,7 +223,7 @@ func (m *pageModel) stepReleaseRange() {
 }
 
 func (m *pageModel) stepCreate() {
-	held := 0
+	held := 0 // pages
 	for _, h := range m.handles {
 		if !h.released || h.mapped > 0 {
 			held += h.pages
@@ -233,7 +233,7 @@ func (m *pageModel) stepCreate() {
 	if held > 16 && len(mistakes) == 0 {
 		return
 	}
-	if h := m.createHandle(wanted(mistakes), n); len(mistakes) == 0 {
+	if h := m.createHandle(expected(mistakes), n); len(mistakes) == 0 {
 		pages := int(n / m.page)
 		m.handles = append(m.handles, &physical{handle: h, pages: pages, patterns: make([]uint32, pages),
 			known: make([]bool, pages)})
@@ -245,7 +245,7 @@ func (m *pageModel) someHandle() (*physical, device.Handle) {
 	if len(m.handles) == 0 || m.rng.IntN(30) == 0 {
 		return nil, m.foreign
 	}
-	n := min(len(m.handles), 12) // of the last ones
+	n := min(len(m.handles), 12) // prefer recent handles
 	h := m.handles[len(m.handles)-1-m.rng.IntN(n)]
 	return h, h.handle
 }
@@ -282,7 +282,7 @@ func (m *pageModel) stepMap() {
 			break
 		}
 	}
-	want := oneOf{wanted(mistakes)}
+	want := oneOf{expected(mistakes)}
 	if offset > 0 {
 		want = append(want, device.ErrUnsupported)
 	}

@@ -6,7 +6,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// poolBlock is a block that is live, or was freed behind a mark.
+// poolBlock is a block that is live, or was freed after an event's mark.
 type poolBlock struct {
 	device.Region
 	pool  device.Pool
@@ -24,13 +24,13 @@ type poolModel struct {
 	freed []poolBlock
 }
 
-// poolsAgree makes random calls beside the model.
+// poolsAgree makes random calls and compares the device with the model.
 func poolsAgree(r *rig) {
 	was := r.d.Usage()
 	m := &poolModel{rig: r, rng: r.rng(4), pools: []device.Pool{r.newPool(0), r.newPool(48 * device.MiB)}}
 	for range 1500 {
 		m.step()
-		m.figures()
+		m.checkFigures()
 	}
 	for len(m.live) > 0 {
 		m.free(len(m.live) - 1)
@@ -39,7 +39,7 @@ func poolsAgree(r *rig) {
 	for _, p := range m.pools {
 		r.destroyPool(nil, p)
 	}
-	r.holds(was, device.Usage{})
+	r.requireGrowth(was, device.Usage{})
 }
 
 func (m *poolModel) stream() device.Stream { return device.Stream(m.rng.IntN(4)) }
@@ -76,8 +76,8 @@ func (m *poolModel) step() {
 	}
 }
 
-// alloc allocates a block. It must overlap no live block, and none that was freed by work that
-// the stream does not come after.
+// alloc allocates a block. It must overlap no live block, and no freed block unless the stream is
+// ordered after the free.
 func (m *poolModel) alloc(p device.Pool) {
 	if len(m.live) > 12 {
 		return
@@ -90,17 +90,17 @@ func (m *poolModel) alloc(p device.Pool) {
 	}, p, size, s)
 	if err != nil {
 		if p != m.pools[1] {
-			m.Fatalf("a pool without a bound has no %v for a block: %v", size, err)
+			m.Fatalf("a pool without a limit has no %v for a block: %v", size, err)
 		}
 		return
 	}
-	m.fits(nil, g, size, 0)
+	m.requireFit(nil, g, size, 0)
 	for _, b := range m.live {
-		m.disjoint([]device.Region{b.Region, g})
+		m.requireDisjoint([]device.Region{b.Region, g})
 	}
 	for _, b := range m.freed {
 		if b.Addr < g.End() && g.Addr < b.End() {
-			m.ordered(true, b.freed, s, "its block was freed and is granted again")
+			m.requireOrder(true, b.freed, s, "its block was freed and is granted again")
 		}
 	}
 	m.live = append(m.live, poolBlock{Region: g, pool: p, user: s})
@@ -113,7 +113,7 @@ func (m *poolModel) alloc(p device.Pool) {
 func (m *poolModel) free(i int) {
 	b := m.live[i]
 	if m.mem != nil {
-		m.has(b.Addr, b.Size, uint32(b.Addr>>8))
+		m.requireFilled(b.Addr, b.Size, uint32(b.Addr>>8))
 	}
 	b.freed = m.newEvent()
 	m.record(nil, b.freed, b.user)
@@ -127,7 +127,7 @@ func (m *poolModel) free(i int) {
 	m.freed = append(m.freed, b)
 }
 
-// misuse frees what is not live.
+// misuse frees addresses at which no live block starts.
 func (m *poolModel) misuse() {
 	if len(m.live) > 0 {
 		if b := m.live[m.rng.IntN(len(m.live))]; b.Size > 1 {
@@ -146,7 +146,7 @@ func (m *poolModel) misuse() {
 	}
 }
 
-// sync synchronises the device and forgets what was freed before.
+// sync synchronizes the device and forgets the blocks freed before.
 func (m *poolModel) sync() {
 	m.syncDevice(nil)
 	for _, b := range m.freed {
@@ -155,8 +155,8 @@ func (m *poolModel) sync() {
 	m.freed = m.freed[:0]
 }
 
-// figures compares the figures of pools with the model.
-func (m *poolModel) figures() {
+// checkFigures compares the figures of pools with the model.
+func (m *poolModel) checkFigures() {
 	for _, p := range m.pools {
 		used := device.Size(0)
 		for _, b := range m.live {
@@ -166,7 +166,7 @@ func (m *poolModel) figures() {
 		}
 		got, reserved := m.attribute(nil, p, device.UsedNow), m.attribute(nil, p, device.ReservedNow)
 		if got != used || reserved < used || p == m.pools[1] && reserved > 48*device.MiB {
-			m.Fatalf("blocks of %v are live; the pool says that %v are used and %v reserved", used, got, reserved)
+			m.Fatalf("blocks of %v are live; the pool reports %v used and %v reserved", used, got, reserved)
 		}
 	}
 }

@@ -2,8 +2,8 @@ package devicetest
 
 import "github.com/vramyard/vramyard/device"
 
-// span draws pages, most often whole mappings, and returns the mistakes of a call that wants
-// whole mappings there.
+// span draws pages, most often whole mappings, and returns the mistakes of a call that requires
+// whole mappings.
 func (m *pageModel) span() (a device.Addr, n device.Size, mistakes []error) {
 	a = m.someAddr()
 	n, mistakes = m.somePages(5)
@@ -30,7 +30,7 @@ func (m *pageModel) span() (a device.Addr, n device.Size, mistakes []error) {
 
 func (m *pageModel) stepUnmap() {
 	a, n, mistakes := m.span()
-	m.unmap(wanted(mistakes), a, n)
+	m.unmap(expected(mistakes), a, n)
 	if len(mistakes) > 0 {
 		return
 	}
@@ -44,7 +44,7 @@ func (m *pageModel) stepAccess() {
 	a, n, mistakes := m.span()
 	to := []device.Access{device.AccessNone, device.AccessRead, device.AccessReadWrite,
 		device.AccessReadWrite}[m.rng.IntN(4)]
-	m.setAccess(wanted(mistakes), a, n, to)
+	m.setAccess(expected(mistakes), a, n, to)
 	if len(mistakes) > 0 {
 		return
 	}
@@ -79,7 +79,7 @@ func (m *pageModel) refused(a device.Addr, n device.Size, least device.Access) (
 	return mistakes
 }
 
-// at returns the memory behind a page, and which page of it that is.
+// at returns the memory of a page, and the index of the page in that memory.
 func (m *pageModel) at(p device.Addr) (*physical, int) {
 	x := m.pages[p]
 	return x.memory, x.offset + int(p.Sub(x.addr)/m.page)
@@ -88,7 +88,7 @@ func (m *pageModel) at(p device.Addr) (*physical, int) {
 func (m *pageModel) fillPages(a device.Addr, n device.Size) {
 	mistakes := m.refused(a, n, device.AccessReadWrite)
 	pattern := somePattern(m.rng)
-	m.fill(wanted(mistakes), a, n, pattern)
+	m.fill(expected(mistakes), a, n, pattern)
 	if len(mistakes) > 0 {
 		return
 	}
@@ -101,7 +101,7 @@ func (m *pageModel) fillPages(a device.Addr, n device.Size) {
 func (m *pageModel) comparePages(a device.Addr, n device.Size) {
 	pattern := somePattern(m.rng)
 	if mistakes := m.refused(a, n, device.AccessRead); len(mistakes) > 0 {
-		m.compare(wanted(mistakes), a, n, pattern)
+		m.compare(expected(mistakes), a, n, pattern)
 		return
 	}
 	want, same := device.Addr(0), true

@@ -6,7 +6,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// place is a number of entries from the start of a stream.
+// place is a position in a stream: after its first n entries.
 type place struct {
 	stream device.Stream
 	n      int
@@ -16,10 +16,10 @@ type place struct {
 type recorded struct {
 	event device.Event
 	mark  place  // n is 0 until it is recorded
-	time  uint64 // at which its work will have finished
+	time  uint64 // completion of its work
 }
 
-// streamModel is streams as lists of entries, each of which may wait for a place in another
+// streamModel models streams as lists of entries, each of which may wait for a place in another
 // stream.
 type streamModel struct {
 	*rig
@@ -27,7 +27,7 @@ type streamModel struct {
 	queued  map[device.Stream][]place // what each entry waits for
 	drained map[device.Stream]int     // entries known to be finished
 	events  []*recorded
-	byTime  bool // whether work also finishes when its time has come
+	byTime  bool // work also finishes when the clock passes its end
 }
 
 func streamsAgree(r *rig) {
@@ -35,14 +35,14 @@ func streamsAgree(r *rig) {
 	m.probe()
 	for range 2000 {
 		m.step()
-		m.look()
+		m.checkEvent()
 	}
 	for _, e := range m.events {
 		r.destroyEvent(nil, e.event)
 	}
 }
 
-// probe finds out whether work finishes when its time has come.
+// probe detects whether work finishes when the clock passes its end.
 func (m *streamModel) probe() {
 	e := m.newEvent()
 	m.work(100, 10)
@@ -110,8 +110,8 @@ func (m *streamModel) step() {
 	}
 }
 
-// look checks whether an event is done, and which streams are ordered after it.
-func (m *streamModel) look() {
+// checkEvent checks whether an event is done, and which streams are ordered after it.
+func (m *streamModel) checkEvent() {
 	if len(m.events) == 0 {
 		return
 	}
@@ -119,19 +119,19 @@ func (m *streamModel) look() {
 	drained := m.drained[e.mark.stream] >= e.mark.n
 	got := m.done(nil, e.event)
 	if drained && !got {
-		m.Fatalf("the event is at place %d of stream %d, all up to %d is finished, and it is not done",
+		m.Fatalf("the event is at entry %d of stream %d, the entries up to %d have finished, and it is not done",
 			e.mark.n, e.mark.stream, m.drained[e.mark.stream])
 	}
 	if got && !drained && (!m.byTime || e.time > m.time.Now()) {
-		m.Fatalf("the event is at place %d of stream %d and time %d; %d entries are finished, it is %d, and it is done",
+		m.Fatalf("the event is at entry %d of stream %d and time %d; %d entries finished, the clock is %d, and it is done",
 			e.mark.n, e.mark.stream, e.time, m.drained[e.mark.stream], m.time.Now())
 	}
 	s := device.Stream(m.rng.IntN(5))
 	want := got || e.mark.stream == s || m.reaches(place{s, len(m.queued[s])}, e.mark, map[place]bool{})
-	m.ordered(want, e.event, s, "by the waits that were queued")
+	m.requireOrder(want, e.event, s, "by the waits that were queued")
 }
 
-// reaches reports whether what is queued behind from runs after to, by waits that were queued.
+// reaches reports whether the work after from is ordered after to by the queued waits.
 func (m *streamModel) reaches(from, to place, seen map[place]bool) bool {
 	for i := from.n - 1; i >= 0; i-- {
 		at := place{from.stream, i}

@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/device/devicetest"
 )
 
-// recorder is a test that notes what a check says of a device.
+// recorder is a test that records the errors that a check reports.
 type recorder struct {
 	testing.TB
 	errors  []string
@@ -38,7 +38,7 @@ func (r *recorder) Skipf(string, ...any) {
 
 func (r *recorder) Skip(...any) { r.Skipf("") }
 
-// runCheck runs one check and returns what it said.
+// runCheck runs one check and returns the recorder with its errors.
 func runCheck(t testing.TB, check func(testing.TB, devicetest.Maker), open devicetest.Maker) *recorder {
 	r := &recorder{TB: t}
 	done := make(chan struct{})

@@ -14,31 +14,31 @@ var regionMutants = []broken{
 		return &inner{mutant: m}
 	}},
 	{"an alignment is a power of two", "RegionsAreReleasedOnce", func(m mutant) device.Device { return &anyAlign{m} }},
-	{"what a refused call took goes back", "RunningOutChangesNothing", func(m mutant) device.Device {
+	{"a refused call keeps no memory", "RunningOutChangesNothing", func(m mutant) device.Device {
 		return &leaking{m}
 	}},
-	{"running out is told apart from a mistake", "RunningOutChangesNothing", func(m mutant) device.Device {
+	{"running out of memory is not a mistake", "RunningOutChangesNothing", func(m mutant) device.Device {
 		return &blaming{m}
 	}},
-	{"peaks stay", "RegionsAreAccounted", accounting(func(u *device.Usage) { u.PeakHeld = u.Held })},
-	{"what is held is told", "RegionsAreAccounted", accounting(func(u *device.Usage) { u.Held /= 2 })},
+	{"peaks do not decrease", "RegionsAreAccounted", accounting(func(u *device.Usage) { u.PeakHeld = u.Held })},
+	{"held bytes are reported", "RegionsAreAccounted", accounting(func(u *device.Usage) { u.Held /= 2 })},
 	{"regions are counted", "RegionsAreAccounted", accounting(func(u *device.Usage) { u.Regions = min(u.Regions, 1) })},
-	{"what is held is charged", "RegionsAreAccounted",
+	{"held bytes are charged", "RegionsAreAccounted",
 		accounting(func(u *device.Usage) { u.Charged, u.PeakCharged = 0, 0 })},
-	{"refused calls count", "RegionsAreReleasedOnce",
+	{"refused calls are counted", "RegionsAreReleasedOnce",
 		accounting(func(u *device.Usage) { u.Calls[device.CallRelease].Failed = 0 })},
 	{"a call counts as its kind", "HandlesAreNotMisused", accounting(func(u *device.Usage) {
 		u.Calls[device.CallReserve].Done += u.Calls[device.CallCreateHandle].Done
 	})},
-	{"time goes forward", "RegionsAreAccounted", accounting(func(u *device.Usage) { u.Time = 1000 - u.Calls.Total() })},
-	{"the capacity is kept", "RegionsAreAccounted", accounting(func(u *device.Usage) { u.Capacity = device.MiB })},
+	{"time ascends", "RegionsAreAccounted", accounting(func(u *device.Usage) { u.Time = 1000 - u.Calls.Total() })},
+	{"the capacity is constant", "RegionsAreAccounted", accounting(func(u *device.Usage) { u.Capacity = device.MiB })},
 	{"a capability has methods", "CapabilitiesAgreeWithMethods", func(m mutant) device.Device { return boasting{&m} }},
-	{"free memory follows what is held", "MemoryInfoFollowsWhatIsHeld", func(m mutant) device.Device {
+	{"free memory follows the held bytes", "MemoryInfoFollowsHeldBytes", func(m mutant) device.Device {
 		return &fixedInfo{m}
 	}},
 }
 
-// accounting returns what replaces the account by a wrong one.
+// accounting returns a wrapper that changes the account.
 func accounting(f func(*device.Usage)) func(mutant) device.Device {
 	return func(m mutant) device.Device {
 		m.account = f

@@ -2,10 +2,10 @@ package devicetest
 
 import "github.com/vramyard/vramyard/device"
 
-// huge is more than any device has, in memory and in addresses.
+// huge exceeds the memory and the address space of any device.
 const huge device.Size = 1 << 60
 
-// small is the capacity up to which a device is filled to the brim.
+// small is the maximum capacity of a device that is filled completely.
 const small = 512 * device.MiB
 
 var regionPromises = []promise{
@@ -14,7 +14,7 @@ var regionPromises = []promise{
 	{name: "RegionsAreAccounted", run: regionsAccounted},
 	{name: "RegionsAreReleasedOnce", run: regionMisuse},
 	{name: "RunningOutChangesNothing", run: regionsRunOut},
-	{name: "MemoryInfoFollowsWhatIsHeld", needs: []device.Capability{device.CapMemoryInfo}, run: memoryInfoFollows},
+	{name: "MemoryInfoFollowsHeldBytes", needs: []device.Capability{device.CapMemoryInfo}, run: memoryInfoFollows},
 }
 
 // capabilities checks that every capability that Has reports has its methods.
@@ -25,14 +25,14 @@ func capabilities(r *rig) {
 	}
 	for c := range device.Capabilities {
 		if device.Has(r.d, c) && !device.Implements(r.d, c) {
-			r.Errorf("the device says that it has %v and lacks the methods", c)
+			r.Errorf("the device reports the capability %v and lacks its methods", c)
 		}
 		if got, known := has[c]; !known || got != device.Has(r.d, c) {
-			r.Errorf("%v: the device has it: %v; it can be used: %v", c, device.Has(r.d, c), got)
+			r.Errorf("%v: the device reports it: %v; it can be used: %v", c, device.Has(r.d, c), got)
 		}
 	}
 	if r.pool != nil && r.str == nil {
-		r.Errorf("the device has pools in the order of streams and no streams")
+		r.Errorf("the device has stream-ordered pools and no streams")
 	}
 	if r.time != nil && r.str == nil {
 		r.Errorf("the device has a timeline and no streams")
@@ -52,14 +52,14 @@ func regionsDisjoint(r *rig) {
 			all = append(all[:j], all[j+1:]...)
 		}
 	}
-	r.disjoint(all)
+	r.requireDisjoint(all)
 	for _, g := range all {
 		r.release(nil, g.Addr)
 	}
 }
 
-// disjoint fails the test if two of the regions overlap.
-func (r *rig) disjoint(all []device.Region) {
+// requireDisjoint fails the test if two of the regions overlap.
+func (r *rig) requireDisjoint(all []device.Region) {
 	r.Helper()
 	for i, a := range all {
 		for _, b := range all[:i] {
@@ -70,30 +70,30 @@ func (r *rig) disjoint(all []device.Region) {
 	}
 }
 
-// regionsAccounted checks what is held now and was held at most.
+// regionsAccounted checks the held bytes and their peak.
 func regionsAccounted(r *rig) {
 	was := r.d.Usage()
 	a := r.reserve(nil, 3*device.MiB+1, 0)
-	r.holds(was, device.Usage{Held: a.Size, Regions: 1})
+	r.requireGrowth(was, device.Usage{Held: a.Size, Regions: 1})
 	b := r.reserve(nil, 5*device.MiB, 0)
-	r.holds(was, device.Usage{Held: a.Size + b.Size, Regions: 2})
+	r.requireGrowth(was, device.Usage{Held: a.Size + b.Size, Regions: 2})
 	top := r.d.Usage()
 	if top.Charged < was.Charged+top.Held-was.Held {
 		r.Errorf("%v are held and only %v charged", top.Held-was.Held, top.Charged-was.Charged)
 	}
 	if top.PeakHeld != max(was.PeakHeld, top.Held) || top.PeakCharged != max(was.PeakCharged, top.Charged) {
-		r.Errorf("the device has never held more than now, and holds %s", holdings(top))
+		r.Errorf("the peaks must equal the current values: the device holds %s", holdings(top))
 	}
 	r.release(nil, a.Addr)
-	r.holds(was, device.Usage{Held: b.Size, Regions: 1})
+	r.requireGrowth(was, device.Usage{Held: b.Size, Regions: 1})
 	r.release(nil, b.Addr)
-	r.holds(was, device.Usage{})
+	r.requireGrowth(was, device.Usage{})
 	now := r.d.Usage()
 	if now.PeakHeld != top.PeakHeld || now.PeakCharged != top.PeakCharged {
 		r.Errorf("the peaks changed while regions were released: from %s to %s", holdings(top), holdings(now))
 	}
 	if now.Charged != was.Charged {
-		r.Errorf("%v were charged before and %v are when all is given back", was.Charged, now.Charged)
+		r.Errorf("%v were charged before, and %v after everything was released", was.Charged, now.Charged)
 	}
 }
 
@@ -108,7 +108,7 @@ func regionMisuse(r *rig) {
 	}
 	foreign := r.other().d
 	if g, err := foreign.Reserve(8*device.MiB, 0); err == nil {
-		for g.Addr == a.Addr || g.Addr == b.Addr { // each device may have an address space of its own
+		for g.Addr == a.Addr || g.Addr == b.Addr { // the devices may have separate address spaces, so draw another address
 			h, err := foreign.Reserve(8*device.MiB, 0)
 			if err != nil {
 				r.Fatalf("the other device has no 24 MiB: %v", err)
@@ -130,7 +130,7 @@ func regionMisuse(r *rig) {
 func (r *rig) giveBack(d device.Device, a device.Addr) {
 	r.Helper()
 	if err := d.Release(a); err != nil {
-		r.Errorf("the other device does not take %v back: %v", a, err)
+		r.Errorf("the other device does not release %v: %v", a, err)
 	}
 }
 
@@ -157,7 +157,7 @@ func regionsRunOut(r *rig) {
 		break // charges are rounded up
 	}
 	r.reserve(device.ErrOutOfMemory, step, 0)
-	r.disjoint(all)
+	r.requireDisjoint(all)
 	last := all[len(all)-1]
 	r.release(nil, last.Addr)
 	all[len(all)-1] = r.reserve(nil, last.Size, 0)
@@ -181,12 +181,12 @@ func memoryInfoFollows(r *rig) {
 			r.Fatalf("the device had %v and has %v", total, again)
 		case total == 0 && before == 0 && during == 0 && after == 0:
 			if c := r.d.Usage().Capacity; c != 0 {
-				r.Fatalf("the device has a capacity of %v and no MemoryInfo", c)
+				r.Fatalf("the device has a capacity of %v and reports no memory", c)
 			}
 			return
 		case before <= total && during+amount <= before && after >= during+amount && after <= total:
 			if r.time != nil && before != after {
-				r.Fatalf("%v were free, and %v are when all was given back", before, after)
+				r.Fatalf("%v were free before, and %v after everything was released", before, after)
 			}
 			return
 		case try == tries || r.time != nil:

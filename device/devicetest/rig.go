@@ -20,9 +20,9 @@ type rig struct {
 	mem  device.Contents
 	time device.Timeline
 
-	hits   func() uint64 // faults injected so far; nil for none
-	struck device.CallSet
-	seen   device.CallSet // kinds that were called
+	injected func() uint64  // number of injected faults so far; nil without faults
+	refused  device.CallSet // kinds of the calls that a fault refused
+	called   device.CallSet // kinds of the calls so far
 }
 
 func newRig(t testing.TB, d device.Device) *rig {
@@ -49,12 +49,12 @@ func (r *rig) finish() {
 		r.trimPool(nil, 0, 0)
 	}
 	if u := r.d.Usage(); !u.Empty() || u.Space != 0 || u.Mapped != 0 {
-		r.Errorf("everything was given back and the device still holds %s", holdings(u))
+		r.Errorf("everything was released and the device still holds %s", holdings(u))
 	}
 }
 
-// kinds are the sentinel errors of which an answer is exactly one.
-var kinds = []error{
+// specificErrors are the sentinel errors that exclude each other: an error matches at most one.
+var specificErrors = []error{
 	device.ErrOutOfMemory, device.ErrGranularity, device.ErrMapped, device.ErrUnmapped, device.ErrAccess,
 	device.ErrHandle, device.ErrEvent, device.ErrPool, device.ErrBusy, device.ErrUnsupported, device.ErrInjected,
 }
@@ -62,7 +62,7 @@ var kinds = []error{
 // oneOf matches any of several errors, for a call with more than one mistake.
 type oneOf []error
 
-// Error returns the first of the errors.
+// Error lists the errors.
 func (o oneOf) Error() string { return "any of " + errors.Join(o...).Error() }
 
 // answers reports whether an error is the expected one.
@@ -76,41 +76,41 @@ func answers(err, want error) bool {
 	if !errors.Is(err, want) {
 		return false
 	}
-	// To ErrInvalid, the general mistake, a device may prefer a more precise kind.
-	general := errors.Is(want, device.ErrInvalid) && !slices.ContainsFunc(kinds, func(k error) bool {
+	// Where ErrInvalid is expected, a device may return a more specific error.
+	general := errors.Is(want, device.ErrInvalid) && !slices.ContainsFunc(specificErrors, func(k error) bool {
 		return errors.Is(want, k)
 	})
-	return !slices.ContainsFunc(kinds, func(k error) bool {
+	return !slices.ContainsFunc(specificErrors, func(k error) bool {
 		return errors.Is(err, k) && !errors.Is(want, k) && !(general && errors.Is(k, device.ErrInvalid))
 	})
 }
 
-// call makes a call of a kind, and fails the test unless the answer is the wanted one and the
-// account agrees. The arguments are printed.
+// call makes a call of a kind, and fails the test unless it returns the expected error and the
+// account agrees. args are for messages.
 func (r *rig) call(want error, c device.Call, f func() error, args ...any) {
 	r.Helper()
-	_ = r.try(want, c, f, args...) // which judged it
+	_ = r.try(want, c, f, args...) // it has checked the error
 }
 
-// try does the same and returns the answer, for a caller that takes more than one.
+// try is call for a caller that accepts several errors: it returns the error.
 //
-// A call that a fault struck is made again, after it was seen to have done nothing.
+// A call that an injected fault refused is checked to have changed nothing, and repeated.
 func (r *rig) try(want error, c device.Call, f func() error, args ...any) error {
 	r.Helper()
 	was := r.d.Usage()
-	var hits uint64
-	if r.hits != nil {
-		hits = r.hits()
+	var before uint64
+	if r.injected != nil {
+		before = r.injected()
 	}
-	r.seen |= device.CallsOf(c)
+	r.called |= device.CallsOf(c)
 	err := f()
-	if r.hits != nil && r.hits() != hits {
-		r.struckBy(err, c, was, args)
-		r.struck |= device.CallsOf(c)
+	if r.injected != nil && r.injected() != before {
+		r.checkInjected(err, c, was, args)
+		r.refused |= device.CallsOf(c)
 		return r.try(want, c, f, args...)
 	}
 	if !answers(err, want) {
-		r.Fatalf("%v%v was answered by %q, want %q", c, args, text(err), text(want))
+		r.Fatalf("%v%v returned %q, want %q", c, args, text(err), text(want))
 	}
 	r.account(err, c, was, args)
 	return err
@@ -134,14 +134,14 @@ func (r *rig) account(err error, c device.Call, was device.Usage, args []any) {
 		want[c].Failed++
 	}
 	if now.Calls != want {
-		r.Errorf("%v%v was answered by %q and the calls went from %s to %s, want %s", c, args, text(err),
-			counts(was.Calls), counts(now.Calls), counts(want))
+		r.Errorf("%v%v returned %q and the calls went from %s to %s, want %s", c, args, text(err),
+			callCounts(was.Calls), callCounts(now.Calls), callCounts(want))
 	}
 	if now.Time < was.Time {
 		r.Errorf("%v%v took the time of all calls from %d ns to %d ns", c, args, was.Time, now.Time)
 	}
 	if now.PeakHeld < max(was.PeakHeld, now.Held) || now.PeakCharged < max(was.PeakCharged, now.Charged) {
-		r.Errorf("after %v%v the device holds %s, before it held %s: a peak is below what it was, or what is now",
+		r.Errorf("after %v%v the device holds %s, before it held %s: a peak has decreased or is below the current value",
 			c, args, holdings(now), holdings(was))
 	}
 	if now.Capacity != was.Capacity || now.Capacity != 0 && now.Charged > now.Capacity {
@@ -150,15 +150,15 @@ func (r *rig) account(err error, c device.Call, was device.Usage, args []any) {
 	if err == nil {
 		return
 	}
-	// Looking for memory may make a pool give back what it caches.
+	// The search for memory may release the cached memory of pools.
 	if c == device.CallAllocAsync && errors.Is(err, device.ErrOutOfMemory) && now.Held < was.Held {
 		was.Held, was.Charged, was.Regions = now.Held, now.Charged, now.Regions
 		was.PeakHeld, was.PeakCharged = now.PeakHeld, now.PeakCharged
 	}
-	r.unchanged(was, "%v%v was answered by %q", c, args, text(err))
+	r.unchanged(was, "%v%v returned %q", c, args, text(err))
 }
 
-// unchanged fails the test unless the account is as it was, but for calls and time.
+// unchanged fails the test unless the account equals was, except for calls and times.
 func (r *rig) unchanged(was device.Usage, format string, args ...any) {
 	r.Helper()
 	now := r.d.Usage()

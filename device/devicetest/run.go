@@ -13,7 +13,8 @@ var flagSeed = flag.Uint64("devicetest.seed", 1, "seed of the random sequences o
 // pools of devices with different ordinals are foreign to each other.
 type Maker func(t testing.TB, ordinal int) device.Device
 
-// Run checks that a device does what package device promises, in a subtest for each promise.
+// Run checks that a device fulfills the contract of package device, with a subtest for each
+// promise.
 func Run(t *testing.T, open Maker) {
 	t.Helper()
 	for name, check := range Checks {
@@ -36,14 +37,14 @@ func Checks(yield func(name string, check func(t testing.TB, open Maker)) bool) 
 	}
 }
 
-// promise is one thing that a device promises.
+// promise is a property that every device must have.
 type promise struct {
 	name  string
 	needs []device.Capability
 	run   func(*rig)
 }
 
-// check runs the promise on a device and looks whether all was given back.
+// check verifies the promise on a fresh device, and that everything was released.
 func (p promise) check(t testing.TB, open Maker) {
 	t.Helper()
 	d := open(t, 0)

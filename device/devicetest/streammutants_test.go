@@ -7,33 +7,33 @@ import (
 )
 
 var contentsMutants = []broken{
-	{"a comparison finds what differs", "WhatWasFilledIsFound", func(m mutant) device.Device { return &blind{m} }},
-	{"the first byte that differs is told", "ContentsAgreeWithBytes", func(m mutant) device.Device { return &coarse{m} }},
-	{"a fill writes all", "WhatWasFilledIsFound", func(m mutant) device.Device { return &shortFill{m} }},
-	{"a word keeps its place", "WhatWasFilledIsFound", func(m mutant) device.Device { return &shifted{m} }},
-	{"a refused fill writes nothing", "NeighboursAreServedAtOnce", func(m mutant) device.Device { return &partFill{m} }},
-	{"what is not held is not read", "OnlyWhatIsHeldIsAccessed", func(m mutant) device.Device { return &reading{m} }},
+	{"a comparison finds a difference", "FilledContentsAreRead", func(m mutant) device.Device { return &blind{m} }},
+	{"the first difference is found", "ContentsAgreeWithBytes", func(m mutant) device.Device { return &coarse{m} }},
+	{"a fill writes all", "FilledContentsAreRead", func(m mutant) device.Device { return &shortFill{m} }},
+	{"words are aligned to addresses", "FilledContentsAreRead", func(m mutant) device.Device { return &shifted{m} }},
+	{"a refused fill writes nothing", "AdjacentMappingsTakeOneCall", func(m mutant) device.Device { return &partFill{m} }},
+	{"only held memory is read", "OnlyHeldMemoryIsAccessed", func(m mutant) device.Device { return &reading{m} }},
 }
 
 var streamMutants = []broken{
 	{"an event is not done early", "EventsAreNotDoneEarly", func(m mutant) device.Device { return &early{m} }},
-	{"an event without a mark is done", "EventsAreDoneWhenSynchronised", func(m mutant) device.Device {
+	{"an event without a mark is done", "EventsAreDoneWhenSynchronized", func(m mutant) device.Device {
 		return &never{mutant: m}
 	}},
 	{"a mark moves", "RecordingAgainMovesTheMark", func(m mutant) device.Device { return &once{mutant: m} }},
-	{"a wait waits", "WaitsAreSynchronisedToo", func(m mutant) device.Device { return &hurrying{m} }},
-	{"a wait waits for the present mark", "WaitsHoldThePresentMark", func(m mutant) device.Device {
+	{"a wait waits", "WaitsAreSynchronizedToo", func(m mutant) device.Device { return &hurrying{m} }},
+	{"a wait is for the current mark", "WaitsHoldTheCurrentMark", func(m mutant) device.Device {
 		return &lateMark{mutant: m}
 	}},
-	{"a stream is drained alone", "EventsAreNotDoneEarly", func(m mutant) device.Device { return &drainAll{m} }},
-	{"synchronising a stream finishes it", "EventsAreDoneWhenSynchronised", func(m mutant) device.Device {
+	{"a drain affects one stream", "EventsAreNotDoneEarly", func(m mutant) device.Device { return &drainAll{m} }},
+	{"synchronizing a stream finishes it", "EventsAreDoneWhenSynchronized", func(m mutant) device.Device {
 		return &lazySync{m}
 	}},
 	{"events are counted", "EventsAreAccounted", accounting(func(u *device.Usage) { u.Events = 0 })},
 	{"an event is destroyed once", "EventsAreNotMisused", func(m mutant) device.Device { return &immortal{m} }},
 	{"order goes one way", "OrderFollowsWaits", func(m mutant) device.Device { return &allOrdered{m} }},
 	{"order follows waits", "OrderFollowsWaits", func(m mutant) device.Device { return &unordered{m} }},
-	{"the host's time passes", "WorkTakesItsTime", func(m mutant) device.Device { return &stopped{m} }},
+	{"the clock of the host advances", "WorkTakesItsTime", func(m mutant) device.Device { return &stopped{m} }},
 }
 
 type blind struct{ mutant }
@@ -136,7 +136,7 @@ func (m *hurrying) Wait(s device.Stream, e device.Event) error {
 	return m.skip(device.CallWait)
 }
 
-// lateMark waits for the mark that an event has when the stream is drained.
+// lateMark waits for the mark of the event at the time of the drain, not of the wait.
 type lateMark struct {
 	mutant
 	waits map[device.Stream]device.Event

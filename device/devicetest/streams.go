@@ -8,14 +8,14 @@ var (
 )
 
 var streamPromises = []promise{
-	{name: "EventsAreDoneWhenSynchronised", needs: needStreams, run: eventsDone},
+	{name: "EventsAreDoneWhenSynchronized", needs: needStreams, run: eventsDone},
 	{name: "EventsAreAccounted", needs: needStreams, run: eventsAccounted},
 	{name: "EventsAreNotMisused", needs: needStreams, run: eventMisuse},
-	{name: "WaitsAreSynchronisedToo", needs: needStreams, run: waitsSynchronised},
+	{name: "WaitsAreSynchronizedToo", needs: needStreams, run: waitsSynchronized},
 	{name: "ReleaseWaitsForAllWork", needs: needTime, run: releaseWaits},
 }
 
-// busy makes streams from one number on: the default one, and numbers that are not small.
+// busy yields numbers of streams: the default stream, small numbers and large ones.
 func busy(yield func(device.Stream) bool) {
 	for _, s := range []device.Stream{0, 1, 7, 1 << 40, ^device.Stream(0)} {
 		if !yield(s) {
@@ -24,7 +24,7 @@ func busy(yield func(device.Stream) bool) {
 	}
 }
 
-// eventsDone records events on several streams and synchronises each in its way.
+// eventsDone records events on several streams and synchronizes by event, by stream and by device.
 func eventsDone(r *rig) {
 	e := r.newEvent()
 	if !r.done(nil, e) {
@@ -40,7 +40,7 @@ func eventsDone(r *rig) {
 			r.record(nil, e, s) // a mark may be moved before it is done
 			sync()
 			if !r.done(nil, e) {
-				r.Errorf("the event was recorded on stream %d, the %s was synchronised, and it is not done", s,
+				r.Errorf("the event was recorded on stream %d, the %s was synchronized, and it is not done", s,
 					[]string{"event", "stream", "device"}[i])
 			}
 		}
@@ -55,13 +55,13 @@ func eventsAccounted(r *rig) {
 	for i := range 100 {
 		e := r.newEvent()
 		if seen[e] {
-			r.Fatalf("event %d was made twice", e)
+			r.Fatalf("event %d was created twice", e)
 		}
 		seen[e] = true
 		all = append(all, e)
 		r.record(nil, e, device.Stream(i%3))
 	}
-	r.holds(was, device.Usage{Events: 100})
+	r.requireGrowth(was, device.Usage{Events: 100})
 	for i := range all {
 		e := all[(i*37)%len(all)] // in another order, done or not
 		r.destroyEvent(nil, e)
@@ -69,7 +69,7 @@ func eventsAccounted(r *rig) {
 			r.syncStream(nil, 1)
 		}
 	}
-	r.holds(was, device.Usage{})
+	r.requireGrowth(was, device.Usage{})
 }
 
 // eventMisuse uses invalid events: zero, unknown, of another device, and destroyed.
@@ -88,7 +88,7 @@ func eventMisuse(r *rig) {
 		r.destroyEvent(device.ErrEvent, wrong)
 		if r.time != nil {
 			if _, err := r.time.Ordered(wrong, 1); !answers(err, device.ErrEvent) {
-				r.Errorf("Ordered(%d) was answered by %q, want %q", wrong, text(err), device.ErrEvent)
+				r.Errorf("Ordered(%d) returned %q, want %q", wrong, text(err), device.ErrEvent)
 			}
 		}
 	}
@@ -106,8 +106,9 @@ func eventMisuse(r *rig) {
 	o.destroyEvent(nil, foreign)
 }
 
-// waitsSynchronised checks that who synchronises a stream waits for what that waits for.
-func waitsSynchronised(r *rig) {
+// waitsSynchronized checks that synchronizing a stream also waits for the events that the stream
+// waits for.
+func waitsSynchronized(r *rig) {
 	first, second, third := r.newEvent(), r.newEvent(), r.newEvent()
 	r.record(nil, first, 1)
 	r.wait(nil, 2, first)
@@ -118,19 +119,19 @@ func waitsSynchronised(r *rig) {
 	r.record(nil, third, 3)
 	r.syncEvent(nil, third)
 	if !r.done(nil, first) {
-		r.Errorf("what waited, through another, for the event is done, and the event is not")
+		r.Errorf("a stream that waits for the event indirectly was synchronized, and the event is not done")
 	}
 	r.record(nil, first, 1)
 	r.wait(nil, 1, first) // a stream that waits for itself does not wait
 	r.syncStream(nil, 1)
 	if !r.done(nil, first) {
-		r.Errorf("the stream is synchronised and an event on it is not done")
+		r.Errorf("the stream was synchronized and an event on it is not done")
 	}
 	r.destroyEvent(nil, first)
 	r.destroyEvent(nil, third)
 }
 
-// releaseWaits checks that a region goes back after all work has finished.
+// releaseWaits checks that Release waits for all queued work.
 func releaseWaits(r *rig) {
 	g := r.reserve(nil, device.MiB, 0)
 	e := r.newEvent()
@@ -138,7 +139,7 @@ func releaseWaits(r *rig) {
 	r.record(nil, e, 5)
 	r.release(nil, g.Addr)
 	if !r.done(nil, e) {
-		r.Errorf("a region was released and work queued before that has not finished")
+		r.Errorf("a region was released and work queued before has not finished")
 	}
 	r.destroyEvent(nil, e)
 }

@@ -10,16 +10,16 @@ var needVM = []device.Capability{device.CapVirtualMemory}
 
 var virtualPromises = []promise{
 	{name: "RangesAreAlignedAndDisjoint", needs: needVM, run: rangesDisjoint},
-	{name: "RangesComeWhereTheyAreAskedFor", needs: needVM, run: rangesAt},
+	{name: "RangesStartAtRequestedAddress", needs: needVM, run: rangesAt},
 	{name: "MappingJoinsRangeAndHandle", needs: needVM, run: mapAndUnmap},
 	{name: "MappedMemoryOutlivesItsHandle", needs: needVM, run: releaseWhileMapped},
 	{name: "MemoryIsMappedInEveryOrder", needs: needVM, run: everyOrder},
-	{name: "OneMemoryHasManyAddresses", needs: needVM, run: manyAddresses},
+	{name: "OneHandleHasManyAddresses", needs: needVM, run: manyAddresses},
 	{name: "HandlesAreMappedFromAnOffset", needs: needVM, run: offsets},
-	{name: "NeighboursAreServedAtOnce", needs: needVM, run: neighbours},
+	{name: "AdjacentMappingsTakeOneCall", needs: needVM, run: adjacentMappings},
 }
 
-// page returns the granularity, or skips the check if a few pages of it are too much.
+// page returns the granularity, or skips the check if a few pages take too much memory.
 func (r *rig) page() device.Size {
 	r.Helper()
 	g := r.vm.Granularity()
@@ -32,7 +32,8 @@ func (r *rig) page() device.Size {
 	return g
 }
 
-// rangesDisjoint checks that ranges overlap neither each other nor regions, and cost nothing.
+// rangesDisjoint checks that ranges overlap neither each other nor regions, and are charged
+// nothing.
 func rangesDisjoint(r *rig) {
 	g := r.page()
 	was := r.d.Usage()
@@ -43,15 +44,15 @@ func rangesDisjoint(r *rig) {
 		all = append(all, r.reserveRange(nil, device.Size(i+1)*g, align, 0))
 		space += device.Size(i+1) * g
 		if last := all[len(all)-1]; last.Size != device.Size(i+1)*g || !last.Addr.IsAligned(g) {
-			r.Errorf("%v of address space were asked for, %v+%v was granted", device.Size(i+1)*g, last.Addr, last.Size)
+			r.Errorf("%v of address space were requested, %v+%v was granted", device.Size(i+1)*g, last.Addr, last.Size)
 		}
 	}
-	r.holds(was, device.Usage{Held: region.Size, Regions: 1, Ranges: 5, Space: space})
+	r.requireGrowth(was, device.Usage{Held: region.Size, Regions: 1, Ranges: 5, Space: space})
 	if now := r.d.Usage(); now.Charged-was.Charged > region.Size+2*device.MiB {
-		r.Errorf("%v are charged for a region of %v and ranges, which cost nothing", now.Charged-was.Charged, region.Size)
+		r.Errorf("%v are charged for a region of %v and ranges, which take no memory", now.Charged-was.Charged, region.Size)
 	}
 	all = append(all, r.reserve(nil, device.MiB, 0))
-	r.disjoint(all)
+	r.requireDisjoint(all)
 	for i, a := range all {
 		if i == 0 || i == len(all)-1 {
 			r.release(nil, a.Addr)
@@ -59,7 +60,7 @@ func rangesDisjoint(r *rig) {
 			r.releaseRange(nil, a.Addr)
 		}
 	}
-	r.holds(was, device.Usage{})
+	r.requireGrowth(was, device.Usage{})
 }
 
 // rangesAt requests ranges at free and at occupied addresses.
@@ -74,33 +75,33 @@ func rangesAt(r *rig) {
 	r.reserveRange(device.ErrOutOfMemory, 3*g, 0, a.Addr) // its end is taken
 	r.reserveRange(device.ErrOutOfMemory, huge, 0, 0)
 	for _, at := range []device.Size{0, 4} {
-		if x, ok := r.touching(2*g, a.Addr.Add(at*g)); ok {
+		if x, ok := r.reserveAt(2*g, a.Addr.Add(at*g)); ok {
 			r.releaseRange(nil, x.Addr)
 		}
 	}
 	r.releaseRange(nil, b.Addr)
 }
 
-// touching reserves a range at an address next to another. A device may keep room between
-// them free; it then has no such room.
-func (r *rig) touching(size device.Size, at device.Addr) (g device.Region, ok bool) {
+// reserveAt reserves a range at an address adjacent to another range. It returns false on a device
+// that keeps a gap between ranges.
+func (r *rig) reserveAt(size device.Size, at device.Addr) (g device.Region, ok bool) {
 	r.Helper()
 	err := r.try(oneOf{nil, device.ErrOutOfMemory}, device.CallReserveRange, func() (err error) {
 		g, err = r.vm.ReserveRange(size, 0, at)
 		return err
 	}, size, at)
 	if err != nil {
-		r.Logf("the device keeps room free between ranges: none at %v", at)
+		r.Logf("the device keeps a gap between ranges: none at %v", at)
 		return g, false
 	}
 	if g.Addr != at {
-		r.Fatalf("a range was asked for at %v and is at %v", at, g.Addr)
+		r.Fatalf("a range was requested at %v and reserved at %v", at, g.Addr)
 	}
 	return g, true
 }
 
-// joined reserves a range of some pages and creates memory for half of them.
-func (r *rig) joined(pages device.Size) (g device.Size, a device.Region, h device.Handle) {
+// rangeAndHandle reserves a range of some pages and creates memory for half of them.
+func (r *rig) rangeAndHandle(pages device.Size) (g device.Size, a device.Region, h device.Handle) {
 	r.Helper()
 	g = r.page()
 	return g, r.reserveRange(nil, pages*g, 0, 0), r.createHandle(nil, pages/2*g)
@@ -109,62 +110,62 @@ func (r *rig) joined(pages device.Size) (g device.Size, a device.Region, h devic
 // mapAndUnmap follows the account of one mapping.
 func mapAndUnmap(r *rig) {
 	was := r.d.Usage()
-	g, a, h := r.joined(4)
-	r.holds(was, device.Usage{Held: 2 * g, Handles: 1, Ranges: 1, Space: 4 * g})
+	g, a, h := r.rangeAndHandle(4)
+	r.requireGrowth(was, device.Usage{Held: 2 * g, Handles: 1, Ranges: 1, Space: 4 * g})
 	r.mapAt(nil, a.Addr.Add(g), 2*g, h, 0)
-	r.holds(was, device.Usage{Held: 2 * g, Handles: 1, Ranges: 1, Space: 4 * g, Mapped: 2 * g})
+	r.requireGrowth(was, device.Usage{Held: 2 * g, Handles: 1, Ranges: 1, Space: 4 * g, Mapped: 2 * g})
 	for _, to := range []device.Access{device.AccessReadWrite, device.AccessRead, device.AccessNone,
 		device.AccessReadWrite} {
 		r.setAccess(nil, a.Addr.Add(g), 2*g, to)
 	}
 	if now := r.d.Usage(); now.Charged < was.Charged+2*g || now.PeakHeld != max(was.PeakHeld, now.Held) {
-		r.Errorf("a handle of %v is held and the account says %s", 2*g, holdings(now))
+		r.Errorf("a handle of %v is held and the account shows %s", 2*g, holdings(now))
 	}
 	r.unmap(nil, a.Addr.Add(g), 2*g)
-	r.holds(was, device.Usage{Held: 2 * g, Handles: 1, Ranges: 1, Space: 4 * g})
-	r.mapAt(nil, a.Addr.Add(2*g), 2*g, h, 0) // again, elsewhere
+	r.requireGrowth(was, device.Usage{Held: 2 * g, Handles: 1, Ranges: 1, Space: 4 * g})
+	r.mapAt(nil, a.Addr.Add(2*g), 2*g, h, 0) // again, at another address
 	r.unmap(nil, a.Addr.Add(2*g), 2*g)
 	r.releaseHandle(nil, h)
-	r.holds(was, device.Usage{Ranges: 1, Space: 4 * g})
+	r.requireGrowth(was, device.Usage{Ranges: 1, Space: 4 * g})
 	r.releaseRange(nil, a.Addr)
-	r.holds(was, device.Usage{})
+	r.requireGrowth(was, device.Usage{})
 	if now := r.d.Usage(); now.Charged != was.Charged {
-		r.Errorf("%v were charged before and %v are when all is given back", was.Charged, now.Charged)
+		r.Errorf("%v were charged before, and %v after everything was released", was.Charged, now.Charged)
 	}
 }
 
-// releaseWhileMapped releases a handle first and uses its memory on.
+// releaseWhileMapped releases a handle and continues to use its memory.
 func releaseWhileMapped(r *rig) {
 	was := r.d.Usage()
-	g, a, h := r.joined(4)
+	g, a, h := r.rangeAndHandle(4)
 	r.mapAt(nil, a.Addr, 2*g, h, 0)
 	r.setAccess(nil, a.Addr, 2*g, device.AccessReadWrite)
 	if r.mem != nil {
 		r.fill(nil, a.Addr, 2*g, 0x600df00d)
 	}
 	r.releaseHandle(nil, h)
-	r.holds(was, device.Usage{Held: 2 * g, Ranges: 1, Space: 4 * g, Mapped: 2 * g})
+	r.requireGrowth(was, device.Usage{Held: 2 * g, Ranges: 1, Space: 4 * g, Mapped: 2 * g})
 	r.releaseHandle(device.ErrHandle, h)
 	r.mapAt(device.ErrHandle, a.Addr.Add(2*g), 2*g, h, 0)
-	other := r.createHandle(nil, g) // neither the number nor the memory is given out again
+	other := r.createHandle(nil, g) // must get another number and other memory
 	if other == h {
-		r.Errorf("the handle %d was released and given out again while its memory is mapped", h)
+		r.Errorf("the handle %d was released and returned again while its memory is mapped", h)
 	}
 	r.mapAt(nil, a.Addr.Add(2*g), g, other, 0)
 	r.setAccess(nil, a.Addr.Add(2*g), g, device.AccessReadWrite)
 	if r.mem != nil {
 		r.fill(nil, a.Addr.Add(2*g), g, 0x0dd)
-		r.has(a.Addr, 2*g, 0x600df00d)
+		r.requireFilled(a.Addr, 2*g, 0x600df00d)
 	}
 	r.unmap(nil, a.Addr, 2*g)
-	r.holds(was, device.Usage{Held: g, Handles: 1, Ranges: 1, Space: 4 * g, Mapped: g})
+	r.requireGrowth(was, device.Usage{Held: g, Handles: 1, Ranges: 1, Space: 4 * g, Mapped: g})
 	r.unmap(nil, a.Addr.Add(2*g), g)
 	r.releaseHandle(nil, other)
 	r.releaseRange(nil, a.Addr)
-	r.holds(was, device.Usage{})
+	r.requireGrowth(was, device.Usage{})
 }
 
-// everyOrder takes and gives back range and handle in all orders that are legal.
+// everyOrder acquires and releases a range and a handle in all legal orders.
 func everyOrder(r *rig) {
 	g := r.page()
 	for order := range 8 {
@@ -197,47 +198,47 @@ func everyOrder(r *rig) {
 	}
 }
 
-// manyAddresses maps one memory in two ranges: a write through one address is visible through the
+// manyAddresses maps one handle in two ranges: a write through one address is visible through the
 // other, and each mapping has its own access rights.
 func manyAddresses(r *rig) {
 	was := r.d.Usage()
-	g, a, h := r.joined(4)
+	g, a, h := r.rangeAndHandle(4)
 	b := r.reserveRange(nil, 2*g, 0, 0)
 	at := []device.Addr{a.Addr, b.Addr, a.Addr.Add(2 * g)}
 	for _, x := range at {
 		r.mapAt(nil, x, 2*g, h, 0)
 	}
-	r.holds(was, device.Usage{Held: 2 * g, Handles: 1, Ranges: 2, Space: 6 * g, Mapped: 6 * g})
+	r.requireGrowth(was, device.Usage{Held: 2 * g, Handles: 1, Ranges: 2, Space: 6 * g, Mapped: 6 * g})
 	r.setAccess(nil, at[0], 2*g, device.AccessReadWrite)
 	r.setAccess(nil, at[1], 2*g, device.AccessRead)
 	if r.mem != nil {
 		r.fill(nil, at[0], 2*g, 0x11111111)
 		r.fill(nil, at[0].Add(g-3), 10, 0x22222222)
-		r.has(at[1], g-3, 0x11111111)
-		r.has(at[1].Add(g-3), 10, 0x22222222)
-		r.has(at[1].Add(g+7), g-7, 0x11111111)
+		r.requireFilled(at[1], g-3, 0x11111111)
+		r.requireFilled(at[1].Add(g-3), 10, 0x22222222)
+		r.requireFilled(at[1].Add(g+7), g-7, 0x11111111)
 		r.fill(device.ErrAccess, at[1], g, 1)
 		r.fill(device.ErrAccess, at[2], g, 1)
 		r.compare(device.ErrAccess, at[2], g, 1)
 	}
 	r.unmap(nil, at[0], 2*g)
-	r.holds(was, device.Usage{Held: 2 * g, Handles: 1, Ranges: 2, Space: 6 * g, Mapped: 4 * g})
+	r.requireGrowth(was, device.Usage{Held: 2 * g, Handles: 1, Ranges: 2, Space: 6 * g, Mapped: 4 * g})
 	if r.mem != nil {
 		r.compare(device.ErrUnmapped, at[0], 1, 1)
-		r.has(at[1], g-3, 0x11111111)
+		r.requireFilled(at[1], g-3, 0x11111111)
 	}
 	r.releaseHandle(nil, h)
 	r.unmap(nil, at[1], 2*g)
-	r.holds(was, device.Usage{Held: 2 * g, Ranges: 2, Space: 6 * g, Mapped: 2 * g})
+	r.requireGrowth(was, device.Usage{Held: 2 * g, Ranges: 2, Space: 6 * g, Mapped: 2 * g})
 	r.unmap(nil, at[2], 2*g)
-	r.holds(was, device.Usage{Ranges: 2, Space: 6 * g})
+	r.requireGrowth(was, device.Usage{Ranges: 2, Space: 6 * g})
 	r.releaseRange(nil, b.Addr)
 	r.releaseRange(nil, a.Addr)
 }
 
 // offsets maps parts of a handle, in another order than they have in memory.
 func offsets(r *rig) {
-	g, a, h := r.joined(8)
+	g, a, h := r.rangeAndHandle(8)
 	r.mapAt(nil, a.Addr.Add(3*g), g, h, 0)
 	if err := r.tryMap(oneOf{nil, device.ErrUnsupported}, a.Addr, g, h, 2*g); errors.Is(err, device.ErrUnsupported) {
 		r.unmap(nil, a.Addr.Add(3*g), g)
@@ -252,10 +253,10 @@ func offsets(r *rig) {
 		r.fill(nil, a.Addr.Add(4*g), 4*g, 0x40)
 		r.fill(nil, a.Addr, g, 0x22)
 		r.fill(nil, a.Addr.Add(3*g), g, 0x10)
-		r.has(a.Addr.Add(4*g), g, 0x10)
-		r.has(a.Addr.Add(5*g), g, 0x40)
-		r.has(a.Addr.Add(6*g), g, 0x22)
-		r.has(a.Addr.Add(7*g), g, 0x40)
+		r.requireFilled(a.Addr.Add(4*g), g, 0x10)
+		r.requireFilled(a.Addr.Add(5*g), g, 0x40)
+		r.requireFilled(a.Addr.Add(6*g), g, 0x22)
+		r.requireFilled(a.Addr.Add(7*g), g, 0x40)
 	}
 	r.mapAt(device.ErrInvalid, a.Addr.Add(g), 2*g, h, 3*g) // beyond its end
 	r.mapAt(device.ErrInvalid, a.Addr.Add(g), g, h, 4*g)
@@ -267,8 +268,8 @@ func offsets(r *rig) {
 	r.releaseRange(nil, a.Addr)
 }
 
-// neighbours sets the access of, and unmaps, several mappings by one call.
-func neighbours(r *rig) {
+// adjacentMappings sets the access of several mappings by one call, and unmaps several by one call.
+func adjacentMappings(r *rig) {
 	g := r.page()
 	was := r.d.Usage()
 	a := r.reserveRange(nil, 4*g, 0, 0)
@@ -279,14 +280,14 @@ func neighbours(r *rig) {
 	}
 	r.setAccess(nil, a.Addr, 4*g, device.AccessReadWrite)
 	if r.mem != nil {
-		r.fill(nil, a.Addr.Add(1), 4*g-2, 0xabcdef01) // across the borders
-		r.has(a.Addr.Add(g-5), 3*g, 0xabcdef01)
+		r.fill(nil, a.Addr.Add(1), 4*g-2, 0xabcdef01) // across the boundaries
+		r.requireFilled(a.Addr.Add(g-5), 3*g, 0xabcdef01)
 	}
 	r.unmap(nil, a.Addr.Add(g), 2*g)
-	r.holds(was, device.Usage{Held: 4 * g, Handles: 4, Ranges: 1, Space: 4 * g, Mapped: 2 * g})
+	r.requireGrowth(was, device.Usage{Held: 4 * g, Handles: 4, Ranges: 1, Space: 4 * g, Mapped: 2 * g})
 	if r.mem != nil {
-		r.fill(device.ErrUnmapped, a.Addr, 4*g, 1) // a hole in the middle
-		r.has(a.Addr.Add(1), g-1, 0xabcdef01)      // nothing was written before it
+		r.fill(device.ErrUnmapped, a.Addr, 4*g, 1)      // a hole in the middle
+		r.requireFilled(a.Addr.Add(1), g-1, 0xabcdef01) // nothing was written before it
 	}
 	r.unmap(nil, a.Addr, g)
 	r.unmap(nil, a.Addr.Add(3*g), g)
@@ -294,5 +295,5 @@ func neighbours(r *rig) {
 		r.releaseHandle(nil, h)
 	}
 	r.releaseRange(nil, a.Addr)
-	r.holds(was, device.Usage{})
+	r.requireGrowth(was, device.Usage{})
 }

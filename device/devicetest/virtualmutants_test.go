@@ -7,25 +7,25 @@ import (
 )
 
 var virtualMutants = []broken{
-	{"a range comes where it is asked for", "RangesComeWhereTheyAreAskedFor", func(m mutant) device.Device {
+	{"a range starts at the requested address", "RangesStartAtRequestedAddress", func(m mutant) device.Device {
 		return &anywhere{m}
 	}},
-	{"a range with mappings stays", "RangesAreNotMisused", func(m mutant) device.Device { return &coldRange{m} }},
-	{"a range is no region", "RangesAreNoRegions", func(m mutant) device.Device { return &confusing{m} }},
+	{"a mapped range is not released", "RangesAreNotMisused", func(m mutant) device.Device { return &coldRange{m} }},
+	{"a range is not a region", "RangesAreNotRegions", func(m mutant) device.Device { return &confusing{m} }},
 	{"ranges cost no memory", "RangesAreAlignedAndDisjoint", accounting(func(u *device.Usage) { u.Held += u.Space })},
-	{"address space is told", "RangesAreAlignedAndDisjoint", accounting(func(u *device.Usage) { u.Space = 0 })},
-	{"what is mapped is told", "MappingJoinsRangeAndHandle",
+	{"address space is reported", "RangesAreAlignedAndDisjoint", accounting(func(u *device.Usage) { u.Space = 0 })},
+	{"mapped bytes are reported", "MappingJoinsRangeAndHandle",
 		accounting(func(u *device.Usage) { u.Mapped = min(u.Mapped, u.Held) / 2 })},
-	{"memory mapped twice is held once", "OneMemoryHasManyAddresses",
+	{"memory mapped twice is held once", "OneHandleHasManyAddresses",
 		accounting(func(u *device.Usage) { u.Held = max(u.Held, u.Mapped) })},
 	{"mapped memory is held without its handle", "MappedMemoryOutlivesItsHandle", accounting(func(u *device.Usage) {
 		if u.Handles == 0 {
 			u.Held -= min(u.Mapped, u.Held)
 		}
 	})},
-	{"a handle goes back", "MappingJoinsRangeAndHandle", func(m mutant) device.Device { return &hoarding{m} }},
-	{"a released handle is gone", "HandlesAreNotMisused", func(m mutant) device.Device { return &forgivingHandle{m} }},
-	{"a stale handle does not pass", "HandlesAreNotMisused", func(m mutant) device.Device {
+	{"a released handle frees memory", "MappingJoinsRangeAndHandle", func(m mutant) device.Device { return &hoarding{m} }},
+	{"a released handle is unknown", "HandlesAreNotMisused", func(m mutant) device.Device { return &forgivingHandle{m} }},
+	{"a stale handle is rejected", "HandlesAreNotMisused", func(m mutant) device.Device {
 		return &recycling{mutant: m}
 	}},
 	{"nothing is mapped over a mapping", "NothingIsMappedTwice", func(m mutant) device.Device { return &overMap{m} }},
@@ -35,11 +35,11 @@ var virtualMutants = []broken{
 		return &fromStart{m}
 	}},
 	{"a mapping is not cut", "MappingsAreNotCut", func(m mutant) device.Device { return &cutting{m} }},
-	{"what is unmapped was mapped", "MappingsAreNotCut", func(m mutant) device.Device { return &unmapping{m} }},
-	{"unmap takes all of it", "NeighboursAreServedAtOnce", func(m mutant) device.Device { return &halfUnmap{m} }},
-	{"an access is what was set", "OneMemoryHasManyAddresses", func(m mutant) device.Device { return &openAccess{m} }},
-	{"a wrong multiple is told apart", "GranularityIsKept", func(m mutant) device.Device { return &vague{m} }},
-	{"a refused unmap takes nothing", "MappingsAreNotCut", func(m mutant) device.Device { return &hasty{m} }},
+	{"only mapped memory is unmapped", "MappingsAreNotCut", func(m mutant) device.Device { return &unmapping{m} }},
+	{"an unmap is complete", "AdjacentMappingsTakeOneCall", func(m mutant) device.Device { return &halfUnmap{m} }},
+	{"an access is enforced", "OneHandleHasManyAddresses", func(m mutant) device.Device { return &openAccess{m} }},
+	{"a granularity error is specific", "GranularityIsEnforced", func(m mutant) device.Device { return &vague{m} }},
+	{"a refused unmap changes nothing", "MappingsAreNotCut", func(m mutant) device.Device { return &hasty{m} }},
 }
 
 type anywhere struct{ mutant }
@@ -89,7 +89,7 @@ func (m *forgivingHandle) ReleaseHandle(h device.Handle) error {
 	return m.forgive(device.CallReleaseHandle, m.mutant.ReleaseHandle(h), device.ErrHandle)
 }
 
-// recycling gives numbers out again: each is its place among the handles that there are.
+// recycling reuses the numbers of released handles.
 type recycling struct {
 	mutant
 	slots []device.Handle
@@ -215,7 +215,7 @@ func (m *vague) CreateHandle(size device.Size) (device.Handle, error) {
 	return h, err
 }
 
-// hasty unmaps page by page until it meets one that it cannot.
+// hasty unmaps page by page until a page fails.
 type hasty struct{ mutant }
 
 func (m *hasty) Unmap(a device.Addr, n device.Size) error {
