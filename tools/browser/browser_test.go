@@ -163,7 +163,7 @@ func TestPicturesMatchTheData(t *testing.T) {
 	}
 	require.NoError(t, chromedp.Do(p.ctx, chromedp.MouseClickXY(at.X, at.Y)))
 	require.Equal(t, []int{2, 2}, ask[[]int](t, p, `[app.state.event, app.state.pin]`), "a click keeps the block")
-	require.Contains(t, ask[string](t, p, `app.instant.says.textContent`), "after event 2")
+	require.Contains(t, ask[string](t, p, `app.instant.note.textContent`), "after event 2")
 	states := ask[string](t, p, `app.instant.side.innerText`)
 	require.Contains(t, states, "4.00 MiB", "the live block")
 	require.Contains(t, states, "12.00 MiB", "free bytes")
@@ -268,7 +268,7 @@ func TestBenchmarks(t *testing.T) {
 	require.NoError(t, chromedp.Do(p.ctx, chromedp.KeyEvent(kb.ArrowRight)))
 	first := ask[string](t, p, tip)
 	require.Regexp(t,
-		`(?s)tlsf.*live blocks\s50\s.*rounds\sfrom .* to .* ns.*memory\s.*iB, taken at once.*reserved ∕ live\s\d`, first)
+		`(?s)tlsf.*live blocks\s50\s.*rounds\sfrom .* to .* ns.*memory\s.*iB, reserved at start.*reserved ∕ live\s\d`, first)
 	require.NoError(t, chromedp.Do(p.ctx, chromedp.KeyEvent(kb.ArrowRight)))
 	require.Regexp(t, `(?s)tlsf.*live blocks\s100\s`, ask[string](t, p, tip))
 	require.NoError(t, chromedp.Do(p.ctx, chromedp.KeyEvent(kb.ArrowDown)))

@@ -14,12 +14,12 @@ func TestRebuiltHeapNamesItsSource(t *testing.T) {
 	p := visit(t, "compare", "--strategies", "slabbuddy", "meta_resnet50_b256")
 	recorded := ask[int](t, p, `app.trace.runs[0].instants[0].event`)
 	do(t, p, `app.instant.go(app.trace.runs[0].instants[0].event)`)
-	require.Contains(t, ask[string](t, p, `app.instant.says.textContent`), "As recorded, chunk by chunk.")
+	require.Contains(t, ask[string](t, p, `app.instant.note.textContent`), "As recorded, chunk by chunk.")
 	require.Contains(t, ask[string](t, p, `app.instant.side.innerText`), "By bin, order or size class")
 
 	do(t, p, `app.instant.go(app.trace.runs[0].instants[0].event - 1)`)
 	require.Equal(t, recorded-1, ask[int](t, p, `app.instant.heap.event`))
-	require.Contains(t, ask[string](t, p, `app.instant.says.textContent`), "Rebuilt from the blocks of the map")
+	require.Contains(t, ask[string](t, p, `app.instant.note.textContent`), "Rebuilt from the blocks of the map")
 	side := ask[string](t, p, `app.instant.side.innerText`)
 	require.Contains(t, side, "Blocks by bin, order or size class")
 	require.Contains(t, side, "The class of free memory is known at recorded instants only.")
@@ -37,7 +37,7 @@ func TestRebuiltHeapNamesItsSource(t *testing.T) {
 	short := visit(t, "replay", "--strategy", "bfc", "--device", "sim:8MiB", "--stop-at-oom",
 		traceFile(t, "o.trace", "a 1 4MiB\na 2 64MiB\nf 1\na 3 1MiB\n"))
 	do(t, short, `app.instant.go(3)`)
-	require.Contains(t, ask[string](t, short, `app.instant.says.textContent`), "The run ended there, before event 3.")
+	require.Contains(t, ask[string](t, short, `app.instant.note.textContent`), "The run ended there, before event 3.")
 }
 
 // touching makes regions that touch and regions that are partly free, on one stream.

@@ -148,7 +148,7 @@ func TestCallsToTheDevice(t *testing.T) {
 	}
 	do(t, p, `app.state.set({calls: "time", hidden: []})`)
 	require.Contains(t, ask[[]string](t, p, `textsOf(app.timeline.charts[4].u.ctx.canvas).map((t) => t.text)`),
-		"device time an event")
+		"device time per event")
 
 	// The sums so far end at the figures of the tables.
 	do(t, p, `app.state.set({calls: "sum"})`)
@@ -254,15 +254,15 @@ func TestFailuresAreShownWhereTheyAre(t *testing.T) {
 		do(t, p,
 			fmt.Sprintf(
 				`[...document.querySelectorAll("#vy-instant .vy-switch button")].find((b) => b.textContent.split(", ").includes(%q)).click()`, label))
-		require.Contains(t, ask[string](t, p, `app.instant.says.textContent`), "after event "+event+":", label)
+		require.Contains(t, ask[string](t, p, `app.instant.note.textContent`), "after event "+event+":", label)
 		require.Equal(t, event, ask[string](t, p, `document.querySelector("#vy-instant input[type=number]").value`), label)
 		require.Equal(t, event, ask[string](t, p, `String(app.state.cursor)`), label)
 	}
 	do(t, p,
 		`const n = document.querySelector("#vy-instant input[type=number]"); n.value = "4"; n.dispatchEvent(new Event("change"))`)
-	require.Contains(t, ask[string](t, p, `app.instant.says.textContent`), "after event 4:")
+	require.Contains(t, ask[string](t, p, `app.instant.note.textContent`), "after event 4:")
 	do(t, p, `[...document.querySelectorAll("#vy-instant button")].find((b) => b.textContent === "›").click()`)
-	require.Contains(t, ask[string](t, p, `app.instant.says.textContent`), "after event 5:")
+	require.Contains(t, ask[string](t, p, `app.instant.note.textContent`), "after event 5:")
 }
 
 // TestAnInstantIsDrawnByAddress looks at the chunks of a region, and at the same instant rebuilt
@@ -302,8 +302,8 @@ func TestEveryAxisHasWordsAndUnits(t *testing.T) {
 		{`app.timeline.charts[2].u.ctx.canvas`, "event", "share", share},
 		{`app.timeline.charts[3].u.ctx.canvas`, "event", "memory", size},
 		{`app.timeline.charts[4].u.ctx.canvas`, "event", "calls", number},
-		{`app.map.list[0].frame`, "event", "address space held", size},
-		{`app.map.list[1].frame`, "event", "address space held", size},
+		{`app.map.list[0].frame`, "event", "reserved address space", size},
+		{`app.map.list[1].frame`, "event", "reserved address space", size},
 		{`app.latency.plots[0].ctx.canvas`, "latency of a call, logarithmic", "share of calls", duration},
 		{`app.latency.plots[1].ctx.canvas`, "latency of a call, logarithmic", "share of calls", share},
 	} {

@@ -64,7 +64,7 @@ func answered(t *testing.T, p *tab) {
 	// what rests is asked for after 90 ms
 	_, err := eval[bool](p, "new Promise(done => setTimeout(() => done(true), 200))")
 	require.NoError(t, err)
-	require.NoError(t, p.wait(`document.documentElement.dataset.asking === "0"`))
+	require.NoError(t, p.wait(`document.documentElement.dataset.requests === "0"`))
 	require.NoError(t, p.settle())
 }
 
@@ -181,7 +181,7 @@ func TestHeapIsShownBeforeTheReplayEnds(t *testing.T) {
 	do(t, p, `window.seen = []; const renew = app.instant.renew;
 		let go; const first = new Promise((done) => (go = done)), ask = window.fetch; // the replay ends after the blocks are there
 		window.fetch = async (question, o) => { if (question.startsWith("state")) await first; return ask(question, o); };
-		app.instant.renew = function () { renew.call(this); seen.push(this.heap, this.says.textContent); go(); };
+		app.instant.renew = function () { renew.call(this); seen.push(this.heap, this.note.textContent); go(); };
 		app.state.set({event: 190000})`)
 	answered(t, p)
 	require.Equal(t, []string{"rebuilt", "recorded"}, ask[[]string](t, p, "[seen[0].how, seen[2].how]"))

@@ -39,11 +39,11 @@ func (a *arena) f64(v []float64) *ref { return put(a, "f64", v) }
 
 // f32 adds values for which single precision suffices.
 func (a *arena) f32(v []float64) *ref {
-	half := make([]float32, len(v))
+	single := make([]float32, len(v))
 	for i, x := range v {
-		half[i] = float32(x)
+		single[i] = float32(x)
 	}
-	return put(a, "f32", half)
+	return put(a, "f32", single)
 }
 
 // text returns the data gzipped and in base64. It is deterministic.

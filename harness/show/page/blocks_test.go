@@ -98,7 +98,7 @@ func requireFound(t *testing.T, f *page.BlockFile, list []page.Rect, w page.Bloc
 	slices.Reverse(want)
 	what := fmt.Sprintf("%+v", w)
 	require.False(t, got.Stopped, what)
-	if got.Whole {
+	if got.Complete {
 		require.Len(t, got.Rects, len(want), what)
 	} else {
 		require.Len(t, got.Rects, min(len(want), w.Most), what)

@@ -11,8 +11,9 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// maxLooks bounds the regular samples of the largest free chunk. New peaks are sampled in addition.
-const maxLooks = 1 << 16
+// maxSamples bounds the regular samples of the largest free chunk. New peaks are sampled in
+// addition.
+const maxSamples = 1 << 16
 
 // collector builds a [Picture] during the first replay.
 type collector struct {
@@ -21,14 +22,14 @@ type collector struct {
 	run   *Picture
 	time  int64 // of the last event with a time
 
-	space    Space
-	held     spans
-	reserved topK[ReservedRange]
-	rects    topK[Rect]
-	notes    []note
-	unused   []int // free indices of notes
-	looks    int   // mask: an event is sampled if its number has none of these bits
-	streams  bool  // the strategy supports streams
+	space      Space
+	held       spans
+	reserved   topK[ReservedRange]
+	rects      topK[Rect]
+	notes      []note
+	freeNotes  []int // free indices of notes
+	sampleMask int   // an event is sampled if its number has none of these bits
+	streams    bool  // the strategy supports streams
 
 	credit  float64 // budget for walks
 	classes map[device.Addr]int32
@@ -42,13 +43,13 @@ func newCollector(t *Trace, o Options) *collector {
 		reserved: newTopK[ReservedRange](o.Regions), rects: newTopK[Rect](o.Blocks),
 		space: Space{most: o.Ranges}, credit: 1 << 20, classes: map[device.Addr]int32{},
 	}
-	for stride := 1; t.Grid.Events/stride > maxLooks; stride *= 2 {
-		r.looks = 2*stride - 1
+	for stride := 1; t.Grid.Events/stride > maxSamples; stride *= 2 {
+		r.sampleMask = 2*stride - 1
 	}
 	for i := range r.run.Peaks {
 		r.run.Peaks[i].Event = -1
 	}
-	r.watch = follow.Watcher{Granted: r.granted, Reclaimed: r.gone, Memory: r.memory}
+	r.watch = follow.Watcher{Granted: r.granted, Reclaimed: r.reclaimed, Memory: r.memory}
 	return r
 }
 
@@ -57,9 +58,9 @@ func (r *collector) granted(e *trace.Event, b *follow.Block) {
 	b.Note = r.note(note{tag: r.trace.tagOf(e), class: alloc.NoClass})
 }
 
-func (r *collector) gone(event int, b *follow.Block) {
+func (r *collector) reclaimed(event int, b *follow.Block) {
 	r.keep(r.rectOf(b, uint32(event)))
-	r.unused = append(r.unused, b.Note)
+	r.freeNotes = append(r.freeNotes, b.Note)
 }
 
 func (r *collector) keep(rect Rect) {
@@ -93,12 +94,12 @@ func (r *collector) event(o *replay.Observation) error {
 	c.Reserved.add(bucket, float64(most[Reserved]))
 	c.Pending.add(bucket, float64(s.Active-s.Allocated))
 	c.Internal.add(bucket, share(s.Requested, s.Allocated))
-	if grown || o.Event&r.looks == 0 {
+	if grown || o.Event&r.sampleMask == 0 {
 		r.sampleFree(bucket, s.Active, sums[Reserved])
 	}
 	r.failure(o, bucket, now)
 	if last := r.trace.Grid.Last(bucket); o.Event == last {
-		r.look()
+		r.sampleWalk()
 	}
 	return nil
 }
@@ -143,7 +144,7 @@ func (r *collector) failure(o *replay.Observation, bucket int, now int64) {
 		return
 	}
 	f := Failure{
-		Event: o.Event, Time: now, Asked: e.Size, ID: e.ID, Tag: r.trace.tagOf(e), Stream: r.trace.streamOf(e.Stream),
+		Event: o.Event, Time: now, Requested: e.Size, ID: e.ID, Tag: r.trace.tagOf(e), Stream: r.trace.streamOf(e.Stream),
 		Error: o.Err.Error(),
 	}
 	if why, ok := power.LastRefusal(r.strategy); ok {

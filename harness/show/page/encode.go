@@ -20,8 +20,8 @@ type encoder struct {
 	stacks *stackTable // of the current trace; nil: no stacks known
 }
 
-// given encodes a value of the caller's report.
-func (e *encoder) given(v any) any {
+// callerJSON encodes a value of the caller's report.
+func (e *encoder) callerJSON(v any) any {
 	plain, err := trimmed(v)
 	if e.err == nil {
 		e.err = err
@@ -93,16 +93,16 @@ func known(t int64) any {
 func (e *encoder) run(t *Trace, r *Run) object {
 	p := r.Picture
 	o := object{
-		"strategy": clip(r.Strategy), "config": r.Config, "color": r.Color, "figures": e.given(r.Figures),
+		"strategy": clip(r.Strategy), "config": r.Config, "color": r.Color, "figures": e.callerJSON(r.Figures),
 	}
 	if p == nil {
 		o["missing"] = clip(r.Missing)
 		return o
 	}
-	o["device"] = object{"capacity_bytes": p.Capacity, "settings": e.given(r.Device)}
+	o["device"] = object{"capacity_bytes": p.Capacity, "settings": e.callerJSON(r.Device)}
 	o["series"] = e.series(p)
 	o["peaks"] = peaks(p)
-	report := e.given(r.Report)
+	report := e.callerJSON(r.Report)
 	o["failures"], o["failure_count"], o["first_oom"] = failures(p, report), p.Failed, nil
 	if p.FirstOOM >= 0 {
 		o["first_oom"] = object{"event": p.FirstOOM, "report": report}
@@ -155,7 +155,7 @@ func failures(p *Picture, report any) []object {
 	for i := range p.Failures {
 		f := &p.Failures[i]
 		list[i] = object{
-			"event": f.Event, "time": known(f.Time), "asked": f.Asked, "id": f.ID, "tag": f.Tag, "stream": f.Stream,
+			"event": f.Event, "time": known(f.Time), "requested": f.Requested, "id": f.ID, "tag": f.Tag, "stream": f.Stream,
 			"text": clip(f.Error), "reason": f.Reason, "free": f.Free, "hole": f.Hole, "report": nil,
 		}
 		if f.Event == p.FirstOOM {
@@ -187,10 +187,10 @@ func (e *encoder) blocks(t *Trace, p *Picture) object {
 			"dies":     e.u32(column(regions, func(s *ReservedRange) uint32 { return s.Released })),
 			"stream":   e.u16(column(regions, func(s *ReservedRange) uint16 { return s.Stream })),
 			"pool":     e.u16(column(regions, func(s *ReservedRange) uint16 { return s.Pool })),
-			"left_out": left(p.RegionsOmitted),
+			"left_out": omitted(p.RegionsOmitted),
 		},
 		"rects":    e.rects(&p.Space, p.Rects),
-		"left_out": left(p.RectsOmitted), "complete": p.RectsOmitted.Count == 0,
+		"left_out": omitted(p.RectsOmitted), "complete": p.RectsOmitted.Count == 0,
 		"raster": e.raster(t, p),
 	}
 }
@@ -214,8 +214,8 @@ func (e *encoder) rects(space *Space, rects []Rect) object {
 	return o
 }
 
-// left encodes omitted items.
-func left(l Omitted) object { return object{"count": l.Count, "byte_events": l.ByteEvents} }
+// omitted encodes omitted items.
+func omitted(l Omitted) object { return object{"count": l.Count, "byte_events": l.ByteEvents} }
 
 // class clamps a class to 16 bits.
 func class(c int32) int16 { return int16(max(math.MinInt16, min(c, math.MaxInt16))) }

@@ -12,8 +12,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// errNotWhole: the file is truncated or was changed.
-var errNotWhole = errors.New("the block file is truncated or damaged")
+// errDamaged: the file is truncated or was changed.
+var errDamaged = errors.New("the block file is truncated or damaged")
 
 // BlockFile is a file of all blocks of a replay. It is safe for concurrent use.
 type BlockFile struct {
@@ -26,7 +26,7 @@ type BlockFile struct {
 // OpenBlocks opens a file of blocks of size bytes and reads its directory.
 func OpenBlocks(in io.ReaderAt, size int64) (*BlockFile, error) {
 	if size < int64(len(magic)+endSize) {
-		return nil, errNotWhole
+		return nil, errDamaged
 	}
 	var end [endSize]byte
 	if _, err := in.ReadAt(end[:], size-endSize); err != nil {
@@ -35,14 +35,14 @@ func OpenBlocks(in io.ReaderAt, size int64) (*BlockFile, error) {
 	le := binary.LittleEndian
 	directory, n := le.Uint64(end[0:]), le.Uint64(end[8:])
 	if string(end[32:]) != magic || n > uint64(size)/entrySize || directory+n*entrySize+endSize != uint64(size) {
-		return nil, errNotWhole
+		return nil, errDamaged
 	}
 	text := make([]byte, n*entrySize)
 	if _, err := in.ReadAt(text, int64(directory)); err != nil {
 		return nil, err
 	}
 	if crc32.Update(crc32.ChecksumIEEE(text), crc32.IEEETable, end[:28]) != le.Uint32(end[28:]) {
-		return nil, errNotWhole
+		return nil, errDamaged
 	}
 	f := &BlockFile{in: in, blocks: le.Uint64(end[16:]), events: le.Uint32(end[24:]), chunks: make([]chunk, n)}
 	if _, err := binary.Decode(text, le, f.chunks); err != nil {
@@ -63,62 +63,62 @@ type BlockWindow struct {
 
 // FoundBlocks are the blocks found in a window.
 type FoundBlocks struct {
-	Rects   []Rect // by birth
-	Whole   bool   // no block is missing
-	Stopped bool   // the search hit its limit, so larger blocks may be missing
+	Rects    []Rect // by birth
+	Complete bool   // no block is missing
+	Stopped  bool   // the search hit its limit, so larger blocks may be missing
 }
 
-// spare is the part of the limit by which results may exceed it between two cuts: a trade of memory
-// for time.
-const spare = 4
+// Between two cuts, the results may exceed their limit by 1/slackShare of it. A larger excess takes
+// more memory and fewer cuts.
+const slackShare = 4
 
-// mostLooked bounds the blocks examined in a search.
-const mostLooked = 1 << 22
+// maxExamined bounds the blocks examined in a search.
+const maxExamined = 1 << 22
 
 // Find returns the blocks with the most byte-events in a window. It fails if the file cannot be
 // read or ctx ends.
 func (f *BlockFile) Find(ctx context.Context, w BlockWindow) (*FoundBlocks, error) {
 	w.Most = max(w.Most, 1)
-	s := search{f: f, w: w, least: -1, whole: true}
+	s := search{f: f, w: w, least: -1, complete: true}
 	s.from, s.to = uint32(min(max(w.From, 0), int(f.events))), uint32(min(max(w.To, 0), int(f.events)))
 	s.to = max(s.to, s.from)
 	for i := range f.chunks {
 		c := &f.chunks[i]
-		if c.Gone > s.from && c.Born < s.to && c.End > uint64(w.Low) && c.Low < uint64(w.High) {
-			s.queue = append(s.queue, piece{c, 0, s.bound(c, c.Size)})
+		if c.Died > s.from && c.Born < s.to && c.End > uint64(w.Low) && c.Low < uint64(w.High) {
+			s.queue = append(s.queue, remainder{c, 0, s.bound(c, c.Size)})
 		}
 	}
 	heap.Init(&s.queue)
-	looked := 0
+	examined := 0
 	for len(s.queue) > 0 {
 		if s.queue[0].bound <= s.least {
-			s.whole = false // the rest was not examined, it may be outside the window
+			s.complete = false // the rest was not examined, it may be outside the window
 			break
 		}
-		if looked >= mostLooked {
+		if examined >= maxExamined {
 			return &FoundBlocks{Rects: s.finish(), Stopped: true}, nil
 		}
-		n, err := s.look(&s.queue[0])
+		n, err := s.examine(&s.queue[0])
 		if err != nil {
 			return nil, err
 		}
-		looked += n
+		examined += n
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 	}
-	return &FoundBlocks{Rects: s.finish(), Whole: s.whole}, nil
+	return &FoundBlocks{Rects: s.finish(), Complete: s.complete}, nil
 }
 
-// piece is the unexamined rest of a chunk.
-type piece struct {
+// remainder is the unexamined part of a chunk.
+type remainder struct {
 	*chunk
 	next  int     // index in the chunk of its first block
 	bound float64 // upper bound of a block's byte-events in the window
 }
 
-// queue is a heap of pieces, highest bound first.
-type queue []piece
+// queue is a heap of remainders, highest bound first.
+type queue []remainder
 
 func (q queue) Len() int { return len(q) }
 
@@ -131,7 +131,7 @@ func (q queue) Less(i, j int) bool {
 
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
-func (q *queue) Push(x any) { *q = append(*q, x.(piece)) }
+func (q *queue) Push(x any) { *q = append(*q, x.(remainder)) }
 
 func (q *queue) Pop() any {
 	last := (*q)[len(*q)-1]
@@ -147,8 +147,8 @@ type search struct {
 	queue    queue
 	found    []weighed
 	least    float64 // blocks of no more weight are ignored
-	whole    bool
-	buffer   [perPiece * recordSize]byte
+	complete bool
+	buffer   [perRead * recordSize]byte
 }
 
 // weighed is a block with its byte-events in the window.
@@ -162,9 +162,9 @@ func (s *search) bound(c *chunk, size uint64) float64 {
 	return float64(size) * float64(min(c.Longest, s.to-s.from))
 }
 
-// look examines the next blocks of a piece and returns their number.
-func (s *search) look(p *piece) (int, error) {
-	n := min(perPiece, int(p.Count)-p.next)
+// examine reads the next blocks of a remainder and returns their number.
+func (s *search) examine(p *remainder) (int, error) {
+	n := min(perRead, int(p.Count)-p.next)
 	b := s.buffer[:n*recordSize]
 	if _, err := s.f.in.ReadAt(b, p.Offset+int64(p.next)*recordSize); err != nil {
 		return 0, err
@@ -180,10 +180,10 @@ func (s *search) look(p *piece) (int, error) {
 		if weight := float64(r.Size) * float64(to-from); weight > s.least {
 			s.found = append(s.found, weighed{r, weight})
 		} else {
-			s.whole = false
+			s.complete = false
 		}
 	}
-	if len(s.found) >= s.w.Most+s.w.Most/spare+perPiece {
+	if len(s.found) >= s.w.Most+s.w.Most/slackShare+perRead {
 		s.cut()
 	}
 	if p.next += n; p.next == int(p.Count) {
@@ -201,7 +201,7 @@ func (s *search) cut() {
 		return
 	}
 	heaviest(s.found, s.w.Most)
-	s.found, s.whole = s.found[:s.w.Most], false
+	s.found, s.complete = s.found[:s.w.Most], false
 	s.least = s.found[0].weight
 	for i := range s.found {
 		s.least = min(s.least, s.found[i].weight)

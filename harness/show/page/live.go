@@ -29,11 +29,11 @@ func (e *encoder) answer(w io.Writer, o object) error {
 	return err
 }
 
-// Tile writes the blocks of a window, sorted by birth, of a trace with the given number of events.
-// Whole means that no block of the window is omitted. Stacks may be nil.
-func Tile(w io.Writer, space *Space, rects []Rect, whole bool, events int, stacks Stacks) error {
+// WriteTile writes the blocks of a window, sorted by birth, of a trace with the given number of
+// events. Complete means that no block of the window is omitted. Stacks may be nil.
+func WriteTile(w io.Writer, space *Space, rects []Rect, complete bool, events int, stacks Stacks) error {
 	e := &encoder{}
-	o := object{"complete": whole}
+	o := object{"complete": complete}
 	e.ownStacks(o, stacks, func(w *stackWeights) { w.rects(rects, events) })
 	o["rects"] = e.packed(space, rects)
 	return e.answer(w, o)
@@ -93,8 +93,8 @@ func (e *encoder) narrow(v []uint64) object {
 	return o
 }
 
-// Moment writes a snapshot. Stacks may be nil.
-func Moment(w io.Writer, at *Snapshot, stacks Stacks) error {
+// WriteSnapshot writes a snapshot. Stacks may be nil.
+func WriteSnapshot(w io.Writer, at *Snapshot, stacks Stacks) error {
 	e := &encoder{}
 	o := object{}
 	e.ownStacks(o, stacks, func(w *stackWeights) { w.instant(at) })
@@ -113,9 +113,9 @@ func (e *encoder) ownStacks(o object, stacks Stacks, weigh func(*stackWeights)) 
 	o["stacks"] = e.stackTable(e.stacks)
 }
 
-// Series writes the curves of all runs of a trace whose buckets were picked; the first bucket has
-// the number first. A nil run has no curves.
-func Series(w io.Writer, t *Trace, runs []*Picture, first int) error {
+// WriteSeries writes the curves of all runs of a trace whose buckets were picked; the first bucket
+// has the number first. A nil run has no curves.
+func WriteSeries(w io.Writer, t *Trace, runs []*Picture, first int) error {
 	e := &encoder{}
 	o := object{"shift": t.Grid.Shift}
 	e.axis(o, t, first)

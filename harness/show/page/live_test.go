@@ -85,7 +85,7 @@ func TestBlocksComeBackAsTheyWere(t *testing.T) {
 		}
 		slices.SortFunc(rects, func(a, b page.Rect) int { return int(a.Born) - int(b.Born) })
 		var b bytes.Buffer
-		require.NoError(t, page.Tile(&b, space, rects, true, 1<<31, nil))
+		require.NoError(t, page.WriteTile(&b, space, rects, true, 1<<31, nil))
 		n := binary.LittleEndian.Uint32(b.Bytes())
 		var o struct{ Rects map[string]json.RawMessage }
 		require.NoError(t, json.Unmarshal(b.Bytes()[4:4+n], &o))

@@ -35,7 +35,7 @@ type Report struct {
 	Calls   []Calls        // call latencies of the runs of a benchmark, in order
 	More    map[string]any // extra sections as JSON, for the script; lists of at most 200
 	Limit   int            // most bytes of the page; 0: 5 MB
-	Live    bool           // the server answers requests of the script, see [Tile], [Moment] and [Series]
+	Live    bool           // the server answers requests of the script, see [WriteTile], [WriteSnapshot] and [WriteSeries]
 
 	thinnings int   // number of thinnings so far
 	weights   []int // approximate bytes of each trace in the page
@@ -196,7 +196,7 @@ func render(r *Report, traces []Traced) ([]byte, error) {
 		})
 	}
 	for name, section := range r.More {
-		o[name] = e.given(section)
+		o[name] = e.callerJSON(section)
 	}
 	about, data, err := e.parts(o)
 	if err != nil {

@@ -150,7 +150,7 @@ func TestPeaksAndFailuresSurvive(t *testing.T) {
 		require.Len(t, run.Failures, min(run.Failed, 3))
 		if res.FirstFailure != nil {
 			require.Equal(t, res.FirstFailure.Event, run.Failures[0].Event)
-			require.Equal(t, res.FirstFailure.Size, run.Failures[0].Asked)
+			require.Equal(t, res.FirstFailure.Size, run.Failures[0].Requested)
 		}
 		for k, want := range []device.Size{res.Peak.Requested, res.Peak.Allocated, res.Peak.Active, res.Peak.Reserved} {
 			curve := run.Curves.All()[k]

@@ -49,9 +49,9 @@ func (r *collector) rectOf(b *follow.Block, dies uint32) Rect {
 
 // note is the collector's data of a block.
 type note struct {
-	tag    uint32 // index in Trace.Tags
-	class  int32
-	looked bool
+	tag     uint32 // index in Trace.Tags
+	class   int32
+	classed bool // class is set from a walk
 }
 
 // ReservedRange is a range of reserved memory. It exists after events Born to Released-1.

@@ -12,7 +12,7 @@ import (
 // span is a range of memory reserved now.
 type span struct {
 	ReservedRange
-	looked bool // Stream is set from a chunk
+	sampled bool // Stream is set from a chunk
 }
 
 func (s *span) end() device.Addr { return s.Addr.Add(s.Size) }
@@ -25,16 +25,16 @@ func (h spans) at(a device.Addr) int {
 	return sort.Search(len(h), func(i int) bool { return h[i].end() > a })
 }
 
-// take adds a reserved range of a region.
-func (h *spans) take(a device.Addr, size device.Size, region device.Addr, now int) {
+// add adds a reserved range of a region.
+func (h *spans) add(a device.Addr, size device.Size, region device.Addr, now int) {
 	s := span{ReservedRange: ReservedRange{
 		Addr: a, Size: size, Region: region, Born: uint32(now), Released: Never, Stream: OtherStream,
 	}}
 	*h = slices.Insert(*h, h.at(a), s)
 }
 
-// giveBack removes a range and yields the spans it ends. Parts of a span outside the range remain.
-func (h *spans) giveBack(a device.Addr, size device.Size, now int, yield func(ReservedRange)) {
+// remove removes a range and yields the parts of spans inside it. Parts outside remain.
+func (h *spans) remove(a device.Addr, size device.Size, now int, yield func(ReservedRange)) {
 	end := a.Add(size)
 	first := h.at(a)
 	last := first
@@ -42,9 +42,9 @@ func (h *spans) giveBack(a device.Addr, size device.Size, now int, yield func(Re
 	for ; last < len(*h) && (*h)[last].Addr < end; last++ {
 		s := (*h)[last]
 		from, to := max(s.Addr, a), min(s.end(), end)
-		over := s.ReservedRange
-		over.Addr, over.Size, over.Released = from, to.Sub(from), uint32(now)
-		yield(over)
+		ended := s.ReservedRange
+		ended.Addr, ended.Size, ended.Released = from, to.Sub(from), uint32(now)
+		yield(ended)
 		if s.Addr < from {
 			below := s
 			below.Size = from.Sub(s.Addr)
@@ -64,18 +64,19 @@ func (r *collector) memory(event int, a power.Action) {
 	switch a.Kind {
 	case power.SegmentAlloc, power.SegmentMap:
 		r.space.hold(a.Addr, a.Size)
-		r.held.take(a.Addr, a.Size, r.tap.Region(a.Addr), event)
+		r.held.add(a.Addr, a.Size, r.tap.Region(a.Addr), event)
 	case power.SegmentFree, power.SegmentUnmap:
-		r.held.giveBack(a.Addr, a.Size, event, r.reservedRange)
+		r.held.remove(a.Addr, a.Size, event, r.reservedRange)
 	}
 }
 
 // reservedRange keeps a range that was released.
 func (r *collector) reservedRange(s ReservedRange) { r.reserved.add(s, s.weight(r.trace.Grid.Events)) }
 
-// look walks the strategy for the classes of blocks and for the pools and streams of regions. Each
-// event earns credit for walks, so that the cost of a picture does not grow with the live blocks.
-func (r *collector) look() {
+// sampleWalk walks the strategy for the classes of blocks and for the pools and streams of regions.
+// Each event earns credit for walks, so that the cost of a picture does not grow with the live
+// blocks.
+func (r *collector) sampleWalk() {
 	r.credit += float64(int(1) << r.trace.Grid.Shift)
 	cost := float64(2*r.blocks.InUse() + len(r.held))
 	if cost > r.credit {
@@ -87,35 +88,35 @@ func (r *collector) look() {
 		if c.State == alloc.Live || c.State == alloc.Pending {
 			r.classes[c.Addr] = c.Class
 		}
-		r.lookAt(c)
+		r.updateSpans(c)
 	}
 	for b := range r.blocks.Blocks {
-		if n := &r.notes[b.Note]; !n.looked {
+		if n := &r.notes[b.Note]; !n.classed {
 			if class, ok := r.classes[b.Addr]; ok {
-				n.class, n.looked = class, true
+				n.class, n.classed = class, true
 			}
 		}
 	}
 }
 
-// lookAt updates the spans under a chunk from it.
-func (r *collector) lookAt(c alloc.Chunk) {
+// updateSpans updates the spans that a chunk overlaps.
+func (r *collector) updateSpans(c alloc.Chunk) {
 	if !c.State.Held() {
 		return
 	}
 	for i := r.held.at(c.Addr); i < len(r.held) && r.held[i].Addr < c.End(); i++ {
-		r.lookAtSpan(&r.held[i], c)
+		r.updateSpan(&r.held[i], c)
 	}
 }
 
-// lookAtSpan updates a span from a chunk. A strategy may join device ranges into larger regions;
+// updateSpan updates a span from a chunk. A strategy may join device ranges into larger regions;
 // when the region of a span changes, its record ends and a new one begins.
-func (r *collector) lookAtSpan(s *span, c alloc.Chunk) {
+func (r *collector) updateSpan(s *span, c alloc.Chunk) {
 	if s.Region != c.Region {
 		if now := uint32(r.last); s.Born != now {
-			over := s.ReservedRange
-			over.Released = now
-			r.reservedRange(over)
+			ended := s.ReservedRange
+			ended.Released = now
+			r.reservedRange(ended)
 			s.Born = now
 		}
 		s.Region = c.Region
@@ -124,8 +125,8 @@ func (r *collector) lookAtSpan(s *span, c alloc.Chunk) {
 	if c.State != alloc.Live && c.State != alloc.Pending && !r.streams {
 		return // a free chunk has no stream
 	}
-	if of := r.trace.streamOf(c.Stream); !s.looked {
-		s.looked, s.Stream = true, of
+	if of := r.trace.streamOf(c.Stream); !s.sampled {
+		s.sampled, s.Stream = true, of
 	} else if s.Stream != of {
 		s.Stream = OtherStream
 	}

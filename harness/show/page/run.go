@@ -44,16 +44,16 @@ type Omitted struct {
 
 // Failure is a failed request.
 type Failure struct {
-	Event  int         // its number
-	Time   int64       // nanoseconds, or trace.NoTime
-	Asked  device.Size // bytes
-	ID     uint64      // allocation ID in the trace
-	Tag    uint32      // index in Trace.Tags
-	Stream uint16      // index in Trace.Streams, or OtherStream
-	Error  string      // error of the strategy
-	Reason string      // reason, if the strategy reports one
-	Free   device.Size // bytes in free chunks, if reported
-	Hole   device.Size // largest free chunk, if reported
+	Event     int         // its number
+	Time      int64       // nanoseconds, or trace.NoTime
+	Requested device.Size // bytes
+	ID        uint64      // allocation ID in the trace
+	Tag       uint32      // index in Trace.Tags
+	Stream    uint16      // index in Trace.Streams, or OtherStream
+	Error     string      // error of the strategy
+	Reason    string      // reason, if the strategy reports one
+	Free      device.Size // bytes in free chunks, if reported
+	Hole      device.Size // largest free chunk, if reported
 }
 
 // Draw replays the trace through the strategy of setup and records a picture. p is the prepared
@@ -89,9 +89,9 @@ func (t *Trace) Draw(p *replay.Prepared, setup setting.Setup, on func() (device.
 
 // note stores data of a block and returns its index.
 func (r *collector) note(n note) int {
-	if k := len(r.unused); k > 0 {
-		i := r.unused[k-1]
-		r.unused = r.unused[:k-1]
+	if k := len(r.freeNotes); k > 0 {
+		i := r.freeNotes[k-1]
+		r.freeNotes = r.freeNotes[:k-1]
 		r.notes[i] = n
 		return i
 	}

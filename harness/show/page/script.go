@@ -14,8 +14,8 @@ var scriptFiles embed.FS
 
 // scriptParts are the parts of the script, dependencies first.
 var scriptParts = [...]string{
-	"units", "dom", "palette", "data", "paint", "state", "chart", "timeline", "pixels", "easel", "map", "heap", "instant",
-	"who", "failures",
+	"units", "dom", "palette", "data", "paint", "state", "chart", "timeline", "pixels", "painter", "map", "heap",
+	"instant", "holders", "failures",
 	"latency", "bench", "steps", "answer", "tables", "overview", "main",
 }
 

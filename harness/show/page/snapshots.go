@@ -47,7 +47,7 @@ type moments struct {
 	labels map[int][]string
 }
 
-func (m *moments) want(event int, label string) {
+func (m *moments) add(event int, label string) {
 	if event < 0 {
 		return
 	}
@@ -59,15 +59,15 @@ func (m *moments) want(event int, label string) {
 
 func (r *collector) moments() *moments {
 	m := &moments{labels: map[int][]string{}}
-	m.want(r.run.Peaks[Reserved].Event, "peak reserved")
-	m.want(r.run.Peaks[Requested].Event, "peak requested")
+	m.add(r.run.Peaks[Reserved].Event, "peak reserved")
+	m.add(r.run.Peaks[Requested].Event, "peak requested")
 	if len(r.run.Failures) > 0 {
-		m.want(r.run.Failures[0].Event, "first failure")
+		m.add(r.run.Failures[0].Event, "first failure")
 	}
-	m.want(r.last, "end")
+	m.add(r.last, "end")
 	for _, e := range r.o.Events {
 		if e <= r.last {
-			m.want(e, "chosen")
+			m.add(e, "chosen")
 		}
 	}
 	slices.Sort(m.events)
@@ -108,14 +108,14 @@ func (p *painter) event(o *replay.Observation) error {
 		return nil
 	}
 	p.next++
-	at := p.look(p.trace, o.Event)
+	at := p.snapshot(p.trace, o.Event)
 	at.Labels = p.wanted.labels[o.Event]
 	p.snapshots = append(p.snapshots, at)
 	return nil
 }
 
-// look takes a snapshot. A block's Note is the index of its tag.
-func (f *follower) look(t *Trace, event int) Snapshot {
+// snapshot takes a snapshot. A block's Note is the index of its tag.
+func (f *follower) snapshot(t *Trace, event int) Snapshot {
 	at := Snapshot{Event: event}
 	blocks := map[device.Addr]*follow.Block{}
 	for b := range f.blocks.Blocks {

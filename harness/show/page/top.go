@@ -17,8 +17,8 @@ func (e *encoder) topTable(r *top.Report) object {
 	sheets := report.TopSheets(r, topRows)
 	f := &flames{numbers: map[string]int{}}
 	o := object{
-		"said": strings.Split(report.TopHeadline(r), "\n"), "notes": r.Notes(), "categorized": r.Categorized(),
-		"categories": top.Categories, "sheet": e.given(sheets[len(sheets)-1]), "grouped_by": r.By,
+		"summary": strings.Split(report.TopHeadline(r), "\n"), "notes": r.Notes(), "categorized": r.Categorized(),
+		"categories": top.Categories, "sheet": e.callerJSON(sheets[len(sheets)-1]), "grouped_by": r.By,
 	}
 	moments := []object{f.moment("peak", &r.Peak)}
 	if r.Failure != nil {

@@ -14,7 +14,7 @@ const (
 	magic = "VYBLOCK1"
 
 	perChunk   = 1024 // blocks
-	perPiece   = 64   // blocks read at once
+	perRead    = 64   // blocks read at once
 	recordSize = 56   // bytes per block
 	entrySize  = 64   // bytes per chunk in the directory
 	endSize    = 40   // bytes of the trailer
@@ -25,7 +25,7 @@ type chunk struct {
 	Offset   int64  // of its first byte
 	Count    uint32 // number of blocks
 	Born     uint32 // earliest birth
-	Gone     uint32 // latest death, or the end of the trace
+	Died     uint32 // latest death, or the end of the trace
 	Longest  uint32 // longest lifetime in events
 	Size     uint64 // largest block
 	Low, End uint64 // address range
@@ -83,7 +83,7 @@ func (w *Writer) flush(k int) {
 	for i := range list {
 		r := &list[i]
 		dies := min(r.Reclaimed, w.events)
-		c.Born, c.Gone, c.Longest = min(c.Born, r.Born), max(c.Gone, dies), max(c.Longest, dies-r.Born)
+		c.Born, c.Died, c.Longest = min(c.Born, r.Born), max(c.Died, dies), max(c.Longest, dies-r.Born)
 		c.Low, c.End = min(c.Low, uint64(r.Addr)), max(c.End, uint64(r.Addr)+uint64(r.Size))
 		text = appendRect(text, r)
 	}

@@ -70,7 +70,7 @@ func (r *Replays) tile(ctx context.Context, w io.Writer, q url.Values) error {
 	if err != nil {
 		return err
 	}
-	return page.Tile(w, &run.Picture.Space, found.Rects, found.Whole, events, r.Stacks)
+	return page.WriteTile(w, &run.Picture.Space, found.Rects, found.Complete, events, r.Stacks)
 }
 
 // addresses converts a range of axis positions to addresses.
@@ -107,7 +107,7 @@ func (r *Replays) series(_ context.Context, w io.Writer, q url.Values) error {
 	for i := range r.Runs {
 		runs[i] = r.Runs[i].Picture.Pick(p)
 	}
-	return page.Series(w, r.Trace.Pick(p), runs, p.From>>p.Shift)
+	return page.WriteSeries(w, r.Trace.Pick(p), runs, p.From>>p.Shift)
 }
 
 // pick returns the finest buckets for a window of events.
@@ -188,5 +188,5 @@ func (r *Replays) state(ctx context.Context, w io.Writer, q url.Values) error {
 		}
 		r.states.put(i, event, at)
 	}
-	return page.Moment(w, at, r.Stacks)
+	return page.WriteSnapshot(w, at, r.Stacks)
 }

@@ -3,20 +3,20 @@
 // VERDICTS are the outcomes of the run on the card: colour, symbol in the table, label in the key. Blue and
 // vermilion are distinguishable with red-green color blindness; the table also has labels.
 const VERDICTS = {
-  carried: { color: 0, sign: "✓ completes", words: "completes on the card" },
-  failed: { color: 1, sign: "✗ fails", words: "fails on the card" },
+  completes: { color: 0, sign: "✓ completes", words: "completes on the card" },
+  fails: { color: 1, sign: "✗ fails", words: "fails on the card" },
   unknown: { color: 7, sign: "—", words: "no card in question" },
 };
 
 // verdictOf returns the outcome of the run on the card with a setting.
 function verdictOf({ carried }) {
-  return VERDICTS[carried === true ? "carried" : carried === false ? "failed" : "unknown"];
+  return VERDICTS[carried === true ? "completes" : carried === false ? "fails" : "unknown"];
 }
 
 // answerView returns the answer's section. Its bars are drawn once the section is in the page.
 function answerView(report) {
   const { answer, failure, final_heap: heap, runs } = report.whatif;
-  const first = answer.verdict === "setting" ? 1 : answer.recipe ? 2 : answer.text.length; // sentences before what to copy
+  const first = answer.verdict === "setting" ? 1 : answer.recipe ? 2 : answer.text.length; // sentences before the lines to copy
   const copied = answer.recipe ?? exported(report.whatif);
   const bars = runs.length ? needs(report) : null;
   const section = el(
@@ -54,10 +54,10 @@ function finalHeap(heap) {
     ["live", amount(heap.live, "block")],
     ["empty", amount(heap.empty_segments, "segment")],
     ["returned by torch.cuda.empty_cache()", bytes(heap.empty_cache_bytes)],
-    ["free beside blocks in use", bytes(heap.free_beside_blocks_in_use_bytes)],
+    ["free in segments with live blocks", bytes(heap.free_beside_blocks_in_use_bytes)],
   ];
   const held = heap.sparse_segments.reduce((n, s) => n + s.free_bytes, 0);
-  if (held) pairs.push(["of that, in segments with at most a tenth in use", bytes(held)]);
+  if (held) pairs.push(["thereof, in segments with at most a tenth in use", bytes(held)]);
   return facts(pairs);
 }
 
@@ -126,7 +126,7 @@ function needs(report) {
     }),
   );
   const draw = () => {
-    const { dark } = ink();
+    const { dark } = pageColors();
     for (const [b, color] of painted) b.style.setProperty("--bar", lineColor(color, dark));
   };
   return { element: el("div", {}, key, el("div", { class: "vy-scroll" }, t)), draw };

@@ -18,7 +18,7 @@ function benchView(report) {
     key,
     el("p", {
       class: "vy-note",
-      text: "Bars reach from the shortest to the longest round; times are on a logarithmic axis. Memory is the highest reserved; strategies that take the whole device at once are omitted.",
+      text: "Bars reach from the shortest to the longest round; times are on a logarithmic axis. Memory is the highest reserved; strategies that reserve the whole device at start are omitted.",
     }),
   );
   const draws = [];
@@ -28,7 +28,7 @@ function benchView(report) {
     for (const about of [
       {
         title: `${title}: time of a pair`,
-        axis: "ns a pair, logarithmic",
+        axis: "ns per pair, logarithmic",
         log: true,
         runs,
         of: (r) => r.ns_per_pair_median,
@@ -42,13 +42,13 @@ function benchView(report) {
     }
     section.append(pair);
   }
-  if (report.calls?.some((c) => c.alloc.count.length)) section.append(...callsOf(report, draws));
+  if (report.calls?.some((c) => c.alloc.count.length)) section.append(...callLatencies(report, draws));
   return { section, draw: () => draws.forEach((d) => d()) };
 }
 
-// callsOf returns the latency distribution of single calls, for one workload and number of live blocks at a time. It
+// callLatencies returns the latency distribution of single calls, for one workload and number of live blocks at a time. It
 // adds its drawing functions to the list.
-function callsOf({ bench, calls, colors }, draws) {
+function callLatencies({ bench, calls, colors }, draws) {
   const loads = new Map();
   for (const [title, runs] of workloads(bench.runs))
     for (const r of runs) {
@@ -76,7 +76,7 @@ function callsOf({ bench, calls, colors }, draws) {
   };
   draws.push(draw);
   const options = names.map((n) => [n, n]);
-  const note = "Every figure includes the time of reading the clock before and after the call. The chart omits the slowest of ten thousand calls; the tables have them.";
+  const note = "Every figure includes the time of reading the clock before and after the call. The chart omits the slowest 0.01 % of the calls.";
   return [
     el("h3", { text: "Latency of single calls" }),
     el("div", { class: "vy-controls" }, choice("Workload", options, chosen, choose)),
@@ -118,30 +118,30 @@ class Dots {
       {
         class: "vy-plot",
         tabindex: "0",
-        role: "application", // of which screen readers leave the arrow keys to the page
+        role: "application", // with this role, screen readers pass arrow keys to the page
         "aria-label": `${about.title}, by strategy and number of live blocks. Left and right go from dot to dot of a strategy, up and down to other strategies.`,
       },
       this.canvas,
     );
     this.plot.addEventListener("pointermove", (e) => this.point(e));
     this.plot.addEventListener("click", (e) => this.point(e));
-    for (const away of ["pointerleave", "blur"]) this.plot.addEventListener(away, () => this.light(null));
+    for (const away of ["pointerleave", "blur"]) this.plot.addEventListener(away, () => this.highlight(null));
     this.plot.addEventListener("keydown", (e) => this.key(e));
   }
 
   // draw redraws the chart, with a ring around the highlighted dot.
   draw() {
-    this.dots = drawDots(this.canvas, this.plot.clientWidth, this.about, this.colors, this.lit);
+    this.dots = drawDots(this.canvas, this.plot.clientWidth, this.about, this.colors, this.highlighted);
   }
 
-  // light highlights a dot, or none for null.
-  light(dot, at) {
-    if ((dot?.run ?? null) !== (this.lit ?? null)) {
-      this.lit = dot?.run ?? null;
+  // highlight highlights a dot, or none for null.
+  highlight(dot, at) {
+    if ((dot?.run ?? null) !== (this.highlighted ?? null)) {
+      this.highlighted = dot?.run ?? null;
       this.draw();
     }
     const box = this.canvas.getBoundingClientRect();
-    name(at ?? (dot && { clientX: box.left + dot.x, clientY: box.top + dot.y }), dot && describeDot(dot.run));
+    showTip(at ?? (dot && { clientX: box.left + dot.x, clientY: box.top + dot.y }), dot && describeDot(dot.run));
   }
 
   // point highlights the dot nearest to the pointer.
@@ -149,7 +149,7 @@ class Dots {
     const box = this.canvas.getBoundingClientRect();
     const far = (d) => Math.hypot(e.clientX - box.left - d.x, e.clientY - box.top - d.y);
     const near = this.dots.reduce((a, b) => (a && far(a) <= far(b) ? a : b), null);
-    this.light(near && far(near) < 24 ? near : null, e);
+    this.highlight(near && far(near) < 24 ? near : null, e);
   }
 
   // key moves the highlight with the arrow keys.
@@ -157,16 +157,16 @@ class Dots {
     const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[e.key];
     if (!by || !this.dots.length) return;
     e.preventDefault();
-    const at = this.dots.find((d) => d.run === this.lit);
+    const at = this.dots.find((d) => d.run === this.highlighted);
     if (!at) {
-      this.light(this.dots[0]);
+      this.highlight(this.dots[0]);
       return;
     }
     const names = [...new Set(this.dots.map((d) => d.run.strategy))];
     const next = names[names.indexOf(at.run.strategy) + by[1]] ?? at.run.strategy;
     const line = this.dots.filter((d) => d.run.strategy === next);
     const same = Math.max(line.findIndex((d) => d.run.live >= at.run.live), 0);
-    this.light(line[Math.min(Math.max(same + by[0], 0), line.length - 1)]);
+    this.highlight(line[Math.min(Math.max(same + by[0], 0), line.length - 1)]);
   }
 }
 
@@ -178,21 +178,21 @@ function describeDot(r) {
     ["live blocks", count(r.live)],
     ["time of a pair", `${ns(r.ns_per_pair_median)}, the median of ${plural(r.ns_per_pair_rounds.length, "round")}`],
     ["rounds", `from ${ns(r.ns_per_pair_min)} to ${ns(r.ns_per_pair_max)}`],
-    ["memory", r.preallocates ? `${bytes(r.peak_reserved_bytes)}, taken at once` : bytes(r.peak_reserved_bytes)],
+    ["memory", r.preallocates ? `${bytes(r.peak_reserved_bytes)}, reserved at start` : bytes(r.peak_reserved_bytes)],
     ["reserved ∕ live", r.reserved_ratio.toFixed(3)],
   ];
 }
 
 // drawDots plots one figure of every strategy against live blocks, on a logarithmic axis, with a ring around the
 // highlighted run. It returns the position of each dot, by strategy.
-function drawDots(canvas, width, about, strategyColors, lit) {
-  const colors = ink();
-  const g = sharp(canvas, width, DOTS_HEIGHT);
+function drawDots(canvas, width, about, strategyColors, highlighted) {
+  const colors = pageColors();
+  const g = sizeCanvas(canvas, width, DOTS_HEIGHT);
   const [w, h] = [width - GUTTER - MARGIN, DOTS_HEIGHT - 50];
   g.font = colors.font;
   g.fillStyle = colors.text;
   if (!about.runs.length) {
-    g.fillText("every strategy of this table takes the whole device at once", GUTTER, 40);
+    g.fillText("every strategy of this table reserves the whole device at start", GUTTER, 40);
     return [];
   }
   const lives = [...new Set(about.runs.map((r) => r.live))].sort((a, b) => a - b);
@@ -212,7 +212,7 @@ function drawDots(canvas, width, about, strategyColors, lit) {
   }
   g.textAlign = "center";
   g.textBaseline = "top";
-  let free = 0; // no number begins before this
+  let free = 0; // left limit of the next label
   for (const n of lives) {
     g.strokeRect(xAt(n), 10, 0, h);
     const room = g.measureText(count(n)).width / 2 + 6;
@@ -232,22 +232,22 @@ function drawDots(canvas, width, about, strategyColors, lit) {
     const runs = about.runs.filter((r) => r.strategy === name).sort((a, b) => a.live - b.live);
     g.strokeStyle = g.fillStyle = lineColor(strategyColors[name], colors.dark);
     g.lineWidth = 1.5;
-    const aside = (k - (names.length - 1) / 2) * 4; // bars of one number stand beside each other
+    const offset = (k - (names.length - 1) / 2) * 4; // places the bars of one number of live blocks side by side
     g.beginPath();
-    for (const r of runs) g.lineTo(xAt(r.live) + aside, yAt(about.of(r)));
+    for (const r of runs) g.lineTo(xAt(r.live) + offset, yAt(about.of(r)));
     g.stroke();
     for (const r of runs) {
-      const [x, y] = [xAt(r.live) + aside, yAt(about.of(r))];
+      const [x, y] = [xAt(r.live) + offset, yAt(about.of(r))];
       dots.push({ run: r, x, y });
       symbol(g, lineMark(strategyColors[name]) || 1, x, y, 4);
-      if (r === lit) {
+      if (r === highlighted) {
         g.beginPath();
         g.arc(x, y, 8, 0, 7);
         g.stroke();
       }
       if (about.ends) {
         const [a, b] = about.ends(r).map(yAt);
-        g.strokeRect(xAt(r.live) + aside, b, 0, a - b);
+        g.strokeRect(xAt(r.live) + offset, b, 0, a - b);
       }
     }
   });

@@ -142,7 +142,7 @@ class Chart {
       class: "vy-plot",
       ...slider(`${about.title}. ${KEYS_HELP}`),
     });
-    this.plot.addEventListener("focus", () => this.tell());
+    this.plot.addEventListener("focus", () => this.announce());
     this.element = el("figure", { class: "vy-figure" }, el("figcaption", { text: about.title }), this.plot);
     gestures(app, this.plot, () => this.u.over.getBoundingClientRect());
   }
@@ -151,7 +151,7 @@ class Chart {
   build() {
     this.u?.destroy();
     const { app, about } = this;
-    const colors = ink();
+    const colors = pageColors();
     const { trace, axis } = app;
     this.lines = about.lines(colors);
     const xs = Array.from(trace.buckets.first, (e) => axis.x(e));
@@ -297,29 +297,29 @@ class Chart {
     const left = state.cursor === null ? -10 : this.u.valToPos(axis.x(state.cursor), "x");
     this.u.setCursor({ left, top: left < 0 ? -10 : 10 }, false);
     this.quiet = false;
-    if (document.activeElement === this.plot) this.tell();
+    if (document.activeElement === this.plot) this.announce();
   }
 
-  // tell announces the values at the cursor to screen readers.
-  tell() {
+  // announce reports the values at the cursor to screen readers.
+  announce() {
     const { state, trace } = this.app;
     const last = Math.max(trace.events - 1, 0);
     if (state.cursor === null || !this.u) {
-      slid(this.plot, last, Math.floor(state.from), "no cursor");
+      setSlider(this.plot, last, Math.floor(state.from), "no cursor");
       return;
     }
     const write = VALUE_TEXTS[this.about.unit];
     const at = atMost(this.u.data[0], this.app.axis.x(state.cursor)) - 1;
-    const said = this.lines.map((l) => {
+    const values = this.lines.map((l) => {
       const v = this.u.data[l.at][at];
       const name = l.kind ?? (l.run === undefined ? "lower bound" : trace.runs[l.run].strategy);
-      return `${name}${l.what ? ` ${l.what}` : ""} ${v === null || v === undefined ? "not known" : write(v)}`;
+      return `${name}${l.what ? ` ${l.what}` : ""} ${v === null || v === undefined ? "unknown" : write(v)}`;
     });
-    slid(this.plot, last, state.cursor, `event ${count(state.cursor)}: ${said.join(", ")}`);
+    setSlider(this.plot, last, state.cursor, `event ${count(state.cursor)}: ${values.join(", ")}`);
   }
 
-  // light highlights the lines of one run, or none.
-  light(run) {
+  // highlight highlights the lines of one run, or none.
+  highlight(run) {
     if (!this.u) return;
     for (const l of this.lines)
       this.u.series[l.at].alpha = run === null || l.run === undefined || l.run === run ? 1 : 0.2;
@@ -357,7 +357,7 @@ function symbol(g, kind, x, y, size) {
   g.strokeStyle = g.fillStyle;
   g.lineWidth = size * 0.4;
   g.stroke();
-  g.fillStyle = ink().paper;
+  g.fillStyle = pageColors().paper;
   g.fill();
   g.restore();
 }
@@ -365,8 +365,8 @@ function symbol(g, kind, x, y, size) {
 // swatch returns a sample of the line style of a run.
 function swatch(run) {
   const canvas = el("canvas", { class: "vy-swatch", "aria-hidden": "true" });
-  const colors = ink();
-  const g = sharp(canvas, 22, 10);
+  const colors = pageColors();
+  const g = sizeCanvas(canvas, 22, 10);
   g.strokeStyle = g.fillStyle = lineColor(run.color, colors.dark);
   g.lineWidth = 2.5;
   g.beginPath();

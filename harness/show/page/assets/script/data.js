@@ -48,7 +48,7 @@ async function readReport() {
   const report = JSON.parse(document.getElementById("vy-report").textContent);
   const data = document.getElementById("vy-data");
   const full = revive(report, await unpack(data.textContent));
-  data.remove(); // the text is long, and nobody needs it any more
+  data.remove(); // frees the memory of the text
   full.traces.forEach(prepare);
   return full;
 }
@@ -66,21 +66,21 @@ function prepare(trace) {
   trace.streams ??= []; // a trace without events has none
   trace.sites = sitesOf(trace);
   for (const run of trace.runs) {
-    placeSites(trace, trace.stacks, run.map?.rects);
-    for (const i of run.instants ?? []) placeSites(trace, trace.stacks, i.chunks);
+    addSites(trace, trace.stacks, run.map?.rects);
+    for (const i of run.instants ?? []) addSites(trace, trace.stacks, i.chunks);
   }
-  trace.paint = tellingPaint(trace);
+  trace.paint = bestPaint(trace);
 }
 
-// tellingPaint returns the colouring of blocks that distinguishes the most in this trace.
-function tellingPaint(trace) {
+// bestPaint returns the colouring of blocks that distinguishes the most in this trace.
+function bestPaint(trace) {
   const drawn = trace.runs.filter((r) => r.map);
   const some = (of) => drawn.some((r) => r.map.rects[of]?.some((v) => v > 0));
   if (some("site")) return "site";
   if (some("tag")) return "tag"; // marks and refusals have tags, too
   if (trace.streams.length > 1) return "stream";
-  const told = (run) => new Set(run.map.rects.class.filter(hasColor)).size > 1;
-  return drawn.every(told) ? "class" : "lifetime";
+  const distinct = (run) => new Set(run.map.rects.class.filter(hasColor)).size > 1;
+  return drawn.every(distinct) ? "class" : "lifetime";
 }
 
 // rising returns nondecreasing times: events before the first time get that time.
@@ -120,11 +120,11 @@ function siteOf(stacks, number) {
 // stackLines returns the frames of a stack, innermost first, or null if unknown.
 function stackLines(stacks, number) {
   if (!stacks || !number) return null;
-  if (number === STACK_LEFT_OUT) return ["omitted: the page has room for the stacks of the heaviest blocks only"];
+  if (number === STACK_LEFT_OUT) return ["omitted: the page keeps the stacks of the blocks with the largest size × lifetime"];
   stacks.texts ??= new TextDecoder().decode(stacks.places).split("\n");
   const from = stacks.starts[number - 2];
   return Array.from(stacks.frames.subarray(from, stacks.starts[number - 1]), (n) =>
-    n === NEVER ? "… and further out" : stacks.texts[n],
+    n === NEVER ? "… outer frames omitted" : stacks.texts[n],
   );
 }
 
@@ -134,7 +134,7 @@ function innermost(stacks, number) {
   if (!lines) return [];
   const rest = lines.length - MOST_SHOWN;
   const shown = lines.slice(0, MOST_SHOWN).join("\n");
-  return [["asked for at", rest > 0 ? `${shown}\n… ${plural(rest, "more", "more")}: click the block` : shown]];
+  return [["requested at", rest > 0 ? `${shown}\n… ${plural(rest, "more", "more")}: click the block` : shown]];
 }
 
 // MOST_SHOWN is the maximum number of frames in the tooltip.

@@ -34,8 +34,8 @@ function slider(label) {
   return { tabindex: "0", role: "slider", "aria-label": label, "aria-valuemin": "0", "aria-valuenow": "0" };
 }
 
-// slid updates the value of a slider, as a number and in words.
-function slid(plot, most, now, text) {
+// setSlider updates the value of a slider, as a number and in words.
+function setSlider(plot, most, now, text) {
   plot.setAttribute("aria-valuemax", String(most));
   plot.setAttribute("aria-valuenow", String(now));
   plot.setAttribute("aria-valuetext", text);
@@ -84,8 +84,8 @@ function table(caption, heads, rows, numeric = []) {
 
 // copyBox shows a command with a copy button.
 function copyBox(text) {
-  const copy = button("Copy", "Copy these words", () => copyText(text, copy));
-  return el("div", { class: "vy-words" }, el("pre", {}, el("code", { text })), copy);
+  const copy = button("Copy", "Copy to the clipboard", () => copyText(text, copy));
+  return el("div", { class: "vy-copybox" }, el("pre", {}, el("code", { text })), copy);
 }
 
 // facts makes a list of names and values.
@@ -98,10 +98,10 @@ function facts(pairs) {
 // TIP is the tooltip. The page has one.
 const TIP = el("div", { class: "vy-tip", role: "status", hidden: true });
 document.body.append(TIP);
-document.addEventListener("touchstart", () => name(null, null), { passive: true });
+document.addEventListener("touchstart", () => showTip(null, null), { passive: true });
 
-// name shows a tooltip beside a point of the window, or hides it for null.
-function name(at, pairs) {
+// showTip shows a tooltip beside a point of the window, or hides it for null.
+function showTip(at, pairs) {
   TIP.hidden = !pairs;
   if (!pairs) return;
   TIP.replaceChildren(facts(pairs));
@@ -110,9 +110,9 @@ function name(at, pairs) {
   TIP.style.transform = `translate(${beside(at.clientX, w, window.innerWidth)}px, ${beside(at.clientY, h, window.innerHeight)}px)`;
 }
 
-// sharp sizes a canvas in CSS pixels and returns its context, in which one unit is one
+// sizeCanvas sizes a canvas in CSS pixels and returns its context, in which one unit is one
 // CSS pixel at any screen resolution.
-function sharp(canvas, width, height) {
+function sizeCanvas(canvas, width, height) {
   const scale = window.devicePixelRatio || 1;
   canvas.width = Math.max(1, Math.round(width * scale));
   canvas.height = Math.max(1, Math.round(height * scale));
@@ -123,19 +123,19 @@ function sharp(canvas, width, height) {
   return g;
 }
 
-let knownInk = null; // to ask for the style makes the browser work it out for the whole page
+let cachedColors = null; // a query makes the browser compute the style of the whole page
 
-// forgetInk discards the cached colours after a change of style.
-function forgetInk() {
-  knownInk = null;
+// forgetPageColors discards the cached colours after a change of style.
+function forgetPageColors() {
+  cachedColors = null;
 }
 
-// ink returns the colours of the current style.
-function ink() {
-  if (knownInk) return knownInk;
+// pageColors returns the colours of the current style.
+function pageColors() {
+  if (cachedColors) return cachedColors;
   const style = getComputedStyle(document.documentElement);
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
-  return (knownInk = {
+  return (cachedColors = {
     dark: of("dark") === "1",
     paper: of("paper"),
     text: of("text"),

@@ -9,7 +9,7 @@ class FailureView {
     this.section = el(
       "section",
       { id: "vy-failures" },
-      el("h2", { text: "Requests that were not granted", "data-short": "Failures" }),
+      el("h2", { text: "Refused requests", "data-short": "Failures" }),
       this.list,
     );
     app.state.view((changed) => {
@@ -35,14 +35,14 @@ class FailureView {
     const { trace } = this.app;
     const rows = run.failures.map((f) => [
       button(count(f.event), "Show the instant", () => this.show(run, f)),
-      bytes(f.asked),
+      bytes(f.requested),
       f.reason || f.text,
       f.reason ? bytes(f.free) : "—",
       f.reason ? bytes(f.hole) : "—",
       streamName(trace, f.stream),
       tagName(trace, f.tag),
     ]);
-    const heads = ["event", "asked", "why", "free", "largest free", "stream", "tag"];
+    const heads = ["event", "requested", "reason", "free", "largest free", "stream", "tag"];
     const first = run.failures[0];
     const rest = run.failure_count - run.failures.length;
     const parts = [
@@ -57,15 +57,15 @@ class FailureView {
     ];
     if (first)
       parts.push(
-        el("h3", { text: `The ${whichOf("first", run.failure_count)}: ${bytes(first.asked)} at event ${count(first.event)}` }),
-        this.story(run, first),
+        el("h3", { text: `The ${whichOf("first", run.failure_count)}: ${bytes(first.requested)} at event ${count(first.event)}` }),
+        this.details(run, first),
       );
     parts.push(el("div", { class: "vy-scroll vy-tall" }, table("One by one", heads, rows, [0, 1, 3, 4])));
     if (rest > 0)
       parts.push(
         el("p", {
           class: "vy-note",
-          text: `${plural(rest, "more", "more")} are counted, not told one by one.`,
+          text: `${plural(rest, "more", "more")} are counted but not listed.`,
         }),
       );
     return el("details", { open }, ...parts);
@@ -77,16 +77,16 @@ class FailureView {
     document.getElementById("vy-instant").scrollIntoView({ block: "start" });
   }
 
-  // story returns the details of a failure.
-  story(run, f) {
-    const box = el("div", { class: "vy-story" });
+  // details returns the details of a failure.
+  details(run, f) {
+    const box = el("div", { class: "vy-failure" });
     const why = f.report?.report ?? f.report;
     if (why) box.append(...postmortem(why));
     else {
-      const said = [["the strategy says", f.text]];
+      const pairs = [["error of the strategy", f.text]];
       if (f.reason)
-        said.push(["why", f.reason], ["free chunks", bytes(f.free)], ["largest free chunk", bytes(f.hole)]);
-      box.append(facts(said));
+        pairs.push(["reason", f.reason], ["free chunks", bytes(f.free)], ["largest free chunk", bytes(f.hole)]);
+      box.append(facts(pairs));
     }
     if (this.app.trace.runs.length === 1)
       box.append(
@@ -98,13 +98,13 @@ class FailureView {
     const others = this.app.trace.runs
       .filter((r) => r.drawn && r !== run)
       .map((r) => {
-        const told = f.report?.others?.find((v) => v.strategy === r.strategy);
-        return [r.strategy, told ? verdict(told) : this.atEvent(r, f.event), this.heldAt(r, f.event)];
+        const other = f.report?.others?.find((v) => v.strategy === r.strategy);
+        return [r.strategy, other ? verdict(other) : this.atEvent(r, f.event), this.heldAt(r, f.event)];
       });
     if (others.length) {
       const caption = `Outcome under other strategies at event ${count(f.event)}`;
       box.append(
-        el("div", { class: "vy-scroll" }, table(caption, ["strategy", "answer", "reserved"], others, [2])),
+        el("div", { class: "vy-scroll" }, table(caption, ["strategy", "outcome", "reserved"], others, [2])),
       );
     }
     return box;
@@ -147,20 +147,20 @@ function postmortem(r) {
   const more = (text, of) => (text === "none" ? text : `${text}, ${of}`);
   const list = [
     [
-      "asked for",
-      `${bytes(r.requested_bytes)}; the smallest free chunk that would serve has ${bytes(r.block_bytes)}`,
+      "requested",
+      `${bytes(r.requested_bytes)}; needs a free chunk of at least ${bytes(r.block_bytes)}`,
     ],
-    ["asked of the device", r.segment_bytes ? bytes(r.segment_bytes) : "nothing"],
+    ["requested from the device", r.segment_bytes ? bytes(r.segment_bytes) : "nothing"],
     [
-      "device has left",
+      "free on the device",
       r.device_free_bytes === undefined || r.device_free_bytes === null
-        ? "not known"
+        ? "unknown"
         : bytes(r.device_free_bytes),
     ],
-    ["held", bytes(r.reserved_bytes)],
-    ["live", more(amount(r.live).replace("chunk", "block"), `of that ${bytes(r.rounding_loss_bytes)} rounding`)],
+    ["reserved", bytes(r.reserved_bytes)],
+    ["live", more(amount(r.live).replace("chunk", "block"), `rounding loss ${bytes(r.rounding_loss_bytes)}`)],
     ["free", more(amount(r.free), `the largest ${bytes(r.largest_hole_bytes)}`)],
-    ["of use for the request", more(amount(r.usable), `the largest ${bytes(r.largest_usable_bytes)}`)],
+    ["usable for the request", more(amount(r.usable), `the largest ${bytes(r.largest_usable_bytes)}`)],
     ["pending on streams", amount(r.pending)],
     ["set aside", amount(r.set_aside)],
     ["free, but pinned", amount(r.pinned)],
@@ -173,7 +173,7 @@ function postmortem(r) {
       scroll(
         table(
           "By stream",
-          ["stream", "held", "free", "largest hole", "of use", "pending"],
+          ["stream", "reserved", "free", "largest free", "usable", "pending"],
           r.streams.map((s) => [
             stream(s.stream),
             bytes(s.reserved_bytes),
@@ -193,7 +193,7 @@ function postmortem(r) {
       scroll(
         table(
           "Owners of blocks in regions with free memory",
-          ["blocks of", "pin", "alone", "regions", "blocks", "oldest"],
+          ["owner", "pinned bytes", "pinned alone", "regions", "blocks", "oldest"],
           r.pinned_by.map((p) => [
             name(p),
             bytes(p.pinned_bytes),
@@ -207,20 +207,20 @@ function postmortem(r) {
       ),
     );
   }
-  const told = (text, stack) =>
+  const stackDetails = (text, stack) =>
     el("details", {}, el("summary", { text }), el("ol", { class: "vy-calls" }, ...stack.map((line) => el("li", { text: line }))));
-  if (r.asker?.stack?.length) parts.push(told(`Requested by: ${r.asker.stack[0]}`, r.asker.stack));
+  if (r.asker?.stack?.length) parts.push(stackDetails(`Requested by: ${r.asker.stack[0]}`, r.asker.stack));
   for (const p of r.pinned_by ?? [])
     if (p.stack?.length)
-      parts.push(told(`${bytes(p.pinned_bytes)} pinned by ${plural(p.blocks.count, "block")} of ${p.stack[0]}`, p.stack));
+      parts.push(stackDetails(`${bytes(p.pinned_bytes)} pinned by ${plural(p.blocks.count, "block")} of ${p.stack[0]}`, p.stack));
   if (r.plans?.length) {
     const proven = (p) =>
       p.proven === true ? "tried: granted" : p.proven === false ? "tried: refused" : "not tried";
     parts.push(
       scroll(
         table(
-          "What would have made room",
-          ["way", "blocks to free or move", "bytes of them", "proof"],
+          "Ways to make room",
+          ["way", "blocks to free or move", "their bytes", "proof"],
           r.plans.map((p) => [p.way, count(p.block_count), bytes(p.copied_bytes), proven(p)]),
           [1, 2],
         ),

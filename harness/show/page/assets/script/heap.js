@@ -3,12 +3,12 @@
 // heapAt returns the chunks of a run after an event, or those of the nearest recorded snapshot if they are unknown
 // for that event. "how" is recorded, rebuilt, nearest, or ended if the run had ended before.
 function heapAt(trace, run, event) {
-  const known = run.instants.find((i) => i.event === event) ?? run.asked?.get(event);
+  const known = run.instants.find((i) => i.event === event) ?? run.fetched?.get(event);
   if (known) return recorded(trace, known, "recorded");
   const end = run.instants.find((i) => i.labels.includes("end"));
   if (end && event > end.event) return recorded(trace, end, "ended");
   const { map } = run;
-  if (run.then?.event === event) return rebuilt(trace, run.then.map, event);
+  if (run.mapAt?.event === event) return rebuilt(trace, run.mapAt.map, event);
   if (map.complete && !map.regions.left_out.count) return rebuilt(trace, map, event);
   const best = nearest(run, event);
   return best ? recorded(trace, best, "nearest") : { event, how: "unknown", regions: [], chunks: [], more: 0 };

@@ -5,9 +5,9 @@ const ROW_GAP = 5;
 const ROW_LABEL = 112; // points for addresses
 const MOST_ROWS = 32;
 
-// STATE_LOOKS is the look of chunks by state: the colour, if not the block's own, and the
+// STATE_STYLES is the style of chunks by state: the colour, if not the block's own, and the
 // texture, so that states are distinguishable without colours.
-const STATE_LOOKS = {
+const STATE_STYLES = {
   free: { texture: "none" },
   live: { texture: "none", block: true },
   pending: { texture: "dots", block: true },
@@ -22,7 +22,7 @@ class InstantView {
   constructor(app) {
     this.app = app;
     this.controls = el("div", { class: "vy-controls" });
-    this.says = el("p", { class: "vy-note", "aria-live": "polite" });
+    this.note = el("p", { class: "vy-note", "aria-live": "polite" });
     this.canvas = el("canvas", { class: "vy-instant" });
     this.plot = el(
       "div",
@@ -33,18 +33,18 @@ class InstantView {
       this.canvas,
     );
     this.side = el("div", { class: "vy-side" });
-    this.looks = el("div", { class: "vy-key-row" });
+    this.legend = el("div", { class: "vy-key-row" });
     this.section = el(
       "section",
       { id: "vy-instant" },
       el("h2", { text: "State at one instant", "data-short": "Instant" }),
       this.controls,
-      this.says,
-      this.looks,
+      this.note,
+      this.legend,
       el("div", { class: "vy-split" }, this.plot, this.side),
     );
     this.plot.addEventListener("pointermove", (e) => this.hover(e));
-    this.plot.addEventListener("pointerleave", () => name(null, null));
+    this.plot.addEventListener("pointerleave", () => showTip(null, null));
     this.plot.addEventListener("click", (e) => {
       const c = this.chunkAt(e);
       if (e.pointerType === "touch") this.hover(e);
@@ -54,7 +54,7 @@ class InstantView {
       const by = { ArrowLeft: -1, ArrowRight: 1 }[e.key];
       const block = { ArrowUp: -1, ArrowDown: 1 }[e.key];
       if (by) this.go(app.state.event + by);
-      if (block) this.keep(block);
+      if (block) this.pinNext(block);
       if (by || block) e.preventDefault();
     });
     app.state.view((changed) => this.update(changed), true);
@@ -66,8 +66,8 @@ class InstantView {
     return run?.drawn ? run : this.app.trace.runs.find((r) => r.drawn);
   }
 
-  // keep selects another block, by its distance in address order.
-  keep(by) {
+  // pinNext selects another block, by its distance in address order.
+  pinNext(by) {
     const blocks = this.heap.chunks.filter((c) => this.isBlock(c));
     if (!blocks.length) return;
     const at = blocks.findIndex((c) => c.id === this.app.state.pin);
@@ -94,12 +94,12 @@ class InstantView {
       this.layout = rowsOf(this.heap.regions, MOST_ROWS);
       this.drawControls(run);
       this.drawSide();
-      this.say(run);
+      this.showNote(run);
     }
     if (has("trace", "run", "event", "paint", "theme"))
       this.paint = new Paint(this.app.trace, run, this.app.state.paint);
-    if (has("trace", "run", "event", "paint")) this.lives = this.app.state.paint === "lifetime" ? livesAt(run, this.heap) : null;
-    if (has("trace", "theme")) this.drawLooks();
+    if (has("trace", "run", "event", "paint")) this.lifetimes = this.app.state.paint === "lifetime" ? lifetimesAt(run, this.heap) : null;
+    if (has("trace", "theme")) this.drawLegend();
     this.draw();
   }
 
@@ -142,8 +142,8 @@ class InstantView {
     );
   }
 
-  // say describes the picture and its source.
-  say(run) {
+  // showNote describes the picture and its source.
+  showNote(run) {
     const h = this.heap;
     const held = heldBytes(h);
     const parts = [
@@ -158,27 +158,27 @@ class InstantView {
     if (h.how === "recorded") parts.push("As recorded, chunk by chunk.");
     if (h.how === "ended") parts.push(`The run ended there, before event ${count(this.app.state.event)}.`);
     if (h.how === "rebuilt") {
-      parts.push("Rebuilt from the blocks of the map: memory of a region without a block is shown as one free stretch.");
+      parts.push("Rebuilt from the blocks of the map: memory of a region without a block is shown as one free range.");
       if (this.app.live) parts.push("Replaying the trace up to here for every chunk …");
     }
     if (h.how === "unknown") parts.push("The page has no state for this event.");
     if (h.more) parts.push(`${plural(h.more, "small chunk")} left out.`);
     if (this.layout.rows) parts.push(`A row is ${bytes(this.layout.width)}.`);
-    this.says.textContent = parts.join(" ");
-    slid(this.plot, Math.max(this.app.trace.events - 1, 0), h.event, this.says.textContent);
+    this.note.textContent = parts.join(" ");
+    setSlider(this.plot, Math.max(this.app.trace.events - 1, 0), h.event, this.note.textContent);
   }
 
-  // drawLooks draws the legend of the textures.
-  drawLooks() {
-    this.looks.replaceChildren();
-    const colors = ink();
-    const names = [...this.app.report.states.filter((s) => s in STATE_LOOKS), "rounding loss"];
+  // drawLegend draws the legend of the textures.
+  drawLegend() {
+    this.legend.replaceChildren();
+    const colors = pageColors();
+    const names = [...this.app.report.states.filter((s) => s in STATE_STYLES), "rounding loss"];
     for (const name of names) {
       const canvas = el("canvas", { class: "vy-swatch", "aria-hidden": "true" });
-      const g = sharp(canvas, 26, 13);
-      const look = STATE_LOOKS[name] ?? { texture: "stripes", block: true };
-      chunkBox(g, 0.5, 0.5, 25, 12, look, look.block ? areaColor(0, colors.dark) : null, colors);
-      this.looks.append(el("span", { class: "vy-key" }, canvas, el("span", { text: name })));
+      const g = sizeCanvas(canvas, 26, 13);
+      const style = STATE_STYLES[name] ?? { texture: "stripes", block: true };
+      chunkBox(g, 0.5, 0.5, 25, 12, style, style.block ? areaColor(0, colors.dark) : null, colors);
+      this.legend.append(el("span", { class: "vy-key" }, canvas, el("span", { text: name })));
     }
   }
 
@@ -187,8 +187,8 @@ class InstantView {
     const { layout, heap } = this;
     const width = Math.max(this.plot.clientWidth, 240);
     this.scale = (width - ROW_LABEL - 8) / layout.width;
-    const g = sharp(this.canvas, width, Math.max(layout.rows * (ROW + ROW_GAP) + 6, 30));
-    const colors = ink();
+    const g = sizeCanvas(this.canvas, width, Math.max(layout.rows * (ROW + ROW_GAP) + 6, 30));
+    const colors = pageColors();
     g.font = colors.font;
     const first = firstChunks(heap);
     let label = -1;
@@ -222,13 +222,13 @@ class InstantView {
     const from = Math.max(c.addr, piece.addr);
     const to = Math.min(c.addr + c.size, piece.addr + piece.size);
     if (to <= from) return;
-    const look = STATE_LOOKS[this.app.report.states[c.state]] ?? STATE_LOOKS.slack;
+    const style = STATE_STYLES[this.app.report.states[c.state]] ?? STATE_STYLES.slack;
     const left = x + (from - piece.addr) * this.scale;
     const wide = (to - from) * this.scale;
-    const color = look.block ? this.paint.color({ born: 0, dies: NEVER, ...c, ...this.lives?.get(c.id) }) : null;
-    chunkBox(g, left, y, wide, ROW, look, color, colors);
-    const used = c.addr + c.requested; // above lies what rounding added
-    const striped = look.block && c.requested && used < to;
+    const color = style.block ? this.paint.color({ born: 0, dies: NEVER, ...c, ...this.lifetimes?.get(c.id) }) : null;
+    chunkBox(g, left, y, wide, ROW, style, color, colors);
+    const used = c.addr + c.requested; // end of the requested bytes; rounding loss follows
+    const striped = style.block && c.requested && used < to;
     if (striped) {
       const at = x + (Math.max(used, from) - piece.addr) * this.scale;
       if (left + wide - at >= 1)
@@ -242,7 +242,7 @@ class InstantView {
       g.textBaseline = "middle";
       if (plain > 40 && g.measureText(text).width + 8 <= plain) g.fillText(text, left + 4, y + ROW / 2 + 0.5);
     }
-    if (c.id === this.app.state.pin && look.block) {
+    if (c.id === this.app.state.pin && style.block) {
       g.strokeStyle = colors.focus;
       g.lineWidth = 2.5;
       g.strokeRect(left, y, Math.max(wide, 2), ROW);
@@ -266,12 +266,12 @@ class InstantView {
   // hover shows the tooltip of the chunk at the pointer.
   hover(e) {
     const c = this.chunkAt(e);
-    name(e, c && [...this.describe(c), ...innermost(this.heap.stacks, c.stack)]);
+    showTip(e, c && [...this.describe(c), ...innermost(this.heap.stacks, c.stack)]);
   }
 
   // isBlock reports whether a chunk is in use.
   isBlock(c) {
-    return Boolean(STATE_LOOKS[this.app.report.states[c.state]]?.block);
+    return Boolean(STATE_STYLES[this.app.report.states[c.state]]?.block);
   }
 
   // describe returns the properties of a chunk as names and texts.
@@ -321,7 +321,7 @@ class InstantView {
       .map((r) => [r.name, count(r.n), bytes(r.size), percent(r.size / held)]);
     lines.push(
       ["rounding loss", "", bytes(loss), percent(loss / held)],
-      [this.heap.how === "rebuilt" ? "longest free stretch" : "largest free", "", bytes(largest), percent(largest / held)],
+      [this.heap.how === "rebuilt" ? "longest free range" : "largest free", "", bytes(largest), percent(largest / held)],
     );
     this.side.replaceChildren(
       table("By state", ["state", "chunks", "bytes", "share"], lines, [1, 2, 3]),
@@ -392,9 +392,9 @@ class InstantView {
   }
 }
 
-// livesAt returns the first and last event of the blocks of a heap, by ID, if the map has them. Of several blocks with
+// lifetimesAt returns the first and last event of the blocks of a heap, by ID, if the map has them. Of several blocks with
 // one ID it is the live one.
-function livesAt(run, heap) {
+function lifetimesAt(run, heap) {
   const wanted = new Set(heap.chunks.map((c) => c.id));
   const { id, born, dies } = run.map?.rects ?? { id: [] };
   const lives = new Map();
@@ -417,22 +417,22 @@ function luminance(hex) {
 }
 
 // chunkBox draws a box with its texture.
-function chunkBox(g, x, y, w, h, look, color, colors) {
+function chunkBox(g, x, y, w, h, style, color, colors) {
   g.save();
   g.beginPath();
   g.rect(x, y, Math.max(w, 0.75), h);
-  g.fillStyle = color ?? (look.texture === "none" ? colors.paper : colors.held);
+  g.fillStyle = color ?? (style.texture === "none" ? colors.paper : colors.held);
   g.fill();
   if (w > 3) {
     g.strokeStyle = colors.faint;
     g.lineWidth = 0.75;
     g.stroke();
   }
-  if (look.texture !== "none" && w > 2) {
+  if (style.texture !== "none" && w > 2) {
     g.clip();
-    g.strokeStyle = g.fillStyle = look.texture === "stripes" ? colors.paper : colors.text;
-    g.lineWidth = look.texture === "stripes" ? 1.5 : 0.75;
-    texturePath(g, look.texture, x, y, w, h);
+    g.strokeStyle = g.fillStyle = style.texture === "stripes" ? colors.paper : colors.text;
+    g.lineWidth = style.texture === "stripes" ? 1.5 : 0.75;
+    texturePath(g, style.texture, x, y, w, h);
   }
   g.restore();
 }

@@ -69,10 +69,10 @@ class LatencyView {
   }
 }
 
-// latencyChart draws the calls of each run by their latency, in quarters of an octave. The longest calls, one
-// in ten thousand, appear only in the table.
+// latencyChart draws the calls of each run by their latency, in quarters of an octave. The slowest 0.01 % of
+// the calls appear only in the table.
 function latencyChart(plot, runs, what) {
-  const colors = ink();
+  const colors = pageColors();
   const bins = runs.map((r) => binned(r.latency[what]));
   const low = Math.min(...bins.map((b) => b.low));
   const high = Math.max(...bins.map((b) => b.most));

@@ -1,119 +1,119 @@
 // Data that a served page requests on zoom. A page in a file requests nothing.
 
-const LIVE_BLOCKS = 1_000_000; // of a window, so many are drawn in some frames
-const LIVE_BREATH = 50_000; // blocks from which on the page breathes while they are unpacked
-const LIVE_BUCKETS = 4096; // more than a screen has columns
-const LIVE_STATES = 64; // that are kept
-const LIVE_WAIT = 90; // milliseconds that a window must rest before it is asked for
+const LIVE_BLOCKS = 1_000_000; // most blocks of a window; the browser draws these in a few frames
+const LIVE_YIELD = 50_000; // least blocks for which unpacking yields to the browser between columns
+const LIVE_BUCKETS = 4096; // most buckets of the curves: more than a screen has columns
+const LIVE_STATES = 64; // most heaps that are cached for a run
+const LIVE_WAIT = 90; // milliseconds without a change of the window before a request
 
 // Live requests data from the program that serves the page.
 class Live {
   constructor(app) {
     this.app = app;
-    this.asked = new Map(); // what is under way, by what it is for
-    this.says = el("p", { class: "vy-alarm", role: "alert", hidden: true });
-    document.querySelector("header").after(this.says);
+    this.inFlight = new Map(); // the abort controller of each request in flight, by kind
+    this.alarm = el("p", { class: "vy-alarm", role: "alert", hidden: true });
+    document.querySelector("header").after(this.alarm);
     for (const trace of app.report.traces) {
       trace.whole = { buckets: trace.buckets, bound: trace.bound, time: trace.time, shift: trace.shift };
       for (const run of trace.runs) run.whole = run.series;
     }
     app.state.view((changed) => {
       const has = (...names) => names.some((n) => changed.has(n));
-      if (has("from", "to", "trace", "hidden")) this.look();
-      if (has("event", "run", "trace")) this.state();
+      if (has("from", "to", "trace", "hidden")) this.schedule();
+      if (has("event", "run", "trace")) this.requestState();
     });
-    this.tell();
-    this.look();
-    this.state();
+    this.exposeRequests();
+    this.schedule();
+    this.requestState();
   }
 
-  // look requests the blocks and curves of the window once it has stopped moving.
-  look() {
+  // schedule requests the blocks and curves of the window once it has stopped moving.
+  schedule() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
-      for (const panel of this.app.map.list ?? []) this.blocks(panel);
-      this.curves();
+      for (const panel of this.app.map.list ?? []) this.requestBlocks(panel);
+      this.requestCurves();
     }, LIVE_WAIT);
   }
 
-  // ask sends a request and passes the answer on. A request of the same kind replaces one that is
+  // request fetches a URL and passes the decoded answer to show. A request of the same kind replaces one that is
   // in flight.
-  async ask(what, question, show) {
-    this.asked.get(what)?.abort();
+  async request(kind, url, show) {
+    this.inFlight.get(kind)?.abort();
     const stop = new AbortController();
-    this.asked.set(what, stop);
-    this.tell();
+    this.inFlight.set(kind, stop);
+    this.exposeRequests();
     try {
-      const answer = await fetch(question, { signal: stop.signal });
+      const answer = await fetch(url, { signal: stop.signal });
       if (!answer.ok) throw new Error(await answer.text());
-      const full = await answered(await answer.arrayBuffer());
-      placeSites(this.app.trace, full.stacks, full.rects ?? full.chunks);
+      const full = await decodeAnswer(await answer.arrayBuffer());
+      addSites(this.app.trace, full.stacks, full.rects ?? full.chunks);
       if (stop.signal.aborted) return;
-      this.says.hidden = true;
+      this.alarm.hidden = true;
       show(full);
     } catch (e) {
       if (e.name === "AbortError") return;
-      this.says.textContent = `The program that serves this page does not answer: ${e.message}. The page shows the last data that it received.`;
-      this.says.hidden = false;
+      this.alarm.textContent = `The program that serves this page does not answer: ${e.message}. The page shows the last data that it received.`;
+      this.alarm.hidden = false;
     } finally {
-      if (this.asked.get(what) === stop) this.asked.delete(what);
-      this.tell();
+      if (this.inFlight.get(kind) === stop) this.inFlight.delete(kind);
+      this.exposeRequests();
     }
   }
 
-  // tell exposes the number of requests in flight in the page.
-  tell() {
-    document.documentElement.dataset.asking = this.asked.size;
+  // exposeRequests exposes the number of requests in flight in the page.
+  exposeRequests() {
+    document.documentElement.dataset.requests = this.inFlight.size;
   }
 
-  // drop cancels a request in flight.
-  drop(what) {
-    this.asked.get(what)?.abort();
-    this.asked.delete(what);
-    this.tell();
+  // cancel aborts a request in flight.
+  cancel(kind) {
+    this.inFlight.get(kind)?.abort();
+    this.inFlight.delete(kind);
+    this.exposeRequests();
   }
 
-  // blocks requests the blocks of a map's window and of half its width on either side, so that panning finds
+  // requestBlocks requests the blocks of a map's window and of half its width on either side, so that panning finds
   // them loaded.
-  blocks(panel) {
+  requestBlocks(panel) {
     const { state, trace } = this.app;
     const { map, index } = panel.run;
-    const what = `tile ${index}`;
+    const kind = `tile ${index}`;
     if (map.complete) {
       if (panel.tile !== map) panel.show(map);
       return;
     }
     const [low, high] = [Math.floor(panel.y0), Math.ceil(panel.y1)];
-    const { of } = panel.tile;
-    const there = of && of.from <= state.from && state.to <= of.to && of.low <= low && high <= of.high;
-    const fine = there && of.to - of.from <= 2.2 * (state.to - state.from) && of.high - of.low <= 1.1 * (high - low);
-    if (there && (panel.tile.complete || fine)) {
-      this.drop(what);
+    const { window: loaded } = panel.tile;
+    const covered = loaded && loaded.from <= state.from && state.to <= loaded.to && loaded.low <= low && high <= loaded.high;
+    const fine = covered && loaded.to - loaded.from <= 2.2 * (state.to - state.from) && loaded.high - loaded.low <= 1.1 * (high - low);
+    if (covered && (panel.tile.complete || fine)) {
+      this.cancel(kind);
       return;
     }
     const more = (state.to - state.from) / 2;
     const from = Math.max(Math.floor(state.from - more), 0);
     const to = Math.min(Math.ceil(state.to + more), trace.events);
     const q = new URLSearchParams({ run: index, from, to, low, high, most: LIVE_BLOCKS });
-    this.ask(what, `tile?${q}`, (t) => panel.show({ ...map, ...t, of: { from, to, low, high } }));
+    this.request(kind, `tile?${q}`, (t) => panel.show({ ...map, ...t, window: { from, to, low, high } }));
   }
 
-  // curves requests the curves of the window in finer buckets.
-  curves() {
+  // requestCurves requests the curves of the window in finer buckets.
+  requestCurves() {
     const { state, trace } = this.app;
     const [from, to] = [Math.max(Math.floor(state.from), 0), Math.min(Math.ceil(state.to), trace.events)];
     if (trace.whole.shift === 0) return;
     if (to - from >= trace.events / 2) {
-      this.drop("series");
-      if (trace.buckets !== trace.whole.buckets) this.join(null);
+      this.cancel("series");
+      if (trace.buckets !== trace.whole.buckets) this.mergeCurves(null);
       return;
     }
     const q = new URLSearchParams({ from, to, most: LIVE_BUCKETS });
-    this.ask("series", `series?${q}`, (part) => this.join(part));
+    this.request("series", `series?${q}`, (part) => this.mergeCurves(part));
   }
 
-  // join replaces the buckets of the whole trace with finer ones, or restores them.
-  join(part) {
+  // mergeCurves replaces the buckets of the whole trace with finer ones, or restores them.
+  mergeCurves(part) {
     const { trace } = this.app;
     const { whole } = trace;
     Object.assign(trace, whole);
@@ -149,80 +149,80 @@ class Live {
     this.app.timeline.renew();
   }
 
-  // state requests the heap after the selected event.
-  state() {
+  // requestState requests the heap after the selected event.
+  requestState() {
     const { state, trace } = this.app;
     const run = this.app.instant.run();
     const { event } = state;
     if (!run) return;
-    run.asked ??= new Map();
-    if (run.instants.some((i) => i.event === event) || run.asked.has(event)) {
-      this.drop("blocks then");
-      this.drop("state");
+    run.fetched ??= new Map();
+    if (run.instants.some((i) => i.event === event) || run.fetched.has(event)) {
+      this.cancel("blocks at event");
+      this.cancel("state");
       return;
     }
     const show = () => {
       if (this.app.trace === trace && state.event === event && this.app.instant.run() === run)
         this.app.instant.renew();
     };
-    // The blocks of the event are known at once; the state in full takes a replay up to there.
+    // The blocks at the event arrive first; the full state takes a replay up to the event.
     const { map } = run;
     if (!map.complete && !map.regions.left_out.count) {
       const q = { run: run.index, from: event, to: event + 1, low: 0, high: Math.ceil(map.space), most: LIVE_BLOCKS };
-      this.ask("blocks then", `tile?${new URLSearchParams(q)}`, (tile) => {
-        if (!tile.complete || run.asked.has(event)) return;
-        run.then = { event, map: { ...map, ...tile } };
+      this.request("blocks at event", `tile?${new URLSearchParams(q)}`, (tile) => {
+        if (!tile.complete || run.fetched.has(event)) return;
+        run.mapAt = { event, map: { ...map, ...tile } };
         show();
       });
     }
     const q = new URLSearchParams({ run: run.index, event });
-    this.ask("state", `state?${q}`, (instant) => {
-      if (run.asked.size >= LIVE_STATES) run.asked.delete(run.asked.keys().next().value);
-      run.asked.set(event, instant);
+    this.request("state", `state?${q}`, (instant) => {
+      if (run.fetched.size >= LIVE_STATES) run.fetched.delete(run.fetched.keys().next().value);
+      run.fetched.set(event, instant);
       show();
     });
   }
 }
 
-// answered decodes an answer: the length of a description, the description, and its arrays.
-async function answered(buffer) {
+// decodeAnswer decodes an answer: the length of a description, the description, and its arrays.
+async function decodeAnswer(buffer) {
   const n = new DataView(buffer).getUint32(0, true);
   const about = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, n)));
   const full = revive(about, buffer, 4 + n);
-  if (full.rects) full.rects = await unpacked(full.rects);
+  if (full.rects) full.rects = await unpackRects(full.rects);
   return full;
 }
 
-// unpacked decodes packed rectangles; see Tile in package page. 32-bit numbers wrap.
-async function unpacked(packed) {
+// unpackRects decodes packed rectangles; see WriteTile in package page. 32-bit numbers wrap.
+async function unpackRects(packed) {
   const { n } = packed;
   const rects = { class: packed.class };
-  if (packed.stack) rects.stack = whole(packed.stack);
-  const breath = () => (n < LIVE_BREATH ? null : new Promise((done) => setTimeout(done)));
+  if (packed.stack) rects.stack = unpackColumn(packed.stack);
+  const yieldToPage = () => (n < LIVE_YIELD ? null : new Promise((done) => setTimeout(done)));
   for (const name of ["y", "size", "tag", "stream", "id"]) {
-    rects[name] = whole(packed[name]);
-    await breath();
+    rects[name] = unpackColumn(packed[name]);
+    await yieldToPage();
   }
   const of = (type, f) => {
     const list = new type(n);
     for (let i = 0; i < n; i++) list[i] = f(i);
     return list;
   };
-  const [loss, born, life, tail] = ["loss", "born", "life", "tail"].map((name) => whole(packed[name]));
+  const [loss, born, life, tail] = ["loss", "born", "life", "tail"].map((name) => unpackColumn(packed[name]));
   let at = 0;
   rects.requested = of(Float64Array, (i) => rects.size[i] - loss[i]);
-  await breath();
+  await yieldToPage();
   rects.born = of(Uint32Array, (i) => (at += born[i]));
-  await breath();
+  await yieldToPage();
   rects.dies = of(Uint32Array, (i) => rects.born[i] + life[i]);
-  await breath();
+  await yieldToPage();
   rects.freed = of(Uint32Array, (i) => rects.dies[i] - tail[i]);
   reachOf(rects);
   return rects;
 }
 
-// whole decodes a packed column.
-function whole({ v, by }) {
+// unpackColumn decodes a packed column.
+function unpackColumn({ v, by }) {
   if (by === 1) return v;
   const list = new Float64Array(v.length);
   for (let i = 0; i < v.length; i++) list[i] = v[i] * by;

@@ -10,13 +10,13 @@ class App {
       if (changed.has("trace") || changed.has("unit")) this.choose();
     });
     this.overview = new Overview(this);
-    this.who = new WhoView(this);
+    this.holders = new HolderView(this);
     this.timeline = new Timeline(this);
     this.map = new BlockMap(this);
     this.instant = new InstantView(this);
     this.failures = new FailureView(this);
     this.latency = new LatencyView(this);
-    this.sections = [this.who, this.timeline, this.map, this.instant, this.failures, this.latency];
+    this.sections = [this.holders, this.timeline, this.map, this.instant, this.failures, this.latency];
     this.state.view((changed) => {
       if (changed.has("trace")) this.overview.drawNav();
     }, true);
@@ -40,7 +40,7 @@ class App {
 
   // resize redraws everything for another width.
   resize() {
-    this.state.hurry();
+    this.state.runLateViews();
     this.overview.resize();
     this.timeline.resize();
     this.map.resize();
@@ -63,7 +63,7 @@ function follow(state, resize) {
     state.printing = on;
     document.documentElement.toggleAttribute("data-print", on);
     state.changed.add("trace").add("theme");
-    state.tell(); // at once: the browser does not wait
+    state.notify(); // the browser prints without waiting for a frame
   };
   window.addEventListener("beforeprint", () => print(true));
   window.addEventListener("afterprint", () => print(false));
@@ -71,7 +71,7 @@ function follow(state, resize) {
 
 // applyTheme makes the page light or dark; "auto" follows the system. Print is light.
 function applyTheme(state) {
-  forgetInk();
+  forgetPageColors();
   const theme = state.printing ? "light" : state.theme;
   if (theme === "auto") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
@@ -131,8 +131,8 @@ async function start() {
   if (app && report.live) state.view(() => (app.live ??= new Live(app)), true);
   if (own) {
     if (own.first) {
-      document.getElementById("vy-tables").before(own.section); // what is told there as text stays, folded
-      for (const d of document.querySelectorAll(".vy-told")) d.open = false;
+      document.getElementById("vy-tables").before(own.section); // the text output below repeats the view, so it is folded
+      for (const d of document.querySelectorAll(".vy-output")) d.open = false;
     } else host.prepend(own.section);
     state.view((changed) => {
       if (changed.has("theme")) own.draw();

@@ -38,7 +38,7 @@ class BlockMap {
       this.panels.replaceChildren(...this.list.map((p) => p.element));
       const left = trace.stacks?.left_out ?? 0;
       this.missing.hidden = !left;
-      this.missing.textContent = `${plural(left, "stack")} of calls left out: there is room for those of the heaviest blocks.`;
+      this.missing.textContent = `${plural(left, "stack")} omitted: the page keeps those of the blocks with the largest size × lifetime.`;
     }
     if (has("trace", "hidden", "paint", "theme")) {
       refill(
@@ -64,7 +64,7 @@ class BlockMap {
     if (has("trace", "hidden", "paint", "theme", "unit", "from", "to")) for (const p of this.list) p.draw();
     if (has("trace", "hidden", "unit", "from", "to", "cursor", "pin", "event", "run", "theme"))
       for (const p of this.list) p.drawOver();
-    if (has("trace", "pin", "run", "event")) this.keep();
+    if (has("trace", "pin", "run", "event")) this.showPinned();
   }
 
   // resize adapts to the width of the page.
@@ -75,17 +75,17 @@ class BlockMap {
     }
   }
 
-  // keep shows the properties of the selected block.
-  keep() {
+  // showPinned shows the properties of the selected block.
+  showPinned() {
     const { state } = this.app;
     const { pin } = state;
     this.card.hidden = pin === null;
     if (pin === null) return;
-    const { run, pairs, lines } = this.kept() ?? {};
-    const letGo = button("let go", "Keep this block no longer", () => state.set({ pin: null }));
+    const { run, pairs, lines } = this.pinned() ?? {};
+    const unpin = button("unpin", "Unpin this block", () => state.set({ pin: null }));
     this.card.replaceChildren(
-      el("h3", {}, el("span", { text: `Block ${pin}${run ? ` of ${run.strategy}` : ""} ` }), letGo),
-      pairs ? facts(pairs) : el("p", { text: "The page does not hold this block: it has room for the heaviest ones only." }),
+      el("h3", {}, el("span", { text: `Block ${pin}${run ? ` of ${run.strategy}` : ""} ` }), unpin),
+      pairs ? facts(pairs) : el("p", { text: "The page omits this block: it keeps those with the largest size × lifetime." }),
     );
     if (lines) {
       this.card.append(
@@ -95,8 +95,8 @@ class BlockMap {
     }
   }
 
-  // kept returns the selected block, from the map or else from the snapshot.
-  kept() {
+  // pinned returns the selected block, from the map or else from the snapshot.
+  pinned() {
     const { state, trace, instant } = this.app;
     const run = instant.run();
     const tile = this.list?.find((p) => p.run === run)?.tile;
@@ -121,7 +121,7 @@ class MapPanel {
     this.map = map;
     this.app = map.app;
     this.run = run;
-    this.tile = run.map; // the blocks that are drawn: those of the page, or those of the window
+    this.tile = run.map; // source of the drawn blocks: the map of the page, or a loaded window
     this.y0 = 0;
     this.y1 = Math.max(run.map.space, 1);
     this.frame = el("canvas", { "aria-hidden": "true" });
@@ -138,8 +138,8 @@ class MapPanel {
       this.pixels,
       this.over,
     );
-    this.easel = new Easel(this.pixels, (done) => (this.plot.dataset.ms = done.spent.toFixed(1)));
-    this.kept = el("small", {});
+    this.painter = new Painter(this.pixels, (painting) => (this.plot.dataset.ms = painting.spent.toFixed(1)));
+    this.blockCount = el("small", {});
     this.reset = button("all addresses", "Show the whole axis of addresses", () =>
       this.range(0, this.run.map.space),
     );
@@ -152,49 +152,49 @@ class MapPanel {
         {},
         swatch(run),
         el("span", { text: run.strategy }),
-        this.kept,
+        this.blockCount,
         this.reset,
       ),
       this.plot,
     );
-    this.say();
+    this.showCount();
     this.listen();
   }
 
-  // say reports the number of drawn blocks.
-  say() {
+  // showCount shows the number of drawn blocks.
+  showCount() {
     const { tile, run } = this;
     const n = tile.rects.y.length;
     const left = run.map.left_out.count;
-    this.kept.textContent = tile.complete
+    this.blockCount.textContent = tile.complete
       ? plural(n, "block")
       : tile === run.map
-        ? `${count(n)} of ${plural(left + n, "block")} one by one, the others as grey`
-        : `${plural(n, "block")} that cover most of the window, the others as grey`;
+        ? `${count(n)} of ${plural(left + n, "block")} drawn one by one; grey stands for the others`
+        : `${plural(n, "block")} that cover most of the window; grey stands for the others`;
   }
 
   // show draws other blocks.
   show(tile) {
     this.tile = tile;
-    this.say();
+    this.showCount();
     this.colors();
     this.draw();
     this.drawOver();
-    if (this.run.index === this.app.state.run) this.map.keep();
+    if (this.run.index === this.app.state.run) this.map.showPinned();
   }
 
   // listen follows the pointer.
   listen() {
     gestures(this.app, this.plot, () => this.pixels.getBoundingClientRect());
     this.plot.addEventListener("pointermove", (e) => this.move(e));
-    this.plot.addEventListener("pointerleave", () => name(null, null));
+    this.plot.addEventListener("pointerleave", () => showTip(null, null));
     this.plot.addEventListener("dblclick", () => this.range(0, this.run.map.space));
     this.plot.addEventListener("pointerdown", (e) => {
       if (e.button !== 0 || e.pointerType === "touch") return;
       this.drag = this.at(e);
       this.plot.setPointerCapture(e.pointerId);
     });
-    this.plot.addEventListener("pointerup", (e) => this.drop(e));
+    this.plot.addEventListener("pointerup", (e) => this.endDrag(e));
     this.plot.addEventListener("click", (e) => this.click(e));
   }
 
@@ -217,7 +217,7 @@ class MapPanel {
     const { state, axis } = this.app;
     return {
       xOf: axis.times ? (e) => axis.x(e) : (e) => e,
-      even: !axis.times,
+      linear: !axis.times,
       x0: axis.x(state.from),
       x1: axis.x(state.to),
       y0: this.y0,
@@ -236,7 +236,7 @@ class MapPanel {
     this.reset.hidden = width >= space;
     this.draw();
     this.drawOver();
-    this.app.live?.look();
+    this.app.live?.schedule();
   }
 
   // move handles a pointer move: the cursor, the tooltip of a block, or the selection rectangle.
@@ -246,13 +246,13 @@ class MapPanel {
     if (this.drag) {
       this.dragged = p;
       this.drawOver();
-      name(null, null);
+      showTip(null, null);
       return;
     }
     const last = Math.max(this.app.trace.events - 1, 0);
     const event = Math.min(Math.max(Math.floor(p.event), 0), last);
     this.app.state.set({ cursor: event });
-    name(e, this.describe(event, p.bytes));
+    showTip(e, this.describe(event, p.bytes));
   }
 
   // describe returns the properties of the block at a position, or of the position.
@@ -270,7 +270,7 @@ class MapPanel {
       if (regions.dies[k] > event && regions.y[k] <= y && y < regions.y[k] + regions.size[k]) held = k;
     }
     const list = [
-      ["here", held < 0 ? "not held" : this.tile.complete ? "free" : "free, or small blocks"],
+      ["here", held < 0 ? "not reserved" : this.tile.complete ? "free" : "free, or small blocks"],
       ["address", address(Math.floor(addressAt(this.run.map.ranges, y)))],
       ["event", count(event)],
     ];
@@ -279,8 +279,8 @@ class MapPanel {
     return list;
   }
 
-  // drop ends a drag and zooms to the selection.
-  drop(e) {
+  // endDrag ends a drag and zooms to the selection.
+  endDrag(e) {
     const from = this.drag;
     this.drag = this.dragged = null;
     if (!from) return;
@@ -303,7 +303,7 @@ class MapPanel {
     const event = Math.floor(p.event);
     if (event < 0 || event >= this.app.trace.events) return;
     const i = blockAt(this.tile.rects, event, p.bytes);
-    if (i < 0 && e.pointerType === "touch") name(e, this.describe(event, p.bytes));
+    if (i < 0 && e.pointerType === "touch") showTip(e, this.describe(event, p.bytes));
     this.app.state.set({
       run: this.run.index,
       event,
@@ -323,8 +323,8 @@ class MapPanel {
     const width = Math.max(this.plot.clientWidth, 200);
     const [w, h] = [width - GUTTER - MARGIN, MAP_HEIGHT - MAP_FOOT - 4];
     const scale = window.devicePixelRatio || 1;
-    sharp(this.pixels, w, h);
-    const colors = ink();
+    sizeCanvas(this.pixels, w, h);
+    const colors = pageColors();
     const tones = {
       paper: pixel(colors.paper),
       held: pixel(colors.held),
@@ -332,8 +332,8 @@ class MapPanel {
       dark: pixel(colors.text),
     };
     const size = { w: this.pixels.width, h: this.pixels.height };
-    const { printing } = this.app.state; // the browser does not wait
-    this.easel.paint(
+    const { printing } = this.app.state; // print: the browser does not wait for a later frame
+    this.painter.paint(
       { map: this.tile, view: this.view(), tints: this.tints, colors: tones, scale, ...size },
       printing,
     );
@@ -348,7 +348,7 @@ class MapPanel {
   drawFrame(width, w, h, colors) {
     const { axis } = this.app;
     const { x0, x1 } = this.view();
-    const g = sharp(this.frame, width, MAP_HEIGHT);
+    const g = sizeCanvas(this.frame, width, MAP_HEIGHT);
     g.font = colors.font;
     g.fillStyle = colors.text;
     g.strokeStyle = colors.line;
@@ -364,7 +364,7 @@ class MapPanel {
     g.translate(9, 4 + h / 2);
     g.rotate(-Math.PI / 2);
     g.textAlign = "center";
-    g.fillText("address space held", 0, 0);
+    g.fillText("reserved address space", 0, 0);
     g.restore();
     g.textAlign = "center";
     g.textBaseline = "top";
@@ -395,8 +395,8 @@ class MapPanel {
   drawOver() {
     const { state, axis } = this.app;
     const [w, h] = [this.pixels.clientWidth, this.pixels.clientHeight];
-    const g = sharp(this.over, w, h);
-    const colors = ink();
+    const g = sizeCanvas(this.over, w, h);
+    const colors = pageColors();
     const { x0, x1 } = this.view();
     const xAt = (event) => ((axis.x(event) - x0) / (x1 - x0)) * w;
     const yAt = (y) => h - ((y - this.y0) / (this.y1 - this.y0)) * h;

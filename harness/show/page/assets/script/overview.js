@@ -86,7 +86,7 @@ class Overview {
   update(changed) {
     const has = (...names) => names.some((n) => changed.has(n));
     if (has("trace", "unit", "theme")) this.drawControls();
-    if (has("from", "to", "trace", "unit")) this.say();
+    if (has("from", "to", "trace", "unit")) this.showWindow();
     if (has("trace", "hidden", "theme", "unit", "from", "to")) this.draw();
   }
 
@@ -148,8 +148,8 @@ class Overview {
     }
   }
 
-  // say describes the window.
-  say() {
+  // showWindow describes the window.
+  showWindow() {
     const { state, axis, trace } = this.app;
     const text = this.zoomed()
       ? `${axis.text(axis.x(Math.floor(state.from)))} – ${axis.text(axis.x(Math.ceil(state.to)))} of ${axis.text(axis.x(trace.events))}`
@@ -165,8 +165,8 @@ class Overview {
     const { state, trace, axis } = this.app;
     const w = Math.max(this.brush.clientWidth, 100);
     const h = OVERVIEW_HEIGHT;
-    const g = sharp(this.canvas, w, h);
-    const colors = ink();
+    const g = sizeCanvas(this.canvas, w, h);
+    const colors = pageColors();
     const end = axis.x(trace.events) || 1;
     const runs = state.shown();
     const top = Math.max(

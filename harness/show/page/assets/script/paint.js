@@ -26,9 +26,9 @@ function rowOf(columns, i) {
   return row;
 }
 
-// looked copies the properties that colours depend on from rectangle i. One object is reused: a million would
+// colorFields copies the properties that colours depend on from rectangle i. One object is reused: a million would
 // burden the garbage collector.
-function looked(block, rects, i) {
+function colorFields(block, rects, i) {
   block.site = rects.site?.[i];
   block.tag = rects.tag[i];
   block.stream = rects.stream[i];
@@ -55,9 +55,9 @@ function sitesOf(trace) {
   return { names, numbers: new Map(names.map((site, n) => [site, n + 1])) };
 }
 
-// placeSites adds the column of call-site numbers to blocks, 0 if unknown. Sites that are missing in the trace,
+// addSites adds the column of call-site numbers to blocks, 0 if unknown. Sites that are missing in the trace,
 // because the page omits some stacks, are added.
-function placeSites(trace, stacks, columns) {
+function addSites(trace, stacks, columns) {
   if (!stacks || !columns?.stack) return;
   const { names, numbers } = trace.sites;
   const known = new Map(); // by number of the stack
@@ -76,19 +76,19 @@ class Paint {
   constructor(trace, run, way) {
     this.trace = trace;
     this.way = PAINTS[way];
-    this.dark = ink().dark;
+    this.dark = pageColors().dark;
     this.low = Infinity;
     this.high = 1;
     const { rects } = run.map;
     if (this.way.amount) {
       const block = {};
       for (let i = 0; i < rects.y.length; i++) {
-        const v = Math.max(this.way.amount(looked(block, rects, i), trace.events), 1);
+        const v = Math.max(this.way.amount(colorFields(block, rects, i), trace.events), 1);
         this.low = Math.min(this.low, v);
         this.high = Math.max(this.high, v);
       }
     }
-    this.known = new Map(); // colours that were worked out
+    this.known = new Map(); // cached colours
   }
 
   // color returns the colour of a block.
@@ -126,7 +126,7 @@ class Tints {
     let last = "";
     let p = 0;
     for (let i = k * REACH; i < end; i++) {
-      const color = paint.color(looked(block, rects, i));
+      const color = paint.color(colorFields(block, rects, i));
       if (color !== last) {
         last = color;
         p = known.get(color);
@@ -140,7 +140,7 @@ class Tints {
 // paintKey returns the legend of the colours for the blocks of some runs.
 function paintKey(trace, runs, way) {
   const key = el("div", { class: "vy-key-row" });
-  const { dark } = ink();
+  const { dark } = pageColors();
   const entry = (color, text) => {
     const box = el("span", { class: "vy-box", "aria-hidden": "true" });
     box.style.background = color;
@@ -169,18 +169,18 @@ function paintKey(trace, runs, way) {
     const { rects } = r.map;
     const b = {};
     for (let i = 0; i < rects.y.length; i++) {
-      looked(b, rects, i);
+      colorFields(b, rects, i);
       const n = PAINTS[way].kind(b) ?? -1;
       weights.set(n, (weights.get(n) ?? 0) + b.size * (Math.min(b.dies, trace.events) - b.born));
     }
   }
-  const told = [...weights].sort((a, b) => b[1] - a[1] || a[0] - b[0]).map(([n]) => n);
-  const named = told.filter(hasColor).slice(0, 12);
+  const byWeight = [...weights].sort((a, b) => b[1] - a[1] || a[0] - b[0]).map(([n]) => n);
+  const named = byWeight.filter(hasColor).slice(0, 12);
   for (const n of named) entry(areaColor(n, dark), short(PAINTS[way].name(trace, n)));
-  const more = told.filter((n) => !named.includes(n));
+  const more = byWeight.filter((n) => !named.includes(n));
   const none = { tag: tagName(trace, 0), site: "no known stack" };
   if (more.length === 1 && more[0] < 0) entry(NEUTRAL, none[way] ?? "none");
-  else if (more.length) entry(NEUTRAL, `${plural(more.length, "other", "others")}, colours repeat or grey`);
+  else if (more.length) entry(NEUTRAL, `${plural(more.length, "other", "others")}, in repeated colours or grey`);
   return key;
 }
 

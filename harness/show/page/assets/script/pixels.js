@@ -3,7 +3,7 @@
 
 // View is the part of events and addresses that an image shows.
 //   xOf      position of an event on the axis, see Axis.x
-//   even     the position of an event is its number
+//   linear   the position of an event is its number
 //   x0, x1   positions at the left and right edge
 //   y0, y1   bytes of the axis of addresses at the lower and upper edge
 
@@ -35,7 +35,7 @@ class Painting {
     const px = new Uint32Array(image.data.buffer);
     Object.assign(this, { image, map, view, tints, colors, scale });
     this.canvas = { px, w, h, sx: w / (view.x1 - view.x0), sy: h / (view.y1 - view.y0), view };
-    this.next = -1; // number of the next REACH blocks; -1 before what lies behind them
+    this.next = -1; // number of the next REACH blocks; -1 before the background
     this.spent = 0; // milliseconds
   }
 
@@ -72,7 +72,7 @@ class Painting {
     canvas.px.fill(colors.paper);
     const { regions } = map;
     for (let i = 0; i < regions.y.length; i++) {
-      const r = place(canvas, regions.born[i], regions.dies[i], regions.y[i], regions.y[i] + regions.size[i]);
+      const r = pixelRect(canvas, regions.born[i], regions.dies[i], regions.y[i], regions.y[i] + regions.size[i]);
       if (r) fill(canvas, r, colors.held);
     }
     if (!map.complete) shade(canvas, map.raster, colors);
@@ -91,8 +91,8 @@ function atMost(list, limit) {
   return low;
 }
 
-// place returns the pixels from column a to b and from row c to d, at least one each, or null outside.
-function place(canvas, born, dies, low, high) {
+// pixelRect returns the pixels from column a to b and from row c to d, at least one each, or null outside the view.
+function pixelRect(canvas, born, dies, low, high) {
   const { view, sx, sy, w, h } = canvas;
   if (high <= view.y0 || low >= view.y1) return null;
   const from = (view.xOf(born) - view.x0) * sx;
@@ -116,15 +116,15 @@ function fill({ px, w }, { a, b, c, d }, color) {
 // and calls no function for a small one.
 function drawBlocks(canvas, rects, from, to, pixels, colors, scale) {
   const { px, w, h, sx, sy, view } = canvas;
-  const { x0, y0, y1, first, xOf, even } = view;
+  const { x0, y0, y1, first, xOf, linear } = view;
   const { born, dies, freed, y, size, requested } = rects;
   for (let i = from; i < to; i++) {
     if (dies[i] < first) continue;
     const low = y[i];
     const high = low + size[i];
     if (high <= y0 || low >= y1) continue;
-    const left = ((even ? born[i] : xOf(born[i])) - x0) * sx;
-    const right = dies[i] === NEVER ? w : ((even ? dies[i] : xOf(dies[i])) - x0) * sx;
+    const left = ((linear ? born[i] : xOf(born[i])) - x0) * sx;
+    const right = dies[i] === NEVER ? w : ((linear ? dies[i] : xOf(dies[i])) - x0) * sx;
     if (right < 0 || left >= w) continue;
     const a = left > 0 ? Math.floor(left) : 0;
     const b = Math.min(w, Math.max(Math.floor(right), a + 1));
@@ -154,7 +154,7 @@ function decorate(canvas, rects, i, r, loss, color, colors, scale) {
   const wide = r.b - r.a;
   if (rects.freed[i] < rects.dies[i] && wide > 3) {
     const y = rects.y[i];
-    const p = place(canvas, rects.freed[i], rects.dies[i], y, y + rects.size[i]);
+    const p = pixelRect(canvas, rects.freed[i], rects.dies[i], y, y + rects.size[i]);
     if (p) texture(canvas, p, colors.dark, (x, row) => x % 4 === 0 && row % 4 === 0);
   }
   if (loss >= 2 * scale) {

@@ -8,13 +8,13 @@ class State {
   constructor(report) {
     this.report = report;
     this.views = [];
-    this.late = []; // views that were not called yet
+    this.late = []; // late callbacks that have not run yet
     this.changed = new Set();
     this.start(0);
     this.curves = ["reserved"];
     this.unit = "event";
-    this.painted = null; // the way to colour blocks that the reader chose
-    this.calls = null; // what the chart of calls shows, if the reader chose
+    this.painted = null; // the colouring of blocks that the reader chose; null: the default
+    this.calls = null; // the content of the chart of calls that the reader chose; null: the default
     this.theme = "auto";
     this.read(location.hash);
     window.addEventListener("hashchange", () => {
@@ -67,24 +67,24 @@ class State {
     (late ? this.late : this.views).push(f);
   }
 
-  // wake runs the next late callback. The page exposes the number of remaining ones.
-  wake() {
+  // runNextLate runs the next late callback. The page exposes the number of remaining ones.
+  runNextLate() {
     const view = this.late.shift();
-    view(new Set(["trace", "theme"])); // which stand for everything
+    view(new Set(["trace", "theme"])); // these make a view redraw everything
     this.views.push(view);
     document.documentElement.dataset.late = this.late.length;
   }
 
-  // catchUp runs all late callbacks, one per frame.
-  catchUp() {
+  // runLateByFrame runs all late callbacks, one per frame.
+  runLateByFrame() {
     if (!this.late.length) return;
-    this.wake();
-    setTimeout(() => this.catchUp());
+    this.runNextLate();
+    setTimeout(() => this.runLateByFrame());
   }
 
-  // hurry runs all late callbacks at once.
-  hurry() {
-    while (this.late.length) this.wake();
+  // runLateViews runs all late callbacks at once.
+  runLateViews() {
+    while (this.late.length) this.runNextLate();
   }
 
   // set changes the state.
@@ -100,20 +100,20 @@ class State {
     if (all) this.changed.add("trace");
     if (this.changed.size && !this.waiting) {
       this.waiting = true;
-      requestAnimationFrame(() => this.tell());
+      requestAnimationFrame(() => this.notify());
     }
   }
 
-  // tell notifies the views.
-  tell() {
+  // notify calls the views.
+  notify() {
     this.waiting = false;
     const changed = this.changed;
     this.changed = new Set();
     for (const view of this.views) view(changed);
-    if (this.printing) this.hurry();
+    if (this.printing) this.runLateViews();
     else if (this.late.length && !("late" in document.documentElement.dataset)) {
       document.documentElement.dataset.late = this.late.length;
-      requestAnimationFrame(() => setTimeout(() => this.catchUp())); // when the first picture is on the screen
+      requestAnimationFrame(() => setTimeout(() => this.runLateByFrame())); // when the first picture is on the screen
     }
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.write(), 250);
@@ -156,29 +156,29 @@ class State {
   // address may be mistyped or belong to another report.
   read(hash) {
     const p = new URLSearchParams(hash.slice(1));
-    const whole = (name, text, below) => {
+    const integer = (name, text, below) => {
       const n = Number(text);
       if (text !== null && text !== undefined && text !== "" && Number.isInteger(n) && n >= 0 && n < below)
         this[name] = n;
     };
-    const one = (name, allowed) => {
+    const oneOf = (name, allowed) => {
       if (allowed.includes(p.get(name))) this[name] = p.get(name);
     };
-    one("theme", ["auto", "light", "dark"]);
+    oneOf("theme", ["auto", "light", "dark"]);
     if (p.has("trace")) {
-      whole("trace", p.get("trace"), this.report.traces.length);
+      integer("trace", p.get("trace"), this.report.traces.length);
       this.start(this.trace);
     }
     const t = this.report.traces[this.trace];
     if (!t) return;
     const [from, to] = (p.get("x") ?? "").split("-").map(Number);
     if (from >= 0 && to > from && to <= t.events) Object.assign(this, { from, to });
-    if (t.time) one("unit", ["event", "time"]);
-    one("paint", Object.keys(PAINTS));
+    if (t.time) oneOf("unit", ["event", "time"]);
+    oneOf("paint", Object.keys(PAINTS));
     const [run, event] = (p.get("at") ?? "").split(".");
-    whole("run", run, t.runs.length);
-    whole("event", event, t.events);
-    whole("pin", p.get("block"), NEVER);
+    integer("run", run, t.runs.length);
+    integer("event", event, t.events);
+    integer("pin", p.get("block"), NEVER);
     const calls = p.get("calls");
     if (["all", "sum", "time", "time-sum"].includes(calls) || (calls && Number(calls) < t.runs.length)) this.calls = calls;
     const curves = (p.get("curves") ?? "").split(".").filter((c) => CURVES.includes(c));

@@ -19,7 +19,7 @@ class ProofView {
     this.report = report;
     this.head = el("div");
     this.list = el("ol", { class: "vy-steps vy-tall" });
-    this.says = el("div", { "aria-live": "polite" });
+    this.details = el("div", { "aria-live": "polite" });
     this.canvas = el("canvas");
     this.plot = el(
       "div",
@@ -39,7 +39,7 @@ class ProofView {
       this.head,
       this.controls,
       this.list,
-      this.says,
+      this.details,
       this.plot,
       this.keys,
       this.chunks,
@@ -77,7 +77,7 @@ class ProofView {
     if (item.offsetTop < this.list.scrollTop || item.offsetTop + 24 > this.list.scrollTop + this.list.clientHeight)
       this.list.scrollTop = item.offsetTop - 24;
     this.drawControls();
-    this.say();
+    this.showStep();
     this.draw();
   }
 
@@ -101,7 +101,7 @@ class ProofView {
       ["seed", String(b.seed)],
       ["shrunk", `from ${plural(b.generated_count, "call")} to ${count(b.shrunk_count)}`],
     ];
-    if (b.refused_device_call) list.push(["refused on purpose", `call ${b.refused_device_call} to the device`]);
+    if (b.refused_device_call) list.push(["injected failure", `device call ${b.refused_device_call}`]);
     parts.push(facts(list), ...b.again.filter((c) => !c.endsWith("…")).map(copyBox));
     refill(this.head, ...parts);
   }
@@ -138,8 +138,8 @@ class ProofView {
     this.where.textContent = `step ${before + this.step} of ${before + last}`;
   }
 
-  // say describes the step and lists its chunks.
-  say() {
+  // showStep describes the step and lists its chunks.
+  showStep() {
     const s = this.broken.steps[this.step];
     const broke = this.step === this.broken.steps.length - 1;
     const parts = [el("h3", { text: `Step ${this.broken.left_out_count + this.step}: ${s.call}` })];
@@ -152,7 +152,7 @@ class ProofView {
         el("p", { class: "vy-alarm", text: `Broken here: ${this.broken.number} (${this.broken.name}): ${this.broken.detail}` }),
       );
     if (!s.chunks?.length) parts.push(el("p", { class: "vy-note", text: "No memory is held after this step." }));
-    this.says.replaceChildren(...parts);
+    this.details.replaceChildren(...parts);
     this.drawTable(s);
   }
 
@@ -203,10 +203,10 @@ class ProofView {
     const regions = (s.regions ?? []).slice(0, STEP_ROWS);
     const width = Math.max(this.plot.clientWidth, 240);
     const room = width - ROW_LABEL - 8;
-    const g = sharp(this.canvas, width, regions.length * (STEP_ROW + STEP_GAP) + 4);
-    const colors = ink();
+    const g = sizeCanvas(this.canvas, width, regions.length * (STEP_ROW + STEP_GAP) + 4);
+    const colors = pageColors();
     const before = this.before();
-    const places = new Places(this.broken, room);
+    const layout = new ChunkLayout(this.broken, room);
     g.font = colors.font;
     g.textBaseline = "middle";
     regions.forEach((r, k) => {
@@ -215,23 +215,23 @@ class ProofView {
       g.textAlign = "right";
       g.fillText(address(r.addr), ROW_LABEL - 6, y + STEP_ROW / 2);
       const chunks = s.chunks.filter((c) => c[C_REGION] === k);
-      const edges = places.edges(chunks);
-      g.fillStyle = colors.alarm; // what no chunk covers
+      const edges = layout.edges(chunks);
+      g.fillStyle = colors.alarm; // shows through where no chunk covers the region
       g.globalAlpha = 0.35;
       g.fillRect(ROW_LABEL, y, edges.end, STEP_ROW);
       g.globalAlpha = 1;
       g.textAlign = "left";
       chunks.forEach((c, i) => this.drawChunk(g, s, c, ROW_LABEL + edges.from[i], y, edges.wide[i], before, colors));
     });
-    this.drawKeys(colors, s, places.even);
+    this.drawKeys(colors, s, layout.toScale);
   }
 
   // drawChunk draws a chunk, or a group of equal ones.
   drawChunk(g, s, c, x, y, wide, before, colors) {
-    const look = STATE_LOOKS[this.report.states[c[C_STATE]]] ?? STATE_LOOKS.slack;
-    const color = look.block ? AREAS[0] : null;
-    chunkBox(g, x, y, wide, STEP_ROW, look, color, colors);
-    const loss = look.block && !c[C_MORE] && c[C_REQUESTED] < c[C_SIZE] ? 1 - c[C_REQUESTED] / c[C_SIZE] : 0;
+    const style = STATE_STYLES[this.report.states[c[C_STATE]]] ?? STATE_STYLES.slack;
+    const color = style.block ? AREAS[0] : null;
+    chunkBox(g, x, y, wide, STEP_ROW, style, color, colors);
+    const loss = style.block && !c[C_MORE] && c[C_REQUESTED] < c[C_SIZE] ? 1 - c[C_REQUESTED] / c[C_SIZE] : 0;
     if (loss * wide >= 1)
       chunkBox(g, x + (1 - loss) * wide, y, loss * wide, STEP_ROW, { texture: "stripes", block: true }, color, colors);
     const text = c[C_MORE] ? `${count(1 + c[C_MORE])} × ${bytes(c[C_SIZE])}` : bytes(c[C_SIZE]);
@@ -251,13 +251,13 @@ class ProofView {
     this.keys.replaceChildren();
     const entry = (text, draw) => {
       const canvas = el("canvas", { class: "vy-swatch", "aria-hidden": "true" });
-      draw(sharp(canvas, 26, 13));
+      draw(sizeCanvas(canvas, 26, 13));
       this.keys.append(el("span", { class: "vy-key" }, canvas, el("span", { text })));
     };
     const used = new Set((s.chunks ?? []).map((c) => this.report.states[c[C_STATE]]));
-    for (const name of [...used].filter((n) => n in STATE_LOOKS)) {
-      const look = STATE_LOOKS[name];
-      entry(name, (g) => chunkBox(g, 0.5, 0.5, 25, 12, look, look.block ? AREAS[0] : null, colors));
+    for (const name of [...used].filter((n) => n in STATE_STYLES)) {
+      const style = STATE_STYLES[name];
+      entry(name, (g) => chunkBox(g, 0.5, 0.5, 25, 12, style, style.block ? AREAS[0] : null, colors));
     }
     if (!used.size) return;
     entry("rounding loss", (g) =>
@@ -288,15 +288,15 @@ function chunkKey(step, c) {
 // SMALLEST is the minimum width of a chunk in points for lengths to scale.
 const SMALLEST = 7;
 
-// Places lays chunks out: to scale if all chunks of all steps stay visible, else by the logarithm
+// ChunkLayout lays chunks out: to scale if all chunks of all steps stay visible, else by the logarithm
 // of their size, so that a chunk has the same width in every step.
-class Places {
+class ChunkLayout {
   constructor(broken, room) {
     const all = broken.steps.flatMap((s) => s.chunks ?? []);
     const longest = Math.max(1, ...broken.steps.flatMap((s) => (s.regions ?? []).map((r) => r.size)));
     const least = all.reduce((n, c) => (c[C_SIZE] > 0 ? Math.min(n, c[C_SIZE]) : n), longest);
-    this.even = (least * room) / longest >= SMALLEST;
-    this.weight = this.even ? (n) => n : (n) => 1 + Math.log2(Math.max(n / least, 1));
+    this.toScale = (least * room) / longest >= SMALLEST;
+    this.weight = this.toScale ? (n) => n : (n) => 1 + Math.log2(Math.max(n / least, 1));
     let most = 1;
     for (const s of broken.steps) {
       (s.regions ?? []).forEach((r, k) => {

@@ -17,7 +17,7 @@ class Timeline {
       height: 300,
       top: () => 20 + RUG * this.failing().length,
       lines: (colors) => this.sums(colors),
-      over: (u, g, scale, colors) => this.notes(u, g, scale, colors),
+      over: (u, g, scale, colors) => this.annotations(u, g, scale, colors),
     });
     this.charts = [
       this.memory,
@@ -96,8 +96,8 @@ class Timeline {
     const sum = of === "sum" || of === "time-sum";
     words.unit = time ? "time" : "count";
     words.axis = sum
-      ? `${time ? "device time" : "calls"} so far`
-      : `${time ? "device time" : "calls"} ${trace.exact ? "an event" : `in ${count(2 ** trace.shift)} events`}`;
+      ? `cumulative ${time ? "device time" : "calls"}`
+      : `${time ? "device time" : "calls"} ${trace.exact ? "per event" : `per ${count(2 ** trace.shift)} events`}`;
     if (run?.drawn) {
       return Object.keys(run.series.calls)
         .sort()
@@ -127,8 +127,8 @@ class Timeline {
     return this.app.state.shown().filter((r) => r.failure_count > 0);
   }
 
-  // notes draws the annotations: failures, marks and the capacity.
-  notes(u, g, scale, colors) {
+  // annotations draws the annotations: failures, marks and the capacity.
+  annotations(u, g, scale, colors) {
     g.save();
     g.font = colors.font.replace(/(\d+)px/, (_, n) => `${n * scale}px`);
     g.textBaseline = "bottom";
@@ -146,7 +146,7 @@ class Timeline {
     const { trace, axis } = this.app;
     const { left, top, width, height } = u.bbox;
     const above = top - (4 + RUG * this.failing().length) * scale;
-    let free = left; // no word begins before this
+    let free = left; // left limit of the next label
     g.strokeStyle = g.fillStyle = colors.faint;
     for (const mark of trace.marks) {
       const x = Math.round(u.valToPos(axis.x(mark.event), "x", true));
@@ -187,7 +187,7 @@ class Timeline {
   capacity(u, g, scale, colors) {
     const { left, width, top } = u.bbox;
     const ends = new Set(this.app.state.shown().map((r) => r.device.capacity_bytes));
-    if (ends.size > 1) return; // some strategies take their memory at once, as much as they need
+    if (ends.size > 1) return; // strategies that reserve all memory at start run on devices of different sizes
     for (const bytesOf of ends) {
       const y = bytesOf ? Math.round(u.valToPos(bytesOf, "y", true)) : 0;
       if (y <= top) continue;
@@ -219,12 +219,12 @@ class Timeline {
   // follow redraws some charts.
   follow(charts, changed) {
     const has = (...names) => names.some((n) => changed.has(n));
-    const anew = has("trace", "hidden", "curves", "theme", "unit");
+    const rebuild = has("trace", "hidden", "curves", "theme", "unit");
     for (const c of charts) {
-      if (anew || (has("calls") && c === this.charts[4])) c.build();
+      if (rebuild || (has("calls") && c === this.charts[4])) c.build();
       if (has("from", "to")) c.follow();
-      if (anew || has("cursor", "from", "to", "calls")) c.point();
-      if (has("lit")) c.light(this.app.state.lit);
+      if (rebuild || has("cursor", "from", "to", "calls")) c.point();
+      if (has("highlighted")) c.highlight(this.app.state.highlighted);
     }
   }
 
@@ -246,16 +246,16 @@ class Timeline {
   choices() {
     const { state, trace } = this.app;
     const options = [
-      ["sum", "number so far, by strategy"],
+      ["sum", "cumulative number, by strategy"],
       ["all", "number, by strategy"],
-      ["time-sum", "time so far, by strategy"],
-      ["time", "time they take, by strategy"],
+      ["time-sum", "cumulative time, by strategy"],
+      ["time", "time, by strategy"],
     ];
     for (const r of trace.runs) if (r.drawn) options.push([String(r.index), `by kind: ${r.strategy}`]);
     refill(this.callsChoice, choice("Show", options, this.callsShown(), (v) => state.set({ calls: v })));
     const run = trace.runs[Number(this.callsShown())];
     if (!run?.drawn) return;
-    const dark = ink().dark;
+    const dark = pageColors().dark;
     Object.keys(run.series.calls)
       .sort()
       .forEach((kind, k) => {
@@ -332,8 +332,8 @@ class Timeline {
       "tr",
       {
         on: {
-          pointerenter: () => state.set({ lit: shown ? run.index : null }),
-          pointerleave: () => state.set({ lit: null }),
+          pointerenter: () => state.set({ highlighted: shown ? run.index : null }),
+          pointerleave: () => state.set({ highlighted: null }),
         },
       },
       el("th", { scope: "row" }, name),
@@ -387,8 +387,8 @@ class Timeline {
 // dashes returns a sample of the line style of a sum.
 function dashes(what) {
   const canvas = el("canvas", { class: "vy-swatch", "aria-hidden": "true" });
-  const g = sharp(canvas, 26, 8);
-  g.strokeStyle = ink().text;
+  const g = sizeCanvas(canvas, 26, 8);
+  g.strokeStyle = pageColors().text;
   g.lineWidth = 1.5;
   g.setLineDash(DASHES[what]);
   g.beginPath();

@@ -5,48 +5,48 @@
 const AT_ONCE = 100_000; // blocks that are painted at once, in a frame
 const SLICE = 12; // milliseconds of a frame for all pictures together
 
-// Easel paints into a canvas.
-class Easel {
+// Painter paints into a canvas.
+class Painter {
   constructor(canvas, done) {
     this.canvas = canvas;
-    this.done = done; // called with every picture that is whole
-    this.back = document.createElement("canvas");
-    this.shown = null; // the picture in back
-    this.work = null; // the one that is painted
-    this.next = null; // what is painted after it
+    this.done = done; // called with every complete painting
+    this.buffer = document.createElement("canvas");
+    this.shown = null; // the painting in buffer
+    this.current = null; // the unfinished painting
+    this.next = null; // the subject to paint next
   }
 
   // paint starts a picture; see Painting, without its image. If now is set it is painted at once.
   paint(subject, now) {
     const { map, tints, colors } = subject;
     this.subject = this.next = subject;
-    const same = (p) => p && p.view.even === subject.view.even && p.w === subject.w && p.h === subject.h;
+    const same = (p) => p && p.view.linear === subject.view.linear && p.w === subject.w && p.h === subject.h;
     if (!same(this.shown)) this.shown = null;
-    if (!same(this.work) || this.work.map !== map || this.work.tints !== tints || this.work.colors.paper !== colors.paper)
-      this.work = null;
+    if (!same(this.current) || this.current.map !== map || this.current.tints !== tints || this.current.colors.paper !== colors.paper)
+      this.current = null;
     if (now || map.rects.y.length <= AT_ONCE) {
-      this.work = null;
+      this.current = null;
       this.step(Infinity);
     }
     this.show();
-    if (this.next) EASELS.add(this);
+    if (this.next) PAINT_QUEUE.add(this);
   }
 
   // step paints until a deadline and reports whether the picture is complete.
   step(until) {
-    while (this.work || this.next) {
-      if (!this.work) {
+    while (this.current || this.next) {
+      if (!this.current) {
         const { next } = this;
         const image = new ImageData(next.w, next.h);
-        this.work = Object.assign(new Painting({ ...next, image }), { w: next.w, h: next.h });
+        this.current = Object.assign(new Painting({ ...next, image }), { w: next.w, h: next.h });
         this.next = null;
       }
-      if (!this.work.go(until)) return false;
-      const { image } = this.work;
-      Object.assign(this.back, { width: image.width, height: image.height });
-      this.back.getContext("2d").putImageData(image, 0, 0);
-      this.shown = this.work;
-      this.work = null;
+      if (!this.current.go(until)) return false;
+      const { image } = this.current;
+      Object.assign(this.buffer, { width: image.width, height: image.height });
+      this.buffer.getContext("2d").putImageData(image, 0, 0);
+      this.shown = this.current;
+      this.current = null;
       this.done(this.shown);
     }
     return true;
@@ -65,7 +65,7 @@ class Easel {
     const high = (view.y1 - view.y0) / h;
     g.imageSmoothingEnabled = false;
     g.drawImage(
-      this.back,
+      this.buffer,
       (was.x0 - view.x0) / wide,
       (view.y1 - was.y1) / high,
       (was.x1 - was.x0) / wide,
@@ -74,25 +74,25 @@ class Easel {
   }
 }
 
-// EASELS are the unfinished easels, which share the time of a frame. The page exposes their number.
-const EASELS = {
+// PAINT_QUEUE are the painters with an unfinished painting, which share the time of a frame. The page exposes their number.
+const PAINT_QUEUE = {
   busy: new Set(),
 
-  // add schedules an easel for the next frame.
-  add(easel) {
+  // add schedules an painter for the next frame.
+  add(painter) {
     if (!this.busy.size) requestAnimationFrame(() => this.frame());
-    this.busy.add(easel);
+    this.busy.add(painter);
     document.documentElement.dataset.painting = this.busy.size;
   },
 
   // frame paints for a share of a frame.
   frame() {
     const until = performance.now() + SLICE;
-    for (const easel of [...this.busy]) {
-      const { shown } = easel;
-      this.busy.delete(easel); // it goes on behind the others
-      if (!easel.step(until)) this.busy.add(easel);
-      if (easel.shown !== shown) easel.show();
+    for (const painter of [...this.busy]) {
+      const { shown } = painter;
+      this.busy.delete(painter); // an unfinished one goes to the end of the queue
+      if (!painter.step(until)) this.busy.add(painter);
+      if (painter.shown !== shown) painter.show();
     }
     document.documentElement.dataset.painting = this.busy.size;
     if (this.busy.size) requestAnimationFrame(() => this.frame());

@@ -6,15 +6,15 @@ const FLAME_ROW = 19;
 // FLAME_LEAST is the minimum width of a visible box, as a share.
 const FLAME_LEAST = 0.001;
 
-// WhoView is the section.
-class WhoView {
+// HolderView is the section.
+class HolderView {
   constructor(app) {
     this.app = app;
     this.body = el("div");
     this.section = el(
       "section",
-      { id: "vy-who" },
-      el("h2", { text: "Who holds memory", "data-short": "Memory" }),
+      { id: "vy-holders" },
+      el("h2", { text: "Memory by holder", "data-short": "Memory" }),
       this.body,
     );
     app.state.view((changed) => {
@@ -34,7 +34,7 @@ class WhoView {
     this.key = el("div", { class: "vy-key-row" });
     this.flame = el("div", {});
     this.body.replaceChildren(
-      ...top.said.map((text) => el("p", { text })),
+      ...top.summary.map((text) => el("p", { text })),
       this.controls,
       this.shares,
       this.key,
@@ -90,7 +90,7 @@ class WhoView {
 
 // categoryColor returns the colour of a category. The last one is that of what is not known.
 function categoryColor(top, category) {
-  return category === top.categories.length - 1 ? NEUTRAL : areaColor(category, ink().dark);
+  return category === top.categories.length - 1 ? NEUTRAL : areaColor(category, pageColors().dark);
 }
 
 // Flame is a flame graph, the outermost line at the top. A box is as wide as its share of the bytes. One box has the
@@ -117,7 +117,7 @@ class Flame {
       this.boxes,
     );
     this.boxes.addEventListener("keydown", (e) => this.key(e));
-    this.boxes.addEventListener("pointerleave", () => name(null, null));
+    this.boxes.addEventListener("pointerleave", () => showTip(null, null));
     this.draw();
   }
 
@@ -164,7 +164,7 @@ class Flame {
       text: withoutFolders(box.text),
       on: {
         click: () => this.zoom(box),
-        pointermove: (p) => name(p, this.describe(box)),
+        pointermove: (p) => showTip(p, this.describe(box)),
       },
     });
     const color = this.color(box);
@@ -186,7 +186,7 @@ class Flame {
     if (!box.parent) return NEUTRAL;
     let n = 0;
     for (const c of box.text) n = (31 * n + c.codePointAt(0)) % 997;
-    return areaColor(n % AREAS.length, ink().dark);
+    return areaColor(n % AREAS.length, pageColors().dark);
   }
 
   // describe returns what is known of a box, as names and texts.
@@ -201,7 +201,7 @@ class Flame {
 
   // zoom fills the width with a box, or shows all if it does already.
   zoom(box) {
-    name(null, null);
+    showTip(null, null);
     this.at = this.at === box ? this.root : box;
     this.focus = box;
     this.draw();

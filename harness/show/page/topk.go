@@ -5,35 +5,35 @@ import (
 	"slices"
 )
 
-// topK keeps the n heaviest values of a stream in bounded memory. Of equals the earlier one
-// wins.
+// topK keeps the n heaviest values of a stream in bounded memory. Ties go to the
+// earlier value.
 type topK[T any] struct {
-	most   int
-	list   []heavy[T]
-	came   int
-	least  float64 // values of no more weight are dropped
-	Count  int     // dropped values
-	Weight float64 // total weight of dropped values
+	most     int
+	list     []heavy[T]
+	arrivals int
+	least    float64 // values of no more weight are dropped
+	Count    int     // dropped values
+	Weight   float64 // total weight of dropped values
 }
 
 // heavy is a value with its weight.
 type heavy[T any] struct {
-	value  T
-	weight float64
-	came   int
+	value   T
+	weight  float64
+	arrival int
 }
 
 func newTopK[T any](most int) topK[T] { return topK[T]{most: most, least: -1} }
 
 // add takes a value. Amortised O(log n).
 func (f *topK[T]) add(v T, weight float64) {
-	f.came++
+	f.arrivals++
 	if weight <= f.least || f.most <= 0 {
 		f.Count++
 		f.Weight += weight
 		return
 	}
-	f.list = append(f.list, heavy[T]{v, weight, f.came})
+	f.list = append(f.list, heavy[T]{v, weight, f.arrivals})
 	if len(f.list) >= 2*f.most {
 		f.cut()
 	}
@@ -45,7 +45,7 @@ func (f *topK[T]) cut() {
 		return
 	}
 	slices.SortFunc(f.list, func(a, b heavy[T]) int {
-		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.came, b.came))
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.arrival, b.arrival))
 	})
 	for _, h := range f.list[f.most:] {
 		f.Count++

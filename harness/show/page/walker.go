@@ -53,7 +53,7 @@ func (t *Trace) Walker(p *replay.Prepared, setup setting.Setup, on func() (devic
 		_, err := f.replay(p, setup, on, func(o *replay.Observation) error {
 			f.tap.NewCalls()
 			for w.last = o.Event; o.Event >= w.current.event; { // loops if the same event is requested again
-				at := f.look(t, w.current.event)
+				at := f.snapshot(t, w.current.event)
 				if err := w.reply(&at); err != nil {
 					return err
 				}

@@ -31,8 +31,8 @@ func TestAPageShowsWhoHoldsMemory(t *testing.T) {
 	const evil = `<img/src=x/onerror=window.hurt=1>`
 	file := asked(t, []string{evil, "main"}, []string{"load_weights", "main"}, []string{"other"}, nil) // 8, 6, 4 and 2 MiB
 	p := visit(t, "replay", "--strategy", "bfc", file)
-	require.Equal(t, "vy-who", ask[string](t, p, `document.querySelector("#vy-app section").id`), "it is the first view")
-	require.Contains(t, ask[string](t, p, `document.querySelector("#vy-who").innerText`),
+	require.Equal(t, "vy-holders", ask[string](t, p, `document.querySelector("#vy-app section").id`), "it is the first view")
+	require.Contains(t, ask[string](t, p, `document.querySelector("#vy-holders").innerText`),
 		"20.00 MiB live in 4 blocks at the peak, after event 3")
 	want := map[string][2]float64{
 		"all live blocks, 20.00 MiB, 100.0 %, 4 blocks": {0, 1}, "train.py:2 main, 14.00 MiB, 70.0 %, 2 blocks": {0, 0.7},
@@ -50,7 +50,7 @@ func TestAPageShowsWhoHoldsMemory(t *testing.T) {
 	requireBoxes(want)
 	require.False(t, ask[bool](t, p, `"hurt" in window`))
 	require.Equal(t, []string{"not known 14.00 MiB, 70.0 %", "weights 6.00 MiB, 30.0 %"},
-		ask[[]string](t, p, `[...document.querySelectorAll("#vy-who .vy-key")].map((k) => k.textContent)`))
+		ask[[]string](t, p, `[...document.querySelectorAll("#vy-holders .vy-key")].map((k) => k.textContent)`))
 
 	// One box is reached by Tab. Arrow keys lead from line to line, Enter fills the width, Escape
 	// shows all.
@@ -75,8 +75,8 @@ func TestAPageShowsWhoHoldsMemory(t *testing.T) {
 	require.Contains(t, press(kb.Home), "all live blocks")
 
 	// The table agrees, and the button leads to the blocks.
-	require.Contains(t, ask[string](t, p, `document.querySelector("#vy-who table").innerText`), "train.py:1 load_weights")
-	do(t, p, `app.instant.go(0); document.querySelector("#vy-who .vy-controls button").click()`)
+	require.Contains(t, ask[string](t, p, `document.querySelector("#vy-holders table").innerText`), "train.py:1 load_weights")
+	do(t, p, `app.instant.go(0); document.querySelector("#vy-holders .vy-controls button").click()`)
 	require.Equal(t, 3, ask[int](t, p, `app.state.event`))
 }
 
@@ -102,7 +102,7 @@ func TestTheFailureHasAFlameGraphToo(t *testing.T) {
 		event int
 		bytes float64
 	}{{truth.Peak.Event, truth.Peak.Bytes}, {truth.Failure.Event, truth.Failure.Bytes}} {
-		do(t, p, fmt.Sprintf(`document.querySelectorAll("#vy-who .vy-switch button")[%d].click()`, i))
+		do(t, p, fmt.Sprintf(`document.querySelectorAll("#vy-holders .vy-switch button")[%d].click()`, i))
 		stacks := truth.Peak.Stacks
 		if i == 1 {
 			stacks = truth.Failure.Stacks
@@ -117,7 +117,7 @@ func TestTheFailureHasAFlameGraphToo(t *testing.T) {
 			}
 			require.InDelta(t, s.Bytes/m.bytes, found, 0.002, s.Lines[0])
 		}
-		do(t, p, `document.querySelector("#vy-who .vy-controls > button").click()`)
+		do(t, p, `document.querySelector("#vy-holders .vy-controls > button").click()`)
 		require.Equal(t, m.event, ask[int](t, p, `app.state.event`))
 	}
 }
@@ -126,12 +126,12 @@ func TestTheFailureHasAFlameGraphToo(t *testing.T) {
 func TestTracesWithoutStacksShowWhatTheyHave(t *testing.T) {
 	tags := visit(t, "replay", "--strategy", "bfc", traceFile(t, "tags.trace", small))
 	require.Contains(t, flame(t, tags), "weights, 8.00 MiB, 66.7 %, 1 block")
-	require.Contains(t, ask[string](t, tags, `document.querySelector("#vy-who").innerText`),
+	require.Contains(t, ask[string](t, tags, `document.querySelector("#vy-holders").innerText`),
 		"Categories are what the tags begin with.")
 	sizes := visit(t, "replay", "--strategy", "bfc", traceFile(t, "sizes.trace", "a 1 1MiB\na 2 2MiB\na 3 2MiB\n"))
 	require.Contains(t, flame(t, sizes), "blocks of 2MiB, 4.00 MiB, 80.0 %, 2 blocks")
-	require.Contains(t, ask[string](t, sizes, `document.querySelector("#vy-who").innerText`),
+	require.Contains(t, ask[string](t, sizes, `document.querySelector("#vy-holders").innerText`),
 		"Less than half of the bytes have a stack or a tag")
 	none := visit(t, "replay", "--strategy", "bfc", traceFile(t, "none.trace", "# name none\nmark x\n"))
-	require.True(t, ask[bool](t, none, `document.querySelector("#vy-who").hidden`))
+	require.True(t, ask[bool](t, none, `document.querySelector("#vy-holders").hidden`))
 }
