@@ -87,11 +87,17 @@ func (c *chain) checkLink(number int32) error {
 	case c.s.Storages[c.s.Tensors[op.First].Storage].Root != op.First:
 		return is("returns a view")
 	}
+	before := c.ops[len(c.ops)-1]
+	linked := before == none32
 	for _, a := range op.Args {
 		producer := c.s.Tensors[a].Op
-		if !c.s.Ops[producer].constant() && producer != c.ops[len(c.ops)-1] {
+		linked = linked || producer == before
+		if !c.s.Ops[producer].constant() && producer != before {
 			return is("reads a tensor that is not the result of the operator before it")
 		}
+	}
+	if !linked {
+		return is("does not read the result of the operator before it")
 	}
 	return nil
 }
