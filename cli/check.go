@@ -70,10 +70,11 @@ which the second instance runs alone; the report lists what ran where. See docs/
 A failure is shrunk to a few calls, printed with the state after each call, and written as a
 trace that "vramyard replay --check" repeats. The exit status is then 1.
 
-With --planted the suite itself is tested: known bugs are planted in the strategies one at a
-time, and each must be found and shrunk to few calls. This needs the Go toolchain and the source
-of this program: run it in a folder of the source. The search ends after eight
-minutes with any seed, and says so. The exit status is 1 if a bug is missed or not looked for.`,
+With --planted the suite itself is tested: known bugs are planted in the strategies, and in the
+runs of vramyard remat (--strategies remat), one at a time. Each must be found and shrunk to few
+calls. This needs the Go toolchain and the source of this program: run it in a folder of the
+source. The search ends after eight minutes with any seed, and says so. The exit status is 1 if a
+bug is missed or not looked for.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}

@@ -34,12 +34,18 @@ func (f *checkFlags) runPlanted(cmd *cobra.Command) error {
 	if !planted.Enabled {
 		return f.runPlantedBuild(cmd)
 	}
-	all := check.PlantedBugs(splitNames(f.strategies)...)
+	var names []string // all
+	if cmd.Flags().Changed("strategies") {
+		names = splitNames(f.strategies)
+	}
+	all := check.PlantedBugs(names...)
 	p := begin(cmd, stage{unit: "bugs", total: int64(len(all))})
 	ctx, done := untilInterrupt(cmd)
 	defer done()
-	if !cmd.Flags().Changed("tests") {
-		f.tests = 0 // as many as package check finds right
+	for name, n := range map[string]*int{"tests": &f.tests, "ops": &f.ops} {
+		if !cmd.Flags().Changed(name) {
+			*n = 0 // as many as package check finds right
+		}
 	}
 	o := check.Options{Sequences: f.tests, Operations: f.ops, Seed: f.seed}
 	verdicts, err := lookFor(ctx, all, plantedBudget, func(ctx context.Context, b bugs.Bug) (check.Verdict, error) {
@@ -96,7 +102,7 @@ func (f *checkFlags) judgePlanted(cmd *cobra.Command) error {
 	}
 	for _, name := range names {
 		bare, preset, _ := strings.Cut(name, ":")
-		if _, ok := f.catalogue.Spec(bare); ok && preset == "" {
+		if _, ok := f.catalogue.Spec(bare); ok && preset == "" || name == check.Remat {
 			continue // the bugs of all presets
 		}
 		if _, err := f.catalogue.Lookup(name, nil); err != nil {
@@ -127,12 +133,11 @@ func (f *checkFlags) runPlantedBuild(cmd *cobra.Command) (err error) {
 	}
 	built := err == nil
 	if built {
-		args := []string{
-			"check", "--planted", "--strategies", f.strategies,
-			"--ops", strconv.Itoa(f.ops), "--seed", strconv.FormatInt(f.seed, 10),
-		}
-		if cmd.Flags().Changed("tests") {
-			args = append(args, "--tests", strconv.Itoa(f.tests))
+		args := []string{"check", "--planted", "--seed", strconv.FormatInt(f.seed, 10)}
+		for _, name := range []string{"strategies", "ops", "tests"} {
+			if flag := cmd.Flags().Lookup(name); flag.Changed {
+				args = append(args, "--"+name, flag.Value.String())
+			}
 		}
 		err = runChild(ctx, cmd, "", exe, args...)
 	}

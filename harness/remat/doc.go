@@ -97,6 +97,37 @@
 // that output; under banish it returns, as in the simulator, and joins no class. MegEngine applies
 // its policies to tensors; here they apply to storages, because schedules have views.
 //
+// # Invariants
+//
+// Package props/recompute checks them with generated logs and budgets.
+//
+// Invariant M1: resident bytes and workspace never exceed the budget. Their peak is in the result,
+// and blocks are held for exactly the resident bytes.
+// Invariant M2: an operator reads resident tensors only. A tensor that is computed again has the
+// value of its first run, and no tensor is read after an in-place write to its storage.
+// Invariant M3: a storage that cannot be recomputed, or that a step keeps, is not evicted while it
+// has a reference.
+// Invariant M4: a storage is freed for good at most once, after its last reference was released,
+// and no rerun reads it.
+// Invariant M5: operators run first in the order of the log, and counts, bytes and times of the
+// result equal the sums over the events.
+// Invariant M6: a run ends for lack of memory only if nothing is left to evict.
+// Invariant M7: a run within its own peak without a budget evicts nothing for memory and
+// recomputes no more than that run.
+// Invariant M8: the same log, budget and configuration give the same result.
+// Invariant M9: under detach exactly the storages without a reference have been freed for good.
+// Invariant M10: a drop evicts the storage at once, unless it is kept, and no other.
+// Invariant M11: without a budget and drops, banish and detach do the same.
+// Invariant M12: under sublinear no operator runs more than twice.
+// Invariant M13: sublinear completes a chain of n results of one byte within 2√n + 4 bytes.
+// Invariant M14: chain-optimal completes every log that sublinear completes, and takes no longer.
+// Invariant M15: settings of MegEngine's score at their defaults change nothing.
+// Invariant M16: if all operators take four times as long, the events are the same.
+//
+// M6 holds for the policies none, eager and mge-refcount; banish and detach keep more than a log
+// does. M7 needs a trigger that waits for lack of memory. M14 is not true of heuristics: they may
+// evict a result between two reads, which no plan does.
+//
 // # Sources
 //
 // Kirisame, Lyubomirsky, Haan, Brennan, He, Roesch, Chen, Tatlock: Dynamic Tensor

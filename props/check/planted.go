@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -19,14 +20,15 @@ import (
 	"github.com/vramyard/vramyard/props/linear"
 	"github.com/vramyard/vramyard/props/planted"
 	"github.com/vramyard/vramyard/props/planted/bugs"
+	"github.com/vramyard/vramyard/props/recompute"
 )
 
 // ErrNotPlantable is the error of [Planted] in a build without bugs.
 var ErrNotPlantable = errors.New("check: this build has no planted bugs: build it with the overlay of " +
 	"props/planted/bugs/overlay")
 
-// PlantedBugs returns the bugs of the strategies that are named, with or without a preset;
-// all of them if none is named. A build without the overlay has none.
+// PlantedBugs returns the bugs of the strategies that are named, with or without a preset, and of
+// [Remat]; all of them if none is named. A build without the overlay has none.
 func PlantedBugs(names ...string) []bugs.Bug {
 	if !planted.Enabled {
 		return nil
@@ -39,12 +41,12 @@ func PlantedBugs(names ...string) []bugs.Bug {
 
 // Verdict is the result of the search for one planted bug.
 type Verdict struct {
-	Bug       bugs.Bug       // the planted bug
-	Failure   *props.Failure // nil if nothing was found, and for bugs that the heap shows
-	Broken    string         // the invariant that was reported; "" for none
-	Sequences int            // sequences until then
-	Shrunk    int            // operations left of the last one
-	Minimal   int            // operations that a person needs
+	Bug       bugs.Bug // the planted bug
+	Failure   error    // nil if nothing was found, and for bugs that the heap shows
+	Broken    string   // the invariant that was reported; "" for none
+	Sequences int      // sequences until then
+	Shrunk    int      // operations left of the last one
+	Minimal   int      // operations that a person needs
 
 	// Caught reports whether the bug was found: an invariant broke that the same calls keep without
 	// the bug. Which one, if several break, depends on the calls; those of Minimal break Breaks.
@@ -77,57 +79,155 @@ func Planted(ctx context.Context, c setting.Catalogue, b bugs.Bug, o Options) (V
 	if !planted.Enabled {
 		return v, ErrNotPlantable
 	}
-	subject, err := Plantable(c, b)
+	var look search
+	var err error
+	if b.Judge == bugs.ByLogs {
+		look, err = v.searchLogs(ctx, o)
+	} else {
+		look, err = v.searchCalls(c, o)
+	}
 	if err != nil {
 		return v, err
 	}
+	planted.Set(b.ID)
+	defer planted.Set(planted.None)
+	return v, v.search(ctx, look, o)
+}
+
+// search runs a number of sequences, the first with this seed. It returns how many it ran, and the
+// counterexample that ended it.
+type search func(n int, seed int64) (ran int, found *counterexample, err error)
+
+// counterexample is a shrunk sequence that breaks an invariant.
+type counterexample struct {
+	failure error
+	broken  string       // the invariant
+	size    int          // operations
+	last    bool         // no further search makes sense
+	again   func() error // runs it again; nil if every invariant holds
+}
+
+// search searches for the planted bug, and removes it to see whether the counterexample needs it.
+func (v *Verdict) search(ctx context.Context, look search, o Options) error {
+	if look == nil {
+		return nil // the judge has decided
+	}
+	o.Sequences = cmp.Or(o.Sequences, plantedSequences)
+	var best *counterexample
+	for starts := 0; v.Sequences < o.Sequences && starts < plantedStarts && (starts == 0 || !v.Small()); {
+		if ctx.Err() != nil {
+			if best == nil {
+				return ctx.Err()
+			}
+			break
+		}
+		ran, found, err := look(min(plantedBatch, o.Sequences-v.Sequences), o.Seed+int64(v.Sequences))
+		if err != nil {
+			return err
+		}
+		if v.Sequences += ran; found == nil {
+			continue
+		}
+		if starts++; best == nil || found.size < best.size {
+			best, v.Failure, v.Broken, v.Shrunk = found, found.failure, found.broken, found.size
+		}
+		if found.last {
+			break
+		}
+	}
+	if best == nil {
+		v.Sequences = 0
+		return nil
+	}
+	planted.Set(planted.None)
+	v.Caught = best.again() == nil
+	return nil
+}
+
+// searchCalls returns the search by calls of a strategy. For judges without sequences it decides at
+// once and returns nil.
+func (v *Verdict) searchCalls(c setting.Catalogue, o Options) (search, error) {
+	b := v.Bug
+	subject, err := Plantable(c, b)
+	if err != nil {
+		return nil, err
+	}
 	minimal, err := props.ParseSequence(b.Minimal)
 	if err != nil {
-		return v, fmt.Errorf("check: %s: %w", b.ID, err)
+		return nil, fmt.Errorf("check: %s: %w", b.ID, err)
 	}
 	v.Minimal = len(minimal)
 	planted.Set(b.ID)
 	defer planted.Set(planted.None)
-	if b.Judge == bugs.ByHeap {
-		return v, v.weigh(subject)
+	switch b.Judge {
+	case bugs.ByHeap:
+		return nil, v.weigh(subject)
+	case bugs.ByCallers:
+		return nil, v.call(subject, o.Seed)
 	}
-	if b.Judge == bugs.ByCallers {
-		return v, v.call(subject, o.Seed)
-	}
-	o.Sequences = cmp.Or(o.Sequences, plantedSequences)
 	o = o.withDefaults()
-	for starts := 0; v.Sequences < o.Sequences && starts < plantedStarts && (starts == 0 || !v.Small()); {
-		if ctx.Err() != nil {
-			if v.Failure == nil {
-				return v, ctx.Err()
-			}
-			break
-		}
+	return func(n int, seed int64) (int, *counterexample, error) {
 		r, err := judges[b.Judge](subject, props.Options{
-			Sequences: min(plantedBatch, o.Sequences-v.Sequences), Operations: o.Operations, Seed: o.Seed + int64(v.Sequences),
-			Tries: cmp.Or(o.Tries, plantedTries), OneBug: true,
+			Sequences: n, Operations: o.Operations, Seed: seed, Tries: cmp.Or(o.Tries, plantedTries), OneBug: true,
 		})
-		v.Sequences += r.Sequences
 		f, failed := errors.AsType[*props.Failure](err)
-		switch {
-		case failed:
-			if starts++; starts == 1 || len(f.Sequence) < v.Shrunk {
-				v.Failure, v.Broken, v.Shrunk = f, NumberOf(f.Violation), len(f.Sequence)
-			}
-			if f.Hung {
-				starts = plantedStarts
-			}
-		case err != nil:
-			return v, err
+		if !failed {
+			return r.Sequences, nil, err
 		}
+		same := &props.Failure{Sequence: f.Sequence, Plan: f.Plan}
+		return r.Sequences, &counterexample{f, NumberOf(f.Violation), len(f.Sequence), f.Hung,
+			func() error { return repeat(subject, b, same) }}, nil
+	}, nil
+}
+
+// searchLogs returns the search by op logs.
+func (v *Verdict) searchLogs(ctx context.Context, o Options) (search, error) {
+	s, minimal, err := plantableLog(v.Bug)
+	if err != nil {
+		return nil, err
 	}
-	if v.Failure == nil {
-		v.Sequences = 0
-		return v, nil
+	v.Minimal = len(minimal.Ops)
+	return func(n int, seed int64) (int, *counterexample, error) {
+		ran, err := recompute.Verify(ctx, s, recompute.Options{
+			Logs: n, Operators: o.Operations, Seed: seed, Tries: cmp.Or(o.Tries, plantedTries)})
+		f, failed := errors.AsType[*recompute.Failure](err)
+		if !failed {
+			return ran, nil, err
+		}
+		return ran, &counterexample{f, f.Violation.Number, len(f.Log.Ops), false, func() error {
+			broken, err := brokenBy(s, f.Log)
+			if len(broken) > 0 {
+				return f
+			}
+			return err
+		}}, nil
+	}, nil
+}
+
+// plantableLog returns the subject and the least log of a bug of remat.
+func plantableLog(b bugs.Bug) (s recompute.Subject, l recompute.Log, err error) {
+	s.Name = b.Setting.Strategy
+	if err = json.Unmarshal([]byte(b.Setting.Config), &s.Config); err == nil {
+		l, err = recompute.Parse(b.Minimal)
 	}
-	planted.Set(planted.None)
-	v.Caught = repeat(subject, b, &props.Failure{Sequence: v.Failure.Sequence, Plan: v.Failure.Plan}) == nil
-	return v, nil
+	if err == nil && s.Name != Remat {
+		err = fmt.Errorf("strategy %q: want %s", s.Name, Remat)
+	}
+	if err != nil {
+		err = fmt.Errorf("check: %s: %w", b.ID, err)
+	}
+	return s, l, err
+}
+
+// Remat is the name of harness/remat among the strategies of bugs.
+const Remat = "remat"
+
+func brokenBy(s recompute.Subject, l recompute.Log) ([]string, error) {
+	v, err := s.Check(l)
+	if v != nil {
+		return []string{v.Number}, err
+	}
+	return nil, err
 }
 
 // plantedStarts is the maximum number of failing sequences to shrink until one shrinks
@@ -210,9 +310,20 @@ func repeat(s props.Subject, b bugs.Bug, f *props.Failure) error {
 	return props.Repeat(s, f)
 }
 
-// Broken returns every invariant that the minimal calls of a bug break. Each search excuses the
-// invariants found by the searches before it.
-func Broken(s props.Subject, b bugs.Bug) (all []string, err error) {
+// Broken returns every invariant that the minimal calls of a bug break, of a log the first. Each
+// search excuses the invariants found by the searches before it.
+func Broken(c setting.Catalogue, b bugs.Bug) (all []string, err error) {
+	if b.Judge == bugs.ByLogs {
+		s, l, err := plantableLog(b)
+		if err != nil {
+			return nil, err
+		}
+		return brokenBy(s, l)
+	}
+	s, err := Plantable(c, b)
+	if err != nil {
+		return nil, err
+	}
 	seq, err := props.ParseSequence(b.Minimal)
 	if err != nil {
 		return nil, fmt.Errorf("check: %s: %w", b.ID, err)

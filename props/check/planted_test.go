@@ -17,6 +17,7 @@ import (
 	"github.com/vramyard/vramyard/props/check"
 	"github.com/vramyard/vramyard/props/planted"
 	"github.com/vramyard/vramyard/props/planted/bugs"
+	"github.com/vramyard/vramyard/props/recompute"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -38,14 +39,12 @@ func TestLeastCallsShowBug(t *testing.T) {
 			continue
 		}
 		t.Run(string(b.ID)+"/"+b.Setting.Strategy, func(t *testing.T) {
-			s, err := check.Plantable(strategies.All(), b)
-			require.NoError(t, err)
-			broken, err := check.Broken(s, b)
+			broken, err := check.Broken(strategies.All(), b)
 			require.NoError(t, err)
 			require.Empty(t, broken, "without the bug")
 			planted.Set(b.ID)
 			defer planted.Set(planted.None)
-			broken, err = check.Broken(s, b)
+			broken, err = check.Broken(strategies.All(), b)
 			require.NoError(t, err)
 			assert.Subset(t, broken, b.Breaks)
 		})
@@ -60,15 +59,13 @@ func TestLeastCallsCannotBeFewer(t *testing.T) {
 			continue
 		}
 		t.Run(string(b.ID)+"/"+b.Setting.Strategy, func(t *testing.T) {
-			s, err := check.Plantable(strategies.All(), b)
-			require.NoError(t, err)
 			lines := strings.FieldsFunc(b.Minimal, func(r rune) bool { return r == '\n' })
 			planted.Set(b.ID)
 			defer planted.Set(planted.None)
 			for i := range lines {
 				fewer := b
 				fewer.Minimal = strings.Join(slices.Delete(slices.Clone(lines), i, i+1), "\n")
-				broken, err := check.Broken(s, fewer)
+				broken, err := check.Broken(strategies.All(), fewer)
 				require.NoError(t, err)
 				require.NotSubset(t, broken, b.Breaks, "without %q", lines[i])
 			}
@@ -157,11 +154,14 @@ func TestEveryInvariantHasBug(t *testing.T) {
 	for n := range props.Numbers {
 		promised[n.String()] = true
 	}
+	for n := range recompute.Numbers {
+		promised[n.String()] = true
+	}
 	pages, err := filepath.Glob("../../strategies/*/doc.go")
 	require.NoError(t, err)
 	originals, err := filepath.Glob("../../strategies/*/*/doc.go")
 	require.NoError(t, err)
-	pages = append(pages, originals...)
+	pages = append(append(pages, originals...), "../../harness/remat/doc.go")
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
@@ -193,7 +193,7 @@ func TestPlantedBugsOfSomeStrategies(t *testing.T) {
 	for _, s := range strategies.All() {
 		sum += count(s.Name)
 	}
-	assert.Equal(t, count(), sum+count("sharded"))
+	assert.Equal(t, count(), sum+count("sharded")+count(check.Remat))
 	assert.Positive(t, count("slab:xdl"))
 	assert.Greater(t, count("slab"), count("slab:xdl")+count("slab:blaze"), "those of the bare name count too")
 	assert.Zero(t, count("nothing"))

@@ -17,13 +17,15 @@ const (
 	ByHeap                   // the count of heap allocations on the warm path
 	ByRelations              // several instances in lockstep
 	ByCallers                // many callers at once
+	ByLogs                   // generated op logs within a budget; the strategy is remat
 )
 
-// Setting is a strategy in one configuration on one simulated device.
+// Setting is a strategy in one configuration on one simulated device, or remat in one
+// configuration.
 type Setting struct {
-	Strategy string // as the catalogue names it, such as bfc:growth
-	Config   string // JSON over the preset's
-	Device   string // JSON of the simulated device
+	Strategy string // as the catalogue names it, such as bfc:growth; or remat
+	Config   string // JSON over the preset's; of remat.Config for remat
+	Device   string // JSON of the simulated device; remat uses none
 }
 
 // Bug is one record of a plantable bug. A bug has one for each of its settings.
