@@ -34,7 +34,7 @@ var families = []family{
 	{"libnvshmem_host", []string{"nvshmem", "nvshmemi", "nvshmemx"}},
 }
 
-// familyOf returns the family of a SONAME, "" if it is none of a CUDA library.
+// familyOf returns the family of a SONAME, "" for a library of another kind.
 func familyOf(soName string) string {
 	base, _, _ := strings.Cut(soName, ".so")
 	for _, f := range families {
@@ -45,8 +45,8 @@ func familyOf(soName string) string {
 	return ""
 }
 
-// familyOfName returns the family whose functions are named like name, "" if there is none. The
-// longest prefix decides; an upper-case letter or an underscore must follow it.
+// familyOfName returns the family whose functions are named like name, "" without such a family.
+// The longest prefix decides; an upper-case letter or an underscore must follow it.
 func familyOfName(name string) string {
 	library, longest := "", 0
 	for _, f := range families {

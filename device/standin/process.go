@@ -58,12 +58,20 @@ func (f *Facts) Build() ([]string, error) {
 	return files, err
 }
 
-// libraries returns the stand-ins that the program needs. It always needs a driver, which it finds
-// by name.
+// libraries returns the stand-ins that the program needs. It always needs a driver, whose functions
+// it looks up by name and requires even if it never calls them.
 func (f *Facts) libraries() []*library {
-	all := []*library{{soname: "libcuda.so.1"}}
+	driver := &library{soname: "libcuda.so.1"}
+	for _, name := range f.Looked {
+		if familyOfName(name) == "libcuda" {
+			driver.names = append(driver.names, name)
+		}
+	}
+	all := []*library{driver}
 	for _, l := range f.Libraries {
-		if l.SoName != "libcuda.so.1" {
+		if l.SoName == driver.soname {
+			driver.names = slices.Compact(slices.Sorted(slices.Values(append(driver.names, l.Names...))))
+		} else {
 			all = append(all, &library{soname: l.SoName, node: l.Version, names: slices.Clip(l.Names)})
 		}
 	}

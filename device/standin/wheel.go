@@ -24,7 +24,7 @@ type Facts struct {
 	Requires []Requirement `json:"requires"`
 	// Architectures lists the GPU architectures that the kernels were compiled for, as in "sm_80".
 	Architectures []string `json:"architectures"`
-	// Objects lists PyTorch's shared objects, and those of other packages that need a CUDA library.
+	// Objects lists PyTorch's shared objects, and objects of other packages that need a CUDA library.
 	Objects []ObjectFacts `json:"objects"`
 	// Libraries lists the CUDA libraries that the objects need, by SONAME.
 	Libraries []Library `json:"libraries"`
@@ -45,7 +45,7 @@ type Requirement struct {
 type ObjectFacts struct {
 	// File is the path below site-packages, with slashes.
 	File string `json:"file"`
-	// SoName is the SONAME, "" if there is none.
+	// SoName is the SONAME, "" without one.
 	SoName string `json:"soname,omitempty"`
 	// Needed lists the SONAMEs of the libraries that are loaded with it.
 	Needed []string `json:"needed,omitempty"`
@@ -214,7 +214,7 @@ func needsCUDA(f *elf.File) bool {
 
 var (
 	lookedUp      = regexp.MustCompile(`^(?:cu[A-Z][a-z]\w+|nvml[A-Z]\w+|nvrtc[A-Z]\w+)$`)
-	architectures = regexp.MustCompile(`^(?:sm|compute)_\d+[a-f]?(?: (?:sm|compute)_\d+[a-f]?)*$`)
+	architectures = regexp.MustCompile(`((?:sm|compute)_\d+[a-f]?(?: (?:sm|compute)_\d+[a-f]?)*)\x00`)
 )
 
 // readStrings looks for names of functions and, if python is true, for the list of architectures
@@ -238,12 +238,11 @@ func (s *scan) readStrings(f *elf.File, python bool) error {
 	if !python {
 		return nil
 	}
-	for _, prefix := range []string{"\x00sm_", "\x00compute_"} {
-		eachString(data, prefix, func(text []byte) {
-			if list := strings.Fields(string(text)); architectures.Match(text) && len(list) > len(s.architectures) {
-				s.architectures = list
-			}
-		})
+	// The list may follow a constant without a zero at its end.
+	for _, m := range architectures.FindAllSubmatch(data, -1) {
+		if list := strings.Fields(string(m[1])); len(list) > len(s.architectures) {
+			s.architectures = list
+		}
 	}
 	return nil
 }

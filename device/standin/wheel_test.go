@@ -102,7 +102,7 @@ void cudaMalloc(void); void ncclSend(void); void nvtxMark(void) {} void cuInit(v
 const char *names[] = {"cuMemCreate", "cuDNN", "xcuMemMap", "nvmlInit_v2", "sm_10 sm_20"};
 void f(void) { cudaMalloc(); ncclSend(); nvtxMark(); cuInit(); }`,
 		cudart, nccl, "-Wl,-soname,libtorch_cuda.so", "-Wl,--disable-new-dtags,-rpath,$ORIGIN")
-	s.compile("torch/lib/libtorch_python.so", `const char *flags[] = {"sm_50", "sm_50 sm_90a compute_90"};`,
+	s.compile("torch/lib/libtorch_python.so", `const char flags[] = "sm_50\0h_sm_50 sm_90a compute_90";`,
 		"-Wl,--enable-new-dtags,-rpath,/r")
 	s.compile("torch/lib/libc10.so", "int c10;")
 	s.compile("flash/_C.so", "void cudaFree(void); void f(void) { cudaFree(); }", cudart)
