@@ -46,24 +46,25 @@ func chainLog(t *testing.T, n int, size func() device.Size, cost func() int64, p
 	return b.Schedule()
 }
 
-// leastTime returns the least clock of all decisions within a budget, or -1 if none completes.
+// leastTime runs all combinations of decisions within a budget. It returns the least clock, or -1
+// if no run completes.
 func leastTime(t *testing.T, s *Schedule, c *chain, budget device.Size) int64 {
 	t.Helper()
 	least := int64(-1)
 	for list := []bool{}; ; {
-		asked := 0
+		calls := 0
 		next := func(int32, bool) bool {
-			if asked++; asked > len(list) {
+			if calls++; calls > len(list) {
 				list = append(list, false)
 			}
-			return list[asked-1]
+			return list[calls-1]
 		}
 		res, err := runPlanned(s, &Counter{Budget: budget}, Config{Liveness: "eager", plan: &planLiveness{c: c, next: next}})
 		require.NoError(t, err)
 		if res.Verdict == OK && (least < 0 || res.Clock < least) {
 			least = res.Clock
 		}
-		list = list[:asked]
+		list = list[:calls]
 		for len(list) > 0 && list[len(list)-1] {
 			list = list[:len(list)-1]
 		}
@@ -74,7 +75,7 @@ func leastTime(t *testing.T, s *Schedule, c *chain, budget device.Size) int64 {
 	}
 }
 
-// TestOptimalCheckpointsAreOptimal compares the dynamic program with all decisions.
+// TestOptimalCheckpointsAreOptimal compares the dynamic program with all combinations of decisions.
 func TestOptimalCheckpointsAreOptimal(t *testing.T) {
 	rand := workload.NewRand(1)
 	size := func() device.Size { return device.Size(1 + rand.Below(5)) }
@@ -120,7 +121,7 @@ func TestSublinearNeedsTwoRoots(t *testing.T) {
 	}
 }
 
-// TestPlansOnALog holds what docs/remat.md says about the curves of a log.
+// TestPlansOnALog checks the statements of docs/remat.md about the curves of a log.
 func TestPlansOnALog(t *testing.T) {
 	s, err := ReadFile("testdata/syn_chain64.log.gz", budget.New(1<<30))
 	require.NoError(t, err)

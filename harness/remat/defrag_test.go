@@ -9,8 +9,8 @@ import (
 	"github.com/vramyard/vramyard/harness/remat"
 )
 
-// fill fills a space with blocks of so many KiB, from below, and returns those that move. A
-// negative size is a block that stays.
+// fill allocates blocks of these KiB, from the low end up, and returns the list of blocks to move.
+// A block of negative size is not in the list.
 func fill(t *testing.T, p *remat.Space, kib ...int) (moves []remat.OwnedBlock) {
 	for i, k := range kib {
 		size, owner := device.Size(max(k, -k))<<10, remat.Owner(i)+1
@@ -23,7 +23,7 @@ func fill(t *testing.T, p *remat.Space, kib ...int) (moves []remat.OwnedBlock) {
 	return moves
 }
 
-// sizes returns the KiB that were asked for.
+// sizes returns the requested KiB.
 func sizes(list []remat.OwnedBlock) (kib []int) {
 	for _, m := range list {
 		kib = append(kib, int(m.Size>>10))
@@ -31,10 +31,10 @@ func sizes(list []remat.OwnedBlock) (kib []int) {
 	return kib
 }
 
-func TestTheLargestComeFirstWhereTheOrderLeavesNoPlace(t *testing.T) {
+func TestMoveRetriesLargestFirst(t *testing.T) {
 	p := over(t, "bestfit:strict", 64<<10)
 	list := fill(t, p, 10, -4, 8, 42)
-	list[0], list[1] = list[1], list[0] // the 8 KiB would lie in the hole of 10
+	list[0], list[1] = list[1], list[0] // 8 KiB first: they would take the hole of 10 KiB
 	require.Zero(t, p.Move(list, remat.Reallocate))
 	require.Equal(t, []int{8, 10, 42}, sizes(list), "the list keeps its order")
 	base := device.Addr(0x7f0000000000)
@@ -43,22 +43,22 @@ func TestTheLargestComeFirstWhereTheOrderLeavesNoPlace(t *testing.T) {
 	require.NoError(t, p.Check())
 }
 
-func TestABlockMayBeLost(t *testing.T) {
+func TestMoveReportsTheBlockWithoutAPlace(t *testing.T) {
 	p := over(t, "bestfit:strict", 26<<10)
 	list := fill(t, p, 6, 3, 3, -1, 5, 5, 2, -1)
-	list[1], list[2], list[3], list[4] = list[3], list[4], list[1], list[2] // from the largest to the smallest
+	list[1], list[2], list[3], list[4] = list[3], list[4], list[1], list[2] // largest first
 	require.Equal(t, device.Size(2<<10), p.Move(list, remat.Reallocate), "6 and 5, then 5, 3 and 3 leave 1 KiB twice")
 	require.Equal(t, remat.OOMFragmentation, p.Classify(2<<10))
 }
 
-// butterfingers is a space that loses a block whenever it moves some.
-type butterfingers struct{ *remat.Space }
+// lossySpace is a space whose Move always reports a block without a place.
+type lossySpace struct{ *remat.Space }
 
-func (b butterfingers) Move(list []remat.OwnedBlock, _ remat.MoveMode) device.Size {
+func (b lossySpace) Move(list []remat.OwnedBlock, _ remat.MoveMode) device.Size {
 	return list[0].Size
 }
 
-func TestALostBlockEndsTheRun(t *testing.T) {
+func TestBlockWithoutAPlaceEndsTheRun(t *testing.T) {
 	s := logOf(t, "syn_unet4")
 	c := remat.Config{Heuristic: "eq", Liveness: "eager", Ladder: "defrag-first"}
 	budget := peakOf(t, s, "eager") * 8 / 10
@@ -66,14 +66,14 @@ func TestALostBlockEndsTheRun(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, remat.OK, whole.Verdict)
 	require.Positive(t, whole.Moves.Defrags)
-	lost, err := remat.Run(s, butterfingers{over(t, "bestfit", budget)}, c)
+	lost, err := remat.Run(s, lossySpace{over(t, "bestfit", budget)}, c)
 	require.NoError(t, err)
 	require.NotEqual(t, remat.OK, lost.Verdict)
 	require.Less(t, lost.Runs, whole.Runs)
 	require.Zero(t, lost.Moves)
 }
 
-func TestMovingTakesTheTimeOfItsCosts(t *testing.T) {
+func TestMoveTimeFollowsTheCostModel(t *testing.T) {
 	s := logOf(t, "syn_unet4")
 	budget := peakOf(t, s, "eager") * 8 / 10
 	run := func(kind string) remat.Moves {

@@ -16,24 +16,24 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// hollow is a counter in which every block has free neighbours.
-type hollow struct{ Counter }
+// roomyCounter is a counter that reports adjacent free memory for every block.
+type roomyCounter struct{ Counter }
 
-func (*hollow) FreeNeighbours(alloc.Block) (below, above device.Size) { return 3 << 20, 5 << 20 }
+func (*roomyCounter) FreeNeighbours(alloc.Block) (below, above device.Size) { return 3 << 20, 5 << 20 }
 
-// calculator compares the score of a storage with the formula of the heuristic after each run of an
-// operator.
-type calculator struct {
+// formulaChecker compares the score of a storage with the formula of the heuristic after each run
+// of an operator.
+type formulaChecker struct {
 	t        *testing.T
 	r        *runner
-	turn     int // calls of Ran
+	turn     int // calls of OnRun
 	compared int
 }
 
-func (*calculator) OnEvict(int32, Cause) {}
-func (*calculator) OnForget(int32)       {}
+func (*formulaChecker) OnEvict(int32, Cause) {}
+func (*formulaChecker) OnForget(int32)       {}
 
-func (c *calculator) OnRun(int32, Tensor, bool) {
+func (c *formulaChecker) OnRun(int32, Tensor, bool) {
 	formula := c.r.h.Formula()
 	inWindow := strings.HasPrefix(formula, "sum of ")
 	formula = strings.TrimSuffix(strings.TrimPrefix(formula, "sum of "), " over a window")
@@ -58,31 +58,31 @@ func (c *calculator) OnRun(int32, Tensor, bool) {
 }
 
 // symbols returns the values of the symbols for a storage.
-func (c *calculator) symbols(s int32) map[string]float64 {
+func (c *formulaChecker) symbols(s int32) map[string]float64 {
 	r, st := c.r, &c.r.stores[s]
 	v := map[string]float64{"m": float64(r.s.Storages[s].Size), "c": float64(st.local), "t": float64(st.access),
 		"s": float64(r.clock - st.access), "f": float64(r.adjacentFree(s)), "r": float64(r.requested), "R": 1}
-	switch near := r.scorer.(type) {
+	switch scorer := r.scorer.(type) {
 	case *neighborhoods:
-		v["U"], v["D"] = float64(near.at[up][s].cost), float64(near.at[down][s].cost)
+		v["U"], v["D"] = float64(scorer.at[up][s].cost), float64(scorer.at[down][s].cost)
 	case *reachable:
-		cost, access := near.cost(s)
+		cost, access := scorer.cost(s)
 		v["V"], v["s"] = float64(cost-st.local), float64(r.clock-access)
 	case *classes:
-		cost, _ := near.cost(s)
+		cost, _ := scorer.cost(s)
 		v["E"] = float64(cost - st.local)
 	case *mge:
-		v["b"], v["N"] = near.ownCost[s], near.neighborCost(s)
-		v["k"], v["a"] = float64(near.remats[s]), near.now-near.access[s]
+		v["b"], v["N"] = scorer.ownCost[s], scorer.neighborCost(s)
+		v["k"], v["a"] = float64(scorer.remats[s]), scorer.now-scorer.access[s]
 	case *oneflow:
-		v["N"] = near.neighborCost(s)
+		v["N"] = scorer.neighborCost(s)
 	case *belady:
-		v["n"] = near.next(s)
+		v["n"] = scorer.next(s)
 	case *static:
-		near.rank(s) // brings the sums up to date
+		scorer.rank(s) // computes the sums
 		root := r.s.Storages[s].Root
-		v["R"], v["F"], v["M"] = near.recompute[r.s.Tensors[root].Op], near.descendants[root], near.inputBytes[root]
-		v["n"] = near.next(s)
+		v["R"], v["F"], v["M"] = scorer.recompute[r.s.Tensors[root].Op], scorer.descendants[root], scorer.inputBytes[root]
+		v["n"] = scorer.next(s)
 		if st.first != st.last { // views add to R and F
 			v["R"] = 0
 		}
@@ -92,7 +92,7 @@ func (c *calculator) symbols(s int32) map[string]float64 {
 
 var symbolPattern = regexp.MustCompile(`\b[A-Za-z]\b`)
 
-// evaluate computes a formula, which with other signs is an expression of Go.
+// evaluate computes a formula. With other signs for its operators it is an expression of Go.
 func evaluate(t *testing.T, formula string, symbols map[string]float64) float64 {
 	t.Helper()
 	power := fmt.Sprintf("%.17g", math.Pow(1.0001, symbols["k"]))
@@ -118,9 +118,9 @@ func TestFormulas(t *testing.T) {
 		}
 		t.Run(h.Name, func(t *testing.T) {
 			config := Config{Heuristic: h.Name, Liveness: "eager", Limit: s.Cost}
-			r, err := newRunner(s, &hollow{Counter{Budget: 330 << 20}}, config)
+			r, err := newRunner(s, &roomyCounter{Counter{Budget: 330 << 20}}, config)
 			require.NoError(t, err)
-			c := &calculator{t: t, r: r}
+			c := &formulaChecker{t: t, r: r}
 			r.c.Observer = c
 			r.steps()
 			require.Greater(t, c.compared, 20)
@@ -128,17 +128,17 @@ func TestFormulas(t *testing.T) {
 	}
 }
 
-// observed is a counter that calls look before it refuses an operator, that is before each victim
-// is chosen.
-type observed struct {
+// refusalHook is a counter that calls onRefusal when an operator has no room, before each choice of
+// a victim.
+type refusalHook struct {
 	Counter
-	look func()
+	onRefusal func()
 }
 
-func (o *observed) Room(n device.Size) bool {
+func (o *refusalHook) Room(n device.Size) bool {
 	fits := o.Counter.Room(n)
 	if !fits {
-		o.look()
+		o.onRefusal()
 	}
 	return fits
 }
@@ -157,33 +157,33 @@ func Choices(t *testing.T) string {
 		_, err := b.Call(call)
 		require.NoError(t, err)
 	}
-	m := &observed{Counter: Counter{Budget: 256 << 20}}
+	m := &refusalHook{Counter: Counter{Budget: 256 << 20}}
 	r, err := newRunner(b.Schedule(), m, Config{Heuristic: "eq", Liveness: "none"})
 	require.NoError(t, err)
 	text := "| operator | candidate | `m`, MiB | `c`, ms | `s`, ms | `E`, ms | `local` | `eq` |\n" +
 		"|---|---|--:|--:|--:|--:|--:|--:|\n"
-	m.look = func() {
+	m.onRefusal = func() {
 		list := r.pool.list()
 		for i, s := range list {
-			v := (&calculator{t: t, r: r}).symbols(s)
+			v := (&formulaChecker{t: t, r: r}).symbols(s)
 			operator := ""
 			if i == 0 {
-				operator = "`" + names[len(r.s.Ops)-unborn(r):][:1] + "`"
+				operator = "`" + names[len(r.s.Ops)-operatorsLeft(r):][:1] + "`"
 			}
 			size, own, stale, around := v["m"]/(1<<20), v["c"]/1e6, v["s"]/1e6, v["E"]/1e6
 			text += fmt.Sprintf("| %s | `%c` | %.0f | %.0f | %.0f | %.0f | %.1f | %.1f |\n", operator, names[s], size, own,
 				stale, around, own/(size/1024*stale), (own+around)/(size/1024*stale))
 		}
 	}
-	v := &record{names: names}
+	v := &victimNames{names: names}
 	r.c.Observer = v
 	require.Equal(t, OK, r.steps())
-	require.Equal(t, "bd", v.victims, "the text below the table names them")
+	require.Equal(t, "bd", v.victims, "the text below the table names these victims")
 	return text
 }
 
-// unborn returns the number of operators that have not run.
-func unborn(r *runner) (n int) {
+// operatorsLeft returns the number of operators that have not run.
+func operatorsLeft(r *runner) (n int) {
 	for i := range r.s.Ops {
 		if r.storeOf(r.s.Ops[i].First).access == math.MinInt64 {
 			n++
@@ -192,9 +192,9 @@ func unborn(r *runner) (n int) {
 	return n
 }
 
-// record collects the names of the victims.
-type record struct{ names, victims string }
+// victimNames collects the names of the victims.
+type victimNames struct{ names, victims string }
 
-func (*record) OnRun(int32, Tensor, bool)  {}
-func (*record) OnForget(int32)             {}
-func (v *record) OnEvict(s int32, _ Cause) { v.victims += v.names[s : s+1] }
+func (*victimNames) OnRun(int32, Tensor, bool)  {}
+func (*victimNames) OnForget(int32)             {}
+func (v *victimNames) OnEvict(s int32, _ Cause) { v.victims += v.names[s : s+1] }

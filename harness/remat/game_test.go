@@ -10,29 +10,29 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
-// game says whether a schedule can be run within a budget at all, whatever is evicted when and made
-// again when: it tries everything. A state is the set of resident storages. It is generous: what is
-// dead or constant may be evicted, pinned or not, as banish does, and a view is there when its
-// storage is.
-type game struct {
+// exhaustive decides by trying everything whether any order of evictions and reruns runs a schedule
+// within a budget. A state is the set of resident storages. Dead and constant storages may be
+// evicted even if they are pinned, as banish does, and a view is defined if its storage is
+// resident. So it accepts all schedules that Run completes, and perhaps others.
+type exhaustive struct {
 	s      *remat.Schedule
 	budget device.Size
-	states []bool // by set: it can be reached
-	kept   int    // storages that are pinned and have references
+	states []bool // by set: whether it can be reached
+	pinned int    // the set of pinned storages with references
 	refs   []int  // references by storage
-	born   int    // operators that have run
+	ran    int    // operators that have run
 }
 
 // storages returns the set of the storages of tensors.
-func (g *game) storages(list ...remat.Tensor) (set int) {
+func (g *exhaustive) storages(list ...remat.Tensor) (set int) {
 	for _, t := range list {
 		set |= 1 << g.s.Tensors[t].Storage
 	}
 	return set
 }
 
-// run returns the set after an operator has run, or false if it cannot.
-func (g *game) run(set int, op *remat.Op) (int, bool) {
+// run returns the set after an operator has run, or false if it cannot run.
+func (g *exhaustive) run(set int, op *remat.Op) (int, bool) {
 	used := op.OutputBytes + op.Workspace
 	for i := range g.s.Storages {
 		if set>>i&1 != 0 {
@@ -49,8 +49,8 @@ func (g *game) run(set int, op *remat.Op) (int, bool) {
 	return set, true
 }
 
-// close adds all states that can be reached before the next step.
-func (g *game) close() {
+// expand adds all states that can be reached before the next step.
+func (g *exhaustive) expand() {
 	work := []int{}
 	for set, is := range g.states {
 		if is {
@@ -67,11 +67,11 @@ func (g *game) close() {
 		set := work[len(work)-1]
 		work = work[:len(work)-1]
 		for i := range g.s.Storages {
-			if set&^g.kept>>i&1 != 0 {
+			if set&^g.pinned>>i&1 != 0 {
 				reach(set &^ (1 << i))
 			}
 		}
-		for i := range g.born {
+		for i := range g.ran {
 			if op := &g.s.Ops[i]; !op.Fixed {
 				if next, ok := g.run(set, op); ok {
 					reach(next)
@@ -81,8 +81,8 @@ func (g *game) close() {
 	}
 }
 
-// count keeps the references of a step. What has lost its last one is no longer kept.
-func (g *game) count(step remat.Step) {
+// countRefs counts the references of a step. A storage without references is no longer pinned.
+func (g *exhaustive) countRefs(step remat.Step) {
 	switch step.Kind {
 	case remat.Compute:
 		op := &g.s.Ops[step.Of]
@@ -94,23 +94,23 @@ func (g *game) count(step remat.Step) {
 	case remat.Release:
 		of := g.s.Tensors[step.Of].Storage
 		if g.refs[of]--; g.refs[of] == 0 {
-			g.kept &^= 1 << of
+			g.pinned &^= 1 << of
 		}
 	}
 }
 
-// wins reports whether the schedule can be run.
-func (g *game) wins() bool {
+// feasible reports whether the schedule can run to its end.
+func (g *exhaustive) feasible() bool {
 	g.states = make([]bool, 1<<len(g.s.Storages))
 	g.states[0] = true
 	g.refs = make([]int, len(g.s.Storages))
 	for _, step := range g.s.Steps {
-		g.count(step)
+		g.countRefs(step)
 		if step.Kind != remat.Compute && step.Kind != remat.Pin {
 			continue
 		}
-		g.close()
-		next, goes := make([]bool, len(g.states)), false
+		g.expand()
+		next, possible := make([]bool, len(g.states)), false
 		for set, is := range g.states {
 			if !is {
 				continue
@@ -123,34 +123,34 @@ func (g *game) wins() bool {
 				to, ok = set, set&g.storages(remat.Tensor(step.Of)) != 0
 			}
 			if ok {
-				next[to], goes = true, true
+				next[to], possible = true, true
 			}
 		}
-		if !goes {
+		if !possible {
 			return false
 		}
 		g.states = next
 		if step.Kind == remat.Compute {
-			g.born++
+			g.ran++
 		} else {
-			g.kept |= g.storages(remat.Tensor(step.Of))
+			g.pinned |= g.storages(remat.Tensor(step.Of))
 		}
 	}
 	return true
 }
 
-func TestOnlyWinnableSchedulesComplete(t *testing.T) {
-	lost, ended, better := 0, 0, 0
+func TestOnlyFeasibleSchedulesComplete(t *testing.T) {
+	infeasible, completed, improvable := 0, 0, 0
 	for i := range 120 {
 		r := workload.NewRand(*seed*7919 + uint64(i))
-		s := drawOps(t, r, 3+int(r.Below(5)))
+		s := randomScheduleOf(t, r, 3+int(r.Below(5)))
 		if len(s.Storages) > 10 {
 			continue
 		}
 		budget := device.Size(r.Below(uint64(peakOf(t, s, "none")) + 1))
-		wins := (&game{s: s, budget: budget}).wins()
-		if !wins {
-			lost++
+		feasible := (&exhaustive{s: s, budget: budget}).feasible()
+		if !feasible {
+			infeasible++
 		}
 		all := true
 		for _, liveness := range remat.Livenesses() {
@@ -159,18 +159,18 @@ func TestOnlyWinnableSchedulesComplete(t *testing.T) {
 					Limit: 20*s.Cost + 1, EagerInRemat: r.Below(2) == 0, ParentOrder: remat.ParentOrder(r.Below(3)), Seed: r.Next()})
 				require.NoError(t, err)
 				if res.Verdict == remat.OK {
-					ended++
-					require.True(t, wins, "seed=%d/%d: %s with %s runs in %v", *seed, i, h.Name, liveness, budget)
+					completed++
+					require.True(t, feasible, "seed=%d/%d: %s with %s runs in %v", *seed, i, h.Name, liveness, budget)
 				} else {
 					all = false
 				}
 			}
 		}
-		if wins && !all {
-			better++
+		if feasible && !all {
+			improvable++
 		}
 	}
-	require.Positive(t, lost, "some budgets are too small for anybody")
-	require.Positive(t, ended)
-	require.Positive(t, better, "some runs fail where they need not")
+	require.Positive(t, infeasible, "some budgets are infeasible")
+	require.Positive(t, completed)
+	require.Positive(t, improvable, "some heuristics fail within a feasible budget")
 }

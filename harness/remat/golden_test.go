@@ -87,7 +87,7 @@ func (r row) spared(t testing.TB) bool {
 	return !*everyRow && (!slices.Contains([]int{3, 6, 9}, tenths) || regions && large && tenths != 6)
 }
 
-func TestTheLogsRunAsInTheSimulator(t *testing.T) {
+func TestLogsRunAsInTheSimulator(t *testing.T) {
 	logs, ran := map[string]*remat.Schedule{}, 0
 	for _, r := range golden(t, "synthetic.csv.gz") {
 		if r.spared(t) {
@@ -187,7 +187,7 @@ func (v *victims) OnEvict(storage int32, why remat.Cause) {
 	}
 }
 
-func TestTheUniformChainRunsAsInTheSimulator(t *testing.T) {
+func TestUniformChainRunsAsInTheSimulator(t *testing.T) {
 	sequences := sequences(t)
 	for _, r := range golden(t, "linear.csv.gz") {
 		n := r.int(t, "n")

@@ -10,24 +10,25 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// insider looks into a run whenever something has happened.
-type insider struct {
+// poolChecker checks the pool of a run after each event.
+type poolChecker struct {
 	t *testing.T
 	r *runner
 }
 
-func (i insider) OnRun(int32, Tensor, bool) { i.look() }
+func (i poolChecker) OnRun(int32, Tensor, bool) { i.check() }
 
-func (i insider) OnEvict(int32, Cause) { i.look() }
+func (i poolChecker) OnEvict(int32, Cause) { i.check() }
 
-func (i insider) OnForget(int32) { i.look() }
+func (i poolChecker) OnForget(int32) { i.check() }
 
-// look compares the pool and the account with the storages.
-func (i insider) look() {
+// check compares the pool and the bytes in use with the states of the storages.
+func (i poolChecker) check() {
 	in, used := 0, device.Size(0)
 	for s := range i.r.stores {
 		st := &i.r.stores[s]
-		if may := st.resident && st.locks == 0; may != i.r.pool.has(int32(s)) { // require would take most of the time
+		// A require for each storage would take most of the time.
+		if may := st.resident && st.locks == 0; may != i.r.pool.has(int32(s)) {
 			require.Equal(i.t, may, !may, "storage %d in the pool", s)
 		}
 		if i.r.pool.has(int32(s)) {
@@ -53,8 +54,8 @@ func TestPoolHoldsResidentUnlockedStorages(t *testing.T) {
 			r, err := newRunner(s, &Counter{Budget: r.res.Peak * percent / 100},
 				Config{Heuristic: "local", Liveness: liveness, Limit: s.Cost})
 			require.NoError(t, err)
-			r.c.Observer = insider{t, r}
-			if r.steps() != OK || liveness == "banish" { // which may leave locks behind
+			r.c.Observer = poolChecker{t, r}
+			if r.steps() != OK || liveness == "banish" { // banish may leave inputs locked
 				continue
 			}
 			for i := range r.stores {
@@ -98,27 +99,26 @@ func TestNoStorageRemainsAfterAllReleases(t *testing.T) {
 		require.Positive(t, r.res.Evictions[Pressure])
 		require.Zero(t, m.used)
 		for i := range r.stores {
-			require.True(t, r.stores[i].discarded, "storage %d is remembered", i)
+			require.True(t, r.stores[i].discarded, "storage %d is not freed permanently", i)
 			require.Zero(t, r.live.(*refcount).count[i])
 		}
 	}
 }
 
-// summer compares the sums of classes with the costs of evicted storages whenever something has
-// happened.
-type summer struct {
-	t    *testing.T
-	r    *runner
-	gone map[int32]bool
+// sumChecker compares the sums of classes with the costs of evicted storages after each event.
+type sumChecker struct {
+	t         *testing.T
+	r         *runner
+	forgotten map[int32]bool
 }
 
-func (w summer) OnRun(int32, Tensor, bool) { w.look() }
+func (w sumChecker) OnRun(int32, Tensor, bool) { w.check() }
 
-func (w summer) OnEvict(int32, Cause) { w.look() }
+func (w sumChecker) OnEvict(int32, Cause) { w.check() }
 
-func (w summer) OnForget(s int32) { w.gone[s] = true }
+func (w sumChecker) OnForget(s int32) { w.forgotten[s] = true }
 
-func (w summer) look() {
+func (w sumChecker) check() {
 	if m, ok := w.r.scorer.(*mge); ok {
 		w.components(&m.components)
 		return
@@ -137,15 +137,15 @@ func (w summer) look() {
 		case st.resident:
 			cost, _ := c.cost(int32(s))
 			require.GreaterOrEqual(w.t, cost, st.local)
-		case st.access != math.MinInt64 && !w.gone[int32(s)]: // it was there
+		case st.access != math.MinInt64 && !w.forgotten[int32(s)]: // it was resident before
 			evicted += st.local
 		}
 	}
 	require.Equal(w.t, evicted, sum)
 }
 
-// components compares the sums of the components of evicted storages with what these cost.
-func (w summer) components(c *components) {
+// components compares the sums of the components of evicted storages with their own costs.
+func (w sumChecker) components(c *components) {
 	sum, evicted, seen := 0.0, 0.0, map[int32]bool{}
 	for s, is := range c.evicted {
 		if !is {
@@ -161,21 +161,21 @@ func (w summer) components(c *components) {
 	require.Equal(w.t, evicted, sum)
 }
 
-// AuditClasses runs a schedule and compares sums all the time.
-func AuditClasses(t *testing.T, s *Schedule, budget device.Size, c Config) Result {
+// CheckClassSums runs a schedule with a sumChecker.
+func CheckClassSums(t *testing.T, s *Schedule, budget device.Size, c Config) Result {
 	r, err := newRunner(s, &Counter{Budget: budget}, c)
 	require.NoError(t, err)
-	r.c.Observer = summer{t, r, map[int32]bool{}}
+	r.c.Observer = sumChecker{t, r, map[int32]bool{}}
 	r.res.Verdict = r.steps()
 	return r.res
 }
 
-// AuditRegions runs a schedule twice, once with regions that are found anew each time, and
-// compares. It reports whether the other run could do without to its end, and had to make something
-// again.
-func AuditRegions(t *testing.T, s *Schedule, budget device.Size, c Config) bool {
+// CompareNeighborhoods runs a schedule twice and compares the results: once with incremental
+// updates of neighborhoods, once with a rebuild at each restore. It reports whether the first run
+// recomputed something and needed no rebuild to its end.
+func CompareNeighborhoods(t *testing.T, s *Schedule, budget device.Size, c Config) bool {
 	var end [2]Result
-	spared := false
+	incremental := false
 	for i := range end {
 		r, err := newRunner(s, &Counter{Budget: budget}, c)
 		require.NoError(t, err)
@@ -183,8 +183,8 @@ func AuditRegions(t *testing.T, s *Schedule, budget device.Size, c Config) bool 
 		r.res.Verdict = r.steps()
 		end[i] = r.res
 		end[i].VictimsSHA256 = hex.EncodeToString(r.victims.Sum(nil))
-		spared = spared || !r.scorer.(*neighborhoods).crossed && r.res.Remats > 0
+		incremental = incremental || !r.scorer.(*neighborhoods).crossed && r.res.Remats > 0
 	}
 	require.Equal(t, end[1], end[0])
-	return spared
+	return incremental
 }

@@ -38,13 +38,13 @@ const (
 )
 
 // step is a step of a ladder.
-type step struct {
+type writeInPlace struct {
 	name string
 	act  func(r *runner, size device.Size) effect // size: of the refused request
 }
 
-func ladderSteps() []*step {
-	return []*step{
+func ladderSteps() []*writeInPlace {
+	return []*writeInPlace{
 		{"evict", (*runner).evictWindow},
 		{"release", func(r *runner, _ device.Size) effect {
 			if r.addressed.Release() == 0 {
@@ -65,7 +65,7 @@ func ladderSteps() []*step {
 
 const maxLadder = 64
 
-func ladderOf(text string) (ladder []*step, err error) {
+func ladderOf(text string) (ladder []*writeInPlace, err error) {
 	known, names := ladderSteps(), []string{}
 	list := text
 	for _, l := range Ladders() {

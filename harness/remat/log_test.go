@@ -31,7 +31,7 @@ func read(t *testing.T, text string) *remat.Schedule {
 	return s
 }
 
-func TestALogIsLoweredToFourKindsOfSteps(t *testing.T) {
+func TestLogIsLoweredToSteps(t *testing.T) {
 	s := read(t, `{"INSTRUCTION":"RELEASE","NAME":"warm"}`+"\n"+start+x+y+
 		`{"INSTRUCTION":"COPY","DST":"z","SRC":"y"}`+"\n"+
 		`{"INSTRUCTION":"CALL","NAME":"view","RESULT":["v"],"ARGS":["y","y"],"TIME":"1"}`+"\n"+
@@ -52,14 +52,14 @@ func TestALogIsLoweredToFourKindsOfSteps(t *testing.T) {
 	require.Len(t, s.SHA256, 64)
 }
 
-func TestOurDialectHasMoreFields(t *testing.T) {
+func TestExtendedFieldsAreRead(t *testing.T) {
 	s := read(t, start+x+strings.Replace(y, `"TIME":"5"`,
 		`"TIME":5,"FLOPS":"7","BYTES":"9","WORKSPACE":"16","RECOMPUTABLE":false,"STREAM":"1","SEED":"-3"`, 1))
 	require.EqualValues(t, 16, s.Ops[1].Workspace)
 	require.True(t, s.Ops[1].Fixed)
 }
 
-func TestWeightsAreSteppedInPlace(t *testing.T) {
+func TestWeightsAreWrittenInPlace(t *testing.T) {
 	step := `{"INSTRUCTION":"MUTATE","NAME":"add_","ARGS":["x","y"],"MUTATE":[0],"TIME":"2","RECOMPUTABLE":false}` + "\n"
 	s := read(t, start+x+y+step+step)
 	require.Equal(t, []remat.Storage{{Root: 0, Size: 8}, {Root: 1, Size: 4}}, s.Storages)
@@ -74,7 +74,7 @@ func TestWeightsAreSteppedInPlace(t *testing.T) {
 	}
 }
 
-func TestHostileLogsAreOneErrorWithAPlace(t *testing.T) {
+func TestInvalidLogsFailWithOneErrorAndAPlace(t *testing.T) {
 	long := strings.Repeat("n", 5000)
 	for text, want := range map[string]string{
 		"":                        "t: no ANNOTATE line with START: everything before START is warm-up",
@@ -130,7 +130,7 @@ func TestHostileLogsAreOneErrorWithAPlace(t *testing.T) {
 	}
 }
 
-func TestSumsThatDoNotFitAreRefused(t *testing.T) {
+func TestSumsThatOverflowAreRefused(t *testing.T) {
 	var b remat.Builder
 	huge := remat.Call{Outputs: []remat.Output{{Size: 1 << 50, Alias: remat.NoAlias}}}
 	for range 1 << 10 {

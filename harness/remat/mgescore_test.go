@@ -67,7 +67,7 @@ func TestMeasuredTimeNeedsALogWithTimes(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestWrongSettingsOfTheScore(t *testing.T) {
+func TestInvalidScoreSettingsAreNamed(t *testing.T) {
 	for name, want := range map[string]string{
 		"eq:size=1":         "heuristic eq: only mge and mge-nofrag have settings",
 		"mge:":              `heuristic mge: setting "": want time, size, stale, neighbors, free, again, measure`,

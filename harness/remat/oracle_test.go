@@ -9,8 +9,9 @@ import (
 	"github.com/vramyard/vramyard/harness/remat"
 )
 
-// oracle is the runtime once more, as short as it can be said: it recurses, keeps the pool in a
-// slice, and computes scores as fractions. It knows the heuristics that look at a storage alone.
+// oracle is a second implementation of the runtime, as short as possible: it recurses, keeps the
+// pool in a slice, and computes scores as fractions. It has only heuristics that score single
+// storages.
 type oracle struct {
 	s                *remat.Schedule
 	score            string
@@ -24,49 +25,49 @@ type oracle struct {
 	pool, victims    []int32
 	resident, pinned map[int32]bool
 	defined          map[remat.Tensor]bool
-	born             map[int32][]remat.Tensor // views by storage
+	views            map[int32][]remat.Tensor // views by storage
 	locks, refs      map[int32]int
 	access           map[int32]int64
 }
 
-// stop is a verdict on its way up.
-type stop remat.Verdict
+// endRun is the panic that ends a run with a verdict.
+type endRun remat.Verdict
 
-// run returns how the schedule ends.
+// run returns the verdict.
 func (o *oracle) run() (end remat.Verdict) {
 	defer func() {
 		switch v := recover().(type) {
 		case nil:
-		case stop:
+		case endRun:
 			end = remat.Verdict(v)
 		default:
 			panic(v)
 		}
 	}()
 	o.clock, o.resident, o.pinned, o.defined = 1, map[int32]bool{}, map[int32]bool{}, map[remat.Tensor]bool{}
-	o.born, o.locks, o.refs, o.access = map[int32][]remat.Tensor{}, map[int32]int{}, map[int32]int{}, map[int32]int64{}
+	o.views, o.locks, o.refs, o.access = map[int32][]remat.Tensor{}, map[int32]int{}, map[int32]int{}, map[int32]int64{}
 	for _, step := range o.s.Steps {
 		switch t := remat.Tensor(step.Of); step.Kind {
 		case remat.Compute:
 			o.compute(&o.s.Ops[step.Of])
 		case remat.Retain:
-			o.refs[o.at(t)]++
+			o.refs[o.storageOf(t)]++
 		case remat.Release:
-			s := o.at(t)
+			s := o.storageOf(t)
 			if o.refs[s]--; o.refs[s] == 0 && o.eager && o.resident[s] && !o.pinned[s] {
 				o.evict(s)
 			}
 		case remat.Pin:
 			if !o.defined[t] {
-				o.make(t, true)
+				o.materialize(t, true)
 			}
-			o.pin(o.at(t))
+			o.pin(o.storageOf(t))
 		}
 	}
 	return remat.OK
 }
 
-func (o *oracle) at(t remat.Tensor) int32 { return o.s.Tensors[t].Storage }
+func (o *oracle) storageOf(t remat.Tensor) int32 { return o.s.Tensors[t].Storage }
 
 func (o *oracle) outputs(op *remat.Op) (list []remat.Tensor) {
 	for i := range op.Outputs {
@@ -77,14 +78,14 @@ func (o *oracle) outputs(op *remat.Op) (list []remat.Tensor) {
 
 func (o *oracle) compute(op *remat.Op) {
 	for _, t := range o.outputs(op) {
-		o.born[o.at(t)] = append(o.born[o.at(t)], t)
-		o.refs[o.at(t)]++
+		o.views[o.storageOf(t)] = append(o.views[o.storageOf(t)], t)
+		o.refs[o.storageOf(t)]++
 	}
-	o.make(op.First, false)
+	o.materialize(op.First, false)
 	for _, t := range o.outputs(op) {
-		o.access[o.at(t)] = o.clock
+		o.access[o.storageOf(t)] = o.clock
 		if op.Fixed {
-			o.pin(o.at(t))
+			o.pin(o.storageOf(t))
 		}
 	}
 }
@@ -105,12 +106,12 @@ func (o *oracle) evict(s int32) {
 	o.resident[s] = false
 	o.used -= int64(o.s.Storages[s].Size)
 	o.pool = slices.DeleteFunc(o.pool, func(p int32) bool { return p == s })
-	for _, t := range o.born[s] {
+	for _, t := range o.views[s] {
 		o.defined[t] = false
 	}
 }
 
-func (o *oracle) make(t remat.Tensor, again bool) {
+func (o *oracle) materialize(t remat.Tensor, again bool) {
 	op := &o.s.Ops[o.s.Tensors[t].Op]
 	if again {
 		o.depth++
@@ -119,23 +120,23 @@ func (o *oracle) make(t remat.Tensor, again bool) {
 	}
 	missing := []remat.Tensor{}
 	for _, p := range op.Args {
-		o.access[o.at(p)] = o.clock
+		o.access[o.storageOf(p)] = o.clock
 		if o.defined[p] {
-			o.lock(o.at(p))
+			o.lock(o.storageOf(p))
 		} else {
 			missing = append(missing, p)
 		}
 	}
-	slices.SortStableFunc(missing, func(a, b remat.Tensor) int { return cmp.Compare(o.key(a), o.key(b)) })
+	slices.SortStableFunc(missing, func(a, b remat.Tensor) int { return cmp.Compare(o.sortKey(a), o.sortKey(b)) })
 	for _, p := range missing {
 		if !o.defined[p] {
-			o.make(p, true)
+			o.materialize(p, true)
 		}
-		o.lock(o.at(p))
+		o.lock(o.storageOf(p))
 	}
 	for o.used+int64(op.OutputBytes+op.Workspace) > o.budget {
 		if len(o.pool) == 0 {
-			panic(stop(remat.OOM))
+			panic(endRun(remat.OOM))
 		}
 		s := o.choose()
 		o.victims = append(o.victims, s)
@@ -148,7 +149,7 @@ func (o *oracle) make(t remat.Tensor, again bool) {
 		o.remat += op.Cost
 	}
 	for _, u := range append(slices.DeleteFunc(o.outputs(op), func(u remat.Tensor) bool { return u == t }), t) {
-		s := o.at(u)
+		s := o.storageOf(u)
 		switch {
 		case o.defined[u] && o.s.Storages[s].Root == u:
 			o.used -= int64(o.s.Storages[s].Size)
@@ -159,17 +160,17 @@ func (o *oracle) make(t remat.Tensor, again bool) {
 		o.defined[u] = true
 	}
 	for _, p := range op.Args {
-		if o.locks[o.at(p)]--; o.locks[o.at(p)] == 0 {
-			o.pool = append(o.pool, o.at(p))
+		if o.locks[o.storageOf(p)]--; o.locks[o.storageOf(p)] == 0 {
+			o.pool = append(o.pool, o.storageOf(p))
 		}
 	}
 	if o.limit > 0 && o.remat > o.limit {
-		panic(stop(remat.Thrash))
+		panic(endRun(remat.Thrash))
 	}
 }
 
-// key returns what the inputs that are missing are sorted by.
-func (o *oracle) key(t remat.Tensor) int64 {
+// sortKey returns the key by which missing inputs are sorted, least first.
+func (o *oracle) sortKey(t remat.Tensor) int64 {
 	ops := map[int32]bool{}
 	var walk func(t remat.Tensor)
 	walk = func(t remat.Tensor) {
@@ -188,19 +189,19 @@ func (o *oracle) key(t remat.Tensor) int64 {
 		op := &o.s.Ops[number]
 		set := op.OutputBytes + op.Workspace
 		for _, p := range op.Args {
-			set += o.s.Storages[o.at(p)].Size
+			set += o.s.Storages[o.storageOf(p)].Size
 		}
 		time, largest = time+op.Cost, max(largest, int64(set))
 	}
 	return []int64{remat.ByArgument: 0, remat.CheapestFirst: time, remat.LargestFirst: -largest}[o.order]
 }
 
-// choose returns the last of the least.
+// choose returns the victim: the storage with the least score, the last of equals.
 func (o *oracle) choose() int32 {
 	best, victim := math.Inf(1), int32(-1)
 	for _, s := range o.pool {
 		ops, local := map[int32]bool{}, int64(0)
-		for _, t := range o.born[s] {
+		for _, t := range o.views[s] {
 			if op := o.s.Tensors[t].Op; !ops[op] {
 				ops[op] = true
 				local += o.s.Ops[op].Cost

@@ -43,7 +43,7 @@ func TestRematerializingALongChainNeedsBoundedStack(t *testing.T) {
 	}
 }
 
-func TestABudgetBelowTheConstantsIsOutOfMemory(t *testing.T) {
+func TestBudgetBelowTheConstantsFails(t *testing.T) {
 	s := logOf(t, "syn_unet4")
 	for _, h := range remat.Heuristics() {
 		res := play(t, s, 1<<10, remat.Config{Heuristic: h.Name, Liveness: "eager"})
@@ -52,7 +52,7 @@ func TestABudgetBelowTheConstantsIsOutOfMemory(t *testing.T) {
 	}
 }
 
-func TestAChainIsCheapWithTheSquareRootOfItsMemory(t *testing.T) {
+func TestChainNeedsOnlyTheSquareRootOfItsMemory(t *testing.T) {
 	lru := []float64{}
 	for _, n := range []int{16, 64, 256, 1024} {
 		s, budget := chain(t, n), device.Size(math.Ceil(2*math.Sqrt(float64(n))))
@@ -71,7 +71,7 @@ func TestAChainIsCheapWithTheSquareRootOfItsMemory(t *testing.T) {
 	}
 }
 
-func TestScalingCostsChangesNoDecision(t *testing.T) {
+func TestScaledCostsGiveTheSameVictims(t *testing.T) {
 	plain, dear := logOf(t, "syn_resnet20"), logOf(t, "syn_resnet20")
 	dear.Cost *= 4
 	for i := range dear.Ops {
@@ -89,7 +89,7 @@ func TestScalingCostsChangesNoDecision(t *testing.T) {
 	}
 }
 
-func TestNamesAndIndependentReleasesChangeNoDecision(t *testing.T) {
+func TestNamesAndReleaseOrderGiveTheSameVictims(t *testing.T) {
 	f, err := os.Open("testdata/syn_unet4.log.gz")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, f.Close()) }()
@@ -105,7 +105,7 @@ func TestNamesAndIndependentReleasesChangeNoDecision(t *testing.T) {
 	require.Equal(t, plain.Tensors, other.Tensors)
 }
 
-func TestMistakesInAConfigurationAreNamed(t *testing.T) {
+func TestInvalidConfigurationsAreNamed(t *testing.T) {
 	for c, want := range map[remat.Config]string{
 		{Heuristic: "best", Liveness: "none"}:                                                  `heuristic "best": want estar, `,
 		{Heuristic: "lru", Liveness: "no"}:                                                     `liveness "no": want none, eager, banish, mge-refcount, detach`,
@@ -136,7 +136,7 @@ func (s *stopper) OnRun(int32, remat.Tensor, bool) {
 func (s *stopper) OnEvict(int32, remat.Cause) {}
 func (s *stopper) OnForget(int32)             {}
 
-func TestARunCanBeStopped(t *testing.T) {
+func TestStopEndsARun(t *testing.T) {
 	stop := make(chan struct{})
 	res := play(t, logOf(t, "syn_chain64"), remat.Unlimited,
 		remat.Config{Heuristic: "eq", Liveness: "eager", Stop: stop, Observer: &stopper{5, stop}})

@@ -9,16 +9,15 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// stage is a run whose schedule has been played without a budget. What is evicted is then said by
-// hand.
-type stage struct {
+// playedRun is a run that has ended without a budget. The test then evicts and restores storages.
+type playedRun struct {
 	*runner
 	t     *testing.T
 	names map[string]Tensor
 }
 
-// example is the operators of a small schedule: the name of each, the bytes of its outputs, which
-// are called name and name2, and what it reads. What reads nothing is a constant.
+// example is a small schedule: for each operator its name, the bytes of its outputs, which are
+// called name and name2, and its inputs. An operator without inputs is a constant.
 type example []struct {
 	name  string
 	sizes []device.Size
@@ -26,10 +25,10 @@ type example []struct {
 }
 
 // play runs an example.
-func (e example) play(t *testing.T, m Memory, c Config) *stage {
+func (e example) play(t *testing.T, m Memory, c Config) *playedRun {
 	t.Helper()
 	var b Builder
-	st := &stage{t: t, names: map[string]Tensor{}}
+	st := &playedRun{t: t, names: map[string]Tensor{}}
 	for _, op := range e {
 		call := Call{Name: op.name, Cost: 1, Fixed: len(op.args) == 0}
 		for _, a := range op.args {
@@ -53,27 +52,29 @@ func (e example) play(t *testing.T, m Memory, c Config) *stage {
 	return st
 }
 
-func (st *stage) storage(name string) int32 { return st.s.Tensors[st.names[name]].Storage }
+func (st *playedRun) storage(name string) int32 { return st.s.Tensors[st.names[name]].Storage }
 
 // evict evicts storages as if memory were short.
-func (st *stage) evict(names ...string) {
+func (st *playedRun) evict(names ...string) {
 	for _, n := range names {
 		st.runner.evict(st.storage(n), Pressure)
 	}
 }
 
-// again makes a tensor again.
-func (st *stage) again(name string) { require.Equal(st.t, OK, st.materialize(st.names[name], true)) }
+// rerun recomputes a tensor.
+func (st *playedRun) rerun(name string) {
+	require.Equal(st.t, OK, st.materialize(st.names[name], true))
+}
 
-// hold keeps storages from being chosen.
-func (st *stage) hold(names ...string) {
+// lockAll locks storages, so that they are no candidates.
+func (st *playedRun) lockAll(names ...string) {
 	for _, n := range names {
 		st.lock(st.storage(n))
 	}
 }
 
-// victim returns whom the heuristic would evict.
-func (st *stage) victim() string {
+// victim returns the name of the storage that the heuristic would evict.
+func (st *playedRun) victim() string {
 	s := st.chooseVictim()
 	for name, t := range st.names {
 		if st.s.Tensors[t].Storage == s {
@@ -83,8 +84,8 @@ func (st *stage) victim() string {
 	return ""
 }
 
-// Sizes in these examples are so small that MegEngine's clock hardly moves: its scores are costs by
-// bytes, where an operator costs what it reads and writes.
+// Sizes in these examples are so small that MegEngine's clock hardly advances. So its score is the
+// cost divided by the bytes, and the cost of an operator is the bytes that it reads and writes.
 
 func TestMegEngineIgnoresConsumers(t *testing.T) {
 	for quirks, want := range map[Quirks]string{0: "b", QuirkProducer: "a"} {
@@ -92,7 +93,7 @@ func TestMegEngineIgnoresConsumers(t *testing.T) {
 			{"k", []device.Size{1}, nil},
 			{"a", []device.Size{10}, []string{"k"}},      // 11 / 10
 			{"b", []device.Size{10}, []string{"k", "k"}}, // 12 / 10
-			{"x", []device.Size{100}, []string{"a"}},     // 110, which a would have to carry
+			{"x", []device.Size{100}, []string{"a"}},     // 110, added to the cost of a
 		}.play(t, &Counter{Budget: Unlimited}, Config{Heuristic: "mge", Quirks: quirks})
 		st.evict("x")
 		require.Equal(t, want, st.victim(), quirks)
@@ -111,7 +112,7 @@ func TestMegEngineLeavesTheOwnCostOut(t *testing.T) {
 	}
 }
 
-func TestMegEngineCountsAComponentForEachNeighbourInIt(t *testing.T) {
+func TestMegEngineCountsAComponentForEachNeighborInIt(t *testing.T) {
 	for quirks, want := range map[Quirks]string{0: "a", QuirkTwice: "b"} {
 		st := example{
 			{"k", []device.Size{1}, nil},
@@ -126,7 +127,7 @@ func TestMegEngineCountsAComponentForEachNeighbourInIt(t *testing.T) {
 	}
 }
 
-func TestMegEngineLosesAComponentWhoseRootComesBack(t *testing.T) {
+func TestMegEngineSplitsAComponentWhoseRootIsRestored(t *testing.T) {
 	for quirks, want := range map[Quirks]string{
 		0:                        "v", // u is worth 110 and the 110 of s
 		QuirkReset:               "u", // s seems to be worth what t costs
@@ -144,8 +145,8 @@ func TestMegEngineLosesAComponentWhoseRootComesBack(t *testing.T) {
 			{"v", []device.Size{10}, []string{"m"}}, // 170
 		}.play(t, &Counter{Budget: Unlimited}, Config{Heuristic: "mge", Quirks: quirks})
 		st.evict("i", "s", "t") // i hangs below s, s below t
-		st.again("t")
-		st.hold("i", "t")
+		st.rerun("t")
+		st.lockAll("i", "t")
 		require.Equal(t, want, st.victim(), quirks)
 	}
 }
@@ -167,10 +168,10 @@ func TestMegEngineRemovesResidentTensors(t *testing.T) {
 			{"v", []device.Size{10}, []string{"m"}}, // 200
 		}.play(t, &Counter{Budget: Unlimited}, Config{Heuristic: "mge", Quirks: quirks})
 		st.evict("i", "s", "t")
-		st.again("t")
+		st.rerun("t")
 		st.evict("w", "t2")
-		st.again("t2")
-		st.hold("i", "t", "t2")
+		st.rerun("t2")
+		st.lockAll("i", "t", "t2")
 		require.Equal(t, want, st.victim(), quirks)
 	}
 }
@@ -185,15 +186,15 @@ func TestMegEngineDoesNotCountRecomputations(t *testing.T) {
 			{"c", []device.Size{10}, []string{"a", "b"}},
 		}.play(t, &Counter{Budget: Unlimited}, Config{Heuristic: "mge", Quirks: quirks})
 		st.evict("a")
-		st.again("a")
+		st.rerun("a")
 		st.evict("c") // now a and b are of the same age, and have the same neighbour
-		st.again("c")
-		st.hold("c")
+		st.rerun("c")
+		st.lockAll("c")
 		require.Equal(t, want, st.victim(), quirks)
 	}
 }
 
-func TestMegEnginesVectorFillsItsGapsFromTheEnd(t *testing.T) {
+func TestMegEngineReplacesRemovedCandidatesByTheLast(t *testing.T) {
 	for quirks, want := range map[Quirks][]string{0: {"d", "c", "a"}, QuirkVector: {"a", "c", "d"}} {
 		st := example{
 			{"k", []device.Size{1}, nil},
@@ -239,7 +240,7 @@ func (m *beside) AdjacentFree(b alloc.Block) (below, above device.Size) {
 	return free[0], free[1]
 }
 
-func TestMegEngineQueriesTheWrongEnd(t *testing.T) {
+func TestMegEngineMissesFreeMemoryAboveRoundedBlocks(t *testing.T) {
 	pair := example{
 		{"k", []device.Size{1}, nil},
 		{"a", []device.Size{9}, []string{"k"}},      // 10 / 9, or 10 / 39 with what is free above
@@ -253,7 +254,7 @@ func TestMegEngineQueriesTheWrongEnd(t *testing.T) {
 	}
 }
 
-func TestMegEngineCreditsWhatNeverMerges(t *testing.T) {
+func TestMegEngineCreditsMemoryThatNeverMerges(t *testing.T) {
 	for quirks, want := range map[Quirks]string{0: "b", QuirkHeads: "a"} {
 		m := &beside{Counter: Counter{Budget: Unlimited}, touch: map[Owner][2]device.Size{ownerOf(1): {30, 0}}}
 		st := example{
@@ -270,7 +271,7 @@ func TestMegEngineCreditsWhatNeverMerges(t *testing.T) {
 	}
 }
 
-func TestCreditIsBoundToTheRequest(t *testing.T) {
+func TestCreditIsCappedAtTheRequest(t *testing.T) {
 	for h, want := range map[string]string{"eq": "b", "dte": "a", "dte-cap": "b"} {
 		m := &beside{Counter: Counter{Budget: Unlimited}, merge: map[Owner][2]device.Size{ownerOf(2): {20, 20}}}
 		st := example{

@@ -16,28 +16,28 @@ import (
 
 var seed = flag.Uint64("remat.seed", 1, "seed of the random schedules")
 
-// schedules hands on some random schedules with what they were drawn from.
+// schedules calls f in a subtest for each of n random schedules, with the source that drew it.
 func schedules(t *testing.T, n int, f func(t *testing.T, s *remat.Schedule, r *workload.Rand)) {
 	t.Helper()
 	for i := range n {
 		r := workload.NewRand(*seed*1000003 + uint64(i))
-		s := draw(t, r)
+		s := randomSchedule(t, r)
 		if !t.Run(fmt.Sprintf("seed=%d/%d", *seed, i), func(t *testing.T) { f(t, s, r) }) {
 			return
 		}
 	}
 }
 
-// draw returns a random schedule: constants, operators of up to four inputs, most of them young,
-// with repeats; views, several outputs, mutations, constants that are written to, nothing that
-// takes no bytes or no time is left out.
-func draw(t *testing.T, r *workload.Rand) *remat.Schedule {
+// randomSchedule returns a schedule of constants and of operators with up to four inputs, most of
+// them recent, some repeated. It has views, several outputs, mutations, in-place writes to
+// constants, and tensors and operators without bytes or time.
+func randomSchedule(t *testing.T, r *workload.Rand) *remat.Schedule {
 	t.Helper()
-	return drawOps(t, r, 5+int(r.Below(60)))
+	return randomScheduleOf(t, r, 5+int(r.Below(60)))
 }
 
-// drawOps is draw with a number of operators beside the constants.
-func drawOps(t *testing.T, r *workload.Rand, ops int) *remat.Schedule {
+// randomScheduleOf is randomSchedule with this number of operators, constants excluded.
+func randomScheduleOf(t *testing.T, r *workload.Rand, ops int) *remat.Schedule {
 	t.Helper()
 	var b remat.Builder
 	live := []remat.Tensor{}
@@ -51,7 +51,7 @@ func drawOps(t *testing.T, r *workload.Rand, ops int) *remat.Schedule {
 	for range ops {
 		if below(10) == 0 {
 			i := below(len(weights))
-			live, weights[i] = step(t, &b, live, weights[i], live[below(len(live))])
+			live, weights[i] = writeInPlace(t, &b, live, weights[i], live[below(len(live))])
 		}
 		args := []remat.Tensor{}
 		for range below(5) {
@@ -75,11 +75,11 @@ func drawOps(t *testing.T, r *workload.Rand, ops int) *remat.Schedule {
 		for i := range outs {
 			live = append(live, first+remat.Tensor(i))
 		}
-		if len(args) > 0 && below(8) == 0 { // what a mutation does to its argument
-			live = drop(t, &b, live, args[0])
+		if len(args) > 0 && below(8) == 0 { // as a mutation releases the old content
+			live = release(t, &b, live, args[0])
 		}
 		for len(live) > 1 && below(3) > 0 {
-			live = drop(t, &b, live, live[below(len(live))])
+			live = release(t, &b, live, live[below(len(live))])
 		}
 		if below(6) == 0 {
 			require.NoError(t, b.Retain(live[len(live)-1]))
@@ -92,9 +92,10 @@ func drawOps(t *testing.T, r *workload.Rand, ops int) *remat.Schedule {
 	return b.Schedule()
 }
 
-// step writes to a weight in its place, with what another tensor says. Other views of the weight
-// are dropped.
-func step(t *testing.T, b *remat.Builder, live []remat.Tensor, weight, by remat.Tensor) ([]remat.Tensor, remat.Tensor) {
+// writeInPlace updates a weight in place from another tensor, and releases the older views of it.
+func writeInPlace(
+	t *testing.T, b *remat.Builder, live []remat.Tensor, weight, by remat.Tensor,
+) ([]remat.Tensor, remat.Tensor) {
 	t.Helper()
 	if !slices.Contains(live, weight) {
 		return live, weight
@@ -106,14 +107,14 @@ func step(t *testing.T, b *remat.Builder, live []remat.Tensor, weight, by remat.
 	live = append(live, next)
 	for _, l := range slices.Clone(live) {
 		if l != next && views[l].Storage == views[next].Storage {
-			live = drop(t, b, live, l)
+			live = release(t, b, live, l)
 		}
 	}
 	return live, next
 }
 
-// drop releases a tensor, unless it is the only one.
-func drop(t *testing.T, b *remat.Builder, live []remat.Tensor, which remat.Tensor) []remat.Tensor {
+// release releases a tensor and removes it from the list, unless it is the only one.
+func release(t *testing.T, b *remat.Builder, live []remat.Tensor, which remat.Tensor) []remat.Tensor {
 	t.Helper()
 	for i, l := range live {
 		if l == which && len(live) > 1 {
@@ -124,34 +125,34 @@ func drop(t *testing.T, b *remat.Builder, live []remat.Tensor, which remat.Tenso
 	return live
 }
 
-// auditor believes nothing: it keeps its own account of what is resident, and gives each tensor a
-// tag made of its operator and of what was read. It is a memory too, the first fit of a row of
-// bytes.
-type auditor struct {
-	t        *testing.T
-	s        *remat.Schedule
-	capacity device.Size // bytes of the row
-	blocks   []alloc.Block
-	resident map[int32]bool
-	defined  map[remat.Tensor]uint64
-	first    map[remat.Tensor]uint64
-	newest   map[int32]remat.Tensor // by storage: what it was written to for last
-	shows    map[remat.Tensor]remat.Tensor
-	pinned   map[int32]bool
-	banished map[int32]bool
-	pins     bool // banished storages come back as outputs of operators that make others, too
+// checkedMemory is a memory and an observer that checks the events of a run. It keeps its own
+// record of resident storages, and gives each tensor a tag computed from its operator and the tags
+// of the inputs. As a memory it places blocks by first fit in one range.
+type checkedMemory struct {
+	t              *testing.T
+	s              *remat.Schedule
+	capacity       device.Size // bytes of the range
+	blocks         []alloc.Block
+	resident       map[int32]bool
+	defined        map[remat.Tensor]uint64
+	first          map[remat.Tensor]uint64
+	lastWrite      map[int32]remat.Tensor // by storage: the tensor of its last in-place write
+	seenWrite      map[remat.Tensor]remat.Tensor
+	pinned         map[int32]bool
+	banished       map[int32]bool
+	banishedReturn bool // banished storages are restored by reruns for other outputs
 }
 
-func newAuditor(t *testing.T, s *remat.Schedule, capacity device.Size) *auditor {
-	return &auditor{t: t, s: s, capacity: capacity, resident: map[int32]bool{}, defined: map[remat.Tensor]uint64{},
-		first: map[remat.Tensor]uint64{}, newest: map[int32]remat.Tensor{}, shows: map[remat.Tensor]remat.Tensor{},
+func newCheckedMemory(t *testing.T, s *remat.Schedule, capacity device.Size) *checkedMemory {
+	return &checkedMemory{t: t, s: s, capacity: capacity, resident: map[int32]bool{}, defined: map[remat.Tensor]uint64{},
+		first: map[remat.Tensor]uint64{}, lastWrite: map[int32]remat.Tensor{}, seenWrite: map[remat.Tensor]remat.Tensor{},
 		pinned: map[int32]bool{}, banished: map[int32]bool{}}
 }
 
-// Room says yes: a row of bytes can only tell by trying.
-func (a *auditor) Room(device.Size) bool { return true }
+// Room returns true: only Alloc shows whether there is a hole.
+func (a *checkedMemory) Room(device.Size) bool { return true }
 
-func (a *auditor) Alloc(size device.Size, owner remat.Owner) (alloc.Block, bool) {
+func (a *checkedMemory) Alloc(size device.Size, owner remat.Owner) (alloc.Block, bool) {
 	require.NotZero(a.t, size)
 	at := device.Addr(0)
 	for i := 0; ; i++ {
@@ -171,18 +172,18 @@ func (a *auditor) Alloc(size device.Size, owner remat.Owner) (alloc.Block, bool)
 	}
 }
 
-func (a *auditor) Free(b alloc.Block) {
+func (a *checkedMemory) Free(b alloc.Block) {
 	for i, other := range a.blocks {
 		if other == b {
 			a.blocks = append(a.blocks[:i:i], a.blocks[i+1:]...)
 			return
 		}
 	}
-	require.Fail(a.t, "a block is freed that is not there", "%v", b)
+	require.Fail(a.t, "free of an unknown block", "%v", b)
 }
 
 // FreeNeighbours implements remat.Neighbors.
-func (a *auditor) FreeNeighbours(b alloc.Block) (below, above device.Size) {
+func (a *checkedMemory) FreeNeighbours(b alloc.Block) (below, above device.Size) {
 	i := slices.Index(a.blocks, b)
 	require.GreaterOrEqual(a.t, i, 0, "there is no block %v", b)
 	from, to := device.Addr(0), device.Addr(a.capacity)
@@ -195,18 +196,19 @@ func (a *auditor) FreeNeighbours(b alloc.Block) (below, above device.Size) {
 	return device.Size(b.Addr - from), device.Size(to - b.Addr - device.Addr(b.Size))
 }
 
-func (a *auditor) OnRun(number int32, of remat.Tensor, again bool) {
+func (a *checkedMemory) OnRun(number int32, of remat.Tensor, again bool) {
 	op := &a.s.Ops[number]
 	sum := uint64(number)
 	for _, p := range op.Args {
 		storage := a.s.Tensors[p].Storage
 		if a.banished[storage] {
-			require.False(a.t, again, "operator %d reads %d, which was banished", number, p)
+			require.False(a.t, again, "operator %d reads tensor %d, which was banished", number, p)
 		}
 		tag, ok := a.defined[p]
-		require.True(a.t, ok, "operator %d reads %d, which is gone", number, p)
-		require.True(a.t, a.resident[storage], "operator %d reads %d, whose storage is gone", number, p)
-		require.Equal(a.t, a.newest[storage], a.shows[p], "operator %d reads %d, which was written over", number, p)
+		require.True(a.t, ok, "operator %d reads tensor %d, which is undefined", number, p)
+		require.True(a.t, a.resident[storage], "operator %d reads tensor %d, whose storage is not resident", number, p)
+		require.Equal(a.t, a.lastWrite[storage], a.seenWrite[p],
+			"operator %d reads tensor %d, which was overwritten", number, p)
 		sum = workload.NewRand(sum ^ tag).Next()
 	}
 	require.NotContains(a.t, a.defined, of)
@@ -216,13 +218,13 @@ func (a *auditor) OnRun(number int32, of remat.Tensor, again bool) {
 		if !again {
 			a.first[out] = tag
 			if a.s.Tensors[out].Written {
-				a.newest[a.s.Tensors[out].Storage] = out
+				a.lastWrite[a.s.Tensors[out].Storage] = out
 			}
-			a.shows[out] = a.newest[a.s.Tensors[out].Storage]
+			a.seenWrite[out] = a.lastWrite[a.s.Tensors[out].Storage]
 		}
-		require.Equal(a.t, a.first[out], tag, "tensor %d comes back as another", out)
-		if a.banished[a.s.Tensors[out].Storage] && !a.pins {
-			continue // thrown away
+		require.Equal(a.t, a.first[out], tag, "tensor %d is recomputed with another content", out)
+		if a.banished[a.s.Tensors[out].Storage] && !a.banishedReturn {
+			continue // the output is discarded
 		}
 		a.defined[out] = tag
 		a.resident[a.s.Tensors[out].Storage] = true
@@ -230,10 +232,10 @@ func (a *auditor) OnRun(number int32, of remat.Tensor, again bool) {
 			a.pinned[a.s.Tensors[out].Storage] = true
 		}
 	}
-	a.account()
+	a.checkTotals()
 }
 
-func (a *auditor) OnEvict(storage int32, why remat.Cause) {
+func (a *checkedMemory) OnEvict(storage int32, why remat.Cause) {
 	require.True(a.t, a.resident[storage], "storage %d is evicted twice", storage)
 	if why != remat.Banished && !a.banished[storage] {
 		require.False(a.t, a.pinned[storage], "storage %d is pinned", storage)
@@ -246,14 +248,14 @@ func (a *auditor) OnEvict(storage int32, why remat.Cause) {
 	}
 }
 
-func (a *auditor) OnForget(storage int32) {
+func (a *checkedMemory) OnForget(storage int32) {
 	require.False(a.t, a.resident[storage])
-	require.False(a.t, a.banished[storage], "storage %d is freed for good twice", storage)
+	require.False(a.t, a.banished[storage], "storage %d is freed permanently twice", storage)
 	a.banished[storage] = true
 }
 
-// account compares what is resident with the blocks.
-func (a *auditor) account() {
+// checkTotals compares the bytes of resident storages with the bytes of blocks.
+func (a *checkedMemory) checkTotals() {
 	resident, blocks := device.Size(0), device.Size(0)
 	for s, is := range a.resident {
 		if is {
@@ -266,7 +268,7 @@ func (a *auditor) account() {
 	require.Equal(a.t, resident, blocks)
 }
 
-// peakOf returns the bytes that a schedule takes without a budget.
+// peakOf returns the peak of a schedule without a budget.
 func peakOf(t *testing.T, s *remat.Schedule, liveness string) device.Size {
 	t.Helper()
 	return play(t, s, remat.Unlimited, remat.Config{Heuristic: "lru", Liveness: liveness}).Peak
@@ -286,13 +288,13 @@ func TestRunsReadResidentStoragesOnly(t *testing.T) {
 				} else {
 					c.MinEvictee.Percent = int(r.Below(101))
 				}
-				a := newAuditor(t, s, device.Size(r.Below(uint64(peak)+1)))
-				c.Observer, a.pins = a, liveness == "banish"
+				a := newCheckedMemory(t, s, device.Size(r.Below(uint64(peak)+1)))
+				c.Observer, a.banishedReturn = a, liveness == "banish"
 				res, err := remat.Run(s, a, c)
 				require.NoError(t, err)
 				require.LessOrEqual(t, res.Peak, a.capacity)
-				again := newAuditor(t, s, a.capacity)
-				c.Observer, again.pins = again, a.pins
+				again := newCheckedMemory(t, s, a.capacity)
+				c.Observer, again.banishedReturn = again, a.banishedReturn
 				second, err := remat.Run(s, again, c)
 				require.NoError(t, err)
 				require.Equal(t, res, second)
@@ -309,7 +311,7 @@ func TestRunsEqualARecursiveOracle(t *testing.T) {
 				o := &oracle{s: s, score: h, eager: liveness == "eager", budget: int64(r.Below(uint64(peak) + 1)),
 					limit: 3 * s.Cost,
 					order: remat.ParentOrder(r.Below(3))}
-				seen := &order{}
+				seen := &victimList{}
 				want := o.run()
 				got := play(t, s, device.Size(o.budget),
 					remat.Config{Heuristic: h, Liveness: liveness, Limit: o.limit, Observer: seen, ParentOrder: o.order})
@@ -321,13 +323,13 @@ func TestRunsEqualARecursiveOracle(t *testing.T) {
 	})
 }
 
-func TestMendedClassesHoldTheCostsOfWhatIsEvicted(t *testing.T) {
+func TestMendedClassesSumTheCostsOfEvictedStorages(t *testing.T) {
 	evicted := 0
 	schedules(t, 100, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
 		for _, liveness := range []string{"none", "eager", "mge-refcount"} {
 			budget := device.Size(r.Below(uint64(peakOf(t, s, liveness)) + 1))
 			for _, h := range []string{"eq-mended", "mge"} {
-				res := remat.AuditClasses(t, s, budget, remat.Config{Heuristic: h, Liveness: liveness, Limit: 3 * s.Cost})
+				res := remat.CheckClassSums(t, s, budget, remat.Config{Heuristic: h, Liveness: liveness, Limit: 3 * s.Cost})
 				evicted += res.Evictions[remat.Pressure]
 			}
 		}
@@ -335,50 +337,50 @@ func TestMendedClassesHoldTheCostsOfWhatIsEvicted(t *testing.T) {
 	require.Positive(t, evicted)
 }
 
-func TestIncrementalRegionsEqualRebuiltOnes(t *testing.T) {
+func TestIncrementalNeighborhoodsEqualRebuiltOnes(t *testing.T) {
 	spared := 0
 	for i := range 400 {
 		r := workload.NewRand(*seed*104729 + uint64(i))
-		s := drawOps(t, r, 5+int(r.Below(20)))
+		s := randomScheduleOf(t, r, 5+int(r.Below(20)))
 		for _, liveness := range []string{"none", "eager", "mge-refcount"} {
 			peak := peakOf(t, s, liveness)
 			budget := peak/3 + device.Size(r.Below(uint64(peak)+1))
 			for _, h := range []string{"estar", "msps"} {
 				c := remat.Config{Heuristic: h, Liveness: liveness, Limit: 3 * s.Cost, EagerInRemat: r.Below(2) == 0}
-				if remat.AuditRegions(t, s, budget, c) {
+				if remat.CompareNeighborhoods(t, s, budget, c) {
 					spared++
 				}
 			}
 		}
 	}
 	require.Greater(t, spared, 20)
-	t.Logf("%d runs without", spared)
+	t.Logf("%d runs without a rebuild", spared)
 }
 
-func TestCreditForFreeNeighboursNeedsAddresses(t *testing.T) {
+func TestCreditForFreeMemoryNeedsAddresses(t *testing.T) {
 	schedules(t, 40, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
 		budget := device.Size(r.Below(uint64(peakOf(t, s, "eager")) + 1))
 		run := func(h string) remat.Result {
 			return play(t, s, budget, remat.Config{Heuristic: h, Liveness: "eager", Limit: 3 * s.Cost})
 		}
-		require.Equal(t, run("eq"), run("dte"), "counted bytes have no neighbours")
+		require.Equal(t, run("eq"), run("dte"), "a counter has no adjacent memory")
 	})
 }
 
-// order writes down which storages are evicted for memory.
-type order struct{ list []int32 }
+// victimList records the storages evicted because memory was short.
+type victimList struct{ list []int32 }
 
-func (*order) OnRun(int32, remat.Tensor, bool) {}
+func (*victimList) OnRun(int32, remat.Tensor, bool) {}
 
-func (*order) OnForget(int32) {}
+func (*victimList) OnForget(int32) {}
 
-func (o *order) OnEvict(storage int32, why remat.Cause) {
+func (o *victimList) OnEvict(storage int32, why remat.Cause) {
 	if why == remat.Pressure {
 		o.list = append(o.list, storage)
 	}
 }
 
-func TestNothingIsEvictedForMemoryWithoutABudget(t *testing.T) {
+func TestUnlimitedBudgetEvictsNothing(t *testing.T) {
 	schedules(t, 40, func(t *testing.T, s *remat.Schedule, _ *workload.Rand) {
 		for _, h := range remat.Heuristics() {
 			res := play(t, s, remat.Unlimited, remat.Config{Heuristic: h.Name, Liveness: "none"})
@@ -392,9 +394,9 @@ func TestNothingIsEvictedForMemoryWithoutABudget(t *testing.T) {
 	})
 }
 
-// TestPlansTakeAnyLog gives random logs to the plans, which refuse them or run them within the
+// TestPlansRefuseOrRunRandomLogs checks that a plan refuses a random schedule or runs it within the
 // budget.
-func TestPlansTakeAnyLog(t *testing.T) {
+func TestPlansRefuseOrRunRandomLogs(t *testing.T) {
 	schedules(t, 200, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
 		budget := device.Size(r.Below(uint64(peakOf(t, s, "none")) + 1))
 		for _, p := range remat.Plans() {

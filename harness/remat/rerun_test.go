@@ -10,39 +10,39 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
-// again writes down which operators run again, and follows how many bytes are resident meanwhile.
-type again struct {
-	s    *remat.Schedule
-	ops  []string
-	used map[int32]bool
-	most device.Size // while something was made again
+// rerunLog records the operators that rerun, and the most resident bytes after a rerun.
+type rerunLog struct {
+	s        *remat.Schedule
+	ops      []string
+	resident map[int32]bool
+	peak     device.Size
 }
 
-func (a *again) OnRun(number int32, _ remat.Tensor, again bool) {
+func (a *rerunLog) OnRun(number int32, _ remat.Tensor, again bool) {
 	op := &a.s.Ops[number]
 	for i := range op.Outputs {
-		a.used[a.s.Tensors[op.First+remat.Tensor(i)].Storage] = true
+		a.resident[a.s.Tensors[op.First+remat.Tensor(i)].Storage] = true
 	}
 	if !again {
 		return
 	}
 	a.ops = append(a.ops, op.Name)
 	sum := device.Size(0)
-	for s, is := range a.used {
+	for s, is := range a.resident {
 		if is {
 			sum += a.s.Storages[s].Size
 		}
 	}
-	a.most = max(a.most, sum)
+	a.peak = max(a.peak, sum)
 }
 
-func (a *again) OnEvict(s int32, _ remat.Cause) { a.used[s] = false }
+func (a *rerunLog) OnEvict(s int32, _ remat.Cause) { a.resident[s] = false }
 
-func (*again) OnForget(int32) {}
+func (*rerunLog) OnForget(int32) {}
 
-// deep returns a schedule whose end is a chain of n dead tensors of a byte each, all of which are
-// made again.
-func deep(t *testing.T, n int) *remat.Schedule {
+// deadChain returns a schedule of a chain of n dead tensors of one byte. Its last operator reads
+// the end of the chain, after another operator has taken all memory: the whole chain is recomputed.
+func deadChain(t *testing.T, n int) *remat.Schedule {
 	t.Helper()
 	var b remat.Builder
 	call := func(size device.Size, args ...remat.Tensor) remat.Tensor {
@@ -57,24 +57,24 @@ func deep(t *testing.T, n int) *remat.Schedule {
 		require.NoError(t, b.Release(last))
 		last = next
 	}
-	require.NoError(t, b.Release(call(device.Size(n)))) // takes all memory there is
+	require.NoError(t, b.Release(call(device.Size(n)))) // takes all memory
 	call(0, last)
 	return b.Schedule()
 }
 
 func TestChainOfDeadTensorsNeedsItsWidestStep(t *testing.T) {
-	s := deep(t, 100)
+	s := deadChain(t, 100)
 	for eager, most := range map[bool]device.Size{false: 100, true: 2} {
-		a := &again{s: s, used: map[int32]bool{}}
+		a := &rerunLog{s: s, resident: map[int32]bool{}}
 		res := play(t, s, 100, remat.Config{Heuristic: "eq", Liveness: "eager", Observer: a, EagerInRemat: eager})
 		require.Equal(t, remat.OK, res.Verdict)
 		require.Equal(t, 100, res.Remats)
 		require.Equal(t, 100, res.DeepestChain)
-		require.Equal(t, most, a.most)
+		require.Equal(t, most, a.peak)
 	}
 }
 
-func TestEarlyEvictionKeepsTensorsThatAreReadAgain(t *testing.T) {
+func TestEagerInRematEvictsOnlyDeadTensors(t *testing.T) {
 	schedules(t, 60, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
 		alive := *s
 		alive.Steps = nil
@@ -91,7 +91,7 @@ func TestEarlyEvictionKeepsTensorsThatAreReadAgain(t *testing.T) {
 	})
 }
 
-func TestMissingInputsAreMadeInTheOrderAskedFor(t *testing.T) {
+func TestMissingInputsAreRecomputedInTheChosenOrder(t *testing.T) {
 	var b remat.Builder
 	call := func(name string, cost int64, size device.Size, args ...remat.Tensor) remat.Tensor {
 		out, err := b.Call(remat.Call{Name: name, Cost: cost, Args: args,
@@ -114,7 +114,7 @@ func TestMissingInputsAreMadeInTheOrderAskedFor(t *testing.T) {
 		remat.CheapestFirst: {"c", "d1", "d", "a1", "a"},
 		remat.LargestFirst:  {"d1", "d", "a1", "a", "c"},
 	} {
-		seen := &again{s: s, used: map[int32]bool{}}
+		seen := &rerunLog{s: s, resident: map[int32]bool{}}
 		res := play(t, s, 100, remat.Config{Heuristic: "lru", Liveness: "eager", Observer: seen, ParentOrder: order})
 		require.Equal(t, remat.OK, res.Verdict)
 		require.Equal(t, want, seen.ops)

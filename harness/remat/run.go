@@ -158,7 +158,7 @@ type runner struct {
 	addressed   Addressed // mem, if it is Addressed
 	h           *Heuristic
 	trigger     *trigger
-	ladder      []*step
+	ladder      []*writeInPlace
 	live        liveness
 	scorer      scorer    // nil: victims are drawn at random
 	costs       coster    // scorer, if it is a coster

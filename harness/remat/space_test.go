@@ -86,7 +86,7 @@ func scaled(s *remat.Schedule, times device.Size) *remat.Schedule {
 	return &c
 }
 
-func TestMovingInvalidatesAddresses(t *testing.T) {
+func TestDefragmentedSpaceRunsAsACounter(t *testing.T) {
 	moved := 0
 	schedules(t, 60, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
 		big := scaled(s, 512)
@@ -183,7 +183,7 @@ func (m *mortal) Free(a device.Addr) error {
 	return m.Strategy.Free(a)
 }
 
-func TestAPanickingStrategyEndsTheRun(t *testing.T) {
+func TestStrategyErrorEndsTheRun(t *testing.T) {
 	for _, left := range []int{0, 1, 40, 41, 42, 43} {
 		build := func(src device.Source, c bestfit.Config) (alloc.Strategy, error) {
 			s, err := bestfit.New(src, c)

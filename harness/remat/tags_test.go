@@ -14,84 +14,84 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// cell is bytes of memory that hold the same.
-type cell struct {
+// span is a range of memory with the same content.
+type span struct {
 	from, end device.Addr
 	tag       uint64
 }
 
-// contents is what memory holds, by address. What was never written holds 0.
-type contents []cell
+// contents is the content of memory: disjoint spans. Memory that was never written is in none.
+type contents []span
 
-// write puts a tag over whatever it overlaps.
+// write overwrites a range with a tag.
 func (c *contents) write(from, end device.Addr, tag uint64) {
 	kept := (*c)[:0:0]
 	for _, o := range *c {
 		if o.from < min(o.end, from) {
-			kept = append(kept, cell{o.from, min(o.end, from), o.tag})
+			kept = append(kept, span{o.from, min(o.end, from), o.tag})
 		}
 		if max(o.from, end) < o.end {
-			kept = append(kept, cell{max(o.from, end), o.end, o.tag})
+			kept = append(kept, span{max(o.from, end), o.end, o.tag})
 		}
 	}
-	kept = append(kept, cell{from, end, tag})
+	kept = append(kept, span{from, end, tag})
 	*c = kept
 }
 
-// read returns the parts of a range, in order.
-func (c contents) read(from, end device.Addr) (parts []cell) {
+// read returns the spans of a range, by address.
+func (c contents) read(from, end device.Addr) (parts []span) {
 	for _, o := range c {
 		if o.from < end && from < o.end {
-			parts = append(parts, cell{max(o.from, from), min(o.end, end), o.tag})
+			parts = append(parts, span{max(o.from, from), min(o.end, end), o.tag})
 		}
 	}
-	slices.SortFunc(parts, func(a, b cell) int { return int(int64(a.from) - int64(b.from)) })
+	slices.SortFunc(parts, func(a, b span) int { return int(int64(a.from) - int64(b.from)) })
 	return parts
 }
 
-// vault is a memory that holds something: every tensor has a tag made of its operator and of what
-// that read, and every storage fills its bytes with the tag it was made with. Fresh blocks hold
-// rubbish. It looks up where things lie by the labels of the blocks that it handed out, and throws
-// a mistake at whatever does not agree.
-type vault struct {
+// contentChecker is a memory that checks that every operator reads the content it read first. Each
+// tensor has a tag computed from its operator and from the tags of the inputs. A storage fills its
+// block with the tag of its root, and a new block holds garbage. The checker finds blocks by the
+// owners and addresses of its own calls. It panics with a failure at the first difference.
+type contentChecker struct {
 	remat.Addressed
-	s        *remat.Schedule
-	memory   contents
-	blocks   map[remat.Owner][]remat.OwnedBlock // live, the oldest first
-	rubbish  uint64
-	freed    remat.Owner          // of the block that was freed last
-	stays    bool                 // what is pinned from the first may not move
-	stay     map[remat.Owner]bool // which these are
-	resident map[int32]bool
-	gone     map[int32]bool
-	defined  map[remat.Tensor]uint64
-	first    map[remat.Tensor]uint64
-	holds    map[int32]uint64        // by storage: what was written there last
-	shows    map[remat.Tensor]uint64 // by tensor: what its storage held when it was first made
+	s            *remat.Schedule
+	memory       contents
+	blocks       map[remat.Owner][]remat.OwnedBlock // live, oldest first
+	garbage      uint64
+	freed        remat.Owner          // of the last freed block
+	pinConstants bool                 // outputs of fixed operators must not move
+	fixed        map[remat.Owner]bool // the owners of these outputs
+	resident     map[int32]bool
+	forgotten    map[int32]bool
+	defined      map[remat.Tensor]uint64
+	first        map[remat.Tensor]uint64 // by tensor: its tag at its first run
+	written      map[int32]uint64        // by storage: the tag written last
+	contentOf    map[remat.Tensor]uint64 // by tensor: the tag in its storage when it was first computed
 }
 
-// mistake is what a vault has found.
-type mistake string
+// failure is the panic of a contentChecker.
+type failure string
 
-func newVault(s *remat.Schedule, m remat.Addressed) *vault {
-	return &vault{Addressed: m, s: s, blocks: map[remat.Owner][]remat.OwnedBlock{}, stay: map[remat.Owner]bool{},
-		resident: map[int32]bool{}, gone: map[int32]bool{}, defined: map[remat.Tensor]uint64{},
-		first: map[remat.Tensor]uint64{},
-		holds: map[int32]uint64{}, shows: map[remat.Tensor]uint64{}}
+func newContentChecker(s *remat.Schedule, m remat.Addressed) *contentChecker {
+	return &contentChecker{Addressed: m, s: s, blocks: map[remat.Owner][]remat.OwnedBlock{}, fixed: map[remat.Owner]bool{},
+		resident: map[int32]bool{}, forgotten: map[int32]bool{}, defined: map[remat.Tensor]uint64{},
+		first:   map[remat.Tensor]uint64{},
+		written: map[int32]uint64{}, contentOf: map[remat.Tensor]uint64{}}
 }
 
-// agree throws a mistake unless something holds.
-func agree(holds bool, format string, args ...any) {
+// ensure panics with a failure unless holds is true.
+func ensure(holds bool, format string, args ...any) {
 	if !holds {
-		panic(mistake(fmt.Sprintf(format, args...)))
+		panic(failure(fmt.Sprintf(format, args...)))
 	}
 }
 
-// check runs a schedule and returns what was wrong, or how it ended.
-func (v *vault) check(c remat.Config) (res remat.Result, found string) {
+// check runs a schedule. It returns the result, or the first failure.
+func (v *contentChecker) check(c remat.Config) (res remat.Result, found string) {
 	defer func() {
 		if p := recover(); p != nil {
-			m, ok := p.(mistake)
+			m, ok := p.(failure)
 			if !ok {
 				panic(p)
 			}
@@ -102,26 +102,26 @@ func (v *vault) check(c remat.Config) (res remat.Result, found string) {
 		c.Observer = v
 	}
 	res, err := remat.Run(v.s, v, c)
-	agree(err == nil, "%v", err)
+	ensure(err == nil, "%v", err)
 	return res, ""
 }
 
-// ownerOf returns the owner that stands for a storage.
+// ownerOf returns the owner of the blocks of a storage.
 func ownerOf(storage int32) remat.Owner { return remat.Owner(storage) + 1 }
 
-func (v *vault) Alloc(size device.Size, owner remat.Owner) (alloc.Block, bool) {
+func (v *contentChecker) Alloc(size device.Size, owner remat.Owner) (alloc.Block, bool) {
 	b, ok := v.Addressed.Alloc(size, owner)
 	if ok {
-		agree(b.Size >= size, "a block of %v for %v", b.Size, size)
-		v.rubbish++
-		v.memory.write(b.Addr, b.Addr.Add(b.Size), v.rubbish)
+		ensure(b.Size >= size, "a block of %v for %v", b.Size, size)
+		v.garbage++
+		v.memory.write(b.Addr, b.Addr.Add(b.Size), v.garbage)
 		v.blocks[owner] = append(v.blocks[owner], remat.OwnedBlock{Owner: owner, Size: size, Block: b})
 	}
 	return b, ok
 }
 
-// holder returns who holds a block.
-func (v *vault) holder(b alloc.Block) (remat.Owner, int) {
+// findBlock returns the owner of a live block, and its index among the blocks of the owner.
+func (v *contentChecker) findBlock(b alloc.Block) (remat.Owner, int) {
 	for owner, list := range v.blocks {
 		for i, m := range list {
 			if m.Block == b {
@@ -129,23 +129,23 @@ func (v *vault) holder(b alloc.Block) (remat.Owner, int) {
 			}
 		}
 	}
-	panic(mistake(fmt.Sprintf("no block lies at %v", b)))
+	panic(failure(fmt.Sprintf("there is no live block %v", b)))
 }
 
-func (v *vault) Free(b alloc.Block) {
-	owner, i := v.holder(b)
+func (v *contentChecker) Free(b alloc.Block) {
+	owner, i := v.findBlock(b)
 	v.freed = owner
 	v.blocks[owner] = slices.Delete(v.blocks[owner], i, i+1)
 	v.Addressed.Free(b)
 }
 
-func (v *vault) Move(list []remat.OwnedBlock, by remat.MoveMode) device.Size {
-	var held [][]cell
+func (v *contentChecker) Move(list []remat.OwnedBlock, by remat.MoveMode) device.Size {
+	var held [][]span
 	old := slices.Clone(list)
 	for _, m := range list {
-		owner, i := v.holder(m.Block)
-		agree(owner == m.Owner && v.blocks[owner][i].Size == m.Size, "%v is moved as %v", v.blocks[owner][i], m)
-		agree(i > 0 || !v.stay[owner], "the block of %d moves", owner) // one that an operator is about to fill may
+		owner, i := v.findBlock(m.Block)
+		ensure(owner == m.Owner && v.blocks[owner][i].Size == m.Size, "block %v is moved as %v", v.blocks[owner][i], m)
+		ensure(i > 0 || !v.fixed[owner], "the fixed block of %d moves", owner) // its second block, a temporary one, may move
 		held = append(held, v.memory.read(m.Block.Addr, m.Block.Addr.Add(m.Size)))
 	}
 	lost := v.Addressed.Move(list, by)
@@ -155,7 +155,7 @@ func (v *vault) Move(list []remat.OwnedBlock, by remat.MoveMode) device.Size {
 	for i, m := range list {
 		for j := range v.blocks[m.Owner] {
 			if v.blocks[m.Owner][j].Block == old[i].Block {
-				v.blocks[m.Owner][j].Block.Addr += 1 << 60 // a new address may be an old one of another
+				v.blocks[m.Owner][j].Block.Addr += 1 << 60 // the new address may be the old one of another block
 			}
 		}
 		v.memory.write(m.Block.Addr, m.Block.Addr.Add(m.Block.Size), 0)
@@ -163,7 +163,7 @@ func (v *vault) Move(list []remat.OwnedBlock, by remat.MoveMode) device.Size {
 	for i, m := range list {
 		was := old[i].Block
 		was.Addr += 1 << 60
-		owner, at := v.holder(was)
+		owner, at := v.findBlock(was)
 		v.blocks[owner][at].Block = m.Block
 		for _, c := range held[i] {
 			v.memory.write(m.Block.Addr.Add(c.from.Sub(old[i].Block.Addr)),
@@ -173,30 +173,31 @@ func (v *vault) Move(list []remat.OwnedBlock, by remat.MoveMode) device.Size {
 	return 0
 }
 
-// verify compares all bytes of a storage with the tag that it was made with.
-func (v *vault) verify(storage int32) {
+// verify checks that all bytes of a storage hold the tag written last.
+func (v *contentChecker) verify(storage int32) {
 	size := v.s.Storages[storage].Size
 	if size == 0 {
 		return
 	}
 	list := v.blocks[ownerOf(storage)]
-	agree(len(list) == 1, "storage %d lies in %d blocks", storage, len(list))
+	ensure(len(list) == 1, "storage %d has %d blocks, want 1", storage, len(list))
 	at, end := list[0].Block.Addr, list[0].Block.Addr.Add(size)
 	for _, c := range v.memory.read(at, end) {
-		agree(c.from == at && c.tag == v.holds[storage], "storage %d holds something else at %v", storage, c.from)
+		ensure(c.from == at && c.tag == v.written[storage], "storage %d has another content at %v", storage, c.from)
 		at = c.end
 	}
-	agree(at == end, "storage %d is cut off at %v", storage, at)
+	ensure(at == end, "storage %d has no content from %v on", storage, at)
 }
 
-func (v *vault) OnRun(number int32, of remat.Tensor, again bool) {
+func (v *contentChecker) OnRun(number int32, of remat.Tensor, again bool) {
 	op := &v.s.Ops[number]
 	sum := uint64(number)
 	for _, p := range op.Args {
 		tag, ok := v.defined[p]
-		agree(ok && v.resident[v.s.Tensors[p].Storage], "operator %d reads %d, which is gone", number, p)
+		ensure(ok && v.resident[v.s.Tensors[p].Storage], "operator %d reads tensor %d, which is not resident", number, p)
 		v.verify(v.s.Tensors[p].Storage)
-		agree(v.shows[p] == v.holds[v.s.Tensors[p].Storage], "operator %d reads %d, which was written over", number, p)
+		ensure(v.contentOf[p] == v.written[v.s.Tensors[p].Storage],
+			"operator %d reads tensor %d, which was overwritten", number, p)
 		sum = workload.NewRand(sum ^ tag).Next()
 	}
 	for i := range op.Outputs {
@@ -206,28 +207,28 @@ func (v *vault) OnRun(number int32, of remat.Tensor, again bool) {
 		if !again {
 			v.first[out] = tag
 		}
-		agree(v.first[out] == tag, "tensor %d comes back as another", out)
-		if v.gone[storage] {
-			continue // thrown away
+		ensure(v.first[out] == tag, "tensor %d is recomputed with another content", out)
+		if v.forgotten[storage] {
+			continue // the output is discarded
 		}
 		made := v.s.Storages[storage].Root == out && !v.resident[storage]
 		if made || v.s.Tensors[out].Written {
-			v.holds[storage] = tag
+			v.written[storage] = tag
 		}
 		if !again {
-			v.shows[out] = v.holds[storage]
+			v.contentOf[out] = v.written[storage]
 		}
 		if list := v.blocks[ownerOf(storage)]; (made || v.s.Tensors[out].Written) && len(list) > 0 {
 			v.memory.write(list[0].Block.Addr, list[0].Block.Addr.Add(list[0].Size), tag)
 		}
 		v.defined[out], v.resident[storage] = tag, true
-		v.stay[ownerOf(storage)] = v.stay[ownerOf(storage)] || op.Fixed && v.stays
+		v.fixed[ownerOf(storage)] = v.fixed[ownerOf(storage)] || op.Fixed && v.pinConstants
 	}
-	v.account()
+	v.checkTotals()
 }
 
-// account compares what is resident with the blocks.
-func (v *vault) account() {
+// checkTotals compares the bytes of resident storages and of blocks with the counters of the space.
+func (v *contentChecker) checkTotals() {
 	resident, blocks := device.Size(0), device.Size(0)
 	for s, is := range v.resident {
 		if is {
@@ -244,14 +245,15 @@ func (v *vault) account() {
 	if !ok {
 		return
 	}
-	agree(p.Stats().Requested == resident, "%v are resident, and %v requested", resident, p.Stats().Requested)
-	agree(p.Stats().Allocated == blocks && blocks >= resident, "%v are allocated, and %v granted",
+	ensure(p.Stats().Requested == resident, "%v are resident, and %v requested", resident, p.Stats().Requested)
+	ensure(p.Stats().Allocated == blocks && blocks >= resident, "%v are allocated, and %v granted",
 		p.Stats().Allocated, blocks)
 }
 
-func (v *vault) OnEvict(storage int32, _ remat.Cause) {
-	agree(v.resident[storage], "storage %d is evicted twice", storage)
-	agree(v.s.Storages[storage].Size == 0 || v.freed == ownerOf(storage), "for storage %d the block of %d is freed",
+func (v *contentChecker) OnEvict(storage int32, _ remat.Cause) {
+	ensure(v.resident[storage], "storage %d is evicted twice", storage)
+	ensure(v.s.Storages[storage].Size == 0 || v.freed == ownerOf(storage),
+		"the eviction of storage %d freed a block of %d",
 		storage, v.freed)
 	v.resident[storage] = false
 	for t := range v.s.Tensors {
@@ -261,7 +263,7 @@ func (v *vault) OnEvict(storage int32, _ remat.Cause) {
 	}
 }
 
-func (v *vault) OnForget(storage int32) { v.gone[storage] = true }
+func (v *contentChecker) OnForget(storage int32) { v.forgotten[storage] = true }
 
 func TestReadsReturnTheLastWrite(t *testing.T) {
 	moved, windows := map[string]int{}, 0
@@ -270,8 +272,8 @@ func TestReadsReturnTheLastWrite(t *testing.T) {
 			for _, ladder := range []string{"none", "evict-first", "defrag-first", "defrag,release,evict,fail"} {
 				kind := remat.DefragKinds()[r.Below(3)]
 				times := device.Size(1) << (3 * r.Below(8))
-				v := newVault(scaled(s, times), nil)
-				v.stays = r.Below(4) == 0
+				v := newContentChecker(scaled(s, times), nil)
+				v.pinConstants = r.Below(4) == 0
 				budget := device.Size(r.Below(uint64(peakOf(t, v.s, "eager")) * 5 / 4))
 				p := over(t, name, budget)
 				v.Addressed = p
@@ -280,7 +282,7 @@ func TestReadsReturnTheLastWrite(t *testing.T) {
 				livenesses := []string{"none", "eager", "mge-refcount"}
 				c := remat.Config{Heuristic: heuristics[r.Below(6)], Liveness: livenesses[r.Below(3)], Limit: s.Cost + 1,
 					Ladder:      ladder,
-					Defrag:      remat.Defrag{Kind: kind, KeepPinned: v.stays},
+					Defrag:      remat.Defrag{Kind: kind, KeepPinned: v.pinConstants},
 					Trigger:     remat.Trigger{Kind: triggers[r.Below(uint64(len(triggers)))], Bytes: budget},
 					ParentOrder: remat.ParentOrder(r.Below(3)), EagerInRemat: r.Below(2) == 0}
 				res, found := v.check(c)
@@ -301,21 +303,21 @@ func TestReadsReturnTheLastWrite(t *testing.T) {
 	require.Positive(t, windows)
 }
 
-// crooked is a memory with a planted mistake.
-type crooked struct {
+// faultySpace is a memory with a planted bug.
+type faultySpace struct {
 	remat.Addressed
-	onto  bool // some blocks lie half on another
-	stale bool // a block that moved is still said to lie where it was
-	last  alloc.Block
-	truth map[device.Addr]device.Addr // where blocks really lie
-	n     int
+	overlap bool // some blocks are returned as if they overlapped the block before
+	stale   bool // Move reports the old address of a moved block
+	last    alloc.Block
+	actual  map[device.Addr]device.Addr // the real addresses of these blocks
+	n       int
 }
 
-func (c *crooked) Alloc(size device.Size, owner remat.Owner) (alloc.Block, bool) {
+func (c *faultySpace) Alloc(size device.Size, owner remat.Owner) (alloc.Block, bool) {
 	b, ok := c.Addressed.Alloc(size, owner)
-	if c.n++; ok && c.onto && c.n%7 == 0 && c.last.Size > 0 {
+	if c.n++; ok && c.overlap && c.n%7 == 0 && c.last.Size > 0 {
 		said := c.last.Addr.Add(c.last.Size / 2)
-		c.truth[said] = b.Addr
+		c.actual[said] = b.Addr
 		b.Addr = said
 		c.last = alloc.Block{}
 	} else if ok {
@@ -324,18 +326,18 @@ func (c *crooked) Alloc(size device.Size, owner remat.Owner) (alloc.Block, bool)
 	return b, ok
 }
 
-func (c *crooked) Free(b alloc.Block) {
+func (c *faultySpace) Free(b alloc.Block) {
 	if b == c.last {
 		c.last = alloc.Block{}
 	}
-	if at, ok := c.truth[b.Addr]; ok {
-		delete(c.truth, b.Addr)
+	if at, ok := c.actual[b.Addr]; ok {
+		delete(c.actual, b.Addr)
 		b.Addr = at
 	}
 	c.Addressed.Free(b)
 }
 
-func (c *crooked) Move(list []remat.OwnedBlock, by remat.MoveMode) device.Size {
+func (c *faultySpace) Move(list []remat.OwnedBlock, by remat.MoveMode) device.Size {
 	old := slices.Clone(list)
 	lost := c.Addressed.Move(list, by)
 	for i := range list {
@@ -347,50 +349,52 @@ func (c *crooked) Move(list []remat.OwnedBlock, by remat.MoveMode) device.Size {
 	return lost
 }
 
-// hasty tells of an operator before the one that it waited for.
-type hasty struct {
-	*vault
-	held func()
+// reorderedRuns reports a rerun after the run that needed it.
+type reorderedRuns struct {
+	*contentChecker
+	delayed func()
 }
 
-func (h *hasty) OnRun(number int32, of remat.Tensor, again bool) {
-	if again && h.held == nil {
-		h.held = func() { h.vault.OnRun(number, of, again) }
+func (h *reorderedRuns) OnRun(number int32, of remat.Tensor, again bool) {
+	if again && h.delayed == nil {
+		h.delayed = func() { h.contentChecker.OnRun(number, of, again) }
 		return
 	}
-	h.vault.OnRun(number, of, again)
-	if h.held != nil {
-		h.held()
-		h.held = nil
+	h.contentChecker.OnRun(number, of, again)
+	if h.delayed != nil {
+		h.delayed()
+		h.delayed = nil
 	}
 }
 
-func TestVaultFindsPlantedBugs(t *testing.T) {
+func TestContentCheckerFindsPlantedBugs(t *testing.T) {
 	found := map[string]int{}
 	schedules(t, 12, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
 		big := scaled(s, 512)
 		budget := peakOf(t, big, "eager") * 3 / 4
-		for name, m := range map[string]*crooked{"none": {}, "onto": {onto: true}, "stale": {stale: true}, "hasty": {}} {
+		for name, m := range map[string]*faultySpace{
+			"none": {}, "overlap": {overlap: true}, "stale": {stale: true}, "reordered": {},
+		} {
 			setup, err := strategies.All().Lookup("bestfit", nil)
 			require.NoError(t, err)
 			p, err := remat.Over(setup, budget)
 			require.NoError(t, err)
-			m.Addressed, m.truth = p, map[device.Addr]device.Addr{}
-			v := newVault(big, m)
+			m.Addressed, m.actual = p, map[device.Addr]device.Addr{}
+			v := newContentChecker(big, m)
 			c := remat.Config{Heuristic: "eq", Liveness: "eager", Limit: s.Cost + 1, Ladder: "defrag-first"}
 			switch name {
-			case "onto":
+			case "overlap":
 				c.Ladder = "none"
-			case "hasty":
-				c.Observer = &hasty{vault: v}
+			case "reordered":
+				c.Observer = &reorderedRuns{contentChecker: v}
 			}
-			if _, what := v.check(c); what != "" || p.Close() != nil { // which tells of a block that is not there
+			if _, what := v.check(c); what != "" || p.Close() != nil { // Close reports a free of an unknown block
 				found[name]++
 			}
 		}
 	})
 	require.Zero(t, found["none"])
-	for _, name := range []string{"onto", "stale", "hasty"} {
+	for _, name := range []string{"overlap", "stale", "reordered"} {
 		require.Greater(t, found[name], 3, name)
 	}
 }

@@ -29,7 +29,7 @@ func TestTriggersOfOneBudgetGiveTheSameRun(t *testing.T) {
 	})
 }
 
-func TestReservingEvictsWhatRefusalsWould(t *testing.T) {
+func TestReserveEvictsTheVictimsOfRefusals(t *testing.T) {
 	schedules(t, 40, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {
 		big := scaled(s, 256)
 		budget := device.Size(r.Below(uint64(peakOf(t, s, "eager"))+1)) * 256
@@ -44,7 +44,7 @@ func TestReservingEvictsWhatRefusalsWould(t *testing.T) {
 	})
 }
 
-func TestThresholdsAreHintsThatKeepLittle(t *testing.T) {
+func TestThresholdDoesNotBoundTheMemoryInUse(t *testing.T) {
 	s := logOf(t, "syn_resnet20")
 	peak := peakOf(t, s, "eager")
 	for _, kind := range []string{"threshold", "post-op"} {

@@ -15,83 +15,83 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// scene is a space in some state, which can be built again.
-type scene struct {
-	name   string
-	budget device.Size
-	calls  []func(p *remat.Space, live map[remat.Owner]alloc.Block)
-	worth  map[remat.Owner]float64 // of blocks that may go
-	want   device.Size             // of the request that is refused
+// randomHeap describes a space after some calls. It can be built several times.
+type randomHeap struct {
+	name    string
+	budget  device.Size
+	steps   []func(p *remat.Space, live map[remat.Owner]alloc.Block)
+	costs   map[remat.Owner]float64 // of evicting a block; absent: it is kept
+	request device.Size             // size of the refused request
 }
 
-// build returns the space, and what is live in it by owner.
-func (s *scene) build(t *testing.T) (*remat.Space, map[remat.Owner]alloc.Block) {
+// build returns the space and its live blocks by owner.
+func (s *randomHeap) build(t *testing.T) (*remat.Space, map[remat.Owner]alloc.Block) {
 	p, live := over(t, s.name, s.budget), map[remat.Owner]alloc.Block{}
-	for _, call := range s.calls {
+	for _, call := range s.steps {
 		call(p, live)
 	}
 	return p, live
 }
 
-// works reports whether the request has a place in the scene without some blocks.
-func (s *scene) works(t *testing.T, goes []remat.Owner) bool {
+// fitsWithout reports whether the request fits once some blocks have been freed.
+func (s *randomHeap) fitsWithout(t *testing.T, victims []remat.Owner) bool {
 	p, live := s.build(t)
-	for _, o := range goes {
+	for _, o := range victims {
 		p.Free(live[o])
 	}
-	_, ok := p.Alloc(s.want, 0)
+	_, ok := p.Alloc(s.request, 0)
 	return ok
 }
 
-// drawScene returns a scene of at most a dozen blocks in which a request is refused, or false.
-func drawScene(t *testing.T, name string, r *workload.Rand) (*scene, bool) {
+// drawHeap returns a heap of at most twelve blocks, and whether it refuses the request.
+func drawHeap(t *testing.T, name string, r *workload.Rand) (*randomHeap, bool) {
 	unit := device.Size(512) << (2 * r.Below(6))
-	s := &scene{name: name, budget: unit * 64, worth: map[remat.Owner]float64{}}
+	s := &randomHeap{name: name, budget: unit * 64, costs: map[remat.Owner]float64{}}
 	for owner := range remat.Owner(5 + r.Below(8)) {
 		owner, size := owner+1, unit*device.Size(1+r.Below(12))-device.Size(r.Below(uint64(unit)))
-		s.calls = append(s.calls, func(p *remat.Space, live map[remat.Owner]alloc.Block) {
+		s.steps = append(s.steps, func(p *remat.Space, live map[remat.Owner]alloc.Block) {
 			if b, ok := p.Alloc(size, owner); ok {
 				live[owner] = b
 			}
 		})
 		if r.Below(6) > 0 {
-			s.worth[owner] = float64(r.Below(50))
+			s.costs[owner] = float64(r.Below(50))
 		}
-		if gone := 1 + remat.Owner(r.Below(uint64(owner))); r.Below(2) == 0 {
-			s.calls = append(s.calls, func(p *remat.Space, live map[remat.Owner]alloc.Block) {
-				if b, ok := live[gone]; ok {
+		if freed := 1 + remat.Owner(r.Below(uint64(owner))); r.Below(2) == 0 {
+			s.steps = append(s.steps, func(p *remat.Space, live map[remat.Owner]alloc.Block) {
+				if b, ok := live[freed]; ok {
 					p.Free(b)
-					delete(live, gone)
+					delete(live, freed)
 				}
 			})
 		}
 	}
-	s.want = unit * device.Size(1+r.Below(40))
-	return s, !s.works(t, nil)
+	s.request = unit * device.Size(1+r.Below(40))
+	return s, !s.fitsWithout(t, nil)
 }
 
-// best returns what the best window is worth that works, found by trying all, and infinity if none
-// does.
-func (s *scene) best(t *testing.T) float64 {
+// cheapest returns the cost of the cheapest window that makes the request fit, by trying all of
+// them, or infinity.
+func (s *randomHeap) cheapest(t *testing.T) float64 {
 	p, live := s.build(t)
 	chunks, least := []alloc.Chunk{}, math.Inf(1)
 	for c := range p.Walk {
 		chunks = append(chunks, c)
 	}
 	for from := range chunks {
-		sum, goes := 0.0, []remat.Owner{}
+		sum, victims := 0.0, []remat.Owner{}
 		for _, c := range chunks[from:] {
 			owner := remat.Owner(c.Tag)
-			worth, may := s.worth[owner]
+			cost, may := s.costs[owner]
 			if c.Region != chunks[from].Region || c.State != alloc.Free && !(c.State == alloc.Live && may) {
 				break
 			}
 			if c.State == alloc.Live {
 				require.Equal(t, c.Addr, live[owner].Addr)
-				sum += worth
-				goes = append(goes, owner)
+				sum += cost
+				victims = append(victims, owner)
 			}
-			if sum < least && len(goes) > 0 && s.works(t, goes) {
+			if sum < least && len(victims) > 0 && s.fitsWithout(t, victims) {
 				least = sum
 			}
 		}
@@ -99,48 +99,48 @@ func (s *scene) best(t *testing.T) float64 {
 	return least
 }
 
-// window returns the space's own answer, after the request was refused.
-func (s *scene) window(t *testing.T) (goes []remat.Owner, whole bool, sum float64) {
+// window returns the result of Window after the refusal, and its total cost.
+func (s *randomHeap) window(t *testing.T) (victims []remat.Owner, emptiesRegions bool, sum float64) {
 	p, live := s.build(t)
-	_, ok := p.Alloc(s.want, 0)
+	_, ok := p.Alloc(s.request, 0)
 	require.False(t, ok)
-	goes, whole = p.Window(s.want, func(o remat.Owner, at device.Addr) (float64, bool) {
-		worth, may := s.worth[o]
+	victims, emptiesRegions = p.Window(s.request, func(o remat.Owner, at device.Addr) (float64, bool) {
+		cost, may := s.costs[o]
 		require.Equal(t, live[o].Addr, at)
-		return worth, may
+		return cost, may
 	})
-	for _, o := range goes {
-		sum += s.worth[o]
+	for _, o := range victims {
+		sum += s.costs[o]
 	}
-	return goes, whole, sum
+	return victims, emptiesRegions, sum
 }
 
-// guess reports whether windows may be missed: a strategy that gives regions or pages back as they
-// become free, or lets the device take a request for itself, does not say that the device will then
-// have enough.
-func guess(name string) bool {
+// mayMissWindows reports whether Window may overlook a cheaper window of a strategy. Such a
+// strategy returns free regions or pages to the device, and does not promise that the device then
+// has enough memory for the request.
+func mayMissWindows(name string) bool {
 	base, _, _ := strings.Cut(name, ":")
 	return name == "bfc:gc" || slices.Contains([]string{"buddy", "slabbuddy", "vmm"}, base)
 }
 
-func TestAWindowIsTheCheapestThatMakesRoom(t *testing.T) {
+func TestWindowIsTheCheapestThatMakesRoom(t *testing.T) {
 	found := 0
 	for i, name := range strategies.All().Names() {
 		r := workload.NewRand(*seed*1000 + uint64(i))
 		for range 8 {
-			s, refused := drawScene(t, name, r)
+			s, refused := drawHeap(t, name, r)
 			if !refused {
 				continue
 			}
-			goes, whole, sum := s.window(t)
-			if len(goes) > 0 && !whole {
+			victims, emptiesRegions, sum := s.window(t)
+			if len(victims) > 0 && !emptiesRegions {
 				found++
-				require.True(t, s.works(t, goes), "%s: the request has no place after its window went", name)
+				require.True(t, s.fitsWithout(t, victims), "%s: the request does not fit after its window was evicted", name)
 			}
-			if best := s.best(t); len(goes) == 0 {
-				require.True(t, guess(name) || math.IsInf(best, 1), "%s: there is a window worth %v", name, best)
+			if best := s.cheapest(t); len(victims) == 0 {
+				require.True(t, mayMissWindows(name) || math.IsInf(best, 1), "%s: a window of cost %v was missed", name, best)
 			} else {
-				require.True(t, guess(name) || sum <= best, "%s: a window is worth %v, and %v another", name, sum, best)
+				require.True(t, mayMissWindows(name) || sum <= best, "%s: the window costs %v, another %v", name, sum, best)
 			}
 		}
 	}
@@ -149,22 +149,24 @@ func TestAWindowIsTheCheapestThatMakesRoom(t *testing.T) {
 
 func TestWholeRegionsMakeRoomWhereNoWindowDoes(t *testing.T) {
 	p := over(t, "caching", 64<<20)
-	worth := map[remat.Owner]float64{}
-	for owner := remat.Owner(1); ; owner++ { // segments of their own, which never join
+	costs := map[remat.Owner]float64{}
+	for owner := remat.Owner(1); ; owner++ { // each has a segment of its own, and segments do not merge
 		if _, ok := p.Alloc(12<<20, owner); !ok {
 			break
 		}
-		worth[owner] = float64(owner % 3)
+		costs[owner] = float64(owner % 3)
 	}
-	require.Len(t, worth, 5)
+	require.Len(t, costs, 5)
 	_, ok := p.Alloc(30<<20, 0)
 	require.False(t, ok)
-	goes, whole := p.Window(30<<20, func(o remat.Owner, _ device.Addr) (float64, bool) { return worth[o], true })
-	require.True(t, whole)
-	require.ElementsMatch(t, []remat.Owner{1, 3, 4}, goes, "4 MiB are left, and these are worth least")
+	victims, emptiesRegions := p.Window(30<<20, func(o remat.Owner, _ device.Addr) (float64, bool) {
+		return costs[o], true
+	})
+	require.True(t, emptiesRegions)
+	require.ElementsMatch(t, []remat.Owner{1, 3, 4}, victims, "4 MiB of the device are free, and these cost least")
 }
 
-func TestBlocksLieAtTheirEndsWhileTheyFit(t *testing.T) {
+func TestBlocksArePlacedAtTheirEnds(t *testing.T) {
 	p := over(t, "bfc:spatial", 64<<10)
 	p.SetHints(func(o remat.Owner) alloc.Hint { return alloc.HintLow + alloc.Hint(o%2) })
 	addrs := []device.Addr{}
@@ -178,11 +180,11 @@ func TestBlocksLieAtTheirEndsWhileTheyFit(t *testing.T) {
 	require.Equal(t, device.Size(48<<10), addrs[3].Sub(addrs[0]))
 	p.Free(alloc.Block{Addr: addrs[0], Size: 8 << 10})
 	b, ok := p.Alloc(8<<10, 15)
-	require.True(t, ok, "what has no place at the high end lies at the low one")
+	require.True(t, ok, "a block that does not fit at the high end is placed at the low end")
 	require.Equal(t, addrs[0], b.Addr)
 }
 
-func TestExpensiveBlocksLieAtTheOtherEnd(t *testing.T) {
+func TestExpensiveBlocksArePlacedAtTheHighEnd(t *testing.T) {
 	s := logOf(t, "syn_resnet20")
 	peak := peakOf(t, s, "eager")
 	seen := map[string]string{}
@@ -218,5 +220,5 @@ func TestWindowEvictsNoUnneededBlock(t *testing.T) {
 		}
 	}
 	require.Greater(t, windows, 100)
-	require.Positive(t, wasted, "eq evicts what the request has no use for")
+	require.Positive(t, wasted, "eq evicts blocks that the request does not need")
 }

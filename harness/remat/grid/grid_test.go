@@ -70,7 +70,8 @@ func goldenRows(t *testing.T) map[string]map[string]string {
 	return rows
 }
 
-// TestCountingMemoryReproducesTheSimulator compares whole rows, by the names that both have.
+// TestCountingMemoryReproducesTheSimulator compares all fields that a run and a row of the
+// simulator have in common.
 func TestCountingMemoryReproducesTheSimulator(t *testing.T) {
 	want := goldenRows(t)
 	r, err := grid.Grid(t.Context(), []grid.Log{logOf(t, "syn_chain64"), logOf(t, "syn_unet4")}, nil, grid.Options{
@@ -131,7 +132,7 @@ func small(t *testing.T) ([]grid.Log, []setting.Setup, grid.Options) {
 	}
 }
 
-// TestNothingCompletesBelowTheLowerBound also looks at what lines say of their runs.
+// TestNothingCompletesBelowTheLowerBound also compares the lines with their runs.
 func TestNothingCompletesBelowTheLowerBound(t *testing.T) {
 	logs, setups, o := small(t)
 	r, err := grid.Grid(t.Context(), logs, setups, o)
@@ -159,11 +160,11 @@ func TestNothingCompletesBelowTheLowerBound(t *testing.T) {
 			require.NotNil(t, l.PriceOfFragmentation)
 		}
 	}
-	require.Positive(t, unlike, "some strategy fails again within more")
+	require.Positive(t, unlike, "some strategy fails within a larger budget than its smallest feasible one")
 }
 
-// TestTheSameOnAnyNumberOfWorkers compares reports byte for byte.
-func TestTheSameOnAnyNumberOfWorkers(t *testing.T) {
+// TestReportDoesNotDependOnTheWorkers compares reports byte for byte.
+func TestReportDoesNotDependOnTheWorkers(t *testing.T) {
 	var first []byte
 	for _, workers := range []int{1, 5} {
 		logs, setups, o := small(t)
@@ -176,14 +177,14 @@ func TestTheSameOnAnyNumberOfWorkers(t *testing.T) {
 			first = text
 			again, err := grid.Parse(text)
 			require.NoError(t, err)
-			require.Equal(t, r, again, "what is written can be read")
+			require.Equal(t, r, again, "a report is read as it was written")
 		}
 		require.Equal(t, string(first), string(text))
 	}
 }
 
-// TestAGridThatIsStoppedKeepsWholeLines stops in the second line.
-func TestAGridThatIsStoppedKeepsWholeLines(t *testing.T) {
+// TestStoppedGridKeepsCompleteLines stops in the second line.
+func TestStoppedGridKeepsCompleteLines(t *testing.T) {
 	logs, setups, o := small(t)
 	ctx, stop := context.WithCancel(t.Context())
 	var done atomic.Int64
@@ -198,9 +199,8 @@ func TestAGridThatIsStoppedKeepsWholeLines(t *testing.T) {
 	require.Len(t, r.Runs, len(o.Ratios))
 }
 
-// TestTheShareWeighsLogsByTheirLength runs two logs of which the second is longer, one run after
-// the other.
-func TestTheShareWeighsLogsByTheirLength(t *testing.T) {
+// TestShareOfDoneWeighsLogsByTheirSteps runs two logs of different lengths on one worker.
+func TestShareOfDoneWeighsLogsByTheirSteps(t *testing.T) {
 	logs := []grid.Log{logOf(t, "syn_chain64"), logOf(t, "syn_unet4")}
 	_, _, o := small(t)
 	var shares, want []float64
@@ -219,7 +219,7 @@ func TestTheShareWeighsLogsByTheirLength(t *testing.T) {
 	require.InDeltaSlice(t, want, shares, 1e-9)
 }
 
-func TestWhatCannotRunIsAnErrorThatNamesIt(t *testing.T) {
+func TestErrorsNameThePointOfTheGrid(t *testing.T) {
 	logs, setups, o := small(t)
 	o.Heuristics = []string{"eq", "best"}
 	_, err := grid.Grid(t.Context(), logs, setups, o)
@@ -230,8 +230,8 @@ func TestWhatCannotRunIsAnErrorThatNamesIt(t *testing.T) {
 	require.ErrorContains(t, err, "nothing: the log allocates no memory")
 }
 
-// TestDefragFirstGivesTheCostOfNotMoving runs one strategy with both ladders.
-func TestDefragFirstGivesTheCostOfNotMoving(t *testing.T) {
+// TestDefragFirstGivesThePriceOfNotMoving runs one strategy with both ladders.
+func TestDefragFirstGivesThePriceOfNotMoving(t *testing.T) {
 	r, err := grid.Grid(t.Context(), []grid.Log{logOf(t, "syn_unet4")}, setupsOf(t, "bestfit"), grid.Options{
 		Heuristics: []string{"eq"}, Ladders: []string{grid.Evict, grid.DefragFirst},
 		Settings: grid.Settings{Liveness: "eager", Limit: 2},
@@ -272,7 +272,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestSettingsReachTheRuns compares grids that differ in one setting.
+// TestSettingsReachTheRuns checks that each setting changes the runs.
 func TestSettingsReachTheRuns(t *testing.T) {
 	runGrid := func(s grid.Settings) *grid.Report {
 		s.Liveness, s.Limit = "eager", 2
