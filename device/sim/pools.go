@@ -129,7 +129,7 @@ func (d *Device) DestroyPool(p device.Pool) error {
 		if !pool.Settled() {
 			d.waitForAll(device.CallDestroyPool)
 		}
-		_, _ = pool.Synchronise(), pool.Close() // backing never fails
+		_, _ = pool.Synchronize(), pool.Close() // backing never fails
 		i, _ := d.pools.others.Find(uint64(p))
 		*d.pools.others.At(i) = nil
 		d.pools.others.Remove(i)

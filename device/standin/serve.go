@@ -324,7 +324,7 @@ func (m *Memory) answerPools(op Op, arg [4]uint64) (value uint64, err error) {
 			return 0, device.ErrBusy
 		}
 		m.pools[arg[0]] = nil
-		return 0, errors.Join(p.Synchronise(), p.Close())
+		return 0, errors.Join(p.Synchronize(), p.Close())
 	case opAllocAsync:
 		size := device.Size(arg[1])
 		if size > streampool.MaxRequest {

@@ -16,7 +16,7 @@ func ExampleFront() {
 		return 2 * device.MiB, 3 * device.MiB
 	})
 	for _, r := range []alloc.Request{{Size: 1000}, {Size: 1000, Align: 4096}, {Size: 2 * device.GiB}} {
-		if f.Judge(&r) {
+		if f.Accepts(&r) {
 			f.Stats.Granted(r.Size, device.AlignUp(r.Size, device.Size(512)))
 			continue
 		}

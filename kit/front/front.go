@@ -12,15 +12,15 @@ import (
 // Limits are the bounds of the requests that a strategy can grant.
 type Limits struct {
 	Most  device.Size  // largest request in bytes, at least 1
-	Align device.Size  // largest alignment that is honoured; 0 for any power of two
+	Align device.Size  // largest alignment in bytes; 0 for any power of two
 	Above power.Reason // reason to refuse a larger request; zero means [power.ReasonTooLarge]
 	Null  bool         // a free of address 0 does nothing and succeeds
 }
 
 // Front is the state of a strategy at its interface: the counters, the last refusal, whether it is
-// closed, and the limits by which it judges requests. It must not be copied; use [Front.Init].
+// closed, and the limits of its requests. It must not be copied; use [Front.Init].
 type Front struct {
-	most  device.Size // Limits.Most; 0 once closed, so that Judge rejects every request
+	most  device.Size // Limits.Most; 0 once closed, so that Accepts rejects every request
 	align device.Size // Limits.Align
 
 	Stats alloc.Stats // the counters, which the strategy keeps
@@ -44,9 +44,9 @@ func (f *Front) Init(l Limits, free func() (largest, bytes device.Size)) View {
 	return View{f}
 }
 
-// Judge reports whether the strategy is open and can ever grant a request. If not, the caller
+// Accepts reports whether the strategy is open and can ever grant a request. If not, the caller
 // returns [Front.Refuse].
-func (f *Front) Judge(r *alloc.Request) bool {
+func (f *Front) Accepts(r *alloc.Request) bool {
 	return r.Size-1 < f.most && r.Align&(r.Align-1) == 0 && r.Align <= f.align
 }
 
@@ -97,7 +97,7 @@ func (f *Front) NoBlock() error {
 	return alloc.ErrInvalidFree
 }
 
-// NothingFreed returns the answer to a free of an address at which no live block starts: nil for
+// NothingFreed returns the result of a free of an address at which no live block starts: nil for
 // address 0 if the limits permit it, otherwise the error of NoBlock.
 func (f *Front) NothingFreed(a device.Addr) error {
 	if a == 0 && f.limits.Null && !f.closed {
@@ -116,7 +116,7 @@ func (f *Front) Close() {
 }
 
 // Stop closes the strategy like Close but leaves the counters: live blocks stay in regions that the
-// device does not take back.
+// device does not release.
 func (f *Front) Stop() { f.closed, f.most = true, 0 }
 
 // View implements the powers that need only the front. A strategy embeds it, and overrides the

@@ -38,7 +38,7 @@ func TestRequestsAreJudgedByTheLimits(t *testing.T) {
 	} {
 		f, v := open(c.limits)
 		require.EqualValues(t, most, v.MaxRequest())
-		require.Equal(t, c.want == power.ReasonNone, f.Judge(&c.r), "%+v", c.r)
+		require.Equal(t, c.want == power.ReasonNone, f.Accepts(&c.r), "%+v", c.r)
 		if c.want == power.ReasonNone {
 			continue
 		}
@@ -92,7 +92,7 @@ func TestClosedFrontRefusesEverything(t *testing.T) {
 	require.Zero(t, v.Stats().Live)
 	require.Equal(t, alloc.ErrClosed, f.NoBlock())
 	for _, r := range []alloc.Request{{}, {Size: 1}, {Size: math.MaxUint64}} {
-		require.False(t, f.Judge(&r))
+		require.False(t, f.Accepts(&r))
 		require.Equal(t, alloc.ErrClosed, f.Refuse(&r))
 	}
 	_, ok := v.LastRefusal()

@@ -60,7 +60,7 @@ const (
 
 // LiveBlock is the record of a live block.
 type LiveBlock struct {
-	Requested device.Size   // bytes asked for
+	Requested device.Size   // bytes requested
 	Stream    device.Stream // stream of the request
 	Tag       uint64        // label of the request
 	Place     uint64        // the strategy's own record of the block; cheapest in 32 bits

@@ -175,11 +175,11 @@ func (s *BitSet) word(p *page, i uint32) *uint64 {
 	if p.log == pageLog {
 		return &s.words[p.run+i>>wordLog&pageMask]
 	}
-	return s.packed(p, i>>wordLog&pageMask)
+	return s.wordOfRun(p, i>>wordLog&pageMask)
 }
 
-// packed is word for runs shorter than 64 words. It is separate so that word is inlined.
-func (s *BitSet) packed(p *page, w uint32) *uint64 {
+// wordOfRun is word for runs shorter than 64 words. It is separate so that word is inlined.
+func (s *BitSet) wordOfRun(p *page, w uint32) *uint64 {
 	if p.has>>w&1 == 0 {
 		return nil
 	}

@@ -1,10 +1,10 @@
 package index
 
-// [MaxTree] finds the largest of many values of which few change between two questions, such as the
-// largest free chunk of thousands of streams. It is a tournament tree of upper bounds. A value that
-// rises is entered at once. A value that falls is corrected when it is found at the top, so
-// lowering a value costs nothing, and a question costs O(log n) for each value that has fallen
-// since.
+// [MaxTree] finds the largest of many values of which few change between two calls of Max, such as
+// the largest free chunk of thousands of streams. It is a tournament tree of upper bounds. A value
+// that rises is entered at once. A value that falls is corrected when it is found at the top, so
+// lowering a value costs nothing, and Max costs O(log n) for each value that has fallen since the
+// last call.
 
 import "github.com/vramyard/vramyard/device"
 

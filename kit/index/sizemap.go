@@ -31,9 +31,9 @@ package index
 //
 // For each block a strategy inserts and removes four chunks and searches once. In a B+ tree each of
 // these is a descent that ends in moving half a leaf, about 55 ns. But most inserted chunks are
-// remainders that are never asked for, and thousands share few sizes: among 100,000 blocks of the
-// workload w1, 30,000 free chunks have 1,700 sizes. So addresses are ordered only where the lowest
-// is asked for.
+// remainders that are never granted again, and thousands share few sizes: among 100,000 blocks of
+// the workload w1, 30,000 free chunks have 1,700 sizes. So addresses are ordered only where a
+// search needs the lowest.
 //
 // # Cost
 //

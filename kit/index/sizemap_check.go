@@ -10,8 +10,8 @@ import (
 var invariants = [...]string{
 	1: "a group is a heap by address",
 	2: "a group is in the cell of its size",
-	3: "bits say which cells have any",
-	4: "directories have a use",
+	3: "bits mark the nonempty cells",
+	4: "directories are not empty",
 	5: "every node is an entry or spare",
 }
 
@@ -47,7 +47,7 @@ func (c *checker) word(first uint32) error {
 	m, w := c.m, first>>wordBits
 	members, cells := m.words[w], m.cells[first:min(int(first)+1<<wordBits, len(m.cells))]
 	if (m.sums[w>>wordBits]>>(w&classMask)&1 != 0) != (members != 0) {
-		return broken(3, "word %d: %b, its sum says otherwise", w, members)
+		return broken(3, "word %d is %b, its bit in the level above differs", w, members)
 	}
 	if members == 0 && empty(cells) {
 		return nil // most words are zero

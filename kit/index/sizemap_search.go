@@ -89,7 +89,7 @@ func (m *SizeMap) Near(size, spread device.Size, looks int) SizeAt {
 	if int(own) >= len(m.cells) {
 		return NoEntry
 	}
-	l := look{lowest: ^device.Addr(0), most: ^device.Size(0), left: looks}
+	l := nearSearch{lowest: ^device.Addr(0), most: ^device.Size(0), left: looks}
 	for base, rest := own, m.window(own); ; rest &= rest - 1 {
 		if rest == 0 {
 			if base, rest = m.beyond(base); rest == 0 {
@@ -126,8 +126,8 @@ func (m *SizeMap) Near(size, spread device.Size, looks int) SizeAt {
 	}
 }
 
-// look is the state of a search for the lowest of a few entries.
-type look struct {
+// nearSearch is the state of Near.
+type nearSearch struct {
 	best   SizeAt      // lowest entry so far
 	lowest device.Addr // its address
 	most   device.Size // larger entries are not candidates
@@ -137,7 +137,7 @@ type look struct {
 // nearBelow continues a search among the groups of at least a size below a cell.
 //
 // Precondition: the sizes below agree with the size in all bits above, or it is 0.
-func (m *SizeMap) nearBelow(cell uint32, size, spread device.Size, l look) look {
+func (m *SizeMap) nearBelow(cell uint32, size, spread device.Size, l nearSearch) nearSearch {
 	if cell&dirBit != 0 {
 		d := &m.dirs[cell&^dirBit]
 		from := d.digit(size)

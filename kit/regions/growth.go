@@ -36,10 +36,10 @@ const (
 // device is the bound.
 const WholeLimit = device.TiB
 
-// share divides the bytes held into the size of the next region of kind Proportional; regions for
-// single blocks do not count. A sixteenth bounds the waste of a nearly unused region at 6 %, and
-// takes 183 regions from 256 KiB to 16 GiB.
-const share = 16
+// proportion divides the bytes held into the size of the next region of kind Proportional; regions
+// for single blocks do not count. A sixteenth bounds the waste of a nearly unused region at 6 %,
+// and takes 183 regions from 256 KiB to 16 GiB.
+const proportion = 16
 
 // Policy determines the sizes of regions and when they are released. Sizes are bytes.
 type Policy struct {
@@ -152,15 +152,15 @@ func (p *Pool) Grow(least, align device.Size, label int32) (device.Region, error
 	return r, nil
 }
 
-// exceeds reports whether the device rounded a region up above the limit, and took it back. A
-// region that it does not take back is used instead of lost.
+// exceeds reports whether the device rounded a region up above the limit, and the region was
+// released. A region that the device does not release is used, so that it is not lost.
 func (p *Pool) exceeds(r device.Region) bool {
 	return p.policy.Limit != 0 && p.stats.Reserved > p.policy.Limit && p.Release(r.Addr) == nil
 }
 
-// GrowDirect reserves a region of n bytes for one block, whatever the policy wants, and enters it
-// under a label as occupied. The region has no influence on the sizes of others. Errors are those
-// of Grow.
+// GrowDirect reserves a region of n bytes for one block, regardless of the policy, and enters it
+// under a label as occupied. The region does not influence the sizes of other regions. Errors are
+// those of Grow.
 func (p *Pool) GrowDirect(n, align device.Size, label int32) (device.Region, error) {
 	p.asked = 0
 	if n > p.room() {
@@ -195,16 +195,16 @@ func (p *Pool) reserve(n, least, align device.Size, label int32) (device.Region,
 		case err == nil || n == least:
 			return r, err
 		case p.policy.Kind == Whole:
-			return p.mostOf(least, n, align, label)
+			return p.largestRegion(least, n, align, label)
 		}
 		n = least + device.AlignDown((n-least)/2, p.policy.Quantum)
 	}
 }
 
-// mostOf reserves the largest region that the device grants, from least bytes up to less than most,
-// to a precision of wholeGrain. It halves the size until the device grants, then bisects; each
-// grant is released before a larger one is tried.
-func (p *Pool) mostOf(least, most, align device.Size, label int32) (r device.Region, err error) {
+// largestRegion reserves the largest region that the device grants, from least bytes up to less
+// than most, to a precision of wholeGrain. It halves the size until the device grants, then
+// bisects; each grant is released before a larger one is tried.
+func (p *Pool) largestRegion(least, most, align device.Size, label int32) (r device.Region, err error) {
 	quantum := p.policy.Quantum
 	for {
 		p.asked = max(least, device.AlignDown(most/2, quantum))
@@ -219,7 +219,7 @@ func (p *Pool) mostOf(least, most, align device.Size, label int32) (r device.Reg
 	held := true
 	for most-p.asked > max(quantum, wholeGrain) {
 		if held && p.Release(r.Addr) != nil {
-			return r, nil // the device does not take it back, so it is used
+			return r, nil // the device does not release it, so it is used
 		}
 		n := device.AlignDown(p.asked+(most-p.asked)/2, quantum)
 		larger, refused := p.Reserve(n, align, label)
@@ -239,6 +239,7 @@ func (p *Pool) mostOf(least, most, align device.Size, label int32) (r device.Reg
 // drivers.
 const wholeGrain = 2 * device.MiB
 
+// room returns the bytes that the limit leaves.
 func (p *Pool) room() device.Size {
 	switch {
 	case p.policy.Kind == Whole && p.grown > 0:
@@ -251,7 +252,7 @@ func (p *Pool) room() device.Size {
 	return p.policy.Limit - p.stats.Reserved
 }
 
-// nextSize returns the policy's size for a region, which least bounds from below.
+// nextSize returns the policy's size for a region of at least least bytes.
 func (p *Pool) nextSize(least device.Size) device.Size {
 	switch p.policy.Kind {
 	case Fixed:
@@ -259,7 +260,7 @@ func (p *Pool) nextSize(least device.Size) device.Size {
 	case Doubling:
 		return max(least, p.next)
 	case Proportional:
-		least = max(least, p.grown/share)
+		least = max(least, p.grown/proportion)
 	case Whole:
 		return 2 * mostRegion
 	}

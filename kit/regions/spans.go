@@ -215,8 +215,8 @@ func (m *Memory) Fill(low, high device.Addr) (mapped device.Addr, err error) {
 	if err == nil {
 		return mapped, nil
 	}
-	// Mapped memory without access must not look grantable: unmap it. If that fails the caller sets it
-	// aside.
+	// Mapped memory without access must not be granted: unmap it. If that fails, the caller must not
+	// use the pages below mapped.
 	if mapped > low && m.Clear(low, mapped) == nil {
 		mapped = low
 	}

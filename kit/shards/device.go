@@ -14,14 +14,14 @@ type Device struct {
 	inner device.Device
 	mu    sync.Mutex
 	bytes device.Size            // held by all shards; guarded by mu
-	peak  device.Size            // most of bytes; guarded by mu
+	peak  device.Size            // maximum of bytes; guarded by mu
 	held  atomic.Pointer[[]Held] // by address; replaced, never changed
 }
 
 // Held is memory that a shard holds.
 type Held struct {
 	device.Region
-	Shard int // its number
+	Shard int // number of the shard
 }
 
 // heldBytes is the host memory of a [Held].
@@ -69,7 +69,7 @@ func (p *plain) Usage() device.Usage { return device.Usage{Held: p.held} }
 // shards. A call that reserves or releases regions, ranges or blocks of pools costs O(regions),
 // because it replaces the table in which [Device.Find] searches.
 func (d *Device) Part(shard int) device.Source {
-	var before device.Size // bytes held from the device, by others too
+	var before device.Size // bytes held from the device, including those of others
 	f := device.Hooked(d.inner, device.Hook{
 		Before: func(*device.Invocation) error {
 			d.mu.Lock()
@@ -81,15 +81,15 @@ func (d *Device) Part(shard int) device.Source {
 			d.bytes += d.inner.Usage().Held - before
 			d.peak = max(d.peak, d.bytes)
 			if v.Err == nil {
-				d.book(shard, v)
+				d.updateTable(shard, v)
 			}
 		},
 	})
 	return &f
 }
 
-// book renews the table after a call.
-func (d *Device) book(shard int, v *device.Invocation) {
+// updateTable replaces the table after a call.
+func (d *Device) updateTable(shard int, v *device.Invocation) {
 	held := d.Table()
 	switch v.Call {
 	case device.CallReserve, device.CallReserveRange, device.CallAllocAsync:
@@ -100,7 +100,7 @@ func (d *Device) book(shard int, v *device.Invocation) {
 	}
 }
 
-// replace is apart from book because its argument is moved to the heap.
+// replace is separate from updateTable because its argument is moved to the heap.
 func (d *Device) replace(held []Held) { d.held.Store(&held) }
 
 // above returns the number of entries of a table that begin at an address or below.
@@ -116,7 +116,7 @@ func above(held []Held, a device.Addr) int {
 	return i
 }
 
-// Find returns the memory that an address lies in, and whether a shard holds it. It takes no lock
+// Find returns the memory that contains an address, and whether a shard holds it. It takes no lock
 // and costs O(log regions). The memory of a live block stays with its shard.
 func (d *Device) Find(a device.Addr) (Held, bool) {
 	held := d.Table()
@@ -129,7 +129,7 @@ func (d *Device) Find(a device.Addr) (Held, bool) {
 // Table returns the memory of all shards, by address. It must not be changed.
 func (d *Device) Table() []Held { return *d.held.Load() }
 
-// peakHeld returns the most bytes that the shards held together.
+// peakHeld returns the peak of the bytes that the shards held together.
 func (d *Device) peakHeld() device.Size {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Set is strategies that are safe for concurrent use together: each has a lock. It is a
-// [sync.Locker] that takes every lock. Use [NewSet].
+// Set is a set of strategies that is safe for concurrent use: each strategy has a lock. As a
+// [sync.Locker] it takes every lock. Use [NewSet].
 type Set struct {
 	device *Device
 	all    []*shard
@@ -28,7 +28,7 @@ type Set struct {
 type shard struct {
 	sync.Mutex
 	strategy alloc.Strategy
-	room     sizes       // the strategy holds at most this while the peak of the set is right
+	room     sizes       // the peak of the set is correct while the strategy holds at most this
 	left     device.Size // bytes that can be granted within the room if nothing is freed
 	_        [64]byte
 }
@@ -40,7 +40,7 @@ func sizesOf(s *alloc.Stats) sizes {
 	return sizes{requested: s.Requested, allocated: s.Allocated, active: s.Active}
 }
 
-// each returns f of each pair of sizes.
+// each applies f to each pair of sizes.
 func (a sizes) each(b sizes, f func(a, b device.Size) device.Size) sizes {
 	return sizes{
 		requested: f(a.requested, b.requested), allocated: f(a.allocated, b.allocated),
@@ -123,8 +123,8 @@ func (p *shard) alloc(s *Set, r alloc.Request) (b alloc.Block, raised bool, err 
 	return b, !p.resize(s), nil
 }
 
-// resize fits the room to the bytes that the strategy holds, and a batch. It takes the difference
-// from the spare of the set, or gives it back. It reports whether the spare was enough.
+// resize sets the room to the bytes that the strategy holds plus a batch. It takes the difference
+// from the spare of the set, or returns it. It reports whether the spare sufficed.
 func (p *shard) resize(s *Set) (ok bool) {
 	stats := p.strategy.Stats()
 	now := sizesOf(&stats)
@@ -148,8 +148,8 @@ func (s *Set) Free(i int, a device.Addr) error {
 	return s.Acquire(i).Free(a)
 }
 
-// Level renews the peaks and shares out the bytes between the sum and the peaks: a quarter as room
-// of the strategies, the rest as spare. It must be called with every lock held, after calls of
+// Level recomputes the peaks, and distributes the bytes between the sum and the peaks: a quarter as
+// room of the strategies, the rest as spare. It must be called with every lock held, after calls of
 // [Set.At] that may raise a peak.
 func (s *Set) Level() {
 	var sum sizes
@@ -202,7 +202,7 @@ func (s *Set) Sum() (sum alloc.Stats) {
 	return sum
 }
 
-// ClearPeaks brings the peaks down to the present values as [alloc.Stats.Clear] does. It must be
+// ClearPeaks lowers the peaks to the current values, as [alloc.Stats.Clear] does. It must be
 // called with every lock held, when the counters of each strategy are cleared.
 func (s *Set) ClearPeaks() {
 	s.peak = sizes{}

@@ -6,7 +6,7 @@ import "github.com/vramyard/vramyard/alloc"
 type run struct{ from, to int }
 
 // Walk yields the chunks of every strategy in the order of their addresses. It must be called with
-// every lock held. It gathers the chunks first, in room that stays for the next walk.
+// every lock held. It collects the chunks first, in a buffer that the next walk reuses.
 func (s *Set) Walk(yield func(alloc.Chunk) bool) {
 	if s.gather == nil {
 		s.gather = func(c alloc.Chunk) bool {

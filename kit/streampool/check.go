@@ -27,10 +27,10 @@ type tally struct {
 	stats    Stats
 	chunks   int
 	free     []int    // by group
-	holders  []int32  // by mark
-	pending  []uint32 // by chunk: notes in queues
-	noted    int      // notes of live chunks
-	enqueued int      // notes in queues
+	refs     []int32  // by mark
+	pending  []uint32 // by chunk: uses in queues
+	recorded int      // uses of live chunks
+	enqueued int      // uses in queues
 }
 
 // Check verifies the invariants of the package comment and returns an error that names the broken
@@ -43,7 +43,7 @@ func (p *Pool) Check() error {
 		return nil
 	}
 	t := tally{
-		free: make([]int, len(p.groups)), holders: make([]int32, len(p.marks.rows)), pending: make([]uint32, len(p.rows)),
+		free: make([]int, len(p.groups)), refs: make([]int32, len(p.marks.rows)), pending: make([]uint32, len(p.rows)),
 	}
 	for g := range p.groups {
 		if err := p.checkUses(uint32(g), &t); err != nil {
@@ -97,7 +97,7 @@ func (p *Pool) checkRegion(e index.AddrEntry[region], t *tally) error {
 func (p *Pool) checkChunk(h Handle, t *tally) error {
 	w := &p.rows[h]
 	t.chunks++
-	t.holders[w.mark]++
+	t.refs[w.mark]++
 	switch w.state {
 	case Free:
 		t.free[w.group]++
@@ -117,12 +117,12 @@ func (p *Pool) checkChunk(h Handle, t *tally) error {
 			return broken(5, "%v is live and has mark %d", w.addr, w.mark)
 		}
 		for i := w.uses; i != noUse; i = p.uses.rows[i].next {
-			t.noted++
+			t.recorded++
 		}
 	default:
 		t.stats.Pending += w.size
 		if w.uses == 0 || w.uses != t.pending[h] || w.mark == noMark {
-			return broken(6, "%v waits for %d, %d notes do", w.addr, w.uses, t.pending[h])
+			return broken(6, "%v waits for %d marks, %d uses are queued", w.addr, w.uses, t.pending[h])
 		}
 	}
 	return nil
@@ -134,14 +134,14 @@ func (p *Pool) checkUses(g uint32, t *tally) error {
 		u := p.uses.rows[i]
 		if t.enqueued++; t.enqueued > len(p.uses.rows) || int(u.chunk) >= len(p.rows) || u.group != g ||
 			p.rows[u.chunk].state != Pending {
-			return broken(6, "note %d of stream %d is of chunk %d", i, g, u.chunk)
+			return broken(6, "use %d of stream %d is of chunk %d", i, g, u.chunk)
 		}
 		t.pending[u.chunk]++
-		t.holders[u.mark]++
+		t.refs[u.mark]++
 		last = i
 	}
 	if last != p.groups[g].lastUse {
-		return broken(6, "the last note of stream %d is %d, not %d", g, last, p.groups[g].lastUse)
+		return broken(6, "the last use of stream %d is %d, not %d", g, last, p.groups[g].lastUse)
 	}
 	return nil
 }
@@ -175,13 +175,13 @@ func (p *Pool) checkGroup(g uint32, n int) error {
 		return broken(5, "%d free chunks belong to %d, its queue has %d", n, g, queued)
 	}
 	if waited := p.groups[g].firstUse != noUse; g != unowned && p.busy.Has(g) != (n > 0 || waited) {
-		return broken(5, "%d is known as busy: %v, with %d free chunks, marks that a pending chunk waits for: %v", g,
+		return broken(5, "stream %d is busy: %v, with %d free chunks; a pending chunk waits for it: %v", g,
 			p.busy.Has(g), n, waited)
 	}
 	return nil
 }
 
-// checkSpares checks that every row, use and mark without a holder is spare.
+// checkSpares checks that every row, use and mark without a reference is spare.
 func (p *Pool) checkSpares(t *tally) error {
 	spares := 0
 	for h := p.spare; h != None && spares <= p.spares; h = p.rows[h].chain {
@@ -194,27 +194,27 @@ func (p *Pool) checkSpares(t *tally) error {
 	for i := p.uses.spare; i != noUse && unused < len(p.uses.rows); i = p.uses.rows[i].next {
 		unused++
 	}
-	if t.noted+t.enqueued+unused != len(p.uses.rows)-1 {
-		return broken(7, "%d notes of live chunks, %d of pending, %d spare, of %d",
-			t.noted, t.enqueued, unused, len(p.uses.rows)-1)
+	if t.recorded+t.enqueued+unused != len(p.uses.rows)-1 {
+		return broken(7, "%d uses of live chunks, %d of pending chunks, %d spare, of %d",
+			t.recorded, t.enqueued, unused, len(p.uses.rows)-1)
 	}
 	events, spare := len(p.marks.events), 0
 	for id, w := range p.marks.rows[1:] {
-		if w.holders != t.holders[id+1] {
-			return broken(7, "mark %d has %d holders, counted %d", id+1, t.holders[id+1], w.holders)
+		if w.refs != t.refs[id+1] {
+			return broken(7, "mark %d has %d references, counted %d", id+1, t.refs[id+1], w.refs)
 		}
 		if w.event != 0 {
 			events++
 		}
-		if w.holders == 0 {
+		if w.refs == 0 {
 			spare++
 		}
 	}
 	for id := p.marks.spare; id != noMark; id = p.marks.rows[id].next {
 		spare--
 	}
-	if spare != 0 || events != p.marks.made {
-		return broken(7, "%d events of %d, %d spare marks in no list", events, p.marks.made, spare)
+	if spare != 0 || events != p.marks.created {
+		return broken(7, "%d events of %d, %d spare marks in no list", events, p.marks.created, spare)
 	}
 	return nil
 }
@@ -231,14 +231,14 @@ func (p *Pool) checkStats(t *tally) error {
 		{"pending bytes", uint64(got.Pending), uint64(want.Pending)},
 		{"slack bytes", uint64(got.Slack), uint64(want.Slack)},
 		{"regions", uint64(got.Regions), uint64(want.Regions)},
-		{"regions granted and back", got.Reserves - got.Releases, uint64(want.Regions)},
+		{"regions reserved and not released", got.Reserves - got.Releases, uint64(want.Regions)},
 	} {
 		if f.stat != f.sum {
 			return broken(8, "%s: counted %d, there are %d", f.name, f.stat, f.sum)
 		}
 	}
 	if got.ReservedHigh < got.Reserved || got.UsedHigh < got.Used {
-		return broken(8, "a high-water mark is below: %+v", got)
+		return broken(8, "a high-water mark is below the current value: %+v", got)
 	}
 	return nil
 }

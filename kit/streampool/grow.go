@@ -17,7 +17,7 @@ func (p *Pool) grow(n, align device.Size, g uint32) (Handle, error) {
 	if err == nil {
 		return h, nil
 	}
-	if p.Synchronise() == nil {
+	if p.Synchronize() == nil {
 		if h := p.reuseOwn(n, align, g); h != None {
 			return h, nil
 		}
@@ -52,8 +52,8 @@ func (p *Pool) extend(n, align device.Size) (Handle, error) {
 		return None, err
 	}
 	if p.Config.Limit != 0 && r.Size > p.Config.Limit-p.stats.Reserved && p.src.Release(r.Addr) == nil {
-		// The source rounded up above the limit. A region that it does not take back is used instead of
-		// lost.
+		// The source rounded up above the limit. A region that it does not release is used, so that it is
+		// not lost.
 		p.stats.Reserves++
 		p.stats.Releases++
 		return None, ErrLimit
@@ -70,9 +70,9 @@ func (p *Pool) extend(n, align device.Size) (Handle, error) {
 	return h, nil
 }
 
-// Synchronise waits for the device and makes every freed chunk unowned. It is a no-op if no chunk
+// Synchronize waits for the device and makes every freed chunk unowned. It is a no-op if no chunk
 // waits for a mark.
-func (p *Pool) Synchronise() error {
+func (p *Pool) Synchronize() error {
 	if p.streams == nil || p.Settled() {
 		return nil
 	}
@@ -138,12 +138,12 @@ func (p *Pool) trim(keep device.Size, wait bool) (bytes device.Size, first error
 		}
 		for h := e.Value.first; h != None; {
 			next := p.rows[h].next
-			p.unshelve(h)
-			p.release(h)
+			p.removeFree(h)
+			p.dropMark(h)
 			p.retire(h)
 			h = next
 		}
-		p.dropped(at)
+		p.forgetRegion(at)
 		bytes += e.Value.size
 	}
 	return bytes, first
@@ -159,7 +159,7 @@ func (p *Pool) empty(h Handle, owned bool) bool {
 	return true
 }
 
-func (p *Pool) dropped(at index.AddrPos) {
+func (p *Pool) forgetRegion(at index.AddrPos) {
 	size := p.regions.Entry(at).Value.size
 	p.regions.Delete(at)
 	p.stats.Regions--
@@ -189,7 +189,7 @@ func (p *Pool) Close() (first error) {
 			first = cmp.Or(first, err)
 			continue
 		}
-		p.dropped(at)
+		p.forgetRegion(at)
 	}
 	p.stats.Slack = p.stats.Reserved
 	first = cmp.Or(first, p.destroyEvents())

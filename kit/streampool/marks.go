@@ -10,28 +10,28 @@ const noMark markID = 0
 
 // mark is a point in a stream: the end of the work that was queued when the mark was recorded.
 type mark struct {
-	event   device.Event // 0: not recorded yet
-	turn    uint64       // number of marks recorded before; the largest value if not recorded
-	group   uint32
-	holders int32 // reference count; 0: spare
-	done    bool
-	next    markID // spare: next spare mark
+	event device.Event // 0: not recorded yet
+	turn  uint64       // number of marks recorded before it; the largest value if not recorded
+	group uint32
+	refs  int32 // reference count; 0: spare
+	done  bool
+	next  markID // spare: next spare mark
 }
 
 // marks holds the marks and the events that they recycle.
 type marks struct {
-	rows   []mark // rows[0] is unused
-	spare  markID
-	turn   uint64
-	events []device.Event // spare
-	made   int            // number of events created
+	rows    []mark // rows[0] is unused
+	spare   markID
+	turn    uint64         // number of recorded marks
+	events  []device.Event // spare
+	created int            // number of events created
 }
 
 func newMarks() marks { return marks{rows: make([]mark, 1)} }
 
 func (m *marks) hold(id markID) {
 	if id != noMark {
-		m.rows[id].holders++
+		m.rows[id].refs++
 	}
 }
 
@@ -41,7 +41,7 @@ func (m *marks) drop(id markID) {
 		return
 	}
 	w := &m.rows[id]
-	if w.holders--; w.holders > 0 {
+	if w.refs--; w.refs > 0 {
 		return
 	}
 	if w.event != 0 {
@@ -66,7 +66,7 @@ func (p *Pool) newMark(g uint32) markID {
 	} else {
 		m.spare = m.rows[id].next
 	}
-	m.rows[id] = mark{group: g, holders: 1, turn: ^uint64(0)}
+	m.rows[id] = mark{group: g, refs: 1, turn: ^uint64(0)}
 	_ = p.record(id) // retried by passed and wait
 	return id
 }
@@ -85,7 +85,7 @@ func (p *Pool) record(id markID) error {
 			return err
 		}
 		m.events = append(m.events, e)
-		m.made++
+		m.created++
 		last = 0
 	}
 	e := m.events[last]
@@ -145,7 +145,7 @@ func (p *Pool) destroyEvents() (first error) {
 			}
 			continue
 		}
-		p.marks.made--
+		p.marks.created--
 	}
 	p.marks.events = kept
 	return first

@@ -113,7 +113,7 @@ func New(src device.Source, c Config) *Pool {
 // Stats returns the figures. O(1).
 func (p *Pool) Stats() Stats { return p.stats }
 
-// ResetHighs resets the high-water marks of reserved bytes, used bytes or both to the present
+// ResetHighs resets the high-water marks of reserved bytes, used bytes or both to the current
 // values.
 func (p *Pool) ResetHighs(reserved, used bool) {
 	if reserved {
@@ -171,13 +171,13 @@ func (p *Pool) Alloc(r Request) (Handle, error) {
 func (p *Pool) grant(h Handle, n device.Size, g uint32, r *Request) Handle {
 	if pad := padOf(p.rows[h].addr, r.Align); pad != 0 {
 		rest := p.split(h, pad)
-		p.shelve(h)
+		p.insertFree(h)
 		h = rest
 	}
 	if p.rows[h].size > n {
-		p.shelve(p.split(h, n))
+		p.insertFree(p.split(h, n))
 	}
-	p.release(h)
+	p.dropMark(h)
 	if p.live.Full() {
 		p.rehash()
 	}
@@ -189,7 +189,7 @@ func (p *Pool) grant(h Handle, n device.Size, g uint32, r *Request) Handle {
 	return h
 }
 
-func (p *Pool) release(h Handle) {
+func (p *Pool) dropMark(h Handle) {
 	p.marks.drop(p.rows[h].mark)
 	p.rows[h].mark = noMark
 }
@@ -218,7 +218,7 @@ func (p *Pool) RegionOf(a device.Addr) device.Addr {
 	return e.Addr
 }
 
-func (p *Pool) unlist(h Handle) {
+func (p *Pool) removeLive(h Handle) {
 	link := p.live.Of(p.rows[h].addr)
 	for *link != h {
 		link = &p.rows[*link].chain
@@ -240,7 +240,7 @@ func (p *Pool) rehash() {
 // Free frees a live block on a stream. The memory is reusable once that stream and every stream
 // recorded by [Pool.Use] have finished the work queued until now.
 func (p *Pool) Free(h Handle, s device.Stream) {
-	p.unlist(h)
+	p.removeLive(h)
 	g := p.groupOf(s)
 	w := &p.rows[h]
 	size := w.size
@@ -252,7 +252,7 @@ func (p *Pool) Free(h Handle, s device.Stream) {
 		return
 	}
 	w.group, w.mark = g, p.newMark(g)
-	if p.await(h) {
+	if p.recordWaits(h) {
 		p.rows[h].state = Pending
 		p.stats.Pending += size
 		return
@@ -266,16 +266,16 @@ func (p *Pool) freeOwned(h Handle) {
 	g := p.rows[h].group
 	p.resetFree(h)
 	h = p.coalesce(h, func(n *row) bool { return n.group == g || n.group == unowned })
-	p.shelve(h)
+	p.insertFree(h)
 }
 
 // freeUnowned makes a chunk, which is in no map and no queue, a free unowned chunk and coalesces
 // it.
 func (p *Pool) freeUnowned(h Handle) {
-	p.release(h)
+	p.dropMark(h)
 	p.resetFree(h)
 	p.rows[h].group = unowned
-	p.shelve(p.coalesce(h, func(n *row) bool { return n.group == unowned }))
+	p.insertFree(p.coalesce(h, func(n *row) bool { return n.group == unowned }))
 }
 
 func (p *Pool) resetFree(h Handle) {
@@ -291,7 +291,7 @@ func (p *Pool) coalesce(h Handle, wanted func(*row) bool) Handle {
 		if b == None || p.rows[b].state != Free || !wanted(&p.rows[b]) {
 			break
 		}
-		p.unshelve(b)
+		p.removeFree(b)
 		p.joinMarked(b, h)
 		h = b
 	}
@@ -300,7 +300,7 @@ func (p *Pool) coalesce(h Handle, wanted func(*row) bool) Handle {
 		if b == None || p.rows[b].state != Free || !wanted(&p.rows[b]) {
 			return h
 		}
-		p.unshelve(b)
+		p.removeFree(b)
 		p.joinMarked(h, b)
 	}
 }
@@ -312,12 +312,12 @@ func (p *Pool) joinMarked(left, right Handle) {
 		l.mark, r.mark = r.mark, l.mark
 	}
 	l.group = max(l.group, r.group) // equal, or one is unowned
-	p.release(right)
+	p.dropMark(right)
 	p.join(left, right)
 }
 
-// shelve enters a free chunk into the map and the queue of its owner.
-func (p *Pool) shelve(h Handle) {
+// insertFree enters a free chunk into the map and the queue of its owner.
+func (p *Pool) insertFree(h Handle) {
 	w := &p.rows[h]
 	g := &p.groups[w.group]
 	if w.group != unowned {
@@ -330,8 +330,8 @@ func (p *Pool) shelve(h Handle) {
 	p.largest.Raise(w.group, w.size)
 }
 
-// unshelve undoes shelve. The chunk keeps its mark.
-func (p *Pool) unshelve(h Handle) {
+// removeFree undoes insertFree. The chunk keeps its mark.
+func (p *Pool) removeFree(h Handle) {
 	w := &p.rows[h]
 	g := &p.groups[w.group]
 	if !g.free.Remove(w.at, h) {
@@ -339,12 +339,12 @@ func (p *Pool) unshelve(h Handle) {
 	}
 	if w.group != unowned {
 		p.dequeue(g, h)
-		p.idle(w.group)
+		p.updateBusy(w.group)
 	}
 }
 
-// idle removes a group from busy if it has no free chunk and no pending mark.
-func (p *Pool) idle(g uint32) {
+// updateBusy removes a group from busy if it has no free chunk and no pending mark.
+func (p *Pool) updateBusy(g uint32) {
 	if q := &p.groups[g]; q.oldest == None && q.firstUse == noUse {
 		p.busy.Remove(g)
 	}

@@ -40,7 +40,7 @@ func (p *Pool) reuseOwn(n, align device.Size, g uint32) Handle {
 
 func (p *Pool) take(h Handle) Handle {
 	if h != None {
-		p.unshelve(h)
+		p.removeFree(h)
 	}
 	return h
 }
@@ -114,7 +114,7 @@ func (p *Pool) reuseAfterWait(n, align device.Size, g uint32) Handle {
 // marks unowned. With all, every mark counts as done. It returns the bytes that are no longer
 // pending, whether anything changed, and the device's first error.
 func (p *Pool) retireDone(all bool) (bytes device.Size, changed bool, first error) {
-	over := func(id markID) bool {
+	finished := func(id markID) bool {
 		if all {
 			return true
 		}
@@ -125,14 +125,14 @@ func (p *Pool) retireDone(all bool) (bytes device.Size, changed bool, first erro
 		return done
 	}
 	for g, ok := p.busy.Next(0); ok; g, ok = p.busy.Next(g + 1) {
-		for p.groups[g].firstUse != noUse && over(p.uses.rows[p.groups[g].firstUse].mark) {
+		for p.groups[g].firstUse != noUse && finished(p.uses.rows[p.groups[g].firstUse].mark) {
 			bytes += p.retireUse(g)
 		}
 	}
 	changed = bytes > 0
 	for g, ok := p.busy.Next(0); ok; g, ok = p.busy.Next(g + 1) {
-		for h := p.groups[g].oldest; h != None && over(p.rows[h].mark); h = p.groups[g].oldest {
-			p.unshelve(h)
+		for h := p.groups[g].oldest; h != None && finished(p.rows[h].mark); h = p.groups[g].oldest {
+			p.removeFree(h)
 			p.freeUnowned(h)
 			changed = true
 		}

@@ -64,9 +64,9 @@ func (p *Pool) forgetUses(h Handle) {
 	p.rows[h].uses = 0
 }
 
-// await records a mark on each stream, other than that of its group, which uses a block that is
-// being freed. It reports whether there are any.
-func (p *Pool) await(h Handle) bool {
+// recordWaits records a mark on each stream, other than that of its group, which uses a block that
+// is being freed. It reports whether there are any.
+func (p *Pool) recordWaits(h Handle) bool {
 	n := uint32(0)
 	for i := p.rows[h].uses; i != noUse; {
 		u := &p.uses.rows[i]
@@ -99,7 +99,7 @@ func (p *Pool) retireUse(of uint32) (bytes device.Size) {
 	u := p.uses.rows[i]
 	if g.firstUse = u.next; u.next == noUse {
 		g.lastUse = noUse
-		p.idle(of)
+		p.updateBusy(of)
 	}
 	p.marks.drop(u.mark)
 	p.uses.remove(i)

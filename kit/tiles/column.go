@@ -8,8 +8,8 @@ import (
 // Column is an optional property of chunks: it takes no memory until the first chunk has it. The
 // zero value is empty and ready.
 //
-// A column does not follow the life of a chunk. A value stays until it is set again, so the owner
-// of a column sets it for every chunk that it reads.
+// A column is not cleared when a chunk is retired: a value stays until it is set again. So the
+// owner of a column sets it for every chunk that it reads.
 type Column[T comparable] struct{ cells []T }
 
 // Get returns the property of a chunk, the zero T if it was never set.
@@ -20,8 +20,8 @@ func (c *Column[T]) Get(h Handle) (v T) {
 	return v
 }
 
-// Set gives a chunk the property. It allocates if the column is shorter than the handle,
-// for a table of the given number of rows, unless v is what Get returns anyway.
+// Set sets the property of a chunk in a table of the given number of rows. It allocates if the
+// column is shorter than the handle, unless v is the zero value.
 func (c *Column[T]) Set(h Handle, v T, rows int) {
 	if int(h) >= len(c.cells) {
 		var zero T

@@ -46,7 +46,7 @@ func (s *slide) run() {
 			hole = c.Join(hole, h, None)
 			last = hole
 		case hole != None:
-			if s.block(hole, h) {
+			if s.moveDown(hole, h) {
 				hole = h // it changed places with the block
 			} else {
 				hole = None
@@ -59,10 +59,10 @@ func (s *slide) run() {
 	}
 }
 
-// block moves a live chunk down into the hole below it, as far as its alignment allows, and reports
-// whether it moved. If so, h is the handle of the hole afterwards; otherwise the hole is in the
-// index.
-func (s *slide) block(hole, h Handle) bool {
+// moveDown moves a live chunk down into the hole below it, as far as its alignment allows, and
+// reports whether it moved. If so, h is the handle of the hole afterwards; otherwise the hole is in
+// the index.
+func (s *slide) moveDown(hole, h Handle) bool {
 	c := s.core
 	pad := Pad(c.Rows[hole].Addr, c.alignOf(h))
 	if pad == c.Rows[hole].Size || !s.may(c.show(s.held.Addr, h)) {

@@ -49,7 +49,7 @@ type Core struct {
 }
 
 // Init prepares the core of a strategy of the given name over src, and returns the view that the
-// strategy embeds. CanPlace follows the promises. Every power of two is honoured as an alignment.
+// strategy embeds. CanPlace follows the promises. Every power of two is a valid alignment.
 //
 // Precondition: the policy passes its Check.
 func (c *Core) Init(
@@ -58,7 +58,7 @@ func (c *Core) Init(
 	c.Table, c.live = NewTable(), index.NewAddrBuckets()
 	c.name, c.quantum, c.release, c.index = name, p.Quantum, p.Release, free
 	c.pool = regions.NewPool(src, &c.Stats, p)
-	c.placer = forecast.Placer{Most: MaxRequest, Promises: promises, Freed: c.foreseen, Join: joined}
+	c.placer = forecast.Placer{Most: MaxRequest, Promises: promises, Freed: c.freedAs, Join: merge}
 	shown := c.Front.Init(front.Limits{Most: MaxRequest}, func() (largest, bytes device.Size) {
 		return c.index.Largest(), c.Stats.Reserved - c.Stats.Active
 	})
@@ -128,8 +128,8 @@ func (c *Core) GrowDirect(r *alloc.Request, n device.Size) Handle {
 	return h
 }
 
-// ReleaseDirect returns the region of a chunk from GrowDirect, which is free again, and reports
-// whether the chunk is no more. If the device refuses, the region stays as an empty one.
+// ReleaseDirect releases the region of a chunk from GrowDirect, which is free again, and reports
+// whether the chunk was retired with it. If the device refuses, the region stays, empty.
 func (c *Core) ReleaseDirect(h Handle) (gone bool) {
 	if c.pool.DropDirect(c.Rows[h].Addr) != nil {
 		return false
@@ -272,7 +272,7 @@ func (c *Core) Vacate(h Handle) (gone bool) {
 	at := c.Rows[h].Addr
 	held, _ := c.pool.Find(at)
 	if !c.pool.Vacated(held.Size) || c.pool.Drop(at) != nil {
-		return false // a region that the device does not take back stays empty
+		return false // a region that the device does not release stays empty
 	}
 	c.Retire(h)
 	return true

@@ -15,7 +15,7 @@
 // # Branches
 //
 // The branch predictor cannot foresee whether a neighbor is free or alone in its ring. So a
-// neighbor that is not free is read as [None], a row that can be joined, unlinked and retired
+// neighbor that is not free is read as [None], a row that can be merge, unlinked and retired
 // without effect, and rings have anchors. This saved a tenth of a pair of calls at 1e3 live blocks.
 //
 // The left of two merged chunks survives, so the first chunk of a region keeps its handle, and the
@@ -28,7 +28,7 @@
 // live chunks (kit/index), the counters and the last refusal. [View] is its public part. A strategy
 // adds an [Index] of the free chunks and the search:
 //
-//	core.Judge(&r)                   // or a mistake of the caller
+//	core.Accepts(&r)                 // otherwise return core.Refuse(&r)
 //	n := core.Round(r.Size)
 //	h := index.find(n)               // taken out of the index
 //	h, err = core.Grow(&r, n)        // if there was no chunk

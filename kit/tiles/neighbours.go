@@ -26,14 +26,14 @@ func (v View) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	return !v.core.Closed() && v.core.placer.CanPlace(v.core.walk, r, freed)
 }
 
-// foreseen yields the free chunk that a live one becomes.
-func (c *Core) foreseen(live alloc.Chunk, yield func(alloc.Chunk)) {
+// freedAs yields the free chunk that a live one becomes.
+func (c *Core) freedAs(live alloc.Chunk, yield func(alloc.Chunk)) {
 	live.Class, live.Owner = c.index.Show(c.find(live.Addr))
 	yield(live)
 }
 
-// joined merges two free chunks. The upper one determines whether the result ends its region.
-func joined(left, right alloc.Chunk) alloc.Chunk {
+// merge merges two free chunks. The upper one determines whether the result ends its region.
+func merge(left, right alloc.Chunk) alloc.Chunk {
 	left.Size += right.Size
 	left.Class, left.Owner = right.Class, right.Owner
 	return left

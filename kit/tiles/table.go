@@ -18,7 +18,7 @@ type Row struct {
 	Addr device.Addr // first byte
 	Size device.Size // bytes
 	Prev Handle      // chunk before it in its region; None at the start
-	Next Handle      // chunk after it in its region; None at the end. Of a retired row, the row retired before it
+	Next Handle      // chunk after it in its region; None at the end. Retired: the row retired before it
 	link
 }
 
@@ -190,7 +190,7 @@ func (t *Table) annotate(h Handle, requested device.Size, l Label, align uint8) 
 // setFree makes a live chunk a free chunk in no ring.
 func (t *Table) setFree(h Handle) { t.Rows[h].link = link{} }
 
-// Requested returns the bytes asked for by a live chunk.
+// Requested returns the requested bytes of a live chunk.
 func (t *Table) Requested(h Handle) device.Size {
 	if slack := t.Rows[h].back; slack != wideSlack {
 		return t.Rows[h].Size - device.Size(slack)
@@ -198,5 +198,5 @@ func (t *Table) Requested(h Handle) device.Size {
 	return t.wide.Get(h)
 }
 
-// LabelOf returns what the caller attached to a live chunk.
+// LabelOf returns the caller's label of a live chunk.
 func (t *Table) LabelOf(h Handle) Label { return t.labels.Get(h) }

@@ -223,7 +223,7 @@ func (f *firstFit) Show(Handle) (class int32, owner uint8) { return alloc.NoClas
 func (f *firstFit) Check(int) error { return nil }
 
 func (f *firstFit) Alloc(r alloc.Request) (alloc.Block, error) {
-	if !f.core.Judge(&r) {
+	if !f.core.Accepts(&r) {
 		return alloc.Block{}, f.core.Refuse(&r)
 	}
 	n := f.core.Round(r.Size)

@@ -9,8 +9,8 @@ import (
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-// View is all that a strategy over a core shows, for it to embed: the inspector, the powers
-// and Close.
+// View is the public part of a strategy over a core, for the strategy to embed: the inspector, the
+// powers and Close.
 type View struct {
 	front.View
 	core *Core
@@ -25,7 +25,7 @@ var (
 	_ power.Locator    = View{}
 )
 
-// LargestFree implements [power.Holes]. It costs what the index takes for it.
+// LargestFree implements [power.Holes], at the cost of Index.Largest.
 func (v View) LargestFree() device.Size {
 	if v.core.Closed() {
 		return 0
@@ -50,7 +50,7 @@ func (v View) Trim() (device.Size, error) {
 }
 
 // Close implements [alloc.Strategy]. It releases the regions, the oldest first. Walk yields each
-// region that the device does not take back as one chunk of slack.
+// region that the device does not release as one chunk of slack.
 func (v View) Close() error {
 	c := v.core
 	c.Front.Close()

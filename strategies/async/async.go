@@ -49,7 +49,7 @@ func (a *Allocator) Config() Config { return a.cfg }
 
 // Alloc implements [alloc.Allocator]. The package comment gives the cost.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	if !a.front.Judge(&r) {
+	if !a.front.Accepts(&r) {
 		return alloc.Block{}, a.front.Refuse(&r)
 	}
 	h, err := a.pool.Alloc(streampool.Request{Size: r.Size, Align: r.Align, Stream: r.Stream, Tag: r.Tag})

@@ -40,7 +40,7 @@ func (a *Allocator) Config() Config { return a.cfg }
 // quantum O(chunks that are large enough but misplaced).
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	c, x := &a.core, &a.free
-	if !c.Judge(&r) {
+	if !c.Accepts(&r) {
 		err := c.Refuse(&r)
 		return alloc.Block{}, err
 	}

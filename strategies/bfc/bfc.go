@@ -86,7 +86,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 // The order of the steps affects addresses: the sweep precedes the search, so the search sees the
 // chunks below the frontier already merged.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	if !a.front.Judge(&r) {
+	if !a.front.Accepts(&r) {
 		return alloc.Block{}, a.front.Refuse(&r)
 	}
 	w := a.demandOf(&r)

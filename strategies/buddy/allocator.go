@@ -32,7 +32,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 
 // Alloc implements [alloc.Allocator]. Its cost does not depend on the number of regions.
 func (a *Allocator) Alloc(r alloc.Request) (b alloc.Block, err error) {
-	if !a.front.Judge(&r) {
+	if !a.front.Accepts(&r) {
 		return b, a.front.Refuse(&r)
 	}
 	if b.Addr, b.Size, _, err = a.blocks.Grab(r.Size, r.Align, r.Hint); err != nil {

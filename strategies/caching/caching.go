@@ -135,7 +135,7 @@ func (a *Allocator) Config() Config { return a.cfg }
 
 // Alloc implements [alloc.Allocator]. The package comment states its cost.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	if !a.front.Judge(&r) {
+	if !a.front.Accepts(&r) {
 		return alloc.Block{}, a.front.Refuse(&r)
 	}
 	// Pending blocks are polled before the search, so that completed ones serve at once. Events must

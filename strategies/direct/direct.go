@@ -28,7 +28,7 @@ func New(src device.Source, _ Config) (*Allocator, error) {
 
 // Alloc implements [alloc.Allocator]. It costs a device call.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	if !a.front.Judge(&r) {
+	if !a.front.Accepts(&r) {
 		return alloc.Block{}, a.front.Refuse(&r)
 	}
 	region, err := a.held.Reserve(r.Size, r.Align, 0)

@@ -38,7 +38,7 @@ func (a *Allocator) Config() Config { return a.cfg }
 // Alloc implements [alloc.Allocator]. It costs O(bits of a size).
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	c, x := &a.core, &a.free
-	if !c.Judge(&r) {
+	if !c.Accepts(&r) {
 		err := c.Refuse(&r)
 		return alloc.Block{}, err
 	}

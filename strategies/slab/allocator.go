@@ -46,7 +46,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	}
 	class, ok := a.cells.ClassOf(r.Size)
 	if !ok || r.Align != 0 {
-		if !a.front.Judge(&r) {
+		if !a.front.Accepts(&r) {
 			return alloc.Block{}, a.front.Refuse(&r)
 		}
 		if class, ok = a.cells.ClassFor(r.Size, r.Align); !ok {

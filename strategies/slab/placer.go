@@ -17,7 +17,7 @@ func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 // CanPlace implements [power.Placer]. Regions without a slab do not count if the request needs
 // slabs of another size. O(addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	if !a.front.Judge(&r) {
+	if !a.front.Accepts(&r) {
 		return false
 	}
 	class, ok := a.cells.ClassFor(r.Size, r.Align)

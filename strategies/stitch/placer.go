@@ -40,7 +40,7 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {
 		a.placer = &forecast.Placer{Most: a.MaxRequest(), Promises: a.cfg.Promises(), Freed: a.foreseen}
 	}
-	if !a.placer.Legal(r) || !a.front.Judge(&r) {
+	if !a.placer.Legal(r) || !a.front.Accepts(&r) {
 		return false
 	}
 	if r.Size < a.cfg.ChunkBytes {

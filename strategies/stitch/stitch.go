@@ -92,7 +92,7 @@ func needOf(n, align device.Size) device.Size {
 
 // Alloc implements [alloc.Allocator]. The package comment states its cost.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	if !a.front.Judge(&r) {
+	if !a.front.Accepts(&r) {
 		return alloc.Block{}, a.front.Refuse(&r)
 	}
 	h, err := a.serve(&r)

@@ -39,7 +39,7 @@ func (a *Allocator) Config() Config { return a.cfg }
 // Alloc implements [alloc.Allocator]. It costs O(1); the package comment lists the exceptions.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	c, x := &a.core, &a.free
-	if !c.Judge(&r) {
+	if !c.Accepts(&r) {
 		err := c.Refuse(&r)
 		return alloc.Block{}, err
 	}

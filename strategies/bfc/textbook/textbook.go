@@ -87,7 +87,7 @@ func binNumForSize(n device.Size) int32 {
 
 // Alloc is AllocateRaw of the original.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	if !a.front.Judge(&r) {
+	if !a.front.Accepts(&r) {
 		return alloc.Block{}, a.front.Refuse(&r)
 	}
 	rounded := roundedBytes(r.Size)

@@ -62,7 +62,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 
 // Alloc implements [alloc.Allocator]. It costs O(regions + order of a region).
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	if !a.front.Judge(&r) || r.Align != 0 && !a.honours(r) {
+	if !a.front.Accepts(&r) || r.Align != 0 && !a.honours(r) {
 		return alloc.Block{}, a.front.Refuse(&r)
 	}
 	order := a.orderFor(r.Size)

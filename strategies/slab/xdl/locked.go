@@ -342,5 +342,5 @@ func (l *Locked) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	l.set.Lock()
 	defer l.set.Unlock()
 	g := l.segment(l.turn.Load())
-	return l.parts[g].CanPlace(r, freed) || l.parts[g].front.Judge(&r) && l.pool.lines[g] < len(l.pool.bases)
+	return l.parts[g].CanPlace(r, freed) || l.parts[g].front.Accepts(&r) && l.pool.lines[g] < len(l.pool.bases)
 }

@@ -21,7 +21,7 @@ func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 
 // CanPlace implements [power.Placer]. Which segment serves the next request is known. O(addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
-	if !a.front.Judge(&r) {
+	if !a.front.Accepts(&r) {
 		return false
 	}
 	n, g := a.unitsFor(r.Size), int(uint64(a.counter)%uint64(len(a.lines)))

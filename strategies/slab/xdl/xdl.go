@@ -67,7 +67,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 // Alloc implements [alloc.Allocator]. It costs O(1), and O(chunks in a slice) when a
 // segment attaches one.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
-	if !a.front.Judge(&r) {
+	if !a.front.Accepts(&r) {
 		return alloc.Block{}, a.front.Refuse(&r)
 	}
 	n, g := a.unitsFor(r.Size), a.turn()

@@ -92,7 +92,7 @@ func (a *Allocator) Alloc(r alloc.Request) (b alloc.Block, err error) {
 // allocDirect reserves a region for the request alone. The block has exactly the requested bytes;
 // the rest is slack.
 func (a *Allocator) allocDirect(r alloc.Request) (alloc.Block, error) {
-	if !a.front.Judge(&r) {
+	if !a.front.Accepts(&r) {
 		return alloc.Block{}, a.front.Refuse(&r)
 	}
 	region, err := a.regions.Reserve(r.Size, r.Align, int32(slabbuddy.OwnerDirect))
