@@ -1,15 +1,15 @@
-"""Record what a PyTorch program computes as an op log, which Vramyard runs within a budget of memory.
+"""Record the operators of a PyTorch program as a log, which `vramyard remat` runs within a memory budget.
 
     import dtrlog
 
     with dtrlog.record("step.log.gz"):
         step()
 
-    dtrlog.steps("step.log.gz", step, count=5)      # five runs of the same step: the median of each time
+    dtrlog.steps("step.log.gz", step, count=5)      # records five runs of the step: the median of each time
 
     python3 dtrlog.py step.log.gz train.py ARG...   # a whole script, its weights included
 
-It needs PyTorch 1.13 or newer and nothing else. docs/remat.md says what is in a log, what is not, and what recording costs.
+It needs PyTorch 1.13 or newer and no other package. docs/remat.md describes the contents of a log and the cost of recording.
 """
 
 from __future__ import annotations
@@ -30,36 +30,37 @@ import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
-# What StorageWeakRef.expired asks, without the way there: it is asked of every storage before every operator.
+# StorageWeakRef.expired without its wrappers: it is called for every storage before every operator.
 _expired = torch.UntypedStorage._expired
 
 Path = Union[str, "os.PathLike[str]"]
 
-# Operators that write to arguments although their schema does not say so (pytorch/pytorch#73050): the names of these arguments.
-_UNSAID_WRITES = {name: ("running_mean", "running_var") for name in ("native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm")}
+# Operators whose schema omits that they write to arguments (pytorch/pytorch#73050), with the names of these arguments.
+_UNDECLARED_WRITES = {name: ("running_mean", "running_var")
+                      for name in ("native_batch_norm", "cudnn_batch_norm", "miopen_batch_norm")}
 
-# Operators of other processes' data cannot be run again by one process.
+# Namespaces of collective operators, which one process alone cannot rerun.
 _COLLECTIVES = ("c10d", "c10d_functional", "_c10d_functional")
 
 
 class _Kind(NamedTuple):
-    """What the schema of an operator says."""
+    """The properties of an operator, from its schema."""
 
     name: str
     arguments: Tuple[str, ...]
-    written: frozenset  # names of arguments
+    written: frozenset  # names of the arguments that it writes to
     random: bool
-    shared: bool  # with other processes
+    collective: bool
 
 
 def _kind(func: Any) -> _Kind:
     namespace, name = func._schema.name.split("::")
     arguments = func._schema.arguments
     written = {a.name for a in arguments if a.alias_info is not None and a.alias_info.is_write}
-    written.update(a for a in _UNSAID_WRITES.get(name, ()) if a in {b.name for b in arguments})
+    written.update(a for a in _UNDECLARED_WRITES.get(name, ()) if a in {b.name for b in arguments})
     packet = getattr(func, "overloadpacket", None)
     overloads = [getattr(packet, o) for o in packet.overloads()] if packet is not None else [func]
-    # randn is not tagged in every version, but one of its overloads takes a generator.
+    # Not every version tags randn, but one of its overloads takes a generator.
     tag = getattr(torch.Tag, "nondeterministic_seeded", None)
     random = tag in getattr(func, "tags", ()) or any("Generator" in str(a.type) for o in overloads for a in o._schema.arguments)
     shown = name if namespace == "aten" else f"{namespace}.{name}"
@@ -76,35 +77,35 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 
 
 def _untyped(t: torch.Tensor) -> Any:
-    """Returns the storage of a tensor without a type, as every version has it."""
+    """Returns the untyped storage of a tensor, in every version of PyTorch."""
     try:
         return t.untyped_storage() if hasattr(t, "untyped_storage") else t.storage().untyped()
     except (NotImplementedError, RuntimeError) as err:
-        raise TypeError(f"dtrlog: a tensor of layout {t.layout} has no storage to record") from err
+        raise TypeError(f"dtrlog: a tensor of layout {t.layout}: want tensors with a storage") from err
 
 
 def _shape(t: torch.Tensor) -> Tuple[Any, ...]:
-    """Returns what tells views of one storage apart."""
+    """Returns the properties that distinguish the views of one storage."""
     return t.dtype, t.storage_offset(), tuple(t.shape), tuple(t.stride())
 
 
 class _Storage:
-    """A storage that lives, or did when it was last looked at."""
+    """A storage that was live when it was last checked."""
 
     def __init__(self, storage: Any, constant: bool):
-        # A weak reference: it tells when the last tensor is gone, those included that autograd keeps in C++, and its number is
-        # not given to another storage while it is held.
+        # The weak reference expires with the last tensor, tensors that autograd keeps in C++ included. While it is held, its
+        # address is not reused for another storage.
         self.weak = StorageWeakRef(storage)
         self.bytes = storage.nbytes()
         self.constant = constant
-        self.names: Dict[Tuple[Any, ...], str] = {}  # by shape, those that are defined
+        self.names: Dict[Tuple[Any, ...], str] = {}  # by shape: the name of each defined view
 
     def newest(self) -> str:
         return next(reversed(list(self.names.values())))
 
 
 class _Recorder(TorchDispatchMode):
-    """Writes a line for everything that happens. Constants go to the head of the log: they are there all the time."""
+    """Writes a line for every operator and release. Constants go to the head of the log, because they are never released."""
 
     def __init__(self, head: Any, body: Any):
         super().__init__()
@@ -132,18 +133,18 @@ class _Recorder(TorchDispatchMode):
     def annotate(self, what: str) -> None:
         self.line(self.body, INSTRUCTION="ANNOTATE", ANNOTATION=what)
 
-    def fresh(self) -> str:
+    def new_name(self) -> str:
         self.count += 1
         return f"t{self.count}"
 
-    def bury(self) -> None:
-        """Releases what nobody refers to any more."""
+    def release_expired(self) -> None:
+        """Releases the names of storages that have expired."""
         for key in [key for key, s in self.live.items() if _expired(s.weak.cdata)]:
             self.release(list(self.live.pop(key).names.values()))
 
-    def born(self, t: torch.Tensor, constant: bool) -> Tuple[_Storage, str]:
-        """Notes a storage by the first tensor that shows it."""
-        storage, name = _untyped(t), self.fresh()
+    def add_storage(self, t: torch.Tensor, constant: bool) -> Tuple[_Storage, str]:
+        """Adds a storage, with a name for the first tensor seen of it."""
+        storage, name = _untyped(t), self.new_name()
         s = self.live[storage._cdata] = _Storage(storage, constant)
         s.names[_shape(t)] = name
         return s, name
@@ -152,32 +153,32 @@ class _Recorder(TorchDispatchMode):
         return self.live.get(_untyped(t)._cdata)
 
     def name(self, t: torch.Tensor) -> str:
-        """Returns the name of a tensor. One that no recorded operator made was there before, or came from outside."""
+        """Returns the name of a tensor. A tensor that no recorded operator has produced becomes a constant."""
         s = self.known(t)
         if s is None:
-            s, name = self.born(t, constant=True)
+            s, name = self.add_storage(t, constant=True)
             self.line(self.head, INSTRUCTION="CONSTANT", NAME=name)
             self.line(self.head, INSTRUCTION="MEMORY", NAME=name, MEMORY=str(s.bytes))
             return name
         name = s.names.get(_shape(t))
-        if name is None:  # a view that no operator made, or one of what has been written to since
-            name = self.fresh()
+        if name is None:  # a view that no operator produced, or one of a storage written to since
+            name = self.new_name()
             self.call("as_strided", [(name, 0, 0)], [s.newest()], 0)
             s.names[_shape(t)] = name
         return name
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func.namespace == "profiler":  # marks for people
+        if func.namespace == "profiler":  # annotations without effect
             return func(*args, **kwargs)
         kind = self.kinds.get(func)
         if kind is None:
             kind = self.kinds[func] = _kind(func)
-        self.bury()
+        self.release_expired()
         given = list(zip(kind.arguments, args)) + list(kwargs.items())
         inputs = [(argument, t) for argument, value in given for t in _tensors(value)]
         names = [self.name(t) for _, t in inputs]
-        more = self.again(kind, inputs, kwargs)
+        more = self.rerun_fields(kind, inputs, kwargs)
         if torch.cuda.is_initialized():
             torch.cuda.synchronize()
         start = time.perf_counter_ns()
@@ -186,12 +187,12 @@ class _Recorder(TorchDispatchMode):
             torch.cuda.synchronize()
         ns = time.perf_counter_ns() - start
         written = self.written(kind, inputs, dict(given))
-        self.note(kind, [t for _, t in inputs], names, written, list(_tensors(out)), ns, more)
+        self.write_operator(kind, [t for _, t in inputs], names, written, list(_tensors(out)), ns, more)
         return out
 
-    def again(self, kind: _Kind, inputs: Sequence[Tuple[str, torch.Tensor]], kwargs: Any) -> Dict[str, Any]:
-        """Says whether an operator that is about to run could run again, and with which state of the generator."""
-        if kind.shared:
+    def rerun_fields(self, kind: _Kind, inputs: Sequence[Tuple[str, torch.Tensor]], kwargs: Any) -> Dict[str, Any]:
+        """Returns the fields on rerunning an operator that is about to run: RECOMPUTABLE, and SEED for a random one."""
+        if kind.collective:
             return {"RECOMPUTABLE": False}
         if not kind.random:
             return {}
@@ -209,55 +210,55 @@ class _Recorder(TorchDispatchMode):
         return {"SEED": str(int.from_bytes(state, "big") >> 2)}
 
     def written(self, kind: _Kind, inputs: Sequence[Tuple[str, torch.Tensor]], given: Dict[str, Any]) -> List[int]:
-        """Returns the inputs whose storage an operator has written to, one for each storage."""
+        """Returns the indices of inputs whose storage an operator has written to, one for each storage."""
         seen: Set[int] = set()
         found = []
         for i, (argument, t) in enumerate(inputs):
             if argument.startswith("running_") and not given.get("training", True):
-                continue  # normalization that only reads its statistics
+                continue  # in evaluation, normalization only reads its statistics
             key = _untyped(t)._cdata
-            # What set_ has put into another storage was not written to.
+            # A tensor that set_ has moved to another storage was not written to.
             if argument in kind.written and key in self.live and key not in seen:
                 seen.add(key)
                 found.append(i)
         return found
 
-    def note(self, kind: _Kind, inputs: List[torch.Tensor], names: List[str], written: List[int], outputs: List[torch.Tensor],
-             ns: int, more: Dict[str, Any]) -> None:
-        """Writes down an operator that has run."""
+    def write_operator(self, kind: _Kind, inputs: List[torch.Tensor], names: List[str], written: List[int],
+                       outputs: List[torch.Tensor], ns: int, more: Dict[str, Any]) -> None:
+        """Writes the lines of an operator that has run."""
         changed = {_untyped(inputs[i])._cdata for i in written}
-        # Normalization that writes its statistics does not read them: what it returns can be made again without.
-        read = [i for i in range(len(inputs)) if i not in written] if kind.name in _UNSAID_WRITES else list(range(len(inputs)))
-        where = {}  # the first that lies in a storage of what is read
+        # Normalization that writes its statistics does not read them, so its results can be recomputed without them.
+        read = [i for i in range(len(inputs)) if i not in written] if kind.name in _UNDECLARED_WRITES else list(range(len(inputs)))
+        where = {}  # by storage: the first argument in it
         for at, i in enumerate(read):
             where.setdefault(_untyped(inputs[i])._cdata, at)
         results, made = [], []
         for t in outputs:
             s, key = self.known(t), _untyped(t)._cdata
             if s is None:
-                s, name = self.born(t, constant=False)
+                s, name = self.add_storage(t, constant=False)
                 results.append((name, s.bytes, -1))
                 made.append(name)
             elif key in where and key not in changed and _shape(t) not in s.names:
-                name = s.names[_shape(t)] = self.fresh()
+                name = s.names[_shape(t)] = self.new_name()
                 results.append((name, 0, where[key]))
         if results:
             self.call(kind.name, results, [names[i] for i in read], ns, **more)
             ns = 0
-        elif inputs and not written and not outputs:  # it told the program something of its inputs
-            name = self.fresh()
+        elif inputs and not written and not outputs:  # it returned a value that is no tensor, such as item()
+            name = self.new_name()
             self.call(kind.name, [(name, 0, -1)], names, ns, **more)
             self.release([name])
-        # What was written and what was returned came of one run: the one can only be had with the other.
+        # One run has produced the results and the mutations, so the MUTATE has the results as arguments.
         self.mutate(kind.name, inputs, names if not results else [names[i] for i in written] + made,
                     written if not results else list(range(len(written))), written, ns, more)
 
     def mutate(self, name: str, inputs: List[torch.Tensor], args: List[str], at: List[int], written: List[int], ns: int,
                more: Dict[str, Any]) -> None:
-        """Writes down what an operator has written to: input written[k] is called args[at[k]]."""
+        """Writes the MUTATE of an operator. Input written[k] is the argument args[at[k]]."""
         stores = [self.known(inputs[i]) for i in written]
         sizes = [_untyped(inputs[i]).nbytes() for i in written]
-        # What was there before the recording outlives it: nobody keeps a copy of it from which it could be written again.
+        # A constant is not recomputable after a mutation: no copy of its old content exists from which to repeat it.
         for constant in (True, False):
             now = [k for k, s in enumerate(stores) if s.constant == constant and s.bytes == sizes[k]]
             if now:
@@ -267,8 +268,8 @@ class _Recorder(TorchDispatchMode):
         for k, s in enumerate(stores):
             old = [n for n in s.names.values() if n != args[at[k]]]
             s.names = {_shape(inputs[written[k]]): args[at[k]]}
-            if s.bytes != sizes[k]:  # resized: a MUTATE cannot say that
-                s.bytes, s.constant, fresh = sizes[k], False, self.fresh()
+            if s.bytes != sizes[k]:  # resized, which a MUTATE cannot express
+                s.bytes, s.constant, fresh = sizes[k], False, self.new_name()
                 self.call(name, [(fresh, s.bytes, -1)], args, ns, **more)
                 old.append(args[at[k]])
                 s.names, ns = {_shape(inputs[written[k]]): fresh}, 0
@@ -277,7 +278,7 @@ class _Recorder(TorchDispatchMode):
 
 @contextlib.contextmanager
 def _marking(recorder: _Recorder) -> Iterator[None]:
-    """Marks where the program asks autograd for gradients."""
+    """Writes an annotation at each call of autograd for gradients."""
     def marked(real: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any, **kwargs: Any) -> Any:
             recorder.annotate("BACKWARD")
@@ -294,7 +295,7 @@ def _marking(recorder: _Recorder) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _output(path: Path) -> Iterator[Any]:
-    """A file that is there whole at the end, or not at all; compressed if its name ends in .gz."""
+    """Opens a file that appears complete at the end or, after an error, not at all. A name ending in .gz compresses it."""
     path = os.fspath(path)
     part = path + ".part"
     try:
@@ -313,16 +314,16 @@ def _output(path: Path) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def record(path: Path) -> Iterator[None]:
-    """Records what the block computes. If the block fails, no log is left.
+    """Records the operators of the with block. If the block raises an exception, no log is left.
 
-    Operators are timed one by one, on a GPU with a wait before and after each. The log goes through a temporary file; memory
-    grows with the tensors that live and with the number of constants.
+    Operators are timed one by one, on a GPU with a synchronization before and after each. The log is collected in a temporary
+    file; the memory for recording grows with the number of live tensors and of constants.
     """
     with _output(path) as out, tempfile.TemporaryFile() as body:
         recorder = _Recorder(out, body)
         with _marking(recorder), recorder:
             yield
-        recorder.bury()
+        recorder.release_expired()
         body.seek(0)
         for piece in iter(lambda: body.read(1 << 20), b""):
             out.write(piece)
@@ -345,7 +346,7 @@ def steps(path: Path, step: Callable[[], Any], count: int = 5) -> None:
 
 
 def median(logs: Sequence[Path], path: Path) -> None:
-    """Writes one log out of several of the same structure, uncompressed ones, with the median of each time."""
+    """Merges uncompressed logs of the same structure into one log with the median of each time."""
     with contextlib.ExitStack() as stack, _output(path) as out:
         files = [stack.enter_context(open(log, "rb")) for log in logs]
         number = 0
@@ -375,14 +376,14 @@ def main(argv: Sequence[str]) -> int:
         return 2
     log, script = argv[0], argv[1]
     if not os.path.isfile(script):
-        print(f"dtrlog: no script {script}", file=sys.stderr)
+        print(f"dtrlog: {script}: want the file of a script", file=sys.stderr)
         return 1
     sys.argv = list(argv[1:])
     sys.path[0] = os.path.dirname(os.path.abspath(script))
     try:
         with record(log):
             try:
-                left = runpy.run_path(script, run_name="__main__")  # what the script holds at its end is alive until the log ends
+                left = runpy.run_path(script, run_name="__main__")  # keeps the script's globals live until the log ends
             except SystemExit as end:
                 if end.code not in (None, 0):
                     raise

@@ -1,6 +1,6 @@
 """Tests of dtrlog: python3 -m unittest dtrlog_test, in this folder. They need PyTorch.
 
-If the variable DTRLOG_KEEP names a folder, the logs are left there, for a reader of logs to be tried on.
+If the environment variable DTRLOG_KEEP names a folder, the logs are written there and kept.
 """
 
 import contextlib
@@ -22,8 +22,8 @@ from torch.profiler import ProfilerActivity, profile
 import dtrlog
 
 
-class Replay:
-    """What a log says of memory: names, storages, and the most bytes at once if everything were written in its place."""
+class LogMemory:
+    """The memory of a log: the storage of each name, and the peak of bytes if every mutation were in place."""
 
     def __init__(self, lines):
         self.storage, self.size, self.references, self.constants = {}, {}, {}, set()
@@ -33,11 +33,11 @@ class Replay:
             kind = line["INSTRUCTION"]
             if kind == "CONSTANT":
                 self.constants.add(line["NAME"])
-                self.born(line["NAME"], int(next(lines)["MEMORY"]))
+                self.add(line["NAME"], int(next(lines)["MEMORY"]))
             elif kind == "CALL":
                 for name in line["RESULT"]:
                     size, alias = int(next(lines)["MEMORY"]), int(next(lines)["ALIAS"])
-                    self.born(name, size, None if alias < 0 else self.of(line["ARGS"][alias]))
+                    self.add(name, size, None if alias < 0 else self.of(line["ARGS"][alias]))
                 for name in line["ARGS"]:
                     self.of(name)
             elif kind == "MUTATE":
@@ -51,9 +51,9 @@ class Replay:
             self.most = max(self.most, self.live)
 
     def of(self, name):
-        return self.storage[name]  # of a name that lives
+        return self.storage[name]  # KeyError unless the name is defined
 
-    def born(self, name, size, storage=None):
+    def add(self, name, size, storage=None):
         if storage is None:
             storage, self.size[name] = name, size
             self.live += size
@@ -81,8 +81,8 @@ class Case(unittest.TestCase):
         with open(path or self.path(), encoding="utf-8") as f:
             return [json.loads(line) for line in f]
 
-    def said(self):
-        """Returns the log that was recorded in few words, without times."""
+    def summary(self):
+        """Returns one short line for each line of the log, without times."""
         words = []
         for line in self.read():
             kind = line["INSTRUCTION"]
@@ -110,21 +110,21 @@ class Case(unittest.TestCase):
             w = v + 1
             del v
         del w
-        self.assertEqual(self.said(), [
+        self.assertEqual(self.summary(), [
             "ANNOTATE START", "CONSTANT t1", "t1 16", "CALL mul ['t1'] -> ['t2']", "t2 16",
             "CALL cat ['t2', 't1', 't1'] -> ['t3']", "t3 48", "RELEASE t2", "CALL slice ['t3'] -> ['t4']", "t4 0", "t4 views 0",
             "CALL add ['t4'] -> ['t5']", "t5 8", "RELEASE t3", "RELEASE t4"])
 
-    def test_writing_in_place(self):
+    def test_mutations_in_place(self):
         weight, x = torch.ones(4), torch.ones(4)
         with dtrlog.record(self.path()):
             y = x * 2
             half = y[:2]
             y.add_(weight)
-            half.mul_(2)   # the view has to be made of what was written
+            half.mul_(2)   # the view is a new tensor, of the new content
             weight.sub_(y)
             weight.sub_(y)
-        self.assertEqual(self.said(), [
+        self.assertEqual(self.summary(), [
             "ANNOTATE START", "CONSTANT t1", "t1 16", "CONSTANT t4", "t4 16",
             "CALL mul ['t1'] -> ['t2']", "t2 16", "CALL slice ['t2'] -> ['t3']", "t3 0", "t3 views 0",
             "MUTATE add_ ['t2', 't4'] -> [0]", "RELEASE t3",
@@ -132,17 +132,17 @@ class Case(unittest.TestCase):
             "CALL as_strided ['t5'] -> ['t6']", "t6 0", "t6 views 0",
             "MUTATE sub_ ['t4', 't6'] -> [0] once", "MUTATE sub_ ['t4', 't6'] -> [0] once"])
 
-    def test_what_autograd_keeps_lives(self):
+    def test_tensors_kept_by_autograd_are_live(self):
         x = torch.ones(1000, requires_grad=True)
         with dtrlog.record(self.path()):
             y = x.exp()
             loss = y.sum()
-            del y  # exp keeps its result for the way back
+            del y  # exp keeps its result for the backward pass
             loss.backward()
-        said = self.said()
+        said = self.summary()
         self.assertLess(said.index("ANNOTATE BACKWARD"), said.index("RELEASE t2"))
         self.assertIn("CALL exp ['t1'] -> ['t2']", said)
-        self.assertEqual(Replay(self.read()).live, 4000 + 4 + 4000, "x, loss and the gradient")
+        self.assertEqual(LogMemory(self.read()).live, 4000 + 4 + 4000, "x, loss and the gradient")
 
     def test_statistics_of_normalization(self):
         norm, x = nn.BatchNorm1d(3), torch.randn(5, 3)
@@ -158,7 +158,7 @@ class Case(unittest.TestCase):
             norm(x)
         self.assertFalse([line for line in self.read() if line["INSTRUCTION"] == "MUTATE"])
 
-    def test_random_operators_name_their_state(self):
+    def test_random_operators_record_their_seed(self):
         def seeds():
             torch.manual_seed(1)
             with dtrlog.record(self.path()):
@@ -179,25 +179,25 @@ class Case(unittest.TestCase):
         with dtrlog.record(self.path()):
             torch.add(x, 1, out=out)  # grows
             torch.add(x, 2, out=out)  # fits
-        self.assertEqual(self.said(), [
+        self.assertEqual(self.summary(), [
             "ANNOTATE START", "CONSTANT t1", "t1 16", "CONSTANT t2", "t2 0", "CALL add ['t1', 't2'] -> ['t3']", "t3 16", "RELEASE t2",
             "MUTATE add ['t1', 't3'] -> [1]"])
 
-    def test_several_written_at_once(self):
+    def test_operator_with_several_mutations(self):
         weights = [torch.ones(2), torch.ones(3)]
         with dtrlog.record(self.path()):
             made = [w * 1 for w in weights]
             torch._foreach_add_(weights + made, 1)
-        self.assertEqual(self.said()[-2:], [
+        self.assertEqual(self.summary()[-2:], [
             "MUTATE _foreach_add_ ['t1', 't3', 't2', 't4'] -> [0, 1] once", "MUTATE _foreach_add_ ['t1', 't3', 't2', 't4'] -> [2, 3]"])
 
     def test_reading_a_value(self):
         x = torch.ones(4)
         with dtrlog.record(self.path()):
             x.sum().item()
-        self.assertEqual(self.said()[-4:], ["CALL _local_scalar_dense ['t2'] -> ['t3']", "t3 0", "RELEASE t3", "RELEASE t2"])
+        self.assertEqual(self.summary()[-4:], ["CALL _local_scalar_dense ['t2'] -> ['t3']", "t3 0", "RELEASE t3", "RELEASE t2"])
 
-    def test_a_program_that_fails_leaves_nothing(self):
+    def test_failed_program_leaves_no_log(self):
         x = torch.ones(2)
         with self.assertRaises(RuntimeError), dtrlog.record(self.path()):
             x @ torch.ones(3)
@@ -234,7 +234,7 @@ class Case(unittest.TestCase):
             with contextlib.suppress(FileNotFoundError):
                 path.unlink()
 
-    def test_memory_is_that_of_the_allocator(self):
+    def test_memory_equals_the_allocators(self):
         net = nn.Sequential(
             nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Dropout(0.2),
             nn.Flatten(), nn.Linear(8 * 16 * 16, 10))
@@ -255,9 +255,9 @@ class Case(unittest.TestCase):
                 most = max(most, given)
         with dtrlog.record(self.path()):
             step()
-        replay = Replay(self.read())
+        replay = LogMemory(self.read())
         self.assertEqual(replay.live - replay.constant_bytes(), given, "the gradients")
-        # What operators need for themselves is in the allocator's peak and not in the log.
+        # The workspace of operators is in the allocator's peak and not in the log.
         self.assertLessEqual(replay.most - replay.constant_bytes(), most)
         self.assertGreaterEqual(replay.most - replay.constant_bytes(), 0.9 * most)
 
@@ -275,15 +275,15 @@ class Case(unittest.TestCase):
                         lambda: x.flatten()[:3].copy_(y.flatten()[:3]), lambda: x.zero_(), lambda: torch.randn(6, 6), lambda: x.numpy() is None,
                         lambda: torch.add(x, 1, out=torch.empty(0)), lambda: nn.functional.dropout(x, 0.5), lambda: x.max().item(),
                         lambda: torch.from_numpy(y.numpy() + 1)])
-                    with contextlib.suppress(RuntimeError):  # shapes that do not go together
+                    with contextlib.suppress(RuntimeError):  # incompatible shapes
                         held.extend(dtrlog._tensors(made()))
                     while len(held) > 12:
                         held.pop(draw.randrange(len(held)))
                 for t in held:
-                    t.sum()  # what came from outside is known when it is read
+                    t.sum()  # a tensor from outside becomes a constant when it is read
                 del x, y, made, t
             with open(path, encoding="utf-8") as f:
-                replay = Replay(map(json.loads, f))
+                replay = LogMemory(map(json.loads, f))
             storages = {dtrlog._untyped(t)._cdata: dtrlog._untyped(t).nbytes() for t in held}
             self.assertEqual(replay.live, sum(storages.values()), f"seed {seed}")
 
@@ -293,7 +293,7 @@ class Case(unittest.TestCase):
         run = [sys.executable, dtrlog.__file__]
         done = subprocess.run([*run, self.path(), str(script), "a"], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
-        self.assertEqual(self.said(), ["ANNOTATE START", "CALL ones [] -> ['t1']", "t1 20"])
+        self.assertEqual(self.summary(), ["ANNOTATE START", "CALL ones [] -> ['t1']", "t1 20"])
         os.remove(self.path())
         for arguments, code, message in [
                 ([], 2, "usage: python3 dtrlog.py LOG SCRIPT [ARG...]\n"),

@@ -1,11 +1,11 @@
 """Let PyTorch allocate its GPU memory through a strategy of Vramyard.
 
     import vramyard_torch
-    vramyard_torch.use("tlsf", trace="run.trace")   # before anything touches the GPU
+    vramyard_torch.use("tlsf", trace="run.trace")   # before the first use of the GPU
     ...
     print(vramyard_torch.stats()["devices"][0]["peak_reserved_bytes"])
 
-docs/pytorch.md says what works, what does not, and what every setting means.
+docs/pytorch.md describes every setting, the supported features and the limitations.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SOURCE = pathlib.Path(__file__).resolve().parent.parent
 _BESIDE = pathlib.Path(__file__).resolve().parent / "libvramyard.so"
 _lib: Optional[ctypes.CDLL] = None
 
-# The setters of PyTorch's allocator, and the functions for them.
+# The setters of PyTorch's allocator, and the function of the library for each.
 _OPTIONAL = {
     "set_init_fn": "vramyard_init",
     "set_reset_fn": "vramyard_reset",
@@ -39,31 +39,31 @@ _OPTIONAL = {
 
 
 def build(path: Path) -> None:
-    """Build the library; needs Go, compilers of C and C++, and this file where it lies in the repository."""
+    """Build the library. It needs Go, a C and a C++ compiler, and this file in a checkout of the repository."""
     for tool in ("go", os.environ.get("CC", "cc"), os.environ.get("CXX", "c++")):
         if shutil.which(tool) is None:
-            raise RuntimeError(f"vramyard: {path} is not there, and cannot be built without {tool}: "
-                               "build it elsewhere and name it in VRAMYARD_LIBRARY (docs/pytorch.md)")
+            raise RuntimeError(f"vramyard: {path} does not exist, and {tool}, which builds it, is not installed: "
+                               "build it on another machine and set VRAMYARD_LIBRARY to its path (docs/pytorch.md)")
     if not (_SOURCE / "go.mod").exists():
-        raise RuntimeError(f"vramyard: {path} is not there, and {_SOURCE} is no checkout of the repository to build it from")
+        raise RuntimeError(f"vramyard: {path} does not exist, and {_SOURCE} is not a checkout of the repository to build it from")
     subprocess.run(
         ["go", "build", "-buildmode=c-shared", "-o", str(path), "./cmd/libvramyard"],
         cwd=_SOURCE, check=True, env={**os.environ, "CGO_ENABLED": "1"})
 
 
 def load(library: Optional[Path] = None) -> pathlib.Path:
-    """Load the library: the one given, that of VRAMYARD_LIBRARY, or the one beside this file, built if it is not there."""
+    """Load the library: the argument, or else VRAMYARD_LIBRARY, or else libvramyard.so beside this file, built if missing."""
     global _lib
     named = library or os.environ.get("VRAMYARD_LIBRARY")
     path = pathlib.Path(named).absolute() if named else _BESIDE
     if not path.exists():
         if named:
-            raise FileNotFoundError(f"vramyard: no library {path}")
+            raise FileNotFoundError(f"vramyard: {path} does not exist: want libvramyard.so")
         build(path)
     lib = ctypes.CDLL(str(path))
     for function in ("vramyard_alloc", "vramyard_free", "vramyard_stats_json", *_OPTIONAL.values()):
         if not hasattr(lib, function):
-            raise RuntimeError(f"vramyard: {path} is no libvramyard.so of this version: it has no {function}")
+            raise RuntimeError(f"vramyard: {path} has no function {function}: want libvramyard.so of this version")
     lib.vramyard_stats_json.restype = ctypes.c_char_p
     lib.vramyard_last_error.restype = ctypes.c_char_p
     lib.vramyard_dump_trace.argtypes = [ctypes.c_char_p]
@@ -74,10 +74,11 @@ def load(library: Optional[Path] = None) -> pathlib.Path:
 def use(strategy: Optional[str] = None, config: Union[str, Mapping[str, Any], None] = None, trace: Optional[Path] = None,
         stats: Optional[Path] = None, poison: Optional[bool] = None, device: Optional[str] = None,
         library: Optional[Path] = None) -> Any:
-    """Make PyTorch use a strategy from now on, for the whole process. What is None stays as the environment has it.
+    """Make PyTorch allocate through a strategy from now on, in the whole process.
 
-    The config is a JSON object, as text or as a dictionary. Returns PyTorch's allocator. Raises RuntimeError if PyTorch has used
-    the GPU already, or cannot be made to use another allocator; what is wrong with the settings the first tensor says.
+    An argument that is None leaves its environment variable as it is. The config is a JSON object, as text or as a dictionary.
+    Returns PyTorch's allocator object. Raises RuntimeError if PyTorch has used the GPU already or does not support another
+    allocator. The settings themselves are checked at the first allocation, which raises the error.
     """
     import torch
 
@@ -89,18 +90,19 @@ def use(strategy: Optional[str] = None, config: Union[str, Mapping[str, Any], No
                 "POISON": None if poison is None else str(int(poison))}
     for name, value in settings.items():
         if value is not None and not isinstance(value, (str, os.PathLike)):
-            raise TypeError(f"vramyard: {name.lower()}: {value!r} is no text")
+            raise TypeError(f"vramyard: {name.lower()}: {value!r}: want a string")
     path = load(library)
     allocator = torch.cuda.memory.CUDAPluggableAllocator(str(path), "vramyard_alloc", "vramyard_free")
     inner = allocator.allocator()
     if not hasattr(inner, "set_record_stream_fn"):
-        raise RuntimeError("vramyard: this version of PyTorch has no set_record_stream_fn, without which memory is not safe")
-    for name, value in settings.items():  # only now, so that what failed has changed nothing
+        raise RuntimeError("vramyard: this version of PyTorch has no set_record_stream_fn; without it a block "
+                           "could be reused while another stream reads it")
+    for name, value in settings.items():  # only after all checks: a failure changes nothing
         if value is not None:
             os.environ["VRAMYARD_" + name] = os.fspath(value)
     for setter, function in _OPTIONAL.items():
         if not hasattr(inner, setter):
-            warnings.warn(f"vramyard: this version of PyTorch has no {setter}: what {function} is for does not work")
+            warnings.warn(f"vramyard: this version of PyTorch has no {setter}, so {function} is never called")
             continue
         getattr(inner, setter)(ctypes.cast(getattr(_lib, function), ctypes.c_void_p).value)
     torch.cuda.memory.change_current_allocator(allocator)
@@ -114,11 +116,11 @@ def _loaded() -> ctypes.CDLL:
 
 
 def stats() -> dict[str, Any]:
-    """Return the statistics, as docs/pytorch.md lists them."""
+    """Return the statistics, which docs/pytorch.md lists."""
     return json.loads(_loaded().vramyard_stats_json())
 
 
 def dump_trace(path: Path = "") -> None:
-    """Write the trace so far, to the file of VRAMYARD_TRACE without a path."""
+    """Write the trace recorded so far to a file, by default to the file in VRAMYARD_TRACE."""
     if _loaded().vramyard_dump_trace(os.fspath(path).encode()) != 0:
         raise RuntimeError(_loaded().vramyard_last_error().decode())

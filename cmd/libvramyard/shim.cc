@@ -1,8 +1,9 @@
 //go:build cgo && linux
 
-// The border between C++ and Go. Go answers a status and a text; here they become exceptions, because nothing
-// else tells PyTorch that there is no memory. Neither a panic nor an exception crosses. In a child of fork
-// nothing goes to Go at all: its runtime has threads, which are not there any more.
+// The border between C++ and Go. The Go functions return a status and a text. The functions here turn them into
+// exceptions, the only form in which PyTorch accepts an out-of-memory error. Neither a panic nor an exception
+// crosses the border. A child of fork does not call Go at all, because the threads of Go's runtime do not exist
+// in it.
 
 #include "vramyard.h"
 
@@ -45,7 +46,7 @@ namespace {
 
 enum status { ok = 0, no_memory = 1, failed = 2 };
 
-constexpr size_t room = 2048;  // for the text of an error, and the null behind it
+constexpr size_t room = 2048;  // bytes of an error text with its terminating null
 
 class out_of_memory : public std::bad_alloc {
  public:
@@ -61,67 +62,69 @@ class error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// words are what a thread was told. They are no thread_local variables: a library that is loaded late gets
-// few bytes of those, all libraries together, and Go's runtime wants some.
-struct words {
-  char error[room] = "";
-  std::string text;
+// thread_texts are the texts returned to one thread. They are not thread_local variables: the libraries that are
+// loaded by dlopen share a small static area for these, and Go's runtime needs some of it.
+struct thread_texts {
+  char error[room] = "";  // returned by vramyard_last_error
+  std::string result;     // returned by vramyard_stats_json and vramyard_version
 };
 
-struct words_key {
+struct texts_key {
   pthread_key_t key;
-  words_key() { pthread_key_create(&key, [](void *w) { delete static_cast<words *>(w); }); }
-} const of_thread;
+  texts_key() { pthread_key_create(&key, [](void *t) { delete static_cast<thread_texts *>(t); }); }
+} const thread_key;
 
-words &mine() {
-  auto *w = static_cast<words *>(pthread_getspecific(of_thread.key));
-  if (w == nullptr) {
-    w = new words;
-    pthread_setspecific(of_thread.key, w);
+thread_texts &texts_of_thread() {
+  auto *t = static_cast<thread_texts *>(pthread_getspecific(thread_key.key));
+  if (t == nullptr) {
+    t = new thread_texts;
+    pthread_setspecific(thread_key.key, t);
   }
-  return *w;
+  return *t;
 }
 
-const char *const in_child =
+const char *const child_error =
     "vramyard: this process was forked after libvramyard.so was loaded, and cannot use it: start workers with spawn or "
     "forkserver, or before the library is loaded";
 
-// home tells a child of fork from the process that loaded the library. The page is empty in the child,
-// whoever called fork and however; where the kernel cannot do that the number of the process has to do.
-struct home {
+// fork_guard detects a child of fork. The kernel clears its page in every child, however it was forked. If the
+// kernel cannot do that, the process ID is compared.
+struct fork_guard {
   volatile unsigned char *page = nullptr;
   pid_t pid = getpid();
 
-  home() {
+  fork_guard() {
     void *p = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p != MAP_FAILED && madvise(p, 4096, MADV_WIPEONFORK) == 0) {
       page = static_cast<volatile unsigned char *>(p);
       *page = 1;
     }
   }
-  bool left() const { return page != nullptr ? *page == 0 : getpid() != pid; }
-} const here;
+  bool in_child() const { return page != nullptr ? *page == 0 : getpid() != pid; }
+} const guard;
 
-int told(int s, const char *text) {
-  if (s != ok) std::snprintf(mine().error, room, "%s", text);
+// record_error keeps the text of an error for vramyard_last_error and returns the status.
+int record_error(int s, const char *text) {
+  if (s != ok) std::snprintf(texts_of_thread().error, room, "%s", text);
   return s;
 }
 
-// checked throws what Go answered, if that is no success.
+// checked throws the error that Go returned, if any.
 void checked(int s, const char *text) {
-  if (told(s, text) == ok) return;
+  if (record_error(s, text) == ok) return;
   if (s == no_memory) throw out_of_memory(text);
   throw error(text);
 }
 
-void at_home() {
-  if (here.left()) checked(failed, in_child);
+// refuse_child throws in a child of fork.
+void refuse_child() {
+  if (guard.in_child()) checked(failed, child_error);
 }
 
-// finish writes what the environment asks for at the end. It is registered with the first block, so that
-// it runs before the driver is taken down.
+// finish writes the trace and the statistics when the process exits. It is registered at the first allocation, so
+// that it runs before the driver's own exit handler.
 void finish() {
-  if (here.left()) return;
+  if (guard.in_child()) return;
   char text[room] = "";
   if (vramyardGoFinish(text, room) != ok) std::fprintf(stderr, "%s\n", text);
 }
@@ -138,7 +141,7 @@ struct open_pool {
   pool_filter filter;
 };
 
-// Pools that are open now. Which requests go there only PyTorch knows.
+// The private pools that are open. Only the filter, a function of PyTorch, decides which requests belong to a pool.
 std::shared_mutex pools_mutex;
 std::vector<open_pool> pools;
 std::atomic<size_t> pools_open{0};
@@ -154,7 +157,7 @@ uint64_t pool_of(int device, void *stream) {
 enum pool_step { pool_begin, pool_end, pool_release };
 
 uint64_t pool_call(pool_step what, int device, const pool_id &id) {
-  at_home();
+  refuse_child();
   char text[room] = "";
   uint64_t number = 0;
   checked(vramyardGoPool(what, device, id.first, id.second, &number, text, room), text);
@@ -176,7 +179,7 @@ int try_alloc(void **out, size_t size, int device, void *stream, char *text) {
 extern "C" {
 
 void *vramyard_alloc(size_t size, int device, void *stream) {
-  at_home();
+  refuse_child();
   char text[room];
   void *out;
   checked(try_alloc(&out, size, device, stream, text), text);
@@ -185,41 +188,41 @@ void *vramyard_alloc(size_t size, int device, void *stream) {
 
 int vramyard_try_alloc(void **out, size_t size, int device, void *stream) {
   *out = nullptr;
-  if (here.left()) return told(failed, in_child);
+  if (guard.in_child()) return record_error(failed, child_error);
   char text[room] = "";
   try {
-    return told(try_alloc(out, size, device, stream, text), text);
-  } catch (const std::exception &e) {  // of a filter of PyTorch
-    return told(failed, e.what());
+    return record_error(try_alloc(out, size, device, stream, text), text);
+  } catch (const std::exception &e) {  // thrown by a pool filter of PyTorch
+    return record_error(failed, e.what());
   }
 }
 
 void vramyard_free(void *ptr, size_t, int device, void *) {
-  if (ptr == nullptr || here.left()) return;
+  if (ptr == nullptr || guard.in_child()) return;
   char text[room];
-  told(vramyardGoFree(reinterpret_cast<uintptr_t>(ptr), device, text, room), text);
+  record_error(vramyardGoFree(reinterpret_cast<uintptr_t>(ptr), device, text, room), text);
 }
 
 void vramyard_init(int device_count) {
-  at_home();
+  refuse_child();
   char text[room];
   checked(vramyardGoInit(device_count, text, room), text);
 }
 
 void vramyard_reset(void) {
-  at_home();
+  refuse_child();
   char text[room];
   checked(vramyardGoReset(text, room), text);
 }
 
 void vramyard_memory_fraction(double fraction, int device) {
-  at_home();
+  refuse_child();
   char text[room];
   checked(vramyardGoFraction(fraction, device, text, room), text);
 }
 
 void *vramyard_base_alloc(void *ptr, size_t *size) {
-  at_home();
+  refuse_child();
   uintptr_t start = 0;
   size_t n = 0;
   if (vramyardGoBase(reinterpret_cast<uintptr_t>(ptr), &start, &n) != ok) return ptr;
@@ -229,12 +232,12 @@ void *vramyard_base_alloc(void *ptr, size_t *size) {
 
 void vramyard_record_stream(void *ptr, void *stream) {
   if (ptr == nullptr) return;
-  at_home();
+  refuse_child();
   char text[room];
   checked(vramyardGoRecordStream(reinterpret_cast<uintptr_t>(ptr), reinterpret_cast<uintptr_t>(stream), text, room), text);
 }
 
-// The three functions of private pools have the types that PyTorch calls them with.
+// The functions of private pools have the C++ types that PyTorch calls them with.
 
 void vramyard_begin_allocate_to_pool(int device, pool_id id, pool_filter filter) {
   const uint64_t number = pool_call(pool_begin, device, id);
@@ -260,8 +263,8 @@ void vramyard_end_allocate_to_pool(int device, pool_id id) {
 void vramyard_release_pool(int device, pool_id id) { pool_call(pool_release, device, id); }
 
 const char *vramyard_stats_json(void) {
-  if (here.left()) return "{}";
-  std::string &text = mine().text;
+  if (guard.in_child()) return "{}";
+  std::string &text = texts_of_thread().result;
   for (size_t n = 4096;;) {
     text.resize(n);
     const size_t need = vramyardGoStats(&text[0], n);
@@ -269,24 +272,24 @@ const char *vramyard_stats_json(void) {
       text.resize(need);
       return text.c_str();
     }
-    n = need + 1024;  // they may grow meanwhile
+    n = need + 1024;  // the statistics may grow before the next try
   }
 }
 
 int vramyard_dump_trace(const char *path) {
-  if (here.left()) return told(failed, in_child);
+  if (guard.in_child()) return record_error(failed, child_error);
   char text[room];
-  return told(vramyardGoDumpTrace(const_cast<char *>(path == nullptr ? "" : path), text, room), text);
+  return record_error(vramyardGoDumpTrace(const_cast<char *>(path == nullptr ? "" : path), text, room), text);
 }
 
 const char *vramyard_version(void) {
-  if (here.left()) return "";
-  std::string &text = mine().text;
+  if (guard.in_child()) return "";
+  std::string &text = texts_of_thread().result;
   text.resize(64);
   text.resize(vramyardGoVersion(&text[0], text.size()));
   return text.c_str();
 }
 
-const char *vramyard_last_error(void) { return mine().error; }
+const char *vramyard_last_error(void) { return texts_of_thread().error; }
 
 }  // extern "C"

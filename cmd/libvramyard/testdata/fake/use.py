@@ -1,4 +1,4 @@
-"""What a user does with python/vramyard_torch.py, over the torch of this directory and a simulated device."""
+"""Uses python/vramyard_torch.py as a program does, with the stand-in torch of this directory and a simulated device."""
 
 import os
 import sys
@@ -12,24 +12,24 @@ try:
 except RuntimeError as e:
     assert "use() first" in str(e), e
 for wrong, words in (
-        (dict(strategy=7), "strategy: 7 is no text"),
+        (dict(strategy=7), "strategy: 7: want a string"),
         (dict(config=object()), "not JSON serializable"),
-        (dict(library="/nowhere/libvramyard.so"), "no library /nowhere/libvramyard.so"),
-        (dict(library=sys.executable + ".not"), "no library"),
+        (dict(library="/nowhere/libvramyard.so"), "/nowhere/libvramyard.so does not exist"),
+        (dict(library=sys.executable + ".not"), "does not exist: want libvramyard.so"),
         (dict(library=torch.__file__), "invalid ELF header"),
-        (dict(library=sys.argv[3]), "is no libvramyard.so of this version: it has no vramyard_alloc")):
+        (dict(library=sys.argv[3]), "has no function vramyard_alloc: want libvramyard.so of this version")):
     try:
         vramyard_torch.use(**wrong)
         sys.exit(f"use({wrong})")
     except (RuntimeError, TypeError, OSError) as e:
         assert words in str(e), e
-assert "VRAMYARD_STRATEGY" not in os.environ, "what failed has changed the environment"
+assert "VRAMYARD_STRATEGY" not in os.environ, "a failed call has changed the environment"
 vramyard_torch._BESIDE, path = vramyard_torch.pathlib.Path("/nowhere/libvramyard.so"), os.environ.pop("PATH")
 try:
     vramyard_torch.use("caching")
-    sys.exit("a library out of nothing")
+    sys.exit("a library was built without go")
 except RuntimeError as e:
-    assert "cannot be built without go" in str(e), e
+    assert "and go, which builds it, is not installed" in str(e), e
 os.environ["PATH"] = path
 record = torch._Inner.set_record_stream_fn
 del torch._Inner.set_record_stream_fn
@@ -37,7 +37,7 @@ try:
     vramyard_torch.use("caching", library=sys.argv[2])
     sys.exit("a PyTorch without record_stream")
 except RuntimeError as e:
-    assert "memory is not safe" in str(e), e
+    assert "could be reused while another stream reads it" in str(e), e
 torch._Inner.set_record_stream_fn = record
 assert "VRAMYARD_STRATEGY" not in os.environ
 allocator = vramyard_torch.use("caching", config={"rules": "2.6"}, trace=sys.argv[1], device="sim:1GiB", library=sys.argv[2])
