@@ -59,7 +59,7 @@ caching on llama, sha256 0123456789ab; config changed: A {"limit":17179869184}, 
 │ peak_reserved_bytes │ 17.00 GiB │ 18.00 GiB │ +1.00 GiB │  +5.88 % │          │
 │ ns_per_op           │  80.00 ns │  79.00 ns │  -1.00 ns │  -1.25 % │ measured │
 └─────────────────────┴───────────┴───────────┴───────────┴──────────┴──────────┘
-2 figures differ, and 2 times measured
+2 figures differ, and 2 measured times
 `, out)
 	require.Contains(t, succeed(t, "diff", a, a), "3 runs compared\nno figure differs\n")
 	require.Contains(t, succeed(t, "diff", "--all", a, a), "same")

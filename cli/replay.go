@@ -81,7 +81,7 @@ With --fail-on-oom, the exit status is 1 if a request is not granted. Without it
 ordinary result whose first line says FAILED.
 
 --explain shows why the first request found no memory, the owners of regions that are partly free,
-and the few blocks that stood in the way; docs/postmortem.md explains every figure.
+and the few blocks that stood in the way; docs/metrics.md defines every figure.
 
 With --retry, the trace is replayed once more by its threads: a request that finds no memory waits
 for a free by another thread, as TensorFlow's allocator does, and the later requests and frees of its

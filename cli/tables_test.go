@@ -419,7 +419,7 @@ func TestNameValueTablesMatchTheirJSON(t *testing.T) {
 	require.Equal(t, info.show(t, "count:peak_live_count"), values["most live blocks"])
 	require.Equal(t, info.show(t, "count:end_live_count")+" block, "+info.show(t, "bytes:end_live_bytes"),
 		values["live at the end"])
-	require.Equal(t, info.show(t, "bytes:sizes/total_bytes"), values["bytes asked for in all"])
+	require.Equal(t, info.show(t, "bytes:sizes/total_bytes"), values["requested bytes in total"])
 	require.Contains(t, values["events"], info.show(t, "count:events")+": ")
 }
 

@@ -28,7 +28,7 @@ func newTop() *cobra.Command {
 refused: by call site where FILE has stacks, by tag where its allocations have tags, else by size;
 and by category (weights, gradients, optimizer, activations) as far as stacks or tags show them.
 Bytes are requested bytes. A snapshot without a history shows the memory when it
-was written. docs/top.md says how call sites and categories are found.
+was written. docs/metrics.md defines call sites and categories.
 
 "vramyard view FILE" shows the same as a flame graph.`,
 		Example: "  vramyard top snapshot.pickle\n  vramyard top --folded stacks.txt snapshot.pickle",

@@ -63,7 +63,7 @@ func TestTopShowsWhoHoldsMemory(t *testing.T) {
 	path := snapshotOfAll(t)
 	out := succeed(t, "top", path)
 	require.Contains(t, out, "snapshot: 10.00 MiB live in 2 blocks at the peak, after event 1\n")
-	require.Contains(t, out, "last refused request: event 4 asked for 9.00 MiB with 6.00 MiB live in 2 blocks\n")
+	require.Contains(t, out, "last refused request: event 4 requested 9.00 MiB with 6.00 MiB live in 2 blocks\n")
 	rows := tableRows(out)
 	require.Contains(t, rows, "6.00 MiB 60.0 % 1 0 B activations model.py:7 forward")
 	require.Contains(t, rows, "4.00 MiB 40.0 % 1 4.00 MiB weights load.py:7 load_weights")
@@ -110,7 +110,7 @@ func TestTopAgreesWithTheTrace(t *testing.T) {
 }
 
 func TestTopShowsTheOnlyRequest(t *testing.T) {
-	require.Equal(t, "t: nothing is allocated\nlast refused request: event 0 asked for 3.00 MiB with 0 B live in "+
+	require.Equal(t, "t: nothing is allocated\nlast refused request: event 0 requested 3.00 MiB with 0 B live in "+
 		"0 blocks\n",
 		succeed(t, "top", write(t, "t.trace", "refused 3MiB\n")))
 }

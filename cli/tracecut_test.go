@@ -118,7 +118,7 @@ allocations only in B: 1, 4.88 KiB
   event 4: id 4, 5001 bytes on stream 2
 ids: 0 only in A, 0 only in B, 1 of another size or stream
 peak live: A 7.09 KiB at event 4, B 7.09 KiB at event 4
-live bytes: apart from allocation or free 4 on, most at 4 by 1 B
+live bytes: differ from allocation or free 4 on, most at 4, by 1 B
 `, stdout)
 	status, stdout, _ = command(t, "trace", "diff", "--json", "-", a, b)
 	require.Equal(t, exitFailed, status)

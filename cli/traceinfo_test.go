@@ -21,7 +21,7 @@ func TestTraceInfoListsTheParts(t *testing.T) {
 │ cuda:0 │      1 │
 │ cuda:1 │      7 │
 └────────┴────────┘
-name one with --part, as in
+choose one with --part, for example
   vramyard trace info --part cuda:0 `+report.ShellWord(path)+"\n\n", succeed(t, "trace", "info", path))
 	require.Contains(t, succeed(t, "trace", "info", "--part", "cuda:0", path), "lower bound")
 

@@ -16,8 +16,8 @@ func TestTunePrintsAndWrites(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tune.json")
 	out := succeed(t, "tune", "--strategy", "bfc", "--settings", "allow_growth,mended", "--json", file, path)
 	for _, want := range []string{
-		"bfc: 4 of 4 grid points evaluated, all of them; 0 refused", "least memory", "least time",
-		"What each setting was worth", "vramyard replay --strategy bfc --config '{",
+		"bfc: 4 of 4 grid points evaluated, exhaustively; 0 refused", "least memory", "least time",
+		"The effect of each setting", "vramyard replay --strategy bfc --config '{",
 	} {
 		require.Contains(t, out, want)
 	}
@@ -50,7 +50,7 @@ func TestComparisonsOnPages(t *testing.T) {
 	require.EqualValues(t, 2<<20, r.Device["charge"])
 	require.Equal(t, 6<<20, r.Runs[0].MinCapacity)
 	out = succeed(t, "compare", "--strategies", "bfc:growth", "--sim", `{"charge":"2MiB"}`, path)
-	require.Contains(t, out, `device, but for its capacity: {"charge":2097152}`)
+	require.Contains(t, out, `device settings except the capacity: {"charge":2097152}`)
 	out = succeed(t, append([]string{"tune", "--strategy", "bfc:growth", "--settings", "mended"}, pages...)...)
 	require.Contains(t, out, `"charge": 2097152`)
 }

@@ -52,7 +52,7 @@ func TestWhatifReportsMissingData(t *testing.T) {
 			require.True(t, strings.HasPrefix(words, "This file cannot answer that: "+want), words)
 			require.Contains(t, text, "\n    torch.cuda.memory._record_memory_history(max_entries=1_000_000, ")
 			require.Contains(t, text, "\n  reserved   ")
-			for _, claim := range []string{"export ", "less.", "needs ", "All that was tried"} {
+			for _, claim := range []string{"export ", "less.", "needs ", "All settings tried"} {
 				require.NotContains(t, words, claim)
 			}
 		}

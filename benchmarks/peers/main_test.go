@@ -22,7 +22,7 @@ func TestPeersFollowTheStrategies(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, run(quickly("--json", file), &b))
 	require.Contains(t, b.String(), "memutils:mintime *")
-	require.Contains(t, b.String(), "* is handed its own name")
+	require.Contains(t, b.String(), "* frees by its own handle")
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	var r bench.Report

@@ -41,7 +41,7 @@ func (r report) tables(w io.Writer) error {
 		}
 		rest = rest[n:]
 	}
-	_, err := fmt.Fprintln(w, "\n* is handed its own name of a block to free; the others find it by address")
+	_, err := fmt.Fprintln(w, "\n* frees by its own handle of the block; the others look the block up by address")
 	return err
 }
 

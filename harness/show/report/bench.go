@@ -19,7 +19,7 @@ func BenchTables(w io.Writer, r *bench.Report) error {
 	out.target(r.Device)
 	timedBy := "CPU time of the thread"
 	if r.Clock == replay.Wall {
-		timedBy = "time of the wall"
+		timedBy = "wall-clock time"
 	}
 	cpu := ""
 	if r.Machine.CPU != "" {
@@ -47,20 +47,20 @@ var threadColumns = []ColumnOf[bench.ThreadRun]{
 	}),
 	Texts("locks", "none, one mutex, shards with a mutex for each thread, or the strategy's own",
 		func(r bench.ThreadRun) string { return string(r.Locking) }),
-	fixed("ns/pair", "time of the wall of all pairs, divided by the pairs, nanoseconds: the median of the rounds", 1,
+	fixed("ns/pair", "wall-clock time of all pairs / pairs, nanoseconds: the median of the rounds", 1,
 		func(r bench.ThreadRun) float64 { return r.Median }),
-	fixed("min", "likewise, the least of the rounds", 1, func(r bench.ThreadRun) float64 { return r.Min }),
-	figures("spread", "the longest round less the shortest, of their median", func(r bench.ThreadRun) Cell {
+	fixed("min", "the same in the fastest round", 1, func(r bench.ThreadRun) float64 { return r.Min }),
+	figures("spread", "(longest round - shortest round) / median round", func(r bench.ThreadRun) Cell {
 		return percentCell(r.Spread())
 	}),
 	figures("× mutex", "median / median behind one mutex with as many threads", func(r bench.ThreadRun) Cell {
 		return ratioOf(r.Ratio)
 	}),
-	fixed("reserved", "most bytes held from the device, in peaks of live bytes", 3, func(r bench.ThreadRun) float64 {
+	fixed("reserved", "peak reserved bytes / peak live bytes", 3, func(r bench.ThreadRun) float64 {
 		return r.ReservedRatio
 	}),
 	figures("metadata B", "host memory of the strategy for each live block, bytes", func(r bench.ThreadRun) Cell {
-		return maybe(r.MetadataPerBlock, func(x float64) Cell { return fixedCell(x, 1) })
+		return optional(r.MetadataPerBlock, func(x float64) Cell { return fixedCell(x, 1) })
 	}),
 }
 
@@ -97,53 +97,59 @@ func BenchTable(r *bench.Report) *flat.Table {
 
 // benchColumns are the columns of a benchmark. The top row is the empty loop, which has times only.
 var benchColumns = []ColumnOf[bench.Run]{
-	Texts("strategy", "name and preset", func(r bench.Run) string { return r.Strategy + benchMarks(r) }).
-		top(func(bench.Run) Cell { return words("(empty loop)") }),
+	Texts("strategy", "name and preset", func(r bench.Run) string { return r.Strategy + benchFootnotes(r) }).
+		top(func(bench.Run) Cell { return textCell("(empty loop)") }),
 	figures("ns/pair", "CPU time of a free and an allocation, nanoseconds: the median of the rounds", benchMedian).top(
 		benchMedian),
-	figures(byRef, "likewise, freed by reference where the strategy can", func(r bench.Run) Cell {
-		return maybe(r.ByRef, func(t bench.Timing) Cell { return fixedCell(t.Median, 1) })
+	figures(byRef, "the same with frees by reference, if the strategy supports them", func(r bench.Run) Cell {
+		return optional(r.ByRef, func(t bench.Timing) Cell { return fixedCell(t.Median, 1) })
 	}),
-	figures("min", "likewise, the least of the rounds", benchLeast).top(benchLeast),
-	figures("spread", "the longest round less the shortest, of their median", benchSpread).top(benchSpread),
+	figures("min", "the same in the fastest round", benchMin).top(benchMin),
+	figures("spread", "(longest round - shortest round) / median round", benchSpread).top(benchSpread),
 	fixed("ratio", "median of the ratios to the first strategy, round by round", 2, func(r bench.Run) float64 {
 		return r.Ratio
 	}),
-	fixed("p50", "half of the single operations took no longer, nanoseconds", 0, func(r bench.Run) float64 {
+	fixed("p50", "median time of a single operation, nanoseconds", 0, func(r bench.Run) float64 {
 		return float64(r.Latency.P50)
 	}),
-	fixed("p99", "99 % took no longer, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.P99) }),
-	fixed("p99.9", "99.9 % took no longer, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.P999) }),
-	fixed("max", "the longest, nanoseconds", 0, func(r bench.Run) float64 { return float64(r.Latency.Max) }),
-	fixed("address", "addresses used, in peaks of live bytes", 3, func(r bench.Run) float64 { return r.AddressRatio }),
-	figures("reserved", "most bytes held from the device, in peaks of live bytes", func(r bench.Run) Cell {
+	fixed("p99", "99th percentile of the same, nanoseconds", 0, func(r bench.Run) float64 {
+		return float64(r.Latency.P99)
+	}),
+	fixed("p99.9", "99.9th percentile of the same, nanoseconds", 0, func(r bench.Run) float64 {
+		return float64(r.Latency.P999)
+	}),
+	fixed("max", "the longest single operation, nanoseconds", 0, func(r bench.Run) float64 {
+		return float64(r.Latency.Max)
+	}),
+	fixed("address", "addresses used / peak live bytes", 3, func(r bench.Run) float64 { return r.AddressRatio }),
+	figures("reserved", "peak reserved bytes / peak live bytes", func(r bench.Run) Cell {
 		c := fixedCell(r.ReservedRatio, 3)
 		if r.Preallocates {
 			c.Text = "all"
 		}
 		return c
 	}),
-	figures("arena", "the smallest device, in peaks of live bytes", func(r bench.Run) Cell {
+	figures("arena", "smallest device / peak live bytes", func(r bench.Run) Cell {
 		return ratioOf(r.ArenaRatio)
 	}),
 	figures("metadata B", "host memory of the strategy for each live block, bytes", func(r bench.Run) Cell {
-		return maybe(r.MetadataPerBlock, func(x float64) Cell { return fixedCell(x, 1) })
+		return optional(r.MetadataPerBlock, func(x float64) Cell { return fixedCell(x, 1) })
 	}),
-	fixed("heap B", "growth of the heap for each live block, bytes", 1, func(r bench.Run) float64 {
+	fixed("heap B", "growth of the Go heap for each live block, bytes", 1, func(r bench.Run) float64 {
 		return r.HeapPerBlock
 	}),
 	// Two digits, so that a non-zero figure never looks like zero.
-	figures("allocs", "objects taken from the heap for each pair", func(r bench.Run) Cell {
+	figures("allocs", "heap objects allocated for each pair", func(r bench.Run) Cell {
 		return number(strconv.FormatFloat(r.MallocsPerPair, 'g', 2, 64), r.MallocsPerPair)
 	}),
 }
 
 func benchMedian(r bench.Run) Cell { return fixedCell(r.Median, 1) }
-func benchLeast(r bench.Run) Cell  { return fixedCell(r.Min, 1) }
+func benchMin(r bench.Run) Cell    { return fixedCell(r.Min, 1) }
 func benchSpread(r bench.Run) Cell { return percentCell(r.Spread()) }
 
-// benchMarks returns the footnote marks of a strategy.
-func benchMarks(r bench.Run) (marks string) {
+// benchFootnotes returns the footnote marks of a strategy.
+func benchFootnotes(r bench.Run) (marks string) {
 	if r.Named {
 		marks = " *"
 	}
@@ -174,13 +180,13 @@ func benchSheet(l bench.Loop, runs []bench.Run) Sheet {
 	if !slices.ContainsFunc(runs, func(r bench.Run) bool { return r.ByRef != nil }) {
 		columns = without(columns, byRef)
 	}
-	s := sheetBelow(bench.Run{Timing: l.Timing}, title, columns, runs)
+	s := sheetWithTop(bench.Run{Timing: l.Timing}, title, columns, runs)
 	if slices.ContainsFunc(runs, func(r bench.Run) bool { return r.Named }) {
-		s.Notes = append(s.Notes, "* is handed its own name of a block to free; the others find it by address")
+		s.Notes = append(s.Notes, "* frees by its own handle of the block; the others look the block up by address")
 	}
 	if slices.ContainsFunc(runs, func(r bench.Run) bool { return r.SelfTimed }) {
-		s.Notes = append(s.Notes, "† is timed in its own process, by the clock of the wall, without the way there and "+
-			"what the device took")
+		s.Notes = append(s.Notes, "† is timed in its own process by wall clock, without the round trip to it and the "+
+			"time of the device")
 	}
 	return s
 }

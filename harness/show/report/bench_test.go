@@ -37,7 +37,7 @@ func TestBenchTables(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, report.BenchTables(&b, r))
 	for _, want := range []string{
-		"5 interleaved rounds; clock: time of the wall; go1 on plan9/arm, 3 CPUs, \"a\\x1bb\"\n",
+		"5 interleaved rounds; clock: wall-clock time; go1 on plan9/arm, 3 CPUs, \"a\\x1bb\"\n",
 		"\nw1: 10 blocks live, 3.00 MiB at most; 100 pairs timed, seed 42; device of 1.00 GiB\n",
 		"\nuniform:1B-16KiB: 10 blocks",
 		"│ (empty loop) │     3.0 │  0.0 │  0.0 % │     — │",
@@ -54,7 +54,7 @@ func TestBenchTables(t *testing.T) {
 	require.NoError(t, report.BenchTables(&b, r))
 	require.Contains(t, b.String(), "clock: CPU time of the thread; go1 on plan9/arm, 3 CPUs\n")
 	require.Contains(t, b.String(), "│ slab *       │    75.0 │")
-	require.Equal(t, 1, strings.Count(b.String(), "* is handed its own name of a block to free"), "below one table")
+	require.Equal(t, 1, strings.Count(b.String(), "* frees by its own handle of the block"), "below one table")
 	require.NotContains(t, b.String(), "by ref.")
 	r.Runs[0].ByRef = &bench.Timing{Median: 40}
 	b.Reset()

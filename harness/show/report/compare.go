@@ -53,7 +53,7 @@ func (l *lines) target(t replay.Target) {
 	maps.DeleteFunc(fields, func(name string, value json.RawMessage) bool { return bytes.Equal(value, defaults[name]) })
 	text, errText := json.Marshal(fields) // keys are sorted
 	if l.err = errors.Join(l.err, err, errDefaults, errText); len(fields) > 0 {
-		l.printf("device, but for its capacity: %s\n\n", text)
+		l.printf("device settings except the capacity: %s\n\n", text)
 	}
 }
 
@@ -94,20 +94,20 @@ func adjacent[T any](list []T, same func(first, other T) bool) iter.Seq[[]T] {
 // The columns of a comparison, some shared with other tables.
 var (
 	runStrategy = Texts("strategy", "name and preset", func(r compare.Run) string { return r.Strategy }).
-			top(func(compare.Run) Cell { return words("lower bound") })
+			top(func(compare.Run) Cell { return textCell("lower bound") })
 	runMinCapacity = figures("min capacity", "the smallest device on which the trace completes, bytes",
-		func(r compare.Run) Cell { return maybe(r.MinCapacity, bytesCell) }).
+		func(r compare.Run) Cell { return optional(r.MinCapacity, bytesCell) }).
 		top(func(r compare.Run) Cell { return bytesCell(r.LowerBound) })
-	runTimesBound = figures("× bound", "minimum capacity in lower bounds", func(r compare.Run) Cell {
+	runTimesBound = figures("× bound", "minimum capacity / lower bound", func(r compare.Run) Cell {
 		if r.MinCapacity == nil || r.LowerBound == 0 {
-			return lacking()
+			return missingCell()
 		}
 		return fixedCell(float64(*r.MinCapacity)/float64(r.LowerBound), 3)
 	}).top(func(compare.Run) Cell { return fixedCell(1, 3) })
 	runSafeFrom = figures("safe from",
-		"the smallest device from which on nothing that was tried fails up to 1.25 times it, bytes",
-		func(r compare.Run) Cell { return maybe(r.SafeFrom, bytesCell) })
-	runPeakReserved = figures("peak reserved", "most bytes held from the device",
+		"the smallest capacity such that no tried capacity from there up to 1.25 times it fails, bytes",
+		func(r compare.Run) Cell { return optional(r.SafeFrom, bytesCell) })
+	runPeakReserved = figures("peak reserved", "peak of the bytes reserved from the device",
 		completed(func(r compare.Run) Cell { return bytesCell(r.PeakReserved) })).
 		top(func(r compare.Run) Cell { return bytesCell(r.LowerBound) })
 	runWaste = figures("waste", "1 - peak requested / peak reserved",
@@ -115,7 +115,7 @@ var (
 	runExternal = figures("ext. frag.", "highest 1 - largest free chunk / free bytes",
 		completed(func(r compare.Run) Cell { return percentCell(r.External) }))
 	runMetadata = figures("metadata", "host memory of the strategy at the end, bytes",
-		completed(func(r compare.Run) Cell { return maybe(r.MetadataBytes, bytesCell) }))
+		completed(func(r compare.Run) Cell { return optional(r.MetadataBytes, bytesCell) }))
 	runDeviceCalls = figures("device calls", "calls to the device of all kinds",
 		completed(func(r compare.Run) Cell { return countCell(r.DeviceCalls) }))
 	runDeviceTime = figures("device time", "time of the device calls by the cost model of the device, nanoseconds",
@@ -123,20 +123,20 @@ var (
 	runNsPerOp = figures("ns/op", "CPU time for each Alloc or Free, bookkeeping included, nanoseconds: the median of "+
 		"three replays",
 		completed(func(r compare.Run) Cell { return fixedCell(r.NsPerOp, 0) }))
-	runNsPerOpByRef = figures(byRef, "likewise, of replays that free by reference where the strategy can",
+	runNsPerOpByRef = figures(byRef, "the same in replays that free by reference, if the strategy supports it",
 		completed(func(r compare.Run) Cell {
-			return maybe(r.NsPerOpByRef, func(ns float64) Cell { return fixedCell(ns, 0) })
+			return optional(r.NsPerOpByRef, func(ns float64) Cell { return fixedCell(ns, 0) })
 		}))
 	runNotes = ColumnOf[compare.Run]{
 		Column: Column{Name: "notes", Meaning: "failures and limits of the figures"},
 		Cell: func(r compare.Run) Cell {
-			c := words(notes(r))
+			c := textCell(notes(r))
 			if !r.Completed() {
 				c.Tone = Bad
 			}
 			return c
 		},
-		Top: func(compare.Run) Cell { return words("live bytes alone") },
+		Top: func(compare.Run) Cell { return textCell("live bytes alone") },
 	}
 )
 
@@ -145,7 +145,7 @@ var (
 func completed(cell func(compare.Run) Cell) func(compare.Run) Cell {
 	return func(r compare.Run) Cell {
 		if !r.Completed() {
-			return lacking()
+			return missingCell()
 		}
 		return cell(r)
 	}
@@ -167,7 +167,7 @@ func compareSheet(runs []compare.Run, training *compare.Training) Sheet {
 	if !slices.ContainsFunc(runs, func(r compare.Run) bool { return r.NsPerOpByRef != nil }) {
 		columns = without(columns, byRef)
 	}
-	s := sheetBelow(runs[0], title, columns, runs)
+	s := sheetWithTop(runs[0], title, columns, runs)
 	s.Notes = append(recordedNotes(runs), learnedNotes(runs[0].TraceSHA256, training)...)
 	return s
 }

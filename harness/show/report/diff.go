@@ -43,10 +43,10 @@ func TraceDiff(w io.Writer, a, b string, d trace.Diff) error {
 	out.printf("peak live: A %s at event %d, B %s at event %d\n", units.Bytes(l.Peak[0]), l.At[0],
 		units.Bytes(l.Peak[1]), l.At[1])
 	if l.FirstAt >= 0 {
-		out.printf("live bytes: apart from allocation or free %d on, most at %d by %s\n", l.FirstAt, l.MaxAt,
+		out.printf("live bytes: differ from allocation or free %d on, most at %d, by %s\n", l.FirstAt, l.MaxAt,
 			units.Bytes(l.MaxDifference))
 	} else {
-		out.printf("live bytes: the same behind every allocation and free\n")
+		out.printf("live bytes: equal after every allocation and free\n")
 	}
 	return out.err
 }
@@ -79,14 +79,14 @@ func (l *lines) line(name, format string, args ...any) {
 
 func valueOf(v *string) string {
 	if v == nil {
-		return "has none"
+		return "missing"
 	}
 	return units.Printable(*v)
 }
 
 func lineOf(line string) string {
 	if line == "" {
-		return "has ended"
+		return "end of the trace"
 	}
 	return units.Printable(line)
 }

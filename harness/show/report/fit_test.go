@@ -69,7 +69,7 @@ func TestNarrowWindowsDropColumns(t *testing.T) {
 ├─────────────┼──────────────┼─────────┼──────────────────┤
 │ caching     │ 60.77 GiB    │ 1.052   │ a │ in a name    │
 └─────────────┴──────────────┴─────────┴──────────────────┘
-without device calls, for which the window is too narrow
+omitted because the window is too narrow: device calls
 `, shown(t, wide(), 60, 1))
 }
 

@@ -35,7 +35,8 @@ func TraceParts(w io.Writer, path string, several *trace.PartsError) error {
 		rows = append(rows, []any{units.Printable(p.Name), p.Events})
 	}
 	t := TextSheet([]Column{{Name: "part"}, {Name: "events", Number: true}}, rows...)
-	_, err := fmt.Fprintf(w, "%s (%s): %d parts\n%s\nname one with --part, as in\n  vramyard trace info --part %s %s\n\n",
+	_, err := fmt.Fprintf(w, "%s (%s): %d parts\n%s\n"+
+		"choose one with --part, for example\n  vramyard trace info --part %s %s\n\n",
 		units.Printable(several.Name), several.Format, len(several.Parts), t.Terminal(w), ShellWord(several.Parts[0].Name),
 		ShellWord(path))
 	return err
@@ -47,7 +48,7 @@ func infoRows(i trace.Info) [][]any {
 	rows = append(rows, [][]any{
 		{"sizes", fmt.Sprintf("%d distinct, %s to %s, median %s", i.Sizes.Distinct, units.Bytes(i.Sizes.Min),
 			units.Bytes(i.Sizes.Max), units.Bytes(i.Sizes.Median))},
-		{"bytes asked for in all", units.Bytes(i.Sizes.Total)},
+		{"requested bytes in total", units.Bytes(i.Sizes.Total)},
 	}...)
 	rows = append(rows, lifeRows(i)...)
 	for _, s := range i.Streams {
@@ -126,8 +127,8 @@ func steps(s trace.StepInfo) string {
 	case s.Compared == 0:
 		return fmt.Sprintf("%d from %s on, nothing to compare", s.Count, first)
 	}
-	return fmt.Sprintf("%d from %s on, %d to %d allocations each; %s come again in the next step at the same place "+
-		"with the same size; %d steps are just like the one before",
+	return fmt.Sprintf("%d from %s on, %d to %d allocations each; %s recur in the next step at the same index "+
+		"with the same size; %d steps equal the one before",
 		s.Count, first, s.MinAllocs, s.MaxAllocs, units.Percent(float64(s.Recurring)/float64(s.Compared)), s.Identical)
 }
 

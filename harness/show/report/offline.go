@@ -52,11 +52,11 @@ func OfflineTable(r *offline.Report) *flat.Table {
 
 var placementColumns = []ColumnOf[offline.Placement]{
 	Texts("placement", "how it was found", func(p offline.Placement) string { return p.Method }).
-		top(func(offline.Placement) Cell { return words("lower bound") }),
+		top(func(offline.Placement) Cell { return textCell("lower bound") }),
 	figures("height", "memory that the placement takes", placementHeight).top(placementHeight),
 	figures("bytes", "the same in bytes", placementBytes).top(placementBytes),
-	figures("× bound", "height in lower bounds", placementTimes).top(placementTimes),
-	figures("steps", "work of the search, in buffers and ranges looked at", func(p offline.Placement) Cell {
+	figures("× bound", "height / lower bound", placementTimes).top(placementTimes),
+	figures("steps", "work of the search: buffers and ranges examined", func(p offline.Placement) Cell {
 		return countCell(p.Steps)
 	}),
 	figures("nodes", "partial placements that the search extended", func(p offline.Placement) Cell {
@@ -67,7 +67,7 @@ var placementColumns = []ColumnOf[offline.Placement]{
 			return "optimal"
 		}
 		return p.Stopped
-	}).top(func(offline.Placement) Cell { return words("live bytes alone") }),
+	}).top(func(offline.Placement) Cell { return textCell("live bytes alone") }),
 }
 
 func placementHeight(p offline.Placement) Cell { return bytesCell(p.Height) }
@@ -84,7 +84,7 @@ func (l *lines) offline(s *offline.Summary, capacity device.Size) {
 	low, high := slices.DeleteFunc(slices.Clone(s.Greedy), func(p offline.Placement) bool { return !fits(p) }),
 		slices.DeleteFunc(slices.Clone(s.Greedy), fits)
 	rows := append(slices.Concat(low, high), best)
-	t := sheetBelow(offline.Placement{Height: s.LowerBound, TimesBound: 1}, title, placementColumns, rows)
+	t := sheetWithTop(offline.Placement{Height: s.LowerBound, TimesBound: 1}, title, placementColumns, rows)
 	for i, p := range rows {
 		if note := &t.Rows[1+i][len(placementColumns)-1]; !fits(p) {
 			note.Tone = Bad

@@ -90,22 +90,22 @@ func Postmortem(w io.Writer, r *postmortem.Report) error {
 		room = "room"
 	}
 	t.printf("%s for %s on stream %d: %s\n", room, b(r.Requested), r.Stream, r.Verdict)
-	t.line("asked", "%s, for which a hole of %s is needed%s", b(r.Requested), b(r.Block), segmentText(r))
+	t.line("requested", "%s: a hole of %s%s", b(r.Requested), b(r.Block), segmentText(r))
 	if o := r.Requester; o != nil && (len(o.Stack) > 0 || o.Tag != "") {
-		t.line("asked by", "%s", units.Printable(o.Name()))
+		t.line("requested by", "%s", units.Printable(o.Name()))
 	}
 	t.line("device", "%s", deviceText(r))
 	t.line("live", "%s in %s, %s of that rounding", b(r.Live.Bytes), units.Several(r.Live.Count, "block"), b(r.Loss))
-	t.line("free", "%s in %s, the largest %s (external fragmentation %s); of use here %s, the largest %s",
+	t.line("free", "%s in %s, the largest %s (external fragmentation %s); usable here %s, the largest %s",
 		b(r.Free.Bytes), units.Several(r.Free.Count, "hole"), b(r.Largest), units.Percent(r.External), b(r.Usable.Bytes),
 		b(r.UsableTop))
 	t.shares(r)
 	if r.Pending.Count+r.Cached.Count > 0 || r.Lost > 0 {
-		t.line("not free", "%s pending on streams, %s set aside by size, %s lost", b(r.Pending.Bytes),
+		t.line("not free", "%s pending on streams, %s cached by size, %s lost", b(r.Pending.Bytes),
 			b(r.Cached.Bytes), b(r.Lost))
 	}
 	if r.Empty.Count > 0 {
-		t.line("empty", "%s of %s could go back whole", units.Several(r.Empty.Count, "region"), b(r.Empty.Bytes))
+		t.line("empty", "%s of %s could be released", units.Several(r.Empty.Count, "region"), b(r.Empty.Bytes))
 	}
 	t.pins(r)
 	t.plans(r)
@@ -117,7 +117,7 @@ func segmentText(r *postmortem.Report) string {
 	if r.Segment == 0 {
 		return ""
 	}
-	return ", else " + units.Bytes(r.Segment) + " of the device"
+	return ", or " + units.Bytes(r.Segment) + " from the device"
 }
 
 func deviceText(r *postmortem.Report) string {
@@ -138,7 +138,7 @@ func (l *lines) shares(r *postmortem.Report) {
 	b := units.Bytes
 	if len(r.Streams) > 1 {
 		for _, s := range firstOf(l, r.Streams, shownStreams, "further stream") {
-			l.line(fmt.Sprintf("stream %d", s.Stream), "%s held, %s free, the largest hole %s, of use here %s",
+			l.line(fmt.Sprintf("stream %d", s.Stream), "%s held, %s free, the largest hole %s, usable here %s",
 				b(s.Reserved), b(s.Free), b(s.Largest), b(s.Usable))
 		}
 	}
@@ -168,8 +168,8 @@ func (l *lines) pins(r *postmortem.Report) {
 		return
 	}
 	b := units.Bytes
-	l.line("pinned", "%s are free in regions that are partly used, kept", b(r.Pinned.Bytes))
-	for _, p := range firstOf(l, r.Pins, shownPins, "further place") {
+	l.line("pinned", "%s are free in partly used regions, by owner:", b(r.Pinned.Bytes))
+	for _, p := range firstOf(l, r.Pins, shownPins, "further owner") {
 		l.line("", "%s (%s by this owner alone) by %s of %s in %s: %s", b(p.Pinned), b(p.PinnedAlone),
 			units.Several(p.Blocks.Count, "block"), b(p.Blocks.Bytes), units.Several(p.Regions, "region"),
 			units.Printable(p.Name()))
@@ -208,7 +208,7 @@ func FinalHeap(w io.Writer, f *postmortem.Final) error {
 			units.Several(f.Pending.Count, "block"))
 	}
 	emptyText(f, line)
-	line("beside", "%s free beside blocks in use, which no call returns", units.Bytes(f.InactiveSplit))
+	line("beside", "%s free beside blocks in use, which no call releases", units.Bytes(f.InactiveSplit))
 	var free device.Size
 	for i := range f.Sparse {
 		free += f.Sparse[i].Free

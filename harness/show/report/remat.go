@@ -46,14 +46,14 @@ var (
 	lineStrategy = Texts("strategy", "name and preset; counting knows no addresses", func(l grid.Line) string {
 		return l.Strategy
 	}).
-		top(func(grid.Line) Cell { return words("lower bound") })
+		top(func(grid.Line) Cell { return textCell("lower bound") })
 	lineLadder = Texts("ladder", "steps after a refused request", func(l grid.Line) string {
 		return l.Ladder
 	}).
-		top(noWords)
+		top(emptyCell)
 )
 
-func noWords(grid.Line) Cell { return words("") }
+func emptyCell(grid.Line) Cell { return textCell("") }
 
 func (g *rematGroup) columns() []ColumnOf[grid.Line] {
 	return []ColumnOf[grid.Line]{
@@ -66,7 +66,7 @@ func (g *rematGroup) columns() []ColumnOf[grid.Line] {
 		figures("infeasible", "the largest budget within which it does not complete, in base peaks",
 			func(l grid.Line) Cell { return ratioCell(l.LargestInfeasible) }),
 		Texts("because", "how the run within that one ended",
-			func(l grid.Line) string { return strings.TrimPrefix(string(l.LargestVerdict), "oom-") }).top(noWords),
+			func(l grid.Line) string { return strings.TrimPrefix(string(l.LargestVerdict), "oom-") }).top(emptyCell),
 		figures("at 0.5", "overhead within half of the base peak",
 			func(l grid.Line) Cell { return ratioOf(l.OverheadAtHalf) }),
 		figures("fragmentation", "price of fragmentation: base peaks more than counting needs", g.fragmentation),
@@ -109,7 +109,7 @@ func rematHeadline(groups []rematGroup) Sheet {
 	s := Sheet{
 		Title:   units.Printable(groups[0].base.Model) + " by each heuristic",
 		Columns: []Column{lineStrategy.Column, lineLadder.Column},
-		Rows:    [][]Cell{{words("lower bound"), words("")}},
+		Rows:    [][]Cell{{textCell("lower bound"), textCell("")}},
 		Notes: []string{"the smallest budget within which the log completes, in base peaks; in brackets the " +
 			"overhead at 0.5"},
 	}
@@ -119,7 +119,7 @@ func rematHeadline(groups []rematGroup) Sheet {
 		s.Rows[0] = append(s.Rows[0], groups[i].share(groups[i].base.LowerBound))
 	}
 	for _, first := range groups[0].lines {
-		row := []Cell{words(first.Strategy), words(first.Ladder)}
+		row := []Cell{textCell(first.Strategy), textCell(first.Ladder)}
 		for i := range groups {
 			at := slices.IndexFunc(groups[i].lines, func(l grid.Line) bool {
 				return l.Strategy == first.Strategy && l.Ladder == first.Ladder
@@ -135,7 +135,7 @@ func rematHeadline(groups []rematGroup) Sheet {
 // interrupted grid.
 func headlineCell(lines []grid.Line, at int) Cell {
 	if at < 0 {
-		return lacking()
+		return missingCell()
 	}
 	c := ratioCell(lines[at].SmallestFeasible)
 	if half := lines[at].OverheadAtHalf; half != nil {
@@ -210,7 +210,7 @@ func (g *rematGroup) share(n device.Size) Cell {
 
 // rematSheet returns the table of a log and a heuristic.
 func rematSheet(g *rematGroup) Sheet {
-	s := sheetBelow(g.lines[0], g.title(), g.columns(), g.lines)
+	s := sheetWithTop(g.lines[0], g.title(), g.columns(), g.lines)
 	s.Notes = []string{"constants alone are " + g.share(g.base.Constant).Text + " base peaks"}
 	for i := range g.lines {
 		l := &g.lines[i]
@@ -224,7 +224,7 @@ func rematSheet(g *rematGroup) Sheet {
 
 // ratioCell returns a cell with an optional ratio.
 func ratioCell(r *grid.Ratio) Cell {
-	return maybe(r, func(r grid.Ratio) Cell { return number(r.String(), r.Float()) })
+	return optional(r, func(r grid.Ratio) Cell { return number(r.String(), r.Float()) })
 }
 
 // Limits of the tables of all runs: columns of budgets, and runs with a hint, which takes about a
@@ -249,7 +249,7 @@ func RematGrids(r *grid.Report) (all []Sheet) {
 			s.Columns = append(s.Columns, Column{runs[i].Ratio.String(), "overhead within " + units.Bytes(runs[i].Budget), true})
 		}
 		for _, l := range g.lines {
-			row := []Cell{words(l.Strategy), words(l.Ladder)}
+			row := []Cell{textCell(l.Strategy), textCell(l.Ladder)}
 			for i := 0; i < len(runs); i += every {
 				c := endCell(&l.Runs[i])
 				if len(r.Runs) <= mostHints {

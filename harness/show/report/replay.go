@@ -178,7 +178,7 @@ func timeRows(r *replay.Result) [][]any {
 		rows = append(rows, []any{"freeing by reference", perOp(*r.NsPerOpByRef)})
 	}
 	if r.SelfTimed {
-		rows = append(rows, []any{"of which the way to the plug-in", "nothing: timed in its process"})
+		rows = append(rows, []any{"of which round trips to the plug-in", "none: timed in its process"})
 	}
 	if l := r.Latency; l != nil {
 		rows = append(rows,

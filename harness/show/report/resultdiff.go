@@ -34,13 +34,13 @@ func ResultDiff(w io.Writer, a, b string, d *diff.Diff) error {
 	case d.Equal() && measured == 0:
 		out.printf("no figure differs\n")
 	case d.Equal():
-		out.printf("no figure differs but for %s measured\n", units.Several(measured, "time"))
+		out.printf("no figure differs except %s\n", units.Several(measured, "measured time"))
 	default:
 		verb := "differ"
 		if exact == 1 {
 			verb = "differs"
 		}
-		out.printf("%s %s, and %s measured\n", units.Several(exact, "figure"), verb, units.Several(measured, "time"))
+		out.printf("%s %s, and %s\n", units.Several(exact, "figure"), verb, units.Several(measured, "measured time"))
 	}
 	verdictText(out, d.Verdicts)
 	return out.err
@@ -104,10 +104,10 @@ var changeColumns = []ColumnOf[diff.Change]{
 	figures("A", "", func(c diff.Change) Cell { return Cell{Text: figureText(&c, c.A)} }),
 	figures("B", "", func(c diff.Change) Cell { return Cell{Text: figureText(&c, c.B)} }),
 	figures("change", "B - A", func(c diff.Change) Cell {
-		return maybe(c.Absolute, func(x float64) Cell { return number(signed(x, c.Unit), x) })
+		return optional(c.Absolute, func(x float64) Cell { return number(signed(x, c.Unit), x) })
 	}),
 	figures("relative", "(B - A) / A", func(c diff.Change) Cell {
-		return maybe(c.Relative, func(x float64) Cell { return number(fmt.Sprintf("%+.2f %%", 100*x), x) })
+		return optional(c.Relative, func(x float64) Cell { return number(fmt.Sprintf("%+.2f %%", 100*x), x) })
 	}),
 	Texts("", "", func(c diff.Change) string {
 		switch {

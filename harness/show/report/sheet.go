@@ -65,7 +65,7 @@ func NewSheet[R any](title string, columns []ColumnOf[R], values []R) Sheet {
 
 // Texts returns a column of text.
 func Texts[R any](name, meaning string, text func(R) string) ColumnOf[R] {
-	return ColumnOf[R]{Column: Column{Name: name, Meaning: meaning}, Cell: func(r R) Cell { return words(text(r)) }}
+	return ColumnOf[R]{Column: Column{Name: name, Meaning: meaning}, Cell: func(r R) Cell { return textCell(text(r)) }}
 }
 
 // AtRight returns the column aligned right.
@@ -96,12 +96,12 @@ func (c ColumnOf[R]) top(cell func(R) Cell) ColumnOf[R] {
 	return c
 }
 
-// sheetBelow returns a table with a top row made by [ColumnOf.Top].
-func sheetBelow[R any](top R, title string, columns []ColumnOf[R], values []R) Sheet {
+// sheetWithTop returns a table with a top row made by [ColumnOf.Top].
+func sheetWithTop[R any](top R, title string, columns []ColumnOf[R], values []R) Sheet {
 	s := NewSheet(title, columns, values)
 	row := make([]Cell, len(columns))
 	for i, c := range columns {
-		row[i] = lacking()
+		row[i] = missingCell()
 		if c.Top != nil {
 			row[i] = c.Top(top)
 		}
@@ -110,11 +110,11 @@ func sheetBelow[R any](top R, title string, columns []ColumnOf[R], values []R) S
 	return s
 }
 
-func of[R, V any](c ColumnOf[V], value func(R) V) ColumnOf[R] {
+func mapColumn[R, V any](c ColumnOf[V], value func(R) V) ColumnOf[R] {
 	return ColumnOf[R]{Column: c.Column, Cell: func(r R) Cell { return c.Cell(value(r)) }}
 }
 
-func words(s string) Cell { return Cell{Text: units.Printable(s)} }
+func textCell(s string) Cell { return Cell{Text: units.Printable(s)} }
 
 // clipped shortens a text to most characters, ending in "…".
 func clipped(s string, most int) string {
@@ -124,13 +124,13 @@ func clipped(s string, most int) string {
 	return s
 }
 
-// lacking is the cell of a missing figure.
-func lacking() Cell { return Cell{Text: none, Number: true} }
+// missingCell is the cell of a missing figure.
+func missingCell() Cell { return Cell{Text: none, Number: true} }
 
-// maybe returns the cell of an optional figure.
-func maybe[T any](figure *T, cell func(T) Cell) Cell {
+// optional returns the cell of an optional figure.
+func optional[T any](figure *T, cell func(T) Cell) Cell {
 	if figure == nil {
-		return lacking()
+		return missingCell()
 	}
 	return cell(*figure)
 }
@@ -157,7 +157,7 @@ func percentCell(x float64) Cell { return number(units.Percent(x), x) }
 func fixedCell(x float64, decimals int) Cell { return number(units.Fixed(x, decimals), x) }
 
 // ratioOf returns the cell of an optional ratio, with three decimals.
-func ratioOf(x *float64) Cell { return maybe(x, func(x float64) Cell { return fixedCell(x, 3) }) }
+func ratioOf(x *float64) Cell { return optional(x, func(x float64) Cell { return fixedCell(x, 3) }) }
 
 // CompareSheets returns a table for each trace of a comparison: the lower bound, then the
 // strategies by minimum capacity.

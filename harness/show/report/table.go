@@ -11,17 +11,17 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// minor are the columns omitted in narrow windows, least important first. They are named below the
-// table.
-var minor = []string{
+// optionalColumns are the columns omitted in narrow windows, least important first. They are named
+// below the table.
+var optionalColumns = []string{
 	"device calls", "device time", "metadata", "ext. frag.", "steps", "nodes", "spread", "heap B", "range", "operations",
 	"sequences", "default",
 	"worth trying", "because", "at 0.5", "infeasible", "overhead", "ns/op", "waste", "peak reserved", "safe from",
 	"× bound", "on the card",
 }
 
-// least is the minimum width of folded columns.
-const least = 24
+// minFolded is the minimum width of folded columns.
+const minFolded = 24
 
 // layout is a table formatted for a terminal. Cells may have several lines.
 type layout struct {
@@ -100,13 +100,13 @@ func (l *layout) fit(width int) string {
 				word = max(word, text.StringWidthWithoutEscSequences(w))
 			}
 		}
-		l.fold(0, l.width(kept)-width, max(least, word), text.WrapSoft)
+		l.fold(0, l.width(kept)-width, max(minFolded, word), text.WrapSoft)
 	}
 	if last := len(kept) - 1; last > 0 {
-		l.fold(last, l.width(kept)-width, least, func(s string, room int) string { return wrapped("", s, room, "") })
+		l.fold(last, l.width(kept)-width, minFolded, func(s string, room int) string { return wrapped("", s, room, "") })
 	}
 	var without []string
-	for _, m := range minor {
+	for _, m := range optionalColumns {
 		if c := slices.Index(l.head, m); c > 0 && l.width(kept) > width {
 			kept = slices.DeleteFunc(kept, func(k int) bool { return k == c })
 			without = append(without, m)
@@ -118,7 +118,7 @@ func (l *layout) fit(width int) string {
 	case len(without) == 0:
 		return l.draw(kept)
 	}
-	note := wrapped("", "without "+strings.Join(without, ", ")+", for which the window is too narrow", width, "")
+	note := wrapped("", "omitted because the window is too narrow: "+strings.Join(without, ", "), width, "")
 	return l.draw(kept) + "\n" + strings.TrimSuffix(note, "\n")
 }
 

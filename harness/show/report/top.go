@@ -43,7 +43,7 @@ func TopHeadline(r *top.Report) string {
 	}
 	text = units.Printable(r.Trace) + ": " + text
 	if f := r.Failure; f != nil {
-		text += fmt.Sprintf("\nlast refused request: event %d asked for %s with %s live in %s", f.Event, units.Bytes(f.Asked),
+		text += fmt.Sprintf("\nlast refused request: event %d requested %s with %s live in %s", f.Event, units.Bytes(f.Asked),
 			units.Bytes(f.Bytes), units.Several(f.Blocks, "block"))
 		if f.Refusals > 1 {
 			text += fmt.Sprintf(" (%d requests were refused)", f.Refusals)
@@ -52,33 +52,33 @@ func TopHeadline(r *top.Report) string {
 	return text
 }
 
-// held is a holder of memory at the peak and at the failure.
-type held struct {
+// holderRow is a holder of memory at the peak and at the failure.
+type holderRow struct {
 	top.Holder
 	failure device.Size
 }
 
-// heldAt merges the holders of two moments, ordered by their larger size.
-func heldAt(peak, failure []top.Holder) []held {
+// mergeHolders merges the holders of two moments, ordered by their larger size.
+func mergeHolders(peak, failure []top.Holder) []holderRow {
 	type key struct {
 		name     string
 		category top.Category
 	}
-	var rows []held
+	var rows []holderRow
 	at := map[key]int{}
 	for _, h := range peak {
 		at[key{h.Name, h.Category}] = len(rows)
-		rows = append(rows, held{Holder: h})
+		rows = append(rows, holderRow{Holder: h})
 	}
 	for _, h := range failure {
 		i, ok := at[key{h.Name, h.Category}]
 		if !ok {
 			i = len(rows)
-			rows = append(rows, held{Holder: top.Holder{Share: top.Share{Name: h.Name}, Category: h.Category}})
+			rows = append(rows, holderRow{Holder: top.Holder{Share: top.Share{Name: h.Name}, Category: h.Category}})
 		}
 		rows[i].failure = h.Bytes
 	}
-	slices.SortStableFunc(rows, func(a, b held) int {
+	slices.SortStableFunc(rows, func(a, b holderRow) int {
 		return cmp.Compare(max(b.Bytes, b.failure), max(a.Bytes, a.failure))
 	})
 	return rows
@@ -90,26 +90,28 @@ func TopSheets(r *top.Report, rows int) []Sheet {
 	if r.Failure != nil {
 		failure = *r.Failure
 	}
-	columns := []ColumnOf[held]{
-		figures("bytes", "live at the peak, as asked for, in bytes", func(h held) Cell { return bytesCell(h.Bytes) }),
-		figures("share", "of all bytes that are live at the peak", func(h held) Cell {
+	columns := []ColumnOf[holderRow]{
+		figures("bytes", "requested bytes of the blocks live at the peak", func(h holderRow) Cell {
+			return bytesCell(h.Bytes)
+		}),
+		figures("share", "share of all bytes live at the peak", func(h holderRow) Cell {
 			return percentCell(float64(h.Bytes) / float64(max(r.Peak.Bytes, 1)))
 		}),
-		figures("blocks", "that are live at the peak", func(h held) Cell { return countCell(uint64(h.Blocks)) }),
+		figures("blocks", "blocks live at the peak", func(h holderRow) Cell { return countCell(uint64(h.Blocks)) }),
 	}
 	if r.Failure != nil {
-		columns = append(columns, figures("at failure", "live when the last request was refused, in bytes",
-			func(h held) Cell { return bytesCell(h.failure) }))
+		columns = append(columns, figures("at failure", "bytes live when the last request was refused",
+			func(h holderRow) Cell { return bytesCell(h.failure) }))
 	}
-	category := Texts("category", "derived from the stack or the tag, see docs/top.md", func(h held) string {
+	category := Texts("category", "derived from the stack or the tag, see docs/metrics.md", func(h holderRow) string {
 		return string(h.Category)
 	})
 	var sheets []Sheet
 	if r.Categorized() {
 		sheets = append(sheets, NewSheet("by category", append(slices.Clip(columns), category),
-			heldAt(r.Peak.Categories, failure.Categories)))
+			mergeHolders(r.Peak.Categories, failure.Categories)))
 	}
-	all, title := heldAt(r.Peak.Holders, failure.Holders), "by "+string(r.By)
+	all, title := mergeHolders(r.Peak.Holders, failure.Holders), "by "+string(r.By)
 	if len(all) > rows {
 		title += fmt.Sprintf(", the %d largest of %d", rows, len(all))
 		all = all[:rows]
@@ -117,7 +119,7 @@ func TopSheets(r *top.Report, rows int) []Sheet {
 	if r.By == top.ByCallSite && r.Categorized() {
 		columns = append(columns, category)
 	}
-	name := ColumnOf[held]{Column{string(r.By), "common property of the blocks", false}, func(h held) Cell {
+	name := ColumnOf[holderRow]{Column{string(r.By), "common property of the blocks", false}, func(h holderRow) Cell {
 		return placeCell(h.Name)
 	}, nil}
 	return append(sheets, NewSheet(title, append(columns, name), all))
@@ -128,7 +130,7 @@ const mostPlace = 100
 
 // placeCell formats a call site, shortening its folders; pages and JSON have the full path.
 func placeCell(name string) Cell {
-	c := words(name)
+	c := textCell(name)
 	if characters := strings.Split(c.Text, ""); len(characters) > mostPlace {
 		rest := c.Text[strings.LastIndexByte(c.Text, '/')+1:]
 		last := strings.Join(characters[len(characters)-mostPlace+1:], "")

@@ -21,7 +21,7 @@ import (
 func TuneTables(w io.Writer, r *tune.Result) error {
 	how := "by descent"
 	if r.Whole {
-		how = "all of them"
+		how = "exhaustively"
 	}
 	points := []tunePoint{{r.Strategy, r.Preset}, {"least memory", r.Smallest}, {"least time", r.Fastest}}
 	best, worth := NewSheet("", tuneBest, points), NewSheet("", tuneEffects, r.Effects)
@@ -43,7 +43,7 @@ func TuneTables(w io.Writer, r *tune.Result) error {
 
 %s
 
-What each setting was worth: the point of least memory with one setting changed
+The effect of each setting: the point of least memory with one setting changed
 %s
 
 vramyard replay --strategy %s --config %s TRACE
@@ -90,7 +90,7 @@ type tunePoint struct {
 
 // tuneBest are the columns of the best points.
 var tuneBest = []ColumnOf[tunePoint]{
-	Texts("point", "the preset, or what the point is the best at", func(p tunePoint) string { return p.name }),
+	Texts("point", "the preset, or the objective that the point is best at", func(p tunePoint) string { return p.name }),
 	figures("× bound", "geometric mean of minimum capacity in lower bounds", func(p tunePoint) Cell {
 		return ratioOf(p.TimesBound)
 	}),
@@ -103,7 +103,7 @@ var tuneBest = []ColumnOf[tunePoint]{
 // tuneTime returns the time of a point, if all of its runs completed.
 func tuneTime(p tunePoint) Cell {
 	if slices.ContainsFunc(p.Runs, func(r compare.Run) bool { return !r.Completed() }) {
-		return lacking()
+		return missingCell()
 	}
 	return fixedCell(p.NsPerOp, 0)
 }
@@ -123,7 +123,7 @@ var tuneRuns = append([]ColumnOf[tuneRun]{
 // runsOf adapts columns of runs to runs of points.
 func runsOf(columns ...ColumnOf[compare.Run]) (all []ColumnOf[tuneRun]) {
 	for _, c := range columns {
-		all = append(all, of(c, func(r tuneRun) compare.Run { return r.run }))
+		all = append(all, mapColumn(c, func(r tuneRun) compare.Run { return r.run }))
 	}
 	return all
 }
@@ -169,7 +169,7 @@ func others(k tune.SettingEffect) string {
 	}
 	var all []string
 	for _, o := range k.Others {
-		memory := "completes less"
+		memory := "completes fewer traces"
 		if o.Memory != nil {
 			memory = change(*o.Memory)
 		}

@@ -159,12 +159,12 @@ func WhatIfSheet(r *whatif.Result) Sheet {
 	for i := range points {
 		points[i] = &r.Runs[i]
 	}
-	return NewSheet("All that was tried", whatIfColumns(r), points)
+	return NewSheet("All settings tried", whatIfColumns(r), points)
 }
 
 func whatIfColumns(r *whatif.Result) []ColumnOf[*whatif.Point] {
 	run := func(c ColumnOf[compare.Run]) ColumnOf[*whatif.Point] {
-		return of(c, func(p *whatif.Point) compare.Run { return p.Run })
+		return mapColumn(c, func(p *whatif.Point) compare.Run { return p.Run })
 	}
 	// A strategy that reserves all of an ample device shows neither its need nor its cost.
 	needed := func(c ColumnOf[*whatif.Point]) ColumnOf[*whatif.Point] {
@@ -172,19 +172,19 @@ func whatIfColumns(r *whatif.Result) []ColumnOf[*whatif.Point] {
 		c.Cell = func(p *whatif.Point) Cell {
 			if !p.Completed() || p.Setup(p.Device).Preallocates && p.Device != r.Card &&
 				(p.MinCapacity == nil || *p.MinCapacity != p.Device) {
-				return lacking()
+				return missingCell()
 			}
 			return cell(p)
 		}
 		return c
 	}
 	return []ColumnOf[*whatif.Point]{
-		Texts("setting", "the setting, or strategy and what differs from its preset", func(p *whatif.Point) string {
+		Texts("setting", "the setting, or the strategy and its differences from the preset", func(p *whatif.Point) string {
 			return p.Label
 		}),
 		{Column: runMinCapacity.Column, Cell: minimumCell},
 		run(runSafeFrom),
-		figures("on the card", "what becomes of the trace on the card", onCard),
+		figures("on the card", "outcome of the trace on the card", onCard),
 		needed(run(runPeakReserved)),
 		needed(run(runWaste)),
 		needed(figures(runDeviceCalls.Name, runDeviceCalls.Meaning,
@@ -204,7 +204,7 @@ func whatIfTable(w io.Writer, b *strings.Builder, r *whatif.Result, width int) {
 	fmt.Fprintf(b, "%s\n", sheet.Terminal(w))
 	for i := range r.Runs {
 		if p := &r.Runs[i]; len(p.Same) > 0 {
-			wrap(b, width, "  ", "On this trace "+p.Label+" decides like "+strings.Join(p.Same, "; ")+".")
+			wrap(b, width, "  ", "On this trace "+p.Label+" makes the same decisions as "+strings.Join(p.Same, "; ")+".")
 		}
 	}
 	if r.Points == 1 {
@@ -237,18 +237,18 @@ func fold(label string, width int) string {
 
 // minimumCell returns the minimum capacity of a point, or the interval of it.
 func minimumCell(p *whatif.Point) Cell {
-	bracket := func(sign string, n device.Size) Cell { return number(sign+units.Bytes(n), float64(n)) }
+	interval := func(sign string, n device.Size) Cell { return number(sign+units.Bytes(n), float64(n)) }
 	switch {
 	case p.MinCapacity != nil:
 		return bytesCell(*p.MinCapacity)
 	case p.CompletesAt != nil:
-		return bracket("≤ ", *p.CompletesAt)
+		return interval("≤ ", *p.CompletesAt)
 	case p.FailsAt != nil:
-		return bracket("> ", *p.FailsAt)
+		return interval("> ", *p.FailsAt)
 	case p.Completed():
 		return Cell{Text: "not searched", Number: true}
 	}
-	return lacking()
+	return missingCell()
 }
 
 // decisive matches the words of an answer that decide whether the run completes.
@@ -365,7 +365,7 @@ func momentText(m *whatif.Moment) string {
 	case m.Outcome == postmortem.Granted && m.Took > 0:
 		text += ", with " + units.Bytes(m.Took) + " more from the device"
 	case m.Outcome == postmortem.Granted:
-		text += ", from what was held"
+		text += ", from reserved memory"
 	}
 	if m.Before > 0 {
 		text += ", after others were refused"

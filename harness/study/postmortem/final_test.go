@@ -54,7 +54,7 @@ func TestTheFinalHeapAddsUp(t *testing.T) {
   empty      150.00 MiB in 2 segments
   returnable 180.00 MiB of free segments and pages, which torch.cuda.empty_cache() returns
   pools      50.00 MiB in empty segments of private pools, which a CUDA graph may still use
-  beside     110.00 MiB free beside blocks in use, which no call returns
+  beside     110.00 MiB free beside blocks in use, which no call releases
   held       75.00 MiB of that in 1 segment of which at most a tenth is in use
              80.00 MiB at 0x80000000 by 2 blocks of 5.00 MiB
 `, text.String())

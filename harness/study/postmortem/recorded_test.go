@@ -131,11 +131,11 @@ func TestRecordedRefusalInWords(t *testing.T) {
 	require.NoError(t, report.Postmortem(&text, why))
 	require.Equal(t, `no room for 33.00 MiB on stream 0: `+
 		`free memory would suffice, but it is scattered: 31.27 MiB free in 2 holes, the largest 18.50 MiB, and 8.00 MiB left on the device
-  asked           33.00 MiB, for which a hole of 33.00 MiB is needed, else 34.00 MiB of the device
+  requested       33.00 MiB: a hole of 33.00 MiB, or 34.00 MiB from the device
   device          1016.00 MiB held, 8.00 MiB left
   live            984.73 MiB in 9 blocks, 29.14 MiB of that rounding
-  free            31.27 MiB in 2 holes, the largest 18.50 MiB (external fragmentation 40.8 %); of use here 31.27 MiB, the largest 18.50 MiB
-  pinned          31.27 MiB are free in regions that are partly used, kept
+  free            31.27 MiB in 2 holes, the largest 18.50 MiB (external fragmentation 40.8 %); usable here 31.27 MiB, the largest 18.50 MiB
+  pinned          31.27 MiB are free in partly used regions, by owner:
                   31.27 MiB (31.27 MiB by this owner alone) by 2 blocks of 82.73 MiB in 2 regions: unknown
   room            without 1 block of 39.23 MiB: a hole of 52.00 MiB at 0x7f0016400000
                   39.23 MiB, live, stream 0, id 96, allocated 27 events before: unknown
