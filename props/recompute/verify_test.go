@@ -56,6 +56,25 @@ func vary(c remat.Config, r *workload.Rand) remat.Config {
 	return c
 }
 
+// TestDetachLeavesUnneededViews has a dead view that shows content from before an in-place write.
+func TestDetachLeavesUnneededViews(t *testing.T) {
+	l, err := recompute.Parse(`
+call 1:0 2:0
+call 3:0 fixed
+call 4:@1 reads 2 3 1
+release 4
+call 5:=3 fixed reads 3
+drop 1
+release 2`)
+	require.NoError(t, err)
+	for _, liveness := range remat.Livenesses() {
+		s := recompute.Subject{Name: liveness, Config: remat.Config{Heuristic: "eq", Liveness: liveness}}
+		v, err := s.Check(l)
+		require.NoError(t, err)
+		require.Nil(t, v, liveness)
+	}
+}
+
 func TestLogsAreText(t *testing.T) {
 	for i := range uint64(50) {
 		r := workload.NewRand(i)
