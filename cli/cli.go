@@ -161,10 +161,9 @@ Statuses 1 and 2 come with one line on standard error that names the place.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(unknownFlag)
-	root.AddCommand(newCompare(c), newReplay(c), newVerify(c), newBench(c), newCheck(c), newWhatif(c), newTop(),
-		newTune(c), newOffline(),
-		newRemat(c), newDiff(), newPlot(c), newTrace(c), newView(c), newStrategies(c), newDevices(), newTraces(),
-		newLicenses())
+	root.AddCommand(newCompare(c), newReplay(c), newVerify(c), newBench(c), newCheck(c), newWhatif(c), newRun(c),
+		newTop(), newTune(c), newOffline(), newRemat(c), newDiff(), newPlot(c), newTrace(c), newView(c),
+		newStrategies(c), newDevices(), newTraces(), newLicenses())
 	root.SetHelpCommand(newHelp())
 	complete(root, c, values(c))
 	root.InitDefaultCompletionCmd()

@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
@@ -38,6 +39,7 @@ func TestBothSidesHaveTheSameLayout(t *testing.T) {
 		{"offsetof(card, processors)", at("Processors")},
 		{"offsetof(card, memory_clock)", at("MemoryClock")},
 		{"sizeof(card)", int(layout.Size())},
+		{"sizeof(card)", binary.Size(Card{})}, // as it is sent, without padding
 	}
 	var program, expected strings.Builder
 	program.WriteString("#include <cstddef>\n#include <cstdio>\n#include \"standin.h\"\nint main() {\n")

@@ -41,6 +41,7 @@ const (
 	opPoolSet                     // pool, attribute, value
 	opLookup                      // address -> region around it
 	opExportTable                 // requested by NVIDIA's own CUDA runtime only
+	opMark                        // kind and number of a mark; answered by the server
 )
 
 // Answer is the status of the answer, as in native/ops.h.

@@ -18,6 +18,7 @@ type Card struct {
 	Major, Minor    int32     // compute capability
 	Processors      int32     // multiprocessors
 	Threads         int32     // most threads of a multiprocessor
+	Blocks          int32     // most blocks of a multiprocessor
 	SharedBlock     int32     // bytes of shared memory of a block
 	SharedOptIn     int32     // the same with opt-in
 	SharedProcessor int32     // bytes of shared memory of a multiprocessor
@@ -26,6 +27,7 @@ type Card struct {
 	Bus             int32     // bits of the memory bus
 	Clock           int32     // kHz
 	MemoryClock     int32     // kHz
+	_               int32     // to a multiple of eight bytes
 }
 
 // Simulated is a device that programs see.
@@ -46,6 +48,33 @@ type Config struct {
 	Keep device.Size
 	// Base is the lowest address of every device.
 	Base device.Addr
+	// Watch, if set, is called after each event, never concurrently.
+	Watch func(Event)
+}
+
+// EventKind is what happened in a process.
+type EventKind uint64
+
+// The kinds of events. The values of the marks are those in native/ops.h.
+const (
+	Ended       EventKind = iota // the process has ended
+	StepEnded                    // a step of the optimizer has ended
+	OutOfMemory                  // the allocator of the program gave up a request
+	Changed                      // the memory taken from a device has changed
+)
+
+// Event is something that happened in a process.
+type Event struct {
+	// Process is the number of the process.
+	Process int
+	// Kind is what happened.
+	Kind EventKind
+	// Number is the number of the step, or the bytes of the request.
+	Number uint64
+	// Reserved in bytes is the memory that the process holds of all devices now.
+	Reserved device.Size
+	// Peak in bytes is the most that it held of one device.
+	Peak device.Size
 }
 
 // The protocol of native/process.cc.
@@ -118,30 +147,53 @@ func (s *Server) accept() {
 
 // serve answers one process until it ends.
 func (s *Server) serve(line net.Conn) {
-	memories := make([]*Memory, len(s.config.Devices))
+	p := process{memories: make([]*Memory, len(s.config.Devices))}
 	for i, d := range s.config.Devices {
-		memories[i] = NewMemory(d.Source)
+		p.memories[i] = NewMemory(d.Source)
 	}
-	if s.greet(line) == nil {
-		for s.answer(line, memories) == nil {
+	if s.greet(line, &p) == nil {
+		for s.answer(line, &p) == nil {
 			continue // until the process ends
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, m := range memories {
+	s.tell(&p, Ended, 0)
+	for _, m := range p.memories {
 		_ = m.GiveBack() // a simulated device refuses nothing that is held
 	}
 	delete(s.lines, line)
 	_ = line.Close() // Close may have closed it
 }
 
+// process is a program that is served.
+type process struct {
+	number   int
+	memories []*Memory   // by device
+	reserved device.Size // of all devices, as last told
+}
+
+// tell calls Watch.
+func (s *Server) tell(p *process, kind EventKind, number uint64) {
+	e := Event{Process: p.number, Kind: kind, Number: number}
+	for _, m := range p.memories {
+		e.Reserved += m.Regions + m.Behind
+		e.Peak = max(e.Peak, m.Counts.PeakReserved)
+	}
+	if kind == Changed && e.Reserved == p.reserved || s.config.Watch == nil {
+		return
+	}
+	p.reserved = e.Reserved
+	s.config.Watch(e)
+}
+
 // greet exchanges the first messages.
-func (s *Server) greet(line net.Conn) error {
+func (s *Server) greet(line net.Conn, p *process) error {
 	var first [2]uint64 // the protocol and the number of the process
 	if err := binary.Read(line, binary.NativeEndian, &first); err != nil {
 		return err
 	}
+	p.number = int(first[1])
 	c := &s.config
 	h := hello{
 		Magic: protocol, Devices: int32(len(c.Devices)), Lazy: truth32(c.Lazy), Strict: truth32(c.Strict),
@@ -166,7 +218,7 @@ func truth32(b bool) int32 {
 }
 
 // answer serves one call.
-func (s *Server) answer(line io.ReadWriter, memories []*Memory) error {
+func (s *Server) answer(line io.ReadWriter, p *process) error {
 	var buffer [40]byte
 	if _, err := io.ReadFull(line, buffer[:]); err != nil {
 		return err
@@ -174,13 +226,21 @@ func (s *Server) answer(line io.ReadWriter, memories []*Memory) error {
 	word := func(i int) uint64 { return binary.NativeEndian.Uint64(buffer[8*i:]) }
 	op, number := Op(word(0)&0xffffffff), word(0)>>32
 	var r reply
-	if number >= uint64(len(memories)) {
+	s.mu.Lock()
+	switch {
+	case op == opMark:
+		s.tell(p, EventKind(word(1)), word(2))
+	case number >= uint64(len(p.memories)):
 		r.Answer = answerInvalid
-	} else {
-		s.mu.Lock()
-		r.Value, r.Answer = memories[number].Serve(op, [4]uint64{word(1), word(2), word(3), word(4)})
-		s.mu.Unlock()
+	default:
+		r.Value, r.Answer = p.memories[number].Serve(op, [4]uint64{word(1), word(2), word(3), word(4)})
+		if op == opInfo {
+			// The context of the program and its libraries take part of the card.
+			r.Value[1] = s.config.Devices[number].Card.Memory
+		}
+		s.tell(p, Changed, 0)
 	}
+	s.mu.Unlock()
 	for i, w := range []uint64{uint64(r.Answer), r.Value[0], r.Value[1]} {
 		binary.NativeEndian.PutUint64(buffer[8*i:], w)
 	}

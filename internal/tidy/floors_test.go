@@ -71,6 +71,7 @@ var rooms = []room{
 	{dir: "harness/trace/torch/pickle", floor: 3, only: []string{}, bare: true},
 	{dir: "harness/replay", floor: 4, never: outsideHarness},
 	{dir: "harness/study", floor: 5, never: outsideHarness},
+	{dir: "harness/launch", floor: 5, only: []string{"device", "device/sim", "device/standin"}},
 	{dir: "harness/remat", floor: 5, never: outsideHarness},
 	{dir: "harness/show", floor: 6, never: outsideHarness},
 	{dir: "props", floor: 6, never: []string{"strategies", "harness/show"}},

@@ -178,7 +178,7 @@ API error_t_ cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *out, co
     return noted(INVALID_VALUE);
   }
   int64_t n = c->threads / threads, by_shared = c->shared_processor / int64_t(shared + 1024);
-  int64_t by_registers = c->registers / (32 * int64_t(threads)), blocks = blocks_of(c);
+  int64_t by_registers = c->registers / (32 * int64_t(threads)), blocks = c->blocks;
   for (int64_t other : {by_shared, by_registers, blocks}) n = other < n ? other : n;
   *out = n < 1 ? 1 : int(n);
   return SUCCESS;

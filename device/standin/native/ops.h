@@ -36,6 +36,13 @@ enum device_op : uint64_t {
   DEVICE_POOL_SET,        // pool, attribute, value
   DEVICE_LOOKUP,          // address -> start and size of the memory that it lies in
   DEVICE_EXPORT_TABLE,    // only NVIDIA's own runtime asks for it
+  DEVICE_MARK,            // one of mark_kind, number: the program says what happens
+};
+
+// What a program marks.
+enum mark_kind : uint64_t {
+  MARK_STEP = 1,       // the optimizer ended step number
+  MARK_OUT_OF_MEMORY,  // the allocator of the program gave up; number is the request
 };
 
 // The status of an answer.

@@ -203,7 +203,7 @@ int properties(void *out, int device, size_t size) {
   put(at.pci, device + 1), put(at.copy_engines, 2), put(at.addressing, 1), put(at.bus, c->bus), put(at.l2, c->l2);
   put(at.threads, c->threads), put_long(at.shared, uint64_t(c->shared_processor)), put(at.registers, c->registers);
   put(at.managed, 1), put(at.cooperative, 1), put_long(at.optin, uint64_t(c->shared_optin));
-  put(at.blocks, blocks_of(c)), put_long(at.reserved, 1024), put(at.pools, 1);
+  put(at.blocks, c->blocks), put_long(at.reserved, 1024), put(at.pools, 1);
   return SUCCESS;
 }
 

@@ -23,11 +23,6 @@ void joins_capture(stream_t s, event_t e);
 
 namespace {
 
-// Most blocks of a multiprocessor: 16 on small architectures, else 32.
-inline int blocks_of(const struct card *c) {
-  return c->major * 10 + c->minor == 75 || c->threads <= 1536 ? (c->major == 8 && c->threads == 1536 ? 24 : 16) : 32;
-}
-
 // The attribute of a device; the runtime and the driver have the same numbers.
 inline int device_attribute(const struct card *c, int attribute, int device) {
   switch (attribute) {
@@ -62,7 +57,7 @@ inline int device_attribute(const struct card *c, int attribute, int device) {
     case 95: return 1;                    // cooperative launches
     case 97: return c->shared_optin;
     case 102: case 103: return 1;         // virtual memory, handles as files
-    case 106: return blocks_of(c);
+    case 106: return c->blocks;
     case 111: return 1024;                // bytes of shared memory that a block loses
     case 115: return 1;                   // memory pools
   }

@@ -19,7 +19,7 @@ struct card {
   uint64_t memory;               // bytes
   int32_t major, minor;          // compute capability
   int32_t processors;            // multiprocessors
-  int32_t threads;               // of a multiprocessor
+  int32_t threads, blocks;       // most of a multiprocessor
   int32_t shared_block;          // bytes of shared memory of a block
   int32_t shared_optin;          // with opt-in
   int32_t shared_processor;      // of a multiprocessor
@@ -27,6 +27,7 @@ struct card {
   int32_t l2;                    // bytes of the L2 cache
   int32_t bus;                   // bits of the memory bus
   int32_t clock, memory_clock;   // kHz
+  int32_t unused;                // to a multiple of eight bytes
 };
 
 // The kinds of memory that a pointer can point to, numbered as in cudaPointerAttributes.

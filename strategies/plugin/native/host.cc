@@ -494,7 +494,7 @@ API int vramyard_devices(void) { return options.ordinal + 1; }
 API int vramyard_first(void) { return options.ordinal; }
 
 API const struct card *vramyard_card(int) {
-  static struct card c = {"Vramyard's simulated device", 0, 8, 0, 108, 2048, 49152, 166912, 167936, 65536, 40 << 20, 5120, 1410000, 1215000};
+  static struct card c = {"Vramyard's simulated device", 0, 8, 0, 108, 2048, 32, 49152, 166912, 167936, 65536, 40 << 20, 5120, 1410000, 1215000};
   uint64_t none[4] = {}, info[2] = {};
   if (vramyard_device(DEVICE_INFO, none, info) == ANSWER_DONE) c.memory = info[1];
   return &c;

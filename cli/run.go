@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/device/standin"
+	"github.com/vramyard/vramyard/harness/launch"
+	"github.com/vramyard/vramyard/harness/show/report"
+	"github.com/vramyard/vramyard/harness/study/whatif"
+	"github.com/vramyard/vramyard/internal/units"
+)
+
+type runFlags struct {
+	search        whatifFlags
+	o             launch.Options
+	context, keep string
+	snapshot      string
+}
+
+func newRun(catalogue setting.Catalogue) *cobra.Command {
+	f := runFlags{search: whatifFlags{catalogue: catalogue, grid: gridQuick}}
+	c := &cobra.Command{
+		Use:   "run --device sim:CARD -- PROGRAM [ARGUMENT...]",
+		Short: "Run a PyTorch program on a simulated GPU, without a GPU",
+		Long: `Run an unmodified Python program on the CUDA build of PyTorch that its interpreter has, over a
+simulated GPU, and report whether it fits, who holds its memory, the smallest card and the best setting.
+
+PyTorch's own allocator makes every decision, and reports that memory is exhausted as on a GPU. Kernels do nothing:
+values that the program computes read as zeros. docs/without-gpu.md says how it works and what it cannot do.
+
+PROGRAM is a Python interpreter or a script whose first line names one. It needs Linux, a C++ compiler and PyTorch's
+CUDA build, but no library of NVIDIA's. The exit status is 1 if the memory was too small.`,
+		Example: "  vramyard run --device sim:h100-80g -- python train.py\n" +
+			"  vramyard run --device sim:l4-24g --until-step 3 -- python train.py --batch 64",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	f.search.addDevice(c, "the GPU that the program sees")
+	c.Flags().StringVar(&f.o.Conf, "conf", "", "`settings` of PyTorch's allocator, as in PYTORCH_ALLOC_CONF")
+	c.Flags().
+		IntVar(&f.o.Steps, "until-step", 0, "end the program after so many `steps` of its optimizer; 0: at its end")
+	c.Flags().
+		BoolVar(&f.o.FastInit, "fast-init", false, "leave out the initialization of parameters, whose values do not matter")
+	c.Flags().StringVar(&f.context, "context", "500MiB", "`size` of the memory that CUDA's context and libraries take")
+	c.Flags().
+		StringVar(&f.keep, "values", "1MiB", "keep the contents of copies up to this `size`; larger ones read as zeros")
+	c.Flags().BoolVar(&f.o.Lazy, "lazy-events", false,
+		"complete an event only when the program waits for it; otherwise it is complete at once")
+	c.Flags().BoolVar(&f.o.Strict, "strict", false, "end the program at a call of CUDA that is not modelled")
+	c.Flags().
+		StringVar(&f.snapshot, "snapshot", "", "keep PyTorch's memory snapshot in this `file`, for the other commands")
+	f.search.files.addFigures(c, "text")
+	f.search.files.addHTML(c)
+	return c
+}
+
+// errNoDevice asks for the device of a run.
+var errNoDevice = errors.New("want a card or a size, such as sim:h100-80g or sim:24GiB")
+
+func (f *runFlags) run(cmd *cobra.Command, command []string) error {
+	if err := f.search.files.check(); err != nil {
+		return err
+	}
+	var err error
+	if f.o.Device, err = f.search.config(); err != nil {
+		return err
+	}
+	if f.o.Device.Capacity == 0 {
+		return flagError("device", errNoDevice)
+	}
+	if f.o.Context, err = device.ParseSize(f.context); err != nil {
+		return flagError("context", err)
+	}
+	if f.o.Keep, err = device.ParseSize(f.keep); err != nil {
+		return flagError("values", err)
+	}
+	dir, err := os.MkdirTemp("", "vramyard-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // its files are the program's
+	f.o.Command = command
+	f.o.Stdin, f.o.Stdout, f.o.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
+	f.o.Watch = watcher(cmd.ErrOrStderr())
+	ctx, done := untilInterrupt(cmd)
+	out, err := launch.Run(ctx, dir, f.o)
+	done()
+	if err != nil {
+		return err
+	}
+	return f.answer(cmd, out)
+}
+
+// watcher returns a function that shows steps and memory while a program runs, on a terminal at
+// most once a second.
+func watcher(w io.Writer) func(standin.Event) {
+	if lively(w) == nil {
+		return nil
+	}
+	var last time.Time
+	var step uint64
+	return func(e standin.Event) {
+		if e.Kind == standin.StepEnded {
+			step = e.Number
+		}
+		if e.Kind == standin.Ended || time.Since(last) < time.Second {
+			return
+		}
+		last = time.Now()
+		tell(w, "vramyard: step %d: %s reserved, at most %s", step+1, units.Bytes(e.Reserved), units.Bytes(e.Peak))
+	}
+}
+
+// answer reports the outcome of a run.
+func (f *runFlags) answer(cmd *cobra.Command, out *launch.Outcome) error {
+	if len(out.Processes) == 0 || out.Processes[0].Snapshot == "" {
+		return fmt.Errorf(
+			"the program ended with status %d before PyTorch used the GPU: nothing is recorded",
+			out.Status,
+		)
+	}
+	p := out.Processes[0]
+	if f.snapshot != "" {
+		if err := copyFile(f.snapshot, p.Snapshot); err != nil {
+			return flagError("snapshot", err)
+		}
+	}
+	capacity := f.o.Device.Capacity - min(f.o.Context, f.o.Device.Capacity)
+	w, rec, err := f.search.open(cmd, p.Snapshot)
+	if err != nil {
+		return err
+	}
+	grid, err := f.search.readGrid()
+	if err != nil {
+		return err
+	}
+	shape := f.o.Device
+	shape.Capacity = 0
+	ctx, done := untilInterrupt(cmd)
+	r, err := whatif.Search(ctx, w, rec, grid, whatif.Options{
+		Version: version, Device: shape, Card: capacity, Memory: heapLeft(),
+	})
+	done()
+	if r == nil {
+		return err
+	}
+	f.search.files.figures(r, whatif.Table(r))
+	err = f.search.files.conclude(
+		cmd,
+		err,
+		true,
+		fmt.Sprintf("settings tried: %d", r.Points),
+		func(to io.Writer) error {
+			if _, err := fmt.Fprintln(to, f.verdict(out)); err != nil {
+				return err
+			}
+			return report.WhatIf(to, r)
+		},
+	)
+	switch {
+	case err != nil:
+		return err
+	case p.Refused > 0 && out.Status != 0:
+		return failure{errors.New("the program ran out of memory")}
+	case out.Status != 0:
+		return fmt.Errorf("the program ended with status %d", out.Status)
+	}
+	return nil
+}
+
+// verdict answers whether the program fits.
+func (f *runFlags) verdict(out *launch.Outcome) string {
+	p := out.Processes[0]
+	gpu := "a GPU"
+	if c, ok := sim.CardOf(f.o.Device); ok {
+		gpu = "the " + c.Model
+	}
+	where := fmt.Sprintf("%s (%s, of which CUDA's context takes %s)", gpu, units.Bytes(f.o.Device.Capacity),
+		units.Bytes(f.o.Context))
+	text := ""
+	switch {
+	case p.Refused > 0 && out.Status != 0:
+		text = fmt.Sprintf(
+			"Does not fit: in step %d PyTorch found no room for %s on %s.",
+			p.FailedAt,
+			units.Bytes(p.Asked),
+			where,
+		)
+	case p.Refused > 0:
+		text = fmt.Sprintf(
+			"Fits only with refusals: PyTorch refused %s on %s, and the program went on.",
+			units.Several(p.Refused, "request"),
+			where,
+		)
+	default:
+		text = fmt.Sprintf(
+			"Fits: PyTorch %s reserved at most %s on %s, in %s.",
+			out.Torch.Torch,
+			units.Bytes(p.Peak),
+			where,
+			units.Several(p.Steps, "step"),
+		)
+	}
+	if n := len(out.Processes); n > 1 {
+		text += fmt.Sprintf(" Of %d processes this is the one with the highest peak.", n)
+	}
+	return text + "\n"
+}
+
+// copyFile copies a file.
+func copyFile(to, from string) error {
+	text, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, 0o644)
+}

@@ -1,0 +1,211 @@
+package launch
+
+import (
+	"context"
+	_ "embed" // sitecustomize
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/device/standin"
+)
+
+//go:embed sitecustomize.py
+var sitecustomize string
+
+// Options describe a run.
+type Options struct {
+	// Command is the program and its arguments.
+	Command []string
+	// Device is the simulated device; its capacity is the memory of the card.
+	Device sim.Config
+	// Context in bytes is the part of the card that CUDA's context and libraries take.
+	Context device.Size
+	// Conf are PyTorch's settings, as in PYTORCH_ALLOC_CONF; "" leaves the environment as it is.
+	Conf string
+	// Steps ends the program after so many steps of its optimizer; 0: it runs to its end.
+	Steps int
+	// FastInit leaves the initial values of parameters out.
+	FastInit bool
+	// Lazy completes an event only when something waits for it; otherwise it is complete at once.
+	Lazy bool
+	// Strict ends the program at a call that is not modelled.
+	Strict bool
+	// Keep in bytes bounds the copies whose contents are kept.
+	Keep device.Size
+	// Watch, if set, is called after each event of the program.
+	Watch          func(standin.Event)
+	Stdin          io.Reader // of the program
+	Stdout, Stderr io.Writer // of the program
+}
+
+// Process is what is known of a process of the program that used a device.
+type Process struct {
+	Number   int         // of the process
+	Peak     device.Size // most bytes of one device
+	Steps    uint64      // steps of its optimizer
+	Refused  int         // requests for which PyTorch found no memory
+	FailedAt uint64      // step in which the first of them was made, counted from 1
+	Asked    device.Size // bytes of the first of them
+	Snapshot string      // file with PyTorch's memory history; "" for none
+}
+
+// Outcome is the result of a run.
+type Outcome struct {
+	Status    int           // exit status of the program
+	Torch     standin.Facts // what its PyTorch is
+	Processes []*Process    // that used a device, the one with the highest peak first
+}
+
+// Run runs a program to its end. The files of the outcome are in dir, which the caller removes. The
+// error says why the program could not run; a program that fails is no error.
+func Run(ctx context.Context, dir string, o Options) (*Outcome, error) {
+	python, err := interpreter(o.Command[0])
+	if err != nil {
+		return nil, err
+	}
+	site, err := sitePackages(python)
+	if err != nil {
+		return nil, err
+	}
+	out := &Outcome{}
+	if out.Torch, err = standin.Scan(site); err != nil {
+		return nil, err
+	}
+	libraries, err := out.Torch.Build()
+	if err != nil {
+		return nil, fmt.Errorf("stand-ins for CUDA: %w", err)
+	}
+	server, err := serve(filepath.Join(dir, "socket"), o, out)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, "sitecustomize.py"), []byte(sitecustomize), 0o644); err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
+	cmd := exec.CommandContext(ctx, o.Command[0], o.Command[1:]...)
+	cmd.Env = append(os.Environ(), environment(dir, libraries, o)...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	err = cmd.Run()
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		out.Status, err = e.ExitCode(), nil
+	}
+	if err := errors.Join(err, server.Close()); err != nil {
+		return nil, err
+	}
+	for _, p := range out.Processes {
+		path := filepath.Join(dir, strconv.Itoa(p.Number)+".pickle")
+		if _, err := os.Stat(path); err == nil {
+			p.Snapshot = path
+		}
+	}
+	slices.SortStableFunc(out.Processes, func(a, b *Process) int {
+		switch {
+		case a.Peak > b.Peak:
+			return -1
+		case a.Peak < b.Peak:
+			return 1
+		}
+		return 0
+	})
+	return out, nil
+}
+
+// serve starts the device of a run and keeps the outcome up to date.
+func serve(socket string, o Options, out *Outcome) (*standin.Server, error) {
+	card, listed := sim.CardOf(o.Device)
+	c := o.Device
+	c.Capacity -= min(o.Context, c.Capacity)
+	c.Policy = sim.TopDown // as the driver does on Linux
+	d, err := sim.New(c)
+	if err != nil {
+		return nil, err
+	}
+	name := card.Model
+	if !listed {
+		name = o.Device.Capacity.String() + " GPU"
+	}
+	known := map[int]*Process{}
+	return standin.Listen(socket, standin.Config{
+		Devices: []standin.Simulated{
+			{Source: d, Card: cardOf(name+" (simulated by Vramyard)", o.Device.Capacity, card.Chip())},
+		},
+		Lazy: o.Lazy, Strict: o.Strict, Keep: o.Keep, Base: sim.Base,
+		Watch: func(e standin.Event) {
+			p := known[e.Process]
+			if p == nil {
+				p = &Process{Number: e.Process}
+				known[e.Process] = p
+				out.Processes = append(out.Processes, p)
+			}
+			p.note(e)
+			if o.Watch != nil {
+				o.Watch(e)
+			}
+		},
+	})
+}
+
+// note adds an event.
+func (p *Process) note(e standin.Event) {
+	p.Peak = max(p.Peak, e.Peak)
+	switch e.Kind {
+	case standin.StepEnded:
+		p.Steps = e.Number
+	case standin.OutOfMemory:
+		if p.Refused++; p.Refused == 1 {
+			p.FailedAt, p.Asked = p.Steps+1, device.Size(e.Number)
+		}
+	}
+}
+
+// cardOf returns what a program is told of a GPU.
+func cardOf(name string, memory device.Size, chip sim.Chip) standin.Card {
+	c := standin.Card{
+		Memory: uint64(memory), Major: int32(chip.Major), Minor: int32(chip.Minor), Processors: int32(chip.Processors),
+		Threads: int32(
+			chip.Threads,
+		), Blocks: int32(chip.Blocks), SharedBlock: 48 << 10, SharedOptIn: int32(chip.SharedBlock),
+		SharedProcessor: int32(chip.SharedProcessor), Registers: 64 << 10, L2: int32(chip.L2), Bus: int32(chip.Bus),
+		Clock: 1_500_000, MemoryClock: 1_500_000,
+	}
+	copy(c.Name[:len(c.Name)-1], name)
+	return c
+}
+
+// environment returns the variables that a run adds.
+func environment(dir string, libraries []string, o Options) []string {
+	list := func(parts ...string) string { return strings.Join(parts, string(os.PathListSeparator)) }
+	path := dir
+	if before := os.Getenv("PYTHONPATH"); before != "" {
+		path = list(dir, before)
+	}
+	env := []string{
+		"PYTHONPATH=" + path,
+		"VRAMYARD_SOCKET=" + filepath.Join(dir, "socket"),
+		"VRAMYARD_STANDINS=" + list(libraries...),
+		"VRAMYARD_SNAPSHOTS=" + dir,
+	}
+	if o.Steps > 0 {
+		env = append(env, "VRAMYARD_STEPS="+strconv.Itoa(o.Steps))
+	}
+	if o.FastInit {
+		env = append(env, "VRAMYARD_FAST_INIT=1")
+	}
+	if o.Conf != "" { // the first name is read since 2.10
+		env = append(env, "PYTORCH_ALLOC_CONF="+o.Conf, "PYTORCH_CUDA_ALLOC_CONF="+o.Conf)
+	}
+	if _, err := exec.LookPath("addr2line"); err != nil && os.Getenv("TORCH_SYMBOLIZE_MODE") == "" {
+		env = append(env, "TORCH_SYMBOLIZE_MODE=dladdr") // PyTorch would call addr2line
+	}
+	return env
+}

@@ -1,0 +1,83 @@
+package launch
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/device/standin"
+)
+
+// script writes an executable file and returns its path.
+func script(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o700))
+	return path
+}
+
+func TestInterpreterOfAProgram(t *testing.T) {
+	t.Parallel()
+	python := script(t, "python3.11", "#!/bin/sh\n")
+	for program, want := range map[string]string{
+		python: python,
+		script(t, "torchrun", "#!"+python+" -u\nimport torch\n"):           python,
+		script(t, "torchrun", "#!/usr/bin/env "+python+"\nimport torch\n"): python,
+	} {
+		got, err := interpreter(program)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	for _, program := range []string{script(t, "train", "#!/bin/sh\n"), script(t, "train", "python\n")} {
+		_, err := interpreter(program)
+		require.ErrorIs(t, err, errNoPython)
+	}
+	_, err := interpreter("no-such-program")
+	require.ErrorContains(t, err, "no-such-program")
+}
+
+func TestWithoutPyTorch(t *testing.T) {
+	t.Parallel()
+	_, err := sitePackages(script(t, "python3", "#!/bin/sh\necho\n"))
+	require.ErrorContains(t, err, "has no PyTorch: install a CUDA build of it")
+	_, err = sitePackages(script(t, "python3", "#!/bin/sh\necho broken >&2\nexit 3\n"))
+	require.ErrorContains(t, err, "exit status 3: broken")
+}
+
+func TestEnvironmentOfAProgram(t *testing.T) {
+	t.Setenv("PYTHONPATH", "mine")
+	t.Setenv("TORCH_SYMBOLIZE_MODE", "fast")
+	require.Equal(t, []string{
+		"PYTHONPATH=dir:mine", "VRAMYARD_SOCKET=dir/socket", "VRAMYARD_STANDINS=a.so:b.so", "VRAMYARD_SNAPSHOTS=dir",
+		"VRAMYARD_STEPS=3", "VRAMYARD_FAST_INIT=1", "PYTORCH_ALLOC_CONF=x:1", "PYTORCH_CUDA_ALLOC_CONF=x:1",
+	}, environment("dir", []string{"a.so", "b.so"}, Options{Steps: 3, FastInit: true, Conf: "x:1"}))
+}
+
+// TestOutcomeFollowsTheEvents checks what is kept of the events of a process.
+func TestOutcomeFollowsTheEvents(t *testing.T) {
+	t.Parallel()
+	var p Process
+	for _, e := range []standin.Event{
+		{Kind: standin.Changed, Peak: 5}, {Kind: standin.StepEnded, Number: 1, Peak: 9},
+		{Kind: standin.OutOfMemory, Number: 70, Peak: 9}, {Kind: standin.OutOfMemory, Number: 80, Peak: 9},
+		{Kind: standin.Ended, Peak: 9},
+	} {
+		p.note(e)
+	}
+	require.Equal(t, Process{Peak: 9, Steps: 1, Refused: 2, FailedAt: 2, Asked: 70}, p)
+}
+
+// TestCardsAreDescribed checks that every card has a GPU of its own.
+func TestCardsAreDescribed(t *testing.T) {
+	t.Parallel()
+	for _, c := range sim.Cards() {
+		k := cardOf(c.Model, c.Memory, c.Chip())
+		require.Equal(t, c.Memory, device.Size(k.Memory))
+		require.Positive(t, k.Processors)
+		require.Less(t, k.SharedOptIn, k.SharedProcessor+1)
+	}
+}
