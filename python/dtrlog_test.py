@@ -203,7 +203,7 @@ class Case(unittest.TestCase):
             x @ torch.ones(3)
         with self.assertRaises(TypeError) as caught, dtrlog.record(self.path()):
             torch.ones(2).to_sparse()
-        self.assertIn("layout torch.sparse_coo has no storage", str(caught.exception))
+        self.assertIn("layout torch.sparse_coo: want tensors with a storage", str(caught.exception))
         self.assertFalse([name for name in os.listdir(self.folder) if name.startswith(self._testMethodName)])
 
     def test_medians_of_steps(self):
@@ -297,7 +297,7 @@ class Case(unittest.TestCase):
         os.remove(self.path())
         for arguments, code, message in [
                 ([], 2, "usage: python3 dtrlog.py LOG SCRIPT [ARG...]\n"),
-                ([self.path(), "none.py"], 1, "dtrlog: no script none.py\n"),
+                ([self.path(), "none.py"], 1, "dtrlog: none.py: want the file of a script\n"),
                 (["no/such/x.log", str(script), "a"], 1, "dtrlog: no/such/x.log: No such file or directory\n")]:
             done = subprocess.run([*run, *arguments], capture_output=True, text=True)
             self.assertEqual((done.returncode, done.stderr), (code, message))

@@ -15,10 +15,10 @@ var native embed.FS
 // The files of a build.
 const (
 	hostFile    = "host"     // the program
-	standinsDir = "standins" // the libraries that stand in for CUDA's
+	standinsDir = "standins" // the stand-ins for CUDA's libraries
 )
 
-// built returns the folder of the build, which is made if it is not in the user's cache.
+// built returns the folder of the build, and builds first if it is not in the user's cache.
 func built() (string, error) {
 	files, stages := standin.Runtimes(standinsDir + "/")
 	for _, name := range []string{"host.cc", "wire.h"} {
@@ -33,7 +33,7 @@ func built() (string, error) {
 	r := standin.Recipe{Folder: "plugin", Files: files, Stages: stages}
 	dir, err := r.Build()
 	if err != nil {
-		return "", fmt.Errorf("plugin: a plug-in runs in a small program that is compiled when it is first used: %w", err)
+		return "", fmt.Errorf("plugin: the host program, which is compiled at first use, cannot be built: %w", err)
 	}
 	return dir, nil
 }

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// callOp is the kind of a call of the host. The values are those in native/wire.h.
+// callOp is the kind of a call to the host. native/wire.h has the same values.
 type callOp uint64
 
 const (
-	callStart  callOp = iota + 1 // devices: init and fraction, after loading where that is not done
+	callStart  callOp = iota + 1 // devices; loads the plug-in unless it is loaded, then calls init and fraction
 	callAlloc                    // size, device, stream -> address
 	callFree                     // address, size, device, stream
-	callReset                    // nothing
+	callReset                    // no arguments
 	callRecord                   // address, stream
 	callBase                     // address, size -> base, and its size
 )
 
-// The verdicts on a call, as in native/wire.h.
+// The ends of a call, as in native/wire.h.
 const (
-	verdictReturned uint64 = iota // there is a reply
-	verdictThrew                  // the text is the exception's
-	verdictUnloaded               // the text says why the plug-in cannot be loaded
+	verdictReturned uint64 = iota // the reply is valid
+	verdictThrew                  // the text is the text of the exception
+	verdictUnloaded               // the plug-in cannot be loaded; the text is the reason
 )
 
 type call struct {

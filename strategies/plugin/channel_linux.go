@@ -15,9 +15,9 @@ import (
 // wire is the layout of the memory shared with an instance. It mirrors native/wire.h.
 type wire struct {
 	callAsked, callAnswered     atomic.Uint32 // sequence numbers of calls
-	hostSleeps, programSleeps   atomic.Uint32 // whether the side has to be woken
+	hostSleeps, programSleeps   atomic.Uint32 // whether that side sleeps and has to be woken
 	deviceAsked, deviceAnswered atomic.Uint32 // sequence numbers of device calls
-	deviceSleeps                atomic.Uint32 // a thread of the plug-in has to be woken
+	deviceSleeps                atomic.Uint32 // whether a thread of the plug-in sleeps
 	gone                        atomic.Uint32 // the instance has ended
 
 	question call
@@ -41,29 +41,29 @@ type channel struct {
 	file    int // file of memory, until the instance has it
 	waking  int
 	output  int
-	looks   int            // number of spins before the next sleep
-	waits   [2]unix.PollFd // waking, and the socket of the host, which closes when the host ends
+	spins   int            // number of spins before the next sleep
+	polled  [2]unix.PollFd // waking, and the socket of the host, which closes when the host ends
 	drained [8]byte        // buffer for reads from waking
 }
 
-// mostSleep in milliseconds is the longest sleep before this program polls and wakes the instance
+// maxSleep in milliseconds is the longest sleep before this program polls and wakes the instance
 // again. The plug-in may have closed the files or overwritten the flags by which it would wake us.
-const mostSleep = 50
+const maxSleep = 50
 
-// mostOutput in bytes bounds the standard error that is kept of an instance.
-const mostOutput = 64 << 10
+// maxOutput in bytes bounds the standard error that is kept of an instance.
+const maxOutput = 64 << 10
 
 // The number of spins before this program sleeps. It grows while spinning pays. A round trip
 // between two idle cores takes less than a microsecond, one with a wake-up tens. On busy cores a
 // spinning program delays the instance it waits for.
 const (
-	fewLooks  = 16
-	mostLooks = 20_000 // as long as a wake-up takes
+	minSpins = 16
+	maxSpins = 20_000 // as long as a wake-up takes
 )
 
 // newChannel returns a channel without an instance.
 func newChannel() (*channel, error) {
-	c := &channel{file: -1, waking: -1, output: -1, looks: mostLooks}
+	c := &channel{file: -1, waking: -1, output: -1, spins: maxSpins}
 	const size = int(unsafe.Sizeof(wire{}))
 	err := c.open(size)
 	if err != nil {
@@ -71,7 +71,7 @@ func newChannel() (*channel, error) {
 		return nil, fmt.Errorf("plugin: shared memory: %w", err)
 	}
 	c.wire = (*wire)(unsafe.Pointer(&c.memory[0]))
-	c.waits[0] = unix.PollFd{Fd: int32(c.waking), Events: unix.POLLIN}
+	c.polled[0] = unix.PollFd{Fd: int32(c.waking), Events: unix.POLLIN}
 	return c, nil
 }
 
@@ -93,7 +93,7 @@ func (c *channel) open(size int) (err error) {
 	if c.output, err = unix.MemfdCreate("vramyard-output", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING); err != nil {
 		return err
 	}
-	if err = unix.Ftruncate(c.output, mostOutput); err != nil {
+	if err = unix.Ftruncate(c.output, maxOutput); err != nil {
 		return err
 	}
 	_, err = unix.FcntlInt(uintptr(c.output), unix.F_ADD_SEALS, unix.F_SEAL_GROW|unix.F_SEAL_SHRINK)
@@ -104,11 +104,11 @@ func (c *channel) open(size int) (err error) {
 func (c *channel) close() {
 	for _, fd := range []int{c.file, c.waking, c.output} {
 		if fd >= 0 {
-			_ = unix.Close(fd) // our own descriptor
+			_ = unix.Close(fd) // cannot fail for a valid descriptor
 		}
 	}
 	if c.memory != nil {
-		_ = unix.Munmap(c.memory) // as above
+		_ = unix.Munmap(c.memory) // cannot fail for a valid mapping
 	}
 	c.memory, c.wire, c.file, c.waking, c.output = nil, nil, -1, -1, -1
 }
@@ -126,13 +126,13 @@ func (c *channel) ask(k call, limit time.Duration, serve serveFunc) (reply, outc
 	c.question = k
 	number := c.callAsked.Load() + 1
 	c.callAsked.Store(number)
-	// The system call is spared while the host is spinning.
+	// No system call is needed while the host spins.
 	if c.hostSleeps.Swap(0) != 0 {
 		wake(&c.callAsked)
 	}
 	var since time.Time // first moment without an answer
 	for {
-		c.look(number)
+		c.spin(number)
 		switch asked := c.deviceAsked.Load(); {
 		case c.callAnswered.Load() == number:
 			return c.answer, returned
@@ -142,7 +142,7 @@ func (c *channel) ask(k call, limit time.Duration, serve serveFunc) (reply, outc
 			if c.deviceSleeps.Swap(0) != 0 {
 				wake(&c.deviceAnswered)
 			}
-		case c.gone.Load() != 0, c.waits[1].Revents&unix.POLLHUP != 0:
+		case c.gone.Load() != 0, c.polled[1].Revents&unix.POLLHUP != 0:
 			return reply{}, ended
 		}
 		if since.IsZero() {
@@ -151,54 +151,54 @@ func (c *channel) ask(k call, limit time.Duration, serve serveFunc) (reply, outc
 		// A plug-in that calls the device in an endless loop must time out too.
 		left := limit - time.Since(since)
 		if left <= 0 {
-			return reply{}, overdue
+			return reply{}, timedOut
 		}
 		c.sleep(number, left)
 	}
 }
 
-// stirs reports whether a reply or a device call has arrived.
-func (c *channel) stirs(number uint32) bool {
+// arrived reports whether a reply or a device call has arrived.
+func (c *channel) arrived(number uint32) bool {
 	return c.callAnswered.Load() == number || c.deviceAsked.Load() != c.deviceAnswered.Load() || c.gone.Load() != 0
 }
 
-// look spins for a while until something has arrived.
-func (c *channel) look(number uint32) {
+// spin checks for a reply or a device call, up to c.spins times.
+func (c *channel) spin(number uint32) {
 	if runtime.NumCPU() == 1 {
 		return // spinning would only delay the instance
 	}
-	for range c.looks {
-		if c.stirs(number) {
-			c.looks = min(2*c.looks, mostLooks)
+	for range c.spins {
+		if c.arrived(number) {
+			c.spins = min(2*c.spins, maxSpins)
 			return
 		}
 	}
-	c.looks = max(c.looks/2, fewLooks)
+	c.spins = max(c.spins/2, minSpins)
 }
 
-// sleep waits until something has arrived, at most so long.
+// sleep waits for a reply or a device call, at most a time limit.
 func (c *channel) sleep(number uint32, most time.Duration) {
 	// Publish the flag, then check once more: an instance that answers in between sees the flag and
 	// wakes us.
 	c.programSleeps.Store(1)
-	if !c.stirs(number) {
-		if n, _ := unix.Poll(c.waits[:], int(min(most.Milliseconds()+1, mostSleep))); n == 0 {
-			// the caller looks what there is
+	if !c.arrived(number) {
+		if n, _ := unix.Poll(c.polled[:], int(min(most.Milliseconds()+1, maxSleep))); n == 0 {
+			// Wake the instance, in case its flags were overwritten. The caller checks for a reply.
 			wake(&c.callAsked)
 			wake(&c.deviceAnswered)
 		}
 	}
 	c.programSleeps.Store(0)
-	_, _ = unix.Read(c.waking, c.drained[:]) // an empty pipe is no error
+	_, _ = unix.Read(c.waking, c.drained[:]) // fails if there was no wake-up, which is expected
 }
 
-// printed returns the last line that the instance wrote to standard error, or "".
-func (c *channel) printed() string {
+// lastOutput returns the last line that the instance wrote to standard error, or "".
+func (c *channel) lastOutput() string {
 	n, err := unix.Seek(c.output, 0, unix.SEEK_CUR) // the offset is shared with the instance
 	if err != nil || n == 0 {
 		return ""
 	}
-	text := make([]byte, min(n, mostOutput))
+	text := make([]byte, min(n, maxOutput))
 	if n, err = pread(c.output, text); err != nil {
 		return ""
 	}

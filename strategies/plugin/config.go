@@ -32,23 +32,23 @@ type Config struct {
 	Alloc string `json:"alloc,omitempty" doc:"symbol of void *(size_t, int device, cudaStream_t)"`
 	// Free is the function that frees: void (void *, size_t size, int device, cudaStream_t stream).
 	Free string `json:"free,omitempty" doc:"symbol of void (void *, size_t, int device, cudaStream_t)"`
-	// Init is the function that is called first: void (int devices); "" for none.
+	// Init is called before any other function: void (int devices); "" for none.
 	Init string `json:"init,omitempty" doc:"symbol of void (int devices), called first; empty for none"`
 	// Reset is the function that releases cached memory: void (void); "" for none.
 	Reset string `json:"reset,omitempty" doc:"symbol of void (void), called to trim; empty for none"`
-	// RecordStream is the function that records uses by other streams: void (void *, cudaStream_t); ""
-	// for none.
+	// RecordStream is the function that records uses by other streams: void (void *, cudaStream_t);
+	// "" for none.
 	RecordStream string `json:"record_stream,omitempty" doc:"symbol of void (void *, cudaStream_t), called for uses by other streams; empty for none"`
 	// Fraction is the function that bounds memory: void (double, int device); "" for none.
 	Fraction string `json:"fraction,omitempty" doc:"symbol of void (double, int device), called with share after init; empty for none"`
 	// Share is the argument of Fraction, from 0 to 1; default 1.
 	Share float64 `json:"share,omitempty" doc:"argument of fraction (default 1)"`
-	// Base is the function that returns the start of the memory of a block: void *(void *, size_t *);
-	// "" for none.
+	// Base is the function that returns the start of the memory of a block: void *(void *, size_t
+	// *); "" for none.
 	Base string `json:"base,omitempty" doc:"symbol of void *(void *, size_t *), compared with the live blocks by check; empty for none"`
 	// Device is the device number that is passed to the functions.
 	Device int `json:"device,omitempty" doc:"device number passed to the functions"`
-	// Align in bytes, a power of two: blocks start at multiples of it; default 512.
+	// Align is the alignment of every block in bytes, a power of two; default 512.
 	Align device.Size `json:"align,omitempty" doc:"alignment of every block in bytes (default 512)"`
 	// Timeout is the time limit of a call, such as "30s", which is the default.
 	Timeout string `json:"timeout,omitempty" doc:"time limit of a call (default 30s)"`
@@ -57,8 +57,8 @@ type Config struct {
 // defaultTimeout is long enough for every call that ends: a driver call may take a second.
 const defaultTimeout = "30s"
 
-// mostDevice is the highest device number.
-const mostDevice = 255
+// maxDevice is the highest device number.
+const maxDevice = 255
 
 var (
 	errNoPath  = errors.New("plugin: no file: want plugin:PATH?alloc=NAME&free=NAME")
@@ -68,7 +68,7 @@ var (
 // Spec returns the catalogue entry that parses names such as
 // "plugin:./lib.so?alloc=my_malloc&free=my_free".
 func Spec() setting.Spec {
-	s := setting.SpecOf(Name, "an allocator of others out of a shared object: plugin:PATH?alloc=NAME&free=NAME", New)
+	s := setting.SpecOf(Name, "a third-party allocator in a shared object: plugin:PATH?alloc=NAME&free=NAME", New)
 	s.Given = parse
 	return s
 }
@@ -110,7 +110,6 @@ type field struct {
 	set  func(value string) error
 }
 
-// keys returns the names of the keys.
 func (c *Config) keys() (names []string) {
 	for _, f := range c.fields() {
 		names = append(names, f.name)
@@ -118,7 +117,6 @@ func (c *Config) keys() (names []string) {
 	return names
 }
 
-// fields returns the keys.
 func (c *Config) fields() []field {
 	text := func(to *string) func(string) error {
 		return func(value string) error {
@@ -161,8 +159,8 @@ func (c Config) WithDefaults() (Config, error) {
 		return c, fmt.Errorf("plugin: timeout %q: want a time such as %q", c.Timeout, defaultTimeout)
 	case !(c.Share > 0 && c.Share <= 1):
 		return c, fmt.Errorf("plugin: share %v: want a number above 0 and up to 1", c.Share)
-	case c.Device < 0 || c.Device > mostDevice:
-		return c, fmt.Errorf("plugin: device %d: want 0 to %d", c.Device, mostDevice)
+	case c.Device < 0 || c.Device > maxDevice:
+		return c, fmt.Errorf("plugin: device %d: want 0 to %d", c.Device, maxDevice)
 	case !device.IsPowerOfTwo(c.Align) || c.Align > device.GiB:
 		return c, fmt.Errorf("plugin: align %d: want a power of two up to 1GiB", uint64(c.Align))
 	}
@@ -182,15 +180,13 @@ func (c *Config) symbols() []string {
 	return []string{c.Alloc, c.Free, c.Init, c.Reset, c.RecordStream, c.Fraction, c.Base}
 }
 
-// timeout returns the time limit of a call.
-//
-// Precondition: the defaults are filled in.
+// Precondition of timeout: the defaults are filled in.
 func (c *Config) timeout() time.Duration {
-	d, _ := time.ParseDuration(c.Timeout) // WithDefaults has checked it
+	d, _ := time.ParseDuration(c.Timeout) // checked by WithDefaults
 	return d
 }
 
-// Promises implements [promise.Promiser]: the promises that can be judged from outside.
+// Promises implements [promise.Promiser] with the promises that can be checked from outside.
 func (c Config) Promises() promise.Set {
 	p := promise.Set{
 		FreeReleases: true,

@@ -12,7 +12,7 @@ import (
 	"github.com/vramyard/vramyard/strategies/plugin"
 )
 
-func TestNamesThatAreWrong(t *testing.T) {
+func TestInvalidNamesAreRefused(t *testing.T) {
 	t.Parallel()
 	path := object(t, "throws.cc")
 	text := filepath.Join(t.TempDir(), "text.so")
@@ -40,11 +40,11 @@ func TestNamesThatAreWrong(t *testing.T) {
 		"plugin:" + path + "?alloc=throws&free=frees&timeout=-1s":  `plugin: timeout "-1s": want a time`,
 		"plugin:" + path + "?alloc=%zz&free=frees":                 "plugin: ",
 		"plugin:" + path + "?alloc=missing&free=frees":             "no function missing",
-		"plugin:" + path + "?alloc=mangled&free=frees":             `looks like it in C++: declare it extern "C"`,
+		"plugin:" + path + "?alloc=mangled&free=frees":             `is probably its C++ name: declare it extern "C"`,
 		"plugin:./no.such.so?alloc=a&free=b":                       "plugin: ./no.such.so: no such file",
-		"plugin:" + t.TempDir() + "?alloc=a&free=b":                "no regular file",
-		"plugin:" + text + "?alloc=a&free=b":                       "no shared object",
-		"plugin:" + executable + "?alloc=a&free=b":                 "no ",
+		"plugin:" + t.TempDir() + "?alloc=a&free=b":                "want a regular file",
+		"plugin:" + text + "?alloc=a&free=b":                       "want a shared object",
+		"plugin:" + executable + "?alloc=a&free=b":                 "plugin: " + executable + ": ",
 		"plugin:" + foreign + "?alloc=throws&free=frees":           "built for EM_RISCV, this program runs on ",
 	} {
 		_, err := setting.Catalogue{plugin.Spec()}.Lookup(name, nil)
@@ -53,7 +53,7 @@ func TestNamesThatAreWrong(t *testing.T) {
 	}
 }
 
-func TestAResultHoldsWhatWasRun(t *testing.T) {
+func TestResultsNameThePlugin(t *testing.T) {
 	t.Parallel()
 	path := object(t, "throws.cc")
 	s := named(t, path, "alloc=throws&free=frees&align=1KiB")
@@ -74,7 +74,7 @@ func TestAResultHoldsWhatWasRun(t *testing.T) {
 	require.ErrorContains(t, err, "has the SHA-256 "+c.SHA256+": want 00")
 }
 
-func TestAPathMayHoldAnything(t *testing.T) {
+func TestPathsMayBePercentEncoded(t *testing.T) {
 	t.Parallel()
 	object, err := os.ReadFile(object(t, "throws.cc"))
 	require.NoError(t, err)

@@ -12,13 +12,14 @@
 // Third-party code may crash, hang, exit, throw, print and write anywhere, so none of it runs in
 // this program. A small host program, whose C++ source is embedded and compiled at first use into
 // the user's cache, loads the shared object. Each instance is forked from the host before any
-// function of the plug-in was called: every instance starts fresh and costs a millisecond or two,
-// so a verification can have thousands. A crash is reported as a [Fault] by the call in which it
-// happened and affects no other instance. A plug-in that starts threads or calls the device while
-// it is loaded is loaded after the fork, because a fork does not copy threads.
+// function of the plug-in was called. So every instance starts fresh and costs a millisecond or
+// two, and a verification can use thousands. A crash is reported as a [Fault] by the call in which
+// it happened and affects no other instance. A plug-in that starts threads or calls the device
+// while it is loaded is loaded after the fork, because a fork does not copy threads.
 //
-// Program and instance share one page of memory. A call is a sequence number and a few words; the
-// other side spins on the number for a while, then sleeps until it is woken.
+// Program and instance share one page of memory. The caller writes the arguments of a call, then
+// its sequence number. The other side spins on the number for a while, then sleeps until it is
+// woken.
 //
 // # The device
 //

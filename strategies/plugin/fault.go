@@ -8,7 +8,7 @@ type Fault struct {
 	Call   uint64 // number of the call of the plug-in, from 1
 	Doing  string // the call in C syntax
 	What   string // the violation
-	Broken string // number of the violated invariant in docs/invariants.md, such as "I10"
+	Broken string // the violated invariant in docs/invariants.md, such as "I10"
 }
 
 // Error implements error, in one line.

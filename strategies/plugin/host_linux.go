@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// host is the process from which the instances of one plug-in are forked. It ends with this
-// program, however that ends, and all instances end with it.
+// host is the process from which the instances of one plug-in are forked. It ends when this program
+// ends, even by a signal, and all instances end with it.
 type host struct {
 	mu      sync.Mutex // held while a message is sent
 	key     string     // key in hosts
@@ -26,15 +26,15 @@ type host struct {
 	last    uint32     // number of the last instance
 }
 
-// hosts are the host processes of this program, by the plug-in that is loaded in them. They stay
+// hosts are the host processes of this program, by the settings of their plug-in. They are kept
 // until the program ends, because check forks thousands of instances.
 var hosts struct {
 	mu  sync.Mutex
 	all map[string]*host
 }
 
-// greeting is the first message of a host, as in native/host.cc.
-type greeting struct {
+// readyMessage is the first message of a host, as in native/host.cc.
+type readyMessage struct {
 	Ready, Late, EmptyNs uint64
 	Text                 [1024]byte
 }
@@ -47,9 +47,9 @@ const (
 
 // hostOf returns the host of a plug-in.
 func hostOf(c *Config) (*host, error) {
-	same := *c
-	same.Align, same.Timeout = 0, "" // settings that do not concern the host
-	key, err := json.Marshal(same)
+	settings := *c
+	settings.Align, settings.Timeout = 0, "" // of this program, not of the host
+	key, err := json.Marshal(settings)
 	if err != nil {
 		return nil, err
 	}
@@ -70,8 +70,8 @@ func hostOf(c *Config) (*host, error) {
 	return h, nil
 }
 
-// drop forgets a host that has ended.
-func (h *host) drop() {
+// remove removes a host that has ended from hosts.
+func (h *host) remove() {
 	hosts.mu.Lock()
 	defer hosts.mu.Unlock()
 	if hosts.all[h.key] == h {
@@ -79,7 +79,7 @@ func (h *host) drop() {
 	}
 }
 
-// startHost starts the host of a plug-in and has it load the plug-in.
+// startHost starts the host of a plug-in and waits until it has loaded the plug-in.
 func startHost(c *Config) (*host, error) {
 	dir, err := built()
 	if err != nil {
@@ -104,11 +104,11 @@ func startHost(c *Config) (*host, error) {
 	_ = theirs.Close() // the host has its own copy
 	if err != nil {
 		_ = unix.Close(ends[0]) // the host did not start
-		return nil, fmt.Errorf("plugin: the program that plug-ins run in does not start: %w", err)
+		return nil, fmt.Errorf("plugin: the host program does not start: %w", err)
 	}
 	go func() { _ = cmd.Wait() }() // the socket closes when the host ends
 	h := &host{control: ends[0]}
-	if err := h.greeted(c); err != nil {
+	if err := h.awaitReady(c); err != nil {
 		_ = unix.Close(ends[0]) // ends the host, even while loading hangs
 		return nil, fmt.Errorf("plugin: %s cannot be loaded: %w", c.Path, err)
 	}
@@ -123,15 +123,15 @@ func searchPath(standins string) string {
 	return standins
 }
 
-// greeted waits for the host's report that the plug-in is loaded.
-func (h *host) greeted(c *Config) error {
-	var g greeting
+// awaitReady waits for the host's report that the plug-in is loaded.
+func (h *host) awaitReady(c *Config) error {
+	var g readyMessage
 	text := make([]byte, binary.Size(g))
 	until := time.Now().Add(c.timeout())
 	for {
 		left := time.Until(until)
 		if left <= 0 {
-			return fmt.Errorf("it takes more than %s", c.Timeout)
+			return fmt.Errorf("loading takes more than %s", c.Timeout)
 		}
 		p := []unix.PollFd{{Fd: int32(h.control), Events: unix.POLLIN}}
 		if n, err := unix.Poll(p, int(left.Milliseconds())+1); err != nil && !errors.Is(err, unix.EINTR) {
@@ -142,13 +142,13 @@ func (h *host) greeted(c *Config) error {
 	}
 	// Messages are atomic; a read of 0 bytes means that the host has closed the socket.
 	if n, err := unix.Read(h.control, text); err != nil || n != len(text) {
-		return errors.New("the program that loads it has ended")
+		return errors.New("the host program has ended")
 	}
 	if err := binary.Read(bytes.NewReader(text), binary.NativeEndian, &g); err != nil {
 		return err
 	}
 	if g.Ready == 0 {
-		return errors.New(untilZero(g.Text[:]))
+		return errors.New(cString(g.Text[:]))
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (h *host) send(op, id uint32, files ...int) error {
 	return unix.Sendmsg(h.control, order, rights, nil, unix.MSG_NOSIGNAL)
 }
 
-// instance is a process in which the plug-in is loaded and was not called before.
+// instance is a process with its own copy of the plug-in, forked before the plug-in was called.
 type instance struct {
 	*channel
 	host *host
@@ -181,23 +181,24 @@ func newInstance(c *Config) (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	ch.waits[1] = unix.PollFd{Fd: int32(h.control)}
-	// Concurrent orders must not interleave, and numbers are unique.
+	ch.polled[1] = unix.PollFd{Fd: int32(h.control)}
+	// The lock keeps orders apart and instance numbers unique.
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.last++
 	i := &instance{channel: ch, host: h, id: h.last}
 	if err := h.send(orderFork, i.id, ch.file, ch.waking, ch.output); err != nil {
 		ch.close()
-		h.drop()
-		return nil, fmt.Errorf("plugin: the program that plug-ins run in has ended: %w", err)
+		h.remove()
+		return nil, fmt.Errorf("plugin: the host program has ended: %w", err)
 	}
 	_ = unix.Close(ch.file) // the instance has its own copy
 	ch.file = -1
 	return i, nil
 }
 
-// end ends the instance if it has not ended, and closes its channel. It may be called again.
+// end kills the process of the instance if it is running, and closes its channel. Further calls
+// have no effect.
 func (i *instance) end() {
 	i.once.Do(func() {
 		i.host.mu.Lock()
@@ -213,7 +214,7 @@ func (i *instance) ending() string {
 	text := "the process has ended"
 	switch {
 	case i.gone.Load() == 0:
-		text = "the program that plug-ins run in has ended"
+		text = "the host program has ended"
 	case status.Signaled():
 		// The address belongs to the first signal that was recorded; a later one may have ended the
 		// process.
@@ -223,15 +224,15 @@ func (i *instance) ending() string {
 			text += fmt.Sprintf(" at 0x%x", i.fault)
 		}
 	case status.Exited() && status.ExitStatus() == 0 && i.text[0] != 0:
-		text = untilZero(i.text[:]) // the fork failed
+		text = cString(i.text[:]) // the fork failed
 	case status.Exited():
 		text = fmt.Sprintf("exited with status %d", status.ExitStatus())
 	}
-	if last := i.printed(); last != "" {
+	if last := i.lastOutput(); last != "" {
 		text += ": " + last
 	}
 	return text
 }
 
-// said returns the text of the exception that the plug-in threw in its last call.
-func (i *instance) said() string { return untilZero(i.text[:]) }
+// exceptionText returns the text of the exception that the plug-in threw in its last call.
+func (i *instance) exceptionText() string { return cString(i.text[:]) }

@@ -11,7 +11,7 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// Has limits the powers to the functions that the plug-in provides.
+// Has reports the powers for which the plug-in has a function.
 func (a *Allocator) Has(p power.Power) bool {
 	switch p {
 	case power.PowerTrimmer:
@@ -35,10 +35,10 @@ func (a *Allocator) Stats() alloc.Stats {
 
 func (a *Allocator) ClearStats() { a.stats.Clear() }
 
-func (a *Allocator) WorkTime() int64 { return int64(a.worked) }
+func (a *Allocator) WorkTime() int64 { return int64(a.workTime) }
 
-// note records a refusal. It costs a walk, which alone shows the free memory.
-func (a *Allocator) note(r *alloc.Request, why power.Reason) {
+// recordRefusal records a refusal. It walks all chunks to sum the free memory.
+func (a *Allocator) recordRefusal(r *alloc.Request, why power.Reason) {
 	a.refusal = power.Refusal{Reason: why, Request: *r}
 	for c := range a.Walk {
 		if c.State == alloc.Free {
@@ -48,16 +48,16 @@ func (a *Allocator) note(r *alloc.Request, why power.Reason) {
 	}
 }
 
-// LastRefusal implements [power.Failure]. A plug-in gives no reason: it is the device if the device
-// refused memory during the request, otherwise a limit of the plug-in.
+// LastRefusal implements [power.Failure]. A plug-in does not report a reason. The reason is the
+// device if it refused memory during the request, otherwise a limit of the plug-in.
 func (a *Allocator) LastRefusal() (power.Refusal, bool) {
 	return a.refusal, a.refusal.Reason != power.ReasonNone
 }
 
 // AppendReport implements [power.Reporter]: the plug-in's exception and the memory that it holds.
 func (a *Allocator) AppendReport(text []byte, refused alloc.Request) []byte {
-	if a.threw != "" {
-		text = fmt.Appendf(text, "%s threw an exception: %s\n", a.cfg.Alloc, a.threw)
+	if a.exception != "" {
+		text = fmt.Appendf(text, "%s threw an exception: %s\n", a.cfg.Alloc, a.exception)
 	} else {
 		text = fmt.Appendf(text, "%s returned null\n", a.cfg.Alloc)
 	}
@@ -71,89 +71,89 @@ func (a *Allocator) AppendReport(text []byte, refused alloc.Request) []byte {
 // from free chunks are therefore a best case.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	for e := range a.memory.Extents.All {
-		v := view{region: device.Region{Addr: e.Addr, Size: e.Value.Size}, at: e.Addr, yield: yield}
+		v := walkState{region: device.Region{Addr: e.Addr, Size: e.Value.Size}, at: e.Addr, yield: yield}
 		switch {
 		case a.closed: // memory that the device refused to take back
-			if v.tile(v.region.End(), a.idle(e)); v.over {
+			if v.yieldUpTo(v.region.End(), a.closedState(e)); v.stopped {
 				return
 			}
 			continue
 		case !e.Value.IsRange:
-			a.tiles(&v, v.region.End(), alloc.Free)
+			a.yieldBlocks(&v, v.region.End(), alloc.Free)
 		default:
-			a.rangeTiles(&v)
+			a.yieldRange(&v)
 		}
-		if v.over {
+		if v.stopped {
 			return
 		}
 	}
 }
 
-// idle returns the state of an extent after Close.
-func (a *Allocator) idle(e index.AddrEntry[standin.Extent]) alloc.State {
+// closedState returns the state of an extent after Close.
+func (a *Allocator) closedState(e index.AddrEntry[standin.Extent]) alloc.State {
 	if e.Value.IsRange {
 		return alloc.Unmapped
 	}
 	return alloc.Slack
 }
 
-// view is the state of a walk through one region.
-type view struct {
-	region device.Region
-	at     device.Addr // end of the chunks yielded so far
-	yield  func(alloc.Chunk) bool
-	over   bool
+// walkState is the state of a walk through one region.
+type walkState struct {
+	region  device.Region
+	at      device.Addr // end of the chunks yielded so far
+	yield   func(alloc.Chunk) bool
+	stopped bool
 }
 
-// tile yields the rest up to an address as one chunk.
-func (v *view) tile(to device.Addr, state alloc.State) {
+// yieldUpTo yields the memory up to an address as one chunk.
+func (v *walkState) yieldUpTo(to device.Addr, state alloc.State) {
 	if v.at < to {
-		v.show(alloc.Chunk{Size: to.Sub(v.at), State: state})
+		v.yieldChunk(alloc.Chunk{Size: to.Sub(v.at), State: state})
 	}
 }
 
-// show yields the next chunk.
-func (v *view) show(c alloc.Chunk) {
-	if v.over {
+// yieldChunk yields the next chunk.
+func (v *walkState) yieldChunk(c alloc.Chunk) {
+	if v.stopped {
 		return
 	}
 	c.Region, c.Addr, c.Class = v.region.Addr, v.at, alloc.NoClass
 	v.at = c.End()
-	v.over = !v.yield(c)
+	v.stopped = !v.yield(c)
 }
 
-// tiles yields the live blocks up to an address, and the memory between them in one state.
-func (a *Allocator) tiles(v *view, to device.Addr, between alloc.State) {
+// yieldBlocks yields the live blocks up to an address, and the memory between them in one state.
+func (a *Allocator) yieldBlocks(v *walkState, to device.Addr, between alloc.State) {
 	p, _ := a.live.Search(v.at)
-	for p = a.live.Above(p); !v.over && a.live.Holds(p); p = a.live.Next(p) {
+	for p = a.live.Above(p); !v.stopped && a.live.Holds(p); p = a.live.Next(p) {
 		e := a.live.Entry(p)
 		if e.Addr >= to {
 			break
 		}
-		v.tile(e.Addr, between)
-		v.show(alloc.Chunk{Size: e.Value.size, Requested: e.Value.size, State: alloc.Live, Stream: e.Value.stream,
+		v.yieldUpTo(e.Addr, between)
+		v.yieldChunk(alloc.Chunk{Size: e.Value.size, Requested: e.Value.size, State: alloc.Live, Stream: e.Value.stream,
 			Tag: e.Value.tag})
 	}
-	v.tile(to, between)
+	v.yieldUpTo(to, between)
 }
 
-// rangeTiles yields the chunks of a range. Adjacent mappings with the same access form one stretch.
-func (a *Allocator) rangeTiles(v *view) {
+// yieldRange yields the chunks of a range.
+func (a *Allocator) yieldRange(v *walkState) {
 	m := &a.memory.Mappings
 	p, _ := m.Search(v.region.Addr)
-	for p = m.Above(p); !v.over && m.Holds(p) && m.Entry(p).Addr < v.region.End(); {
+	for p = m.Above(p); !v.stopped && m.Holds(p) && m.Entry(p).Addr < v.region.End(); {
 		e := m.Entry(p)
 		if e.Addr > v.at {
-			v.tile(e.Addr, alloc.Unmapped)
+			v.yieldUpTo(e.Addr, alloc.Unmapped)
 		}
 		// A block may span adjacent mappings with the same access.
 		state, end := stateOf(e.Value), e.Addr
 		for ; m.Holds(p) && m.Entry(p).Addr == end && stateOf(m.Entry(p).Value) == state; p = m.Next(p) {
 			end = end.Add(m.Entry(p).Value.Size)
 		}
-		a.tiles(v, end, state)
+		a.yieldBlocks(v, end, state)
 	}
-	v.tile(v.region.End(), alloc.Unmapped)
+	v.yieldUpTo(v.region.End(), alloc.Unmapped)
 }
 
 // stateOf returns the state of the memory of a mapping that is in no live block.
@@ -184,7 +184,7 @@ func (a *Allocator) Check() error {
 		}
 		base := device.Region{Addr: device.Addr(r.result), Size: device.Size(r.extra)}
 		if !base.Contains(e.Addr) || base.End().Sub(e.Addr) < e.Value.size {
-			return fmt.Errorf("plugin: %s says %d bytes at %v of block %v of %d bytes",
+			return fmt.Errorf("plugin: %s returned %d bytes at %v, which do not contain block %v of %d bytes",
 				a.cfg.Base, uint64(base.Size), base.Addr, e.Addr, uint64(e.Value.size))
 		}
 	}

@@ -19,30 +19,30 @@ type reply struct {
 type outcome uint8
 
 const (
-	returned outcome = iota // there is a reply
+	returned outcome = iota // with a reply
 	ended                   // the process of the instance has ended
-	overdue                 // no reply in time
+	timedOut                // no reply in time
 )
 
 // serveFunc answers a device call of the plug-in.
 type serveFunc func(op standin.Op, arg [4]uint64) ([2]uint64, standin.Answer)
 
-// mostLine in bytes bounds the plug-in's text in a message.
-const mostLine = 300
+// maxText in bytes bounds the plug-in's text in a message.
+const maxText = 300
 
-// lastLine returns the last line of a text that has a letter, shortened.
+// lastLine returns the last line of a text that contains a letter, at most maxText bytes of it.
 func lastLine(text string) string {
 	lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' || r == 0 })
 	for i := len(lines) - 1; i >= 0; i-- {
 		if line := strings.TrimSpace(lines[i]); strings.ContainsFunc(line, unicode.IsLetter) {
-			return line[:min(len(line), mostLine)]
+			return line[:min(len(line), maxText)]
 		}
 	}
 	return ""
 }
 
-// untilZero returns a C string.
-func untilZero(text []byte) string {
+// cString returns a null-terminated text, at most maxText bytes of it.
+func cString(text []byte) string {
 	s, _, _ := strings.Cut(string(text), "\x00")
-	return s[:min(len(s), mostLine)]
+	return s[:min(len(s), maxText)]
 }

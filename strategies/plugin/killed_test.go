@@ -50,9 +50,9 @@ func family(t *testing.T, path string) (host int, instances []int) {
 	return host, instances
 }
 
-// TestAProcessThatSomebodyKillsOrStopsIsNamed sends signals to an instance, and to what it was
+// TestKilledOrStoppedProcessIsNamed sends signals to an instance, and to the host that it was
 // forked from.
-func TestAProcessThatSomebodyKillsOrStopsIsNamed(t *testing.T) {
+func TestKilledOrStoppedProcessIsNamed(t *testing.T) {
 	t.Parallel()
 	path := object(t, "faults.c")
 	const query = "alloc=direct_alloc&free=direct_free&timeout=3s"
@@ -64,8 +64,7 @@ func TestAProcessThatSomebodyKillsOrStopsIsNamed(t *testing.T) {
 	}{
 		{unix.SIGKILL, false, "plugin: call 2, direct_alloc(1 bytes, device 0, stream 0): killed by SIGKILL"},
 		{unix.SIGSTOP, false, "plugin: call 2, direct_alloc(1 bytes, device 0, stream 0): it did not return within 3s"},
-		{unix.SIGKILL, true, "plugin: call 2, direct_alloc(1 bytes, device 0, stream 0): the program that plug-ins run in " +
-			"has ended"},
+		{unix.SIGKILL, true, "plugin: call 2, direct_alloc(1 bytes, device 0, stream 0): the host program has ended"},
 	} {
 		s, _ := started(t, path, query)
 		_, err := s.Alloc(one)
@@ -88,7 +87,7 @@ func TestAProcessThatSomebodyKillsOrStopsIsNamed(t *testing.T) {
 	dev, err := sim.New(sim.Config{})
 	require.NoError(t, err)
 	_, err = named(t, path, query).New(dev)
-	require.EqualError(t, err, "plugin: the program that plug-ins run in has ended: broken pipe")
+	require.EqualError(t, err, "plugin: the host program has ended: broken pipe")
 	s, _ := started(t, path, query) // by another one
 	_, err = s.Alloc(one)
 	require.NoError(t, err)

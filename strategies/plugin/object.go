@@ -23,8 +23,8 @@ var machines = map[string]elf.Machine{
 }
 
 // inspect reads a shared object and returns its SHA-256. It fails if the file does not exist, is no
-// shared object of this machine, or lacks one of the symbols that are not empty. The check is made
-// here because the system's loader stops at the first problem and words it less clearly.
+// shared object of this machine, or lacks one of the symbols that are not empty. It is checked here
+// because the errors of the system's loader are less clear.
 func inspect(path string, symbols []string) (hash string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -35,11 +35,11 @@ func inspect(path string, symbols []string) (hash string, err error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s: no regular file", path)
+		return "", fmt.Errorf("%s: want a regular file", path)
 	}
 	object, err := elf.NewFile(f)
 	if err != nil || object.Type != elf.ET_DYN {
-		return "", fmt.Errorf("%s: no shared object", path)
+		return "", fmt.Errorf("%s: want a shared object", path)
 	}
 	if want, ok := machines[runtime.GOARCH]; ok && object.Machine != want {
 		return "", fmt.Errorf("%s: built for %v, this program runs on %v", path, object.Machine, want)
@@ -77,7 +77,7 @@ func hasSymbols(object *elf.File, want []string) error {
 			return strings.HasPrefix(s, "_Z") && strings.Contains(s, name)
 		})
 		if i >= 0 {
-			why = fmt.Errorf(`%w; %s looks like it in C++: declare it extern "C"`, why, exported[i])
+			why = fmt.Errorf(`%w; %s is probably its C++ name: declare it extern "C"`, why, exported[i])
 		}
 		return why
 	}

@@ -16,24 +16,24 @@ import (
 // of an instance that is not closed ends when the Allocator is garbage collected, or with the
 // program.
 type Allocator struct {
-	cfg      Config
-	limit    time.Duration         // time limit of a call
-	instance *instance             // the process
-	memory   *standin.Memory       // memory held from the device
-	live     index.AddrList[block] // granted and not freed, by address
-	closed   bool
-	fault    *Fault        // what ended the instance
-	calls    uint64        // number of calls of the plug-in
-	doing    call          // the last call
-	worked   uint64        // nanoseconds that calls of Alloc and Free took
-	threw    string        // exception of the last request that found no memory
-	stats    alloc.Stats   // without the device's part, which memory counts
-	refusal  power.Refusal // of the last request that was refused
+	cfg       Config
+	limit     time.Duration         // time limit of a call
+	instance  *instance             // the process
+	memory    *standin.Memory       // memory held from the device
+	live      index.AddrList[block] // live blocks by address
+	closed    bool
+	fault     *Fault        // what ended the instance
+	calls     uint64        // number of calls of the plug-in
+	lastCall  call          // the last call
+	workTime  uint64        // nanoseconds that calls of Alloc and Free took
+	exception string        // exception of the last request that found no memory
+	stats     alloc.Stats   // without the device's part, which memory counts
+	refusal   power.Refusal // of the last request that was refused
 }
 
 // block is the record of a live block.
 type block struct {
-	size   device.Size   // bytes requested, and granted as far as can be seen
+	size   device.Size   // bytes requested; the granted bytes are unknown
 	stream device.Stream // stream of the request; passed again to free
 	tag    uint64        // of the request
 }
@@ -63,7 +63,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	}
 	a := &Allocator{cfg: c, limit: c.timeout(), instance: i}
 	a.memory = standin.NewMemory(src)
-	a.memory.Released, a.memory.Foreign = a.vacated, a.foreign
+	a.memory.Released, a.memory.Foreign = a.onRelease, a.foreign
 	runtime.AddCleanup(a, func(i *instance) { i.end() }, i)
 	if _, err := a.call(call{op: callStart, arg: [4]uint64{uint64(c.Device) + 1}}); err != nil {
 		_ = a.Close() // the first error says more
@@ -82,39 +82,39 @@ func (a *Allocator) call(k call) (reply, error) {
 		return reply{}, a.fault
 	}
 	a.calls++
-	a.doing = k
+	a.lastCall = k
 	a.memory.Outcome = standin.Outcome{}
 	r, what := a.instance.ask(k, a.limit, a.memory.Serve)
 	switch {
 	case what == ended:
-		a.accuse(brokenNoPanic, a.instance.ending())
-	case what == overdue:
-		a.accuse(brokenTerminates, "it did not return within "+a.cfg.Timeout)
+		a.recordFault(brokenNoPanic, a.instance.ending())
+	case what == timedOut:
+		a.recordFault(brokenTerminates, "it did not return within "+a.cfg.Timeout)
 	case r.verdict == verdictUnloaded:
-		a.accuse(brokenNoPanic, a.cfg.Path+" cannot be loaded: "+a.instance.said())
+		a.recordFault(brokenNoPanic, a.cfg.Path+" cannot be loaded: "+a.instance.exceptionText())
 	case r.verdict == verdictThrew && k.op != callAlloc:
-		a.accuse(brokenNoPanic, "it threw an exception: "+a.instance.said())
+		a.recordFault(brokenNoPanic, "it threw an exception: "+a.instance.exceptionText())
 	}
 	if a.fault != nil {
 		a.instance.end()
 		return reply{}, a.fault
 	}
 	if k.op == callAlloc || k.op == callFree {
-		a.worked += r.ns
+		a.workTime += r.ns
 	}
 	return r, nil
 }
 
-// accuse records a violation of the present call. The first one counts.
-func (a *Allocator) accuse(broken, what string) {
+// recordFault records a violation by the last call, unless one is recorded already.
+func (a *Allocator) recordFault(broken, what string) {
 	if a.fault == nil {
-		a.fault = &Fault{Call: a.calls, Doing: a.cfg.describe(a.doing), What: what, Broken: broken}
+		a.fault = &Fault{Call: a.calls, Doing: a.cfg.describe(a.lastCall), What: what, Broken: broken}
 	}
 }
 
-// convict ends the instance because of a violation and returns the Fault.
-func (a *Allocator) convict(broken, what string) error {
-	a.accuse(broken, what)
+// endWithFault records a violation, ends the instance and returns the Fault.
+func (a *Allocator) endWithFault(broken, what string) error {
+	a.recordFault(broken, what)
 	a.instance.end()
 	return a.fault
 }
@@ -128,7 +128,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	case a.fault != nil:
 		return alloc.Block{}, a.fault
 	case r.Align != 0 && (!device.IsPowerOfTwo(r.Align) || r.Align > a.cfg.Align):
-		a.note(&r, power.ReasonAlignment)
+		a.recordRefusal(&r, power.ReasonAlignment)
 		return alloc.Block{}, alloc.ErrInvalidRequest
 	}
 	got, err := a.call(call{callAlloc, [4]uint64{uint64(r.Size), uint64(a.cfg.Device), uint64(r.Stream)}})
@@ -136,16 +136,16 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 		return alloc.Block{}, err
 	}
 	at := device.Addr(got.result)
-	a.threw = ""
+	a.exception = ""
 	if got.verdict == verdictThrew {
-		at, a.threw = 0, a.instance.said()
+		at, a.exception = 0, a.instance.exceptionText()
 	}
 	switch {
 	case r.Size == 0:
-		return alloc.Block{}, a.nothing(&r, at, got.verdict == verdictReturned)
+		return alloc.Block{}, a.emptyRequest(&r, at, got.verdict == verdictReturned)
 	case at == 0:
 		a.stats.OOMs++
-		a.note(&r, power.ReasonLimit)
+		a.recordRefusal(&r, power.ReasonLimit)
 		if out := a.memory.Outcome; out.Refusal != nil {
 			a.refusal.Reason, a.refusal.Asked, a.refusal.Device = power.ReasonDevice, out.Asked, out.Refusal
 		}
@@ -154,18 +154,18 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	return a.granted(&r, at)
 }
 
-// nothing completes a request for no bytes as PyTorch does: the returned pointer, null included, is
-// freed at once.
-func (a *Allocator) nothing(r *alloc.Request, at device.Addr, free bool) error {
+// emptyRequest completes a request for no bytes as PyTorch does: the returned pointer, null
+// included, is freed at once.
+func (a *Allocator) emptyRequest(r *alloc.Request, at device.Addr, free bool) error {
 	if _, found := a.live.Search(at); found {
-		return a.convict(brokenDisjoint, fmt.Sprintf("it returned %v, where a live block starts", at))
+		return a.endWithFault(brokenDisjoint, fmt.Sprintf("it returned %v, where a live block starts", at))
 	}
 	if free {
 		if _, err := a.call(call{callFree, [4]uint64{uint64(at), 0, uint64(a.cfg.Device), uint64(r.Stream)}}); err != nil {
 			return err
 		}
 	}
-	a.note(r, power.ReasonZero)
+	a.recordRefusal(r, power.ReasonZero)
 	return alloc.ErrInvalidRequest
 }
 
@@ -174,24 +174,24 @@ func (a *Allocator) granted(r *alloc.Request, at device.Addr) (alloc.Block, erro
 	p, found := a.live.Search(at)
 	switch {
 	case found:
-		return alloc.Block{}, a.convict(brokenDisjoint, fmt.Sprintf("it returned %v, where a live block of %d bytes starts",
+		return alloc.Block{}, a.endWithFault(brokenDisjoint, fmt.Sprintf("it returned %v, where a live block of %d bytes starts",
 			at, uint64(a.live.Entry(p).Value.size)))
 	case r.Size > ^device.Size(at):
-		return alloc.Block{}, a.convict(brokenContained, fmt.Sprintf("it returned %v: a block of %d bytes there ends nowhere",
+		return alloc.Block{}, a.endWithFault(brokenContained, fmt.Sprintf("it returned %v: a block of %d bytes there exceeds the address space",
 			at, uint64(r.Size)))
 	}
 	if other, b, ok := a.liveIn(device.Region{Addr: at, Size: r.Size}); ok {
-		return alloc.Block{}, a.convict(brokenDisjoint,
+		return alloc.Block{}, a.endWithFault(brokenDisjoint,
 			fmt.Sprintf("it returned %v: %d bytes there overlap live block %v of %d bytes",
 				at, uint64(r.Size), other, uint64(b.size)))
 	}
 	if !at.IsAligned(a.cfg.Align) {
-		return alloc.Block{}, a.convict(brokenAligned, fmt.Sprintf("it returned %v, no multiple of %d", at,
+		return alloc.Block{}, a.endWithFault(brokenAligned, fmt.Sprintf("it returned %v, want a multiple of %d", at,
 			uint64(a.cfg.Align)))
 	}
 	if !a.memory.Usable(at, r.Size) {
-		return alloc.Block{}, a.convict(brokenContained,
-			fmt.Sprintf("it returned %v: %d bytes there are not in one piece of memory that it has of the device",
+		return alloc.Block{}, a.endWithFault(brokenContained,
+			fmt.Sprintf("it returned %v: %d bytes there are not within one region or mapping that it holds",
 				at, uint64(r.Size)))
 	}
 	a.live.Insert(p, index.AddrEntry[block]{Addr: at, Value: block{r.Size, r.Stream, r.Tag}})
@@ -275,17 +275,17 @@ func (a *Allocator) Close() error {
 	return a.memory.GiveBack()
 }
 
-// vacated accuses the plug-in if a live block lies in memory that it releases.
-func (a *Allocator) vacated(r device.Region, doing string) {
+// onRelease records a fault if a live block lies in memory that the plug-in releases.
+func (a *Allocator) onRelease(r device.Region, doing string) {
 	if at, b, ok := a.liveIn(r); ok {
-		a.accuse(brokenContained, fmt.Sprintf("it %s %v at %v, in which live block %v of %d bytes lies",
+		a.recordFault(brokenContained, fmt.Sprintf("it %s %v at %v, in which live block %v of %d bytes lies",
 			doing, r.Size, r.Addr, at, uint64(b.size)))
 	}
 }
 
-// foreign accuses the plug-in of a runtime that the stand-ins cannot serve. The allocator is not to
-// blame for what it does after this answer.
+// foreign records a fault for a CUDA runtime that the stand-ins cannot serve. Later faults of the
+// plug-in follow from it and are not recorded.
 func (a *Allocator) foreign() {
-	a.accuse(brokenNoPanic, "it has a CUDA runtime of NVIDIA's in it, which starts on NVIDIA's driver alone: link it "+
-		"with -cudart shared")
+	a.recordFault(brokenNoPanic, "it has a CUDA runtime of NVIDIA's in it, which starts on NVIDIA's driver alone: "+
+		"link it with -cudart shared")
 }

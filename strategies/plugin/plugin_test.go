@@ -23,10 +23,11 @@ import (
 	"github.com/vramyard/vramyard/strategies/plugin"
 )
 
-// firstBad is the request at which the allocators of testdata/faults.c do what they may not.
+// firstBad is the number of the request at which the allocators of testdata/faults.c violate the
+// contract.
 const firstBad = 7
 
-// untilFault allocates until something else than a block or a refusal comes.
+// untilFault allocates until the error is neither nil nor a refusal.
 func untilFault(s alloc.Strategy) (granted int, err error) {
 	for range 2 * firstBad {
 		_, err := s.Alloc(alloc.Request{Size: 1000, Stream: 3})
@@ -40,18 +41,18 @@ func untilFault(s alloc.Strategy) (granted int, err error) {
 	return granted, nil
 }
 
-func TestWhatAPluginMayNotDoEndsItsInstance(t *testing.T) {
+func TestFaultEndsTheInstance(t *testing.T) {
 	t.Parallel()
 	path := object(t, "faults.c")
 	for alloc, want := range map[string]struct{ broken, what string }{
 		"overlap":    {"I10", `it returned 0x[0-9a-f]+: 1000 bytes there overlap live block 0x[0-9a-f]+ of 1000 bytes`},
 		"twice":      {"I10", `it returned 0x[0-9a-f]+, where a live block of 1000 bytes starts`},
-		"misaligned": {"I12", `it returned 0x[0-9a-f]+, no multiple of 512`},
+		"misaligned": {"I12", `it returned 0x[0-9a-f]+, want a multiple of 512`},
 		"outside": {"I11",
-			`it returned 0x5000: 1000 bytes there are not in one piece of memory that it has of the device`},
+			`it returned 0x5000: 1000 bytes there are not within one region or mapping that it holds`},
 		"past_end": {"I11",
-			`it returned 0x[0-9a-f]+: 1000 bytes there are not in one piece of memory that it has of the device`},
-		"wraps":      {"I11", `it returned 0xf+e00: a block of 1000 bytes there ends nowhere`},
+			`it returned 0x[0-9a-f]+: 1000 bytes there are not within one region or mapping that it holds`},
+		"wraps":      {"I11", `it returned 0xf+e00: a block of 1000 bytes there exceeds the address space`},
 		"on_heap":    {"I1[12]", `it returned 0x[0-9a-f]+`},
 		"takes_back": {"I11", `it gave back .* at 0x[0-9a-f]+, in which live block 0x[0-9a-f]+ of 1000 bytes lies`},
 		"crash":      {"I35", `killed by SIGSEGV at 0x10`},
@@ -77,16 +78,16 @@ func TestWhatAPluginMayNotDoEndsItsInstance(t *testing.T) {
 			require.Equal(t, firstBad-1, granted)
 			require.Regexp(t, `^plugin: call 7, `+alloc+`\(1000 bytes, device 0, stream 3\): `+want.what, err.Error())
 			require.Regexp(t, want.broken, fault.Invariant())
-			_, again := s.Alloc(stillDead)
-			require.Equal(t, err, again, "an instance that has ended says so for ever")
+			_, again := s.Alloc(anyRequest)
+			require.Equal(t, err, again, "an ended instance returns the same fault again")
 		})
 	}
 }
 
-// stillDead is any request.
-var stillDead = alloc.Request{Size: 1}
+// anyRequest is a request to an instance that has ended.
+var anyRequest = alloc.Request{Size: 1}
 
-func TestWhatIsThrownIsARefusal(t *testing.T) {
+func TestExceptionInAllocIsARefusal(t *testing.T) {
 	t.Parallel()
 	path := object(t, "throws.cc")
 	for symbol, want := range map[string]string{
@@ -119,7 +120,7 @@ func TestWhatIsThrownIsARefusal(t *testing.T) {
 	}
 }
 
-// TestAStaticRuntimeIsNamed has a plug-in ask for what only a CUDA runtime of NVIDIA's asks for.
+// TestAStaticRuntimeIsNamed runs a plug-in that needs functions only NVIDIA's CUDA runtime calls.
 func TestAStaticRuntimeIsNamed(t *testing.T) {
 	t.Parallel()
 	s, _ := started(t, object(t, "driver.c", "-ldl"), "alloc=static_alloc&free=vmm_free")
@@ -132,7 +133,7 @@ func TestAStaticRuntimeIsNamed(t *testing.T) {
 	require.Equal(t, "I35", fault.Invariant())
 }
 
-func TestWhatIsThrownElsewhereIsAFault(t *testing.T) {
+func TestExceptionOutsideAllocIsAFault(t *testing.T) {
 	t.Parallel()
 	path := object(t, "throws.cc")
 	s, _ := started(t, path, "alloc=throws&free=free_throws")
@@ -146,7 +147,7 @@ func TestWhatIsThrownElsewhereIsAFault(t *testing.T) {
 	require.ErrorContains(t, err, "killed by SIGABRT: ")
 }
 
-func TestAPluginMayPrintAndStartThreads(t *testing.T) {
+func TestPluginsMayPrintAndStartThreads(t *testing.T) {
 	t.Parallel()
 	path := object(t, "faults.c")
 	for _, symbol := range []string{"prints", "threads", "elsewhere"} {
@@ -165,7 +166,7 @@ func TestAPluginMayPrintAndStartThreads(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotLiveIsNeverFreed(t *testing.T) {
+func TestInvalidFreesDoNotReachThePlugin(t *testing.T) {
 	t.Parallel()
 	s, _ := started(t, object(t, "faults.c"), "alloc=direct_alloc&free=crash_in_free")
 	b, err := s.Alloc(alloc.Request{Size: 1234})
@@ -186,7 +187,7 @@ func TestLoading(t *testing.T) {
 			`: Segmentation fault \(signal 11\) while it was loaded$`},
 		"exits": {build("loads.c", "-DLEAVES"), "alloc=take&free=give",
 			`: it ended the process with status 5 while it was loaded$`},
-		"hangs": {build("loads.c", "-DHANGS"), "alloc=take&free=give&timeout=3s", `: it takes more than 3s$`},
+		"hangs": {build("loads.c", "-DHANGS"), "alloc=take&free=give&timeout=3s", `: loading takes more than 3s$`},
 		"unlinked": {build("loads.c", "-DSTARTS", "-Dusleep=no_such_function"), "alloc=take&free=give",
 			`undefined symbol: no_such_function$`},
 		"init": {faults, "alloc=crash&free=direct_free&init=crash_in_init",
@@ -210,7 +211,7 @@ func TestLoading(t *testing.T) {
 	}
 }
 
-func TestWhatForksDoNotTakeAlongIsLoadedInEachInstance(t *testing.T) {
+func TestPluginWithThreadsIsLoadedInEachInstance(t *testing.T) {
 	t.Parallel()
 	for _, flag := range []string{"-DSTARTS", "-DASKS"} {
 		path := object(t, "loads.c", flag)
@@ -224,7 +225,8 @@ func TestWhatForksDoNotTakeAlongIsLoadedInEachInstance(t *testing.T) {
 	}
 }
 
-// sequences is how many a test runs: each call of them is a round trip to a process.
+// sequences is the number of sequences a test runs; each of their calls is a round trip to a
+// process.
 func sequences() int {
 	if testing.Short() {
 		return 3
@@ -232,8 +234,8 @@ func sequences() int {
 	return 12
 }
 
-// TestTheSuiteHoldsPlugins runs the property suite over allocators that are right.
-func TestTheSuiteHoldsPlugins(t *testing.T) {
+// TestPluginsKeepTheInvariants runs the property suite over correct allocators.
+func TestPluginsKeepTheInvariants(t *testing.T) {
 	t.Parallel()
 	driver := object(t, "driver.c", "-ldl")
 	for query, path := range map[string]string{
@@ -254,7 +256,7 @@ func TestTheSuiteHoldsPlugins(t *testing.T) {
 	}
 }
 
-func TestTheSuiteShrinksFaults(t *testing.T) {
+func TestPropertySuiteShrinksFaults(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]struct {
 		source string
@@ -276,23 +278,23 @@ func TestTheSuiteShrinksFaults(t *testing.T) {
 	}
 }
 
-func TestRequestsForNoBytesArePassedOn(t *testing.T) {
+func TestEmptyRequestsReachThePlugin(t *testing.T) {
 	t.Parallel()
 	s, dev := started(t, object(t, "faults.c"), "alloc=refuses&free=direct_free")
 	_, err := s.Alloc(alloc.Request{})
 	require.ErrorIs(t, err, alloc.ErrInvalidRequest)
 	_, err = s.Alloc(alloc.Request{Size: 1, Align: 1024})
 	require.ErrorIs(t, err, alloc.ErrInvalidRequest)
-	require.Zero(t, dev.Usage().Calls.Total(), "CUDA grants no bytes without memory")
+	require.Zero(t, dev.Usage().Calls.Total(), "CUDA returns no memory for a request of 0 bytes")
 	for range firstBad - 2 {
 		_, err = s.Alloc(alloc.Request{Size: 1})
 		require.NoError(t, err)
 	}
 	_, err = s.Alloc(alloc.Request{Size: 1})
-	require.ErrorIs(t, err, alloc.ErrOutOfMemory, "what was for no bytes was a request too")
+	require.ErrorIs(t, err, alloc.ErrOutOfMemory, "the request for 0 bytes was the first call")
 }
 
-func TestTimesAreThoseOfThePlugin(t *testing.T) {
+func TestWorkTimeIsMeasuredInThePlugin(t *testing.T) {
 	t.Parallel()
 	s, _ := started(t, object(t, "faults.c"), "alloc=prints&free=direct_free")
 	before, err := power.WorkTime(s)
@@ -329,8 +331,8 @@ func TestAddressesAreTheSameEveryTime(t *testing.T) {
 	}
 }
 
-// TestPluginsReachACard runs them over the CUDA driver's interface, by a stand-in of its own.
-func TestPluginsReachACard(t *testing.T) {
+// TestPluginsRunOnACUDADevice runs plug-ins over a stand-in of the CUDA driver.
+func TestPluginsRunOnACUDADevice(t *testing.T) {
 	driver := cudatest.Build(t)
 	control := cudatest.Steer(t, driver)
 	source := object(t, "driver.c", "-ldl")
@@ -350,7 +352,7 @@ func TestPluginsReachACard(t *testing.T) {
 			require.NoError(t, err, query)
 		}
 		require.Greater(t, control.Left(), before, query)
-		require.NoError(t, dev.Fill(last.Addr, last.Size, 7), "there is memory behind it")
+		require.NoError(t, dev.Fill(last.Addr, last.Size, 7), "the memory can be written")
 		_, err = s.Alloc(alloc.Request{Size: device.GiB})
 		require.ErrorIs(t, err, alloc.ErrOutOfMemory)
 		require.NoError(t, s.Free(last.Addr))
@@ -361,7 +363,7 @@ func TestPluginsReachACard(t *testing.T) {
 	require.Zero(t, control.Left())
 }
 
-// processes returns how many processes there are for a plug-in: its host, and its instances.
+// processes returns the number of processes of a plug-in: its host and its instances.
 func processes(t *testing.T, path string) (n int) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -391,7 +393,7 @@ func TestAnEndedInstanceLeavesNoProcess(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.Close())
 	}
-	for range 3 { // nobody closes those
+	for range 3 { // these are not closed
 		dev, err := sim.New(sim.Config{})
 		require.NoError(t, err)
 		_, err = setup.New(dev)
@@ -400,5 +402,5 @@ func TestAnEndedInstanceLeavesNoProcess(t *testing.T) {
 	require.Eventually(t, func() bool {
 		runtime.GC()
 		return processes(t, path) == 1
-	}, time.Minute, 10*time.Millisecond, "the host is left, for the next one")
+	}, time.Minute, 10*time.Millisecond, "the host remains for the next instance")
 }

@@ -16,8 +16,9 @@ import (
 	"github.com/vramyard/vramyard/device/standin"
 )
 
-// TestBothSidesHaveTheSameWire compares the layout here with that of the compiler, and the numbers.
-func TestBothSidesHaveTheSameWire(t *testing.T) {
+// TestWireLayoutsAgree compares the layout and the constants here with native/wire.h, as the
+// compiler sees them.
+func TestWireLayoutsAgree(t *testing.T) {
 	t.Parallel()
 	compiler, err := standin.Compiler()
 	if err != nil {
@@ -72,7 +73,7 @@ func TestBothSidesHaveTheSameWire(t *testing.T) {
 	require.Equal(t, expected.String(), string(text))
 }
 
-func TestWithoutACompiler(t *testing.T) {
+func TestMissingCompilerIsNamed(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("CXX", "")
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())

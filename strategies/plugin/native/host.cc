@@ -1,10 +1,10 @@
-// The program in which a plug-in runs. It is compiled on the machine of who has the plug-in.
+// The host: the program in which a plug-in runs. It is compiled on the user's machine.
 //
 //   host CONTROL PLUGIN ALLOC FREE INIT RESET RECORD FRACTION BASE SHARE ORDINAL STANDINS
 //
 // CONTROL is a socket. Each instance of the plug-in is a child of this process, forked from it with
 // the plug-in loaded and never called; it maps a wire that came over the socket and serves it. This
-// process itself only forks, and tells of ends.
+// process itself only forks, and reports the ends of instances.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -59,26 +59,27 @@ struct {
   int ordinal;
 } options;
 
-// What the process that serves the socket says once, when it is ready or cannot be.
+// The message that the host sends once, when the plug-in is loaded or cannot be loaded.
 struct greeting {
   uint64_t ready, late, empty_ns;
   char text[1024];
 };
 
-// What is asked of it. With a fork come the files of the wire, of wakings, and of what is printed.
+// The orders to the host. A fork order carries three files: the shared memory, the eventfd that wakes the
+// program, and the file for standard error.
 struct order {
   uint32_t op, id;
 };
 enum { ORDER_FORK = 1, ORDER_KILL = 2 };
 
-struct wire *line;        // of this instance; null where there is none
-int waking = -1;          // of the program
-bool loaded, touched;     // the plug-in is; it asked for the device while it was
-uint64_t empty_ns;        // what timing a call of an empty function says
+struct wire *line;        // shared memory of this instance; null in the host
+int waking = -1;          // eventfd that wakes the program
+bool loaded, touched;     // the plug-in is loaded; it called the device while loading
+uint64_t empty_ns;        // measured time of a call of an empty function
 thread_local uint64_t away;  // nanoseconds that this thread waited for the device
 pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
 
-// Looks before a thread sleeps: more where that was worth it the last time, as the program has it.
+// The number of spins before a thread sleeps. It grows while spinning pays, as in channel_linux.go.
 const int few_looks = 16, most_looks = 1000;
 thread_local int looks = most_looks;
 
@@ -96,7 +97,7 @@ void pause_a_little() {
 #endif
 }
 
-// Returns when *word is not what it was.
+// Waits until *word has changed.
 uint32_t await_change(uint32_t *word, uint32_t was, uint32_t *sleeps) {
   for (int i = 0; i < looks; i++) {
     uint32_t is = __atomic_load_n(word, __ATOMIC_SEQ_CST);
@@ -129,7 +130,7 @@ void say(const char *what) {
   snprintf(line->text, sizeof line->text, "%s", what != nullptr ? what : "no reason is given");
 }
 
-// Notes what is about to end the process, and lets it.
+// Records the signal that ends the process, then raises it again.
 void note_signal(int number, siginfo_t *info, void *) {
   if (line != nullptr && __atomic_load_n(&line->signal, __ATOMIC_SEQ_CST) == 0) {
     line->fault = (number == SIGSEGV || number == SIGBUS) && info->si_code > 0 ? uint64_t(info->si_addr) : 0;
@@ -151,7 +152,7 @@ void watch_signals() {
   for (int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS}) sigaction(number, &a, nullptr);
 }
 
-// Finds a function of the plug-in; an empty name finds none.
+// Returns a function of the plug-in, or null for an empty name.
 template <typename F>
 bool find(void *handle, const char *name, F *f, char *why, size_t room) {
   if (name[0] == 0) return true;
@@ -184,7 +185,7 @@ int threads() {
   return n;
 }
 
-// Makes a call of the plug-in and times it. Nothing that is thrown leaves it.
+// Calls the plug-in and measures the time. It catches every exception.
 template <typename F>
 void contained(F call) {
   away = 0;
@@ -251,12 +252,12 @@ void serve_call() {
   }
 }
 
-// Does nothing, in a way that no compiler sees through.
+// Does nothing, and is opaque to the optimizer.
 void *volatile nothing;
 void *empty_alloc(size_t, int, void *) { return nothing; }
 alloc_fn volatile empty = empty_alloc;
 
-// Finds out what timing a call costs: the median of calls of a function that does nothing.
+// Measures the overhead of timing: the median over calls of a function that does nothing.
 void time_empty() {
   static struct wire scratch;
   static uint64_t took[10001];
@@ -274,7 +275,7 @@ void time_empty() {
   empty_ns = took[n / 2];
 }
 
-// One instance.
+// The host's record of an instance.
 struct instance {
   uint32_t id;
   pid_t pid;
@@ -301,7 +302,7 @@ void hush(int output) {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
   for (struct instance *i = instances; i != nullptr; i = i->next) {
-    munmap(i->line, sizeof *i->line); // of others
+    munmap(i->line, sizeof *i->line); // shared memory of other instances
     close(i->waking);
   }
   waking = wakes;
@@ -309,7 +310,7 @@ void hush(int output) {
   serve();
 }
 
-// Tells the program that an instance has ended, and forgets it.
+// Marks an instance as ended for the program, and removes it.
 void bury(struct instance **at, int status) {
   struct instance *i = *at;
   i->line->status = uint64_t(uint32_t(status));
@@ -325,7 +326,7 @@ void bury(struct instance **at, int status) {
 void fork_instance(uint32_t id, int memory, int wakes, int output, int control) {
   void *at = mmap(nullptr, sizeof(struct wire), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
   close(memory);
-  if (at == MAP_FAILED) _exit(2); // the program sees the end of the socket
+  if (at == MAP_FAILED) _exit(2); // the program notices that the socket is closed
   struct wire *w = static_cast<struct wire *>(at);
   pid_t self = getpid();
   fflush(nullptr);
@@ -365,7 +366,7 @@ void kill_instance(uint32_t id) {
   }
 }
 
-// Takes one order. It returns false when there will be no more.
+// Executes one order. It returns false when the socket is closed.
 bool obey(int control) {
   struct order o = {};
   struct iovec v = {&o, sizeof o};
@@ -413,14 +414,14 @@ int serve_orders(int control) {
   }
 }
 
-// What a trial of loading found, in memory that outlives it.
+// The result of a trial load, in shared memory.
 struct trial {
   bool ended, loads, touched;
   int threads;
   char why[1024];
 };
 
-// Loads the plug-in in a process that is thrown away, and tells what came of it.
+// Loads the plug-in in a child process first, to survive a crash, and returns the result.
 void try_loading(struct greeting *g, int control) {
   struct trial *t =
       static_cast<struct trial *>(mmap(nullptr, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
@@ -436,7 +437,7 @@ void try_loading(struct greeting *g, int control) {
   int status = 0;
   while (waitpid(pid, &status, WNOHANG) != pid) {
     struct pollfd p = {control, 0, 0};
-    if (poll(&p, 1, 5) > 0) _exit(0); // nobody is there any more who wants to know, and the trial ends too
+    if (poll(&p, 1, 5) > 0) _exit(0); // the program has closed the socket: exit, which ends the trial
   }
   g->late = options.standins[0] == 0 || (t->ended && (t->touched || t->threads > 1));
   g->ready = t->loads || (t->ended && t->touched);
@@ -450,15 +451,15 @@ void try_loading(struct greeting *g, int control) {
   munmap(t, sizeof *t);
 }
 
-// Keeps the addresses of the simulated device free of anything of ours, so that a plug-in that
-// touches them crashes and harms nobody. Where the system gives no such room, that is all that is lost.
+// Reserves the addresses of the simulated device, so that no memory of this process is there and a
+// plug-in that touches them crashes. If the system refuses, only this protection is lost.
 void fence() {
   const uintptr_t base = 0x7f0000000000, end = 0x7ff000000000;
   mmap(reinterpret_cast<void *>(base), end - base, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 }
 
-// Starts anew with addresses that are the same every time, where the system allows that: a plug-in
-// that sorts by address, or hashes one, then does the same every time.
+// Executes the program again without address randomization, if the system allows it. A plug-in that
+// sorts by address or hashes addresses then behaves the same in every run.
 void settle(char **argv) {
   int was = personality(0xffffffff);
   if (was == -1 || (was & ADDR_NO_RANDOMIZE) != 0 || personality(was | ADDR_NO_RANDOMIZE) == -1) return;
@@ -467,7 +468,7 @@ void settle(char **argv) {
 
 }  // namespace
 
-// The stand-ins call these. All devices are the one that the plug-in is told of.
+// Functions for the stand-ins. Every device number stands for the device of the strategy.
 
 API uint64_t vramyard_device(uint64_t op, const uint64_t *arg, uint64_t *result) {
   if (line == nullptr) {
@@ -513,7 +514,7 @@ API int vramyard_place(const void *p, int *device) {
   return there ? PLACE_DEVICE : PLACE_UNKNOWN;
 }
 
-// There is no memory behind the addresses of the device, and nobody asks for that of the host.
+// Device addresses have no memory, so these do nothing.
 API void vramyard_pin(const void *, size_t) {}
 API void vramyard_unpin(const void *) {}
 API void vramyard_copy(void *, const void *, size_t) {}
