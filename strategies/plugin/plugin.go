@@ -177,8 +177,8 @@ func (a *Allocator) granted(r *alloc.Request, at device.Addr) (alloc.Block, erro
 		return alloc.Block{}, a.endWithFault(brokenDisjoint, fmt.Sprintf("it returned %v, where a live block of %d bytes starts",
 			at, uint64(a.live.Entry(p).Value.size)))
 	case r.Size > ^device.Size(at):
-		return alloc.Block{}, a.endWithFault(brokenContained, fmt.Sprintf("it returned %v: a block of %d bytes there exceeds the address space",
-			at, uint64(r.Size)))
+		return alloc.Block{}, a.endWithFault(brokenContained, fmt.Sprintf(
+			"it returned %v: a block of %d bytes there exceeds the address space", at, uint64(r.Size)))
 	}
 	if other, b, ok := a.liveIn(device.Region{Addr: at, Size: r.Size}); ok {
 		return alloc.Block{}, a.endWithFault(brokenDisjoint,
