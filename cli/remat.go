@@ -30,7 +30,7 @@ type rematFlags struct {
 	catalogue setting.Catalogue
 	grid.Settings
 	heuristics, strategies, ladders, budgets string
-	megEngine                                string
+	megEngine, batch                         string
 	listHeuristics                           bool
 	workers                                  int
 	memory                                   device.Size
@@ -49,8 +49,12 @@ heuristic the table shows the smallest budget with which each strategy completes
 A LOG is a file in the form of DTR's authors or DTRLOG/1, or "-" for standard input; docs/remat.md
 describes both. Budgets are fractions of the base peak: the peak of a run without a budget. The
 strategy counting, which counts bytes without addresses, always runs: the difference to it is the cost of
-fragmentation.`,
-		Example: "  vramyard remat unet.log.gz --heuristics eq,lru --strategies bfc,caching --budgets 0.3:0.9:0.1",
+fragmentation.
+
+With --batch the question is how large a batch fits. Each LOG is BATCH=FILE: one program, recorded at two or more
+batch sizes. Logs of other batch sizes are predicted from them, and budgets are sizes such as 11GiB.`,
+		Example: `  vramyard remat unet.log.gz --heuristics eq,lru --strategies bfc,caching --budgets 0.3:0.9:0.1
+  vramyard remat 4=vit-b4.log.gz 12=vit-b12.log.gz --batch 32:512 --budgets 11GiB --strategies bfc`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case !f.listHeuristics:
@@ -73,7 +77,10 @@ fragmentation.`,
 		"strategies that place the tensors, "+namedUsage)
 	fl.StringVar(&f.ladders, "ladders", grid.Evict+","+grid.DefragFirst, "actions after a failed request, separated by "+
 		"commas: "+ladderWords())
-	fl.StringVar(&f.budgets, "budgets", "0.1:1.0:0.1", "budgets in base peaks, separated by commas, or as FROM:TO:STEP")
+	fl.StringVar(&f.budgets, "budgets", "0.1:1.0:0.1", "budgets in base peaks, separated by commas, or as FROM:TO:STEP; "+
+		"with --batch sizes, as in 11GiB,24GiB")
+	fl.StringVar(&f.batch, "batch", "", "find the largest batch size that completes, in a range FROM:TO or FROM:TO:STEP, "+
+		"as in 32:512:8")
 	f.addSettings(fl)
 	fl.IntVar(&f.workers, "workers", 0, "runs at once; 0 for one on each core")
 	f.files.addFigures(c, "tables")
@@ -194,7 +201,11 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 	if f.listHeuristics {
 		return new(outputs).write(cmd.OutOrStdout(), listHeuristics)
 	}
-	if err := f.files.check(args...); err != nil {
+	paths, batches, err := f.logs(args)
+	if err != nil {
+		return err
+	}
+	if err := f.files.check(paths...); err != nil {
 		return err
 	}
 	if err := f.behaveAs(cmd.Flags().Changed); err != nil {
@@ -204,7 +215,13 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	logs, err := openLogs(cmd, args, f.memory)
+	if batches != nil {
+		return f.largestBatches(cmd, paths, batches, setups, o)
+	}
+	if o.Ratios, err = grid.ParseRatios(f.budgets); err != nil {
+		return flagError("budgets", err)
+	}
+	logs, err := openLogs(cmd, paths, f.memory)
 	if err != nil {
 		return err
 	}
@@ -241,9 +258,6 @@ func (f *rematFlags) options() (o grid.Options, setups []setting.Setup, err erro
 	}
 	if err := f.judge(o.Heuristics, o.Ladders); err != nil {
 		return o, nil, err
-	}
-	if o.Ratios, err = grid.ParseRatios(f.budgets); err != nil {
-		return o, nil, flagError("budgets", err)
 	}
 	switch {
 	case !(f.Limit > 1 && f.Limit <= 1e6):

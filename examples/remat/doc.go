@@ -1,3 +1,3 @@
-// Package remat is three op logs of training steps, recorded by python/dtrlog.py from the programs
-// in record.py, and tests that hold them to what PyTorch's own profiler counted.
+// Package remat is op logs of training steps, recorded by python/dtrlog.py from the programs in
+// record.py, and tests that compare them with PyTorch's own profiler and with each other.
 package remat

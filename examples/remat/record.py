@@ -1,11 +1,13 @@
-"""Record the op logs that lie beside this file: one training step of each of three programs.
+"""Record the op logs beside this file: one training step of each program.
 
-    python3 examples/remat/record.py [NAME...]      # cnn, transformer, recurrent; all of them without a name
+    python3 examples/remat/record.py [NAME...]      # such as cnn or batches/vit-b8; without a name all of them
 
-It needs PyTorch and takes some minutes on a CPU. A step is run five times; the log has the median of each time. What
-PyTorch's own profiler counts in one more step goes to measured.json, for a test to hold the log to.
+It needs PyTorch and takes some minutes on a CPU. A step is run five times; the log has the median of each time. The memory
+that PyTorch's own profiler counts in one more step goes to measured.json, for the tests. resnet50 and vit are recorded at
+three batch sizes, a log for each, without that.
 """
 
+import functools
 import json
 import pathlib
 import statistics
@@ -24,6 +26,7 @@ import dtrlog  # noqa: E402
 
 SEED = 1234
 STEPS = 5
+BATCHES = 4, 8, 12
 
 
 class Bottleneck(nn.Module):
@@ -46,19 +49,56 @@ class Bottleneck(nn.Module):
         return torch.relu_(y)
 
 
-def cnn():
-    """A ResNet-50 of half the width on 8 images of 224 by 224, SGD with momentum."""
-    blocks, channels = [], 32
+def classifier(model, batch):
+    """A model that classifies images of 224 by 224, SGD with momentum."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+    images, labels = torch.randn(batch, 3, 224, 224), torch.randint(0, 1000, (batch,))
+    return optimizer, lambda: nn.functional.cross_entropy(model(images), labels)
+
+
+def resnet(width):
+    """A ResNet-50 whose first convolution has width channels."""
+    blocks, channels = [], width
     for stage, depth in enumerate([3, 4, 6, 3]):
         for i in range(depth):
-            blocks.append(Bottleneck(channels, 32 << stage, 2 if stage > 0 and i == 0 else 1))
-            channels = 128 << stage
-    model = nn.Sequential(
-        nn.Conv2d(3, 32, 7, 2, 3, bias=False), nn.BatchNorm2d(32), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1), *blocks,
+            blocks.append(Bottleneck(channels, width << stage, 2 if stage > 0 and i == 0 else 1))
+            channels = 4 * width << stage
+    return nn.Sequential(
+        nn.Conv2d(3, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1), *blocks,
         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(channels, 1000))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
-    images, labels = torch.randn(8, 3, 224, 224), torch.randint(0, 1000, (8,))
-    return optimizer, lambda: nn.functional.cross_entropy(model(images), labels)
+
+
+def cnn():
+    """A ResNet-50 of half the width on 8 images of 224 by 224, SGD with momentum."""
+    return classifier(resnet(32), 8)
+
+
+def resnet50(batch):
+    """A ResNet-50, SGD with momentum."""
+    return classifier(resnet(64), batch)
+
+
+class VisionTransformer(nn.Module):
+    """A ViT-S/16: 12 layers of width 384, 6 heads, patches of 16 by 16."""
+
+    def __init__(self):
+        super().__init__()
+        width = 384
+        self.patches = nn.Conv2d(3, width, 16, 16)
+        self.token, self.positions = nn.Parameter(torch.zeros(1, 1, width)), nn.Parameter(0.02 * torch.randn(1, 197, width))
+        layer = nn.TransformerEncoderLayer(width, 6, 4 * width, dropout=0.0, activation="gelu", batch_first=True, norm_first=True)
+        self.body = nn.TransformerEncoder(layer, 12, nn.LayerNorm(width))
+        self.head = nn.Linear(width, 1000)
+
+    def forward(self, images):
+        x = self.patches(images).flatten(2).transpose(1, 2)
+        x = torch.cat([self.token.expand(len(x), -1, -1), x], dim=1) + self.positions
+        return self.head(self.body(x)[:, 0])
+
+
+def vit(batch):
+    """A ViT-S/16, SGD with momentum."""
+    return classifier(VisionTransformer(), batch)
 
 
 def transformer():
@@ -131,6 +171,7 @@ def measure(step):
 def main():
     """Record the programs that were named."""
     programs = {f.__name__: f for f in (cnn, transformer, recurrent)}
+    programs.update({f"batches/{f.__name__}-b{batch}": functools.partial(f, batch) for f in (resnet50, vit) for batch in BATCHES})
     names = sys.argv[1:] or list(programs)
     for name in names:
         if name not in programs:
@@ -143,6 +184,8 @@ def main():
     torch.manual_seed(SEED)
     step = step_of(*programs[name]())
     dtrlog.steps(HERE / f"{name}.log.gz", step, STEPS)
+    if isinstance(programs[name], functools.partial):
+        return
     measured = json.loads(facts.read_text()) if facts.exists() else {}
     measured[name] = measure(step)
     facts.write_text(json.dumps(measured, indent=1, sort_keys=True) + "\n")

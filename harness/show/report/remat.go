@@ -174,14 +174,14 @@ func ByHeuristic(lines []grid.Line) iter.Seq[[]grid.Line] {
 // bySmallest orders lines by smallest sufficient budget, then by overhead there; counting comes
 // first, lines without such a budget last.
 func bySmallest(a, b grid.Line) int {
-	counts := func(l grid.Line) int {
-		if l.Strategy == grid.Counting {
-			return 0
-		}
-		return 1
-	}
-	return cmp.Or(cmp.Compare(counts(a), counts(b)), lastIfNil(a.SmallestFeasible, b.SmallestFeasible),
+	return cmp.Or(countingFirst(a.Strategy, b.Strategy), lastIfNil(a.SmallestFeasible, b.SmallestFeasible),
 		lastIfNil(a.OverheadAtSmallest, b.OverheadAtSmallest))
+}
+
+// countingFirst orders the counting memory before strategies.
+func countingFirst(a, b string) int {
+	rank := map[bool]int{true: 0, false: 1}
+	return rank[a == grid.Counting] - rank[b == grid.Counting]
 }
 
 // lastIfNil compares two values; nil is the largest.
