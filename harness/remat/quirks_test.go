@@ -129,8 +129,8 @@ func TestMegEngineCountsAComponentForEachNeighborInIt(t *testing.T) {
 
 func TestMegEngineSplitsAComponentWhoseRootIsRestored(t *testing.T) {
 	for quirks, want := range map[Quirks]string{
-		0:                        "v", // u is worth 110 and the 110 of s
-		QuirkReset:               "u", // s seems to be worth what t costs
+		0:                        "v", // u costs 110 and the 110 of s
+		QuirkReset:               "u", // s seems to cost the same as t
 		QuirkReset | QuirkClamp:  "v", // but never less than its own cost
 		QuirkClamp:               "v", // which changes nothing where sums are right
 		QuirkReset | QuirkVector: "u",
@@ -164,7 +164,7 @@ func TestMegEngineRemovesResidentTensors(t *testing.T) {
 			{"s", []device.Size{100}, []string{"i"}}, // 110
 			{"t", []device.Size{2, 2}, []string{"i"}},
 			{"w", []device.Size{50}, []string{"s"}}, // 150
-			{"u", []device.Size{10}, []string{"s"}}, // 110 and what s is worth
+			{"u", []device.Size{10}, []string{"s"}}, // 110 and the cost of s
 			{"v", []device.Size{10}, []string{"m"}}, // 200
 		}.play(t, &Counter{Budget: Unlimited}, Config{Heuristic: "mge", Quirks: quirks})
 		st.evict("i", "s", "t")

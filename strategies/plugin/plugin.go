@@ -174,8 +174,8 @@ func (a *Allocator) granted(r *alloc.Request, at device.Addr) (alloc.Block, erro
 	p, found := a.live.Search(at)
 	switch {
 	case found:
-		return alloc.Block{}, a.endWithFault(brokenDisjoint, fmt.Sprintf("it returned %v, where a live block of %d bytes starts",
-			at, uint64(a.live.Entry(p).Value.size)))
+		return alloc.Block{}, a.endWithFault(brokenDisjoint, fmt.Sprintf(
+			"it returned %v, where a live block of %d bytes starts", at, uint64(a.live.Entry(p).Value.size)))
 	case r.Size > ^device.Size(at):
 		return alloc.Block{}, a.endWithFault(brokenContained, fmt.Sprintf(
 			"it returned %v: a block of %d bytes there exceeds the address space", at, uint64(r.Size)))

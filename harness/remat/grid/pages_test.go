@@ -230,7 +230,7 @@ func needed(x float64) string {
 	return fmt.Sprintf("%.1f", x)
 }
 
-// moveTable says what moving is worth on one region.
+// moveTable returns the table of the gain from moving blocks within one region.
 func (p *pages) moveTable() string {
 	rows := [][]string{}
 	for i, b := range p.bases {
