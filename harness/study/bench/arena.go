@@ -8,23 +8,22 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// The search for the smallest arena stops at a precision of a thousandth, no
-// finer than what device memory is handed out in.
+// The search for the smallest arena has a precision of a thousandth, and never less than 256 bytes.
 //
-//  1. Between the live bytes, below which nothing completes, and a capacity that is known to
-//     serve, the interval is halved until it is narrow enough.
-//  2. Completing is not monotone: a larger device can make a strategy cut its memory elsewhere.
-//     So points spread between the live bytes and the result are tried from below. If one
-//     completes, the search goes on between it and the point under it. An island of successes is
-//     missed only if it is narrower than their distance.
+//  1. The interval between the live bytes, below which no run completes, and a capacity that is
+//     known to suffice is halved until it is narrow enough.
+//  2. Completing is not monotone: a larger device can make a strategy split its memory differently.
+//     So points spread between the live bytes and the result are tried in ascending order. If a
+//     point completes, the search continues between it and the point below. It misses a range of
+//     completing capacities only if the range is narrower than the distance of the points.
 const (
 	arenaParts             = 1000
 	arenaGrid  device.Size = 256
 	arenaTries             = 16
 )
 
-// arena returns the smallest capacity that the search finds on which the strategy, bounded to
-// it, runs over the workload without a refusal, to within 0.1 %.
+// arena returns the smallest capacity found, to within 0.1 %, on which the strategy, limited to that
+// capacity, completes the workload without a refusal.
 //
 // Precondition: fit builds the strategy on a device of the given size, as its limit; it completes
 // on high.
@@ -54,8 +53,8 @@ func (c *Workload) arena(fit func(device.Size) Candidate, high device.Size) (dev
 	}
 }
 
-// narrow returns the upper end of the interval from low, which fails, to high, which completes,
-// when it is narrow enough.
+// narrow halves the interval from low, which fails, to high, which completes, until it is narrow
+// enough, and returns its upper end.
 func (c *Workload) narrow(fit func(device.Size) Candidate, low, high device.Size) (device.Size, error) {
 	for high-low > max(high/arenaParts, arenaGrid) {
 		middle := device.AlignUp(low+(high-low)/2, arenaGrid)
@@ -72,7 +71,7 @@ func (c *Workload) narrow(fit func(device.Size) Candidate, low, high device.Size
 	return high, nil
 }
 
-// completes reports whether the strategy, bounded to n bytes, runs over the workload on a device
+// completes reports whether the strategy, limited to n bytes, runs over the workload on a device
 // of n bytes.
 func (c *Workload) completes(fit func(device.Size) Candidate, n device.Size) (bool, error) {
 	p, err := c.begin(fit(n))

@@ -24,7 +24,7 @@ const Schema = "vramyard-bench/1"
 type Options struct {
 	Rounds   int                   // interleaved runs of each strategy; at least 1
 	Capacity device.Size           // of the device; 0 is an ample one for each workload
-	Device   replay.Target         // where, but for the capacity
+	Device   replay.Target         // device, except for its capacity
 	Threads  []int                 // numbers of concurrent threads to time in addition; nil for none
 	Arena    bool                  // search the smallest arena too, which takes a dozen runs of each strategy
 	Version  string                // of the program, kept in the report
@@ -36,19 +36,19 @@ type Options struct {
 type Report struct {
 	Schema  string        `json:"schema"`  // the constant Schema
 	Version string        `json:"version"` // of the program
-	Clock   string        `json:"clock"`   // that times are of, by [replay.ClockName]; latencies are of the wall's
-	Machine Machine       `json:"machine"` // that they were taken on
+	Clock   string        `json:"clock"`   // clock of the times, by [replay.ClockName]; latencies use the wall clock
+	Machine Machine       `json:"machine"` // machine of the measurement
 	Rounds  int           `json:"rounds"`  // interleaved runs of each strategy
-	Device  replay.Target `json:"device"`  // where; its capacity is 0 if each workload has its own
+	Device  replay.Target `json:"device"`  // device; its capacity is 0 if each workload has its own
 	Loops   []Loop        `json:"loops"`   // the empty loop, one for each workload
 	Runs    []Run         `json:"runs"`    // by workload, then by strategy
-	// several threads at once, by workload, number of threads, strategy and locking
+	// runs of several threads, by workload, number of threads, strategy and locking
 	Threads []ThreadRun `json:"threads,omitempty"`
 }
 
 // Timing is the time of a pair of a free and an allocation in nanoseconds, over all rounds.
 type Timing struct {
-	Median float64   `json:"ns_per_pair_median"` // as many rounds took longer as took less
+	Median float64   `json:"ns_per_pair_median"` // of the rounds
 	Min    float64   `json:"ns_per_pair_min"`    // of the shortest round
 	Max    float64   `json:"ns_per_pair_max"`    // of the longest
 	Rounds []float64 `json:"ns_per_pair_rounds"` // in their order
@@ -68,7 +68,7 @@ type Load struct {
 	Device   device.Size     `json:"device_bytes"`           // capacity of the device
 }
 
-// Loop is the time of the timed loop without a strategy, which is in every time.
+// Loop is the time of the timed loop without a strategy. Every other time includes it.
 type Loop struct {
 	Load
 	Timing
@@ -83,9 +83,9 @@ type Run struct {
 	Preallocates bool `json:"preallocates"`
 	// others are compared with the strategy; no verdict names it the winner
 	Baseline bool `json:"is_baseline"`
-	// is handed its own name of a block to free, where others find it by address
+	// Free takes the strategy's own name of a block, where others take its address: see [Named]
 	Named bool `json:"named"`
-	// times are of its own clock, where it does its work, without the way there
+	// times are of the strategy's own clock, which excludes the communication with it
 	SelfTimed bool `json:"self_timed,omitempty"`
 	Load
 	Timing

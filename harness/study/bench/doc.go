@@ -1,8 +1,8 @@
-// Package bench times strategies on the yardstick workloads, and reports beside each time what
-// memory it was bought with.
+// Package bench times strategies on the yardstick workloads, and reports the memory beside
+// each time.
 //
 // A [Workload] is a workload with its operations in memory. A [Candidate] runs over it: the
-// fill and the settle untimed, the churn timed, each request to be granted. [Measure] sends
+// fill and the settle untimed, the churn timed; every request must be granted. [Measure] runs
 // many strategies over many workloads and reports; the benchmarks of props/propstest use the same
 // workloads under the clock of package testing.
 //
@@ -14,7 +14,7 @@
 // where that is unavailable; the report names it. The empty loop reads the same operations and
 // the same table of live addresses without calling a strategy; it is shown, not subtracted.
 //
-// A workload without a fill, because it grows, is run once before on a discarded instance.
+// A workload that grows has no fill. It is run once before on an instance that is discarded.
 //
 // # Memory
 //
@@ -25,8 +25,9 @@
 //
 // # Threads
 //
-// With [Options.Threads] each workload is shared out to goroutines that call one strategy at once:
-// behind one mutex, in shards, and with the strategy's own locks. Times are of the wall.
+// With [Options.Threads] each workload is divided among goroutines that call one strategy
+// concurrently: behind one mutex, in shards, and with the strategy's own locks. Times are of the
+// wall clock.
 //
 // docs/metrics.md has the formula of each figure. All figures except times and the Go heap are the
 // same on every machine.

@@ -31,10 +31,9 @@ func newMeter(p replay.Target) (*meter, error) {
 	return m, nil
 }
 
-// Named is implemented by a candidate's strategy that identifies its blocks by names instead of
-// addresses. The address of a block that it grants is then a name, which Free takes back, so that
-// no table of names stands in its time. It is for allocators of others; a strategy has no such
-// choice.
+// Named is implemented by a foreign allocator that identifies its blocks by names instead of
+// addresses, so that no table from addresses to names is part of its time. The address in a block
+// that it grants is the name, and Free takes the name.
 type Named interface {
 	// AddrOf returns the address of the live block with the given name.
 	AddrOf(name device.Addr) device.Addr
@@ -44,7 +43,7 @@ type Named interface {
 // are the same on every machine.
 type Figures struct {
 	Address device.Size // from the lowest address of all regions to the highest that was granted
-	Named   bool        // the strategy is [Named], so that finding a block is not in its time
+	Named   bool        // the strategy is [Named]: its time includes no search for a block by address
 	// SelfTimed means that the strategy is [power.SelfTimed], so that its times are of its own
 	// clock.
 	SelfTimed bool
@@ -139,8 +138,8 @@ func mallocs() uint64 {
 	return m.Mallocs
 }
 
-// Latency holds the distribution of single operations, by the clock of the wall. The clock is
-// read before and after each; Clock is what two such readings with nothing between them take.
+// Latency holds the distribution of single operations, by the wall clock. The clock is
+// read before and after each; Clock is the time of two readings with nothing between them.
 type Latency struct {
 	replay.Quantiles                  // of both kinds together
 	Alloc            replay.Quantiles `json:"alloc"`    // of Alloc
@@ -175,7 +174,7 @@ func (c *Workload) latency(k Candidate) (*Latency, error) {
 		AllocCalls: &kinds[0], FreeCalls: &kinds[1],
 	}
 	if p.timed {
-		l.Clock = 0 // it has taken that off
+		l.Clock = 0 // the strategy's own clock excludes the readings
 	}
 	both := kinds[0]
 	both.Merge(&kinds[1])

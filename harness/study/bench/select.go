@@ -50,7 +50,7 @@ func (s Selection) Resolve() (all []workload.Workload, err error) {
 			w, err := shape.New(s.params(usual, live))
 			if wrong, ok := errors.AsType[*workload.ParamError](err); ok {
 				part := wrong.Param
-				if part == "least" || part == "most" { // which the name has
+				if part == "least" || part == "most" { // part of the name
 					part = "workloads"
 				}
 				return nil, &SelectionError{part, fmt.Errorf("%s: %w", strings.TrimSpace(name), wrong.Why)}
@@ -61,8 +61,8 @@ func (s Selection) Resolve() (all []workload.Workload, err error) {
 	return all, nil
 }
 
-// named returns the shape of a name and its parameters: the usual ones, but for the sizes of a
-// mix where the name goes on with these, as in "uniform:1-16KiB".
+// named returns the shape of a name and its default parameters. The name of a mix may end with its
+// sizes, as in "uniform:1-16KiB".
 func named(name string) (shape workload.Shape, usual workload.Params, err error) {
 	name, sizes, sized := strings.Cut(name, ":")
 	if shape, err = workload.Lookup(name); err != nil {
@@ -73,7 +73,7 @@ func named(name string) (shape workload.Shape, usual workload.Params, err error)
 		return shape, usual, nil
 	}
 	if usual.Most == 0 {
-		return shape, usual, fmt.Errorf("%s: its sizes are what they are: no %q", name, sizes)
+		return shape, usual, fmt.Errorf("%s: its sizes are fixed: want no %q behind the name", name, sizes)
 	}
 	least, most, _ := strings.Cut(sizes, "-")
 	var bad error

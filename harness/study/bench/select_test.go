@@ -34,7 +34,7 @@ func TestSelectionTakesTheSizesOfMixes(t *testing.T) {
 		"uniform live=10 pairs=5 least=1 most=16384 seed=7",
 	}, names)
 	for sizes, want := range map[string]string{
-		"w1:1-2": "its sizes are what they are", "uniform:": `sizes "": want two`, "uniform:5": `sizes "5": want two`,
+		"w1:1-2": "its sizes are fixed: want no ", "uniform:": `sizes "": want two`, "uniform:5": `sizes "5": want two`,
 		"uniform:a-9": `sizes "a-9": want two`, "uniform:9-5": "want at most 5B", "uniform:0-5": "want 1 to ",
 		"loguniform:3-8": "want a power of two",
 	} {

@@ -54,9 +54,9 @@ type ThreadRun struct {
 	Locking  Locking         `json:"locking"`  // how the threads share the strategy
 	Threads  int             `json:"threads"`  // goroutines
 	Load                     // of all threads; parameters and hash of the first
-	Timing                   // of the wall, divided by the pairs of all threads
-	// median / median of the same strategy behind one mutex with as many threads; null: it needs
-	// none
+	Timing                   // wall-clock time, divided by the pairs of all threads
+	// median / median of the same strategy behind one mutex with as many threads; null: one thread
+	// without a lock
 	Ratio         *float64    `json:"ratio_to_mutex"`
 	Reserved      device.Size `json:"peak_reserved_bytes"` // most held from the device, in any round
 	ReservedRatio float64     `json:"reserved_ratio"`      // the same / peak live bytes
@@ -228,8 +228,8 @@ func (c *threadGroup) round(e *entry, on replay.Target) error {
 	return first.Close()
 }
 
-// together runs the churns at once, each in a goroutine, and returns the nanoseconds from the start
-// of all to the end of the last.
+// together runs the churns concurrently, each in a goroutine, and returns the nanoseconds from the
+// common start to the end of the last.
 func together(passes []Pass) (ns int64, err error) {
 	errs := make([]error, len(passes))
 	var ready, done sync.WaitGroup

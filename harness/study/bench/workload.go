@@ -99,8 +99,8 @@ type Candidate struct {
 
 // Refusal is an operation of a workload that a strategy refused.
 type Refusal struct {
-	Candidate string      // who
-	Workload  string      // of which workload
+	Candidate string      // name of the candidate
+	Workload  string      // name of the workload
 	Operation int         // its number, from 0 with the first of the fill
 	Op        workload.Op // the operation
 	Reason    string      // the strategy's reason; "" if it gives none
@@ -139,7 +139,7 @@ type Pass struct {
 // a request was not granted.
 func (c *Workload) Prepare(k Candidate) (*Pass, error) {
 	if len(c.untimed) == 0 {
-		// The first run of a workload that has no fill would time the machine's warming up.
+		// Without a fill the first timed run would include the warm-up of the machine.
 		p, err := c.begin(k)
 		if err == nil {
 			err = p.run(c.churn, 0)

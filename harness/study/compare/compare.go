@@ -39,7 +39,7 @@ type Options struct {
 	Across bool
 	// Done is called with each finished run and its index in the report, concurrently; nil for
 	// none.
-	Done func(place int, r *Run)
+	Done func(index int, r *Run)
 	// Replayed is called at intervals with the number of events replayed since the last call, from
 	// many goroutines; nil for none.
 	Replayed func(events int)
@@ -52,7 +52,7 @@ type Options struct {
 	// Quick is for a search over many settings: one measuring replay without fragmentation,
 	// and an eighth of the probes below the minimum.
 	Quick   bool
-	Once    bool     // one measuring replay, whose time counts for itself
+	Once    bool     // one measuring replay instead of the median of three
 	Origins []Origin // by trace: where it was recorded; nil: not known
 	// Training is the result of [Learn]; nil: no strategy has a forecast.
 	Training *Training
@@ -110,7 +110,7 @@ func same(a, b setting.Setup) bool {
 type Report struct {
 	Schema  string        `json:"schema"`  // the constant Schema
 	Version string        `json:"version"` // of the program
-	Device  replay.Target `json:"device"`  // where; its capacity is 0 if the traces have none in common: see Run.Device
+	Device  replay.Target `json:"device"`  // device; its capacity is 0 if the traces have none in common: see Run.Device
 	// FreeAt is when strategies without streams got delayed frees.
 	FreeAt replay.FreeAt `json:"free_at"`
 	// Learned is the trace of an earlier run that strategies planned by; absent: none did.
@@ -146,14 +146,14 @@ type Run struct {
 	SearchedUpTo  device.Size  `json:"searched_up_to_bytes"`        // largest capacity that was tried
 	Probes        int          `json:"probe_count"`                 // replays that the search made
 	Device        device.Size  `json:"device_bytes"`                // capacity of the measuring replay
-	PeakRequested device.Size  `json:"peak_requested_bytes"`        // most bytes asked for by live blocks
+	PeakRequested device.Size  `json:"peak_requested_bytes"`        // most bytes requested by live blocks
 	PeakAllocated device.Size  `json:"peak_allocated_bytes"`        // most bytes granted to them
 	PeakReserved  device.Size  `json:"peak_reserved_bytes"`         // most bytes held from the device
 	Waste         float64      `json:"reservation_waste"`           // 1 - peak requested / peak reserved
 	External      float64      `json:"external_fragmentation_peak"` // highest 1 - largest free chunk / free bytes
 	// 1 - requested / allocated when allocated was highest
 	Internal float64 `json:"internal_fragmentation_at_peak"`
-	// whether the device fits the strategy's initial reservation; if false, the fields below are zero
+	// whether the strategy's initial reservation fits the device; if false, the fields below are zero
 	Starts      bool   `json:"starts"`
 	OOMs        uint64 `json:"oom_count"`     // requests that found no memory
 	Refused     uint64 `json:"refused_count"` // requests the strategy can never grant
@@ -184,8 +184,8 @@ func Compare[S trace.Source](ctx context.Context, traces []S, setups []setting.S
 		FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Learned: o.Training, Runs: make([]Run, len(jobs))}
 	errs := make([]error, len(jobs))
 	var running sync.WaitGroup
-	// Twice as many trials as replays at once keep the pool busy, and end one after the other, so
-	// that much is finished if the comparison is stopped.
+	// Twice as many trials as concurrent replays keep the pool busy. They end one after the other, so
+	// an interrupted comparison has many finished runs.
 	places := make(chan struct{}, 2*cap(p.free))
 	prepared := make([]*replay.Prepared, len(traces))
 	known := newEstimate(traces, jobs)
@@ -260,7 +260,7 @@ type Trial struct {
 	pool  *Pool
 	trace *replay.Prepared
 	setup setting.Setup
-	bound device.Size
+	bound device.Size // lower bound of the trace
 	card  device.Size // of the recorded run; 0: not known
 	o     Options
 
@@ -306,11 +306,11 @@ func (c *Trial) Run(ctx context.Context) (Run, error) {
 	return row, nil
 }
 
-// again returns the capacities of further measuring replays, if neither a capacity was asked for
-// nor the trace failed on its recorded card. A strategy that takes all it may at once is measured
-// on its minimum capacity, because its reserved bytes on a larger device are meaningless. A
-// strategy that fails on the ample device is measured on a device that is ample by its minimum
-// capacity, or else on the minimum itself.
+// again returns the capacities of further measuring replays. There are none if the user set a
+// capacity, or if the trace failed on its recorded card. A strategy that reserves its whole limit at
+// once is measured on its minimum capacity, because its reserved bytes on a larger device mean
+// nothing. A strategy that fails on the ample device is measured on a device that is ample by its
+// minimum capacity, or else on the minimum itself.
 func (c *Trial) again(row *Run, minimum *device.Size) []device.Size {
 	switch {
 	case c.o.Capacity != 0 || minimum == nil || c.card != 0 && !row.Completed():
@@ -403,8 +403,8 @@ func (c *Trial) Measure(ctx context.Context, n device.Size) (Run, error) {
 	return row, nil
 }
 
-// fill copies the figures of a replay; nil stands for a device that has no room for what
-// the strategy takes when it is built.
+// fill copies the figures of a replay. It is nil if the strategy's initial reservation does not fit
+// the device.
 func (r *Run) fill(res *replay.Result, setup setting.Setup) {
 	if res == nil {
 		r.Config, _ = json.Marshal(setup.Config) // a replay of the same setup encoded it before
@@ -467,24 +467,24 @@ func (c *Trial) alone(ctx context.Context, n device.Size, o replay.Options) (res
 	return res, err
 }
 
-// replay runs the trace on a device of n bytes with the strategy's limit set to it. It
-// returns nil if the strategy takes memory when it is built and the device has too little.
+// replay runs the trace on a device of n bytes with the strategy's limit set to it. It returns nil
+// if the strategy's initial reservation does not fit the device.
 func (c *Trial) replay(ctx context.Context, n device.Size, o replay.Options) (*replay.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	o.FreeAt = c.o.FreeAt
-	told, at := 0, time.Now()
+	reported, at := 0, time.Now()
 	o.Watch = func(events int) error {
 		if c.o.Replayed != nil {
-			c.o.Replayed(events - told)
+			c.o.Replayed(events - reported)
 		}
 		if c.o.worked != nil {
 			now := time.Now()
-			c.o.worked(events-told, now.Sub(at))
+			c.o.worked(events-reported, now.Sub(at))
 			at = now
 		}
-		told = events
+		reported = events
 		return ctx.Err()
 	}
 	on := c.o.Device

@@ -61,6 +61,6 @@ func Plans(s setting.Setup) bool {
 	if err != nil {
 		return false
 	}
-	defer a.Close() // the device is thrown away with it
+	defer a.Close() // its error does not matter: the device is discarded too
 	return power.Has(a, power.PowerPlanner)
 }

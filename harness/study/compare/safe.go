@@ -15,8 +15,8 @@ const safeShare = 4
 const mostMoves = 16
 
 // SafeFrom returns the smallest capacity in bytes at which the trace completes, as at every
-// capacity that was tried from there up to 1.25 times it. It is nil before the search is over,
-// where nothing above the minimum was tried, and where failures go on too far up.
+// capacity that was tried from there up to 1.25 times it. It is nil before the search is over, if
+// nothing above the minimum was tried, and if failures continue too far up.
 func (s *Search) SafeFrom() *device.Size {
 	if s.step != stepDone {
 		return nil
@@ -43,9 +43,9 @@ func (s *Search) window(n device.Size) []device.Size {
 	return points
 }
 
-// ask queues those of some capacities whose result is unknown, a few at once. It reports whether
-// there are any.
-func (s *Search) ask(points []device.Size) bool {
+// enqueue queues the capacities whose result is unknown and takes the first of them. It reports
+// whether there are any.
+func (s *Search) enqueue(points []device.Size) bool {
 	slices.Sort(points)
 	s.queue = slices.DeleteFunc(slices.Compact(points), func(n device.Size) bool {
 		_, known := s.completes(n)
@@ -54,13 +54,13 @@ func (s *Search) ask(points []device.Size) bool {
 	return s.next()
 }
 
-// next takes queued capacities, one at a time if an interval is bisected.
+// next makes the queued capacities the points to try, one at a time if intervals are bisected.
 func (s *Search) next() bool {
 	n := len(s.queue)
 	if s.effort.Fan == 1 {
 		n = min(n, 1)
 	}
-	s.asked, s.queue = s.queue[:n:n], s.queue[n:]
+	s.points, s.queue = s.queue[:n:n], s.queue[n:]
 	return n > 0
 }
 
@@ -70,7 +70,7 @@ func (s *Search) settle() {
 		fails, above := s.failure()
 		switch {
 		case fails == 0:
-			if !s.ask(s.window(s.safe)) {
+			if !s.enqueue(s.window(s.safe)) {
 				s.end()
 			}
 			return
@@ -79,7 +79,7 @@ func (s *Search) settle() {
 			s.end()
 			return
 		case above-fails > Grid:
-			s.ask([]device.Size{fails + (above-fails)/Grid/2*Grid})
+			s.enqueue([]device.Size{fails + (above-fails)/Grid/2*Grid})
 			return
 		}
 		s.safe = above

@@ -92,7 +92,7 @@ func Replay(p *replay.Prepared, setup setting.Setup, o Options) (*Verdict, error
 		v.Outcome = NoOOM
 		return v, nil
 	}
-	at.tell(v)
+	at.fill(v)
 	if v.Outcome != Refused {
 		return v, nil
 	}
@@ -213,7 +213,7 @@ func (m *moment) observe(o replay.Observation) error {
 	return nil
 }
 
-func (m *moment) tell(v *Verdict) {
+func (m *moment) fill(v *Verdict) {
 	now := m.faults.Usage()
 	v.Event, v.ID, v.Size, v.Stream, v.Before = m.event, m.request.ID, m.request.Size, m.request.Stream, m.refused
 	v.Held, v.Calls, v.Time = now.Held, now.Calls.Total()-m.usage.Calls.Total(), now.Time-m.usage.Time

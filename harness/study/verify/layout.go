@@ -153,8 +153,8 @@ func (l *layout) poolAt(a device.Addr) alloc.PoolID {
 	return l.segments.Entry(p).Value.pool
 }
 
-// lostAt reports whether the pool of the segment at an address is unknown.
-func (l *layout) lostAt(a device.Addr) bool {
+// poolUnknownAt reports whether the pool of the segment at an address is unknown.
+func (l *layout) poolUnknownAt(a device.Addr) bool {
 	p, ok := l.segments.Floor(a)
 	return ok && l.segments.Entry(p).Value.poolUnknown
 }

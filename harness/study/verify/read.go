@@ -220,7 +220,7 @@ type merger struct {
 	addrs  []device.Addr       // by slot: address of the block
 }
 
-func (m *merger) blame(r row, format string, args ...any) error {
+func (m *merger) errorAt(r row, format string, args ...any) error {
 	return m.lines.ErrorAt(r.line, fmt.Errorf(format, args...))
 }
 
@@ -233,7 +233,7 @@ func (m *merger) segments() error {
 		}
 		s := Segment{Region: device.Region{Addr: r.addr, Size: r.size}}
 		if err := m.layout.addSegment(s); err != nil {
-			return m.blame(r, "%w", err)
+			return m.errorAt(r, "%w", err)
 		}
 		m.h.Segments = append(m.h.Segments, s)
 	}
@@ -256,11 +256,11 @@ func (m *merger) opening() error {
 		}
 		b := Block{ID: e.ID, Addr: r.addr, Requested: r.size}
 		if err := m.layout.addOpening(b); err != nil {
-			return m.blame(r, "%w", err)
+			return m.errorAt(r, "%w", err)
 		}
 		s := m.segmentOf(r.addr)
 		if was, ok := streams[s]; ok && was != e.Stream {
-			return m.blame(r, "allocation %d of stream %d: the segment at %v is of stream %d", e.ID, e.Stream, s, was)
+			return m.errorAt(r, "allocation %d of stream %d: the segment at %v is of stream %d", e.ID, e.Stream, s, was)
 		}
 		streams[s] = e.Stream
 		m.h.Segments[m.held[s]].Stream = e.Stream
@@ -285,9 +285,9 @@ func (m *merger) placeOf(e request) (row, error) {
 	r := m.rows[0]
 	switch {
 	case r.kind != Alloc || r.seq != uint64(e.seq):
-		return row{}, m.blame(r, "%s of seq %d: want the row of allocation %d, event %d", r.kind, r.seq, e.ID, e.seq)
+		return row{}, m.errorAt(r, "%s of seq %d: want the row of allocation %d, event %d", r.kind, r.seq, e.ID, e.seq)
 	case r.size != e.Size:
-		return row{}, m.blame(r, "bytes %d: the trace has %d", uint64(r.size), uint64(e.Size))
+		return row{}, m.errorAt(r, "bytes %d: the trace has %d", uint64(r.size), uint64(e.Size))
 	}
 	m.rows = m.rows[1:]
 	for len(m.addrs) <= int(e.Slot) {
@@ -314,7 +314,7 @@ func (m *merger) steps() error {
 			return err
 		}
 		if err := m.add(Step{Kind: Alloc, Event: e.seq, ID: e.ID, Addr: r.addr, Size: r.size, Stream: e.Stream}); err != nil {
-			return m.blame(r, "%w", err)
+			return m.errorAt(r, "%w", err)
 		}
 		if i, ok := m.held[m.segmentOf(r.addr)]; ok {
 			m.h.Segments[i].Stream = e.Stream
@@ -323,7 +323,7 @@ func (m *merger) steps() error {
 	if err := m.traffic(m.total, false); err != nil || len(m.rows) == 0 {
 		return err
 	}
-	return m.blame(m.rows[0], "%s of seq %d: the trace has %d events", m.rows[0].kind, m.rows[0].seq, m.total)
+	return m.errorAt(m.rows[0], "%s of seq %d: the trace has %d events", m.rows[0].kind, m.rows[0].seq, m.total)
 }
 
 // traffic adds the segments reserved and released before an event.
@@ -331,10 +331,10 @@ func (m *merger) traffic(seq int, isAlloc bool) error {
 	for len(m.rows) > 0 && m.rows[0].kind != Alloc && m.rows[0].seq <= uint64(seq) {
 		r := m.rows[0]
 		if r.kind == SegmentAlloc && (!isAlloc || r.seq != uint64(seq)) {
-			return m.blame(r, "segment_alloc of seq %d: the event is not an allocation", r.seq)
+			return m.errorAt(r, "segment_alloc of seq %d: the event is not an allocation", r.seq)
 		}
 		if err := m.add(Step{Kind: r.kind, Event: seq, Addr: r.addr, Size: r.size}); err != nil {
-			return m.blame(r, "%w", err)
+			return m.errorAt(r, "%w", err)
 		}
 		if r.kind == SegmentFree {
 			delete(m.held, r.addr)

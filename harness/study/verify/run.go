@@ -248,7 +248,7 @@ func (r *run) alloc(s Step) error {
 		return err
 	}
 	if !same {
-		if r.layout.lostAt(s.Addr) || r.layout.lostAt(predicted.Block) {
+		if r.layout.poolUnknownAt(s.Addr) || r.layout.poolUnknownAt(predicted.Block) {
 			r.res.UnknownPool++
 		}
 		r.disagree(&Disagreement{

@@ -26,7 +26,7 @@ func newScript(l *layout) *script {
 	d := &script{held: map[device.Addr]device.Size{}, spans: &l.spans}
 	for s := range l.segments.All {
 		if s.Value.grows {
-			d.book(s.Value.size)
+			d.count(s.Value.size)
 			continue
 		}
 		d.hold(device.Region{Addr: s.Addr, Size: s.Value.size})
@@ -36,10 +36,10 @@ func newScript(l *layout) *script {
 
 func (d *script) hold(r device.Region) {
 	d.held[r.Addr] = r.Size
-	d.book(r.Size)
+	d.count(r.Size)
 }
 
-func (d *script) book(n device.Size) {
+func (d *script) count(n device.Size) {
 	d.bytes += n
 	d.peak = max(d.peak, d.bytes)
 }
@@ -125,7 +125,7 @@ func (d *script) SetAccess(a device.Addr, size device.Size, _ device.Access) err
 		return device.ErrOutOfMemory
 	}
 	d.maps = d.maps[1:]
-	d.book(size)
+	d.count(size)
 	return nil
 }
 

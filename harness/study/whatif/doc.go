@@ -3,7 +3,7 @@
 //
 // # Replays
 //
-// [Want] turns recorded refusals into requests: they must be served too, and count in the lower
+// [Survey] turns recorded refusals into requests: they must be served too, and count in the lower
 // bound. [Search] replays the trace through the recorded settings and every point of a grid, which
 // [ReadGrid] reads. Points that cannot differ on the trace are replayed once: equal configurations,
 // and ones their strategy reduces to equal ones (see [setting.ReducedConfig]).
@@ -28,6 +28,6 @@
 //
 // # Answers
 //
-// [Tell] formulates the outcome, package harness/show/report prints it. [Recorded] is the recorded
+// [AnswerOf] formulates the outcome, package harness/show/report prints it. [Recorded] is the recorded
 // run according to the file; gaps in it are part of the answer.
 package whatif

@@ -80,7 +80,7 @@ func (s *search) explain(w *SurveyedTrace) error {
 			s.Runs[i].AtFailure = momentOf(v)
 		}
 		s.over()
-		s.tell()
+		s.showProgress()
 		return err
 	})
 }

@@ -49,7 +49,7 @@ func (s *search) over() {
 	s.lock.Unlock()
 }
 
-func (s *search) tell() {
+func (s *search) showProgress() {
 	if s.o.Progress == nil {
 		return
 	}

@@ -126,7 +126,7 @@ func (s *search) spend(i int) {
 	now := s.trials[i].Replayed()
 	s.done.Add(now - s.counted[i])
 	s.counted[i] = now
-	s.tell()
+	s.showProgress()
 }
 
 // begin processes the measuring replay and returns the search for the minimum.

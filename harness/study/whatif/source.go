@@ -52,9 +52,9 @@ func (s *surveyor) take(events []trace.Event) error {
 		s.covered.Step(e)
 		switch e.Kind {
 		case trace.Alloc, trace.LiveAtStart:
-			s.asks(e)
+			s.request(e)
 		case trace.Refused:
-			s.asks(e)
+			s.request(e)
 			s.w.Rounded = s.w.Rounded || s.w.TagOf(e) == torch.Rounded
 		case trace.PoolBegin:
 			s.w.Demand.Pools = true
@@ -63,7 +63,7 @@ func (s *surveyor) take(events []trace.Event) error {
 	return nil
 }
 
-func (s *surveyor) asks(e *trace.Event) {
+func (s *surveyor) request(e *trace.Event) {
 	if e.Size != s.size {
 		s.size = e.Size
 		s.sizes[e.Size] = struct{}{}

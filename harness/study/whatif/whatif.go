@@ -144,7 +144,7 @@ func Search(ctx context.Context, w *SurveyedTrace, rec Recorded, grid []setting.
 	}
 	if err == nil {
 		s.enter(phaseExplain, 0)
-		s.tell()
+		s.showProgress()
 	}
 	if err == nil && r.Cannot == "" {
 		r.Offline, err = packed(ctx, w, r.FreeAt, o.Full)
