@@ -155,7 +155,7 @@ func (f *benchFlags) judge() error {
 	profile := f.files.of("cpuprofile").path
 	switch ext := strings.ToLower(filepath.Ext(profile)); {
 	case profile == "-":
-		return flagError("cpuprofile", errors.New("a profile is no text: want the name of a file"))
+		return flagError("cpuprofile", errors.New("a profile is binary: want the name of a file"))
 	case ext == ".gz" || ext == ".zst":
 		return flagError("cpuprofile", errors.New("a profile is compressed anyway: want a name that does not end in "+
 			".gz or .zst"))

@@ -145,7 +145,7 @@ func TestBenchRefuses(t *testing.T) {
 		{[]string{"--capacity", "1MiB"}, "tlsf on w1 live=20 pairs=200 seed=42: "},
 		{[]string{"--strategies", "slab:blaze"}, "slab:blaze on w2 steps=1 seed=42: operation 530, allocate 425984000 " +
 			"bytes into slot 434: "},
-		{[]string{"--cpuprofile", "-"}, "--cpuprofile: a profile is no text"},
+		{[]string{"--cpuprofile", "-"}, "--cpuprofile: a profile is binary"},
 		{[]string{"--cpuprofile", "cpu.pb.gz"}, "--cpuprofile: a profile is compressed anyway"},
 		{[]string{"--cpuprofile", same, "--json", same}, "--cpuprofile: " + same + " is where --json is written"},
 		{[]string{"--json", filepath.Join(dir, "gone", "x")}, "no such file or directory"},

@@ -96,8 +96,8 @@ bug is missed or not looked for.`,
 	return c
 }
 
-// suspect is a strategy on one device, with its name on the command line.
-type suspect struct {
+// candidate is a strategy on one device, with its name on the command line.
+type candidate struct {
 	props.Subject
 	strategyArg
 }
@@ -109,16 +109,16 @@ func (f *checkFlags) run(cmd *cobra.Command) error {
 	if f.planted {
 		return f.runPlanted(cmd)
 	}
-	suspects, err := f.suspects()
+	candidates, err := f.candidates()
 	if err == nil {
-		err = f.verify(cmd, suspects)
+		err = f.verify(cmd, candidates)
 	}
 	return errors.Join(err, f.card.close())
 }
 
-func (f *checkFlags) verify(cmd *cobra.Command, suspects []suspect) error {
-	subjects := make([]props.Subject, len(suspects))
-	for i, s := range suspects {
+func (f *checkFlags) verify(cmd *cobra.Command, candidates []candidate) error {
+	subjects := make([]props.Subject, len(candidates))
+	for i, s := range candidates {
 		subjects[i] = s.Subject
 	}
 	o := check.Options{Sequences: f.tests, Operations: f.ops, Seed: f.seed, Contents: f.contents, Faults: f.faults,
@@ -136,10 +136,10 @@ func (f *checkFlags) verify(cmd *cobra.Command, suspects []suspect) error {
 	if err != nil {
 		return err
 	}
-	return f.write(cmd, suspects, r)
+	return f.write(cmd, candidates, r)
 }
 
-func (f *checkFlags) suspects() (all []suspect, err error) {
+func (f *checkFlags) candidates() (all []candidate, err error) {
 	if err := f.judge(); err != nil {
 		return nil, err
 	}
@@ -173,7 +173,7 @@ func (f *checkFlags) suspects() (all []suspect, err error) {
 					return nil, flagError("device", err)
 				}
 			}
-			all = append(all, suspect{s, a})
+			all = append(all, candidate{s, a})
 		}
 	}
 	return all, nil
@@ -211,7 +211,7 @@ func (f *checkFlags) judge() error {
 
 // write writes the report, and the traces of failures as files. The error has the number of
 // subjects failed.
-func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Report) error {
+func (f *checkFlags) write(cmd *cobra.Command, candidates []candidate, r check.Report) error {
 	sheet := checkSheet(r)
 	p := f.page(sheet)
 	if f.card != nil {
@@ -227,9 +227,9 @@ func (f *checkFlags) write(cmd *cobra.Command, suspects []suspect, r check.Repor
 		if s.Failure == nil {
 			continue
 		}
-		suspects[i].Subject = s.Subject // as it was verified
+		candidates[i].Subject = s.Subject // as it was verified
 		story, err := check.Reproduce(s.Subject, s.Failure)
-		broken = append(broken, &brokenInvariant{s.Failure, story, suspects[i].name, f.again(suspects[i], s.Failure)})
+		broken = append(broken, &brokenInvariant{s.Failure, story, candidates[i].name, f.again(candidates[i], s.Failure)})
 		traces = append(traces, &output{path: f.tracePath(s.Failure), fill: s.Failure.WriteTrace})
 		errs = append(errs, err)
 	}
@@ -263,7 +263,7 @@ func (f *checkFlags) tracePath(failure *props.Failure) string {
 }
 
 // again returns the command that repeats a failure by its seed.
-func (f *checkFlags) again(s suspect, failure *props.Failure) string {
+func (f *checkFlags) again(s candidate, failure *props.Failure) string {
 	name := "--strategies " + report.ShellWord(s.name)
 	if s.config != "" {
 		name += " --config " + report.ShellWord(s.config)

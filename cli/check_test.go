@@ -117,7 +117,7 @@ func (s *shifty) Walk(yield func(alloc.Chunk) bool) {
 }
 
 // shiftySuspect is a healthy strategy of the catalogue, gone wrong.
-func shiftySuspect(t *testing.T) suspect {
+func shiftySuspect(t *testing.T) candidate {
 	t.Helper()
 	const name, config = "buddy:xdl", `{"region_bytes":4096, "block_bytes":256}`
 	setup, err := everything.Lookup(name, []byte(config))
@@ -127,7 +127,7 @@ func shiftySuspect(t *testing.T) suspect {
 	wrapped := subjects[0].Wrapped("shifty", func(a alloc.Strategy) (alloc.Strategy, error) {
 		return &shifty{wrap.Forward(a, nil)}, nil
 	})
-	return suspect{wrapped, strategyArg{name, config}}
+	return candidate{wrapped, strategyArg{name, config}}
 }
 
 // TestCheckReportsAFailure goes from a planted bug to what the user sees, and to the trace that
@@ -144,7 +144,7 @@ func TestCheckReportsAFailure(t *testing.T) {
 		files: outputs{[]*output{{flag: "html", path: filepath.Join(dir, "broken.html")}}}}
 	cmd := newCheck(everything)
 	cmd.SetOut(&out)
-	err = f.write(cmd, []suspect{s}, r)
+	err = f.write(cmd, []candidate{s}, r)
 	require.EqualError(t, err, "1 of 1 subjects broke an invariant, first buddy:xdl@32KiB/shifty: I1 (tiling)")
 
 	shown, err := os.ReadFile(f.files.of("html").path)

@@ -17,8 +17,9 @@ import (
 // checkCard is the GPU that a check runs beside the simulated devices of its subjects.
 type checkCard struct {
 	place replay.Target
-	held  replay.Device // keeps the context of the driver, which takes long to make, from one instance to the next
-	free  device.Size   // bytes that an instance may have
+	// held stays open for the whole check, because the driver takes long to make a context.
+	held replay.Device
+	free device.Size // bytes available to an instance
 }
 
 // errGranularity means that a driver returned an invalid page size.
@@ -48,7 +49,7 @@ func openCard(p replay.Target, limit device.Size) (*checkCard, error) {
 
 // like returns a simulated device with the properties of the card, except its capacity.
 func (c *checkCard) like() sim.Config {
-	const round = 512 // bytes: what device/cuda rounds to, and the driver aligns to
+	const round = 512 // bytes: the unit of device/cuda and the alignment of the driver
 	s := sim.Config{Align: round, Round: round}
 	if vm, ok := device.VirtualMemoryOf(c.held); ok {
 		s.Granularity = vm.Granularity()
@@ -65,7 +66,7 @@ func (c *checkCard) fits(s props.Subject) error {
 		c.place.GPU.Ordinal, c.free)
 }
 
-// card returns what the suite opens for each instance, nil without a GPU.
+// card returns the device that the suite opens for each instance, nil without a GPU.
 func (c *checkCard) card() *props.Card {
 	if c == nil {
 		return nil
@@ -84,7 +85,7 @@ func (c *checkCard) close() error {
 	return c.held.Close()
 }
 
-// callKinds are the kinds of calls in the words of a report.
+// callKinds names the kinds of device calls for a report.
 var callKinds = []struct {
 	name  string
 	calls device.CallSet
@@ -121,11 +122,11 @@ func (c *checkCard) coverage(r check.Report) (on, not string) {
 			parts = append(parts, fmt.Sprintf("%d %s", n, k.name))
 		}
 	}
-	on = fmt.Sprintf("each device call of the instance that is judged, answers compared: %d calls, %s; %v written to "+
+	on = fmt.Sprintf("each device call of the checked instance, with answers compared: %d calls, %s; %v written to "+
 		"blocks, %v read back",
 		sum.Calls.Total(), strings.Join(parts, ", "), units.Bytes(sum.Traffic.Written), units.Bytes(sum.Traffic.Read))
-	not = "addresses, time and the order of work, for a card has no timeline; the second instance, which the first is " +
-		"compared with"
+	not = "addresses, time and the order of work, because a card has no timeline; the second instance, with which the " +
+		"first is compared"
 	for lack := range device.Capabilities {
 		if lack != device.CapTimeline && !device.Has(c.held, lack) {
 			not += fmt.Sprintf("; %v, which the card or its driver lacks", lack)

@@ -52,7 +52,7 @@ func yesNo(done bool) string {
 type brokenInvariant struct {
 	*props.Failure
 	story    *check.Story
-	strategy string // as a command line names it
+	strategy string // its name on the command line
 	again    string // the command that repeats it by its seed
 }
 
@@ -60,7 +60,7 @@ type brokenInvariant struct {
 func (b *brokenInvariant) text(path string) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "\n%v\n", b.Failure)
-	_ = b.story.WriteText(&t) // a Builder takes everything
+	_ = b.story.WriteText(&t) // a Builder returns no error
 	if b.Violation.Stack != nil {
 		fmt.Fprintf(&t, "\n%s", b.Violation.Stack)
 	}
@@ -90,8 +90,8 @@ type brokenData struct {
 	Addresses []uint64     `json:"addresses"`           // that the detail names
 	Seed      int64        `json:"seed"`                // of the sequence
 	Generated int          `json:"generated_count"`     // calls of the sequence as it was found
-	Shrunk    int          `json:"shrunk_count"`        // calls that are left of it
-	Refused   uint64       `json:"refused_device_call"` // that was refused on a plan; 0: none
+	Shrunk    int          `json:"shrunk_count"`        // calls after shrinking
+	Refused   uint64       `json:"refused_device_call"` // refused by the plan of faults; 0: none
 	Again     []string     `json:"again"`               // commands that repeat it
 	Steps     []brokenStep `json:"steps"`               // the invariant broke in the last
 	LeftOut   int          `json:"left_out_count"`      // steps before them
@@ -102,10 +102,10 @@ type brokenStep struct {
 	Call    string       `json:"call"`    // as a line of a trace has it
 	Answer  string       `json:"answer"`  // of the strategy; empty if it gave none
 	Device  []string     `json:"device"`  // its calls with their answers
-	Trouble string       `json:"trouble"` // while the strategy was looked at; empty for none
+	Trouble string       `json:"trouble"` // error while the strategy was inspected; empty for none
 	Regions []stepRegion `json:"regions"` // afterwards
 	// Chunks are its chunks afterwards: region, offset, size, requested bytes, state, class, pool, and
-	// how many more behind it look like it.
+	// the number of equal chunks that follow it.
 	Chunks  [][8]int64 `json:"chunks"`
 	LeftOut int        `json:"left_out_count"` // chunks that are not in the list, at least
 }

@@ -57,7 +57,7 @@ func Main(strategies ...setting.Spec) {
 
 // run executes one command line and returns the exit status.
 func run(ctx context.Context, c setting.Catalogue, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	defer debug.SetMemoryLimit(userLimit) // which opened files lower
+	defer debug.SetMemoryLimit(userLimit) // opened files lower it
 	started := false
 	root := newRoot(append(slices.Clip(c), setting.Sharded(c)), &started)
 	root.SetArgs(args)
@@ -77,9 +77,9 @@ func run(ctx context.Context, c setting.Catalogue, args []string, stdin io.Reade
 		return exitDone
 	}
 	if errors.Is(err, syscall.EPIPE) {
-		return exitPipe // who reads has seen enough
+		return exitPipe // the reader closed standard output
 	}
-	if errors.Is(err, context.Canceled) { // nothing of it is finished
+	if errors.Is(err, context.Canceled) { // the command has no finished part
 		err = interrupted("nothing is finished")
 	}
 	if !started { // cobra refused the command line

@@ -24,7 +24,7 @@ type deviceFlags struct {
 type spec struct {
 	value string
 	given bool
-	exact bool // out of a trace, so that a bare number is meant
+	exact bool // from a trace, where numbers of bytes have no unit
 }
 
 func (s *spec) add(c *cobra.Command, name, usage string) {
@@ -64,7 +64,7 @@ func (f *deviceFlags) addSim(c *cobra.Command, means string) {
 	f.sim.add(c, "sim", means)
 }
 
-// config returns the device that the flags name; none of them means the default one.
+// config returns the device that the flags name, or the default one without flags.
 func (f *deviceFlags) config() (sim.Config, error) {
 	switch {
 	case f.device.given && f.sim.given:
@@ -130,7 +130,7 @@ func (f *deviceFlags) addPlace(c *cobra.Command, does string) {
 func (f *deviceFlags) shape() (sim.Config, device.Size, error) {
 	c, err := f.config()
 	if err == nil && f.sim.given && c.Capacity != 0 {
-		err = flagError("sim", errors.New("capacity: is what this command varies"))
+		err = flagError("sim", errors.New("capacity: this command sets it"))
 	}
 	if err != nil {
 		return sim.Config{}, 0, err

@@ -79,7 +79,7 @@ func TestWrongDevices(t *testing.T) {
 	}
 	status, _, stderr := command(t, "check", "--planted", "--device", "sim")
 	require.Equal(t, exitTrouble, status)
-	require.Contains(t, stderr, "--device: does not go with --planted")
+	require.Contains(t, stderr, "--device: not with --planted")
 }
 
 // TestDeviceGivesTheCapacity also checks that --capacity counts more.

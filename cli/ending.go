@@ -17,8 +17,8 @@ var endings = map[string][]string{
 	"memory-map": {".pb"},
 }
 
-// promising lists the endings that imply a file format.
-var promising = []string{
+// formatEndings lists the endings that imply a file format.
+var formatEndings = []string{
 	".7z", ".arrow", ".bin", ".bz2", ".csv", ".db", ".feather", ".h5", ".hdf5", ".htm", ".html", ".json", ".jsonl", ".lz4",
 	".md", ".npy",
 	".npz", ".ods", ".orc", ".parq", ".parquet", ".pb", ".pdf", ".pickle", ".pkl", ".png", ".pq", ".pt", ".pth",
@@ -29,7 +29,7 @@ var promising = []string{
 // packed returns the endings of a file format, compressed ones included.
 func packed(want []string) (all []string) {
 	for _, e := range want {
-		if all = append(all, e); e != ".parquet" { // whose columns are packed already
+		if all = append(all, e); e != ".parquet" { // its columns are compressed
 			all = append(all, e+".gz", e+".zst")
 		}
 	}
@@ -37,17 +37,17 @@ func packed(want []string) (all []string) {
 }
 
 // endingOf returns the ending of a name in lower case, without the suffix of a file
-// compressed by [outfile.Write].
+// compressed by [fileio.Write].
 func endingOf(path string) string {
 	name := strings.ToLower(path)
 	return filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"))
 }
 
-// checkEnding refuses a name whose ending promises another form than the wanted ones. A missing or
-// unknown ending promises nothing.
+// checkEnding refuses a name whose ending implies another format than the wanted ones. A missing or
+// unknown ending implies none.
 func checkEnding(path string, want []string) error {
 	e := endingOf(path)
-	if slices.Contains(want, e) || !slices.Contains(promising, e) {
+	if slices.Contains(want, e) || !slices.Contains(formatEndings, e) {
 		return nil
 	}
 	return fmt.Errorf("%s: want a name that ends in %s", path, strings.Join(packed(want), ", "))

@@ -142,8 +142,8 @@ func TestCheckRunsOnAGPU(t *testing.T) {
 		assert.Contains(t, out, "/filled")
 		assert.Contains(t, out, "device: cuda:0, Stand-in 0 of 1GiB, driver for CUDA 12.4\n")
 		assert.Regexp(t,
-			`\non it: each device call of the instance that is judged, answers compared: \d+ calls, .*\d+ of contents; .* written to blocks, .* read back\n`, out)
-		assert.Contains(t, out, "\nnot on it: addresses, time and the order of work, for a card has no timeline")
+			`\non it: each device call of the checked instance, with answers compared: \d+ calls, .*\d+ of contents; .* written to blocks, .* read back\n`, out)
+		assert.Contains(t, out, "\nnot on it: addresses, time and the order of work, because a card has no timeline")
 		assert.Contains(t, out, "every invariant held")
 	}
 	status, _, errs := run("check", "--strategies", "slab", "--device", "cuda:0", "--tests", "1", "--ops", "20",

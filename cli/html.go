@@ -76,7 +76,7 @@ func colors(c setting.Catalogue) func(name string) int {
 	}
 }
 
-// pluginLooks is how many colours and marks plug-ins have, which is as many as pages can draw.
+// pluginLooks is the number of pairs of a color and a mark that pages can draw.
 const pluginLooks = 48
 
 // drawing is a run to be drawn.
@@ -135,7 +135,7 @@ const mostExplained = 4
 // oomReport is the page's explanation of the first OOM of a run.
 type oomReport struct {
 	*postmortem.Verdict
-	Others []*postmortem.Verdict `json:"others"` // what every other strategy did with that very request
+	Others []*postmortem.Verdict `json:"others"` // outcome of that request in every other strategy
 }
 
 // explain adds the explanation of the first OOM of each run, and the outcome of that request in the
@@ -171,7 +171,7 @@ func explain(t *page.Traced, p *replay.Prepared, stacks *postmortem.Stacks, runs
 		for k, v := range asked[at] {
 			if k != i {
 				other := *v
-				other.Report = nil // it is with the strategy's own first failure
+				other.Report = nil // its own first failure has it
 				r.Others = append(r.Others, &other)
 			}
 		}

@@ -27,7 +27,7 @@ type interrupts struct {
 // interruptsKey finds the interrupts in the context of a command.
 type interruptsKey struct{}
 
-// watch begins to watch for signals. It returns the context that commands find them by.
+// watch begins to watch for signals. It returns a context through which commands find i.
 func (i *interrupts) watch() context.Context {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -36,7 +36,7 @@ func (i *interrupts) watch() context.Context {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	go func() {
 		for s := range signals {
-			n, _ := s.(syscall.Signal) // the two asked for are
+			n, _ := s.(syscall.Signal) // both signals have this type
 			if lively(os.Stderr) != nil {
 				fmt.Fprint(os.Stderr, wipe) // which also removes ^C
 			}

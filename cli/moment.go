@@ -27,11 +27,11 @@ var errSeen = errors.New("the state was taken")
 // moment takes the state of a strategy in a replay: after one event, or else after the first
 // request that finds no memory, or at the end.
 type moment struct {
-	asked, last int    // the event that is asked for, negative for none, and the last event
-	event       int    // the event of the state
-	refused     bool   // its request found no memory
-	name        string // of the strategy
-	state       inspect.MemoryMap
+	wanted, last int    // the event of --at, negative for none, and the last event of the trace
+	event        int    // the event of the state
+	refused      bool   // its request found no memory
+	name         string // of the strategy
+	state        inspect.MemoryMap
 
 	actions uint64                           // allocations and frees so far
 	grants  map[device.Addr]uint64           // number of the action that granted each live block
@@ -59,7 +59,7 @@ func (f *replayFlags) wantsState() bool {
 	return f.files.wanted("memory-map") || f.files.wanted("bins") || f.files.wanted("chunks")
 }
 
-// judgeMoment refuses an event that cannot be, or that nothing is to be shown of.
+// judgeMoment checks the flags of the state.
 func (f *replayFlags) judgeMoment() error {
 	if f.address != "" {
 		chunks := f.files.of("chunks")
@@ -72,11 +72,11 @@ func (f *replayFlags) judgeMoment() error {
 	case f.history < 0:
 		return flagError("history", fmt.Errorf("%d: want a number of blocks", f.history))
 	case f.history > 0 && f.address == "":
-		return flagError("history", errors.New("want --address beside it"))
+		return flagError("history", errors.New("needs --address"))
 	case f.at < -1:
 		return flagError("at", fmt.Errorf("event %d: want the number of an event, from 0 on", f.at))
 	case f.at >= 0 && !f.wantsState():
-		return flagError("at", errors.New("want --memory-map, --bins, --chunks or --address beside it"))
+		return flagError("at", errors.New("needs --memory-map, --bins, --chunks or --address"))
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func (f *replayFlags) takeState(p *replay.Prepared, t trace.Source, setup settin
 	if err != nil {
 		return err
 	}
-	m := &moment{asked: f.at, last: h.Events - 1, name: setup.Name, grants: map[device.Addr]uint64{}}
+	m := &moment{wanted: f.at, last: h.Events - 1, name: setup.Name, grants: map[device.Addr]uint64{}}
 	o = replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Watch: o.Watch, Observe: m.observe}
 	if _, err := p.Run(setup, dev, o); err != nil && !errors.Is(err, errSeen) {
 		return err
@@ -157,7 +157,7 @@ func (f *replayFlags) takeChunks(p *replay.Prepared, t trace.Source, setup setti
 // observe follows a replay and takes the state. An event may be observed twice; the last time
 // counts.
 func (m *moment) observe(o replay.Observation) error {
-	over := o.Event > m.last || m.asked >= 0 && o.Event > m.asked
+	over := o.Event > m.last || m.wanted >= 0 && o.Event > m.wanted
 	if over && m.state.Bins != nil {
 		return errSeen
 	}
@@ -168,10 +168,10 @@ func (m *moment) observe(o replay.Observation) error {
 		m.follow(o)
 	}
 	m.refused = errors.Is(o.Err, alloc.ErrOutOfMemory)
-	if o.Event == m.asked || m.asked < 0 && (m.refused || o.Event == m.last) {
+	if o.Event == m.wanted || m.wanted < 0 && (m.refused || o.Event == m.last) {
 		m.event, m.state = o.Event, inspect.MapOf(o.Strategy, m.name)
 	}
-	if m.asked < 0 && m.refused {
+	if m.wanted < 0 && m.refused {
 		return errSeen
 	}
 	return nil

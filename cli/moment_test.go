@@ -97,7 +97,7 @@ func TestStatesThatCannotBeShown(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"--at: want --memory-map, --bins, --chunks or --address beside it", []string{"--at", "3"}},
+		{"--at: needs --memory-map, --bins, --chunks or --address", []string{"--at", "3"}},
 		{"--at: event -2: want the number of an event, from 0 on", []string{"--at", "-2", "--bins", "-"}},
 		{"--at: event 7: heap has 7 events, counted from 0", []string{"--at", "7", "--bins", "-"}},
 		{"--memory-map: map.json: want a name that ends in .pb", []string{"--memory-map", "map.json"}},
@@ -148,7 +148,7 @@ blocks that began at the address, newest last
 	require.Len(t, v.History, 2)
 	for want, wrong := range map[string][]string{
 		`--address: "here": want an address such as 0x7f0000000000`: {"--address", "here"},
-		"--history: want --address beside it":                       {"--history", "1"},
+		"--history: needs --address":                                {"--history", "1"},
 		"event 7: no chunk contains address 0x10":                   {"--address", "0x10"},
 	} {
 		_, _, stderr := command(t, append(append([]string{"replay", "--strategy", "bfc"}, wrong...), file)...)

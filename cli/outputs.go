@@ -140,8 +140,8 @@ func (o *output) check(inputs []string, before []*output) error {
 }
 
 // write prints the tables of a command with show, unless an output takes standard output, and then
-// writes the outputs. If show fails no file is written. A file that cannot be written does not keep
-// the others from being written; the errors are joined.
+// writes the outputs. If show fails no file is written. If a file cannot be written the others still
+// are; the errors are joined.
 func (o *outputs) write(stdout io.Writer, show func(io.Writer) error) error {
 	if !o.onStdout() {
 		if err := fileio.Write("-", stdout, func(w io.Writer) error { return show(report.Over(stdout, w)) }); err != nil {
@@ -162,7 +162,7 @@ func (o *outputs) write(stdout io.Writer, show func(io.Writer) error) error {
 }
 
 // conclude ends a command whose work returned err. Without one it writes the tables and the
-// outputs. Of a command that was interrupted it shows the finished part, if there is one.
+// outputs. If the command was interrupted it shows the finished part, if there is one.
 func (o *outputs) conclude(cmd *cobra.Command, err error, part bool, what string, show func(io.Writer) error) error {
 	switch {
 	case errors.Is(err, context.Canceled) && part:

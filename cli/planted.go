@@ -44,7 +44,7 @@ func (f *checkFlags) runPlanted(cmd *cobra.Command) error {
 	defer done()
 	for name, n := range map[string]*int{"tests": &f.tests, "ops": &f.ops} {
 		if !cmd.Flags().Changed(name) {
-			*n = 0 // as many as package check finds right
+			*n = 0 // the default of package check
 		}
 	}
 	o := check.Options{Sequences: f.tests, Operations: f.ops, Seed: f.seed}
@@ -93,7 +93,7 @@ func lookFor(ctx context.Context, all []bugs.Bug, budget time.Duration,
 func (f *checkFlags) judgePlanted(cmd *cobra.Command) error {
 	for _, name := range []string{"config", "contents", "device", "faults", "out"} {
 		if cmd.Flags().Changed(name) {
-			return flagError(name, errors.New("does not go with --planted: each bug brings its own"))
+			return flagError(name, errors.New("not with --planted: each bug has its own"))
 		}
 	}
 	names := splitNames(f.strategies)

@@ -19,10 +19,10 @@ func TestPlantedWrongInput(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"config", []string{"--config", "{}"}, "--config: does not go with --planted"},
-		{"contents", []string{"--contents"}, "--contents: does not go with --planted"},
-		{"faults", []string{"--faults"}, "--faults: does not go with --planted"},
-		{"folder", []string{"--out", "."}, "--out: does not go with --planted"},
+		{"config", []string{"--config", "{}"}, "--config: not with --planted"},
+		{"contents", []string{"--contents"}, "--contents: not with --planted"},
+		{"faults", []string{"--faults"}, "--faults: not with --planted"},
+		{"folder", []string{"--out", "."}, "--out: not with --planted"},
 		{"no strategies", []string{"--strategies", ","}, "--strategies: want at least one"},
 		{"unknown strategy", []string{"--strategies", "bcf"}, `unknown strategy "bcf"`},
 		{"unknown preset", []string{"--strategies", "buddy:fast"}, `unknown preset "fast" of buddy`},

@@ -24,7 +24,7 @@ type recordings struct {
 	catalogue        setting.Catalogue
 	allocationStacks                                 // nil: stacks are not kept
 	runs             map[trace.Source]compare.Origin // allocator and device
-	family           func(name string) bool          // strategies whose recorded settings are of use
+	family           func(name string) bool          // whether recorded settings of this strategy are used
 	whole            bool                            // traces are read into memory
 }
 
@@ -90,9 +90,9 @@ func recordedCard(h trace.Header) device.Size {
 // allocator is the strategy that stands for a recorded allocator.
 type allocator struct {
 	setup   setting.Setup  // with the recorded settings; no name: not known
-	target  *verify.Target // that was held to the recording; nil: not known
-	judged  *verify.Result // how many allocations it predicts; nil: there is nothing to hold it to
-	unknown string         // why the settings are not understood
+	target  *verify.Target // the same for a comparison with the recording; nil: not known
+	judged  *verify.Result // of the comparison; nil: the file has no addresses to compare
+	unknown string         // why the settings are not understood; empty: they are
 }
 
 // backendAsync is the key and the value with which PyTorch takes its memory from the driver's pool.

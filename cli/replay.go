@@ -32,8 +32,8 @@ import (
 type replayFlags struct {
 	deviceFlags
 	strategy, config      string
-	named                 strategyArg   // by both
-	setup                 setting.Setup // of it
+	named                 strategyArg   // --strategy and --config
+	setup                 setting.Setup // of the named strategy
 	source                formats.Options
 	files                 outputs
 	freeAt                string
@@ -45,7 +45,7 @@ type replayFlags struct {
 	failOnOOM             bool
 
 	recordings
-	basis   []string            // what of the recorded run the replay has
+	basis   []string            // properties taken from the recorded run, as sentences
 	verdict *postmortem.Verdict // nil unless the first OOM is to be explained
 
 	unplaced error // why the file of placements could not be written
@@ -381,7 +381,7 @@ func (f *replayFlags) replay(
 		res = done
 		return to.err
 	})
-	if res != nil && placements != "-" { // the file is lost, and not the figures
+	if res != nil && placements != "-" { // the figures are kept without the file
 		f.unplaced, err = err, nil
 	}
 	return res, state.Bytes(), err
@@ -424,13 +424,13 @@ func (f *replayFlags) prove(p *replay.Prepared, src trace.Source, setup setting.
 	}
 	switch {
 	case f.check:
-		return checkReplay(p, src.(*trace.Trace), setup, on.Config, o) // open saw to that
+		return checkReplay(p, src.(*trace.Trace), setup, on.Config, o) // open has read all of it
 	case f.contents:
 		dev, err := on.Open()
 		if err != nil {
 			return err
 		}
-		contents, _ := device.ContentsOf(dev) // such devices have them
+		contents, _ := device.ContentsOf(dev) // such devices have contents
 		_, err = p.Run(setup, dev, replay.Options{FreeAt: o.FreeAt, StopAtOOM: o.StopAtOOM, Contents: contents,
 			Watch: o.Watch})
 		if _, ok := errors.AsType[*wrap.Corruption](err); ok {

@@ -29,7 +29,7 @@ func (f *replayFlags) judgeRetry() error {
 	case f.threads < 0:
 		return flagError("threads", fmt.Errorf("%d: want a number from 0 on", f.threads))
 	case f.threads > 0 && f.retry == 0:
-		return flagError("threads", errors.New("want --retry beside it"))
+		return flagError("threads", errors.New("needs --retry"))
 	}
 	return nil
 }
@@ -43,7 +43,7 @@ func (f *replayFlags) waitFor(t trace.Source, setup setting.Setup, cfg sim.Confi
 	if err != nil {
 		return err
 	}
-	f.waits, err = replay.RunWaiting(t.(*trace.Trace), setup, dev, f.retry, f.threads) // open saw to that
+	f.waits, err = replay.RunWaiting(t.(*trace.Trace), setup, dev, f.retry, f.threads) // open has read all of it
 	return flagError("retry", err)
 }
 

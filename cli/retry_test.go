@@ -47,7 +47,7 @@ func TestRetriesThatCannotBe(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"--threads: want --retry beside it", []string{"--threads", "2"}},
+		{"--threads: needs --retry", []string{"--threads", "2"}},
 		{"--threads: -2: want a number from 0 on", []string{"--retry", "1s", "--threads", "-2"}},
 		{"--retry: -1s: want a time of at least 0", []string{"--retry", "-1s"}},
 		{"--retry: event 1: use: threads wait in traces of requests, frees and frontiers only", []string{"--retry", "1s"}},

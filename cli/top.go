@@ -56,7 +56,7 @@ func (f *topFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	r, err := topOf(walking(cmd, "looking at", src), stacks[src])
+	r, err := topOf(walking(cmd, "surveying", src), stacks[src])
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

@@ -28,7 +28,7 @@ ends in .parquet, text if it ends in .trace or .txt, each also with .gz or .zst,
 Only Parquet files hold more than 33,554,432 events.`,
 		Example: "  vramyard trace gen w1 --live 10000 w1.csv.zst\n  vramyard trace gen loguniform --least 16KiB " +
 			"--most 1MiB -",
-		// The unknown workload is the error to report, not its flags.
+		// An unknown workload is reported as such, and not its flags.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -109,6 +109,6 @@ func generate(cmd *cobra.Command, s workload.Shape, p workload.Params, to, path 
 		return fmt.Errorf("workload %s: %d events: as %s a trace that can be read back holds at most %d",
 			w.Name(), n, form.Name, trace.DefaultMaxEvents)
 	}
-	src := walking(cmd, "making up", w.Source())
+	src := walking(cmd, "generating", w.Source())
 	return fileio.Write(path, document(cmd.OutOrStdout()), func(out io.Writer) error { return form.Write(out, src) })
 }

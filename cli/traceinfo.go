@@ -78,6 +78,6 @@ func (f *infoFlags) describe(cmd *cobra.Command, path string) (*trace.Info, erro
 	if err != nil {
 		return nil, err
 	}
-	info, err := trace.Describe(walking(cmd, "looking at", t))
+	info, err := trace.Describe(walking(cmd, "surveying", t))
 	return &info, err
 }

@@ -68,7 +68,7 @@ func TestTuneRefuses(t *testing.T) {
 		{[]string{"--strategy", "bfc", "--settings", "limt", path},
 			`bfc: setting "limt" has no grid values: want some of variant, `},
 		{[]string{"--strategy", "bfc", "--points", "0", path}, "--points: want at least 1"},
-		{[]string{"--strategy", "bfc", "--sim", `{"capacity":"1GiB"}`, path}, "--sim: capacity: is what this command varies"},
+		{[]string{"--strategy", "bfc", "--sim", `{"capacity":"1GiB"}`, path}, "--sim: capacity: this command sets it"},
 		{[]string{"--strategy", "bfc", "--sim", `{"charge":3}`, path}, "--sim: simulated device: charge 3: want a " +
 			"power of two"},
 		{[]string{"--strategy", "bfc", "--json", path, path}, "is a file to read"},

@@ -132,11 +132,11 @@ func (f *viewFlags) serve(ctx context.Context, cmd *cobra.Command, s *view.Serve
 		return errors.Join(err, <-served)
 	}
 	if !f.noBrowser {
-		letter, err := browse(address)
+		redirect, err := browse(address)
 		if err != nil {
 			tell(cmd.ErrOrStderr(), "no browser was opened (%v); open the address yourself", err)
 		}
-		defer os.Remove(letter)
+		defer os.Remove(redirect)
 	}
 	if err := s.Wait(ctx); err != nil {
 		ended := ctx.Err() != nil
@@ -206,7 +206,7 @@ func listen(port uint16) (net.Listener, error) {
 // browse opens the user's browser. Every user of the machine can read the arguments of a process,
 // and the address contains the secret. So the browser is given a file that only this user can read
 // and that redirects to the address. The caller removes the file at the end, also after an error.
-func browse(address string) (letter string, err error) {
+func browse(address string) (redirect string, err error) {
 	f, err := os.CreateTemp("", "vramyard-view-*.html") // with mode 0600
 	if err != nil {
 		return "", err

@@ -18,12 +18,12 @@ import (
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
-// grids are the grids inside the program.
+// grids holds the grids that are part of the program.
 //
 //go:embed grids/quick.yaml grids/full.yaml
 var grids embed.FS
 
-// The values of --grid that are no files.
+// The values of --grid that select an embedded grid.
 const (
 	gridQuick = "quick"
 	gridFull  = "full"

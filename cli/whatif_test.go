@@ -86,14 +86,14 @@ func TestWhatifRefuses(t *testing.T) {
 		`--grid: ` + deep + `: line 1, column 17: exceeded max depth of 16`:  {"--grid", deep, trace},
 		`--workers: want 0 or more`:                                          {"--workers", "-1", trace},
 		`--device: device "cuda"`:                                            {"--device", "cuda", trace},
-		`--sim: capacity: is what this command varies`:                       {"--sim", `{"capacity":"1GiB"}`, trace},
-		`--free-at: `: {"--free-at", "never", trace},
-		`--json: ` + trace + ` is a file to read`: {"--json", trace, trace},
-		`--csv: ` + grid + ` is a file to read`:   {"--csv", grid, "--grid", grid, trace},
-		`--csv: - is where --json is written`:     {"--json", "-", "--csv", "-", trace},
-		`the trace has no allocations`:            {write(t, "e.trace", "mark x\n")},
-		`no/such/file`:                            {"no/such/file"},
-		`has no part "cuda:7"`:                    {"--part", "cuda:7", "../examples/oom/chat.pickle.gz"},
+		`--sim: capacity: this command sets it`:                              {"--sim", `{"capacity":"1GiB"}`, trace},
+		`--free-at: `:                                                        {"--free-at", "never", trace},
+		`--json: ` + trace + ` is a file to read`:                            {"--json", trace, trace},
+		`--csv: ` + grid + ` is a file to read`:                              {"--csv", grid, "--grid", grid, trace},
+		`--csv: - is where --json is written`:                                {"--json", "-", "--csv", "-", trace},
+		`the trace has no allocations`:                                       {write(t, "e.trace", "mark x\n")},
+		`no/such/file`:                                                       {"no/such/file"},
+		`has no part "cuda:7"`:                                               {"--part", "cuda:7", "../examples/oom/chat.pickle.gz"},
 	} {
 		status, stdout, stderr := command(t, append([]string{"whatif"}, args...)...)
 		require.Equal(t, exitTrouble, status, want)

@@ -16,11 +16,9 @@ import (
 // them as two, and the output must not depend on the locale.
 func narrow() { text.OverrideRuneWidthEastAsianWidth(false) }
 
-// window returns a writer whose tables fit the window that w is, and what writes the rest at the
-// end. Files and pipes get all of every table, as does a terminal of unknown size, which has
-// colours all the same.
-//
-// A write erases the progress line.
+// window returns a writer that fits tables to the window of w if w is a terminal, and a function
+// that writes the rest at the end. Files, pipes and terminals of unknown size get complete tables;
+// any terminal gets colors. A write erases the progress line.
 func window(w io.Writer, p *progress) (out io.Writer, end func() error) {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -47,8 +45,8 @@ type screen struct {
 	raw io.Writer
 }
 
-// document returns where a document goes that is asked for on standard output: the same, but that
-// it stays as it is, since it is for programs.
+// document returns standard output without the fitting of tables, for a document that programs
+// read.
 func document(stdout io.Writer) io.Writer {
 	if s, ok := stdout.(screen); ok {
 		return s.raw

@@ -44,7 +44,7 @@
 //  4. the device is asked again, if anything was released;
 //  5. the request takes another path: a small one a block of the buddy or a region, a medium
 //     one a region, which may be smaller than a block, a large one the pool;
-//  6. it is refused, and [Allocator.LastRefusal] returns why.
+//  6. it is refused, and [power.LastRefusal] returns why.
 //
 // # Cost
 //
