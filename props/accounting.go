@@ -267,7 +267,7 @@ func RefusalRecord(walk []alloc.Chunk, f power.Refusal, r alloc.Request, outOfMe
 	case f.Request != r:
 		return violated(IRecord, "the last refusal is of %+v, refused was %+v", f.Request, r)
 	case f.Reason == power.ReasonNone || ofMemory != outOfMemory:
-		return violated(IRecord, "%+v was refused for %q, which does not go with the error", r, f.Reason)
+		return violated(IRecord, "%+v was refused for %q, which does not match the error", r, f.Reason)
 	case f.Reason == power.ReasonDevice && (!refused || f.Device == nil):
 		return violated(IRecord, "%+v was refused because the device refused (%v), and it did not", r, f.Device)
 	case f.Reason == power.ReasonUnusable && !granted:

@@ -23,7 +23,7 @@ type Pattern string
 const (
 	Steady Pattern = "steady" // sizes of all magnitudes, any block is freed
 	Queue  Pattern = "queue"  // the same sizes, the oldest block is freed
-	Phases Pattern = "phases" // one magnitude at a time, around and around; any block is freed
+	Phases Pattern = "phases" // one magnitude at a time, in turn; any block is freed
 
 	// Streams is Steady with requests of four streams, and blocks that other streams use as well.
 	// Streams are drained and deferred frees polled at intervals.
@@ -87,9 +87,9 @@ const mostAtOnce = 256 * device.MiB
 
 // Bounded runs the subject with bounded demand on its device, which should be without a capacity,
 // and checks invariant I44: the bytes held, and the addresses that blocks ever covered, have
-// stopped growing after the first quarter. Growth by the records that a random load sets ever more
-// seldom is allowed; of a leak, three quarters are still to come. The addresses show a leak in
-// memory that was taken in advance. The error is an [*Unbounded] if memory grew or ran out.
+// stopped growing after the first quarter. Churn.Factor allows the growth of a random load, which
+// sets new records ever more rarely; a leak would grow to four times. The addresses show a leak in
+// memory that was reserved in advance. The error is an [*Unbounded] if memory grew or ran out.
 func Bounded(s Subject, c Churn) (Growth, error) {
 	r, err := newLongRun(&s, c)
 	if err != nil {
@@ -120,7 +120,7 @@ type longRun struct {
 	used      device.Size
 	tenths    []device.Size  // most that was held until the end of each tenth of the run
 	pools     []alloc.PoolID // that were not released, oldest first
-	made      alloc.PoolID   // how many pools there were
+	made      alloc.PoolID   // number of pools so far
 	capturing bool           // requests are redirected into the last pool
 	next      device.Size    // bytes of the next request; 0 if it is not drawn yet
 	touched   map[device.Addr]struct{}
@@ -143,7 +143,7 @@ func newLongRun(s *Subject, c Churn) (*longRun, error) {
 	r := &longRun{
 		machine: m, Churn: c, most: most, quantum: s.Promises.Quantum, rng: rand.New(rand.NewPCG(c.Seed, 0)),
 		touched: map[device.Addr]struct{}{},
-		granule: device.Size(1) << max(bits.Len64(uint64(c.Live))-13, 8), // about 4096 of them hold what is live
+		granule: device.Size(1) << max(bits.Len64(uint64(c.Live))-13, 8), // about 4096 of them cover the live bytes
 	}
 	r.observer, r.machines, r.growth.Granule = r, []*machine{m}, r.granule
 	return r, nil
@@ -225,7 +225,7 @@ func (r *longRun) free() error {
 func (r *longRun) after(c *Call) error {
 	switch err := r.answer.Err; {
 	case err == nil && c.Kind == OpAlloc:
-		r.book(c)
+		r.update(c)
 	case err == nil:
 	case c.Kind == OpAlloc:
 		return violated(IBounded, "%d bytes with %d in use were answered by %v", uint64(c.Request.Size), uint64(r.used),
@@ -242,7 +242,8 @@ func (r *longRun) after(c *Call) error {
 	return nil
 }
 
-func (r *longRun) book(c *Call) {
+// update follows the granted and freed blocks of a call.
+func (r *longRun) update(c *Call) {
 	b := r.answer.Block
 	r.held = append(r.held, demanded{demand{c.ID, c.Request.Size}, b.Addr})
 	r.used += c.Request.Size

@@ -96,8 +96,8 @@ func (c *claims) build(Sequence) (machines []*machine, err error) {
 	return machines[:1], c.judge(Preallocated(c.subject.Setup, cmp.Or(stats.Limit, c.ample), stats.Reserved))
 }
 
-// Preallocated checks invariant I68 of a setup, whose strategy reserves so many bytes of its limit,
-// or of a device without one, for a request of one byte.
+// Preallocated checks invariant I68 of a setup, given the bytes that its strategy reserves for a
+// request of one byte, and its limit or the capacity of the device.
 func Preallocated(s setting.Setup, limit, reserved device.Size) error {
 	switch {
 	case s.Preallocates && reserved < limit-limit/16:
@@ -112,7 +112,7 @@ func Preallocated(s setting.Setup, limit, reserved device.Size) error {
 
 // Fits checks invariant I72 of a setup, given the limit of its strategy on a device of n bytes.
 func Fits(s setting.Setup, n, limit device.Size) error {
-	for _, m := range [...]device.Size{n, n / 3} { // a third is a multiple of nothing
+	for _, m := range [...]device.Size{n, n / 3} { // a third is no multiple of a page
 		if again, once := asJSON(s.ForCapacity(n).ForCapacity(m).Config), asJSON(s.ForCapacity(m).Config); again != once {
 			return violated(IFitted, "%s for %d bytes, and then for %d, is %s, and for %d bytes at once %s", s.Name, uint64(n),
 				uint64(m), again, uint64(m), once)
@@ -192,7 +192,7 @@ const metered = 1024
 // strategy by an eighth, which is what size classes waste at most, and by 16 KiB. A setup is fitted
 // to an ample device. The error is a [*Violation], or reports that the subject cannot be built.
 //
-// Precondition: nothing else in the program takes or frees host memory meanwhile.
+// Precondition: no other goroutine takes or frees host memory during the call.
 func Metadata(s Subject) error {
 	if s.Setup.Config != nil {
 		p, err := s.Profile(1)
@@ -241,7 +241,7 @@ func Metadata(s Subject) error {
 func hostMemory() device.Size {
 	var m runtime.MemStats
 	runtime.GC()
-	runtime.GC() // what the first one left to be swept
+	runtime.GC() // sweeps the garbage of the first
 	runtime.ReadMemStats(&m)
 	return device.Size(m.HeapAlloc)
 }

@@ -10,8 +10,8 @@ import (
 )
 
 // Filled returns the subject on a device with contents. Every block is filled when it is granted
-// and compared when it is freed, and all blocks are compared after every request and every look
-// ([wrap.Filled]). An arithmetic mistake then shows as corruption, and invariant I51 is checked
+// and compared when it is freed, and all blocks are compared after every request and every
+// inspection ([wrap.Filled]). An arithmetic mistake then shows as corruption, and invariant I51 is checked
 // first.
 func (s Subject) Filled() Subject {
 	if s.Device.Memory != sim.Filled {
@@ -56,5 +56,5 @@ func (r *runner) contents() error {
 	if r.subject.Device.Memory != sim.Filled {
 		return nil
 	}
-	return r.judge(corrupted(r.main.Check())) // what else it finds is looked at in its turn
+	return r.judge(corrupted(r.main.Check())) // its other findings are judged separately
 }

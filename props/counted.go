@@ -19,14 +19,14 @@ type column int
 const (
 	current column = iota
 	peak
-	came
-	went
+	totalAllocated
+	totalFreed
 )
 
 // summed is a counter that is a sum over a walk.
 type summed struct {
 	name string
-	once bool // it rises once within a call, after all that falls
+	once bool // it rises at most once within a call, after every decrease
 	of   func(c alloc.Chunk, split bool) int64
 }
 
@@ -184,9 +184,9 @@ func (c *counted) row(at [len(countedColumns)]int) error {
 			return violated(ICounted, "%s fell from %d to %d", c.names[i], c.was[i], c.is[i])
 		}
 	}
-	if rose[came]-rose[went] != rose[current] {
+	if rose[totalAllocated]-rose[totalFreed] != rose[current] {
 		return violated(ICounted, "%s rose by %d, with %d allocated and %d freed", c.names[at[current]], rose[current],
-			rose[came], rose[went])
+			rose[totalAllocated], rose[totalFreed])
 	}
 	return nil
 }

@@ -163,8 +163,8 @@ func (t *mix) request(rng *rand.Rand, o *Op) {
 	}
 }
 
-// size draws a number of bytes: mostly what fits, sometimes what just fits, rarely what
-// never can.
+// size draws a number of bytes: mostly one that fits, sometimes one that just fits, rarely one
+// that never can.
 func (t *mix) size(rng *rand.Rand) device.Size {
 	switch n := rng.Intn(100); {
 	case n < 25:

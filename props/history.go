@@ -29,9 +29,9 @@ func holdingsOf(walk []alloc.Chunk, ranges []device.Region) (h holdings) {
 	return h
 }
 
-// book applies an action that takes or returns memory. It returns a violation of invariant
+// apply applies an action that takes or returns memory. It returns a violation of invariant
 // I59 if the action is impossible.
-func (h *holdings) book(a power.Action) error {
+func (h *holdings) apply(a power.Action) error {
 	it := span{a.Addr, a.Addr.Add(a.Size)}
 	i, found := slices.BinarySearchFunc(h.segments, a.Addr, func(r device.Region, a device.Addr) int {
 		return cmp.Compare(r.Addr, a)
@@ -68,11 +68,11 @@ func (h *holdings) book(a power.Action) error {
 // the actions give the segments of the walk after it. A free was completed for exactly the chunks
 // that are no longer pending. An action has the stream of its chunk. The ranges are the device's
 // before and after the call.
-func CallHistory(before, after []alloc.Chunk, rangesBefore, ranges []device.Region, told []power.Action) error {
+func CallHistory(before, after []alloc.Chunk, rangesBefore, ranges []device.Region, reported []power.Action) error {
 	before, after = withoutSlack(before), withoutSlack(after)
 	h := holdingsOf(before, rangesBefore)
 	var completed []device.Addr
-	for _, a := range told {
+	for _, a := range reported {
 		look := after
 		switch a.Kind {
 		case power.OutOfMemory:
@@ -83,7 +83,7 @@ func CallHistory(before, after []alloc.Chunk, rangesBefore, ranges []device.Regi
 		case power.SegmentFree, power.SegmentUnmap:
 			look = before
 		}
-		if err := h.book(a); err != nil {
+		if err := h.apply(a); err != nil {
 			return err
 		}
 		for _, c := range look {
@@ -109,7 +109,7 @@ func CallHistory(before, after []alloc.Chunk, rangesBefore, ranges []device.Regi
 
 // completions compares the completed frees of the history with the chunks that were pending before
 // and are not pending after.
-func completions(before, after []alloc.Chunk, told []device.Addr) error {
+func completions(before, after []alloc.Chunk, reported []device.Addr) error {
 	var want []device.Addr
 	for _, c := range before {
 		still := func(d alloc.Chunk) bool { return d.Addr == c.Addr && d.State == alloc.Pending }
@@ -118,9 +118,9 @@ func completions(before, after []alloc.Chunk, told []device.Addr) error {
 		}
 	}
 	slices.Sort(want)
-	told = slices.Sorted(slices.Values(told))
-	if !slices.Equal(told, want) {
-		return violated(IHistory, "frees were completed at %v, no longer pending are the chunks at %v", told, want)
+	reported = slices.Sorted(slices.Values(reported))
+	if !slices.Equal(reported, want) {
+		return violated(IHistory, "frees were completed at %v, no longer pending are the chunks at %v", reported, want)
 	}
 	return nil
 }
@@ -128,9 +128,9 @@ func completions(before, after []alloc.Chunk, told []device.Addr) error {
 // RefusalHistory checks invariant I59 of the history of a request. If it ran out of memory, there
 // is exactly one out-of-memory action, with the stream, at least the bytes of the request, and the
 // free memory of the device if known. Otherwise there is no such action.
-func RefusalHistory(told []power.Action, r alloc.Request, depleted bool, left device.Size, known bool) error {
+func RefusalHistory(reported []power.Action, r alloc.Request, depleted bool, left device.Size, known bool) error {
 	n := 0
-	for _, a := range told {
+	for _, a := range reported {
 		if a.Kind != power.OutOfMemory {
 			continue
 		}
@@ -156,7 +156,7 @@ func (r *runner) observeHistory() error {
 	const asked = device.CallMemoryInfo
 	known := r.usage().Calls[asked].Failed == r.calls[asked].Failed
 	return r.judge(
-		CallHistory(r.was.walk, r.is.walk, r.was.ranges, r.is.ranges, r.told),
-		RefusalHistory(r.told, r.request, r.outcome == depleted, left, known),
+		CallHistory(r.was.walk, r.is.walk, r.was.ranges, r.is.ranges, r.reported),
+		RefusalHistory(r.reported, r.request, r.outcome == depleted, left, known),
 	)
 }

@@ -39,7 +39,7 @@ type callLimiter struct {
 
 func newCallLimiter(d device.Device) *callLimiter {
 	l := &callLimiter{sizes: map[device.Addr]device.Size{}}
-	l.Forwarder = device.Hooked(d, device.Hook{Before: l.count, After: l.book})
+	l.Forwarder = device.Hooked(d, device.Hook{Before: l.count, After: l.track})
 	return l
 }
 
@@ -53,7 +53,7 @@ func (l *callLimiter) count(*device.Invocation) error {
 	return nil
 }
 
-func (l *callLimiter) book(v *device.Invocation) {
+func (l *callLimiter) track(v *device.Invocation) {
 	if v.Err != nil {
 		return
 	}

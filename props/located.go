@@ -35,7 +35,7 @@ func Located(walk []alloc.Chunk, m *Model, a device.Addr, c alloc.Chunk, err err
 // observeLocated checks invariant I74 of a live block, the last freed one, address 0, the address
 // after a block, and one inside it. A strategy without power.Locator walks for each.
 func (r *runner) observeLocated() error {
-	if r.asked && r.outcome == changed {
+	if r.isRequest && r.outcome == changed {
 		if err := r.judge(r.model.number(r.block.Addr, r.is.walk)); err != nil {
 			return err
 		}

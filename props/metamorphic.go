@@ -106,8 +106,8 @@ func (r *relations) build(seq Sequence) (machines []*machine, err error) {
 		{name: "the instance"},
 		{name: "one with other labels", number: IIndifference, relabel: r.relabel},
 		{name: "one that was inspected", number: IObservation, before: inspect},
-		{name: "one with refused mistakes in between", number: ITraceless, before: r.heckle},
-		{name: "one over memory elsewhere", number: ITranslation, shift: farAway},
+		{name: "one with refused mistakes in between", number: ITraceless, before: r.makeMistakes},
+		{name: "one over memory at other addresses", number: ITranslation, shift: farAway},
 		{name: "one with an empty redirection in between", number: IIdle, before: redirectNothing},
 		{name: "one with the reduced configuration", number: IReduced},
 	} {
@@ -200,10 +200,10 @@ func (m *machine) try(calls ...Call) {
 	}
 }
 
-// heckle makes calls that every strategy must refuse: frees of addresses that were never granted,
+// makeMistakes makes calls that every strategy must refuse: frees of addresses that were never granted,
 // an alignment that is no power of two, a size above the maximum, zero bytes unless granted, and
 // calls about unknown pools.
-func (r *relations) heckle(m *machine) {
+func (r *relations) makeMistakes(m *machine) {
 	free, request := Op{Kind: OpNull}, Op{Kind: OpAlloc}
 	m.try(Call{Op: free})
 	if len(m.blocks) > 0 {
@@ -314,7 +314,7 @@ func Undone(before, after []alloc.Chunk, moved bool) error {
 	was, is := spans(before, free), spans(after, free)
 	if !moved {
 		if !slices.Equal(was, is) {
-			return violated(IUndo, "free were %v, free are %v", was, is)
+			return violated(IUndo, "%v were free, %v are free", was, is)
 		}
 		return nil
 	}

@@ -181,7 +181,7 @@ func (r *runner) observeOutcome() error {
 // request leaves a record.
 func (r *runner) recorded(outOfMemory bool) error {
 	f, ok := power.LastRefusal(r.main.Strategy)
-	if !ok || !r.powers.has(power.PowerFailure) || !r.asked {
+	if !ok || !r.powers.has(power.PowerFailure) || !r.isRequest {
 		return nil
 	}
 	u := r.usage().Calls

@@ -31,7 +31,7 @@ func (r *runner) observePlacement() error {
 	places := r.subject.Promises.Places
 	pending := func(c alloc.Chunk) bool { return c.State == alloc.Pending }
 	switch {
-	case places == nil || !r.asked || r.outcome != changed,
+	case places == nil || !r.isRequest || r.outcome != changed,
 		refusals(r.usage().Calls) != refusals(r.calls),
 		r.is.stats.Limit != 0 && len(r.main.limiter.returned) > 0,
 		!r.redirecting() && slices.ContainsFunc(r.was.walk, pending):

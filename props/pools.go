@@ -52,7 +52,7 @@ func (p *redirections) legal(o Op) bool {
 	return p.users[o.Pool] > 0
 }
 
-func (p *redirections) book(o Op) {
+func (p *redirections) apply(o Op) {
 	switch o.Kind {
 	case OpPoolBegin:
 		if p.users == nil {
@@ -210,7 +210,7 @@ func (r *runner) pooled(c *Call) error {
 	if err := r.judge(PoolAnswer(&r.model, c.Op, r.answer.Err)); err != nil || r.answer.Err != nil {
 		return err
 	}
-	r.model.pools.book(c.Op)
+	r.model.pools.apply(c.Op)
 	r.outcome = redirected
 	return nil
 }
@@ -220,7 +220,7 @@ func (r *runner) observePools() error {
 		return nil
 	}
 	var spender alloc.PoolID
-	if r.asked {
+	if r.isRequest {
 		spender = r.into(r.request)
 	}
 	if err := r.judge(

@@ -96,7 +96,7 @@ func (r *runner) foresee(next []coming) {
 // foreseen compares the answer to a request with the forecast. Injected faults are excluded.
 func (r *runner) foreseen() error {
 	f := &r.forecast
-	if !f.requests || !r.asked {
+	if !f.requests || !r.isRequest {
 		return nil
 	}
 	f.requests = false
@@ -113,11 +113,11 @@ func (r *runner) foreseen() error {
 func Foreseen(r alloc.Request, freed []device.Addr, placed, exact bool, answered error, more bool) error {
 	switch {
 	case placed && answered != nil:
-		return violated(IForeseen, "%d bytes at a multiple of %d can be placed, it was said, once %v are free; the request "+
+		return violated(IForeseen, "%d bytes at a multiple of %d can be placed, by the prediction, once %v are free; the request "+
 			"was answered by %v",
 			uint64(r.Size), uint64(r.Align), freed, quoted(answered))
 	case !placed && exact && answered == nil && !more:
-		return violated(IForeseen, "%d bytes at a multiple of %d cannot be placed, it was said, once %v are free; the "+
+		return violated(IForeseen, "%d bytes at a multiple of %d cannot be placed, by the prediction, once %v are free; the "+
 			"request was granted in memory that was held",
 			uint64(r.Size), uint64(r.Align), freed)
 	}
@@ -148,7 +148,7 @@ func Joined(before, after []alloc.Chunk, b alloc.Chunk, below, above device.Size
 		inside := c.Addr < high && c.End() > low && c.Addr != b.Addr
 		if inside && (c.Region != b.Region || c.State != alloc.Free && c.State != alloc.Slack) || c.Region == b.Region &&
 			low < b.Region {
-			return violated(INeighbours, "block %v has %d bytes of free memory below and %d above, it was said; there is "+
+			return violated(INeighbours, "block %v has %d bytes of free memory below and %d above, by the prediction; there is "+
 				"%v chunk %v",
 				b.Addr, uint64(below), uint64(above), c.State, c.Addr)
 		}
@@ -167,8 +167,8 @@ func Joined(before, after []alloc.Chunk, b alloc.Chunk, below, above device.Size
 	case c.State == alloc.Free && c.Addr <= low && c.End() >= high && !exact:
 	case c.State != alloc.Free && below|above == 0: // it waits, or is set aside
 	default:
-		return violated(INeighbours, "block %v of %d bytes would be one chunk with %d bytes below and %d above, it was "+
-			"said; it is in %v chunk %v of %d bytes",
+		return violated(INeighbours, "block %v of %d bytes would be one chunk with %d bytes below and %d above, by "+
+			"the prediction; it is in %v chunk %v of %d bytes",
 			b.Addr, uint64(b.Size), uint64(below), uint64(above), c.State, c.Addr, uint64(c.Size))
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 )
 
 // Of a strategy that is [power.Referenced], the first instance frees by address and the twin by
-// reference. Both must give the same answers ever after, which judges the one way by the other.
+// reference. Both must give the same answers from then on, so each way checks the other.
 
 // staleKept bounds the freed blocks whose references are tried again.
 const staleKept = 8

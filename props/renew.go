@@ -24,8 +24,8 @@ func (r *runner) renewed() error {
 	return nil
 }
 
-// renew asks a heap without live blocks, which was just trimmed, for the largest block that it ever
-// granted, and frees the block.
+// renew requests the largest block ever granted from a heap without live blocks that was just
+// trimmed, and frees it.
 func (r *runner) renew() error {
 	req := r.model.largest
 	if req.Size == 0 {

@@ -58,18 +58,18 @@ type runner struct {
 	search  []alloc.Chunk
 	maps    []sim.Mapping
 
-	calls    device.Calls // of the device, before the last call
-	injected uint64       // faults before the last call
-	moment   moment       // of the streams, before the last call
-	captured bool         // requests were redirected before the last call
-	told     []power.Action
+	calls    device.Calls   // of the device, before the last call
+	injected uint64         // faults before the last call
+	moment   moment         // of the streams, before the last call
+	captured bool           // requests were redirected before the last call
+	reported []power.Action // actions of the history in the last call
 
-	outcome outcome
-	asked   bool          // whether the last call was a request
-	request alloc.Request // the last
-	answer  Answer        // of the last call
-	block   alloc.Block   // the last one granted
-	fault   bool          // whether the device refused the last trim or poll
+	outcome   outcome
+	isRequest bool          // whether the last call was a request
+	request   alloc.Request // the last
+	answer    Answer        // of the last call
+	block     alloc.Block   // the last one granted
+	fault     bool          // whether the device refused the last trim or poll
 
 	armed     bool // the sequence let device calls fail
 	emptied   bool // since a trim that left nothing there were only mistakes
@@ -157,9 +157,9 @@ func (r *runner) reset() {
 	r.main, r.twin = nil, nil
 	r.interpreter.reset()
 	r.model.reset()
-	r.undrained, r.outcome, r.asked, r.armed, r.emptied, r.postponed = 0, changed, false, false, false, false
+	r.undrained, r.outcome, r.isRequest, r.armed, r.emptied, r.postponed = 0, changed, false, false, false, false
 	r.was, r.is = r.was.cleared(), r.is.cleared()
-	r.told, r.calls, r.stale = r.told[:0], device.Calls{}, r.stale[:0]
+	r.reported, r.calls, r.stale = r.reported[:0], device.Calls{}, r.stale[:0]
 	r.forecast.frees, r.forecast.requests = false, false
 }
 
@@ -193,7 +193,7 @@ func (r *runner) study(twin *machine, err error) error {
 	s := r.main.Strategy
 	r.ceiling = power.MaxRequest(s)
 	r.powers = powersOf(s, r.main.dev.Config().Clock == sim.Timed)
-	_ = power.SetHistory(s, func(a power.Action) { r.told = append(r.told, a) }) // if it has the power
+	_ = power.SetHistory(s, func(a power.Action) { r.reported = append(r.reported, a) }) // if it has the power
 	listen(r.twin)
 	return nil
 }
@@ -202,11 +202,11 @@ func (r *runner) before() {
 	r.tally.Calls++
 	r.calls, r.captured = r.usage().Calls, r.redirecting()
 	r.injected = r.main.faults.Injected()
-	r.told = r.told[:0]
+	r.reported = r.reported[:0]
 	if r.powers.has(power.PowerStreamRecorder) {
 		r.moment = r.main.limiter.order.now()
 	}
-	r.outcome, r.asked = changed, false
+	r.outcome, r.isRequest = changed, false
 }
 
 func (r *runner) aim(c *Call) bool {
@@ -296,7 +296,7 @@ func (r *runner) after(c *Call) error {
 }
 
 func (r *runner) requested(c *Call) error {
-	r.request, r.asked = c.Request, true
+	r.request, r.isRequest = c.Request, true
 	err := r.answer.Err
 	known := r.powers.has(power.PowerCeiling)
 	if err := r.judge(RequestAnswer(&r.subject.Promises, c.Request, r.ceiling, known, err)); err != nil {

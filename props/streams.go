@@ -37,7 +37,7 @@ func (r *remnant) forgotten(o *order) bool {
 	return r.settled(o) && !slices.ContainsFunc(r.perhaps, func(p place) bool { return !o.finished(p) })
 }
 
-// use books that a stream was recorded for the live block at a.
+// use records that a stream was recorded for the live block at a.
 //
 // Precondition: a live block starts there.
 func (m *Model) use(a device.Addr, s device.Stream) {
@@ -63,7 +63,7 @@ func (m *Model) leave(g Grant, at moment) {
 	m.remnants = append(m.remnants, r)
 }
 
-// cover books that remnants are granted again: users of the new block come after them.
+// cover records that remnants are granted again: users of the new block come after them.
 func (m *Model) cover(b alloc.Block) {
 	granted := []span{{b.Addr, b.Addr.Add(b.Size)}}
 	for i := len(m.remnants) - 1; i >= 0; i-- {

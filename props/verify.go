@@ -206,7 +206,7 @@ func verify(s Subject, o Options, once attempt) (Result, error) {
 			if err != nil {
 				return Result{}, err
 			}
-			defer func() { _ = r.leaveCard() }() // of a sequence that failed; that is said
+			defer func() { _ = r.leaveCard() }() // of a sequence that failed, which is reported
 			sequences := Sequences(profile)
 			return r.eachSeed(o, func(seed int64) error { return oneSeed(r, sequences, seed, o, once) })
 		}, func(f *Failure) *trace.Trace {
@@ -263,11 +263,11 @@ func oneSeed(r *runner, sequences gopter.Gen, seed int64, o Options, once attemp
 	r.record, r.thorough = false, false
 	v, ok := errors.AsType[*Violation](err)
 	if !ok {
-		besides := "the strategy depends on more than its calls"
+		reason := "the strategy depends on more than its calls"
 		if first.Number == ICard {
-			besides = "the card does not do the same every time"
+			reason = "the card does not do the same every time"
 		}
-		return fmt.Errorf("%s: seed %d: %w, but not when run again: %s", r.subject.Name, seed, first, besides)
+		return fmt.Errorf("%s: seed %d: %w, but not when run again: %s", r.subject.Name, seed, first, reason)
 	}
 	f := r.failure(r.subject.Name, seed, generated, small, v)
 	f.Plan = plan

@@ -123,7 +123,7 @@ func Run(ctx context.Context, subjects []props.Subject, o Options) (Report, erro
 		if s := &r.Subjects[b.subject]; i <= p.failed[b.subject] {
 			s.Result.Add(b.result)
 			if b.err != nil {
-				errors.As(b.err, &s.Failure) // the last of these batches; the pool saw that it is one
+				errors.As(b.err, &s.Failure) // only the last batch may have failed
 			}
 		}
 	}

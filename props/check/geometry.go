@@ -34,10 +34,10 @@ const (
 // limit above 64 MiB is lowered to 16 MiB, which a short sequence can reach, or to the next of
 // 64 MiB, 256 MiB and so on with which a byte is granted. A strategy without limit is checked on a
 // device with room for eight regions of the size of its first, in pages of the device if it charges
-// those; generated sizes follow the device, so that a gigabyte a region is used up as soon as a
-// kilobyte. The strategy is built and asked for one byte to find out. If one of the sizes around
-// which it decides differently gets a region that this device has no room for, though it has for
-// the size, the strategy is checked on a second device, with room for eight of those.
+// those; generated sizes follow the device, so that regions of a gigabyte are used up as soon as
+// regions of a kilobyte. A request of one byte shows the size. If a size around which the strategy
+// decides differently fits this device, but the region that it gets does not, the strategy is also
+// checked on a second device, with room for eight such regions.
 //
 // A strategy that uses hints of the program ([props.Subject.Learns]) is checked on the
 // same devices once more, misled.

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	warmUps = 64   // rounds before the heap is looked at
-	weighed = 4096 // rounds that are
+	warmUps = 64   // rounds before the heap is measured
+	weighed = 4096 // measured rounds
 )
 
 // weigh measures the heap allocations of the warm path: many frees, allocations and walks of a warm

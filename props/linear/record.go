@@ -39,7 +39,7 @@ type Kind uint8
 const (
 	Alloc Kind = iota // a request
 	Free              // a free
-	Live              // Stats, of which only the number of live blocks is looked at
+	Live              // Stats, of which only the number of live blocks counts
 )
 
 // Call is the input of an operation of a history.

@@ -62,8 +62,8 @@ func build(s props.Subject) (alloc.Strategy, error) {
 }
 
 // fewBlocks returns a size in bytes of which the subject has a few equal blocks, as a [Model] has,
-// and their number. It is 0, with the default size, if there is no such size: then an answer can be
-// right that the model refuses.
+// and their number. It is 0, with the default size, if there is no such size: then the model would
+// refuse right answers.
 func fewBlocks(s props.Subject) (size device.Size, n int) {
 	for size := s.Device.Capacity / 4; size > 0 && size > s.Device.Capacity/mostBlocks; size -= max(size/4, 1) {
 		if n := granted(s, size); n >= 2 && n <= mostBlocks && sequential(s, size, n) {
@@ -73,7 +73,7 @@ func fewBlocks(s props.Subject) (size device.Size, n int) {
 	return min(4096, max(s.Device.Capacity/64, 1)), 0
 }
 
-// granted returns how many blocks of a size an instance grants, but no more than one too many.
+// granted returns how many blocks of a size an instance grants, counted up to mostBlocks + 1.
 func granted(s props.Subject, size device.Size) (n int) {
 	a, err := build(s)
 	if err != nil {

@@ -69,7 +69,7 @@ func Uniform(least, most device.Size) Workload {
 //
 //   - reserved/peak-live: most bytes held from the device over most bytes asked for
 //   - address/peak-live: the same for the span from the lowest address of all regions to the
-//     end of the highest block ever granted, which tells about strategies that take their
+//     end of the highest block ever granted, the measure for strategies that take their
 //     whole limit at once
 //   - metadata-B/block: bytes of host memory for each live block, where the strategy knows
 //

@@ -18,8 +18,8 @@ var fuzzSeeds = []string{
 const longestFuzz = 400
 
 // Fuzz generates sequences of operations for the subject by Go's fuzzer. Its inputs are
-// lines of text, so that a corpus can be read and written by hand; lines without a meaning
-// are skipped.
+// lines of text, so that a corpus can be read and written by hand; lines that cannot be
+// parsed are skipped.
 func Fuzz(f *testing.F, s props.Subject) {
 	for _, seed := range fuzzSeeds {
 		f.Add(seed)
@@ -43,7 +43,7 @@ func FuzzEach(f *testing.F, subjects ...props.Subject) {
 	})
 }
 
-// FuzzDifferential lets Go's fuzzer make up sequences of operations, on which the subjects
+// FuzzDifferential lets Go's fuzzer generate sequences of operations, on which the subjects
 // must agree, as in [RunDifferential].
 func FuzzDifferential(f *testing.F, subjects ...props.Subject) {
 	for _, seed := range fuzzSeeds {

@@ -39,7 +39,7 @@ func knobValues(t *testing.T, subjects []props.Subject) map[string][]string {
 			}
 		}
 	}
-	for knob := range values { // one that is not there is zero
+	for knob := range values { // an omitted setting is zero
 		if n := held[knob]; n < len(subjects) {
 			values[knob] = append(values[knob], "zero")
 		}

@@ -47,8 +47,8 @@ func options(share, subjects int) props.Options {
 // by the claims of its configuration and of its metadata, with blocks that are filled and compared,
 // inside each wrapper of package alloc, and called by many goroutines at once: behind a lock, or
 // without one if it is [power.Concurrent] (see [linear.Verify]). Subjects run in parallel. Up to
-// four run all the sequences that the flags ask for; more share those of four, and each runs a
-// quarter at least.
+// four run all the sequences of the flags; more subjects share the sequences of four, and each runs
+// a quarter at least.
 func Run(t *testing.T, subjects ...props.Subject) {
 	t.Helper()
 	for _, s := range subjects {
@@ -161,7 +161,7 @@ type wrapper struct {
 	name   string
 	wrap   func(alloc.Strategy) (alloc.Strategy, error)
 	except []promise.Exception // invariants that it breaks by design
-	tries  bool                // a request that is refused is tried again, and its second segment in turn may have memory
+	tries  bool                // refused requests are retried, and the retry may be granted
 }
 
 // wide is a limit that no sequence reaches.
@@ -230,8 +230,8 @@ func report(t testing.TB, r props.Result, err error, mistakes bool) {
 // unfit are the characters of a test's name that a file's name should not have.
 var unfit = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 
-// writeTrace writes the trace of a failure to the test's artifact directory: the one of -artifacts,
-// or one that stays after the test.
+// writeTrace writes the trace of a failure to the test's artifact directory: the directory of
+// -artifacts, or another that stays after the test.
 func writeTrace(t testing.TB, subject string, v *props.Violation, write func(io.Writer) error) (path string,
 	err error) {
 	dir := t.ArtifactDir()

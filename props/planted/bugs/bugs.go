@@ -35,7 +35,7 @@ type Bug struct {
 	Doc     string     // the mistake, in a line
 	Breaks  []string   // invariants that Minimal breaks; the suite must report one of them, or one of Or
 	Minimal string     // the least calls that show the bug, one a line
-	Judge   Judge      // who is meant to catch it
+	Judge   Judge      // the part of the suite that should catch it
 	Nth     uint64     // device call that is refused when Minimal is run; 0 for none
 }
 
