@@ -104,7 +104,7 @@ var callKinds = []struct {
 	{"of contents", device.CallsOf(device.CallFill, device.CallCompare)},
 }
 
-// coverage describes the parts of a check that ran on the card, and those that did not.
+// coverage describes the parts of a check that ran on the card, and the other parts.
 func (c *checkCard) coverage(r check.Report) (on, not string) {
 	var sum props.CardTally
 	for _, s := range r.Subjects {

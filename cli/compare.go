@@ -165,8 +165,8 @@ func (f *compareFlags) learned(cmd *cobra.Command, inputs []string, setups []set
 	return setups, training, nil
 }
 
-// noPlanner returns the error for --learn without a strategy that plans ahead. It names those of
-// the catalogue that do.
+// noPlanner returns the error for --learn without a strategy that plans ahead. It names the
+// planners of the catalogue.
 func (f *compareFlags) noPlanner() error {
 	var names []string
 	for _, name := range f.catalogue.Names() {

@@ -52,7 +52,7 @@ func (i *interrupts) watch() context.Context {
 	return context.WithValue(context.Background(), interruptsKey{}, i)
 }
 
-// notify notifies the listening command. It reports whether there is one that was not notified
+// notify notifies the listening command. It returns false if no command listens or it was notified
 // before.
 func (i *interrupts) notify(n syscall.Signal) bool {
 	i.lock.Lock()

@@ -140,8 +140,8 @@ func (o *output) check(inputs []string, before []*output) error {
 }
 
 // write prints the tables of a command with show, unless an output takes standard output, and then
-// writes the outputs. If show fails no file is written. If a file cannot be written the others still
-// are; the errors are joined.
+// writes the outputs. If show fails no file is written. If a file cannot be written the others
+// still are; the errors are joined.
 func (o *outputs) write(stdout io.Writer, show func(io.Writer) error) error {
 	if !o.onStdout() {
 		if err := fileio.Write("-", stdout, func(w io.Writer) error { return show(report.Over(stdout, w)) }); err != nil {

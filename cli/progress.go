@@ -19,8 +19,8 @@ import (
 	"github.com/vramyard/vramyard/internal/units"
 )
 
-// The intervals of the progress line: the delay before it is first drawn, the least time between two
-// drawings, and the most, after which the elapsed time is updated.
+// The intervals of the progress line: the delay before it is first drawn, the least time between
+// two drawings, and the most, after which the elapsed time is updated.
 const (
 	progressAfter = 300 * time.Millisecond
 	progressEvery = 100 * time.Millisecond

@@ -188,7 +188,7 @@ func modelRecorded(c setting.Catalogue, rec *whatif.Recorded, of *postmortem.Rec
 }
 
 // explainRecorded explains the last refusal by the recorded heap. If that is impossible, it notes
-// what the file lacks.
+// the missing part of the file.
 func explainRecorded(rec *whatif.Recorded, of *postmortem.Recording) {
 	if of.Timeline == nil || of.Target == nil || of.Timeline.LastRefusal == nil {
 		return

@@ -154,7 +154,7 @@ func (a *Allocator) sizeFrom(h handle) (n device.Size) {
 	return n
 }
 
-// shown maps states of blocks to those of a walk.
+// shown maps states of blocks to states of chunks.
 var shown = [...]alloc.State{
 	free: alloc.Free, live: alloc.Live, pending: alloc.Pending, unmapped: alloc.Unmapped, stuck: alloc.Slack,
 }

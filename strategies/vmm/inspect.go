@@ -107,7 +107,7 @@ func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	}
 }
 
-// shown maps states to those of a walk.
+// shown maps states to states of chunks.
 var shown = [...]alloc.State{free: alloc.Free, live: alloc.Live, unmapped: alloc.Unmapped, stuck: alloc.Slack}
 
 // show returns a chunk as Walk shows it.

@@ -23,7 +23,7 @@ type span struct {
 }
 
 // poison fills freed memory and compares it when it is reused. Each step synchronizes the device,
-// so no kernel writes meanwhile.
+// so no kernel writes during it.
 type poison struct {
 	memory  device.Contents
 	streams device.Streams

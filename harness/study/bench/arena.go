@@ -22,8 +22,8 @@ const (
 	arenaTries             = 16
 )
 
-// arena returns the smallest capacity found, to within 0.1 %, on which the strategy, limited to that
-// capacity, completes the workload without a refusal.
+// arena returns the smallest capacity found, to within 0.1 %, on which the strategy, limited to
+// that capacity, completes the workload without a refusal.
 //
 // Precondition: fit builds the strategy on a device of the given size, as its limit; it completes
 // on high.

@@ -180,8 +180,8 @@ func (c *Workload) over(k Candidate, dev *meter) (*Pass, error) {
 }
 
 // Churn runs the next pairs of the churn, or the remaining ones, and returns the time in
-// nanoseconds and the number of pairs. The clock is the one that [replay.ClockName] names, or the
-// strategy's own.
+// nanoseconds and the number of pairs. [replay.ClockName] names the clock, unless the strategy has
+// its own.
 func (p *Pass) Churn(pairs int) (ns int64, done int, err error) {
 	left, ops := p.workload.Pairs-p.done, p.workload.churn[p.next:]
 	if done = min(pairs, left); done < left {

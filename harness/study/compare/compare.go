@@ -306,11 +306,11 @@ func (c *Trial) Run(ctx context.Context) (Run, error) {
 	return row, nil
 }
 
-// again returns the capacities of further measuring replays. There are none if the user set a
-// capacity, or if the trace failed on its recorded card. A strategy that reserves its whole limit at
-// once is measured on its minimum capacity, because its reserved bytes on a larger device mean
-// nothing. A strategy that fails on the ample device is measured on a device that is ample by its
-// minimum capacity, or else on the minimum itself.
+// again returns the capacities of further measuring replays, nil if the user set a capacity or the
+// trace failed on its recorded card. A strategy that reserves its whole limit at once is measured
+// on its minimum capacity, because its reserved bytes on a larger device mean nothing. A strategy
+// that fails on the ample device is measured on a device that is ample by its minimum capacity, or
+// else on the minimum itself.
 func (c *Trial) again(row *Run, minimum *device.Size) []device.Size {
 	switch {
 	case c.o.Capacity != 0 || minimum == nil || c.card != 0 && !row.Completed():

@@ -21,17 +21,17 @@ type Effort struct {
 	Fan int
 	// Below is how many capacities below a minimum are tried, because completing is not monotone.
 	Below int
-	// Above makes the search try capacities above the minimum, up to the first one that completed, for
-	// one that fails.
+	// Above makes the search look for failures above the minimum, up to the first capacity that
+	// completed.
 	Above bool
-	// Safe is how many capacities are spread over the quarter above a minimum, to find out from where
-	// on nothing fails: see [Search.SafeFrom]. 0: that is not searched.
+	// Safe is how many capacities are spread over the quarter above a minimum, to find the safe
+	// capacity: see [Search.SafeFrom]. 0: it is not searched.
 	Safe int
 }
 
 // The efforts. A range of completing capacities below a minimum is missed only if it is narrower
-// than the distance of the points tried there. With 8 points, three of fourteen minima of BFC on the
-// recorded traces were missed, by 2 %.
+// than the distance of the points tried there. With 8 points, three of fourteen minima of BFC on
+// the recorded traces were missed, by 2 %.
 var (
 	thorough = Effort{Fan: 3, Below: 64, Above: true, Safe: 16}
 	quick    = Effort{Fan: 3, Below: 8, Above: true}
@@ -49,11 +49,11 @@ type Bounds struct {
 // next and [Search.Answer] takes the results. Between two steps [Search.Bracket] returns the
 // present bounds.
 //
-//  1. From the first capacity upwards, doubling at most doublings times, the first one at which the
-//     trace completes is the upper end; one that is known to complete ends that at once. Below the
-//     floor nothing is tried; that is the lower end.
-//  2. The interval is cut by some points at once. The lowest of them that completes becomes the
-//     upper end, the highest failing one below it the lower end, until they are neighbours.
+//  1. The first capacity is doubled, at most doublings times, until the trace completes, or
+//     replaced by the capacity that is known to complete. This is the upper end; the floor, below
+//     which nothing is tried, is the lower end.
+//  2. Several points divide the interval. The lowest completing point becomes the upper end, the
+//     highest failing one below it the lower end, until both are adjacent on the grid.
 //  3. Because completing is not monotone, points spread between the floor and the minimum are
 //     tried. If one completes, the search goes on below it.
 //  4. Capacities 1, 2, 4, 8, … steps of the grid above the minimum are tried up to the upper end;
@@ -122,8 +122,8 @@ func (s *Search) FailsAbove() *device.Size {
 	return pointerTo(highest)
 }
 
-// Bracket returns the highest capacity that failed below the lowest one that completed, and the
-// latter, in bytes; nil if unknown. Capacities below the floor do not count as failing.
+// Bracket returns the lowest completing capacity and the highest failing one below it, in bytes;
+// nil if unknown. Capacities below the floor do not count as failing.
 func (s *Search) Bracket() (fails, completes *device.Size) {
 	if s.low >= s.floor {
 		fails = pointerTo(s.low)

@@ -6,7 +6,8 @@
 //
 // # Sources
 //
-// [Recording.AtEntry] takes the moment from a PyTorch memory snapshot, whose history records refusals.
+// [Recording.AtEntry] takes the moment from a PyTorch memory snapshot, whose history records
+// refusals.
 // [Replay] takes it from a replay through any strategy, and tests whether removing the blocks
 // helps.
 //

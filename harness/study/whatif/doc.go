@@ -28,6 +28,6 @@
 //
 // # Answers
 //
-// [AnswerOf] formulates the outcome, package harness/show/report prints it. [Recorded] is the recorded
-// run according to the file; gaps in it are part of the answer.
+// [AnswerOf] formulates the outcome, package harness/show/report prints it. [Recorded] is the
+// recorded run according to the file; gaps in it are part of the answer.
 package whatif
