@@ -41,8 +41,8 @@ var numbers = map[string]string{
 	"uint16": "a whole number from 0 to 65535", "uint64": "a whole number, not negative",
 }
 
-// unknownFlag adds the nearest flag name to the error of an unknown flag, and the wanted type to the
-// error of a value that is not a number.
+// unknownFlag adds the nearest flag name to the error of an unknown flag, and the wanted type to
+// the error of a value that is not a number.
 func unknownFlag(cmd *cobra.Command, err error) error {
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		if _, number := errors.AsType[*strconv.NumError](err); number {

@@ -11,8 +11,8 @@ import (
 
 // Filled returns the subject on a device with contents. Every block is filled when it is granted
 // and compared when it is freed, and all blocks are compared after every request and every
-// inspection ([wrap.Filled]). An arithmetic mistake then shows as corruption, and invariant I51 is checked
-// first.
+// inspection ([wrap.Filled]). An arithmetic mistake then shows as corruption, and invariant I51 is
+// checked first.
 func (s Subject) Filled() Subject {
 	if s.Device.Memory != sim.Filled {
 		s.Device.Memory = sim.Filled

@@ -200,9 +200,9 @@ func (m *machine) try(calls ...Call) {
 	}
 }
 
-// makeMistakes makes calls that every strategy must refuse: frees of addresses that were never granted,
-// an alignment that is no power of two, a size above the maximum, zero bytes unless granted, and
-// calls about unknown pools.
+// makeMistakes makes calls that every strategy must refuse: frees of addresses that were never
+// granted, an alignment that is no power of two, a size above the maximum, zero bytes unless
+// granted, and calls about unknown pools.
 func (r *relations) makeMistakes(m *machine) {
 	free, request := Op{Kind: OpNull}, Op{Kind: OpAlloc}
 	m.try(Call{Op: free})

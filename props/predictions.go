@@ -113,8 +113,8 @@ func (r *runner) foreseen() error {
 func Foreseen(r alloc.Request, freed []device.Addr, placed, exact bool, answered error, more bool) error {
 	switch {
 	case placed && answered != nil:
-		return violated(IForeseen, "%d bytes at a multiple of %d can be placed, by the prediction, once %v are free; the request "+
-			"was answered by %v",
+		return violated(IForeseen, "%d bytes at a multiple of %d can be placed, by the prediction, once %v are free; the "+
+			"request was answered by %v",
 			uint64(r.Size), uint64(r.Align), freed, quoted(answered))
 	case !placed && exact && answered == nil && !more:
 		return violated(IForeseen, "%d bytes at a multiple of %d cannot be placed, by the prediction, once %v are free; the "+

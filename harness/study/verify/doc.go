@@ -28,9 +28,9 @@
 // # Snapshots
 //
 // [FromTimeline] converts a device of a PyTorch memory snapshot to a history. Blocks live at its
-// end have their exact sizes. A request whose block lies in a segment of a private pool is served from
-// that pool. The pool of a segment that was reserved and released within the recording is unknown;
-// it counts as the default pool.
+// end have their exact sizes. A request whose block lies in a segment of a private pool is served
+// from that pool. The pool of a segment that was reserved and released within the recording is
+// unknown; it counts as the default pool.
 //
 // # Expandable segments
 //
