@@ -7,21 +7,20 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Errors of a strategy. They are returned as they are, without detail, because running
-// out of memory is a normal answer that eviction loops meet thousands of times; ask
-// [power.LastRefusal] for the detail.
+// Errors of a strategy. They are returned without detail, because running out of memory is a normal
+// result that eviction loops get thousands of times. [power.LastRefusal] returns the detail.
 var (
 	// ErrOutOfMemory means that the request was legal and no memory was found for it.
 	ErrOutOfMemory = errors.New("alloc: out of memory")
-	// ErrInvalidRequest means that the strategy can never grant such a request: a size of
-	// zero, a size that overflows or is above its maximum, an alignment that is no power
-	// of two or that it cannot honour.
+	// ErrInvalidRequest means that the strategy can never grant such a request: a size of zero, a
+	// size that overflows or exceeds its maximum, an alignment that is not a power of two or that the
+	// strategy does not support.
 	ErrInvalidRequest = errors.New("alloc: invalid request")
 	// ErrInvalidFree means that no live block starts at the address.
 	ErrInvalidFree = errors.New("alloc: invalid free")
 	// ErrInvalidPool means that there is no such private pool, or that nothing is redirected into it.
 	ErrInvalidPool = errors.New("alloc: invalid pool")
-	// ErrClosed means that the strategy was closed before.
+	// ErrClosed means that the strategy is closed.
 	ErrClosed = errors.New("alloc: closed")
 	// ErrUnsupported means that the strategy lacks the requested power. It is
 	// [errors.ErrUnsupported].
@@ -43,10 +42,10 @@ type PoolID uint64
 
 // Request describes one allocation. Only Size is required.
 type Request struct {
-	Size   device.Size   // bytes wanted; the strategy judges zero
+	Size   device.Size   // bytes; the strategy decides whether it grants zero
 	Align  device.Size   // power of two; 0 means the strategy's own quantum
 	Stream device.Stream // stream that first uses the memory
-	Hint   Hint          // where to place it
+	Hint   Hint          // preferred end of memory
 	Before uint64        // only chunks freed at or before this count (BFC's timestamped mode); 0 means no bound
 	Tag    uint64        // the caller's label, carried into Chunk and traces
 	ID     uint64        // the allocation's number in the trace that is replayed; 0 outside of replays
@@ -66,7 +65,7 @@ const (
 )
 
 // OriginOf returns an origin. The hash of the call stack is folded to 44 bits. Threads are counted
-// from 1; larger numbers than 262,143 count as 262,143. Zero means unknown for both.
+// from 1; numbers above 262,143 become 262,143. Zero means unknown for both.
 func OriginOf(site uint64, thread uint32) Origin {
 	if site != 0 {
 		site = max((site^site>>siteBits)&(1<<siteBits-1), 1)
@@ -90,7 +89,7 @@ func (o Origin) WithLifetime(l Lifetime) Origin {
 }
 
 // Lifetime is a hint: the scope at whose end the program expects a block to be freed. It may be
-// wrong, and a strategy that uses it keeps every promise all the same.
+// wrong; a strategy that uses it keeps every promise even then.
 type Lifetime uint8
 
 // The lifetimes.
@@ -115,7 +114,7 @@ func (l Lifetime) String() string {
 type Block struct {
 	Addr device.Addr // first byte
 	Size device.Size // bytes granted, at least those requested
-	Ref  uint32      // the strategy's own name of the live block, for [power.Referenced]; 0 for none
+	Ref  uint32      // the strategy's reference to the live block, for [power.Referenced]; 0 for none
 }
 
 // State is the state of a chunk. A chunk is in exactly one state.
@@ -133,17 +132,17 @@ type Block struct {
 //
 // Which call causes a transition:
 //
-//   - Alloc makes Free and Cached chunks Live. Where memory is short it grows first: the device
-//     gives a region, or pages for an Unmapped chunk. The rest of a split stays Free, or is Slack
-//     if it is too small to grant.
-//   - Free makes a Live chunk Free and coalesces it with adjacent free chunks where the strategy
-//     merges. It makes it Pending if [power.RecordStream] named a stream that still uses the block,
-//     and Cached if a magazine takes it.
+//   - Alloc makes Free and Cached chunks Live. If no chunk fits, it first gets a region from the
+//     device, or pages for an Unmapped chunk. The remainder of a split stays Free, or is Slack if
+//     it is too small to grant.
+//   - Free makes a Live chunk Free and coalesces it with adjacent free chunks if the strategy
+//     merges. It makes the chunk Pending if [power.RecordStream] named a stream that still uses the
+//     block, and Cached if a magazine takes it.
 //   - Pending becomes Free when a later call finds that the stream is done.
 //   - Trim, Compact, Close and a request that the device refused release free regions, unmap free
 //     pages and flush magazines.
-//   - Aliased address space shows memory that is counted in another range, as in stitching. A range
-//     becomes Live when it is granted, and the ranges that share its pages become Aliased.
+//   - Aliased address space is mapped to memory that is counted in another range, as in stitching.
+//     A range becomes Live when it is granted, and the ranges that share its pages become Aliased.
 type State uint8
 
 // The states.
@@ -153,7 +152,7 @@ const (
 	Pending               // freed, but a stream still uses it
 	Cached                // set aside in a magazine for its size class
 	Unmapped              // address space without memory behind it
-	Slack                 // can never be granted: a tail too small, or lost by the original's rules
+	Slack                 // can never be granted: a tail too small, or lost by the rules of an original
 	Aliased               // address space whose memory is counted at another mapping
 )
 
@@ -173,29 +172,29 @@ func (s State) Held() bool { return s != Unmapped && s != Aliased }
 // NoClass is the Class of a chunk that has none.
 const NoClass int32 = -1
 
-// Chunk is one tile of a region, as Walk shows it.
+// Chunk is one contiguous part of a region, as Walk yields it.
 type Chunk struct {
-	Region    device.Addr // start of the region the chunk lies in
+	Region    device.Addr // start of the region that contains the chunk
 	Addr      device.Addr // first byte
 	Size      device.Size // bytes
-	Requested device.Size // bytes asked for; 0 unless Live or Pending
-	Was       device.Size // of a Free chunk: bytes that its last use asked for, where the strategy remembers
+	Requested device.Size // bytes requested; 0 unless Live or Pending
+	Was       device.Size // Free: bytes requested by its last block, if the strategy records them
 	State     State       // state of the chunk
-	Class     int32       // bin, order or size class; NoClass where it has none
+	Class     int32       // bin, order or size class, or NoClass
 	Owner     uint8       // side of a two-ended arena, part of a composed strategy
 	Pool      PoolID      // private pool; zero is the default
-	// stream of the request; of a free chunk of a StreamRecorder, the stream that need not wait for it
+	// stream of the request; of a free chunk of a StreamRecorder, the stream that may use it at once
 	Stream  device.Stream
 	Tag     uint64 // label of the request; 0 unless Live or Pending
-	ID      uint64 // number of the allocation, from 1 and never given again; 0 unless Live and numbered
-	FreedAt uint64 // count at which a timestamped chunk was freed; 0 when it is safe
+	ID      uint64 // number of the allocation, counted from 1, never reused; 0 unless Live and numbered
+	FreedAt uint64 // count at which a timestamped chunk was freed; 0 once it is safe
 }
 
 // End returns the address just above the chunk.
 func (c Chunk) End() device.Addr { return c.Addr.Add(c.Size) }
 
-// String returns the chunk in a line: address, state and size, its class if it has one, and of a
-// block also what its request says.
+// String returns the chunk in a line: address, state and size, its class if it has one, and for a
+// block also the requested bytes, the stream and the tag.
 func (c Chunk) String() string {
 	line := fmt.Sprintf("%v %-8v %v", c.Addr, c.State, c.Size)
 	if c.Class != NoClass {
@@ -220,7 +219,7 @@ type Allocator interface {
 	// Errors: ErrOutOfMemory, ErrInvalidRequest, ErrClosed.
 	Alloc(Request) (Block, error)
 
-	// Free takes back the block that starts at the address.
+	// Free frees the block that starts at the address.
 	//
 	// Errors: ErrInvalidFree if no live block starts there, ErrClosed.
 	Free(device.Addr) error
@@ -246,9 +245,9 @@ type Strategy interface {
 	Allocator
 	Inspector
 
-	// Close gives every region back to the device, live blocks or not. Afterwards Alloc
-	// and Free return ErrClosed and Walk yields what the device refused to take back,
-	// which is nothing unless Close returned an error; calling Close again tries those
-	// regions once more. Closing a closed strategy that holds nothing does nothing.
+	// Close releases every region to the device, including live blocks. Afterwards Alloc and Free
+	// return ErrClosed. If the device refuses to release regions, Close returns the error, Walk yields
+	// these regions, and another Close tries them again. Closing a closed strategy that holds nothing
+	// is a no-op.
 	Close() error
 }

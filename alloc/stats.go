@@ -7,35 +7,33 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Stats are the counters of a strategy. Sizes are bytes. Every figure equals what Walk
-// shows; the property suite holds each strategy to that.
-//
-// requested <= allocated <= active <= reserved, always.
+// Stats are the counters of a strategy. Sizes are bytes. The property suite checks that they match
+// the chunks that Walk yields, and that always Requested <= Allocated <= Active <= Reserved.
 type Stats struct {
 	Allocs uint64 // blocks granted since New or ClearStats
 	Frees  uint64 // blocks freed since New or ClearStats
 	OOMs   uint64 // requests that ended in ErrOutOfMemory since New or ClearStats
 
 	Live      int         // live blocks
-	Requested device.Size // asked for by live blocks
+	Requested device.Size // requested by live blocks
 	Allocated device.Size // granted to live blocks
-	Active    device.Size // Allocated plus what is pending on a stream
-	Reserved  device.Size // held from the device, as Walk shows it
-	Forgotten device.Size // bytes held outside of regions, which a faithful copy of an original loses track of
+	Active    device.Size // Allocated plus pending bytes
+	Reserved  device.Size // held from the device and shown by Walk
+	Forgotten device.Size // held and not shown by Walk, because an original's rules lose track of them
 
-	PeakRequested device.Size // most of Requested since New or ClearStats
-	PeakAllocated device.Size // most of Allocated since New or ClearStats
-	PeakActive    device.Size // most of Active since New or ClearStats
-	PeakReserved  device.Size // most of Reserved since New
+	PeakRequested device.Size // maximum of Requested since New or ClearStats
+	PeakAllocated device.Size // maximum of Allocated since New or ClearStats
+	PeakActive    device.Size // maximum of Active since New or ClearStats
+	PeakReserved  device.Size // maximum of Reserved since New
 	LargestAlloc  device.Size // largest block granted since New or ClearStats
 
-	Limit      device.Size // bound the strategy sets itself; 0 where it has none
-	NextRegion device.Size // size the next region is meant to have; 0 where that is not fixed in advance
+	Limit      device.Size // the strategy's own limit of Reserved; 0 for none
+	NextRegion device.Size // planned size of the next region; 0 if it is not known in advance
 
 	Regions         int    // regions held
-	Reserves        uint64 // reservations the device granted
-	ReserveFailures uint64 // reservations the device refused
-	Releases        uint64 // regions given back; a region grown from several reservations counts once
+	Reserves        uint64 // reservations that the device granted
+	ReserveFailures uint64 // reservations that the device refused
+	Releases        uint64 // regions released; a region of several reservations counts once
 }
 
 // String returns the counters as lines of a name and a value.
@@ -60,7 +58,7 @@ func (s Stats) String() string {
 	return text.String()
 }
 
-// Granted books a block that was granted: requested bytes in a block of size bytes.
+// Granted counts a granted block: requested bytes in a block of size bytes.
 func (s *Stats) Granted(requested, size device.Size) {
 	s.Allocs++
 	s.Live++
@@ -73,7 +71,7 @@ func (s *Stats) Granted(requested, size device.Size) {
 	s.LargestAlloc = max(s.LargestAlloc, size)
 }
 
-// Freed books a block that was freed and is free at once.
+// Freed counts a freed block that is free at once.
 func (s *Stats) Freed(requested, size device.Size) {
 	s.Frees++
 	s.Live--
@@ -82,13 +80,13 @@ func (s *Stats) Freed(requested, size device.Size) {
 	s.Active -= size
 }
 
-// Emptied books that every live block is gone with the memory it lay in, as when a
-// strategy is closed. That is no free of the caller's.
+// Emptied removes every live block from the counters, as when a strategy is closed. It does not
+// count them as freed.
 func (s *Stats) Emptied() {
 	s.Live, s.Requested, s.Allocated, s.Active = 0, 0, 0, 0
 }
 
-// RegionAdded books a reservation of size bytes.
+// RegionAdded counts a reservation of size bytes.
 func (s *Stats) RegionAdded(size device.Size) {
 	s.Regions++
 	s.Reserves++
@@ -96,14 +94,14 @@ func (s *Stats) RegionAdded(size device.Size) {
 	s.PeakReserved = max(s.PeakReserved, s.Reserved)
 }
 
-// RegionReleased books a region of size bytes that was given back.
+// RegionReleased counts a released region of size bytes.
 func (s *Stats) RegionReleased(size device.Size) {
 	s.Regions--
 	s.Releases++
 	s.Reserved -= size
 }
 
-// Clear resets the counters and sets the peaks to the present values, as TensorFlow's ClearStats
+// Clear resets the counters and sets the peaks to the current values, as TensorFlow's ClearStats
 // does. The peak of reserved bytes stays.
 func (s *Stats) Clear() {
 	s.Allocs, s.Frees, s.OOMs = 0, 0, 0

@@ -1,2 +1,2 @@
-// Package inspect writes what the heap of any strategy holds as text for people.
+// Package inspect describes the heap of any strategy as text for people.
 package inspect

@@ -27,7 +27,7 @@ type MemoryMap struct {
 type MapStats struct {
 	Allocs        uint64      `json:"num_allocs"`         // blocks granted
 	BytesInUse    device.Size `json:"bytes_in_use"`       // in live blocks
-	PeakInUse     device.Size `json:"peak_bytes_in_use"`  // most that was in live blocks
+	PeakInUse     device.Size `json:"peak_bytes_in_use"`  // maximum of bytes_in_use
 	LargestAlloc  device.Size `json:"largest_alloc_size"` // largest block granted
 	Fragmentation float32     `json:"fragmentation"`      // share of free memory outside the largest free chunk
 }
@@ -36,10 +36,10 @@ type MapStats struct {
 // the bin of their size.
 type BinSummary struct {
 	Bin            int32       `json:"bin"`              // number
-	Size           device.Size `json:"bin_size"`         // at which the bin starts
+	Size           device.Size `json:"bin_size"`         // lowest size of the bin
 	BytesInUse     device.Size `json:"bytes_in_use"`     // in live chunks
 	BytesInBin     device.Size `json:"bytes_in_bin"`     // in live and free chunks
-	RequestedInUse device.Size `json:"requested_in_use"` // asked for by live chunks
+	RequestedInUse device.Size `json:"requested_in_use"` // requested by live chunks
 	ChunksInUse    int         `json:"chunks_in_use"`    // live chunks
 	ChunksInBin    int         `json:"chunks_in_bin"`    // live and free chunks
 }
@@ -48,7 +48,7 @@ type BinSummary struct {
 type MapChunk struct {
 	Addr      device.Addr `json:"address"`                 // first byte
 	Size      device.Size `json:"size"`                    // bytes
-	Requested device.Size `json:"requested_size"`          // asked for; 0 for a free chunk
+	Requested device.Size `json:"requested_size"`          // bytes requested; 0 for a free chunk
 	Bin       int32       `json:"bin"`                     // -1 for a chunk that is in use or in no list of its strategy
 	InUse     bool        `json:"in_use"`                  // live, or used by a stream after its free
 	Tag       uint64      `json:"tag,omitzero"`            // label of the request

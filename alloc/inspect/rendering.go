@@ -14,8 +14,8 @@ const renderColumns = 100
 const NoMemoryRendering = "<allocator contains no memory>"
 
 // Rendering draws all regions of s, one after the other, as one line of 100 characters:
-// '*' where a column touches requested bytes of a live block, 'x' where it touches only
-// what rounding added to one, '_' where it touches neither. It is the picture that
+// '*' if a column touches requested bytes of a live block, 'x' if it touches only bytes added by
+// rounding, '_' if it touches neither. It is the picture that
 // TensorFlow's BFC logs when it runs out of memory. O(chunks).
 func Rendering(s alloc.Inspector) string {
 	var total device.Size

@@ -11,7 +11,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// reportedTags is how many tags [AppendFailure] names.
+// reportedTags is the maximum number of tags that [AppendFailure] names.
 const reportedTags = 10
 
 // AppendHeap appends the heap of any strategy to text, at any time between two calls: a line of
@@ -30,11 +30,11 @@ func AppendHeap(s alloc.Inspector, text []byte) []byte {
 	return text
 }
 
-// AppendFailure appends what is known of the last refused request of any strategy, if there is one:
-// the size requested and rounded, alignment, stream and tag, the reason, the size that the device
-// was asked for, and the free memory. Then come totals, and the tags with the most live bytes, as
-// they are now. It appends at most 15 lines. Name returns the text to print for a tag; if name is
-// nil, tags are printed as numbers. [power.AppendReport] adds the details of some strategies.
+// AppendFailure appends a description of the last refused request of any strategy, if there is one:
+// requested and rounded size, alignment, stream and tag, the reason, the size of the failed
+// reservation, and the free memory. Then come the current totals, and the tags with the most live
+// bytes. It appends at most 15 lines. name returns the text to print for a tag; if it is nil, tags
+// are printed as numbers. [power.AppendReport] adds the details of some strategies.
 // O(chunks).
 func AppendFailure(s alloc.Inspector, text []byte, name func(tag uint64) string) []byte {
 	if name == nil {

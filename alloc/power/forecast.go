@@ -9,51 +9,48 @@ import (
 
 // Neighbours predicts the free bytes that a live block would coalesce with.
 type Neighbours interface {
-	// FreeNeighbours returns the bytes of free memory just below and just above a live block that
-	// would be one chunk with it if it were freed now. Both are 0 where no live block starts at
-	// the address, where the free would have to wait, as for a stream, and where what is freed is
-	// set aside first.
+	// FreeNeighbours returns the free bytes just below and just above a live block that would
+	// coalesce with it if it were freed now. Both are 0 if no live block starts at the address, if
+	// the free would be delayed, as by a stream, and if the freed chunk would be cached first.
 	//
-	// It says nothing of a region that goes back to the device at once: then they are what would
-	// have gone back in one piece.
+	// If the free would release the region at once, they are the free bytes released with the block.
 	FreeNeighbours(a device.Addr) (below, above device.Size)
 }
 
 // Placer can predict the effect of frees on a request.
 type Placer interface {
-	// CanPlace reports whether Alloc(r) would surely find room after the live blocks that start at
-	// the addresses were freed in their order, and nothing else was called. It changes nothing. An
-	// address without a live block is passed over.
+	// CanPlace reports whether Alloc(r) would certainly succeed after the live blocks that start at
+	// the addresses were freed in this order, with no other call. It changes nothing. It skips an
+	// address without a live block.
 	//
-	// It is true only if memory that is held, or that these frees would give back to the device, is
-	// enough. So it may be false although the device would have had more to give; and with
-	// [promise.Set].ExactPlacer it is false for no other reason.
+	// It counts only memory that is held or that these frees would release to the device. So it may
+	// be false although the device has more memory; with [promise.Set].ExactPlacer it is false for no
+	// other reason.
 	CanPlace(r alloc.Request, freed []device.Addr) bool
 }
 
-// Mover can move live blocks, for a caller who copies what is in them.
+// Mover can move live blocks, for a caller that copies their contents.
 type Mover interface {
 	// Compact slides live blocks towards the low end of their region, as far as their alignment
-	// allows, and returns the bytes moved. Blocks of a region keep their order; one for which
-	// may says no, asked with its live chunk, stays where it is, and those above it stay above it.
+	// allows, and returns the bytes moved. Blocks of a region keep their order. A block for whose
+	// chunk may returns false stays at its address, and the blocks above it stay above it.
 	//
-	// The strategy calls moved for each block, when both places are the caller's: to copy with
-	// the semantics of memmove in the order of the calls is right, because no block is moved over
-	// bytes that are still to be read. The two places may overlap. A block keeps the alignment that
-	// its request asked for.
+	// The strategy calls moved for each block while both address ranges belong to the caller. Copying
+	// with the semantics of memmove in the order of the calls is correct, because no block is moved
+	// over bytes that are still to be read. The two ranges may overlap. A block keeps the alignment
+	// of its request.
 	//
-	// Neither function may call the strategy. Afterwards the blocks are live at their new
-	// addresses, with their sizes and labels; Stats stay as they are.
+	// Neither function may call the strategy. Afterwards the blocks are live at their new addresses,
+	// with their sizes and labels. Stats do not change.
 	//
-	// Errors: ErrClosed; nothing was moved then.
+	// Errors: ErrClosed, without moves.
 	Compact(may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (device.Size, error)
 }
 
-// FreeNeighbours returns the bytes of free memory of s just below and just above a live block that
-// would be one chunk with it if it were freed now. Without [Neighbours] nothing is known of what
-// merges, and both are 0.
+// FreeNeighbours returns the free bytes of s just below and just above a live block that would
+// coalesce with it if it were freed now. Without [Neighbours] both are 0.
 func FreeNeighbours(s alloc.Inspector, a device.Addr) (below, above device.Size) {
-	reach(s, func(n Neighbours) { below, above = n.FreeNeighbours(a) })
+	withPower(s, func(n Neighbours) { below, above = n.FreeNeighbours(a) })
 	return below, above
 }
 
@@ -63,7 +60,7 @@ func FreeNeighbours(s alloc.Inspector, a device.Addr) (below, above device.Size)
 // alignment. This is exact for a strategy that merges all adjacent chunks and rounds sizes up by
 // less than the remainder, and a guess for others. It costs O(chunks log addresses).
 func CanPlace(s alloc.Inspector, r alloc.Request, freed []device.Addr) (can bool) {
-	if reach(s, func(p Placer) { can = p.CanPlace(r, freed) }) {
+	if withPower(s, func(p Placer) { can = p.CanPlace(r, freed) }) {
 		return can
 	}
 	return canPlaceByWalk(s, r, freed)
@@ -98,7 +95,7 @@ func canPlaceByWalk(s alloc.Inspector, r alloc.Request, freed []device.Addr) boo
 }
 
 // Compact slides live blocks of s towards the low end of their regions and returns the bytes moved.
-// It fails with [alloc.ErrUnsupported] if s is no [Mover].
+// It fails with [alloc.ErrUnsupported] if s is not a [Mover].
 func Compact(s alloc.Inspector, may func(alloc.Chunk) bool, moved func(from, to alloc.Block)) (device.Size, error) {
-	return ask(s, PowerMover, func(m Mover) (device.Size, error) { return m.Compact(may, moved) })
+	return requireResult(s, PowerMover, func(m Mover) (device.Size, error) { return m.Compact(may, moved) })
 }

@@ -6,24 +6,24 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 )
 
-// Planner prepares for a run by the calls of an earlier one.
+// Planner prepares for a run with the calls of an earlier one.
 type Planner interface {
 	// Plan passes a forecast, once and before the first request. The run may differ from it in any
-	// call, and every promise holds all the same. The strategy may reserve memory for its plan, but
-	// grants nothing.
+	// call; every promise holds even then. The strategy may reserve memory for its plan, but grants
+	// nothing.
 	Plan(Forecast)
 }
 
 // Forecast yields the calls of an earlier run in order. It may be ranged over any number of times
-// and by several goroutines at once. A strategy may skip calls of unknown kinds:
-// others may be added.
+// and by several goroutines at once. A strategy skips calls of unknown kinds: more
+// may be added.
 type Forecast = iter.Seq[Expected]
 
 // Expected is one call of a [Forecast]. Calls are counted from 0.
 type Expected struct {
-	Kind ExpectedKind // which call
-	// ExpectAlloc: the request. Its ID is from the earlier run. Its Tag is 0, because traces number
-	// tags each in its own way.
+	Kind ExpectedKind // kind of the call
+	// ExpectAlloc: the request. Its ID is from the earlier run. Its Tag is 0, because each trace
+	// numbers its tags differently.
 	Request alloc.Request
 	// ExpectAlloc: the number of the call that frees the block, -1 if none does. ExpectFree: the
 	// number of the call that requested the block.
@@ -41,7 +41,7 @@ const (
 	ExpectMark                      // Mark
 )
 
-// Plan passes a forecast to s. It fails with [alloc.ErrUnsupported] if s is no [Planner].
+// Plan passes a forecast to s. It fails with [alloc.ErrUnsupported] if s is not a [Planner].
 func Plan(s alloc.Inspector, f Forecast) error {
-	return tell(s, PowerPlanner, func(p Planner) { p.Plan(f) })
+	return require(s, PowerPlanner, func(p Planner) { p.Plan(f) })
 }

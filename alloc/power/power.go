@@ -44,34 +44,34 @@ var powers = [numPowers]struct {
 	name        string
 	implemented func(alloc.Inspector) bool
 }{
-	PowerHoles:          {"holes", is[Holes]},
-	PowerFreeWalker:     {"free-walker", is[FreeWalker]},
-	PowerTrimmer:        {"trimmer", is[Trimmer]},
-	PowerFrontier:       {"frontier", is[Frontier]},
-	PowerMetered:        {"metered", is[Metered]},
-	PowerFailure:        {"failure", is[Failure]},
-	PowerCeiling:        {"ceiling", is[Ceiling]},
-	PowerClearer:        {"clearer", is[Clearer]},
-	PowerReporter:       {"reporter", is[Reporter]},
-	PowerConcurrent:     {"concurrent", is[Concurrent]},
-	PowerWaiter:         {"waiter", is[Waiter]},
-	PowerStreamRecorder: {"stream-recorder", is[StreamRecorder]},
-	PowerPoller:         {"poller", is[Poller]},
-	PowerPrivatePools:   {"private-pools", is[PrivatePools]},
-	PowerCounted:        {"counted", is[Counted]},
-	PowerHistorian:      {"historian", is[Historian]},
-	PowerSelfTimed:      {"self-timed", is[SelfTimed]},
-	PowerNeighbours:     {"neighbours", is[Neighbours]},
-	PowerPlacer:         {"placer", is[Placer]},
-	PowerMover:          {"mover", is[Mover]},
-	PowerInformed:       {"informed", is[Informed]},
-	PowerPlanner:        {"planner", is[Planner]},
-	PowerReferenced:     {"referenced", is[Referenced]},
-	PowerLocator:        {"locator", is[Locator]},
+	PowerHoles:          {"holes", implements[Holes]},
+	PowerFreeWalker:     {"free-walker", implements[FreeWalker]},
+	PowerTrimmer:        {"trimmer", implements[Trimmer]},
+	PowerFrontier:       {"frontier", implements[Frontier]},
+	PowerMetered:        {"metered", implements[Metered]},
+	PowerFailure:        {"failure", implements[Failure]},
+	PowerCeiling:        {"ceiling", implements[Ceiling]},
+	PowerClearer:        {"clearer", implements[Clearer]},
+	PowerReporter:       {"reporter", implements[Reporter]},
+	PowerConcurrent:     {"concurrent", implements[Concurrent]},
+	PowerWaiter:         {"waiter", implements[Waiter]},
+	PowerStreamRecorder: {"stream-recorder", implements[StreamRecorder]},
+	PowerPoller:         {"poller", implements[Poller]},
+	PowerPrivatePools:   {"private-pools", implements[PrivatePools]},
+	PowerCounted:        {"counted", implements[Counted]},
+	PowerHistorian:      {"historian", implements[Historian]},
+	PowerSelfTimed:      {"self-timed", implements[SelfTimed]},
+	PowerNeighbours:     {"neighbours", implements[Neighbours]},
+	PowerPlacer:         {"placer", implements[Placer]},
+	PowerMover:          {"mover", implements[Mover]},
+	PowerInformed:       {"informed", implements[Informed]},
+	PowerPlanner:        {"planner", implements[Planner]},
+	PowerReferenced:     {"referenced", implements[Referenced]},
+	PowerLocator:        {"locator", implements[Locator]},
 }
 
-// is reports whether the method set of s has a power.
-func is[T any](s alloc.Inspector) bool {
+// implements reports whether the method set of s has a power.
+func implements[T any](s alloc.Inspector) bool {
 	_, ok := s.(T)
 	return ok
 }
@@ -93,51 +93,51 @@ func Powers(yield func(Power) bool) {
 	}
 }
 
-// Holes returns its largest free chunk without a walk.
+// Holes finds the largest free chunk without a walk.
 type Holes interface {
 	// LargestFree returns the size of the largest free chunk, or 0.
 	LargestFree() device.Size
 }
 
-// FreeWalker shows its free chunks in the order in which its search tries them.
+// FreeWalker yields the free chunks in the order in which the strategy's search tries them.
 type FreeWalker interface {
 	// WalkFree yields every free chunk in search order.
 	WalkFree(yield func(alloc.Chunk) bool)
 }
 
-// Trimmer can give cached regions back to the device.
+// Trimmer can release cached regions to the device.
 type Trimmer interface {
-	// Trim gives back every region without a live block and returns their bytes.
+	// Trim releases every region without a live block and returns their bytes.
 	//
 	// Postcondition: a region whose release the device refuses stays; the error is the device's.
 	Trim() (device.Size, error)
 }
 
-// Frontier is BFC's timestamped mode: chunks freed before the frontier are safe to merge
-// and to hand to any stream.
+// Frontier is BFC's timestamped mode: chunks freed before the frontier are safe to merge and to
+// grant to any stream.
 type Frontier interface {
 	// SetFrontier raises the safe frontier to count. Lower counts are ignored.
 	SetFrontier(count uint64)
-	// QueuedFrees returns how many freed chunks wait for the frontier.
+	// QueuedFrees returns the number of freed chunks that wait for the frontier.
 	QueuedFrees() int
 }
 
-// Metered reports the host memory of its metadata.
+// Metered reports the host memory of the strategy's metadata.
 type Metered interface {
 	// MetadataBytes returns the bytes of host memory held by tables, indexes and records,
 	// unused capacity included. It costs at most O(regions).
 	MetadataBytes() device.Size
 }
 
-// Failure remembers why the last request was refused.
+// Failure records why the last request was refused.
 type Failure interface {
-	// LastRefusal returns the last refusal, and false if nothing was refused yet.
+	// LastRefusal returns the last refusal, and false if no request was refused yet.
 	LastRefusal() (Refusal, bool)
 }
 
-// Ceiling states the largest request that the strategy can ever grant.
+// Ceiling reports the largest request that the strategy can ever grant.
 type Ceiling interface {
-	// MaxRequest returns that size in bytes. Anything larger is ErrInvalidRequest.
+	// MaxRequest returns that size in bytes. A larger request fails with ErrInvalidRequest.
 	MaxRequest() device.Size
 }
 
@@ -147,31 +147,31 @@ type Clearer interface {
 	ClearStats()
 }
 
-// Reporter can explain its state to a person.
+// Reporter describes its state as text.
 type Reporter interface {
-	// AppendReport appends a report in lines of text about a request that was refused, and
-	// returns the longer slice.
+	// AppendReport appends a report in lines of text about a refused request, and returns the extended
+	// slice.
 	AppendReport(text []byte, refused alloc.Request) []byte
 }
 
 // Concurrent marks a strategy that is safe for concurrent use.
 type Concurrent interface {
-	// ConcurrencySafe is a marker; it does nothing.
+	// ConcurrencySafe is a marker and a no-op.
 	ConcurrencySafe()
 }
 
 // Waiter marks a strategy whose Alloc may wait for memory. It must not be called with a
 // lock held that Free needs.
 type Waiter interface {
-	// AllocMayWait is a marker; it does nothing.
+	// AllocMayWait is a marker and a no-op.
 	AllocMayWait()
 }
 
 // StreamRecorder keeps memory until other streams have finished with it. PyTorch calls it
 // record_stream. It should also be a [Poller], so that callers can make it check.
 //
-// Free does not fail where the device refuses to mark a stream: the block stays [alloc.Pending],
-// and the strategy tries again when it looks.
+// Free does not fail if the device refuses to mark a stream: the block stays [alloc.Pending], and
+// the strategy tries again at the next poll.
 type StreamRecorder interface {
 	// RecordStream records that work on a stream uses the live block at a. After the free the block
 	// stays [alloc.Pending] until all work queued on the stream at that moment has finished. Recording
@@ -181,24 +181,23 @@ type StreamRecorder interface {
 	RecordStream(a device.Addr, s device.Stream) error
 }
 
-// Poller can look which deferred frees may be finished.
+// Poller can check which deferred frees may be finished.
 type Poller interface {
 	// Poll frees [alloc.Pending] blocks whose work has finished, and returns their bytes. It does not
 	// wait. After an error of the device the blocks found so far are free.
 	Poll() (device.Size, error)
 }
 
-// SelfTimed is a strategy that does its work elsewhere, such as in another process, and measures it
-// there: the caller's clock would measure the way there and back.
+// SelfTimed is a strategy that works in another process and measures its time there. The caller's
+// clock would include the communication.
 type SelfTimed interface {
-	// WorkTime returns the nanoseconds that calls of Alloc and Free have taken so far where the
-	// work is done, by the clock of the wall. O(1).
+	// WorkTime returns the nanoseconds of all calls of Alloc and Free so far, measured in that process
+	// by wall-clock time. O(1).
 	WorkTime() int64
 }
 
-// Informed uses hints of the program: the marks between its calls, and the lifetimes
-// that it expects of blocks. These come with their requests ([alloc.Origin.Lifetime]), and may be
-// wrong.
+// Informed uses hints of the program: the marks between its calls, and the expected lifetimes of
+// blocks. Lifetimes come with the requests ([alloc.Origin.Lifetime]), and may be wrong.
 type Informed interface {
 	// Mark passes the text of a mark: the start of a training step, a phase, an annotation. The
 	// strategy may adapt, but grants and frees nothing.
@@ -209,7 +208,7 @@ type Informed interface {
 // address. A wrapper has the power only if it has the method: a wrapper that changes Free must
 // change FreeRef in the same way.
 type Referenced interface {
-	// FreeRef does what Free(b.Addr) does, for a live block as Alloc returned it or [Mover] moved it.
+	// FreeRef is Free(b.Addr) for a live block as Alloc returned it or [Mover] moved it.
 	// It finds the block by b.Ref, or by its address if b.Ref is 0. It does not read b.Size. O(1)
 	// more than the free itself.
 	//
@@ -232,14 +231,14 @@ type Reason uint8
 
 // The reasons.
 const (
-	ReasonNone      Reason = iota // nothing was refused
+	ReasonNone      Reason = iota // no refusal
 	ReasonZero                    // zero bytes (ErrInvalidRequest)
 	ReasonOverflow                // the size overflows when it is rounded (ErrInvalidRequest)
 	ReasonTooLarge                // above the strategy's maximum (ErrInvalidRequest)
-	ReasonAlignment               // no power of two, or cannot be honoured (ErrInvalidRequest)
+	ReasonAlignment               // not a power of two, or not supported (ErrInvalidRequest)
 	ReasonLimit                   // the strategy's own limit leaves no room (ErrOutOfMemory)
 	ReasonDevice                  // the device refused a region (ErrOutOfMemory)
-	ReasonUnusable                // the device gave a region that did not serve the request (ErrOutOfMemory)
+	ReasonUnusable                // the new region did not serve the request (ErrOutOfMemory)
 )
 
 var reasonNames = [...]string{
@@ -257,34 +256,34 @@ func (r Reason) String() string {
 
 // Refusal describes one refused request. Sizes are bytes.
 type Refusal struct {
-	Reason      Reason        // why
+	Reason      Reason        // reason of the refusal
 	Request     alloc.Request // the request
-	Rounded     device.Size   // its size as the strategy rounds it; 0 if that is not known
-	Asked       device.Size   // the last reservation tried on the way; 0 if none was
+	Rounded     device.Size   // rounded size; 0 if it is not known
+	Asked       device.Size   // size of the last reservation tried for it; 0 if none was
 	Device      error         // error of the device; nil if it was not called
 	LargestHole device.Size   // largest free chunk at that moment
 	Free        device.Size   // bytes in free chunks at that moment
 }
 
-// Wrapper is a strategy around another one. It has the powers of the strategy behind it besides its
-// own.
+// Wrapper is a strategy around another one. It has its own powers and those of the wrapped
+// strategy.
 type Wrapper interface {
-	// Wrapped returns the strategy behind, and the lock that has to be held while one of its
-	// methods runs; nil for none.
+	// Wrapped returns the wrapped strategy, and the lock that must be held while one of its methods
+	// runs; nil for none.
 	Wrapped() (alloc.Inspector, sync.Locker)
 }
 
-// haver is implemented by wrappers, whose method sets do not show the powers behind them,
+// powerReporter is implemented by wrappers, whose method sets do not show the wrapped powers,
 // and by strategies whose powers depend on their configuration.
-type haver interface{ Has(Power) bool }
+type powerReporter interface{ Has(Power) bool }
 
-// Has reports whether s really has the power, through any number of wrappers. Of [Referenced] the
-// outermost one must have the method too.
+// Has reports whether s has the power, through any number of wrappers. For [Referenced] the
+// outermost wrapper must have the method too.
 func Has(s alloc.Inspector, p Power) bool {
 	if p == PowerReferenced && !Implements(s, p) {
 		return false
 	}
-	if h, ok := s.(haver); ok {
+	if h, ok := s.(powerReporter); ok {
 		return h.Has(p)
 	}
 	return Implements(s, p)
@@ -294,10 +293,10 @@ func Has(s alloc.Inspector, p Power) bool {
 // own Has uses it for its unconditional powers.
 func Implements(s alloc.Inspector, p Power) bool { return p < numPowers && powers[p].implemented(s) }
 
-// reach calls do with s if it has the methods of T, or else with the first strategy behind it that
-// has, while the locks between them are held. It reports whether one was found. T has one method:
-// a wrapper may replace a part of a power.
-func reach[T any](s alloc.Inspector, do func(T)) bool {
+// withPower calls do with s if it has the methods of T, or else with the first wrapped strategy
+// that has them, holding the locks between them. It reports whether it found one. T has one method,
+// because a wrapper may replace a part of a power.
+func withPower[T any](s alloc.Inspector, do func(T)) bool {
 	if own, ok := s.(T); ok {
 		do(own)
 		return true
@@ -311,28 +310,28 @@ func reach[T any](s alloc.Inspector, do func(T)) bool {
 		lock.Lock()
 		defer lock.Unlock()
 	}
-	return reach(inner, do)
+	return withPower(inner, do)
 }
 
-// tell is reach for a required power. It fails with [alloc.ErrUnsupported] without it.
-func tell[T any](s alloc.Inspector, p Power, do func(T)) error {
-	if Has(s, p) && reach(s, do) {
+// require is withPower for a required power. It fails with [alloc.ErrUnsupported] without it.
+func require[T any](s alloc.Inspector, p Power, do func(T)) error {
+	if Has(s, p) && withPower(s, do) {
 		return nil
 	}
 	return alloc.ErrUnsupported
 }
 
-// try is tell for a method that may fail.
-func try[T any](s alloc.Inspector, p Power, do func(T) error) (err error) {
-	if missing := tell(s, p, func(t T) { err = do(t) }); missing != nil {
+// requireError is require for a method that may fail.
+func requireError[T any](s alloc.Inspector, p Power, do func(T) error) (err error) {
+	if missing := require(s, p, func(t T) { err = do(t) }); missing != nil {
 		return missing
 	}
 	return err
 }
 
-// ask is try for a method with a result.
-func ask[T, R any](s alloc.Inspector, p Power, do func(T) (R, error)) (result R, err error) {
-	err = try(s, p, func(t T) (err error) {
+// requireResult is requireError for a method with a result.
+func requireResult[T, R any](s alloc.Inspector, p Power, do func(T) (R, error)) (result R, err error) {
+	err = requireError(s, p, func(t T) (err error) {
 		result, err = do(t)
 		return err
 	})
@@ -342,7 +341,7 @@ func ask[T, R any](s alloc.Inspector, p Power, do func(T) (R, error)) (result R,
 // LargestFree returns the size of the largest free chunk of s, or 0. It uses [Holes], otherwise it
 // costs a walk.
 func LargestFree(s alloc.Inspector) (largest device.Size) {
-	if reach(s, func(h Holes) { largest = h.LargestFree() }) {
+	if withPower(s, func(h Holes) { largest = h.LargestFree() }) {
 		return largest
 	}
 	for c := range s.Walk {
@@ -356,7 +355,7 @@ func LargestFree(s alloc.Inspector) (largest device.Size) {
 // WalkFree yields the free chunks of s in the order in which its search tries them. It
 // uses [FreeWalker], or else yields them by address.
 func WalkFree(s alloc.Inspector, yield func(alloc.Chunk) bool) {
-	if reach(s, func(w FreeWalker) { w.WalkFree(yield) }) {
+	if withPower(s, func(w FreeWalker) { w.WalkFree(yield) }) {
 		return
 	}
 	for c := range s.Walk {
@@ -366,72 +365,75 @@ func WalkFree(s alloc.Inspector, yield func(alloc.Chunk) bool) {
 	}
 }
 
-// Trim gives cached regions of s back to the device and returns their bytes. It fails
-// with [alloc.ErrUnsupported] if s is no [Trimmer].
-func Trim(s alloc.Inspector) (device.Size, error) { return ask(s, PowerTrimmer, Trimmer.Trim) }
-
-// SetFrontier raises the safe frontier of s. It fails with [alloc.ErrUnsupported] if s is no
-// [Frontier].
-func SetFrontier(s alloc.Inspector, count uint64) error {
-	return tell(s, PowerFrontier, func(f interface{ SetFrontier(count uint64) }) { f.SetFrontier(count) })
+// Trim releases cached regions of s to the device and returns their bytes. It fails with
+// [alloc.ErrUnsupported] if s is not a [Trimmer].
+func Trim(s alloc.Inspector) (device.Size, error) {
+	return requireResult(s, PowerTrimmer, Trimmer.Trim)
 }
 
-// QueuedFrees returns how many freed chunks wait for the frontier of s. It fails with
-// [alloc.ErrUnsupported] if s is no [Frontier].
+// SetFrontier raises the safe frontier of s. It fails with [alloc.ErrUnsupported] if s is not a
+// [Frontier].
+func SetFrontier(s alloc.Inspector, count uint64) error {
+	return require(s, PowerFrontier, func(f interface{ SetFrontier(count uint64) }) { f.SetFrontier(count) })
+}
+
+// QueuedFrees returns the number of freed chunks that wait for the frontier of s. It fails with
+// [alloc.ErrUnsupported] if s is not a [Frontier].
 func QueuedFrees(s alloc.Inspector) (n int, err error) {
-	err = tell(s, PowerFrontier, func(f interface{ QueuedFrees() int }) { n = f.QueuedFrees() })
+	err = require(s, PowerFrontier, func(f interface{ QueuedFrees() int }) { n = f.QueuedFrees() })
 	return n, err
 }
 
 // MetadataBytes returns the host memory of the metadata of s. It fails with
 // [alloc.ErrUnsupported] if s is not [Metered].
 func MetadataBytes(s alloc.Inspector) (n device.Size, err error) {
-	err = tell(s, PowerMetered, func(m Metered) { n = m.MetadataBytes() })
+	err = require(s, PowerMetered, func(m Metered) { n = m.MetadataBytes() })
 	return n, err
 }
 
-// LastRefusal returns why s refused its last refused request. It returns false if
-// nothing was refused yet or s lacks the power.
+// LastRefusal returns the last refusal of s. It returns false if no request was refused yet or s
+// lacks the power.
 func LastRefusal(s alloc.Inspector) (last Refusal, known bool) {
-	reach(s, func(f Failure) { last, known = f.LastRefusal() })
+	withPower(s, func(f Failure) { last, known = f.LastRefusal() })
 	return last, known
 }
 
-// MaxRequest returns the largest request that s can ever grant. Without [Ceiling] that
-// is the largest size there is.
+// MaxRequest returns the largest request that s can ever grant. Without [Ceiling] it returns the
+// maximum of [device.Size].
 func MaxRequest(s alloc.Inspector) device.Size {
 	largest := ^device.Size(0)
-	reach(s, func(c Ceiling) { largest = c.MaxRequest() })
+	withPower(s, func(c Ceiling) { largest = c.MaxRequest() })
 	return largest
 }
 
-// ClearStats resets the statistics of s. It fails with [alloc.ErrUnsupported] if s is no [Clearer].
-func ClearStats(s alloc.Inspector) error { return tell(s, PowerClearer, Clearer.ClearStats) }
+// ClearStats resets the statistics of s. It fails with [alloc.ErrUnsupported] if s is not a
+// [Clearer].
+func ClearStats(s alloc.Inspector) error { return require(s, PowerClearer, Clearer.ClearStats) }
 
-// RecordStream notes that work on a stream uses a live block of s. It fails with
-// [alloc.ErrUnsupported] if s is no [StreamRecorder].
+// RecordStream records that work on a stream uses a live block of s. It fails with
+// [alloc.ErrUnsupported] if s is not a [StreamRecorder].
 func RecordStream(s alloc.Inspector, a device.Addr, on device.Stream) error {
-	return try(s, PowerStreamRecorder, func(r StreamRecorder) error { return r.RecordStream(a, on) })
+	return requireError(s, PowerStreamRecorder, func(r StreamRecorder) error { return r.RecordStream(a, on) })
 }
 
-// Poll makes free what is pending in s on work that has finished, and returns the bytes. It
-// fails with [alloc.ErrUnsupported] if s is no [Poller].
-func Poll(s alloc.Inspector) (device.Size, error) { return ask(s, PowerPoller, Poller.Poll) }
+// Poll frees the pending blocks of s whose work has finished, and returns their bytes. It fails
+// with [alloc.ErrUnsupported] if s is not a [Poller].
+func Poll(s alloc.Inspector) (device.Size, error) { return requireResult(s, PowerPoller, Poller.Poll) }
 
-// WorkTime returns the nanoseconds that calls of Alloc and Free of s have taken so far where the
-// work is done. It fails with [alloc.ErrUnsupported] if s is not [SelfTimed].
+// WorkTime returns the nanoseconds of all calls of Alloc and Free so far, measured by s. It fails
+// with [alloc.ErrUnsupported] if s is not [SelfTimed].
 func WorkTime(s alloc.Inspector) (ns int64, err error) {
-	err = tell(s, PowerSelfTimed, func(t SelfTimed) { ns = t.WorkTime() })
+	err = require(s, PowerSelfTimed, func(t SelfTimed) { ns = t.WorkTime() })
 	return ns, err
 }
 
 // Mark passes a mark of the program to s. It fails with [alloc.ErrUnsupported] if s is not
 // [Informed].
 func Mark(s alloc.Inspector, text string) error {
-	return tell(s, PowerInformed, func(i Informed) { i.Mark(text) })
+	return require(s, PowerInformed, func(i Informed) { i.Mark(text) })
 }
 
-// FreeRef takes back a block as s granted it. It uses [Referenced], or else frees by address.
+// FreeRef frees a block as s granted it. It uses [Referenced], or else frees by address.
 func FreeRef(s alloc.Strategy, b alloc.Block) error {
 	if r, ok := ReferencedOf(s); ok {
 		return r.FreeRef(b)
@@ -450,7 +452,7 @@ func ReferencedOf(s alloc.Inspector) (Referenced, bool) {
 // [alloc.ErrInvalidFree] if no live block starts there. It uses [Locator], otherwise it costs a
 // walk.
 func BlockAt(s alloc.Inspector, a device.Addr) (c alloc.Chunk, err error) {
-	if Has(s, PowerLocator) && reach(s, func(l Locator) { c, err = l.BlockAt(a) }) {
+	if Has(s, PowerLocator) && withPower(s, func(l Locator) { c, err = l.BlockAt(a) }) {
 		return c, err
 	}
 	err = alloc.ErrInvalidFree
@@ -463,9 +465,9 @@ func BlockAt(s alloc.Inspector, a device.Addr) (c alloc.Chunk, err error) {
 	return c, err
 }
 
-// AppendReport appends the strategy's own report about a refused request to text. It
-// fails with [alloc.ErrUnsupported] if s is no [Reporter].
+// AppendReport appends the strategy's own report about a refused request to text. It fails with
+// [alloc.ErrUnsupported] if s is not a [Reporter].
 func AppendReport(s alloc.Inspector, text []byte, refused alloc.Request) ([]byte, error) {
-	err := tell(s, PowerReporter, func(r Reporter) { text = r.AppendReport(text, refused) })
+	err := require(s, PowerReporter, func(r Reporter) { text = r.AppendReport(text, refused) })
 	return text, err
 }

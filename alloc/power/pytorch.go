@@ -8,12 +8,12 @@ import (
 // AllStreams as the stream of [PrivatePools].BeginPool means every stream.
 const AllStreams = ^device.Stream(0)
 
-// PrivatePools keeps the memory of some requests apart from all others, so that a program may use
-// their addresses again after it has freed them. PyTorch has them for CUDA graphs and MemPools.
+// PrivatePools separates the memory of some requests from all others, so that a program may use the
+// addresses again after it has freed them. PyTorch has them for CUDA graphs and MemPools.
 type PrivatePools interface {
 	// BeginPool redirects the requests of a stream, or of all streams, into a pool from now on. It
-	// creates the pool with one user, or adds a user. If several redirections match a request the one
-	// begun first decides, or the last one with [promise.Set].LastPoolFirst.
+	// creates the pool with one user, or adds a user. If several redirections match a request, the one
+	// that was begun first applies, or the last one with [promise.Set].LastPoolFirst.
 	//
 	// Errors: ErrInvalidPool for the default pool, ErrClosed.
 	BeginPool(id alloc.PoolID, s device.Stream) error
@@ -24,8 +24,8 @@ type PrivatePools interface {
 	// Errors: ErrInvalidPool if nothing is redirected into it, ErrClosed.
 	EndPool(id alloc.PoolID) error
 
-	// ReleasePool removes one user of a pool. Without users its memory goes back to the
-	// device with other cached memory, as blocks are freed, and the pool is forgotten at the end.
+	// ReleasePool removes one user of a pool. The memory of a pool without users is released with
+	// other cached memory as its blocks are freed, and then the pool is removed.
 	//
 	// Errors: ErrInvalidPool if there is no such pool with a user, ErrClosed.
 	ReleasePool(id alloc.PoolID) error
@@ -39,7 +39,7 @@ const (
 	OwnerExpandable uint8 = 1 // Chunk.Owner in a segment that grows
 )
 
-// Counted counts as PyTorch's caching allocator does, beside [alloc.Stats].
+// Counted has the counters of PyTorch's caching allocator, in addition to [alloc.Stats].
 type Counted interface {
 	// Counters yields each counter under the name it has in torch.cuda.memory_stats, such as
 	// "active_bytes.large_pool.peak", always all of them and in the same order. It must not be
@@ -47,15 +47,15 @@ type Counted interface {
 	Counters(yield func(name string, value int64) bool)
 }
 
-// ActionKind is a kind of action beside allocations and frees.
+// ActionKind is a kind of action other than an allocation or a free.
 type ActionKind uint8
 
 // The kinds of actions, as PyTorch's memory history has them.
 const (
 	SegmentAlloc  ActionKind = iota // a segment was taken from the device
-	SegmentFree                     // a segment went back to the device
+	SegmentFree                     // a segment was returned to the device
 	SegmentMap                      // memory was mapped in a segment that grows
-	SegmentUnmap                    // memory of such a segment went back
+	SegmentUnmap                    // memory of such a segment was unmapped
 	FreeCompleted                   // the free of a block that was pending became final
 	OutOfMemory                     // a request found no memory
 )
@@ -75,18 +75,18 @@ func (k ActionKind) String() string {
 // Action is one entry of a strategy's history.
 type Action struct {
 	Kind       ActionKind    // kind of the action
-	Addr       device.Addr   // first byte; 0 of OutOfMemory
-	Size       device.Size   // bytes: of the memory; of FreeCompleted those asked for; of OutOfMemory the request, rounded
+	Addr       device.Addr   // first byte; 0 for OutOfMemory
+	Size       device.Size   // bytes of the memory; FreeCompleted: bytes requested; OutOfMemory: rounded request
 	Stream     device.Stream // stream of the segment, the block or the request
-	Pool       alloc.PoolID  // private pool of the segment or the block; 0 of OutOfMemory
-	DeviceFree device.Size   // OutOfMemory: bytes that the device has left
+	Pool       alloc.PoolID  // private pool of the segment or the block; 0 for OutOfMemory
+	DeviceFree device.Size   // OutOfMemory: free bytes of the device
 }
 
-// Historian reports its actions besides grants and frees, at the moment of the action.
+// Historian reports its actions other than grants and frees, at the time of the action.
 type Historian interface {
-	// SetHistory has tell called with every action from now on; nil ends that. tell must not call the
-	// strategy.
-	SetHistory(tell func(Action))
+	// SetHistory sets the listener that is called with every action from now on; nil removes it. The
+	// listener must not call the strategy.
+	SetHistory(listener func(Action))
 }
 
 // BeginPool redirects requests of s into a private pool. It fails with [alloc.ErrUnsupported] if s
@@ -95,31 +95,31 @@ func BeginPool(s alloc.Inspector, id alloc.PoolID, stream device.Stream) error {
 	type beginner interface {
 		BeginPool(alloc.PoolID, device.Stream) error
 	}
-	return try(s, PowerPrivatePools, func(p beginner) error { return p.BeginPool(id, stream) })
+	return requireError(s, PowerPrivatePools, func(p beginner) error { return p.BeginPool(id, stream) })
 }
 
 // EndPool ends a redirection of s into a private pool. It fails with [alloc.ErrUnsupported] if s
 // has no [PrivatePools].
 func EndPool(s alloc.Inspector, id alloc.PoolID) error {
 	type ender interface{ EndPool(alloc.PoolID) error }
-	return try(s, PowerPrivatePools, func(p ender) error { return p.EndPool(id) })
+	return requireError(s, PowerPrivatePools, func(p ender) error { return p.EndPool(id) })
 }
 
 // ReleasePool removes one user of a private pool of s. It fails with [alloc.ErrUnsupported]
 // if s has no [PrivatePools].
 func ReleasePool(s alloc.Inspector, id alloc.PoolID) error {
 	type releaser interface{ ReleasePool(alloc.PoolID) error }
-	return try(s, PowerPrivatePools, func(p releaser) error { return p.ReleasePool(id) })
+	return requireError(s, PowerPrivatePools, func(p releaser) error { return p.ReleasePool(id) })
 }
 
 // Counters yields the counters of s in PyTorch's terms. It fails with [alloc.ErrUnsupported] if s
 // is not [Counted].
 func Counters(s alloc.Inspector, yield func(name string, value int64) bool) error {
-	return tell(s, PowerCounted, func(c Counted) { c.Counters(yield) })
+	return require(s, PowerCounted, func(c Counted) { c.Counters(yield) })
 }
 
-// SetHistory has listener called with what s does. It fails with [alloc.ErrUnsupported] if s is no
-// [Historian].
+// SetHistory sets the listener of the actions of s. It fails with [alloc.ErrUnsupported] if s is
+// not a [Historian].
 func SetHistory(s alloc.Inspector, listener func(Action)) error {
-	return tell(s, PowerHistorian, func(h Historian) { h.SetHistory(listener) })
+	return require(s, PowerHistorian, func(h Historian) { h.SetHistory(listener) })
 }

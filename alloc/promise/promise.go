@@ -11,13 +11,13 @@ import (
 // Set holds the promises of a configuration beyond the core that every strategy keeps. The zero
 // value promises nothing more. The property suite verifies them.
 type Set struct {
-	// Quantum in bytes: blocks start at a multiple of it from the start of their region,
-	// and powers of two up to it are honoured as alignment. 0 promises neither.
+	// Quantum in bytes: blocks start at a multiple of it from the start of their region, and
+	// alignments up to it are supported. 0 promises neither.
 	Quantum device.Size
 	// ZeroSize promises that a request for no bytes is granted.
 	ZeroSize bool
-	// Honours reports whether the alignment of a request, a power of two, is honoured.
-	// If it is nil, alignments above Quantum may be honoured or refused.
+	// Honours reports whether the alignment of a request, a power of two, is supported. If it is nil,
+	// alignments above Quantum may be supported or refused.
 	Honours func(alloc.Request) bool
 	// MaxGrant returns the largest block that a request may be given; nil is no promise.
 	MaxGrant func(alloc.Request) device.Size
@@ -26,8 +26,8 @@ type Set struct {
 	MustMerge func(left, right alloc.Chunk) bool
 	// ClassOf returns the Class of a free chunk; nil is no promise.
 	ClassOf func(alloc.Chunk) int32
-	// SearchOrder compares two free chunks of one class by who is tried first; nil is no
-	// promise. Classes are not compared with one another.
+	// SearchOrder orders the free chunks of one class as the search tries them; nil is no promise.
+	// Chunks of different classes are not compared.
 	SearchOrder func(a, b alloc.Chunk) int
 	// Serves reports whether a free chunk of the pool that a request goes to should have served
 	// it: if one did, the strategy may not have run out of memory. Nil is no promise.
@@ -45,8 +45,8 @@ type Set struct {
 	// that the request goes to. The promise is void for a call in which pending blocks may have
 	// become free, or in which the device or a limit refused memory. Nil is no promise.
 	Places func(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID) Placement
-	// ReturnOrder compares two regions by which one a trim releases first. It gets the first chunk
-	// of each, with the size of the region; nil is no promise.
+	// ReturnOrder compares two regions by the order in which a trim releases them. It gets the
+	// first chunk of each, with the size of the region; nil is no promise.
 	ReturnOrder func(a, b alloc.Chunk) int
 	// Stamped promises that frees are counted as [power.Frontier] describes: until the frontier has
 	// passed the count of a free, the chunk that holds its bytes shows that count or a later one.
@@ -54,7 +54,7 @@ type Set struct {
 	// FreesNull promises that a free of address 0 succeeds and changes nothing. Otherwise it is an
 	// invalid free.
 	FreesNull bool
-	// FreeReleases means that Free may give a region back to the device.
+	// FreeReleases means that Free may release a region to the device.
 	FreeReleases bool
 	// Page is the unit in bytes in which memory of a range is released: Trim leaves no page, counted
 	// from the start of its range, mapped without a live or pending block. 0 is the device's
@@ -65,9 +65,9 @@ type Set struct {
 	// LastPoolFirst promises that the redirection begun last decides, if several match a request.
 	// Otherwise the one begun first decides.
 	LastPoolFirst bool
-	// Quiescent weakens the promise of a [power.Concurrent] strategy: concurrent calls need not be
-	// answered as if each happened at one moment. A request may be refused although there is room, and
-	// Stats may be torn. When no call is in progress, the state follows from all answers.
+	// Quiescent weakens the promise of a [power.Concurrent] strategy: the results of
+	// concurrent calls need not be linearizable. A request may be refused although there is room, and
+	// Stats may be torn. When no call is in progress, the state is consistent with all results.
 	Quiescent bool
 	// Boundaries are sizes in bytes around which the strategy decides differently, such
 	// as its size classes. The generator aims at them and one byte to either side.
@@ -78,15 +78,15 @@ type Set struct {
 
 // Placement is the expected placement of a request. The zero value accepts any placement.
 type Placement struct {
-	Addr  device.Addr // where the block begins; 0 for anywhere
+	Addr  device.Addr // start of the block; 0 for any
 	Size  device.Size // bytes of the block
 	Takes device.Size // additional bytes held afterwards
 }
 
 // Exception is an invariant that a strategy does not keep.
 type Exception struct {
-	Invariant string // which one, by its number in docs/invariants.md: "I5"
-	Reason    string // why, in a sentence
+	Invariant string // number in docs/invariants.md: "I5"
+	Reason    string // the reason, in one sentence
 }
 
 // Promiser is a configuration that states what its strategy promises.
@@ -95,11 +95,11 @@ type Promiser interface {
 	Promises() Set
 }
 
-// MergeAll is a MustMerge: no two neighbours are both free.
+// MergeAll is a MustMerge: no two adjacent chunks are free.
 func MergeAll(_, _ alloc.Chunk) bool { return true }
 
-// MergeSafe is the MustMerge of a timestamped strategy: no two neighbours are both free
-// unless one still waits for the frontier.
+// MergeSafe is the MustMerge of a timestamped strategy: no two adjacent chunks are free unless one
+// still waits for the frontier.
 func MergeSafe(left, right alloc.Chunk) bool { return left.FreedAt == 0 && right.FreedAt == 0 }
 
 // MergeBuddies is a MustMerge: no two free chunks of one size are each other's buddy.
@@ -107,8 +107,8 @@ func MergeBuddies(left, right alloc.Chunk) bool {
 	return left.Size == right.Size && left.Addr.Sub(left.Region)%(2*left.Size) == 0
 }
 
-// MergeWithin returns a MustMerge: free neighbours inside one span are merged, spans
-// being counted in bytes from the start of the region.
+// MergeWithin returns a MustMerge: adjacent free chunks are merged within spans of the given bytes,
+// counted from the start of the region.
 func MergeWithin(span device.Size) func(left, right alloc.Chunk) bool {
 	return func(_, right alloc.Chunk) bool { return right.Addr.Sub(right.Region)%span != 0 }
 }

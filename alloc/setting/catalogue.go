@@ -20,10 +20,10 @@ import (
 // Preset is a named configuration of a strategy. The preset with the empty name belongs to the bare
 // name of the strategy; a strategy without one has no bare form.
 type Preset struct {
-	Name string // what follows the colon: "growth" in bfc:growth
+	Name string // the part after the colon: "growth" in bfc:growth
 	Doc  string // one line
 	JSON string // fields of the strategy's Config that differ from its zero value
-	In   Lists  // default lists that have it; zero: every list for the first preset, none for the others
+	In   Lists  // default lists that contain it; zero: every list for the first preset, none for the others
 }
 
 // Lists is a set of default lists: the strategies that a command takes if none are named.
@@ -55,7 +55,7 @@ type Spec struct {
 	// accept them, because each setup has one name in results; its error suggests the strategy.
 	Known []string
 
-	// Originals are programs that the strategy was made after, each with a Config of its own. The
+	// Originals are programs that the strategy reimplements, each with its own Config. The
 	// preset of an original's name builds it, and so does every configuration whose field "compat"
 	// has that name.
 	Originals []Spec
@@ -69,9 +69,9 @@ func (s Spec) KnownAs(names ...string) Spec {
 	return s
 }
 
-// WithOriginals returns the entry with [Spec.Originals]. An original is named like the preset that
-// builds it, "buddy:xdl", which sets the field "compat" to what follows the colon and has the
-// original's Doc. The Config of an original has that field too, with that one value.
+// WithOriginals returns the entry with [Spec.Originals]. An original has the name and the Doc of
+// the preset that builds it, such as "buddy:xdl". The preset sets the field "compat" to the part
+// after the colon. The Config of an original has that field too, with that one value.
 func (s Spec) WithOriginals(originals ...Spec) Spec {
 	for i := range originals {
 		for _, p := range s.Presets {
@@ -120,7 +120,7 @@ type Knob struct {
 	Grid    []string // values worth trying, in JSON; empty for a field that a search leaves alone
 }
 
-// DefaultedConfig is a configuration that can fill in its own defaults and judge itself.
+// DefaultedConfig is a configuration that can fill in its defaults and validate itself.
 type DefaultedConfig[C any] interface {
 	// WithDefaults returns the configuration with every default filled in, or an error
 	// that names strategy and field.
@@ -129,8 +129,8 @@ type DefaultedConfig[C any] interface {
 
 // CapacityConfig is a configuration that can be fitted to a device.
 type CapacityConfig[C any] interface {
-	// ForCapacity returns the configuration for a device of n bytes: a strategy with a
-	// limit of its own gets that limit.
+	// ForCapacity returns the configuration for a device of n bytes: a strategy with its own limit
+	// gets the limit n.
 	ForCapacity(n device.Size) C
 }
 
@@ -141,8 +141,7 @@ type PreallocatingConfig interface {
 	Preallocates() bool
 }
 
-// BaselineConfig is a configuration of a baseline: a strategy that others are compared with, and
-// none to choose.
+// BaselineConfig is a configuration of a baseline: a strategy for comparison, not for use.
 type BaselineConfig interface {
 	// Baseline reports whether the strategy is a baseline.
 	Baseline() bool
@@ -202,7 +201,7 @@ func (s Setup) New(src device.Source) (alloc.Strategy, error) {
 }
 
 // ForCapacity returns the setup for a device of n bytes, under the same name and with the same
-// forecast. A strategy that bounds itself gets that bound; any other is returned as it is.
+// forecast. A strategy with its own limit gets the limit n; any other setup is returned unchanged.
 func (s Setup) ForCapacity(n device.Size) Setup {
 	fitted := s.forCapacity(n)
 	fitted.Name, fitted.Forecast = s.Name, s.Forecast
@@ -252,7 +251,7 @@ type Catalogue []Spec
 
 // Lookup returns the setup for a name such as "bfc" or "bfc:growth". The fields of override, a JSON
 // object or nothing, replace the preset's. It fails for an unknown strategy or preset, malformed
-// JSON, an unknown field, and values that a [DefaultedConfig] refuses. The text after the colon may
+// JSON, an unknown field, and values that a [DefaultedConfig] rejects. The text after the colon may
 // also be in the form of [Spec.Given]. The bare name of a strategy without a bare preset starts
 // from the zero Config.
 func (c Catalogue) Lookup(name string, override json.RawMessage) (Setup, error) {
@@ -449,7 +448,7 @@ func defaultsOf[C any]() (fields map[string]json.RawMessage) {
 	return fields
 }
 
-// inJSON returns a value of the grid tag in JSON: texts and sizes with a unit need quotes.
+// inJSON returns a value of the grid tag as JSON: it quotes texts and sizes with a unit.
 func (k Knob) inJSON(value string) string {
 	if json.Valid([]byte(value)) && k.Type != "text" {
 		return value
@@ -458,7 +457,7 @@ func (k Knob) inJSON(value string) string {
 	return string(quoted)
 }
 
-// knobType names the kind of value a configuration field takes.
+// knobType returns the type of a configuration field for people.
 func knobType(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[device.Size]():

@@ -4,11 +4,11 @@ import "github.com/vramyard/vramyard/device"
 
 // Demand holds the properties of a trace that determine which settings can make a difference.
 type Demand struct {
-	Sizes []device.Size // every size in bytes that is asked for, once, ascending
-	Pools bool          // requests go to private pools
+	Sizes []device.Size // distinct requested sizes in bytes, ascending
+	Pools bool          // some requests go to private pools
 }
 
-// Largest returns the largest size in bytes that is asked for, 0 without requests.
+// Largest returns the largest requested size in bytes, 0 without requests.
 func (d Demand) Largest() device.Size {
 	if len(d.Sizes) == 0 {
 		return 0
@@ -20,15 +20,15 @@ func (d Demand) Largest() device.Size {
 type ReducedConfig[C any] interface {
 	// Reduced returns the simplest configuration with which a strategy makes the same decisions
 	// as with this one, on every device, in every trace of a demand. Two configurations that
-	// reduce to the same one need not both be tried. It is asked of a configuration whose
-	// defaults are filled in.
+	// reduce to the same one need not both be tried. It is called on a configuration with its defaults
+	// filled in.
 	Reduced(Demand) C
 }
 
 // Export is a configuration as the users of a framework set it.
 type Export struct {
-	Framework string `json:"framework"` // whose users
-	// variables to set, each NAME=VALUE; none for what the framework does unasked
+	Framework string `json:"framework"` // name of the framework
+	// variables to set, each NAME=VALUE; none for the framework's default
 	Environment []string `json:"environment,omitempty"`
 	From        string   `json:"from,omitempty"`   // first release with these settings; none: all have them
 	Since       string   `json:"since,omitempty"`  // first release that reads Environment; none: all do
@@ -37,26 +37,27 @@ type Export struct {
 
 // ExportedConfig is a configuration that users of a framework may be able to choose.
 type ExportedConfig interface {
-	// Export returns how, and false if no framework can be set to do this.
+	// Export returns the framework and its settings, and false if no framework has this configuration.
 	Export() (Export, bool)
 }
 
-// UnboundConfig is a configuration with which a strategy may not look at how much memory there is.
+// UnboundConfig is a configuration with which a strategy may be independent of the device's
+// capacity.
 type UnboundConfig interface {
-	// Unbound reports that nothing depends on the capacity of the device, nor on a limit that
-	// follows it, but what is refused. So a trace in which nothing is refused goes alike on every
-	// device that has room for what is held at most.
+	// Unbound reports that the capacity of the device, and a limit that follows it, affect only which
+	// requests fail. So a trace without failures has the same result on every device that is large
+	// enough for the peak of the held bytes.
 	Unbound() bool
 }
 
-// LockingConfig is a configuration of a strategy that may have locks of its own.
+// LockingConfig is a configuration of a strategy that may have its own locks.
 type LockingConfig[C any] interface {
 	// WithLocks returns the configuration with which the strategy is [power.Concurrent].
 	WithLocks() C
 }
 
 // WithLocks returns the setup with which the strategy is safe for concurrent use by its own locks,
-// and false if it has none.
+// and false if it has no locks.
 func (s Setup) WithLocks() (Setup, bool) {
 	if s.withLocks == nil {
 		return Setup{}, false
@@ -64,7 +65,7 @@ func (s Setup) WithLocks() (Setup, bool) {
 	return s.withLocks(), true
 }
 
-// Unbound reports whether nothing depends on the capacity of the device but what it refuses.
+// Unbound reports whether the capacity of the device affects only which requests fail.
 func (s Setup) Unbound() bool {
 	u, ok := s.Config.(UnboundConfig)
 	return ok && u.Unbound()

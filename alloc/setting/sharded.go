@@ -14,12 +14,12 @@ import (
 	"github.com/vramyard/vramyard/internal/strictjson"
 )
 
-// ShardedConfig describes shards of one strategy behind a lock each; see [wrap.Sharded]. The zero
+// ShardedConfig describes shards of one strategy, each with a lock; see [wrap.Sharded]. The zero
 // value of a field means its default.
 type ShardedConfig struct {
-	// Of names the strategy of each shard, as [Catalogue.Lookup] takes it.
+	// Of is the name of the strategy of each shard, for [Catalogue.Lookup].
 	Of string `json:"of" doc:"strategy of each shard"`
-	// Config has fields of its Config that replace fields of the preset.
+	// Config holds fields of the strategy's Config that replace fields of the preset.
 	Config json.RawMessage `json:"config,omitempty" doc:"its settings"`
 	// Shards is the number of shards; default 4. A strategy that takes its whole limit at once has
 	// an equal part of the limit in each shard.
@@ -97,7 +97,7 @@ func (s Setup) Sharded(name string, n int, by string) (Setup, error) {
 
 // sharded returns the setup of shards of s with a configuration that is valid.
 func (s Setup) sharded(name string, c ShardedConfig) Setup {
-	again := func(inner Setup) Setup {
+	shard := func(inner Setup) Setup {
 		c.Config, _ = json.Marshal(inner.Config) // the Config of the same strategy could be encoded
 		return inner.sharded(name, c)
 	}
@@ -110,9 +110,9 @@ func (s Setup) sharded(name string, c ShardedConfig) Setup {
 			if s.Preallocates {
 				n /= device.Size(c.Shards)
 			}
-			return again(s.ForCapacity(n))
+			return shard(s.ForCapacity(n))
 		},
-		reduced: func(d Demand) Setup { return again(s.Reduced(d)) },
+		reduced: func(d Demand) Setup { return shard(s.Reduced(d)) },
 	}
 }
 

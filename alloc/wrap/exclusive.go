@@ -22,10 +22,10 @@ func (b *busy) Lock() {
 
 func (b *busy) Unlock() { b.held.Store(false) }
 
-// Exclusive returns s, in builds with the tag "invariants" behind a guard: a call that begins
-// before another one has returned panics. That is a call from a second goroutine, or one from a
-// callback of Walk, WalkFree or Compact. Name begins the message. A strategy that is safe for
-// concurrent use is returned as it is, and so is every strategy in an ordinary build.
+// Exclusive returns s. In builds with the tag "invariants" it returns s behind a guard: a call that
+// begins before another one has returned panics, with name at the start of the message. Such a call
+// comes from a second goroutine, or from a callback of Walk, WalkFree or Compact. A strategy that
+// is safe for concurrent use is returned unchanged.
 //
 // [setting.Setup.New] applies it to every strategy that it builds.
 func Exclusive(name string, s alloc.Strategy) alloc.Strategy {

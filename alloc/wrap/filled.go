@@ -45,8 +45,8 @@ type filled struct {
 }
 
 // Filled returns s with every block filled with a unique pattern when it is granted. The pattern is
-// compared when the block is freed and, for all live blocks, at Check and Close. So overlapping
-// blocks, and blocks whose memory was released, show in the memory itself. memory is the capability
+// compared when the block is freed and, for all live blocks, at Check and Close. So the memory
+// itself reveals overlapping blocks, and blocks whose memory was released. memory is the capability
 // of the device below s itself, not of a wrapper that injects failures.
 //
 // The error is a [*Corruption], from the call that found it: Alloc if the new block cannot be
@@ -60,8 +60,8 @@ func Filled(s alloc.Strategy, memory device.Contents) (alloc.Strategy, error) {
 	return &filled{Forwarder: Forward(s, nil), memory: memory, at: map[device.Addr]int{}}, nil
 }
 
-// pattern returns the fill pattern of the block. Consecutive grants differ in every byte they
-// can: it is Knuth's multiplicative hash of the serial.
+// pattern returns the fill pattern of the block, Knuth's multiplicative hash of the serial, so that
+// consecutive grants have different bytes.
 func (b filledBlock) pattern() uint32 { return uint32(b.serial * 0x9e3779b97f4a7c15 >> 32) }
 
 func (f *filled) Alloc(r alloc.Request) (alloc.Block, error) {

@@ -9,7 +9,7 @@ import (
 )
 
 // Forwarder passes every method on to a wrapped strategy, and is a [power.Wrapper] for its powers.
-// A wrapper embeds it and overrides what it changes, powers included.
+// A wrapper embeds it and overrides the methods that it changes, including those of powers.
 //
 // With a lock, every call is made with the lock held.
 type Forwarder struct {

@@ -8,25 +8,25 @@ import "github.com/vramyard/vramyard/device"
 type guard struct {
 	device.Forwarder
 	streams device.Streams
-	open    bool                       // the strategy handles streams itself: nothing is watched
-	dirty   bool                       // something was freed since all work was known to have finished
-	mapped  map[device.Handle]struct{} // handles that were mapped since they were made
-	aliased bool                       // one was mapped twice
-	settled func()                     // called when all work has finished
+	open    bool                       // the strategy handles streams itself: the guard is a no-op
+	dirty   bool                       // memory was freed since all work was known to have finished
+	mapped  map[device.Handle]struct{} // handles that were mapped at least once
+	aliased bool                       // a handle was mapped twice
+	allDone func()                     // called when all work has finished
 }
 
-// newGuard returns the guard of a device with streams; settled is called when all work has
+// newGuard returns the guard of a device with streams; allDone is called when all work has
 // finished.
-func newGuard(dev device.Device, streams device.Streams, settled func()) *guard {
-	g := &guard{streams: streams, mapped: map[device.Handle]struct{}{}, settled: settled}
+func newGuard(dev device.Device, streams device.Streams, allDone func()) *guard {
+	g := &guard{streams: streams, mapped: map[device.Handle]struct{}{}, allDone: allDone}
 	g.Forwarder = device.Hooked(dev, device.Hook{Before: g.before, After: g.after})
 	return g
 }
 
-// settle records that all work has finished.
-func (g *guard) settle() {
+// setAllDone records that all work has finished.
+func (g *guard) setAllDone() {
 	g.dirty = false
-	g.settled()
+	g.allDone()
 }
 
 // before waits for all work before memory is unmapped.
@@ -37,12 +37,12 @@ func (g *guard) before(v *device.Invocation) error {
 	if err := g.streams.SyncDevice(); err != nil {
 		return err
 	}
-	g.settle()
+	g.setAllDone()
 	return nil
 }
 
-// after records that a release waited for all work. It counts a handle that is mapped again as one
-// with two addresses, because its earlier mappings may be gone: that costs waits only.
+// after records that a release waited for all work. It counts a handle that is mapped again as
+// mapped at two addresses, even if its earlier mapping is gone: that costs only additional waits.
 func (g *guard) after(v *device.Invocation) {
 	switch {
 	case v.Err != nil:
@@ -50,7 +50,7 @@ func (g *guard) after(v *device.Invocation) {
 		delete(g.mapped, v.Handle)
 	case g.open:
 	case v.Call == device.CallRelease:
-		g.settle()
+		g.setAllDone()
 	case v.Call == device.CallMap && !g.aliased:
 		_, g.aliased = g.mapped[v.Handle]
 		g.mapped[v.Handle] = struct{}{}

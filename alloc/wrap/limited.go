@@ -14,16 +14,16 @@ type limited struct {
 	limit   device.Size
 	oom     uint64        // requests refused here since New or ClearStats
 	refusal power.Refusal // the last request refused here
-	last    bool          // whether the last refusal was made here
+	last    bool          // the last refusal was made here
 	closed  bool
 }
 
-// Limited returns s with a bound: a request that would bring the bytes asked for by live
-// blocks above limit ends in [alloc.ErrOutOfMemory] without reaching s. The bound is on what
-// callers asked for, because what s would grant is known only after it granted it.
+// Limited returns s with a limit: a request that would raise the requested bytes of live blocks
+// above limit fails with [alloc.ErrOutOfMemory] without reaching s. The limit applies to requested
+// bytes, because the size that s grants is known only afterwards.
 //
-// Requests that no state of s could grant are passed on, so that they keep their error,
-// except for alignments that s does not honour.
+// Requests that s can never grant are passed on, so that they keep their error, except for
+// alignments that s does not support.
 func Limited(s alloc.Strategy, limit device.Size) (alloc.Strategy, error) {
 	return &limited{Forwarder: Forward(s, nil), limit: limit}, nil
 }
@@ -91,5 +91,5 @@ func (l *limited) LastRefusal() (power.Refusal, bool) {
 
 func (l *limited) ClearStats() {
 	l.oom = 0
-	_ = power.ClearStats(l.inner) // the caller asked power.Has
+	_ = power.ClearStats(l.inner) // the caller has checked power.Has
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/vramyard/vramyard/alloc/power"
 )
 
-// errWaitsUnderLock refuses a lock around something that waits: Free could never take
-// the lock to bring the memory that Alloc waits for.
+// errWaitsUnderLock rejects a lock around a strategy that waits: Alloc would hold the lock that the
+// Free it waits for needs.
 var errWaitsUnderLock = errors.New("alloc: Locked around a strategy that waits for memory would never wake up; put " +
 	"Retrying outside Locked")
 
@@ -19,9 +19,9 @@ type locked struct {
 	mu sync.Mutex
 }
 
-// Locked returns s behind one mutex, safe for concurrent use. Every call, Walk included, holds the
-// mutex from beginning to end. A strategy that is safe already is returned unchanged; one that
-// waits for memory ([Retrying]) without being safe is refused.
+// Locked returns s behind one mutex, safe for concurrent use. Every call, including Walk, holds the
+// mutex from beginning to end. A strategy that is already safe is returned unchanged. A strategy
+// that waits for memory ([Retrying]) without being safe is an error.
 //
 // Uncontended, the mutex costs about 10 ns for a pair of Alloc and Free.
 func Locked(s alloc.Strategy) (alloc.Strategy, error) {

@@ -25,15 +25,14 @@ const (
 	OpReleasePool               // ReleasePool
 )
 
-// Operation is one call that a recorded strategy answered. Fields that the kind does not
-// mention are zero.
+// Operation is a completed call of a recorded strategy. Fields that the kind does not use are zero.
 type Operation struct {
-	Kind    OpKind        // which call
+	Kind    OpKind        // kind of the call
 	Request alloc.Request // OpAlloc: the request
 	Block   alloc.Block   // OpAlloc: the granted block
 	Addr    device.Addr   // OpFree, OpUse: the argument
 	Count   uint64        // OpFrontier: the argument
-	Err     error         // the answer
+	Err     error         // the returned error
 
 	Stream device.Stream // OpUse, OpBeginPool: the argument
 	Pool   alloc.PoolID  // OpBeginPool, OpEndPool, OpReleasePool: the argument
@@ -45,11 +44,11 @@ type recorded struct {
 	sink func(Operation)
 }
 
-// Recorded returns s with every call that changes it reported to sink, after it was
-// answered. Package harness/trace has a sink that writes a trace. It fails if sink is nil.
+// Recorded returns s with every call that changes it reported to sink when it returns. Package
+// harness/trace has a sink that writes a trace. Recorded fails if sink is nil.
 //
-// The sink runs inside the call: within Locked it is called with the lock held, so the
-// order of its calls is the order in which s saw them.
+// The sink runs inside the call. Within Locked it is called with the lock held, so the order of its
+// calls is the order of the calls of s.
 func Recorded(s alloc.Strategy, sink func(Operation)) (alloc.Strategy, error) {
 	if sink == nil {
 		return nil, errors.New("alloc: Recorded without a sink")
@@ -85,12 +84,12 @@ func (r *recorded) Trim() (device.Size, error) {
 }
 
 func (r *recorded) SetFrontier(count uint64) {
-	_ = power.SetFrontier(r.inner, count) // the caller asked power.Has
+	_ = power.SetFrontier(r.inner, count) // the caller has checked power.Has
 	r.sink(Operation{Kind: OpFrontier, Count: count})
 }
 
 func (r *recorded) ClearStats() {
-	_ = power.ClearStats(r.inner) // the caller asked power.Has
+	_ = power.ClearStats(r.inner) // the caller has checked power.Has
 	r.sink(Operation{Kind: OpClear})
 }
 

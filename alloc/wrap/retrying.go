@@ -20,7 +20,7 @@ type Retrier struct {
 	log  func(alloc.Request, alloc.Block) // nil for none
 
 	mu       sync.Mutex
-	returned chan struct{} // closed, and replaced, whenever memory came back
+	returned chan struct{} // closed and replaced whenever memory is returned
 	delay    time.Duration // total time spent waiting
 }
 
@@ -30,20 +30,18 @@ var (
 	_ power.Waiter     = (*Retrier)(nil)
 )
 
-// Retrying returns s with TensorFlow's retry: an Alloc that finds no memory waits for a
-// Free, a raised frontier, or the end or release of a private pool, which kept memory
-// back, and tries again, for at most wait after its second failure;
-// then it tries one last time. Only [alloc.ErrOutOfMemory] is retried. A plain failure costs
-// four tries: the ordinary one, the first of the retry, one when the wait runs out, and
-// the last. Negative waits count as zero, which leaves three.
+// Retrying returns s with TensorFlow's retry. An Alloc that finds no memory waits and tries again
+// after each Free, raised frontier, or end or release of a private pool. It waits for at most wait
+// after its second failure, and then tries one last time. Only [alloc.ErrOutOfMemory] is retried. A
+// failure without other calls costs four tries: the ordinary one, the first of the retry, one when
+// the wait ends, and the last. Negative waits count as zero, which leaves three.
 //
-// Two departures from the original, neither of which can make a request fail that it
-// would have served: the wait ends at the deadline itself instead of polling through its
-// last millisecond (XLA does so since 2026), and a Free between a failed try and the wait
-// is noticed.
+// It differs from the original in two points, neither of which makes a request fail that the
+// original would have served. The wait ends at the deadline itself instead of polling during its
+// last millisecond, as in XLA since 2026. A Free between a failed try and the wait is not missed.
 //
-// s must be safe for concurrent use, because memory comes back from other goroutines:
-// Retrying goes outside [Locked], never inside.
+// s must be safe for concurrent use, because other goroutines free memory: put [Locked] inside
+// Retrying, never outside.
 func Retrying(s alloc.Strategy, wait time.Duration) (*Retrier, error) {
 	if !power.Has(s, power.PowerConcurrent) {
 		return nil, errors.New("alloc: Retrying around a strategy that is not safe for concurrent use; put Locked inside")
@@ -98,8 +96,7 @@ func (r *Retrier) try(req *alloc.Request, a *Attributes) (alloc.Block, error) {
 func (r *Retrier) retry(req *alloc.Request, a *Attributes) (alloc.Block, error) {
 	var start, deadline time.Time
 	for {
-		// The channel is taken before the try, so that memory returned after the try has
-		// looked is noticed.
+		// Take the channel before the try, so that memory returned during the try is not missed.
 		returned := r.signal()
 		b, err := r.try(req, a)
 		if !errors.Is(err, alloc.ErrOutOfMemory) {
@@ -140,7 +137,7 @@ func (r *Retrier) FreeRef(b alloc.Block) error {
 
 // SetFrontier implements [power.Frontier]. It wakes every waiting Alloc.
 func (r *Retrier) SetFrontier(count uint64) {
-	_ = power.SetFrontier(r.inner, count) // the caller asked power.Has
+	_ = power.SetFrontier(r.inner, count) // the caller has checked power.Has
 	r.wake()
 }
 
@@ -190,14 +187,14 @@ func (*Retrier) ConcurrencySafe() {}
 
 func (*Retrier) AllocMayWait() {}
 
-// signal returns the channel that is closed when memory comes back.
+// signal returns the channel that is closed when memory is returned.
 func (r *Retrier) signal() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.returned
 }
 
-// wake closes the channel that waiting calls hold and puts a fresh one in its place.
+// wake closes the channel that waiting calls hold, and replaces it.
 func (r *Retrier) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

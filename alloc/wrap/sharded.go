@@ -23,7 +23,7 @@ func ByThread(r alloc.Request) uint64 { return uint64(r.Origin.Thread()) }
 // ByStream is a [Choice] of a shard for each stream.
 func ByStream(r alloc.Request) uint64 { return uint64(r.Stream) }
 
-// sharded is several strategies that share the requests.
+// sharded is several strategies among which requests are distributed.
 type sharded struct {
 	device *shards.Device
 	set    *shards.Set
@@ -36,17 +36,17 @@ type sharded struct {
 	refusal power.Refusal // the last one; guarded by mu
 }
 
-// Sharded returns n strategies that share one device, safe for concurrent use. Build builds each of
-// them. Each has a lock of its own. A request goes to the shard of its number, a free to the shard
-// whose region the block lies in, whichever thread frees it.
+// Sharded returns a strategy of n shards, safe for concurrent use. The shards are strategies from
+// build that share one device; each has a lock. A request goes to the shard that by selects, a free
+// to the shard whose region contains the block, from any thread.
 //
-// A request that finds no memory in its shard takes every lock. The other shards give their cached
-// regions back, the shard tries again, and then each other shard tries. So a request is
-// refused only if no shard can serve it, at one moment. Each try may call the device.
+// A request that finds no memory in its shard takes every lock. The other shards release their
+// cached regions, the shard tries again, and then each other shard tries. So a request is refused
+// only if no shard can serve it, at one moment. Each try may call the device.
 //
-// A call of Alloc or Free costs its shard's and an uncontended lock. An Alloc that raises a peak of
-// the counters takes every lock, and so do Stats, Walk, Check and the other powers. A change of the
-// regions costs O(regions); Free finds its region in O(log regions) without a lock.
+// A call of Alloc or Free costs the call of its shard and an uncontended lock. An Alloc that raises
+// a peak of the counters takes every lock, and so do Stats, Walk, Check and the other powers. A
+// change of the regions costs O(regions); Free finds its region in O(log regions) without a lock.
 //
 // Allocation IDs are unique within a shard. The result has the powers of the strategies that can be
 // combined. It has no FreeWalker, Frontier, PrivatePools, Counted, SelfTimed and Historian, which
@@ -104,7 +104,7 @@ func (s *sharded) Alloc(r alloc.Request) (alloc.Block, error) {
 	case errors.Is(err, alloc.ErrOutOfMemory):
 		return s.allocAnywhere(i, r)
 	case errors.Is(err, alloc.ErrInvalidRequest):
-		s.adopt(s.set.Acquire(i))
+		s.adoptRefusal(s.set.Acquire(i))
 		s.set.Release(i)
 	}
 	return b, err
@@ -117,7 +117,7 @@ func (s *sharded) allocAnywhere(i int, r alloc.Request) (b alloc.Block, err erro
 	defer s.set.Unlock()
 	for k := range s.set.Len() {
 		if k != i {
-			_, _ = power.Trim(s.set.At(k)) // a region that the device refuses to take back stays
+			_, _ = power.Trim(s.set.At(k)) // a region that the device does not release stays
 		}
 	}
 	var free device.Size
@@ -132,13 +132,13 @@ func (s *sharded) allocAnywhere(i int, r alloc.Request) (b alloc.Block, err erro
 		free += why.Free
 	}
 	s.ooms++
-	s.adopt(s.set.At(i))
+	s.adoptRefusal(s.set.At(i))
 	s.refusal.LargestHole, s.refusal.Free = s.largestFree(), free
 	return b, err
 }
 
-// adopt keeps the last refusal of a shard.
-func (s *sharded) adopt(part alloc.Strategy) {
+// adoptRefusal keeps the last refusal of a shard.
+func (s *sharded) adoptRefusal(part alloc.Strategy) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refusal, _ = power.LastRefusal(part)
@@ -157,7 +157,7 @@ func (s *sharded) find(a device.Addr) (int, error) {
 
 func (s *sharded) Free(a device.Addr) error {
 	i, err := s.find(a)
-	if err != nil && a != 0 { // address 0 is for any shard to ignore or refuse
+	if err != nil && a != 0 { // any shard may ignore or reject address 0
 		return err
 	}
 	return s.set.Free(i, a)
@@ -248,7 +248,7 @@ func (s *sharded) Trim() (device.Size, error) { return s.sum(power.Trim) }
 func (s *sharded) Poll() (device.Size, error) { return s.sum(power.Poll) }
 
 func (s *sharded) MetadataBytes() device.Size {
-	n, _ := s.sum(power.MetadataBytes) // [power.MetadataBytes] asked Has
+	n, _ := s.sum(power.MetadataBytes) // [power.MetadataBytes] has checked Has
 	s.set.Lock()
 	defer s.set.Unlock()
 	return n + s.device.Bytes() + s.set.Bytes()

@@ -11,7 +11,7 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// streamed is a strategy made to keep streams apart.
+// streamed is a strategy with the wrapper of [Streamed].
 type streamed struct {
 	Forwarder
 	guard *guard
@@ -20,15 +20,15 @@ type streamed struct {
 
 	index index.AddrMap
 	rows  []grant // by handle, rows[0] is unused
-	idle  []uint32
+	free  []uint32
 	at    index.AddrOf
 
-	queues  []uses   // by stream that was recorded
-	retry   []uint32 // pending blocks with streams to be marked, or that could not be freed
-	redo    []uint32 // room for retry
-	pending int      // blocks
+	queues   []uses   // by stream that was recorded
+	retry    []uint32 // pending blocks with unmarked streams, or whose free failed
+	retrying []uint32 // buffer that is exchanged with retry
+	pending  int      // number of pending blocks
 
-	stats   alloc.Stats // counts of what callers see; the rest is the strategy's own
+	stats   alloc.Stats // counters of requests and blocks; the others come from the strategy
 	refusal power.Refusal
 	refused bool // the last refusal was made here
 	closed  bool
@@ -39,20 +39,20 @@ type streamed struct {
 type grant struct {
 	alloc.Block
 	requested device.Size
-	flow      int32           // of the stream of the request
-	waits     int32           // marks that are not known to be done
-	freed     bool            // pending
-	used      []device.Stream // recorded, and not marked yet
+	flow      int32           // flow of the request's stream
+	waits     int32           // number of marks that are not known to be done
+	freed     bool            // the block is pending
+	used      []device.Stream // recorded streams that are not marked yet
 }
 
-// uses are the marks behind uses by one stream, oldest first.
+// uses are the marks of one stream for pending blocks, oldest first.
 type uses struct {
 	stream device.Stream
 	marks  []use
-	first  int // those before it are done
+	first  int // the marks before it are done
 }
 
-// use is an event behind the use of a pending block.
+// use is an event after the use of a pending block.
 type use struct {
 	event device.Event
 	block uint32
@@ -61,7 +61,7 @@ type use struct {
 // Streamed builds a strategy over dev and makes it safe for programs with several streams, by
 // PyTorch's rules. Memory freed by a stream is usable at once by requests of the same stream.
 // Before it is granted to another stream, that stream waits on the device for the work that the
-// first had queued, unless that is known to be done. The host never waits. The strategy places
+// first had queued, unless that is known to be done. The host never waits. The strategy byRange
 // blocks as without streams.
 //
 // The result is a [power.StreamRecorder] and a [power.Poller]. A freed block with recorded streams
@@ -70,10 +70,10 @@ type use struct {
 // has finished. For a strategy with aliases, waits cover all memory freed by other streams, at any
 // address.
 //
-// A strategy that is a StreamRecorder already is returned as it is. Streamed fails if the strategy
-// cannot be built, or dev has no streams. A request that needs a stream marked, which the device
-// refuses, is [alloc.ErrOutOfMemory]. A call costs a look-up by address more than the strategy's,
-// and O(streams) once there are two; none is allocated on the heap once warm.
+// A strategy that already is a StreamRecorder is returned unchanged. Streamed fails if the strategy
+// cannot be built, or dev has no streams. A request fails with [alloc.ErrOutOfMemory] if the device
+// refuses to mark a stream for it. In addition to the strategy's cost, a call takes a look-up by
+// address, and O(streams) once there are two. Once warm, nothing is allocated on the heap.
 func Streamed(dev device.Device, build func(device.Source) (alloc.Strategy, error)) (alloc.Strategy, error) {
 	streams, ok := device.StreamsOf(dev)
 	if !ok {
@@ -86,7 +86,7 @@ func Streamed(dev device.Device, build func(device.Source) (alloc.Strategy, erro
 		rows:  make([]grant, 1),
 	}
 	s.at = func(h uint32) device.Addr { return s.rows[h].Addr }
-	s.guard = newGuard(dev, streams, s.flows.settled)
+	s.guard = newGuard(dev, streams, s.flows.allDone)
 	inner, err := build(s.guard)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func Streamed(dev device.Device, build func(device.Source) (alloc.Strategy, erro
 func (s *streamed) Alloc(r alloc.Request) (alloc.Block, error) {
 	b, err := s.inner.Alloc(r)
 	if err != nil && s.pending > 0 && errors.Is(err, alloc.ErrOutOfMemory) {
-		if n, _ := s.look(s.waited); n > 0 {
+		if n, _ := s.retire(s.waitEvent); n > 0 {
 			b, err = s.inner.Alloc(r)
 		}
 	}
@@ -113,28 +113,29 @@ func (s *streamed) Alloc(r alloc.Request) (alloc.Block, error) {
 		}
 		return alloc.Block{}, err
 	}
-	flow := s.flows.of(r.Stream)
+	flow := s.flows.flowOf(r.Stream)
 	if cause := s.flows.order(flow, b, !s.guard.aliased); cause != nil {
 		return alloc.Block{}, s.refuse(r, b, cause)
 	}
 	h := s.row()
 	s.rows[h] = grant{Block: b, requested: r.Size, flow: flow, used: s.rows[h].used[:0]}
 	s.index.Put(b.Addr, h, s.at)
-	s.glance()
+	s.poll()
 	s.stats.Granted(r.Size, b.Size)
 	b.Ref = h
 	return b, nil
 }
 
-// glance frees pending blocks that are done. It follows successful calls only, because a call
+// poll frees pending blocks that are done. It follows successful calls only, because a call
 // refused as a mistake must change nothing. Errors of the device are retried.
-func (s *streamed) glance() {
+func (s *streamed) poll() {
 	if s.pending > 0 {
-		_, _ = s.look(s.passed)
+		_, _ = s.retire(s.queryEvent)
 	}
 }
 
-// refuse gives a block back to the strategy that cannot be handed out, and returns why.
+// refuse returns a block that cannot be granted to the strategy, and returns the error of the
+// request.
 func (s *streamed) refuse(r alloc.Request, b alloc.Block, cause error) error {
 	if err := s.freeRef(b); err != nil {
 		// The block has no owner and must not be lost: it is retried like a pending one.
@@ -160,9 +161,9 @@ func (s *streamed) refuse(r alloc.Request, b alloc.Block, cause error) error {
 
 // row returns the handle of an unused row.
 func (s *streamed) row() uint32 {
-	if n := len(s.idle); n > 0 {
-		h := s.idle[n-1]
-		s.idle = s.idle[:n-1]
+	if n := len(s.free); n > 0 {
+		h := s.free[n-1]
+		s.free = s.free[:n-1]
 		return h
 	}
 	s.rows = append(s.rows, grant{})
@@ -183,7 +184,7 @@ func (s *streamed) find(a device.Addr) (uint32, error) {
 func (s *streamed) Free(a device.Addr) error {
 	h, err := s.find(a)
 	if a == 0 && !s.closed {
-		return s.inner.Free(a) // which may ignore it
+		return s.inner.Free(a) // the strategy may ignore address 0
 	}
 	if err != nil {
 		return err
@@ -215,7 +216,7 @@ func (s *streamed) release(h uint32) error {
 		}
 		s.stats.Freed(g.requested, g.Size)
 		s.forget(h)
-		s.glance()
+		s.poll()
 		return nil
 	}
 	g.freed = true
@@ -232,7 +233,7 @@ func (s *streamed) forget(h uint32) {
 	s.index.Unlink(g.Addr, h)
 	s.flows.freed(g.flow, g.Block, !s.guard.aliased)
 	g.Block = alloc.Block{}
-	s.idle = append(s.idle, h)
+	s.free = append(s.free, h)
 }
 
 // RecordStream implements [power.StreamRecorder]. It costs O(streams recorded for the block).
@@ -295,16 +296,16 @@ func (s *streamed) queueOf(on device.Stream) *uses {
 	return &s.queues[len(s.queues)-1]
 }
 
-func (s *streamed) passed(e device.Event) (bool, error) { return s.flows.streams.Done(e) }
+func (s *streamed) queryEvent(e device.Event) (bool, error) { return s.flows.streams.Done(e) }
 
-func (s *streamed) waited(e device.Event) (bool, error) {
+func (s *streamed) waitEvent(e device.Event) (bool, error) {
 	err := s.flows.streams.SyncEvent(e)
 	return err == nil, err
 }
 
-// look frees the pending blocks whose marks are done, and returns their bytes. The error is the
+// retire frees the pending blocks whose marks are done, and returns their bytes. The error is the
 // first of the device, or of the strategy if it could not free.
-func (s *streamed) look(done func(device.Event) (bool, error)) (device.Size, error) {
+func (s *streamed) retire(done func(device.Event) (bool, error)) (device.Size, error) {
 	before := s.stats.Active
 	var first error
 	keep := func(err error) {
@@ -312,17 +313,17 @@ func (s *streamed) look(done func(device.Event) (bool, error)) (device.Size, err
 			first = err
 		}
 	}
-	s.retry, s.redo = s.redo[:0], s.retry
-	for _, h := range s.redo {
+	s.retry, s.retrying = s.retrying[:0], s.retry
+	for _, h := range s.retrying {
 		keep(s.finish(h))
 	}
 	for i := range s.queues {
-		// Work on one stream ends in order, so what follows a mark that is not done is not done either.
+		// Work on one stream finishes in order, so no mark after an unfinished one is done.
 		for q := &s.queues[i]; q.first < len(q.marks); {
 			m := q.marks[q.first]
-			over, err := done(m.event)
+			finished, err := done(m.event)
 			keep(err)
-			if !over {
+			if !finished {
 				break
 			}
 			q.first++
@@ -332,13 +333,13 @@ func (s *streamed) look(done func(device.Event) (bool, error)) (device.Size, err
 				keep(s.finish(m.block))
 			}
 		}
-		s.queues[i].tidy()
+		s.queues[i].compact()
 	}
 	return before - s.stats.Active, first
 }
 
-// tidy removes the passed marks once they are the majority.
-func (q *uses) tidy() {
+// compact removes the passed marks once they are the majority.
+func (q *uses) compact() {
 	if 2*q.first >= len(q.marks) {
 		q.marks = q.marks[:copy(q.marks, q.marks[q.first:])]
 		q.first = 0
@@ -351,7 +352,7 @@ func (s *streamed) Poll() (device.Size, error) {
 	if s.closed {
 		return 0, alloc.ErrClosed
 	}
-	return s.look(s.passed)
+	return s.retire(s.queryEvent)
 }
 
 func (s *streamed) Stats() alloc.Stats {
@@ -395,9 +396,9 @@ func (s *streamed) Check() error {
 			s.stats.Live, s.pending, live, pending, s.index.Len())
 	}
 	end := device.Addr(0)
-	for e := range s.flows.left.All {
+	for e := range s.flows.ranges.All {
 		if e.Addr < end || e.Value.size == 0 || int(e.Value.flow) >= len(s.flows.all) {
-			return fmt.Errorf("alloc: Streamed knows of freed memory at %v that cannot be", e.Addr)
+			return fmt.Errorf("alloc: Streamed has an invalid freed range at %v", e.Addr)
 		}
 		end = e.Addr.Add(e.Value.size)
 	}
@@ -407,7 +408,7 @@ func (s *streamed) Check() error {
 func (s *streamed) Close() error {
 	s.closed, s.guard.dirty = true, true
 	s.pending, s.retry = 0, nil
-	s.rows, s.idle, s.index = s.rows[:1], nil, index.NewAddrMap()
+	s.rows, s.free, s.index = s.rows[:1], nil, index.NewAddrMap()
 	s.stats.Emptied()
 	err := s.inner.Close()
 	for i := range s.queues {
@@ -419,7 +420,7 @@ func (s *streamed) Close() error {
 	return errors.Join(err, s.spare.close(), s.flows.close())
 }
 
-// Has adds the powers that the wrapper has of its own. Blocks are not moved, because work may be
+// Has adds the powers of the wrapper itself. Blocks are not moved, because work may be
 // queued on them.
 func (s *streamed) Has(p power.Power) bool {
 	switch p {
@@ -457,7 +458,7 @@ func (s *streamed) BlockAt(a device.Addr) (alloc.Chunk, error) {
 
 func (s *streamed) ClearStats() {
 	s.stats.Clear()
-	_ = power.ClearStats(s.inner) // the caller asked power.Has
+	_ = power.ClearStats(s.inner) // the caller has checked power.Has
 }
 
 func (s *streamed) LastRefusal() (power.Refusal, bool) {
@@ -469,9 +470,9 @@ func (s *streamed) LastRefusal() (power.Refusal, bool) {
 
 func (s *streamed) MetadataBytes() device.Size {
 	const rowBytes, handleBytes, markBytes = 64, 4, 16
-	n, _ := power.MetadataBytes(s.inner) // the caller asked power.Has
+	n, _ := power.MetadataBytes(s.inner) // the caller has checked power.Has
 	n += s.index.Bytes() + s.flows.bytes() + device.Size(cap(s.rows))*rowBytes
-	n += device.Size(cap(s.idle)+cap(s.retry)+cap(s.redo)) * handleBytes
+	n += device.Size(cap(s.free)+cap(s.retry)+cap(s.retrying)) * handleBytes
 	for i := range s.queues {
 		n += device.Size(cap(s.queues[i].marks)) * markBytes
 	}
