@@ -22,9 +22,9 @@
 // else is answered in the process. A forked child of a process that used a device gets an
 // initialization error, as with CUDA. The memory of a process is released when it ends.
 //
-// In the process, the memory of a device is address space without pages. Copies and fills up to
-// [Config.Keep] bytes are done, so small tensors that a program uploads have their contents; larger
-// ones read as zeros, and so does every result of a kernel.
+// In the process, the memory of a device is address space without pages. What the program copies or
+// fills itself, up to [Config.Keep] bytes at a time, has its contents until the block that it is in
+// is freed; everything else, and so every result of a kernel, reads as zeros.
 //
 // The host of plug-ins (package plugin) uses the same libraries over its own connection.
 //

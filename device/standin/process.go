@@ -28,9 +28,9 @@ func (f *Facts) Build() ([]string, error) {
 		return nil, err
 	}
 	r := Recipe{Folder: "standins", Files: map[string]string{}}
-	compile := []Step{compileUnit("process", "process.o")}
+	compile := []Step{compileUnit("process", "process.o"), compileUnit("contents", "contents.o")}
 	files := []string{core}
-	link := []Step{(&library{soname: core, models: []string{"process.o"}}).link("", r.Files)}
+	link := []Step{(&library{soname: core, models: []string{"process.o", "contents.o"}}).link("", r.Files)}
 	done := map[string]bool{}
 	for _, l := range f.libraries() {
 		if l.names != nil {

@@ -4,27 +4,27 @@ It loads the stand-ins for the CUDA libraries before anything else can load NVID
 PyTorch's memory history from the first tensor on.
 """
 
+import ctypes
 import os
 import sys
 
 
 def _preload():
-    import ctypes
-
     for path in os.environ["VRAMYARD_STANDINS"].split(os.pathsep):
         ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
 
 
+def _library():
+    """The library that connects this process to the device."""
+    return ctypes.CDLL(os.environ["VRAMYARD_STANDINS"].split(os.pathsep)[0])
+
+
 def _mark(kind, number):
     """Tells the device of a step (1) or of a request that found no memory (2)."""
-    import ctypes
-
-    device = ctypes.CDLL(os.environ["VRAMYARD_STANDINS"].split(os.pathsep)[0])
-    argument = (ctypes.c_uint64 * 4)(kind, number, 0, 0)
-    result = (ctypes.c_uint64 * 2)()
-    device.vramyard_device.restype = ctypes.c_uint64
-    device.vramyard_device.argtypes = [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p]
-    device.vramyard_device(_MARK, ctypes.byref(argument), ctypes.byref(result))
+    call = _library().vramyard_device
+    call.restype, call.argtypes = ctypes.c_uint64, [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p]
+    argument, result = (ctypes.c_uint64 * 4)(kind, number), (ctypes.c_uint64 * 2)()
+    call(_MARK, ctypes.byref(argument), ctypes.byref(result))
 
 
 _MARK = 30  # DEVICE_MARK of device/standin/native/ops.h
@@ -49,8 +49,23 @@ class _Recorder:
         except TypeError:  # before 2.1
             memory._record_memory_history(True, trace_alloc_max_entries=entries, trace_alloc_record_context=True)
         self.torch._C._cuda_attach_out_of_memory_observer(self.exhausted)
+        self.follow_blocks()
         atexit.register(self.write)
         self.recording = True
+
+    def follow_blocks(self):
+        """Tells the device of every block: the contents of a freed block are forgotten."""
+        try:
+            import torch.cuda._gpu_trace as trace
+        except ImportError:  # before 2.1
+            import torch.utils._cuda_trace as trace
+        device = _library()
+        suffix = "_for_memory_%s" if hasattr(trace, "register_callback_for_memory_allocation") else "_for_cuda_memory_%s"
+        for event, function in (("allocation", device.vramyard_granted), ("deallocation", device.vramyard_freed)):
+            function.restype, function.argtypes = None, [ctypes.c_uint64]
+            getattr(trace, "register_callback" + suffix % event)(function)
+        activate = getattr(self.torch._C, "_activate_gpu_trace", None) or self.torch._C._activate_cuda_trace
+        activate()
 
     def exhausted(self, device, request, total, free):
         _mark(2, request)

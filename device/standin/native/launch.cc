@@ -36,6 +36,7 @@ struct kernel {
   const void *host;
   const char *name;
   const struct wrapper *binary;  // the fat binary that has its images
+  int fills;                     // bytes of the words with which it fills memory; 0: it does something else
 };
 
 // Open addressing, at most half full. Modules register 20,000 kernels and more while the program
@@ -93,6 +94,35 @@ struct dim3 {
   unsigned x, y, z;
 };
 
+// PyTorch's kernel for full, ones and zeros: vectorized_elementwise_kernel with a FillFunctor of the
+// element type, which the mangled name spells. It returns the size of an element.
+int fill_width(const char *name) {
+  const char *functor = strstr(name, "vectorized_elementwise_kernel") != nullptr ? strstr(name, "11FillFunctorI") : nullptr;
+  if (functor == nullptr) return 0;
+  const char *type = functor + strlen("11FillFunctorI");
+  switch (*type) {
+    case 'b': case 'a': case 'h': return 1;
+    case 's': case 't': return 2;
+    case 'i': case 'j': case 'f': return 4;
+    case 'l': case 'm': case 'd': return 8;
+  }
+  return strncmp(type, "N3c104HalfE", 11) == 0 || strncmp(type, "N3c108BFloat16E", 15) == 0 ? 2 : 0;
+}
+
+// Does what is known of a kernel: its arguments are the number of elements, the functor, which is
+// the element, and the address.
+void run(const void *host, void **arguments) {
+  struct kernel k = find_kernel(host);
+  if (k.fills == 0) return;
+  int count;
+  uint64_t word = 0;
+  void *to;
+  memcpy(&count, arguments[0], sizeof count);
+  memcpy(&word, arguments[1], size_t(k.fills));
+  memcpy(&to, arguments[2], sizeof to);
+  vramyard_fill(to, word, k.fills, size_t(count) * size_t(k.fills));
+}
+
 struct configuration {
   struct dim3 grid, block;
   size_t shared;
@@ -120,7 +150,7 @@ API void __cudaRegisterFunction(void **handle, const char *host, char *, const c
   if (2 * (kernel_count + 1) > kernel_room) grow();
   struct kernel *k = &kernels[slot_of(host)];
   kernel_count += k->host == nullptr;
-  *k = {host, name, reinterpret_cast<const struct wrapper *>(handle)};
+  *k = {host, name, reinterpret_cast<const struct wrapper *>(handle), fill_width(name)};
   pthread_mutex_unlock(&kernels_lock);
 }
 API void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int) {}
@@ -139,8 +169,14 @@ API error_t_ __cudaPopCallConfiguration(struct dim3 *grid, struct dim3 *block, s
   *grid = c->grid, *block = c->block, *shared = c->shared, *stream = c->stream;
   return SUCCESS;
 }
-API error_t_ cudaLaunchKernel(const void *, struct dim3, struct dim3, void **, size_t, stream_t) { return SUCCESS; }
-API error_t_ __cudaLaunchKernel(void *, struct dim3, struct dim3, void **, size_t, stream_t) { return SUCCESS; }
+API error_t_ cudaLaunchKernel(const void *host, struct dim3, struct dim3, void **arguments, size_t, stream_t) {
+  run(host, arguments);
+  return SUCCESS;
+}
+API error_t_ __cudaLaunchKernel(void *host, struct dim3, struct dim3, void **arguments, size_t, stream_t) {
+  run(host, arguments);
+  return SUCCESS;
+}
 API error_t_ cudaLaunchKernelExC(const void *, const void *, void **) { return SUCCESS; }
 API error_t_ cudaLaunchCooperativeKernel(const void *, struct dim3, struct dim3, void **, size_t, stream_t) {
   return SUCCESS;

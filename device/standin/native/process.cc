@@ -15,6 +15,7 @@
 
 #include <initializer_list>
 
+#include "contents.h"
 #include "standin.h"
 
 namespace {
@@ -72,19 +73,16 @@ bool transmit(const void *from, size_t size) {
   return true;
 }
 
-// Reserves the address space of all devices. Its pages are never touched except by small copies.
+// Reserves the address space of all devices. Nothing can be read or written there: contents.cc keeps
+// what is kept.
 bool reserve_arena() {
   size_t size = about.span * size_t(about.devices);
   for (uint64_t at : {wanted, uint64_t(0)}) {
-    for (int access : {PROT_READ | PROT_WRITE, PROT_NONE}) {
-      int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at != 0 ? MAP_FIXED_NOREPLACE : 0);
-      void *p = mmap(pointer(at), size, access, flags, -1, 0);
-      if (p == MAP_FAILED) continue;
-      if (access == PROT_NONE) about.keep = 0;
-      madvise(p, size, MADV_DONTDUMP);
-      arena = number(p);
-      return true;
-    }
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at != 0 ? MAP_FIXED_NOREPLACE : 0);
+    void *p = mmap(pointer(at), size, PROT_NONE, flags, -1, 0);
+    if (p == MAP_FAILED) continue;
+    arena = number(p);
+    return true;
   }
   return false;
 }
@@ -251,20 +249,35 @@ API void vramyard_unpin(const void *p) {
   pthread_mutex_unlock(&pins_lock);
 }
 
-// A copy that the program keeps no contents of gives zeros on the host.
 API void vramyard_copy(void *to, const void *from, size_t size) {
   bool in = ours(number(to)), out = ours(number(from));
   if (!in && !out) {
     memmove(to, from, size);
-  } else if (size <= about.keep) {
-    memmove(to, from, size);
-  } else if (!in) {
-    memset(to, 0, size);
+  } else if (in && size > about.keep) {
+    forget_contents(number(to), size);
+  } else if (in && out) {
+    char *between = static_cast<char *>(malloc(size));
+    read_contents(between, number(from), size);
+    write_contents(number(to), between, size);
+    free(between);
+  } else if (in) {
+    write_contents(number(to), from, size);
+  } else {
+    read_contents(to, number(from), size);
   }
 }
 
-API void vramyard_fill(void *to, int byte, size_t size) {
-  if (!ours(number(to)) || size <= about.keep) memset(to, byte, size);
+API void vramyard_fill(void *to, uint64_t value, int width, size_t size) {
+  if (!ours(number(to))) {
+    memset(to, int(value), size);
+  } else if (size > about.keep) {
+    forget_contents(number(to), size);
+  } else {
+    char *text = static_cast<char *>(malloc(size + 8));
+    for (size_t i = 0; i < size; i += size_t(width)) memcpy(text + i, &value, size_t(width));
+    write_contents(number(to), text, size);
+    free(text);
+  }
 }
 
 API uint64_t vramyard_unsupported(const char *name, uint64_t code) {

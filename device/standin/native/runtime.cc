@@ -77,7 +77,7 @@ API error_t_ cudaHostGetDevicePointer(void **out, void *host, unsigned) {
   return SUCCESS;
 }
 API error_t_ cudaMemset(void *p, int byte, size_t size) {
-  vramyard_fill(p, byte, size);
+  vramyard_fill(p, uint64_t(byte) & 0xff, 1, size);
   return SUCCESS;
 }
 API error_t_ cudaMemsetAsync(void *p, int byte, size_t size, stream_t) { return cudaMemset(p, byte, size); }

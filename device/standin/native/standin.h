@@ -49,9 +49,9 @@ int vramyard_place(const void *p, int *device);
 // Host memory becomes pinned or stops to be.
 void vramyard_pin(const void *p, size_t size);
 void vramyard_unpin(const void *p);
-// Copies or fills memory as far as the program keeps contents.
+// Copies memory, or fills it with words of width bytes, as far as the program keeps contents.
 void vramyard_copy(void *to, const void *from, size_t size);
-void vramyard_fill(void *to, int byte, size_t size);
+void vramyard_fill(void *to, uint64_t word, int width, size_t size);
 // A handle for what has no device behind it, such as a stream: a number that no trace has.
 void *vramyard_token(void);
 // The answer of a function that is not modelled: it says so once and returns code.

@@ -1,0 +1,142 @@
+// Contents are kept in disjoint intervals, sorted by address. A block of the program's allocator
+// that is freed loses its contents, so that a later block at its address reads as zeros; the program
+// says what it allocates and frees. An interval is dropped by a rule that needs no sizes: what lies
+// between the start of a freed block and the next live block belonged to the freed one.
+#include "contents.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <initializer_list>
+
+#include "standin.h"
+
+namespace {
+
+struct interval {
+  uint64_t from, to;
+  char *data;
+};
+
+// An array that grows; its elements are sorted.
+template <typename T>
+struct sorted {
+  T *all;
+  size_t count, room;
+
+  void insert(size_t i, T value) {
+    if (count == room) {
+      room = room == 0 ? 256 : 2 * room;
+      all = static_cast<T *>(realloc(static_cast<void *>(all), room * sizeof(T)));
+    }
+    memmove(static_cast<void *>(all + i + 1), all + i, (count - i) * sizeof(T));
+    all[i] = value;
+    count++;
+  }
+
+  void remove(size_t i, size_t n) {
+    memmove(static_cast<void *>(all + i), all + i + n, (count - i - n) * sizeof(T));
+    count -= n;
+  }
+
+  // The first element that is not before a key, by less(element, key).
+  template <typename Less>
+  size_t first(uint64_t key, Less less) const {
+    size_t low = 0, high = count;
+    while (low < high) {
+      size_t middle = low + (high - low) / 2;
+      if (less(all[middle], key)) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+};
+
+struct sorted<struct interval> intervals;
+struct sorted<uint64_t> blocks;  // starts of the live blocks
+pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+struct held {
+  held() { pthread_mutex_lock(&lock); }
+  ~held() { pthread_mutex_unlock(&lock); }
+};
+
+// The first interval that ends after an address.
+size_t after(uint64_t at) {
+  return intervals.first(at, [](const struct interval &i, uint64_t key) { return i.to <= key; });
+}
+
+size_t block_at(uint64_t at) {
+  return blocks.first(at, [](uint64_t block, uint64_t key) { return block < key; });
+}
+
+uint64_t lesser(uint64_t a, uint64_t b) { return a < b ? a : b; }
+uint64_t greater(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+// Removes what lies in a range. Parts of intervals outside stay.
+void cut(uint64_t from, uint64_t to) {
+  size_t i = after(from);
+  while (i < intervals.count && intervals.all[i].from < to) {
+    struct interval k = intervals.all[i];
+    intervals.remove(i, 1);
+    struct interval before = {k.from, lesser(k.to, from), nullptr}, behind = {greater(k.from, to), k.to, nullptr};
+    for (struct interval part : {before, behind}) {
+      if (part.from >= part.to) continue;
+      size_t size = part.to - part.from;
+      part.data = static_cast<char *>(malloc(size));
+      memcpy(part.data, k.data + (part.from - k.from), size);
+      intervals.insert(i++, part);
+    }
+    free(k.data);
+  }
+}
+
+}  // namespace
+
+void write_contents(uint64_t at, const void *from, size_t size) {
+  if (size == 0) return;
+  held lock;
+  size_t i = after(at);
+  if (i < intervals.count && intervals.all[i].from <= at && at + size <= intervals.all[i].to) {
+    memcpy(intervals.all[i].data + (at - intervals.all[i].from), from, size);
+    return;
+  }
+  cut(at, at + size);
+  struct interval k = {at, at + size, static_cast<char *>(malloc(size))};
+  memcpy(k.data, from, size);
+  intervals.insert(after(at), k);
+}
+
+void read_contents(void *to, uint64_t at, size_t size) {
+  memset(to, 0, size);
+  held lock;
+  for (size_t i = after(at); i < intervals.count && intervals.all[i].from < at + size; i++) {
+    const struct interval *k = &intervals.all[i];
+    uint64_t low = greater(k->from, at), high = lesser(k->to, at + size);
+    memcpy(static_cast<char *>(to) + (low - at), k->data + (low - k->from), high - low);
+  }
+}
+
+void forget_contents(uint64_t at, size_t size) {
+  held lock;
+  cut(at, at + size);
+}
+
+// The program's allocator granted or freed a block. PyTorch's callbacks call these.
+
+API void vramyard_granted(uint64_t at) {
+  held lock;
+  size_t i = block_at(at);
+  if (i == blocks.count || blocks.all[i] != at) blocks.insert(i, at);
+}
+
+API void vramyard_freed(uint64_t at) {
+  held lock;
+  size_t i = block_at(at);
+  if (i < blocks.count && blocks.all[i] == at) blocks.remove(i, 1);
+  cut(at, i < blocks.count ? blocks.all[i] : UINT64_MAX);
+}
