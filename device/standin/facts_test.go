@@ -68,15 +68,14 @@ func TestRulesMatchImports(t *testing.T) {
 	require.NoError(t, err)
 	matched := map[string]bool{"^(?:cublasLtCreate)$": true} // of extensions, such as TransformerEngine
 	for _, release := range releases {
-		for _, l := range wheelFacts(t, release).Libraries {
-			for _, name := range l.Names {
-				for _, r := range all {
-					if r.pattern.MatchString(name) {
-						matched[r.pattern.String()] = true
-						break
-					}
-				}
-			}
+		f := wheelFacts(t, release)
+		names := f.Looked
+		for _, l := range f.Libraries {
+			names = append(names, l.Names...)
+		}
+		for _, name := range names {
+			i := slices.IndexFunc(all, func(r rule) bool { return r.pattern.MatchString(name) })
+			matched[all[i].pattern.String()] = true
 		}
 	}
 	for _, r := range all {

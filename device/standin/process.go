@@ -61,13 +61,11 @@ func (f *Facts) Build() ([]string, error) {
 // libraries returns the stand-ins that the program needs. It always needs a driver, whose functions
 // it looks up by name and requires even if it never calls them.
 func (f *Facts) libraries() []*library {
-	driver := &library{soname: "libcuda.so.1"}
-	for _, name := range f.Looked {
-		if familyOfName(name) == "libcuda" {
-			driver.names = append(driver.names, name)
-		}
-	}
+	driver := &library{soname: "libcuda.so.1", names: f.looked("libcuda")}
 	all := []*library{driver}
+	if names := f.looked("libnvidia-ml"); names != nil {
+		all = append(all, &library{soname: "libnvidia-ml.so.1", names: names})
+	}
 	for _, l := range f.Libraries {
 		if l.SoName == driver.soname {
 			driver.names = slices.Compact(slices.Sorted(slices.Values(append(driver.names, l.Names...))))
@@ -76,6 +74,16 @@ func (f *Facts) libraries() []*library {
 		}
 	}
 	return all
+}
+
+// looked returns the functions of a family that the program looks up by name.
+func (f *Facts) looked(family string) (names []string) {
+	for _, name := range f.Looked {
+		if familyOfName(name) == family {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // defines returns the options that tell the models which releases they stand for.
