@@ -156,7 +156,7 @@ func TestLargestBatchesOfThePage(t *testing.T) {
 	require.True(t, ok)
 	sizes := grid.Sizes{From: 50, To: 1500, Step: 10}
 	if *rewrite {
-		table = "| program | memory | heuristic | no eviction | with it | overhead | largest single one |\n" +
+		table = "| program | strategy | heuristic | without eviction | with eviction | overhead | largest single one |\n" +
 			"|---|---|---|--:|--:|--:|--:|\n"
 		for _, r := range batchRows() {
 			table += r.text(t, r.fits(t, sizes))

@@ -16,7 +16,8 @@
 // a mutation becomes an operator with a new output, and the mutated name refers to that output from
 // then on. The exception is a fixed storage, which is never evicted, such as a weight that an
 // optimizer updates: it is written in place, after every tensor whose recomputation needs the old
-// content has been pinned. A [Builder] makes schedules without a log.
+// content has been pinned. A [Builder] makes schedules without a log. [Batches] predicts
+// the schedule of a program at any batch size from logs of two.
 //
 // # The run
 //

@@ -9,5 +9,8 @@
 // counting memory, which has no fragmentation: the additional budget that a strategy needs is its
 // price of fragmentation.
 //
+// [LargestBatches] varies the batch size instead: how large a batch completes within a budget, by
+// every strategy and heuristic and without eviction. Feasibility is not monotone there either.
+//
 // Points run in parallel. The report does not depend on the number of workers.
 package grid
