@@ -13,7 +13,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// wrapped returns s bare and behind every wrapper.
+// wrapped returns s without a wrapper and inside every wrapper, by name.
 func wrapped(t *testing.T, s alloc.Strategy) map[string]alloc.Strategy {
 	t.Helper()
 	limited, err := wrap.Limited(s, 1<<40)
@@ -79,7 +79,7 @@ func TestPowersOfPyTorchPassThroughEveryWrapper(t *testing.T) {
 	}
 }
 
-// TestForecastsAndMarksPassThroughEveryWrapper tells a strategy what is to come.
+// TestForecastsAndMarksPassThroughEveryWrapper passes a forecast and marks to a strategy.
 func TestForecastsAndMarksPassThroughEveryWrapper(t *testing.T) {
 	r := &rich{toy: newToy(4)}
 	f := []power.Expected{{Request: alloc.Request{Size: 5}, Other: 1}, {Kind: power.ExpectFree}}
@@ -97,7 +97,7 @@ func TestMissingPowersAreUnsupportedThroughEveryWrapper(t *testing.T) {
 		for p := range power.Powers {
 			switch {
 			case p == power.PowerConcurrent || p == power.PowerWaiter:
-			case p == power.PowerFailure && name != "bare": // Limited knows why it refused
+			case p == power.PowerFailure && name != "bare": // Limited records its own refusals
 			default:
 				require.False(t, power.Has(s, p), "%s: %v", name, p)
 			}
@@ -125,7 +125,7 @@ func TestMissingPowersAreUnsupportedThroughEveryWrapper(t *testing.T) {
 }
 
 // TestPowersHoldTheLocksOfWrappers puts two wrappers with locks around a strategy, and one between
-// them that replaces a power: each lock is held exactly where it should be.
+// them that replaces a power. Each lock must be held exactly while the methods behind it run.
 func TestPowersHoldTheLocksOfWrappers(t *testing.T) {
 	var outer, inner counted
 	probe := &probing{rich: &rich{toy: newToy(4)}, held: func() string { return fmt.Sprint(outer.held, inner.held) }}
@@ -152,7 +152,7 @@ type counted struct {
 func (c *counted) Lock()   { c.held, c.taken = true, c.taken+1 }
 func (c *counted) Unlock() { c.held = false }
 
-// probing notes which locks are held when its metadata is asked for.
+// probing records the locks that are held while MetadataBytes runs.
 type probing struct {
 	*rich
 	held func() string
@@ -164,7 +164,7 @@ func (p *probing) MetadataBytes() device.Size {
 	return 1
 }
 
-// trims is a wrapper with a Trim of its own.
+// trims is a wrapper with its own Trim.
 type trims struct {
 	wrap.Forwarder
 	held func() string
@@ -270,7 +270,7 @@ func (l *located) BlockAt(a device.Addr) (alloc.Chunk, error) {
 	return power.BlockAt(l.toy, a)
 }
 
-// TestBlockAtPassesThroughEveryWrapper compares the answer of the power with the walk, behind each
+// TestBlockAtPassesThroughEveryWrapper compares the result of the power with the walk, inside each
 // wrapper.
 func TestBlockAtPassesThroughEveryWrapper(t *testing.T) {
 	l := &located{toy: newToy(4)}

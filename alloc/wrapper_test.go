@@ -17,7 +17,7 @@ import (
 	"github.com/vramyard/vramyard/strategies/bfc"
 )
 
-func TestWrappersRefuseTheWrongOrder(t *testing.T) {
+func TestWrappersRejectTheWrongOrder(t *testing.T) {
 	s := newToy(1)
 	_, err := wrap.Retrying(s, time.Second)
 	require.ErrorContains(t, err, "not safe for concurrent use")
@@ -131,8 +131,8 @@ func TestLockedIsRaceFree(t *testing.T) {
 	require.Zero(t, s.Stats().Live)
 }
 
-// retrier returns a toy of some cells behind Locked and Retrying, and the count of tries, which
-// a waiting Alloc raises on a goroutine of its own.
+// retrier returns a toy inside Locked and Retrying, and the number of tries, which a waiting Alloc
+// increments on another goroutine.
 func retrier(t *testing.T, cells int, wait time.Duration) (*wrap.Retrier, *atomic.Int64) {
 	t.Helper()
 	tries := new(atomic.Int64)
@@ -224,7 +224,7 @@ func TestRetryWakesOnCallsThatMayFreeMemory(t *testing.T) {
 	}
 }
 
-// TestNoRetryFailsAtOnce: the first try decides, and nothing is waited.
+// TestNoRetryFailsAtOnce checks that Alloc fails after the first try without waiting.
 func TestNoRetryFailsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, tries := retrier(t, 0, wrap.DefaultWait)
@@ -237,8 +237,8 @@ func TestNoRetryFailsAtOnce(t *testing.T) {
 	})
 }
 
-// TestLogOmitsWhatWillBeLogged logs grants, by whatever call, but for those that the caller logs.
-func TestLogOmitsWhatWillBeLogged(t *testing.T) {
+// TestLogOmitsBlocksThatTheCallerLogs logs the grants of every kind of call.
+func TestLogOmitsBlocksThatTheCallerLogs(t *testing.T) {
 	r, _ := retrier(t, 3, 0)
 	var logged []uint64
 	r.LogTo(func(req alloc.Request, b alloc.Block) {
@@ -252,9 +252,9 @@ func TestLogOmitsWhatWillBeLogged(t *testing.T) {
 	require.Equal(t, []uint64{0, 2}, logged)
 }
 
-// TestAWaitingRequestSeesTheFrontierMove: BFC with timestamps has room for the request only in a
-// chunk freed at count 2. A request with the fixed bound of 1 fails. One whose bound is asked for
-// again is granted when the bound has moved, and not when it is woken before.
+// TestAWaitingRequestSeesTheFrontierMove uses BFC with timestamps, which has room for the request
+// only in a chunk freed at count 2. A request with the fixed bound of 1 fails. A request whose
+// Before function returns the current bound is granted once the bound has moved, not earlier.
 func TestAWaitingRequestSeesTheFrontierMove(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gpu, err := sim.New(sim.Config{})
@@ -314,7 +314,7 @@ func TestOnlyOutOfMemoryIsRetried(t *testing.T) {
 }
 
 // TestRetryAsTensorFlowTestsIt runs three goroutines over memory for two blocks. Each
-// takes its blocks, holds them a moment, and gives them back, many times.
+// allocates its blocks, holds them for a moment and frees them, many times.
 func TestRetryAsTensorFlowTestsIt(t *testing.T) {
 	for _, c := range []struct {
 		name      string
@@ -355,8 +355,8 @@ func TestRetryAsTensorFlowTestsIt(t *testing.T) {
 	}
 }
 
-// hold takes n blocks one after the other, keeps them for a while and frees them. It
-// reports whether it got them all.
+// hold allocates n blocks, keeps them for a while and frees them. It reports whether all were
+// granted.
 func hold(s alloc.Strategy, n int) bool {
 	var held []device.Addr
 	for range n {

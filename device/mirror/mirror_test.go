@@ -15,10 +15,10 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// model is like a card that device/cuda drives.
+// model is the configuration of a model with the granularity and rounding of device/cuda.
 var model = sim.Config{Round: 512, Align: 512, Memory: sim.Filled, Capacity: 256 * device.MiB}
 
-// second is a simulated device in the place of a card.
+// second is a simulated device in place of a card.
 type second struct{ *sim.Device }
 
 // Close implements [mirror.Card].
@@ -32,7 +32,7 @@ func newSim(t testing.TB, c sim.Config) *sim.Device {
 	return d
 }
 
-// newSecond returns one whose addresses are other ones, in the place of a card.
+// newSecond returns a simulated device with other addresses, in place of a card.
 func newSecond(t testing.TB) second {
 	t.Helper()
 	c := model
@@ -40,7 +40,7 @@ func newSecond(t testing.TB) second {
 	return second{newSim(t, c)}
 }
 
-// suite runs the suite of devices over mirrors, whose devices may not differ but so.
+// suite runs the conformance suite over mirrors. The only difference permitted is but.
 func suite(t *testing.T, card func(t testing.TB, ordinal int) mirror.Card, but string) {
 	t.Helper()
 	devicetest.Run(t, func(t testing.TB, ordinal int) device.Device {
@@ -63,7 +63,7 @@ func TestAMirrorIsADevice(t *testing.T) {
 	suite(t, func(t testing.TB, _ int) mirror.Card { return newSecond(t) }, "")
 }
 
-// besideCUDA runs the suite over mirrors of the first GPUs that a driver shows.
+// besideCUDA runs the suite over mirrors of the first GPUs of a driver.
 func besideCUDA(t *testing.T, driver string, gpus int) {
 	t.Helper()
 	suite(t, func(t testing.TB, ordinal int) mirror.Card {
@@ -73,7 +73,7 @@ func besideCUDA(t *testing.T, driver string, gpus int) {
 	}, `the model answers "done", the card "unsupported operation"`) // handles are mapped from their start only
 }
 
-// TestOnTheGPU has a real card beside the model, where there is one.
+// TestOnTheGPU mirrors a real card, if there is one.
 func TestOnTheGPU(t *testing.T) {
 	list, err := cuda.List("")
 	if err != nil || len(list.GPUs) == 0 {
@@ -94,8 +94,8 @@ func TestCardAndModelAgree(t *testing.T) {
 	}
 }
 
-// TestMirrorReturnsTheAnswersOfItsModel makes calls of a mirror and of a model alone.
-func TestMirrorReturnsTheAnswersOfItsModel(t *testing.T) {
+// TestMirrorReturnsTheResultsOfItsModel makes the same calls on a mirror and on a model alone.
+func TestMirrorReturnsTheResultsOfItsModel(t *testing.T) {
 	d := mirror.New(newSim(t, model), newSecond(t), mirror.Options{Room: device.GiB})
 	other := newSim(t, model)
 	for _, size := range []device.Size{1, 1000, device.MiB, 300 * device.MiB} {
@@ -136,7 +136,7 @@ func TestMarks(t *testing.T) {
 	require.True(t, same)
 	require.Equal(t, 8*device.KiB+3*64, d.Traffic().Read)
 	require.NoError(t, d.Differs())
-	for at := range card.Ranges { // somebody else writes
+	for at := range card.Ranges { // overwrite the card's memory
 		require.NoError(t, card.Fill(at.Addr.Add(2*g), 4, 9))
 	}
 	_, same, err = d.Compare(space.Addr, 4*g, 3)
@@ -145,15 +145,15 @@ func TestMarks(t *testing.T) {
 	require.ErrorContains(t, d.Differs(), "the contents written at "+space.Addr.Add(2*g).String()+" are lost on the card")
 }
 
-// liar is a card that answers wrongly.
+// liar is a card that returns wrong results.
 type liar struct {
 	second
 	granularity device.Size
 	reserve     func(device.Region, error) (device.Region, error)
 	release     error
-	free        device.Size // more than there is
+	free        device.Size // reported in addition to the free bytes
 	event       bool        // events are never done
-	forgets     bool        // what is filled is lost
+	forgets     bool        // fills are lost
 }
 
 // Granularity implements [device.VirtualMemory].
@@ -196,7 +196,7 @@ func (l *liar) Fill(a device.Addr, n device.Size, pattern uint32) error {
 	return l.second.Fill(a, n, pattern)
 }
 
-// use makes calls of each kind, of which each card is asked.
+// use makes calls of each kind.
 func use(t *testing.T, d *mirror.Device) {
 	t.Helper()
 	var all []device.Region
@@ -286,8 +286,8 @@ func TestDifferencesOfACardAreReported(t *testing.T) {
 	}
 }
 
-// TestTheModelHasTheCapacityOfTheCard asks for more alignment and more addresses than cards have,
-// with a card and alone.
+// TestTheModelHasTheCapacityOfTheCard requests more alignment and more addresses than a card has,
+// with a card and without.
 func TestTheModelHasTheCapacityOfTheCard(t *testing.T) {
 	// from top down there is 1 TiB
 	d := mirror.New(newSim(t, model), second{newSim(t, model)}, mirror.Options{Room: 4 * device.MiB})

@@ -53,7 +53,7 @@ func (c *card) touch() {
 	pattern := []uint32{0, 0x01020304, 0x01020304, 0xdeadbeef}[c.rng.IntN(4)]
 	if c.rng.IntN(2) == 0 {
 		want := c.usable(a, n, device.AccessReadWrite)
-		c.judge(c.d.Fill(a, n, pattern), want)
+		c.requireError(c.d.Fill(a, n, pattern), want)
 		for i := device.Size(0); want == nil && i < n; i++ {
 			m, at := c.at(a.Add(i))
 			m.chip.bytes[at], m.chip.known[at] = patternByte(a.Add(i), pattern), true
@@ -62,7 +62,7 @@ func (c *card) touch() {
 	}
 	want := c.usable(a, n, device.AccessRead)
 	differs, same, err := c.d.Compare(a, n, pattern)
-	c.judge(err, want)
+	c.requireError(err, want)
 	if want != nil {
 		require.False(c.t, same)
 		return

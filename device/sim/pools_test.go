@@ -10,7 +10,7 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// async allocates from a pool.
+// async allocates a block from a pool.
 func async(t *testing.T, d *sim.Device, p device.Pool, n device.Size, s device.Stream) device.Addr {
 	t.Helper()
 	r, err := d.AllocAsync(p, n, s)
@@ -41,7 +41,7 @@ func TestPoolsAccountForTheirMemory(t *testing.T) {
 	}
 	require.ErrorIs(t, d.Release(sim.Base), device.ErrInvalid)
 	async(t, d, p, 31*device.MiB, 1)
-	async(t, d, p, 7*device.MiB, 1) // another region, of what is left
+	async(t, d, p, 7*device.MiB, 1) // another region, of the remaining memory
 	require.Equal(t, 40*device.MiB, d.Usage().Held)
 }
 
@@ -198,7 +198,7 @@ func TestTrimReleasesFinishedBlocks(t *testing.T) {
 	require.NoError(t, d.FreeAsync(async(t, d, p, 32*device.MiB, 1), 1))
 	require.NoError(t, d.TrimPool(p, 0))
 	require.Equal(t, 32*device.MiB, of(t, d, p, device.ReservedNow), "the stream may still use it")
-	require.NoError(t, d.Drain(1)) // which no pool is told of
+	require.NoError(t, d.Drain(1)) // pools are not notified
 	require.NoError(t, d.TrimPool(p, 0))
 	require.Zero(t, of(t, d, p, device.ReservedNow))
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 )
 
-// item is something queued, in the graph that the device never builds.
+// item is a queued operation, a node of the graph of all of them.
 type item struct {
-	after  []*item // what it comes after
-	finish uint64  // when it ends
+	after  []*item // operations that precede it
+	finish uint64  // time at which it ends
 	done   bool    // the host knows that it has finished
 }
 
-// graph is the oracle of streams: every item ever queued, and what each comes after.
+// graph is the oracle of streams: every item ever queued, and its predecessors.
 type graph struct {
 	timed bool
 	now   uint64
@@ -29,7 +29,7 @@ type graph struct {
 
 func (g *graph) over(i *item) bool { return i == nil || i.done || g.timed && i.finish <= g.now }
 
-// queue puts an item that takes ns on a stream, behind others besides.
+// queue puts an item that takes ns on a stream. It is also ordered after the items behind.
 func (g *graph) queue(s device.Stream, ns uint64, behind ...*item) *item {
 	i := &item{finish: g.now}
 	for _, b := range append(behind, g.last[s]) {
@@ -43,7 +43,7 @@ func (g *graph) queue(s device.Stream, ns uint64, behind ...*item) *item {
 	return i
 }
 
-// finish marks an item and all that it comes after.
+// finish marks an item and all its predecessors.
 func (g *graph) finish(i *item) {
 	if i == nil || i.done {
 		return
@@ -62,7 +62,7 @@ func (g *graph) sync(i *item) {
 	g.finish(i)
 }
 
-// reaches reports whether an item comes after another.
+// reaches reports whether an item is ordered after another.
 func (g *graph) reaches(from, to *item, seen map[*item]bool) bool {
 	if from == nil || seen[from] {
 		return false
@@ -79,7 +79,7 @@ func (g *graph) reaches(from, to *item, seen map[*item]bool) bool {
 	return false
 }
 
-// pair is a device with its oracle.
+// pair is a device and its oracle.
 type pair struct {
 	t       *testing.T
 	d       *sim.Device
@@ -98,7 +98,7 @@ func newPair(t *testing.T, clock sim.Clock) *pair {
 	}
 }
 
-// step makes one call on both. The event is one of those there are.
+// step makes one call on both, with one of the existing events.
 func (p *pair) step(kind, stream, event uint, ns uint64) {
 	t, d, g := p.t, p.d, p.g
 	s := p.streams[stream%uint(len(p.streams))]
@@ -147,7 +147,7 @@ func (p *pair) step(kind, stream, event uint, ns uint64) {
 	}
 }
 
-// settle waits for all, seldom, in one way or the other.
+// settle rarely waits for all work, in one of several ways.
 func (p *pair) settle(how uint64) {
 	switch {
 	case how%8 > 1:
@@ -162,12 +162,12 @@ func (p *pair) settle(how uint64) {
 	for _, i := range p.g.last {
 		p.g.sync(i)
 	}
-	for _, i := range p.g.last { // what was synchronised early is done by then
+	for _, i := range p.g.last { // streams synchronized earlier are done by then
 		i.finish = min(i.finish, p.g.now)
 	}
 }
 
-// agree compares all that can be seen.
+// agree compares everything that callers can observe.
 func (p *pair) agree() {
 	require.Equal(p.t, p.g.now, p.d.Now())
 	require.Len(p.t, p.events, p.d.Usage().Events)
@@ -230,7 +230,7 @@ func FuzzStreams(f *testing.F) {
 	})
 }
 
-// TestEventsAreOfOneDevice hands over what another device made, or what is no more.
+// TestEventsAreOfOneDevice uses events of another device and destroyed events.
 func TestEventsAreOfOneDevice(t *testing.T) {
 	d, other := newDevice(t, sim.Config{}), newDevice(t, sim.Config{Ordinal: 1})
 	mine, err := d.NewEvent()
@@ -262,7 +262,7 @@ func TestEventsAreOfOneDevice(t *testing.T) {
 	require.Equal(t, device.CallCount{Done: 1, Failed: 5}, u.Calls[device.CallDestroyEvent])
 }
 
-// TestTimesDoNotOverflow queues more than there is time for.
+// TestTimesDoNotOverflow queues work beyond the largest time.
 func TestTimesDoNotOverflow(t *testing.T) {
 	d := newDevice(t, sim.Config{Clock: sim.Timed})
 	require.NoError(t, d.Work(1, ^uint64(0)))
@@ -296,7 +296,7 @@ func TestStreamsAllocateNothingOnceWarm(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(10_000, turn))
 }
 
-// BenchmarkWait lets streams wait for each other's events, nothing ever drained.
+// BenchmarkWait makes streams wait for each other's events without a drain.
 func BenchmarkWait(b *testing.B) {
 	for _, n := range []int{2, 8, 64} {
 		b.Run(fmt.Sprint("streams=", n), func(b *testing.B) {

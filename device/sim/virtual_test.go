@@ -13,7 +13,7 @@ import (
 
 const page = 4 * device.KiB // of the cards of this file
 
-// card is a device beside a byte for byte model of its virtual memory.
+// card is a device with a byte-for-byte model of its virtual memory.
 type card struct {
 	t       testing.TB
 	d       *sim.Device
@@ -48,7 +48,7 @@ func newCard(t testing.TB, draws rand.Source, c sim.Config) *card {
 	}
 }
 
-// step makes one random call, of which many are wrong, and says what it must answer.
+// step makes one random call, legal or illegal, and compares its result with the model's.
 func (c *card) step() {
 	switch c.rng.IntN(12) {
 	case 0:
@@ -142,7 +142,7 @@ func (c *card) reserveRange() {
 	}
 }
 
-// mappedIn reports whether anything is mapped among size bytes at a, and whether all is.
+// mappedIn reports whether any of size bytes at a is mapped, and whether all are.
 func (c *card) mappedIn(a device.Addr, size device.Size) (some, all bool) {
 	all = true
 	for n := device.Size(0); n < size; n += page {
@@ -234,8 +234,8 @@ func (c *card) grant(a device.Addr, size device.Size, access device.Access) {
 	}
 }
 
-// some draws addresses of a range, which often are whole mappings, and says how a call about
-// them must end.
+// some draws addresses of a range, often whole mappings, and returns the error that a call about
+// them must return.
 func (c *card) some() (a device.Addr, size device.Size, want error) {
 	r := c.ranges[c.rng.IntN(len(c.ranges))]
 	a = r.Addr.Add(device.Size(c.rng.IntN(int(r.Size/page))) * page)
@@ -265,8 +265,8 @@ func (c *card) some() (a device.Addr, size device.Size, want error) {
 	return a, size, nil
 }
 
-// judge compares an answer with what it must be, to the very error.
-func (c *card) judge(err, want error) {
+// requireError compares the error of a call with the expected one, by identity.
+func (c *card) requireError(err, want error) {
 	if want == nil {
 		require.NoError(c.t, err)
 		return
@@ -280,7 +280,7 @@ func (c *card) setAccess() {
 	}
 	a, size, want := c.some()
 	access := device.Access(c.rng.IntN(3))
-	c.judge(c.d.SetAccess(a, size, access), want)
+	c.requireError(c.d.SetAccess(a, size, access), want)
 	if want == nil {
 		c.grant(a, size, access)
 	}
@@ -291,7 +291,7 @@ func (c *card) unmap() {
 		return
 	}
 	a, size, want := c.some()
-	c.judge(c.d.Unmap(a, size), want)
+	c.requireError(c.d.Unmap(a, size), want)
 	for n := device.Size(0); want == nil && n < size; n += page {
 		if c.starts[a.Add(n)] != 0 {
 			c.maps[a.Add(n)].chip.maps--
@@ -344,8 +344,8 @@ func (c *card) check() {
 	require.Len(c.t, c.starts, n)
 }
 
-// TestVirtualMemoryAgreesWithAModel makes random calls, right and wrong, on devices that know
-// little and much of their memory, and compares every answer and the account.
+// TestVirtualMemoryAgreesWithAModel makes random calls, legal and illegal, on devices of every
+// level of detail, and compares every result and the account.
 func TestVirtualMemoryAgreesWithAModel(t *testing.T) {
 	for seed := range uint64(30) {
 		c := newCard(t, rand.NewPCG(seed, 6), sim.Config{
@@ -379,7 +379,7 @@ func FuzzVirtualMemory(f *testing.F) {
 	})
 }
 
-// bytesDrawn makes each number of one byte, and of how many were drawn.
+// bytesDrawn makes each number from one byte and the number of draws.
 type bytesDrawn struct {
 	left  []byte
 	drawn uint64
@@ -514,7 +514,7 @@ func TestHandlesDoNotOverflowTheAccount(t *testing.T) {
 	require.Equal(t, d.Usage().Held, d.Physical().Used)
 }
 
-// BenchmarkMapping maps, allows and unmaps pages of a range in which others are mapped.
+// BenchmarkMapping maps pages in a range with other mappings, sets their access and unmaps them.
 func BenchmarkMapping(b *testing.B) {
 	for _, pages := range []device.Size{16, 4096} {
 		b.Run(strconv.Itoa(int(pages)), func(b *testing.B) {

@@ -17,16 +17,17 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// deferring gives a strategy streams: what other streams use is freed when they have finished.
+// deferring makes a strategy a StreamRecorder: it frees a block once the streams that use it have
+// finished.
 type deferring struct {
 	alloc.Strategy
 	on       device.Streams
 	recorded map[device.Addr][]device.Stream
 	blocks   map[device.Addr]freed
 	waiting  []freed
-	told     []device.Stream // every stream that was recorded
-	events   []device.Event  // all that were made
-	leaks    bool            // the events are not given back
+	told     []device.Stream // every recorded stream
+	events   []device.Event  // all events
+	leaks    bool            // the events are not destroyed
 }
 
 // freed is a block, and the marks that its free waits for.
@@ -149,7 +150,8 @@ func timed(t *testing.T, text string, streams bool, at replay.FreeAt) (*replay.R
 	return r, d
 }
 
-// delayed frees 1 while a stream uses it, and asks for as much before it is done and after.
+// delayed frees block 1 while a stream uses it, and requests as much before and after its
+// completion.
 const delayed = "a 1 1MiB\nuse 1 7\nf 1\na 2 1MiB\ndone 1\na 3 1MiB\nf 2\nf 3\ndone 3\ndone 2\n"
 
 func TestDelayedFreesAtRequestAndCompletion(t *testing.T) {
@@ -187,8 +189,8 @@ func TestDelayedFreesDriveReuseOnStreams(t *testing.T) {
 	}
 }
 
-// TestReservedStreamNumbersAreRefused holds a strategy with streams to a trace whose own
-// streams are where those are that delay frees.
+// TestReservedStreamNumbersAreRefused replays traces whose streams have the numbers that stand for
+// delayed frees.
 func TestReservedStreamNumbersAreRefused(t *testing.T) {
 	async, err := strategies.All().Lookup("async", nil)
 	require.NoError(t, err)
@@ -224,7 +226,7 @@ func TestUsesAndDrainsDriveReuse(t *testing.T) {
 	require.Equal(t, uint64(4), r.Ignored)
 }
 
-// TestReusedIDs has two lives of an id; only of the second the end is known.
+// TestReusedIDs has two allocations with one id; only the second has a completion.
 func TestReusedIDs(t *testing.T) {
 	const text = "a 1 1MiB\nf 1\na 1 1MiB\nuse 1 3\nf 1\na 2 1MiB\ndone 1\nf 2\ndone 2\n"
 	r, d := timed(t, text, true, "")
@@ -246,7 +248,7 @@ func TestFiguresOfEachStream(t *testing.T) {
 		r.Streams)
 }
 
-// TestEventsLeftBehind replays through a strategy that makes an event and keeps it.
+// TestEventsLeftBehind replays through a strategy that does not destroy its event.
 func TestEventsLeftBehind(t *testing.T) {
 	tr, err := trace.Read(strings.NewReader("a 1 1\n"), "test.trace", trace.Options{})
 	require.NoError(t, err)
@@ -277,9 +279,9 @@ func TestParseFreeAt(t *testing.T) {
 	require.EqualError(t, err, `free at "later": want "requested" or "completed"`)
 }
 
-// sideStreams makes a trace of a training loop in miniature: one stream computes, three others
-// send what it made. What is sent is freed at once, and is final some steps later; every fourth
-// buffer is told of by its use and a drain instead.
+// sideStreams makes a trace of a small training loop: one stream computes, three others send its
+// results. A buffer that is sent is freed at once, and the free is final some steps later. Every
+// fourth buffer has a use and a drain instead.
 func sideStreams(t *testing.T, steps int) *trace.Trace {
 	t.Helper()
 	b := trace.NewBuilder(trace.Header{Name: "side-streams"})
@@ -321,8 +323,8 @@ func sideStreams(t *testing.T, steps int) *trace.Trace {
 	return b.Trace()
 }
 
-// TestManyStreamsThroughEveryStrategy compares the two timings: what a program asks for is the
-// same, what a strategy without streams has to hold is not.
+// TestManyStreamsThroughEveryStrategy compares the two timings: the requested bytes are equal, the
+// bytes that a strategy without streams holds are not.
 func TestManyStreamsThroughEveryStrategy(t *testing.T) {
 	p, err := replay.Prepare(t.Context(), sideStreams(t, 50))
 	require.NoError(t, err)
@@ -347,7 +349,7 @@ func TestManyStreamsThroughEveryStrategy(t *testing.T) {
 				results[at] = r
 			}
 			early, late := results[replay.AtRequested], results[replay.AtCompleted]
-			if late.PeakPending > 0 { // it knows streams, and the choice is not for it
+			if late.PeakPending > 0 { // it handles streams, so the timing has no effect
 				early.NsPerOp, late.NsPerOp = 0, 0
 				require.Equal(t, early, late)
 				return

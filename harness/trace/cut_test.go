@@ -132,8 +132,8 @@ func TestCutOfEverythingIsTheTrace(t *testing.T) {
 	}
 }
 
-// TestCutAgreesWithTheWhole compares what is live, and what is freed but not final, behind every
-// event of random parts of random traces. The part must be one that can be written and read.
+// TestCutAgreesWithTheWhole compares the live blocks, and the freed ones that are not final, after
+// every event of random parts of random traces. The part must be one that can be written and read.
 func TestCutAgreesWithTheWhole(t *testing.T) {
 	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 2))
@@ -158,8 +158,8 @@ func TestCutAgreesWithTheWhole(t *testing.T) {
 	}
 }
 
-// states returns the live bytes in front of the first and behind each allocation and free, of one
-// stream or all.
+// states returns the live bytes of one stream or all: before the first allocation or free, and
+// after each.
 func states(events []trace.Event, stream *device.Stream) []device.Size {
 	list := []device.Size{0}
 	sizes := map[uint64]device.Size{}
@@ -187,21 +187,21 @@ func states(events []trace.Event, stream *device.Stream) []device.Size {
 	return list
 }
 
-// block is where a live block lies.
+// block is a live block with its pool.
 type block struct {
 	size   device.Size
 	stream device.Stream
 	pool   uint64 // private pool, 0 for none
 }
 
-// program follows a trace as a strategy with private pools does.
+// program tracks a trace as a strategy with private pools does.
 type program struct {
 	live  map[uint64]block
 	users map[uint64]int
 	open  []trace.Event // redirections, as they were begun
 }
 
-// step takes an event.
+// step applies an event.
 func (p *program) step(e *trace.Event) {
 	begun := func(pool uint64) int {
 		return slices.IndexFunc(p.open, func(o trace.Event) bool { return o.Arg == pool })
@@ -245,8 +245,8 @@ func (p *program) onStream(stream *device.Stream) map[uint64]block {
 	return blocks
 }
 
-// TestCutKeepsEveryBlockInItsPool compares the live blocks, the pools they lie in, the users of
-// pools and the redirections behind every event of random parts of random traces.
+// TestCutKeepsEveryBlockInItsPool compares the live blocks, their pools, the users of pools and the
+// redirections after every event of random parts of random traces.
 func TestCutKeepsEveryBlockInItsPool(t *testing.T) {
 	pooled := 0
 	for seed := range uint64(2000) {
@@ -302,8 +302,8 @@ func TestCutKeepsEveryBlockInItsPool(t *testing.T) {
 	}
 }
 
-// poolTrace draws a trace of three streams and three private pools, without what a strategy
-// refuses.
+// poolTrace draws a trace of three streams and three private pools, without events that a strategy
+// rejects.
 func poolTrace(rng *rand.Rand) *trace.Trace {
 	var b trace.Builder
 	users, open := map[uint64]int{}, map[uint64]int{}
@@ -334,7 +334,7 @@ func poolTrace(rng *rand.Rand) *trace.Trace {
 			e = trace.Event{Kind: trace.PoolRelease, Arg: pool, Time: trace.NoTime}
 			users[pool]--
 		}
-		_ = b.Add(e) // what the builder refuses is not in the trace
+		_ = b.Add(e) // events that the builder rejects are omitted
 	}
 	return b.Trace()
 }

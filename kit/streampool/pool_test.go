@@ -14,7 +14,7 @@ import (
 
 const kib = device.KiB
 
-// all is every way to reuse.
+// all is a configuration with every kind of reuse.
 var all = streampool.Config{Region: 16 * kib, FollowEvents: true, ReuseFinished: true, InsertWaits: true}
 
 func newSim(t testing.TB, capacity device.Size) *sim.Device {
@@ -24,7 +24,7 @@ func newSim(t testing.TB, capacity device.Size) *sim.Device {
 	return d
 }
 
-// get allocates and returns the address.
+// get allocates a block and returns its address.
 func get(t *testing.T, p *streampool.Pool, n device.Size, s device.Stream) device.Addr {
 	t.Helper()
 	h, err := p.Alloc(streampool.Request{Size: n, Stream: s})
@@ -33,7 +33,7 @@ func get(t *testing.T, p *streampool.Pool, n device.Size, s device.Stream) devic
 	return p.Show(h).Addr
 }
 
-// free frees what starts at an address.
+// free frees the block that starts at an address.
 func free(t *testing.T, p *streampool.Pool, a device.Addr, s device.Stream) {
 	t.Helper()
 	h := p.Find(a)
@@ -42,7 +42,7 @@ func free(t *testing.T, p *streampool.Pool, a device.Addr, s device.Stream) {
 	require.NoError(t, p.Check())
 }
 
-// filled returns a pool of one region with a hole of 2 KiB that stream 1 freed, all else live.
+// filled returns a pool of one region that is live except for a hole of 2 KiB freed by stream 1.
 func filled(t *testing.T, d device.Source, c streampool.Config) (p *streampool.Pool, hole device.Addr) {
 	t.Helper()
 	p = streampool.New(d, c)
@@ -57,7 +57,7 @@ func TestReuseAcrossStreamsNeedsOrdering(t *testing.T) {
 	none := streampool.Config{Region: 16 * kib}
 	follow, finished, waits := none, none, none
 	follow.FollowEvents, finished.ReuseFinished, waits.InsertWaits = true, true, true
-	wait := func(d *sim.Device) { // stream 2 waits for what stream 1 has queued
+	wait := func(d *sim.Device) { // stream 2 waits for the work queued on stream 1
 		e, err := d.NewEvent()
 		require.NoError(t, err)
 		require.NoError(t, d.Record(e, 1))
@@ -94,7 +94,7 @@ func TestReuseAcrossStreamsNeedsOrdering(t *testing.T) {
 	}
 }
 
-func TestTheDeviceIsSynchronisedBeforeARefusal(t *testing.T) {
+func TestDeviceIsSynchronizedBeforeARefusal(t *testing.T) {
 	d := newSim(t, 16*kib)
 	p, hole := filled(t, d, streampool.Config{Region: 16 * kib})
 	require.Equal(t, hole, get(t, p, kib, 2))
@@ -105,7 +105,7 @@ func TestTheDeviceIsSynchronisedBeforeARefusal(t *testing.T) {
 	require.Equal(t, kib, p.LargestFree())
 }
 
-func TestRegionsGoBackBeforeARefusal(t *testing.T) {
+func TestRegionsAreReleasedBeforeARefusal(t *testing.T) {
 	d := newSim(t, 32*kib)
 	p := streampool.New(d, streampool.Config{Region: 16 * kib})
 	a, b := get(t, p, 16*kib, 1), get(t, p, 16*kib, 1)
@@ -200,7 +200,7 @@ func TestPollReleasesAboveTheThreshold(t *testing.T) {
 	}
 }
 
-func TestWithoutStreamsAllIsDoneAtOnce(t *testing.T) {
+func TestWithoutStreamsFreedChunksAreReusedAtOnce(t *testing.T) {
 	p := streampool.New(struct{ device.Source }{newSim(t, 0)}, streampool.Config{Region: 16 * kib})
 	a := get(t, p, 16*kib, 1)
 	p.Use(p.Find(a), 2)
@@ -209,14 +209,14 @@ func TestWithoutStreamsAllIsDoneAtOnce(t *testing.T) {
 	require.NoError(t, p.Close())
 }
 
-// shadow remembers for each quantum what was freed there, by events of its own.
+// shadow records for each quantum the work that may still use it, with its own events.
 type shadow struct {
 	t     *testing.T
-	d     *sim.Device // behind the faults
+	d     *sim.Device // below the wrapper that injects faults
 	freed map[device.Addr][]device.Event
 }
 
-// free records what is queued on the streams that use a block.
+// free records an event on each stream that uses a block.
 func (s *shadow) free(c streampool.Chunk, streams []device.Stream) {
 	var events []device.Event
 	for _, on := range streams {
@@ -230,7 +230,7 @@ func (s *shadow) free(c streampool.Chunk, streams []device.Stream) {
 	}
 }
 
-// granted checks that a block's stream is behind all that was freed there.
+// granted checks that a block's stream is ordered after all recorded work on its memory.
 func (s *shadow) granted(c streampool.Chunk) {
 	for a := c.Addr; a < c.Addr.Add(c.Size); a += device.Addr(streampool.Quantum) {
 		for _, e := range s.freed[a] {
@@ -310,9 +310,9 @@ func (r *driver) alloc() {
 	r.live = append(r.live, h)
 }
 
-// TestNothingIsReusedTooEarly makes random calls, on a device that may refuse, and watches over
-// every byte.
-func TestNothingIsReusedTooEarly(t *testing.T) {
+// TestMemoryIsNotReusedTooEarly makes random calls on a device that may refuse them, and checks the
+// order of work for every quantum.
+func TestMemoryIsNotReusedTooEarly(t *testing.T) {
 	for seed := range uint64(48) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 8))

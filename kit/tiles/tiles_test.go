@@ -46,7 +46,7 @@ func TestSplitAndJoinAreInverse(t *testing.T) {
 	require.Equal(t, 1, table.Len())
 }
 
-func TestHandlesAreUsedAgainNewestFirst(t *testing.T) {
+func TestHandlesAreReusedNewestFirst(t *testing.T) {
 	table := NewTable()
 	h := table.Add(1<<20, 4096)
 	b := table.Split(h, 1024)
@@ -79,7 +79,7 @@ func TestFreeNeighborsReturnsFreeChunksOnly(t *testing.T) {
 	require.Equal(t, [2]Handle{None, b}, [2]Handle{prev, next}, "at the start of a region")
 }
 
-// TestRowOfNoneStaysZero does to it all that is done to neighbours and rings.
+// TestRowOfNoneStaysZero applies every operation on neighbors and rings to None.
 func TestRowOfNoneStaysZero(t *testing.T) {
 	table := NewTable()
 	h := table.Add(1<<20, 4096)
@@ -174,7 +174,7 @@ func TestPadLeadsToTheNextMultiple(t *testing.T) {
 	}
 }
 
-// firstFit is the simplest strategy over tiles: it walks a slice. It shows how little one takes.
+// firstFit is the simplest strategy over tiles: it searches a slice of the free chunks.
 type firstFit struct {
 	View
 	core Core
@@ -274,8 +274,8 @@ func (f *firstFit) Free(at device.Addr) error {
 	return nil
 }
 
-// TestCoreKeepsItsInvariants churns through a strategy over every policy and checks after
-// every call.
+// TestCoreKeepsItsInvariants makes random calls of a strategy with every policy, and checks it
+// after every call.
 func TestCoreKeepsItsInvariants(t *testing.T) {
 	for _, p := range []regions.Policy{
 		{Kind: regions.Whole, Limit: 64 * device.KiB},
@@ -318,8 +318,8 @@ func TestCoreKeepsItsInvariants(t *testing.T) {
 	}
 }
 
-// TestCheckNamesWhatIsBroken damages each of what the invariants speak of.
-func TestCheckNamesWhatIsBroken(t *testing.T) {
+// TestCheckNamesTheBrokenInvariant breaks each invariant in turn.
+func TestCheckNamesTheBrokenInvariant(t *testing.T) {
 	for name, c := range map[string]struct {
 		damage func(*firstFit, Handle)
 		want   string

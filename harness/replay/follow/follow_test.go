@@ -26,7 +26,7 @@ func readTrace(t *testing.T, text string) *trace.Trace {
 	return tr
 }
 
-// TestFollowedBlocksMatchTheWalk holds the follower's blocks to a walk after every event, with
+// TestFollowedBlocksMatchTheWalk compares the follower's blocks with a walk after every event, for
 // every strategy of the catalogue.
 func TestFollowedBlocksMatchTheWalk(t *testing.T) {
 	tr := readTrace(t, delayed)
@@ -83,7 +83,7 @@ func TestBlockCallbacksComeInOrder(t *testing.T) {
 	f := follow.New(tap, follow.Watcher{
 		Granted:   func(_ *trace.Event, b *follow.Block) { told = append(told, "granted "+string('0'+rune(b.ID))) },
 		Freed:     func(b *follow.Block) { told = append(told, "freed "+string('0'+rune(b.ID))) },
-		Reclaimed: func(_ int, b *follow.Block) { told = append(told, "gone "+string('0'+rune(b.ID))) },
+		Reclaimed: func(_ int, b *follow.Block) { told = append(told, "reclaimed "+string('0'+rune(b.ID))) },
 	})
 	s, err := strategies.All().Lookup("caching", nil)
 	require.NoError(t, err)
@@ -98,14 +98,14 @@ func TestBlockCallbacksComeInOrder(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		"granted 1", "freed 1", "granted 2", "granted 3", "gone 1", "granted 4", "freed 2", "gone 2",
+		"granted 1", "freed 1", "granted 2", "granted 3", "reclaimed 1", "granted 4", "freed 2", "reclaimed 2",
 	}, told)
 	require.NotZero(t, tap.Spent())
 	require.NotEmpty(t, tap.NewCalls())
 	require.Empty(t, tap.NewCalls())
 }
 
-// TestAPanicIsAnError reports what a strategy panicked with.
+// TestAPanicIsAnError checks that the error contains the value of the panic.
 func TestAPanicIsAnError(t *testing.T) {
 	dev, err := sim.New(sim.Config{})
 	require.NoError(t, err)

@@ -12,8 +12,8 @@ import (
 	"github.com/vramyard/vramyard/internal/budget"
 )
 
-// endless is a beginning and then one text again and again, at most so many bytes. If it counts,
-// the zeros in the text are different each time.
+// endless is a reader of a beginning and one text that repeats, up to a number of bytes. If it
+// counts, the zeros in the text are replaced by a counter.
 type endless struct {
 	next, text []byte
 	left       int
@@ -51,7 +51,7 @@ const (
 	bombSegment = "}(h\x05K\x01h\x06]h\x07K\x01u"
 )
 
-// bombs are files that go on for ever, one for each table that grows.
+// bombs are files without an end, one for each table that grows.
 var bombs = map[string]endless{
 	"numbers on the stack": {next: []byte("\x80\x04]("), text: []byte("K\x01")},
 	"none in lists":        {next: []byte("\x80\x04]"), text: []byte("Na")},
@@ -82,9 +82,9 @@ var bombs = map[string]endless{
 	"strings of JSON": {next: []byte("["), text: []byte(`"________0000",`), count: true},
 }
 
-// TestBombsAreWeighed reads files without an end under a low limit. What is charged may not be less
-// than what lies on the heap, or else the true limit would be another.
-func TestBombsAreWeighed(t *testing.T) {
+// TestBombsAreCharged reads files without an end under a low limit. The charged memory must be at
+// least the heap's, or else the effective limit would be higher.
+func TestBombsAreCharged(t *testing.T) {
 	const limit = 24 << 20
 	for name, bomb := range bombs {
 		t.Run(name, func(t *testing.T) {
