@@ -51,8 +51,8 @@ func (f *replayFlags) addMoment(c *cobra.Command) {
 		`show only the chunk at this address, such as "0x7f0000000000", and its neighbors; without --chunks on standard output`)
 	c.Flags().IntVar(&f.history, "history", 0, "show this many of the last blocks that began at --address")
 	c.Flags().IntVar(&f.at, "at", -1,
-		"event after which --memory-map, --bins and --chunks take the state, counted from 0; the default -1 is the first "+
-			"request that finds no memory, or else the end")
+		"event after which --memory-map, --bins, --chunks and --html take the state, counted from 0; the default -1 is the "+
+			"first request that finds no memory, or else the end")
 }
 
 func (f *replayFlags) wantsState() bool {
@@ -75,8 +75,8 @@ func (f *replayFlags) judgeMoment() error {
 		return flagError("history", errors.New("needs --address"))
 	case f.at < -1:
 		return flagError("at", fmt.Errorf("event %d: want the number of an event, from 0 on", f.at))
-	case f.at >= 0 && !f.wantsState():
-		return flagError("at", errors.New("needs --memory-map, --bins, --chunks or --address"))
+	case f.at >= 0 && !f.wantsState() && !f.files.wanted("html"):
+		return flagError("at", errors.New("needs --memory-map, --bins, --chunks, --address or --html"))
 	}
 	return nil
 }
@@ -85,11 +85,11 @@ func (f *replayFlags) judgeMoment() error {
 func (f *replayFlags) takeState(p *replay.Prepared, t trace.Source, setup setting.Setup, cfg sim.Config,
 	o replay.Options) error {
 	h := t.Head()
-	if !f.wantsState() {
-		return nil
-	}
 	if f.at >= h.Events {
 		return flagError("at", fmt.Errorf("event %d: %s has %d events, counted from 0", f.at, h.Header.Name, h.Events))
+	}
+	if !f.wantsState() {
+		return nil
 	}
 	dev, err := sim.New(cfg)
 	if err != nil {

@@ -97,7 +97,7 @@ func TestStatesThatCannotBeShown(t *testing.T) {
 		want string
 		args []string
 	}{
-		{"--at: needs --memory-map, --bins, --chunks or --address", []string{"--at", "3"}},
+		{"--at: needs --memory-map, --bins, --chunks, --address or --html", []string{"--at", "3"}},
 		{"--at: event -2: want the number of an event, from 0 on", []string{"--at", "-2", "--bins", "-"}},
 		{"--at: event 7: heap has 7 events, counted from 0", []string{"--at", "7", "--bins", "-"}},
 		{"--memory-map: map.json: want a name that ends in .pb", []string{"--memory-map", "map.json"}},

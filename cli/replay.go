@@ -89,7 +89,8 @@ own thread wait behind it. A block is freed by the thread that requested it. Wai
 the time of the trace, so that the result is the same on every machine.
 
 --memory-map, --bins and --chunks show the strategy at one moment: after the event of --at, or else
-after the first request that finds no memory, or at the end. --address shows one block and its
+after the first request that finds no memory, or at the end. The page of --html has that event among
+its instants. --address shows one block and its
 neighbors, with the answers to TensorFlow's queries: requested and allocated size, allocation ID and
 owner. TensorFlow writes the file of --memory-map at a failure if
 TF_BFC_MEMORY_DUMP is set. It is read back as a trace.
@@ -263,7 +264,9 @@ func (f *replayFlags) draw(
 	figures := *res
 	figures.Series = nil // the page has its own
 	o := page.Budget(1)
-	o.FreeAt, o.StopAtOOM = at, f.stop
+	if o.FreeAt, o.StopAtOOM = at, f.stop; f.at >= 0 {
+		o.Events = []int{f.at}
+	}
 	run := drawing{setup: setup, color: colors(f.catalogue)(setup.Name), device: cfg, figures: &figures,
 		latency: res.Latency}
 	drawn, err := draw(cmd, p, stacks, []drawing{run}, o)

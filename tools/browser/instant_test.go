@@ -147,6 +147,22 @@ func TestBinsOfFreeMemoryShowNoShareInUse(t *testing.T) {
 	require.Positive(t, ask[int](t, classes, `app.instant.side.querySelectorAll("meter").length`))
 }
 
+// TestFreeChunksStandInTheirBins reads the columns of the event of --at, and of one near it.
+func TestFreeChunksStandInTheirBins(t *testing.T) {
+	const few = "a 1 1MiB\na 2 300KiB\na 3 1MiB\na 4 300KiB\na 5 1MiB\nf 2\nf 4\na 6 256\na 7 256\n"
+	const columns = `[...app.instant.bins.querySelectorAll(".vy-bins > li")].map((bin) =>
+		[...bin.querySelectorAll("b, small, li")].map((e) => e.textContent).join(" | "))`
+	p := visit(t, "replay", "--strategy", "bfc", "--device", "sim:48MiB", "--at", "6", traceFile(t, "f.trace", few))
+	require.Equal(t, 6, ask[int](t, p, `app.state.event`))
+	want := []string{"10 | 2: 600.00 KiB | 2 × 300.00 KiB", "17 | 1: 43.58 MiB | 43.58 MiB"}
+	require.Equal(t, want, ask[[]string](t, p, columns))
+	do(t, p, `app.instant.go(7)`) // rebuilt from the blocks, so the bins are those of event 6
+	require.Equal(t, want, ask[[]string](t, p, columns))
+	require.Contains(t, ask[string](t, p, `app.instant.bins.textContent`), "after event 6")
+	none := visit(t, "replay", "--strategy", "direct", traceFile(t, "d.trace", few))
+	require.Empty(t, ask[string](t, none, `app.instant.bins.textContent`))
+}
+
 // TestSizesStayOffTheStripes holds the words in blocks to the place that rounding leaves them.
 func TestSizesStayOffTheStripes(t *testing.T) {
 	var text strings.Builder

@@ -15,7 +15,7 @@ var scriptFiles embed.FS
 // scriptParts are the parts of the script, dependencies first.
 var scriptParts = [...]string{
 	"units", "dom", "palette", "data", "paint", "state", "chart", "timeline", "pixels", "painter", "map", "heap",
-	"instant", "holders", "failures",
+	"bins", "instant", "holders", "failures",
 	"latency", "bench", "steps", "answer", "tables", "overview", "main",
 }
 

@@ -34,6 +34,7 @@ class InstantView {
     );
     this.side = el("div", { class: "vy-side" });
     this.legend = el("div", { class: "vy-key-row" });
+    this.bins = el("div", {});
     this.section = el(
       "section",
       { id: "vy-instant" },
@@ -42,6 +43,7 @@ class InstantView {
       this.note,
       this.legend,
       el("div", { class: "vy-split" }, this.plot, this.side),
+      this.bins,
     );
     this.plot.addEventListener("pointermove", (e) => this.hover(e));
     this.plot.addEventListener("pointerleave", () => showTip(null, null));
@@ -327,6 +329,13 @@ class InstantView {
       table("By state", ["state", "chunks", "bytes", "share"], lines, [1, 2, 3]),
       ...(this.heap.how === "rebuilt" ? this.classesOfBlocks() : [this.classes(this.heap)]),
     );
+    this.bins.replaceChildren(...[binColumns(this.heap.how === "rebuilt" ? this.nearestRecorded() : this.heap)].filter(Boolean));
+  }
+
+  // nearestRecorded returns the recorded heap that is nearest to the event.
+  nearestRecorded() {
+    const best = nearest(this.run(), this.heap.event);
+    return best ? recorded(this.app.trace, best, "nearest") : { chunks: [] };
   }
 
   // byClass adds up the chunks of each bin, order or size class.
@@ -380,9 +389,8 @@ class InstantView {
       const without = blocks.filter((c) => c.class < 0).length;
       if (without) parts.push(el("p", { class: "vy-note", text: `${plural(without, "block")} without a known class.` }));
     }
-    const best = nearest(this.run(), this.heap.event);
-    const then = best && recorded(this.app.trace, best, "nearest");
-    if (then && this.byClass(then.chunks).length) {
+    const then = this.nearestRecorded();
+    if (this.byClass(then.chunks).length) {
       parts.push(
         el("p", { class: "vy-note", text: "The class of free memory is known at recorded instants only." }),
         this.classes(then, `As of event ${count(then.event)}, the nearest recorded`),

@@ -54,11 +54,11 @@ class State {
     this.pin = null;
   }
 
-  // firstInstant returns the initial event: the first failure, or the peak of requested bytes.
+  // firstInstant returns the initial event: the chosen one, the first failure, or the peak of requested bytes.
   firstInstant(run) {
     const known = (run && run.instants) || [];
     const of = (label) => known.find((i) => i.labels.includes(label));
-    return (of("first failure") || of("peak requested") || known[0] || { event: 0 }).event;
+    return (of("chosen") || of("first failure") || of("peak requested") || known[0] || { event: 0 }).event;
   }
 
   // view adds a callback that receives the changed names, at most once a frame. A late callback runs
