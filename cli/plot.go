@@ -27,7 +27,7 @@ func newPlot(catalogue setting.Catalogue) *cobra.Command {
 	f := plotFlags{catalogue: catalogue}
 	var kinds strings.Builder
 	for _, k := range chart.Kinds() {
-		fmt.Fprintf(&kinds, "  %-9s of %s: %s\n", k.Name, strings.Join(k.Of, ", "), k.Doc)
+		fmt.Fprintf(&kinds, "  %-9s of %s: %s\n", k.Name, strings.Join(k.Commands, ", "), k.Doc)
 	}
 	asJSON, asCSV := chart.Drawn()
 	c := &cobra.Command{

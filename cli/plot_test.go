@@ -57,7 +57,7 @@ func TestThePageOfPlotNamesTheResults(t *testing.T) {
 	page := strings.Join(strings.Fields(string(text)), " ")
 	coded := func(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
 	for _, k := range chart.Kinds() {
-		assert.Contains(t, page, "| `"+k.Name+"` | "+coded(k.Of)+" | ")
+		assert.Contains(t, page, "| `"+k.Name+"` | "+coded(k.Commands)+" | ")
 	}
 	asJSON, asCSV := chart.Drawn()
 	inPage := func(names string) string {

@@ -37,7 +37,7 @@ func (c Config) Promises() promise.Set {
 	return p
 }
 
-// to returns the request with the end of the arena that it goes to.
+// to returns the request with a hint for an end of the arena.
 func to(end alloc.Hint, r alloc.Request) alloc.Request {
 	r.Hint = end
 	return r

@@ -15,12 +15,12 @@ import (
 // request, or else the lifetime of most blocks of its kind in the forecast.
 type Lifetimes struct {
 	wrap.Forwarder
-	short map[kind]int  // blocks of the forecast freed before the next mark, less the others
-	asked alloc.Request // the last, as the caller made it
-	tries uint64        // requests that found no memory at their first end
+	short   map[kind]int  // by kind: blocks of the forecast freed before the next mark minus all others
+	last    alloc.Request // the last request, as the caller made it
+	retries uint64        // requests that found no memory at their first end
 }
 
-// kind is what requests have in common whose blocks live alike.
+// kind groups requests whose blocks are expected to have similar lifetimes.
 type kind struct {
 	size   device.Size
 	stream device.Stream
@@ -29,7 +29,7 @@ type kind struct {
 
 func kindOf(r alloc.Request) kind { return kind{r.Size, r.Stream, r.Origin.Site()} }
 
-// New returns the strategy over src. It expects nothing yet.
+// New returns the strategy over src, without a forecast.
 func New(src device.Source, c Config) (*Lifetimes, error) {
 	arena, err := bfc.New(src, c.arena())
 	if err != nil {
@@ -45,7 +45,7 @@ func (l *Lifetimes) Has(p power.Power) bool { return power.Implements(l, p) || l
 func (l *Lifetimes) Plan(f power.Forecast) {
 	type request struct {
 		kind  kind
-		marks int // before it
+		marks int // marks before the request
 	}
 	var calls []request
 	marks := 0
@@ -66,7 +66,7 @@ func (l *Lifetimes) Plan(f power.Forecast) {
 	}
 }
 
-// Mark implements [power.Informed]: the hints of requests are used, marks say nothing more.
+// Mark implements [power.Informed]. Marks are ignored: the strategy uses the hints of requests.
 func (*Lifetimes) Mark(string) {}
 
 // ends returns the end that a request goes to, and the other one.
@@ -82,10 +82,10 @@ func (l *Lifetimes) ends(r alloc.Request) (first, second alloc.Hint) {
 // memory at its end tries the other.
 func (l *Lifetimes) Alloc(r alloc.Request) (alloc.Block, error) {
 	first, second := l.ends(r)
-	l.asked = r
+	l.last = r
 	b, err := l.Forwarder.Alloc(to(first, r))
 	if errors.Is(err, alloc.ErrOutOfMemory) {
-		l.tries++
+		l.retries++
 		b, err = l.Forwarder.Alloc(to(second, r))
 	}
 	return b, err
@@ -94,20 +94,20 @@ func (l *Lifetimes) Alloc(r alloc.Request) (alloc.Block, error) {
 // Stats implements [alloc.Inspector]. The arena counts a request that tried both ends twice.
 func (l *Lifetimes) Stats() alloc.Stats {
 	s := l.Forwarder.Stats()
-	s.OOMs -= l.tries
+	s.OOMs -= l.retries
 	return s
 }
 
 // ClearStats implements [power.Clearer].
 func (l *Lifetimes) ClearStats() {
 	_ = power.ClearStats(&l.Forwarder) // the arena has the power
-	l.tries = 0
+	l.retries = 0
 }
 
 // LastRefusal implements [power.Failure].
 func (l *Lifetimes) LastRefusal() (power.Refusal, bool) {
 	why, ok := power.LastRefusal(&l.Forwarder)
-	why.Request = l.asked
+	why.Request = l.last
 	return why, ok
 }
 

@@ -1,9 +1,9 @@
-// Command oom makes the runs of README.md that die for lack of memory: each as a trace, and as the
-// memory snapshot that PyTorch would leave behind when it dies.
+// Command oom writes the programs of README.md that run out of memory: each as a trace, and as the
+// memory snapshot that PyTorch would write at its end.
 //
 //	go run ./examples/oom DIR
 //
-// The same files come out on every machine.
+// The output is the same on every machine.
 package main
 
 import (
@@ -74,7 +74,7 @@ func (p *program) text() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// die runs the program as PyTorch would without any setting, on its card, until it finds no memory.
+// die replays the program on its card with PyTorch's default settings until a request is refused.
 // The trace is read from the text, so that it has the name and the hash of the file.
 func (p *program) die(text []byte) (*export.Run, error) {
 	t, err := formats.Read(bytes.NewReader(text), p.name+".trace.gz", formats.Options{})

@@ -36,8 +36,8 @@ func chat(m *maker) {
 			m.free(kept[s]...)
 			tokens[s], kept[s] = 0, nil
 		}
-		asked := 100 + r.Below(6000)
-		tokens[s] += asked
+		added := 100 + r.Below(6000)
+		tokens[s] += added
 		m.mark("turn %d: session %d at %d tokens", turn, s, tokens[s])
 		old := kept[s]
 		kept[s] = nil
@@ -48,11 +48,11 @@ func chat(m *maker) {
 					m.free(old[2*layer+k])
 				}
 			}
-			gate := m.alloc(device.Size(asked)*hidden, "mlp.gate")
-			up := m.alloc(device.Size(asked)*hidden, "mlp.up")
+			gate := m.alloc(device.Size(added)*hidden, "mlp.gate")
+			up := m.alloc(device.Size(added)*hidden, "mlp.up")
 			m.free(gate, up)
 			if layer%4 == 3 {
-				m.alloc(device.Size(asked)*heads, "log.append(attention)")
+				m.alloc(device.Size(added)*heads, "log.append(attention)")
 			}
 		}
 	}
@@ -61,8 +61,8 @@ func chat(m *maker) {
 // layouts converts the weights of a mixture of experts layer by layer, as vLLM did before its pull
 // request 41268, https://github.com/vllm-project/vllm/pull/41268. Three numbers are from there: the
 // converted tensors take 530 MiB and 270 MiB, and the smaller one, put into a block that the larger
-// has left behind, cuts off 260 MiB that serve neither. How many layers there are is the model's,
-// GPT-OSS 120B; the order of the calls and the card are ours.
+// has left behind, cuts off 260 MiB that serve neither. The number of layers is that of
+// GPT-OSS 120B. The order of the calls and the card are our choice.
 func layouts(m *maker) {
 	const (
 		layers = 36

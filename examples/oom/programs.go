@@ -7,7 +7,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// program is a run that dies on its card.
+// program is a run that runs out of memory on its card.
 type program struct {
 	name string
 	card device.Size // memory of the card
@@ -31,17 +31,17 @@ func (p *program) trace() (*trace.Trace, error) {
 	return m.b.Trace(), nil
 }
 
-// maker puts a trace together and keeps the first error.
+// maker builds a trace and keeps the first error.
 type maker struct {
 	b    *trace.Builder
 	next uint64
 	err  error
 }
 
-// tensor is the name of an allocation.
+// tensor is the ID of an allocation.
 type tensor uint64
 
-// alloc asks for memory.
+// alloc adds a request.
 func (m *maker) alloc(size device.Size, tag string) tensor {
 	m.next++
 	m.add(trace.Event{Kind: trace.Alloc, ID: m.next, Size: size, Tag: m.b.Tag(tag), Time: trace.NoTime})
@@ -54,7 +54,7 @@ func (m *maker) free(list ...tensor) {
 	}
 }
 
-// mark says which step begins.
+// mark adds a mark with the name of the step that begins.
 func (m *maker) mark(format string, args ...any) {
 	m.add(trace.Event{Kind: trace.Mark, Tag: m.b.Tag(fmt.Sprintf(format, args...)), Time: trace.NoTime})
 }

@@ -1,7 +1,7 @@
 """Train a small model, the same way each time, with PyTorch's own allocator or one of Vramyard's.
 
     python3 examples/pytorch/train.py --strategy tlsf --trace run.trace
-    python3 examples/pytorch/train.py --strategy tlsf --compare     # are the losses those of the native allocator?
+    python3 examples/pytorch/train.py --strategy tlsf --compare     # same losses as with the native allocator?
     python3 examples/pytorch/train.py --all --poison                # every strategy, with freed memory filled
 
 The losses are printed as hexadecimal floats, so that two runs can be compared bit for bit. --compare and --all run
@@ -29,7 +29,7 @@ def train(steps, side_stream):
 
     torch.manual_seed(1)
     torch.use_deterministic_algorithms(True)
-    torch.backends.cudnn.benchmark = False  # asks the native allocator for its figures, which a pluggable one has not
+    torch.backends.cudnn.benchmark = False  # would query statistics that a pluggable allocator lacks
     gpu = torch.device("cuda")
     model = nn.Sequential(
         nn.Linear(256, 1024), nn.GELU(), nn.LayerNorm(1024),
@@ -74,13 +74,13 @@ def main():
     p = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     p.add_argument("--strategy", help="strategy of Vramyard; without it PyTorch's own allocator")
     p.add_argument("--steps", type=int, default=20)
-    p.add_argument("--trace", help="file for the trace of what PyTorch asked for")
+    p.add_argument("--trace", help="file for the trace of PyTorch's requests")
     p.add_argument("--stats", help="file for the statistics")
-    p.add_argument("--poison", action="store_true", help="fill freed memory, and look at it when it is used again")
+    p.add_argument("--poison", action="store_true", help="fill freed memory, and check it when it is reused")
     p.add_argument("--one-stream", action="store_true", help="copy on the stream that computes")
-    p.add_argument("--compare", action="store_true", help="compare the losses with those of PyTorch's own allocator")
+    p.add_argument("--compare", action="store_true", help="compare the losses with a run on PyTorch's own allocator")
     p.add_argument("--all", action="store_true", help="compare every strategy")
-    p.add_argument("--list", action="store_true", help="name the strategies of --all, and do nothing")
+    p.add_argument("--list", action="store_true", help="list the strategies of --all and exit")
     arguments = p.parse_args()
     if arguments.list:
         print("\n".join(STRATEGIES))
@@ -88,10 +88,10 @@ def main():
     if arguments.steps < 1:
         p.error("--steps: want at least 1")
     if (arguments.compare or arguments.all) and (arguments.trace or arguments.stats):
-        p.error("--trace and --stats are of one run, not of those of --compare and --all")
+        p.error("--trace and --stats describe one run: want neither with --compare or --all")
     if arguments.strategy is None and (arguments.trace or arguments.stats or arguments.poison) and not arguments.all:
         p.error("--trace, --stats and --poison want --strategy")
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without which cuBLAS is not deterministic
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # makes cuBLAS deterministic
 
     if arguments.compare or arguments.all:
         names = STRATEGIES if arguments.all else [arguments.strategy]
@@ -119,9 +119,9 @@ def main():
         if arguments.poison:
             import torch
 
-            torch.cuda.empty_cache()  # which looks at all freed memory, and fails if somebody wrote there
+            torch.cuda.empty_cache()  # checks all freed memory, and fails if it was written
         found = vramyard_torch.stats()["devices"][0]
-        print(f"{found['allocs']} blocks, at most {found['peak_reserved_bytes']} bytes held", file=sys.stderr)
+        print(f"{found['allocs']} blocks, at most {found['peak_reserved_bytes']} bytes reserved", file=sys.stderr)
     return 0
 
 

@@ -152,7 +152,7 @@ def step_of(optimizer, loss):
 
 
 def measure(step):
-    """Return what a step without the recorder comes to: its time, and what PyTorch's allocator has given out since its begin."""
+    """Return figures of a step without the recorder: its time, and the peak and final change of PyTorch's allocated bytes."""
     times = []
     for _ in range(3):
         start = time.perf_counter_ns()
@@ -176,7 +176,7 @@ def main():
     for name in names:
         if name not in programs:
             sys.exit(f"record.py: no program {name}: want {', '.join(programs)}")
-    if len(names) > 1:  # each in a process of its own: the profiler mistakes what was there in another one's time
+    if len(names) > 1:  # one process each: the profiler would count memory of earlier programs
         for name in names:
             subprocess.run([sys.executable, __file__, name], check=True)
         return

@@ -1,5 +1,5 @@
-// Package budget bounds the memory that reading a file takes, whatever the file's header claims and
-// however far it expands.
+// Package budget bounds the memory for reading a file, independently of the sizes in its header and
+// of its compression ratio.
 //
 // A reader takes bytes from the [Budget] of its file before it grows a slice or a map, and returns
 // the bytes that it releases. [Append] and [Put] do that for slices and maps. Fixed costs of a
@@ -15,16 +15,16 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// Default is the bound in bytes unless the user sets another. With the program itself, its buffers
-// and its stacks, some 60 MiB, a process stays below 1 GiB.
+// Default is the bound in bytes if the user sets none. The program, its buffers and its stacks take
+// some 60 MiB more, so a process stays below 1 GiB.
 const Default = 960 << 20
 
-// Budget is the memory that one file may take. A nil Budget is without bound. It is safe for
+// Budget is the memory that one file may take. A nil Budget has no bound. It is safe for
 // concurrent use.
 type Budget struct {
-	limit int64
-	used  atomic.Int64
-	of    *Budget // of a share
+	limit  int64
+	used   atomic.Int64
+	parent *Budget // of a share; nil otherwise
 }
 
 // New returns a budget of limit bytes; 0 means [Default].
@@ -43,8 +43,7 @@ type Error struct {
 // Error names the bound.
 func (e *Error) Error() string { return fmt.Sprintf("takes more than %v of memory", e.Limit) }
 
-// Take takes n bytes, which are not negative. If fewer are left it takes none and returns an
-// [*Error].
+// Take takes n bytes, n >= 0. If fewer are left it takes none and returns an [*Error].
 func (b *Budget) Take(n int64) error {
 	if b == nil {
 		return nil
@@ -52,7 +51,7 @@ func (b *Budget) Take(n int64) error {
 	if n > b.limit {
 		return &Error{device.Size(b.limit)}
 	}
-	if err := b.of.Take(n); err != nil {
+	if err := b.parent.Take(n); err != nil {
 		return err
 	}
 	if b.used.Add(n) > b.limit {
@@ -62,11 +61,11 @@ func (b *Budget) Take(n int64) error {
 	return nil
 }
 
-// Give gives n bytes back that were taken.
+// Give returns n bytes that were taken.
 func (b *Budget) Give(n int64) {
 	if b != nil {
 		b.used.Add(-n)
-		b.of.Give(n)
+		b.parent.Give(n)
 	}
 }
 
@@ -101,9 +100,8 @@ func Append[T any](b *Budget, s []T, v T) ([]T, error) {
 	return append(s, v), nil
 }
 
-// largeShare is the share of a budget from which on the heap is collected before an array is made.
-// The arrays that were given back would lie on the heap beside the new one, and nothing counts
-// them.
+// An array larger than limit/largeShare triggers a garbage collection before it is made. Otherwise
+// arrays that were given back, which the budget no longer counts, would be on the heap beside it.
 const largeShare = 16
 
 // Make takes the bytes of an array of n values and returns an empty slice over it.
@@ -117,8 +115,8 @@ func Make[T any](b *Budget, n int) ([]T, error) {
 	return make([]T, 0, n), nil
 }
 
-// Grow makes room in a slice for n more values, and for a quarter more than it has, so that
-// appending takes amortized constant time.
+// Grow makes room in a slice for n more values. It grows by at least a quarter, so that appending
+// takes amortized constant time.
 func Grow[T any](b *Budget, s []T, n int) ([]T, error) {
 	if cap(s)-len(s) >= n {
 		return s, nil
@@ -145,19 +143,19 @@ func Put[K comparable, V any](b *Budget, m map[K]V, k K, v V) error {
 	return b.Take(EntrySize[K, V]())
 }
 
-// EntrySize returns the bytes that an entry of a map takes: after it has doubled, a map of Go is
-// 7/16 full, and has a byte for each place.
+// EntrySize returns the largest number of bytes that an entry of a map takes: just after it has
+// doubled, a Go map is 7/16 full, and it has a control byte for each slot.
 func EntrySize[K comparable, V any]() int64 {
 	return (SizeOf[K](1) + SizeOf[V](1) + 1) * 16 / 7
 }
 
-// Share returns a budget whose bytes count against b too, until [Budget.Close] gives all of them
-// back at once.
+// Share returns a budget whose bytes also count against b. [Budget.Close] returns all of them at
+// once.
 func (b *Budget) Share() *Budget {
 	if b == nil {
 		return nil
 	}
-	return &Budget{limit: b.limit, of: b}
+	return &Budget{limit: b.limit, parent: b}
 }
 
 // Close returns the bytes that a share has taken and not returned.

@@ -3,8 +3,8 @@ package fileio
 import "fmt"
 
 // CheckOutput returns the error that [Write] would return for path before it calls fill: the folder
-// is missing or cannot be written to, or path is a folder. A long computation is so refused before
-// it begins. It leaves the file at path alone, and opens no device or pipe.
+// is missing or not writable, or path is a folder. Calling it first prevents a long computation
+// whose output cannot be written. It does not change the file at path and opens no device or pipe.
 func CheckOutput(path string) error {
 	if path == "-" {
 		return nil
@@ -18,7 +18,7 @@ func CheckOutput(path string) error {
 // creatable creates and removes the temporary file of a path, unless a device or a pipe is there.
 func creatable(path string) error {
 	to, err := resolve(path)
-	if err != nil || to.through || to.open != nil {
+	if err != nil || to.inPlace || to.open != nil {
 		return err
 	}
 	f, err := create(to)

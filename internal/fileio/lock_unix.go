@@ -15,7 +15,7 @@ func lock(f *os.File) bool {
 }
 
 // removeAbandoned removes a temporary file that no program holds locked. The file is locked until
-// it is removed, so that a program that has just created it finds out that it has lost it.
+// it is removed, so that a program that has just created it can detect the removal.
 func removeAbandoned(name string) {
 	info, err := os.Lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
@@ -31,8 +31,8 @@ func removeAbandoned(name string) {
 	}
 }
 
-// finish gives a file its name and closes it, in this order: closing ends the lock, and then the
-// file could be taken for a leftover. It reports whether the file has its name.
+// finish renames a file to its target, then closes it. Closing first would release the lock, and
+// another program could remove the file as abandoned. It reports whether the file was renamed.
 func finish(f *os.File, target string) (renamed bool, err error) {
 	if err := os.Rename(f.Name(), target); err != nil {
 		return false, err
@@ -40,9 +40,9 @@ func finish(f *os.File, target string) (renamed bool, err error) {
 	return true, f.Close()
 }
 
-// abandon removes a file and closes it, in this order: once the lock has ended, the name may be
-// another write's.
+// abandon removes a file, then closes it. Closing first would release the lock, and the name could
+// already belong to another write.
 func abandon(f *os.File) {
-	_ = os.Remove(f.Name()) // stays if it cannot be removed
-	_ = f.Close()           // nothing in it is needed
+	_ = os.Remove(f.Name()) // on failure the next write to the target removes it
+	_ = f.Close()           // its content is discarded
 }

@@ -49,21 +49,21 @@ func Write(path string, stdout io.Writer, fill func(io.Writer) error) (err error
 		return err
 	case to.open != nil:
 		return fillCompressed(to.open, path, fill)
-	case to.through:
+	case to.inPlace:
 		return writeThrough(to.path, fill)
 	}
 	return replace(to, fill)
 }
 
-// place is where the path of an output leads.
+// place is the resolved path of an output.
 type place struct {
 	path    string      // with symbolic links followed
 	mode    fs.FileMode // permissions of the existing file; 0 if the file is new
-	through bool        // a device, a pipe or an open file: it is written to and cannot be replaced
+	inPlace bool        // a device, a pipe or an open file: written directly, since it cannot be replaced
 	open    *os.File    // standard output or standard error, if it is one of those
 }
 
-// mostLinks is how many symbolic links may lead to a file.
+// mostLinks bounds the symbolic links that are followed.
 const mostLinks = 40
 
 // resolve follows a path.
@@ -84,7 +84,7 @@ func resolve(path string) (place, error) {
 		case info.IsDir():
 			return place{}, errDir
 		case info.Mode().Type() != fs.ModeSymlink:
-			return place{path: path, mode: info.Mode(), through: !info.Mode().IsRegular()}, nil
+			return place{path: path, mode: info.Mode(), inPlace: !info.Mode().IsRegular()}, nil
 		}
 		link, err := os.Readlink(path)
 		if err != nil {
@@ -135,10 +135,10 @@ func opened(path string, n int) (place, error) {
 	case info.IsDir():
 		return place{}, errDir
 	}
-	return place{path: path, mode: info.Mode(), through: true}, nil
+	return place{path: path, mode: info.Mode(), inPlace: true}, nil
 }
 
-// replace writes a file under a temporary name and gives it its own when it is complete.
+// replace writes a temporary file and renames it to its target when it is complete.
 func replace(to place, fill func(io.Writer) error) error {
 	f, err := create(to)
 	if err != nil {
@@ -159,7 +159,7 @@ func replace(to place, fill func(io.Writer) error) error {
 	unfinished.Lock()
 	defer unfinished.Unlock()
 	renamed, err = finish(f, to.path)
-	if renamed { // from now on the temporary name may be another write's
+	if renamed { // from now on another write may use the temporary name
 		delete(unfinished.names, f.Name())
 	}
 	return err
@@ -171,8 +171,8 @@ var unfinished = struct {
 	names map[string]bool
 }{names: map[string]bool{}}
 
-// RemoveUnfinished removes the temporary files of writes that are under way, for a program
-// that is about to end by a signal.
+// RemoveUnfinished removes the temporary files of writes in progress. A program calls it before a
+// signal ends it.
 func RemoveUnfinished() {
 	unfinished.Lock()
 	defer unfinished.Unlock()
@@ -181,15 +181,15 @@ func RemoveUnfinished() {
 	}
 }
 
-// Temporary files of one target are numbered, so that leftovers are found without a look at the
-// whole folder.
+// Temporary files of one target are numbered, so that abandoned ones are found without listing the
+// folder.
 const (
-	mostNumbers  = 1000 // writes to one target at once
-	leftOverLook = 8    // numbers at which leftovers are looked for
+	mostNumbers   = 1000 // concurrent writes to one target
+	numbersToScan = 8    // numbers that are checked for abandoned files
 )
 
 // create creates a temporary file beside a target, with the target's permissions or those of a new
-// file. It removes the leftovers of killed programs.
+// file. It removes the abandoned files of killed programs.
 func create(to place) (made *os.File, err error) {
 	unfinished.Lock()
 	defer unfinished.Unlock()
@@ -203,7 +203,7 @@ func create(to place) (made *os.File, err error) {
 		if made == nil {
 			made, err = createLocked(name, perm)
 		}
-		if err != nil || made != nil && n+1 >= leftOverLook {
+		if err != nil || made != nil && n+1 >= numbersToScan {
 			break
 		}
 	}
@@ -235,7 +235,7 @@ func temporary(target string, n int) string {
 	return dir + "." + base + ".vramyard-" + strconv.Itoa(n)
 }
 
-// createLocked creates and locks a file; nil if there is one of that name.
+// createLocked creates and locks a file. It returns nil if the name exists.
 func createLocked(name string, perm fs.FileMode) (*os.File, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	switch {
@@ -244,7 +244,7 @@ func createLocked(name string, perm fs.FileMode) (*os.File, error) {
 	case err != nil:
 		return nil, err
 	}
-	if lock(f) && stillNamed(f, name) { // another write may have taken it for a leftover before it was locked
+	if lock(f) && stillNamed(f, name) { // before the lock, another write may have removed it as abandoned
 		return f, nil
 	}
 	return nil, f.Close()
@@ -264,7 +264,7 @@ func discard(f *os.File) {
 	abandon(f)
 }
 
-// writeThrough writes to something that cannot be replaced. An open file is written to at its end.
+// writeThrough writes to a device, a pipe or an open file. It appends to an open file.
 func writeThrough(path string, fill func(io.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -298,8 +298,8 @@ func fillBuffered(w io.Writer, fill func(io.Writer) error) error {
 	return b.Flush()
 }
 
-// withoutPath strips the temporary name from an error of the file system: the caller
-// names the path that the user gave.
+// withoutPath strips the path from an error of the file system, since it may be the temporary one.
+// The caller adds the path that the user gave.
 func withoutPath(err error) error {
 	if p, ok := errors.AsType[*os.PathError](err); ok {
 		return p.Err

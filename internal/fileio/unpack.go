@@ -18,13 +18,12 @@ import (
 	"github.com/xi2/xz"
 )
 
-// maxWindow bounds the window that a stream may request, in bytes. It is the window of the highest
-// ordinary level of zstd and twice that of xz. Of the readers of xz for Go only xi2/xz has such a
-// bound: ulikunitz/xz v0.5.17 allocates the window that each block claims, 4 GiB for a file of a
-// hundred bytes.
+// maxWindow bounds the window that a stream may request, in bytes: the window of the highest
+// ordinary level of zstd, and twice the window of xz -9. Package xi2/xz enforces such a bound;
+// ulikunitz/xz v0.5.17 allocates the window that each block declares, up to 4 GiB.
 const maxWindow = 128 << 20
 
-// buffer is how much New decompresses ahead, and so how far Peek can look.
+// buffer is the number of bytes that [NewReader] decompresses ahead, the limit of [Stream.Peek].
 const buffer = 1 << 16
 
 // Stream is the plain content of a file.
@@ -34,7 +33,7 @@ type Stream struct {
 	release func()
 }
 
-// forms holds what is recognised, by the first bytes.
+// forms are the compression formats, recognised by their first bytes.
 var forms = []struct {
 	name  string
 	magic func(head []byte) bool
@@ -47,10 +46,10 @@ var forms = []struct {
 
 // NewReader returns the plain content of r. The caller closes it; r stays the caller's.
 //
-// An error of New or Read about compressed data names the compression.
+// Errors of NewReader and Read about compressed data name the compression.
 func NewReader(r io.Reader) (*Stream, error) { return NewReaderSize(r, buffer) }
 
-// NewReaderSize is New with a look-ahead of the given size, for readers of large blocks.
+// NewReaderSize is [NewReader] with a look-ahead of the given size, for readers of large blocks.
 func NewReaderSize(r io.Reader, ahead int) (*Stream, error) {
 	in := bufio.NewReaderSize(r, ahead)
 	head, err := in.Peek(6)
@@ -75,8 +74,8 @@ func (s *Stream) Form() string { return s.form }
 
 func (s *Stream) Read(b []byte) (int, error) { return s.plain.Read(b) }
 
-// Peek returns the next n bytes, at most as many as it looks ahead, without reading them;
-// fewer at the end of the content. They are valid until the next call. The error is nil at the end.
+// Peek returns the next n bytes without consuming them: at most the look-ahead, fewer at the end of
+// the content. They are valid until the next call. The error is nil at the end.
 func (s *Stream) Peek(n int) ([]byte, error) {
 	b, err := s.plain.Peek(n)
 	if err == io.EOF {
@@ -85,7 +84,7 @@ func (s *Stream) Peek(n int) ([]byte, error) {
 	return b, err
 }
 
-// Close releases what decompresses.
+// Close releases the decompressor.
 func (s *Stream) Close() { s.release() }
 
 // begins returns a function that reports whether data begins with a text.
@@ -132,7 +131,7 @@ func (n named) Read(b []byte) (int, error) {
 	return k, err
 }
 
-// broken rewrites an error of a decompressor in our words.
+// broken rewords an error of a decompressor: truncated or corrupt.
 func broken(name string, err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, xz.ErrBuf) {
 		return fmt.Errorf("%s data is truncated", name)

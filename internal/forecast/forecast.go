@@ -20,10 +20,10 @@ type Placer struct {
 	// Promises are the strategy's. ZeroSize and Honours define legal requests, MustMerge the merges,
 	// and Serves the chunks that serve a request; nil means the default.
 	Promises promise.Set
-	// Freed yields by address the free chunks that a live one becomes at once, none if it waits or is
-	// set aside. Nil: one like it.
+	// Freed yields, by address, the free chunks that a live chunk becomes when it is freed. It yields
+	// none if the free is delayed or the chunk is cached. Nil: one free chunk of the same range.
 	Freed func(c alloc.Chunk, yield func(alloc.Chunk))
-	// Join returns what two free neighbours become that merge. Nil: one like the lower.
+	// Join returns the chunk that two merging neighbours become. Nil: the lower one, extended.
 	Join func(left, right alloc.Chunk) alloc.Chunk
 }
 
@@ -39,8 +39,8 @@ func (p *Placer) Legal(r alloc.Request) bool {
 }
 
 // CanPlace reports whether a free chunk would serve a legal request after the live blocks that
-// start at the addresses were freed. It costs O(chunks log addresses), and takes memory from the
-// heap for the addresses.
+// start at the addresses were freed. It costs O(chunks log addresses) and allocates a copy
+// of the addresses.
 func (p *Placer) CanPlace(walk Walk, r alloc.Request, freed []device.Addr) bool {
 	if !p.Legal(r) || p.Promises.Serves == nil {
 		return false
@@ -54,12 +54,11 @@ func (p *Placer) CanPlace(walk Walk, r alloc.Request, freed []device.Addr) bool 
 }
 
 // Holes yields the chunks that would be free after the live blocks that start at the addresses were
-// freed. Chunks merge two by two, so that the chain of a buddy is found as well as a run of
-// neighbours.
+// freed. Chunks merge pairwise, so that chains of buddies merge as runs of neighbours do.
 func (p *Placer) Holes(walk Walk, freed []device.Addr, yield func(alloc.Chunk) bool) {
 	freed = slices.Clone(freed)
 	slices.Sort(freed)
-	var run []alloc.Chunk // free chunks that touch, as far as they are merged
+	var run []alloc.Chunk // adjacent free chunks that did not merge
 	end := func() bool {
 		for _, c := range run {
 			if !yield(c) {
@@ -80,7 +79,7 @@ func (p *Placer) Holes(walk Walk, freed []device.Addr, yield func(alloc.Chunk) b
 			continue
 		}
 		added = false
-		if _, goes := slices.BinarySearch(freed, c.Addr); goes && c.State == alloc.Live {
+		if _, isFreed := slices.BinarySearch(freed, c.Addr); isFreed && c.State == alloc.Live {
 			p.free(c, add)
 		}
 		if !added && !end() {

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// Name returns the known name nearest to another, or "" if none is near. Equal but for case is
-// nearest, then a few letters inserted, left out, replaced or swapped: at most one in three. Last
-// come names that contain the other as a part, such as "caching:expandable" for "expandable". Among
-// equals the first wins.
+// Name returns the known name nearest to another, or "" if none is near. A name that differs in
+// case only is nearest, then names with edits (inserted, deleted, replaced or swapped letters), at
+// most one edit for three letters. Last come names that contain the other, such as
+// "caching:expandable" for "expandable". Ties go to the first name.
 func Name(name string, known []string) string {
 	wanted := strings.ToLower(name)
 	letters := utf8.RuneCountInString(wanted)
@@ -31,11 +31,11 @@ func Name(name string, known []string) string {
 	return best
 }
 
-// longest is the most letters of a name that is compared with known ones; a longer one is no slip.
+// longest is the most letters of a name that is compared: a longer one is not a typing error.
 const longest = 100
 
-// Want returns what an error about an unknown name says was wanted: the nearest known name, if
-// there is one, and all of them.
+// Want returns the end of an error about an unknown name: the nearest known name, if any, and the
+// list of all.
 func Want(name string, known []string) string {
 	return Hint(name, known) + "want one of " + strings.Join(known, ", ")
 }
@@ -49,11 +49,11 @@ func Hint(name string, known []string) string {
 	return ""
 }
 
-// distance returns how many letters have to be inserted, left out, replaced or swapped with their
-// neighbour to make one name the other. No letter is changed twice.
+// distance returns the optimal string alignment distance: the least number of letters to insert,
+// delete, replace or swap with their neighbour, without editing a letter twice.
 func distance(a, b []rune) int {
-	// rows of the table of distances between beginnings of a and of b: the two before the current one,
-	// and it
+	// three rows of the table of distances between prefixes of a and b: the current one and the two
+	// before it
 	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
 	for j := range rows[1] {
 		rows[1][j] = j

@@ -1,6 +1,5 @@
-// Package oracle drives a strategy with random calls and holds every answer against a
-// list of live blocks. Tests of single strategies use it; what every strategy has to keep
-// beyond that is the business of package props.
+// Package oracle drives a strategy with random calls and compares every answer with a list of live
+// blocks. Tests of single strategies use it; package props tests the rules for all strategies.
 package oracle
 
 import (
@@ -15,13 +14,13 @@ import (
 
 // Drive configures random calls of a strategy.
 type Drive struct {
-	Seed    uint64                                  // selects the calls
-	Calls   int                                     // how many calls are made
+	Seed    uint64                                  // of the random calls
+	Calls   int                                     // number of calls
 	Size    func(*rand.Rand) device.Size            // draws the bytes of a request
 	Granted func(requested device.Size) device.Size // bytes of the block for a request that is granted
 }
 
-// run is a drive under way.
+// run is the state of [Drive.Run].
 type run struct {
 	Drive
 	s    alloc.Strategy
@@ -31,8 +30,8 @@ type run struct {
 	tag  uint64
 }
 
-// Run makes the calls, with Check and a comparison of the walk after each. It returns the
-// first disagreement, with seed and number of the call.
+// Run makes the calls. After each it calls Check and compares the walk with the live blocks. It
+// returns the first difference, with the seed and the number of the call.
 func (d Drive) Run(s alloc.Strategy) error {
 	r := &run{Drive: d, s: s, rng: rand.New(rand.NewPCG(d.Seed, 0)), live: map[device.Addr]alloc.Request{}}
 	for i := range d.Calls {
@@ -56,7 +55,7 @@ func (r *run) step() error {
 	return r.alloc()
 }
 
-// alloc makes a request and judges the block.
+// alloc makes a request and checks the granted block, or the record of the refusal.
 func (r *run) alloc() error {
 	r.tag++
 	req := alloc.Request{Size: r.Size(r.rng), Tag: r.tag, Stream: device.Stream(r.rng.IntN(3))}
@@ -80,7 +79,7 @@ func (r *run) alloc() error {
 	return nil
 }
 
-// free frees a random live block, and once more, which has to be refused.
+// free frees a random live block twice. The second free must be refused.
 func (r *run) free() error {
 	if len(r.keys) == 0 {
 		return nil
@@ -95,7 +94,7 @@ func (r *run) free() error {
 	return r.refused(a)
 }
 
-// misuse frees what must not be freed.
+// misuse frees an address that is not the start of a live block.
 func (r *run) misuse() error {
 	if len(r.keys) == 0 {
 		return r.refused(0)
@@ -115,7 +114,7 @@ func (r *run) refused(a device.Addr) error {
 	return nil
 }
 
-// compare holds the live blocks, the free chunks and the largest of them against the walk.
+// compare compares the live blocks, the free chunks and the largest free chunk with the walk.
 func (r *run) compare() error {
 	free := map[device.Addr]alloc.Chunk{}
 	live, largest := 0, device.Size(0)

@@ -2,8 +2,8 @@ package oracle
 
 import "github.com/vramyard/vramyard/device"
 
-// Shelf is a device of unbounded capacity: regions lie 2 MiB and more apart, and no address is
-// reserved twice.
+// Shelf is a device of unbounded capacity. Regions are at multiples of 2 MiB and never adjacent,
+// and no address is reserved twice.
 type Shelf struct{ next device.Addr }
 
 func (s *Shelf) Reserve(size, _ device.Size) (device.Region, error) {

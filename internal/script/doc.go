@@ -18,7 +18,7 @@
 //	refuse calls=N            the device refuses the next N calls
 //	frontier count=N          the frontier of timestamped frees
 //	trim, poll, close         the call of that name
-//	walk                      no call: show the heap
+//	walk                      show the heap without a call
 //
 // A field of the configuration has its JSON name; a string needs no quotes. Regions are numbered in
 // the order in which they are reserved: R2+8KiB is the address 8 KiB above the start of the second

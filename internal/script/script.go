@@ -41,8 +41,8 @@ type session struct {
 	gpu     *sim.Device
 	faults  *device.Faults
 	blocks  map[string]device.Addr // by name, freed ones included
-	tags    []string               // names by tag, less one
-	regions []device.Region        // by number, less one; the last at an address is the one held
+	tags    []string               // name of tag i+1
+	regions []device.Region        // region number i+1; of several at one address, the last is reserved
 	out     strings.Builder
 }
 
@@ -206,7 +206,7 @@ func (s *session) result(call string, err error) {
 	}
 }
 
-// released writes the outcome of a call that gives memory back.
+// released writes the outcome of a call that releases memory.
 func (s *session) released(n device.Size, err error) error {
 	s.result(bytes(n)+" given back", err)
 	return nil

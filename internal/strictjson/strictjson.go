@@ -16,10 +16,10 @@ import (
 	"github.com/vramyard/vramyard/internal/nearest"
 )
 
-// Decode reads one JSON object into v, a pointer to a struct, over what it holds
-// already. Nothing at all is an empty object. Unknown fields, fields in other case, fields
-// given twice, null but for a list, and trailing text are errors, and an error about a value names
-// its field.
+// Decode reads one JSON object into v, a pointer to a struct; fields that the object lacks keep
+// their values. Empty input is an empty object. Errors are unknown fields, fields in other case,
+// duplicate fields, null for a field that is not a list, and trailing text. An error about a value
+// names its field.
 func Decode(raw []byte, v any) error {
 	switch text := bytes.TrimSpace(raw); {
 	case len(text) == 0:
@@ -74,7 +74,7 @@ func checkFields(raw []byte, t reflect.Type) error {
 			return unknownField(name, kinds)
 		case seen[name]:
 			return fmt.Errorf("%s: given twice", name)
-		case string(value) == "null" && kinds[name] != reflect.Slice: // a list of nothing is written like that
+		case string(value) == "null" && kinds[name] != reflect.Slice: // encoding/json writes a nil slice as null
 			return fmt.Errorf("%s: null: want a value", name)
 		}
 		seen[name] = true
@@ -93,7 +93,7 @@ func checkFields(raw []byte, t reflect.Type) error {
 	return nil
 }
 
-// unknownField returns the error about a field that there is not.
+// unknownField returns the error about an unknown field.
 func unknownField(name string, kinds map[string]reflect.Kind) error {
 	known := slices.Sorted(maps.Keys(kinds))
 	hint := strings.TrimSpace(nearest.Hint(name, known))
@@ -106,10 +106,10 @@ func unknownField(name string, kinds map[string]reflect.Kind) error {
 	return fmt.Errorf("json: unknown field %q: %s", name, hint)
 }
 
-// longest is the most bytes of a value that an error shows.
+// longest bounds the bytes of a value in an error.
 const longest = 40
 
-// shown returns a value as an error shows it: what kind it is if it is long.
+// shown returns a value for an error, or its kind if the value is long.
 func shown(value json.RawMessage, kind string) string {
 	if len(value) > longest {
 		return kind
@@ -117,7 +117,7 @@ func shown(value json.RawMessage, kind string) string {
 	return string(value)
 }
 
-// wordOf returns what a value of a kind is called.
+// wordOf returns the name of a kind of values in errors.
 func wordOf(k reflect.Kind) string {
 	switch k {
 	case reflect.Bool:

@@ -1,4 +1,4 @@
-// Package torchenv names the environment variables with which users of PyTorch set its allocator.
+// Package torchenv names the environment variables that configure the allocator of PyTorch.
 package torchenv
 
 import (
@@ -9,14 +9,14 @@ import (
 	"github.com/vramyard/vramyard/alloc/setting"
 )
 
-// renamed is the first release of which the allocator for CUDA reads PYTORCH_ALLOC_CONF: since pull
-// request 165135 of github.com/pytorch/pytorch it shares the settings of other devices. 2.9 has the
-// variable, and ignores expandable_segments there without a message (issue 183387).
+// renamed is the first release whose CUDA allocator reads PYTORCH_ALLOC_CONF, which pull request
+// 165135 of github.com/pytorch/pytorch made common to all devices. Release 2.9 has the variable but
+// silently ignores expandable_segments in it (issue 183387).
 const renamed = "2.10"
 
-// Export returns how users of PyTorch choose settings, written as key:value pairs with commas
-// between them. No settings are what PyTorch does unasked. from is the first release that has all
-// of the keys, "" if all have.
+// Export returns the environment variables for settings, given as key:value pairs separated by
+// commas. Empty settings are PyTorch's defaults and need no variable. from is the first release
+// that has all of the keys, "" if every release has them.
 func Export(settings, from string) setting.Export {
 	e := setting.Export{Framework: "PyTorch"}
 	if settings == "" {

@@ -61,8 +61,8 @@ func Several[N int | uint64](n N, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// Printable returns s quoted if it has control characters, so that a name out of a file cannot
-// drive the terminal.
+// Printable returns s, quoted if it has control characters, so that a name from a file cannot send
+// escape sequences to the terminal.
 func Printable(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return strconv.Quote(s)

@@ -1,7 +1,7 @@
 /*
- * A first fit for PyTorch, as a plug-in: blocks come from regions of 32 MiB or more, the lowest free
- * chunk that is large enough serves, free neighbours merge. Memory that other streams were recorded
- * for is free again when they have passed the free.
+ * A first fit for PyTorch, as a plug-in. Blocks come from regions of 32 MiB or more. The lowest free
+ * chunk that is large enough serves a request, and free neighbours merge. A block that is in use on
+ * other streams is free once their work queued before the free has completed.
  *
  *   cc -O2 -shared -fPIC -o firstfit.so firstfit.c -pthread
  *   vramyard check --strategies 'plugin:./firstfit.so?alloc=ff_malloc&free=ff_free&reset=ff_reset'
@@ -15,7 +15,7 @@
 
 #if __has_include(<cuda_runtime.h>)
 #include <cuda_runtime.h>
-#else /* what is needed of it; the library is there when the plug-in runs */
+#else /* the declarations used here; the library is present at run time */
 typedef struct CUstream_st *cudaStream_t;
 typedef struct CUevent_st *cudaEvent_t;
 extern int cudaMalloc(void **p, size_t size);
@@ -30,9 +30,9 @@ extern int cudaDeviceSynchronize(void);
 enum { cudaSuccess = 0, cudaEventDisableTiming = 2 };
 #endif
 
-#define UNIT ((size_t)512) /* what PyTorch's own allocator aligns to */
+#define UNIT ((size_t)512) /* alignment of PyTorch's own allocator */
 #define REGION ((size_t)32 << 20)
-#define MOST_USES 8 /* streams besides its own that a block is remembered to be used by */
+#define MOST_USES 8 /* most streams other than its own that may use a block */
 
 /* A chunk of a region. Chunks of all regions are one list, by region and address; nothing is ever
  * written to the memory itself. */
@@ -40,19 +40,19 @@ struct chunk {
   struct chunk *next, *before;
   char *at;
   size_t size;
-  int first;  /* it begins a region */
+  int first;  /* first chunk of a region */
   int live;
-  int owned;  /* a free one: only work of its stream may have it without waiting */
-  int uses;   /* streams that were recorded */
+  int owned;  /* of a free chunk: only its stream may reuse it without waiting */
+  int uses;   /* number of recorded streams */
   cudaStream_t stream, use[MOST_USES];
-  cudaEvent_t passed[MOST_USES]; /* of a freed one: marks that those have to pass; null before they are there */
+  cudaEvent_t passed[MOST_USES]; /* of a freed chunk: an event in each recorded stream; null if it could not be created yet */
 };
 
 static struct chunk *chunks;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Puts a mark behind the work of a stream. Where that fails it is tried again later, which is later
- * than need be and right. */
+/* Records an event after the queued work of a stream. If that fails, settled retries it later. The
+ * chunk then waits longer than necessary, which is safe. */
 static cudaEvent_t mark(cudaStream_t s) {
   cudaEvent_t e;
   if (cudaEventCreateWithFlags(&e, cudaEventDisableTiming) != cudaSuccess) return NULL;
@@ -61,7 +61,7 @@ static cudaEvent_t mark(cudaStream_t s) {
   return NULL;
 }
 
-/* Whether nobody uses a freed chunk any more. What has passed is forgotten. */
+/* Reports whether no stream uses a freed chunk any more. Drops the events that have completed. */
 static int settled(struct chunk *c) {
   while (c->uses > 0) {
     int last = c->uses - 1;
@@ -70,7 +70,7 @@ static int settled(struct chunk *c) {
     cudaEventDestroy(c->passed[last]);
     c->uses--;
   }
-  (void)cudaGetLastError(); /* not ready is no error, and PyTorch would find what is one */
+  (void)cudaGetLastError(); /* clears cudaErrorNotReady, which PyTorch would report as its own error */
   return c->uses == 0;
 }
 
@@ -82,8 +82,8 @@ static void unlink_chunk(struct chunk *c) {
   free(c);
 }
 
-/* Puts the next chunk of the same region into c, if both are free and the same stream's, or nobody's.
- * What nobody owns, a stream may take along. */
+/* Merges the next chunk of the same region into c if both are free and not owned by different
+ * streams. A merged chunk is owned if one of its parts was. */
 static void merge(struct chunk *c) {
   struct chunk *n = c->next;
   if (n == NULL || n->first || !is_free(n) || (c->owned && n->owned && c->stream != n->stream)) return;
@@ -96,7 +96,7 @@ static struct chunk *grow(size_t size) {
   size_t bytes = size > REGION ? (size + (2 << 20) - 1) & ~(((size_t)2 << 20) - 1) : REGION;
   void *p = NULL;
   if (cudaMalloc(&p, bytes) != cudaSuccess && (bytes == size || cudaMalloc(&p, bytes = size) != cudaSuccess)) {
-    (void)cudaGetLastError(); /* PyTorch would find it */
+    (void)cudaGetLastError(); /* clears the error, which PyTorch would report as its own */
     return NULL;
   }
   struct chunk *c = calloc(1, sizeof *c), *after = NULL;
@@ -113,7 +113,7 @@ static struct chunk *grow(size_t size) {
   return c;
 }
 
-/* Gives every region back that is one free chunk. */
+/* Returns every region that consists of one free chunk to the device. */
 static void trim(void) {
   for (struct chunk *c = chunks, *next; c != NULL; c = next) {
     next = c->next;
@@ -122,7 +122,7 @@ static void trim(void) {
   }
 }
 
-/* Makes all that is freed free for every stream. */
+/* Waits for the device, and makes every freed chunk usable by all streams. */
 static void settle_all(void) {
   if (cudaDeviceSynchronize() != cudaSuccess) return;
   for (struct chunk *c = chunks; c != NULL; c = c->next) {
@@ -144,7 +144,7 @@ static struct chunk *find(size_t size, cudaStream_t stream) {
 }
 
 void *ff_malloc(size_t size, int device, cudaStream_t stream) {
-  (void)device; /* of one device only */
+  (void)device; /* one device only */
   if (size == 0 || size > SIZE_MAX - REGION) return NULL;
   size = (size + UNIT - 1) & ~(UNIT - 1);
   pthread_mutex_lock(&lock);
@@ -179,7 +179,7 @@ static struct chunk *live_at(void *p) {
 }
 
 void ff_free(void *p, size_t size, int device, cudaStream_t stream) {
-  (void)size, (void)device, (void)stream; /* PyTorch's are hints */
+  (void)size, (void)device, (void)stream; /* the list of chunks has them */
   pthread_mutex_lock(&lock);
   struct chunk *c = live_at(p);
   if (c != NULL) {
@@ -201,7 +201,7 @@ void ff_record_stream(void *p, cudaStream_t stream) {
   if (!known && c->uses < MOST_USES) {
     c->use[c->uses++] = stream;
   } else if (!known) {
-    abort(); /* a block that so many streams use is a mistake, and a wrong answer would be a worse one */
+    abort(); /* forgetting a stream would corrupt data; more than MOST_USES streams are a bug of the caller */
   }
   pthread_mutex_unlock(&lock);
 }

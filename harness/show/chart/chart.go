@@ -15,27 +15,27 @@ import (
 
 // Lengths in points.
 const (
-	thin  vg.Length = 0.7 // lines of bounds
-	usual vg.Length = 1   // lines of data
-	dot   vg.Length = 1.9 // radius of a mark
-	gap   vg.Length = 4   // between the parts of a chart
-	thumb vg.Length = 20  // width of a sample in the legend
+	boundWidth  vg.Length = 0.7 // lines of bounds
+	lineWidth   vg.Length = 1   // lines of data
+	dot         vg.Length = 1.9 // radius of a mark
+	gap         vg.Length = 4   // between the parts of a chart
+	sampleWidth vg.Length = 20  // width of a sample in the legend
 )
 
-// pale is the colour of the grid.
-var pale = color.RGBA{0xe4, 0xe4, 0xe4, 0xff}
+// gridColor is the colour of the grid.
+var gridColor = color.RGBA{0xe4, 0xe4, 0xe4, 0xff}
 
 // Point is a point of a series in the values of the axes.
 type Point = plotter.XY
 
 // Chart is a chart under construction.
 type Chart struct {
-	plot    *plot.Plot
-	x, y    Axis
-	entries []entry
-	over    []plot.Plotter // marks of lines, drawn last
-	beside  []string       // text to the right of each row
-	rows    int            // rows of bars or marks; may be 0
+	plot     *plot.Plot
+	x, y     Axis
+	entries  []entry
+	marks    []plot.Plotter // marks of lines, drawn last
+	rowTexts []string       // text to the right of each row
+	rows     int            // rows of bars or marks; may be 0
 }
 
 // entry is a legend entry.
@@ -52,7 +52,7 @@ func New(x, y Axis) *Chart {
 	x.set(&c.plot.X)
 	y.set(&c.plot.Y)
 	grid := plotter.NewGrid()
-	grid.Vertical = draw.LineStyle{Color: pale, Width: 0.5}
+	grid.Vertical = draw.LineStyle{Color: gridColor, Width: 0.5}
 	grid.Horizontal = grid.Vertical
 	if y.Names {
 		grid.Horizontal.Color = nil
@@ -97,14 +97,14 @@ func (c *Chart) Line(l Line) {
 		points = c.spread(l)
 	}
 	if len(points) > 0 {
-		c.over = append(c.over, &plotter.Scatter{XYs: points, GlyphStyle: l.Look.glyph()})
+		c.marks = append(c.marks, &plotter.Scatter{XYs: points, GlyphStyle: l.Look.glyph()})
 	}
 	c.legend(entry{l.Name, l.Look, true, len(points) > 0})
 }
 
 func errorBars(l Line) *plotter.YErrorBars {
 	bars := &plotter.YErrorBars{LineStyle: l.Look.style(), CapWidth: 2 * dot}
-	bars.Dashes, bars.Width = nil, thin
+	bars.Dashes, bars.Width = nil, boundWidth
 	for _, s := range l.Spans {
 		bars.XYs = append(bars.XYs, s.At)
 		bars.YErrors = append(bars.YErrors, struct{ Low, High float64 }{s.At.Y - s.Low, s.High - s.At.Y})
@@ -147,23 +147,23 @@ func (c *Chart) Bar(row int, look Look, value float64) {
 	c.plot.Add(bar{Row(row, c.rows), value, look.Color})
 }
 
-// Upright adds a vertical line at x.
-func (c *Chart) Upright(name string, look Look, x float64) {
+// VerticalLine adds a vertical line at x.
+func (c *Chart) VerticalLine(name string, look Look, x float64) {
 	c.plot.Add(&plotter.Line{XYs: []Point{{X: x, Y: c.y.Low}, {X: x, Y: c.y.High}}, LineStyle: look.style()})
 	c.legend(entry{name, look, true, false})
 }
 
-// Level adds a horizontal line at y.
-func (c *Chart) Level(name string, look Look, y float64) {
+// HorizontalLine adds a horizontal line at y.
+func (c *Chart) HorizontalLine(name string, look Look, y float64) {
 	c.plot.Add(&plotter.Line{XYs: []Point{{X: c.x.Low, Y: y}, {X: c.x.High, Y: y}}, LineStyle: look.style()})
 	c.legend(entry{name, look, true, false})
 }
 
-// Beside sets the text to the right of each row, from the first row on.
-func (c *Chart) Beside(texts []string) { c.beside = texts }
+// RowTexts sets the text to the right of each row, from the first row on.
+func (c *Chart) RowTexts(texts []string) { c.rowTexts = texts }
 
-// Key adds a legend entry for marks of several colours.
-func (c *Chart) Key(name string, look Look) { c.legend(entry{name, look, false, true}) }
+// LegendMark adds a legend entry for marks of several colours.
+func (c *Chart) LegendMark(name string, look Look) { c.legend(entry{name, look, false, true}) }
 
 // Note adds text to the legend.
 func (c *Chart) Note(text string) { c.legend(entry{name: text}) }
@@ -180,7 +180,7 @@ func (c *Chart) legend(e entry) {
 func (l Look) style() draw.LineStyle {
 	width := l.Width
 	if width == 0 {
-		width = usual
+		width = lineWidth
 	}
 	return draw.LineStyle{Color: l.Color, Width: width, Dashes: l.Dashes}
 }
@@ -227,7 +227,7 @@ func (c *Chart) layout(width, size vg.Length) *layout {
 	l.ticks = l.text
 	l.ticks.Font.Size = size * 0.9
 	for _, e := range c.entries {
-		l.column = max(l.column, l.text.Width(e.name)+thumb+3*gap)
+		l.column = max(l.column, l.text.Width(e.name)+sampleWidth+3*gap)
 	}
 	if n := len(c.entries); n > 0 {
 		l.columns = min(max(int((width-gap)/l.column), 1), n)
@@ -238,7 +238,7 @@ func (c *Chart) layout(width, size vg.Length) *layout {
 	if c.y.Title != "" {
 		l.left += l.line()
 	}
-	for _, s := range c.beside {
+	for _, s := range c.rowTexts {
 		l.right = max(l.right, l.ticks.Width(s)+2*gap)
 	}
 	return l
@@ -246,21 +246,21 @@ func (c *Chart) layout(width, size vg.Length) *layout {
 
 func (l *layout) line() vg.Length { return l.text.Font.Size * 1.3 }
 
-// above returns the height of the legend with its margins.
-func (l *layout) above() vg.Length {
+// legendHeight returns the height of the legend with its margins.
+func (l *layout) legendHeight() vg.Length {
 	if l.lines == 0 {
 		return gap
 	}
 	return vg.Length(l.lines)*l.line() + 2*gap
 }
 
-// natural returns the preferred height for a width.
-func (l *layout) natural(width vg.Length) vg.Length {
+// preferredHeight returns the preferred height for a width.
+func (l *layout) preferredHeight(width vg.Length) vg.Length {
 	if l.rows > 0 {
-		return l.above() + vg.Length(l.rows)*l.text.Font.Size*1.5 + 4*l.line() + gap
+		return l.legendHeight() + vg.Length(l.rows)*l.text.Font.Size*1.5 + 4*l.line() + gap
 	}
 	const ratio = 0.62 // about the golden ratio
-	return l.above() + max(min(width*ratio, 9*vg.Centimeter), l.text.Width(l.y.Title)+2*gap)
+	return l.legendHeight() + max(min(width*ratio, 9*vg.Centimeter), l.text.Width(l.y.Title)+2*gap)
 }
 
 // draw draws the chart. It returns false if there is not enough room.
@@ -276,7 +276,7 @@ func (l *layout) draw(all draw.Canvas) bool {
 	}
 	all.SetColor(color.White) // readable on dark pages too
 	all.Fill(all.Rectangle.Path())
-	area := draw.Crop(all, l.left, -l.right, gap+l.line(), -l.above())
+	area := draw.Crop(all, l.left, -l.right, gap+l.line(), -l.legendHeight())
 	if area.Size().X < 2*vg.Centimeter || area.Size().Y < vg.Centimeter {
 		return false
 	}
@@ -285,20 +285,20 @@ func (l *layout) draw(all draw.Canvas) bool {
 		s.Y < vg.Length(l.rows)*l.ticks.Font.Size {
 		return false
 	}
-	if l.text.Width(l.x.Title)+2*gap > all.Size().X || l.text.Width(l.y.Title)+2*gap > all.Size().Y-l.above() {
+	if l.text.Width(l.x.Title)+2*gap > all.Size().X || l.text.Width(l.y.Title)+2*gap > all.Size().Y-l.legendHeight() {
 		return false
 	}
-	p.X.Tick.Marker = plot.ConstantTicks(l.apart(inner))
-	p.Add(l.over...)
+	p.X.Tick.Marker = plot.ConstantTicks(l.thinLabels(inner))
+	p.Add(l.marks...)
 	p.Draw(area)
 	l.title(all, inner)
-	l.drawBeside(inner)
+	l.drawRowTexts(inner)
 	l.drawLegend(all)
 	return true
 }
 
-// apart returns the ticks of the x axis, with labels thinned out evenly until none overlap.
-func (l *layout) apart(inner draw.Canvas) []Tick {
+// thinLabels returns the ticks of the x axis, with labels thinned out evenly until none overlap.
+func (l *layout) thinLabels(inner draw.Canvas) []Tick {
 	trX, _ := l.plot.Transforms(&inner)
 	ticks := slices.Clone(l.x.Ticks)
 	for every := 1; every < len(ticks); every++ {
@@ -323,9 +323,9 @@ func (l *layout) apart(inner draw.Canvas) []Tick {
 	return ticks
 }
 
-// within returns the centre of an item of length long, moved as little as needed to fit between low
-// and high.
-func within(middle, long, low, high vg.Length) vg.Length {
+// centerWithin returns the centre of an item of length long, moved as little as needed to fit
+// between low and high.
+func centerWithin(middle, long, low, high vg.Length) vg.Length {
 	return max(min(middle, high-long/2), low+long/2)
 }
 
@@ -334,20 +334,20 @@ func within(middle, long, low, high vg.Length) vg.Length {
 func (l *layout) title(all, inner draw.Canvas) {
 	style := l.text
 	style.XAlign, style.YAlign = draw.XCenter, draw.YBottom
-	all.FillText(style, vg.Point{X: within(inner.Center().X, style.Width(l.x.Title), all.Min.X+gap, all.Max.X-gap),
+	all.FillText(style, vg.Point{X: centerWithin(inner.Center().X, style.Width(l.x.Title), all.Min.X+gap, all.Max.X-gap),
 		Y: gap}, l.x.Title)
 	style.Rotation, style.YAlign = math.Pi/2, draw.YTop
 	length := l.text.Width(l.y.Title)
-	all.FillText(style, vg.Point{X: gap / 2, Y: within(inner.Center().Y, length, all.Min.Y+gap, all.Max.Y-l.above())},
-		l.y.Title)
+	y := centerWithin(inner.Center().Y, length, all.Min.Y+gap, all.Max.Y-l.legendHeight())
+	all.FillText(style, vg.Point{X: gap / 2, Y: y}, l.y.Title)
 }
 
-// drawBeside writes the text to the right of the rows.
-func (l *layout) drawBeside(inner draw.Canvas) {
+// drawRowTexts writes the text to the right of the rows.
+func (l *layout) drawRowTexts(inner draw.Canvas) {
 	style := l.ticks
 	style.YAlign = draw.YCenter
 	_, trY := l.plot.Transforms(&inner)
-	for i, s := range l.beside {
+	for i, s := range l.rowTexts {
 		inner.FillText(style, vg.Point{X: inner.Max.X + gap, Y: trY(Row(i, l.rows)) + style.FontExtents().Descent}, s)
 	}
 }
@@ -360,13 +360,13 @@ func (l *layout) drawLegend(all draw.Canvas) {
 		left := all.Min.X + gap + vg.Length(i/l.lines)*l.column
 		y := all.Max.Y - gap - (vg.Length(i%l.lines)+0.5)*l.line()
 		if e.lined {
-			all.StrokeLine2(e.look.style(), left, y, left+thumb, y)
+			all.StrokeLine2(e.look.style(), left, y, left+sampleWidth, y)
 		}
 		if e.mark {
-			all.DrawGlyph(e.look.glyph(), vg.Point{X: left + thumb/2, Y: y})
+			all.DrawGlyph(e.look.glyph(), vg.Point{X: left + sampleWidth/2, Y: y})
 		}
 		if e.lined || e.mark {
-			left += thumb + gap
+			left += sampleWidth + gap
 		}
 		all.FillText(style, vg.Point{X: left, Y: y + style.FontExtents().Descent}, e.name)
 	}

@@ -28,8 +28,8 @@ func sample(name string) *chart.Chart {
 	c.Line(chart.Line{Name: name, Look: chart.LookOf(0), Points: points, Steps: true, Marks: 4})
 	c.Line(chart.Line{Name: "points", Look: chart.LookOf(9), Points: points, Marks: -1})
 	c.Marks("marks", chart.Alarm(), points[:1])
-	c.Level("level", chart.Neutral(), 2<<30)
-	c.Upright("upright", chart.Neutral(), 100)
+	c.HorizontalLine("level", chart.Neutral(), 2<<30)
+	c.VerticalLine("upright", chart.Neutral(), 100)
 	return c
 }
 
@@ -120,7 +120,7 @@ func TestTicksAreRoundAndWithinTheAxis(t *testing.T) {
 func TestLooksDifferWithoutColour(t *testing.T) {
 	colors := chart.Light()
 	seen := map[string]int{}
-	for i := range 4 * chart.Turn {
+	for i := range 4 * chart.PerMark {
 		l := chart.LookOf(i)
 		key := fmt.Sprintf("%T %v", l.Shape, l.Dashes)
 		if before, ok := seen[key]; ok {

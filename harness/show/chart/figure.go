@@ -25,35 +25,35 @@ type Options struct {
 
 // Kind is a kind of figure.
 type Kind struct {
-	Name   string   // as in Options.Kind
-	Doc    string   // description
-	Of     []string // commands whose results it can draw
-	Mixed  bool     // can combine results of several of them
-	Metric string   // default figure
-	draw   func(*drawing) (*Chart, error)
+	Name     string   // as in Options.Kind
+	Doc      string   // description
+	Commands []string // commands whose results it can draw
+	Mixed    bool     // can combine results of several of these commands
+	Metric   string   // default figure
+	draw     func(*drawing) (*Chart, error)
 }
 
 // Kinds returns all kinds. The first that can draw a result is its default.
 func Kinds() []Kind {
-	needs := []string{ofCompare, ofWhatif, ofOffline}
+	needs := []string{cmdCompare, cmdWhatif, cmdOffline}
 	return []Kind{
 		{"memory", "memory over events: requested, allocated and reserved of one run, or one of them for " +
 			"several runs",
-			[]string{ofReplay}, false, "reserved", (*drawing).memory},
+			[]string{cmdReplay}, false, "reserved", (*drawing).memory},
 		{"capacity", "minimum capacity by strategy or placement: bars and the lower bound; on several traces, " +
 			"multiples of it",
 			needs, true, "min_capacity_bytes", (*drawing).capacity},
 		{"waste", "reservation waste and fragmentation by strategy; on several traces, one of them",
-			[]string{ofCompare, ofWhatif, ofReplay}, false, "reservation_waste", (*drawing).waste},
+			[]string{cmdCompare, cmdWhatif, cmdReplay}, false, "reservation_waste", (*drawing).waste},
 		{"budget", "share of traces that complete, over device capacity in multiples of their lower bounds",
 			needs, true, "min_capacity_bytes", (*drawing).budget},
 		{"tradeoff", "memory against time of strategies, or of the settings of a search, with the Pareto " +
 			"front",
-			[]string{ofTune, ofCompare}, false, "min_capacity_bytes", (*drawing).tradeoff},
+			[]string{cmdTune, cmdCompare}, false, "min_capacity_bytes", (*drawing).tradeoff},
 		{"time", "time of a free and an allocation over live blocks, by strategy",
-			[]string{ofBench}, false, "ns_per_pair_median", (*drawing).time},
+			[]string{cmdBench}, false, "ns_per_pair_median", (*drawing).time},
 		{"overhead", "time with recomputation over the budget of one log, by strategy, heuristic and ladder",
-			[]string{ofRemat}, false, "total_overhead", (*drawing).overhead},
+			[]string{cmdRemat}, false, "total_overhead", (*drawing).overhead},
 	}
 }
 
@@ -66,7 +66,7 @@ type run struct {
 	plain   bool        // a reference such as counting, drawn in grey
 	setting bool        // label is a setting of the strategy
 	point   int         // index in a search; 0 is its preset
-	of      string      // trace, or workload without parameters
+	group   string      // trace, or workload without parameters
 	series  *replay.Series
 }
 
@@ -82,12 +82,12 @@ func (r *run) value(name string) (float64, bool) {
 
 // drawing is a figure under construction.
 type drawing struct {
-	kind   Kind
-	metric string
-	asked  bool     // the user chose the metric
-	runs   []run    // in drawing order
-	traces []string // distinct, in order
-	card   float64  // capacity in bytes of the common card; 0: none or several
+	kind         Kind
+	metric       string
+	metricChosen bool     // the user chose the metric
+	runs         []run    // in drawing order
+	traces       []string // distinct, in order
+	card         float64  // capacity in bytes of the common card; 0: none or several
 }
 
 // Draw makes the figure of some results.
@@ -98,8 +98,8 @@ func Draw(sources []*Source, o Options) (*Chart, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &drawing{kind: k, metric: k.Metric, asked: o.Metric != ""}
-	if d.asked {
+	d := &drawing{kind: k, metric: k.Metric, metricChosen: o.Metric != ""}
+	if d.metricChosen {
 		d.metric = o.Metric
 	}
 	if err := d.collect(sources, o); err != nil {
@@ -116,8 +116,8 @@ func Draw(sources []*Source, o Options) (*Chart, error) {
 func kindFor(sources []*Source, name string) (Kind, error) {
 	var commands []string
 	for _, s := range sources {
-		if !slices.Contains(commands, s.of.Command) {
-			commands = append(commands, s.of.Command)
+		if !slices.Contains(commands, s.form.Command) {
+			commands = append(commands, s.form.Command)
 		}
 	}
 	var names, possible []string
@@ -125,7 +125,7 @@ func kindFor(sources []*Source, name string) (Kind, error) {
 		names = append(names, k.Name)
 		takes := len(commands) == 1 || k.Mixed
 		for _, c := range commands {
-			takes = takes && slices.Contains(k.Of, c)
+			takes = takes && slices.Contains(k.Commands, c)
 		}
 		if !takes {
 			continue
@@ -163,8 +163,8 @@ func (d *drawing) collect(sources []*Source, o Options) error {
 	}
 	nameLines(all)
 	if o.Trace != "" {
-		traces := distinct(all, func(r *run) string { return r.of })
-		all = slices.DeleteFunc(all, func(r run) bool { return r.of != o.Trace })
+		traces := distinct(all, func(r *run) string { return r.group })
+		all = slices.DeleteFunc(all, func(r run) bool { return r.group != o.Trace })
 		if len(all) == 0 {
 			return fmt.Errorf("--trace %q: %sthe results are on %s", o.Trace, nearest.Hint(o.Trace, traces),
 				strings.Join(traces, ", "))
@@ -174,7 +174,7 @@ func (d *drawing) collect(sources []*Source, o Options) error {
 		return err
 	}
 	disambiguate(d.runs, sources)
-	d.traces = distinct(d.runs, func(r *run) string { return r.of })
+	d.traces = distinct(d.runs, func(r *run) string { return r.group })
 	names := distinct(d.runs, func(r *run) string { return r.label })
 	if err := errors.Join(bounded(names, "strategies or settings", "strategies"),
 		bounded(d.traces, "traces", "trace")); err != nil {
@@ -198,19 +198,19 @@ func (d *drawing) collect(sources []*Source, o Options) error {
 
 // newRun returns a run, labelled with its strategy, or with its setting in the result of a search.
 func newRun(s *Source, r diff.Run) run {
-	out := run{Run: r, label: r.Strategy, of: r.Trace, series: s.series}
+	out := run{Run: r, label: r.Strategy, group: r.Trace, series: s.series}
 	if label := r.Figure("label").Text(); label != "" {
 		out.label, out.setting = label, label != r.Strategy
 	}
-	switch s.of.Command {
-	case ofBench:
-		out.of, _, _ = strings.Cut(r.Trace, " ") // without parameters
-	case ofOffline:
+	switch s.form.Command {
+	case cmdBench:
+		out.group, _, _ = strings.Cut(r.Trace, " ") // without parameters
+	case cmdOffline:
 		out.plain = true
-	case ofTune:
+	case cmdTune:
 		n, _ := out.value(fieldPoint)
 		out.point = int(n)
-	case ofRemat:
+	case cmdRemat:
 		out.line(r.Strategy)
 	}
 	return out
@@ -244,7 +244,7 @@ func disambiguate(runs []run, sources []*Source) {
 	seen := map[string]int{}
 	for i := range runs {
 		r := &runs[i]
-		key := fmt.Sprint(r.of, "\x00", r.Trace, "\x00", r.label, "\x00", r.point)
+		key := fmt.Sprint(r.group, "\x00", r.Trace, "\x00", r.label, "\x00", r.point)
 		seen[key]++
 		if n := seen[key]; n > 1 {
 			r.label = fmt.Sprintf("%s (%d)", r.label, n)

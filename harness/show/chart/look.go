@@ -31,7 +31,7 @@ func LookOf(number int) Look {
 	}
 	dashes := [][]vg.Length{nil, {4, 1.5}, {1.2, 1.2}, {5, 1.2, 1.2, 1.2}}
 	number = max(number, 0)
-	turn := number / Turn
+	turn := number / PerMark
 	return Look{
 		Color: colors[number%len(colors)],
 		// shifted by three in each turn, so that looks of the same colour differ in shape
@@ -55,12 +55,12 @@ func MarkOf(number int) Look {
 // Neutral returns the look of references such as a lower bound: dashed grey.
 func Neutral() Look {
 	return Look{Color: color.RGBA{0x40, 0x40, 0x40, 0xff}, Shape: draw.CrossGlyph{}, Dashes: []vg.Length{3, 2},
-		Width: thin}
+		Width: boundWidth}
 }
 
 // Card returns the look of a card's capacity: solid red.
 func Card() Look {
-	return Look{Color: color.RGBA{0xc0, 0x00, 0x00, 0xff}, Shape: draw.CrossGlyph{}, Width: usual}
+	return Look{Color: color.RGBA{0xc0, 0x00, 0x00, 0xff}, Shape: draw.CrossGlyph{}, Width: lineWidth}
 }
 
 // Alarm returns the look of failures: vertical red strokes.
@@ -70,5 +70,5 @@ func Alarm() Look { return Look{Color: color.RGBA{0xc0, 0x00, 0x00, 0xff}, Shape
 type stroke struct{}
 
 func (stroke) DrawGlyph(c *draw.Canvas, s draw.GlyphStyle, at vg.Point) {
-	c.StrokeLine2(draw.LineStyle{Color: s.Color, Width: usual}, at.X, at.Y-2*s.Radius, at.X, at.Y+2*s.Radius)
+	c.StrokeLine2(draw.LineStyle{Color: s.Color, Width: lineWidth}, at.X, at.Y-2*s.Radius, at.X, at.Y+2*s.Radius)
 }

@@ -51,28 +51,28 @@ func (d *drawing) memory() (*Chart, error) {
 			high = max(high, float64(max(p.Requested, p.Allocated, p.Reserved)))
 		}
 	}
-	alone := len(d.runs) == 1 && !d.asked
+	alone := len(d.runs) == 1 && !d.metricChosen
 	if least, ok := d.runs[0].value(bound); alone && ok {
 		high = max(high, least) // a run that failed may stay below the bound
 	}
-	if d.card > 0 && d.card <= farthest*high {
+	if d.card > 0 && d.card <= mostCardRatio*high {
 		high = max(high, d.card)
 	}
 	c := New(Counts("event", events), Bytes("memory", high))
 	if alone {
-		d.alone(c)
+		d.oneRun(c)
 	} else {
-		d.together(c, list[which])
+		d.severalRuns(c, list[which])
 	}
 	if d.card > 0 && d.card <= high {
-		c.Level("card, "+units.Bytes(device.Size(d.card)), Card(), d.card)
+		c.HorizontalLine("card, "+units.Bytes(device.Size(d.card)), Card(), d.card)
 	}
 	d.failures(c, list[which])
 	return c, nil
 }
 
-// alone draws all sums of one run.
-func (d *drawing) alone(c *Chart) {
+// oneRun draws all sums of one run.
+func (d *drawing) oneRun(c *Chart) {
 	all := sums()
 	slices.Reverse(all) // requested last, so that it stays visible where it equals allocated
 	for i, s := range all {
@@ -83,24 +83,25 @@ func (d *drawing) alone(c *Chart) {
 		c.Line(Line{Name: s.name, Look: look, Points: seriesPoints(d.runs[0].series, s), Steps: true, Marks: 5, Shift: 3 * i})
 	}
 	if least, ok := d.runs[0].value(bound); ok && least > 0 {
-		c.Level("lower bound", Neutral(), least)
+		c.HorizontalLine("lower bound", Neutral(), least)
 	}
 }
 
-// together draws one sum of several runs, and requested bytes once.
-func (d *drawing) together(c *Chart, s sum) {
+// severalRuns draws one sum of several runs, and requested bytes once.
+func (d *drawing) severalRuns(c *Chart, s sum) {
 	if s.name != "requested" {
 		look := Neutral()
 		look.Dashes = nil
-		c.Line(Line{Name: "requested", Look: look, Points: seriesPoints(d.served(), sums()[0]), Steps: true})
+		c.Line(Line{Name: "requested", Look: look, Points: seriesPoints(d.fewestFailures(), sums()[0]), Steps: true})
 	}
 	for i, r := range d.runs {
 		c.Line(Line{Name: r.label, Look: r.look(), Points: seriesPoints(r.series, s), Steps: true, Marks: 5, Shift: 3 * i})
 	}
 }
 
-// served returns the series with the fewest failures: failed requests are missing from requested.
-func (d *drawing) served() *replay.Series {
+// fewestFailures returns the series with the fewest failures: requests that fail do not count
+// as requested bytes.
+func (d *drawing) fewestFailures() *replay.Series {
 	refusals := func(r run) (n uint64) {
 		for _, p := range r.series.Points {
 			n += uint64(p.OOMs)

@@ -104,7 +104,7 @@ func (d *drawing) overhead() (*Chart, error) {
 		}
 	}
 	if least > 0 {
-		c.Upright("lower bound", Neutral(), least)
+		c.VerticalLine("lower bound", Neutral(), least)
 	}
 	return c, nil
 }

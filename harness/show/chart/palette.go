@@ -2,8 +2,8 @@ package chart
 
 import "image/color"
 
-// Turn is the number of strategies that share a mark on pages and a dash in figures.
-const Turn = 8
+// PerMark is the number of consecutive strategies that share a mark on pages and a dash in figures.
+const PerMark = 8
 
 // Light returns the colours for white backgrounds, by strategy.
 func Light() []color.RGBA {

@@ -25,7 +25,7 @@ const mostValues = 2_000_000
 // Source is the content of one file.
 type Source struct {
 	name   string // file name
-	of     Result
+	form   Result
 	result *diff.Result
 	series *replay.Series // of a replay; may be nil
 }
@@ -60,23 +60,23 @@ func read(name string, r io.Reader, memory *budget.Budget) (*Source, error) {
 		}
 	}
 	s := &Source{name: name}
-	if s.of, err = formOf(text); err != nil {
+	if s.form, err = formOf(text); err != nil {
 		return nil, err
 	}
-	plainly := text
-	switch s.of.Command {
-	case ofTune:
-		plainly, err = runsOfTune(text)
-	case ofOffline:
-		plainly, err = runsOfOffline(text)
+	listing := text
+	switch s.form.Command {
+	case cmdTune:
+		listing, err = runsOfTune(text)
+	case cmdOffline:
+		listing, err = runsOfOffline(text)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if s.result, err = diff.Read(bytes.NewReader(plainly), memory); err != nil {
+	if s.result, err = diff.Read(bytes.NewReader(listing), memory); err != nil {
 		return nil, err
 	}
-	if s.of.Command == ofReplay {
+	if s.form.Command == cmdReplay {
 		var content struct {
 			Series *replay.Series `json:"series"`
 		}

@@ -24,25 +24,25 @@ type Result struct {
 
 // The commands whose results can be drawn.
 const (
-	ofReplay  = "replay"
-	ofCompare = "compare"
-	ofWhatif  = "whatif"
-	ofTune    = "tune"
-	ofOffline = "offline"
-	ofBench   = "bench"
-	ofRemat   = "remat"
+	cmdReplay  = "replay"
+	cmdCompare = "compare"
+	cmdWhatif  = "whatif"
+	cmdTune    = "tune"
+	cmdOffline = "offline"
+	cmdBench   = "bench"
+	cmdRemat   = "remat"
 )
 
 // Results returns every form with a schema, drawable ones first.
 func Results() []Result {
 	return []Result{
-		{ofReplay, replay.Schema, false, "alloc_count"},
-		{ofCompare, compare.Schema, true, "trace"},
-		{ofWhatif, "vramyard-whatif/1", true, "label"},
-		{ofTune, tune.Schema, false, "point"},
-		{ofOffline, offline.Schema, false, ""},
-		{ofBench, bench.Schema, true, "workload"},
-		{ofRemat, grid.Schema, true, "ladder"},
+		{cmdReplay, replay.Schema, false, "alloc_count"},
+		{cmdCompare, compare.Schema, true, "trace"},
+		{cmdWhatif, "vramyard-whatif/1", true, "label"},
+		{cmdTune, tune.Schema, false, "point"},
+		{cmdOffline, offline.Schema, false, ""},
+		{cmdBench, bench.Schema, true, "workload"},
+		{cmdRemat, grid.Schema, true, "ladder"},
 		{"verify", verify.Schema, false, ""},
 		{"diff", diff.Schema, false, ""},
 		{"replay --explain", "vramyard-postmortem/1", false, ""},
@@ -52,7 +52,7 @@ func Results() []Result {
 // Kinds returns the kinds that can draw the result, the default first.
 func (r Result) Kinds() (kinds []Kind) {
 	for _, k := range Kinds() {
-		if slices.Contains(k.Of, r.Command) {
+		if slices.Contains(k.Commands, r.Command) {
 			kinds = append(kinds, k)
 		}
 	}
@@ -78,7 +78,7 @@ func Drawn() (asJSON, asCSV string) {
 func taken() string {
 	var all []string
 	for _, k := range Kinds() {
-		all = append(all, k.Name+" takes "+either(k.Of))
+		all = append(all, k.Name+" takes "+either(k.Commands))
 	}
 	return strings.Join(all, ", ")
 }

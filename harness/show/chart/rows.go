@@ -35,11 +35,11 @@ func (d *drawing) capacity() (*Chart, error) {
 	least, bounded := d.runs[0].value(bound)
 	for _, r := range d.runs {
 		if other, ok := r.value(bound); bounded && ok && other != least {
-			return nil, fmt.Errorf("the runs on %s have lower bounds of %.0f and %.0f bytes: want runs of one trace", r.of,
+			return nil, fmt.Errorf("the runs on %s have lower bounds of %.0f and %.0f bytes: want runs of one trace", r.group,
 				least, other)
 		}
 	}
-	inside := d.card > 0 && d.card <= farthest*max(high, least)
+	inside := d.card > 0 && d.card <= mostCardRatio*max(high, least)
 	if inside {
 		high = max(high, d.card)
 	}
@@ -58,22 +58,22 @@ func (d *drawing) capacity() (*Chart, error) {
 		}
 		beside = append(beside, text)
 	}
-	c.Beside(beside)
+	c.RowTexts(beside)
 	if bounded && least > 0 {
-		c.Upright("lower bound, "+units.Bytes(device.Size(least)), Neutral(), least)
+		c.VerticalLine("lower bound, "+units.Bytes(device.Size(least)), Neutral(), least)
 	}
 	switch name := "card, " + units.Bytes(device.Size(d.card)); {
 	case inside:
-		c.Upright(name, Card(), d.card)
+		c.VerticalLine(name, Card(), d.card)
 	case d.card > 0:
 		c.Note(name + ", is far to the right")
 	}
 	return c, nil
 }
 
-// farthest is the largest ratio of a card's capacity to the largest value at which the axis still
-// includes the card.
-const farthest = 2
+// mostCardRatio is the largest ratio of a card's capacity to the largest value at which the axis
+// still includes the card.
+const mostCardRatio = 2
 
 // cardOf returns the capacity of the card common to all runs, or 0. It is in the settings of a
 // result or in each run.
@@ -87,7 +87,7 @@ func cardOf(sources []*Source, runs []run) float64 {
 	}
 	for _, s := range sources {
 		for _, f := range s.result.Settings {
-			if f.Name == "card_bytes" || f.Name == "device.capacity" && s.of.Command != ofWhatif {
+			if f.Name == "card_bytes" || f.Name == "device.capacity" && s.form.Command != cmdWhatif {
 				see(f.Value)
 			}
 		}
@@ -112,7 +112,7 @@ func cardOf(sources []*Source, runs []run) float64 {
 func (d *drawing) multiples() (*Chart, error) {
 	return d.marks(func(r *run) (float64, bool) { return r.multiple(d.metric) },
 		func(low, high float64) Axis { return d.multipleAxis(low, high) },
-		func(c *Chart) { c.Upright("", Neutral(), 1) })
+		func(c *Chart) { c.VerticalLine("", Neutral(), 1) })
 }
 
 // multipleAxis returns an axis of multiples that includes 1. It is logarithmic if the values spread
@@ -142,7 +142,7 @@ var shares = [...]struct{ figure, name string }{
 
 // waste draws shares of wasted memory.
 func (d *drawing) waste() (*Chart, error) {
-	if d.asked && !slices.ContainsFunc(shares[:], func(s struct{ figure, name string }) bool {
+	if d.metricChosen && !slices.ContainsFunc(shares[:], func(s struct{ figure, name string }) bool {
 		return s.figure == d.metric
 	}) {
 		var names []string
@@ -154,7 +154,7 @@ func (d *drawing) waste() (*Chart, error) {
 	if err := d.known(d.metric); err != nil {
 		return nil, err
 	}
-	if len(d.traces) > 1 || d.asked {
+	if len(d.traces) > 1 || d.metricChosen {
 		return d.marks(func(r *run) (float64, bool) { return r.value(d.metric) },
 			func(_, high float64) Axis { return Percent(title(d.metric), high) }, nil)
 	}
@@ -190,7 +190,7 @@ func (d *drawing) marks(value func(*run) (float64, bool), axis func(low, high fl
 		var points []Point
 		for i := range d.runs {
 			r := &d.runs[i]
-			if r.of != t {
+			if r.group != t {
 				continue
 			}
 			row := slices.Index(names, r.label)
@@ -203,7 +203,7 @@ func (d *drawing) marks(value func(*run) (float64, bool), axis func(low, high fl
 		c.Marks(short[t], MarkOf(k), points)
 	}
 	if slices.Max(missing) > 0 {
-		c.Beside(notes(missing))
+		c.RowTexts(notes(missing))
 	}
 	return c, nil
 }

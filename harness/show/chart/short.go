@@ -24,7 +24,7 @@ func shortened(names []string) map[string]string {
 	for _, n := range names {
 		s := clipped(n)
 		if group := same[s]; len(group) > 1 {
-			s = apart(n, group)
+			s = withoutCommon(n, group)
 		}
 		unique := s
 		for k := 2; taken[unique]; k++ {
@@ -44,8 +44,8 @@ func clipped(s string) string {
 	return units.Printable(s)
 }
 
-// apart returns a long name without the part common to a group, except for its beginning.
-func apart(name string, group []string) string {
+// withoutCommon returns a long name without the part common to a group, except for its beginning.
+func withoutCommon(name string, group []string) string {
 	long := []rune(name)
 	common := len(long) // length of the common prefix
 	for _, other := range group {

@@ -132,7 +132,7 @@ func (d *drawing) fronts(c *Chart, all []costs) {
 	}
 	tried := Neutral()
 	tried.Shape = LookOf(0).Shape
-	c.Key("settings tried", tried.Small())
+	c.LegendMark("settings tried", tried.Small())
 	c.Marks("preset", Neutral(), presets)
 }
 

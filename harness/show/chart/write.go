@@ -90,7 +90,7 @@ func ParseSize(s string) (width, height vg.Length, err error) {
 // Write draws and writes the chart. It fails if the page is too small. It can be called once.
 func (c *Chart) Write(w io.Writer, f Format, p Page) error {
 	l := c.layout(p.Width, p.Font)
-	natural := l.natural(p.Width)
+	natural := l.preferredHeight(p.Width)
 	if p.Height == 0 {
 		p.Height = natural
 	}
@@ -158,18 +158,18 @@ type sizedWriter interface {
 func canvasOf(f Format, p Page) sizedWriter {
 	switch f {
 	case PDF:
-		return latin{vgpdf.New(p.Width, p.Height)}
+		return latinCanvas{vgpdf.New(p.Width, p.Height)}
 	case PNG:
 		return vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(p.Width, p.Height), vgimg.UseDPI(dotsPerInch))}
 	}
 	return vgsvg.NewWith(vgsvg.UseWH(p.Width, p.Height), vgsvg.EmbedFonts(!p.Linked))
 }
 
-// latin is a PDF canvas in the encoding that the library declares.
-type latin struct{ *vgpdf.Canvas }
+// latinCanvas is a PDF canvas in the encoding that the library declares.
+type latinCanvas struct{ *vgpdf.Canvas }
 
 // FillString implements [vg.Canvas]. Characters outside the encoding become question marks.
-func (c latin) FillString(f font.Face, at vg.Point, s string) {
+func (c latinCanvas) FillString(f font.Face, at vg.Point, s string) {
 	var b strings.Builder
 	for _, r := range s {
 		code, ok := charmap.Windows1252.EncodeRune(r)

@@ -41,7 +41,7 @@ func Replay(src trace.Source, setup setting.Setup, dev device.Device, o Options)
 		tap: follow.NewTap(dev), src: src, at: map[device.Addr]*follow.Block{},
 		streams: map[device.Stream]uint16{}, stacks: map[string]uint32{}, stops: o.StopAtOOM,
 	}
-	r.blocks = follow.New(r.tap, follow.Watcher{Granted: r.granted, OOM: r.oom, Freed: r.freed, Reclaimed: r.gone,
+	r.blocks = follow.New(r.tap, follow.Watcher{Granted: r.granted, OOM: r.oom, Freed: r.freed, Reclaimed: r.reclaimed,
 		Memory: r.memory})
 	r.intern = torch.NewInterner(r.torch)
 	if r.timed, err = hasTimes(src); err != nil {
@@ -77,15 +77,15 @@ type collector struct {
 	reserved
 	builder
 
-	tap    *follow.Tap
-	blocks *follow.Follower
-	src    trace.Source
-	s      alloc.Strategy
-	at     map[device.Addr]*follow.Block // blocks in use at the end
-	timed  bool                          // the trace has times
-	stops  bool                          // the replay ends at the first request that runs out of memory
-	asking *trace.Event                  // the current event if it is a request, or nil
-	now    int64                         // time of the current event
+	tap     *follow.Tap
+	blocks  *follow.Follower
+	src     trace.Source
+	s       alloc.Strategy
+	at      map[device.Addr]*follow.Block // blocks in use at the end
+	timed   bool                          // the trace has times
+	stops   bool                          // the replay ends at the first request that runs out of memory
+	request *trace.Event                  // the current event if it is a request, or nil
+	now     int64                         // time of the current event
 
 	intern  *torch.Interner
 	streams map[device.Stream]uint16 // indices in the history
@@ -106,7 +106,7 @@ func (r *collector) observe(o replay.Observation) error {
 			return err
 		}
 	}
-	stopped := r.stops && r.asking != nil && errors.Is(o.Err, alloc.ErrOutOfMemory)
+	stopped := r.stops && r.request != nil && errors.Is(o.Err, alloc.ErrOutOfMemory)
 	if o.Event+1 < r.events && !stopped || o.Err != nil && o.Event < 0 {
 		return nil
 	}
@@ -118,12 +118,12 @@ func (r *collector) observe(o replay.Observation) error {
 func (r *collector) event(o *replay.Observation) error {
 	e := o.Of
 	r.tick(e, o.Event)
-	r.asking = nil
+	r.request = nil
 	switch e.Kind {
 	case trace.Mark:
 		r.marks = append(r.marks, mark{r.now, r.intern.String(r.src.TagOf(e))})
 	case trace.Alloc, trace.LiveAtStart:
-		r.asking = e
+		r.request = e
 	}
 	if err := r.blocks.Event(o); err != nil {
 		return err
@@ -225,7 +225,7 @@ func (r *collector) granted(e *trace.Event, b *follow.Block) {
 		stack: r.stackOf(e), stream: r.streamOf(b.Stream), pool: r.poolOf(r.poolAt(b.Addr)),
 	}
 	r.lives = append(r.lives, l)
-	r.joined = r.joined || r.across(b.Addr, b.Size)
+	r.joined = r.joined || r.spansSegments(b.Addr, b.Size)
 	r.lifeEntry(torch.ActionAlloc, &l)
 }
 
@@ -249,7 +249,7 @@ func (r *collector) freed(b *follow.Block) {
 	r.lifeEntry(torch.ActionFreeRequested, &r.lives[b.Note])
 }
 
-func (r *collector) gone(_ int, b *follow.Block) {
+func (r *collector) reclaimed(_ int, b *follow.Block) {
 	l := &r.lives[b.Note]
 	l.end = r.now
 	r.lifeEntry(torch.ActionFreeCompleted, l)
@@ -264,8 +264,8 @@ var segmentActions = map[power.ActionKind]torch.Action{
 func (r *collector) memory(_ int, a power.Action) {
 	if a.Kind == power.OutOfMemory {
 		var stack uint32
-		if r.asking != nil {
-			stack = r.stackOf(r.asking)
+		if r.request != nil {
+			stack = r.stackOf(r.request)
 		}
 		r.entry(torch.Entry{
 			Action: torch.ActionOOM, Addr: uint64(a.DeviceFree), Size: uint64(a.Size), Stream: r.streamOf(a.Stream),

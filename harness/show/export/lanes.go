@@ -18,9 +18,9 @@ type drawn struct {
 	lane int    // 0-based
 }
 
-// needOf returns the importance of a block: blocks live at the first peak of allocated bytes come
+// weightOf returns the importance of a block: blocks live at the first peak of allocated bytes come
 // first, then by size.
-func (r *Run) needOf(l *life) uint64 {
+func (r *Run) weightOf(l *life) uint64 {
 	need := uint64(l.block.Size)
 	if l.start <= r.peak && l.end > r.peak {
 		need |= 1 << 63
@@ -48,7 +48,7 @@ func largestOf(n, most int, value func(i int) uint64) []int {
 func (r *Run) blocks() []drawn {
 	needs := make([]uint64, len(r.lives))
 	for i := range needs {
-		needs[i] = r.needOf(&r.lives[i])
+		needs[i] = r.weightOf(&r.lives[i])
 	}
 	var all []drawn
 	var taken [mostLanes]bool

@@ -33,8 +33,8 @@ func (h *reserved) poolAt(a device.Addr) alloc.PoolID {
 	return h.pools.Entry(p).Value
 }
 
-// belongs records the pool of a range.
-func (h *reserved) belongs(r device.Region, pool alloc.PoolID) {
+// setPool records the pool of a range.
+func (h *reserved) setPool(r device.Region, pool alloc.PoolID) {
 	if pool == 0 && h.pools.Len() == 0 {
 		return // most replays have no private pool
 	}
@@ -52,16 +52,16 @@ func (h *reserved) belongs(r device.Region, pool alloc.PoolID) {
 	}
 }
 
-// grows reports whether segments must be shown as mapped memory: if blocks span segments, or if
+// asMapped reports whether segments must be shown as mapped memory: if blocks span segments, or if
 // there is mapped memory too, because the viewer joins that with any adjacent segment.
-func (h *reserved) grows() bool { return h.joined || h.whole && h.maps }
+func (h *reserved) asMapped() bool { return h.joined || h.whole && h.maps }
 
 // hold records that memory was reserved or released.
 func (h *reserved) hold(a power.Action) {
 	switch a.Kind {
 	case power.SegmentAlloc:
 		h.whole = true
-		h.belongs(device.Region{Addr: a.Addr, Size: a.Size}, a.Pool)
+		h.setPool(device.Region{Addr: a.Addr, Size: a.Size}, a.Pool)
 		p, _ := h.segments.Search(a.Addr)
 		h.segments.Insert(p, index.AddrEntry[device.Size]{Addr: a.Addr, Value: a.Size})
 	case power.SegmentFree:
@@ -70,7 +70,7 @@ func (h *reserved) hold(a power.Action) {
 		}
 	case power.SegmentMap:
 		h.maps = true
-		h.belongs(device.Region{Addr: a.Addr, Size: a.Size}, a.Pool)
+		h.setPool(device.Region{Addr: a.Addr, Size: a.Size}, a.Pool)
 		h.edge(a.Addr, 1)
 		h.edge(a.Addr.Add(a.Size), -1)
 	case power.SegmentUnmap:
@@ -89,8 +89,8 @@ func (h *reserved) edge(a device.Addr, n int) {
 	}
 }
 
-// across reports whether a range starts in one segment and ends in another.
-func (h *reserved) across(a device.Addr, size device.Size) bool {
+// spansSegments reports whether a range starts in one segment and ends in another.
+func (h *reserved) spansSegments(a device.Addr, size device.Size) bool {
 	p, ok := h.segments.Floor(a)
 	if !ok {
 		return false
@@ -102,12 +102,12 @@ func (h *reserved) across(a device.Addr, size device.Size) bool {
 // span is a contiguous range of reserved memory.
 type span struct {
 	device.Region
-	grows bool // mapped
+	mapped bool
 }
 
 // spans returns all reserved memory, by address.
 func (h *reserved) spans() (list []span) {
-	if h.grows() {
+	if h.asMapped() {
 		for e := range h.segments.All {
 			h.edge(e.Addr, 1)
 			h.edge(e.Addr.Add(e.Value), -1)
@@ -139,7 +139,7 @@ func (r *collector) finish() error {
 	for c := range r.s.Walk {
 		if c.State.Held() {
 			chunks = append(chunks, c)
-			r.joined = r.joined || r.across(c.Addr, c.Size)
+			r.joined = r.joined || r.spansSegments(c.Addr, c.Size)
 		}
 		if c.State == alloc.Live || c.State == alloc.Pending {
 			inUse++
@@ -177,8 +177,8 @@ type builder struct {
 	known   bool // stream and pool of the segment are known
 }
 
-func (b *builder) begin(a device.Addr, grows bool) {
-	b.segment = torch.Segment{Addr: uint64(a), Large: true, Expandable: grows}
+func (b *builder) begin(a device.Addr, mapped bool) {
+	b.segment = torch.Segment{Addr: uint64(a), Large: true, Expandable: mapped}
 	b.open, b.known, b.region = true, false, 0
 }
 
@@ -215,7 +215,7 @@ func (r *collector) endSegment() {
 // endSpan ends the last segment of a span, which is also its first if the span has no chunks.
 func (r *collector) endSpan(s span) {
 	if !r.open {
-		r.begin(s.Addr, s.grows)
+		r.begin(s.Addr, s.mapped)
 	}
 	r.fill(s.End())
 	r.endSegment()
@@ -225,13 +225,13 @@ func (r *collector) endSpan(s span) {
 // strategy reports mappings. Otherwise one call may have mapped pages of both, and the viewer
 // requires a mapping to lie in one segment.
 func (r *collector) chunk(s span, c alloc.Chunk) error {
-	if r.open && s.grows && r.blocks.HasHistory() && !r.joined && c.Region != r.region {
+	if r.open && s.mapped && r.blocks.HasHistory() && !r.joined && c.Region != r.region {
 		r.fill(c.Addr)
 		r.endSegment()
 		r.begin(c.Addr, true)
 	}
 	if !r.open {
-		r.begin(s.Addr, s.grows)
+		r.begin(s.Addr, s.mapped)
 	}
 	r.region = c.Region
 	r.fill(c.Addr)

@@ -64,7 +64,7 @@ func (r *collector) settle() {
 	if d.History.Len() == 0 { // the viewer stops at a device without history
 		d.History.Append(torch.Entry{Action: torch.ActionSnapshot, Stream: r.streamOf(0), Time: r.last / 1000})
 	}
-	if !r.grows() {
+	if !r.asMapped() {
 		return
 	}
 	old := d.History

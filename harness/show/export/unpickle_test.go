@@ -137,7 +137,7 @@ func (u *unpickler) step(op byte) {
 	}
 }
 
-// atom reads a value without parts, or does what belongs to the memo.
+// atom reads a value without parts, or executes an opcode of the memo.
 func (u *unpickler) atom(op byte) {
 	switch op {
 	case 'K':

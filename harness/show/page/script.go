@@ -24,8 +24,8 @@ var scriptParts = [...]string{
 func pageScript(live bool) string {
 	var b strings.Builder
 	b.WriteString("(() => {\n\"use strict\";\n")
-	fmt.Fprintf(&b, "const LINES = { light: %s, dark: %s, turn: %d };\n", colors(chart.Light()), colors(chart.Dark()),
-		chart.Turn)
+	fmt.Fprintf(&b, "const LINES = { light: %s, dark: %s, perMark: %d };\n", colors(chart.Light()), colors(chart.Dark()),
+		chart.PerMark)
 	parts := scriptParts[:]
 	if live {
 		parts = append([]string{"live"}, parts...)

@@ -31,8 +31,8 @@ type Cache struct {
 	Explain func(t *page.Traced, p *replay.Prepared, step func(event int) error) error
 }
 
-// form is the version of the file format.
-const form = 4
+// formatVersion is the version of the file format.
+const formatVersion = 4
 
 // unfinished is the prefix of directories being written.
 const unfinished = ".new-"
@@ -43,7 +43,7 @@ func (c *Cache) Open(ctx context.Context, src trace.Source, wanted []RunSpec, at
 	p *Progress) (*Replays, error) {
 	h := src.Head()
 	if c.Dir == "" || h.Header.Hash == "" || h.Events < c.From {
-		return c.replayAway(ctx, src, wanted, at, p)
+		return c.replayTemporary(ctx, src, wanted, at, p)
 	}
 	key, err := c.key(h, wanted, at)
 	if err != nil {
@@ -69,31 +69,31 @@ func (c *Cache) replay(
 	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	away, err := os.MkdirTemp(c.Dir, unfinished)
+	partial, err := os.MkdirTemp(c.Dir, unfinished)
 	if err != nil {
 		return nil, err
 	}
-	r, err := Replay(ctx, src, wanted, at, away, p)
+	r, err := Replay(ctx, src, wanted, at, partial, p)
 	if err == nil {
 		err = r.explain(ctx, c, p)
 	}
 	if err == nil {
-		err = r.save(away)
+		err = r.save(partial)
 	}
 	if err != nil {
 		if r != nil {
 			err = errors.Join(err, r.Close())
 		}
-		return nil, errors.Join(err, os.RemoveAll(away))
+		return nil, errors.Join(err, os.RemoveAll(partial))
 	}
 	// On some systems, files must be closed before their directory is renamed.
-	if err := errors.Join(r.Close(), os.Rename(away, dir)); err != nil {
+	if err := errors.Join(r.Close(), os.Rename(partial, dir)); err != nil {
 		// Another program may have stored the same replays.
 		r, errLoad := load(ctx, dir, src, wanted, at)
 		if errLoad == nil {
-			return r, os.RemoveAll(away)
+			return r, os.RemoveAll(partial)
 		}
-		return nil, errors.Join(err, os.RemoveAll(away))
+		return nil, errors.Join(err, os.RemoveAll(partial))
 	}
 	if err := c.trim(filepath.Base(dir)); err != nil {
 		return nil, err
@@ -101,8 +101,8 @@ func (c *Cache) replay(
 	return load(ctx, dir, src, wanted, at)
 }
 
-// replayAway creates replays whose files are removed on Close.
-func (c *Cache) replayAway(ctx context.Context, src trace.Source, wanted []RunSpec, at replay.FreeAt,
+// replayTemporary creates replays whose files are removed on Close.
+func (c *Cache) replayTemporary(ctx context.Context, src trace.Source, wanted []RunSpec, at replay.FreeAt,
 	p *Progress) (*Replays, error) {
 	dir, err := os.MkdirTemp("", "vramyard-view-")
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *Cache) replayAway(ctx context.Context, src trace.Source, wanted []RunSp
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	r.away = dir
+	r.temporary = dir
 	if err := r.explain(ctx, c, p); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
@@ -126,8 +126,8 @@ func (c *Cache) key(h trace.Head, wanted []RunSpec, at replay.FreeAt) (string, e
 	for i, w := range wanted {
 		runs[i] = run{w.Setup.Name, w.Setup.Config, w.Device}
 	}
-	text, err := json.Marshal([]any{form, c.Build, h.Header.Hash, h.Header.Format, h.Header.Meta, h.Events, runs, at,
-		fineBuckets})
+	text, err := json.Marshal([]any{formatVersion, c.Build, h.Header.Hash, h.Header.Format, h.Header.Meta, h.Events, runs,
+		at, fineBuckets})
 	if err != nil {
 		return "", err
 	}
@@ -135,12 +135,12 @@ func (c *Cache) key(h trace.Head, wanted []RunSpec, at replay.FreeAt) (string, e
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// keptName matches directories of replays.
-var keptName = regexp.MustCompile(`^[0-9a-f]{64}$`)
+// cacheName matches directories of replays.
+var cacheName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// trim removes the least recently used replays beyond the limit, except those named but, and
+// trim removes the least recently used replays beyond the limit, except the given one, and
 // unfinished ones older than a day. It ignores other names.
-func (c *Cache) trim(but string) error {
+func (c *Cache) trim(except string) error {
 	list, err := os.ReadDir(c.Dir)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (c *Cache) trim(but string) error {
 			if err := os.RemoveAll(filepath.Join(c.Dir, k.name)); err != nil {
 				return err
 			}
-		case keptName.MatchString(k.name):
+		case cacheName.MatchString(k.name):
 			all = append(all, k)
 			total += k.size
 		}
@@ -173,7 +173,7 @@ func (c *Cache) trim(but string) error {
 		if total <= c.Most {
 			break
 		}
-		if k.name == but {
+		if k.name == except {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(c.Dir, k.name)); err != nil {

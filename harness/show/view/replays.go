@@ -42,12 +42,12 @@ type Replays struct {
 	// Stacks holds the allocation stacks, set by the caller; nil: unknown.
 	Stacks page.Stacks
 
-	away     string // directory to remove on Close
-	src      trace.Source
-	freeAt   replay.FreeAt
-	prepared func() (*replay.Prepared, error)
-	states   states
-	walkers  walkers
+	temporary string // directory to remove on Close
+	src       trace.Source
+	freeAt    replay.FreeAt
+	prepared  func() (*replay.Prepared, error)
+	states    states
+	walkers   walkers
 }
 
 // Run is one strategy on the trace.
@@ -69,8 +69,8 @@ func (r *Replays) Close() error {
 			errs = append(errs, f.Close())
 		}
 	}
-	if r.away != "" {
-		errs = append(errs, os.RemoveAll(r.away))
+	if r.temporary != "" {
+		errs = append(errs, os.RemoveAll(r.temporary))
 	}
 	return errors.Join(errs...)
 }

@@ -132,8 +132,8 @@ type refusal struct {
 	why    string
 }
 
-// judge returns the reason to reject a request, or nil.
-func (s *Server) judge(r *http.Request) *refusal {
+// checkAccess returns the reason to reject a request, or nil.
+func (s *Server) checkAccess(r *http.Request) *refusal {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -178,7 +178,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
-	if no := s.judge(r); no != nil {
+	if no := s.checkAccess(r); no != nil {
 		h.Set("Allow", "GET, HEAD")
 		http.Error(w, no.why, no.status)
 		return
@@ -200,16 +200,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.document(w, r, s.documents[n], parts[1])
 }
 
-// patience is how long a request for an unfinished page waits, and the refresh interval of its
+// pageWait is how long a request for an unfinished page waits, and the refresh interval of its
 // progress.
-const patience = time.Second
+const pageWait = time.Second
 
 // document serves a page or a request of its script.
-func (s *Server) document(w http.ResponseWriter, r *http.Request, d *document, question string) {
-	if question == "" { // an almost finished page is served at once instead of after a refresh
+func (s *Server) document(w http.ResponseWriter, r *http.Request, d *document, request string) {
+	if request == "" { // an almost finished page is served at once instead of after a refresh
 		select {
 		case <-d.ready:
-		case <-time.After(patience):
+		case <-time.After(pageWait):
 		case <-r.Context().Done():
 			return
 		}
@@ -217,7 +217,7 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, d *document, q
 	select {
 	case <-d.ready:
 	default:
-		if question == "" {
+		if request == "" {
 			d.waiting(w)
 		} else {
 			http.Error(w, "the page is not ready yet", http.StatusServiceUnavailable)
@@ -228,12 +228,12 @@ func (s *Server) document(w http.ResponseWriter, r *http.Request, d *document, q
 	case d.err != nil:
 		w.WriteHeader(http.StatusInternalServerError)
 		_ = notePage.Execute(w, note{Title: d.Name, Text: d.err.Error()})
-	case question == "":
+	case request == "":
 		d.page(w)
 	case d.content.Replays == nil:
 		http.NotFound(w, r)
 	default:
-		s.answer(w, r, d.content.Replays, question)
+		s.answer(w, r, d.content.Replays, request)
 	}
 }
 
@@ -249,10 +249,10 @@ func (d *document) page(w http.ResponseWriter) {
 	send(w, d.content.Page)
 }
 
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, rec *Replays, question string) {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, rec *Replays, request string) {
 	var f func(context.Context, io.Writer, url.Values) error
 	places := s.answering
-	switch question {
+	switch request {
 	case "tile":
 		f = rec.tile
 	case "series":

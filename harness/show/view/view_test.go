@@ -112,11 +112,11 @@ func (s *stalled) SetWriteDeadline(t time.Time) error {
 func TestStalledClientsBlockNoOther(t *testing.T) {
 	s := serve(t, drawn(t, 500, "bfc"))
 	require.NoError(t, s.Wait(context.Background()))
-	for _, question := range []string{"tile?run=0&from=0&to=500&low=0&high=99999999&most=100", "state?run=0&event=5",
+	for _, request := range []string{"tile?run=0&from=0&to=500&low=0&high=99999999&most=100", "state?run=0&event=5",
 		"series?from=0&to=300&most=100", ""} {
-		path := s.Path() + "0/" + question
+		path := s.Path() + "0/" + request
 		answer, text := s.ask(t, path, nil)
-		require.Equal(t, http.StatusOK, answer.StatusCode, "%s: %s", question, text)
+		require.Equal(t, http.StatusOK, answer.StatusCode, "%s: %s", request, text)
 		writing, gone := make(chan struct{}), make(chan struct{})
 		var clients []*stalled
 		var wg sync.WaitGroup
@@ -195,8 +195,8 @@ func TestRequestsWithoutTheTokenAreRefused(t *testing.T) {
 		"a file":                   {page + "../../../../etc/passwd", nil, 404},
 		"an escaped file":          {page + "..%2f..%2fetc%2fpasswd", nil, 404},
 		"deeper":                   {page + "tile/x", nil, 404},
-		"no question":              {page + "tiles", nil, 404},
-		"a question without words": {page + "tile", nil, 400},
+		"no request":               {page + "tiles", nil, 404},
+		"a request without words":  {page + "tile", nil, 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, text := s.ask(t, c.path, c.change)

@@ -40,7 +40,7 @@ function lineColor(number, dark) {
 
 // lineMark returns the mark on a strategy's lines, 0 for none. It distinguishes strategies of one colour.
 function lineMark(number) {
-  return Math.floor(number / LINES.turn);
+  return Math.floor(number / LINES.perMark);
 }
 
 // rgb returns the components of a colour in six hexadecimal digits.
