@@ -95,7 +95,7 @@ func batchRows() (all []batchRow) {
 }
 
 // fits searches a range for a row: without eviction and with it.
-func (r batchRow) fits(t *testing.T, sizes grid.Sizes) []grid.Fit {
+func (r batchRow) fits(t *testing.T, logs []grid.BatchLog, sizes grid.Sizes) []grid.Fit {
 	t.Helper()
 	o := grid.BatchOptions{Sizes: sizes, Budgets: []device.Size{card}}
 	o.Settings, o.Ladders = grid.Settings{Liveness: "eager"}, []string{grid.Evict}
@@ -110,10 +110,6 @@ func (r batchRow) fits(t *testing.T, sizes grid.Sizes) []grid.Fit {
 		s, err := strategies.All().Lookup(r.strategy, nil)
 		require.NoError(t, err)
 		setups = append(setups, s)
-	}
-	var logs []grid.BatchLog
-	for _, rec := range recordings(t, r.program, 4, 12) {
-		logs = append(logs, grid.BatchLog{Log: grid.Log{Model: r.program, Schedule: rec.Schedule}, Batch: rec.Batch})
 	}
 	report, err := grid.LargestBatches(t.Context(), logs, setups, o)
 	require.NoError(t, err)
@@ -155,11 +151,18 @@ func TestLargestBatchesOfThePage(t *testing.T) {
 	table, after, ok := strings.Cut(rest, end)
 	require.True(t, ok)
 	sizes := grid.Sizes{From: 50, To: 1500, Step: 10}
+	logs := map[string][]grid.BatchLog{}
+	for _, program := range batched {
+		for _, r := range recordings(t, program, 4, 12) {
+			logs[program] = append(logs[program], grid.BatchLog{Log: grid.Log{Model: program, Schedule: r.Schedule},
+				Batch: r.Batch})
+		}
+	}
 	if *rewrite {
 		table = "| program | strategy | heuristic | without eviction | with eviction | overhead | largest single one |\n" +
 			"|---|---|---|--:|--:|--:|--:|\n"
 		for _, r := range batchRows() {
-			table += r.text(t, r.fits(t, sizes))
+			table += r.text(t, r.fits(t, logs[r.program], sizes))
 		}
 		require.NoError(t, os.WriteFile(path, []byte(before+begin+table+end+after), 0o644))
 		return
@@ -175,7 +178,7 @@ func TestLargestBatchesOfThePage(t *testing.T) {
 			n := 0
 			_, err := fmt.Sscan(cells[column], &n)
 			require.NoError(t, err)
-			f := r.fits(t, grid.Sizes{From: n, To: n + sizes.Step, Step: sizes.Step})[evicts]
+			f := r.fits(t, logs[r.program], grid.Sizes{From: n, To: n + sizes.Step, Step: sizes.Step})[evicts]
 			require.Equal(t, n, *f.EveryUpTo, "%s", lines[i])
 			require.NotEmpty(t, f.FirstFailure, "%s", lines[i])
 			if evicts == 1 {
