@@ -118,7 +118,7 @@ func TestBlocksHaveTheColoursOfTheirCallSites(t *testing.T) {
 	plain := visit(t, "replay", "--strategy", "bfc", traceFile(t, "t.trace", small))
 	require.NotContains(t, ask[string](t, plain, `app.map.controls.innerText`), "call site")
 	do(t, plain, `app.state.set({paint: "site"})`)
-	require.Equal(t, "tag", ask[string](t, plain, `app.state.paint`), "there is none to colour by")
+	require.Equal(t, "tag", ask[string](t, plain, `app.state.paint`), "a trace without stacks has no call sites")
 }
 
 // TestInitialColouringDistinguishesBlocks opens traces without tags.

@@ -150,13 +150,13 @@ func TestCallsToTheDevice(t *testing.T) {
 	require.Contains(t, ask[[]string](t, p, `textsOf(app.timeline.charts[4].u.ctx.canvas).map((t) => t.text)`),
 		"device time per event")
 
-	// The sums so far end at the figures of the tables.
+	// The cumulative sums end at the figures of the tables.
 	do(t, p, `app.state.set({calls: "sum"})`)
 	require.Equal(t, counted, ask[[]float64](t, p,
 		`app.timeline.charts[4].u.data.slice(1).map((line) => line[line.length - 1])`))
 	do(t, p, `app.state.set({calls: null})`)
 	require.Equal(t, "all", ask[string](t, p, `document.querySelector("#vy-timeline figure select").value`),
-		"lines of three are told apart")
+		"lines of three strategies stay distinguishable")
 }
 
 // TestRectanglesEndWhereBlocksDo walks over the pixels of a map along an event and along an
@@ -281,7 +281,7 @@ func TestAnInstantIsDrawnByAddress(t *testing.T) {
 		})`)
 		require.Equal(t, want, got, "after event %d", event)
 	}
-	require.Equal(t, "rebuilt", ask[string](t, p, `app.instant.heap.how`), "event 2 is none of those that are recorded")
+	require.Equal(t, "rebuilt", ask[string](t, p, `app.instant.heap.how`), "event 2 has no recorded snapshot")
 }
 
 // TestEveryAxisHasWordsAndUnits reads what is drawn at the axes of every chart.

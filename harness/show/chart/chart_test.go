@@ -140,7 +140,7 @@ func TestPagesThatAreTooSmallAreRefused(t *testing.T) {
 		Font: 8}), "does not fit")
 }
 
-// drawnTexts returns what is written in a chart, with its font and the place where it begins.
+// drawnTexts returns the texts of a chart, each with its font and start position.
 func drawnTexts(t *testing.T, c *chart.Chart, p chart.Page) map[string]float64 {
 	t.Helper()
 	var b bytes.Buffer
@@ -238,8 +238,8 @@ func hue(number int) string {
 	return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B)
 }
 
-// TestColoursAreSeen holds lines to the contrast with their background that WCAG 2.2 wants of what
-// is no text.
+// TestColoursAreSeen checks that lines have the contrast with their background that WCAG 2.2
+// requires of graphics.
 func TestColoursAreSeen(t *testing.T) {
 	for name, theme := range map[string]struct {
 		colors []color.RGBA

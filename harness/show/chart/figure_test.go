@@ -41,7 +41,7 @@ func svg(t *testing.T, o chart.Options, sources ...*chart.Source) string {
 	return b.String()
 }
 
-// texts returns what is written in a figure, in the order of the file.
+// texts returns the texts of a figure, in file order.
 func texts(svg string) (all []string) {
 	for _, m := range regexp.MustCompile(`<text[^>]*>([^<]*)</text>`).FindAllStringSubmatch(svg, -1) {
 		all = append(all, m[1])
@@ -361,7 +361,7 @@ func TestSeriesAreBounded(t *testing.T) {
 	require.EqualError(t, err, "a.json: 2000001 values: want at most 2000000")
 }
 
-// TestTheCardIsALine draws capacities beside that of the card.
+// TestTheCardIsALine draws minimum capacities with the capacity of the card.
 func TestTheCardIsALine(t *testing.T) {
 	const runs = `"runs":[{"label":"a","strategy":"a","trace":"t","min_capacity_bytes":%d},{"label":"b","strategy":"b","trace":"t","min_capacity_bytes":5}]}`
 	of := func(head string, n uint64) []string {

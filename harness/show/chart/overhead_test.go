@@ -52,7 +52,8 @@ func TestBudgetCurvesAreNamedByTheirDifferences(t *testing.T) {
 	assert.NotContains(t, all, "bfc eq defrag-first")
 }
 
-// TestBudgetCurvesAreBrokenWhereARunDidNotComplete counts what joins points; marks are round.
+// TestBudgetCurvesAreBrokenWhereARunDidNotComplete counts line segments. Marks are
+// circles and add none.
 func TestBudgetCurvesAreBrokenWhereARunDidNotComplete(t *testing.T) {
 	runs := gridOf("m", "bfc", "eq", "none")
 	joins := func() int { return strings.Count(svg(t, chart.Options{}, read(t, "a.json", gridSVG(t, runs))), "L") }

@@ -18,7 +18,7 @@ func whole() *opentype.Font {
 	return plot.DefaultTextHandler.Cache().Lookup(font.Font{Typeface: "Liberation", Variant: "Sans"}, 8).Face
 }
 
-// glyph returns what a font draws for a character: its outline and its width.
+// glyph returns the outline and the width of a character in a font.
 func glyph(t *testing.T, f *opentype.Font, r rune) (sfnt.Segments, fixed.Int26_6) {
 	t.Helper()
 	var b sfnt.Buffer
@@ -56,7 +56,7 @@ func TestSubsetFontsDrawTheSame(t *testing.T) {
 	}
 }
 
-// latinLetters returns what an encoding of 256 characters has.
+// latinLetters returns the characters of an encoding of 256 characters.
 func latinLetters() string {
 	var b bytes.Buffer
 	for r := rune(' '); r < 0x180; r++ {
@@ -65,7 +65,8 @@ func latinLetters() string {
 	return b.String()
 }
 
-// TestSubsetFontsHaveTheirOwnNames looks at names, and that a part is one.
+// TestSubsetFontsHaveTheirOwnNames checks that each subset has its own PostScript name and the
+// family name.
 func TestSubsetFontsHaveTheirOwnNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, chars := range []map[rune]bool{{'a': true}, {'b': true}, {'a': true, 'b': true}} {
@@ -87,7 +88,7 @@ func TestSubsetFontsHaveTheirOwnNames(t *testing.T) {
 	}
 }
 
-// TestOtherFontsAreRefused gives what is no font with outlines of TrueType.
+// TestOtherFontsAreRefused passes data that is not a font with TrueType outlines.
 func TestOtherFontsAreRefused(t *testing.T) {
 	for _, raw := range []string{"", "short", "OTTO\x00\xff\x00\x00\x00\x00\x00\x00"} {
 		_, err := newSubsetter(tablesOf([]byte(raw)))

@@ -33,7 +33,7 @@ func everySetup(t *testing.T, capacity device.Size) (list []setting.Setup) {
 }
 
 // recorded makes a recording on a simulated device, and replays without one. It skips the test if
-// the device has no room for what the strategy takes at once.
+// the device is too small for the memory that the strategy reserves at start.
 func recorded(t *testing.T, tr trace.Source, s setting.Setup, c sim.Config, at replay.FreeAt) (*export.Run,
 	*replay.Result) {
 	t.Helper()
@@ -53,8 +53,8 @@ func recorded(t *testing.T, tr trace.Source, s setting.Setup, c sim.Config, at r
 	return r, res
 }
 
-// TestSnapshotsAreConsistent replays the history of each snapshot and compares what it leads to
-// with the segments and blocks.
+// TestSnapshotsAreConsistent replays the history of each snapshot and compares the final state with
+// the segments and blocks of the snapshot.
 func TestSnapshotsAreConsistent(t *testing.T) {
 	const capacity = 2 * device.GiB
 	seeds := uint64(12)
@@ -128,7 +128,7 @@ func TestTracesInPieces(t *testing.T) {
 	}
 }
 
-// TestEmptyTraces records nothing, and what a strategy takes when it is built.
+// TestEmptyTraces records traces without events: only the memory that a strategy reserves at start.
 func TestEmptyTraces(t *testing.T) {
 	tr := trace.NewBuilder(trace.Header{Name: "empty"}).Trace()
 	for _, s := range everySetup(t, 2*device.GiB) {

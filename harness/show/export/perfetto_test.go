@@ -191,7 +191,7 @@ func TestManyCallsKeepTheLongest(t *testing.T) {
 
 var errDisk = errors.New("no space left")
 
-// fullAfter is a disk with room for so many bytes.
+// fullAfter is a disk that is full after this number of bytes.
 type fullAfter int
 
 func (f *fullAfter) Write(b []byte) (int, error) {

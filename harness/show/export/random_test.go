@@ -11,7 +11,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 )
 
-// randomTrace makes a trace with everything that a recording has to cope with.
+// randomTrace makes a trace with every kind of event that a recording handles.
 func randomTrace(t *testing.T, seed uint64, events int) *trace.Trace {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 7))

@@ -14,8 +14,8 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// TestExportEndsAtTheFatalRequest has a request refused in the middle of a trace. What is behind
-// it does not happen, for a strategy that tells of refusals and for one that does not.
+// TestExportEndsAtTheFatalRequest has a request refused in the middle of a trace. The
+// events after it are not replayed, for a strategy that reports refusals and for one that does not.
 func TestExportEndsAtTheFatalRequest(t *testing.T) {
 	const text = "a 1 30MiB\na 2 30MiB\nf 1\na 3 40MiB tag=large\nf 2\na 4 1MiB\n"
 	tr, err := trace.Read(bytes.NewReader([]byte(text)), "t.trace", trace.Options{})

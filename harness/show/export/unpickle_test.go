@@ -16,7 +16,7 @@ type dict map[string]any
 // tuple is a tuple of a pickle.
 type tuple []any
 
-// marker is what MARK pushes.
+// marker is the value that the opcode MARK pushes.
 type marker struct{}
 
 // unpickler reads a pickle as the viewer does: with its opcodes alone, and without any sizes that
@@ -69,7 +69,7 @@ func (u *unpickler) pop() any {
 	return v
 }
 
-// popMark returns what lies above the last mark, and takes both away.
+// popMark pops the last mark with the values above it, and returns the values.
 func (u *unpickler) popMark() []any {
 	for i := len(u.stack) - 1; i >= 0; i-- {
 		if _, ok := u.stack[i].(marker); ok {

@@ -17,8 +17,8 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/vectors"
 )
 
-// viewer holds what the page pytorch.org/memory_viz makes of a file: it goes from the state at the
-// end back to the beginning, entry by entry, and does not forgive what is missing on the way.
+// viewer is a model of the page pytorch.org/memory_viz. It undoes the entries from the final state
+// back to the first one, and fails if an entry refers to a missing segment or block.
 type viewer struct {
 	segments []shownSegment // by address
 	blocks   map[int64]shownBlock

@@ -16,8 +16,7 @@ import (
 	"github.com/vramyard/vramyard/harness/show/page"
 )
 
-// random returns blocks of a trace of so many events, short and long ones, in the order of their
-// deaths.
+// random returns n blocks with short and long lifetimes of a trace, in the order of their deaths.
 func random(seed uint64, n, events int) []page.Rect {
 	rng := rand.New(rand.NewPCG(seed, 3))
 	list := make([]page.Rect, n)
@@ -59,7 +58,7 @@ func weight(r *page.Rect, w page.BlockWindow) float64 {
 	return float64(r.Size) * float64(to-from)
 }
 
-// TestFindsTheLargestOfAWindow holds windows of every width to a look at all blocks.
+// TestFindsTheLargestOfAWindow compares windows of every width with a scan of all blocks.
 func TestFindsTheLargestOfAWindow(t *testing.T) {
 	const events = 40_000
 	for seed := range uint64(3) {
@@ -81,7 +80,7 @@ func TestFindsTheLargestOfAWindow(t *testing.T) {
 	}
 }
 
-// requireFound compares what is found in a window with all blocks.
+// requireFound compares the blocks found in a window with a scan of all blocks.
 func requireFound(t *testing.T, f *page.BlockFile, list []page.Rect, w page.BlockWindow) {
 	t.Helper()
 	got, err := f.Find(context.Background(), w)

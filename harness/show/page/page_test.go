@@ -155,7 +155,7 @@ func textOf(n *html.Node) string {
 	return b.String()
 }
 
-// TestNothingLeadsToANetwork looks for links in what the browser would follow.
+// TestNothingLeadsToANetwork searches the page for links that a browser would follow.
 func TestNothingLeadsToANetwork(t *testing.T) {
 	root, err := html.Parse(strings.NewReader(written(t, reportOf(t, read(t, small), "bfc", 32*device.MiB))))
 	require.NoError(t, err)

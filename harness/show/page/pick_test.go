@@ -33,7 +33,7 @@ func TestPickedBucketsMatchACoarserPicture(t *testing.T) {
 	})
 }
 
-// TestEachReceivesEveryBlock holds what Each is told to what a picture without a bound keeps.
+// TestEachReceivesEveryBlock compares the blocks passed to Each with a picture without a limit.
 func TestEachReceivesEveryBlock(t *testing.T) {
 	all := tiny
 	all.Blocks = 10_000

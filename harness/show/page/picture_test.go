@@ -19,7 +19,7 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// randomTrace makes a trace with everything that a picture has to cope with.
+// randomTrace makes a trace with every kind of event that a picture handles.
 func randomTrace(t *testing.T, seed uint64, events int) *trace.Trace {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 11))
@@ -88,7 +88,7 @@ func forAll(t *testing.T, small page.Options, judge func(t *testing.T, c *drawn)
 	}
 }
 
-// drawn is a picture, and what it is of.
+// drawn is a picture with its trace and setup.
 type drawn struct {
 	trace    *trace.Trace
 	setup    setting.Setup
@@ -133,7 +133,7 @@ func (c *drawn) observe(t *testing.T, look func(o replay.Observation)) *replay.R
 
 var tiny = page.Options{Buckets: 16, Blocks: 40, Regions: 10, Rows: 7, Columns: 9, Chunks: 25, Failures: 3}
 
-// TestPeaksAndFailuresSurvive holds the curves to the figures of a replay of their own.
+// TestPeaksAndFailuresSurvive compares the curves with the figures of a separate replay.
 func TestPeaksAndFailuresSurvive(t *testing.T) {
 	forAll(t, tiny, func(t *testing.T, c *drawn) {
 		ooms := make([]uint32, c.picture.Grid.Len())

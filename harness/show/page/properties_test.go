@@ -33,8 +33,8 @@ func sumOf[T float32 | float64](list []T) (n float64) {
 	return n
 }
 
-// TestRectanglesAreTheMemoryInUse adds up the rectangles of every event, which is what the strategy
-// has active then, and looks for two in one place.
+// TestRectanglesAreTheMemoryInUse compares the sum of the rectangles at every event with the active
+// bytes of the strategy, and checks that rectangles are disjoint.
 func TestRectanglesAreTheMemoryInUse(t *testing.T) {
 	forAll(t, ample, func(t *testing.T, c *drawn) {
 		require.Zero(t, c.run.RectsOmitted)
@@ -55,8 +55,8 @@ func TestRectanglesAreTheMemoryInUse(t *testing.T) {
 	})
 }
 
-// cellError is the most that rounding takes from or adds to a cell of a raster, or a sum of a few:
-// a float32 has 24 bits.
+// cellError is the largest relative rounding error of a cell of a raster, or of a sum of a few: a
+// float32 has 24 bits.
 const cellError = 1.0 / (1 << 23)
 
 // TestTheRasterHoldsEveryByte compares the raster with the same sum, and every cell with its
@@ -82,12 +82,12 @@ func weightOf(list []page.Rect, events int) (n float64) {
 	return n
 }
 
-// TestKeptAndOmittedBlocksAddUp holds the budgets, and what does not fit in to what is left out.
+// TestKeptAndOmittedBlocksAddUp checks the limits, and that kept and omitted blocks are all blocks.
 func TestKeptAndOmittedBlocksAddUp(t *testing.T) {
 	forAll(t, tiny, func(t *testing.T, c *drawn) {
 		all := *c
 		all.o = ample
-		all.o.Buckets = tiny.Buckets // regions are looked at once a bucket
+		all.o.Buckets = tiny.Buckets // regions are sampled once per bucket
 		require.True(t, all.draw(t))
 		run, events := c.run, c.picture.Grid.Events
 		require.LessOrEqual(t, len(run.Rects), tiny.Blocks)
@@ -253,8 +253,8 @@ func highest(c page.Curve) float64 {
 	return most
 }
 
-// TestRegionsHaveTheStreamOfTheirBlocks looks at regions of a trace with one stream, and of one
-// with two.
+// TestRegionsHaveTheStreamOfTheirBlocks draws the regions of a trace with one stream, and of a
+// trace with two.
 func TestRegionsHaveTheStreamOfTheirBlocks(t *testing.T) {
 	for text, want := range map[string]uint16{
 		"a 1 1MiB stream=7\nf 1\na 2 1MiB stream=7\n": 0,

@@ -32,7 +32,7 @@ func (c calls) Lines(stack uint32) (lines []string, site string) {
 	return lines, lines[len(lines)-1]
 }
 
-// kept is what a page keeps of stacks.
+// kept is the stack data of a page.
 type kept struct {
 	places  []string
 	frames  []uint32
@@ -68,7 +68,7 @@ func keptOf(t *testing.T, text string) kept {
 	}
 }
 
-// TestBlocksHaveTheirStacks looks at blocks with a stack, with none, and with one that is too deep.
+// TestBlocksHaveTheirStacks checks blocks with a stack, without one, and with one that is too deep.
 func TestBlocksHaveTheirStacks(t *testing.T) {
 	r := reportOf(t, read(t, "a 0 1MiB\na 1 2MiB\na 2 3MiB\na 3 1KiB\n"), "bfc", 32*device.MiB)
 	deep := make([]string, 1000)

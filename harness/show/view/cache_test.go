@@ -14,8 +14,8 @@ import (
 	"github.com/vramyard/vramyard/harness/study/top"
 )
 
-// opened opens the sample through a cache and returns what its page shows, and whether it was
-// replayed.
+// opened opens the sample through a cache. It returns the content of its page, and whether the
+// trace was replayed.
 func opened(t *testing.T, c *view.Cache, events int, names ...string) (pageOf any, replayed bool) {
 	t.Helper()
 	p := view.NewProgress(func(string, int, int) { replayed = true })
@@ -31,7 +31,7 @@ func opened(t *testing.T, c *view.Cache, events int, names ...string) (pageOf an
 	return []any{traced.Picture.Grid, traced.Picture.Bound, traced.Runs, traced.Top}, replayed
 }
 
-// names returns what lies in a directory.
+// names returns the names in a directory.
 func names(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -42,7 +42,7 @@ func names(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// TestReplaysAreFoundAgain opens a trace twice, and then with what makes a difference.
+// TestReplaysAreFoundAgain opens a trace twice, and then with other inputs that need a new replay.
 func TestReplaysAreFoundAgain(t *testing.T) {
 	c := &view.Cache{Dir: filepath.Join(t.TempDir(), "a", "b"), Build: "1", From: 1000, Most: 1 << 30}
 	c.Explain = func(t *page.Traced, _ *replay.Prepared, step func(int) error) error {
@@ -55,7 +55,7 @@ func TestReplaysAreFoundAgain(t *testing.T) {
 	again, replayed := opened(t, c, 3000, "bfc", "caching")
 	require.False(t, replayed)
 	require.Equal(t, first, again)
-	require.NotNil(t, again.([]any)[3], "who holds memory is kept")
+	require.NotNil(t, again.([]any)[3], "the report of memory by holder is stored")
 	require.Len(t, names(t, c.Dir), 1)
 	_, replayed = opened(t, c, 3000, "caching", "bfc")
 	require.True(t, replayed)

@@ -27,7 +27,7 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// sample returns a trace of so many events that ends in a failure on a small device.
+// sample returns a trace with a number of events that ends in a failure on a small device.
 func sample(t *testing.T, events int) *trace.Trace {
 	t.Helper()
 	b := trace.NewBuilder(trace.Header{Name: "sample", Format: "text", Hash: "5a"})
@@ -53,7 +53,7 @@ func wanted(t *testing.T, names ...string) []view.RunSpec {
 	return list
 }
 
-// served is a server that runs, and what stops it.
+// served is a running server with the function that stops it.
 type served struct {
 	*view.Server
 	at   string // scheme and address
@@ -101,7 +101,7 @@ func (s *stalled) Write([]byte) (int, error) {
 	return 0, os.ErrDeadlineExceeded
 }
 
-// SetWriteDeadline is what [http.ResponseController] calls.
+// SetWriteDeadline is called by [http.ResponseController].
 func (s *stalled) SetWriteDeadline(t time.Time) error {
 	s.deadline = t
 	return nil
@@ -157,7 +157,8 @@ func (s *served) ask(t *testing.T, path string, change func(*http.Request)) (*ht
 	return answer, string(text)
 }
 
-// TestRequestsWithoutTheTokenAreRefused tries what foreign sites and guests could.
+// TestRequestsWithoutTheTokenAreRefused sends the requests that foreign sites and other users
+// could.
 func TestRequestsWithoutTheTokenAreRefused(t *testing.T) {
 	s := serve(t, drawn(t, 500, "bfc"))
 	require.NoError(t, s.Wait(context.Background()))
@@ -209,7 +210,7 @@ func TestRequestsWithoutTheTokenAreRefused(t *testing.T) {
 	}
 }
 
-// TestWrongQuestionsAreRefused asks what cannot be answered.
+// TestWrongQuestionsAreRefused sends invalid queries.
 func TestWrongQuestionsAreRefused(t *testing.T) {
 	s := serve(t, drawn(t, 500, "bfc"))
 	require.NoError(t, s.Wait(context.Background()))
