@@ -19,20 +19,20 @@ type mask [maskWords]uint64
 type region struct {
 	base   device.Addr
 	upper  places      // of a pool region with halves, its free blocks of the uppermost levels
-	units  uint32      // of a pool region, those in its roots
-	used   uint32      // of these, granted
+	units  uint32      // of a pool region, the units in its roots
+	used   uint32      // granted units
 	rank   uint32      // of a pool region, its place in the order of choice
 	slot   uint32      // its number
 	top    uint8       // with halves, log2 of the units, rounded up
 	least  uint8       // the smallest class of the uppermost levels
-	bucket uint8       // of a pool region, how empty it is, where that is asked for
-	free   bool        // of a direct region, that its block is kept for reuse
-	held   bool        // false for a number that waits for its next region
+	bucket uint8       // of a pool region with RegionChoice "fullest", how empty it is
+	free   bool        // of a direct region: its block is kept for reuse
+	held   bool        // false for a spare number
 	has    mask        // classes of which it has a free block
-	size   device.Size // as the device gave it, excess included
+	size   device.Size // as the device granted it, excess included
 	direct device.Size // of a direct region, bytes of its block; 0 for a pool region
-	age    uint64      // regions before it, and direct blocks kept before it
-	sets   []places    // of each class below least, its free blocks, by start >> classes.log; nil until one is there
+	age    uint64      // number of regions and kept direct blocks before it
+	sets   []places    // free blocks by class below least, each as start >> classes.log; nil before the first
 }
 
 // listing is the free blocks of a region by age.
@@ -105,7 +105,7 @@ func (b *Engine) add(r *region, n node) {
 
 // addUpper is add by number for a block of the uppermost levels, without the lists.
 func (b *Engine) addUpper(r *region, i uint32, class int) {
-	if i>>wordLog < uint32(r.upper.room) { // as nearly always, and without a call
+	if i>>wordLog < uint32(r.upper.room) { // the usual case, inlined
 		b.store.put(&r.upper, i)
 	} else {
 		b.store.add(&r.upper, i)
@@ -248,7 +248,7 @@ func (b *Engine) rebucket(r *region) {
 	}
 }
 
-// gone stands in the order of choice for a released region.
+// gone marks a released region in the order of choice.
 const gone = ^uint32(0)
 
 func (b *Engine) enrol(slot uint32, r *region) {

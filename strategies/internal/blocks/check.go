@@ -52,7 +52,7 @@ func (b *Engine) Check() error {
 
 // checkPlaces verifies the atlas.
 func (b *Engine) checkPlaces() error {
-	var bytes device.Size // of regions that are led to
+	var bytes device.Size // of the regions in the atlas
 	for e := range b.where.All {
 		place := uint64(e.Label) - 1
 		r := &b.regs[slotOf(place)]
@@ -84,7 +84,7 @@ func (b *Engine) checkRegion(r *region, total []uint32) (device.Size, error) {
 	// The checks below search free blocks by their bits only.
 	if !b.store.sound(&r.upper) {
 		return 0, errors.New("invariant H5 (summaries match the free blocks): the uppermost levels have words that their " +
-			"summary does not tell")
+			"summary lacks")
 	}
 	for c := range t.within(r.units) + 1 {
 		n := b.len(r, c)
@@ -93,7 +93,7 @@ func (b *Engine) checkRegion(r *region, total []uint32) (device.Size, error) {
 		}
 		if c < len(r.sets) && !b.store.sound(&r.sets[c]) {
 			return 0, fmt.Errorf("invariant H5 (summaries match the free blocks): class %d has words that its summary "+
-				"does not tell", c)
+				"lacks", c)
 		}
 	}
 	found := make([]int, len(t.size))
@@ -134,7 +134,7 @@ func (b *Engine) checkNode(r *region, n node) error {
 	root := t.rootOf(r.units, n.at)
 	var w way
 	at := root
-	for at.at != n.at { // as way.to, which takes for granted what is to be shown
+	for at.at != n.at { // like way.to, which relies on the property that is checked here
 		left := t.within(n.at - at.at)
 		if left >= at.class {
 			return fmt.Errorf("invariant H2 (a free block is in its split tree): class %d at unit %d", n.class, n.at)

@@ -67,7 +67,7 @@ func (b *Engine) GrabNew(n, align device.Size, hint alloc.Hint) (addr device.Add
 	return b.grabNew(n, align, hint)
 }
 
-// grabNew is GrabNew for another attempt: Asked keeps its value.
+// grabNew is GrabNew without a reset of the value of Asked.
 func (b *Engine) grabNew(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64,
 	err error) {
 	if n <= b.direct {

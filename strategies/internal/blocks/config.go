@@ -48,8 +48,7 @@ const (
 	OnFailure = "failure" // blocks are merged when a request finds nothing
 )
 
-// The values of Config fields that are zero; the doc comment of the package says what chose
-// them.
+// The defaults of Config fields; docs/strategies/buddy.md has the measurements behind them.
 const (
 	defaultRegion = 32 * device.MiB
 	defaultBlock  = 512
@@ -91,7 +90,7 @@ type choice struct {
 	known []string
 }
 
-// choices returns the fields that are texts.
+// choices returns the string fields.
 func (c *Config) choices() []choice {
 	return []choice{
 		{"family", &c.Family, []string{Binary, Weighted, Fibonacci, FourPerDoubling, EightPerDoubling}},

@@ -37,7 +37,7 @@ type Engine struct {
 	lazy     bool        // two free buddies may stay unmerged
 	unmerged bool        // there may be such buddies now
 	halves   device.Size // largest request that halves.go serves, 0 for none
-	most     device.Size // units of a region that can be used at most
+	most     device.Size // bound of the usable units of a region
 	slack    uint32      // free blocks of a class below which a freed one is not merged
 	grain    device.Size // sizes are rounded up to it first; 0 for no more than units
 	direct   device.Size // larger requests get a region of their own
@@ -60,7 +60,7 @@ type Engine struct {
 	loans, mostLoans int         // live direct regions, and the most of them so far
 	asked            device.Size // bytes of the last reservation tried
 
-	placer *forecast.Placer // made when it is asked for
+	placer *forecast.Placer // made at first use
 }
 
 // New returns an engine over src that holds nothing and counts regions in stats, whose Limit it
@@ -113,7 +113,7 @@ func (r *region) mapped() device.Size {
 	return (r.found()-1)>>coarse + 1
 }
 
-// found returns the bytes of a region in which an address leads to it.
+// found returns the bytes at the start of a region whose addresses the atlas maps to it.
 func (r *region) found() device.Size {
 	if r.direct != 0 {
 		return min(r.size, mostFound)
@@ -121,7 +121,7 @@ func (r *region) found() device.Size {
 	return r.size
 }
 
-// mostFound bounds them for direct regions: the area of one entry of the atlas.
+// mostFound bounds the result of found for direct regions: the area of one entry of the atlas.
 const mostFound = 32 * device.MiB
 
 // PlaceOf returns the place of a block at an address, and whether a region may be there. It does
@@ -148,7 +148,7 @@ type need struct {
 }
 
 func (b *Engine) unitsOf(n device.Size) device.Size {
-	if b.grain != 0 { // a division costs more than all else here, and is hardly ever asked for
+	if b.grain != 0 { // a division is the slowest step here, and few configurations need it
 		n = (n + b.grain - 1) / b.grain * b.grain
 	}
 	return (n + 1<<(b.shift&63) - 1) >> (b.shift & 63)

@@ -50,7 +50,7 @@ func (b *Engine) enter(slot uint32, held device.Region, direct device.Size) *reg
 	*r = region{base: held.Addr, size: held.Size, held: true, direct: direct, age: b.ages, slot: slot, sets: r.sets,
 		upper: r.upper}
 	b.ages++
-	if b.ages == 1 { // the first: by now it is known where b lies, of which New returned a copy
+	if b.ages == 1 { // the first region: New returned a copy, so only now the address of b is final
 		b.where = index.NewAtlas(b.extent)
 	}
 	b.where.Set(held.Addr>>coarse, r.mapped(), r.place()+1)
@@ -131,7 +131,7 @@ func (b *Engine) forget(slot uint32) {
 	b.spare = append(b.spare, slot)
 }
 
-// reclaim releases everything without a live block, and reports whether that was any.
+// reclaim releases everything without a live block, and reports whether it released memory.
 func (b *Engine) reclaim() bool {
 	n, _ := b.Trim() // refused regions stay held
 	return n != 0

@@ -6,16 +6,16 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// This file is the short way of nearly every request: blocks are powers of two and granted whole,
-// regions are taken by rank, and nothing is aligned or high. It does what the general way does, in
-// fewer steps: the class of a block follows from the bytes asked for, and a block keeps its number
-// from when it is found until its last half is split off.
+// This file is the fast path of nearly every request: blocks are powers of two and granted whole,
+// regions are taken by rank, and no alignment or high end is requested. The result is that of the
+// general path, in fewer steps: the class of a block follows from the bytes asked for, and a block
+// keeps its number from when it is found until its last half is split off.
 
 func (b *Engine) halfOf(n device.Size) int {
 	return bits.Len64(uint64((n - 1) >> (b.shift & 63)))
 }
 
-// grabHalf is Grab from the uppermost levels. If it reports false it has done nothing.
+// grabHalf is Grab from the uppermost levels. If it returns false nothing has changed.
 //
 // Precondition: n is at most b.halves and not zero.
 func (b *Engine) grabHalf(n device.Size) (addr device.Addr, granted device.Size, place uint64, ok bool) {

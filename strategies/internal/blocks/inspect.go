@@ -91,7 +91,7 @@ func (b *Engine) spansOf(slot uint32, live Lengths, yield func(Span) bool) bool 
 		s.Size = r.direct
 		if !r.free {
 			s.State = alloc.Live
-			live(s.Addr) // its length is known, but whose it is only to the caller
+			live(s.Addr) // the caller identifies the block in this call; its length is known
 		}
 		return yield(s) && b.slackOf(r, r.direct, yield)
 	}

@@ -75,7 +75,7 @@ func (b *Engine) CanGrab(walk forecast.Walk, r alloc.Request, freed []device.Add
 	if b.placer == nil {
 		b.placer = &forecast.Placer{Most: MostRequest}
 	}
-	// These hold on to b, of which New returned a copy.
+	// Made here and not by New, which returned a copy, because the functions keep b.
 	p := b.placer
 	p.Promises.Honours = func(r alloc.Request) bool { return honours(r.Align) }
 	p.Promises.Serves, p.Freed = b.serves, b.foreseen

@@ -32,7 +32,7 @@ type Engine struct {
 	steal    bool
 	robin    bool
 	segments uint32
-	turn     uint32 // of the segments, with robin
+	turn     uint32 // next segment, with robin
 	keep     int32  // empty slabs that a stock keeps
 
 	where  index.Atlas            // slabs by address; a label is the number of the slab, plus one

@@ -21,7 +21,7 @@ type magazines struct {
 	rounds  int32 // slots in a magazine; 0 for no magazines
 	limit   int32 // full magazines in a depot
 	every   int32 // calls in an interval
-	left    int32 // calls left of this one
+	left    int32 // calls left of the current interval
 	classes int   // depots, unless each segment has its own
 	own     bool  // each segment has depots of its own
 
@@ -168,13 +168,13 @@ func (m *magazines) advance(r *rack, d *depot) bool {
 
 func (a *Engine) tick() {
 	if a.cached.left--; a.cached.left == 0 {
-		a.rest()
+		a.endInterval()
 	}
 }
 
-// rest ends an interval: each depot empties as many magazines as it had at least during the
+// endInterval ends an interval: each depot empties as many magazines as it had at least during the
 // interval. This is the working set rule of Bonwick and Adams, with calls as the clock.
-func (a *Engine) rest() {
+func (a *Engine) endInterval() {
 	m := &a.cached
 	m.left = m.every
 	for i := range m.depots {
