@@ -9,35 +9,32 @@ const none handle = 0
 
 // States of a block, in the low bits of its home.
 const (
-	free     uint32 = iota // memory that may be granted, in the index of its shelf; zero, so that a shelf alone says it
+	free     uint32 = iota // memory that may be granted, in the index of its shelf; zero: a home with only a shelf is free
 	live                   // memory that is granted
 	pending                // freed, but a stream may still use it
 	unmapped               // whole pages of addresses without memory
-	stuck                  // whole pages with memory that could neither be opened nor taken away
-	spare                  // no block: the row waits to be used again
+	stuck                  // whole pages with memory that could be neither made accessible nor unmapped
+	spare                  // an unused row
 
 	stateMask = 7
 	usedBit   = 8 // other streams use the block
-	shelfBit  = 4 // log2 of what counts the shelf
+	shelfBit  = 4 // the shelf is in the bits from here up
 )
 
 // block is one row of the table.
 type block struct {
 	addr       device.Addr
 	size       device.Size
-	asked      device.Size // bytes of the request that it serves or served last
+	asked      device.Size // requested bytes of the present or last request
 	prev, next handle      // the neighbours in the segment
 	link       uint32      // free: its entry in the index; live: the next one of its bucket; spare: the next spare row
 	home       uint32      // shelf, whether other streams use it, and state
 }
 
-// end returns the address just above the block.
 func (b *block) end() device.Addr { return b.addr.Add(b.size) }
 
-// state returns the state of the block.
 func (b *block) state() uint32 { return b.home & stateMask }
 
-// become sets the state of the block.
 func (b *block) become(state uint32) { b.home = b.home&^stateMask | state }
 
 // isSplit reports whether the block shares its segment.
@@ -47,17 +44,14 @@ func (b *block) isSplit() bool { return b.prev|b.next != none }
 // its handle. Row 0 stands for no block; is reports false for it.
 type table struct {
 	rows   []block
-	spares handle // a list of rows that are not used
-	unused int    // its length
+	spares handle // first of the list of unused rows
+	unused int    // number of unused rows
 }
 
-// newTable returns an empty table.
 func newTable() table { return table{rows: []block{{home: spare}}} }
 
-// len returns the number of blocks.
 func (t *table) len() int { return len(t.rows) - 1 - t.unused }
 
-// is reports whether a block is in a state.
 func (t *table) is(h handle, state uint32) bool { return t.rows[h].home&stateMask == state }
 
 // take returns an unused row. It allocates only beyond the highest number of blocks so far. The
@@ -79,7 +73,6 @@ func (t *table) take() handle {
 	return handle(n)
 }
 
-// drop gives up the row of a block.
 func (t *table) drop(h handle) {
 	b := &t.rows[h]
 	b.home, b.link = spare, t.spares

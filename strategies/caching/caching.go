@@ -18,11 +18,11 @@ import (
 type Allocator struct {
 	front.View
 	table
-	front front.Front // Stats has what count does not count
+	front front.Front // its Stats has the figures that count lacks
 	cfg   Config
 	set   settings
 	limit device.Size // most bytes to hold; noLimit without a bound
-	bar   device.Size // bytes above which ages are looked at; noLimit without
+	bar   device.Size // bytes held above which old segments are collected; noLimit for never
 	total device.Size // bytes of the device; 0 if it does not report them
 
 	src      device.Source
@@ -44,11 +44,11 @@ type Allocator struct {
 	waits
 
 	count       counters
-	parked      device.Size // requested bytes of pending blocks
-	parkedBytes device.Size // bytes of pending blocks
-	tell        func(power.Action)
-	placer      *forecast.Placer // made when it is asked for
-	largest     index.MaxTree    // of the free blocks of each shelf
+	parked      device.Size        // requested bytes of pending blocks
+	parkedBytes device.Size        // bytes of pending blocks
+	history     func(power.Action) // listener of the history; nil for none
+	placer      *forecast.Placer   // made at first use
+	largest     index.MaxTree      // of the free blocks of each shelf
 }
 
 // noLimit is a bound that is never reached.
@@ -155,7 +155,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 		if h, err = a.obtain(sh, n); err != nil {
 			a.count.ooms++
 			err = a.front.OutOfMemory(&r, n, a.set.segmentSize(n), err)
-			a.tellOOM(n, sh.stream)
+			a.reportOOM(n, sh.stream)
 			return alloc.Block{}, err
 		}
 	}
@@ -215,12 +215,12 @@ func (a *Allocator) grant(h handle, sh *shelf, n device.Size, r *alloc.Request) 
 		a.stamp(h, sh) // no two live blocks have the same lookup
 	}
 	a.tags.Set(h, r.Tag, len(a.rows))
-	a.booked(kind, r.Size, size)
+	a.countGrant(kind, r.Size, size)
 	return alloc.Block{Addr: b.addr, Size: size, Ref: h}
 }
 
-// booked counts a block that was granted.
-func (a *Allocator) booked(kind uint32, asked, size device.Size) {
+// countGrant counts a block that was granted.
+func (a *Allocator) countGrant(kind uint32, asked, size device.Size) {
 	c, s := &a.count, &a.front.Stats
 	c.allocation.add(kind, 1)
 	c.allocatedBytes.add(kind, int64(size))

@@ -351,9 +351,9 @@ func TestOpenRefusesWhatCannotBe(t *testing.T) {
 		"a class": {func(c []alloc.Chunk) []alloc.Chunk { c[0].Class = 3; return c }, "", "of class 3"},
 		"slack":   {func(c []alloc.Chunk) []alloc.Chunk { c[0].State = alloc.Slack; return c }, "", "is slack"},
 		"twice": {func(c []alloc.Chunk) []alloc.Chunk { return append(slices.Clone(c), c...) }, "",
-			"begins in that at"},
+			"begins inside the segment at"},
 		"expandable": {func(c []alloc.Chunk) []alloc.Chunk { return c }, "expandable_segments:True", "does not grow"},
-		"no setting": {growing, "", "no setting lets it"},
+		"no setting": {growing, "", "but expandable_segments is off"},
 		"half a page": {func(c []alloc.Chunk) []alloc.Chunk { return growing(c[:1]) }, "expandable_segments:True",
 			"want whole pages of 2MiB"},
 		"ranges that overlap": {func(c []alloc.Chunk) []alloc.Chunk {
@@ -364,7 +364,7 @@ func TestOpenRefusesWhatCannotBe(t *testing.T) {
 			two.Region = one[len(one)-1].Addr
 			two.Addr, two.Size, two.State = two.Region, 2*device.MiB, alloc.Free
 			return append(one, two)
-		}, "expandable_segments:True", "or ends there"},
+		}, "expandable_segments:True", "begins or ends inside the segment at"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dev, err := sim.New(sim.Config{})

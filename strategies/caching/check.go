@@ -9,14 +9,14 @@ import (
 	"github.com/vramyard/vramyard/kit/front"
 )
 
-// invariantNames are the invariants of the package comment in a few words, by number.
+// invariantNames has short names of the invariants of the package comment, by number.
 var invariantNames = [...]string{
 	1:  "blocks tile their segment, links mirror",
 	2:  "free neighbours are merged, and unmapped ones",
-	3:  "blocks stand in the shelf of their segment",
+	3:  "blocks are in the shelf of their segment",
 	4:  "the table of addresses holds the live blocks",
 	5:  "indexes hold the free blocks, lists the unmapped ones",
-	6:  "every row is a block or waits",
+	6:  "every row is a block or spare",
 	7:  "counters match the walk",
 	8:  "a pending block waits for a stream or a mark",
 	9:  "blocks are large enough and of their kind",
@@ -26,7 +26,6 @@ var invariantNames = [...]string{
 	13: "a lookup serves one block at most",
 }
 
-// broken returns an error that names an invariant.
 func broken(n int, format string, args ...any) error {
 	return fmt.Errorf("caching: invariant P%d (%s): %s", n, invariantNames[n], fmt.Sprintf(format, args...))
 }
@@ -50,7 +49,7 @@ type sum struct {
 	lookups  map[lookup]handle // of live blocks
 }
 
-// lookup names one of the searches of a side that ages are counted in.
+// lookup identifies a lookup of a side, by which ages are counted.
 type lookup struct {
 	side *side
 	n    uint64
@@ -87,7 +86,6 @@ func (a *Allocator) Check() error {
 	return nil
 }
 
-// checkSegment checks the blocks of one segment and adds them up.
 func (a *Allocator) checkSegment(r device.Region, first handle, s *sum) error {
 	at, prev := r.Addr, none
 	home := a.rows[first].home >> shelfBit
@@ -103,7 +101,7 @@ func (a *Allocator) checkSegment(r device.Region, first handle, s *sum) error {
 			return broken(2, "%v and %v", a.rows[prev].addr, b.addr)
 		}
 		if b.home>>shelfBit != home {
-			return broken(3, "%v stands in shelf %d, its segment in %d", b.addr, b.home>>shelfBit, home)
+			return broken(3, "%v is in shelf %d, its segment in %d", b.addr, b.home>>shelfBit, home)
 		}
 		if err := a.checkBlock(h, s); err != nil {
 			return err
@@ -185,7 +183,6 @@ func (a *Allocator) checkLookup(h handle, sh *shelf, s *sum) error {
 	return nil
 }
 
-// checkShelves compares the indexes with the blocks.
 func (a *Allocator) checkShelves(s *sum) error {
 	for id, sh := range a.shelves {
 		if sh == nil {
@@ -267,7 +264,6 @@ func (a *Allocator) checkPages(s *sum) error {
 	return nil
 }
 
-// checkPools checks the private pools and the redirections.
 func (a *Allocator) checkPools(s *sum) error {
 	redirected := map[*pool]int{}
 	for _, r := range a.redirections {
@@ -282,7 +278,7 @@ func (a *Allocator) checkPools(s *sum) error {
 				p.id, p.segments, s.segments[p], p.redirect, redirected[p])
 		}
 		if i > 0 && p.users == 0 && p.redirect == 0 && p.segments == 0 {
-			return broken(11, "pool %d is kept for nothing", p.id)
+			return broken(11, "pool %d has no user, redirection or segment", p.id)
 		}
 	}
 	return nil

@@ -139,7 +139,7 @@ var _ power.Counted = (*Allocator)(nil)
 func (a *Allocator) Counters(yield func(name string, value int64) bool) {
 	// The names are made once, so that reading the counters allocates nothing.
 	i, more := 0, true
-	tell := func(values ...int64) {
+	yieldAll := func(values ...int64) {
 		for _, v := range values {
 			more = more && yield(counterNames[i], v)
 			i++
@@ -149,13 +149,13 @@ func (a *Allocator) Counters(yield func(name string, value int64) bool) {
 	for _, c := range n.kept() {
 		for _, kind := range []int{kinds, small, large} {
 			v := c.values(kind)
-			tell(v[:]...)
+			yieldAll(v[:]...)
 		}
 	}
 	for _, c := range []*counter{&n.oversizeBlocks, &n.oversizeSegments} {
 		v := c.values(large)
-		tell(v[:]...)
+		yieldAll(v[:]...)
 	}
 	// Without a bound PyTorch shows the largest unsigned number as a signed one, which is -1.
-	tell(n.retries, n.ooms, n.syncs, n.deviceAllocs, n.deviceFrees, int64(a.set.maxSplit))
+	yieldAll(n.retries, n.ooms, n.syncs, n.deviceAllocs, n.deviceFrees, int64(a.set.maxSplit))
 }

@@ -15,15 +15,15 @@
 // # Search
 //
 // A shelf holds the free blocks of one pool, size kind and stream, ordered by size, then address. A
-// request takes the first one that is large enough, from its own shelf only. If there is none, the
-// allocator takes these steps until one succeeds:
+// request takes the first block of its own shelf that is large enough. Otherwise the allocator
+// takes these steps until one succeeds:
 //
 //   - With garbage_collection_threshold, and a bound on the bytes held: while more than that share
 //     of the bound is held, it releases segments of the large pool that have been free for longer
 //     than the average.
 //   - It reserves a segment.
-//   - With max_split_size_mb: it releases unsplittable blocks of the shelf, the smallest one that
-//     suffices alone, otherwise the largest ones until they suffice. Then it reserves again.
+//   - With max_split_size_mb: it releases unsplittable blocks of the shelf, the smallest block
+//     that suffices alone, otherwise the largest ones until they suffice. Then it reserves again.
 //   - Unless requests are redirected into a private pool: it waits for all pending blocks, releases
 //     all segments without a live block, and reserves for the last time.
 //
@@ -112,7 +112,7 @@
 //     block;
 //   - a request of 10 MiB, also after rounding, gets a segment of its own;
 //   - if the first block that is large enough is refused as unsplittable, no other one is tried;
-//   - after waiting and releasing, only the device is asked and the free blocks are not searched
+//   - after waiting and releasing, only the device is called and the free blocks are not searched
 //     again: a request may fail, and the same request may succeed right after. A retry is counted
 //     before its result is known;
 //   - large segments are released before small ones, each by stream, size and address, which

@@ -146,7 +146,7 @@ func (a *Allocator) fill(h handle, n device.Size) (handle, error) {
 	high := a.mem.Under(low).Above(low.Add(n))
 	mapped, err := a.mem.Fill(low, high)
 	if err != nil {
-		_ = a.mem.DropIdle() // what stays is tried again later
+		_ = a.mem.DropIdle() // refused pages are retried later
 		if mapped > low {
 			a.cutGap(sh, h, mapped)
 			a.rows[h].become(stuck)
@@ -171,7 +171,7 @@ func (a *Allocator) fill(h handle, n device.Size) (handle, error) {
 	a.shelve(h, sh)
 	a.count.reservedBytes.add(sh.kind, int64(bytes))
 	a.count.deviceAllocs++
-	a.say(power.Action{Kind: power.SegmentMap, Addr: low, Size: bytes, Stream: sh.stream, Pool: sh.pool.id})
+	a.report(power.Action{Kind: power.SegmentMap, Addr: low, Size: bytes, Stream: sh.stream, Pool: sh.pool.id})
 	return h, nil
 }
 
@@ -224,7 +224,7 @@ func (a *Allocator) shrink(h handle) error {
 	bytes := high.Sub(low)
 	a.count.reservedBytes.sub(sh.kind, int64(bytes))
 	a.count.deviceFrees++
-	a.say(power.Action{Kind: power.SegmentUnmap, Addr: low, Size: bytes, Stream: sh.stream, Pool: sh.pool.id})
+	a.report(power.Action{Kind: power.SegmentUnmap, Addr: low, Size: bytes, Stream: sh.stream, Pool: sh.pool.id})
 	middle = a.vacate(sh, middle)
 	if !a.rows[middle].isSplit() {
 		err = cmp.Or(err, a.discard(middle))

@@ -172,7 +172,7 @@ func (a *Allocator) show(region device.Addr, h handle) alloc.Chunk {
 	}
 	switch b.state() {
 	case unmapped, stuck:
-		return c // of no stream
+		return c // without a stream
 	case live, pending:
 		c.Requested, c.Tag = b.asked, a.tags.Get(h)
 	case free:

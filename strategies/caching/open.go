@@ -46,9 +46,9 @@ func (a *Allocator) adopt(chunks []alloc.Chunk) error {
 	region := device.Region{Addr: head.Region, Size: chunks[len(chunks)-1].End().Sub(head.Region)}
 	switch held, found := a.segments.Under(head.Region); {
 	case found:
-		return fmt.Errorf("the segment at %v begins in that at %v", head.Region, held.Addr)
+		return fmt.Errorf("the segment at %v begins inside the segment at %v", head.Region, held.Addr)
 	case !a.set.expandable && head.Owner == power.OwnerExpandable:
-		return fmt.Errorf("the segment at %v grows, and no setting lets it", head.Region)
+		return fmt.Errorf("the segment at %v is expandable, but expandable_segments is off", head.Region)
 	case a.set.expandable && head.Owner != power.OwnerExpandable:
 		return fmt.Errorf("the segment at %v does not grow as expandable segments do", head.Region)
 	case head.Class != power.ClassSmall && head.Class != power.ClassLarge:
@@ -96,7 +96,7 @@ func (a *Allocator) adoptSpan(r device.Region, first handle, sh *shelf, chunks [
 	// Segments that do not grow are found in their set; growing ones are few.
 	for i := range a.mem.Len() {
 		if s := a.mem.At(i); s.Addr < r.End() && r.Addr < s.End() {
-			return fmt.Errorf("the segment at %v begins in that at %v, or ends there", r.Addr, s.Addr)
+			return fmt.Errorf("the segment at %v begins or ends inside the segment at %v", r.Addr, s.Addr)
 		}
 	}
 	page := a.pageOf(sh.kind)
@@ -123,7 +123,6 @@ func (a *Allocator) adoptSpan(r device.Region, first handle, sh *shelf, chunks [
 	return nil
 }
 
-// openPool returns the pool of an opening state.
 func (a *Allocator) openPool(id alloc.PoolID) *pool {
 	i, found := a.findPool(id)
 	if !found {
@@ -138,8 +137,7 @@ func (a *Allocator) judgeOpening(c, head alloc.Chunk) error {
 	case c.Size == 0 || c.Size%quantum != 0:
 		return fmt.Errorf("the block at %v has %d bytes: want a multiple of %d", c.Addr, uint64(c.Size), uint64(quantum))
 	case c.State == alloc.Unmapped && a.set.expandable:
-		// It asks for nothing and shows no stream; only its place matters, which the walk through them
-		// shows.
+		// An unmapped chunk has no request and no stream. The walk checks its place.
 	case c.State != alloc.Free && c.State != alloc.Live && c.State != alloc.Pending:
 		return fmt.Errorf("the block at %v is %v", c.Addr, c.State)
 	case c.Class != head.Class || c.Pool != head.Pool || c.Stream != head.Stream:
@@ -171,7 +169,7 @@ func (a *Allocator) adoptBlock(h handle, sh *shelf, c alloc.Chunk) {
 	b.asked = c.Requested
 	a.enter(h)
 	a.tags.Set(h, c.Tag, len(a.rows))
-	a.booked(sh.kind, c.Requested, c.Size)
+	a.countGrant(sh.kind, c.Requested, c.Size)
 }
 
 // ReleaseSegment releases the segment that starts at an address, to follow a recording in which

@@ -13,7 +13,7 @@ import (
 // hole is a free chunk of a walk.
 type hole struct {
 	alloc.Chunk
-	reach device.Size // bytes that it may have once what follows it is mapped
+	reach device.Size // its bytes, and of the unmapped chunk that follows it
 }
 
 // places promises the placement of a request from a walk alone. It uses no index, link or counter,
@@ -34,7 +34,7 @@ func (s *settings) places(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID
 	if s.expandable {
 		return s.growing(shelf, n)
 	}
-	// Nothing that is held serves, so a segment is taken, and the block is its low end.
+	// No held chunk serves, so a segment is reserved, and the block is its low end.
 	size := s.largeSegment
 	switch {
 	case n <= mostSmall:
@@ -45,9 +45,8 @@ func (s *settings) places(walk []alloc.Chunk, r alloc.Request, into alloc.PoolID
 	return promise.Placement{Size: s.cut(size, n), Takes: size}
 }
 
-// sizeFor returns the size of the block that a request is looked for: the next step above the power
-// of two below it, or the next quantum where there are no steps, or they would be smaller than
-// that.
+// sizeFor returns the rounded size of a request: the next step above the power of two below it. If
+// there are no steps, or they are smaller than the quantum, it is the next multiple of the quantum.
 func (s *settings) sizeFor(n device.Size) device.Size {
 	interval := 0
 	for interval < intervals-1 && n>>(firstInterval+interval+1) > 0 {
@@ -67,7 +66,7 @@ func (s *settings) sizeFor(n device.Size) device.Size {
 }
 
 // segmentsOf returns the chunks of the segments for small or large blocks of a stream and pool. It
-// fails if one may be among them that does not show its stream, because no chunk of it has memory.
+// fails if a segment without memory might be one of them, because such a segment shows no stream.
 func segmentsOf(walk []alloc.Chunk, stream device.Stream, pool alloc.PoolID, small bool) (all []alloc.Chunk, ok bool) {
 	hasStream := func(c alloc.Chunk) bool { return c.State != alloc.Unmapped && c.State != alloc.Slack }
 	for len(walk) > 0 {
@@ -92,9 +91,9 @@ func segmentsOf(walk []alloc.Chunk, stream device.Stream, pool alloc.PoolID, sma
 	return all, true
 }
 
-// serving returns the free chunk that serves a rounded size: the smallest that is large enough, the
-// lowest of those. Among segments that grow the next one by size is preferred as long as it reaches
-// less far. One that is too large to be split, or too small for a request that is, refuses for all.
+// serving returns the free chunk that serves a rounded size: the smallest that is large enough, of
+// equals the lowest. In expandable segments the next chunk by size is preferred while its reach is
+// smaller. If the chunk found is unsplittable and too large for the request, no other is tried.
 func (s *settings) serving(shelf []alloc.Chunk, n device.Size) (alloc.Chunk, bool) {
 	var holes []hole
 	for i, c := range shelf {
@@ -134,7 +133,7 @@ func (s *settings) cut(size, n device.Size) device.Size {
 }
 
 // growing returns the placement of a request for which memory is mapped: at the first place that is
-// large enough, in whole pages, no more of them than what is free there leaves to be mapped.
+// large enough, in whole pages, and only the pages that are missing there.
 func (s *settings) growing(shelf []alloc.Chunk, n device.Size) promise.Placement {
 	page := s.largeSegment
 	if n <= mostSmall {
@@ -167,13 +166,12 @@ func (s *settings) growing(shelf []alloc.Chunk, n device.Size) promise.Placement
 			return p
 		}
 	}
-	// A new range is nothing but addresses; the block lies at its start.
+	// A new range has no memory yet; the block lies at its start.
 	return promise.Placement{Size: n, Takes: (n + page - 1) / page * page}
 }
 
-// returns compares two segments that go back at once by which one goes first: large ones before
-// small ones in the default pool, the other way round in private ones, then by stream, size and
-// address.
+// returns orders segments that are released together: in the default pool large before small ones,
+// in private pools the other way round, then by stream, size and address.
 func returns(a, b alloc.Chunk) int {
 	kinds := cmp.Compare(a.Class, b.Class)
 	if a.Pool == 0 {

@@ -12,7 +12,7 @@ import (
 
 // shelf holds the blocks of one pool, size kind and stream. A block never changes its shelf.
 type shelf struct {
-	id     uint32 // its place among all shelves
+	id     uint32 // index in Allocator.shelves
 	kind   uint32 // small or large
 	stream device.Stream
 	pool   *pool
@@ -31,7 +31,7 @@ type side struct {
 // pool is the default pool or a private one.
 type pool struct {
 	id       alloc.PoolID
-	users    int // who begun it and has not released it
+	users    int // begun and not released
 	redirect int // redirections into it
 	segments int // segments that it holds
 	sides    [kinds]side
@@ -101,7 +101,6 @@ func (a *Allocator) shelfIn(p *pool, kind uint32, s device.Stream) *shelf {
 	return sh
 }
 
-// shelfOf returns the shelf of a block.
 func (a *Allocator) shelfOf(h handle) *shelf { return a.shelves[a.rows[h].home>>shelfBit] }
 
 // findPool returns the index of a private pool, or the index to insert it, and whether it exists.

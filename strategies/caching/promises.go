@@ -12,7 +12,7 @@ import (
 func (c Config) Promises() promise.Set {
 	set, err := c.settings()
 	if err != nil {
-		return promise.Set{} // nothing can be built of it
+		return promise.Set{} // the configuration is invalid
 	}
 	p := promise.Set{
 		// Segments begin at multiples of the quantum, and blocks are cut in multiples of it.

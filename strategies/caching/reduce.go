@@ -24,7 +24,7 @@ import (
 func (c Config) Reduced(d setting.Demand) Config {
 	s, err := c.settings()
 	if err != nil {
-		return c // New will say so
+		return c // New returns the error
 	}
 	r := Config{Rules: c.Rules, Mended: c.Mended}
 	if !d.Pools {
@@ -34,7 +34,7 @@ func (c Config) Reduced(d setting.Demand) Config {
 	if s.limited {
 		r.MemoryFraction = s.fraction
 		if s.fraction == 0 || s.fraction == 1 {
-			return c // which a fraction of the configuration cannot say under every rules
+			return c // MemoryFraction cannot express it under all rules
 		}
 	}
 	s.reduceDivisions(d)
@@ -95,8 +95,8 @@ func (s *settings) servesMedium(d setting.Demand) bool {
 	return false
 }
 
-// conf returns the string that says the settings, but for what is bounded. Sizes of 2^44 MiB and
-// more, which are read as the largest ones, stay as good as none.
+// conf returns the string for the settings, without the bound on the bytes held. Sizes of 2^44 MiB
+// and more, which are read as the largest size, still have no effect.
 func (s *settings) conf(rules string) string {
 	var parts []string
 	add := func(key, value string) { parts = append(parts, key+":"+value) }

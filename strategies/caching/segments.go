@@ -41,8 +41,8 @@ func (a *Allocator) obtain(sh *shelf, n device.Size) (handle, error) {
 	return a.extend(sh, n)
 }
 
-// extend reserves a segment for a rounded size, or maps pages in one that grows, and returns the
-// block, which is in no index.
+// extend reserves a segment for a rounded size, or maps pages in an expandable segment, and returns
+// the block, which is in no index.
 func (a *Allocator) extend(sh *shelf, n device.Size) (handle, error) {
 	size := a.set.segmentSize(n)
 	if a.limit != noLimit && (size > a.limit || a.held() > a.limit-size) {
@@ -68,7 +68,7 @@ func (a *Allocator) extend(sh *shelf, n device.Size) (handle, error) {
 		c.oversizeSegments.add(large, 1)
 	}
 	c.deviceAllocs++
-	a.say(power.Action{Kind: power.SegmentAlloc, Addr: r.Addr, Size: size, Stream: sh.stream, Pool: sh.pool.id})
+	a.report(power.Action{Kind: power.SegmentAlloc, Addr: r.Addr, Size: size, Stream: sh.stream, Pool: sh.pool.id})
 	return h, nil
 }
 
@@ -94,13 +94,13 @@ func (a *Allocator) drain(h handle) error {
 	if b.size >= a.set.maxSplit {
 		c.oversizeSegments.sub(large, 1)
 	}
-	a.say(power.Action{Kind: power.SegmentFree, Addr: b.addr, Size: b.size, Stream: sh.stream, Pool: sh.pool.id})
+	a.report(power.Action{Kind: power.SegmentFree, Addr: b.addr, Size: b.size, Stream: sh.stream, Pool: sh.pool.id})
 	return nil
 }
 
 // releaseAvailable releases unsplittable segments of the shelf, and reports whether their bytes
-// suffice for a rounded size: the smallest one that suffices alone, otherwise the largest ones in
-// turn. They stay released if they do not suffice.
+// suffice for a rounded size: the smallest segment that suffices alone, otherwise the largest ones
+// in turn. They stay released if they do not suffice.
 func (a *Allocator) releaseAvailable(sh *shelf, n device.Size) bool {
 	if a.set.maxSplit == noLimit || a.set.expandable {
 		return false
@@ -193,8 +193,8 @@ func (a *Allocator) collect() {
 	if held <= a.bar || a.set.expandable {
 		return
 	}
-	// Only large blocks of the default pool count, as in the original, and only those that fill their
-	// segment, because no other segment can be released.
+	// As in the original, only large blocks of the default pool count that fill their segment, because
+	// no other segment can be released.
 	target := held - a.bar
 	s := &a.pools[0].sides[large]
 	var candidates []handle
@@ -227,23 +227,23 @@ func (a *Allocator) collect() {
 	}
 }
 
-// say reports an action to the history.
-func (a *Allocator) say(x power.Action) {
-	if a.tell != nil {
-		a.tell(x)
+// report passes an action to the history, if there is a listener.
+func (a *Allocator) report(x power.Action) {
+	if a.history != nil {
+		a.history(x)
 	}
 }
 
-// tellOOM reports an out-of-memory action to the history.
-func (a *Allocator) tellOOM(n device.Size, s device.Stream) {
-	if a.tell == nil {
+// reportOOM reports an out-of-memory action to the history.
+func (a *Allocator) reportOOM(n device.Size, s device.Stream) {
+	if a.history == nil {
 		return
 	}
 	var left device.Size
 	if a.info != nil {
 		left, _, _ = a.info.MemoryInfo() // 0 if unknown
 	}
-	a.tell(power.Action{Kind: power.OutOfMemory, Size: n, Stream: s, DeviceFree: left})
+	a.history(power.Action{Kind: power.OutOfMemory, Size: n, Stream: s, DeviceFree: left})
 }
 
-func (a *Allocator) SetHistory(tell func(power.Action)) { a.tell = tell }
+func (a *Allocator) SetHistory(report func(power.Action)) { a.history = report }

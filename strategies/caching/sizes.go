@@ -27,7 +27,7 @@ const (
 
 // settings holds the parameters of a [Config] in the form that the algorithm uses.
 type settings struct {
-	maxSplit       device.Size            // blocks from here on are never split; the largest size there is without
+	maxSplit       device.Size            // blocks from this size on are never split; the largest size if all are split
 	maxRounding    device.Size            // such a block serves a request that is smaller by less than this
 	largeSegment   device.Size            // a segment of the large pool, and its pages where segments grow
 	gcThreshold    float64                // share of the bound above which old segments go back; 0 for never
@@ -36,7 +36,7 @@ type settings struct {
 	expandable     bool                   // segments grow by mapping
 	limited        bool                   // the bytes held are bounded ...
 	fraction       float64                // ... by this share of the device
-	fractionSet    bool                   // the string said so
+	fractionSet    bool                   // the string has the fraction
 	lastBegunFirst bool                   // of several redirections the last one begun decides, not the first one
 }
 

@@ -27,7 +27,7 @@ type mark struct {
 type queue struct {
 	stream device.Stream
 	marks  []mark
-	first  int // those before it are done
+	first  int // index of the first mark that is not removed
 }
 
 // waits holds the records of blocks with other streams.
@@ -37,7 +37,7 @@ type waits struct {
 	spareUses   []uint32
 	queues      []queue  // by stream
 	deferred    []handle // pending blocks whose streams are still to be marked
-	redo        []handle // room for deferred
+	redo        []handle // scratch of deferred
 	spareEvents []device.Event
 	waiting     int // pending blocks
 }
@@ -64,7 +64,6 @@ func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
 	return nil
 }
 
-// include adds a stream to a sorted set.
 func include(set []device.Stream, s device.Stream) []device.Stream {
 	i, found := slices.BinarySearch(set, s)
 	if found {
@@ -169,11 +168,10 @@ func (a *Allocator) complete(h handle) {
 	a.parkedBytes -= b.size
 	a.forgetUses(h)
 	sh := a.shelfOf(h)
-	a.say(power.Action{Kind: power.FreeCompleted, Addr: b.addr, Size: b.asked, Stream: sh.stream, Pool: sh.pool.id})
+	a.report(power.Action{Kind: power.FreeCompleted, Addr: b.addr, Size: b.asked, Stream: sh.stream, Pool: sh.pool.id})
 	a.finish(h, sh)
 }
 
-// forgetUses removes the uses of a block.
 func (a *Allocator) forgetUses(h handle) {
 	i := a.usesOf.Get(h)
 	u := &a.used[i]
