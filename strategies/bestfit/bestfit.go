@@ -13,7 +13,7 @@ type Allocator struct {
 	core  tiles.Core
 	free  freeIndex
 	cfg   Config
-	slack uint8 // a block may exceed n by n shifted right by this
+	slack uint8 // a block for n bytes may exceed them by n >> slack
 }
 
 var _ alloc.Strategy = (*Allocator)(nil)

@@ -11,15 +11,14 @@ import (
 
 // The values of Config fields that are zero.
 const (
-	defaultQuantum device.Size = 256            // what drivers align to
+	defaultQuantum device.Size = 256            // the alignment of drivers
 	defaultLooks               = 2              // measured, see the package comment
 	defaultSpread              = 8              // likewise
 	defaultSlack               = 16             // likewise
 	defaultRegion              = 2 * device.MiB // a page of drivers
 )
 
-// The bounds of fields. A look costs a comparison, so that more than a few are worth it only
-// in experiments.
+// The bounds of fields. Each look costs a comparison, so more than a few are only for experiments.
 const (
 	mostLooks  = 1024
 	mostSpread = 1 << 20
@@ -89,7 +88,7 @@ func (c Config) WithDefaults() (Config, error) {
 	return c, c.policy().Check("bestfit")
 }
 
-// slack returns how far a size in bytes is shifted for what a block of it may have beyond.
+// slack returns the shift of Allocator.slack.
 func (c Config) slack() uint8 {
 	if c.Slack == NoSlack {
 		return 63

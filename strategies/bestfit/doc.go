@@ -5,12 +5,12 @@
 // # Data structure
 //
 // The chunks lie in the table of kit/tiles. The free ones are ordered by size and address in
-// kit/index. Tails, the chunks at the end of their region, have a map of their own. The table notes
-// the name of each free chunk in its map.
+// kit/index. Tails, the chunks at the end of their region, have a map of their own. The table
+// records the entry of each free chunk in its map.
 //
 // # Search
 //
-// Config.Looks chunks are looked at, from the smallest that serves upwards, as long as they exceed
+// Config.Looks chunks are compared, from the smallest that serves upwards, as long as they exceed
 // it by at most a Config.Spread-th of the request. The one at the lowest address is taken. One look
 // is strict best fit. A tail is used only when no hole serves, so the memory at the end of a region
 // stays whole for the request that nothing else serves.
@@ -18,7 +18,7 @@
 // # Why not strictly the best
 //
 // Preferring low addresses among chunks of nearly the same size drains the upper end, where holes
-// then merge. Cutting a block to the last quantum leaves remainders that are rarely asked for: of
+// then merge. Cutting a block to the last quantum leaves remainders that are rarely requested: of
 // 30,000 free chunks among 100,000 blocks of the workload w1 of harness/trace/workload, 4,600 had
 // one quantum. So a remainder of at most a Config.Slack-th of the request stays with the block.
 //

@@ -15,8 +15,8 @@ const (
 	OwnerTail              // the last chunk of its region
 )
 
-// index is the free chunks by size and address. The note of a free chunk is its name in the map
-// that it belongs to. It implements tiles.Index.
+// freeIndex holds the free chunks by size and address. The note of a free chunk is its entry in its
+// map. It implements tiles.Index.
 type freeIndex struct {
 	core   *tiles.Core
 	apart  bool // tails are kept apart

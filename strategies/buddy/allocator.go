@@ -48,7 +48,7 @@ func (a *Allocator) Free(p device.Addr) error {
 	if a.front.Closed() {
 		return alloc.ErrClosed
 	}
-	place, _ := a.blocks.PlaceOf(p) // which does not wait for the table
+	place, _ := a.blocks.PlaceOf(p) // independent of the lookup in the table, so that the CPU can overlap both
 	l, ok := a.live.Take(p)
 	if !ok {
 		return alloc.ErrInvalidFree

@@ -84,13 +84,13 @@ func (a *Allocator) checkLive() (err error) {
 		}
 		n++
 		if size := a.length(s.Addr); size != s.Size {
-			err = fmt.Errorf("invariant H1 (what is not free is live): %d bytes at %v, a live block of %d", uint64(s.Size),
-				s.Addr, uint64(size))
+			err = fmt.Errorf("invariant H1 (memory that is not free is live): %d bytes at %v, a live block of %d",
+				uint64(s.Size), s.Addr, uint64(size))
 		}
 		return err == nil
 	})
 	if err == nil && n != a.live.Len() {
-		err = fmt.Errorf("invariant H1 (what is not free is live): %d blocks that are not free, %d live ones", n,
+		err = fmt.Errorf("invariant H1 (memory that is not free is live): %d blocks that are not free, %d live ones", n,
 			a.live.Len())
 	}
 	return err

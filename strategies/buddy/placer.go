@@ -15,8 +15,8 @@ func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	return below, above
 }
 
-// CanPlace implements [power.Placer]. Of families that do not halve, only what a block is by itself
-// is foreseen, and not what it merges with. It costs O(chunks log addresses).
+// CanPlace implements [power.Placer]. In families other than binary it foresees the freed blocks,
+// but not their merging. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	return !a.front.Closed() && a.blocks.CanGrab(a.Walk, r, freed)
 }

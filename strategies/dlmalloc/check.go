@@ -6,8 +6,8 @@ import (
 	"github.com/vramyard/vramyard/kit/tiles"
 )
 
-// sayings are the invariants of the package comment in a few words, by number.
-var sayings = [...]string{
+// invariantNames has short names of the invariants of the package comment, by number.
+var invariantNames = [...]string{
 	1: "bins, dv and top hold the free chunks",
 	2: "a small bin holds one size",
 	3: "a bit says whether its bin is empty",
@@ -17,7 +17,7 @@ var sayings = [...]string{
 }
 
 func broken(number int, format string, args ...any) error {
-	return fmt.Errorf("invariant E%d (%s): %s", number, sayings[number], fmt.Sprintf(format, args...))
+	return fmt.Errorf("invariant E%d (%s): %s", number, invariantNames[number], fmt.Sprintf(format, args...))
 }
 
 // Check implements tiles.Index. There are as many entries as free chunks and none is there

@@ -11,7 +11,7 @@ import (
 
 // The values of Config fields that are zero.
 const (
-	defaultQuantum  device.Size = 256 // what drivers align to
+	defaultQuantum  device.Size = 256 // the alignment of drivers
 	defaultMinChunk             = 1   // chunks need no room for links
 	defaultRegion               = 2 * device.MiB
 )

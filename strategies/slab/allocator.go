@@ -10,8 +10,8 @@ import (
 // maxRequest bounds requests, so that sums and roundings of a few of them do not overflow.
 const maxRequest device.Size = 1 << 60
 
-// Allocator is the allocator: a cells engine over slices of regions, and a region of
-// its own for each block that is larger than any class. Use [New].
+// Allocator is a slab allocator: a cells engine over slices of regions, and a region of its own for
+// each block that is larger than any class. Use [New].
 type Allocator struct {
 	front.View
 	front  front.Front

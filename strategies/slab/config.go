@@ -226,7 +226,7 @@ func (c Config) checkGrowth() error {
 	return nil
 }
 
-// align returns the largest alignment that a request may ask for, which regions are asked for with.
+// align returns the alignment of regions, which is the largest that a request may have.
 func (c Config) align() device.Size { return max(2*device.MiB, c.Quantum) }
 
 // policy returns the policy of the regions of slabs of a size.
@@ -256,8 +256,8 @@ func (c Config) ClassOf(size device.Size) (k cells.Class, ok bool) {
 		if k, ok = c.classAt(size); ok {
 			return k, k.Slot <= most
 		}
-		// Slots of no size of which a slab has as many waste so little. The next size has
-		// fewer, or larger slabs.
+		// Every size with as many slots in a slab wastes too much. The next size has fewer slots,
+		// or larger slabs.
 		slab := c.slabOf(size)
 		size = device.AlignDown(slab/(slab/device.AlignUp(size, c.Quantum)), c.Quantum) + c.Quantum
 	}

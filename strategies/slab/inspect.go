@@ -24,7 +24,7 @@ var (
 
 func (a *Allocator) Stats() alloc.Stats {
 	s := a.front.Stats
-	s.NextRegion = a.slices.nextRegion() // which is known to the pools
+	s.NextRegion = a.slices.nextRegion() // the pools determine it
 	return s
 }
 
@@ -109,7 +109,8 @@ func (a *Allocator) walkRow(h regions.Held, w *row, yield func(alloc.Chunk) bool
 // ownerOf returns the owner of the chunks of a region from its label.
 func ownerOf(label int32) uint8 { return uint8(label & (1<<gradeBits - 1)) }
 
-// chunkOf returns a free slice as a chunk, with those above it if none of them was ever used.
+// chunkOf returns a free slice as a chunk. If it was never used, the chunk includes the slices
+// above it.
 func (g *grade) chunkOf(w *row, i uint32) alloc.Chunk {
 	n := 1
 	if i == w.fresh {
@@ -134,8 +135,8 @@ func (a *Allocator) walkSingle(h regions.Held, yield func(alloc.Chunk) bool) boo
 	return yield(c) && regions.Excess(h.Region, c.Size, yield)
 }
 
-// WalkFree implements [power.FreeWalker]: what slabs have, segment by segment and in each
-// class by class, and then the slices that none has.
+// WalkFree implements [power.FreeWalker]: the free slots and empty slabs, by segment and class, and
+// then the free slices.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {
 		return

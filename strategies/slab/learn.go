@@ -18,10 +18,10 @@ type SizeCount struct {
 // empty if k is not positive or the histogram is.
 //
 // Classes are sizes of the histogram: lowering a class to the largest size that it serves loses
-// nothing. So the sorted sizes are cut into k runs, each of which costs what its members lack to
-// its largest. These costs obey the quadrangle inequality, so each of the k layers of the dynamic
-// program is filled from the middle: O(k n log n) time for n sizes and 4 k n bytes. A hundred
-// thousand sizes and 64 classes take about half a second.
+// nothing. So the sorted sizes are cut into k runs. A run costs the bytes by which its members are
+// smaller than its largest size. These costs obey the quadrangle inequality, so each of the k
+// layers of the dynamic program is filled from the middle: O(k n log n) time for n sizes and 4 k n
+// bytes. A hundred thousand sizes and 64 classes take about half a second.
 //
 // Precondition: the sum of all counts times the largest size is below 2^63.
 func Learn(histogram []SizeCount, k int) []device.Size {

@@ -119,7 +119,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 		return alloc.Block{}, alloc.ErrClosed
 	}
 	class, small := a.cells.ClassOf(r.Size)
-	if r.Align != 0 || r.Size-1 >= mostRequest { // which most are not, and the copy for Judge takes time
+	if r.Align != 0 || r.Size-1 >= mostRequest { // rare, so most requests avoid the copy for Judge
 		if a.blocks.Judge(&r) != power.ReasonNone {
 			return alloc.Block{}, a.front.Refuse(&r)
 		}
@@ -159,7 +159,7 @@ func (a *Allocator) Free(p device.Addr) error {
 	}
 	requested, granted, ok := a.cells.Return(p)
 	if !ok {
-		place, _ := a.blocks.PlaceOf(p) // which does not wait for the table
+		place, _ := a.blocks.PlaceOf(p) // independent of the lookup in the table, so that the CPU can overlap both
 		l, ok := a.live.Take(p)
 		if !ok {
 			return alloc.ErrInvalidFree

@@ -102,7 +102,7 @@ func (c Config) WithDefaults() (Config, error) {
 	c.DirectBytes = cmp.Or(c.DirectBytes, max(defaultDirect, c.SlabMaxBytes))
 	c.Trim = cmp.Or(c.Trim, blocks.TrimOff)
 	c.Growth = cmp.Or(c.Growth, regions.Proportional)
-	// Before what depends on it is judged.
+	// Checked before the fields that depend on it.
 	if most := min(mostSlabMax, cells.MostQuanta*c.quantum()); c.SlabMaxBytes > most {
 		return c, fmt.Errorf("slabbuddy: slab_max_bytes %d: want at most %v", uint64(c.SlabMaxBytes), most)
 	}

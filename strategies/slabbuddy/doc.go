@@ -8,7 +8,7 @@
 // slots that leaves at most one part in SlabWaste after the last slot. So the first request of a
 // class takes eight times its size, not a region.
 //
-// A free looks among the slabs first, which find a slot from the address alone. Other live blocks
+// A free tries the slabs first, which find a slot from the address alone. Other live blocks
 // are in a hash table with their requests, and the buddy finds the region of a block from its
 // address.
 //
@@ -22,7 +22,7 @@
 //
 // A slot comes from a magazine, the selected slab, an empty slab or a new slab, in this order. A
 // block comes from the place that Placement and RegionChoice determine. A direct region has one
-// block, and the smallest kept one that fits is used. Only then a region of the size that Growth
+// block, and the smallest kept region that fits is used. Only then a region of the size that Growth
 // determines is reserved.
 //
 // # Split and merge
@@ -59,11 +59,11 @@
 // the largest alignment that is honoured. A request that a slot would not align goes to a larger
 // class or to the buddy.
 //
-// # What chose the defaults
+// # Why these defaults
 //
-// The seven recorded traces, the mean of least memory over the lower bound, device calls, and
-// the time of a pair of calls on sizes log-uniform from 256 B to 1 MiB. The page of this
-// strategy under docs/strategies has the figures.
+// They were chosen by three figures: the mean over the seven recorded traces of least memory over
+// the lower bound, device calls, and the time of a pair of calls on sizes log-uniform from 256 B to
+// 1 MiB. The page of this strategy under docs/strategies has the figures.
 //
 //   - DirectBytes 1 MiB: larger blocks cost more by fragmenting the buddy than by separate regions.
 //   - Trim off: tails fill the sets with unused pieces and double the time.

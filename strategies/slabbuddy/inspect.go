@@ -134,8 +134,8 @@ func (a *Allocator) chunkOf(s blocks.Span) alloc.Chunk {
 	return c
 }
 
-// WalkFree implements [power.FreeWalker]: what slabs have, class by class, and then the free
-// blocks of the buddy as its search tries them.
+// WalkFree implements [power.FreeWalker]: the free slots and empty slabs, class by class, and then
+// the free blocks of the buddy in search order.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {
 		return
@@ -210,14 +210,14 @@ func (a *Allocator) checkOwners() (err error) {
 		}
 		granted++
 		if l, ok := a.live.Get(s.Addr); !ok || a.granted(s.Addr, l) != s.Size {
-			err = fmt.Errorf("slabbuddy: invariant W2 (what is granted is a slab or a live block): %d bytes at %v are "+
+			err = fmt.Errorf("slabbuddy: invariant W2 (a granted block is a slab or live): %d bytes at %v are "+
 				"granted, the table has %d",
 				uint64(s.Size), s.Addr, uint64(l.Requested))
 		}
 		return err == nil
 	})
 	if err == nil && granted != a.live.Len() {
-		err = fmt.Errorf("slabbuddy: invariant W2 (what is granted is a slab or a live block): %d blocks are "+
+		err = fmt.Errorf("slabbuddy: invariant W2 (a granted block is a slab or live): %d blocks are "+
 			"granted, %d live", granted, a.live.Len())
 	}
 	return err

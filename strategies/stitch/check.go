@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// invariantNames are the invariants of the package comment in a few words, by number.
+// invariantNames has short names of the invariants of the package comment, by number.
 var invariantNames = [...]string{
 	1: "chunks tile their region, links mirror, pages name their pBlock",
 	2: "the maps hold the free chunks",

@@ -24,7 +24,7 @@ const (
 	mostSmall                   = 16 * device.GiB // likewise
 	mostFragLimit   device.Size = 1 << 60         // no request is stitched
 	mostMostSBlocks             = 1 << 20         // keeps the tables small
-	mostPages                   = 1 << 14         // of a request, because each takes two calls to the device
+	mostPages                   = 1 << 14         // of a request, because each takes two device calls
 )
 
 // Config describes a stitching allocator. The zero value stitches every request of at least a page

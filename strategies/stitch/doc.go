@@ -57,8 +57,8 @@
 // after it in the segment at once. Neither calls the device, because the pages stay mapped. An
 // sBlock is never split. When it is freed, its pBlocks become free and merge, and the sBlock stays
 // idle for the next request of its size: training repeats its sizes, so each is stitched once. If
-// there are more than Config.MostSBlocks, the one that has been idle longest is undone; the paper
-// calls this StitchFree.
+// there are more than Config.MostSBlocks, the sBlock that has been idle longest is undone; the
+// paper calls this StitchFree.
 //
 // # Release
 //

@@ -68,8 +68,8 @@ func (a *Allocator) dropRegion(i uint32) {
 	a.front.Stats.Regions--
 }
 
-// took counts n bytes of memory that the device granted in one call.
-func (a *Allocator) took(n device.Size) {
+// countGranted counts n bytes of memory that the device granted in one call.
+func (a *Allocator) countGranted(n device.Size) {
 	a.front.Stats.Reserves++
 	a.front.Stats.Reserved += n
 	a.front.Stats.PeakReserved = max(a.front.Stats.PeakReserved, a.front.Stats.Reserved)
@@ -81,12 +81,12 @@ func (a *Allocator) lift(n device.Size) {
 	a.front.Stats.Forgotten += n
 }
 
-// holds returns the bytes held from the device.
-func (a *Allocator) holds() device.Size { return a.front.Stats.Reserved + a.front.Stats.Forgotten }
+// bytesHeld returns the bytes held from the device.
+func (a *Allocator) bytesHeld() device.Size { return a.front.Stats.Reserved + a.front.Stats.Forgotten }
 
 // within reports whether n more bytes are within the limit.
 func (a *Allocator) within(n device.Size) bool {
-	return a.cfg.Limit == 0 || a.holds() <= a.cfg.Limit && n <= a.cfg.Limit-a.holds()
+	return a.cfg.Limit == 0 || a.bytesHeld() <= a.cfg.Limit && n <= a.cfg.Limit-a.bytesHeld()
 }
 
 // obtainSmall reserves a region of n bytes for the small pool and returns its chunk, which is in no
@@ -101,7 +101,7 @@ func (a *Allocator) obtainSmall(n device.Size) (uint32, error) {
 		a.front.Stats.ReserveFailures++
 		return none, err
 	}
-	a.took(got.Size)
+	a.countGranted(got.Size)
 	i := a.addRegion(got, small)
 	h := a.addChunk(got.Addr, device.AlignDown(got.Size, quantum), i)
 	a.regions[i].chunk = h
@@ -150,7 +150,7 @@ func (a *Allocator) fill(r *region, n device.Size) error {
 			a.front.Stats.ReserveFailures++
 			return err
 		}
-		a.took(page)
+		a.countGranted(page)
 		r.handles[i] = h
 		r.loose++
 	}
@@ -279,8 +279,8 @@ func (a *Allocator) sweep(i uint32) error {
 // giveBackAll releases unused memory of the regions of the kinds from first to last, the highest
 // row first, until enough bytes are released. It returns the first error.
 func (a *Allocator) giveBackAll(first, last kind, enough device.Size) (failed error) {
-	before := a.holds()
-	for i := len(a.regions) - 1; i > 0 && before-a.holds() < enough; i-- {
+	before := a.bytesHeld()
+	for i := len(a.regions) - 1; i > 0 && before-a.bytesHeld() < enough; i-- {
 		r := &a.regions[i]
 		if r.size == 0 || r.kind < first || r.kind > last {
 			continue
@@ -297,7 +297,7 @@ func (a *Allocator) reclaim(n device.Size) bool {
 	if a.cfg.Limit != 0 && (n > a.cfg.Limit || a.front.Stats.Active > a.cfg.Limit-n) {
 		return false
 	}
-	before := a.holds()
+	before := a.bytesHeld()
 	_ = a.giveBackAll(small, pages, n) // refused regions stay held
-	return a.holds() < before
+	return a.bytesHeld() < before
 }

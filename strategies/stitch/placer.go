@@ -34,7 +34,7 @@ func (a *Allocator) freeBytes(h uint32) device.Size {
 	return 0
 }
 
-// CanPlace implements [power.Placer]. Free whole pages count wherever they are: they can be
+// CanPlace implements [power.Placer]. Free whole pages count at every address: they can be
 // stitched, or released before the request is retried. It costs O(chunks log addresses).
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {

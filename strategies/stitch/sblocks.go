@@ -187,7 +187,7 @@ func (a *Allocator) match(n device.Size) uint32 {
 			return none
 		}
 		i := a.idle.Entry(at).Handle
-		if t := a.inTheWay(i); t != none {
+		if t := a.blockerOf(i); t != none {
 			a.idle.Take(at)
 			// It returns when that pBlock is freed. Another pBlock may block it then.
 			r := &a.regions[i]
@@ -206,8 +206,8 @@ func (a *Allocator) match(n device.Size) uint32 {
 	}
 }
 
-// inTheWay returns a pBlock in use that has pages of an sBlock, or none.
-func (a *Allocator) inTheWay(i uint32) uint32 {
+// blockerOf returns a pBlock in use that has pages of an sBlock, or none.
+func (a *Allocator) blockerOf(i uint32) uint32 {
 	for p := a.regions[i].pieces; p != none; p = a.pieces[p].next {
 		q := &a.pieces[p]
 		home := &a.regions[q.home]
@@ -222,8 +222,8 @@ func (a *Allocator) inTheWay(i uint32) uint32 {
 	return none
 }
 
-// rest makes a live sBlock idle and frees its memory.
-func (a *Allocator) rest(i uint32) {
+// makeIdle makes a live sBlock idle and frees its memory.
+func (a *Allocator) makeIdle(i uint32) {
 	for p := a.regions[i].pieces; p != none; p = a.pieces[p].next {
 		q := &a.pieces[p]
 		a.settle(a.regions[q.home].owner[q.first])

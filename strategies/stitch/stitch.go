@@ -44,7 +44,7 @@ type Allocator struct {
 	newest   uint32   // last of them
 	gathered []uint32 // pBlocks for the sBlock that is being made
 
-	placer *forecast.Placer // made when it is asked for
+	placer *forecast.Placer // made at first use
 }
 
 var _ alloc.Strategy = (*Allocator)(nil)
@@ -70,7 +70,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		free: [2]index.SizeMap{index.NewSizeMap(quantum), index.NewSizeMap(c.ChunkBytes)},
 		idle: index.NewSizeMap(c.ChunkBytes),
 	}
-	// A page takes two calls to the device, which bounds the pages of a request.
+	// A page takes two device calls, which bounds the pages of a request.
 	a.View = a.front.Init(front.Limits{Most: mostPages * c.ChunkBytes, Align: c.ChunkBytes},
 		func() (largest, bytes device.Size) {
 			return a.largest(), a.freed[small] + a.freed[pages]
@@ -225,7 +225,7 @@ func (a *Allocator) Free(at device.Addr) error {
 // vacate frees the memory of a chunk that was live.
 func (a *Allocator) vacate(h uint32) {
 	if i := a.chunks[h].region; a.regions[i].kind == stitched {
-		a.rest(i)
+		a.makeIdle(i)
 	} else {
 		a.settle(h)
 	}

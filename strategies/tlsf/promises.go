@@ -36,7 +36,7 @@ func (c Config) Promises() promise.Set {
 	return p
 }
 
-// Bound returns the size from which every free chunk serves a request, wherever it starts: n
+// Bound returns the size from which every free chunk serves a request at any start: n
 // rounded up to the quantum, plus the cost of the alignment, rounded up to the next class. The
 // rounding adds less than a 2^SecondLevel-th.
 //
@@ -46,7 +46,7 @@ func (c Config) Bound(n, align device.Size) device.Size {
 }
 
 // serves returns the predicate of free chunks that must serve a request: the chunks of at least the
-// bound. If the search is exhaustive it is every chunk with room, and so it is for separate tails.
+// bound. In an exhaustive search, and among separate tails, every chunk with room serves.
 func (c Config) serves() func(alloc.Chunk, alloc.Request) bool {
 	fits := promise.ServesAnywhere(c.Quantum)
 	return func(free alloc.Chunk, r alloc.Request) bool {

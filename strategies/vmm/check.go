@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/kit/regions"
 )
 
-// invariantNames are the invariants of the package comment in a few words, by number.
+// invariantNames has short names of the invariants of the package comment, by number.
 var invariantNames = [...]string{
 	1: "chunks tile their range, links mirror",
 	2: "neighbours of a kind are merged",

@@ -14,13 +14,13 @@
 // # Search
 //
 // A request gets the smallest free chunk that fits, the lowest of equals; with Config.Fit at
-// [FitFirst] the lowest one that fits. If none fits, memory is mapped at the place with the fewest
-// missing pages, the lowest of equals. In a run of adjacent free and unmapped chunks such a place
-// begins or ends at the border of a free chunk, or begins with the run, so only these places are
-// measured. A hole that is mostly mapped is thus completed. The end of the range is used only if it
-// needs less than half the pages of any hole, because it mostly begins with a free part of a page:
-// without this rule a queue of blocks walked through 18 GiB of addresses with 8 GiB live, with it
-// through 15.
+// [FitFirst] the lowest free chunk that fits. If none fits, memory is mapped at the place with the
+// fewest missing pages, the lowest of equals. In a run of adjacent free and unmapped chunks such a
+// place begins or ends at the border of a free chunk, or begins with the run, so only these places
+// are measured. A hole that is mostly mapped is thus completed. The end of the range is used only
+// if it needs less than half the pages of any hole, because it mostly begins with a free part of a
+// page: without this rule a queue of blocks walked through 18 GiB of addresses with 8 GiB live,
+// with it through 15.
 //
 // # Mapping and unmapping
 //

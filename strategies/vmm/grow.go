@@ -89,11 +89,11 @@ func (a *Allocator) fill(h handle, start, end device.Addr) (handle, error) {
 	low, high := s.Below(max(c.addr, start)), s.Above(min(c.end(), end))
 	mapped, err := m.Fill(low, high)
 	if err == nil {
-		return a.settle(a.turn(h, low, high, free)), nil
+		return a.settle(a.convert(h, low, high, free)), nil
 	}
 	if mapped > low {
 		a.stuck += mapped.Sub(low)
-		a.turn(h, low, mapped, stuck)
+		a.convert(h, low, mapped, stuck)
 	}
 	return none, err
 }
@@ -132,11 +132,11 @@ func (a *Allocator) reserve(n, align device.Size) error {
 	}
 }
 
-// choose returns the place for n bytes that needs the fewest pages, the lowest of equals; its first
-// chunk is none if there is no place. For each unmapped chunk it measures the places that begin
-// with the preceding free chunk or with itself, and those that end with the following free chunk:
-// one of all places in the run is the best. It costs a step for each such chunk and for the chunks
-// after it up to n bytes.
+// choose returns the place for n bytes that needs the fewest pages, the lowest of equals. Without a
+// place the first chunk of the result is none. For each unmapped chunk it measures the places that
+// begin with the preceding free chunk or with the unmapped chunk, and the places that end with the
+// following free chunk: the best place of a run is one of these. It costs a step for each such
+// chunk and for the chunks after it up to n bytes.
 func (a *Allocator) choose(n, align device.Size) (best place) {
 	for e := range a.gaps.All {
 		u := e.Value
@@ -205,9 +205,9 @@ func (a *Allocator) measure(h handle, start device.Addr, n device.Size) (p place
 	}
 }
 
-// turn gives the pages from low to high of an unmapped chunk another state, as a chunk of their
+// convert gives the pages from low to high of an unmapped chunk another state, as a chunk of their
 // own, and returns it. A stuck chunk merges with adjacent stuck ones; a free one is not merged yet.
-func (a *Allocator) turn(h handle, low, high device.Addr, to state) handle {
+func (a *Allocator) convert(h handle, low, high device.Addr, to state) handle {
 	// The rest on either side becomes an unmapped chunk, listed under its own address.
 	a.gaps.remove(a.rows[h].addr)
 	h = a.carve(h, low, high)

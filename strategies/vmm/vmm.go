@@ -31,7 +31,7 @@ type Allocator struct {
 	mem   regions.Memory
 	stuck device.Size // bytes of stuck chunks
 
-	placer *forecast.Placer // made when it is asked for
+	placer *forecast.Placer // made at first use
 }
 
 // gapList is the unmapped chunks, by address.

@@ -112,8 +112,8 @@ func unlink(links []link, i int32) {
 	links[l.next].prev = l.prev
 }
 
-// hole remembers the longest free run of all chunks. A freed run can only raise it; whether a grant
-// shortened it is found out by find.
+// hole remembers the longest free run of all chunks. A freed run can only raise it; find
+// detects that a grant shortened it.
 type hole struct {
 	units int   // no run is longer
 	at    int32 // a chunk that had one of that length
@@ -125,8 +125,8 @@ func (h *hole) raise(n int, i int32) {
 	}
 }
 
-// find returns the longest free run. It costs O(1) while its chunk has it still, otherwise a look
-// at every chunk up to the next that has it.
+// find returns the longest free run. It costs O(1) while the recorded chunk still has such a
+// run; otherwise find examines the chunks up to the next one that does.
 func (h *hole) find(all []chunk) int {
 	if len(all) == 0 || longest(all[h.at].free) == h.units {
 		return h.units

@@ -223,7 +223,7 @@ func (l *Locked) LargestFree() device.Size {
 func (l *Locked) LargestFreeLocked() (largest device.Size) {
 	for g, part := range l.parts {
 		if l.pool.lines[g] < len(l.pool.bases) {
-			return l.pool.slice // one that the segment has not attached
+			return l.pool.slice // the segment has an unattached slice
 		}
 		largest = max(largest, part.LargestFree())
 	}

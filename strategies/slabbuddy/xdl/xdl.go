@@ -14,7 +14,8 @@ import (
 	"github.com/vramyard/vramyard/strategies/slabbuddy"
 )
 
-// Allocator is the slab-buddy allocator of X-DeepLearning: two that share nothing. Use [New].
+// Allocator is the slab-buddy allocator of X-DeepLearning: a slab and a buddy that share nothing.
+// Use [New].
 type Allocator struct {
 	front.View
 	front   front.Front
@@ -25,7 +26,7 @@ type Allocator struct {
 	regions regions.Set  // of all parts, by address; a label is the owner
 }
 
-// Open returns the allocator that c describes: a [Locked] one if it shall have locks.
+// Open returns the allocator that c describes: a [Locked] one with Config.Locks.
 func Open(src device.Source, c Config) (alloc.Strategy, error) {
 	if c.Locks {
 		return NewLocked(src, c)
@@ -54,7 +55,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	return a, nil
 }
 
-// part is the source of one part: the device, with every region booked in the whole.
+// part is the source of one part: the device, with every region recorded in the set of all parts.
 type part struct {
 	regions *regions.Set
 	owner   uint8
@@ -113,7 +114,7 @@ func (a *Allocator) refused(by power.Failure, err error) error {
 	return err
 }
 
-// Free implements [alloc.Allocator]. Each part is asked in turn, as in the original. A block
+// Free implements [alloc.Allocator]. Each part is tried in turn, as in the original. A block
 // straight from the device is released. If the device refuses, its region stays as slack and is
 // released later.
 func (a *Allocator) Free(p device.Addr) error {
