@@ -43,7 +43,7 @@ type manifest struct {
 	Schema string   `json:"schema"`
 	Commit string   `json:"commit"` // of the repository, with "-dirty" if files of it differ
 	Go     string   `json:"go"`     // version of the toolchain, system and architecture
-	Wants  []string `json:"wants"`  // newest versions of symbols that the library asks the system for
+	Wants  []string `json:"wants"`  // newest versions of symbols that the library requires of the system
 	// Missing maps each file that could not be built to the reason.
 	Missing map[string]string `json:"missing,omitempty"`
 	Files   map[string]string `json:"files"` // SHA-256 by path
@@ -127,7 +127,7 @@ func replaceable(dir string) error {
 		return err
 	}
 	if _, err := os.Stat(filepath.Join(dir, manifestName)); err != nil {
-		return fmt.Errorf("build: %s is there and no bundle: want another directory", dir)
+		return fmt.Errorf("build: %s exists and is not a bundle: want another directory", dir)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return 0
-	case errors.Is(err, errParts): // the summary has said it
+	case errors.Is(err, errParts): // the summary lists the parts
 	default:
 		fmt.Fprintln(stderr, "gpu:", err)
 	}
@@ -67,7 +67,7 @@ func dispatch(ctx context.Context, args []string, stdout io.Writer) error {
 		return runCommand(ctx, rest, stdout)
 	case "publish":
 		return publish(".", rest, stdout)
-	case timeCommand: // what run calls
+	case timeCommand: // run starts it
 		return timeAll(rest)
 	}
 	return fmt.Errorf("%q: %w", args[0], errUsage)
@@ -78,9 +78,9 @@ func runCommand(ctx context.Context, args []string, stdout io.Writer) error {
 	fl := flag.NewFlagSet("run", flag.ContinueOnError)
 	fl.SetOutput(io.Discard) // an error is one line; help is printed below
 	fl.StringVar(&o.bundle, "bundle", "", "bundle `directory` from build; default the program's own")
-	fl.StringVar(&o.out, "out", "gpu-results", "`directory` for what comes out; it may not be there yet, or be empty")
+	fl.StringVar(&o.out, "out", "gpu-results", "`directory` for the results, new or empty")
 	fl.StringVar(&o.python, "python", "python3", "`interpreter` that has PyTorch")
-	fl.DurationVar(&o.limit, "limit", 9*time.Minute+30*time.Second, "all of it ends within this `time`")
+	fl.DurationVar(&o.limit, "limit", 9*time.Minute+30*time.Second, "`time` limit of the whole run")
 	fl.Func("largest", "largest `size` of timed calls, default 8GiB; never more than an eighth of the free memory",
 		func(text string) (err error) { o.largest, err = device.ParseSize(text); return err })
 	fl.IntVar(&o.steps, "steps", 20, "steps of the training")

@@ -60,9 +60,9 @@ func (r *Result) timingText(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "\n## What calls of the driver cost\n\n")
-	fmt.Fprintf(w, "Medians, and what a tenth and nine tenths of the calls took at most, after %d rounds that are not "+
-		"counted. Each time has the way into "+
-		"the driver and back in it, %s. The last column is the method of `device/cuda`, with context and bookkeeping.\n\n",
+	fmt.Fprintf(w, "Medians, 10th and 90th percentiles of the calls, after %d rounds that are not counted. Each time "+
+		"includes the way into the driver and back, %s. The last column is the method of `device/cuda`, with context and "+
+		"bookkeeping.\n\n",
 		t.Warmup, nanoseconds(t.CallOverhead))
 	if !t.Complete {
 		fmt.Fprintf(w, "Not all calls were timed.\n\n")
@@ -116,7 +116,7 @@ func (r *Result) trainingText(w io.Writer) {
 	}
 	fmt.Fprintf(w, "twice the same. Held means: equal to them bit for bit, and with poison no freed memory was "+
 		"written.\n\n"+
-		"| strategy | poison | steps | state | blocks | most held | filled | looked at | |\n"+
+		"| strategy | poison | steps | state | blocks | most held | filled | compared | |\n"+
 		"|---|---|--:|---|--:|--:|--:|--:|---|\n")
 	for _, c := range t.Runs {
 		poison, filled, compared := "", "", ""

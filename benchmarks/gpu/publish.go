@@ -15,9 +15,9 @@ import (
 
 // Locations of results in the repository.
 const (
-	resultFiles  = "docs/results/gpu-*.json"
-	snapshotRoom = "testdata/snapshots"
-	tableFile    = "device/sim/measured.go"
+	resultFiles    = "docs/results/gpu-*.json"
+	snapshotFolder = "testdata/snapshots"
+	tableFile      = "device/sim/measured.go"
 )
 
 // errStandIn means that a result was not measured on a card.
@@ -48,7 +48,7 @@ func publish(root string, dirs []string, log io.Writer) error {
 			if sumOf(text) != s.SHA256 {
 				return fmt.Errorf("%s: is not what was recorded", s.File)
 			}
-			files[filepath.Join(snapshotRoom, r.slug(), filepath.Base(s.File))] = text
+			files[filepath.Join(snapshotFolder, r.slug(), filepath.Base(s.File))] = text
 		}
 	}
 	if err := derive(all, files); err != nil {
@@ -121,7 +121,7 @@ func derive(all map[string]*Result, files map[string][]byte) error {
 		if len(r.Snapshots) > 0 {
 			var b bytes.Buffer
 			r.snapshotPage(&b)
-			files[filepath.Join(snapshotRoom, name, "README.md")] = b.Bytes()
+			files[filepath.Join(snapshotFolder, name, "README.md")] = b.Bytes()
 		}
 	}
 	var b bytes.Buffer

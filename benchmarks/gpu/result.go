@@ -57,10 +57,10 @@ type State string
 
 // The states.
 const (
-	Held    State = "held"    // it ran to its end, and all is as it should be
-	Failed  State = "failed"  // something is not as it should be
-	Late    State = "late"    // its time was over before its end
-	Skipped State = "skipped" // something that it needs is not there
+	Held    State = "held"    // it ran to its end without a finding
+	Failed  State = "failed"  // it found a fault
+	Late    State = "late"    // its time limit ended it
+	Skipped State = "skipped" // a requirement is missing
 )
 
 // Part is one part of a run.
@@ -91,7 +91,7 @@ type Checked struct {
 type Training struct {
 	Steps  int    `json:"steps"`      // of each training without poison
 	Repeat bool   `json:"repeats"`    // PyTorch's own allocator gave the same losses twice
-	First  string `json:"first_loss"` // hexadecimal, as all losses are compared
+	First  string `json:"first_loss"` // hexadecimal: losses are compared bit for bit
 	Last   string `json:"last_loss"`  // likewise
 	Runs   []Run  `json:"runs"`       // in their order
 }
@@ -109,7 +109,7 @@ type Run struct {
 	// pieces of freed memory that were checked at their reuse
 	Compared uint64 `json:"poison_compared"`
 	Stale    uint64 `json:"poison_violations"` // frees whose memory was written afterwards
-	Blind    bool   `json:"poison_blind"`      // memory was seen at two addresses, so the rest was not looked at
+	Blind    bool   `json:"poison_blind"`      // memory was mapped at two addresses, so the rest was not compared
 }
 
 // Snapshot is a memory snapshot of PyTorch.
@@ -122,7 +122,7 @@ type Snapshot struct {
 	Frames  bool   `json:"frames"` // has the calls of each allocation
 	Bytes   int64  `json:"bytes"`  // of the file
 	SHA256  string `json:"sha256"` // of the file
-	Settled string `json:"verify"` // what "vramyard verify" said of it, its last line
+	Settled string `json:"verify"` // last line of "vramyard verify"
 }
 
 // held reports whether every part ran and passed.

@@ -27,7 +27,7 @@ type options struct {
 	steps, tests        int
 	log                 io.Writer
 	now                 func() time.Time
-	environment         []string // of the programs that are run, beside this one's
+	environment         []string // added to the environment of the programs
 }
 
 // session is a run under way.
@@ -74,7 +74,7 @@ func run(ctx context.Context, o options) error {
 		s.result.Parts = append(s.result.Parts, s.one(ctx, p, s.start.Add(o.limit*time.Duration(share)/100)))
 		s.result.Seconds = seconds(o.now().Sub(s.start))
 		if err := s.result.save(filepath.Join(o.out, "result.json")); err != nil {
-			unsaved = err // the next one may find room again
+			unsaved = err // a later write may succeed
 			fmt.Fprintln(o.log, "cannot be written:", err)
 			continue
 		}

@@ -333,7 +333,7 @@ func TestWrongCommandLines(t *testing.T) {
 		"want gpu build DIR, gpu run [flags], or gpu publish": {},
 		`"fly": want gpu build`:                               {"fly"},
 		"build: want the directory of the bundle":             {"build"},
-		"is there and no bundle":                              {"build", "testdata"},
+		"exists and is not a bundle":                          {"build", "testdata"},
 		"flag provided but not defined":                       {"run", "-fast"},
 		"--limit: want at least 1s":                           {"run", "-limit", "1ms"},
 		"--steps: want 1 to 1000":                             {"run", "-steps", "0"},

@@ -50,9 +50,9 @@ type Timed struct {
 
 // Spread summarizes durations in nanoseconds: each figure is a measured value.
 type Spread struct {
-	Median uint64 `json:"median_ns"` // half took at most so long
-	P10    uint64 `json:"p10_ns"`    // a tenth took at most so long
-	P90    uint64 `json:"p90_ns"`    // nine tenths took at most so long
+	Median uint64 `json:"median_ns"` // half took at most this long
+	P10    uint64 `json:"p10_ns"`    // a tenth took at most this long
+	P90    uint64 `json:"p90_ns"`    // nine tenths took at most this long
 }
 
 // Untimed is a size that was not timed.
@@ -67,8 +67,8 @@ type Untimed struct {
 // Limits of a call sequence.
 const (
 	warmup     = 3   // rounds that are not counted
-	mostRounds = 200 // that are
-	fewest     = 5   // that are, even if it takes longer than it should
+	mostRounds = 200 // counted rounds at most
+	fewest     = 5   // counted rounds at least, even beyond the time budget
 )
 
 // timeAll times calls on cuda:0 and writes the results so far after each call sequence.
@@ -88,7 +88,7 @@ func timeAll(args []string) error {
 	if err != nil {
 		return err
 	}
-	defer d.Close() // it has nothing
+	defer d.Close() // it holds nothing
 	t := Timing{Warmup: warmup, Granularity: d.Granularity(), Calls: []Timed{}, Untimed: []Untimed{}}
 	if t.Largest, err = bounded(d, largest); err != nil {
 		return err
@@ -152,7 +152,7 @@ type durations struct {
 // meter times the calls of a call sequence.
 type meter struct {
 	*cuda.Device
-	counts bool // this round does
+	counts bool // this round counts
 	all    []durations
 }
 

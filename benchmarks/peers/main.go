@@ -34,8 +34,8 @@ var beside = []string{"memutils", "memutils:mintime", "memutils:minmemory"}
 func run(args []string, stdout io.Writer) error {
 	fl := flag.NewFlagSet("peers", flag.ContinueOnError)
 	fl.SetOutput(io.Discard) // an error is one line; help is printed below
-	ours := fl.String("strategies", "tlsf,bfc,bestfit", "strategies to time, separated by `commas`; the first is what "+
-		"ratios are of")
+	ours := fl.String("strategies", "tlsf,bfc,bestfit", "strategies to time, separated by `commas`; "+
+		"ratios are to the first")
 	chosen := bench.Selection{Steps: 300, Seed: 42}
 	fl.StringVar(&chosen.Workloads, "workloads", "w1", "workloads, separated by `commas`")
 	fl.StringVar(&chosen.Live, "live", "1000,10000,100000", "numbers of live blocks, separated by `commas`")

@@ -23,7 +23,7 @@ const (
 // latencyFile is the raw file of the step.
 type latencyFile struct {
 	header
-	Clock string      `json:"clock"` // that times are of
+	Clock string      `json:"clock"` // clock of the times
 	Loads []loadTimes `json:"loads"` // by size, ascending
 }
 
@@ -67,7 +67,7 @@ func timeLoads(n, rounds int) loadTimes {
 		parallel = append(parallel, float64(replay.ThreadTime()-began)/chaseLoads)
 	}
 	if at == math.MaxUint64 {
-		panic(fmt.Sprintf("chase led to %d", at)) // the loads have a use, lest they be left out
+		panic(fmt.Sprintf("chase led to %d", at)) // uses the loads, so that the compiler keeps them
 	}
 	return loadTimes{n, bench.TimingOf(serial), bench.TimingOf(parallel)}
 }

@@ -20,7 +20,7 @@ func threadID() int { return unix.Gettid() }
 
 // stepThrough runs a strategy in a process of its own and counts the lines that its pairs touch.
 func stepThrough(strategy string, n int) (_ *linesSeen, err error) {
-	runtime.LockOSThread() // only the thread that attached may give orders
+	runtime.LockOSThread() // only the thread that attached may control the tracee
 	defer runtime.UnlockOSThread()
 	self, err := os.Executable()
 	if err != nil {
@@ -46,7 +46,7 @@ func stepThrough(strategy string, n int) (_ *linesSeen, err error) {
 		err = t.watch(stdin, seen)
 	}
 	if err != nil {
-		_ = cmd.Process.Kill() // the error that follows is the first one's
+		_ = cmd.Process.Kill() // the first error is returned
 		_ = cmd.Wait()
 		return nil, err
 	}
@@ -61,7 +61,7 @@ type tracee struct {
 	decoded map[uint64]*decoded // by the address of the instruction
 }
 
-// decoded is what matters of an instruction.
+// decoded holds the memory accesses of an instruction.
 type decoded struct {
 	touches  []touched
 	unknown  bool
@@ -83,7 +83,7 @@ func (t *tracee) watch(stdin io.Writer, seen *linesSeen) error {
 	if err := unix.PtraceAttach(t.thread); err != nil {
 		return fmt.Errorf("attach to the traced process: %w", err)
 	}
-	defer t.release() // the thread of the pairs last, lest the process end before
+	defer t.release() // the thread of the pairs last, because the process may end with it
 	if err := await(t.thread, unix.SIGSTOP, nil); err != nil {
 		return err
 	}

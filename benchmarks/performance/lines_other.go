@@ -6,7 +6,7 @@ import "errors"
 
 var errNoStepping = errors.New("stepping through instructions is written for Linux on amd64")
 
-// threadID is not asked for here.
+// threadID is not used on this platform.
 func threadID() int { return 0 }
 
 // stepThrough returns an error: stepping is not supported on this platform.

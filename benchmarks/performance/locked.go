@@ -139,8 +139,8 @@ func (r *lockedRun) round(work []*workload.Program) (err error) {
 	return s.Close()
 }
 
-// build returns a strategy over a simulated device with four times the bytes that are live,
-// which is what harness/study/bench gives.
+// build returns a strategy over a simulated device with four times the bytes that are live, as
+// harness/study/bench does.
 func build(name string, peak device.Size) (alloc.Strategy, error) {
 	setup, err := strategies.All().Lookup(name, nil)
 	if err != nil {

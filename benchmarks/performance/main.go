@@ -4,7 +4,7 @@
 //
 //	times    time and memory of the strategies against live blocks
 //	locked   wrap.Locked against goroutines
-//	latency  what a load takes, by the size of what is loaded from
+//	latency  time of a load, by the size of the buffer
 //	lines    the cache lines that an operation touches, counted by stepping through it
 //	render   the tables and plots from the raw files that the others write
 //
@@ -38,7 +38,7 @@ type options struct {
 	log     io.Writer
 }
 
-// step is one thing that the command does.
+// step is a part of the command that can be run alone.
 type step struct {
 	name string
 	run  func(options) error

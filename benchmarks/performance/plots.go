@@ -149,7 +149,7 @@ func (f *figures) mixesChart() (*chart.Chart, error) {
 	c := l.over(liveAxis("each strategy's own mix"), chart.FromZero("minimum ns per pair / tlsf's", max(l.high, 1)))
 	even := chart.Neutral()
 	even.Color = looks["tlsf"].Color
-	c.Level("tlsf, same mix", even, 1)
+	c.HorizontalLine("tlsf, same mix", even, 1)
 	return c, nil
 }
 

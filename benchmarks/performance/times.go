@@ -26,7 +26,7 @@ type comparison struct {
 	name        string // of the raw file
 	shape       string
 	least, most device.Size // of the sizes, for a mix
-	entries     []entry     // the first is what ratios are of
+	entries     []entry     // ratios are to the first
 }
 
 func (c comparison) file() string { return "times-" + c.name + ".json" }

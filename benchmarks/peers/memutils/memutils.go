@@ -3,9 +3,9 @@
 //
 // It is a peer, to be timed beside the strategies, and keeps less of the contract: what Alloc
 // returns as the address of a block is the allocator's own handle, which Free takes back, and a
-// Free of anything else is undefined. A table from addresses to handles would be ours, and
-// would stand in its time. [Peer.AddrOf] gives the address; package bench asks for it where
-// addresses are measured, and marks the row.
+// Free of anything else is undefined. A table from addresses to handles would add to
+// its time. [Peer.AddrOf] gives the address; package bench calls it where addresses are measured,
+// and marks the row.
 package memutils
 
 import (
@@ -104,8 +104,8 @@ func New(src device.Source, c Config) (*Peer, error) {
 	return p, nil
 }
 
-// Alloc implements [alloc.Allocator]; the address is a handle. Align, stream and hint of the
-// request are not looked at.
+// Alloc implements [alloc.Allocator]; the address is a handle. It ignores align, stream
+// and hint of the request.
 func (p *Peer) Alloc(r alloc.Request) (alloc.Block, error) {
 	if r.Size == 0 {
 		return alloc.Block{}, alloc.ErrInvalidRequest

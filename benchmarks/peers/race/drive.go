@@ -26,7 +26,7 @@ type reply struct {
 	ByAddress bool          `json:"by_address"`
 }
 
-// catalogue is what this program drives itself.
+// catalogue returns the strategies that this program drives itself.
 func catalogue() setting.Catalogue { return append(strategies.All(), memutils.Spec()) }
 
 // drive is a driver for the strategies of the catalogue, on a device as large as the range.

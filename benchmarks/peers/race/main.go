@@ -77,7 +77,7 @@ func command(args []string, stdout io.Writer) error {
 	return r.tables(stdout)
 }
 
-// field returns all that is raced: strategies, then drivers by name.
+// field returns all racers: strategies, then drivers by name.
 func field(ours, folder string) (all []racer, err error) {
 	self, err := os.Executable()
 	if err != nil {

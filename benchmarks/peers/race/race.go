@@ -83,9 +83,9 @@ func race(w workload.Workload, racers []racer, rounds int) (runs []run, err erro
 	return runs, nil
 }
 
-// placed has the driver show its placements and judges them.
+// placed has the driver write its placements and judges them.
 func (r racer) placed(o operations, load bench.Load, file, placements string) (run, error) {
-	out, err := r.ask(load.Hash, file, placements)
+	out, err := r.runDriver(load.Hash, file, placements)
 	if err != nil {
 		return run{}, err
 	}
@@ -93,7 +93,7 @@ func (r racer) placed(o operations, load bench.Load, file, placements string) (r
 	if err != nil {
 		return run{}, err
 	}
-	if err := os.Remove(placements); err != nil { // lest the next driver be judged by it
+	if err := os.Remove(placements); err != nil { // so that it is not taken for the placements of the next driver
 		return run{}, err
 	}
 	top, err := judge(o, wordsOf(b))
@@ -107,7 +107,7 @@ func (r racer) placed(o operations, load bench.Load, file, placements string) (r
 }
 
 func (r racer) timed(to *run, file string) error {
-	out, err := r.ask(to.Hash, file)
+	out, err := r.runDriver(to.Hash, file)
 	if err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ func (r racer) timed(to *run, file string) error {
 	return nil
 }
 
-// ask runs the driver once. It fails if the driver read operations with another hash.
-func (r racer) ask(want workload.Hash, files ...string) (out reply, err error) {
+// runDriver runs the driver once. It fails if the driver read operations with another hash.
+func (r racer) runDriver(want workload.Hash, files ...string) (out reply, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	command := slices.Concat(r.command, files)

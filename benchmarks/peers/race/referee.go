@@ -8,7 +8,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
-// unit is what placements are multiples of.
+// unit divides every placement.
 const unit device.Size = 256
 
 // referee judges placements: it has a bit for each unit of the range that a live block covers.
@@ -51,7 +51,7 @@ func judge(o operations, placements []uint64) (device.Size, error) {
 	return r.top, err
 }
 
-// mark sets or clears the units of a block. It returns false if one was so already.
+// mark sets or clears the units of a block. It returns false if a unit was in that state already.
 func (r *referee) mark(at, size device.Size, live bool) bool {
 	first, end := uint64(at/unit), uint64(device.AlignUp(at+size, unit)/unit)
 	if words := int(end+63) / 64; words > len(r.taken) {

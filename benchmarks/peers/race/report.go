@@ -21,7 +21,7 @@ const schema = "vramyard-race/1"
 type report struct {
 	Schema  string        `json:"schema"`  // the constant schema
 	Commit  string        `json:"commit"`  // of this repository; with suffix "-dirty" if files differ
-	Machine bench.Machine `json:"machine"` // that times were taken on
+	Machine bench.Machine `json:"machine"` // machine of the measurement
 	Caches  []string      `json:"caches"`  // of its first CPU, the nearest first
 	Rounds  int           `json:"rounds"`  // interleaved runs of each allocator
 	Runs    []run         `json:"runs"`    // by workload, then by allocator
