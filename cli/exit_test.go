@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestExitStatus runs commands whose answer is no, and the same commands in trouble.
+// TestExitStatus runs commands that succeed, find a failure, or cannot do their work.
 func TestExitStatus(t *testing.T) {
 	a, b := write(t, "a.trace", small), write(t, "b.trace", strings.Replace(small, "a 4 5000", "a 4 6000", 1))
 	result := filepath.Join(t.TempDir(), "r.json")

@@ -31,7 +31,7 @@ func TestRetryShowsWhatWaitingChanges(t *testing.T) {
 		Waits replay.Waits `json:"waits"`
 	}
 	require.NoError(t, json.Unmarshal(raw, &r))
-	require.EqualValues(t, 1, r.OOMs, "without waiting")
+	require.EqualValues(t, 1, r.OOMs, "the count without waiting")
 	require.EqualValues(t, 1, r.Waits.Served)
 	require.Contains(t, succeed(t, append(args, "--threads", "1")...), "1 thread: 1 request found no memory at first, "+
 		"0 granted in the end, 1 refused\nthey waited 10s in all, the longest 10s\n")
@@ -41,7 +41,7 @@ func TestRetryShowsWhatWaitingChanges(t *testing.T) {
 		"0 requests found no memory at first, 0 granted in the end, 0 refused\nthe trace has no times: ")
 }
 
-func TestRetriesThatCannotBe(t *testing.T) {
+func TestWrongRetriesAreRefused(t *testing.T) {
 	path := write(t, "t.trace", "a 1 1KiB\nuse 1 7\n")
 	for _, c := range []struct {
 		want string

@@ -6,29 +6,29 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// The planted bugs of what pooled counts and tells; each must be found.
+// The planted bugs in the counters and the history of pooled; each must be found.
 const (
-	countsPending     bug = "what is pending counts as allocated"
-	countsWholePieces bug = "requested bytes are those of the block"
-	countsTail        bug = "a free segment in one piece counts as split"
-	countsSmallTwice  bug = "a small block counts in both pools"
-	forgetsCame       bug = "what was allocated is not counted"
-	peakStays         bug = "the peak is that of the last call but one"
-	peakFallsBack     bug = "a peak falls with what it is of"
-	oomsNotCounted    bug = "the second out of memory is not counted"
-	namesMissing      bug = "a counter is missing"
-	namesTwice        bug = "a counter is there twice"
-	namesChange       bug = "the order of the counters changes"
-	allocUntold       bug = "the second segment is not told"
-	freeUntold        bug = "segments that go back are not told"
-	freeTooLong       bug = "a segment that goes back is told with a byte too many"
-	allocTwice        bug = "a segment is told twice"
-	completedUntold   bug = "a pending free that becomes final is not told"
-	completedTwice    bug = "every free is told as completed"
-	wrongStreamTold   bug = "what is told is of stream 0"
-	oomUntold         bug = "running out of memory is not told"
-	oomLies           bug = "running out of memory is told with the bytes of the device"
-	leftBehind        bug = "a chunk that is granted remembers its earlier use"
+	countsPending       bug = "pending blocks count as allocated"
+	countsWholePieces   bug = "requested bytes are the bytes of the block"
+	countsTail          bug = "a free segment in one piece counts as split"
+	countsSmallTwice    bug = "a small block counts in both pools"
+	forgetsAllocated    bug = "the total of allocated bytes stays zero"
+	peakStays           bug = "the joint peak is never raised"
+	peakFallsBack       bug = "a peak falls with its current value"
+	oomsNotCounted      bug = "the second out of memory is not counted"
+	namesMissing        bug = "a counter is missing"
+	namesTwice          bug = "a counter has its name twice"
+	namesChange         bug = "the order of the counters changes"
+	allocUnreported     bug = "the second segment is not reported"
+	freeUnreported      bug = "released segments are not reported"
+	freeTooLong         bug = "a released segment is reported with a byte too many"
+	allocTwice          bug = "a segment is reported twice"
+	completedUnreported bug = "a completed free is not reported"
+	completedTwice      bug = "every free is reported as completed"
+	wrongStreamReported bug = "every action is reported for stream 0"
+	oomUnreported       bug = "running out of memory is not reported"
+	oomLies             bug = "running out of memory is reported with the bytes of the device"
+	leftBehind          bug = "a chunk that is granted remembers its earlier use"
 )
 
 // pooledCount is one counter with its columns.
@@ -49,7 +49,7 @@ type pooledCounts struct {
 	looks int
 }
 
-// now returns what the counters should be.
+// now returns the correct current values of the counters.
 func (p *pooled) now() (all [9][2]int64) {
 	for _, s := range p.segments {
 		n := int(s.class)
@@ -80,7 +80,7 @@ func (p *pooled) now() (all [9][2]int64) {
 	return all
 }
 
-// count brings the counters up to what is there.
+// count updates the counters to the current values.
 func (p *pooled) count() {
 	for name, by := range p.now() {
 		row := &p.counts.of[name]
@@ -97,13 +97,13 @@ func (p *pooled) count() {
 		if p.bug != peakStays {
 			row[0].peak = max(row[0].peak, row[0].current)
 		}
-		if p.bug == forgetsCame {
+		if p.bug == forgetsAllocated {
 			row[0].allocated = 0
 		}
 	}
 }
 
-// add counts what came, or went.
+// add counts an increase, or a decrease if it is negative.
 func (c *pooledCount) add(rose int64, b bug) {
 	c.current += rose
 	c.allocated += max(rose, 0)
@@ -137,7 +137,7 @@ func (p *pooled) Counters(yield func(name string, value int64) bool) {
 	}
 }
 
-// ClearStats leaves the counters alone that have names.
+// ClearStats clears the statistics but not the counters by name.
 func (p *pooled) ClearStats() { p.stats.Clear() }
 
 func (p *pooled) SetHistory(tell func(power.Action)) { p.tell = tell }
@@ -149,16 +149,16 @@ func (p *pooled) note(a power.Action) {
 	}
 	times := 1
 	switch {
-	case p.bug == allocUntold && a.Kind == power.SegmentAlloc && len(p.segments) == 1,
-		p.bug == freeUntold && a.Kind == power.SegmentFree,
-		p.bug == completedUntold && a.Kind == power.FreeCompleted,
-		p.bug == oomUntold && a.Kind == power.OutOfMemory:
+	case p.bug == allocUnreported && a.Kind == power.SegmentAlloc && len(p.segments) == 1,
+		p.bug == freeUnreported && a.Kind == power.SegmentFree,
+		p.bug == completedUnreported && a.Kind == power.FreeCompleted,
+		p.bug == oomUnreported && a.Kind == power.OutOfMemory:
 		times = 0
 	case p.bug == freeTooLong && a.Kind == power.SegmentFree:
 		a.Size++
 	case p.bug == allocTwice && a.Kind == power.SegmentAlloc:
 		times = 2
-	case p.bug == wrongStreamTold:
+	case p.bug == wrongStreamReported:
 		a.Stream = 0
 	}
 	if info, ok := device.MemoryInfoOf(p.src); ok && a.Kind == power.OutOfMemory {

@@ -69,7 +69,7 @@ func TestVerifyFindsBugsOfCounters(t *testing.T) {
 		countsWholePieces: props.ICounted,
 		countsTail:        props.ICounted,
 		countsSmallTwice:  props.ICounted,
-		forgetsCame:       props.ICounted,
+		forgetsAllocated:  props.ICounted,
 		peakStays:         props.ICounted,
 		peakFallsBack:     props.ICounted,
 		oomsNotCounted:    props.ICounted,
@@ -85,15 +85,15 @@ func TestVerifyFindsBugsOfCounters(t *testing.T) {
 // TestVerifyFindsBugsOfHistory plants each bug.
 func TestVerifyFindsBugsOfHistory(t *testing.T) {
 	requireFound(t, map[bug]props.Number{
-		allocUntold:     props.IHistory,
-		freeUntold:      props.IHistory,
-		freeTooLong:     props.IHistory,
-		allocTwice:      props.IHistory,
-		completedUntold: props.IHistory,
-		completedTwice:  props.IHistory,
-		wrongStreamTold: props.IHistory,
-		oomUntold:       props.IHistory,
-		oomLies:         props.IHistory,
+		allocUnreported:     props.IHistory,
+		freeUnreported:      props.IHistory,
+		freeTooLong:         props.IHistory,
+		allocTwice:          props.IHistory,
+		completedUnreported: props.IHistory,
+		completedTwice:      props.IHistory,
+		wrongStreamReported: props.IHistory,
+		oomUnreported:       props.IHistory,
+		oomLies:             props.IHistory,
 	})
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/vramyard/vramyard/strategies/slab"
 )
 
-// allLegal returns the slots of every legal class of a configuration, ascending, by the
-// letter: the slabs of a size are the smallest of the grades with enough slots.
+// allLegal returns the slots of every legal class of a configuration, ascending, straight from the
+// definition: the slabs of a size are the smallest of the grades with enough slots.
 func allLegal(c slab.Config) (all []device.Size) {
 	for size := c.Quantum; size < c.MaxClassBytes+c.Quantum; size += c.Quantum {
 		bytes := c.SlabBytes
@@ -25,8 +25,8 @@ func allLegal(c slab.Config) (all []device.Size) {
 	return all
 }
 
-// leastLoss returns the fewest bytes that requests lose with the classes chosen and at most k
-// of all, and whether any such choice serves all requests.
+// leastLoss returns the fewest bytes that requests lose with the chosen classes and at most k more
+// out of all, and whether any such choice serves all requests.
 func leastLoss(histogram []slab.SizeCount, all, chosen []device.Size, k int) (least uint64, ok bool) {
 	least, ok = loss(histogram, chosen)
 	if k == 0 {
@@ -54,8 +54,8 @@ func smallConfig(rng *rand.Rand) slab.Config {
 	return c
 }
 
-// TestClassOfIsTheSmallestLegalClass tries every size in random configurations, and holds
-// the classes that are learned among those that ClassOf names to the best of all.
+// TestClassOfIsTheSmallestLegalClass tries every size in random configurations. It also compares
+// the classes learned from the results of ClassOf with the best choice out of all legal classes.
 func TestClassOfIsTheSmallestLegalClass(t *testing.T) {
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -74,33 +74,33 @@ func TestClassOfIsTheSmallestLegalClass(t *testing.T) {
 				served[size] = k.Slot
 			}
 		}
-		var asked, candidates []slab.SizeCount
+		var requests, candidates []slab.SizeCount
 		for range 1 + rng.IntN(8) {
 			size, count := 1+device.Size(rng.IntN(int(c.MaxClassBytes))), 1+uint64(rng.IntN(9))
 			if slot, ok := served[size]; ok {
-				asked = append(asked, slab.SizeCount{Size: size, Count: count})
+				requests = append(requests, slab.SizeCount{Size: size, Count: count})
 				candidates = append(candidates, slab.SizeCount{Size: slot, Count: count})
 			}
 		}
-		if len(asked) == 0 {
+		if len(requests) == 0 {
 			continue
 		}
 		k := 1 + rng.IntN(3)
 		learned := slab.Learn(candidates, k)
-		got, ok := loss(asked, learned)
+		got, ok := loss(requests, learned)
 		require.True(t, ok, "seed %d: %v in %+v", seed, learned, c)
-		want, _ := leastLoss(asked, all, nil, k)
+		want, _ := leastLoss(requests, all, nil, k)
 		require.Equal(t, want, got, "seed %d: %d classes %v of %v in %+v", seed, k, learned, all, c)
 
 		c.Classes, c.ClassSizes = "", learned
 		c, err = c.WithDefaults()
 		require.NoError(t, err, "seed %d", seed)
-		require.Equal(t, learned, c.Promises().Boundaries, "seed %d: they are classes as they are", seed)
+		require.Equal(t, learned, c.Promises().Boundaries, "seed %d: learned classes are legal without a change", seed)
 	}
 }
 
-// TestClassOfRaisesNoFurtherThanItMust has sizes that leave too much of a slab, one of them
-// such that no slot of which a slab has as many does better.
+// TestClassOfRaisesNoFurtherThanItMust has sizes that leave too much of a slab, one of them so that
+// no size with as many slots in a slab is legal.
 func TestClassOfRaisesNoFurtherThanItMust(t *testing.T) {
 	for _, x := range []struct {
 		config     slab.Config
@@ -108,7 +108,8 @@ func TestClassOfRaisesNoFurtherThanItMust(t *testing.T) {
 	}{
 		{slab.Config{Waste: 64}, 15000, 16128},
 		{slab.Config{Waste: 64}, 16129, 16384},
-		{slab.Config{Waste: 64, SlabSlots: 1}, 513, 1024}, // ten of 768 leave 512, and of 819 whole quanta are none
+		// Ten slots of 768 leave 512; the next size with ten slots, 819, is not in whole quanta.
+		{slab.Config{Waste: 64, SlabSlots: 1}, 513, 1024},
 		{slab.Config{MaxClassBytes: 1000}, 1000, 1024},
 		{slab.Config{MaxClassBytes: 1000, ClassSizes: []device.Size{1024}}, 1000, 1024},
 	} {

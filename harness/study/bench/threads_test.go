@@ -67,7 +67,7 @@ func TestThreadsAreTimedInEveryWay(t *testing.T) {
 	}, got)
 }
 
-func TestNumbersOfThreadsAreJudged(t *testing.T) {
+func TestWrongNumbersOfThreadsAreRefused(t *testing.T) {
 	got, err := bench.ParseThreads("1, 2,256")
 	require.NoError(t, err)
 	require.Equal(t, []int{1, 2, 256}, got)

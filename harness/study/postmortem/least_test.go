@@ -14,21 +14,20 @@ import (
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 )
 
-var seed = flag.Uint64("seed", 1, "of the random heaps")
+var seed = flag.Uint64("seed", 1, "seed of the random heaps")
 
-// price is the cost of a set of blocks, written out apart from the code that is tested.
+// price is the cost of a set of blocks, written independently of the tested code.
 type price struct {
 	blocks int
 	bytes  device.Size
 	waits  int
 }
 
-// compare compares two prices.
 func (p price) compare(q price) int {
 	return cmp.Or(cmp.Compare(p.blocks, q.blocks), cmp.Compare(p.bytes, q.bytes), cmp.Compare(p.waits, q.waits))
 }
 
-// without returns chunks with some blocks of them free, and what that costs.
+// without returns the chunks with some blocks freed, and the price of freeing them.
 func without(chunks []alloc.Chunk, gone func(i int) bool) (left []alloc.Chunk, p price) {
 	left = slices.Clone(chunks)
 	for i, c := range left {
@@ -46,7 +45,7 @@ func without(chunks []alloc.Chunk, gone func(i int) bool) (left []alloc.Chunk, p
 	return left, p
 }
 
-// hasHole reports whether free chunks side by side serve a need, by looking at each run.
+// hasHole reports whether a run of adjacent free chunks serves a need. It tries every run.
 func hasHole(chunks []alloc.Chunk, n *postmortem.Need) bool {
 	for i := range chunks {
 		var size device.Size
@@ -64,8 +63,8 @@ func hasHole(chunks []alloc.Chunk, n *postmortem.Need) bool {
 	return false
 }
 
-// goesBack returns the bytes of the regions that can go back.
-func goesBack(chunks []alloc.Chunk) (n device.Size) {
+// releasable returns the bytes of the regions that can be released.
+func releasable(chunks []alloc.Chunk) (n device.Size) {
 	for i := 0; i < len(chunks); {
 		j, empty, held := i, chunks[i].Pool == 0, device.Size(0)
 		for ; j < len(chunks) && chunks[j].Region == chunks[i].Region; j++ {
@@ -101,7 +100,7 @@ func randomHeap(r *rand.Rand) *postmortem.Heap {
 	return h
 }
 
-// TestSetsAreLeast compares with every set of blocks there is.
+// TestSetsAreLeast compares each plan with every possible set of blocks.
 func TestSetsAreLeast(t *testing.T) {
 	t.Logf("seed %d", *seed)
 	r := rand.New(rand.NewPCG(*seed, 9))
@@ -125,17 +124,17 @@ func TestSetsAreLeast(t *testing.T) {
 				k := slices.Index(blocks, i)
 				return k >= 0 && set>>k&1 == 1
 			})
-			note := func(way string, ok bool) {
+			improve := func(way string, ok bool) {
 				if ok && (best[way] == nil || p.compare(*best[way]) < 0) {
 					best[way] = &p
 				}
 			}
-			note(postmortem.WayHole, hasHole(left, &n))
-			note(postmortem.WayRegions, *h.DeviceFree+goesBack(left) >= n.Segment)
+			improve(postmortem.WayHole, hasHole(left, &n))
+			improve(postmortem.WayRegions, *h.DeviceFree+releasable(left) >= n.Segment)
 		}
 		for way, p := range best {
 			if *p == (price{}) {
-				delete(best, way) // nothing has to go: that is no plan
+				delete(best, way) // an empty set is not a plan
 			}
 		}
 		report := postmortem.Explain(h, n, nil)
@@ -162,7 +161,7 @@ func makesRoom(t *testing.T, h *postmortem.Heap, n *postmortem.Need, plan *postm
 		require.True(t, hasHole(left, n), "%+v", plan)
 		return
 	}
-	require.GreaterOrEqual(t, *h.DeviceFree+goesBack(left), n.Segment)
+	require.GreaterOrEqual(t, *h.DeviceFree+releasable(left), n.Segment)
 }
 
 // TestPlansDoNotDependOnRegionAddresses moves regions elsewhere and puts them in another order.

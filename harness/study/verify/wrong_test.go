@@ -15,7 +15,7 @@ import (
 	"github.com/vramyard/vramyard/harness/study/verify"
 )
 
-// wrongText is the trace of the rows of wrongFiles that change its requests.
+// wrongText is the trace of the rows of wrongFiles with requests of their own.
 const wrongText = "live 0 700\nlive 1 3145728\nlive 2 2097152\na 3 512\n"
 
 // wrongHead is the file of addresses up to the last allocation.
@@ -23,7 +23,7 @@ var wrongHead, _, _ = strings.Cut(smallAddr, "alloc,4")
 
 var wrongFiles = []struct {
 	name, requests string
-	from, to       string // a piece of the file of addresses, made wrong; without from, the whole file
+	from, to       string // a part of the address file and its replacement; without from, the whole file
 	want           string
 }{
 	{"empty", smallCSV, "", "", "t.addr:1: want the header line what,seq,address,bytes"},
