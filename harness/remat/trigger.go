@@ -124,15 +124,18 @@ func (r *runner) evictWhile(holds func() bool) {
 }
 
 // evictAfter evicts down to the bound. It keeps the wanted tensor, which another operator may be
-// waiting for.
+// waiting for, and outputs that are about to be pinned.
 func (r *runner) evictAfter(wanted Tensor) {
-	s := r.s.Tensors[wanted].Storage
-	resident := r.stores[s].resident // the liveness policy may have evicted it already
-	if resident {
-		r.lock(s)
+	op := &r.s.Ops[r.s.Tensors[wanted].Op]
+	each := func(f func(s int32)) {
+		for t := range op.outputs() {
+			s := r.s.Tensors[t].Storage // the liveness policy may have evicted it already
+			if r.stores[s].resident && (t == wanted || op.Fixed || r.small(t)) {
+				f(s)
+			}
+		}
 	}
+	each(r.lock)
 	r.evictWhile(func() bool { return r.used > r.c.Trigger.Bytes })
-	if resident {
-		r.unlock(s)
-	}
+	each(r.unlock)
 }

@@ -75,7 +75,7 @@ func run(s *remat.Schedule, m remat.Memory, c remat.Config) (*audit, error) {
 	a.refs, a.newest, a.shows = make([]int, n), make([]remat.Tensor, n), make([]remat.Tensor, tensors)
 	a.defined, a.value = make([]bool, tensors), make([]uint64, tensors)
 	a.proceed()
-	c.Observer, c.Stop, c.Limit = a, a.stop, 3*s.Cost+1
+	c.Observer, c.Stop, c.Limit = a, a.stop, 3*s.Cost
 	m = a.memory
 	if n, ok := a.memory.Memory.(remat.Neighbors); ok {
 		m = neighbors{a.memory, n}

@@ -68,7 +68,7 @@ func (s Subject) agreed(a *audit, _ Log) error {
 	var events [2][]event
 	for i, liveness := range []string{"detach", "banish"} {
 		c := s.Config
-		c.Liveness = liveness
+		c.Liveness, c.Trigger = liveness, remat.Trigger{}
 		b, err := run(a.s, &remat.Counter{Budget: remat.Unlimited}, c)
 		if err != nil {
 			return err
