@@ -80,6 +80,12 @@ func (f *runFlags) run(cmd *cobra.Command, command []string) error {
 	if f.o.Context, err = device.ParseSize(f.context); err != nil {
 		return flagError("context", err)
 	}
+	if f.o.Context >= f.o.Device.Capacity {
+		return flagError("context", fmt.Errorf("want less than the %s of the device", units.Bytes(f.o.Device.Capacity)))
+	}
+	if f.o.Steps < 0 {
+		return flagError("until-step", errors.New("want 0 or more"))
+	}
 	if f.o.Keep, err = device.ParseSize(f.keep); err != nil {
 		return flagError("values", err)
 	}

@@ -1,0 +1,109 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/device/standin"
+)
+
+// python returns an interpreter with the CUDA build of PyTorch. The test is skipped without one.
+func python(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("VRAMYARD_PYTHON")
+	if path == "" {
+		t.Skip("PyTorch is used where VRAMYARD_PYTHON names a Python with its CUDA build: bash .ci/pytorch installs one")
+	}
+	_, err := standin.Compiler()
+	require.NoError(t, err)
+	return path
+}
+
+// launched runs a program that must end well. It may print warnings.
+func launched(t *testing.T, args ...string) string {
+	t.Helper()
+	status, out, text := command(t, append([]string{"run"}, args...)...)
+	require.Equal(t, exitDone, status, text)
+	return out
+}
+
+// TestPyTorchFeatures uses one feature of the real PyTorch after the other.
+func TestPyTorchFeatures(t *testing.T) {
+	out := launched(t, "--device", "sim:a100-40g", "--", python(t), "testdata/pytorch/features.py")
+	source, err := os.ReadFile("testdata/pytorch/features.py")
+	require.NoError(t, err)
+	names := regexp.MustCompile(`(?m)^@feature\ndef (\w+)`).FindAllStringSubmatch(string(source), -1)
+	require.NotEmpty(t, names)
+	for _, n := range names {
+		require.Contains(t, out, "ok "+n[1]+"\n", out)
+	}
+	require.NotContains(t, out, "FAIL")
+}
+
+// TestPyTorchRunsAreRecordedCompletely trains in the real PyTorch, and verifies that our model of
+// its allocator places every allocation where it did.
+func TestPyTorchRunsAreRecordedCompletely(t *testing.T) {
+	for _, conf := range []string{"", "expandable_segments:True", "max_split_size_mb:64,roundup_power2_divisions:4"} {
+		snapshot := filepath.Join(t.TempDir(), "run.pickle")
+		args := []string{"--device", "sim:t4-16g", "--snapshot", snapshot}
+		if conf != "" {
+			args = append(args, "--conf", conf)
+		}
+		out := launched(t, append(args, "--", python(t), "testdata/pytorch/train.py", "8", "3")...)
+		require.Contains(t, out, "Fits: PyTorch ", conf)
+		require.Contains(t, out, " on the Tesla T4 (14.75 GiB, of which CUDA's context takes 500.00 MiB), in 3 steps.")
+		require.Regexp(t, `The model of the recorded allocator places all [\d,]+ allocations`, out, conf)
+		succeed(t, "verify", snapshot)
+	}
+}
+
+// TestPyTorchEndsWhereMemoryDoes lets the real PyTorch run out of memory.
+func TestPyTorchEndsWhereMemoryDoes(t *testing.T) {
+	status, out, text := command(t, "run", "--device", "sim:1GiB", "--", python(t), "testdata/pytorch/train.py", "256",
+		"3")
+	require.Equal(t, exitFailed, status, text)
+	require.Contains(t, out, "Does not fit: in step 1 PyTorch found no room for ")
+	require.Contains(t, text, "torch.OutOfMemoryError: CUDA out of memory.")
+	require.Contains(t, text, "vramyard: the program ran out of memory")
+}
+
+// TestPyTorchStopsAtAStep ends a program after some steps of its optimizer.
+func TestPyTorchStopsAtAStep(t *testing.T) {
+	out := launched(t, "--device", "sim:t4-16g", "--until-step", "2", "--fast-init", "--", python(t),
+		"testdata/pytorch/train.py", "8", "1000000")
+	require.Contains(t, out, ", in 2 steps.")
+}
+
+// TestRunRefuses gives wrong input, which needs no PyTorch.
+func TestRunRefuses(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("programs run on Linux")
+	}
+	script := write(t, "train", "#!/bin/sh\n")
+	require.NoError(t, os.Chmod(script, 0o700))
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"run"}, "0 arguments: want "},
+		{[]string{"run", "--", "python3"}, "--device: want a card or a size, such as sim:h100-80g or sim:24GiB"},
+		{[]string{"run", "--device", "sim:nosuch", "--", "python3"}, "no such card"},
+		{[]string{"run", "--device", "sim:t4-16g", "--context", "much", "--", "python3"}, "--context: "},
+		{[]string{"run", "--device", "sim:t4-16g", "--context", "20GiB", "--", "python3"}, "--context: want less than "},
+		{[]string{"run", "--device", "sim:t4-16g", "--until-step", "-1", "--", "python3"}, "--until-step: want 0 or more"},
+		{[]string{"run", "--device", "sim:t4-16g", "--values", "-1", "--", "python3"}, "--values: "},
+		{[]string{"run", "--device", "sim:t4-16g", "--", script}, "want a Python interpreter, or a script whose first line"},
+		{[]string{"run", "--device", "sim:t4-16g", "--", "no-such-program"}, "no-such-program"},
+	} {
+		status, _, text := command(t, c.args...)
+		require.Equal(t, exitTrouble, status, c.args)
+		require.Contains(t, text, c.want)
+		require.Equal(t, 1, strings.Count(text, "\n"), text)
+	}
+}
