@@ -42,8 +42,8 @@ func newDevices() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "devices",
 		Short: "List the GPUs of this machine and the simulated cards",
-		Long: `List the GPUs for --device cuda:N and the cards for --device sim:CARD, with the memory available to CUDA and
-its bandwidth. --json adds the sources of both and the cost of each call. docs/device-model.md describes the
+		Long: `List the GPUs for --device cuda:N and the cards for --device sim:CARD, with the memory available to CUDA,
+its bandwidth and the bandwidth of the link to the host. --json adds the sources of both and the cost of each call. docs/device-model.md describes the
 model of a card, docs/gpu.md the use of a GPU.
 
 A program built with "-tags nvml" also shows the figures of NVIDIA's management library: memory in use and
@@ -145,6 +145,7 @@ var cardColumns = []report.ColumnOf[sim.Card]{
 	report.Texts("card", "", func(c sim.Card) string { return c.Model }),
 	report.Texts("memory", "", func(c sim.Card) string { return units.Bytes(c.Memory) }),
 	report.Texts("bandwidth", "", func(c sim.Card) string { return strconv.FormatUint(c.Bandwidth/1e9, 10) + " GB/s" }),
+	report.Texts("link to host", "", func(c sim.Card) string { return fmt.Sprintf("%.1f GB/s", float64(c.Link)/1e9) }),
 }
 
 func deviceTable(w io.Writer) error {

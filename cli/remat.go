@@ -68,7 +68,8 @@ batch sizes. Logs of other batch sizes are predicted from them, and budgets are 
 	}
 	fl := c.Flags()
 	fl.StringVar(&f.heuristics, "heuristics", "eq,mge,coop", "heuristics that select the victim, separated by commas: "+
-		strings.Join(heuristicNames(), ",")+"; mge takes settings, as in mge:size=2:stale=0/1, a slash between alternatives")
+		strings.Join(heuristicNames(), ",")+"; with settings, as in eq:evict=drop/swap/cheaper or mge:size=2, "+
+		"a slash between alternatives")
 	fl.StringVar(&f.megEngine, "megengine", "", "behave as this release of MegEngine, except for flags that are given: "+
 		strings.Join(releaseNames(), ", "))
 	fl.BoolVar(&f.listHeuristics, "list-heuristics", false, "print the formula and source of each heuristic, and exit")
@@ -182,9 +183,17 @@ func listHeuristics(w io.Writer) error {
 			name = ""
 		}
 	}
-	fmt.Fprint(b, "\nThe settings of mge, as in mge:size=2:stale=0.5:\n\n")
-	for _, s := range remat.ScoreSettings() {
-		fmt.Fprintf(b, "%-9s  %s (%s)\n", s.Name, strings.ReplaceAll(s.Meaning, "`", ""), s.Default)
+	for _, list := range []struct {
+		title    string
+		settings []remat.HeuristicSetting
+	}{
+		{"The settings of mge, as in mge:size=2:stale=0.5:", remat.ScoreSettings()},
+		{"The settings of every heuristic, as in eq:evict=swap:link=h100-80g:", remat.EvictionSettings()},
+	} {
+		fmt.Fprintf(b, "\n%s\n\n", list.title)
+		for _, s := range list.settings {
+			fmt.Fprintf(b, "%-9s  %s (%s)\n", s.Name, strings.ReplaceAll(s.Meaning, "`", ""), s.Default)
+		}
 	}
 	return b.Flush()
 }

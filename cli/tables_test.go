@@ -430,8 +430,11 @@ func TestTableOfDevicesMatchesItsJSON(t *testing.T) {
 		c["device"] = "sim:" + c.show(t, "text:name")
 		c["bandwidth_gb"] = c.at("bandwidth_bytes_per_second").(float64) / 1e9
 		c["speed"] = c.show(t, "fixed0:bandwidth_gb") + " GB/s"
+		c["link_gb"] = c.at("link_bytes_per_second").(float64) / 1e9
+		c["link"] = c.show(t, "fixed1:link_gb") + " GB/s"
 		hold(t, table, table.lines[i], c, map[string]string{
 			"--device": "text:device", "card": "text:model", "memory": "bytes:memory_bytes", "bandwidth": "text:speed",
+			"link to host": "text:link",
 		})
 	}
 }

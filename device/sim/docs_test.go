@@ -81,11 +81,11 @@ func nanoseconds(ns uint64) string {
 // cardsTable returns the table of cards as the page has it.
 func cardsTable() string {
 	var b strings.Builder
-	b.WriteString("| name | card | memory, MiB | bandwidth, GB/s | source of the memory | source of the bandwidth |\n" +
-		"|---|---|--:|--:|---|---|\n")
+	b.WriteString("| name | card | memory, MiB | bandwidth, GB/s | link, GB/s | source of the memory | " +
+		"source of the bandwidth |\n|---|---|--:|--:|--:|---|---|\n")
 	for _, c := range sim.Cards() {
-		fmt.Fprintf(&b, "| `%s` | %s | %d | %d | %s | %s |\n",
-			c.Name, c.Model, c.Memory/device.MiB, c.Bandwidth/1e9, c.MemorySource, c.BandwidthSource)
+		fmt.Fprintf(&b, "| `%s` | %s | %d | %d | %.1f | %s | %s |\n",
+			c.Name, c.Model, c.Memory/device.MiB, c.Bandwidth/1e9, float64(c.Link)/1e9, c.MemorySource, c.BandwidthSource)
 	}
 	return b.String()
 }

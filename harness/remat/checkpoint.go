@@ -95,7 +95,7 @@ type planLiveness struct {
 
 func (k *planLiveness) begin(r *runner) liveness {
 	k.eager, k.ran, k.kept = eager{keepDead{r}}, make([]bool, len(k.c.ops)), make([]bool, len(k.c.ops))
-	r.ladder = slices.DeleteFunc(r.ladder, func(s *writeInPlace) bool { return s.name == "evict" })
+	r.ladder = slices.DeleteFunc(r.ladder, func(s *ladderStep) bool { return s.name == "evict" })
 	return k
 }
 

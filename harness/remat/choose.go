@@ -6,8 +6,25 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
+// candidates returns the storages that may be evicted, valid until the next call.
+func (r *runner) candidates() []int32 {
+	if r.swap != nil {
+		return r.swap.candidates()
+	}
+	return r.pool.list()
+}
+
+func (r *runner) hasCandidates() bool {
+	return r.swap == nil && r.pool.n > 0 || r.swap != nil && len(r.swap.candidates()) > 0
+}
+
+// evictable reports whether a storage is a candidate.
+func (r *runner) evictable(s int32) bool {
+	return r.swap == nil && r.pool.has(s) || r.swap != nil && r.swap.evictable(s)
+}
+
 func (r *runner) chooseVictim() int32 {
-	all := r.pool.list()
+	all := r.candidates()
 	if r.scorer == nil {
 		return all[r.random.Below(uint64(len(all)))]
 	}
@@ -50,6 +67,9 @@ func (r *runner) score(s int32, best float64) (score, tie float64, worse bool) {
 		return score, tie, false
 	}
 	cost, access := r.costs.cost(s)
+	if r.swap != nil && r.swap.timed {
+		cost = r.swap.cost(s, cost)
+	}
 	size, age := uint64(1), uint64(1)
 	if r.h.traits&perByte != 0 {
 		size = uint64(r.creditedSize(s))

@@ -33,11 +33,12 @@ type MoveCosts struct {
 	Page   device.Size // bytes per page
 }
 
-// DefaultMoveCosts returns published costs. PCIe is 16 lanes of PCI Express 4.0 (16 GT/s, 128b/130b
-// coding), HBM is the data sheet of an A100 80 GB, and the times of calls are the table Published
-// of the simulated device. Launching a copy costs as much as a fill.
+// DefaultMoveCosts returns published costs. PCIe is the link of an A100 80 GB, 16 lanes of PCI
+// Express 4.0 (16 GT/s, 128b/130b coding), HBM is the data sheet of that card, and the times of
+// calls are the table Published of the simulated device. Launching a copy costs as much as a fill.
 func DefaultMoveCosts() MoveCosts {
 	published, _ := sim.Published.Costs()
+	card, _ := cardOf(defaultCard)
 	base := func(calls ...device.Call) (ns int64) {
 		for _, c := range calls {
 			ns += int64(published[c].Base)
@@ -45,7 +46,7 @@ func DefaultMoveCosts() MoveCosts {
 		return ns
 	}
 	return MoveCosts{
-		PCIe: 31_507_692_307, HBM: 2039e9,
+		PCIe: card.Link, HBM: card.Bandwidth,
 		Sync:   base(device.CallSyncDevice),
 		Alloc:  base(device.CallAllocAsync, device.CallFreeAsync),
 		Launch: base(device.CallFill),
@@ -184,7 +185,7 @@ type holder struct {
 func (r *runner) movable() (list []OwnedBlock, holders []holder) {
 	for i := range r.stores {
 		st, size := &r.stores[i], r.s.Storages[i].Size
-		if st.resident && size > 0 && !(st.pinned && r.c.Defrag.KeepPinned) {
+		if r.inMemory(int32(i)) && size > 0 && !(st.pinned && r.c.Defrag.KeepPinned) {
 			list = append(list, OwnedBlock{ownerOf(int32(i)), size, st.block})
 			holders = append(holders, holder{&st.block, true})
 		}

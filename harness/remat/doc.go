@@ -90,6 +90,24 @@
 // Outputs that are resident when their operator reruns keep their blocks, in MegEngine as in the
 // simulator.
 //
+// # Swapping
+//
+// With the setting evict of a heuristic, or the step swap of a ladder, victims are copied to the
+// host. The link to it has an engine for each direction, which copies one storage at a time while
+// operators run; its bandwidth is the link of a simulated card. Memory is free when the copy to the
+// host has ended. An operator waits for memory and for its inputs, which adds to the clock. A
+// storage is copied back when an operator is about to read it, or earlier, while another operator
+// runs: as late as the step that reads it next permits, and only into free memory. If it is read
+// before its copy to the host has ended, it keeps its memory.
+//
+// With evict=cheaper a victim is swapped out if the expected wait is less than the time to
+// recompute it now. The wait is the one for memory, unless the trigger evicts ahead, and the part
+// of the copy back that does not fit before the next read. Heuristics that divide a time of
+// recomputation use the lesser of the two instead. Constants and other storages that cannot be
+// recomputed can be swapped only. Storages without references are dropped. In the sense of
+// heuristics, liveness and steps a swapped storage is resident; a step that drops it, and its last
+// release, give up the copy. At the end storages may be on the host.
+//
 // # Permanent frees
 //
 // The liveness policies banish, mge-refcount and detach free storages permanently. banish pins the
@@ -103,9 +121,9 @@
 // Package props/recompute checks them with generated logs and budgets.
 //
 // Invariant M1: resident bytes and workspace never exceed the budget. Their peak is in the result,
-// and blocks are held for exactly the resident bytes.
-// Invariant M2: an operator reads resident tensors only. A tensor that is computed again has the
-// value of its first run, and no tensor is read after an in-place write to its storage.
+// and blocks are held for exactly the resident bytes, and those on their way to the host.
+// Invariant M2: an operator reads resident tensors in memory only. A tensor that is computed again
+// has the value of its first run, and no tensor is read after an in-place write to its storage.
 // Invariant M3: a storage that cannot be recomputed, or that a step keeps, is not evicted while it
 // has a reference.
 // Invariant M4: a storage is freed for good at most once, after its last reference was released,
@@ -122,8 +140,16 @@
 // Invariant M12: under sublinear no operator runs more than twice.
 // Invariant M13: sublinear completes a chain of n results of one byte within 2√n + 4 bytes.
 // Invariant M14: chain-optimal completes every log that sublinear completes, and takes no longer.
-// Invariant M15: settings of MegEngine's score at their defaults change nothing.
-// Invariant M16: if all operators take four times as long, the events are the same.
+// Invariant M15: settings of a heuristic at their defaults change nothing.
+// Invariant M16: if all operators take four times as long, the events are the same, unless the
+// heuristic has settings.
+// Invariant M17: each byte that is swapped out comes back, keeps its memory, is given up, or is on
+// the host at the end.
+// Invariant M18: the host holds at most its capacity.
+// Invariant M19: copies in one direction take their time, one after the other, and an operator runs
+// after the copies of its inputs. Over an infinite link no operator waits.
+// Invariant M20: if victims are swapped only, nothing is recomputed, unless a step drops it or the
+// liveness policy restores it.
 //
 // M6 holds for the policies none, eager and mge-refcount; banish and detach keep more than a log
 // does. M7 needs a trigger that waits for lack of memory. M14 is not true of heuristics: they may

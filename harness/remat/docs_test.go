@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/remat"
 	"github.com/vramyard/vramyard/harness/remat/grid"
 )
@@ -55,6 +56,45 @@ func score() string {
 	b.WriteString("| setting | meaning | values | in MegEngine's code |\n|---|---|---|--:|\n")
 	for _, s := range remat.ScoreSettings() {
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, s.Meaning, s.Want, s.Default)
+	}
+	return b.String()
+}
+
+// swapSettings returns the settings of swapping, as the page has them.
+func swapSettings() string {
+	var b strings.Builder
+	b.WriteString("| setting | meaning | values | without it |\n|---|---|---|---|\n")
+	for _, s := range remat.EvictionSettings() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", s.Name, s.Meaning, s.Want, s.Default)
+	}
+	return b.String()
+}
+
+// swapTimes returns the times of runs that drop, swap, or do what is cheaper.
+func swapTimes(t *testing.T) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("| log | budget | `drop`, late | `swap`, late | `cheaper`, late " +
+		"| `drop`, ahead | `swap`, ahead | `cheaper`, ahead |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
+	for _, model := range []string{"syn_resnet110", "syn_transformer6", "syn_unet4"} {
+		s := logOf(t, model)
+		peak := peakOf(t, s, "eager")
+		for _, tenths := range []device.Size{3, 5, 8} {
+			budget := peak * tenths / 10
+			fmt.Fprintf(&b, "| %s | 0.%d |", strings.ReplaceAll(model, "_", " "), tenths)
+			for _, trigger := range []string{"room", "threshold"} {
+				for _, evict := range []string{"drop", "swap", "cheaper"} {
+					res := play(t, s, budget, remat.Config{Heuristic: "eq:evict=" + evict, Liveness: "eager", Limit: s.Cost,
+						Trigger: remat.Trigger{Kind: trigger, Bytes: budget * 8 / 10}})
+					if res.Verdict != remat.OK {
+						b.WriteString(" — |")
+						continue
+					}
+					fmt.Fprintf(&b, " %.2f |", float64(res.Clock)/float64(s.Cost))
+				}
+			}
+			b.WriteString("\n")
+		}
 	}
 	return b.String()
 }
@@ -119,7 +159,8 @@ func releases(t *testing.T) string {
 func TestThePageHasCostsAndFormulas(t *testing.T) {
 	const path = "../../docs/remat.md"
 	for name, want := range map[string]string{"costs": costs(), "formulas": formulas(), "score": score(),
-		"plans": plans(), "releases": releases(t), "choices": remat.Choices(t)} {
+		"plans": plans(), "releases": releases(t), "choices": remat.Choices(t),
+		"swap settings": swapSettings(), "swap times": swapTimes(t)} {
 		raw, err := os.ReadFile(path)
 		require.NoError(t, err)
 		head, rest, ok := strings.Cut(string(raw), "<!-- begin "+name+" -->\n")

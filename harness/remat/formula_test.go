@@ -31,7 +31,9 @@ type formulaChecker struct {
 }
 
 func (*formulaChecker) OnEvict(int32, Cause) {}
-func (*formulaChecker) OnForget(int32)       {}
+func (*formulaChecker) OnReturn(int32, bool) {}
+
+func (*formulaChecker) OnForget(int32) {}
 
 func (c *formulaChecker) OnRun(int32, Tensor, bool) {
 	formula := c.r.h.Formula()
@@ -195,6 +197,8 @@ func operatorsLeft(r *runner) (n int) {
 // victimNames collects the names of the victims.
 type victimNames struct{ names, victims string }
 
-func (*victimNames) OnRun(int32, Tensor, bool)  {}
+func (*victimNames) OnRun(int32, Tensor, bool) {}
+func (*victimNames) OnReturn(int32, bool)      {}
+
 func (*victimNames) OnForget(int32)             {}
 func (v *victimNames) OnEvict(s int32, _ Cause) { v.victims += v.names[s : s+1] }

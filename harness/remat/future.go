@@ -1,6 +1,9 @@
 package remat
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // future lists the steps of the schedule that read each storage. Reads by reruns are not included:
 // they depend on the victims.
@@ -10,37 +13,48 @@ type future struct {
 	steps [][]int32 // by storage: the steps that read it, in order
 }
 
-func newFuture(r *runner) future {
+// newFuture lists the steps of these kinds, Compute and Pin.
+func newFuture(r *runner, kinds ...StepKind) future {
 	f := future{r: r, steps: make([][]int32, len(r.stores))}
 	add := func(t Tensor, step int) {
 		s := r.s.Tensors[t].Storage
 		f.steps[s] = append(f.steps[s], int32(step))
 	}
 	for i, step := range r.s.Steps {
-		switch step.Kind {
-		case Compute:
+		switch {
+		case !slices.Contains(kinds, step.Kind):
+		case step.Kind == Compute:
 			for _, a := range r.s.Ops[step.Of].Args {
 				add(a, i)
 			}
-		case Pin:
+		default:
 			add(Tensor(step.Of), i)
 		}
 	}
 	return f
 }
 
-// next returns the number of steps until a storage is read next: 1 for the current step, infinity
-// for never.
-func (f *future) next(s int32) float64 {
+// nextStep returns the next step that reads a storage, or none32. It may be the current one.
+func (f *future) nextStep(s int32) int32 {
 	list := f.steps[s]
 	for len(list) > 0 && list[0] < f.r.step {
 		list = list[1:]
 	}
 	f.steps[s] = list
 	if len(list) == 0 {
+		return none32
+	}
+	return list[0]
+}
+
+// next returns the number of steps until a storage is read next: 1 for the current step, infinity
+// for never.
+func (f *future) next(s int32) float64 {
+	step := f.nextStep(s)
+	if step == none32 {
 		return math.Inf(1)
 	}
-	return float64(list[0]-f.r.step) + 1
+	return float64(step-f.r.step) + 1
 }
 
 // belady evicts the storage whose next read is farthest, a rule that is optimal if all storages
@@ -48,7 +62,7 @@ func (f *future) next(s int32) float64 {
 // cost.
 type belady struct{ future }
 
-func newBelady(r *runner) scorer { return &belady{newFuture(r)} }
+func newBelady(r *runner) scorer { return &belady{newFuture(r, Compute, Pin)} }
 
 func (b *belady) rank(s int32) (score, tie float64) {
 	return -b.next(s), float64(b.r.stores[s].local)
@@ -70,7 +84,7 @@ type static struct {
 
 func newStatic(r *runner) scorer {
 	n := len(r.s.Tensors)
-	return &static{newFuture(r), true, make([]float64, len(r.s.Ops)), make([]float64, n), make([]float64, n)}
+	return &static{newFuture(r, Compute, Pin), true, make([]float64, len(r.s.Ops)), make([]float64, n), make([]float64, n)}
 }
 
 func (m *static) onEvict(int32, Cause) { m.stale = true }

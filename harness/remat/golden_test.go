@@ -103,8 +103,8 @@ func TestLogsRunAsInTheSimulator(t *testing.T) {
 		require.Equal(t, remat.Result{
 			Verdict: remat.Verdict(r["verdict"]), Clock: r.int(t, "clock_ns"), ModelTime: r.int(t, "model_compute_ns"),
 			RematTime: r.int(t, "remat_compute_ns"), Peak: device.Size(r.int(t, "max_memory_bytes")),
-			Evictions:    [4]int{int(r.int(t, "evict_pressure")), int(r.int(t, "evict_eager"))},
-			EvictedBytes: [4]int64{r.int(t, "evict_bytes_pressure"), r.int(t, "evict_bytes_eager")},
+			Evictions:    [5]int{int(r.int(t, "evict_pressure")), int(r.int(t, "evict_eager"))},
+			EvictedBytes: [5]int64{r.int(t, "evict_bytes_pressure"), r.int(t, "evict_bytes_eager")},
 			Runs:         int(r.int(t, "compute_calls")), Remats: int(r.int(t, "remat_ops")),
 			DeepestChain: got.DeepestChain, Collateral: int(r.int(t, "remat_collateral")),
 			EvictingRuns:  int(r.int(t, "make_room_calls")),
@@ -179,6 +179,8 @@ type victims struct {
 
 func (v *victims) OnRun(int32, remat.Tensor, bool) {}
 
+func (*victims) OnReturn(int32, bool) {}
+
 func (v *victims) OnForget(int32) {}
 
 func (v *victims) OnEvict(storage int32, why remat.Cause) {
@@ -205,10 +207,10 @@ func TestUniformChainRunsAsInTheSimulator(t *testing.T) {
 		require.Equal(t, remat.Result{
 			Verdict: remat.Verdict(r["verdict"]), Clock: r.int(t, "clock"), Remats: int(r.int(t, "remat_ops")),
 			Peak: device.Size(r.int(t, "max_memory")), VictimsSHA256: r["evict_seq_sha256"],
-			Evictions: [4]int{int(r.int(t, "evict_pressure")), int(r.int(t, "evict_eager"))},
+			Evictions: [5]int{int(r.int(t, "evict_pressure")), int(r.int(t, "evict_eager"))},
 		}, remat.Result{
 			Verdict: got.Verdict, Clock: got.Clock, Remats: got.Remats, Peak: got.Peak, VictimsSHA256: got.VictimsSHA256,
-			Evictions: [4]int{got.Evictions[remat.Pressure], got.Evictions[remat.Dead] + got.Evictions[remat.Banished]},
+			Evictions: [5]int{got.Evictions[remat.Pressure], got.Evictions[remat.Dead] + got.Evictions[remat.Banished]},
 		}, name)
 	}
 }

@@ -189,7 +189,7 @@ func byOthers() []Heuristic {
 }
 
 // heuristicOf returns the heuristic that text names, with the settings after its first colon.
-func heuristicOf(text string) (*Heuristic, error) {
+func heuristicOf(text string) (*Heuristic, swapConfig, error) {
 	name, settings, given := strings.Cut(text, ":")
 	all := Heuristics()
 	var names []string
@@ -198,12 +198,14 @@ func heuristicOf(text string) (*Heuristic, error) {
 			continue
 		}
 		if given {
-			return &all[i], all[i].applySettings(settings)
+			swap, err := all[i].applySettings(settings)
+			return &all[i], swap, err
 		}
-		return &all[i], nil
+		return &all[i], swapDefault(), nil
 	}
 	for _, p := range Plans() {
 		names = append(names, p.Name)
 	}
-	return nil, fmt.Errorf("heuristic %q: %swant %s", name, nearest.Hint(name, names), strings.Join(names, ", "))
+	return nil, swapConfig{}, fmt.Errorf("heuristic %q: %swant %s", name, nearest.Hint(name, names),
+		strings.Join(names, ", "))
 }

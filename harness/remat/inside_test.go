@@ -20,6 +20,8 @@ func (i poolChecker) OnRun(int32, Tensor, bool) { i.check() }
 
 func (i poolChecker) OnEvict(int32, Cause) { i.check() }
 
+func (poolChecker) OnReturn(int32, bool) {}
+
 func (i poolChecker) OnForget(int32) { i.check() }
 
 // check compares the pool and the bytes in use with the states of the storages.
@@ -115,6 +117,8 @@ type sumChecker struct {
 func (w sumChecker) OnRun(int32, Tensor, bool) { w.check() }
 
 func (w sumChecker) OnEvict(int32, Cause) { w.check() }
+
+func (sumChecker) OnReturn(int32, bool) {}
 
 func (w sumChecker) OnForget(s int32) { w.forgotten[s] = true }
 

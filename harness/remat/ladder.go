@@ -38,34 +38,49 @@ const (
 )
 
 // step is a step of a ladder.
-type writeInPlace struct {
-	name string
-	act  func(r *runner, size device.Size) effect // size: of the refused request
+type ladderStep struct {
+	name  string
+	moves bool                                     // needs a memory with addresses
+	act   func(r *runner, size device.Size) effect // size: of the refused request
 }
 
-func ladderSteps() []*writeInPlace {
-	return []*writeInPlace{
-		{"evict", (*runner).evictWindow},
-		{"release", func(r *runner, _ device.Size) effect {
+func ladderSteps() []*ladderStep {
+	return []*ladderStep{
+		{"evict", false, (*runner).evictWindow},
+		{"drop", false, evictBy(dropAlways)},
+		{"swap", false, evictBy(swapAlways)},
+		{"release", true, func(r *runner, _ device.Size) effect {
 			if r.addressed.Release() == 0 {
 				return nothing
 			}
 			return acted
 		}},
-		{"defrag", func(r *runner, _ device.Size) effect { return r.defrag() }},
-		{"defrag-if-fits", func(r *runner, size device.Size) effect {
+		{"defrag", true, func(r *runner, _ device.Size) effect { return r.defrag() }},
+		{"defrag-if-fits", true, func(r *runner, size device.Size) effect {
 			if free, _ := r.addressed.LastRefusal(); free < size {
 				return nothing
 			}
 			return r.defrag()
 		}},
-		{"fail", func(*runner, device.Size) effect { return failed }},
+		{"fail", false, func(*runner, device.Size) effect { return failed }},
+	}
+}
+
+// evictBy returns a step that evicts as evict does, but in this way.
+func evictBy(w way) func(*runner, device.Size) effect {
+	return func(r *runner, size device.Size) effect {
+		if r.swap != nil {
+			chosen := r.swap.way
+			r.swap.way = w
+			defer func() { r.swap.way = chosen }()
+		}
+		return r.evictWindow(size)
 	}
 }
 
 const maxLadder = 64
 
-func ladderOf(text string) (ladder []*writeInPlace, err error) {
+func ladderOf(text string) (ladder []*ladderStep, err error) {
 	known, names := ladderSteps(), []string{}
 	list := text
 	for _, l := range Ladders() {
@@ -112,6 +127,9 @@ func (r *runner) allocate(size device.Size, owner Owner) (alloc.Block, bool) {
 // climb takes the first step that has an effect and is not in the set done. It returns the new set,
 // and false if no step has an effect or the request is given up.
 func (r *runner) climb(size device.Size, done uint64) (uint64, bool) {
+	if r.awaitCopy() {
+		return done, true
+	}
 	for i, s := range r.ladder {
 		if done>>i&1 != 0 {
 			continue
@@ -149,18 +167,33 @@ func (r *runner) countEvictingRun() {
 
 func (r *runner) evictFor(device.Size) effect {
 	r.countEvictingRun()
-	if r.pool.n == 0 {
+	switch {
+	case r.hasCandidates():
+		r.expel(r.chooseVictim())
+	case r.swap == nil || !r.swap.await(&r.swap.back): // a storage that is back can be evicted
 		return nothing
 	}
-	r.evict(r.chooseVictim(), Pressure)
 	return evicted
+}
+
+// awaitCopy waits for the next copy to the host to end and free its memory. It returns false if
+// there is none.
+func (r *runner) awaitCopy() bool { return r.swap != nil && r.swap.await(&r.swap.out) }
+
+// expel evicts a victim, by a copy to the host if that is permitted and cheaper.
+func (r *runner) expel(s int32) {
+	if r.swap != nil && r.swap.swaps(s) {
+		r.swap.swapOut(s)
+		return
+	}
+	r.evict(s, Pressure)
 }
 
 // evictWindow evicts adjacent blocks that together make room for a request, if the heuristic has
 // the trait inWindows and there is such a window. Otherwise it evicts one storage. Each cost is
 // computed before the first eviction, although evictions change costs.
 func (r *runner) evictWindow(size device.Size) effect {
-	if r.addressed == nil || r.h.traits&inWindows == 0 || r.pool.n == 0 {
+	if r.addressed == nil || r.h.traits&inWindows == 0 || !r.hasCandidates() {
 		return r.evictFor(size)
 	}
 	least := r.minEvictee()
@@ -172,12 +205,14 @@ func (r *runner) evictWindow(size device.Size) effect {
 	}
 	r.countEvictingRun()
 	for _, owner := range victims {
-		if s := int32(owner) - 1; r.pool.has(s) {
-			r.evict(s, Pressure)
+		if s := int32(owner) - 1; r.evictable(s) {
+			r.expel(s)
 			r.res.WindowEvictions++
 		}
 	}
 	if emptiesRegions {
+		for r.awaitCopy() { // a region is empty when the last copy has ended
+		}
 		r.addressed.Release()
 	}
 	return evicted
@@ -187,10 +222,13 @@ func (r *runner) evictWindow(size device.Size) effect {
 // not divided by the size, because the window has to be large enough anyway.
 func (r *runner) windowCost(owner Owner, at device.Addr, least device.Size) (float64, bool) {
 	s := int32(owner) - 1
-	if s < 0 || !r.pool.has(s) || r.stores[s].block.Addr != at || r.s.Storages[s].Size < least {
+	if s < 0 || !r.evictable(s) || r.stores[s].block.Addr != at || r.s.Storages[s].Size < least {
 		return 0, false
 	}
 	cost, access := r.costs.cost(s)
+	if r.swap != nil {
+		cost = r.swap.cost(s, cost)
+	}
 	if r.clock <= access {
 		return math.Inf(1), true
 	}
@@ -217,7 +255,7 @@ func (r *runner) countWasted() {
 		return
 	}
 	for _, v := range r.vacated {
-		if !overlaps(v, r.blocks) {
+		if !overlaps(v, r.blocks) && (r.swap == nil || !overlaps(v, r.swap.fetched)) {
 			r.res.WastedBytes += int64(v.Size)
 		}
 	}

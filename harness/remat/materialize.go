@@ -81,11 +81,15 @@ func (r *runner) push(t Tensor, again bool) {
 // finish runs the operator of a frame, whose inputs are all locked.
 func (r *runner) finish(f frame) Verdict {
 	op := &r.s.Ops[r.s.Tensors[f.of].Op]
-	r.evicting, r.vacated = false, r.vacated[:0]
-	if v := r.trigger.before(r, op.OutputBytes+op.Workspace); v != OK {
+	r.evicting, r.vacated, r.blocks = false, r.vacated[:0], r.blocks[:0]
+	need := op.OutputBytes + op.Workspace
+	if r.swap != nil {
+		need += r.swap.keep(r.live.parents(f.of))
+	}
+	if v := r.trigger.before(r, need); v != OK {
 		return v
 	}
-	if !r.execute(op, f) {
+	if r.swap != nil && !r.swap.fetch(r.live.parents(f.of)) || !r.execute(op, f) {
 		return r.outOfMemory()
 	}
 	r.live.onRun(f.of)
@@ -93,7 +97,7 @@ func (r *runner) finish(f frame) Verdict {
 		r.eagerRemat.onRun(f)
 	}
 	r.trigger.after(r, f.of)
-	if r.c.Limit > 0 && r.res.RematTime > r.c.Limit {
+	if r.c.Limit > 0 && r.clock-1-r.res.ModelTime > r.c.Limit {
 		return Thrash
 	}
 	select {
@@ -107,7 +111,6 @@ func (r *runner) finish(f frame) Verdict {
 // execute runs an operator. Outputs that are already defined, or are to be discarded, get temporary
 // blocks, which are freed right after the run. It returns false if memory was refused.
 func (r *runner) execute(op *Op, f frame) bool {
-	r.blocks = r.blocks[:0]
 	for t := range op.outputs() {
 		if !r.block(r.sizeOf(t), ownerOf(r.s.Tensors[t].Storage)) {
 			return false
@@ -128,9 +131,15 @@ func (r *runner) execute(op *Op, f frame) bool {
 			r.storeOf(t).block = b.Block
 		}
 	}
+	held := r.used + op.OutputBytes + op.Workspace
+	if r.swap != nil {
+		r.swap.awaitInputs(r.live.parents(f.of))
+		r.swap.prefetch(op.Cost)
+		held = r.used + op.OutputBytes + op.Workspace + r.swap.leaving
+	}
 	r.clock += op.Cost
 	r.used += op.OutputBytes
-	r.res.Peak = max(r.res.Peak, r.used+op.Workspace)
+	r.res.Peak = max(r.res.Peak, held)
 	r.res.Runs++
 	if f.again {
 		r.res.RematTime += op.Cost

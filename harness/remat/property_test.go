@@ -134,7 +134,9 @@ func (s *stopper) OnRun(int32, remat.Tensor, bool) {
 }
 
 func (s *stopper) OnEvict(int32, remat.Cause) {}
-func (s *stopper) OnForget(int32)             {}
+func (*stopper) OnReturn(int32, bool)         {}
+
+func (s *stopper) OnForget(int32) {}
 
 func TestStopEndsARun(t *testing.T) {
 	stop := make(chan struct{})

@@ -199,6 +199,8 @@ type victimList struct{ list []int32 }
 
 func (*victimList) OnRun(int32, remat.Tensor, bool) {}
 
+func (*victimList) OnReturn(int32, bool) {}
+
 func (*victimList) OnForget(int32) {}
 
 func (o *victimList) OnEvict(storage int32, why remat.Cause) {

@@ -38,6 +38,8 @@ func (a *rerunLog) OnRun(number int32, _ remat.Tensor, again bool) {
 
 func (a *rerunLog) OnEvict(s int32, _ remat.Cause) { a.resident[s] = false }
 
+func (*rerunLog) OnReturn(int32, bool) {}
+
 func (*rerunLog) OnForget(int32) {}
 
 // deadChain returns a schedule of a chain of n dead tensors of one byte. Its last operator reads

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -50,6 +51,10 @@ const (
 	Banished
 	// Dropped: a step of the schedule evicted it.
 	Dropped
+	// Swapped: chosen by the heuristic as with Pressure, and copied to the host.
+	Swapped
+
+	causes
 )
 
 // Observer receives the events of a run. Each method is called right after its event.
@@ -59,6 +64,9 @@ type Observer interface {
 	OnRun(op int32, wanted Tensor, again bool)
 	// OnEvict is called when a storage has been evicted.
 	OnEvict(storage int32, why Cause)
+	// OnReturn is called when a swapped storage has memory again: new memory, into which it is copied
+	// from now on, or its old memory if the copy to the host has not ended.
+	OnReturn(storage int32, copied bool)
 	// OnForget is called when a storage has been freed permanently. If it was resident, OnEvict was
 	// called before.
 	OnForget(storage int32)
@@ -89,23 +97,24 @@ const (
 // Result is the outcome of a run. If the verdict is not ok, it holds the state at the end of the
 // run.
 type Result struct {
-	Verdict         Verdict     // how it ended
-	Clock           int64       // nanoseconds of all runs of operators; starts at 1
-	ModelTime       int64       // nanoseconds of first runs
-	RematTime       int64       // nanoseconds of reruns
-	Peak            device.Size // most bytes of resident tensors and workspace at once
-	Evictions       [4]int      // storages evicted, by Cause
-	EvictedBytes    [4]int64    // their bytes
-	Runs            int         // runs of operators, reruns included
-	Remats          int         // reruns of operators
-	DeepestChain    int         // most reruns waiting for each other at once
-	Collateral      int         // missing outputs that a rerun restored, too
-	EvictingRuns    int         // runs of operators that evicted a storage first
-	Refusals        Refusals    // requests that an Addressed memory refused
-	WindowEvictions int         // storages evicted together with adjacent ones
-	WastedBytes     int64       // bytes of victims that overlap no block of the operator they made room for
-	Moves           Moves       // defragmentation
-	VictimsSHA256   string      // of the root tensors of the pressure victims, in order, a comma after each
+	Verdict         Verdict       // how it ended
+	Clock           int64         // nanoseconds of all runs of operators, and stalls of Swaps; starts at 1
+	ModelTime       int64         // nanoseconds of first runs
+	RematTime       int64         // nanoseconds of reruns
+	Peak            device.Size   // most bytes of resident tensors and workspace at once
+	Evictions       [causes]int   // storages evicted, by Cause
+	EvictedBytes    [causes]int64 // their bytes
+	Runs            int           // runs of operators, reruns included
+	Remats          int           // reruns of operators
+	DeepestChain    int           // most reruns waiting for each other at once
+	Collateral      int           // missing outputs that a rerun restored, too
+	EvictingRuns    int           // runs of operators that evicted a storage first
+	Refusals        Refusals      // requests that an Addressed memory refused
+	WindowEvictions int           // storages evicted together with adjacent ones
+	WastedBytes     int64         // bytes of victims that overlap no block of the operator they made room for
+	Moves           Moves         // defragmentation
+	Swaps           Swaps         // copies to the host
+	VictimsSHA256   string        // of the root tensors of the victims, in order, a comma after each
 }
 
 // Refusals summarises the state of memory when it refused requests.
@@ -130,6 +139,9 @@ func Run(s *Schedule, m Memory, c Config) (Result, error) {
 		return Result{}, err
 	}
 	r.res.Verdict = r.steps()
+	if r.swap != nil {
+		r.swap.end()
+	}
 	r.res.Clock = r.clock
 	r.res.VictimsSHA256 = hex.EncodeToString(r.victims.Sum(nil))
 	return r.res, nil
@@ -158,7 +170,7 @@ type runner struct {
 	addressed   Addressed // mem, if it is Addressed
 	h           *Heuristic
 	trigger     *trigger
-	ladder      []*writeInPlace
+	ladder      []*ladderStep
 	live        liveness
 	scorer      scorer    // nil: victims are drawn at random
 	costs       coster    // scorer, if it is a coster
@@ -170,7 +182,8 @@ type runner struct {
 	defined     []bool   // by tensor: it can be read
 	nextView    []Tensor // by tensor: the next view of its storage
 	pool        pool
-	step        int32 // index in the schedule
+	swap        *swapper // nil if nothing can be swapped
+	step        int32    // index in the schedule
 	clock       int64
 	used        device.Size   // bytes of resident tensors
 	requested   device.Size   // bytes of the request that needs victims
@@ -191,12 +204,17 @@ type runner struct {
 }
 
 func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
-	h, err := heuristicOf(c.Heuristic)
+	h, swap, err := heuristicOf(c.Heuristic)
 	if err == nil {
 		err = c.check()
 	}
-	if err == nil && h.traits&needsTimes != 0 && s.Cost == 0 && len(s.Ops) > 0 {
-		err = fmt.Errorf("heuristic %s: the log has no times, want measure=bytes", c.Heuristic)
+	if err == nil && s.Cost == 0 && len(s.Ops) > 0 {
+		switch {
+		case h.traits&needsTimes != 0:
+			err = fmt.Errorf("heuristic %s: the log has no times, want measure=bytes", c.Heuristic)
+		case swap.way == swapIfCheaper:
+			err = fmt.Errorf("heuristic %s: the log has no times, want evict=drop or swap", c.Heuristic)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -209,6 +227,9 @@ func newRunner(s *Schedule, m Memory, c Config) (*runner, error) {
 	r.stores, r.pool = make([]store, n), newPool(n, c.Quirks&QuirkVector != 0)
 	for i := range r.stores {
 		r.stores[i].access, r.stores[i].first = math.MinInt64, none
+	}
+	if swap.way != dropAlways || slices.ContainsFunc(r.ladder, func(s *ladderStep) bool { return s.name == "swap" }) {
+		r.swap, r.res.Swaps.Possible = newSwapper(r, swap), true
 	}
 	r.adjacent, _ = m.(Neighbors)
 	r.defined, r.nextView = make([]bool, len(s.Tensors)), make([]Tensor, len(s.Tensors))
@@ -308,13 +329,26 @@ func (r *runner) storeOf(t Tensor) *store { return &r.stores[r.s.Tensors[t].Stor
 
 func (r *runner) lock(s int32) {
 	r.pool.drop(s)
+	if r.swap != nil {
+		r.swap.fixed.drop(s)
+	}
 	r.stores[s].locks++
 }
 
 func (r *runner) unlock(s int32) {
+	r.stores[s].locks--
+	r.admit(s)
+}
+
+// admit makes a storage evictable if it is not locked, or swappable if only its pin locks it.
+func (r *runner) admit(s int32) {
 	st := &r.stores[s]
-	if st.locks--; st.locks == 0 {
+	switch {
+	case r.swap != nil && r.swap.places[s] != inMemory:
+	case st.locks == 0:
 		r.pool.add(s)
+	case r.swap != nil && st.pinned && st.locks == 1 && st.resident && r.swap.worthMoving(s):
+		r.swap.fixed.add(s)
 	}
 }
 
@@ -322,6 +356,7 @@ func (r *runner) pin(s int32) {
 	if st := &r.stores[s]; !st.pinned {
 		st.pinned = true
 		r.lock(s)
+		r.admit(s)
 	}
 }
 
@@ -329,11 +364,13 @@ func (r *runner) pin(s int32) {
 func (r *runner) evict(s int32, why Cause) {
 	st, size := &r.stores[s], r.s.Storages[s].Size
 	st.resident = false
-	r.used -= size
-	if size > 0 {
-		r.mem.Free(st.block)
-		if why == Pressure {
-			r.vacated = append(r.vacated, st.block)
+	if r.swap == nil || !r.swap.discard(s) {
+		r.used -= size
+		if size > 0 {
+			r.mem.Free(st.block)
+			if why == Pressure {
+				r.vacated = append(r.vacated, st.block)
+			}
 		}
 	}
 	r.pool.drop(s)
@@ -344,14 +381,25 @@ func (r *runner) evict(s int32, why Cause) {
 	if r.scorer != nil {
 		r.scorer.onEvict(s, why)
 	}
+	r.countEviction(s, why)
+}
+
+func (r *runner) countEviction(s int32, why Cause) {
 	r.res.Evictions[why]++
-	r.res.EvictedBytes[why] += int64(size)
-	if why == Pressure {
+	r.res.EvictedBytes[why] += int64(r.s.Storages[s].Size)
+	if why == Pressure || why == Swapped {
 		r.text = append(strconv.AppendInt(r.text[:0], int64(r.s.Storages[s].Root), 10), ',')
 		r.victims.Write(r.text)
 	}
 	if r.c.Observer != nil {
 		r.c.Observer.OnEvict(s, why)
+	}
+}
+
+// returned reports that a swapped storage has memory again.
+func (r *runner) returned(s int32, copied bool) {
+	if r.c.Observer != nil {
+		r.c.Observer.OnReturn(s, copied)
 	}
 }
 

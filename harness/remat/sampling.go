@@ -108,10 +108,11 @@ func (r *runner) minEvictee() (least device.Size) {
 	}
 	if m.Percent > 0 {
 		sum := device.Size(0)
-		for _, s := range r.pool.list() {
+		all := r.candidates()
+		for _, s := range all {
 			sum += r.s.Storages[s].Size
 		}
-		least = max(least, sum/device.Size(r.pool.n)*device.Size(m.Percent)/100)
+		least = max(least, sum/device.Size(len(all))*device.Size(m.Percent)/100)
 	}
 	return least
 }

@@ -63,6 +63,8 @@ type contentChecker struct {
 	pinConstants bool                 // outputs of fixed operators must not move
 	fixed        map[remat.Owner]bool // the owners of these outputs
 	resident     map[int32]bool
+	away         map[int32]bool // swapped out
+	returned     map[int32]bool // it came back once
 	forgotten    map[int32]bool
 	defined      map[remat.Tensor]uint64
 	first        map[remat.Tensor]uint64 // by tensor: its tag at its first run
@@ -75,7 +77,8 @@ type failure string
 
 func newContentChecker(s *remat.Schedule, m remat.Addressed) *contentChecker {
 	return &contentChecker{Addressed: m, s: s, blocks: map[remat.Owner][]remat.OwnedBlock{}, fixed: map[remat.Owner]bool{},
-		resident: map[int32]bool{}, forgotten: map[int32]bool{}, defined: map[remat.Tensor]uint64{},
+		resident: map[int32]bool{}, away: map[int32]bool{}, returned: map[int32]bool{}, forgotten: map[int32]bool{},
+		defined: map[remat.Tensor]uint64{},
 		first:   map[remat.Tensor]uint64{},
 		written: map[int32]uint64{}, contentOf: map[remat.Tensor]uint64{}}
 }
@@ -190,11 +193,13 @@ func (v *contentChecker) verify(storage int32) {
 }
 
 func (v *contentChecker) OnRun(number int32, of remat.Tensor, again bool) {
+	v.freed = 0
 	op := &v.s.Ops[number]
 	sum := uint64(number)
 	for _, p := range op.Args {
 		tag, ok := v.defined[p]
-		ensure(ok && v.resident[v.s.Tensors[p].Storage], "operator %d reads tensor %d, which is not resident", number, p)
+		storage := v.s.Tensors[p].Storage
+		ensure(ok && v.resident[storage] && !v.away[storage], "operator %d reads tensor %d, which is not resident", number, p)
 		v.verify(v.s.Tensors[p].Storage)
 		ensure(v.contentOf[p] == v.written[v.s.Tensors[p].Storage],
 			"operator %d reads tensor %d, which was overwritten", number, p)
@@ -231,7 +236,7 @@ func (v *contentChecker) OnRun(number int32, of remat.Tensor, again bool) {
 func (v *contentChecker) checkTotals() {
 	resident, blocks := device.Size(0), device.Size(0)
 	for s, is := range v.resident {
-		if is {
+		if is && !v.away[s] {
 			v.verify(s)
 			resident += v.s.Storages[s].Size
 		}
@@ -245,22 +250,59 @@ func (v *contentChecker) checkTotals() {
 	if !ok {
 		return
 	}
+	for owner, list := range v.blocks { // of storages on their way to the host
+		if s := int32(owner) - 1; owner >= leftover || s >= 0 && v.away[s] {
+			for _, m := range list {
+				resident += m.Size
+			}
+		}
+	}
 	ensure(p.Stats().Requested == resident, "%v are resident, and %v requested", resident, p.Stats().Requested)
 	ensure(p.Stats().Allocated == blocks && blocks >= resident, "%v are allocated, and %v granted",
 		p.Stats().Allocated, blocks)
 }
 
-func (v *contentChecker) OnEvict(storage int32, _ remat.Cause) {
+// leftover plus the owner of a block is the owner of the block of a storage that was given up while
+// it was copied.
+const leftover remat.Owner = 1 << 40
+
+func (v *contentChecker) OnEvict(storage int32, why remat.Cause) {
 	ensure(v.resident[storage], "storage %d is evicted twice", storage)
+	owner := ownerOf(storage)
+	switch {
+	case why == remat.Swapped:
+		ensure(!v.away[storage], "storage %d is swapped out twice", storage)
+		if len(v.blocks[owner]) == 1 { // its operator may be about to run, with a temporary block
+			v.verify(storage)
+		}
+		v.away[storage] = true
+		return
+	case v.away[storage] || v.returned[storage] && v.freed != owner:
+		if list := v.blocks[owner]; len(list) > 0 {
+			v.blocks[leftover+owner] = append(v.blocks[leftover+owner], list[0])
+			v.blocks[owner] = list[1:]
+		}
+		v.away[storage], v.freed = false, owner
+	}
 	ensure(v.s.Storages[storage].Size == 0 || v.freed == ownerOf(storage),
 		"the eviction of storage %d freed a block of %d",
 		storage, v.freed)
+	v.freed = 0
 	v.resident[storage] = false
 	for t := range v.s.Tensors {
 		if v.s.Tensors[t].Storage == storage {
 			delete(v.defined, remat.Tensor(t))
 		}
 	}
+}
+
+// OnReturn copies the content back, even if the storage still has its old block.
+func (v *contentChecker) OnReturn(storage int32, _ bool) {
+	ensure(v.away[storage], "storage %d returns and was not swapped out", storage)
+	v.away[storage], v.returned[storage] = false, true
+	list := v.blocks[ownerOf(storage)]
+	ensure(len(list) == 1, "storage %d returns to %d blocks, want 1", storage, len(list))
+	v.memory.write(list[0].Block.Addr, list[0].Block.Addr.Add(list[0].Size), v.written[storage])
 }
 
 func (v *contentChecker) OnForget(storage int32) { v.forgotten[storage] = true }
@@ -285,6 +327,11 @@ func TestReadsReturnTheLastWrite(t *testing.T) {
 					Defrag:      remat.Defrag{Kind: kind, KeepPinned: v.pinConstants},
 					Trigger:     remat.Trigger{Kind: triggers[r.Below(uint64(len(triggers)))], Bytes: budget},
 					ParentOrder: remat.ParentOrder(r.Below(3)), EagerInRemat: r.Below(2) == 0}
+				if r.Below(2) == 0 {
+					c.Heuristic += swapping(r)
+					c.Limit <<= 20
+					c.Ladder = []string{ladder, ladder, "swap,defrag,drop"}[r.Below(3)]
+				}
 				res, found := v.check(c)
 				require.Empty(t, found, "%s %+v", name, c)
 				require.NoError(t, p.Check())

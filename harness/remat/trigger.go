@@ -48,13 +48,20 @@ func triggers() []*trigger {
 		{"room", (*runner).evictForRoom, noRequest, noAfter},
 		{"budget", (*runner).evictForBudget, noRequest, noAfter},
 		{"threshold", func(r *runner, _ device.Size) Verdict {
-			r.evictWhile(func() bool { return r.used > r.c.Trigger.Bytes })
+			r.evictAhead()
 			return OK
 		}, noRequest, noAfter},
 		{"post-op", noBefore, noRequest, (*runner).evictAfter},
 		{"on-failure", noBefore, noRequest, noAfter},
 		{"reserve", noBefore, func(r *runner, size device.Size) {
-			r.evictWhile(func() bool { return r.addressed.LargestFree() < size })
+			r.evictWhile(func() bool {
+				for r.addressed.LargestFree() < size {
+					if !r.awaitCopy() {
+						return true
+					}
+				}
+				return false
+			})
 		}, noAfter},
 	}
 }
@@ -83,7 +90,7 @@ func (r *runner) configureEviction() (err error) {
 		return err
 	}
 	for _, s := range r.ladder {
-		if r.addressed == nil && s.name != "evict" && s.name != "fail" {
+		if r.addressed == nil && s.moves {
 			return fmt.Errorf("ladder %q: step %s needs a memory with addresses", r.c.Ladder, s.name)
 		}
 	}
@@ -96,7 +103,7 @@ func (r *runner) configureEviction() (err error) {
 func (r *runner) evictForRoom(need device.Size) Verdict {
 	r.requested = need
 	for !r.mem.Room(need) {
-		if r.evictFor(need) == nothing {
+		if !r.awaitCopy() && r.evictFor(need) == nothing {
 			return r.outOfMemory()
 		}
 	}
@@ -118,9 +125,19 @@ func (r *runner) evictForBudget(need device.Size) Verdict {
 }
 
 func (r *runner) evictWhile(holds func() bool) {
-	for r.pool.n > 0 && holds() {
+	for r.hasCandidates() && holds() {
 		r.evictFor(r.requested)
 	}
+}
+
+// evictAhead evicts down to the bound. Nothing needs the memory yet, so copies to the host overlap
+// with operators.
+func (r *runner) evictAhead() {
+	if r.swap != nil {
+		r.swap.ahead = true
+		defer func() { r.swap.ahead = false }()
+	}
+	r.evictWhile(func() bool { return r.used > r.c.Trigger.Bytes })
 }
 
 // evictAfter evicts down to the bound. It keeps the wanted tensor, which another operator may be
@@ -136,6 +153,6 @@ func (r *runner) evictAfter(wanted Tensor) {
 		}
 	}
 	each(r.lock)
-	r.evictWhile(func() bool { return r.used > r.c.Trigger.Bytes })
+	r.evictAhead()
 	each(r.unlock)
 }

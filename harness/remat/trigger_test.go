@@ -72,7 +72,7 @@ func TestInvalidTriggersAreNamed(t *testing.T) {
 		`trigger "never": want room, budget, threshold, post-op, on-failure, reserve`)
 	bad(remat.Config{Trigger: remat.Trigger{Kind: "reserve"}}, "trigger reserve needs a memory with addresses")
 	bad(remat.Config{Ladder: "up"},
-		`ladder "up": want none, evict-first, defrag-first, or up to 64 of evict, release, defrag, `)
+		`ladder "up": want none, evict-first, defrag-first, or up to 64 of evict, drop, swap, release, defrag, `)
 	bad(remat.Config{Ladder: "evict,"}, `ladder "evict,": want `)
 	bad(remat.Config{Ladder: "evict-first"}, `ladder "evict-first": step release needs a memory with addresses`)
 	bad(remat.Config{Defrag: remat.Defrag{Kind: "lift"}}, `defrag "lift": want slide, bounce, remap`)

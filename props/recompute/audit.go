@@ -15,10 +15,12 @@ type audit struct {
 	c        remat.Config
 	s        *remat.Schedule
 	memory   *ledger
-	resident []bool         // by storage
-	lasting  []bool         // by storage: it cannot be recomputed, or a step before the next operator keeps it
-	kept     []bool         // by storage: likewise, and the step was before the last operator
-	gone     []bool         // by storage
+	resident []bool // by storage
+	lasting  []bool // by storage: it cannot be recomputed, or a step before the next operator keeps it
+	kept     []bool // by storage: likewise, and the step was before the last operator
+	gone     []bool // by storage
+	away     []bool // by storage: swapped out, and without new memory
+	copies   copies
 	refs     []int          // by storage: references before the next operator runs
 	newest   []remat.Tensor // by storage: its last in-place write
 	shows    []remat.Tensor // by tensor: the newest of its storage when it was made
@@ -72,10 +74,11 @@ func run(s *remat.Schedule, m remat.Memory, c remat.Config) (*audit, error) {
 	n, tensors := len(s.Storages), len(s.Tensors)
 	a := &audit{c: c, s: s, memory: &ledger{Memory: m}, stop: make(chan struct{}), runs: map[int32]int{}}
 	a.resident, a.lasting, a.kept, a.gone = make([]bool, n), make([]bool, n), make([]bool, n), make([]bool, n)
+	a.away, a.copies.end = make([]bool, n), make([]float64, n)
 	a.refs, a.newest, a.shows = make([]int, n), make([]remat.Tensor, n), make([]remat.Tensor, tensors)
 	a.defined, a.value = make([]bool, tensors), make([]uint64, tensors)
 	a.proceed()
-	c.Observer, c.Stop, c.Limit = a, a.stop, 3*s.Cost
+	c.Observer, c.Stop, c.Limit = a, a.stop, 3*s.Cost+a.copyAllowance()
 	m = a.memory
 	if n, ok := a.memory.Memory.(remat.Neighbors); ok {
 		m = neighbors{a.memory, n}
@@ -132,7 +135,8 @@ func (a *audit) OnRun(number int32, of remat.Tensor, again bool) {
 		value = workload.NewRand(value + 1).Next()
 		a.define(t, op, value, again)
 	}
-	if sum := a.sum(); a.found == nil && sum != a.memory.held {
+	// Beside resident storages, memory holds the ones on their way to the host.
+	if sum := a.sum(); a.found == nil && (sum > a.memory.held || sum < a.memory.held && a.swapped() == 0) {
 		a.breaks(MBytes, "storages of %d bytes are resident and blocks of %d are held", sum, a.memory.held)
 	}
 	a.count(op, again)
@@ -141,6 +145,7 @@ func (a *audit) OnRun(number int32, of remat.Tensor, again bool) {
 // count adds a run to the result.
 func (a *audit) count(op *remat.Op, again bool) {
 	a.result.Clock += op.Cost
+	a.copies.now += float64(op.Cost)
 	if a.result.Runs++; a.result.Runs == mostRuns {
 		close(a.stop)
 	}
@@ -186,9 +191,12 @@ func (a *audit) read(number int32, again bool) uint64 {
 			a.breaks(MGone, "operator %d runs again and reads tensor %d, which was freed for good", number, t)
 		case !a.defined[t] || !a.resident[storage]:
 			a.breaks(MContents, "operator %d reads tensor %d, which is not resident", number, t)
+		case a.away[storage]:
+			a.breaks(MContents, "operator %d reads tensor %d, which is on the host", number, t)
 		case a.newest[storage] != a.shows[t]:
 			a.breaks(MContents, "operator %d reads tensor %d, which was overwritten", number, t)
 		}
+		a.copies.now = max(a.copies.now, a.copies.end[storage])
 		value = workload.NewRand(value ^ a.value[t]).Next()
 	}
 	return value
@@ -208,15 +216,18 @@ func (a *audit) define(t remat.Tensor, op *remat.Op, value uint64, again bool) {
 	a.defined[t], a.resident[storage] = true, true
 }
 
-// sum returns the bytes of resident storages.
+// sum returns the bytes of resident storages in memory.
 func (a *audit) sum() (n device.Size) {
 	for s, is := range a.resident {
-		if is {
+		if is && !a.away[s] {
 			n += a.s.Storages[s].Size
 		}
 	}
 	return n
 }
+
+// swapped returns the bytes that were swapped out so far.
+func (a *audit) swapped() int64 { return a.result.EvictedBytes[remat.Swapped] }
 
 // OnEvict implements remat.Observer.
 func (a *audit) OnEvict(storage int32, why remat.Cause) {
@@ -224,6 +235,12 @@ func (a *audit) OnEvict(storage int32, why remat.Cause) {
 		return
 	}
 	a.events = append(a.events, event{"evicted", storage})
+	a.result.Evictions[why]++
+	a.result.EvictedBytes[why] += int64(a.s.Storages[storage].Size)
+	if why == remat.Swapped {
+		a.swapOut(storage)
+		return
+	}
 	switch {
 	case !a.resident[storage]:
 		a.breaks(MCounts, "storage %d is evicted and was not resident", storage)
@@ -232,9 +249,10 @@ func (a *audit) OnEvict(storage int32, why remat.Cause) {
 	case why == remat.Dropped && !a.isDropped(storage):
 		a.breaks(MDrop, "storage %d is dropped by no step", storage)
 	}
-	a.resident[storage] = false
-	a.result.Evictions[why]++
-	a.result.EvictedBytes[why] += int64(a.s.Storages[storage].Size)
+	if a.away[storage] {
+		a.copies.goneBytes += int64(a.s.Storages[storage].Size)
+	}
+	a.resident[storage], a.away[storage], a.copies.end[storage] = false, false, 0
 	for t, v := range a.s.Tensors {
 		if v.Storage == storage {
 			a.defined[t] = false
@@ -266,8 +284,9 @@ func (a *audit) end(res remat.Result) {
 		return remat.Result{Clock: r.Clock, ModelTime: r.ModelTime, RematTime: r.RematTime, Runs: r.Runs, Remats: r.Remats,
 			Evictions: r.Evictions, EvictedBytes: r.EvictedBytes}
 	}
+	a.result.Clock += res.Swaps.Stall
 	switch {
-	case res.Peak != a.result.Peak:
+	case res.Peak < a.result.Peak || res.Peak > a.result.Peak && a.swapped() == 0:
 		a.breaks(MBytes, "the peak is %d bytes, the result has %d", a.result.Peak, res.Peak)
 	case counted(a.result) != counted(res):
 		a.breaks(MCounts, "the events count %+v, the result has %+v", counted(a.result), counted(res))
@@ -278,5 +297,6 @@ func (a *audit) end(res remat.Result) {
 	case res.Verdict == remat.OOM:
 		a.judgeRefusal()
 	}
+	a.judgeSwaps(res)
 	a.result = res
 }

@@ -23,6 +23,10 @@ const (
 	MOptimal                       // chain-optimal is never slower than sublinear
 	MDefaults                      // settings at their defaults change nothing
 	MScale                         // the unit of time changes nothing
+	MSwapped                       // swapped bytes come back, are given up, or are on the host
+	MHost                          // the host holds no more than its capacity
+	MLink                          // copies take their time, and an infinite link takes none
+	MSwapOnly                      // swapping alone recomputes nothing
 
 	endNumbers
 )

@@ -62,8 +62,13 @@ func (f family) makes(s *remat.Schedule, storage int32) bool {
 
 // judgeRefusal judges that a run which ends for lack of memory has nothing left to evict: every
 // resident storage lasts, or may be an input of an operator that is about to run. Plans evict what
-// they planned only.
+// they planned only. Storages of any kind may be swapped, if they are not small and the host has
+// room.
 func (a *audit) judgeRefusal() {
+	swaps := a.setting("evict") == "swap" || a.setting("evict") == "cheaper"
+	if swaps && a.setting("host") != "" {
+		return
+	}
 	if a.keeps() || a.materialises() || a.planned() || a.step >= len(a.s.Steps) {
 		return
 	}
@@ -75,7 +80,9 @@ func (a *audit) judgeRefusal() {
 		}
 	}
 	for s, is := range a.resident {
-		if is && !a.lasting[s] && !locked[int32(s)] {
+		size := a.s.Storages[s].Size
+		swappable := swaps && size > 0 && !(a.c.MinEvictee.Cut && size <= a.c.MinEvictee.Size)
+		if is && !a.away[s] && (swappable || !swaps && !a.lasting[s]) && !locked[int32(s)] {
 			a.breaks(MHonest, "the run ends for lack of memory, and storage %d could be evicted", s)
 		}
 	}

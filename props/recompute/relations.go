@@ -128,13 +128,17 @@ func (s Subject) optimal(a *audit, l Log) error {
 	return err
 }
 
-// weighed compares mge with its settings at their defaults.
+// weighed compares a heuristic without settings with all of them at their defaults.
 func (s Subject) weighed(a *audit, l Log) error {
-	if s.Config.Heuristic != "mge" && s.Config.Heuristic != "mge-nofrag" {
+	all := s.Config.Heuristic
+	if strings.Contains(all, ":") || s.planned() {
 		return nil
 	}
-	all := s.Config.Heuristic
-	for _, setting := range remat.ScoreSettings() {
+	settings := remat.EvictionSettings()
+	if all == "mge" || all == "mge-nofrag" {
+		settings = append(settings, remat.ScoreSettings()...)
+	}
+	for _, setting := range settings {
 		if setting.Name != "free" {
 			all += ":" + setting.Name + "=" + setting.Default
 		}
@@ -150,8 +154,8 @@ func (s Subject) weighed(a *audit, l Log) error {
 
 // scaled compares with a run of operators that take four times as long.
 func (s Subject) scaled(a *audit, l Log) error {
-	if strings.HasPrefix(s.Config.Heuristic, "mge:") {
-		return nil // its score adds a constant to times
+	if strings.Contains(s.Config.Heuristic, ":") {
+		return nil // MegEngine's score adds a constant to times, and copies take as long as before
 	}
 	slow := *a.s
 	slow.Ops = slices.Clone(slow.Ops)

@@ -23,8 +23,10 @@ var (
 // other settings at their defaults and at random, over counted bytes and over addresses.
 func TestInvariantsOfRuns(t *testing.T) {
 	names := []string{"mge:time=2:size=0:neighbors=0.5", "mge:measure=time"}
-	for _, h := range remat.Heuristics() {
-		names = append(names, h.Name)
+	swaps := []string{":evict=swap:link=0.1", ":evict=cheaper:link=1", ":evict=swap:link=inf",
+		":evict=cheaper:link=1:host=40", ":evict=swap:link=1:host=20"}
+	for i, h := range remat.Heuristics() {
+		names = append(names, h.Name, h.Name+swaps[i%len(swaps)])
 	}
 	for _, p := range remat.Plans() {
 		names = append(names, p.Name)

@@ -259,9 +259,10 @@ type firstEviction struct {
 }
 
 func (e *firstEviction) OnRun(int32, remat.Tensor, bool) {}
+func (e *firstEviction) OnReturn(int32, bool)            {}
 func (e *firstEviction) OnForget(int32)                  {}
 func (e *firstEviction) OnEvict(_ int32, why remat.Cause) {
-	if why == remat.Pressure {
+	if why == remat.Pressure || why == remat.Swapped {
 		e.seen = true
 		e.stop()
 	}

@@ -17,17 +17,18 @@ import (
 // Run is the result of one point of the grid. If the verdict is not ok, it holds the figures up to
 // the failure.
 type Run struct {
-	Model      string        `json:"model"`             // name of the log
-	SHA256     string        `json:"log_sha256"`        // of the decompressed file
-	Strategy   string        `json:"strategy"`          // name and preset, or counting
-	Ladder     string        `json:"ladder"`            // steps tried after a refusal: one of remat.Ladders
-	Heuristic  string        `json:"heuristic"`         // heuristic that chose victims
-	Liveness   string        `json:"liveness"`          // policy for dead tensors
-	Ratio      Ratio         `json:"ratio"`             // budget as a share of the base peak
-	Budget     device.Size   `json:"budget_bytes"`      // the budget
-	BasePeak   device.Size   `json:"base_peak_bytes"`   // peak of the log without a budget
-	LowerBound device.Size   `json:"lower_bound_bytes"` // no smaller budget suffices in any memory
-	Verdict    remat.Verdict `json:"verdict"`           // outcome
+	Model     string      `json:"model"`           // name of the log
+	SHA256    string      `json:"log_sha256"`      // of the decompressed file
+	Strategy  string      `json:"strategy"`        // name and preset, or counting
+	Ladder    string      `json:"ladder"`          // steps tried after a refusal: one of remat.Ladders
+	Heuristic string      `json:"heuristic"`       // heuristic that chose victims
+	Liveness  string      `json:"liveness"`        // policy for dead tensors
+	Ratio     Ratio       `json:"ratio"`           // budget as a share of the base peak
+	Budget    device.Size `json:"budget_bytes"`    // the budget
+	BasePeak  device.Size `json:"base_peak_bytes"` // peak of the log without a budget
+	// no smaller budget suffices in any memory; less if constants can be swapped
+	LowerBound device.Size   `json:"lower_bound_bytes"`
+	Verdict    remat.Verdict `json:"verdict"` // outcome
 
 	// clock relative to the compute time of the log; null if that is 0
 	Overhead      *float64 `json:"overhead"`
@@ -37,7 +38,7 @@ type Run struct {
 	Remat         int64    `json:"remat_compute_ns"` // reruns
 
 	Peak               device.Size `json:"max_memory_bytes"`     // peak of tensor bytes
-	EvictPressure      int         `json:"evict_pressure"`       // evictions because memory was short
+	EvictPressure      int         `json:"evict_pressure"`       // storages dropped because memory was short
 	EvictWindow        int         `json:"evict_window"`         // of them: as part of a window of adjacent blocks
 	EvictEager         int         `json:"evict_eager"`          // evictions for another reason
 	EvictBytesPressure int64       `json:"evict_bytes_pressure"` // bytes of evict_pressure
@@ -60,23 +61,31 @@ type Run struct {
 	MovedBytes       int64 `json:"moved_bytes"`           // bytes moved
 	MoveTime         int64 `json:"move_ns"`               // time of moves, not part of the clock
 
+	Swaps *remat.Swaps `json:"swap,omitempty"` // copies to the host; null if nothing could be swapped
+
 	Baseline bool `json:"-"` // a baseline, never reported as the winner
 }
 
-// fill copies the figures of a result. Base is the compute time of the log in ns.
-func (r *Run) fill(res *remat.Result, base int64) {
+// fill copies the figures of a result of a log.
+func (r *Run) fill(res *remat.Result, log *remat.Schedule) {
 	r.Verdict = res.Verdict
 	if r.Verdict == remat.OOM { // counting has no other kind of failure
 		r.Verdict = remat.OOMCapacity
 	}
 	r.Clock, r.Compute, r.Remat, r.Peak = res.Clock, res.ModelTime, res.RematTime, res.Peak
 	for cause, n := range res.Evictions {
-		if remat.Cause(cause) == remat.Pressure {
+		switch remat.Cause(cause) {
+		case remat.Pressure:
 			r.EvictPressure, r.EvictBytesPressure = n, res.EvictedBytes[cause]
-			continue
+		case remat.Swapped: // in Swaps
+		default:
+			r.EvictEager += n
+			r.EvictBytesEager += res.EvictedBytes[cause]
 		}
-		r.EvictEager += n
-		r.EvictBytesEager += res.EvictedBytes[cause]
+	}
+	if res.Swaps.Possible { // constants can leave memory too
+		r.Swaps = &res.Swaps
+		r.LowerBound = BoundsOf(log).Bottleneck
 	}
 	r.Remats, r.Collateral, r.ComputeCalls, r.MakeRoomCalls = res.Remats, res.Collateral, res.Runs, res.EvictingRuns
 	r.Deepest, r.VictimsSHA256 = res.DeepestChain, res.VictimsSHA256
@@ -84,8 +93,8 @@ func (r *Run) fill(res *remat.Result, base int64) {
 	r.Refusals, r.RefusedFree, r.RefusedLargest = res.Refusals.Count, res.Refusals.Free, res.Refusals.Largest
 	r.Defrags, r.MovedBlocks, r.MovedBytes, r.MoveTime = res.Moves.Defrags, res.Moves.Blocks, res.Moves.Bytes,
 		res.Moves.Time
-	if base > 0 {
-		x, total := float64(res.Clock)/float64(base), float64(res.Clock+res.Moves.Time)/float64(base)
+	if base := float64(log.Cost); base > 0 {
+		x, total := float64(res.Clock)/base, float64(res.Clock+res.Moves.Time)/base
 		r.Overhead, r.TotalOverhead = &x, &total
 	}
 }
@@ -124,7 +133,7 @@ func (p *point) execute(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s on %s by %s at %v: %w", p.run.Strategy, p.run.Model, p.run.Heuristic, p.run.Ratio, err)
 	}
-	p.run.fill(&res, p.log.Schedule.Cost)
+	p.run.fill(&res, p.log.Schedule)
 	return nil
 }
 

@@ -56,11 +56,11 @@ var (
 func emptyCell(grid.Line) Cell { return textCell("") }
 
 func (g *rematGroup) columns() []ColumnOf[grid.Line] {
-	return []ColumnOf[grid.Line]{
+	all := []ColumnOf[grid.Line]{
 		lineStrategy, lineLadder,
 		figures("feasible", "the smallest budget within which the log completes, in base peaks",
 			func(l grid.Line) Cell { return ratioCell(l.SmallestFeasible) }).
-			top(func(grid.Line) Cell { return g.share(g.base.LowerBound) }),
+			top(func(grid.Line) Cell { return g.share(g.lowerBound()) }),
 		figures("overhead", "time with recomputation and moves within that budget, in times of the model",
 			func(l grid.Line) Cell { return ratioOf(l.OverheadAtSmallest) }),
 		figures("infeasible", "the largest budget within which it does not complete, in base peaks",
@@ -73,6 +73,49 @@ func (g *rematGroup) columns() []ColumnOf[grid.Line] {
 		figures("not moving", "price of not moving: base peaks more than the same strategy needs if blocks are moved first",
 			func(l grid.Line) Cell { return ratioCell(l.PriceOfNotMoving) }),
 	}
+	if g.swaps() {
+		all = append(all, g.swapColumns()...)
+	}
+	return all
+}
+
+// swapColumns returns what a line pays within its smallest sufficient budget.
+func (g *rematGroup) swapColumns() []ColumnOf[grid.Line] {
+	at := func(cell func(r *grid.Run) Cell) func(grid.Line) Cell {
+		return func(l grid.Line) Cell {
+			for i := range l.Runs {
+				if r := &l.Runs[i]; r.Swaps != nil && l.SmallestFeasible != nil && r.Ratio == *l.SmallestFeasible {
+					return cell(r)
+				}
+			}
+			return missingCell()
+		}
+	}
+	times := func(ns int64) Cell { return fixedCell(float64(ns)/float64(max(g.base.Time, 1)), 3) }
+	return []ColumnOf[grid.Line]{
+		figures("recomputed", "time of recomputation within the smallest budget, in times of the model",
+			at(func(r *grid.Run) Cell { return times(r.Remat) })),
+		figures("stalled", "time that operators waited for copies to the host and back, in times of the model",
+			at(func(r *grid.Run) Cell { return times(r.Swaps.Stall) })),
+		figures("swapped", "bytes copied to the host, in base peaks",
+			at(func(r *grid.Run) Cell { return g.share(device.Size(max(r.Swaps.OutBytes, 0))) })),
+	}
+}
+
+// swaps reports whether a run of the group may copy to the host.
+func (g *rematGroup) swaps() bool {
+	return slices.ContainsFunc(g.lines, func(l grid.Line) bool { return l.Runs[0].Swaps != nil })
+}
+
+// lowerBound returns the least bound of the lines: a log needs less memory if constants can leave.
+func (g *rematGroup) lowerBound() device.Size {
+	least := g.base.LowerBound
+	for _, l := range g.lines {
+		if r := &l.Runs[0]; r.Swaps != nil {
+			least = min(least, r.LowerBound)
+		}
+	}
+	return least
 }
 
 // fragmentation returns the price of fragmentation, or a lower bound of it for a line without a
@@ -116,7 +159,7 @@ func rematHeadline(groups []rematGroup) Sheet {
 	for i := range groups {
 		h := units.Printable(groups[i].lines[0].Heuristic)
 		s.Columns = append(s.Columns, Column{h, "evicts by " + h, true})
-		s.Rows[0] = append(s.Rows[0], groups[i].share(groups[i].base.LowerBound))
+		s.Rows[0] = append(s.Rows[0], groups[i].share(groups[i].lowerBound()))
 	}
 	for _, first := range groups[0].lines {
 		row := []Cell{textCell(first.Strategy), textCell(first.Ladder)}
@@ -279,8 +322,13 @@ func endCell(r *grid.Run) Cell {
 
 // rematHint describes a run in one sentence.
 func rematHint(r *grid.Run) string {
-	return fmt.Sprintf("%s: %d evictions, %s of them in vain; %d recomputations, chains of up to %d; %s moved",
+	hint := fmt.Sprintf("%s: %d evictions, %s of them in vain; %d recomputations, chains of up to %d; %s moved",
 		units.Printable(string(r.Verdict)), r.EvictPressure, units.Bytes(device.Size(max(r.EvictBytesWasted, 0))),
 		r.Remats, r.Deepest,
 		units.Bytes(device.Size(max(r.MovedBytes, 0))))
+	if r.Swaps != nil {
+		hint += fmt.Sprintf("; %d swaps of %s, stalls of %s", r.Swaps.Out,
+			units.Bytes(device.Size(max(r.Swaps.OutBytes, 0))), units.Nanoseconds(uint64(max(r.Swaps.Stall, 0))))
+	}
+	return hint
 }

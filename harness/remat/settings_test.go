@@ -69,8 +69,8 @@ func TestMeasuredTimeNeedsALogWithTimes(t *testing.T) {
 
 func TestInvalidScoreSettingsAreNamed(t *testing.T) {
 	for name, want := range map[string]string{
-		"eq:size=1":         "heuristic eq: only mge and mge-nofrag have settings",
-		"mge:":              `heuristic mge: setting "": want time, size, stale, neighbors, free, again, measure`,
+		"eq:size=1":         `heuristic eq: setting "size": want evict, link, host`,
+		"mge:":              `heuristic mge: setting "": want time, size, stale, neighbors, free, again, measure, evict, link, host`,
 		"mge:size":          `heuristic mge: size is "", want 0 to 10`,
 		"mge:size=-1":       `heuristic mge: size is "-1", want 0 to 10`,
 		"mge:size=NaN":      `heuristic mge: size is "NaN", want 0 to 10`,
