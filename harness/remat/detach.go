@@ -32,8 +32,8 @@ func newDetach(r *runner) liveness {
 	return d
 }
 
-// needed reports whether a tensor is referenced, or needed to recompute one that is. A pinned
-// storage is never recomputed.
+// needed reports whether a tensor is referenced, or needed to recompute one that is. A tensor of a
+// pinned storage is not recomputed once it is defined.
 func (d *detach) needed(t Tensor) bool {
 	if d.death[t] > d.r.step {
 		return true
@@ -44,7 +44,8 @@ func (d *detach) needed(t Tensor) bool {
 			continue
 		}
 		for out := range op.outputs() {
-			if st := d.r.storeOf(out); !st.discarded && !st.pinned && d.needed(out) {
+			st := d.r.storeOf(out)
+			if kept := st.pinned && d.r.defined[out]; !st.discarded && !kept && d.needed(out) {
 				return true
 			}
 		}

@@ -152,8 +152,9 @@
 // liveness policy restores it.
 //
 // M6 holds for the policies none, eager and mge-refcount; banish and detach keep more than a log
-// does. M7 needs a trigger that waits for lack of memory. M14 is not true of heuristics: they may
-// evict a result between two reads, which no plan does.
+// does. M7 needs a trigger that waits for lack of memory. M13 and M14 hold without Minimum.Cut,
+// which keeps small results. M14 is not true of heuristics: they may evict a result between two
+// reads, which no plan does.
 //
 // # Sources
 //

@@ -116,8 +116,8 @@ func (s Subject) rooted(a *audit, l Log) error {
 
 // optimal compares chain-optimal with sublinear.
 func (s Subject) optimal(a *audit, l Log) error {
-	if s.Config.Heuristic != "chain-optimal" {
-		return nil
+	if s.Config.Heuristic != "chain-optimal" || s.Config.MinEvictee.Cut {
+		return nil // with Cut small results stay
 	}
 	t := s
 	t.Config.Heuristic = "sublinear"

@@ -107,22 +107,35 @@ func (m *firstFit) FreeNeighbours(b alloc.Block) (below, above device.Size) {
 	return at.Sub(from), to.Sub(end)
 }
 
-// TestDetachLeavesUnneededViews has a dead view that shows content from before an in-place write.
-func TestDetachLeavesUnneededViews(t *testing.T) {
-	l, err := recompute.Parse(`
+// TestDetachRestoresViewsAsNeeded has a dead view that shows content from before an in-place write,
+// which must stay evicted, and one that another view in a pinned storage is computed from.
+func TestDetachRestoresViewsAsNeeded(t *testing.T) {
+	for _, log := range []string{
+		`
 call 1:0 2:0
 call 3:0 fixed
 call 4:@1 reads 2 3 1
 release 4
 call 5:=3 fixed reads 3
 drop 1
-release 2`)
-	require.NoError(t, err)
-	for _, liveness := range remat.Livenesses() {
-		s := recompute.Subject{Name: liveness, Config: remat.Config{Heuristic: "eq", Liveness: liveness}}
-		v, err := s.Check(l)
+release 2`, `
+call 1:0
+call 2:0 3:5 reads 1
+call 4:0
+call 5:@2 reads 4 2
+call 6:@3 reads 3 5
+release 1
+release 5
+release 4`,
+	} {
+		l, err := recompute.Parse(log)
 		require.NoError(t, err)
-		require.Nil(t, v, liveness)
+		for _, trigger := range []remat.Trigger{{}, {Kind: "post-op", Bytes: 4}} {
+			s := recompute.Subject{Config: remat.Config{Heuristic: "eq", Liveness: "detach", Trigger: trigger}}
+			v, err := s.Check(l)
+			require.NoError(t, err)
+			require.Nil(t, v, log)
+		}
 	}
 }
 
