@@ -99,8 +99,8 @@ type allocator struct {
 const backendAsync = "backend:cudaMallocAsync"
 
 // recordedAllocator returns the strategy that models PyTorch's allocator with recorded
-// settings. The file does not record PyTorch's version: of two sets of rules it takes the better
-// one at predicting the recording, if timeline is not nil.
+// settings. The file does not record PyTorch's version: of the sets of rules it takes the best one
+// at predicting the recording, if timeline is not nil.
 func recordedAllocator(c setting.Catalogue, config []byte, timeline *torch.Timeline) (a allocator, err error) {
 	var settings caching.Config
 	if json.Unmarshal(config, &settings) == nil && strings.Contains(strings.ReplaceAll(settings.Conf, " ", ""),
@@ -108,7 +108,7 @@ func recordedAllocator(c setting.Catalogue, config []byte, timeline *torch.Timel
 		a.setup, err = c.Lookup("async:keep", nil)
 		return a, err
 	}
-	for _, rules := range []string{caching.Rules211, caching.Rules26} {
+	for _, rules := range []string{caching.Rules211, caching.Rules213, caching.Rules212, caching.Rules26} {
 		settings.Rules = rules
 		config, err := json.Marshal(settings)
 		if err != nil {

@@ -48,6 +48,8 @@ var wasteful = map[string]struct {
 	"stitch:paper":       {2.5, "blocks of a few pages get segments of their own, which do not merge"},
 	"caching":            {3, streamsAndPools},
 	"caching:2.6":        {3, streamsAndPools},
+	"caching:2.12":       {3, streamsAndPools},
+	"caching:2.13":       {3, streamsAndPools},
 	"caching:mended":     {3, streamsAndPools},
 	"caching:expandable": {5, "a range takes the addresses of another one that went back, and fills them in another way"},
 	"caching:split":      {5, tooLargeToSplit},

@@ -23,6 +23,8 @@ func TestExportsOfPresets(t *testing.T) {
 		"caching:expandable": "PyTorch PYTORCH_ALLOC_CONF=expandable_segments:True",
 		"caching:split":      "PyTorch PYTORCH_ALLOC_CONF=max_split_size_mb:128",
 		"caching:2.6":        "PyTorch",
+		"caching:2.12":       "PyTorch",
+		"caching:2.13":       "PyTorch",
 		"async:keep":         "PyTorch PYTORCH_ALLOC_CONF=backend:cudaMallocAsync",
 		"async:tensorflow":   "PyTorch PYTORCH_ALLOC_CONF=backend:cudaMallocAsync",
 	}

@@ -33,6 +33,8 @@ type Allocator struct {
 	live     index.AddrBuckets    // live blocks by address
 	tags     tiles.Column[uint64] // of live and pending blocks
 	born     []uint64             // by block: the lookups of its side when it became free; nil without ages
+	ranks    []uint64             // by block: its rank among those of its size; nil if the address decides
+	births   uint64               // number of ranks given
 	stuck    device.Size          // bytes of stuck blocks
 
 	pools        []*pool // by id; the first is the default pool
@@ -193,6 +195,7 @@ func (a *Allocator) grant(h handle, sh *shelf, n device.Size, r *alloc.Request) 
 	// expandable: then the rest may be unmapped.
 	if rest >= quantum && (kind == small || a.set.expandable) || rest > mostTail && n < a.set.maxSplit {
 		tail := a.split(h, n)
+		a.divided(h, tail, tail)
 		b = &a.rows[h] // the table may have moved
 		a.shelve(tail, sh)
 		switch {
@@ -258,7 +261,7 @@ func (a *Allocator) enter(h handle) {
 func (a *Allocator) shelve(h handle, sh *shelf) {
 	b := &a.rows[h]
 	b.home = sh.id << shelfBit
-	b.link = sh.free.Insert(b.size, b.addr, h)
+	b.link = sh.free.Insert(b.size, a.key(h), h)
 	a.largest.Raise(sh.id, b.size)
 	if a.born != nil {
 		a.stamp(h, sh)
@@ -368,6 +371,7 @@ func (a *Allocator) finish(h handle, sh *shelf) {
 		blocks--
 		bytes -= int64(prev.size)
 		sh.free.Take(prev.link)
+		a.merged(p, h)
 		a.absorb(p)
 		h, b = p, prev
 		b.asked = asked // PyTorch keeps the record of the block freed last

@@ -126,7 +126,7 @@ func (a *Allocator) checkBlock(h handle, s *sum) error {
 			s.splits[sh.kind]++
 			s.split[sh.kind] += int64(b.size)
 		}
-		if e := sh.free.Entry(b.link); e.Handle != h || e.Addr != b.addr || e.Size != b.size {
+		if e := sh.free.Entry(b.link); e.Handle != h || e.Addr != a.key(h) || e.Size != b.size {
 			return broken(5, "entry %v, block %d of %d bytes at %v", e, h, uint64(b.size), b.addr)
 		}
 	case unmapped:

@@ -78,7 +78,7 @@ type confSize struct {
 func parseConf(conf, rules string) (settings, error) {
 	r := confReader{tokens: confTokens(conf, rules), rules: rules}
 	r.set = settings{
-		maxSplit: ^device.Size(0), largeSegment: usualSegment, lastBegunFirst: rules != Rules26,
+		maxSplit: ^device.Size(0), largeSegment: usualSegment, lastBegunFirst: rules != Rules26, ties: ties(rules),
 	}
 	// A trailing comma is legal, as in 2.6; any other superfluous comma is an error.
 	for len(r.tokens) > 0 {

@@ -3,21 +3,28 @@ package caching
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // The rule sets.
 const (
 	Rules26  = "2.6"  // PyTorch 2.6.0
-	Rules211 = "2.11" // PyTorch 2.11; the default
+	Rules211 = "2.11" // PyTorch 2.10 and 2.11; the default
+	Rules212 = "2.12" // PyTorch 2.12
+	Rules213 = "2.13" // PyTorch 2.13 to 2.15
 )
+
+// ruleSets lists the rule sets, oldest first.
+var ruleSets = []string{Rules26, Rules211, Rules212, Rules213}
 
 // Config describes the allocator of one PyTorch program. The zero value is PyTorch 2.11 without any
 // setting.
 type Config struct {
 	// Conf is the value of PYTORCH_CUDA_ALLOC_CONF; the package comment lists its keys.
 	Conf string `json:"conf" doc:"value of PYTORCH_CUDA_ALLOC_CONF, such as max_split_size_mb:128,garbage_collection_threshold:0.8" grid:",expandable_segments:True,max_split_size_mb:64,roundup_power2_divisions:8,garbage_collection_threshold:0.8"`
-	// Rules selects the version: Rules26 or Rules211.
-	Rules string `json:"rules" doc:"release to follow: 2.6 (PyTorch 2.6.0) or 2.11" grid:"2.6,2.11"`
+	// Rules selects the version: Rules26, Rules211, Rules212 or Rules213.
+	Rules string `json:"rules" doc:"release to follow: 2.6 (PyTorch 2.4 to 2.9), 2.11 (2.10 and 2.11), 2.12, or 2.13 (to 2.15)" grid:"2.6,2.11"`
 	// MemoryFraction is the share of the device's memory that may be held; 0 for no bound.
 	MemoryFraction float64 `json:"memory_fraction" doc:"share of the device that may be held, as torch.cuda.set_per_process_memory_fraction sets it; 0 for no bound" grid:"0,0.9"`
 	// Mended repairs known defects of the original; the package comment lists them.
@@ -41,8 +48,8 @@ func (c Config) WithDefaults() (Config, error) {
 // Precondition: the defaults of c are filled in, or WithDefaults is checking it.
 func (c Config) settings() (settings, error) {
 	switch {
-	case c.Rules != Rules26 && c.Rules != Rules211:
-		return settings{}, fmt.Errorf("caching: rules %q: want %q or %q", c.Rules, Rules26, Rules211)
+	case !slices.Contains(ruleSets, c.Rules):
+		return settings{}, fmt.Errorf("caching: rules %q: want one of %s", c.Rules, strings.Join(ruleSets, ", "))
 	case !(c.MemoryFraction >= 0 && c.MemoryFraction <= 1): // NaN is neither
 		return settings{}, fmt.Errorf("caching: memory_fraction %v: want 0 for no bound, or a share up to 1",
 			c.MemoryFraction)

@@ -13,10 +13,10 @@ func TestConfigIsJudged(t *testing.T) {
 	require.Equal(t, Config{Conf: " backend : native ", Rules: Rules211}, c, "the string stays as it was written")
 
 	for want, c := range map[string]Config{
-		`caching: rules "2.7": want "2.6" or "2.11"`: {Rules: "2.7"},
-		"caching: memory_fraction 1.5: want 0":       {MemoryFraction: 1.5},
-		"caching: memory_fraction -0.5: want 0":      {MemoryFraction: -0.5},
-		"caching: memory_fraction NaN: want 0":       {MemoryFraction: math.NaN()},
+		`caching: rules "2.7": want one of 2.6, 2.11, 2.12, 2.13`: {Rules: "2.7"},
+		"caching: memory_fraction 1.5: want 0":                    {MemoryFraction: 1.5},
+		"caching: memory_fraction -0.5: want 0":                   {MemoryFraction: -0.5},
+		"caching: memory_fraction NaN: want 0":                    {MemoryFraction: math.NaN()},
 		"caching: memory_fraction 0.5: conf says per_process_memory_fraction:0.25": {MemoryFraction: 0.5,
 			Conf: "per_process_memory_fraction:0.25"},
 		"caching: memory_fraction 0.5: conf says per_process_memory_fraction:0": {MemoryFraction: 0.5,

@@ -14,7 +14,8 @@
 //
 // # Search
 //
-// A shelf holds the free blocks of one pool, size kind and stream, ordered by size, then address. A
+// A shelf holds the free blocks of one pool, size kind and stream, ordered by size, then by address
+// (in 2.12 by the creation of the block, in 2.13 by that of its segment, then by address). A
 // request takes the first block of its own shelf that is large enough. Otherwise the allocator
 // takes these steps until one succeeds:
 //
@@ -122,6 +123,8 @@
 //   - the bound is compared with the size of the segment, not of the request;
 //   - each lookup ages all free blocks of its pool, even if it finds a block; the average is not
 //     updated before all blocks were compared with it;
+//   - in 2.12, the block that a request is cut from stays the older one, and the part that is
+//     granted is new; a freed block absorbs its neighbours and keeps its own age;
 //   - sizes between two entries of roundup_power2_divisions have no steps;
 //   - allocated bytes decrease when a block is freed, active and requested bytes when the free is
 //     complete.
@@ -200,5 +203,6 @@
 //
 // PyTorch, c10/cuda/CUDACachingAllocator.cpp and c10/cuda/CUDAAllocatorConfig.cpp of version 2.6.0,
 // with the changes up to 2.11, where the settings are in c10/core/AllocatorConfig.cpp; BSD licence,
-// reproduced in behaviour and not in text.
+// reproduced in behaviour and not in text. The rules of 2.12 and 2.13 are inferred from the answers
+// of these releases to the vectors, all of which they reproduce.
 package caching

@@ -41,7 +41,7 @@ func (a *Allocator) leastReach(sh *shelf, e index.SizeEntry) index.SizeEntry {
 		}
 		at := sh.free.First(e.Size, func(h uint32) bool {
 			b := &a.rows[h]
-			return b.size > e.Size || b.addr > e.Addr
+			return b.size > e.Size || a.key(h) > e.Addr
 		})
 		if at == index.NoEntry {
 			return e
@@ -112,6 +112,7 @@ func (a *Allocator) place(sh *shelf, n device.Size) (handle, error) {
 		return none, err
 	}
 	a.rows[h] = block{addr: r.Addr, size: r.Size, home: sh.id<<shelfBit | unmapped}
+	a.ranked(h)
 	sh.segments++
 	sh.pool.segments++
 	a.addGap(sh, h)
@@ -164,6 +165,7 @@ func (a *Allocator) fill(h handle, n device.Size) (handle, error) {
 	}
 	if p := a.rows[h].prev; a.is(p, free) {
 		sh.free.Take(a.rows[p].link)
+		a.merged(p, h)
 		a.absorb(p)
 		h = p
 		a.rows[h].asked = asked // PyTorch keeps the record of the mapped block
@@ -180,6 +182,7 @@ func (a *Allocator) cutGap(sh *shelf, h handle, end device.Addr) {
 	i := a.gapAt(sh, a.rows[h].addr)
 	if n := end.Sub(a.rows[h].addr); n < a.rows[h].size {
 		sh.gaps[i] = a.split(h, n)
+		a.divided(h, sh.gaps[i], h)
 		a.rows[sh.gaps[i]].asked = 0
 		return
 	}
@@ -213,11 +216,13 @@ func (a *Allocator) shrink(h handle) error {
 	middle := h
 	if n := low.Sub(b.addr); n > 0 {
 		middle = a.split(h, n)
+		a.divided(h, middle, middle)
 		a.rows[h].asked = 0
 		a.shelve(h, sh)
 	}
 	if n := high.Sub(low); n < a.rows[middle].size {
 		rest := a.split(middle, n)
+		a.divided(middle, rest, middle)
 		a.rows[rest].asked = 0
 		a.shelve(rest, sh)
 	}
@@ -242,6 +247,7 @@ func (a *Allocator) vacate(sh *shelf, h handle) handle {
 	}
 	if p := a.rows[h].prev; a.is(p, unmapped) {
 		asked := a.rows[h].asked
+		a.merged(p, h)
 		a.absorb(p)
 		a.rows[p].asked = asked
 		return p // listed under its address already

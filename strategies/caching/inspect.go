@@ -188,7 +188,7 @@ func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 		for k := range p.sides {
 			for _, sh := range p.sides[k].shelves {
 				for e := range sh.free.All {
-					if !yield(a.show(a.regionOf(e.Addr), e.Handle)) {
+					if !yield(a.show(a.regionOf(a.rows[e.Handle].addr), e.Handle)) {
 						return
 					}
 				}

@@ -65,7 +65,9 @@ func (a *Allocator) adopt(chunks []alloc.Chunk) error {
 		a.rows[h] = block{addr: c.Addr, size: c.Size, asked: c.Was, prev: prev, home: sh.id << shelfBit}
 		if prev == none {
 			first = h
+			a.ranked(h)
 		} else {
+			a.divided(prev, h, prev)
 			a.rows[prev].next = h
 		}
 		prev = h

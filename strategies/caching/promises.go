@@ -38,6 +38,9 @@ func (c Config) Promises() promise.Set {
 			if a.Pool != b.Pool || a.Stream != b.Stream {
 				return -1 // never compared: a request looks at one pool and stream
 			}
+			if set.ties != byAddress && a.Size == b.Size {
+				return -1 // a walk does not show which was created first
+			}
 			return promise.BySizeThenAddress(a, b)
 		},
 		ReturnOrder:   returns,
@@ -70,6 +73,10 @@ func (c Config) Promises() promise.Set {
 			}
 			return at
 		}
+	}
+	if set.ties != byAddress {
+		// A walk does not show which block or segment was created first.
+		p.Places, p.ReturnOrder = nil, nil
 	}
 	// After waiting and releasing, the original requests memory from the device only and does not
 	// search free blocks again, so it may refuse a request that a retry would serve. A lookup among

@@ -20,14 +20,14 @@ import (
 //     max_non_split_rounding_mb;
 //   - large_segment_size_mb if no request is served from such a segment.
 //
-// Without private pools the two sets of rules differ in the string alone.
+// Without private pools the rules of 2.6 and 2.11 differ in the string alone.
 func (c Config) Reduced(d setting.Demand) Config {
 	s, err := c.settings()
 	if err != nil {
 		return c // New returns the error
 	}
 	r := Config{Rules: c.Rules, Mended: c.Mended}
-	if !d.Pools {
+	if !d.Pools && s.ties == byAddress {
 		r.Rules = Rules211
 	}
 	// The bound is in the configuration's own field, which both sets of rules support.

@@ -59,6 +59,7 @@ func (a *Allocator) extend(sh *shelf, n device.Size) (handle, error) {
 		return none, err
 	}
 	a.rows[h] = block{addr: r.Addr, size: size, home: sh.id << shelfBit}
+	a.ranked(h)
 	sh.segments++
 	sh.pool.segments++
 	c := &a.count

@@ -37,6 +37,7 @@ type settings struct {
 	limited        bool                   // the bytes held are bounded ...
 	fraction       float64                // ... by this share of the device
 	fractionSet    bool                   // the string has the fraction
+	ties           tie                    // chooses among free blocks of one size
 	lastBegunFirst bool                   // of several redirections the last one begun decides, not the first one
 }
 

@@ -21,6 +21,9 @@ func subjects() []props.Subject {
 		// The device adds a MiB to a segment of 13.
 		subject("segments", caching.Config{
 			Conf: "large_segment_size_mb:13,max_split_size_mb:16,roundup_power2_divisions:[1:8,4:2,>:4]"}, 96),
+		subject("births", caching.Config{Rules: caching.Rules212}, 64),
+		subject("segment-order", caching.Config{Rules: caching.Rules213, Conf: "max_split_size_mb:21"}, 128),
+		subject("grows-births", caching.Config{Rules: caching.Rules212, Conf: grows}, 64),
 		subject("grows", caching.Config{Conf: grows}, 64),
 		subject("grows-2.6-limit", caching.Config{Rules: caching.Rules26, Conf: grows, MemoryFraction: 0.5}, 128),
 		subject("grows-split-mended", caching.Config{Conf: grows + ",max_split_size_mb:24,garbage_collection_threshold:0.5",

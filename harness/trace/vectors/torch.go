@@ -4,12 +4,28 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/vramyard/vramyard/device"
 )
 
 // torchManifest is the manifest of PyTorch's vectors.
-type torchManifest struct{ Vectors []torchEntry }
+type torchManifest struct {
+	Releases []Release
+	Vectors  []torchEntry
+}
+
+// Release is a release of PyTorch that replayed the traces.
+type Release struct {
+	Name  string   // as in "2.6.0"
+	Rules string   // the rule set that reproduces it
+	Lacks []string // the statistics that it does not keep, each as the beginning of a line
+	// Refused maps a trace to the reason why the release does not replay it.
+	Refused map[string]string `json:"-"`
+	// Answers maps a trace to the rule set or release whose answers it gives, itself if no earlier
+	// one gives them.
+	Answers map[string]string `json:"-"`
+}
 
 // torchEntry is one entry of that manifest.
 type torchEntry struct {
@@ -17,7 +33,9 @@ type torchEntry struct {
 	Capacity                         device.Size              `json:"capacity_mib"`
 	Fraction                         float64                  `json:"memory_fraction"` // null if not set
 	TraceSHA256                      string                   `json:"trace_sha256"`
-	Expected                         map[string]torchExpected // by rule set
+	Expected                         map[string]torchExpected // by rule set, or by release
+	Answers                          map[string]string        // by release: the key of Expected
+	Refused                          map[string]string        // by release: the reason
 }
 
 // torchExpected are the answers of one rule set.
@@ -49,7 +67,7 @@ func Torch() ([]Vector, error) {
 			if _, ok := e.Expected[rules]; !ok {
 				continue
 			}
-			v, err := e.vector(root, rules)
+			v, err := e.vector(root, rules, rules)
 			if err != nil {
 				return nil, fmt.Errorf("torch/%s: %w", e.Name, err)
 			}
@@ -59,8 +77,45 @@ func Torch() ([]Vector, error) {
 	return list, nil
 }
 
-func (e torchEntry) vector(root, rules string) (Vector, error) {
-	want := e.Expected[rules]
+// Releases returns the releases of PyTorch that replayed the traces, and their vectors. Answers
+// that an earlier release under the same rules or the rule set itself gave are left out.
+func Releases() ([]Release, []Vector, error) {
+	var m torchManifest
+	root, err := readManifest("torch", &m)
+	if err != nil {
+		return nil, nil, err
+	}
+	var list []Vector
+	for i := range m.Releases {
+		r := &m.Releases[i]
+		r.Refused, r.Answers = map[string]string{}, map[string]string{}
+		for _, e := range m.Vectors {
+			if why, ok := e.Refused[r.Name]; ok {
+				r.Refused[e.Name] = why
+				continue
+			}
+			key := e.Answers[r.Name]
+			r.Answers[e.Name] = key
+			given := key == r.Rules || slices.ContainsFunc(m.Releases[:i], func(earlier Release) bool {
+				return earlier.Rules == r.Rules && earlier.Answers[e.Name] == key
+			})
+			if given {
+				continue
+			}
+			v, err := e.vector(root, key, r.Rules)
+			if err != nil {
+				return nil, nil, fmt.Errorf("torch/%s: %w", e.Name, err)
+			}
+			v.Kind, v.Lacks = "torch_"+r.Name, r.Lacks
+			list = append(list, v)
+		}
+	}
+	return m.Releases, list, nil
+}
+
+// vector returns the answers under a key to the trace, with the configuration of a rule set.
+func (e torchEntry) vector(root, key, rules string) (Vector, error) {
+	want := e.Expected[key]
 	config, err := json.Marshal(torchConfig{Conf: e.Settings, Rules: rules, Fraction: e.Fraction})
 	if err != nil {
 		return Vector{}, err
@@ -68,7 +123,7 @@ func (e torchEntry) vector(root, rules string) (Vector, error) {
 	const page = 2 * device.MiB // the device charges a segment in multiples of it
 	simJSON, err := json.Marshal(simConfig{Capacity: e.Capacity * device.MiB, Round: page, Charge: page})
 	return Vector{
-		Suite: "torch", Kind: "torch_" + rules, Name: e.Name, Purpose: e.Generator, Strategy: "caching",
+		Suite: "torch", Kind: "torch_" + key, Name: e.Name, Purpose: e.Generator, Strategy: "caching",
 		Config: config, Sim: simJSON, Allocs: want.Counts.Requests, Refused: want.Counts.OOMs,
 		traceFile:    file{filepath.Join(root, e.Trace), e.TraceSHA256},
 		expectedFile: file{filepath.Join(root, want.File), want.SHA256},

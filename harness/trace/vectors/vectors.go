@@ -31,6 +31,7 @@ type Vector struct {
 	Sim      json.RawMessage // the simulated device, likewise
 	Allocs   int             // number of allocations in the trace
 	Refused  int             // allocations that the original refused for lack of memory
+	Lacks    []string        // torch: statistics that the release does not keep, as the beginning of a line
 
 	traceFile, expectedFile file
 }
@@ -51,6 +52,15 @@ func (v Vector) Trace() (*trace.Trace, error) {
 		return nil, fmt.Errorf("%s: SHA-256 %s: the manifest says %s", v.traceFile.path, t.Header.Hash, v.traceFile.sum)
 	}
 	return t, nil
+}
+
+// WriteTrace writes the text of the vector's trace, for a program that reads it.
+func (v Vector) WriteTrace(path string) error {
+	text, err := v.traceFile.read()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o644)
 }
 
 // Expected returns the lines of the original's output without comments and blank lines. It verifies

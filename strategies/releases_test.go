@@ -1,0 +1,105 @@
+package strategies_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/trace/vectors"
+)
+
+// differs lists the answers of releases that the rules of their release do not reproduce, with the
+// reason.
+var differs = map[string]string{
+	"torch_2.0.1/roundup_div_1":            "one division turns rounding off, also to multiples of 512 bytes",
+	"torch_2.3.1/roundup_div_1":            "one division turns rounding off, also to multiples of 512 bytes",
+	"torch_2.3.1/expandable_private_pools": "segments of private pools do not grow",
+	"torch_2.13.0/nested_pools":            polled,
+	"torch_2.13.0/nested_pools_oom":        polled,
+	"torch_2.9.1/nested_pools":             order,
+	"torch_2.10.0/nested_pools":            order,
+	"torch_2.11.0/nested_pools":            order,
+	"torch_2.11.0/nested_pools_oom":        order,
+	"torch_2.12.1/nested_pools":            order,
+	"torch_2.12.1/nested_pools_oom":        order,
+}
+
+// polled is the reason for a difference in the frees that wait for other streams.
+const polled = "delayed frees complete while requests go to a pool that no capture uses; here each redirection " +
+	"counts as a capture, which must not query events"
+
+// order is the reason for a difference in the history of inactive splits alone.
+const order = "delayed frees of several streams completed in another order, which is that of a hash table"
+
+// TestReleases replays the traces by the rules of each release, and compares every placement, call
+// of the device, refusal and statistic with the release's own.
+func TestReleases(t *testing.T) {
+	_, all, err := vectors.Releases()
+	require.NoError(t, err)
+	left := maps.Clone(differs)
+	for _, v := range all {
+		delete(left, v.ID())
+		t.Run(v.ID(), func(t *testing.T) {
+			t.Parallel()
+			if differs[v.ID()] != "" {
+				t.Skip(differs[v.ID()])
+			}
+			requireGolden(t, v, v.Config)
+		})
+	}
+	require.Empty(t, left, "no such vectors")
+}
+
+// TestReleasesTable compares the table of docs/strategies/caching.md with the vectors. To renew it:
+//
+//	go test ./strategies -run TestReleasesTable -rewrite
+func TestReleasesTable(t *testing.T) {
+	const path = "../docs/strategies/caching.md"
+	raw, err := os.ReadFile(path)
+	require.NoError(t, err)
+	const begin, end = "<!-- releases: begin -->\n", "<!-- releases: end -->"
+	before, rest, ok := strings.Cut(string(raw), begin)
+	require.True(t, ok, begin)
+	have, after, ok := strings.Cut(rest, end)
+	require.True(t, ok, end)
+	want := releasesTable(t)
+	if *rewrite {
+		require.NoError(t, os.WriteFile(path, []byte(before+begin+want+end+after), 0o600))
+		return
+	}
+	require.Equal(t, want, have, "go test ./strategies -run TestReleasesTable -rewrite")
+}
+
+// releasesTable returns a row for each release.
+func releasesTable(t *testing.T) string {
+	t.Helper()
+	releases, _, err := vectors.Releases()
+	require.NoError(t, err)
+	var b strings.Builder
+	b.WriteString("| PyTorch | rules | traces | equal | not equal | not replayed |\n|---|---|--:|--:|---|---|\n")
+	for _, r := range releases {
+		var not []string
+		for trace, key := range r.Answers {
+			if differs["torch_"+key+"/"+trace] != "" {
+				not = append(not, "`"+trace+"`")
+			}
+		}
+		slices.Sort(not)
+		reasons := map[string]int{}
+		for _, why := range r.Refused {
+			reasons[why]++
+		}
+		var refused []string
+		for _, why := range slices.Sorted(maps.Keys(reasons)) {
+			refused = append(refused, fmt.Sprintf("%d: %s", reasons[why], why))
+		}
+		fmt.Fprintf(&b, "| %s | `%s` | %d | %d | %s | %s |\n", r.Name, r.Rules, len(r.Answers), len(r.Answers)-len(not),
+			strings.Join(not, ", "), strings.Join(refused, "; "))
+	}
+	return b.String()
+}
