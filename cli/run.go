@@ -14,8 +14,10 @@ import (
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/device/standin"
 	"github.com/vramyard/vramyard/harness/launch"
+	"github.com/vramyard/vramyard/harness/show/page"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/whatif"
+	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/internal/units"
 )
 
@@ -129,10 +131,7 @@ func watcher(w io.Writer) func(standin.Event) {
 // answer reports the outcome of a run.
 func (f *runFlags) answer(cmd *cobra.Command, out *launch.Outcome) error {
 	if len(out.Processes) == 0 || out.Processes[0].Snapshot == "" {
-		return fmt.Errorf(
-			"the program ended with status %d before PyTorch used the GPU: nothing is recorded",
-			out.Status,
-		)
+		return fmt.Errorf("the program ended with status %d before PyTorch used the GPU: nothing is recorded", out.Status)
 	}
 	p := out.Processes[0]
 	if f.snapshot != "" {
@@ -159,19 +158,19 @@ func (f *runFlags) answer(cmd *cobra.Command, out *launch.Outcome) error {
 	if r == nil {
 		return err
 	}
+	holders, failed := f.holders(cmd, p.Snapshot)
+	if failed != nil {
+		return failed
+	}
 	f.search.files.figures(r, whatif.Table(r))
-	err = f.search.files.conclude(
-		cmd,
-		err,
-		true,
-		fmt.Sprintf("settings tried: %d", r.Points),
-		func(to io.Writer) error {
-			if _, err := fmt.Fprintln(to, f.verdict(out)); err != nil {
-				return err
-			}
-			return report.WhatIf(to, r)
-		},
-	)
+	f.search.files.page(cmd, f.o.Command, func() (*page.Report, error) { return f.search.page(cmd, w, r) })
+	what := fmt.Sprintf("settings tried: %d", r.Points)
+	err = f.search.files.conclude(cmd, err, true, what, func(to io.Writer) error {
+		if _, err := fmt.Fprintf(to, "%s\n%s\n", f.verdict(out), holders); err != nil {
+			return err
+		}
+		return report.WhatIf(to, r)
+	})
 	switch {
 	case err != nil:
 		return err
@@ -181,6 +180,27 @@ func (f *runFlags) answer(cmd *cobra.Command, out *launch.Outcome) error {
 		return fmt.Errorf("the program ended with status %d", out.Status)
 	}
 	return nil
+}
+
+// mostHolders bounds the holders that are named; "vramyard top" lists all.
+const mostHolders = 3
+
+// holders names the call sites with the most memory at the peak of live bytes.
+func (f *runFlags) holders(cmd *cobra.Command, snapshot string) (string, error) {
+	stacks := allocationStacks{}
+	src, err := stacks.open(snapshot, reading(cmd, snapshot, formats.Options{}), cmd.InOrStdin())
+	if err != nil {
+		return "", err
+	}
+	r, err := topOf(src, stacks[src])
+	if err != nil || len(r.Peak.Holders) == 0 {
+		return "", err
+	}
+	text := fmt.Sprintf("At the peak %s are live. Most of it belongs to:\n", units.Bytes(r.Peak.Bytes))
+	for _, h := range r.Peak.Holders[:min(mostHolders, len(r.Peak.Holders))] {
+		text += fmt.Sprintf("  %10s  %s  %s\n", units.Bytes(h.Bytes), h.Name, h.Category)
+	}
+	return text, nil
 }
 
 // verdict answers whether the program fits.

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // sitecustomize
 	"errors"
@@ -102,21 +103,17 @@ func Run(ctx context.Context, dir string, o Options) (*Outcome, error) {
 	if err := errors.Join(err, server.Close()); err != nil {
 		return nil, err
 	}
-	for _, p := range out.Processes {
+	slices.SortStableFunc(out.Processes, func(a, b *Process) int { return cmp.Compare(b.Peak, a.Peak) })
+	for i, p := range out.Processes {
 		path := filepath.Join(dir, strconv.Itoa(p.Number)+".pickle")
-		if _, err := os.Stat(path); err == nil {
-			p.Snapshot = path
+		name := filepath.Join(dir, fmt.Sprintf("process%d.pickle", i)) // a number that every run has
+		switch err := os.Rename(path, name); {
+		case err == nil:
+			p.Snapshot = name
+		case !errors.Is(err, os.ErrNotExist):
+			return nil, err
 		}
 	}
-	slices.SortStableFunc(out.Processes, func(a, b *Process) int {
-		switch {
-		case a.Peak > b.Peak:
-			return -1
-		case a.Peak < b.Peak:
-			return 1
-		}
-		return 0
-	})
 	return out, nil
 }
 
