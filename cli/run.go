@@ -25,6 +25,7 @@ type runFlags struct {
 	search        whatifFlags
 	o             launch.Options
 	context, keep string
+	cudnn         string
 	snapshot      string
 }
 
@@ -55,6 +56,8 @@ CUDA build, but no library of NVIDIA's. The exit status is 1 if the memory was t
 	c.Flags().StringVar(&f.context, "context", "500MiB", "`size` of the memory that CUDA's context and libraries take")
 	c.Flags().
 		StringVar(&f.keep, "values", "1MiB", "keep the contents of copies up to this `size`; larger ones read as zeros")
+	c.Flags().StringVar(&f.cudnn, "cudnn", "none",
+		"`policy` for the work areas of cuDNN: none, bound=SIZE for each call, or table=FILE")
 	c.Flags().BoolVar(&f.o.Lazy, "lazy-events", false,
 		"complete an event only when the program waits for it; otherwise it is complete at once")
 	c.Flags().BoolVar(&f.o.Strict, "strict", false, "end the program at a call of CUDA that is not modelled")
@@ -90,6 +93,9 @@ func (f *runFlags) run(cmd *cobra.Command, command []string) error {
 	}
 	if f.o.Keep, err = device.ParseSize(f.keep); err != nil {
 		return flagError("values", err)
+	}
+	if f.o.CuDNN, err = launch.ParseWorkAreas(f.cudnn); err != nil {
+		return flagError("cudnn", err)
 	}
 	dir, err := os.MkdirTemp("", "vramyard-")
 	if err != nil {
@@ -239,7 +245,26 @@ func (f *runFlags) verdict(out *launch.Outcome) string {
 	if n := len(out.Processes); n > 1 {
 		text += fmt.Sprintf(" Of %d processes this is the one with the highest peak.", n)
 	}
-	return text + "\n"
+	return text + "\n" + f.guesses(p.Guessed)
+}
+
+// guesses names the calls whose work area is unknown, in one line for each kind.
+func (f *runFlags) guesses(g launch.Guessed) (text string) {
+	area := "a work area of " + units.Bytes(f.o.CuDNN.Bound)
+	for _, k := range []struct {
+		calls             uint64
+		noun, area, owner string
+	}{
+		{g.Convolutions, "convolution", area, "cuDNN's own is"},
+		{g.Recurrent, "recurrent call", area, "cuDNN's own is"},
+		{g.Other, "other call", "a guessed work area", "that of cuDNN, cuSOLVER, cuSPARSE or cuFFT is"},
+	} {
+		if k.calls > 0 {
+			text += fmt.Sprintf("%s ran with %s: %s not known (docs/without-gpu.md).\n",
+				units.Several(k.calls, k.noun), k.area, k.owner)
+		}
+	}
+	return text
 }
 
 // copyFile copies a file.

@@ -10,7 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/standin"
+	"github.com/vramyard/vramyard/harness/launch"
 )
 
 // python returns an interpreter with the CUDA build of PyTorch. The test is skipped without one.
@@ -106,4 +108,15 @@ func TestRunRefuses(t *testing.T) {
 		require.Contains(t, text, c.want)
 		require.Equal(t, 1, strings.Count(text, "\n"), text)
 	}
+}
+
+// TestRunNamesGuessedWorkAreas checks the lines for calls whose work area is unknown.
+func TestRunNamesGuessedWorkAreas(t *testing.T) {
+	t.Parallel()
+	f := runFlags{o: launch.Options{CuDNN: launch.WorkAreas{Bound: 64 * device.MiB}}}
+	require.Empty(t, f.guesses(launch.Guessed{}))
+	require.Equal(t, "1 convolution ran with a work area of 64.00 MiB: cuDNN's own is not known (docs/without-gpu.md).\n"+
+		"2 recurrent calls ran with a work area of 64.00 MiB: cuDNN's own is not known (docs/without-gpu.md).\n"+
+		"3 other calls ran with a guessed work area: that of cuDNN, cuSOLVER, cuSPARSE or cuFFT is not known "+
+		"(docs/without-gpu.md).\n", f.guesses(launch.Guessed{Convolutions: 1, Recurrent: 2, Other: 3}))
 }

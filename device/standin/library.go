@@ -74,6 +74,7 @@ func rules() ([]rule, error) {
 	}
 	macros := map[string]string{
 		"done": "DONE(%s)\n", "creates": "CREATES(%%s, %d)\n", "zero": "ZERO(%%s, %d)\n", "size": "ZERO_SIZE(%%s, %d)\n",
+		"work": "WORK(%%s, %d)\n", "area": "AREA(%%s, %d)\n", "areas": "AREAS(%%s, %d)\n", "text": "TEXT(%s)\n",
 		"fails": "FAILS(%%s, %d)\n",
 	}
 	var all []rule

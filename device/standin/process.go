@@ -16,8 +16,9 @@ var models = map[string][]string{
 	"libcuda":     {"driver"},
 	"libcublas":   {"math"},
 	"libcublasLt": {"math"},
-	"libcudnn":    {"math"},
-	"libcusparse": {"math"},
+	"libcudnn":    {"dnn", "dnngraph"},
+	"libcupti":    {"math"},
+	"libnccl":     {"nccl"},
 }
 
 // Build compiles the stand-ins for a program with these imports, or finds them in the user's cache.
@@ -89,13 +90,18 @@ func (f *Facts) looked(family string) (names []string) {
 // defines returns the options that tell the models which releases they stand for.
 func (f *Facts) defines() []string {
 	major, _, _ := strings.Cut(f.CUDA, ".")
-	return []string{"-DCUDART_MAJOR=" + major, "-DCUDNN_VERSION=" + strconv.Itoa(f.cudnn())}
+	return []string{
+		"-DCUDART_MAJOR=" + major,
+		"-DCUDNN_VERSION=" + strconv.Itoa(f.version("nvidia-cudnn", 9, 90100)),
+		"-DNCCL_VERSION=" + strconv.Itoa(f.version("nvidia-nccl", 2, 22105)),
+	}
 }
 
-// cudnn returns the version of cuDNN that the wheel requires, as cudnnGetVersion returns it.
-func (f *Facts) cudnn() int {
+// version returns the version of the package that the wheel requires as one number, which has two
+// digits for the minor release since the major release wide; otherwise if the wheel names none.
+func (f *Facts) version(name string, wide, otherwise int) int {
 	for _, q := range f.Requires {
-		if !strings.HasPrefix(q.Package, "nvidia-cudnn") {
+		if !strings.HasPrefix(q.Package, name) {
 			continue
 		}
 		var n [3]int
@@ -104,10 +110,10 @@ func (f *Facts) cudnn() int {
 				n[i], _ = strconv.Atoi(part) // 0 for what is no number
 			}
 		}
-		if n[0] < 9 {
+		if n[0] < wide {
 			return n[0]*1000 + n[1]*100 + n[2]
 		}
 		return n[0]*10000 + n[1]*100 + n[2]
 	}
-	return 90100
+	return otherwise
 }

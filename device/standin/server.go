@@ -63,6 +63,14 @@ const (
 	Changed                      // the memory taken from a device has changed
 )
 
+// The kinds of events that report how many calls took a work area whose size the libraries know but
+// the stand-ins do not. Number is the count.
+const (
+	GuessedConvolutions EventKind = iota + 16 // convolutions of cuDNN
+	GuessedRecurrent                          // recurrent layers of cuDNN
+	GuessedOther                              // other calls of cuDNN, cuSOLVER, cuSPARSE and cuFFT
+)
+
 // Event is something that happened in a process.
 type Event struct {
 	// Process is the number of the process.

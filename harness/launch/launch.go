@@ -42,6 +42,8 @@ type Options struct {
 	Strict bool
 	// Keep in bytes bounds the copies whose contents are kept.
 	Keep device.Size
+	// CuDNN is the policy for the work areas of cuDNN.
+	CuDNN WorkAreas
 	// Watch, if set, is called after each event of the program.
 	Watch          func(standin.Event)
 	Stdin          io.Reader // of the program
@@ -56,7 +58,15 @@ type Process struct {
 	Refused  int         // requests for which PyTorch found no memory
 	FailedAt uint64      // step in which the first of them was made, counted from 1
 	Asked    device.Size // bytes of the first of them
+	Guessed  Guessed     // calls that took a work area of unknown size
 	Snapshot string      // file with PyTorch's memory history; "" for none
+}
+
+// Guessed counts the calls of libraries whose work area is unknown.
+type Guessed struct {
+	Convolutions uint64 // of cuDNN
+	Recurrent    uint64 // layers of cuDNN
+	Other        uint64 // calls of cuDNN, cuSOLVER, cuSPARSE and cuFFT
 }
 
 // Outcome is the result of a run.
@@ -162,6 +172,12 @@ func (p *Process) note(e standin.Event) {
 		if p.Refused++; p.Refused == 1 {
 			p.FailedAt, p.Asked = p.Steps+1, device.Size(e.Number)
 		}
+	case standin.GuessedConvolutions:
+		p.Guessed.Convolutions = e.Number
+	case standin.GuessedRecurrent:
+		p.Guessed.Recurrent = e.Number
+	case standin.GuessedOther:
+		p.Guessed.Other = e.Number
 	}
 }
 
@@ -191,6 +207,7 @@ func environment(dir string, libraries []string, o Options) []string {
 		"VRAMYARD_SOCKET=" + filepath.Join(dir, "socket"),
 		"VRAMYARD_STANDINS=" + list(libraries...),
 		"VRAMYARD_SNAPSHOTS=" + dir,
+		"VRAMYARD_CUDNN=" + o.CuDNN.String(),
 	}
 	if o.Steps > 0 {
 		env = append(env, "VRAMYARD_STEPS="+strconv.Itoa(o.Steps))

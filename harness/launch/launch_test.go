@@ -53,6 +53,7 @@ func TestEnvironmentOfAProgram(t *testing.T) {
 	t.Setenv("TORCH_SYMBOLIZE_MODE", "fast")
 	require.Equal(t, []string{
 		"PYTHONPATH=dir:mine", "VRAMYARD_SOCKET=dir/socket", "VRAMYARD_STANDINS=a.so:b.so", "VRAMYARD_SNAPSHOTS=dir",
+		"VRAMYARD_CUDNN=bound=0",
 		"VRAMYARD_STEPS=3", "VRAMYARD_FAST_INIT=1", "PYTORCH_ALLOC_CONF=x:1", "PYTORCH_CUDA_ALLOC_CONF=x:1",
 	}, environment("dir", []string{"a.so", "b.so"}, Options{Steps: 3, FastInit: true, Conf: "x:1"}))
 }
@@ -64,11 +65,12 @@ func TestOutcomeFollowsTheEvents(t *testing.T) {
 	for _, e := range []standin.Event{
 		{Kind: standin.Changed, Peak: 5}, {Kind: standin.StepEnded, Number: 1, Peak: 9},
 		{Kind: standin.OutOfMemory, Number: 70, Peak: 9}, {Kind: standin.OutOfMemory, Number: 80, Peak: 9},
-		{Kind: standin.Ended, Peak: 9},
+		{Kind: standin.GuessedConvolutions, Number: 4}, {Kind: standin.GuessedRecurrent, Number: 5},
+		{Kind: standin.GuessedOther, Number: 6}, {Kind: standin.Ended, Peak: 9},
 	} {
 		p.note(e)
 	}
-	require.Equal(t, Process{Peak: 9, Steps: 1, Refused: 2, FailedAt: 2, Asked: 70}, p)
+	require.Equal(t, Process{Peak: 9, Steps: 1, Refused: 2, FailedAt: 2, Asked: 70, Guessed: Guessed{4, 5, 6}}, p)
 }
 
 // TestCardsAreDescribed checks that every card has a GPU of its own.

@@ -77,6 +77,7 @@ class _Recorder:
         path = os.path.join(os.environ["VRAMYARD_SNAPSHOTS"], "%d.pickle" % self.process)
         self.torch.cuda.memory._dump_snapshot(path + ".new")
         os.replace(path + ".new", path)
+        _library().vramyard_report()
 
     def stepped(self, optimizer, *_):
         n = self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1

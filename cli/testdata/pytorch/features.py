@@ -124,6 +124,78 @@ def memory_ends_as_on_a_card():
         raise AssertionError("memory without end")
 
 
+@feature
+def ranges_have_their_values():
+    for t in (torch.int64, torch.int32, torch.float64, torch.float32, torch.bfloat16, torch.half, torch.uint8):
+        assert torch.arange(2, 20, 3, device="cuda", dtype=t).tolist() == torch.arange(2, 20, 3, dtype=t).tolist(), t
+
+
+@feature
+def convolutions():
+    model = nn.Sequential(nn.Conv2d(3, 16, 3), nn.BatchNorm2d(16), nn.ReLU(), nn.Conv2d(16, 32, 3, groups=2)).cuda()
+    model(torch.randn(4, 3, 32, 32, device="cuda")).sum().backward()
+    nn.ConvTranspose2d(4, 8, 3).cuda()(torch.randn(2, 4, 8, 8, device="cuda")).sum().backward()
+    nn.Conv3d(4, 8, 3).cuda()(torch.randn(2, 4, 8, 8, 8, device="cuda")).sum().backward()
+
+
+@feature
+def channels_last_convolutions():
+    model = nn.Sequential(nn.Conv2d(3, 16, 3), nn.BatchNorm2d(16)).cuda().to(memory_format=torch.channels_last)
+    x = torch.randn(4, 3, 32, 32, device="cuda").to(memory_format=torch.channels_last)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        model(x).sum().backward()
+
+
+@feature
+def recurrent_networks():
+    nn.LSTM(32, 64, 2, batch_first=True, dropout=0.1).cuda()(torch.randn(4, 10, 32, device="cuda"))[0].sum().backward()
+    nn.LSTM(32, 64, proj_size=16).cuda()(torch.randn(4, 10, 32, device="cuda"))[0].sum().backward()
+    nn.GRU(32, 64, 2, bidirectional=True).cuda()(torch.randn(4, 10, 32, device="cuda"))[0].sum().backward()
+    nn.RNN(32, 64, bias=False).cuda()(torch.randn(4, 10, 32, device="cuda"))[0].sum().backward()
+
+
+@feature
+def transforms_and_sparse_matrices():
+    torch.fft.irfft2(torch.fft.rfft2(torch.randn(8, 64, 64, device="cuda")))
+    torch.sparse.mm(torch.eye(100, device="cuda").to_sparse_csr(), torch.randn(100, 10, device="cuda"))
+
+
+@feature
+def linear_algebra():
+    a = torch.randn(64, 64, device="cuda")
+    for f in (torch.linalg.svd, torch.linalg.eigh, torch.linalg.inv, torch.linalg.cholesky, torch.linalg.qr, torch.linalg.lu_factor):
+        f(a)
+    torch.linalg.svd(torch.randn(3, 16, 8, device="cuda"))
+    torch.linalg.eigh(torch.randn(3, 16, 16, device="cuda"))
+    torch.linalg.solve(a, a)
+    torch.linalg.lstsq(a, a)
+
+
+@feature
+def profiles():
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]):
+        torch.ones(10, device="cuda") + 1
+
+
+@feature
+def data_parallel_with_nccl():
+    import tempfile
+
+    import torch.distributed as dist
+
+    with tempfile.NamedTemporaryFile() as f:
+        dist.init_process_group("nccl", init_method="file://" + f.name, rank=0, world_size=1)
+        model = nn.parallel.DistributedDataParallel(nn.Linear(10, 10).cuda())
+        model(torch.randn(4, 10, device="cuda")).sum().backward()
+        x = torch.tensor([1, 2], device="cuda")
+        dist.all_reduce(x)
+        parts = torch.zeros(2, dtype=torch.int64, device="cuda")
+        dist.all_gather_into_tensor(parts, x)
+        assert parts.tolist() == [1, 2]
+        dist.barrier()
+        dist.destroy_process_group()
+
+
 for f in FEATURES:
     try:
         f()

@@ -37,6 +37,7 @@ struct kernel {
   const char *name;
   const struct wrapper *binary;  // the fat binary that has its images
   int fills;                     // bytes of the words with which it fills memory; 0: it does something else
+  char counts;                   // the mangled type of the elements that it numbers; 0: it does something else
 };
 
 // Open addressing, at most half full. Modules register 20,000 kernels and more while the program
@@ -109,10 +110,86 @@ int fill_width(const char *name) {
   return strncmp(type, "N3c104HalfE", 11) == 0 || strncmp(type, "N3c108BFloat16E", 15) == 0 ? 2 : 0;
 }
 
+// PyTorch's kernel for arange: elementwise_kernel_with_index with one lambda for each type of
+// elements, in the order in which its source lists the types. It returns the mangled type; 'e' is
+// a half and 'g' a bfloat16.
+char count_type(const char *name) {
+  const char *function = strstr(name, "29elementwise_kernel_with_indexI") != nullptr ? strstr(name, "15arange_cuda_out") : nullptr;
+  const char *lambda = function != nullptr ? strstr(function, "clEvENKUlvE") : nullptr;
+  if (lambda == nullptr) return 0;
+  lambda += strlen("clEvENKUlvE");
+  int n = *lambda == '_' ? 0 : *lambda >= '0' && *lambda <= '7' ? *lambda - '0' + 1 : -1;
+  return n < 0 ? 0 : "hailsdfeg"[n];
+}
+
+// The upper half of a float, rounded to even: a bfloat16.
+uint16_t bfloat16_of(float f) {
+  uint32_t bits;
+  memcpy(&bits, &f, sizeof bits);
+  return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+// A half, rounded to even. Scaling by a power of two brings the exponent to a half's, and makes
+// floats below its smallest normal number subnormal, which the processor rounds.
+uint16_t half_of(float f) {
+  uint32_t bits;
+  memcpy(&bits, &f, sizeof bits);
+  uint16_t sign = uint16_t(bits >> 16 & 0x8000);
+  float scaled = (f < 0 ? -f : f) * 0x1p-112f;
+  memcpy(&bits, &scaled, sizeof bits);
+  bits = (bits + 0xfff + (bits >> 13 & 1)) >> 13;
+  return uint16_t(sign | (bits > 0x7c00 ? 0x7c00 : bits));
+}
+
+template <typename T, typename S>
+void count_up(void *to, int64_t n, const void *functor) {
+  S start_step[2];
+  memcpy(start_step, functor, sizeof start_step);
+  T *values = static_cast<T *>(malloc(size_t(n) * sizeof(T)));
+  for (int64_t i = 0; i < n; i++) values[i] = T(start_step[0] + start_step[1] * S(i));
+  vramyard_copy(to, values, size_t(n) * sizeof(T));
+  free(values);
+}
+
+struct bfloat16 {
+  uint16_t bits;
+  explicit bfloat16(float f) : bits(bfloat16_of(f)) {}
+};
+struct half {
+  uint16_t bits;
+  explicit half(float f) : bits(half_of(f)) {}
+};
+
+// Fills memory with start, start + step and so on. The arguments are the number of elements, the
+// functor with start and step, and the address.
+void number_elements(char type, char index, void **arguments) {
+  const int64_t most = 1 << 20;  // larger ones are not kept
+  int64_t n = 0;
+  memcpy(&n, arguments[0], index == 'l' ? sizeof(int64_t) : sizeof(int));
+  void *to;
+  memcpy(&to, arguments[2], sizeof to);
+  if (n <= 0 || n > most) return;
+  switch (type) {
+    case 'h': return count_up<uint8_t, int64_t>(to, n, arguments[1]);
+    case 'a': return count_up<int8_t, int64_t>(to, n, arguments[1]);
+    case 'i': return count_up<int32_t, int64_t>(to, n, arguments[1]);
+    case 'l': return count_up<int64_t, int64_t>(to, n, arguments[1]);
+    case 's': return count_up<int16_t, int64_t>(to, n, arguments[1]);
+    case 'd': return count_up<double, double>(to, n, arguments[1]);
+    case 'f': return count_up<float, float>(to, n, arguments[1]);
+    case 'e': return count_up<struct half, float>(to, n, arguments[1]);
+    case 'g': return count_up<struct bfloat16, float>(to, n, arguments[1]);
+  }
+}
+
 // Does what is known of a kernel: its arguments are the number of elements, the functor, which is
 // the element, and the address.
 void run(const void *host, void **arguments) {
   struct kernel k = find_kernel(host);
+  if (k.counts != 0) {
+    const char *index = strstr(k.name, "29elementwise_kernel_with_indexI") + strlen("29elementwise_kernel_with_indexI");
+    return number_elements(k.counts, *index, arguments);
+  }
   if (k.fills == 0) return;
   int count;
   uint64_t word = 0;
@@ -150,7 +227,7 @@ API void __cudaRegisterFunction(void **handle, const char *host, char *, const c
   if (2 * (kernel_count + 1) > kernel_room) grow();
   struct kernel *k = &kernels[slot_of(host)];
   kernel_count += k->host == nullptr;
-  *k = {host, name, reinterpret_cast<const struct wrapper *>(handle), fill_width(name)};
+  *k = {host, name, reinterpret_cast<const struct wrapper *>(handle), fill_width(name), count_type(name)};
   pthread_mutex_unlock(&kernels_lock);
 }
 API void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int) {}

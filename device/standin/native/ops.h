@@ -43,6 +43,15 @@ enum device_op : uint64_t {
 enum mark_kind : uint64_t {
   MARK_STEP = 1,       // the optimizer ended step number
   MARK_OUT_OF_MEMORY,  // the allocator of the program gave up; number is the request
+  MARK_GUESSED = 16,   // first of the marks of guessed_kind: number calls took a guessed work area
+};
+
+// Calls of libraries whose work area the stand-ins do not know, by kind.
+enum guessed_kind : int {
+  GUESSED_CONVOLUTION = 0,  // of cuDNN
+  GUESSED_RECURRENT,        // of cuDNN
+  GUESSED_OTHER,            // of cuDNN, cuSOLVER, cuSPARSE or cuFFT
+  GUESSED_KINDS,
 };
 
 // The status of an answer.

@@ -49,6 +49,7 @@ struct hello about;
 struct card cards[most_devices];
 uint64_t arena;  // address of device 0; 0 without one
 uint64_t events;  // number of the last event made here
+uint64_t guessed[GUESSED_KINDS];  // calls by kind
 thread_local int current = -1;
 
 void complain(const char *what) { dprintf(2, "vramyard: %s\n", what); }
@@ -277,6 +278,16 @@ API void vramyard_fill(void *to, uint64_t value, int width, size_t size) {
     for (size_t i = 0; i < size; i += size_t(width)) memcpy(text + i, &value, size_t(width));
     write_contents(number(to), text, size);
     free(text);
+  }
+}
+
+API void vramyard_guessed(int kind) { __atomic_add_fetch(&guessed[kind], 1, __ATOMIC_RELAXED); }
+
+// Marks how many calls took a guessed work area.
+API void vramyard_report(void) {
+  for (uint64_t kind = 0; kind < GUESSED_KINDS; kind++) {
+    uint64_t argument[4] = {MARK_GUESSED + kind, __atomic_load_n(&guessed[kind], __ATOMIC_RELAXED)}, result[2];
+    if (argument[1] > 0) vramyard_device(DEVICE_MARK, argument, result);
   }
 }
 

@@ -1,0 +1,350 @@
+// cuDNN: one plan for every graph, the sizes of work areas by the policy that the user chose, and
+// the layout of the weights of recurrent networks. Kernels do nothing.
+#include "dnn.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#ifndef CUDNN_VERSION
+#define CUDNN_VERSION 90100
+#endif
+
+namespace {
+
+enum dnn_status : int { DNN_SUCCESS = 0, DNN_BAD_PARAM = 2000, DNN_NOT_SUPPORTED = 3000 };
+
+const int most_dimensions = 8;
+const size_t longest_row = 1024;
+
+// The policy for work areas: a size for all, and a table of known ones.
+struct policy {
+  uint64_t bound;
+  char *table;  // its text, with rows of a description, a space and bytes; null for none
+};
+
+char *read_all(const char *path) {
+  int file = open(path, O_RDONLY | O_CLOEXEC);
+  struct stat about;
+  if (file < 0) return nullptr;
+  char *text = nullptr;
+  if (fstat(file, &about) == 0) {
+    size_t size = size_t(about.st_size), done = 0;
+    text = static_cast<char *>(malloc(size + 1));
+    for (ssize_t n; done < size && (n = read(file, text + done, size - done)) > 0;) done += size_t(n);
+    text[done] = 0;
+  }
+  close(file);
+  return text;
+}
+
+// Read once; a second thread that reads it at the same time leaks its copy.
+const struct policy *chosen() {
+  static struct policy *cached;
+  struct policy *p = __atomic_load_n(&cached, __ATOMIC_ACQUIRE);
+  if (p != nullptr) return p;
+  p = static_cast<struct policy *>(calloc(1, sizeof *p));
+  const char *words = getenv("VRAMYARD_CUDNN");
+  if (words != nullptr && strncmp(words, "bound=", 6) == 0) p->bound = strtoull(words + 6, nullptr, 10);
+  if (words != nullptr && strncmp(words, "table=", 6) == 0) p->table = read_all(words + 6);
+  __atomic_store_n(&cached, p, __ATOMIC_RELEASE);
+  return p;
+}
+
+// Finds the bytes of a description in the table.
+bool look_up(const char *row, size_t length, uint64_t *bytes) {
+  for (const char *at = chosen()->table; length > 0 && at != nullptr && *at != 0;) {
+    if (strncmp(at, row, length) == 0 && at[length] == ' ') {
+      *bytes = strtoull(at + length, nullptr, 10);
+      return true;
+    }
+    at = strchr(at, '\n');
+    if (at != nullptr) at++;
+  }
+  return false;
+}
+
+// The work area of a plan, and whether it is known.
+uint64_t work_area(const struct descriptor *plan, bool *guessed, bool *convolution) {
+  char row[longest_row];
+  size_t length = describe_convolution(plan, row, sizeof row);
+  uint64_t bytes = chosen()->bound;
+  *convolution = length > 0;
+  *guessed = !look_up(row, length, &bytes);
+  return bytes;
+}
+
+}  // namespace
+
+// Versions and errors.
+
+API size_t cudnnGetVersion(void) { return CUDNN_VERSION; }
+API size_t cudnnGetCudartVersion(void) { return 12080; }
+API int cudnnGetProperty(int type, int *value) {
+  const int base = CUDNN_VERSION >= 90000 ? 10000 : 1000;
+  *value = type == 0 ? CUDNN_VERSION / base : type == 1 ? CUDNN_VERSION % base / 100 : CUDNN_VERSION % 100;
+  return DNN_SUCCESS;
+}
+API void cudnnGetLastErrorString(char *text, size_t size) {
+  if (size > 0) text[0] = 0;
+}
+
+// The graph API.
+
+API int cudnnBackendCreateDescriptor(int type, struct descriptor **out) {
+  *out = new_descriptor(type);
+  return DNN_SUCCESS;
+}
+API int cudnnBackendDestroyDescriptor(struct descriptor *d) {
+  release_descriptor(d);
+  return DNN_SUCCESS;
+}
+API int cudnnBackendFinalize(struct descriptor *) { return DNN_SUCCESS; }
+API int cudnnBackendSetAttribute(struct descriptor *d, int name, int type, int64_t count, const void *elements) {
+  set_attribute(d, name, type, count, elements);
+  return DNN_SUCCESS;
+}
+
+// There is one engine with one configuration, which has no knobs and no notes. The caller's
+// descriptors stand for both.
+API int cudnnBackendGetAttribute(struct descriptor *d, int name, int, int64_t room, int64_t *count, void *elements) {
+  int64_t n = name == HEURISTICS_RESULTS || name == CONFIG_ENGINE || name == ENGINE_INDEX || name == PLAN_WORKSPACE;
+  if (count != nullptr) *count = n;
+  if (n == 0 || room < 1 || elements == nullptr) return DNN_SUCCESS;
+  int64_t value = 1;
+  bool guessed, convolution;
+  switch (name) {
+    case PLAN_WORKSPACE: value = int64_t(work_area(d, &guessed, &convolution)); [[fallthrough]];
+    case ENGINE_INDEX: memcpy(elements, &value, sizeof value); break;
+    default: {
+      struct descriptor *given;
+      memcpy(&given, elements, sizeof given);
+      if (given != nullptr && given != d) set_attribute(given, HEURISTICS_GRAPH, ELEMENT_DESCRIPTOR, 1, &d);
+    }
+  }
+  return DNN_SUCCESS;
+}
+
+API int cudnnBackendExecute(void *, struct descriptor *plan, struct descriptor *) {
+  bool guessed, convolution;
+  work_area(plan, &guessed, &convolution);
+  if (guessed) vramyard_guessed(convolution ? GUESSED_CONVOLUTION : GUESSED_OTHER);
+  return DNN_SUCCESS;
+}
+
+// Convolutions without the graph API: one algorithm.
+
+namespace {
+
+struct algorithm {
+  int number, status;
+  float milliseconds;
+  size_t memory;
+  int deterministic, math, reserved[3];
+};
+
+int one_algorithm(int requested, int *returned, struct algorithm *results) {
+  *returned = requested > 0 ? 1 : 0;
+  if (requested > 0) results[0] = {1, DNN_SUCCESS, 1, chosen()->bound, 1, 0, {}};
+  return DNN_SUCCESS;
+}
+
+int bounded(size_t *size) {
+  *size = chosen()->bound;
+  return DNN_SUCCESS;
+}
+
+int convolved() {
+  vramyard_guessed(GUESSED_CONVOLUTION);
+  return DNN_SUCCESS;
+}
+
+}  // namespace
+
+#define CONVOLUTION(kind)                                                                                            \
+  API int cudnnGetConvolution##kind##Algorithm_v7(void *, void *, void *, void *, void *, int n, int *returned,      \
+                                                  struct algorithm *results) {                                       \
+    return one_algorithm(n, returned, results);                                                                      \
+  }                                                                                                                  \
+  API int cudnnFindConvolution##kind##AlgorithmEx(void *, void *, void *, void *, void *, void *, void *, void *,    \
+                                                  int n, int *returned, struct algorithm *results, void *, size_t) { \
+    return one_algorithm(n, returned, results);                                                                      \
+  }                                                                                                                  \
+  API int cudnnGetConvolution##kind##WorkspaceSize(void *, void *, void *, void *, void *, int, size_t *size) {      \
+    return bounded(size);                                                                                            \
+  }                                                                                                                  \
+  API int cudnnConvolution##kind(void) { return convolved(); }
+
+CONVOLUTION(Forward)
+CONVOLUTION(BackwardData)
+CONVOLUTION(BackwardFilter)
+API int cudnnConvolutionBiasActivationForward(void) { return convolved(); }
+
+// Descriptors of tensors and filters, which can be read back.
+
+namespace {
+
+struct tensor {
+  int type, format, count;
+  int dimensions[most_dimensions], strides[most_dimensions];
+};
+
+int set_tensor(struct tensor *t, int type, int format, int count, const int *dimensions, const int *strides) {
+  if (count < 1 || count > most_dimensions) return DNN_BAD_PARAM;
+  *t = {type, format, count, {}, {}};
+  int packed = 1;
+  for (int i = count - 1; i >= 0; i--) {
+    t->dimensions[i] = dimensions[i];
+    t->strides[i] = strides != nullptr ? strides[i] : packed;
+    packed *= dimensions[i];
+  }
+  return DNN_SUCCESS;
+}
+
+template <typename T>
+int make(T **out) {
+  *out = static_cast<T *>(calloc(1, sizeof **out));
+  return DNN_SUCCESS;
+}
+
+int drop(void *p) {
+  free(p);
+  return DNN_SUCCESS;
+}
+
+}  // namespace
+
+API int cudnnCreateTensorDescriptor(struct tensor **out) { return make(out); }
+API int cudnnCreateFilterDescriptor(struct tensor **out) { return make(out); }
+API int cudnnDestroyTensorDescriptor(struct tensor *t) { return drop(t); }
+API int cudnnDestroyFilterDescriptor(struct tensor *t) { return drop(t); }
+API int cudnnSetTensorNdDescriptor(struct tensor *t, int type, int count, const int *dimensions, const int *strides) {
+  return set_tensor(t, type, 0, count, dimensions, strides);
+}
+API int cudnnSetFilterNdDescriptor(struct tensor *t, int type, int format, int count, const int *dimensions) {
+  return set_tensor(t, type, format, count, dimensions, nullptr);
+}
+API int cudnnGetTensorNdDescriptor(struct tensor *t, int room, int *type, int *count, int *dimensions, int *strides) {
+  *type = t->type, *count = t->count;
+  for (int i = 0; i < t->count && i < room; i++) dimensions[i] = t->dimensions[i], strides[i] = t->strides[i];
+  return DNN_SUCCESS;
+}
+API int cudnnGetFilterNdDescriptor(struct tensor *t, int room, int *type, int *format, int *count, int *dimensions) {
+  *type = t->type, *format = t->format, *count = t->count;
+  for (int i = 0; i < t->count && i < room; i++) dimensions[i] = t->dimensions[i];
+  return DNN_SUCCESS;
+}
+
+// Recurrent networks. The matrices of all layers come first, then all biases.
+
+namespace {
+
+struct network {
+  int cell, bias, directions, skip, type;
+  int64_t input, hidden, projection, layers;
+};
+
+enum bias_mode : int { BIAS_NONE = 0, BIAS_INPUT = 1, BIAS_BOTH = 2, BIAS_RECURRENT = 3 };
+
+size_t width_of(int type) {
+  switch (type) {
+    case 1: case 10: return 8;          // double, int64
+    case 2: case 9: return 2;           // half, bfloat16
+    case 3: case 6: case 11: return 1;  // int8, uint8, bool
+  }
+  return 4;
+}
+
+// The matrices of half a layer: those for the input, and as many for the state before.
+int gates(const struct network *n) { return n->cell == 2 ? 4 : n->cell == 3 ? 3 : 1; }
+
+int64_t state_size(const struct network *n) { return n->projection != 0 ? n->projection : n->hidden; }
+
+struct shape {
+  int64_t rows, columns;
+};
+
+// The matrix of a linear layer: input, recurrent or, as the last one, projection.
+struct shape matrix_of(const struct network *n, int64_t layer, int linear) {
+  int half = gates(n);
+  if (linear < half) {
+    if (layer >= n->directions) return {n->hidden, state_size(n) * n->directions};
+    return n->skip != 0 ? shape{0, 0} : shape{n->hidden, n->input};
+  }
+  if (linear < 2 * half) return {n->hidden, state_size(n)};
+  return linear == 2 * half && n->projection != 0 ? shape{n->projection, n->hidden} : shape{0, 0};
+}
+
+int64_t bias_of(const struct network *n, int linear) {
+  int half = gates(n);
+  bool has = linear < half ? n->bias == BIAS_BOTH || n->bias == BIAS_INPUT
+                           : linear < 2 * half && (n->bias == BIAS_BOTH || n->bias == BIAS_RECURRENT);
+  return has ? n->hidden : 0;
+}
+
+// Adds up the elements before a linear layer of a pseudo-layer; those of all for one that is not.
+void place_of(const struct network *n, int64_t layer, int linear, int64_t *matrix, int64_t *bias) {
+  int64_t matrices = 0, biases = 0;
+  *matrix = *bias = -1;
+  for (int64_t l = 0; l < n->layers * n->directions; l++) {
+    for (int i = 0; i <= 2 * gates(n); i++) {
+      if (l == layer && i == linear) *matrix = matrices, *bias = biases;
+      struct shape s = matrix_of(n, l, i);
+      matrices += s.rows * s.columns;
+      biases += bias_of(n, i);
+    }
+  }
+  if (*matrix < 0) *matrix = matrices, *bias = biases;
+}
+
+// Describes a matrix or a bias, unless the caller does not ask for it: t or out is null.
+void describe_block(struct tensor *t, void **out, const struct network *n, struct shape s, char *weights, int64_t at) {
+  int dimensions[] = {1, int(s.rows), int(s.columns)};
+  bool none = s.rows * s.columns == 0;
+  if (t != nullptr && none) *t = {};
+  if (t != nullptr && !none) set_tensor(t, n->type, 0, 3, dimensions, nullptr);
+  if (out != nullptr) *out = none ? nullptr : weights + size_t(at) * width_of(n->type);
+}
+
+}  // namespace
+
+API int cudnnCreateRNNDescriptor(struct network **out) { return make(out); }
+API int cudnnDestroyRNNDescriptor(struct network *n) { return drop(n); }
+API int cudnnSetRNNDescriptor_v8(struct network *n, int, int cell, int bias, int direction, int skip, int type, int, int,
+                                 int32_t input, int32_t hidden, int32_t projection, int32_t layers, void *, uint32_t) {
+  *n = {cell, bias, direction == 0 ? 1 : 2, skip, type, input, hidden, projection == hidden ? 0 : projection, layers};
+  return DNN_SUCCESS;
+}
+API int cudnnGetRNNWeightSpaceSize(void *, struct network *n, size_t *size) {
+  int64_t matrices, biases;
+  place_of(n, -1, 0, &matrices, &biases);
+  *size = size_t(matrices + biases) * width_of(n->type);
+  return DNN_SUCCESS;
+}
+API int cudnnGetRNNWeightParams(void *, struct network *n, int32_t layer, size_t, char *weights, int32_t linear,
+                                struct tensor *matrix, void **matrix_at, struct tensor *bias, void **bias_at) {
+  int64_t matrices, biases, at, bias_after;
+  place_of(n, -1, 0, &matrices, &biases);
+  place_of(n, layer, linear, &at, &bias_after);
+  describe_block(matrix, matrix_at, n, matrix_of(n, layer, linear), weights, at);
+  describe_block(bias, bias_at, n, {bias_of(n, linear), 1}, weights, matrices + bias_after);
+  return DNN_SUCCESS;
+}
+API int cudnnGetRNNTempSpaceSizes(void *, struct network *, int, void *, size_t *work, size_t *reserve) {
+  if (work != nullptr) *work = chosen()->bound;
+  if (reserve != nullptr) *reserve = chosen()->bound;
+  return DNN_SUCCESS;
+}
+
+namespace {
+
+int recurred() {
+  vramyard_guessed(GUESSED_RECURRENT);
+  return DNN_SUCCESS;
+}
+
+}  // namespace
+
+API int cudnnRNNForward(void) { return recurred(); }
+API int cudnnRNNBackwardData_v8(void) { return recurred(); }
+API int cudnnRNNBackwardWeights_v8(void) { return recurred(); }
