@@ -25,7 +25,7 @@ type runFlags struct {
 	search        whatifFlags
 	o             launch.Options
 	context, keep string
-	cudnn         string
+	cudnn, os     string
 	snapshot      string
 }
 
@@ -58,6 +58,8 @@ CUDA build, but no library of NVIDIA's. The exit status is 1 if the memory was t
 		StringVar(&f.keep, "values", "1MiB", "keep the contents of copies up to this `size`; larger ones read as zeros")
 	c.Flags().StringVar(&f.cudnn, "cudnn", "none",
 		"`policy` for the work areas of cuDNN: none, bound=SIZE for each call, or table=FILE")
+	c.Flags().StringVar(&f.os, "os", "linux",
+		"`system` whose order of addresses decides between equal segments: linux (falling) or wsl (rising)")
 	c.Flags().BoolVar(&f.o.Lazy, "lazy-events", false,
 		"complete an event only when the program waits for it; otherwise it is complete at once")
 	c.Flags().BoolVar(&f.o.Strict, "strict", false, "end the program at a call of CUDA that is not modelled")
@@ -97,6 +99,10 @@ func (f *runFlags) run(cmd *cobra.Command, command []string) error {
 	if f.o.CuDNN, err = launch.ParseWorkAreas(f.cudnn); err != nil {
 		return flagError("cudnn", err)
 	}
+	if f.os != "linux" && f.os != "wsl" {
+		return flagError("os", fmt.Errorf("%q: want linux or wsl", f.os))
+	}
+	f.o.Rising = f.os == "wsl"
 	dir, err := os.MkdirTemp("", "vramyard-")
 	if err != nil {
 		return err

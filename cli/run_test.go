@@ -99,6 +99,7 @@ func TestRunRefuses(t *testing.T) {
 		{[]string{"run", "--device", "sim:t4-16g", "--context", "much", "--", "python3"}, "--context: "},
 		{[]string{"run", "--device", "sim:t4-16g", "--context", "20GiB", "--", "python3"}, "--context: want less than "},
 		{[]string{"run", "--device", "sim:t4-16g", "--until-step", "-1", "--", "python3"}, "--until-step: want 0 or more"},
+		{[]string{"run", "--device", "sim:t4-16g", "--os", "mac", "--", "python3"}, "--os: \"mac\": want linux or wsl"},
 		{[]string{"run", "--device", "sim:t4-16g", "--values", "-1", "--", "python3"}, "--values: "},
 		{[]string{"run", "--device", "sim:t4-16g", "--", script}, "want a Python interpreter, or a script whose first line"},
 		{[]string{"run", "--device", "sim:t4-16g", "--", "no-such-program"}, "no-such-program"},

@@ -36,6 +36,8 @@ type Options struct {
 	Steps int
 	// FastInit leaves the initial values of parameters out.
 	FastInit bool
+	// Rising places each new segment above the earlier ones, as CUDA does on WSL 2; otherwise below.
+	Rising bool
 	// Lazy completes an event only when something waits for it; otherwise it is complete at once.
 	Lazy bool
 	// Strict ends the program at a call that is not modelled.
@@ -132,7 +134,9 @@ func serve(socket string, o Options, out *Outcome) (*standin.Server, error) {
 	card, listed := sim.CardOf(o.Device)
 	c := o.Device
 	c.Capacity -= min(o.Context, c.Capacity)
-	c.Policy = sim.TopDown // as the driver does on Linux
+	if c.Policy = sim.TopDown; o.Rising {
+		c.Policy = sim.FirstFit
+	}
 	d, err := sim.New(c)
 	if err != nil {
 		return nil, err

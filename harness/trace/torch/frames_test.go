@@ -93,6 +93,13 @@ train.py 9 <module>
 	}
 }
 
+// TestLineOfGeneratedCode reads the line -1, which PyTorch writes as 64 bits without sign.
+func TestLineOfGeneratedCode(t *testing.T) {
+	s := read(t, []byte(`{"segments": [], "device_traces": [[{"action": "alloc", "addr": 4096, "size": 512, "stream": 0,
+		"frames": [{"filename": "fake_tensor.py", "line": 18446744073709551615, "name": "init"}]}]]}`))
+	require.Equal(t, int64(-1), s.Frames[1].Line)
+}
+
 // TestFramesAreBounded shows stacks that are deeper, and with longer names, than any report needs.
 func TestFramesAreBounded(t *testing.T) {
 	for _, file := range []string{"deep.py", "deep.cpp", strings.Repeat("é", 10_000) + ".py",

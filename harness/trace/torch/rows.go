@@ -254,7 +254,9 @@ func (m *machine) frame(nd *node) (value, error) {
 				f.Function = m.stringOf(v)
 			}
 		case keyLine:
-			f.Line, ok = v.int()
+			var line uint64
+			line, ok = v.address() // PyTorch writes -1, the line of generated code, as 64 bits without sign
+			f.Line = int64(line)
 		default:
 			m.ignore(frameRow, key)
 		}
