@@ -30,6 +30,32 @@ alloc,3,20971520,3000000
 `
 )
 
+// tiesTrace leaves free blocks of one size, of which one lies in an older segment or was created
+// earlier, and the other one has the lower address.
+const tiesTrace = `a 1 30MiB
+a 2 1MiB
+a 3 1MiB
+f 1
+trim
+a 4 1MiB
+a 5 512KiB
+f 2
+f 4
+a 6 1MiB
+a 7 1MiB
+a 11 512KiB stream=1
+a 12 512KiB stream=1
+a 13 512KiB stream=1
+a 14 256KiB stream=1
+f 11
+f 12
+a 15 512KiB stream=1
+a 16 512KiB stream=1
+f 15
+f 13
+a 17 512KiB stream=1
+`
+
 func TestVerify(t *testing.T) {
 	requests, addresses := write(t, "run.csv", recordedCSV), write(t, "run.addr", recordedAddr)
 	file := filepath.Join(t.TempDir(), "r.json")
@@ -52,6 +78,23 @@ peak reserved: 22.00 MiB (23068672 bytes), recorded 22.00 MiB (23068672 bytes)
 	require.Nil(t, r.First)
 	require.EqualValues(t, 23068672, r.Reserved)
 	require.Len(t, r.Addresses, 64)
+}
+
+// TestVerifyFindsTheRelease verifies snapshots, which do not record the release: the rules that
+// predict one best made it.
+func TestVerifyFindsTheRelease(t *testing.T) {
+	requests := write(t, "ties.trace", tiesTrace)
+	for rules, strategy := range map[string]string{"2.11": "caching", "2.12": "caching:2.12", "2.13": "caching:2.13"} {
+		snapshot, file := filepath.Join(t.TempDir(), "s.pickle"), filepath.Join(t.TempDir(), "r.json")
+		succeed(t, "replay", "--strategy", strategy, "--snapshot", snapshot, requests)
+		succeed(t, "verify", snapshot, "--json", file)
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		var r verify.Result
+		require.NoError(t, json.Unmarshal(raw, &r))
+		require.True(t, r.All())
+		require.Contains(t, string(r.Config), `"rules": "`+rules+`"`)
+	}
 }
 
 func TestVerifyReportsTheFirstDisagreement(t *testing.T) {

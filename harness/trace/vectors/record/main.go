@@ -42,6 +42,9 @@ type job struct {
 
 // record writes the answers to every trace.
 func record(python, folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "vramyard-record-")
 	if err != nil {
 		return err
