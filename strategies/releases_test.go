@@ -46,8 +46,16 @@ func TestReleases(t *testing.T) {
 		delete(left, v.ID())
 		t.Run(v.ID(), func(t *testing.T) {
 			t.Parallel()
-			if differs[v.ID()] != "" {
-				t.Skip(differs[v.ID()])
+			switch why := differs[v.ID()]; why {
+			case "":
+			case order:
+				for _, stat := range []string{"", "_bytes"} {
+					for _, pool := range []string{"all", "small_pool", "large_pool"} {
+						v.Lacks = append(slices.Clone(v.Lacks), "= stat inactive_split"+stat+"."+pool)
+					}
+				}
+			default:
+				t.Skip(why)
 			}
 			requireGolden(t, v, v.Config)
 		})
