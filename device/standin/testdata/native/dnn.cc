@@ -1,0 +1,151 @@
+// The dialogue of a convolution finds its row in the table, and the weights of recurrent networks
+// fill their space without overlap.
+#define HOST
+#include "dnn.h"
+
+#include <initializer_list>
+
+#include "check.h"
+
+extern "C" {
+int cudnnBackendCreateDescriptor(int, struct descriptor **);
+int cudnnBackendDestroyDescriptor(struct descriptor *);
+int cudnnBackendSetAttribute(struct descriptor *, int, int, int64_t, const void *);
+int cudnnBackendGetAttribute(struct descriptor *, int, int, int64_t, int64_t *, void *);
+int cudnnBackendExecute(void *, struct descriptor *, struct descriptor *);
+int cudnnCreateTensorDescriptor(void **);
+int cudnnDestroyTensorDescriptor(void *);
+int cudnnSetTensorNdDescriptor(void *, int, int, const int *, const int *);
+int cudnnGetTensorNdDescriptor(void *, int, int *, int *, int *, int *);
+int cudnnCreateRNNDescriptor(void **);
+int cudnnDestroyRNNDescriptor(void *);
+int cudnnSetRNNDescriptor_v8(void *, int, int, int, int, int, int, int, int, int, int, int, int, void *, unsigned);
+int cudnnGetRNNWeightSpaceSize(void *, void *, size_t *);
+int cudnnGetRNNWeightParams(void *, void *, int, size_t, void *, int, void *, void **, void *, void **);
+}
+
+namespace {
+
+struct descriptor *make(int type) {
+  struct descriptor *d;
+  CHECK(cudnnBackendCreateDescriptor(type, &d) == 0);
+  return d;
+}
+
+void set(struct descriptor *d, int name, struct descriptor *value) {
+  CHECK(cudnnBackendSetAttribute(d, name, ELEMENT_DESCRIPTOR, 1, &value) == 0);
+}
+
+void set(struct descriptor *d, int name, int64_t first, int64_t second) {
+  int64_t values[] = {first, second};
+  CHECK(cudnnBackendSetAttribute(d, name, ELEMENT_INT64, 2, values) == 0);
+}
+
+// Returns the number of elements of an attribute.
+int64_t get(struct descriptor *d, int name, int type, int64_t room, void *elements) {
+  int64_t count = -1;
+  CHECK(cudnnBackendGetAttribute(d, name, type, room, &count, elements) == 0);
+  return count;
+}
+
+struct descriptor *tensor(int64_t rows, int64_t columns) {
+  struct descriptor *d = make(17);
+  int type = 2;
+  CHECK(cudnnBackendSetAttribute(d, TENSOR_TYPE, ELEMENT_DATA_TYPE, 1, &type) == 0);
+  set(d, TENSOR_DIMENSIONS, rows, columns);
+  set(d, TENSOR_STRIDES, columns, 1);
+  return d;
+}
+
+// Asks for the work area of a convolution whose input has so many rows. Every descriptor but the
+// plan is destroyed before the plan is asked.
+int64_t work_area(int operation, int first, int64_t rows) {
+  struct descriptor *w = tensor(3, 3), *x = tensor(rows, 8), *y = tensor(rows, 6), *c = make(1), *o = make(operation);
+  struct descriptor *graph = make(DESCRIPTOR_GRAPH), *heuristics = make(4), *config = make(3), *engine = make(2);
+  struct descriptor *plan = make(5);
+  set(c, CONVOLUTION_PRE_PADDINGS, 0, 1);
+  set(c, CONVOLUTION_POST_PADDINGS, 0, 1);
+  set(c, CONVOLUTION_STRIDES, 1, 1);
+  set(c, CONVOLUTION_DILATIONS, 2, 1);
+  set(o, first, c);
+  set(o, first + 1, w);
+  set(o, first + 2, x);
+  set(o, first + 3, y);
+  set(graph, GRAPH_OPERATIONS, o);
+  set(heuristics, HEURISTICS_GRAPH, graph);
+  CHECK(get(heuristics, HEURISTICS_RESULTS, ELEMENT_DESCRIPTOR, 0, nullptr) == 1);
+  CHECK(get(heuristics, HEURISTICS_RESULTS, ELEMENT_DESCRIPTOR, 1, &config) == 1);
+  CHECK(get(config, CONFIG_ENGINE, ELEMENT_DESCRIPTOR, 1, &engine) == 1);
+  CHECK(get(engine, 1303, 10, 9, nullptr) == 0);
+  set(plan, 401, config);
+  for (struct descriptor *d : {w, x, y, c, o, graph, heuristics, config, engine}) {
+    cudnnBackendDestroyDescriptor(d);
+  }
+  int64_t size = -1;
+  CHECK(get(plan, PLAN_WORKSPACE, ELEMENT_INT64, 1, &size) == 1);
+  CHECK(cudnnBackendExecute(nullptr, plan, nullptr) == 0);
+  cudnnBackendDestroyDescriptor(plan);
+  return size;
+}
+
+void recurrent(int cell, int gates, int directions, int input, int hidden, int projection, int layers) {
+  void *n, *matrix, *bias;
+  CHECK(cudnnCreateRNNDescriptor(&n) == 0);
+  CHECK(cudnnCreateTensorDescriptor(&matrix) == 0 && cudnnCreateTensorDescriptor(&bias) == 0);
+  CHECK(cudnnSetRNNDescriptor_v8(n, 0, cell, 2, directions - 1, 0, 0, 0, 0, input, hidden, projection, layers, nullptr,
+                                 0) == 0);
+  size_t size;
+  CHECK(cudnnGetRNNWeightSpaceSize(nullptr, n, &size) == 0);
+  char *space = static_cast<char *>(calloc(size, 1));
+  for (int layer = 0; layer < layers * directions; layer++) {
+    for (int linear = 0; linear < 2 * gates + (projection != hidden); linear++) {
+      void *at[2];
+      CHECK(cudnnGetRNNWeightParams(nullptr, n, layer, size, space, linear, matrix, &at[0], bias, &at[1]) == 0);
+      for (int k = 0; k < 2; k++) {
+        int type, count, dimensions[3], strides[3], elements = 1;
+        CHECK(cudnnGetTensorNdDescriptor(k == 0 ? matrix : bias, 3, &type, &count, dimensions, strides) == 0);
+        CHECK(count == 3 || (k == 1 && linear == 2 * gates));
+        for (int i = 0; i < count; i++) elements *= dimensions[i];
+        char *block = static_cast<char *>(at[k]);
+        for (int i = 0; block != nullptr && i < 4 * elements; i++) CHECK(block[i]++ == 0);
+      }
+      CHECK(cudnnGetRNNWeightParams(nullptr, n, layer, size, space, linear, matrix, &at[0], nullptr, nullptr) == 0);
+    }
+  }
+  for (size_t i = 0; i < size; i++) CHECK(space[i] == 1);
+  free(space);
+  cudnnDestroyTensorDescriptor(matrix);
+  cudnnDestroyTensorDescriptor(bias);
+  cudnnDestroyRNNDescriptor(n);
+}
+
+}  // namespace
+
+int main(int, char **arguments) {
+  FILE *table = fopen(arguments[1], "w");
+  CHECK(table != nullptr);
+  fputs("# measured\nforward type=2 w=3,3:3,1 x=9,8:8,1 y=9,6:6,1 pad=0,1:0,1 stride=1,1 dilation=2,1 4096\n", table);
+  fputs("filter type=2 w=3,3:3,1 x=9,8:8,1 y=9,6:6,1 pad=0,1:0,1 stride=1,1 dilation=2,1 512\n", table);
+  fclose(table);
+  char policy[4096];
+  snprintf(policy, sizeof policy, "table=%s", arguments[1]);
+  setenv("VRAMYARD_CUDNN", policy, 1);
+  CHECK(work_area(DESCRIPTOR_FORWARD, FORWARD_CONVOLUTION, 9) == 4096);
+  CHECK(work_area(DESCRIPTOR_FILTER, FILTER_CONVOLUTION, 9) == 512 && guesses[GUESSED_CONVOLUTION] == 0);
+  CHECK(work_area(DESCRIPTOR_FORWARD, FORWARD_CONVOLUTION, 90) == 0 && guesses[GUESSED_CONVOLUTION] == 1);
+  CHECK(work_area(DESCRIPTOR_DATA, DATA_CONVOLUTION, 9) == 0 && guesses[GUESSED_CONVOLUTION] == 2);
+
+  struct descriptor *other = make(5);
+  CHECK(cudnnBackendExecute(nullptr, other, nullptr) == 0 && guesses[GUESSED_OTHER] == 1);
+  cudnnBackendDestroyDescriptor(other);
+
+  void *t;
+  int dimensions[9] = {4, 3, 2, 1}, strides[9] = {6, 2, 1, 1};
+  CHECK(cudnnCreateTensorDescriptor(&t) == 0 && cudnnSetTensorNdDescriptor(t, 0, 9, dimensions, strides) != 0);
+  CHECK(cudnnDestroyTensorDescriptor(t) == 0);
+
+  recurrent(0, 1, 1, 5, 7, 7, 1);
+  recurrent(2, 4, 1, 5, 7, 7, 3);
+  recurrent(2, 4, 2, 5, 7, 3, 2);
+  recurrent(3, 3, 2, 5, 7, 7, 2);
+}

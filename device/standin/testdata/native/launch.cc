@@ -1,0 +1,105 @@
+// Kernels are found by their host function and fill memory as PyTorch's do; captures follow CUDA's
+// rules.
+#define HOST
+#include "check.h"
+#include "runtime.h"
+
+struct dim3 {
+  unsigned x, y, z;
+};
+extern "C" {
+void **__cudaRegisterFatBinary(void *);
+void __cudaRegisterFunction(void **, const char *, char *, const char *, int, void *, void *, void *, void *, int *);
+unsigned __cudaPushCallConfiguration(struct dim3, struct dim3, size_t, void *);
+int __cudaPopCallConfiguration(struct dim3 *, struct dim3 *, size_t *, void **);
+int cudaLaunchKernel(const void *, struct dim3, struct dim3, void **, size_t, void *);
+int cudaFuncGetName(const char **, const void *);
+int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *, const void *, int, size_t);
+int cudaMalloc(void **, size_t);
+int cudaFree(void *);
+int cudaGetLastError(void);
+int cudaStreamCreate(void **);
+int cudaEventCreate(void **);
+int cudaEventRecord(void *, void *);
+int cudaEventDestroy(void *);
+int cudaStreamWaitEvent(void *, void *, unsigned);
+int cudaStreamBeginCapture(void *, int);
+int cudaStreamEndCapture(void *, void **);
+int cudaStreamIsCapturing(void *, int *);
+}
+
+namespace {
+
+const int functions = 40000;
+char host[functions];
+
+void launch(const char *function, void *count, void *functor, void *to) {
+  void *arguments[] = {count, functor, &to};
+  CHECK(cudaLaunchKernel(function, {1, 1, 1}, {1, 1, 1}, arguments, 0, nullptr) == SUCCESS);
+}
+
+void kernels() {
+  uint32_t nothing[16] = {};
+  void **binary = __cudaRegisterFatBinary(nothing);
+  auto enter = [&](int i, const char *name) {
+    __cudaRegisterFunction(binary, &host[i], nullptr, name, 0, nullptr, nullptr, nullptr, nullptr, nullptr);
+  };
+  for (int i = 2; i < functions; i++) enter(i, "name");
+  const char *fill = "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIsEE";
+  const char *range = "_ZN17_RangeFactories_cu29elementwise_kernel_with_indexIlZZZN2at6native"
+                      "15arange_cuda_outEvENKUlvE_clEvENKUlvE3_clEvE";
+  enter(0, fill);
+  enter(1, range);
+  const char *name;
+  CHECK(cudaFuncGetName(&name, &host[functions - 1]) == SUCCESS && strcmp(name, "name") == 0);
+  CHECK(cudaFuncGetName(&name, &name) == INVALID_DEVICE_FUNCTION && cudaGetLastError() == INVALID_DEVICE_FUNCTION);
+  int16_t to[4] = {};
+  int count = 3;
+  int16_t seven = 7;
+  launch(&host[0], &count, &seven, to);
+  CHECK(to[0] == 7 && to[2] == 7 && to[3] == 0);
+  int64_t n = 3, start_step[] = {5, -2};
+  launch(&host[1], &n, start_step, to);
+  CHECK(to[0] == 5 && to[1] == 3 && to[2] == 1 && to[3] == 0);
+  launch(&host[2], &n, start_step, to);
+  CHECK(to[0] == 5);
+  int blocks;
+  CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &host[2], 256, 0) == SUCCESS && blocks == 8);
+}
+
+void configurations() {
+  struct dim3 grid = {1, 2, 3}, block = {4, 5, 6};
+  size_t shared = 0;
+  void *stream = nullptr;
+  CHECK(__cudaPushCallConfiguration(grid, block, 7, &grid) == 0);
+  grid = block = {};
+  CHECK(__cudaPopCallConfiguration(&grid, &block, &shared, &stream) == SUCCESS);
+  CHECK(grid.z == 3 && block.x == 4 && shared == 7 && stream == &grid);
+  CHECK(__cudaPopCallConfiguration(&grid, &block, &shared, &stream) != SUCCESS);
+  cudaGetLastError();
+}
+
+void captures() {
+  void *a, *b, *event, *graph, *memory;
+  CHECK(cudaStreamCreate(&a) == SUCCESS && cudaStreamCreate(&b) == SUCCESS && cudaEventCreate(&event) == SUCCESS);
+  CHECK(cudaStreamBeginCapture(nullptr, 0) == CAPTURE_UNSUPPORTED);
+  CHECK(cudaStreamBeginCapture(a, 0) == SUCCESS && cudaStreamBeginCapture(a, 0) == ILLEGAL_CAPTURE_STATE);
+  int status;
+  CHECK(cudaStreamIsCapturing(b, &status) == SUCCESS && status == 0);
+  CHECK(cudaEventRecord(event, a) == SUCCESS && cudaStreamWaitEvent(b, event, 0) == SUCCESS);
+  CHECK(cudaStreamIsCapturing(b, &status) == SUCCESS && status == 1);
+  CHECK(cudaStreamEndCapture(a, &graph) == SUCCESS && graph != nullptr);
+  CHECK(cudaStreamIsCapturing(b, &status) == SUCCESS && status == 0);
+  CHECK(cudaStreamBeginCapture(a, 0) == SUCCESS && cudaMalloc(&memory, 512) == CAPTURE_UNSUPPORTED);
+  CHECK(cudaStreamEndCapture(a, &graph) == CAPTURE_INVALIDATED && graph == nullptr);
+  CHECK(cudaStreamEndCapture(a, &graph) == ILLEGAL_CAPTURE_STATE);
+  CHECK(cudaMalloc(&memory, 512) == SUCCESS && cudaFree(memory) == SUCCESS && cudaEventDestroy(event) == SUCCESS);
+}
+
+}  // namespace
+
+int main() {
+  kernels();
+  configurations();
+  captures();
+}
