@@ -26,9 +26,8 @@ class Replay:
 
     def __init__(self):
         self.streams = {0: torch.cuda.default_stream()}
-        self.live = {}      # tensors by ID
-        self.shared = set() # IDs that another stream uses: their frees wait for it
-        self.answers = []   # (entries of the history before it or None, kind, ID, ...)
+        self.live = {}  # tensors by ID
+        self.answers = []  # (entries of the history before it or None, kind, ...)
         enable_history()
 
     def stream(self, k):
@@ -55,14 +54,13 @@ class Replay:
 
     def do_f(self, id):
         if id in self.live:
-            self.answers.append((None, "free", id, self.live[id].data_ptr(), id in self.shared))
+            self.answers.append((None, "free", id, self.live[id].data_ptr()))
             del self.live[id]
 
     def do_r(self, id, stream):
         if id in self.live:
             self.live[id].record_stream(self.stream(stream))
             self.answers.append((None, "use", id, stream))
-            self.shared.add((id, stream))
 
     def do_d(self, stream):
         self.stream(stream).synchronize()
@@ -91,11 +89,11 @@ class Replay:
         self.answers.append((len(history()), "totals", figures))
 
     def render(self):
-        entries = [e for e in history()]
+        entries = history()
         first = [e["addr"] for e in entries if e["action"] in ("segment_alloc", "segment_map")]
         base = min(first, default=0)
         number = {s.cuda_stream: k for k, s in self.streams.items()}
-        names, owner, pending, used, at = {}, {}, {}, {}, 0
+        owner, pending, used, at = {}, {}, {}, 0  # streams and IDs of the blocks
 
         def consume(entry):
             action = entry["action"]
@@ -124,7 +122,7 @@ class Replay:
                 if rest[1] != owner[rest[0]]:
                     used[rest[0]].add(rest[1])
             elif kind == "free":
-                id, addr, _ = rest
+                id, addr = rest
                 while consume(entries[at]) != "free_requested":
                     at += 1
                 at += 1
