@@ -54,18 +54,11 @@ class _Recorder:
         self.recording = True
 
     def follow_blocks(self):
-        """Tells the device of every block: the contents of a freed block are forgotten."""
-        try:
-            import torch.cuda._gpu_trace as trace
-        except ImportError:  # before 2.1
-            import torch.utils._cuda_trace as trace
-        device = _library()
-        suffix = "_for_memory_%s" if hasattr(trace, "register_callback_for_memory_allocation") else "_for_cuda_memory_%s"
-        for event, function in (("allocation", device.vramyard_granted), ("deallocation", device.vramyard_freed)):
-            function.restype, function.argtypes = None, [ctypes.c_uint64]
-            getattr(trace, "register_callback" + suffix % event)(function)
-        activate = getattr(self.torch._C, "_activate_gpu_trace", None) or self.torch._C._activate_cuda_trace
-        activate()
+        """Reports every block to the stand-ins: the contents of a freed block are forgotten."""
+        c10 = ctypes.CDLL(os.path.join(os.path.dirname(self.torch.__file__), "lib", "libc10.so"))
+        set_trace = c10._ZN3c104impl8GPUTrace9set_traceEPKNS0_13PyInterpreterE
+        set_trace.restype, set_trace.argtypes = None, [ctypes.c_void_p]
+        set_trace(ctypes.addressof(ctypes.c_void_p.in_dll(_library(), "vramyard_tracer")))
 
     def exhausted(self, device, request, total, free):
         _mark(2, request)

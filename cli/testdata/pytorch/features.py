@@ -178,6 +178,15 @@ def profiles():
 
 
 @feature
+def exceptions_that_free_tensors():
+    from torch.utils.checkpoint import checkpoint
+
+    layer = nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 64)).cuda()
+    x = torch.randn(8, 64, device="cuda", requires_grad=True)
+    checkpoint(layer, checkpoint(layer, x, use_reentrant=False), use_reentrant=False).sum().backward()
+
+
+@feature
 def data_parallel_with_nccl():
     import tempfile
 

@@ -126,17 +126,49 @@ void forget_contents(uint64_t at, size_t size) {
   cut(at, at + size);
 }
 
-// The program's allocator granted or freed a block. PyTorch's callbacks call these.
+namespace {
 
-API void vramyard_granted(uint64_t at) {
+// The program's allocator granted or freed a block.
+
+void granted(uint64_t at) {
   held lock;
   size_t i = block_at(at);
   if (i == blocks.count || blocks.all[i] != at) blocks.insert(i, at);
 }
 
-API void vramyard_freed(uint64_t at) {
+void freed(uint64_t at) {
   held lock;
   size_t i = block_at(at);
   if (i < blocks.count && blocks.all[i] == at) blocks.remove(i, 1);
   cut(at, i < blocks.count ? blocks.all[i] : UINT64_MAX);
+}
+
+// PyTorch reports grants and frees to virtual functions of an object. Its own object runs Python, and
+// loses an exception that is pending while a tensor is freed. The place of a function in the table
+// depends on the release: the first that gets an address of a device is the one for grants, since
+// nothing is freed before. The type of the device precedes the address in newer releases.
+int grants = -1;
+
+template <int N>
+void reported(const void *, uint64_t type, uint64_t at) {
+  int device;
+  if (vramyard_place(reinterpret_cast<void *>(type), &device) == PLACE_DEVICE) at = type;
+  if (vramyard_place(reinterpret_cast<void *>(at), &device) != PLACE_DEVICE) return;
+  if (grants < 0) grants = N;
+  (N == grants ? granted : freed)(at);
+}
+
+using function = void (*)(const void *, uint64_t, uint64_t);
+
+#define FOUR(n) reported<n>, reported<n + 1>, reported<n + 2>, reported<n + 3>
+#define SIXTEEN(n) FOUR(n), FOUR(n + 4), FOUR(n + 8), FOUR(n + 12)
+const function functions[] = {SIXTEEN(0), SIXTEEN(16), SIXTEEN(32), SIXTEEN(48), SIXTEEN(64), SIXTEEN(80)};
+const function *const object = functions;
+
+}  // namespace
+
+// The argument of c10::impl::GPUTrace::set_trace.
+extern "C" {
+__attribute__((visibility("default"))) extern const function *const *const vramyard_tracer;
+const function *const *const vramyard_tracer = &object;
 }
