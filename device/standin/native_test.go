@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -47,4 +48,28 @@ func TestNativeCode(t *testing.T) {
 			require.NoError(t, err, string(text))
 		})
 	}
+}
+
+// TestTableCollector runs the tests of python/cudnn_table.py, with the stand-in in cuDNN's place.
+func TestTableCollector(t *testing.T) {
+	t.Parallel()
+	folder := filepath.Join("..", "..", "python")
+	// A kept result depends on the files that are read here.
+	for _, file := range []string{"cudnn_table.py", "cudnn_table.cc", "cudnn_table_test.py"} {
+		_, err := os.ReadFile(filepath.Join(folder, file))
+		require.NoError(t, err)
+	}
+	compiler, err := Compiler()
+	if err != nil {
+		t.Skip("the collector is tested where there is a C++ compiler: ", err)
+	}
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("the collector is tested where there is Python: ", err)
+	}
+	c := exec.Command(python, "-m", "unittest", "cudnn_table_test")
+	c.Dir = folder
+	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "CXX="+strings.Join(compiler, " "))
+	text, err := c.CombinedOutput()
+	require.NoError(t, err, string(text))
 }
