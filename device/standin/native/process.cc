@@ -206,9 +206,10 @@ API const struct card *vramyard_card(int device) {
   return ready() && device >= 0 && device < about.devices ? &cards[device] : &none;
 }
 
+// A handle is aligned as a pointer is: PyTorch marks its own streams by the lowest bit.
 API void *vramyard_token(void) {
   static uint64_t last = uint64_t(1) << 62;
-  return pointer(__atomic_add_fetch(&last, 1, __ATOMIC_SEQ_CST));
+  return pointer(__atomic_add_fetch(&last, 16, __ATOMIC_SEQ_CST));
 }
 
 API int *vramyard_current(void) { return &current; }

@@ -1,4 +1,5 @@
 // The contents of device memory equal those of an array after any writes and forgettings.
+#define HOST
 #include "contents.h"
 
 #include "check.h"
