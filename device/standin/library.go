@@ -19,6 +19,9 @@ type library struct {
 // global are the patterns of the names of a CUDA runtime without a list of imports.
 const global = "cuda*; __cuda*;"
 
+// ours are the patterns of the functions that one stand-in looks up in another.
+const ours = " vramyard_*;"
+
 // Runtimes returns the stages that build stand-ins of the CUDA runtime of every release and of the
 // driver, below folder, for programs whose imports are not known: all that is modelled is exported.
 func Runtimes(folder string) (files map[string]string, stages [][]Step) {
@@ -53,7 +56,7 @@ func (l *library) link(folder string, files map[string]string) Step {
 		if l.names != nil {
 			names = strings.Join(l.names, "; ") + ";"
 		}
-		files[l.soname+".map"] = l.node + " { global: " + names + " local: *; };\n"
+		files[l.soname+".map"] = l.node + " { global: " + names + ours + " local: *; };\n"
 		s = append(s, "-Wl,--version-script,"+l.soname+".map")
 	}
 	s = append(append(s, "-o", folder+l.soname), l.models...)

@@ -13,9 +13,22 @@ typedef void *context_t, *stream_t, *event_t, *pool_t;
 
 namespace {
 
-thread_local context_t current;
+// The contexts that this thread pushed, lowest first: the device that each replaced.
+const int most_pushed = 64;
+thread_local int replaced[most_pushed], pushed;
 
-context_t primary() { return pointer(0x1000 + uint64_t(here())); }
+// The primary context of a device.
+context_t primary(int device) { return pointer(0x1000 + uint64_t(device)); }
+
+// The runtime of the program: it knows which streams capture. Null for a program without one.
+template <typename F>
+F of_runtime(const char *name) { return reinterpret_cast<F>(dlsym(RTLD_DEFAULT, name)); }
+
+// What may not be done while a stream captures ends the capture.
+int unless_capturing() {
+  auto interrupts = of_runtime<bool (*)()>("vramyard_interrupts_capture");
+  return interrupts != nullptr && interrupts() ? CAPTURE_UNSUPPORTED : SUCCESS;
+}
 
 uint64_t pool_of(pool_t p) { return number(p) - 1; }
 
@@ -23,7 +36,7 @@ pool_t as_pool(uint64_t n) { return pointer(n + 1); }
 
 }  // namespace
 
-// Devices and contexts. There is one context; whoever has none set works in it too.
+// Devices and contexts. A thread always has a context: that of its current device.
 
 API result_t cuInit(unsigned flags) { return flags == 0 ? SUCCESS : INVALID_VALUE; }
 API result_t cuDriverGetVersion(int *v) {
@@ -54,7 +67,7 @@ API result_t cuDeviceGetAttribute(int *value, int attribute, device_t d) {
   return SUCCESS;
 }
 API result_t cuDevicePrimaryCtxRetain(context_t *c, device_t d) {
-  *c = primary();
+  *c = primary(d);
   return known(d) ? SUCCESS : INVALID_DEVICE;
 }
 API result_t cuDevicePrimaryCtxRelease_v2(device_t) { return SUCCESS; }
@@ -63,20 +76,32 @@ API result_t cuDevicePrimaryCtxGetState(device_t, unsigned *flags, int *active) 
   return SUCCESS;
 }
 API result_t cuCtxSetCurrent(context_t c) {
-  current = c;
+  *vramyard_current() = c == nullptr ? -1 : int(number(c) - number(primary(0)));
   return SUCCESS;
 }
 API result_t cuCtxGetCurrent(context_t *c) {
-  *c = current != nullptr ? current : primary();
+  *c = primary(here());
   return SUCCESS;
 }
-API result_t cuCtxPushCurrent_v2(context_t c) { return cuCtxSetCurrent(c); }
-API result_t cuCtxPopCurrent_v2(context_t *c) { return cuCtxGetCurrent(c); }
+API result_t cuCtxPushCurrent_v2(context_t c) {
+  if (pushed == most_pushed) return INVALID_VALUE;
+  replaced[pushed++] = *vramyard_current();
+  return cuCtxSetCurrent(c);
+}
+API result_t cuCtxPopCurrent_v2(context_t *c) {
+  if (pushed == 0) return INVALID_CONTEXT;
+  if (c != nullptr) *c = primary(here());
+  *vramyard_current() = replaced[--pushed];
+  return SUCCESS;
+}
 API result_t cuCtxGetDevice(device_t *d) {
   *d = here();
   return SUCCESS;
 }
-API result_t cuCtxSynchronize(void) { return ask(DEVICE_SYNC).status; }
+API result_t cuCtxSynchronize(void) {
+  int e = unless_capturing();
+  return e != SUCCESS ? e : ask(DEVICE_SYNC).status;
+}
 
 // Memory.
 
@@ -87,20 +112,40 @@ API result_t cuMemGetInfo_v2(size_t *free, size_t *total) {
 }
 API result_t cuMemAlloc_v2(address_t *out, size_t size) {
   *out = 0;
-  return size == 0 ? int(INVALID_VALUE) : take(out, ask(DEVICE_RESERVE, size));
+  int e = size == 0 ? INVALID_VALUE : unless_capturing();
+  return e != SUCCESS ? e : take(out, ask(DEVICE_RESERVE, size));
 }
-API result_t cuMemFree_v2(address_t a) { return give_back(a); }
+API result_t cuMemFree_v2(address_t a) {
+  int e = unless_capturing();
+  return e != SUCCESS ? e : give_back(a);
+}
 API result_t cuMemGetAddressRange_v2(address_t *base, size_t *size, address_t a) {
   struct reply r = ask(DEVICE_LOOKUP, a);
   if (base != nullptr) *base = r.value[0];
   if (size != nullptr) *size = r.value[1];
   return r.status;
 }
-API result_t cuMemsetD8_v2(address_t, unsigned char, size_t) { return SUCCESS; }
-API result_t cuMemsetD8Async(address_t, unsigned char, size_t, stream_t) { return SUCCESS; }
-API result_t cuMemcpyHtoD_v2(address_t, const void *, size_t) { return SUCCESS; }
-API result_t cuMemcpyDtoH_v2(void *, address_t, size_t) { return SUCCESS; }
-API result_t cuMemcpyDtoD_v2(address_t, address_t, size_t) { return SUCCESS; }
+API result_t cuMemsetD8_v2(address_t a, unsigned char value, size_t n) {
+  vramyard_fill(pointer(a), value, 1, n);
+  return SUCCESS;
+}
+API result_t cuMemsetD8Async(address_t a, unsigned char value, size_t n, stream_t) { return cuMemsetD8_v2(a, value, n); }
+API result_t cuMemsetD32_v2(address_t a, unsigned value, size_t n) {
+  vramyard_fill(pointer(a), value, 4, 4 * n);
+  return SUCCESS;
+}
+API result_t cuMemcpyHtoD_v2(address_t to, const void *from, size_t n) {
+  vramyard_copy(pointer(to), from, n);
+  return SUCCESS;
+}
+API result_t cuMemcpyDtoH_v2(void *to, address_t from, size_t n) {
+  vramyard_copy(to, pointer(from), n);
+  return SUCCESS;
+}
+API result_t cuMemcpyDtoD_v2(address_t to, address_t from, size_t n) {
+  vramyard_copy(pointer(to), pointer(from), n);
+  return SUCCESS;
+}
 
 // Virtual memory.
 
@@ -136,9 +181,14 @@ API result_t cuStreamDestroy_v2(stream_t) { return SUCCESS; }
 API result_t cuStreamSynchronize(stream_t s) { return ask(DEVICE_SYNC_STREAM, number(s)).status; }
 API result_t cuStreamQuery(stream_t s) { return finished(ask(DEVICE_STREAM_DONE, number(s))); }
 API result_t cuStreamWaitEvent(stream_t s, event_t e, unsigned) { return ask(DEVICE_WAIT, number(s), number(e)).status; }
-API result_t cuStreamIsCapturing(stream_t, int *status) {
+API result_t cuStreamIsCapturing(stream_t s, int *status) {
+  auto capturing = of_runtime<int (*)(stream_t, int *)>("cudaStreamIsCapturing");
   *status = 0;
-  return SUCCESS;
+  return capturing == nullptr ? int(SUCCESS) : capturing(s, status);
+}
+API result_t cuThreadExchangeStreamCaptureMode(int *mode) {
+  auto exchange = of_runtime<int (*)(int *)>("cudaThreadExchangeStreamCaptureMode");
+  return exchange == nullptr ? int(SUCCESS) : exchange(mode);
 }
 API result_t cuEventCreate(event_t *e, unsigned) { return take(e, ask(DEVICE_NEW_EVENT)); }
 API result_t cuEventDestroy_v2(event_t e) { return ask(DEVICE_DESTROY_EVENT, number(e)).status; }
@@ -158,6 +208,18 @@ API result_t cuDeviceGetDefaultMemPool(pool_t *pool, device_t) {
   *pool = as_pool(0);
   return SUCCESS;
 }
+API result_t cuMemPoolCreate(pool_t *pool, const void *) {
+  struct reply r = ask(DEVICE_NEW_POOL);
+  if (r.status == SUCCESS) *pool = as_pool(r.value[0]);
+  return r.status;
+}
+API result_t cuMemPoolDestroy(pool_t pool) { return ask(DEVICE_DESTROY_POOL, pool_of(pool)).status; }
+API result_t cuMemPoolSetAttribute(pool_t pool, int attribute, void *value) {
+  return set_pool(pool_of(pool), attribute, value);
+}
+API result_t cuMemPoolGetAttribute(pool_t pool, int attribute, void *value) {
+  return get_pool(pool_of(pool), attribute, value);
+}
 API result_t cuMemPoolTrimTo(pool_t pool, size_t keep) { return ask(DEVICE_TRIM_POOL, pool_of(pool), keep).status; }
 
 // Errors, and entry points by name.
@@ -173,6 +235,8 @@ API result_t cuGetErrorName(result_t e, const char **out) {
     case OUT_OF_MEMORY: *out = "CUDA_ERROR_OUT_OF_MEMORY"; break;
     case NOT_INITIALIZED: *out = "CUDA_ERROR_NOT_INITIALIZED"; break;
     case INVALID_DEVICE: *out = "CUDA_ERROR_INVALID_DEVICE"; break;
+    case INVALID_CONTEXT: *out = "CUDA_ERROR_INVALID_CONTEXT"; break;
+    case CAPTURE_UNSUPPORTED: *out = "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED"; break;
     case INVALID_HANDLE: *out = "CUDA_ERROR_INVALID_HANDLE"; break;
     case NOT_READY: *out = "CUDA_ERROR_NOT_READY"; break;
     case NOT_SUPPORTED: *out = "CUDA_ERROR_NOT_SUPPORTED"; break;

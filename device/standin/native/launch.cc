@@ -372,7 +372,7 @@ struct lock_captures {
 
 }  // namespace
 
-bool interrupts_capture() {
+API bool vramyard_interrupts_capture() {
   if (none() || exchange_mode == MODE_RELAXED) return false;
   lock_captures held;
   bool found = false;

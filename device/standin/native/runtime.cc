@@ -29,7 +29,7 @@ uint64_t pool_of(pool_t p) { return number(p) - 1; }  // null is no pool
 pool_t as_pool(uint64_t n) { return pointer(n + 1); }
 
 // What the host may not do while a stream captures ends the capture.
-int unless_capturing() { return noted(interrupts_capture() ? CAPTURE_UNSUPPORTED : SUCCESS); }
+int unless_capturing() { return noted(vramyard_interrupts_capture() ? CAPTURE_UNSUPPORTED : SUCCESS); }
 
 }  // namespace
 
@@ -338,16 +338,8 @@ API error_t_ cudaMemPoolDestroy(pool_t pool) { return noted(ask(DEVICE_DESTROY_P
 API error_t_ cudaMemPoolTrimTo(pool_t pool, size_t keep) { return noted(ask(DEVICE_TRIM_POOL, pool_of(pool), keep).status); }
 API error_t_ cudaMemPoolSetAccess(pool_t, const void *, size_t) { return SUCCESS; }
 API error_t_ cudaMemPoolSetAttribute(pool_t pool, int attribute, void *value) {
-  uint64_t v = attribute <= 3 ? uint64_t(*static_cast<int *>(value)) : *static_cast<uint64_t *>(value);
-  return noted(ask(DEVICE_POOL_SET, pool_of(pool), uint64_t(attribute), v).status);
+  return noted(set_pool(pool_of(pool), attribute, value));
 }
 API error_t_ cudaMemPoolGetAttribute(pool_t pool, int attribute, void *value) {
-  struct reply r = ask(DEVICE_POOL_GET, pool_of(pool), uint64_t(attribute));
-  if (r.status != SUCCESS) return noted(r.status);
-  if (attribute <= 3) {
-    *static_cast<int *>(value) = int(r.value[0]);
-  } else {
-    *static_cast<uint64_t *>(value) = r.value[0];
-  }
-  return SUCCESS;
+  return noted(get_pool(pool_of(pool), attribute, value));
 }

@@ -11,8 +11,8 @@ typedef void *stream_t, *event_t, *pool_t;
 int noted(int e);
 
 // Whether a call that waits for the device or takes memory from it is forbidden now because a
-// stream captures. Such a call ends the capture.
-bool interrupts_capture();
+// stream captures. Such a call ends the capture. The driver looks the function up by its name.
+API bool vramyard_interrupts_capture();
 
 // Whether a stream captures.
 bool captured(stream_t s);
@@ -22,6 +22,19 @@ void recorded_in_capture(event_t e, stream_t s);
 void joins_capture(stream_t s, event_t e);
 
 namespace {
+
+// The attributes of a pool: the first three are flags of four bytes, the others have eight.
+inline int set_pool(uint64_t pool, int attribute, const void *value) {
+  uint64_t v = attribute <= 3 ? uint64_t(*static_cast<const int *>(value)) : *static_cast<const uint64_t *>(value);
+  return ask(DEVICE_POOL_SET, pool, uint64_t(attribute), v).status;
+}
+
+inline int get_pool(uint64_t pool, int attribute, void *value) {
+  struct reply r = ask(DEVICE_POOL_GET, pool, uint64_t(attribute));
+  if (r.status == SUCCESS && attribute <= 3) *static_cast<int *>(value) = int(r.value[0]);
+  if (r.status == SUCCESS && attribute > 3) *static_cast<uint64_t *>(value) = r.value[0];
+  return r.status;
+}
 
 // The attribute of a device; the runtime and the driver have the same numbers.
 inline int device_attribute(const struct card *c, int attribute, int device) {
