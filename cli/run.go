@@ -27,6 +27,7 @@ type runFlags struct {
 	context, keep string
 	cudnn, os     string
 	snapshot      string
+	allocator     string
 }
 
 func newRun(catalogue setting.Catalogue) *cobra.Command {
@@ -37,18 +38,21 @@ func newRun(catalogue setting.Catalogue) *cobra.Command {
 		Long: `Run an unmodified Python program on the CUDA build of PyTorch that its interpreter has, over a
 simulated GPU, and report whether it fits, who holds its memory, the smallest card and the best setting.
 
-PyTorch's own allocator makes every decision, and reports that memory is exhausted as on a GPU. Kernels do nothing:
+PyTorch's own allocator, or the strategy of --allocator, makes every decision, and reports that memory is exhausted as on a GPU. Kernels do nothing:
 values that the program computes read as zeros. docs/without-gpu.md says how it works and what it cannot do.
 
 PROGRAM is a Python interpreter or a script whose first line names one. It needs Linux, a C++ compiler and PyTorch's
 CUDA build, but no library of NVIDIA's. The exit status is 1 if the memory was too small.`,
 		Example: "  vramyard run --device sim:h100-80g -- python train.py\n" +
-			"  vramyard run --device sim:l4-24g --until-step 3 -- python train.py --batch 64",
+			"  vramyard run --device sim:l4-24g --until-step 3 -- python train.py --batch 64\n" +
+			"  vramyard run --device sim:l4-24g --allocator bfc:growth -- python train.py",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
 	f.search.addDevice(c, "the GPU that the program sees")
 	c.Flags().StringVar(&f.o.Conf, "conf", "", "`settings` of PyTorch's allocator, as in PYTORCH_ALLOC_CONF")
+	c.Flags().StringVar(&f.allocator, "allocator", "",
+		"let PyTorch allocate through this `strategy` instead of its own allocator, "+oneNamedUsage)
 	c.Flags().
 		IntVar(&f.o.Steps, "until-step", 0, "end the program after so many `steps` of its optimizer; 0: at its end")
 	c.Flags().
@@ -64,7 +68,8 @@ CUDA build, but no library of NVIDIA's. The exit status is 1 if the memory was t
 		"complete an event only when the program waits for it; otherwise it is complete at once")
 	c.Flags().BoolVar(&f.o.Strict, "strict", false, "end the program at a call of CUDA that is not modelled")
 	c.Flags().
-		StringVar(&f.snapshot, "snapshot", "", "keep PyTorch's memory snapshot in this `file`, for the other commands")
+		StringVar(&f.snapshot, "snapshot", "",
+			"keep PyTorch's memory snapshot, or the trace of --allocator, in this `file`, for the other commands")
 	f.search.files.addFigures(c, "text")
 	f.search.files.addHTML(c)
 	return c
@@ -103,6 +108,9 @@ func (f *runFlags) run(cmd *cobra.Command, command []string) error {
 		return flagError("os", fmt.Errorf("%q: want linux or wsl", f.os))
 	}
 	f.o.Rising = f.os == "wsl"
+	if f.o.Allocator, err = f.strategy(); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "vramyard-")
 	if err != nil {
 		return err
@@ -118,6 +126,28 @@ func (f *runFlags) run(cmd *cobra.Command, command []string) error {
 		return err
 	}
 	return f.answer(cmd, out)
+}
+
+// errReplaced refuses settings of PyTorch's own allocator where a strategy replaces it.
+var errReplaced = errors.New("sets PyTorch's own allocator, which --allocator replaces")
+
+// strategy reads --allocator.
+func (f *runFlags) strategy() (a launch.Allocator, err error) {
+	switch {
+	case f.allocator == "":
+		return a, nil
+	case f.o.Conf != "":
+		return a, flagError("conf", errReplaced)
+	}
+	all, err := parseStrategyArgs(f.allocator)
+	if err == nil && len(all) != 1 {
+		err = fmt.Errorf("%q: want one strategy", f.allocator)
+	}
+	if err != nil {
+		return a, flagError("allocator", err)
+	}
+	_, err = all[0].lookup(f.search.catalogue, "allocator", "")
+	return launch.Allocator{Strategy: all[0].name, Config: all[0].config}, err
 }
 
 // watcher returns a function that shows steps and memory while a program runs, on a terminal at
@@ -224,7 +254,10 @@ func (f *runFlags) verdict(out *launch.Outcome) string {
 	}
 	where := fmt.Sprintf("%s (%s, of which CUDA's context takes %s)", gpu, units.Bytes(f.o.Device.Capacity),
 		units.Bytes(f.o.Context))
-	text := ""
+	text, through := "", ""
+	if name := f.o.Allocator.Strategy; name != "" {
+		through = " on strategy " + name
+	}
 	switch {
 	case p.Refused > 0 && out.Status != 0:
 		text = fmt.Sprintf(
@@ -241,8 +274,9 @@ func (f *runFlags) verdict(out *launch.Outcome) string {
 		)
 	default:
 		text = fmt.Sprintf(
-			"Fits: PyTorch %s reserved at most %s on %s, in %s.",
+			"Fits: PyTorch %s%s reserved at most %s on %s, in %s.",
 			out.Torch.Torch,
+			through,
 			units.Bytes(p.Peak),
 			where,
 			units.Several(p.Steps, "step"),

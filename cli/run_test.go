@@ -101,6 +101,13 @@ func TestRunRefuses(t *testing.T) {
 		{[]string{"run", "--device", "sim:t4-16g", "--until-step", "-1", "--", "python3"}, "--until-step: want 0 or more"},
 		{[]string{"run", "--device", "sim:t4-16g", "--os", "mac", "--", "python3"}, "--os: \"mac\": want linux or wsl"},
 		{[]string{"run", "--device", "sim:t4-16g", "--values", "-1", "--", "python3"}, "--values: "},
+		{[]string{"run", "--device", "sim:t4-16g", "--allocator", "bestfti", "--", "python3"},
+			"--allocator: unknown strategy"},
+		{[]string{"run", "--device", "sim:t4-16g", "--allocator", `tlsf{"limt":1}`, "--", "python3"}, "--allocator: "},
+		{[]string{"run", "--device", "sim:t4-16g", "--allocator", "bfc,tlsf", "--", "python3"},
+			`"bfc,tlsf": want one strategy`},
+		{[]string{"run", "--device", "sim:t4-16g", "--allocator", "bfc", "--conf", "backend:native", "--", "python3"},
+			"--conf: sets PyTorch's own allocator, which --allocator replaces"},
 		{[]string{"run", "--device", "sim:t4-16g", "--", script}, "want a Python interpreter, or a script whose first line"},
 		{[]string{"run", "--device", "sim:t4-16g", "--", "no-such-program"}, "no-such-program"},
 	} {

@@ -5,8 +5,11 @@
 // crosses the border. A child of fork does not call Go at all, because the threads of Go's runtime do not exist
 // in it.
 
+#include "torch_error.h"
 #include "vramyard.h"
 
+#include <cxxabi.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -40,6 +43,11 @@ int vramyardGoDumpTrace(char *path, char *text, size_t room);
 int vramyardGoFinish(char *text, size_t room);
 size_t vramyardGoStats(char *text, size_t room);
 size_t vramyardGoVersion(char *text, size_t room);
+
+// Functions of the stand-ins for CUDA (device/standin): a block was granted, or freed, which loses its contents. Null on
+// a GPU.
+__attribute__((weak)) void vramyard_granted(uint64_t at);
+__attribute__((weak)) void vramyard_freed(uint64_t at);
 }
 
 namespace {
@@ -109,10 +117,37 @@ int record_error(int s, const char *text) {
   return s;
 }
 
+// throw_torch_error throws PyTorch's own out-of-memory error. It returns if the process has no PyTorch, or a release
+// with another class.
+void throw_torch_error(const char *text) {
+  void *torch = dlopen("libc10_cuda.so", RTLD_NOW | RTLD_NOLOAD);  // symbols are also looked up in libc10.so
+  if (torch == nullptr) return;
+  auto *type = static_cast<std::type_info *>(dlsym(torch, "_ZTIN3c1016OutOfMemoryErrorE"));
+  auto *table = static_cast<void **>(dlsym(torch, "_ZTVN3c1016OutOfMemoryErrorE"));
+  void *make = dlsym(torch, "_ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE");
+  void *make_old = dlsym(torch, "_ZN3c105ErrorC2ENS_14SourceLocationESs");
+  dlclose(torch);  // it stays loaded
+  if (type == nullptr || table == nullptr || (make == nullptr && make_old == nullptr)) return;
+  constexpr size_t size = 1024;  // more than the object has in any release
+  void *object = abi::__cxa_allocate_exception(size);
+  if (make != nullptr) {
+    construct_error<std::string>(make, object, text);
+  } else {
+    construct_error_old(make_old, object, text);
+  }
+  // The class adds nothing to c10::Error but its type. The functions of a table begin behind two words, and the
+  // destructor is the first of them.
+  *static_cast<void ***>(object) = table + 2;
+  abi::__cxa_throw(object, type, reinterpret_cast<void (*)(void *)>(table[2]));
+}
+
 // checked throws the error that Go returned, if any.
 void checked(int s, const char *text) {
   if (record_error(s, text) == ok) return;
-  if (s == no_memory) throw out_of_memory(text);
+  if (s == no_memory) {
+    throw_torch_error(text);
+    throw out_of_memory(text);
+  }
   throw error(text);
 }
 
@@ -183,6 +218,7 @@ void *vramyard_alloc(size_t size, int device, void *stream) {
   char text[room];
   void *out;
   checked(try_alloc(&out, size, device, stream, text), text);
+  if (vramyard_granted != nullptr && out != nullptr) vramyard_granted(reinterpret_cast<uintptr_t>(out));
   return out;
 }
 
@@ -199,6 +235,7 @@ int vramyard_try_alloc(void **out, size_t size, int device, void *stream) {
 
 void vramyard_free(void *ptr, size_t, int device, void *) {
   if (ptr == nullptr || guard.in_child()) return;
+  if (vramyard_freed != nullptr) vramyard_freed(reinterpret_cast<uintptr_t>(ptr));
   char text[room];
   record_error(vramyardGoFree(reinterpret_cast<uintptr_t>(ptr), device, text, room), text);
 }

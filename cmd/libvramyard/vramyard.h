@@ -16,7 +16,8 @@ extern "C" {
 #endif
 
 /* Allocates memory of a device for a stream; NULL if the size is 0. Throws a subclass of std::bad_alloc if there is
- * no memory, and a subclass of std::runtime_error on any other error. */
+ * no memory, or PyTorch's OutOfMemoryError in a program that has it, and a subclass of std::runtime_error on any
+ * other error. */
 void *vramyard_alloc(size_t size, int device, void *stream);
 
 /* Frees memory. The size is ignored. Never throws: errors are counted in the statistics, and

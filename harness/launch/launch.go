@@ -30,6 +30,8 @@ type Options struct {
 	Device sim.Config
 	// Context in bytes is the part of the card that CUDA's context and libraries take.
 	Context device.Size
+	// Allocator replaces PyTorch's own allocator.
+	Allocator Allocator
 	// Conf are PyTorch's settings, as in PYTORCH_ALLOC_CONF; "" leaves the environment as it is.
 	Conf string
 	// Steps ends the program after so many steps of its optimizer; 0: it runs to its end.
@@ -61,7 +63,7 @@ type Process struct {
 	FailedAt uint64      // step in which the first of them was made, counted from 1
 	Asked    device.Size // bytes of the first of them
 	Guessed  Guessed     // calls that took a work area of unknown size
-	Snapshot string      // file with PyTorch's memory history; "" for none
+	Snapshot string      // PyTorch's memory history, or the trace of an Allocator; "" for none
 }
 
 // Guessed counts the calls of libraries whose work area is unknown.
@@ -77,6 +79,12 @@ type Outcome struct {
 	Torch     standin.Facts // what its PyTorch is
 	Processes []*Process    // that used a device, the one with the highest peak first
 }
+
+// The endings of the files that a process leaves.
+const (
+	snapshotEnding = ".pickle"
+	traceEnding    = ".trace"
+)
 
 // Run runs a program to its end. The files of the outcome are in dir, which the caller removes. The
 // error says why the program could not run; a program that fails is no error.
@@ -97,6 +105,15 @@ func Run(ctx context.Context, dir string, o Options) (*Outcome, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stand-ins for CUDA: %w", err)
 	}
+	variables := environment(dir, libraries, o)
+	ending := snapshotEnding
+	if o.Allocator.Strategy != "" {
+		more, err := o.Allocator.install(dir)
+		if err != nil {
+			return nil, err
+		}
+		variables, ending = append(variables, more...), traceEnding
+	}
 	server, err := serve(filepath.Join(dir, "socket"), o, out)
 	if err != nil {
 		return nil, err
@@ -105,7 +122,7 @@ func Run(ctx context.Context, dir string, o Options) (*Outcome, error) {
 		return nil, errors.Join(err, server.Close())
 	}
 	cmd := exec.CommandContext(ctx, o.Command[0], o.Command[1:]...)
-	cmd.Env = append(os.Environ(), environment(dir, libraries, o)...)
+	cmd.Env = append(os.Environ(), variables...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	err = cmd.Run()
@@ -117,8 +134,8 @@ func Run(ctx context.Context, dir string, o Options) (*Outcome, error) {
 	}
 	slices.SortStableFunc(out.Processes, func(a, b *Process) int { return cmp.Compare(b.Peak, a.Peak) })
 	for i, p := range out.Processes {
-		path := filepath.Join(dir, strconv.Itoa(p.Number)+".pickle")
-		name := filepath.Join(dir, fmt.Sprintf("process%d.pickle", i)) // a number that every run has
+		path := filepath.Join(dir, strconv.Itoa(p.Number)+ending)
+		name := filepath.Join(dir, fmt.Sprintf("process%d", i)+ending) // a number that every run has
 		switch err := os.Rename(path, name); {
 		case err == nil:
 			p.Snapshot = name

@@ -83,3 +83,39 @@ func TestCardsAreDescribed(t *testing.T) {
 		require.Less(t, k.SharedOptIn, k.SharedProcessor+1)
 	}
 }
+
+// TestLibraryOfTheStrategies checks where the library is looked for.
+func TestLibraryOfTheStrategies(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "mine.so")
+	a := Allocator{Strategy: "bfc:growth", Config: `{"limit":"1GiB"}`}
+	t.Setenv("VRAMYARD_LIBRARY", path)
+	_, err := a.install(dir)
+	require.ErrorContains(t, err, "strategy bfc:growth in PyTorch: VRAMYARD_LIBRARY: ")
+	require.NoError(t, os.WriteFile(path, nil, 0o644))
+	variables, err := a.install(dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{
+		"VRAMYARD_ALLOCATOR=" + path, "VRAMYARD_STRATEGY=bfc:growth", `VRAMYARD_CONFIG={"limit":"1GiB"}`,
+		"VRAMYARD_DEVICE=cuda", "VRAMYARD_TRACE=" + filepath.Join(dir, "%p.trace"),
+	}, variables)
+	require.FileExists(t, filepath.Join(dir, "vramyard_torch.py"))
+
+	t.Setenv("VRAMYARD_LIBRARY", "")
+	t.Chdir(dir)
+	_, err = findLibrary()
+	require.ErrorContains(t, err, "there is no libvramyard.so: want its path in VRAMYARD_LIBRARY, the file beside ")
+
+	source := filepath.Join(dir, "cmd", "libvramyard")
+	require.NoError(t, os.MkdirAll(source, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(source, "shim.cc"), nil, 0o644))
+	t.Setenv("PATH", "")
+	_, err = findLibrary()
+	require.ErrorContains(t, err, "Go, which builds it, is not installed")
+	built := filepath.Join(dir, "python", libraryName)
+	require.NoError(t, os.MkdirAll(filepath.Dir(built), 0o755))
+	require.NoError(t, os.WriteFile(built, nil, 0o644))
+	got, err := findLibrary()
+	require.NoError(t, err)
+	require.Equal(t, built, got)
+}

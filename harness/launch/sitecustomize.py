@@ -1,7 +1,7 @@
 """Every Python process below `vramyard run` loads this file at its start.
 
 It loads the stand-ins for the CUDA libraries before anything else can load NVIDIA's, and records
-PyTorch's memory history from the first tensor on.
+PyTorch's memory history from the first tensor on, or has PyTorch allocate through a strategy.
 """
 
 import ctypes
@@ -30,8 +30,8 @@ def _mark(kind, number):
 _MARK = 30  # DEVICE_MARK of device/standin/native/ops.h
 
 
-class _Recorder:
-    """Records PyTorch's memory history, and writes it when memory ends and when the process ends."""
+class _Steps:
+    """Tells the device of the steps of the optimizers."""
 
     def __init__(self, torch):
         self.torch = torch
@@ -39,6 +39,53 @@ class _Recorder:
         self.steps = {}
         self.recording = False
         torch.cuda._lazy_call(self.start)
+
+    def start(self):
+        """Begins to record, when PyTorch first uses the GPU."""
+        self.recording = True
+
+    def ending(self):
+        """Runs before a step ends."""
+
+    def stepped(self, optimizer, *_):
+        n = self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
+        if self.recording and n == max(self.steps.values()):
+            self.ending()
+            _mark(1, n)
+        if n >= int(os.environ.get("VRAMYARD_STEPS") or sys.maxsize):
+            raise SystemExit(0)
+
+
+class _Strategy(_Steps):
+    """Has PyTorch allocate through a strategy, whose library records a trace."""
+
+    def __init__(self, torch):
+        import vramyard_torch
+
+        vramyard_torch.use(library=os.environ["VRAMYARD_ALLOCATOR"])
+        self.stats = vramyard_torch.stats
+        self.refused = 0
+        super().__init__(torch)
+
+    def start(self):
+        import atexit
+
+        atexit.register(self.ending)
+        super().start()
+
+    def ending(self):
+        """Tells the device of the requests that found no memory since the last call."""
+        if os.getpid() != self.process:
+            return
+        devices = [d for d in self.stats()["devices"] if d["ooms"] > 0]
+        refused = sum(d["ooms"] for d in devices)
+        for _ in range(refused - self.refused):
+            _mark(2, devices[0]["refused_bytes"])
+        self.refused = refused
+
+
+class _Recorder(_Steps):
+    """Records PyTorch's memory history, and writes it when memory ends and when the process ends."""
 
     def start(self):
         import atexit
@@ -51,7 +98,7 @@ class _Recorder:
         self.torch._C._cuda_attach_out_of_memory_observer(self.exhausted)
         self.follow_blocks()
         atexit.register(self.write)
-        self.recording = True
+        super().start()
 
     def follow_blocks(self):
         """Reports every block to the stand-ins: the contents of a freed block are forgotten."""
@@ -72,13 +119,6 @@ class _Recorder:
         os.replace(path + ".new", path)
         _library().vramyard_report()
 
-    def stepped(self, optimizer, *_):
-        n = self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
-        if self.recording and n == max(self.steps.values()):
-            _mark(1, n)
-        if n >= int(os.environ.get("VRAMYARD_STEPS") or sys.maxsize):
-            raise SystemExit(0)
-
 
 def _without_initialization(torch):
     """Leaves new parameters as they are: their values do not matter."""
@@ -91,7 +131,7 @@ def _without_initialization(torch):
 def _attach(torch):
     if not hasattr(torch, "cuda") or not hasattr(torch._C, "_cuda_attach_out_of_memory_observer"):
         return
-    recorder = _Recorder(torch)
+    recorder = _Strategy(torch) if os.environ.get("VRAMYARD_ALLOCATOR") else _Recorder(torch)
     from torch.optim.optimizer import register_optimizer_step_post_hook
 
     register_optimizer_step_post_hook(recorder.stepped)

@@ -53,6 +53,7 @@ var rooms = []room{
 	{dir: "device/nvml", floor: 0, only: []string{"device"}}, // go-nvml reads the inventory
 	{dir: "device/standin", floor: 0, only: standinImports, bare: true},
 	{dir: "device/sim", floor: 0, only: simImports, bare: true},
+	{dir: "python", floor: 0, only: []string{}, bare: true},
 	{dir: "kit/index", floor: 0, only: []string{"device"}, bare: true},
 	{dir: "kit/streampool", floor: 0, only: []string{"device", "kit/index"}, bare: true},
 	{dir: "internal/nearest", floor: 0, only: []string{}, bare: true},
@@ -71,7 +72,7 @@ var rooms = []room{
 	{dir: "harness/trace/torch/pickle", floor: 3, only: []string{}, bare: true},
 	{dir: "harness/replay", floor: 4, never: outsideHarness},
 	{dir: "harness/study", floor: 5, never: outsideHarness},
-	{dir: "harness/launch", floor: 5, only: []string{"device", "device/sim", "device/standin"}},
+	{dir: "harness/launch", floor: 5, only: []string{"device", "device/sim", "device/standin", "python"}},
 	{dir: "harness/remat", floor: 5, never: outsideHarness},
 	{dir: "harness/show", floor: 6, never: outsideHarness},
 	{dir: "props", floor: 6, never: []string{"strategies", "harness/show"}},

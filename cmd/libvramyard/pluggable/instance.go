@@ -1,6 +1,7 @@
 package pluggable
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,6 +55,8 @@ type instance struct {
 // counts are counters that the strategy does not have.
 type counts struct {
 	zero, badFrees, uses, badUses, trims, ladders, ooms uint64
+
+	refused device.Size // bytes of the first request that failed
 }
 
 func newInstance(c *config, ordinal int, dev device.Device, share float64) (*instance, error) {
@@ -166,6 +169,7 @@ func (n *instance) alloc(size device.Size, s device.Stream, into alloc.PoolID) (
 	n.settle()
 	if err != nil {
 		n.count.ooms++
+		n.count.refused = cmp.Or(n.count.refused, size)
 		n.note(trace.Refused, 0, uint64(size), s)
 		return 0, n.refusal(size, err)
 	}

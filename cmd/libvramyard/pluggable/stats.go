@@ -34,6 +34,7 @@ type DeviceStats struct {
 	Allocs        uint64       `json:"allocs"`               // blocks granted
 	Frees         uint64       `json:"frees"`                // blocks freed
 	OOMs          uint64       `json:"ooms"`                 // requests that failed after the retry
+	Refused       device.Size  `json:"refused_bytes"`        // bytes of the first request that failed; 0 if none
 	Ladders       uint64       `json:"ladders"`              // requests that failed at first
 	Zero          uint64       `json:"zero_sized"`           // requests of 0 bytes, which return null
 	BadFrees      uint64       `json:"bad_frees"`            // frees of addresses that are not live
@@ -81,7 +82,8 @@ func (n *instance) stats() DeviceStats {
 	s, c, u := n.strategy.Stats(), &n.count, n.dev.Usage()
 	d := DeviceStats{
 		Device: n.ordinal, Total: n.total, Bound: n.dev.most,
-		Allocs: s.Allocs, Frees: s.Frees, OOMs: c.ooms, Ladders: c.ladders, Zero: c.zero, BadFrees: c.badFrees,
+		Allocs: s.Allocs, Frees: s.Frees, OOMs: c.ooms, Refused: c.refused,
+		Ladders: c.ladders, Zero: c.zero, BadFrees: c.badFrees,
 		Uses: c.uses, BadUses: c.badUses, Trims: c.trims, Live: s.Live,
 		Requested: s.Requested, Allocated: s.Allocated, Active: s.Active, Reserved: s.Reserved,
 		PeakRequested: s.PeakRequested, PeakAllocated: s.PeakAllocated, PeakActive: s.PeakActive,

@@ -126,22 +126,22 @@ void forget_contents(uint64_t at, size_t size) {
   cut(at, at + size);
 }
 
-namespace {
+// The program's allocator granted or freed a block. A pluggable allocator calls these by name.
 
-// The program's allocator granted or freed a block.
-
-void granted(uint64_t at) {
+API void vramyard_granted(uint64_t at) {
   held lock;
   size_t i = block_at(at);
   if (i == blocks.count || blocks.all[i] != at) blocks.insert(i, at);
 }
 
-void freed(uint64_t at) {
+API void vramyard_freed(uint64_t at) {
   held lock;
   size_t i = block_at(at);
   if (i < blocks.count && blocks.all[i] == at) blocks.remove(i, 1);
   cut(at, i < blocks.count ? blocks.all[i] : UINT64_MAX);
 }
+
+namespace {
 
 // PyTorch reports grants and frees to virtual functions of an object. Its own object runs Python, and
 // loses an exception that is pending while a tensor is freed. The place of a function in the table
@@ -155,7 +155,7 @@ void reported(const void *, uint64_t type, uint64_t at) {
   if (vramyard_place(reinterpret_cast<void *>(type), &device) == PLACE_DEVICE) at = type;
   if (vramyard_place(reinterpret_cast<void *>(at), &device) != PLACE_DEVICE) return;
   if (grants < 0) grants = N;
-  (N == grants ? granted : freed)(at);
+  (N == grants ? vramyard_granted : vramyard_freed)(at);
 }
 
 using function = void (*)(const void *, uint64_t, uint64_t);
