@@ -66,6 +66,11 @@ func inputless(t *testing.T) map[string][]string {
 		"whatif --json":       {"whatif", missing, "--json"},
 		"whatif --csv":        {"whatif", missing, "--csv"},
 		"whatif --html":       {"whatif", missing, "--html"},
+		"run --json":          {"run", "--device", "sim:t4-16g", missing, "--json"},
+		"run --csv":           {"run", "--device", "sim:t4-16g", missing, "--csv"},
+		"run --parquet":       {"run", "--device", "sim:t4-16g", missing, "--parquet"},
+		"run --html":          {"run", "--device", "sim:t4-16g", missing, "--html"},
+		"run --snapshot":      {"run", "--device", "sim:t4-16g", missing, "--snapshot"},
 		"remat --json":        {"remat", missing, "--json"},
 		"remat --csv":         {"remat", missing, "--csv"},
 		"remat --html":        {"remat", missing, "--html"},
@@ -111,7 +116,8 @@ func TestOutputsAreJudgedBeforeTheWork(t *testing.T) {
 		if i := strings.Index(name, "--"); i >= 0 {
 			flag = name[i:] + ": "
 		}
-		ending := map[string]string{"plot --out": ".svg", "replay --snapshot": ".pickle", "replay --memory-map": ".pb"}[name]
+		ending := map[string]string{"plot --out": ".svg", "replay --snapshot": ".pickle", "replay --memory-map": ".pb",
+			"run --snapshot": ".pickle"}[name]
 		for path, want := range map[string]string{
 			filepath.Join(dir, "none", "x"+ending): "no such file or directory\n",
 			filepath.Join(file, "x"+ending):        "not a directory\n",

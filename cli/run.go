@@ -26,7 +26,6 @@ type runFlags struct {
 	o             launch.Options
 	context, keep string
 	cudnn, os     string
-	snapshot      string
 	allocator     string
 }
 
@@ -38,8 +37,9 @@ func newRun(catalogue setting.Catalogue) *cobra.Command {
 		Long: `Run an unmodified Python program on the CUDA build of PyTorch that its interpreter has, over a
 simulated GPU, and report whether it fits, who holds its memory, the smallest card and the best setting.
 
-PyTorch's own allocator, or the strategy of --allocator, makes every decision, and reports that memory is exhausted as on a GPU. Kernels do nothing:
-values that the program computes read as zeros. docs/without-gpu.md says how it works and what it cannot do.
+PyTorch's own allocator, or the strategy of --allocator, makes every decision, and reports that memory is exhausted as
+on a GPU. Kernels do nothing: values that the program computes read as zeros. docs/without-gpu.md says how it works
+and what it cannot do.
 
 PROGRAM is a Python interpreter or a script whose first line names one. It needs Linux, a C++ compiler and PyTorch's
 CUDA build, but no library of NVIDIA's. The exit status is 1 if the memory was too small.`,
@@ -53,13 +53,13 @@ CUDA build, but no library of NVIDIA's. The exit status is 1 if the memory was t
 	c.Flags().StringVar(&f.o.Conf, "conf", "", "`settings` of PyTorch's allocator, as in PYTORCH_ALLOC_CONF")
 	c.Flags().StringVar(&f.allocator, "allocator", "",
 		"let PyTorch allocate through this `strategy` instead of its own allocator, "+oneNamedUsage)
-	c.Flags().
-		IntVar(&f.o.Steps, "until-step", 0, "end the program after so many `steps` of its optimizer; 0: at its end")
-	c.Flags().
-		BoolVar(&f.o.FastInit, "fast-init", false, "leave out the initialization of parameters, whose values do not matter")
+	c.Flags().IntVar(&f.o.Steps, "until-step", 0,
+		"end the program after so many `steps` of its optimizer; 0: at its end")
+	c.Flags().BoolVar(&f.o.FastInit, "fast-init", false,
+		"leave out the initialization of parameters, whose values do not matter")
 	c.Flags().StringVar(&f.context, "context", "500MiB", "`size` of the memory that CUDA's context and libraries take")
-	c.Flags().
-		StringVar(&f.keep, "values", "1MiB", "keep the contents of copies up to this `size`; larger ones read as zeros")
+	c.Flags().StringVar(&f.keep, "values", "1MiB",
+		"keep the contents of copies up to this `size`; larger ones read as zeros")
 	c.Flags().StringVar(&f.cudnn, "cudnn", "none",
 		"`policy` for the work areas of cuDNN: none, bound=SIZE for each call, or table=FILE")
 	c.Flags().StringVar(&f.os, "os", "linux",
@@ -67,11 +67,10 @@ CUDA build, but no library of NVIDIA's. The exit status is 1 if the memory was t
 	c.Flags().BoolVar(&f.o.Lazy, "lazy-events", false,
 		"complete an event only when the program waits for it; otherwise it is complete at once")
 	c.Flags().BoolVar(&f.o.Strict, "strict", false, "end the program at a call of CUDA that is not modelled")
-	c.Flags().
-		StringVar(&f.snapshot, "snapshot", "",
-			"keep PyTorch's memory snapshot, or the trace of --allocator, in this `file`, for the other commands")
 	f.search.files.addFigures(c, "text")
 	f.search.files.addHTML(c)
+	f.search.files.add(c, "snapshot",
+		"also write PyTorch's memory snapshot, or the trace of --allocator, to this file, for the other commands")
 	return c
 }
 
@@ -176,11 +175,6 @@ func (f *runFlags) answer(cmd *cobra.Command, out *launch.Outcome) error {
 		return fmt.Errorf("the program ended with status %d before PyTorch used the GPU: nothing is recorded", out.Status)
 	}
 	p := out.Processes[0]
-	if f.snapshot != "" {
-		if err := copyFile(f.snapshot, p.Snapshot); err != nil {
-			return flagError("snapshot", err)
-		}
-	}
 	capacity := f.o.Device.Capacity - min(f.o.Context, f.o.Device.Capacity)
 	w, rec, err := f.search.open(cmd, p.Snapshot)
 	if err != nil {
@@ -205,6 +199,7 @@ func (f *runFlags) answer(cmd *cobra.Command, out *launch.Outcome) error {
 		return failed
 	}
 	f.search.files.figures(r, whatif.Table(r))
+	f.search.files.of("snapshot").fill = func(w io.Writer) error { return copyFrom(w, p.Snapshot) }
 	f.search.files.page(cmd, f.o.Command, func() (*page.Report, error) { return f.search.page(cmd, w, r) })
 	what := fmt.Sprintf("settings tried: %d", r.Points)
 	err = f.search.files.conclude(cmd, err, true, what, func(to io.Writer) error {
@@ -307,11 +302,13 @@ func (f *runFlags) guesses(g launch.Guessed) (text string) {
 	return text
 }
 
-// copyFile copies a file.
-func copyFile(to, from string) error {
-	text, err := os.ReadFile(from)
+// copyFrom writes the contents of a file.
+func copyFrom(w io.Writer, path string) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, text, 0o644)
+	defer f.Close() // only read from
+	_, err = io.Copy(w, f)
+	return err
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,7 +31,8 @@ func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
 		return fmt.Errorf("%s: a replay of the strategy %s, want a recording of PyTorch, or a replay of %s", header.Name,
 			name, cachingName)
 	}
-	target, err := cachingTarget(f.catalogue, recordedConfig(s, f.config))
+	config := recordedConfig(s, f.config)
+	target, err := cachingTarget(f.catalogue, config)
 	if err != nil {
 		return fmt.Errorf("%s: settings: %w", header.Name, err)
 	}
@@ -55,11 +57,27 @@ func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
 		if err := f.reportFindings(cmd, h.Name, c.Report); err != nil {
 			return err
 		}
+		if !givesRules(config) {
+			a, err := recordedAllocator(f.catalogue, []byte(config), c)
+			if err != nil {
+				return fmt.Errorf("%s: settings: %w", header.Name, err)
+			}
+			target = cmp.Or(a.target, target)
+		}
 		if err := f.verify(cmd, h, target); err != nil {
 			failed = errors.Join(failed, err)
 		}
 	}
 	return failed
+}
+
+// givesRules reports whether settings name the release to follow. Recorded ones do not.
+func givesRules(config string) bool {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(config), &fields); err != nil {
+		panic(err) // recordedConfig made it
+	}
+	return fields["rules"] != nil
 }
 
 // openSnapshot reads a snapshot, from standard input for "-".

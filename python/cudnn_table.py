@@ -19,7 +19,7 @@ NATIVE = HERE.parent / "device" / "standin" / "native"
 def build(folder):
     """Compiles the library that records, and returns its path."""
     library = os.path.join(folder, "cudnn_table.so")
-    sources = [HERE / "cudnn_table.cc", NATIVE / "dnngraph.cc"]
+    sources = [HERE / "native" / "cudnn_table.cc", NATIVE / "dnngraph.cc"]
     compiler = os.environ.get("CXX", "c++").split()
     options = ["-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"]
     subprocess.run([*compiler, *options, f"-I{NATIVE}", "-o", library, *map(str, sources), "-ldl"], check=True)

@@ -187,7 +187,7 @@ func TestTablesShowTheAnswer(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, report.TuneTables(&text, search(t, "toy", "", tune.Options{})))
 	for _, want := range []string{
-		"toy: 18 of 27 grid points evaluated, all of them; 9 refused", "least memory", "base=20 extra=0 mode=good",
+		"toy: 18 of 27 grid points evaluated, exhaustively; 9 refused", "least memory", "base=20 extra=0 mode=good",
 		"40 +125.0 %", `vramyard replay --strategy toy --config '{"base":20,"extra":0,"mode":"good"}' TRACE`,
 	} {
 		require.Contains(t, text.String(), want)
