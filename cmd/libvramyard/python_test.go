@@ -51,7 +51,7 @@ func TestTrainingScript(t *testing.T) {
 	for want, args := range map[string][]string{
 		"want at least 1": {"--steps", "0"}, "--compare wants --strategy": {"--compare"},
 		"--poison want --strategy": {"--poison"},
-		"describe one run":           {"--all", "--trace", "x"},
+		"describe one run":         {"--all", "--trace", "x"},
 	} {
 		out, err := exec.Command(python(t), append([]string{script}, args...)...).CombinedOutput()
 		require.Error(t, err)
