@@ -253,29 +253,20 @@ func (f *runFlags) verdict(out *launch.Outcome) string {
 	if name := f.o.Allocator.Strategy; name != "" {
 		through = " on strategy " + name
 	}
+	peak := units.Bytes(p.Peak)
 	switch {
 	case p.Refused > 0 && out.Status != 0:
-		text = fmt.Sprintf(
-			"Does not fit: in step %d PyTorch found no room for %s on %s.",
-			p.FailedAt,
-			units.Bytes(p.Asked),
-			where,
-		)
+		text = fmt.Sprintf("Does not fit: in step %d PyTorch found no room for %s on %s.", p.FailedAt,
+			units.Bytes(p.Asked), where)
+	case out.Status != 0:
+		text = fmt.Sprintf("No answer: the program ended with status %d after %s, not for lack of memory. Until then PyTorch "+
+			"reserved at most %s on %s.", out.Status, units.Several(p.Steps, "step"), peak, where)
 	case p.Refused > 0:
-		text = fmt.Sprintf(
-			"Fits only with refusals: PyTorch refused %s on %s, and the program went on.",
-			units.Several(p.Refused, "request"),
-			where,
-		)
+		text = fmt.Sprintf("Fits only with refusals: PyTorch refused %s on %s, and the program went on.",
+			units.Several(p.Refused, "request"), where)
 	default:
-		text = fmt.Sprintf(
-			"Fits: PyTorch %s%s reserved at most %s on %s, in %s.",
-			out.Torch.Torch,
-			through,
-			units.Bytes(p.Peak),
-			where,
-			units.Several(p.Steps, "step"),
-		)
+		text = fmt.Sprintf("Fits: PyTorch %s%s reserved at most %s on %s, in %s.", out.Torch.Torch, through, peak, where,
+			units.Several(p.Steps, "step"))
 	}
 	if n := len(out.Processes); n > 1 {
 		text += fmt.Sprintf(" Of %d processes this is the one with the highest peak.", n)

@@ -35,9 +35,10 @@ func launched(t *testing.T, args ...string) string {
 	return out
 }
 
-// TestPyTorchFeatures uses one feature of the real PyTorch after the other.
+// TestPyTorchFeatures uses one feature of the real PyTorch after the other. Attention is cuDNN's on
+// an H100.
 func TestPyTorchFeatures(t *testing.T) {
-	out := launched(t, "--device", "sim:a100-40g", "--", python(t), "testdata/pytorch/features.py")
+	out := launched(t, "--device", "sim:h100-80g", "--", python(t), "testdata/pytorch/features.py")
 	source, err := os.ReadFile("testdata/pytorch/features.py")
 	require.NoError(t, err)
 	names := regexp.MustCompile(`(?m)^@feature\ndef (\w+)`).FindAllStringSubmatch(string(source), -1)
@@ -73,6 +74,15 @@ func TestPyTorchEndsWhereMemoryDoes(t *testing.T) {
 	require.Contains(t, out, "Does not fit: in step 1 PyTorch found no room for ")
 	require.Contains(t, text, "torch.OutOfMemoryError: CUDA out of memory.")
 	require.Contains(t, text, "vramyard: the program ran out of memory")
+}
+
+// TestPyTorchProgramsThatFail gives no answer about a program that fails for another reason.
+func TestPyTorchProgramsThatFail(t *testing.T) {
+	status, out, text := command(t, "run", "--device", "sim:1GiB", "--", python(t), "-c",
+		"import torch; torch.ones(1, device='cuda'); raise SystemExit(3)")
+	require.Equal(t, exitTrouble, status)
+	require.Contains(t, out, "No answer: the program ended with status 3 after 0 steps, not for lack of memory. Until then")
+	require.Contains(t, text, "vramyard: the program ended with status 3")
 }
 
 // TestPyTorchStopsAtAStep ends a program after some steps of its optimizer.

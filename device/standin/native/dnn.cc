@@ -108,7 +108,8 @@ API int cudnnBackendSetAttribute(struct descriptor *d, int name, int type, int64
 // There is one engine with one configuration, which has no knobs and no notes. The caller's
 // descriptors stand for both.
 API int cudnnBackendGetAttribute(struct descriptor *d, int name, int, int64_t room, int64_t *count, void *elements) {
-  int64_t n = name == HEURISTICS_RESULTS || name == CONFIG_ENGINE || name == ENGINE_INDEX || name == PLAN_WORKSPACE;
+  int64_t n = name == HEURISTICS_RESULTS || name == CONFIG_ENGINE || name == CONFIG_SHARED_MEMORY ||
+              name == ENGINE_INDEX || name == PLAN_WORKSPACE;
   if (count != nullptr) *count = n;
   if (n == 0 || room < 1 || elements == nullptr) return DNN_SUCCESS;
   int64_t value = 1;
@@ -116,6 +117,8 @@ API int cudnnBackendGetAttribute(struct descriptor *d, int name, int, int64_t ro
   switch (name) {
     case PLAN_WORKSPACE: value = int64_t(work_area(d, &guessed, &convolution)); [[fallthrough]];
     case ENGINE_INDEX: memcpy(elements, &value, sizeof value); break;
+    // An int. A configuration that needs more than the card has would be left out.
+    case CONFIG_SHARED_MEMORY: memset(elements, 0, sizeof(int32_t)); break;
     default: {
       struct descriptor *given;
       memcpy(&given, elements, sizeof given);

@@ -13,6 +13,7 @@ enum attribute : int {
   HEURISTICS_GRAPH = 201,
   HEURISTICS_RESULTS = 202,
   CONFIG_ENGINE = 300,
+  CONFIG_SHARED_MEMORY = 304,
   PLAN_WORKSPACE = 402,
   FORWARD_CONVOLUTION = 702,  // then the filter, the input and the output
   DATA_CONVOLUTION = 708,
