@@ -259,8 +259,8 @@ func (f *runFlags) verdict(out *launch.Outcome) string {
 		text = fmt.Sprintf("Does not fit: in step %d PyTorch found no room for %s on %s.", p.FailedAt,
 			units.Bytes(p.Asked), where)
 	case out.Status != 0:
-		text = fmt.Sprintf("No answer: the program ended with status %d after %s, not for lack of memory. Until then PyTorch "+
-			"reserved at most %s on %s.", out.Status, units.Several(p.Steps, "step"), peak, where)
+		text = fmt.Sprintf("No answer: the program ended with status %d after %s, not for lack of memory. Until then "+
+			"PyTorch reserved at most %s on %s.", out.Status, units.Several(p.Steps, "step"), peak, where)
 	case p.Refused > 0:
 		text = fmt.Sprintf("Fits only with refusals: PyTorch refused %s on %s, and the program went on.",
 			units.Several(p.Refused, "request"), where)

@@ -81,7 +81,7 @@ func TestPyTorchProgramsThatFail(t *testing.T) {
 	status, out, text := command(t, "run", "--device", "sim:1GiB", "--", python(t), "-c",
 		"import torch; torch.ones(1, device='cuda'); raise SystemExit(3)")
 	require.Equal(t, exitTrouble, status)
-	require.Contains(t, out, "No answer: the program ended with status 3 after 0 steps, not for lack of memory. Until then")
+	require.Contains(t, out, "No answer: the program ended with status 3 after 0 steps, not for lack of memory.")
 	require.Contains(t, text, "vramyard: the program ended with status 3")
 }
 
