@@ -92,6 +92,21 @@ func TestPyTorchStopsAtAStep(t *testing.T) {
 	require.Contains(t, out, ", in 2 steps.")
 }
 
+// TestMetaRecordsWithoutCUDA runs the tests of vramyard.meta. PyTorch's CUDA build loads only over
+// the stand-ins.
+func TestMetaRecordsWithoutCUDA(t *testing.T) {
+	folder, err := filepath.Abs("../python")
+	require.NoError(t, err)
+	for _, file := range []string{"meta.py", "meta_test.py"} { // so that a kept result knows what it is of
+		_, err := os.ReadFile(filepath.Join(folder, "vramyard", file))
+		require.NoError(t, err)
+	}
+	t.Setenv("PYTHONPATH", folder)
+	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
+	_, out, text := command(t, "run", "--device", "sim:t4-16g", "--", python(t), "-m", "unittest", "vramyard.meta_test")
+	require.Contains(t, out+text, "\nOK\n")
+}
+
 // TestRunRefuses gives wrong input, which needs no PyTorch.
 func TestRunRefuses(t *testing.T) {
 	if runtime.GOOS != "linux" {
