@@ -310,20 +310,24 @@ func repeat(s props.Subject, b bugs.Bug, f *props.Failure) error {
 	return props.Repeat(s, f)
 }
 
-// Broken returns every invariant that the minimal calls of a bug break, of a log the first. Each
-// search excuses the invariants found by the searches before it.
-func Broken(c setting.Catalogue, b bugs.Bug) (all []string, err error) {
+// Broken returns every invariant that the minimal calls of a bug break, of a log the first, while
+// a bug is planted: the same, or none. Each search excuses the invariants found by the searches
+// before it. The promises are made without a bug.
+func Broken(c setting.Catalogue, b bugs.Bug, plant planted.ID) (all []string, err error) {
+	defer planted.Set(planted.None)
 	if b.Judge == bugs.ByLogs {
 		s, l, err := plantableLog(b)
 		if err != nil {
 			return nil, err
 		}
+		planted.Set(plant)
 		return brokenBy(s, l)
 	}
 	s, err := Plantable(c, b)
 	if err != nil {
 		return nil, err
 	}
+	planted.Set(plant)
 	seq, err := props.ParseSequence(b.Minimal)
 	if err != nil {
 		return nil, fmt.Errorf("check: %s: %w", b.ID, err)
