@@ -368,5 +368,5 @@ func noLog(path string, err error) error {
 		return err
 	}
 	return fmt.Errorf("%s: a trace of allocations, for replay and compare: want a log of operators, as "+
-		"python/dtrlog.py records it (docs/remat.md)", path)
+		"vramyard.dtrlog records it (docs/remat.md)", path)
 }

@@ -4,7 +4,7 @@ package python
 
 import _ "embed" // Torch
 
-// Torch is the source of vramyard_torch.py, which makes PyTorch allocate through libvramyard.
+// Torch is the source of vramyard/torch.py, which makes PyTorch allocate through libvramyard.
 //
-//go:embed vramyard_torch.py
+//go:embed vramyard/torch.py
 var Torch string

@@ -29,7 +29,7 @@ const bundleSchema = "vramyard-gpu-bundle/1"
 // Files of a bundle that are named in several places. Scripts have the same folders as in the
 // repository, because they find each other by relative paths.
 const (
-	library      = "python/libvramyard.so"
+	library      = "python/vramyard/bin/libvramyard.so"
 	trainScript  = "examples/pytorch/train.py"
 	recordScript = "benchmarks/gpu/record.py"
 	manifestName = "manifest.json"
@@ -62,7 +62,7 @@ var built = []struct {
 }
 
 // copied lists the files that are copied from the repository.
-var copied = []string{"python/vramyard_torch.py", trainScript, recordScript}
+var copied = []string{"python/vramyard/__init__.py", "python/vramyard/torch.py", trainScript, recordScript}
 
 // build makes a bundle of the repository at root, as a whole or not at all.
 func build(ctx context.Context, root, dir string, log io.Writer) (err error) {
@@ -191,7 +191,7 @@ func (m *manifest) fill(ctx context.Context, root, dir string, log io.Writer) er
 		}
 	}
 	// This header is unused here.
-	return os.RemoveAll(filepath.Join(dir, "python", "libvramyard.h"))
+	return os.RemoveAll(filepath.Join(dir, filepath.FromSlash(strings.TrimSuffix(library, ".so")+".h")))
 }
 
 // lacksCompilers returns the name of a compiler that cgo needs and does not find, or "".

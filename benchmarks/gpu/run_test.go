@@ -70,8 +70,9 @@ func stubBundle(t *testing.T) string {
 		}
 		put(name, string(text), 0o644)
 	}
-	c := exec.CommandContext(t.Context(), "cc", "-shared", "-fPIC", "-O1", "-o",
-		filepath.Join(dir, filepath.FromSlash(library)), "testdata/library.c")
+	so := filepath.Join(dir, filepath.FromSlash(library))
+	require.NoError(t, os.MkdirAll(filepath.Dir(so), 0o755))
+	c := exec.CommandContext(t.Context(), "cc", "-shared", "-fPIC", "-O1", "-o", so, "testdata/library.c")
 	out, err := c.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	m := manifest{Schema: bundleSchema, Commit: "0123", Go: "go", Files: map[string]string{}}

@@ -26,6 +26,9 @@ func TestPyTorchAllocatesThroughEveryStrategy(t *testing.T) {
 		t.Skip("PyTorch is used where VRAMYARD_PYTHON names a Python with its CUDA build: bash .ci/pytorch installs one")
 	}
 	t.Setenv("VRAMYARD_LIBRARY", filepath.Join(directory(t), "libvramyard.so"))
+	modules, err := filepath.Abs("../../python")
+	require.NoError(t, err)
+	t.Setenv("PYTHONPATH", modules)
 	for _, spec := range strategies.All() {
 		t.Run(spec.Name, func(t *testing.T) {
 			dir := t.TempDir()

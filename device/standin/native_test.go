@@ -50,12 +50,12 @@ func TestNativeCode(t *testing.T) {
 	}
 }
 
-// TestTableCollector runs the tests of python/cudnn_table.py, with the stand-in in cuDNN's place.
+// TestTableCollector runs the tests of vramyard.cudnn_table, with the stand-in in cuDNN's place.
 func TestTableCollector(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join("..", "..", "python")
 	// A kept result depends on the files that are read here.
-	for _, file := range []string{"cudnn_table.py", "native/cudnn_table.cc", "cudnn_table_test.py"} {
+	for _, file := range []string{"vramyard/cudnn_table.py", "native/cudnn_table.cc", "tests/cudnn_table_test.py"} {
 		_, err := os.ReadFile(filepath.Join(folder, file))
 		require.NoError(t, err)
 	}
@@ -67,7 +67,7 @@ func TestTableCollector(t *testing.T) {
 	if err != nil {
 		t.Skip("the collector is tested where there is Python: ", err)
 	}
-	c := exec.Command(python, "-m", "unittest", "cudnn_table_test")
+	c := exec.Command(python, "-m", "unittest", "tests.cudnn_table_test")
 	c.Dir = folder
 	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "CXX="+strings.Join(compiler, " "))
 	text, err := c.CombinedOutput()

@@ -110,9 +110,9 @@ def main():
         return 1 if different else 0
 
     if arguments.strategy is not None:
-        import vramyard_torch
+        import vramyard.torch
 
-        vramyard_torch.use(arguments.strategy, trace=arguments.trace, stats=arguments.stats, poison=arguments.poison)
+        vramyard.torch.use(arguments.strategy, trace=arguments.trace, stats=arguments.stats, poison=arguments.poison)
     for loss in train(arguments.steps, not arguments.one_stream):
         print(loss.hex())
     if arguments.strategy is not None:
@@ -120,7 +120,7 @@ def main():
             import torch
 
             torch.cuda.empty_cache()  # checks all freed memory, and fails if it was written
-        found = vramyard_torch.stats()["devices"][0]
+        found = vramyard.torch.stats()["devices"][0]
         print(f"{found['allocs']} blocks, at most {found['peak_reserved_bytes']} bytes reserved", file=sys.stderr)
     return 0
 

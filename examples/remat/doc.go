@@ -1,3 +1,3 @@
-// Package remat is op logs of training steps, recorded by python/dtrlog.py from the programs in
+// Package remat is op logs of training steps, recorded by vramyard.dtrlog from the programs in
 // record.py, and tests that compare them with PyTorch's own profiler and with each other.
 package remat

@@ -22,7 +22,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.profiler import ProfilerActivity, profile  # noqa: E402
 
-import dtrlog  # noqa: E402
+from vramyard import dtrlog  # noqa: E402
 
 SEED = 1234
 STEPS = 5

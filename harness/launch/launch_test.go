@@ -112,7 +112,7 @@ func TestLibraryOfTheStrategies(t *testing.T) {
 	t.Setenv("PATH", "")
 	_, err = findLibrary()
 	require.ErrorContains(t, err, "Go, which builds it, is not installed")
-	built := filepath.Join(dir, "python", libraryName)
+	built := filepath.Join(dir, "python", "vramyard", "bin", libraryName)
 	require.NoError(t, os.MkdirAll(filepath.Dir(built), 0o755))
 	require.NoError(t, os.WriteFile(built, nil, 0o644))
 	got, err := findLibrary()

@@ -82,7 +82,7 @@ func checkout(path string) string {
 
 // build returns the library of a checkout, built if it is missing.
 func build(root string) (string, error) {
-	path := filepath.Join(root, "python", libraryName)
+	path := filepath.Join(root, "python", "vramyard", "bin", libraryName)
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}

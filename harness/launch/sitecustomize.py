@@ -60,10 +60,11 @@ class _Strategy(_Steps):
     """Has PyTorch allocate through a strategy, whose library records a trace."""
 
     def __init__(self, torch):
-        import vramyard_torch
+        import vramyard_torch as allocator
 
-        vramyard_torch.use(library=os.environ["VRAMYARD_ALLOCATOR"])
-        self.stats = vramyard_torch.stats
+        sys.modules["vramyard.torch"] = allocator  # for a program that has the package
+        allocator.use(library=os.environ["VRAMYARD_ALLOCATOR"])
+        self.stats = allocator.stats
         self.refused = 0
         super().__init__(torch)
 

@@ -53,7 +53,7 @@ func ParseWorkAreas(text string) (w WorkAreas, err error) {
 var row = regexp.MustCompile(`^(forward|data|filter)( [a-z]+=[-0-9,:]+)+ [0-9]+$`)
 
 // errRow says what a row has.
-var errRow = errors.New("want a row of python/cudnn_table.py: a convolution and the bytes of its work area")
+var errRow = errors.New("want a row of vramyard.cudnn_table: a convolution and the bytes of its work area")
 
 func checkTable(path string) error {
 	f, err := os.Open(path)

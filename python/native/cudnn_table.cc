@@ -1,4 +1,4 @@
-// Loaded before cuDNN by cudnn_table.py: it forwards the calls of the graph API to cuDNN, remembers
+// Loaded before cuDNN by vramyard.cudnn_table: it forwards the calls of the graph API to cuDNN, remembers
 // what descriptors were given, and appends the convolution and the work area of each executed plan
 // to the file that VRAMYARD_ROWS names.
 #include <dlfcn.h>

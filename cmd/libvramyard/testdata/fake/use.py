@@ -1,13 +1,13 @@
-"""Uses python/vramyard_torch.py as a program does, with the stand-in torch of this directory and a simulated device."""
+"""Uses vramyard.torch as a program does, with the stand-in torch of this directory and a simulated device."""
 
 import os
 import sys
 
 import torch
-import vramyard_torch
+from vramyard import torch as allocators
 
 try:
-    vramyard_torch.stats()
+    allocators.stats()
     sys.exit("stats without use")
 except RuntimeError as e:
     assert "use() first" in str(e), e
@@ -19,14 +19,14 @@ for wrong, words in (
         (dict(library=torch.__file__), "invalid ELF header"),
         (dict(library=sys.argv[3]), "has no function vramyard_alloc: want libvramyard.so of this version")):
     try:
-        vramyard_torch.use(**wrong)
+        allocators.use(**wrong)
         sys.exit(f"use({wrong})")
     except (RuntimeError, TypeError, OSError) as e:
         assert words in str(e), e
 assert "VRAMYARD_STRATEGY" not in os.environ, "a failed call has changed the environment"
-vramyard_torch._BESIDE, path = vramyard_torch.pathlib.Path("/nowhere/libvramyard.so"), os.environ.pop("PATH")
+allocators._BUILT, path = allocators.pathlib.Path("/nowhere/libvramyard.so"), os.environ.pop("PATH")
 try:
-    vramyard_torch.use("caching")
+    allocators.use("caching")
     sys.exit("a library was built without go")
 except RuntimeError as e:
     assert "and go, which builds it, is not installed" in str(e), e
@@ -34,29 +34,29 @@ os.environ["PATH"] = path
 record = torch._Inner.set_record_stream_fn
 del torch._Inner.set_record_stream_fn
 try:
-    vramyard_torch.use("caching", library=sys.argv[2])
+    allocators.use("caching", library=sys.argv[2])
     sys.exit("a PyTorch without record_stream")
 except RuntimeError as e:
     assert "could be reused while another stream reads it" in str(e), e
 torch._Inner.set_record_stream_fn = record
 assert "VRAMYARD_STRATEGY" not in os.environ
-allocator = vramyard_torch.use("caching", config={"rules": "2.6"}, trace=sys.argv[1], device="sim:1GiB", library=sys.argv[2])
+allocator = allocators.use("caching", config={"rules": "2.6"}, trace=sys.argv[1], device="sim:1GiB", library=sys.argv[2])
 assert os.environ["VRAMYARD_CONFIG"] == '{"rules": "2.6"}'
 held = [allocator.alloc(n, 0, None) for n in (1000, 5 << 20, 0)]
 assert held[0] and held[1] and held[2] is None
 allocator.free(held[0], 1000, 0, None)
-found = vramyard_torch.stats()
+found = allocators.stats()
 assert (found["strategy"], found["config"]["rules"]) == ("caching", "2.6"), found
 assert found["devices"][0]["live_blocks"] == 1, found
 torch.cuda.empty_cache()
-vramyard_torch.dump_trace()
+allocators.dump_trace()
 try:
-    vramyard_torch.dump_trace("/nowhere/at/all")
+    allocators.dump_trace("/nowhere/at/all")
     sys.exit("a trace nowhere")
 except RuntimeError as e:
     assert "/nowhere/at/all" in str(e), e
 try:
-    vramyard_torch.use("tlsf")
+    allocators.use("tlsf")
     sys.exit("a second allocator")
 except RuntimeError as e:
     assert "before the first tensor" in str(e), e

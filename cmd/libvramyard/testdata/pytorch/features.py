@@ -3,11 +3,11 @@
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-import vramyard_torch
+import vramyard.torch
 
 
 def stats():
-    return vramyard_torch.stats()["devices"][0]
+    return vramyard.torch.stats()["devices"][0]
 
 
 class Block(nn.Module):

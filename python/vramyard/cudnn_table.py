@@ -1,9 +1,9 @@
 """Measures the work areas of cuDNN's convolutions on a real card, for `vramyard run --cudnn table=FILE`:
 
-    python3 cudnn_table.py FILE -- python3 train.py
+    python -m vramyard.cudnn_table FILE -- python train.py
 
 The program runs as usual, with a library before cuDNN that records each executed convolution and its work area. FILE
-gets one row for each convolution; rows that it has already stay. It needs a C++ compiler and this repository.
+gets one row for each convolution; rows that it has already stay. It needs a C++ compiler and a checkout of the repository, whose python folder is on PYTHONPATH.
 """
 
 import os
@@ -12,14 +12,14 @@ import subprocess
 import sys
 import tempfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-NATIVE = HERE.parent / "device" / "standin" / "native"
+PYTHON = pathlib.Path(__file__).resolve().parent.parent
+NATIVE = PYTHON.parent / "device" / "standin" / "native"
 
 
 def build(folder):
     """Compiles the library that records, and returns its path."""
     library = os.path.join(folder, "cudnn_table.so")
-    sources = [HERE / "native" / "cudnn_table.cc", NATIVE / "dnngraph.cc"]
+    sources = [PYTHON / "native" / "cudnn_table.cc", NATIVE / "dnngraph.cc"]
     compiler = os.environ.get("CXX", "c++").split()
     options = ["-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"]
     subprocess.run([*compiler, *options, f"-I{NATIVE}", "-o", library, *map(str, sources), "-ldl"], check=True)
@@ -36,7 +36,7 @@ def merge(table, rows):
 
 def main(arguments):
     if len(arguments) < 3 or arguments[1] != "--":
-        sys.exit("usage: python3 cudnn_table.py FILE -- PROGRAM [ARGUMENT...]")
+        sys.exit("usage: python -m vramyard.cudnn_table FILE -- PROGRAM [ARGUMENT...]")
     table, command = pathlib.Path(arguments[0]), arguments[2:]
     with tempfile.TemporaryDirectory() as folder:
         rows = pathlib.Path(folder, "rows")

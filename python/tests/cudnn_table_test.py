@@ -1,4 +1,4 @@
-"""Tests of cudnn_table: python3 -m unittest cudnn_table_test, in this folder. They need a C++ compiler, but no card:
+"""Tests of vramyard.cudnn_table: python3 -m unittest tests.cudnn_table_test, in the folder above. They need a C++ compiler, but no card:
 the stand-in of cuDNN takes the place of cuDNN."""
 
 import os
@@ -8,7 +8,7 @@ import sys
 import tempfile
 import unittest
 
-import cudnn_table
+from vramyard import cudnn_table
 
 # Has the dialogue of one convolution with cuDNN, through the library that is loaded before it.
 PROGRAM = """
@@ -50,7 +50,7 @@ class Tests(unittest.TestCase):
             compiler = os.environ.get("CXX", "c++").split()
             subprocess.run([*compiler, *options, "-o", f"{folder}/libcudnn.so.9", *map(str, sources)], check=True)
             table.write_text("# card\n")
-            tool = [sys.executable, cudnn_table.__file__, str(table), "--", sys.executable, "-c", PROGRAM]
+            tool = [sys.executable, "-m", "vramyard.cudnn_table", str(table), "--", sys.executable, "-c", PROGRAM]
             environment = dict(os.environ, LD_LIBRARY_PATH=folder, VRAMYARD_CUDNN="bound=4096")
             subprocess.run(tool, check=True, env=environment)
             row = "forward type=2 w=3,3:3,1 x=9,8:8,1 y=9,6:6,1 stride=1,1 4096\n"

@@ -1,4 +1,4 @@
-"""Tests of dtrlog: python3 -m unittest dtrlog_test, in this folder. They need PyTorch.
+"""Tests of vramyard.dtrlog: python3 -m unittest tests.dtrlog_test, in the folder above. They need PyTorch.
 
 If the environment variable DTRLOG_KEEP names a folder, the logs are written there and kept.
 """
@@ -19,7 +19,7 @@ import torch
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
-import dtrlog
+from vramyard import dtrlog
 
 
 class LogMemory:
@@ -290,13 +290,13 @@ class Case(unittest.TestCase):
     def test_whole_scripts(self):
         script = self.folder / "script.py.part"
         script.write_text("import sys, torch\nassert sys.argv[1:] == ['a'] and __name__ == '__main__'\nx = torch.ones(5)\n")
-        run = [sys.executable, dtrlog.__file__]
+        run = [sys.executable, "-m", "vramyard.dtrlog"]
         done = subprocess.run([*run, self.path(), str(script), "a"], capture_output=True, text=True)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
         self.assertEqual(self.summary(), ["ANNOTATE START", "CALL ones [] -> ['t1']", "t1 20"])
         os.remove(self.path())
         for arguments, code, message in [
-                ([], 2, "usage: python3 dtrlog.py LOG SCRIPT [ARG...]\n"),
+                ([], 2, "usage: python -m vramyard.dtrlog LOG SCRIPT [ARG...]\n"),
                 ([self.path(), "none.py"], 1, "dtrlog: none.py: want the file of a script\n"),
                 (["no/such/x.log", str(script), "a"], 1, "dtrlog: no/such/x.log: No such file or directory\n")]:
             done = subprocess.run([*run, *arguments], capture_output=True, text=True)

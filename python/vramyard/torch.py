@@ -1,9 +1,9 @@
 """Let PyTorch allocate its GPU memory through a strategy of Vramyard.
 
-    import vramyard_torch
-    vramyard_torch.use("tlsf", trace="run.trace")   # before the first use of the GPU
+    import vramyard.torch
+    vramyard.torch.use("tlsf", trace="run.trace")   # before the first use of the GPU
     ...
-    print(vramyard_torch.stats()["devices"][0]["peak_reserved_bytes"])
+    print(vramyard.torch.stats()["devices"][0]["peak_reserved_bytes"])
 
 docs/pytorch.md describes every setting, the supported features and the limitations.
 """
@@ -21,8 +21,8 @@ from typing import Any, Mapping, Optional, Union
 
 Path = Union[str, "os.PathLike[str]"]
 
-_SOURCE = pathlib.Path(__file__).resolve().parent.parent
-_BESIDE = pathlib.Path(__file__).resolve().parent / "libvramyard.so"
+_SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
+_BUILT = pathlib.Path(__file__).resolve().parent / "bin" / "libvramyard.so"
 _lib: Optional[ctypes.CDLL] = None
 
 # The setters of PyTorch's allocator, and the function of the library for each.
@@ -52,10 +52,10 @@ def build(path: Path) -> None:
 
 
 def load(library: Optional[Path] = None) -> pathlib.Path:
-    """Load the library: the argument, or else VRAMYARD_LIBRARY, or else libvramyard.so beside this file, built if missing."""
+    """Load the library: the argument, or else VRAMYARD_LIBRARY, or else bin/libvramyard.so beside this file, built if missing."""
     global _lib
     named = library or os.environ.get("VRAMYARD_LIBRARY")
-    path = pathlib.Path(named).absolute() if named else _BESIDE
+    path = pathlib.Path(named).absolute() if named else _BUILT
     if not path.exists():
         if named:
             raise FileNotFoundError(f"vramyard: {path} does not exist: want libvramyard.so")

@@ -1,13 +1,13 @@
 """Record the operators of a PyTorch program as a log, which `vramyard remat` runs within a memory budget.
 
-    import dtrlog
+    from vramyard import dtrlog
 
     with dtrlog.record("step.log.gz"):
         step()
 
     dtrlog.steps("step.log.gz", step, count=5)      # records five runs of the step: the median of each time
 
-    python3 dtrlog.py step.log.gz train.py ARG...   # a whole script, its weights included
+    python -m vramyard.dtrlog step.log.gz train.py ARG...   # a whole script, its weights included
 
 It needs PyTorch 1.13 or newer and no other package. docs/remat.md describes the contents of a log and the cost of recording.
 """
@@ -372,7 +372,7 @@ def median(logs: Sequence[Path], path: Path) -> None:
 def main(argv: Sequence[str]) -> int:
     """Records a whole script."""
     if len(argv) < 2 or argv[0].startswith("-"):
-        print("usage: python3 dtrlog.py LOG SCRIPT [ARG...]", file=sys.stderr)
+        print("usage: python -m vramyard.dtrlog LOG SCRIPT [ARG...]", file=sys.stderr)
         return 2
     log, script = argv[0], argv[1]
     if not os.path.isfile(script):
