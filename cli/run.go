@@ -41,8 +41,9 @@ PyTorch's own allocator, or the strategy of --allocator, makes every decision, a
 on a GPU. Kernels do nothing: values that the program computes read as zeros. docs/without-gpu.md says how it works
 and what it cannot do.
 
-PROGRAM is a Python interpreter or a script whose first line names one. It needs Linux, a C++ compiler and PyTorch's
-CUDA build, but no library of NVIDIA's. The exit status is 1 if the memory was too small.`,
+PROGRAM is a Python interpreter or a script whose first line names one. It needs Linux and PyTorch's CUDA build, but
+no library of NVIDIA's, and a C++ compiler unless stand-ins for this PyTorch are prebuilt. The exit status is 1 if the
+memory was too small.`,
 		Example: "  vramyard run --device sim:h100-80g -- python train.py\n" +
 			"  vramyard run --device sim:l4-24g --until-step 3 -- python train.py --batch 64\n" +
 			"  vramyard run --device sim:l4-24g --allocator bfc:growth -- python train.py",

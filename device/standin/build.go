@@ -122,6 +122,12 @@ func (r *Recipe) sources() (map[string]string, error) {
 	return files, err
 }
 
+// key returns the hash of all inputs except the compiler.
+func (r *Recipe) key() (string, error) {
+	files, err := r.sources()
+	return r.name(nil, files), err
+}
+
 // name returns the hash of the sources, of the steps and of the compiler.
 func (r *Recipe) name(compiler []string, files map[string]string) string {
 	h := sha256.New()

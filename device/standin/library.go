@@ -50,7 +50,7 @@ func compileUnit(unit, out string, more ...string) Step {
 // link returns the step that makes the library from its objects, and adds its version script: a
 // program requires symbols by library name and version.
 func (l *library) link(folder string, files map[string]string) Step {
-	s := Step{"-shared", "-Wl,-soname," + l.soname}
+	s := Step{"-shared", "-s", "-Wl,-soname," + l.soname}
 	if l.node != "" {
 		names := global
 		if l.names != nil {

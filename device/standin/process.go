@@ -1,6 +1,9 @@
 package standin
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -21,16 +24,44 @@ var models = map[string][]string{
 	"libnccl":     {"nccl"},
 }
 
-// Build compiles the stand-ins for a program with these imports, or finds them in the user's cache.
-// It returns their files in the order in which a process loads them, before anything else.
+// Build returns the files of the stand-ins for a program with these imports, in the order in which
+// a process loads them, before anything else. They are prebuilt ones beside the program of this
+// process if those fit; otherwise they are compiled, or found in the user's cache.
 func (f *Facts) Build() ([]string, error) {
-	all, err := rules()
+	r, files, err := f.recipe()
 	if err != nil {
 		return nil, err
 	}
-	r := Recipe{Folder: "standins", Files: map[string]string{}}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	dir, releases, err := f.prebuilt(filepath.Join(filepath.Dir(program), standinsFolder))
+	if err != nil {
+		return nil, err
+	}
+	if dir == "" {
+		if dir, err = r.Build(); errors.Is(err, ErrNoCompiler) && len(releases) > 0 {
+			err = fmt.Errorf("PyTorch %s and the packages beside it: want one of %s with the imports of its wheel, whose "+
+				"stand-ins are prebuilt, or a compiler: %w", f.Torch, strings.Join(releases, ", "), err)
+		}
+	}
+	for i, name := range files {
+		files[i] = filepath.Join(dir, name)
+	}
+	return files, err
+}
+
+// recipe returns how the stand-ins are compiled, and the names of their files in the order in which
+// a process loads them.
+func (f *Facts) recipe() (r Recipe, files []string, err error) {
+	all, err := rules()
+	if err != nil {
+		return r, nil, err
+	}
+	r = Recipe{Folder: standinsFolder, Files: map[string]string{}}
 	compile := []Step{compileUnit("process", "process.o"), compileUnit("contents", "contents.o")}
-	files := []string{core}
+	files = []string{core}
 	link := []Step{(&library{soname: core, models: []string{"process.o", "contents.o"}}).link("", r.Files)}
 	done := map[string]bool{}
 	for _, l := range f.libraries() {
@@ -52,11 +83,7 @@ func (f *Facts) Build() ([]string, error) {
 		files = append(files, l.soname)
 	}
 	r.Stages = [][]Step{compile, link}
-	dir, err := r.Build()
-	for i, name := range files {
-		files[i] = filepath.Join(dir, name)
-	}
-	return files, err
+	return r, files, nil
 }
 
 // libraries returns the stand-ins that the program needs. It always needs a driver, whose functions

@@ -14,16 +14,39 @@ import (
 )
 
 func main() {
-	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: wheels FOLDER VERSION...")
+	var work func(argument string) error
+	if len(os.Args) > 3 {
+		folder := os.Args[2]
+		switch os.Args[1] {
+		case "record":
+			work = func(version string) error { return record(folder, version) }
+		case "build":
+			work = func(file string) error { return build(folder, file) }
+		}
+	}
+	if work == nil {
+		fmt.Fprintln(os.Stderr, "usage: wheels record FOLDER VERSION..., or wheels build FOLDER FACTS...")
 		os.Exit(2)
 	}
-	for _, version := range os.Args[2:] {
-		if err := record(os.Args[1], version); err != nil {
-			fmt.Fprintf(os.Stderr, "wheels: torch %s: %v\n", version, err)
+	for _, argument := range os.Args[3:] {
+		if err := work(argument); err != nil {
+			fmt.Fprintf(os.Stderr, "wheels: %s: %v\n", argument, err)
 			os.Exit(1)
 		}
 	}
+}
+
+// build adds the stand-ins for one release to a folder.
+func build(folder, file string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	var facts standin.Facts
+	if err := json.Unmarshal(text, &facts); err != nil {
+		return err
+	}
+	return facts.Prebuild(folder)
 }
 
 // record writes the facts of one release.
