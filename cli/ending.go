@@ -13,6 +13,7 @@ var endings = map[string][]string{
 	"csv":        {".csv"},
 	"parquet":    {".parquet"},
 	"offsets":    {".csv"},
+	"curve":      {".csv", ".npy", ".parquet"},
 	"html":       {".html", ".htm"},
 	"memory-map": {".pb"},
 }

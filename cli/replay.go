@@ -109,6 +109,8 @@ describes how to open them.`,
 	f.files.add(c, "final", `write the final state to this file, "-" for standard output`).text = true
 	f.files.add(c, "oom-report",
 		`write the report about the first OOM, and the strategy's own if it writes one, to this file, "-" for standard output`).text = true
+	f.files.add(c, "curve",
+		`write the memory after each event to this file: CSV, Parquet or NumPy's .npy by its ending, "-" for standard output`)
 	explain := f.files.add(c, "explain",
 		`write why the first request found no memory to this file, as JSON if it ends in .json, "-" for standard output`)
 	explain.text, explain.words, explain.fill = true, true, f.writeExplained
@@ -198,7 +200,9 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 		return err
 	}
 	o.Watch = watch("taking the state")
-	if err := errors.Join(f.takeState(prepared, t, setup, cfg, o), f.waitFor(t, setup, cfg)); err != nil {
+	err = errors.Join(f.takeState(prepared, t, setup, cfg, o), f.takeCurve(prepared, t, setup, on, o),
+		f.waitFor(t, setup, cfg))
+	if err != nil {
 		return err
 	}
 	o.Watch = watch("replaying")

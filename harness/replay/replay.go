@@ -21,6 +21,7 @@ import (
 // Options select what a replay does beyond counting. The zero value counts only.
 type Options struct {
 	Figures    bool      // fragmentation, headroom, metadata and the series
+	EachEvent  bool      // with Figures: the series has a point for each event
 	Latency    bool      // latency of single calls and the cost of measuring them; leaves NsPerOp 0
 	ByRef      bool      // free by reference, if the strategy is [power.Referenced]
 	StopAtOOM  bool      // end at the first request that finds no memory
@@ -110,7 +111,7 @@ func (p *Prepared) newRunner(setup setting.Setup, dev device.Device, o Options) 
 	}
 	if o.Figures {
 		r.res.LowerBound = p.LowerBound()
-		r.series = newSeries(p.head.Events)
+		r.series = newSeries(p.head.Events, o.EachEvent)
 		r.sampler = newFragmentationSampler(s, p.head.Events, r.clock)
 		if len(p.streams) > 1 {
 			r.streamUsage = make([]streamUsage, len(p.streams))

@@ -154,7 +154,7 @@ type Latency struct {
 	NsPerOp float64 `json:"ns_per_op"`
 }
 
-// Series samples the memory of a run in at most [MaxPoints] points.
+// Series samples the memory of a run in at most [MaxPoints] points, or after each event.
 type Series struct {
 	Stride int     `json:"events_per_point"` // events per point
 	Points []Point `json:"points"`           // in order

@@ -6,7 +6,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 )
 
-// MaxPoints is the maximum number of points of a [Series].
+// MaxPoints is the maximum number of points of a [Series] without [Options].EachEvent.
 const MaxPoints = 2048
 
 // series collects a [Series] of a replay whose number of events is known beforehand.
@@ -15,10 +15,13 @@ type series struct {
 	points []Point
 }
 
-// newSeries returns a series for a number of events, with the smallest power of two as stride that
-// needs at most MaxPoints.
-func newSeries(events int) *series {
-	shift := bits.Len(uint(events) / MaxPoints)
+// newSeries returns a series for a number of events: with a point for each, or with the smallest
+// power of two as stride that needs at most MaxPoints.
+func newSeries(events int, each bool) *series {
+	shift := 0
+	if !each {
+		shift = bits.Len(uint(events) / MaxPoints)
+	}
 	return &series{shift: shift, points: make([]Point, events>>shift+1)}
 }
 

@@ -78,3 +78,26 @@ func TestNoRowsHaveColumns(t *testing.T) {
 	require.NoError(t, flat.Of([]machine(nil)).WriteCSV(&b))
 	require.Equal(t, "cpu\n", b.String())
 }
+
+// TestNumbersAsAnArrayOfNumPy compares a file with the published layout: magic, version, length of
+// the head, a literal of Python, and the rows.
+func TestNumbersAsAnArrayOfNumPy(t *testing.T) {
+	type point struct {
+		At    int         `json:"at"`
+		Bytes device.Size `json:"bytes"`
+		Share float64     `json:"share"`
+	}
+	var out strings.Builder
+	require.NoError(t, flat.Of([]point{{-1, 513, 0.5}}).WriteNPY(&out))
+	const head = "{'descr': [('at', '<i8'), ('bytes', '<u8'), ('share', '<f8')], 'fortran_order': False, 'shape': (1,)}"
+	require.Equal(t, "\x93NUMPY\x01\x00\x76\x00"+head+strings.Repeat(" ", 128-10-len(head)-1)+"\n"+
+		strings.Repeat("\xff", 8)+"\x01\x02\x00\x00\x00\x00\x00\x00"+"\x00\x00\x00\x00\x00\x00\xe0\x3f", out.String())
+
+	out.Reset()
+	require.NoError(t, flat.Of[point](nil).WriteNPY(&out))
+	require.Len(t, out.String(), 128)
+	require.EqualError(t, flat.Of([]machine{{}}).WriteNPY(&out), "column cpu: want numbers only")
+	require.EqualError(t, flat.Of([]struct {
+		Least *device.Size `json:"least"`
+	}{{}}).WriteNPY(&out), "column least: want numbers only")
+}
