@@ -1,6 +1,8 @@
 package standin
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -12,18 +14,22 @@ import (
 // the program.
 const standinsFolder = "standins"
 
-// factsFile is the file in a folder of prebuilt stand-ins that describes the PyTorch they are for.
-const factsFile = "facts.json"
+// prebuilt is the content of a file KEY.json in a folder of prebuilt stand-ins, where KEY is the
+// key of their recipe.
+type prebuilt struct {
+	Facts Facts             `json:"facts"` // of the PyTorch that they are for, as far as they depend on it
+	Files map[string]string `json:"files"` // the file of each library; equal libraries share one
+}
 
-// Prebuild compiles the stand-ins for a program with these imports and copies them to a folder
-// below dir. A program that has dir as "standins" beside it needs no compiler for this program, nor
-// for one that imports less from the same libraries.
+// Prebuild compiles the stand-ins for a program with these imports and adds them to a folder. A
+// program that has it as "standins" beside it needs no compiler for this program, nor for one that
+// imports less from the same libraries.
 func (f *Facts) Prebuild(dir string) error {
-	r, files, err := f.recipe()
+	r, names, err := f.recipe()
 	if err != nil {
 		return err
 	}
-	name, err := r.key()
+	key, err := r.key()
 	if err != nil {
 		return err
 	}
@@ -31,61 +37,68 @@ func (f *Facts) Prebuild(dir string) error {
 	if err != nil {
 		return err
 	}
-	to := filepath.Join(dir, name)
-	if err := os.MkdirAll(to, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for _, file := range files {
-		content, err := os.ReadFile(filepath.Join(built, file))
+	set := prebuilt{
+		Facts: Facts{Torch: f.Torch, CUDA: f.CUDA, Requires: f.Requires, Libraries: f.Libraries, Looked: f.Looked},
+		Files: map[string]string{},
+	}
+	for _, name := range names {
+		content, err := os.ReadFile(filepath.Join(built, name))
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(to, file), content, 0o644); err != nil {
+		hash := sha256.Sum256(content)
+		set.Files[name] = name + "-" + hex.EncodeToString(hash[:8])
+		if err := os.WriteFile(filepath.Join(dir, set.Files[name]), content, 0o644); err != nil {
 			return err
 		}
 	}
-	text, err := json.Marshal(Facts{
-		Torch: f.Torch, CUDA: f.CUDA, Requires: f.Requires, Libraries: f.Libraries, Looked: f.Looked,
-	})
+	text, err := json.Marshal(set)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(to, factsFile), text, 0o644)
+	return os.WriteFile(filepath.Join(dir, key+".json"), text, 0o644)
 }
 
-// prebuilt returns a folder below dir whose stand-ins export all that f needs, "" for none, and the
-// releases of PyTorch that have one.
-func (f *Facts) prebuilt(dir string) (fitting string, releases []string, err error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*", factsFile))
+// prebuilt returns the files of prebuilt libraries in a folder that export all that f needs, in the
+// order of their names. Without such it returns nil and the releases of PyTorch that have some.
+func (f *Facts) prebuilt(dir string, names []string) (files, releases []string, err error) {
+	paths, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil {
-		return "", nil, err
+		return nil, nil, err
 	}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return "", nil, err
+			return nil, nil, err
 		}
-		var known Facts
-		if err := json.Unmarshal(text, &known); err != nil {
-			return "", nil, fmt.Errorf("%s: want the facts of a PyTorch: %w", path, err)
+		var set prebuilt
+		if err := json.Unmarshal(text, &set); err != nil {
+			return nil, nil, fmt.Errorf("%s: want the facts of a PyTorch: %w", path, err)
 		}
-		releases = append(releases, known.Torch)
-		if !known.covers(f) {
+		releases = append(releases, set.Facts.Torch)
+		if !set.Facts.covers(f) {
 			continue
 		}
-		r, _, err := known.recipe()
+		r, _, err := set.Facts.recipe()
 		if err != nil {
-			return "", nil, err
+			return nil, nil, err
 		}
-		switch name, err := r.key(); {
+		switch key, err := r.key(); {
 		case err != nil:
-			return "", nil, err
-		case name == filepath.Base(filepath.Dir(path)): // otherwise built from other sources than this program's
-			return filepath.Dir(path), nil, nil
+			return nil, nil, err
+		case key+".json" != filepath.Base(path): // built from other sources than those of this program
+			continue
 		}
+		for _, name := range names {
+			files = append(files, filepath.Join(dir, set.Files[name]))
+		}
+		return files, nil, nil
 	}
 	slices.Sort(releases)
-	return "", releases, nil
+	return nil, releases, nil
 }
 
 // covers reports whether stand-ins for f can replace those for another program.

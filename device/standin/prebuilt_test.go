@@ -10,44 +10,50 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// prebuiltOf writes what Prebuild writes for a release, except the libraries.
-func prebuiltOf(t *testing.T, dir, release string) (folder string) {
+// prebuiltOf writes what Prebuild writes for a release, except the libraries, and returns the path.
+func prebuiltOf(t *testing.T, dir, release string) string {
 	t.Helper()
 	f := wheelFacts(t, release)
-	r, _, err := f.recipe()
+	r, names, err := f.recipe()
 	require.NoError(t, err)
-	name, err := r.key()
+	key, err := r.key()
 	require.NoError(t, err)
-	text, err := json.Marshal(f)
+	set := prebuilt{Facts: f, Files: map[string]string{}}
+	for _, name := range names {
+		set.Files[name] = name + "-" + release
+	}
+	text, err := json.Marshal(set)
 	require.NoError(t, err)
-	folder = filepath.Join(dir, name)
-	require.NoError(t, os.MkdirAll(folder, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(folder, factsFile), text, 0o600))
-	return folder
+	path := filepath.Join(dir, key+".json")
+	require.NoError(t, os.WriteFile(path, text, 0o600))
+	return path
 }
 
-// TestPrebuiltStandInsCoverTheImports checks for which programs a folder of stand-ins is used.
+// TestPrebuiltStandInsCoverTheImports checks for which programs prebuilt stand-ins are used.
 func TestPrebuiltStandInsCoverTheImports(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	folder := prebuiltOf(t, dir, "2.6.0")
-	newer := prebuiltOf(t, dir, "2.15.0")
-	find := func(f Facts) (string, []string) {
+	older, newer := prebuiltOf(t, dir, "2.6.0"), prebuiltOf(t, dir, "2.15.0")
+	find := func(f Facts) (files, releases []string) {
 		t.Helper()
-		found, releases, err := f.prebuilt(dir)
+		_, names, err := f.recipe()
 		require.NoError(t, err)
-		return found, releases
+		files, releases, err = f.prebuilt(dir, names)
+		require.NoError(t, err)
+		return files, releases
 	}
-	for release, want := range map[string]string{"2.6.0": folder, "2.15.0": newer} {
-		found, _ := find(wheelFacts(t, release))
-		require.Equal(t, want, found)
+	for _, release := range []string{"2.6.0", "2.15.0"} {
+		f := wheelFacts(t, release)
+		files, _ := find(f)
+		require.Len(t, files, len(f.libraries())+1)
+		require.Equal(t, filepath.Join(dir, core+"-"+release), files[0])
 	}
 
 	less := wheelFacts(t, "2.6.0")
 	less.Libraries = slices.Clone(less.Libraries)
 	less.Libraries[0].Names = less.Libraries[0].Names[1:]
-	found, _ := find(less)
-	require.Equal(t, folder, found, "fewer imports")
+	files, _ := find(less)
+	require.NotEmpty(t, files, "fewer imports")
 
 	for what, change := range map[string]func(f *Facts){
 		"another function": func(f *Facts) {
@@ -61,17 +67,17 @@ func TestPrebuiltStandInsCoverTheImports(t *testing.T) {
 	} {
 		f := wheelFacts(t, "2.6.0")
 		change(&f)
-		found, releases := find(f)
-		require.Empty(t, found, what)
+		files, releases := find(f)
+		require.Empty(t, files, what)
 		require.Equal(t, []string{"2.15.0+cu132", "2.6.0+cu124"}, releases)
 	}
 
 	// Stand-ins from other sources than those of this program are not used.
-	require.NoError(t, os.Rename(folder, folder+"0"))
-	found, _ = find(wheelFacts(t, "2.6.0"))
-	require.Empty(t, found)
-	require.NoError(t, os.WriteFile(filepath.Join(newer, factsFile), []byte("["), 0o600))
+	require.NoError(t, os.Rename(older, filepath.Join(dir, "0.json")))
+	files, _ = find(wheelFacts(t, "2.6.0"))
+	require.Empty(t, files)
+	require.NoError(t, os.WriteFile(newer, []byte("["), 0o600))
 	f := wheelFacts(t, "2.6.0")
-	_, _, err := f.prebuilt(dir)
-	require.ErrorContains(t, err, "facts.json: want the facts of a PyTorch: ")
+	_, _, err := f.prebuilt(dir, nil)
+	require.ErrorContains(t, err, newer+": want the facts of a PyTorch: ")
 }

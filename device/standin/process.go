@@ -28,7 +28,7 @@ var models = map[string][]string{
 // a process loads them, before anything else. They are prebuilt ones beside the program of this
 // process if those fit; otherwise they are compiled, or found in the user's cache.
 func (f *Facts) Build() ([]string, error) {
-	r, files, err := f.recipe()
+	r, names, err := f.recipe()
 	if err != nil {
 		return nil, err
 	}
@@ -36,32 +36,31 @@ func (f *Facts) Build() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, releases, err := f.prebuilt(filepath.Join(filepath.Dir(program), standinsFolder))
-	if err != nil {
-		return nil, err
+	files, releases, err := f.prebuilt(filepath.Join(filepath.Dir(program), standinsFolder), names)
+	if err != nil || files != nil {
+		return files, err
 	}
-	if dir == "" {
-		if dir, err = r.Build(); errors.Is(err, ErrNoCompiler) && len(releases) > 0 {
-			err = fmt.Errorf("PyTorch %s and the packages beside it: want one of %s with the imports of its wheel, whose "+
-				"stand-ins are prebuilt, or a compiler: %w", f.Torch, strings.Join(releases, ", "), err)
-		}
+	dir, err := r.Build()
+	if errors.Is(err, ErrNoCompiler) && len(releases) > 0 {
+		err = fmt.Errorf("PyTorch %s and the packages beside it: want one of %s with the imports of its wheel, whose "+
+			"stand-ins are prebuilt, or a compiler: %w", f.Torch, strings.Join(releases, ", "), err)
 	}
-	for i, name := range files {
-		files[i] = filepath.Join(dir, name)
+	for _, name := range names {
+		files = append(files, filepath.Join(dir, name))
 	}
 	return files, err
 }
 
-// recipe returns how the stand-ins are compiled, and the names of their files in the order in which
-// a process loads them.
-func (f *Facts) recipe() (r Recipe, files []string, err error) {
+// recipe returns how the stand-ins are compiled, and their names in the order in which a process
+// loads them.
+func (f *Facts) recipe() (r Recipe, names []string, err error) {
 	all, err := rules()
 	if err != nil {
 		return r, nil, err
 	}
 	r = Recipe{Folder: standinsFolder, Files: map[string]string{}}
 	compile := []Step{compileUnit("process", "process.o"), compileUnit("contents", "contents.o")}
-	files = []string{core}
+	names = []string{core}
 	link := []Step{(&library{soname: core, models: []string{"process.o", "contents.o"}}).link("", r.Files)}
 	done := map[string]bool{}
 	for _, l := range f.libraries() {
@@ -80,10 +79,10 @@ func (f *Facts) recipe() (r Recipe, files []string, err error) {
 			l.models = append(l.models, l.soname+".o")
 		}
 		link = append(link, l.link("", r.Files))
-		files = append(files, l.soname)
+		names = append(names, l.soname)
 	}
 	r.Stages = [][]Step{compile, link}
-	return r, files, nil
+	return r, names, nil
 }
 
 // libraries returns the stand-ins that the program needs. It always needs a driver, whose functions
