@@ -48,7 +48,7 @@ memory was too small.`,
 			"  vramyard run --device sim:l4-24g --until-step 3 -- python train.py --batch 64\n" +
 			"  vramyard run --device sim:l4-24g --allocator bfc:growth -- python train.py",
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+		RunE: f.run,
 	}
 	f.search.addDevice(c, "the GPU that the program sees")
 	c.Flags().StringVar(&f.o.Conf, "conf", "", "`settings` of PyTorch's allocator, as in PYTORCH_ALLOC_CONF")

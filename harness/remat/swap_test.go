@@ -21,16 +21,6 @@ func swapping(r *workload.Rand) string {
 	return text
 }
 
-// checkTotals checks that time and bytes add up.
-func checkTotals(t *testing.T, res *remat.Result) {
-	t.Helper()
-	s := &res.Swaps
-	require.Equal(t, 1+res.ModelTime+res.RematTime+s.Stall, res.Clock)
-	require.Equal(t, s.OutBytes, s.BackBytes+s.KeptBytes+s.DiscardedBytes+s.EndBytes)
-	require.Equal(t, s.OutBytes, res.EvictedBytes[remat.Swapped])
-	require.Equal(t, s.Out, res.Evictions[remat.Swapped])
-}
-
 // TestDroppingOnlyIsTheDefault compares evict=drop with no setting at all.
 func TestDroppingOnlyIsTheDefault(t *testing.T) {
 	schedules(t, 10, func(t *testing.T, s *remat.Schedule, r *workload.Rand) {

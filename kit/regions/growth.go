@@ -252,7 +252,7 @@ func (p *Pool) room() device.Size {
 	return p.policy.Limit - p.stats.Reserved
 }
 
-// nextSize returns the policy's size for a region of at least least bytes.
+// nextSize returns the policy's size for a region. least is the fewest bytes that serve.
 func (p *Pool) nextSize(least device.Size) device.Size {
 	switch p.policy.Kind {
 	case Fixed:

@@ -3,6 +3,7 @@ package main
 import (
 	"archive/zip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -50,12 +51,12 @@ func build(folder, file string) error {
 }
 
 // record writes the facts of one release.
-func record(folder, version string) error {
+func record(folder, version string) (err error) {
 	dir, err := os.MkdirTemp("", "vramyard-wheel-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	wheel, err := download(dir, version)
 	if err != nil {
 		return err
@@ -131,9 +132,6 @@ func extract(f *zip.File, path string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := io.Copy(to, from); err != nil {
-		to.Close()
-		return err
-	}
-	return to.Close()
+	_, err = io.Copy(to, from)
+	return errors.Join(err, to.Close())
 }

@@ -41,7 +41,7 @@ type job struct {
 }
 
 // record writes the answers to every trace.
-func record(python, folder string) error {
+func record(python, folder string) (err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func record(python, folder string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	p, err := start(python, dir)
 	if err != nil {
 		return err
