@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -272,7 +274,36 @@ func (f *runFlags) verdict(out *launch.Outcome) string {
 	if n := len(out.Processes); n > 1 {
 		text += fmt.Sprintf(" Of %d processes this is the one with the highest peak.", n)
 	}
-	return text + "\n" + f.guesses(p.Guessed)
+	return text + "\n" + f.guesses(p.Guessed) + reads(p.Reads)
+}
+
+// mostLines bounds the lines that are named of a program.
+const mostLines = 5
+
+// reads names the lines at which the program read values that are unknown, those first on which
+// sizes depend.
+func reads(all []launch.Read) (text string) {
+	values := slices.DeleteFunc(slices.Clone(all), func(r launch.Read) bool { return r.Shape != "" })
+	shapes := slices.DeleteFunc(slices.Clone(all), func(r launch.Read) bool { return r.Shape == "" })
+	for _, k := range []struct {
+		title string
+		lines []launch.Read
+	}{
+		{"Sizes of tensors that depend on unknown values differ from a GPU's:", shapes},
+		{"Unknown values of tensors were read as zeros:", values},
+	} {
+		if len(k.lines) == 0 {
+			continue
+		}
+		text += k.title + "\n"
+		for _, r := range k.lines[:min(mostLines, len(k.lines))] {
+			text += strings.TrimRight(fmt.Sprintf("  %10s  %s  %s", units.Several(r.Times, "time"), r.Line, r.Shape), " ") + "\n"
+		}
+		if n := len(k.lines) - mostLines; n > 0 {
+			text += fmt.Sprintf("  and at %s\n", units.Several(n, "more line"))
+		}
+	}
+	return text
 }
 
 // guesses names the calls whose work area is unknown, in one line for each kind.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -46,7 +48,7 @@ func TestPyTorchFeatures(t *testing.T) {
 	for _, n := range names {
 		require.Contains(t, out, "ok "+n[1]+"\n", out)
 	}
-	require.NotContains(t, out, "FAIL")
+	require.NotRegexp(t, `(?m)^FAIL `, out)
 }
 
 // TestPyTorchRunsAreRecordedCompletely trains in the real PyTorch, and verifies that our model of
@@ -76,6 +78,27 @@ func TestPyTorchEndsWhereMemoryDoes(t *testing.T) {
 	require.Contains(t, text, "vramyard: the program ran out of memory")
 }
 
+// TestPyTorchRunsNameWhatTheyRead names the lines of a program that reads unknown values, in every
+// way that PyTorch has, and none that reads what it wrote itself.
+func TestPyTorchRunsNameWhatTheyRead(t *testing.T) {
+	out := launched(t, "--device", "sim:t4-16g", "--", python(t), "testdata/pytorch/reads.py")
+	source, err := os.ReadFile("testdata/pytorch/reads.py")
+	require.NoError(t, err)
+	var want []string
+	for i, line := range strings.Split(string(source), "\n") {
+		if _, what, ok := strings.Cut(line, "  # "); ok {
+			what, times, _ := strings.Cut(what, " x")
+			want = append(want, strings.TrimRight(fmt.Sprintf("%s time.?  reads.py:%d  %s", cmp.Or(times, "1"), i+1,
+				strings.TrimPrefix(what, "value")), " "))
+		}
+	}
+	require.NotEmpty(t, want)
+	for _, w := range want {
+		require.Regexp(t, `(?m)^ +`+w+"$", out)
+	}
+	require.Equal(t, len(want), strings.Count(out, "  reads.py:"), out)
+}
+
 // TestPyTorchProgramsThatFail gives no answer about a program that fails for another reason.
 func TestPyTorchProgramsThatFail(t *testing.T) {
 	status, out, text := command(t, "run", "--device", "sim:1GiB", "--", python(t), "-c",
@@ -97,7 +120,7 @@ func TestPyTorchStopsAtAStep(t *testing.T) {
 func TestMetaRecordsWithoutCUDA(t *testing.T) {
 	folder, err := filepath.Abs("../python")
 	require.NoError(t, err)
-	for _, file := range []string{"meta.py", "meta_test.py"} { // so that a kept result knows what it is of
+	for _, file := range []string{"meta.py", "meta_test.py", "reads.py"} { // so that a kept result knows what it is of
 		_, err := os.ReadFile(filepath.Join(folder, "vramyard", file))
 		require.NoError(t, err)
 	}
@@ -152,4 +175,23 @@ func TestRunNamesGuessedWorkAreas(t *testing.T) {
 		"2 recurrent calls ran with a work area of 64.00 MiB: cuDNN's own is not known (docs/without-gpu.md).\n"+
 		"3 other calls ran with a guessed work area: that of cuDNN, cuSOLVER, cuSPARSE or cuFFT is not known "+
 		"(docs/without-gpu.md).\n", f.guesses(launch.Guessed{Convolutions: 1, Recurrent: 2, Other: 3}))
+}
+
+// TestRunNamesReads checks the lines for reads of unknown values, of which five are named.
+func TestRunNamesReads(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, reads(nil))
+	require.Equal(t, `Sizes of tensors that depend on unknown values differ from a GPU's:
+      1 time  a.py:9  nonzero
+Unknown values of tensors were read as zeros:
+     9 times  a.py:1
+     8 times  a.py:2
+     7 times  a.py:3
+     6 times  a.py:4
+     5 times  a.py:5
+  and at 1 more line
+`, reads([]launch.Read{
+		{Line: "a.py:1", Times: 9}, {Line: "a.py:2", Times: 8}, {Line: "a.py:3", Times: 7}, {Line: "a.py:4", Times: 6},
+		{Line: "a.py:5", Times: 5}, {Line: "a.py:6", Times: 4}, {Line: "a.py:9", Times: 1, Shape: "nonzero"},
+	}))
 }

@@ -50,24 +50,28 @@ func TestNativeCode(t *testing.T) {
 	}
 }
 
-// TestTableCollector runs the tests of vramyard.cudnn_table, with the stand-in in cuDNN's place.
-func TestTableCollector(t *testing.T) {
+// TestPythonModules runs the tests of vramyard.cudnn_table, with the stand-in in cuDNN's place, and
+// of vramyard.reads.
+func TestPythonModules(t *testing.T) {
 	t.Parallel()
 	folder := filepath.Join("..", "..", "python")
 	// A kept result depends on the files that are read here.
-	for _, file := range []string{"vramyard/cudnn_table.py", "native/cudnn_table.cc", "tests/cudnn_table_test.py"} {
+	for _, file := range []string{
+		"vramyard/cudnn_table.py", "native/cudnn_table.cc", "tests/cudnn_table_test.py", "vramyard/reads.py",
+		"tests/reads_test.py",
+	} {
 		_, err := os.ReadFile(filepath.Join(folder, file))
 		require.NoError(t, err)
 	}
 	compiler, err := Compiler()
 	if err != nil {
-		t.Skip("the collector is tested where there is a C++ compiler: ", err)
+		t.Skip("the modules are tested where there is a C++ compiler: ", err)
 	}
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("the collector is tested where there is Python: ", err)
+		t.Skip("the modules are tested where there is Python: ", err)
 	}
-	c := exec.Command(python, "-m", "unittest", "tests.cudnn_table_test")
+	c := exec.Command(python, "-m", "unittest", "tests.cudnn_table_test", "tests.reads_test")
 	c.Dir = folder
 	c.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "CXX="+strings.Join(compiler, " "))
 	text, err := c.CombinedOutput()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed" // sitecustomize
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/device/standin"
+	"github.com/vramyard/vramyard/python"
 )
 
 //go:embed sitecustomize.py
@@ -63,6 +65,7 @@ type Process struct {
 	FailedAt uint64      // step in which the first of them was made, counted from 1
 	Asked    device.Size // bytes of the first of them
 	Guessed  Guessed     // calls that took a work area of unknown size
+	Reads    []Read      // lines at which the program read unknown values, the most frequent first
 	Snapshot string      // PyTorch's memory history, or the trace of an Allocator; "" for none
 }
 
@@ -71,6 +74,13 @@ type Guessed struct {
 	Convolutions uint64 // of cuDNN
 	Recurrent    uint64 // layers of cuDNN
 	Other        uint64 // calls of cuDNN, cuSOLVER, cuSPARSE and cuFFT
+}
+
+// Read is a line of the program at which values that only a GPU would know were copied to the host.
+type Read struct {
+	Line  string // such as "train.py:12"
+	Times uint64 // number of copies
+	Shape string // operator of PyTorch whose result has a size that depends on the values; "" for none
 }
 
 // Outcome is the result of a run.
@@ -84,16 +94,17 @@ type Outcome struct {
 const (
 	snapshotEnding = ".pickle"
 	traceEnding    = ".trace"
+	readsEnding    = ".reads"
 )
 
 // Run runs a program to its end. The files of the outcome are in dir, which the caller removes. The
 // error says why the program could not run; a program that fails is no error.
 func Run(ctx context.Context, dir string, o Options) (*Outcome, error) {
-	python, err := interpreter(o.Command[0])
+	program, err := interpreter(o.Command[0])
 	if err != nil {
 		return nil, err
 	}
-	site, err := sitePackages(python)
+	site, err := sitePackages(program)
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +129,10 @@ func Run(ctx context.Context, dir string, o Options) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "sitecustomize.py"), []byte(sitecustomize), 0o644); err != nil {
-		return nil, errors.Join(err, server.Close())
+	for name, text := range map[string]string{"sitecustomize.py": sitecustomize, "vramyard_reads.py": python.Reads} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			return nil, errors.Join(err, server.Close())
+		}
 	}
 	cmd := exec.CommandContext(ctx, o.Command[0], o.Command[1:]...)
 	cmd.Env = append(os.Environ(), variables...)
@@ -142,8 +155,24 @@ func Run(ctx context.Context, dir string, o Options) (*Outcome, error) {
 		case !errors.Is(err, os.ErrNotExist):
 			return nil, err
 		}
+		if p.Reads, err = readsOf(filepath.Join(dir, strconv.Itoa(p.Number)+readsEnding)); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
+}
+
+// readsOf reads the file of a process. A process that was killed leaves none.
+func readsOf(path string) (all []Read, err error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &all)
+	}
+	slices.SortStableFunc(all, func(a, b Read) int { return cmp.Compare(b.Times, a.Times) })
+	return all, err
 }
 
 // serve starts the device of a run and keeps the outcome up to date.

@@ -73,6 +73,20 @@ func TestOutcomeFollowsTheEvents(t *testing.T) {
 	require.Equal(t, Process{Peak: 9, Steps: 1, Refused: 2, FailedAt: 2, Asked: 70, Guessed: Guessed{4, 5, 6}}, p)
 }
 
+// TestReadsOfAProcess orders the lines that a process reports.
+func TestReadsOfAProcess(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "1.reads")
+	all, err := readsOf(path)
+	require.NoError(t, err)
+	require.Empty(t, all, "a process that was killed")
+	text := `[{"Line":"a.py:1","Shape":"","Times":2},{"Line":"a.py:2","Shape":"nonzero","Times":3}]`
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	all, err = readsOf(path)
+	require.NoError(t, err)
+	require.Equal(t, []Read{{"a.py:2", 3, "nonzero"}, {"a.py:1", 2, ""}}, all)
+}
+
 // TestCardsAreDescribed checks that every card has a GPU of its own.
 func TestCardsAreDescribed(t *testing.T) {
 	t.Parallel()

@@ -5,8 +5,10 @@ PyTorch's memory history from the first tensor on, or has PyTorch allocate throu
 """
 
 import ctypes
+import json
 import os
 import sys
+import threading
 
 
 def _preload():
@@ -30,11 +32,53 @@ def _mark(kind, number):
 _MARK = 30  # DEVICE_MARK of device/standin/native/ops.h
 
 
+class _Reads:
+    """Counts, by line of the program, the copies of unknown values to the host."""
+
+    def __init__(self, torch):
+        from vramyard_reads import Program
+
+        self.torch = torch
+        self.program = Program(torch, __file__)
+        self.lines = {}  # by instruction: its line, the number of reads, and the operators of PyTorch of the first one
+        self.callback = ctypes.CFUNCTYPE(None)(self.read)  # must live as long as the library has it
+        _library().vramyard_watch_reads(self.callback)
+
+    def read(self):
+        """Runs in the thread that reads, which has no frame if it is one of PyTorch's own."""
+        frame = self.program.innermost(sys._getframe(0).f_back or sys._current_frames().get(threading.main_thread().ident))
+        key = frame and (frame.f_code, frame.f_lasti)
+        if key not in self.lines:
+            text = ctypes.create_string_buffer(1024)
+            _library().vramyard_operators(text, ctypes.c_size_t(len(text)))
+            self.lines[key] = [self.program.line(frame), 0, text.value.decode().split()]
+        self.lines[key][1] += 1
+
+    def write(self, path):
+        counts = {}
+        for line, n, operators in self.lines.values():
+            key = line, self.shape(operators)
+            counts[key] = counts.get(key, 0) + n
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump([{"Line": line, "Shape": shape, "Times": n} for (line, shape), n in counts.items()], f)
+
+    def shape(self, operators):
+        """The outermost operator whose result has a shape that depends on values; "" without one."""
+        for name in reversed(operators):
+            # The name of an overload follows that of its operator: index_Tensor, but also masked_select.
+            for i in [len(name)] + [i for i in range(len(name) - 1, 0, -1) if name[i] == "_"]:
+                operator = getattr(getattr(self.torch.ops.aten, name[:i], None), name[i + 1 :] or "default", None)
+                if self.torch.Tag.dynamic_output_shape in getattr(operator, "tags", ()):
+                    return name[:i]
+        return ""
+
+
 class _Steps:
-    """Tells the device of the steps of the optimizers."""
+    """Tells the device of the steps of the optimizers, and reports what the answer of a run names."""
 
     def __init__(self, torch):
         self.torch = torch
+        self.reads = None
         self.process = os.getpid()
         self.steps = {}
         self.recording = False
@@ -42,10 +86,27 @@ class _Steps:
 
     def start(self):
         """Begins to record, when PyTorch first uses the GPU."""
+        import atexit
+
+        atexit.register(self.leave)
+        self.reads = _Reads(self.torch)
         self.recording = True
 
     def ending(self):
         """Runs before a step ends."""
+
+    def leave(self):
+        """Runs when the process ends."""
+        if os.getpid() == self.process:
+            _library().vramyard_watch_reads(None)
+            self.report()
+
+    def path(self, ending):
+        return os.path.join(os.environ["VRAMYARD_SNAPSHOTS"], "%d%s" % (self.process, ending))
+
+    def report(self):
+        _library().vramyard_report()
+        self.reads.write(self.path(".reads"))
 
     def stepped(self, optimizer, *_):
         n = self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
@@ -68,11 +129,9 @@ class _Strategy(_Steps):
         self.refused = 0
         super().__init__(torch)
 
-    def start(self):
-        import atexit
-
-        atexit.register(self.ending)
-        super().start()
+    def leave(self):
+        self.ending()
+        super().leave()
 
     def ending(self):
         """Tells the device of the requests that found no memory since the last call."""
@@ -89,8 +148,6 @@ class _Recorder(_Steps):
     """Records PyTorch's memory history, and writes it when memory ends and when the process ends."""
 
     def start(self):
-        import atexit
-
         memory, entries = self.torch.cuda.memory, int(os.environ.get("VRAMYARD_ENTRIES", "1000000"))
         try:
             memory._record_memory_history(max_entries=entries, stacks="python")
@@ -98,7 +155,6 @@ class _Recorder(_Steps):
             memory._record_memory_history(True, trace_alloc_max_entries=entries, trace_alloc_record_context=True)
         self.torch._C._cuda_attach_out_of_memory_observer(self.exhausted)
         self.follow_blocks()
-        atexit.register(self.write)
         super().start()
 
     def follow_blocks(self):
@@ -111,14 +167,18 @@ class _Recorder(_Steps):
     def exhausted(self, device, request, total, free):
         _mark(2, request)
         self.write()
+        self.report()  # a process without memory may end at once
+
+    def leave(self):
+        self.write()
+        super().leave()
 
     def write(self):
         if not self.recording or os.getpid() != self.process:
             return
-        path = os.path.join(os.environ["VRAMYARD_SNAPSHOTS"], "%d.pickle" % self.process)
+        path = self.path(".pickle")
         self.torch.cuda.memory._dump_snapshot(path + ".new")
         os.replace(path + ".new", path)
-        _library().vramyard_report()
 
 
 def _without_initialization(torch):

@@ -3,7 +3,7 @@
 import importlib
 from typing import Any
 
-_MODULES = ("cudnn_table", "dtrlog", "meta", "torch")
+_MODULES = ("cudnn_table", "dtrlog", "meta", "reads", "torch")
 
 
 def __getattr__(name: str) -> Any:

@@ -29,8 +29,10 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
+from vramyard.reads import Program
+
 _ROUND = 512  # PyTorch's allocator counts blocks of this size
-_OUTSIDE = tuple(os.path.dirname(os.path.abspath(m.__file__)) + os.sep for m in (torch, runpy, contextlib)) + (os.path.abspath(__file__), "<")
+_PROGRAM = Program(torch, __file__)
 
 # Functions that autocast runs in its lower precision, in float32, and with a result in float32.
 _LOWER = ("linear bilinear matmul __matmul__ __rmatmul__ mm mv bmm addmm addmv addbmm baddbmm addr einsum conv1d conv2d conv3d "
@@ -42,14 +44,7 @@ _SOFTMAX = {"softmax": torch._softmax, "log_softmax": torch._log_softmax}
 
 
 def _place() -> str:
-    """Returns the innermost line of the program outside PyTorch, such as "train.py:12"."""
-    frame: Any = sys._getframe(1)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(_OUTSIDE):
-            return f"{os.path.basename(file)}:{frame.f_lineno}"
-        frame = frame.f_back
-    return "?"
+    return _PROGRAM.line(_PROGRAM.innermost(sys._getframe(1)))
 
 
 class MetaError(Exception):
@@ -478,7 +473,7 @@ def _report(gpu: Gpu, path: str) -> None:
     print(f"vramyard: {path}: {trace.count} allocations{steps}, {trace.peak / (1 << 20):.2f} MiB of tensors at the peak. The trace has tensors "
           "only: a GPU needs more for work areas of cuBLAS and cuDNN and for scratch memory inside operators.", file=sys.stderr)
     if gpu.reads:
-        shown = ", ".join(f"{place} ({n} times)" for place, n in list(gpu.reads.items())[:5])
+        shown = ", ".join(f"{place} ({n} times)" for place, n in sorted(gpu.reads.items(), key=lambda r: -r[1])[:5])
         print(f"vramyard: values of CUDA tensors were read as zeros at {shown}{', ...' if len(gpu.reads) > 5 else ''}", file=sys.stderr)
     program = shutil.which("vramyard")
     if program is None:

@@ -40,6 +40,25 @@ def training():
 
 
 @feature
+def steps_are_counted_on_the_device():
+    torch.set_default_device("cuda")
+    try:
+        model, count = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8)), torch.zeros(2, dtype=torch.int64)
+        for foreach in (True, False):
+            optimizer = torch.optim.AdamW(model.parameters(), foreach=foreach)
+            for _ in range(3):
+                model(torch.randn(4, 8)).sum().backward()
+                optimizer.step()
+                count += 2
+            steps = [s["step"] for s in optimizer.state.values()]
+            assert [s.item() for s in steps] == [3.0] * 4, steps
+    finally:
+        torch.set_default_device(None)
+    assert model[1].num_batches_tracked.item() == 6
+    assert (count - 5).tolist() == [7, 7], count
+
+
+@feature
 def mixed_precision():
     model, scaler = nn.Linear(64, 64).cuda(), torch.amp.GradScaler("cuda")
     optimizer = torch.optim.SGD(model.parameters(), 0.1)

@@ -17,6 +17,7 @@ namespace {
 struct interval {
   uint64_t from, to;
   char *data;
+  bool stale;  // a kernel changed them later
 };
 
 // An array that grows; its elements are sorted.
@@ -83,7 +84,8 @@ void cut(uint64_t from, uint64_t to) {
   while (i < intervals.count && intervals.all[i].from < to) {
     struct interval k = intervals.all[i];
     intervals.remove(i, 1);
-    struct interval before = {k.from, lesser(k.to, from), nullptr}, behind = {greater(k.from, to), k.to, nullptr};
+    struct interval before = {k.from, lesser(k.to, from), nullptr, k.stale};
+    struct interval behind = {greater(k.from, to), k.to, nullptr, k.stale};
     for (struct interval part : {before, behind}) {
       if (part.from >= part.to) continue;
       size_t size = part.to - part.from;
@@ -95,30 +97,67 @@ void cut(uint64_t from, uint64_t to) {
   }
 }
 
+// Replaces the contents of a range.
+void put(uint64_t at, const char *from, size_t size, bool stale) {
+  size_t i = after(at);
+  if (i < intervals.count && intervals.all[i].from <= at && at + size <= intervals.all[i].to && intervals.all[i].stale == stale) {
+    memcpy(intervals.all[i].data + (at - intervals.all[i].from), from, size);
+    return;
+  }
+  cut(at, at + size);
+  struct interval k = {at, at + size, static_cast<char *>(malloc(size)), stale};
+  memcpy(k.data, from, size);
+  intervals.insert(after(at), k);
+}
+
+// Calls visit(k, low, high) for the part from low to high of each interval k in a range.
+template <typename Visit>
+void each(uint64_t at, size_t size, Visit visit) {
+  for (size_t i = after(at); i < intervals.count && intervals.all[i].from < at + size; i++) {
+    struct interval *k = &intervals.all[i];
+    visit(k, greater(k->from, at), lesser(k->to, at + size));
+  }
+}
+
+bool read(void *to, uint64_t at, size_t size) {
+  size_t known = 0;
+  memset(to, 0, size);
+  each(at, size, [&](const struct interval *k, uint64_t low, uint64_t high) {
+    memcpy(static_cast<char *>(to) + (low - at), k->data + (low - k->from), high - low);
+    if (!k->stale) known += high - low;
+  });
+  return known == size;
+}
+
 }  // namespace
 
 void write_contents(uint64_t at, const void *from, size_t size) {
   if (size == 0) return;
   held lock;
-  size_t i = after(at);
-  if (i < intervals.count && intervals.all[i].from <= at && at + size <= intervals.all[i].to) {
-    memcpy(intervals.all[i].data + (at - intervals.all[i].from), from, size);
-    return;
-  }
-  cut(at, at + size);
-  struct interval k = {at, at + size, static_cast<char *>(malloc(size))};
-  memcpy(k.data, from, size);
-  intervals.insert(after(at), k);
+  put(at, static_cast<const char *>(from), size, false);
 }
 
-void read_contents(void *to, uint64_t at, size_t size) {
-  memset(to, 0, size);
+bool read_contents(void *to, uint64_t at, size_t size) {
   held lock;
-  for (size_t i = after(at); i < intervals.count && intervals.all[i].from < at + size; i++) {
-    const struct interval *k = &intervals.all[i];
-    uint64_t low = greater(k->from, at), high = lesser(k->to, at + size);
-    memcpy(static_cast<char *>(to) + (low - at), k->data + (low - k->from), high - low);
-  }
+  return read(to, at, size);
+}
+
+void copy_contents(uint64_t to, uint64_t at, size_t size) {
+  held lock;
+  struct sorted<struct interval> parts = {};
+  each(at, size, [&](const struct interval *k, uint64_t low, uint64_t high) {
+    struct interval part = {to + (low - at), to + (high - at), static_cast<char *>(malloc(high - low)), k->stale};
+    memcpy(part.data, k->data + (low - k->from), high - low);
+    parts.insert(parts.count, part);
+  });
+  cut(to, to + size);
+  for (size_t i = 0; i < parts.count; i++) intervals.insert(after(parts.all[i].from), parts.all[i]);
+  free(parts.all);
+}
+
+void expire_contents(uint64_t at, size_t size) {
+  held lock;
+  each(at, size, [](struct interval *k, uint64_t, uint64_t) { k->stale = true; });
 }
 
 void forget_contents(uint64_t at, size_t size) {

@@ -6,10 +6,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Writes, reads or forgets size bytes at an address. O(log n) of n intervals with contents, plus
-// the bytes.
+// Each function is O(log n) of n intervals with contents, plus the bytes.
+
 void write_contents(uint64_t at, const void *from, size_t size);
-void read_contents(void *to, uint64_t at, size_t size);
 void forget_contents(uint64_t at, size_t size);
+
+// Reports whether all bytes have contents that no kernel changed later.
+bool read_contents(void *to, uint64_t at, size_t size);
+
+// Copies contents within the device. Bytes without contents have none in the copy.
+void copy_contents(uint64_t to, uint64_t from, size_t size);
+
+// A kernel changed bytes of these intervals: their contents are those before.
+void expire_contents(uint64_t at, size_t size);
 
 #endif

@@ -31,13 +31,24 @@ struct image {
   uint32_t architecture;
 };
 
+// What is known of a kernel of PyTorch.
+enum effect : char {
+  EFFECT_UNREAD,   // its name was not looked at yet
+  EFFECT_NONE,     // nothing is known
+  EFFECT_FILL,     // full, ones, zeros
+  EFFECT_COUNT,    // arange
+  EFFECT_ADD,      // adds a number to a tensor
+  EFFECT_ADD_ALL,  // adds a number to each tensor of a list
+  EFFECT_CHANGE,   // computes a tensor
+};
+
 // A kernel of the program, by the host function that stands for it.
 struct kernel {
   const void *host;
   const char *name;
   const struct wrapper *binary;  // the fat binary that has its images
-  int fills;                     // bytes of the words with which it fills memory; 0: it does something else
-  char counts;                   // the mangled type of the elements that it numbers; 0: it does something else
+  enum effect effect;
+  char type;  // of the elements, as mangled; 'e' is a half and 'g' a bfloat16
 };
 
 // Open addressing, at most half full. Modules register 20,000 kernels and more while the program
@@ -83,43 +94,73 @@ int best_image(const struct wrapper *w, const struct card *c) {
   return best != 0 ? best : ptx != 0 ? ptx : want;
 }
 
-struct kernel find_kernel(const void *host) {
-  struct kernel k = {};
-  pthread_mutex_lock(&kernels_lock);
-  if (kernel_room != 0) k = kernels[slot_of(host)];
-  pthread_mutex_unlock(&kernels_lock);
-  return k;
-}
-
 struct dim3 {
   unsigned x, y, z;
 };
 
-// PyTorch's kernel for full, ones and zeros: vectorized_elementwise_kernel with a FillFunctor of the
-// element type, which the mangled name spells. It returns the size of an element.
-int fill_width(const char *name) {
-  const char *functor = strstr(name, "vectorized_elementwise_kernel") != nullptr ? strstr(name, "11FillFunctorI") : nullptr;
-  if (functor == nullptr) return 0;
-  const char *type = functor + strlen("11FillFunctorI");
-  switch (*type) {
-    case 'b': case 'a': case 'h': return 1;
-    case 's': case 't': return 2;
-    case 'i': case 'j': case 'f': return 4;
-    case 'l': case 'm': case 'd': return 8;
-  }
-  return strncmp(type, "N3c104HalfE", 11) == 0 || strncmp(type, "N3c108BFloat16E", 15) == 0 ? 2 : 0;
+// The type of elements that follows a text in a mangled name; 0 for one that is not known.
+char type_after(const char *name, const char *text) {
+  const char *type = strstr(name, text);
+  if (type == nullptr) return 0;
+  type += strlen(text);
+  if (strncmp(type, "N3c104HalfE", 11) == 0) return 'e';
+  if (strncmp(type, "N3c108BFloat16E", 15) == 0) return 'g';
+  return strchr("bahstijflmd", *type) != nullptr ? *type : 0;
 }
 
-// PyTorch's kernel for arange: elementwise_kernel_with_index with one lambda for each type of
-// elements, in the order in which its source lists the types. It returns the mangled type; 'e' is
-// a half and 'g' a bfloat16.
+bool has(const char *name, const char *text) { return strstr(name, text) != nullptr; }
+
+// Whether the first arguments of a kernel are the number of elements, its functor, and addresses
+// that begin with the result.
+bool is_elementwise(const char *name) {
+  return has(name, "29vectorized_elementwise_kernelI") || has(name, "27unrolled_elementwise_kernelI") ||
+         has(name, "39vectorized_templated_elementwise_kernelI");
+}
+
+// Whether the operands of such a kernel are contiguous and of its own type.
+bool is_plain(const char *name) {
+  return has(name, "29vectorized_elementwise_kernelI") || (has(name, "15LoadWithoutCast") && !has(name, "16OffsetCalculatorI"));
+}
+
+// PyTorch's kernel for arange has one lambda for each type of elements, in the order in which its
+// source lists the types.
 char count_type(const char *name) {
-  const char *function = strstr(name, "29elementwise_kernel_with_indexI") != nullptr ? strstr(name, "15arange_cuda_out") : nullptr;
+  const char *function = strstr(name, "15arange_cuda_out");
   const char *lambda = function != nullptr ? strstr(function, "clEvENKUlvE") : nullptr;
   if (lambda == nullptr) return 0;
   lambda += strlen("clEvENKUlvE");
   int n = *lambda == '_' ? 0 : *lambda >= '0' && *lambda <= '7' ? *lambda - '0' + 1 : -1;
   return n < 0 ? 0 : "hailsdfeg"[n];
+}
+
+void read_name(struct kernel *k) {
+  const char *name = k->name;
+  k->effect = EFFECT_NONE;
+  if (is_elementwise(name)) {
+    k->effect = EFFECT_CHANGE;
+    if (!is_plain(name)) return;
+    if ((k->type = type_after(name, "11FillFunctorI")) != 0) {
+      k->effect = EFFECT_FILL;
+    } else if ((k->type = type_after(name, "CUDAFunctorOnSelf_addI")) != 0) {
+      k->effect = EFFECT_ADD;
+    }
+  } else if (has(name, "29elementwise_kernel_with_indexI")) {
+    if ((k->type = count_type(name)) != 0) k->effect = EFFECT_COUNT;
+  } else if (has(name, "25multi_tensor_apply_kernelI") && has(name, "18TensorListMetadataILi1EEE") && has(name, "Li1ELi1ELi0EEEJSt4plusI")) {
+    if ((k->type = type_after(name, "21BinaryOpScalarFunctorI")) != 0) k->effect = EFFECT_ADD_ALL;
+  }
+}
+
+struct kernel find_kernel(const void *host) {
+  struct kernel k = {};
+  pthread_mutex_lock(&kernels_lock);
+  if (kernel_room != 0) {
+    struct kernel *found = &kernels[slot_of(host)];
+    if (found->host != nullptr && found->effect == EFFECT_UNREAD) read_name(found);
+    k = *found;
+  }
+  pthread_mutex_unlock(&kernels_lock);
+  return k;
 }
 
 // The upper half of a float, rounded to even: a bfloat16.
@@ -140,6 +181,8 @@ uint16_t half_of(float f) {
   bits = (bits + 0xfff + (bits >> 13 & 1)) >> 13;
   return uint16_t(sign | (bits > 0x7c00 ? 0x7c00 : bits));
 }
+
+const int64_t most_elements = 1 << 20;  // of more nothing is kept
 
 template <typename T, typename S>
 void count_up(void *to, int64_t n, const void *functor) {
@@ -163,12 +206,11 @@ struct half {
 // Fills memory with start, start + step and so on. The arguments are the number of elements, the
 // functor with start and step, and the address.
 void number_elements(char type, char index, void **arguments) {
-  const int64_t most = 1 << 20;  // larger ones are not kept
   int64_t n = 0;
   memcpy(&n, arguments[0], index == 'l' ? sizeof(int64_t) : sizeof(int));
   void *to;
   memcpy(&to, arguments[2], sizeof to);
-  if (n <= 0 || n > most) return;
+  if (n <= 0 || n > most_elements) return;
   switch (type) {
     case 'h': return count_up<uint8_t, int64_t>(to, n, arguments[1]);
     case 'a': return count_up<int8_t, int64_t>(to, n, arguments[1]);
@@ -182,22 +224,93 @@ void number_elements(char type, char index, void **arguments) {
   }
 }
 
-// Does what is known of a kernel: its arguments are the number of elements, the functor, which is
-// the element, and the address.
-void run(const void *host, void **arguments) {
-  struct kernel k = find_kernel(host);
-  if (k.counts != 0) {
-    const char *index = strstr(k.name, "29elementwise_kernel_with_indexI") + strlen("29elementwise_kernel_with_indexI");
-    return number_elements(k.counts, *index, arguments);
+// Adds a number to elements whose values are known.
+template <typename T>
+void add_number(void *to, const void *from, int64_t n, const void *number, bool scaled) {
+  T terms[2] = {0, 1};
+  memcpy(terms, number, (scaled ? 2 : 1) * sizeof(T));
+  size_t size = size_t(n) * sizeof(T);
+  T *values = static_cast<T *>(malloc(size));
+  if (vramyard_known(values, from, size)) {
+    for (int64_t i = 0; i < n; i++) values[i] = T(values[i] + terms[0] * terms[1]);
+    vramyard_copy(to, values, size);
+  } else {
+    vramyard_changed(to, size);
   }
-  if (k.fills == 0) return;
+  free(values);
+}
+
+// The functor of a number has it and, if scaled, a factor.
+void add_number(char type, void *to, const void *from, int64_t n, const void *number, bool scaled) {
+  switch (n > 0 && n <= most_elements ? type : 0) {
+    case 'h': return add_number<uint8_t>(to, from, n, number, scaled);
+    case 'a': return add_number<int8_t>(to, from, n, number, scaled);
+    case 's': return add_number<int16_t>(to, from, n, number, scaled);
+    case 'i': return add_number<int32_t>(to, from, n, number, scaled);
+    case 'l': return add_number<int64_t>(to, from, n, number, scaled);
+    case 'd': return add_number<double>(to, from, n, number, scaled);
+    case 'f': return add_number<float>(to, from, n, number, scaled);
+  }
+  vramyard_changed(to, size_t(n));
+}
+
+// The first argument of a kernel over a list of tensors. Each block computes a chunk of a tensor.
+struct tensor_list {
+  static const int most = 110;
+  void *addresses[most];
+  int64_t numbers[most];         // of elements
+  unsigned char tensors[320];    // by block
+  int chunks[320];
+};
+
+// Adds a number to tensors that are a chunk each, as counters are.
+void add_to_all(char type, unsigned blocks, const struct tensor_list *list, const void *number) {
+  if (blocks > unsigned(tensor_list::most)) return;
+  for (unsigned i = 0; i < blocks; i++) {
+    int device;
+    if (list->tensors[i] != i || list->chunks[i] != 0 || vramyard_place(list->addresses[i], &device) != PLACE_DEVICE) return;
+  }
+  for (unsigned i = 0; i < blocks; i++) {
+    void *at = list->addresses[i];
+    add_number(type, at, at, list->numbers[i], number, false);
+  }
+}
+
+// The bytes of an element.
+int width_of(char type) {
+  switch (type) {
+    case 'b': case 'a': case 'h': return 1;
+    case 's': case 't': case 'e': case 'g': return 2;
+    case 'i': case 'j': case 'f': return 4;
+  }
+  return 8;
+}
+
+// Does what is known of a kernel. The arguments of most are the number of elements, the functor, and
+// the addresses of the result and of the operands.
+void run(const void *host, struct dim3 grid, void **arguments) {
+  struct kernel k = find_kernel(host);
+  if (k.effect == EFFECT_NONE || k.effect == EFFECT_UNREAD) return;
+  if (k.effect == EFFECT_ADD_ALL) return add_to_all(k.type, grid.x, static_cast<const struct tensor_list *>(arguments[0]), arguments[3]);
+  if (k.effect == EFFECT_COUNT) {
+    const char *index = strstr(k.name, "29elementwise_kernel_with_indexI") + strlen("29elementwise_kernel_with_indexI");
+    return number_elements(k.type, *index, arguments);
+  }
   int count;
   uint64_t word = 0;
-  void *to;
+  void *to, *operand;
   memcpy(&count, arguments[0], sizeof count);
-  memcpy(&word, arguments[1], size_t(k.fills));
   memcpy(&to, arguments[2], sizeof to);
-  vramyard_fill(to, word, k.fills, size_t(count) * size_t(k.fills));
+  size_t width = size_t(width_of(k.type));
+  switch (k.effect) {
+    case EFFECT_FILL:
+      memcpy(&word, arguments[1], width);
+      return vramyard_fill(to, word, int(width), size_t(count) * width);
+    case EFFECT_ADD:
+      memcpy(&operand, static_cast<void **>(arguments[2]) + 1, sizeof operand);
+      return add_number(k.type, to, operand, count, arguments[1], true);
+    default: return vramyard_changed(to, size_t(count));
+  }
 }
 
 struct configuration {
@@ -227,7 +340,7 @@ API void __cudaRegisterFunction(void **handle, const char *host, char *, const c
   if (2 * (kernel_count + 1) > kernel_room) grow();
   struct kernel *k = &kernels[slot_of(host)];
   kernel_count += k->host == nullptr;
-  *k = {host, name, reinterpret_cast<const struct wrapper *>(handle), fill_width(name), count_type(name)};
+  *k = {host, name, reinterpret_cast<const struct wrapper *>(handle), EFFECT_UNREAD, 0};
   pthread_mutex_unlock(&kernels_lock);
 }
 API void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int) {}
@@ -246,12 +359,12 @@ API error_t_ __cudaPopCallConfiguration(struct dim3 *grid, struct dim3 *block, s
   *grid = c->grid, *block = c->block, *shared = c->shared, *stream = c->stream;
   return SUCCESS;
 }
-API error_t_ cudaLaunchKernel(const void *host, struct dim3, struct dim3, void **arguments, size_t, stream_t) {
-  run(host, arguments);
+API error_t_ cudaLaunchKernel(const void *host, struct dim3 grid, struct dim3, void **arguments, size_t, stream_t) {
+  run(host, grid, arguments);
   return SUCCESS;
 }
-API error_t_ __cudaLaunchKernel(void *host, struct dim3, struct dim3, void **arguments, size_t, stream_t) {
-  run(host, arguments);
+API error_t_ __cudaLaunchKernel(void *host, struct dim3 grid, struct dim3, void **arguments, size_t, stream_t) {
+  run(host, grid, arguments);
   return SUCCESS;
 }
 API error_t_ cudaLaunchKernelExC(const void *, const void *, void **) { return SUCCESS; }

@@ -4,7 +4,9 @@
 // Each process connects at its first call to the Unix socket that VRAMYARD_SOCKET names. A call is
 // one message of five words, its answer one of three. Events and streams are answered here unless
 // the server wants to order them itself.
+#include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -165,6 +167,14 @@ struct pinned {
 } *pins;
 pthread_mutex_t pins_lock = PTHREAD_MUTEX_INITIALIZER;
 
+// The function of the program that learns of each copy to the host that has no true contents.
+void (*on_read)(void);
+
+void noticed() {
+  void (*f)(void) = __atomic_load_n(&on_read, __ATOMIC_ACQUIRE);
+  if (f != nullptr) f();
+}
+
 }  // namespace
 
 API uint64_t vramyard_device(uint64_t word, const uint64_t *given, uint64_t *result) {
@@ -258,15 +268,18 @@ API void vramyard_copy(void *to, const void *from, size_t size) {
   } else if (in && size > about.keep) {
     forget_contents(number(to), size);
   } else if (in && out) {
-    char *between = static_cast<char *>(malloc(size));
-    read_contents(between, number(from), size);
-    write_contents(number(to), between, size);
-    free(between);
+    copy_contents(number(to), number(from), size);
   } else if (in) {
     write_contents(number(to), from, size);
-  } else {
-    read_contents(to, number(from), size);
+  } else if (!read_contents(to, number(from), size)) {
+    noticed();
   }
+}
+
+API bool vramyard_known(void *to, const void *from, size_t size) { return read_contents(to, number(from), size); }
+
+API void vramyard_changed(void *at, size_t size) {
+  if (ours(number(at))) expire_contents(number(at), size);
 }
 
 API void vramyard_fill(void *to, uint64_t value, int width, size_t size) {
@@ -283,6 +296,31 @@ API void vramyard_fill(void *to, uint64_t value, int width, size_t size) {
 }
 
 API void vramyard_guessed(int kind) { __atomic_add_fetch(&guessed[kind], 1, __ATOMIC_RELAXED); }
+
+// Sets the function that is called, by the thread that copies, after each copy of unknown values to
+// the host; null for none.
+API void vramyard_watch_reads(void (*f)(void)) { __atomic_store_n(&on_read, f, __ATOMIC_RELEASE); }
+
+// Writes the operators of PyTorch that this thread is in, innermost first, with a space behind each.
+// PyTorch calls an operator through a function at::_ops::NAME::call.
+API void vramyard_operators(char *text, size_t room) {
+  const char prefix[] = "_ZN2at4_ops";
+  void *frames[256];
+  size_t length = 0;
+  int n = backtrace(frames, sizeof frames / sizeof frames[0]);
+  for (int i = 0; i < n; i++) {
+    Dl_info about;
+    if (dladdr(static_cast<char *>(frames[i]) - 1, &about) == 0 || about.dli_sname == nullptr) continue;
+    if (strncmp(about.dli_sname, prefix, strlen(prefix)) != 0) continue;
+    char *name;
+    size_t size = strtoul(about.dli_sname + strlen(prefix), &name, 10);
+    if (size > strlen(name) || strncmp(name + size, "4call", 5) != 0 || length + size + 2 > room) continue;
+    memcpy(text + length, name, size);
+    text[length + size] = ' ';
+    length += size + 1;
+  }
+  text[length] = 0;
+}
 
 // Marks how many calls took a guessed work area.
 API void vramyard_report(void) {

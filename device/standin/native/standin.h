@@ -52,6 +52,10 @@ void vramyard_unpin(const void *p);
 // Copies memory, or fills it with words of width bytes, as far as the program keeps contents.
 void vramyard_copy(void *to, const void *from, size_t size);
 void vramyard_fill(void *to, uint64_t word, int width, size_t size);
+// Copies contents of the device, and reports whether all of them are true.
+bool vramyard_known(void *to, const void *from, size_t size);
+// A kernel changes memory from here on, at least size bytes.
+void vramyard_changed(void *at, size_t size);
 // A handle for what has no device behind it, such as a stream: a number that no trace has.
 void *vramyard_token(void);
 // Counts a call that takes a work area of unknown size: kind is a guessed_kind.

@@ -519,6 +519,8 @@ API void vramyard_pin(const void *, size_t) {}
 API void vramyard_unpin(const void *) {}
 API void vramyard_copy(void *, const void *, size_t) {}
 API void vramyard_fill(void *, uint64_t, int, size_t) {}
+API bool vramyard_known(void *, const void *, size_t) { return false; }
+API void vramyard_changed(void *, size_t) {}
 
 API void *vramyard_token(void) {
   static uint64_t last = uint64_t(1) << 62;

@@ -67,6 +67,49 @@ void kernels() {
   CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &host[2], 256, 0) == SUCCESS && blocks == 8);
 }
 
+// A number is added to tensors, and what is added by another kernel is unknown.
+void sums() {
+  const char *names[] = {
+      "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_22CUDAFunctorOnSelf_addIlEESt5arrayIPcLm2EEEEviT0_T1_",
+      "_ZN2at6native27unrolled_elementwise_kernelINS0_22CUDAFunctorOnSelf_addIlEESt5arrayIPcLm2EELi4E16OffsetCalculatorILi1EE",
+      "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIlEESt5arrayIPcLm3EEEEviT0_T1_",
+      "_ZN2at6native1_25multi_tensor_apply_kernelINS1_18TensorListMetadataILi1EEENS1_21BinaryOpScalarFunctorIfLi1ELi1ELi0EEEJ"
+      "St4plusIfEfEEEvT_T0_DpT1_",
+  };
+  void **binary = __cudaRegisterFatBinary(nullptr);
+  static char hosts[4];
+  for (int i = 0; i < 4; i++) {
+    __cudaRegisterFunction(binary, &hosts[i], nullptr, names[i], 0, nullptr, nullptr, nullptr, nullptr, nullptr);
+  }
+  int64_t from[] = {4, 5, 6}, to[3] = {}, functor[] = {3, -2};
+  int count = 2;
+  void *places[] = {to, from}, *arguments[] = {&count, functor, places};
+  auto run = [&](int i, unsigned blocks, void **with) {
+    CHECK(cudaLaunchKernel(&hosts[i], {blocks, 1, 1}, {1, 1, 1}, with, 0, nullptr) == SUCCESS);
+  };
+  run(0, 1, arguments);
+  CHECK(to[0] == -2 && to[1] == -1 && to[2] == 0 && changed == 0);
+  run(1, 1, arguments);
+  run(2, 1, arguments);
+  CHECK(to[0] == -2 && changed == 4);
+
+  struct {
+    void *addresses[110];
+    int64_t numbers[110];
+    unsigned char tensors[320];
+    int chunks[320];
+  } list = {};
+  float one[] = {1}, two[] = {2, 3}, by = 0.5;
+  list.addresses[0] = one, list.numbers[0] = 1;
+  list.addresses[1] = two, list.numbers[1] = 2, list.tensors[1] = 1;
+  void *all[] = {&list, nullptr, nullptr, &by};
+  run(3, 2, all);
+  CHECK(one[0] == 1.5 && two[0] == 2.5 && two[1] == 3.5);
+  list.tensors[1] = 0, list.chunks[1] = 1;  // a large tensor has two chunks
+  run(3, 2, all);
+  CHECK(one[0] == 1.5);
+}
+
 void configurations() {
   struct dim3 grid = {1, 2, 3}, block = {4, 5, 6};
   size_t shared = 0;
@@ -100,6 +143,7 @@ void captures() {
 
 int main() {
   kernels();
+  sums();
   configurations();
   captures();
 }
