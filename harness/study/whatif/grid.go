@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
-	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/internal/nearest"
+	"github.com/vramyard/vramyard/internal/strictyaml"
 )
 
 // Bounds of a grid, so that a typo causes an error instead of days of replays.
@@ -23,11 +22,9 @@ const (
 )
 
 var (
-	errGridSize   = fmt.Errorf("want at most %d bytes", mostGridBytes)
 	errGridPoints = fmt.Errorf("more than %d settings", mostGridPoints)
 	errGridEmpty  = errors.New("want at least one strategy")
 	errGridList   = errors.New("want one list of strategies")
-	errAnchor     = errors.New("anchors and aliases are not supported")
 	errEntry      = errors.New("want a mapping with the key strategy, and conf or config")
 	errName       = errors.New("want the name of a strategy")
 	errMapping    = errors.New("want names with values")
@@ -98,114 +95,47 @@ func FitGrid(r io.Reader, catalogue setting.Catalogue) ([]setting.Setup, error) 
 
 // gridList reads a grid and returns its entries, at least one.
 func gridList(r io.Reader) ([]*yaml.Node, error) {
-	text, err := io.ReadAll(io.LimitReader(r, mostGridBytes+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > mostGridBytes {
-		return nil, errGridSize
-	}
-	var documents []yaml.Node
-	limits := loaderlimits.New(loaderlimits.DepthValue(mostGridDepth))
-	if err := yaml.Load(text, &documents, yaml.WithAllDocuments(), yaml.WithPlugin(limits)); err != nil {
-		return nil, yamlError(err)
-	}
-	if len(documents) == 0 {
-		return nil, errGridEmpty
-	}
-	list := documents[0].Content[0]
+	list, err := strictyaml.Read(r, strictyaml.Limits{Bytes: mostGridBytes, Depth: mostGridDepth})
 	switch {
-	case len(documents) > 1:
-		return nil, at(documents[1].Content[0], errGridList)
+	case err != nil:
+		return nil, err
+	case list == nil:
+		return nil, errGridEmpty
 	case list.Kind != yaml.SequenceNode:
-		return nil, at(list, errGridList)
+		return nil, strictyaml.At(list, errGridList)
 	case len(list.Content) == 0:
 		return nil, errGridEmpty
 	}
-	return list.Content, checkAnchors(list)
-}
-
-// checkAnchors rejects anchors and aliases in n.
-func checkAnchors(n *yaml.Node) error {
-	if n.Anchor != "" || n.Kind == yaml.AliasNode {
-		return at(n, errAnchor)
-	}
-	for _, inner := range n.Content {
-		if err := checkAnchors(inner); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func at(n *yaml.Node, err error) error {
-	return fmt.Errorf("line %d, column %d: %w", n.Line, n.Column, err)
-}
-
-// yamlError formats a syntax error as one line with its position.
-func yamlError(err error) error {
-	e, ok := errors.AsType[*yaml.LoadError](err)
-	switch {
-	case !ok || e.Mark.Line == 0:
-		return err
-	case e.ContextMark.Line > 0:
-		return fmt.Errorf("%v: %s (%s from %v)", e.Mark, e.Message, e.ContextMsg, e.ContextMark)
-	}
-	return fmt.Errorf("%v: %s", e.Mark, e.Message)
-}
-
-type pair struct {
-	key, value *yaml.Node
-}
-
-// pairs returns the keys and values of a mapping, or wrong if n is not one.
-func pairs(n *yaml.Node, wrong error) ([]pair, error) {
-	if n.Kind != yaml.MappingNode {
-		return nil, at(n, wrong)
-	}
-	seen := map[string]bool{}
-	var all []pair
-	for p := range slices.Chunk(n.Content, 2) {
-		key := p[0]
-		switch {
-		case key.Kind != yaml.ScalarNode:
-			return nil, at(key, wrong)
-		case seen[key.Value]:
-			return nil, at(key, fmt.Errorf("%q is given twice", key.Value))
-		}
-		seen[key.Value] = true
-		all = append(all, pair{key, p[1]})
-	}
-	return all, nil
+	return list.Content, nil
 }
 
 func readEntry(n *yaml.Node, catalogue setting.Catalogue) ([]setting.Setup, error) {
-	keys, err := pairs(n, errEntry)
+	keys, err := strictyaml.Pairs(n, errEntry)
 	if err != nil {
 		return nil, err
 	}
 	var name, conf *yaml.Node
 	var fields []axis
 	for _, p := range keys {
-		switch p.key.Value {
+		switch p.Key.Value {
 		case "strategy":
-			name = p.value
+			name = p.Value
 		case "conf":
-			conf = p.value
+			conf = p.Value
 		case "config":
-			if fields, err = axes(p.value); err != nil {
+			if fields, err = axes(p.Value); err != nil {
 				return nil, err
 			}
 		default:
-			return nil, at(p.key, fmt.Errorf("unknown field %q: %s", p.key.Value,
-				nearest.Want(p.key.Value, []string{"strategy", "conf", "config"})))
+			return nil, strictyaml.At(p.Key, fmt.Errorf("unknown field %q: %s", p.Key.Value,
+				nearest.Want(p.Key.Value, []string{"strategy", "conf", "config"})))
 		}
 	}
 	switch {
 	case name == nil:
-		return nil, at(n, errEntry)
+		return nil, strictyaml.At(n, errEntry)
 	case name.Kind != yaml.ScalarNode:
-		return nil, at(name, errName)
+		return nil, strictyaml.At(name, errName)
 	case conf != nil:
 		a, err := confAxis(conf)
 		if err != nil {
@@ -235,7 +165,7 @@ func setups(name *yaml.Node, fields []axis, catalogue setting.Catalogue) ([]sett
 		return nil
 	})
 	if err != nil {
-		return nil, at(name, err)
+		return nil, strictyaml.At(name, err)
 	}
 	return all, nil
 }
@@ -269,17 +199,17 @@ func product(axes []axis, f func([]json.RawMessage) error) error {
 }
 
 func axes(n *yaml.Node) ([]axis, error) {
-	keys, err := pairs(n, errMapping)
+	keys, err := strictyaml.Pairs(n, errMapping)
 	if err != nil {
 		return nil, err
 	}
 	var all []axis
 	for _, p := range keys {
-		values, err := listed(p.value)
+		values, err := listed(p.Value)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, axis{p.key.Value, values})
+		all = append(all, axis{p.Key.Value, values})
 	}
 	return all, nil
 }
@@ -293,12 +223,12 @@ func listed(n *yaml.Node) ([]json.RawMessage, error) {
 	for _, v := range list {
 		text, ok := scalar(v)
 		if !ok {
-			return nil, at(n, errScalar)
+			return nil, strictyaml.At(n, errScalar)
 		}
 		all = append(all, text)
 	}
 	if len(all) == 0 {
-		return nil, at(n, errScalar)
+		return nil, strictyaml.At(n, errScalar)
 	}
 	return all, nil
 }
@@ -347,7 +277,7 @@ func confAxis(n *yaml.Node) (axis, error) {
 		return err
 	})
 	if err != nil {
-		err = at(n, err)
+		err = strictyaml.At(n, err)
 	}
 	return a, err
 }

@@ -70,7 +70,7 @@ func TestWrongGridsNameTheLine(t *testing.T) {
 		"- strategy: bfc\n -x":                        "line ",
 		"- null\n":                                    "line 1, column 3: want a mapping with the key strategy",
 		"! t":                                         "line 1, column 1: want one list of strategies",
-		"- bfc\n--- b\n":                              "line 2, column 5: want one list of strategies",
+		"- bfc\n--- b\n":                              "line 2, column 5: want one document",
 		"- {strategy: bfc, [a]: b}\n":                 "line 1, column 19: want a mapping",
 		"- strategy: bfc\n  config: {a: 1, a: 2}\n":   "line 2, column 18: \"a\" is given twice",
 		"- strategy: bfc\n  config: {<<: {a: 2}}\n":   "line 2, column 16: want a string, a number",
