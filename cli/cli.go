@@ -148,7 +148,7 @@ Exit status:
 
   0    done; a request that finds no memory is a result, not an error
   1    a condition is violated, or a trace fails where that is a condition: verify, check,
-       replay --check, replay --fail-on-oom, trace info, trace diff, diff --fail-if
+       replay --check, replay --fail-on-oom, trace info, trace diff, diff --fail-if, gate
   2    trouble: a bad flag, or a file that cannot be read or written
   130  interrupted by Ctrl-C; 143 by SIGTERM. Long commands print their finished results first
   141  the reader of standard output has closed it
@@ -162,7 +162,7 @@ Statuses 1 and 2 come with one line on standard error that names the place.`,
 	}
 	root.SetFlagErrorFunc(unknownFlag)
 	root.AddCommand(newCompare(c), newReplay(c), newVerify(c), newBench(c), newCheck(c), newWhatif(c), newRun(c),
-		newTop(), newTune(c), newOffline(), newRemat(c), newDiff(), newPlot(c), newTrace(c), newView(c),
+		newTop(), newTune(c), newOffline(), newRemat(c), newDiff(), newGate(c), newPlot(c), newTrace(c), newView(c),
 		newStrategies(c), newDevices(), newTraces(), newLicenses())
 	root.SetHelpCommand(newHelp())
 	complete(root, c, values(c))

@@ -12,6 +12,7 @@ import (
 	"github.com/vramyard/vramyard/harness/remat/grid"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/show/chart"
+	"github.com/vramyard/vramyard/harness/study/gate"
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
 
@@ -26,6 +27,7 @@ func values(c setting.Catalogue) map[string]func() []string {
 		"free-at":      func() []string { return []string{string(replay.AtCompleted), string(replay.AtRequested)} },
 		"workloads":    workload.Names,
 		"to":           writable,
+		"update":       func() []string { return []string{string(gate.UpdateLower), string(gate.UpdateRaise)} },
 		"kind":         kindNames,
 		"dialect":      func() []string { return []string{"bfc", "xdl", "torch"} },
 		"heuristics":   heuristicNames,

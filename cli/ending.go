@@ -16,6 +16,9 @@ var endings = map[string][]string{
 	"curve":      {".csv", ".npy", ".parquet"},
 	"html":       {".html", ".htm"},
 	"memory-map": {".pb"},
+	"markdown":   {".md"},
+	"junit":      {".xml"},
+	"sarif":      {".sarif", ".json"},
 }
 
 // formatEndings lists the endings that imply a file format.

@@ -9,6 +9,7 @@
 //	vramyard top FILE                                  list the owners of memory at the peak and at the failure
 //	vramyard tune --strategy NAME [TRACE...]           search the settings of a strategy
 //	vramyard diff A.json B.json                        compare two results; fail on a regression
+//	vramyard gate --baseline BUDGET.yaml RECORDING...  fail if recorded work needs more memory than its budget
 //	vramyard plot --out FIGURE RESULT...               draw a figure for a paper
 //	vramyard offline [TRACE...]                        compute the offline-optimal packing of a trace
 //	vramyard remat LOG...                              simulate training under a memory budget (DTR)
@@ -23,7 +24,7 @@
 //
 //	0    done; a request that finds no memory is a result, not an error
 //	1    a condition is violated, or a trace fails where that is a condition: verify, check, replay --check,
-//	     replay --fail-on-oom, trace info, trace diff, diff --fail-if
+//	     replay --fail-on-oom, trace info, trace diff, diff --fail-if, gate
 //	2    trouble: a bad flag, a file that cannot be read or written, anything else
 //	130  interrupted by Ctrl-C; 143 by SIGTERM. Long commands print their finished results first
 //	141  the reader of standard output has closed it

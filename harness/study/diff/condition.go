@@ -187,6 +187,16 @@ func (c *Condition) holds(x, y, amount *big.Rat) bool {
 	return c.test(y.Cmp(limit))
 }
 
+// Violates reports whether a change of the figure from a to b violates the condition. It fails if
+// the unit of the limit does not fit the figure.
+func (c *Condition) Violates(a, b uint64) (bool, error) {
+	limit, err := c.amount()
+	if err != nil {
+		return false, err
+	}
+	return c.holds(new(big.Rat).SetUint64(a), new(big.Rat).SetUint64(b), limit), nil
+}
+
 func (c *Condition) test(order int) bool {
 	i := slices.IndexFunc(operators, func(o operator) bool { return o.name == c.Operator })
 	return i >= 0 && operators[i].holds(order)

@@ -22,9 +22,10 @@ type Stacks interface {
 
 // block is a live allocation.
 type block struct {
-	id   uint64
-	size device.Size
-	tag  string
+	id     uint64
+	size   device.Size
+	tag    string
+	stream device.Stream
 }
 
 // survey is the result of the first pass over a trace.
@@ -70,7 +71,7 @@ func collect(src trace.Source, events ...int) (map[int][]block, error) {
 		for k := range piece {
 			switch e := &piece[k]; e.Kind {
 			case trace.Alloc, trace.LiveAtStart:
-				live[e.Slot] = block{e.ID, e.Size, src.TagOf(e)}
+				live[e.Slot] = block{e.ID, e.Size, src.TagOf(e), e.Stream}
 			case trace.Free:
 				delete(live, e.Slot)
 			}

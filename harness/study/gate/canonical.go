@@ -1,0 +1,297 @@
+package gate
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/trace"
+)
+
+// canonical is a part of a recording in its canonical form.
+type canonical struct {
+	*trace.Trace
+	work    int      // index of the first event of the judged work
+	ids     []uint64 // by id: the id in the recording
+	opening int      // blocks live before the part
+	delayed int      // frees of the part that completed later than requested
+}
+
+// numbering numbers streams, threads or pools by their first use, from 1. 0 stays 0.
+type numbering map[uint64]uint64
+
+func (n numbering) of(x uint64) uint64 {
+	if x == 0 {
+		return 0
+	}
+	if _, ok := n[x]; !ok {
+		n[x] = uint64(len(n)) + 1
+	}
+	return n[x]
+}
+
+func (n numbering) stream(s device.Stream) device.Stream {
+	if s == trace.AllStreams {
+		return s
+	}
+	return device.Stream(n.of(uint64(s)))
+}
+
+// rewriter rewrites a part of a trace.
+type rewriter struct {
+	*canonical
+	part                    *trace.Trace
+	b                       *trace.Builder
+	live                    map[uint64]uint64 // new ids by the part's
+	streams, threads, pools numbering
+}
+
+// opened is a block that is live before the work.
+type opened struct {
+	trace.Event
+	tag string
+	end int // number of its free among the frees of the work; math.MaxInt: it is never freed
+}
+
+// poolState is a private pool before the work.
+type poolState struct {
+	pool     uint64
+	closed   int       // redirections that began and ended
+	blocks   []*opened // allocated in the pool
+	releases int
+}
+
+// canonicalOf returns the canonical form of a part. stepped parts begin with the mark of a step;
+// the judged work begins at the mark after skip others.
+func canonicalOf(part *trace.Trace, stepped bool, skip int) (*canonical, error) {
+	r := &rewriter{
+		canonical: &canonical{}, part: part, b: trace.NewBuilder(part.Header), live: map[uint64]uint64{},
+		streams: numbering{}, threads: numbering{}, pools: numbering{},
+	}
+	first := slices.IndexFunc(part.Events, func(e trace.Event) bool {
+		switch e.Kind {
+		case trace.Mark:
+			return true
+		case trace.LiveAtStart, trace.Free, trace.Completed, trace.Use:
+			return false
+		}
+		return !stepped
+	})
+	if first < 0 {
+		first = len(part.Events)
+	}
+	r.number(part.Events[first:])
+	if err := r.open(part.Events[:first], part.Events[first:]); err != nil {
+		return nil, err
+	}
+	if err := r.copy(part.Events[first:], stepped, skip); err != nil {
+		return nil, err
+	}
+	r.Trace = r.b.Trace()
+	return r.canonical, nil
+}
+
+// number numbers the streams and pools of the work.
+func (r *rewriter) number(work []trace.Event) {
+	for i := range work {
+		switch e := &work[i]; e.Kind {
+		case trace.Alloc, trace.Refused:
+			r.streams.stream(e.Stream)
+		case trace.PoolBegin:
+			r.pools.of(e.Arg)
+			r.streams.stream(e.Stream)
+		case trace.PoolEnd, trace.PoolRelease:
+			r.pools.of(e.Arg)
+		}
+	}
+}
+
+// open adds the state before the work: its live blocks, private pools and the safe frontier.
+func (r *rewriter) open(events, work []trace.Event) error {
+	var plain []*opened
+	var pools []*poolState
+	var open []trace.Event // redirections that continue
+	var frontier []trace.Event
+	live := map[uint64]*opened{}
+	poolOf := func(n uint64) *poolState {
+		i := slices.IndexFunc(pools, func(p *poolState) bool { return p.pool == n })
+		if i < 0 {
+			i, pools = len(pools), append(pools, &poolState{pool: n})
+		}
+		return pools[i]
+	}
+	for _, e := range events {
+		switch e.Kind {
+		case trace.LiveAtStart, trace.Alloc:
+			o := &opened{Event: e, tag: r.part.TagOf(&e), end: math.MaxInt}
+			live[e.ID] = o
+			if e.Kind == trace.LiveAtStart {
+				plain = append(plain, o)
+			} else {
+				p := poolOf(open[len(open)-1].Arg)
+				p.blocks = append(p.blocks, o)
+			}
+		case trace.Free:
+			delete(live, e.ID)
+		case trace.PoolBegin:
+			open = append(open, e)
+		case trace.PoolEnd:
+			poolOf(e.Arg).closed++
+			open = open[:len(open)-1]
+		case trace.PoolRelease:
+			poolOf(e.Arg).releases++
+		case trace.Frontier:
+			frontier = []trace.Event{e}
+		}
+	}
+	for n, i := 0, 0; i < len(work); i++ {
+		if e := &work[i]; e.Kind == trace.Free {
+			if o := live[e.ID]; o != nil && o.end == math.MaxInt {
+				o.end = n
+			}
+			n++
+		}
+	}
+	isLive := func(o *opened) bool { return live[o.ID] == o }
+	r.numberOpening(slices.Collect(func(yield func(*opened) bool) {
+		for _, o := range live {
+			if !yield(o) {
+				return
+			}
+		}
+	}))
+	return r.addOpening(r.sorted(plain, isLive), pools, isLive, append(open, frontier...))
+}
+
+// numberOpening numbers the streams that the work does not use: those with the most bytes first.
+func (r *rewriter) numberOpening(blocks []*opened) {
+	bytes := map[device.Stream]device.Size{}
+	for _, o := range blocks {
+		bytes[o.Stream] += o.Size
+	}
+	var others []device.Stream
+	for s := range bytes {
+		if _, ok := r.streams[uint64(s)]; !ok && s != 0 {
+			others = append(others, s)
+		}
+	}
+	slices.SortFunc(others, func(a, b device.Stream) int {
+		return cmp.Or(cmp.Compare(bytes[b], bytes[a]), cmp.Compare(a, b))
+	})
+	for _, s := range others {
+		r.streams.stream(s)
+	}
+}
+
+// sorted returns the live blocks in canonical order. Blocks that compare as equal are
+// interchangeable.
+func (r *rewriter) sorted(blocks []*opened, live func(*opened) bool) []*opened {
+	blocks = slices.DeleteFunc(blocks, func(o *opened) bool { return !live(o) })
+	slices.SortStableFunc(blocks, func(a, b *opened) int {
+		return cmp.Or(cmp.Compare(r.streams.stream(a.Stream), r.streams.stream(b.Stream)), cmp.Compare(b.end, a.end),
+			cmp.Compare(b.Size, a.Size), cmp.Compare(a.Align, b.Align), strings.Compare(a.tag, b.tag),
+			cmp.Compare(a.Site, b.Site), cmp.Compare(a.Life, b.Life))
+	})
+	return blocks
+}
+
+// addOpening adds the events that restore the state before the work.
+func (r *rewriter) addOpening(plain []*opened, pools []*poolState, live func(*opened) bool, rest []trace.Event) error {
+	var events []trace.Event
+	for _, o := range plain {
+		events = append(events, o.Event)
+	}
+	size := func(p *poolState) (n device.Size) {
+		for _, o := range p.blocks {
+			n += o.Size
+		}
+		return n
+	}
+	rank := func(p *poolState) uint64 {
+		if n, ok := r.pools[p.pool]; ok {
+			return n
+		}
+		return math.MaxUint64 // the work does not use it
+	}
+	for _, p := range pools {
+		p.blocks = r.sorted(p.blocks, live)
+	}
+	slices.SortStableFunc(pools, func(a, b *poolState) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(size(b), size(a)), cmp.Compare(len(b.blocks), len(a.blocks)))
+	})
+	for _, p := range pools {
+		for n := range p.closed {
+			events = append(events, trace.Event{Kind: trace.PoolBegin, Arg: p.pool, Stream: trace.AllStreams})
+			for _, o := range p.blocks {
+				if n == 0 {
+					events = append(events, o.Event)
+				}
+			}
+			events = append(events, trace.Event{Kind: trace.PoolEnd, Arg: p.pool})
+		}
+	}
+	events = append(events, rest...)
+	for _, p := range pools {
+		for range p.releases {
+			events = append(events, trace.Event{Kind: trace.PoolRelease, Arg: p.pool})
+		}
+	}
+	for _, e := range events {
+		if err := r.add(e); err != nil {
+			return err
+		}
+	}
+	r.opening, r.work = len(r.ids), len(events)
+	return nil
+}
+
+// copy adds the events of the work.
+func (r *rewriter) copy(work []trace.Event, stepped bool, skip int) error {
+	added, marks := r.work, 0
+	freed := map[uint64]int{} // by id: the number of its free
+	for i, e := range work {
+		switch e.Kind {
+		case trace.Free:
+			freed[e.ID] = i
+		case trace.Completed:
+			if at, ok := freed[e.ID]; ok && at+1 < i {
+				r.delayed++
+			}
+			continue
+		case trace.Mark:
+			if stepped && marks == skip {
+				r.work = added
+			}
+			marks++
+		case trace.Alloc, trace.Trim, trace.Frontier, trace.PoolBegin, trace.PoolEnd, trace.PoolRelease, trace.Refused:
+		default:
+			continue // the timing of streams, and the inventions of test traces
+		}
+		if err := r.add(e); err != nil {
+			return err
+		}
+		added++
+	}
+	return nil
+}
+
+// add adds an event of the part with its new names.
+func (r *rewriter) add(e trace.Event) error {
+	e.Tag = r.b.Tag(r.part.TagOf(&e))
+	e.Time = trace.NoTime
+	switch e.Kind {
+	case trace.LiveAtStart, trace.Alloc:
+		r.live[e.ID] = uint64(len(r.ids))
+		r.ids = append(r.ids, e.ID)
+		e.ID = r.live[e.ID]
+	case trace.Free:
+		e.ID = r.live[e.ID]
+	case trace.PoolBegin, trace.PoolEnd, trace.PoolRelease:
+		e.Arg = r.pools.of(e.Arg)
+	}
+	e.Stream = r.streams.stream(e.Stream)
+	e.Thread = uint32(r.threads.of(uint64(e.Thread)))
+	return r.b.Add(e)
+}

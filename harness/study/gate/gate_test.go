@@ -1,0 +1,343 @@
+package gate_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/study/compare"
+	"github.com/vramyard/vramyard/harness/study/gate"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/workload"
+	"github.com/vramyard/vramyard/strategies"
+)
+
+// The random programs and histories. The defaults take a fraction of a second; more runs and other
+// seeds find the same.
+var (
+	runs = flag.Int("gate.runs", 25, "random histories to judge")
+	seed = flag.Uint64("gate.seed", rand.Uint64(), "seed of programs and histories")
+)
+
+// act is a request of a program. Blocks have names.
+type act struct {
+	kind   trace.Kind
+	block  string
+	size   device.Size
+	stream device.Stream
+	pool   uint64
+}
+
+// program is what a training does, whatever ran before.
+type program struct {
+	weights []act // allocated before the steps
+	steps   [][]act
+}
+
+// training returns a random program of some steps.
+func training(r *rand.Rand) *program {
+	p := &program{}
+	size := func() device.Size { return device.Size(r.IntN(6<<20) + 1) }
+	for i := range 20 + r.IntN(20) {
+		p.weights = append(p.weights, act{kind: trace.Alloc, block: fmt.Sprintf("weights:%d", i), size: size()})
+	}
+	for step := range 3 + r.IntN(2) {
+		acts := []act{{kind: trace.Mark, block: fmt.Sprintf("step %d", step)}}
+		var live []string
+		for i := range 20 + r.IntN(30) {
+			name := fmt.Sprintf("activation:%d#%d", i, step)
+			a := act{kind: trace.Alloc, block: name, size: size(), stream: device.Stream(r.IntN(5) / 4)}
+			if r.IntN(8) == 0 {
+				acts = append(acts, act{kind: trace.PoolBegin, pool: 3}, a, act{kind: trace.PoolEnd, pool: 3})
+			} else {
+				acts = append(acts, a)
+			}
+			if r.IntN(4) == 0 {
+				acts = append(acts, act{kind: trace.Use, block: name, stream: 1})
+			}
+			live = append(live, name)
+			for len(live) > 0 && r.IntN(3) == 0 {
+				k := r.IntN(len(live))
+				acts = append(acts, act{kind: trace.Free, block: live[k]})
+				live = append(live[:k], live[k+1:]...)
+			}
+		}
+		if step == 0 { // such as the state of an optimizer
+			acts = append(acts, act{kind: trace.Alloc, block: "optimizer:0", size: size()})
+		}
+		for _, name := range live {
+			acts = append(acts, act{kind: trace.Free, block: name})
+		}
+		p.steps = append(p.steps, acts)
+	}
+	return p
+}
+
+// recording writes a program as one history of it recorded it.
+type recording struct {
+	*rand.Rand
+	t     *testing.T
+	b     *trace.Builder
+	ids   map[string]uint64
+	next  uint64
+	names []device.Stream // of the streams
+	late  []uint64        // frees that are not final
+}
+
+func (h *recording) add(e trace.Event) {
+	e.Time = trace.NoTime
+	require.NoError(h.t, h.b.Add(e))
+}
+
+func (h *recording) do(a act) {
+	e := trace.Event{Kind: a.kind, Size: a.size, Arg: a.pool, Stream: h.names[a.stream]}
+	switch a.kind {
+	case trace.Alloc, trace.LiveAtStart:
+		h.next += uint64(h.IntN(3)) + 1
+		h.ids[a.block], e.ID = h.next, h.next
+		tag, _, _ := strings.Cut(a.block, "#")
+		e.Tag = h.b.Tag(tag)
+	case trace.Mark:
+		e.Tag = h.b.Tag(a.block)
+	case trace.PoolBegin:
+		e.Stream = trace.AllStreams
+	case trace.Free, trace.Use:
+		e.ID = h.ids[a.block]
+	}
+	h.add(e)
+	if a.kind == trace.Free && h.IntN(2) == 0 {
+		h.late = append(h.late, e.ID)
+	}
+	for len(h.late) > 0 && h.IntN(2) == 0 {
+		h.add(trace.Event{Kind: trace.Completed, ID: h.late[0]})
+		h.late = h.late[1:]
+	}
+}
+
+// noise does other work: blocks that live for a while between others.
+func (h *recording) noise(left *[]string, most int) {
+	for range h.IntN(most) {
+		if len(*left) > 0 && h.IntN(2) == 0 {
+			k := h.IntN(len(*left))
+			h.do(act{kind: trace.Free, block: (*left)[k]})
+			*left = append((*left)[:k], (*left)[k+1:]...)
+			continue
+		}
+		name := fmt.Sprintf("other work %d", h.next)
+		h.do(act{kind: trace.Alloc, block: name, size: device.Size(h.IntN(40 << 20)), stream: device.Stream(h.IntN(2))})
+		*left = append(*left, name)
+	}
+}
+
+// history returns a recording of a program in which other work ran before, the weights were
+// allocated in another order, blocks and streams have other names, and frees complete at other
+// times. If late, the recording began after the weights were allocated.
+func history(t *testing.T, p *program, r *rand.Rand, late bool) *trace.Trace {
+	h := &recording{Rand: r, t: t, b: trace.NewBuilder(trace.Header{Name: "train"}), ids: map[string]uint64{},
+		next: uint64(r.IntN(1000)), names: []device.Stream{0, device.Stream(r.IntN(1<<20) + 1)}}
+	var left []string
+	weights := append([]act{}, p.weights...)
+	r.Shuffle(len(weights), func(i, j int) { weights[i], weights[j] = weights[j], weights[i] })
+	for _, w := range weights {
+		if late {
+			w.kind = trace.LiveAtStart
+		} else {
+			h.noise(&left, 6)
+		}
+		h.do(w)
+	}
+	h.noise(&left, 20)
+	for _, name := range left {
+		h.do(act{kind: trace.Free, block: name})
+	}
+	for _, acts := range p.steps {
+		for _, a := range acts {
+			h.do(a)
+		}
+	}
+	return h.b.Trace()
+}
+
+func caching(t *testing.T) setting.Setup {
+	t.Helper()
+	s, err := setting.Catalogue(strategies.All()).Lookup("caching", nil)
+	require.NoError(t, err)
+	return s
+}
+
+// figuresOf returns the figures of a recording.
+func figuresOf(t *testing.T, src trace.Source) (*gate.Work, map[gate.State]gate.Figures) {
+	t.Helper()
+	w, err := gate.NewWork(src, nil, gate.Part{})
+	require.NoError(t, err)
+	now, err := w.Measure(t.Context(), compare.NewPool(0, 0), caching(t), nil)
+	require.NoError(t, err)
+	return w, now
+}
+
+// budgetOf returns the budget that a recording gets.
+func budgetOf(t *testing.T, src trace.Source) *gate.Budget {
+	t.Helper()
+	e := &gate.Budget{Figures: map[gate.State]gate.Figures{}}
+	judged(t, e, src, gate.UpdateLower)
+	return e
+}
+
+// judged returns the outcome of a recording.
+func judged(t *testing.T, e *gate.Budget, src trace.Source, how gate.Update) *gate.Result {
+	t.Helper()
+	w, now := figuresOf(t, src)
+	r, err := (&gate.Baseline{}).Judge(e, w, now, how, "1")
+	require.NoError(t, err)
+	return r
+}
+
+func TestHistoriesOfTheSameWorkHaveTheSameFigures(t *testing.T) {
+	t.Logf("-gate.seed %d", *seed)
+	var p *program
+	var before map[gate.State]gate.Figures
+	for run := range *runs {
+		r := rand.New(rand.NewPCG(*seed, uint64(run)))
+		if run%5 == 0 {
+			p = training(r)
+			_, before = figuresOf(t, history(t, p, r, false))
+			require.Len(t, before, 2)
+		}
+		_, now := figuresOf(t, history(t, p, r, run%5 == 4))
+		require.Equal(t, before, now, "run %d", run)
+	}
+}
+
+// edited returns a trace whose events were passed through edit, which may add some.
+func edited(t *testing.T, src *trace.Trace,
+	edit func(i int, e trace.Event, add func(trace.Event, string))) *trace.Trace {
+	t.Helper()
+	b := trace.NewBuilder(trace.Header{Name: src.Header.Name})
+	add := func(e trace.Event, tag string) {
+		e.Tag, e.Time = b.Tag(tag), trace.NoTime
+		require.NoError(t, b.Add(e))
+	}
+	for i := range src.Events {
+		edit(i, src.Events[i], add)
+	}
+	return b.Trace()
+}
+
+// peakOf returns the event of the peak of the live bytes after some event, and the end of its step.
+func peakOf(t *testing.T, src *trace.Trace, from int) (at, end int) {
+	var l trace.Ledger
+	most := device.Size(0)
+	for i := range src.Events {
+		if l.Step(&src.Events[i]); i >= from && l.Live() > most {
+			at, most = i, l.Live()
+		}
+	}
+	steps, err := trace.Steps(src)
+	require.NoError(t, err)
+	for _, s := range steps {
+		if s.First <= at && at < s.End {
+			return at, s.End - 1
+		}
+	}
+	require.Fail(t, "the peak is outside of the steps")
+	return 0, 0
+}
+
+// heldAndFreed returns a block of at least some size that is live after some events, and one that
+// was freed before.
+func heldAndFreed(t *testing.T, events []trace.Event, from int, least device.Size) (held, freed trace.Event) {
+	t.Helper()
+	born := map[uint64]trace.Event{}
+	for i, e := range events {
+		switch e.Kind {
+		case trace.Alloc:
+			born[e.ID] = e
+		case trace.Free:
+			if b := born[e.ID]; i > from && b.Size >= least {
+				freed = b
+			}
+			delete(born, e.ID)
+		}
+	}
+	for _, e := range born {
+		if e.Size >= least && e.ID > held.ID {
+			held = e
+		}
+	}
+	require.NotZero(t, held.Size)
+	require.NotZero(t, freed.Size)
+	return held, freed
+}
+
+// TestRegressionsAreFoundAndNamed seeds regressions of one percent of the peak into a recorded
+// training.
+func TestRegressionsAreFoundAndNamed(t *testing.T) {
+	src, err := workload.OpenRecording("meta_resnet50_b256")
+	require.NoError(t, err)
+	steps, err := trace.Steps(src)
+	require.NoError(t, err)
+	work := steps[1].First
+	at, end := peakOf(t, src, work)
+	id := func(n int) uint64 { return 1<<40 + uint64(n) }
+	percent := src.LowerBound() / 100
+	held, freed := heldAndFreed(t, src.Events[:at], work, percent)
+	block := func(from, to int, size device.Size, stream device.Stream, tag string) *trace.Trace {
+		return edited(t, src, func(i int, e trace.Event, add func(trace.Event, string)) {
+			add(e, src.TagOf(&e))
+			if i == from {
+				add(trace.Event{Kind: trace.Alloc, ID: id(0), Size: size, Stream: stream}, tag)
+			}
+			if i == to {
+				add(trace.Event{Kind: trace.Free, ID: id(0)}, "")
+			}
+		})
+	}
+	tag, budget := src.TagOf(&held), budgetOf(t, src)
+	for name, c := range map[string]struct {
+		now    *trace.Trace
+		change gate.Change
+		at     string
+		size   device.Size
+	}{
+		"at a new call site":   {block(at-5, end, percent, 0, "activation:new"), gate.BlockAdded, "activation:new", percent},
+		"at a known call site": {block(at-1, at+1, percent, 0, tag), gate.BlockAdded, tag, percent},
+		"of a known size":      {block(at-9, at+9, held.Size, 0, tag), gate.BlockAdded, tag, held.Size},
+		"on another stream":    {block(at-3, end, percent, 7, "temp:new"), gate.BlockAdded, "temp:new", percent},
+		"before the steps": {block(steps[0].First-1, -1, percent, 0, "weights:new"), gate.BlockAdded, "weights:new",
+			percent},
+		"kept by the warm-up": {block(steps[0].First+9, -1, percent, 0, "cache:new"), gate.BlockAdded, "cache:new", percent},
+		"in a block that grew": {edited(t, src, func(_ int, e trace.Event, add func(trace.Event, string)) {
+			text := src.TagOf(&e)
+			if e.Kind == trace.Alloc && e.ID == held.ID {
+				e.Size += percent
+			}
+			add(e, text)
+		}), gate.BlockGrew, tag, held.Size + percent},
+		"in a block that is held": {edited(t, src, func(i int, e trace.Event, add func(trace.Event, string)) {
+			if e.Kind != trace.Free || e.ID != freed.ID {
+				add(e, src.TagOf(&e))
+			}
+			if i == end {
+				add(trace.Event{Kind: trace.Free, ID: freed.ID}, "")
+			}
+		}), gate.BlockHeld, src.TagOf(&freed), freed.Size},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := judged(t, budget, c.now, gate.UpdateNone)
+			require.Positive(t, r.Violated())
+			require.Len(t, r.Causes, 1)
+			got := r.Causes[0]
+			require.Equal(t, c.change, got.Change)
+			require.Equal(t, c.at, got.At)
+			require.Equal(t, c.size, got.Size)
+			require.Equal(t, 1, got.Blocks)
+			require.Equal(t, c.at, r.Sites[0].At)
+		})
+	}
+}
