@@ -101,7 +101,7 @@ func (f *gateFlags) run(cmd *cobra.Command, args []string) error {
 	for _, path := range args {
 		result, err := f.judge(ctx, cmd, b, path, given)
 		if err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+			return err
 		}
 		given = append(given, result.Name)
 		r.Results = append(r.Results, *result)
@@ -162,13 +162,22 @@ func (f *gateFlags) readBaseline() (*gate.Baseline, error) {
 	return b, nil
 }
 
-// judge judges one recording. given are the names of those before it.
+// judge judges one recording. given are the names of the ones before it.
 func (f *gateFlags) judge(ctx context.Context, cmd *cobra.Command, b *gate.Baseline, path string,
 	given []string) (*gate.Result, error) {
 	src, of, err := openRecording(openSource, path, reading(cmd, path, f.source), cmd.InOrStdin())
 	if err != nil {
 		return nil, err
 	}
+	r, err := f.judgeWork(ctx, cmd, b, src, of, given)
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%s: %w", path, err)
+	}
+	return r, err
+}
+
+func (f *gateFlags) judgeWork(ctx context.Context, cmd *cobra.Command, b *gate.Baseline, src trace.Source,
+	of *postmortem.Recording, given []string) (*gate.Result, error) {
 	name := src.Head().Header.Name
 	if slices.Contains(given, name) {
 		return nil, fmt.Errorf("another recording has the name %q too: rename the file", name)
@@ -177,8 +186,10 @@ func (f *gateFlags) judge(ctx context.Context, cmd *cobra.Command, b *gate.Basel
 	var part gate.Part
 	if e == nil {
 		if f.update == gate.UpdateNone {
-			return nil, fmt.Errorf("no budget has the name %q: %s--update adds it", name, f.hint(b, name))
+			return nil, fmt.Errorf("no budget has the name %q: %s--update adds it", name,
+				nearest.Hint(name, b.Missing(nil)))
 		}
+		var err error
 		if e, err = f.newBudget(name, src, of); err != nil {
 			return nil, err
 		}

@@ -31,7 +31,7 @@ func steps(extra string) string {
 func weights(before string, order ...int) string {
 	var t strings.Builder
 	for k, id := range order {
-		fmt.Fprintf(&t, strings.ReplaceAll(before, "N", fmt.Sprint(k)))
+		t.WriteString(strings.ReplaceAll(before, "N", fmt.Sprint(k)))
 		fmt.Fprintf(&t, "a %d %dMiB tag=weights:%d\n", id, 10*id, id)
 	}
 	return t.String()

@@ -148,14 +148,20 @@ func GateMarkdown(w io.Writer, r *gate.Report) error {
 	return out.err
 }
 
+// The stacks in Markdown: a comment has room for 65,536 characters.
+const (
+	mostStacks     = 3
+	mostStackLines = 24
+)
+
 // stacks writes the stacks of the first causes, folded.
 func (l *lines) stacks(r *gate.Result) {
 	for i, c := range r.Causes {
-		if r.Violated() == 0 || i == mostCauses || len(c.Lines) < 2 {
+		if r.Violated() == 0 || i == mostStacks || len(c.Lines) < 2 {
 			return
 		}
 		l.printf("<details><summary>%s at %s</summary>\n\n```\n", escaped(c.String()), escaped(c.At))
-		for _, line := range c.Lines {
+		for _, line := range c.Lines[:min(len(c.Lines), mostStackLines)] {
 			l.printf("%s\n", strings.ReplaceAll(units.Printable(line), "```", "` ` `"))
 		}
 		l.printf("```\n\n</details>\n\n")
