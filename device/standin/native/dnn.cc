@@ -339,6 +339,40 @@ API int cudnnGetRNNTempSpaceSizes(void *, struct network *, int, void *, size_t 
   return DNN_SUCCESS;
 }
 
+// The functions of cuDNN 7, which PyTorch calls up to 2.3: every network has both biases, and the
+// size of the input is in the descriptor of the input, of batch, size and 1.
+API int cudnnSetRNNDescriptor_v6(void *, struct network *n, int hidden, int layers, void *, int skip, int direction, int cell,
+                                 int, int type) {
+  *n = {cell, BIAS_BOTH, direction == 0 ? 1 : 2, skip, type, 0, hidden, 0, layers};
+  return DNN_SUCCESS;
+}
+API int cudnnSetRNNProjectionLayers(void *, struct network *n, int recurrent, int) {
+  n->projection = recurrent == n->hidden ? 0 : recurrent;
+  return DNN_SUCCESS;
+}
+API int cudnnGetRNNParamsSize(void *, struct network *n, const struct tensor *x, size_t *size, int) {
+  n->input = x->dimensions[1];
+  return cudnnGetRNNWeightSpaceSize(nullptr, n, size);
+}
+API int cudnnGetRNNLinLayerMatrixParams(void *, struct network *n, int layer, const struct tensor *x, void *, char *weights,
+                                        int linear, struct tensor *matrix, void **at) {
+  n->input = x->dimensions[1];
+  return cudnnGetRNNWeightParams(nullptr, n, layer, 0, weights, linear, matrix, at, nullptr, nullptr);
+}
+API int cudnnGetRNNLinLayerBiasParams(void *, struct network *n, int layer, const struct tensor *x, void *, char *weights,
+                                      int linear, struct tensor *bias, void **at) {
+  n->input = x->dimensions[1];
+  return cudnnGetRNNWeightParams(nullptr, n, layer, 0, weights, linear, nullptr, nullptr, bias, at);
+}
+API int cudnnGetRNNWorkspaceSize(void *, struct network *, int, void *, size_t *size) {
+  *size = chosen()->bound;
+  return DNN_SUCCESS;
+}
+API int cudnnGetRNNTrainingReserveSize(void *, struct network *, int, void *, size_t *size) {
+  *size = chosen()->bound;
+  return DNN_SUCCESS;
+}
+
 namespace {
 
 int recurred() {
@@ -349,5 +383,9 @@ int recurred() {
 }  // namespace
 
 API int cudnnRNNForward(void) { return recurred(); }
+API int cudnnRNNForwardInference(void) { return recurred(); }
+API int cudnnRNNForwardTraining(void) { return recurred(); }
+API int cudnnRNNBackwardData(void) { return recurred(); }
+API int cudnnRNNBackwardWeights(void) { return recurred(); }
 API int cudnnRNNBackwardData_v8(void) { return recurred(); }
 API int cudnnRNNBackwardWeights_v8(void) { return recurred(); }

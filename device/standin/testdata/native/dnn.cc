@@ -22,6 +22,11 @@ int cudnnDestroyRNNDescriptor(void *);
 int cudnnSetRNNDescriptor_v8(void *, int, int, int, int, int, int, int, int, int, int, int, int, void *, unsigned);
 int cudnnGetRNNWeightSpaceSize(void *, void *, size_t *);
 int cudnnGetRNNWeightParams(void *, void *, int, size_t, void *, int, void *, void **, void *, void **);
+int cudnnSetRNNDescriptor_v6(void *, void *, int, int, void *, int, int, int, int, int);
+int cudnnSetRNNProjectionLayers(void *, void *, int, int);
+int cudnnGetRNNParamsSize(void *, void *, void *, size_t *, int);
+int cudnnGetRNNLinLayerMatrixParams(void *, void *, int, void *, void *, void *, int, void *, void **);
+int cudnnGetRNNLinLayerBiasParams(void *, void *, int, void *, void *, void *, int, void *, void **);
 }
 
 namespace {
@@ -89,18 +94,28 @@ int64_t work_area(int operation, int first, int64_t rows) {
 }
 
 void recurrent(int cell, int gates, int directions, int input, int hidden, int projection, int layers) {
-  void *n, *matrix, *bias;
-  CHECK(cudnnCreateRNNDescriptor(&n) == 0);
+  void *n, *matrix, *bias, *old, *x;
+  CHECK(cudnnCreateRNNDescriptor(&n) == 0 && cudnnCreateRNNDescriptor(&old) == 0);
   CHECK(cudnnCreateTensorDescriptor(&matrix) == 0 && cudnnCreateTensorDescriptor(&bias) == 0);
+  const int batch[] = {5, input, 1};
+  CHECK(cudnnCreateTensorDescriptor(&x) == 0 && cudnnSetTensorNdDescriptor(x, 0, 3, batch, batch) == 0);
+  CHECK(cudnnSetRNNDescriptor_v6(nullptr, old, hidden, layers, nullptr, 0, directions - 1, cell, 0, 0) == 0);
+  CHECK(cudnnSetRNNProjectionLayers(nullptr, old, projection, 0) == 0);
   CHECK(cudnnSetRNNDescriptor_v8(n, 0, cell, 2, directions - 1, 0, 0, 0, 0, input, hidden, projection, layers, nullptr,
                                  0) == 0);
   size_t size;
   CHECK(cudnnGetRNNWeightSpaceSize(nullptr, n, &size) == 0);
+  size_t old_size;
+  CHECK(cudnnGetRNNParamsSize(nullptr, old, x, &old_size, 0) == 0 && old_size == size);
   char *space = static_cast<char *>(calloc(size, 1));
   for (int layer = 0; layer < layers * directions; layer++) {
     for (int linear = 0; linear < 2 * gates + (projection != hidden); linear++) {
       void *at[2];
       CHECK(cudnnGetRNNWeightParams(nullptr, n, layer, size, space, linear, matrix, &at[0], bias, &at[1]) == 0);
+      void *same[2];
+      CHECK(cudnnGetRNNLinLayerMatrixParams(nullptr, old, layer, x, nullptr, space, linear, matrix, &same[0]) == 0);
+      CHECK(cudnnGetRNNLinLayerBiasParams(nullptr, old, layer, x, nullptr, space, linear, bias, &same[1]) == 0);
+      CHECK(same[0] == at[0] && same[1] == at[1]);
       for (int k = 0; k < 2; k++) {
         int type, count, dimensions[3], strides[3], elements = 1;
         CHECK(cudnnGetTensorNdDescriptor(k == 0 ? matrix : bias, 3, &type, &count, dimensions, strides) == 0);
@@ -116,7 +131,9 @@ void recurrent(int cell, int gates, int directions, int input, int hidden, int p
   free(space);
   cudnnDestroyTensorDescriptor(matrix);
   cudnnDestroyTensorDescriptor(bias);
+  cudnnDestroyTensorDescriptor(x);
   cudnnDestroyRNNDescriptor(n);
+  cudnnDestroyRNNDescriptor(old);
 }
 
 }  // namespace
