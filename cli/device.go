@@ -64,6 +64,12 @@ func (f *deviceFlags) addSim(c *cobra.Command, means string) {
 	f.sim.add(c, "sim", means)
 }
 
+// namesPolicy reports whether --sim names the policy of the device.
+func (f *deviceFlags) namesPolicy() bool {
+	var c sim.Config
+	return json.Unmarshal([]byte(f.sim.value), &c) == nil && c.Policy != ""
+}
+
 // config returns the device that the flags name, or the default one without flags.
 func (f *deviceFlags) config() (sim.Config, error) {
 	switch {

@@ -106,10 +106,9 @@ func (f *runFlags) run(cmd *cobra.Command, command []string) error {
 	if f.o.CuDNN, err = launch.ParseWorkAreas(f.cudnn); err != nil {
 		return flagError("cudnn", err)
 	}
-	if f.os != "linux" && f.os != "wsl" {
+	if f.o.Policy = map[string]sim.Policy{"linux": sim.TopDown, "wsl": sim.FirstFit}[f.os]; f.o.Policy == "" {
 		return flagError("os", fmt.Errorf("%q: want linux or wsl", f.os))
 	}
-	f.o.Rising = f.os == "wsl"
 	if f.o.Allocator, err = f.strategy(); err != nil {
 		return err
 	}
@@ -188,7 +187,7 @@ func (f *runFlags) answer(cmd *cobra.Command, out *launch.Outcome) error {
 		return err
 	}
 	shape := f.o.Device
-	shape.Capacity = 0
+	shape.Capacity, shape.Policy = 0, f.o.Policy
 	ctx, done := untilInterrupt(cmd)
 	r, err := whatif.Search(ctx, w, rec, grid, whatif.Options{
 		Version: version, Device: shape, Card: capacity, Memory: heapLeft(),

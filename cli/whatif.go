@@ -84,6 +84,9 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	if o.Device, o.Card, err = f.shape(); err != nil {
 		return err
 	}
+	if !f.namesPolicy() {
+		o.Device.Policy = "" // as recorded
+	}
 	if o.FreeAt, err = parseFreeAt(f.freeAt); err != nil {
 		return err
 	}

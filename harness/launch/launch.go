@@ -40,8 +40,9 @@ type Options struct {
 	Steps int
 	// FastInit leaves the initial values of parameters out.
 	FastInit bool
-	// Rising places each new segment above the earlier ones, as CUDA does on WSL 2; otherwise below.
-	Rising bool
+	// Policy places the segments: [sim.TopDown] as CUDA does on Linux, which is the default, or
+	// [sim.FirstFit] as on WSL 2.
+	Policy sim.Policy
 	// Lazy completes an event only when something waits for it; otherwise it is complete at once.
 	Lazy bool
 	// Strict ends the program at a call that is not modelled.
@@ -180,9 +181,7 @@ func serve(socket string, o Options, out *Outcome) (*standin.Server, error) {
 	card, listed := sim.CardOf(o.Device)
 	c := o.Device
 	c.Capacity -= min(o.Context, c.Capacity)
-	if c.Policy = sim.TopDown; o.Rising {
-		c.Policy = sim.FirstFit
-	}
+	c.Policy = cmp.Or(o.Policy, sim.TopDown)
 	d, err := sim.New(c)
 	if err != nil {
 		return nil, err

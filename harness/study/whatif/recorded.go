@@ -6,6 +6,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/study/verify"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -40,6 +41,8 @@ type Recorded struct {
 	Rounded         bool     `json:"rounded"`            // refused requests have rounded sizes only
 	Unknown         []string `json:"unknown,omitempty"`  // information missing in the file
 
+	// Policy is the recorded order of segments, as a policy of the simulated device; "": unknown.
+	Policy sim.Policy `json:"-"`
 	// Explained is why the last refused request failed; nil: unknown.
 	Explained *postmortem.Report `json:"-"`
 	// Final is the heap when the file was written; nil: unknown.
@@ -76,6 +79,9 @@ func RecordedIn(w *SurveyedTrace) Recorded {
 	r.Wrapped, _ = h.Get(torch.KeyWrapped)
 	if config, ok := h.Get(torch.KeyConfig); ok && json.Valid([]byte(config)) {
 		r.Config = json.RawMessage(config)
+	}
+	if order, _ := h.Get(torch.KeyOrder); order == torch.OrderFalling {
+		r.Policy = sim.TopDown
 	}
 	if _, ok := h.Get(torch.KeyPools); ok {
 		r.Pools = 1

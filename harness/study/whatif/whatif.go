@@ -25,7 +25,7 @@ const Schema = "vramyard-whatif/1"
 
 // Options configure a search. The zero value is ready to use.
 type Options struct {
-	Device  sim.Config    // the device; its capacity is ignored
+	Device  sim.Config    // the device; its capacity is ignored; policy "": as recorded
 	Card    device.Size   // capacity of the card; 0: the recorded one, if known
 	FreeAt  replay.FreeAt // when a strategy without streams learns of a delayed free
 	Full    bool          // search each minimum completely, ignoring the budget
@@ -117,6 +117,7 @@ func Search(ctx context.Context, w *SurveyedTrace, rec Recorded, grid []setting.
 		return nil, fmt.Errorf("%s: the trace has no allocations", w.Head().Header.Name)
 	}
 	card := cmp.Or(o.Card, rec.Capacity)
+	o.Device.Policy = cmp.Or(o.Device.Policy, rec.Policy)
 	r := &Result{
 		Schema: Schema, Version: o.Version, Device: replay.SimTarget(o.Device).Used(card),
 		FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted),

@@ -19,10 +19,15 @@ const (
 	KeyPeak     = "recorded_reserved" // most bytes reserved by the recorded allocator, as far as the history shows
 	KeyCapacity = "recorded_capacity" // lower bound of the device's capacity in bytes, from refused requests
 	KeyStarted  = "started_us"        // time of the first event, in microseconds of the Unix epoch
+	KeyOrder    = "segment_order"     // [OrderFalling] if most new segments lie below the previous one
 	KeyWrapped  = "wrapped"           // why the history is probably incomplete
 	KeyFinding  = "doubt"             // a finding of the report; may be repeated
 	KeyHeap     = "heap"              // summary of a [Heap]; may be repeated
 )
+
+// OrderFalling is the value of [KeyOrder]: CUDA places segments like this on Linux. The order
+// decides which of two free blocks of equal size PyTorch takes.
+const OrderFalling = "falling"
 
 // PartOf returns the name of a device as PyTorch's other formats write it, such as "cuda:0".
 func PartOf(gpu int) string { return "cuda:" + strconv.Itoa(gpu) }

@@ -302,6 +302,21 @@ func TestConf(t *testing.T) {
 }
 
 // BenchmarkSolve converts a history of a million entries.
+// TestOrderOfSegments tells the order in which CUDA places segments on Linux from others.
+func TestOrderOfSegments(t *testing.T) {
+	for want, addrs := range map[string][]uint64{
+		torch.OrderFalling: {9, 7, 8, 5, 3}, "": {1, 3, 2, 4}, "one": {5}, "as often": {5, 4, 6},
+	} {
+		b := one()
+		for _, a := range addrs {
+			b.add(torch.ActionSegmentAlloc, a*32<<20, 20<<20, 0)
+		}
+		b.alloc(addrs[0]*32<<20, 1<<20)
+		got, _ := b.result(t).Trace.Header.Get(torch.KeyOrder)
+		require.Equal(t, want == torch.OrderFalling, got == torch.OrderFalling, want)
+	}
+}
+
 func BenchmarkSolve(b *testing.B) {
 	m := one()
 	m.d.Segments = []torch.Segment{{Addr: base, Total: 1 << 40, Large: true}}

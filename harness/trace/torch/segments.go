@@ -68,6 +68,25 @@ func (c *Timeline) solveOpeningSegments() {
 	}
 }
 
+// fallingSegments reports whether most new segments lie below the previous one.
+func (c *Timeline) fallingSegments() bool {
+	falls, last := 0, uint64(0)
+	for _, t := range c.Traffic {
+		if !t.Taken || t.Segment.Expandable {
+			continue
+		}
+		switch {
+		case last == 0:
+		case t.Segment.Addr < last:
+			falls++
+		default:
+			falls--
+		}
+		last = t.Segment.Addr
+	}
+	return falls > 0
+}
+
 // decode fills in the data of the entry itself.
 func (t *Traffic) decode(h *History) {
 	e := h.At(t.Entry)

@@ -264,6 +264,9 @@ func (c *Timeline) meta(s *Snapshot, start int64) []trace.Pair {
 	if r.Capacity > 0 {
 		add(KeyCapacity, strconv.FormatUint(r.Capacity, 10))
 	}
+	if c.fallingSegments() {
+		add(KeyOrder, OrderFalling)
+	}
 	if start != NoTime {
 		add(KeyStarted, strconv.FormatInt(start, 10))
 	}
