@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -27,7 +28,8 @@ func requireReproduced(t *testing.T, snapshot string, private bool) {
 }
 
 // TestWhatifReproducesRecordings replays recordings of "vramyard run", without their stacks:
-// examples/without-gpu/unet.py depends on the order of addresses.
+// examples/without-gpu/unet.py depends on the order of addresses, graphs.py and
+// testdata/pytorch/pools.py have private pools and empty the cache.
 func TestWhatifReproducesRecordings(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/recordings/*.pickle.xz")
@@ -49,5 +51,17 @@ func TestWhatifKeepsAPolicyOfTheUser(t *testing.T) {
 	require.Contains(t, succeed(t, "whatif", "--sim", `{"policy":"first-fit"}`, file), cannot)
 	for _, sim := range []string{`{"charge":"2MiB"}`, `{"policy":"top-down"}`} {
 		require.NotContains(t, succeed(t, "whatif", "--sim", sim, file), cannot, sim)
+	}
+}
+
+// TestPyTorchPoolsAreReproduced records programs with private pools in the real PyTorch.
+func TestPyTorchPoolsAreReproduced(t *testing.T) {
+	for _, program := range []string{"testdata/pytorch/pools.py", "../examples/without-gpu/graphs.py"} {
+		_, err := os.ReadFile(program) // so that a kept result knows what it is of
+		require.NoError(t, err)
+		snapshot := filepath.Join(t.TempDir(), "run.pickle")
+		out := launched(t, "--device", "sim:t4-16g", "--snapshot", snapshot, "--", python(t), program)
+		require.Contains(t, out, "Private pools (CUDA graphs) are replayed.")
+		requireReproduced(t, snapshot, true)
 	}
 }

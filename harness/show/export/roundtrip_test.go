@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,11 +20,6 @@ import (
 	"github.com/vramyard/vramyard/strategies"
 )
 
-// notInSnapshots are the events that move blocks but are missing in a snapshot. A refused request
-// is in the snapshot, but a replay of the snapshot does not repeat it, although it released cached
-// memory.
-var notInSnapshots = []trace.Kind{trace.Trim, trace.PoolBegin}
-
 // TestExportedSnapshotsAreReadBack exports a replay of each of PyTorch's vectors, imports the
 // snapshot, and replays that: every block lies where it lay.
 func TestExportedSnapshotsAreReadBack(t *testing.T) {
@@ -33,9 +29,10 @@ func TestExportedSnapshotsAreReadBack(t *testing.T) {
 	for _, v := range all {
 		tr, err := v.Trace()
 		require.NoError(t, err)
-		if v.Refused > 0 || slices.ContainsFunc(tr.Events, func(e trace.Event) bool {
-			return slices.Contains(notInSnapshots, e.Kind)
-		}) {
+		// A refused request is in the snapshot, but a replay of the snapshot does not repeat it, although
+		// it released cached memory. In one vector the program empties the cache right before a request
+		// for which the device may have had no room: without stacks, the request seems to have done that.
+		if v.Refused > 0 || strings.HasSuffix(v.ID(), "fuzz_00") {
 			continue
 		}
 		compared++
@@ -59,7 +56,7 @@ func TestExportedSnapshotsAreReadBack(t *testing.T) {
 			require.True(t, slices.Equal(placements(t, tr, s, on), placements(t, back[0].Trace, s, on)))
 		})
 	}
-	require.Greater(t, compared, 50)
+	require.Greater(t, compared, 70)
 }
 
 // placements replays a trace and returns every block that was granted.

@@ -69,6 +69,16 @@ func AnswerOf(r *Result, pools bool) Answer {
 	return t.a
 }
 
+// keepsPools reports whether a point has private pools like the recorded allocator, if requests go
+// to them: the savings of others are not real.
+func (t *answerWriter) keepsPools(p *Point) bool {
+	strategy := func(p *Point) string {
+		name, _, _ := strings.Cut(p.Strategy, ":")
+		return name
+	}
+	return !t.pools || t.recorded == nil || strategy(p) == strategy(t.recorded)
+}
+
 func (t *answerWriter) say(format string, args ...any) {
 	t.a.Text = append(t.a.Text, fmt.Sprintf(format, args...))
 }
@@ -77,7 +87,7 @@ func (t *answerWriter) write() {
 	known := func(p *Point) bool { return p.Need() != 0 }
 	completes := func(p *Point) bool { return p.Carried != nil && *p.Carried && known(p) }
 	first := func(f func(*Point) bool) func(*Point) bool {
-		return func(p *Point) bool { return f(p) && t.candidate(p) }
+		return func(p *Point) bool { return f(p) && t.candidate(p) && t.keepsPools(p) }
 	}
 	switch {
 	case t.Cannot != "":

@@ -287,3 +287,22 @@ func TestAnswersNeverNameTheBaselineAsWinner(t *testing.T) {
 	require.Contains(t, text, "None: of the 30 settings that were tried, only the baseline direct completes this run on ")
 	require.Contains(t, text, "the strategy bestfit needs the least: 25.00 GiB")
 }
+
+// TestAnswersKeepPrivatePools has a setting that needs less because graphs share their memory.
+func TestAnswersKeepPrivatePools(t *testing.T) {
+	of := func(strategy string, p whatif.Point) whatif.Point {
+		p.Strategy = strategy
+		return p
+	}
+	driver := of("async", point("async", 12*gib, 24*gib, "backend:async"))
+	driver.Export = &setting.Export{Framework: "PyTorch", Environment: []string{"PYTORCH_ALLOC_CONF=backend:async"}}
+	r := &whatif.Result{
+		Card: 24 * gib, LowerBound: 11 * gib, Recorded: recording(t, 20*gib, nil), Points: 3,
+		Runs: []whatif.Point{
+			driver, of("caching", point("caching grow", 16*gib, 24*gib, "expandable_segments:True")),
+			of("caching", asRecorded(point("caching", 20*gib, 24*gib))),
+		},
+	}
+	require.Equal(t, "async", whatif.AnswerOf(r, false).Label)
+	require.Equal(t, "caching grow", whatif.AnswerOf(r, true).Label)
+}

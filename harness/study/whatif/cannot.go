@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
@@ -84,7 +85,11 @@ func (t *answerWriter) refuse() {
 	case t.a.Recipe == nil:
 		t.say("A recording that begins before the first allocation can.")
 	case t.Recorded.Replayed != 0:
-		t.say("A snapshot that begins before the first allocation may, if no private pool (CUDA graph) is in it:")
+		if slices.Contains(t.Recorded.Unknown, torch.UnknownPools) {
+			t.say("If the program used private pools (CUDA graphs, MemPool), that may be why: the file does not record %s. "+
+				"Those of newer releases of PyTorch do.", torch.UnknownPools)
+		}
+		t.say("A snapshot that begins before the first allocation may:")
 	default:
 		t.say("A snapshot recorded like this can:")
 	}

@@ -173,9 +173,9 @@ func TestSegmentsAreSolvedBackwards(t *testing.T) {
 	require.EqualValues(t, 102<<20, r.Report.Peak)
 	require.EqualValues(t, 42<<20, r.Report.End)
 	require.Equal(t, [][2]uint64{{0, 3}}, r.Report.Pools)
-	require.Contains(t, r.Report.String(), "private pools 0.3: a replay into one pool")
+	require.Contains(t, r.Report.String(), "private pools 0.3: a strategy without private pools")
 	pools, _ := r.Trace.Header.Get(torch.KeyPools)
-	require.Contains(t, pools, "0.3: a replay")
+	require.Contains(t, pools, "0.3: a strategy")
 }
 
 func TestInconsistentEntriesAreCountedAndBridged(t *testing.T) {

@@ -206,11 +206,15 @@ func wrapped(c *Timeline) string {
 	return ""
 }
 
+// UnknownPools is an unknown fact of files whose entries have no pools, if memory was taken and
+// returned in the history.
+const UnknownPools = "which requests used private pools that have returned their memory since"
+
 // unknown lists the facts that the file does not contain.
 func unknown(c *Timeline) []string {
 	list := []string{
 		"which other streams used a block (only when its memory became reusable)",
-		"when the program emptied the cache, and the limits that it set",
+		"the limits that the program set",
 		"memory outside the allocator: the CUDA context, libraries, other programs",
 	}
 	if c.Report.Capacity == 0 {
@@ -222,8 +226,8 @@ func unknown(c *Timeline) []string {
 	if len(c.Opening) > 0 {
 		list = append(list, "order and age of the blocks live at the beginning (listed by stream and address)")
 	}
-	if len(c.Report.Pools) > 0 && c.Device.History.Pools == nil {
-		list = append(list, "which requests used private pools that have returned their memory since")
+	if slices.ContainsFunc(c.Traffic, func(t Traffic) bool { return t.Segment.PoolUnknown }) {
+		list = append(list, UnknownPools)
 	}
 	return list
 }

@@ -2,6 +2,7 @@ package torch
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/index"
@@ -30,6 +31,9 @@ type Traffic struct {
 	Entry   int         // index of the entry
 	Taken   bool        // taken from the device, not returned
 	Segment HeldSegment // completed from later entries and the file
+	// Returned and first of its kind in a row: the program emptied the cache. Otherwise a request
+	// needed the memory.
+	Emptied bool
 }
 
 // solveOpeningSegments finds the segments that were held when the history began: it reads the
@@ -65,6 +69,40 @@ func (c *Timeline) solveOpeningSegments() {
 	}
 	for e := range held.list.All {
 		c.Segments = append(c.Segments, e.Value)
+	}
+}
+
+// findEmptied finds where the program emptied the cache: memory goes back, and the entry that
+// follows is not about a request that needs more. Such a request has the same stack. Without
+// stacks, the request cannot have needed the memory if the device once had room for it beside all
+// that is reserved, unless a setting has requests return memory earlier.
+func (c *Timeline) findEmptied(settings []Setting) {
+	early := strings.Contains(Conf(settings), "garbage_collection_threshold")
+	h, reserved := &c.Device.History, c.Report.Opening.Reserved
+	room := max(c.Report.Peak, c.Report.Capacity)
+	for k := 0; k < len(c.Traffic); {
+		first := &c.Traffic[k]
+		if first.Taken {
+			reserved += first.Segment.Size
+			k++
+			continue
+		}
+		next, before := first.Entry, reserved
+		for ; k < len(c.Traffic) && c.Traffic[k].Entry == next && !c.Traffic[k].Taken; k++ {
+			reserved -= min(c.Traffic[k].Segment.Size, reserved)
+			next++
+		}
+		if first.Emptied = next == h.Len(); first.Emptied {
+			continue
+		}
+		switch e, stack := h.At(next), h.At(first.Entry).Stack; {
+		case e.Action != ActionSegmentAlloc && e.Action != ActionSegmentMap && e.Action != ActionOOM:
+			first.Emptied = e.Action != ActionAlloc || e.Stack != stack || stack == 0
+		case stack == 0 && e.Stack == 0:
+			first.Emptied = !early && before <= room && e.Size <= room-before
+		default:
+			first.Emptied = e.Stack != stack
+		}
 	}
 }
 

@@ -28,10 +28,11 @@ type traceMaker struct {
 	texts []string     // strings of the file
 	marks []Annotation // annotations of this device that are not yet added, by time
 	ends  []Ending     // unrecorded ends not yet added
-	count int          // events so far
-	start int64        // time of the first event in microseconds; NoTime if no entry has one
-	now   int64        // nanoseconds since start, or NoTime
-	last  int64        // latest time of an entry in microseconds
+	pools poolWriter
+	count int   // events so far
+	start int64 // time of the first event in microseconds; NoTime if no entry has one
+	now   int64 // nanoseconds since start, or NoTime
+	last  int64 // latest time of an entry in microseconds
 }
 
 // Trace returns the program's requests as a trace. s is the file of the timeline.
@@ -45,9 +46,10 @@ func (c *Timeline) Trace(s *Snapshot) (*trace.Trace, error) {
 
 // trace is [Timeline.Trace] with its memory charged to a budget.
 func (c *Timeline) trace(s *Snapshot, sites []uint64, memory *budget.Budget) (*trace.Trace, error) {
+	c.findEmptied(s.Settings)
 	m := &traceMaker{
 		Timeline: c, ends: c.Endings, texts: s.Strings, tags: make([]uint32, len(s.Strings)), sites: sites,
-		start: NoTime, now: trace.NoTime,
+		start: NoTime, now: trace.NoTime, pools: newPoolWriter(c),
 	}
 	for i, step := range c.Steps {
 		if step != None {
@@ -77,13 +79,16 @@ func (c *Timeline) trace(s *Snapshot, sites []uint64, memory *budget.Budget) (*t
 		if err := m.advance(i, &e); err != nil {
 			return nil, err
 		}
-		c.Events[i] = m.count
-		if step == None {
+		if step != None {
+			if err := m.step(i, step, &e); err != nil {
+				return nil, fmt.Errorf("entry %d: %w", i, err)
+			}
 			continue
 		}
-		if err := m.step(i, step, &e); err != nil {
-			return nil, fmt.Errorf("entry %d: %w", i, err)
+		if err := m.passTraffic(i); err != nil {
+			return nil, err
 		}
+		c.Events[i] = m.count
 	}
 	c.Events[len(c.Steps)] = m.count
 	if err := m.addClosing(); err != nil {
@@ -117,12 +122,26 @@ func (m *traceMaker) add(e trace.Event) error {
 
 // addOpening adds the allocations that existed when the history began.
 func (m *traceMaker) addOpening() error {
+	var inPools []trace.Event
 	for id, o := range m.Opening {
-		err := m.add(trace.Event{
+		e := trace.Event{
 			Kind: trace.LiveAtStart, ID: uint64(id), Size: device.Size(o.Size), Stream: device.Stream(o.Stream),
 			Site: m.sites[o.Stack], Time: trace.NoTime,
-		})
-		if err != nil {
+		}
+		if m.Report.Requests > 0 && m.pools.at(o.Addr) != [2]uint64{} {
+			e.Kind = trace.Alloc
+			inPools = append(inPools, e)
+			continue
+		}
+		if err := m.add(e); err != nil {
+			return err
+		}
+	}
+	for _, e := range inPools {
+		if err := m.redirect(m.pools.at(m.Opening[e.ID].Addr), e.Stream); err != nil {
+			return err
+		}
+		if err := m.add(e); err != nil {
 			return err
 		}
 	}
@@ -189,13 +208,18 @@ func (m *traceMaker) addMark(a Annotation) error {
 
 // step adds the event of an entry.
 func (m *traceMaker) step(i int, step Step, from *Entry) error {
-	e := trace.Event{ID: uint64(m.IDs[i]), Time: m.now}
-	switch step {
-	case Alloc:
+	if step == Alloc {
 		if err := m.addUnrecordedEnds(i); err != nil {
 			return err
 		}
-		m.Events[i] = m.count
+	}
+	if err := m.enterPool(step, from); err != nil {
+		return err
+	}
+	m.Events[i] = m.count
+	e := trace.Event{ID: uint64(m.IDs[i]), Time: m.now}
+	switch step {
+	case Alloc:
 		e.Kind, e.Tag = trace.Alloc, m.tag(from.Category)
 	case Free, FreeLater:
 		e.Kind = trace.Free
@@ -286,8 +310,8 @@ func (c *Timeline) meta(s *Snapshot, start int64) []trace.Pair {
 }
 
 // poolWarning is appended to the private pools of a program.
-const poolWarning = ": a replay into one pool reuses memory that a private pool would keep, so its savings there are " +
-	"not real"
+const poolWarning = ": a strategy without private pools reuses memory that such a pool keeps, so its savings there " +
+	"are not real"
 
 // poolName formats the id of a private pool.
 func poolName(p [2]uint64) string { return fmt.Sprintf("%d.%d", p[0], p[1]) }

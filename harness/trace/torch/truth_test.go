@@ -23,7 +23,7 @@ const vectorDir = "testdata/vectors"
 type truth struct {
 	Base uint64  `json:"address_base"`
 	Live [][]any `json:"live_when_recording_started"` // id, requested, stream, offset, block
-	// "alloc", id, requested, stream, …; "free", id; "oom", id, requested, stream
+	// "alloc", id, requested, stream, …; "free", id; "oom", id, requested, stream; "empty_cache"
 	Events [][]any `json:"events_while_recording"`
 }
 
@@ -84,6 +84,8 @@ func (p *pairing) event(e *trace.Event, row []any) {
 		require.Equal(p.t, trace.Refused, e.Kind)
 		require.Equal(p.t, rounded(n(row[2])), e.Size)
 		require.EqualValues(p.t, n(row[3])<<12, e.Stream)
+	case "empty_cache":
+		require.Equal(p.t, trace.Trim, e.Kind)
 	}
 }
 
@@ -104,7 +106,8 @@ func TestTracesMatchTheCallsOfThePrograms(t *testing.T) {
 			events := requests(results[0].Trace)
 			var rows [][]any
 			for _, row := range w.Events {
-				if row[0] == "alloc" || row[0] == "free" || row[0] == "oom" {
+				switch row[0] {
+				case "alloc", "free", "oom", "empty_cache":
 					rows = append(rows, row)
 				}
 			}
@@ -147,7 +150,7 @@ func (p *pairing) opening(d *torch.Device, tr *trace.Trace, w *truth) {
 func requests(tr *trace.Trace) (list []trace.Event) {
 	for _, e := range tr.Events {
 		switch e.Kind {
-		case trace.Alloc, trace.Free, trace.Refused:
+		case trace.Alloc, trace.Free, trace.Refused, trace.Trim:
 			list = append(list, e)
 		}
 	}
@@ -228,18 +231,21 @@ func TestRecordings(t *testing.T) {
 	require.NotZero(t, compared)
 }
 
-// sameTrace compares two traces without marks, whose ids may differ.
+// sameTrace compares the requests of two traces, whose ids may differ. The other program finds
+// neither pools nor emptied caches.
 func sameTrace(t *testing.T, want, got *trace.Trace) {
 	t.Helper()
-	unmarked := func(tr *trace.Trace) (list []trace.Event) {
+	only := func(tr *trace.Trace) (list []trace.Event) {
 		for _, e := range tr.Events {
-			if e.Kind != trace.Mark {
+			switch e.Kind {
+			case trace.Mark, trace.Trim, trace.PoolBegin, trace.PoolEnd, trace.PoolRelease:
+			default:
 				list = append(list, e)
 			}
 		}
 		return list
 	}
-	a, b := unmarked(want), unmarked(got)
+	a, b := only(want), only(got)
 	require.Len(t, b, len(a))
 	ids := map[uint64]uint64{}
 	start := int64(-1)
