@@ -147,8 +147,8 @@ func newJob(t *testing.T, a githubAction, inputs map[string]string) *job {
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "gh"), []byte(gh), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(j.files, "old"), nil, 0o600))
 	j.env = append(os.Environ(), asCommand+"=quiet", "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"RUNNER_TEMP="+j.files, "GITHUB_STEP_SUMMARY="+filepath.Join(j.files, "summary"), "GH_LOG="+filepath.Join(j.files, "log"),
-		"GH_OLD="+filepath.Join(j.files, "old"), "GH_FAILS=")
+		"RUNNER_TEMP="+j.files, "GITHUB_STEP_SUMMARY="+filepath.Join(j.files, "summary"),
+		"GH_LOG="+filepath.Join(j.files, "log"), "GH_OLD="+filepath.Join(j.files, "old"), "GH_FAILS=")
 	return j
 }
 

@@ -218,6 +218,7 @@ func (r *rewriter) addOpening(plain []*opened, pools []*poolState, live func(*op
 	for _, p := range pools {
 		p.blocks = r.sorted(p.blocks, live)
 	}
+	pools = slices.DeleteFunc(pools, func(p *poolState) bool { return len(p.blocks) == 0 && rank(p) == math.MaxUint64 })
 	slices.SortStableFunc(pools, func(a, b *poolState) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(size(b), size(a)), cmp.Compare(len(b.blocks), len(a.blocks)))
 	})

@@ -37,6 +37,7 @@ type act struct {
 // program is what a training does, whatever ran before.
 type program struct {
 	weights []act // allocated before the steps
+	graphs  []act // likewise, in the private pool of the steps
 	steps   [][]act
 }
 
@@ -45,7 +46,11 @@ func training(r *rand.Rand) *program {
 	p := &program{}
 	size := func() device.Size { return device.Size(r.IntN(6<<20) + 1) }
 	for i := range 20 + r.IntN(20) {
-		p.weights = append(p.weights, act{kind: trace.Alloc, block: fmt.Sprintf("weights:%d", i), size: size()})
+		p.weights = append(p.weights, act{kind: trace.Alloc, block: fmt.Sprintf("weights:%d", i), size: size(),
+			stream: device.Stream(r.IntN(9) / 8)})
+	}
+	for i := range r.IntN(2) * 4 {
+		p.graphs = append(p.graphs, act{kind: trace.Alloc, block: fmt.Sprintf("graph:%d", i), size: size()})
 	}
 	for step := range 3 + r.IntN(2) {
 		acts := []act{{kind: trace.Mark, block: fmt.Sprintf("step %d", step)}}
@@ -87,7 +92,8 @@ type recording struct {
 	ids   map[string]uint64
 	next  uint64
 	names []device.Stream // of the streams
-	late  []uint64        // frees that are not final
+	pools map[uint64]uint64
+	late  []uint64 // frees that are not final
 }
 
 func (h *recording) add(e trace.Event) {
@@ -96,7 +102,7 @@ func (h *recording) add(e trace.Event) {
 }
 
 func (h *recording) do(a act) {
-	e := trace.Event{Kind: a.kind, Size: a.size, Arg: a.pool, Stream: h.names[a.stream]}
+	e := trace.Event{Kind: a.kind, Size: a.size, Arg: h.pools[a.pool], Stream: h.names[a.stream]}
 	switch a.kind {
 	case trace.Alloc, trace.LiveAtStart:
 		h.next += uint64(h.IntN(3)) + 1
@@ -130,6 +136,10 @@ func (h *recording) noise(left *[]string, most int) {
 			continue
 		}
 		name := fmt.Sprintf("other work %d", h.next)
+		if h.IntN(5) == 0 {
+			h.do(act{kind: trace.PoolBegin, pool: 4})
+			h.do(act{kind: trace.PoolEnd, pool: 4})
+		}
 		h.do(act{kind: trace.Alloc, block: name, size: device.Size(h.IntN(40 << 20)), stream: device.Stream(h.IntN(2))})
 		*left = append(*left, name)
 	}
@@ -140,7 +150,8 @@ func (h *recording) noise(left *[]string, most int) {
 // times. If late, the recording began after the weights were allocated.
 func history(t *testing.T, p *program, r *rand.Rand, late bool) *trace.Trace {
 	h := &recording{Rand: r, t: t, b: trace.NewBuilder(trace.Header{Name: "train"}), ids: map[string]uint64{},
-		next: uint64(r.IntN(1000)), names: []device.Stream{0, device.Stream(r.IntN(1<<20) + 1)}}
+		next: uint64(r.IntN(1000)), names: []device.Stream{0, device.Stream(r.IntN(1<<20) + 1)},
+		pools: map[uint64]uint64{3: uint64(r.IntN(100) + 1), 4: uint64(r.IntN(100) + 101)}}
 	var left []string
 	weights := append([]act{}, p.weights...)
 	r.Shuffle(len(weights), func(i, j int) { weights[i], weights[j] = weights[j], weights[i] })
@@ -151,6 +162,12 @@ func history(t *testing.T, p *program, r *rand.Rand, late bool) *trace.Trace {
 			h.noise(&left, 6)
 		}
 		h.do(w)
+	}
+	r.Shuffle(len(p.graphs), func(i, j int) { p.graphs[i], p.graphs[j] = p.graphs[j], p.graphs[i] })
+	for _, g := range p.graphs {
+		h.do(act{kind: trace.PoolBegin, pool: 3})
+		h.do(g)
+		h.do(act{kind: trace.PoolEnd, pool: 3})
 	}
 	h.noise(&left, 20)
 	for _, name := range left {
@@ -202,15 +219,19 @@ func TestHistoriesOfTheSameWorkHaveTheSameFigures(t *testing.T) {
 	t.Logf("-gate.seed %d", *seed)
 	var p *program
 	var before map[gate.State]gate.Figures
+	var first *gate.Work
 	for run := range *runs {
 		r := rand.New(rand.NewPCG(*seed, uint64(run)))
 		if run%5 == 0 {
 			p = training(r)
-			_, before = figuresOf(t, history(t, p, r, false))
+			first, before = figuresOf(t, history(t, p, r, false))
 			require.Len(t, before, 2)
 		}
-		_, now := figuresOf(t, history(t, p, r, run%5 == 4))
+		w, now := figuresOf(t, history(t, p, r, run%5 == 4 && p.graphs == nil))
 		require.Equal(t, before, now, "run %d", run)
+		for _, s := range gate.States {
+			require.Equal(t, first.Events(s), w.Events(s), "any strategy gets the same calls")
+		}
 	}
 }
 
