@@ -15,6 +15,8 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/standin"
 	"github.com/vramyard/vramyard/harness/launch"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/harness/trace/formats"
 )
 
 // python returns an interpreter with the CUDA build of PyTorch. The test is skipped without one.
@@ -113,6 +115,44 @@ func TestPyTorchStopsAtAStep(t *testing.T) {
 	out := launched(t, "--device", "sim:t4-16g", "--until-step", "2", "--fast-init", "--", python(t),
 		"testdata/pytorch/train.py", "8", "1000000")
 	require.Contains(t, out, ", in 2 steps.")
+}
+
+// TestPyTorchSnapshotsOfThePackage records snapshots with vramyard.record and vramyard.on_oom, and
+// reads them. A snapshot of a failure ends with the refused request.
+func TestPyTorchSnapshotsOfThePackage(t *testing.T) {
+	interpreter, folder := python(t), t.TempDir()
+	modules, err := filepath.Abs("../python")
+	require.NoError(t, err)
+	t.Setenv("PYTHONPATH", modules)
+	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
+	status, _, text := command(t, "run", "--device", "sim:t4-16g", "--", interpreter, "testdata/pytorch/record.py", folder)
+	require.Equal(t, exitFailed, status, text)
+	for name, want := range map[string][]string{
+		"ends":     {"step 1", "step 2", "step 3", "step 4"},
+		"fails":    {"step 1", "step 2", "step 3", "refused", ""},
+		"survives": {"step 1", "refused", "step 2", "step 3"},
+		"inner":    {"step 1", "step 1", "step 2", "step 2"},
+		"oom":      {"step 1", "step 1", "step 2", "step 2", "step 3", "refused", ""},
+	} {
+		tr, err := formats.Open(filepath.Join(folder, name+".pickle"), formats.Options{})
+		require.NoError(t, err)
+		var got []string
+		for i, e := range tr.Events {
+			switch {
+			case e.Kind == trace.Refused:
+				got = append(got, "refused")
+				if i == len(tr.Events)-1 {
+					got = append(got, "")
+				}
+			case e.Kind == trace.Mark && regexp.MustCompile(`^step \d+$`).MatchString(tr.TagOf(&e)):
+				got = append(got, tr.TagOf(&e))
+			}
+		}
+		require.Equal(t, want, got, name)
+	}
+	succeed(t, "verify", filepath.Join(folder, "ends.pickle"))
+	require.Equal(t, 6, strings.Count(text, "snapshot written; next: vramyard whatif "+folder), text)
+	require.Contains(t, text, "vramyard: a request for 256.00 MiB found no memory: snapshot written;")
 }
 
 // TestMetaRecordsWithoutCUDA runs the tests of vramyard.meta. PyTorch's CUDA build loads only over

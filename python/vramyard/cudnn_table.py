@@ -11,12 +11,13 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+from typing import List
 
 PYTHON = pathlib.Path(__file__).resolve().parent.parent
 NATIVE = PYTHON.parent / "device" / "standin" / "native"
 
 
-def build(folder):
+def build(folder: str) -> str:
     """Compiles the library that records, and returns its path."""
     library = os.path.join(folder, "cudnn_table.so")
     sources = [PYTHON / "native" / "cudnn_table.cc", NATIVE / "dnngraph.cc"]
@@ -26,7 +27,7 @@ def build(folder):
     return library
 
 
-def merge(table, rows):
+def merge(table: List[str], rows: List[str]) -> List[str]:
     """Returns the lines of a table with more rows. Of the rows of one convolution the last holds: cuDNN's benchmark
     mode tries several plans before it stays with one."""
     comments = [line for line in table if line.startswith("#")]
@@ -34,7 +35,7 @@ def merge(table, rows):
     return comments + [f"{convolution} {size}" for convolution, size in sorted(sizes.items())]
 
 
-def main(arguments):
+def main(arguments: List[str]) -> int:
     if len(arguments) < 3 or arguments[1] != "--":
         sys.exit("usage: python -m vramyard.cudnn_table FILE -- PROGRAM [ARGUMENT...]")
     table, command = pathlib.Path(arguments[0]), arguments[2:]

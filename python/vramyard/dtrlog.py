@@ -24,7 +24,7 @@ import statistics
 import sys
 import tempfile
 import time
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, FrozenSet, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -48,7 +48,7 @@ class _Kind(NamedTuple):
 
     name: str
     arguments: Tuple[str, ...]
-    written: frozenset  # names of the arguments that it writes to
+    written: FrozenSet[str]  # names of the arguments that it writes to
     random: bool
     collective: bool
 
@@ -160,12 +160,12 @@ class _Recorder(TorchDispatchMode):
             self.line(self.head, INSTRUCTION="CONSTANT", NAME=name)
             self.line(self.head, INSTRUCTION="MEMORY", NAME=name, MEMORY=str(s.bytes))
             return name
-        name = s.names.get(_shape(t))
-        if name is None:  # a view that no operator produced, or one of a storage written to since
-            name = self.new_name()
-            self.call("as_strided", [(name, 0, 0)], [s.newest()], 0)
-            s.names[_shape(t)] = name
-        return name
+        known = s.names.get(_shape(t))
+        if known is None:  # a view that no operator produced, or one of a storage written to since
+            known = self.new_name()
+            self.call("as_strided", [(known, 0, 0)], [s.newest()], 0)
+            s.names[_shape(t)] = known
+        return known
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -229,7 +229,7 @@ class _Recorder(TorchDispatchMode):
         changed = {_untyped(inputs[i])._cdata for i in written}
         # Normalization that writes its statistics does not read them, so its results can be recomputed without them.
         read = [i for i in range(len(inputs)) if i not in written] if kind.name in _UNDECLARED_WRITES else list(range(len(inputs)))
-        where = {}  # by storage: the first argument in it
+        where: Dict[int, int] = {}  # by storage: the first argument in it
         for at, i in enumerate(read):
             where.setdefault(_untyped(inputs[i])._cdata, at)
         results, made = [], []
@@ -256,7 +256,7 @@ class _Recorder(TorchDispatchMode):
     def mutate(self, name: str, inputs: List[torch.Tensor], args: List[str], at: List[int], written: List[int], ns: int,
                more: Dict[str, Any]) -> None:
         """Writes the MUTATE of an operator. Input written[k] is the argument args[at[k]]."""
-        stores = [self.known(inputs[i]) for i in written]
+        stores = [self.live[_untyped(inputs[i])._cdata] for i in written]
         sizes = [_untyped(inputs[i]).nbytes() for i in written]
         # A constant is not recomputable after a mutation: no copy of its old content exists from which to repeat it.
         for constant in (True, False):

@@ -117,7 +117,8 @@ def _loaded() -> ctypes.CDLL:
 
 def stats() -> dict[str, Any]:
     """Return the statistics, which docs/pytorch.md lists."""
-    return json.loads(_loaded().vramyard_stats_json())
+    found: dict[str, Any] = json.loads(_loaded().vramyard_stats_json())
+    return found
 
 
 def dump_trace(path: Path = "") -> None:

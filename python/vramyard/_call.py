@@ -1,0 +1,58 @@
+"""Calls of the program vramyard."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import warnings
+from typing import Any, List, Optional, Sequence, Union
+
+from vramyard import _program
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+class Error(RuntimeError):
+    """A failed call of the program. The text is the line that the program wrote; status is its exit status."""
+
+    def __init__(self, text: str, status: Optional[int] = None):
+        super().__init__(text)
+        self.status = status
+
+
+def flags(**values: Any) -> List[str]:
+    """Returns arguments of the program: None and False omit a flag, and a dictionary is JSON."""
+    arguments = []
+    for name, value in values.items():
+        name = name.replace("_", "-")
+        if value is True:
+            arguments.append(f"--{name}")
+        elif value is not None and value is not False:
+            if isinstance(value, dict):
+                value = json.dumps(value)
+            elif isinstance(value, (list, tuple)):
+                value = ",".join(value)
+            elif isinstance(value, os.PathLike):
+                value = os.fspath(value)
+            arguments.append(f"--{name}={value}")
+    return arguments
+
+
+def call(command: Sequence[str], operands: Sequence[Path] = (), text: Optional[str] = None) -> str:
+    """Runs a command of the program and returns its standard output. The text is its standard input.
+
+    Warnings of the program become warnings of Python. Raises Error if the command fails.
+    """
+    try:
+        program = _program.find()
+    except FileNotFoundError as err:
+        raise Error(str(err)) from None
+    done = subprocess.run([program, *command, "--", *(os.fspath(o) for o in operands)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          input=b"" if text is None else text.encode())
+    said = done.stderr.decode(errors="replace").strip()
+    if done.returncode != 0:
+        raise Error(said.rpartition("\n")[2].removeprefix("vramyard: ") or f"status {done.returncode}", done.returncode)
+    for line in said.splitlines():
+        warnings.warn(line, stacklevel=4)
+    return done.stdout.decode()
