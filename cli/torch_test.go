@@ -58,7 +58,7 @@ func TestWrongInputOfPyTorch(t *testing.T) {
 	}{
 		"broken line": {"a 1 100\na 2\n", "{}", "{}", "t.trace:2: a lacks its size\n"},
 		"unknown letter": {"a 1 100\nq 2\n", "{}", "{}",
-			`t.trace:2: unknown operation "q": want one of a, b, d, e, f, n, r, t, x` + "\n"},
+			`t.trace:2: unknown operation "q": want one of a, b, c, d, e, f, g, m, n, o, r, s, t, w, x` + "\n"},
 		"end without begin":    {"a 1 100\nn 3\n", "{}", "{}", "caching on t: event 1: end of pool 3: alloc: invalid pool\n"},
 		"release of no pool":   {"x 4\n", "{}", "{}", "caching on t: event 0: release of pool 4: alloc: invalid pool\n"},
 		"the default pool":     {"b 0\n", "{}", "{}", "caching on t: event 0: begin of pool 0: alloc: invalid pool\n"},

@@ -44,6 +44,8 @@ var sums = [...]summed{
 	{"inactive_split_bytes", false, func(c alloc.Chunk, split bool) int64 { return one(split) * int64(c.Size) }},
 }
 
+func pendingChunk(c alloc.Chunk) bool { return c.State == alloc.Pending }
+
 func inUse(c alloc.Chunk) bool { return c.State == alloc.Live || c.State == alloc.Pending }
 
 func one(b bool) int64 {
@@ -118,7 +120,7 @@ type counted struct {
 	*counterIndex
 	was, is           []int64
 	cleared, depleted bool
-	redirecting       bool // requests were redirected
+	capturing         bool // a graph may have been captured on the stream of the request
 }
 
 // check checks invariant I58 with the walk after the call. Current values equal the walk. An
@@ -152,7 +154,7 @@ func (c *counted) check(walk []alloc.Chunk) error {
 }
 
 // retried checks the number of requests that were retried after all caches were released. Each
-// request that ran out of memory was, unless requests were redirected. Any other request that was
+// request that ran out of memory was, unless during a capture. Any other request that was
 // retried took memory then; where segments grow, free memory of one may be enough.
 func (c *counted) retried(walk []alloc.Chunk) error {
 	if c.cleared || c.retries < 0 || c.taken < 0 {
@@ -160,9 +162,9 @@ func (c *counted) retried(walk []alloc.Chunk) error {
 	}
 	retries, taken := c.is[c.retries]-c.was[c.retries], c.is[c.taken]-c.was[c.taken]
 	switch {
-	case c.depleted && retries != one(!c.redirecting):
+	case c.depleted && retries != one(!c.capturing):
 		return violated(ICounted, "num_alloc_retries rose by %d as a request ran out of memory, want %d", retries,
-			one(!c.redirecting))
+			one(!c.capturing))
 	case !c.depleted && retries != 0 && (retries != 1 || taken == 0 && !slices.ContainsFunc(walk, grows)):
 		return violated(ICounted, "num_alloc_retries rose by %d for a request that took memory %d times", retries, taken)
 	}
@@ -267,6 +269,6 @@ func (r *runner) observeCounters() error {
 	if r.step == 0 {
 		r.was.counters = make([]int64, len(r.is.counters))
 	}
-	c := counted{r.index, r.was.counters, r.is.counters, r.outcome == cleared, r.outcome == depleted, r.redirecting()}
+	c := counted{r.index, r.was.counters, r.is.counters, r.outcome == cleared, r.outcome == depleted, r.capturing()}
 	return r.judge(c.check(r.is.walk))
 }

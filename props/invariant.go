@@ -75,7 +75,7 @@ const (
 	IIdle          Number = 57 // redirecting nothing changes nothing
 	ICounted       Number = 58 // counters by name equal the walk
 	IHistory       Number = 59 // the reported history is correct
-	IUnwaiting     Number = 60 // no waiting for streams while requests are redirected
+	IUnwaiting     Number = 60 // no waiting for streams during a capture
 	IPlacement     Number = 61 // a block lies where promised
 	IReturnOrder   Number = 62 // regions go back in the promised order
 	ICard          Number = 63 // a card answers as the simulated device does

@@ -285,6 +285,9 @@ func (r *relations) undo(seq Sequence) error {
 		r.step++
 		r.pulse.beats.Add(1)
 		before, was := bounded(m.Walk), m.Stats()
+		if r.subject.Promises.OneStreamCaptures && slices.ContainsFunc(before, pendingChunk) {
+			return nil // a capture makes them pending, and a request on another stream completes them
+		}
 		a := m.do(&Call{Op: seq[i], Request: seq[i].request(r.ids + done)})
 		if a.Err != nil {
 			continue // invariants I24 and I25 judge it

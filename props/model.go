@@ -18,7 +18,7 @@ type Grant struct {
 	Pool alloc.PoolID    // that the request was redirected to
 	Uses []device.Stream // other streams that were recorded for it, each once
 
-	// Captured are the Uses that were recorded while requests were redirected. Work of a
+	// Captured are the Uses that were recorded during a capture. Work of a
 	// captured graph has not begun, so it need not be waited for.
 	Captured []device.Stream
 }

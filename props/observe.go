@@ -164,7 +164,7 @@ func (r *runner) observeOutcome() error {
 	case polled:
 		return r.judge(SameLive(r.was.walk, r.is.walk), Polled(r.was.stats, r.is.stats, r.answer.Bytes))
 	case trimmed:
-		kept := r.fault || r.redirecting()
+		kept := r.fault || r.capturing()
 		return r.judge(
 			Trimmed(r.releasable(), r.is.ranges, r.page(), r.was.stats, r.is.stats, r.answer.Bytes, kept),
 			ReturnedInOrder(r.was.walk, r.main.limiter.returned, p.ReturnOrder),

@@ -29,12 +29,11 @@ func Placed(b alloc.Block, want promise.Placement, was, is alloc.Stats) error {
 // strategy try something else.
 func (r *runner) observePlacement() error {
 	places := r.subject.Promises.Places
-	pending := func(c alloc.Chunk) bool { return c.State == alloc.Pending }
 	switch {
 	case places == nil || !r.isRequest || r.outcome != changed,
 		refusals(r.usage().Calls) != refusals(r.calls),
 		r.is.stats.Limit != 0 && len(r.main.limiter.returned) > 0,
-		!r.redirecting() && slices.ContainsFunc(r.was.walk, pending):
+		!r.capturing() && slices.ContainsFunc(r.was.walk, pendingChunk):
 		return nil
 	}
 	// The device chooses the bytes that it adds to a region.

@@ -22,6 +22,14 @@ type redirections struct {
 	users  map[alloc.PoolID]int // of the pools that have any
 }
 
+// capturing reports whether a graph may be captured on a stream, or on any with power.AllStreams:
+// during any redirection, or only during one of that stream.
+func (p *redirections) capturing(s device.Stream, oneStream bool) bool {
+	return slices.ContainsFunc(p.active, func(r redirection) bool {
+		return !oneStream || r.stream != power.AllStreams && (s == power.AllStreams || s == r.stream)
+	})
+}
+
 // into returns the pool that a request of a stream goes to. Of several redirections the first
 // decides, or the last.
 func (p *redirections) into(s device.Stream, last bool) (to alloc.PoolID) {
@@ -191,12 +199,12 @@ var waits = [...]device.Call{
 	device.CallSyncDevice,
 }
 
-// Unwaiting checks invariant I60 with the calls to the device before and after a call while
-// requests were redirected: none was about what is queued on streams.
+// Unwaiting checks invariant I60 with the calls to the device before and after a call during a
+// capture: none was about what is queued on streams.
 func Unwaiting(before, after device.Calls) error {
 	for _, c := range waits {
 		if before[c] != after[c] {
-			return violated(IUnwaiting, "while requests are redirected the device was called to %v", c)
+			return violated(IUnwaiting, "during a capture the device was called to %v", c)
 		}
 	}
 	return nil
@@ -230,10 +238,10 @@ func (r *runner) observePools() error {
 	); err != nil {
 		return err
 	}
-	if r.captured && r.redirecting() && r.outcome != trimmed {
+	if r.captured && r.capturing() && r.outcome != trimmed {
 		return r.judge(Unwaiting(r.calls, r.usage().Calls))
 	}
-	if r.outcome != trimmed || r.fault || r.redirecting() {
+	if r.outcome != trimmed || r.fault || r.capturing() {
 		return nil
 	}
 	return r.judge(PoolsGone(r.is.walk, &r.model))
@@ -243,9 +251,16 @@ func (r *runner) into(req alloc.Request) alloc.PoolID {
 	return r.model.pools.into(req.Stream, r.subject.Promises.LastPoolFirst)
 }
 
-// redirecting reports whether requests are redirected now. A graph may be captured then, so that a
-// strategy may not wait for streams, and leaves deferred frees and cached memory alone.
-func (r *runner) redirecting() bool { return len(r.model.pools.active) > 0 }
+// capturing reports whether a graph may be captured now, on the stream of the request if the call
+// is one. A strategy may not wait for streams then, and leaves deferred frees and cached memory
+// alone.
+func (r *runner) capturing() bool {
+	s := power.AllStreams
+	if r.isRequest {
+		s = r.request.Stream
+	}
+	return r.model.pools.capturing(s, r.subject.Promises.OneStreamCaptures)
+}
 
 // releasable returns the chunks of the regions that hold no memory of a private pool with users.
 func (r *runner) releasable() []alloc.Chunk {

@@ -9,7 +9,7 @@ import (
 // nothing: a new instance, on a device of its own, does so too. A device that never hands out an
 // address again is not as good as new.
 func (r *runner) renewed() error {
-	if !r.emptied || r.subject.Device.Policy == sim.Bump || r.main.faults.Injected() > r.injected || r.redirecting() {
+	if !r.emptied || r.subject.Device.Policy == sim.Bump || r.main.faults.Injected() > r.injected || r.capturing() {
 		return nil
 	}
 	fresh, err := newMachine(r.subject, device.FaultPlan{})

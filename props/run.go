@@ -61,7 +61,7 @@ type runner struct {
 	calls    device.Calls   // of the device, before the last call
 	injected uint64         // faults before the last call
 	moment   moment         // of the streams, before the last call
-	captured bool           // requests were redirected before the last call
+	captured bool           // a graph may have been captured before the last call
 	reported []power.Action // actions of the history in the last call
 
 	outcome   outcome
@@ -73,7 +73,7 @@ type runner struct {
 
 	armed     bool // the sequence let device calls fail
 	emptied   bool // since a trim that left nothing there were only mistakes
-	postponed bool // a block was freed while requests were redirected, and may wait for later marks
+	postponed bool // a block was freed during a capture, and may wait for later marks
 	undrained int  // events before everything was freed; 0 if that was not reached
 
 	stale []alloc.Block // blocks that the twin freed, the last few of them
@@ -200,13 +200,13 @@ func (r *runner) study(twin *machine, err error) error {
 
 func (r *runner) before() {
 	r.tally.Calls++
-	r.calls, r.captured = r.usage().Calls, r.redirecting()
+	r.outcome, r.isRequest = changed, false
+	r.calls, r.captured = r.usage().Calls, r.capturing()
 	r.injected = r.main.faults.Injected()
 	r.reported = r.reported[:0]
 	if r.powers.has(power.PowerStreamRecorder) {
 		r.moment = r.main.limiter.order.now()
 	}
-	r.outcome, r.isRequest = changed, false
 }
 
 func (r *runner) aim(c *Call) bool {
@@ -366,7 +366,7 @@ func (r *runner) released(c *Call) error {
 	if r.powers.ordered() {
 		g, _ := r.model.At(c.Addr)
 		r.model.leave(g, r.moment)
-		r.postponed = r.postponed || len(g.Uses) > 0 && r.redirecting()
+		r.postponed = r.postponed || len(g.Uses) > 0 && r.capturing()
 	}
 	r.model.release(c.Addr)
 	if len(r.machines) > 1 {

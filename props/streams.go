@@ -37,16 +37,16 @@ func (r *remnant) forgotten(o *order) bool {
 	return r.settled(o) && !slices.ContainsFunc(r.perhaps, func(p place) bool { return !o.finished(p) })
 }
 
-// use records that a stream was recorded for the live block at a.
+// use records that a stream was recorded for the live block at a, during a capture or not.
 //
 // Precondition: a live block starts there.
-func (m *Model) use(a device.Addr, s device.Stream) {
+func (m *Model) use(a device.Addr, s device.Stream, captured bool) {
 	i, _ := m.find(a)
 	g := &m.byAddr[i]
 	if s != g.Request.Stream && !slices.Contains(g.Uses, s) {
 		g.Uses = append(slices.Clip(g.Uses), s)
 	}
-	if len(m.pools.active) > 0 {
+	if captured {
 		g.Captured = append(slices.Clip(g.Captured), s)
 	}
 }
@@ -178,7 +178,7 @@ func (r *runner) used(c *Call) error {
 		r.outcome = mistake
 		return nil
 	}
-	r.model.use(c.Addr, c.Stream)
+	r.model.use(c.Addr, c.Stream, r.capturing())
 	return nil
 }
 
@@ -196,11 +196,11 @@ func (r *runner) observeStreams() error {
 }
 
 // late reports whether the strategy may wait for a mark that it could not put where the block
-// was freed, because the device refused it there or requests were redirected.
+// was freed, because the device refused it there or a graph was captured.
 func (r *runner) late() bool {
 	c := r.usage().Calls
 	refused := c[device.CallNewEvent].Failed+c[device.CallRecord].Failed > 0
-	return r.redirecting() || (refused || r.postponed) && r.main.limiter.order.unfinished()
+	return r.capturing() || (refused || r.postponed) && r.main.limiter.order.unfinished()
 }
 
 // settleStreams finishes the work on all streams and polls, so that nothing is pending. It does so

@@ -65,6 +65,9 @@ type Set struct {
 	// LastPoolFirst promises that the redirection begun last decides, if several match a request.
 	// Otherwise the one begun first decides.
 	LastPoolFirst bool
+	// OneStreamCaptures promises that only a redirection of one stream may be a graph capture, during
+	// which the strategy does not wait for streams. Otherwise every redirection may be one.
+	OneStreamCaptures bool
 	// Quiescent weakens the promise of a [power.Concurrent] strategy: the results of
 	// concurrent calls need not be linearizable. A request may be refused although there is room, and
 	// Stats may be torn. When no call is in progress, the state is consistent with all results.

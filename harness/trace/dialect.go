@@ -33,11 +33,17 @@ var xdlLines = map[string]*verb{
 // torchLines are the lines of the PyTorch vectors.
 var torchLines = map[string]*verb{
 	"a": {Event{Kind: Alloc}, []field{fieldID, fieldSize, fieldStream}, 2, nil},
+	"w": {Event{Kind: Alloc}, []field{fieldID, fieldSize, fieldStream}, 2, nil},
+	"g": {Event{Kind: Alloc}, []field{fieldID, fieldSize}, 2, nil},
 	"f": {Event{Kind: Free}, []field{fieldID}, 1, nil},
 	"r": {Event{Kind: Use}, []field{fieldID, fieldStream}, 2, nil},
 	"d": {Event{Kind: Drain}, []field{fieldStream}, 1, nil},
 	"e": {Event{Kind: Trim}, nil, 0, nil},
 	"b": {Event{Kind: PoolBegin, Stream: AllStreams}, []field{fieldPool, fieldStream}, 1, nil},
+	"c": {Event{Kind: PoolBegin}, []field{fieldPool, fieldStream}, 2, nil},
+	"m": {Event{Kind: PoolBegin, Stream: AllStreams}, []field{fieldPool}, 1, nil},
+	"o": {Event{Kind: PoolBegin, Stream: AllStreams}, []field{fieldPool}, 1, nil},
+	"s": {Event{Kind: PoolBegin, Stream: AllStreams}, []field{fieldPool}, 1, nil},
 	"n": {Event{Kind: PoolEnd}, []field{fieldPool}, 1, nil},
 	"x": {Event{Kind: PoolRelease}, []field{fieldPool}, 1, nil},
 	"t": {Event{Kind: Print, Arg: PrintTotals}, nil, 0, nil},

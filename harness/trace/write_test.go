@@ -322,11 +322,17 @@ func TestDialectsBecomeEvents(t *testing.T) {
 			{Kind: trace.Print, Slot: none, Arg: trace.PrintStats}, {Kind: trace.Print, Slot: none, Arg: trace.PrintMap},
 		}},
 		{"xdl", "a 5 0\nf 4\nf 5\n", []trace.Event{{Kind: trace.Alloc, ID: 5}, {Kind: trace.Free, ID: 5}}},
-		{"torch", "a 0 5 3\nr 0 2\nf 0\nr 0 2\nd 1\ne\nb 7\nb 8 1\nn 7\nx 7\nt\n", []trace.Event{
+		{"torch", "a 0 5 3\nr 0 2\nf 0\nr 0 2\nw 1 6 2\ng 2 8\nd 1\ne\n" +
+			"b 7\nb 8 1\nc 9 2\nm 4\no 5\ns 6\nn 7\nx 7\nt\n", []trace.Event{
 			{Kind: trace.Alloc, Size: 5, Stream: 3}, {Kind: trace.Use, Stream: 2}, {Kind: trace.Free},
+			{Kind: trace.Alloc, Slot: 1, ID: 1, Size: 6, Stream: 2}, {Kind: trace.Alloc, Slot: 2, ID: 2, Size: 8},
 			{Kind: trace.Drain, Slot: none, Stream: 1}, {Kind: trace.Trim, Slot: none},
 			{Kind: trace.PoolBegin, Slot: none, Arg: 7, Stream: trace.AllStreams},
 			{Kind: trace.PoolBegin, Slot: none, Arg: 8, Stream: 1},
+			{Kind: trace.PoolBegin, Slot: none, Arg: 9, Stream: 2},
+			{Kind: trace.PoolBegin, Slot: none, Arg: 4, Stream: trace.AllStreams},
+			{Kind: trace.PoolBegin, Slot: none, Arg: 5, Stream: trace.AllStreams},
+			{Kind: trace.PoolBegin, Slot: none, Arg: 6, Stream: trace.AllStreams},
 			{Kind: trace.PoolEnd, Slot: none, Arg: 7}, {Kind: trace.PoolRelease, Slot: none, Arg: 7},
 			{Kind: trace.Print, Slot: none, Arg: trace.PrintTotals},
 		}},

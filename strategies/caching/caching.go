@@ -142,7 +142,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	}
 	// Pending blocks are polled before the search, so that completed ones serve at once. Events must
 	// not be queried during a graph capture.
-	if a.waiting > 0 && len(a.redirections) == 0 {
+	if a.waiting > 0 && !a.capturing(r.Stream) {
 		_, _ = a.process() // errors are retried at the next poll
 	}
 	n := a.set.round(r.Size)

@@ -78,7 +78,8 @@ type confSize struct {
 func parseConf(conf, rules string) (settings, error) {
 	r := confReader{tokens: confTokens(conf, rules), rules: rules}
 	r.set = settings{
-		maxSplit: ^device.Size(0), largeSegment: usualSegment, lastBegunFirst: rules != Rules26, ties: ties(rules),
+		maxSplit: ^device.Size(0), largeSegment: usualSegment, ties: ties(rules),
+		lastBegunFirst: rules != Rules26, oneStreamCaptures: rules == Rules213,
 	}
 	// A trailing comma is legal, as in 2.6; any other superfluous comma is an error.
 	for len(r.tokens) > 0 {

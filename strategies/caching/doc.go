@@ -57,6 +57,10 @@
 // are served from shelves of that pool, no event is recorded or queried, and blocks that other
 // streams use stay pending. The memory of a pool can be released once it has no users.
 //
+// In 2.13 this applies to captures only. PyTorch redirects one stream for a capture and all streams
+// for a MemPool, and so the stream of the redirection decides here: a redirection of all streams is
+// no capture, and during one of a stream, requests on other streams may wait and release.
+//
 // # Running out of memory
 //
 // Memory that a failing request released stays released. Every error of the device counts as out of
@@ -145,6 +149,8 @@
 //   - a number consists of digits only: PyTorch reads 128GB as 128 MiB, and -1 as a very large
 //     number;
 //   - a missing colon or comma is an error, also where later versions of the parser overlook it;
+//   - a redirection of one stream counts as a capture in 2.13, also if PyTorch captures no graph
+//     then, as while it warms up its graph trees; a MemPool has neither use_on_oom nor no_split;
 //   - private pools without users are released in the order of their numbers; in the original the
 //     order is unspecified;
 //   - a free of anything but the start of a live block is refused, where the original aborts;

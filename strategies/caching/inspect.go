@@ -77,7 +77,7 @@ func (a *Allocator) Trim() (device.Size, error) {
 		return 0, alloc.ErrClosed
 	}
 	before := a.front.Stats.Reserved
-	err := a.releaseCached()
+	err := a.releaseCached(power.AllStreams)
 	a.forgetIdle()
 	return before - a.front.Stats.Reserved, err
 }

@@ -48,6 +48,18 @@ func (r *redirection) matches(s device.Stream) bool {
 	return r.stream == power.AllStreams || r.stream == s
 }
 
+// capturing reports whether a graph may be captured on a stream, or on any with power.AllStreams.
+// Events must be neither recorded nor queried then. Up to 2.12 every redirection counts as a
+// capture; from 2.13 on only a redirection of one stream does, because a MemPool redirects all.
+func (a *Allocator) capturing(s device.Stream) bool {
+	if !a.set.oneStreamCaptures {
+		return len(a.redirections) > 0
+	}
+	return slices.ContainsFunc(a.redirections, func(r redirection) bool {
+		return r.stream != power.AllStreams && (s == power.AllStreams || r.stream == s)
+	})
+}
+
 // poolOf returns the pool that requests of a stream go to. If several redirections match, the first
 // one begun decides; under the later rules, the last one.
 func (a *Allocator) poolOf(s device.Stream) *pool {

@@ -46,6 +46,8 @@ func (c Config) Promises() promise.Set {
 		ReturnOrder:   returns,
 		LastPoolFirst: set.lastBegunFirst,
 		Fits:          set.serves,
+
+		OneStreamCaptures: set.oneStreamCaptures,
 		Boundaries: []device.Size{
 			quantum, mostSmall, smallSegment, leastAlone, set.largeSegment - mostTail, set.largeSegment,
 		},

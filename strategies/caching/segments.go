@@ -26,10 +26,10 @@ func (a *Allocator) obtain(sh *shelf, n device.Size) (handle, error) {
 			return h, nil
 		}
 	}
-	if len(a.redirections) > 0 {
+	if a.capturing(sh.stream) {
 		return none, err
 	}
-	_ = a.releaseCached() // a refusal may still leave enough room
+	_ = a.releaseCached(sh.stream) // a refusal may still leave enough room
 	if a.cfg.Mended {
 		// The original asks the device only, and may fail although a block that it waited for would
 		// serve.
@@ -129,14 +129,13 @@ func (a *Allocator) releaseAvailable(sh *shelf, n device.Size) bool {
 }
 
 // releaseCached waits for pending blocks and releases every segment without a live block, of the
-// default pool and of private pools without users. While requests are redirected only the latter
-// are released, because waiting for events is not allowed during a graph capture: later versions do
-// the same, 2.6 aborts. Refused segments stay; the error is the first refusal. This is PyTorch's
-// empty_cache.
-func (a *Allocator) releaseCached() (first error) {
+// default pool and of private pools without users. During a capture on the stream only the latter
+// are released, because waiting for events is not allowed then: later versions do the same, 2.6
+// aborts. Refused segments stay; the error is the first refusal. This is PyTorch's empty_cache.
+func (a *Allocator) releaseCached(s device.Stream) (first error) {
 	// The order determines the device's free addresses afterwards, and so the addresses of later
 	// segments.
-	if def := a.pools[0]; len(a.redirections) == 0 {
+	if def := a.pools[0]; !a.capturing(s) {
 		first = cmp.Or(first, a.synchronize())
 		first = cmp.Or(first, a.releaseSide(&def.sides[large]))
 		first = cmp.Or(first, a.releaseSide(&def.sides[small]))

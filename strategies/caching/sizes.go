@@ -27,18 +27,19 @@ const (
 
 // settings holds the parameters of a [Config] in the form that the algorithm uses.
 type settings struct {
-	maxSplit       device.Size            // blocks from this size on are never split; the largest size if all are split
-	maxRounding    device.Size            // such a block serves a request that is smaller by less than this
-	largeSegment   device.Size            // a segment of the large pool, and its pages where segments grow
-	gcThreshold    float64                // share of the bound above which old segments go back; 0 for never
-	divisions      [intervals]device.Size // steps from one power of two to the next, by interval; 0 and 1 for none
-	unstepped      bool                   // no interval has steps
-	expandable     bool                   // segments grow by mapping
-	limited        bool                   // the bytes held are bounded ...
-	fraction       float64                // ... by this share of the device
-	fractionSet    bool                   // the string has the fraction
-	ties           tie                    // chooses among free blocks of one size
-	lastBegunFirst bool                   // of several redirections the last one begun decides, not the first one
+	maxSplit          device.Size            // blocks from this size on are never split; the largest size if all are split
+	maxRounding       device.Size            // such a block serves a request that is smaller by less than this
+	largeSegment      device.Size            // a segment of the large pool, and its pages where segments grow
+	gcThreshold       float64                // share of the bound above which old segments go back; 0 for never
+	divisions         [intervals]device.Size // steps from one power of two to the next, by interval; 0 and 1 for none
+	unstepped         bool                   // no interval has steps
+	expandable        bool                   // segments grow by mapping
+	limited           bool                   // the bytes held are bounded ...
+	fraction          float64                // ... by this share of the device
+	fractionSet       bool                   // the string has the fraction
+	ties              tie                    // chooses among free blocks of one size
+	lastBegunFirst    bool                   // of several redirections the last one begun decides, not the first one
+	oneStreamCaptures bool                   // only a redirection of one stream counts as a capture
 }
 
 // bound sets the share of the device that may be held. In 2.11 the whole device means no bound.

@@ -13,7 +13,7 @@ import (
 // uses records the other streams of a block.
 type uses struct {
 	streams []device.Stream // recorded, and not marked yet
-	during  []device.Stream // the streams recorded while requests were redirected
+	during  []device.Stream // the streams recorded during a capture
 	marks   int             // events that are not known to be done
 }
 
@@ -58,7 +58,7 @@ func (a *Allocator) RecordStream(at device.Addr, s device.Stream) error {
 	}
 	u := a.usesBy(h)
 	u.streams = include(u.streams, s)
-	if len(a.redirections) > 0 {
+	if a.capturing(power.AllStreams) {
 		u.during = include(u.during, s)
 	}
 	return nil
@@ -89,19 +89,19 @@ func (w *waits) takeUses() uint32 {
 	return uint32(len(w.used) - 1)
 }
 
-// postpone makes a freed block that other streams use pending. While requests are redirected, as
-// during a graph capture, the streams cannot be marked.
+// postpone makes a freed block that other streams use pending. The streams cannot be marked during
+// a capture.
 func (a *Allocator) postpone(h handle) {
 	b, u := &a.rows[h], a.usesBy(h)
 	b.become(pending)
 	a.waiting++
 	a.parked += b.asked
 	a.parkedBytes += b.size
-	if len(a.redirections) > 0 {
+	if a.capturing(power.AllStreams) {
 		a.deferred = append(a.deferred, h)
 		return
 	}
-	// Uses recorded during a redirection count, unless the block is also freed during it.
+	// Uses recorded during a capture count, unless the block is also freed during it.
 	u.during = u.during[:0]
 	_ = a.markUses(h) // errors are retried at the next poll
 }
@@ -181,14 +181,13 @@ func (a *Allocator) forgetUses(h handle) {
 	a.rows[h].home &^= usedBit
 }
 
-// Poll implements [power.Poller]. It is a no-op while requests are redirected, because events must
-// not be queried during a graph capture. It makes one query for each completed free and one for
-// each stream.
+// Poll implements [power.Poller]. It is a no-op during a capture. It makes one query for each
+// completed free and one for each stream.
 func (a *Allocator) Poll() (device.Size, error) {
 	if a.front.Closed() {
 		return 0, alloc.ErrClosed
 	}
-	if len(a.redirections) > 0 {
+	if a.capturing(power.AllStreams) {
 		return 0, nil
 	}
 	return a.process()
@@ -236,7 +235,7 @@ func (q *queue) tidy() {
 }
 
 // markDeferred marks the streams that could not be marked when their blocks were freed. A use that
-// was recorded during a redirection in which the block was also freed is dropped, because captured
+// was recorded during a capture in which the block was also freed is dropped, because captured
 // work does not run. The error is the first one of the device.
 func (a *Allocator) markDeferred() (first error) {
 	if len(a.deferred) == 0 {

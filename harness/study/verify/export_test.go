@@ -59,7 +59,7 @@ func TestWrittenSnapshotsComeBack(t *testing.T) {
 			require.NoError(t, err)
 			res, err := verify.Run(h, cachingTarget(t, v))
 			require.NoError(t, err)
-			if v.Name == "expandable_private_pools" {
+			if slices.Contains([]string{"expandable_private_pools", "captures_expandable", "mempools_expandable"}, v.Name) {
 				require.Less(t, res.Predicted, res.Allocs, "a range that begins where others lay is taken to be too small")
 				return
 			}

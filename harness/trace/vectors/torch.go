@@ -3,6 +3,7 @@ package vectors
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -73,6 +74,25 @@ func Torch() ([]Vector, error) {
 			}
 			list = append(list, v)
 		}
+	}
+	return list, nil
+}
+
+// TorchTraces returns every trace of PyTorch once, with the answers of any release.
+func TorchTraces() ([]Vector, error) {
+	var m torchManifest
+	root, err := readManifest("torch", &m)
+	if err != nil {
+		return nil, err
+	}
+	var list []Vector
+	for _, e := range m.Vectors {
+		key := slices.Min(slices.Collect(maps.Keys(e.Expected)))
+		v, err := e.vector(root, key, torchRules[0])
+		if err != nil {
+			return nil, fmt.Errorf("torch/%s: %w", e.Name, err)
+		}
+		list = append(list, v)
 	}
 	return list, nil
 }

@@ -54,16 +54,11 @@ func record(python, folder string) (err error) {
 	if err != nil {
 		return err
 	}
-	all, err := vectors.Torch()
+	all, err := vectors.TorchTraces()
 	if err != nil {
 		return err
 	}
-	done := map[string]bool{}
 	for _, v := range all {
-		if done[v.Name] {
-			continue
-		}
-		done[v.Name] = true
 		if err := p.replay(v, filepath.Join(folder, v.Name+".expected")); err != nil {
 			fmt.Fprintf(os.Stderr, "record: %s: %v\n", v.Name, err)
 		}

@@ -21,6 +21,19 @@ COUNTS = ["num_alloc_retries", "num_ooms", "num_sync_all_streams", "num_device_a
           "max_split_size"]
 
 
+class Raw:
+    """A block of caching_allocator_alloc, freed like a tensor when nothing refers to it."""
+
+    def __init__(self, address):
+        self.address = address
+
+    def data_ptr(self):
+        return self.address
+
+    def __del__(self):
+        torch.cuda.caching_allocator_delete(self.address)
+
+
 class Replay:
     """A trace in progress. Answers are kept until the end: the history orders them."""
 
@@ -28,6 +41,14 @@ class Replay:
         self.streams = {0: torch.cuda.default_stream()}
         self.live = {}  # tensors by ID
         self.answers = []  # (entries of the history before it or None, kind, ...)
+        self.seeds = None  # the tensors that the generator of random numbers made for captures
+        self.handles = {}  # handles of graph pools by pool
+        self.captured = {}  # graphs by pool, in the order of their captures
+        self.capture = {}  # graph and context of the stream by pool, while the graph is captured
+        self.mempools = {}  # MemPools by pool
+        self.using = {}  # contexts of use_mem_pool by pool
+        self.begun = {}  # by pool: how often its MemPool was begun and not released
+        self.numbers = {}  # pools by their ID in PyTorch
         enable_history()
 
     def stream(self, k):
@@ -52,6 +73,28 @@ class Replay:
             return
         self.answers.append((None, "alloc", id, self.live[id].data_ptr(), allocated() - before, stream))
 
+    def do_w(self, id, size, stream=0):
+        if size == 0:
+            self.answers.append((None, "null", id))
+            return
+        before = allocated()
+        try:
+            with torch.cuda.stream(self.stream(stream)):
+                self.live[id] = Raw(torch.cuda.caching_allocator_alloc(size))
+        except torch.cuda.OutOfMemoryError:
+            self.answers.append((len(history()), "oom", id))
+            return
+        self.answers.append((None, "alloc", id, self.live[id].data_ptr(), allocated() - before, stream))
+
+    def do_g(self, id, size):
+        if self.seeds is None:
+            self.seeds = seed_tensors()
+        if not self.seeds:
+            self.do_a(id, size)
+            return
+        address, block = self.seeds.pop(0)
+        self.answers.append((None, "alloc", id, address, block, 0))
+
     def do_f(self, id):
         if id in self.live:
             self.answers.append((None, "free", id, self.live[id].data_ptr()))
@@ -75,11 +118,57 @@ class Replay:
             with torch.cuda.stream(self.stream(stream)):
                 torch._C._cuda_beginAllocateCurrentStreamToPool(0, (0, pool))
 
+    def do_c(self, pool, stream):
+        if pool not in self.handles:
+            self.handles[pool] = torch.cuda.graph_pool_handle()
+            self.numbers[tuple(self.handles[pool])] = pool
+        graph = torch.cuda.CUDAGraph()
+        self.captured.setdefault(pool, []).append(graph)
+        # The stream is current until the end of the capture, as with torch.cuda.graph.
+        current = torch.cuda.stream(self.stream(stream))
+        current.__enter__()
+        self.capture[pool] = graph, current
+        entries = len(history())
+        # In the other modes, other streams cannot reserve segments during the capture.
+        graph.capture_begin(pool=self.handles[pool], capture_error_mode="relaxed")
+        if len(history()) > entries:
+            raise SystemExit("each graph allocates a seed of its own")
+
+    def do_m(self, pool, **options):
+        if pool not in self.mempools:
+            self.mempools[pool] = torch.cuda.MemPool(**options)
+            self.numbers[self.mempools[pool].id] = pool
+        self.begun[pool] = self.begun.get(pool, 0) + 1
+        self.using[pool] = torch.cuda.use_mem_pool(self.mempools[pool])
+        self.using[pool].__enter__()
+
+    def do_o(self, pool):
+        self.do_m(pool, use_on_oom=True)
+
+    def do_s(self, pool):
+        self.do_m(pool, no_split=True)
+
     def do_n(self, pool):
-        end_pool(pool)
+        if pool in self.capture:
+            graph, current = self.capture.pop(pool)
+            graph.capture_end()
+            current.__exit__(None, None, None)
+        elif pool in self.using:
+            self.using.pop(pool).__exit__(None, None, None)
+        else:
+            end_pool(pool)
 
     def do_x(self, pool):
-        torch._C._cuda_releasePool(0, (0, pool))
+        if pool in self.captured:
+            self.captured[pool].pop(0).reset()
+        elif pool in self.mempools:
+            # The end of a context releases the pool; the MemPool itself is one more user. Its deletion
+            # also empties its cache, for which the traces have no line.
+            self.begun[pool] -= 1
+            if self.begun[pool] == 0:
+                torch._C._cuda_releasePool(0, self.mempools[pool].id)
+        else:
+            torch._C._cuda_releasePool(0, (0, pool))
 
     def do_t(self):
         stats = torch.cuda.memory_stats()
@@ -139,7 +228,21 @@ class Replay:
                 print("t", *rest[0])
         for entry in entries[at:]:
             consume(entry)
-        return base, number
+        return base, number, self.numbers
+
+
+def seed_tensors():
+    """Make the tensors that all graphs share, and return (address, size of the block) of each.
+
+    In some releases, 2.6 among them, the generator of random numbers keeps its seed and offset in memory
+    from the first graph on. From 2.14 on it does so only for graphs that draw random numbers.
+    """
+    before, entries = allocated(), len(history())
+    seed_tensors.graph = torch.cuda.CUDAGraph()
+    if hasattr(seed_tensors.graph, "register_generator_state"):
+        seed_tensors.graph.register_generator_state(torch.cuda.default_generators[0])
+    made = [e["addr"] for e in history()[entries:] if e["action"] == "alloc"]
+    return [(address, (allocated() - before) // len(made)) for address in made]
 
 
 def enable_history():
@@ -176,7 +279,7 @@ def end_pool(pool):
             return
 
 
-def state(base, number):
+def state(base, number, pools):
     stats = torch.cuda.memory_stats()
     for group in GROUPS:
         for pool in ("all", "small_pool", "large_pool"):
@@ -190,7 +293,8 @@ def state(base, number):
             print("= count", name, stats[name])
     for s in sorted(torch.cuda.memory_snapshot(), key=lambda s: s["address"]):
         kind = "expandable" if s.get("is_expandable") else "fixed"
-        pool = "%d,%d" % tuple(s.get("segment_pool_id", (0, 0)))
+        id = tuple(s.get("segment_pool_id", (0, 0)))
+        pool = "%d,%d" % ((0, pools[id]) if id in pools else id)
         print("= segment", s["address"] - base, s["total_size"], number[s["stream"]], s["segment_type"], kind,
               f"pool={pool} allocated={s['allocated_size']} active={s['active_size']} requested={s.get('requested_size', '-')}")
         at = s["address"]
