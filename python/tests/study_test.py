@@ -1,5 +1,6 @@
 """Tests of whatif, compare, replay and top: pytest python/tests/study_test.py, with the path of the program in VRAMYARD."""
 
+import ast
 import os
 import pathlib
 import subprocess
@@ -47,6 +48,18 @@ def test_tables_are_the_same_in_every_form(answer):
         runs = table  # by this name DuckDB finds it
         assert duckdb.sql("select max(peak_reserved_bytes) from runs").fetchall() == [(max(r["peak_reserved_bytes"] for r in runs),)]
     assert pandas.api.types.is_unsigned_integer_dtype(answer.table.to_pandas().min_capacity_bytes)
+
+
+def test_one_library_is_enough(answer, monkeypatch, tmp_path):
+    pandas, polars, parquet = map(pytest.importorskip, ("pandas", "polars", "pyarrow.parquet"))
+    answer.table.to_parquet(tmp_path / "table.parquet")
+    vramyard.top(CHAT).table.to_parquet(tmp_path / "top.parquet")
+    assert parquet.read_table(tmp_path / "table.parquet").equals(answer.table.to_arrow())
+    assert parquet.read_table(tmp_path / "top.parquet").num_rows == 5
+    for module in "pyarrow", "pyarrow.parquet":
+        monkeypatch.setitem(sys.modules, module, None)
+    assert list(answer.table.to_pandas().label) == [row["label"] for row in answer.table]
+    assert polars.DataFrame(answer.table).rows() == answer.table.to_polars().rows()
 
 
 def test_notebooks_show_results_as_html(answer):
@@ -107,7 +120,12 @@ def test_warnings_of_the_program_are_warnings(tmp_path, monkeypatch):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         assert _call.call(["anything"]) == ""
-    assert [str(w.message) for w in caught] == ["run.pickle: 3 lines were lost"]
+    assert [(str(w.message), w.filename) for w in caught] == [("run.pickle: 3 lines were lost", __file__)]
+
+
+def test_modules_have_the_syntax_of_the_oldest_python():
+    for module in (ROOT / "python" / "vramyard").glob("*.py"):
+        ast.parse(module.read_text(encoding="utf-8"), feature_version=(3, 9))
 
 
 def test_nothing_else_needs_to_be_installed():

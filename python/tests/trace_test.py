@@ -1,5 +1,6 @@
 """Tests of simulate, read_trace and write_trace: pytest python/tests/trace_test.py, with the path of the program in VRAMYARD."""
 
+import pickle
 import random
 import subprocess
 
@@ -113,6 +114,20 @@ def test_traces_come_back_unchanged(tmp_path):
         assert duckdb.sql("select count(*) from trace").fetchall() == [(len(trace),)]
     assert trace.info["name"] == "meta_llama7b_lora" and f"{len(trace):,} events" in repr(trace) and "alloc" in trace._repr_html_()
     assert vramyard.compare(trace, "bfc").table[0]["trace"] == "meta_llama7b_lora"
+
+
+def test_a_part_of_a_file_takes_the_place_of_a_path(tmp_path):
+    def entry(action, size, time):
+        return {"action": action, "addr": 1 << 40, "size": size, "stream": 0, "time_us": time, "frames": []}
+
+    histories = [[entry("segment_alloc", 2 << 20, 1), entry("alloc", size, 2), entry("free_requested", size, 3), entry("free_completed", size, 4)]
+                 for size in (512, 1024)]
+    path = tmp_path / "two.pickle"
+    path.write_bytes(pickle.dumps({"segments": [], "device_traces": histories}))
+    with pytest.raises(vramyard.Error, match="--part"):
+        vramyard.read_trace(path)
+    trace = vramyard.read_trace(path, part="cuda:1", more=["--memory=2GiB"])
+    assert vramyard.simulate(trace).peak_allocated == vramyard.simulate(trace.to_arrow()).peak_allocated == 1024
 
 
 def test_tuples_are_written_as_text(tmp_path):

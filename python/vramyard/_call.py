@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import warnings
 from typing import Any, List, Optional, Sequence, Union
 
@@ -54,5 +55,13 @@ def call(command: Sequence[str], operands: Sequence[Path] = (), text: Optional[s
     if done.returncode != 0:
         raise Error(said.rpartition("\n")[2].removeprefix("vramyard: ") or f"status {done.returncode}", done.returncode)
     for line in said.splitlines():
-        warnings.warn(line, stacklevel=4)
+        warnings.warn(line, stacklevel=_caller())
     return done.stdout.decode()
+
+
+def _caller() -> int:
+    """Returns the stack level of the innermost function outside this package, for call."""
+    level, frame = 0, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__package__") == __package__:
+        level, frame = level + 1, frame.f_back
+    return level + 1

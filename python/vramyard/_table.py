@@ -7,7 +7,7 @@ import importlib
 import io
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-from vramyard._call import Error
+from vramyard._call import Error, Path
 
 if TYPE_CHECKING:
     import pandas
@@ -90,6 +90,14 @@ class Table(Frame):
         if self._parquet is None:
             return library("pyarrow").Table.from_pylist(self.rows)
         return library("pyarrow.parquet").read_table(library("pyarrow").BufferReader(self._parquet))
+
+    def to_parquet(self, path: Path) -> None:
+        """Writes the table as Parquet: the file of the program, where it writes one."""
+        if self._parquet is None:
+            library("pyarrow.parquet").write_table(self.to_arrow(), path)
+            return
+        with open(path, "wb") as f:
+            f.write(self._parquet)
 
     def to_polars(self) -> polars.DataFrame:
         found = library("polars")

@@ -10,7 +10,7 @@ import os
 import sys
 import tempfile
 import weakref
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Union
 
 from vramyard import _events
 from vramyard._call import Error, Path, call, flags
@@ -29,23 +29,24 @@ Events = _events.Events
 class Trace(Frame):
     """A trace in a file, with its events as columns. Every function that takes a path accepts it."""
 
-    def __init__(self, path: Path, part: Optional[str] = None):
+    def __init__(self, path: Path, part: Optional[str] = None, more: Sequence[str] = ()):
         self.path = os.fspath(path)
         self._part = part
+        self._more = list(more)
         self._info: Optional[Dict[str, Any]] = None
         folder = tempfile.TemporaryDirectory(prefix="vramyard-")
         self._parquet = os.path.join(folder.name, "trace.parquet")
         weakref.finalize(self, folder.cleanup)
-        call(["trace", "convert", *flags(part=part)], [self.path, self._parquet])
+        call(["trace", "convert", *flags(part=part), *more], [self.path, self._parquet])
 
     def __fspath__(self) -> str:
-        return self.path if self._part is None else self._parquet
+        return self._parquet if self._part or self._more else self.path
 
     @property
     def info(self) -> Dict[str, Any]:
         """The figures of vramyard trace info."""
         if self._info is None:
-            self._info = json.loads(call(["trace", "info", *flags(part=self._part, json="-")], [self.path]))[0]
+            self._info = json.loads(call(["trace", "info", *flags(part=self._part, json="-"), *self._more], [self.path]))[0]
         return self._info
 
     @property
@@ -80,9 +81,12 @@ class Trace(Frame):
         return f"<p><b>{html.escape(self.path)}</b>: {len(self):,} events: {html.escape(kinds)}</p>"
 
 
-def read_trace(path: Path, *, part: Optional[str] = None) -> Trace:
-    """Reads a trace of any format in docs/traces.md. part is the device or allocator of a file with several."""
-    return Trace(path, part)
+def read_trace(path: Path, *, part: Optional[str] = None, more: Sequence[str] = ()) -> Trace:
+    """Reads a trace of any format in docs/traces.md.
+
+    part is the device or allocator of a file with several. more are further flags of vramyard trace convert, such as "--memory=8GiB".
+    """
+    return Trace(path, part, more)
 
 
 def write_trace(events: Union[Events, Path], path: Path, header: Optional[Mapping[str, str]] = None) -> None:
@@ -96,10 +100,16 @@ def write_trace(events: Union[Events, Path], path: Path, header: Optional[Mappin
         return
     name = os.path.basename(os.fspath(path)).partition(".")[0]
     lines = [f"# {key}={value}\n" for key, value in {"name": name, **(header or {})}.items()]
+    text = "".join(lines) + _events.to_text(events)
     try:
-        call(["trace", "convert"], ["-", path], "".join(lines) + _events.to_text(events))
+        call(["trace", "convert", *_room(text)], ["-", path], text)
     except Error as err:
         raise _events.located(err, len(lines)) from None
+
+
+def _room(text: str) -> List[str]:
+    """Returns the flag that lets the program read events which this process holds already."""
+    return flags(memory=f"{1 + (len(text) >> 25)}GiB")  # some 150 bytes for a line, of at least 4 bytes
 
 
 class Curve(Frame):
@@ -181,8 +191,9 @@ def simulate(events: Union[Events, Path], conf: str = "", *, capacity: Optional[
         if isinstance(events, (str, os.PathLike)):
             call(command, [events])
             return Curve(curve)
+        text = _events.to_text(events)
         try:
-            call(command, ["-"], _events.to_text(events))
+            call([*command, *_room(text)], ["-"], text)
         except Error as err:
             raise _events.located(err) from None
         return Curve(curve)

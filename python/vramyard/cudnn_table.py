@@ -21,6 +21,8 @@ def build(folder: str) -> str:
     """Compiles the library that records, and returns its path."""
     library = os.path.join(folder, "cudnn_table.so")
     sources = [PYTHON / "native" / "cudnn_table.cc", NATIVE / "dnngraph.cc"]
+    if not sources[0].exists():
+        sys.exit(f"vramyard: {sources[0]} does not exist: want the package in a checkout of the repository")
     compiler = os.environ.get("CXX", "c++").split()
     options = ["-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"]
     subprocess.run([*compiler, *options, f"-I{NATIVE}", "-o", library, *map(str, sources), "-ldl"], check=True)
