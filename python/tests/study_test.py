@@ -3,6 +3,7 @@
 import ast
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 import warnings
@@ -67,6 +68,18 @@ def test_notebooks_show_results_as_html(answer):
     assert "<b>Yes: PYTORCH_ALLOC_CONF" in page and "export PYTORCH_ALLOC_CONF=" in page and "<td>14.48 GiB</td>" in page
     assert "<polyline" in vramyard.replay(TRACE)._repr_html_()
     assert vramyard.Table([{"name": "<b>", "bytes": None}], ["name", "bytes"])._repr_html_().count("&lt;b&gt;") == 1
+    long = vramyard.Table([{"event": i} for i in range(1000)], ["event"])
+    assert repr(long).endswith("\n59\n940 more rows") and long._repr_html_().endswith("</table>940 more rows")
+
+
+def test_a_file_that_cannot_answer_says_what_would(tmp_path):
+    block = {"address": 1 << 40, "size": 2 << 20, "requested_size": 2 << 20, "state": "active_allocated", "frames": []}
+    segment = {"address": 1 << 40, "device": 0, "total_size": 2 << 20, "stream": 0, "segment_type": "large", "allocated_size": 2 << 20,
+               "active_size": 2 << 20, "blocks": [block]}
+    (tmp_path / "state.pickle").write_bytes(pickle.dumps({"segments": [segment], "device_traces": [[]]}))
+    answer = vramyard.whatif(tmp_path / "state.pickle")
+    assert (answer.kind, answer.setting, answer.environment, answer.saved_bytes) == ("cannot-tell", None, {}, None)
+    assert len(answer.table) == 0 and "_record_memory_history" in answer._repr_html_() and repr(answer.table) == ""
 
 
 def test_a_comparison_has_a_row_for_each_strategy_and_trace():

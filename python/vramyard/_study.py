@@ -83,8 +83,9 @@ class Answer(Result):
 
     def _repr_html_(self) -> str:
         lines = "".join(f"<pre>export {html.escape(name)}={html.escape(value)}</pre>" for name, value in self.environment.items())
-        rest = " ".join(self.json["answer"]["text"][1:])
-        return f"<p><b>{html.escape(self.verdict)}</b></p>{lines}<p>{html.escape(rest)}</p>{self.table._repr_html_()}"
+        rest = html.escape(" ".join(self.json["answer"]["text"][1:]))
+        recipe = html.escape("\n".join(self.json["answer"].get("recipe", ())))
+        return f"<p><b>{html.escape(self.verdict)}</b></p>{lines}<p>{rest}</p><pre>{recipe}</pre>{self.table._repr_html_()}"
 
 
 def _variables(settings: Optional[Sequence[str]]) -> Dict[str, str]:

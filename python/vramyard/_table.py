@@ -70,6 +70,10 @@ class Frame:
         return frame.__arrow_c_stream__(requested_schema)
 
 
+# Longer tables are shown in part.
+_MOST_ROWS = 60
+
+
 class Table(Frame):
     """A table of a result, as the program writes it: a row for each run or owner.
 
@@ -123,17 +127,22 @@ class Table(Frame):
         return [c.replace("_bytes", "").replace("_", " ") for c in self._shown]
 
     def _cells(self) -> List[List[str]]:
-        return [[_cell(c, row.get(c)) for c in self._shown] for row in self.rows]
+        return [[_cell(c, row.get(c)) for c in self._shown] for row in self.rows[:_MOST_ROWS]]
+
+    def _left_out(self) -> str:
+        """Returns the last line of a long table, or ""."""
+        return f"{len(self) - _MOST_ROWS:,} more rows" if len(self) > _MOST_ROWS else ""
 
     def __repr__(self) -> str:
         lines = [self._titles(), *self._cells()]
         widths = [max(map(len, column)) for column in zip(*lines)]
-        return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines)
+        shown = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines]
+        return "\n".join(filter(None, [*shown, self._left_out()]))
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(title)}</th>" for title in self._titles())
         body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>" for line in self._cells())
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{self._left_out()}" if self.rows else ""
 
 
 def picture(title: str, curves: Mapping[str, Sequence[int]]) -> str:
