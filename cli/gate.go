@@ -183,19 +183,17 @@ func (f *gateFlags) judgeWork(ctx context.Context, cmd *cobra.Command, b *gate.B
 		return nil, fmt.Errorf("another recording has the name %q too: rename the file", name)
 	}
 	e := b.Budget(name)
-	var part gate.Part
-	if e == nil {
-		if f.update == gate.UpdateNone {
-			return nil, fmt.Errorf("no budget has the name %q: %s--update adds it", name,
-				nearest.Hint(name, b.Missing(nil)))
-		}
+	switch {
+	case e == nil && f.update == gate.UpdateNone:
+		return nil, fmt.Errorf("no budget has the name %q: %s--update adds it", name, nearest.Hint(name, b.Missing(nil)))
+	case e == nil:
 		var err error
 		if e, err = f.newBudget(name, src, of); err != nil {
 			return nil, err
 		}
 		b.Budgets = append(b.Budgets, e)
-	} else {
-		part = e.Part()
+	case e.New() && f.update == gate.UpdateNone:
+		return nil, fmt.Errorf("the budget %q has no figures: --update adds them", name)
 	}
 	setup, err := f.catalogue.Lookup(e.Strategy, e.Config)
 	if err != nil {
@@ -205,7 +203,7 @@ func (f *gateFlags) judgeWork(ctx context.Context, cmd *cobra.Command, b *gate.B
 	if of.Snapshot != nil {
 		stacks = of.Stacks()
 	}
-	w, err := gate.NewWork(walking(cmd, "cutting", src), stacks, part)
+	w, err := gate.NewWork(walking(cmd, "cutting", src), stacks, e.Part())
 	if err != nil {
 		return nil, err
 	}

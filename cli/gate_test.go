@@ -215,6 +215,7 @@ func TestGateRefuses(t *testing.T) {
 	succeed(t, "gate", "--baseline", budget, "--update", train)
 	text := content(t, budget)
 	other := write(t, "trian.trace", small)
+	const own = "schema: vramyard-budget/1\nbudgets: {train: {strategy: caching, step: serve}}\n"
 	for _, c := range []struct{ budget, path, want string }{
 		{text, shorter, "the recording has 2 steps, the budget is of 3: record as many"},
 		{text, other, `no budget has the name "trian": did you mean "train"? --update adds it`},
@@ -231,6 +232,8 @@ func TestGateRefuses(t *testing.T) {
 		{strings.Replace(text, "min_capacity: ", "min_capacity: x", 1), train,
 			"want a number of bytes, or a size such as 24GiB"},
 		{text + "---\na: 1\n", train, "want one document"},
+		{own, train, `the budget "train" has no figures: --update adds them`},
+		{strings.Replace(text, "steps:", "step: serve\n    steps:", 1), train, `the recording has no mark "serve"`},
 	} {
 		require.NoError(t, os.WriteFile(budget, []byte(c.budget), 0o600))
 		status, out, errs := command(t, "gate", "--baseline", budget, c.path)
@@ -244,6 +247,19 @@ func TestGateRefuses(t *testing.T) {
 	status, _, errs = command(t, "gate", "--baseline", budget, "--update=up", train)
 	require.Equal(t, exitTrouble, status)
 	require.Contains(t, errs, "want lower or raise")
+}
+
+// TestOneMarkIsAStep judges a request of a server after other work.
+func TestOneMarkIsAStep(t *testing.T) {
+	budget := write(t, "budget.yaml",
+		"schema: vramyard-budget/1\nbudgets: {serve: {strategy: caching, step: request 0}}\n")
+	serve := func(before, number string) string {
+		return write(t, "serve.trace", "a 1 30MiB\n"+before+"mark \"request "+number+"\"\na 2 8MiB\nmark \"attention\"\n"+
+			"a 3 70MiB\nf 2\nf 3\nmark \"request "+number+" end\"\na 4 900MiB\n")
+	}
+	require.Contains(t, succeed(t, "gate", "--baseline", budget, "--update", serve("", "0")), "108.00 MiB")
+	require.Contains(t, content(t, budget), "    step: \"request 0\"\n    steps: 1\n    warmup: 0\n    empty:\n")
+	require.NotContains(t, succeed(t, "gate", "--baseline", budget, serve("a 8 2GiB\nf 8\n", "17")), "improved")
 }
 
 // TestGateSaysWhatIsNotCanonical takes recordings whose figures depend on their history.

@@ -30,6 +30,29 @@ func Steps(s Source) ([]Step, error) {
 	return m.steps(), nil
 }
 
+// StepsAt returns the steps that begin at a mark of the given text, or at marks that differ from it
+// only in their numbers. A step ends at the mark of its end, as "request 0 end" for "request 0", or
+// else where the next begins, or with the trace. StepsAt walks the trace once.
+func StepsAt(s Source, text string) ([]Step, error) {
+	m := marks{s: s}
+	if err := walk(s, m.add); err != nil {
+		return nil, err
+	}
+	var steps []Step
+	open := false
+	for k, i := range m.at {
+		n, name := len(steps), m.texts[m.tags[k]]
+		begins := m.families[k] == family(text)
+		if open && (begins || name == steps[n-1].Name+" end") {
+			steps[n-1].End, open = i, false
+		}
+		if begins {
+			steps, open = append(steps, Step{Name: name, First: i, End: m.events}), true
+		}
+	}
+	return steps, nil
+}
+
 // marks collects the marks of a trace.
 type marks struct {
 	s        Source

@@ -33,6 +33,7 @@ type Budget struct {
 	Line     int               // in the file; 0: not from a file
 	Strategy string            // allocator that the work is replayed through
 	Config   json.RawMessage   // over the strategy's preset; nil: none
+	Step     string            // text of a mark at which steps begin; empty: found in the marks
 	Steps    int               // judged steps, warm-up included; 0: the whole recording
 	Warmup   int               // of the steps
 	Figures  map[State]Figures // a figure that is absent is not judged
@@ -44,7 +45,15 @@ type Budget struct {
 }
 
 // Part returns the steps that the budget is of.
-func (b *Budget) Part() Part { return Part{Steps: &b.Steps, Warmup: &b.Warmup} }
+func (b *Budget) Part() Part {
+	if b.New() {
+		return Part{Step: b.Step}
+	}
+	return Part{Step: b.Step, Steps: &b.Steps, Warmup: &b.Warmup}
+}
+
+// New reports whether the budget has no figures yet.
+func (b *Budget) New() bool { return len(b.Figures) == 0 }
 
 // Budget returns the budget of a recording, nil if there is none.
 func (b *Baseline) Budget(name string) *Budget {
@@ -240,7 +249,8 @@ func (b *Budget) read(n *yaml.Node) error {
 	}
 	by := ""
 	err := fields(n, errEntry, map[string]func(*yaml.Node) error{
-		"strategy": text(&b.Strategy), "config": b.readConfig, "steps": count(&b.Steps), "warmup": count(&b.Warmup),
+		"strategy": text(&b.Strategy), "config": b.readConfig,
+		"step": text(&b.Step), "steps": count(&b.Steps), "warmup": count(&b.Warmup),
 		string(Empty): figures(Empty), string(Warm): figures(Warm),
 		"written_by": text(&b.Version), "trace_sha256": text(&b.Hash),
 		"blocks_by": text(&by), "blocks_above": size(&b.Above), "blocks": b.readBlocks,
@@ -321,6 +331,9 @@ func (b *Budget) write(t *strings.Builder) {
 	fmt.Fprintf(t, "  %s:\n    strategy: %s\n", quoted(b.Name), quoted(b.Strategy))
 	if b.Config != nil {
 		fmt.Fprintf(t, "    config: %s\n", b.Config)
+	}
+	if b.Step != "" {
+		fmt.Fprintf(t, "    step: %s\n", quoted(b.Step))
 	}
 	fmt.Fprintf(t, "    steps: %d\n    warmup: %d\n", b.Steps, b.Warmup)
 	for _, s := range States {

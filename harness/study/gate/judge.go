@@ -146,7 +146,7 @@ func (b *Baseline) Judge(e *Budget, w *Work, now map[State]Figures, how Update, 
 	if err != nil {
 		return nil, err
 	}
-	fresh := len(e.Figures) == 0
+	fresh := e.New()
 	if fresh {
 		e.Steps, e.Warmup = w.Steps, w.Warmup
 	}

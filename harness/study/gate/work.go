@@ -64,8 +64,9 @@ type Work struct {
 // Part selects the judged steps of a recording. The zero value selects all steps after one of
 // warm-up.
 type Part struct {
-	Steps  *int // steps to judge, warm-up included, from the first on; nil: all
-	Warmup *int // of them, the first ones; nil: one if there are two
+	Step   string // text of a mark at which steps begin, see [trace.StepsAt]; empty: as [trace.Steps] finds them
+	Steps  *int   // steps to judge, warm-up included, from the first on; nil: all
+	Warmup *int   // of them, the first ones; nil: one if there are two
 }
 
 var errNoHistory = errors.New("want a recording with a history of requests: this one has only the blocks of one moment")
@@ -76,14 +77,20 @@ func NewWork(src trace.Source, stacks top.Stacks, p Part) (*Work, error) {
 	head := src.Head()
 	w := &Work{Name: head.Header.Name, Hash: head.Header.Hash, stacks: stacks, states: map[State]*canonical{}}
 	steps, err := trace.Steps(src)
-	if err != nil {
+	if p.Step != "" {
+		steps, err = trace.StepsAt(src, p.Step)
+	}
+	switch {
+	case err != nil:
 		return nil, err
+	case p.Step != "" && len(steps) == 0:
+		return nil, fmt.Errorf("no step begins: the recording has no mark %q", p.Step)
 	}
 	w.Steps, w.Warmup = len(steps), min(len(steps)/2, 1)
 	if p.Steps != nil {
 		if *p.Steps > len(steps) {
-			return nil, fmt.Errorf("the recording has %s, the budget is of %d: record as many, or remove the entry and "+
-				"write it again with --update", units.Several(len(steps), "step"), *p.Steps)
+			return nil, fmt.Errorf("the recording has %s, the budget is of %d: record as many, or remove the figures "+
+				"and write them again with --update", units.Several(len(steps), "step"), *p.Steps)
 		}
 		w.Steps = *p.Steps
 	}
