@@ -228,7 +228,7 @@ func (l *layout) chunks(t *Target) []alloc.Chunk {
 				at = s.Addr.Add(s.Value.size)
 			}
 		}
-		list = appendGap(list, g, at, at.Add(l.spans.above(at, beyondMapped)))
+		list = appendGap(list, g, at, l.spans.end(g))
 	}
 	return list
 }

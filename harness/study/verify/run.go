@@ -160,7 +160,7 @@ func (r *run) survey(h *History) *History {
 		}
 		r.res.Recorded = max(r.res.Recorded, l.held)
 	}
-	r.ranges.ever = l.spans.ever
+	r.ranges.ever, r.ranges.tops = l.spans.ever, l.spans.tops
 	return &kept
 }
 

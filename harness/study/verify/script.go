@@ -96,7 +96,7 @@ const nowhere device.Addr = 1 << 62
 func (d *script) ReserveRange(size, _ device.Size, _ device.Addr) (device.Region, error) {
 	if len(d.maps) > 0 {
 		at := d.maps[0].Addr
-		return device.Region{Addr: at, Size: d.spans.above(at+1, size-1) + 1}, nil
+		return device.Region{Addr: at, Size: min(size, d.spans.end(d.spans.at(at)).Sub(at))}, nil
 	}
 	return device.Region{Addr: nowhere, Size: size}, nil
 }

@@ -25,6 +25,7 @@ type room struct {
 	span
 	base  device.Addr // lowest address ever mapped
 	bytes device.Size // mapped now
+	made  int         // index in tops
 }
 
 // spans is the ranges with mapped memory, by base. Their bounds are not recorded: a range is taken
@@ -34,6 +35,8 @@ type spans struct {
 	list []room
 	lows map[span]device.Addr // bases of the opening ranges, as revealed by later steps
 	ever []device.Addr        // sorted bases of all ranges in the recording; nil until known
+	tops []device.Addr        // by range, in order of creation: end of its highest memory, ever mapped
+	made int                  // ranges created so far
 }
 
 // beyondMapped is the assumed extent of a range above its mapped memory, unless another one starts
@@ -48,10 +51,15 @@ func (x *spans) mapped(of span, r device.Region) {
 			base = min(base, low)
 		}
 		i = len(x.list)
-		x.list = append(x.list, room{span: of, base: base})
+		x.list = append(x.list, room{span: of, base: base, made: x.made})
+		if x.made++; x.made > len(x.tops) {
+			x.tops = append(x.tops, 0)
+		}
 	}
-	x.list[i].base = min(x.list[i].base, r.Addr)
-	x.list[i].bytes += r.Size
+	g := &x.list[i]
+	g.base = min(g.base, r.Addr)
+	g.bytes += r.Size
+	x.tops[g.made] = max(x.tops[g.made], r.End())
 	x.sort()
 }
 
@@ -91,14 +99,24 @@ func (x *spans) sort() {
 	slices.SortFunc(x.list, func(a, b room) int { return cmp.Compare(a.base, b.base) })
 }
 
-// above returns the extent of a range from an address on, up to most bytes, without reaching the
-// next range.
-func (x *spans) above(at device.Addr, most device.Size) device.Size {
-	i, _ := slices.BinarySearch(x.ever, at)
+// end returns the end of a range: above all memory ever mapped in it, and not in another range.
+// Another one may later have addresses of a range that is gone.
+func (x *spans) end(g room) device.Addr {
+	top := x.tops[g.made]
+	i, _ := slices.BinarySearch(x.ever, top)
 	if i < len(x.ever) {
-		return min(most, x.ever[i].Sub(at))
+		return min(top.Add(beyondMapped), x.ever[i])
 	}
-	return most
+	return top.Add(beyondMapped)
+}
+
+// at returns the range that contains an address.
+func (x *spans) at(a device.Addr) room {
+	i, found := slices.BinarySearchFunc(x.list, a, func(g room, a device.Addr) int { return cmp.Compare(g.base, a) })
+	if !found {
+		i--
+	}
+	return x.list[i]
 }
 
 // join adds memory of an expandable segment, merged with adjacent memory of the same one.
