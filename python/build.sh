@@ -42,6 +42,8 @@ esac
 if [ "$system/$arch" = "$(go env GOHOSTOS)/$(go env GOHOSTARCH)" ] && [ "$system" = linux ]; then
 	CGO_ENABLED=1 go build -buildmode=c-shared -ldflags '-s -w -buildid=' -o "$bin/libvramyard.so" ./cmd/libvramyard
 	rm "$bin/libvramyard.h"
+	PYTHONPATH=python PYTHONDONTWRITEBYTECODE=1 python3 -c \
+		'import sys; from vramyard import cudnn_table; cudnn_table.build(sys.argv[1])' "$bin"
 	if [ "$arch" = amd64 ]; then
 		CGO_ENABLED=0 go run ./device/standin/wheels build "$bin/standins" device/standin/testdata/wheels/*.json
 	fi

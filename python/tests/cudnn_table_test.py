@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 from vramyard import cudnn_table
 
@@ -55,6 +56,13 @@ class Tests(unittest.TestCase):
             subprocess.run(tool, check=True, env=environment)
             row = "forward type=2 w=3,3:3,1 x=9,8:8,1 y=9,6:6,1 stride=1,1 4096\n"
             self.assertEqual(table.read_text(), "# card\n" + row)
+
+            # A wheel has the library, and needs no compiler.
+            table.unlink()
+            built = mock.patch.object(cudnn_table, "BUILT", pathlib.Path(cudnn_table.build(folder)))
+            with built, mock.patch.dict(os.environ, LD_LIBRARY_PATH=folder, VRAMYARD_CUDNN="bound=4096", CXX="/nowhere"):
+                self.assertEqual(cudnn_table.main([str(table), "--", sys.executable, "-c", PROGRAM]), 0)
+            self.assertEqual(table.read_text(), row)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
     python -m vramyard.cudnn_table FILE -- python train.py
 
 The program runs as usual, with a library before cuDNN that records each executed convolution and its work area. FILE
-gets one row for each convolution; rows that it has already stay. It needs a C++ compiler and a checkout of the repository, whose python folder is on PYTHONPATH.
+gets one row for each convolution; rows that it has already stay. The wheel of Linux
+has the library; in a checkout of the repository, with its python folder on PYTHONPATH, a C++ compiler builds it.
 """
 
 import os
@@ -15,6 +16,7 @@ from typing import List
 
 PYTHON = pathlib.Path(__file__).resolve().parent.parent
 NATIVE = PYTHON.parent / "device" / "standin" / "native"
+BUILT = PYTHON / "vramyard" / "bin" / "cudnn_table.so"
 
 
 def build(folder: str) -> str:
@@ -22,7 +24,7 @@ def build(folder: str) -> str:
     library = os.path.join(folder, "cudnn_table.so")
     sources = [PYTHON / "native" / "cudnn_table.cc", NATIVE / "dnngraph.cc"]
     if not sources[0].exists():
-        sys.exit(f"vramyard: {sources[0]} does not exist: want the package in a checkout of the repository")
+        sys.exit(f"vramyard: {sources[0]} does not exist: want a wheel of Linux, or the package in a checkout of the repository")
     compiler = os.environ.get("CXX", "c++").split()
     options = ["-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"]
     subprocess.run([*compiler, *options, f"-I{NATIVE}", "-o", library, *map(str, sources), "-ldl"], check=True)
@@ -43,7 +45,8 @@ def main(arguments: List[str]) -> int:
     table, command = pathlib.Path(arguments[0]), arguments[2:]
     with tempfile.TemporaryDirectory() as folder:
         rows = pathlib.Path(folder, "rows")
-        preload = " ".join(filter(None, [build(folder), os.environ.get("LD_PRELOAD")]))
+        recorder = str(BUILT) if BUILT.exists() else build(folder)
+        preload = " ".join(filter(None, [recorder, os.environ.get("LD_PRELOAD")]))
         status = subprocess.call(command, env=dict(os.environ, LD_PRELOAD=preload, VRAMYARD_ROWS=str(rows)))
         found = rows.read_text().splitlines() if rows.exists() else []
     old = table.read_text().splitlines() if table.exists() else []
