@@ -48,7 +48,7 @@ func (c *Cause) String() string {
 
 // Site is the memory of a call site at the peak.
 type Site struct {
-	At     string      `json:"at"`           // call site without line numbers, tag or size
+	At     string      `json:"at"`           // call site without line numbers and outer folders, tag or size
 	Before device.Size `json:"before_bytes"` // live at the peak of the budget
 	Now    device.Size `json:"now_bytes"`    // live at the peak of the work
 }
@@ -76,8 +76,17 @@ func (w *Work) Blocks() (top.Grouping, []top.Kind, error) {
 	return top.Census(c.Trace, stacks)
 }
 
-// lineNumber is the number of a line in a call site: an edit above it changes it.
-var lineNumber = regexp.MustCompile(`:\d+ `)
+// The parts of a call site that differ between equal programs: an edit above a line changes its
+// number, and each machine has the repository in another folder.
+var (
+	lineNumber   = regexp.MustCompile(`:\d+ `)
+	outerFolders = regexp.MustCompile(`\S*/([^\s/]+/[^\s/]+:\d+ )`)
+)
+
+// placeOf returns a call site without the parts that differ between equal programs.
+func placeOf(site string) string {
+	return lineNumber.ReplaceAllString(outerFolders.ReplaceAllString(site, "$1"), " ")
+}
 
 // remainder is the blocks of a kind that have no counterpart yet.
 type remainder struct {
@@ -97,7 +106,7 @@ func remainders(kinds []top.Kind, by top.Grouping, count func(*top.Kind) int) []
 	for _, k := range kinds {
 		r := &remainder{Kind: k, place: k.At, n: count(&k)}
 		if by == top.ByCallSite {
-			r.place = lineNumber.ReplaceAllString(k.At, " ")
+			r.place = placeOf(k.At)
 		}
 		all = append(all, r)
 	}

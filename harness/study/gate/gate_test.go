@@ -3,6 +3,7 @@ package gate_test
 import (
 	"flag"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -361,4 +362,38 @@ func TestRegressionsAreFoundAndNamed(t *testing.T) {
 			require.Equal(t, c.at, r.Sites[0].At)
 		})
 	}
+}
+
+// sitesOf are stacks of one line, by id.
+type sitesOf []string
+
+func (s sitesOf) Stack(id uint64) uint32                { return uint32(id) }
+func (s sitesOf) Lines(stack uint32) ([]string, string) { return s[stack : stack+1], s[stack] }
+func (s sitesOf) Frames(uint32) iter.Seq[uint32]        { return func(func(uint32) bool) {} }
+func (s sitesOf) Frame(uint32) (string, string)         { return "", "" }
+
+// TestCallSitesAreTheSameElsewhere records a program with a new line and a new block on another
+// machine.
+func TestCallSitesAreTheSameElsewhere(t *testing.T) {
+	e := &gate.Budget{Figures: map[gate.State]gate.Figures{}}
+	judge := func(how gate.Update, text string, sites ...string) *gate.Result {
+		src, err := trace.Read(strings.NewReader(text), "train.trace", trace.Options{})
+		require.NoError(t, err)
+		w, err := gate.NewWork(src, sitesOf(append([]string{""}, sites...)), gate.Part{})
+		require.NoError(t, err)
+		now, err := w.Measure(t.Context(), compare.NewPool(0, 0), caching(t), nil)
+		require.NoError(t, err)
+		r, err := (&gate.Baseline{}).Judge(e, w, now, how, "1")
+		require.NoError(t, err)
+		return r
+	}
+	judge(gate.UpdateLower, "a 1 3MiB\na 2 5MiB\na 3 5MiB\n", "/home/a/project/model/net.py:10 forward",
+		"/home/a/project/model/net.py:20 loss ← /home/a/project/train.py:7 main", "lib/x.py:3 f")
+	r := judge(gate.UpdateNone, "a 1 3MiB\na 2 5MiB\na 3 5MiB\na 4 3MiB\n", "/ci/model/net.py:12 forward",
+		"/ci/model/net.py:24 loss ← /ci/project/train.py:7 main", "lib/x.py:3 f", "/ci/model/net.py:13 mask")
+	require.Len(t, r.Causes, 1)
+	require.Equal(t, "1 block of 3.00 MiB added", r.Causes[0].String())
+	require.Equal(t, "/ci/model/net.py:13 mask", r.Causes[0].At)
+	require.Equal(t, []string{"/ci/model/net.py:13 mask"}, r.Causes[0].Lines)
+	require.Equal(t, []gate.Site{{At: "model/net.py mask", Now: 3 << 20}}, r.Sites)
 }
