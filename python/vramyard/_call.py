@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import warnings
-from typing import Any, List, Optional, Sequence, Union
+from typing import Any, List, Mapping, Optional, Sequence, Union
 
 from vramyard import _program
 
@@ -23,15 +23,15 @@ class Error(RuntimeError):
 
 
 def flags(**values: Any) -> List[str]:
-    """Returns arguments of the program: None and False omit a flag, and a dictionary is JSON."""
+    """Returns arguments of the program: None and False omit a flag, and a mapping is JSON."""
     arguments = []
     for name, value in values.items():
         name = name.replace("_", "-")
         if value is True:
             arguments.append(f"--{name}")
         elif value is not None and value is not False:
-            if isinstance(value, dict):
-                value = json.dumps(value)
+            if isinstance(value, Mapping):
+                value = json.dumps(dict(value))
             elif isinstance(value, (list, tuple)):
                 value = ",".join(value)
             elif isinstance(value, os.PathLike):

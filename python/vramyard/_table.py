@@ -15,15 +15,20 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-def library(name: str, otherwise: str = "") -> Any:
-    """Returns an optional library. Raises Error if it is not installed and there is no other way."""
+def library(name: str) -> Any:
+    """Returns an optional library. Raises Error if it is not installed."""
     try:
         return importlib.import_module(name)
     except ImportError:
-        if otherwise:
-            return None
         name = name.partition(".")[0]
         raise Error(f"this needs {name}: pip install {name}") from None
+
+
+def _installed(name: str) -> bool:
+    try:
+        return importlib.import_module(name) is not None
+    except ImportError:
+        return False
 
 
 def size(count: Optional[float]) -> str:
@@ -66,7 +71,7 @@ class Frame:
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Returns the columns by the interface of Arrow, for DuckDB and others. It needs pyarrow or polars."""
-        frame = self.to_arrow() if library("pyarrow", "polars") else self.to_polars()
+        frame = self.to_arrow() if _installed("pyarrow") else self.to_polars()
         return frame.__arrow_c_stream__(requested_schema)
 
 
@@ -110,7 +115,7 @@ class Table(Frame):
 
     def to_pandas(self) -> pandas.DataFrame:
         found = library("pandas")
-        arrow = self._parquet is not None and library("pyarrow", "rows") is not None
+        arrow = self._parquet is not None and _installed("pyarrow")
         frame: pandas.DataFrame = self.to_arrow().to_pandas() if arrow else found.DataFrame(self.rows)
         return frame
 
