@@ -88,7 +88,7 @@ func (f *benchFlags) run(cmd *cobra.Command, _ []string) error {
 	if wrong, ok := errors.AsType[*bench.SelectionError](err); ok {
 		return flagError(wrong.Part, wrong.Why)
 	}
-	o := bench.Options{Rounds: f.rounds, Arena: f.arena, Version: version}
+	o := bench.Options{Rounds: f.rounds, Arena: f.arena}
 	if o.Device, o.Capacity, err = f.placed(); err != nil {
 		return err
 	}

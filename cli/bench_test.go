@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/study/bench"
 )
 
@@ -38,7 +39,7 @@ func TestBenchPrintsAndWrites(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &r))
 	require.Equal(t, bench.Schema, r.Schema)
-	require.Equal(t, version, r.Version)
+	require.Equal(t, provenance.Read(), r.Provenance)
 	require.Len(t, r.Loops, 4)
 	require.Len(t, r.Runs, 4*len(everything.Default(setting.Timed)))
 	require.EqualValues(t, 42, r.Runs[0].Params.Seed)
@@ -82,7 +83,8 @@ func TestBenchCSVHasTheFiguresOfTheJSON(t *testing.T) {
 	for i, row := range rows[1:] {
 		for k, name := range rows[0] {
 			var found any = want
-			if name != "version" && name != "clock" && name != "rounds" && !strings.HasPrefix(name, "machine.") {
+			if !strings.HasPrefix(name, "provenance.") && name != "clock" && name != "rounds" &&
+				!strings.HasPrefix(name, "machine.") {
 				found = runs[i]
 			}
 			for part := range strings.SplitSeq(name, ".") {

@@ -24,11 +24,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/internal/units"
 )
-
-// version of the program, stored in every result.
-const version = "0.1.0"
 
 // Exit statuses.
 const (
@@ -154,7 +152,7 @@ Exit status:
   141  the reader of standard output has closed it
 
 Statuses 1 and 2 come with one line on standard error that names the place.`,
-		Version:       version,
+		Version:       provenance.Read().String(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          knownCommand,
@@ -163,7 +161,7 @@ Statuses 1 and 2 come with one line on standard error that names the place.`,
 	root.SetFlagErrorFunc(unknownFlag)
 	root.AddCommand(newCompare(c), newReplay(c), newVerify(c), newBench(c), newCheck(c), newWhatif(c), newRun(c),
 		newTop(), newTune(c), newOffline(), newRemat(c), newDiff(), newGate(c), newPlot(c), newTrace(c), newView(c),
-		newStrategies(c), newDevices(), newTraces(), newLicenses())
+		newStrategies(c), newDevices(), newTraces(), newLicenses(), newVersion())
 	root.SetHelpCommand(newHelp())
 	complete(root, c, values(c))
 	root.InitDefaultCompletionCmd()

@@ -10,6 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/provenance"
 )
 
 const commandsPage = "../docs/commands.md"
@@ -164,5 +166,5 @@ func cell(text string) string { return prosed(strings.ReplaceAll(text, "\n", " "
 func TestCitation(t *testing.T) {
 	file, err := os.ReadFile("../CITATION.cff")
 	require.NoError(t, err)
-	require.Contains(t, string(file), "\nversion: "+version+"\n")
+	require.Contains(t, string(file), "\nversion: "+provenance.Version+"\n")
 }

@@ -81,7 +81,7 @@ func (f *compareFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.files.check(inputs...); err != nil {
 		return err
 	}
-	o := compare.Options{Version: version}
+	o := compare.Options{}
 	var err error
 	if o.Device, o.Capacity, err = f.placed(); err != nil {
 		return err

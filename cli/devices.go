@@ -11,6 +11,7 @@ import (
 	"github.com/vramyard/vramyard/device/cuda"
 	"github.com/vramyard/vramyard/device/nvml"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/internal/units"
 )
@@ -20,10 +21,10 @@ const devicesSchema = "vramyard-devices/1"
 
 // deviceList is the JSON output of the command devices.
 type deviceList struct {
-	Schema  string     `json:"schema"`
-	Version string     `json:"version"` // of the program
-	Cards   []sim.Card `json:"cards"`
-	Costs   []callCost `json:"costs"` // of the default table
+	Schema     string           `json:"schema"`
+	Provenance provenance.Build `json:"provenance"` // of the program
+	Cards      []sim.Card       `json:"cards"`
+	Costs      []callCost       `json:"costs"` // of the default table
 	// CUDA is the inventory of the CUDA driver, or null with the reason in NoCUDA.
 	CUDA   *cuda.Inventory `json:"cuda"`
 	NoCUDA string          `json:"no_cuda,omitempty"`
@@ -73,7 +74,7 @@ reserved, BAR1, ECC, MIG and compute processes.`,
 // listDevices returns the GPUs, the cards and the costs of calls. A missing driver is reported, not
 // an error.
 func listDevices() deviceList {
-	l := deviceList{Schema: devicesSchema, Version: version, Cards: sim.Cards()}
+	l := deviceList{Schema: devicesSchema, Provenance: provenance.Read(), Cards: sim.Cards()}
 	costs, _ := sim.Published.Costs()
 	for call, cost := range costs {
 		l.Costs = append(l.Costs, callCost{device.Call(call).String(), cost})

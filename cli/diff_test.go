@@ -27,7 +27,7 @@ func results(t *testing.T) (a, b string) {
 	}
 	a = write(t, "a.json", head+run("bfc", "17179869184", "18253611008", "50")+","+run("caching", "17179869184",
 		"18253611008", "80")+","+run("tlsf", "1", "2", "3")+"]}")
-	b = write(t, "b.json", strings.Replace(head, `"version":"1"`, `"version":"2"`, 1)+
+	b = write(t, "b.json", strings.Replace(head, `"version":"1"`, `"provenance":{"version":"2"}`, 1)+
 		run("bfc", "17179869184", "18253611008", "55.5")+","+run("caching", "null", "19327352832", "79")+","+
 		run("slab", "1", "2", "3")+"]}")
 	return a, b
@@ -40,7 +40,7 @@ func TestDiffShowsWhatDiffers(t *testing.T) {
 	require.Equal(t, `A a.json
 B b.json
 vramyard-compare/1, 2 runs compared
-version: A "1", B "2"
+provenance.version: A "1", B "2"
 only in A: tlsf on llama, sha256 0123456789ab
 only in B: slab on llama, sha256 0123456789ab
 

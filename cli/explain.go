@@ -6,6 +6,7 @@ import (
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
@@ -28,7 +29,7 @@ func (f *replayFlags) explain(p *replay.Prepared, stacks *postmortem.Stacks, set
 	if err != nil {
 		return err
 	}
-	v.Version = version
+	v.Provenance = provenance.Read()
 	f.verdict = v
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/gate"
@@ -94,7 +95,7 @@ func (f *gateFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return flagError("baseline", err)
 	}
-	r := &gate.Report{Schema: gate.Schema, Version: version, Baseline: f.baseline}
+	r := &gate.Report{Schema: gate.Schema, Provenance: provenance.Read(), Baseline: f.baseline}
 	var given []string
 	ctx, done := untilInterrupt(cmd)
 	defer done()
@@ -213,7 +214,7 @@ func (f *gateFlags) judgeWork(ctx context.Context, cmd *cobra.Command, b *gate.B
 		return nil, err
 	}
 	f.noteSettings(w, e, src)
-	return b.Judge(e, w, now, f.update, version)
+	return b.Judge(e, w, now, f.update, provenance.Version)
 }
 
 // hint names a budget of a similar name.

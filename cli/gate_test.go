@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/vramyard/vramyard/harness/provenance"
 )
 
 // steps are those of a small training: the requests of the work. Its weights have the ids 1 to 3.
@@ -94,11 +97,15 @@ func TestFiveHistoriesHaveOneVerdict(t *testing.T) {
 	require.Len(t, peaks, 10, "the recordings differ")
 }
 
-// golden compares a text with a file, without the version of the program.
+// provenanceObject matches the object "provenance" of a result.
+var provenanceObject = regexp.MustCompile(`(?s)"provenance": \{.*?\}`)
+
+// golden compares a text with a file, without the program.
 func golden(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join("testdata/gate", name)
-	text = strings.ReplaceAll(text, `"`+version+`"`, `"VERSION"`)
+	text = provenanceObject.ReplaceAllString(text, `"provenance": {}`)
+	text = strings.ReplaceAll(text, `"`+provenance.Version+`"`, `"VERSION"`)
 	if *rewrite {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	}
@@ -139,7 +146,7 @@ func TestGateWritesEveryForm(t *testing.T) {
 	budget := at("budget.yaml")
 	first := write(t, "train.trace", histories("")["alone"])
 	succeed(t, "gate", "--baseline", budget, "--update", first)
-	onPage(t, "budget", strings.ReplaceAll(content(t, budget), `"`+version+`"`, `"VERSION"`))
+	onPage(t, "budget", strings.ReplaceAll(content(t, budget), `"`+provenance.Version+`"`, `"VERSION"`))
 	succeed(t, "gate", "--baseline", budget, "--update", first, "../examples/oom/layouts.pickle.gz")
 	golden(t, "budget.yaml", content(t, budget))
 	now := write(t, "train.trace", histories("a 9 2MiB tag=activation:added\n")["alone"])

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/workload"
 	"github.com/vramyard/vramyard/strategies"
@@ -228,15 +229,17 @@ func TestCompareWritesTablesJSONAndCSV(t *testing.T) {
 	raw, err := os.ReadFile(jsonFile)
 	require.NoError(t, err)
 	var r struct {
-		Schema string
-		Runs   []map[string]any
+		Schema     string
+		Provenance provenance.Build
+		Runs       []map[string]any
 	}
 	require.NoError(t, json.Unmarshal(raw, &r))
+	require.Equal(t, provenance.Read(), r.Provenance)
 	require.Len(t, r.Runs, 2)
 	for _, key := range []string{
 		"trace", "strategy", "config", "lower_bound_bytes", "min_capacity_bytes", "peak_requested_bytes",
 		"peak_allocated_bytes", "peak_reserved_bytes", "reservation_waste", "external_fragmentation_peak",
-		"oom_count", "refused_count", "device_calls", "ns_per_op", "trace_sha256", "version",
+		"oom_count", "refused_count", "device_calls", "ns_per_op", "trace_sha256",
 	} {
 		require.Contains(t, r.Runs[0], key)
 	}
@@ -247,8 +250,10 @@ func TestCompareWritesTablesJSONAndCSV(t *testing.T) {
 	rows, err := csv.NewReader(f).ReadAll()
 	require.NoError(t, err)
 	require.Len(t, rows, 3)
-	r.Runs[0]["self_timed"] = false // the JSON of a run that is not so has no such field
-	for i, key := range rows[0] {   // the same names and values as in JSON
+	r.Runs[0]["self_timed"] = false                        // the JSON of a run that is not so has no such field
+	r.Runs[0]["provenance.version"] = r.Provenance.Version // of the whole result
+	r.Runs[0]["provenance.commit"] = r.Provenance.Commit
+	for i, key := range rows[0] { // the same names and values as in JSON
 		require.Contains(t, r.Runs[0], key)
 		if v, ok := r.Runs[0][key].(string); ok {
 			require.Equal(t, v, rows[1][i])

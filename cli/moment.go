@@ -14,6 +14,7 @@ import (
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
@@ -144,7 +145,7 @@ func (f *replayFlags) takeChunks(p *replay.Prepared, t trace.Source, setup setti
 	if err != nil {
 		return err
 	}
-	v.Version = version
+	v.Provenance = provenance.Read()
 	f.files.of("chunks").fill = func(w io.Writer) error {
 		if endingOf(f.files.of("chunks").path) == ".json" {
 			return encodeJSON(w, v)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/offline"
 	"github.com/vramyard/vramyard/harness/trace/formats"
@@ -83,7 +84,7 @@ func (f *offlineFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	r := &offline.Report{Schema: offline.Schema, Version: version, FreeAt: at, Limits: limits}
+	r := &offline.Report{Schema: offline.Schema, Provenance: provenance.Read(), FreeAt: at, Limits: limits}
 	var placed func(w io.Writer) error
 	bar := begin(cmd, stage{unit: "traces", total: int64(len(traces))})
 	ctx, done := untilInterrupt(cmd)

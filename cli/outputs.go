@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/show/page"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/trace/flat"
@@ -95,7 +96,7 @@ func (o *outputs) page(cmd *cobra.Command, args []string, draw func() (*page.Rep
 		if err != nil {
 			return err
 		}
-		r.Command, r.Version = commandLine(cmd, args), version
+		r.Command, r.Provenance = commandLine(cmd, args), provenance.Read()
 		return page.Write(w, r)
 	}
 }

@@ -253,7 +253,7 @@ func (f *rematFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 func (f *rematFlags) options() (o grid.Options, setups []setting.Setup, err error) {
-	o = grid.Options{Settings: f.Settings, Workers: f.workers, Version: version}
+	o = grid.Options{Settings: f.Settings, Workers: f.workers}
 	for _, list := range []struct {
 		flag, text string
 		names      *[]string

@@ -17,6 +17,7 @@ import (
 	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/show/export"
 	"github.com/vramyard/vramyard/harness/show/page"
@@ -210,7 +211,7 @@ func (f *replayFlags) run(cmd *cobra.Command, path string) error {
 	if err != nil {
 		return err
 	}
-	res.Version, res.Waits = version, f.waits
+	res.Provenance, res.Waits = provenance.Read(), f.waits
 	if f.verdict != nil && f.verdict.Outcome == postmortem.Refused {
 		f.verdict.Failures = max(int(res.OOMs), 1)
 	}

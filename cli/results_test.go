@@ -25,6 +25,7 @@ func inputless(t *testing.T) map[string][]string {
 		"bench --json":        {"bench", "--json"},
 		"check --html":        {"check", "--html"},
 		"devices --json":      {"devices", "--json"},
+		"version --json":      {"version", "--json"},
 		"plot --out":          {"plot", missing, "--out"},
 		"trace gen":           {"trace", "gen", "w1"},
 		"trace convert":       {"trace", "convert", missing},

@@ -190,7 +190,7 @@ func (f *runFlags) answer(cmd *cobra.Command, out *launch.Outcome) error {
 	shape.Capacity, shape.Policy = 0, f.o.Policy
 	ctx, done := untilInterrupt(cmd)
 	r, err := whatif.Search(ctx, w, rec, grid, whatif.Options{
-		Version: version, Device: shape, Card: capacity, Memory: heapLeft(),
+		Device: shape, Card: capacity, Memory: heapLeft(),
 	})
 	done()
 	if r == nil {

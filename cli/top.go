@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/postmortem"
 	"github.com/vramyard/vramyard/harness/study/top"
@@ -73,7 +74,7 @@ func topOf(src trace.Source, stacks *postmortem.Stacks) (*top.Report, error) {
 	}
 	r, err := top.Measure(src, of)
 	if err == nil {
-		r.Version = version
+		r.Provenance = provenance.Read()
 	}
 	return r, err
 }

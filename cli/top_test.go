@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/study/top"
 )
 
@@ -79,7 +80,7 @@ func TestTopShowsWhoHoldsMemory(t *testing.T) {
 	require.NoError(t, err)
 	var r top.Report
 	require.NoError(t, json.Unmarshal(raw, &r))
-	require.Equal(t, version, r.Version)
+	require.Equal(t, provenance.Read(), r.Provenance)
 	require.Equal(t, []string{"model.py:7 forward", "train.py:7 <module>"}, r.Peak.Stacks[0].Lines)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/workload"
@@ -18,9 +19,9 @@ const tracesSchema = "vramyard-traces/1"
 
 // traceList is the traces inside the program, as JSON.
 type traceList struct {
-	Schema  string       `json:"schema"`
-	Version string       `json:"version"` // of the program
-	Traces  []innerTrace `json:"traces"`
+	Schema     string           `json:"schema"`
+	Provenance provenance.Build `json:"provenance"` // of the program
+	Traces     []innerTrace     `json:"traces"`
 }
 
 // innerTrace is a trace inside the program.
@@ -56,7 +57,7 @@ of events, peak live bytes, and the recorded training program.`,
 			if err := files.check(); err != nil {
 				return err
 			}
-			l := traceList{Schema: tracesSchema, Version: version}
+			l := traceList{Schema: tracesSchema, Provenance: provenance.Read()}
 			for _, about := range workload.Recordings() {
 				t, err := workload.OpenRecording(about.Name)
 				if err != nil {

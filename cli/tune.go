@@ -69,7 +69,7 @@ func (f *tuneFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	o := tune.Options{Points: f.points, Version: version, Memory: heapLeft()}
+	o := tune.Options{Points: f.points, Memory: heapLeft()}
 	if o.Device, _, err = f.shape(); err != nil {
 		return err
 	}

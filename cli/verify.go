@@ -11,6 +11,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/verify"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -90,7 +91,7 @@ func (f *verifyFlags) verify(cmd *cobra.Command, h *verify.History, target *veri
 	if err != nil {
 		return fmt.Errorf("%s: %w", h.Name, err)
 	}
-	res.Version = version
+	res.Provenance = provenance.Read()
 	stdout := cmd.OutOrStdout()
 	f.files.json(res)
 	err = f.files.write(stdout, func(w io.Writer) error { return report.Verification(w, res) })

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/study/verify"
 )
 
@@ -71,7 +72,7 @@ peak reserved: 22.00 MiB (23068672 bytes), recorded 22.00 MiB (23068672 bytes)
 	var r verify.Result
 	require.NoError(t, json.Unmarshal(raw, &r))
 	require.Equal(t, verify.Schema, r.Schema)
-	require.Equal(t, version, r.Version)
+	require.Equal(t, provenance.Read(), r.Provenance)
 	require.Equal(t, "caching", r.Strategy)
 	require.Contains(t, string(r.Config), `"rules": "2.11"`)
 	require.True(t, r.All())

@@ -25,6 +25,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/show/page"
 	"github.com/vramyard/vramyard/harness/show/report"
@@ -182,13 +183,13 @@ func (f *viewFlags) settle(args []string) (err error) {
 func build() string {
 	path, err := os.Executable()
 	if err != nil {
-		return version
+		return provenance.Version
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return version
+		return provenance.Version
 	}
-	return fmt.Sprintf("%s %d %d", version, info.Size(), info.ModTime().UnixNano())
+	return fmt.Sprintf("%s %d %d", provenance.Version, info.Size(), info.ModTime().UnixNano())
 }
 
 // listen listens on the loopback interface.
@@ -310,7 +311,7 @@ func (f *viewFlags) showResult(path string) (*view.Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Version, r.Limit = version, mostPage
+	r.Provenance, r.Limit = provenance.Read(), mostPage
 	var b bytes.Buffer
 	if err := page.Write(&b, r); err != nil {
 		return nil, err
@@ -385,8 +386,8 @@ func (f *viewFlags) draw(ctx context.Context, cmd *cobra.Command, path string,
 	}
 	names := make([]string, len(wanted))
 	r := &page.Report{
-		Kind: "view", Version: version, Command: commandLine(cmd, []string{path}), Traces: []page.Traced{t}, Live: true,
-		Limit: mostPage,
+		Kind: "view", Provenance: provenance.Read(), Command: commandLine(cmd, []string{path}),
+		Traces: []page.Traced{t}, Live: true, Limit: mostPage,
 	}
 	for i := range rec.Runs {
 		names[i] = rec.Runs[i].Setup.Name

@@ -76,7 +76,7 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	if err := f.files.check(path, f.grid); err != nil {
 		return err
 	}
-	o := whatif.Options{Version: version, Workers: f.workers, Full: f.grid == gridFull}
+	o := whatif.Options{Workers: f.workers, Full: f.grid == gridFull}
 	if f.workers < 0 {
 		return flagError("workers", errWorkers)
 	}

@@ -19,6 +19,7 @@
 //	vramyard devices                                   list the simulated cards and the GPUs
 //	vramyard traces                                    list the traces inside the program
 //	vramyard licenses                                  the licenses of the program and its modules
+//	vramyard version                                   the version, the commit and the build of the program
 //
 // Exit status, as in diff, grep and pytest:
 //

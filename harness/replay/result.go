@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/provenance"
 )
 
 // Schema names the form of [Result] in JSON.
@@ -12,12 +13,12 @@ const Schema = "vramyard-replay/1"
 // Result holds the figures of one replay. Sizes are bytes, times nanoseconds. A nil pointer is a
 // figure that the strategy or the trace does not have.
 type Result struct {
-	Schema      string          `json:"schema"`       // the constant Schema
-	Version     string          `json:"version"`      // of the program, for the caller to fill in
-	Strategy    string          `json:"strategy"`     // name and preset
-	Config      json.RawMessage `json:"config"`       // the strategy's configuration
-	Trace       string          `json:"trace"`        // name of the trace
-	TraceSHA256 string          `json:"trace_sha256"` // hash of its decompressed file
+	Schema      string           `json:"schema"`       // the constant Schema
+	Provenance  provenance.Build `json:"provenance"`   // of the program, for the caller to fill in
+	Strategy    string           `json:"strategy"`     // name and preset
+	Config      json.RawMessage  `json:"config"`       // the strategy's configuration
+	Trace       string           `json:"trace"`        // name of the trace
+	TraceSHA256 string           `json:"trace_sha256"` // hash of its decompressed file
 	// why the trace is not the whole recorded run; empty: no gap is known
 	Gap        string      `json:"lacks"`
 	LowerBound device.Size `json:"lower_bound_bytes"` // peak of live bytes as requested; 0 without figures

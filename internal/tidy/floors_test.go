@@ -68,6 +68,7 @@ var rooms = []room{
 	{dir: "strategies", floor: 2, only: catalogueImports, never: notForStrategies, bare: true},
 	{dir: "strategies/", floor: 2, only: strategyImports, never: notForStrategies, bare: true},
 	{dir: "strategies/plugin", floor: 2, only: pluginImports, never: notForStrategies}, // shares memory with a process
+	{dir: "harness/provenance", floor: 3, only: []string{}, bare: true},
 	{dir: "harness/trace", floor: 3, never: outsideHarness},
 	{dir: "harness/trace/flat", floor: 3, only: []string{}},
 	{dir: "harness/trace/torch/pickle", floor: 3, only: []string{}, bare: true},

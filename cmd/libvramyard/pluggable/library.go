@@ -13,10 +13,11 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/provenance"
 )
 
 // Version is the version of the library.
-const Version = "0.1.0"
+const Version = provenance.Version
 
 // mostDevices bounds the number of GPUs: PyTorch numbers them in a byte.
 const mostDevices = 128

@@ -143,7 +143,7 @@ static void mistakes() {
   vramyard_init(4);
   WANT(throws<std::runtime_error>([] { vramyard_alloc(1, 4, s1); }, "there are 4"));
   WANT(vramyard_dump_trace(nullptr) == 2 && says(vramyard_last_error(), "VRAMYARD_TRACE"));
-  WANT(std::strcmp(vramyard_version(), "0.1.0") == 0);
+  WANT(std::strcmp(vramyard_version(), "0.2.0") == 0);
 }
 
 // On the stand-in for the driver, where addresses are memory.

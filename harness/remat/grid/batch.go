@@ -11,6 +11,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/remat"
 )
 
@@ -81,8 +82,8 @@ const Evicts remat.Verdict = "evicts"
 
 // BatchReport is the result of [LargestBatches].
 type BatchReport struct {
-	Schema  string `json:"schema"`  // the constant BatchSchema
-	Version string `json:"version"` // program version
+	Schema     string           `json:"schema"`     // the constant BatchSchema
+	Provenance provenance.Build `json:"provenance"` // the program
 	Settings
 	Recorded   []Recorded        `json:"recorded"`    // the logs, by batch size
 	Deviations []remat.Deviation `json:"deviations"`  // of recordings that the prediction did not use
@@ -117,7 +118,7 @@ type BatchOptions struct {
 // ctx ends, it returns its error and the finished fits.
 func LargestBatches(ctx context.Context, logs []BatchLog, setups []setting.Setup, o BatchOptions) (*BatchReport,
 	error) {
-	r := &BatchReport{Schema: BatchSchema, Version: o.Version, Settings: o.Settings, Sizes: o.Sizes}
+	r := &BatchReport{Schema: BatchSchema, Provenance: provenance.Read(), Settings: o.Settings, Sizes: o.Sizes}
 	var recordings []remat.Recording
 	for _, l := range slices.SortedStableFunc(slices.Values(logs), func(a, b BatchLog) int { return a.Batch - b.Batch }) {
 		recordings = append(recordings, remat.Recording{Batch: l.Batch, Schedule: l.Schedule})

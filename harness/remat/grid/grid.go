@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/remat"
 )
 
@@ -35,7 +36,6 @@ type Options struct {
 	Ladders    []string // of remat.Ladders, for strategies
 	Ratios     []Ratio  // budgets, as shares of the base peak
 	Workers    int      // parallel runs; 0: one per core
-	Version    string   // program version, for the report
 	// Done is called after each run, concurrently, with the approximate share of the work done, 0
 	// to 1; may be nil.
 	Done func(share float64)
@@ -43,8 +43,8 @@ type Options struct {
 
 // Report is the result of a grid.
 type Report struct {
-	Schema  string `json:"schema"`  // the constant Schema
-	Version string `json:"version"` // program version
+	Schema     string           `json:"schema"`     // the constant Schema
+	Provenance provenance.Build `json:"provenance"` // the program
 	Settings
 	Logs  []Base `json:"logs"`  // in the given order
 	Lines []Line `json:"lines"` // summaries, by log, heuristic, strategy and ladder

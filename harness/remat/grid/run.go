@@ -11,6 +11,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/remat"
 )
 
@@ -140,7 +141,7 @@ func (p *point) execute(ctx context.Context) error {
 // Grid runs every log with every strategy, counting first, under every heuristic and budget. If ctx
 // ends, it returns its error and a report with the completed lines.
 func Grid(ctx context.Context, logs []Log, setups []setting.Setup, o Options) (*Report, error) {
-	r := &Report{Schema: Schema, Version: o.Version, Settings: o.Settings}
+	r := &Report{Schema: Schema, Provenance: provenance.Read(), Settings: o.Settings}
 	var points []point
 	for i := range logs {
 		base, err := baseOf(logs[i], &o)

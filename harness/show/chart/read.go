@@ -186,7 +186,8 @@ func resultOfCSV(text []byte, memory *budget.Budget) ([]byte, error) {
 }
 
 // textColumns are the columns of text; the others hold JSON or are empty.
-var textColumns = []string{"trace", "trace_sha256", "strategy", "version", "label", "environment", "replayed_as",
+var textColumns = []string{"trace", "trace_sha256", "strategy", "version", "provenance.version", "provenance.commit",
+	"label", "environment", "replayed_as",
 	"workload", "workload_hash", "model", "log_sha256", "ladder", "heuristic", "liveness", "verdict", "evict_seq_sha256",
 	"clock", "machine.go", "machine.os", "machine.arch", "machine.cpu"}
 

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/top"
@@ -23,19 +24,21 @@ const Schema = "vramyard-page/1"
 
 // Report is the content of a page.
 type Report struct {
-	Kind    string         // compare, replay, whatif, bench or check
-	Title   string         // in the head of the page
-	Version string         // program version
-	Command string         // command line that repeats the run, without the folders of files
-	Facts   []Fact         // other inputs needed to repeat it: seed, device, settings
-	Sheets  []report.Sheet // tables, readable without scripts
-	Texts   []Text         // preformatted terminal output
-	Plots   []Plot         // rendered plots
-	Traces  []Traced       // traces with their runs; [Report.Add] needs less memory for many
-	Calls   []Calls        // call latencies of the runs of a benchmark, in order
-	More    map[string]any // extra sections as JSON, for the script; lists of at most 200
-	Limit   int            // most bytes of the page; 0: 5 MB
-	Live    bool           // the server answers requests of the script, see [WriteTile], [WriteSnapshot] and [WriteSeries]
+	Kind       string           // compare, replay, whatif, bench or check
+	Title      string           // in the head of the page
+	Provenance provenance.Build // the program
+	Command    string           // command line that repeats the run, without the folders of files
+	Facts      []Fact           // other inputs needed to repeat it: seed, device, settings
+	Sheets     []report.Sheet   // tables, readable without scripts
+	Texts      []Text           // preformatted terminal output
+	Plots      []Plot           // rendered plots
+	Traces     []Traced         // traces with their runs; [Report.Add] needs less memory for many
+	Calls      []Calls          // call latencies of the runs of a benchmark, in order
+	More       map[string]any   // extra sections as JSON, for the script; lists of at most 200
+	Limit      int              // most bytes of the page; 0: 5 MB
+	// Live says that the server answers requests of the script, see [WriteTile], [WriteSnapshot] and
+	// [WriteSeries].
+	Live bool
 
 	thinnings int   // number of thinnings so far
 	weights   []int // approximate bytes of each trace in the page
@@ -184,7 +187,7 @@ func render(r *Report, traces []Traced) ([]byte, error) {
 		drawn[i] = e.trace(&traces[i])
 	}
 	o := object{
-		"schema": Schema, "kind": r.Kind, "title": clip(r.Title), "version": r.Version, "command": r.Command,
+		"schema": Schema, "kind": r.Kind, "title": clip(r.Title), "provenance": r.Provenance, "command": r.Command,
 		"licences": licences(), "states": states(), "traces": drawn,
 	}
 	if r.Live {

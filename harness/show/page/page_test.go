@@ -17,6 +17,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/show/page"
 	"github.com/vramyard/vramyard/harness/show/report"
@@ -40,8 +41,9 @@ func reportOf(t *testing.T, tr *trace.Trace, strategy string, capacity device.Si
 	res := *run.Result
 	res.NsPerOp = 0 // the one figure that the clock decides
 	return &page.Report{
-		Kind: "replay", Title: strategy + " on " + tr.Header.Name, Version: "test", Command: "vramyard replay",
-		Facts: []page.Fact{{Name: "seed", Value: "7"}}, Sheets: []report.Sheet{report.ReplaySheet(&res)},
+		Kind: "replay", Title: strategy + " on " + tr.Header.Name, Provenance: provenance.Build{Version: "test"},
+		Command: "vramyard replay",
+		Facts:   []page.Fact{{Name: "seed", Value: "7"}}, Sheets: []report.Sheet{report.ReplaySheet(&res)},
 		Traces: []page.Traced{{Picture: drawn, Runs: []page.Run{{
 			Strategy: strategy, Config: run.Config, Figures: &res, Picture: run,
 		}}}},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/bench"
 	"github.com/vramyard/vramyard/harness/trace/flat"
@@ -80,17 +81,17 @@ func ThreadSheets(r *bench.Report) (all []Sheet) {
 // benchRow is a run of a benchmark with the figures common to all runs.
 type benchRow struct {
 	*bench.Run
-	Rounds  int           `json:"rounds"`
-	Clock   string        `json:"clock"`
-	Machine bench.Machine `json:"machine"`
-	Version string        `json:"version"`
+	Rounds     int              `json:"rounds"`
+	Clock      string           `json:"clock"`
+	Machine    bench.Machine    `json:"machine"`
+	Provenance provenance.Build `json:"provenance"`
 }
 
 // BenchTable returns the runs of a benchmark as a flat table.
 func BenchTable(r *bench.Report) *flat.Table {
 	rows := make([]benchRow, len(r.Runs))
 	for i := range rows {
-		rows[i] = benchRow{&r.Runs[i], r.Rounds, r.Clock, r.Machine, r.Version}
+		rows[i] = benchRow{&r.Runs[i], r.Rounds, r.Clock, r.Machine, r.Provenance}
 	}
 	return flat.Of(rows)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/trace/flat"
@@ -240,18 +241,26 @@ func byMinimumCapacity(a, b compare.Run) int {
 // CompareTable returns the runs of the report for programs that analyse them, one row for each. If
 // strategies learned, the last column has the hash of the trace that they learned from.
 func CompareTable(r *compare.Report) *flat.Table {
-	if r.Learned == nil {
-		return flat.Of(r.Runs)
+	type row struct {
+		*compare.Run
+		Provenance provenance.Build `json:"provenance"`
 	}
 	type learned struct {
-		compare.Run
+		row
 		LearnedFrom string `json:"learned_from_sha256"`
 	}
 	rows := make([]learned, len(r.Runs))
-	for i, run := range r.Runs {
-		rows[i] = learned{run, run.LearnedFrom}
+	for i := range rows {
+		rows[i] = learned{row{&r.Runs[i], r.Provenance}, r.Runs[i].LearnedFrom}
 	}
-	return flat.Of(rows)
+	if r.Learned != nil {
+		return flat.Of(rows)
+	}
+	plain := make([]row, len(rows))
+	for i := range rows {
+		plain[i] = rows[i].row
+	}
+	return flat.Of(plain)
 }
 
 // learnedNotes names the training trace and the strategies that learned from it, below the table of

@@ -173,7 +173,7 @@ var ruleTexts = map[string]string{
 // block that explains most of it, if that file is below root, else at the budget.
 func GateSARIF(w io.Writer, r *gate.Report, root string) error {
 	run := sarifRun{Results: []sarifResult{}, Tool: sarifTool{sarifDriver{
-		Name: "vramyard", Version: r.Version, InformationURI: "https://github.com/vramyard/vramyard",
+		Name: "vramyard", Version: r.Provenance.Version, InformationURI: "https://github.com/vramyard/vramyard",
 	}}}
 	rule := func(id string) {
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{id, sarifText{ruleTexts[id]}})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace/workload"
 )
@@ -27,21 +28,20 @@ type Options struct {
 	Device   replay.Target         // device, except for its capacity
 	Threads  []int                 // numbers of concurrent threads to time in addition; nil for none
 	Arena    bool                  // search the smallest arena too, which takes a dozen runs of each strategy
-	Version  string                // of the program, kept in the report
 	Progress func(done, known int) // called between two runs with the number of finished runs; nil for none
 	Share    func(done float64)    // called with the estimated fraction of the work done, 0 to 1; nil for none
 }
 
 // Report is the outcome of a benchmark. Runs and loops stand in the order of the workloads.
 type Report struct {
-	Schema  string        `json:"schema"`  // the constant Schema
-	Version string        `json:"version"` // of the program
-	Clock   string        `json:"clock"`   // clock of the times, by [replay.ClockName]; latencies use the wall clock
-	Machine Machine       `json:"machine"` // machine of the measurement
-	Rounds  int           `json:"rounds"`  // interleaved runs of each strategy
-	Device  replay.Target `json:"device"`  // device; its capacity is 0 if each workload has its own
-	Loops   []Loop        `json:"loops"`   // the empty loop, one for each workload
-	Runs    []Run         `json:"runs"`    // by workload, then by strategy
+	Schema     string           `json:"schema"`     // the constant Schema
+	Provenance provenance.Build `json:"provenance"` // of the program
+	Clock      string           `json:"clock"`      // clock of the times, by [replay.ClockName]; latencies use the wall clock
+	Machine    Machine          `json:"machine"`    // machine of the measurement
+	Rounds     int              `json:"rounds"`     // interleaved runs of each strategy
+	Device     replay.Target    `json:"device"`     // device; its capacity is 0 if each workload has its own
+	Loops      []Loop           `json:"loops"`      // the empty loop, one for each workload
+	Runs       []Run            `json:"runs"`       // by workload, then by strategy
 	// runs of several threads, by workload, number of threads, strategy and locking
 	Threads []ThreadRun `json:"threads,omitempty"`
 }
@@ -126,7 +126,7 @@ func Measure(ctx context.Context, workloads []workload.Workload, setups []settin
 		return nil, errNothing
 	}
 	r := &Report{
-		Schema: Schema, Version: o.Version, Clock: replay.ClockName(), Machine: ThisMachine(), Rounds: o.Rounds,
+		Schema: Schema, Provenance: provenance.Read(), Clock: replay.ClockName(), Machine: ThisMachine(), Rounds: o.Rounds,
 		Device: o.Device.Used(o.Capacity),
 	}
 	each := o.Rounds + 2 // the figures and the latencies have runs of their own

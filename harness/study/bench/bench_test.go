@@ -13,6 +13,7 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/bench"
 	"github.com/vramyard/vramyard/harness/trace/workload"
@@ -203,16 +204,16 @@ func TestTheSameEverywhere(t *testing.T) {
 
 // TestKeysStay holds the names that scripts read.
 func TestKeysStay(t *testing.T) {
-	r := measured(t, bench.Options{Version: "1.2"}, pages(t, 10, 10), setup(t, `{"page":4096,"pages":10}`))
+	r := measured(t, bench.Options{}, pages(t, 10, 10), setup(t, `{"page":4096,"pages":10}`))
 	text, err := json.Marshal(r)
 	require.NoError(t, err)
 	var top map[string]any
 	require.NoError(t, json.Unmarshal(text, &top))
 	require.Equal(t, "vramyard-bench/1", top["schema"])
-	require.Equal(t, "1.2", top["version"])
+	require.Equal(t, provenance.Version, top["provenance"].(map[string]any)["version"])
 	require.Contains(t, []any{replay.ThreadCPU, replay.Wall}, top["clock"])
 	require.Equal(t, replay.ClockName(), top["clock"])
-	require.Equal(t, []string{"clock", "device", "loops", "machine", "rounds", "runs", "schema", "version"},
+	require.Equal(t, []string{"clock", "device", "loops", "machine", "provenance", "rounds", "runs", "schema"},
 		slices.Sorted(maps.Keys(top)))
 
 	machine := top["machine"].(map[string]any)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -31,7 +32,6 @@ type Options struct {
 	Device   replay.Target // device; the comparison sets its capacity
 	Workers  int           // concurrent replays; 0 is one for each core
 	Memory   device.Size   // bytes that concurrent replays may take; 0 is unlimited. One replay always runs
-	Version  string        // of the program, kept in the report
 	// FreeAt determines when a strategy without streams gets a delayed free.
 	FreeAt replay.FreeAt
 	// Across runs each strategy on every trace before the next strategy, instead of all strategies on
@@ -108,9 +108,9 @@ func same(a, b setting.Setup) bool {
 // Report is the outcome of a comparison: one run for each trace and strategy, in the order
 // in which they were given.
 type Report struct {
-	Schema  string        `json:"schema"`  // the constant Schema
-	Version string        `json:"version"` // of the program
-	Device  replay.Target `json:"device"`  // device; its capacity is 0 if the traces have none in common: see Run.Device
+	Schema     string           `json:"schema"`     // the constant Schema
+	Provenance provenance.Build `json:"provenance"` // of the program
+	Device     replay.Target    `json:"device"`     // device; its capacity is 0 if the traces have none in common: see Run.Device
 	// FreeAt is when strategies without streams got delayed frees.
 	FreeAt replay.FreeAt `json:"free_at"`
 	// Learned is the trace of an earlier run that strategies planned by; absent: none did.
@@ -125,7 +125,6 @@ type Run struct {
 	TraceSHA256 string          `json:"trace_sha256"` // hash of its decompressed file
 	Strategy    string          `json:"strategy"`     // name and preset
 	Config      json.RawMessage `json:"config"`       // as in the measuring replay
-	Version     string          `json:"version"`      // of the program
 	Events      int             `json:"events"`       // of the trace
 
 	// others are compared with the strategy; no verdict names it the winner
@@ -180,7 +179,8 @@ func (r *Run) Completed() bool { return r.Starts && r.OOMs == 0 && r.Refused == 
 func Compare[S trace.Source](ctx context.Context, traces []S, setups []setting.Setup, o Options) (*Report, error) {
 	p := NewPool(o.Device.AtOnce(o.Workers), o.Memory)
 	jobs := o.jobs(len(traces), setups)
-	report := &Report{Schema: Schema, Version: o.Version, Device: o.Device.Used(cmp.Or(o.Capacity, o.commonCard())),
+	report := &Report{Schema: Schema, Provenance: provenance.Read(),
+		Device: o.Device.Used(cmp.Or(o.Capacity, o.commonCard())),
 		FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted), Learned: o.Training, Runs: make([]Run, len(jobs))}
 	errs := make([]error, len(jobs))
 	var running sync.WaitGroup
@@ -390,7 +390,7 @@ func (c *Trial) Measure(ctx context.Context, n device.Size) (Run, error) {
 	row := Run{
 		Trace: t.Header.Name, TraceSHA256: t.Header.Hash, Gap: c.trace.Gap(), Strategy: c.setup.Name,
 		Baseline: c.setup.Baseline,
-		Version:  c.o.Version, Events: t.Events, LowerBound: c.bound, Device: n,
+		Events:   t.Events, LowerBound: c.bound, Device: n,
 	}
 	if c.setup.Forecast != nil && c.o.Training != nil {
 		row.LearnedFrom = c.o.Training.TraceSHA256

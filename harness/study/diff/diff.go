@@ -7,6 +7,8 @@ import (
 	"math/big"
 	"slices"
 	"strings"
+
+	"github.com/vramyard/vramyard/harness/provenance"
 )
 
 // Schema is the schema of a [Diff] in JSON.
@@ -74,13 +76,14 @@ type Pair struct {
 
 // Diff is the difference of two results.
 type Diff struct {
-	Schema   string    `json:"schema"`   // the constant Schema
-	Of       string    `json:"of"`       // schema of both results
-	Settings []Change  `json:"settings"` // differences of settings, by name
-	Pairs    []Pair    `json:"pairs"`    // in the order of A
-	OnlyA    []Name    `json:"only_a"`   // runs without counterpart in B
-	OnlyB    []Name    `json:"only_b"`   // runs without counterpart in A
-	Verdicts []Verdict `json:"verdicts"` // by condition
+	Schema     string           `json:"schema"`     // the constant Schema
+	Provenance provenance.Build `json:"provenance"` // of the comparing program
+	Of         string           `json:"of"`         // schema of both results
+	Settings   []Change         `json:"settings"`   // differences of settings, by name
+	Pairs      []Pair           `json:"pairs"`      // in the order of A
+	OnlyA      []Name           `json:"only_a"`     // runs without counterpart in B
+	OnlyB      []Name           `json:"only_b"`     // runs without counterpart in A
+	Verdicts   []Verdict        `json:"verdicts"`   // by condition
 
 	onlyA, onlyB []*Run
 }
@@ -91,7 +94,7 @@ func Compare(a, b *Result, all bool) (*Diff, error) {
 		return nil, fmt.Errorf("schema %s of A and %s of B: want results of the same command", a.Schema, b.Schema)
 	}
 	d := &Diff{
-		Schema: Schema, Of: a.Schema, Settings: changes(a.Settings, b.Settings, false),
+		Schema: Schema, Provenance: provenance.Read(), Of: a.Schema, Settings: changes(a.Settings, b.Settings, false),
 		Pairs: []Pair{}, OnlyA: []Name{}, OnlyB: []Name{}, Verdicts: []Verdict{},
 	}
 	pairs, onlyA, onlyB := match(a.Runs, b.Runs)

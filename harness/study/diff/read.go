@@ -41,7 +41,9 @@ var forms = []form{
 
 // The fields that identify a run. Alternatives are for workloads, then for logs or placements.
 const (
-	fieldSchema   = "schema"
+	fieldSchema     = "schema"
+	fieldProvenance = "provenance"
+	// fieldVersion is the version of the program, in results before 0.2.0.
 	fieldVersion  = "version"
 	fieldDevice   = "device"
 	fieldStrategy = "strategy"
@@ -183,8 +185,8 @@ func (f *form) read(root Value, items map[string][]Value) (*Result, error) {
 		}
 		res.Runs = []Run{run}
 		for _, x := range root.fields {
-			if x.name == fieldVersion || slices.Contains(f.settings, x.name) {
-				res.Settings = flatten(res.Settings, x.name, x.value)
+			if ofProgram(x.name) || slices.Contains(f.settings, x.name) {
+				res.Settings = setting(res.Settings, x)
 			}
 		}
 		return res, sortFigures(res.Settings)
@@ -217,10 +219,23 @@ func (f *form) read(root Value, items map[string][]Value) (*Result, error) {
 	skip := append([]string{fieldSchema, f.list}, slices.Concat(f.points, f.left)...)
 	for _, x := range root.fields {
 		if !slices.Contains(skip, x.name) {
-			res.Settings = flatten(res.Settings, x.name, x.value)
+			res.Settings = setting(res.Settings, x)
 		}
 	}
 	return res, sortFigures(res.Settings)
+}
+
+// ofProgram reports whether a field is about the program that made the result.
+func ofProgram(name string) bool {
+	return name == fieldVersion || name == fieldProvenance || strings.HasPrefix(name, fieldProvenance+".")
+}
+
+// setting appends a field of the whole result. The older field of the version has the newer name.
+func setting(to []Figure, x field) []Figure {
+	if x.name == fieldVersion {
+		x.name = fieldProvenance + "." + fieldVersion
+	}
+	return flatten(to, x.name, x.value)
 }
 
 func (v Value) at(path string) Value {
@@ -254,7 +269,7 @@ func (f *form) run(v Value, suffix string) (Run, error) {
 		}
 		var err error
 		switch {
-		case x.name == fieldSchema || x.name == fieldVersion || x.name == f.list || slices.Contains(f.left, x.name) ||
+		case x.name == fieldSchema || ofProgram(x.name) || x.name == f.list || slices.Contains(f.left, x.name) ||
 			slices.Contains(f.settings, x.name):
 		case x.name == fieldStrategy:
 			r.Strategy, err = x.value.Text()+suffix, text()

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/study/top"
 	"github.com/vramyard/vramyard/internal/units"
 )
@@ -98,11 +99,11 @@ type Result struct {
 
 // Report is the outcome of a gate.
 type Report struct {
-	Schema   string   `json:"schema"`   // the constant Schema
-	Version  string   `json:"version"`  // of the program
-	Baseline string   `json:"baseline"` // path of the budget file
-	Results  []Result `json:"runs"`     // in the order of the command line
-	Missing  []string `json:"missing"`  // budgets whose recordings were not given
+	Schema     string           `json:"schema"`     // the constant Schema
+	Provenance provenance.Build `json:"provenance"` // the program
+	Baseline   string           `json:"baseline"`   // path of the budget file
+	Results    []Result         `json:"runs"`       // in the order of the command line
+	Missing    []string         `json:"missing"`    // budgets whose recordings were not given
 }
 
 // Violated returns the number of violated figures; a missing recording counts as one.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 )
 
@@ -16,11 +17,11 @@ const Schema = "vramyard-offline/1"
 
 // Report is the result of searches on several traces.
 type Report struct {
-	Schema  string        `json:"schema"`  // [Schema]
-	Version string        `json:"version"` // program version
-	FreeAt  replay.FreeAt `json:"free_at"` // when delayed frees release memory
-	Limits  Limits        `json:"limits"`  // of each search
-	Traces  []*Summary    `json:"traces"`  // in the given order
+	Schema     string           `json:"schema"`     // [Schema]
+	Provenance provenance.Build `json:"provenance"` // the program, set by the caller
+	FreeAt     replay.FreeAt    `json:"free_at"`    // when delayed frees release memory
+	Limits     Limits           `json:"limits"`     // of each search
+	Traces     []*Summary       `json:"traces"`     // in the given order
 }
 
 // Summary is the result for a problem, without offsets and times. It is the same on every machine

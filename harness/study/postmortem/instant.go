@@ -8,6 +8,7 @@ import (
 	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 )
@@ -18,13 +19,13 @@ const InstantSchema = "vramyard-instant/1"
 // Instant is the heap of a strategy after an event of a trace: every chunk, or one with its
 // neighbors. Sizes are bytes.
 type Instant struct {
-	Schema   string `json:"schema"`       // the constant InstantSchema
-	Version  string `json:"version"`      // program version, set by the caller
-	Trace    string `json:"trace"`        // name of the trace
-	Hash     string `json:"trace_sha256"` // hash of the decompressed trace
-	Strategy string `json:"strategy"`     // name and preset
-	Config   any    `json:"config"`       // configuration of the strategy
-	Event    int    `json:"event"`        // index of the event
+	Schema     string           `json:"schema"`       // the constant InstantSchema
+	Provenance provenance.Build `json:"provenance"`   // the program, set by the caller
+	Trace      string           `json:"trace"`        // name of the trace
+	Hash       string           `json:"trace_sha256"` // hash of the decompressed trace
+	Strategy   string           `json:"strategy"`     // name and preset
+	Config     any              `json:"config"`       // configuration of the strategy
+	Event      int              `json:"event"`        // index of the event
 
 	Stats  alloc.Stats `json:"-"`      // counters of the strategy
 	Chunks []Part      `json:"chunks"` // by address

@@ -9,6 +9,7 @@ import (
 	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/torch"
@@ -46,18 +47,18 @@ const Schema = "vramyard-postmortem/1"
 
 // Verdict is a strategy's response to a request of a trace. Sizes are bytes, times nanoseconds.
 type Verdict struct {
-	Schema   string        `json:"schema"`               // the constant Schema
-	Version  string        `json:"version"`              // program version, set by the caller
-	Trace    string        `json:"trace"`                // name of the trace
-	Hash     string        `json:"trace_sha256"`         // hash of the decompressed trace
-	Config   any           `json:"config"`               // configuration of the strategy
-	Strategy string        `json:"strategy"`             // name and preset
-	Outcome  Outcome       `json:"outcome"`              // the outcome
-	Event    int           `json:"event"`                // index of the request; -1: none
-	ID       uint64        `json:"id"`                   // allocation ID
-	Size     device.Size   `json:"requested_bytes"`      // requested
-	Stream   device.Stream `json:"stream"`               // of the request
-	Before   int           `json:"refused_before_count"` // earlier requests that ran out of memory
+	Schema     string           `json:"schema"`               // the constant Schema
+	Provenance provenance.Build `json:"provenance"`           // the program, set by the caller
+	Trace      string           `json:"trace"`                // name of the trace
+	Hash       string           `json:"trace_sha256"`         // hash of the decompressed trace
+	Config     any              `json:"config"`               // configuration of the strategy
+	Strategy   string           `json:"strategy"`             // name and preset
+	Outcome    Outcome          `json:"outcome"`              // the outcome
+	Event      int              `json:"event"`                // index of the request; -1: none
+	ID         uint64           `json:"id"`                   // allocation ID
+	Size       device.Size      `json:"requested_bytes"`      // requested
+	Stream     device.Stream    `json:"stream"`               // of the request
+	Before     int              `json:"refused_before_count"` // earlier requests that ran out of memory
 	// failed requests of the whole trace, set by the caller
 	Failures int         `json:"refused_count,omitempty"`
 	Took     device.Size `json:"taken_bytes"`      // additional memory reserved

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/provenance"
 )
 
 // Schema is the schema of a [Report] in JSON.
@@ -25,15 +26,15 @@ const (
 
 // Report is the memory of a program by holder.
 type Report struct {
-	Schema  string   `json:"schema"`            // the constant Schema
-	Version string   `json:"version"`           // program version
-	Trace   string   `json:"trace"`             // name
-	Hash    string   `json:"trace_sha256"`      // of the file
-	Events  int      `json:"events"`            // of the trace
-	History bool     `json:"history"`           // the file records allocations; false: only one state
-	By      Grouping `json:"grouped_by"`        // kind of Holders
-	Peak    Moment   `json:"peak"`              // the peak; without history the recorded state
-	Failure *Moment  `json:"failure,omitempty"` // the last refused request; absent: none
+	Schema     string           `json:"schema"`            // the constant Schema
+	Provenance provenance.Build `json:"provenance"`        // the program, set by the caller
+	Trace      string           `json:"trace"`             // name
+	Hash       string           `json:"trace_sha256"`      // of the file
+	Events     int              `json:"events"`            // of the trace
+	History    bool             `json:"history"`           // the file records allocations; false: only one state
+	By         Grouping         `json:"grouped_by"`        // kind of Holders
+	Peak       Moment           `json:"peak"`              // the peak; without history the recorded state
+	Failure    *Moment          `json:"failure,omitempty"` // the last refused request; absent: none
 	// stacks reduced to their call site to limit memory
 	Cut int `json:"cut_stacks,omitempty"`
 }

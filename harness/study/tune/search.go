@@ -260,7 +260,7 @@ func (s *search) compare(setups []setting.Setup, quick bool) ([][]compare.Run, e
 	s.planned.Add(int64(len(setups) * len(s.traces)))
 	finished := make([]*compare.Run, len(s.traces)*len(setups))
 	_, err := compare.Compare(s.ctx, s.traces, setups, compare.Options{
-		Workers: s.o.Workers, Memory: s.o.Memory, Version: s.o.Version, Device: replay.SimTarget(s.o.Device), Quick: quick,
+		Workers: s.o.Workers, Memory: s.o.Memory, Device: replay.SimTarget(s.o.Device), Quick: quick,
 		Across: true, Replayed: s.o.Replayed,
 		Done: func(at int, r *compare.Run) {
 			finished[at] = r

@@ -11,6 +11,7 @@ import (
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/internal/nearest"
@@ -42,8 +43,6 @@ type Options struct {
 	// Memory limits the memory of concurrent replays, in bytes; 0: none. One replay always runs.
 	Memory device.Size
 
-	Version string // program version, for the result
-
 	// Progress is called concurrently with the points × traces done and known so far; may be nil.
 	Progress func(done, known int)
 	// Replayed is called concurrently with the number of events replayed since the last call; may
@@ -53,16 +52,16 @@ type Options struct {
 
 // Result is the result of a search.
 type Result struct {
-	Schema    string        `json:"schema"`      // the constant Schema
-	Version   string        `json:"version"`     // program version
-	Strategy  string        `json:"strategy"`    // name and preset
-	Baseline  bool          `json:"is_baseline"` // a baseline, never reported as the winner
-	Device    replay.Target `json:"device"`      // the device; capacity 0, the search sets it
-	Grid      []Range       `json:"grid"`        // settings varied
-	Space     float64       `json:"space"`       // points of the whole grid
-	Evaluated int           `json:"evaluated"`   // points evaluated
-	Refused   int           `json:"refused"`     // points refused by the strategy
-	Whole     bool          `json:"whole"`       // the whole grid was evaluated
+	Schema     string           `json:"schema"`      // the constant Schema
+	Provenance provenance.Build `json:"provenance"`  // the program
+	Strategy   string           `json:"strategy"`    // name and preset
+	Baseline   bool             `json:"is_baseline"` // a baseline, never reported as the winner
+	Device     replay.Target    `json:"device"`      // the device; capacity 0, the search sets it
+	Grid       []Range          `json:"grid"`        // settings varied
+	Space      float64          `json:"space"`       // points of the whole grid
+	Evaluated  int              `json:"evaluated"`   // points evaluated
+	Refused    int              `json:"refused"`     // points refused by the strategy
+	Whole      bool             `json:"whole"`       // the whole grid was evaluated
 
 	Preset   Point           `json:"preset"`           // start of the search
 	Smallest Point           `json:"smallest"`         // least memory
@@ -217,7 +216,7 @@ func (s *search) result() (*Result, error) {
 // summary returns the result, with the single changes of the smallest point.
 func (s *search) summary(smallest choice) *Result {
 	r := &Result{
-		Schema: Schema, Version: s.o.Version, Strategy: s.strategy, Baseline: s.baseline,
+		Schema: Schema, Provenance: provenance.Read(), Strategy: s.strategy, Baseline: s.baseline,
 		Device: replay.SimTarget(s.o.Device).Used(0),
 		Space:  s.space(), Evaluated: len(s.points), Refused: s.refused, Whole: s.whole(),
 	}

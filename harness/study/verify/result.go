@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/provenance"
 )
 
 // Schema is the schema of a [Result] in JSON.
@@ -12,12 +13,12 @@ const Schema = "vramyard-verify/1"
 
 // Result is the result of a verification. Sizes are bytes.
 type Result struct {
-	Schema    string          `json:"schema"`       // the constant Schema
-	Version   string          `json:"version"`      // program version
-	Strategy  string          `json:"strategy"`     // name
-	Config    json.RawMessage `json:"config"`       // configuration of the strategy
-	Trace     string          `json:"trace"`        // name of the trace
-	TraceHash string          `json:"trace_sha256"` // hash of the decompressed trace
+	Schema     string           `json:"schema"`       // the constant Schema
+	Provenance provenance.Build `json:"provenance"`   // the program, set by the caller
+	Strategy   string           `json:"strategy"`     // name
+	Config     json.RawMessage  `json:"config"`       // configuration of the strategy
+	Trace      string           `json:"trace"`        // name of the trace
+	TraceHash  string           `json:"trace_sha256"` // hash of the decompressed trace
 	// hash of the decompressed address file; "": none
 	Addresses         string `json:"addresses_sha256,omitempty"`
 	Allocs            int    `json:"alloc_count"`             // recorded allocations

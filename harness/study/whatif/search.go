@@ -53,7 +53,7 @@ func (s *search) run() error {
 	}
 	at := s.measuredOn()
 	for i := range s.Runs {
-		o := compare.Options{Device: replay.SimTarget(s.o.Device), FreeAt: s.o.FreeAt, Version: s.o.Version, Once: true}
+		o := compare.Options{Device: replay.SimTarget(s.o.Device), FreeAt: s.o.FreeAt, Once: true}
 		if s.o.Full && s.Card != 0 {
 			o.Capacity = at
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/offline"
@@ -31,7 +32,6 @@ type Options struct {
 	Full    bool          // search each minimum completely, ignoring the budget
 	Workers int           // concurrent replays; 0: one per core
 	Memory  device.Size   // limit of the memory of concurrent replays; 0: none. One replay always runs
-	Version string        // program version, for the result
 	// Progress is called, never concurrently, with the events replayed and an estimate of their
 	// total; may be nil. Both are equal at the end.
 	Progress func(done, total uint64)
@@ -39,11 +39,11 @@ type Options struct {
 
 // Result is the result of a search.
 type Result struct {
-	Schema  string        `json:"schema"`     // the constant Schema
-	Version string        `json:"version"`    // program version
-	Device  replay.Target `json:"device"`     // the device, with the card's capacity; 0: unknown
-	FreeAt  replay.FreeAt `json:"free_at"`    // when strategies without streams learned of delayed frees
-	Card    device.Size   `json:"card_bytes"` // capacity of the card; 0: unknown
+	Schema     string           `json:"schema"`     // the constant Schema
+	Provenance provenance.Build `json:"provenance"` // the program
+	Device     replay.Target    `json:"device"`     // the device, with the card's capacity; 0: unknown
+	FreeAt     replay.FreeAt    `json:"free_at"`    // when strategies without streams learned of delayed frees
+	Card       device.Size      `json:"card_bytes"` // capacity of the card; 0: unknown
 
 	Answer   Answer   `json:"answer"`   // as text
 	Recorded Recorded `json:"recorded"` // the recorded run
@@ -119,7 +119,7 @@ func Search(ctx context.Context, w *SurveyedTrace, rec Recorded, grid []setting.
 	card := cmp.Or(o.Card, rec.Capacity)
 	o.Device.Policy = cmp.Or(o.Device.Policy, rec.Policy)
 	r := &Result{
-		Schema: Schema, Version: o.Version, Device: replay.SimTarget(o.Device).Used(card),
+		Schema: Schema, Provenance: provenance.Read(), Device: replay.SimTarget(o.Device).Used(card),
 		FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted),
 		Card:   card, Recorded: rec, LowerBound: prepared.LowerBound(), Points: len(grid),
 	}

@@ -1,6 +1,7 @@
 package parquet
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"reflect"
@@ -8,16 +9,25 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/vramyard/vramyard/harness/provenance"
 	"github.com/vramyard/vramyard/harness/trace/flat"
 )
 
+// keyProvenance is the key of the program in the metadata of a table.
+const keyProvenance = "vramyard.provenance"
+
 // WriteTable writes a table of results. The columns have the names, order and types of the table;
 // an absent value is null. Unsigned integers are UINT64. It fails if w does, and for a text that is
-// not UTF-8.
+// not UTF-8. The metadata have the program under "vramyard.provenance".
 func WriteTable(w io.Writer, t *flat.Table) error {
 	columns := t.Columns()
 	out := parquet.NewWriter(w, tableSchema(columns), parquet.Compression(&parquet.Zstd),
-		parquet.CreatedBy("vramyard", version, "parquet-go"))
+		parquet.CreatedBy("vramyard", provenance.Version, "parquet-go"))
+	build, err := json.Marshal(provenance.Read())
+	if err != nil {
+		return err
+	}
+	out.SetKeyValueMetadata(keyProvenance, string(build))
 	row := make(parquet.Row, len(columns))
 	for r := range t.Len() {
 		for i := range columns {
