@@ -387,8 +387,8 @@ func TestCallSitesAreTheSameElsewhere(t *testing.T) {
 		require.NoError(t, err)
 		return r
 	}
-	judge(gate.UpdateLower, "a 1 3MiB\na 2 5MiB\na 3 5MiB\n", "/home/a/project/model/net.py:10 forward",
-		"/home/a/project/model/net.py:20 loss ← /home/a/project/train.py:7 main", "lib/x.py:3 f")
+	judge(gate.UpdateLower, "a 1 3MiB\na 2 5MiB\na 3 5MiB\n", "/srv/a/project/model/net.py:10 forward",
+		"/srv/a/project/model/net.py:20 loss ← /srv/a/project/train.py:7 main", "lib/x.py:3 f")
 	r := judge(gate.UpdateNone, "a 1 3MiB\na 2 5MiB\na 3 5MiB\na 4 3MiB\n", "/ci/model/net.py:12 forward",
 		"/ci/model/net.py:24 loss ← /ci/project/train.py:7 main", "lib/x.py:3 f", "/ci/model/net.py:13 mask")
 	require.Len(t, r.Causes, 1)
