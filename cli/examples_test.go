@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,8 +18,7 @@ func TestProgramsOfThePage(t *testing.T) {
 	python := python(t)
 	page, err := os.ReadFile("../docs/without-gpu.md")
 	require.NoError(t, err)
-	columns := map[string]int{"2.6.0": 3, "2.15.0": 5}
-	rules := map[string]string{"2.6.0": `{"rules":"2.6"}`, "2.15.0": `{"rules":"2.13"}`}
+	columns := map[string]int{"2.6.0": 3, "2.15.0": 5} // of the cells of placed allocations
 	for _, program := range []string{"lstm.py", "streams.py", "overlap.py"} {
 		snapshot := filepath.Join(t.TempDir(), "run.pickle")
 		out := launched(t, "--device", "sim:a100-80g", "--fast-init", "--snapshot", snapshot, "--", python,
@@ -28,14 +29,54 @@ func TestProgramsOfThePage(t *testing.T) {
 		if !listed {
 			t.Skip("the page has no column for PyTorch " + release[1])
 		}
-		text := succeed(t, "verify", "--config", rules[release[1]], snapshot)
+		text := succeed(t, "verify", snapshot)
 		found := regexp.MustCompile(`(?s)(\d+) of \d+ allocations predicted.*recorded .*\((\d+) bytes\)`).
 			FindStringSubmatch(text)
 		require.NotNil(t, found, text)
-		row := regexp.MustCompile("(?m)^\\| `" + regexp.QuoteMeta(program) + "` .*$").FindString(string(page))
-		cells := strings.Split(strings.ReplaceAll(row, ",", ""), " | ")
-		require.Greater(t, len(cells), column, program)
+		cells := rowsOf(string(page), program)[0]
 		require.Equal(t, cells[column-1], found[2], program)
-		require.Equal(t, strings.TrimSuffix(cells[column], " |"), "all "+found[1], program)
+		require.Equal(t, cells[column], "all "+found[1], program)
 	}
+}
+
+// TestMetaOnProgramsOfThePage records the quickest programs of examples/without-gpu by
+// vramyard.meta, and compares their peaks with the second table of docs/without-gpu.md.
+func TestMetaOnProgramsOfThePage(t *testing.T) {
+	python := python(t)
+	page, err := os.ReadFile("../docs/without-gpu.md")
+	require.NoError(t, err)
+	folder, err := filepath.Abs("../python")
+	require.NoError(t, err)
+	t.Setenv("PYTHONPATH", folder)
+	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
+	for _, program := range []string{"lstm.py", "streams.py", "overlap.py"} {
+		file := filepath.Join(t.TempDir(), "run.trace")
+		_, _, text := command(t, "run", "--device", "sim:a100-80g", "--", python, "-m", "vramyard.meta",
+			"--trace", file, "../examples/without-gpu/"+program)
+		recorded, err := os.ReadFile(file)
+		require.NoError(t, err, text)
+		if !strings.Contains(string(recorded), "\n# torch=2.6.0\n") {
+			t.Skip("the table is of PyTorch 2.6.0")
+		}
+		var peaks struct {
+			Live     int `json:"peak_requested_bytes"`
+			Reserved int `json:"peak_reserved_bytes"`
+		}
+		out := succeed(t, "replay", "--strategy", "caching", "--sim", `{"policy":"top-down"}`, "--json", "-", file)
+		require.NoError(t, json.Unmarshal([]byte(out), &peaks), out)
+		rows := rowsOf(string(page), program)
+		cells := rows[len(rows)-1]
+		require.Equal(t, cells[2], strconv.Itoa(peaks.Live), program)
+		require.Equal(t, cells[5], strconv.Itoa(peaks.Reserved), program)
+	}
+}
+
+// rowsOf returns the cells of the rows of a page that begin with a program, without the commas of
+// numbers.
+func rowsOf(page, program string) (rows [][]string) {
+	lines := regexp.MustCompile("(?m)^\\| `"+regexp.QuoteMeta(program)+"` .*$").FindAllString(page, -1)
+	for _, line := range lines {
+		rows = append(rows, strings.Split(strings.ReplaceAll(strings.Trim(line, "| "), ",", ""), " | "))
+	}
+	return rows
 }

@@ -160,7 +160,8 @@ func TestPyTorchSnapshotsOfThePackage(t *testing.T) {
 func TestMetaRecordsWithoutCUDA(t *testing.T) {
 	folder, err := filepath.Abs("../python")
 	require.NoError(t, err)
-	for _, file := range []string{"meta.py", "meta_test.py", "reads.py"} { // so that a kept result knows what it is of
+	for _, file := range []string{"meta.py", "meta_test.py", "reads.py", "scratch.py"} {
+		// So that a kept result knows what it is of.
 		_, err := os.ReadFile(filepath.Join(folder, "vramyard", file))
 		require.NoError(t, err)
 	}

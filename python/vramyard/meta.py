@@ -2,9 +2,8 @@
 
     python -m vramyard.meta train.py ARG...
 
-CUDA tensors of the script are fake: they have a shape and no memory. Tensors on the CPU are real. The trace has the sizes of tensors
-only: work areas of cuBLAS and cuDNN and scratch memory inside operators are missing. docs/without-gpu.md compares it with
-`vramyard run`. It needs PyTorch 2.4 or newer.
+CUDA tensors of the script are fake: they have a shape and no memory. Tensors on the CPU are real. The trace has tensors, workspaces of
+cuBLAS, and the scratch memory that scratch.py knows. docs/without-gpu.md compares it with `vramyard run`. It needs PyTorch 2.4 or newer.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import subprocess
 import sys
 import types
 import weakref
-from typing import Any, Callable, Dict, Iterator, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 import torch._dynamo  # before any function is replaced: it compares signatures
@@ -29,10 +28,11 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
+from vramyard import scratch
 from vramyard.reads import Program
 
 _ROUND = 512  # PyTorch's allocator counts blocks of this size
-_PROGRAM = Program(torch, __file__)
+_PROGRAM = Program(torch, __file__, scratch.__file__)
 
 # Functions that autocast runs in its lower precision, in float32, and with a result in float32.
 _LOWER = ("linear bilinear matmul __matmul__ __rmatmul__ mm mv bmm addmm addmv addbmm baddbmm addr einsum conv1d conv2d conv3d "
@@ -57,9 +57,9 @@ class Trace:
     def __init__(self, path: str):
         self.file = open(path, "w", encoding="utf-8")
         self.live: Dict[int, Tuple[int, int, Any]] = {}  # by address of the storage: id, bytes, weak reference
-        self.count = self.bytes = self.peak = self.steps = 0
-        self.line(f"# framework=PyTorch\n# torch={torch.__version__.split('+')[0]}\n# not_in_file=work areas of cuBLAS and cuDNN, "
-                  "scratch memory inside operators, streams, times")
+        self.count = self.bytes = self.peak = self.steps = self.stream = 0
+        self.line(f"# framework=PyTorch\n# torch={torch.__version__.split('+')[0]}\n# segment_order=falling\n"  # as on Linux
+                  "# not_in_file=work areas of cuDNN, scratch memory of some operators, times")
 
     def line(self, text: str) -> None:
         if not self.file.closed:
@@ -75,19 +75,27 @@ class Trace:
             self.free(key, old[0])
         if size == 0:
             return
-        self.count += 1
-        number = self.count
+        number = self.take(size, operator)
         self.live[key] = number, size, weakref.ref(storage, lambda _: self.free(key, number))
-        self.line(f"a {number} {size} tag={json.dumps(operator + ' ' + _place())}")
-        self.bytes += -(-size // _ROUND) * _ROUND
-        self.peak = max(self.peak, self.bytes)
 
     def free(self, key: int, number: int) -> None:
         entry = self.live.get(key)
         if entry is not None and entry[0] == number:
             del self.live[key]
-            self.bytes -= -(-entry[1] // _ROUND) * _ROUND
-            self.line(f"f {number}")
+            self.give(number, entry[1])
+
+    def take(self, size: int, operator: str) -> int:
+        """Records an allocation on the current stream, and returns its number."""
+        self.count += 1
+        stream = f"stream={self.stream} " if self.stream else ""
+        self.line(f"a {self.count} {size} {stream}tag={json.dumps(operator + ' ' + _place())}")
+        self.bytes += -(-size // _ROUND) * _ROUND
+        self.peak = max(self.peak, self.bytes)
+        return self.count
+
+    def give(self, number: int, size: int) -> None:
+        self.bytes -= -(-size // _ROUND) * _ROUND
+        self.line(f"f {number}")
 
     def step(self) -> None:
         self.steps += 1
@@ -101,10 +109,17 @@ class Gpu(TorchDispatchMode):
         super().__init__()
         self.trace = trace
         self.fake = FakeTensorMode()
+        self.scratch = scratch.Scratch(trace)
+        with self.fake:
+            self.references = _references(torch.empty(1, device="cuda"))
         self.reads: Dict[str, int] = {}  # by place: how often the program read a value of a fake tensor
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if any(t.__torch_dispatch__ != torch.Tensor.__torch_dispatch__ and not issubclass(t, FakeTensor) for t in types):
+            return NotImplemented  # a subclass, such as DTensor, calls again with the tensors inside
         kwargs = dict(kwargs or {})
+        if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None:
+            return func(*args, **kwargs)  # DTensor computes shapes with fake tensors of its own
         flat = list(_tensors((args, list(kwargs.values()))))
         fakes = [t for t in flat if isinstance(t, FakeTensor)]
         target = kwargs.get("device")
@@ -116,22 +131,45 @@ class Gpu(TorchDispatchMode):
             return func(*args, **kwargs)
         if target is not None and target.type == "cuda":
             kwargs["device"] = torch.device("cuda", target.index or 0)
+        if func is torch.ops.aten.add.Tensor and self.accumulates(args):
+            return args[0].add_(args[1])
         name = func._schema.name.split("::")[-1]
         if name in ("_local_scalar_dense", "equal"):
             return self.read(fakes[0].dtype if name != "equal" else torch.bool)
         kwargs.pop("pin_memory", None) if fakes or kwargs.get("device") else None
+        if func.namespace == "c10d":  # it writes into the tensors of the first argument
+            out = func(*tree_map(lambda v: torch.empty(0) if isinstance(v, FakeTensor) else v, args), **kwargs)
+            return (args[0], *out[1:]) if isinstance(out, tuple) else out
         real: Dict[int, torch.Tensor] = {}  # by id of its fake form: a tensor of the CPU
         fake_args, fake_kwargs = tree_map(lambda v: self.faked(v, real), (args, kwargs))
+        copies = self.scratch.before(name, args) if fakes else []
         out = self.run(func, fake_args, fake_kwargs)
         for t in fakes:  # a resized storage
             self.record(t, name)
-        return tree_map(lambda v: self.result(v, real, name), out)
+        out = tree_map(lambda v: self.result(v, real, name), out)
+        if fakes:
+            self.scratch.after(func, args, out, copies)
+        return out
+
+    def accumulates(self, args: Any) -> bool:
+        """Reports whether autograd adds a gradient to one that nothing else uses, which it does in place except for fake tensors."""
+        if not scratch.backward() or torch.is_grad_enabled() or len(args) != 2 or not all(isinstance(t, FakeTensor) for t in args):
+            return False
+        old, new = args
+        # The references are those of the sum, of Python, of this call and of the question.
+        return (old.shape == new.shape and old.dtype == new.dtype and old._use_count() == 4
+                and _references(old) == self.references)
 
     def run(self, func: Any, args: Any, kwargs: Any) -> Any:
         try:
             with self.fake:
                 if func in (torch.ops.aten._softmax.default, torch.ops.aten._log_softmax.default) and args[2]:
                     return torch.empty_like(args[0], dtype=torch.float32)  # its form for shapes refuses bfloat16
+                if func is torch.ops.aten.mse_loss.default and (len(args) < 3 or args[2] != 0):
+                    return torch.empty_like(args[0]).resize_(())  # the result keeps the memory of the squares
+                if func is torch.ops.aten._cudnn_rnn_backward.default:
+                    x, weights, hx, cx = args[0], args[1], args[4], args[5]
+                    return torch.empty_like(x), torch.empty_like(hx), None if cx is None else torch.empty_like(cx), _flat(weights)
                 return func(*args, **kwargs)
         except (fake_tensor.DynamicOutputShapeException, fake_tensor.DataDependentOutputException) as err:
             raise MetaError(f"{_place()}: the result of {func} depends on values, which fake tensors lack: run the program by `vramyard "
@@ -155,6 +193,8 @@ class Gpu(TorchDispatchMode):
         if not isinstance(value, FakeTensor):
             return value
         if value.fake_device.type == "cuda":
+            if operator.startswith("_scaled_dot_product") and value.dim() == 0:
+                return torch.zeros((), dtype=value.dtype)  # a seed, which is on the CPU
             self.record(value, operator)
             return value
         if id(value) in real:
@@ -180,6 +220,10 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
     elif isinstance(value, (list, tuple)):
         for v in value:
             yield from _tensors(v)
+
+
+def _references(t: torch.Tensor) -> int:
+    return int(torch._C._storage_Use_Count(t.untyped_storage()._cdata))
 
 
 def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
@@ -224,6 +268,12 @@ def _fake_tensors() -> None:
     for types_ in {id(m._foreach_supported_types): m._foreach_supported_types for m in (optimizer, foreach)}.values():
         types_.append(FakeTensor)
     torch._C._set_only_lift_cpu_tensors(True)
+    with contextlib.suppress(ImportError):  # before 2.5, or without distributed training
+        from torch.distributed.tensor import DTensor
+
+        DTensor.device = property(lambda t: t._local_tensor.device)
+        DTensor.is_cuda = property(lambda t: t._local_tensor.is_cuda)
+        DTensor.is_meta = property(lambda t: t._local_tensor.is_meta)
     # A parameter that a module moves remains the same object, as on a GPU. Weak references to it do not matter for that.
     torch.__future__.set_swap_module_params_on_conversion(True)
     torch.utils.weakref = types.SimpleNamespace(getweakrefs=lambda _: [])
@@ -269,6 +319,8 @@ class Autocast:
             for names, make in ((_LOWER, self.lower), (_FLOAT, self.full), (_RESULT, self.result)):
                 for name in names:
                     _replace(owner, name, make)
+        for name in ("rnn_relu", "rnn_tanh", "lstm", "gru"):
+            _replace(torch._VF, name, self.lower)
         _replace(torch.nn.functional, "cross_entropy", self.cross_entropy)
         _replace(torch.autocast, "__exit__", self.exit)
 
@@ -299,7 +351,8 @@ class Autocast:
             if not self.active((args, list(more.values()))):
                 return real(*args, **more)
             dtype = choose()
-            args, more = self.cast(args, dtype), {k: self.cast(v, dtype) for k, v in more.items()}
+            more = {k: self.cast(v, dtype) for k, v in more.items()}
+            args = tuple(reversed([self.cast(v, dtype) for v in reversed(args)]))  # the compiled casts begin with the last
             with torch.autocast("cuda", enabled=False):
                 return real(*args, **more)
         return run
@@ -327,7 +380,9 @@ class Autocast:
             if not self.active((t,)) or args or target.is_floating_point() or more.get("label_smoothing") or t.dim() < 2:
                 return real(t, target, weight, *args, **more)
             more.pop("label_smoothing", None)
-            return torch.nn.functional.nll_loss(torch.nn.functional.log_softmax(t, dim=1), target, weight, **more)
+            with torch.autocast("cuda", enabled=False):
+                logarithms = torch.nn.functional.log_softmax(t, 1)  # cross_entropy asks for the type of its input
+            return torch.nn.functional.nll_loss(logarithms, target, weight, **more)
         return run
 
 
@@ -359,19 +414,70 @@ def _kernels() -> None:
             return real(q, k, v, attn_mask, dropout_p, is_causal, scale=scale)
         return run
 
+    def linear(real: Any) -> Any:
+        def run(x: Any, weight: Any, bias: Any = None) -> Any:
+            if bias is None or not isinstance(x, FakeTensor) or x.dim() == 2 or (x.dim() == 3 and x.is_contiguous()):
+                return real(x, weight, bias)
+            return torch.matmul(x, weight.t()).add_(bias)  # in place, except for subclasses of Tensor
+        return run
+
+    _replace(torch.nn.functional, "linear", linear)
     _replace(torch.nn.functional, "dropout", dropout)
     _replace(torch.nn.functional, "scaled_dot_product_attention", attention)
 
 
-class _Stream:
-    """A stream or an event: fake tensors do no work, so that all work is done."""
+def _flat(weights: Sequence[Any]) -> List[Any]:
+    """Returns tensors of the shapes of the weights in one new piece of memory."""
+    flat = weights[0].new_empty(sum(w.numel() for w in weights))
+    return [part.view(w.shape) for part, w in zip(flat.split([w.numel() for w in weights]), weights)]
 
-    device, cuda_stream, stream_id, priority = torch.device("cuda", 0), 0, 0, 0
+
+def _recurrent() -> None:
+    """Runs recurrent networks as one call of cuDNN, with weights in one piece of memory. Its work areas are not known."""
+    def flatten(real: Any) -> Any:
+        def run(module: Any) -> None:
+            weights = module._flat_weights
+            if not all(isinstance(w, FakeTensor) and w.is_cuda and w.dtype == weights[0].dtype for w in weights):
+                real(module)
+            elif len({w.untyped_storage()._cdata for w in weights}) == len(weights):
+                with torch.no_grad():
+                    for w, part in zip(weights, _flat(weights)):
+                        w.data = part
+        return run
+
+    def network(mode: int) -> Callable[[Any], Any]:
+        def make(real: Any) -> Any:
+            def run(x: Any, *args: Any) -> Any:
+                packed = isinstance(args[2], (list, tuple))
+                if packed or not isinstance(x, FakeTensor) or not x.is_cuda or not torch.backends.cudnn.enabled:
+                    return real(x, *args)
+                hx, weights, _, layers, dropout, train, both, batch_first = args
+                hx, cx = hx if mode == 2 else (hx, None)
+                shared = len({w.untyped_storage()._cdata for w in weights}) == 1
+                with torch.no_grad():
+                    total = sum(w.numel() for w in weights)
+                    flat = weights[0].detach().as_strided((total,), (1,), 0) if shared else weights[0].new_empty(total)
+                projection = hx.shape[2] if mode == 2 and cx.shape[2] != hx.shape[2] else 0
+                out = torch._cudnn_rnn(x, weights, len(weights) // (layers * (2 if both else 1)), flat, hx, cx, mode,
+                                       (cx if mode == 2 else hx).shape[2], projection, layers, batch_first, dropout, train, both, [], None)
+                return out[:3] if mode == 2 else out[:2]
+            return run
+        return make
+
+    _replace(torch.nn.RNNBase, "flatten_parameters", flatten)
+    for mode, name in enumerate(("rnn_relu", "rnn_tanh", "lstm", "gru")):  # by cuDNN's number
+        _replace(torch._VF, name, network(mode))
+
+
+class _Event:
+    """An event of a stream, or another handle of CUDA: fake tensors do no work, so that all work is done."""
+
+    device, cuda_event = torch.device("cuda", 0), 0
 
     def __init__(self, *_: Any, **__: Any):
         pass
 
-    def __enter__(self) -> "_Stream":
+    def __enter__(self) -> "_Event":
         return self
 
     def __exit__(self, *_: Any) -> None:
@@ -380,19 +486,100 @@ class _Stream:
     def query(self) -> bool:
         return True
 
-    def is_capturing(self) -> bool:
-        return False
-
     def elapsed_time(self, _: Any) -> float:
         return 0.0
-
-    def record_event(self, event: Any = None) -> Any:
-        return event or _Stream()
 
     def synchronize(self, *_: Any) -> None:
         pass
 
-    wait = wait_event = wait_stream = record = synchronize
+    wait = record = synchronize
+
+
+class _Stream(_Event):
+    """A stream. Memory belongs to the stream on which it was allocated."""
+
+    trace: Trace
+    made, priority, device_index, device_type = 0, 0, 0, 1
+
+    def __init__(self, *_: Any, number: Optional[int] = None, **__: Any):
+        if number is None:
+            number = _Stream.made % 32 + 1  # PyTorch has so many, beside the default stream
+            _Stream.made += 1
+        self.stream_id = self.cuda_stream = number
+        self.before: List[int] = []
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, _Stream) and self.stream_id == other.stream_id
+
+    def __hash__(self) -> int:
+        return self.stream_id
+
+    def __enter__(self) -> "_Stream":
+        self.before.append(self.trace.stream)
+        self.trace.stream = self.stream_id
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.trace.stream = self.before.pop()
+
+    def is_capturing(self) -> bool:
+        return _Graph.capturing
+
+    def record_event(self, event: Any = None) -> Any:
+        return event or _Event()
+
+    wait_event = wait_stream = _Event.synchronize
+
+
+class _Graph(_Event):
+    """A CUDA graph: what is captured allocates in a pool of its own or of another graph."""
+
+    trace: Trace
+    pools: Dict[int, int] = {}  # graphs by number of their pool
+    capturing = False
+    number: Optional[int] = None
+
+    def capture_begin(self, pool: Any = None, **_: Any) -> None:
+        self.number = _pool()[1] if pool is None else pool[1]
+        self.pools[self.number] = self.pools.get(self.number, 0) + 1
+        self.trace.line(f"pool begin {self.number}")
+        _Graph.capturing = True
+
+    def capture_end(self) -> None:
+        self.trace.line(f"pool end {self.number}")
+        _Graph.capturing = False
+
+    def pool(self) -> Tuple[int, int]:
+        return 0, self.number or 0
+
+    def reset(self) -> None:
+        if self.number is not None:
+            self.pools[self.number] -= 1
+            if self.pools[self.number] == 0:
+                self.trace.line(f"pool release {self.number}")
+            self.number = None
+
+    replay = instantiate = enable_debug_mode = debug_dump = _Event.synchronize
+    __del__ = reset
+
+
+def _pool() -> Tuple[int, int]:
+    number = len(_Graph.pools) + 1
+    _Graph.pools[number] = 0
+    return 0, number
+
+
+def _storages(trace: Trace) -> None:
+    """Records storages that change their size outside operators, as sharded data parallelism does."""
+    def resize(real: Any) -> Any:
+        def run(storage: Any, size: int) -> Any:
+            done = real(storage, size)
+            if storage.device.type == "meta":
+                trace.alloc(storage, "resize_")
+            return done
+        return run
+
+    _replace(torch.UntypedStorage, "resize_", resize)
 
 
 def _queries(trace: Trace, memory: int) -> None:
@@ -412,18 +599,20 @@ def _queries(trace: Trace, memory: int) -> None:
         "get_device_properties": lambda *_: card, "get_device_name": lambda *_: name, "get_device_capability": lambda *_: (8, 0),
         "mem_get_info": lambda *_: (memory - trace.bytes, memory), "memory_stats": stats, "memory_summary": lambda *_, **__: str(stats()),
         "empty_cache": lambda: trace.line("trim"), "get_rng_state": lambda *_: torch.zeros(16, dtype=torch.uint8),
-        "stream": lambda *_: _Stream(), "device": lambda *_: _Stream(), "get_arch_list": lambda: ["sm_80"], "initial_seed": lambda: 0,
+        "stream": lambda s: s or _Event(), "device": _Event, "device_of": _Event, "get_arch_list": lambda: ["sm_80"], "initial_seed": lambda: 0,
     }
     answers.update({f: lambda *_: trace.bytes for f in ("memory_allocated", "memory_reserved", "memory_cached")})
     answers.update({f: lambda *_: trace.peak for f in ("max_memory_allocated", "max_memory_reserved", "max_memory_cached")})
     answers.update({f: reset for f in ("reset_peak_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached")})
-    answers["is_current_stream_capturing"] = lambda: False
+    answers.update({"is_current_stream_capturing": lambda: _Graph.capturing, "graph_pool_handle": _pool, "CUDAGraph": _Graph})
     answers.update({f: lambda *_, **__: True for f in ("is_available", "is_initialized", "is_bf16_supported")})
-    answers.update({f: lambda *_: _Stream() for f in ("current_stream", "default_stream")})
+    answers.update({"default_stream": lambda *_: _Stream(number=0), "current_stream": lambda *_: _Stream(number=trace.stream)})
+    answers["set_stream"] = lambda s: setattr(trace, "stream", s.stream_id)
+    _Stream.trace = _Graph.trace = trace
     answers.update({f: lambda *_, **__: None for f in (
-        "init", "_lazy_init", "_lazy_call", "set_device", "set_stream", "synchronize", "ipc_collect", "manual_seed", "manual_seed_all", "seed",
+        "init", "_lazy_init", "_lazy_call", "set_device", "synchronize", "ipc_collect", "manual_seed", "manual_seed_all", "seed",
         "seed_all", "set_rng_state", "set_rng_state_all", "reset_accumulated_memory_stats", "set_per_process_memory_fraction")})
-    answers.update({"device_count": lambda: 1, "current_device": lambda: 0, "Stream": _Stream, "Event": _Stream})
+    answers.update({"device_count": lambda: 1, "current_device": lambda: 0, "Stream": _Stream, "Event": _Event})
     for function, answer in answers.items():
         setattr(torch.cuda, function, answer)
         for module in (torch.cuda.memory, getattr(torch, "accelerator", None)):
@@ -454,7 +643,9 @@ def record(path: str, until: Optional[int] = None, memory: int = 80 << 30) -> It
     trace = Trace(path)
     _fake_tensors()
     _conversions()
+    _storages(trace)
     _kernels()
+    _recurrent()
     Autocast()
     _queries(trace, memory)
     handle = register_optimizer_step_post_hook(_stepped(trace, until))
@@ -470,8 +661,8 @@ def _report(gpu: Gpu, path: str) -> None:
     """Prints what was recorded, what the trace lacks, and the command that answers from it."""
     trace = gpu.trace
     steps = f", {trace.steps} steps" if trace.steps else ""
-    print(f"vramyard: {path}: {trace.count} allocations{steps}, {trace.peak / (1 << 20):.2f} MiB of tensors at the peak. The trace has tensors "
-          "only: a GPU needs more for work areas of cuBLAS and cuDNN and for scratch memory inside operators.", file=sys.stderr)
+    print(f"vramyard: {path}: {trace.count} allocations{steps}, {trace.peak / (1 << 20):.2f} MiB live at the peak. The trace lacks work areas of "
+          "cuDNN and scratch memory of some operators.", file=sys.stderr)
     if gpu.reads:
         shown = ", ".join(f"{place} ({n} times)" for place, n in sorted(gpu.reads.items(), key=lambda r: -r[1])[:5])
         print(f"vramyard: values of CUDA tensors were read as zeros at {shown}{', ...' if len(gpu.reads) > 5 else ''}", file=sys.stderr)

@@ -12,7 +12,8 @@ class Trace:
     """A trace that was read, with the bytes of tensors at its peak and at its end."""
 
     def __init__(self, path):
-        self.live, self.sizes, self.marks, self.most, now = {}, [], [], 0, 0
+        self.operators = set()
+        self.live, self.sizes, self.marks, self.pools, self.streams, self.most, now = {}, [], [], [], [], 0, 0
         with open(path, encoding="utf-8") as lines:
             for line in lines:
                 word, _, rest = line.strip().partition(" ")
@@ -20,12 +21,16 @@ class Trace:
                     number, size, tag = rest.split(" ", 2)
                     self.live[number] = int(size), tag
                     self.sizes.append(int(size))
+                    self.operators.add(tag.split('"')[1].split()[0])
+                    self.streams.append(int(tag[7]) if tag.startswith("stream=") else 0)
                     now += int(size)
                     self.most = max(self.most, now)
                 elif word == "f":
                     now -= self.live.pop(rest)[0]  # KeyError unless it is live
                 elif word == "mark":
                     self.marks.append(rest)
+                elif word == "pool":
+                    self.pools.append(rest)
 
 
 class Meta(unittest.TestCase):
@@ -103,6 +108,74 @@ class Meta(unittest.TestCase):
             """)
         self.assertLess(max(trace.sizes), 512 * 512)
         self.assertIn(1 * 2 * 512 * 64, trace.sizes)
+
+    def test_scratch(self):
+        """Workspaces of cuBLAS, buffers of reductions and copies appear, and gradients are added in place, as on a GPU."""
+        _, trace = self.run_script("""
+            w = torch.empty(768, 768, device="cuda", requires_grad=True)
+            x = torch.empty(4096, 768, device="cuda")
+            F.linear(x, w, w[0])  # by cuBLASLt
+            x.sum(0)
+            a, b, c = w @ w, w @ w, w * 2
+            ((c @ a) * (c @ b)).sum().backward()
+            """)
+        self.assertEqual([768 * 768 * 4, 4096 * 768 * 4, 4096 * 768 * 4], trace.sizes[:3])
+        self.assertIn(4096 * 1024 * 2 + 16 * 1024 * 8, trace.sizes)
+        self.assertIn(1 << 20, trace.sizes)
+        at = trace.sizes.index(768 * 4)
+        self.assertEqual([768 * 4, 768 * 4 * 64 * 128, 6 * 4], trace.sizes[at:at + 3])  # 64 blocks of 128 threads share an output
+        self.assertNotIn("add", trace.operators)
+
+    def test_streams_and_graphs(self):
+        """Memory belongs to the stream of its allocation, and a capture has a pool."""
+        _, trace = self.run_script("""
+            a, s = torch.empty(1000, device="cuda"), torch.cuda.Stream()
+            with torch.cuda.stream(s):
+                assert torch.cuda.current_stream() == s != torch.cuda.default_stream()
+                b = a + 1
+                b.record_stream(torch.cuda.default_stream())
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                assert torch.cuda.is_current_stream_capturing()
+                c = a * 2
+            graph.replay()
+            del graph, c
+            """)
+        self.assertEqual(([0, 1, 2], ["begin 1", "end 1", "release 1"]), (trace.streams, trace.pools))
+
+    def test_recurrent_networks(self):
+        """A network is one call of cuDNN, and its weights are in one piece of memory."""
+        _, trace = self.run_script("""
+            for kind in (nn.LSTM, nn.GRU, nn.RNN):
+                net = kind(64, 128, 2, batch_first=True).to("cuda")
+                y, _ = net(torch.empty(8, 16, 64, device="cuda"))
+                assert y.shape == (8, 16, 128)
+                y.sum().backward()
+                assert net.weight_ih_l0.grad.shape == net.weight_ih_l0.shape
+            """)
+        weights = 4 * (4 * 128) * (64 + 128 + 128 + 128 + 4)
+        self.assertEqual(2, trace.sizes.count(weights))  # of an LSTM: the weights, and their gradients
+        self.assertLess(len(trace.sizes), 200)
+
+    def test_shards(self):
+        """A rank of FSDP2 runs with the fake process group, and frees gathered parameters."""
+        self.run_script("""
+            import torch.distributed as dist
+            from torch.distributed.device_mesh import init_device_mesh
+            from torch.distributed.fsdp import fully_shard
+            from torch.testing._internal.distributed.fake_pg import FakeStore
+            dist.init_process_group("fake", rank=0, world_size=8, store=FakeStore())
+            mesh = init_device_mesh("cuda", (8,))
+            with torch.device("meta"):
+                model = nn.Sequential(nn.Linear(512, 512), nn.Linear(512, 512))
+            for part in [*model, model]:
+                fully_shard(part, mesh=mesh)
+            model.to_empty(device="cuda")
+            shards = torch.cuda.memory_allocated()
+            assert 2 * (512 * 64 + 64) * 4 <= shards < 512 * 512 * 4, shards
+            model(torch.empty(4, 512, device="cuda")).sum().backward()
+            assert torch.cuda.max_memory_allocated() > 512 * 512 * 4
+            """)
 
     def test_queries(self):
         """Queries of torch.cuda have answers: memory is that of live tensors."""
