@@ -41,7 +41,7 @@ class Replay:
         self.streams = {0: torch.cuda.default_stream()}
         self.live = {}  # tensors by ID
         self.answers = []  # (entries of the history before it or None, kind, ...)
-        self.seeds = None  # the tensors that the generator of random numbers made for captures
+        self.seeds = None  # the tensors that captures made and no line has named: addresses and sizes
         self.handles = {}  # handles of graph pools by pool
         self.captured = {}  # graphs by pool, in the order of their captures
         self.capture = {}  # graph and context of the stream by pool, while the graph is captured
@@ -122,17 +122,18 @@ class Replay:
         if pool not in self.handles:
             self.handles[pool] = torch.cuda.graph_pool_handle()
             self.numbers[tuple(self.handles[pool])] = pool
+        if self.seeds is None:
+            self.seeds = seed_tensors()
         graph = torch.cuda.CUDAGraph()
         self.captured.setdefault(pool, []).append(graph)
         # The stream is current until the end of the capture, as with torch.cuda.graph.
         current = torch.cuda.stream(self.stream(stream))
         current.__enter__()
         self.capture[pool] = graph, current
-        entries = len(history())
+        before, entries = allocated(), len(history())
         # In the other modes, other streams cannot reserve segments during the capture.
         graph.capture_begin(pool=self.handles[pool], capture_error_mode="relaxed")
-        if len(history()) > entries:
-            raise SystemExit("each graph allocates a seed of its own")
+        self.seeds += made_since(before, entries)
 
     def do_m(self, pool, **options):
         if pool not in self.mempools:
@@ -150,6 +151,8 @@ class Replay:
 
     def do_n(self, pool):
         if pool in self.capture:
+            if self.seeds:
+                raise SystemExit("each graph allocates a seed of its own")
             graph, current = self.capture.pop(pool)
             graph.capture_end()
             current.__exit__(None, None, None)
@@ -235,12 +238,18 @@ def seed_tensors():
     """Make the tensors that all graphs share, and return (address, size of the block) of each.
 
     In some releases, 2.6 among them, the generator of random numbers keeps its seed and offset in memory
-    from the first graph on. From 2.14 on it does so only for graphs that draw random numbers.
+    from the first graph on. In 2.12 and 2.13 each graph has its own pair; from 2.14 on only graphs that
+    draw random numbers have one.
     """
     before, entries = allocated(), len(history())
     seed_tensors.graph = torch.cuda.CUDAGraph()
     if hasattr(seed_tensors.graph, "register_generator_state"):
         seed_tensors.graph.register_generator_state(torch.cuda.default_generators[0])
+    return made_since(before, entries)
+
+
+def made_since(before, entries):
+    """Return the address and the size of each block that was allocated since then, all of one size."""
     made = [e["addr"] for e in history()[entries:] if e["action"] == "alloc"]
     return [(address, (allocated() - before) // len(made)) for address in made]
 
