@@ -283,6 +283,8 @@ func TestGateSaysWhatIsNotCanonical(t *testing.T) {
 		require.Contains(t, succeed(t, "gate", "--baseline", budget, "--update=raise", write(t, "x.trace", text)), want)
 		require.NoError(t, os.Remove(budget))
 	}
+	require.Contains(t, succeed(t, "gate", "--baseline", budget, "--update", vector("skip_free_requested")),
+		"The figures are not canonical where other streams use blocks")
 	status, _, errs := command(t, "gate", "--baseline", budget, "--update", vector("state_only"))
 	require.Equal(t, exitTrouble, status)
 	require.Contains(t, errs, "want a recording with a history of requests")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
@@ -196,6 +197,19 @@ func (w *Work) describe(src trace.Source, recorded int) error {
 	if c.delayed > 0 {
 		note("%s completed later than requested, because other streams used the memory: replayed as final at the "+
 			"request, because the delay is timing.", units.Several(c.delayed, "free"))
+	}
+	doubts := 0
+	for _, p := range src.Head().Header.Meta {
+		switch {
+		case p.Key == torch.KeyFinding:
+			doubts++
+		case p.Key == trace.AbsentKey && strings.Contains(p.Value, torch.NoFreeRequests):
+			note("The figures are not canonical where other streams use blocks: the recording lacks when frees were " +
+				"requested, so each is placed where its memory became reusable, which is timing.")
+		}
+	}
+	if doubts > 0 {
+		note("The recording contradicts itself: \"vramyard trace info\" lists what the reader had to assume.")
 	}
 	if refusals.Count > 0 {
 		note("%s refused when recorded, which depends on the recorded pool: replayed as granted.",

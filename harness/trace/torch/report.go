@@ -210,6 +210,9 @@ func wrapped(c *Timeline) string {
 // returned in the history.
 const UnknownPools = "which requests used private pools that have returned their memory since"
 
+// NoFreeRequests is listed under [trace.AbsentKey] if the history has no requested frees.
+const NoFreeRequests = "when frees were requested (each is placed where its memory became reusable)"
+
 // unknown lists the facts that the file does not contain.
 func unknown(c *Timeline) []string {
 	list := []string{
@@ -221,7 +224,7 @@ func unknown(c *Timeline) []string {
 		list = append(list, "the capacity of the device")
 	}
 	if !c.requested && c.Report.Frees > 0 {
-		list = append(list, "when frees were requested (each is placed where its memory became reusable)")
+		list = append(list, NoFreeRequests)
 	}
 	if len(c.Opening) > 0 {
 		list = append(list, "order and age of the blocks live at the beginning (listed by stream and address)")
