@@ -1,0 +1,13 @@
+# The image of a release, which GoReleaser builds: a static program, its licenses and the recorded runs of the documentation.
+# The traces of "vramyard compare" are inside the program, so the image alone repeats the tables of a paper:
+#
+#   docker run --rm -v "$PWD:/data" ghcr.io/vramyard/vramyard:0.2.0 whatif run.pickle
+#
+# From a clone: CGO_ENABLED=0 go build -tags nocuda -o linux/amd64/vramyard ./cmd/vramyard && docker build .
+FROM scratch
+ARG TARGETPLATFORM=linux/amd64
+COPY LICENSE cli/notices.txt /licenses/
+COPY examples/oom /examples/oom
+COPY $TARGETPLATFORM/vramyard /vramyard
+WORKDIR /data
+ENTRYPOINT ["/vramyard"]
