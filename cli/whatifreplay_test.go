@@ -28,8 +28,8 @@ func requireReproduced(t *testing.T, snapshot string, private bool) {
 }
 
 // TestWhatifReproducesRecordings replays recordings of "vramyard run", without their stacks:
-// examples/without-gpu/unet.py depends on the order of addresses, graphs.py and
-// testdata/pytorch/pools.py have private pools and empty the cache.
+// examples/without-gpu/unet.py depends on the order of addresses, and released cached memory on a
+// tight device; graphs.py and testdata/pytorch/pools.py have private pools and empty the cache.
 func TestWhatifReproducesRecordings(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/recordings/*.pickle.xz")

@@ -31,17 +31,25 @@ func (r *Result) cannot(why string) {
 
 // faithful replays the recorded settings on the recorded device, and reports whether the peak of
 // reserved memory is close to the recorded one. If not, the search has no answer. An unknown device
-// is replaced by an ample one.
+// is replaced by an ample one. If it once had no room, a device that just holds the recorded peak
+// has no room for the same requests, so it comes first.
 func (s *search) faithful() (bool, error) {
 	rec := &s.Recorded
 	if len(s.Runs) == 0 || !s.Runs[0].Recorded || rec.Peak == 0 {
 		return true, nil
 	}
-	at := rec.Capacity
-	if at == 0 {
-		at = compare.Ample(max(s.LowerBound, rec.Peak/2))
+	at, ample := rec.Capacity, compare.Ample(max(s.LowerBound, rec.Peak/2))
+	switch {
+	case at != 0:
+	case rec.Tight:
+		at = rec.Peak
+	default:
+		at = ample
 	}
 	row, err := s.trials[0].Measure(s.ctx, at)
+	if err == nil && rec.Capacity == 0 && row.OOMs > 0 {
+		row, err = s.trials[0].Measure(s.ctx, ample)
+	}
 	if err != nil || !row.Starts {
 		return err == nil, err
 	}

@@ -26,6 +26,7 @@ type Recorded struct {
 	// reserved memory plus free device memory when the program failed; 0: unknown
 	Capacity device.Size `json:"capacity_bytes"`
 	Failure  *Failure    `json:"failure,omitempty"` // last failed request
+	Tight    bool        `json:"-"`                 // requests released memory for lack of room on the device
 
 	Predicted int    `json:"predicted_count"`           // allocations that the model places as recorded
 	Allocs    int    `json:"judged_count"`              // allocations compared; 0: the file has no addresses
@@ -103,7 +104,7 @@ func RecordedIn(w *SurveyedTrace) Recorded {
 // Add adds data of the snapshot that the trace was converted from.
 func (r *Recorded) Add(c *torch.Timeline) {
 	r.Peak, r.Capacity = device.Size(c.Report.Peak), device.Size(c.Report.Capacity)
-	r.Entries = c.Report.Entries
+	r.Entries, r.Tight = c.Report.Entries, c.Report.Tight
 	r.Wrapped, r.Opening, r.Inconsistencies = c.Report.Wrapped, len(c.Opening), c.Report.Inconsistencies()
 	r.Pools, r.Unknown = len(c.Report.Pools), c.Report.Unknown
 	if f := r.Failure; f != nil && c.LastRefusal != nil {

@@ -118,8 +118,10 @@ func TestEmptiedCachesAreTrims(t *testing.T) {
 		"no stacks, and a request may collect": {collects, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			trims := slices.DeleteFunc(lines(t, c.b.result(t).Trace), func(line string) bool { return line != "trim" })
+			r := c.b.result(t)
+			trims := slices.DeleteFunc(lines(t, r.Trace), func(line string) bool { return line != "trim" })
 			require.Equal(t, c.want, len(trims) == 1, trims)
+			require.Equal(t, !c.want && len(c.b.s.Settings) == 0, r.Report.Tight)
 		})
 	}
 }

@@ -32,6 +32,7 @@ type Report struct {
 	Peak       uint64 `json:"recorded_peak_reserved_bytes"` // most bytes reserved, as far as the history shows
 	End        uint64 `json:"recorded_end_reserved_bytes"`  // bytes of the file's segments
 	Capacity   uint64 `json:"least_capacity_bytes"`         // lower bound of the capacity; 0 without a failed request
+	Tight      bool   `json:"-"`                            // requests released memory for lack of room on the device
 
 	// why the history probably lost its oldest entries; empty if there is no sign of it
 	Wrapped  string    `json:"wrapped,omitempty"`

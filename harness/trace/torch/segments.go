@@ -103,6 +103,7 @@ func (c *Timeline) findEmptied(settings []Setting) {
 		default:
 			first.Emptied = e.Stack != stack
 		}
+		c.Report.Tight = c.Report.Tight || !first.Emptied && !early
 	}
 }
 
