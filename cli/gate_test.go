@@ -205,6 +205,9 @@ func TestUpdateIsARatchet(t *testing.T) {
 	require.Equal(t, high, content(t, budget))
 	gated(exitDone, "--update=raise", less)
 	require.Equal(t, low, content(t, budget))
+	small := write(t, "train.trace", histories("a 9 2MiB tag=activation:added\nf 9\n")["alone"])
+	require.Contains(t, succeed(t, "gate", "--baseline", budget, small),
+		"Blocks changed and no figure is violated: 1 block of 2.00 MiB added at activation:added.\n")
 
 	tolerant := strings.Replace(low, "budgets:", "tolerance:\n  min_capacity: 100%\n  peak_reserved: 1GiB\n  peak_live: "+
 		"40MiB\n  device_calls: 9\nbudgets:", 1)

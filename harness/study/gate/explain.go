@@ -154,9 +154,12 @@ func explain(r *Result, e *Budget, by top.Grouping, blocks []top.Kind) {
 	r.Causes = causes(e, by, now)
 	note := func(format string, args ...any) { r.Notes = append(r.Notes, fmt.Sprintf(format, args...)) }
 	if r.Violated() == 0 {
-		if n := len(r.Causes); n > 0 {
-			note("Blocks changed and no figure exceeds its budget: %s at %s, and %s more.", &r.Causes[0], r.Causes[0].At,
-				units.Several(n-1, "change"))
+		more := ""
+		if n := len(r.Causes); n > 1 {
+			more = fmt.Sprintf(", and %d more", n-1)
+		}
+		for _, c := range r.Causes[:min(len(r.Causes), 1)] {
+			note("Blocks changed and no figure is violated: %s at %s%s.", &c, c.At, more)
 		}
 		return
 	}
