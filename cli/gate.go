@@ -230,7 +230,7 @@ func (f *gateFlags) newBudget(name string, src trace.Source, of *postmortem.Reco
 	if recorded == nil {
 		return e, nil
 	}
-	a, err := recordedAllocator(f.catalogue, recorded, of.Timeline)
+	a, err := recordedAllocator(f.catalogue, recorded, of.Timeline, "")
 	if err != nil || a.setup.Name == "" {
 		return e, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/formats"
 	"github.com/vramyard/vramyard/harness/trace/torch"
+	"github.com/vramyard/vramyard/internal/torchenv"
 	"github.com/vramyard/vramyard/strategies/caching"
 )
 
@@ -43,7 +45,7 @@ func (r *recordings) open(path string, o formats.Options, stdin io.Reader) (trac
 	h := src.Head().Header
 	run := compare.Origin{Card: recordedCard(h)}
 	if config := settingsOf(h); config != nil && r.family(cachingName) {
-		a, err := recordedAllocator(r.catalogue, config, of.Timeline)
+		a, err := recordedAllocator(r.catalogue, config, of.Timeline, "")
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -98,17 +100,19 @@ type allocator struct {
 // backendAsync is the key and the value with which PyTorch takes its memory from the driver's pool.
 const backendAsync = "backend:cudaMallocAsync"
 
-// recordedAllocator returns the strategy that models PyTorch's allocator with recorded
-// settings. The file does not record PyTorch's version: of the sets of rules it takes the best one
-// at predicting the recording, if timeline is not nil.
-func recordedAllocator(c setting.Catalogue, config []byte, timeline *torch.Timeline) (a allocator, err error) {
+// recordedAllocator returns the strategy that models PyTorch's allocator with recorded settings. Of
+// the sets of rules it takes the best one at predicting the recording, if timeline is not nil.
+// Among equal ones the rules of the release win; snapshots do not record it, so it may be "".
+func recordedAllocator(
+	c setting.Catalogue, config []byte, timeline *torch.Timeline, release string,
+) (a allocator, err error) {
 	var settings caching.Config
 	if json.Unmarshal(config, &settings) == nil && strings.Contains(strings.ReplaceAll(settings.Conf, " ", ""),
 		backendAsync) {
 		a.setup, err = c.Lookup("async:keep", nil)
 		return a, err
 	}
-	for _, rules := range []string{caching.Rules211, caching.Rules213, caching.Rules212, caching.Rules26} {
+	for _, rules := range rulesOf(release) {
 		settings.Rules = rules
 		config, err := json.Marshal(settings)
 		if err != nil {
@@ -137,6 +141,24 @@ func recordedAllocator(c setting.Catalogue, config []byte, timeline *torch.Timel
 		}
 	}
 	return a, nil
+}
+
+// rulesOf lists the rules of PyTorch's allocator in the order in which a recording is compared with
+// them, first the ones of its release. The release may be unknown.
+func rulesOf(release string) []string {
+	all := []string{caching.Rules211, caching.Rules213, caching.Rules212, caching.Rules26}
+	if release == "" {
+		return all
+	}
+	own := caching.Rules213
+	for _, r := range []struct{ before, rules string }{
+		{"2.13", caching.Rules212}, {"2.12", caching.Rules211}, {"2.10", caching.Rules26},
+	} {
+		if torchenv.Older(release, r.before) {
+			own = r.rules
+		}
+	}
+	return append([]string{own}, slices.DeleteFunc(all, func(r string) bool { return r == own })...)
 }
 
 // judge verifies a strategy against a recording. The result is nil without a recording.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -29,6 +29,7 @@ type runFlags struct {
 	context, keep string
 	cudnn, os     string
 	allocator     string
+	extremes      bool
 }
 
 func newRun(catalogue setting.Catalogue) *cobra.Command {
@@ -67,8 +68,8 @@ memory was too small.`,
 		"`policy` for the work areas of cuDNN: none, bound=SIZE for each call, or table=FILE")
 	c.Flags().StringVar(&f.os, "os", "linux",
 		"`system` whose order of addresses decides between equal segments: linux (falling) or wsl (rising)")
-	c.Flags().BoolVar(&f.o.Lazy, "lazy-events", false,
-		"complete an event only when the program waits for it; otherwise it is complete at once")
+	c.Flags().BoolVar(&f.extremes, "extremes", false,
+		"if blocks wait for other streams, run the program again with events that complete as late as possible")
 	c.Flags().BoolVar(&f.o.Strict, "strict", false, "end the program at a call of CUDA that is not modelled")
 	f.search.files.addFigures(c, "text")
 	f.search.files.addHTML(c)
@@ -120,13 +121,31 @@ func (f *runFlags) run(cmd *cobra.Command, command []string) error {
 	f.o.Command = command
 	f.o.Stdin, f.o.Stdout, f.o.Stderr = cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()
 	f.o.Watch = watcher(cmd.ErrOrStderr())
-	ctx, done := untilInterrupt(cmd)
-	out, err := launch.Run(ctx, dir, f.o)
-	done()
+	atOnce, err := f.launch(cmd, dir)
 	if err != nil {
 		return err
 	}
-	return f.answer(cmd, out)
+	if !f.extremes || !atOnce.matters() {
+		return f.answer(cmd, atOnce, nil)
+	}
+	tell(cmd.ErrOrStderr(), "vramyard: running the program again, with events that complete only when it waits for them")
+	dir = filepath.Join(dir, "late")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return err
+	}
+	f.o.Lazy = true
+	late, err := f.launch(cmd, dir)
+	if err != nil {
+		return err
+	}
+	return f.answer(cmd, atOnce, late)
+}
+
+func (f *runFlags) launch(cmd *cobra.Command, dir string) (*outcome, error) {
+	ctx, done := untilInterrupt(cmd)
+	defer done()
+	out, err := launch.Run(ctx, dir, f.o)
+	return &outcome{out}, err
 }
 
 // errReplaced refuses settings of PyTorch's own allocator where a strategy replaces it.
@@ -171,13 +190,17 @@ func watcher(w io.Writer) func(standin.Event) {
 	}
 }
 
-// answer reports the outcome of a run.
-func (f *runFlags) answer(cmd *cobra.Command, out *launch.Outcome) error {
+// answer reports the outcome of a run, or of the one of two runs that needs more memory.
+func (f *runFlags) answer(cmd *cobra.Command, atOnce, late *outcome) error {
+	out := atOnce
+	if late != nil && (late.Status != 0 || late.peak() > atOnce.peak()) {
+		out = late
+	}
 	if len(out.Processes) == 0 || out.Processes[0].Snapshot == "" {
 		return fmt.Errorf("the program ended with status %d before PyTorch used the GPU: nothing is recorded", out.Status)
 	}
 	p := out.Processes[0]
-	capacity := f.o.Device.Capacity - min(f.o.Context, f.o.Device.Capacity)
+	f.search.release, _, _ = strings.Cut(out.Torch.Torch, "+")
 	w, rec, err := f.search.open(cmd, p.Snapshot)
 	if err != nil {
 		return err
@@ -186,15 +209,21 @@ func (f *runFlags) answer(cmd *cobra.Command, out *launch.Outcome) error {
 	if err != nil {
 		return err
 	}
-	shape := f.o.Device
-	shape.Capacity, shape.Policy = 0, f.o.Policy
+	o := whatif.Options{Device: f.o.Shape(), Memory: heapLeft()}
+	o.Card, o.Device.Capacity = o.Device.Capacity, 0
 	ctx, done := untilInterrupt(cmd)
-	r, err := whatif.Search(ctx, w, rec, grid, whatif.Options{
-		Device: shape, Card: capacity, Memory: heapLeft(),
-	})
-	done()
+	defer done()
+	r, err := whatif.Search(ctx, w, rec, grid, o)
 	if r == nil {
 		return err
+	}
+	verdict := f.verdict(out) + f.timing(atOnce, late)
+	if err == nil {
+		var more string
+		if more, err = f.ranges(ctx, out, w, rec, o); err != nil {
+			return err
+		}
+		verdict += more
 	}
 	holders, failed := f.holders(cmd, p.Snapshot)
 	if failed != nil {
@@ -205,7 +234,7 @@ func (f *runFlags) answer(cmd *cobra.Command, out *launch.Outcome) error {
 	f.search.files.page(cmd, f.o.Command, func() (*page.Report, error) { return f.search.page(cmd, w, r) })
 	what := fmt.Sprintf("settings tried: %d", r.Points)
 	err = f.search.files.conclude(cmd, err, true, what, func(to io.Writer) error {
-		if _, err := fmt.Fprintf(to, "%s\n%s\n", f.verdict(out), holders); err != nil {
+		if _, err := fmt.Fprintf(to, "%s%s\n%s\n", verdict, reads(p.Reads), holders); err != nil {
 			return err
 		}
 		return report.WhatIf(to, r)
@@ -240,88 +269,6 @@ func (f *runFlags) holders(cmd *cobra.Command, snapshot string) (string, error) 
 		text += fmt.Sprintf("  %10s  %s  %s\n", units.Bytes(h.Bytes), h.Name, h.Category)
 	}
 	return text, nil
-}
-
-// verdict answers whether the program fits.
-func (f *runFlags) verdict(out *launch.Outcome) string {
-	p := out.Processes[0]
-	gpu := "a GPU"
-	if c, ok := sim.CardOf(f.o.Device); ok {
-		gpu = "the " + c.Model
-	}
-	where := fmt.Sprintf("%s (%s, of which CUDA's context takes %s)", gpu, units.Bytes(f.o.Device.Capacity),
-		units.Bytes(f.o.Context))
-	text, through := "", ""
-	if name := f.o.Allocator.Strategy; name != "" {
-		through = " on strategy " + name
-	}
-	peak := units.Bytes(p.Peak)
-	switch {
-	case p.Refused > 0 && out.Status != 0:
-		text = fmt.Sprintf("Does not fit: in step %d PyTorch found no room for %s on %s.", p.FailedAt,
-			units.Bytes(p.Asked), where)
-	case out.Status != 0:
-		text = fmt.Sprintf("No answer: the program ended with status %d after %s, not for lack of memory. Until then "+
-			"PyTorch reserved at most %s on %s.", out.Status, units.Several(p.Steps, "step"), peak, where)
-	case p.Refused > 0:
-		text = fmt.Sprintf("Fits only with refusals: PyTorch refused %s on %s, and the program went on.",
-			units.Several(p.Refused, "request"), where)
-	default:
-		text = fmt.Sprintf("Fits: PyTorch %s%s reserved at most %s on %s, in %s.", out.Torch.Torch, through, peak, where,
-			units.Several(p.Steps, "step"))
-	}
-	if n := len(out.Processes); n > 1 {
-		text += fmt.Sprintf(" Of %d processes this is the one with the highest peak.", n)
-	}
-	return text + "\n" + f.guesses(p.Guessed) + reads(p.Reads)
-}
-
-// mostLines bounds the lines that are named of a program.
-const mostLines = 5
-
-// reads names the lines at which the program read values that are unknown, those first on which
-// sizes depend.
-func reads(all []launch.Read) (text string) {
-	values := slices.DeleteFunc(slices.Clone(all), func(r launch.Read) bool { return r.Shape != "" })
-	shapes := slices.DeleteFunc(slices.Clone(all), func(r launch.Read) bool { return r.Shape == "" })
-	for _, k := range []struct {
-		title string
-		lines []launch.Read
-	}{
-		{"Sizes of tensors that depend on unknown values differ from a GPU's:", shapes},
-		{"Unknown values of tensors were read as zeros:", values},
-	} {
-		if len(k.lines) == 0 {
-			continue
-		}
-		text += k.title + "\n"
-		for _, r := range k.lines[:min(mostLines, len(k.lines))] {
-			text += strings.TrimRight(fmt.Sprintf("  %10s  %s  %s", units.Several(r.Times, "time"), r.Line, r.Shape), " ") + "\n"
-		}
-		if n := len(k.lines) - mostLines; n > 0 {
-			text += fmt.Sprintf("  and at %s\n", units.Several(n, "more line"))
-		}
-	}
-	return text
-}
-
-// guesses names the calls whose work area is unknown, in one line for each kind.
-func (f *runFlags) guesses(g launch.Guessed) (text string) {
-	area := "a work area of " + units.Bytes(f.o.CuDNN.Bound)
-	for _, k := range []struct {
-		calls             uint64
-		noun, area, owner string
-	}{
-		{g.Convolutions, "convolution", area, "cuDNN's own is"},
-		{g.Recurrent, "recurrent call", area, "cuDNN's own is"},
-		{g.Other, "other call", "a guessed work area", "that of cuDNN, cuSOLVER, cuSPARSE or cuFFT is"},
-	} {
-		if k.calls > 0 {
-			text += fmt.Sprintf("%s ran with %s: %s not known (docs/without-gpu.md).\n",
-				units.Several(k.calls, k.noun), k.area, k.owner)
-		}
-	}
-	return text
 }
 
 // copyFrom writes the contents of a file.

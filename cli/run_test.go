@@ -101,6 +101,44 @@ func TestPyTorchRunsNameWhatTheyRead(t *testing.T) {
 	require.Equal(t, len(want), strings.Count(out, "  reads.py:"), out)
 }
 
+// TestPyTorchRunsGiveRanges checks that the peak that an answer foresees without guessed areas, or
+// with another order of addresses, is the peak of a run.
+func TestPyTorchRunsGiveRanges(t *testing.T) {
+	reserved := regexp.MustCompile(` reserved at most (\S+ \S+) on the Tesla T4`)
+	run := func(args ...string) (out, peak string) {
+		args = append(append([]string{"--device", "sim:t4-16g"}, args...), "--", python(t), "testdata/pytorch/ranges.py")
+		out = launched(t, args...)
+		found := reserved.FindStringSubmatch(out)
+		require.NotNil(t, found, out)
+		return out, found[1]
+	}
+	guessed, _ := run("--cudnn", "bound=64MiB")
+	linux, falling := run()
+	wsl, rising := run("--os", "wsl")
+	require.Contains(t, guessed, "At most 64.00 MiB of guessed work areas are live at a time, ")
+	require.Contains(t, guessed, " % of the peak; a replay without them reserves at most "+falling+".")
+	differ := "The order of addresses matters: a replay reserves at most " + falling +
+		" where they fall, as on Linux, and " + rising + " where they rise, as on WSL 2.\n"
+	for _, out := range []string{linux, wsl} {
+		require.Equal(t, falling != rising, strings.Contains(out, "The order of addresses matters"))
+		require.Equal(t, falling != rising, strings.Contains(out, differ))
+	}
+}
+
+// TestPyTorchRunsAtTheExtremes runs a program a second time if the time of events matters.
+func TestPyTorchRunsAtTheExtremes(t *testing.T) {
+	args := []string{"--device", "sim:t4-16g", "--", python(t), "../examples/without-gpu/overlap.py"}
+	require.Contains(t, launched(t, args...), "so the peak may be higher: --extremes runs the program again")
+	status, out, text := command(t, append([]string{"run", "--extremes"}, args...)...)
+	require.Equal(t, exitDone, status, text)
+	require.Contains(t, out, " reserved at most 880.00 MiB on ")
+	require.Contains(t, out, "complete at once PyTorch reserved at most 192.00 MiB, and 880.00 MiB with events that ")
+	args = []string{"--device", "sim:t4-16g", "--", args[3], "testdata/pytorch/train.py", "4", "1"}
+	require.NotContains(t, launched(t, args...), "--extremes")
+	require.Contains(t, launched(t, append([]string{"--extremes"}, args...)...),
+		"The time at which events complete does not matter")
+}
+
 // TestPyTorchProgramsThatFail gives no answer about a program that fails for another reason.
 func TestPyTorchProgramsThatFail(t *testing.T) {
 	status, out, text := command(t, "run", "--device", "sim:1GiB", "--", python(t), "-c",
@@ -210,12 +248,26 @@ func TestRunRefuses(t *testing.T) {
 // TestRunNamesGuessedWorkAreas checks the lines for calls whose work area is unknown.
 func TestRunNamesGuessedWorkAreas(t *testing.T) {
 	t.Parallel()
+	require.Equal(t, "1 convolution ran with a work area of 0 B: cuDNN's own is not known (docs/without-gpu.md).\n"+
+		"These calls take no memory here, so the peak may be too low.\n",
+		(&runFlags{}).guesses(launch.Guessed{Convolutions: 1}))
 	f := runFlags{o: launch.Options{CuDNN: launch.WorkAreas{Bound: 64 * device.MiB}}}
 	require.Empty(t, f.guesses(launch.Guessed{}))
 	require.Equal(t, "1 convolution ran with a work area of 64.00 MiB: cuDNN's own is not known (docs/without-gpu.md).\n"+
 		"2 recurrent calls ran with a work area of 64.00 MiB: cuDNN's own is not known (docs/without-gpu.md).\n"+
 		"3 other calls ran with a guessed work area: that of cuDNN, cuSOLVER, cuSPARSE or cuFFT is not known "+
 		"(docs/without-gpu.md).\n", f.guesses(launch.Guessed{Convolutions: 1, Recurrent: 2, Other: 3}))
+}
+
+// TestRulesOfReleases lists all rules, first those of the release.
+func TestRulesOfReleases(t *testing.T) {
+	t.Parallel()
+	for release, want := range map[string]string{
+		"": "2.11", "2.3.1": "2.6", "2.9.1": "2.6", "2.10.0": "2.11", "2.12.1": "2.12", "2.13.0": "2.13", "2.15.0": "2.13",
+	} {
+		require.Equal(t, want, rulesOf(release)[0], release)
+		require.ElementsMatch(t, rulesOf(""), rulesOf(release))
+	}
 }
 
 // TestRunNamesReads checks the lines for reads of unknown values, of which five are named.

@@ -58,7 +58,7 @@ func (f *verifyFlags) snapshot(cmd *cobra.Command, path string) error {
 			return err
 		}
 		if !givesRules(config) {
-			a, err := recordedAllocator(f.catalogue, []byte(config), c)
+			a, err := recordedAllocator(f.catalogue, []byte(config), c, "")
 			if err != nil {
 				return fmt.Errorf("%s: settings: %w", header.Name, err)
 			}

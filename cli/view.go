@@ -440,7 +440,7 @@ func (f *viewFlags) open(path string, stdin io.Reader) (trace.Source, *postmorte
 // if the file has none.
 func recordedSetup(c setting.Catalogue, h trace.Header, timeline *torch.Timeline) (setting.Setup, error) {
 	if config := settingsOf(h); config != nil {
-		if a, err := recordedAllocator(c, config, timeline); err != nil || a.setup.Name != "" {
+		if a, err := recordedAllocator(c, config, timeline, ""); err != nil || a.setup.Name != "" {
 			return a.setup, err
 		}
 	}

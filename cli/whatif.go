@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -36,6 +37,7 @@ type whatifFlags struct {
 	grid, freeAt string
 	source       formats.Options
 	workers      int
+	release      string // of PyTorch; "" unless the file has it
 
 	stacks *postmortem.Stacks // of the drawn runs; nil if unknown
 }
@@ -154,6 +156,7 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.SurveyedTra
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
 	}
 	rec := whatif.RecordedIn(w)
+	rec.Version = cmp.Or(rec.Version, f.release)
 	if of.Timeline != nil {
 		rec.Add(of.Timeline)
 	}
@@ -175,7 +178,7 @@ func modelRecorded(c setting.Catalogue, rec *whatif.Recorded, of *postmortem.Rec
 	if len(rec.Config) == 0 {
 		return nil
 	}
-	a, err := recordedAllocator(c, rec.Config, of.Timeline)
+	a, err := recordedAllocator(c, rec.Config, of.Timeline, rec.Version)
 	if err != nil {
 		return err
 	}

@@ -63,6 +63,10 @@ const (
 	Changed                      // the memory taken from a device has changed
 )
 
+// Waited reports, once, that the allocator of the program waits for events before it reuses a block
+// that another stream used.
+const Waited EventKind = 15
+
 // The kinds of events that report how many calls took a work area whose size the libraries know but
 // the stand-ins do not. Number is the count.
 const (

@@ -65,7 +65,9 @@ type Process struct {
 	Refused  int         // requests for which PyTorch found no memory
 	FailedAt uint64      // step in which the first of them was made, counted from 1
 	Asked    device.Size // bytes of the first of them
+	Waited   bool        // its allocator waited for events before it reused blocks of other streams
 	Guessed  Guessed     // calls that took a work area of unknown size
+	Areas    Areas       // these work areas
 	Reads    []Read      // lines at which the program read unknown values, the most frequent first
 	Snapshot string      // PyTorch's memory history, or the trace of an Allocator; "" for none
 }
@@ -75,6 +77,12 @@ type Guessed struct {
 	Convolutions uint64 // of cuDNN
 	Recurrent    uint64 // layers of cuDNN
 	Other        uint64 // calls of cuDNN, cuSOLVER, cuSPARSE and cuFFT
+}
+
+// Areas are the blocks of an allocator that were guessed work areas.
+type Areas struct {
+	Granted uint64              // number of blocks that it granted
+	Numbers map[uint64]struct{} // which of them were such areas, counted from 1
 }
 
 // Read is a line of the program at which values that only a GPU would know were copied to the host.
@@ -96,6 +104,7 @@ const (
 	snapshotEnding = ".pickle"
 	traceEnding    = ".trace"
 	readsEnding    = ".reads"
+	areasEnding    = ".areas"
 )
 
 // Run runs a program to its end. The files of the outcome are in dir, which the caller removes. The
@@ -159,8 +168,30 @@ func Run(ctx context.Context, dir string, o Options) (*Outcome, error) {
 		if p.Reads, err = readsOf(filepath.Join(dir, strconv.Itoa(p.Number)+readsEnding)); err != nil {
 			return nil, err
 		}
+		if p.Areas, err = areasOf(filepath.Join(dir, strconv.Itoa(p.Number)+areasEnding)); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
+}
+
+// areasOf reads the file of a process, of one number in each line: of all blocks, then of areas. A
+// process that was killed leaves none.
+func areasOf(path string) (a Areas, err error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return a, nil
+	}
+	a.Numbers = map[uint64]struct{}{}
+	for i, word := range strings.Fields(string(text)) {
+		n, failed := strconv.ParseUint(word, 10, 64)
+		if err = errors.Join(err, failed); i == 0 {
+			a.Granted = n
+		} else {
+			a.Numbers[n] = struct{}{}
+		}
+	}
+	return a, err
 }
 
 // readsOf reads the file of a process. A process that was killed leaves none.
@@ -176,13 +207,19 @@ func readsOf(path string) (all []Read, err error) {
 	return all, err
 }
 
-// serve starts the device of a run and keeps the outcome up to date.
-func serve(socket string, o Options, out *Outcome) (*standin.Server, error) {
-	card, listed := sim.CardOf(o.Device)
+// Shape returns the memory that PyTorch finds: without the part of CUDA's context, and with the
+// system's order of addresses.
+func (o *Options) Shape() sim.Config {
 	c := o.Device
 	c.Capacity -= min(o.Context, c.Capacity)
 	c.Policy = cmp.Or(o.Policy, sim.TopDown)
-	d, err := sim.New(c)
+	return c
+}
+
+// serve starts the device of a run and keeps the outcome up to date.
+func serve(socket string, o Options, out *Outcome) (*standin.Server, error) {
+	card, listed := sim.CardOf(o.Device)
+	d, err := sim.New(o.Shape())
 	if err != nil {
 		return nil, err
 	}
@@ -221,6 +258,8 @@ func (p *Process) note(e standin.Event) {
 		if p.Refused++; p.Refused == 1 {
 			p.FailedAt, p.Asked = p.Steps+1, device.Size(e.Number)
 		}
+	case standin.Waited:
+		p.Waited = true
 	case standin.GuessedConvolutions:
 		p.Guessed.Convolutions = e.Number
 	case standin.GuessedRecurrent:

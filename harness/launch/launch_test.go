@@ -66,11 +66,13 @@ func TestOutcomeFollowsTheEvents(t *testing.T) {
 		{Kind: standin.Changed, Peak: 5}, {Kind: standin.StepEnded, Number: 1, Peak: 9},
 		{Kind: standin.OutOfMemory, Number: 70, Peak: 9}, {Kind: standin.OutOfMemory, Number: 80, Peak: 9},
 		{Kind: standin.GuessedConvolutions, Number: 4}, {Kind: standin.GuessedRecurrent, Number: 5},
-		{Kind: standin.GuessedOther, Number: 6}, {Kind: standin.Ended, Peak: 9},
+		{Kind: standin.GuessedOther, Number: 6}, {Kind: standin.Waited}, {Kind: standin.Ended, Peak: 9},
 	} {
 		p.note(e)
 	}
-	require.Equal(t, Process{Peak: 9, Steps: 1, Refused: 2, FailedAt: 2, Asked: 70, Guessed: Guessed{4, 5, 6}}, p)
+	require.Equal(t, Process{
+		Peak: 9, Steps: 1, Refused: 2, FailedAt: 2, Asked: 70, Waited: true, Guessed: Guessed{4, 5, 6},
+	}, p)
 }
 
 // TestReadsOfAProcess orders the lines that a process reports.
@@ -85,6 +87,22 @@ func TestReadsOfAProcess(t *testing.T) {
 	all, err = readsOf(path)
 	require.NoError(t, err)
 	require.Equal(t, []Read{{"a.py:2", 3, "nonzero"}, {"a.py:1", 2, ""}}, all)
+}
+
+// TestAreasOfAProcess reads the work areas that a process reports.
+func TestAreasOfAProcess(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "1.areas")
+	a, err := areasOf(path)
+	require.NoError(t, err)
+	require.Zero(t, a, "a process that was killed")
+	require.NoError(t, os.WriteFile(path, []byte("9\n3\n5\n3\n"), 0o600))
+	a, err = areasOf(path)
+	require.NoError(t, err)
+	require.Equal(t, Areas{9, map[uint64]struct{}{3: {}, 5: {}}}, a)
+	require.NoError(t, os.WriteFile(path, []byte("9\nx\n"), 0o600))
+	_, err = areasOf(path)
+	require.Error(t, err)
 }
 
 // TestCardsAreDescribed checks that every card has a GPU of its own.

@@ -105,7 +105,7 @@ class _Steps:
         return os.path.join(os.environ["VRAMYARD_SNAPSHOTS"], "%d%s" % (self.process, ending))
 
     def report(self):
-        _library().vramyard_report()
+        _library().vramyard_report(os.fsencode(self.path(".areas")))
         self.reads.write(self.path(".reads"))
 
     def stepped(self, optimizer, *_):

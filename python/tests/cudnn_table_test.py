@@ -45,7 +45,7 @@ class Tests(unittest.TestCase):
     def test_executed_convolutions_have_a_row(self):
         with tempfile.TemporaryDirectory() as folder:
             host, table = pathlib.Path(folder, "host.cc"), pathlib.Path(folder, "table")
-            host.write_text('extern "C" void vramyard_guessed(int) {}\n')
+            host.write_text('extern "C" void vramyard_guessed(int, const void *, const void *) {}\n')
             sources = [host, *(cudnn_table.NATIVE / name for name in ("dnn.cc", "dnngraph.cc"))]
             options = ["-std=c++17", "-fPIC", "-shared", "-Wl,-soname,libcudnn.so.9", f"-I{cudnn_table.NATIVE}"]
             compiler = os.environ.get("CXX", "c++").split()

@@ -5,6 +5,7 @@
 #include "contents.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,8 +58,15 @@ struct sorted {
   }
 };
 
+// A live block of the program's allocator: its address, and the number of the grant.
+struct block {
+  uint64_t at, number;
+};
+
 struct sorted<struct interval> intervals;
-struct sorted<uint64_t> blocks;  // starts of the live blocks
+struct sorted<struct block> blocks;
+struct sorted<uint64_t> areas;  // numbers of the blocks that were guessed work areas, as they came
+uint64_t granted;
 pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct held {
@@ -72,7 +80,7 @@ size_t after(uint64_t at) {
 }
 
 size_t block_at(uint64_t at) {
-  return blocks.first(at, [](uint64_t block, uint64_t key) { return block < key; });
+  return blocks.first(at, [](const struct block &b, uint64_t key) { return b.at < key; });
 }
 
 uint64_t lesser(uint64_t a, uint64_t b) { return a < b ? a : b; }
@@ -170,14 +178,31 @@ void forget_contents(uint64_t at, size_t size) {
 API void vramyard_granted(uint64_t at) {
   held lock;
   size_t i = block_at(at);
-  if (i == blocks.count || blocks.all[i] != at) blocks.insert(i, at);
+  granted++;
+  if (i == blocks.count || blocks.all[i].at != at) {
+    blocks.insert(i, {at, granted});
+  } else {
+    blocks.all[i].number = granted;
+  }
 }
 
 API void vramyard_freed(uint64_t at) {
   held lock;
   size_t i = block_at(at);
-  if (i < blocks.count && blocks.all[i] == at) blocks.remove(i, 1);
-  cut(at, i < blocks.count ? blocks.all[i] : UINT64_MAX);
+  if (i < blocks.count && blocks.all[i].at == at) blocks.remove(i, 1);
+  cut(at, i < blocks.count ? blocks.all[i].at : UINT64_MAX);
+}
+
+void note_area(uint64_t at) {
+  held lock;
+  size_t i = block_at(at);
+  if (i < blocks.count && blocks.all[i].at == at) areas.insert(areas.count, blocks.all[i].number);
+}
+
+void write_areas(int file) {
+  held lock;
+  dprintf(file, "%llu\n", (unsigned long long)granted);
+  for (size_t i = 0; i < areas.count; i++) dprintf(file, "%llu\n", (unsigned long long)areas.all[i]);
 }
 
 namespace {

@@ -17,6 +17,13 @@ bool read_contents(void *to, uint64_t at, size_t size);
 // Copies contents within the device. Bytes without contents have none in the copy.
 void copy_contents(uint64_t to, uint64_t from, size_t size);
 
+// The block at an address is a work area whose size is a guess.
+void note_area(uint64_t at);
+
+// Writes the number of blocks that the allocator granted, and which of them were such areas, counted
+// from 1, as lines.
+void write_areas(int file);
+
 // A kernel changed bytes of these intervals: their contents are those before.
 void expire_contents(uint64_t at, size_t size);
 

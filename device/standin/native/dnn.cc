@@ -128,10 +128,10 @@ API int cudnnBackendGetAttribute(struct descriptor *d, int name, int, int64_t ro
   return DNN_SUCCESS;
 }
 
-API int cudnnBackendExecute(void *, struct descriptor *plan, struct descriptor *) {
+API int cudnnBackendExecute(void *, struct descriptor *plan, struct descriptor *pack) {
   bool guessed, convolution;
   work_area(plan, &guessed, &convolution);
-  if (guessed) vramyard_guessed(convolution ? GUESSED_CONVOLUTION : GUESSED_OTHER);
+  if (guessed) vramyard_guessed(convolution ? GUESSED_CONVOLUTION : GUESSED_OTHER, area_in(pack), nullptr);
   return DNN_SUCCESS;
 }
 
@@ -157,8 +157,9 @@ int bounded(size_t *size) {
   return DNN_SUCCESS;
 }
 
-int convolved() {
-  vramyard_guessed(GUESSED_CONVOLUTION);
+// All functions have the work area at the same place.
+int convolved(const void *area) {
+  vramyard_guessed(GUESSED_CONVOLUTION, area, nullptr);
   return DNN_SUCCESS;
 }
 
@@ -176,12 +177,16 @@ int convolved() {
   API int cudnnGetConvolution##kind##WorkspaceSize(void *, void *, void *, void *, void *, int, size_t *size) {      \
     return bounded(size);                                                                                            \
   }                                                                                                                  \
-  API int cudnnConvolution##kind(void) { return convolved(); }
+  API int cudnnConvolution##kind(void *, void *, void *, void *, void *, void *, void *, int, void *area) {           \
+    return convolved(area);                                                                                          \
+  }
 
 CONVOLUTION(Forward)
 CONVOLUTION(BackwardData)
 CONVOLUTION(BackwardFilter)
-API int cudnnConvolutionBiasActivationForward(void) { return convolved(); }
+API int cudnnConvolutionBiasActivationForward(void *, void *, void *, void *, void *, void *, void *, int, void *area) {
+  return convolved(area);
+}
 
 // Descriptors of tensors and filters, which can be read back.
 
@@ -375,17 +380,29 @@ API int cudnnGetRNNTrainingReserveSize(void *, struct network *, int, void *, si
 
 namespace {
 
-int recurred() {
-  vramyard_guessed(GUESSED_RECURRENT);
+int recurred(const void *work, const void *reserve) {
+  vramyard_guessed(GUESSED_RECURRENT, work, reserve);
   return DNN_SUCCESS;
 }
 
 }  // namespace
 
-API int cudnnRNNForward(void) { return recurred(); }
-API int cudnnRNNForwardInference(void) { return recurred(); }
-API int cudnnRNNForwardTraining(void) { return recurred(); }
-API int cudnnRNNBackwardData(void) { return recurred(); }
-API int cudnnRNNBackwardWeights(void) { return recurred(); }
-API int cudnnRNNBackwardData_v8(void) { return recurred(); }
-API int cudnnRNNBackwardWeights_v8(void) { return recurred(); }
+// The functions of recurrent layers, by the number of arguments before the work area and between it
+// and the reserve. All arguments are passed as pointers are.
+#define POINTERS_1 void *
+#define POINTERS_3 void *, void *, void *
+#define POINTERS_9 POINTERS_3, POINTERS_3, POINTERS_3
+#define POINTERS_13 POINTERS_9, POINTERS_3, void *
+#define POINTERS_17 POINTERS_13, POINTERS_3, void *
+#define POINTERS_19 POINTERS_17, void *, void *
+#define POINTERS_23 POINTERS_19, POINTERS_3, void *
+#define RECURRENT(name, before, between) \
+  API int name(POINTERS_##before, void *work, POINTERS_##between, void *reserve) { return recurred(work, reserve); }
+
+RECURRENT(cudnnRNNForward, 17, 1)
+RECURRENT(cudnnRNNForwardTraining, 17, 1)
+RECURRENT(cudnnRNNBackwardData, 23, 1)
+RECURRENT(cudnnRNNBackwardData_v8, 19, 1)
+RECURRENT(cudnnRNNBackwardWeights, 9, 3)
+RECURRENT(cudnnRNNBackwardWeights_v8, 13, 1)
+API int cudnnRNNForwardInference(POINTERS_17, void *work) { return recurred(work, nullptr); }

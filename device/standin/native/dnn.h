@@ -22,6 +22,7 @@ enum attribute : int {
   TENSOR_TYPE = 901,
   TENSOR_DIMENSIONS = 902,
   TENSOR_STRIDES = 903,
+  PACK_WORKSPACE = 1003,
   ENGINE_INDEX = 1301,
 };
 
@@ -55,5 +56,8 @@ void set_attribute(struct descriptor *d, int name, int type, int64_t count, cons
 // Writes the line that a table of work areas has for the convolution that a descriptor leads to. It
 // returns the length; 0 without a convolution.
 size_t describe_convolution(const struct descriptor *d, char *text, size_t room);
+
+// The work area in a pack of arguments; null without one.
+const void *area_in(const struct descriptor *pack);
 
 #endif

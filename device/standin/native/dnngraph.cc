@@ -80,7 +80,7 @@ void release_descriptor(struct descriptor *d) {
 
 void set_attribute(struct descriptor *d, int name, int type, int64_t count, const void *elements) {
   if (elements == nullptr || count <= 0) return;
-  size_t width = type == ELEMENT_DATA_TYPE ? 4 : type == ELEMENT_INT64 || type == ELEMENT_DESCRIPTOR ? 8 : 0;
+  size_t width = type == ELEMENT_DATA_TYPE ? 4 : type == ELEMENT_INT64 || type == ELEMENT_DESCRIPTOR || name == PACK_WORKSPACE ? 8 : 0;
   if (width == 0) return;  // nothing reads it
   int64_t *values = static_cast<int64_t *>(calloc(size_t(count), sizeof *values));
   for (int64_t i = 0; i < count; i++) {
@@ -121,4 +121,9 @@ size_t describe_convolution(const struct descriptor *d, char *text, size_t room)
   append(&l, " stride=", find_attribute(held(c, 0), CONVOLUTION_STRIDES));
   append(&l, " dilation=", find_attribute(held(c, 0), CONVOLUTION_DILATIONS));
   return l.length < room ? l.length : 0;
+}
+
+const void *area_in(const struct descriptor *pack) {
+  const struct attribute_set *a = pack == nullptr ? nullptr : find_attribute(pack, PACK_WORKSPACE);
+  return a == nullptr ? nullptr : pointer(uint64_t(a->values[0]));
 }

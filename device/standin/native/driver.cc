@@ -193,7 +193,7 @@ API result_t cuThreadExchangeStreamCaptureMode(int *mode) {
 API result_t cuEventCreate(event_t *e, unsigned) { return take(e, ask(DEVICE_NEW_EVENT)); }
 API result_t cuEventDestroy_v2(event_t e) { return ask(DEVICE_DESTROY_EVENT, number(e)).status; }
 API result_t cuEventRecord(event_t e, stream_t s) { return ask(DEVICE_RECORD, number(e), number(s)).status; }
-API result_t cuEventQuery(event_t e) { return finished(ask(DEVICE_DONE, number(e))); }
+API result_t cuEventQuery(event_t e) { return query_event(e, __builtin_return_address(0)); }
 API result_t cuEventSynchronize(event_t e) { return ask(DEVICE_SYNC_EVENT, number(e)).status; }
 
 // Pools in the order of streams.

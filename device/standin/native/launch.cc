@@ -146,7 +146,7 @@ void read_name(struct kernel *k) {
     }
   } else if (has(name, "29elementwise_kernel_with_indexI")) {
     if ((k->type = count_type(name)) != 0) k->effect = EFFECT_COUNT;
-  } else if (has(name, "25multi_tensor_apply_kernelI") && has(name, "18TensorListMetadataILi1EEE") && has(name, "Li1ELi1ELi0EEEJSt4plusI")) {
+  } else if (has(name, "25multi_tensor_apply_kernelINS1_18TensorListMetadataILi1EEE") && has(name, "Li1ELi1ELi0EEEJSt4plusI")) {
     if ((k->type = type_after(name, "21BinaryOpScalarFunctorI")) != 0) k->effect = EFFECT_ADD_ALL;
   }
 }

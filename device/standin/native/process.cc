@@ -295,7 +295,12 @@ API void vramyard_fill(void *to, uint64_t value, int width, size_t size) {
   }
 }
 
-API void vramyard_guessed(int kind) { __atomic_add_fetch(&guessed[kind], 1, __ATOMIC_RELAXED); }
+API void vramyard_guessed(int kind, const void *area, const void *reserve) {
+  __atomic_add_fetch(&guessed[kind], 1, __ATOMIC_RELAXED);
+  for (const void *a : {area, reserve}) {
+    if (a != nullptr) note_area(number(a));
+  }
+}
 
 // Sets the function that is called, by the thread that copies, after each copy of unknown values to
 // the host; null for none.
@@ -322,12 +327,16 @@ API void vramyard_operators(char *text, size_t room) {
   text[length] = 0;
 }
 
-// Marks how many calls took a guessed work area.
-API void vramyard_report(void) {
+// Marks how many calls took a guessed work area, and writes a file with these areas.
+API void vramyard_report(const char *path) {
   for (uint64_t kind = 0; kind < GUESSED_KINDS; kind++) {
     uint64_t argument[4] = {MARK_GUESSED + kind, __atomic_load_n(&guessed[kind], __ATOMIC_RELAXED)}, result[2];
     if (argument[1] > 0) vramyard_device(DEVICE_MARK, argument, result);
   }
+  int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) return;
+  write_areas(file);
+  close(file);
 }
 
 API uint64_t vramyard_unsupported(const char *name, uint64_t code) {

@@ -305,7 +305,7 @@ API error_t_ cudaEventRecord(event_t e, stream_t s) {
   return noted(ask(DEVICE_RECORD, number(e), number(s)).status);
 }
 API error_t_ cudaEventRecordWithFlags(event_t e, stream_t s, unsigned) { return cudaEventRecord(e, s); }
-API error_t_ cudaEventQuery(event_t e) { return noted(finished(ask(DEVICE_DONE, number(e)))); }
+API error_t_ cudaEventQuery(event_t e) { return noted(query_event(e, __builtin_return_address(0))); }
 API error_t_ cudaEventSynchronize(event_t e) { return noted(ask(DEVICE_SYNC_EVENT, number(e)).status); }
 // Programs divide by it.
 API error_t_ cudaEventElapsedTime(float *ms, event_t, event_t) {

@@ -58,8 +58,9 @@ bool vramyard_known(void *to, const void *from, size_t size);
 void vramyard_changed(void *at, size_t size);
 // A handle for what has no device behind it, such as a stream: a number that no trace has.
 void *vramyard_token(void);
-// Counts a call that takes a work area of unknown size: kind is a guessed_kind.
-void vramyard_guessed(int kind);
+// Counts a call that takes a work area of unknown size: kind is a guessed_kind, the areas are
+// the memory that the program gives it, null for none.
+void vramyard_guessed(int kind, const void *area, const void *reserve);
 // The answer of a function that is not modelled: it says so once and returns code.
 uint64_t vramyard_unsupported(const char *name, uint64_t code);
 }

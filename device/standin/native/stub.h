@@ -45,14 +45,14 @@
   STUB uint64_t name(ARGUMENTS) {                                         \
     TAKEN;                                                                \
     if (a[n] != 0) *static_cast<int32_t *>(pointer(a[n])) = 0;            \
-    vramyard_guessed(GUESSED_OTHER);                                      \
+    vramyard_guessed(GUESSED_OTHER, nullptr, nullptr);                    \
     return 0;                                                             \
   }
 #define AREA(name, n)                                                     \
   STUB uint64_t name(ARGUMENTS) {                                         \
     TAKEN;                                                                \
     if (a[n] != 0) *static_cast<uint64_t *>(pointer(a[n])) = 0;           \
-    vramyard_guessed(GUESSED_OTHER);                                      \
+    vramyard_guessed(GUESSED_OTHER, nullptr, nullptr);                    \
     return 0;                                                             \
   }
 #define AREAS(name, n)                                                    \
@@ -60,7 +60,7 @@
     TAKEN;                                                                \
     if (a[n + 1] != 0) *static_cast<uint64_t *>(pointer(a[n + 1])) = 0;   \
     if (a[n] != 0) *static_cast<uint64_t *>(pointer(a[n])) = 0;           \
-    vramyard_guessed(GUESSED_OTHER);                                      \
+    vramyard_guessed(GUESSED_OTHER, nullptr, nullptr);                    \
     return 0;                                                             \
   }
 

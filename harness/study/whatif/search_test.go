@@ -16,6 +16,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/show/report"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/whatif"
@@ -322,5 +323,22 @@ func TestAnAmpleDeviceIsNotReportedAsNeeded(t *testing.T) {
 	require.Contains(t, text.String(), "not searched")
 	for line := range strings.SplitSeq(text.String(), "\n") {
 		require.NotContains(t, strings.Split(line, "on "+units.Bytes(ample))[0], units.Bytes(ample), line)
+	}
+}
+
+// TestPeakFollowsTheOrderOfAddresses replays requests of which one takes the lower of two equal
+// holes: where addresses fall that leaves a segment empty, which serves a later request.
+func TestPeakFollowsTheOrderOfAddresses(t *testing.T) {
+	t.Parallel()
+	const text = "a 1 8MiB\na 2 8MiB\na 3 8MiB\na 4 8MiB\nf 2\nf 4\na 5 9MiB\nf 1\na 6 18MiB\n"
+	src, err := trace.Read(strings.NewReader(text), "x.txt", trace.Options{})
+	require.NoError(t, err)
+	caching, err := strategies.All().Lookup("caching", nil)
+	require.NoError(t, err)
+	for policy, want := range map[sim.Policy]device.Size{sim.TopDown: 40 * device.MiB, sim.FirstFit: 58 * device.MiB} {
+		o := whatif.Options{Card: device.GiB, Device: sim.Config{Charge: 2 * device.MiB, Policy: policy}}
+		n, err := whatif.Peak(t.Context(), src, caching, o)
+		require.NoError(t, err)
+		require.Equal(t, want, n, policy)
 	}
 }

@@ -20,6 +20,7 @@ uint64_t events;
 int guesses[GUESSED_KINDS];
 int device_now = 0;
 size_t changed;
+const void *areas[2];  // of the last guess
 
 API uint64_t vramyard_device(uint64_t op, const uint64_t *arg, uint64_t *result) {
   switch (op & 0xffffffff) {
@@ -52,7 +53,10 @@ API void *vramyard_token(void) {
   static uint64_t last = uint64_t(1) << 62;
   return pointer(++last);
 }
-API void vramyard_guessed(int kind) { guesses[kind]++; }
+API void vramyard_guessed(int kind, const void *area, const void *reserve) {
+  guesses[kind]++;
+  areas[0] = area, areas[1] = reserve;
+}
 API uint64_t vramyard_unsupported(const char *, uint64_t code) { return code; }
 #endif
 

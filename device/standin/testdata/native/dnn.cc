@@ -88,7 +88,14 @@ int64_t work_area(int operation, int first, int64_t rows) {
   }
   int64_t size = -1;
   CHECK(get(plan, PLAN_WORKSPACE, ELEMENT_INT64, 1, &size) == 1);
-  CHECK(cudnnBackendExecute(nullptr, plan, nullptr) == 0);
+  struct descriptor *pack = make(16);
+  const void *area = &size;
+  CHECK(cudnnBackendSetAttribute(pack, PACK_WORKSPACE, 6, 1, &area) == 0);
+  areas[0] = nullptr;
+  int before = guesses[GUESSED_CONVOLUTION];
+  CHECK(cudnnBackendExecute(nullptr, plan, pack) == 0);
+  CHECK(areas[0] == (guesses[GUESSED_CONVOLUTION] > before ? area : nullptr));
+  cudnnBackendDestroyDescriptor(pack);
   cudnnBackendDestroyDescriptor(plan);
   return size;
 }
