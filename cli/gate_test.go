@@ -232,6 +232,7 @@ func TestGateRefuses(t *testing.T) {
 		{"", train, `want "vramyard-budget/1" under the key schema`},
 		{"budgets: {}\n", train, `line 1, column 1: want "vramyard-budget/1" under the key schema`},
 		{strings.Replace(text, "warmup: 1", "warmup: 3", 1), train, "warmup 3: want fewer than the 3 steps"},
+		{strings.Replace(text, "warmup: 1", "warmup: 0", 1), train, `the budget has figures of the state "warm"`},
 		{strings.Replace(text, "warmup:", "warm_up:", 1), train, `unknown key "warm_up": did you mean "warmup"?`},
 		{strings.Replace(text, "peak_live:", "peak_life:", 1), train, `unknown figure "peak_life": did you mean "peak_live"?`},
 		{strings.Replace(text, "warmup: 1", "warmup: -1", 1), train, "want a number, not negative"},

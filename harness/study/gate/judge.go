@@ -158,7 +158,11 @@ func (b *Baseline) Judge(e *Budget, w *Work, now map[State]Figures, how Update, 
 		}
 		for _, f := range FigureNames {
 			budget, judged := e.Figures[s][f]
-			if !judged && (!fresh || now[s] == nil) {
+			switch {
+			case judged && now[s] == nil:
+				return nil, fmt.Errorf("the budget has figures of the state %q, which work without a warm-up lacks: "+
+					"remove them", s)
+			case !judged && (!fresh || now[s] == nil):
 				continue
 			}
 			c := Check{State: s, Figure: f, Tolerance: b.Tolerance[f]}
