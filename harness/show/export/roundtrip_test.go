@@ -29,8 +29,9 @@ func TestExportedSnapshotsAreReadBack(t *testing.T) {
 		tr, err := v.Trace()
 		require.NoError(t, err)
 		// A refused request is in the snapshot, but a replay of the snapshot does not repeat it, although
-		// it released cached memory. In three vectors the program empties the cache right before a request
-		// for which the device may have had no room: without stacks, the request seems to have done that.
+		// it released cached memory. In three vectors the program empties the cache right before a
+		// request for which the device may have had no room: without stacks, the request seems to have
+		// done that.
 		if v.Refused > 0 || slices.Contains([]string{"fuzz_00", "captures", "mempools"}, v.Name) {
 			continue
 		}
