@@ -15,7 +15,7 @@ import (
 // violated is a gate with one violation, by a block with a stack.
 func violated(lines ...string) *gate.Report {
 	before, now := uint64(1<<20), uint64(3<<20)
-	return &gate.Report{Baseline: "ci/budget.yaml", Version: "1", Results: []gate.Result{{
+	return &gate.Report{Baseline: "ci/budget.yaml", Results: []gate.Result{{
 		Name: "train|*", Strategy: "caching", Line: 7,
 		Checks: []gate.Check{{State: gate.Empty, Figure: gate.PeakLive, Budget: &before, Now: &now, Verdict: gate.Violated}},
 		Causes: []gate.Cause{{Change: gate.BlockAdded, At: lines[0], Lines: lines, Size: 2 << 20, Blocks: 1, Bytes: 2 << 20}},
