@@ -33,6 +33,7 @@ from vramyard.reads import Program
 
 _ROUND = 512  # PyTorch's allocator counts blocks of this size
 _PROGRAM = Program(torch, __file__, scratch.__file__)
+_RULES = ((2, 13), "2.13"), ((2, 12), "2.12"), ((2, 10), "2.11"), ((0, 0), "2.6")  # of the strategy caching, by the first release
 
 # Functions that autocast runs in its lower precision, in float32, and with a result in float32.
 _LOWER = ("linear bilinear matmul __matmul__ __rmatmul__ mm mv bmm addmm addmv addbmm baddbmm addr einsum conv1d conv2d conv3d "
@@ -58,8 +59,12 @@ class Trace:
         self.file = open(path, "w", encoding="utf-8")
         self.live: Dict[int, Tuple[int, int, Any]] = {}  # by address of the storage: id, bytes, weak reference
         self.count = self.bytes = self.peak = self.steps = self.stream = 0
-        self.line(f"# framework=PyTorch\n# torch={torch.__version__.split('+')[0]}\n# segment_order=falling\n"  # as on Linux
-                  "# not_in_file=work areas of cuDNN, scratch memory of some operators, times")
+        self.line(f"# framework=PyTorch\n# torch={torch.__version__.split('+')[0]}\n# segment_order=falling")  # as on Linux
+        conf = os.environ.get("PYTORCH_ALLOC_CONF") or os.environ.get("PYTORCH_CUDA_ALLOC_CONF") or ""
+        rules = next(rules for first, rules in _RULES if scratch.RELEASE >= first)
+        if "cudaMallocAsync" not in conf:
+            self.line("# config=" + json.dumps({"conf": conf, "rules": rules}))
+        self.line("# not_in_file=work areas of cuDNN, scratch memory of some operators, times")
 
     def line(self, text: str) -> None:
         if not self.file.closed:

@@ -1,5 +1,6 @@
 """Tests of vramyard.meta: python3 -m unittest vramyard.meta_test, in the folder above. They need PyTorch."""
 
+import json
 import os
 import subprocess
 import sys
@@ -12,7 +13,7 @@ class Trace:
     """A trace that was read, with the bytes of tensors at its peak and at its end."""
 
     def __init__(self, path):
-        self.operators = set()
+        self.operators, self.config = set(), {}
         self.live, self.sizes, self.marks, self.pools, self.streams, self.most, now = {}, [], [], [], [], 0, 0
         with open(path, encoding="utf-8") as lines:
             for line in lines:
@@ -31,6 +32,8 @@ class Trace:
                     self.marks.append(rest)
                 elif word == "pool":
                     self.pools.append(rest)
+                elif rest.startswith("config="):
+                    self.config = json.loads(rest[len("config="):])
 
 
 class Meta(unittest.TestCase):
@@ -61,6 +64,7 @@ class Meta(unittest.TestCase):
             torch.cuda.empty_cache()
             """)
         self.assertEqual([4000, 3600, 32], trace.sizes)
+        self.assertEqual(["conf", "rules"], list(trace.config))  # whatif compares with these settings
 
     def test_training(self):
         """A module that is moved keeps its tied parameters. Steps of the optimizer are marks, and states appear in the first."""
