@@ -43,6 +43,7 @@ func inputless(t *testing.T) map[string][]string {
 		"replay --memory-map": nil,
 		"replay --bins":       nil,
 		"replay --chunks":     nil,
+		"replay --curve":      nil,
 		"replay --csv":        nil,
 		"replay --parquet":    nil,
 		"replay --json":       nil,
@@ -122,7 +123,7 @@ func TestOutputsAreJudgedBeforeTheWork(t *testing.T) {
 			flag = name[i:] + ": "
 		}
 		ending := map[string]string{"plot --out": ".svg", "replay --snapshot": ".pickle", "replay --memory-map": ".pb",
-			"run --snapshot": ".pickle"}[name]
+			"replay --curve": ".csv", "run --snapshot": ".pickle"}[name]
 		for path, want := range map[string]string{
 			filepath.Join(dir, "none", "x"+ending): "no such file or directory\n",
 			filepath.Join(file, "x"+ending):        "not a directory\n",
