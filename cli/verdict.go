@@ -121,7 +121,8 @@ func (f *runFlags) timing(atOnce, late *outcome) string {
 	switch {
 	case late != nil:
 		return fmt.Sprintf("With events that complete at once PyTorch reserved at most %s, and %s with events that complete "+
-			"only when the program waits for them. On a GPU the peak lies between. This answer is about the higher one.\n",
+			"only when the program waits for them. On a GPU the peak usually lies between. This answer is about the "+
+			"higher one.\n",
 			units.Bytes(atOnce.peak()), units.Bytes(late.peak()))
 	case atOnce.matters():
 		return "Blocks that another stream uses become free as soon as the program frees them. On a GPU they become free " +
