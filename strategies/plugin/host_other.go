@@ -22,3 +22,5 @@ func (*instance) end() {}
 func (*instance) ending() string { return "" }
 
 func (*instance) said() string { return "" }
+
+func (*instance) exceptionText() string { return "" }
