@@ -457,6 +457,7 @@ def _recurrent() -> None:
                 if packed or not isinstance(x, FakeTensor) or not x.is_cuda or not torch.backends.cudnn.enabled:
                     return real(x, *args)
                 hx, weights, _, layers, dropout, train, both, batch_first = args
+                cx: Any
                 hx, cx = hx if mode == 2 else (hx, None)
                 shared = len({w.untyped_storage()._cdata for w in weights}) == 1
                 with torch.no_grad():

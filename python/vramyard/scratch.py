@@ -20,7 +20,7 @@ _SUMS = "sum mean linalg_vector_norm nansum prod".split()
 
 def backward() -> bool:
     """Reports whether the autograd engine runs, which has a thread and a handle of cuBLAS of its own."""
-    return torch._C._current_graph_task_id() != -1
+    return bool(torch._C._current_graph_task_id() != -1)
 
 
 class Scratch:
