@@ -14,7 +14,6 @@ import functools
 import json
 import os
 import runpy
-import shutil
 import subprocess
 import sys
 import types
@@ -28,7 +27,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-from vramyard import scratch
+from vramyard import _program, scratch
 from vramyard.reads import Program
 
 _ROUND = 512  # PyTorch's allocator counts blocks of this size
@@ -672,8 +671,9 @@ def _report(gpu: Gpu, path: str) -> None:
     if gpu.reads:
         shown = ", ".join(f"{place} ({n} times)" for place, n in sorted(gpu.reads.items(), key=lambda r: -r[1])[:5])
         print(f"vramyard: values of CUDA tensors were read as zeros at {shown}{', ...' if len(gpu.reads) > 5 else ''}", file=sys.stderr)
-    program = shutil.which("vramyard")
-    if program is None:
+    try:
+        program = _program.find()
+    except FileNotFoundError:
         print(f"vramyard: run vramyard whatif {path}", file=sys.stderr)
         return
     sys.stdout.flush()
