@@ -217,11 +217,6 @@ func (f *gateFlags) judgeWork(ctx context.Context, cmd *cobra.Command, b *gate.B
 	return b.Judge(e, w, now, f.update, provenance.Version)
 }
 
-// hint names a budget of a similar name.
-func (f *gateFlags) hint(b *gate.Baseline, name string) string {
-	return nearest.Hint(name, b.Missing(nil))
-}
-
 // newBudget returns a budget without figures: of the recorded allocator with its settings, or else
 // of PyTorch's.
 func (f *gateFlags) newBudget(name string, src trace.Source, of *postmortem.Recording) (*gate.Budget, error) {

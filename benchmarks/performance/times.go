@@ -72,7 +72,7 @@ func takeTimes(o options) error {
 			}
 			fmt.Fprintf(o.log, "%s: %v\n", c.name, w)
 			r, err := bench.Measure(context.Background(), []workload.Workload{w}, setups,
-				bench.Options{Rounds: roundsFor(n, o.rounds), Version: h.Commit})
+				bench.Options{Rounds: roundsFor(n, o.rounds)})
 			if err != nil {
 				return err
 			}

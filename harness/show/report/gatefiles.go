@@ -186,10 +186,10 @@ func GateSARIF(w io.Writer, r *gate.Report, root string) error {
 	if budget == "" {
 		budget = filepath.Base(r.Baseline)
 	}
-	add := func(id, text, print string, at sarifPhysical) {
+	add := func(id, text, fingerprint string, at sarifPhysical) {
 		run.Results = append(run.Results, sarifResult{
 			RuleID: id, Level: "error", Message: sarifText{text}, Locations: []sarifLocation{{at}},
-			Fingerprints: map[string]string{"vramyardGate/v1": print},
+			Fingerprints: map[string]string{"vramyardGate/v1": fingerprint},
 		})
 	}
 	for i := range r.Results {

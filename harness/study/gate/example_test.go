@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/gate"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -15,7 +14,7 @@ import (
 // A budget is written from a recording, and judges a recording of the same work with one more
 // block.
 func Example() {
-	setup, err := setting.Catalogue(strategies.All()).Lookup("caching", nil)
+	setup, err := strategies.All().Lookup("caching", nil)
 	if err != nil {
 		panic(err)
 	}

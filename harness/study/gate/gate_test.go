@@ -184,7 +184,7 @@ func history(t *testing.T, p *program, r *rand.Rand, late bool) *trace.Trace {
 
 func caching(t *testing.T) setting.Setup {
 	t.Helper()
-	s, err := setting.Catalogue(strategies.All()).Lookup("caching", nil)
+	s, err := strategies.All().Lookup("caching", nil)
 	require.NoError(t, err)
 	return s
 }
