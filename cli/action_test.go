@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/vramyard/vramyard/harness/provenance"
 )
 
 // githubAction is action.yml.
@@ -183,7 +185,7 @@ func TestActionRunsTheGate(t *testing.T) {
 	require.Equal(t, "true", j.values["steps.judge.outputs.violated"])
 	require.Regexp(t, `^api --paginate repos/owner/name/issues/7/comments --jq .*\n`+
 		`api --silent --method POST repos/owner/name/issues/7/comments -F body=@.*\n$`, j.file("log"))
-	require.Equal(t, []string{"github/codeql-action/upload-sarif@v3 " + j.values["steps.judge.outputs.sarif"]}, j.used)
+	require.Equal(t, []string{"github/codeql-action/upload-sarif@v4 " + j.values["steps.judge.outputs.sarif"]}, j.used)
 	require.Contains(t, content(t, j.values["steps.judge.outputs.sarif"]), `"2.1.0"`)
 
 	require.NoError(t, os.WriteFile(filepath.Join(j.files, "old"), []byte("123\n456\n"), 0o600))
@@ -238,4 +240,8 @@ func TestActionIsWellFormed(t *testing.T) {
 		}
 		ids[s.ID] = true
 	}
+}
+
+func TestActionInstallsItsOwnVersion(t *testing.T) {
+	require.Equal(t, provenance.Version, actionFile(t).Inputs["version"].Default)
 }

@@ -20,12 +20,13 @@ const module = "github.com/vramyard/vramyard"
 type Build struct {
 	// Version of Vramyard.
 	Version string `json:"version"`
-	// Commit of the source; "" if the program was built outside of git, or by "go run".
+	// Commit of Vramyard's source; "" if the program was built outside of git, by "go run", or from
+	// another module.
 	Commit string `json:"commit"`
 	// Modified reports whether the source differed from the commit.
 	Modified bool `json:"modified" flat:"-"`
-	// Program is the module and the version of a main program other than ours, which may bring
-	// strategies of its own; the commit is that program's.
+	// Program is the module of a main program other than ours, which may bring strategies of its own,
+	// with its version and commit.
 	Program string `json:"program,omitempty" flat:"-"`
 	// Go is the version of Go.
 	Go string `json:"go" flat:"-"`
@@ -46,18 +47,27 @@ func Read() Build {
 
 func of(info *debug.BuildInfo) Build {
 	b := Build{Version: Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Tags: []string{}}
-	if info.Main.Path != "" && info.Main.Path != module {
-		b.Program = info.Main.Path + " " + info.Main.Version
-	}
+	commit, modified := "", false
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
-			b.Commit = s.Value
+			commit = s.Value
 		case "vcs.modified":
-			b.Modified = s.Value == "true"
+			modified = s.Value == "true"
 		case "-tags":
 			b.Tags = strings.Split(s.Value, ",")
 		}
+	}
+	if info.Main.Path == "" || info.Main.Path == module {
+		b.Commit, b.Modified = commit, modified
+		return b
+	}
+	b.Program = strings.TrimSpace(info.Main.Path + " " + info.Main.Version)
+	if commit != "" {
+		b.Program += ", commit " + commit
+	}
+	if modified {
+		b.Program += " (modified)"
 	}
 	return b
 }
@@ -72,7 +82,7 @@ func (b Build) String() string {
 		text += " (modified)"
 	}
 	if b.Program != "" {
-		text += ", in " + strings.TrimSpace(b.Program)
+		text += ", in " + b.Program
 	}
 	text += fmt.Sprintf(", %s, %s", b.Go, b.Platform)
 	if len(b.Tags) > 0 {

@@ -17,7 +17,7 @@ func TestBuildIsRead(t *testing.T) {
 	for want, info := range map[string]debug.BuildInfo{
 		Version + ", " + here: {Main: debug.Module{Path: module}},
 		Version + ", commit 12ab (modified), " + here + ", tags nocuda nvml": {Settings: settings},
-		Version + ", commit 12ab (modified), in example.org/x v1, " + here + ", tags nocuda nvml": {
+		Version + ", in example.org/x v1, commit 12ab (modified), " + here + ", tags nocuda nvml": {
 			Main: debug.Module{Path: "example.org/x", Version: "v1"}, Settings: settings,
 		},
 	} {

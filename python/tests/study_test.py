@@ -119,6 +119,11 @@ def test_failures_are_one_exception(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(vramyard.Error, match="^-x.trace:2: id 7 was never allocated$"):
         vramyard.compare("-x.trace")
+    with pytest.raises(vramyard.Error, match="^traces: want at least one file"):
+        vramyard.compare([])
+    monkeypatch.setenv("VRAMYARD", str(tmp_path / "-x.trace"))
+    with pytest.raises(vramyard.Error, match="-x.trace: "):
+        vramyard.top(CHAT)
     monkeypatch.setenv("VRAMYARD", str(tmp_path / "missing"))
     with pytest.raises(vramyard.Error, match="want the path of the program vramyard"):
         vramyard.top(CHAT)

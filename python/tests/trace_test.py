@@ -147,12 +147,25 @@ def test_tuples_are_written_as_text(tmp_path):
     ({"id": [1]}, "the columns id lack kind, such as alloc or free"),
     ({"kind": ["free"], "name": [1]}, "column 'name': want one of kind, id, "),
     ({"kind": ["free"], "id": []}, "the columns differ in length"),
+    ({"kind": ["alloc"], "size": [1], "size_bytes": [2]}, "columns size and size_bytes: want one of them"),
+    ([("alloc", 1, 10), ("free", "1\nf 1")], r"event 1: 'f 1\\nf 1': want values without a line break"),
+    (5, "events 5: want a list of tuples, columns or a table"),
 ])
 def test_wrong_events_name_their_number(events, text, tmp_path):
     with pytest.raises(vramyard.Error, match="^" + text):
         vramyard.simulate(events)
     with pytest.raises(vramyard.Error, match="^" + text):
         vramyard.write_trace(events, tmp_path / "x.trace", header={"framework": "PyTorch"})
+
+
+def test_wrong_headers_are_refused(tmp_path):
+    path = tmp_path / "x.trace"
+    with pytest.raises(vramyard.Error, match="^header 'name': want text without a line break"):
+        vramyard.write_trace(EVENTS, path, header={"name": "x\nf 1"})
+    vramyard.write_trace(EVENTS, path)
+    with pytest.raises(vramyard.Error, match="^header: the events of a file keep the header of the file"):
+        vramyard.write_trace(path, tmp_path / "y.trace", header={"name": "y"})
+    assert not (tmp_path / "y.trace").exists()
 
 
 def test_every_kind_has_a_line():

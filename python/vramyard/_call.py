@@ -49,8 +49,11 @@ def call(command: Sequence[str], operands: Sequence[Path] = (), text: Optional[s
         program = _program.find()
     except FileNotFoundError as err:
         raise Error(str(err)) from None
-    done = subprocess.run([program, *command, "--", *(os.fspath(o) for o in operands)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          input=b"" if text is None else text.encode())
+    try:
+        done = subprocess.run([program, *command, "--", *(os.fspath(o) for o in operands)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              input=b"" if text is None else text.encode())
+    except OSError as err:
+        raise Error(f"{program}: {err.strerror}") from None
     said = done.stderr.decode(errors="replace").strip()
     if done.returncode != 0:
         raise Error(said.rpartition("\n")[2].removeprefix("vramyard: ") or f"status {done.returncode}", done.returncode)

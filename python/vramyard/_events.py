@@ -97,6 +97,8 @@ def _columns(events: Any) -> Dict[str, List[Any]]:
     names = getattr(getattr(events, "dtype", None), "names", None) or getattr(events, "column_names", None)
     if names is None:
         names = events.keys() if isinstance(events, Mapping) else events.columns
+    if {"size", "size_bytes"} <= set(names):
+        raise Error("columns size and size_bytes: want one of them")
     columns = {"size_bytes" if name == "size" else str(name): _values(events[name]) for name in names}
     if unknown := [name for name in columns if name not in _DEFAULTS]:
         raise Error(f"column {unknown[0]!r}: want one of {', '.join(_DEFAULTS)}")
@@ -127,8 +129,16 @@ def _lines_of_columns(columns: Dict[str, List[Any]]) -> List[str]:
 
 def to_text(events: Events) -> str:
     """Returns events as a trace in the text form, a line for each event."""
-    table = isinstance(events, Mapping) or any(hasattr(events, name) for name in ("columns", "column_names", "dtype"))
-    return "\n".join(_lines_of_columns(_columns(events)) if table else _lines_of_tuples(events)) + "\n"
+    table = isinstance(events, Mapping) or any(hasattr(events, name) for name in ("columns", "column_names"))
+    table = table or getattr(getattr(events, "dtype", None), "names", None) is not None
+    if not table and not isinstance(events, Iterable):
+        raise Error(f"events {events!r}: want a list of tuples, columns or a table")
+    lines = _lines_of_columns(_columns(events)) if table else _lines_of_tuples(events)
+    text = "\n".join(lines) + "\n"
+    if text.count("\n") > max(len(lines), 1):
+        at = next(i for i, line in enumerate(lines) if "\n" in line)
+        raise Error(f"event {at}: {lines[at]!r}: want values without a line break")
+    return text
 
 
 def located(err: Error, lines_before: int = 0) -> Error:

@@ -9,7 +9,7 @@ import os
 import tempfile
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
-from vramyard._call import Path, call, flags
+from vramyard._call import Error, Path, call, flags
 from vramyard._table import Table, picture
 
 
@@ -187,6 +187,8 @@ def compare(traces: Union[Path, Sequence[Path]], strategies: Union[str, Sequence
     'caching{"conf":"max_split_size_mb:128"}'. The other arguments are flags of vramyard compare, and more are further ones.
     """
     all_traces = [traces] if isinstance(traces, (str, os.PathLike)) else list(traces)
+    if not all_traces:
+        raise Error("traces: want at least one file, or one name of a trace inside the program")
     shown = ["trace", *_RUNS] if len(all_traces) != 1 else _RUNS
     arguments = flags(strategies=strategies, device=device, capacity=capacity, config=config, part=part, html=html)
     return Comparison(*_study("compare", all_traces, more, arguments, "runs", shown))

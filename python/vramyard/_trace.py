@@ -96,8 +96,12 @@ def write_trace(events: Union[Events, Path], path: Path, header: Optional[Mappin
     {"name": "run"} replaces the name of the file.
     """
     if isinstance(events, (str, os.PathLike)):
+        if header:
+            raise Error("header: the events of a file keep the header of the file; write a table, such as read_trace(file).to_arrow(), instead")
         call(["trace", "convert"], [events, path])
         return
+    if odd := [key for key, value in (header or {}).items() if "\n" in f"{key}{value}"]:
+        raise Error(f"header {odd[0]!r}: want text without a line break")
     name = os.path.basename(os.fspath(path)).partition(".")[0]
     lines = [f"# {key}={value}\n" for key, value in {"name": name, **(header or {})}.items()]
     text = "".join(lines) + _events.to_text(events)
