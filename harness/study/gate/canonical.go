@@ -51,8 +51,9 @@ type rewriter struct {
 // opened is a block that is live before the work.
 type opened struct {
 	trace.Event
-	tag string
-	end int // number of its free among the frees of the work; math.MaxInt: it is never freed
+	tag  string
+	end  int        // number of its free among the frees of the work; math.MaxInt: it is never freed
+	pool *poolState // private pool; nil: none
 }
 
 // poolState is a private pool before the work.
@@ -93,12 +94,13 @@ func canonicalOf(part *trace.Trace, stepped bool, skip int) (*canonical, error) 
 	return r.canonical, nil
 }
 
-// number numbers the streams and pools of the work.
-func (r *rewriter) number(work []trace.Event) {
-	for i := range work {
-		switch e := &work[i]; e.Kind {
+// number numbers the streams, threads and pools of events.
+func (r *rewriter) number(events []trace.Event) {
+	for i := range events {
+		switch e := &events[i]; e.Kind {
 		case trace.Alloc, trace.Refused:
 			r.streams.stream(e.Stream)
+			r.threads.of(uint64(e.Thread))
 		case trace.PoolBegin:
 			r.pools.of(e.Arg)
 			r.streams.stream(e.Stream)
@@ -130,8 +132,8 @@ func (r *rewriter) open(events, work []trace.Event) error {
 			if e.Kind == trace.LiveAtStart {
 				plain = append(plain, o)
 			} else {
-				p := poolOf(open[len(open)-1].Arg)
-				p.blocks = append(p.blocks, o)
+				o.pool = poolOf(open[len(open)-1].Arg)
+				o.pool.blocks = append(o.pool.blocks, o)
 			}
 		case trace.Free:
 			delete(live, e.ID)
@@ -154,73 +156,104 @@ func (r *rewriter) open(events, work []trace.Event) error {
 			n++
 		}
 	}
-	isLive := func(o *opened) bool { return live[o.ID] == o }
-	r.numberOpening(slices.Collect(func(yield func(*opened) bool) {
-		for _, o := range live {
-			if !yield(o) {
-				return
-			}
-		}
-	}))
-	return r.addOpening(r.sorted(plain, isLive), pools, isLive, append(open, frontier...))
+	r.number(open)
+	dead := func(o *opened) bool { return live[o.ID] != o }
+	plain = slices.DeleteFunc(plain, dead)
+	all := slices.Clone(plain)
+	for _, p := range pools {
+		p.blocks = slices.DeleteFunc(p.blocks, dead)
+		slices.SortStableFunc(p.blocks, r.compareRequests)
+		all = append(all, p.blocks...)
+	}
+	r.numberOpening(all)
+	slices.SortStableFunc(plain, r.compare)
+	return r.addOpening(plain, pools, append(open, frontier...))
 }
 
-// numberOpening numbers the streams that the work does not use: those with the most bytes first.
+// numberOpening numbers the streams that the work does not use: those with the most bytes first,
+// and then by their blocks. Streams that compare as equal are interchangeable.
 func (r *rewriter) numberOpening(blocks []*opened) {
-	bytes := map[device.Stream]device.Size{}
-	for _, o := range blocks {
-		bytes[o.Stream] += o.Size
-	}
+	slices.SortStableFunc(blocks, func(a, b *opened) int {
+		return cmp.Or(r.compareRequests(a, b), r.comparePools(a.pool, b.pool))
+	})
+	of := map[device.Stream][]*opened{}
 	var others []device.Stream
-	for s := range bytes {
-		if _, ok := r.streams[uint64(s)]; !ok && s != 0 {
-			others = append(others, s)
+	for _, o := range blocks {
+		if _, ok := r.streams[uint64(o.Stream)]; ok || o.Stream == 0 {
+			continue
 		}
+		if of[o.Stream] == nil {
+			others = append(others, o.Stream)
+		}
+		of[o.Stream] = append(of[o.Stream], o)
 	}
-	slices.SortFunc(others, func(a, b device.Stream) int {
-		return cmp.Or(cmp.Compare(bytes[b], bytes[a]), cmp.Compare(a, b))
+	slices.SortStableFunc(others, func(a, b device.Stream) int {
+		return cmp.Or(cmp.Compare(bytesOf(of[b]), bytesOf(of[a])), slices.CompareFunc(of[a], of[b], r.compareRequests),
+			slices.CompareFunc(of[a], of[b], func(a, b *opened) int { return r.comparePools(a.pool, b.pool) }))
 	})
 	for _, s := range others {
 		r.streams.stream(s)
 	}
 }
 
-// sorted returns the live blocks in canonical order. Blocks that compare as equal are
-// interchangeable.
-func (r *rewriter) sorted(blocks []*opened, live func(*opened) bool) []*opened {
-	blocks = slices.DeleteFunc(blocks, func(o *opened) bool { return !live(o) })
-	slices.SortStableFunc(blocks, func(a, b *opened) int {
-		return cmp.Or(cmp.Compare(r.streams.stream(a.Stream), r.streams.stream(b.Stream)), cmp.Compare(b.end, a.end),
-			cmp.Compare(b.Size, a.Size), cmp.Compare(a.Align, b.Align), strings.Compare(a.tag, b.tag),
-			cmp.Compare(a.Site, b.Site), cmp.Compare(a.Life, b.Life))
-	})
-	return blocks
+// bytesOf returns the bytes of blocks.
+func bytesOf(blocks []*opened) (n device.Size) {
+	for _, o := range blocks {
+		n += o.Size
+	}
+	return n
+}
+
+// compare orders blocks. Blocks that compare as equal are interchangeable.
+func (r *rewriter) compare(a, b *opened) int {
+	return cmp.Or(cmp.Compare(r.streams.stream(a.Stream), r.streams.stream(b.Stream)), r.compareRequests(a, b))
+}
+
+// compareRequests orders blocks by all that does not depend on their streams and pools.
+func (r *rewriter) compareRequests(a, b *opened) int {
+	return cmp.Or(cmp.Compare(b.end, a.end), cmp.Compare(b.Size, a.Size), cmp.Compare(a.Align, b.Align),
+		strings.Compare(a.tag, b.tag), cmp.Compare(a.Site, b.Site), cmp.Compare(a.Life, b.Life),
+		cmp.Compare(r.thread(a.Thread), r.thread(b.Thread)))
+}
+
+// thread returns the number of a thread. Threads that the work does not use count as one.
+func (r *rewriter) thread(t uint32) uint32 {
+	if _, ok := r.threads[uint64(t)]; ok || t == 0 {
+		return uint32(r.threads.of(uint64(t)))
+	}
+	return uint32(len(r.threads)) + 1
+}
+
+// comparePools orders private pools by all that does not depend on streams. nil is none.
+func (r *rewriter) comparePools(a, b *poolState) int {
+	switch {
+	case a == b:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	}
+	rank := func(p *poolState) uint64 {
+		return cmp.Or(r.pools[p.pool], math.MaxUint64) // the work does not use it
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(bytesOf(b.blocks), bytesOf(a.blocks)),
+		slices.CompareFunc(a.blocks, b.blocks, r.compareRequests), cmp.Compare(a.closed, b.closed),
+		cmp.Compare(a.releases, b.releases))
 }
 
 // addOpening adds the events that restore the state before the work.
-func (r *rewriter) addOpening(plain []*opened, pools []*poolState, live func(*opened) bool, rest []trace.Event) error {
+func (r *rewriter) addOpening(plain []*opened, pools []*poolState, rest []trace.Event) error {
 	var events []trace.Event
 	for _, o := range plain {
 		events = append(events, o.Event)
 	}
-	size := func(p *poolState) (n device.Size) {
-		for _, o := range p.blocks {
-			n += o.Size
-		}
-		return n
-	}
-	rank := func(p *poolState) uint64 {
-		if n, ok := r.pools[p.pool]; ok {
-			return n
-		}
-		return math.MaxUint64 // the work does not use it
-	}
+	pools = slices.DeleteFunc(pools, func(p *poolState) bool { return len(p.blocks) == 0 && r.pools[p.pool] == 0 })
 	for _, p := range pools {
-		p.blocks = r.sorted(p.blocks, live)
+		slices.SortStableFunc(p.blocks, r.compare)
 	}
-	pools = slices.DeleteFunc(pools, func(p *poolState) bool { return len(p.blocks) == 0 && rank(p) == math.MaxUint64 })
 	slices.SortStableFunc(pools, func(a, b *poolState) int {
-		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(size(b), size(a)), cmp.Compare(len(b.blocks), len(a.blocks)))
+		return cmp.Or(r.comparePools(a, b), slices.CompareFunc(a.blocks, b.blocks, r.compare))
 	})
 	for _, p := range pools {
 		for n := range p.closed {
@@ -293,6 +326,6 @@ func (r *rewriter) add(e trace.Event) error {
 		e.Arg = r.pools.of(e.Arg)
 	}
 	e.Stream = r.streams.stream(e.Stream)
-	e.Thread = uint32(r.threads.of(uint64(e.Thread)))
+	e.Thread = r.thread(e.Thread)
 	return r.b.Add(e)
 }

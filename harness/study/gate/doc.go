@@ -23,7 +23,9 @@
 //
 //   - Blocks live before the work are allocated first: by stream, those never freed before those
 //     freed late, large ones before small ones. Blocks already freed are left out.
-//   - Ids, streams, threads and private pools are numbered by their first use in the work.
+//   - Ids, streams, threads and private pools are numbered by their first use in the work. Streams
+//     and pools that only earlier blocks use follow, ordered by those blocks; threads that the work
+//     does not use count as one.
 //   - A free is final where the program requested it, because its completion depends on the timing
 //     of the device. Uses by other streams are dropped, and so are times.
 //

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/gate"
@@ -32,13 +31,14 @@ type act struct {
 	block  string
 	size   device.Size
 	stream device.Stream
+	thread uint32
 	pool   uint64
 }
 
 // program is what a training does, whatever ran before.
 type program struct {
 	weights []act // allocated before the steps
-	graphs  []act // likewise, in the private pool of the steps
+	graphs  []act // likewise, in private pools, of which 3 is that of the steps
 	steps   [][]act
 }
 
@@ -48,17 +48,26 @@ func training(r *rand.Rand) *program {
 	size := func() device.Size { return device.Size(r.IntN(6<<20) + 1) }
 	for i := range 20 + r.IntN(20) {
 		p.weights = append(p.weights, act{kind: trace.Alloc, block: fmt.Sprintf("weights:%d", i), size: size(),
-			stream: device.Stream(r.IntN(9) / 8)})
+			stream: device.Stream(r.IntN(9) / 8), thread: uint32(r.IntN(4))})
+	}
+	// Streams 2 and 3 are of no step, with equal bytes.
+	for i, n := range []device.Size{8, 32, 20, 20} {
+		p.weights = append(p.weights, act{kind: trace.Alloc, block: fmt.Sprintf("idle:%d", r.IntN(2)), size: n << 20,
+			stream: device.Stream(2 + i/2)})
 	}
 	for i := range r.IntN(2) * 4 {
-		p.graphs = append(p.graphs, act{kind: trace.Alloc, block: fmt.Sprintf("graph:%d", i), size: size()})
+		p.graphs = append(p.graphs, act{kind: trace.Alloc, block: fmt.Sprintf("graph:%d", i), size: size(), pool: 3},
+			// Pools 5 and 6 are of no step, with equal bytes and numbers of blocks.
+			act{kind: trace.Alloc, block: fmt.Sprintf("idle graph:%d", i), size: device.Size(i%2*30+5) << 20, pool: 5},
+			act{kind: trace.Alloc, block: fmt.Sprintf("idle graph:%d", i), size: 20 << 20, pool: 6})
 	}
 	for step := range 3 + r.IntN(2) {
 		acts := []act{{kind: trace.Mark, block: fmt.Sprintf("step %d", step)}}
 		var live []string
 		for i := range 20 + r.IntN(30) {
 			name := fmt.Sprintf("activation:%d#%d", i, step)
-			a := act{kind: trace.Alloc, block: name, size: size(), stream: device.Stream(r.IntN(5) / 4)}
+			a := act{kind: trace.Alloc, block: name, size: size(), stream: device.Stream(r.IntN(5) / 4),
+				thread: uint32(r.IntN(3))}
 			if r.IntN(8) == 0 {
 				acts = append(acts, act{kind: trace.PoolBegin, pool: 3}, a, act{kind: trace.PoolEnd, pool: 3})
 			} else {
@@ -88,13 +97,14 @@ func training(r *rand.Rand) *program {
 // recording writes a program as one history of it recorded it.
 type recording struct {
 	*rand.Rand
-	t     *testing.T
-	b     *trace.Builder
-	ids   map[string]uint64
-	next  uint64
-	names []device.Stream // of the streams
-	pools map[uint64]uint64
-	late  []uint64 // frees that are not final
+	t       *testing.T
+	b       *trace.Builder
+	ids     map[string]uint64
+	next    uint64
+	names   []device.Stream // of the streams
+	threads []uint32        // likewise
+	pools   []uint64        // likewise
+	late    []uint64        // frees that are not final
 }
 
 func (h *recording) add(e trace.Event) {
@@ -109,7 +119,7 @@ func (h *recording) do(a act) {
 		h.next += uint64(h.IntN(3)) + 1
 		h.ids[a.block], e.ID = h.next, h.next
 		tag, _, _ := strings.Cut(a.block, "#")
-		e.Tag = h.b.Tag(tag)
+		e.Tag, e.Thread = h.b.Tag(tag), h.threads[a.thread]
 	case trace.Mark:
 		e.Tag = h.b.Tag(a.block)
 	case trace.PoolBegin:
@@ -151,8 +161,12 @@ func (h *recording) noise(left *[]string, most int) {
 // times. If late, the recording began after the weights were allocated.
 func history(t *testing.T, p *program, r *rand.Rand, late bool) *trace.Trace {
 	h := &recording{Rand: r, t: t, b: trace.NewBuilder(trace.Header{Name: "train"}), ids: map[string]uint64{},
-		next: uint64(r.IntN(1000)), names: []device.Stream{0, device.Stream(r.IntN(1<<20) + 1)},
-		pools: map[uint64]uint64{3: uint64(r.IntN(100) + 1), 4: uint64(r.IntN(100) + 101)}}
+		next: uint64(r.IntN(1000)), names: []device.Stream{0}, threads: []uint32{0}, pools: []uint64{0}}
+	for _, n := range r.Perm(100) {
+		h.names = append(h.names, device.Stream(n+1))
+		h.threads = append(h.threads, uint32(n+1))
+		h.pools = append(h.pools, uint64(n+1))
+	}
 	var left []string
 	weights := append([]act{}, p.weights...)
 	r.Shuffle(len(weights), func(i, j int) { weights[i], weights[j] = weights[j], weights[i] })
@@ -166,9 +180,9 @@ func history(t *testing.T, p *program, r *rand.Rand, late bool) *trace.Trace {
 	}
 	r.Shuffle(len(p.graphs), func(i, j int) { p.graphs[i], p.graphs[j] = p.graphs[j], p.graphs[i] })
 	for _, g := range p.graphs {
-		h.do(act{kind: trace.PoolBegin, pool: 3})
+		h.do(act{kind: trace.PoolBegin, pool: g.pool})
 		h.do(g)
-		h.do(act{kind: trace.PoolEnd, pool: 3})
+		h.do(act{kind: trace.PoolEnd, pool: g.pool})
 	}
 	h.noise(&left, 20)
 	for _, name := range left {
@@ -182,21 +196,22 @@ func history(t *testing.T, p *program, r *rand.Rand, late bool) *trace.Trace {
 	return h.b.Trace()
 }
 
-func caching(t *testing.T) setting.Setup {
+// measured returns the figures of a work with a strategy.
+func measured(t *testing.T, w *gate.Work, strategy string) map[gate.State]gate.Figures {
 	t.Helper()
-	s, err := strategies.All().Lookup("caching", nil)
+	setup, err := strategies.All().Lookup(strategy, nil)
 	require.NoError(t, err)
-	return s
+	now, err := w.Measure(t.Context(), compare.NewPool(0, 0), setup, nil)
+	require.NoError(t, err)
+	return now
 }
 
-// figuresOf returns the figures of a recording.
-func figuresOf(t *testing.T, src trace.Source) (*gate.Work, map[gate.State]gate.Figures) {
+// workOf returns the work of a recording.
+func workOf(t *testing.T, src trace.Source) *gate.Work {
 	t.Helper()
 	w, err := gate.NewWork(src, nil, gate.Part{})
 	require.NoError(t, err)
-	now, err := w.Measure(t.Context(), compare.NewPool(0, 0), caching(t), nil)
-	require.NoError(t, err)
-	return w, now
+	return w
 }
 
 // budgetOf returns the budget that a recording gets.
@@ -210,8 +225,8 @@ func budgetOf(t *testing.T, src trace.Source) *gate.Budget {
 // judged returns the outcome of a recording.
 func judged(t *testing.T, e *gate.Budget, src trace.Source, how gate.Update) *gate.Result {
 	t.Helper()
-	w, now := figuresOf(t, src)
-	r, err := (&gate.Baseline{}).Judge(e, w, now, how, "1")
+	w := workOf(t, src)
+	r, err := (&gate.Baseline{}).Judge(e, w, measured(t, w, "caching"), how, "1")
 	require.NoError(t, err)
 	return r
 }
@@ -219,20 +234,41 @@ func judged(t *testing.T, e *gate.Budget, src trace.Source, how gate.Update) *ga
 func TestHistoriesOfTheSameWorkHaveTheSameFigures(t *testing.T) {
 	t.Logf("-gate.seed %d", *seed)
 	var p *program
-	var before map[gate.State]gate.Figures
+	before := map[string]map[gate.State]gate.Figures{}
 	var first *gate.Work
 	for run := range *runs {
 		r := rand.New(rand.NewPCG(*seed, uint64(run)))
 		if run%5 == 0 {
 			p = training(r)
-			first, before = figuresOf(t, history(t, p, r, false))
-			require.Len(t, before, 2)
+			first = workOf(t, history(t, p, r, false))
+			clear(before)
 		}
-		w, now := figuresOf(t, history(t, p, r, run%5 == 4 && p.graphs == nil))
-		require.Equal(t, before, now, "run %d", run)
+		w := workOf(t, history(t, p, r, run%5 == 4 && p.graphs == nil))
 		for _, s := range gate.States {
-			require.Equal(t, first.Events(s), w.Events(s), "any strategy gets the same calls")
+			require.Equal(t, first.Events(s), w.Events(s), "run %d: any strategy gets the same calls", run)
 		}
+		for _, strategy := range []string{"caching", "bfc", "vmm"} {
+			if before[strategy] == nil {
+				before[strategy] = measured(t, first, strategy)
+				require.Len(t, before[strategy], 2)
+			}
+			require.Equal(t, before[strategy], measured(t, w, strategy), "run %d: %s", run, strategy)
+		}
+	}
+}
+
+// TestNamesOfIdleStreamsAreHistory swaps two streams that no step uses, with equal bytes.
+func TestNamesOfIdleStreamsAreHistory(t *testing.T) {
+	recorded := func(a, b int) *gate.Work {
+		text := fmt.Sprintf("a 1 64MiB stream=%d\na 2 32MiB stream=%d\na 3 32MiB stream=%[2]d\nmark \"step 1\"\na 10 8MiB\n"+
+			"f 10\nf 1\na 99 100MiB\nmark \"step 2\"\na 20 8MiB\nf 20\nmark \"step 3\"\na 30 8MiB\nf 30\n", a, b)
+		src, err := trace.Read(strings.NewReader(text), "train.trace", trace.Options{})
+		require.NoError(t, err)
+		return workOf(t, src)
+	}
+	before, now := recorded(5, 9), recorded(9, 5)
+	for _, s := range gate.States {
+		require.Equal(t, before.Events(s), now.Events(s))
 	}
 }
 
@@ -381,9 +417,7 @@ func TestCallSitesAreTheSameElsewhere(t *testing.T) {
 		require.NoError(t, err)
 		w, err := gate.NewWork(src, sitesOf(append([]string{""}, sites...)), gate.Part{})
 		require.NoError(t, err)
-		now, err := w.Measure(t.Context(), compare.NewPool(0, 0), caching(t), nil)
-		require.NoError(t, err)
-		r, err := (&gate.Baseline{}).Judge(e, w, now, how, "1")
+		r, err := (&gate.Baseline{}).Judge(e, w, measured(t, w, "caching"), how, "1")
 		require.NoError(t, err)
 		return r
 	}
