@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"html"
 	"io"
 	"strings"
 
@@ -160,7 +161,8 @@ func (l *lines) stacks(r *gate.Result) {
 		if r.Violated() == 0 || i == mostStacks || len(c.Lines) < 2 {
 			return
 		}
-		l.printf("<details><summary>%s at %s</summary>\n\n```\n", escaped(c.String()), escaped(c.At))
+		l.printf("<details><summary>%s at %s</summary>\n\n```\n", html.EscapeString(c.String()),
+			strings.ReplaceAll(html.EscapeString(units.Printable(c.At)), "@", "&#64;"))
 		for _, line := range c.Lines[:min(len(c.Lines), mostStackLines)] {
 			l.printf("%s\n", strings.ReplaceAll(units.Printable(line), "```", "` ` `"))
 		}

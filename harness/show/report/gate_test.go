@@ -43,6 +43,13 @@ func TestSARIFIsAtTheCodeOfTheProgram(t *testing.T) {
 	}
 }
 
+func TestSummaryOfAStackIsHTML(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, report.GateMarkdown(&b, violated("my_model/_net.py:1 <lambda> @team", "train.py:9 main")))
+	require.Contains(t, b.String(), "<details><summary>1 block of 2.00 MiB added at my_model/_net.py:1 &lt;lambda&gt; "+
+		"&#64;team</summary>\n")
+}
+
 func TestMarkdownShowsNamesAsTheyAre(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, report.GateMarkdown(&b, violated("a_b.py:1 <lambda> @team", "```")))
