@@ -227,6 +227,8 @@ func TestGateRefuses(t *testing.T) {
 	text := content(t, budget)
 	other := write(t, "trian.trace", small)
 	const own = "schema: vramyard-budget/1\nbudgets: {train: {strategy: caching, step: serve}}\n"
+	const empty = "schema: vramyard-budget/1\nbudgets: {train: {strategy: caching, empty: {}}}\n"
+	const amount = "want a share such as 2%, or an amount such as 10MiB"
 	for _, c := range []struct{ budget, path, want string }{
 		{text, shorter, "the recording has 2 steps, the budget is of 3: record as many"},
 		{text, other, `no budget has the name "trian": did you mean "train"? --update adds it`},
@@ -240,6 +242,16 @@ func TestGateRefuses(t *testing.T) {
 		{strings.Replace(text, "budgets:", "tolerance: {peak_live: 2kg}\nbudgets:", 1), train,
 			`line 5, column 24: tolerance "2kg": want a share such as 2%, or an amount such as 10MiB`},
 		{strings.Replace(text, "budgets:", "tolerance: {device_calls: 2MiB}\nbudgets:", 1), train, `unit "MiB": device_calls`},
+		{strings.Replace(text, "budgets:", "tolerance: {peak_live: [2%]}\nbudgets:", 1), train, amount},
+		{strings.Replace(text, "budgets:", "tolerance: {peak_live: {more: 2%}}\nbudgets:", 1), train, amount},
+		{strings.Replace(text, "budgets:", "tolerance: {peak_live: ''}\nbudgets:", 1), train, amount},
+		{strings.Replace(text, "budgets:", "tolerance: {peak_live: }\nbudgets:", 1), train, amount},
+		{strings.Replace(text, "budgets:", "tolerance: {peak_live: null}\nbudgets:", 1), train, amount},
+		{strings.Replace(text, "blocks_by: tag", "blocks_by: stack", 1), train,
+			`want "call site", "tag" or "size" under the key blocks_by`},
+		{strings.Replace(text, "    blocks_by: tag\n", "", 1), train, "under the key blocks_by"},
+		{strings.Replace(text, "steps: 3", "steps: 0", 1), train, "warmup 1: want 0, because the work is the whole recording"},
+		{empty, train, `the budget "train" has no figures: --update adds them`},
 		{strings.Replace(text, `"caching"`, `"cashing"`, 1), train, `budget "train": unknown strategy "cashing"`},
 		{strings.Replace(text, "min_capacity: ", "min_capacity: x", 1), train,
 			"want a number of bytes, or a size such as 24GiB"},
@@ -259,6 +271,47 @@ func TestGateRefuses(t *testing.T) {
 	status, _, errs = command(t, "gate", "--baseline", budget, "--update=up", train)
 	require.Equal(t, exitTrouble, status)
 	require.Contains(t, errs, "want lower or raise")
+}
+
+// TestEntryOfYourOwn updates entries that a person wrote.
+func TestEntryOfYourOwn(t *testing.T) {
+	budget := filepath.Join(t.TempDir(), "budget.yaml")
+	train := write(t, "train.trace", histories("")["alone"])
+	const noList = "The budget lists no blocks, so none are compared: --update lists them"
+	for _, c := range []struct {
+		entry   string
+		status  int
+		shown   string
+		written string // after --update, with figures written as F
+	}{
+		{"steps: 2, warmup: 0", exitDone, "steps 1 to 2 after 0 of warm-up", "steps: 2 warmup: 0 empty: F F F F written"},
+		{"steps: 1", exitDone, "steps 1 to 1 after 0 of warm-up", "steps: 1 warmup: 0 empty: F F F F written"},
+		{"steps: 0", exitDone, "The budget is of the whole recording; the marks show 3 steps.",
+			"steps: 0 warmup: 0 empty: F F F F written"},
+		{"warmup: 2", exitDone, "steps 3 to 3 after 2 of warm-up", "steps: 3 warmup: 2 empty: F F F F warm: F F F F written"},
+		{"empty: {}, warm: {}", exitDone, "added", "steps: 3 warmup: 1 empty: F F F F warm: F F F F written"},
+		{"empty: {}, warm: {peak_live: 1GiB}", exitDone, "lowered", "steps: 3 warmup: 1 warm: F written"},
+		{"empty: {peak_live: 1MiB}", exitFailed, noList, "steps: 3 warmup: 1 empty: F }"},
+	} {
+		require.NoError(t, os.WriteFile(budget,
+			[]byte("schema: vramyard-budget/1\nbudgets: {train: {strategy: bfc, "+c.entry+"}}\n"), 0o600))
+		status, out, errs := command(t, "gate", "--baseline", budget, "--update", train)
+		require.Equal(t, c.status, status, "%s: %s", c.entry, errs)
+		require.Contains(t, out, c.shown, c.entry)
+		require.NotContains(t, out, "written by version")
+		require.NotContains(t, out, "blocks that explain it")
+		_, got, _ := strings.Cut(content(t, budget), "strategy: \"bfc\"\n")
+		got = regexp.MustCompile(`\w+: \d+( +# .*)?\n`).ReplaceAllStringFunc(got, func(line string) string {
+			if strings.HasPrefix(line, "steps") || strings.HasPrefix(line, "warmup") {
+				return line
+			}
+			return "F "
+		})
+		got = strings.Join(strings.Fields(got+" }"), " ")
+		require.True(t, strings.HasPrefix(got, c.written), "%s: %s", c.entry, got)
+		status, _, errs = command(t, "gate", "--baseline", budget, train)
+		require.Equal(t, c.status, status, "the file can be read again: %s", errs)
+	}
 }
 
 // TestOneMarkIsAStep judges a request of a server after other work.

@@ -34,8 +34,8 @@ type Budget struct {
 	Strategy string            // allocator that the work is replayed through
 	Config   json.RawMessage   // over the strategy's preset; nil: none
 	Step     string            // text of a mark at which steps begin; empty: found in the marks
-	Steps    int               // judged steps, warm-up included; 0: the whole recording
-	Warmup   int               // of the steps
+	Steps    *int              // judged steps, warm-up included; 0: the whole recording; nil: all
+	Warmup   *int              // of the steps; nil: one if there are two
 	Figures  map[State]Figures // a figure that is absent is not judged
 	Version  string            // of the program that wrote the entry
 	Hash     string            // of the recording that it was written from
@@ -45,15 +45,17 @@ type Budget struct {
 }
 
 // Part returns the steps that the budget is of.
-func (b *Budget) Part() Part {
-	if b.New() {
-		return Part{Step: b.Step}
-	}
-	return Part{Step: b.Step, Steps: &b.Steps, Warmup: &b.Warmup}
-}
+func (b *Budget) Part() Part { return Part{Step: b.Step, Steps: b.Steps, Warmup: b.Warmup} }
 
 // New reports whether the budget has no figures yet.
-func (b *Budget) New() bool { return len(b.Figures) == 0 }
+func (b *Budget) New() bool {
+	for _, f := range b.Figures {
+		if len(f) > 0 {
+			return false
+		}
+	}
+	return true
+}
 
 // Budget returns the budget of a recording, nil if there is none.
 func (b *Baseline) Budget(name string) *Budget {
@@ -79,6 +81,8 @@ var (
 	errCount     = errors.New("want a number, not negative")
 	errConfig    = errors.New("want settings of the strategy by name")
 	errStrategy  = errors.New("want the key strategy")
+	errAmount    = errors.New("want a share such as 2%, or an amount such as 10MiB")
+	errGrouping  = fmt.Errorf("want %q, %q or %q under the key blocks_by", top.ByCallSite, top.ByTag, top.BySize)
 )
 
 // ReadBaseline reads a budget file. An error names line and column.
@@ -166,6 +170,14 @@ func count(to *int) func(*yaml.Node) error {
 	}
 }
 
+// present reads a number that may be absent.
+func present(to **int) func(*yaml.Node) error {
+	return func(n *yaml.Node) error {
+		*to = new(int)
+		return count(*to)(n)
+	}
+}
+
 // size reads a number of bytes.
 func size(to *device.Size) func(*yaml.Node) error {
 	return func(n *yaml.Node) error {
@@ -193,7 +205,11 @@ func (b *Baseline) readTolerance(n *yaml.Node) error {
 	b.Tolerance = map[Figure]string{}
 	return each(n, errTolerance, func(name string, n *yaml.Node) error {
 		f, err := figureNamed(name)
-		if err == nil {
+		switch {
+		case err != nil:
+		case n.Kind != yaml.ScalarNode || n.Value == "":
+			err = errAmount
+		default:
 			b.Tolerance[f] = n.Value
 			_, err = b.violates(f, 0, 0)
 		}
@@ -216,7 +232,7 @@ func (b *Baseline) violates(f Figure, budget, now uint64) (bool, error) {
 	}
 	c, err := diff.ParseCondition(name + ">+" + tolerance)
 	if err != nil {
-		return false, fmt.Errorf("tolerance %q: want a share such as 2%%, or an amount such as 10MiB", tolerance)
+		return false, fmt.Errorf("tolerance %q: %w", tolerance, errAmount)
 	}
 	return c.Violates(budget, now)
 }
@@ -250,16 +266,21 @@ func (b *Budget) read(n *yaml.Node) error {
 	by := ""
 	err := fields(n, errEntry, map[string]func(*yaml.Node) error{
 		"strategy": text(&b.Strategy), "config": b.readConfig,
-		"step": text(&b.Step), "steps": count(&b.Steps), "warmup": count(&b.Warmup),
+		"step": text(&b.Step), "steps": present(&b.Steps), "warmup": present(&b.Warmup),
 		string(Empty): figures(Empty), string(Warm): figures(Warm),
 		"written_by": text(&b.Version), "trace_sha256": text(&b.Hash),
 		"blocks_by": text(&by), "blocks_above": size(&b.Above), "blocks": b.readBlocks,
 	})
 	b.By = top.Grouping(by)
-	if err == nil && b.Strategy == "" {
-		err = strictyaml.At(n, errStrategy)
+	switch {
+	case err != nil:
+		return err
+	case b.Strategy == "":
+		return strictyaml.At(n, errStrategy)
+	case (by != "" || len(b.Blocks) > 0) && !slices.Contains([]top.Grouping{top.ByCallSite, top.ByTag, top.BySize}, b.By):
+		return strictyaml.At(n, errGrouping)
 	}
-	return err
+	return nil
 }
 
 func (b *Budget) readConfig(n *yaml.Node) error {
@@ -335,9 +356,16 @@ func (b *Budget) write(t *strings.Builder) {
 	if b.Step != "" {
 		fmt.Fprintf(t, "    step: %s\n", quoted(b.Step))
 	}
-	fmt.Fprintf(t, "    steps: %d\n    warmup: %d\n", b.Steps, b.Warmup)
+	for _, c := range []struct {
+		key   string
+		count *int
+	}{{"steps", b.Steps}, {"warmup", b.Warmup}} {
+		if c.count != nil {
+			fmt.Fprintf(t, "    %s: %d\n", c.key, *c.count)
+		}
+	}
 	for _, s := range States {
-		if b.Figures[s] == nil {
+		if len(b.Figures[s]) == 0 {
 			continue
 		}
 		fmt.Fprintf(t, "    %s:\n", s)
@@ -352,16 +380,17 @@ func (b *Budget) write(t *strings.Builder) {
 			}
 		}
 	}
-	fmt.Fprintf(t, "    written_by: %s\n    trace_sha256: %s\n", quoted(b.Version), quoted(b.Hash))
+	if b.Version != "" {
+		fmt.Fprintf(t, "    written_by: %s\n    trace_sha256: %s\n", quoted(b.Version), quoted(b.Hash))
+	}
+	if len(b.Blocks) == 0 {
+		return
+	}
 	fmt.Fprintf(t, "    blocks_by: %s\n", b.By)
 	if b.Above > 0 {
 		fmt.Fprintf(t, "    blocks_above: %d\n", uint64(b.Above))
 	}
-	t.WriteString("    blocks:")
-	if len(b.Blocks) == 0 {
-		t.WriteString(" []")
-	}
-	t.WriteString("\n")
+	t.WriteString("    blocks:\n")
 	for _, k := range b.Blocks {
 		stream := ""
 		if k.Stream != 0 {

@@ -72,13 +72,10 @@ func canonicalOf(part *trace.Trace, stepped bool, skip int) (*canonical, error) 
 		streams: numbering{}, threads: numbering{}, pools: numbering{},
 	}
 	first := slices.IndexFunc(part.Events, func(e trace.Event) bool {
-		switch e.Kind {
-		case trace.Mark:
-			return true
-		case trace.LiveAtStart, trace.Free, trace.Completed, trace.Use:
-			return false
+		if stepped {
+			return e.Kind == trace.Mark
 		}
-		return !stepped
+		return e.Kind != trace.LiveAtStart
 	})
 	if first < 0 {
 		first = len(part.Events)

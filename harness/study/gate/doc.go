@@ -31,7 +31,8 @@
 //
 // # Verdicts
 //
-// [Baseline] is the content of the committed file, [Judge] compares the [Measured] figures with it.
-// [Explain] compares the allocations of the work with those that the file lists, by call site and
-// size, and returns the blocks that were added, grew or live longer.
+// [Baseline] is the content of the committed file. [Work.Measure] returns the figures of the work,
+// and [Baseline.Judge] compares them with the file. It explains violated figures: it compares the
+// allocations of the work with those that the file lists, by call site and size, and returns the
+// blocks that were added, grew or live longer.
 package gate

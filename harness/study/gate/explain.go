@@ -30,13 +30,23 @@ type Cause struct {
 	Size   device.Size   `json:"size_bytes"`      // of each
 	Before device.Size   `json:"before_bytes"`    // of each before it grew; 0: it did not grow
 	Stream device.Stream `json:"stream"`          // streams are numbered by their first use
-	Blocks int           `json:"block_count"`     // number of blocks
-	Bytes  device.Size   `json:"more_bytes"`      // in sum
+	Blocks int           `json:"block_count"`     // number of blocks, at most
+	Bytes  device.Size   `json:"more_bytes"`      // in sum, of the blocks that are certain
+
+	// Unlisted is how many of the blocks the budget may already have had without listing them,
+	// because a kind with few bytes in sum is not listed.
+	Unlisted int `json:"unlisted_block_count,omitempty"`
 }
 
 // String describes the blocks.
 func (c *Cause) String() string {
 	text := fmt.Sprintf("%s of %s", units.Several(c.Blocks, "block"), units.Bytes(c.Size))
+	switch {
+	case c.Unlisted == c.Blocks:
+		text = "at most " + text
+	case c.Unlisted > 0:
+		text = fmt.Sprintf("%d to %s", c.Blocks-c.Unlisted, text)
+	}
 	switch c.Change {
 	case BlockGrew:
 		return fmt.Sprintf("%s grew from %s", text, units.Bytes(c.Before))
@@ -182,10 +192,10 @@ func explain(r *Result, e *Budget, by top.Grouping, blocks []top.Kind) {
 // with the most bytes first.
 func causes(e *Budget, by top.Grouping, now []top.Kind) []Cause {
 	all := []Cause{}
-	add := func(change Change, k *remainder, before device.Size, n int) {
+	add := func(change Change, k *remainder, before device.Size, n, unlisted int) {
 		c := Cause{
-			Change: change, At: k.At, Size: k.Size, Before: before, Stream: k.Stream, Blocks: n,
-			Bytes: (k.Size - before) * device.Size(n),
+			Change: change, At: k.At, Size: k.Size, Before: before, Stream: k.Stream, Blocks: n, Unlisted: unlisted,
+			Bytes: (k.Size - before) * device.Size(n-unlisted),
 		}
 		if by == top.ByCallSite {
 			c.Lines = k.Lines
@@ -195,16 +205,16 @@ func causes(e *Budget, by top.Grouping, now []top.Kind) []Cause {
 	rest := func(change Change, x *explanation) {
 		for _, k := range x.now {
 			if k.n > 0 {
-				add(change, k, 0, k.n)
+				add(change, k, 0, k.n, min(k.n, unlisted(e, x, k)))
 			}
 		}
 	}
 	x := compareBlocks(e, by, now, func(k *top.Kind) int { return k.Count })
 	x.match(func(r *remainder) string { return fmt.Sprint(uint64(r.Size), " ", r.place) },
-		func(_, now *remainder, n int) { add(BlockMoved, now, 0, n) })
+		func(_, now *remainder, n int) { add(BlockMoved, now, 0, n, 0) })
 	x.match(func(r *remainder) string { return r.place }, func(before, now *remainder, n int) {
 		if now.Size > before.Size {
-			add(BlockGrew, now, before.Size, n)
+			add(BlockGrew, now, before.Size, n, 0)
 		}
 	})
 	if rest(BlockAdded, x); len(all) == 0 {
@@ -220,6 +230,15 @@ func causes(e *Budget, by top.Grouping, now []top.Kind) []Cause {
 		return cmp.Or(cmp.Compare(moved(a), moved(b)), cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.At, b.At))
 	})
 	return all
+}
+
+// unlisted returns how many blocks of a kind the budget may have had without listing the kind.
+func unlisted(e *Budget, x *explanation, k *remainder) int {
+	listed := func(b *remainder) bool { return b.Size == k.Size && b.Stream == k.Stream && b.place == k.place }
+	if e.Above == 0 || k.Size == 0 || slices.ContainsFunc(x.before, listed) {
+		return 0
+	}
+	return int((e.Above - 1) / k.Size)
 }
 
 // sites returns the places whose bytes at the peak changed, the largest increase first.

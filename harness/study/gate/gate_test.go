@@ -262,9 +262,7 @@ func TestNamesOfIdleStreamsAreHistory(t *testing.T) {
 	recorded := func(a, b int) *gate.Work {
 		text := fmt.Sprintf("a 1 64MiB stream=%d\na 2 32MiB stream=%d\na 3 32MiB stream=%[2]d\nmark \"step 1\"\na 10 8MiB\n"+
 			"f 10\nf 1\na 99 100MiB\nmark \"step 2\"\na 20 8MiB\nf 20\nmark \"step 3\"\na 30 8MiB\nf 30\n", a, b)
-		src, err := trace.Read(strings.NewReader(text), "train.trace", trace.Options{})
-		require.NoError(t, err)
-		return workOf(t, src)
+		return workOf(t, textOf(t, text))
 	}
 	before, now := recorded(5, 9), recorded(9, 5)
 	for _, s := range gate.States {
@@ -413,9 +411,7 @@ func (s sitesOf) Frame(uint32) (string, string)         { return "", "" }
 func TestCallSitesAreTheSameElsewhere(t *testing.T) {
 	e := &gate.Budget{Figures: map[gate.State]gate.Figures{}}
 	judge := func(how gate.Update, text string, sites ...string) *gate.Result {
-		src, err := trace.Read(strings.NewReader(text), "train.trace", trace.Options{})
-		require.NoError(t, err)
-		w, err := gate.NewWork(src, sitesOf(append([]string{""}, sites...)), gate.Part{})
+		w, err := gate.NewWork(textOf(t, text), sitesOf(append([]string{""}, sites...)), gate.Part{})
 		require.NoError(t, err)
 		r, err := (&gate.Baseline{}).Judge(e, w, measured(t, w, "caching"), how, "1")
 		require.NoError(t, err)
@@ -430,4 +426,41 @@ func TestCallSitesAreTheSameElsewhere(t *testing.T) {
 	require.Equal(t, "/ci/model/net.py:13 mask", r.Causes[0].At)
 	require.Equal(t, []string{"/ci/model/net.py:13 mask"}, r.Causes[0].Lines)
 	require.Equal(t, []gate.Site{{At: "model/net.py mask", Now: 3 << 20}}, r.Sites)
+}
+
+// textOf returns a recording of events as text.
+func textOf(t *testing.T, text string) *trace.Trace {
+	t.Helper()
+	src, err := trace.Read(strings.NewReader(text), "train.trace", trace.Options{})
+	require.NoError(t, err)
+	return src
+}
+
+// TestWholeRecordingBeginsWithItsFirstEvent frees a block before the first allocation.
+func TestWholeRecordingBeginsWithItsFirstEvent(t *testing.T) {
+	w := workOf(t, textOf(t, "live 1 64MiB\nlive 2 1MiB\nf 1\na 3 2MiB\n"))
+	require.Equal(t, uint64(65<<20), measured(t, w, "caching")[gate.Empty][gate.PeakLive])
+}
+
+// TestKindsBelowTheListAreBounded adds a block of a kind that the budget is too short to list.
+func TestKindsBelowTheListAreBounded(t *testing.T) {
+	var text strings.Builder
+	for i := range 2000 {
+		fmt.Fprintf(&text, "a %d 1MiB tag=weights:%d\n", i, i)
+	}
+	const small = "a %d 512 tag=mask\n"
+	for i := range 100 {
+		fmt.Fprintf(&text, small, 2000+i)
+	}
+	e := budgetOf(t, textOf(t, text.String()))
+	require.Equal(t, device.Size(100*512+1), e.Above)
+	for i := range 3 {
+		fmt.Fprintf(&text, small, 2100+i)
+	}
+	r := judged(t, e, textOf(t, text.String()), gate.UpdateNone)
+	require.Len(t, r.Causes, 1)
+	require.Equal(t, "3 to 103 blocks of 512 B added", r.Causes[0].String())
+	require.Equal(t, device.Size(3*512), r.Causes[0].Bytes)
+	r.Causes[0].Unlisted = 103
+	require.Equal(t, "at most 103 blocks of 512 B added", r.Causes[0].String())
 }

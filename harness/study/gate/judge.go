@@ -148,9 +148,7 @@ func (b *Baseline) Judge(e *Budget, w *Work, now map[State]Figures, how Update, 
 		return nil, err
 	}
 	fresh := e.New()
-	if fresh {
-		e.Steps, e.Warmup = w.Steps, w.Warmup
-	}
+	e.Steps, e.Warmup = &w.Steps, &w.Warmup
 	exact := true // the budget is of these blocks
 	for _, s := range States {
 		if fresh && now[s] != nil {
@@ -184,10 +182,15 @@ func (b *Baseline) Judge(e *Budget, w *Work, now map[State]Figures, how Update, 
 			r.Checks = append(r.Checks, c)
 		}
 	}
-	if !fresh {
+	switch {
+	case fresh:
+	case len(e.Blocks) > 0:
 		explain(r, e, by, blocks)
+	case !exact || how == UpdateNone:
+		r.Notes = append(r.Notes, "The budget lists no blocks, so none are compared: --update lists them if no figure is "+
+			"above its budget.")
 	}
-	if e.Version != version && !fresh {
+	if e.Version != "" && e.Version != version && !fresh {
 		r.Notes = append(r.Notes, fmt.Sprintf("The budget was written by version %s, this is %s: a change of the simulation "+
 			"may change figures.", e.Version, version))
 	}

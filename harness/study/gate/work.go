@@ -87,25 +87,29 @@ func NewWork(src trace.Source, stacks top.Stacks, p Part) (*Work, error) {
 	case p.Step != "" && len(steps) == 0:
 		return nil, fmt.Errorf("no step begins: the recording has no mark %q", p.Step)
 	}
-	w.Steps, w.Warmup = len(steps), min(len(steps)/2, 1)
+	w.Steps = len(steps)
 	if p.Steps != nil {
 		if *p.Steps > len(steps) {
 			return nil, fmt.Errorf("the recording has %s, the budget is of %d: record as many, or remove the figures "+
-				"and write them again with --update", units.Several(len(steps), "step"), *p.Steps)
+				"and the key steps, and write them again with --update", units.Several(len(steps), "step"), *p.Steps)
 		}
 		w.Steps = *p.Steps
 	}
+	w.Warmup = min(w.Steps/2, 1)
 	if p.Warmup != nil {
 		w.Warmup = *p.Warmup
 	}
-	if w.Steps > 0 && w.Warmup >= w.Steps {
+	switch {
+	case w.Steps == 0 && w.Warmup > 0:
+		return nil, fmt.Errorf("warmup %d: want 0, because the work is the whole recording", w.Warmup)
+	case w.Steps > 0 && w.Warmup >= w.Steps:
 		return nil, fmt.Errorf("warmup %d: want fewer than the %s", w.Warmup, units.Several(w.Steps, "step"))
 	}
 	if w.Steps == 0 {
 		if err := w.add(src, Empty, trace.Span{End: head.Events}, false, 0); err != nil {
 			return nil, err
 		}
-		return w, w.describe(src, 0)
+		return w, w.describe(src, len(steps))
 	}
 	judged := steps[w.Warmup:w.Steps]
 	last := judged[len(judged)-1].End
@@ -179,16 +183,20 @@ func (w *Work) describe(src trace.Source, recorded int) error {
 	wrapped, _ := src.Head().Header.Get(torch.KeyWrapped)
 	note := func(format string, args ...any) { w.Notes = append(w.Notes, fmt.Sprintf(format, args...)) }
 	switch {
-	case w.Steps == 0 && wrapped != "":
-		note("The figures are not canonical: the history has lost its oldest entries, and no marks show steps, so the work "+
-			"begins where the recorder's buffer happened to begin (%s).", wrapped)
-	case w.Steps == 0 && c.opening > 0:
-		note("The figures depend on the moment at which the recording began: no marks show steps, so the work is the " +
-			"whole recording. Marks of steps separate the work from earlier work.")
+	case w.Steps == 0 && recorded > 0:
+		note("The budget is of the whole recording; the marks show %s.", units.Several(recorded, "step"))
 	case w.Steps == 0:
 		note("No marks show steps: the work is the whole recording.")
 	case recorded > w.Steps:
 		note("The first %d of %d recorded steps are judged, as many as the budget is of.", w.Steps, recorded)
+	}
+	switch {
+	case w.Steps == 0 && wrapped != "":
+		note("The figures are not canonical: the history has lost its oldest entries, so the work begins where the "+
+			"recorder's buffer happened to begin (%s).", wrapped)
+	case w.Steps == 0 && c.opening > 0:
+		note("The figures depend on the moment at which the recording began. Judged steps separate the work from " +
+			"earlier work.")
 	}
 	if c.opening > 0 {
 		note("%s live before the work: allocated first, in canonical order, because their order is history.",
