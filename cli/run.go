@@ -196,8 +196,13 @@ func (f *runFlags) answer(cmd *cobra.Command, atOnce, late *outcome) error {
 	if late != nil && (late.Status != 0 || late.peak() > atOnce.peak()) {
 		out = late
 	}
-	if len(out.Processes) == 0 || out.Processes[0].Snapshot == "" {
-		return fmt.Errorf("the program ended with status %d before PyTorch used the GPU: nothing is recorded", out.Status)
+	switch {
+	case out.peak() == 0:
+		return fmt.Errorf("the program ended with status %d before PyTorch used the GPU: nothing is recorded. "+
+			"An interpreter with -E, -I or -S does not use the simulated GPU", out.Status)
+	case out.Processes[0].Snapshot == "":
+		return fmt.Errorf("the program ended with status %d before its history was written, as after a signal or "+
+			"os._exit. Until then PyTorch reserved at most %s", out.Status, units.Bytes(out.peak()))
 	}
 	p := out.Processes[0]
 	f.search.release, _, _ = strings.Cut(out.Torch.Torch, "+")
@@ -209,7 +214,7 @@ func (f *runFlags) answer(cmd *cobra.Command, atOnce, late *outcome) error {
 	if err != nil {
 		return err
 	}
-	o := whatif.Options{Device: f.o.Shape(), Memory: heapLeft()}
+	o := whatif.Options{Device: f.o.Shape(), Context: f.o.Context, Memory: heapLeft()}
 	o.Card, o.Device.Capacity = o.Device.Capacity, 0
 	ctx, done := untilInterrupt(cmd)
 	defer done()

@@ -146,6 +146,15 @@ func TestPyTorchProgramsThatFail(t *testing.T) {
 	require.Equal(t, exitTrouble, status)
 	require.Contains(t, out, "No answer: the program ended with status 3 after 0 steps, not for lack of memory.")
 	require.Contains(t, text, "vramyard: the program ended with status 3")
+	for end, want := range map[string]string{
+		"os._exit(0)": "0", "os.kill(os.getpid(), 9)": "137",
+	} {
+		status, _, text := command(t, "run", "--device", "sim:1GiB", "--", python(t), "-c",
+			"import os, torch; x = torch.empty(1 << 26, device='cuda'); "+end)
+		require.Equal(t, exitTrouble, status)
+		require.Contains(t, text, "vramyard: the program ended with status "+want+" before its history was written, as "+
+			"after a signal or os._exit. Until then PyTorch reserved at most 256.00 MiB")
+	}
 }
 
 // TestPyTorchStopsAtAStep ends a program after some steps of its optimizer.

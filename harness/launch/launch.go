@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/device/sim"
@@ -94,7 +95,7 @@ type Read struct {
 
 // Outcome is the result of a run.
 type Outcome struct {
-	Status    int           // exit status of the program
+	Status    int           // exit status of the program; 128 + n if signal n ended it
 	Torch     standin.Facts // what its PyTorch is
 	Processes []*Process    // that used a device, the one with the highest peak first
 }
@@ -151,6 +152,9 @@ func Run(ctx context.Context, dir string, o Options) (*Outcome, error) {
 	err = cmd.Run()
 	if e, ok := errors.AsType[*exec.ExitError](err); ok {
 		out.Status, err = e.ExitCode(), nil
+		if how, ok := e.Sys().(syscall.WaitStatus); ok && how.Signaled() {
+			out.Status = 128 + int(how.Signal())
+		}
 	}
 	if err := errors.Join(err, server.Close()); err != nil {
 		return nil, err

@@ -67,5 +67,8 @@ func checkTable(path string) error {
 			return fmt.Errorf("%s:%d: %q: %w", path, n, t, errRow)
 		}
 	}
-	return lines.Err()
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }

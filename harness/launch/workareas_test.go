@@ -33,6 +33,9 @@ func TestWorkAreasAreRead(t *testing.T) {
 	_, err = ParseWorkAreas("table=" + path)
 	require.ErrorIs(t, err, errRow)
 	require.ErrorContains(t, err, path+":2: \"forward type=0\"")
+	require.NoError(t, os.WriteFile(path, make([]byte, 1<<17), 0o600))
+	_, err = ParseWorkAreas("table=" + path)
+	require.ErrorContains(t, err, path+": bufio.Scanner: token too long")
 	_, err = ParseWorkAreas("table=" + path + ".none")
 	require.ErrorIs(t, err, os.ErrNotExist)
 }

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -322,28 +323,34 @@ func (t *answerWriter) costs(b *Point) {
 // libraries. docs/whatif.md has measurements.
 const contextReserve = 512 * device.MiB
 
+// context returns the bytes of a listed card that the allocator does not get.
+func (r *Result) context() device.Size { return cmp.Or(r.Context, contextReserve) }
+
 // fits names the smallest card with enough memory for a point and the context reserve.
 func (t *answerWriter) fits(p *Point) {
 	cards := sim.Cards()
 	for i := len(cards) - 1; i >= 0; i-- { // from the smallest card up
 		c := cards[i]
-		if c.Memory < p.Need()+contextReserve {
+		if c.Memory < p.Need()+t.context() {
 			continue
 		}
 		if c.Name != t.card {
 			t.card = c.Name
 			t.say("With %s for the CUDA context and libraries, the smallest listed card large enough is the %s (%s).",
-				units.Bytes(contextReserve), c.Model, units.Bytes(c.Memory))
+				units.Bytes(t.context()), c.Model, units.Bytes(c.Memory))
 		}
 		return
 	}
 	t.say("No card listed is large enough, with %s for the CUDA context and libraries: the largest is the %s (%s).",
-		units.Bytes(contextReserve), cards[0].Model, units.Bytes(cards[0].Memory))
+		units.Bytes(t.context()), cards[0].Model, units.Bytes(cards[0].Memory))
 }
 
-// tight warns if the card leaves less than the context reserve. The recorded capacity already
-// excludes it.
+// tight warns if the card leaves less than the context reserve, unless its capacity excludes it, as
+// the recorded one does.
 func (t *answerWriter) tight(p *Point) {
+	if t.Context != 0 {
+		return
+	}
 	if spare := t.Card - min(t.Card, p.Need()); t.Card != t.Recorded.Capacity && spare < contextReserve {
 		t.say("That is too tight: it leaves %s for the CUDA context and libraries, which take about %s.", units.Bytes(spare),
 			units.Bytes(contextReserve))

@@ -9,6 +9,7 @@ import (
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/study/whatif"
+	"github.com/vramyard/vramyard/internal/units"
 	"github.com/vramyard/vramyard/strategies"
 )
 
@@ -286,6 +287,22 @@ func TestAnswersNeverNameTheBaselineAsWinner(t *testing.T) {
 	require.Equal(t, whatif.None, a.Verdict)
 	require.Contains(t, text, "None: of the 30 settings that were tried, only the baseline direct completes this run on ")
 	require.Contains(t, text, "the strategy bestfit needs the least: 25.00 GiB")
+}
+
+// TestAnswersKnowTheContext has a card that excludes the context, as a simulated run has.
+func TestAnswersKnowTheContext(t *testing.T) {
+	r := &whatif.Result{
+		Card: 24 * gib, LowerBound: 17 * gib, Recorded: recording(t, 20*gib, nil), Points: 2,
+		Runs: []whatif.Point{asRecorded(point("caching", 23900*device.MiB, 24*gib))},
+	}
+	text := strings.Join(whatif.AnswerOf(r, false).Text, " ")
+	require.Contains(t, text, "With 512.00 MiB for the CUDA context and libraries, the smallest listed card")
+	for _, context := range []device.Size{500 * device.MiB, 40 * gib} {
+		r.Context = context
+		text := strings.Join(whatif.AnswerOf(r, false).Text, " ")
+		require.NotContains(t, text, "too tight")
+		require.Contains(t, text, "With "+units.Bytes(context)+" for the CUDA context and libraries, the smallest listed")
+	}
 }
 
 // TestAnswersKeepPrivatePools has a setting that needs less because graphs share their memory.

@@ -50,7 +50,7 @@ func (t *answerWriter) sure() {
 			"the CUDA context and libraries.", units.Bytes(t.Card))
 	default:
 		add("Named cards leave %s for the CUDA context and libraries. NCCL and other programs may need more.",
-			units.Bytes(contextReserve))
+			units.Bytes(t.context()))
 	}
 	if t.Budget != 0 {
 		add("Minima are found by bisection, assuming that more memory never hurts. Every capacity tried from \"safe from\" " +

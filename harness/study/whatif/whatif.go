@@ -28,6 +28,7 @@ const Schema = "vramyard-whatif/1"
 type Options struct {
 	Device  sim.Config    // the device; its capacity is ignored; policy "": as recorded
 	Card    device.Size   // capacity of the card; 0: the recorded one, if known
+	Context device.Size   // bytes of CUDA's context and libraries that Card excludes; 0: it may include them
 	FreeAt  replay.FreeAt // when a strategy without streams learns of a delayed free
 	Full    bool          // search each minimum completely, ignoring the budget
 	Workers int           // concurrent replays; 0: one per core
@@ -44,6 +45,8 @@ type Result struct {
 	Device     replay.Target    `json:"device"`     // the device, with the card's capacity; 0: unknown
 	FreeAt     replay.FreeAt    `json:"free_at"`    // when strategies without streams learned of delayed frees
 	Card       device.Size      `json:"card_bytes"` // capacity of the card; 0: unknown
+	// bytes of CUDA's context and libraries that the card excludes; absent: it may include them
+	Context device.Size `json:"context_bytes,omitempty"`
 
 	Answer   Answer   `json:"answer"`   // as text
 	Recorded Recorded `json:"recorded"` // the recorded run
@@ -121,7 +124,7 @@ func Search(ctx context.Context, w *SurveyedTrace, rec Recorded, grid []setting.
 	r := &Result{
 		Schema: Schema, Provenance: provenance.Read(), Device: replay.SimTarget(o.Device).Used(card),
 		FreeAt: cmp.Or(o.FreeAt, replay.AtCompleted),
-		Card:   card, Recorded: rec, LowerBound: prepared.LowerBound(), Points: len(grid),
+		Card:   card, Context: o.Context, Recorded: rec, LowerBound: prepared.LowerBound(), Points: len(grid),
 	}
 	if rec.Setup.Name != "" {
 		r.Points++
