@@ -58,7 +58,10 @@ func (f *runFlags) verdict(out *outcome) string {
 		text = fmt.Sprintf("Fits: PyTorch %s%s reserved at most %s on %s, in %s.", out.Torch.Torch, through, peak, where,
 			units.Several(p.Steps, "step"))
 	}
-	if n := len(out.Processes); n > 1 {
+	switch n := len(out.Processes); {
+	case n > 1 && p.Refused > 0:
+		text += fmt.Sprintf(" This is one of %d processes.", n)
+	case n > 1:
 		text += fmt.Sprintf(" Of %d processes this is the one with the highest peak.", n)
 	}
 	return text + "\n" + f.guesses(p.Guessed)
@@ -119,6 +122,10 @@ func (f *runFlags) guesses(g launch.Guessed) (text string) {
 // which they complete late, if there is one.
 func (f *runFlags) timing(atOnce, late *outcome) string {
 	switch {
+	case late != nil && late.Status != 0:
+		return fmt.Sprintf("With events that complete at once the program ended with status 0, and PyTorch reserved at most "+
+			"%s. This answer is about the run with events that complete only when the program waits for them, which failed.\n",
+			units.Bytes(atOnce.peak()))
 	case late != nil:
 		return fmt.Sprintf("With events that complete at once PyTorch reserved at most %s, and %s with events that complete "+
 			"only when the program waits for them. On a GPU the peak usually lies between. This answer is about the "+

@@ -97,7 +97,13 @@ type Read struct {
 type Outcome struct {
 	Status    int           // exit status of the program; 128 + n if signal n ended it
 	Torch     standin.Facts // what its PyTorch is
-	Processes []*Process    // that used a device, the one with the highest peak first
+	Processes []*Process    // that used a device, as [ByNeed] sorts them
+}
+
+// ByNeed compares processes for [slices.SortFunc]: those that found no memory come first, then
+// those with the highest peak.
+func ByNeed(a, b *Process) int {
+	return cmp.Or(cmp.Compare(min(b.Refused, 1), min(a.Refused, 1)), cmp.Compare(b.Peak, a.Peak))
 }
 
 // The endings of the files that a process leaves.
@@ -159,7 +165,7 @@ func Run(ctx context.Context, dir string, o Options) (*Outcome, error) {
 	if err := errors.Join(err, server.Close()); err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(out.Processes, func(a, b *Process) int { return cmp.Compare(b.Peak, a.Peak) })
+	slices.SortStableFunc(out.Processes, ByNeed)
 	for i, p := range out.Processes {
 		path := filepath.Join(dir, strconv.Itoa(p.Number)+ending)
 		name := filepath.Join(dir, fmt.Sprintf("process%d", i)+ending) // a number that every run has
