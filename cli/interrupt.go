@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"sync"
@@ -19,9 +18,10 @@ import (
 // listener. Partially written files are removed, and the exit status is 128 plus the signal, as in
 // a shell.
 type interrupts struct {
-	lock   sync.Mutex
-	stop   context.CancelFunc // nil if no command listens
-	signal syscall.Signal     // delivered to a command
+	lock     sync.Mutex
+	stop     context.CancelFunc // nil if no command listens
+	signal   syscall.Signal     // delivered to a command
+	progress *progress
 }
 
 // interruptsKey finds the interrupts in the context of a command.
@@ -37,19 +37,31 @@ func (i *interrupts) watch() context.Context {
 	go func() {
 		for s := range signals {
 			n, _ := s.(syscall.Signal) // both signals have this type
-			if lively(os.Stderr) != nil {
-				fmt.Fprint(os.Stderr, wipe) // which also removes ^C
-			}
-			if i.notify(n) {
-				tell(os.Stderr, "vramyard: ending with partial results; interrupt again to end at once")
-				continue
-			}
-			fileio.RemoveUnfinished()
-			tell(os.Stderr, "vramyard: interrupted")
-			os.Exit(128 + int(n))
+			i.lock.Lock()
+			p := i.progress
+			i.lock.Unlock()
+			p.interject(func() { i.handle(n) })
 		}
 	}()
 	return context.WithValue(context.Background(), interruptsKey{}, i)
+}
+
+// handle notifies the command, or ends the program.
+func (i *interrupts) handle(n syscall.Signal) {
+	if i.notify(n) {
+		tell(os.Stderr, "vramyard: ending with partial results; interrupt again to end at once")
+		return
+	}
+	fileio.RemoveUnfinished()
+	tell(os.Stderr, "vramyard: interrupted")
+	os.Exit(128 + int(n))
+}
+
+// wipes sets the progress whose line a signal wipes.
+func (i *interrupts) wipes(p *progress) {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	i.progress = p
 }
 
 // notify notifies the listening command. It returns false if no command listens or it was notified

@@ -68,8 +68,11 @@ func begin(cmd *cobra.Command, s stage) *progress {
 	return p
 }
 
-// withProgress returns a context in which commands find a progress.
+// withProgress returns a context in which commands find a progress. A signal wipes its line.
 func withProgress(ctx context.Context, p *progress) context.Context {
+	if i, ok := ctx.Value(interruptsKey{}).(*interrupts); ok {
+		i.wipes(p)
+	}
 	return context.WithValue(ctx, progressKey{}, p)
 }
 
@@ -132,9 +135,12 @@ func (p *progress) change(f func(*stage)) {
 	}
 	p.lock.Lock()
 	defer p.lock.Unlock()
+	if p.now == (stage{}) {
+		return // the stage has ended
+	}
 	f(&p.now)
 	now := time.Now()
-	if p.now == (stage{}) || now.Sub(p.begun) < progressAfter || now.Sub(p.drawn) < progressEvery {
+	if now.Sub(p.begun) < progressAfter || now.Sub(p.drawn) < progressEvery {
 		return
 	}
 	p.drawn = now
@@ -153,6 +159,18 @@ func (p *progress) stop() {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	p.end()
+}
+
+// interject wipes the line, with a ^C that the terminal has echoed, and calls f. The line is not
+// drawn until f returns.
+func (p *progress) interject(f func()) {
+	if p != nil {
+		p.lock.Lock()
+		defer p.lock.Unlock()
+		fmt.Fprint(p.terminal, wipe)
+		p.drawn = time.Time{}
+	}
+	f()
 }
 
 // end ends the stage and wipes its line. The caller holds the lock.
@@ -254,8 +272,7 @@ func reading(cmd *cobra.Command, path string, o formats.Options) formats.Options
 func warnings(cmd *cobra.Command) func(error) {
 	return func(doubt error) {
 		p, _ := cmd.Context().Value(progressKey{}).(*progress)
-		p.stop() // its line would be in the way
-		tell(cmd.ErrOrStderr(), "vramyard: warning: %s", oneLine(doubt))
+		p.interject(func() { tell(cmd.ErrOrStderr(), "vramyard: warning: %s", oneLine(doubt)) })
 	}
 }
 

@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"fmt"
+	"io"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 func TestProgressEstimatesTheRemainingTime(t *testing.T) {
@@ -23,6 +27,26 @@ func TestProgressEstimatesTheRemainingTime(t *testing.T) {
 	} {
 		assert.Equal(t, want, s.line(2*time.Second))
 	}
+}
+
+func TestProgressLeavesMessagesAlone(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	p := &progress{terminal: w}
+	p.begin(stage{what: "reading", quiet: true})
+	p.begun = p.begun.Add(-time.Hour)
+	p.reached(1, 2)
+	p.interject(func() {
+		assert.False(t, p.lock.TryLock(), "no line is drawn")
+		fmt.Fprintln(w, "a message")
+	})
+	p.reached(2, 2)
+	p.stop()
+	p.reached(3, 3) // of a stage that has ended
+	require.NoError(t, w.Close())
+	drawn, err := io.ReadAll(r)
+	require.NoError(t, err)
+	assert.Regexp(t, "^\rreading 1 of 2, .*\x1b\\[K\r\x1b\\[Ka message\n\rreading 2 of 2, .*\x1b\\[K\r\x1b\\[K$", string(drawn))
 }
 
 func TestNoProgressCostsNothing(t *testing.T) {
