@@ -46,7 +46,7 @@ func TestProgressLeavesMessagesAlone(t *testing.T) {
 	require.NoError(t, w.Close())
 	drawn, err := io.ReadAll(r)
 	require.NoError(t, err)
-	assert.Regexp(t, "^\rreading 1 of 2, .*\x1b\\[K\r\x1b\\[Ka message\n\rreading 2 of 2, .*\x1b\\[K\r\x1b\\[K$", string(drawn))
+	assert.Regexp(t, `^\rreading 1 of 2, .*\x1b\[K\r\x1b\[Ka message\n\rreading 2 of 2, .*\x1b\[K\r\x1b\[K$`, string(drawn))
 }
 
 func TestNoProgressCostsNothing(t *testing.T) {

@@ -87,8 +87,8 @@ func (w *terminal) until(what *regexp.Regexp) bool {
 func (w *terminal) wait() error {
 	w.until(nil)
 	err := w.command.Wait()
-	// A read that finds nothing while the command writes its last line and ends reports the end of the terminal, in
-	// Linux at least. The next one has the line.
+	// If the command writes its last line and ends during a read, Linux may report the end first. The
+	// next read returns the line.
 	w.until(nil)
 	return err
 }
@@ -113,8 +113,8 @@ func (w *terminal) end(t *testing.T) (status int, lines []string) {
 	return status, w.screen(t, echoAtTheEnd.ReplaceAllString(w.seen.String(), "$1"))
 }
 
-// echoAtTheEnd is a ^C behind the last line that is wiped, and the rest. A terminal sends the signal before it echoes the
-// key, so that the command can be faster than the echo.
+// echoAtTheEnd is a ^C after the last wipe, and the text behind it. A terminal sends the signal
+// before it echoes the key, so the command can be faster than the echo.
 var echoAtTheEnd = regexp.MustCompile(`\^C([^\x1b]*)$`)
 
 // copied is a line that is for a shell, which a line break would spoil.
