@@ -7,6 +7,22 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
+// contents holds the words written to a memory.
+type contents struct {
+	serial uint64                  // sequence number of the memory
+	runs   index.AddrList[wordRun] // by offset
+}
+
+// newContents makes the contents of new memory, of which nothing has been written.
+func (d *Device) newContents(number uint64) {
+	slot, _ := d.memories.Find(number)
+	if int(slot) == len(d.contents) {
+		d.contents = append(d.contents, contents{})
+	}
+	d.serial++
+	d.contents[slot].serial = d.serial
+}
+
 // wordRun is a run of equal words in memory: byte o of the memory is byte o%4 of the word. Memory
 // outside of all runs has never been written.
 type wordRun struct {
@@ -34,7 +50,7 @@ func (d *Device) Fill(a device.Addr, n device.Size, pattern uint32) error {
 		for at, left := a, n; left > 0; {
 			p, _ := d.partAt(at)
 			p.size = min(p.size, left)
-			d.memories.At(p.slot).write(p.offset, p.size, p.word(at, pattern))
+			d.contents[p.slot].write(p.offset, p.size, p.word(at, pattern))
 			at, left = at.Add(p.size), left-p.size
 		}
 	}
@@ -48,7 +64,7 @@ func (d *Device) Compare(a device.Addr, n device.Size, pattern uint32) (differs 
 	for left := n; same && left > 0; {
 		p, _ := d.partAt(a)
 		p.size = min(p.size, left)
-		equal := d.memories.At(p.slot).matching(p.offset, p.size, p.word(a, pattern))
+		equal := d.contents[p.slot].matching(p.offset, p.size, p.word(a, pattern))
 		if a, left = a.Add(equal), left-equal; equal < p.size {
 			differs, same = a, false
 		}
@@ -107,62 +123,62 @@ func (d *Device) partAt(a device.Addr) (part, bool) {
 }
 
 // write makes n bytes at an offset a run of a word, merged with adjacent runs of the same word.
-func (m *memory) write(offset, n device.Size, word uint32) {
+func (c *contents) write(offset, n device.Size, word uint32) {
 	start, end := device.Addr(offset), device.Addr(offset+n)
-	m.cut(end)
-	p := m.cut(start)
-	for p = m.runs.Above(p); m.runs.Holds(p) && m.runs.Entry(p).Addr < end; {
-		p = m.runs.Delete(p)
+	c.cut(end)
+	p := c.cut(start)
+	for p = c.runs.Above(p); c.runs.Holds(p) && c.runs.Entry(p).Addr < end; {
+		p = c.runs.Delete(p)
 	}
-	if p = m.runs.Above(p); m.runs.Holds(p) {
-		if e := m.runs.Entry(p); e.Addr == end && e.Value.word == word {
+	if p = c.runs.Above(p); c.runs.Holds(p) {
+		if e := c.runs.Entry(p); e.Addr == end && e.Value.word == word {
 			end = end.Add(e.Value.size)
-			m.runs.Delete(p)
+			c.runs.Delete(p)
 		}
 	}
-	if below, ok := m.runs.Floor(start); ok {
-		if e := m.runs.Entry(below); e.Addr.Add(e.Value.size) == start && e.Value.word == word {
+	if below, ok := c.runs.Floor(start); ok {
+		if e := c.runs.Entry(below); e.Addr.Add(e.Value.size) == start && e.Value.word == word {
 			e.Value.size += end.Sub(start)
-			m.runs.Set(below, e)
+			c.runs.Set(below, e)
 			return
 		}
 	}
-	p, _ = m.runs.Search(start)
-	m.runs.Insert(p, index.AddrEntry[wordRun]{Addr: start, Value: wordRun{end.Sub(start), word}})
+	p, _ = c.runs.Search(start)
+	c.runs.Insert(p, index.AddrEntry[wordRun]{Addr: start, Value: wordRun{end.Sub(start), word}})
 }
 
 // cut splits a run that extends across an offset. It returns the position of the run that starts at
 // the offset, or where it would be inserted.
-func (m *memory) cut(at device.Addr) index.AddrPos {
-	if below, ok := m.runs.Floor(at); ok {
-		e := m.runs.Entry(below)
+func (c *contents) cut(at device.Addr) index.AddrPos {
+	if below, ok := c.runs.Floor(at); ok {
+		e := c.runs.Entry(below)
 		if n := at.Sub(e.Addr); n > 0 && n < e.Value.size {
 			upper := wordRun{e.Value.size - n, e.Value.word}
 			e.Value.size = n
-			m.runs.Set(below, e)
-			p, _ := m.runs.Search(at)
-			return m.runs.Insert(p, index.AddrEntry[wordRun]{Addr: at, Value: upper})
+			c.runs.Set(below, e)
+			p, _ := c.runs.Search(at)
+			return c.runs.Insert(p, index.AddrEntry[wordRun]{Addr: at, Value: upper})
 		}
 	}
-	p, _ := m.runs.Search(at)
+	p, _ := c.runs.Search(at)
 	return p
 }
 
 // matching returns how many of n bytes at an offset match a run of the word.
-func (m *memory) matching(offset, n device.Size, word uint32) device.Size {
+func (c *contents) matching(offset, n device.Size, word uint32) device.Size {
 	at, end := device.Addr(offset), device.Addr(offset+n)
-	p, ok := m.runs.Floor(at)
-	if ok && at.Sub(m.runs.Entry(p).Addr) >= m.runs.Entry(p).Value.size {
-		p = m.runs.Next(p) // it ends before the offset
+	p, ok := c.runs.Floor(at)
+	if ok && at.Sub(c.runs.Entry(p).Addr) >= c.runs.Entry(p).Value.size {
+		p = c.runs.Next(p) // it ends before the offset
 	}
 	for at < end {
 		edge, value := end, wordRun{}
-		written := m.runs.Holds(p)
+		written := c.runs.Holds(p)
 		if written {
-			e := m.runs.Entry(p)
+			e := c.runs.Entry(p)
 			if written = e.Addr <= at; written {
 				edge, value = min(end, e.Addr.Add(e.Value.size)), e.Value
-				p = m.runs.Next(p)
+				p = c.runs.Next(p)
 			} else {
 				edge = min(end, e.Addr)
 			}
@@ -173,7 +189,7 @@ func (m *memory) matching(offset, n device.Size, word uint32) device.Size {
 		for ; at < edge; at++ {
 			b := byte(value.word >> (8 * (at & 3)))
 			if !written {
-				b = m.noise(device.Size(at))
+				b = c.noise(device.Size(at))
 			}
 			if b != byte(word>>(8*(at&3))) {
 				return at.Sub(device.Addr(offset))
@@ -186,8 +202,8 @@ func (m *memory) matching(offset, n device.Size, word uint32) device.Size {
 // noise returns the byte at an offset of unwritten memory: pseudorandom, so that it matches no
 // pattern by chance. It is the generator splitmix64 of Steele, Lea and Flood, "Fast splittable
 // pseudorandom number generators", 2014.
-func (m *memory) noise(offset device.Size) byte {
-	z := (m.serial<<40 + uint64(offset)/8 + 1) * 0x9e3779b97f4a7c15
+func (c *contents) noise(offset device.Size) byte {
+	z := (c.serial<<40 + uint64(offset)/8 + 1) * 0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return byte((z ^ z>>31) >> (8 * (offset & 7)))

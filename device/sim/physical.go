@@ -5,14 +5,13 @@ import (
 	"github.com/vramyard/vramyard/kit/index"
 )
 
-// memory is physical memory of a handle, or of a region at the levels above [Counted].
+// memory is physical memory of a handle, or of a region at the levels above [Counted]. It has no
+// pointers, so the garbage collector skips the table of all memories.
 type memory struct {
 	size   device.Size
-	maps   int32                   // number of its mappings
-	named  bool                    // belongs to a handle that is not released
-	pieces int32                   // its first piece, if memory is placed
-	serial uint64                  // sequence number of the memory, for contents
-	runs   index.AddrList[wordRun] // contents, by offset
+	maps   int32 // number of its mappings
+	pieces int32 // its first piece, if memory is placed
+	named  bool  // belongs to a handle that is not released
 }
 
 // Space describes the fragmentation of a space. Sizes are bytes.
@@ -72,10 +71,12 @@ func (d *Device) newMemory(size, charged device.Size) (number uint64, m *memory,
 	if number, m, ok = d.memories.Add(); !ok {
 		return 0, nil, false
 	}
-	d.serial++
-	m.size, m.maps, m.serial = size, 0, d.serial
+	m.size, m.maps = size, 0
 	if d.frames != nil {
 		m.pieces = d.frames.take(charged)
+	}
+	if d.cfg.Memory == Filled {
+		d.newContents(number)
 	}
 	return number, m, true
 }
@@ -85,7 +86,9 @@ func (d *Device) dropMemory(slot int32) {
 	if d.frames != nil {
 		d.frames.freeList(m.pieces)
 	}
-	m.runs.Clear()
+	if d.cfg.Memory == Filled {
+		d.contents[slot].runs.Clear()
+	}
 	d.memories.Remove(slot)
 }
 

@@ -23,7 +23,8 @@ type Device struct {
 	mappings mapped.List           // of memory in ranges
 	owners   index.AddrList[int32] // slots in memories, by region
 	frames   *frames               // nil at level [Counted]
-	serial   uint64                // number of memories made so far
+	contents []contents            // by slot in memories; nil at levels below [Filled]
+	serial   uint64                // number of contents made so far
 }
 
 // extent is the size of a region or range. The two top bits, which no size uses, mark a range and a

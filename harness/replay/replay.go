@@ -79,20 +79,15 @@ func (p *Prepared) newRunner(setup setting.Setup, dev device.Device, o Options) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: configuration: %w", setup.Name, err)
 	}
-	m := newMeter(dev)
-	plan, err := FaultPlan(h)
+	layers, err := p.layersOver(dev, o)
 	if err != nil {
 		return nil, err
 	}
-	faults, err := device.NewFaults(m, plan)
-	if err != nil {
-		return nil, err
-	}
-	s, err := setup.New(faults)
+	s, err := setup.New(layers.top)
 	if err == nil && o.Contents != nil {
 		s, err = wrap.Filled(s, o.Contents)
 	}
-	if err = o.observeBuilt(s, faults, err); err != nil {
+	if err = o.observeBuilt(s, layers.faults, err); err != nil {
 		return nil, withName(setup.Name, err)
 	}
 	recorder := power.Has(s, power.PowerStreamRecorder)
@@ -101,7 +96,7 @@ func (p *Prepared) newRunner(setup setting.Setup, dev device.Device, o Options) 
 		return nil, errors.Join(fmt.Errorf("%s on %s: %w", setup.Name, h.Name, p.reservedErr), s.Close())
 	}
 	r := &runner{
-		p: p, s: s, dev: m, faults: faults, o: o, clock: newStopwatch(), streams: p.streams, when: when,
+		p: p, s: s, layers: layers, o: o, clock: newStopwatch(), streams: p.streams, when: when,
 		mayPend: recorder && p.pending, nullFrees: setup.Promises.FreesNull,
 		res: Result{
 			Schema: Schema, Strategy: setup.Name, Config: config,
@@ -148,8 +143,7 @@ type runner struct {
 	p           *Prepared
 	s           alloc.Strategy
 	byRef       power.Referenced // s, if blocks are freed by reference; else nil
-	dev         *meter
-	faults      *device.Faults
+	layers                       // between the strategy and the device
 	o           Options
 	batch                       // the batch being replayed
 	streams     []device.Stream // by number
@@ -356,7 +350,7 @@ func (r *runner) firstOOM(e *trace.Event) {
 	r.clock.stop()
 	defer r.clock.start()
 	if r.series != nil {
-		x := r.sampler.external(r.active(), r.dev.held)
+		x := r.sampler.external(r.active(), r.held())
 		r.res.ExternalFragmentationAtOOM = &x
 	}
 	if r.o.Report {
@@ -390,9 +384,9 @@ func (r *runner) describe(i int, e *trace.Event, cause error) *FirstFailure {
 	defer r.clock.start()
 	f := &FirstFailure{
 		Event: i, ID: e.ID, Size: e.Size, Error: cause.Error(),
-		LargestHole: power.LargestFree(r.s), Free: r.dev.held - r.active(),
+		LargestHole: power.LargestFree(r.s), Free: r.held() - r.active(),
 	}
-	if u := r.dev.Usage(); u.Capacity != 0 {
+	if u := r.top.Usage(); u.Capacity != 0 {
 		free := u.Free()
 		f.DeviceFree = &free
 	}
@@ -484,7 +478,7 @@ func (r *runner) isLive(a device.Addr) bool {
 // sample samples the figures after event i. It is inlined for the common case: calls would double
 // its time.
 func (r *runner) sample(i int) {
-	reserved := r.dev.held
+	reserved := r.held()
 	if r.mayPend {
 		r.active()
 	}
@@ -509,10 +503,10 @@ func (r *runner) finish(elapsed int64) {
 	res := &r.res
 	stats := r.s.Stats()
 	res.Allocs, res.Replayed = r.allocs, r.done
-	res.Now = Now{r.requested, r.allocated, stats.Active, r.dev.held}
+	res.Now = Now{r.requested, r.allocated, stats.Active, r.held()}
 	res.Peak.Active = max(res.Peak.Allocated, stats.PeakActive) // by the strategy's count
 	res.InternalFragmentation = ratio(r.requestedAtPeak, res.Peak.Allocated)
-	u := r.faults.Usage()
+	u := r.top.Usage()
 	res.Peak.Reserved, res.Peak.Charged = u.PeakHeld, u.PeakCharged
 	res.ReservationWaste = ratio(res.Peak.Requested, res.Peak.Reserved)
 	c := u.Calls
@@ -554,7 +548,7 @@ func (r *runner) audit() error {
 	}{
 		{"requested bytes", got.Requested, r.requested + r.kept},
 		{"allocated bytes", got.Allocated, r.allocated},
-		{"reserved bytes", got.Reserved + got.Forgotten, r.dev.held},
+		{"reserved bytes", got.Reserved + got.Forgotten, r.held()},
 		{"live blocks", device.Size(got.Live), r.live()},
 	} {
 		if c.got != c.want {
@@ -578,7 +572,7 @@ func (r *runner) close() error {
 	if err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
-	if u := r.dev.Usage(); !u.Empty() {
+	if u := r.top.Usage(); !u.Empty() {
 		return fmt.Errorf("close left %d bytes reserved, %d handles, %d ranges and %d events", u.Held, u.Handles,
 			u.Ranges, u.Events)
 	}
@@ -593,7 +587,9 @@ func (r *runner) closeStrategy() (err error) {
 	r.observation = Observation{}
 	err = r.s.Close()
 	if errors.Is(err, device.ErrInjected) {
-		r.faults.FailNext(0)
+		if r.faults != nil {
+			r.faults.FailNext(0)
+		}
 		err = r.s.Close()
 	}
 	return err

@@ -33,7 +33,7 @@ func (r *runner) use(e *trace.Event, o *op) error {
 // drain replays the moment at which all work queued on a stream has finished. It is unsupported
 // unless both the strategy and the device have streams.
 func (r *runner) drain(s device.Stream) error {
-	line, ok := device.TimelineOf(r.faults)
+	line, ok := device.TimelineOf(r.top)
 	if !ok || !power.Has(r.s, power.PowerStreamRecorder) {
 		return alloc.ErrUnsupported
 	}

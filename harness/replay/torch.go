@@ -107,7 +107,7 @@ func (r *runner) totals() (line string, ok bool) {
 		}
 		line += " " + strconv.FormatInt(value, 10)
 	}
-	return line + " " + decimal(r.dev.Usage().Charged) + "\n", true
+	return line + " " + decimal(r.top.Usage().Charged) + "\n", true
 }
 
 // writeTorchFinal writes the state at the end in the form of PyTorch's vectors: its counters, and

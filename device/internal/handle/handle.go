@@ -22,7 +22,7 @@ type Table[T any] struct {
 // slot is an entry of the table.
 type slot[T any] struct {
 	value      T
-	generation uint64
+	generation uint32
 	used       bool
 }
 
@@ -46,7 +46,7 @@ func (t *Table[T]) Add() (number uint64, value *T, ok bool) {
 
 // Number returns the handle of slot i.
 func (t *Table[T]) Number(i int32) uint64 {
-	return uint64(t.Ordinal)<<(slotBits+generationBits) | t.slots[i].generation<<slotBits | uint64(i)
+	return uint64(t.Ordinal)<<(slotBits+generationBits) | uint64(t.slots[i].generation)<<slotBits | uint64(i)
 }
 
 // Find returns the slot of a handle, and false if the handle is invalid.
