@@ -65,7 +65,7 @@ type BitSet struct {
 // a run of 64 words each word has its own place, and the others are zero.
 type page struct {
 	has uint64 // words that are not zero
-	run uint32 // first word of the run, if has is not zero or the run has 64 words
+	run uint32 // first word of the run, if there is one: has is not zero, or the run has 64 words
 	log uint8  // log2 of its length
 }
 
@@ -345,11 +345,11 @@ func (s *BitSet) Remove(i uint32) {
 	if *w &^= 1 << (i & wordMask); *w != 0 {
 		return
 	}
-	if s.top == 1 {
+	if s.least == pageLog { // the page keeps its run
 		p.has &^= 1 << (i >> wordLog & pageMask)
-		return
+	} else {
+		s.remove(p, i>>wordLog&pageMask)
 	}
-	s.remove(p, i>>wordLog&pageMask)
 	s.climb(part, i, p.has)
 }
 
@@ -440,20 +440,37 @@ func (s *BitSet) Clear() {
 	}
 }
 
-// lowest returns the smallest member below bit i of the level above the given one.
+// lowest returns the smallest member below bit i of the level above the given one. It reads a page
+// once for its two levels.
 //
 // Precondition: the bit is set.
 func (s *BitSet) lowest(i uint32, level int) uint32 {
-	for ; level >= 0; level-- {
-		i = i<<wordLog + uint32(bits.TrailingZeros64(s.at(level, i)))
+	for ; level > 1; level-- {
+		i = i<<wordLog + uint32(bits.TrailingZeros64(s.upper[s.base[level]+i]))
+	}
+	if level == 1 {
+		p := &s.parts[i>>partLog][i&partMask]
+		w := uint32(bits.TrailingZeros64(p.has))
+		return (i<<wordLog+w)<<wordLog + uint32(bits.TrailingZeros64(s.words[p.at(w)]))
+	}
+	if level == 0 {
+		i = i<<wordLog + uint32(bits.TrailingZeros64(s.leaf(i)))
 	}
 	return i
 }
 
 // highest is lowest for the largest member.
 func (s *BitSet) highest(i uint32, level int) uint32 {
-	for ; level >= 0; level-- {
-		i = i<<wordLog + uint32(wordMask-bits.LeadingZeros64(s.at(level, i)))
+	for ; level > 1; level-- {
+		i = i<<wordLog + uint32(wordMask-bits.LeadingZeros64(s.upper[s.base[level]+i]))
+	}
+	if level == 1 {
+		p := &s.parts[i>>partLog][i&partMask]
+		w := uint32(wordMask - bits.LeadingZeros64(p.has))
+		return (i<<wordLog+w)<<wordLog + uint32(wordMask-bits.LeadingZeros64(s.words[p.at(w)]))
+	}
+	if level == 0 {
+		i = i<<wordLog + uint32(wordMask-bits.LeadingZeros64(s.leaf(i)))
 	}
 	return i
 }

@@ -15,11 +15,22 @@ import (
 // Precondition: Judge returns ReasonNone for the request.
 func (b *Engine) GrabHeld(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size,
 	place uint64, ok bool) {
-	if n <= b.halves && align == 0 && hint != alloc.HintHigh {
+	if b.mayHalve(n, align, hint) {
 		if addr, granted, place, ok = b.grabHalf(n); ok {
 			return addr, granted, place, true
 		}
 	}
+	return b.grabOther(n, align, hint)
+}
+
+// mayHalve reports whether grabHalf serves such requests.
+func (b *Engine) mayHalve(n, align device.Size, hint alloc.Hint) bool {
+	return n <= b.halves && align == 0 && hint != alloc.HintHigh
+}
+
+// grabOther is GrabHeld for requests that grabHalf does not serve.
+func (b *Engine) grabOther(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size,
+	place uint64, ok bool) {
 	if n > b.direct {
 		return b.grabKept(n)
 	}

@@ -232,8 +232,13 @@ func honours(align device.Size) bool { return device.IsPowerOfTwo(align) && alig
 func (b *Engine) Grab(n, align device.Size, hint alloc.Hint) (addr device.Addr, granted device.Size, place uint64,
 	err error) {
 	b.asked = 0
-	addr, granted, place, ok := b.GrabHeld(n, align, hint)
-	if ok {
+	ok := false
+	if b.mayHalve(n, align, hint) { // the common request skips GrabHeld
+		if addr, granted, place, ok = b.grabHalf(n); ok {
+			return addr, granted, place, nil
+		}
+	}
+	if addr, granted, place, ok = b.grabOther(n, align, hint); ok {
 		return addr, granted, place, nil
 	}
 	if addr, granted, place, err = b.grabNew(n, align, hint); err != nil && b.reclaim() {
