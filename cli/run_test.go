@@ -39,10 +39,12 @@ func launched(t *testing.T, args ...string) string {
 	return out
 }
 
-// TestPyTorchFeatures uses one feature of the real PyTorch after the other. Attention is cuDNN's on
-// an H100.
+// TestPyTorchFeatures uses one feature of the real PyTorch after the other, and verifies that our
+// model of its allocator places every allocation where it did. Attention is cuDNN's on an H100.
 func TestPyTorchFeatures(t *testing.T) {
-	out := launched(t, "--device", "sim:h100-80g", "--", python(t), "testdata/pytorch/features.py")
+	snapshot := filepath.Join(t.TempDir(), "run.pickle")
+	out := launched(t, "--device", "sim:h100-80g", "--snapshot", snapshot, "--", python(t), "testdata/pytorch/features.py")
+	succeed(t, "verify", snapshot)
 	source, err := os.ReadFile("testdata/pytorch/features.py")
 	require.NoError(t, err)
 	names := regexp.MustCompile(`(?m)^@feature\ndef (\w+)`).FindAllStringSubmatch(string(source), -1)

@@ -3,7 +3,7 @@ package launch
 import (
 	"cmp"
 	"context"
-	_ "embed" // sitecustomize
+	_ "embed" // modules of Python
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,6 +24,9 @@ import (
 
 //go:embed sitecustomize.py
 var sitecustomize string
+
+//go:embed pools.py
+var pools string
 
 // Options describe a run.
 type Options struct {
@@ -146,7 +149,9 @@ func Run(ctx context.Context, dir string, o Options) (*Outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	for name, text := range map[string]string{"sitecustomize.py": sitecustomize, "vramyard_reads.py": python.Reads} {
+	for name, text := range map[string]string{
+		"sitecustomize.py": sitecustomize, "vramyard_pools.py": pools, "vramyard_reads.py": python.Reads,
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return nil, errors.Join(err, server.Close())
 		}

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -150,4 +151,27 @@ func TestLibraryOfTheStrategies(t *testing.T) {
 	got, err := findLibrary()
 	require.NoError(t, err)
 	require.Equal(t, built, got)
+}
+
+// TestPoolsOfAHistory has the entries of a history name their pools, among them pools whose memory
+// went back.
+func TestPoolsOfAHistory(t *testing.T) {
+	t.Parallel()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("the module of the program runs where there is Python: ", err)
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "vramyard_pools.py"), []byte(pools), 0o600))
+	cmd := exec.Command(python, "testdata/pools.py")
+	cmd.Env = append(os.Environ(), "PYTHONPATH="+dir, "PYTHONDONTWRITEBYTECODE=1")
+	text, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(text))
+	require.Equal(t, "all:"+
+		" segment_alloc@0:(0, 0) segment_free@0:(0, 0)"+
+		" segment_alloc@0:(3, 0) oom@0:(3, 0) segment_free@0:(3, 0)"+
+		" segment_alloc@0:(0, 0) oom@0:(0, 0)"+
+		" segment_map@40:(0, 7) segment_map@60:(0, 7) oom@0:(0, 7) segment_unmap@60:(0, 7)\n"+
+		"begun again: segment_alloc@80:-\n"+
+		"named: True {}\n", string(text))
 }

@@ -153,6 +153,9 @@ class _Recorder(_Steps):
             memory._record_memory_history(max_entries=entries, stacks="python")
         except TypeError:  # before 2.1
             memory._record_memory_history(True, trace_alloc_max_entries=entries, trace_alloc_record_context=True)
+        from vramyard_pools import Pools
+
+        self.pools = Pools(self.torch)
         self.torch._C._cuda_attach_out_of_memory_observer(self.exhausted)
         self.follow_blocks()
         super().start()
@@ -166,6 +169,7 @@ class _Recorder(_Steps):
 
     def exhausted(self, device, request, total, free):
         _mark(2, request)
+        self.pools.refused(device)
         self.write()
         self.report()  # a process without memory may end at once
 
@@ -176,8 +180,12 @@ class _Recorder(_Steps):
     def write(self):
         if not self.recording or os.getpid() != self.process:
             return
-        path = self.path(".pickle")
-        self.torch.cuda.memory._dump_snapshot(path + ".new")
+        import pickle
+
+        path, snapshot = self.path(".pickle"), self.torch.cuda.memory._snapshot()
+        self.pools.complete(snapshot)
+        with open(path + ".new", "wb") as f:
+            pickle.dump(snapshot, f)
         os.replace(path + ".new", path)
 
 
