@@ -1,7 +1,8 @@
 // Command race times foreign allocators beside the strategies of this repository. Each foreign
 // allocator is a driver: a program in a folder that the user names, which reads a file of
 // operations and reports its time. Our strategies run in the same way, in a child process of this
-// program, so that every run is a separate process.
+// program, so that every run is a separate process. A strategy whose name ends in * frees by
+// reference.
 //
 // Before the timed rounds, each driver writes the placement of every block. Live blocks must not
 // overlap, and the hash of the operations that the driver read must be the workload's. The rounds

@@ -2,11 +2,13 @@ package main
 
 import (
 	"encoding/binary"
+	"fmt"
 	"os"
 	"runtime"
 	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/benchmarks/peers/memutils"
 	"github.com/vramyard/vramyard/device"
@@ -29,8 +31,12 @@ type reply struct {
 // catalogue returns the strategies that this program drives itself.
 func catalogue() setting.Catalogue { return append(strategies.All(), memutils.Spec()) }
 
+// byReference ends the name of a strategy that frees blocks by reference.
+const byReference = "*"
+
 // drive is a driver for the strategies of the catalogue, on a device as large as the range.
 func drive(name, file, placements string) (r reply, err error) {
+	name, byRef := strings.CutSuffix(name, byReference)
 	s, err := catalogue().Lookup(name, nil)
 	if err != nil {
 		return r, err
@@ -39,12 +45,12 @@ func drive(name, file, placements string) (r reply, err error) {
 	if err != nil {
 		return r, err
 	}
-	r = reply{About: "vramyard, " + runtime.Version(), Hash: o.hash(), ByAddress: true}
+	r = reply{About: "vramyard, " + runtime.Version(), Hash: o.hash(), ByAddress: !byRef}
 	if strings.HasPrefix(name, memutils.Name) {
 		r.About, r.ByAddress = memutils.About+", "+runtime.Version(), false
 	}
 	k := bench.Candidate{Name: name, Device: replay.SimTarget(sim.Config{Capacity: o.span}),
-		New: s.ForCapacity(o.span).New}
+		New: s.ForCapacity(o.span).New, ByRef: byRef}
 	if placements != "" {
 		return r, writePlacements(o, k, placements)
 	}
@@ -91,14 +97,22 @@ func writePlacements(o operations, k bench.Candidate, file string) error {
 	if n, ok := s.(bench.Named); ok {
 		addrOf = n.AddrOf
 	}
-	live := make([]device.Addr, o.slots)
+	free := func(b alloc.Block) error { return s.Free(b.Addr) }
+	if k.ByRef {
+		refs, ok := power.ReferencedOf(s)
+		if !ok {
+			return fmt.Errorf("%s frees by address only: want the name without %s", k.Name, byReference)
+		}
+		free = refs.FreeRef
+	}
+	live := make([]alloc.Block, o.slots)
 	var out []byte
 	err = o.each(func(_ int, op workload.Op) error {
 		if op.IsFree() {
-			return s.Free(live[op.Slot()])
+			return free(live[op.Slot()])
 		}
 		b, err := s.Alloc(alloc.Request{Size: op.Size()})
-		live[op.Slot()] = b.Addr
+		live[op.Slot()] = b
 		if err == nil {
 			out = binary.LittleEndian.AppendUint64(out, uint64(addrOf(b.Addr).Sub(sim.Base)))
 		}

@@ -34,12 +34,12 @@ func command(args []string, stdout io.Writer) error {
 	}
 	fl := flag.NewFlagSet("race", flag.ContinueOnError)
 	fl.SetOutput(io.Discard) // an error is one line; help is printed below
-	ours := fl.String("strategies", "tlsf,bfc,bestfit,memutils", "what this program drives itself, separated by "+
-		"`commas`; ratios are to the first")
+	ours := fl.String("strategies", "tlsf,tlsf*,bfc,bfc*,bestfit,bestfit*,memutils", "what this program drives "+
+		"itself, separated by `commas`, with * if it frees by reference; ratios are to the first")
 	drivers := fl.String("drivers", "", "`folder` whose executable files are drivers")
 	chosen := bench.Selection{Steps: 300, Seed: 42}
 	fl.StringVar(&chosen.Workloads, "workloads", "w1", "workloads, separated by `commas`")
-	fl.StringVar(&chosen.Live, "live", "1000,10000,100000", "numbers of live blocks, separated by `commas`")
+	fl.StringVar(&chosen.Live, "live", "1000,10000,100000,1000000", "numbers of live blocks, separated by `commas`")
 	fl.IntVar(&chosen.Pairs, "pairs", 1_000_000, "pairs that are timed in each run, but for w2")
 	rounds := fl.Int("rounds", 9, "interleaved runs of each allocator")
 	file := fl.String("json", "", "also write all figures as JSON to this `file`")
@@ -84,10 +84,11 @@ func field(ours, folder string) (all []racer, err error) {
 		return nil, err
 	}
 	for name := range strings.SplitSeq(ours, ",") {
-		if _, err := catalogue().Lookup(name, nil); err != nil {
+		shown := strings.TrimSuffix(name, byReference)
+		if _, err := catalogue().Lookup(shown, nil); err != nil {
 			return nil, err
 		}
-		all = append(all, racer{name, []string{self, "drive", name}})
+		all = append(all, racer{shown, []string{self, "drive", name}})
 	}
 	if folder == "" {
 		return all, nil

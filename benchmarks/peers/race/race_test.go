@@ -54,6 +54,7 @@ func TestRace(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, command(quickly("--workloads", "w1,w3", "--drivers", folder, "--json", file), &b))
 	require.Contains(t, b.String(), "│ memutils * │")
+	require.Contains(t, b.String(), "│ tlsf *     │")
 	require.Contains(t, b.String(), "│ other      │")
 	require.Contains(t, b.String(), "\nw3: ")
 
@@ -62,7 +63,7 @@ func TestRace(t *testing.T) {
 	var r report
 	require.NoError(t, json.Unmarshal(text, &r))
 	require.Equal(t, schema, r.Schema)
-	require.Len(t, r.Runs, 2*5)
+	require.Len(t, r.Runs, 2*8)
 	for _, run := range r.Runs {
 		require.Len(t, run.Rounds, 2)
 		require.GreaterOrEqual(t, run.AddressRatio, 1.)
@@ -172,6 +173,7 @@ func TestWrongUse(t *testing.T) {
 		{"w1", `unexpected "w1"`},
 		{"drive tlsf nowhere", "no such file"},
 		{"drive bcf nowhere", `unknown strategy "bcf"`},
+		{"--strategies direct*", "direct frees by address only"},
 	} {
 		require.ErrorContains(t, command(strings.Fields(c.args), new(strings.Builder)), c.want)
 	}

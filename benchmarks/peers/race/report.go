@@ -41,7 +41,7 @@ func (r report) tables(w io.Writer) error {
 		}
 		rest = rest[n:]
 	}
-	_, err := fmt.Fprintln(w, "\n* frees by its own handle of the block; the others look the block up by address")
+	_, err := fmt.Fprintln(w, "\n* frees by a handle or reference of the block; the others look the block up by address")
 	return err
 }
 
