@@ -56,9 +56,11 @@ func TestProgram(t *testing.T) {
 	require.Equal(t, `devices 1, granted 0, refused 2, last error 2 then 0
 total 1073741824, taken 4194304
 copied back: kept
+forked: 20
 capture 0, allocation in it 900, end 901, graph none
 relaxed: allocation 0, end 0, nodes 1
 free 0, again 1
+new memory at the same address: 
 `, string(text))
 	require.True(t, d.Usage().Empty(), "the memory of a program that ended is released")
 }

@@ -18,7 +18,7 @@ namespace {
 struct interval {
   uint64_t from, to;
   char *data;
-  bool stale;  // a kernel changed them later
+  char *changed;  // a byte for each, 1 if a kernel changed it later; null if none was
 };
 
 // An array that grows; its elements are sorted.
@@ -30,7 +30,7 @@ struct sorted {
   void insert(size_t i, T value) {
     if (count == room) {
       room = room == 0 ? 256 : 2 * room;
-      all = static_cast<T *>(realloc(static_cast<void *>(all), room * sizeof(T)));
+      all = static_cast<T *>(checked(realloc(static_cast<void *>(all), room * sizeof(T))));
     }
     memmove(static_cast<void *>(all + i + 1), all + i, (count - i) * sizeof(T));
     all[i] = value;
@@ -86,55 +86,66 @@ size_t block_at(uint64_t at) {
 uint64_t lesser(uint64_t a, uint64_t b) { return a < b ? a : b; }
 uint64_t greater(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
+// The address behind size bytes, or the last one.
+uint64_t behind(uint64_t at, size_t size) { return size > UINT64_MAX - at ? UINT64_MAX : at + size; }
+
+char *copied(const char *from, size_t size) {
+  return static_cast<char *>(memcpy(checked(malloc(size)), from, size));
+}
+
+// A copy of the part of an interval from low to high, for an address.
+struct interval part_of(const struct interval *k, uint64_t low, uint64_t high, uint64_t at) {
+  size_t start = low - k->from, size = high - low;
+  bool any = k->changed != nullptr && memchr(k->changed + start, 1, size) != nullptr;
+  return {at, at + size, copied(k->data + start, size), any ? copied(k->changed + start, size) : nullptr};
+}
+
+void drop(const struct interval *k) {
+  free(k->data);
+  free(k->changed);
+}
+
+// Adds an interval to the others, none of which it overlaps, unless there are too many.
+void keep(struct interval k) {
+  if (intervals.count >= most_intervals) return drop(&k);
+  intervals.insert(after(k.from), k);
+}
+
 // Removes what lies in a range. Parts of intervals outside stay.
 void cut(uint64_t from, uint64_t to) {
-  size_t i = after(from);
-  while (i < intervals.count && intervals.all[i].from < to) {
-    struct interval k = intervals.all[i];
-    intervals.remove(i, 1);
-    struct interval before = {k.from, lesser(k.to, from), nullptr, k.stale};
-    struct interval behind = {greater(k.from, to), k.to, nullptr, k.stale};
-    for (struct interval part : {before, behind}) {
-      if (part.from >= part.to) continue;
-      size_t size = part.to - part.from;
-      part.data = static_cast<char *>(malloc(size));
-      memcpy(part.data, k.data + (part.from - k.from), size);
-      intervals.insert(i++, part);
-    }
-    free(k.data);
+  size_t first = after(from), n = 0, rest = 0;
+  struct interval outside[2];
+  for (; first + n < intervals.count && intervals.all[first + n].from < to; n++) {
+    const struct interval *k = &intervals.all[first + n];
+    if (k->from < from) outside[rest++] = part_of(k, k->from, from, k->from);
+    if (k->to > to) outside[rest++] = part_of(k, to, k->to, to);
+    drop(k);
   }
+  if (n == 0) return;
+  intervals.remove(first, n);
+  for (size_t i = 0; i < rest; i++) keep(outside[i]);
 }
 
 // Replaces the contents of a range.
-void put(uint64_t at, const char *from, size_t size, bool stale) {
+void put(uint64_t at, const char *from, size_t size) {
   size_t i = after(at);
-  if (i < intervals.count && intervals.all[i].from <= at && at + size <= intervals.all[i].to && intervals.all[i].stale == stale) {
-    memcpy(intervals.all[i].data + (at - intervals.all[i].from), from, size);
+  struct interval *k = &intervals.all[i];
+  if (i < intervals.count && k->from <= at && at + size <= k->to) {
+    memcpy(k->data + (at - k->from), from, size);
+    if (k->changed != nullptr) memset(k->changed + (at - k->from), 0, size);
     return;
   }
   cut(at, at + size);
-  struct interval k = {at, at + size, static_cast<char *>(malloc(size)), stale};
-  memcpy(k.data, from, size);
-  intervals.insert(after(at), k);
+  keep({at, at + size, copied(from, size), nullptr});
 }
 
 // Calls visit(k, low, high) for the part from low to high of each interval k in a range.
 template <typename Visit>
-void each(uint64_t at, size_t size, Visit visit) {
-  for (size_t i = after(at); i < intervals.count && intervals.all[i].from < at + size; i++) {
+void each(uint64_t at, uint64_t end, Visit visit) {
+  for (size_t i = after(at); i < intervals.count && intervals.all[i].from < end; i++) {
     struct interval *k = &intervals.all[i];
-    visit(k, greater(k->from, at), lesser(k->to, at + size));
+    visit(k, greater(k->from, at), lesser(k->to, end));
   }
-}
-
-bool read(void *to, uint64_t at, size_t size) {
-  size_t known = 0;
-  memset(to, 0, size);
-  each(at, size, [&](const struct interval *k, uint64_t low, uint64_t high) {
-    memcpy(static_cast<char *>(to) + (low - at), k->data + (low - k->from), high - low);
-    if (!k->stale) known += high - low;
-  });
-  return known == size;
 }
 
 }  // namespace
@@ -142,35 +153,48 @@ bool read(void *to, uint64_t at, size_t size) {
 void write_contents(uint64_t at, const void *from, size_t size) {
   if (size == 0) return;
   held lock;
-  put(at, static_cast<const char *>(from), size, false);
+  put(at, static_cast<const char *>(from), size);
 }
 
 bool read_contents(void *to, uint64_t at, size_t size) {
   held lock;
-  return read(to, at, size);
+  size_t known = 0;
+  memset(to, 0, size);
+  each(at, behind(at, size), [&](const struct interval *k, uint64_t low, uint64_t high) {
+    size_t start = low - k->from, n = high - low;
+    memcpy(static_cast<char *>(to) + (low - at), k->data + start, n);
+    if (k->changed == nullptr || memchr(k->changed + start, 1, n) == nullptr) known += n;
+  });
+  return known == size;
 }
 
 void copy_contents(uint64_t to, uint64_t at, size_t size) {
   held lock;
   struct sorted<struct interval> parts = {};
-  each(at, size, [&](const struct interval *k, uint64_t low, uint64_t high) {
-    struct interval part = {to + (low - at), to + (high - at), static_cast<char *>(malloc(high - low)), k->stale};
-    memcpy(part.data, k->data + (low - k->from), high - low);
-    parts.insert(parts.count, part);
+  each(at, at + size, [&](const struct interval *k, uint64_t low, uint64_t high) {
+    parts.insert(parts.count, part_of(k, low, high, to + (low - at)));
   });
   cut(to, to + size);
-  for (size_t i = 0; i < parts.count; i++) intervals.insert(after(parts.all[i].from), parts.all[i]);
+  for (size_t i = 0; i < parts.count; i++) keep(parts.all[i]);
   free(parts.all);
 }
 
 void expire_contents(uint64_t at, size_t size) {
   held lock;
-  each(at, size, [](struct interval *k, uint64_t, uint64_t) { k->stale = true; });
+  size_t next = block_at(at + 1);
+  uint64_t end = lesser(behind(at, size), next < blocks.count ? blocks.all[next].at : UINT64_MAX);
+  each(at, end, [](struct interval *k, uint64_t low, uint64_t high) {
+    if (k->changed == nullptr) k->changed = static_cast<char *>(checked(calloc(k->to - k->from, 1)));
+    memset(k->changed + (low - k->from), 1, high - low);
+  });
 }
+
+void hold_contents() { pthread_mutex_lock(&lock); }
+void release_contents() { pthread_mutex_unlock(&lock); }
 
 void forget_contents(uint64_t at, size_t size) {
   held lock;
-  cut(at, at + size);
+  cut(at, behind(at, size));
 }
 
 // The program's allocator granted or freed a block. A pluggable allocator calls these by name.

@@ -6,7 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Each function is O(log n) of n intervals with contents, plus the bytes.
+// Contents are kept in at most so many intervals. Beyond that, new ones are not kept: they read as
+// zeros and are unknown. An interval is what one copy or fill wrote, as far as it was not overwritten.
+const size_t most_intervals = 1 << 18;
+
+// Each function is O(log n) of n intervals with contents, plus the bytes. A new interval before others
+// moves these.
 
 void write_contents(uint64_t at, const void *from, size_t size);
 void forget_contents(uint64_t at, size_t size);
@@ -24,7 +29,11 @@ void note_area(uint64_t at);
 // from 1, as lines.
 void write_areas(int file);
 
-// A kernel changed bytes of these intervals: their contents are those before.
+// A kernel changed these bytes of one block: they are unknown, and keep the contents from before.
 void expire_contents(uint64_t at, size_t size);
+
+// While one thread forks, no other one may be in these functions.
+void hold_contents();
+void release_contents();
 
 #endif

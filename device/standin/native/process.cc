@@ -54,7 +54,18 @@ uint64_t events;  // number of the last event made here
 uint64_t guessed[GUESSED_KINDS];  // calls by kind
 thread_local int current = -1;
 
-void complain(const char *what) { dprintf(2, "vramyard: %s\n", what); }
+// Host memory that is pinned: intervals in a list, of which programs have few.
+struct pinned {
+  uint64_t from, to;
+  struct pinned *next;
+} *pins;
+pthread_mutex_t pins_lock = PTHREAD_MUTEX_INITIALIZER;
+
+// Prints a complaint, and returns false.
+bool complain(const char *what) {
+  dprintf(2, "vramyard: %s\n", what);
+  return false;
+}
 
 bool receive(void *to, size_t size) {
   for (char *at = static_cast<char *>(to); size > 0;) {
@@ -90,13 +101,25 @@ bool reserve_arena() {
   return false;
 }
 
+// A fork waits until no other thread is in the middle of a change: a forked process has no other
+// thread that could end it. It may free tensors and read what they hold, but has no device.
+void before_fork() {
+  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&pins_lock);
+  hold_contents();
+}
+
 void after_fork() {
-  if (state != STATE_NEW) {
-    forked = true;
-    close(line);
-    line = -1;
-  }
-  pthread_mutex_init(&lock, nullptr);
+  release_contents();
+  pthread_mutex_unlock(&pins_lock);
+  pthread_mutex_unlock(&lock);
+}
+
+void after_fork_in_child() {
+  forked = true;
+  if (line >= 0) close(line);
+  line = -1;
+  after_fork();
 }
 
 bool connect_to(const char *path) {
@@ -108,29 +131,29 @@ bool connect_to(const char *path) {
   return line >= 0 && connect(line, reinterpret_cast<struct sockaddr *>(&name), sizeof name) == 0;
 }
 
-void start() {
-  state = STATE_LOST;
+// Connects this process to its devices.
+bool start() {
   const char *path = getenv("VRAMYARD_SOCKET");
   if (path == nullptr || !connect_to(path)) return complain("there is no simulated device: start the program by vramyard run");
   uint64_t first[2] = {magic, uint64_t(getpid())};
-  if (!transmit(first, sizeof first) || !receive(&about, sizeof about) || about.magic != magic || about.devices > most_devices ||
-      !receive(cards, sizeof cards[0] * size_t(about.devices))) {
+  if (!transmit(first, sizeof first) || !receive(&about, sizeof about) || about.magic != magic || about.devices < 0 ||
+      about.devices > most_devices || !receive(cards, sizeof cards[0] * size_t(about.devices))) {
     return complain("the simulated device speaks another version of the protocol");
   }
   if (about.devices > 0 && !reserve_arena()) return complain("the system gives no address space for the simulated device");
-  state = STATE_READY;
+  return true;
 }
 
 bool ready() {
   if (__atomic_load_n(&state, __ATOMIC_ACQUIRE) == STATE_NEW) {
     pthread_mutex_lock(&lock);
     if (state == STATE_NEW) {
-      pthread_atfork(nullptr, nullptr, after_fork);
-      start();
+      pthread_atfork(before_fork, after_fork, after_fork_in_child);
+      __atomic_store_n(&state, start() ? STATE_READY : STATE_LOST, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&lock);
   }
-  return state == STATE_READY && !forked;
+  return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == STATE_READY && !forked;
 }
 
 uint64_t limit() { return arena + about.span * uint64_t(about.devices); }
@@ -159,13 +182,6 @@ uint64_t forward(uint64_t op, uint64_t device, const uint64_t *arg, uint64_t *re
   result[0] = answer[1], result[1] = answer[2];
   return ok ? answer[0] : uint64_t(ANSWER_FAILED);
 }
-
-// Host memory that is pinned: intervals in a list, of which programs have few.
-struct pinned {
-  uint64_t from, to;
-  struct pinned *next;
-} *pins;
-pthread_mutex_t pins_lock = PTHREAD_MUTEX_INITIALIZER;
 
 // The function of the program that learns of each copy to the host that has no true contents.
 void (*on_read)(void);
@@ -204,6 +220,10 @@ API uint64_t vramyard_device(uint64_t word, const uint64_t *given, uint64_t *res
       }
       result[0] = outward(result[0], device);
   }
+  // New memory has none of the contents that were at its addresses before.
+  if (op == DEVICE_RESERVE) forget_contents(result[0], arg[0]);
+  if (op == DEVICE_ALLOC_ASYNC) forget_contents(result[0], arg[1]);
+  if (op == DEVICE_MAP) forget_contents(given[0], arg[1]);
   return verdict;
 }
 
@@ -242,7 +262,7 @@ API int vramyard_place(const void *p, int *device) {
 }
 
 API void vramyard_pin(const void *p, size_t size) {
-  struct pinned *i = static_cast<struct pinned *>(malloc(sizeof *i));
+  struct pinned *i = static_cast<struct pinned *>(checked(malloc(sizeof *i)));
   pthread_mutex_lock(&pins_lock);
   *i = {number(p), number(p) + size, pins};
   pins = i;
@@ -283,16 +303,14 @@ API void vramyard_changed(void *at, size_t size) {
 }
 
 API void vramyard_fill(void *to, uint64_t value, int width, size_t size) {
-  if (!ours(number(to))) {
-    memset(to, int(value), size);
-  } else if (size > about.keep) {
-    forget_contents(number(to), size);
-  } else {
-    char *text = static_cast<char *>(malloc(size + 8));
-    for (size_t i = 0; i < size; i += size_t(width)) memcpy(text + i, &value, size_t(width));
-    write_contents(number(to), text, size);
-    free(text);
-  }
+  bool in = ours(number(to));
+  if (in && size > about.keep) return forget_contents(number(to), size);
+  if (size == 0) return;
+  char *text = static_cast<char *>(in ? checked(malloc(size)) : to);
+  for (size_t i = 0, n = size_t(width); i < size; i += n) memcpy(text + i, &value, n < size - i ? n : size - i);
+  if (!in) return;
+  write_contents(number(to), text, size);
+  free(text);
 }
 
 API void vramyard_guessed(int kind, const void *area, const void *reserve) {

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ void vramyard_copy(void *to, const void *from, size_t size);
 void vramyard_fill(void *to, uint64_t word, int width, size_t size);
 // Copies contents of the device, and reports whether all of them are true.
 bool vramyard_known(void *to, const void *from, size_t size);
-// A kernel changes memory from here on, at least size bytes.
+// A kernel changes size bytes of one block.
 void vramyard_changed(void *at, size_t size);
 // A handle for what has no device behind it, such as a stream: a number that no trace has.
 void *vramyard_token(void);
@@ -86,6 +87,15 @@ enum status : int {
 };
 
 namespace {
+
+// The memory that malloc or calloc returned. A program whose host has no more ends.
+inline void *checked(void *memory) {
+  if (memory == nullptr) {
+    dprintf(2, "vramyard: the host is out of memory\n");
+    abort();
+  }
+  return memory;
+}
 
 struct reply {
   uint64_t value[2];
