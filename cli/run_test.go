@@ -82,25 +82,27 @@ func TestPyTorchEndsWhereMemoryDoes(t *testing.T) {
 	require.Contains(t, text, "vramyard: the program ran out of memory")
 }
 
-// TestPyTorchRunsNameWhatTheyRead names the lines of a program that reads unknown values, in every
-// way that PyTorch has, and none that reads what it wrote itself.
+// TestPyTorchRunsNameWhatTheyRead names the lines of programs that read unknown values, in every
+// way that PyTorch has, and none that reads what the program wrote itself.
 func TestPyTorchRunsNameWhatTheyRead(t *testing.T) {
-	out := launched(t, "--device", "sim:t4-16g", "--", python(t), "testdata/pytorch/reads.py")
-	source, err := os.ReadFile("testdata/pytorch/reads.py")
-	require.NoError(t, err)
-	var want []string
-	for i, line := range strings.Split(string(source), "\n") {
-		if _, what, ok := strings.Cut(line, "  # "); ok {
-			what, times, _ := strings.Cut(what, " x")
-			want = append(want, strings.TrimRight(fmt.Sprintf("%s time.?  reads.py:%d  %s", cmp.Or(times, "1"), i+1,
-				strings.TrimPrefix(what, "value")), " "))
+	for _, name := range []string{"reads.py", "slices.py"} {
+		out := launched(t, "--device", "sim:t4-16g", "--", python(t), "testdata/pytorch/"+name)
+		source, err := os.ReadFile("testdata/pytorch/" + name)
+		require.NoError(t, err)
+		var want []string
+		for i, line := range strings.Split(string(source), "\n") {
+			if _, what, ok := strings.Cut(line, "  # "); ok {
+				what, times, _ := strings.Cut(what, " x")
+				want = append(want, strings.TrimRight(fmt.Sprintf("%s time.?  %s:%d  %s", cmp.Or(times, "1"), name, i+1,
+					strings.TrimPrefix(what, "value")), " "))
+			}
 		}
+		require.NotEmpty(t, want)
+		for _, w := range want {
+			require.Regexp(t, `(?m)^ +`+w+"$", out)
+		}
+		require.Equal(t, len(want), strings.Count(out, "  "+name+":"), out)
 	}
-	require.NotEmpty(t, want)
-	for _, w := range want {
-		require.Regexp(t, `(?m)^ +`+w+"$", out)
-	}
-	require.Equal(t, len(want), strings.Count(out, "  reads.py:"), out)
 }
 
 // TestPyTorchRunsGiveRanges checks that the peak that an answer foresees without guessed areas, or

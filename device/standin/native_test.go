@@ -33,7 +33,7 @@ func TestNativeCode(t *testing.T) {
 		t.Skip("native code is tested where the compiler has sanitizers: ", string(text))
 	}
 	for name, units := range map[string][]string{
-		"contents": {"contents"}, "launch": {"runtime", "launch"}, "dnn": {"dnn", "dnngraph"}, "nccl": {"nccl"},
+		"contents": {"contents"}, "launch": {"runtime", "launch", "names"}, "dnn": {"dnn", "dnngraph"}, "nccl": {"nccl"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

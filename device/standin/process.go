@@ -15,7 +15,7 @@ const core = "libvramyard-device.so"
 
 // models lists the source files that model functions of a family of libraries.
 var models = map[string][]string{
-	"libcudart":   {"runtime", "launch"},
+	"libcudart":   {"runtime", "launch", "names"},
 	"libcuda":     {"driver"},
 	"libcublas":   {"math"},
 	"libcublasLt": {"math"},

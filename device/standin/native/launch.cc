@@ -5,6 +5,7 @@
 
 #include <initializer_list>
 
+#include "names.h"
 #include "runtime.h"
 
 #ifndef CUDART_MAJOR
@@ -31,24 +32,12 @@ struct image {
   uint32_t architecture;
 };
 
-// What is known of a kernel of PyTorch.
-enum effect : char {
-  EFFECT_UNREAD,   // its name was not looked at yet
-  EFFECT_NONE,     // nothing is known
-  EFFECT_FILL,     // full, ones, zeros
-  EFFECT_COUNT,    // arange
-  EFFECT_ADD,      // adds a number to a tensor
-  EFFECT_ADD_ALL,  // adds a number to each tensor of a list
-  EFFECT_CHANGE,   // computes a tensor
-};
-
 // A kernel of the program, by the host function that stands for it.
 struct kernel {
   const void *host;
   const char *name;
   const struct wrapper *binary;  // the fat binary that has its images
-  enum effect effect;
-  char type;  // of the elements, as mangled; 'e' is a half and 'g' a bfloat16
+  struct meaning meaning;
 };
 
 // Open addressing, at most half full. Modules register 20,000 kernels and more while the program
@@ -69,7 +58,7 @@ void grow() {
   struct kernel *old = kernels;
   size_t n = kernel_room;
   kernel_room = n == 0 ? 1 << 15 : 2 * n;
-  kernels = static_cast<struct kernel *>(calloc(kernel_room, sizeof *kernels));
+  kernels = static_cast<struct kernel *>(checked(calloc(kernel_room, sizeof *kernels)));
   for (size_t i = 0; i < n; i++) {
     if (old[i].host != nullptr) kernels[slot_of(old[i].host)] = old[i];
   }
@@ -98,65 +87,12 @@ struct dim3 {
   unsigned x, y, z;
 };
 
-// The type of elements that follows a text in a mangled name; 0 for one that is not known.
-char type_after(const char *name, const char *text) {
-  const char *type = strstr(name, text);
-  if (type == nullptr) return 0;
-  type += strlen(text);
-  if (strncmp(type, "N3c104HalfE", 11) == 0) return 'e';
-  if (strncmp(type, "N3c108BFloat16E", 15) == 0) return 'g';
-  return strchr("bahstijflmd", *type) != nullptr ? *type : 0;
-}
-
-bool has(const char *name, const char *text) { return strstr(name, text) != nullptr; }
-
-// Whether the first arguments of a kernel are the number of elements, its functor, and addresses
-// that begin with the result.
-bool is_elementwise(const char *name) {
-  return has(name, "29vectorized_elementwise_kernelI") || has(name, "27unrolled_elementwise_kernelI") ||
-         has(name, "39vectorized_templated_elementwise_kernelI");
-}
-
-// Whether the operands of such a kernel are contiguous and of its own type.
-bool is_plain(const char *name) {
-  return has(name, "29vectorized_elementwise_kernelI") || (has(name, "15LoadWithoutCast") && !has(name, "16OffsetCalculatorI"));
-}
-
-// PyTorch's kernel for arange has one lambda for each type of elements, in the order in which its
-// source lists the types.
-char count_type(const char *name) {
-  const char *function = strstr(name, "15arange_cuda_out");
-  const char *lambda = function != nullptr ? strstr(function, "clEvENKUlvE") : nullptr;
-  if (lambda == nullptr) return 0;
-  lambda += strlen("clEvENKUlvE");
-  int n = *lambda == '_' ? 0 : *lambda >= '0' && *lambda <= '7' ? *lambda - '0' + 1 : -1;
-  return n < 0 ? 0 : "hailsdfeg"[n];
-}
-
-void read_name(struct kernel *k) {
-  const char *name = k->name;
-  k->effect = EFFECT_NONE;
-  if (is_elementwise(name)) {
-    k->effect = EFFECT_CHANGE;
-    if (!is_plain(name)) return;
-    if ((k->type = type_after(name, "11FillFunctorI")) != 0) {
-      k->effect = EFFECT_FILL;
-    } else if ((k->type = type_after(name, "CUDAFunctorOnSelf_addI")) != 0) {
-      k->effect = EFFECT_ADD;
-    }
-  } else if (has(name, "29elementwise_kernel_with_indexI")) {
-    if ((k->type = count_type(name)) != 0) k->effect = EFFECT_COUNT;
-  } else if (has(name, "25multi_tensor_apply_kernelINS1_18TensorListMetadataILi1EEE") && has(name, "Li1ELi1ELi0EEEJSt4plusI")) {
-    if ((k->type = type_after(name, "21BinaryOpScalarFunctorI")) != 0) k->effect = EFFECT_ADD_ALL;
-  }
-}
-
 struct kernel find_kernel(const void *host) {
   struct kernel k = {};
   pthread_mutex_lock(&kernels_lock);
   if (kernel_room != 0) {
     struct kernel *found = &kernels[slot_of(host)];
-    if (found->host != nullptr && found->effect == EFFECT_UNREAD) read_name(found);
+    if (found->host != nullptr && found->meaning.effect == EFFECT_UNREAD) found->meaning = read_name(found->name);
     k = *found;
   }
   pthread_mutex_unlock(&kernels_lock);
@@ -184,12 +120,25 @@ uint16_t half_of(float f) {
 
 const int64_t most_elements = 1 << 20;  // of more nothing is kept
 
+// a + b * c. Integers wrap around, as on a GPU.
+template <typename T>
+T sum_of(T a, T b, T c) {
+  if constexpr (T(1) / T(2) != 0) {
+    return a + b * c;
+  } else {
+    return T(uint64_t(a) + uint64_t(b) * uint64_t(c));
+  }
+}
+
+template <typename T>
+T *values_of(int64_t n) { return static_cast<T *>(checked(malloc(size_t(n) * sizeof(T)))); }
+
 template <typename T, typename S>
 void count_up(void *to, int64_t n, const void *functor) {
   S start_step[2];
   memcpy(start_step, functor, sizeof start_step);
-  T *values = static_cast<T *>(malloc(size_t(n) * sizeof(T)));
-  for (int64_t i = 0; i < n; i++) values[i] = T(start_step[0] + start_step[1] * S(i));
+  T *values = values_of<T>(n);
+  for (int64_t i = 0; i < n; i++) values[i] = T(sum_of(start_step[0], start_step[1], S(i)));
   vramyard_copy(to, values, size_t(n) * sizeof(T));
   free(values);
 }
@@ -205,13 +154,13 @@ struct half {
 
 // Fills memory with start, start + step and so on. The arguments are the number of elements, the
 // functor with start and step, and the address.
-void number_elements(char type, char index, void **arguments) {
+void number_elements(const struct meaning *m, void **arguments) {
   int64_t n = 0;
-  memcpy(&n, arguments[0], index == 'l' ? sizeof(int64_t) : sizeof(int));
+  memcpy(&n, arguments[0], m->wide ? sizeof(int64_t) : sizeof(int));
   void *to;
   memcpy(&to, arguments[2], sizeof to);
-  if (n <= 0 || n > most_elements) return;
-  switch (type) {
+  if (n <= 0) return;
+  switch (n <= most_elements ? m->type : 0) {
     case 'h': return count_up<uint8_t, int64_t>(to, n, arguments[1]);
     case 'a': return count_up<int8_t, int64_t>(to, n, arguments[1]);
     case 'i': return count_up<int32_t, int64_t>(to, n, arguments[1]);
@@ -222,6 +171,7 @@ void number_elements(char type, char index, void **arguments) {
     case 'e': return count_up<struct half, float>(to, n, arguments[1]);
     case 'g': return count_up<struct bfloat16, float>(to, n, arguments[1]);
   }
+  vramyard_changed(to, size_t(n) * size_t(m->width));
 }
 
 // Adds a number to elements whose values are known.
@@ -230,9 +180,9 @@ void add_number(void *to, const void *from, int64_t n, const void *number, bool 
   T terms[2] = {0, 1};
   memcpy(terms, number, (scaled ? 2 : 1) * sizeof(T));
   size_t size = size_t(n) * sizeof(T);
-  T *values = static_cast<T *>(malloc(size));
+  T *values = values_of<T>(n);
   if (vramyard_known(values, from, size)) {
-    for (int64_t i = 0; i < n; i++) values[i] = T(values[i] + terms[0] * terms[1]);
+    for (int64_t i = 0; i < n; i++) values[i] = sum_of(values[i], terms[0], terms[1]);
     vramyard_copy(to, values, size);
   } else {
     vramyard_changed(to, size);
@@ -241,8 +191,9 @@ void add_number(void *to, const void *from, int64_t n, const void *number, bool 
 }
 
 // The functor of a number has it and, if scaled, a factor.
-void add_number(char type, void *to, const void *from, int64_t n, const void *number, bool scaled) {
-  switch (n > 0 && n <= most_elements ? type : 0) {
+void add_number(const struct meaning *m, void *to, const void *from, int64_t n, const void *number, bool scaled) {
+  if (n <= 0) return;
+  switch (n <= most_elements ? m->type : 0) {
     case 'h': return add_number<uint8_t>(to, from, n, number, scaled);
     case 'a': return add_number<int8_t>(to, from, n, number, scaled);
     case 's': return add_number<int16_t>(to, from, n, number, scaled);
@@ -251,65 +202,64 @@ void add_number(char type, void *to, const void *from, int64_t n, const void *nu
     case 'd': return add_number<double>(to, from, n, number, scaled);
     case 'f': return add_number<float>(to, from, n, number, scaled);
   }
-  vramyard_changed(to, size_t(n));
+  vramyard_changed(to, size_t(n) * size_t(m->width));
 }
 
 // The first argument of a kernel over a list of tensors. Each block computes a chunk of a tensor.
 struct tensor_list {
-  static const int most = 110;
+  static const int most = 110, most_blocks = 320;
   void *addresses[most];
-  int64_t numbers[most];         // of elements
-  unsigned char tensors[320];    // by block
-  int chunks[320];
+  int64_t numbers[most];               // of elements
+  unsigned char tensors[most_blocks];  // by block
+  int chunks[most_blocks];
 };
 
-// Adds a number to tensors that are a chunk each, as counters are.
-void add_to_all(char type, unsigned blocks, const struct tensor_list *list, const void *number) {
-  if (blocks > unsigned(tensor_list::most)) return;
-  for (unsigned i = 0; i < blocks; i++) {
+// Adds a number to the tensors that are a chunk each, as counters are. The others become unknown.
+void add_to_all(const struct meaning *m, unsigned blocks, const struct tensor_list *list, const void *number) {
+  for (unsigned i = 0; i < blocks && i < unsigned(tensor_list::most_blocks); i++) {
     int device;
-    if (list->tensors[i] != i || list->chunks[i] != 0 || vramyard_place(list->addresses[i], &device) != PLACE_DEVICE) return;
-  }
-  for (unsigned i = 0; i < blocks; i++) {
-    void *at = list->addresses[i];
-    add_number(type, at, at, list->numbers[i], number, false);
+    unsigned t = list->tensors[i];
+    if (t >= unsigned(tensor_list::most) || vramyard_place(list->addresses[t], &device) != PLACE_DEVICE) return;
+    bool whole = list->chunks[i] == 0 && (i + 1 == blocks || list->tensors[i + 1] != t);
+    void *at = list->addresses[t];
+    if (whole) {
+      add_number(m, at, at, list->numbers[t], number, false);
+    } else {
+      vramyard_changed(at, size_t(list->numbers[t]) * size_t(m->width));
+    }
   }
 }
 
-// The bytes of an element.
-int width_of(char type) {
-  switch (type) {
-    case 'b': case 'a': case 'h': return 1;
-    case 's': case 't': case 'e': case 'g': return 2;
-    case 'i': case 'j': case 'f': return 4;
-  }
-  return 8;
+// The bytes of an element that a kernel stores with a cast. The seventh argument has the type and
+// the bytes.
+size_t stored_width(void **arguments) {
+  uint32_t width;
+  memcpy(&width, static_cast<const char *>(arguments[6]) + sizeof width, sizeof width);
+  return width;
 }
 
 // Does what is known of a kernel. The arguments of most are the number of elements, the functor, and
 // the addresses of the result and of the operands.
 void run(const void *host, struct dim3 grid, void **arguments) {
-  struct kernel k = find_kernel(host);
-  if (k.effect == EFFECT_NONE || k.effect == EFFECT_UNREAD) return;
-  if (k.effect == EFFECT_ADD_ALL) return add_to_all(k.type, grid.x, static_cast<const struct tensor_list *>(arguments[0]), arguments[3]);
-  if (k.effect == EFFECT_COUNT) {
-    const char *index = strstr(k.name, "29elementwise_kernel_with_indexI") + strlen("29elementwise_kernel_with_indexI");
-    return number_elements(k.type, *index, arguments);
-  }
+  struct meaning m = find_kernel(host).meaning;
+  if (m.effect == EFFECT_NONE || m.effect == EFFECT_UNREAD) return;
+  if (m.effect == EFFECT_ADD_ALL) return add_to_all(&m, grid.x, static_cast<const struct tensor_list *>(arguments[0]), arguments[3]);
+  if (m.effect == EFFECT_COUNT) return number_elements(&m, arguments);
   int count;
   uint64_t word = 0;
   void *to, *operand;
   memcpy(&count, arguments[0], sizeof count);
   memcpy(&to, arguments[2], sizeof to);
-  size_t width = size_t(width_of(k.type));
-  switch (k.effect) {
+  if (count <= 0) return;
+  size_t width = m.width != 0 ? size_t(m.width) : stored_width(arguments);
+  switch (m.effect) {
     case EFFECT_FILL:
       memcpy(&word, arguments[1], width);
       return vramyard_fill(to, word, int(width), size_t(count) * width);
     case EFFECT_ADD:
       memcpy(&operand, static_cast<void **>(arguments[2]) + 1, sizeof operand);
-      return add_number(k.type, to, operand, count, arguments[1], true);
-    default: return vramyard_changed(to, size_t(count));
+      return add_number(&m, to, operand, count, arguments[1], true);
+    default: return vramyard_changed(to, size_t(count) * width);
   }
 }
 
@@ -340,7 +290,7 @@ API void __cudaRegisterFunction(void **handle, const char *host, char *, const c
   if (2 * (kernel_count + 1) > kernel_room) grow();
   struct kernel *k = &kernels[slot_of(host)];
   kernel_count += k->host == nullptr;
-  *k = {host, name, reinterpret_cast<const struct wrapper *>(handle), EFFECT_UNREAD, 0};
+  *k = {host, name, reinterpret_cast<const struct wrapper *>(handle), {EFFECT_UNREAD, 0, 0, false}};
   pthread_mutex_unlock(&kernels_lock);
 }
 API void __cudaRegisterVar(void **, char *, char *, const char *, int, size_t, int, int) {}
@@ -403,7 +353,8 @@ API error_t_ cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *out, co
     *out = 0;
     return noted(INVALID_VALUE);
   }
-  int64_t n = c->threads / threads, by_shared = c->shared_processor / int64_t(shared + 1024);
+  int64_t n = c->threads / threads;
+  int64_t by_shared = shared > size_t(c->shared_processor) ? 0 : c->shared_processor / int64_t(shared + 1024);
   int64_t by_registers = c->registers / (32 * int64_t(threads)), blocks = c->blocks;
   for (int64_t other : {by_shared, by_registers, blocks}) n = other < n ? other : n;
   *out = n < 1 ? 1 : int(n);
@@ -461,7 +412,7 @@ struct capture *capture_of(const void *what) {
 
 void join(void *what, struct capture *c) {
   if (capture_of(what) == c) return;
-  struct member *m = static_cast<struct member *>(malloc(sizeof *m));
+  struct member *m = static_cast<struct member *>(checked(malloc(sizeof *m)));
   *m = {what, c->id, members};
   members = m;
 }
@@ -527,7 +478,7 @@ API error_t_ cudaStreamBeginCapture(stream_t s, int mode) {
   if (s == nullptr) return noted(CAPTURE_UNSUPPORTED);  // the default stream cannot capture
   lock_captures held;
   if (capture_of(s) != nullptr) return noted(ILLEGAL_CAPTURE_STATE);
-  struct capture *c = static_cast<struct capture *>(malloc(sizeof *c));
+  struct capture *c = static_cast<struct capture *>(checked(malloc(sizeof *c)));
   *c = {++last_capture, s, mode, pthread_self(), false, vramyard_token(), captures};
   join(s, c);
   __atomic_store_n(&captures, c, __ATOMIC_RELEASE);

@@ -65,6 +65,11 @@ void kernels() {
   CHECK(to[0] == 5);
   int blocks;
   CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &host[2], 256, 0) == SUCCESS && blocks == 8);
+  CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &host[2], 256, SIZE_MAX - 1023) == SUCCESS && blocks == 1);
+  n = (1 << 20) + 1;
+  launch(&host[1], &n, start_step, to);
+  CHECK(changed == size_t(n) * sizeof *to);
+  changed = 0;
 }
 
 // A number is added to tensors, and what is added by another kernel is unknown.
@@ -91,7 +96,7 @@ void sums() {
   CHECK(to[0] == -2 && to[1] == -1 && to[2] == 0 && changed == 0);
   run(1, 1, arguments);
   run(2, 1, arguments);
-  CHECK(to[0] == -2 && changed == 4);
+  CHECK(to[0] == -2 && changed == 2 * 2 * sizeof *to);
 
   struct {
     void *addresses[110];
@@ -106,8 +111,77 @@ void sums() {
   run(3, 2, all);
   CHECK(one[0] == 1.5 && two[0] == 2.5 && two[1] == 3.5);
   list.tensors[1] = 0, list.chunks[1] = 1;  // a large tensor has two chunks
+  changed = 0;
   run(3, 2, all);
-  CHECK(one[0] == 1.5);
+  CHECK(one[0] == 1.5 && changed == 2 * sizeof *one);
+}
+
+// A kernel changes as many bytes as its elements have, by the type in its name.
+void widths() {
+  const struct {
+    const char *name;
+    size_t bytes;  // of one element
+  } kernels[] = {
+      {"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIhEESt5arrayIPcLm3EEEEviT0_T1_", 1},
+      {"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIN3c108BFloat16EEESt5arrayIPcLm3EEEEviT0_T1_", 2},
+      {"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIfEESt5arrayIPcLm3EEEEviT0_T1_", 4},
+      {"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_15CUDAFunctor_addIlEENS_6detail5ArrayIPcLi3EEEEEviT0_T1_", 8},
+      {"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_10AbsFunctorIN3c107complexIdEEEESt5arrayIPcLm2EEEEviT0_T1_", 16},
+      // A functor with the types of its operands and of its result: a comparison is a bool.
+      {"_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_13AUnaryFunctorIddbZZZNS0_23logical_and_kernel_cudaE"
+       "EUlddE_EESt5arrayIPcLm2EEEEviT0_T1_", 1},
+      {"_ZN2at6native29vectorized_elementwise_kernelILi2ENS0_13BinaryFunctorIN3c104HalfES4_S4_NS0_10MulFunctorIfEEEE"
+       "St5arrayIPcLm3EEEEviT0_T1_", 2},
+      // A lambda, with its operands or, in a class that nvcc makes for it, its whole signature.
+      {"_ZN2at6native29vectorized_elementwise_kernelILi4EZZNS0_17where_kernel_implERNS_14TensorIteratorEENKUlvE_clEvEUlbssE_"
+       "St5arrayIPcLm4EEEEviT0_T1_", 2},
+      {"_ZN2at6native29vectorized_elementwise_kernelILi4E18__nv_hdl_wrapper_tILb0ELb1ELb0E11__nv_dl_tagIPFvRNS_18"
+       "TensorIteratorBaseEEXadL_ZNS0_16atan_kernel_cudaES5_EELj3EEFN3c104HalfESA_EJEESt5arrayIPcLm2EEEEviT0_T1_", 2},
+      // A kernel that casts has the bytes in an argument.
+      {"_ZN2at6native27unrolled_elementwise_kernelINS0_10AbsFunctorIdEESt5arrayIPcLm2EELi4E23TrivialOffsetCalculatorILi1EjES8_"
+       "NS0_6memory12LoadWithCastILi1EEENS9_13StoreWithCastILi1EEEEEviT_T0_T2_T3_T4_T5_", 4},
+  };
+  void **binary = __cudaRegisterFatBinary(nullptr);
+  static char hosts[sizeof kernels / sizeof kernels[0]], *host = hosts;
+  for (const auto &k : kernels) {
+    __cudaRegisterFunction(binary, host, nullptr, k.name, 0, nullptr, nullptr, nullptr, nullptr, nullptr);
+    int count = 3;
+    char functor[16] = {}, result[64] = {}, *places[] = {result, result, result};
+    uint32_t store[] = {6, 4};
+    void *arguments[] = {&count, functor, places, nullptr, nullptr, nullptr, store};
+    changed = 0;
+    CHECK(cudaLaunchKernel(host++, {1, 1, 1}, {1, 1, 1}, arguments, 0, nullptr) == SUCCESS);
+    if (changed != 3 * k.bytes) printf("%s\n", k.name);
+    CHECK(changed == 3 * k.bytes);
+  }
+}
+
+// Numbers are added in the type of the elements: integers wrap around, and types that are not
+// computed become unknown.
+template <typename T>
+void adds(const char *type, T value, T number, T want) {
+  char name[256], *host = static_cast<char *>(malloc(1));
+  snprintf(name, sizeof name,
+           "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_22CUDAFunctorOnSelf_addI%sEESt5arrayIPcLm2EEEEviT0_T1_", type);
+  void **binary = __cudaRegisterFatBinary(nullptr);
+  __cudaRegisterFunction(binary, host, nullptr, strdup(name), 0, nullptr, nullptr, nullptr, nullptr, nullptr);
+  T tensor[] = {value, value, 0}, functor[] = {number, T(1)};
+  int count = 2;
+  void *places[] = {tensor, tensor}, *arguments[] = {&count, functor, places};
+  changed = 0;
+  CHECK(cudaLaunchKernel(host, {1, 1, 1}, {1, 1, 1}, arguments, 0, nullptr) == SUCCESS);
+  CHECK(tensor[0] == want && tensor[1] == want && tensor[2] == 0);
+  CHECK(changed == (want == value ? 2 * sizeof(T) : 0));
+}
+
+void additions() {
+  adds<uint8_t>("h", 250, 10, 4);
+  adds<int16_t>("s", 32767, 1, -32768);
+  adds<int32_t>("i", 2147483647, 1, -2147483647 - 1);
+  adds<int64_t>("l", INT64_MAX, 1, INT64_MIN);
+  adds<float>("f", 1, 0.5, 1.5);
+  adds<uint16_t>("N3c104HalfE", 1, 2, 1);
+  adds<bool>("b", true, true, true);
 }
 
 void configurations() {
@@ -144,6 +218,8 @@ void captures() {
 int main() {
   kernels();
   sums();
+  widths();
+  additions();
   configurations();
   captures();
 }
