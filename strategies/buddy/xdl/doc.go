@@ -21,7 +21,8 @@
 //
 // The roots are kept a second time side by side, so that the search over regions reads
 // one cache line for 64 regions. A table of live blocks, by address, holds each block's
-// region and request, so that a free neither searches the regions nor climbs from a leaf.
+// request, and an atlas leads from an address to its region, so that a free neither
+// searches the regions nor climbs from a leaf.
 //
 // # Search, split and merge
 //
@@ -37,7 +38,7 @@
 //
 // Alloc reads one byte per region, both read or write one byte per level of the tree. Words
 // and tree take 18 bytes of host memory per 64 blocks of a region, 18 KiB for 1 GiB in
-// blocks of 16 KiB; a live block takes 16 to 21 bytes in a table.
+// blocks of 16 KiB; a live block takes 11 to 15 bytes in a table, a region 128 in the atlas.
 //
 // # Growth and alignment
 //
@@ -61,7 +62,7 @@
 // Invariant U5 (summary is the longest free run): the byte of a word is its longest free aligned
 // run; the byte of another node is the larger of its children, unless U4 holds.
 // Invariant U6: the copied roots equal the roots of the trees.
-// Invariant U7: the regions by age and the regions by address are the same set.
+// Invariant U7: the regions by age, by address and in the atlas are the same set.
 // Invariant U8: the counters match the walk.
 // Invariant U9: in a word, first blocks of granted runs are not free.
 //

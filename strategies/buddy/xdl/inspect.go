@@ -43,7 +43,7 @@ const (
 )
 
 func (a *Allocator) MetadataBytes() device.Size {
-	n := a.regions.Bytes() + a.live.Bytes()
+	n := a.regions.Bytes() + a.live.Bytes() + a.where.Bytes()
 	n += device.Size(cap(a.bases))*8 + device.Size(cap(a.trees))*treeBytes + device.Size(cap(a.roots))
 	for i := range a.trees {
 		n += device.Size(cap(a.trees[i].longest)) + device.Size(cap(a.trees[i].words))*wordBytes
@@ -131,6 +131,12 @@ func (a *Allocator) checkRegions() error {
 			return fmt.Errorf("buddy: invariant U7 (regions by age and by address agree): region %d at %v", region,
 				a.bases[region])
 		}
+		for _, at := range []device.Addr{a.bases[region], a.addrOf(region, 1<<a.top-1)} {
+			if found := a.regionAt(at); found != region {
+				return fmt.Errorf("buddy: invariant U7 (regions by age and by address agree): %v is in region %d, the atlas has %d",
+					at, region, found)
+			}
+		}
 		if a.roots[region] != t.longest[1] {
 			return fmt.Errorf("buddy: invariant U6 (roots are copies): region %d: %d, the tree has %d",
 				region, a.roots[region], t.longest[1])
@@ -193,7 +199,7 @@ func (a *Allocator) checkBlocks() error {
 			}
 			granted++
 			at := a.addrOf(region, s.at)
-			if b, ok := a.live.Get(at); !ok || int(b.Place) != region || a.orderFor(b.Requested) != s.order {
+			if b, ok := a.live.Get(at); !ok || a.orderFor(b.Requested) != s.order {
 				return fmt.Errorf("buddy: invariant U1 (live blocks are granted runs): run of order %d at %v, block of %d "+
 					"bytes (%t)",
 					s.order, at, b.Requested, ok)

@@ -19,21 +19,21 @@ func (a *Allocator) oldestWith(order int) (region int, ok bool) {
 //
 // Precondition: the root has a run of that order.
 func (t *tree) lowest(order int) uint32 {
-	i, bottom, want := uint32(1), max(order, t.leaf), uint32(order+1)
+	i, bottom, want, nodes := uint32(1), max(order, t.leaf), uint32(order+1), t.longest
 	depth := t.top - bottom
 	for ; depth >= 2; depth -= 2 {
 		i *= 4
-		ifLeft, ifRight := uint32(t.longest[i]), uint32(t.longest[i+2])
-		right := less(uint32(t.longest[i/2]), want)
+		ifLeft, ifRight := uint32(nodes[i]), uint32(nodes[i+2])
+		right := less(uint32(nodes[i/2]), want)
 		i += 2*right + less(ifLeft^(ifLeft^ifRight)&-right, want)
 	}
 	if depth > 0 {
 		i *= 2
-		i += less(uint32(t.longest[i]), want)
+		i += less(uint32(nodes[i]), want)
 	}
-	at := (i - 1<<(t.top-bottom)) << bottom
+	at := (i - 1<<((t.top-bottom)&31)) << (bottom & 31)
 	if order < bottom {
-		at += uint32(bits.TrailingZeros64(starts(t.words[at>>t.leaf].free, order)))
+		at += uint32(bits.TrailingZeros64(starts(t.words[at>>(t.leaf&31)].free, order)))
 	}
 	return at
 }

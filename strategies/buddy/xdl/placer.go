@@ -10,9 +10,10 @@ import (
 // order.
 func (a *Allocator) FreeNeighbours(p device.Addr) (below, above device.Size) {
 	if l, ok := a.live.Get(p); ok {
-		base, order := a.bases[l.Place], a.orderFor(l.Requested)
+		region := a.regionAt(p)
+		base, order := a.bases[region], a.orderFor(l.Requested)
 		from := uint32(p.Sub(base) >> a.shift)
-		at, top := a.trees[l.Place].merged(from, order)
+		at, top := a.trees[region].merged(from, order)
 		below = device.Size(from-at) << a.shift
 		above = a.bytesOf(top) - a.bytesOf(order) - below
 	}

@@ -39,20 +39,23 @@ func newTree(top int) tree {
 }
 
 // run returns the bits of the lowest run of an order, which is at most wordOrder.
-func run(order int) uint64 { return ^uint64(0) >> (64 - 1<<order) }
+func run(order int) uint64 { return runs[order&7] }
 
-// starts returns the blocks of a word at which a free aligned run of an order starts: each step
-// keeps the candidates whose upper half is free as well.
+// runs has, at k, the lowest 2^k bits.
+var runs = [8]uint64{0x1, 0x3, 0xf, 0xff, 0xffff, 0xffffffff, 0xffffffffffffffff}
+
+// starts returns the blocks of a word at which a free aligned run of an order starts: step k keeps
+// the candidates whose upper half of 2^k blocks is free as well.
 func starts(free uint64, order int) uint64 {
-	for k := range order {
-		free &= free >> (1 << k) & everySecond[k]
+	for k := range order & 7 {
+		free &= free >> (1 << (k & 7) & 63)
 	}
-	return free
+	return free & aligned[order&7]
 }
 
-// everySecond has, at k, a bit at every multiple of 2^(k+1).
-var everySecond = [wordOrder]uint64{
-	0x5555555555555555, 0x1111111111111111, 0x0101010101010101,
+// aligned has, at k, a bit at every multiple of 2^k.
+var aligned = [8]uint64{
+	0xffffffffffffffff, 0x5555555555555555, 0x1111111111111111, 0x0101010101010101,
 	0x0001000100010001, 0x0000000100000001, 0x0000000000000001,
 }
 
@@ -60,15 +63,15 @@ var everySecond = [wordOrder]uint64{
 // that it has no branch to mispredict.
 func longestIn(free uint64) byte {
 	n := nonzero(free)
-	free &= free >> 1 & everySecond[0]
+	free &= free >> 1 & aligned[1]
 	n += nonzero(free)
-	free &= free >> 2 & everySecond[1]
+	free &= free >> 2 & aligned[2]
 	n += nonzero(free)
-	free &= free >> 4 & everySecond[2]
+	free &= free >> 4 & aligned[3]
 	n += nonzero(free)
-	free &= free >> 8 & everySecond[3]
+	free &= free >> 8 & aligned[4]
 	n += nonzero(free)
-	free &= free >> 16 & everySecond[4]
+	free &= free >> 16 & aligned[5]
 	n += nonzero(free)
 	return n + byte(free&(free>>32)&1)
 }
@@ -86,7 +89,7 @@ func (t *tree) below(i uint32, depth int) []byte {
 }
 
 // nodeOf returns the node of the run of an order, at least t.leaf, at a block.
-func (t *tree) nodeOf(at uint32, order int) uint32 { return 1<<(t.top-order) + at>>order }
+func (t *tree) nodeOf(at uint32, order int) uint32 { return 1<<((t.top-order)&31) + at>>(order&31) }
 
 func (t *tree) wordsOf(i uint32, order int) []word {
 	first, n := (uint64(i)-1<<(t.top-order))<<(order-t.leaf), uint64(1)<<(order-t.leaf)
@@ -100,7 +103,7 @@ func (t *tree) grant(at uint32, order int) {
 		t.renew(t.nodeOf(at, order), order, 0)
 		return
 	}
-	w := &t.words[at>>t.leaf]
+	w := &t.words[at>>(t.leaf&31)]
 	w.free &^= run(order) << (at % 64)
 	w.heads |= 1 << (at % 64)
 	t.renew(t.nodeOf(at, t.leaf), t.leaf, longestIn(w.free))
@@ -112,7 +115,7 @@ func (t *tree) release(at uint32, order int) {
 		t.renew(t.nodeOf(at, order), order, byte(order+1))
 		return
 	}
-	w := &t.words[at>>t.leaf]
+	w := &t.words[at>>(t.leaf&31)]
 	w.free |= run(order) << (at % 64)
 	w.heads &^= 1 << (at % 64)
 	t.renew(t.nodeOf(at, t.leaf), t.leaf, longestIn(w.free))

@@ -8,8 +8,13 @@ import (
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
 	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
 )
+
+// unitsLog is log2 of the units of the atlas in a large region. They fill 32 of its areas, so the
+// atlas takes 128 bytes a region.
+const unitsLog = 25
 
 // Allocator is the buddy allocator of X-DeepLearning. Use [New].
 type Allocator struct {
@@ -21,10 +26,12 @@ type Allocator struct {
 	align device.Size // alignment asked for regions
 
 	regions regions.Set   // by address; a label is the number in the slices below
+	where   index.Atlas   // numbers of the regions by address, plus one
+	coarse  int           // log2 of the bytes that are one unit of the atlas
 	bases   []device.Addr // starts of the regions, oldest first
 	trees   []tree        // trees of the regions
 	roots   []byte        // roots of the trees
-	live    front.Ledger  // live blocks; a place is the number of a region
+	live    front.Ledger  // live blocks; a place is not used
 
 	placer *forecast.Placer // made when it is asked for
 }
@@ -56,6 +63,8 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		return a.LargestFree(), a.FreeBytes()
 	})
 	a.regions = regions.NewSet(src, &a.front.Stats)
+	a.coarse = max(0, min(log2(c.RegionBytes)-unitsLog, log2(a.align)))
+	a.where = index.NewAtlas(func(label uint32) (device.Addr, device.Size) { return a.mapped(int(label) - 1) })
 	a.front.Stats.NextRegion = c.RegionBytes
 	return a, nil
 }
@@ -78,7 +87,7 @@ func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	t.grant(at, order)
 	a.roots[region] = t.longest[1]
 	b := alloc.Block{Addr: a.addrOf(region, at), Size: a.bytesOf(order)}
-	a.live.Add(b.Addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: uint64(region)})
+	a.live.Add(b.Addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
 	a.front.Stats.Granted(r.Size, b.Size)
 	return b, nil
 }
@@ -92,11 +101,15 @@ func (a *Allocator) Free(p device.Addr) error {
 // Take is Free that also returns the requested and the granted bytes, for a strategy composed of
 // this one.
 func (a *Allocator) Take(p device.Addr) (requested, granted device.Size, err error) {
+	region := a.regionAt(p) // independent of the lookup in the table, so that the CPU can overlap both
+	if region < 0 {
+		return 0, 0, a.front.NoBlock()
+	}
 	b, ok := a.live.Take(p)
 	if !ok {
 		return 0, 0, a.front.NoBlock()
 	}
-	region, order := b.Place, a.orderFor(b.Requested)
+	order := a.orderFor(b.Requested)
 	t := &a.trees[region]
 	t.release(uint32(p.Sub(a.bases[region])>>a.shift), order)
 	a.roots[region] = t.longest[1]
@@ -109,8 +122,16 @@ func (a *Allocator) Take(p device.Addr) (requested, granted device.Size, err err
 // the device refuses as one chunk of slack.
 func (a *Allocator) Close() error {
 	a.front.Close()
-	a.bases, a.trees, a.roots, a.live = nil, nil, nil, front.Ledger{}
+	a.bases, a.trees, a.roots, a.live, a.where = nil, nil, nil, front.Ledger{}, index.Atlas{}
 	return a.regions.ReleaseAll()
+}
+
+// regionAt returns the number of the region at an address, or -1.
+func (a *Allocator) regionAt(p device.Addr) int { return int(a.where.Get(p>>(a.coarse&63))) - 1 }
+
+// mapped returns the extent of a region in units of the atlas.
+func (a *Allocator) mapped(region int) (device.Addr, device.Size) {
+	return a.bases[region] >> a.coarse, a.cfg.RegionBytes >> a.coarse
 }
 
 // honours reports whether an alignment is always kept: a block starts at a multiple of its size in
@@ -143,5 +164,7 @@ func (a *Allocator) grow() error {
 	a.bases = append(a.bases, r.Addr)
 	a.trees = append(a.trees, t)
 	a.roots = append(a.roots, t.longest[1])
+	at, n := a.mapped(len(a.bases) - 1)
+	a.where.Set(at, n, uint32(len(a.bases)))
 	return nil
 }

@@ -11,8 +11,8 @@
 //	RegionBytes ..              device      exactly the request, one region each
 //
 // With the defaults, a small and a medium request already hold two regions, 2 GiB. A free tries the
-// parts in turn, the slab first; each probes its table once. A block that came from the device
-// directly is released when it is freed; nothing else is released before Close.
+// parts in turn, the buddy first, whose regions show which blocks are its own. A block that came
+// from the device directly is released when it is freed; nothing else is released before Close.
 //
 // # Locks
 //

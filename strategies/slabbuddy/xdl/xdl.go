@@ -114,16 +114,17 @@ func (a *Allocator) refused(by power.Failure, err error) error {
 	return err
 }
 
-// Free implements [alloc.Allocator]. Each part is tried in turn, as in the original. A block
+// Free implements [alloc.Allocator]. Each part is tried in turn. The original begins with the slab;
+// the buddy begins here, because one look at its regions shows that a block is not its. A block
 // straight from the device is released. If the device refuses, its region stays as slack and is
 // released later.
 func (a *Allocator) Free(p device.Addr) error {
 	if a.front.Closed() {
 		return alloc.ErrClosed
 	}
-	requested, granted, err := a.slab.Take(p)
+	requested, granted, err := a.buddy.Take(p)
 	if err != nil {
-		requested, granted, err = a.buddy.Take(p)
+		requested, granted, err = a.slab.Take(p)
 	}
 	if err != nil {
 		requested, err = a.takeDirect(p)
