@@ -11,6 +11,7 @@ func (d *Device) Has(c device.Capability) bool {
 }
 
 func (d *Device) MemoryInfo() (free, total device.Size, err error) {
+	d.asked = true
 	if d.cfg.Capacity != 0 {
 		free, total = d.usage.Free(), d.cfg.Capacity
 	}

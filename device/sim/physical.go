@@ -50,6 +50,24 @@ func (d *Device) Physical() Space {
 	return s
 }
 
+// hasRoom reports whether the capacity admits another charge.
+func (d *Device) hasRoom(charge device.Size) bool {
+	if d.cfg.Capacity == 0 || charge <= d.usage.Free() {
+		return true
+	}
+	if need := d.usage.Charged + charge; d.short == 0 || need < d.short {
+		d.short = need
+	}
+	return false
+}
+
+// SameFor returns the capacities with which the device would have returned the same answers so far:
+// from bytes up to, but not including, below bytes; 0 is unlimited. asked reports that a caller of
+// MemoryInfo knows the capacity itself.
+func (d *Device) SameFor() (from, below device.Size, asked bool) {
+	return d.usage.PeakCharged, d.short, d.asked
+}
+
 // charge adds memory to the account: held bytes, of which charged count against the capacity.
 func (d *Device) charge(held, charged device.Size) {
 	u := &d.usage

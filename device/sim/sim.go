@@ -15,7 +15,9 @@ type Device struct {
 	regions index.AddrList[extent] // and ranges; the bound of a leaf limits the space below each entry
 	next    device.Addr            // lowest address that Bump may return; addresses above are unused
 	usage   device.Usage
-	now     uint64 // nanoseconds: the host's clock
+	short   device.Size // least capacity that would have granted a refused request; 0: none was refused
+	asked   bool        // MemoryInfo has returned the capacity
+	now     uint64      // nanoseconds: the host's clock
 	streams streams
 	pools   pools
 
@@ -203,7 +205,7 @@ func (d *Device) place(size, align device.Size) (r device.Region, p index.AddrPo
 		return r, p, false
 	}
 	size = device.AlignUp(size, d.cfg.Round)
-	if d.cfg.Capacity != 0 && device.AlignUp(size, d.cfg.Charge) > d.usage.Free() {
+	if !d.hasRoom(device.AlignUp(size, d.cfg.Charge)) {
 		return r, p, false
 	}
 	return d.choose(size, align)

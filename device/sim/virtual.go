@@ -125,8 +125,8 @@ func (d *Device) createHandle(size device.Size) (device.Handle, error) {
 		return 0, device.ErrInvalid
 	case !d.whole(size):
 		return 0, device.ErrGranularity
-	case size > device.Size(End-Base), d.cfg.FailAbove != 0 && size > d.cfg.FailAbove,
-		d.cfg.Capacity != 0 && size > d.usage.Free(), d.usage.Charged > mostCharged-size:
+	case size > device.Size(End-Base), d.cfg.FailAbove != 0 && size > d.cfg.FailAbove, !d.hasRoom(size),
+		d.usage.Charged > mostCharged-size:
 		return 0, device.ErrOutOfMemory
 	}
 	number, m, ok := d.newMemory(size, size)

@@ -143,7 +143,7 @@ type Run struct {
 	// was found, or it was not searched
 	SafeFrom      *device.Size `json:"safe_from_bytes"`
 	SearchedUpTo  device.Size  `json:"searched_up_to_bytes"`        // largest capacity that was tried
-	Probes        int          `json:"probe_count"`                 // replays that the search made
+	Probes        int          `json:"probe_count"`                 // capacities that the search tried
 	Device        device.Size  `json:"device_bytes"`                // capacity of the measuring replay
 	PeakRequested device.Size  `json:"peak_requested_bytes"`        // most bytes requested by live blocks
 	PeakAllocated device.Size  `json:"peak_allocated_bytes"`        // most bytes granted to them
@@ -265,6 +265,7 @@ type Trial struct {
 	o     Options
 
 	replayed atomic.Uint64 // events
+	known    outcomes      // of the probes so far
 	charged  device.Size   // peak of the last Measure
 	measured *Run          // row of the last Measure; nil before the first
 }
@@ -372,9 +373,16 @@ func (c *Trial) Completes(ctx context.Context, n device.Size) (ok bool, err erro
 
 // completes is Completes for a caller that has a place in the pool.
 func (c *Trial) completes(ctx context.Context, n device.Size) (bool, error) {
+	if known, ok := c.known.of(c.setup.ForCapacity(n), n); ok {
+		c.replayed.Add(known.events) // a budget of replays does not depend on what is known
+		return known.completes, ctx.Err()
+	}
 	res, err := c.replay(ctx, n, replay.Options{StopAtOOM: true, ByRef: true})
-	return err == nil && res != nil && res.OOMs == 0, err
+	return err == nil && completed(res), err
 }
+
+// completed reports whether a replay granted every request that fitted memory.
+func completed(res *replay.Result) bool { return res != nil && res.OOMs == 0 }
 
 // Measure replays with all figures on a device of n bytes, unless the last Measure did. The row it
 // returns has no minimum capacity.
@@ -494,14 +502,22 @@ func (c *Trial) replay(ctx context.Context, n device.Size, o replay.Options) (*r
 		return nil, err
 	}
 	defer dev.Close() // all was given back: the strategy is closed
-	res, err := c.trace.Run(c.setup.ForCapacity(n), dev, o)
+	setup := c.setup.ForCapacity(n)
+	res, err := c.trace.Run(setup, dev, o)
 	if errors.Is(err, device.ErrOutOfMemory) {
-		return nil, nil
+		res, err = nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("device of %v: %w", n, err)
 	}
-	c.replayed.Add(uint64(res.Replayed))
+	var events uint64
+	if res != nil {
+		events = uint64(res.Replayed)
+	}
+	c.replayed.Add(events)
+	if o.StopAtOOM {
+		c.known.add(setup, dev, completed(res), events)
+	}
 	return res, nil
 }
 
