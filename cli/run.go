@@ -107,6 +107,10 @@ func (f *runFlags) run(cmd *cobra.Command, command []string) error {
 	if f.o.CuDNN, err = launch.ParseWorkAreas(f.cudnn); err != nil {
 		return flagError("cudnn", err)
 	}
+	if room := f.o.Shape().Capacity; f.o.CuDNN.Bound >= room {
+		return flagError("cudnn", fmt.Errorf("bound=%s: want less than the %s of the device that CUDA's context leaves",
+			units.Bytes(f.o.CuDNN.Bound), units.Bytes(room)))
+	}
 	if f.o.Policy = map[string]sim.Policy{"linux": sim.TopDown, "wsl": sim.FirstFit}[f.os]; f.o.Policy == "" {
 		return flagError("os", fmt.Errorf("%q: want linux or wsl", f.os))
 	}

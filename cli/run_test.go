@@ -238,6 +238,10 @@ func TestRunRefuses(t *testing.T) {
 		{[]string{"run", "--device", "sim:nosuch", "--", "python3"}, "no such card"},
 		{[]string{"run", "--device", "sim:t4-16g", "--context", "much", "--", "python3"}, "--context: "},
 		{[]string{"run", "--device", "sim:t4-16g", "--context", "20GiB", "--", "python3"}, "--context: want less than "},
+		{
+			[]string{"run", "--device", "sim:2GiB", "--cudnn", "bound=1548MiB", "--", "python3"},
+			"--cudnn: bound=1.51 GiB: want less than the 1.51 GiB of the device that CUDA's context leaves",
+		},
 		{[]string{"run", "--device", "sim:t4-16g", "--until-step", "-1", "--", "python3"}, "--until-step: want 0 or more"},
 		{[]string{"run", "--device", "sim:t4-16g", "--os", "mac", "--", "python3"}, "--os: \"mac\": want linux or wsl"},
 		{[]string{"run", "--device", "sim:t4-16g", "--values", "-1", "--", "python3"}, "--values: "},

@@ -50,7 +50,7 @@ func ParseWorkAreas(text string) (w WorkAreas, err error) {
 }
 
 // row is a row of a table: a convolution and the bytes of its work area.
-var row = regexp.MustCompile(`^(forward|data|filter)( [a-z]+=[-0-9,:]+)+ [0-9]+$`)
+var row = regexp.MustCompile(`^(forward|data|filter)( [a-z]+=[-0-9,:]+)+ [0-9]{1,18}$`)
 
 // errRow says what a row has.
 var errRow = errors.New("want a row of vramyard.cudnn_table: a convolution and the bytes of its work area")

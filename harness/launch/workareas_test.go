@@ -3,6 +3,7 @@ package launch
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,6 +34,9 @@ func TestWorkAreasAreRead(t *testing.T) {
 	_, err = ParseWorkAreas("table=" + path)
 	require.ErrorIs(t, err, errRow)
 	require.ErrorContains(t, err, path+":2: \"forward type=0\"")
+	require.NoError(t, os.WriteFile(path, []byte("forward type=0 "+strings.Repeat("9", 19)+"\n"), 0o600))
+	_, err = ParseWorkAreas("table=" + path)
+	require.ErrorIs(t, err, errRow, "a size that no card has")
 	require.NoError(t, os.WriteFile(path, make([]byte, 1<<17), 0o600))
 	_, err = ParseWorkAreas("table=" + path)
 	require.ErrorContains(t, err, path+": bufio.Scanner: token too long")
