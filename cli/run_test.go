@@ -105,6 +105,24 @@ func TestPyTorchRunsNameWhatTheyRead(t *testing.T) {
 	}
 }
 
+// TestPyTorchRunsTakeWorkAreasFromTables has the functions of cuDNN's graph API, and the older
+// ones, find the rows of a table.
+func TestPyTorchRunsTakeWorkAreasFromTables(t *testing.T) {
+	reserved := regexp.MustCompile(` reserved at most (\d+)\.00 MiB on the Tesla T4`)
+	var want []string
+	for _, disabled := range []string{"0", "1"} {
+		t.Setenv("TORCH_CUDNN_V8_API_DISABLED", disabled)
+		out := launched(t, "--device", "sim:t4-16g", "--cudnn", "table=testdata/pytorch/convolution.table", "--",
+			python(t), "testdata/pytorch/convolution.py")
+		require.NotContains(t, out, "cuDNN's own")
+		found := reserved.FindStringSubmatch(out)
+		require.NotNil(t, found, out)
+		require.Len(t, found[1], 3, "the largest area has 128 MiB")
+		want = append(want, found[1])
+	}
+	require.Equal(t, want[0], want[1])
+}
+
 // TestPyTorchRunsGiveRanges checks that the peak that an answer foresees without guessed areas, or
 // with another order of addresses, is the peak of a run.
 func TestPyTorchRunsGiveRanges(t *testing.T) {

@@ -64,14 +64,24 @@ bool look_up(const char *row, size_t length, uint64_t *bytes) {
   return false;
 }
 
-// The work area of a plan, and whether it is known.
-uint64_t work_area(const struct descriptor *plan, bool *guessed, bool *convolution) {
+// A work area, and whether its size is a guess.
+struct area {
+  uint64_t bytes;
+  bool guessed;
+};
+
+// The work area of the convolution that a row describes; an empty row is another operation.
+struct area area_of(const char *row, size_t length) {
+  struct area a = {chosen()->bound, true};
+  a.guessed = !look_up(row, length, &a.bytes);
+  return a;
+}
+
+struct area area_of(const struct descriptor *plan, bool *convolution) {
   char row[longest_row];
   size_t length = describe_convolution(plan, row, sizeof row);
-  uint64_t bytes = chosen()->bound;
   *convolution = length > 0;
-  *guessed = !look_up(row, length, &bytes);
-  return bytes;
+  return area_of(row, length);
 }
 
 }  // namespace
@@ -113,9 +123,9 @@ API int cudnnBackendGetAttribute(struct descriptor *d, int name, int, int64_t ro
   if (count != nullptr) *count = n;
   if (n == 0 || room < 1 || elements == nullptr) return DNN_SUCCESS;
   int64_t value = 1;
-  bool guessed, convolution;
+  bool convolution;
   switch (name) {
-    case PLAN_WORKSPACE: value = int64_t(work_area(d, &guessed, &convolution)); [[fallthrough]];
+    case PLAN_WORKSPACE: value = int64_t(area_of(d, &convolution).bytes); [[fallthrough]];
     case ENGINE_INDEX: memcpy(elements, &value, sizeof value); break;
     // An int. A configuration that needs more than the card has would be left out.
     case CONFIG_SHARED_MEMORY: memset(elements, 0, sizeof(int32_t)); break;
@@ -129,63 +139,10 @@ API int cudnnBackendGetAttribute(struct descriptor *d, int name, int, int64_t ro
 }
 
 API int cudnnBackendExecute(void *, struct descriptor *plan, struct descriptor *pack) {
-  bool guessed, convolution;
-  work_area(plan, &guessed, &convolution);
-  if (guessed) vramyard_guessed(convolution ? GUESSED_CONVOLUTION : GUESSED_OTHER, area_in(pack), nullptr);
+  bool convolution;
+  if (!area_of(plan, &convolution).guessed) return DNN_SUCCESS;
+  vramyard_guessed(convolution ? GUESSED_CONVOLUTION : GUESSED_OTHER, area_in(pack), nullptr);
   return DNN_SUCCESS;
-}
-
-// Convolutions without the graph API: one algorithm.
-
-namespace {
-
-struct algorithm {
-  int number, status;
-  float milliseconds;
-  size_t memory;
-  int deterministic, math, reserved[3];
-};
-
-int one_algorithm(int requested, int *returned, struct algorithm *results) {
-  *returned = requested > 0 ? 1 : 0;
-  if (requested > 0) results[0] = {1, DNN_SUCCESS, 1, chosen()->bound, 1, 0, {}};
-  return DNN_SUCCESS;
-}
-
-int bounded(size_t *size) {
-  *size = chosen()->bound;
-  return DNN_SUCCESS;
-}
-
-// All functions have the work area at the same place.
-int convolved(const void *area) {
-  vramyard_guessed(GUESSED_CONVOLUTION, area, nullptr);
-  return DNN_SUCCESS;
-}
-
-}  // namespace
-
-#define CONVOLUTION(kind)                                                                                            \
-  API int cudnnGetConvolution##kind##Algorithm_v7(void *, void *, void *, void *, void *, int n, int *returned,      \
-                                                  struct algorithm *results) {                                       \
-    return one_algorithm(n, returned, results);                                                                      \
-  }                                                                                                                  \
-  API int cudnnFindConvolution##kind##AlgorithmEx(void *, void *, void *, void *, void *, void *, void *, void *,    \
-                                                  int n, int *returned, struct algorithm *results, void *, size_t) { \
-    return one_algorithm(n, returned, results);                                                                      \
-  }                                                                                                                  \
-  API int cudnnGetConvolution##kind##WorkspaceSize(void *, void *, void *, void *, void *, int, size_t *size) {      \
-    return bounded(size);                                                                                            \
-  }                                                                                                                  \
-  API int cudnnConvolution##kind(void *, void *, void *, void *, void *, void *, void *, int, void *area) {           \
-    return convolved(area);                                                                                          \
-  }
-
-CONVOLUTION(Forward)
-CONVOLUTION(BackwardData)
-CONVOLUTION(BackwardFilter)
-API int cudnnConvolutionBiasActivationForward(void *, void *, void *, void *, void *, void *, void *, int, void *area) {
-  return convolved(area);
 }
 
 // Descriptors of tensors and filters, which can be read back.
@@ -193,25 +150,40 @@ API int cudnnConvolutionBiasActivationForward(void *, void *, void *, void *, vo
 namespace {
 
 struct tensor {
-  int type, format, count;
-  int dimensions[most_dimensions], strides[most_dimensions];
+  int64_t type;
+  int format, count;
+  int64_t dimensions[most_dimensions], strides[most_dimensions];
 };
 
+const int format_channels_last = 1;
+
+// Without strides a tensor is packed. The second dimension are the channels.
 int set_tensor(struct tensor *t, int type, int format, int count, const int *dimensions, const int *strides) {
   if (count < 1 || count > most_dimensions) return DNN_BAD_PARAM;
   *t = {type, format, count, {}, {}};
-  int packed = 1;
-  for (int i = count - 1; i >= 0; i--) {
+  uint64_t packed = 1;
+  bool channels_last = format == format_channels_last && count > 2;
+  for (int n = 0; n < count; n++) {
+    int i = count - 1 - n;
+    if (channels_last && i > 0) i = n == 0 ? 1 : i + 1;
     t->dimensions[i] = dimensions[i];
-    t->strides[i] = strides != nullptr ? strides[i] : packed;
-    packed *= dimensions[i];
+    t->strides[i] = strides != nullptr ? strides[i] : int64_t(packed);
+    packed *= uint64_t(dimensions[i]);
   }
   return DNN_SUCCESS;
 }
 
+void get_tensor(const struct tensor *t, int room, int *type, int *count, int *dimensions, int *strides) {
+  *type = int(t->type), *count = t->count;
+  for (int i = 0; i < t->count && i < room; i++) {
+    dimensions[i] = int(t->dimensions[i]);
+    if (strides != nullptr) strides[i] = int(t->strides[i]);
+  }
+}
+
 template <typename T>
 int make(T **out) {
-  *out = static_cast<T *>(calloc(1, sizeof **out));
+  *out = static_cast<T *>(checked(calloc(1, sizeof **out)));
   return DNN_SUCCESS;
 }
 
@@ -233,14 +205,104 @@ API int cudnnSetFilterNdDescriptor(struct tensor *t, int type, int format, int c
   return set_tensor(t, type, format, count, dimensions, nullptr);
 }
 API int cudnnGetTensorNdDescriptor(struct tensor *t, int room, int *type, int *count, int *dimensions, int *strides) {
-  *type = t->type, *count = t->count;
-  for (int i = 0; i < t->count && i < room; i++) dimensions[i] = t->dimensions[i], strides[i] = t->strides[i];
+  get_tensor(t, room, type, count, dimensions, strides);
   return DNN_SUCCESS;
 }
 API int cudnnGetFilterNdDescriptor(struct tensor *t, int room, int *type, int *format, int *count, int *dimensions) {
-  *type = t->type, *format = t->format, *count = t->count;
-  for (int i = 0; i < t->count && i < room; i++) dimensions[i] = t->dimensions[i];
+  *format = t->format;
+  get_tensor(t, room, type, count, dimensions, nullptr);
   return DNN_SUCCESS;
+}
+
+// Convolutions without the graph API: one algorithm. The rows of a table describe them too.
+
+namespace {
+
+struct algorithm {
+  int number, status;
+  float milliseconds;
+  size_t memory;
+  int deterministic, math, reserved[3];
+};
+
+// A convolution without its tensors.
+struct window {
+  int count;  // of dimensions
+  int64_t pads[most_dimensions], strides[most_dimensions], dilations[most_dimensions];
+};
+
+// All functions have the window between the second and the third tensor: forward the input, the
+// filter and the output, data the filter, the output and the input, filter the input, the output
+// and the filter.
+struct area area_of(int operation, const struct tensor *a, const struct tensor *b, const struct window *w,
+                    const struct tensor *c) {
+  bool forward = operation == DESCRIPTOR_FORWARD, data = operation == DESCRIPTOR_DATA;
+  const struct tensor *filter = forward ? b : data ? a : c, *input = data ? c : a, *output = forward ? c : b;
+  struct convolution all = {
+      operation,
+      {&input->type, 1},
+      {{filter->dimensions, filter->count}, {filter->strides, filter->count}},
+      {{input->dimensions, input->count}, {input->strides, input->count}},
+      {{output->dimensions, output->count}, {output->strides, output->count}},
+      {w->pads, w->count},
+      {w->pads, w->count},
+      {w->strides, w->count},
+      {w->dilations, w->count},
+  };
+  char row[longest_row];
+  return area_of(row, write_row(&all, row, sizeof row));
+}
+
+int one_algorithm(struct area a, int requested, int *returned, struct algorithm *results) {
+  *returned = requested > 0 ? 1 : 0;
+  if (requested > 0) results[0] = {1, DNN_SUCCESS, 1, a.bytes, 1, 0, {}};
+  return DNN_SUCCESS;
+}
+
+int convolved(struct area a, const void *at) {
+  if (a.guessed) vramyard_guessed(GUESSED_CONVOLUTION, at, nullptr);
+  return DNN_SUCCESS;
+}
+
+}  // namespace
+
+API int cudnnCreateConvolutionDescriptor(struct window **out) { return make(out); }
+API int cudnnDestroyConvolutionDescriptor(struct window *w) { return drop(w); }
+API int cudnnSetConvolutionNdDescriptor(struct window *w, int count, const int *pads, const int *strides,
+                                        const int *dilations, int, int) {
+  if (count < 0 || count > most_dimensions) return DNN_BAD_PARAM;
+  w->count = count;
+  for (int i = 0; i < count; i++) w->pads[i] = pads[i], w->strides[i] = strides[i], w->dilations[i] = dilations[i];
+  return DNN_SUCCESS;
+}
+
+#define CONVOLUTION(kind, operation)                                                                                   \
+  API int cudnnGetConvolution##kind##Algorithm_v7(void *, struct tensor *a, struct tensor *b, struct window *w,        \
+                                                  struct tensor *c, int n, int *returned, struct algorithm *results) { \
+    return one_algorithm(area_of(operation, a, b, w, c), n, returned, results);                                        \
+  }                                                                                                                    \
+  API int cudnnFindConvolution##kind##AlgorithmEx(void *, struct tensor *a, void *, struct tensor *b, void *,          \
+                                                  struct window *w, struct tensor *c, void *, int n, int *returned,    \
+                                                  struct algorithm *results, void *, size_t) {                         \
+    return one_algorithm(area_of(operation, a, b, w, c), n, returned, results);                                        \
+  }                                                                                                                    \
+  API int cudnnGetConvolution##kind##WorkspaceSize(void *, struct tensor *a, struct tensor *b, struct window *w,       \
+                                                   struct tensor *c, int, size_t *size) {                              \
+    *size = area_of(operation, a, b, w, c).bytes;                                                                      \
+    return DNN_SUCCESS;                                                                                                \
+  }                                                                                                                    \
+  API int cudnnConvolution##kind(void *, void *, struct tensor *a, void *, struct tensor *b, void *, struct window *w, \
+                                 int, void *at, size_t, void *, struct tensor *c, void *) {                            \
+    return convolved(area_of(operation, a, b, w, c), at);                                                              \
+  }
+
+CONVOLUTION(Forward, DESCRIPTOR_FORWARD)
+CONVOLUTION(BackwardData, DESCRIPTOR_DATA)
+CONVOLUTION(BackwardFilter, DESCRIPTOR_FILTER)
+API int cudnnConvolutionBiasActivationForward(void *, void *, struct tensor *x, void *, struct tensor *filter, void *,
+                                              struct window *w, int, void *at, size_t, void *, void *, void *, void *,
+                                              void *, void *, struct tensor *y, void *) {
+  return convolved(area_of(DESCRIPTOR_FORWARD, x, filter, w, y), at);
 }
 
 // Recurrent networks. The matrices of all layers come first, then all biases.

@@ -51,10 +51,30 @@ struct descriptor {
 
 struct descriptor *new_descriptor(int type);
 void release_descriptor(struct descriptor *d);
+// Elements of types that nothing reads are ignored.
 void set_attribute(struct descriptor *d, int name, int type, int64_t count, const void *elements);
 
-// Writes the line that a table of work areas has for the convolution that a descriptor leads to. It
-// returns the length; 0 without a convolution.
+// Numbers that a descriptor has; none for an attribute that was not set.
+struct numbers {
+  const int64_t *values;
+  int64_t count;
+};
+
+// A convolution as cuDNN is asked for it.
+struct convolution {
+  int operation;  // the type of its descriptor in the graph API
+  struct numbers type;
+  struct {
+    struct numbers dimensions, strides;
+  } filter, input, output;
+  struct numbers pads_before, pads_after, strides, dilations;
+};
+
+// Writes the line that a table of work areas has for a convolution, without the bytes. It returns the
+// length; 0 if there is not enough room.
+size_t write_row(const struct convolution *c, char *text, size_t room);
+
+// The same for the convolution that a descriptor leads to; 0 without one.
 size_t describe_convolution(const struct descriptor *d, char *text, size_t room);
 
 // The work area in a pack of arguments; null without one.

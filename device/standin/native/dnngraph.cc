@@ -21,6 +21,18 @@ struct descriptor *held(const struct attribute_set *a, int64_t i) {
   return static_cast<struct descriptor *>(pointer(uint64_t(a->values[i])));
 }
 
+// The descriptor that an attribute of another one has; null without one.
+const struct descriptor *led_to(const struct descriptor *d, int name) {
+  const struct attribute_set *a = find_attribute(d, name);
+  return a == nullptr || a->type != ELEMENT_DESCRIPTOR ? nullptr : held(a, 0);
+}
+
+struct numbers numbers_of(const struct descriptor *d, int name) {
+  const struct attribute_set *a = d == nullptr ? nullptr : find_attribute(d, name);
+  if (a == nullptr || a->type == ELEMENT_DESCRIPTOR) return {};
+  return {a->values, a->count};
+}
+
 // The first descriptor of a type that another one leads to.
 const struct descriptor *find_descriptor(const struct descriptor *d, int first, int last, int depth) {
   if (d == nullptr || (d->type >= first && d->type <= last)) return d;
@@ -45,25 +57,17 @@ struct line {
   size_t room, length;
 };
 
-void append(struct line *l, const char *name, const struct attribute_set *a) {
-  for (int64_t i = 0; i < (a == nullptr ? 0 : a->count) && l->length < l->room; i++) {
-    int n = snprintf(l->text + l->length, l->room - l->length, "%s%lld", i == 0 ? name : ",", (long long)a->values[i]);
-    l->length += size_t(n);
+void append(struct line *l, const char *name, struct numbers n) {
+  for (int64_t i = 0; i < n.count && l->length < l->room; i++) {
+    const char *between = i == 0 ? name : ",";
+    l->length += size_t(snprintf(l->text + l->length, l->room - l->length, "%s%lld", between, (long long)n.values[i]));
   }
-}
-
-void append_tensor(struct line *l, char letter, const struct descriptor *operation, int name) {
-  const struct attribute_set *a = find_attribute(operation, name);
-  if (a == nullptr || a->count == 0) return;
-  const char label[] = {' ', letter, '=', 0};
-  append(l, label, find_attribute(held(a, 0), TENSOR_DIMENSIONS));
-  append(l, ":", find_attribute(held(a, 0), TENSOR_STRIDES));
 }
 
 }  // namespace
 
 struct descriptor *new_descriptor(int type) {
-  struct descriptor *d = static_cast<struct descriptor *>(malloc(sizeof *d));
+  struct descriptor *d = static_cast<struct descriptor *>(checked(malloc(sizeof *d)));
   *d = {type, 1, nullptr};
   return d;
 }
@@ -82,7 +86,7 @@ void set_attribute(struct descriptor *d, int name, int type, int64_t count, cons
   if (elements == nullptr || count <= 0) return;
   size_t width = type == ELEMENT_DATA_TYPE ? 4 : type == ELEMENT_INT64 || type == ELEMENT_DESCRIPTOR || name == PACK_WORKSPACE ? 8 : 0;
   if (width == 0) return;  // nothing reads it
-  int64_t *values = static_cast<int64_t *>(calloc(size_t(count), sizeof *values));
+  int64_t *values = static_cast<int64_t *>(checked(calloc(size_t(count), sizeof *values)));
   for (int64_t i = 0; i < count; i++) {
     memcpy(&values[i], static_cast<const char *>(elements) + size_t(i) * width, width);
     if (type != ELEMENT_DESCRIPTOR || values[i] == 0) continue;
@@ -90,13 +94,32 @@ void set_attribute(struct descriptor *d, int name, int type, int64_t count, cons
   }
   struct attribute_set *a = const_cast<struct attribute_set *>(find_attribute(d, name));
   if (a == nullptr) {
-    a = static_cast<struct attribute_set *>(malloc(sizeof *a));
+    a = static_cast<struct attribute_set *>(checked(malloc(sizeof *a)));
     a->next = d->attributes;
     d->attributes = a;
   } else {
     drop_values(a);
   }
   a->name = name, a->type = type, a->count = count, a->values = values;
+}
+
+size_t write_row(const struct convolution *c, char *text, size_t room) {
+  const char *operation = c->operation == DESCRIPTOR_FORWARD ? "forward"
+                          : c->operation == DESCRIPTOR_DATA  ? "data"
+                                                             : "filter";
+  struct line l = {text, room, size_t(snprintf(text, room, "%s", operation))};
+  append(&l, " type=", c->type);
+  append(&l, " w=", c->filter.dimensions);
+  append(&l, ":", c->filter.strides);
+  append(&l, " x=", c->input.dimensions);
+  append(&l, ":", c->input.strides);
+  append(&l, " y=", c->output.dimensions);
+  append(&l, ":", c->output.strides);
+  append(&l, " pad=", c->pads_before);
+  append(&l, ":", c->pads_after);
+  append(&l, " stride=", c->strides);
+  append(&l, " dilation=", c->dilations);
+  return l.length < room ? l.length : 0;
 }
 
 size_t describe_convolution(const struct descriptor *d, char *text, size_t room) {
@@ -106,21 +129,22 @@ size_t describe_convolution(const struct descriptor *d, char *text, size_t room)
   int first = o->type == DESCRIPTOR_FORWARD ? FORWARD_CONVOLUTION
               : o->type == DESCRIPTOR_DATA  ? DATA_CONVOLUTION
                                             : FILTER_CONVOLUTION;
-  const struct attribute_set *c = find_attribute(o, first), *x = find_attribute(o, first + 2);
-  if (c == nullptr || x == nullptr) return 0;
-  struct line l = {text, room, 0};
-  const char *operation = o->type == DESCRIPTOR_FORWARD ? "forward" : o->type == DESCRIPTOR_DATA ? "data" : "filter";
-  l.length = size_t(snprintf(text, room, "%s", operation));
-  append(&l, " type=", find_attribute(held(x, 0), TENSOR_TYPE));
   // The attributes of the three operations have the same order: filter, input, output.
-  append_tensor(&l, 'w', o, first + 1);
-  append_tensor(&l, 'x', o, first + 2);
-  append_tensor(&l, 'y', o, first + 3);
-  append(&l, " pad=", find_attribute(held(c, 0), CONVOLUTION_PRE_PADDINGS));
-  append(&l, ":", find_attribute(held(c, 0), CONVOLUTION_POST_PADDINGS));
-  append(&l, " stride=", find_attribute(held(c, 0), CONVOLUTION_STRIDES));
-  append(&l, " dilation=", find_attribute(held(c, 0), CONVOLUTION_DILATIONS));
-  return l.length < room ? l.length : 0;
+  const struct descriptor *c = led_to(o, first), *w = led_to(o, first + 1);
+  const struct descriptor *x = led_to(o, first + 2), *y = led_to(o, first + 3);
+  if (c == nullptr || x == nullptr) return 0;
+  struct convolution all = {
+      o->type,
+      numbers_of(x, TENSOR_TYPE),
+      {numbers_of(w, TENSOR_DIMENSIONS), numbers_of(w, TENSOR_STRIDES)},
+      {numbers_of(x, TENSOR_DIMENSIONS), numbers_of(x, TENSOR_STRIDES)},
+      {numbers_of(y, TENSOR_DIMENSIONS), numbers_of(y, TENSOR_STRIDES)},
+      numbers_of(c, CONVOLUTION_PRE_PADDINGS),
+      numbers_of(c, CONVOLUTION_POST_PADDINGS),
+      numbers_of(c, CONVOLUTION_STRIDES),
+      numbers_of(c, CONVOLUTION_DILATIONS),
+  };
+  return write_row(&all, text, room);
 }
 
 const void *area_in(const struct descriptor *pack) {
