@@ -65,7 +65,7 @@ func TestRenderNamesWhatIsMissing(t *testing.T) {
 	f, err := loadAll(committed)
 	require.NoError(t, err)
 	_, err = f.filled("# no marks\n")
-	require.ErrorContains(t, err, "<!-- begin machine -->")
+	require.ErrorContains(t, err, "<!-- begin answer -->")
 }
 
 func TestRunRefusesWhatItCannotDo(t *testing.T) {

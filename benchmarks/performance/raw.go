@@ -109,7 +109,10 @@ func (f *latencyFile) sound() bool {
 
 func (f *linesFile) sound() bool { return f.Schema == schema && len(f.Runs) > 0 }
 
-func (f *peersFile) sound() bool { return f.Commit != "" && len(f.Runs) > 0 }
+func (f *peersFile) sound() bool {
+	alone := func(runs []peerRun) bool { return fastest(runs, foreign) == nil || fastest(runs, oursByAddress) == nil }
+	return f.Commit != "" && len(f.raced()) > 0 && !slices.ContainsFunc(f.raced(), alone)
+}
 
 // read reads a raw file, which may have unknown fields or not.
 func read(o options, name string, v rawFile, strict bool) error {

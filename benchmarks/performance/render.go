@@ -24,18 +24,29 @@ type figures struct {
 
 // peersFile is what benchmarks/peers/race writes, as far as it is shown here.
 type peersFile struct {
-	Commit string `json:"commit"`
-	Rounds int    `json:"rounds"`
-	Runs   []struct {
-		Allocator string  `json:"allocator"`
-		About     string  `json:"about"`
-		ByAddress bool    `json:"by_address"`
-		Workload  string  `json:"workload"`
-		Live      int     `json:"live"`
-		Min       float64 `json:"ns_per_pair_min"`
-		Address   float64 `json:"address_ratio"`
-		Heap      float64 `json:"heap_bytes_per_block"`
-	} `json:"runs"`
+	Commit string    `json:"commit"`
+	Rounds int       `json:"rounds"`
+	Runs   []peerRun `json:"runs"`
+}
+
+// peerRun is one allocator of the race on one workload.
+type peerRun struct {
+	Allocator string  `json:"allocator"`
+	About     string  `json:"about"`
+	ByAddress bool    `json:"by_address"`
+	Workload  string  `json:"workload"`
+	Live      int     `json:"live"`
+	Min       float64 `json:"ns_per_pair_min"`
+	Address   float64 `json:"address_ratio"`
+	Heap      float64 `json:"heap_bytes_per_block"`
+}
+
+// name returns the allocator, with a * if it frees by a handle or reference.
+func (r *peerRun) name() string {
+	if r.ByAddress {
+		return r.Allocator
+	}
+	return r.Allocator + " *"
 }
 
 func loadAll(o options) (f figures, err error) {

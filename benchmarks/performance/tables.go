@@ -20,7 +20,7 @@ type table struct {
 
 func tables() []table {
 	return []table{
-		{"machine", (*figures).machineTable}, {"w1", (*figures).w1Tables}, {"mixes", (*figures).mixTables},
+		{"answer", (*figures).answer}, {"machine", (*figures).machineTable}, {"w1", (*figures).w1Tables}, {"mixes", (*figures).mixTables},
 		{"peers", (*figures).peersTable}, {"locked", (*figures).lockedTable}, {"latency", (*figures).latencyTable},
 		{"floor", (*figures).floorTable}, {"places", (*figures).placesTable},
 	}
@@ -183,10 +183,7 @@ func (f *figures) peersTable() string {
 		if r.Workload != "w1" {
 			continue
 		}
-		name := r.Allocator
-		if !r.ByAddress {
-			name += " *"
-		}
+		name := r.name()
 		if cells[name] == nil {
 			cells[name] = map[int]string{}
 			names = append(names, name)
