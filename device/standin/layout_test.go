@@ -34,6 +34,7 @@ func TestBothSidesHaveTheSameLayout(t *testing.T) {
 		{"DEVICE_UNMAP", int(opUnmap)},
 		{"DEVICE_EXPORT_TABLE", int(opExportTable)},
 		{"MARK_OUT_OF_MEMORY", int(OutOfMemory)},
+		{"MARK_RAISED", int(Raised)},
 		{"MARK_WAITED", int(Waited)},
 		{"MARK_GUESSED + GUESSED_CONVOLUTION", int(GuessedConvolutions)},
 		{"MARK_GUESSED + GUESSED_OTHER", int(GuessedOther)},

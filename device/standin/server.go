@@ -44,6 +44,9 @@ type Config struct {
 	Lazy bool
 	// Strict ends a program that calls a function that is not modelled.
 	Strict bool
+	// Context in bytes is taken of a device by each process that uses it, except the first: the memory
+	// of a device excludes the context of one process.
+	Context device.Size
 	// Keep in bytes bounds the copies whose contents are kept.
 	Keep device.Size
 	// Base is the lowest address of every device.
@@ -61,6 +64,7 @@ const (
 	StepEnded                    // a step of the optimizer has ended
 	OutOfMemory                  // the allocator of the program gave up a request
 	Changed                      // the memory taken from a device has changed
+	Raised                       // an exception ends the process; Number is 1 if it is for lack of memory, else 0
 )
 
 // Waited reports, once, that the allocator of the program waits for events before it reuses a block
@@ -81,12 +85,15 @@ type Event struct {
 	Process int
 	// Kind is what happened.
 	Kind EventKind
-	// Number is the number of the step, or the bytes of the request.
+	// Number is the number of the step, the bytes of the request, or a count.
 	Number uint64
 	// Reserved in bytes is the memory that the process holds of all devices now.
 	Reserved device.Size
 	// Peak in bytes is the most that it held of one device.
 	Peak device.Size
+	// All in bytes is the memory that all processes hold of all devices now, with the context of each
+	// process but the first of a device.
+	All device.Size
 }
 
 // The protocol of native/process.cc.
@@ -116,8 +123,11 @@ type Server struct {
 	listener net.Listener
 	serving  sync.WaitGroup
 
-	mu    sync.Mutex // serializes the calls of all processes
-	lines map[net.Conn]struct{}
+	mu       sync.Mutex // serializes the calls of all processes
+	lines    map[net.Conn]struct{}
+	held     device.Size     // sum of the memory of all processes
+	users    []int           // processes that use a device, by device
+	contexts [][]device.Addr // contexts of all of them but one
 }
 
 // Listen starts to serve at a Unix socket.
@@ -126,7 +136,10 @@ func Listen(path string, c Config) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the socket for the program: %w", err)
 	}
-	s := &Server{config: c, listener: l, lines: map[net.Conn]struct{}{}}
+	s := &Server{
+		config: c, listener: l, lines: map[net.Conn]struct{}{},
+		users: make([]int, len(c.Devices)), contexts: make([][]device.Addr, len(c.Devices)),
+	}
 	s.serving.Go(s.accept)
 	return s, nil
 }
@@ -159,7 +172,7 @@ func (s *Server) accept() {
 
 // serve answers one process until it ends.
 func (s *Server) serve(line net.Conn) {
-	p := process{memories: make([]*Memory, len(s.config.Devices))}
+	p := process{memories: make([]*Memory, len(s.config.Devices)), uses: make([]bool, len(s.config.Devices))}
 	for i, d := range s.config.Devices {
 		p.memories[i] = NewMemory(d.Source)
 	}
@@ -171,8 +184,13 @@ func (s *Server) serve(line net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tell(&p, Ended, 0)
-	for _, m := range p.memories {
+	s.held -= p.reserved
+	for i, m := range p.memories {
 		_ = m.GiveBack() // a simulated device refuses nothing that is held
+		if p.uses[i] {
+			s.users[i]--
+			s.dropContext(i)
+		}
 	}
 	delete(s.lines, line)
 	_ = line.Close() // Close may have closed it
@@ -182,7 +200,34 @@ func (s *Server) serve(line net.Conn) {
 type process struct {
 	number   int
 	memories []*Memory   // by device
+	uses     []bool      // whether it has taken memory of a device
 	reserved device.Size // of all devices, as last told
+}
+
+// addContext takes the context of a process when it first takes memory of a device. It reports
+// whether there is room for it.
+func (s *Server) addContext(p *process, number uint64, op Op) bool {
+	if p.uses[number] || op != opReserve && op != opCreate && op != opAllocAsync {
+		return true
+	}
+	if s.users[number] > 0 && s.config.Context > 0 {
+		r, err := s.config.Devices[number].Source.Reserve(s.config.Context, cudaAlign)
+		if err != nil {
+			return false
+		}
+		s.contexts[number] = append(s.contexts[number], r.Addr)
+	}
+	s.users[number]++
+	p.uses[number] = true
+	return true
+}
+
+// dropContext releases a context after a process ended: contexts are alike.
+func (s *Server) dropContext(number int) {
+	if n := len(s.contexts[number]); n > 0 {
+		_ = s.config.Devices[number].Source.Release(s.contexts[number][n-1]) // a simulated device refuses no release
+		s.contexts[number] = s.contexts[number][:n-1]
+	}
 }
 
 // tell calls Watch.
@@ -195,7 +240,12 @@ func (s *Server) tell(p *process, kind EventKind, number uint64) {
 	if kind == Changed && e.Reserved == p.reserved || s.config.Watch == nil {
 		return
 	}
+	s.held += e.Reserved - p.reserved
 	p.reserved = e.Reserved
+	e.All = s.held
+	for _, c := range s.contexts {
+		e.All += device.Size(len(c)) * s.config.Context
+	}
 	s.config.Watch(e)
 }
 
@@ -244,6 +294,8 @@ func (s *Server) answer(line io.ReadWriter, p *process) error {
 		s.tell(p, EventKind(word(1)), word(2))
 	case number >= uint64(len(p.memories)):
 		r.Answer = answerInvalid
+	case !s.addContext(p, number, op):
+		r.Answer = answerOutOfMemory
 	default:
 		r.Value, r.Answer = p.memories[number].Serve(op, [4]uint64{word(1), word(2), word(3), word(4)})
 		if op == opInfo {

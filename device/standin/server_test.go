@@ -1,6 +1,8 @@
 package standin
 
 import (
+	"encoding/binary"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,4 +80,65 @@ func TestRulesCoverEveryName(t *testing.T) {
 	} {
 		require.Equal(t, "#include \"stub.h\"\n\n"+want.line, stubs([]string{want.name}, all))
 	}
+}
+
+// TestProcessesShareADevice takes a context for each process but the first, and adds the memory of
+// all processes up.
+func TestProcessesShareADevice(t *testing.T) {
+	t.Parallel()
+	const context = 100 * device.MiB
+	d, err := sim.New(sim.Config{Capacity: device.GiB})
+	require.NoError(t, err)
+	var last Event
+	s, err := Listen(filepath.Join(t.TempDir(), "socket"), Config{
+		Devices: []Simulated{{Source: d}}, Context: context, Watch: func(e Event) { last = e },
+	})
+	require.NoError(t, err)
+	type client struct {
+		line net.Conn
+		done chan struct{}
+	}
+	connect := func(number uint64) client {
+		here, there := net.Pipe()
+		c := client{here, make(chan struct{})}
+		go func() {
+			s.serve(there)
+			close(c.done)
+		}()
+		require.NoError(t, binary.Write(here, binary.NativeEndian, []uint64{protocol, number}))
+		require.NoError(t, binary.Read(here, binary.NativeEndian, &hello{}))
+		require.NoError(t, binary.Read(here, binary.NativeEndian, &Card{}))
+		return c
+	}
+	ask := func(c client, op Op, arg uint64) (r reply) {
+		require.NoError(t, binary.Write(c.line, binary.NativeEndian, []uint64{uint64(op), arg, 0, 0, 0}))
+		require.NoError(t, binary.Read(c.line, binary.NativeEndian, &r))
+		return r
+	}
+	take := func(c client, n device.Size) Answer { return ask(c, opReserve, uint64(n)).Answer }
+	end := func(c client) {
+		require.NoError(t, c.line.Close())
+		<-c.done
+	}
+	free := func(c client) device.Size { return device.Size(ask(c, opInfo, 0).Value[0]) }
+
+	a, b := connect(1), connect(2)
+	require.Equal(t, AnswerDone, take(a, 500*device.MiB))
+	require.Equal(t, 524*device.MiB, free(b), "a process that takes no memory has no context")
+	require.Equal(t, answerOutOfMemory, take(b, 500*device.MiB))
+	require.Equal(t, AnswerDone, take(b, 300*device.MiB))
+	require.Equal(t, 124*device.MiB, free(a))
+	require.Equal(t, Event{
+		Process: 2, Kind: Changed, Reserved: 300 * device.MiB, Peak: 300 * device.MiB, All: 800*device.MiB + context,
+	}, last)
+	end(a)
+	require.Equal(t, 724*device.MiB, free(b), "one process is left, whose context the capacity excludes")
+	require.Equal(t, AnswerDone, take(b, 600*device.MiB))
+	require.Equal(t, 900*device.MiB, last.All)
+	c := connect(3)
+	require.Equal(t, AnswerDone, take(c, 10*device.MiB))
+	end(b)
+	end(c)
+	require.True(t, d.Usage().Empty())
+	require.NoError(t, s.Close())
 }

@@ -43,6 +43,7 @@ enum device_op : uint64_t {
 enum mark_kind : uint64_t {
   MARK_STEP = 1,       // the optimizer ended step number
   MARK_OUT_OF_MEMORY,  // the allocator of the program gave up; number is the request
+  MARK_RAISED = 4,     // an exception ends the program; number is 1 if it is for lack of memory, else 0
   MARK_WAITED = 15,    // the allocator of the program waits for events before it reuses a block
   MARK_GUESSED = 16,   // first of the marks of guessed_kind: number calls took a guessed work area
 };
