@@ -58,7 +58,7 @@ memory was too small.`,
 	c.Flags().StringVar(&f.allocator, "allocator", "",
 		"let PyTorch allocate through this `strategy` instead of its own allocator, "+oneNamedUsage)
 	c.Flags().IntVar(&f.o.Steps, "until-step", 0,
-		"end the program after so many `steps` of its optimizer; 0: at its end")
+		"end the program after so many `steps` of its optimizers; 0: at its end")
 	c.Flags().BoolVar(&f.o.FastInit, "fast-init", false,
 		"leave out the initialization of parameters, whose values do not matter")
 	c.Flags().StringVar(&f.context, "context", "500MiB", "`size` of the memory that CUDA's context and libraries take")
@@ -197,16 +197,11 @@ func watcher(w io.Writer) func(standin.Event) {
 // answer reports the outcome of a run, or of the one of two runs that needs more memory.
 func (f *runFlags) answer(cmd *cobra.Command, atOnce, late *outcome) error {
 	out := atOnce
-	if late != nil && (late.Status != 0 || late.peak() > atOnce.peak()) {
+	if late != nil && (late.Status != 0 || late.together() > atOnce.together()) {
 		out = late
 	}
-	switch {
-	case out.peak() == 0:
-		return fmt.Errorf("the program ended with status %d before PyTorch used the GPU: nothing is recorded. "+
-			"An interpreter with -E, -I or -S does not use the simulated GPU", out.Status)
-	case out.Processes[0].Snapshot == "":
-		return fmt.Errorf("the program ended with status %d before its history was written, as after a signal or "+
-			"os._exit. Until then PyTorch reserved at most %s", out.Status, units.Bytes(out.peak()))
+	if err := f.unrecorded(out); err != nil {
+		return err
 	}
 	p := out.Processes[0]
 	f.search.release, _, _ = strings.Cut(out.Torch.Torch, "+")
@@ -218,32 +213,36 @@ func (f *runFlags) answer(cmd *cobra.Command, atOnce, late *outcome) error {
 	if err != nil {
 		return err
 	}
-	o := whatif.Options{Device: f.o.Shape(), Context: f.o.Context, Memory: heapLeft()}
-	o.Card, o.Device.Capacity = o.Device.Capacity, 0
+	o := whatif.Options{Device: f.o.Shape(), Context: f.o.Context + out.others(), Memory: heapLeft()}
+	o.Card, o.Device.Capacity = o.Device.Capacity-out.others(), 0
 	ctx, done := untilInterrupt(cmd)
 	defer done()
 	r, err := whatif.Search(ctx, w, rec, grid, o)
 	if r == nil {
 		return err
 	}
-	verdict := f.verdict(out) + f.timing(atOnce, late)
+	a := f.answerOf(out, atOnce, late)
 	if err == nil {
-		var more string
-		if more, err = f.ranges(ctx, out, w, rec, o); err != nil {
+		if err := f.ranges(ctx, a, out, w, rec, o); err != nil {
 			return err
 		}
-		verdict += more
 	}
-	holders, failed := f.holders(cmd, p.Snapshot)
-	if failed != nil {
-		return failed
+	if err := a.findHolders(cmd, p.Snapshot); err != nil {
+		return err
 	}
-	f.search.files.figures(r, whatif.Table(r))
+	f.search.files.figures(runResult{r, a}, whatif.Table(r))
 	f.search.files.of("snapshot").fill = func(w io.Writer) error { return copyFrom(w, p.Snapshot) }
-	f.search.files.page(cmd, f.o.Command, func() (*page.Report, error) { return f.search.page(cmd, w, r) })
+	f.search.files.page(cmd, f.o.Command, func() (*page.Report, error) {
+		report, err := f.search.page(cmd, w, r)
+		if err == nil {
+			report.Texts = append([]page.Text{{Title: "Run", Body: a.String()}}, report.Texts...)
+			report.More["run"] = a
+		}
+		return report, err
+	})
 	what := fmt.Sprintf("settings tried: %d", r.Points)
 	err = f.search.files.conclude(cmd, err, true, what, func(to io.Writer) error {
-		if _, err := fmt.Fprintf(to, "%s%s\n%s\n", verdict, reads(p.Reads), holders); err != nil {
+		if _, err := io.WriteString(to, a.String()); err != nil {
 			return err
 		}
 		return report.WhatIf(to, r)
@@ -251,7 +250,7 @@ func (f *runFlags) answer(cmd *cobra.Command, atOnce, late *outcome) error {
 	switch {
 	case err != nil:
 		return err
-	case p.Refused > 0 && out.Status != 0:
+	case out.exhausted():
 		return failure{errors.New("the program ran out of memory")}
 	case out.Status != 0:
 		return fmt.Errorf("the program ended with status %d", out.Status)
@@ -259,25 +258,27 @@ func (f *runFlags) answer(cmd *cobra.Command, atOnce, late *outcome) error {
 	return nil
 }
 
+// runResult is the result of a run in JSON: that of whatif, and what the run adds.
+type runResult struct {
+	*whatif.Result
+	Run *runAnswer `json:"run"`
+}
+
 // mostHolders bounds the holders that are named; "vramyard top" lists all.
 const mostHolders = 3
 
-// holders names the call sites with the most memory at the peak of live bytes.
-func (f *runFlags) holders(cmd *cobra.Command, snapshot string) (string, error) {
+// findHolders finds the call sites with the most memory at the peak of live bytes.
+func (a *runAnswer) findHolders(cmd *cobra.Command, snapshot string) error {
 	stacks := allocationStacks{}
 	src, err := stacks.open(snapshot, reading(cmd, snapshot, formats.Options{}), cmd.InOrStdin())
 	if err != nil {
-		return "", err
+		return err
 	}
 	r, err := topOf(src, stacks[src])
-	if err != nil || len(r.Peak.Holders) == 0 {
-		return "", err
+	if err == nil {
+		a.Live, a.Holders = r.Peak.Bytes, r.Peak.Holders[:min(mostHolders, len(r.Peak.Holders))]
 	}
-	text := fmt.Sprintf("At the peak %s are live. Most of it belongs to:\n", units.Bytes(r.Peak.Bytes))
-	for _, h := range r.Peak.Holders[:min(mostHolders, len(r.Peak.Holders))] {
-		text += fmt.Sprintf("  %10s  %s  %s\n", units.Bytes(h.Bytes), h.Name, h.Category)
-	}
-	return text, nil
+	return err
 }
 
 // copyFrom writes the contents of a file.

@@ -166,7 +166,7 @@ func TestPyTorchProgramsThatFail(t *testing.T) {
 	status, out, text := command(t, "run", "--device", "sim:1GiB", "--", python(t), "-c",
 		"import torch; torch.ones(1, device='cuda'); raise SystemExit(3)")
 	require.Equal(t, exitTrouble, status)
-	require.Contains(t, out, "No answer: the program ended with status 3 after 0 steps, not for lack of memory.")
+	require.Contains(t, out, "No answer: the program ended with status 3 before its first step ended, not for lack of ")
 	require.Contains(t, text, "vramyard: the program ended with status 3")
 	for end, want := range map[string]string{
 		"os._exit(0)": "0", "os.kill(os.getpid(), 9)": "137",
@@ -179,8 +179,42 @@ func TestPyTorchProgramsThatFail(t *testing.T) {
 	}
 }
 
+// TestPyTorchProgramsThatAreRefused tells a program that ends for lack of memory from one that went
+// on and failed for another reason.
+func TestPyTorchProgramsThatAreRefused(t *testing.T) {
+	const gpu = "on the Tesla T4 (14.75 GiB, of which CUDA's context takes 500.00 MiB)."
+	for how, want := range map[string]string{
+		"at first":  "Does not fit: in step 1 PyTorch found no room for 40.00 GiB " + gpu,
+		"of memory": "Does not fit: in step 1 PyTorch found no room for 70.00 GiB " + gpu,
+		"otherwise": "No answer: the program ended with status 1 before its first step ended, not for lack of memory. " +
+			"Until then PyTorch reserved at most 84.00 MiB " + gpu +
+			" It refused 2 requests, the last one for 60.00 GiB in step 1, and the program went on.",
+	} {
+		status, out, text := command(t, "run", "--device", "sim:t4-16g", "--", python(t), "testdata/pytorch/refused.py", how)
+		require.Contains(t, out, want, text)
+		require.NotContains(t, out, "version of PyTorch")
+		require.Equal(t, strings.HasPrefix(want, "Does not fit"), status == exitFailed, text)
+	}
+}
+
+// TestPyTorchProcessesShareAGPU adds the memory of processes up, each with a context.
+func TestPyTorchProcessesShareAGPU(t *testing.T) {
+	args := []string{"--device", "sim:t4-16g", "--", python(t), "testdata/pytorch/shared.py"}
+	out := launched(t, append(args, "5")...)
+	require.Contains(t, out, "Of 2 processes this is the one with the highest peak.\n"+
+		"Together the processes held at most 9.98 GiB of the GPU at a time, with a context each.\n")
+	status, out, text := command(t, append([]string{"run"}, append(args, "10")...)...)
+	require.Equal(t, exitFailed, status, text)
+	require.Contains(t, out, "found no room for 10.00 GiB on the Tesla T4 (14.75 GiB, of which CUDA's context takes "+
+		"500.00 MiB), while other processes held 4.49 GiB with their contexts.")
+	require.Regexp(t, `the smallest listed card large\s+enough is\s+the\s+Tesla\s+V100`, out)
+}
+
 // TestPyTorchStopsAtAStep ends a program after some steps of its optimizer.
 func TestPyTorchStopsAtAStep(t *testing.T) {
+	turns := launched(t, "--device", "sim:t4-16g", "--until-step", "1", "--", python(t), "testdata/pytorch/turns.py")
+	require.Contains(t, turns, "states: 2 2\n", "the first step ends with both optimizers")
+	require.Contains(t, turns, ", in 1 step.")
 	out := launched(t, "--device", "sim:t4-16g", "--until-step", "2", "--fast-init", "--", python(t),
 		"testdata/pytorch/train.py", "8", "1000000")
 	require.Contains(t, out, ", in 2 steps.")
@@ -283,15 +317,23 @@ func TestRunRefuses(t *testing.T) {
 // TestRunNamesGuessedWorkAreas checks the lines for calls whose work area is unknown.
 func TestRunNamesGuessedWorkAreas(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "1 convolution ran with a work area of 0 B: cuDNN's own is not known (docs/without-gpu.md).\n"+
-		"These calls take no memory here, so the peak may be too low.\n",
-		(&runFlags{}).guesses(launch.Guessed{Convolutions: 1}))
+	guesses := func(f runFlags, g launch.Guessed) []string {
+		a := runAnswer{Guessed: g}
+		f.guesses(&a)
+		return a.Text
+	}
+	require.Equal(t, []string{
+		"1 convolution ran with a work area of 0 B: cuDNN's own is not known (docs/without-gpu.md).",
+		"These calls take no memory here, so the peak may be too low.",
+	}, guesses(runFlags{}, launch.Guessed{Convolutions: 1}))
 	f := runFlags{o: launch.Options{CuDNN: launch.WorkAreas{Bound: 64 * device.MiB}}}
-	require.Empty(t, f.guesses(launch.Guessed{}))
-	require.Equal(t, "1 convolution ran with a work area of 64.00 MiB: cuDNN's own is not known (docs/without-gpu.md).\n"+
-		"2 recurrent calls ran with a work area of 64.00 MiB: cuDNN's own is not known (docs/without-gpu.md).\n"+
-		"3 other calls ran with a guessed work area: that of cuDNN, cuSOLVER, cuSPARSE or cuFFT is not known "+
-		"(docs/without-gpu.md).\n", f.guesses(launch.Guessed{Convolutions: 1, Recurrent: 2, Other: 3}))
+	require.Empty(t, guesses(f, launch.Guessed{}))
+	require.Equal(t, []string{
+		"1 convolution ran with a work area of 64.00 MiB: cuDNN's own is not known (docs/without-gpu.md).",
+		"2 recurrent calls ran with a work area of 64.00 MiB: cuDNN's own is not known (docs/without-gpu.md).",
+		"3 other calls ran with a guessed work area: that of cuDNN, cuSOLVER, cuSPARSE or cuFFT is not known " +
+			"(docs/without-gpu.md).",
+	}, guesses(f, launch.Guessed{Convolutions: 1, Recurrent: 2, Other: 3}))
 }
 
 // TestRulesOfReleases lists all rules, first those of the release.

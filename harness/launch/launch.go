@@ -40,7 +40,7 @@ type Options struct {
 	Allocator Allocator
 	// Conf are PyTorch's settings, as in PYTORCH_ALLOC_CONF; "" leaves the environment as it is.
 	Conf string
-	// Steps ends the program after so many steps of its optimizer; 0: it runs to its end.
+	// Steps ends the program after so many steps of its optimizers; 0: it runs to its end.
 	Steps int
 	// FastInit leaves the initial values of parameters out.
 	FastInit bool
@@ -65,22 +65,35 @@ type Options struct {
 type Process struct {
 	Number   int         // of the process
 	Peak     device.Size // most bytes of one device
-	Steps    uint64      // steps of its optimizer
+	Steps    uint64      // steps that its optimizers have ended
 	Refused  int         // requests for which PyTorch found no memory
-	FailedAt uint64      // step in which the first of them was made, counted from 1
-	Asked    device.Size // bytes of the first of them
+	FailedAt uint64      // step in which the last of them was made, counted from 1
+	Asked    device.Size // bytes of the last of them
+	Others   device.Size // bytes that other processes, with their contexts, held of the device then
+	WentOn   bool        // it ended a step or took memory after the last of them
+	Raised   bool        // an exception ended it
+	Starved  bool        // that exception was PyTorch's for exhausted memory, or caused by one
 	Waited   bool        // its allocator waited for events before it reused blocks of other streams
 	Guessed  Guessed     // calls that took a work area of unknown size
 	Areas    Areas       // these work areas
 	Reads    []Read      // lines at which the program read unknown values, the most frequent first
 	Snapshot string      // PyTorch's memory history, or the trace of an Allocator; "" for none
+
+	held device.Size // bytes as last reported
+}
+
+// Exhausted reports whether the process ended because a request found no memory. If it ended
+// without an exception, as by exit in a handler or in a child of multiprocessing, it did if it
+// neither took memory nor ended a step after a refused request.
+func (p *Process) Exhausted() bool {
+	return p.Refused > 0 && (p.Starved || !p.Raised && !p.WentOn)
 }
 
 // Guessed counts the calls of libraries whose work area is unknown.
 type Guessed struct {
-	Convolutions uint64 // of cuDNN
-	Recurrent    uint64 // layers of cuDNN
-	Other        uint64 // calls of cuDNN, cuSOLVER, cuSPARSE and cuFFT
+	Convolutions uint64 `json:"convolution_count"` // of cuDNN
+	Recurrent    uint64 `json:"recurrent_count"`   // layers of cuDNN
+	Other        uint64 `json:"other_count"`       // calls of cuDNN, cuSOLVER, cuSPARSE and cuFFT
 }
 
 // Areas are the blocks of an allocator that were guessed work areas.
@@ -91,9 +104,12 @@ type Areas struct {
 
 // Read is a line of the program at which values that only a GPU would know were copied to the host.
 type Read struct {
-	Line  string // such as "train.py:12"
-	Times uint64 // number of copies
-	Shape string // operator of PyTorch whose result has a size that depends on the values; "" for none
+	// Line is the place, such as "train.py:12".
+	Line string `json:"line"`
+	// Times is the number of copies.
+	Times uint64 `json:"read_count"`
+	// Shape is the operator whose result has a size that depends on the values; "" for none.
+	Shape string `json:"operator,omitempty"`
 }
 
 // Outcome is the result of a run.
@@ -101,12 +117,24 @@ type Outcome struct {
 	Status    int           // exit status of the program; 128 + n if signal n ended it
 	Torch     standin.Facts // what its PyTorch is
 	Processes []*Process    // that used a device, as [ByNeed] sorts them
+	// Peak is the most bytes that all processes held of the device at a time, with the contexts of all
+	// but one of them.
+	Peak device.Size
 }
 
-// ByNeed compares processes for [slices.SortFunc]: those that found no memory come first, then
-// those with the highest peak.
+// ByNeed compares processes for [slices.SortFunc]: those that ended for lack of memory come first,
+// then those that found no memory, then those with the highest peak.
 func ByNeed(a, b *Process) int {
-	return cmp.Or(cmp.Compare(min(b.Refused, 1), min(a.Refused, 1)), cmp.Compare(b.Peak, a.Peak))
+	rank := func(p *Process) int {
+		switch {
+		case p.Exhausted():
+			return 0
+		case p.Refused > 0:
+			return 1
+		}
+		return 2
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Peak, a.Peak))
 }
 
 // The endings of the files that a process leaves.
@@ -247,7 +275,7 @@ func serve(socket string, o Options, out *Outcome) (*standin.Server, error) {
 		Devices: []standin.Simulated{
 			{Source: d, Card: cardOf(name+" (simulated by Vramyard)", o.Device.Capacity, card.Chip())},
 		},
-		Lazy: o.Lazy, Strict: o.Strict, Keep: o.Keep, Base: sim.Base,
+		Lazy: o.Lazy, Strict: o.Strict, Context: o.Context, Keep: o.Keep, Base: sim.Base,
 		Watch: func(e standin.Event) {
 			p := known[e.Process]
 			if p == nil {
@@ -256,6 +284,7 @@ func serve(socket string, o Options, out *Outcome) (*standin.Server, error) {
 				out.Processes = append(out.Processes, p)
 			}
 			p.note(e)
+			out.Peak = max(out.Peak, e.All)
 			if o.Watch != nil {
 				o.Watch(e)
 			}
@@ -266,13 +295,16 @@ func serve(socket string, o Options, out *Outcome) (*standin.Server, error) {
 // note adds an event.
 func (p *Process) note(e standin.Event) {
 	p.Peak = max(p.Peak, e.Peak)
+	p.WentOn = p.WentOn || e.Reserved > p.held
+	p.held = e.Reserved
 	switch e.Kind {
 	case standin.StepEnded:
-		p.Steps = e.Number
+		p.Steps, p.WentOn = e.Number, true
 	case standin.OutOfMemory:
-		if p.Refused++; p.Refused == 1 {
-			p.FailedAt, p.Asked = p.Steps+1, device.Size(e.Number)
-		}
+		p.Refused++
+		p.FailedAt, p.Asked, p.Others, p.WentOn = p.Steps+1, device.Size(e.Number), e.All-e.Reserved, false
+	case standin.Raised:
+		p.Raised, p.Starved = true, e.Number == 1
 	case standin.Waited:
 		p.Waited = true
 	case standin.GuessedConvolutions:

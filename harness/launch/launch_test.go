@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -63,17 +64,33 @@ func TestEnvironmentOfAProgram(t *testing.T) {
 func TestOutcomeFollowsTheEvents(t *testing.T) {
 	t.Parallel()
 	var p Process
-	for _, e := range []standin.Event{
-		{Kind: standin.Changed, Peak: 5}, {Kind: standin.StepEnded, Number: 1, Peak: 9},
-		{Kind: standin.OutOfMemory, Number: 70, Peak: 9}, {Kind: standin.OutOfMemory, Number: 80, Peak: 9},
-		{Kind: standin.GuessedConvolutions, Number: 4}, {Kind: standin.GuessedRecurrent, Number: 5},
-		{Kind: standin.GuessedOther, Number: 6}, {Kind: standin.Waited}, {Kind: standin.Ended, Peak: 9},
-	} {
-		p.note(e)
+	follow := func(events ...standin.Event) Process {
+		for _, e := range events {
+			p.note(e)
+		}
+		return p
 	}
+	got := follow(
+		standin.Event{Kind: standin.Changed, Reserved: 5, Peak: 5},
+		standin.Event{Kind: standin.StepEnded, Number: 1, Reserved: 9, Peak: 9},
+		standin.Event{Kind: standin.OutOfMemory, Number: 70, Reserved: 8, Peak: 9, All: 8},
+		standin.Event{Kind: standin.OutOfMemory, Number: 80, Reserved: 8, Peak: 9, All: 11},
+		standin.Event{Kind: standin.GuessedConvolutions, Number: 4, Reserved: 8},
+		standin.Event{Kind: standin.GuessedRecurrent, Number: 5, Reserved: 7},
+		standin.Event{Kind: standin.GuessedOther, Number: 6, Reserved: 7},
+		standin.Event{Kind: standin.Waited, Reserved: 7},
+	)
 	require.Equal(t, Process{
-		Peak: 9, Steps: 1, Refused: 2, FailedAt: 2, Asked: 70, Waited: true, Guessed: Guessed{4, 5, 6},
-	}, p)
+		Peak: 9, Steps: 1, Refused: 2, FailedAt: 2, Asked: 80, Others: 3, Waited: true, Guessed: Guessed{4, 5, 6}, held: 7,
+	}, got)
+	require.True(t, got.Exhausted(), "it returned memory after the refusal, and took none")
+	got = follow(standin.Event{Kind: standin.Changed, Reserved: 8, Peak: 9})
+	require.True(t, got.WentOn)
+	require.False(t, got.Exhausted())
+	got = follow(standin.Event{Kind: standin.Raised, Number: 1, Reserved: 8})
+	require.True(t, got.Exhausted())
+	got = follow(standin.Event{Kind: standin.Raised, Reserved: 8}, standin.Event{Kind: standin.Ended, Peak: 9})
+	require.False(t, got.Exhausted())
 }
 
 // TestReadsOfAProcess orders the lines that a process reports.
@@ -83,7 +100,7 @@ func TestReadsOfAProcess(t *testing.T) {
 	all, err := readsOf(path)
 	require.NoError(t, err)
 	require.Empty(t, all, "a process that was killed")
-	text := `[{"Line":"a.py:1","Shape":"","Times":2},{"Line":"a.py:2","Shape":"nonzero","Times":3}]`
+	text := `[{"line":"a.py:1","operator":"","read_count":2},{"line":"a.py:2","operator":"nonzero","read_count":3}]`
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	all, err = readsOf(path)
 	require.NoError(t, err)
@@ -157,21 +174,48 @@ func TestLibraryOfTheStrategies(t *testing.T) {
 // went back.
 func TestPoolsOfAHistory(t *testing.T) {
 	t.Parallel()
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("the module of the program runs where there is Python: ", err)
-	}
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "vramyard_pools.py"), []byte(pools), 0o600))
-	cmd := exec.Command(python, "testdata/pools.py")
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+dir, "PYTHONDONTWRITEBYTECODE=1")
-	text, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(text))
 	require.Equal(t, "all:"+
 		" segment_alloc@0:(0, 0) segment_free@0:(0, 0)"+
 		" segment_alloc@0:(3, 0) oom@0:(3, 0) segment_free@0:(3, 0)"+
 		" segment_alloc@0:(0, 0) oom@0:(0, 0)"+
 		" segment_map@40:(0, 7) segment_map@60:(0, 7) oom@0:(0, 7) segment_unmap@60:(0, 7)\n"+
 		"begun again: segment_alloc@80:-\n"+
-		"named: True {}\n", string(text))
+		"named: True {}\n", pythonPrints(t, dir, "testdata/pools.py"))
+}
+
+// TestStepsOfAProgram counts the steps of a program with one optimizer, with two that step in turn
+// or not, with one that never steps, and with one that replaces others.
+func TestStepsOfAProgram(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("programs run on Linux")
+	}
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "sitecustomize.py"), []byte(sitecustomize), 0o600))
+	got := pythonPrints(t, dir, "testdata/steps.py", "VRAMYARD_STANDINS=libc.so.6")
+	require.Equal(t, `A.A.A.
+AB.AB.AB.
+AB.AB!
+DD..D.GD.DD..G
+DD!
+AA..A.
+ABA.B.CC..C.
+`, got)
+}
+
+// pythonPrints returns the output of a program with the modules of a directory. The test is skipped
+// without Python.
+func pythonPrints(t *testing.T, dir, program string, variables ...string) string {
+	t.Helper()
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("modules of the program run where there is Python: ", err)
+	}
+	cmd := exec.Command(python, program)
+	cmd.Env = append(append(os.Environ(), "PYTHONPATH="+dir, "PYTHONDONTWRITEBYTECODE=1"), variables...)
+	text, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(text))
+	return string(text)
 }

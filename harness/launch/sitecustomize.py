@@ -22,7 +22,7 @@ def _library():
 
 
 def _mark(kind, number):
-    """Tells the device of a step (1) or of a request that found no memory (2)."""
+    """Tells the device of a step (1), of a request that found no memory (2) or of the exception that ends the program (4)."""
     call = _library().vramyard_device
     call.restype, call.argtypes = ctypes.c_uint64, [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p]
     argument, result = (ctypes.c_uint64 * 4)(kind, number), (ctypes.c_uint64 * 2)()
@@ -60,7 +60,7 @@ class _Reads:
             key = line, self.shape(operators)
             counts[key] = counts.get(key, 0) + n
         with open(path, "w", encoding="utf-8") as f:
-            json.dump([{"Line": line, "Shape": shape, "Times": n} for (line, shape), n in counts.items()], f)
+            json.dump([{"line": line, "operator": shape, "read_count": n} for (line, shape), n in counts.items()], f)
 
     def shape(self, operators):
         """The outermost operator whose result has a shape that depends on values; "" without one."""
@@ -80,7 +80,9 @@ class _Steps:
         self.torch = torch
         self.reads = None
         self.process = os.getpid()
-        self.steps = {}
+        self.steps = 0
+        self.stepping = set()  # optimizers that have stepped in this step of the program
+        self.expected = None  # optimizers that step in each step of the program
         self.recording = False
         torch.cuda._lazy_call(self.start)
 
@@ -99,7 +101,18 @@ class _Steps:
         """Runs when the process ends."""
         if os.getpid() == self.process:
             _library().vramyard_watch_reads(None)
+            if self.expected and self.stepping & self.expected:
+                self.count()
             self.report()
+            self.raised()
+
+    def raised(self):
+        """Tells the device of the exception that ended the program, and whether exhausted memory caused it."""
+        error = last = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+        while error is not None and not isinstance(error, self.torch.cuda.OutOfMemoryError):
+            error = error.__cause__
+        if last is not None:
+            _mark(4, int(error is not None))
 
     def path(self, ending):
         return os.path.join(os.environ["VRAMYARD_SNAPSHOTS"], "%d%s" % (self.process, ending))
@@ -109,11 +122,36 @@ class _Steps:
         self.reads.write(self.path(".reads"))
 
     def stepped(self, optimizer, *_):
-        n = self.steps[id(optimizer)] = self.steps.get(id(optimizer), 0) + 1
-        if self.recording and n == max(self.steps.values()):
+        """Counts the steps of the program.
+
+        A step ends when all optimizers that stepped in the last one have stepped, in the first one all that exist, or
+        at the latest when one of them steps again.
+        """
+        if id(optimizer) in self.stepping:
+            self.end_step()
+        self.stepping.add(id(optimizer))
+        if self.expected is None:
+            self.expected = self.optimizers()
+        if self.stepping >= self.expected:
+            self.end_step()
+
+    def optimizers(self):
+        """The optimizers whose steps are reported, which excludes wrappers around others."""
+        import gc
+
+        known = [o for o in gc.get_objects() if issubclass(type(o), self.torch.optim.Optimizer)]
+        return {id(o) for o in known if getattr(type(o).step, "hooked", False)}
+
+    def count(self):
+        self.steps += 1
+        self.expected, self.stepping = self.stepping, set()
+        if self.recording:
             self.ending()
-            _mark(1, n)
-        if n >= int(os.environ.get("VRAMYARD_STEPS") or sys.maxsize):
+            _mark(1, self.steps)
+
+    def end_step(self):
+        self.count()
+        if self.steps >= int(os.environ.get("VRAMYARD_STEPS") or sys.maxsize):
             raise SystemExit(0)
 
 
