@@ -151,7 +151,10 @@ func (c *Core) Occupy(h Handle) {
 // Grant makes a free chunk the block of a request. The chunk is cut to size and in no index.
 func (c *Core) Grant(h Handle, r *alloc.Request) alloc.Block {
 	row, chain := &c.Rows[h], None
-	if !c.live.Full() || c.rehash() {
+	if !c.live.Dropped() {
+		if c.live.Full() {
+			c.rehash()
+		}
 		chain = c.live.Enter(row.Addr, h)
 	}
 	if row.setLive(r.Size, chain) || uint64(r.Stream)|r.Tag|uint64(r.Align) != 0 ||
@@ -162,11 +165,8 @@ func (c *Core) Grant(h Handle, r *alloc.Request) alloc.Block {
 	return alloc.Block{Addr: row.Addr, Size: row.Size, Ref: h}
 }
 
-// rehash doubles the address index. It returns false after Close.
-func (c *Core) rehash() bool {
-	if c.live.Dropped() {
-		return false
-	}
+// rehash doubles the address index.
+func (c *Core) rehash() {
 	for _, h := range c.live.Double() {
 		for h != None {
 			l := &c.Rows[h].link
@@ -175,7 +175,6 @@ func (c *Core) rehash() bool {
 			h = next
 		}
 	}
-	return true
 }
 
 // restore adds the live chunks to the address index after it was dropped.
@@ -215,10 +214,20 @@ func (c *Core) Release(at device.Addr) (prev, h, next Handle, err error) {
 		return None, None, None, c.NoBlock()
 	}
 	c.live.Left()
-	c.Stats.Freed(c.Requested(h), rows[h].Size)
-	c.setFree(h)
-	prev, next = c.FreeNeighbors(h)
+	prev, next = c.free(h)
 	return prev, h, next, nil
+}
+
+// free makes a live chunk, which is not in the address index, a free chunk in no ring, and returns
+// the adjacent free chunks or None. It reads everything before it writes, because the compiler
+// loads the bounds of the table again after each write.
+func (c *Core) free(h Handle) (prev, next Handle) {
+	r := &c.Rows[h]
+	size, requested := r.Size, c.Requested(h)
+	prev, next = c.FreeNeighbors(h)
+	r.link = link{}
+	c.Stats.Freed(requested, size)
+	return prev, next
 }
 
 // ReleaseRef is Release of the chunk that b.Ref names. The first call drops the address index. An
@@ -234,9 +243,7 @@ func (c *Core) ReleaseRef(b alloc.Block) (prev, h, next Handle, err error) {
 	if !c.live.Dropped() && !c.live.Drop() {
 		c.unlist(h)
 	}
-	c.Stats.Freed(c.Requested(h), c.Rows[h].Size)
-	c.setFree(h)
-	prev, next = c.FreeNeighbors(h)
+	prev, next = c.free(h)
 	return prev, h, next, nil
 }
 

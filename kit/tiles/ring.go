@@ -25,9 +25,6 @@ type link struct {
 
 func (l link) state() uint32 { return l.after >> stateShift }
 
-// freeMask returns all ones for a free chunk, else 0.
-func (l link) freeMask() uint32 { return uint32(int32(l.state()-1) >> 31) }
-
 // Rings are circular lists of free chunks. Each goes through an anchor, a row without a chunk, so
 // its first and last chunk are no special cases; one from Alone has none. A chunk is in at most one
 // ring. The methods are branch-free, and only Anchor allocates.

@@ -110,15 +110,21 @@ func (t *Table) extend() Handle {
 
 // Retire removes a chunk from the table. Its handle will be reused. Branch-free; a no-op for None.
 func (t *Table) Retire(h Handle) {
-	m := mask(h)
-	r := &t.Rows[h]
-	r.Next = t.spare
-	r.after = r.after&^m | retired<<stateShift&m
-	t.spare ^= (t.spare ^ h) & m
-	t.spares += int(m & 1)
+	t.spare = t.Rows[h].retire(h, t.spare)
+	t.spares += int(-h >> 31)
 }
 
-func mask(h Handle) uint32 { return uint32(-int32(h) >> 31) }
+// retire puts the row of a free chunk in front of the retired rows and returns the first of them. A
+// no-op for None. The sign bit of -h is set unless h is None, and is the state retired. Like Join
+// and FreeNeighbors it is branch-free: the compiler turns such ifs into conditional moves.
+func (r *Row) retire(h, spare Handle) (first Handle) {
+	r.Next = spare
+	r.after |= -h & (retired << stateShift)
+	if h != None {
+		spare = h
+	}
+	return spare
+}
 
 // Split cuts a free chunk after its first n bytes and returns the new free chunk after the cut.
 // Neither is in a ring.
@@ -140,7 +146,13 @@ func (t *Table) Split(h Handle, n device.Size) Handle {
 func (t *Table) FreeNeighbors(h Handle) (prev, next Handle) {
 	rows := t.Rows
 	prev, next = rows[h].Prev, rows[h].Next
-	return prev & rows[prev].freeMask(), next & rows[next].freeMask()
+	if rows[prev].state() != free {
+		prev = None
+	}
+	if rows[next].state() != free {
+		next = None
+	}
+	return prev, next
 }
 
 // Join merges a free chunk with its adjacent free chunks, either of which may be None, and returns
@@ -152,14 +164,19 @@ func (t *Table) Join(prev, h, next Handle) Handle {
 	rows := t.Rows
 	l, r, n := &rows[prev], &rows[h], &rows[next]
 	size := l.Size + r.Size + n.Size // the size of None is 0
-	right := r.Next ^ (r.Next^n.Next)&mask(next)
-	m := mask(prev)
-	keep, gone := h^(h^prev)&m, h&m
+	right, after := r.Next, n.Next
+	if next != None {
+		right = after
+	}
+	keep, gone := h, h&uint32(int32(-prev)>>31)
+	if prev != None {
+		keep = prev
+	}
+	t.spare = rows[gone].retire(gone, n.retire(next, t.spare))
+	t.spares += int(-next>>31 + -gone>>31)
 	k := &rows[keep]
 	k.Size, k.Next = size, right
 	rows[right].Prev = keep
-	t.Retire(next)
-	t.Retire(gone)
 	return keep
 }
 
