@@ -236,7 +236,8 @@ func (m *SizeMap) Remove(at SizeAt, handle uint32) bool {
 // Precondition: at is in the map.
 func (m *SizeMap) Take(at SizeAt) (handle uint32) {
 	e := &m.nodes[at]
-	cell := &m.cells[m.classOf(e.size)-m.base]
+	class := m.classOf(e.size) - m.base
+	cell := &m.cells[class]
 	if *cell&dirBit != 0 {
 		cell = m.cellOf(e.size)
 	}
@@ -255,9 +256,10 @@ func (m *SizeMap) Take(at SizeAt) (handle uint32) {
 		*link = heir
 	default:
 		*link = e.next
-		if *cell == NoEntry {
-			m.vacate(e.size)
+		if *cell == NoEntry && m.cells[class]&dirBit != 0 && m.vacateBelow(m.cells[class], e.size) {
+			m.cells[class] = NoEntry
 		}
+		m.unmark(class)
 	}
 	handle = e.handle
 	e.handle, e.next, m.spare = spareHandle, m.spare, at
@@ -265,18 +267,13 @@ func (m *SizeMap) Take(at SizeAt) (handle uint32) {
 	return handle
 }
 
-func (m *SizeMap) vacate(size device.Size) {
-	class := m.classOf(size) - m.base
-	if c := m.cells[class]; c&dirBit != 0 {
-		if !m.vacateBelow(c, size) {
-			return
-		}
-		m.cells[class] = NoEntry
-	}
+// unmark clears the bit of a class, given less base, if its cell is empty, and the bit of its word
+// if that is zero now. Branch-free: whether a cell or a word is empty is unpredictable.
+func (m *SizeMap) unmark(class uint32) {
 	w := class >> wordBits
-	if m.words[w] &^= 1 << (class & classMask); m.words[w] == 0 {
-		m.sums[w>>wordBits%sumWords] &^= 1 << (w & classMask)
-	}
+	word := m.words[w] &^ ((uint64(m.cells[class]) - 1) >> 63 << (class & classMask))
+	m.words[w] = word
+	m.sums[w>>wordBits%sumWords] &^= ((word | -word) >> 63 ^ 1) << (w & classMask)
 }
 
 // grow adds unused nodes: a sixteenth of the present number.

@@ -112,10 +112,8 @@ func (m *SizeMap) Near(size, spread device.Size, looks int) SizeAt {
 			if e.size > l.most {
 				return l.best
 			}
-			if l.best == NoEntry {
-				l.best, l.most = at, e.size+spread
-			}
-			if e.addr < l.lowest {
+			l.most = min(l.most, e.size+spread) // of the first, which is the smallest
+			if e.addr <= l.lowest { // addresses are unique, except for the highest, where lowest begins
 				l.best = at
 			}
 			l.lowest = min(l.lowest, e.addr)
@@ -156,10 +154,8 @@ func (m *SizeMap) nearBelow(cell uint32, size, spread device.Size, l nearSearch)
 			l.left = 0
 			return l
 		}
-		if l.best == NoEntry {
-			l.best, l.most = at, e.size+spread
-		}
-		if e.addr < l.lowest {
+		l.most = min(l.most, e.size+spread)
+		if e.addr <= l.lowest {
 			l.best, l.lowest = at, e.addr
 		}
 		l.left -= int(e.prev &^ rootBit)
