@@ -136,18 +136,29 @@ func (a *Allocator) demandOf(r *alloc.Request) demand {
 func (a *Allocator) grant(h handle, r *alloc.Request) alloc.Block {
 	c := &a.chunks.rows[h]
 	c.tag = c.tag.withState(live)
+	a.lastID++
+	slack := c.size - r.Size
+	c.slack = uint32(slack)
+	if slack >= device.Size(wideSlack) || r.Tag|uint64(r.Stream) != 0 || a.chunks.annotated() {
+		a.annotate(h, r)
+	}
+	a.regions.occupy(a.regionOf(h))
+	if !a.live.Dropped() {
+		a.live.Put(c.addr, h+1, a.chunks.addrOf)
+	}
+	a.front.Stats.Granted(r.Size, c.size)
+	return alloc.Block{Addr: c.addr, Size: c.size, Ref: h + 1}
+}
+
+// annotate stores in the columns what most granted chunks lack.
+func (a *Allocator) annotate(h handle, r *alloc.Request) {
 	a.chunks.setRequested(h, r.Size)
 	a.chunks.setLabel(h, label{r.Tag, r.Stream})
-	a.lastID++
 	a.chunks.setID(h, a.lastID)
 	if a.cfg.Timing {
 		a.suspect(h)
 		a.chunks.freedAt[h] = 0
 	}
-	a.regions.occupy(a.regionOf(h))
-	a.live.Put(c.addr, h+1, a.chunks.addrOf)
-	a.front.Stats.Granted(r.Size, c.size)
-	return alloc.Block{Addr: c.addr, Size: c.size, Ref: h + 1}
 }
 
 // Free implements [alloc.Allocator]. Address 0 is ignored, as in the original. It costs O(log

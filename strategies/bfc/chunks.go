@@ -188,6 +188,9 @@ func (t *chunkTable) setLabel(h handle, l label) {
 	t.labels[h] = l
 }
 
+// annotated reports whether every granted chunk has an entry in a column.
+func (t *chunkTable) annotated() bool { return t.labels != nil || t.ids != nil || t.freedAt != nil }
+
 // id returns the allocation ID of a live chunk, 0 if there are none.
 func (t *chunkTable) id(h handle) uint64 {
 	if t.ids == nil {

@@ -10,14 +10,14 @@ func (a *Allocator) coalesce(h handle, force bool) handle {
 	if !force && a.chunks.freed(h) > 0 {
 		return h
 	}
-	for next := a.chunks.rows[h].next; a.merges(h, next, force); next = a.chunks.rows[h].next {
+	for next := a.chunks.rows[h].next; a.isFree(next) && a.merges(h, next, force); next = a.chunks.rows[h].next {
 		a.unshelve(next)
 		a.merge(h, next)
 		if !a.cfg.Mended {
 			break
 		}
 	}
-	for prev := a.chunks.rows[h].prev; a.merges(h, prev, force); prev = a.chunks.rows[h].prev {
+	for prev := a.chunks.rows[h].prev; a.isFree(prev) && a.merges(h, prev, force); prev = a.chunks.rows[h].prev {
 		a.unshelve(prev)
 		a.merge(prev, h)
 		h = prev
@@ -28,15 +28,12 @@ func (a *Allocator) coalesce(h handle, force bool) handle {
 	return h
 }
 
-// merges reports whether a free chunk may be merged with a neighbour, which may be none.
+// merges reports whether a free chunk may be merged with a free neighbour.
 //
 // A forced merge can leave the gap unsafe. If what falls back to it did not merge with it
 // all the same, there would be a second gap, at which the original aborts, and an upper
 // block cut from the first would lie below the second.
 func (a *Allocator) merges(h, neighbour handle, force bool) bool {
-	if !a.isFree(neighbour) {
-		return false
-	}
 	if force || a.chunks.freed(neighbour) == 0 {
 		return true
 	}
