@@ -12,7 +12,9 @@ import (
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/device/sim"
 	"github.com/vramyard/vramyard/harness/trace/workload"
+	"github.com/vramyard/vramyard/strategies"
 )
 
 // A strategy is watched from outside: a second process of this program, the traced one, runs W1,
@@ -133,6 +135,46 @@ func (d driver) bracketed(ops []workload.Op) error {
 			return errors.Join(wrong, err)
 		}
 		d.live[slot] = b.Addr
+	}
+	return nil
+}
+
+// build returns a strategy over a simulated device with four times the bytes that are live, as
+// harness/study/bench does.
+func build(name string, peak device.Size) (alloc.Strategy, error) {
+	setup, err := strategies.All().Lookup(name, nil)
+	if err != nil {
+		return nil, err
+	}
+	capacity := device.AlignUp(4*peak, device.GiB)
+	dev, err := sim.New(sim.Config{Capacity: capacity})
+	if err != nil {
+		return nil, err
+	}
+	return setup.ForCapacity(capacity).New(dev)
+}
+
+// driver runs operations over slots of its own.
+type driver struct {
+	s    alloc.Strategy
+	live []device.Addr // by slot
+}
+
+// drive runs operations until one is refused.
+func (d driver) drive(ops []workload.Op) error {
+	for _, op := range ops {
+		size := op.Size()
+		if size == 0 {
+			if err := d.s.Free(d.live[op.Slot()]); err != nil {
+				return err
+			}
+			continue
+		}
+		b, err := d.s.Alloc(alloc.Request{Size: size})
+		if err != nil {
+			return err
+		}
+		d.live[op.Slot()] = b.Addr
 	}
 	return nil
 }

@@ -3,7 +3,7 @@
 // It runs the steps that it is asked for, in this order:
 //
 //	times    time and memory of the strategies against live blocks
-//	locked   wrap.Locked against goroutines
+//	locked   strategies that several goroutines call
 //	latency  time of a load, by the size of the buffer
 //	lines    the cache lines that an operation touches, counted by stepping through it
 //	render   the tables and plots from the raw files that the others write

@@ -109,10 +109,12 @@ func TestStepsWriteRawFiles(t *testing.T) {
 	}
 	var f lockedFile
 	require.NoError(t, load(o, "locked.json", &f))
-	require.Len(t, f.Runs, 2*len(lockedCounts))
-	for _, r := range f.Runs {
+	require.Len(t, f.Reports[0].Threads, 2*(2*len(lockedThreads)+1), "a mutex, shards, and once no lock")
+	for _, r := range f.Reports[0].Threads {
 		require.Positive(t, r.Median)
-		require.Positive(t, r.Metadata)
+		require.Positive(t, *r.MetadataPerBlock)
+		require.Equal(t, lockedLive, r.Live)
+		require.Equal(t, lockedPairs, r.Pairs)
 	}
 }
 
@@ -134,18 +136,4 @@ func TestLinesOfAFunctionAreAddedUp(t *testing.T) {
 	require.Len(t, got, 2)
 	require.Equal(t, "b", got[0].Function)
 	require.InDelta(t, .6, got[0].Far, 1e-9)
-}
-
-func TestWorkIsSharedEvenly(t *testing.T) {
-	for _, n := range lockedCounts[1:] {
-		all, err := share(n)
-		require.NoError(t, err)
-		require.Len(t, all, n)
-		blocks, pairs := 0, 0
-		for _, p := range all {
-			blocks, pairs = blocks+p.Summary.PeakBlocks, pairs+p.Summary.Pairs
-		}
-		require.Equal(t, lockedLive, blocks)
-		require.Equal(t, lockedPairs, pairs)
-	}
 }

@@ -160,21 +160,21 @@ func (f *figures) lockedChart() (*chart.Chart, error) {
 	var bare []series
 	for _, name := range []string{"tlsf", "bfc"} {
 		var locked []chart.Point
-		for _, r := range f.locked.Runs {
+		for _, r := range f.locked.Reports[0].Threads {
 			switch {
 			case r.Strategy != name:
-			case r.Goroutines == 0:
+			case r.Locking == bench.NoLock:
 				bare = append(bare, series{name + ", no lock", looks[name], []chart.Point{{X: 1, Y: r.Median}}})
-			default:
-				locked = append(locked, chart.Point{X: float64(r.Goroutines), Y: r.Median})
+			case r.Locking == bench.OneMutex:
+				locked = append(locked, chart.Point{X: float64(r.Threads), Y: r.Median})
 			}
 		}
 		l.add(name, looks[name], locked)
 	}
 	x := chart.Log(fmt.Sprintf("goroutines (%d CPUs)", f.locked.Machine.CPUs), 1,
-		float64(lockedCounts[len(lockedCounts)-1]))
+		float64(lockedThreads[len(lockedThreads)-1]))
 	x.Ticks = nil
-	for _, n := range lockedCounts[1:] {
+	for _, n := range lockedThreads {
 		x.Ticks = append(x.Ticks, chart.Tick{Value: float64(n), Label: fmt.Sprint(n)})
 	}
 	high := l.high

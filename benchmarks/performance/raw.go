@@ -92,6 +92,13 @@ type rawFile interface {
 	sound() bool
 }
 
+// lockedFile is the raw file of the step locked, whose only report has runs of several goroutines.
+type lockedFile struct{ timesFile }
+
+func (f *lockedFile) sound() bool {
+	return f.Schema == schema && len(f.Reports) > 0 && f.Reports[0] != nil && len(f.Reports[0].Threads) > 0
+}
+
 // errUnsound is the error for a raw file that is not sound.
 var errUnsound = errors.New("figures are missing, or of another form: take them again")
 
@@ -99,8 +106,6 @@ func (f *timesFile) sound() bool {
 	empty := func(r *bench.Report) bool { return r == nil || len(r.Runs) == 0 || len(r.Loops) == 0 || r.Rounds < 1 }
 	return f.Schema == schema && len(f.Reports) > 0 && !slices.ContainsFunc(f.Reports, empty)
 }
-
-func (f *lockedFile) sound() bool { return f.Schema == schema && len(f.Runs) > 0 }
 
 func (f *latencyFile) sound() bool {
 	empty := func(l loadTimes) bool { return l.Bytes <= 0 }

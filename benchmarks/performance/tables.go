@@ -123,7 +123,7 @@ func (f *figures) w1Tables() string {
 		"\nAddress / peak live bytes; reserved / peak live bytes:\n\n" +
 		grid(func(r *bench.Run) string { return fixed(r.AddressRatio, 3) + "; " + reserved(r) }) +
 		"\nMetadata, bytes per live block:\n\n" +
-		grid(metadata)
+		grid(func(r *bench.Run) string { return metadata(r.MetadataPerBlock) })
 }
 
 func (f *timesFile) roundsText() string {
@@ -143,11 +143,11 @@ func reserved(r *bench.Run) string {
 	return fixed(r.ReservedRatio, 3)
 }
 
-func metadata(r *bench.Run) string {
-	if r.MetadataPerBlock == nil {
+func metadata(perBlock *float64) string {
+	if perBlock == nil {
 		return none
 	}
-	return fixed(*r.MetadataPerBlock, 1)
+	return fixed(*perBlock, 1)
 }
 
 func (f *figures) mixTables() string {
@@ -159,7 +159,8 @@ func (f *figures) mixTables() string {
 			for _, r := range report.Runs {
 				rows = append(rows, []string{
 					r.Strategy, exponent(r.Params.Live), nanos(r.Median), nanos(r.Min),
-					fixed(r.Min/report.Runs[0].Min, 2), fixed(r.AddressRatio, 3), reserved(&r), metadata(&r),
+					fixed(r.Min/report.Runs[0].Min, 2), fixed(r.AddressRatio, 3), reserved(&r),
+					metadata(r.MetadataPerBlock),
 				})
 			}
 		}
@@ -212,13 +213,10 @@ func (f *figures) peersTable() string {
 
 func (f *figures) lockedTable() string {
 	var rows [][]string
-	for _, r := range f.locked.Runs {
-		count, lock := r.Goroutines, "yes"
-		if count == 0 {
-			count, lock = 1, "no"
-		}
+	for _, r := range f.locked.Reports[0].Threads {
 		rows = append(rows, []string{
-			r.Strategy, strconv.Itoa(count), lock, nanos(r.Median), nanos(r.Min), fixed(1e3/r.Median, 2), fixed(r.Metadata, 1),
+			r.Strategy, strconv.Itoa(r.Threads), string(r.Locking), nanos(r.Median), nanos(r.Min), fixed(1e3/r.Median, 2),
+			metadata(r.MetadataPerBlock),
 		})
 	}
 	return markdown([]string{

@@ -85,6 +85,43 @@ func takeTimes(o options) error {
 	return nil
 }
 
+// The work of the goroutines of the step locked, all together.
+const (
+	lockedLive  = 10_000
+	lockedPairs = 800_000
+)
+
+// lockedThreads are the numbers of goroutines that call one strategy.
+var lockedThreads = []int{1, 2, 4, 8, 16}
+
+// takeLocked times strategies that several goroutines call, as vramyard bench --threads does.
+func takeLocked(o options) error {
+	h, err := newHeader()
+	if err != nil {
+		return err
+	}
+	c := comparison{shape: "w1", entries: []entry{{"tlsf", lockedLive}, {"bfc", lockedLive}}}
+	setups, err := c.setups(lockedLive)
+	if err != nil {
+		return err
+	}
+	w, err := c.workload(lockedLive)
+	if err != nil {
+		return err
+	}
+	p := w.Params()
+	p.Pairs = lockedPairs
+	if w, err = w.Shape().New(p); err != nil {
+		return err
+	}
+	r, err := bench.Measure(context.Background(), []workload.Workload{w}, setups,
+		bench.Options{Rounds: o.rounds, Threads: lockedThreads})
+	if err != nil {
+		return err
+	}
+	return store(o, "locked.json", timesFile{header: h, Reports: []*bench.Report{r}})
+}
+
 // roundsFor returns the number of rounds with n live blocks. With many, the untimed filling
 // dominates.
 func roundsFor(n, rounds int) int {
