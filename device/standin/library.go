@@ -31,7 +31,7 @@ func Runtimes(folder string) (files map[string]string, stages [][]Step) {
 		{"11", "libcudart.so.11.0"}, {"12", "libcudart.so.12"}, {"13", "libcudart.so.13"},
 	} {
 		l := library{soname: release.soname, node: release.soname}
-		for _, unit := range []string{"runtime", "launch"} {
+		for _, unit := range models["libcudart"] {
 			l.models = append(l.models, unit+release.major+".o")
 			compile = append(compile, compileUnit(unit, unit+release.major+".o", "-DCUDART_MAJOR="+release.major))
 		}
