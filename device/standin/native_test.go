@@ -34,6 +34,7 @@ func TestNativeCode(t *testing.T) {
 	}
 	for name, units := range map[string][]string{
 		"contents": {"contents"}, "launch": {"runtime", "launch", "names"}, "dnn": {"dnn", "dnngraph"}, "nccl": {"nccl"},
+		"driver": {"driver"}, "stub": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

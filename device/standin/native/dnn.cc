@@ -30,7 +30,7 @@ char *read_all(const char *path) {
   char *text = nullptr;
   if (fstat(file, &about) == 0) {
     size_t size = size_t(about.st_size), done = 0;
-    text = static_cast<char *>(malloc(size + 1));
+    text = static_cast<char *>(checked(malloc(size + 1)));
     for (ssize_t n; done < size && (n = read(file, text + done, size - done)) > 0;) done += size_t(n);
     text[done] = 0;
   }
@@ -43,7 +43,7 @@ const struct policy *chosen() {
   static struct policy *cached;
   struct policy *p = __atomic_load_n(&cached, __ATOMIC_ACQUIRE);
   if (p != nullptr) return p;
-  p = static_cast<struct policy *>(calloc(1, sizeof *p));
+  p = static_cast<struct policy *>(checked(calloc(1, sizeof *p)));
   const char *words = getenv("VRAMYARD_CUDNN");
   if (words != nullptr && strncmp(words, "bound=", 6) == 0) p->bound = strtoull(words + 6, nullptr, 10);
   if (words != nullptr && strncmp(words, "table=", 6) == 0) p->table = read_all(words + 6);

@@ -52,17 +52,20 @@ API result_t cuDeviceGet(device_t *d, int ordinal) {
   return known(ordinal) ? SUCCESS : INVALID_DEVICE;
 }
 API result_t cuDeviceGetName(char *name, int size, device_t d) {
+  if (!known(d)) return INVALID_DEVICE;
   if (size <= 0) return INVALID_VALUE;
   strncpy(name, vramyard_card(d)->name, size_t(size));
   name[size - 1] = 0;
   return SUCCESS;
 }
-API result_t cuDeviceTotalMem_v2(size_t *bytes, device_t) {
-  struct reply r = ask(DEVICE_INFO);
-  *bytes = r.value[1];
+API result_t cuDeviceTotalMem_v2(size_t *bytes, device_t d) {
+  if (!known(d)) return INVALID_DEVICE;
+  struct reply r = ask_device(d, DEVICE_INFO);
+  if (r.status == SUCCESS) *bytes = r.value[1];
   return r.status;
 }
 API result_t cuDeviceGetAttribute(int *value, int attribute, device_t d) {
+  if (!known(d)) return INVALID_DEVICE;
   *value = device_attribute(vramyard_card(d), attribute, d);
   return SUCCESS;
 }
@@ -76,7 +79,9 @@ API result_t cuDevicePrimaryCtxGetState(device_t, unsigned *flags, int *active) 
   return SUCCESS;
 }
 API result_t cuCtxSetCurrent(context_t c) {
-  *vramyard_current() = c == nullptr ? -1 : int(number(c) - number(primary(0)));
+  uint64_t device = number(c) - number(primary(0));
+  if (c != nullptr && device >= uint64_t(vramyard_devices())) return INVALID_CONTEXT;
+  *vramyard_current() = c == nullptr ? -1 : int(device);
   return SUCCESS;
 }
 API result_t cuCtxGetCurrent(context_t *c) {
@@ -85,8 +90,9 @@ API result_t cuCtxGetCurrent(context_t *c) {
 }
 API result_t cuCtxPushCurrent_v2(context_t c) {
   if (pushed == most_pushed) return INVALID_VALUE;
-  replaced[pushed++] = *vramyard_current();
-  return cuCtxSetCurrent(c);
+  int was = *vramyard_current(), e = cuCtxSetCurrent(c);
+  if (e == SUCCESS) replaced[pushed++] = was;
+  return e;
 }
 API result_t cuCtxPopCurrent_v2(context_t *c) {
   if (pushed == 0) return INVALID_CONTEXT;
@@ -107,7 +113,7 @@ API result_t cuCtxSynchronize(void) {
 
 API result_t cuMemGetInfo_v2(size_t *free, size_t *total) {
   struct reply r = ask(DEVICE_INFO);
-  *free = r.value[0], *total = r.value[1];
+  if (r.status == SUCCESS) *free = r.value[0], *total = r.value[1];
   return r.status;
 }
 API result_t cuMemAlloc_v2(address_t *out, size_t size) {
@@ -121,8 +127,8 @@ API result_t cuMemFree_v2(address_t a) {
 }
 API result_t cuMemGetAddressRange_v2(address_t *base, size_t *size, address_t a) {
   struct reply r = ask(DEVICE_LOOKUP, a);
-  if (base != nullptr) *base = r.value[0];
-  if (size != nullptr) *size = r.value[1];
+  if (r.status == SUCCESS && base != nullptr) *base = r.value[0];
+  if (r.status == SUCCESS && size != nullptr) *size = r.value[1];
   return r.status;
 }
 API result_t cuMemsetD8_v2(address_t a, unsigned char value, size_t n) {
@@ -131,6 +137,7 @@ API result_t cuMemsetD8_v2(address_t a, unsigned char value, size_t n) {
 }
 API result_t cuMemsetD8Async(address_t a, unsigned char value, size_t n, stream_t) { return cuMemsetD8_v2(a, value, n); }
 API result_t cuMemsetD32_v2(address_t a, unsigned value, size_t n) {
+  if (n > SIZE_MAX / 4) return INVALID_VALUE;
   vramyard_fill(pointer(a), value, 4, 4 * n);
   return SUCCESS;
 }
@@ -204,9 +211,9 @@ API result_t cuMemAllocFromPoolAsync(address_t *out, size_t size, pool_t pool, s
 }
 API result_t cuMemAllocAsync(address_t *out, size_t size, stream_t s) { return cuMemAllocFromPoolAsync(out, size, as_pool(0), s); }
 API result_t cuMemFreeAsync(address_t a, stream_t s) { return a == 0 ? int(SUCCESS) : ask(DEVICE_FREE_ASYNC, a, number(s)).status; }
-API result_t cuDeviceGetDefaultMemPool(pool_t *pool, device_t) {
+API result_t cuDeviceGetDefaultMemPool(pool_t *pool, device_t d) {
   *pool = as_pool(0);
-  return SUCCESS;
+  return known(d) ? SUCCESS : INVALID_DEVICE;
 }
 API result_t cuMemPoolCreate(pool_t *pool, const void *) {
   struct reply r = ask(DEVICE_NEW_POOL);

@@ -240,9 +240,11 @@ size_t stored_width(void **arguments) {
 
 // Does what is known of a kernel. The arguments of most are the number of elements, the functor, and
 // the addresses of the result and of the operands.
-void run(const void *host, struct dim3 grid, void **arguments) {
+void run(const void *host, struct dim3 grid, void **arguments, stream_t s) {
   struct meaning m = find_kernel(host).meaning;
   if (m.effect == EFFECT_NONE || m.effect == EFFECT_UNREAD) return;
+  // Every launch of a graph adds again, which nothing follows: the sum is unknown.
+  if ((m.effect == EFFECT_ADD || m.effect == EFFECT_ADD_ALL) && captured(s)) m.type = 0;
   if (m.effect == EFFECT_ADD_ALL) return add_to_all(&m, grid.x, static_cast<const struct tensor_list *>(arguments[0]), arguments[3]);
   if (m.effect == EFFECT_COUNT) return number_elements(&m, arguments);
   int count;
@@ -309,12 +311,12 @@ API error_t_ __cudaPopCallConfiguration(struct dim3 *grid, struct dim3 *block, s
   *grid = c->grid, *block = c->block, *shared = c->shared, *stream = c->stream;
   return SUCCESS;
 }
-API error_t_ cudaLaunchKernel(const void *host, struct dim3 grid, struct dim3, void **arguments, size_t, stream_t) {
-  run(host, grid, arguments);
+API error_t_ cudaLaunchKernel(const void *host, struct dim3 grid, struct dim3, void **arguments, size_t, stream_t s) {
+  run(host, grid, arguments, s);
   return SUCCESS;
 }
-API error_t_ __cudaLaunchKernel(void *host, struct dim3 grid, struct dim3, void **arguments, size_t, stream_t) {
-  run(host, grid, arguments);
+API error_t_ __cudaLaunchKernel(void *host, struct dim3 grid, struct dim3, void **arguments, size_t, stream_t s) {
+  run(host, grid, arguments, s);
   return SUCCESS;
 }
 API error_t_ cudaLaunchKernelExC(const void *, const void *, void **) { return SUCCESS; }

@@ -41,8 +41,10 @@ API error_t_ cudaMalloc(void **out, size_t size) {
 }
 API error_t_ cudaMallocManaged(void **out, size_t size, unsigned) { return noted(reserve(out, size)); }
 API error_t_ cudaMallocPitch(void **out, size_t *pitch, size_t width, size_t height) {
+  size_t size;
+  if (width > SIZE_MAX - 511) return noted(INVALID_VALUE);
   *pitch = (width + 511) & ~size_t(511);
-  return noted(reserve(out, *pitch * height));
+  return noted(__builtin_mul_overflow(*pitch, height, &size) ? int(INVALID_VALUE) : reserve(out, size));
 }
 API error_t_ cudaFree(void *p) {
   int e = p == nullptr ? SUCCESS : unless_capturing();
@@ -157,8 +159,7 @@ API error_t_ cudaDeviceGetAttribute(int *value, int attribute, int device) {
 API error_t_ cudaDeviceGetPCIBusId(char *text, int size, int device) {
   if (!known(device)) return noted(INVALID_DEVICE);
   if (size < 13) return noted(INVALID_VALUE);
-  memcpy(text, "0000:00:00.0", 13);
-  text[5] = char('0' + (device + 1) / 10), text[6] = char('0' + (device + 1) % 10);
+  snprintf(text, size_t(size), "0000:%02X:00.0", unsigned(device + 1) & 0xff);
   return SUCCESS;
 }
 

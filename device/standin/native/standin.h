@@ -109,10 +109,10 @@ inline int here() {
 
 inline bool known(int device) { return device >= 0 && device < vramyard_devices(); }
 
-inline struct reply ask(uint64_t op, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0) {
+inline struct reply ask_device(int device, uint64_t op, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0) {
   uint64_t arg[4] = {a, b, c, d};
   struct reply r = {};
-  switch (vramyard_device(op | uint64_t(here()) << 32, arg, r.value)) {
+  switch (vramyard_device(op | uint64_t(device) << 32, arg, r.value)) {
     case ANSWER_DONE: r.status = SUCCESS; break;
     case ANSWER_OUT_OF_MEMORY: r.status = OUT_OF_MEMORY; break;
     case ANSWER_INVALID: r.status = INVALID_VALUE; break;
@@ -121,6 +121,10 @@ inline struct reply ask(uint64_t op, uint64_t a = 0, uint64_t b = 0, uint64_t c 
     default: r.status = UNKNOWN;
   }
   return r;
+}
+
+inline struct reply ask(uint64_t op, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0, uint64_t d = 0) {
+  return ask_device(here(), op, a, b, c, d);
 }
 
 template <typename T>

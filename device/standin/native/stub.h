@@ -71,8 +71,9 @@
 // An error: the function is not modelled. It is said once.
 #define FAILS(name, code)                                                   \
   STUB uint64_t name(void) {                                                \
-    static char said;                                                       \
-    return said++ != 0 ? uint64_t(code) : vramyard_unsupported(#name, code); \
+    static bool said;                                                       \
+    bool again = __atomic_exchange_n(&said, true, __ATOMIC_RELAXED);        \
+    return again ? uint64_t(code) : vramyard_unsupported(#name, code);      \
   }
 
 #endif

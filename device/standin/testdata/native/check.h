@@ -16,7 +16,9 @@
   } while (0)
 
 #ifdef HOST
+const int most_test_devices = 16;
 uint64_t events;
+int unsupported;  // calls
 int guesses[GUESSED_KINDS];
 int device_now = 0;
 size_t changed;
@@ -26,12 +28,13 @@ API uint64_t vramyard_device(uint64_t op, const uint64_t *arg, uint64_t *result)
   switch (op & 0xffffffff) {
     case DEVICE_RESERVE: result[0] = number(malloc(arg[0])); return ANSWER_DONE;
     case DEVICE_RELEASE: free(pointer(arg[0])); return ANSWER_DONE;
+    case DEVICE_INFO: result[1] = 1000 + (op >> 32); return ANSWER_DONE;
     case DEVICE_NEW_EVENT: result[0] = ++events; return ANSWER_DONE;
     case DEVICE_DONE: case DEVICE_STREAM_DONE: result[0] = 1; return ANSWER_DONE;
   }
   return ANSWER_DONE;
 }
-API int vramyard_devices(void) { return 1; }
+API int vramyard_devices(void) { return most_test_devices; }
 API int vramyard_first(void) { return 0; }
 API const struct card *vramyard_card(int) {
   static struct card c = {};
@@ -51,13 +54,13 @@ API bool vramyard_known(void *to, const void *from, size_t size) { return memmov
 API void vramyard_changed(void *, size_t size) { changed += size; }
 API void *vramyard_token(void) {
   static uint64_t last = uint64_t(1) << 62;
-  return pointer(++last);
+  return pointer(last += 16);
 }
 API void vramyard_guessed(int kind, const void *area, const void *reserve) {
   guesses[kind]++;
   areas[0] = area, areas[1] = reserve;
 }
-API uint64_t vramyard_unsupported(const char *, uint64_t code) { return code; }
+API uint64_t vramyard_unsupported(const char *, uint64_t code) { return unsupported++, code; }
 #endif
 
 #endif

@@ -16,6 +16,8 @@ int cudaLaunchKernel(const void *, struct dim3, struct dim3, void **, size_t, vo
 int cudaFuncGetName(const char **, const void *);
 int cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *, const void *, int, size_t);
 int cudaMalloc(void **, size_t);
+int cudaMallocPitch(void **, size_t *, size_t, size_t);
+int cudaDeviceGetPCIBusId(char *, int, int);
 int cudaFree(void *);
 int cudaGetLastError(void);
 int cudaStreamCreate(void **);
@@ -196,6 +198,34 @@ void configurations() {
   cudaGetLastError();
 }
 
+// Sizes that overflow are refused, and devices have their addresses.
+void sizes() {
+  void *p;
+  size_t pitch;
+  CHECK(cudaMallocPitch(&p, &pitch, 1, SIZE_MAX / 2) == INVALID_VALUE);
+  CHECK(cudaMallocPitch(&p, &pitch, SIZE_MAX, 1) == INVALID_VALUE && cudaGetLastError() == INVALID_VALUE);
+  CHECK(cudaMallocPitch(&p, &pitch, 513, 2) == SUCCESS && pitch == 1024 && cudaFree(p) == SUCCESS);
+  char id[13];
+  CHECK(cudaDeviceGetPCIBusId(id, 13, 9) == SUCCESS && strcmp(id, "0000:0A:00.0") == 0);
+}
+
+// A graph adds at every launch: what it adds to is unknown.
+void captured_sums() {
+  static char host;
+  __cudaRegisterFunction(
+      __cudaRegisterFatBinary(nullptr), &host, nullptr,
+      "_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_22CUDAFunctorOnSelf_addIlEESt5arrayIPcLm2EEEEviT0_T1_", 0,
+      nullptr, nullptr, nullptr, nullptr, nullptr);
+  int64_t counter = 4, functor[] = {1, 1};
+  int count = 1;
+  void *places[] = {&counter, &counter}, *arguments[] = {&count, functor, places}, *stream, *graph;
+  CHECK(cudaStreamCreate(&stream) == SUCCESS && cudaStreamBeginCapture(stream, 0) == SUCCESS);
+  changed = 0;
+  CHECK(cudaLaunchKernel(&host, {1, 1, 1}, {1, 1, 1}, arguments, 0, stream) == SUCCESS);
+  CHECK(counter == 4 && changed == sizeof counter && cudaStreamEndCapture(stream, &graph) == SUCCESS);
+  CHECK(cudaLaunchKernel(&host, {1, 1, 1}, {1, 1, 1}, arguments, 0, stream) == SUCCESS && counter == 5);
+}
+
 void captures() {
   void *a, *b, *event, *graph, *memory;
   CHECK(cudaStreamCreate(&a) == SUCCESS && cudaStreamCreate(&b) == SUCCESS && cudaEventCreate(&event) == SUCCESS);
@@ -222,4 +252,6 @@ int main() {
   additions();
   configurations();
   captures();
+  captured_sums();
+  sizes();
 }

@@ -20,6 +20,7 @@ int ncclAllReduce(const void *, void *, size_t, int, int, void *, void *);
 int ncclAllGather(const void *, void *, size_t, int, void *, void *);
 int ncclReduceScatter(const void *, void *, size_t, int, int, void *, void *);
 int ncclBroadcast(const void *, void *, size_t, int, int, void *, void *);
+int ncclRecv(void *, size_t, int, int, void *, void *);
 int ncclMemAlloc(void **, size_t);
 int ncclMemFree(void *);
 }
@@ -37,6 +38,7 @@ int main() {
 
   const int32_t from[6] = {1, 2, 3, 4, 5, 6};
   int32_t to[6] = {};
+  CHECK(ncclRecv(to, 3, 2, 0, c, nullptr) == 0 && changed == 3 * sizeof *to);
   CHECK(ncclAllReduce(from, to, 6, 2, 0, c, nullptr) == 0 && memcmp(from, to, sizeof to) == 0);
   CHECK(ncclAllGather(from, to, 2, 2, c, nullptr) == 0 && to[0] == 1 && to[3] == 2 && to[4] == 1 && to[5] == 2);
   CHECK(ncclReduceScatter(from, to, 2, 2, 0, c, nullptr) == 0 && to[0] == 5 && to[1] == 6 && to[2] == 1);
