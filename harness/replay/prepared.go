@@ -155,6 +155,8 @@ type layout struct {
 // newLayout returns a layout of the trace for a timing.
 func (p *Prepared) newLayout(when timing) *layout {
 	l := &layout{survey: p.survey, requests: p.requests, when: when, number: p.numbers[0]}
+	_, whole := p.src.(*trace.Trace)
+	l.bySlots = !whole && p.refusals.Count == 0 && p.late == nil
 	if when != atRequest {
 		l.late = p.late
 	}
@@ -247,6 +249,7 @@ func (p *Prepared) Gap() string {
 // newest first, so that the table is as small as the peak of live allocations and stays in the
 // processor's caches. Slots number all allocations of the trace.
 type placeTable struct {
+	bySlots bool         // a place is a slot: the source reuses slots as the table reuses places
 	bySlot  []uint32     // by slot: its place + 1; 0 if none
 	entries []placeEntry // by place
 	empty   []uint32     // free places
@@ -263,6 +266,9 @@ type placeEntry struct {
 
 // place returns the place of the allocation in a slot, noPlace if it has none.
 func (s *placeTable) place(slot uint32) uint32 {
+	if s.bySlots {
+		return slot // it has a live allocation
+	}
 	if int(slot) >= len(s.bySlot) {
 		return noPlace
 	}
@@ -271,6 +277,13 @@ func (s *placeTable) place(slot uint32) uint32 {
 
 // assignPlace returns a place for the allocation that begins in a slot.
 func (s *placeTable) assignPlace(slot uint32, at placeEntry) uint32 {
+	if s.bySlots {
+		if n := int(slot) + 1 - s.n; n > 0 {
+			s.entries, s.n = append(s.entries, make([]placeEntry, n)...), s.n+n
+		}
+		s.entries[slot] = at
+		return slot
+	}
 	if n := int(slot) + 1 - len(s.bySlot); n > 0 {
 		s.bySlot = append(s.bySlot, make([]uint32, n)...)
 	}
@@ -311,7 +324,7 @@ func (s *placeTable) setPlace(o *op, slot uint32) (placeEntry, bool) {
 
 // releasePlace frees the place of the allocation in a slot.
 func (l *layout) releasePlace(slot uint32) {
-	if place := l.place(slot); place != noPlace && !l.keep {
+	if place := l.place(slot); place != noPlace && !l.keep && !l.bySlots {
 		l.bySlot[slot] = 0
 		l.empty = append(l.empty, place)
 	}

@@ -11,39 +11,80 @@ import (
 // errShort is the error for a column chunk with fewer values than its row group has rows.
 var errShort = errors.New("ends before its group of rows")
 
+// repeated reads a page that repeats one value. Most columns of most traces have only such pages.
+type repeated[T comparable] struct {
+	value    T
+	left     int  // unread values of the current page
+	filled   int  // leading values of the last batch that were set by batch
+	constant bool // the last batch has one value
+}
+
+// batch sets all of out if the page has enough values, and reports whether it does.
+func (r *repeated[T]) batch(out []T) bool {
+	if r.constant = r.left >= len(out); !r.constant {
+		r.filled = 0
+		return false
+	}
+	if r.filled < len(out) || out[0] != r.value {
+		r.part(out)
+		r.filled = len(out)
+		return true
+	}
+	r.left -= len(out)
+	return true
+}
+
+// part sets the beginning of dst to the unread values and returns how many it has set.
+func (r *repeated[T]) part(dst []T) int {
+	n := min(r.left, len(dst))
+	for k := range dst[:n] {
+		dst[k] = r.value
+	}
+	r.left -= n
+	return n
+}
+
 // numbers reads a column of integers.
 type numbers struct {
 	*pages
+	repeated[uint64]
 	out        []uint64 // values of the current batch of rows
-	dictionary []uint64 // dictionary of the row group; nil before its page
+	dictionary []int64  // dictionary of the row group; nil before its page
 	ranks      []uint32 // unread dictionary indexes of the current page
-	values     []uint64 // unread values of the current page
+	values     []int64  // unread values of the current page
 
 	// Buffers of the current page.
 	rankBuf  []uint32
-	valueBuf []uint64
-	deltaBuf []int64
+	valueBuf []int64
 }
 
 // open starts a row group.
 func (c *numbers) open(r io.ReaderAt, chunk *format.ColumnMetaData) error {
-	c.dictionary, c.ranks, c.values = nil, nil, nil
+	c.dictionary, c.ranks, c.values, c.left = nil, nil, nil, 0
 	return c.pages.open(r, chunk)
 }
 
 // next sets the first n of out to the next values.
 func (c *numbers) next(n int) (int, error) {
 	dst := c.out[:n]
+	if c.batch(dst) {
+		return n, nil
+	}
 	for len(dst) > 0 {
 		switch {
+		case c.left > 0:
+			dst = dst[c.part(dst):]
 		case len(c.ranks) > 0:
 			n := min(len(c.ranks), len(dst))
 			for k, r := range c.ranks[:n] {
-				dst[k] = c.dictionary[r]
+				dst[k] = uint64(c.dictionary[r])
 			}
 			dst, c.ranks = dst[n:], c.ranks[n:]
 		case len(c.values) > 0:
-			n := copy(dst, c.values)
+			n := min(len(c.values), len(dst))
+			for k, v := range c.values[:n] {
+				dst[k] = uint64(v)
+			}
 			dst, c.values = dst[n:], c.values[n:]
 		default:
 			if err := c.nextPage(); err != nil {
@@ -62,12 +103,16 @@ func (c *numbers) nextPage() error {
 	}
 	switch {
 	case p.dictionary:
-		c.dictionary, err = p.numbers(nil, nil)
+		c.dictionary, err = p.numbers(nil)
 	case p.indexes:
+		if rank, ok := p.run(len(c.dictionary)); ok {
+			c.value, c.left = uint64(c.dictionary[rank]), p.count
+			return nil
+		}
 		c.rankBuf, err = p.ranks(c.rankBuf, len(c.dictionary))
 		c.ranks = c.rankBuf
 	default:
-		c.valueBuf, err = p.numbers(c.valueBuf, &c.deltaBuf)
+		c.valueBuf, err = p.numbers(c.valueBuf)
 		c.values = c.valueBuf
 	}
 	return err
@@ -76,6 +121,7 @@ func (c *numbers) nextPage() error {
 // words reads a column of texts and converts them to numbers with code.
 type words struct {
 	*pages
+	repeated[uint32]
 	out   []uint32 // numbers of the current batch of rows
 	code  func(text []byte) (uint32, error)
 	texts [][]byte // dictionary of the row group
@@ -91,7 +137,7 @@ type words struct {
 
 // open starts a row group.
 func (c *words) open(r io.ReaderAt, chunk *format.ColumnMetaData) error {
-	c.texts, c.codes, c.ranks, c.plain = c.texts[:0], c.codes[:0], nil, nil
+	c.texts, c.codes, c.ranks, c.plain, c.left = c.texts[:0], c.codes[:0], nil, nil, 0
 	return c.pages.open(r, chunk)
 }
 
@@ -102,8 +148,13 @@ type errText struct{ error }
 // errText concerns the text after those.
 func (c *words) next(n int) (done int, err error) {
 	dst := c.out[:n]
+	if c.batch(dst) {
+		return n, nil
+	}
 	for done < len(dst) {
 		switch {
+		case c.left > 0:
+			done += c.part(dst[done:])
 		case len(c.ranks) > 0:
 			n := min(len(c.ranks), len(dst)-done)
 			for k, r := range c.ranks[:n] {
@@ -144,6 +195,11 @@ func (c *words) nextPage() error {
 		return err
 	}
 	if p.indexes {
+		// A text without a number yet is looked up where it is first needed, for the row of its error.
+		if rank, ok := p.run(len(c.texts)); ok && c.codes[rank] != 0 {
+			c.value, c.left = c.codes[rank]-1, p.count
+			return nil
+		}
 		c.rankBuf, err = p.ranks(c.rankBuf, len(c.texts))
 		c.ranks = c.rankBuf
 		return err

@@ -174,7 +174,7 @@ func sized[T any](memory *budget.Budget, s []T, n int) ([]T, error) {
 }
 
 // numbers decodes a page of integers.
-func (p page) numbers(dst []uint64, scratch *[]int64) (_ []uint64, err error) {
+func (p page) numbers(dst []int64) (_ []int64, err error) {
 	if dst, err = sized(p.memory, dst, p.count); err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func (p page) numbers(dst []uint64, scratch *[]int64) (_ []uint64, err error) {
 			return nil, errValues
 		}
 		for k := range dst {
-			dst[k] = binary.LittleEndian.Uint64(p.data[8*k:])
+			dst[k] = int64(binary.LittleEndian.Uint64(p.data[8*k:]))
 		}
 		return dst, nil
 	}
@@ -194,22 +194,31 @@ func (p page) numbers(dst []uint64, scratch *[]int64) (_ []uint64, err error) {
 	if a <= 0 || b <= 0 || c <= 0 || n != uint64(p.count) {
 		return nil, errValues
 	}
-	if *scratch, err = sized(p.memory, *scratch, p.count); err != nil {
-		return nil, err
-	}
 	var e delta.BinaryPackedEncoding
-	values, err := e.DecodeInt64(*scratch, p.data)
+	values, err := e.DecodeInt64(dst, p.data)
 	if err != nil || len(values) != p.count {
 		return nil, errValues
 	}
-	*scratch = values
-	for k, v := range values {
-		dst[k] = uint64(v)
-	}
-	return dst, nil
+	return values, nil
 }
 
 var errValues = errors.New("the values of a page contradict its header")
+
+// run returns the index, into a dictionary of up to most values, that a page repeats in a single
+// run. It returns false for any other page.
+func (p page) run(most int) (rank uint32, ok bool) {
+	if p.count == 0 || len(p.data) == 0 || p.data[0] > 32 {
+		return 0, false
+	}
+	head, size := binary.Uvarint(p.data[1:])
+	bytes := (int(p.data[0]) + 7) / 8
+	if size <= 0 || head&1 != 0 || head>>1 < uint64(p.count) || head>>1 > maxValues || len(p.data) < 1+size+bytes {
+		return 0, false
+	}
+	var one [1]uint32
+	fill(one[:], p.data[1+size:][:bytes])
+	return one[0], int(one[0]) < most
+}
 
 // ranks decodes a page of indexes into a dictionary of up to most values: run-length encoded, or
 // bit-packed in groups of eight.
@@ -264,17 +273,21 @@ func fill(dst []uint32, data []byte) {
 	}
 }
 
-// unpack decodes numbers of width bits, least significant bits first.
+// unpack decodes numbers of width bits, at most 32, least significant bits first.
 func unpack(dst []uint32, data []byte, width int) {
-	var have uint64
-	bits, mask := 0, uint64(1)<<width-1
+	mask := uint64(1)<<width - 1
 	for k := range dst {
-		for bits < width {
-			have |= uint64(data[0]) << bits
-			data, bits = data[1:], bits+8
+		at := k * width
+		from := data[at/8:]
+		var have uint64
+		if len(from) >= 8 {
+			have = binary.LittleEndian.Uint64(from)
+		} else {
+			for i, b := range from {
+				have |= uint64(b) << (8 * i)
+			}
 		}
-		dst[k] = uint32(have & mask)
-		have, bits = have>>width, bits-width
+		dst[k] = uint32(have >> (at % 8) & mask)
 	}
 }
 

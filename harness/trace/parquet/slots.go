@@ -33,6 +33,15 @@ func newSlots(completed bool, memory *budget.Budget) *slots {
 // idOf returns the id of the allocation in a slot, counted from 1.
 func (l *slots) idOf(h uint32) device.Addr { return device.Addr(l.ids[h-1]) }
 
+// slotOf returns the slot of a live id, counted from 1, or NoHandle.
+func (l *slots) slotOf(id uint64) uint32 {
+	h := l.byID.First(device.Addr(id))
+	for h != index.NoHandle && l.ids[h-1] != id {
+		h = l.byID.Next(h)
+	}
+	return h
+}
+
 // assign sets the slot of an event.
 func (l *slots) assign(e *trace.Event) error {
 	e.Slot = trace.NoSlot
@@ -40,7 +49,7 @@ func (l *slots) assign(e *trace.Event) error {
 	case trace.Alloc, trace.LiveAtStart:
 		return l.allocate(e)
 	case trace.Free, trace.Use, trace.Completed:
-		h := l.byID.Get(device.Addr(e.ID), l.idOf)
+		h := l.slotOf(e.ID)
 		if h == index.NoHandle || l.freed[h-1] != (e.Kind == trace.Completed) {
 			return l.invalid(e, h)
 		}
@@ -74,7 +83,7 @@ func (l *slots) allocate(e *trace.Event) error {
 	} else if l.started {
 		return errors.New("allocations live at the start must precede all other events")
 	}
-	if h := l.byID.Get(device.Addr(e.ID), l.idOf); h != index.NoHandle {
+	if h := l.slotOf(e.ID); h != index.NoHandle {
 		if !l.freed[h-1] {
 			return fmt.Errorf("id %d is still live", e.ID)
 		}

@@ -48,8 +48,8 @@ func newWalker(f *File, decoder *zstd.Decoder, memory *budget.Budget) *walker {
 		w.columns = append(w.columns, &w.numbers[i])
 	}
 	for i := f.columns; i < numColumns; i++ {
-		w.numbers[i].out = make([]uint64, batchRows)
-		w.words[i].out = make([]uint32, batchRows)
+		w.numbers[i].out, w.numbers[i].constant = make([]uint64, batchRows), true
+		w.words[i].out, w.words[i].constant = make([]uint32, batchRows), true
 	}
 	return w
 }
@@ -119,24 +119,22 @@ func (w *walker) next(first, n int) (_ []trace.Event, err error) {
 	if err := w.decode(first, n); err != nil {
 		return nil, err
 	}
-	number := func(column int) []uint64 { return w.numbers[column].out }
-	ids, sizes, streams, aligns := number(colID), number(colSize), number(colStream), number(colAlign)
-	args, times, sites, threads := number(colArg), number(colTime), number(colSite), number(colThread)
-	word := func(column int) []uint32 { return w.words[column].out }
-	kinds, hints, tags, lives := word(colKind), word(colHint), word(colTag), word(colLife)
+	if err := w.checkThreads(first, n); err != nil {
+		return nil, err
+	}
+	kinds, ids, sizes, times := w.words[colKind].out, w.numbers[colID].out, w.numbers[colSize].out, w.numbers[colTime].out
 	events := w.events[:n]
+	same := w.constant()
+	base := w.event(0)
 	for k := range events {
 		e := &events[k]
-		*e = trace.Event{
-			Kind: trace.Kind(kinds[k]), Hint: alloc.Hint(hints[k]), Tag: tags[k], Thread: uint32(threads[k]), ID: ids[k],
-			Size: device.Size(sizes[k]), Align: device.Size(aligns[k]), Stream: device.Stream(streams[k]),
-			Arg: args[k], Time: int64(times[k]), Site: sites[k], Life: alloc.Lifetime(lives[k]),
+		if !same {
+			base = w.event(k)
 		}
+		*e = base
+		e.Kind, e.ID, e.Size, e.Time = trace.Kind(kinds[k]), ids[k], device.Size(sizes[k]), int64(times[k])
 		if kinds[k] == addressKind {
 			e.Kind, e.Slot = trace.BadFree, trace.NoSlot
-		}
-		if threads[k] > math.MaxUint32 {
-			return nil, w.f.errRow(first+k, fmt.Errorf("thread %d: want at most %d", threads[k], uint32(math.MaxUint32)))
 		}
 		if e.Time != trace.NoTime {
 			if e.Time < w.now {
@@ -146,6 +144,37 @@ func (w *walker) next(first, n int) (_ []trace.Event, err error) {
 		}
 	}
 	return events, nil
+}
+
+// constant reports whether all columns that [walker.event] reads have one value in this batch.
+func (w *walker) constant() bool {
+	for _, c := range []int{colStream, colAlign, colArg, colSite, colThread} {
+		if !w.numbers[c].constant {
+			return false
+		}
+	}
+	return w.words[colHint].constant && w.words[colTag].constant && w.words[colLife].constant
+}
+
+// event returns row k of the batch without kind, id, size and time.
+func (w *walker) event(k int) trace.Event {
+	return trace.Event{
+		Hint: alloc.Hint(w.words[colHint].out[k]), Tag: w.words[colTag].out[k],
+		Life:   alloc.Lifetime(w.words[colLife].out[k]),
+		Thread: uint32(w.numbers[colThread].out[k]), Align: device.Size(w.numbers[colAlign].out[k]),
+		Stream: device.Stream(w.numbers[colStream].out[k]), Arg: w.numbers[colArg].out[k],
+		Site: w.numbers[colSite].out[k],
+	}
+}
+
+// checkThreads returns an error for a thread number of the batch that is too large.
+func (w *walker) checkThreads(first, n int) error {
+	for k, thread := range w.numbers[colThread].out[:n] {
+		if thread > math.MaxUint32 {
+			return w.f.errRow(first+k, fmt.Errorf("thread %d: want at most %d", thread, uint32(math.MaxUint32)))
+		}
+	}
+	return nil
 }
 
 // decode fills the columns with the next n rows.

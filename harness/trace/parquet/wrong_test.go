@@ -189,7 +189,7 @@ func TestTooManyEventsForMemory(t *testing.T) {
 	}
 	data := written(t, b.Trace())
 	for limit, want := range map[device.Size]string{
-		2 << 20: "x.parquet: row 3140: ", // of the events and their replay
+		2 << 20: "x.parquet: row 3929: ", // of the events and their replay
 		2 << 10: "x.parquet: takes more than 2KiB of memory",
 	} {
 		f, err := parquet.Open(bytes.NewReader(data), int64(len(data)), "x.parquet", budget.New(limit))
@@ -202,7 +202,7 @@ func TestTooManyEventsForMemory(t *testing.T) {
 	f, err := parquet.Open(bytes.NewReader(data), int64(len(data)), "x.parquet", budget.New(2<<20))
 	require.NoError(t, err)
 	err = f.Batches(func([]trace.Event) error { return nil })
-	require.EqualError(t, err, "x.parquet: row 4310: takes more than 2MiB of memory")
+	require.EqualError(t, err, "x.parquet: row 5376: takes more than 2MiB of memory")
 }
 
 // TestLongTagsAreRead writes texts that are longer than the head of a page may be.
