@@ -42,6 +42,7 @@ func command(args []string, stdout io.Writer) error {
 	fl.StringVar(&chosen.Live, "live", "1000,10000,100000,1000000", "numbers of live blocks, separated by `commas`")
 	fl.IntVar(&chosen.Pairs, "pairs", 1_000_000, "pairs that are timed in each run, but for w2")
 	rounds := fl.Int("rounds", 9, "interleaved runs of each allocator")
+	count := fl.Bool("counts", false, "also count instructions, mispredicted branches and cache misses, with valgrind")
 	file := fl.String("json", "", "also write all figures as JSON to this `file`")
 	if err := fl.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fl.SetOutput(stdout)
@@ -61,7 +62,7 @@ func command(args []string, stdout io.Writer) error {
 		return err
 	}
 	r := report{Schema: schema, Commit: commit(), Machine: bench.ThisMachine(), Caches: caches(), Rounds: *rounds}
-	if err := r.fill(chosen, racers); err != nil {
+	if err := r.fill(chosen, racers, *count); err != nil {
 		return err
 	}
 	if *file != "" {
@@ -110,13 +111,13 @@ func field(ours, folder string) (all []racer, err error) {
 }
 
 // fill races everything on each workload.
-func (r *report) fill(chosen bench.Selection, racers []racer) error {
+func (r *report) fill(chosen bench.Selection, racers []racer, count bool) error {
 	workloads, err := chosen.Resolve()
 	if err != nil {
 		return err
 	}
 	for _, w := range workloads {
-		runs, err := race(w, racers, r.Rounds)
+		runs, err := race(w, racers, r.Rounds, count)
 		if err != nil {
 			return err
 		}

@@ -43,10 +43,11 @@ type run struct {
 	AddressRatio float64     `json:"address_ratio"`      // the same / peak live bytes
 	// growth of the heap until the churn / most live blocks; 0: unknown
 	HeapPerBlock float64 `json:"heap_bytes_per_block"`
+	Counts       *counts `json:"counts,omitempty"` // of a pair, if they were asked for
 }
 
-// race runs everything on one workload, interleaved.
-func race(w workload.Workload, racers []racer, rounds int) (runs []run, err error) {
+// race runs everything on one workload, interleaved. With count it counts before the rounds.
+func race(w workload.Workload, racers []racer, rounds int, count bool) (runs []run, err error) {
 	p := w.Program()
 	o := operationsOf(p, span)
 	dir, err := os.MkdirTemp("", "race")
@@ -66,6 +67,12 @@ func race(w workload.Workload, racers []racer, rounds int) (runs []run, err erro
 	for i, r := range racers {
 		if runs[i], err = r.placed(o, load, file, filepath.Join(dir, "placements")); err != nil {
 			return nil, fmt.Errorf("%s on %s: %w", r.name, w, err)
+		}
+		if !count {
+			continue
+		}
+		if runs[i].Counts, err = r.counted(o, dir); err != nil {
+			return nil, fmt.Errorf("counting %s on %s: %w", r.name, w, err)
 		}
 	}
 	for range rounds {

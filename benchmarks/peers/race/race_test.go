@@ -71,6 +71,31 @@ func TestRace(t *testing.T) {
 	}
 }
 
+// TestCounts has a valgrind that counts more in its second run, which has 84 pairs more.
+func TestCounts(t *testing.T) {
+	bin := t.TempDir()
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	const valgrind = `for a; do case $a in --log-file=*) log=${a#--log-file=};; esac; done
+n=0; [ -e "$0.ran" ] && n=84; touch "$0.ran"
+printf 'I   refs:      1,%03d,000\nMispredicts:  %d\nD1  misses:  500\nLLd misses:  500\n' $n $n >"$log"
+exit `
+	args := quickly("--strategies", "tlsf*", "--counts", "--json", filepath.Join(bin, "race.json"))
+	script(t, bin, "valgrind", valgrind+"1")
+	var b strings.Builder
+	require.NoError(t, command(args, &b))
+	require.Contains(t, b.String(), " instructions ")
+	text, err := os.ReadFile(filepath.Join(bin, "race.json"))
+	require.NoError(t, err)
+	var r report
+	require.NoError(t, json.Unmarshal(text, &r))
+	require.Equal(t, &counts{Instructions: 1000, Branches: 1}, r.Runs[0].Counts)
+
+	script(t, bin, "valgrind", valgrind+"0")
+	require.ErrorContains(t, command(args, &b), "counting tlsf on w1 live=20 pairs=100 seed=42: the driver grants")
+	script(t, bin, "valgrind", "echo unknown option; exit 1")
+	require.ErrorContains(t, command(args, &b), "no such file")
+}
+
 // TestWithoutAFill covers a workload whose churn is run once before.
 func TestWithoutAFill(t *testing.T) {
 	all, err := bench.Selection{Workloads: "w2", Live: "1", Steps: 1, Seed: 42}.Resolve()

@@ -49,12 +49,15 @@ func tableOf(w io.Writer, runs []run) error {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.Style().Format.Header = text.FormatDefault
-	t.AppendHeader(table.Row{"allocator", "ns/pair", "min", "spread", "ratio", "ratio of min", "address",
-		"heap B", "about"})
+	head := table.Row{"allocator", "ns/pair", "min", "spread", "ratio", "ratio of min", "address", "heap B"}
+	if runs[0].Counts != nil {
+		head = append(head, "instructions", "mispredicted", "miss 32K", "miss 1M")
+	}
 	var right []table.ColumnConfig
-	for c := 2; c <= 8; c++ {
+	for c := 2; c <= len(head); c++ {
 		right = append(right, table.ColumnConfig{Number: c, Align: text.AlignRight, AlignHeader: text.AlignRight})
 	}
+	t.AppendHeader(append(head, "about"))
 	t.SetColumnConfigs(right)
 	for _, r := range runs {
 		name := r.Allocator
@@ -65,11 +68,16 @@ func tableOf(w io.Writer, runs []run) error {
 		if r.HeapPerBlock > 0 {
 			heap = fmt.Sprintf("%.0f", r.HeapPerBlock)
 		}
-		t.AppendRow(table.Row{
+		row := table.Row{
 			name, fmt.Sprintf("%.1f", r.Median), fmt.Sprintf("%.1f", r.Min), fmt.Sprintf("%.0f %%", 100*r.Spread()),
 			fmt.Sprintf("%.2f", r.Ratio), fmt.Sprintf("%.2f", r.RatioOfMin),
-			fmt.Sprintf("%.4f", r.AddressRatio), heap, r.About,
-		})
+			fmt.Sprintf("%.4f", r.AddressRatio), heap,
+		}
+		if c := r.Counts; c != nil {
+			row = append(row, fmt.Sprintf("%.0f", c.Instructions), fmt.Sprintf("%.1f", c.Branches),
+				fmt.Sprintf("%.1f", c.Near), fmt.Sprintf("%.1f", c.Far))
+		}
+		t.AppendRow(append(row, r.About))
 	}
 	l := runs[0].Load
 	_, err := fmt.Fprintf(w, "\n%s: %d blocks live, %s at most; %d pairs timed, hash %v; range of %s\n%s\n",
