@@ -45,12 +45,10 @@ type Allocator struct {
 
 	waits
 
-	count       counters
-	parked      device.Size        // requested bytes of pending blocks
-	parkedBytes device.Size        // bytes of pending blocks
-	history     func(power.Action) // listener of the history; nil for none
-	placer      *forecast.Placer   // made at first use
-	largest     index.MaxTree      // of the free blocks of each shelf
+	count   counters
+	history func(power.Action) // listener of the history; nil for none
+	placer  *forecast.Placer   // made at first use
+	largest index.MaxTree      // of the free blocks of each shelf
 }
 
 // noLimit is a bound that is never reached.
@@ -82,7 +80,7 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	}
 	a.View = a.front.Init(front.Limits{Most: mostRequest, Align: quantum}, func() (largest, bytes device.Size) {
 		// Bytes that the device adds to a segment count as free, although they serve no request.
-		return a.LargestFree(), a.held() - device.Size(a.count.activeBytes.all())
+		return a.LargestFree(), a.held() - device.Size(a.count.bytes.held())
 	})
 	a.segments = regions.NewSet(src, &a.front.Stats)
 	a.info, _ = device.MemoryInfoOf(src)
@@ -225,15 +223,17 @@ func (a *Allocator) grant(h handle, sh *shelf, n device.Size, r *alloc.Request) 
 // countGrant counts a block that was granted.
 func (a *Allocator) countGrant(kind uint32, asked, size device.Size) {
 	c, s := &a.count, &a.front.Stats
-	c.allocation.add(kind, 1)
-	c.allocatedBytes.add(kind, int64(size))
-	c.active.add(kind, 1)
-	c.activeBytes.add(kind, int64(size))
-	c.requestedBytes.add(kind, int64(asked))
+	c.blocks.add(kind, 1)
+	c.bytes.add(kind, int64(size))
+	c.asked.add(kind, int64(asked))
+	if a.waiting > 0 {
+		for _, u := range []*usage{&c.blocks, &c.bytes, &c.asked} {
+			u.raise(kind)
+		}
+	}
 	if size >= a.set.maxSplit {
 		c.oversizeBlocks.add(large, 1)
 	}
-	s.PeakRequested = max(s.PeakRequested, device.Size(c.requestedBytes.all())-a.parked)
 	s.LargestAlloc = max(s.LargestAlloc, size)
 }
 
@@ -262,7 +262,10 @@ func (a *Allocator) shelve(h handle, sh *shelf) {
 	b := &a.rows[h]
 	b.home = sh.id << shelfBit
 	b.link = sh.free.Insert(b.size, a.key(h), h)
-	a.largest.Raise(sh.id, b.size)
+	if b.size > sh.most {
+		sh.most = b.size
+		a.largest.Raise(sh.id, b.size)
+	}
 	if a.born != nil {
 		a.stamp(h, sh)
 	}
@@ -270,7 +273,7 @@ func (a *Allocator) shelve(h handle, sh *shelf) {
 
 // restore adds the live blocks to the table of addresses after it was dropped.
 func (a *Allocator) restore() {
-	a.live.Restore(int(a.count.allocation.all()))
+	a.live.Restore(int(a.count.blocks.all()))
 	for h := range a.rows {
 		if a.is(handle(h), live) {
 			a.enter(handle(h))
@@ -335,38 +338,38 @@ func (a *Allocator) FreeRef(b alloc.Block) error {
 
 // release frees a live block that was removed from the table of addresses.
 func (a *Allocator) release(h handle) {
-	b, sh := &a.rows[h], a.shelfOf(h)
-	a.count.allocation.sub(sh.kind, 1)
-	a.count.allocatedBytes.sub(sh.kind, int64(b.size))
+	b, sh, c := &a.rows[h], a.shelfOf(h), &a.count
 	if b.size >= a.set.maxSplit {
-		a.count.oversizeBlocks.sub(large, 1)
+		c.oversizeBlocks.sub(large, 1)
 	}
 	if b.home&usedBit != 0 {
-		a.postpone(h)
+		a.postpone(h, sh.kind)
 		return
 	}
+	c.blocks.sub(sh.kind, 1)
+	c.bytes.sub(sh.kind, int64(b.size))
+	c.asked.sub(sh.kind, int64(b.asked))
 	a.finish(h, sh)
 }
 
-// finish makes an unused block free and coalesces it.
+// finish makes an unused block, which is no longer counted, free and coalesces it.
 func (a *Allocator) finish(h handle, sh *shelf) {
 	b := &a.rows[h]
 	c, kind := &a.count, sh.kind
-	asked, size := b.asked, int64(b.size)
-	// Until now PyTorch counts the block as active, and its request in requested_bytes.
-	c.active.sub(kind, 1)
-	c.activeBytes.sub(kind, size)
-	c.requestedBytes.sub(kind, int64(asked))
+	// Both states are read before either branch, which are unpredictable, so that the CPU can overlap
+	// the misses.
+	after, before := a.is(b.next, free), a.is(b.prev, free)
 	// Merging and freeing count as one change: the sums of increases and decreases get the net result.
 	var blocks, bytes int64 // change of inactive split blocks
-	if a.is(b.next, free) {
+	if after {
 		next := &a.rows[b.next]
 		blocks--
 		bytes -= int64(next.size)
 		sh.free.Take(next.link)
 		a.absorb(h)
 	}
-	if p := b.prev; a.is(p, free) {
+	if before {
+		asked, p := b.asked, b.prev
 		prev := &a.rows[p]
 		blocks--
 		bytes -= int64(prev.size)

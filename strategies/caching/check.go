@@ -214,10 +214,10 @@ func (a *Allocator) checkRows(s *sum) error {
 	if a.live.Len() != s.live && !a.live.Dropped() {
 		return broken(4, "it has %d of %d", a.live.Len(), s.live)
 	}
-	if a.waiting != s.pending || a.parked != s.parked || a.stuck != s.stuck {
+	if a.waiting != s.pending || a.count.asked.parked() != int64(s.parked) || a.stuck != s.stuck {
 		return broken(8, "%d blocks are pending, %d counted; %d bytes, %d counted; %d stuck, %d counted",
 			s.pending, a.waiting,
-			uint64(s.parked), uint64(a.parked), uint64(s.stuck), uint64(a.stuck))
+			uint64(s.parked), a.count.asked.parked(), uint64(s.stuck), uint64(a.stuck))
 	}
 	return nil
 }
@@ -230,8 +230,8 @@ func (a *Allocator) checkCounters(s *sum) error {
 			name      string
 			got, want int64
 		}{
-			{"active_bytes", n.activeBytes.current[k], s.bytes[k]},
-			{"requested_bytes", n.requestedBytes.current[k], s.asked[k]},
+			{"active_bytes", n.bytes.current[k] + n.bytes.pending[k], s.bytes[k]},
+			{"requested_bytes", n.asked.current[k] + n.asked.pending[k], s.asked[k]},
 			{"reserved_bytes", n.reservedBytes.current[k], s.memory[k]},
 			{"inactive_split", n.inactiveSplit.current[k], s.splits[k]},
 			{"inactive_split_bytes", n.inactiveSplitSize.current[k], s.split[k]},
@@ -241,7 +241,7 @@ func (a *Allocator) checkCounters(s *sum) error {
 			}
 		}
 	}
-	if got := n.active.all(); got != int64(s.live+s.pending) {
+	if got := n.blocks.held(); got != int64(s.live+s.pending) {
 		return broken(7, "active is %d, counted %d", got, s.live+s.pending)
 	}
 	return nil

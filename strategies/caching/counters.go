@@ -55,6 +55,14 @@ func (c *counter) clear() {
 	c.increased = [kinds]int64{}
 }
 
+// emptied sets the current values to zero, without counting frees.
+func (c *counter) emptied() {
+	for k, now := range c.current {
+		c.base[k] -= now
+		c.current[k] = 0
+	}
+}
+
 // values returns the values that PyTorch shows for a kind of block, or for all kinds if kind is
 // kinds: current, peak, sum of the increases, sum of the decreases.
 func (c *counter) values(kind int) [4]int64 {
@@ -66,11 +74,68 @@ func (c *counter) values(kind int) [4]int64 {
 	}
 }
 
+// usage is a statistic of the blocks in use. PyTorch counts live blocks, and live and pending ones.
+// Both differ only while blocks are pending, so a grant and a free update one counter.
+type usage struct {
+	counter                  // of live blocks, between request and free
+	pending [kinds]int64     // of pending blocks, until the free is completed
+	most    [kinds + 1]int64 // peak of live and pending blocks while blocks were pending, by kind and together
+	stale   [kinds]int64     // what pending was when the sums were last cleared
+}
+
+// postpone counts a live block as pending.
+func (u *usage) postpone(kind uint32, n int64) {
+	u.sub(kind, n)
+	u.pending[kind&large] += n
+}
+
+// complete counts a pending block as free.
+func (u *usage) complete(kind uint32, n int64) { u.pending[kind&large] -= n }
+
+// raise updates the peaks after an add while blocks are pending.
+func (u *usage) raise(kind uint32) {
+	u.most[kind] = max(u.most[kind], u.current[kind]+u.pending[kind])
+	u.most[kinds] = max(u.most[kinds], u.held())
+}
+
+// parked returns what is pending of both kinds.
+func (u *usage) parked() int64 { return u.pending[small] + u.pending[large] }
+
+// held returns the current value with pending blocks, of both kinds.
+func (u *usage) held() int64 { return u.all() + u.parked() }
+
+// untilCompleted returns the counter of live and pending blocks. Its peak is that of the live
+// blocks, unless it was higher while blocks were pending.
+func (u *usage) untilCompleted() counter {
+	c := u.counter
+	for k := range kinds {
+		c.current[k] += u.pending[k]
+		c.base[k] += u.stale[k]
+		c.peak[k] = max(c.peak[k], u.most[k])
+	}
+	c.peakAll = max(c.peakAll, u.most[kinds])
+	return c
+}
+
+// clear sets the peaks to the current values and the sums to zero.
+func (u *usage) clear() {
+	u.counter.clear()
+	u.stale = u.pending
+	u.most = [kinds + 1]int64{u.current[small] + u.pending[small], u.current[large] + u.pending[large], u.held()}
+}
+
+// emptied sets the current values to zero, without counting frees.
+func (u *usage) emptied() {
+	u.counter.emptied()
+	for k, n := range u.pending {
+		u.stale[k] -= n
+		u.pending[k] = 0
+	}
+}
+
 // counters are PyTorch's statistics.
 type counters struct {
-	allocation, allocatedBytes       counter // between request and free
-	active, activeBytes              counter // between request and completed free
-	requestedBytes                   counter // asked for, until the free is completed
+	blocks, bytes, asked             usage // of the blocks in use: their number, sizes, and requested sizes
 	segment, reservedBytes           counter
 	inactiveSplit, inactiveSplitSize counter // free blocks that share a segment with others
 	oversizeBlocks, oversizeSegments counter // without kinds: all are large
@@ -78,34 +143,39 @@ type counters struct {
 	retries, ooms, syncs, deviceAllocs, deviceFrees int64
 }
 
-// kept returns the counters with kinds, in the order of counterNames.
-func (n *counters) kept() [9]*counter {
-	return [...]*counter{
-		&n.allocation, &n.segment, &n.active, &n.inactiveSplit, &n.allocatedBytes, &n.reservedBytes,
-		&n.activeBytes, &n.inactiveSplitSize, &n.requestedBytes,
+// shown returns the counters with kinds, in the order of counterNames.
+func (n *counters) shown() [9]counter {
+	return [...]counter{
+		n.blocks.counter, n.segment, n.blocks.untilCompleted(), n.inactiveSplit, n.bytes.counter, n.reservedBytes,
+		n.bytes.untilCompleted(), n.inactiveSplitSize, n.asked.untilCompleted(),
+	}
+}
+
+// statistic is a counter or a usage.
+type statistic interface {
+	clear()
+	emptied()
+}
+
+func (n *counters) all() []statistic {
+	return []statistic{
+		&n.blocks, &n.bytes, &n.asked, &n.segment, &n.reservedBytes, &n.inactiveSplit, &n.inactiveSplitSize,
+		&n.oversizeBlocks, &n.oversizeSegments,
 	}
 }
 
 // clear sets the peaks to the current values and the sums to zero.
 func (n *counters) clear() {
-	for _, c := range n.kept() {
+	for _, c := range n.all() {
 		c.clear()
 	}
-	n.oversizeBlocks.clear()
-	n.oversizeSegments.clear()
 	n.retries, n.ooms, n.syncs, n.deviceAllocs, n.deviceFrees = 0, 0, 0, 0, 0
 }
 
 // emptied sets all current values to zero when the strategy is closed. It counts no frees.
 func (n *counters) emptied() {
-	for _, c := range []*counter{
-		&n.allocation, &n.allocatedBytes, &n.active, &n.activeBytes, &n.requestedBytes, &n.inactiveSplit,
-		&n.inactiveSplitSize, &n.oversizeBlocks, &n.segment, &n.reservedBytes, &n.oversizeSegments,
-	} {
-		for k, now := range c.current {
-			c.base[k] -= now
-			c.current[k] = 0
-		}
+	for _, c := range n.all() {
+		c.emptied()
 	}
 }
 
@@ -146,7 +216,7 @@ func (a *Allocator) Counters(yield func(name string, value int64) bool) {
 		}
 	}
 	n := &a.count
-	for _, c := range n.kept() {
+	for _, c := range n.shown() {
 		for _, kind := range []int{kinds, small, large} {
 			v := c.values(kind)
 			yieldAll(v[:]...)

@@ -22,11 +22,12 @@ var (
 // to release.
 func (a *Allocator) Stats() alloc.Stats {
 	s, c := a.front.Stats, &a.count
-	s.Allocs, s.Frees = uint64(c.allocation.added()), uint64(c.allocation.taken())
-	s.Live = int(c.allocation.all())
-	s.Requested = device.Size(c.requestedBytes.all()) - a.parked
-	s.Allocated, s.PeakAllocated = device.Size(c.allocatedBytes.all()), device.Size(c.allocatedBytes.peakAll)
-	s.Active, s.PeakActive = device.Size(c.activeBytes.all()), device.Size(c.activeBytes.peakAll)
+	s.Allocs, s.Frees = uint64(c.blocks.added()), uint64(c.blocks.taken())
+	s.Live = int(c.blocks.all())
+	s.Requested, s.PeakRequested = device.Size(c.asked.all()), device.Size(c.asked.peakAll)
+	s.Allocated, s.PeakAllocated = device.Size(c.bytes.all()), device.Size(c.bytes.peakAll)
+	active := c.bytes.untilCompleted()
+	s.Active, s.PeakActive = device.Size(active.all()), device.Size(active.peakAll)
 	return s
 }
 
@@ -34,9 +35,7 @@ func (a *Allocator) Stats() alloc.Stats {
 // reset_accumulated_memory_stats together do in PyTorch.
 func (a *Allocator) ClearStats() {
 	a.count.clear()
-	s := &a.front.Stats
-	s.OOMs, s.LargestAlloc = 0, 0
-	s.PeakRequested = device.Size(a.count.requestedBytes.all()) - a.parked
+	a.front.Stats.OOMs, a.front.Stats.LargestAlloc = 0, 0
 }
 
 // LargestFree implements [power.Holes] over all pools and streams. O(log (pools * streams)),
@@ -44,7 +43,8 @@ func (a *Allocator) ClearStats() {
 func (a *Allocator) LargestFree() device.Size {
 	return a.largest.Max(func(id uint32) device.Size {
 		if sh := a.shelves[id]; sh != nil {
-			return sh.free.Largest()
+			sh.most = sh.free.Largest()
+			return sh.most
 		}
 		return 0
 	})
@@ -88,7 +88,7 @@ func (a *Allocator) Close() error {
 	if !a.front.Closed() {
 		a.front.Close()
 		a.count.emptied()
-		a.parked, a.parkedBytes, a.waiting = 0, 0, 0
+		a.waiting = 0
 		a.condemn()
 	}
 	first := a.segments.ReleaseAll()

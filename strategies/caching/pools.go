@@ -17,6 +17,7 @@ type shelf struct {
 	stream device.Stream
 	pool   *pool
 	free   index.SizeMap // free blocks
+	most   device.Size   // its bound in Allocator.largest
 
 	segments int      // segments that it holds
 	gaps     []handle // unmapped blocks, by address

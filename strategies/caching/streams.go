@@ -91,12 +91,13 @@ func (w *waits) takeUses() uint32 {
 
 // postpone makes a freed block that other streams use pending. The streams cannot be marked during
 // a capture.
-func (a *Allocator) postpone(h handle) {
-	b, u := &a.rows[h], a.usesBy(h)
+func (a *Allocator) postpone(h handle, kind uint32) {
+	b, u, c := &a.rows[h], a.usesBy(h), &a.count
 	b.become(pending)
 	a.waiting++
-	a.parked += b.asked
-	a.parkedBytes += b.size
+	c.blocks.postpone(kind, 1)
+	c.bytes.postpone(kind, int64(b.size))
+	c.asked.postpone(kind, int64(b.asked))
 	if a.capturing(power.AllStreams) {
 		a.deferred = append(a.deferred, h)
 		return
@@ -162,13 +163,14 @@ func (w *waits) queueOf(s device.Stream) *queue {
 
 // complete frees a pending block.
 func (a *Allocator) complete(h handle) {
-	b := &a.rows[h]
+	b, c := &a.rows[h], &a.count
 	a.waiting--
-	a.parked -= b.asked
-	a.parkedBytes -= b.size
 	a.forgetUses(h)
 	sh := a.shelfOf(h)
 	a.report(power.Action{Kind: power.FreeCompleted, Addr: b.addr, Size: b.asked, Stream: sh.stream, Pool: sh.pool.id})
+	c.blocks.complete(sh.kind, 1)
+	c.bytes.complete(sh.kind, int64(b.size))
+	c.asked.complete(sh.kind, int64(b.asked))
 	a.finish(h, sh)
 }
 
@@ -196,7 +198,7 @@ func (a *Allocator) Poll() (device.Size, error) {
 // process frees the pending blocks whose work has finished, and returns their bytes and the first
 // error of the device.
 func (a *Allocator) process() (device.Size, error) {
-	before := a.parkedBytes
+	before := a.count.bytes.parked()
 	first := a.markDeferred()
 	for i := range a.queues {
 		// Work on one stream finishes in order, so the marks after an unfinished one are unfinished too.
@@ -211,7 +213,7 @@ func (a *Allocator) process() (device.Size, error) {
 		}
 		q.tidy()
 	}
-	return before - a.parkedBytes, first
+	return device.Size(before - a.count.bytes.parked()), first
 }
 
 // passed removes the first mark of a queue, whose event has completed.
