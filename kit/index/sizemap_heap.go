@@ -1,5 +1,7 @@
 package index
 
+import "math/bits"
+
 // join adds an entry to the group whose root a link refers to. O(1).
 func (m *SizeMap) join(link *uint32, at SizeAt) {
 	root := *link
@@ -59,11 +61,12 @@ func (m *SizeMap) gather(first SizeAt) SizeAt {
 	return top
 }
 
-// meld makes the higher of two entries a child of the lower, which it returns.
+// meld makes the higher of two entries a child of the lower, which it returns. Which one is lower
+// is unpredictable, so it swaps them without a branch.
 func (m *SizeMap) meld(low, high SizeAt) SizeAt {
-	if m.nodes[high].addr < m.nodes[low].addr {
-		low, high = high, low
-	}
+	_, swap := bits.Sub64(uint64(m.nodes[high].addr), uint64(m.nodes[low].addr), 0)
+	differ := (low ^ high) & -SizeAt(swap)
+	low, high = low^differ, high^differ
 	l, h := &m.nodes[low], &m.nodes[high]
 	h.next, h.prev = l.child, low
 	m.nodes[l.child].prev = high
