@@ -19,6 +19,7 @@ package index
 // Invariant: addresses ascend, if entries are inserted at the positions that Search returns.
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/vramyard/vramyard/device"
@@ -91,24 +92,30 @@ func (l *AddrList[V]) Search(a device.Addr) (AddrPos, bool) {
 	if len(l.leaves) == 0 {
 		return AddrPos{}, false
 	}
-	j := 0
-	for high := len(l.firsts); high-j > 1; { // the leaf that starts at or below a
-		if mid := int(uint(j+high) / 2); l.firsts[mid] <= a {
-			j = mid
-		} else {
-			high = mid
-		}
+	// The outcome of a comparison is unpredictable, so each halving is arithmetic instead of a branch.
+	j := 0 // the leaf that starts at or below a
+	for n := len(l.firsts); n > 1; {
+		half := n / 2
+		j += half & (below(a, l.firsts[j+half]) - 1)
+		n -= half
 	}
 	f := l.leaves[j]
-	i, high := 0, len(f)
-	for i < high {
-		if mid := int(uint(i+high) / 2); f[mid].Addr < a {
-			i = mid + 1
-		} else {
-			high = mid
-		}
+	i, n := 0, len(f)
+	for n > 1 {
+		half := n / 2
+		i += half & -below(f[i+half-1].Addr, a)
+		n -= half
+	}
+	if n > 0 {
+		i += below(f[i].Addr, a)
 	}
 	return AddrPos{j, i}, i < len(f) && f[i].Addr == a
+}
+
+// below returns 1 if a < b, else 0, without a branch.
+func below(a, b device.Addr) int {
+	_, borrow := bits.Sub64(uint64(a), uint64(b), 0)
+	return int(borrow)
 }
 
 // End returns the position after the last entry.
