@@ -207,8 +207,10 @@ API uint64_t vramyard_device(uint64_t word, const uint64_t *given, uint64_t *res
       if (!ours(arg[0])) return ANSWER_INVALID;
       arg[0] = inward(arg[0], &device);
       break;
-    case DEVICE_RESERVE_RANGE:
-      arg[2] = inward(arg[2], &device);
+    case DEVICE_RESERVE_RANGE:  // at an address that is wished for, which may be another device's
+      uint64_t wished = device;
+      arg[2] = inward(arg[2], &wished);
+      if (wished != device) arg[2] = 0;
   }
   uint64_t verdict = forward(op, device, arg, result);
   if (verdict != ANSWER_DONE) return verdict;

@@ -29,8 +29,9 @@ namespace {
 inline int query_event(event_t e, const void *caller) {
   static bool said;
   Dl_info about;
-  if (!said && dladdr(caller, &about) != 0 && (strstr(about.dli_fname, "libc10_cuda") != nullptr || strstr(about.dli_fname, "libvramyard") != nullptr)) {
-    said = true;
+  if (!__atomic_load_n(&said, __ATOMIC_RELAXED) && dladdr(caller, &about) != 0 &&
+      (strstr(about.dli_fname, "libc10_cuda") != nullptr || strstr(about.dli_fname, "libvramyard") != nullptr) &&
+      !__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
     ask(DEVICE_MARK, MARK_WAITED);
   }
   return finished(ask(DEVICE_DONE, number(e)));
