@@ -78,6 +78,9 @@ func (d *Device) Config() Config { return d.cfg }
 
 func (d *Device) Usage() device.Usage { return d.usage }
 
+// Held returns the bytes held, as Usage does.
+func (d *Device) Held() device.Size { return d.usage.Held }
+
 // Regions yields the regions held, by address, except regions of pools. The device must not be
 // called during the iteration.
 func (d *Device) Regions(yield func(device.Region) bool) {

@@ -7,15 +7,22 @@ import "github.com/vramyard/vramyard/device"
 type layers struct {
 	top    device.Device  // the device of the strategy
 	faults *device.Faults // nil if no call is failed and nothing observes the replay
-	meter  *meter         // nil if the replay takes no figures
+	holder holder         // nil if the replay takes no figures
 }
+
+// holder is a device that returns the bytes held from it without the rest of its account. A
+// simulated device is one.
+type holder interface{ Held() device.Size }
 
 // layersOver puts the layers of a replay over a device.
 func (p *Prepared) layersOver(dev device.Device, o Options) (layers, error) {
 	l := layers{top: dev}
 	if o.Figures {
-		l.meter = newMeter(dev)
-		l.top = l.meter
+		var ok bool
+		if l.holder, ok = dev.(holder); !ok {
+			m := newMeter(dev)
+			l.top, l.holder = m, m
+		}
 	}
 	if !p.keep && o.Observe == nil {
 		return l, nil // only counterexamples have faults
@@ -33,8 +40,8 @@ func (p *Prepared) layersOver(dev device.Device, o Options) (layers, error) {
 
 // held returns the bytes held from the device. It is quick in a replay with figures.
 func (l *layers) held() device.Size {
-	if l.meter != nil {
-		return l.meter.held
+	if l.holder != nil {
+		return l.holder.Held()
 	}
 	return l.top.Usage().Held
 }
@@ -45,6 +52,9 @@ type meter struct {
 	device.Forwarder
 	held device.Size
 }
+
+// Held implements [holder].
+func (m *meter) Held() device.Size { return m.held }
 
 func newMeter(dev device.Device) *meter {
 	m := &meter{}
