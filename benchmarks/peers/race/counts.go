@@ -26,22 +26,21 @@ const (
 // counter is the command in front of a driver. The caches are the same on every machine: one of
 // 32 KiB, as nearest to a core, and one of 1 MiB.
 var counter = []string{
-	"valgrind", "--tool=cachegrind", "--cachegrind-out-file=/dev/null", "--cache-sim=yes", "--branch-sim=yes",
+	"valgrind", "--tool=cachegrind", "--cachegrind-out-file=/dev/null", "--cache-sim=yes",
 	"--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64",
 }
 
 // counts are what a pair costs on the processor of valgrind, the loop over the operations included.
 type counts struct {
 	Instructions float64 `json:"instructions"`
-	Branches     float64 `json:"mispredicted_branches"`
 	Near         float64 `json:"misses_32_kib"` // loads and stores that miss the cache of 32 KiB
 	Far          float64 `json:"misses_1_mib"`  // these that miss the cache of 1 MiB too
 }
 
-// tallies finds the four counts in the summary of valgrind.
+// tallies finds the three counts in the summary of valgrind.
 var tallies = []*regexp.Regexp{
-	regexp.MustCompile(`I +refs: +([\d,]+)`), regexp.MustCompile(`Mispredicts: +([\d,]+)`),
-	regexp.MustCompile(`D1 +misses: +([\d,]+)`), regexp.MustCompile(`LLd +misses: +([\d,]+)`),
+	regexp.MustCompile(`I +refs: +([\d,]+)`), regexp.MustCompile(`D1 +misses: +([\d,]+)`),
+	regexp.MustCompile(`LLd +misses: +([\d,]+)`),
 }
 
 // counted runs the driver of a racer in valgrind.
@@ -60,7 +59,7 @@ func (r racer) counted(o operations, dir string) (*counts, error) {
 	for i := range many {
 		many[i] = (many[i] - few[i]) / float64(to-from)
 	}
-	return &counts{many[0], many[1], many[2], many[3]}, nil
+	return &counts{many[0], many[1], many[2]}, nil
 }
 
 // tally returns the counts of a run that ends after some pairs of the churn.

@@ -42,7 +42,7 @@ func command(args []string, stdout io.Writer) error {
 	fl.StringVar(&chosen.Live, "live", "1000,10000,100000,1000000", "numbers of live blocks, separated by `commas`")
 	fl.IntVar(&chosen.Pairs, "pairs", 1_000_000, "pairs that are timed in each run, but for w2")
 	rounds := fl.Int("rounds", 9, "interleaved runs of each allocator")
-	count := fl.Bool("counts", false, "also count instructions, mispredicted branches and cache misses, with valgrind")
+	count := fl.Bool("counts", false, "also count instructions and cache misses, with valgrind")
 	file := fl.String("json", "", "also write all figures as JSON to this `file`")
 	if err := fl.Parse(args); errors.Is(err, flag.ErrHelp) {
 		fl.SetOutput(stdout)

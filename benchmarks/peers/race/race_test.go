@@ -77,7 +77,7 @@ func TestCounts(t *testing.T) {
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	const valgrind = `for a; do case $a in --log-file=*) log=${a#--log-file=};; esac; done
 n=0; [ -e "$0.ran" ] && n=84; touch "$0.ran"
-printf 'I   refs:      1,%03d,000\nMispredicts:  %d\nD1  misses:  500\nLLd misses:  500\n' $n $n >"$log"
+printf 'I   refs:      1,%03d,000\nD1  misses:    %d\nLLd misses:  500\n' $n $n >"$log"
 exit `
 	args := quickly("--strategies", "tlsf*", "--counts", "--json", filepath.Join(bin, "race.json"))
 	script(t, bin, "valgrind", valgrind+"1")
@@ -88,7 +88,7 @@ exit `
 	require.NoError(t, err)
 	var r report
 	require.NoError(t, json.Unmarshal(text, &r))
-	require.Equal(t, &counts{Instructions: 1000, Branches: 1}, r.Runs[0].Counts)
+	require.Equal(t, &counts{Instructions: 1000, Near: 1}, r.Runs[0].Counts)
 
 	script(t, bin, "valgrind", valgrind+"0")
 	require.ErrorContains(t, command(args, &b), "counting tlsf on w1 live=20 pairs=100 seed=42: the driver grants")

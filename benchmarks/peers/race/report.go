@@ -51,7 +51,7 @@ func tableOf(w io.Writer, runs []run) error {
 	t.Style().Format.Header = text.FormatDefault
 	head := table.Row{"allocator", "ns/pair", "min", "spread", "ratio", "ratio of min", "address", "heap B"}
 	if runs[0].Counts != nil {
-		head = append(head, "instructions", "mispredicted", "miss 32K", "miss 1M")
+		head = append(head, "instructions", "miss 32K", "miss 1M")
 	}
 	var right []table.ColumnConfig
 	for c := 2; c <= len(head); c++ {
@@ -74,8 +74,7 @@ func tableOf(w io.Writer, runs []run) error {
 			fmt.Sprintf("%.4f", r.AddressRatio), heap,
 		}
 		if c := r.Counts; c != nil {
-			row = append(row, fmt.Sprintf("%.0f", c.Instructions), fmt.Sprintf("%.1f", c.Branches),
-				fmt.Sprintf("%.1f", c.Near), fmt.Sprintf("%.1f", c.Far))
+			row = append(row, fmt.Sprintf("%.0f", c.Instructions), fmt.Sprintf("%.1f", c.Near), fmt.Sprintf("%.1f", c.Far))
 		}
 		t.AppendRow(append(row, r.About))
 	}
