@@ -138,7 +138,7 @@ func (f *runFlags) answerOf(out, atOnce, late *outcome) *runAnswer {
 	a := &runAnswer{
 		Status: out.Status, Torch: out.Torch.Torch, Steps: p.Steps, Processes: len(out.Processes), Peak: p.Peak,
 		Together: out.together() + f.o.Context, Context: f.o.Context, Refused: p.Refused, Asked: p.Asked,
-		FailedAt: p.FailedAt, Guessed: p.Guessed, Reads: p.Reads,
+		FailedAt: p.FailedAt, Guessed: p.Guessed, Reads: append([]launch.Read{}, p.Reads...),
 	}
 	f.verdict(a, out)
 	f.guesses(a)

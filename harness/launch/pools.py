@@ -22,6 +22,7 @@ class Pools:
         self.histories = {}  # by device
         self.open = []  # the threads and pools of MemPools that are open
         self.listed = 0  # bytes ever reserved, at the last listing
+        self.lock = threading.RLock()  # around the histories: threads may end captures
         self.follow(torch.cuda.graphs.CUDAGraph, "capture_end", self.list)
         for owner in (torch._C, torch.cuda.memory):
             for name in dir(owner):
@@ -73,7 +74,8 @@ class Pools:
             self.named = self.named or any("pool_id" in e for e in entries[:1])
             if self.named or not all("segment_pool_id" in s for s in segments):
                 return
-            self.histories.setdefault(device, _History()).complete(entries, segments)
+            with self.lock:
+                self.histories.setdefault(device, _History()).complete(entries, segments)
 
 
 class _History:
