@@ -174,12 +174,13 @@ func (a *Allocator) lookup(sh *shelf, n device.Size) handle {
 	e := sh.free.Entry(at)
 	if a.set.expandable {
 		e = a.leastReach(sh, e)
+		at = a.rows[e.Handle].link
 	}
 	// A block that is too large is refused, and with it all larger ones.
 	if n < a.set.maxSplit && e.Size >= a.set.maxSplit || n >= a.set.maxSplit && e.Size-n >= a.set.maxRounding {
 		return none
 	}
-	return sh.free.Take(a.rows[e.Handle].link)
+	return sh.free.Take(at)
 }
 
 // grant splits a block, which is in no index and at least as large as the rounded size, and makes
@@ -189,11 +190,11 @@ func (a *Allocator) grant(h handle, sh *shelf, n device.Size, r *alloc.Request) 
 	b := &a.rows[h]
 	shared := b.isSplit()
 	rest := b.size - n
-	// A large block keeps a rest of up to mostTail, which would serve little, unless its segment is
-	// expandable: then the rest may be unmapped.
-	if rest >= quantum && (kind == small || a.set.expandable) || rest > mostTail && n < a.set.maxSplit {
+	if rest >= sh.leastTail && (n < a.set.maxSplit || a.set.expandable) {
 		tail := a.split(h, n)
-		a.divided(h, tail, tail)
+		if a.ranks != nil {
+			a.divided(h, tail, tail)
+		}
 		b = &a.rows[h] // the table may have moved
 		a.shelve(tail, sh)
 		switch {

@@ -18,6 +18,9 @@ type shelf struct {
 	pool   *pool
 	free   index.SizeMap // free blocks
 	most   device.Size   // its bound in Allocator.largest
+	// least bytes that are split off. A large block keeps a rest of up to mostTail, which would serve
+	// little, unless its segment is expandable: then the rest may be unmapped.
+	leastTail device.Size
 
 	segments int      // segments that it holds
 	gaps     []handle // unmapped blocks, by address
@@ -101,7 +104,10 @@ func (a *Allocator) shelfIn(p *pool, kind uint32, s device.Stream) *shelf {
 	if found {
 		return side.shelves[i]
 	}
-	sh := &shelf{kind: kind, stream: s, pool: p, free: index.NewSizeMap(quantum)}
+	sh := &shelf{kind: kind, stream: s, pool: p, free: index.NewSizeMap(quantum), leastTail: quantum}
+	if kind == large && !a.set.expandable {
+		sh.leastTail = mostTail + 1
+	}
 	if n := len(a.spareShelves); n > 0 {
 		sh.id = a.spareShelves[n-1]
 		a.spareShelves = a.spareShelves[:n-1]
