@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Contents are kept in at most so many intervals. Beyond that, new ones are not kept: they read as
-// zeros and are unknown. An interval is what one copy or fill wrote, as far as it was not overwritten.
+// The most intervals with contents. A copy or fill beyond them is not kept: its bytes read as zeros
+// and are unknown. Each copy or fill makes one interval, which later ones may shorten or split.
 const size_t most_intervals = 1 << 18;
 
-// Each function is O(log n) of n intervals with contents, plus the bytes. A new interval before others
-// moves these.
+// Each function is O(log n) of n intervals with contents, plus the bytes; a new interval also moves
+// the descriptions of those behind it.
 
 void write_contents(uint64_t at, const void *from, size_t size);
 void forget_contents(uint64_t at, size_t size);
@@ -32,7 +32,7 @@ void write_areas(int file);
 // A kernel changed these bytes of one block: they are unknown, and keep the contents from before.
 void expire_contents(uint64_t at, size_t size);
 
-// While one thread forks, no other one may be in these functions.
+// Locks out the other threads while this one forks.
 void hold_contents();
 void release_contents();
 

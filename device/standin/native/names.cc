@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <initializer_list>
-
 namespace {
 
 bool has(const char *name, const char *text) { return strstr(name, text) != nullptr; }
@@ -70,7 +68,7 @@ int read_width(struct place *p) {
   return width;
 }
 
-// A place in a name with what is known before it.
+// A place in a name, with the last class before it.
 struct place place_at(const char *name, const char *at) {
   struct place p = {name, 0};
   for (const char *next = name; (next = strstr(next, "N3c10")) != nullptr && next < at; next++) {

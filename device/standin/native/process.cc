@@ -101,8 +101,9 @@ bool reserve_arena() {
   return false;
 }
 
-// A fork waits until no other thread is in the middle of a change: a forked process has no other
-// thread that could end it. It may free tensors and read what they hold, but has no device.
+// A fork takes all locks first: the forked process has only the thread that forks, so a lock of
+// another thread would never be released. The forked process may free and read tensors, but has no
+// device.
 void before_fork() {
   pthread_mutex_lock(&lock);
   pthread_mutex_lock(&pins_lock);
