@@ -5,6 +5,7 @@
 //	times    time and memory of the strategies against live blocks
 //	locked   strategies that several goroutines call
 //	latency  time of a load, by the size of the buffer
+//	files    programs that find the peak of a trace in Parquet, beside libraries of Python
 //	lines    the cache lines that an operation touches, counted by stepping through it
 //	render   the tables and plots from the raw files that the others write
 //
@@ -46,7 +47,8 @@ type step struct {
 
 func steps() []step {
 	return []step{
-		{"times", takeTimes}, {"locked", takeLocked}, {"latency", takeLatency}, {"lines", takeLines}, {"render", render},
+		{"times", takeTimes}, {"locked", takeLocked}, {"latency", takeLatency}, {"files", takeFiles},
+		{"lines", takeLines}, {"render", render},
 	}
 }
 
@@ -64,7 +66,7 @@ func run(args []string, stdout io.Writer) error {
 	if err := fl.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			fl.SetOutput(stdout)
-			fmt.Fprintf(stdout, "performance [flags] STEP...: times, locked, latency, lines, render, or all\n")
+			fmt.Fprintf(stdout, "performance [flags] STEP...: times, locked, latency, files, lines, render, or all\n")
 			fl.PrintDefaults()
 			return nil
 		}

@@ -70,7 +70,7 @@ func TestRenderNamesWhatIsMissing(t *testing.T) {
 
 func TestRunRefusesWhatItCannotDo(t *testing.T) {
 	for line, want := range map[string]string{
-		"":                             "no step: want one or more of times, locked, latency, lines, render, or all",
+		"":                             "no step: want one or more of times, locked, latency, files, lines, render, or all",
 		"tims":                         `unknown step "tims"`,
 		"--rounds 0 times":             "--rounds: want at least 1",
 		"--most 10 times":              "--most: want at least 1000",
