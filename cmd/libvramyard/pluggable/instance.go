@@ -1,7 +1,6 @@
 package pluggable
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -56,7 +55,7 @@ type instance struct {
 type counts struct {
 	zero, badFrees, uses, badUses, trims, ladders, ooms uint64
 
-	refused device.Size // bytes of the first request that failed
+	refused device.Size // bytes of the last request that failed
 }
 
 func newInstance(c *config, ordinal int, dev device.Device, share float64) (*instance, error) {
@@ -169,7 +168,7 @@ func (n *instance) alloc(size device.Size, s device.Stream, into alloc.PoolID) (
 	n.settle()
 	if err != nil {
 		n.count.ooms++
-		n.count.refused = cmp.Or(n.count.refused, size)
+		n.count.refused = size
 		n.note(trace.Refused, 0, uint64(size), s)
 		return 0, n.refusal(size, err)
 	}

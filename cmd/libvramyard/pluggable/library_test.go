@@ -255,6 +255,9 @@ func TestOutOfMemoryMessageHasPyTorchsForm(t *testing.T) {
 	require.Equal(t, 9*device.GiB, oom.Size)
 	require.Contains(t, err.Error(), "CUDA out of memory. Tried to allocate 9.00 GiB. GPU 0 has a total capacity of "+
 		"8.00 GiB of which")
+	_, err = l.Alloc(10*device.GiB, 0, 0, 0)
+	require.Error(t, err)
+	require.Equal(t, 10*device.GiB, stats(t, l).Refused, "the last request that failed")
 	_, err = l.Alloc(5*device.GiB, 0, 0, 0)
 	require.NoError(t, err, "what is left can be had")
 }

@@ -34,7 +34,7 @@ type DeviceStats struct {
 	Allocs        uint64       `json:"allocs"`               // blocks granted
 	Frees         uint64       `json:"frees"`                // blocks freed
 	OOMs          uint64       `json:"ooms"`                 // requests that failed after the retry
-	Refused       device.Size  `json:"refused_bytes"`        // bytes of the first request that failed; 0 if none
+	Refused       device.Size  `json:"refused_bytes"`        // bytes of the last request that failed; 0 if none
 	Ladders       uint64       `json:"ladders"`              // requests that failed at first
 	Zero          uint64       `json:"zero_sized"`           // requests of 0 bytes, which return null
 	BadFrees      uint64       `json:"bad_frees"`            // frees of addresses that are not live
