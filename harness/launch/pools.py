@@ -41,7 +41,7 @@ class Pools:
                 return run(*args, **kwargs)
             finally:
                 if not self.named:
-                    then(*args)
+                    then(*args, *kwargs.values())
 
         setattr(owner, name, followed)
 

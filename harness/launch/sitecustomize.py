@@ -22,7 +22,7 @@ def _library():
 
 
 def _mark(kind, number):
-    """Tells the device of a step (1), of a request that found no memory (2) or of the exception that ends the program (4)."""
+    """Tells the device of a step (1), a request that found no memory (2) or the exception that ends the program (4)."""
     call = _library().vramyard_device
     call.restype, call.argtypes = ctypes.c_uint64, [ctypes.c_uint64, ctypes.c_void_p, ctypes.c_void_p]
     argument, result = (ctypes.c_uint64 * 4)(kind, number), (ctypes.c_uint64 * 2)()

@@ -21,7 +21,7 @@ class Graph:
 
 
 memory = types.SimpleNamespace(
-    _cuda_beginAllocateToPool=lambda *_: None, _cuda_endAllocateToPool=lambda *_: None, _snapshot=listed
+    _cuda_beginAllocateToPool=lambda *_: None, _cuda_endAllocateToPool=lambda *_, **__: None, _snapshot=listed
 )
 torch = types.SimpleNamespace(
     _C=types.SimpleNamespace(),
@@ -73,7 +73,7 @@ memory._cuda_beginAllocateToPool(0, (0, 7))
 take(40, (0, 7), "segment_map")
 take(60, (0, 7), "segment_map")
 refuse()
-memory._cuda_endAllocateToPool(0, (0, 7))
+memory._cuda_endAllocateToPool(0, mempool_id=(0, 7))
 give_back(60, "segment_unmap")
 show("all:")
 history, segments = history[:0], {}
