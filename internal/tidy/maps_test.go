@@ -2,9 +2,11 @@ package tidy
 
 import (
 	"go/ast"
+	"go/build"
 	"go/importer"
 	"go/token"
 	"go/types"
+	"os/exec"
 	"path"
 	"slices"
 	"strings"
@@ -105,6 +107,13 @@ type typer struct {
 // standardLibrary reads the standard library, each package once in the life of the
 // program, which is most of the time that the rules take.
 var standardLibrary = sync.OnceValue(func() types.Importer {
+	if build.Default.GOROOT == "" { // these tests were built with -trimpath
+		root, err := exec.Command("go", "env", "GOROOT").Output()
+		if err != nil {
+			panic(err)
+		}
+		build.Default.GOROOT = strings.TrimSpace(string(root))
+	}
 	return &lockedImporter{inner: importer.ForCompiler(token.NewFileSet(), "source", nil)}
 })
 
