@@ -95,7 +95,9 @@ func (a *Allocator) settle(prev, h, next tiles.Handle) {
 	if prev != tiles.None {
 		a.free.Remove(prev)
 	}
-	h = c.Join(prev, h, next)
+	if prev|next != tiles.None { // most freed chunks have no free neighbor
+		h = c.Join(prev, h, next)
+	}
 	if c.Fills(h) && c.Vacate(h) {
 		return
 	}

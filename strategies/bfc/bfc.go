@@ -192,7 +192,9 @@ func (a *Allocator) FreeRef(b alloc.Block) error {
 	case int(h) >= len(a.chunks.rows) || a.chunks.rows[h].addr != b.Addr || a.chunks.rows[h].tag.state() != live:
 		return alloc.ErrInvalidFree
 	}
-	a.live.UnlinkRef(b.Addr, b.Ref)
+	if !a.live.Dropped() {
+		a.live.UnlinkRef(b.Addr, b.Ref)
+	}
 	a.free(h)
 	return nil
 }
@@ -213,5 +215,8 @@ func (a *Allocator) free(h handle) {
 	if a.cfg.Spatial {
 		a.returnToGap(h)
 	}
-	a.shelve(a.coalesce(h, false))
+	if a.isFree(c.next) || a.isFree(c.prev) { // most freed chunks have no free neighbor
+		h = a.coalesce(h, false)
+	}
+	a.shelve(h)
 }
