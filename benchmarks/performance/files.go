@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -122,4 +123,17 @@ func peakOf(out []byte) (string, error) {
 		return string(found[1]), nil
 	}
 	return "", fmt.Errorf("no peak in %.100q", out)
+}
+
+// filesTable compares the programs that read a trace.
+func (f *figures) filesTable() string {
+	var rows [][]string
+	for _, r := range f.files.Readers {
+		rows = append(rows, []string{strings.TrimSpace(r.Name + " " + r.Version), fixed(slices.Min(r.Seconds), 2),
+			fixed(slices.Min(r.Seconds)/slices.Min(f.files.Readers[0].Seconds), 2),
+			fixed(slices.Max(r.Bytes)/1e6, 0)})
+	}
+	return fmt.Sprintf("%d events, %d rounds at `%s`, [files.json](../benchmarks/results/files.json):\n\n",
+		f.files.Events, len(f.files.Readers[0].Seconds), f.files.Commit) +
+		markdown([]string{"program", "CPU s, minimum", "/ first", "resident MB, maximum"}, rows)
 }

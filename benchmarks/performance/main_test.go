@@ -121,7 +121,7 @@ func TestStepsWriteRawFiles(t *testing.T) {
 // TestDamagedRawFileIsNamed renders with each raw file emptied in turn, which is JSON still.
 func TestDamagedRawFileIsNamed(t *testing.T) {
 	for _, name := range []string{"times-w1.json", "times-buddy.json", "locked.json", "latency.json", "lines.json",
-		"peers.json"} {
+		"peers.json", "files.json"} {
 		for _, text := range []string{"{}", "null", "[]", `{"runs":[]}`, "x", ""} {
 			o := options{results: t.TempDir(), docs: t.TempDir(), log: io.Discard}
 			require.NoError(t, os.CopyFS(o.results, os.DirFS("../results")))

@@ -20,6 +20,7 @@ type figures struct {
 	latency     latencyFile
 	lines       linesFile
 	peers       peersFile
+	files       filesFile
 }
 
 // peersFile is what benchmarks/peers/race writes, as far as it is shown here.
@@ -60,7 +61,7 @@ func loadAll(o options) (f figures, err error) {
 	}
 	return f, errors.Join(
 		load(o, "locked.json", &f.locked), load(o, "latency.json", &f.latency), load(o, "lines.json", &f.lines),
-		loadLoosely(o, "peers.json", &f.peers))
+		loadLoosely(o, "peers.json", &f.peers), load(o, "files.json", &f.files))
 }
 
 // render writes the plots, and the tables into the page between the marks of each.

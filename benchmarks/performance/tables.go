@@ -22,7 +22,7 @@ func tables() []table {
 	return []table{
 		{"answer", (*figures).answer}, {"machine", (*figures).machineTable}, {"w1", (*figures).w1Tables}, {"mixes", (*figures).mixTables},
 		{"peers", (*figures).peersTable}, {"locked", (*figures).lockedTable}, {"latency", (*figures).latencyTable},
-		{"floor", (*figures).floorTable}, {"places", (*figures).placesTable},
+		{"floor", (*figures).floorTable}, {"places", (*figures).placesTable}, {"files", (*figures).filesTable},
 	}
 }
 
