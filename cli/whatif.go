@@ -53,7 +53,7 @@ report which of them would have saved the run, on how small a card, and how cert
 A FILE is of any format in docs/traces.md, "-" for standard input, or the name of a trace inside the program. For a
 memory snapshot of PyTorch the card is taken from the recorded failure; --device selects another one.
 
---grid quick tries thirty-one settings and replays the trace about thirty-five times, a short one more often; an
+--grid quick tries thirty-one settings and replays the trace about thirty-five times at most, a short one more often; an
 incomplete search for a minimum shows as a bracket. --grid full tries more settings and searches every minimum. A YAML
 file lists your own settings; docs/whatif.md describes it.`,
 		Example: "  vramyard whatif snapshot.pickle\n  vramyard whatif --device sim:l4-24g snapshot.pickle",

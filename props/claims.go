@@ -18,10 +18,10 @@ import (
 func (p Profile) ample() device.Size { return min(p.Room, 8*device.MiB) * 1024 }
 
 // Claims checks the claims of a subject's configuration about memory, on generated sequences:
-// [setting.Setup.ForCapacity] (invariant I72), [setting.Setup.Preallocates] (I68) and
-// [setting.Setup.Unbound] (I69). The subject's setup is fitted to a device where no request runs
-// out of memory. A subject without a setup claims nothing. The error is a [*Failure] if a claim is
-// false, anything else if the subject cannot be built.
+// [setting.Setup.ForCapacity] (invariant I72), [setting.Setup.Preallocates] (I68),
+// [setting.Setup.Unbound] (I69), and the power [power.Spanned] (I75). The subject's setup is fitted
+// to a device where no request runs out of memory. A subject without a setup claims nothing. The
+// error is a [*Failure] if a claim is false, anything else if the subject cannot be built.
 func Claims(s Subject, o Options) (Result, error) {
 	o = o.withDefaults()
 	if s.Setup.Config == nil {
@@ -52,7 +52,7 @@ type answered struct {
 func newClaims(s Subject, p Profile) *claims {
 	c := &claims{subject: s, except: s.exceptions(), ample: p.ample()}
 	most := c.ample / device.Size(4*p.Operations) // so that no request runs out of memory
-	c.observer, c.subjects, c.enrol, c.finish = c, []Subject{s}, c.build, c.tighten
+	c.observer, c.subjects, c.enrol, c.finish = c, []Subject{s}, c.build, c.elsewhere
 	c.suits = func(r alloc.Request) bool { return r.Size <= most && r.Align <= most }
 	c.compare = func() error { return nil }
 	return c
@@ -136,9 +136,17 @@ func (c *claims) answered(m *machine, _ *Call) error {
 	return nil
 }
 
+// elsewhere makes the calls of a sequence again on devices of other capacities.
+func (c *claims) elsewhere(Sequence) error {
+	if err := c.tighten(); err != nil {
+		return err
+	}
+	return c.spanned()
+}
+
 // tighten checks invariant I69: it makes the calls again on a device of as many bytes as were held
 // at most.
-func (c *claims) tighten(Sequence) error {
+func (c *claims) tighten() error {
 	need := c.machines[0].dev.Usage().PeakCharged
 	if !c.subject.Setup.Unbound() || need == 0 || slices.ContainsFunc(c.calls, answered.ranOut) {
 		return nil

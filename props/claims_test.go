@@ -29,6 +29,7 @@ const (
 	reduces        lie = "it ignores which blocks are split"
 	weighsNothing  lie = "it has no metadata"
 	weighsTooMuch  lie = "it has twice the metadata"
+	spans          lie = "it does the same at every capacity, though it has a limit"
 	cannotBeFitted lie = "it fits a device, though it is built for half of it"
 )
 
@@ -76,6 +77,9 @@ func newBoastful(src device.Source, b boastful) (alloc.Strategy, error) {
 	case weighsNothing, weighsTooMuch:
 		s, err := bestfit.New(src, bestfit.Config{Limit: b.Limit, Growth: "doubling"})
 		return &misweighed{wrap.Forward(s, nil), s, b.Lie}, err
+	case spans:
+		s, err := bestfit.New(src, bestfit.Config{Limit: b.Limit, Growth: "doubling"})
+		return &everywhere{wrap.Forward(s, nil)}, err
 	case grows:
 		return bestfit.New(src, bestfit.Config{Limit: b.Limit})
 	}
@@ -96,11 +100,16 @@ func (m *misweighed) MetadataBytes() device.Size {
 	return 2 * m.inner.MetadataBytes()
 }
 
+// everywhere is a strategy that says it does the same at every capacity.
+type everywhere struct{ wrap.Forwarder }
+
+func (*everywhere) CapacitySpan() device.Span { return device.Span{} }
+
 func TestFalseClaimIsFound(t *testing.T) {
 	for l, want := range map[lie]props.Number{
 		truthful: 0, preallocates: props.IPreallocated, grows: props.IPreallocated, unbound: props.IUnbound,
 		exceeds: props.IFitted, remembers: props.IFitted, cannotBeFitted: props.IFitted, reduces: props.IReduced,
-		weighsNothing: props.IMetered, weighsTooMuch: props.IMetered,
+		spans: props.ISpan, weighsNothing: props.IMetered, weighsTooMuch: props.IMetered,
 	} {
 		t.Run(string(l), func(t *testing.T) {
 			s := props.SubjectOf("boastful", newBoastful, boastful{Lie: l, Limit: device.GiB}, sim.Config{Capacity: device.GiB},
@@ -118,7 +127,7 @@ func TestFalseClaimIsFound(t *testing.T) {
 			}
 			require.Zero(t, want, "not found")
 			s.Promises.Except = []promise.Exception{{Invariant: "I68"}, {Invariant: "I69"}, {Invariant: "I70"},
-				{Invariant: "I71"}, {Invariant: "I72"}}
+				{Invariant: "I71"}, {Invariant: "I72"}, {Invariant: "I75"}}
 			_, claims = props.Claims(s, props.Options{Sequences: 50})
 			_, relations = props.Metamorphic(s, props.Options{Sequences: 50, Operations: 60})
 			require.NoError(t, claims)

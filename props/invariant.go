@@ -90,6 +90,7 @@ const (
 	IFitted        Number = 72 // a configuration fits the device that it is for
 	IReference     Number = 73 // a reference frees its block and no other
 	ILocated       Number = 74 // a block is found by its address
+	ISpan          Number = 75 // a strategy does the same at the capacities that it reports
 )
 
 var invariantNames = [...]string{
@@ -113,7 +114,7 @@ var invariantNames = [...]string{
 	INeighbours: "neighbours", IForeseen: "foresight", IMoved: "moves", IRenewed: "renewal",
 	IPreallocated: "preallocation", IUnbound: "independence of capacity", IMetered: "metadata", IReduced: "reduction",
 	IFitted:    "fit",
-	IReference: "references", ILocated: "block at an address",
+	IReference: "references", ILocated: "block at an address", ISpan: "span",
 }
 
 // Name returns the invariant in a word or two.

@@ -36,6 +36,7 @@ const (
 	PowerPlanner                     // Planner
 	PowerReferenced                  // Referenced
 	PowerLocator                     // Locator
+	PowerSpanned                     // Spanned
 	numPowers
 )
 
@@ -68,6 +69,7 @@ var powers = [numPowers]struct {
 	PowerPlanner:        {"planner", implements[Planner]},
 	PowerReferenced:     {"referenced", implements[Referenced]},
 	PowerLocator:        {"locator", implements[Locator]},
+	PowerSpanned:        {"spanned", implements[Spanned]},
 }
 
 // implements reports whether the method set of s has a power.
@@ -224,6 +226,16 @@ type Locator interface {
 	//
 	// Errors: ErrInvalidFree if no live block starts there, ErrClosed.
 	BlockAt(a device.Addr) (alloc.Chunk, error)
+}
+
+// Spanned reports the capacities at which a strategy would have done the same. A search for the
+// smallest device then replays a trace only where the outcome can differ.
+type Spanned interface {
+	// CapacitySpan returns capacities at which the strategy, fitted to them by ForCapacity, would have
+	// made the same decisions so far. It assumes the same calls, and the same answers of the device
+	// except those of MemoryInfo. Addresses may differ. A span without the present capacity states
+	// nothing. O(regions).
+	CapacitySpan() device.Span
 }
 
 // Reason is why a request was refused.
@@ -463,6 +475,13 @@ func BlockAt(s alloc.Inspector, a device.Addr) (c alloc.Chunk, err error) {
 		return err != nil
 	})
 	return c, err
+}
+
+// CapacitySpan returns the capacities at which s would have made the same decisions so far. It
+// returns false if s is not [Spanned].
+func CapacitySpan(s alloc.Inspector) (span device.Span, ok bool) {
+	err := require(s, PowerSpanned, func(t Spanned) { span = t.CapacitySpan() })
+	return span, err == nil
 }
 
 // AppendReport appends the strategy's own report about a refused request to text. It fails with

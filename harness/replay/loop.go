@@ -138,3 +138,17 @@ func (r *runner) replay(i int, o *op) (oom bool, err error) {
 	}
 	return r.observed(i, o, e)
 }
+
+// notFreed returns the error for a free that the strategy refused, which the contract forbids.
+func (r *runner) notFreed(i int, cause error) error {
+	return fmt.Errorf("free of live allocation %d: %w", r.event(i).ID, cause)
+}
+
+// decided records that n events determine whether the trace completes, and at which capacities
+// the strategy would have decided the same.
+func (r *runner) decided(n int) {
+	r.res.Decided = n
+	if span, ok := power.CapacitySpan(r.s); ok {
+		r.res.Span = &span
+	}
+}

@@ -328,6 +328,7 @@ func (r *runner) notGranted(i int, o *op, cause error) (oom bool, err error) {
 		}
 		oom, verdict = true, verdictOOM
 		if r.res.OOMs == 1 {
+			r.decided(i + 1)
 			r.firstOOM(e)
 		}
 	case !errors.Is(cause, alloc.ErrInvalidRequest):
@@ -437,11 +438,6 @@ func (r *runner) freed(o *op, b *block) {
 	}
 }
 
-// notFreed returns the error for a free that the strategy refused, which the contract forbids.
-func (r *runner) notFreed(i int, cause error) error {
-	return fmt.Errorf("free of live allocation %d: %w", r.event(i).ID, cause)
-}
-
 // badFree replays an illegal free, which the strategy must refuse. It may ignore address 0.
 func (r *runner) badFree(e *trace.Event, o *op) error {
 	a := device.Addr(e.Arg)
@@ -503,6 +499,9 @@ func (r *runner) finish(elapsed int64) {
 	res := &r.res
 	stats := r.s.Stats()
 	res.Allocs, res.Replayed = r.allocs, r.done
+	if res.OOMs == 0 {
+		r.decided(r.done)
+	}
 	res.Now = Now{r.requested, r.allocated, stats.Active, r.held()}
 	res.Peak.Active = max(res.Peak.Allocated, stats.PeakActive) // by the strategy's count
 	res.InternalFragmentation = ratio(r.requestedAtPeak, res.Peak.Allocated)

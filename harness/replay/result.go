@@ -33,6 +33,11 @@ type Result struct {
 	Ignored      uint64 `json:"ignored_count"`      // events that this strategy has no power for
 	Stopped      bool   `json:"stopped"`            // the replay ended early, at the first failure
 	Replayed     int    `json:"-"`                  // events that were replayed; all of them unless it ended early
+	// events until the first request that found no memory, with it; all that were replayed if none did
+	Decided int `json:"-"`
+	// capacities at which the strategy decides the same in them, given the answers of the device; nil:
+	// not known
+	Span *device.Span `json:"-"`
 
 	Peak // each at its own highest moment
 

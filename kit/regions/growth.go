@@ -90,6 +90,7 @@ type Pool struct {
 	empty  device.Size // bytes of regions without a live block
 	asked  device.Size // bytes of the last reservation tried
 	grown  device.Size // bytes of the regions from Grow that Drop has not released
+	span   device.Span // limits with which every decision so far would have been the same
 }
 
 // NewPool returns an empty pool over src. It counts in stats and maintains Limit and NextRegion
@@ -133,11 +134,15 @@ func (p *Pool) Asked() device.Size { return p.asked }
 func (p *Pool) Grow(least, align device.Size, label int32) (device.Region, error) {
 	p.asked = 0
 	least = device.AlignUp(least, p.policy.Quantum)
-	room := device.AlignDown(p.room(), p.policy.Quantum)
-	if least > room {
+	if p.taken() || !p.Within(least) {
 		return device.Region{}, ErrLimit
 	}
-	r, err := p.reserve(min(p.nextSize(least), room), least, align, label)
+	n := p.nextSize(least)
+	if !p.Within(n) {
+		p.span.Pin(p.policy.Limit)
+		n = device.AlignDown(p.policy.Limit-p.stats.Reserved, p.policy.Quantum)
+	}
+	r, err := p.reserve(n, least, align, label)
 	if err != nil {
 		return device.Region{}, err
 	}
@@ -155,7 +160,7 @@ func (p *Pool) Grow(least, align device.Size, label int32) (device.Region, error
 // exceeds reports whether the device rounded a region up above the limit, and the region was
 // released. A region that the device does not release is used, so that it is not lost.
 func (p *Pool) exceeds(r device.Region) bool {
-	return p.policy.Limit != 0 && p.stats.Reserved > p.policy.Limit && p.Release(r.Addr) == nil
+	return !p.Within(0) && p.Release(r.Addr) == nil
 }
 
 // GrowDirect reserves a region of n bytes for one block, regardless of the policy, and enters it
@@ -163,7 +168,7 @@ func (p *Pool) exceeds(r device.Region) bool {
 // those of Grow.
 func (p *Pool) GrowDirect(n, align device.Size, label int32) (device.Region, error) {
 	p.asked = 0
-	if n > p.room() {
+	if p.taken() || !p.Within(n) {
 		return device.Region{}, ErrLimit
 	}
 	p.asked = n
@@ -239,18 +244,16 @@ func (p *Pool) largestRegion(least, most, align device.Size, label int32) (r dev
 // drivers.
 const wholeGrain = 2 * device.MiB
 
-// room returns the bytes that the limit leaves.
-func (p *Pool) room() device.Size {
-	switch {
-	case p.policy.Kind == Whole && p.grown > 0:
-		return 0
-	case p.policy.Limit == 0:
-		return 2 * mostRegion
-	case p.stats.Reserved >= p.policy.Limit:
-		return 0
-	}
-	return p.policy.Limit - p.stats.Reserved
+// taken reports whether the single region of kind Whole exists.
+func (p *Pool) taken() bool { return p.policy.Kind == Whole && p.grown > 0 }
+
+// Within reports whether the limit leaves room for n more bytes.
+func (p *Pool) Within(n device.Size) bool {
+	return p.policy.Limit == 0 || p.span.Fits(p.stats.Reserved+n, p.policy.Limit)
 }
+
+// CapacitySpan returns the limits with which the pool would have made the same calls so far.
+func (p *Pool) CapacitySpan() device.Span { return p.span }
 
 // nextSize returns the policy's size for a region. least is the fewest bytes that serve.
 func (p *Pool) nextSize(least device.Size) device.Size {

@@ -39,7 +39,7 @@ func (p *Pool) regionFor(n device.Size) device.Size {
 
 // extend reserves a region and returns the chunk that fills it, which is in no map.
 func (p *Pool) extend(n, align device.Size) (Handle, error) {
-	if p.Config.Limit != 0 && (n > p.Config.Limit || p.stats.Reserved > p.Config.Limit-n) {
+	if !p.within(n) {
 		return None, ErrLimit
 	}
 	p.asked = n
@@ -51,7 +51,7 @@ func (p *Pool) extend(n, align device.Size) (Handle, error) {
 		p.stats.ReserveFailures++
 		return None, err
 	}
-	if p.Config.Limit != 0 && r.Size > p.Config.Limit-p.stats.Reserved && p.src.Release(r.Addr) == nil {
+	if !p.within(r.Size) && p.src.Release(r.Addr) == nil {
 		// The source rounded up above the limit. A region that it does not release is used, so that it is
 		// not lost.
 		p.stats.Reserves++
@@ -69,6 +69,14 @@ func (p *Pool) extend(n, align device.Size) (Handle, error) {
 	p.stats.ReservedHigh = max(p.stats.ReservedHigh, p.stats.Reserved)
 	return h, nil
 }
+
+// within reports whether the limit leaves room for n more bytes.
+func (p *Pool) within(n device.Size) bool {
+	return p.Config.Limit == 0 || p.span.Fits(p.stats.Reserved+n, p.Config.Limit)
+}
+
+// CapacitySpan returns the limits with which the pool would have made the same calls so far.
+func (p *Pool) CapacitySpan() device.Span { return p.span }
 
 // Synchronize waits for the device and makes every freed chunk unowned. It is a no-op if no chunk
 // waits for a mark.

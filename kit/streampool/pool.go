@@ -84,6 +84,7 @@ type Pool struct {
 	uses    uses
 	stats   Stats
 	asked   device.Size
+	span    device.Span // limits with which every decision so far would have been the same
 }
 
 // group holds the free chunks and pending marks of a stream.

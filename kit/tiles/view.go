@@ -120,3 +120,6 @@ func (v View) WalkFree(yield func(alloc.Chunk) bool) {
 		}
 	}
 }
+
+// CapacitySpan implements [power.Spanned].
+func (v View) CapacitySpan() device.Span { return v.core.pool.CapacitySpan() }

@@ -82,3 +82,6 @@ func (a *Allocator) Check() error {
 	}
 	return nil
 }
+
+// CapacitySpan implements [power.Spanned].
+func (a *Allocator) CapacitySpan() device.Span { return a.pool.CapacitySpan() }

@@ -81,6 +81,9 @@ func wasteLimit(c Config) device.Size {
 	return defaultWaste
 }
 
+// mostFirst is the most bytes of the first region of a growing allocator.
+const mostFirst = 2 * device.MiB
+
 // firstRegion returns the size the first region is meant to have.
 func firstRegion(c Config) device.Size {
 	limit := min(c.Limit, maxRequest)
@@ -90,6 +93,6 @@ func firstRegion(c Config) device.Size {
 	case c.Variant == V2016:
 		return roundUp(min(limit, device.MiB))
 	default:
-		return roundUp(min(limit, 2*device.MiB))
+		return roundUp(min(limit, mostFirst))
 	}
 }

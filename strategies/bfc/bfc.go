@@ -26,10 +26,11 @@ type Allocator struct {
 	cur         device.Size // size the next region is meant to have
 	backpedaled bool        // variant 2016: the one episode of smaller requests is over
 
-	lastID   uint64 // allocation ID of the last grant
-	clock    uint64 // counts of frees handed out
-	frontier uint64 // chunks freed before this count are safe
-	queue    queue  // freed chunks that wait for the frontier
+	span     device.Span // limits with which every decision so far would have been the same
+	lastID   uint64      // allocation ID of the last grant
+	clock    uint64      // counts of frees handed out
+	frontier uint64      // chunks freed before this count are safe
+	queue    queue       // freed chunks that wait for the frontier
 
 	placer *forecast.Placer // made when it is asked for
 }
@@ -55,6 +56,12 @@ func New(src device.Source, c Config) (*Allocator, error) {
 		return nil, err
 	}
 	a := &Allocator{src: src, cfg: c, live: index.NewAddrMap(), waste: wasteLimit(c), cur: firstRegion(c)}
+	if !c.AllowGrowth || c.FragmentationFraction > 0 || !a.span.Fits(mostFirst, c.Limit) {
+		a.span.Pin(c.Limit)
+	}
+	if c.MemoryFraction > 0 {
+		a.span.Pin(0) // the limit follows another rule
+	}
 	a.chunks.spare = none
 	for owner := range a.bins {
 		a.bins[owner] = index.NewSizeMap(unit)

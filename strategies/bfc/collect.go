@@ -12,21 +12,22 @@ import (
 // reports whether it released any. It releases all of them, even if one would suffice, and none if
 // all of them would not.
 func (a *Allocator) collect(need device.Size) bool {
-	if a.regions.empty == 0 || need > a.roomAfterCollection() {
+	if a.regions.empty == 0 || !a.fitsAfterCollection(need) {
 		return false
 	}
 	given, _ := a.releaseEmpty() // a region that the device does not take back stays
 	return given > 0
 }
 
-// roomAfterCollection returns limit - pool + empty, in the original's arithmetic that wraps
-// when the pool stays above the limit; mended mode stops at zero.
-func (a *Allocator) roomAfterCollection() device.Size {
+// fitsAfterCollection reports whether need is at most limit - pool + empty, in the original's
+// arithmetic that wraps when the pool stays above the limit; mended mode stops at zero.
+func (a *Allocator) fitsAfterCollection(need device.Size) bool {
 	pool, limit := a.front.Stats.Reserved-a.regions.empty, a.cfg.Limit
-	if a.cfg.Mended && pool > limit {
-		return 0
+	if pool > limit {
+		a.span.Pin(limit)
+		return !a.cfg.Mended && need <= limit-pool
 	}
-	return limit - pool
+	return a.span.Fits(pool+need, limit)
 }
 
 // Trim implements [power.Trimmer]. It releases every region without a live block, regardless of

@@ -25,6 +25,9 @@ func (a *Allocator) grow(w demand) power.Refusal {
 	for w.size > a.cur {
 		a.cur = doubled(a.cur)
 	}
+	if a.cur > room || !a.span.Fits(a.front.Stats.Reserved+a.cur, a.cfg.Limit) {
+		a.span.Pin(a.cfg.Limit) // the size of the region follows from the limit
+	}
 	ask := a.reserveAtMost
 	if a.cfg.Variant == V2016 {
 		ask = a.reserve2016
@@ -48,12 +51,16 @@ func (a *Allocator) grow(w demand) power.Refusal {
 func (a *Allocator) roomFor(n device.Size) (room device.Size, ok bool) {
 	pool, limit := a.front.Stats.Reserved, a.cfg.Limit
 	if a.cfg.Variant == V2016 {
-		return maxRequest, pool <= limit && n <= limit-pool
+		return maxRequest, a.span.Fits(pool+n, limit)
 	}
-	if a.cfg.Mended && pool > limit {
-		return 0, false
+	if pool > limit {
+		a.span.Pin(limit)
+		if a.cfg.Mended {
+			return 0, false
+		}
 	}
 	room = device.AlignDown(limit-pool, unit)
+	a.span.Fits(pool+n, limit)
 	return room, n <= room
 }
 

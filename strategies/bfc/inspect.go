@@ -135,3 +135,6 @@ func (a *Allocator) Fragmentation() float64 {
 // Rendering returns a line of 100 characters that shows where live blocks lie, see
 // [inspect.Rendering].
 func (a *Allocator) Rendering() string { return inspect.Rendering(a) }
+
+// CapacitySpan implements [power.Spanned].
+func (a *Allocator) CapacitySpan() device.Span { return a.span }

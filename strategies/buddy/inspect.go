@@ -95,3 +95,6 @@ func (a *Allocator) checkLive() (err error) {
 	}
 	return err
 }
+
+// CapacitySpan implements [power.Spanned].
+func (a *Allocator) CapacitySpan() device.Span { return a.blocks.CapacitySpan() }

@@ -25,6 +25,8 @@ type Allocator struct {
 	bar   device.Size // bytes held above which old segments are collected; noLimit for never
 	total device.Size // bytes of the device; 0 if it does not report them
 
+	limits, bars, ranges device.Span // values of limitAt, barAt and rangeAt with the same decisions so far
+
 	src      device.Source
 	info     device.MemoryInfo    // nil if the device has none
 	streams  device.Streams       // nil if the device has no streams: all work finishes at once
@@ -116,18 +118,36 @@ func (a *Allocator) bound() error {
 		if a.total == 0 {
 			return fmt.Errorf("caching: memory_fraction %v: the capacity of the device is unknown", a.set.fraction)
 		}
-		a.limit = device.Size(a.set.fraction * float64(a.total))
+		a.limit = a.limitAt(a.total)
 		a.front.Stats.Limit = a.limit
 	}
-	switch most := a.limit; {
+	switch {
 	case a.set.gcThreshold == 0:
-	case most == noLimit && (!a.cfg.Mended || a.total == 0):
+	case a.limit == noLimit && (!a.cfg.Mended || a.total == 0):
 		// Without a memory fraction the original's threshold has no effect.
 	default:
-		a.bar = device.Size(a.set.gcThreshold * float64(min(most, max(a.total, 1))))
+		a.bar = a.barAt(a.total)
 		a.born = []uint64{}
 	}
 	return nil
+}
+
+// limitAt returns the limit on a device of n bytes.
+func (a *Allocator) limitAt(n device.Size) device.Size {
+	if !a.set.limited {
+		return noLimit
+	}
+	return device.Size(a.set.fraction * float64(n))
+}
+
+// barAt returns the bytes held above which old segments are collected, on a device of n bytes.
+func (a *Allocator) barAt(n device.Size) device.Size {
+	return device.Size(a.set.gcThreshold * float64(min(a.limitAt(n), max(n, 1))))
+}
+
+// CapacitySpan implements [power.Spanned].
+func (a *Allocator) CapacitySpan() device.Span {
+	return a.ranges.Of(rangeAt).Common(a.limits.Of(a.limitAt)).Common(a.bars.Of(a.barAt))
 }
 
 // Config returns the configuration with every default filled in.

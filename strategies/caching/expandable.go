@@ -13,6 +13,9 @@ import (
 // unknownTotal replaces an unknown capacity.
 const unknownTotal = device.TiB
 
+// rangeAt returns the size of a segment on a device of n bytes, before it is rounded up to pages.
+func rangeAt(n device.Size) device.Size { return n + n/8 }
+
 // pageOf returns the bytes of the pages in expandable segments of a kind.
 func (a *Allocator) pageOf(kind uint32) device.Size {
 	if kind == small {
@@ -28,6 +31,22 @@ func (a *Allocator) reach(h handle) device.Size {
 		return b.size
 	}
 	return b.size + a.rows[b.next].size
+}
+
+// ends is endsAt for a block and the unmapped block after it, if the segment ends behind them.
+func (a *Allocator) ends(h handle, n device.Size, yes bool) {
+	if b := &a.rows[h]; a.is(b.next, unmapped) && a.rows[b.next].next == none {
+		a.endsAt(b.addr, n, yes)
+	}
+}
+
+// endsAt records how a decision depended on the end of a segment, which follows from the bytes of
+// the device: whether n bytes from an address on are in the segment, with a page after them.
+func (a *Allocator) endsAt(at device.Addr, n device.Size, yes bool) {
+	s := a.mem.Under(at)
+	if !yes || !a.ranges.Fits(at.Sub(s.Addr)+n+s.Page, rangeAt(a.total)) {
+		a.ranges.Pin(rangeAt(a.total))
+	}
 }
 
 // leastReach returns the first free block, from e on in the order of the shelf, whose successor in
@@ -47,7 +66,10 @@ func (a *Allocator) leastReach(sh *shelf, e index.SizeEntry) index.SizeEntry {
 			return e
 		}
 		next := sh.free.Entry(at)
-		if a.reach(next.Handle) >= reach {
+		further := a.reach(next.Handle)
+		a.ends(e.Handle, further+1, further < reach)
+		a.ends(next.Handle, reach, further >= reach)
+		if further >= reach {
 			return e
 		}
 		e = next
@@ -88,9 +110,13 @@ func (a *Allocator) place(sh *shelf, n device.Size) (handle, error) {
 		if p := a.rows[h].prev; a.is(p, free) {
 			h = p
 		}
-		sum := device.Size(0)
+		sum, last := device.Size(0), h
 		for next := h; sum < n && (a.is(next, free) || a.is(next, unmapped)); next = a.rows[next].next {
 			sum += a.rows[next].size
+			last = next
+		}
+		if a.is(last, unmapped) && a.rows[last].next == none {
+			a.endsAt(a.rows[h].addr, n, sum >= n)
 		}
 		if sum >= n {
 			return h, nil
@@ -101,18 +127,21 @@ func (a *Allocator) place(sh *shelf, n device.Size) (handle, error) {
 	if total == 0 {
 		total = unknownTotal
 	}
-	size := (total + total/8 + page - 1) / page * page
+	size := (rangeAt(total) + page - 1) / page * page
 	if a.cfg.Mended && size < n {
+		a.ranges.Pin(rangeAt(a.total))
 		return none, regions.ErrLimit
 	}
 	h := a.take()
 	r, err := a.mem.Open(size, page, h)
 	if err != nil {
+		a.ranges.Pin(rangeAt(a.total))
 		a.drop(h)
 		return none, err
 	}
 	a.rows[h] = block{addr: r.Addr, size: r.Size, home: sh.id<<shelfBit | unmapped}
 	a.ranked(h)
+	a.endsAt(r.Addr, n, sh.segments == 0) // addresses of further segments follow from the size of this one
 	sh.segments++
 	sh.pool.segments++
 	a.addGap(sh, h)

@@ -45,7 +45,7 @@ func (a *Allocator) obtain(sh *shelf, n device.Size) (handle, error) {
 // the block, which is in no index.
 func (a *Allocator) extend(sh *shelf, n device.Size) (handle, error) {
 	size := a.set.segmentSize(n)
-	if a.limit != noLimit && (size > a.limit || a.held() > a.limit-size) {
+	if a.limit != noLimit && !a.limits.Fits(a.held()+size, a.limit) {
 		return none, regions.ErrLimit
 	}
 	if a.set.expandable {
@@ -190,12 +190,11 @@ func (a *Allocator) stamp(h handle, sh *shelf) {
 // as the original does. It costs O(free large blocks) before each reservation above the share.
 func (a *Allocator) collect() {
 	held := a.held()
-	if held <= a.bar || a.set.expandable {
+	if a.set.expandable || a.bars.Fits(held, a.bar) {
 		return
 	}
 	// As in the original, only large blocks of the default pool count that fill their segment, because
 	// no other segment can be released.
-	target := held - a.bar
 	s := &a.pools[0].sides[large]
 	var candidates []handle
 	var ages uint64
@@ -207,7 +206,7 @@ func (a *Allocator) collect() {
 			}
 		}
 	}
-	for released := device.Size(0); released < target && len(candidates) > 0; {
+	for released := device.Size(0); len(candidates) > 0 && !a.bars.Fits(held-min(released, held), a.bar); {
 		// The average is constant during a round, and a round does not stop at the target.
 		bar := float64(ages) / float64(len(candidates))
 		left := candidates[:0]

@@ -84,3 +84,6 @@ func (a *Allocator) Check() error {
 	}
 	return nil
 }
+
+// CapacitySpan implements [power.Spanned]: only answers of the device depend on the capacity.
+func (a *Allocator) CapacitySpan() device.Span { return device.Span{} }

@@ -282,3 +282,6 @@ func (a *Allocator) checkSingles() error {
 	}
 	return nil
 }
+
+// CapacitySpan implements [power.Spanned].
+func (a *Allocator) CapacitySpan() device.Span { return a.slices.capacitySpan() }

@@ -29,6 +29,7 @@ type slicer struct {
 	held    regions.Set  // every region, including single blocks; a label is row and grade, or labelDirect
 	total   *alloc.Stats // statistics of the strategy
 	limit   device.Size  // most bytes to hold in all regions; 0 for no bound
+	span    device.Span  // limits with which it would have left room as often
 	next    int32        // label of the region that is being reserved
 	asked   device.Size  // bytes of the last reservation tried
 	err     error        // error of that reservation
@@ -96,15 +97,29 @@ func (s *slicer) Reserve(size, align device.Size) (device.Region, error) {
 
 // reserve reserves a region within the limit.
 func (s *slicer) reserve(size, align device.Size, label int32) (device.Region, error) {
-	if s.limit != 0 && (s.total.Reserved >= s.limit || size > s.limit-s.total.Reserved) {
+	if !s.within(size) {
 		return device.Region{}, regions.ErrLimit
 	}
 	r, err := s.held.Reserve(size, align, label)
-	if err == nil && s.limit != 0 && s.total.Reserved > s.limit { // the device rounds up
+	if err == nil && !s.within(0) { // the device rounds up
 		s.held.Discard(r.Addr)
 		return device.Region{}, regions.ErrLimit
 	}
 	return r, err
+}
+
+// within reports whether the limit leaves room for n more bytes.
+func (s *slicer) within(n device.Size) bool {
+	return s.limit == 0 || s.span.Fits(s.total.Reserved+n, s.limit)
+}
+
+// capacitySpan returns the limits with which the regions so far would have been the same.
+func (s *slicer) capacitySpan() device.Span {
+	span := s.span
+	for i := range s.grades {
+		span = span.Common(s.grades[i].pool.CapacitySpan())
+	}
+	return span
 }
 
 // Release implements [device.Source] for the pool.

@@ -234,3 +234,6 @@ func (a *Allocator) checkSlots(s blocks.Span, number int32) (err error) {
 	})
 	return err
 }
+
+// CapacitySpan implements [power.Spanned].
+func (a *Allocator) CapacitySpan() device.Span { return a.blocks.CapacitySpan() }

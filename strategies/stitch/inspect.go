@@ -170,3 +170,6 @@ func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 		}
 	}
 }
+
+// CapacitySpan implements [power.Spanned].
+func (a *Allocator) CapacitySpan() device.Span { return a.span }

@@ -86,7 +86,7 @@ func (a *Allocator) bytesHeld() device.Size { return a.front.Stats.Reserved + a.
 
 // within reports whether n more bytes are within the limit.
 func (a *Allocator) within(n device.Size) bool {
-	return a.cfg.Limit == 0 || a.bytesHeld() <= a.cfg.Limit && n <= a.cfg.Limit-a.bytesHeld()
+	return a.cfg.Limit == 0 || a.span.Fits(a.bytesHeld()+n, a.cfg.Limit)
 }
 
 // obtainSmall reserves a region of n bytes for the small pool and returns its chunk, which is in no
@@ -294,7 +294,7 @@ func (a *Allocator) giveBackAll(first, last kind, enough device.Size) (failed er
 // whether it released any. It does nothing if the limit leaves no room even then. Idle sBlocks over
 // other memory stay, because they have no memory of their own.
 func (a *Allocator) reclaim(n device.Size) bool {
-	if a.cfg.Limit != 0 && (n > a.cfg.Limit || a.front.Stats.Active > a.cfg.Limit-n) {
+	if a.cfg.Limit != 0 && !a.span.Fits(a.front.Stats.Active+n, a.cfg.Limit) {
 		return false
 	}
 	before := a.bytesHeld()

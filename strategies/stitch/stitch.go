@@ -21,6 +21,7 @@ type Allocator struct {
 
 	pageShift uint8       // log2 of the bytes of a page
 	asked     device.Size // bytes of the last reservation that was tried
+	span      device.Span // limits with which every decision so far would have been the same
 
 	// The tables and the lists of their unused rows. Row 0 of each stands for none.
 	chunks      []chunk

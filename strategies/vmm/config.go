@@ -78,7 +78,7 @@ func (c Config) on(vm device.VirtualMemory, total device.Size) (Config, error) {
 			c.Limit = total
 		}
 	}
-	c.RangeBytes = cmp.Or(c.RangeBytes, c.Limit+c.Limit/8)
+	c.RangeBytes = cmp.Or(c.RangeBytes, rangeFor(c.Limit))
 	c.RangeBytes = (c.RangeBytes + c.PageBytes - 1) / c.PageBytes * c.PageBytes
 	return c, nil
 }

@@ -36,7 +36,7 @@ func (p place) better(q place) bool {
 // reason and returns [alloc.ErrOutOfMemory].
 func (a *Allocator) grow(r *alloc.Request, n device.Size) (handle, error) {
 	err := a.extend(n, r.Align)
-	if err != nil && n <= a.cfg.Limit-a.front.Stats.Active {
+	if err != nil && a.span.Fits(a.front.Stats.Active+n, a.cfg.Limit) {
 		_, _ = a.shrink() // a refusal may still leave enough room
 		err = a.extend(n, r.Align)
 	}
@@ -55,7 +55,7 @@ func (a *Allocator) extend(n, align device.Size) error {
 	if p.first == none {
 		// The limit is checked before a range is reserved: a range for a request that can never be
 		// served would stay until the next trim.
-		if n > a.cfg.Limit || (n+a.cfg.PageBytes-1)/a.cfg.PageBytes > a.room() {
+		if !a.span.Fits(n, a.cfg.Limit) || !a.within((n+a.cfg.PageBytes-1)/a.cfg.PageBytes) {
 			return regions.ErrLimit
 		}
 		if err := a.reserve(n, align); err != nil {
@@ -63,7 +63,7 @@ func (a *Allocator) extend(n, align device.Size) error {
 		}
 		p = a.choose(n, align)
 	}
-	if p.pages > a.room() {
+	if !a.within(p.pages) {
 		return regions.ErrLimit
 	}
 	// The place may span several holes with free chunks between. Filling one merges it with both
@@ -98,14 +98,24 @@ func (a *Allocator) fill(h handle, start, end device.Addr) (handle, error) {
 	return none, err
 }
 
-// room returns how many more pages may be mapped.
-func (a *Allocator) room() device.Size {
+// within reports whether the limit lets more pages be mapped.
+func (a *Allocator) within(pages device.Size) bool {
 	m := &a.mem
 	// Idle pages are held already, so mapping them does not count against the limit.
-	if m.Held() > a.cfg.Limit {
-		return 0
+	idle := device.Size(m.Idle(a.cfg.PageBytes))
+	return pages == 0 || a.span.Fits(m.Held()+(pages-min(pages, idle))*a.cfg.PageBytes, a.cfg.Limit)
+}
+
+// rangeFor returns the default size of a range under a limit.
+func rangeFor(limit device.Size) device.Size { return limit + limit/8 }
+
+// ends records how a search depended on the end of a range, which follows from the limit: a place
+// that uses the last chunk ends at an address, a page or more below the end, or the chunk was too
+// small for it (0).
+func (a *Allocator) ends(s *regions.Span, at device.Addr) {
+	if at == 0 || !a.ranges.Fits(at.Sub(s.Addr)+s.Page, rangeFor(a.cfg.Limit)) {
+		a.span.Pin(a.cfg.Limit)
 	}
-	return (a.cfg.Limit-m.Held())/a.cfg.PageBytes + device.Size(m.Idle(a.cfg.PageBytes))
 }
 
 // reserve reserves another range, in which n bytes fit. If the device refuses the configured size,
@@ -117,6 +127,9 @@ func (a *Allocator) reserve(n, align device.Size) error {
 	}
 	// The size of a page need not be a power of two, hence the divisions.
 	least := (n + a.cfg.PageBytes - 1) / a.cfg.PageBytes * a.cfg.PageBytes
+	if m.Len() > 0 || least > a.cfg.RangeBytes {
+		a.span.Pin(a.cfg.Limit) // addresses follow from the size of the first range, or this range does not
+	}
 	h := a.add(chunk{state: unmapped})
 	for size := max(a.cfg.RangeBytes, least); ; size = max(size/2/a.cfg.PageBytes*a.cfg.PageBytes, least) {
 		r, err := m.Open(size, a.cfg.PageBytes, h)
@@ -125,6 +138,7 @@ func (a *Allocator) reserve(n, align device.Size) error {
 			a.gaps.add(r.Addr, h)
 			return nil
 		}
+		a.span.Pin(a.cfg.Limit)
 		if size == least {
 			a.drop(h)
 			return err
@@ -185,6 +199,9 @@ func (a *Allocator) measure(h handle, start device.Addr, n device.Size) (p place
 	s := m.Under(a.rows[h].addr)
 	for a.rows[h].end() <= start { // the alignment skipped the first chunk
 		if h = a.rows[h].next; !a.is(h, free) && !a.is(h, unmapped) {
+			if h == none {
+				a.ends(s, 0)
+			}
 			return p, false
 		}
 	}
@@ -197,9 +214,15 @@ func (a *Allocator) measure(h handle, start device.Addr, n device.Size) (p place
 			p.pages += s.Above(min(c.end(), end)).Sub(s.Below(max(c.addr, start))) / a.cfg.PageBytes
 		}
 		if c.end() >= end {
+			if p.tail {
+				a.ends(s, end)
+			}
 			return p, true
 		}
 		if h = c.next; !a.is(h, free) && !a.is(h, unmapped) {
+			if h == none {
+				a.ends(s, 0)
+			}
 			return p, false
 		}
 	}

@@ -118,3 +118,6 @@ func (a *Allocator) show(region device.Addr, h handle) alloc.Chunk {
 		Requested: c.requested, Tag: c.tag, Stream: c.stream,
 	}
 }
+
+// CapacitySpan implements [power.Spanned].
+func (a *Allocator) CapacitySpan() device.Span { return a.span.Common(a.ranges.Of(rangeFor)) }

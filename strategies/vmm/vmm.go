@@ -31,6 +31,8 @@ type Allocator struct {
 	mem   regions.Memory
 	stuck device.Size // bytes of stuck chunks
 
+	span, ranges device.Span // limits, and values of rangeFor, with the same decisions so far
+
 	placer *forecast.Placer // made at first use
 }
 

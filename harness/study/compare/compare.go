@@ -265,13 +265,18 @@ type Trial struct {
 	o     Options
 
 	replayed atomic.Uint64 // events
-	known    outcomes      // of the probes so far
+	recalled atomic.Uint64 // events that an earlier replay made unnecessary
+	known    outcomes      // of the replays so far
 	charged  device.Size   // peak of the last Measure
 	measured *Run          // row of the last Measure; nil before the first
 }
 
 // Replayed returns how many events the trial has replayed so far.
 func (c *Trial) Replayed() uint64 { return c.replayed.Load() }
+
+// Recalled returns how many more events the trial would have replayed without the outcomes of
+// earlier replays.
+func (c *Trial) Recalled() uint64 { return c.recalled.Load() }
 
 // NewTrial returns a trial whose replays wait for a place in the pool.
 func NewTrial(p *Pool, t *replay.Prepared, s setting.Setup, o Options) *Trial {
@@ -374,7 +379,7 @@ func (c *Trial) Completes(ctx context.Context, n device.Size) (ok bool, err erro
 // completes is Completes for a caller that has a place in the pool.
 func (c *Trial) completes(ctx context.Context, n device.Size) (bool, error) {
 	if known, ok := c.known.of(c.setup.ForCapacity(n), n); ok {
-		c.replayed.Add(known.events) // a budget of replays does not depend on what is known
+		c.recalled.Add(known.events)
 		return known.completes, ctx.Err()
 	}
 	res, err := c.replay(ctx, n, replay.Options{StopAtOOM: true, ByRef: true})
@@ -510,14 +515,10 @@ func (c *Trial) replay(ctx context.Context, n device.Size, o replay.Options) (*r
 	if err != nil {
 		return nil, fmt.Errorf("device of %v: %w", n, err)
 	}
-	var events uint64
 	if res != nil {
-		events = uint64(res.Replayed)
+		c.replayed.Add(uint64(res.Replayed))
 	}
-	c.replayed.Add(events)
-	if o.StopAtOOM {
-		c.known.add(setup, dev, completed(res), events)
-	}
+	c.known.add(setup, dev, res)
 	return res, nil
 }
 

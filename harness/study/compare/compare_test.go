@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/vramyard/vramyard/alloc"
+	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/alloc/wrap"
 	"github.com/vramyard/vramyard/device"
@@ -178,6 +179,9 @@ func (c moodyConfig) ForCapacity(n device.Size) moodyConfig {
 	c.Limit = n
 	return c
 }
+
+// Has hides the span of the wrapped strategy, which does not know the mood.
+func (m *moody) Has(p power.Power) bool { return p != power.PowerSpanned && m.Forwarder.Has(p) }
 
 // moodySetup completes on capacities for which good returns true.
 func moodySetup(t *testing.T, good func(device.Size) bool) setting.Setup {

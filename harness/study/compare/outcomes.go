@@ -6,6 +6,7 @@ import (
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
+	"github.com/vramyard/vramyard/harness/replay"
 )
 
 // outcomes are the results of the probes of a trial, each for all capacities that would have given
@@ -18,10 +19,10 @@ type outcomes struct {
 
 // outcome is the result of a probe.
 type outcome struct {
-	config      string      // of the strategy, in JSON
-	from, below device.Size // capacities with the same answers; below 0: all from there on
-	completes   bool
-	events      uint64 // replayed
+	config    string // of the strategy, in JSON; empty: that for each capacity
+	span      device.Span
+	completes bool
+	events    uint64 // that a probe replays
 }
 
 // of returns the outcome for a setup on a device of n bytes, and false if it is not known.
@@ -30,17 +31,18 @@ func (k *outcomes) of(s setting.Setup, n device.Size) (outcome, bool) {
 	k.lock.Lock()
 	defer k.lock.Unlock()
 	for _, o := range k.all {
-		if err == nil && o.from <= n && (o.below == 0 || n < o.below) && o.config == string(config) {
+		if err == nil && o.span.Holds(n) && (o.config == "" || o.config == string(config)) {
 			return o, true
 		}
 	}
 	return outcome{}, false
 }
 
-// add stores the outcome of a probe on a device. A device that does not report which capacities
-// give the same answers, such as a GPU, is left out, as is one that reported its capacity to a
-// strategy that decides by it.
-func (k *outcomes) add(s setting.Setup, dev device.Device, completes bool, events uint64) {
+// add stores the outcome of a replay on a device, nil if the strategy could not be built. A device
+// that does not report which capacities give the same answers, such as a GPU, is left out. A
+// strategy that is [power.Spanned] reports at which capacities it decides the same. Another one is
+// left out if it decides by a capacity that the device reported.
+func (k *outcomes) add(s setting.Setup, dev device.Device, res *replay.Result) {
 	d, ok := dev.(interface {
 		SameFor() (from, below device.Size, asked bool)
 	})
@@ -49,10 +51,17 @@ func (k *outcomes) add(s setting.Setup, dev device.Device, completes bool, event
 	}
 	from, below, asked := d.SameFor()
 	config, err := json.Marshal(s.Config)
-	if err != nil || asked && !s.Unbound() {
+	o := outcome{config: string(config), span: device.Span{From: from, Below: below}, completes: completed(res)}
+	switch {
+	case res != nil && res.Span != nil:
+		o.config, o.span = "", o.span.Common(*res.Span)
+	case err != nil || asked && !s.Unbound():
 		return
+	}
+	if res != nil {
+		o.events = uint64(res.Decided)
 	}
 	k.lock.Lock()
 	defer k.lock.Unlock()
-	k.all = append(k.all, outcome{string(config), from, below, completes, events})
+	k.all = append(k.all, o)
 }

@@ -21,10 +21,13 @@
 // and for short traces up to ten million events, so that their search completes. The share of
 // points that were not replayed is spent on minima too. A failed replay is charged for the events
 // it replayed. A strategy that ignores the capacity (see [setting.UnboundConfig]) is known to
-// complete with its reserved peak. Probes go first to the settings that users of the recorded
-// framework can choose, the best of them first. An unfinished minimum is reported as an interval.
-// The choice of probes depends on the trace and the grid only, so that all figures except times are
-// the same on any number of cores.
+// complete with its reserved peak. A strategy that is [power.Spanned] is not replayed at a capacity
+// at which an earlier replay would have been the same; the budget counts such a replay, so that the
+// figures are those of a search that makes it.
+//
+// Probes go first to the settings that users of the recorded framework can choose, the best of them
+// first. An unfinished minimum is reported as an interval. The choice of probes depends on the
+// trace and the grid only, so that all figures except times are the same on any number of cores.
 //
 // # Answers
 //

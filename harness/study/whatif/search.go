@@ -42,7 +42,7 @@ type search struct {
 	trials  []*compare.Trial
 	minima  []*compare.Search // by point; nil: nothing to search
 	counted []uint64          // by point: its events included in done
-	done    atomic.Uint64     // events replayed
+	done    atomic.Uint64     // events replayed, and those that earlier replays made unnecessary
 	outlook
 }
 
@@ -121,9 +121,10 @@ func sideBySide(n int, f func(i int) error) error {
 	return cmp.Or(errs...)
 }
 
-// spend adds a point's newly replayed events.
+// spend adds the events of a point's new replays. Those that earlier replays made unnecessary
+// count too, so that the budget buys the same figures.
 func (s *search) spend(i int) {
-	now := s.trials[i].Replayed()
+	now := s.trials[i].Replayed() + s.trials[i].Recalled()
 	s.done.Add(now - s.counted[i])
 	s.counted[i] = now
 	s.showProgress()

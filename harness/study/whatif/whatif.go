@@ -64,9 +64,11 @@ type Result struct {
 	LowerBound device.Size `json:"lower_bound_bytes"` // peak of the live bytes, refused requests included
 	Budget     uint64      `json:"event_budget"`      // most events to replay; 0: no limit
 	// events replayed; explaining a failure counts as four replays for each setting
-	Replayed uint64  `json:"replayed_event_count"`
-	Points   int     `json:"point_count"` // settings requested
-	Runs     []Point `json:"runs"`        // without redundant ones, by minimum capacity
+	Replayed uint64 `json:"replayed_event_count"`
+	Points   int    `json:"point_count"` // settings requested
+	// events of replays that were not made, because their outcome was known; the budget counts them
+	Spared uint64  `json:"-"`
+	Runs   []Point `json:"runs"` // without redundant ones, by minimum capacity
 }
 
 // Point is a setting of a strategy with its outcome.
@@ -156,7 +158,10 @@ func Search(ctx context.Context, w *SurveyedTrace, rec Recorded, grid []setting.
 	if err != nil && (!errors.Is(err, ctx.Err()) || !s.partial()) {
 		return nil, err
 	}
-	r.Replayed = s.done.Load()
+	for _, t := range s.trials {
+		r.Spared += t.Recalled()
+	}
+	r.Replayed = s.done.Load() - r.Spared
 	slices.SortStableFunc(r.Runs, byNeed)
 	r.Answer = AnswerOf(r, w.Demand.Pools)
 	return r, err

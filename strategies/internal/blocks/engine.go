@@ -50,7 +50,6 @@ type Engine struct {
 	pool  regions.Pool
 	where index.Atlas // places of the blocks of the regions held, plus one
 	stats *alloc.Stats
-	limit device.Size
 	spare []uint32    // numbers without a region
 	kept  []uint32    // direct regions kept for reuse, by size, then age
 	cache device.Size // their bytes
@@ -76,7 +75,7 @@ func New(src device.Source, stats *alloc.Stats, c Config) (Engine, error) {
 		fullest:  c.RegionChoice == Fullest,
 		anywhere: c.Placement == Leftmost || c.Placement == TopDown, high: c.Placement == TopDown,
 		lazy: c.Coalescing != Eager, direct: c.DirectBytes, keep: c.DirectCacheBytes,
-		choice: c.RegionChoice, stride: 64, limit: c.Limit, stats: stats, pool: regions.NewPool(src, stats, c.policy()),
+		choice: c.RegionChoice, stride: 64, stats: stats, pool: regions.NewPool(src, stats, c.policy()),
 	}
 	if c.TrimBytes != c.BlockBytes {
 		b.grain = c.TrimBytes

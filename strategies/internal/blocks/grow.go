@@ -180,7 +180,7 @@ func (b *Engine) reserveDirect(size device.Size) (slot uint32, err error) {
 	if slot, err = b.number(); err != nil { // after shed, which makes numbers spare
 		return 0, err
 	}
-	if b.limit != 0 && (b.stats.Reserved >= b.limit || size > b.limit-b.stats.Reserved) {
+	if !b.pool.Within(size) {
 		return 0, regions.ErrLimit
 	}
 	b.asked = size
@@ -189,7 +189,7 @@ func (b *Engine) reserveDirect(size device.Size) (slot uint32, err error) {
 		return 0, err
 	}
 	b.enter(slot, held, size)
-	if b.limit != 0 && b.stats.Reserved > b.limit { // the device rounds up
+	if !b.pool.Within(0) { // the device rounds up
 		if err := b.dropDirect(slot); err != nil {
 			b.retain(slot)
 		}

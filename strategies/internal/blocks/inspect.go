@@ -222,3 +222,6 @@ func (b *Engine) freeSpan(r *region, n node) Span {
 		State: alloc.Free, Class: int32(n.class),
 	}
 }
+
+// CapacitySpan returns the limits with which the engine would have made the same decisions so far.
+func (b *Engine) CapacitySpan() device.Span { return b.pool.CapacitySpan() }
