@@ -273,7 +273,7 @@ func (m *SizeMap) unmark(class uint32) {
 	w := class >> wordBits
 	word := m.words[w] &^ ((uint64(m.cells[class]) - 1) >> 63 << (class & classMask))
 	m.words[w] = word
-	m.sums[w>>wordBits%sumWords] &^= ((word | -word) >> 63 ^ 1) << (w & classMask)
+	m.sums[w>>wordBits%sumWords] &^= ((word|-word)>>63 ^ 1) << (w & classMask)
 }
 
 // grow adds unused nodes: a sixteenth of the present number.

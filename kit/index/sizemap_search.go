@@ -113,7 +113,7 @@ func (m *SizeMap) Near(size, spread device.Size, looks int) SizeAt {
 				return l.best
 			}
 			l.most = min(l.most, e.size+spread) // of the first, which is the smallest
-			if e.addr <= l.lowest { // addresses are unique, except for the highest, where lowest begins
+			if e.addr <= l.lowest {             // addresses are unique, except for the highest, where lowest begins
 				l.best = at
 			}
 			l.lowest = min(l.lowest, e.addr)
