@@ -18,11 +18,12 @@ type place struct {
 
 // better reports whether p needs fewer pages than q, or as many at a lower address. A place at the
 // end of a range must need less than half the pages: it mostly begins with a free part of a page,
-// and always preferring it would leave many holes below.
-func (p place) better(q place) bool {
+// and always preferring it would leave many holes below. If memory is tight only the pages count.
+func (p place) better(q place, tight bool) bool {
 	switch {
 	case q.first == none:
 		return true
+	case tight:
 	case p.tail && !q.tail:
 		return 2*p.pages < q.pages
 	case q.tail && !p.tail:
@@ -32,13 +33,13 @@ func (p place) better(q place) bool {
 }
 
 // grow maps memory for n bytes and returns a free chunk that serves the request, removed from the
-// index. If mapping fails it releases free pages and tries once more. On failure it records the
-// reason and returns [alloc.ErrOutOfMemory].
+// index. If mapping fails it releases free pages and tries once more, where the fewest pages are
+// needed. On failure it records the reason and returns [alloc.ErrOutOfMemory].
 func (a *Allocator) grow(r *alloc.Request, n device.Size) (handle, error) {
-	err := a.extend(n, r.Align)
+	err := a.extend(n, r.Align, false)
 	if err != nil && a.span.Fits(a.front.Stats.Active+n, a.cfg.Limit) {
 		_, _ = a.shrink() // a refusal may still leave enough room
-		err = a.extend(n, r.Align)
+		err = a.extend(n, r.Align, true)
 	}
 	// Even a partial mapping may serve together with adjacent free chunks.
 	if h := a.free.take(n, r.Align); h != none {
@@ -48,10 +49,10 @@ func (a *Allocator) grow(r *alloc.Request, n device.Size) (handle, error) {
 	return none, a.front.OutOfMemory(r, n, n, err)
 }
 
-// extend maps memory at the place where a request for n bytes needs the fewest pages. On error the
-// pages mapped so far stay free.
-func (a *Allocator) extend(n, align device.Size) error {
-	p := a.choose(n, align)
+// extend maps memory at the best place for a request for n bytes. On error the pages mapped so far
+// stay free.
+func (a *Allocator) extend(n, align device.Size, tight bool) error {
+	p := a.choose(n, align, tight)
 	if p.first == none {
 		// The limit is checked before a range is reserved: a range for a request that can never be
 		// served would stay until the next trim.
@@ -61,7 +62,7 @@ func (a *Allocator) extend(n, align device.Size) error {
 		if err := a.reserve(n, align); err != nil {
 			return err
 		}
-		p = a.choose(n, align)
+		p = a.choose(n, align, tight)
 	}
 	if !a.within(p.pages) {
 		return regions.ErrLimit
@@ -146,24 +147,24 @@ func (a *Allocator) reserve(n, align device.Size) error {
 	}
 }
 
-// choose returns the place for n bytes that needs the fewest pages, the lowest of equals. Without a
-// place the first chunk of the result is none. For each unmapped chunk it measures the places that
-// begin with the preceding free chunk or with the unmapped chunk, and the places that end with the
-// following free chunk: the best place of a run is one of these. It costs a step for each such
-// chunk and for the chunks after it up to n bytes.
-func (a *Allocator) choose(n, align device.Size) (best place) {
+// choose returns the best place for n bytes. Without a place the first chunk of the result is none.
+// For each unmapped chunk it measures the places that begin with the preceding free chunk or with
+// the unmapped chunk, and the places that end with the following free chunk: the best place of a
+// run is one of these. It costs a step for each such chunk and for the chunks after it up to n
+// bytes.
+func (a *Allocator) choose(n, align device.Size, tight bool) (best place) {
 	for e := range a.gaps.All {
 		u := e.Value
-		if p, ok := a.upwards(u, n, align); ok && p.better(best) {
+		if p, ok := a.upwards(u, n, align); ok && p.better(best, tight) {
 			best = p
 		}
 		if p := a.rows[u].prev; a.is(p, free) {
-			if p, ok := a.upwards(p, n, align); ok && p.better(best) {
+			if p, ok := a.upwards(p, n, align); ok && p.better(best, tight) {
 				best = p
 			}
 		}
 		if f := a.rows[u].next; a.is(f, free) {
-			if p, ok := a.downwards(f, n, align); ok && p.better(best) {
+			if p, ok := a.downwards(f, n, align); ok && p.better(best, tight) {
 				best = p
 			}
 		}

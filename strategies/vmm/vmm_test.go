@@ -68,6 +68,20 @@ func TestPagesAreMappedWhereFewestAreMissing(t *testing.T) {
 	require.Equal(t, at[0], grant(t, a, 4*grain), "the hole comes before the end of the range")
 }
 
+func TestTheLastPagesAreUsedAtTheEndOfARange(t *testing.T) {
+	a, _ := newOn(t, 16, vmm.Config{Release: true, KeepBytes: 3 * grain, Fit: vmm.FitFirst, PageBytes: 2 * grain,
+		RangeBytes: 8 * grain})
+	grant(t, a, 24_000)
+	at := grant(t, a, 1793)
+	grant(t, a, 16_385)
+	_, err := a.Alloc(alloc.Request{Size: 1, Align: 64 * grain})
+	require.NoError(t, err)
+	r := alloc.Request{Size: 8193}
+	require.True(t, power.CanPlace(a, r, []device.Addr{at}))
+	release(t, a, at)
+	require.Equal(t, at, grant(t, a, r.Size), "elsewhere two pages are missing, and one is left")
+}
+
 func TestMemoryIsMappedBelowWhatIsFree(t *testing.T) {
 	a, _ := newOn(t, 16, vmm.Config{})
 	var at [4]device.Addr
