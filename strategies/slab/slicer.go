@@ -278,7 +278,7 @@ func (s *slicer) rowOf(h regions.Held) *row {
 
 // Host memory of a grade and a row without what they point to, in bytes.
 const (
-	gradeBytes = 712
+	gradeBytes = 728
 	rowBytes   = 224
 )
 
