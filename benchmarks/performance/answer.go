@@ -43,7 +43,7 @@ func (f *figures) answer() string {
 	}
 	return fmt.Sprintf("For a pair of W1 the fastest allocator is %s; a `*` frees by a handle. Compared with the fastest "+
 		"foreign allocator of each size we %s: the fastest of our strategies takes %s times as long, in %s times its address "+
-		"space. Where a block is freed by its address, as most programs do, our fastest takes %s times as long as that "+
+		"space. Where a block is freed by its address, our fastest takes %s times as long as that "+
 		"allocator.\n", inWords(winners), verb, between(times), between(space), between(found))
 }
 

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 // filePairs is the number of pairs of W1 in the measured file, filesLive that of its live blocks.
@@ -44,7 +43,7 @@ func (f *filesFile) sound() bool {
 
 // takeFiles writes W1 to a Parquet file and measures programs that compute its peak of live bytes,
 // each in a process of its own, in interleaved rounds. Libraries that Python lacks are left out. All
-// must find the same peak.
+// must find the same peak. It needs Linux.
 func takeFiles(o options) error {
 	dir, err := os.MkdirTemp("", "files")
 	if err != nil {
@@ -105,12 +104,12 @@ func (r *fileReader) take() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w: %s", r.Name, err, said.String())
 	}
-	u, ok := c.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		return "", fmt.Errorf("%s: the system reports no use of memory", r.Name)
+	resident, err := peakResident(c.ProcessState)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", r.Name, err)
 	}
 	r.Seconds = append(r.Seconds, (c.ProcessState.UserTime() + c.ProcessState.SystemTime()).Seconds())
-	r.Bytes = append(r.Bytes, float64(u.Maxrss)*1024) // Linux counts KiB
+	r.Bytes = append(r.Bytes, resident)
 	return r.peak(out)
 }
 
