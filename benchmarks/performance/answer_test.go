@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,7 +43,7 @@ func TestTheAnswerSaysWhoIsFastest(t *testing.T) {
 func TestARaceWithoutUsOrPeersIsRefused(t *testing.T) {
 	f := raceOf([2][3]float64{{60, 50, 40}, {80, 60, 40}})
 	whole := f.peers.Runs
-	f.peers.Runs = append(whole[:2:2], whole[3:]...)
+	f.peers.Runs = slices.Concat(whole[:2], whole[3:])
 	require.False(t, f.peers.sound(), "no peer at 1e3")
 	f.peers.Runs = whole[1:]
 	require.False(t, f.peers.sound(), "none of ours by address at 1e3")

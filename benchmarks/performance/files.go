@@ -49,7 +49,7 @@ func takeFiles(o options) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir) // nothing of it is wanted
+	defer func() { _ = os.RemoveAll(dir) }() // nothing of it is wanted
 	ours, path := filepath.Join(dir, "vramyard"), filepath.Join(dir, "w1.parquet")
 	for _, line := range [][]string{
 		{"go", "build", "-C", "../..", "-o", ours, "./cmd/vramyard"},
