@@ -242,6 +242,16 @@ func (m *SizeMap) From(size device.Size) func(yield func(SizeEntry) bool) {
 	}
 }
 
+// AppendTo appends every entry to all, in no order. It takes O(most entries ever).
+func (m *SizeMap) AppendTo(all []SizeEntry) []SizeEntry {
+	for at := 1; at < len(m.nodes); at++ {
+		if e := m.Entry(SizeAt(at)); e.Handle != spareHandle {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
 // members appends the entries of a group by address.
 func (m *SizeMap) members(root SizeAt, group []SizeAt) []SizeAt {
 	group = append(group, root)

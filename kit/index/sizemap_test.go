@@ -117,6 +117,11 @@ func (p *pair) check(from device.Size) {
 	if got := slices.Collect(p.m.All); !slices.Equal(got, p.want.entries) || p.m.Len() != len(got) {
 		p.t.Fatalf("All yields %d entries of %d that differ from the %d wanted", len(got), p.m.Len(), len(p.want.entries))
 	}
+	got := p.m.AppendTo(nil)
+	slices.SortFunc(got, order)
+	if !slices.Equal(got, p.want.entries) {
+		p.t.Fatalf("AppendTo appends %d entries that differ from the %d wanted", len(got), len(p.want.entries))
+	}
 	if got := slices.Collect(p.m.From(from)); !slices.Equal(got, p.want.entries[p.want.ceil(from):]) {
 		p.t.Fatalf("From(%d) yields %d entries", from, len(got))
 	}
