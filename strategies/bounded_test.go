@@ -38,6 +38,7 @@ var wasteful = map[string]struct {
 	"direct":             {3, "where a block lies is the device's choice, which has addresses to waste"},
 	"slab:magazines":     {3, largerIsTheDevices},
 	"slab:streams":       {3, largerIsTheDevices},
+	"slab:kept":          {3, largerIsTheDevices},
 	"slab:uniform":       {4, largerIsTheDevices},
 	"slabbuddy":          {3.5, largerIsTheDevices},
 	"slabbuddy:fast":     {3.5, largerIsTheDevices},

@@ -38,8 +38,8 @@ func New(src device.Source, c Config) (*Allocator, error) {
 	return a, nil
 }
 
-// Alloc implements [alloc.Allocator]. It costs O(1), and a device call for a request above
-// the largest class or if a region is needed.
+// Alloc implements [alloc.Allocator]. It costs O(1), and device calls if a region is needed: for
+// slices, or for a request above the largest class that no kept region serves.
 func (a *Allocator) Alloc(r alloc.Request) (alloc.Block, error) {
 	if a.front.Closed() {
 		return alloc.Block{}, alloc.ErrClosed
@@ -85,25 +85,30 @@ func (a *Allocator) reclaim(class, segment int, r *alloc.Request) (p device.Addr
 	return 0, false
 }
 
-// allocDirect reserves a region for the request alone, in whole quanta. The rest is slack.
+// allocDirect serves a request by a region for it alone, in whole quanta. What the device rounds up
+// is slack.
 func (a *Allocator) allocDirect(r alloc.Request) (alloc.Block, error) {
 	size := device.AlignUp(r.Size, a.cfg.Quantum)
 	align := max(r.Align, a.cfg.Quantum)
-	region, err := a.slices.reserve(size, align, labelDirect)
+	if a.cfg.LargeWaste != 0 {
+		align = a.cfg.align() // so that the region serves every later request
+	}
+	at, granted, err := a.slices.single(size, align)
 	if err != nil {
 		before := a.front.Stats.Releases
 		a.cells.Drain()
 		a.cells.Shed()
 		if a.giveUp(before) {
-			region, err = a.slices.reserve(size, align, labelDirect)
+			at, granted, err = a.slices.single(size, align)
 		}
 	}
 	if err != nil {
 		return alloc.Block{}, a.front.OutOfMemory(&r, 0, size, err)
 	}
-	a.live.Add(region.Addr, front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag})
-	a.front.Stats.Granted(r.Size, size)
-	return alloc.Block{Addr: region.Addr, Size: size}, nil
+	b := front.LiveBlock{Requested: r.Size, Stream: r.Stream, Tag: r.Tag, Place: uint64(granted - size)}
+	a.live.Add(at, b)
+	a.front.Stats.Granted(r.Size, granted)
+	return alloc.Block{Addr: at, Size: granted}, nil
 }
 
 // giveUp releases the regions without a slab, and reports whether any were released since the count
@@ -115,8 +120,8 @@ func (a *Allocator) giveUp(releases uint64) bool {
 	return a.front.Stats.Releases != releases
 }
 
-// Free implements [alloc.Allocator]. It costs O(1). A block with a region of its own goes
-// back to the device. If the device refuses, the region stays as slack until Trim, or a
+// Free implements [alloc.Allocator]. It costs O(1). A region of a single block goes back to the
+// device unless it is kept. If the device refuses, the region stays as slack until Trim, or a
 // request that finds no memory, releases it.
 func (a *Allocator) Free(p device.Addr) error {
 	if a.front.Closed() {
@@ -130,13 +135,24 @@ func (a *Allocator) Free(p device.Addr) error {
 	return nil
 }
 
+// grantedOf returns the bytes of a block with a region of its own: the request in whole quanta, and
+// what a kept region had beyond it.
+func (a *Allocator) grantedOf(b front.LiveBlock) device.Size {
+	return device.AlignUp(b.Requested, a.cfg.Quantum) + device.Size(b.Place)
+}
+
 // freeDirect frees a block with a region of its own.
 func (a *Allocator) freeDirect(p device.Addr) error {
 	b, ok := a.live.Take(p)
 	if !ok {
 		return alloc.ErrInvalidFree
 	}
-	a.front.Stats.Freed(b.Requested, device.AlignUp(b.Requested, a.cfg.Quantum))
+	granted := a.grantedOf(b)
+	a.front.Stats.Freed(b.Requested, granted)
+	if a.cfg.LargeWaste != 0 {
+		a.slices.kept.add(p, granted)
+		return nil
+	}
 	a.slices.held.Discard(p)
 	return nil
 }

@@ -158,6 +158,68 @@ func TestLargeBlocksAreTheDevices(t *testing.T) {
 	require.Equal(t, 2304, int(a.Stats().Reserved), "a refused reservation released the region and was tried again")
 }
 
+// TestRegionsOfLargeBlocksAreKept has regions of 4, 5 and 6 units above the largest class, and
+// blocks that may leave a fourth of a region unused.
+func TestRegionsOfLargeBlocksAreKept(t *testing.T) {
+	const unit = 1280
+	c := small()
+	c.LargeWaste = 4
+	a, f := openSlab(t, c, 0)
+	four := take(t, a, 4*unit, 6*unit, 5*unit)
+	giveBack(t, a, four...)
+	require.Equal(t, 15*unit, int(a.Stats().Reserved))
+	require.Equal(t, 15*unit, int(a.(*slab.Allocator).FreeBytes()))
+	require.Equal(t, 6*unit, int(a.(power.Holes).LargestFree()))
+	require.ErrorIs(t, a.Free(four[0]), alloc.ErrInvalidFree)
+
+	got := take(t, a, 4*unit+1, 4*unit-1) // the smallest that serves, which is whole
+	require.Equal(t, []device.Addr{four[2], four[0]}, got)
+	require.Equal(t, 9*unit, int(a.Stats().Allocated))
+	require.Zero(t, a.Stats().Releases)
+
+	take(t, a, 4*unit) // more than a fourth of the region of 6 would be left, so that goes
+	require.Equal(t, 13*unit, int(a.Stats().Reserved))
+	require.Equal(t, uint64(1), a.Stats().Releases)
+	giveBack(t, a, got...)
+	require.Equal(t, 13*unit, int(a.Stats().Reserved))
+
+	f.FailNext(2)
+	n, err := power.Trim(a)
+	require.ErrorIs(t, err, device.ErrInjected)
+	require.Zero(t, n, "a refused region stays kept")
+	take(t, a, 5*unit, 4*unit)
+	require.Equal(t, 13*unit, int(a.Stats().Reserved))
+}
+
+// TestKeptRegionsMakeRoom has a device of 8 KiB that a kept region fills.
+func TestKeptRegionsMakeRoom(t *testing.T) {
+	c := small()
+	c.LargeWaste = 4
+	a, _ := openSlab(t, c, 8192)
+	giveBack(t, a, take(t, a, 8192)...)
+	take(t, a, 256)
+	require.Equal(t, 2048, int(a.Stats().Reserved))
+}
+
+// TestKeptRegionsCostNoMemory compares with an allocator that returns them at once. Sizes recur, so
+// that no bytes of a kept region are unused.
+func TestKeptRegionsCostNoMemory(t *testing.T) {
+	c := small()
+	returns, _ := openSlab(t, c, 0)
+	c.LargeWaste = 2
+	keeps, _ := openSlab(t, c, 0)
+	for _, a := range []alloc.Strategy{returns, keeps} {
+		live := take(t, a, 256, 2048, 16384)
+		for i := range 300 {
+			at := i * 7 % 3
+			giveBack(t, a, live[at])
+			live[at] = take(t, a, []device.Size{256, 2048, 16384}[i%3])[0]
+		}
+	}
+	require.LessOrEqual(t, keeps.Stats().PeakReserved, returns.Stats().PeakReserved)
+	require.Less(t, 2*keeps.Stats().Reserves, returns.Stats().Reserves)
+}
+
 func TestAlignmentMovesARequestUp(t *testing.T) {
 	a, _ := openSlab(t, small(), 0)
 	for _, c := range []struct {
@@ -281,6 +343,8 @@ func TestConfigErrors(t *testing.T) {
 		`{"quantum":"1GiB","growth":"whole"}`:         ``,
 		`{"quantum":1,"growth":"whole"}`:              ``,
 		`{"waste":-1}`:                                `slab: waste -1: want 1 to 4096`,
+		`{"large_waste":1}`:                           `slab: large_waste 1: want 0, or 2 to 4096`,
+		`{"large_waste":4097}`:                        `slab: large_waste 4097: want 0, or 2 to 4096`,
 		`{"classes":"k3"}`:                            `slab: classes "k3": want "pow2", "k2", "k4" or "k8"`,
 		`{"classes":"k4","class_sizes":[1]}`:          `slab: classes "k4": not used with class_sizes`,
 		`{"class_sizes":[0]}`:                         `slab: class_sizes: 0: want 1 to max_class_bytes 262144`,

@@ -71,6 +71,9 @@ type Config struct {
 	ClassSizes []device.Size `json:"class_sizes" doc:"list of class sizes instead of a family, such as vramyard trace classes prints"`
 	// Waste is the reciprocal of the largest part of a slab that may be unused behind its last slot.
 	Waste int `json:"waste" doc:"a slab wastes at most one part in this many behind its last slot" grid:"4,8,16,64"`
+	// LargeWaste is zero if the region of a request above the largest class is returned when it is
+	// freed. Otherwise it is kept for a request that leaves at most one part in so many unused.
+	LargeWaste int `json:"large_waste" doc:"regions of freed large blocks are kept for requests that leave at most one part in this many unused, while no more is held than was needed at once; 0 to return them at once" grid:"0,8,16,32"`
 	// Selection is the slab that serves a request first, such as Fullest.
 	Selection string `json:"selection" doc:"slab that serves first: fullest, emptiest, lifo, fifo or lowest (address)" grid:"fullest,emptiest,lifo,fifo,lowest"`
 	// EmptySlabs is the number of empty slabs that a class keeps in each segment.
@@ -203,6 +206,8 @@ func (c Config) checkCounts() error {
 		}
 	}
 	switch {
+	case c.LargeWaste != 0 && (c.LargeWaste < 2 || c.LargeWaste > mostWaste):
+		return fmt.Errorf("slab: large_waste %d: want 0, or 2 to %d", c.LargeWaste, mostWaste)
 	case c.MagazineRounds == 0 && c.Depot != 0:
 		return fmt.Errorf("slab: depot %d: needs magazine_rounds", c.Depot)
 	case c.Assign != AssignStream && c.Assign != AssignRoundRobin:

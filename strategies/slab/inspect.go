@@ -8,6 +8,7 @@ import (
 	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/kit/front"
+	"github.com/vramyard/vramyard/kit/index"
 	"github.com/vramyard/vramyard/kit/regions"
 	"github.com/vramyard/vramyard/strategies/internal/cells"
 )
@@ -64,18 +65,29 @@ func (a *Allocator) Trim() (device.Size, error) {
 	return before - a.front.Stats.Reserved, cmp.Or(a.slices.stuck, err)
 }
 
-// Walk implements [alloc.Inspector]. The class of a slot is the class of its slab; free slices and
-// empty slabs have none. The unused slices of a region are one chunk. Owner is the grade: the rank
-// of the slab size.
+// Walk implements [alloc.Inspector]. The class of a slot is the class of its slab; free slices,
+// empty slabs and kept regions have none. The unused slices of a region are one chunk. Owner is the
+// grade: the rank of the slab size; for kept regions it is one more than the last grade.
 func (a *Allocator) Walk(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {
 		a.slices.held.WalkSlack(yield)
 		return
 	}
+	idle := a.slices.kept.byAddress()
 	for i := range a.slices.held.Len() {
 		h := a.slices.held.At(i)
 		w := a.slices.rowOf(h)
-		if w != nil && !a.walkRow(h, w, yield) || w == nil && !a.walkSingle(h, yield) {
+		more := false
+		switch {
+		case w != nil:
+			more = a.walkRow(h, w, yield)
+		case len(idle) > 0 && idle[0].Addr == h.Addr:
+			more = yield(a.keptChunk(idle[0])) && regions.Excess(h.Region, idle[0].Size, yield)
+			idle = idle[1:]
+		default:
+			more = a.walkSingle(h, yield)
+		}
+		if !more {
 			return
 		}
 	}
@@ -122,6 +134,13 @@ func (g *grade) chunkOf(w *row, i uint32) alloc.Chunk {
 	}
 }
 
+// keptChunk returns a kept region as a chunk.
+func (a *Allocator) keptChunk(e index.SizeEntry) alloc.Chunk {
+	return alloc.Chunk{
+		Region: e.Addr, Addr: e.Addr, Size: e.Size, Class: alloc.NoClass, Owner: uint8(len(a.slices.grades)),
+	}
+}
+
 // walkSingle yields the chunks of a region that is one block, or stale.
 func (a *Allocator) walkSingle(h regions.Held, yield func(alloc.Chunk) bool) bool {
 	b, ok := a.live.Get(h.Addr)
@@ -129,14 +148,14 @@ func (a *Allocator) walkSingle(h regions.Held, yield func(alloc.Chunk) bool) boo
 		return regions.Excess(h.Region, 0, yield)
 	}
 	c := alloc.Chunk{
-		Region: h.Addr, Addr: h.Addr, Size: device.AlignUp(b.Requested, a.cfg.Quantum), State: alloc.Live,
+		Region: h.Addr, Addr: h.Addr, Size: a.grantedOf(b), State: alloc.Live,
 		Requested: b.Requested, Class: alloc.NoClass, Stream: b.Stream, Tag: b.Tag,
 	}
 	return yield(c) && regions.Excess(h.Region, c.Size, yield)
 }
 
 // WalkFree implements [power.FreeWalker]: the free slots and empty slabs, by segment and class, and
-// then the free slices.
+// then the free slices and the kept regions.
 func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 	if a.front.Closed() {
 		return
@@ -167,6 +186,11 @@ func (a *Allocator) WalkFree(yield func(alloc.Chunk) bool) {
 			}
 		}
 	}
+	for e := range a.slices.kept.bySize.All {
+		if !yield(a.keptChunk(e)) {
+			return
+		}
+	}
 }
 
 // Check implements [alloc.Inspector]. It reads every slot.
@@ -179,6 +203,9 @@ func (a *Allocator) Check() error {
 			return err
 		}
 		if err := a.checkSingles(); err != nil {
+			return err
+		}
+		if err := a.checkKept(); err != nil {
 			return err
 		}
 	}
@@ -265,20 +292,45 @@ func (a *Allocator) checkSingles() error {
 			singles++
 		}
 	}
-	singles -= a.slices.held.Stale()
+	singles -= a.slices.held.Stale() + a.slices.kept.bySize.Len()
 	for at := range a.live.Range {
 		singles--
 		if h, ok := a.slices.held.Find(at); !ok || h.Label != labelDirect {
-			return fmt.Errorf("slab: invariant C9 (a region is cut, one live block, or stale): block %v", at)
+			return fmt.Errorf("slab: invariant C9 (a region is cut, one live block, kept, or stale): block %v", at)
 		}
 	}
 	for i := range a.slices.grades {
 		rows -= a.slices.grades[i].pool.Len()
 	}
 	if singles != 0 || rows != 0 {
-		return fmt.Errorf("slab: invariant C9 (a region is cut, one live block, or stale): %d regions too many for the "+
-			"blocks, %d for the rows",
+		return fmt.Errorf("slab: invariant C9 (a region is cut, one live block, kept, or stale): %d regions too many for "+
+			"the blocks, %d for the rows",
 			singles, rows)
+	}
+	return nil
+}
+
+func (a *Allocator) checkKept() error {
+	k := &a.slices.kept
+	if err := k.bySize.Check(); err != nil {
+		return fmt.Errorf("slab: invariant C12 (kept regions are counted and by size): %w", err)
+	}
+	var bytes device.Size
+	for e := range k.bySize.All {
+		bytes += e.Size
+		h, ok := a.slices.held.Find(e.Addr)
+		if _, live := a.live.Get(e.Addr); !ok || live || h.Label != labelDirect || e.Size > h.Size {
+			return fmt.Errorf("slab: invariant C12 (kept regions are counted and by size): no region without a block at %v",
+				e.Addr)
+		}
+	}
+	switch s := a.slices; {
+	case bytes != k.bytes:
+		return fmt.Errorf("slab: invariant C12 (kept regions are counted and by size): %d bytes, counted %d", bytes,
+			k.bytes)
+	case bytes != 0 && s.total.Reserved > s.most:
+		return fmt.Errorf("slab: invariant C13 (no more is held than was needed at once): %d bytes held, %d needed",
+			s.total.Reserved, s.most)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package slab
 
 import (
+	"slices"
+
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/device"
 )
@@ -30,14 +32,12 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 		a.slices.grades[a.slices.gradeOf[class]].loose > 0
 }
 
-// canPlaceDirect is CanPlace for a request that gets a region of its own: a region of a freed block
-// may serve it.
+// canPlaceDirect is CanPlace for a request that gets a region of its own: a region that is kept or
+// freed serves it, or goes back to the device, which has the bytes for it then.
 func (a *Allocator) canPlaceDirect(r alloc.Request, freed []device.Addr) bool {
-	for _, p := range freed {
-		if b, ok := a.live.Get(p); ok && p.IsAligned(max(r.Align, 1)) && device.AlignUp(b.Requested, a.cfg.Quantum) >=
-			device.AlignUp(r.Size, a.cfg.Quantum) {
-			return true
-		}
-	}
-	return false
+	size := device.AlignUp(r.Size, a.cfg.Quantum)
+	return a.slices.kept.bySize.Largest() >= size || slices.ContainsFunc(freed, func(p device.Addr) bool {
+		b, ok := a.live.Get(p)
+		return ok && p.IsAligned(max(r.Align, 1)) && a.grantedOf(b) >= size
+	})
 }

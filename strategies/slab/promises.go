@@ -37,19 +37,27 @@ func (c Config) Promises() promise.Set {
 			if k := classFor(r); k.Slot != 0 {
 				return k.Slot
 			}
-			return device.AlignUp(r.Size, c.Quantum)
+			size := device.AlignUp(r.Size, c.Quantum)
+			if c.LargeWaste != 0 {
+				size = mostKept(size, c.LargeWaste)
+			}
+			return size
 		},
 		SearchOrder: c.searchOrder(),
 		Serves: func(free alloc.Chunk, r alloc.Request) bool {
 			k := classFor(r)
-			if free.Class == alloc.NoClass {
+			if free.Class == alloc.NoClass && int(free.Owner) < len(grades) {
 				return grades[free.Owner] == k.Slab // a slice becomes a slab of any class of its grade
+			}
+			if free.Class == alloc.NoClass { // a kept region
+				size := device.AlignUp(r.Size, c.Quantum)
+				return k.Slot == 0 && free.Size >= size && free.Size <= mostKept(size, c.LargeWaste)
 			}
 			return free.Size == k.Slot && (c.Segments == 1 || c.Steal != StealOff)
 		},
 		ClassOf: func(free alloc.Chunk) int32 {
 			if free.Class == alloc.NoClass {
-				return alloc.NoClass // a slice, or a slab without a used slot
+				return alloc.NoClass // a slice, a slab without a used slot, or a kept region
 			}
 			i, _ := slices.BinarySearch(sizes, free.Size)
 			return int32(i)

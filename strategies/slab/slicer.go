@@ -28,6 +28,8 @@ type slicer struct {
 	gradeOf []uint8      // by class: its grade
 	held    regions.Set  // every region, including single blocks; a label is row and grade, or labelDirect
 	total   *alloc.Stats // statistics of the strategy
+	kept    kept         // regions of freed large blocks
+	most    device.Size  // if regions are kept: the most bytes that were in the others at once
 	limit   device.Size  // most bytes to hold in all regions; 0 for no bound
 	span    device.Span  // limits with which it would have left room as often
 	next    int32        // label of the region that is being reserved
@@ -58,7 +60,7 @@ type row struct {
 }
 
 func newSlicer(src device.Source, c Config, total *alloc.Stats) *slicer {
-	s := &slicer{total: total, limit: c.Limit}
+	s := &slicer{total: total, limit: c.Limit, kept: newKept(c)}
 	s.held = regions.NewSet(src, total)
 	var slabs []device.Size // by grade
 	for _, k := range c.cells().Classes {
@@ -95,17 +97,61 @@ func (s *slicer) Reserve(size, align device.Size) (device.Region, error) {
 	return s.reserve(size, align, s.next)
 }
 
-// reserve reserves a region within the limit.
+// reserve reserves a region within the limit. Kept regions are released for it.
 func (s *slicer) reserve(size, align device.Size, label int32) (device.Region, error) {
+	s.shed(size)
 	if !s.within(size) {
 		return device.Region{}, regions.ErrLimit
 	}
 	r, err := s.held.Reserve(size, align, label)
-	if err == nil && !s.within(0) { // the device rounds up
+	if err != nil {
+		return r, err
+	}
+	s.lent()
+	if !s.within(0) { // the device rounds up
 		s.held.Discard(r.Addr)
 		return device.Region{}, regions.ErrLimit
 	}
-	return r, err
+	s.shed(0) // for what the device rounded up
+	return r, nil
+}
+
+// single returns a region for a large block and the bytes that were asked for it: a kept region if
+// one serves, else a new one.
+func (s *slicer) single(size, align device.Size) (at device.Addr, granted device.Size, err error) {
+	if s.kept.bytes != 0 {
+		if e, ok := s.kept.take(size); ok {
+			s.lent()
+			return e.Addr, e.Size, nil
+		}
+	}
+	r, err := s.reserve(size, align, labelDirect)
+	return r.Addr, size, err
+}
+
+// lent updates the most bytes in regions that are not kept.
+func (s *slicer) lent() { s.most = max(s.most, s.total.Reserved-s.kept.bytes) }
+
+// shed releases kept regions before a reservation of size bytes, so that the strategy never holds
+// more than it needed at once. If the device refuses, what it does not take back counts as needed.
+func (s *slicer) shed(size device.Size) {
+	most := max(s.most, s.total.Reserved-s.kept.bytes+size)
+	for s.kept.bytes != 0 && s.total.Reserved+size > most {
+		if s.dropKept(s.total.Reserved+size-most) != nil {
+			s.most = s.total.Reserved + size
+			return
+		}
+	}
+}
+
+// dropKept releases a kept region, of n bytes if there is one. If the device refuses, it stays.
+func (s *slicer) dropKept(n device.Size) error {
+	at := s.kept.next(n)
+	if err := s.held.Release(s.kept.bySize.Entry(at).Addr); err != nil {
+		return err
+	}
+	s.kept.remove(at)
+	return nil
 }
 
 // within reports whether the limit leaves room for n more bytes.
@@ -230,7 +276,8 @@ func (g *grade) drop(n uint32) error {
 	return nil
 }
 
-// trim releases every region without a slab and every stale one. The error is the first refusal.
+// trim releases every region without a slab, the kept regions up to one that the device refuses,
+// and every stale one. The error is the first refusal.
 func (s *slicer) trim() (first error) {
 	for i := range s.grades {
 		g := &s.grades[i]
@@ -242,19 +289,26 @@ func (s *slicer) trim() (first error) {
 			}
 		}
 	}
+	for refused := error(nil); s.kept.bytes != 0 && refused == nil; {
+		refused = s.dropKept(0)
+		first = cmp.Or(first, refused)
+	}
 	return cmp.Or(first, s.held.Retry())
 }
 
-func (s *slicer) empty() (n device.Size) {
+// empty returns the bytes of regions without a slab or a block.
+func (s *slicer) empty() device.Size {
+	n := s.kept.bytes
 	for i := range s.grades {
 		n += s.grades[i].pool.Empty()
 	}
 	return n
 }
 
-// freeBytes returns the bytes of free slices and their largest chunk. The slices of a row that have
-// never been used are one chunk.
+// freeBytes returns the bytes of free slices and kept regions, and their largest chunk. The slices
+// of a row that have never been used are one chunk.
 func (s *slicer) freeBytes() (all, largest device.Size) {
+	all, largest = s.kept.bytes, s.kept.bySize.Largest()
 	for i := range s.grades {
 		if g := &s.grades[i]; g.loose > 0 {
 			all += device.Size(g.loose) << g.shift
@@ -283,7 +337,8 @@ const (
 )
 
 func (s *slicer) hostBytes() device.Size {
-	n := s.held.Bytes() + device.Size(cap(s.grades))*gradeBytes + device.Size(cap(s.gradeOf))
+	n := s.held.Bytes() + s.kept.bySize.Bytes() + index.BytesOf(s.kept.order)
+	n += device.Size(cap(s.grades))*gradeBytes + device.Size(cap(s.gradeOf))
 	for i := range s.grades {
 		g := &s.grades[i]
 		n += g.pool.Bytes() + g.open.Bytes() + device.Size(cap(g.rows))*rowBytes + device.Size(cap(g.spare))*4

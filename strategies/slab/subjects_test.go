@@ -45,6 +45,10 @@ func subjects() []props.Subject {
 			Segments: 2, SlabBytes: device.KiB, SlabSlots: 1, MaxClassBytes: device.KiB, Classes: slab.ClassesPow2,
 			MagazineRounds: 2, Depot: 1, EmptySlabs: 1,
 		}, 32*device.KiB),
+		subject("kept", slab.Config{
+			SlabBytes: device.KiB, SlabSlots: 1, MaxClassBytes: device.KiB, Classes: slab.ClassesPow2, LargeWaste: 4,
+			Release: true,
+		}, 64*device.KiB),
 		subject("roomy", roomy, 512*device.KiB),
 	}
 }
