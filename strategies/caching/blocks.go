@@ -87,7 +87,10 @@ func (t *table) drop(h handle) {
 func (t *table) split(h handle, n device.Size) handle {
 	rest := t.take()
 	b, r := &t.rows[h], &t.rows[rest]
-	*r = block{addr: b.addr.Add(n), size: b.size - n, asked: b.asked, prev: h, next: b.next, home: b.home}
+	// Assign field by field: a composite literal would be copied in wider words, which wait for the
+	// narrower stores.
+	r.addr, r.size, r.asked = b.addr.Add(n), b.size-n, b.asked
+	r.prev, r.next, r.link, r.home = h, b.next, none, b.home
 	t.rows[b.next].prev = rest
 	b.size, b.next = n, rest
 	return rest
