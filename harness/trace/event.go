@@ -102,8 +102,9 @@ const AbsentKey = "not_in_file"
 
 // Header keys for the framework of the recorded program.
 const (
-	FrameworkKey = "framework" // its name: "PyTorch", "TensorFlow"
-	TorchKey     = "torch"     // the version of PyTorch
+	FrameworkKey = "framework"   // its name: "PyTorch", "TensorFlow", "JAX"
+	TorchKey     = "torch"       // the version of PyTorch
+	LimitKey     = "limit_bytes" // most bytes that the recorded allocator might hold
 )
 
 // Header describes a trace and its origin.

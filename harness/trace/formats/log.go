@@ -3,6 +3,7 @@ package formats
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/vramyard/vramyard/device"
@@ -30,6 +31,8 @@ type log struct {
 	unseen uint64
 	// lost is the number of missing lines, derived from running totals.
 	lost int
+	// limit is the most bytes that the allocator may hold; 0: unknown.
+	limit uint64
 }
 
 // texts holds the tags of a file, each once.
@@ -164,5 +167,8 @@ func (l *logs) trace(in *Input, h trace.Header, x *texts, none error) (*trace.Tr
 	}
 	p := l.list[chosen]
 	h.Meta = append(h.Meta, leftOut(p.part, rest)...)
+	if p.limit != 0 {
+		h.Meta = append(h.Meta, trace.Pair{Key: trace.LimitKey, Value: strconv.FormatUint(p.limit, 10)})
+	}
 	return p.trace(h, x)
 }

@@ -41,7 +41,17 @@ const (
 	statRequested = "requested_bytes"
 	statOp        = "tf_op"
 	statAllocator = "allocator_name"
+	statAvailable = "bytes_available"
+	statReserved  = "bytes_reserved"
 )
+
+// xFrameworks are the beginnings of names of events that only one framework has. A program of JAX
+// may read its data by TensorFlow, so JAX comes first.
+var xFrameworks = []struct{ prefix, framework string }{
+	{"PjitFunction(", "JAX"},
+	{"EagerExecute", "TensorFlow"}, {"EagerLocalExecute", "TensorFlow"}, {"EagerKernelExecute", "TensorFlow"},
+	{"ExecutorState::Process", "TensorFlow"}, {"FunctionRun", "TensorFlow"}, {"SessionRun", "TensorFlow"},
+}
 
 // xspaceReader collects the memory events of a file.
 type xspaceReader struct {
@@ -52,6 +62,8 @@ type xspaceReader struct {
 	stats map[uint64]string // names of the current plane's statistics
 	kinds map[uint64]string // names of the current plane's events
 	named int64             // bytes of these names
+	// first index in xFrameworks whose events the file has; its length for none
+	framework int
 }
 
 // xCall is a call and the further data of its event.
@@ -60,13 +72,14 @@ type xCall struct {
 	picos     uint64 // beyond the nanoseconds in time
 	allocated uint64 // bytes of the allocator after the event
 	own       uint64 // bytes that the event adds or removes
+	limit     uint64 // bytes that the allocator may hold; 0: unknown
 }
 
 // readXSpace reads a file. It skips planes without memory events.
 func readXSpace(in *Input) (*trace.Trace, error) {
 	r := &xspaceReader{
 		in: in, calls: map[*log][]xCall{}, kinds: map[uint64]string{}, stats: map[uint64]string{},
-		texts: texts{memory: in.budget}, parts: logs{memory: in.budget},
+		texts: texts{memory: in.budget}, parts: logs{memory: in.budget}, framework: len(xFrameworks),
 	}
 	err := in.fields(func(m *message) error {
 		if m.field == 1 {
@@ -84,7 +97,11 @@ func readXSpace(in *Input) (*trace.Trace, error) {
 		budget.Release(in.budget, r.calls[p])
 		delete(r.calls, p)
 	}
-	return r.parts.trace(in, in.header("xspace"), &r.texts,
+	h := in.header("xspace")
+	if r.framework < len(xFrameworks) {
+		h.Meta = append(h.Meta, trace.Pair{Key: trace.FrameworkKey, Value: xFrameworks[r.framework].framework})
+	}
+	return r.parts.trace(in, h, &r.texts,
 		errors.New("has no events MemoryAllocation and MemoryDeallocation"))
 }
 
@@ -144,6 +161,12 @@ func (r *xspaceReader) name(m *message, names map[uint64]string) error {
 	}
 	r.named += takes
 	names[key] = name
+	for i, f := range xFrameworks[:r.framework] {
+		if strings.HasPrefix(name, f.prefix) {
+			r.framework = i
+			break
+		}
+	}
 	return nil
 }
 
@@ -230,7 +253,7 @@ func (r *xspaceReader) stat(m *message, values map[string]xValue) error {
 		return nil
 	})
 	switch name {
-	case statAddr, statAllocated, statOwn, statRequested, statOp, statAllocator:
+	case statAddr, statAllocated, statOwn, statRequested, statOp, statAllocator, statAvailable, statReserved:
 		values[name] = v
 	}
 	return err
@@ -248,6 +271,9 @@ func (r *xspaceReader) add(kind string, now int64, picos uint64, values map[stri
 	}
 	if int64(c.size) < 0 || int64(c.own) < 0 || int64(c.allocated) < 0 {
 		return errors.New("negative number of bytes")
+	}
+	if available, ok := values[statAvailable]; ok {
+		c.limit = available.number + values[statReserved].number + c.allocated
 	}
 	var err error
 	if op := values[statOp].text; c.kind == trace.Alloc {
@@ -281,10 +307,14 @@ func (p *log) ordered(calls []xCall) error {
 	for i := range calls {
 		c := &calls[i]
 		if i == 0 {
+			p.limit = c.limit
 			p.unseen = c.allocated + c.own
 			if c.kind == trace.Alloc {
 				p.unseen = c.allocated - min(c.own, c.allocated)
 			}
+		}
+		if c.limit != p.limit { // the allocator's limit grew, or an event lacks it
+			p.limit = 0
 		}
 		switch {
 		case c.kind == trace.Free && seen[c.addr]:
