@@ -156,12 +156,13 @@ func deviceAllocators() setting.Catalogue {
 				Doc: "as cudaMallocAsync is at first: regions of 32 MiB, and whenever the host synchronises those " +
 					"without a block go back"},
 			setting.Preset{Name: "keep", JSON: `{"release_threshold":"1EiB"}`,
-				Doc: "nothing goes back before a request fails, as frameworks set it"},
+				Doc: "nothing goes back before a request fails, as frameworks set it: JAX with " +
+					"XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async, PyTorch with backend:cudaMallocAsync"},
 			setting.Preset{Name: "tensorflow", JSON: `{"release_threshold":"1EiB"}`,
 				Doc: "TensorFlow with TF_GPU_ALLOCATOR=cuda_malloc_async: nothing goes back before a request fails"},
 			setting.Preset{Name: "strict", JSON: `{"follow_events":"off","reuse_finished":"off","insert_waits":"off"}`,
 				Doc: "memory freed by a stream serves other streams only after the host has synchronised"},
-		).KnownAs("cudamallocasync", "cuda_malloc_async"),
+		).KnownAs("cudamallocasync", "cuda_malloc_async", "cuda_async"),
 		setting.SpecOf("vmm", "ranges of addresses that grow by mapping pages and shrink by unmapping", vmm.New,
 			setting.Preset{In: untimed,
 				Doc: "one range of nine eighths of the device, pages of its granularity, which are kept until memory runs out"},

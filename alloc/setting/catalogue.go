@@ -187,7 +187,8 @@ type Setup struct {
 	build       func(device.Source) (alloc.Strategy, error)
 	forCapacity func(device.Size) Setup
 	reduced     func(Demand) Setup
-	withLocks   func() Setup // nil for a strategy without locks of its own
+	withLocks   func() Setup        // nil for a strategy without locks of its own
+	withShare   func(float64) Setup // nil for a configuration that is no [ShareConfig]
 }
 
 // New builds the strategy over src. It fails if the configuration is invalid, or if the
@@ -236,6 +237,9 @@ func SetupOf[C any, S alloc.Strategy](name string, build func(device.Source, C) 
 	}
 	if l, ok := any(c).(LockingConfig[C]); ok {
 		s.withLocks = func() Setup { return SetupOf(name, build, l.WithLocks()) }
+	}
+	if f, ok := any(c).(ShareConfig[C]); ok {
+		s.withShare = func(share float64) Setup { return SetupOf(name, build, f.WithShare(share)) }
 	}
 	s.reduced = func(d Demand) Setup {
 		if r, ok := any(c).(ReducedConfig[C]); ok {

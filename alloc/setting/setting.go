@@ -30,15 +30,25 @@ type Export struct {
 	Framework string `json:"framework"` // name of the framework
 	// variables to set, each NAME=VALUE; none for the framework's default
 	Environment []string `json:"environment,omitempty"`
-	From        string   `json:"from,omitempty"`   // first release with these settings; none: all have them
-	Since       string   `json:"since,omitempty"`  // first release that reads Environment; none: all do
-	Before      []string `json:"before,omitempty"` // variables that releases before Since read instead
+	Options     []string `json:"options,omitempty"` // options that no variable sets, each NAME=VALUE
+	Python      []string `json:"python,omitempty"`  // lines of code that set Options
+	From        string   `json:"from,omitempty"`    // first release with these settings; none: all have them
+	Since       string   `json:"since,omitempty"`   // first release that reads Environment; none: all do
+	Before      []string `json:"before,omitempty"`  // variables that releases before Since read instead
 }
 
 // ExportedConfig is a configuration that users of a framework may be able to choose.
 type ExportedConfig interface {
-	// Export returns the framework and its settings, and false if no framework has this configuration.
-	Export() (Export, bool)
+	// Exports returns the frameworks that have this configuration, each once and with its settings.
+	Exports() []Export
+}
+
+// ShareConfig is a configuration whose limit may be a share of the device's memory.
+type ShareConfig[C any] interface {
+	// Share returns the share, from 0 to 1; 0 if no share limits the strategy.
+	Share() float64
+	// WithShare returns the configuration with another share.
+	WithShare(share float64) C
 }
 
 // UnboundConfig is a configuration with which a strategy may be independent of the device's
@@ -75,10 +85,27 @@ func (s Setup) Unbound() bool {
 // trace of a demand, or the setup itself if its configuration is not a [ReducedConfig].
 func (s Setup) Reduced(d Demand) Setup { return s.reduced(d) }
 
-// Export returns how users of a framework choose the configuration, and false if they cannot.
-func (s Setup) Export() (Export, bool) {
+// Exports returns how users of each framework choose the configuration; none if they cannot.
+func (s Setup) Exports() []Export {
 	if e, ok := s.Config.(ExportedConfig); ok {
-		return e.Export()
+		return e.Exports()
 	}
-	return Export{}, false
+	return nil
+}
+
+// Share returns the share of the device's memory that limits the strategy; 0 if none does.
+func (s Setup) Share() float64 {
+	if c, ok := s.Config.(interface{ Share() float64 }); ok {
+		return c.Share()
+	}
+	return 0
+}
+
+// WithShare returns the setup with another share of the device's memory as its limit, and false if
+// its configuration is not a [ShareConfig].
+func (s Setup) WithShare(share float64) (Setup, bool) {
+	if s.withShare == nil {
+		return Setup{}, false
+	}
+	return s.withShare(share), true
 }

@@ -79,16 +79,23 @@ func (c Config) ForCapacity(n device.Size) Config {
 // Unbound implements [setting.UnboundConfig]: the limit only decides which requests are refused.
 func (c Config) Unbound() bool { return true }
 
-// Export implements [setting.ExportedConfig]. PyTorch's backend cudaMallocAsync takes its memory
-// from the driver's pool, with every rule of reuse enabled and an unlimited release threshold.
-// Other configurations have no equivalent in PyTorch.
+// Exports implements [setting.ExportedConfig]. PyTorch's backend cudaMallocAsync, TensorFlow's
+// allocator cuda_malloc_async and JAX's cuda_async take their memory from the driver's pool, with
+// every rule of reuse enabled. PyTorch has no release threshold. TensorFlow and JAX set it to the
+// limit that BFC would have, so memory above it goes back; here it is unlimited too. Other
+// configurations have no equivalent in these frameworks.
 //
-// Source: c10/cuda/CUDAMallocAsyncAllocator.cpp of PyTorch, lazy_init_device.
-func (c Config) Export() (setting.Export, bool) {
+// Source: c10/cuda/CUDAMallocAsyncAllocator.cpp of PyTorch, lazy_init_device, and
+// xla/stream_executor/gpu/gpu_cudamallocasync_allocator.cc.
+func (c Config) Exports() []setting.Export {
 	const never = device.Size(1) << 60
 	kept := c.ReleaseThreshold >= never && c.RegionBytes == streampool.DefaultRegion
 	if !kept || c.FollowEvents != On || c.ReuseFinished != On || c.InsertWaits != On {
-		return setting.Export{}, false
+		return nil
 	}
-	return torchenv.Export("backend:cudaMallocAsync", "2.0"), true
+	return []setting.Export{
+		torchenv.Export("backend:cudaMallocAsync", "2.0"),
+		{Framework: "TensorFlow", Environment: []string{"TF_GPU_ALLOCATOR=cuda_malloc_async"}},
+		{Framework: "JAX", Environment: []string{"XLA_PYTHON_CLIENT_ALLOCATOR=cuda_async"}},
+	}
 }

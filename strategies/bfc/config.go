@@ -33,9 +33,9 @@ type Config struct {
 	Variant Variant `json:"variant" doc:"release to follow: 2016 (TensorFlow 0.10), 2024 (TensorFlow 2.17) or 2026 (XLA)" grid:"2016,2024,2026"`
 	// Limit is the maximum of the bytes held from the device; default 1 TiB.
 	Limit device.Size `json:"limit" doc:"limit on the bytes held from the device; 0 for 1TiB, which no card has, so that the device is the limit"`
-	// MemoryFraction bounds the bytes held to a share of the device's memory, in addition to Limit; 0
-	// for no such bound. It is ignored on a device that does not report its memory.
-	MemoryFraction float64 `json:"memory_fraction,omitzero" doc:"limit as a share of the device's memory, 0.75 in JAX; 0 for none. The smaller of it and limit applies"`
+	// MemoryFraction bounds the bytes held to a share of the device's memory, in addition to Limit;
+	// 0 for no such bound. It is ignored on a device that does not report its memory.
+	MemoryFraction float64 `json:"memory_fraction,omitzero" doc:"limit as a share of the device's memory: per_process_gpu_memory_fraction in TensorFlow, XLA_PYTHON_CLIENT_MEM_FRACTION in JAX, which has 0.75; 0 for none. The smaller of it and limit applies"`
 	// AllowGrowth takes regions as they are needed instead of the whole limit at once.
 	AllowGrowth bool `json:"allow_growth" doc:"take regions as needed, each twice the last, instead of the whole limit at once" grid:"false,true"`
 	// GarbageCollection gives regions without live blocks back when a request would fail.
@@ -51,6 +51,9 @@ type Config struct {
 	Spatial bool `json:"spatial" doc:"two-ended arena, requests name their end; needs variant 2026, no allow_growth" grid:"false,true"`
 	// AllocationIDs numbers the blocks, in 8 bytes of host memory a chunk.
 	AllocationIDs bool `json:"allocation_ids,omitzero" doc:"number blocks as they are granted, as the original does; costs 8 bytes a chunk"`
+	// Conf sets other fields by the names that TensorFlow and JAX give them: NAME=VALUE, separated
+	// by spaces. Its values replace theirs. It is empty once the defaults are filled in.
+	Conf string `json:"conf,omitempty" doc:"settings by their names in TensorFlow and JAX, separated by spaces, which replace the others: TF_FORCE_GPU_ALLOW_GROWTH, TF_ENABLE_GPU_GARBAGE_COLLECTION, allow_growth, per_process_gpu_memory_fraction, XLA_PYTHON_CLIENT_PREALLOCATE, XLA_PYTHON_CLIENT_MEM_FRACTION or XLA_CLIENT_MEM_FRACTION, such as XLA_PYTHON_CLIENT_MEM_FRACTION=0.9"`
 	// Mended repairs known defects of the original; the package comment lists them.
 	Mended bool `json:"mended" doc:"repair known defects of the original instead of reproducing them" grid:"false,true"`
 }
@@ -71,6 +74,10 @@ func (c Config) Preallocates() bool { return !c.AllowGrowth }
 // WithDefaults returns c with every default filled in. It fails with an error that names
 // the first bad field.
 func (c Config) WithDefaults() (Config, error) {
+	c, err := c.withConf()
+	if err != nil {
+		return c, fmt.Errorf("bfc: conf: %w", err)
+	}
 	c.Variant = cmp.Or(c.Variant, V2024)
 	c.Limit = cmp.Or(c.Limit, defaultLimit)
 	switch c.Variant {
@@ -133,42 +140,61 @@ func (c Config) checkVariant() error {
 	return nil
 }
 
-// Export implements [setting.ExportedConfig]. By default TensorFlow takes nearly the whole memory
+// Share implements [setting.ShareConfig].
+func (c Config) Share() float64 { return c.MemoryFraction }
+
+// WithShare implements [setting.ShareConfig].
+func (c Config) WithShare(share float64) Config {
+	c.MemoryFraction = share
+	return c
+}
+
+// Exports implements [setting.ExportedConfig]. By default TensorFlow takes nearly the whole memory
 // of the card in one region, and releases regions without live blocks. Environment variables can
-// turn both off; other settings and the rules of other years have no variable. JAX takes a share of
-// the card and never releases regions.
+// turn both off, and an option sets a share of the card; other settings and the rules of other
+// years cannot be chosen. JAX takes a share of the card and never releases regions.
 //
 // Source: tensorflow/core/common_runtime/gpu/gpu_bfc_allocator.cc, and
 // xla/pjrt/gpu/gpu_helpers.cc.
-func (c Config) Export() (setting.Export, bool) {
+func (c Config) Exports() []setting.Export {
 	c.Limit, c.AllocationIDs = 0, false
 	plain := Config{Variant: V2024, MemoryFraction: c.MemoryFraction, AllowGrowth: c.AllowGrowth,
 		GarbageCollection: c.GarbageCollection}
-	if c != plain || c.MemoryFraction > 0 && c.GarbageCollection {
-		return setting.Export{}, false
+	switch {
+	case c != plain:
+		return nil
+	case c.MemoryFraction > 0 && !c.GarbageCollection:
+		return []setting.Export{c.exportToJAX(), c.exportToTensorFlow()}
 	}
-	if c.MemoryFraction > 0 {
-		return c.exportToJAX(), true
-	}
-	e := setting.Export{Framework: "TensorFlow"}
-	if c.AllowGrowth {
-		e.Environment = append(e.Environment, "TF_FORCE_GPU_ALLOW_GROWTH=true")
-	}
-	if !c.GarbageCollection {
-		e.Environment = append(e.Environment, "TF_ENABLE_GPU_GARBAGE_COLLECTION=false")
-	}
-	return e, true
+	return []setting.Export{c.exportToTensorFlow()}
 }
 
-// exportToJAX returns the variables by which JAX is told to grow, or to take another share than its
-// own.
+// exportToTensorFlow returns the settings of TensorFlow. The share of the card has no variable.
+func (c Config) exportToTensorFlow() setting.Export {
+	e := setting.Export{Framework: "TensorFlow"}
+	if c.AllowGrowth {
+		e.Environment = append(e.Environment, varForceGrowth+"=true")
+	}
+	if !c.GarbageCollection {
+		e.Environment = append(e.Environment, varCollection+"=false")
+	}
+	if c.MemoryFraction > 0 {
+		option := fmt.Sprintf("%s=%v", optionFraction, c.MemoryFraction)
+		e.Options = []string{option}
+		e.Python = []string{"session = tf.compat.v1.Session(config=tf.compat.v1.ConfigProto(" +
+			"gpu_options=tf.compat.v1.GPUOptions(" + option + ")))"}
+	}
+	return e
+}
+
+// exportToJAX returns the variables by which JAX grows, or takes another share than its own.
 func (c Config) exportToJAX() setting.Export {
 	e := setting.Export{Framework: "JAX"}
 	if c.AllowGrowth {
-		e.Environment = append(e.Environment, "XLA_PYTHON_CLIENT_PREALLOCATE=false")
+		e.Environment = append(e.Environment, varPreallocate+"=false")
 	}
 	if c.MemoryFraction != jaxFraction {
-		e.Environment = append(e.Environment, fmt.Sprintf("XLA_PYTHON_CLIENT_MEM_FRACTION=%v", c.MemoryFraction))
+		e.Environment = append(e.Environment, fmt.Sprintf("%s=%v", varFraction, c.MemoryFraction))
 	}
 	return e
 }

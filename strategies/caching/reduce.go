@@ -134,21 +134,21 @@ func (c Config) Unbound() bool {
 	return err == nil && !s.expandable && !s.limited && (s.gcThreshold == 0 || !c.Mended)
 }
 
-// Export implements [setting.ExportedConfig]. PyTorch reads the string from the environment.
+// Exports implements [setting.ExportedConfig]. PyTorch reads the string from the environment.
 // Expandable segments came with 2.1, keys for the fraction and for the size of large segments with
 // 2.11.
 //
 // Source: pytorch.org/docs/stable/notes/cuda.html, "Optimizing memory usage with
 // PYTORCH_ALLOC_CONF".
-func (c Config) Export() (setting.Export, bool) {
+func (c Config) Exports() []setting.Export {
 	conf := c.Conf
 	s, err := c.settings()
 	if err != nil || c.Mended {
-		return setting.Export{}, false
+		return nil
 	}
 	if c.MemoryFraction != 0 && !s.fractionSet {
 		if c.Rules == Rules26 {
-			return setting.Export{}, false
+			return nil
 		}
 		conf = strings.TrimPrefix(conf+","+keyFraction+":"+strconv.FormatFloat(c.MemoryFraction, 'g', -1, 64), ",")
 	}
@@ -159,5 +159,5 @@ func (c Config) Export() (setting.Export, bool) {
 	case s.expandable:
 		from = "2.1"
 	}
-	return torchenv.Export(conf, from), true
+	return []setting.Export{torchenv.Export(conf, from)}
 }

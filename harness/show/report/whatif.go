@@ -65,13 +65,16 @@ func WhatIf(w io.Writer, r *whatif.Result) error {
 	return err
 }
 
-// exportsText writes the environment variables of the answer.
+// exportsText writes the code and the environment variables of the answer.
 func exportsText(b *strings.Builder, r *whatif.Result) {
 	a := &r.Answer
-	if len(a.Environment) == 0 {
+	if len(a.Environment)+len(a.Python) == 0 {
 		return
 	}
 	b.WriteString("\n")
+	for _, line := range a.Python {
+		b.WriteString("    " + units.Printable(line) + "\n")
+	}
 	width := 0
 	for _, e := range slices.Concat(a.Environment, a.Before) {
 		width = max(width, len(e))
@@ -116,6 +119,9 @@ func recordedText(b *strings.Builder, r *whatif.Result) {
 	}
 	if len(rec.Config) > 0 {
 		line("recorded", "settings %s", units.Printable(string(rec.Config)))
+	}
+	if len(rec.Environment) > 0 {
+		line("recorded", "%s", units.Printable(strings.Join(rec.Environment, " ")))
 	}
 	peak, bound, when := "peak reserved", "lower bound", ""
 	if rec.Empty { // the file has a single moment
@@ -287,8 +293,13 @@ func whatIfNotes(r *whatif.Result, p *whatif.Point) string {
 	case p.Fails():
 		add("FAILED, measured on %s instead", units.Bytes(p.Device))
 	}
-	if p.Recorded {
+	if p.Recorded && r.Recorded.Presumed {
+		add("the default")
+	} else if p.Recorded {
 		add("as recorded")
+	}
+	if p.LeastShare {
+		add("the least share that completes")
 	}
 	if p.Baseline {
 		add("baseline: every block from the device")
@@ -313,7 +324,7 @@ func explainedText(w io.Writer, r *whatif.Result, width int) error {
 	}
 	why, where := x.Recorded, "in the recording"
 	if why == nil && x.Replayed != nil {
-		why, where = x.Replayed.Report, "in the replay of the recorded settings"
+		why, where = x.Replayed.Report, "in the replay of "+r.Recorded.Settings()
 	}
 	if why != nil {
 		if _, err := fmt.Fprintf(w, "The %s, at event %d, %s:\n\n", postmortem.WhichOf(x.Which, x.Of), x.Event,

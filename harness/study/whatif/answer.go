@@ -35,6 +35,7 @@ type Answer struct {
 	Sure        []string `json:"how_sure"`              // sentences about the accuracy
 	Label       string   `json:"label,omitempty"`       // of the recommended setting
 	Environment []string `json:"environment,omitempty"` // variables to export for it
+	Python      []string `json:"python,omitempty"`      // code that sets what no variable does
 	// first release that reads Environment, if the recorded version is unknown
 	Since  string      `json:"since,omitempty"`
 	Before []string    `json:"before,omitempty"`     // variables to export for releases before Since
@@ -52,6 +53,7 @@ type answerWriter struct {
 	*Result
 	pools    bool
 	recorded *Point // nil: the recorded settings are unknown
+	chosen   *Point // the recommended one, or nil
 	card     string // last card mentioned
 	a        Answer
 }
@@ -111,6 +113,7 @@ func (t *answerWriter) write() {
 		t.preface()
 		t.alreadyCarried()
 		t.howSmall(t.best(first(completes)), t.least(completes))
+		t.sharing()
 	case t.best(first(completes)) != nil:
 		t.a.Verdict = Setting
 		if t.Recorded.Framework == "" {
@@ -121,8 +124,8 @@ func (t *answerWriter) write() {
 		t.a.Verdict = Strategy
 		b := t.best(completes)
 		t.choose(b)
-		t.say("No setting of %s that was tried completes this run on %s. %s would: it %s.", t.Recorded.Framework,
-			t.cardName(), capital(t.name(b)), needs(b))
+		t.say("No setting of %s that was tried%s completes this run on %s. %s would: it %s.", t.Recorded.Framework,
+			t.butBaseline(completes), t.cardName(), capital(t.name(b)), needs(b))
 		t.tight(b)
 		t.costs(b)
 		t.fits(b)
@@ -130,7 +133,7 @@ func (t *answerWriter) write() {
 		t.a.Verdict = None
 		if i := slices.IndexFunc(t.Runs, func(p Point) bool { return p.Baseline && completes(&p) }); i >= 0 {
 			t.say("None: of the %d settings that were tried, only the baseline %s completes this run on %s: it requests "+
-				"every block from the device.", t.Points, t.Runs[i].Label, t.cardName())
+				"every block from the device.", t.Points, t.baseline(&t.Runs[i]), t.cardName())
 		} else {
 			t.say("None: none of the %d settings that were tried completes this run on %s.", t.Points, t.cardName())
 		}
@@ -165,14 +168,14 @@ func (t *answerWriter) easiest(f func(*Point) bool, part device.Size) *Point {
 	f = func(p *Point) bool { return !p.Baseline && named(p) }
 	var least device.Size
 	for i := range t.Runs {
-		if p := &t.Runs[i]; f(p) && (least == 0 || p.Need() < least) {
-			least = p.Need()
+		if p := &t.Runs[i]; f(p) && (least == 0 || t.holds(p) < least) {
+			least = t.holds(p)
 		}
 	}
 	var best *Point
 	for i := range t.Runs {
 		p := &t.Runs[i]
-		if f(p) && p.Need()-least <= least/part && (best == nil || easier(p, best)) {
+		if f(p) && t.holds(p)-least <= least/part && (best == nil || easier(p, best)) {
 			best = p
 		}
 	}
@@ -189,16 +192,20 @@ func easier(a, b *Point) bool {
 }
 
 func (t *answerWriter) choose(p *Point) {
+	t.chosen = p
 	t.a.Label, t.a.Need, t.a.Environment, t.a.Since, t.a.Before = p.Label, p.Need(), nil, "", nil
+	t.a.Python = nil
 	if !t.ours(p) {
 		return
 	}
+	t.a.Python = p.Export.Python
 	if t.a.Environment, t.a.Before = t.Recorded.exported(p.Export); t.Recorded.Version == "" {
 		t.a.Since = p.Export.Since
 	}
 }
 
 func (t *answerWriter) setting(b, least *Point) {
+	b = t.shrunk(b)
 	t.choose(b)
 	verb := "completes"
 	if t.ours(b) && len(b.environment()) > 1 {
@@ -209,7 +216,9 @@ func (t *answerWriter) setting(b, least *Point) {
 	} else {
 		t.say("%s %s this run on %s.", capital(t.name(b)), verb, t.cardName())
 	}
-	if held := t.held(); held > b.Need() {
+	if held := t.held(); t.share(b) > 0 {
+		t.beside(b)
+	} else if held > b.Need() {
 		t.say("It %s; %s were held when memory ran out, %s more.", needs(b), units.Bytes(held), units.Bytes(held-b.Need()))
 	} else {
 		t.say("It %s.", needs(b))
@@ -233,11 +242,11 @@ func (t *answerWriter) held() device.Size {
 func (t *answerWriter) alreadyCarried() {
 	p := t.recorded
 	if f := t.Recorded.Failure; f != nil && f.Fatal && t.Card <= t.Recorded.Capacity {
-		t.say("The replay does not fail: with the recorded settings this run completes on %s. So the cause of the "+
-			"failure is not in the file, and the effect of other settings is unknown.", t.cardName())
+		t.say("The replay does not fail: with %s this run completes on %s. So the cause of the "+
+			"failure is not in the file, and the effect of other settings is unknown.", t.Recorded.Settings(), t.cardName())
 		return
 	}
-	t.say("With the recorded settings the run completes on %s: it %s.", t.cardName(), needs(p))
+	t.say("With %s the run completes on %s: it %s.", t.Recorded.Settings(), t.cardName(), needs(p))
 	t.tight(p)
 }
 
@@ -247,7 +256,7 @@ func (t *answerWriter) howSmall(b, least *Point) {
 	p := t.recorded
 	switch {
 	case p != nil && p.Need() != 0 && t.a.Verdict != Carried:
-		t.say("With the recorded settings it %s.", needs(p))
+		t.say("With %s it %s.", t.Recorded.Settings(), needs(p))
 		t.fits(p)
 	case p != nil && p.Need() != 0:
 		t.fits(p)
@@ -299,7 +308,10 @@ func (t *answerWriter) open(p *Point) bool {
 
 // smallest mentions the best strategy, if it needs noticeably less than setting b.
 func (t *answerWriter) smallest(b, least *Point) {
-	if least == nil || b == least || b != nil && b.Need() != 0 && b.Need()-min(b.Need(), least.Need()) <= b.Need()/nearly {
+	if least == nil || b == least {
+		return
+	}
+	if b != nil && b.Need() != 0 && t.holds(b)-min(t.holds(b), t.holds(least)) <= t.holds(b)/nearly {
 		return
 	}
 	t.say("Of everything tried except the baseline, %s needs the least: %s. The live bytes alone are %s.",
@@ -312,10 +324,11 @@ func (t *answerWriter) costs(b *Point) {
 		units.Nanoseconds(b.DeviceTime))
 	if p := t.recorded; p != nil && p != b {
 		fail := ""
-		if p.OOMs > 0 {
+		if p.OOMs > 0 || p.setup.Preallocates && p.Fails() {
 			fail = ", and fail"
 		}
-		t.say("The recorded settings make %s (%s)%s.", units.Count(p.DeviceCalls), units.Nanoseconds(p.DeviceTime), fail)
+		t.say("%s make %s (%s)%s.", capital(t.Recorded.Settings()), units.Count(p.DeviceCalls),
+			units.Nanoseconds(p.DeviceTime), fail)
 	}
 }
 
@@ -331,7 +344,7 @@ func (t *answerWriter) fits(p *Point) {
 	cards := sim.Cards()
 	for i := len(cards) - 1; i >= 0; i-- { // from the smallest card up
 		c := cards[i]
-		if c.Memory < p.Need()+t.context() {
+		if c.Memory < t.room(p) {
 			continue
 		}
 		if c.Name != t.card {
@@ -351,7 +364,7 @@ func (t *answerWriter) tight(p *Point) {
 	if t.Context != 0 {
 		return
 	}
-	if spare := t.Card - min(t.Card, p.Need()); t.Card != t.Recorded.Capacity && spare < contextReserve {
+	if spare := t.spare(p); t.Card != t.Recorded.Capacity && spare < contextReserve {
 		t.say("That is too tight: it leaves %s for the CUDA context and libraries, which take about %s.", units.Bytes(spare),
 			units.Bytes(contextReserve))
 	}
@@ -380,7 +393,7 @@ func (p *Point) environment() []string {
 	if p.Export == nil {
 		return nil
 	}
-	return p.Export.Environment
+	return slices.Concat(p.Export.Environment, p.Export.Options)
 }
 
 // name names a point in a sentence. A setting of another framework is called a strategy; if the
@@ -391,7 +404,7 @@ func (t *answerWriter) name(p *Point) string {
 		return strategy
 	}
 	environment, _ := t.Recorded.exported(p.Export)
-	chosen := strings.Join(environment, " ")
+	chosen := strings.Join(slices.Concat(environment, p.Export.Options), " ")
 	switch {
 	case !t.ours(p) && chosen == "":
 		return strategy + " (" + p.Export.Framework + " without any setting)"

@@ -70,8 +70,20 @@ func (s *search) faithful() (bool, error) {
 
 func share(part, n device.Size) string { return units.Percent(float64(part) / float64(n)) }
 
-// recipe returns Python code that records a run from its start, nil unless the file is of PyTorch.
+// profilers are the lines of Python that record a run by the profiler of a framework: the module,
+// the start and the end.
+var profilers = map[string][3]string{
+	jax: {"import jax", `jax.profiler.start_trace("profile")  # before the first array is made`,
+		"    jax.profiler.stop_trace()  # writes a file .xplane.pb below profile"},
+	tensorflow: {"import tensorflow as tf", `tf.profiler.experimental.start("profile")  # before the first tensor is made`,
+		"    tf.profiler.experimental.stop()  # writes a file .xplane.pb below profile"},
+}
+
+// recipe returns Python code that records a run from its start, nil if the framework is unknown.
 func (r *Recorded) recipe() []string {
+	if p, ok := profilers[r.Framework]; ok {
+		return []string{p[0], p[1], "try:", "    train_a_few_steps()", "finally:  # also when it runs out of memory", p[2]}
+	}
 	if r.Framework != pytorch {
 		return nil
 	}
@@ -92,6 +104,8 @@ func (t *answerWriter) refuse() {
 	switch {
 	case t.a.Recipe == nil:
 		t.say("A recording that begins before the first allocation can.")
+	case t.Recorded.Framework != pytorch:
+		t.say("A trace of the profiler that begins before the first allocation can:")
 	case t.Recorded.Replayed != 0:
 		if slices.Contains(t.Recorded.Unknown, torch.UnknownPools) {
 			t.say("If the program used private pools (CUDA graphs, MemPool), that may be why: the file does not record %s. "+

@@ -29,6 +29,12 @@
 // first. An unfinished minimum is reported as an interval. The choice of probes depends on the
 // trace and the grid only, so that all figures except times are the same on any number of cores.
 //
+// # Shares
+//
+// A setting that limits a strategy to a share of the card (see [setting.ShareConfig]) is compared
+// by the bytes of its share. If it completes on the card, the least share that completes is found
+// by bisection in hundredths of the card. These replays are beyond the budget, which grows by them.
+//
 // # Answers
 //
 // [AnswerOf] formulates the outcome, package harness/show/report prints it. [Recorded] is the

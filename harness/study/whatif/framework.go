@@ -2,6 +2,8 @@ package whatif
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
 	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/harness/trace"
@@ -9,8 +11,12 @@ import (
 	"github.com/vramyard/vramyard/internal/torchenv"
 )
 
-// pytorch is the name of PyTorch in [setting.Export].
-const pytorch = "PyTorch"
+// The names of the frameworks in [setting.Export].
+const (
+	pytorch    = "PyTorch"
+	tensorflow = "TensorFlow"
+	jax        = "JAX"
+)
 
 // frameworkOf returns the framework and version in a header, or "".
 func frameworkOf(h trace.Header) (name, version string) {
@@ -20,7 +26,35 @@ func frameworkOf(h trace.Header) (name, version string) {
 	if isTorch || settings {
 		name = cmp.Or(name, pytorch)
 	}
+	for _, known := range []string{pytorch, tensorflow, jax} {
+		if strings.EqualFold(name, known) {
+			name = known
+		}
+	}
 	return name, version
+}
+
+// exportFor returns how users of a framework choose a setup. If they cannot, it returns the setting
+// of another framework, unless the strategy is a baseline; nil if there is none.
+func exportFor(framework string, s setting.Setup) *setting.Export {
+	exports := s.Exports()
+	i := slices.IndexFunc(exports, func(e setting.Export) bool { return e.Framework == framework })
+	switch {
+	case i >= 0:
+		return &exports[i]
+	case len(exports) == 0 || s.Baseline:
+		return nil
+	}
+	return &exports[0]
+}
+
+// ForFramework returns the setups of a grid to try on a recording of a framework. It leaves out
+// those that only set variables of other frameworks.
+func ForFramework(framework string, grid []setting.Setup) []setting.Setup {
+	return slices.DeleteFunc(slices.Clone(grid), func(s setting.Setup) bool {
+		e := exportFor(framework, s)
+		return e != nil && e.Framework != framework && len(e.Environment)+len(e.Options) > 0
+	})
 }
 
 // ours reports whether users of the recorded framework and version can select a point; false for an
@@ -49,4 +83,22 @@ func (r *Recorded) exported(e *setting.Export) (environment, before []string) {
 		return e.Before, nil
 	}
 	return e.Environment, nil
+}
+
+// baseline names a baseline, by the settings of the recorded framework too if it has them.
+func (t *answerWriter) baseline(p *Point) string {
+	if t.ours(p) {
+		return p.Label + " (" + t.name(p) + ")"
+	}
+	return p.Label
+}
+
+// butBaseline names the setting of the recorded framework that is a baseline and that f accepts.
+func (t *answerWriter) butBaseline(f func(*Point) bool) string {
+	for i := range t.Runs {
+		if p := &t.Runs[i]; p.Baseline && t.ours(p) && f(p) {
+			return ", except " + t.name(p) + ", which requests every block from the device,"
+		}
+	}
+	return ""
 }

@@ -20,7 +20,12 @@ type Recorded struct {
 
 	// recorded settings, as a configuration of the strategy that models the recorded allocator
 	Config json.RawMessage `json:"config,omitempty"`
-	Peak   device.Size     `json:"peak_reserved_bytes"` // recorded peak of reserved memory; 0: unknown
+	// recorded variables of TensorFlow or JAX, each NAME=VALUE
+	Environment []string `json:"environment,omitempty"`
+	Presumed    bool     `json:"settings_presumed,omitempty"` // the settings are the framework's defaults
+	// most bytes that the recorded allocator might hold; absent: unknown
+	Limit device.Size `json:"limit_bytes,omitempty"`
+	Peak  device.Size `json:"peak_reserved_bytes"` // recorded peak of reserved memory; 0: unknown
 	// peak of reserved memory in a replay with the recorded settings; 0: no replay
 	Replayed device.Size `json:"replayed_peak_reserved_bytes"`
 	// reserved memory plus free device memory when the program failed; 0: unknown
@@ -77,6 +82,7 @@ func RecordedIn(w *SurveyedTrace) Recorded {
 		Streams: w.Streams, Rounded: w.Rounded, Empty: w.Empty,
 	}
 	r.Framework, r.Version = frameworkOf(h)
+	r.Limit = device.Size(number(trace.LimitKey))
 	r.Wrapped, _ = h.Get(torch.KeyWrapped)
 	if config, ok := h.Get(torch.KeyConfig); ok && json.Valid([]byte(config)) {
 		r.Config = json.RawMessage(config)
@@ -99,6 +105,15 @@ func RecordedIn(w *SurveyedTrace) Recorded {
 		r.Failure = &Failure{Event: f.LastAt, Count: f.Count, Fatal: f.Died, Size: f.Last.Size, Stream: f.Last.Stream}
 	}
 	return r
+}
+
+// Settings names the settings in Setup: the recorded ones, or the defaults of the framework if the
+// file has none.
+func (r *Recorded) Settings() string {
+	if r.Presumed {
+		return "the defaults of " + r.Framework
+	}
+	return "the recorded settings"
 }
 
 // Add adds data of the snapshot that the trace was converted from.

@@ -53,11 +53,7 @@ func (s *search) run() error {
 	}
 	at := s.measuredOn()
 	for i := range s.Runs {
-		o := compare.Options{Device: replay.SimTarget(s.o.Device), FreeAt: s.o.FreeAt, Once: true}
-		if s.o.Full && s.Card != 0 {
-			o.Capacity = at
-		}
-		s.trials = append(s.trials, compare.NewTrial(s.pool, s.trace, s.Runs[i].setup, o))
+		s.trials = append(s.trials, s.trial(s.Runs[i].setup))
 	}
 	s.counted, s.minima = make([]uint64, len(s.Runs)), make([]*compare.Search, len(s.Runs))
 	if ok, err := s.faithful(); err != nil || !ok {

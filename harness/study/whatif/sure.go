@@ -13,6 +13,7 @@ func (t *answerWriter) sure() {
 	}
 	t.margin(add)
 	t.fidelity(add)
+	t.peculiarity(add)
 	switch {
 	case t.a.Since != "" && t.a.Before == nil:
 		add("The file does not have the version of %s. Releases before %s do not have these settings.",
@@ -64,7 +65,7 @@ func (t *answerWriter) margin(add func(string, ...any)) {
 	if need == 0 && t.recorded != nil {
 		need = t.recorded.Need()
 	}
-	if t.Card == 0 || need == 0 || need > t.Card {
+	if t.Card == 0 || need == 0 || need > t.Card || t.chosen != nil && t.share(t.chosen) > 0 {
 		return
 	}
 	if spare := t.Card - need; spare < t.Card/closeMargin {
@@ -88,11 +89,32 @@ func (t *answerWriter) fidelity(add func(string, ...any)) {
 		}
 	case r.Setup.Name == "":
 		add("The file records neither the allocator nor its settings.")
+	case r.Presumed:
+		add("The file does not have the settings of %s, so its defaults are assumed.", r.Framework)
 	default:
 		add("The file has no addresses, so the accuracy of the replay is unknown.")
 	}
 	if r.Replayed != 0 {
 		add("With the recorded settings the replay reserves at most %s; the recorded peak is %s.", units.Bytes(r.Replayed),
 			units.Bytes(r.Peak))
+	}
+}
+
+// peculiarity states the rules of a framework that the replays do not have.
+func (t *answerWriter) peculiarity(add func(string, ...any)) {
+	r := &t.Recorded
+	if r.Limit != 0 {
+		of := ""
+		if t.Card != 0 {
+			of = ", " + units.Percent(float64(r.Limit)/float64(t.Card)) + " of this card"
+		}
+		add("The recorded allocator had a limit of %s%s.", units.Bytes(r.Limit), of)
+	}
+	switch r.Framework {
+	case jax:
+		add("Releases of JAX that grow beyond the first 75 %% of the card by themselves may need no larger share.")
+	case tensorflow:
+		add("TensorFlow without per_process_gpu_memory_fraction keeps 5 %% of the free memory back, at least 300 MiB; the " +
+			"replays do not.")
 	}
 }

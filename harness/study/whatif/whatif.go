@@ -76,11 +76,13 @@ type Point struct {
 	compare.Run
 	// short name: the setting, or the strategy and the fields that differ from its preset
 	Label    string          `json:"label"`
-	Export   *setting.Export `json:"export,omitempty" flat:"-"`  // variables that select it; absent: not selectable
-	Changes  int             `json:"change_count"`               // number of settings that differ from the recorded ones
-	Recorded bool            `json:"is_recorded"`                // the recorded setting
-	Same     []string        `json:"same_as,omitempty" flat:"-"` // labels of equivalent settings on this trace
-	Carried  *bool           `json:"carried"`                    // the trace completes on the card; null: no card is known
+	Export   *setting.Export `json:"export,omitempty" flat:"-"` // variables that select it; absent: not selectable
+	Changes  int             `json:"change_count"`              // number of settings that differ from the recorded ones
+	Recorded bool            `json:"is_recorded"`               // the recorded setting
+	// with the smallest share of the card that completes, in hundredths
+	LeastShare bool     `json:"is_least_share,omitempty" flat:"-"`
+	Same       []string `json:"same_as,omitempty" flat:"-"` // labels of equivalent settings on this trace
+	Carried    *bool    `json:"carried"`                    // the trace completes on the card; null: no card is known
 	// highest capacity below CompletesAt that failed; null: none
 	FailsAt *device.Size `json:"fails_at_bytes"`
 	// CompletesAt is the lowest capacity that completed; null: none.
@@ -142,10 +144,13 @@ func Search(ctx context.Context, w *SurveyedTrace, rec Recorded, grid []setting.
 		r.Answer = AnswerOf(r, w.Demand.Pools)
 		return r, nil
 	}
-	r.Runs = points(grid, rec.Setup, w.Demand)
+	r.Runs = points(rec.Framework, grid, rec.Setup, w.Demand)
 	s := &search{Result: r, ctx: ctx, trace: prepared, o: o, pool: compare.NewPool(o.Workers, o.Memory)}
 	s.explains = card != 0 && w.Refusals.Count > 0
 	if err = s.run(); err == nil && r.Cannot == "" {
+		err = s.leastShare()
+	}
+	if err == nil && r.Cannot == "" {
 		err = s.explain(w)
 	}
 	if err == nil {
@@ -219,15 +224,15 @@ func byNeed(a, b Point) int {
 
 // points returns the settings that differ on a demand, the recorded ones first. Equivalent settings
 // are represented by the recorded one, or by the one with the fewest changes.
-func points(grid []setting.Setup, recorded setting.Setup, d setting.Demand) []Point {
+func points(framework string, grid []setting.Setup, recorded setting.Setup, d setting.Demand) []Point {
 	var all []Point
 	if recorded.Name != "" {
-		p := newPoint(recorded, recorded)
+		p := newPoint(framework, recorded, recorded)
 		p.Recorded = true
 		all = append(all, p)
 	}
 	for _, s := range grid {
-		all = append(all, newPoint(s, recorded))
+		all = append(all, newPoint(framework, s, recorded))
 	}
 	disambiguate(all)
 	var kept []Point
@@ -270,20 +275,19 @@ func decisions(s setting.Setup) string {
 	return name + string(text)
 }
 
-func newPoint(s, recorded setting.Setup) Point {
+func newPoint(framework string, s, recorded setting.Setup) Point {
 	p := Point{setup: s, Label: s.Name}
 	p.Strategy, p.Baseline = s.Name, s.Baseline
-	e, ok := s.Export()
-	if !ok {
+	p.Export = exportFor(framework, s)
+	if p.Export == nil {
 		p.Changes = 1
 		return p
 	}
-	p.Export = &e
-	from, known := recorded.Export()
-	if !known || from.Framework != e.Framework {
-		from = setting.Export{}
+	from := exportFor(p.Export.Framework, recorded)
+	if from == nil || from.Framework != p.Export.Framework {
+		from = &setting.Export{}
 	}
-	p.Changes = changes(from.Environment, e.Environment)
+	p.Changes = changes(from.Environment, p.Export.Environment) + changes(from.Options, p.Export.Options)
 	return p
 }
 
@@ -327,25 +331,30 @@ func settingsOf(environment []string) (all []string) {
 	return all
 }
 
-// disambiguate extends equal labels by the configuration fields that differ. A single string field
-// is shown without its name.
+// disambiguate extends equal labels by the configuration fields that differ.
 func disambiguate(all []Point) {
 	for i := range all {
-		p := &all[i]
-		mine := fieldsOf(p.setup)
-		differ := map[string]json.RawMessage{}
-		for j := range all {
-			if all[j].setup.Name != p.setup.Name {
-				continue
-			}
-			for name, value := range fieldsOf(all[j].setup) {
-				if !bytes.Equal(value, mine[name]) {
-					differ[name] = mine[name]
-				}
+		all[i].Label = labelAmong(all, all[i].setup)
+	}
+}
+
+// labelAmong returns the name of a setup, and the fields in which it differs from points of that
+// name. A single string field is shown without its name.
+func labelAmong(all []Point, s setting.Setup) string {
+	mine := fieldsOf(s)
+	differ := map[string]json.RawMessage{}
+	for j := range all {
+		if all[j].setup.Name != s.Name {
+			continue
+		}
+		other := fieldsOf(all[j].setup)
+		for name, value := range mine { // a field that is left out is zero
+			if !bytes.Equal(value, other[name]) {
+				differ[name] = value
 			}
 		}
-		p.Label = strings.TrimSpace(p.setup.Name + " " + fieldText(differ))
 	}
+	return strings.TrimSpace(s.Name + " " + fieldText(differ))
 }
 
 func fieldText(fields map[string]json.RawMessage) string {
