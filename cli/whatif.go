@@ -21,7 +21,7 @@ import (
 
 // grids holds the grids that are part of the program.
 //
-//go:embed grids/quick.yaml grids/full.yaml
+//go:embed grids/quick.yaml grids/full.yaml grids/jax.yaml grids/tensorflow.yaml
 var grids embed.FS
 
 // The values of --grid that select an embedded grid.
@@ -47,15 +47,16 @@ func newWhatif(catalogue setting.Catalogue) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "whatif FILE",
 		Short: "Find the setting or allocator that would have saved a run",
-		Long: `Replay the requests of a program, refused ones included, through PyTorch's settings and every strategy, and
-report which of them would have saved the run, on how small a card, and how certain that is.
+		Long: `Replay the requests of a program, refused ones included, through the settings of its framework (PyTorch,
+TensorFlow or JAX) and every strategy, and report which of them would have saved the run, on how small a card, and how
+certain that is.
 
 A FILE is of any format in docs/traces.md, "-" for standard input, or the name of a trace inside the program. For a
 memory snapshot of PyTorch the card is taken from the recorded failure; --device selects another one.
 
---grid quick tries thirty-one settings and replays the trace about thirty-five times at most, a short one more often; an
-incomplete search for a minimum shows as a bracket. --grid full tries more settings and searches every minimum. A YAML
-file lists your own settings; docs/whatif.md describes it.`,
+--grid quick tries thirty-one settings, fewer for TensorFlow and JAX, and replays the trace about thirty-five times at
+most, a short one more often; an incomplete search for a minimum shows as a bracket. --grid full tries more settings and
+searches every minimum. A YAML file lists your own settings; docs/whatif.md describes it.`,
 		Example: "  vramyard whatif snapshot.pickle\n  vramyard whatif --device sim:l4-24g snapshot.pickle",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
@@ -98,6 +99,9 @@ func (f *whatifFlags) run(cmd *cobra.Command, path string) error {
 	}
 	w, rec, err := f.open(cmd, path)
 	if err != nil {
+		return err
+	}
+	if grid, err = f.withFramework(&rec, grid); err != nil {
 		return err
 	}
 	o.Memory = heapLeft()
@@ -164,6 +168,9 @@ func (f *whatifFlags) open(cmd *cobra.Command, path string) (*whatif.SurveyedTra
 		f.stacks = of.Stacks()
 	}
 	if err := modelRecorded(f.catalogue, &rec, of); err != nil {
+		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
+	}
+	if err := modelFramework(f.catalogue, &rec, w.Head().Header); err != nil {
 		return nil, whatif.Recorded{}, fmt.Errorf("%s: %w", path, err)
 	}
 	if of.Timeline != nil {

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/vramyard/vramyard/alloc/setting"
+	"github.com/vramyard/vramyard/harness/study/whatif"
+	"github.com/vramyard/vramyard/harness/trace"
+	"github.com/vramyard/vramyard/internal/nearest"
+	"github.com/vramyard/vramyard/strategies/bfc"
+)
+
+// framework describes the allocators of a framework whose files have no settings, so that lines of
+// the header name them.
+type framework struct {
+	name     string
+	grid     string // embedded grid of its settings
+	variable string // variable that selects an allocator
+	// strategies that model the allocators, by the values of the variable; "" for the default.
+	// Those without a strategy have no model.
+	strategies [][2]string
+}
+
+var frameworks = []framework{
+	{"JAX", "jax", "XLA_PYTHON_CLIENT_ALLOCATOR", [][2]string{
+		{"", "bfc:jax"}, {"default", "bfc:jax"}, {"bfc", "bfc:jax"}, {"cuda_async", "async:keep"}, {"platform", "direct"},
+		{"vmm", ""},
+	}},
+	{"TensorFlow", "tensorflow", "TF_GPU_ALLOCATOR", [][2]string{
+		{"", "bfc:tensorflow"}, {"cuda_malloc_async", "async:tensorflow"}, {"cuda_malloc", "direct"}, {"memory_guard", ""},
+	}},
+}
+
+// frameworkOf returns the framework of a recording, and false for PyTorch and unknown ones.
+func frameworkOf(rec *whatif.Recorded) (framework, bool) {
+	i := slices.IndexFunc(frameworks, func(f framework) bool { return f.name == rec.Framework })
+	if i < 0 {
+		return framework{}, false
+	}
+	return frameworks[i], true
+}
+
+// modelFramework finds the strategy of the allocator that TensorFlow or JAX had according to lines
+// of the header, such as XLA_PYTHON_CLIENT_MEM_FRACTION=0.9. Without such lines it takes the
+// defaults.
+func modelFramework(c setting.Catalogue, rec *whatif.Recorded, h trace.Header) error {
+	f, ok := frameworkOf(rec)
+	if !ok || rec.Setup.Name != "" {
+		return nil
+	}
+	strategy, err := f.strategy(rec, h)
+	if err != nil {
+		return err
+	}
+	var conf []string
+	for _, name := range bfc.ConfNames() {
+		if value, ok := h.Get(name); ok {
+			conf = append(conf, name+"="+value)
+		}
+	}
+	rec.Environment = append(rec.Environment, conf...)
+	text := strings.Join(conf, " ")
+	if _, err := (bfc.Config{Conf: text}).WithDefaults(); err != nil {
+		return err
+	}
+	base, _, _ := strings.Cut(strategy, ":")
+	if _, known := c.Spec(base); !known {
+		return nil // another catalogue, or an allocator without a model
+	}
+	var fields []byte
+	if base == "bfc" {
+		fields, _ = json.Marshal(map[string]string{"conf": text}) // strings can be encoded
+	}
+	rec.Setup, err = c.Lookup(strategy, fields)
+	rec.Presumed = len(rec.Environment) == 0
+	return err
+}
+
+// strategy returns the strategy of the allocator that a header names, or of the default; "" if it
+// has no model.
+func (f framework) strategy(rec *whatif.Recorded, h trace.Header) (string, error) {
+	value, given := h.Get(f.variable)
+	if given {
+		rec.Environment = append(rec.Environment, f.variable+"="+value)
+	}
+	var known []string
+	for _, s := range f.strategies {
+		if s[0] == value && given == (s[0] != "") {
+			return s[1], nil
+		}
+		if s[0] != "" {
+			known = append(known, s[0])
+		}
+	}
+	return "", fmt.Errorf("%s=%s: %s", f.variable, value, nearest.Want(value, known))
+}
+
+// withFramework adds the settings of the recorded framework to an embedded grid.
+func (f *whatifFlags) withFramework(rec *whatif.Recorded, grid []setting.Setup) ([]setting.Setup, error) {
+	of, ok := frameworkOf(rec)
+	if !ok || f.grid != gridQuick && f.grid != gridFull {
+		return grid, nil
+	}
+	var texts []io.Reader
+	for _, name := range []string{of.grid, f.grid} {
+		text, err := grids.ReadFile("grids/" + name + ".yaml")
+		if err != nil {
+			return nil, err
+		}
+		texts = append(texts, bytes.NewReader(text))
+	}
+	setups, err := whatif.FitGrid(io.MultiReader(texts...), f.catalogue)
+	return whatif.ForFramework(rec.Framework, setups), err
+}
