@@ -43,7 +43,7 @@ func TestReducedSettingsPlaceAlike(t *testing.T) {
 }
 
 // encoded returns a configuration in JSON.
-func encoded(t *testing.T, s setting.Setup) string {
+func encoded(t testing.TB, s setting.Setup) string {
 	t.Helper()
 	text, err := json.Marshal(s.Config)
 	require.NoError(t, err)

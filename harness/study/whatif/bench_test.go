@@ -1,8 +1,8 @@
 package whatif_test
 
 import (
-	"bytes"
-	"os"
+	"hash/fnv"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,9 +12,7 @@ import (
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/compare"
 	"github.com/vramyard/vramyard/harness/study/whatif"
-	"github.com/vramyard/vramyard/harness/trace"
 	"github.com/vramyard/vramyard/harness/trace/workload"
-	"github.com/vramyard/vramyard/strategies"
 )
 
 // BenchmarkQuickGrid asks a trace of a million events with the quick grid, on one core, and reports
@@ -27,20 +25,9 @@ func BenchmarkQuickGrid(b *testing.B) {
 	p.Pairs = 500_000
 	made, err := shape.New(p)
 	require.NoError(b, err)
-	t := &trace.Trace{Header: made.Source().Head().Header}
-	require.NoError(b, made.Source().Batches(func(events []trace.Event) error {
-		for _, e := range events {
-			t.Events = append(t.Events, e)
-			if e.Slot != trace.NoSlot {
-				t.Slots = max(t.Slots, int(e.Slot)+1)
-			}
-		}
-		return nil
-	}))
-	text, err := os.ReadFile("../../../cli/grids/quick.yaml")
+	t, err := made.Trace()
 	require.NoError(b, err)
-	grid, err := whatif.ReadGrid(bytes.NewReader(text), strategies.All())
-	require.NoError(b, err)
+	grid := quick(b)
 	prepared, err := replay.Prepare(b.Context(), t)
 	require.NoError(b, err)
 	at := compare.Ample(prepared.LowerBound())
@@ -68,4 +55,64 @@ func BenchmarkQuickGrid(b *testing.B) {
 	}
 	b.ReportMetric(replays/float64(b.N), "replays")
 	b.ReportMetric(share/float64(b.N), "counted-replays")
+}
+
+// BenchmarkSharedPlacements reports how many replays the settings of the quick grid would take on
+// each recorded trace if settings shared every event up to their first different placement: the
+// nodes of a prefix tree over their placements, by the allocations of the trace. The device is
+// ample, and settings that reduce to one are one. docs/decisions/0047 quotes it.
+func BenchmarkSharedPlacements(b *testing.B) {
+	for _, name := range workload.RecordingNames() {
+		b.Run(name, func(b *testing.B) {
+			tr, err := workload.OpenRecording(name)
+			require.NoError(b, err)
+			w, err := whatif.Survey(tr)
+			require.NoError(b, err)
+			p, err := replay.Prepare(b.Context(), w)
+			require.NoError(b, err)
+			at := compare.Ample(p.LowerBound())
+			for b.Loop() {
+				points, nodes, longest := map[string]bool{}, map[node]bool{}, 0
+				for _, s := range quick(b) {
+					family, _, _ := strings.Cut(s.Name, ":")
+					key := family + encoded(b, s.Reduced(w.Demand))
+					if points[key] {
+						continue
+					}
+					points[key] = true
+					dev, err := sim.New(sim.Config{Capacity: at})
+					require.NoError(b, err)
+					path := &path{nodes: nodes}
+					_, err = p.Run(s.ForCapacity(at), dev, replay.Options{Placements: path})
+					require.NoError(b, err)
+					longest = max(longest, path.at.depth)
+				}
+				b.ReportMetric(float64(len(points)), "settings")
+				b.ReportMetric(float64(len(nodes))/float64(longest), "replays")
+			}
+		})
+	}
+}
+
+// node is a prefix of the placements of a replay.
+type node struct {
+	depth int    // lines
+	hash  uint64 // of the lines
+}
+
+// path adds the prefixes of the placements that are written to it to a set.
+type path struct {
+	nodes map[node]bool
+	at    node
+}
+
+func (p *path) Write(line []byte) (int, error) {
+	h := fnv.New64a()
+	for i := range 8 {
+		h.Write([]byte{byte(p.at.hash >> (8 * i))})
+	}
+	h.Write(line)
+	p.at = node{p.at.depth + 1, h.Sum64()}
+	p.nodes[p.at] = true
+	return len(line), nil
 }

@@ -28,7 +28,7 @@ import (
 )
 
 // quick returns the grid of the command.
-func quick(t *testing.T) []setting.Setup {
+func quick(t testing.TB) []setting.Setup {
 	t.Helper()
 	text, err := os.ReadFile("../../../cli/grids/quick.yaml")
 	require.NoError(t, err)
