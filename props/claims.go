@@ -19,7 +19,8 @@ func (p Profile) ample() device.Size { return min(p.Room, 8*device.MiB) * 1024 }
 
 // Claims checks the claims of a subject's configuration about memory, on generated sequences:
 // [setting.Setup.ForCapacity] (invariant I72), [setting.Setup.Preallocates] (I68),
-// [setting.Setup.Unbound] (I69), and the power [power.Spanned] (I75). The subject's setup is fitted
+// [setting.Setup.Unbound] (I69), [setting.Setup.Reduced] by the bytes held (I71), and the power
+// [power.Spanned] (I75). The subject's setup is fitted
 // to a device where no request runs out of memory. A subject without a setup claims nothing. The
 // error is a [*Failure] if a claim is false, anything else if the subject cannot be built.
 func Claims(s Subject, o Options) (Result, error) {
@@ -68,10 +69,13 @@ func (c *claims) judge(err error) error {
 }
 
 // on builds the strategy for a device of n bytes, and over one.
-func (c *claims) on(n device.Size) (*machine, error) {
+func (c *claims) on(n device.Size) (*machine, error) { return c.built(c.subject.Setup, n) }
+
+// built is on with another setup.
+func (c *claims) built(setup setting.Setup, n device.Size) (*machine, error) {
 	s := c.subject
 	s.Device.Capacity, s.Device.Memory = n, sim.Counted
-	s.New = s.Setup.ForCapacity(n).New
+	s.New = setup.ForCapacity(n).New
 	return newMachine(&s, device.FaultPlan{})
 }
 
@@ -137,8 +141,11 @@ func (c *claims) answered(m *machine, _ *Call) error {
 }
 
 // elsewhere makes the calls of a sequence again on devices of other capacities.
-func (c *claims) elsewhere(Sequence) error {
+func (c *claims) elsewhere(seq Sequence) error {
 	if err := c.tighten(); err != nil {
+		return err
+	}
+	if err := c.withheld(seq); err != nil {
 		return err
 	}
 	return c.spanned()
@@ -169,6 +176,48 @@ func (c *claims) tighten() error {
 	return nil
 }
 
+// withheld checks invariant I71 with a bound of the bytes held: on devices that are ample or just
+// large enough it makes the calls again with the reduced configuration. If that holds no more than
+// the bound, and the device refuses it nothing, the subject's own has to do the same.
+func (c *claims) withheld(seq Sequence) error {
+	own, d := c.subject.Setup, demandOf(seq)
+	static := asJSON(own.Reduced(d).Config)
+	d.Held = c.machines[0].dev.Usage().PeakHeld
+	for _, d.Capacity = range [...]device.Size{c.ample, d.Held + d.Held/2, d.Held + d.Held/64} {
+		to := own.Reduced(d)
+		if asJSON(to.Config) == static {
+			continue
+		}
+		reduced, err := c.built(to, d.Capacity)
+		c.machines = append(c.machines, reduced)
+		if err != nil {
+			return err
+		}
+		want := c.again(reduced)
+		u := reduced.dev.Usage()
+		if u.PeakHeld > d.Held || u.Calls.Refused() > 0 {
+			continue
+		}
+		m, err := c.on(d.Capacity)
+		c.machines = append(c.machines, m)
+		if err != nil {
+			return err
+		}
+		for i, a := range c.again(m) {
+			if b := want[i]; !sameError(a.Err, b.Err) || a.Block.Addr != b.Block.Addr || a.Block.Size != b.Block.Size {
+				return c.judge(violated(IReduced, "call %d, %v: %s answered %v on a device of %d bytes, and %v with the "+
+					"configuration %s, to which it reduces because that holds at most %d bytes", i+1, c.calls[i].Call,
+					c.subject.Name, a, uint64(d.Capacity), b, asJSON(to.Config), uint64(d.Held)))
+			}
+		}
+		if a := m.dev.Usage(); a.Calls != u.Calls || a.PeakHeld != u.PeakHeld {
+			return c.judge(violated(IReduced, "%s made the calls %v, and %v with the configuration %s, to which it reduces "+
+				"because that holds at most %d bytes", c.subject.Name, a.Calls, u.Calls, asJSON(to.Config), uint64(d.Held)))
+		}
+	}
+	return nil
+}
+
 // ranOut reports whether a request found no memory.
 func (a answered) ranOut() bool { return errors.Is(a.Err, alloc.ErrOutOfMemory) }
 
@@ -178,18 +227,23 @@ func (s Subject) reduced(seq Sequence) (Subject, bool) {
 	if s.Setup.Config == nil {
 		return s, false
 	}
-	var d setting.Demand
+	to := s.Setup.Reduced(demandOf(seq))
+	s.New = to.New
+	return s, asJSON(to.Config) != asJSON(s.Config)
+}
+
+// demandOf returns the demand of a sequence.
+func demandOf(seq Sequence) (d setting.Demand) {
 	for _, o := range seq {
 		d.Pools = d.Pools || o.Kind == OpPoolBegin
+		d.Polls = d.Polls || o.Kind == OpPoll
 		if o.Kind == OpAlloc {
 			d.Sizes = append(d.Sizes, o.Size)
 		}
 	}
 	slices.Sort(d.Sizes)
 	d.Sizes = slices.Compact(d.Sizes)
-	to := s.Setup.Reduced(d)
-	s.New = to.New
-	return s, asJSON(to.Config) != asJSON(s.Config)
+	return d
 }
 
 // metered is the number of live blocks when metadata is measured.

@@ -27,6 +27,7 @@ const (
 	exceeds        lie = "it fits a device of half the size"
 	remembers      lie = "it fits a device, though it adds up all devices that it was for"
 	reduces        lie = "it ignores which blocks are split"
+	reducesHeld    lie = "it ignores its limit and threshold if the device is large enough"
 	weighsNothing  lie = "it has no metadata"
 	weighsTooMuch  lie = "it has twice the metadata"
 	spans          lie = "it does the same at every capacity, though it has a limit"
@@ -46,7 +47,7 @@ func (b boastful) Unbound() bool      { return b.Lie == unbound }
 
 func (b boastful) ForCapacity(n device.Size) boastful {
 	switch b.Lie {
-	case unbound, reduces:
+	case unbound, reduces, reducesHeld:
 		return b
 	case exceeds:
 		n *= 2
@@ -59,8 +60,8 @@ func (b boastful) ForCapacity(n device.Size) boastful {
 	return b
 }
 
-func (b boastful) Reduced(setting.Demand) boastful {
-	b.Plain = b.Lie == reduces
+func (b boastful) Reduced(d setting.Demand) boastful {
+	b.Plain = b.Lie == reduces || b.Lie == reducesHeld && d.Held != 0 && d.Held <= d.Capacity
 	return b
 }
 
@@ -74,6 +75,12 @@ func newBoastful(src device.Source, b boastful) (alloc.Strategy, error) {
 			conf = ""
 		}
 		return caching.New(src, caching.Config{Conf: conf})
+	case reducesHeld:
+		c := caching.Config{Conf: "garbage_collection_threshold:0.4", MemoryFraction: 0.9}
+		if b.Plain {
+			c = caching.Config{}
+		}
+		return caching.New(src, c)
 	case weighsNothing, weighsTooMuch:
 		s, err := bestfit.New(src, bestfit.Config{Limit: b.Limit, Growth: "doubling"})
 		return &misweighed{wrap.Forward(s, nil), s, b.Lie}, err
@@ -109,7 +116,7 @@ func TestFalseClaimIsFound(t *testing.T) {
 	for l, want := range map[lie]props.Number{
 		truthful: 0, preallocates: props.IPreallocated, grows: props.IPreallocated, unbound: props.IUnbound,
 		exceeds: props.IFitted, remembers: props.IFitted, cannotBeFitted: props.IFitted, reduces: props.IReduced,
-		spans: props.ISpan, weighsNothing: props.IMetered, weighsTooMuch: props.IMetered,
+		reducesHeld: props.IReduced, spans: props.ISpan, weighsNothing: props.IMetered, weighsTooMuch: props.IMetered,
 	} {
 		t.Run(string(l), func(t *testing.T) {
 			s := props.SubjectOf("boastful", newBoastful, boastful{Lie: l, Limit: device.GiB}, sim.Config{Capacity: device.GiB},

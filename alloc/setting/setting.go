@@ -6,6 +6,11 @@ import "github.com/vramyard/vramyard/device"
 type Demand struct {
 	Sizes []device.Size // distinct requested sizes in bytes, ascending
 	Pools bool          // some requests go to private pools
+	Polls bool          // pending memory is polled for
+	// Held is the most bytes that the reduced configuration holds in the trace on a device of Capacity
+	// bytes, which refuses it nothing. It is 0 if unknown. With it the reduction need make the same
+	// decisions on that device only.
+	Held, Capacity device.Size
 }
 
 // Largest returns the largest requested size in bytes, 0 without requests.
@@ -19,9 +24,9 @@ func (d Demand) Largest() device.Size {
 // ReducedConfig is a configuration that can drop the settings without effect on a demand.
 type ReducedConfig[C any] interface {
 	// Reduced returns the simplest configuration with which a strategy makes the same decisions
-	// as with this one, on every device, in every trace of a demand. Two configurations that
-	// reduce to the same one need not both be tried. It is called on a configuration with its defaults
-	// filled in.
+	// as with this one, on every device, in every trace of a demand; with [Demand].Held, on the device
+	// for which that is known. Two configurations that reduce to the same one need not both be tried.
+	// It is called on a configuration with its defaults filled in.
 	Reduced(Demand) C
 }
 

@@ -76,6 +76,14 @@ func (c Config) ForCapacity(n device.Size) Config {
 	return c
 }
 
+// Reduced implements [setting.ReducedConfig]: only polls read the threshold.
+func (c Config) Reduced(d setting.Demand) Config {
+	if !d.Polls {
+		c.ReleaseThreshold = 0
+	}
+	return c
+}
+
 // Unbound implements [setting.UnboundConfig]: the limit only decides which requests are refused.
 func (c Config) Unbound() bool { return true }
 

@@ -118,7 +118,7 @@ func (a *Allocator) bound() error {
 		if a.total == 0 {
 			return fmt.Errorf("caching: memory_fraction %v: the capacity of the device is unknown", a.set.fraction)
 		}
-		a.limit = a.limitAt(a.total)
+		a.limit = a.set.limitAt(a.total)
 		a.front.Stats.Limit = a.limit
 	}
 	switch {
@@ -126,28 +126,15 @@ func (a *Allocator) bound() error {
 	case a.limit == noLimit && (!a.cfg.Mended || a.total == 0):
 		// Without a memory fraction the original's threshold has no effect.
 	default:
-		a.bar = a.barAt(a.total)
+		a.bar = a.set.barAt(a.total)
 		a.born = []uint64{}
 	}
 	return nil
 }
 
-// limitAt returns the limit on a device of n bytes.
-func (a *Allocator) limitAt(n device.Size) device.Size {
-	if !a.set.limited {
-		return noLimit
-	}
-	return device.Size(a.set.fraction * float64(n))
-}
-
-// barAt returns the bytes held above which old segments are collected, on a device of n bytes.
-func (a *Allocator) barAt(n device.Size) device.Size {
-	return device.Size(a.set.gcThreshold * float64(min(a.limitAt(n), max(n, 1))))
-}
-
 // CapacitySpan implements [power.Spanned].
 func (a *Allocator) CapacitySpan() device.Span {
-	return a.ranges.Of(rangeAt).Common(a.limits.Of(a.limitAt)).Common(a.bars.Of(a.barAt))
+	return a.ranges.Of(rangeAt).Common(a.limits.Of(a.set.limitAt)).Common(a.bars.Of(a.set.barAt))
 }
 
 // Config returns the configuration with every default filled in.

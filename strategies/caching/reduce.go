@@ -15,6 +15,7 @@ import (
 //   - keys that do not affect placement;
 //   - garbage_collection_threshold without a bound on the bytes held, and with growing segments;
 //   - per_process_memory_fraction of the whole device under the rules of 2.11;
+//   - both if the bytes held reach neither, in segments that do not grow;
 //   - divisions of intervals in which they change no size;
 //   - max_split_size_mb above the largest possible block, in segments that do not grow, and with it
 //     max_non_split_rounding_mb;
@@ -30,6 +31,7 @@ func (c Config) Reduced(d setting.Demand) Config {
 	if !d.Pools && s.ties == byAddress {
 		r.Rules = Rules211
 	}
+	s.reduceBounds(d, c.Mended)
 	// The bound is in the configuration's own field, which both sets of rules support.
 	if s.limited {
 		r.MemoryFraction = s.fraction
@@ -52,6 +54,17 @@ func (c Config) Reduced(d setting.Demand) Config {
 	}
 	r.Conf = s.conf(r.Rules)
 	return r
+}
+
+// reduceBounds removes the bound and the threshold if the bytes held reach neither. A segment that
+// grows is compared with the bound before it is known how much of it is mapped.
+func (s *settings) reduceBounds(d setting.Demand, mended bool) {
+	if d.Held == 0 || s.expandable || s.limited && d.Held > s.limitAt(d.Capacity) {
+		return
+	}
+	if s.gcThreshold == 0 || !s.limited && !mended || d.Held <= s.barAt(d.Capacity) {
+		s.limited, s.gcThreshold = false, 0
+	}
 }
 
 // reduceDivisions removes the steps of intervals in which they change no size.

@@ -209,27 +209,59 @@ func TestUnboundConfigurationsNeedWhatTheyHold(t *testing.T) {
 			continue
 		}
 		unbound++
-		var want []alloc.Block
-		capacity := device.Size(0)
-		for range 2 {
-			dev, err := sim.New(sim.Config{Capacity: capacity})
-			require.NoError(t, err)
-			a, err := caching.New(dev, full)
-			require.NoError(t, err)
-			got := churn(t, rand.New(rand.NewPCG(seed, 2)), a, d)
-			if capacity != 0 {
-				require.Equal(t, want, got, "seed %d: %+v", seed, full)
-			}
-			want, capacity = got, dev.Usage().PeakHeld
-			require.NoError(t, a.Close())
-		}
+		want, used := churn(t, seed, full, d, ample)
+		got, _ := churn(t, seed, full, d, used.PeakHeld)
+		require.Equal(t, want, got, "seed %d: %+v", seed, full)
 	}
 	require.Greater(t, unbound, 100)
 }
 
-// churn allocates and frees, and returns all blocks.
-func churn(t *testing.T, r *rand.Rand, a *caching.Allocator, d setting.Demand) (all []alloc.Block) {
+// TestBoundsThatAreNotReached replays configurations with a bound or a threshold and without, where
+// the one without holds too little to reach either.
+func TestBoundsThatAreNotReached(t *testing.T) {
+	reached, not := 0, 0
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		c, d := draw(r), drawDemand(r)
+		full, err := c.WithDefaults()
+		if err != nil {
+			continue
+		}
+		loosely := d
+		loosely.Held, loosely.Capacity = 1, ample
+		without := full.Reduced(loosely)
+		if without == full.Reduced(d) {
+			continue
+		}
+		want, used := churn(t, seed, without, d, ample)
+		d.Held, d.Capacity = used.PeakHeld, used.PeakHeld+used.PeakHeld/100*device.Size(r.IntN(300))
+		if full.Reduced(d) != without {
+			reached++
+			continue
+		}
+		not++
+		got, other := churn(t, seed, full, d, d.Capacity)
+		require.Equal(t, want, got, "seed %d: %+v", seed, full)
+		require.Equal(t, used.Calls, other.Calls, "seed %d: %+v", seed, full)
+	}
+	require.Greater(t, reached, 100)
+	require.Greater(t, not, 100)
+}
+
+// ample is the capacity of a device that no test exhausts.
+const ample = 1 << 50
+
+// churn allocates and frees on a device of some bytes, and returns all blocks and
+// the usage of the device.
+func churn(t *testing.T, seed uint64, c caching.Config, d setting.Demand, capacity device.Size) (
+	all []alloc.Block, used device.Usage) {
 	t.Helper()
+	dev, err := sim.New(sim.Config{Capacity: capacity})
+	require.NoError(t, err)
+	a, err := caching.New(dev, c)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, a.Close()) }()
+	r := rand.New(rand.NewPCG(seed, 2))
 	var live []device.Addr
 	for range 200 {
 		if len(live) > 0 && r.IntN(100) < 45 {
@@ -242,7 +274,7 @@ func churn(t *testing.T, r *rand.Rand, a *caching.Allocator, d setting.Demand) (
 		require.NoError(t, err)
 		live, all = append(live, b.Addr), append(all, b)
 	}
-	return all
+	return all, dev.Usage()
 }
 
 func TestExport(t *testing.T) {

@@ -48,6 +48,19 @@ func (s *settings) bound(fraction float64, rules string) {
 	s.limited = rules == Rules26 || fraction != 1
 }
 
+// limitAt returns the limit on a device of n bytes.
+func (s *settings) limitAt(n device.Size) device.Size {
+	if !s.limited {
+		return noLimit
+	}
+	return device.Size(s.fraction * float64(n))
+}
+
+// barAt returns the bytes held above which old segments are collected, on a device of n bytes.
+func (s *settings) barAt(n device.Size) device.Size {
+	return device.Size(s.gcThreshold * float64(min(s.limitAt(n), max(n, 1))))
+}
+
 // isSmall reports whether a rounded size belongs to the small pool.
 func isSmall(n device.Size) bool {
 	return n <= mostSmall

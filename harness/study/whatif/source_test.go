@@ -22,7 +22,11 @@ func TestRefusedRequestsAreDemand(t *testing.T) {
 	w, err := whatif.Survey(read(t, "a 7 4KiB\nrefused 8KiB stream=3\nrefused 16KiB\nf 7\na 7 1MiB\n"))
 	require.NoError(t, err)
 	require.Equal(t, []device.Size{4 * device.KiB, 8 * device.KiB, 16 * device.KiB, device.MiB}, w.Demand.Sizes)
+	require.False(t, w.Demand.Polls)
 	require.Equal(t, 2, w.Streams)
 	require.Equal(t, 2, w.Refusals.Count)
 	require.False(t, w.Refusals.Died)
+	w, err = whatif.Survey(read(t, "a 7 4KiB\npoll\nf 7\n"))
+	require.NoError(t, err)
+	require.True(t, w.Demand.Polls)
 }

@@ -223,7 +223,9 @@ func byNeed(a, b Point) int {
 }
 
 // points returns the settings that differ on a demand, the recorded ones first. Equivalent settings
-// are represented by the recorded one, or by the one with the fewest changes.
+// are represented by the recorded one, or by the one with the fewest changes. Settings that are
+// equivalent for lack of polls only are two points, one of which follows the other; see
+// [search.followed].
 func points(framework string, grid []setting.Setup, recorded setting.Setup, d setting.Demand) []Point {
 	var all []Point
 	if recorded.Name != "" {
@@ -235,6 +237,7 @@ func points(framework string, grid []setting.Setup, recorded setting.Setup, d se
 		all = append(all, newPoint(framework, s, recorded))
 	}
 	disambiguate(all)
+	d.Polls = true
 	var kept []Point
 	places := map[string]int{} // by decisions
 	for _, p := range all {
