@@ -269,6 +269,7 @@ type Trial struct {
 	known    outcomes      // of the replays so far
 	charged  device.Size   // peak of the last Measure
 	measured *Run          // row of the last Measure; nil before the first
+	followed *followed     // another trial that decides alike; nil: none is known
 }
 
 // Replayed returns how many events the trial has replayed so far.
@@ -378,7 +379,11 @@ func (c *Trial) Completes(ctx context.Context, n device.Size) (ok bool, err erro
 
 // completes is Completes for a caller that has a place in the pool.
 func (c *Trial) completes(ctx context.Context, n device.Size) (bool, error) {
-	if known, ok := c.known.of(c.setup.ForCapacity(n), n); ok {
+	known, ok := c.known.of(c.setup.ForCapacity(n), n)
+	if !ok {
+		known, ok = c.followed.outcome(n)
+	}
+	if ok {
 		c.recalled.Add(known.events)
 		return known.completes, ctx.Err()
 	}
@@ -394,6 +399,9 @@ func completed(res *replay.Result) bool { return res != nil && res.OOMs == 0 }
 func (c *Trial) Measure(ctx context.Context, n device.Size) (Run, error) {
 	if c.measured != nil && c.measured.Device == n {
 		return *c.measured, nil
+	}
+	if row, ok := c.follow(n); ok {
+		return row, ctx.Err()
 	}
 	res, err := c.measure(ctx, n)
 	if err != nil {

@@ -22,15 +22,21 @@ type outcome struct {
 	config    string // of the strategy, in JSON; empty: that for each capacity
 	span      device.Span
 	completes bool
-	events    uint64 // that a probe replays
+	events    uint64      // that a probe replays
+	held      device.Size // most bytes held if every reservation was granted, else 0
 }
 
 // of returns the outcome for a setup on a device of n bytes, and false if it is not known.
 func (k *outcomes) of(s setting.Setup, n device.Size) (outcome, bool) {
-	config, err := json.Marshal(s.Config)
 	k.lock.Lock()
 	defer k.lock.Unlock()
-	for _, o := range k.all {
+	return find(k.all, s, n)
+}
+
+// find returns the outcome for a setup on a device of n bytes, and false if it is not among them.
+func find(all []outcome, s setting.Setup, n device.Size) (outcome, bool) {
+	config, err := json.Marshal(s.Config)
+	for _, o := range all {
 		if err == nil && o.span.Holds(n) && (o.config == "" || o.config == string(config)) {
 			return o, true
 		}
@@ -60,6 +66,9 @@ func (k *outcomes) add(s setting.Setup, dev device.Device, res *replay.Result) {
 	}
 	if res != nil {
 		o.events = uint64(res.Decided)
+		if completed(res) && res.CallsByKind.Refused == 0 {
+			o.held = res.Peak.Reserved
+		}
 	}
 	k.lock.Lock()
 	defer k.lock.Unlock()

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/vramyard/vramyard/alloc/setting"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/harness/replay"
 	"github.com/vramyard/vramyard/harness/study/compare"
@@ -37,6 +38,7 @@ type search struct {
 	*Result
 	ctx     context.Context
 	trace   *replay.Prepared
+	demand  setting.Demand
 	o       Options
 	pool    *compare.Pool
 	trials  []*compare.Trial
@@ -59,15 +61,7 @@ func (s *search) run() error {
 	if ok, err := s.faithful(); err != nil || !ok {
 		return err
 	}
-	err := sideBySide(len(s.Runs), func(i int) (err error) {
-		if s.Runs[i].Run, err = s.measure(i, at); err != nil {
-			return err
-		}
-		s.measured(i)
-		s.spend(i)
-		return nil
-	})
-	if err != nil {
+	if err := s.measureAll(at); err != nil {
 		return err
 	}
 	if !s.o.Full {
@@ -76,6 +70,60 @@ func (s *search) run() error {
 		}
 	}
 	return s.measureAgain()
+}
+
+// measureAll measures every point: first those that follow no other one.
+func (s *search) measureAll(at device.Size) error {
+	followed := s.followed(at)
+	for _, following := range [...]bool{false, true} {
+		err := sideBySide(len(s.Runs), func(i int) (err error) {
+			j, ok := followed[i]
+			if ok != following {
+				return nil
+			}
+			if ok {
+				s.trials[i].Follow(s.trials[j], func(n, held device.Size) bool {
+					return s.reduced(i, n, held) == s.reduced(j, 0, 0)
+				})
+			}
+			if s.Runs[i].Run, err = s.measure(i, at); err != nil {
+				return err
+			}
+			s.measured(i)
+			s.spend(i)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// followed returns the points that may decide like another one on a device of n bytes, with that
+// one: they reduce to it if it holds little enough.
+func (s *search) followed(n device.Size) map[int]int {
+	leaders, followed := map[string]int{}, map[int]int{}
+	for i := range s.Runs {
+		key := s.reduced(i, 0, 0)
+		if _, found := leaders[key]; !found && key == s.reduced(i, n, 1) {
+			leaders[key] = i
+		}
+	}
+	for i := range s.Runs {
+		if j, found := leaders[s.reduced(i, n, 1)]; found && j != i {
+			followed[i] = j
+		}
+	}
+	return followed
+}
+
+// reduced returns the identity of a point's reduced setting on a device of n bytes, given the most
+// bytes that this holds there, 0 if they are unknown.
+func (s *search) reduced(i int, n, held device.Size) string {
+	d := s.demand
+	d.Capacity, d.Held = n, held
+	return decisions(s.Runs[i].setup.Reduced(d))
 }
 
 // partial keeps the measured points of an interrupted search. It reports whether there are any.

@@ -114,6 +114,34 @@ func TestEquivalentSettingsAreReplayedOnce(t *testing.T) {
 	require.Equal(t, 31, alike, "the recorded settings are one of the grid")
 }
 
+// TestSettingsThatFollowHaveTheirOwnFigures compares settings that take another one's replays with
+// searches of their own, on cards on which the threshold and the limit are reached and not.
+func TestSettingsThatFollowHaveTheirOwnFigures(t *testing.T) {
+	for card, follow := range map[device.Size]int{
+		190 * device.MiB: 0, 264 * device.MiB: 0, 300 * device.MiB: 1, device.GiB: 2,
+	} {
+		all, following := search(t, read(t, scattered()), quick(t), whatif.Options{Card: card}), 0
+		for _, p := range all.Runs {
+			if !strings.Contains(p.Label, "fraction") && !strings.HasPrefix(p.Label, "async") {
+				continue
+			}
+			w, err := whatif.Survey(read(t, scattered()))
+			require.NoError(t, err)
+			alone, err := whatif.Search(t.Context(), w, whatif.Recorded{}, []setting.Setup{p.Setup(0)},
+				whatif.Options{Card: card})
+			require.NoError(t, err)
+			want, got := alone.Runs[0].Run, p.Run
+			want.NsPerOp, got.NsPerOp = 0, 0
+			if got.MetadataBytes == nil {
+				want.MetadataBytes = nil
+				following++
+			}
+			require.Equal(t, want, got, "%s on %v", p.Label, card)
+		}
+		require.Equal(t, follow, following, card)
+	}
+}
+
 // TestRecordedSettingsAreMeasuredOnce compares the cost of a search with and without the check that
 // the recorded settings hold about as much in the replay as they did in the recorded run.
 func TestRecordedSettingsAreMeasuredOnce(t *testing.T) {

@@ -145,7 +145,7 @@ func Search(ctx context.Context, w *SurveyedTrace, rec Recorded, grid []setting.
 		return r, nil
 	}
 	r.Runs = points(rec.Framework, grid, rec.Setup, w.Demand)
-	s := &search{Result: r, ctx: ctx, trace: prepared, o: o, pool: compare.NewPool(o.Workers, o.Memory)}
+	s := &search{Result: r, ctx: ctx, trace: prepared, demand: w.Demand, o: o, pool: compare.NewPool(o.Workers, o.Memory)}
 	s.explains = card != 0 && w.Refusals.Count > 0
 	if err = s.run(); err == nil && r.Cannot == "" {
 		err = s.leastShare()
