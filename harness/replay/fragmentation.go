@@ -22,8 +22,9 @@ func sampleStride(n int) int {
 // fragmentationSampler samples the external fragmentation of a strategy.
 type fragmentationSampler struct {
 	s     alloc.Inspector
-	walks *stopwatch // stopped while the strategy is walked; nil if it has [power.Holes]
-	mask  int        // an event is sampled if its number has none of these bits
+	holes power.Holes // the strategy; nil if it lacks the power or is wrapped
+	walks *stopwatch  // stopped while the strategy is walked; nil if it has [power.Holes]
+	mask  int         // an event is sampled if its number has none of these bits
 
 	peak           float64     // highest external fragmentation
 	share          float64     // ratio of largest to free bytes below which the peak rises
@@ -35,7 +36,9 @@ type fragmentationSampler struct {
 // newFragmentationSampler returns the sampler for a replay of a number of events, timed by a clock.
 func newFragmentationSampler(s alloc.Inspector, events int, clock *stopwatch) *fragmentationSampler {
 	f := &fragmentationSampler{s: s, mask: sampleStride(events) - 1}
-	if !power.Has(s, power.PowerHoles) {
+	if power.Has(s, power.PowerHoles) {
+		f.holes, _ = s.(power.Holes)
+	} else {
 		f.walks = clock
 	}
 	f.raise(0)
@@ -44,6 +47,9 @@ func newFragmentationSampler(s alloc.Inspector, events int, clock *stopwatch) *f
 
 // largestFree returns the size of the strategy's largest free chunk.
 func (f *fragmentationSampler) largestFree() device.Size {
+	if f.holes != nil {
+		return f.holes.LargestFree() // as power.LargestFree does, without its search for the power
+	}
 	if f.walks != nil {
 		f.walks.stop()
 		defer f.walks.start()
