@@ -1,10 +1,13 @@
 package caching
 
 import (
+	"slices"
+
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/alloc/power"
 	"github.com/vramyard/vramyard/device"
 	"github.com/vramyard/vramyard/internal/forecast"
+	"github.com/vramyard/vramyard/kit/index"
 )
 
 var (
@@ -33,7 +36,8 @@ func (t *table) freeBytes(h handle) device.Size {
 
 // CanPlace implements [power.Placer]: whether a block of the pool, stream and kind of the request
 // will serve. That segments which become free go back to the device, which may give others for
-// them, is left out. It costs O(chunks log addresses).
+// them, is left out. It costs O(chunks log addresses) with a split size, else O(addresses log
+// addresses) and the blocks of the runs.
 func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 	if a.placer == nil {
 		a.placer = &forecast.Placer{Most: mostRequest, Promises: a.cfg.Promises(), Freed: a.foreseen}
@@ -41,10 +45,63 @@ func (a *Allocator) CanPlace(r alloc.Request, freed []device.Addr) bool {
 			return c.Pool == a.poolOf(r.Stream).id && a.set.serves(c, r)
 		}
 	}
+	if a.set.maxSplit == noLimit {
+		return !a.front.Closed() && a.placer.Legal(r) && a.reaches(r, freed)
+	}
 	// Among segments that grow a lookup may prefer a block that reaches less far, and refuse it as too
 	// large to be split.
-	unsure := a.set.expandable && a.set.maxSplit != noLimit
-	return !a.front.Closed() && !unsure && a.placer.CanPlace(a.Walk, r, freed)
+	return !a.front.Closed() && !a.set.expandable && a.placer.CanPlace(a.Walk, r, freed)
+}
+
+// reaches is CanPlace where every free block that is large enough serves: it looks at the index of
+// the shelf, and at the runs of free blocks that the freed ones belong to.
+func (a *Allocator) reaches(r alloc.Request, freed []device.Addr) bool {
+	n, kind := a.set.round(r.Size), uint32(large)
+	if isSmall(n) {
+		kind = small
+	}
+	shelves := a.poolOf(r.Stream).sides[kind].shelves
+	i := slices.IndexFunc(shelves, func(sh *shelf) bool { return sh.stream == r.Stream })
+	if i < 0 {
+		return false // it has no blocks
+	}
+	sh := shelves[i]
+	if sh.free.Ceil(n) != index.NoEntry {
+		return true
+	}
+	freed = slices.Clone(freed)
+	slices.Sort(freed)
+	becomesFree := func(h handle) bool {
+		b := &a.rows[h]
+		if b.state() == free {
+			return true
+		}
+		_, found := slices.BinarySearch(freed, b.addr)
+		return found && b.state() == live && b.home&usedBit == 0
+	}
+	var end device.Addr // of the last run
+	for _, at := range freed {
+		if at < end {
+			continue
+		}
+		link, err := a.find(at)
+		if err != nil || a.rows[*link].home>>shelfBit != sh.id || !becomesFree(*link) {
+			continue
+		}
+		b := &a.rows[*link]
+		size := b.size
+		for h := b.prev; becomesFree(h); h = a.rows[h].prev {
+			size += a.rows[h].size
+		}
+		h := b.next
+		for end = b.end(); becomesFree(h); h = a.rows[h].next {
+			size, end = size+a.rows[h].size, a.rows[h].end()
+		}
+		if size >= n {
+			return true
+		}
+	}
+	return false
 }
 
 // foreseen yields what a live block becomes when it is freed: nothing if other streams use it.
