@@ -127,7 +127,11 @@ func (f *checkFlags) runPlantedBuild(cmd *cobra.Command) (err error) {
 	tell(cmd.ErrOrStderr(), "building the program with the planted bugs")
 	ctx, done := untilInterrupt(cmd)
 	defer done()
-	if err = runChild(ctx, cmd, root, "go", "run", "./props/planted/bugs/overlay", folder); err == nil {
+	plant := []string{"run", "./props/planted/bugs/overlay", folder}
+	if cmd.Flags().Changed("strategies") {
+		plant = append(plant, splitNames(f.strategies)...)
+	}
+	if err = runChild(ctx, cmd, root, "go", plant...); err == nil {
 		err = runChild(ctx, cmd, root, "go", "build", "-overlay", filepath.Join(folder, "overlay.json"), "-o", exe,
 			"./cmd/vramyard")
 	}

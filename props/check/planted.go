@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/vramyard/vramyard/alloc"
 	"github.com/vramyard/vramyard/alloc/promise"
@@ -33,10 +32,7 @@ func PlantedBugs(names ...string) []bugs.Bug {
 	if !planted.Enabled {
 		return nil
 	}
-	return slices.DeleteFunc(bugs.All(), func(b bugs.Bug) bool {
-		bare, _, _ := strings.Cut(b.Setting.Strategy, ":")
-		return len(names) > 0 && !slices.Contains(names, b.Setting.Strategy) && !slices.Contains(names, bare)
-	})
+	return bugs.Of(names...)
 }
 
 // Verdict is the result of the search for one planted bug.

@@ -3,6 +3,8 @@ package bugs
 import (
 	"embed"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/vramyard/vramyard/props/planted"
 )
@@ -54,6 +56,17 @@ func All() (all []Bug) {
 		all = append(all, f.bugs...)
 	}
 	return all
+}
+
+// Of returns the records of the bugs that are looked for in the named strategies, each with or
+// without its preset; of every bug if none is named.
+//
+// Precondition: as for [All].
+func Of(names ...string) []Bug {
+	return slices.DeleteFunc(All(), func(b Bug) bool {
+		bare, _, _ := strings.Cut(b.Setting.Strategy, ":")
+		return len(names) > 0 && !slices.Contains(names, b.Setting.Strategy) && !slices.Contains(names, bare)
+	})
 }
 
 // Edited returns the bugs that edits of the source plant.

@@ -40,6 +40,23 @@ func TestOverlayReplacesFiles(t *testing.T) {
 	}
 }
 
+// TestOverlayOfOneStrategy leaves out what only other strategies have.
+func TestOverlayOfOneStrategy(t *testing.T) {
+	folder := t.TempDir()
+	require.NoError(t, Overlay(root, folder, "slab:blaze"))
+	written, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	require.NoError(t, err)
+	var names []string
+	for _, path := range written {
+		names = append(names, filepath.Base(path))
+	}
+	require.Contains(t, names, "strategies_slab_blaze_blaze.go")
+	require.Contains(t, names, "props_planted_enabled.go")
+	for _, name := range names {
+		require.NotContains(t, name, "strategies_bfc")
+	}
+}
+
 func mustAbs(t *testing.T, path string) string {
 	t.Helper()
 	path, err := filepath.Abs(path)

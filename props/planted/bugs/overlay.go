@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/vramyard/vramyard/props/planted"
 )
 
 // switchPath is the import path of the switch, and switchFile the file of it that the overlay
@@ -22,12 +24,22 @@ const (
 	switchFile = "props/planted/enabled.go"
 )
 
-// Overlay writes the files of the module in folder root that change for the bugs into another
-// folder, and overlay.json beside them, for the flag -overlay of the go command.
-func Overlay(root, folder string) error {
+// Overlay writes the files of the module in folder root that change for the bugs [Of] the named
+// strategies into another folder, and overlay.json beside them, for the flag -overlay of the go
+// command. The fewer bugs, the fewer packages must be compiled again.
+func Overlay(root, folder string, names ...string) error {
 	files, err := readAll()
 	if err != nil {
 		return err
+	}
+	asked := map[planted.ID]bool{}
+	for _, b := range Of(names...) {
+		asked[b.ID] = true
+	}
+	for _, f := range files {
+		f.edits = slices.DeleteFunc(f.edits, func(e *edit) bool {
+			return !slices.ContainsFunc(e.bugs, func(id planted.ID) bool { return asked[id] })
+		})
 	}
 	edited, err := apply(root, files)
 	if err != nil {
